@@ -1,0 +1,76 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Step is one thing a plan does.
+type Step struct {
+	// Name is stored in journals: renaming one strands operations in flight.
+	Name string
+	// Title is what a person reads while it runs.
+	Title string
+	// Check tells whether the effect is already there; Do is then skipped. nil
+	// takes the journal's word: a step it records as done is done.
+	Check func(ctx context.Context) (bool, error)
+	// Do brings the effect about. It may be called again after it was cut short
+	// anywhere, and its effect is on disk when it returns.
+	Do func(ctx context.Context) error
+	// Undo takes the effect back, however little of it there is. nil: there is
+	// nothing to take back; the plan's author says why beside it.
+	Undo func(ctx context.Context) error
+	// Tries is how often Do is tried in one run before the step has failed; 0
+	// means once. Pause lies between two tries.
+	Tries int
+	Pause time.Duration
+}
+
+// Plan is a flow: a list that can be read aloud.
+type Plan struct {
+	// Name is stored in journals, like a step's.
+	Name  string
+	Steps []Step
+	// Commit names the step whose success is the point of no return. Empty: the
+	// plan is taken back on failure however far it came.
+	Commit string
+	// MaxAttempts ends loops: a plan begun more often is taken back, or given up
+	// when it is past its commit point. 0 means no limit.
+	MaxAttempts int
+	// AcrossBoots says that the plan is meant to go on after a reboot. A plan without it that
+	// is found unfinished and uncommitted after a reboot is taken back.
+	AcrossBoots bool
+}
+
+// Validate finds mistakes of the plan's author.
+func (p Plan) Validate() error {
+	if p.Name == "" || len(p.Steps) == 0 {
+		return errors.New("a plan needs a name and steps")
+	}
+	seen := map[string]bool{}
+	for _, s := range p.Steps {
+		if s.Name == "" || s.Do == nil {
+			return fmt.Errorf("plan %s: step %q needs a name and something to do", p.Name, s.Name)
+		}
+		if seen[s.Name] {
+			return fmt.Errorf("plan %s: two steps are called %s", p.Name, s.Name)
+		}
+		seen[s.Name] = true
+	}
+	if p.Commit != "" && !seen[p.Commit] {
+		return fmt.Errorf("plan %s: its commit point %s is not one of its steps", p.Name, p.Commit)
+	}
+	return nil
+}
+
+// index is the step's position from 1, or 0 for a name the plan does not have.
+func (p Plan) index(step string) int {
+	for i, s := range p.Steps {
+		if s.Name == step {
+			return i + 1
+		}
+	}
+	return 0
+}

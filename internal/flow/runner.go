@@ -1,0 +1,235 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+)
+
+// Clock is time as the runner needs it.
+type Clock interface {
+	Now() time.Time
+	// Sleep returns early, with the context's error, when that is done.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Runner carries out plans of one operation on one node.
+type Runner struct {
+	Journal *Journal
+	Clock   Clock
+	// Operation and Stateroot are written into each entry; Boot tells boots apart.
+	Operation, Stateroot, Boot string
+	// Deadline, if set, is recorded with each begin.
+	Deadline time.Time
+	Log      *slog.Logger
+	// Evidence returns and forgets the commands run since it was last asked; may be nil.
+	Evidence func() []Evidence
+	// Watch sees each entry after it was written; may be nil.
+	Watch func(Entry)
+}
+
+// FailedError says which step ended a plan.
+type FailedError struct {
+	Flow, Step string
+	Cause      error
+	// TakenBack: everything begun was undone. Without it and without Committed, undoing
+	// itself failed and another run will try again.
+	TakenBack, Committed bool
+}
+
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("%s failed at step %s: %v", e.Flow, e.Step, e.Cause)
+}
+
+func (e *FailedError) Unwrap() error { return e.Cause }
+
+// ErrTakenBack is the cause where an earlier run did not get to its end and was undone.
+var ErrTakenBack = errors.New("an earlier run was interrupted; it was taken back")
+
+// ErrGivenUp is the cause where a committed plan was begun too often.
+var ErrGivenUp = errors.New("attempt limit reached")
+
+// Run carries out the plan from wherever the journal says it stands. nil means
+// the plan is finished. Any other end is a *FailedError.
+func (r *Runner) Run(ctx context.Context, p Plan) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	entries, err := r.Journal.Entries()
+	if err != nil && !errors.Is(err, ErrUnreadable) {
+		return err
+	}
+	place := Locate(p, entries, r.Boot, err == nil)
+	switch action := Resume(place, p); action {
+	case Begin, GoOn:
+		return r.forward(ctx, p, place)
+	case TakeBack:
+		return r.takeBack(ctx, p, begun(p, entries), r.failure(p, place.Step, interruption(p, place)))
+	case GiveUp:
+		return r.failure(p, place.Step, fmt.Errorf("%w after %d runs", ErrGivenUp, place.Attempts)).committed()
+	default:
+		return ended(p, place)
+	}
+}
+
+// Note adds a fact to the journal that changes nothing about any plan.
+func (r *Runner) Note(flow, message string) error {
+	return r.write(Entry{Flow: flow, Kind: KindNote, Message: message})
+}
+
+func interruption(p Plan, pl Place) error {
+	if p.MaxAttempts > 0 && pl.Attempts >= p.MaxAttempts {
+		return fmt.Errorf("%w after %d runs", ErrGivenUp, pl.Attempts)
+	}
+	return ErrTakenBack
+}
+
+// ended answers a run of a plan that was over before.
+func ended(p Plan, pl Place) error {
+	if pl.Position == Finished {
+		return nil
+	}
+	return &FailedError{Flow: p.Name, Step: pl.Step, Cause: ErrTakenBack, TakenBack: true}
+}
+
+func (r *Runner) failure(p Plan, step string, cause error) *FailedError {
+	return &FailedError{Flow: p.Name, Step: step, Cause: cause}
+}
+
+func (e *FailedError) committed() *FailedError {
+	e.Committed = true
+	return e
+}
+
+// forward does the steps that are not done yet.
+func (r *Runner) forward(ctx context.Context, p Plan, pl Place) error {
+	begin := Entry{Flow: p.Name, Kind: KindBegin, Attempt: pl.Attempts + 1, Total: len(p.Steps)}
+	if !r.Deadline.IsZero() {
+		begin.Deadline = &r.Deadline
+	}
+	if err := r.write(begin); err != nil {
+		return err
+	}
+	past := pl.Committed
+	for i, s := range p.Steps {
+		if err := r.step(ctx, p, i, begin.Attempt); err != nil {
+			return r.settle(ctx, p, s.Name, err, past)
+		}
+		if s.Name == p.Commit && !past {
+			past = true
+			if err := r.write(Entry{Flow: p.Name, Kind: KindCommitted}); err != nil {
+				return r.failure(p, s.Name, err).committed()
+			}
+		}
+	}
+	return r.write(Entry{Flow: p.Name, Kind: KindFinished})
+}
+
+// settle decides what a failed step means: before the commit point everything
+// goes back, after it the failure is reported and the next run goes on.
+func (r *Runner) settle(ctx context.Context, p Plan, step string, cause error, past bool) error {
+	failed := r.failure(p, step, cause)
+	if past {
+		return failed.committed()
+	}
+	entries, err := r.Journal.Entries()
+	if err != nil {
+		r.Log.Error("journal unreadable while taking back; undoing every step", "flow", p.Name, "error", err)
+		entries = nil
+	}
+	names := begun(p, entries)
+	if len(entries) == 0 {
+		names = allSteps(p)
+	}
+	return r.takeBack(context.WithoutCancel(ctx), p, names, failed)
+}
+
+// step does one step, or finds it done.
+func (r *Runner) step(ctx context.Context, p Plan, i, attempt int) error {
+	s := p.Steps[i]
+	mark := Entry{Flow: p.Name, Step: s.Name, Title: s.Title, Index: i + 1, Total: len(p.Steps), Attempt: attempt}
+	there, err := r.already(ctx, p, s)
+	if err != nil {
+		return err
+	}
+	if there {
+		return r.write(mark.as(KindSkipped))
+	}
+	if err := r.write(mark.as(KindIntent)); err != nil {
+		return err
+	}
+	start := r.Clock.Now()
+	err = r.try(ctx, s)
+	mark.TookMS = r.Clock.Now().Sub(start).Milliseconds()
+	mark.Evidence = r.evidence()
+	if err == nil {
+		return r.write(mark.as(KindDone))
+	}
+	mark.Error = err.Error()
+	if werr := r.write(mark.as(KindFailed)); werr != nil {
+		r.Log.Error("failure could not be journaled", "flow", p.Name, "step", s.Name, "error", werr)
+	}
+	return err
+}
+
+// already says whether the step's effect is in place.
+func (r *Runner) already(ctx context.Context, p Plan, s Step) (bool, error) {
+	if s.Check != nil {
+		there, err := s.Check(ctx)
+		if err != nil {
+			return false, fmt.Errorf("check %s: %w", s.Name, err)
+		}
+		return there, nil
+	}
+	entries, err := r.Journal.Entries()
+	if err != nil {
+		return false, err
+	}
+	return doneInJournal(p, s.Name, entries), nil
+}
+
+func (r *Runner) try(ctx context.Context, s Step) error {
+	tries := max(s.Tries, 1)
+	for n := 1; ; n++ {
+		err := s.Do(ctx)
+		if err == nil || n == tries || ctx.Err() != nil {
+			return err
+		}
+		r.Log.Warn("step failed, trying again", "step", s.Name, "try", n, "of", tries, "error", err)
+		if serr := r.Clock.Sleep(ctx, s.Pause); serr != nil {
+			return errors.Join(err, serr)
+		}
+	}
+}
+
+func (e Entry) as(k Kind) Entry { e.Kind = k; return e }
+
+func (r *Runner) evidence() []Evidence {
+	if r.Evidence == nil {
+		return nil
+	}
+	return r.Evidence()
+}
+
+// write completes the entry and appends it.
+func (r *Runner) write(e Entry) error {
+	e.Version, e.Time, e.Boot, e.Stateroot, e.Operation = SchemaVersion, r.Clock.Now().UTC(), r.Boot, r.Stateroot, r.Operation
+	entries, err := r.Journal.Entries()
+	if err != nil && !errors.Is(err, ErrUnreadable) {
+		return err
+	}
+	e.Seq = len(entries) + 1
+	if err := r.Journal.add(e); err != nil {
+		return err
+	}
+	if r.Watch != nil {
+		r.Watch(e)
+	}
+	return nil
+}
+
+// Discard is a logger for callers that have none.
+func Discard() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }

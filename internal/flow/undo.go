@@ -1,0 +1,103 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// begun lists the steps that were begun and not yet taken back, last first.
+func begun(p Plan, entries []Entry) []string {
+	touched := map[string]bool{}
+	for _, e := range entries {
+		if e.Flow != p.Name || e.Step == "" {
+			continue
+		}
+		switch e.Kind {
+		case KindIntent, KindDone, KindSkipped, KindFailed:
+			touched[e.Step] = true
+		case KindUndone:
+			delete(touched, e.Step)
+		}
+	}
+	var names []string
+	for i := len(p.Steps) - 1; i >= 0; i-- {
+		if touched[p.Steps[i].Name] {
+			names = append(names, p.Steps[i].Name)
+		}
+	}
+	return names
+}
+
+func allSteps(p Plan) []string {
+	names := make([]string, 0, len(p.Steps))
+	for i := len(p.Steps) - 1; i >= 0; i-- {
+		names = append(names, p.Steps[i].Name)
+	}
+	return names
+}
+
+// doneInJournal says whether the step's last word in the journal is that it is done.
+func doneInJournal(p Plan, step string, entries []Entry) bool {
+	done := false
+	for _, e := range entries {
+		if e.Flow != p.Name || e.Step != step {
+			continue
+		}
+		switch e.Kind {
+		case KindDone, KindSkipped:
+			done = true
+		case KindIntent, KindFailed, KindUndo, KindUndone, KindUndoFailed:
+			done = false
+		}
+	}
+	return done
+}
+
+// takeBack undoes the named steps in the given order. A step that cannot be
+// undone does not keep the others from it; the plan then counts as not yet
+// taken back and the next run tries again. The journal is written where it
+// can be: a full disk must not keep the old system from coming back.
+func (r *Runner) takeBack(ctx context.Context, p Plan, names []string, failed *FailedError) error {
+	r.writeIfPossible(Entry{Flow: p.Name, Kind: KindUndo, Error: failed.Cause.Error()})
+	var errs []error
+	for _, name := range names {
+		i := p.index(name)
+		if i == 0 || p.Steps[i-1].Undo == nil {
+			continue
+		}
+		if err := r.undo(ctx, p, i-1); err != nil {
+			errs = append(errs, fmt.Errorf("undo %s: %w", name, err))
+		}
+	}
+	if len(errs) > 0 {
+		failed.Cause = errors.Join(append([]error{failed.Cause}, errs...)...)
+		return failed
+	}
+	failed.TakenBack = true
+	r.writeIfPossible(Entry{Flow: p.Name, Kind: KindRolledBack, Error: failed.Cause.Error()})
+	return failed
+}
+
+func (r *Runner) undo(ctx context.Context, p Plan, i int) error {
+	s := p.Steps[i]
+	mark := Entry{Flow: p.Name, Step: s.Name, Title: s.Title, Index: i + 1, Total: len(p.Steps)}
+	r.writeIfPossible(mark.as(KindUndo))
+	start := r.Clock.Now()
+	err := s.Undo(ctx)
+	mark.TookMS = r.Clock.Now().Sub(start).Milliseconds()
+	mark.Evidence = r.evidence()
+	if err != nil {
+		mark.Error = err.Error()
+		r.writeIfPossible(mark.as(KindUndoFailed))
+		return err
+	}
+	r.writeIfPossible(mark.as(KindUndone))
+	return nil
+}
+
+func (r *Runner) writeIfPossible(e Entry) {
+	if err := r.write(e); err != nil {
+		r.Log.Error("entry could not be journaled", "flow", e.Flow, "step", e.Step, "kind", e.Kind, "error", err)
+	}
+}

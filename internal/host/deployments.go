@@ -1,0 +1,84 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+)
+
+// Deployment is one bootable operating system of the node, as ostree lists it.
+type Deployment struct {
+	// Index is the position in boot order; 0 is what the boot loader starts next.
+	Index     int    `json:"index"`
+	Stateroot string `json:"stateroot"`
+	Checksum  string `json:"checksum"`
+	// Serial tells deployments of one checksum in one stateroot apart.
+	Serial  int  `json:"serial"`
+	Booted  bool `json:"booted"`
+	Default bool `json:"default"`
+}
+
+// ID is ostree's name of the deployment inside its stateroot.
+func (d Deployment) ID() string { return fmt.Sprintf("%s.%d", d.Checksum, d.Serial) }
+
+// Dir is the deployment's root directory as seen from the booted system.
+func (d Deployment) Dir() string {
+	return filepath.Join(StaterootDir(d.Stateroot), "deploy", d.ID())
+}
+
+// Origin is the deployment's origin file.
+func (d Deployment) Origin() string { return d.Dir() + ".origin" }
+
+// Deployments are the node's ostree deployments and the choice of which boots.
+type Deployments interface {
+	// List returns all deployments in boot order. Exactly one is Booted.
+	List(ctx context.Context) ([]Deployment, error)
+	// CanSetDefault fails, saying why, where the node cannot choose what boots next.
+	CanSetDefault(ctx context.Context) error
+	// Clone deploys the booted commit with the booted kernel arguments into the named
+	// stateroot, creating it where needed. The default is left alone: the clone
+	// boots only after SetDefault. An existing clone is returned as it is.
+	Clone(ctx context.Context, stateroot string) (Deployment, error)
+	// SetDefault makes the stateroot's first deployment boot next. It is atomic: a power
+	// cut leaves the former or the new default, both bootable.
+	SetDefault(ctx context.Context, stateroot string) error
+	// Remove undeploys the stateroot and deletes its directory. It refuses the booted and the
+	// default one. A stateroot that does not exist counts as removed.
+	Remove(ctx context.Context, stateroot string) error
+	// Stateroots lists the stateroot directories that exist, deployed or not.
+	Stateroots(ctx context.Context) ([]string, error)
+}
+
+// Booted picks the deployment the node runs.
+func Booted(all []Deployment) (Deployment, error) {
+	for _, d := range all {
+		if d.Booted {
+			return d, nil
+		}
+	}
+	return Deployment{}, fmt.Errorf("none of %d ostree deployments is the booted one", len(all))
+}
+
+// FirstOf picks a stateroot's first deployment in boot order.
+func FirstOf(all []Deployment, stateroot string) (Deployment, bool) {
+	for _, d := range all {
+		if d.Stateroot == stateroot {
+			return d, true
+		}
+	}
+	return Deployment{}, false
+}
+
+// OtherStateroot picks the first deployment that is not in the booted stateroot.
+func OtherStateroot(all []Deployment) (Deployment, bool) {
+	booted, err := Booted(all)
+	if err != nil {
+		return Deployment{}, false
+	}
+	for _, d := range all {
+		if d.Stateroot != booted.Stateroot {
+			return d, true
+		}
+	}
+	return Deployment{}, false
+}

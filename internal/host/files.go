@@ -1,0 +1,64 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+)
+
+// ErrUnitRunning is returned by Transients.Launch for a unit that still runs.
+var ErrUnitRunning = errors.New("unit is already running")
+
+// Files are the node's small files. Paths are absolute and resolved beneath
+// the host's root, links included: none can lead out of it.
+type Files interface {
+	// Read returns an error matching fs.ErrNotExist where there is no such file.
+	Read(path string) ([]byte, error)
+	// Write replaces the file in one step (temporary file, fsync, rename, fsync
+	// of the folder) and makes missing folders, private to root.
+	Write(path string, data []byte, mode fs.FileMode) error
+	// Append adds one record and fsyncs it; a torn last line is the reader's to skip.
+	Append(path string, data []byte, mode fs.FileMode) error
+	// Remove deletes a file or a whole tree; nothing there counts as removed.
+	Remove(path string) error
+	// List names the entries of a folder, sorted; a missing folder is empty.
+	List(path string) ([]string, error)
+	// Stat does not follow a link at the end of the path.
+	Stat(path string) (fs.FileInfo, error)
+}
+
+// CopyRequest says what to mirror where.
+type CopyRequest struct {
+	From, To string
+	// Skip lists paths relative to From (files or whole folders) to leave out.
+	Skip []string
+	// Always lists paths relative to From that are copied even if size and time
+	// say they are unchanged: data whose writers are not to be trusted with times.
+	Always []string
+	// Live marks a first pass over data in use: files that vanish or change are
+	// no error, the second pass settles them.
+	Live bool
+}
+
+// CopyStats says what a mirror pass did.
+type CopyStats struct {
+	Files, Copied, Removed int
+	Bytes                  int64 // bytes really copied
+	Reflinked              bool  // the filesystem shared the data instead
+	Took                   time.Duration
+}
+
+// Trees mirror whole folders and answer for the disk beneath them.
+type Trees interface {
+	// Mirror makes To equal to From: contents, owners, modes, times, extended attributes
+	// (SELinux labels), hard links; what From lacks goes. Unchanged files
+	// (type, size, time) are not copied again.
+	Mirror(ctx context.Context, r CopyRequest) (CopyStats, error)
+	// Usage is the number of bytes the tree occupies.
+	Usage(ctx context.Context, path string) (int64, error)
+	// Free is the number of bytes root may still write on the filesystem of path.
+	Free(path string) (int64, error)
+	// Sync flushes the filesystem of path to the disk.
+	Sync(path string) error
+}

@@ -1,0 +1,46 @@
+package host
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// Network is the node's declarative network configuration (nmstate documents).
+type Network interface {
+	// Observe returns what runs now: interfaces with addresses, running routes, resolver.
+	Observe(ctx context.Context) (netstate.Document, error)
+	// Apply brings the document about as one transaction: while it is open a lost caller
+	// or a failed proof puts the former network back. prove runs on the new network,
+	// before anything is written to disk; nil proves nothing. What the
+	// document already finds in place is left untouched.
+	Apply(ctx context.Context, want netstate.Document, prove func(context.Context) error) error
+	// Recover settles a transaction that a crash left open: rolled back where it was not
+	// committed, finished where it was.
+	Recover(ctx context.Context) error
+}
+
+// Switch is the node's Open vSwitch.
+type Switch interface {
+	// Uplink names the one system interface attached to the bridge; patch ports,
+	// internal ports and tunnels do not count.
+	Uplink(ctx context.Context, bridge string) (string, error)
+}
+
+// Prober proves that a network carries traffic.
+type Prober interface {
+	// Gateway asks the next hop for a sign of life (neighbour discovery, echo).
+	Gateway(ctx context.Context, gw netip.Addr, iface string) error
+	// DNS asks the server any question; every well-formed answer counts, a refusal too.
+	DNS(ctx context.Context, server netip.Addr) error
+	// InUse says whether another machine on the interface's link answers for the address.
+	InUse(ctx context.Context, addr netip.Addr, iface string) (bool, error)
+}
+
+// Containers are the workloads of the node's container runtime.
+type Containers interface {
+	// StopAll stops every container and removes the pods, so that nothing writes
+	// below /var any more. Without a runtime there is nothing to stop.
+	StopAll(ctx context.Context) error
+}

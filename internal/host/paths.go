@@ -1,0 +1,91 @@
+package host
+
+import "path/filepath"
+
+// Paths on a node. They are contracts with the documents this product
+// implements, with OpenShift, or with units already installed: none may change
+// without a migration.
+const (
+	// StateDir is the product's own directory in each stateroot's /var.
+	StateDir = "/var/lib/lca"
+	// Workspace carries data across the reboot; emptied when the operation ends.
+	Workspace = StateDir + "/workspace"
+	// JournalDir keeps one journal per operation, also after a rollback.
+	JournalDir = StateDir + "/journal"
+	// EvidenceDir keeps failure bundles, one folder per operation.
+	EvidenceDir = StateDir + "/evidence"
+	// SavedIPConfig is the exported IPConfig object ("ipc.json").
+	SavedIPConfig = StateDir + "/ipc.json"
+
+	PrePivotConfig     = Workspace + "/ip-config-pre-pivot.json"
+	PostPivotConfig    = Workspace + "/ip-config-post-pivot.json"
+	AutoRollbackConfig = Workspace + "/ip-config-autorollback-config.json"
+	InitMonitorMode    = Workspace + "/initmonitor_mode"
+	NMState            = Workspace + "/nmstate.yaml"
+	RecertConfig       = Workspace + "/recert_config.json"
+	RecertPullSecret   = Workspace + "/recert-pull-secret.json"
+	KubeconfigCrypto   = Workspace + "/kubeconfig-crypto"
+	Seal               = Workspace + "/seal.json"
+	RecertSummary      = "/var/tmp/recert-summary.yaml"
+
+	CLI = "/usr/local/bin/lca-cli"
+	// CLIInVar is where CLI really lives: /usr/local is a link into /var on ostree hosts.
+	CLIInVar = "/var/usrlocal/bin/lca-cli"
+
+	SysrootDir    = "/sysroot"
+	DeployDir     = "/ostree/deploy"
+	BootEntries   = "/boot/loader/entries"
+	KernelCmdline = "/proc/cmdline"
+	BootIDFile    = "/proc/sys/kernel/random/boot_id"
+
+	UnitDir            = "/etc/systemd/system"
+	DnsmasqOverrides   = "/etc/default/sno_dnsmasq_configuration_overrides"
+	DnsmasqFilter      = "/etc/dnsmasq.d/single-node-filter.conf"
+	NodeIPHint         = "/etc/default/nodeip-configuration"
+	PrimaryIP          = "/run/nodeip-configuration/primary-ip"
+	NMConnections      = "/etc/NetworkManager/system-connections"
+	MachineConfig      = "/etc/machine-config-daemon/currentconfig"
+	KubeletConfigJSON  = "/var/lib/kubelet/config.json"
+	KubeletClientCert  = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+	KubeletServingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
+	EtcdData           = "/var/lib/etcd"
+	EtcdPodManifest    = "/etc/kubernetes/manifests/etcd-pod.yaml"
+	nodeKubeconfigs    = "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs"
+	LBExtKubeconfig    = nodeKubeconfigs + "/lb-ext.kubeconfig"
+	LocalKubeconfig    = nodeKubeconfigs + "/localhost.kubeconfig"
+)
+
+// Units the product creates or drives.
+const (
+	UnitKubelet         = "kubelet.service"
+	UnitCRIO            = "crio.service"
+	UnitPrePivot        = "lca-ipconfig-pre-pivot.service"
+	UnitRollback        = "lca-ipconfig-rollback.service"
+	UnitCleanup         = "lca-ipconfig-cleanup.service"
+	UnitIPConfiguration = "ip-configuration.service"
+	UnitInitMonitor     = "lca-init-monitor.service"
+	UnitReboot          = "lifecycle-agent-reboot.service"
+)
+
+// BridgeExternal is the Open vSwitch bridge that carries the node's own address.
+const BridgeExternal = "br-ex"
+
+// StaleNetworkState lists what OVN, OVS and Multus must regenerate after an
+// address change; relative to a deployment (etc) or a stateroot (var).
+var StaleNetworkState = [...]string{
+	"/var/lib/ovn-ic/etc",
+	"/etc/cni/multus/certs",
+	"/etc/openvswitch/conf.db",
+	"/etc/openvswitch/.conf.db.~lock~",
+	"/var/lib/openvswitch/conf.db",
+	"/var/lib/openvswitch/.conf.db.~lock~",
+}
+
+// StaterootDir is the directory of a stateroot, as seen from the booted system.
+func StaterootDir(stateroot string) string { return filepath.Join(DeployDir, stateroot) }
+
+// InVar maps an absolute path below /var into the given stateroot's own /var.
+func InVar(stateroot, path string) string { return filepath.Join(StaterootDir(stateroot), path) }
+
+// InDeployment maps an absolute path (below /etc, say) into a deployment's root.
+func (d Deployment) InDeployment(path string) string { return filepath.Join(d.Dir(), path) }
