@@ -1,0 +1,25 @@
+# Generated parts of the API: deep copies and CustomResourceDefinitions.
+# Included by the top Makefile; all paths are relative to the top of the tree.
+
+CONTROLLER_GEN_VERSION ?= v0.20.1
+CONTROLLER_GEN ?= go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
+
+API_VERIFY_DIR := build/verify-api
+API_GENERATE = $(CONTROLLER_GEN) object crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+
+.PHONY: generate-api
+generate-api: ## Regenerate deep copies and CRDs from the API types.
+	$(API_GENERATE)
+
+# Generates in a copy of the module that holds api/ only (it imports nothing
+# else of ours), so that nothing in the tree is touched, and fails with a diff
+# when a committed file is out of date.
+.PHONY: verify-api
+verify-api: ## Fail if generated API files differ from what the types say.
+	rm -rf $(API_VERIFY_DIR)
+	mkdir -p $(API_VERIFY_DIR)
+	cp -r go.mod go.sum api $(API_VERIFY_DIR)/
+	cd $(API_VERIFY_DIR) && $(API_GENERATE)
+	diff -ru api $(API_VERIFY_DIR)/api
+	diff -ru config/crd/bases $(API_VERIFY_DIR)/config/crd/bases
+	rm -rf $(API_VERIFY_DIR)

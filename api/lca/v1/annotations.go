@@ -1,0 +1,51 @@
+package v1
+
+// Annotations on the IPConfig by which a user steers the agent. Unless a
+// comment says otherwise, presence alone counts and the value is ignored.
+const (
+	// TriggerReconcileAnnotation asks for one more reconciliation. The
+	// controller removes it when it has seen it with a non-empty value.
+	TriggerReconcileAnnotation = "lca.openshift.io/trigger-reconcile"
+
+	// ManualCleanupAnnotation tells the agent that a cleanup which it could not
+	// finish has been done by hand. The controller removes it and tries to
+	// become Idle again.
+	ManualCleanupAnnotation = "lca.openshift.io/manual-cleanup-done"
+
+	// SkipPreConfigurationHealthChecksAnnotation skips the cluster health checks
+	// before a change is started: in Idle, before pre-pivot, and after a
+	// rollback. Meant for disaster recovery, where the old network is dead.
+	SkipPreConfigurationHealthChecksAnnotation = "lca.openshift.io/ipconfig-skip-pre-configuration-cluster-health-checks"
+
+	// SkipPostConfigurationHealthChecksAnnotation skips the wait for a healthy
+	// cluster after the node has booted with its new addresses.
+	SkipPostConfigurationHealthChecksAnnotation = "lca.openshift.io/ipconfig-skip-post-configuration-cluster-health-checks"
+
+	// RecertImageAnnotation selects the container engine for recert and names
+	// the image (a pull specification) that it runs.
+	RecertImageAnnotation = "lca.openshift.io/recert-image"
+
+	// RecertPullSecretAnnotation names a Secret in the operator's namespace whose
+	// key .dockerconfigjson is used to pull the recert image.
+	RecertPullSecretAnnotation = "lca.openshift.io/recert-pull-secret"
+
+	// RecertImageCachedAnnotation is written by the controller: the pull
+	// specification of the recert image that is present on the node.
+	RecertImageCachedAnnotation = "lca.openshift.io/recert-image-cached"
+)
+
+// Annotations that switch off one reason for an automatic rollback. Only the
+// value AutoRollbackDisableValue, in exactly that case, switches it off; they
+// are read once, when a change starts.
+const (
+	// AutoRollbackOnFailureIPConfigRunAnnotation governs the rollback after a
+	// failed "lca-cli ip-config post-pivot".
+	AutoRollbackOnFailureIPConfigRunAnnotation = "auto-rollback-on-failure.lca.openshift.io/ip-config-run"
+
+	// AutoRollbackOnFailureInitMonitorAnnotation governs the rollback by the
+	// watchdog when its deadline passes.
+	AutoRollbackOnFailureInitMonitorAnnotation = "auto-rollback-on-failure.lca.openshift.io/init-monitor"
+
+	// AutoRollbackDisableValue is the value that disables an automatic rollback.
+	AutoRollbackDisableValue = "Disabled"
+)

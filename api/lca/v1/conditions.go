@@ -1,0 +1,66 @@
+package v1
+
+// Types of the conditions in IPConfig.status.conditions. At most one condition
+// of each type exists. Their order is part of the API: the last one is the most
+// recent, and the State and Details columns show its reason and message.
+const (
+	// ConditionIdle is True when nothing is in progress and the spec may be
+	// changed; False with ReasonInProgress while the agent returns to Idle.
+	ConditionIdle = "Idle"
+
+	// ConditionConfigInProgress is True while an address change runs.
+	ConditionConfigInProgress = "ConfigInProgress"
+
+	// ConditionConfigCompleted is True when an address change has succeeded and
+	// False when it has failed.
+	ConditionConfigCompleted = "ConfigCompleted"
+
+	// ConditionRollbackInProgress is True while the node returns to its previous
+	// stateroot.
+	ConditionRollbackInProgress = "RollbackInProgress"
+
+	// ConditionRollbackCompleted is True when a rollback has succeeded and False
+	// when it has failed.
+	ConditionRollbackCompleted = "RollbackCompleted"
+)
+
+// Reasons used in conditions.
+const (
+	// ReasonIdle goes with Idle=True.
+	ReasonIdle = "Idle"
+
+	// ReasonInProgress marks a stage that is being worked on.
+	ReasonInProgress = "InProgress"
+
+	// ReasonConfigurationInProgress goes with Idle=False during stage Config.
+	ReasonConfigurationInProgress = "ConfigurationInProgress"
+
+	// ReasonCompleted marks a stage that has succeeded.
+	ReasonCompleted = "Completed"
+
+	// ReasonFailed marks a stage that has failed; the message says why.
+	ReasonFailed = "Failed"
+
+	// ReasonInvalidTransition marks a requested stage that is not allowed now. It
+	// is not a failure of the stage and is cleared by the next valid request.
+	ReasonInvalidTransition = "InvalidTransition"
+
+	// ReasonBlocked marks a stage that waits for another operation on the node,
+	// such as an image based upgrade.
+	ReasonBlocked = "Blocked"
+)
+
+// Phases recorded in IPConfig.status.history.
+const (
+	// PhasePrePivot is the part of Config that runs in the old stateroot.
+	PhasePrePivot = "pre-pivot"
+
+	// PhasePostPivot is the part of Config that runs in the new stateroot.
+	PhasePostPivot = "post-pivot"
+
+	// PhaseRollbackPrePivot is the part of Rollback before the reboot.
+	PhaseRollbackPrePivot = "RollbackPrePivot"
+
+	// PhaseRollbackPostPivot is the part of Rollback after the reboot.
+	PhaseRollbackPostPivot = "RollbackPostPivot"
+)

@@ -1,0 +1,229 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// IPConfigStatus is what the agent observes on the node and in its journal.
+// Only the operator writes it. It carries no validation rules beyond types, so
+// that the truth can always be written down.
+type IPConfigStatus struct {
+	// ObservedGeneration is the generation of the spec that this status reflects.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions tell what the agent is doing. The last one is the most recent;
+	// the list is replaced as a whole so that this order is kept.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// ValidNextStages lists the stages that spec.stage may be changed to. Absent
+	// or empty means that no change is allowed now.
+	// +kubebuilder:validation:MaxItems=3
+	// +listType=atomic
+	// +optional
+	ValidNextStages []IPConfigStage `json:"validNextStages,omitempty"`
+
+	// RollbackAvailabilityExpiration is the time from which a rollback may need
+	// manual recovery, because certificates in the previous stateroot expire.
+	// +optional
+	RollbackAvailabilityExpiration *metav1.Time `json:"rollbackAvailabilityExpiration,omitempty"`
+
+	// IPv4 is the node's present IPv4 configuration.
+	// +optional
+	IPv4 *IPStatus `json:"ipv4,omitempty"`
+
+	// IPv6 is the node's present IPv6 configuration.
+	// +optional
+	IPv6 *IPStatus `json:"ipv6,omitempty"`
+
+	// DNSServers lists the node's present DNS servers in order.
+	// +listType=atomic
+	// +optional
+	DNSServers []string `json:"dnsServers,omitempty"`
+
+	// VLANID is the VLAN of the uplink of br-ex; absent when untagged.
+	// +optional
+	VLANID int32 `json:"vlanID,omitempty"`
+
+	// DNSFilterOutFamily is the family that DNS answers leave out at present.
+	// +optional
+	DNSFilterOutFamily DNSFilterFamily `json:"dnsFilterOutFamily,omitempty"`
+
+	// History records when stages and their phases started and ended since the
+	// object was last Idle.
+	// +listType=atomic
+	// +optional
+	History []StageHistory `json:"history,omitempty"`
+
+	// OperationID names the change that is running or was the last to run. It is
+	// the same in the journal, the logs and the name of the stateroot.
+	// +optional
+	OperationID string `json:"operationID,omitempty"`
+
+	// Preflight lists what was checked before the change.
+	// +listType=atomic
+	// +optional
+	Preflight []PreflightCheck `json:"preflight,omitempty"`
+
+	// Plan summarises what the change is going to do.
+	// +optional
+	Plan *PlanSummary `json:"plan,omitempty"`
+
+	// Step is the step that is running, or at which the change stopped.
+	// +optional
+	Step *StepStatus `json:"step,omitempty"`
+
+	// Evidence lists paths on the node where the journal and, after a failure,
+	// the collected logs are kept.
+	// +listType=atomic
+	// +optional
+	Evidence []string `json:"evidence,omitempty"`
+}
+
+// IPStatus is the present configuration of the node in one address family.
+type IPStatus struct {
+	// Address is the node's address, without prefix length.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Address string `json:"address,omitempty"`
+
+	// MachineNetwork is the cluster's machine network, in CIDR notation.
+	// +optional
+	MachineNetwork string `json:"machineNetwork,omitempty"`
+
+	// Gateway is the default gateway.
+	// +optional
+	Gateway string `json:"gateway,omitempty"`
+}
+
+// StageHistory records one run of a stage.
+type StageHistory struct {
+	// Stage is the stage that ran.
+	// +required
+	Stage IPConfigStage `json:"stage"`
+
+	// StartTime is when the stage was accepted.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// CompletionTime is when it ended, in success or failure; absent while it
+	// runs.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// Phases records the parts of the stage.
+	// +listType=atomic
+	// +optional
+	Phases []PhaseHistory `json:"phases,omitempty"`
+}
+
+// PhaseHistory records one phase of a stage.
+type PhaseHistory struct {
+	// Phase is the name of the phase, for example pre-pivot.
+	// +required
+	Phase string `json:"phase"`
+
+	// StartTime is when the phase started.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// CompletionTime is when it ended; absent while it runs.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+}
+
+// PreflightSeverity says what a failed check means for the change.
+//
+// +kubebuilder:validation:Enum=Blocking;Warning
+type PreflightSeverity string
+
+// Severities of a preflight check.
+const (
+	// PreflightBlocking means that a failed check refuses the change.
+	PreflightBlocking PreflightSeverity = "Blocking"
+
+	// PreflightWarning means that a failed check is reported and the change goes
+	// on.
+	PreflightWarning PreflightSeverity = "Warning"
+)
+
+// PreflightCheck is the result of one check made before the change.
+type PreflightCheck struct {
+	// Name identifies the check, for example address-in-use.
+	// +required
+	Name string `json:"name"`
+
+	// Severity says what failing means.
+	// +required
+	Severity PreflightSeverity `json:"severity"`
+
+	// OK is true when the check passed.
+	// +required
+	OK bool `json:"ok"`
+
+	// Message says what was found.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// Hint says what to do about it when the check failed.
+	// +optional
+	Hint string `json:"hint,omitempty"`
+}
+
+// PlanSummary says what a change is going to do.
+type PlanSummary struct {
+	// Stateroot is the name of the stateroot that is going to be made.
+	// +optional
+	Stateroot string `json:"stateroot,omitempty"`
+
+	// DiskBytes is how much free space the new stateroot needs, in bytes.
+	// +optional
+	DiskBytes int64 `json:"diskBytes,omitempty"`
+
+	// ExpectedOutageSeconds is how long the cluster is expected to be
+	// unavailable, in seconds.
+	// +optional
+	ExpectedOutageSeconds int64 `json:"expectedOutageSeconds,omitempty"`
+
+	// Certificates is how many certificates are re-issued.
+	// +optional
+	Certificates int32 `json:"certificates,omitempty"`
+
+	// Objects is how many cluster objects are rewritten.
+	// +optional
+	Objects int32 `json:"objects,omitempty"`
+
+	// Files is how many files on the node are rewritten.
+	// +optional
+	Files int32 `json:"files,omitempty"`
+
+	// NMState is the network state document that is going to be applied.
+	// +optional
+	NMState string `json:"nmstate,omitempty"`
+}
+
+// StepStatus says where in its list of steps a change is.
+type StepStatus struct {
+	// Name is the name of the step as it stands in the journal.
+	// +required
+	Name string `json:"name"`
+
+	// Index is the position of the step, counted from 1.
+	// +optional
+	Index int32 `json:"index,omitempty"`
+
+	// Total is the number of steps.
+	// +optional
+	Total int32 `json:"total,omitempty"`
+
+	// StartTime is when the step started.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// Message is the last thing that the step had to say.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
