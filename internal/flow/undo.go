@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// begun lists the steps that were begun and not yet taken back, last first.
+// begun lists the steps that were begun and not yet taken back, last first. A step
+// that was only ever found in place is not this plan's to undo.
 func begun(p Plan, entries []Entry) []string {
 	touched := map[string]bool{}
 	for _, e := range entries {
@@ -14,7 +15,7 @@ func begun(p Plan, entries []Entry) []string {
 			continue
 		}
 		switch e.Kind {
-		case KindIntent, KindDone, KindSkipped, KindFailed:
+		case KindIntent:
 			touched[e.Step] = true
 		case KindUndone:
 			delete(touched, e.Step)

@@ -1,0 +1,159 @@
+// Package flowtest generates the crash matrix of a flow: for each step of each
+// plan it dies before, inside and after the step, restarts, and judges what is left.
+//
+// Tests of domain packages call it. It imports flow and the testing package only.
+package flowtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+)
+
+// Where, relative to a step's effect, death comes.
+type Where string
+
+// The three places to die. Inside is tried at every single effect of the step.
+const (
+	Before Where = "before"
+	Inside Where = "inside"
+	After  Where = "after"
+)
+
+// Crash is one cell of the matrix.
+type Crash struct {
+	Flow, Step string
+	Where      Where
+	// Effect counts the step's effects from 1; only for Inside.
+	Effect int
+}
+
+func (c Crash) String() string {
+	if c.Where == Inside {
+		return fmt.Sprintf("%s/%s/inside-%d", c.Flow, c.Step, c.Effect)
+	}
+	return fmt.Sprintf("%s/%s/%s", c.Flow, c.Step, c.Where)
+}
+
+// World is one node living through one operation.
+type World interface {
+	// Live lets the operation take its course until nothing more happens: it dies once where
+	// the bomb says, restarts as the node would, and goes on as the node would.
+	Live(bomb *Bomb) error
+	// Judge names what the node is now ("old" or "new"), or says what it is between.
+	Judge() (string, error)
+	// Again changes the node once more, to prove that it still can be.
+	Again() error
+}
+
+// Bomb kills a world once, at one place.
+type Bomb struct {
+	Crash Crash
+	// Kill ends the process or the node; it does not return.
+	Kill func()
+	// ArmInside makes the world die at its n-th effect from now; the function
+	// it returns calls that off.
+	ArmInside func(n int) (disarm func())
+	spent     bool
+}
+
+// Spent says whether the bomb went off, or would have: whether its place was reached.
+func (b *Bomb) Spent() bool { return b.spent }
+
+// In puts the bomb into a plan. Worlds call it for every plan they run.
+func (b *Bomb) In(p flow.Plan) flow.Plan {
+	if b == nil || p.Name != b.Crash.Flow {
+		return p
+	}
+	steps := append([]flow.Step(nil), p.Steps...)
+	for i := range steps {
+		if steps[i].Name == b.Crash.Step {
+			steps[i].Do = b.wrap(steps[i].Do)
+		}
+	}
+	p.Steps = steps
+	return p
+}
+
+func (b *Bomb) wrap(do func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if b.spent {
+			return do(ctx)
+		}
+		switch b.Crash.Where {
+		case Before:
+			b.spent = true
+			b.Kill()
+		case Inside:
+			disarm := b.ArmInside(b.Crash.Effect)
+			b.spent = true
+			err := do(ctx)
+			b.spent = false // the step has fewer effects than this
+			disarm()
+			return err
+		}
+		err := do(ctx)
+		if b.Crash.Where == After {
+			b.spent = true
+			b.Kill()
+		}
+		return err
+	}
+}
+
+// Result counts what became of the cells.
+type Result struct {
+	Cells    int
+	Verdicts map[string]int
+}
+
+func (r Result) String() string { return fmt.Sprintf("%d crashes survived: %v", r.Cells, r.Verdicts) }
+
+// Matrix runs every cell for the plans, each in a world of its own.
+func Matrix(t *testing.T, plans []flow.Plan, world func(t *testing.T) World) Result {
+	t.Helper()
+	res := Result{Verdicts: map[string]int{}}
+	for _, p := range plans {
+		for _, s := range p.Steps {
+			for _, where := range []Where{Before, After} {
+				run(t, Crash{Flow: p.Name, Step: s.Name, Where: where}, world, &res)
+			}
+			for n := 1; run(t, Crash{Flow: p.Name, Step: s.Name, Where: Inside, Effect: n}, world, &res); n++ {
+				if n > 500 {
+					t.Fatalf("%s/%s has more than 500 effects: it is not one step", p.Name, s.Name)
+				}
+			}
+		}
+	}
+	return res
+}
+
+// run plays one cell and says whether its place was reached.
+func run(t *testing.T, c Crash, world func(t *testing.T) World, res *Result) bool {
+	t.Helper()
+	reached := false
+	t.Run(c.String(), func(t *testing.T) {
+		w, bomb := world(t), &Bomb{Crash: c}
+		if err := w.Live(bomb); err != nil {
+			t.Fatalf("the node did not settle: %v", err)
+		}
+		if reached = bomb.Spent(); !reached {
+			if c.Where == Before {
+				t.Fatal("the step was never reached")
+			}
+			return
+		}
+		verdict, err := w.Judge()
+		if err != nil {
+			t.Fatalf("neither old nor new: %v", err)
+		}
+		if err := w.Again(); err != nil {
+			t.Fatalf("the node (%s) cannot be changed again: %v", verdict, err)
+		}
+		res.Cells++
+		res.Verdicts[verdict]++
+	})
+	return reached
+}
