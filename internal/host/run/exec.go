@@ -1,0 +1,177 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+const (
+	// outputLimit bounds each captured stream; a program that writes more is at fault.
+	outputLimit = 32 << 20
+	// grace is what a process group gets between SIGTERM and SIGKILL.
+	grace = 5 * time.Second
+	// hostPath is the PATH of a program executed beneath a host root, where the
+	// caller's own PATH means nothing.
+	hostPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	// envNotFound is what env(1) exits with for a program that does not exist (POSIX).
+	envNotFound = 127
+)
+
+var errOutput = fmt.Errorf("program wrote more than %d bytes", outputLimit)
+
+// Options say where and under whose eyes programs run.
+type Options struct {
+	// Root is the host's root directory as this process sees it ("/host" in a pod); the
+	// program runs chrooted there. Empty runs it where we are.
+	Root string
+	// Prefix is put before every argv; see HostNamespaces.
+	Prefix []string
+	// Observe takes evidence of every command; nil drops it.
+	Observe Observer
+	// Grace overrides how long an ended process group may tidy up.
+	Grace time.Duration
+}
+
+// HostNamespaces is the Prefix by which a privileged pod that shares the host's process
+// IDs enters the namespaces of the host's first process.
+func HostNamespaces() []string {
+	return []string{"nsenter", "--target", "1", "--mount", "--cgroup", "--ipc", "--net", "--uts", "--pid", "--"}
+}
+
+// Exec runs commands on this machine.
+type Exec struct{ o Options }
+
+// New returns a Runner that executes programs as the options say.
+func New(o Options) *Exec {
+	if o.Grace == 0 {
+		o.Grace = grace
+	}
+	return &Exec{o: o}
+}
+
+// Run implements Runner.
+func (x *Exec) Run(ctx context.Context, c Command) (Result, error) {
+	if len(c.Argv) == 0 {
+		return Result{}, errors.New("run: empty command")
+	}
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+	started := time.Now()
+	out := &streams{tail: newTail(c.Secrets)}
+	err := x.execute(ctx, c, out)
+	res := Result{Stdout: out.stdout.Bytes(), Stderr: out.stderr.Bytes(), Took: time.Since(started)}
+	ev := Evidence{Argv: blotArgv(c.Argv, c.Secrets), ExitCode: x.code(err), Started: started, Took: res.Took}
+	if !c.SecretOutput {
+		ev.Output = out.tail.text(c.Secrets)
+	}
+	if x.o.Observe != nil {
+		x.o.Observe(ev)
+	}
+	if err == nil {
+		return res, nil
+	}
+	return res, &Error{Argv: ev.Argv, ExitCode: ev.ExitCode, Output: ev.Output, Took: ev.Took, Err: x.cause(ctx, err)}
+}
+
+// streams collects what a program writes: each stream alone, and the tail of both.
+type streams struct {
+	stdout, stderr limited
+	tail           *tail
+}
+
+// limited is a buffer that refuses to outgrow outputLimit.
+type limited struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > outputLimit {
+		return 0, errOutput
+	}
+	return l.Buffer.Write(p)
+}
+
+func (x *Exec) execute(ctx context.Context, c Command, out *streams) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	cmd := x.command(ctx, c)
+	cmd.Stdout = io.MultiWriter(out.tail, &out.stdout)
+	cmd.Stderr = io.MultiWriter(out.tail, &out.stderr)
+	if c.Stdin != nil {
+		cmd.Stdin = bytes.NewReader(c.Stdin)
+	}
+	var hard *time.Timer
+	cmd.Cancel = func() error {
+		group := -cmd.Process.Pid
+		hard = time.AfterFunc(x.o.Grace, func() { _ = syscall.Kill(group, syscall.SIGKILL) })
+		return syscall.Kill(group, syscall.SIGTERM)
+	}
+	cmd.WaitDelay = x.o.Grace + time.Second
+	err := cmd.Run()
+	if hard != nil {
+		hard.Stop()
+		// What outlived its leader holds our pipes or our files: end it now.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	return err
+}
+
+// command builds the process. Beneath a root env(1) of that root looks the program up,
+// since a lookup from out here would search the wrong file system.
+func (x *Exec) command(ctx context.Context, c Command) *exec.Cmd {
+	argv := append(append([]string{}, x.o.Prefix...), c.Argv...)
+	attr := &syscall.SysProcAttr{Setpgid: true}
+	env := append(os.Environ(), "LC_ALL=C.UTF-8")
+	if x.o.Root != "" {
+		argv = append([]string{"/usr/bin/env", "--"}, argv...)
+		attr.Chroot = x.o.Root
+		env = []string{hostPath, "LC_ALL=C.UTF-8", "HOME=/root"}
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.SysProcAttr = attr
+	cmd.Env = append(env, c.Env...)
+	cmd.Dir = c.Dir
+	if x.o.Root != "" && c.Dir == "" {
+		cmd.Dir = "/"
+	}
+	return cmd
+}
+
+// code is the exit code in what execute returned.
+func (x *Exec) code(err error) int {
+	if err == nil {
+		return 0
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode()
+	}
+	return NoExit
+}
+
+// cause names why a command failed: the context where it was ended by it, "not found"
+// where a helper between us and the program said so.
+func (x *Exec) cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var at *os.PathError
+	if errors.As(err, &at) && at.Op != "chdir" && errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w (%w)", exec.ErrNotFound, err)
+	}
+	indirect := x.o.Root != "" || len(x.o.Prefix) > 0
+	if indirect && x.code(err) == envNotFound {
+		return fmt.Errorf("%w (%w)", exec.ErrNotFound, err)
+	}
+	return err
+}
