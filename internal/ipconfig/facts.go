@@ -1,0 +1,110 @@
+package ipconfig
+
+import (
+	"net/netip"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+)
+
+// Current is the node's network as observed.
+type Current struct {
+	IPv4, IPv6   *lcav1.IPStatus
+	DNSServers   []string
+	VLANID       int32
+	FilterFamily lcav1.DNSFilterFamily
+	// Dynamic names the families of br-ex that DHCP or autoconfiguration feeds.
+	Dynamic []string
+	// Uplink is the interface attached to br-ex; empty where it could not be told.
+	Uplink string
+}
+
+// Facts is what the operator knows when a change is asked for.
+type Facts struct {
+	Current Current
+	// ControlPlaneNodes and OtherNodes count the cluster's Node objects.
+	ControlPlaneNodes, OtherNodes int
+	// DnsmasqMachineConfig: MachineConfig 50-master-dnsmasq-configuration exists.
+	DnsmasqMachineConfig bool
+	// ClusterNetworks and ServiceNetworks are the cluster's inner networks.
+	ClusterNetworks, ServiceNetworks []netip.Prefix
+	// FreeBytes and NeedBytes compare the disk with what a second stateroot takes; NeedBytes 0: not known.
+	FreeBytes, NeedBytes int64
+	// SetDefault is why the node cannot choose its next boot; nil when it can.
+	SetDefault error
+	// LeftoverStateroots exist on the node and belong to an earlier operation.
+	LeftoverStateroots []string
+}
+
+// InSync says whether the node's network already is what the spec asks for, and if
+// not, which fields differ.
+func InSync(spec lcav1.IPConfigSpec, now Current) (differences []string) {
+	if spec.IPv4 != nil {
+		differences = append(differences, familyDiff("ipv4", spec.IPv4.Address, spec.IPv4.MachineNetwork, spec.IPv4.Gateway, now.IPv4)...)
+	}
+	if spec.IPv6 != nil {
+		differences = append(differences, familyDiff("ipv6", spec.IPv6.Address, spec.IPv6.MachineNetwork, spec.IPv6.Gateway, now.IPv6)...)
+	}
+	if len(spec.DNSServers) > 0 && !sameAddrs(spec.DNSServers, now.DNSServers) {
+		differences = append(differences, "dnsServers")
+	}
+	if id, said := wantedVLAN(spec); said && id != now.VLANID {
+		differences = append(differences, "vlanID")
+	}
+	if spec.DNSFilterOutFamily != "" && spec.DNSFilterOutFamily != filterOf(now) {
+		differences = append(differences, "dnsFilterOutFamily")
+	}
+	return differences
+}
+
+func filterOf(now Current) lcav1.DNSFilterFamily {
+	if now.FilterFamily == "" {
+		return lcav1.DNSFilterNone
+	}
+	return now.FilterFamily
+}
+
+func familyDiff(name, address, network, gateway string, now *lcav1.IPStatus) (differences []string) {
+	if now == nil {
+		return []string{name + ".address"}
+	}
+	if !sameAddr(address, now.Address) {
+		differences = append(differences, name+".address")
+	}
+	if network != "" && !samePrefix(network, now.MachineNetwork) {
+		differences = append(differences, name+".machineNetwork")
+	}
+	if gateway != "" && !sameAddr(gateway, now.Gateway) {
+		differences = append(differences, name+".gateway")
+	}
+	return differences
+}
+
+// sameAddr compares two addresses as values: 2001:db8::1 is 2001:DB8:0::1.
+func sameAddr(a, b string) bool {
+	x, errX := netip.ParseAddr(a)
+	y, errY := netip.ParseAddr(b)
+	return errX == nil && errY == nil && x.WithZone("") == y.WithZone("")
+}
+
+func samePrefix(a, b string) bool {
+	x, errX := netip.ParsePrefix(a)
+	y, errY := netip.ParsePrefix(b)
+	return errX == nil && errY == nil && x.Masked() == y.Masked()
+}
+
+func sameAddrs(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !sameAddr(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// wantedVLAN is the VLAN the spec asks for, and whether it says anything about one.
+func wantedVLAN(spec lcav1.IPConfigSpec) (int32, bool) {
+	return spec.VLANID, spec.VLANID > 0
+}

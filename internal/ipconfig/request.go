@@ -1,0 +1,240 @@
+package ipconfig
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Request is ip-config-pre-pivot.json: everything lca-cli needs to know. The operator
+// writes it once per operation; nobody changes it afterwards.
+type Request struct {
+	OperationID string `json:"operation-id"`
+	// NewStateroot is made by this operation, OldStateroot is the way back.
+	NewStateroot string `json:"new-stateroot-name"`
+	OldStateroot string `json:"old-stateroot-name"`
+
+	IPv4Address        string `json:"ipv4-address,omitempty"`
+	IPv4MachineNetwork string `json:"ipv4-machine-network,omitempty"`
+	IPv4Gateway        string `json:"ipv4-gateway,omitempty"`
+	CurrentIPv4Gateway string `json:"current-ipv4-gateway,omitempty"`
+
+	IPv6Address        string `json:"ipv6-address,omitempty"`
+	IPv6MachineNetwork string `json:"ipv6-machine-network,omitempty"`
+	IPv6Gateway        string `json:"ipv6-gateway,omitempty"`
+	CurrentIPv6Gateway string `json:"current-ipv6-gateway,omitempty"`
+
+	DNSServers         []string `json:"dns-servers,omitempty"`
+	VLANID             int      `json:"vlan-id,omitempty"`
+	CurrentVLANID      int      `json:"current-vlan-id,omitempty"`
+	DNSFilterOutFamily string   `json:"dns-filter-out-family,omitempty"`
+	PullSecretRefName  string   `json:"pull-secret-ref-name,omitempty"`
+
+	InstallInitMonitor            bool `json:"install-init-monitor,omitempty"`
+	InstallIPConfigurationService bool `json:"install-ip-configuration-service,omitempty"`
+}
+
+// PostPivot is ip-config-post-pivot.json.
+type PostPivot struct {
+	// RecertImage selects the container engine; empty means the native one.
+	RecertImage string `json:"recert-image"`
+}
+
+// AutoRollback is ip-config-autorollback-config.json.
+type AutoRollback struct {
+	MonitorEnabled bool `json:"monitor_enabled"`
+	// MonitorTimeout is in seconds, counted from the moment the watchdog is armed.
+	MonitorTimeout    int             `json:"monitor_timeout"`
+	EnabledComponents map[string]bool `json:"enabled_components"`
+}
+
+// ComponentRun is the key in EnabledComponents for a failed post-pivot.
+const ComponentRun = "ip-config-run"
+
+// InitMonitorModeIPConfig is the content of the initmonitor_mode file.
+const InitMonitorModeIPConfig = "ipconfig"
+
+// StaterootPrefix marks the stateroots that this product makes.
+const StaterootPrefix = "rhcos_ipc-"
+
+// NewOperationID names an operation: when it was asked for, and four random
+// hexadecimal digits.
+func NewOperationID(now time.Time, random uint16) string {
+	return fmt.Sprintf("%s-%04x", now.UTC().Format("20060102-150405"), random)
+}
+
+// StaterootName is the stateroot of an operation.
+func StaterootName(operationID string) string { return StaterootPrefix + operationID }
+
+// Timeout of the watchdog; the default where the file says 0.
+func (a AutoRollback) Timeout() time.Duration {
+	if a.MonitorTimeout <= 0 {
+		return 30 * time.Minute
+	}
+	return time.Duration(a.MonitorTimeout) * time.Second
+}
+
+// RunEnabled says whether a failed post-pivot rolls back by itself.
+func (a AutoRollback) RunEnabled() bool { return a.EnabledComponents[ComponentRun] }
+
+// Family is one address family's part of a request, parsed.
+type Family struct {
+	Address        netip.Addr
+	Network        netip.Prefix
+	Gateway        netip.Addr // zero: none
+	CurrentGateway netip.Addr // zero: none
+}
+
+// Prefix is the address with the length of its network.
+func (f Family) Prefix() netip.Prefix { return netip.PrefixFrom(f.Address, f.Network.Bits()) }
+
+// Families parses the request's families, IPv4 first.
+func (r Request) Families() ([]Family, error) {
+	var out []Family
+	for _, text := range [][4]string{
+		{r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.CurrentIPv4Gateway},
+		{r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.CurrentIPv6Gateway},
+	} {
+		if text[0] == "" && text[1] == "" {
+			continue
+		}
+		f, err := parseFamily(text)
+		if err != nil {
+			return nil, fmt.Errorf("request %s: %w", r.OperationID, err)
+		}
+		out = append(out, f)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("request %s names no address", r.OperationID)
+	}
+	return out, nil
+}
+
+func parseFamily(text [4]string) (Family, error) {
+	var f Family
+	var errs []error
+	parse := func(what, s string, to *netip.Addr) {
+		if s == "" {
+			return
+		}
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s %q is not an IP address", what, s))
+		}
+		*to = a
+	}
+	parse("address", text[0], &f.Address)
+	parse("gateway", text[2], &f.Gateway)
+	parse("current gateway", text[3], &f.CurrentGateway)
+	n, err := netip.ParsePrefix(text[1])
+	if err != nil {
+		errs = append(errs, fmt.Errorf("machine network %q of address %s is not a CIDR", text[1], text[0]))
+	}
+	f.Network = n
+	if len(errs) == 0 && !n.Contains(f.Address) {
+		errs = append(errs, fmt.Errorf("address %s is outside its machine network %s", f.Address, n))
+	}
+	return f, errors.Join(errs...)
+}
+
+// DNS parses the request's DNS servers, order kept.
+func (r Request) DNS() ([]netip.Addr, error) {
+	var out []netip.Addr
+	for _, s := range r.DNSServers {
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			return nil, fmt.Errorf("request %s: DNS server %q is not an IP address", r.OperationID, s)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// PrimaryFirst orders the families as the node has them: the family of primary first.
+func PrimaryFirst(families []Family, primary netip.Addr) []Family {
+	out := slices.Clone(families)
+	slices.SortStableFunc(out, func(a, b Family) int {
+		return rank(a, primary) - rank(b, primary)
+	})
+	return out
+}
+
+func rank(f Family, primary netip.Addr) int {
+	if primary.IsValid() && f.Address.Is4() != primary.Is4() {
+		return 1
+	}
+	return 0
+}
+
+// ErrNoRequest means that no operation is prepared on this stateroot.
+var ErrNoRequest = errors.New("no IP change is prepared on this stateroot")
+
+// ReadRequest loads the request of the operation from the workspace.
+func ReadRequest(files host.Files) (Request, error) {
+	var r Request
+	if err := readJSON(files, host.PrePivotConfig, &r); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return Request{}, ErrNoRequest
+		}
+		return Request{}, err
+	}
+	if r.OperationID == "" || r.NewStateroot == "" || r.OldStateroot == "" || r.NewStateroot == r.OldStateroot {
+		return Request{}, fmt.Errorf("%s lacks operation-id, or new-stateroot-name and old-stateroot-name are not two names", host.PrePivotConfig)
+	}
+	return r, nil
+}
+
+// ReadAutoRollback loads ip-config-autorollback-config.json. Without the file every
+// protection is on: a lost file must not cost the way back.
+func ReadAutoRollback(files host.Files) (AutoRollback, error) {
+	a := AutoRollback{MonitorEnabled: true, EnabledComponents: map[string]bool{ComponentRun: true}}
+	err := readJSON(files, host.AutoRollbackConfig, &a)
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, nil
+	}
+	return a, err
+}
+
+func readJSON(files host.Files, path string, into any) error {
+	data, err := files.Read(path)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("decode %s: %w", path, err)
+	}
+	return nil
+}
+
+// WriteRequest stores the three request files of an operation.
+func WriteRequest(files host.Files, r Request, post PostPivot, auto AutoRollback) error {
+	for _, f := range []struct {
+		path  string
+		value any
+	}{{host.PostPivotConfig, post}, {host.AutoRollbackConfig, auto}, {host.PrePivotConfig, r}} {
+		if err := writeJSON(files, f.path, f.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeJSON(files host.Files, path string, value any) error {
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", path, err)
+	}
+	if err := files.Write(path, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
