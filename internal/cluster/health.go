@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Finding is one reason why the cluster does not count as healthy.
+type Finding struct {
+	// Check is the name of the check, Object what it looked at (empty when the
+	// check itself could not be made), Reason what is wrong with it.
+	Check, Object, Reason string
+}
+
+func (f Finding) String() string {
+	if f.Object == "" {
+		return f.Check + ": " + f.Reason
+	}
+	return f.Check + " " + f.Object + ": " + f.Reason
+}
+
+// Report is the outcome of all health checks. An empty one means healthy.
+type Report struct {
+	Findings []Finding
+}
+
+// Healthy says that nothing was found.
+func (r Report) Healthy() bool { return len(r.Findings) == 0 }
+
+// maxSentence bounds Error, which goes into a condition's message, in bytes.
+const maxSentence = 1024
+
+// Error is one sentence with as many findings as fit and the number of those
+// left out. It is empty for a healthy cluster.
+func (r Report) Error() string {
+	var b strings.Builder
+	for i, f := range r.Findings {
+		part := clip(f.String(), maxSentence/2)
+		if i > 0 {
+			part = "; " + part
+		}
+		if b.Len()+len(part) > maxSentence {
+			fmt.Fprintf(&b, "; and %d more", len(r.Findings)-i)
+			break
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// clip shortens text to at most limit bytes without cutting a character.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len("...")], "") + "..."
+}
+
+// Err is nil for a healthy cluster, else the report itself.
+func (r Report) Err() error {
+	if r.Healthy() {
+		return nil
+	}
+	return r
+}
+
+// check is one named question about the cluster's health.
+type check struct {
+	name string
+	// optional: the check passes where the API does not know the kind.
+	optional bool
+	run      func(ctx context.Context, r client.Reader) ([]Finding, error)
+}
+
+// checks lists all of them in the order in which they are reported.
+func checks() []check {
+	return []check{
+		{name: "clusteroperator", run: clusterOperators},
+		{name: "machineconfigpool", run: machineConfigPools},
+		{name: "node", run: node},
+		{name: "sriovnetworknodestate", optional: true, run: sriovNodeStates},
+		{name: "dataprotectionapplication", optional: true, run: backupLocations},
+		{name: "clusterserviceversion", optional: true, run: clusterServiceVersions},
+		{name: "certificatesigningrequest", run: signingRequests},
+	}
+}
+
+// Health makes every check once. A check that can not be made, because the
+// API does not answer, is a finding too: unknown is not healthy.
+func Health(ctx context.Context, r client.Reader) Report {
+	var report Report
+	for _, c := range checks() {
+		found, err := c.run(ctx, r)
+		if c.optional && notServed(err) {
+			continue
+		}
+		for _, f := range found {
+			f.Check = c.name
+			report.Findings = append(report.Findings, f)
+		}
+		if err != nil {
+			report.Findings = append(report.Findings, Finding{Check: c.name, Reason: "can not be checked: " + err.Error()})
+		}
+	}
+	return report
+}

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// list reads all objects of a kind that may not be installed.
+func list(ctx context.Context, r client.Reader, gvk schema.GroupVersionKind, opts ...client.ListOption) ([]unstructured.Unstructured, error) {
+	var l unstructured.UnstructuredList
+	gvk.Kind += "List"
+	l.SetGroupVersionKind(gvk)
+	if err := r.List(ctx, &l, opts...); err != nil {
+		return nil, err
+	}
+	return l.Items, nil
+}
+
+func name(u unstructured.Unstructured) string {
+	if u.GetNamespace() == "" {
+		return u.GetName()
+	}
+	return u.GetNamespace() + "/" + u.GetName()
+}
+
+// sriovNodeStates must have been applied. Where SR-IOV is installed, the node has one.
+func sriovNodeStates(ctx context.Context, r client.Reader) ([]Finding, error) {
+	items, err := list(ctx, r, schema.GroupVersionKind{Group: "sriovnetwork.openshift.io", Version: "v1", Kind: "SriovNetworkNodeState"})
+	if err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return []Finding{{Reason: "SR-IOV is installed but has not reported the node's state"}}, nil
+	}
+	var found []Finding
+	for _, u := range items {
+		if sync, _, _ := unstructured.NestedString(u.Object, "status", "syncStatus"); sync != "Succeeded" {
+			found = append(found, Finding{Object: name(u), Reason: fmt.Sprintf("sync status is %q, not Succeeded", sync)})
+		}
+	}
+	return found, nil
+}
+
+// backupLocations: every DataProtectionApplication must be reconciled and, where there
+// is one, every backup storage location available.
+func backupLocations(ctx context.Context, r client.Reader) ([]Finding, error) {
+	apps, err := list(ctx, r, schema.GroupVersionKind{Group: "oadp.openshift.io", Version: "v1alpha1", Kind: "DataProtectionApplication"})
+	if err != nil || len(apps) == 0 {
+		return nil, err
+	}
+	var found []Finding
+	for _, u := range apps {
+		if problem := notReconciled(u); problem != "" {
+			found = append(found, Finding{Object: name(u), Reason: problem})
+		}
+	}
+	locations, err := list(ctx, r, schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"})
+	if err != nil && !notServed(err) { // OADP can be installed without Velero's kinds
+		return found, err
+	}
+	for _, u := range locations {
+		if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase != "Available" {
+			found = append(found, Finding{Object: name(u), Reason: fmt.Sprintf("backup storage location is %q, not Available", phase)})
+		}
+	}
+	return found, nil
+}
+
+func notReconciled(u unstructured.Unstructured) string {
+	for _, c := range conditions(u.Object) {
+		if c.kind != "Reconciled" {
+			continue
+		}
+		if c.status == "True" {
+			return ""
+		}
+		return describe("not reconciled", c.reason, c.message)
+	}
+	return "not reconciled"
+}
+
+// ownName marks our own ClusterServiceVersion: the operator cannot wait for itself.
+const ownName = "lifecycle-agent"
+
+// clusterServiceVersions must have succeeded. The copies OLM makes in each namespace are not read.
+func clusterServiceVersions(ctx context.Context, r client.Reader) ([]Finding, error) {
+	original, err := labels.NewRequirement("olm.copiedFrom", selection.DoesNotExist, nil)
+	if err != nil {
+		return nil, err
+	}
+	items, err := list(ctx, r, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"},
+		client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*original)})
+	if err != nil {
+		return nil, err
+	}
+	var found []Finding
+	for _, u := range items {
+		if strings.Contains(u.GetName(), ownName) {
+			continue
+		}
+		if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase != "Succeeded" {
+			found = append(found, Finding{Object: name(u), Reason: fmt.Sprintf("phase is %q, not Succeeded", phase)})
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Labels by which OpenShift marks the role of a node.
+const (
+	LabelControlPlane = "node-role.kubernetes.io/control-plane"
+	LabelMaster       = "node-role.kubernetes.io/master"
+	LabelWorker       = "node-role.kubernetes.io/worker"
+)
+
+// ErrNoNode says that the API has no control-plane node at the moment: true for
+// a short while after recert, until the kubelet has registered again.
+var ErrNoNode = errors.New("no control-plane node is registered in the API")
+
+// TopologyError says why a cluster is not one this product changes.
+type TopologyError struct {
+	ControlPlane, Workers int
+}
+
+func (e *TopologyError) Error() string {
+	if e.ControlPlane > 1 {
+		return fmt.Sprintf("the cluster has %d control-plane nodes; only single-node clusters are supported", e.ControlPlane)
+	}
+	return fmt.Sprintf("the cluster has %d worker node(s) beside its control-plane node; "+
+		"only single-node clusters without further workers are supported, because the workers would not follow the change", e.Workers)
+}
+
+// SingleNode returns the one node of a single-node cluster. Where there are more nodes, the
+// error is a *TopologyError; the control-plane node is returned beside it if there is only
+// one, so that its state can still be shown. ErrNoNode: none is registered.
+func SingleNode(ctx context.Context, r client.Reader) (*corev1.Node, error) {
+	var nodes corev1.NodeList
+	if err := r.List(ctx, &nodes); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	var control []*corev1.Node
+	for i := range nodes.Items {
+		if IsControlPlane(&nodes.Items[i]) {
+			control = append(control, &nodes.Items[i])
+		}
+	}
+	workers := len(nodes.Items) - len(control)
+	switch {
+	case len(control) == 0:
+		return nil, ErrNoNode
+	case len(control) > 1:
+		return nil, &TopologyError{ControlPlane: len(control), Workers: workers}
+	case workers > 0:
+		return control[0], &TopologyError{ControlPlane: 1, Workers: workers}
+	}
+	return control[0], nil
+}
+
+// IsControlPlane reads the node's role labels, old or new.
+func IsControlPlane(n *corev1.Node) bool {
+	_, control := n.Labels[LabelControlPlane]
+	_, master := n.Labels[LabelMaster]
+	return control || master
+}
+
+// InternalIPs returns the node's InternalIP addresses in the order in which
+// the node reports them: the first one's family is the cluster's primary family.
+func InternalIPs(n *corev1.Node) []netip.Addr {
+	var addrs []netip.Addr
+	for _, a := range n.Status.Addresses {
+		if a.Type != corev1.NodeInternalIP {
+			continue
+		}
+		if ip, err := netip.ParseAddr(a.Address); err == nil {
+			addrs = append(addrs, ip.Unmap())
+		}
+	}
+	return addrs
+}
+
+// FirstOf returns the first address of a family (4 or 6), or the zero Addr.
+func FirstOf(addrs []netip.Addr, family int) netip.Addr {
+	for _, a := range addrs {
+		if a.Is4() == (family == 4) {
+			return a
+		}
+	}
+	return netip.Addr{}
+}

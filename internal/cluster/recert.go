@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// RecertFile is one file of the kubeconfig-crypto folder: the keys with which
+// regenerated certificates stay acceptable to existing kubeconfigs. Data is a
+// secret for every file but the certificate.
+type RecertFile struct {
+	Name string
+	Data []byte
+}
+
+// RecertInputs is what recert needs from the API before the cluster is stopped.
+type RecertInputs struct {
+	Files []RecertFile
+	// IngressCN is the subject common name of the ingress operator's CA.
+	IngressCN string
+	// InstallConfig is the install-config text.
+	InstallConfig string
+}
+
+// source says where a crypto file is kept in the API.
+type source struct {
+	file, namespace, name, key string
+	configMap                  bool
+}
+
+// AdminClientCA is the file with the CA of the admin kubeconfig; the others hold keys.
+const AdminClientCA = "admin-kubeconfig-client-ca.crt"
+
+const (
+	apiserverOperatorNamespace = "openshift-kube-apiserver-operator"
+	ingressOperatorNamespace   = "openshift-ingress-operator"
+	routerCA                   = "router-ca"
+)
+
+// recertSources lists the files by the names that recert's use_key and use_cert rules refer to.
+func recertSources() []source {
+	return []source{
+		{file: AdminClientCA, namespace: "openshift-config", name: "admin-kubeconfig-client-ca", key: "ca-bundle.crt", configMap: true},
+		{file: "loadbalancer-serving-signer.key", namespace: apiserverOperatorNamespace, name: "loadbalancer-serving-signer", key: corev1.TLSPrivateKeyKey},
+		{file: "localhost-serving-signer.key", namespace: apiserverOperatorNamespace, name: "localhost-serving-signer", key: corev1.TLSPrivateKeyKey},
+		{file: "service-network-serving-signer.key", namespace: apiserverOperatorNamespace, name: "service-network-serving-signer", key: corev1.TLSPrivateKeyKey},
+		{file: "ingresskey-ingress-operator.key", namespace: ingressOperatorNamespace, name: routerCA, key: corev1.TLSPrivateKeyKey},
+	}
+}
+
+// ReadRecertInputs collects them all. An object that is missing gives an error
+// that apierrors.IsNotFound recognises.
+func ReadRecertInputs(ctx context.Context, r client.Reader) (RecertInputs, error) {
+	var in RecertInputs
+	for _, s := range recertSources() {
+		data, err := s.read(ctx, r)
+		if err != nil {
+			return RecertInputs{}, err
+		}
+		in.Files = append(in.Files, RecertFile{Name: s.file, Data: data})
+	}
+	cn, err := IngressCN(ctx, r)
+	if err != nil {
+		return RecertInputs{}, err
+	}
+	ic, err := ReadInstallConfig(ctx, r)
+	if err != nil {
+		return RecertInputs{}, err
+	}
+	in.IngressCN, in.InstallConfig = cn, ic.Text
+	return in, nil
+}
+
+// IngressCN is the common name of the ingress operator's CA.
+func IngressCN(ctx context.Context, r client.Reader) (string, error) {
+	s := source{namespace: ingressOperatorNamespace, name: routerCA, key: corev1.TLSCertKey}
+	data, err := s.read(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	certs, err := certificates(data)
+	if err != nil {
+		return "", fmt.Errorf("key %s of secret %s/%s: %w", s.key, s.namespace, s.name, err)
+	}
+	return certs[0].Subject.CommonName, nil
+}
+
+func (s source) read(ctx context.Context, r client.Reader) ([]byte, error) {
+	key := client.ObjectKey{Namespace: s.namespace, Name: s.name}
+	kind, data := "secret", []byte(nil)
+	if s.configMap {
+		var cm corev1.ConfigMap
+		kind = "configmap"
+		if err := r.Get(ctx, key, &cm); err != nil {
+			return nil, fmt.Errorf("get configmap %s: %w", key, err)
+		}
+		data = []byte(cm.Data[s.key])
+	} else {
+		var secret corev1.Secret
+		if err := r.Get(ctx, key, &secret); err != nil {
+			return nil, fmt.Errorf("get secret %s: %w", key, err)
+		}
+		data = secret.Data[s.key]
+	}
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%s %s has no key %s", kind, key, s.key)
+	}
+	return data, nil
+}
