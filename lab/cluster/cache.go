@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// maxAge bounds how old a prepared state may be: its shortest certificates live thirty days.
+const maxAge = 7 * day
+
+// preparedState returns the directory with the prepared etc, var and out of the site, making it when the cache has none.
+func (p *Provisioning) preparedState(ctx context.Context) (string, error) {
+	crds, crdSum, err := crdFiles(ctx, p.ModuleDir)
+	if err != nil {
+		return "", err
+	}
+	key, err := cacheKey(p.Node, p.ModuleDir, crdSum)
+	if err != nil {
+		return "", err
+	}
+	final := filepath.Join(p.CacheDir, key)
+	if info, err := os.Stat(final); err == nil && time.Since(info.ModTime()) < maxAge {
+		return final, nil
+	}
+	if err := os.RemoveAll(final); err != nil {
+		return "", fmt.Errorf("drop an outdated prepared state: %w", err)
+	}
+	if err := os.MkdirAll(p.CacheDir, 0o755); err != nil {
+		return "", fmt.Errorf("make the cache: %w", err)
+	}
+	work, err := os.MkdirTemp(p.CacheDir, "preparing-")
+	if err != nil {
+		return "", fmt.Errorf("make a scratch directory: %w", err)
+	}
+	defer os.RemoveAll(work)
+	p.Log.Info("preparing the control plane's state", "site", p.Node.Hostname, "address", p.Node.Primary().String())
+	if err := p.prepare(ctx, work, crds); err != nil {
+		return "", err
+	}
+	// Somebody else may have finished the same state meanwhile; either serves.
+	if err := os.Rename(filepath.Join(work, "state"), final); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("keep the prepared state: %w", err)
+	}
+	return final, nil
+}
+
+// prepare builds the state in work/state; work itself holds scratch files.
+func (p *Provisioning) prepare(ctx context.Context, work string, crds []string) error {
+	state := filepath.Join(work, "state")
+	etc, varDir, out := filepath.Join(state, "etc"), filepath.Join(state, "var"), filepath.Join(state, "out")
+	dataDir := filepath.Join(varDir, "lib", "etcd")
+	for _, dir := range []string{etc, out, dataDir} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("make %s: %w", dir, err)
+		}
+	}
+	if err := os.Chmod(dataDir, 0o700); err != nil {
+		return fmt.Errorf("close etcd's directory: %w", err)
+	}
+	id, err := newIdentity(p.Node, now())
+	if err != nil {
+		return err
+	}
+	tx, err := newTexts(p.Node)
+	if err != nil {
+		return err
+	}
+	mc, err := newMachineConfigs(p.Node)
+	if err != nil {
+		return err
+	}
+	files, err := diskTree(p.Node, id, tx, mc)
+	if err != nil {
+		return err
+	}
+	if err := files.write(etc, varDir); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(out, "kubeconfig"), outsideKubeconfig(p.Node, id), 0o600); err != nil {
+		return fmt.Errorf("write the outside kubeconfig: %w", err)
+	}
+	run := preparation{binDir: p.BinDir, workDir: work, dataDir: dataDir, crds: crds, site: p.Node, id: id, texts: tx, mc: mc, log: p.Log}
+	return run.run(ctx)
+}
+
+// cacheKey hashes all that decides what the prepared state is: the site, the CRDs, this package's sources and the pinned
+// versions of the control plane.
+func cacheKey(s Site, moduleDir, crdSum string) (string, error) {
+	site, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("encode the site: %w", err)
+	}
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s\n%s\n", site, crdSum)
+	sources := filepath.Join(moduleDir, "lab", "cluster")
+	err = filepath.WalkDir(sources, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		return hashFile(hash, sources, path)
+	})
+	if err != nil {
+		return "", fmt.Errorf("hash the lab's sources: %w", err)
+	}
+	if err := hashFile(hash, moduleDir, filepath.Join(moduleDir, "tools", "controlplane", "go.mod")); err != nil {
+		return "", fmt.Errorf("hash the control plane's versions: %w", err)
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil))[:20], nil
+}
+
+func hashFile(hash interface{ Write([]byte) (int, error) }, base, path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	rel, err := filepath.Rel(base, path)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(hash, "%s %x\n", filepath.ToSlash(rel), sha256.Sum256(text))
+	return err
+}
