@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -80,7 +81,7 @@ func (x *Exec) Run(ctx context.Context, c Command) (Result, error) {
 	if err == nil {
 		return res, nil
 	}
-	return res, &Error{Argv: ev.Argv, ExitCode: ev.ExitCode, Output: ev.Output, Took: ev.Took, Err: x.cause(ctx, err)}
+	return res, &Error{Argv: ev.Argv, ExitCode: ev.ExitCode, Output: ev.Output, Took: ev.Took, Err: x.cause(ctx, c.Argv[0], err)}
 }
 
 // streams collects what a program writes: each stream alone, and the tail of both.
@@ -90,11 +91,15 @@ type streams struct {
 }
 
 // limited is a buffer that refuses to outgrow outputLimit.
-type limited struct{ bytes.Buffer }
+type limited struct {
+	bytes.Buffer
+	over bool
+}
 
 // Write implements io.Writer.
 func (l *limited) Write(p []byte) (int, error) {
 	if l.Len()+len(p) > outputLimit {
+		l.over = true
 		return 0, errOutput
 	}
 	return l.Buffer.Write(p)
@@ -122,6 +127,9 @@ func (x *Exec) execute(ctx context.Context, c Command, out *streams) error {
 		hard.Stop()
 		// What outlived its leader holds our pipes or our files: end it now.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	if out.stdout.over || out.stderr.over {
+		return errOutput
 	}
 	return err
 }
@@ -161,17 +169,22 @@ func (x *Exec) code(err error) int {
 
 // cause names why a command failed: the context where it was ended by it, "not found"
 // where a helper between us and the program said so.
-func (x *Exec) cause(ctx context.Context, err error) error {
+func (x *Exec) cause(ctx context.Context, argv0 string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var at *os.PathError
-	if errors.As(err, &at) && at.Op != "chdir" && errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w (%w)", exec.ErrNotFound, err)
-	}
-	indirect := x.o.Root != "" || len(x.o.Prefix) > 0
-	if indirect && x.code(err) == envNotFound {
+	if x.absent(argv0, err) {
 		return fmt.Errorf("%w (%w)", exec.ErrNotFound, err)
 	}
 	return err
+}
+
+// absent says that err means a missing program, however the way to it words that. A
+// missing working folder looks alike from here, hence the look at the file.
+func (x *Exec) absent(argv0 string, err error) bool {
+	if x.o.Root != "" || len(x.o.Prefix) > 0 {
+		return x.code(err) == envNotFound
+	}
+	_, serr := os.Stat(argv0)
+	return filepath.IsAbs(argv0) && errors.Is(err, os.ErrNotExist) && errors.Is(serr, os.ErrNotExist)
 }

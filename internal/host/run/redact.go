@@ -58,16 +58,19 @@ func (t *tail) text(secrets []string) string {
 	s := string(t.buf)
 	for _, secret := range secrets {
 		if secret != "" {
-			s = strings.ReplaceAll(s, secret, strings.Repeat("\x00", len(secret)))
+			s = strings.ReplaceAll(s, secret, strings.Repeat(mark, len(secret)))
 		}
 	}
 	if len(s) > tailSize {
 		s = s[len(s)-tailSize:]
 	}
-	return blotShapes(nulRuns.ReplaceAllLiteralString(s, blot))
+	return blotShapes(marks.ReplaceAllLiteralString(s, blot))
 }
 
-var nulRuns = regexp.MustCompile("\x00+")
+// mark is a byte no text holds (ASCII SUB); a run of it stands for one secret.
+const mark = "\x1a"
+
+var marks = regexp.MustCompile(mark + "+")
 
 func blotShapes(s string) string {
 	for _, re := range knownSecrets {
