@@ -43,7 +43,7 @@ type Entry struct {
 	Message string `json:"message,omitempty"`
 	Error   string `json:"error,omitempty"`
 	TookMS  int64  `json:"tookMs,omitempty"`
-	// Deadline, on a begin or note entry, is when the operation is given up.
+	// Deadline, on a note, is when the operation is given up.
 	Deadline *time.Time `json:"deadline,omitempty"`
 	Evidence []Evidence `json:"evidence,omitempty"`
 }

@@ -231,6 +231,49 @@ func TestResumeTableAnswersEveryPlace(t *testing.T) {
 	}
 }
 
+func TestAbortTakesBackWhatWasBegun(t *testing.T) {
+	b := newBench()
+	p := b.plan()
+	p.Steps[1].Do = func(context.Context) error { panic("killed") }
+	require.Panics(t, func() { _ = b.run(p) })
+	r := &flow.Runner{Journal: flow.OpenJournal(b.store), Clock: &clock{}, Boot: b.boot, Log: flow.Discard()}
+	require.NoError(t, r.Abort(context.Background(), b.plan()))
+	require.Empty(t, b.effects)
+	require.NoError(t, r.Abort(context.Background(), b.plan()), "twice changes nothing")
+	require.Equal(t, []string{"prepare", "undo flip", "undo prepare"}, b.calls)
+}
+
+func TestLeavingRecordsNothingAndIsDoneAgain(t *testing.T) {
+	b, n := newBench(), 0
+	p := b.plan()
+	p.Steps[2].Do = func(context.Context) error {
+		if n++; n == 1 {
+			return flow.ErrLeaving
+		}
+		return nil
+	}
+	require.ErrorIs(t, b.run(p), flow.ErrLeaving)
+	require.NotContains(t, b.kinds(t), "failed")
+	b.boot = "boot-2"
+	require.NoError(t, b.run(p), "committed: goes on across the reboot")
+	require.Equal(t, 2, n)
+}
+
+func TestForwardOnlyPlanIsNeverTakenBack(t *testing.T) {
+	b := newBench()
+	p := b.plan()
+	p.Commit, p.MaxAttempts = flow.FromStart, 2
+	b.fail["prepare"] = errors.New("no")
+	var failed *flow.FailedError
+	for range 2 {
+		require.ErrorAs(t, b.run(p), &failed)
+		require.True(t, failed.Committed)
+		require.NotErrorIs(t, failed, flow.ErrGivenUp)
+	}
+	require.ErrorIs(t, b.run(p), flow.ErrGivenUp)
+	require.Equal(t, []string{"prepare", "prepare"}, b.calls)
+}
+
 func TestPlanValidation(t *testing.T) {
 	do := func(context.Context) error { return nil }
 	for want, p := range map[string]flow.Plan{

@@ -28,6 +28,15 @@ type Step struct {
 	Pause time.Duration
 }
 
+// FromStart, as a plan's Commit, says that there is no going back within the plan at
+// all: a failed run is gone on with by the next one.
+const FromStart = "(from the start)"
+
+// ErrLeaving is returned by a step that has asked for the end of its own process, by a
+// reboot: nothing more is recorded, and should the process live again on
+// the same journal, the step is done again.
+var ErrLeaving = errors.New("leaving: the node is going down")
+
 // Plan is a flow: a list that can be read aloud.
 type Plan struct {
 	// Name is stored in journals, like a step's.
@@ -59,7 +68,7 @@ func (p Plan) Validate() error {
 		}
 		seen[s.Name] = true
 	}
-	if p.Commit != "" && !seen[p.Commit] {
+	if p.Commit != "" && p.Commit != FromStart && !seen[p.Commit] {
 		return fmt.Errorf("plan %s: its commit point %s is not one of its steps", p.Name, p.Commit)
 	}
 	return nil

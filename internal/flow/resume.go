@@ -99,6 +99,9 @@ func Locate(p Plan, entries []Entry, boot string, readable bool) Place {
 	if !readable {
 		pl.Position = Unknown
 	}
+	if p.Commit == FromStart && pl.Position != Fresh {
+		pl.Committed = true
+	}
 	return pl
 }
 

@@ -22,9 +22,7 @@ type Runner struct {
 	Clock   Clock
 	// Operation and Stateroot are written into each entry; Boot tells boots apart.
 	Operation, Stateroot, Boot string
-	// Deadline, if set, is recorded with each begin.
-	Deadline time.Time
-	Log      *slog.Logger
+	Log                        *slog.Logger
 	// Evidence returns and forgets the commands run since it was last asked; may be nil.
 	Evidence func() []Evidence
 	// Watch sees each entry after it was written; may be nil.
@@ -48,6 +46,9 @@ func (e *FailedError) Unwrap() error { return e.Cause }
 
 // ErrTakenBack is the cause where an earlier run did not get to its end and was undone.
 var ErrTakenBack = errors.New("an earlier run was interrupted; it was taken back")
+
+// ErrAborted is the cause where somebody asked for a plan to be taken back.
+var ErrAborted = errors.New("aborted on request")
 
 // ErrGivenUp is the cause where a committed plan was begun too often.
 var ErrGivenUp = errors.New("attempt limit reached")
@@ -75,9 +76,38 @@ func (r *Runner) Run(ctx context.Context, p Plan) error {
 	}
 }
 
-// Note adds a fact to the journal that changes nothing about any plan.
-func (r *Runner) Note(flow, message string) error {
-	return r.write(Entry{Flow: flow, Kind: KindNote, Message: message})
+// Abort takes back a plan that was begun and is not past its commit point, because
+// somebody changed their mind. A plan that is over, or was never begun, is left alone.
+func (r *Runner) Abort(ctx context.Context, p Plan) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	entries, err := r.Journal.Entries()
+	if err != nil && !errors.Is(err, ErrUnreadable) {
+		return err
+	}
+	pl := Locate(p, entries, r.Boot, err == nil)
+	switch {
+	case pl.Position == Fresh, pl.Position == Finished, pl.Position == RolledBack:
+		return nil
+	case pl.Committed:
+		return r.failure(p, pl.Step, errors.New("it is past its commit point and cannot be taken back")).committed()
+	}
+	failed := r.failure(p, pl.Step, ErrAborted)
+	if r.takeBack(ctx, p, begun(p, entries), failed); failed.TakenBack {
+		return nil
+	}
+	return failed
+}
+
+// Note adds a fact to the journal that changes nothing about any plan. A deadline
+// that is not zero is recorded with it.
+func (r *Runner) Note(flow, message string, deadline time.Time) error {
+	e := Entry{Flow: flow, Kind: KindNote, Message: message}
+	if !deadline.IsZero() {
+		e.Deadline = &deadline
+	}
+	return r.write(e)
 }
 
 func interruption(p Plan, pl Place) error {
@@ -107,15 +137,14 @@ func (e *FailedError) committed() *FailedError {
 // forward does the steps that are not done yet.
 func (r *Runner) forward(ctx context.Context, p Plan, pl Place) error {
 	begin := Entry{Flow: p.Name, Kind: KindBegin, Attempt: pl.Attempts + 1, Total: len(p.Steps)}
-	if !r.Deadline.IsZero() {
-		begin.Deadline = &r.Deadline
-	}
 	if err := r.write(begin); err != nil {
 		return err
 	}
-	past := pl.Committed
+	past := pl.Committed || p.Commit == FromStart
 	for i, s := range p.Steps {
-		if err := r.step(ctx, p, i, begin.Attempt); err != nil {
+		if err := r.step(ctx, p, i, begin.Attempt); errors.Is(err, ErrLeaving) {
+			return err
+		} else if err != nil {
 			return r.settle(ctx, p, s.Name, err, past)
 		}
 		if s.Name == p.Commit && !past {
@@ -168,6 +197,9 @@ func (r *Runner) step(ctx context.Context, p Plan, i, attempt int) error {
 	if err == nil {
 		return r.write(mark.as(KindDone))
 	}
+	if errors.Is(err, ErrLeaving) {
+		return err
+	}
 	mark.Error = err.Error()
 	if werr := r.write(mark.as(KindFailed)); werr != nil {
 		r.Log.Error("failure could not be journaled", "flow", p.Name, "step", s.Name, "error", werr)
@@ -195,7 +227,7 @@ func (r *Runner) try(ctx context.Context, s Step) error {
 	tries := max(s.Tries, 1)
 	for n := 1; ; n++ {
 		err := s.Do(ctx)
-		if err == nil || n == tries || ctx.Err() != nil {
+		if err == nil || n == tries || ctx.Err() != nil || errors.Is(err, ErrLeaving) {
 			return err
 		}
 		r.Log.Warn("step failed, trying again", "step", s.Name, "try", n, "of", tries, "error", err)
