@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
+)
+
+func upCommand(o *options) *cobra.Command {
+	kind := string(machine.Nspawn)
+	bare := false
+	cmd := &cobra.Command{
+		Use: "up", Short: "Make the node, or power it on, and wait until it is ready", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tools, err := o.tools()
+			if err != nil {
+				return err
+			}
+			started := time.Now()
+			l, err := lab.Up(cmd.Context(), tools, o.name, machine.Kind(kind), provisioner(bare), narrator(started))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(os.Stderr, "%s  ready: lab %s (%s), console %s\n", elapsed(started), l.Name, l.Kind, l.Machine.ConsoleLog())
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&kind, "machine", kind, "nspawn (seconds) or qemu (everything real, minutes)")
+	cmd.Flags().BoolVar(&bare, "bare", false, "a node without a cluster")
+	return cmd
+}
+
+// narrator tells each step on standard error; number 0 is part of the step before.
+func narrator(started time.Time) lab.Step {
+	return func(n, of int, text string) {
+		if n == 0 {
+			fmt.Fprintf(os.Stderr, "%s         %s\n", elapsed(started), text)
+			return
+		}
+		fmt.Fprintf(os.Stderr, "%s  [%d/%d] %s\n", elapsed(started), n, of, text)
+	}
+}
+
+func elapsed(started time.Time) string { return fmt.Sprintf("%6.1fs", time.Since(started).Seconds()) }
+
+func downCommand(o *options) *cobra.Command {
+	keep := false
+	cmd := &cobra.Command{
+		Use: "down", Short: "Power the node off and remove it, its disk and its network", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := o.open()
+			if err != nil {
+				return err
+			}
+			return l.Down(cmd.Context(), keep)
+		},
+	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the disk, so that up continues with it")
+	return cmd
+}
+
+// onMachine makes a command without arguments that does one thing to an existing lab.
+func onMachine(o *options, use, short string, do func(context.Context, *lab.Lab) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := o.open()
+			if err != nil {
+				return err
+			}
+			return do(cmd.Context(), l)
+		},
+	}
+}
+
+func startCommand(o *options) *cobra.Command {
+	return onMachine(o, "start", "Power the node on again and wait until it is ready", func(ctx context.Context, l *lab.Lab) error {
+		if err := l.Net.Up(ctx); err != nil {
+			return err
+		}
+		if err := l.Machine.Start(ctx); err != nil {
+			return err
+		}
+		return l.Ready(ctx)
+	})
+}
+
+func stopCommand(o *options) *cobra.Command {
+	return onMachine(o, "stop", "Shut the node down in good order", func(ctx context.Context, l *lab.Lab) error {
+		return l.Machine.Stop(ctx)
+	})
+}
+
+func powercutCommand(o *options) *cobra.Command {
+	off := false
+	cmd := onMachine(o, "powercut", "Cut the node's power without warning, then give it back", func(ctx context.Context, l *lab.Lab) error {
+		if err := l.Machine.PowerCut(ctx); err != nil || off {
+			return err
+		}
+		return l.Machine.Start(ctx)
+	})
+	cmd.Flags().BoolVar(&off, "stay-off", false, "leave the node without power")
+	return cmd
+}
+
+func superviseCommand(o *options) *cobra.Command {
+	cmd := onMachine(o, "supervise", "", func(ctx context.Context, l *lab.Lab) error {
+		container, ok := l.Machine.(machine.Container)
+		if !ok {
+			return fmt.Errorf("a machine of kind %s needs no supervisor", l.Kind)
+		}
+		return container.Supervise(ctx, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	})
+	cmd.Hidden = true
+	return cmd
+}
+
+// provisioner of a node: with the lab's cluster, or without any.
+func provisioner(bool) lab.Provisioner { return lab.BareNode{} }

@@ -1,0 +1,116 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/image"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
+)
+
+// ErrNone says that there is no lab of that name.
+var ErrNone = errors.New("there is no such lab; make it with: lab up")
+
+// Lab is one node and its surroundings.
+type Lab struct {
+	Name string
+	Kind machine.Kind
+	// Dir holds all files of this lab.
+	Dir     string
+	Net     network.Network
+	Machine machine.Machine
+}
+
+// Tools says where the lab's helpers are.
+type Tools struct {
+	// Root is the directory of all labs; the image cache is Root/cache.
+	Root string
+	// Binaries is the directory of the project's own programs, which are put on the node.
+	Binaries string
+	// Supervise is the command line that must call Supervise for the lab whose name follows it.
+	Supervise []string
+}
+
+// record is what a lab remembers about itself on disk.
+type record struct {
+	Kind machine.Kind `json:"kind"`
+}
+
+// namePattern keeps a name usable as host name, namespace name and, with a suffix, in an interface list.
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+
+// Open returns an existing lab, ErrNone if there is none.
+func Open(tools Tools, name string) (*Lab, error) {
+	dir, err := directory(tools, name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "lab.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("lab %s: %w", name, ErrNone)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lab %s: %w", name, err)
+	}
+	var r record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("lab %s: read lab.json: %w", name, err)
+	}
+	return assemble(tools, name, dir, r.Kind)
+}
+
+func directory(tools Tools, name string) (string, error) {
+	if !namePattern.MatchString(name) {
+		return "", fmt.Errorf("lab name %q: use lower-case letters, digits and dashes, a letter first, at most 31", name)
+	}
+	root, err := filepath.Abs(tools.Root)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(root, name), nil
+}
+
+func assemble(tools Tools, name, dir string, kind machine.Kind) (*Lab, error) {
+	l := &Lab{Name: name, Kind: kind, Dir: dir, Net: network.Network{Name: name, Dir: dir}}
+	switch kind {
+	case machine.Nspawn:
+		l.Machine = machine.Container{Name: name, Dir: dir, Net: l.Net, Supervisor: append(tools.Supervise[:len(tools.Supervise):len(tools.Supervise)], name)}
+	case machine.QEMU:
+		l.Machine = machine.Emulated{Name: name, Dir: dir, Net: l.Net}
+	default:
+		return nil, fmt.Errorf("unknown machine kind %q, want %s or %s", kind, machine.Nspawn, machine.QEMU)
+	}
+	return l, nil
+}
+
+// save records the lab, as the last step of its making: a lab without the record is a half-made one and is made anew.
+func (l *Lab) save() error {
+	text, err := json.Marshal(record{Kind: l.Kind})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(l.Dir, "lab.json"), append(text, '\n'), 0o644)
+}
+
+// Kubeconfig is the path of the administrator's credentials for the node's cluster.
+func (l *Lab) Kubeconfig() string { return filepath.Join(l.Dir, "kubeconfig") }
+
+// Down cuts the machine's power and removes the network. Unless keep is set, the node's disk and all its files go too.
+func (l *Lab) Down(ctx context.Context, keep bool) error {
+	if err := l.Machine.PowerCut(ctx); err != nil {
+		return err
+	}
+	if err := l.Net.Down(ctx); err != nil {
+		return err
+	}
+	if keep {
+		return nil
+	}
+	return image.RemoveTree(l.Dir)
+}

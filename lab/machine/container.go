@@ -1,0 +1,192 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
+)
+
+const (
+	pollEvery   = 50 * time.Millisecond
+	startWithin = 15 * time.Second
+)
+
+// Container is the Nspawn machine. Its file system is Dir/sysroot. While it is on, a supervisor process (see Supervise) runs
+// in the background and holds a lock; the fields must therefore be the same in every program that uses the machine.
+type Container struct {
+	Name string
+	Dir  string // run-time files: sysroot/, console.log, supervisor.log
+	Net  network.Network
+	// Supervisor is the command line that runs Supervise for this machine in a process of its own.
+	Supervisor []string
+}
+
+// ConsoleLog implements Machine.
+func (c Container) ConsoleLog() string { return filepath.Join(c.Dir, "console.log") }
+
+// Start implements Machine.
+func (c Container) Start(ctx context.Context) error {
+	if lockHeld(c.lock()) {
+		return nil
+	}
+	log, err := os.OpenFile(c.supervisorLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("power on: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(c.Supervisor[0], c.Supervisor[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("power on: %w", err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for c.init() == 0 {
+		select {
+		case <-ended:
+			return fmt.Errorf("power on: the machine stopped at once, see %s", c.supervisorLog())
+		case <-ctx.Done():
+			return fmt.Errorf("power on: nothing runs yet, see %s: %w", c.supervisorLog(), ctx.Err())
+		case <-time.After(pollEvery):
+		}
+	}
+	return nil
+}
+
+// Stop implements Machine.
+func (c Container) Stop(ctx context.Context) error {
+	if !lockHeld(c.lock()) {
+		return nil
+	}
+	// The answer may get lost when the node is quick to go down; what counts is that it is off in the end.
+	if _, err := c.Exec(ctx, Command{Argv: []string{"systemctl", "poweroff", "--no-block"}}); err != nil && !errors.Is(err, ErrOff) {
+		return err
+	}
+	return c.waitOff(ctx)
+}
+
+// PowerCut implements Machine. The container's first process is killed, and with it all others; killing nspawn instead
+// would leave them running.
+func (c Container) PowerCut(ctx context.Context) error {
+	for lockHeld(c.lock()) {
+		pid := c.init()
+		if pid > 0 {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return fmt.Errorf("power cut: %w", err)
+			}
+			return c.waitOff(ctx)
+		}
+		select { // between two boots: there will be one in a moment, or the supervisor ends
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pollEvery):
+		}
+	}
+	return nil
+}
+
+func (c Container) waitOff(ctx context.Context) error {
+	for lockHeld(c.lock()) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until the machine is off: %w", ctx.Err())
+		case <-time.After(pollEvery):
+		}
+	}
+	return nil
+}
+
+// Exec implements Machine.
+func (c Container) Exec(ctx context.Context, command Command) (Result, error) {
+	cmd, err := c.Enter(ctx, command.Argv...)
+	if err != nil {
+		return Result{}, err
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = command.Stdin, &stdout, &stderr
+	err = cmd.Run()
+	result := Result{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: cmd.ProcessState.ExitCode()}
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return result, nil
+	case ctx.Err() != nil:
+		return result, ctx.Err()
+	case errors.As(err, &exit) && result.ExitCode >= 0 && c.init() > 0:
+		return result, nil
+	case errors.As(err, &exit):
+		return result, fmt.Errorf("%s: the machine went down meanwhile: %w", command.Argv[0], ErrOff)
+	}
+	return result, fmt.Errorf("run %s in the node: %w", command.Argv[0], err)
+}
+
+// Enter returns a command that runs a program in all namespaces of the container, for the caller to connect and run.
+func (c Container) Enter(ctx context.Context, argv ...string) (*exec.Cmd, error) {
+	pid := c.init()
+	if pid == 0 {
+		return nil, ErrOff
+	}
+	term := os.Getenv("TERM")
+	if term == "" {
+		term = "dumb"
+	}
+	args := []string{"-t", strconv.Itoa(pid), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "env", "-i",
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin", "HOME=/root", "LANG=C.UTF-8", "TERM=" + term,
+		"container=systemd-nspawn"}
+	return exec.CommandContext(ctx, "nsenter", append(args, argv...)...), nil
+}
+
+// State implements Machine.
+func (c Container) State(ctx context.Context) (State, error) {
+	if !lockHeld(c.lock()) {
+		return State{}, nil
+	}
+	return stateFrom(ctx, c), nil
+}
+
+func (c Container) init() int {
+	if !lockHeld(c.lock()) {
+		return 0
+	}
+	pid := readPID(c.nspawnPID())
+	if pid == 0 {
+		return 0
+	}
+	return initOf(pid)
+}
+
+// Sysroot is the machine's file system.
+func (c Container) Sysroot() string { return filepath.Join(c.Dir, "sysroot") }
+
+func (c Container) lock() string          { return filepath.Join(c.Dir, "machine.lock") }
+func (c Container) nspawnPID() string     { return filepath.Join(c.Dir, "nspawn.pid") }
+func (c Container) supervisorLog() string { return filepath.Join(c.Dir, "supervisor.log") }
+
+// deploymentOf resolves the ostree= link of a command line inside a sysroot.
+func deploymentOf(sysroot, cmdline string) (string, error) {
+	path := ostreePath(cmdline)
+	if path == "" {
+		return "", errors.New("the default boot entry has no ostree= argument")
+	}
+	deployment, err := filepath.EvalSymlinks(filepath.Join(sysroot, path))
+	if err != nil {
+		return "", fmt.Errorf("find the deployment to boot: %w", err)
+	}
+	if !strings.HasPrefix(deployment, sysroot+"/") {
+		return "", fmt.Errorf("the boot entry points outside of the sysroot: %s", deployment)
+	}
+	return deployment, nil
+}

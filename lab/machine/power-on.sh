@@ -1,0 +1,33 @@
+#!/bin/bash
+# power-on.sh SYSROOT DEPLOYMENT NAME NETNS RUN [KERNEL_ARGUMENT...]: one boot of an ostree sysroot directory in systemd-nspawn.
+# Runs in a mount namespace of its own (unshare --mount). RUN holds cmdline, the command line that the boot loader passed.
+set -euo pipefail
+sysroot=$1 deployment=$2 name=$3 netns=$4 run=$5
+shift 5
+
+# A host with version 1 cgroups has the unified tree aside; the node's systemd wants nothing else.
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+
+# nspawn and ostree want a /run of their own, on tmpfs; the network namespaces must stay reachable in it.
+mkdir -p "$run/netns"
+mount --rbind /run/netns "$run/netns"
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir /run/netns /run/node
+mount --rbind "$run/netns" /run/netns
+
+# The initramfs' part, by the deployment's own program and libraries: finds the deployment by /proc/cmdline, assembles the
+# root file system on /run/node, and leaves /run/ostree-booted and /run/ostree, which the container must see.
+mount --bind "$run/cmdline" /proc/cmdline
+mount --bind "$sysroot" /run/node
+"$deployment/usr/lib64/ld-linux-x86-64.so.2" --library-path "$deployment/usr/lib/x86_64-linux-gnu" \
+  "$deployment/usr/lib/ostree/ostree-prepare-root" /run/node
+mkdir -p /run/ostree
+
+# network: /proc/sys/net writable, as NetworkManager needs it. The kernel's arguments are also PID 1's, where systemd in a
+# container looks for them. Without --keep-unit nspawn would want the host's systemd; with it, it exits 133 on reboot.
+exec env SYSTEMD_NSPAWN_API_VFS_WRITABLE=network systemd-nspawn --quiet -D /run/node --machine="$name" \
+  --register=no --keep-unit --kill-signal=SIGRTMIN+3 --console=pipe --capability=all \
+  --network-namespace-path="/run/netns/$netns" --link-journal=no --resolv-conf=off --timezone=off \
+  --bind-ro="$run/cmdline:/run/lab/cmdline" --bind-ro="$run/init.sh:/run/lab/init" \
+  --bind-ro=/run/ostree-booted:/run/ostree-booted --bind=/run/ostree:/run/ostree \
+  /run/lab/init "$@"

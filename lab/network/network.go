@@ -1,0 +1,163 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// Uplink is the node's network card, and UplinkMAC its address: the node's .link file names the card by it.
+	Uplink = "uplink0"
+	// UplinkMAC is fixed, because the node's cluster and its profiles are tied to it.
+	UplinkMAC = "52:54:00:aa:00:01"
+
+	bridge = "lan0"  // in the LAN namespace: carries the gateways' and servers' addresses
+	port   = "port0" // in the LAN namespace: the other end of the node's cable
+)
+
+// Network is the wiring of the lab called Name. Dir holds its run-time files.
+type Network struct {
+	Name string
+	Dir  string
+}
+
+// LAN is the name of the namespace of the outside world.
+func (n Network) LAN() string { return n.Name + "-lan" }
+
+// Node is the name of the namespace that a container is given.
+func (n Network) Node() string { return n.Name + "-node" }
+
+// Up makes the LAN with both sites' addresses and its DNS server. Run again, it restores what tests have broken.
+func (n Network) Up(ctx context.Context) error {
+	if !n.exists(n.LAN()) {
+		if err := run(ctx, "ip", "netns", "add", n.LAN()); err != nil {
+			return err
+		}
+	}
+	if err := n.lan(ctx, "link set lo up"); err != nil {
+		return err
+	}
+	if n.lan(ctx, "link show dev "+bridge) != nil {
+		if err := n.lan(ctx, "link add "+bridge+" type bridge stp_state 0 forward_delay 0"); err != nil {
+			return err
+		}
+	}
+	if err := n.lan(ctx, "link set "+bridge+" up"); err != nil {
+		return err
+	}
+	for _, site := range []Site{Home(), Away()} {
+		for _, address := range site.addresses() {
+			if err := n.Restore(ctx, address); err != nil {
+				return err
+			}
+		}
+	}
+	if n.hasPort(ctx) {
+		if err := n.LinkUp(ctx); err != nil {
+			return err
+		}
+	}
+	return n.startDNS(ctx)
+}
+
+// Down removes both namespaces and the DNS server. Nothing there is no error.
+func (n Network) Down(ctx context.Context) error {
+	n.stopDNS()
+	var errs []error
+	for _, space := range []string{n.Node(), n.LAN()} {
+		if n.exists(space) {
+			errs = append(errs, run(ctx, "ip", "netns", "del", space))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// PlugContainer gives the node a namespace with a new network card, as a machine has after its power-on. What the previous
+// boot left in the kernel (addresses, bridges, taps) is gone with the old namespace.
+func (n Network) PlugContainer(ctx context.Context) error {
+	if n.exists(n.Node()) {
+		if err := run(ctx, "ip", "netns", "del", n.Node()); err != nil {
+			return err
+		}
+	}
+	n.unplug(ctx)
+	if err := run(ctx, "ip", "netns", "add", n.Node()); err != nil {
+		return err
+	}
+	if err := run(ctx, "ip", "-n", n.Node(), "link", "set", "lo", "up"); err != nil {
+		return err
+	}
+	err := run(ctx, "ip", "link", "add", Uplink, "netns", n.Node(), "address", UplinkMAC,
+		"type", "veth", "peer", "name", port, "netns", n.LAN())
+	if err != nil {
+		return err
+	}
+	return n.attach(ctx)
+}
+
+// PlugTap makes the tap device in the LAN that a virtual machine's network card is connected to, and returns its name.
+func (n Network) PlugTap(ctx context.Context) (string, error) {
+	n.unplug(ctx)
+	if err := n.lan(ctx, "tuntap add "+port+" mode tap"); err != nil {
+		return "", err
+	}
+	return port, n.attach(ctx)
+}
+
+func (n Network) attach(ctx context.Context) error {
+	return n.lan(ctx, "link set "+port+" master "+bridge+" up")
+}
+
+func (n Network) unplug(ctx context.Context) {
+	if n.hasPort(ctx) {
+		_ = n.lan(ctx, "link del "+port)
+	}
+}
+
+func (n Network) hasPort(ctx context.Context) bool { return n.lan(ctx, "link show dev "+port) == nil }
+
+// Drop takes an address away from the LAN: the gateway or DNS server that had it is dead.
+func (n Network) Drop(ctx context.Context, address netip.Prefix) error {
+	return n.lan(ctx, "addr del "+address.String()+" dev "+bridge)
+}
+
+// Restore gives it back.
+func (n Network) Restore(ctx context.Context, address netip.Prefix) error {
+	nodad := ""
+	if address.Addr().Is6() {
+		nodad = " nodad"
+	}
+	return n.lan(ctx, "addr replace "+address.String()+" dev "+bridge+nodad)
+}
+
+// LinkDown pulls the node's cable at the LAN's end.
+func (n Network) LinkDown(ctx context.Context) error { return n.lan(ctx, "link set "+port+" down") }
+
+// LinkUp plugs it in again.
+func (n Network) LinkUp(ctx context.Context) error { return n.lan(ctx, "link set "+port+" up") }
+
+func (n Network) exists(space string) bool {
+	_, err := os.Stat(spacePath(space))
+	return err == nil
+}
+
+// lan runs ip with space-separated arguments in the LAN namespace.
+func (n Network) lan(ctx context.Context, arguments string) error {
+	return run(ctx, "ip", append([]string{"-n", n.LAN()}, strings.Fields(arguments)...)...)
+}
+
+func spacePath(space string) string { return filepath.Join("/run/netns", space) }
+
+func run(ctx context.Context, name string, args ...string) error {
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
+)
+
+// Site is where the node stands when it is delivered.
+type Site struct {
+	Hostname, ClusterName, BaseDomain string
+	Addresses                         []netip.Prefix
+	Gateways, DNS                     []netip.Addr
+}
+
+// Provisioning is what a Provisioner gets: the node's file system, mounted, before its first boot.
+type Provisioning struct {
+	Etc    string // the deployment's /etc
+	Var    string // the stateroot's /var
+	BinDir string // the project's own programs
+	OutDir string // the lab's directory, for the kubeconfig
+	Node   Site
+}
+
+// Provisioner writes a cluster to a node's disk.
+type Provisioner interface {
+	Provision(ctx context.Context, p Provisioning) error
+}
+
+// BareNode is the Provisioner of a node without a cluster.
+type BareNode struct{}
+
+// Provision implements Provisioner: nothing to write.
+func (BareNode) Provision(context.Context, Provisioning) error { return nil }
+
+// HomeSite is the delivered node's site: single-stack, on the LAN's home addresses.
+func HomeSite() Site {
+	home := network.Home()
+	return Site{
+		Hostname: "sno", ClusterName: "lab", BaseDomain: "example.com",
+		Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")},
+		Gateways:  []netip.Addr{home.Gateway.Addr()}, DNS: []netip.Addr{home.DNS.Addr()},
+	}
+}
+
+func (l *Lab) provision(ctx context.Context, tools Tools, provisioner Provisioner) error {
+	sysroot := filepath.Join(l.Dir, "sysroot")
+	if l.Kind == machine.QEMU {
+		unmount, err := machine.MountDisk(ctx, filepath.Join(l.Dir, "disk.img"), sysroot)
+		if err != nil {
+			return err
+		}
+		defer unmount()
+	}
+	etc, err := filepath.Glob(filepath.Join(sysroot, "ostree/deploy/rhcos/deploy/*.0/etc"))
+	if err != nil || len(etc) != 1 {
+		return fmt.Errorf("provision: want one deployment of stateroot rhcos in %s, found %d", sysroot, len(etc))
+	}
+	binaries, err := filepath.Abs(tools.Binaries)
+	if err != nil {
+		return err
+	}
+	p := Provisioning{
+		Etc: etc[0], Var: filepath.Join(sysroot, "ostree/deploy/rhcos/var"),
+		BinDir: binaries, OutDir: l.Dir, Node: HomeSite(),
+	}
+	if err := writeUplink(p.Etc, p.Node); err != nil {
+		return fmt.Errorf("provision: write the uplink's profile: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(p.Etc, "hostname"), []byte(p.Node.Hostname+"\n"), 0o644); err != nil {
+		return fmt.Errorf("provision: %w", err)
+	}
+	if err := provisioner.Provision(ctx, p); err != nil {
+		return fmt.Errorf("provision the cluster: %w", err)
+	}
+	return nil
+}
+
+// writeUplink writes the static NetworkManager key file of the node's network card.
+func writeUplink(etc string, site Site) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "[connection]\nid=%[1]s\nuuid=6e1f7b0a-51e0-4d3c-8f0e-0a0000000001\ntype=ethernet\ninterface-name=%[1]s\n\n[ethernet]\n", network.Uplink)
+	for _, family := range []struct {
+		section string
+		is      func(netip.Addr) bool
+	}{{"ipv4", netip.Addr.Is4}, {"ipv6", netip.Addr.Is6}} {
+		fmt.Fprintf(&text, "\n[%s]\n%s", family.section, ipSection(site, family.is))
+	}
+	path := filepath.Join(etc, "NetworkManager/system-connections", network.Uplink+".nmconnection")
+	return os.WriteFile(path, []byte(text.String()), 0o600)
+}
+
+// ipSection is one family's part of a key file (NetworkManager's nm-settings-keyfile(5)).
+func ipSection(site Site, is func(netip.Addr) bool) string {
+	var lines []string
+	for _, address := range site.Addresses {
+		if is(address.Addr()) {
+			lines = append(lines, fmt.Sprintf("address%d=%s", len(lines)+1, address))
+		}
+	}
+	if len(lines) == 0 {
+		return "method=disabled\n"
+	}
+	lines = append([]string{"method=manual"}, lines...)
+	for _, gateway := range site.Gateways {
+		if is(gateway) {
+			lines = append(lines, "gateway="+gateway.String())
+		}
+	}
+	var servers strings.Builder
+	for _, server := range site.DNS {
+		if is(server) {
+			fmt.Fprintf(&servers, "%s;", server)
+		}
+	}
+	if servers.Len() > 0 {
+		lines = append(lines, "dns="+servers.String())
+	}
+	return strings.Join(lines, "\n") + "\n"
+}

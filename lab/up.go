@@ -1,0 +1,134 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/image"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
+)
+
+// readyWithin bounds the boot of a node, by machine kind; emulation is more than ten times slower.
+var readyWithin = map[machine.Kind]time.Duration{machine.Nspawn: 3 * time.Minute, machine.QEMU: 10 * time.Minute}
+
+// Step is told before each step of Up: its number, how many there are, and what is going to be done.
+type Step func(n, of int, text string)
+
+// Up makes the lab, or powers an existing one on, and returns once the node is ready. An existing lab of another kind is an
+// error, for its disk would be lost.
+func Up(ctx context.Context, tools Tools, name string, kind machine.Kind, provision Provisioner, say Step) (*Lab, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("lab up needs root: it makes network namespaces, mounts and a container (try sudo)")
+	}
+	l, err := Open(tools, name)
+	fresh := errors.Is(err, ErrNone)
+	if err != nil && !fresh {
+		return nil, err
+	}
+	if fresh {
+		dir, err := directory(tools, name)
+		if err != nil {
+			return nil, err
+		}
+		if l, err = assemble(tools, name, dir, kind); err != nil {
+			return nil, err
+		}
+	}
+	if l.Kind != kind {
+		return nil, fmt.Errorf("lab %s exists with machine %s; take it down first, or use another --name", name, l.Kind)
+	}
+	return l, l.up(ctx, tools, fresh, provision, say)
+}
+
+func (l *Lab) up(ctx context.Context, tools Tools, fresh bool, provision Provisioner, say Step) error {
+	type step struct {
+		says string
+		do   func(context.Context) error
+	}
+	steps := []step{
+		{"wire the network", l.Net.Up},
+		{"power on", l.Machine.Start},
+		{"wait until the node is ready", l.Ready},
+	}
+	if fresh {
+		steps = append([]step{
+			{"build the node's image (cached when nothing changed)", func(ctx context.Context) error { return l.copyImage(ctx, tools, say) }},
+			{"write the site's configuration and the control plane to the node's disk", func(ctx context.Context) error {
+				if err := l.provision(ctx, tools, provision); err != nil {
+					return err
+				}
+				return l.save()
+			}},
+		}, steps...)
+	}
+	for i, s := range steps {
+		say(i+1, len(steps), s.says)
+		if err := s.do(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyImage gives this lab a disk of its own, copied from the image cache.
+func (l *Lab) copyImage(ctx context.Context, tools Tools, say Step) error {
+	builder := image.Builder{
+		Cache: filepath.Join(filepath.Dir(l.Dir), "cache"),
+		Say:   func(text string) { say(0, 0, text) },
+	}
+	artefact, part := image.Sysroot, "" // a machine's disk is "sysroot" or "disk.img" in the lab's directory
+	if l.Kind == machine.QEMU {
+		artefact, part = image.Disk, "disk.img"
+	}
+	built, err := builder.Build(ctx, artefact)
+	if err != nil {
+		return err
+	}
+	if err := image.RemoveTree(l.Dir); err != nil {
+		return fmt.Errorf("remove a half-made lab: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(l.Dir, "run"), 0o755); err != nil {
+		return fmt.Errorf("make the lab's directory: %w", err)
+	}
+	source, target := filepath.Join(built, part), filepath.Join(l.Dir, cmp.Or(part, "sysroot"))
+	out, err := exec.CommandContext(ctx, "cp", "-a", "--reflink=auto", "--sparse=auto", source, target).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("copy the image: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Ready waits until the node's operating system has finished its boot, and tells what it waits for if it does not.
+func (l *Lab) Ready(ctx context.Context) error {
+	limit := readyWithin[l.Kind]
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	state := "nothing answers yet"
+	for {
+		on, err := l.Machine.State(ctx)
+		if err != nil {
+			return err
+		}
+		if !on.On {
+			return fmt.Errorf("the machine went off while booting, see %s", l.Machine.ConsoleLog())
+		}
+		result, err := l.Machine.Exec(ctx, machine.Command{Argv: []string{"systemctl", "is-system-running"}})
+		if err == nil {
+			state = firstLine(result.Stdout + result.Stderr)
+			if state == "running" || state == "degraded" {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the node is not ready after %s (%s), see %s", limit, state, l.Machine.ConsoleLog())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
