@@ -1,0 +1,15 @@
+// Package hosttest is a node in memory with the behaviour that matters to flows
+// that change nodes, and the contract that every adapter of package host keeps.
+//
+// A Node has one disk with ostree stateroots, a view of the booted system on
+// it, systemd units that start at boot, a network that comes up from its
+// profiles, and an etcd whose data is a file. It can lose power before any single
+// change to the disk (CrashAt, CrashWhen), and it then comes back as a real one
+// would: with what had been made durable, and nothing else.
+//
+// The *Contract functions are suites of behaviours the comments on the ports promise. They
+// know neither the fake nor any adapter; both pass them.
+//
+// Tests only. The package imports the ports, netstate and the standard library; it
+// must not import a domain package, an adapter or Kubernetes.
+package hosttest

@@ -1,0 +1,154 @@
+package hosttest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Options shape the node that NewNode makes. The zero value is a single-stack
+// node "rhcos" with 192.0.2.10/24.
+type Options struct {
+	// Stateroot that is booted.
+	Stateroot string
+	// Addresses of the node with their networks, the primary one first.
+	Addresses []netip.Prefix
+	// Gateways, at most one for each family.
+	Gateways []netip.Addr
+	DNS      []netip.Addr
+	// Uplink is the physical interface below br-ex; VLAN its tag, 0 for none.
+	Uplink string
+	VLAN   int
+	// Free is the room left on the disk in bytes.
+	Free int64
+	// StoreBatch is how many edits one transaction of the keystore takes.
+	StoreBatch int
+	// TornWrites leaves files that were not synced behind as empty at a power cut,
+	// instead of not at all.
+	TornWrites bool
+	// RebootGrace is how many more changes a program gets done after it asked for a reboot.
+	RebootGrace int
+}
+
+func (o Options) withDefaults() Options {
+	o.Stateroot = cmp.Or(o.Stateroot, "rhcos")
+	o.Uplink = cmp.Or(o.Uplink, "enp1s0")
+	o.Free = cmp.Or(o.Free, 1<<40)
+	o.StoreBatch = cmp.Or(o.StoreBatch, 4)
+	if o.Addresses == nil {
+		o.Addresses = []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}
+		o.Gateways = []netip.Addr{netip.MustParseAddr("192.0.2.1")}
+	}
+	if o.DNS == nil {
+		o.DNS = []netip.Addr{netip.MustParseAddr("192.0.2.53")}
+	}
+	return o
+}
+
+// Node is a machine in memory. All methods may be called from many goroutines.
+type Node struct {
+	mu      sync.Mutex
+	options Options
+
+	// What a power cut leaves.
+	disk   *disk
+	menu   []deployment // boot menu, the first boots next
+	commit map[string]inode
+
+	// What it does not.
+	powered, rebooting bool
+	grace              int
+	booted             deployment
+	boots              int
+	running            map[string]*unitRun
+	queue              []string // units that Settle runs
+	net                network
+	containers         bool // of the cluster
+
+	// What the test says.
+	programs         map[string]Program
+	commands         map[string]Command
+	cannotSetDefault error
+	silent, occupied map[netip.Addr]bool
+
+	crash           func(Op, int) bool
+	seen            int
+	ops             []Op
+	failures        []error
+	programsRunning map[int]context.CancelCauseFunc
+	nextProgram     int
+}
+
+// NewNode makes a node that looks like a single-node OpenShift, and boots it. Its
+// cluster is up.
+func NewNode(o Options) *Node {
+	o = o.withDefaults()
+	n := &Node{
+		options: o, disk: newDisk(o.Free), commit: osCommit(),
+		running:  map[string]*unitRun{},
+		programs: map[string]Program{}, commands: builtins(),
+		silent: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{},
+		programsRunning: map[int]context.CancelCauseFunc{},
+	}
+	n.programs[host.UnitKubelet] = n.StartCluster
+	n.booted = deployment{stateroot: o.Stateroot, checksum: checksum}
+	n.menu = []deployment{n.booted}
+	if err := n.install(); err != nil {
+		panic(fmt.Sprintf("hosttest: install node: %v", err))
+	}
+	if err := n.Boot(context.Background()); err != nil {
+		panic(fmt.Sprintf("hosttest: first boot: %v", err))
+	}
+	n.ForgetOps()
+	return n
+}
+
+// install writes the booted deployment.
+func (n *Node) install() error {
+	if err := n.osInit(n.booted.stateroot); err != nil {
+		return err
+	}
+	if err := n.checkout(n.booted); err != nil {
+		return err
+	}
+	for p, in := range n.installed() {
+		if err := n.disk.put(n.physical(p), in, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Failures are the errors with which units ended since the node was made.
+func (n *Node) Failures() []error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.failures)
+}
+
+// SetFree sets the room left on the disk in bytes.
+func (n *Node) SetFree(bytes int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.disk.free = bytes
+}
+
+// Seed puts a file on the disk of the booted system as if it had always been there: it
+// is no change that CrashWhen sees.
+func (n *Node) Seed(p string, data []byte) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at, err := n.resolve(p, true)
+	if err != nil {
+		return err
+	}
+	return n.disk.put(at, inode{mode: 0o644, data: slices.Clone(data)}, true)
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,98 @@
+package hosttest
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Silence makes machines outside the node give no answer.
+func (n *Node) Silence(addrs ...netip.Addr) { n.set(n.silent, true, addrs) }
+
+// Answer takes Silence back.
+func (n *Node) Answer(addrs ...netip.Addr) { n.set(n.silent, false, addrs) }
+
+// Occupy puts other machines with these addresses on the node's link.
+func (n *Node) Occupy(addrs ...netip.Addr) { n.set(n.occupied, true, addrs) }
+
+func (n *Node) set(which map[netip.Addr]bool, to bool, addrs []netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, a := range addrs {
+		which[a.WithZone("").Unmap()] = to
+	}
+}
+
+// Switch is the node's host.Switch.
+func (n *Node) Switch() host.Switch { return prober{n} }
+
+// Prober is the node's host.Prober. A next hop answers if it lies in a network of the
+// interface, a server if it does or if a default route leads to a next hop that
+// answers; Silence makes exceptions.
+func (n *Node) Prober() host.Prober { return prober{n} }
+
+type prober struct{ n *Node }
+
+func (p prober) Uplink(_ context.Context, bridge string) (string, error) {
+	p.n.lock()
+	defer p.n.mu.Unlock()
+	if bridge != host.BridgeExternal || p.n.net.bridged == "" {
+		return "", fmt.Errorf("find uplink of %s: no such bridge", bridge)
+	}
+	return p.n.net.bridged, nil
+}
+
+func (p prober) Gateway(_ context.Context, gw netip.Addr, iface string) error {
+	p.n.lock()
+	defer p.n.mu.Unlock()
+	return p.n.reach(gw, iface)
+}
+
+// reach says whether a neighbour answers; iface "" is any.
+func (n *Node) reach(to netip.Addr, iface string) error {
+	if iface == host.BridgeExternal && n.net.bridged != "" {
+		iface = n.net.bridged
+	}
+	to = to.WithZone("").Unmap()
+	if n.silent[to] {
+		return fmt.Errorf("probe %s: no answer", to)
+	}
+	for name, p := range n.net.profiles {
+		for _, a := range p.addresses() {
+			if (iface == "" || iface == name) && (a.Contains(to) || to.IsLinkLocalUnicast()) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("probe %s: not on the link of %q", to, iface)
+}
+
+func (p prober) DNS(_ context.Context, server netip.Addr) error {
+	n := p.n
+	n.lock()
+	defer n.mu.Unlock()
+	server = server.WithZone("").Unmap()
+	if n.silent[server] {
+		return fmt.Errorf("ask name server %s: no answer", server)
+	}
+	if n.reach(server, "") == nil {
+		return nil
+	}
+	for _, profile := range n.net.profiles {
+		for _, r := range profile.routes {
+			hop, err := netip.ParseAddr(r.NextHopAddress)
+			if err == nil && hop.Is4() == server.Is4() && n.reach(hop, "") == nil {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("ask name server %s: network is unreachable", server)
+}
+
+func (p prober) InUse(_ context.Context, addr netip.Addr, _ string) (bool, error) {
+	p.n.lock()
+	defer p.n.mu.Unlock()
+	return p.n.occupied[addr.WithZone("").Unmap()], nil
+}

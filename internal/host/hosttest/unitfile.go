@@ -1,0 +1,148 @@
+package hosttest
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+const (
+	vendorUnits  = "/usr/lib/systemd/system"
+	runtimeUnits = "/run/systemd/system"
+	noUnit       = "/dev/null" // what a mask links to
+)
+
+// unitFile is what the node's systemd takes from a unit file.
+type unitFile struct {
+	masked  bool
+	runtime bool // the mask goes with the next boot
+	keys    map[string][]string
+}
+
+// get returns the last value of a "Section.Key".
+func (u unitFile) get(key string) string {
+	if all := u.keys[key]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
+}
+
+// words returns all values of a key that holds a list.
+func (u unitFile) words(key string) []string {
+	return strings.Fields(strings.Join(u.keys[key], " "))
+}
+
+func (u unitFile) oneshot() bool { return u.get("Service.Type") == "oneshot" }
+
+// loadUnit reads a unit below root ("" is the booted system). A runtime mask
+// counts there only, and before anything else.
+func (n *Node) loadUnit(root, unit string) (unitFile, bool) {
+	if root == "" {
+		if _, mask, err := n.look(path.Join(runtimeUnits, unit), false); err == nil && mask.link == noUnit {
+			return unitFile{masked: true, runtime: true}, true
+		}
+	}
+	for _, dir := range []string{host.UnitDir, runtimeUnits, vendorUnits} {
+		at := path.Join(root, dir, unit)
+		if _, in, err := n.look(at, false); err != nil {
+			continue
+		} else if in.link == noUnit {
+			return unitFile{masked: true}, true
+		}
+		data, err := n.readFile(at)
+		if err == nil {
+			return unitFile{keys: parseUnit(string(data))}, true
+		}
+	}
+	return unitFile{}, false
+}
+
+func parseUnit(text string) map[string][]string {
+	keys, section := map[string][]string{}, ""
+	for _, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = strings.Trim(line, "[]")
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key = section + "." + strings.TrimSpace(key)
+		keys[key] = append(keys[key], strings.TrimSpace(value))
+	}
+	return keys
+}
+
+// wants lists the links below root by which targets pull the unit in.
+func (n *Node) wants(root, unit string) []string {
+	var links []string
+	dir, err := n.resolve(path.Join(root, host.UnitDir), true)
+	if err != nil {
+		return nil
+	}
+	for _, name := range n.disk.children(dir) {
+		if !strings.HasSuffix(name, ".wants") && !strings.HasSuffix(name, ".requires") {
+			continue
+		}
+		link := path.Join(dir, name, unit)
+		if _, ok := n.disk.live[link]; ok {
+			links = append(links, link)
+		}
+	}
+	return links
+}
+
+// enabledUnits lists the units that targets below root pull in, sorted.
+func (n *Node) enabledUnits(root string) []string {
+	dir, err := n.resolve(path.Join(root, host.UnitDir), true)
+	if err != nil {
+		return nil
+	}
+	found := map[string]bool{}
+	for _, p := range n.disk.under(dir) {
+		target := path.Base(path.Dir(p))
+		if path.Dir(path.Dir(p)) == dir && (strings.HasSuffix(target, ".wants") || strings.HasSuffix(target, ".requires")) {
+			found[path.Base(p)] = true
+		}
+	}
+	return sorted(found)
+}
+
+// enableIn links the unit into the targets it names.
+func (n *Node) enableIn(op, root, unit string) error {
+	file, ok := n.loadUnit(root, unit)
+	if !ok {
+		return &fs.PathError{Op: "enable", Path: path.Join(root, host.UnitDir, unit), Err: fs.ErrNotExist}
+	}
+	if file.masked && !file.runtime {
+		return &fs.PathError{Op: "enable", Path: unit, Err: errMasked}
+	}
+	for kind, suffix := range map[string]string{"Install.WantedBy": ".wants", "Install.RequiredBy": ".requires"} {
+		for _, target := range file.words(kind) {
+			link, err := n.resolve(path.Join(root, host.UnitDir, target+suffix, unit), false)
+			if err != nil {
+				return err
+			}
+			if _, there := n.disk.live[link]; there {
+				continue
+			}
+			n.op(op, link)
+			to := inode{mode: fs.ModeSymlink | 0o777, link: path.Join(host.UnitDir, unit)}
+			if err := n.disk.put(link, to, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (n *Node) disableIn(op, root, unit string) {
+	for _, link := range n.wants(root, unit) {
+		n.op(op, link)
+		n.disk.remove(link, true)
+	}
+}
