@@ -131,6 +131,15 @@ func (s singleton) patchStatus(t *testing.T, document string) error {
 	return s.Client.Status().Patch(context.Background(), named(), client.RawPatch(types.MergePatchType, data))
 }
 
+// applyStatus writes a YAML document as the status by server-side apply.
+func (s singleton) applyStatus(t *testing.T, document string) {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(`{apiVersion: lca.openshift.io/v1, kind: IPConfig, metadata: {name: ipconfig}, status: ` + document + `}`))
+	require.NoError(t, err)
+	require.NoError(t, s.Client.Status().Patch(context.Background(), named(),
+		client.RawPatch(types.ApplyPatchType, data), client.FieldOwner("test"), client.ForceOwnership))
+}
+
 // observe writes a status that is expected to be accepted.
 func (s singleton) observe(t *testing.T, document string) {
 	t.Helper()
