@@ -44,3 +44,15 @@ type Containers interface {
 	// below /var any more. Without a runtime there is nothing to stop.
 	StopAll(ctx context.Context) error
 }
+
+// Resolver is the node's own DNS service (dnsmasq), as far as the address concerns it.
+type Resolver interface {
+	// SetOverride makes the cluster's own names resolve to addr in the system below root
+	// ("" is the running one).
+	SetOverride(root string, addr netip.Addr) error
+	// SetFilter leaves one family's records out of all answers: "ipv4" (A), "ipv6"
+	// (AAAA), "none" removes the filter, "" leaves it as it is.
+	SetFilter(root, family string) error
+	// Filter says which family the running system leaves out; "none" for neither.
+	Filter() (string, error)
+}

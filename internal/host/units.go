@@ -48,7 +48,13 @@ type Transient struct {
 	Env         []string
 	// Timeout ends the unit when it runs longer; 0 for none.
 	Timeout time.Duration
+	// Restart starts the unit again, after a pause, when it died of a signal or exited
+	// with a code other than 0 and FinalExit: a journaled flow goes on where it was.
+	Restart bool
 }
+
+// FinalExit is the exit code by which lca-cli says that another try would change nothing.
+const FinalExit = 3
 
 // Transients start one-shot units that outlive their caller.
 type Transients interface {
@@ -72,4 +78,10 @@ type Power interface {
 	Reboot(ctx context.Context, reason string) error
 	// BootID changes with each boot.
 	BootID(ctx context.Context) (string, error)
+}
+
+// Logs reads what units wrote.
+type Logs interface {
+	// Unit returns the last lines of the unit's log, of this boot, oldest first.
+	Unit(ctx context.Context, unit string, lines int) ([]byte, error)
 }

@@ -41,8 +41,8 @@ type Request struct {
 	InstallIPConfigurationService bool `json:"install-ip-configuration-service,omitempty"`
 }
 
-// PostPivot is ip-config-post-pivot.json.
-type PostPivot struct {
+// PostPivotConfig is ip-config-post-pivot.json.
+type PostPivotConfig struct {
 	// RecertImage selects the container engine; empty means the native one.
 	RecertImage string `json:"recert-image"`
 }
@@ -216,7 +216,7 @@ func readJSON(files host.Files, path string, into any) error {
 }
 
 // WriteRequest stores the three request files of an operation.
-func WriteRequest(files host.Files, r Request, post PostPivot, auto AutoRollback) error {
+func WriteRequest(files host.Files, r Request, post PostPivotConfig, auto AutoRollback) error {
 	for _, f := range []struct {
 		path  string
 		value any

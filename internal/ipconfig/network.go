@@ -1,0 +1,136 @@
+package ipconfig
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// Metric and table of the default routes: what configure-ovs gives br-ex.
+const (
+	defaultRouteMetric = 48
+	mainTable          = 254
+)
+
+// Uplink is the interface below br-ex.
+type Uplink struct {
+	// Name is the port of br-ex: the network card, or a VLAN on it.
+	Name string
+	// Base is the network card; the same as Name without a VLAN.
+	Base string
+	// VLAN is the tag in use; 0 for none.
+	VLAN int
+}
+
+// FindUplink tells which interface carries br-ex and whether it is tagged.
+func FindUplink(ctx context.Context, sw host.Switch, now netstate.Document) (Uplink, error) {
+	name, err := sw.Uplink(ctx, host.BridgeExternal)
+	if err != nil {
+		return Uplink{}, fmt.Errorf("find the uplink of %s: %w", host.BridgeExternal, err)
+	}
+	u := Uplink{Name: name, Base: name}
+	if i, ok := now.Find(name, netstate.TypeVLAN); ok && i.VLAN != nil {
+		u.Base, u.VLAN = i.VLAN.BaseIface, i.VLAN.ID
+	}
+	return u, nil
+}
+
+// After is the uplink as a request leaves it.
+func (u Uplink) After(vlan int) Uplink {
+	if vlan == u.VLAN {
+		return u
+	}
+	if vlan == 0 {
+		return Uplink{Name: u.Base, Base: u.Base}
+	}
+	return Uplink{Name: u.Base + "." + strconv.Itoa(vlan), Base: u.Base, VLAN: vlan}
+}
+
+// RenderNetwork writes the network of the request as an nmstate document for the
+// uplink: br-ex does not exist when it is applied, and is built over the
+// uplink, taking its configuration, when kubelet's dependencies start.
+func RenderNetwork(r Request, before Uplink) (netstate.Document, error) {
+	families, err := r.Families()
+	if err != nil {
+		return netstate.Document{}, err
+	}
+	after := before.After(r.VLANID)
+	doc := netstate.Document{Interfaces: interfaces(before, after, families), Routes: &netstate.Routes{}}
+	for _, f := range families {
+		doc.Routes.Config = append(doc.Routes.Config, routes(f, before, after)...)
+	}
+	if len(r.DNSServers) > 0 {
+		doc.DNS = &netstate.DNS{Config: &netstate.Resolver{Server: r.DNSServers}}
+	}
+	return doc, nil
+}
+
+func interfaces(before, after Uplink, families []Family) []netstate.Interface {
+	carrier := netstate.Interface{Name: after.Name, Type: netstate.TypeEthernet, State: netstate.StateUp}
+	carrier.IPv4, carrier.IPv6 = ip(families, true), ip(families, false)
+	var out []netstate.Interface
+	if after.VLAN > 0 {
+		carrier.Type = netstate.TypeVLAN
+		carrier.VLAN = &netstate.VLAN{ID: after.VLAN, BaseIface: after.Base}
+		out = append(out, netstate.Interface{
+			Name: after.Base, Type: netstate.TypeEthernet, State: netstate.StateUp,
+			IPv4: &netstate.IP{}, IPv6: &netstate.IP{},
+		})
+	}
+	out = append(out, carrier)
+	if before.VLAN > 0 && before.Name != after.Name {
+		out = append(out, netstate.Interface{Name: before.Name, Type: netstate.TypeVLAN, State: netstate.StateAbsent})
+	}
+	return out
+}
+
+func ip(families []Family, v4 bool) *netstate.IP {
+	no := false
+	for _, f := range families {
+		if f.Address.Is4() != v4 {
+			continue
+		}
+		out := &netstate.IP{Enabled: true, DHCP: &no, Addresses: []netstate.Address{{IP: f.Address.String(), PrefixLength: f.Network.Bits()}}}
+		if !v4 {
+			out.Autoconf = &no
+		}
+		return out
+	}
+	return &netstate.IP{}
+}
+
+func routes(f Family, before, after Uplink) (out []netstate.Route) {
+	destination := "0.0.0.0/0"
+	if f.Address.Is6() {
+		destination = "::/0"
+	}
+	if f.CurrentGateway.IsValid() && f.CurrentGateway != f.Gateway && before.Name == after.Name {
+		out = append(out, netstate.Route{
+			Destination: destination, NextHopInterface: before.Name,
+			NextHopAddress: f.CurrentGateway.String(), State: netstate.StateAbsent,
+		})
+	}
+	if f.Gateway.IsValid() {
+		out = append(out, netstate.Route{
+			Destination: destination, NextHopInterface: after.Name, NextHopAddress: f.Gateway.String(),
+			Metric: defaultRouteMetric, TableID: mainTable,
+		})
+	}
+	return out
+}
+
+// overrideAddress is what the cluster's own names resolve to: dnsmasq takes one
+// address, so on dual-stack the first whose family is not filtered out.
+func overrideAddress(families []Family, filter string) netip.Addr {
+	for _, f := range families {
+		if filter == "ipv4" && f.Address.Is4() || filter == "ipv6" && f.Address.Is6() {
+			continue
+		}
+		return f.Address
+	}
+	return families[0].Address
+}

@@ -1,0 +1,30 @@
+package ipconfig
+
+import (
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+)
+
+// PostPivot finishes the change in the new stateroot.
+type PostPivot struct {
+	Node    Node
+	Request Request
+}
+
+// Plan is post-pivot read aloud. It never takes back: a run that fails is gone on with by
+// the next, and who gives up goes back to the old stateroot, which nothing here touches.
+func (p *PostPivot) Plan() flow.Plan {
+	return flow.Plan{
+		Name: FlowPostPivot, Commit: flow.FromStart, MaxAttempts: maxAttemptsPostPivot, AcrossBoots: true,
+		Steps: []flow.Step{
+			{Name: StepCheckSeal, Title: "Check that this is what was prepared", Check: never, Do: p.checkSeal},
+			{Name: StepApplyNetwork, Title: "Apply and prove the new network", Do: p.applyNetwork, Tries: 2, Pause: 5 * time.Second},
+			{Name: StepRecert, Title: "Rewrite certificates and cluster state", Do: p.recert, Tries: 2, Pause: 5 * time.Second},
+			{Name: StepStartKubelet, Title: "Start the cluster", Do: p.startKubelet, Tries: 2, Pause: 5 * time.Second},
+			{Name: StepWaitAPI, Title: "Wait for the API", Check: p.apiReady, Do: p.waitAPI},
+			{Name: StepProveNetwork, Title: "Prove the network under the cluster", Check: never, Do: p.proveBridge},
+			{Name: StepRetireUnit, Title: "Retire this service", Do: p.retire},
+		},
+	}
+}

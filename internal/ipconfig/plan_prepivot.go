@@ -1,0 +1,38 @@
+package ipconfig
+
+import (
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+)
+
+// PrePivot prepares the new stateroot while the old one runs, and reboots into it.
+type PrePivot struct {
+	Node    Node
+	Request Request
+	Auto    AutoRollback
+	// Runner journals the plan; the watchdog's deadline is noted through it.
+	Runner *flow.Runner
+}
+
+// Plan is pre-pivot read aloud. Nothing of the old system is changed for good before
+// flip-default; a power cut up to there boots the old system unchanged.
+func (p *PrePivot) Plan() flow.Plan {
+	return flow.Plan{
+		Name: FlowPrePivot, Commit: StepFlip, MaxAttempts: maxAttemptsPrePivot,
+		Steps: []flow.Step{
+			{Name: StepCollect, Title: "Collect what the cluster knows", Do: p.collect, Undo: p.uncollect, Tries: 3, Pause: 5 * time.Second},
+			{Name: StepClone, Title: "Deploy the new stateroot", Do: p.clone, Undo: p.unclone},
+			// Copies need no undo of their own: they go with the stateroot.
+			{Name: StepCopyLive, Title: "Copy the state while the cluster runs", Do: p.copyLive},
+			{Name: StepQuiesce, Title: "Stop the cluster", Do: p.quiesce, Undo: p.revive},
+			{Name: StepCopyFinal, Title: "Copy what changed since", Do: p.copyFinal},
+			{Name: StepFurnish, Title: "Furnish the new stateroot", Do: p.furnish},
+			{Name: StepUnits, Title: "Install its services", Do: p.installUnits},
+			{Name: StepArm, Title: "Arm the watchdog", Do: p.arm},
+			{Name: StepSeal, Title: "Flush and seal it", Do: p.seal},
+			{Name: StepFlip, Title: "Make it the default", Check: p.flipped, Do: p.flip, Undo: p.unflip},
+			{Name: StepReboot, Title: "Reboot into it", Do: p.reboot},
+		},
+	}
+}

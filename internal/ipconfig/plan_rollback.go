@@ -1,0 +1,33 @@
+package ipconfig
+
+import (
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+)
+
+// Rollback boots the old stateroot again.
+type Rollback struct {
+	Node    Node
+	Request Request
+	// To is the stateroot to go back to.
+	To string
+	// Cause is what the person who wonders will read; see the Cause constants.
+	Cause string
+	// FromPostPivot: post-pivot itself rolls back, so its service must not be stopped.
+	FromPostPivot bool
+}
+
+// Plan is rollback read aloud. Evidence first, because once the old system runs nobody may
+// look into the new one; then the flip. There is nothing to take back: a rollback
+// that is cut short is gone on with by whoever runs next.
+func (r *Rollback) Plan() flow.Plan {
+	return flow.Plan{
+		Name: FlowRollback, Commit: flow.FromStart, AcrossBoots: true,
+		Steps: []flow.Step{
+			{Name: StepStopPostPivot, Title: "Stop the change", Check: never, Do: r.stopOthers},
+			{Name: StepEvidence, Title: "Keep the evidence", Do: r.collectEvidence},
+			{Name: StepHandBack, Title: "Hand the journal to the old stateroot", Check: never, Do: r.handBack},
+			{Name: StepFlipBack, Title: "Make the old stateroot the default", Check: r.flipped, Do: r.flip},
+			{Name: StepReboot, Title: "Reboot into it", Check: never, Do: r.reboot},
+		},
+	}
+}

@@ -1,0 +1,204 @@
+package ipconfig
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// FlowProgress is what a journal says of one flow.
+type FlowProgress struct {
+	Begun     bool
+	Attempts  int
+	Started   time.Time
+	Ended     time.Time // zero while it runs
+	Committed bool
+	Finished  bool
+	// TakenBack: undone to the last step.
+	TakenBack bool
+	// Failure is the last error; empty when a later try went well.
+	Failure string
+	// Step is the step under way or the last one, n of m.
+	Step         string
+	Title        string
+	Index, Total int
+	StepStarted  time.Time
+}
+
+// Running says that the flow was begun and has not ended.
+func (f FlowProgress) Running() bool { return f.Begun && f.Ended.IsZero() }
+
+// Progress is an operation as its journal tells it: what status is projected from.
+type Progress struct {
+	Operation string
+	// Cause of the rollback, if there was one: the message of its note.
+	Cause    string
+	Deadline time.Time
+	PrePivot, PostPivot,
+	Rollback, Cleanup FlowProgress
+	// Timeline is every step that ended, in order.
+	Timeline []StepRecord
+}
+
+// StepRecord is one line of the timeline.
+type StepRecord struct {
+	Flow, Step, Title string
+	Ended             time.Time
+	Took              time.Duration
+	Kind              flow.Kind
+	Error             string
+}
+
+// JournalPath is where the operation's journal is, in the stateroot that runs.
+func JournalPath(operation string) string { return host.JournalDir + "/" + operation + ".jsonl" }
+
+// PivotedJournalPath is where the old stateroot keeps what the new one wrote.
+func PivotedJournalPath(operation string) string {
+	return host.JournalDir + "/" + operation + ".pivoted.jsonl"
+}
+
+// ReadProgress reads the operation's journal, and the part that a rollback
+// brought back from the other stateroot.
+func ReadProgress(files host.Files, operation string) (Progress, error) {
+	entries, err := ReadEntries(files, operation)
+	if err != nil {
+		return Progress{}, err
+	}
+	return Project(operation, entries), nil
+}
+
+// ReadEntries merges the two parts of an operation's journal by time.
+func ReadEntries(files host.Files, operation string) ([]flow.Entry, error) {
+	own, err := readJournal(files, JournalPath(operation))
+	if err != nil {
+		return nil, err
+	}
+	pivoted, err := readJournal(files, PivotedJournalPath(operation))
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, e := range own {
+		known[identity(e)] = true
+	}
+	for _, e := range pivoted {
+		if !known[identity(e)] {
+			own = append(own, e)
+		}
+	}
+	slices.SortStableFunc(own, func(a, b flow.Entry) int { return a.Time.Compare(b.Time) })
+	return own, nil
+}
+
+// identity tells entries of one operation apart; the copies that both stateroots hold are the same.
+func identity(e flow.Entry) string {
+	return fmt.Sprint(e.Seq, e.Time.UnixNano(), e.Flow, e.Kind, e.Step)
+}
+
+func readJournal(files host.Files, path string) ([]flow.Entry, error) {
+	entries, err := flow.OpenJournal(journalFile{files, path}).Entries()
+	if err != nil && !errors.Is(err, flow.ErrUnreadable) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return entries, nil
+}
+
+// journalFile keeps a journal in a file of the node.
+type journalFile struct {
+	files host.Files
+	path  string
+}
+
+func (j journalFile) Read() ([]byte, error) { return j.files.Read(j.path) }
+
+func (j journalFile) Append(data []byte) error { return j.files.Append(j.path, data, 0o600) }
+
+// Project turns journal entries into progress.
+func Project(operation string, entries []flow.Entry) Progress {
+	p := Progress{Operation: operation}
+	for _, e := range entries {
+		p.see(e)
+	}
+	return p
+}
+
+func (p *Progress) see(e flow.Entry) {
+	if e.Deadline != nil {
+		p.Deadline = *e.Deadline
+	}
+	if e.Kind == flow.KindNote {
+		if e.Flow == FlowRollback {
+			p.Cause = e.Message
+		}
+		return
+	}
+	if f := p.flow(e.Flow); f != nil {
+		f.see(e)
+	}
+	switch e.Kind {
+	case flow.KindDone, flow.KindFailed, flow.KindUndone, flow.KindUndoFailed:
+		p.Timeline = append(p.Timeline, StepRecord{
+			Flow: e.Flow, Step: e.Step, Title: e.Title, Ended: e.Time, Kind: e.Kind,
+			Took: time.Duration(e.TookMS) * time.Millisecond, Error: e.Error,
+		})
+	}
+}
+
+func (p *Progress) flow(name string) *FlowProgress {
+	switch name {
+	case FlowPrePivot:
+		return &p.PrePivot
+	case FlowPostPivot:
+		return &p.PostPivot
+	case FlowRollback:
+		return &p.Rollback
+	case FlowCleanup:
+		return &p.Cleanup
+	}
+	return nil
+}
+
+func (f *FlowProgress) see(e flow.Entry) {
+	switch e.Kind {
+	case flow.KindBegin:
+		if !f.Begun {
+			f.Started = e.Time
+		}
+		f.Begun, f.Finished, f.TakenBack, f.Ended = true, false, false, time.Time{}
+		f.Attempts, f.Total = e.Attempt, e.Total
+	case flow.KindIntent:
+		f.Step, f.Title, f.Index, f.Total, f.StepStarted = e.Step, e.Title, e.Index, e.Total, e.Time
+	case flow.KindDone, flow.KindSkipped:
+		f.Step, f.Title, f.Index = e.Step, e.Title, e.Index
+		f.Failure = ""
+	case flow.KindFailed, flow.KindUndoFailed:
+		f.Failure = fmt.Sprintf("%s: %s", e.Step, e.Error)
+	case flow.KindUndo:
+		if f.Failure == "" && e.Error != "" {
+			f.Failure = e.Error
+		}
+	case flow.KindCommitted:
+		f.Committed = true
+	case flow.KindFinished:
+		f.Finished, f.Ended, f.Failure = true, e.Time, ""
+	case flow.KindRolledBack:
+		f.TakenBack, f.Ended = true, e.Time
+	}
+}
+
+// Causes of a rollback, as they begin the note that a rollback leaves.
+const (
+	CauseRequested = "requested"
+	CauseAutomatic = "automatic rollback: "
+	CauseWatchdog  = "Rollback due to LCA Init Monitor timeout, after "
+)
+
+// Automatic says whether the node went back without being asked.
+func (p Progress) Automatic() bool {
+	return strings.HasPrefix(p.Cause, CauseAutomatic) || strings.HasPrefix(p.Cause, CauseWatchdog)
+}

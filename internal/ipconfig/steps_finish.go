@@ -1,0 +1,153 @@
+package ipconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// never makes a step that is cheap and proves something run in every run.
+func never(context.Context) (bool, error) { return false, nil }
+
+func (p *PostPivot) checkSeal(ctx context.Context) error {
+	var s sealed
+	if err := readJSON(p.Node.Files, host.Seal, &s); err != nil {
+		return fmt.Errorf("the stateroot was not sealed: %w", err)
+	}
+	all, err := p.Node.Deployments.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list deployments: %w", err)
+	}
+	booted, err := host.Booted(all)
+	if err != nil {
+		return err
+	}
+	return s.verify(p.Node.Files, booted.Stateroot)
+}
+
+// applyNetwork puts the new network in place. It is proved before a single file is
+// changed: a network that reaches neither gateway nor DNS never outlives this step.
+func (p *PostPivot) applyNetwork(ctx context.Context) error {
+	if err := p.Node.Network.Recover(ctx); err != nil {
+		return fmt.Errorf("settle an interrupted network change: %w", err)
+	}
+	data, err := p.Node.Files.Read(host.NMState)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", host.NMState, err)
+	}
+	doc, err := netstate.Decode(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", host.NMState, err)
+	}
+	carrier := carrierOf(doc)
+	if err := p.Node.Network.Apply(ctx, doc, func(ctx context.Context) error { return p.prove(ctx, carrier) }); err != nil {
+		return fmt.Errorf("apply the new network to %s: %w", carrier, err)
+	}
+	return nil
+}
+
+// carrierOf is the interface that the document gives addresses to.
+func carrierOf(doc netstate.Document) string {
+	for _, i := range doc.Interfaces {
+		if (i.IPv4 != nil && i.IPv4.Enabled) || (i.IPv6 != nil && i.IPv6.Enabled) {
+			return i.Name
+		}
+	}
+	return ""
+}
+
+// prove says whether gateways and DNS servers answer through the interface, and
+// gives them time to.
+func (p *PostPivot) prove(ctx context.Context, iface string) error {
+	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
+	defer cancel()
+	return p.until(ctx, time.Second, func(ctx context.Context) error { return p.proveOnce(ctx, iface) })
+}
+
+func (p *PostPivot) proveOnce(ctx context.Context, iface string) error {
+	families, err := p.Request.Families()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range families {
+		if f.Gateway.IsValid() {
+			errs = append(errs, p.answers("gateway", f.Gateway, p.Node.Prober.Gateway(ctx, f.Gateway, iface)))
+		}
+	}
+	servers, err := p.Request.DNS()
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		errs = append(errs, p.answers("DNS server", s, p.Node.Prober.DNS(ctx, s)))
+	}
+	return errors.Join(errs...)
+}
+
+func (p *PostPivot) answers(what string, addr netip.Addr, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s does not answer: %w", what, addr, err)
+}
+
+// until repeats try until it goes well or the context ends; it then tells the last error.
+func (p *PostPivot) until(ctx context.Context, pause time.Duration, try func(context.Context) error) error {
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		if p.Node.Clock.Sleep(ctx, pause) != nil {
+			return err
+		}
+	}
+}
+
+func (p *PostPivot) recert(ctx context.Context) error {
+	if err := p.Node.Recert.Run(ctx, host.RecertConfig); err != nil {
+		return fmt.Errorf("recert: %w", err)
+	}
+	return nil
+}
+
+func (p *PostPivot) startKubelet(ctx context.Context) error {
+	if err := p.Node.Units.Enable(ctx, host.UnitKubelet); err != nil {
+		return fmt.Errorf("enable %s: %w", host.UnitKubelet, err)
+	}
+	if err := p.Node.Units.Start(ctx, host.UnitKubelet); err != nil {
+		return fmt.Errorf("start %s: %w", host.UnitKubelet, err)
+	}
+	return nil
+}
+
+func (p *PostPivot) apiReady(ctx context.Context) (bool, error) {
+	return p.Node.Cluster.Ready(ctx) == nil, nil
+}
+
+func (p *PostPivot) waitAPI(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	if err := p.until(ctx, 250*time.Millisecond, p.Node.Cluster.Ready); err != nil {
+		return fmt.Errorf("the API server did not come back within %s: %w", apiTimeout, err)
+	}
+	return nil
+}
+
+// proveBridge proves the network once more, now that br-ex carries it.
+func (p *PostPivot) proveBridge(ctx context.Context) error {
+	return p.prove(ctx, host.BridgeExternal)
+}
+
+func (p *PostPivot) retire(ctx context.Context) error {
+	if err := p.Node.Units.Disable(ctx, host.UnitIPConfiguration); err != nil {
+		return fmt.Errorf("disable %s: %w", host.UnitIPConfiguration, err)
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package ipconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// collect reads everything that needs the running cluster and writes it into
+// the workspace, from where it travels to the new stateroot.
+func (p *PrePivot) collect(ctx context.Context) error {
+	in, err := p.Node.Cluster.Inputs(ctx, p.Request.PullSecretRefName)
+	if err != nil {
+		return fmt.Errorf("collect recert's inputs from the cluster: %w", err)
+	}
+	for name, data := range in.Crypto {
+		if err := p.Node.Files.Write(path.Join(host.KubeconfigCrypto, name), data, 0o600); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	if len(in.PullSecret) > 0 {
+		if err := p.Node.Files.Write(host.RecertPullSecret, in.PullSecret, 0o600); err != nil {
+			return fmt.Errorf("write %s: %w", host.RecertPullSecret, err)
+		}
+	}
+	config, err := renderRecert(p.Request, in, p.primary(in.NodeAddresses))
+	if err != nil {
+		return err
+	}
+	if err := writeJSON(p.Node.Files, host.RecertConfig, config); err != nil {
+		return err
+	}
+	return p.writeNetwork(ctx)
+}
+
+// primary is the node's primary address: what nodeip-configuration chose, else the Node object's first.
+func (p *PrePivot) primary(fallback []netip.Addr) netip.Addr {
+	if data, err := p.Node.Files.Read(host.PrimaryIP); err == nil {
+		if a, err := netip.ParseAddr(strings.TrimSpace(string(data))); err == nil {
+			return a
+		}
+	}
+	if len(fallback) > 0 {
+		return fallback[0]
+	}
+	return netip.Addr{}
+}
+
+func (p *PrePivot) writeNetwork(ctx context.Context) error {
+	now, err := p.Node.Network.Observe(ctx)
+	if err != nil {
+		return fmt.Errorf("observe the node's network: %w", err)
+	}
+	uplink, err := FindUplink(ctx, p.Node.Switch, now)
+	if err != nil {
+		return err
+	}
+	doc, err := RenderNetwork(p.Request, uplink)
+	if err != nil {
+		return err
+	}
+	data, err := doc.Encode()
+	if err != nil {
+		return err
+	}
+	if err := p.Node.Files.Write(host.NMState, data, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", host.NMState, err)
+	}
+	return nil
+}
+
+// uncollect wipes what collect wrote; the request stays, it is the operator's.
+func (p *PrePivot) uncollect(context.Context) error {
+	var errs []error
+	for _, f := range []string{host.KubeconfigCrypto, host.RecertPullSecret, host.RecertConfig, host.NMState} {
+		errs = append(errs, p.Node.Files.Remove(f))
+	}
+	return errors.Join(errs...)
+}
+
+func (p *PrePivot) clone(ctx context.Context) error {
+	if err := p.Node.Deployments.CanSetDefault(ctx); err != nil {
+		return err
+	}
+	if _, err := p.Node.Deployments.Clone(ctx, p.Request.NewStateroot); err != nil {
+		return fmt.Errorf("deploy stateroot %s: %w", p.Request.NewStateroot, err)
+	}
+	return nil
+}
+
+func (p *PrePivot) unclone(ctx context.Context) error {
+	return p.Node.Deployments.Remove(ctx, p.Request.NewStateroot)
+}
+
+// copyLive copies the bulk of /var while the cluster runs, so that the outage does not
+// depend on how much there is.
+func (p *PrePivot) copyLive(ctx context.Context) error {
+	if err := p.enoughSpace(ctx); err != nil {
+		return err
+	}
+	r := p.varCopy()
+	r.Live = true
+	return p.mirror(ctx, r)
+}
+
+// varCopy mirrors the old stateroot's /var. What etcd and this operation wrote is
+// always copied: it decides what the new cluster is.
+func (p *PrePivot) varCopy() host.CopyRequest {
+	return host.CopyRequest{
+		From: host.InVar(p.Request.OldStateroot, "/var"), To: host.InVar(p.Request.NewStateroot, "/var"),
+		Skip:   []string{"lib/lca/evidence", "lib/lca/ipc.json"},
+		Always: []string{"lib/etcd", "lib/lca"},
+	}
+}
+
+func (p *PrePivot) mirror(ctx context.Context, r host.CopyRequest) error {
+	stats, err := p.Node.Trees.Mirror(ctx, r)
+	if err != nil {
+		return fmt.Errorf("copy %s to %s: %w", r.From, r.To, err)
+	}
+	p.Node.Log.Info("copied", "from", r.From, "files", stats.Files, "copied", stats.Copied,
+		"removed", stats.Removed, "bytes", stats.Bytes, "reflinked", stats.Reflinked, "took", stats.Took)
+	return nil
+}
+
+// enoughSpace refuses before the cluster is touched: what is missing in the new stateroot must
+// fit, with a tenth to spare.
+func (p *PrePivot) enoughSpace(ctx context.Context) error {
+	need, free, err := SpaceFor(ctx, p.Node.Trees, p.Request.OldStateroot)
+	if err != nil {
+		return err
+	}
+	have, err := p.Node.Trees.Usage(ctx, host.InVar(p.Request.NewStateroot, "/var"))
+	if err != nil {
+		return fmt.Errorf("measure the new stateroot: %w", err)
+	}
+	if missing := need - have; missing > free {
+		return fmt.Errorf("the new stateroot needs %d MiB more and %d MiB are free below %s: free %d MiB",
+			missing>>20, free>>20, host.DeployDir, (missing-free)>>20+1)
+	}
+	return nil
+}
+
+// SpaceFor compares what a second copy of the stateroot's /var takes with what is free, in bytes.
+func SpaceFor(ctx context.Context, trees host.Trees, stateroot string) (need, free int64, err error) {
+	used, err := trees.Usage(ctx, host.InVar(stateroot, "/var"))
+	if err != nil {
+		return 0, 0, fmt.Errorf("measure /var of stateroot %s: %w", stateroot, err)
+	}
+	free, err = trees.Free(host.DeployDir)
+	if err != nil {
+		return 0, 0, fmt.Errorf("measure free space below %s: %w", host.DeployDir, err)
+	}
+	return used + used/10, free, nil
+}
+
+// quiesce stops everything that writes below /var. The mask is in /run only: if
+// the power fails from here on, the old system boots whole.
+func (p *PrePivot) quiesce(ctx context.Context) error {
+	if err := p.Node.Masks.Mask(ctx, host.UnitKubelet); err != nil {
+		return fmt.Errorf("mask %s until the next boot: %w", host.UnitKubelet, err)
+	}
+	if err := p.Node.Units.Stop(ctx, host.UnitKubelet); err != nil {
+		return fmt.Errorf("stop %s: %w", host.UnitKubelet, err)
+	}
+	if err := p.Node.Containers.StopAll(ctx); err != nil {
+		return fmt.Errorf("stop the containers: %w", err)
+	}
+	if err := p.Node.Units.Stop(ctx, host.UnitCRIO); err != nil {
+		return fmt.Errorf("stop %s: %w", host.UnitCRIO, err)
+	}
+	return nil
+}
+
+// revive brings the old cluster back without a reboot.
+func (p *PrePivot) revive(ctx context.Context) error {
+	if err := p.Node.Masks.Unmask(ctx, host.UnitKubelet); err != nil {
+		return fmt.Errorf("unmask %s: %w", host.UnitKubelet, err)
+	}
+	for _, unit := range []string{host.UnitCRIO, host.UnitKubelet} {
+		state, err := p.Node.Units.State(ctx, unit)
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", unit, err)
+		}
+		if !state.Exists() {
+			continue
+		}
+		if err := p.Node.Units.Start(ctx, unit); err != nil {
+			return fmt.Errorf("start %s: %w", unit, err)
+		}
+	}
+	return nil
+}
