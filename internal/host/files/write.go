@@ -159,3 +159,17 @@ func cause(err error) error {
 	}
 	return err
 }
+
+// MakeFolder makes a folder, private to root, with those above it. An existing one stays as it is.
+func (f *Files) MakeFolder(path string) error {
+	root, err := f.openRoot()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
+	dir, err := openFolder(root, path, true, 0)
+	if err != nil {
+		return pathError("make folder", path, err)
+	}
+	return unix.Close(dir)
+}

@@ -1,0 +1,108 @@
+package trees
+
+import (
+	"errors"
+	"fmt"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// linkAll makes the further names of files that have several. It runs after the walk, when
+// every first name is in place, and puts the folders' times back.
+func (m *mirror) linkAll() error {
+	for _, l := range m.links {
+		if err := m.ctx.Err(); err != nil {
+			return err
+		}
+		if err := m.link(l); err != nil {
+			return fmt.Errorf("link %s to %s: %w", l.rel, l.leader, err)
+		}
+	}
+	return nil
+}
+
+func (m *mirror) link(l link) error {
+	leaderDir, err := m.openBelow(m.dst, path.Dir(l.leader))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(leaderDir)
+	dir, err := m.openBelow(m.dst, path.Dir(l.rel))
+	if errors.Is(err, unix.ENOENT) {
+		return nil // its folder vanished during the walk
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	leader, err := statAt(leaderDir, path.Base(l.leader))
+	if errors.Is(err, unix.ENOENT) {
+		return m.orphan(l, dir)
+	}
+	if err != nil {
+		return err
+	}
+	name := path.Base(l.rel)
+	if now, err := statAt(dir, name); err == nil && now.inode() == leader.inode() {
+		return nil
+	}
+	return m.keepTimes(dir, func() error {
+		if err := m.remove(dir, name, l.rel); err != nil {
+			return err
+		}
+		m.stats.copied.Add(1)
+		return unix.Linkat(leaderDir, path.Base(l.leader), dir, name, 0)
+	})
+}
+
+// orphan copies a name whose first name vanished meanwhile.
+func (m *mirror) orphan(l link, dst int) error {
+	src, err := m.openBelow(m.src, path.Dir(l.rel))
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(src)
+	f := &folder{rel: path.Dir(l.rel), src: src, dst: dst}
+	return m.keepTimes(dst, func() error {
+		name := path.Base(l.rel)
+		want, err := statAt(src, name)
+		if errors.Is(err, unix.ENOENT) {
+			return m.vanished(f, name, l.rel)
+		}
+		if err != nil || want.kind() != unix.S_IFREG {
+			return err
+		}
+		if err := m.remove(dst, name, l.rel); err != nil {
+			return err
+		}
+		err = m.copyFile(f, name, want, nil, true)
+		if errors.Is(err, errRaced) {
+			return nil
+		}
+		return err
+	})
+}
+
+// keepTimes puts a folder's times back after do changed what is in it.
+func (m *mirror) keepTimes(dir int, do func() error) error {
+	was, err := statFD(dir)
+	if err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(dir, ".", []unix.Timespec{was.atime, was.mtime}, 0)
+}
+
+// openBelow opens a folder of a tree without following links or leaving its mount.
+func (m *mirror) openBelow(root int, rel string) (int, error) {
+	return unix.Openat2(root, rel, &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
+	})
+}

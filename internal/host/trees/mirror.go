@@ -1,0 +1,187 @@
+package trees
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// liveSlack is how much older than the start of a live pass a file must be to be taken
+// for quiet; it covers the coarse clock that file times are taken from.
+const liveSlack = time.Second
+
+// mirror is one pass.
+type mirror struct {
+	ctx  context.Context
+	r    host.CopyRequest
+	log  *slog.Logger
+	pool *pool
+	// distrust copies everything: the last pass into this tree ended with the power.
+	distrust bool
+	// quiet is the time before which a live file must have been written to be trusted.
+	quiet            unix.Timespec
+	from, to         mountID
+	toRoot           inode
+	skip, always     []string
+	src, dst         int
+	noClone, onlyOwn atomic.Bool // onlyOwn: not root, privileged attributes are left out
+	stats            counters
+	mu               sync.Mutex
+	leaders          map[inode]string // first name of each multi-name file, relative
+	claimed          map[inode]inode  // file in To -> file in From it stands for
+	links            []link           // further names, made when all contents are there
+}
+
+type counters struct {
+	files, copied, removed, bytes, cloned atomic.Int64
+}
+
+// link is a further name of the file first met as leader.
+type link struct{ rel, leader string }
+
+// Mirror implements host.Trees.
+//
+// Promises beyond the port's: paths in Skip are neither copied nor removed from To.
+// File systems mounted below From or To (bind mounts too) are not entered; their mount
+// point is made. Contents are shared with FICLONE where the file system can, holes stay
+// holes. Every file copied is a new inode, so nothing else that links to the old one
+// changes. Inode flags (chattr: immutable, append-only) are not carried over, as with cp -a.
+//
+// A pass that ends well has been flushed to disk. A pass cut off by a power cut is
+// recognised by a mark on To (an extended attribute), and the next one trusts no
+// size and time. After a live pass, a file that was being written lately carries a
+// time that makes the second pass copy it again; this holds for memory-mapped
+// files too, whose times the kernel updates late. A file that keeps changing in a pass
+// that is not live (a log, say) is taken as last read and named in the log.
+func (t *Trees) Mirror(ctx context.Context, r host.CopyRequest) (host.CopyStats, error) {
+	started := time.Now()
+	m := &mirror{
+		ctx: ctx, r: r, log: t.log, pool: newPool(), skip: clean(r.Skip), always: clean(r.Always),
+		leaders: map[inode]string{}, claimed: map[inode]inode{},
+	}
+	m.onlyOwn.Store(os.Geteuid() != 0)
+	if err := t.mirror(m); err != nil {
+		return m.result(started), fmt.Errorf("mirror %s to %s: %w", r.From, r.To, err)
+	}
+	return m.result(started), nil
+}
+
+func (m *mirror) result(started time.Time) host.CopyStats {
+	return host.CopyStats{
+		Files: int(m.stats.files.Load()), Copied: int(m.stats.copied.Load()), Removed: int(m.stats.removed.Load()),
+		Bytes: m.stats.bytes.Load(), Reflinked: m.stats.cloned.Load() > 0, Took: time.Since(started),
+	}
+}
+
+func (t *Trees) mirror(m *mirror) error {
+	src, err := t.root.Open(m.r.From, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, fresh, err := t.target(m.r.To)
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	m.src, m.dst = int(src.Fd()), int(dst.Fd())
+	if err := m.prepare(); err != nil {
+		return err
+	}
+	m.submitRoot(fresh)
+	if err := m.pool.run(t.workers); err != nil {
+		return err
+	}
+	if err := m.linkAll(); err != nil {
+		return err
+	}
+	return m.finish()
+}
+
+// target opens To and makes it where it is missing.
+func (t *Trees) target(to string) (dir *os.File, fresh bool, err error) {
+	dir, err = t.root.Open(to, unix.O_RDONLY|unix.O_DIRECTORY)
+	if !errors.Is(err, os.ErrNotExist) {
+		return dir, false, err
+	}
+	if err := t.root.MakeFolder(to); err != nil {
+		return nil, false, err
+	}
+	dir, err = t.root.Open(to, unix.O_RDONLY|unix.O_DIRECTORY)
+	return dir, true, err
+}
+
+func (m *mirror) prepare() error {
+	from, err := statFD(m.src)
+	if err != nil {
+		return err
+	}
+	to, err := statFD(m.dst)
+	if err != nil {
+		return err
+	}
+	if err := apart(m.src, m.dst, from, to); err != nil {
+		return err
+	}
+	m.from, m.to, m.toRoot = from.mount(), to.mount(), to.inode()
+	if m.r.Live {
+		m.quiet = unix.NsecToTimespec(time.Now().Add(-liveSlack).UnixNano())
+		// From here on, a write through memory to a page that was clean updates its file's time.
+		if err := unix.Syncfs(m.src); err != nil {
+			return fmt.Errorf("flush the source: %w", err)
+		}
+	}
+	return m.begin()
+}
+
+// apart refuses trees that contain one another.
+func apart(src, dst int, from, to meta) error {
+	if from.inode() == to.inode() {
+		return errors.New("both are the same folder")
+	}
+	a, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", src))
+	if err != nil {
+		return err
+	}
+	b, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dst))
+	if err != nil {
+		return err
+	}
+	a, b = strings.TrimSuffix(a, "/")+"/", strings.TrimSuffix(b, "/")+"/"
+	if strings.HasPrefix(b, a) || strings.HasPrefix(a, b) {
+		return errors.New("one contains the other")
+	}
+	return nil
+}
+
+// clean makes request paths comparable with those of the walk.
+func clean(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		if p = strings.TrimPrefix(path.Clean("/"+p), "/"); p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// covers says whether rel is one of the paths or below one.
+func covers(paths []string, rel string) bool {
+	for _, p := range paths {
+		if rel == p || (len(rel) > len(p) && rel[len(p)] == '/' && rel[:len(p)] == p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,142 @@
+package trees
+
+import (
+	"errors"
+	"fmt"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// unsettled is the time given to a copy that the next pass must not trust. No real file
+// carries it: ostree and tar set whole seconds.
+var unsettled = unix.Timespec{Sec: 0, Nsec: 1}
+
+func (m *mirror) regular(f *folder, name, rel string, want meta, have *meta, lenient bool) error {
+	if want.nlink > 1 && !m.lead(want.inode(), rel) {
+		return nil
+	}
+	if m.unchanged(rel, want, have) {
+		return m.attributes(at{f.src, name}, at{f.dst, name}, want, have)
+	}
+	return m.copyFile(f, name, want, have, lenient)
+}
+
+// lead claims a file with several names for the first of them; the others become links later.
+func (m *mirror) lead(id inode, rel string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	leader, known := m.leaders[id]
+	if !known {
+		m.leaders[id] = rel
+		return true
+	}
+	if leader == rel {
+		return true // a further attempt of the same entry
+	}
+	m.links = append(m.links, link{rel: rel, leader: leader})
+	return false
+}
+
+// unchanged says that the copy in To can stay. Beside size and time the change time
+// speaks: a file touched after its copy was made is copied again, even if its
+// writer put the old time back. A copy that is linked where the original is not has to
+// become a file of its own.
+func (m *mirror) unchanged(rel string, want meta, have *meta) bool {
+	if have == nil || m.distrust || covers(m.always, rel) {
+		return false
+	}
+	if have.size != want.size || have.mtime != want.mtime || after(want.ctime, have.ctime) {
+		return false
+	}
+	if want.nlink == 1 {
+		return have.nlink == 1
+	}
+	return m.claim(have.inode(), want.inode())
+}
+
+// claim says that the file in To stands for no other file of From.
+func (m *mirror) claim(copied, original inode) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if owner, ok := m.claimed[copied]; ok && owner != original {
+		return false
+	}
+	m.claimed[copied] = original
+	return true
+}
+
+func (m *mirror) copyFile(f *folder, name string, want meta, have *meta, lenient bool) error {
+	src, err := openSource(f.src, name)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(src)
+	before, err := statFD(src)
+	if err != nil {
+		return err
+	}
+	if before.inode() != want.inode() || before.kind() != unix.S_IFREG {
+		return errRaced
+	}
+	if have != nil {
+		if err := unix.Unlinkat(f.dst, name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	steady, err := m.fill(src, f.dst, name, before)
+	if err != nil {
+		return err
+	}
+	if !steady && !lenient {
+		_ = unix.Unlinkat(f.dst, name, 0)
+		return errRaced
+	}
+	if !steady && !m.r.Live {
+		m.log.Warn("file kept changing while it was copied; taken as last read", "path", path.Join(f.rel, name))
+	}
+	m.stats.copied.Add(1)
+	if m.r.Live && (!steady || after(before.mtime, m.quiet)) {
+		before.mtime = unsettled
+	}
+	return m.attributes(at{f.src, name}, at{f.dst, name}, before, nil)
+}
+
+// fill copies the contents and says whether they held still meanwhile.
+func (m *mirror) fill(src, dir int, name string, before meta) (steady bool, err error) {
+	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	dst, err := unix.Openat(dir, name, flags, 0o600)
+	if errors.Is(err, unix.EEXIST) {
+		// Left by an attempt that was taken anew.
+		if err = unix.Unlinkat(dir, name, 0); err == nil {
+			dst, err = unix.Openat(dir, name, flags, 0o600)
+		}
+	}
+	if err != nil {
+		return false, fmt.Errorf("create: %w", err)
+	}
+	defer unix.Close(dst)
+	got, err := m.contents(dst, src, before)
+	if err != nil {
+		return false, fmt.Errorf("copy contents: %w", err)
+	}
+	now, err := statFD(src)
+	if err != nil {
+		return false, err
+	}
+	return got == before.size && now.size == before.size && now.mtime == before.mtime, nil
+}
+
+// openSource opens a file for reading without disturbing it: no access time, no waiting
+// on a pipe that took its place.
+func openSource(dir int, name string) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+	fd, err := unix.Openat(dir, name, flags|unix.O_NOATIME, 0)
+	if errors.Is(err, unix.EPERM) {
+		fd, err = unix.Openat(dir, name, flags, 0) // not ours: the access time moves
+	}
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
+		return -1, errRaced
+	}
+	return fd, err
+}

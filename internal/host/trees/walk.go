@@ -1,0 +1,240 @@
+package trees
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// batchSize is how many entries of a folder one task handles.
+const batchSize = 64
+
+// folder is a folder of From being mirrored. It is held open until everything below it is
+// done; then its own attributes are set, so that they cannot get in the way before.
+type folder struct {
+	rel    string
+	up     *folder
+	src    int
+	dst    int
+	fresh  bool // To had no such folder: nothing to compare or remove
+	owned  bool // the descriptors are ours to close
+	refs   atomic.Int32
+	failed atomic.Bool
+}
+
+func (m *mirror) submitRoot(fresh bool) {
+	root := &folder{src: m.src, dst: m.dst, fresh: fresh}
+	root.refs.Store(1)
+	m.pool.submit(func(failed bool) error {
+		if failed {
+			return nil
+		}
+		return m.done(root, m.list(root))
+	})
+}
+
+// submitFolder queues a folder below up.
+func (m *mirror) submitFolder(up *folder, name string, fresh bool) {
+	up.refs.Add(1)
+	m.pool.submit(func(failed bool) error {
+		if failed {
+			return m.done(up, nil)
+		}
+		f, err := m.enter(up, name, fresh)
+		if err != nil || f == nil {
+			return m.done(up, err)
+		}
+		return m.done(f, m.list(f))
+	})
+}
+
+// enter opens a folder on both sides; nil means that it vanished.
+func (m *mirror) enter(up *folder, name string, fresh bool) (*folder, error) {
+	rel := path.Join(up.rel, name)
+	src, err := openDir(up.src, name)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", rel, err)
+	}
+	dst, err := openDir(up.dst, name)
+	if err != nil {
+		unix.Close(src)
+		return nil, fmt.Errorf("open the copy of %s: %w", rel, err)
+	}
+	f := &folder{rel: rel, up: up, src: src, dst: dst, fresh: fresh, owned: true}
+	f.refs.Store(1)
+	return f, nil
+}
+
+// done gives back one reference. With the last one the folder gets its attributes and
+// lets go of the one above.
+func (m *mirror) done(f *folder, err error) error {
+	for ; f != nil; f = f.up {
+		if err != nil {
+			f.failed.Store(true)
+		}
+		if f.refs.Add(-1) > 0 {
+			return err
+		}
+		if err == nil && !f.failed.Load() {
+			err = m.sealFolder(f)
+		}
+		if f.owned {
+			unix.Close(f.src)
+			unix.Close(f.dst)
+		}
+	}
+	return err
+}
+
+func (m *mirror) sealFolder(f *folder) error {
+	want, err := statFD(f.src)
+	if err != nil {
+		return fmt.Errorf("stat %s: %w", f.rel, err)
+	}
+	if err := m.attributes(at{f.src, "."}, at{f.dst, "."}, want, nil); err != nil {
+		return fmt.Errorf("attributes of %s: %w", f.rel, err)
+	}
+	return nil
+}
+
+// list removes what From lacks and queues the rest in batches.
+func (m *mirror) list(f *folder) error {
+	names, err := readNames(f.src)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", f.rel, err)
+	}
+	if !f.fresh {
+		if err := m.prune(f, names); err != nil {
+			return err
+		}
+	}
+	for len(names) > 0 {
+		n := min(batchSize, len(names))
+		batch := names[:n]
+		names = names[n:]
+		f.refs.Add(1)
+		m.pool.submit(func(failed bool) error {
+			if failed {
+				return m.done(f, nil)
+			}
+			return m.done(f, m.batch(f, batch))
+		})
+	}
+	return nil
+}
+
+func (m *mirror) batch(f *folder, names []string) error {
+	for _, name := range names {
+		if err := m.ctx.Err(); err != nil {
+			return err
+		}
+		if err := m.entry(f, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prune removes from To what From does not have.
+func (m *mirror) prune(f *folder, keep []string) error {
+	have, err := readNames(f.dst)
+	if err != nil {
+		return fmt.Errorf("list the copy of %s: %w", f.rel, err)
+	}
+	wanted := make(map[string]struct{}, len(keep))
+	for _, name := range keep {
+		wanted[name] = struct{}{}
+	}
+	for _, name := range have {
+		rel := path.Join(f.rel, name)
+		if _, ok := wanted[name]; ok || covers(m.skip, rel) {
+			continue
+		}
+		if err := m.remove(f.dst, name, rel); err != nil {
+			return err
+		}
+		m.stats.removed.Add(1)
+	}
+	return nil
+}
+
+// remove deletes an entry of To, except for skipped paths and mounts below it.
+func (m *mirror) remove(dir int, name, rel string) error {
+	if err := m.ctx.Err(); err != nil {
+		return err
+	}
+	err := unix.Unlinkat(dir, name, 0)
+	if err == nil || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if !errors.Is(err, unix.EISDIR) {
+		return fmt.Errorf("remove %s: %w", rel, err)
+	}
+	st, err := statAt(dir, name)
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", rel, err)
+	}
+	if st.mount() != m.to {
+		return fmt.Errorf("remove %s: it is a mount point: %w", rel, unix.EBUSY)
+	}
+	kept, err := m.empty(dir, name, rel)
+	if err != nil || kept {
+		return err
+	}
+	if err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); err != nil {
+		return fmt.Errorf("remove %s: %w", rel, err)
+	}
+	return nil
+}
+
+// empty removes what is in a folder of To and says whether something had to stay.
+func (m *mirror) empty(dir int, name, rel string) (kept bool, err error) {
+	fd, err := openDir(dir, name)
+	if err != nil {
+		return false, fmt.Errorf("remove %s: %w", rel, err)
+	}
+	defer unix.Close(fd)
+	names, err := readNames(fd)
+	if err != nil {
+		return false, fmt.Errorf("remove %s: %w", rel, err)
+	}
+	for _, n := range names {
+		sub := path.Join(rel, n)
+		if covers(m.skip, sub) || m.skipBelow(sub) {
+			kept = true
+			continue
+		}
+		if err := m.remove(fd, n, sub); err != nil {
+			return false, err
+		}
+	}
+	return kept, nil
+}
+
+// skipBelow says whether a skipped path lies below rel.
+func (m *mirror) skipBelow(rel string) bool {
+	for _, s := range m.skip {
+		if covers([]string{rel}, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// readNames lists a folder without moving the descriptor the walk goes on using.
+func readNames(fd int) ([]string, error) {
+	again, err := openDir(fd, ".")
+	if err != nil {
+		return nil, err
+	}
+	dir := os.NewFile(uintptr(again), ".")
+	defer dir.Close()
+	return dir.Readdirnames(-1)
+}
