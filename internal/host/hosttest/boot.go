@@ -9,9 +9,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// restartLimit is how often a unit with Restart=on-failure is started again in one boot.
-const restartLimit = 5
-
 // ErrBootLoop is returned by Settle where the node keeps rebooting.
 var ErrBootLoop = errors.New("the node does not come to rest")
 
@@ -26,7 +23,7 @@ func (n *Node) Boot(ctx context.Context) error {
 	}
 	return n.Run(ctx, func(ctx context.Context) error {
 		for _, unit := range n.bootOrder() {
-			n.startAtBoot(ctx, unit)
+			_ = n.startUnit(ctx, unit) // its failure is its own affair and in its state
 		}
 		return nil
 	})
@@ -53,6 +50,8 @@ func (n *Node) powerOn() error {
 	}
 	n.booted, n.powered, n.rebooting = n.menu[0], true, false
 	n.boots++
+	n.life++
+	n.openNet, n.killed = nil, false
 	if err := n.volatileFiles(); err != nil {
 		return err
 	}
@@ -106,24 +105,6 @@ func (n *Node) bootOrder() []string {
 	return order
 }
 
-// startAtBoot starts a unit whose failure is its own affair, and has it
-// started again later if it asks for that.
-func (n *Node) startAtBoot(ctx context.Context, unit string) {
-	if n.startUnit(ctx, unit) == nil {
-		return
-	}
-	n.lock()
-	defer n.mu.Unlock()
-	run := n.running[unit]
-	file, _ := n.loadUnit("", unit)
-	if run == nil || run.state.Active != "failed" || file.get("Service.Restart") != "on-failure" {
-		return
-	}
-	if run.restarts++; run.restarts <= restartLimit {
-		n.queue = append(n.queue, unit)
-	}
-}
-
 // Settle lets the node go on until nothing is left to happen: launched
 // transients and restarts run, and a node that is down boots, at most
 // maxBoots times. It returns ErrBootLoop when that does not suffice.
@@ -131,9 +112,10 @@ func (n *Node) Settle(ctx context.Context, maxBoots int) error {
 	for boots := 0; ; {
 		if n.Alive() {
 			if unit, ok := n.next(); ok {
-				if err := n.runQueued(ctx, unit); err != nil && !n.down(err) {
-					return err
-				}
+				_ = n.Run(ctx, func(ctx context.Context) error { // an end of the node is seen above
+					n.runQueued(ctx, unit)
+					return nil
+				})
 				continue
 			}
 			if n.Alive() {
@@ -143,13 +125,12 @@ func (n *Node) Settle(ctx context.Context, maxBoots int) error {
 		if boots++; boots > maxBoots {
 			return fmt.Errorf("%w: down again after %d boots", ErrBootLoop, maxBoots)
 		}
-		if err := n.Boot(ctx); err != nil && !n.down(err) {
+		err := n.Boot(ctx)
+		if err != nil && !errors.Is(err, PowerCut) && !errors.Is(err, Rebooted) {
 			return err
 		}
 	}
 }
-
-func (n *Node) down(err error) bool { return errors.Is(err, PowerCut) || errors.Is(err, Rebooted) }
 
 func (n *Node) next() (string, bool) {
 	n.mu.Lock()
@@ -160,21 +141,6 @@ func (n *Node) next() (string, bool) {
 	unit := n.queue[0]
 	n.queue = n.queue[1:]
 	return unit, true
-}
-
-// runQueued runs a transient, or restarts a unit that failed.
-func (n *Node) runQueued(ctx context.Context, unit string) error {
-	return n.Run(ctx, func(ctx context.Context) error {
-		n.lock()
-		run := n.running[unit]
-		n.mu.Unlock()
-		if run != nil && run.transient != nil {
-			n.runTransient(ctx, unit)
-		} else if run != nil && run.state.Active == "failed" {
-			n.startAtBoot(ctx, unit)
-		}
-		return nil
-	})
 }
 
 // Power is the node's host.Power.
@@ -189,7 +155,9 @@ func (p power) Reboot(context.Context, string) error {
 	if n.rebooting {
 		return nil
 	}
-	n.op("power.reboot", "")
+	if err := n.op("power.reboot", ""); err != nil {
+		return err
+	}
 	n.rebooting, n.grace = true, n.options.RebootGrace
 	n.endPrograms(Rebooted)
 	return nil

@@ -56,7 +56,9 @@ func (c containers) StopAll(context.Context) error {
 	n.lock()
 	defer n.mu.Unlock()
 	if n.containers {
-		n.op("containers.stop", "")
+		if err := n.op("containers.stop", ""); err != nil {
+			return err
+		}
 		n.stopContainers()
 	}
 	return nil

@@ -82,17 +82,23 @@ func (d deployments) Clone(ctx context.Context, stateroot string) (host.Deployme
 		return n.list()[i], nil
 	}
 	if _, ok := n.disk.live[host.InVar(stateroot, "/var")]; !ok {
-		n.op("deployments.clone.os-init", stateroot)
+		if err := n.op("deployments.clone.os-init", stateroot); err != nil {
+			return host.Deployment{}, err
+		}
 		if err := n.osInit(stateroot); err != nil {
 			return host.Deployment{}, err
 		}
 	}
 	clone := deployment{stateroot: stateroot, checksum: n.booted.checksum}
-	n.op("deployments.clone.checkout", stateroot)
+	if err := n.op("deployments.clone.checkout", stateroot); err != nil {
+		return host.Deployment{}, err
+	}
 	if err := n.checkout(clone); err != nil {
 		return host.Deployment{}, err
 	}
-	n.op("deployments.clone.menu", stateroot)
+	if err := n.op("deployments.clone.menu", stateroot); err != nil {
+		return host.Deployment{}, err
+	}
 	n.menu = append(n.menu, clone)
 	return n.list()[len(n.menu)-1], nil
 }
@@ -141,7 +147,9 @@ func (d deployments) SetDefault(_ context.Context, stateroot string) error {
 	if at == 0 {
 		return nil
 	}
-	n.op("deployments.set-default", stateroot)
+	if err := n.op("deployments.set-default", stateroot); err != nil {
+		return err
+	}
 	menu := []deployment{n.menu[at]}
 	menu = append(menu, n.menu[:at]...)
 	n.menu = append(menu, n.menu[at+1:]...)
@@ -167,7 +175,9 @@ func (d deployments) Remove(_ context.Context, stateroot string) error {
 		if !ok {
 			break
 		}
-		n.op("deployments.remove.menu", stateroot)
+		if err := n.op("deployments.remove.menu", stateroot); err != nil {
+			return err
+		}
 		n.menu = append(append([]deployment(nil), n.menu[:at]...), n.menu[at+1:]...)
 	}
 	for _, part := range []string{"deploy", "var", ""} {
@@ -175,7 +185,9 @@ func (d deployments) Remove(_ context.Context, stateroot string) error {
 		if len(tree) == 0 {
 			continue
 		}
-		n.op("deployments.remove.delete", path.Join(stateroot, part))
+		if err := n.op("deployments.remove.delete", path.Join(stateroot, part)); err != nil {
+			return err
+		}
 		for _, p := range tree {
 			n.disk.remove(p, true)
 		}

@@ -104,7 +104,7 @@ func (n *Node) dnsName(root string) string {
 		return ""
 	}
 	for _, line := range strings.Split(string(data), "\n") {
-		if value, ok := strings.CutPrefix(line, "SNO_DNSMASQ_IP_OVERRIDE="); ok {
+		if value, ok := strings.CutPrefix(line, dnsNameKey); ok {
 			return value
 		}
 	}

@@ -54,7 +54,9 @@ func (f files) Write(p string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	f.n.op("files.write", p)
+	if err := f.n.op("files.write", p); err != nil {
+		return err
+	}
 	return f.n.disk.put(at, inode{mode: mode.Perm(), data: slices.Clone(data)}, true)
 }
 
@@ -73,7 +75,9 @@ func (f files) Append(p string, data []byte, mode fs.FileMode) error {
 	in.mtime = time.Time{}
 	half := len(data) / 2
 	for _, piece := range [][]byte{data[:half], data[half:]} {
-		f.n.op("files.append", p)
+		if err := f.n.op("files.append", p); err != nil {
+			return err
+		}
 		in.data = append(slices.Clone(in.data), piece...)
 		if err := f.n.disk.put(at, in, true); err != nil {
 			return err
@@ -95,18 +99,20 @@ func (f files) Remove(p string) error {
 	if f.n.readOnly(at) {
 		return &fs.PathError{Op: "remove", Path: p, Err: syscall.EROFS}
 	}
-	f.n.removeTree("files.remove", at)
-	return nil
+	return f.n.removeTree("files.remove", at)
 }
 
 // removeTree deletes a tree entry by entry, the deepest first.
-func (n *Node) removeTree(op, at string) {
+func (n *Node) removeTree(op, at string) error {
 	all := n.disk.under(at)
 	slices.Reverse(all)
 	for _, p := range all {
-		n.op(op, p)
+		if err := n.op(op, p); err != nil {
+			return err
+		}
 		n.disk.remove(p, true)
 	}
+	return nil
 }
 
 func (f files) List(p string) ([]string, error) {
@@ -140,7 +146,9 @@ func (f files) Symlink(target, p string) error {
 	if err != nil {
 		return err
 	}
-	f.n.op("files.symlink", p)
+	if err := f.n.op("files.symlink", p); err != nil {
+		return err
+	}
 	return f.n.disk.put(at, inode{mode: fs.ModeSymlink | 0o777, link: target}, true)
 }
 

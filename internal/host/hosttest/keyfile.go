@@ -161,6 +161,14 @@ func withHostBits(a netstate.Address, p netip.Prefix) netip.Prefix {
 	return p
 }
 
+// vlan is the interface's tag, 0 for none.
+func (p profile) vlan() int {
+	if p.iface.VLAN == nil {
+		return 0
+	}
+	return p.iface.VLAN.ID
+}
+
 func (p profile) hasDefaultRoute() bool {
 	return slices.ContainsFunc(p.routes, func(r netstate.Route) bool {
 		return r.Destination == "0.0.0.0/0" || r.Destination == "::/0"

@@ -108,25 +108,27 @@ func (k keystore) Open(context.Context) (host.OpenKeystore, error) {
 	if n.containers {
 		return nil, errors.New("open etcd data: the cluster's etcd runs on it")
 	}
-	n.op("keystore.open", storeFile)
+	if err := n.op("keystore.open", storeFile); err != nil {
+		return nil, err
+	}
 	s, err := n.openStore()
 	if err != nil {
 		return nil, fmt.Errorf("open etcd data: %w", err)
 	}
-	return &session{n: n, store: s, boot: n.boots}, nil
+	return &session{n: n, store: s, life: n.life}, nil
 }
 
 // session is one run of etcd; each transaction is in the file before it returns.
 type session struct {
 	n      *Node
 	store  store
-	boot   int
+	life   int
 	closed bool
 }
 
 func (s *session) begin() error {
 	s.n.lock()
-	if s.closed || s.boot != s.n.boots {
+	if s.closed || s.life != s.n.life {
 		s.n.mu.Unlock()
 		return errors.New("etcd session is closed")
 	}
@@ -193,7 +195,9 @@ func (s store) with(edits []host.Edit) (store, error) {
 }
 
 func (s *session) write(op string, next store) error {
-	s.n.op(op, storeFile)
+	if err := s.n.op(op, storeFile); err != nil {
+		return err
+	}
 	if err := s.n.writeDurable(storeFile, secret(string(encode(next)))); err != nil {
 		return err
 	}

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/netip"
 	"path"
-	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -27,6 +24,11 @@ type network struct {
 func (w network) clone() network {
 	w.profiles = maps.Clone(w.profiles)
 	return w
+}
+
+func (w network) equal(o network) bool {
+	return w.bridged == o.bridged && maps.EqualFunc(w.profiles, o.profiles,
+		func(a, b profile) bool { return a.keyfile() == b.keyfile() })
 }
 
 const (
@@ -133,44 +135,48 @@ func (w networks) Observe(context.Context) (netstate.Document, error) {
 }
 
 func (w networks) Apply(ctx context.Context, want netstate.Document, prove func(context.Context) error) error {
-	n := w.n
 	if err := w.Recover(ctx); err != nil {
 		return err
 	}
-	former, next, err := n.bringUp(want)
-	if err != nil {
-		return fmt.Errorf("apply network: %w", err)
-	}
-	if prove != nil {
-		if err := prove(ctx); err != nil {
-			n.lock()
-			defer n.mu.Unlock()
-			n.net = former
-			return fmt.Errorf("apply network: proof failed, former network is back: %w", err)
-		}
-	}
-	n.lock()
-	defer n.mu.Unlock()
-	if err := n.keep(next); err != nil {
+	if err := w.n.apply(ctx, want, prove); err != nil {
 		return fmt.Errorf("apply network: %w", err)
 	}
 	return nil
 }
 
-// bringUp makes the document run, without a word to the disk.
-func (n *Node) bringUp(want netstate.Document) (former, next network, err error) {
+func (n *Node) apply(ctx context.Context, want netstate.Document, prove func(context.Context) error) error {
+	next, err := n.bringUp(want)
+	if err == nil && prove != nil {
+		err = prove(ctx)
+	}
 	n.lock()
 	defer n.mu.Unlock()
-	former = n.net.clone()
-	next, err = n.net.merge(want)
-	if err != nil {
-		return former, next, err
+	if err == nil {
+		err = n.keep(next)
 	}
-	if !reflect.DeepEqual(former, next) {
-		n.op("network.apply", "")
+	if n.openNet != nil {
+		n.net, n.openNet = *n.openNet, nil // not committed: the former network comes back
+	}
+	return err
+}
+
+// bringUp makes the document run, without a word to the disk.
+func (n *Node) bringUp(want netstate.Document) (network, error) {
+	n.lock()
+	defer n.mu.Unlock()
+	former := n.net.clone()
+	next, err := n.net.merge(want)
+	if err != nil {
+		return next, err
+	}
+	if !former.equal(next) {
+		if err := n.op("network.apply", ""); err != nil {
+			return next, err
+		}
 		n.net = next.clone()
 	}
-	return former, next, nil
+	n.openNet = &former
+	return next, nil
 }
 
 // keep writes the profiles that differ from those on disk: the whole change is recorded
@@ -189,16 +195,20 @@ func (n *Node) keep(want network) error {
 		}
 	}
 	if len(changes) == 0 {
+		n.openNet = nil
 		return nil
 	}
 	record, err := json.Marshal(changes)
 	if err != nil {
 		return err
 	}
-	n.op("network.commit", "")
+	if err := n.op("network.commit", ""); err != nil {
+		return err
+	}
 	if err := n.writeDurable(netTransaction, secret(string(record))); err != nil {
 		return err
 	}
+	n.openNet = nil
 	return n.save(changes)
 }
 
@@ -213,7 +223,9 @@ func (n *Node) writeDurable(p string, in inode) error {
 // save carries out a recorded change, profile by profile.
 func (n *Node) save(changes map[string]*string) error {
 	for _, p := range sorted(changes) {
-		n.op("network.save", p)
+		if err := n.op("network.save", p); err != nil {
+			return err
+		}
 		if content := changes[p]; content != nil {
 			if err := n.writeDurable(p, secret(*content)); err != nil {
 				return err
@@ -222,7 +234,9 @@ func (n *Node) save(changes map[string]*string) error {
 			n.disk.remove(at, true)
 		}
 	}
-	n.op("network.close", "")
+	if err := n.op("network.close", ""); err != nil {
+		return err
+	}
 	at, err := n.resolve(netTransaction, false)
 	if err == nil {
 		n.disk.remove(at, true)
@@ -250,153 +264,4 @@ func (w networks) Recover(context.Context) error {
 	}
 	n.net.profiles = n.profilesIn("")
 	return nil
-}
-
-// merge is what runs after the document was applied.
-func (w network) merge(want netstate.Document) (network, error) {
-	next := w.clone()
-	for _, i := range want.Interfaces {
-		if err := next.set(i); err != nil {
-			return next, err
-		}
-	}
-	if want.Routes != nil {
-		next.setRoutes(want.Routes.Config)
-	}
-	if want.DNS != nil && want.DNS.Config != nil {
-		next.setDNS(*want.DNS.Config)
-	}
-	return next, nil
-}
-
-// set merges one interface: what the document does not mention stays.
-func (w network) set(i netstate.Interface) error {
-	if i.Name == host.BridgeExternal && w.bridged != "" {
-		if i.Type == netstate.TypeOVSBridge {
-			return nil
-		}
-		i.Name, i.Type, i.VLAN = w.bridged, w.profiles[w.bridged].iface.Type, nil
-	} else if i.Name == w.bridged && (len(prefixes(i.IPv4))+len(prefixes(i.IPv6)) > 0) {
-		return fmt.Errorf("interface %s is a port of %s and cannot have addresses", i.Name, host.BridgeExternal)
-	}
-	if i.State == netstate.StateAbsent || i.State == netstate.StateDown {
-		delete(w.profiles, i.Name)
-		return nil
-	}
-	p, ok := w.profiles[i.Name]
-	if !ok {
-		p.iface = netstate.Interface{Name: i.Name, Type: i.Type, IPv4: &netstate.IP{}, IPv6: &netstate.IP{}}
-	}
-	p.iface.State = netstate.StateUp
-	if i.Type != "" {
-		p.iface.Type = i.Type
-	}
-	if i.VLAN != nil {
-		vlan := *i.VLAN
-		if vlan.BaseIface == "" {
-			vlan.BaseIface, _, _ = strings.Cut(i.Name, ".")
-		}
-		p.iface.VLAN = &vlan
-	}
-	if i.MTU != 0 {
-		p.iface.MTU = i.MTU
-	}
-	if i.IPv4 != nil {
-		p.iface.IPv4 = static(i.IPv4)
-	}
-	if i.IPv6 != nil {
-		p.iface.IPv6 = static(i.IPv6)
-	}
-	w.profiles[i.Name] = p
-	return nil
-}
-
-func prefixes(ip *netstate.IP) []netstate.Address {
-	if ip == nil || !ip.Enabled {
-		return nil
-	}
-	return ip.Addresses
-}
-
-// static copies a family's configuration in the form that keyfiles give back.
-func static(ip *netstate.IP) *netstate.IP {
-	out := &netstate.IP{Enabled: ip.Enabled}
-	if ip.Enabled {
-		auto := ip.Auto()
-		out.DHCP, out.Addresses = &auto, slices.Clone(ip.Addresses)
-	}
-	return out
-}
-
-func (w network) setRoutes(config []netstate.Route) {
-	var have []netstate.Route
-	for _, name := range sorted(w.profiles) {
-		have = append(have, w.profiles[name].routes...)
-	}
-	want := slices.Clone(config)
-	for i := range want {
-		if want[i].NextHopInterface == host.BridgeExternal && w.bridged != "" {
-			want[i].NextHopInterface = w.bridged
-		}
-	}
-	merged := netstate.MergeRoutes(have, want)
-	for name, p := range w.profiles {
-		p.routes = nil
-		for _, r := range merged {
-			if r.NextHopInterface == name {
-				p.routes = append(p.routes, r)
-			}
-		}
-		w.profiles[name] = p
-	}
-}
-
-// setDNS gives the resolver to the interfaces with a default route.
-func (w network) setDNS(r netstate.Resolver) {
-	for name, p := range w.profiles {
-		p.dns, p.search = nil, nil
-		if p.hasDefaultRoute() {
-			p.dns, p.search = slices.Clone(r.Server), slices.Clone(r.Search)
-		}
-		w.profiles[name] = p
-	}
-}
-
-// observe describes what runs.
-func (w network) observe() netstate.Document {
-	var d netstate.Document
-	routes, resolver := &netstate.Routes{}, &netstate.Resolver{}
-	for _, name := range sorted(w.profiles) {
-		p := w.profiles[name]
-		i, rest := p.iface, p.iface
-		i.IPv4, i.IPv6 = static(i.IPv4), static(i.IPv6)
-		out := name
-		if name == w.bridged {
-			out = host.BridgeExternal
-			rest.IPv4, rest.IPv6 = &netstate.IP{}, &netstate.IP{}
-			d.Interfaces = append(d.Interfaces, rest,
-				netstate.Interface{Name: out, Type: netstate.TypeOVSBridge, State: netstate.StateUp,
-					Bridge: &netstate.Bridge{Ports: []netstate.BridgePort{{Name: name}, {Name: out}}}},
-				netstate.Interface{Name: out, Type: netstate.TypeOVSInterface, State: netstate.StateUp, MTU: i.MTU, IPv4: i.IPv4, IPv6: i.IPv6})
-		} else {
-			d.Interfaces = append(d.Interfaces, i)
-		}
-		for _, r := range p.routes {
-			r.NextHopInterface = out
-			routes.Running, routes.Config = append(routes.Running, r), append(routes.Config, r)
-		}
-		resolver.Server, resolver.Search = append(resolver.Server, p.dns...), append(resolver.Search, p.search...)
-	}
-	config := *resolver
-	d.Routes, d.DNS = routes, &netstate.DNS{Running: resolver, Config: &config}
-	return d
-}
-
-// addresses that run, in the order of interfaces.
-func (w network) addresses() []netip.Prefix {
-	var all []netip.Prefix
-	for _, name := range sorted(w.profiles) {
-		all = append(all, w.profiles[name].addresses()...)
-	}
-	return all
 }

@@ -69,15 +69,20 @@ type Node struct {
 	running            map[string]*unitRun
 	queue              []string // units that Settle runs
 	net                network
-	containers         bool // of the cluster
+	openNet            *network // what a transaction under way goes back to
+	containers         bool     // of the cluster
 
 	// What the test says.
 	programs         map[string]Program
 	commands         map[string]Command
+	every            map[string]Program
 	cannotSetDefault error
 	silent, occupied map[netip.Addr]bool
+	segments         map[netip.Addr]int // VLAN on which a machine is
 
-	crash           func(Op, int) bool
+	trap            trap
+	killed          bool // the program that runs
+	life            int  // counts boots and kills: what is older is gone
 	seen            int
 	ops             []Op
 	failures        []error
@@ -92,8 +97,8 @@ func NewNode(o Options) *Node {
 	n := &Node{
 		options: o, disk: newDisk(o.Free), commit: osCommit(),
 		running:  map[string]*unitRun{},
-		programs: map[string]Program{}, commands: builtins(),
-		silent: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{},
+		programs: map[string]Program{}, commands: builtins(), every: map[string]Program{},
+		silent: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{}, segments: map[netip.Addr]int{},
 		programsRunning: map[int]context.CancelCauseFunc{},
 	}
 	n.programs[host.UnitKubelet] = n.StartCluster

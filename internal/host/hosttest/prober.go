@@ -17,6 +17,16 @@ func (n *Node) Answer(addrs ...netip.Addr) { n.set(n.silent, false, addrs) }
 // Occupy puts other machines with these addresses on the node's link.
 func (n *Node) Occupy(addrs ...netip.Addr) { n.set(n.occupied, true, addrs) }
 
+// Place puts machines on a VLAN: they answer only an interface with that tag (0: none). Without
+// it a machine answers on any.
+func (n *Node) Place(vlan int, addrs ...netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, a := range addrs {
+		n.segments[a.WithZone("").Unmap()] = vlan
+	}
+}
+
 func (n *Node) set(which map[netip.Addr]bool, to bool, addrs []netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,8 +70,11 @@ func (n *Node) reach(to netip.Addr, iface string) error {
 		return fmt.Errorf("probe %s: no answer", to)
 	}
 	for name, p := range n.net.profiles {
+		if vlan, placed := n.segments[to]; placed && vlan != p.vlan() || iface != "" && iface != name {
+			continue
+		}
 		for _, a := range p.addresses() {
-			if (iface == "" || iface == name) && (a.Contains(to) || to.IsLinkLocalUnicast()) {
+			if a.Contains(to) || to.IsLinkLocalUnicast() && a.Addr().Is6() {
 				return nil
 			}
 		}

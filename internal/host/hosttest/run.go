@@ -5,19 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// errStays is how a built-in command says that its process goes on.
-var errStays = errors.New("process stays")
+// restartLimit is how often a unit that failed is started again in one boot.
+const restartLimit = 10
 
 func builtins() map[string]Command {
 	return map[string]Command{
 		"true":  func(context.Context, []string) error { return nil },
-		"false": func(context.Context, []string) error { return errors.New("exit status 1") },
-		"sleep": func(context.Context, []string) error { return errStays },
+		"false": func(context.Context, []string) error { return &Exit{1, errors.New("false")} },
+		"sleep": func(context.Context, []string) error { return Stays },
 	}
 }
 
@@ -28,11 +30,11 @@ func (n *Node) startUnit(ctx context.Context, unit string) error {
 		return err
 	}
 	for _, other := range append(file.words("Unit.Requires"), file.words("Unit.Wants")...) {
-		if err := n.startUnit(ctx, other); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return n.endStart(unit, file, fmt.Errorf("dependency %s: %w", other, err))
+		if err := n.startUnit(ctx, other); err != nil && slices.Contains(file.words("Unit.Requires"), other) {
+			return n.endStart(unit, fmt.Errorf("dependency %s: %w", other, err))
 		}
 	}
-	return n.endStart(unit, file, n.execute(ctx, unit, file))
+	return n.endStart(unit, n.execute(ctx, unit, file))
 }
 
 // beginStart marks the unit as activating, unless there is nothing to start.
@@ -49,86 +51,201 @@ func (n *Node) beginStart(unit string) (file unitFile, begun bool, err error) {
 	if file.masked {
 		return file, false, fmt.Errorf("start %s: %w", unit, errMasked)
 	}
+	for _, p := range file.keys["Unit.ConditionPathExists"] {
+		not := strings.HasPrefix(p, "!")
+		if _, _, err := n.look(strings.TrimPrefix(p, "!"), true); (err == nil) == not {
+			return file, false, nil // systemd skips it, which is no failure
+		}
+	}
+	n.activating(unit)
+	return file, true, nil
+}
+
+func (n *Node) activating(unit string) {
 	run := n.running[unit]
 	if run == nil {
 		run = &unitRun{}
 		n.running[unit] = run
 	}
 	run.state = host.UnitState{Active: "activating", Sub: "start", Result: "success"}
-	return file, true, nil
 }
 
-// execute runs what the unit does.
+// execute runs what the unit does. A program that is killed takes only its unit with it.
 func (n *Node) execute(ctx context.Context, unit string, file unitFile) error {
 	n.lock()
-	program, command := n.programs[unit], Command(nil)
+	do, command := n.programs[unit], Command(nil)
 	argv := strings.Fields(strings.TrimLeft(file.get("Service.ExecStart"), "-@+!:"))
 	if len(argv) > 0 {
 		command = n.command(argv)
 	}
 	n.mu.Unlock()
 	switch {
-	case program != nil:
-		return program(ctx)
+	case do != nil:
 	case command != nil:
-		return command(ctx, argv)
+		do = func(ctx context.Context) error { return command(ctx, argv) }
+	default:
+		return nil
 	}
-	return nil
+	return n.process(ctx, do)
+}
+
+// process runs a program to its end; Killed is an error, the node's own end goes on up.
+func (n *Node) process(ctx context.Context, do Program) (err error) {
+	defer func() {
+		end := caught(recover())
+		switch {
+		case end == Killed:
+			n.bury()
+			err = Killed
+		case end != nil:
+			panic(end)
+		}
+	}()
+	return do(ctx)
 }
 
 // endStart records how the start job ended.
-func (n *Node) endStart(unit string, file unitFile, err error) error {
+func (n *Node) endStart(unit string, err error) error {
 	n.lock()
 	defer n.mu.Unlock()
 	run := n.running[unit]
-	if run == nil {
+	if run == nil || !run.state.Running() {
 		return nil // stopped from within
 	}
-	stays := !file.oneshot() || file.get("Service.RemainAfterExit") == "yes"
-	run.finish(err, stays)
-	if err != nil && !errors.Is(err, errStays) {
+	file, _ := n.loadUnit("", unit)
+	n.finish(unit, run, err, !file.oneshot() || file.get("Service.RemainAfterExit") == "yes")
+	if err != nil && !errors.Is(err, Stays) {
+		if file.restarts(run.state) {
+			n.restartLater(unit, run)
+		}
 		return fmt.Errorf("start %s: %w", unit, err)
 	}
 	return nil
 }
 
-func (r *unitRun) finish(err error, stays bool) {
+// finish turns a program's end into the unit's state.
+func (n *Node) finish(unit string, r *unitRun, err error, stays bool) {
 	s := &r.state
+	exit := &Exit{Code: 1}
 	switch {
-	case errors.Is(err, errStays) || err == nil && stays:
+	case errors.Is(err, Stays) || err == nil && stays:
 		s.Active, s.Sub, s.Result = "active", "running", "success"
+		return
 	case err == nil:
 		s.Active, s.Sub, s.Result = "inactive", "dead", "success"
-	case errors.Is(err, context.DeadlineExceeded):
+		return
+	case err == Killed:
+		s.Active, s.Sub, s.Result, s.ExitCode = "failed", "failed", "signal", 9
+	case errors.Is(err, context.DeadlineExceeded) && r.transient != nil && r.transient.Timeout > 0:
 		s.Active, s.Sub, s.Result = "failed", "failed", "timeout"
 	default:
-		s.Active, s.Sub, s.Result, s.ExitCode = "failed", "failed", "exit-code", 1
+		errors.As(err, &exit)
+		s.Active, s.Sub, s.Result, s.ExitCode = "failed", "failed", "exit-code", exit.Code
 	}
+	n.failures = append(n.failures, fmt.Errorf("%s: %w", unit, err))
+	r.log = append(r.log, err.Error()+"\n")
 }
 
-// runTransient runs one launched unit to its end.
-func (n *Node) runTransient(ctx context.Context, unit string) {
-	n.lock()
-	run := n.running[unit]
-	if run == nil || run.transient == nil || !run.state.Running() {
-		n.mu.Unlock()
+// restarts says whether systemd starts the unit again after it failed so.
+func (u unitFile) restarts(s host.UnitState) bool {
+	switch u.get("Service.Restart") {
+	case "on-failure", "always":
+		return !slices.Contains(u.words("Service.RestartPreventExitStatus"), strconv.Itoa(s.ExitCode)) || s.Result == "signal"
+	}
+	return false
+}
+
+// restartLater has Settle start the unit again.
+func (n *Node) restartLater(unit string, run *unitRun) {
+	if run.restarts++; run.restarts > restartLimit {
+		run.state.Result = "start-limit-hit"
 		return
 	}
-	do := n.command(run.transient.Argv)
+	run.state.Active, run.state.Sub = "activating", "auto-restart"
+	n.queue = append(n.queue, unit)
+}
+
+// runQueued runs a transient, or restarts a unit that failed.
+func (n *Node) runQueued(ctx context.Context, unit string) {
+	n.lock()
+	run := n.running[unit]
+	if run == nil || !run.state.Running() {
+		n.mu.Unlock()
+		return // stopped meanwhile
+	}
+	if run.transient != nil {
+		n.mu.Unlock()
+		n.runTransient(ctx, unit, run)
+		return
+	}
+	run.state.Active = "failed"
 	n.mu.Unlock()
-	err := fmt.Errorf("%s: command not found", run.transient.Argv[0])
+	_ = n.startUnit(ctx, unit) // its failure is in its state
+}
+
+// runTransient runs a launched unit to its end.
+func (n *Node) runTransient(ctx context.Context, unit string, run *unitRun) {
+	want := run.transient
+	err := fmt.Errorf("%s: command not found", want.Argv[0])
+	n.lock()
+	do := n.command(want.Argv)
+	n.mu.Unlock()
 	if do != nil {
-		if run.transient.Timeout > 0 {
-			limited, cancel := context.WithTimeout(ctx, run.transient.Timeout)
+		if want.Timeout > 0 {
+			limited, cancel := context.WithTimeout(ctx, want.Timeout)
 			defer cancel()
 			ctx = limited
 		}
-		err = do(ctx, run.transient.Argv)
+		err = n.process(ctx, func(ctx context.Context) error { return do(ctx, want.Argv) })
 	}
 	n.lock()
 	defer n.mu.Unlock()
-	run.finish(err, false)
-	if err == nil && n.running[unit] == run {
+	if n.running[unit] != run {
+		return // stopped meanwhile
+	}
+	n.finish(unit, run, err, false)
+	switch {
+	case err == nil:
 		delete(n.running, unit) // systemd forgets what ended well
+	case run.state.Active == "failed" && want.Restart && (run.state.ExitCode != host.FinalExit || run.state.Result == "signal"):
+		n.restartLater(unit, run)
+	}
+}
+
+// Tick gives each active unit that registered with Every one turn, in order of names. It
+// returns PowerCut or Rebooted where that ended the node.
+func (n *Node) Tick(ctx context.Context) error {
+	return n.Run(ctx, func(ctx context.Context) error {
+		n.lock()
+		every := make(map[string]Program, len(n.every))
+		for unit, do := range n.every {
+			every[unit] = do
+		}
+		n.mu.Unlock()
+		for _, unit := range sorted(every) {
+			state, err := n.Units().State(ctx, unit)
+			if err != nil || state.Active != "active" {
+				continue
+			}
+			n.endTick(unit, n.process(ctx, every[unit]))
+		}
+		return nil
+	})
+}
+
+// endTick ends the unit unless its program goes on.
+func (n *Node) endTick(unit string, err error) {
+	if errors.Is(err, Stays) {
+		return
+	}
+	n.lock()
+	defer n.mu.Unlock()
+	run := n.running[unit]
+	if run == nil || !run.state.Running() {
+		return
+	}
+	n.finish(unit, run, err, false)
+	if file, _ := n.loadUnit("", unit); err != nil && file.restarts(run.state) {
+		n.restartLater(unit, run)
 	}
 }

@@ -55,7 +55,9 @@ func (t trees) Mirror(ctx context.Context, r host.CopyRequest) (host.CopyStats, 
 func (m *mirrored) pass(ctx context.Context) error {
 	source := m.n.disk.under(m.from)
 	for _, p := range m.surplus() {
-		m.n.op("trees.remove", p)
+		if err := m.n.op("trees.remove", p); err != nil {
+			return err
+		}
 		m.n.disk.remove(p, false)
 		m.stats.Removed++
 	}
@@ -101,7 +103,9 @@ func (m *mirrored) copy(from, to, rel string) error {
 		return nil
 	}
 	if !in.isDir() {
-		m.n.op("trees.copy", to)
+		if err := m.n.op("trees.copy", to); err != nil {
+			return err
+		}
 		m.stats.Copied++
 		m.stats.Bytes += int64(len(in.data))
 	}
@@ -145,7 +149,9 @@ func (t trees) Sync(p string) error {
 	if _, _, err := t.n.look(p, true); err != nil {
 		return err
 	}
-	t.n.op("trees.sync", p)
+	if err := t.n.op("trees.sync", p); err != nil {
+		return err
+	}
 	t.n.disk.sync()
 	return nil
 }

@@ -130,7 +130,9 @@ func (n *Node) enableIn(op, root, unit string) error {
 			if _, there := n.disk.live[link]; there {
 				continue
 			}
-			n.op(op, link)
+			if err := n.op(op, link); err != nil {
+				return err
+			}
 			to := inode{mode: fs.ModeSymlink | 0o777, link: path.Join(host.UnitDir, unit)}
 			if err := n.disk.put(link, to, true); err != nil {
 				return err
@@ -140,9 +142,12 @@ func (n *Node) enableIn(op, root, unit string) error {
 	return nil
 }
 
-func (n *Node) disableIn(op, root, unit string) {
+func (n *Node) disableIn(op, root, unit string) error {
 	for _, link := range n.wants(root, unit) {
-		n.op(op, link)
+		if err := n.op(op, link); err != nil {
+			return err
+		}
 		n.disk.remove(link, true)
 	}
+	return nil
 }

@@ -36,12 +36,35 @@ func (n *Node) Command(words string, do Command) {
 	n.commands[words] = do
 }
 
+// Every registers what a unit that stays does again and again while it runs: Tick calls it once.
+func (n *Node) Every(unit string, do Program) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.every[unit] = do
+}
+
 // unitRun is the volatile side of a unit.
 type unitRun struct {
 	state     host.UnitState
 	transient *host.Transient
 	restarts  int
+	log       []string
 }
+
+// Exit is the error of a program that ends with an exit code of its own; any other
+// error counts as 1.
+type Exit struct {
+	Code int
+	Err  error
+}
+
+func (e *Exit) Error() string { return fmt.Sprintf("exit status %d: %v", e.Code, e.Err) }
+
+// Unwrap gives errors.Is the cause.
+func (e *Exit) Unwrap() error { return e.Err }
+
+// Stays is what a program returns whose process goes on, such as a watchdog's: its unit is active.
+var Stays = errors.New("process stays")
 
 // Units is the node's host.Units.
 func (n *Node) Units() host.Units { return units{n} }
@@ -90,12 +113,16 @@ func (n *Node) unitState(unit string) host.UnitState {
 func (u units) Start(ctx context.Context, unit string) error {
 	n := u.n
 	n.lock()
-	func() {
+	err := func() error {
 		defer n.mu.Unlock()
-		if !n.unitState(unit).Running() {
-			n.op("units.start", unit)
+		if n.unitState(unit).Running() {
+			return nil
 		}
+		return n.op("units.start", unit)
 	}()
+	if err != nil {
+		return err
+	}
 	return n.startUnit(ctx, unit)
 }
 
@@ -107,7 +134,9 @@ func (u units) Stop(_ context.Context, unit string) error {
 	if run == nil || !run.state.Running() {
 		return nil
 	}
-	n.op("units.stop", unit)
+	if err := n.op("units.stop", unit); err != nil {
+		return err
+	}
 	if run.transient != nil {
 		delete(n.running, unit)
 		return nil
@@ -125,15 +154,16 @@ func (u units) Enable(_ context.Context, unit string) error {
 func (u units) Disable(_ context.Context, unit string) error {
 	u.n.lock()
 	defer u.n.mu.Unlock()
-	u.n.disableIn("units.disable", "", unit)
-	return nil
+	return u.n.disableIn("units.disable", "", unit)
 }
 
 func (u units) Mask(_ context.Context, unit string) error {
 	n := u.n
 	n.lock()
 	defer n.mu.Unlock()
-	n.op("units.mask", unit)
+	if err := n.op("units.mask", unit); err != nil {
+		return err
+	}
 	return n.disk.put(path.Join(runtimeUnits, unit), inode{mode: fs.ModeSymlink | 0o777, link: noUnit}, true)
 }
 
@@ -142,10 +172,13 @@ func (u units) Unmask(_ context.Context, unit string) error {
 	n.lock()
 	defer n.mu.Unlock()
 	at := path.Join(runtimeUnits, unit)
-	if n.disk.live[at].link == noUnit {
-		n.op("units.unmask", unit)
-		n.disk.remove(at, true)
+	if n.disk.live[at].link != noUnit {
+		return nil
 	}
+	if err := n.op("units.unmask", unit); err != nil {
+		return err
+	}
+	n.disk.remove(at, true)
 	return nil
 }
 
@@ -158,8 +191,21 @@ func (u units) EnableIn(_ context.Context, root, unit string) error {
 func (u units) DisableIn(_ context.Context, root, unit string) error {
 	u.n.lock()
 	defer u.n.mu.Unlock()
-	u.n.disableIn("units.disable-in", root, unit)
-	return nil
+	return u.n.disableIn("units.disable-in", root, unit)
+}
+
+// Logs is the node's host.Logs: how each unit's programs ended.
+func (n *Node) Logs() host.Logs { return units{n} }
+
+func (u units) Unit(_ context.Context, unit string, lines int) ([]byte, error) {
+	u.n.lock()
+	defer u.n.mu.Unlock()
+	run := u.n.running[unit]
+	if run == nil {
+		return nil, nil
+	}
+	last := run.log[max(0, len(run.log)-lines):]
+	return []byte(strings.Join(last, "")), nil
 }
 
 // Transients is the node's host.Transients. What is launched waits for Settle.
@@ -179,7 +225,9 @@ func (t transients) Launch(_ context.Context, want host.Transient) error {
 	} else if run != nil && run.transient != nil {
 		return fmt.Errorf("launch %s: a failed unit of that name is still remembered", want.Unit)
 	}
-	n.op("transients.launch", want.Unit)
+	if err := n.op("transients.launch", want.Unit); err != nil {
+		return err
+	}
 	want.Argv, want.Env = append([]string(nil), want.Argv...), append([]string(nil), want.Env...)
 	n.running[want.Unit] = &unitRun{
 		transient: &want,
@@ -197,7 +245,9 @@ func (t transients) Forget(_ context.Context, unit string) error {
 	if run == nil || run.state.Active != "failed" {
 		return nil
 	}
-	n.op("transients.forget", unit)
+	if err := n.op("transients.forget", unit); err != nil {
+		return err
+	}
 	if run.transient != nil {
 		delete(n.running, unit)
 	} else {

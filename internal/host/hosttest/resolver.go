@@ -1,0 +1,71 @@
+package hosttest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"path"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+const dnsNameKey = "SNO_DNSMASQ_IP_OVERRIDE="
+
+// Resolver is the node's host.Resolver.
+func (n *Node) Resolver() host.Resolver { return resolver{n} }
+
+type resolver struct{ n *Node }
+
+// SetOverride puts the address in place of the old one, or at the end.
+func (r resolver) SetOverride(root string, addr netip.Addr) error {
+	file := path.Join("/", root, host.DnsmasqOverrides)
+	data, err := r.n.Files().Read(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var lines []string
+	for _, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+		if line != "" && !strings.HasPrefix(line, dnsNameKey) {
+			lines = append(lines, line)
+		}
+	}
+	lines = append(lines, dnsNameKey+addr.String(), "")
+	return r.n.Files().Write(file, []byte(strings.Join(lines, "\n")), 0o644)
+}
+
+// filters maps families to dnsmasq's option that drops their records.
+var filters = [...][2]string{{"ipv6", "filter-AAAA"}, {"ipv4", "filter-A"}}
+
+func (r resolver) SetFilter(root, family string) error {
+	file := path.Join("/", root, host.DnsmasqFilter)
+	switch family {
+	case "":
+		return nil
+	case "none":
+		return r.n.Files().Remove(file)
+	}
+	for _, f := range filters {
+		if f[0] == family {
+			return r.n.Files().Write(file, []byte(f[1]+"\n"), 0o644)
+		}
+	}
+	return fmt.Errorf("filter DNS answers: %q is neither ipv4, ipv6 nor none", family)
+}
+
+func (r resolver) Filter() (string, error) {
+	data, err := r.n.Files().Read(host.DnsmasqFilter)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "none", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, f := range filters {
+		if strings.Contains(string(data), f[1]) {
+			return f[0], nil
+		}
+	}
+	return "", fmt.Errorf("%s filters neither family", host.DnsmasqFilter)
+}
