@@ -2,7 +2,6 @@ package nm
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"log/slog"
 	"sync"
@@ -87,18 +86,3 @@ func SystemBus(address string) func() (*dbus.Conn, error) {
 		return dbus.Connect(address)
 	}
 }
-
-var errTodo = errors.New("not yet written")
-
-// Observe implements host.Network.
-func (n *Network) Observe(ctx context.Context) (netstate.Document, error) {
-	return netstate.Document{}, errTodo
-}
-
-// Apply implements host.Network.
-func (n *Network) Apply(ctx context.Context, want netstate.Document, prove func(context.Context) error) error {
-	return errTodo
-}
-
-// Recover implements host.Network.
-func (n *Network) Recover(ctx context.Context) error { return errTodo }

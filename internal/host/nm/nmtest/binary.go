@@ -1,0 +1,56 @@
+package nmtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// prefix is where `make network-deps` unpacks packages: build/network/root of this module.
+func prefix() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "build", "network", "root")
+		}
+	}
+	return ""
+}
+
+// binary finds a program: installed, or unpacked by `make network-deps`.
+func binary(name string) (string, error) {
+	for _, dir := range []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/lib/openvswitch-switch"} {
+		for _, root := range []string{"/", prefix()} {
+			path := filepath.Join(root, dir, name)
+			if info, err := os.Stat(path); err == nil && !info.IsDir() {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s is neither installed nor below %s", name, prefix())
+}
+
+// Command is a program of the system under test: from the folder EnvRoot names, installed, or unpacked.
+func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
+	if root := os.Getenv(EnvRoot); root != "" {
+		cmd := exec.CommandContext(ctx, "/usr/bin/env", append([]string{name}, args...)...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Pdeathsig: syscall.SIGKILL}
+		cmd.Dir = "/"
+		cmd.Env = append(os.Environ(), "PATH=/usr/sbin:/usr/bin:/usr/lib/openvswitch-switch")
+		return cmd, nil
+	}
+	path, err := binary(name)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(prefix(), "usr/lib/x86_64-linux-gnu")+
+		":"+filepath.Join(prefix(), "usr/lib/aarch64-linux-gnu"))
+	return cmd, nil
+}

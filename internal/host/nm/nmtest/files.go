@@ -1,0 +1,52 @@
+package nmtest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Disk is the node's disk, as much of host.Files as the tests need.
+type Disk struct {
+	// BeforeWrite, where set, may refuse a write.
+	BeforeWrite func(path string, data []byte) error
+}
+
+// Read returns the file's contents.
+func (d Disk) Read(path string) ([]byte, error) { return os.ReadFile(path) }
+
+// Write replaces the file in one step.
+func (d Disk) Write(path string, data []byte, mode fs.FileMode) error {
+	if d.BeforeWrite != nil {
+		if err := d.BeforeWrite(path, data); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	tmp := path + ".tmp~"
+	if err := os.WriteFile(tmp, data, mode); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+// Remove deletes a file or tree.
+func (d Disk) Remove(path string) error { return os.RemoveAll(path) }
+
+// List names a folder's entries, sorted.
+func (d Disk) List(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	slices.Sort(names)
+	return names, err
+}

@@ -1,0 +1,129 @@
+package nmtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	envInside = "NMTEST_INSIDE" // set in the copy of the test binary that runs inside the namespaces
+	envSkip   = "NMTEST_SKIP"   // why there is no such copy
+
+	// EnvRoot names a folder that holds a whole system to take NetworkManager from, by chroot:
+	// another version than the machine's own. Optional.
+	EnvRoot = "NMTEST_ROOT"
+)
+
+// Main runs the tests of a binary, inside namespaces where that is possible. It
+// returns the exit status; TestMain passes it to os.Exit.
+func Main(m *testing.M) int {
+	if os.Getenv(envInside) != "" {
+		if err := prepare(); err != nil {
+			fmt.Fprintln(os.Stderr, "nmtest: prepare namespaces:", err)
+			return 1
+		}
+		return m.Run()
+	}
+	if reason := missing(); reason != "" {
+		if err := os.Setenv(envSkip, reason); err != nil {
+			return 1
+		}
+		return m.Run()
+	}
+	return again()
+}
+
+// missing says why no NetworkManager can be run here.
+func missing() string {
+	const fetch = "run `make network-deps`, or `apt-get install --no-install-recommends network-manager iproute2 dbus-daemon`"
+	if os.Geteuid() != 0 {
+		return "not root: namespaces of our own need it (sudo -E go test ...)"
+	}
+	for _, tool := range []string{"ip", "dbus-daemon"} {
+		if _, err := binary(tool); err != nil {
+			return fmt.Sprintf("%s is missing: %s", tool, fetch)
+		}
+	}
+	if os.Getenv(EnvRoot) == "" {
+		if _, err := binary("NetworkManager"); err != nil {
+			return "NetworkManager is missing: " + fetch
+		}
+	}
+	return ""
+}
+
+// again runs this test binary inside new namespaces; all its children end with it.
+func again() int {
+	self, err := os.Executable()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "nmtest:", err)
+		return 1
+	}
+	cmd := exec.Command(self, os.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), envInside+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	signal.Ignore(os.Interrupt) // the copy gets it too and ends in order
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "nmtest: start inside namespaces:", err)
+		return 1
+	}
+	return 0
+}
+
+// prepare gives the namespaces their own mounts; none leaves them.
+func prepare() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
+		return fmt.Errorf("mount /sys: %w", err)
+	}
+	for _, dir := range []string{"/run", "/etc/NetworkManager", "/var/lib/NetworkManager", "/etc/openvswitch", "/var/log/openvswitch"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755"); err != nil {
+			return fmt.Errorf("mount %s: %w", dir, err)
+		}
+	}
+	if err := os.MkdirAll("/run/netns", 0o755); err != nil {
+		return err
+	}
+	return shareWithRoot(os.Getenv(EnvRoot))
+}
+
+// shareWithRoot shows a chroot the same folders.
+func shareWithRoot(root string) error {
+	if root == "" {
+		return nil
+	}
+	for _, dir := range []string{"/proc", "/sys", "/dev", "/run", "/etc/NetworkManager", "/var/lib/NetworkManager", "/etc/openvswitch", "/var/log/openvswitch"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(dir, filepath.Join(root, dir), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("bind %s into %s: %w", dir, root, err)
+		}
+	}
+	return nil
+}

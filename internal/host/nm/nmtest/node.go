@@ -1,0 +1,231 @@
+package nmtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+	"golang.org/x/sys/unix"
+)
+
+// Where things are on a Node.
+const (
+	BusAddress  = "unix:path=/run/dbus/system_bus_socket"
+	KeyfileDir  = "/etc/NetworkManager/system-connections"
+	VolatileDir = "/run/NetworkManager/system-connections"
+	busName     = "org.freedesktop.NetworkManager"
+	peer        = "peer" // network namespace at the far end of every link
+)
+
+const busConfig = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>system</type><listen>` + BusAddress + `</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
+<limit name="max_replies_per_connection">1024</limit></busconfig>
+`
+
+// No dns= handler but none: the machine's /etc/resolv.conf is not ours to write.
+const nmConfig = `[main]
+plugins=keyfile
+auth-polkit=false
+dns=none
+rc-manager=unmanaged
+dhcp=internal
+no-auto-default=*
+[logging]
+level=INFO
+[device-tun]
+match-device=type:tun
+managed=0
+[device-all]
+match-device=*
+managed=1
+`
+
+// Node is a NetworkManager with its bus, inside this process's namespaces.
+type Node struct {
+	t   testing.TB
+	bus *exec.Cmd
+	nm  *exec.Cmd
+	log *os.File
+}
+
+// Start makes a node with no links and no profiles and runs NetworkManager on it.
+// It skips the test where that is impossible, and takes all away when the test ends.
+func Start(t testing.TB) *Node {
+	t.Helper()
+	if reason := os.Getenv(envSkip); reason != "" {
+		t.Skip("reason: " + reason)
+	}
+	if os.Getenv(envInside) == "" {
+		t.Fatal("nmtest.Main was not called from TestMain")
+	}
+	n := &Node{t: t}
+	n.log, _ = os.Create(filepath.Join(t.TempDir(), "NetworkManager.log"))
+	t.Cleanup(n.stop)
+	n.reset()
+	n.write("/etc/NetworkManager/NetworkManager.conf", nmConfig)
+	n.write("/run/dbus/bus.conf", busConfig)
+	bus, err := Command(context.Background(), "dbus-daemon", "--nofork", "--nopidfile", "--config-file=/run/dbus/bus.conf")
+	n.must(err)
+	n.must(bus.Start())
+	n.bus = bus
+	n.Until("the bus answers", func() bool { _, err := os.Stat("/run/dbus/system_bus_socket"); return err == nil })
+	n.IP("link", "set", "lo", "up")
+	n.IP("netns", "add", peer)
+	n.Peer("link", "set", "lo", "up")
+	n.StartNM()
+	return n
+}
+
+// StartNM runs NetworkManager and returns when it has finished starting up.
+func (n *Node) StartNM() {
+	n.t.Helper()
+	// Devices that are there when /sys can be written would have to wait for udev.
+	n.must(unix.Mount("", "/sys", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	nm, err := Command(context.Background(), "NetworkManager", "--debug")
+	n.must(err)
+	nm.Stdout, nm.Stderr = n.log, n.log
+	n.must(nm.Start())
+	n.nm = nm
+	n.Until("NetworkManager has started", n.started)
+	n.must(unix.Mount("", "/sys", "", unix.MS_REMOUNT, ""))
+}
+
+func (n *Node) started() bool {
+	conn, err := dbus.Connect(BusAddress)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	v, err := conn.Object(busName, "/org/freedesktop/NetworkManager").GetProperty(busName + ".Startup")
+	return err == nil && v.Value() == false
+}
+
+// KillNM ends NetworkManager the hard way.
+func (n *Node) KillNM() {
+	n.t.Helper()
+	n.must(n.nm.Process.Kill())
+	_ = n.nm.Wait() // always an error: it was killed
+	n.nm = nil
+}
+
+// PowerCut ends NetworkManager and takes away all that does not survive a
+// reboot: /run, links, addresses. StartNM then boots again; make the links first.
+func (n *Node) PowerCut() {
+	n.t.Helper()
+	if n.nm != nil {
+		n.KillNM()
+	}
+	n.must(os.RemoveAll("/run/NetworkManager"))
+	n.removeLinks()
+}
+
+// Link makes a network card of that name; its far end is NAMEp in the peer namespace.
+func (n *Node) Link(name string) {
+	n.t.Helper()
+	far := name + "p"
+	n.IP("link", "add", name, "type", "veth", "peer", "name", far, "netns", peer)
+	n.Peer("link", "set", far, "up")
+}
+
+// Keyfile puts a profile on disk, private as NetworkManager demands.
+func (n *Node) Keyfile(name, text string) string {
+	n.t.Helper()
+	path := filepath.Join(KeyfileDir, name)
+	n.write(path, text)
+	return path
+}
+
+// IP runs ip(8) on the node; Peer at the far end of its links.
+func (n *Node) IP(args ...string) string { n.t.Helper(); return n.run(args...) }
+
+// Peer runs ip(8) in the peer namespace.
+func (n *Node) Peer(args ...string) string {
+	n.t.Helper()
+	return n.run(append([]string{"-n", peer}, args...)...)
+}
+
+// Log is what NetworkManager has written so far.
+func (n *Node) Log() string {
+	data, err := os.ReadFile(n.log.Name())
+	n.must(err)
+	return string(data)
+}
+
+// Until polls the condition and fails the test when it does not come true in time.
+func (n *Node) Until(what string, condition func() bool) {
+	n.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			n.t.Fatalf("waited in vain until %s", what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (n *Node) run(args ...string) string {
+	n.t.Helper()
+	path, err := binary("ip")
+	n.must(err)
+	out, err := exec.Command(path, args...).CombinedOutput()
+	if err != nil {
+		n.t.Fatalf("ip %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+func (n *Node) write(path, text string) {
+	n.t.Helper()
+	n.must(os.MkdirAll(filepath.Dir(path), 0o755))
+	n.must(os.WriteFile(path, []byte(text), 0o600))
+}
+
+func (n *Node) must(err error) {
+	n.t.Helper()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *Node) stop() {
+	for _, cmd := range []*exec.Cmd{n.nm, n.bus} {
+		if cmd != nil && cmd.Process != nil {
+			_ = cmd.Process.Kill() // it may have ended by itself
+			_ = cmd.Wait()
+		}
+	}
+	if n.t.Failed() {
+		n.t.Logf("NetworkManager said:\n%s", tail(n.Log(), 8000))
+	}
+}
+
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return fmt.Sprintf("(...)%s", s[len(s)-n:])
+}
+
+// reset takes away what an earlier test left.
+func (n *Node) reset() {
+	n.t.Helper()
+	for _, dir := range []string{"/run/NetworkManager", "/run/dbus", "/etc/NetworkManager", "/var/lib/NetworkManager"} {
+		entries, _ := os.ReadDir(dir) // none there is fine
+		for _, e := range entries {
+			n.must(os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	n.must(os.MkdirAll(KeyfileDir, 0o755))
+	n.must(os.MkdirAll("/run/dbus", 0o755))
+	n.removeLinks()
+	if _, err := os.Stat("/run/netns/" + peer); err == nil {
+		n.IP("netns", "del", peer)
+	}
+}

@@ -1,0 +1,166 @@
+package nm
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// routes puts the document's routes into the profiles of their interfaces. A
+// removal that names no interface concerns every profile.
+func (p *planner) routes(config []netstate.Route) error {
+	for _, iface := range p.routeCarriers(config) {
+		c, err := p.change(netstate.Interface{Name: iface})
+		if err != nil {
+			return fmt.Errorf("routes through %s: %w", iface, err)
+		}
+		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+			if err := mergeRoutes(c.after, iface, f, config); err != nil {
+				return fmt.Errorf("routes through %s: %w", iface, err)
+			}
+		}
+	}
+	return nil
+}
+
+// routeCarriers lists the interfaces whose profiles may have to change, once each.
+func (p *planner) routeCarriers(config []netstate.Route) []string {
+	var out []string
+	for _, r := range config {
+		if r.NextHopInterface != "" {
+			// An order to remove routes of an interface without profile asks for nothing.
+			if _, ok := p.profileFor(netstate.Interface{Name: r.NextHopInterface}); ok || !r.Removes() || p.planned(r.NextHopInterface) {
+				out = appendNew(out, []string{r.NextHopInterface})
+			}
+			continue
+		}
+		for _, d := range p.snap.devices {
+			if pr, ok := p.snap.activeOn(d.name); ok && pr.settings.iface() == d.name {
+				out = appendNew(out, []string{d.name})
+			}
+		}
+	}
+	return out
+}
+
+func (p *planner) planned(iface string) bool {
+	for _, c := range p.changes {
+		if c.iface == iface && c.action == actUp {
+			return true
+		}
+	}
+	return false
+}
+
+// mergeRoutes applies the removals and additions of one family to a profile. Nothing
+// is rewritten unless the set of routes differs; then the old-style gateway
+// becomes an ordinary route, so that there is one place to look.
+func mergeRoutes(s settings, iface string, f netstate.Family, config []netstate.Route) error {
+	have, raw := profileRoutes(s, iface, f)
+	var mine []netstate.Route
+	for _, r := range config {
+		if fam, known := r.Family(); known && fam != f {
+			continue
+		}
+		if r.Removes() || r.NextHopInterface == iface {
+			mine = append(mine, r)
+		}
+	}
+	merged := netstate.MergeRoutes(have, mine)
+	if equalRoutes(have, merged) {
+		return nil
+	}
+	var out []map[string]dbus.Variant
+	for _, r := range merged {
+		entry, err := routeEntry(r, have, raw)
+		if err != nil {
+			return err
+		}
+		out = append(out, entry)
+	}
+	sec := section(f)
+	s.drop(sec, "gateway", "route-data")
+	if len(out) > 0 {
+		s.set(sec, "route-data", out)
+		if value[bool](s, sec, "never-default") {
+			s.set(sec, "never-default", false)
+		}
+	}
+	return nil
+}
+
+// profileRoutes reads a profile's routes, the gateway first; raw holds the entries
+// behind them, nil for the gateway.
+func profileRoutes(s settings, iface string, f netstate.Family) ([]netstate.Route, []map[string]dbus.Variant) {
+	sec := section(f)
+	var out []netstate.Route
+	var raw []map[string]dbus.Variant
+	if gw := value[string](s, sec, "gateway"); gw != "" {
+		r := netstate.Route{Destination: f.Default().String(), NextHopAddress: gw, NextHopInterface: iface}
+		if m := value[int64](s, sec, "route-metric"); m > 0 {
+			r.Metric = int(m)
+		}
+		r.TableID = int(value[uint32](s, sec, "route-table"))
+		out, raw = append(out, r), append(raw, nil)
+	}
+	for _, e := range s.dicts(sec, "route-data") {
+		r := netstate.Route{
+			Destination:      fmt.Sprintf("%s/%d", get[string](e, "dest"), get[uint32](e, "prefix")),
+			NextHopAddress:   get[string](e, "next-hop"),
+			NextHopInterface: iface,
+			Metric:           int(get[uint32](e, "metric")),
+			TableID:          int(get[uint32](e, "table")),
+		}
+		out, raw = append(out, r), append(raw, e)
+	}
+	return out, raw
+}
+
+// equalRoutes compares in order, table 0 being the main one and metric 0 in
+// merged being content with any.
+func equalRoutes(have, merged []netstate.Route) bool {
+	if len(have) != len(merged) {
+		return false
+	}
+	for _, m := range merged {
+		found := false
+		for _, h := range have {
+			found = found || netstate.SameRoute(h, m) && (m.Metric == 0 || m.Metric == h.Metric)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// routeEntry is the route as NetworkManager wants it; an entry that stays is kept
+// with all it says (source address, window, ...).
+func routeEntry(r netstate.Route, have []netstate.Route, raw []map[string]dbus.Variant) (map[string]dbus.Variant, error) {
+	for i, h := range have {
+		if raw[i] != nil && netstate.SameRoute(h, r) && h.Metric == r.Metric {
+			return raw[i], nil
+		}
+	}
+	dest, err := netstate.ParseDestination(r.Destination)
+	if err != nil {
+		return nil, err
+	}
+	e := map[string]dbus.Variant{
+		"dest":   dbus.MakeVariant(dest.Addr().String()),
+		"prefix": dbus.MakeVariant(uint32(dest.Bits())),
+	}
+	if a, err := netip.ParseAddr(r.NextHopAddress); err == nil && !a.IsUnspecified() {
+		e["next-hop"] = dbus.MakeVariant(a.WithZone("").String())
+	}
+	if r.Metric > 0 {
+		e["metric"] = dbus.MakeVariant(uint32(r.Metric))
+	}
+	if r.Table() != netstate.MainTable {
+		e["table"] = dbus.MakeVariant(uint32(r.Table()))
+	}
+	return e, nil
+}

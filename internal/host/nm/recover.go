@@ -1,0 +1,161 @@
+package nm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// Recover implements host.Network. It needs no NetworkManager to put key files in order, so a
+// unit ordered before NetworkManager.service may call it; the journal then stays until a
+// call finds NetworkManager running and the network in force.
+func (n *Network) Recover(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.recover(ctx); err != nil {
+		return fmt.Errorf("settle an interrupted change of the network: %w", err)
+	}
+	return nil
+}
+
+func (n *Network) recover(ctx context.Context) error {
+	r, err := n.load()
+	if r == nil || err != nil {
+		return err
+	}
+	n.o.Log.Warn("a change of the network was interrupted", "phase", r.Phase, "began", r.Began)
+	if r.Phase == phaseCommitted {
+		return n.redo(ctx, r)
+	}
+	return n.undo(ctx, r)
+}
+
+// undo brings the old network back, whatever of the new one exists, and closes the journal.
+func (n *Network) undo(ctx context.Context, r *record) error {
+	c, err := n.connect(ctx)
+	if errors.Is(err, errNoManager) {
+		_, err := n.putBack(r.uuids(), r.Old)
+		return err // the journal stays: what runs could not be seen
+	}
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	held, err := c.holds(ctx, r.Lease)
+	if err != nil {
+		return err
+	}
+	if held {
+		if err := c.takeBack(ctx, r.Lease); err != nil {
+			n.o.Log.Warn("NetworkManager could not take back everything, finishing by hand", "err", err)
+		}
+	}
+	if err := n.restore(ctx, c, r, r.Old, r.Before, r.ForeignBefore); err != nil {
+		return err
+	}
+	return n.forget()
+}
+
+// redo finishes a committed transaction: NetworkManager may have gone back to
+// the old network when the lease ended, right after the commit.
+func (n *Network) redo(ctx context.Context, r *record) error {
+	c, err := n.connect(ctx)
+	if errors.Is(err, errNoManager) {
+		_, err := n.putBack(r.uuids(), r.New)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	held, err := c.holds(ctx, r.Lease)
+	if err != nil {
+		return err
+	}
+	if held {
+		if err := c.dropLease(ctx, r.Lease); err != nil {
+			return err
+		}
+	}
+	if err := n.restore(ctx, c, r, r.New, r.After, r.ForeignAfter); err != nil {
+		return err
+	}
+	return n.forget()
+}
+
+// restore makes key files, NetworkManager's memory and the running system agree
+// with the given files and state. What agrees is left untouched.
+func (n *Network) restore(ctx context.Context, c *client, r *record, files map[string]string, state netstate.Document, others []foreign) error {
+	changed, err := n.putBack(r.uuids(), files)
+	if err != nil {
+		return err
+	}
+	if changed {
+		if err := c.call(ctx, pathSettings, ifaceSettings+".ReloadConnections", nil); err != nil {
+			return err
+		}
+	}
+	e := c.events()
+	defer e.close()
+	check := func() ([]string, error) { return n.missing(ctx, c, state) }
+	// NetworkManager may be on its way there already.
+	soon, cancel := context.WithTimeout(ctx, n.o.Lease/10)
+	err = e.until(soon, check)
+	cancel()
+	if err == nil {
+		return restoreForeign(others)
+	}
+	if err := n.reactivate(ctx, c, r); err != nil {
+		return err
+	}
+	settled, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
+	defer cancel()
+	if err := e.until(settled, check); err != nil {
+		return err
+	}
+	return restoreForeign(others)
+}
+
+func (n *Network) missing(ctx context.Context, c *client, state netstate.Document) ([]string, error) {
+	s, err := c.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	got, err := n.observe(ctx, c, s)
+	if err != nil {
+		return nil, err
+	}
+	return netstate.Verify(state, got), nil
+}
+
+// reactivate makes the profiles that should be in force so, from their files.
+func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
+	s, err := c.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	forward := r.Phase == phaseCommitted
+	for _, p := range r.Profiles {
+		if forward && !p.Wanted || !forward && !p.Active {
+			continue
+		}
+		pr, ok := s.byUUID(p.UUID)
+		if !ok {
+			continue // deleted by the change itself
+		}
+		target := noObject
+		if d, ok := s.device(p.Iface); ok {
+			target = d.path
+		}
+		var active dbus.ObjectPath
+		n.o.Log.Info("activating profile", "profile", pr.settings.id(), "interface", p.Iface)
+		if err := c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{pr.path, target, noObject}, &active); err != nil {
+			return fmt.Errorf("activate %s: %w", p.Iface, err)
+		}
+	}
+	return nil
+}

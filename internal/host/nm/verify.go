@@ -1,0 +1,151 @@
+package nm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// States of an active connection.
+const activeActivated = 2
+
+// verify waits until the system is what the document says. It fails at once where
+// NetworkManager gave up or the address turned out to be somebody else's.
+func (t *transaction) verify(ctx context.Context) error {
+	return t.wait(ctx, func() ([]string, error) {
+		waiting, err := t.activation(ctx)
+		if err != nil || len(waiting) > 0 {
+			return waiting, err
+		}
+		s, err := t.c.snapshot(ctx)
+		if err != nil {
+			return nil, err
+		}
+		got, err := t.n.observe(ctx, t.c, s)
+		if err != nil {
+			return nil, err
+		}
+		if err := restoreForeign(t.record.ForeignAfter); err != nil {
+			return nil, err
+		}
+		missing := netstate.Verify(t.record.After, got)
+		if len(missing) > 0 {
+			return missing, t.duplicate()
+		}
+		return nil, nil
+	})
+}
+
+func restoreForeign(all []foreign) error {
+	for _, f := range all {
+		if err := f.restore(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// activation names the interfaces NetworkManager still works on.
+func (t *transaction) activation(ctx context.Context) ([]string, error) {
+	var waiting []string
+	for iface, path := range t.activating {
+		p, err := t.c.properties(ctx, path, ifaceActive)
+		if err != nil && !gone(err) {
+			return nil, err
+		}
+		switch state := get[uint32](p, "State"); {
+		case gone(err) || state > activeActivated:
+			return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, iface))
+		case state < activeActivated:
+			waiting = append(waiting, iface+" is being activated")
+		}
+	}
+	slices.Sort(waiting)
+	return waiting, nil
+}
+
+// reason is what NetworkManager says of the device's last change of state.
+func (t *transaction) reason(ctx context.Context, iface string) string {
+	s, err := t.c.snapshot(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	d, ok := s.device(iface)
+	if !ok {
+		return "the device is gone"
+	}
+	p, err := t.c.properties(ctx, d.path, ifaceDevice)
+	if err != nil {
+		return err.Error()
+	}
+	why, _ := p["StateReason"].Value().([]any)
+	if len(why) != 2 {
+		return fmt.Sprintf("device state %d", d.state)
+	}
+	return fmt.Sprintf("device state %d, reason %v", d.state, why[1])
+}
+
+// duplicate reports a wanted address that another machine on the link has.
+func (t *transaction) duplicate() error {
+	k, err := readKernel()
+	if err != nil {
+		return err
+	}
+	for _, i := range t.want.Interfaces {
+		if a, ok := k.duplicates[i.Name]; ok {
+			return fmt.Errorf("another machine on the link of %s already has %s", i.Name, a)
+		}
+	}
+	return nil
+}
+
+// kernelCan refuses what the kernel would: better before the change than halfway.
+func kernelCan(changes []*change) error {
+	for _, c := range changes {
+		if c.action != actUp || c.after.kind() != typeVLAN {
+			continue
+		}
+		// A VLAN without an id is invalid, so nothing is made; a kernel that knows no
+		// VLANs says so before it looks that far.
+		err := netlink.LinkAdd(&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "lca-probe"}, LinkType: "vlan"})
+		if errors.Is(err, unix.EOPNOTSUPP) {
+			return fmt.Errorf("interface %s: this kernel has no VLAN support (module 8021q)", c.iface)
+		}
+	}
+	return nil
+}
+
+// before is how the given interfaces are now, in a form netstate.Verify can hold the system
+// to after going back: fixed addresses and configured routes.
+func before(now netstate.Document, ifaces []string) netstate.Document {
+	out := netstate.Document{Routes: &netstate.Routes{}}
+	for _, i := range now.Interfaces {
+		if !slices.Contains(ifaces, i.Name) || i.Type == netstate.TypeOVSBridge {
+			continue
+		}
+		b := netstate.Interface{Name: i.Name, Type: i.Type, State: i.State, VLAN: i.VLAN}
+		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+			if ip := f.Of(i); ip.Enabled && !ip.Auto() && i.State == netstate.StateUp {
+				keep := &netstate.IP{Enabled: true, Addresses: ip.Addresses}
+				if f == netstate.IPv4 {
+					b.IPv4 = keep
+				} else {
+					b.IPv6 = keep
+				}
+			}
+		}
+		out.Interfaces = append(out.Interfaces, b)
+	}
+	for _, r := range now.Routes.Config {
+		if slices.Contains(ifaces, r.NextHopInterface) {
+			out.Routes.Config = append(out.Routes.Config, r)
+		}
+	}
+	return out
+}
