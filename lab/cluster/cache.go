@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,11 +20,11 @@ const maxAge = 7 * day
 
 // preparedState returns the directory with the prepared etc, var and out of the site, making it when the cache has none.
 func (p *Provisioning) preparedState(ctx context.Context) (string, error) {
-	crds, crdSum, err := crdFiles(ctx, p.ModuleDir)
+	src, err := findSources(ctx, p.ModuleDir)
 	if err != nil {
 		return "", err
 	}
-	key, err := cacheKey(p.Node, p.ModuleDir, crdSum)
+	key, err := cacheKey(p.Node, p.ModuleDir, src.sum)
 	if err != nil {
 		return "", err
 	}
@@ -36,13 +38,16 @@ func (p *Provisioning) preparedState(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(p.CacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("make the cache: %w", err)
 	}
+	if err := prune(p.CacheDir); err != nil {
+		return "", err
+	}
 	work, err := os.MkdirTemp(p.CacheDir, "preparing-")
 	if err != nil {
 		return "", fmt.Errorf("make a scratch directory: %w", err)
 	}
 	defer os.RemoveAll(work)
 	p.Log.Info("preparing the control plane's state", "site", p.Node.Hostname, "address", p.Node.Primary().String())
-	if err := p.prepare(ctx, work, crds); err != nil {
+	if err := p.prepare(ctx, work, src); err != nil {
 		return "", err
 	}
 	// Somebody else may have finished the same state meanwhile; either serves.
@@ -52,8 +57,30 @@ func (p *Provisioning) preparedState(ctx context.Context) (string, error) {
 	return final, nil
 }
 
+// prune drops all but the newest few prepared states: each takes some 65 MB, and a change of this package makes a new one.
+func prune(cache string) error {
+	const keep = 4
+	entries, err := filepath.Glob(filepath.Join(cache, "[0-9a-f]*"))
+	if err != nil || len(entries) <= keep {
+		return err
+	}
+	age := map[string]time.Time{}
+	for _, entry := range entries {
+		if info, err := os.Stat(entry); err == nil {
+			age[entry] = info.ModTime()
+		}
+	}
+	slices.SortFunc(entries, func(a, b string) int { return age[b].Compare(age[a]) })
+	for _, entry := range entries[keep:] {
+		if err := os.RemoveAll(entry); err != nil {
+			return fmt.Errorf("drop an old prepared state: %w", err)
+		}
+	}
+	return nil
+}
+
 // prepare builds the state in work/state; work itself holds scratch files.
-func (p *Provisioning) prepare(ctx context.Context, work string, crds []string) error {
+func (p *Provisioning) prepare(ctx context.Context, work string, src sources) error {
 	state := filepath.Join(work, "state")
 	etc, varDir, out := filepath.Join(state, "etc"), filepath.Join(state, "var"), filepath.Join(state, "out")
 	dataDir := filepath.Join(varDir, "lib", "etcd")
@@ -87,25 +114,25 @@ func (p *Provisioning) prepare(ctx context.Context, work string, crds []string) 
 	if err := os.WriteFile(filepath.Join(out, "kubeconfig"), outsideKubeconfig(p.Node, id), 0o600); err != nil {
 		return fmt.Errorf("write the outside kubeconfig: %w", err)
 	}
-	run := preparation{binDir: p.BinDir, workDir: work, dataDir: dataDir, crds: crds, site: p.Node, id: id, texts: tx, mc: mc, log: p.Log}
+	run := preparation{binDir: p.BinDir, workDir: work, dataDir: dataDir, src: src, site: p.Node, id: id, texts: tx, mc: mc, log: p.Log}
 	return run.run(ctx)
 }
 
-// cacheKey hashes all that decides what the prepared state is: the site, the CRDs, this package's sources and the pinned
+// cacheKey hashes all that decides what the prepared state is: the site, the manifests of others, this package's sources and the pinned
 // versions of the control plane.
-func cacheKey(s Site, moduleDir, crdSum string) (string, error) {
+func cacheKey(s Site, moduleDir, srcSum string) (string, error) {
 	site, err := json.Marshal(s)
 	if err != nil {
 		return "", fmt.Errorf("encode the site: %w", err)
 	}
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%s\n%s\n", site, crdSum)
-	sources := filepath.Join(moduleDir, "lab", "cluster")
-	err = filepath.WalkDir(sources, func(path string, entry fs.DirEntry, err error) error {
+	fmt.Fprintf(hash, "%s\n%s\n", site, srcSum)
+	own := filepath.Join(moduleDir, "lab", "cluster")
+	err = filepath.WalkDir(own, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		return hashFile(hash, sources, path)
+		return hashFile(hash, own, path)
 	})
 	if err != nil {
 		return "", fmt.Errorf("hash the lab's sources: %w", err)
@@ -116,7 +143,7 @@ func cacheKey(s Site, moduleDir, crdSum string) (string, error) {
 	return fmt.Sprintf("%x", hash.Sum(nil))[:20], nil
 }
 
-func hashFile(hash interface{ Write([]byte) (int, error) }, base, path string) error {
+func hashFile(hash io.Writer, base, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err

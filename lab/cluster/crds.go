@@ -1,11 +1,8 @@
 package cluster
 
 import (
-	"context"
-	"crypto/sha256"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -15,46 +12,10 @@ import (
 )
 
 const (
-	openshiftAPI     = "github.com/openshift/api"
-	featureSet       = "release.openshift.io/feature-set"
-	includePrefix    = "include.release.openshift.io/"
-	selfManagedHA    = includePrefix + "self-managed-high-availability"
-	openshiftCRDGlob = "*/*/zz_generated.crd-manifests/*.crd.yaml"
-	productCRDGlob   = "config/crd/bases/*.yaml"
+	featureSet    = "release.openshift.io/feature-set"
+	includePrefix = "include.release.openshift.io/"
+	selfManagedHA = includePrefix + "self-managed-high-availability"
 )
-
-// crdFiles lists the CRD files of OpenShift and of the product, and a hash over what they are. moduleDir is the product's module.
-func crdFiles(ctx context.Context, moduleDir string) (files []string, sum string, err error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", openshiftAPI)
-	cmd.Dir = moduleDir
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, "", fmt.Errorf("locate the module %s: %w", openshiftAPI, err)
-	}
-	dir := strings.TrimSpace(string(out))
-	if dir == "" {
-		return nil, "", fmt.Errorf("locate the module %s: not downloaded (go mod download %s)", openshiftAPI, openshiftAPI)
-	}
-	openshift, err := filepath.Glob(filepath.Join(dir, openshiftCRDGlob))
-	if err != nil {
-		return nil, "", fmt.Errorf("list the CRDs of %s: %w", openshiftAPI, err)
-	}
-	product, err := filepath.Glob(filepath.Join(moduleDir, productCRDGlob))
-	if err != nil {
-		return nil, "", fmt.Errorf("list the product's CRDs: %w", err)
-	}
-	hash := sha256.New()
-	// A module's directory carries its version, and a version's content never changes.
-	fmt.Fprintln(hash, filepath.Base(dir))
-	for _, file := range product {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, "", fmt.Errorf("read a CRD: %w", err)
-		}
-		fmt.Fprintf(hash, "%s %x\n", filepath.Base(file), sha256.Sum256(text))
-	}
-	return append(openshift, product...), fmt.Sprintf("%x", hash.Sum(nil)), nil
-}
 
 // loadCRDs reads the files and keeps those a self-managed cluster with the default feature set has, one for each name.
 func loadCRDs(files []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {

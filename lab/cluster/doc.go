@@ -26,15 +26,15 @@
 //	P  /etc/machine-config-daemon/currentconfig                                  inside the dnsmasq files' data URLs
 //
 //	in etcd (prefix /kubernetes.io; p = protobuf, j = JSON)
-//	P p /configmaps/openshift-etcd/etcd-endpoints       one data key, base64 of the address without padding
-//	P p /configmaps/openshift-etcd/etcd-pod, restore-etcd-pod   data pod.yaml (and quorum-restore-pod.yaml)
+//	P p /configmaps/openshift-etcd/etcd-endpoints[-1]   one data key, base64 of the address without padding
+//	P p /configmaps/openshift-etcd/etcd-pod[-1], restore-etcd-pod   data pod.yaml (and quorum-restore-pod.yaml)
 //	P p /configmaps/openshift-etcd/etcd-scripts         data etcd.env
-//	P p /configmaps/openshift-kube-apiserver/config, config-1   data config.yaml
+//	P p /configmaps/openshift-kube-apiserver/config[-1]   data config.yaml
 //	P p /configmaps/openshift-apiserver/config          data config.yaml, storageConfig.urls
 //	- p /configmaps/openshift-kube-apiserver/kube-apiserver-pod   none: HOST_IP comes from the downward API
 //	- p /configmaps/{kube-system,openshift-etcd}/cluster-config-v1   data install-config: machineNetwork (not the address)
 //	A p /secrets/openshift-etcd/etcd-{peer,serving,serving-metrics}-sno   tls.crt, annotation auth.openshift.io/certificate-hostnames
-//	A p /secrets/openshift-etcd/etcd-all-certs          the same six files as on disk
+//	A p /secrets/openshift-etcd/etcd-all-certs[-1]      the same six files as on disk
 //	A p /secrets/openshift-kube-apiserver/external-loadbalancer-serving-certkey   tls.crt; lab only
 //	P j /operator.openshift.io/kubeapiservers/cluster   spec.observedConfig.apiServerArguments.etcd-servers
 //	P j /operator.openshift.io/openshiftapiservers/cluster   spec.observedConfig.storageConfig.urls

@@ -122,7 +122,7 @@ func parseObjects(text []byte) ([]*unstructured.Unstructured, error) {
 
 // namespaces are those the objects need and those OpenShift has for the parts the product looks at.
 func namespaces(secretList []*corev1.Secret, mapList []*corev1.ConfigMap) []string {
-	set := map[string]bool{"openshift-lifecycle-agent": true, "openshift-oauth-apiserver": true, "openshift-machine-config-operator": true,
+	set := map[string]bool{operatorNamespace: true, "openshift-oauth-apiserver": true, "openshift-machine-config-operator": true,
 		"openshift-ingress": true, "openshift-cluster-version": true, "openshift-kube-scheduler": true, "openshift-ovn-kubernetes": true}
 	for _, s := range secretList {
 		set[s.Namespace] = true

@@ -21,7 +21,7 @@ type preparation struct {
 	binDir  string
 	workDir string // scratch for certificates and logs
 	dataDir string // becomes the node's /var/lib/etcd
-	crds    []string
+	src     sources
 	site    Site
 	id      *identity
 	texts   texts
@@ -93,7 +93,7 @@ func (p *preparation) fill(ctx context.Context, etcd string, port int) (err erro
 	if err != nil {
 		return err
 	}
-	crds, err := loadCRDs(p.crds)
+	crds, err := loadCRDs(p.src.crds)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,11 @@ func (p *preparation) fill(ctx context.Context, etcd string, port int) (err erro
 	if err != nil {
 		return err
 	}
-	return in.create(ctx, list)
+	roles, err := loadRBAC(p.src.rbac)
+	if err != nil {
+		return err
+	}
+	return in.create(ctx, append(list, roles...))
 }
 
 func (p *preparation) startAPIServer(etcd string, port int) (*process, *rest.Config, error) {
