@@ -41,7 +41,7 @@ func (p *PrePivot) collect(ctx context.Context) error {
 // primary is the node's primary address: what nodeip-configuration chose, else the Node object's first.
 func (p *PrePivot) primary(fallback []netip.Addr) netip.Addr {
 	if data, err := p.Node.Files.Read(host.PrimaryIP); err == nil {
-		if a, err := netip.ParseAddr(strings.TrimSpace(string(data))); err == nil {
+		if a, err := netip.ParseAddr(trim(data)); err == nil {
 			return a
 		}
 	}
@@ -196,3 +196,5 @@ func (p *PrePivot) revive(ctx context.Context) error {
 	}
 	return nil
 }
+
+func trim(data []byte) string { return strings.TrimSpace(string(data)) }

@@ -1,0 +1,96 @@
+// Package initmonitor is the watchdog verb of lca-cli. cmd/lca-cli builds it; it
+// calls the ipconfig domain and must not import an adapter.
+package initmonitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	cli "github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+// Command is "init-monitor".
+func Command(w cli.Wiring) *cobra.Command {
+	var monitor bool
+	cmd := &cobra.Command{
+		Use: "init-monitor", Args: cobra.NoArgs,
+		Short: "Roll back when the change is not proved in time (run by " + host.UnitInitMonitor + ")",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !monitor {
+				return errors.New("init-monitor needs --monitor")
+			}
+			return watch(cmd.Context(), w)
+		},
+	}
+	cmd.Flags().BoolVar(&monitor, "monitor", false, "wait for the deadline and roll back when it passes")
+	return cmd
+}
+
+func watch(ctx context.Context, w cli.Wiring) error {
+	node, with, err := w.Node(ctx, true)
+	if err != nil {
+		return err
+	}
+	if err := checkMode(node.Files); err != nil {
+		return &cli.FinalError{Cause: err}
+	}
+	op, err := ipconfig.OpenOperation(ctx, node, with)
+	if err != nil {
+		return err
+	}
+	if !op.InNewStateroot() {
+		w.Log.Info("nothing to watch: the old stateroot runs", "op", op.Request.OperationID)
+		return nil
+	}
+	progress, err := ipconfig.ReadProgress(node.Files, op.Request.OperationID)
+	if err != nil {
+		return err
+	}
+	m := ipconfig.Monitor{Node: node, Request: op.Request, Auto: op.Auto, Deadline: progress.Deadline}
+	cause, err := m.Watch(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // stopped on request: the change was proved, or the node goes down
+	}
+	if cause == "" {
+		return nil
+	}
+	return rollBack(ctx, w, op, cause)
+}
+
+func rollBack(ctx context.Context, w cli.Wiring, op *ipconfig.Operation, cause string) error {
+	w.Log.Error("the deadline has passed; rolling back", "op", op.Request.OperationID, "cause", cause)
+	if err := cli.StopPostPivot(ctx, w); err != nil {
+		return err
+	}
+	release, err := w.Lock(ctx, "init-monitor")
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := op.RollBack(ctx, "", cause); err != nil && !errors.Is(err, flow.ErrLeaving) {
+		return err
+	}
+	return nil
+}
+
+func checkMode(files host.Files) error {
+	data, err := files.Read(host.InitMonitorMode)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // an operation is there, or the unit's condition had kept us down
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", host.InitMonitorMode, err)
+	}
+	if mode := strings.TrimSpace(string(data)); mode != ipconfig.InitMonitorModeIPConfig {
+		return fmt.Errorf("mode %q in %s is not one this program watches", mode, host.InitMonitorMode)
+	}
+	return nil
+}

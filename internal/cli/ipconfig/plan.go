@@ -1,0 +1,89 @@
+package ipconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+// planAnswer is the answer of "ip-config plan".
+type planAnswer struct{ ipconfig.Preview }
+
+func plan(w Wiring) *cobra.Command {
+	var format string
+	r := ipconfig.Request{OperationID: "preview"}
+	cmd := &cobra.Command{
+		Use: "plan", Args: cobra.NoArgs,
+		Short: "Show what a change would do, without touching anything",
+		Long: "Shows the network document, what recert is told, the stateroot, the disk it needs and the steps.\n" +
+			"Without flags it shows the operation that is prepared on this node.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := output.Parse(format)
+			if err != nil {
+				return err
+			}
+			p, err := preview(cmd.Context(), w, r)
+			if err != nil {
+				return err
+			}
+			return output.Print(w.Out, f, planAnswer{p})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&format, "output", "o", string(output.Text), "text, yaml or json")
+	flags.StringVar(&r.IPv4Address, "ipv4-address", "", "new IPv4 address, without prefix length")
+	flags.StringVar(&r.IPv4MachineNetwork, "ipv4-machine-network", "", "its machine network, CIDR")
+	flags.StringVar(&r.IPv4Gateway, "ipv4-gateway", "", "its default gateway")
+	flags.StringVar(&r.IPv6Address, "ipv6-address", "", "new IPv6 address, without prefix length")
+	flags.StringVar(&r.IPv6MachineNetwork, "ipv6-machine-network", "", "its machine network, CIDR")
+	flags.StringVar(&r.IPv6Gateway, "ipv6-gateway", "", "its default gateway")
+	flags.StringSliceVar(&r.DNSServers, "dns-server", nil, "DNS server; repeat it, the order counts")
+	flags.IntVar(&r.VLANID, "vlan-id", 0, "VLAN of the uplink, 1 to 4094; 0 for none")
+	return cmd
+}
+
+func preview(ctx context.Context, w Wiring, r ipconfig.Request) (ipconfig.Preview, error) {
+	node, _, err := w.Node(ctx, false)
+	if err != nil {
+		return ipconfig.Preview{}, err
+	}
+	if r.IPv4Address == "" && r.IPv6Address == "" {
+		prepared, err := ipconfig.ReadRequest(node.Files)
+		if errors.Is(err, ipconfig.ErrNoRequest) {
+			return ipconfig.Preview{}, errors.New("nothing is prepared on this node: say what to change, at least --ipv4-address or --ipv6-address")
+		}
+		if err != nil {
+			return ipconfig.Preview{}, err
+		}
+		r = prepared
+	}
+	return ipconfig.MakePreview(ctx, node, r)
+}
+
+// Text implements output.Answer.
+func (a planAnswer) Text(w io.Writer) error {
+	fmt.Fprintf(w, "Stateroot      %s (from %s)\n", a.NewStateroot, a.OldStateroot)
+	fmt.Fprintf(w, "Disk           needs %d MiB, %d MiB free\n", a.DiskNeedBytes>>20, a.DiskFreeBytes>>20)
+	fmt.Fprintf(w, "Addresses      %s\n", strings.Join(a.AddressChanges, ", "))
+	fmt.Fprintf(w, "\nNetwork document (nmstate):\n%s", indent(a.NMState))
+	fmt.Fprintf(w, "\nSteps (the cluster is down from %q until %q):\n", a.OutageFrom, a.OutageTo)
+	for i, s := range a.Steps {
+		fmt.Fprintf(w, "%4d  %-11s %-20s %s\n", i+1, s.Flow, s.Name, s.Title)
+	}
+	return nil
+}
+
+func indent(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString("    " + line)
+	}
+	return b.String()
+}

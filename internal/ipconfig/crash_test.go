@@ -1,0 +1,65 @@
+package ipconfig_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+func rollBackOnRequest(w *world) error {
+	return w.launch(context.Background(), host.UnitRollback, "ip-config", "rollback")
+}
+
+func TestAChangeGoesThroughAndCanBeChangedAgain(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.Live(nil))
+	require.Empty(t, w.node.Failures())
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "new", verdict)
+	require.NoError(t, w.Again())
+}
+
+func TestARollbackOnRequestEndsInTheOldSystem(t *testing.T) {
+	w := newWorld(t)
+	w.then = rollBackOnRequest
+	require.NoError(t, w.Live(nil))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "old", verdict)
+	require.NoError(t, w.Again())
+}
+
+func TestCrashMatrix(t *testing.T) {
+	plans := plansOf(t)
+	forward := flowtest.Matrix(t, plans[:2], func(t *testing.T) flowtest.World { return newWorld(t) })
+	back := flowtest.Matrix(t, plans[2:], func(t *testing.T) flowtest.World {
+		w := newWorld(t)
+		w.then = rollBackOnRequest
+		return w
+	})
+	t.Logf("crash matrix: pre-pivot and post-pivot: %s; rollback: %s", forward, back)
+	require.Positive(t, forward.Verdicts["old"])
+	require.Positive(t, forward.Verdicts["new"])
+	require.Zero(t, back.Verdicts["new"], "a rollback that was begun ends in the old system")
+}
+
+func steps(p flow.Plan) (names []string) {
+	for _, s := range p.Steps {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func TestTheFlipIsTheLastThingBeforeTheReboot(t *testing.T) {
+	p := (&ipconfig.PrePivot{}).Plan()
+	names := steps(p)
+	require.Equal(t, []string{ipconfig.StepArm, ipconfig.StepSeal, ipconfig.StepFlip, ipconfig.StepReboot}, names[len(names)-4:])
+	require.Equal(t, ipconfig.StepFlip, p.Commit)
+}
