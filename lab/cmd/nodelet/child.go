@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -53,7 +55,7 @@ func (ch *child) supervise() {
 // once runs the process to its end and tells whether it ended because it was stopped.
 func (ch *child) once() bool {
 	cmd := exec.Command(ch.argv[0], ch.argv[1:]...)
-	cmd.Env = append(os.Environ(), ch.env...)
+	cmd.Env = append(inherited(os.Environ()), ch.env...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	// A group of its own: a ^C meant for the agent must not take etcd down before the API server.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -86,4 +88,11 @@ func (ch *child) once() bool {
 func (ch *child) stop() {
 	close(ch.quit)
 	<-ch.finished
+}
+
+// inherited drops the variables by which systemd talks to the agent: etcd would answer in its place that the service is ready.
+func inherited(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool {
+		return strings.HasPrefix(v, "NOTIFY_SOCKET=") || strings.HasPrefix(v, "WATCHDOG_")
+	})
 }

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netns"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
+)
+
+// moduleRoot is where the module is, seen from this package.
+const moduleRoot = "../../.."
+
+// inNamespace is a shell script that gives the new network namespace the node's address and names, and becomes its argument.
+const inNamespace = `set -e
+ip link set lo up
+ip address add "$ADDRESS" dev lo
+mount --bind "$HOSTS" /etc/hosts
+exec "$@"`
+
+// TestNodeBootsInANamespaceOfItsOwn runs the agent with the real etcd and kube-apiserver on a provisioned tree, without a machine: it
+// becomes ready, shows the node to somebody who uses the outside kubeconfig, and ends when it is told to.
+func TestNodeBootsInANamespaceOfItsOwn(t *testing.T) {
+	bin := builtPrograms(t)
+	root := t.TempDir()
+	site := cluster.Site{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}
+	require.NoError(t, cluster.Provision(t.Context(), cluster.Provisioning{Etc: root + "/etc", Var: root + "/var", OutDir: root + "/out",
+		BinDir: bin, Node: site, ModuleDir: moduleRoot}))
+	agent := startAgent(t, bin, root, site)
+
+	config, err := clientcmd.BuildConfigFromFlags("", root+"/out/kubeconfig")
+	require.NoError(t, err)
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return dialInside(ctx, agent.Process.Pid, network, address)
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	node, err := clients.CoreV1().Nodes().Get(t.Context(), "sno", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "192.0.2.10", node.Status.Addresses[0].Address)
+	require.Empty(t, node.Spec.Taints)
+
+	require.NoError(t, agent.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, agent.Wait(), "the agent did not end cleanly")
+}
+
+// builtPrograms makes a directory with the three programs, or skips.
+func builtPrograms(t *testing.T) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("reason: a network namespace needs root; run as root")
+	}
+	if testing.Short() {
+		t.Skip("reason: starts a whole control plane; run without -short")
+	}
+	for _, tool := range []string{"unshare", "ip", "mount"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("reason: %s is missing; install util-linux, iproute2 and mount", tool)
+		}
+	}
+	if err := exec.Command("unshare", "--net", "--mount", "true").Run(); err != nil {
+		t.Skipf("reason: namespaces are not allowed here: %v", err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		built, err := filepath.Abs(filepath.Join(moduleRoot, "build/bin", name))
+		require.NoError(t, err)
+		if _, err := os.Stat(built); err != nil {
+			t.Skipf("reason: %s is not built; make controlplane builds it", name)
+		}
+		require.NoError(t, os.Symlink(built, filepath.Join(dir, name)))
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "nodelet"), ".")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return dir
+}
+
+// startAgent starts the agent in new namespaces and waits until it tells its supervisor that the node is ready.
+func startAgent(t *testing.T, bin, root string, site cluster.Site) *exec.Cmd {
+	t.Helper()
+	address := site.Addresses[0]
+	hosts, ips, notify := root+"/hosts", root+"/nodeip", root+"/notify"
+	writeFile(t, hosts, "127.0.0.1 localhost\n"+address.Addr().String()+" api-int.lab.example.com\n")
+	writeFile(t, ips+"/primary-ip", address.Addr().String())
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
+	require.NoError(t, err)
+	defer socket.Close()
+
+	agent := exec.Command("unshare", "--net", "--mount", "sh", "-c", inNamespace, "sh",
+		bin+"/nodelet", "-root", root, "-node-name", "sno", "-bin-dir", bin, "-address-dir", ips)
+	agent.Env = append(os.Environ(), "ADDRESS="+address.String(), "HOSTS="+hosts, "NOTIFY_SOCKET="+notify)
+	log, err := os.Create(root + "/log")
+	require.NoError(t, err)
+	defer log.Close()
+	agent.Stderr = log
+	require.NoError(t, agent.Start())
+	t.Cleanup(func() { _ = agent.Process.Signal(syscall.SIGTERM); _ = agent.Wait() })
+
+	require.NoError(t, socket.SetReadDeadline(time.Now().Add(90*time.Second)))
+	message := make([]byte, 4096)
+	n, err := socket.Read(message)
+	if err != nil || !strings.HasPrefix(string(message[:n]), "READY=1") {
+		text, _ := os.ReadFile(root + "/log")
+		t.Fatalf("not ready: %v, %q\n%s", err, message[:n], text[max(0, len(text)-4000):])
+	}
+	return agent
+}
+
+// dialInside connects from within the process's network namespace. The thread that changed its namespace ends with its goroutine.
+func dialInside(ctx context.Context, pid int, network, address string) (net.Conn, error) {
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		runtime.LockOSThread()
+		ns, err := netns.GetFromPid(pid)
+		if err != nil {
+			done <- result{nil, err}
+			return
+		}
+		defer ns.Close()
+		if err := netns.Set(ns); err != nil {
+			done <- result{nil, err}
+			return
+		}
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		done <- result{conn, err}
+	}()
+	r := <-done
+	return r.conn, r.err
+}
