@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+// operatorNamespace is where a recert pull secret is looked for.
+const operatorNamespace = "openshift-lifecycle-agent"
+
+// requestTimeout bounds a single call to an API server that may be half dead.
+const requestTimeout = 10 * time.Second
+
+// localCluster is this node's API server, reached over loopback with the node's own kubeconfig.
+type localCluster struct {
+	files *files.Files
+}
+
+func (c localCluster) client() (client.Client, error) {
+	data, err := c.files.Read(host.LocalKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", host.LocalKubeconfig, err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(data)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", host.LocalKubeconfig, err)
+	}
+	config.Timeout = requestTimeout
+	scheme := runtime.NewScheme()
+	if err := cluster.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register types: %w", err)
+	}
+	return client.New(config, client.Options{Scheme: scheme})
+}
+
+// Inputs implements ipconfig.Cluster.
+func (c localCluster) Inputs(ctx context.Context, pullSecretRef string) (ipconfig.Inputs, error) {
+	api, err := c.client()
+	if err != nil {
+		return ipconfig.Inputs{}, err
+	}
+	in, err := cluster.ReadRecertInputs(ctx, api)
+	if err != nil {
+		return ipconfig.Inputs{}, err
+	}
+	node, err := cluster.SingleNode(ctx, api)
+	if err != nil {
+		return ipconfig.Inputs{}, err
+	}
+	out := ipconfig.Inputs{
+		InstallConfig: in.InstallConfig, IngressCN: in.IngressCN, Crypto: map[string][]byte{},
+		NodeAddresses: cluster.InternalIPs(node),
+	}
+	for _, f := range in.Files {
+		out.Crypto[f.Name] = f.Data
+	}
+	out.PullSecret, err = c.pullSecret(ctx, api, pullSecretRef)
+	return out, err
+}
+
+func (c localCluster) pullSecret(ctx context.Context, api client.Client, ref string) ([]byte, error) {
+	if ref == "" {
+		data, err := c.files.Read(host.KubeletConfigJSON)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return data, err
+	}
+	var s corev1.Secret
+	if err := api.Get(ctx, types.NamespacedName{Namespace: operatorNamespace, Name: ref}, &s); err != nil {
+		return nil, fmt.Errorf("read pull secret %s/%s: %w", operatorNamespace, ref, err)
+	}
+	data, ok := s.Data[corev1.DockerConfigJsonKey]
+	if !ok {
+		return nil, fmt.Errorf("pull secret %s/%s has no key %s", operatorNamespace, ref, corev1.DockerConfigJsonKey)
+	}
+	return data, nil
+}
+
+// Ready implements ipconfig.Cluster.
+func (c localCluster) Ready(ctx context.Context) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	_, err = cluster.SingleNode(ctx, api)
+	return err
+}

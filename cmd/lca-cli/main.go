@@ -1,0 +1,57 @@
+// Command lca-cli is the node side of Lifecycle Agent: systemd units run its
+// verbs, administrators look with "status" and "plan". This package only wires
+// adapters to domains; nothing may import it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if err := root(log).ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "lca-cli:", err)
+		stop()
+		os.Exit(exitCode(err)) //nolint:gocritic // stop was called
+	}
+}
+
+// exitCode tells systemd whether to try again.
+func exitCode(err error) int {
+	var final *ipconfig.FinalError
+	if errors.As(err, &final) {
+		return host.FinalExit
+	}
+	return 1
+}
+
+func root(log *slog.Logger) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "lca-cli",
+		Short:         "Change a node's network and identity, with a way back",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	w := ipconfig.Wiring{
+		Log: log, Out: os.Stdout,
+		Node: nodes(log),
+		Lock: func(ctx context.Context, holder string) (func(), error) { return lock.Acquire(ctx, lock.File, holder) },
+	}
+	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w))
+	return cmd
+}
