@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -166,7 +167,7 @@ func readCRD(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
 // moduleDir returns where the go command keeps the source of a module that the
 // module in root depends on.
 func moduleDir(root, module string) (string, error) {
-	cmd := exec.Command("go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", module)
+	cmd := exec.CommandContext(context.Background(), "go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", module)
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
