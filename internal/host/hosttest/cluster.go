@@ -2,12 +2,11 @@ package hosttest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"encoding/json"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -24,8 +23,8 @@ func (n *Node) StartCluster(context.Context) error {
 	if err := n.bridgeUp(); err != nil {
 		return err
 	}
-	if all := n.net.addresses(); len(all) > 0 {
-		if err := n.writeDurable(host.PrimaryIP, text(all[0].Addr().String())); err != nil {
+	if all := n.nodeAddresses(); len(all) > 0 {
+		if err := n.writeDurable(host.PrimaryIP, text(all[0])); err != nil {
 			return err
 		}
 	}
@@ -34,6 +33,21 @@ func (n *Node) StartCluster(context.Context) error {
 		return nil // etcd loops
 	}
 	return n.writeDurable(storeInUse, secret(n.booted.stateroot))
+}
+
+// nodeAddresses are those that run, the primary one first: its family is that of the hint.
+func (n *Node) nodeAddresses() []string {
+	hint, _ := n.readFile(host.NodeIPHint)
+	v6 := strings.Contains(string(hint), ":")
+	var first, rest []string
+	for _, a := range n.net.addresses() {
+		if a.Addr().Is6() == v6 {
+			first = append(first, a.Addr().String())
+		} else {
+			rest = append(rest, a.Addr().String())
+		}
+	}
+	return append(first, rest...)
 }
 
 // stopContainers ends the cluster in good order; etcd's data is then at rest.
@@ -87,10 +101,7 @@ func (n *Node) clusterUp() error {
 	if err != nil {
 		return err
 	}
-	var running []string
-	for _, a := range n.net.addresses() {
-		running = append(running, a.Addr().String())
-	}
+	running := n.nodeAddresses()
 	if err := s.consistent(running); err != nil {
 		return err
 	}

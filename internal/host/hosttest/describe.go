@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ type StaterootState struct {
 	// Deployed says that it is in the boot menu and can boot.
 	Deployed bool
 	// Profiles are the addresses in its NetworkManager profiles.
-	Profiles []string
+	Profiles []netip.Prefix
 	// Keystore are the addresses in its etcd data, all of them; more
 	// than the node has means that it is half rewritten. StoreError says that it cannot be read.
 	Keystore   []string
@@ -52,9 +53,7 @@ func (n *Node) Describe() Description {
 		d.Default = n.menu[0].stateroot
 	}
 	if n.powered {
-		for _, a := range n.net.addresses() {
-			d.Running = append(d.Running, a.Addr().String())
-		}
+		d.Running = n.nodeAddresses()
 	}
 	if err := n.clusterUp(); err != nil {
 		d.ClusterDown = err.Error()
@@ -80,10 +79,10 @@ func (n *Node) stateroot(name string) StaterootState {
 		s.Enabled = n.enabledUnits(root)
 		for _, p := range n.profilesIn(root) {
 			for _, a := range p.addresses() {
-				s.Profiles = append(s.Profiles, a.Addr().String())
+				s.Profiles = append(s.Profiles, a)
 			}
 		}
-		slices.Sort(s.Profiles)
+		slices.SortFunc(s.Profiles, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
 		s.DNSName = n.dnsName(root)
 	}
 	data, err := n.readStore(host.InVar(name, storeFile))

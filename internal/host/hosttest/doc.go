@@ -10,6 +10,6 @@
 // The *Contract functions are suites of behaviours the comments on the ports promise. They
 // know neither the fake nor any adapter; both pass them.
 //
-// Tests only. The package imports the ports, netstate and the standard library; it
+// Tests only. The package imports the ports, netstate, testify and the standard library; it
 // must not import a domain package, an adapter or Kubernetes.
 package hosttest

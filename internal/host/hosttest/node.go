@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -154,6 +155,18 @@ func (n *Node) Seed(p string, data []byte) error {
 		return err
 	}
 	return n.disk.put(at, inode{mode: 0o644, data: slices.Clone(data)}, true)
+}
+
+// Chtimes sets a file's modification time.
+func (n *Node) Chtimes(p string, mtime time.Time) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at, in, err := n.look(p, true)
+	if err != nil {
+		return err
+	}
+	in.mtime = mtime
+	return n.disk.put(at, in, true)
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -198,6 +198,9 @@ func (n *Node) runTransient(ctx context.Context, unit string, run *unitRun) {
 		}
 		err = n.process(ctx, func(ctx context.Context) error { return do(ctx, want.Argv) })
 	}
+	if errors.Is(err, Stays) && want.Timeout > 0 {
+		err = context.DeadlineExceeded // nothing else would end it
+	}
 	n.lock()
 	defer n.mu.Unlock()
 	if n.running[unit] != run {

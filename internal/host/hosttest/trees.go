@@ -13,8 +13,7 @@ import (
 )
 
 // Trees is the node's host.Trees. What Mirror writes is lost at a power cut unless Sync
-// was called (or the node was rebooted in good order) in between. It also has Chtimes, which the
-// contract uses.
+// was called (or the node was rebooted in good order) in between.
 func (n *Node) Trees() host.Trees { return trees{n} }
 
 type trees struct{ n *Node }

@@ -1,0 +1,87 @@
+package hosttest_test
+
+import (
+	"context"
+	"net/netip"
+	"path"
+	"testing"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+)
+
+// The fake passes every contract that the adapters pass.
+
+func node(*testing.T) *hosttest.Node { return hosttest.NewNode(hosttest.Options{}) }
+
+func TestFiles(t *testing.T) {
+	hosttest.FilesContract(t, func(t *testing.T) host.Files { return node(t).Files() })
+}
+
+func TestTrees(t *testing.T) {
+	hosttest.TreesContract(t, func(t *testing.T) hosttest.TreesFixture {
+		n := node(t)
+		return hosttest.TreesFixture{Trees: n.Trees(), Files: n.Files(), Chtimes: n.Chtimes}
+	})
+}
+
+func TestDeployments(t *testing.T) {
+	hosttest.DeploymentsContract(t, func(t *testing.T) hosttest.DeploymentsFixture {
+		n := node(t)
+		return hosttest.DeploymentsFixture{Deployments: n.Deployments(), Files: n.Files()}
+	})
+}
+
+func TestUnits(t *testing.T) {
+	hosttest.UnitsContract(t, func(t *testing.T) hosttest.UnitsFixture {
+		n := node(t)
+		return hosttest.UnitsFixture{
+			Units: n.Units(), Masks: n.RuntimeMasks(), Foreign: n.ForeignUnits(), Files: n.Files(),
+			ForeignRoot: path.Join(host.DeployDir, "other/deploy/0.0"),
+		}
+	})
+}
+
+func TestTransients(t *testing.T) {
+	hosttest.TransientsContract(t, func(t *testing.T) hosttest.TransientsFixture {
+		n := node(t)
+		return hosttest.TransientsFixture{Transients: n.Transients(), Units: n.Units(), Pass: func() {
+			if err := n.Settle(context.Background(), 0); err != nil {
+				t.Fatal(err)
+			}
+		}}
+	})
+}
+
+func TestNetwork(t *testing.T) {
+	hosttest.NetworkContract(t, func(t *testing.T) hosttest.NetworkFixture {
+		n := node(t)
+		ctx := context.Background()
+		// Without its database the switch has no br-ex, and the uplink is a plain interface.
+		if err := n.Files().Remove("/etc/openvswitch/conf.db"); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Units().Disable(ctx, host.UnitKubelet); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Boot(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return hosttest.NetworkFixture{
+			Network: n.Network(), Uplink: "enp1s0",
+			Old: netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("198.51.100.20/25"),
+			OldGateway: netip.MustParseAddr("192.0.2.1"), NewGateway: netip.MustParseAddr("198.51.100.1"),
+			Boots: func(t *testing.T) []netip.Prefix { return n.Describe().Stateroots["rhcos"].Profiles },
+		}
+	})
+}
+
+func TestKeystore(t *testing.T) {
+	hosttest.KeystoreContract(t, func(t *testing.T) host.Keystore {
+		n := node(t)
+		if err := n.Containers().StopAll(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return n.Keystore()
+	})
+}
