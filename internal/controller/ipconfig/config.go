@@ -1,0 +1,174 @@
+package ipconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+// config carries the change on, from wherever it stands.
+func (r *Reconciler) config(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
+	switch state {
+	case ipconfig.StatePreparing:
+		return r.prepare(ctx, ipc, o)
+	case ipconfig.StateFinishing:
+		return r.finish(ctx, ipc, o), nil
+	case ipconfig.StateConfigFailed:
+		return outcome{state: state, message: o.whyFailed(), again: atRest}, nil
+	case ipconfig.StateFinishFailed:
+		return outcome{state: state, message: "ip-config post-pivot failed. error: " + o.progress.PostPivot.Failure, again: atRest}, nil
+	default:
+		return outcome{state: state, again: atRest}, nil
+	}
+}
+
+// prepare is Config in the old stateroot: check the request, hand it to lca-cli, look on.
+func (r *Reconciler) prepare(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, error) {
+	if o.request != nil {
+		return r.lookOn(ctx, o), nil
+	}
+	if lost, err := r.requestLost(ipc); lost || err != nil {
+		return failed(fmt.Sprintf("ip-config pre-pivot failed. error: the request of operation %s is gone from %s",
+			ipc.Status.OperationID, host.Workspace)), err
+	}
+	if o.blind != nil {
+		return preparing(msgStabilizing + o.blind.Error()), nil
+	}
+	if len(inSync(ipc, o)) == 0 {
+		return outcome{state: ipconfig.StateConfiguredForGood, message: msgNothingToDo, again: atRest}, nil
+	}
+	facts, err := r.facts(ctx, o)
+	if err != nil {
+		return outcome{}, err
+	}
+	checks := ipconfig.Validate(ipc.Spec, facts)
+	if refusal := ipconfig.Refusal(checks); refusal != nil {
+		out := failed("config validation failed: " + refusal.Error())
+		out.preflight = checks
+		return out, nil
+	}
+	out := preparing(msgConfig)
+	if problem := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation); problem != "" {
+		out = preparing(msgStabilizing + problem)
+	} else if err := r.handOver(ctx, ipc, o); err != nil {
+		out = preparing("The node did not take the request, trying again: " + err.Error())
+	} else {
+		out.again = whileRunning
+	}
+	out.preflight = checks
+	return out, nil
+}
+
+func preparing(message string) outcome {
+	return outcome{state: ipconfig.StatePreparing, message: message, again: whileWaiting}
+}
+
+func failed(message string) outcome {
+	return outcome{state: ipconfig.StateConfigFailed, message: message, again: atRest}
+}
+
+// requestLost says that lca-cli has worked on the operation of which the request is gone.
+func (r *Reconciler) requestLost(ipc *lcav1.IPConfig) (bool, error) {
+	if ipc.Status.OperationID == "" {
+		return false, nil
+	}
+	entries, err := ipconfig.ReadEntries(r.Node.Files, ipc.Status.OperationID)
+	return len(entries) > 0, err
+}
+
+// facts gathers what validation needs beyond the observation.
+func (r *Reconciler) facts(ctx context.Context, o observation) (ipconfig.Facts, error) {
+	dnsmasq, err := cluster.HasDnsmasqMachineConfig(ctx, r.Reader)
+	if err != nil {
+		return ipconfig.Facts{}, err
+	}
+	f := ipconfig.Facts{
+		Current: o.current, ControlPlaneNodes: 1, DnsmasqMachineConfig: dnsmasq,
+		ClusterNetworks: o.installConfig.ClusterNetworks, ServiceNetworks: o.installConfig.ServiceNetworks,
+		SetDefault: r.Node.Deployments.CanSetDefault(ctx), LeftoverStateroots: o.ours,
+	}
+	if o.topology != nil {
+		f.ControlPlaneNodes, f.OtherNodes = o.topology.ControlPlane, o.topology.Workers
+	}
+	return f, nil
+}
+
+// lookOn follows a pre-pivot that was handed over, and starts it (again) where it does
+// not run though it has not ended: the runner knows from the journal how to go on.
+func (r *Reconciler) lookOn(ctx context.Context, o observation) outcome {
+	out := preparing(msgConfig)
+	out.again = whileRunning
+	if o.units[host.UnitPrePivot].Running() {
+		return out
+	}
+	if err := r.again(ctx, o, &r.preparing, host.UnitPrePivot, "pre-pivot"); err != nil {
+		out.message = "The node did not take the request, trying again: " + err.Error()
+	}
+	return out
+}
+
+// whyFailed tells why the node runs its old network; empty where status knows and the node does not.
+func (o observation) whyFailed() string {
+	switch {
+	case o.request == nil:
+		return ""
+	case !o.inOld():
+		return fmt.Sprintf("the node runs stateroot %s, which operation %s does not know", o.booted.Stateroot, o.request.OperationID)
+	case o.cameBack() && o.progress.Automatic():
+		return o.progress.Cause
+	case o.cameBack():
+		return msgUncontrolled
+	}
+	return "ip-config pre-pivot failed. error: " +
+		howItEnded(host.UnitPrePivot, o.units[host.UnitPrePivot], o.progress.PrePivot.Failure)
+}
+
+// finish is Config in the new stateroot: the change is complete when lca-cli is done, the cluster is
+// healthy and the node has what the spec asks for. Until then the watchdog stays armed.
+func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observation) outcome {
+	wait := outcome{state: ipconfig.StateFinishing, message: msgConfig, again: whileRunning}
+	if o.progress.Rollback.Begun {
+		wait.message = "Returning to the former stateroot: " + o.progress.Cause
+		return wait
+	}
+	if !o.progress.PostPivot.Finished {
+		return wait
+	}
+	wait.again = whileWaiting
+	if problem := r.unhealthy(ctx, ipc, lcav1.SkipPostConfigurationHealthChecksAnnotation); problem != "" {
+		wait.message = msgStabilizing + problem
+		return wait
+	}
+	if o.blind != nil {
+		wait.message = msgStabilizing + o.blind.Error()
+		return wait
+	}
+	if differences := inSync(ipc, o); len(differences) > 0 {
+		wait.message = msgMismatch + strings.Join(differences, ", ")
+		return wait
+	}
+	if err := r.disarm(ctx); err != nil {
+		wait.message = msgStabilizing + err.Error() + "; trying again"
+		return wait
+	}
+	return outcome{state: ipconfig.StateConfigured, message: msgConfigured, again: atRest}
+}
+
+// disarm stops the watchdog, now and for later boots. Nothing else ends its watch but its deadline.
+func (r *Reconciler) disarm(ctx context.Context) error {
+	state, err := r.Node.Units.State(ctx, host.UnitInitMonitor)
+	if err == nil && !state.Exists() {
+		return nil
+	}
+	err = errors.Join(err, r.Node.Units.Stop(ctx, host.UnitInitMonitor), r.Node.Units.Disable(ctx, host.UnitInitMonitor))
+	if err != nil {
+		return fmt.Errorf("the watchdog %s could not be disarmed: %w", host.UnitInitMonitor, err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package ipconfig
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+// Metrics of the flow. Durations are in seconds.
+type Metrics struct {
+	stages    *prometheus.HistogramVec
+	phases    *prometheus.HistogramVec
+	steps     *prometheus.HistogramVec
+	rollbacks *prometheus.CounterVec
+	refusals  *prometheus.CounterVec
+
+	timeline news
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	buckets := []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600}
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "lifecycle_agent", Subsystem: "ipconfig", Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "lifecycle_agent", Subsystem: "ipconfig", Name: name, Help: help}, labels)
+	}
+	m := &Metrics{
+		stages:    histogram("stage_duration_seconds", "How long a stage took from acceptance to its end.", "stage", "result"),
+		phases:    histogram("phase_duration_seconds", "How long a phase of a stage took.", "phase"),
+		steps:     histogram("step_duration_seconds", "How long a step of lca-cli took.", "flow", "step", "result"),
+		rollbacks: counter("rollbacks_total", "Returns to the former stateroot by cause: requested, post-pivot, watchdog, uncontrolled.", "cause"),
+		refusals:  counter("preflight_failures_total", "Failed checks before a change.", "check", "severity"),
+	}
+	for _, c := range []prometheus.Collector{m.stages, m.phases, m.steps, m.rollbacks, m.refusals} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// measure observes what ended between two statuses.
+func (r *Reconciler) measure(before, after *lcav1.IPConfig, o observation, out outcome) {
+	m := r.Metrics
+	m.measureHistory(before.Status.History, after.Status.History, out.state)
+	for _, s := range m.timeline.fresh(before.Status.Step, o.progress) {
+		result := "done"
+		if s.Kind == flow.KindFailed || s.Kind == flow.KindUndoFailed {
+			result = "failed"
+		} else if s.Kind == flow.KindUndone {
+			result = "undone"
+		}
+		m.steps.WithLabelValues(s.Flow, s.Step, result).Observe(s.Took.Seconds())
+	}
+	for _, c := range changedConditions(before.Status.Conditions, after.Status.Conditions) {
+		if cause := rollbackCause(c, o); cause != "" {
+			m.rollbacks.WithLabelValues(cause).Inc()
+		}
+	}
+	if before.Status.Preflight == nil {
+		for _, c := range out.preflight {
+			if !c.OK {
+				m.refusals.WithLabelValues(c.Name, string(c.Severity)).Inc()
+			}
+		}
+	}
+}
+
+// measureHistory observes the stages and phases that have a completion time now and had none.
+func (m *Metrics) measureHistory(before, after []lcav1.StageHistory, state ipconfig.State) {
+	had := map[string]bool{}
+	for _, h := range before {
+		had[string(h.Stage)] = h.CompletionTime != nil
+		for _, p := range h.Phases {
+			had[p.Phase] = p.CompletionTime != nil
+		}
+	}
+	for _, h := range after {
+		if h.CompletionTime != nil && !had[string(h.Stage)] {
+			m.stages.WithLabelValues(string(h.Stage), result(state)).Observe(seconds(h.StartTime, h.CompletionTime))
+		}
+		for _, p := range h.Phases {
+			if p.CompletionTime != nil && !had[p.Phase] {
+				m.phases.WithLabelValues(p.Phase).Observe(seconds(p.StartTime, p.CompletionTime))
+			}
+		}
+	}
+}
+
+func seconds(from, to *metav1.Time) float64 {
+	if from == nil || to == nil {
+		return 0
+	}
+	return to.Sub(from.Time).Seconds()
+}
+
+func result(state ipconfig.State) string {
+	switch state {
+	case ipconfig.StateConfigFailed, ipconfig.StateFinishFailed, ipconfig.StateRollbackFailed:
+		return "failed"
+	case ipconfig.StateBecomingIdle:
+		return "aborted"
+	}
+	return "completed"
+}
+
+// rollbackCause says which rollback a condition just told of; empty for none.
+func rollbackCause(c metav1.Condition, o observation) string {
+	switch {
+	case c.Type == lcav1.ConditionRollbackCompleted && c.Status == metav1.ConditionTrue:
+		return "requested"
+	case c.Type != lcav1.ConditionConfigCompleted || c.Reason != lcav1.ReasonFailed || !o.cameBack():
+		return ""
+	case strings.HasPrefix(o.progress.Cause, ipconfig.CauseWatchdog):
+		return "watchdog"
+	case strings.HasPrefix(o.progress.Cause, ipconfig.CauseAutomatic):
+		return "post-pivot"
+	}
+	return "uncontrolled"
+}

@@ -1,0 +1,33 @@
+package ipconfig
+
+import "time"
+
+// Pauses between two tries of the same thing.
+const (
+	firstPause = 10 * time.Second
+	maxPause   = 5 * time.Minute
+)
+
+// retry spaces out tries of something that failed. It is the only thing the
+// controller remembers; a restart merely tries again sooner.
+type retry struct {
+	tries int
+	due   time.Time
+}
+
+func (r *retry) ready(now time.Time) bool { return !now.Before(r.due) }
+
+// began counts a try and sets when the next one may follow.
+func (r *retry) began(now time.Time) {
+	pause := firstPause << min(r.tries, 10)
+	r.tries++
+	r.due = now.Add(min(pause, maxPause))
+}
+
+func (r *retry) reset() { *r = retry{} }
+
+// wait is how long to wait until the next look: until the next try is due, but
+// not longer than a person would like to wait for news.
+func (r *retry) wait(now time.Time) time.Duration {
+	return min(max(r.due.Sub(now), atOnce), atRest)
+}
