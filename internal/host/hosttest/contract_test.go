@@ -71,7 +71,12 @@ func TestNetwork(t *testing.T) {
 			Network: n.Network(), Uplink: "enp1s0",
 			Old: netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("198.51.100.20/25"),
 			OldGateway: netip.MustParseAddr("192.0.2.1"), NewGateway: netip.MustParseAddr("198.51.100.1"),
-			Boots: func(t *testing.T) []netip.Prefix { return n.Describe().Stateroots["rhcos"].Profiles },
+			Boots: func(t *testing.T) (boots []netip.Prefix) {
+				for _, a := range n.Describe().Stateroots["rhcos"].Profiles {
+					boots = append(boots, netip.MustParsePrefix(a))
+				}
+				return boots
+			},
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -28,8 +27,8 @@ type Description struct {
 type StaterootState struct {
 	// Deployed says that it is in the boot menu and can boot.
 	Deployed bool
-	// Profiles are the addresses in its NetworkManager profiles.
-	Profiles []netip.Prefix
+	// Profiles are the addresses in its NetworkManager profiles, as "address/length".
+	Profiles []string
 	// Keystore are the addresses in its etcd data, all of them; more
 	// than the node has means that it is half rewritten. StoreError says that it cannot be read.
 	Keystore   []string
@@ -79,10 +78,10 @@ func (n *Node) stateroot(name string) StaterootState {
 		s.Enabled = n.enabledUnits(root)
 		for _, p := range n.profilesIn(root) {
 			for _, a := range p.addresses() {
-				s.Profiles = append(s.Profiles, a)
+				s.Profiles = append(s.Profiles, a.String())
 			}
 		}
-		slices.SortFunc(s.Profiles, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+		slices.Sort(s.Profiles)
 		s.DNSName = n.dnsName(root)
 	}
 	data, err := n.readStore(host.InVar(name, storeFile))

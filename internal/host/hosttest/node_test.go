@@ -2,7 +2,6 @@ package hosttest_test
 
 import (
 	"context"
-	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +18,7 @@ func TestNewNodeRunsAHealthyCluster(t *testing.T) {
 	require.Equal(t, "rhcos", d.Default)
 	require.Equal(t, []string{"192.0.2.10"}, d.Running)
 	require.Equal(t, []string{"192.0.2.10"}, d.Stateroots["rhcos"].Keystore)
-	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}, d.Stateroots["rhcos"].Profiles)
+	require.Equal(t, []string{"192.0.2.10/24"}, d.Stateroots["rhcos"].Profiles)
 	require.Contains(t, d.Stateroots["rhcos"].Enabled, host.UnitKubelet)
 	require.Empty(t, n.Failures())
 }
