@@ -29,7 +29,7 @@ type Lab struct {
 
 // Tools says where the lab's helpers are.
 type Tools struct {
-	// Root is the directory of all labs; the image cache is Root/cache.
+	// Root is the directory of all labs; caches are in Root/cache.
 	Root string
 	// Binaries is the directory of the project's own programs, which are put on the node.
 	Binaries string
@@ -63,6 +63,19 @@ func Open(tools Tools, name string) (*Lab, error) {
 		return nil, fmt.Errorf("lab %s: read lab.json: %w", name, err)
 	}
 	return assemble(tools, name, dir, r.Kind)
+}
+
+// Names lists the labs below a root.
+func Names(tools Tools) ([]string, error) {
+	records, err := filepath.Glob(filepath.Join(tools.Root, "*", "lab.json"))
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(records))
+	for _, path := range records {
+		names = append(names, filepath.Base(filepath.Dir(path)))
+	}
+	return names, nil
 }
 
 func directory(tools Tools, name string) (string, error) {

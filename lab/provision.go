@@ -2,61 +2,39 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
 )
 
-// Site is where the node stands when it is delivered.
-type Site struct {
-	Hostname, ClusterName, BaseDomain string
-	Addresses                         []netip.Prefix
-	Gateways, DNS                     []netip.Addr
-}
-
-// Provisioning is what a Provisioner gets: the node's file system, mounted, before its first boot.
-type Provisioning struct {
-	Etc    string // the deployment's /etc
-	Var    string // the stateroot's /var
-	BinDir string // the project's own programs
-	OutDir string // the lab's directory, for the kubeconfig
-	Node   Site
-}
-
-// Provisioner writes a cluster to a node's disk.
-type Provisioner interface {
-	Provision(ctx context.Context, p Provisioning) error
-}
-
-// BareNode is the Provisioner of a node without a cluster.
-type BareNode struct{}
-
-// Provision implements Provisioner: nothing to write.
-func (BareNode) Provision(context.Context, Provisioning) error { return nil }
+// Provision writes a cluster to a node's disk; nil makes a bare node.
+type Provision func(ctx context.Context, p cluster.Provisioning) error
 
 // HomeSite is the delivered node's site: single-stack, on the LAN's home addresses.
-func HomeSite() Site {
+func HomeSite() cluster.Site {
 	home := network.Home()
-	return Site{
+	return cluster.Site{
 		Hostname: "sno", ClusterName: "lab", BaseDomain: "example.com",
 		Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")},
 		Gateways:  []netip.Addr{home.Gateway.Addr()}, DNS: []netip.Addr{home.DNS.Addr()},
 	}
 }
 
-func (l *Lab) provision(ctx context.Context, tools Tools, provisioner Provisioner) error {
+func (l *Lab) provision(ctx context.Context, tools Tools, write Provision) (err error) {
 	sysroot := filepath.Join(l.Dir, "sysroot")
 	if l.Kind == machine.QEMU {
 		unmount, err := machine.MountDisk(ctx, filepath.Join(l.Dir, "disk.img"), sysroot)
 		if err != nil {
 			return err
 		}
-		defer unmount()
+		defer func() { err = errors.Join(err, unmount()) }()
 	}
 	etc, err := filepath.Glob(filepath.Join(sysroot, "ostree/deploy/rhcos/deploy/*.0/etc"))
 	if err != nil || len(etc) != 1 {
@@ -66,9 +44,9 @@ func (l *Lab) provision(ctx context.Context, tools Tools, provisioner Provisione
 	if err != nil {
 		return err
 	}
-	p := Provisioning{
+	p := cluster.Provisioning{
 		Etc: etc[0], Var: filepath.Join(sysroot, "ostree/deploy/rhcos/var"),
-		BinDir: binaries, OutDir: l.Dir, Node: HomeSite(),
+		BinDir: binaries, OutDir: l.Dir, Node: HomeSite(), CacheDir: filepath.Join(filepath.Dir(l.Dir), "cache", "cluster"),
 	}
 	if err := writeUplink(p.Etc, p.Node); err != nil {
 		return fmt.Errorf("provision: write the uplink's profile: %w", err)
@@ -76,14 +54,17 @@ func (l *Lab) provision(ctx context.Context, tools Tools, provisioner Provisione
 	if err := os.WriteFile(filepath.Join(p.Etc, "hostname"), []byte(p.Node.Hostname+"\n"), 0o644); err != nil {
 		return fmt.Errorf("provision: %w", err)
 	}
-	if err := provisioner.Provision(ctx, p); err != nil {
+	if write == nil {
+		return nil
+	}
+	if err := write(ctx, p); err != nil {
 		return fmt.Errorf("provision the cluster: %w", err)
 	}
 	return nil
 }
 
 // writeUplink writes the static NetworkManager key file of the node's network card.
-func writeUplink(etc string, site Site) error {
+func writeUplink(etc string, site cluster.Site) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "[connection]\nid=%[1]s\nuuid=6e1f7b0a-51e0-4d3c-8f0e-0a0000000001\ntype=ethernet\ninterface-name=%[1]s\n\n[ethernet]\n", network.Uplink)
 	for _, family := range []struct {
@@ -97,7 +78,7 @@ func writeUplink(etc string, site Site) error {
 }
 
 // ipSection is one family's part of a key file (NetworkManager's nm-settings-keyfile(5)).
-func ipSection(site Site, is func(netip.Addr) bool) string {
+func ipSection(site cluster.Site, is func(netip.Addr) bool) string {
 	var lines []string
 	for _, address := range site.Addresses {
 		if is(address.Addr()) {

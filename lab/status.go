@@ -57,7 +57,8 @@ func addresses(text string) []string {
 		fields := strings.Fields(line)
 		for i := 2; i < len(fields); i++ {
 			if strings.Contains(fields[i], "/") {
-				items = append(items, fields[0]+" "+fields[i])
+				device, _, _ := strings.Cut(fields[0], "@") // a veth shows its peer's number there
+				items = append(items, device+" "+fields[i])
 			}
 		}
 	}

@@ -22,7 +22,7 @@ type Step func(n, of int, text string)
 
 // Up makes the lab, or powers an existing one on, and returns once the node is ready. An existing lab of another kind is an
 // error, for its disk would be lost.
-func Up(ctx context.Context, tools Tools, name string, kind machine.Kind, provision Provisioner, say Step) (*Lab, error) {
+func Up(ctx context.Context, tools Tools, name string, kind machine.Kind, provision Provision, say Step) (*Lab, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("lab up needs root: it makes network namespaces, mounts and a container (try sudo)")
 	}
@@ -46,7 +46,7 @@ func Up(ctx context.Context, tools Tools, name string, kind machine.Kind, provis
 	return l, l.up(ctx, tools, fresh, provision, say)
 }
 
-func (l *Lab) up(ctx context.Context, tools Tools, fresh bool, provision Provisioner, say Step) error {
+func (l *Lab) up(ctx context.Context, tools Tools, fresh bool, provision Provision, say Step) error {
 	type step struct {
 		says string
 		do   func(context.Context) error
@@ -79,7 +79,7 @@ func (l *Lab) up(ctx context.Context, tools Tools, fresh bool, provision Provisi
 // copyImage gives this lab a disk of its own, copied from the image cache.
 func (l *Lab) copyImage(ctx context.Context, tools Tools, say Step) error {
 	builder := image.Builder{
-		Cache: filepath.Join(filepath.Dir(l.Dir), "cache"),
+		Cache: filepath.Join(filepath.Dir(l.Dir), "cache", "image"),
 		Say:   func(text string) { say(0, 0, text) },
 	}
 	artefact, part := image.Sysroot, "" // a machine's disk is "sysroot" or "disk.img" in the lab's directory

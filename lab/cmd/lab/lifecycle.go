@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 )
 
@@ -51,18 +53,33 @@ func narrator(started time.Time) lab.Step {
 func elapsed(started time.Time) string { return fmt.Sprintf("%6.1fs", time.Since(started).Seconds()) }
 
 func downCommand(o *options) *cobra.Command {
-	keep := false
+	keep, all := false, false
 	cmd := &cobra.Command{
-		Use: "down", Short: "Power the node off and remove it, its disk and its network", Args: cobra.NoArgs,
+		Use: "down", Short: "Cut the node's power and remove it, its disk and its network", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := o.open()
+			tools, err := o.tools()
 			if err != nil {
 				return err
 			}
-			return l.Down(cmd.Context(), keep)
+			names := []string{o.name}
+			if all {
+				if names, err = lab.Names(tools); err != nil {
+					return err
+				}
+			}
+			var errs []error
+			for _, name := range names {
+				l, err := lab.Open(tools, name)
+				if err == nil {
+					err = l.Down(cmd.Context(), keep)
+				}
+				errs = append(errs, err)
+			}
+			return errors.Join(errs...)
 		},
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the disk, so that up continues with it")
+	cmd.Flags().BoolVar(&all, "all", false, "all labs below --root")
 	return cmd
 }
 
@@ -122,5 +139,10 @@ func superviseCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// provisioner of a node: with the lab's cluster, or without any.
-func provisioner(bool) lab.Provisioner { return lab.BareNode{} }
+// provisioner of a node: the lab's cluster, or none.
+func provisioner(bare bool) lab.Provision {
+	if bare {
+		return nil
+	}
+	return cluster.Provision
+}

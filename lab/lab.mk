@@ -1,0 +1,14 @@
+# The lab: a real node on this machine. Included by the top Makefile, which has the demo and the tests; needs root.
+
+.PHONY: lab-up
+lab-up: build controlplane ## Make a lab node and leave it running (MACHINE=nspawn|qemu); then: build/bin/lab status, shell, apply.
+	$(BIN)/lab up --machine $(MACHINE)
+
+.PHONY: lab-down
+lab-down: ## Remove every lab node.
+	$(BIN)/lab down --all
+
+.PHONY: lab-check
+lab-check: build ## Check the lab itself: its scripts with shellcheck, a node booted, moved, cut from power.
+	shellcheck -x $$(grep -rlE '^#(!/bin/bash| shellcheck shell=bash)' lab/image/recipe lab/image/overlay lab/machine)
+	LCA_LAB=1 go test -count=1 -timeout 20m ./lab/image ./lab/network ./lab/machine ./lab
