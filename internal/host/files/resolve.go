@@ -2,7 +2,6 @@ package files
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -113,7 +112,7 @@ func openFolder(root int, path string, create bool, depth int) (int, error) {
 		return openFolder(root, join(above, target), true, depth+1)
 	}
 	if err := unix.Mkdirat(dir, name, newFolder); err != nil && !errors.Is(err, unix.EEXIST) {
-		return -1, fmt.Errorf("make folder %s: %w", path, err)
+		return -1, err
 	}
 	if err := syncFolder(dir); err != nil {
 		return -1, err
