@@ -1,0 +1,134 @@
+package recert
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// AddressChange is one old address and the one that takes its place.
+type AddressChange struct {
+	Old netip.Addr `json:"old"`
+	New netip.Addr `json:"new"`
+}
+
+// Mapping replaces addresses. All changes happen at once, so two addresses may be swapped.
+// Its zero value maps nothing.
+type Mapping struct{ to map[netip.Addr]netip.Addr }
+
+// NewMapping checks that every change stays in its family and that none contradicts another.
+// Changes of an address to itself are dropped.
+func NewMapping(changes []AddressChange) (Mapping, error) {
+	m := Mapping{to: map[netip.Addr]netip.Addr{}}
+	for _, c := range changes {
+		if err := checkPlain(c.Old); err != nil {
+			return Mapping{}, err
+		}
+		if err := checkPlain(c.New); err != nil {
+			return Mapping{}, err
+		}
+		if c.Old.Is4() != c.New.Is4() {
+			return Mapping{}, fmt.Errorf("address %s cannot become %s: the family differs", c.Old, c.New)
+		}
+		if known, ok := m.to[c.Old]; ok && known != c.New {
+			return Mapping{}, fmt.Errorf("address %s cannot become both %s and %s", c.Old, known, c.New)
+		}
+		if c.Old != c.New {
+			m.to[c.Old] = c.New
+		}
+	}
+	return m, nil
+}
+
+func checkPlain(a netip.Addr) error {
+	if !a.IsValid() || a.Zone() != "" || a.Is4In6() || a.IsUnspecified() {
+		return fmt.Errorf("%s is not a plain address", a)
+	}
+	return nil
+}
+
+// Empty says that nothing changes.
+func (m Mapping) Empty() bool { return len(m.to) == 0 }
+
+// Changes lists the replacements in order of the old address.
+func (m Mapping) Changes() []AddressChange {
+	var out []AddressChange
+	for from, to := range m.to {
+		out = append(out, AddressChange{from, to})
+	}
+	slices.SortFunc(out, func(a, b AddressChange) int { return a.Old.Compare(b.Old) })
+	return out
+}
+
+// Overlaps says that a new address is also an old one (a swap, a chain): then a rewritten place
+// cannot be told from an untouched one by looking at it.
+func (m Mapping) Overlaps() bool {
+	for _, to := range m.to {
+		if _, ok := m.to[to]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Get returns what takes the address's place, with the form (IPv4 mapped into IPv6) kept.
+func (m Mapping) Get(a netip.Addr) (netip.Addr, bool) {
+	to, ok := m.to[a.Unmap()]
+	if ok && a.Is4In6() {
+		to = netip.AddrFrom16(to.As16())
+	}
+	return to, ok
+}
+
+// Host maps a text that is nothing but an address.
+func (m Mapping) Host(text string) (string, bool) {
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return text, false
+	}
+	to, ok := m.Get(a)
+	if !ok {
+		return text, false
+	}
+	return to.String(), true
+}
+
+// Text maps every address that stands in the text as a word of its own: bare, with a port, in a
+// URL, in brackets. An address that is part of a longer word, a range or a network is left.
+func (m Mapping) Text(text string) string {
+	if m.Empty() {
+		return text
+	}
+	var out strings.Builder
+	last := 0
+	for w := range words(text) {
+		to, ok := m.Get(w.addr)
+		if !ok || !w.host {
+			continue
+		}
+		out.WriteString(text[last:w.start])
+		out.WriteString(to.String())
+		last = w.end
+	}
+	if last == 0 {
+		return text
+	}
+	out.WriteString(text[last:])
+	return out.String()
+}
+
+// Mentions lists the old addresses that the text still carries in any form, networks and
+// ranges included.
+func (m Mapping) Mentions(text string) []netip.Addr {
+	if m.Empty() {
+		return nil
+	}
+	var found []netip.Addr
+	for w := range words(text) {
+		if _, ok := m.Get(w.addr); ok && !slices.Contains(found, w.addr.Unmap()) {
+			found = append(found, w.addr.Unmap())
+		}
+	}
+	return found
+}

@@ -1,0 +1,51 @@
+package recert
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"io"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// dataURL is how Ignition carries the contents of files (RFC 2397).
+var dataURL = regexp.MustCompile(`data:([^,"'\s]*),([^"'\s]*)`)
+
+// maxInflated bounds what a compressed file may unpack to.
+const maxInflated = 4 << 20
+
+// dataURLs decodes the data URLs of a text; one that does not decode is left out.
+func dataURLs(text string) []string {
+	if !strings.Contains(text, "data:") {
+		return nil
+	}
+	var out []string
+	for _, m := range dataURL.FindAllStringSubmatch(text, -1) {
+		var content []byte
+		if strings.HasSuffix(m[1], ";base64") {
+			plain, err := base64.StdEncoding.DecodeString(m[2])
+			if err != nil {
+				continue
+			}
+			content = plain
+		} else if plain, err := url.PathUnescape(m[2]); err == nil {
+			content = []byte(plain)
+		}
+		out = append(out, string(inflate(content)))
+	}
+	return out
+}
+
+func inflate(content []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return content
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, maxInflated))
+	if err != nil {
+		return content
+	}
+	return plain
+}

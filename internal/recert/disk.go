@@ -1,0 +1,105 @@
+package recert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// maxFile is the largest file that is read; what carries addresses is far smaller.
+const maxFile = 8 << 20
+
+// diskFile is a file that changes, or holds a certificate to re-issue.
+type diskFile struct {
+	path    string
+	mode    fs.FileMode
+	text    string
+	changed bool
+}
+
+// readDisk visits the configured folders and files. A missing one is no error: not every node has them all.
+func (s *scan) readDisk(ctx context.Context, files host.Files) error {
+	seen := map[string]bool{}
+	for _, root := range append(slices.Clone(s.cfg.Dirs), s.cfg.Files...) {
+		if err := s.readPath(ctx, files, root, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) readPath(ctx context.Context, files host.Files, at string, seen map[string]bool) error {
+	if seen[at] || slices.Contains(skippedDirs(), at) {
+		return nil
+	}
+	seen[at] = true
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	info, err := files.Stat(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", at, err)
+	}
+	if info.IsDir() {
+		entries, err := files.List(at)
+		if err != nil {
+			return fmt.Errorf("list %s: %w", at, err)
+		}
+		for _, name := range entries {
+			if err := s.readPath(ctx, files, path.Join(at, name), seen); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	// A link is skipped: what it leads to is found by its own name, and a write would replace the link.
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil
+	}
+	return s.readFile(files, at, info)
+}
+
+func (s *scan) readFile(files host.Files, at string, info fs.FileInfo) error {
+	data, err := files.Read(at)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", at, err)
+	}
+	f := &diskFile{path: at, mode: info.Mode().Perm(), text: string(data)}
+	settled := s.resume.settled(at, data)
+	if !settled {
+		if err := s.applyDiskRules(f); err != nil {
+			return err
+		}
+	}
+	affected := isCryptoFile(at) && s.pki.collect(place{path.Dir(at), at}, f.text, settled)
+	s.reportLeftover(at, f.text)
+	if f.changed || affected {
+		s.files = append(s.files, f)
+	}
+	return nil
+}
+
+func (s *scan) applyDiskRules(f *diskFile) error {
+	for _, r := range diskRules() {
+		if !matchTail(r.tail, f.path) {
+			continue
+		}
+		mapped, err := r.in(s.mapping, f.text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+		if mapped != f.text {
+			f.text, f.changed = mapped, true
+			s.plan.Changes = append(s.plan.Changes, Change{Rewrite, f.path, r.why})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package recert
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+)
+
+// blobKind is what a located blob of key material is.
+type blobKind int
+
+const (
+	certificateBlob blobKind = iota
+	privateKeyBlob
+)
+
+// blob is a certificate or private key as it lies in a text, decoded to DER.
+type blob struct {
+	kind blobKind
+	// label is the PEM label (RFC 7468).
+	label string
+	der   []byte
+}
+
+// blobVisitor sees a blob and returns the DER that takes its place, or nil to leave it.
+type blobVisitor func(blob) []byte
+
+const (
+	pemBegin   = "-----BEGIN "
+	pemDashes  = "-----"
+	pemColumns = 64
+)
+
+// kubeconfigData finds the embedded PEM of a kubeconfig, YAML or JSON
+// (k8s.io/client-go tools/clientcmd/api/v1).
+var kubeconfigData = regexp.MustCompile(`(?:client-certificate-data|client-key-data|certificate-authority-data)["']?\s*:\s*["']?([A-Za-z0-9+/]{16,}=*)`)
+
+// editBlobs visits every certificate and private key of a text: PEM blocks, and those a kubeconfig embeds.
+// Everything around a replaced blob stays.
+func editBlobs(text string, visit blobVisitor) string {
+	out := text
+	if strings.Contains(out, pemBegin) {
+		out = editPEM(out, visit)
+	}
+	if strings.Contains(out, "-data") {
+		out = editKubeconfig(out, visit)
+	}
+	return out
+}
+
+func editKubeconfig(text string, visit blobVisitor) string {
+	var edits []edit
+	for _, at := range kubeconfigData.FindAllStringSubmatchIndex(text, -1) {
+		start, end := at[2], at[3]
+		plain, err := base64.StdEncoding.DecodeString(text[start:end])
+		if err != nil {
+			continue
+		}
+		if pem := editPEM(string(plain), visit); pem != string(plain) {
+			edits = append(edits, edit{start, end, base64.StdEncoding.EncodeToString([]byte(pem))})
+		}
+	}
+	return splice(text, edits)
+}
+
+func editPEM(text string, visit blobVisitor) string {
+	var edits []edit
+	for pos := 0; ; {
+		begin := strings.Index(text[pos:], pemBegin)
+		if begin < 0 {
+			return splice(text, edits)
+		}
+		begin += pos + len(pemBegin)
+		pos = begin
+		label, body, ok := pemBlock(text[begin:])
+		if !ok {
+			continue
+		}
+		start := begin + len(label) + len(pemDashes)
+		pos = start + len(body)
+		b, ok := decodeBlob(label, body)
+		if !ok {
+			continue
+		}
+		if der := visit(b); der != nil {
+			edits = append(edits, edit{start, pos, encodeBody(der, strings.HasPrefix(body, "\r\n"))})
+		}
+	}
+}
+
+// pemBlock splits what follows "-----BEGIN " into the label and the body up to the matching end line.
+func pemBlock(rest string) (label, body string, ok bool) {
+	end := strings.Index(rest, pemDashes)
+	if end < 0 || strings.ContainsAny(rest[:end], "\n\\") {
+		return "", "", false
+	}
+	label, rest = rest[:end], rest[end+len(pemDashes):]
+	stop := strings.Index(rest, "-----END "+label+pemDashes)
+	if stop < 0 {
+		return "", "", false
+	}
+	return label, rest[:stop], true
+}
+
+// decodeBlob reads a PEM body; one with headers (an encrypted key) is not for us.
+func decodeBlob(label, body string) (blob, bool) {
+	b := blob{label: label}
+	switch label {
+	case "CERTIFICATE":
+	case "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY":
+		b.kind = privateKeyBlob
+	default:
+		return blob{}, false
+	}
+	compact := strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r == ' ' || r == '\t' {
+			return -1
+		}
+		return r
+	}, body)
+	der, err := base64.StdEncoding.DecodeString(compact)
+	if err != nil || len(der) == 0 {
+		return blob{}, false
+	}
+	b.der = der
+	return b, true
+}
+
+// encodeBody writes what stands between the begin and the end line.
+func encodeBody(der []byte, crlf bool) string {
+	newline := "\n"
+	if crlf {
+		newline = "\r\n"
+	}
+	text := base64.StdEncoding.EncodeToString(der)
+	var out strings.Builder
+	out.WriteString(newline)
+	for len(text) > 0 {
+		n := min(len(text), pemColumns)
+		out.WriteString(text[:n] + newline)
+		text = text[n:]
+	}
+	return out.String()
+}

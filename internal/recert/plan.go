@@ -1,0 +1,120 @@
+package recert
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Kind of a Change.
+type Kind string
+
+// Kinds of changes.
+const (
+	Rewrite     Kind = "rewrite"     // a field's text
+	Certificate Kind = "certificate" // a re-issued certificate put in its place
+	Delete      Kind = "delete"      // an object that the cluster makes again
+	Member      Kind = "member"      // etcd's record of its own member
+)
+
+// Change is one thing that a run does. It holds no secret.
+type Change struct {
+	Kind Kind `json:"kind"`
+	// Where is an etcd key or the path of a file, with the field in it.
+	Where string `json:"where"`
+	Why   string `json:"why"`
+}
+
+// Reissue is a leaf certificate that gets signed again.
+type Reissue struct {
+	Subject  string   `json:"subject"`
+	Issuer   string   `json:"issuer"`
+	NotAfter string   `json:"notAfter"`
+	Names    []string `json:"names"` // after the change
+	Places   []string `json:"places"`
+}
+
+// Note is something that stays as it is, or that stands in the way.
+type Note struct {
+	Where string `json:"where"`
+	Why   string `json:"why"`
+}
+
+// Plan is everything a run would do, in the order in which it does it.
+type Plan struct {
+	Addresses    []AddressChange `json:"addresses"`
+	Certificates []Reissue       `json:"certificates,omitempty"`
+	Changes      []Change        `json:"changes,omitempty"`
+	// Kept lists what names an old address, or belongs to a deleted kind, and stays on purpose.
+	Kept []Note `json:"kept,omitempty"`
+	// Leftovers lists other mentions of an old address, for people to look at.
+	Leftovers []Note `json:"leftovers,omitempty"`
+	// Blocked lists why the plan cannot be carried out. A run with any entry changes nothing.
+	Blocked []Note `json:"blocked,omitempty"`
+
+	files   []fileWrite
+	edits   []host.Edit
+	members []host.StoreMember
+	nodes   []host.Edit // applied last
+}
+
+// fileWrite is a file's new content.
+type fileWrite struct {
+	path string
+	data []byte
+	mode fs.FileMode
+}
+
+// Empty says that there is nothing to do.
+func (p *Plan) Empty() bool {
+	return len(p.files)+len(p.edits)+len(p.members)+len(p.nodes) == 0
+}
+
+// YAML and JSON render the plan for machines and for tickets.
+func (p *Plan) YAML() ([]byte, error) { return yaml.Marshal(p) }
+
+// JSON renders the plan with the same fields as YAML.
+func (p *Plan) JSON() ([]byte, error) { return json.MarshalIndent(p, "", "  ") }
+
+// WriteText renders the plan for a person.
+func (p *Plan) WriteText(w io.Writer) error {
+	var b strings.Builder
+	if p.Empty() {
+		b.WriteString("Nothing to do.\n")
+	}
+	for _, a := range p.Addresses {
+		fmt.Fprintf(&b, "%s becomes %s\n", a.Old, a.New)
+	}
+	section(&b, "Certificates to re-issue", len(p.Certificates))
+	for _, c := range p.Certificates {
+		fmt.Fprintf(&b, "  %s\n    issued by %s, valid until %s, in %d places\n", c.Subject, c.Issuer, c.NotAfter, len(c.Places))
+	}
+	section(&b, "Changes", len(p.Changes))
+	for _, c := range p.Changes {
+		fmt.Fprintf(&b, "  %-11s %s: %s\n", c.Kind, c.Where, c.Why)
+	}
+	notes(&b, "Left as they are", p.Kept)
+	notes(&b, "Other mentions of an old address", p.Leftovers)
+	notes(&b, "In the way", p.Blocked)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func section(b *strings.Builder, title string, n int) {
+	if n > 0 {
+		fmt.Fprintf(b, "%s (%d):\n", title, n)
+	}
+}
+
+func notes(b *strings.Builder, title string, list []Note) {
+	section(b, title, len(list))
+	for _, n := range list {
+		fmt.Fprintf(b, "  %s: %s\n", n.Where, n.Why)
+	}
+}

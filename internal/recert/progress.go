@@ -1,0 +1,96 @@
+package recert
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// progress is what a run leaves behind when old and new addresses overlap (a swap): then a place that is done cannot be
+// told from one that is not by looking at it, so the hashes of what will be written are recorded first. It is
+// not needed, and not written, for any other change.
+type progress struct {
+	// Config is the hash of the configuration the record belongs to.
+	Config string `json:"config"`
+	Done   bool   `json:"done"`
+	// After maps a location to the hash of its new content.
+	After map[string]string `json:"after"`
+}
+
+const (
+	progressName   = "recert-progress.json"
+	memberLocation = "etcd member"
+)
+
+func progressPath(configPath string) string { return path.Join(path.Dir(configPath), progressName) }
+
+// settled says that the location has what the interrupted run meant to give it.
+func (p progress) settled(location string, content []byte) bool {
+	want, ok := p.After[location]
+	return ok && want == hashOf(content)
+}
+
+func hashOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// loadProgress reads the record of an earlier run with the same configuration; there is usually none.
+func loadProgress(files host.Files, configPath string, config []byte) (progress, error) {
+	fresh := progress{Config: hashOf(config)}
+	text, err := files.Read(progressPath(configPath))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fresh, nil
+	}
+	if err != nil {
+		return progress{}, fmt.Errorf("read the record of an earlier run: %w", err)
+	}
+	var p progress
+	if err := json.Unmarshal(text, &p); err != nil {
+		return progress{}, fmt.Errorf("parse the record of an earlier run: %w", err)
+	}
+	if p.Config != fresh.Config {
+		return fresh, nil
+	}
+	return p, nil
+}
+
+func (p progress) save(files host.Files, configPath string) error {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the record of this run: %w", err)
+	}
+	if err := files.Write(progressPath(configPath), text, 0o600); err != nil {
+		return fmt.Errorf("write the record of this run: %w", err)
+	}
+	return nil
+}
+
+// extend adds what a plan is going to write.
+func (p progress) extend(plan *Plan) progress {
+	after := maps.Clone(p.After)
+	if after == nil {
+		after = map[string]string{}
+	}
+	for _, f := range plan.files {
+		after[f.path] = hashOf(f.data)
+	}
+	for _, e := range plan.edits {
+		if !e.Delete {
+			after[e.Key] = hashOf(e.Value)
+		}
+	}
+	for _, m := range plan.members {
+		after[memberLocation] = hashOf([]byte(strings.Join(m.PeerURLs, ",")))
+	}
+	p.After = after
+	return p
+}

@@ -1,0 +1,407 @@
+package recert
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+func engine(w *world) *Engine {
+	return New(Ports{Keystore: w, Files: w, Clock: func() time.Time { return testTime }})
+}
+
+func runRecert(t testing.TB, w *world) {
+	t.Helper()
+	if err := engine(w).Run(context.Background(), configPath); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func withConfig(t testing.TB, w *world, extra map[string]any) {
+	(&builder{t: t, w: w}).config(extra)
+}
+
+// texts shows everything readable in the world: files, and the texts of objects, by location.
+func worldTexts(t testing.TB, w *world) map[string]string {
+	t.Helper()
+	out := map[string]string{"member": strings.Join(w.member.PeerURLs, ",")}
+	for p, f := range w.files {
+		if p != configPath && p != host.RecertSummary && !strings.HasSuffix(p, progressName) {
+			out[p] = string(f.data)
+		}
+	}
+	for k, kv := range w.keys {
+		o, err := newObject(kv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.walk(func(at []string, text string) { out[k+" "+strings.Join(at, "/")] = text }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func certificatesOf(t testing.TB, text string) []*x509.Certificate {
+	t.Helper()
+	var out []*x509.Certificate
+	editBlobs(text, func(b blob) []byte {
+		if b.kind == certificateBlob {
+			cert, err := x509.ParseCertificate(b.der)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, cert)
+		}
+		return nil
+	})
+	return out
+}
+
+// stays lists what may keep an old address: reported, not touched.
+var stays = []string{
+	storagePrefix + "configmaps/ns/user data/note",
+	storagePrefix + "configmaps/openshift-etcd/etcd-scripts data/other",
+	storagePrefix + "config.openshift.io/proxies/cluster status/noProxy",
+	storagePrefix + "machineconfiguration.openshift.io/machineconfigs/50-master-dnsmasq-configuration spec/config/storage/files/0/contents/source",
+	"/etc/kubernetes/unrelated",
+}
+
+func TestRunMovesTheCluster(t *testing.T) {
+	before := newWorld(t)
+	w := before.clone()
+	runRecert(t, w)
+	m := mapping(t, oldV4+">"+newV4, oldV6+">"+newV6)
+	after, original := worldTexts(t, w), worldTexts(t, before)
+	allowed := map[string]bool{}
+	for _, s := range stays {
+		allowed[s] = true
+	}
+	for where, text := range after {
+		if len(m.Mentions(text)) > 0 && !allowed[where] {
+			t.Errorf("%s still mentions an old address: %s", where, text)
+		}
+		for _, cert := range certificatesOf(t, text) {
+			if _, affected := mappedNames(cert, m); affected && !strings.Contains(where, "ns/foreign") && !strings.Contains(where, "kubelet/pods") {
+				t.Errorf("%s: certificate of %s still names an old address", where, cert.Subject)
+			}
+		}
+	}
+	for where, text := range original {
+		if strings.Count(text, lookalike) != strings.Count(after[where], lookalike) && after[where] != "" {
+			t.Errorf("%s: the neighbour's address was touched", where)
+		}
+	}
+	for where, want := range map[string]string{
+		"member": "https://" + newV4 + ":2380",
+		storagePrefix + "secrets/openshift-etcd/etcd-peer-sno metadata/annotations/auth.openshift.io/certificate-hostnames": "127.0.0.1," + newV4 + "," + newV6 + ",::1,localhost",
+		storagePrefix + "configmaps/kube-system/cluster-config-v1 data/install-config":                                      "networking:\n  machineNetwork:\n  - cidr: 198.51.100.0/24 # ours\n  - cidr: 2001:db8:77::/64\n",
+		storagePrefix + "deployments/openshift-oauth-apiserver/apiserver spec/template/spec/containers/0/args/0":            "exec oauth-apiserver start \\\n  --etcd-servers=https://" + newV4 + ":2379 \\\n  --v=2",
+		storagePrefix + "config.openshift.io/clusterversions/version status/conditions/1/status":                            "False",
+		storagePrefix + "config.openshift.io/clusterversions/version status/conditions/0/status":                            "False",
+		storagePrefix + "config.openshift.io/clusterversions/version status/conditions/0/message":                           "Cluster version is 4.22.0",
+		storagePrefix + "secrets/kube-system/kubeadmin data/kubeadmin":                                                      "hash",
+		storagePrefix + "services/endpoints/ns/by-hand subsets/0/addresses/0/ip":                                            newV4,
+	} {
+		if after[where] != want {
+			t.Errorf("%s = %q, want %q", where, after[where], want)
+		}
+	}
+	for _, gone := range []string{"minions/sno", "pods/ns/owned", "pods/openshift-etcd/etcd-sno", "leases/kube-node-lease/sno",
+		"services/endpoints/default/kubernetes", "services/endpoints/ns/managed", "endpointslices/default/kubernetes", "endpointslices/ns/managed"} {
+		if _, ok := w.keys[storagePrefix+gone]; ok {
+			t.Errorf("%s is still there", gone)
+		}
+	}
+	for _, kept := range []string{"pods/ns/bare", "endpointslices/ns/by-hand"} {
+		if _, ok := w.keys[storagePrefix+kept]; !ok {
+			t.Errorf("%s is gone", kept)
+		}
+	}
+}
+
+func TestRunKeepsAuthoritiesKeysAndOtherBytes(t *testing.T) {
+	before := newWorld(t)
+	w := before.clone()
+	runRecert(t, w)
+	plan, err := engine(before).Plan(t.Context(), mustConfig(t, before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	touched := map[string]bool{host.RecertSummary: true}
+	for _, c := range plan.Changes {
+		touched[strings.Fields(c.Where)[0]] = true
+	}
+	for k, kv := range before.keys {
+		if now, ok := w.keys[k]; !touched[k] && (!ok || !bytes.Equal(now.Value, kv.Value) || now.ModRevision != kv.ModRevision) {
+			t.Errorf("%s is not in the plan and changed", k)
+		}
+	}
+	for p, f := range before.files {
+		if !touched[p] && !bytes.Equal(w.files[p].data, f.data) || w.files[p].mode != f.mode {
+			t.Errorf("%s is not in the plan and changed", p)
+		}
+	}
+	old, fresh := blobsOf(t, before), blobsOf(t, w)
+	for sum, b := range old {
+		cert, isCert := b.(*x509.Certificate)
+		if _, ok := fresh[sum]; !ok && (!isCert || cert.IsCA) {
+			t.Errorf("a key or an authority is gone")
+		}
+	}
+}
+
+// blobsOf collects certificates and keys by hash.
+func blobsOf(t testing.TB, w *world) map[[32]byte]any {
+	out := map[[32]byte]any{}
+	for where, text := range worldTexts(t, w) {
+		editBlobs(text, func(b blob) []byte {
+			if b.kind == certificateBlob {
+				out[sha256.Sum256(b.der)], _ = x509.ParseCertificate(b.der)
+			} else {
+				out[sha256.Sum256(b.der)] = where
+			}
+			return nil
+		})
+	}
+	return out
+}
+
+func mustConfig(t testing.TB, w *world) Config {
+	t.Helper()
+	cfg, err := ParseConfig(w.files[configPath].data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func TestReissuedCertificatesDifferOnlyInNames(t *testing.T) {
+	before := newWorld(t)
+	w := before.clone()
+	runRecert(t, w)
+	key := storagePrefix + "secrets/openshift-etcd/etcd-peer-sno data/tls.crt"
+	old, fresh := certificatesOf(t, worldTexts(t, before)[key]), certificatesOf(t, worldTexts(t, w)[key])
+	if len(old) != 2 || len(fresh) != 2 || !old[1].Equal(fresh[1]) {
+		t.Fatal("the chain is not what it was")
+	}
+	if err := fresh[0].CheckSignatureFrom(fresh[1]); err != nil {
+		t.Error(err)
+	}
+	a, b := old[0], fresh[0]
+	if a.SerialNumber.Cmp(b.SerialNumber) == 0 {
+		t.Error("the serial number was used twice")
+	}
+	if !bytes.Equal(a.RawSubjectPublicKeyInfo, b.RawSubjectPublicKeyInfo) || !bytes.Equal(a.RawSubject, b.RawSubject) ||
+		!a.NotAfter.Equal(b.NotAfter) || !a.NotBefore.Equal(b.NotBefore) || a.SignatureAlgorithm != b.SignatureAlgorithm {
+		t.Error("something else changed")
+	}
+	if len(a.Extensions) != len(b.Extensions) {
+		t.Fatalf("%d extensions became %d", len(a.Extensions), len(b.Extensions))
+	}
+	for i, e := range a.Extensions {
+		if f := b.Extensions[i]; !e.Id.Equal(f.Id) || e.Critical != f.Critical || (!e.Id.Equal(oidSubjectAltName) && !bytes.Equal(e.Value, f.Value)) {
+			t.Errorf("extension %s changed", e.Id)
+		}
+	}
+	if got := fmt.Sprint(b.IPAddresses); got != "[127.0.0.1 ::1 "+newV4+" "+newV6+" "+lookalike+"]" {
+		t.Errorf("addresses %s", got)
+	}
+	if got := strings.Join(b.DNSNames, " "); got != "localhost 127.0.0.1 ::1 "+newV4+" "+newV6+" "+lookalike {
+		t.Errorf("DNS names %s", got)
+	}
+	self := storagePrefix + "secrets/ns/self-signed data/tls.crt"
+	cert := certificatesOf(t, worldTexts(t, w)[self])[0]
+	if err := cert.CheckSignature(cert.SignatureAlgorithm, cert.RawTBSCertificate, cert.Signature); err != nil || cert.Subject.CommonName != newV4 || cert.Issuer.CommonName != newV4 {
+		t.Errorf("self-signed: %v %s %s", err, cert.Subject, cert.Issuer)
+	}
+	if trusted := certificatesOf(t, worldTexts(t, w)[storagePrefix+"configmaps/ns/trusts-self-signed data/ca.crt"])[0]; !trusted.Equal(cert) {
+		t.Error("whoever trusts the self-signed certificate does not any more")
+	}
+	ed := worldTexts(t, w)[storagePrefix+"secrets/ns/ed-leaf data/tls.crt"]
+	if c := certificatesOf(t, ed)[0]; c.URIs[0].String() != "https://"+newV4+":8443/x" || !strings.Contains(ed, "\r\n") || strings.Count(ed, "\n") != strings.Count(ed, "\r\n") {
+		t.Errorf("%s in %q", c.URIs, ed)
+	}
+}
+
+func TestSecondRunIsNoOp(t *testing.T) {
+	w := newWorld(t)
+	runRecert(t, w)
+	w.writes = 0
+	runRecert(t, w)
+	if w.writes != 0 {
+		t.Fatalf("the second run wrote %v", w.ordered)
+	}
+	// The explicit form of the flow knows the old addresses even without the Node.
+	withConfig(t, w, map[string]any{"cn_san_replace_rules": []string{oldV4 + "," + newV4, oldV6 + "," + newV6}})
+	runRecert(t, w)
+	if w.writes != 0 {
+		t.Fatalf("the third run wrote %v", w.ordered)
+	}
+}
+
+func TestNodeIsDeletedLast(t *testing.T) {
+	w := newWorld(t)
+	runRecert(t, w)
+	last := w.ordered[len(w.ordered)-2:] // then comes the summary
+	if last[0] != storagePrefix+"minions/sno" || last[1] != host.RecertSummary {
+		t.Fatalf("the last writes were %v", last)
+	}
+}
+
+func TestEveryCrashIsCompletedByTheNextRun(t *testing.T) {
+	for name, extra := range map[string]map[string]any{
+		"move":                     {},
+		"move, old addresses said": {"cn_san_replace_rules": []string{oldV4 + "," + newV4, oldV6 + "," + newV6}},
+		"swap":                     {"ip": nil, "machine_network_cidr": nil, "cn_san_replace_rules": []string{oldV4 + "," + lookalike, lookalike + "," + oldV4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := newWorld(t)
+			withConfig(t, start, extra)
+			whole := start.clone()
+			runRecert(t, whole)
+			want := worldTexts(t, whole)
+			for cut := range whole.writes {
+				w := start.clone()
+				w.budget = cut
+				if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, errPowerCut) {
+					t.Fatalf("cut after %d of %d writes: %v", cut, whole.writes, err)
+				}
+				w.budget = -1
+				runRecert(t, w)
+				compareWorlds(t, fmt.Sprintf("cut after %d writes", cut), worldTexts(t, w), want)
+				w.writes = 0
+				runRecert(t, w)
+				if w.writes != 0 {
+					t.Fatalf("cut after %d writes: the third run wrote %v", cut, w.ordered)
+				}
+			}
+			t.Logf("%d crashes", whole.writes)
+		})
+	}
+}
+
+func compareWorlds(t *testing.T, when string, got, want map[string]string) {
+	t.Helper()
+	for where := range want {
+		if got[where] != want[where] {
+			t.Fatalf("%s: %s differs:\n%q\n%q", when, where, got[where], want[where])
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d texts, want %d", when, len(got), len(want))
+	}
+}
+
+func TestSwapSwaps(t *testing.T) {
+	w := newWorld(t)
+	withConfig(t, w, map[string]any{"ip": nil, "machine_network_cidr": nil, "cn_san_replace_rules": []string{oldV4 + "," + lookalike, lookalike + "," + oldV4}})
+	runRecert(t, w)
+	text := worldTexts(t, w)["/etc/kubernetes/manifests/etcd-pod.yaml"]
+	if !strings.Contains(text, "https://"+lookalike+":2379,https://[2001:DB8:0::1]:2379,https://"+oldV4+":2379") {
+		t.Fatalf("got %s", text)
+	}
+}
+
+func TestPlanTellsEverythingAndNoSecret(t *testing.T) {
+	w := newWorld(t)
+	plan, err := engine(w).Plan(t.Context(), mustConfig(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.writes != 0 {
+		t.Fatalf("planning wrote %v", w.ordered)
+	}
+	for name, list := range map[string][]Note{"foreign": plan.Kept, "ns/bare": plan.Kept, "proxies": plan.Leftovers, "50-master-dnsmasq": plan.Leftovers, "configmaps/ns/user": plan.Leftovers, "/etc/kubernetes/unrelated": plan.Leftovers} {
+		if !strings.Contains(fmt.Sprint(list), name) {
+			t.Errorf("%s is not reported in %v", name, list)
+		}
+	}
+	if len(plan.Certificates) != 7 || len(plan.Blocked) != 0 {
+		t.Errorf("%d certificates, blocked %v", len(plan.Certificates), plan.Blocked)
+	}
+	var text bytes.Buffer
+	if err := plan.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	asYAML, _ := plan.YAML()
+	asJSON, _ := plan.JSON()
+	for _, out := range []string{text.String(), string(asYAML), string(asJSON)} {
+		for _, secret := range []string{"PRIVATE KEY", "hash", "BEGIN"} {
+			if strings.Contains(out, secret) {
+				t.Errorf("the plan shows %q", secret)
+			}
+		}
+		if !strings.Contains(out, newV6) || !strings.Contains(out, "etcd-peer-sno") {
+			t.Errorf("the plan lacks something:\n%s", out)
+		}
+	}
+}
+
+func TestRunRefusesWithoutTheSignerOfEtcd(t *testing.T) {
+	w := newWorld(t)
+	delete(w.keys, storagePrefix+"secrets/openshift-etcd/etcd-signer")
+	err := engine(w).Run(t.Context(), configPath)
+	if !errors.Is(err, ErrBlocked) {
+		t.Fatalf("got %v", err)
+	}
+	if len(w.ordered) != 1 || w.ordered[0] != host.RecertSummary {
+		t.Fatalf("a refused run wrote %v", w.ordered)
+	}
+}
+
+func TestKubeletCertificateIsLeftToItsCSRWithoutTheSigner(t *testing.T) {
+	w := newWorld(t)
+	delete(w.keys, storagePrefix+"secrets/openshift-kube-controller-manager-operator/csr-signer")
+	plan, err := engine(w).Plan(t.Context(), mustConfig(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(fmt.Sprint(plan.Kept), "kubelet-server-2026-05-01.pem the kubelet asks for a new one by CSR") {
+		t.Errorf("kept: %v", plan.Kept)
+	}
+}
+
+func TestStaleGuardStopsTheRun(t *testing.T) {
+	w := newWorld(t)
+	racing := &racingStore{world: w, key: storagePrefix + "configmaps/openshift-etcd/etcd-pod"}
+	err := New(Ports{Keystore: racing, Files: w}).Run(t.Context(), configPath)
+	if err == nil || !strings.Contains(err.Error(), racing.key) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// racingStore changes a key between reading and writing.
+type racingStore struct {
+	*world
+	key string
+}
+
+func (r *racingStore) Open(context.Context) (host.OpenKeystore, error) { return r, nil }
+
+func (r *racingStore) Commit(ctx context.Context, edits []host.Edit) error {
+	kv := r.keys[r.key]
+	kv.ModRevision += 1000
+	r.keys[r.key] = kv
+	return r.world.Commit(ctx, edits)
+}
+
+func TestDryRunWritesOnlyTheSummary(t *testing.T) {
+	w := newWorld(t)
+	withConfig(t, w, map[string]any{"dry_run": true})
+	runRecert(t, w)
+	if len(w.ordered) != 1 || w.ordered[0] != host.RecertSummary {
+		t.Fatalf("a dry run wrote %v", w.ordered)
+	}
+	if summary := string(w.files[host.RecertSummary].data); !strings.Contains(summary, "dry_run: true") || !strings.Contains(summary, newV4) {
+		t.Errorf("summary:\n%s", summary)
+	}
+}

@@ -1,0 +1,79 @@
+package recert
+
+import (
+	"slices"
+	"strings"
+)
+
+// deletion names objects that the cluster makes again by itself and that are wrong on another address.
+type deletion struct {
+	prefix string
+	why    string
+	// keep says why an object of the prefix stays after all; nil keeps none.
+	keep func(meta metadata, key string) string
+}
+
+func deletions() []deletion {
+	return []deletion{
+		{"pods/", "its address is gone and its controller makes it again", keepBarePods},
+		{"leases/", "leaders and heartbeats of before the change", nil},
+		{"masterleases/", "heartbeat of kube-apiserver on the old address", nil},
+		{"services/endpoints/", "made again from its Service", keepForeignEndpoints},
+		{"endpointslices/", "made again from its Service", keepForeignSlices},
+	}
+}
+
+// nodePrefix holds the Node objects; one that carries an old address is deleted after everything else, because
+// it may be the only record of what the old address was. The kubelet registers the node again.
+const nodePrefix = "minions/"
+
+// metadata is what the rules want to know of ObjectMeta.
+type metadata struct {
+	labels, annotations map[string]string
+	owned               bool
+}
+
+func (o *object) metadata() (metadata, error) {
+	meta := metadata{labels: map[string]string{}, annotations: map[string]string{}}
+	err := o.walk(func(at []string, text string) {
+		if len(at) < 3 || at[0] != "metadata" {
+			return
+		}
+		switch at[1] {
+		case "labels":
+			meta.labels[at[2]] = text
+		case "annotations":
+			meta.annotations[at[2]] = text
+		case "ownerReferences":
+			meta.owned = true
+		}
+	})
+	return meta, err
+}
+
+// keepBarePods spares pods that nobody would make again.
+func keepBarePods(meta metadata, _ string) string {
+	if _, mirror := meta.annotations["kubernetes.io/config.mirror"]; meta.owned || mirror {
+		return ""
+	}
+	return "no controller would make this pod again"
+}
+
+const keptByHand = "kept by hand, nobody would make it again"
+
+func keepForeignEndpoints(meta metadata, key string) string {
+	_, labelled := meta.labels["endpoints.kubernetes.io/managed-by"]
+	_, triggered := meta.annotations["endpoints.kubernetes.io/last-change-trigger-time"]
+	if labelled || triggered || strings.HasSuffix(key, "/default/kubernetes") {
+		return ""
+	}
+	return keptByHand
+}
+
+func keepForeignSlices(meta metadata, key string) string {
+	controllers := []string{"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"}
+	if slices.Contains(controllers, meta.labels["endpointslice.kubernetes.io/managed-by"]) || strings.HasSuffix(key, "/default/kubernetes") {
+		return ""
+	}
+	return keptByHand
+}

@@ -1,0 +1,224 @@
+package recert
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// scan reads the cluster once and builds the plan along the way.
+type scan struct {
+	cfg     Config
+	mapping Mapping
+	now     time.Time
+	log     *slog.Logger
+	resume  progress
+	plan    *Plan
+	pki     *pki
+
+	objects   []*object // changed, or holding a certificate to re-issue
+	followers []follower
+	deletes   []host.Edit
+	deleted   []Change
+	files     []*diskFile
+}
+
+// follower is a change that is made only if there are others.
+type follower struct {
+	rule   objectRule
+	object *object
+}
+
+// node is a Node object and its internal addresses.
+type node struct {
+	host.KeyValue
+	addresses []string
+}
+
+func readNodes(ctx context.Context, store host.OpenKeystore) ([]node, error) {
+	var out []node
+	err := store.Range(ctx, storagePrefix+nodePrefix, func(kv host.KeyValue) error {
+		o, err := newObject(kv)
+		if err != nil {
+			return err
+		}
+		n := node{KeyValue: kv}
+		kinds := map[string]string{}
+		err = o.walk(func(at []string, text string) {
+			if matchPath([]string{"status", "addresses", "*", "type"}, at) {
+				kinds[at[2]] = text
+			}
+			if matchPath([]string{"status", "addresses", "*", "address"}, at) && kinds[at[2]] == "InternalIP" {
+				n.addresses = append(n.addresses, text)
+			}
+		})
+		out = append(out, n)
+		return err
+	})
+	return out, err
+}
+
+// prefixes lists what has to be read, each key once.
+func prefixes() []string {
+	all := append(cryptoPrefixes(), scannedPrefixes()...)
+	for _, r := range etcdRules() {
+		all = append(all, literal(r.keys))
+	}
+	for _, r := range objectRules() {
+		all = append(all, literal(r.keys))
+	}
+	for _, d := range deletions() {
+		all = append(all, d.prefix)
+	}
+	slices.Sort(all)
+	var out []string
+	for _, p := range all {
+		if len(out) == 0 || !strings.HasPrefix(p, out[len(out)-1]) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// literal is the part of a pattern before its first wildcard.
+func literal(pattern string) string {
+	if i := strings.IndexAny(pattern, `*?[\`); i >= 0 {
+		return pattern[:i]
+	}
+	return pattern
+}
+
+func (s *scan) readStore(ctx context.Context, store host.OpenKeystore) error {
+	for _, prefix := range prefixes() {
+		if err := store.Range(ctx, storagePrefix+prefix, s.readObject); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) readObject(kv host.KeyValue) error {
+	name := strings.TrimPrefix(kv.Key, storagePrefix)
+	o, err := newObject(kv)
+	if err != nil {
+		return err
+	}
+	gone, err := s.planDeletion(o, name)
+	if err != nil || gone {
+		return err
+	}
+	settled := s.resume.settled(kv.Key, kv.Value)
+	if !settled {
+		if err := s.applyRules(o, name); err != nil {
+			return err
+		}
+	}
+	crypto := slices.ContainsFunc(cryptoPrefixes(), func(p string) bool { return strings.HasPrefix(name, p) })
+	affected := false
+	err = o.walk(func(at []string, text string) {
+		where := o.key + " " + strings.Join(at, "/")
+		if crypto && len(at) == 2 && at[0] == "data" {
+			affected = s.pki.collect(place{o.key, where}, text, settled) || affected
+		}
+		s.reportLeftover(where, text)
+	})
+	if err == nil && (o.changed || affected) {
+		s.objects = append(s.objects, o)
+	}
+	return err
+}
+
+// planDeletion says whether the object goes.
+func (s *scan) planDeletion(o *object, name string) (bool, error) {
+	for _, d := range deletions() {
+		if !strings.HasPrefix(name, d.prefix) || s.mapping.Empty() {
+			continue
+		}
+		if d.keep != nil {
+			meta, err := o.metadata()
+			if err != nil {
+				return false, err
+			}
+			if why := d.keep(meta, o.key); why != "" {
+				s.plan.Kept = append(s.plan.Kept, Note{o.key, why})
+				return false, nil
+			}
+		}
+		s.deletes = append(s.deletes, host.Edit{Key: o.key, Delete: true, ModRevision: o.mod})
+		s.deleted = append(s.deleted, Change{Delete, o.key, d.why})
+		return true, nil
+	}
+	return false, nil
+}
+
+// applyRules edits the object by every rule that names it.
+func (s *scan) applyRules(o *object, name string) error {
+	for _, r := range etcdRules() {
+		if matchKey(r.keys, name) {
+			if err := s.applyField(o, r); err != nil {
+				return err
+			}
+		}
+	}
+	for _, r := range objectRules() {
+		if !matchKey(r.keys, name) {
+			continue
+		}
+		if r.follows {
+			s.followers = append(s.followers, follower{r, o})
+			continue
+		}
+		before := o.value
+		if err := r.apply(s.cfg, s.mapping, s.now, o); err != nil {
+			return err
+		}
+		if string(before) != string(o.value) {
+			s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key, r.why})
+		}
+	}
+	return nil
+}
+
+func (s *scan) applyField(o *object, r fieldRule) error {
+	var failed error
+	err := o.edit(func(at []string, text string) (string, bool) {
+		if failed != nil || !matchPath(r.field, at) {
+			return text, false
+		}
+		mapped, err := r.in(s.mapping, text)
+		if err != nil {
+			failed = fmt.Errorf("%s of %s: %w", strings.Join(at, "/"), o.key, err)
+			return text, false
+		}
+		if mapped == text {
+			return text, false
+		}
+		s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key + " " + strings.Join(at, "/"), r.why})
+		return mapped, true
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// reportLeftover notes a mention of an old address that no rule replaced. Where old and new addresses
+// overlap, a mention says nothing.
+func (s *scan) reportLeftover(where, text string) {
+	if s.mapping.Overlaps() {
+		return
+	}
+	for _, a := range s.mapping.Mentions(text) {
+		s.plan.Leftovers = append(s.plan.Leftovers, Note{where, "mentions " + a.String()})
+	}
+	for _, content := range dataURLs(text) {
+		for _, a := range s.mapping.Mentions(content) {
+			s.plan.Leftovers = append(s.plan.Leftovers, Note{where, "mentions " + a.String() + " inside a data URL"})
+		}
+	}
+}

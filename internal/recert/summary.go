@@ -1,0 +1,70 @@
+package recert
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// summary is the report of a run. It names places, subjects and addresses, never contents.
+type summary struct {
+	Engine   string            `json:"engine"`
+	Started  time.Time         `json:"started"`
+	Error    string            `json:"error,omitempty"`
+	DryRun   bool              `json:"dry_run"`
+	RunTimes map[string]string `json:"run_times"`
+	Config   summaryConfig     `json:"recert_config"`
+	Plan     *Plan             `json:"plan,omitempty"`
+}
+
+// summaryConfig is the configuration without anything confidential.
+type summaryConfig struct {
+	IP             []string `json:"ip,omitempty"`
+	MachineNetwork []string `json:"machine_network_cidr,omitempty"`
+	InstallConfig  string   `json:"install_config,omitempty"`
+	Kubeadmin      string   `json:"kubeadmin_password_hash,omitempty"`
+	Dirs           []string `json:"dirs,omitempty"`
+	Files          []string `json:"files,omitempty"`
+	Remarks        []string `json:"remarks,omitempty"`
+}
+
+const redacted = "<redacted>"
+
+func newSummaryConfig(c Config) summaryConfig {
+	out := summaryConfig{Dirs: c.Dirs, Files: c.Files, Remarks: c.Remarks}
+	for _, a := range c.IPs {
+		out.IP = append(out.IP, a.String())
+	}
+	for _, n := range c.MachineNetworks {
+		out.MachineNetwork = append(out.MachineNetwork, n.String())
+	}
+	if c.InstallConfig != "" {
+		out.InstallConfig = redacted
+	}
+	if c.KubeadminPasswordHash != "" {
+		out.Kubeadmin = redacted
+	}
+	return out
+}
+
+// write stores the summary. A run that found nothing to do leaves the report of the one that did the work.
+func (s summary) write(files host.Files, path string) error {
+	if s.Error == "" && s.Plan != nil && s.Plan.Empty() {
+		if _, err := files.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	text, err := yaml.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("encode the summary: %w", err)
+	}
+	if err := files.Write(path, text, 0o600); err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	return nil
+}
