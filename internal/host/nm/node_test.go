@@ -1,9 +1,11 @@
 package nm_test
 
 import (
+	"bufio"
 	"context"
 	"log/slog"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +144,36 @@ routes:
   - {destination: 0.0.0.0/0, next-hop-interface: uplink0, next-hop-address: 192.0.2.254, metric: 48, table-id: 254}
 dns-resolver: {config: {server: [192.0.2.60, 192.0.2.53]}}
 `
+
+// victimProcess is a running copy of this binary that hangs in the middle of an Apply.
+type victimProcess struct {
+	n   *testNode
+	cmd *exec.Cmd
+}
+
+// victim applies the document in another process and returns when that hangs.
+func (n *testNode) victim(doc, hangAt string) *victimProcess {
+	n.t.Helper()
+	self, err := os.Executable()
+	require.NoError(n.t, err)
+	v := &victimProcess{n: n, cmd: exec.Command(self)}
+	v.cmd.Env = append(os.Environ(), envVictim+"="+n.state, envHangAt+"="+hangAt, envDoc+"="+doc)
+	v.cmd.Stderr = os.Stderr
+	out, err := v.cmd.StdoutPipe()
+	require.NoError(n.t, err)
+	require.NoError(n.t, v.cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(n.t, err)
+	require.Equal(n.t, "hanging\n", line)
+	return v
+}
+
+// kill ends the process without a chance to clean up.
+func (v *victimProcess) kill() {
+	v.n.t.Helper()
+	require.NoError(v.n.t, v.cmd.Process.Kill())
+	_ = v.cmd.Wait() // always an error: it was killed
+}
 
 func timeout(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
+	"time"
 
 	"github.com/godbus/dbus/v5"
 
@@ -54,7 +57,7 @@ func (n *Network) undo(ctx context.Context, r *record) error {
 			n.o.Log.Warn("NetworkManager could not take back everything, finishing by hand", "err", err)
 		}
 	}
-	if err := n.restore(ctx, c, r, r.Old, r.Before, r.ForeignBefore); err != nil {
+	if err := n.restore(ctx, c, r, held); err != nil {
 		return err
 	}
 	return n.forget()
@@ -81,16 +84,18 @@ func (n *Network) redo(ctx context.Context, r *record) error {
 			return err
 		}
 	}
-	if err := n.restore(ctx, c, r, r.New, r.After, r.ForeignAfter); err != nil {
+	if err := n.restore(ctx, c, r, false); err != nil {
 		return err
 	}
 	return n.forget()
 }
 
-// restore makes key files, NetworkManager's memory and the running system agree
-// with the given files and state. What agrees is left untouched.
-func (n *Network) restore(ctx context.Context, c *client, r *record, files map[string]string, state netstate.Document, others []foreign) error {
-	changed, err := n.putBack(r.uuids(), files)
+// restore makes key files, NetworkManager's memory and the running system agree with
+// one side of the record. What agrees is left untouched, and where NetworkManager
+// is on its way there by itself it gets the time.
+func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bool) error {
+	right, wrong := r.sides()
+	changed, err := n.putBack(r.uuids(), right.files)
 	if err != nil {
 		return err
 	}
@@ -101,13 +106,16 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, files map[s
 	}
 	e := c.events()
 	defer e.close()
-	check := func() ([]string, error) { return n.missing(ctx, c, state) }
-	// NetworkManager may be on its way there already.
-	soon, cancel := context.WithTimeout(ctx, n.o.Lease/10)
+	check := func() ([]string, error) { return n.missing(ctx, c, right, wrong) }
+	patience := time.Duration(0)
+	if onItsWay {
+		patience = goBackTime / 4
+	}
+	soon, cancel := context.WithTimeout(ctx, patience)
 	err = e.until(soon, check)
 	cancel()
 	if err == nil {
-		return restoreForeign(others)
+		return restoreForeign(right.foreign)
 	}
 	if err := n.reactivate(ctx, c, r); err != nil {
 		return err
@@ -117,10 +125,29 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, files map[s
 	if err := e.until(settled, check); err != nil {
 		return err
 	}
-	return restoreForeign(others)
+	return restoreForeign(right.foreign)
 }
 
-func (n *Network) missing(ctx context.Context, c *client, state netstate.Document) ([]string, error) {
+// side is one of the two states the network can come to rest in.
+type side struct {
+	files   map[string]string
+	state   netstate.Document
+	foreign []foreign
+}
+
+// sides says which state the network belongs in, and which it must have nothing left of.
+func (r *record) sides() (right, wrong side) {
+	right = side{r.Old, r.Before, r.ForeignBefore}
+	wrong = side{r.New, r.After, r.ForeignAfter}
+	if r.Phase == phaseCommitted {
+		return wrong, right
+	}
+	return right, wrong
+}
+
+// missing compares the system with the side it belongs in, in words. A restarted NetworkManager
+// leaves addresses it finds alone, so what is left of the other side counts.
+func (n *Network) missing(ctx context.Context, c *client, right, wrong side) ([]string, error) {
 	s, err := c.snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -129,7 +156,51 @@ func (n *Network) missing(ctx context.Context, c *client, state netstate.Documen
 	if err != nil {
 		return nil, err
 	}
-	return netstate.Verify(state, got), nil
+	return append(netstate.Verify(right.state, got), leftovers(right, wrong, got)...), nil
+}
+
+// leftovers lists the addresses and routes of the wrong side that are there and have no business to.
+func leftovers(right, wrong side, got netstate.Document) []string {
+	var out []string
+	for _, i := range wrong.state.Interfaces {
+		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+			for _, a := range addressesOf(wrong.state, i.Name, f) {
+				if !slices.Contains(addressesOf(right.state, i.Name, f), a) && fixed(right.state, i.Name, f) &&
+					!isForeign(right.foreign, i.Name, a) && slices.Contains(addressesOf(got, i.Name, f), a) {
+					out = append(out, fmt.Sprintf("interface %s still has address %s", i.Name, a))
+				}
+			}
+		}
+	}
+	for _, r := range wrong.state.Routes.Config {
+		same := func(o netstate.Route) bool { return netstate.SameRoute(o, r) }
+		if !r.Removes() && !slices.ContainsFunc(right.state.Routes.Config, same) && slices.ContainsFunc(got.Routes.Config, same) {
+			out = append(out, fmt.Sprintf("route %s is still there", r))
+		}
+	}
+	return out
+}
+
+func addressesOf(d netstate.Document, iface string, f netstate.Family) []netip.Prefix {
+	var out []netip.Prefix
+	for _, i := range d.Interfaces {
+		if i.Name == iface {
+			all, _ := f.Of(i).Prefixes() // both sides were read from a system or validated
+			out = append(out, all...)
+		}
+	}
+	return out
+}
+
+// fixed says that the side knows every address the family should have.
+func fixed(d netstate.Document, iface string, f netstate.Family) bool {
+	return slices.ContainsFunc(d.Interfaces, func(i netstate.Interface) bool {
+		return i.Name == iface && f.Of(i) != nil && !f.Of(i).Auto()
+	})
+}
+
+func isForeign(all []foreign, iface string, p netip.Prefix) bool {
+	return slices.ContainsFunc(all, func(f foreign) bool { return f.Iface == iface && slices.Contains(f.Addresses, p.String()) })
 }
 
 // reactivate makes the profiles that should be in force so, from their files.

@@ -99,7 +99,7 @@ func (t *transaction) prepare(ctx context.Context) error {
 
 // begin makes the journal's first record.
 func (t *transaction) begin(now netstate.Document) error {
-	t.record = &record{Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(), After: t.want}
+	t.record = &record{Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(), After: join(t.want, netstate.Document{Routes: &netstate.Routes{}})}
 	k, err := readKernel()
 	if err != nil {
 		return err

@@ -131,8 +131,8 @@ func before(now netstate.Document, ifaces []string) netstate.Document {
 		}
 		b := netstate.Interface{Name: i.Name, Type: i.Type, State: i.State, VLAN: i.VLAN}
 		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-			if ip := f.Of(i); ip.Enabled && !ip.Auto() && i.State == netstate.StateUp {
-				keep := &netstate.IP{Enabled: true, Addresses: ip.Addresses}
+			if ip := f.Of(i); !ip.Auto() && i.State == netstate.StateUp {
+				keep := &netstate.IP{Enabled: ip.Enabled, Addresses: ip.Addresses}
 				if f == netstate.IPv4 {
 					b.IPv4 = keep
 				} else {

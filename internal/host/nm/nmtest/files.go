@@ -10,8 +10,8 @@ import (
 
 // Disk is the node's disk, as much of host.Files as the tests need.
 type Disk struct {
-	// BeforeWrite, where set, may refuse a write.
-	BeforeWrite func(path string, data []byte) error
+	// AfterWrite, where set, is called when a file has been written.
+	AfterWrite func(path string, data []byte)
 }
 
 // Read returns the file's contents.
@@ -19,11 +19,6 @@ func (d Disk) Read(path string) ([]byte, error) { return os.ReadFile(path) }
 
 // Write replaces the file in one step.
 func (d Disk) Write(path string, data []byte, mode fs.FileMode) error {
-	if d.BeforeWrite != nil {
-		if err := d.BeforeWrite(path, data); err != nil {
-			return err
-		}
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -31,7 +26,13 @@ func (d Disk) Write(path string, data []byte, mode fs.FileMode) error {
 	if err := os.WriteFile(tmp, data, mode); err != nil {
 		return err
 	}
-	return os.Rename(tmp, path)
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	if d.AfterWrite != nil {
+		d.AfterWrite(path, data)
+	}
+	return nil
 }
 
 // Remove deletes a file or tree.

@@ -127,7 +127,15 @@ func (n *Node) PowerCut() {
 }
 
 // Link makes a network card of that name; its far end is NAMEp in the peer namespace.
+// It looks for duplicate addresses no time at all; LinkWithDAD does it properly.
 func (n *Node) Link(name string) {
+	n.t.Helper()
+	n.LinkWithDAD(name)
+	n.must(os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/dad_transmits", []byte("0"), 0o600))
+}
+
+// LinkWithDAD is a Link on which IPv6 addresses take a second to be usable.
+func (n *Node) LinkWithDAD(name string) {
 	n.t.Helper()
 	far := name + "p"
 	n.IP("link", "add", name, "type", "veth", "peer", "name", far, "netns", peer)

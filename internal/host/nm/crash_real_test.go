@@ -1,0 +1,238 @@
+package nm_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nmtest"
+)
+
+// Whatever dies and whenever: afterwards there is the old network or the committed
+// new one, and it can be changed again.
+
+func TestCallerGivesUp(t *testing.T) {
+	n := newNode(t)
+	ctx, cancel := context.WithCancel(timeout(t))
+	err := n.network().Apply(ctx, document(t, moved), func(ctx context.Context) error {
+		cancel()
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	n.isOld()
+	n.canMove()
+}
+
+func TestCallerDiesAndTheLeaseExpires(t *testing.T) {
+	n := newNode(t)
+	v := n.victim(moved, "proof")
+	require.True(t, n.has("192.0.2.77/24"))
+	v.kill()
+	// Nobody of ours is left: NetworkManager does this alone.
+	n.Until("the lease is over", func() bool { return n.has("192.0.2.10/24") })
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.isOld()
+	n.canMove()
+}
+
+func TestCallerDiesAndIsRestartedAtOnce(t *testing.T) {
+	n := newNode(t)
+	n.victim(moved, "proof").kill()
+	require.True(t, n.has("192.0.2.77/24"), "the lease is not over yet")
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.isOld()
+}
+
+func TestApplyAfterADeadCallerRecoversFirst(t *testing.T) {
+	n := newNode(t)
+	n.victim(moved, "proof").kill()
+	n.canMove()
+}
+
+func TestLeaseIsKeptAliveWhileTheProofRuns(t *testing.T) {
+	n := newNode(t)
+	n.lease = victimLease
+	began := time.Now()
+	err := n.network().Apply(timeout(t), document(t, moved), func(ctx context.Context) error {
+		n.Until("the lease would be over", func() bool { return time.Since(began) > 2*victimLease })
+		return ctx.Err()
+	})
+	require.NoError(t, err)
+	n.isNew()
+}
+
+func TestManagerKilledInTheWindow(t *testing.T) {
+	n := newNode(t)
+	n.lease = victimLease
+	err := n.network().Apply(timeout(t), document(t, moved), func(ctx context.Context) error {
+		n.KillNM()
+		<-ctx.Done() // the caller is told
+		return ctx.Err()
+	})
+	require.ErrorContains(t, err, "checkpoint")
+	require.True(t, n.has("192.0.2.77/24"), "with NetworkManager dead nobody has gone back")
+	n.StartNM()
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.isOld()
+	n.canMove()
+}
+
+func TestManagerRestartedInTheWindow(t *testing.T) {
+	n := newNode(t)
+	n.lease = victimLease
+	err := n.network().Apply(timeout(t), document(t, moved), func(ctx context.Context) error {
+		n.KillNM()
+		n.StartNM()
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	require.ErrorContains(t, err, "the old network is back")
+	n.isOld()
+}
+
+func TestPowerCutInTheWindow(t *testing.T) {
+	n := newNode(t)
+	v := n.victim(moved, "proof")
+	v.kill()
+	n.PowerCut()
+	n.boot()
+	n.StartNM()
+	n.Until("the old network boots by itself", func() bool { return n.has("192.0.2.10/24") && !n.has("192.0.2.77/24") })
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.isOld()
+	n.canMove()
+}
+
+// The disk then holds what nobody committed: recovery has to put the old files back, here
+// before NetworkManager even starts.
+func TestPowerCutBetweenTheSaves(t *testing.T) {
+	n := newNode(t)
+	v := n.victim(moved, "proof")
+	n.save("uplink")
+	require.NotEqual(t, uplinkProfile, n.text(n.keyfile), "the new profile is on disk, uncommitted")
+	v.kill()
+	n.PowerCut()
+	n.boot()
+	require.NoError(t, n.network().Recover(timeout(t)))
+	require.Equal(t, uplinkProfile, n.text(n.keyfile))
+	n.StartNM()
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.isOld()
+}
+
+func TestCallerDiesBetweenTheSaves(t *testing.T) {
+	n := newNode(t)
+	v := n.victim(moved, "proof")
+	n.save("uplink")
+	v.kill()
+	n.Until("the lease is over", func() bool { return n.has("192.0.2.10/24") })
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.isOld()
+}
+
+// Dead after the commit, before the checkpoint ended: NetworkManager goes back, recovery
+// must go forward again.
+func TestCallerDiesRightAfterTheCommit(t *testing.T) {
+	n := newNode(t)
+	n.victim(moved, "committed").kill()
+	n.Until("the lease is over", func() bool { return n.has("192.0.2.10/24") })
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.isNew()
+}
+
+func TestCallerDiesRightAfterTheCommitAndIsRestartedAtOnce(t *testing.T) {
+	n := newNode(t)
+	n.victim(moved, "committed").kill()
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.isNew()
+}
+
+func TestPowerCutRightAfterTheCommit(t *testing.T) {
+	n := newNode(t)
+	n.victim(moved, "committed").kill()
+	n.PowerCut()
+	n.boot()
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.StartNM()
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.isNew()
+}
+
+func TestCommittedNetworkSurvives(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, n.network().Apply(timeout(t), document(t, moved), nil))
+	n.KillNM()
+	n.StartNM()
+	n.isNew()
+	n.PowerCut()
+	n.boot()
+	n.StartNM()
+	n.isNew()
+}
+
+func TestRecoverWithNothingToRecover(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.isOld()
+	n.KillNM()
+	require.NoError(t, n.network().Recover(timeout(t)), "and without NetworkManager")
+}
+
+func TestSomebodyElsesCheckpointIsRespected(t *testing.T) {
+	n := newNode(t)
+	conn, err := nm.SystemBus(nmtest.BusAddress)()
+	require.NoError(t, err)
+	defer conn.Close()
+	manager := conn.Object("org.freedesktop.NetworkManager", "/org/freedesktop/NetworkManager")
+	var path dbus.ObjectPath
+	require.NoError(t, manager.Call("org.freedesktop.NetworkManager.CheckpointCreate", 0, []dbus.ObjectPath{}, uint32(60), uint32(6)).Store(&path))
+	err = n.network().Apply(timeout(t), document(t, moved), nil)
+	require.ErrorContains(t, err, "open a checkpoint")
+	n.isOld()
+	require.NoError(t, manager.Call("org.freedesktop.NetworkManager.CheckpointDestroy", 0, path).Err)
+	n.canMove()
+}
+
+// isNew demands the second network, on the wire and on the disk.
+func (n *testNode) isNew() {
+	n.t.Helper()
+	n.Until("the new addresses are there", func() bool { return n.has("192.0.2.77/24", "2001:db8::10/64") && !n.has("192.0.2.10/24") })
+	n.Until("the new gateway is there", func() bool {
+		return strings.Contains(n.IP("route"), "default via 192.0.2.254 dev uplink0") && !strings.Contains(n.IP("route"), "via 192.0.2.1 ")
+	})
+	require.Contains(n.t, n.text(n.keyfile), "192.0.2.77/24")
+	n.settled()
+}
+
+// canMove proves that the node can be changed again.
+func (n *testNode) canMove() {
+	n.t.Helper()
+	require.NoError(n.t, n.network().Apply(timeout(n.t), document(n.t, moved), nil))
+	n.isNew()
+}
+
+// save has NetworkManager write a profile to disk, as the commit does.
+func (n *testNode) save(id string) {
+	n.t.Helper()
+	conn, err := nm.SystemBus(nmtest.BusAddress)()
+	require.NoError(n.t, err)
+	defer conn.Close()
+	const name = "org.freedesktop.NetworkManager"
+	var paths []dbus.ObjectPath
+	require.NoError(n.t, conn.Object(name, "/org/freedesktop/NetworkManager/Settings").Call(name+".Settings.ListConnections", 0).Store(&paths))
+	for _, p := range paths {
+		var s map[string]map[string]dbus.Variant
+		require.NoError(n.t, conn.Object(name, p).Call(name+".Settings.Connection.GetSettings", 0).Store(&s))
+		if s["connection"]["id"].Value() == id {
+			require.NoError(n.t, conn.Object(name, p).Call(name+".Settings.Connection.Save", 0).Err)
+			return
+		}
+	}
+	n.t.Fatalf("no profile %s", id)
+}
