@@ -15,8 +15,9 @@ import (
 type process struct {
 	name string
 	cmd  *exec.Cmd
-	done chan error
 	log  string // file with its output
+	done chan struct{}
+	err  error // how it ended; to be read after done is closed
 }
 
 // startProcess runs argv with its output in the file log.
@@ -31,8 +32,11 @@ func startProcess(name, log string, argv ...string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	p := &process{name: name, cmd: cmd, done: make(chan error, 1), log: log}
-	go func() { p.done <- cmd.Wait() }()
+	p := &process{name: name, cmd: cmd, log: log, done: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
 	return p, nil
 }
 
@@ -63,9 +67,8 @@ func (p *process) waitFor(ctx context.Context, ready func(context.Context) error
 			return nil
 		}
 		select {
-		case err := <-p.done:
-			p.done <- err
-			return fmt.Errorf("%s ended before it was ready (%v):\n%s", p.name, err, tail(p.log))
+		case <-p.done:
+			return fmt.Errorf("%s ended before it was ready: %w\n%s", p.name, errors.Join(p.err, last), tail(p.log))
 		case <-ctx.Done():
 			return fmt.Errorf("%s was not ready in time: %w (%w)\n%s", p.name, ctx.Err(), last, tail(p.log))
 		case <-tick.C:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -28,7 +29,7 @@ const moduleRoot = "../../.."
 // inNamespace is a shell script that gives the new network namespace the node's address and names, and becomes its argument.
 const inNamespace = `set -e
 ip link set lo up
-ip address add "$ADDRESS" dev lo
+for address in $ADDRESSES; do ip address add "$address" dev lo; done
 mount --bind "$HOSTS" /etc/hosts
 exec "$@"`
 
@@ -36,8 +37,14 @@ exec "$@"`
 // becomes ready, shows the node to somebody who uses the outside kubeconfig, and ends when it is told to.
 func TestNodeBootsInANamespaceOfItsOwn(t *testing.T) {
 	bin := builtPrograms(t)
+	v4, v6 := netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("2001:db8::10/64")
+	t.Run("IPv4", func(t *testing.T) { bootAndJudge(t, bin, v4) })
+	t.Run("dual stack with IPv6 first", func(t *testing.T) { bootAndJudge(t, bin, v6, v4) })
+}
+
+func bootAndJudge(t *testing.T, bin string, addresses ...netip.Prefix) {
 	root := t.TempDir()
-	site := cluster.Site{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}
+	site := cluster.Site{Addresses: addresses}
 	require.NoError(t, cluster.Provision(t.Context(), cluster.Provisioning{Etc: root + "/etc", Var: root + "/var", OutDir: root + "/out",
 		BinDir: bin, Node: site, ModuleDir: moduleRoot}))
 	agent := startAgent(t, bin, root, site)
@@ -51,7 +58,9 @@ func TestNodeBootsInANamespaceOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	node, err := clients.CoreV1().Nodes().Get(t.Context(), "sno", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Equal(t, "192.0.2.10", node.Status.Addresses[0].Address)
+	for i, address := range addresses {
+		require.Equal(t, address.Addr().String(), node.Status.Addresses[i].Address)
+	}
 	require.Empty(t, node.Spec.Taints)
 
 	require.NoError(t, agent.Process.Signal(syscall.SIGTERM))
@@ -93,17 +102,20 @@ func builtPrograms(t *testing.T) string {
 // startAgent starts the agent in new namespaces and waits until it tells its supervisor that the node is ready.
 func startAgent(t *testing.T, bin, root string, site cluster.Site) *exec.Cmd {
 	t.Helper()
-	address := site.Addresses[0]
+	primary, all := site.Primary().String(), strings.Trim(fmt.Sprint(site.Addresses), "[]")
 	hosts, ips, notify := root+"/hosts", root+"/nodeip", root+"/notify"
-	writeFile(t, hosts, "127.0.0.1 localhost\n"+address.Addr().String()+" api-int.lab.example.com\n")
-	writeFile(t, ips+"/primary-ip", address.Addr().String())
+	writeFile(t, hosts, "127.0.0.1 localhost\n"+primary+" api-int.lab.example.com\n")
+	writeFile(t, ips+"/primary-ip", primary)
+	for _, address := range site.IPs() {
+		writeFile(t, ips+"/ipv"+map[bool]string{true: "4", false: "6"}[address.Is4()], address.String())
+	}
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
 	require.NoError(t, err)
 	defer socket.Close()
 
 	agent := exec.Command("unshare", "--net", "--mount", "sh", "-c", inNamespace, "sh",
 		bin+"/nodelet", "-root", root, "-node-name", "sno", "-bin-dir", bin, "-address-dir", ips)
-	agent.Env = append(os.Environ(), "ADDRESS="+address.String(), "HOSTS="+hosts, "NOTIFY_SOCKET="+notify)
+	agent.Env = append(os.Environ(), "ADDRESSES="+all, "HOSTS="+hosts, "NOTIFY_SOCKET="+notify)
 	log, err := os.Create(root + "/log")
 	require.NoError(t, err)
 	defer log.Close()

@@ -64,11 +64,15 @@ func (ch *child) once() bool {
 		return false
 	}
 	ch.log.Info("container started", "pid", cmd.Process.Pid)
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
+	done := make(chan struct{})
+	var ended error
+	go func() {
+		ended = cmd.Wait()
+		close(done)
+	}()
 	select {
-	case err := <-done:
-		ch.log.Error("container ended, it will be restarted", "error", err)
+	case <-done:
+		ch.log.Error("container ended, it will be restarted", "error", ended)
 		return false
 	case <-ch.quit:
 	}

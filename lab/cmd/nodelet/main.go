@@ -35,8 +35,9 @@ func main() {
 
 	n.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	if err := n.run(ctx); err != nil {
+	err = n.run(ctx)
+	stop()
+	if err != nil {
 		n.log.Error("node agent failed", "error", err)
 		os.Exit(1)
 	}

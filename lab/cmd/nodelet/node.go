@@ -29,9 +29,12 @@ const (
 	kubeconfigFile = "/etc/kubernetes/kubeconfig"
 )
 
-// run brings the node up and keeps it until ctx ends.
+// run brings the node up and keeps it until ctx ends, which is a clean end whenever it comes.
 func (n *node) run(ctx context.Context) error {
 	ips, err := waitAddresses(ctx, n.addressDir)
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -55,7 +58,10 @@ func (n *node) run(ctx context.Context) error {
 			children = append(children, startChild(c, n.log))
 		}
 	}
-	return n.serve(ctx, pods, ips)
+	if err := n.serve(ctx, pods, ips); ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // serve registers the node once the API answers, and keeps it registered.
@@ -65,11 +71,17 @@ func (n *node) serve(ctx context.Context, pods []staticPod, ips []netip.Addr) er
 		return err
 	}
 	if err := waitReady(ctx, clients, n.log); err != nil {
-		return ignoreDone(ctx, err)
+		return err
 	}
 	r := registrar{clients: clients, name: n.name, ips: ips, pods: pods, log: n.log, started: time.Now()}
-	if err := r.register(ctx); err != nil {
-		return ignoreDone(ctx, err)
+	// Tearing etcd and the API server down would not help against a server that is still settling.
+	for err := r.register(ctx); err != nil; err = r.register(ctx) {
+		n.log.Warn("the node could not be registered, trying again", "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
 	}
 	n.log.Info("node is ready", "node", n.name, "address", ips[0].String())
 	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady+"\nSTATUS=node "+n.name+" is Ready"); err != nil {
@@ -78,14 +90,6 @@ func (n *node) serve(ctx context.Context, pods []staticPod, ips []netip.Addr) er
 	r.heartbeat(ctx)
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 	return nil
-}
-
-// ignoreDone turns the error of an interrupted wait into a clean end: being told to stop is not a failure.
-func ignoreDone(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 func (n *node) path(p string) string { return filepath.Join(n.root, p) }
