@@ -1,0 +1,115 @@
+package ostree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Clone implements host.Deployments. The new boot entry takes the kernel arguments of
+// /proc/cmdline, from which ostree drops what a boot loader adds (BOOT_IMAGE, initrd, ostree).
+func (d *Deployments) Clone(ctx context.Context, stateroot string) (host.Deployment, error) {
+	if err := validName(stateroot); err != nil {
+		return host.Deployment{}, err
+	}
+	all, err := d.List(ctx)
+	if err != nil {
+		return host.Deployment{}, err
+	}
+	if found, ok := host.FirstOf(all, stateroot); ok {
+		return found, nil
+	}
+	booted, err := host.Booted(all)
+	if err != nil {
+		return host.Deployment{}, err
+	}
+	if err := d.refuseStaged(); err != nil {
+		return host.Deployment{}, err
+	}
+	if err := d.initStateroot(ctx, stateroot); err != nil {
+		return host.Deployment{}, fmt.Errorf("make stateroot %s: %w", stateroot, err)
+	}
+	if err := d.deploy(ctx, booted, stateroot); err != nil {
+		return host.Deployment{}, fmt.Errorf("clone %s into stateroot %s: %w", booted.ID(), stateroot, err)
+	}
+	return d.cloned(ctx, stateroot)
+}
+
+// initStateroot makes the stateroot's directories. One without /var is what an interrupted
+// os-init leaves; it holds nothing yet.
+func (d *Deployments) initStateroot(ctx context.Context, stateroot string) error {
+	_, err := d.files.Stat(host.InVar(stateroot, "/var"))
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := d.removeDir(stateroot); err != nil {
+		return err
+	}
+	_, err = d.admin(ctx, quick, "os-init", stateroot)
+	return err
+}
+
+// deploy writes the deployment. --retain and --no-prune keep every other deployment and
+// object; the origin file makes the clone follow the same updates as the original.
+func (d *Deployments) deploy(ctx context.Context, booted host.Deployment, stateroot string) error {
+	args := []string{"deploy", "--os=" + stateroot, "--retain", "--no-prune", "--not-as-default", "--karg-proc-cmdline"}
+	if _, err := d.files.Stat(booted.Origin()); err == nil {
+		args = append(args, "--origin-file="+booted.Origin())
+	}
+	_, err := d.admin(ctx, slow, append(args, booted.Checksum)...)
+	return err
+}
+
+func (d *Deployments) cloned(ctx context.Context, stateroot string) (host.Deployment, error) {
+	all, err := d.List(ctx)
+	if err != nil {
+		return host.Deployment{}, err
+	}
+	found, ok := host.FirstOf(all, stateroot)
+	if !ok {
+		return host.Deployment{}, fmt.Errorf("ostree deployed stateroot %s, but the boot loader has no entry for it", stateroot)
+	}
+	if found.Default {
+		return host.Deployment{}, fmt.Errorf("ostree made the clone in stateroot %s the default", stateroot)
+	}
+	return found, nil
+}
+
+// SetDefault implements host.Deployments. ostree swaps one link after it has flushed what the
+// link leads to.
+func (d *Deployments) SetDefault(ctx context.Context, stateroot string) error {
+	all, err := d.List(ctx)
+	if err != nil {
+		return err
+	}
+	want, ok := host.FirstOf(all, stateroot)
+	if !ok {
+		return fmt.Errorf("make stateroot %s the default: it has no deployment", stateroot)
+	}
+	if want.Default {
+		unix.Sync() // a run that was cut off may not have got so far
+		return nil
+	}
+	if err := d.refuseStaged(); err != nil {
+		return err
+	}
+	if err := d.byIndex(ctx, want, "set-default"); err != nil {
+		return fmt.Errorf("make stateroot %s the default: %w", stateroot, err)
+	}
+	unix.Sync()
+	if all, err = d.List(ctx); err != nil {
+		return err
+	}
+	if all[0].Stateroot != stateroot {
+		return fmt.Errorf("ostree set the default, yet %s boots next and not %s", all[0].Stateroot, stateroot)
+	}
+	return nil
+}

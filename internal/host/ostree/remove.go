@@ -1,0 +1,98 @@
+package ostree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Remove implements host.Deployments. What an interrupted Clone or Remove left goes too.
+func (d *Deployments) Remove(ctx context.Context, stateroot string) error {
+	if err := validName(stateroot); err != nil {
+		return err
+	}
+	all, err := d.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, dep := range all {
+		if dep.Stateroot == stateroot && (dep.Booted || dep.Default) {
+			return fmt.Errorf("remove stateroot %s: its deployment %s is booted or the default", stateroot, dep.ID())
+		}
+	}
+	if _, err := d.files.Stat(host.StaterootDir(stateroot)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := d.undeploy(ctx, stateroot); err != nil {
+		return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
+	}
+	// Deployments that an interrupted deploy left without a boot entry, their kernels in
+	// /boot included.
+	if _, err := d.admin(ctx, slow, "cleanup"); err != nil {
+		return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
+	}
+	if err := d.removeDir(stateroot); err != nil {
+		return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
+	}
+	return nil
+}
+
+// undeploy takes the stateroot's deployments off the menu, the last first, since each
+// removal moves up those behind it.
+func (d *Deployments) undeploy(ctx context.Context, stateroot string) error {
+	for {
+		all, err := d.List(ctx)
+		if err != nil {
+			return err
+		}
+		last, ok := lastOf(all, stateroot)
+		if !ok {
+			return nil
+		}
+		if err := d.byIndex(ctx, last, "undeploy"); err != nil {
+			return err
+		}
+		after, err := d.List(ctx)
+		if err != nil {
+			return err
+		}
+		if len(after) >= len(all) {
+			return fmt.Errorf("ostree undeployed %s, but its boot entry is still there", last.ID())
+		}
+	}
+}
+
+func lastOf(all []host.Deployment, stateroot string) (last host.Deployment, ok bool) {
+	for _, dep := range all {
+		if dep.Stateroot == stateroot {
+			last, ok = dep, true
+		}
+	}
+	return last, ok
+}
+
+// removeDir deletes the stateroot's directory. ostree marks each deployment immutable.
+func (d *Deployments) removeDir(stateroot string) error {
+	deployed := path.Join(host.StaterootDir(stateroot), "deploy")
+	names, err := d.files.List(deployed)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		dir := path.Join(deployed, name)
+		st, err := d.files.Stat(dir)
+		if err != nil {
+			return err
+		}
+		if st.IsDir() {
+			if err := d.files.ClearImmutable(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return d.files.Remove(host.StaterootDir(stateroot))
+}
