@@ -37,8 +37,8 @@ func (c *comparison) add(format string, args ...any) {
 func (c *comparison) iface(want Interface) {
 	got, ok := c.find(want)
 	if want.State == StateAbsent || want.State == StateDown {
-		if ok && got.State == StateUp {
-			c.add("interface %s is up, not %s", want.Name, want.State)
+		if ok {
+			c.takenDown(want, got)
 		}
 		return
 	}
@@ -59,6 +59,22 @@ func (c *comparison) iface(want Interface) {
 	c.ports(want, got)
 	c.ip(IPv4, want, got)
 	c.ip(IPv6, want, got)
+}
+
+// takenDown judges what is to be down or absent: a virtual interface must not be up, a card
+// only has to carry no addresses, for its link may stay up with nobody using it.
+func (c *comparison) takenDown(want, got Interface) {
+	if got.Type != TypeEthernet {
+		if got.State == StateUp {
+			c.add("interface %s is up, not %s", want.Name, want.State)
+		}
+		return
+	}
+	for _, f := range []Family{IPv4, IPv6} {
+		if all, _ := f.Of(got).Prefixes(); len(all) > 0 {
+			c.add("interface %s is to be %s and still has address %s", want.Name, want.State, all[0])
+		}
+	}
 }
 
 // find prefers the type; a document may leave it out, and the carrier of

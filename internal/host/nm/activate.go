@@ -52,6 +52,7 @@ func (t *transaction) activate(ctx context.Context, c *change, path dbus.ObjectP
 	if exists && d.active != nil && d.active.uuid == c.uuid && d.state == deviceActivated && !c.fresh {
 		err := t.reapply(ctx, d.path)
 		if err == nil {
+			t.activating[c.iface] = d.active.path
 			return nil
 		}
 		t.log.Info("cannot change the interface in place, activating its profile anew", "interface", c.iface, "err", err)

@@ -77,7 +77,7 @@ func TestDNSOrder(t *testing.T) {
 				require.NoError(t, err)
 				return len(netstate.Verify(doc, got)) == 0
 			})
-			require.True(t, n.has("192.0.2.10/24", "2001:db8::10/64"))
+			n.Until("the addresses, too", func() bool { return n.has("192.0.2.10/24", "2001:db8::10/64") })
 		})
 	}
 	t.Run("interleaved", func(t *testing.T) {

@@ -17,7 +17,6 @@ type kernel struct {
 	addresses  map[int]map[netstate.Family][]netip.Prefix // by link index, usable ones
 	permanent  map[int]map[netstate.Family][]netip.Prefix // of these, the ones without end
 	speaksIPv6 map[int]bool                               // has any IPv6 address, link-local too
-	duplicates map[string]netip.Addr                      // by link name: an address found in use elsewhere
 	routes     []netstate.Route
 	protocols  []int // of routes, in step
 }
@@ -25,7 +24,7 @@ type kernel struct {
 func readKernel() (*kernel, error) {
 	k := &kernel{
 		addresses: map[int]map[netstate.Family][]netip.Prefix{}, permanent: map[int]map[netstate.Family][]netip.Prefix{},
-		speaksIPv6: map[int]bool{}, duplicates: map[string]netip.Addr{},
+		speaksIPv6: map[int]bool{},
 	}
 	var err error
 	if k.links, err = netlink.LinkList(); err != nil {
@@ -62,9 +61,6 @@ func (k *kernel) readAddresses() error {
 		f := netstate.FamilyOf(p.Addr())
 		if f == netstate.IPv6 {
 			k.speaksIPv6[a.LinkIndex] = true
-		}
-		if a.Flags&unix.IFA_F_DADFAILED != 0 {
-			k.duplicates[k.nameOf(a.LinkIndex)] = p.Addr()
 		}
 		if !usable(a.Flags) || (f == netstate.IPv6 && p.Addr().IsLinkLocalUnicast()) {
 			continue

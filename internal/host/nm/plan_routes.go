@@ -3,6 +3,7 @@ package nm
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/godbus/dbus/v5"
 
@@ -18,7 +19,7 @@ func (p *planner) routes(config []netstate.Route) error {
 			return fmt.Errorf("routes through %s: %w", iface, err)
 		}
 		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-			if err := mergeRoutes(c.after, iface, f, config); err != nil {
+			if err := mergeRoutes(c.after, iface, f, config, p.now); err != nil {
 				return fmt.Errorf("routes through %s: %w", iface, err)
 			}
 		}
@@ -58,7 +59,7 @@ func (p *planner) planned(iface string) bool {
 // mergeRoutes applies the removals and additions of one family to a profile. Nothing
 // is rewritten unless the set of routes differs; then the old-style gateway
 // becomes an ordinary route, so that there is one place to look.
-func mergeRoutes(s settings, iface string, f netstate.Family, config []netstate.Route) error {
+func mergeRoutes(s settings, iface string, f netstate.Family, config []netstate.Route, now netstate.Document) error {
 	have, raw := profileRoutes(s, iface, f)
 	var mine []netstate.Route
 	for _, r := range config {
@@ -70,7 +71,7 @@ func mergeRoutes(s settings, iface string, f netstate.Family, config []netstate.
 		}
 	}
 	merged := netstate.MergeRoutes(have, mine)
-	if equalRoutes(have, merged) {
+	if equalRoutes(have, merged, now) {
 		return nil
 	}
 	var out []map[string]dbus.Variant
@@ -119,22 +120,29 @@ func profileRoutes(s settings, iface string, f netstate.Family) ([]netstate.Rout
 	return out, raw
 }
 
-// equalRoutes compares in order, table 0 being the main one and metric 0 in
-// merged being content with any.
-func equalRoutes(have, merged []netstate.Route) bool {
+// equalRoutes compares two sets. A metric that one side does not name is equal to the
+// other's where the route runs with that metric.
+func equalRoutes(have, merged []netstate.Route, now netstate.Document) bool {
 	if len(have) != len(merged) {
 		return false
 	}
 	for _, m := range merged {
 		found := false
 		for _, h := range have {
-			found = found || netstate.SameRoute(h, m) && (m.Metric == 0 || m.Metric == h.Metric)
+			same := m.Metric == h.Metric || m.Metric == 0 || h.Metric == 0 && runs(m, now)
+			found = found || netstate.SameRoute(h, m) && same
 		}
 		if !found {
 			return false
 		}
 	}
 	return true
+}
+
+func runs(r netstate.Route, now netstate.Document) bool {
+	return now.Routes != nil && slices.ContainsFunc(now.Routes.Running, func(o netstate.Route) bool {
+		return netstate.SameRoute(o, r) && o.Metric == r.Metric
+	})
 }
 
 // routeEntry is the route as NetworkManager wants it; an entry that stays is kept

@@ -106,7 +106,12 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 	}
 	e := c.events()
 	defer e.close()
-	check := func() ([]string, error) { return n.missing(ctx, c, right, wrong) }
+	check := func() ([]string, error) {
+		if err := restoreForeign(right.foreign); err != nil {
+			return nil, err
+		}
+		return n.missing(ctx, c, right, wrong)
+	}
 	patience := time.Duration(0)
 	if onItsWay {
 		patience = goBackTime / 4
@@ -115,17 +120,14 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 	err = e.until(soon, check)
 	cancel()
 	if err == nil {
-		return restoreForeign(right.foreign)
+		return nil
 	}
 	if err := n.reactivate(ctx, c, r); err != nil {
 		return err
 	}
 	settled, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
 	defer cancel()
-	if err := e.until(settled, check); err != nil {
-		return err
-	}
-	return restoreForeign(right.foreign)
+	return e.until(settled, check)
 }
 
 // side is one of the two states the network can come to rest in.

@@ -36,7 +36,7 @@ func (t *transaction) verify(ctx context.Context) error {
 		}
 		missing := netstate.Verify(t.record.After, got)
 		if len(missing) > 0 {
-			return missing, t.duplicate()
+			return missing, nil
 		}
 		return nil, nil
 	})
@@ -61,6 +61,9 @@ func (t *transaction) activation(ctx context.Context) ([]string, error) {
 		}
 		switch state := get[uint32](p, "State"); {
 		case gone(err) || state > activeActivated:
+			if err := t.duplicate(iface); err != nil {
+				return nil, err
+			}
 			return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, iface))
 		case state < activeActivated:
 			waiting = append(waiting, iface+" is being activated")
@@ -88,19 +91,27 @@ func (t *transaction) reason(ctx context.Context, iface string) string {
 	if len(why) != 2 {
 		return fmt.Sprintf("device state %d", d.state)
 	}
-	return fmt.Sprintf("device state %d, reason %v", d.state, why[1])
+	text := map[uint32]string{
+		0: "no reason given", 1: "unknown reason", 4: "the interface could not be configured", 5: "the addresses could not be used",
+		6: "the DHCP lease ran out", 15: "DHCP did not start", 16: "DHCP error", 17: "DHCP failed", 36: "the device was removed",
+		37: "the machine sleeps", 38: "the profile was removed", 39: "somebody disconnected it", 40: "the cable is out",
+		53: "a device it depends on failed", 60: "another activation took over",
+	}
+	code, _ := why[1].(uint32)
+	if s, ok := text[code]; ok {
+		return s
+	}
+	return fmt.Sprintf("reason %d of NetworkManager's device states", code)
 }
 
-// duplicate reports a wanted address that another machine on the link has.
-func (t *transaction) duplicate() error {
-	k, err := readKernel()
+// duplicate reports an address of the interface that another machine on its link has.
+func (t *transaction) duplicate(iface string) error {
+	link, err := netlink.LinkByName(iface)
 	if err != nil {
 		return err
 	}
-	for _, i := range t.want.Interfaces {
-		if a, ok := k.duplicates[i.Name]; ok {
-			return fmt.Errorf("another machine on the link of %s already has %s", i.Name, a)
-		}
+	if a, ok := t.events.duplicate(link.Attrs().Index); ok {
+		return fmt.Errorf("another machine on the link of %s already has %s", iface, a)
 	}
 	return nil
 }

@@ -3,11 +3,14 @@ package nm
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/godbus/dbus/v5"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // recheck is how often a condition is looked at when no signal came: insurance
@@ -21,10 +24,13 @@ type events struct {
 	stop chan struct{}
 	conn *dbus.Conn
 	sigs chan *dbus.Signal
+
+	mu         sync.Mutex
+	duplicates map[int]netip.Addr // by link index: the last address found to be somebody else's
 }
 
 func (c *client) events() *events {
-	e := &events{wake: make(chan struct{}, 1), stop: make(chan struct{}), conn: c.conn, sigs: make(chan *dbus.Signal, 64)}
+	e := &events{wake: make(chan struct{}, 1), stop: make(chan struct{}), conn: c.conn, sigs: make(chan *dbus.Signal, 64), duplicates: map[int]netip.Addr{}}
 	c.conn.Signal(e.sigs)
 	// Without the subscription the recheck does the work alone, only slower.
 	_ = c.conn.AddMatchSignal(dbus.WithMatchSender(busName))
@@ -46,10 +52,11 @@ func (e *events) run(addrs chan netlink.AddrUpdate, routes chan netlink.RouteUpd
 			if !open {
 				e.sigs = nil
 			}
-		case _, open = <-addrs:
-			if !open {
+		case a, ok := <-addrs:
+			if !ok {
 				addrs = nil
 			}
+			e.note(a)
 		case _, open = <-routes:
 			if !open {
 				routes = nil
@@ -60,6 +67,25 @@ func (e *events) run(addrs chan netlink.AddrUpdate, routes chan netlink.RouteUpd
 		default:
 		}
 	}
+}
+
+// note keeps failures of duplicate address detection: NetworkManager removes the address at once.
+func (e *events) note(a netlink.AddrUpdate) {
+	addr, ok := netip.AddrFromSlice(a.LinkAddress.IP)
+	if !ok || a.Flags&unix.IFA_F_DADFAILED == 0 {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.duplicates[a.LinkIndex] = addr.Unmap()
+}
+
+// duplicate says which address of the link another machine has.
+func (e *events) duplicate(link int) (netip.Addr, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a, ok := e.duplicates[link]
+	return a, ok
 }
 
 func (e *events) close() {
