@@ -80,7 +80,7 @@ func checks() []check {
 	return []check{
 		{name: "clusteroperator", run: clusterOperators},
 		{name: "machineconfigpool", run: machineConfigPools},
-		{name: "node", run: node},
+		{name: "node", run: nodes},
 		{name: "sriovnetworknodestate", optional: true, run: sriovNodeStates},
 		{name: "dataprotectionapplication", optional: true, run: backupLocations},
 		{name: "clusterserviceversion", optional: true, run: clusterServiceVersions},

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -78,29 +77,36 @@ func machineConfigPools(ctx context.Context, r client.Reader) ([]Finding, error)
 	return found, nil
 }
 
-// node must be ready, have its network, and on a cluster installed as a
-// single node carry the labels of all three roles.
-func node(ctx context.Context, r client.Reader) ([]Finding, error) {
-	n, err := SingleNode(ctx, r)
-	var topology *TopologyError
-	if errors.Is(err, ErrNoNode) || errors.As(err, &topology) && n == nil {
-		return []Finding{{Reason: err.Error()}}, nil
-	}
-	if n == nil {
+// nodes must be registered, ready and have their network; the one of a cluster that was
+// installed as a single node must carry the labels of all three roles.
+func nodes(ctx context.Context, r client.Reader) ([]Finding, error) {
+	var list corev1.NodeList
+	if err := r.List(ctx, &list); err != nil {
 		return nil, err
 	}
 	single, err := installedAsSingleNode(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	problems := nodeConditionProblems(n)
-	if single {
-		problems = append(problems, missingRoles(n)...)
+	var found []Finding
+	control := false
+	for i := range list.Items {
+		n := &list.Items[i]
+		problems := nodeConditionProblems(n)
+		if IsControlPlane(n) {
+			control = true
+			if single {
+				problems = append(problems, missingRoles(n)...)
+			}
+		}
+		if len(problems) > 0 {
+			found = append(found, Finding{Object: n.Name, Reason: strings.Join(problems, ", ")})
+		}
 	}
-	if len(problems) == 0 {
-		return nil, nil
+	if !control {
+		found = append(found, Finding{Reason: ErrNoNode.Error()})
 	}
-	return []Finding{{Object: n.Name, Reason: strings.Join(problems, ", ")}}, nil
+	return found, nil
 }
 
 func nodeConditionProblems(n *corev1.Node) []string {

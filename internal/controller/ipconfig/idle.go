@@ -92,23 +92,23 @@ func (r *Reconciler) cleanUp(ctx context.Context, _ *lcav1.IPConfig, o observati
 	if len(left) == 0 {
 		return outcome{}, false
 	}
-	unit := o.units[host.UnitCleanup]
-	failure := ""
-	switch {
-	case unit.Active == "failed":
-		failure = howItEnded(host.UnitCleanup, unit, o.progress.Cleanup.Failure)
-	case r.cleaning.tries > 1 || r.cleaning.tries == 1 && !unit.Running():
-		failure = "still there: " + strings.Join(left, ", ")
-	}
+	unit, tries := o.units[host.UnitCleanup], &r.cleaning
+	pause := whileRunning
 	if !unit.Running() {
-		if err := r.again(ctx, o, &r.cleaning, host.UnitCleanup, "cleanup"); err != nil {
-			failure = err.Error()
+		if unit.Active == "failed" {
+			tries.why = howItEnded(host.UnitCleanup, unit, o.progress.Cleanup.Failure)
+		} else if tries.tries > 0 {
+			tries.why = "still there: " + strings.Join(left, ", ")
 		}
+		if err := r.again(ctx, o, tries, host.UnitCleanup, "cleanup"); err != nil {
+			tries.why = err.Error()
+		}
+		pause = tries.wait(o.now)
 	}
-	if failure == "" {
+	if tries.why == "" {
 		return becomingIdle(msgBecomingIdle), true
 	}
-	return outcome{state: ipconfig.StateBecomingIdle, failed: true, message: cleanupFailed(failure), again: r.cleaning.wait(o.now)}, true
+	return outcome{state: ipconfig.StateBecomingIdle, failed: true, message: cleanupFailed(tries.why), again: pause}, true
 }
 
 func cleanupFailed(failure string) string {

@@ -13,6 +13,8 @@ const (
 type retry struct {
 	tries int
 	due   time.Time
+	// why is the last failure, to be told while the next try runs.
+	why string
 }
 
 func (r *retry) ready(now time.Time) bool { return !now.Before(r.due) }

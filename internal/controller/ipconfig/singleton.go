@@ -93,7 +93,7 @@ func (r *Reconciler) restore(ctx context.Context, ipc, saved *lcav1.IPConfig) er
 	if !slices.Contains(ipc.Status.ValidNextStages, saved.Spec.Stage) || !isTrue(ipc.Status.Conditions, lcav1.ConditionIdle) {
 		ipc.Status = *saved.Status.DeepCopy()
 		ipc.Status.ValidNextStages = []lcav1.IPConfigStage{saved.Spec.Stage}
-		l := conditionList{items: ipc.Status.Conditions, generation: ipc.Generation, now: r.Now()}
+		l := conditionList{generation: ipc.Generation, now: r.Now()}
 		l.set(lcav1.ConditionIdle, metav1.ConditionTrue, lcav1.ReasonIdle, msgIdle)
 		ipc.Status.Conditions = l.items
 		if err := r.Client.Status().Patch(ctx, ipc, client.MergeFrom(base)); err != nil {

@@ -1,0 +1,273 @@
+package ipconfig
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+type stages = []lcav1.IPConfigStage
+
+const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
+
+func TestNewClusterBecomesIdleAndRests(t *testing.T) {
+	w := newWorld(t)
+	ipc := w.rest()
+
+	require.Equal(t, lcav1.StageIdle, ipc.Spec.Stage)
+	requireLast(t, ipc, "Idle", yes, "Idle", "Idle")
+	require.Equal(t, stages{"Config"}, ipc.Status.ValidNextStages)
+	require.Equal(t, &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", Gateway: "192.0.2.1"}, ipc.Status.IPv4)
+	require.Nil(t, ipc.Status.IPv6)
+	require.Equal(t, []string{"192.0.2.53"}, ipc.Status.DNSServers)
+	require.Equal(t, lcav1.DNSFilterNone, ipc.Status.DNSFilterOutFamily)
+	require.Empty(t, w.node.acts, "an idle node is not touched")
+
+	before := w.writes
+	for range 5 {
+		require.Equal(t, 30*time.Second, w.reconcile())
+	}
+	require.Equal(t, before, w.writes, "at rest nothing is written")
+}
+
+func TestStatusFollowsTheNetworkWhileIdle(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	w.node.doc.DNS.Running.Server = []string{"192.0.2.54"}
+	w.node.files[host.DnsmasqFilter] = []byte("# managed\nfilter-AAAA\n")
+	ipc := w.rest()
+	require.Equal(t, []string{"192.0.2.54"}, ipc.Status.DNSServers)
+	require.Equal(t, lcav1.DNSFilterIPv6, ipc.Status.DNSFilterOutFamily)
+}
+
+func TestConfigFromRequestToConfirmation(t *testing.T) {
+	w, request := configuring(t)
+	ipc := w.get()
+	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "Configuration in progress")
+	require.Equal(t, "ConfigurationInProgress", condition(ipc, "Idle").Reason)
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+	require.Equal(t, request.OperationID, ipc.Status.OperationID)
+	require.Contains(t, w.node.acts[len(w.node.acts)-1], "lca-ipconfig-pre-pivot.service: /usr/local/bin/lca-cli ip-config pre-pivot")
+	require.Equal(t, "198.51.100.10", request.IPv4Address)
+	require.Equal(t, "192.0.2.1", request.CurrentIPv4Gateway)
+	require.Equal(t, "rhcos", request.OldStateroot)
+	require.NotEmpty(t, w.node.files[host.SavedIPConfig])
+
+	w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, step(flow.KindIntent, ipconfig.StepClone, 1))
+	require.Equal(t, ipconfig.StepClone, w.rest().Status.Step.Name)
+	w.pivot(request)
+	ipc = w.rest()
+	require.Equal(t, stages{"Rollback"}, ipc.Status.ValidNextStages)
+	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "Configuration in progress")
+
+	w.postPivotDone()
+	w.operatorDegraded(true)
+	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "Waiting for system to stabilize: clusteroperator etcd: degraded")
+	require.NotContains(t, w.node.acts, "stop "+host.UnitInitMonitor, "the watchdog stays armed until health is proved")
+
+	w.operatorDegraded(false)
+	ipc = w.rest()
+	requireLast(t, ipc, "ConfigCompleted", yes, "Completed", "Configuration completed successfully")
+	require.Equal(t, "Completed", condition(ipc, "ConfigInProgress").Reason)
+	require.Equal(t, stages{"Idle", "Rollback"}, ipc.Status.ValidNextStages)
+	require.Contains(t, w.node.acts, "stop "+host.UnitInitMonitor)
+	require.Contains(t, w.node.acts, "disable "+host.UnitInitMonitor)
+	requireHistory(t, ipc, "Config: pre-pivot post-pivot")
+	require.Contains(t, w.events, "Normal ConfigCompletedCompleted: Configuration completed successfully")
+	require.Contains(t, w.events, "Normal StepCompleted: post-pivot: recert (Do recert) took 1.5s")
+
+	ipc = w.stage(lcav1.StageIdle)
+	require.Equal(t, 1, w.node.launched(host.UnitCleanup))
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+	w.cleanedUp()
+	ipc = w.rest()
+	require.Len(t, ipc.Status.Conditions, 1)
+	requireLast(t, ipc, "Idle", yes, "Idle", "Idle")
+	require.Empty(t, ipc.Status.History)
+	require.Nil(t, ipc.Status.RollbackAvailabilityExpiration)
+	require.Equal(t, "198.51.100.10", ipc.Status.IPv4.Address)
+	require.Equal(t, stages{"Config"}, ipc.Status.ValidNextStages)
+}
+
+// cleanedUp plays lca-cli ip-config cleanup.
+func (w *world) cleanedUp() {
+	w.t.Helper()
+	require.NoError(w.t, w.node.Remove(host.Workspace))
+	booted, err := host.Booted(w.node.deployments)
+	require.NoError(w.t, err)
+	w.node.deployments = []host.Deployment{booted}
+	w.node.ends(host.UnitCleanup, true)
+}
+
+func requireHistory(t *testing.T, ipc *lcav1.IPConfig, want ...string) {
+	t.Helper()
+	var got []string
+	for _, h := range ipc.Status.History {
+		line := string(h.Stage) + ":"
+		require.NotNil(t, h.StartTime)
+		require.NotNil(t, h.CompletionTime, "%s has ended", h.Stage)
+		for i, p := range h.Phases {
+			line += " " + p.Phase
+			require.NotNil(t, p.CompletionTime, "%s has ended", p.Phase)
+			require.False(t, p.CompletionTime.Before(p.StartTime), p.Phase)
+			if i > 0 {
+				require.False(t, p.StartTime.Before(h.Phases[i-1].CompletionTime), p.Phase)
+			}
+		}
+		got = append(got, line)
+	}
+	require.Equal(t, want, got)
+}
+
+func TestStatusMustMatchSpecBeforeConfirmation(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	w.postPivotDone()
+	w.node.doc.Routes.Running[1].NextHopAddress = "198.51.100.99"
+	ipc := w.rest()
+	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress",
+		"Waiting for current IPs to match spec: desired network not observed in status: ipv4.gateway")
+	require.NotContains(t, w.node.acts, "stop "+host.UnitInitMonitor)
+}
+
+func TestNothingToDo(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	ipc := w.change(func(ipc *lcav1.IPConfig) {
+		ipc.Spec.Stage = lcav1.StageConfig
+		ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", Gateway: "192.0.2.1"}
+	})
+	requireLast(t, ipc, "ConfigCompleted", yes, "Completed", "Spec and status match; nothing to do")
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+	require.Empty(t, w.node.acts)
+	requireHistory(t, ipc, "Config: pre-pivot")
+	requireLast(t, w.stage(lcav1.StageIdle), "Idle", yes, "Idle", "Idle")
+}
+
+func TestRequestedRollback(t *testing.T) {
+	w, request := configuring(t)
+	left := w.get()
+	w.pivot(request)
+	w.postPivotDone()
+	w.rest()
+	ipc := w.stage(lcav1.StageRollback)
+	requireLast(t, ipc, "RollbackInProgress", yes, "InProgress", "Rollback requested")
+	require.Contains(t, w.node.acts[len(w.node.acts)-1], "lca-ipconfig-rollback.service: /usr/local/bin/lca-cli ip-config rollback --stateroot rhcos")
+	require.Empty(t, ipc.Status.ValidNextStages)
+
+	w.journalAt(ipconfig.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback,
+		flow.Entry{Kind: flow.KindNote, Message: ipconfig.CauseRequested}, flow.Entry{Kind: flow.KindBegin, Total: 5},
+		step(flow.KindIntent, ipconfig.StepReboot, 5))
+	w.comeBack(request, left)
+	w.operatorDegraded(true)
+	ipc = w.rest()
+	require.Equal(t, lcav1.StageRollback, ipc.Spec.Stage, "the request is restored")
+	requireLast(t, ipc, "RollbackInProgress", yes, "InProgress", "Waiting for system to stabilize")
+	w.operatorDegraded(false)
+	ipc = w.rest()
+	requireLast(t, ipc, "RollbackCompleted", yes, "Completed", "Rollback completed")
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+	requireHistory(t, ipc, "Config: pre-pivot post-pivot", "Rollback: RollbackPrePivot RollbackPostPivot")
+
+	w.stage(lcav1.StageIdle)
+	w.cleanedUp()
+	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
+}
+
+func TestRollbacksNobodyAskedFor(t *testing.T) {
+	cause := func(c string) []flow.Entry {
+		return []flow.Entry{{Kind: flow.KindNote, Message: c}, {Kind: flow.KindBegin, Total: 5}}
+	}
+	tests := []struct {
+		name    string
+		entries []flow.Entry
+		want    string
+	}{
+		{"power came back on the old stateroot", nil, "Uncontrolled rollback"},
+		{"post-pivot failed", cause("automatic rollback: ip-config post-pivot failed: no DNS"), "automatic rollback: ip-config post-pivot failed: no DNS"},
+		{"watchdog", cause("Rollback due to LCA Init Monitor timeout, after 30m0s"), "Rollback due to LCA Init Monitor timeout, after 30m0s"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w, request := configuring(t)
+			left := w.get()
+			w.pivot(request)
+			if tt.entries != nil {
+				w.journalAt(ipconfig.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback, tt.entries...)
+			}
+			w.comeBack(request, left)
+			ipc := w.rest()
+			requireLast(t, ipc, "ConfigInProgress", no, "Failed", tt.want)
+			require.Equal(t, no, condition(ipc, "ConfigCompleted").Status)
+			require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+			require.Equal(t, 1, w.node.launched(host.UnitPrePivot), "what failed is not begun again")
+			require.NotEmpty(t, ipc.Status.Evidence)
+			w.stage(lcav1.StageIdle)
+			require.Equal(t, 1, w.node.launched(host.UnitCleanup))
+		})
+	}
+}
+
+func TestPrePivotFailed(t *testing.T) {
+	w, _ := configuring(t)
+	w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, step(flow.KindIntent, ipconfig.StepClone, 1),
+		flow.Entry{Kind: flow.KindFailed, Step: ipconfig.StepClone, Error: "disk full"}, flow.Entry{Kind: flow.KindRolledBack})
+	w.node.ends(host.UnitPrePivot, false)
+	ipc := w.rest()
+	requireLast(t, ipc, "ConfigInProgress", no, "Failed", "ip-config pre-pivot failed. error: clone-stateroot: disk full")
+	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+}
+
+func TestPostPivotGivenUp(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	w.journal(ipconfig.FlowPostPivot, flow.Entry{Kind: flow.KindBegin, Total: 2},
+		flow.Entry{Kind: flow.KindFailed, Step: ipconfig.StepRecert, Error: "no etcd"})
+	w.node.ends(host.UnitIPConfiguration, false)
+	ipc := w.rest()
+	requireLast(t, ipc, "ConfigInProgress", no, "Failed", "ip-config post-pivot failed. error: recert: no etcd")
+	require.Equal(t, stages{"Rollback"}, ipc.Status.ValidNextStages)
+	w.stage(lcav1.StageRollback)
+	require.Equal(t, 1, w.node.launched(host.UnitRollback))
+}
+
+func TestRollbackIsTriedAgain(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	w.postPivotDone()
+	w.rest()
+	w.stage(lcav1.StageRollback)
+	w.node.ends(host.UnitRollback, false)
+	ipc := w.rest()
+	require.Equal(t, 2, w.node.launched(host.UnitRollback))
+	requireLast(t, ipc, "RollbackInProgress", yes, "InProgress", "Rollback requested")
+	require.Contains(t, w.events, "Warning RollbackCompletedFailed: ip-config rollback failed, trying again. error: "+
+		"lca-ipconfig-rollback.service ended with exit-code (exit code 1); see 'journalctl -u lca-ipconfig-rollback.service' on the node")
+}
+
+func TestAbortWhilePreparing(t *testing.T) {
+	w, _ := configuring(t)
+	ipc := w.stage(lcav1.StageIdle)
+	require.Contains(t, w.node.acts, "stop "+host.UnitPrePivot)
+	require.Equal(t, 1, w.node.launched(host.UnitCleanup))
+	requireLast(t, ipc, "Idle", no, "InProgress", "In progress of becoming idle")
+	w.cleanedUp()
+	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
+}
+
+func TestAbortThatCameTooLateGoesBack(t *testing.T) {
+	w, request := configuring(t)
+	w.change(func(ipc *lcav1.IPConfig) { ipc.Spec.Stage = lcav1.StageIdle })
+	w.pivot(request)
+	w.postPivotDone()
+	ipc := w.rest()
+	requireLast(t, ipc, "Idle", no, "InProgress", "Returning to the former stateroot")
+	require.Equal(t, 1, w.node.launched(host.UnitRollback))
+}

@@ -1,0 +1,203 @@
+package ipconfig
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// fakeNode is a node that does nothing by itself: a test plays lca-cli on it.
+type fakeNode struct {
+	files       map[string][]byte
+	deployments []host.Deployment
+	doc         netstate.Document
+	units       map[string]host.UnitState
+	// Acts lists everything the operator did to the node, files aside.
+	acts []string
+	// fail makes the named act fail.
+	fail map[string]error
+}
+
+func newFakeNode() *fakeNode {
+	static := false
+	return &fakeNode{
+		files:       map[string][]byte{host.BootIDFile: []byte("boot-1\n")},
+		deployments: []host.Deployment{{Stateroot: "rhcos", Checksum: "c0", Booted: true, Default: true}},
+		units:       map[string]host.UnitState{},
+		fail:        map[string]error{},
+		doc: netstate.Document{
+			Interfaces: []netstate.Interface{
+				{Name: "br-ex", Type: netstate.TypeOVSBridge, Bridge: &netstate.Bridge{Ports: []netstate.BridgePort{
+					{Name: "br-ex"}, {Name: "enp1s0"}, {Name: "patch-br-ex_sno-to-br-int"}}}},
+				{Name: "br-ex", Type: netstate.TypeOVSInterface, IPv4: &netstate.IP{Enabled: true, DHCP: &static}},
+				{Name: "enp1s0", Type: netstate.TypeEthernet},
+			},
+			Routes: &netstate.Routes{Running: []netstate.Route{
+				{Destination: "0.0.0.0/0", NextHopInterface: "br-ex", NextHopAddress: "192.0.2.254", Metric: 100},
+				{Destination: "0.0.0.0/0", NextHopInterface: "br-ex", NextHopAddress: "192.0.2.1", Metric: 48},
+			}},
+			DNS: &netstate.DNS{Running: &netstate.Resolver{Server: []string{"192.0.2.53"}}},
+		},
+	}
+}
+
+func (n *fakeNode) node() Node {
+	return Node{Files: n, Deployments: fakeDeployments{n}, Network: n, Units: n, Transients: n}
+}
+
+func (n *fakeNode) did(act string) error {
+	n.acts = append(n.acts, act)
+	return n.fail[act]
+}
+
+func (n *fakeNode) launched(unit string) int {
+	count := 0
+	for _, act := range n.acts {
+		if strings.HasPrefix(act, "launch "+unit+":") {
+			count++
+		}
+	}
+	return count
+}
+
+func (n *fakeNode) boot(stateroot, id string) {
+	for i := range n.deployments {
+		n.deployments[i].Booted = n.deployments[i].Stateroot == stateroot
+	}
+	n.files[host.BootIDFile] = []byte(id + "\n")
+	n.units = map[string]host.UnitState{}
+}
+
+// host.Files
+
+func (n *fakeNode) Read(path string) ([]byte, error) {
+	data, ok := n.files[path]
+	if !ok {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
+	}
+	return data, nil
+}
+
+func (n *fakeNode) Write(path string, data []byte, _ fs.FileMode) error {
+	n.files[path] = bytes.Clone(data)
+	return n.fail["write "+path]
+}
+
+func (n *fakeNode) Append(path string, data []byte, _ fs.FileMode) error {
+	n.files[path] = append(n.files[path], data...)
+	return nil
+}
+
+func (n *fakeNode) Remove(path string) error {
+	maps.DeleteFunc(n.files, func(p string, _ []byte) bool { return p == path || strings.HasPrefix(p, path+"/") })
+	return nil
+}
+
+func (n *fakeNode) List(path string) ([]string, error) {
+	var names []string
+	for p := range n.files {
+		if rest, ok := strings.CutPrefix(p, strings.TrimSuffix(path, "/")+"/"); ok {
+			name, _, _ := strings.Cut(rest, "/")
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func (n *fakeNode) Stat(path string) (fs.FileInfo, error) {
+	if _, ok := n.files[path]; !ok {
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
+	}
+	return fileInfo{path}, nil
+}
+
+type fileInfo struct{ name string }
+
+func (f fileInfo) Name() string       { return f.name }
+func (f fileInfo) Size() int64        { return 0 }
+func (f fileInfo) Mode() fs.FileMode  { return 0o600 }
+func (f fileInfo) ModTime() time.Time { return time.Time{} }
+func (f fileInfo) IsDir() bool        { return false }
+func (f fileInfo) Sys() any           { return nil }
+
+// Deployments: a wrapper, since host.Files has a List too.
+
+type fakeDeployments struct{ n *fakeNode }
+
+func (d fakeDeployments) List(context.Context) ([]host.Deployment, error) {
+	return slices.Clone(d.n.deployments), d.n.fail["deployments"]
+}
+
+func (d fakeDeployments) Stateroots(context.Context) ([]string, error) {
+	var names []string
+	for _, dep := range d.n.deployments {
+		names = append(names, dep.Stateroot)
+	}
+	return names, nil
+}
+
+func (d fakeDeployments) CanSetDefault(context.Context) error { return d.n.fail["set-default"] }
+
+// Network
+
+func (n *fakeNode) Observe(context.Context) (netstate.Document, error) {
+	return n.doc, n.fail["observe"]
+}
+
+// Units and transients
+
+func (n *fakeNode) State(_ context.Context, unit string) (host.UnitState, error) {
+	s, ok := n.units[unit]
+	if !ok {
+		s = host.UnitState{Load: "not-found", Active: "inactive"}
+	}
+	return s, n.fail["units"]
+}
+
+func (n *fakeNode) Stop(_ context.Context, unit string) error {
+	if s, ok := n.units[unit]; ok {
+		s.Active = "inactive"
+		n.units[unit] = s
+	}
+	return n.did("stop " + unit)
+}
+
+func (n *fakeNode) Disable(_ context.Context, unit string) error { return n.did("disable " + unit) }
+
+func (n *fakeNode) Launch(_ context.Context, t host.Transient) error {
+	if s := n.units[t.Unit]; s.Running() {
+		return host.ErrUnitRunning
+	} else if s.Active == "failed" {
+		return errors.New("a failed unit of that name is still remembered")
+	}
+	if err := n.did("launch " + t.Unit + ": " + strings.Join(t.Argv, " ")); err != nil {
+		return err
+	}
+	n.units[t.Unit] = host.UnitState{Load: "loaded", Active: "active"}
+	return nil
+}
+
+func (n *fakeNode) Forget(_ context.Context, unit string) error {
+	if n.units[unit].Active == "failed" {
+		delete(n.units, unit)
+	}
+	return nil
+}
+
+// ends says how a unit ended.
+func (n *fakeNode) ends(unit string, well bool) {
+	if well {
+		delete(n.units, unit)
+		return
+	}
+	n.units[unit] = host.UnitState{Load: "loaded", Active: "failed", Result: "exit-code", ExitCode: 1}
+}

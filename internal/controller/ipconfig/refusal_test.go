@@ -1,0 +1,272 @@
+package ipconfig
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+func TestRefusalsTouchNothing(t *testing.T) {
+	tests := []struct {
+		name    string
+		arrange func(*world)
+		ask     func(*lcav1.IPConfig)
+		want    string
+	}{
+		{name: "worker beside the node", want: "1 worker nodes beside", arrange: func(w *world) {
+			w.addNode("worker", "192.0.2.11", cluster.LabelWorker)
+		}},
+		{name: "three control planes", want: "3 control plane nodes", arrange: func(w *world) {
+			w.addNode("b", "192.0.2.11", cluster.LabelMaster)
+			w.addNode("c", "192.0.2.12", cluster.LabelMaster)
+		}},
+		{name: "DHCP", want: "br-ex gets its configuration dynamically (IPv4 DHCP)", arrange: func(w *world) {
+			on := true
+			w.node.doc.Interfaces[1].IPv4.DHCP = &on
+		}},
+		{name: "no dnsmasq", want: "50-master-dnsmasq-configuration does not exist", arrange: func(w *world) {
+			require.NoError(w.t, w.api.Delete(w.t.Context(), &mcv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: cluster.DnsmasqMachineConfig}}))
+		}},
+		{name: "gateway without address", want: "spec.ipv4.gateway differs", ask: func(ipc *lcav1.IPConfig) {
+			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", Gateway: "192.0.2.7"}
+		}},
+		{name: "DNS without address", want: "spec.dnsServers differs", ask: func(ipc *lcav1.IPConfig) {
+			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10"}
+			ipc.Spec.DNSServers = []string{"192.0.2.99"}
+		}},
+		{name: "inner network", want: "overlaps the cluster's inner network 10.128.0.0/14", ask: func(ipc *lcav1.IPConfig) {
+			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "10.128.3.4", MachineNetwork: "10.128.3.0/24", Gateway: "10.128.3.1"}
+		}},
+		{name: "old ostree", want: "the node cannot choose its next boot", arrange: func(w *world) {
+			w.node.fail["set-default"] = errors.New("no set-default")
+		}},
+		{name: "bond", want: "no single uplink", arrange: func(w *world) {
+			w.node.doc.Interfaces[0].Bridge.Ports = append(w.node.doc.Interfaces[0].Bridge.Ports, netstate.BridgePort{Name: "enp2s0"})
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.rest()
+			if tt.arrange != nil {
+				tt.arrange(w)
+			}
+			files := len(w.node.files)
+			ipc := w.change(func(ipc *lcav1.IPConfig) {
+				toNewAddress(ipc)
+				if tt.ask != nil {
+					tt.ask(ipc)
+				}
+			})
+			requireLast(t, ipc, "ConfigInProgress", no, "Failed", "config validation failed: ")
+			require.Contains(t, condition(ipc, "ConfigCompleted").Message, tt.want)
+			require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+			require.NotEmpty(t, ipc.Status.Preflight)
+			require.Empty(t, w.node.acts, "a refused request touches nothing")
+			require.Len(t, w.node.files, files)
+			requireLast(t, w.stage(lcav1.StageIdle), "Idle", yes, "Idle", "Idle")
+		})
+	}
+}
+
+func TestHealthIsWaitedForBeforeTheChange(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	w.operatorDegraded(true)
+	ipc := w.change(toNewAddress)
+	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "Waiting for system to stabilize: clusteroperator etcd")
+	require.Empty(t, w.node.acts)
+	require.NotContains(t, w.node.files, host.PrePivotConfig)
+	w.change(func(ipc *lcav1.IPConfig) {
+		ipc.Annotations = map[string]string{lcav1.SkipPreConfigurationHealthChecksAnnotation: ""}
+	})
+	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+}
+
+func TestSkipHealthAfterTheChange(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	w.postPivotDone()
+	w.operatorDegraded(true)
+	ipc := w.change(func(ipc *lcav1.IPConfig) {
+		ipc.Annotations = map[string]string{lcav1.SkipPostConfigurationHealthChecksAnnotation: ""}
+	})
+	requireLast(t, ipc, "ConfigCompleted", yes, "Completed", "")
+}
+
+func TestUnhealthyClusterDoesNotBecomeIdle(t *testing.T) {
+	w := newWorld(t)
+	w.operatorDegraded(true)
+	ipc := w.rest()
+	requireLast(t, ipc, "Idle", no, "InProgress", "Waiting for system to stabilize: clusteroperator etcd: degraded")
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+	w.operatorDegraded(false)
+	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
+}
+
+func TestTriggerAnnotationIsRemovedOnceSeen(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	ipc := w.change(func(ipc *lcav1.IPConfig) {
+		ipc.Annotations = map[string]string{lcav1.TriggerReconcileAnnotation: "now", "mine": "kept"}
+	})
+	require.Equal(t, map[string]string{"mine": "kept"}, ipc.Annotations)
+}
+
+func TestAutoRollbackAnnotationsReachTheNode(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	w.change(func(ipc *lcav1.IPConfig) {
+		toNewAddress(ipc)
+		ipc.Spec.AutoRollbackOnFailure = &lcav1.AutoRollbackOnFailure{InitMonitorTimeoutSeconds: 77}
+		ipc.Annotations = map[string]string{
+			lcav1.AutoRollbackOnFailureIPConfigRunAnnotation: "Disabled", lcav1.RecertImageAnnotation: "quay.io/x/recert:1",
+			lcav1.RecertPullSecretAnnotation: "pull",
+		}
+	})
+	require.JSONEq(t, `{"monitor_enabled":true,"monitor_timeout":77,"enabled_components":{"ip-config-run":false}}`,
+		string(w.node.files[host.AutoRollbackConfig]))
+	require.JSONEq(t, `{"recert-image":"quay.io/x/recert:1"}`, string(w.node.files[host.PostPivotConfig]))
+	require.Contains(t, string(w.node.files[host.PrePivotConfig]), `"pull-secret-ref-name": "pull"`)
+}
+
+func TestCleanupFailureExplainsItselfAndIsRetried(t *testing.T) {
+	w, _ := configuring(t)
+	w.stage(lcav1.StageIdle)
+	w.node.ends(host.UnitCleanup, false)
+	w.reconcile()
+	ipc := w.get()
+	requireLast(t, ipc, "Idle", no, "Failed", "failed to cleanup: lca-ipconfig-cleanup.service ended with exit-code")
+	require.Contains(t, condition(ipc, "Idle").Message, "Perform cleanup manually then add 'lca.openshift.io/manual-cleanup-done' annotation to IPConfig CR to transition back to Idle")
+	w.rest()
+	require.Equal(t, 2, w.node.launched(host.UnitCleanup), "it is tried again without being asked")
+
+	w.node.ends(host.UnitCleanup, false)
+	w.reconcile()
+	require.NoError(t, w.node.Remove(host.Workspace))
+	ipc = w.change(func(ipc *lcav1.IPConfig) {
+		ipc.Annotations = map[string]string{lcav1.ManualCleanupAnnotation: ""}
+	})
+	requireLast(t, ipc, "Idle", yes, "Idle", "Idle")
+	require.Empty(t, ipc.Annotations)
+}
+
+func TestRestartOfTheOperatorMidFlow(t *testing.T) {
+	w, request := configuring(t)
+	w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, step(flow.KindIntent, ipconfig.StepClone, 1))
+	w.restart(shared.Server(t))
+	ipc := w.rest()
+	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "Configuration in progress")
+	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+
+	w.node.ends(host.UnitPrePivot, true) // lca-cli was killed
+	w.rest()
+	require.Equal(t, 2, w.node.launched(host.UnitPrePivot), "lca-cli goes on from its journal")
+
+	w.pivot(request)
+	w.restart(shared.Server(t))
+	w.postPivotDone()
+	requireLast(t, w.rest(), "ConfigCompleted", yes, "Completed", "")
+}
+
+func TestLostObjectIsRestoredMidFlow(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	require.NoError(t, w.api.Delete(t.Context(), w.get()))
+	ipc := w.rest()
+	require.Equal(t, lcav1.StageConfig, ipc.Spec.Stage)
+	require.Equal(t, "198.51.100.10", ipc.Spec.IPv4.Address)
+	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "Configuration in progress")
+	require.Equal(t, stages{"Rollback"}, ipc.Status.ValidNextStages)
+	require.Zero(t, w.node.launched(host.UnitCleanup), "nothing is finalised by losing the object")
+	w.postPivotDone()
+	requireLast(t, w.rest(), "ConfigCompleted", yes, "Completed", "")
+}
+
+func TestStaleExportChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.node.files[host.SavedIPConfig] = []byte(`{"spec":{"stage":"Config"},"status":{"operationID":"old","conditions":[{"type":"ConfigCompleted","status":"False","reason":"Failed","message":"Uncontrolled rollback"}]}}`)
+	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
+	require.NotContains(t, w.node.files, host.SavedIPConfig)
+}
+
+func TestNodeThatCannotBeReadIsRetriedWithoutAWord(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	w.node.fail["deployments"] = errors.New("no sysroot")
+	before := w.writes
+	_, err := w.r.Reconcile(t.Context(), singletonRequest())
+	require.ErrorContains(t, err, "no sysroot")
+	require.Equal(t, before, w.writes)
+	require.Contains(t, w.events[len(w.events)-1], "ObservationFailed")
+}
+
+func TestNetworkThatCannotBeSeenKeepsItsLastStatus(t *testing.T) {
+	w := newWorld(t)
+	before := w.rest()
+	w.node.fail["observe"] = errors.New("NetworkManager is down")
+	require.Equal(t, before.Status, w.rest().Status)
+	ipc := w.change(toNewAddress)
+	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "NetworkManager is down")
+	require.Empty(t, w.node.acts)
+}
+
+func TestImageBasedUpgradeBlocks(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	crd := imageBasedUpgradeCRD()
+	_, err := envtest.InstallCRDs(shared.Server(t).Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, client.IgnoreNotFound(w.api.Delete(context.Background(), crd)))
+	})
+	ibu := &unstructured.Unstructured{}
+	ibu.SetGroupVersionKind(cluster.ImageBasedUpgrade())
+	ibu.SetName("upgrade")
+	conds := []any{map[string]any{"type": "PrepInProgress", "status": "True", "reason": "InProgress"}}
+	ibu.Object["status"] = map[string]any{"conditions": conds}
+	require.Eventually(t, func() bool {
+		err := w.api.Create(t.Context(), ibu)
+		return err == nil || apierrors.IsAlreadyExists(err)
+	}, 20*wait, wait)
+
+	ipc := w.change(toNewAddress)
+	requireLast(t, ipc, "ConfigInProgress", no, "Blocked", "IBU is not idle")
+	require.Equal(t, yes, condition(ipc, "Idle").Status)
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+	require.Empty(t, w.node.acts)
+
+	require.NoError(t, w.api.Delete(t.Context(), ibu))
+	w.rest()
+	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+}
+
+func TestExpiryOfTheWayBack(t *testing.T) {
+	w, request := configuring(t)
+	dir := host.InVar(request.OldStateroot, "/var/lib/kubelet/pki") + "/"
+	w.node.files[dir+"kubelet-client-2026-01-01-00-00-00.pem"] = []byte("superseded")
+	w.node.files[dir+"kubelet-client-2026-02-01-00-00-00.pem"] = certificate(t, w.now.AddDate(0, 0, 2))
+	w.node.files[dir+"kubelet-server-2026-02-01-00-00-00.pem"] = certificate(t, w.now.AddDate(0, 0, 1))
+	expires := w.now.AddDate(0, 0, 1)
+	w.pivot(request)
+	ipc := w.rest()
+	require.NotNil(t, ipc.Status.RollbackAvailabilityExpiration)
+	require.WithinDuration(t, expires.Add(-expiryMargin), ipc.Status.RollbackAvailabilityExpiration.Time, 2e9)
+}

@@ -1,0 +1,305 @@
+package ipconfig
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+var shared = apitest.New(apitest.Options{
+	CRDs: []string{"lca.openshift.io_ipconfigs.yaml"},
+	OpenShiftCRDs: []string{
+		"clusteroperators.config.openshift.io", "infrastructures.config.openshift.io",
+		"machineconfigs.machineconfiguration.openshift.io", "machineconfigpools.machineconfiguration.openshift.io",
+	},
+	AddToScheme: []func(*runtime.Scheme) error{cluster.AddToScheme},
+})
+
+func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+
+// world is a cluster with a healthy API, a fake node, and the controller between them.
+type world struct {
+	t      *testing.T
+	api    client.Client // the user's
+	node   *fakeNode
+	r      *Reconciler
+	now    time.Time
+	events []string
+	writes int
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	server := shared.Server(t)
+	server.DeleteIPConfig(t)
+	w := &world{t: t, api: server.Client, node: newFakeNode(), now: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)}
+	w.furnish()
+	w.restart(server)
+	return w
+}
+
+// restart gives the world a new operator, as a restarted pod is one.
+func (w *world) restart(server *apitest.Server) {
+	w.t.Helper()
+	config := rest.CopyConfig(server.Config)
+	config.QPS = -1 // tests are not to be slowed down
+	base, err := client.NewWithWatch(config, client.Options{Scheme: server.Scheme})
+	require.NoError(w.t, err)
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	require.NoError(w.t, err)
+	w.r = &Reconciler{
+		Client: interceptor.NewClient(base, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				w.writes++
+				return c.Create(ctx, o, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				w.writes++
+				return c.Patch(ctx, o, p, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				w.writes++
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			},
+		}),
+		Reader: base, Events: w, Node: w.node.node(), Metrics: metrics,
+		Now: func() time.Time { return w.now }, Random: func() uint16 { return 0xbeef },
+	}
+}
+
+// Eventf records events.
+func (w *world) Eventf(_ runtime.Object, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	w.events = append(w.events, kind+" "+reason+": "+args[0].(string))
+}
+
+// furnish makes the cluster's objects.
+func (w *world) furnish() {
+	w.t.Helper()
+	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cluster-config-v1"},
+		Data: map[string]string{"install-config": "networking:\n  machineNetwork:\n  - cidr: 192.0.2.0/24\n  - cidr: 198.51.100.0/24\n" +
+			"  clusterNetwork:\n  - cidr: 10.128.0.0/14\n  serviceNetwork: [172.30.0.0/16]\n"}})
+	w.put(&mcv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: cluster.DnsmasqMachineConfig}})
+	w.addNode("sno", "192.0.2.10", cluster.LabelControlPlane, cluster.LabelMaster, cluster.LabelWorker)
+	w.operatorDegraded(false)
+}
+
+// put makes an object for the time of the test.
+func (w *world) put(o client.Object) {
+	w.t.Helper()
+	require.NoError(w.t, w.api.Create(w.t.Context(), o))
+	w.t.Cleanup(func() { _ = w.api.Delete(context.Background(), o) })
+}
+
+func (w *world) addNode(name, address string, labels ...string) {
+	w.t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	for _, l := range labels {
+		n.Labels[l] = ""
+	}
+	w.put(n)
+	w.address(name, address)
+}
+
+func (w *world) address(name, address string) {
+	w.t.Helper()
+	n := &corev1.Node{}
+	require.NoError(w.t, w.api.Get(w.t.Context(), client.ObjectKey{Name: name}, n))
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	require.NoError(w.t, w.api.Status().Update(w.t.Context(), n))
+}
+
+// operatorDegraded sets the health of the only ClusterOperator.
+func (w *world) operatorDegraded(degraded bool) {
+	w.t.Helper()
+	co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "etcd"}}
+	if err := w.api.Get(w.t.Context(), client.ObjectKeyFromObject(co), co); err != nil {
+		w.put(co)
+	}
+	status := map[bool]configv1.ConditionStatus{true: configv1.ConditionTrue, false: configv1.ConditionFalse}
+	co.Status.Conditions = nil
+	for kind, yes := range map[configv1.ClusterStatusConditionType]bool{
+		configv1.OperatorAvailable: true, configv1.OperatorProgressing: false, configv1.OperatorDegraded: degraded} {
+		co.Status.Conditions = append(co.Status.Conditions, configv1.ClusterOperatorStatusCondition{
+			Type: kind, Status: status[yes], LastTransitionTime: metav1.Now()})
+	}
+	require.NoError(w.t, w.api.Status().Update(w.t.Context(), co))
+}
+
+// reconcile runs the controller once.
+func (w *world) reconcile() time.Duration {
+	w.t.Helper()
+	result, err := w.r.Reconcile(w.t.Context(), singletonRequest())
+	require.NoError(w.t, err)
+	w.now = w.now.Add(max(result.RequeueAfter, time.Second))
+	return result.RequeueAfter
+}
+
+// rest reconciles until nothing is written for a minute.
+func (w *world) rest() *lcav1.IPConfig {
+	w.t.Helper()
+	quiet := w.now
+	for range 60 {
+		before := w.writes
+		w.reconcile()
+		if w.writes != before {
+			quiet = w.now
+		} else if w.now.Sub(quiet) >= time.Minute {
+			return w.get()
+		}
+	}
+	w.t.Fatal("the controller does not come to rest")
+	return nil
+}
+
+func (w *world) find() (*lcav1.IPConfig, error) {
+	ipc := &lcav1.IPConfig{}
+	return ipc, w.api.Get(w.t.Context(), client.ObjectKey{Name: lcav1.IPConfigName}, ipc)
+}
+
+func (w *world) get() *lcav1.IPConfig {
+	w.t.Helper()
+	ipc, err := w.find()
+	require.NoError(w.t, err)
+	return ipc
+}
+
+// change edits the object as a user does, and lets the controller come to rest.
+func (w *world) change(edit func(*lcav1.IPConfig)) *lcav1.IPConfig {
+	w.t.Helper()
+	ipc := w.get()
+	edit(ipc)
+	require.NoError(w.t, w.api.Update(w.t.Context(), ipc))
+	return w.rest()
+}
+
+func (w *world) stage(s lcav1.IPConfigStage) *lcav1.IPConfig {
+	w.t.Helper()
+	return w.change(func(ipc *lcav1.IPConfig) { ipc.Spec.Stage = s })
+}
+
+// toNewAddress is the request that most tests make.
+func toNewAddress(ipc *lcav1.IPConfig) {
+	ipc.Spec.Stage = lcav1.StageConfig
+	ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "198.51.100.10", MachineNetwork: "198.51.100.0/24", Gateway: "198.51.100.1"}
+}
+
+// configuring is a world in which lca-cli was just given the request.
+func configuring(t *testing.T) (*world, ipconfig.Request) {
+	t.Helper()
+	w := newWorld(t)
+	w.rest()
+	w.change(toNewAddress)
+	require.Equal(t, 1, w.node.launched(host.UnitPrePivot), "%v: %v", w.node.acts, w.get().Status.Conditions)
+	request, err := ipconfig.ReadRequest(w.node)
+	require.NoError(t, err)
+	return w, request
+}
+
+// journal appends entries as lca-cli does on the stateroot that runs.
+func (w *world) journal(name string, entries ...flow.Entry) {
+	w.t.Helper()
+	w.journalAt(ipconfig.JournalPath(w.operation()), name, entries...)
+}
+
+func (w *world) operation() string {
+	request, err := ipconfig.ReadRequest(w.node)
+	require.NoError(w.t, err)
+	return request.OperationID
+}
+
+func (w *world) journalAt(path, name string, entries ...flow.Entry) {
+	w.t.Helper()
+	boot, err := w.node.Read(host.BootIDFile)
+	require.NoError(w.t, err)
+	for _, e := range entries {
+		w.now = w.now.Add(time.Second)
+		e.Version, e.Flow, e.Time, e.Boot, e.Operation = flow.SchemaVersion, name, w.now, string(boot[:len(boot)-1]), w.operation()
+		line, err := json.Marshal(e)
+		require.NoError(w.t, err)
+		require.NoError(w.t, w.node.Append(path, append(line, '\n'), 0o600))
+	}
+}
+
+func step(kind flow.Kind, name string, index int) flow.Entry {
+	return flow.Entry{Kind: kind, Step: name, Title: "Do " + name, Index: index, Total: 3, TookMS: 1500}
+}
+
+// pivot plays pre-pivot to its end and boots the new stateroot.
+func (w *world) pivot(request ipconfig.Request) {
+	w.t.Helper()
+	w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, step(flow.KindIntent, ipconfig.StepFlip, 1),
+		step(flow.KindDone, ipconfig.StepFlip, 1), flow.Entry{Kind: flow.KindCommitted}, step(flow.KindIntent, ipconfig.StepReboot, 2))
+	w.node.deployments = append(w.node.deployments, host.Deployment{Stateroot: request.NewStateroot, Checksum: "c0"})
+	w.node.boot(request.NewStateroot, "boot-2")
+}
+
+// newNetwork is what post-pivot brings about.
+func (w *world) newNetwork() {
+	w.t.Helper()
+	w.address("sno", "198.51.100.10")
+	w.node.doc.Routes.Running[1].NextHopAddress = "198.51.100.1"
+	w.node.units[host.UnitInitMonitor] = host.UnitState{Load: "loaded", Active: "active"}
+}
+
+func (w *world) postPivotDone() {
+	w.t.Helper()
+	w.newNetwork()
+	w.journal(ipconfig.FlowPostPivot, flow.Entry{Kind: flow.KindBegin, Total: 2}, step(flow.KindIntent, ipconfig.StepRecert, 1),
+		step(flow.KindDone, ipconfig.StepRecert, 1), flow.Entry{Kind: flow.KindFinished})
+}
+
+// comeBack boots the old stateroot, with the API it left: object and status as they were.
+func (w *world) comeBack(request ipconfig.Request, left *lcav1.IPConfig) {
+	w.t.Helper()
+	ipc := w.get()
+	if ipc.Spec.Stage != left.Spec.Stage {
+		ipc.Status.ValidNextStages = []lcav1.IPConfigStage{left.Spec.Stage}
+		require.NoError(w.t, w.api.Status().Update(w.t.Context(), ipc))
+		ipc.Spec.Stage = left.Spec.Stage
+		require.NoError(w.t, w.api.Update(w.t.Context(), ipc))
+	}
+	ipc.Status = left.Status
+	require.NoError(w.t, w.api.Status().Update(w.t.Context(), ipc))
+	w.address("sno", "192.0.2.10")
+	w.node.doc.Routes.Running[1].NextHopAddress = "192.0.2.1"
+	w.node.boot(request.OldStateroot, "boot-3")
+}
+
+// requireLast checks the newest condition, which the columns State and Details show.
+func requireLast(t *testing.T, ipc *lcav1.IPConfig, kind string, status metav1.ConditionStatus, reason, message string) {
+	t.Helper()
+	require.NotEmpty(t, ipc.Status.Conditions)
+	c := ipc.Status.Conditions[len(ipc.Status.Conditions)-1]
+	require.Equal(t, []string{kind, string(status), reason}, []string{c.Type, string(c.Status), c.Reason}, "%v", ipc.Status.Conditions)
+	require.Contains(t, c.Message, message)
+}
+
+func condition(ipc *lcav1.IPConfig, kind string) *metav1.Condition {
+	for i := range ipc.Status.Conditions {
+		if ipc.Status.Conditions[i].Type == kind {
+			return &ipc.Status.Conditions[i]
+		}
+	}
+	return nil
+}
