@@ -47,22 +47,31 @@ func bootAndJudge(t *testing.T, bin string, addresses ...netip.Prefix) {
 	site := cluster.Site{Addresses: addresses}
 	require.NoError(t, cluster.Provision(t.Context(), cluster.Provisioning{Etc: root + "/etc", Var: root + "/var", OutDir: root + "/out",
 		BinDir: bin, Node: site, ModuleDir: moduleRoot}))
-	agent := startAgent(t, bin, root, site)
+	agent := startAgent(t, bin, root, addresses)
+	node, err := outsideClient(t, root, agent, "").CoreV1().Nodes().Get(t.Context(), "sno", metav1.GetOptions{})
+	require.NoError(t, err)
+	for i, address := range addresses {
+		require.Equal(t, address.Addr().String(), node.Status.Addresses[i].Address)
+	}
+	require.Empty(t, node.Spec.Taints)
+	endAgent(t, agent)
+}
 
-	config, err := clientcmd.BuildConfigFromFlags("", root+"/out/kubeconfig")
+// outsideClient calls the node with the kubeconfig of the outside user, at another server than it names where one is given.
+func outsideClient(t *testing.T, root string, agent *exec.Cmd, server string) *kubernetes.Clientset {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags(server, root+"/out/kubeconfig")
 	require.NoError(t, err)
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		return dialInside(ctx, agent.Process.Pid, network, address)
 	}
 	clients, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	node, err := clients.CoreV1().Nodes().Get(t.Context(), "sno", metav1.GetOptions{})
-	require.NoError(t, err)
-	for i, address := range addresses {
-		require.Equal(t, address.Addr().String(), node.Status.Addresses[i].Address)
-	}
-	require.Empty(t, node.Spec.Taints)
+	return clients
+}
 
+func endAgent(t *testing.T, agent *exec.Cmd) {
+	t.Helper()
 	require.NoError(t, agent.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, agent.Wait(), "the agent did not end cleanly")
 }
@@ -100,17 +109,18 @@ func builtPrograms(t *testing.T) string {
 }
 
 // startAgent starts the agent in new namespaces and waits until it tells its supervisor that the node is ready.
-func startAgent(t *testing.T, bin, root string, site cluster.Site) *exec.Cmd {
+func startAgent(t *testing.T, bin, root string, addresses []netip.Prefix) *exec.Cmd {
 	t.Helper()
-	primary, all := site.Primary().String(), strings.Trim(fmt.Sprint(site.Addresses), "[]")
+	primary, all := addresses[0].Addr().String(), strings.Trim(fmt.Sprint(addresses), "[]")
 	hosts, ips, notify := root+"/hosts", root+"/nodeip", root+"/notify"
 	writeFile(t, hosts, "127.0.0.1 localhost\n"+primary+" api-int.lab.example.com\n")
 	writeFile(t, ips+"/primary-ip", primary)
-	for _, address := range site.IPs() {
-		writeFile(t, ips+"/ipv"+map[bool]string{true: "4", false: "6"}[address.Is4()], address.String())
+	for _, address := range addresses {
+		writeFile(t, ips+"/ipv"+map[bool]string{true: "4", false: "6"}[address.Addr().Is4()], address.Addr().String())
 	}
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
 	require.NoError(t, err)
+	defer os.Remove(notify) // closing leaves the name, and the next start binds it again
 	defer socket.Close()
 
 	agent := exec.Command("unshare", "--net", "--mount", "sh", "-c", inNamespace, "sh",
