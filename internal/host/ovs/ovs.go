@@ -1,12 +1,13 @@
-// Package ovs is the host.Switch port over Open vSwitch's database socket
-// (OVSDB, RFC 7047); it needs no ovs-vsctl. lca-cli and the operator construct
-// it; package nm takes it as source of what only Open vSwitch knows. It must
-// not import a domain package or a sibling adapter.
 package ovs
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -15,7 +16,8 @@ import (
 // DefaultSocket is where ovsdb-server listens on every distribution we know.
 const DefaultSocket = "/run/openvswitch/db.sock"
 
-// Switch asks the Open vSwitch database at a unix socket.
+// Switch asks the Open vSwitch database at a unix socket. It keeps no
+// connection between calls and may be used by several goroutines.
 type Switch struct{ socket string }
 
 var _ host.Switch = (*Switch)(nil)
@@ -28,11 +30,123 @@ func New(socket string) *Switch {
 	return &Switch{socket: socket}
 }
 
-var errTodo = errors.New("not yet written")
-
-// Uplink implements host.Switch.
-func (s *Switch) Uplink(ctx context.Context, bridge string) (string, error) { return "", errTodo }
+// Uplink implements host.Switch. More than one candidate is an error that names them
+// all: a guess could cost the node its network.
+func (s *Switch) Uplink(ctx context.Context, bridge string) (string, error) {
+	bridges, err := s.read(ctx)
+	if err != nil {
+		return "", fmt.Errorf("find the uplink of bridge %s: %w", bridge, err)
+	}
+	i := slices.IndexFunc(bridges, func(b ovsBridge) bool { return b.name == bridge })
+	if i < 0 {
+		return "", fmt.Errorf("find the uplink of bridge %s: Open vSwitch has no such bridge", bridge)
+	}
+	var found []string
+	for _, p := range bridges[i].ports {
+		for _, l := range p.links {
+			if l.system() && l.name != bridge {
+				found = append(found, l.name)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("find the uplink of bridge %s: no system interface is attached to it", bridge)
+	case 1:
+		return found[0], nil
+	default:
+		return "", fmt.Errorf("find the uplink of bridge %s: several system interfaces are attached: %s", bridge, strings.Join(found, ", "))
+	}
+}
 
 // Interfaces lists the ovs-bridge entries with their ports and the ovs-interface
 // entries, without addresses. A system without Open vSwitch has none.
-func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) { return nil, errTodo }
+func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
+	bridges, err := s.read(ctx)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list Open vSwitch bridges: %w", err)
+	}
+	var out []netstate.Interface
+	for _, b := range bridges {
+		i := netstate.Interface{Name: b.name, Type: netstate.TypeOVSBridge, State: netstate.StateUp, Bridge: &netstate.Bridge{}}
+		for _, p := range b.ports {
+			i.Bridge.Ports = append(i.Bridge.Ports, netstate.BridgePort{Name: p.name})
+			i.Bridge.AllowExtraPatchPorts = i.Bridge.AllowExtraPatchPorts || p.has("patch")
+		}
+		out = append(out, i)
+		for _, p := range b.ports {
+			if p.has("internal") {
+				out = append(out, netstate.Interface{Name: p.name, Type: netstate.TypeOVSInterface, State: netstate.StateUp})
+			}
+		}
+	}
+	return out, nil
+}
+
+// ovsBridge and ovsPort are what this package reads of the database.
+type ovsBridge struct {
+	name  string
+	ports []ovsPort // sorted by name
+}
+
+type ovsPort struct {
+	name  string
+	links []ovsLink // several make a bond
+}
+
+func (p ovsPort) has(kind string) bool {
+	return slices.ContainsFunc(p.links, func(l ovsLink) bool { return l.kind == kind })
+}
+
+// ovsLink is what Open vSwitch calls an interface.
+type ovsLink struct{ name, kind string }
+
+// system says that the link is the kernel's own, and no patch, tunnel or internal port.
+func (l ovsLink) system() bool { return l.kind == "" || l.kind == "system" }
+
+// read selects the three tables in one transaction, so that they fit together.
+// Schema: ovs-vswitchd.conf.db(5).
+func (s *Switch) read(ctx context.Context) ([]ovsBridge, error) {
+	c, err := dial(ctx, s.socket)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	rows, err := c.transact(ctx, "Open_vSwitch",
+		selectAll("Bridge", "name", "ports"),
+		selectAll("Port", "_uuid", "name", "interfaces"),
+		selectAll("Interface", "_uuid", "name", "type"))
+	if err != nil {
+		return nil, err
+	}
+	links := map[string]ovsLink{}
+	for _, r := range rows[2] {
+		links[r.uuid("_uuid")] = ovsLink{r.text("name"), r.text("type")}
+	}
+	ports := map[string]ovsPort{}
+	for _, r := range rows[1] {
+		p := ovsPort{name: r.text("name")}
+		for _, id := range r.set("interfaces") {
+			p.links = append(p.links, links[id])
+		}
+		ports[r.uuid("_uuid")] = p
+	}
+	return assemble(rows[0], ports), nil
+}
+
+func assemble(bridges []row, ports map[string]ovsPort) []ovsBridge {
+	var out []ovsBridge
+	for _, r := range bridges {
+		b := ovsBridge{name: r.text("name")}
+		for _, id := range r.set("ports") {
+			b.ports = append(b.ports, ports[id])
+		}
+		slices.SortFunc(b.ports, func(x, y ovsPort) int { return strings.Compare(x.name, y.name) })
+		out = append(out, b)
+	}
+	slices.SortFunc(out, func(x, y ovsBridge) int { return strings.Compare(x.name, y.name) })
+	return out
+}

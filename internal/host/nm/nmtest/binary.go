@@ -33,8 +33,20 @@ func binary(name string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("%s is neither installed nor below %s", name, prefix())
+	return "", fmt.Errorf("%s is neither installed nor below %s: run `make network-deps`", name, prefix())
 }
+
+// File finds a data file of a package: installed, or unpacked by `make network-deps`.
+func File(path string) (string, error) {
+	for _, root := range []string{"/", prefix()} {
+		if full := filepath.Join(root, path); exists(full) {
+			return full, nil
+		}
+	}
+	return "", fmt.Errorf("%s is neither installed nor below %s: run `make network-deps`", path, prefix())
+}
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
 // Command is a program of the system under test: from the folder EnvRoot names, installed, or unpacked.
 func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {

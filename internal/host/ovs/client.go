@@ -1,0 +1,177 @@
+package ovs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// client is one connection to ovsdb-server: JSON-RPC 1.0 over a stream (RFC 7047 section 4).
+type client struct {
+	conn net.Conn
+	dec  *json.Decoder
+	stop func() bool
+}
+
+// answerTime bounds one exchange: the server is on this machine.
+const answerTime = 10 * time.Second
+
+func dial(ctx context.Context, socket string) (*client, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the Open vSwitch database: %w", err)
+	}
+	// A cancelled context ends a read that waits.
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
+	if err := conn.SetDeadline(time.Now().Add(answerTime)); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &client{conn: conn, dec: json.NewDecoder(conn), stop: stop}, nil
+}
+
+func (c *client) close() {
+	c.stop()
+	_ = c.conn.Close() // only read from
+}
+
+type request struct {
+	Method string `json:"method"`
+	Params []any  `json:"params"`
+	ID     any    `json:"id"`
+}
+
+type message struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	ID     any             `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// operation is one step of a transaction (RFC 7047 section 5.2).
+type operation struct {
+	Op      string   `json:"op"`
+	Table   string   `json:"table"`
+	Where   []any    `json:"where"`
+	Columns []string `json:"columns,omitempty"`
+}
+
+func selectAll(table string, columns ...string) operation {
+	return operation{Op: "select", Table: table, Where: []any{}, Columns: columns}
+}
+
+// transact runs the operations as one transaction and returns the rows of each.
+func (c *client) transact(ctx context.Context, database string, ops ...operation) ([][]row, error) {
+	params := []any{database}
+	for _, o := range ops {
+		params = append(params, o)
+	}
+	if err := json.NewEncoder(c.conn).Encode(request{Method: "transact", Params: params, ID: 1}); err != nil {
+		return nil, fmt.Errorf("ask the Open vSwitch database: %w", because(ctx, err))
+	}
+	m, err := c.answer()
+	if err != nil {
+		return nil, fmt.Errorf("ask the Open vSwitch database: %w", because(ctx, err))
+	}
+	return results(m, len(ops))
+}
+
+// answer reads until the response; the server may ask us for a sign of life meanwhile.
+func (c *client) answer() (message, error) {
+	for {
+		var m message
+		if err := c.dec.Decode(&m); err != nil {
+			return m, err
+		}
+		if m.Method != "echo" {
+			return m, nil
+		}
+		reply := map[string]any{"id": m.ID, "result": m.Params, "error": nil}
+		if err := json.NewEncoder(c.conn).Encode(reply); err != nil {
+			return m, err
+		}
+	}
+}
+
+func results(m message, n int) ([][]row, error) {
+	if len(m.Error) > 0 && string(m.Error) != "null" {
+		return nil, fmt.Errorf("the Open vSwitch database refuses: %s", m.Error)
+	}
+	var all []struct {
+		Rows    []row  `json:"rows"`
+		Error   string `json:"error"`
+		Details string `json:"details"`
+	}
+	if err := json.Unmarshal(m.Result, &all); err != nil {
+		return nil, fmt.Errorf("read the Open vSwitch database's answer: %w", err)
+	}
+	var out [][]row
+	for _, r := range all {
+		if r.Error != "" {
+			return nil, fmt.Errorf("the Open vSwitch database refuses: %s: %s", r.Error, r.Details)
+		}
+		out = append(out, r.Rows)
+	}
+	if len(out) < n {
+		return nil, fmt.Errorf("the Open vSwitch database answered %d of %d questions", len(out), n)
+	}
+	return out, nil
+}
+
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// row is one row of a table, by column.
+type row map[string]json.RawMessage
+
+// text reads a string column; "" where it is none.
+func (r row) text(column string) string {
+	var s string
+	_ = json.Unmarshal(r[column], &s) // another type is no text
+	return s
+}
+
+// uuid reads a column holding ["uuid", "..."].
+func (r row) uuid(column string) string {
+	id, _ := atom(r[column])
+	return id
+}
+
+// set reads a column of uuids: one alone, or ["set", [[...], ...]] (RFC 7047 section 5.1).
+func (r row) set(column string) []string {
+	if id, ok := atom(r[column]); ok {
+		return []string{id}
+	}
+	var pair []json.RawMessage
+	var kind string
+	if json.Unmarshal(r[column], &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[0], &kind) != nil || kind != "set" {
+		return nil
+	}
+	var members []json.RawMessage
+	if json.Unmarshal(pair[1], &members) != nil {
+		return nil
+	}
+	var out []string
+	for _, m := range members {
+		if id, ok := atom(m); ok {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func atom(raw json.RawMessage) (string, bool) {
+	var pair []string
+	if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 || pair[0] != "uuid" {
+		return "", false
+	}
+	return pair[1], true
+}
