@@ -36,18 +36,27 @@ func TestARollbackOnRequestEndsInTheOldSystem(t *testing.T) {
 	require.NoError(t, w.Again())
 }
 
+// TestCrashMatrix dies before, after and at every single effect of every step: by
+// a power cut, and by the death of lca-cli alone.
 func TestCrashMatrix(t *testing.T) {
-	plans := plansOf(t)
-	forward := flowtest.Matrix(t, plans[:2], func(t *testing.T) flowtest.World { return newWorld(t) })
-	back := flowtest.Matrix(t, plans[2:], func(t *testing.T) flowtest.World {
-		w := newWorld(t)
-		w.then = rollBackOnRequest
-		return w
-	})
-	t.Logf("crash matrix: pre-pivot and post-pivot: %s; rollback: %s", forward, back)
-	require.Positive(t, forward.Verdicts["old"])
-	require.Positive(t, forward.Verdicts["new"])
-	require.Zero(t, back.Verdicts["new"], "a rollback that was begun ends in the old system")
+	for name, killOnly := range map[string]bool{"power-cut": false, "killed": true} {
+		t.Run(name, func(t *testing.T) {
+			plans := plansOf(t)
+			forward := flowtest.Matrix(t, plans[:2], func(t *testing.T) flowtest.World {
+				w := newWorld(t)
+				w.killOnly = killOnly
+				return w
+			})
+			back := flowtest.Matrix(t, plans[2:], func(t *testing.T) flowtest.World {
+				w := newWorld(t)
+				w.killOnly, w.then = killOnly, rollBackOnRequest
+				return w
+			})
+			t.Logf("crash matrix, %s: pre-pivot and post-pivot: %s; rollback: %s", name, forward, back)
+			require.Positive(t, forward.Verdicts["new"])
+			require.Zero(t, back.Verdicts["new"], "a rollback that was begun ends in the old system")
+		})
+	}
 }
 
 func steps(p flow.Plan) (names []string) {

@@ -47,4 +47,6 @@ const (
 	apiTimeout = 15 * time.Minute
 	// proofTimeout is how long a new network may take until gateway and DNS answer.
 	proofTimeout = 90 * time.Second
+	// tryTimeout bounds a single question to the API server or the network.
+	tryTimeout = 10 * time.Second
 )

@@ -64,9 +64,7 @@ func carrierOf(doc netstate.Document) string {
 // prove says whether gateways and DNS servers answer through the interface, and
 // gives them time to.
 func (p *PostPivot) prove(ctx context.Context, iface string) error {
-	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
-	defer cancel()
-	return p.until(ctx, time.Second, func(ctx context.Context) error { return p.proveOnce(ctx, iface) })
+	return p.until(ctx, proofTimeout, time.Second, func(ctx context.Context) error { return p.proveOnce(ctx, iface) })
 }
 
 func (p *PostPivot) proveOnce(ctx context.Context, iface string) error {
@@ -97,14 +95,18 @@ func (p *PostPivot) answers(what string, addr netip.Addr, err error) error {
 	return fmt.Errorf("%s %s does not answer: %w", what, addr, err)
 }
 
-// until repeats try until it goes well or the context ends; it then tells the last error.
-func (p *PostPivot) until(ctx context.Context, pause time.Duration, try func(context.Context) error) error {
+// until repeats try until it goes well, patience runs out or the context ends; it
+// then tells the last error. No single try outlasts tryTimeout.
+func (p *PostPivot) until(ctx context.Context, patience, pause time.Duration, try func(context.Context) error) error {
+	deadline := p.Node.Clock.Now().Add(patience)
 	for {
-		err := try(ctx)
+		once, cancel := context.WithTimeout(ctx, tryTimeout)
+		err := try(once)
+		cancel()
 		if err == nil {
 			return nil
 		}
-		if p.Node.Clock.Sleep(ctx, pause) != nil {
+		if p.Node.Clock.Sleep(ctx, pause) != nil || p.Node.Clock.Now().After(deadline) {
 			return err
 		}
 	}
@@ -127,14 +129,8 @@ func (p *PostPivot) startKubelet(ctx context.Context) error {
 	return nil
 }
 
-func (p *PostPivot) apiReady(ctx context.Context) (bool, error) {
-	return p.Node.Cluster.Ready(ctx) == nil, nil
-}
-
 func (p *PostPivot) waitAPI(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	if err := p.until(ctx, 250*time.Millisecond, p.Node.Cluster.Ready); err != nil {
+	if err := p.until(ctx, apiTimeout, 250*time.Millisecond, p.Node.Cluster.Ready); err != nil {
 		return fmt.Errorf("the API server did not come back within %s: %w", apiTimeout, err)
 	}
 	return nil

@@ -53,8 +53,9 @@ type world struct {
 	ops   int
 	// then is what the user asks for when post-pivot is through; nil: nothing.
 	then func(*world) error
-	// broken, if set, replaces recert.
 	recert host.Recert
+	// killOnly: bombs kill the program and leave the node running.
+	killOnly bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -186,16 +187,26 @@ func (w *world) Live(bomb *flowtest.Bomb) error {
 	ctx := context.Background()
 	w.bomb = bomb
 	if bomb != nil {
-		bomb.Kill = func() { w.node.Cut(); panic(hosttest.PowerCut) }
-		bomb.ArmInside = func(n int) func() {
-			w.node.CrashAt(n)
-			return func() { w.node.Disarm() }
-		}
+		w.arm(bomb)
 	}
 	if err := w.node.Run(ctx, func(ctx context.Context) error { return w.ask(ctx, newSite, oldSite) }); err != nil {
 		return err
 	}
 	return w.rest(ctx)
+}
+
+// arm makes the bomb cut the power, or kill lca-cli alone.
+func (w *world) arm(bomb *flowtest.Bomb) {
+	bomb.Kill = func() { w.node.Cut(); panic(hosttest.PowerCut) }
+	arm := w.node.CrashAt
+	if w.killOnly {
+		bomb.Kill = func() { panic(hosttest.Killed) }
+		arm = w.node.KillAt
+	}
+	bomb.ArmInside = func(n int) func() {
+		arm(n)
+		return w.node.Disarm
+	}
 }
 
 // rest lets node and operator go on until neither has anything to do.
