@@ -1,0 +1,77 @@
+# Lifecycle Agent. `make help` lists what there is; README.md says what to start with.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GOLANGCI_LINT_VERSION := v2.15.0
+BIN := build/bin
+# nspawn boots in seconds; qemu has a real kernel and boot loader.
+MACHINE ?= nspawn
+
+include api/api.mk
+include tools/controlplane/controlplane.mk
+-include lab/lab.mk
+-include internal/host/nm/net.mk
+
+.PHONY: help
+help: ## List the targets.
+	@grep -hE '^[a-zA-Z_-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## Build the programs into build/bin.
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/... ./lab/cmd/...
+
+.PHONY: demo
+demo: host-packages build controlplane ## Change a real node's address and bring it back (MACHINE=nspawn|qemu).
+	$(BIN)/lab demo --machine $(MACHINE)
+
+.PHONY: test
+test: host-packages build controlplane ## Run everything that this machine can run: unit, api, network, lab.
+	./hack/test
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need neither root nor a server.
+	go test -short ./api/... ./cmd/... ./internal/... ./lab/...
+
+.PHONY: test-lab
+test-lab: host-packages build controlplane ## Run the scenarios on a lab node (MACHINE=nspawn|qemu).
+	LCA_LAB_MACHINE=$(MACHINE) go test -count=1 -timeout 60m -v -tags lab ./lab/scenario/...
+
+.PHONY: bench
+bench: host-packages build controlplane ## Measure reconcile, prepare and outage, against the order of the reference.
+	go test -run '^$$' -bench . -benchmem -benchtime 200x ./internal/controller/...
+	$(BIN)/lab bench --machine $(MACHINE)
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Check style, and that the arrows of the architecture point inwards.
+	$(BIN)/golangci-lint run ./...
+
+$(BIN)/golangci-lint:
+	@mkdir -p $(BIN)
+	GOBIN=$(abspath $(BIN)) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+.PHONY: generate
+generate: generate-api generate-rbac generate-docs ## Regenerate everything that is generated.
+
+.PHONY: generate-rbac
+generate-rbac:
+	$(CONTROLLER_GEN) rbac:roleName=lifecycle-agent paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
+
+.PHONY: generate-docs
+generate-docs:
+	go run ./hack/stagetable > docs/stages.md
+
+.PHONY: verify
+verify: verify-api ## Fail if a generated file is out of date or a module file untidy.
+	./hack/verify
+
+.PHONY: host-packages
+host-packages:
+	./hack/host-packages
+
+.PHONY: clean
+clean: ## Remove what was built, and every lab.
+	-$(BIN)/lab down --all
+	rm -rf build
