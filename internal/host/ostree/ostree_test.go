@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 )
 
 var _ host.Deployments = (*Deployments)(nil)
@@ -210,4 +211,11 @@ func TestWritableSysrootNeedsANamespaceOfItsOwn(t *testing.T) {
 	require.True(t, private)
 	_, err = privateMounts(filepath.Join(dir, "none"), filepath.Join(dir, "other"))
 	require.Error(t, err, "what cannot be told apart is not private")
+}
+
+func TestContract(t *testing.T) {
+	hosttest.DeploymentsContract(t, func(t *testing.T) hosttest.DeploymentsFixture {
+		_, d := booted(t)
+		return hosttest.DeploymentsFixture{Deployments: d, Files: d.files}
+	})
 }
