@@ -80,22 +80,25 @@ func (n *Node) volatileFiles() error {
 	return nil
 }
 
-// bootOrder lists the enabled units, by name but never before what they name in After=.
+// bootOrder lists the enabled units as systemd would get to them: what After= and Before= say, else
+// oneshots last, because systemd starts the others while they run, else by name.
 func (n *Node) bootOrder() []string {
 	n.lock()
 	defer n.mu.Unlock()
 	enabled := n.enabledUnits("")
+	slices.SortStableFunc(enabled, func(a, b string) int { return n.rank(a) - n.rank(b) })
 	var order []string
 	var visit func(unit string)
 	seen := map[string]bool{}
 	visit = func(unit string) {
-		if seen[unit] || !slices.Contains(enabled, unit) {
+		if seen[unit] {
 			return
 		}
 		seen[unit] = true
-		file, _ := n.loadUnit("", unit)
-		for _, before := range file.words("Unit.After") {
-			visit(before)
+		for _, other := range enabled {
+			if n.ordered(other, unit) {
+				visit(other)
+			}
 		}
 		order = append(order, unit)
 	}
@@ -103,6 +106,32 @@ func (n *Node) bootOrder() []string {
 		visit(unit)
 	}
 	return order
+}
+
+func (n *Node) rank(unit string) int {
+	if file, _ := n.loadUnit("", unit); file.oneshot() {
+		return 1
+	}
+	return 0
+}
+
+// ordered says that a start of second waits for a start of first to end.
+func (n *Node) ordered(first, second string) bool {
+	a, _ := n.loadUnit("", first)
+	b, _ := n.loadUnit("", second)
+	return slices.Contains(a.words("Unit.Before"), second) || slices.Contains(b.words("Unit.After"), first)
+}
+
+// waitsFor names a unit that is starting and that a start of the given one would wait
+// for, or "". Called from within that unit, such a start never ends.
+func (n *Node) waitsFor(unit string) string {
+	for _, other := range sorted(n.running) {
+		s := n.running[other].state
+		if other != unit && s.Active == "activating" && s.Sub == "start" && n.ordered(other, unit) {
+			return other
+		}
+	}
+	return ""
 }
 
 // Settle lets the node go on until nothing is left to happen: launched

@@ -90,6 +90,8 @@ func (n *Node) clusterUp() error {
 	switch {
 	case !n.powered:
 		return PowerCut
+	case !n.unitState(host.UnitKubelet).Running() && n.waitsFor(host.UnitKubelet) != "":
+		return fmt.Errorf("kubelet does not run: it is ordered after %s, which is starting", n.waitsFor(host.UnitKubelet))
 	case !n.unitState(host.UnitKubelet).Running():
 		return errors.New("kubelet does not run")
 	case !n.unitState(host.UnitCRIO).Running():

@@ -111,6 +111,14 @@ func (n *Node) FailWhen(fail func(op Op, seen int) error) {
 	n.trap, n.seen = fail, 0
 }
 
+// Struck counts how often a trap ended or failed a change: a test that walks through all changes
+// is through when CrashAt no longer strikes.
+func (n *Node) Struck() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.struck
+}
+
 // Disarm lets changes happen again.
 func (n *Node) Disarm() { n.FailWhen(nil) }
 
@@ -207,12 +215,15 @@ func (n *Node) op(name, target string) error {
 		switch err := n.trap(op, n.seen); err {
 		case nil:
 		case PowerCut:
+			n.struck++
 			n.die()
 			panic(PowerCut)
 		case Killed:
+			n.struck++
 			n.killed, n.trap = true, nil
 			panic(Killed)
 		default:
+			n.struck++
 			return fmt.Errorf("%s: %w", op, err)
 		}
 	}

@@ -84,7 +84,7 @@ type Node struct {
 	trap            trap
 	killed          bool // the program that runs
 	life            int  // counts boots and kills: what is older is gone
-	seen            int
+	seen, struck    int
 	ops             []Op
 	failures        []error
 	programsRunning map[int]context.CancelCauseFunc

@@ -11,6 +11,10 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
+// ErrDeadlock is what Start fails with where systemd would wait for ever: a unit, while it starts,
+// has asked for the start of one that is ordered after it.
+var ErrDeadlock = errors.New("start job would never run")
+
 var errMasked = errors.New("unit is masked")
 
 // Program is what a unit does when it starts. A oneshot unit has ended when
@@ -117,6 +121,9 @@ func (u units) Start(ctx context.Context, unit string) error {
 		defer n.mu.Unlock()
 		if n.unitState(unit).Running() {
 			return nil
+		}
+		if other := n.waitsFor(unit); other != "" {
+			return fmt.Errorf("start %s: %w: it is ordered after %s, which is starting", unit, ErrDeadlock, other)
 		}
 		return n.op("units.start", unit)
 	}()
