@@ -3,6 +3,7 @@ package cluster
 import (
 	"crypto/x509"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,9 +14,12 @@ func dualStack() Site {
 	return Site{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("2001:db8::10/64")}}.WithDefaults()
 }
 
+// dualIdentity is made once: some thirty RSA keys take seconds. Nobody changes it.
+var dualIdentity = sync.OnceValues(func() (*identity, error) { return newIdentity(dualStack(), time.Now()) })
+
 func TestEveryLeafVerifiesAgainstItsSigner(t *testing.T) {
-	site, made := dualStack(), time.Now()
-	id, err := newIdentity(site, made)
+	site := dualStack()
+	id, err := dualIdentity()
 	require.NoError(t, err)
 	for _, spec := range leaves(site) {
 		t.Run(spec.ID, func(t *testing.T) {
@@ -39,7 +43,7 @@ func TestEveryLeafVerifiesAgainstItsSigner(t *testing.T) {
 
 func TestTheNodesAddressIsInTheCertificatesThatServeItAndInNoOther(t *testing.T) {
 	site := dualStack()
-	id, err := newIdentity(site, time.Now())
+	id, err := dualIdentity()
 	require.NoError(t, err)
 	want := map[string]bool{"external-loadbalancer-serving-certkey": true, "etcd-peer-sno": true, "etcd-serving-sno": true,
 		"etcd-serving-metrics-sno": true, "kubelet-server-node": true}
