@@ -10,5 +10,5 @@ lab-down: ## Remove every lab node.
 
 .PHONY: lab-check
 lab-check: build ## Check the lab itself: its scripts with shellcheck, a node booted, moved, cut from power.
-	shellcheck -x $$(grep -rlE '^#(!/bin/bash| shellcheck shell=bash)' lab/image/recipe lab/image/overlay lab/machine)
+	shellcheck -x -P SCRIPTDIR $$(grep -rlE '^#(!/bin/bash| shellcheck shell=bash)' lab/image/recipe lab/image/overlay lab/machine)
 	LCA_LAB=1 go test -count=1 -timeout 20m ./lab/image ./lab/network ./lab/machine ./lab

@@ -30,7 +30,8 @@ mkdir -p "$TREE/etc/dnsmasq.d" "$TREE/var/log/journal"
 chroot "$TREE" systemctl -q set-default multi-user.target
 chroot "$TREE" systemctl -q enable dnsmasq.service nodeip-configuration.service ovs-configuration.service
 chroot "$TREE" systemctl -q mask systemd-firstboot.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer \
-  fstrim.timer e2scrub_all.timer e2scrub_reap.service podman-auto-update.timer podman.socket podman-restart.service
+  fstrim.timer e2scrub_all.timer e2scrub_reap.service podman-auto-update.timer podman.socket podman-restart.service \
+  netavark-dhcp-proxy.socket netavark-dhcp-proxy.service
 chroot "$TREE" passwd -qd root                    # console login of a throw-away test node
 
 # --- Debian layout -> ostree layout: kernel beside its modules, /etc -> /usr/etc, state -> /var
