@@ -35,10 +35,12 @@ func (t *transaction) verify(ctx context.Context) error {
 			return nil, err
 		}
 		missing := netstate.Verify(t.record.After, got)
-		if len(missing) > 0 {
-			return missing, nil
+		for _, c := range t.changes {
+			if err := t.duplicate(c.iface); err != nil && len(missing) > 0 {
+				return nil, err
+			}
 		}
-		return nil, nil
+		return missing, nil
 	})
 }
 
@@ -108,7 +110,7 @@ func (t *transaction) reason(ctx context.Context, iface string) string {
 func (t *transaction) duplicate(iface string) error {
 	link, err := netlink.LinkByName(iface)
 	if err != nil {
-		return err
+		return nil // no link, no duplicate
 	}
 	if a, ok := t.events.duplicate(link.Attrs().Index); ok {
 		return fmt.Errorf("another machine on the link of %s already has %s", iface, a)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -41,20 +42,19 @@ func Main(m *testing.M) int {
 	return again()
 }
 
-// missing says why no NetworkManager can be run here.
+// missing says why no namespaces can be had here.
 func missing() string {
-	const fetch = "run `make network-deps`, or `apt-get install --no-install-recommends network-manager iproute2 dbus-daemon`"
 	if os.Geteuid() != 0 {
 		return "not root: namespaces of our own need it (sudo -E go test ...)"
 	}
-	for _, tool := range []string{"ip", "dbus-daemon"} {
-		if _, err := binary(tool); err != nil {
-			return fmt.Sprintf("%s is missing: %s", tool, fetch)
-		}
-	}
-	if os.Getenv(EnvRoot) == "" {
-		if _, err := binary("NetworkManager"); err != nil {
-			return "NetworkManager is missing: " + fetch
+	return lacks("ip")
+}
+
+// lacks names the first program that is not there, and how to get it.
+func lacks(tools ...string) string {
+	for _, tool := range tools {
+		if _, err := binary(tool); err != nil && (tool == "ip" || os.Getenv(EnvRoot) == "") {
+			return fmt.Sprintf("%s is missing: run `make network-deps`, or `apt-get install --no-install-recommends network-manager iproute2 dbus-daemon`", tool)
 		}
 	}
 	return ""
@@ -74,6 +74,7 @@ func again() int {
 		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
 		Pdeathsig:  syscall.SIGKILL,
 	}
+	runtime.LockOSThread()      // Pdeathsig is about the thread
 	signal.Ignore(os.Interrupt) // the copy gets it too and ends in order
 	err = cmd.Run()
 	var exit *exec.ExitError

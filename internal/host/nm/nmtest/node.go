@@ -59,16 +59,10 @@ type Node struct {
 // It skips the test where that is impossible, and takes all away when the test ends.
 func Start(t testing.TB) *Node {
 	t.Helper()
-	if reason := os.Getenv(envSkip); reason != "" {
+	n := Bare(t)
+	if reason := lacks("NetworkManager", "dbus-daemon"); reason != "" {
 		t.Skip("reason: " + reason)
 	}
-	if os.Getenv(envInside) == "" {
-		t.Fatal("nmtest.Main was not called from TestMain")
-	}
-	n := &Node{t: t}
-	n.log, _ = os.Create(filepath.Join(t.TempDir(), "NetworkManager.log"))
-	t.Cleanup(n.stop)
-	n.reset()
 	n.write("/etc/NetworkManager/NetworkManager.conf", nmConfig)
 	n.write("/run/dbus/bus.conf", busConfig)
 	bus, err := Command(context.Background(), "dbus-daemon", "--nofork", "--nopidfile", "--config-file=/run/dbus/bus.conf")
@@ -76,10 +70,28 @@ func Start(t testing.TB) *Node {
 	n.must(bus.Start())
 	n.bus = bus
 	n.Until("the bus answers", func() bool { _, err := os.Stat("/run/dbus/system_bus_socket"); return err == nil })
+	n.StartNM()
+	return n
+}
+
+// Bare makes a node as Start does, but with nothing running on it.
+func Bare(t testing.TB) *Node {
+	t.Helper()
+	if reason := os.Getenv(envSkip); reason != "" {
+		t.Skip("reason: " + reason)
+	}
+	if os.Getenv(envInside) == "" {
+		t.Fatal("nmtest.Main was not called from TestMain")
+	}
+	n := &Node{t: t}
+	var err error
+	n.log, err = os.Create(filepath.Join(t.TempDir(), "NetworkManager.log"))
+	n.must(err)
+	t.Cleanup(n.stop)
+	n.reset()
 	n.IP("link", "set", "lo", "up")
 	n.IP("netns", "add", peer)
 	n.Peer("link", "set", "lo", "up")
-	n.StartNM()
 	return n
 }
 

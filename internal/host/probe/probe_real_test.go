@@ -1,0 +1,157 @@
+package probe_test
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nmtest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/probe"
+)
+
+func TestMain(m *testing.M) { os.Exit(nmtest.Main(m)) }
+
+// link is a node with one card and a neighbour at the far end.
+func link(t *testing.T) *nmtest.Node {
+	n := nmtest.Bare(t)
+	n.Link("uplink0")
+	n.IP("link", "set", "uplink0", "up")
+	n.IP("addr", "add", "192.0.2.10/24", "dev", "uplink0")
+	n.IP("addr", "add", "2001:db8::10/64", "dev", "uplink0", "nodad")
+	n.Peer("addr", "add", "192.0.2.1/24", "dev", "uplink0p")
+	n.Peer("addr", "add", "2001:db8::1/64", "dev", "uplink0p", "nodad")
+	n.Peer("addr", "add", "fe80::1/64", "dev", "uplink0p", "nodad")
+	return n
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func TestGateway(t *testing.T) {
+	n := link(t)
+	p := probe.New()
+	for _, gw := range []string{"192.0.2.1", "2001:db8::1", "fe80::1", "fe80::1%uplink0"} {
+		require.NoError(t, p.Gateway(within(t, 10*time.Second), addr(gw), "uplink0"), gw)
+	}
+	for _, gw := range []string{"192.0.2.99", "2001:db8::99", "fe80::99"} {
+		err := p.Gateway(within(t, 700*time.Millisecond), addr(gw), "uplink0")
+		require.ErrorIs(t, err, context.DeadlineExceeded, gw)
+		require.ErrorContains(t, err, "gives no sign of life")
+	}
+	require.Error(t, p.Gateway(within(t, time.Second), addr("192.0.2.1"), "nosuch0"))
+
+	// Many routers answer no echo, and need not.
+	n.Peer("link", "set", "uplink0p", "down")
+	require.Error(t, p.Gateway(within(t, 700*time.Millisecond), addr("192.0.2.1"), "uplink0"))
+}
+
+func TestGatewayWithoutEcho(t *testing.T) {
+	n := link(t)
+	n.InPeer(func() {
+		require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/icmp_echo_ignore_all", []byte("1"), 0o600))
+		require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/icmp/echo_ignore_all", []byte("1"), 0o600))
+	})
+	for _, gw := range []string{"192.0.2.1", "2001:db8::1"} {
+		require.NoError(t, probe.New().Gateway(within(t, 10*time.Second), addr(gw), "uplink0"), gw)
+	}
+}
+
+func TestGatewayThatComesLate(t *testing.T) {
+	n := link(t)
+	n.Peer("link", "set", "uplink0p", "down")
+	done := make(chan error, 1)
+	go func() { done <- probe.New().Gateway(within(t, 20*time.Second), addr("192.0.2.1"), "uplink0") }()
+	n.Peer("link", "set", "uplink0p", "up")
+	require.NoError(t, <-done)
+}
+
+func TestInUse(t *testing.T) {
+	link(t)
+	p := probe.New()
+	var wg sync.WaitGroup
+	for a, want := range map[string]bool{
+		"192.0.2.1": true, "192.0.2.99": false, "2001:db8::1": true, "2001:db8::99": false,
+		"192.0.2.10": false, "2001:db8::10": false, // our own
+		"198.51.100.1": false,
+	} {
+		wg.Go(func() {
+			used, err := p.InUse(within(t, 10*time.Second), addr(a), "uplink0")
+			assert.NoError(t, err, a)
+			assert.Equal(t, want, used, a)
+		})
+	}
+	_, err := p.InUse(within(t, 100*time.Millisecond), addr("192.0.2.99"), "uplink0")
+	require.ErrorIs(t, err, context.DeadlineExceeded, "too short to say no")
+	wg.Wait()
+}
+
+// server answers DNS in the peer namespace with a refusal.
+func server(t *testing.T, n *nmtest.Node, network string) {
+	t.Helper()
+	n.InPeer(func() {
+		if network == "udp" {
+			c, err := net.ListenPacket("udp", ":53")
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = c.Close() })
+			go func() {
+				buf := make([]byte, 512)
+				for {
+					k, from, err := c.ReadFrom(buf)
+					if err != nil {
+						return
+					}
+					_, _ = c.WriteTo(refuse(buf[:k]), from)
+				}
+			}()
+			return
+		}
+		l, err := net.Listen("tcp", ":53")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				buf := make([]byte, 512)
+				k, _ := c.Read(buf)
+				_, _ = c.Write(append(buf[:2:2], refuse(buf[2:k])...))
+				_ = c.Close()
+			}
+		}()
+	})
+}
+
+func refuse(q []byte) []byte {
+	out := append([]byte(nil), q...)
+	out[2], out[3] = out[2]|0x80, 5
+	return out
+}
+
+func TestDNS(t *testing.T) {
+	p := probe.New()
+	for _, network := range []string{"udp", "tcp"} {
+		t.Run(network, func(t *testing.T) {
+			n := link(t)
+			err := p.DNS(within(t, 600*time.Millisecond), addr("192.0.2.1"))
+			require.ErrorContains(t, err, "DNS server 192.0.2.1 does not answer")
+			server(t, n, network)
+			for _, a := range []string{"192.0.2.1", "2001:db8::1", "fe80::1%uplink0"} {
+				require.NoError(t, p.DNS(within(t, 10*time.Second), addr(a)), a)
+			}
+		})
+	}
+}

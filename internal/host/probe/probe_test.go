@@ -1,0 +1,77 @@
+package probe
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var card = &net.Interface{Name: "eno1", HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 1}}
+
+func TestQuestion4(t *testing.T) {
+	target := netip.MustParseAddr("192.0.2.77")
+	q := question4(target, netip.Addr{}, card)
+	require.Equal(t, []byte{0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 77}, q.packet, "RFC 5227 probe")
+	reply := []byte{0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, 9, 192, 0, 2, 77, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0}
+	hw, ok := q.answer(reply)
+	require.True(t, ok)
+	require.Equal(t, "02:00:00:00:00:09", hw.String())
+	reply[17] = 78
+	_, ok = q.answer(reply)
+	require.False(t, ok, "from another address")
+	_, ok = q.answer(reply[:27])
+	require.False(t, ok, "cut short")
+}
+
+func TestQuestion6(t *testing.T) {
+	target := netip.MustParseAddr("2001:db8::12:3456")
+	q := question6(target, netip.MustParseAddr("fe80::1"), card)
+	require.Equal(t, "33:33:ff:12:34:56", q.to.String())
+	from, _ := netip.AddrFromSlice(q.packet[8:24])
+	group, _ := netip.AddrFromSlice(q.packet[24:40])
+	require.Equal(t, "ff02::1:ff12:3456", group.String())
+	require.Zero(t, checksum6(from, group, q.packet[40:]), "a packet with its checksum sums to nothing")
+	require.Equal(t, byte(255), q.packet[7], "RFC 4861 section 7.1.1")
+	require.Len(t, question6(target, netip.Addr{}, card).packet, 40+24, "no option without source address")
+}
+
+func TestAdvertised(t *testing.T) {
+	target := netip.MustParseAddr("2001:db8::77")
+	packet := make([]byte, 40, 80)
+	packet[6], packet[7] = protoICMPv6, 255
+	body := append([]byte{advertisement, 0, 0, 0, 0x20, 0, 0, 0}, target.AsSlice()...)
+	packet = append(packet, body...)
+	hw, ok := advertised(packet, target)
+	require.True(t, ok)
+	require.Empty(t, hw)
+	hw, ok = advertised(append(packet, targetOption, 1, 2, 0, 0, 0, 0, 9), target)
+	require.True(t, ok)
+	require.Equal(t, "02:00:00:00:00:09", hw.String())
+	_, ok = advertised(append(packet, targetOption, 0, 2, 0, 0, 0, 0, 9), target)
+	require.True(t, ok, "an option without length ends the search, not the program")
+	_, ok = advertised(packet, netip.MustParseAddr("2001:db8::78"))
+	require.False(t, ok)
+	packet[7] = 64
+	_, ok = advertised(packet, target)
+	require.False(t, ok, "it came through a router, so not from the link")
+}
+
+func FuzzAnswers(f *testing.F) {
+	f.Add(make([]byte, 28))
+	f.Add(make([]byte, 80))
+	f.Fuzz(func(_ *testing.T, packet []byte) {
+		question4(netip.MustParseAddr("192.0.2.1"), netip.Addr{}, card).answer(packet)
+		question6(netip.MustParseAddr("2001:db8::1"), netip.Addr{}, card).answer(packet)
+	})
+}
+
+func TestWellFormed(t *testing.T) {
+	refused := []byte{0x12, 0x34, 0x80, 5, 0, 0, 0, 0, 0, 0, 0, 0}
+	require.NoError(t, wellFormed(refused, 0x1234), "a refusal is a sign of life")
+	require.ErrorContains(t, wellFormed(refused, 0x1235), "no answer to the question")
+	require.Error(t, wellFormed(refused[:11], 0x1234))
+	refused[2] = 0
+	require.ErrorContains(t, wellFormed(refused, 0x1234), "no answer to the question")
+}
