@@ -13,7 +13,9 @@ import (
 )
 
 // list reads all objects of a kind that may not be installed.
-func list(ctx context.Context, r client.Reader, gvk schema.GroupVersionKind, opts ...client.ListOption) ([]unstructured.Unstructured, error) {
+func list(
+	ctx context.Context, r client.Reader, gvk schema.GroupVersionKind, opts ...client.ListOption,
+) ([]unstructured.Unstructured, error) {
 	var l unstructured.UnstructuredList
 	gvk.Kind += "List"
 	l.SetGroupVersionKind(gvk)

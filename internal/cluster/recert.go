@@ -42,12 +42,13 @@ const (
 
 // recertSources lists the files by the names that recert's use_key and use_cert rules refer to.
 func recertSources() []source {
+	operator, key := apiserverOperatorNamespace, corev1.TLSPrivateKeyKey
 	return []source{
 		{file: AdminClientCA, namespace: "openshift-config", name: "admin-kubeconfig-client-ca", key: "ca-bundle.crt", configMap: true},
-		{file: "loadbalancer-serving-signer.key", namespace: apiserverOperatorNamespace, name: "loadbalancer-serving-signer", key: corev1.TLSPrivateKeyKey},
-		{file: "localhost-serving-signer.key", namespace: apiserverOperatorNamespace, name: "localhost-serving-signer", key: corev1.TLSPrivateKeyKey},
-		{file: "service-network-serving-signer.key", namespace: apiserverOperatorNamespace, name: "service-network-serving-signer", key: corev1.TLSPrivateKeyKey},
-		{file: "ingresskey-ingress-operator.key", namespace: ingressOperatorNamespace, name: routerCA, key: corev1.TLSPrivateKeyKey},
+		{file: "loadbalancer-serving-signer.key", namespace: operator, name: "loadbalancer-serving-signer", key: key},
+		{file: "localhost-serving-signer.key", namespace: operator, name: "localhost-serving-signer", key: key},
+		{file: "service-network-serving-signer.key", namespace: operator, name: "service-network-serving-signer", key: key},
+		{file: "ingresskey-ingress-operator.key", namespace: ingressOperatorNamespace, name: routerCA, key: key},
 	}
 }
 

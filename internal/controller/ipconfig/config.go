@@ -37,10 +37,10 @@ func (r *Reconciler) prepare(ctx context.Context, ipc *lcav1.IPConfig, o observa
 		return failed(fmt.Sprintf("ip-config pre-pivot failed. error: the request of operation %s is gone from %s",
 			ipc.Status.OperationID, host.Workspace)), err
 	}
-	if o.blind != nil {
-		return preparing(msgStabilizing + o.blind.Error()), nil
-	}
-	if len(inSync(ipc, o)) == 0 {
+	switch {
+	case o.blind != "":
+		return preparing(msgStabilizing + o.blind), nil
+	case len(inSync(ipc, o)) == 0:
 		return outcome{state: ipconfig.StateConfiguredForGood, message: msgNothingToDo, again: atRest}, nil
 	}
 	facts, err := r.facts(ctx, o)
@@ -48,21 +48,25 @@ func (r *Reconciler) prepare(ctx context.Context, ipc *lcav1.IPConfig, o observa
 		return outcome{}, err
 	}
 	checks := ipconfig.Validate(ipc.Spec, facts)
-	if refusal := ipconfig.Refusal(checks); refusal != nil {
-		out := failed("config validation failed: " + refusal.Error())
-		out.preflight = checks
-		return out, nil
-	}
-	out := preparing(msgConfig)
-	if problem := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation); problem != "" {
-		out = preparing(msgStabilizing + problem)
-	} else if err := r.handOver(ctx, ipc, o); err != nil {
-		out = preparing("The node did not take the request, trying again: " + err.Error())
-	} else {
-		out.again = whileRunning
-	}
+	out := r.begin(ctx, ipc, o, ipconfig.Refusal(checks))
 	out.preflight = checks
 	return out, nil
+}
+
+// begin hands an accepted request over once the cluster is healthy.
+func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observation, refusal error) outcome {
+	if refusal != nil {
+		return failed("config validation failed: " + refusal.Error())
+	}
+	if problem := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation); problem != "" {
+		return preparing(msgStabilizing + problem)
+	}
+	if err := r.handOver(ctx, ipc, o); err != nil {
+		return preparing("The node did not take the request, trying again: " + err.Error())
+	}
+	out := preparing(msgConfig)
+	out.again = whileRunning
+	return out
 }
 
 func preparing(message string) outcome {
@@ -145,8 +149,8 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		wait.message = msgStabilizing + problem
 		return wait
 	}
-	if o.blind != nil {
-		wait.message = msgStabilizing + o.blind.Error()
+	if o.blind != "" {
+		wait.message = msgStabilizing + o.blind
 		return wait
 	}
 	if differences := inSync(ipc, o); len(differences) > 0 {

@@ -106,12 +106,18 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			},
 		), builder.WithPredicates(addressesChanged())).
 		WatchesRawSource(source.Func(atStart)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: patience()}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up the ipconfig controller: %w", err)
 	}
 	return nil
+}
+
+// patience spaces out reconciliations that fail, as all do while the API restarts. The longest pause
+// is short: people wait at the other end.
+func patience() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 20*time.Second)
 }
 
 func singletonRequest() reconcile.Request {

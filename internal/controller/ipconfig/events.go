@@ -2,6 +2,7 @@ package ipconfig
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,7 +71,8 @@ func stepEvent(s ipconfig.StepRecord) notice {
 	took := s.Took.Round(time.Second / 10)
 	switch s.Kind {
 	case flow.KindFailed, flow.KindUndoFailed:
-		return notice{corev1.EventTypeWarning, "StepFailed", "RunStep", fmt.Sprintf("%s: %s failed after %s: %s", s.Flow, s.Step, took, s.Error)}
+		note := fmt.Sprintf("%s: %s failed after %s: %s", s.Flow, s.Step, took, s.Error)
+		return notice{corev1.EventTypeWarning, "StepFailed", "RunStep", note}
 	case flow.KindUndone:
 		return notice{corev1.EventTypeWarning, "StepUndone", "RunStep", fmt.Sprintf("%s: %s was taken back in %s", s.Flow, s.Step, took)}
 	}
@@ -78,7 +80,8 @@ func stepEvent(s ipconfig.StepRecord) notice {
 }
 
 func rollbackEvent(cause string) notice {
-	return notice{corev1.EventTypeWarning, "Rollback", "Rollback", "The node returns to its former stateroot: " + or(cause, "cause unknown")}
+	note := "The node returns to its former stateroot: " + or(cause, "cause unknown")
+	return notice{corev1.EventTypeWarning, "Rollback", "Rollback", note}
 }
 
 // news remembers how far the timeline of an operation was told.
@@ -95,8 +98,10 @@ func (n *news) fresh(reported *lcav1.StepStatus, p ipconfig.Progress) []ipconfig
 	}
 	if n.operation != p.Operation {
 		*n = news{operation: p.Operation}
-		for reported != nil && reported.StartTime != nil && n.told < len(p.Timeline) && p.Timeline[n.told].Ended.Before(reported.StartTime.Time) {
-			n.told++
+		if reported != nil && reported.StartTime != nil {
+			n.told, _ = slices.BinarySearchFunc(p.Timeline, reported.StartTime.Time, func(s ipconfig.StepRecord, t time.Time) int {
+				return s.Ended.Compare(t)
+			})
 		}
 	}
 	from := min(n.told, len(p.Timeline))

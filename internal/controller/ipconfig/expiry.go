@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // expiryMargin is how long before its certificates expire a stateroot no longer counts

@@ -37,7 +37,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		stages:    histogram("stage_duration_seconds", "How long a stage took from acceptance to its end.", "stage", "result"),
 		phases:    histogram("phase_duration_seconds", "How long a phase of a stage took.", "phase"),
 		steps:     histogram("step_duration_seconds", "How long a step of lca-cli took.", "flow", "step", "result"),
-		rollbacks: counter("rollbacks_total", "Returns to the former stateroot by cause: requested, post-pivot, watchdog, uncontrolled.", "cause"),
+		rollbacks: counter("rollbacks_total", "Returns to the former stateroot (requested, post-pivot, watchdog, uncontrolled).", "cause"),
 		refusals:  counter("preflight_failures_total", "Failed checks before a change.", "check", "severity"),
 	}
 	for _, c := range []prometheus.Collector{m.stages, m.phases, m.steps, m.rollbacks, m.refusals} {
@@ -54,9 +54,10 @@ func (r *Reconciler) measure(before, after *lcav1.IPConfig, o observation, out o
 	m.measureHistory(before.Status.History, after.Status.History, out.state)
 	for _, s := range m.timeline.fresh(before.Status.Step, o.progress) {
 		result := "done"
-		if s.Kind == flow.KindFailed || s.Kind == flow.KindUndoFailed {
+		switch s.Kind {
+		case flow.KindFailed, flow.KindUndoFailed:
 			result = "failed"
-		} else if s.Kind == flow.KindUndone {
+		case flow.KindUndone:
 			result = "undone"
 		}
 		m.steps.WithLabelValues(s.Flow, s.Step, result).Observe(s.Took.Seconds())

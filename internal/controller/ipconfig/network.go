@@ -25,7 +25,7 @@ func describeNetwork(doc netstate.Document, current *ipconfig.Current) {
 	current.Dynamic = dynamicFamilies(doc)
 	current.Uplink = uplink(doc)
 	if port, ok := doc.Find(current.Uplink, netstate.TypeVLAN); ok && port.VLAN != nil {
-		current.VLANID = int32(port.VLAN.ID) //nolint:gosec // 802.1Q ids fit
+		current.VLANID = int32(port.VLAN.ID)
 	}
 }
 

@@ -27,7 +27,7 @@ type observation struct {
 	topology      *cluster.TopologyError
 	installConfig cluster.InstallConfig
 	current       ipconfig.Current
-	blind         error
+	blind         string
 
 	// The node.
 	deployments []host.Deployment
@@ -65,7 +65,9 @@ func (r *Reconciler) observe(ctx context.Context, ipc *lcav1.IPConfig) (observat
 		}
 	}
 	r.seeExpiry(ctx, ipc, &o)
-	o.blind = errors.Join(r.seeCluster(ctx, ipc, &o), r.seeNetwork(ctx, ipc, &o))
+	if err := errors.Join(r.seeCluster(ctx, ipc, &o), r.seeNetwork(ctx, ipc, &o)); err != nil {
+		o.blind = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
 	return o, nil
 }
 

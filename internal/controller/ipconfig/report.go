@@ -87,7 +87,7 @@ func stepOf(p ipconfig.Progress) *lcav1.StepStatus {
 	if last.Failure != "" {
 		message = last.Failure
 	}
-	s := &lcav1.StepStatus{Name: last.Step, Index: int32(last.Index), Total: int32(last.Total), Message: clip(message)} //nolint:gosec // a plan has few steps
+	s := &lcav1.StepStatus{Name: last.Step, Index: int32(last.Index), Total: int32(last.Total), Message: clip(message)}
 	if !last.StepStarted.IsZero() {
 		started := stamp(last.StepStarted)
 		s.StartTime = &started

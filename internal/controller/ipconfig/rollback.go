@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // rollback returns to the old stateroot, or waits there until the cluster is healthy.
@@ -53,10 +54,7 @@ func (r *Reconciler) returnTo(ctx context.Context, ipc *lcav1.IPConfig, o observ
 func (r *Reconciler) settle(ctx context.Context, ipc *lcav1.IPConfig, o observation) outcome {
 	r.returning.reset()
 	problem := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation)
-	if problem == "" && o.blind != nil {
-		problem = o.blind.Error()
-	}
-	if problem != "" {
+	if problem = or(problem, o.blind); problem != "" {
 		return outcome{state: ipconfig.StateRollingBack, message: msgStabilizing + problem, again: whileWaiting}
 	}
 	return outcome{state: ipconfig.StateRolledBack, message: msgRolledBack, again: atRest}

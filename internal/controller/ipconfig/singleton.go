@@ -71,11 +71,16 @@ func (r *Reconciler) savedInFlight() (*lcav1.IPConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", host.SavedIPConfig, err)
 	}
+	return exportOf(data, request.OperationID), nil
+}
+
+// exportOf decodes an export; nil if it is not readable, or not one of this operation.
+func exportOf(data []byte, operation string) *lcav1.IPConfig {
 	saved := &lcav1.IPConfig{}
-	if err := json.Unmarshal(data, saved); err != nil || saved.Status.OperationID != request.OperationID || saved.Spec.Stage == lcav1.StageIdle {
-		return nil, nil //nolint:nilerr // an unreadable file is as good as none
+	if json.Unmarshal(data, saved) != nil || saved.Status.OperationID != operation || saved.Spec.Stage == lcav1.StageIdle {
+		return nil
 	}
-	return saved, nil
+	return saved
 }
 
 // orphaned says that the object knows nothing of an operation: it was created anew, or its

@@ -50,6 +50,9 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("reason: needs an API server; run without -short")
+	}
 	server := shared.Server(t)
 	server.DeleteIPConfig(t)
 	w := &world{t: t, api: server.Client, node: newFakeNode(), now: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)}
