@@ -1,0 +1,141 @@
+package systemd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+	godbus "github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+const (
+	// clearWithin bounds the wait for systemd to let go of a unit that ended.
+	clearWithin = 5 * time.Second
+	clearPoll   = 20 * time.Millisecond
+)
+
+// programDirs is where a program named without a folder is looked for, on the host.
+var programDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"}
+
+// Launch implements host.Transients. It returns once the program is executing, so a program
+// that does not exist is an error here. A unit of the name that failed earlier is
+// cleared. The unit has mounts of its own (which ostree.WritableSysroot asks for), and
+// what the program leaves running is ended with it.
+func (m *Manager) Launch(ctx context.Context, t host.Transient) error {
+	if len(t.Argv) == 0 {
+		return fmt.Errorf("launch %s: nothing to run", t.Unit)
+	}
+	conn, err := m.connect()
+	if err != nil {
+		return err
+	}
+	if err := m.vacate(ctx, t.Unit); err != nil {
+		return err
+	}
+	props, err := m.properties(t)
+	if err != nil {
+		return fmt.Errorf("launch %s: %w", t.Unit, err)
+	}
+	err = m.job(ctx, t.Unit, func(done chan<- string) (int, error) {
+		return conn.StartTransientUnitContext(ctx, t.Unit, "fail", props, done)
+	})
+	if isError(err, errUnitExists) {
+		if s, serr := m.State(ctx, t.Unit); serr == nil && busy(s) {
+			return fmt.Errorf("launch %s: %w", t.Unit, host.ErrUnitRunning)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("launch %s: %w", t.Unit, err)
+	}
+	return nil
+}
+
+// properties are the unit's settings. Type=exec has the start job tell whether the program
+// could be executed, and allows a limit on its run time.
+func (m *Manager) properties(t host.Transient) ([]dbus.Property, error) {
+	argv, err := m.program(t.Argv)
+	if err != nil {
+		return nil, err
+	}
+	props := []dbus.Property{
+		dbus.PropDescription(t.Description),
+		dbus.PropType("exec"),
+		property("PrivateMounts", true),
+		property("KillMode", "control-group"),
+		dbus.PropExecStart(argv, false),
+	}
+	if len(t.Env) > 0 {
+		props = append(props, property("Environment", t.Env))
+	}
+	if t.Timeout > 0 {
+		props = append(props, property("RuntimeMaxUSec", uint64(t.Timeout.Microseconds())))
+	}
+	return props, nil
+}
+
+func property(name string, value any) dbus.Property {
+	return dbus.Property{Name: name, Value: godbus.MakeVariant(value)}
+}
+
+// program gives argv the absolute path that systemd of some versions insists on.
+func (m *Manager) program(argv []string) ([]string, error) {
+	if strings.HasPrefix(argv[0], "/") {
+		return argv, nil
+	}
+	for _, dir := range programDirs {
+		path := filepath.Join(dir, argv[0])
+		if _, err := os.Stat(filepath.Join(m.root, path)); err == nil {
+			return append([]string{path}, argv[1:]...), nil
+		}
+	}
+	return nil, fmt.Errorf("program %s is not on the host", argv[0])
+}
+
+func busy(s host.UnitState) bool { return s.Running() || s.Active == "deactivating" }
+
+// vacate makes sure that the name is free, or says that it is in use.
+func (m *Manager) vacate(ctx context.Context, unit string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, clearWithin, errors.New("systemd does not let go of the unit of that name"))
+	defer cancel()
+	tick := time.NewTicker(clearPoll)
+	defer tick.Stop()
+	for {
+		s, err := m.State(ctx, unit)
+		if err != nil {
+			return err
+		}
+		if busy(s) {
+			return fmt.Errorf("launch %s: %w", unit, host.ErrUnitRunning)
+		}
+		if !s.Exists() && s.Active != "failed" {
+			return nil
+		}
+		if err := m.Forget(ctx, unit); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("launch %s: %w", unit, context.Cause(ctx))
+		}
+	}
+}
+
+// Forget implements host.Transients. A unit that runs is left alone.
+func (m *Manager) Forget(ctx context.Context, unit string) error {
+	conn, err := m.connect()
+	if err != nil {
+		return err
+	}
+	if err := conn.ResetFailedUnitContext(ctx, unit); err != nil && !isError(err, errNoSuchUnit) {
+		return fmt.Errorf("forget %s: %w", unit, err)
+	}
+	return nil
+}
