@@ -83,7 +83,7 @@ func TestNetwork(t *testing.T) {
 
 func TestKeystore(t *testing.T) {
 	hosttest.KeystoreContract(t, func(t *testing.T) host.Keystore {
-		n := node(t)
+		n := hosttest.NewNode(hosttest.Options{StoreBatch: 100})
 		if err := n.Containers().StopAll(context.Background()); err != nil {
 			t.Fatal(err)
 		}

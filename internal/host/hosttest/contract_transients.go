@@ -2,6 +2,7 @@ package hosttest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ type TransientsFixture struct {
 }
 
 // TransientsContract proves what host.Transients promises. Its units are named
-// lca-contract-*.service and run true, false and sleep.
+// lca-contract-*.service and run true, false, sleep and sh -c "exit N".
 func TransientsContract(t *testing.T, fresh func(t *testing.T) TransientsFixture) {
 	t.Helper()
 	contract(t, fresh, []behaviour[TransientsFixture]{
@@ -27,6 +28,8 @@ func TransientsContract(t *testing.T, fresh func(t *testing.T) TransientsFixture
 		{"a running unit is left alone and reported", transientRuns},
 		{"a running unit can be stopped, and its name is free", transientStopped},
 		{"a failed unit shows how it ended until it is forgotten", transientFails},
+		{"a final exit is not tried again, for all that Restart says", transientFinal},
+		{"another exit is tried again", transientRestarts},
 		{"a unit that overruns its time is ended", transientTimeout},
 		{"forgetting what is not there, or runs, changes nothing", transientForget},
 		{"nothing to run is an error", transientEmpty},
@@ -101,6 +104,27 @@ func transientFails(t *testing.T, f TransientsFixture) {
 	f.untilGone(t)
 	f.launch(t, host.Transient{Argv: []string{"/bin/true"}})
 	f.untilGone(t)
+}
+
+func transientFinal(t *testing.T, f TransientsFixture) {
+	f.launch(t, host.Transient{Argv: []string{"/bin/sh", "-c", fmt.Sprintf("exit %d", host.FinalExit)}, Restart: true})
+	f.until(t, "failed")
+	for range 3 {
+		f.Pass()
+	}
+	s := f.state(t)
+	require.Equal(t, "failed", s.Active)
+	require.Equal(t, host.FinalExit, s.ExitCode)
+}
+
+// transientRestarts sees the unit wait for its next try, or give up after many.
+func transientRestarts(t *testing.T, f TransientsFixture) {
+	f.launch(t, host.Transient{Argv: []string{"/bin/sh", "-c", "exit 4"}, Restart: true})
+	eventually(t, "the unit is tried again", f.Pass, func() bool {
+		s := f.state(t)
+		return s.Sub == "auto-restart" || s.Result == "start-limit-hit"
+	})
+	require.Equal(t, 4, f.state(t).ExitCode)
 }
 
 func transientTimeout(t *testing.T, f TransientsFixture) {

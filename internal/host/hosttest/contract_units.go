@@ -33,6 +33,8 @@ func UnitsContract(t *testing.T, fresh func(t *testing.T) UnitsFixture) {
 		{"a failed start is an error and shows in the state", unitFails},
 		{"enabling is for good and idempotent", unitEnable},
 		{"enabling a unit that does not exist fails", unitEnableMissing},
+		// The units lie in /etc/systemd/system, as kubelet's does: "systemctl mask --runtime" is not
+		// enough there, its link in /run/systemd/system comes later in the search.
 		{"a masked unit does not start until the mask is lifted", unitMask},
 		{"a masked unit is not pulled in by another", unitMaskPulled},
 		{"masking is not disabling", unitMaskKeepsEnabled},

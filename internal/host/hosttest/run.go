@@ -20,6 +20,16 @@ func builtins() map[string]Command {
 		"true":  func(context.Context, []string) error { return nil },
 		"false": func(context.Context, []string) error { return &Exit{1, errors.New("false")} },
 		"sleep": func(context.Context, []string) error { return Stays },
+		"sh -c": func(_ context.Context, argv []string) error {
+			var code int
+			if _, err := fmt.Sscanf(argv[len(argv)-1], "exit %d", &code); err != nil {
+				return fmt.Errorf("the fake shell knows only exit: %w", err)
+			}
+			if code == 0 {
+				return nil
+			}
+			return &Exit{code, errors.New("exit")}
+		},
 	}
 }
 

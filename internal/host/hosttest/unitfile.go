@@ -11,6 +11,9 @@ import (
 const (
 	vendorUnits  = "/usr/lib/systemd/system"
 	runtimeUnits = "/run/systemd/system"
+	// runtimeMasks comes before /etc/systemd/system, where kubelet's unit lies; runtimeUnits, where
+	// "systemctl mask --runtime" links, does not, and such a mask has no effect there (systemd.unit(5)).
+	runtimeMasks = "/run/systemd/system.control"
 	noUnit       = "/dev/null" // what a mask links to
 )
 
@@ -40,7 +43,7 @@ func (u unitFile) oneshot() bool { return u.get("Service.Type") == "oneshot" }
 // counts there only, and before anything else.
 func (n *Node) loadUnit(root, unit string) (unitFile, bool) {
 	if root == "" {
-		if _, mask, err := n.look(path.Join(runtimeUnits, unit), false); err == nil && mask.link == noUnit {
+		if _, mask, err := n.look(path.Join(runtimeMasks, unit), false); err == nil && mask.link == noUnit {
 			return unitFile{masked: true, runtime: true}, true
 		}
 	}

@@ -32,8 +32,8 @@ func (n *Node) Program(unit string, do Program) {
 }
 
 // Command registers what argument vectors beginning with the given words do, in unit
-// files and transients alike; folders of the program are not compared. "true",
-// "false" and "sleep" (it stays) are there from the start.
+// files and transients alike; folders of the program are not compared. "true", "false",
+// "sleep" (it stays) and sh -c "exit N" are there from the start.
 func (n *Node) Command(words string, do Command) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -171,14 +171,14 @@ func (u units) Mask(_ context.Context, unit string) error {
 	if err := n.op("units.mask", unit); err != nil {
 		return err
 	}
-	return n.disk.put(path.Join(runtimeUnits, unit), inode{mode: fs.ModeSymlink | 0o777, link: noUnit}, true)
+	return n.disk.put(path.Join(runtimeMasks, unit), inode{mode: fs.ModeSymlink | 0o777, link: noUnit}, true)
 }
 
 func (u units) Unmask(_ context.Context, unit string) error {
 	n := u.n
 	n.lock()
 	defer n.mu.Unlock()
-	at := path.Join(runtimeUnits, unit)
+	at := path.Join(runtimeMasks, unit)
 	if n.disk.live[at].link != noUnit {
 		return nil
 	}
