@@ -60,7 +60,7 @@ func resolveMapping(cfg Config, nodes []node) (Mapping, error) {
 			continue
 		}
 		if len(nodes) > 1 {
-			return Mapping{}, fmt.Errorf("%d Node objects: which address %s replaces must be said in cn_san_replace_rules", len(nodes), fresh)
+			return Mapping{}, fmt.Errorf("%d Node objects: cn_san_replace_rules must say what %s replaces", len(nodes), fresh)
 		}
 		old, err := nodeAddress(nodes[0], fresh.Is4())
 		if err != nil {
@@ -135,7 +135,8 @@ func (s *scan) reissueLeaves(rand io.Reader) error {
 		}
 		leaf.reissued = fresh
 		names, _ := mappedNames(fresh, Mapping{})
-		item := Reissue{Subject: fresh.Subject.String(), Issuer: fresh.Issuer.String(), NotAfter: fresh.NotAfter.UTC().Format(time.RFC3339), Names: names}
+		item := Reissue{Subject: fresh.Subject.String(), Issuer: fresh.Issuer.String(),
+			NotAfter: fresh.NotAfter.UTC().Format(time.RFC3339), Names: names}
 		for _, at := range leaf.places {
 			item.Places = append(item.Places, at.where)
 		}

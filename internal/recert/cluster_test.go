@@ -306,6 +306,7 @@ func (b *builder) workloads() {
 			{Type: corev1.NodeHostName, Address: "sno"}, {Type: corev1.NodeInternalIP, Address: oldV4}}}})
 	b.object("leases/kube-node-lease/sno", &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}})
 	endpoints := func(ns, name string, labels map[string]string) {
+		//nolint:staticcheck // clusters hold Endpoints, deprecated or not
 		b.object("services/endpoints/"+ns+"/"+name, &corev1.Endpoints{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Endpoints"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: labels},
 			Subsets:    []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: oldV4}, {IP: lookalike}}}}})

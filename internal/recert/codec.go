@@ -39,11 +39,12 @@ func newObject(kv host.KeyValue) (*object, error) {
 func (o *object) edit(visit visitor) error {
 	var out []byte
 	var err error
-	if bytes.HasPrefix(o.value, protobufMagic) {
+	switch {
+	case bytes.HasPrefix(o.value, protobufMagic):
 		out, err = editEnvelope(o.value, visit)
-	} else if bytes.HasPrefix(o.value, []byte("{")) {
+	case bytes.HasPrefix(o.value, []byte("{")):
 		out, err = o.editJSON(visit)
-	} else {
+	default:
 		return nil
 	}
 	if err != nil {

@@ -33,7 +33,8 @@ const (
 
 // kubeconfigData finds the embedded PEM of a kubeconfig, YAML or JSON
 // (k8s.io/client-go tools/clientcmd/api/v1).
-var kubeconfigData = regexp.MustCompile(`(?:client-certificate-data|client-key-data|certificate-authority-data)["']?\s*:\s*["']?([A-Za-z0-9+/]{16,}=*)`)
+var kubeconfigData = regexp.MustCompile(
+	`(?:client-certificate-data|client-key-data|certificate-authority-data)["']?\s*:\s*["']?([A-Za-z0-9+/]{16,}=*)`)
 
 // editBlobs visits every certificate and private key of a text: PEM blocks, and those a kubeconfig embeds.
 // Everything around a replaced blob stays.

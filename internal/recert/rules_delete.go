@@ -72,7 +72,8 @@ func keepForeignEndpoints(meta metadata, key string) string {
 
 func keepForeignSlices(meta metadata, key string) string {
 	controllers := []string{"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"}
-	if slices.Contains(controllers, meta.labels["endpointslice.kubernetes.io/managed-by"]) || strings.HasSuffix(key, "/default/kubernetes") {
+	manager := meta.labels["endpointslice.kubernetes.io/managed-by"]
+	if slices.Contains(controllers, manager) || strings.HasSuffix(key, "/default/kubernetes") {
 		return ""
 	}
 	return keptByHand

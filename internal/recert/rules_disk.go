@@ -33,7 +33,8 @@ func cryptoFiles() []string {
 
 // skippedDirs are not walked: what pods and their volumes hold is theirs and is made anew with them.
 func skippedDirs() []string {
-	return []string{"/var/lib/kubelet/pods", "/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry", "/var/lib/kubelet/device-plugins"}
+	const kubelet = "/var/lib/kubelet/"
+	return []string{kubelet + "pods", kubelet + "plugins", kubelet + "plugins_registry", kubelet + "device-plugins"}
 }
 
 // kubeletServing is the certificate that the kubelet asks for by CSR when it has none that fits.

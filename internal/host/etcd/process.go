@@ -33,7 +33,9 @@ type process struct {
 // and in its own process group, so that an interrupt of the caller lets it finish.
 func (s *Store) start(run launcher) (*process, error) {
 	argv := run.argv(s.cfg.DataDir, s.cfg.RuntimeDir)
-	p := &process{cmd: exec.Command(argv[0], argv[1:]...), output: &tail{}, done: make(chan struct{})}
+	// No context: its end would kill etcd, which Close stops in order.
+	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
+	p := &process{cmd: cmd, output: &tail{}, done: make(chan struct{})}
 	p.cmd.Dir = s.cfg.RuntimeDir
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/root"}
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output

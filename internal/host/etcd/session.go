@@ -63,7 +63,7 @@ func waitReady(ctx context.Context, cfg Config, client *clientv3.Client, proc *p
 	socket := filepath.Join(cfg.RuntimeDir, clientSocket)
 	for {
 		// A failed dial would put the client into a back-off of a second.
-		if accepts(socket) {
+		if accepts(ctx, socket) {
 			try, stop := context.WithTimeout(ctx, 5*time.Second)
 			_, err := client.Get(try, "health")
 			stop()
@@ -81,8 +81,8 @@ func waitReady(ctx context.Context, cfg Config, client *clientv3.Client, proc *p
 	}
 }
 
-func accepts(socket string) bool {
-	conn, err := net.Dial("unix", socket)
+func accepts(ctx context.Context, socket string) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return false
 	}

@@ -1,0 +1,111 @@
+package recert
+
+import (
+	"encoding/json"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestParseConfigReadsWhatTheFlowWrites(t *testing.T) {
+	cfg, err := ParseConfig([]byte(`{
+		"etcd_endpoint": "localhost:2379", "ip_change_only": true, "ip": ["192.0.2.7", "2001:db8::7"],
+		"machine_network_cidr": "192.0.2.0/24", "install_config": "x: y", "extend_expiration": false, "proxy": null,
+		"crypto_dirs": ["/kubelet", "/kubernetes", "/machine-config-daemon"], "crypto_files": ["/host-etc/mcs-machine-config-content.json"],
+		"cluster_customization_dirs": ["/kubelet"], "cluster_customization_files": ["/host-etc/chrony.conf"],
+		"cn_san_replace_rules": ["192.0.2.1,192.0.2.7", "2001:db8::1,2001:db8::7", "192.0.2.3:192.0.2.4"],
+		"use_key_rules": ["kube-apiserver-lb-signer /var/lib/lca/workspace/kubeconfig-crypto/loadbalancer-serving-signer.key"],
+		"summary_file_clean": "/var/tmp/recert-summary.yaml", "kubeadmin_password_hash": ""}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := netip.MustParseAddr
+	want := Config{
+		IPs: []netip.Addr{a("192.0.2.7"), a("2001:db8::7")}, MachineNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		Replace:       []AddressChange{{a("192.0.2.1"), a("192.0.2.7")}, {a("2001:db8::1"), a("2001:db8::7")}, {a("192.0.2.3"), a("192.0.2.4")}},
+		InstallConfig: "x: y", Dirs: []string{"/var/lib/kubelet", "/etc/kubernetes", "/etc/machine-config-daemon"},
+		Files: []string{"/etc/chrony.conf", "/etc/mcs-machine-config-content.json"}, SummaryFile: "/var/tmp/recert-summary.yaml",
+		Remarks: cfg.Remarks,
+	}
+	if !reflect.DeepEqual(cfg, want) {
+		t.Errorf("got %+v\nwant %+v", cfg, want)
+	}
+	if remarks := strings.Join(cfg.Remarks, "\n"); !strings.Contains(remarks, "kubeadmin Secret is left alone") || !strings.Contains(remarks, "use_key_rules") {
+		t.Errorf("remarks: %s", remarks)
+	}
+}
+
+func TestParseConfigRefusesByName(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"ipp": 1}`:                               `key "ipp" is unknown`,
+		`{"cluster_rename": "a:b"}`:                `key "cluster_rename" is not supported yet`,
+		`{"hostname": "a", "zz": 1}`:               `key "zz" is unknown`,
+		`{"force_expire": true}`:                   `key "force_expire"`,
+		`{"ip_change_only": false}`:                `key "ip_change_only"`,
+		`{"ip": "192.0.2"}`:                        `key "ip"`,
+		`{"ip": {"a": 1}}`:                         `key "ip"`,
+		`{"dry_run": "SECRET"}`:                    `key "dry_run": must be a bool`,
+		`{"ip": ["192.0.2.1", "192.0.2.2"]}`:       "two addresses of one family",
+		`{"machine_network_cidr": "192.0.2.1/24"}`: "host bits",
+		`{"machine_network_cidr": ["192.0.2.0/24", "198.51.100.0/24"]}`: "two networks",
+		`{"cn_san_replace_rules": ["a.example.com,b.example.com"]}`:     "not supported yet",
+		`{"crypto_dirs": ["kubelet"]}`:                                  "not absolute",
+		`[]`:                                                            "not an object",
+		`{"ip": "1.1.1.1", "ip": "1.1.1.2"}`:                            "not a YAML or JSON document",
+	} {
+		_, err := ParseConfig([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%s: the error quotes the value: %v", text, err)
+		}
+	}
+}
+
+// Every key is either read, or refused, never both and never forgotten.
+func TestEveryKeyOfTheFieldsToolIsKnown(t *testing.T) {
+	keys := strings.Fields(`dry_run postprocess_only etcd_endpoint etcd_defrag extend_expiration force_expire ip_change_only cluster_rename
+		hostname ip machine_network_cidr proxy install_config kubeadmin_password_hash pull_secret user_ca_bundle proxy_trusted_ca_bundle
+		chrony_config crypto_dirs crypto_files cluster_customization_dirs cluster_customization_files static_dirs static_files
+		cn_san_replace_rules use_key_rules use_cert_rules regenerate_server_ssh_keys summary_file summary_file_clean threads
+		kube_encryption_config openshift_encryption_config oauth_encryption_config`)
+	for _, key := range keys {
+		doc, _ := json.Marshal(map[string]any{key: nil})
+		if _, err := ParseConfig(doc); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	if n := len(settings()) + len(notSupported); n != len(keys) {
+		t.Errorf("%d keys are handled, the tool has %d", n, len(keys))
+	}
+}
+
+func TestResolveMapping(t *testing.T) {
+	a := netip.MustParseAddr
+	n := []node{{addresses: []string{oldV6, oldV4}}}
+	for name, c := range map[string]struct {
+		cfg   Config
+		nodes []node
+		want  int
+		err   string
+	}{
+		"by family, not by order": {Config{IPs: []netip.Addr{a(newV4), a(newV6)}}, n, 2, ""},
+		"one family only":         {Config{IPs: []netip.Addr{a(newV6)}}, n, 1, ""},
+		"unchanged":               {Config{IPs: []netip.Addr{a(oldV4)}}, n, 0, ""},
+		"explicit without a node": {Config{Replace: []AddressChange{{a(oldV4), a(newV4)}}}, nil, 1, ""},
+		"finished":                {Config{IPs: []netip.Addr{a(newV4)}}, nil, 0, ""},
+		"contradiction":           {Config{IPs: []netip.Addr{a(newV4)}, Replace: []AddressChange{{a(oldV4), a(lookalike)}}}, n, 0, "cn_san_replace_rules"},
+		"two nodes":               {Config{IPs: []netip.Addr{a(newV4)}}, append(n, n...), 0, "2 Node objects"},
+		"new family":              {Config{IPs: []netip.Addr{a(newV6)}}, []node{{addresses: []string{oldV4}}}, 0, "family"},
+	} {
+		m, err := resolveMapping(c.cfg, c.nodes)
+		if (err == nil) != (c.err == "") || (err != nil && !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && len(m.Changes()) != c.want {
+			t.Errorf("%s: %v", name, m.Changes())
+		}
+	}
+}

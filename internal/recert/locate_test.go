@@ -1,0 +1,62 @@
+package recert
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestEditBlobsKeepsWhatSurrounds(t *testing.T) {
+	leaf := leafOf(t, nil, "p256", "cn", oldV4)
+	text := "# note\n" + leaf.certPEM + "between\n" + leaf.keyPEM + "-----BEGIN DH PARAMETERS-----\nAAAA\n-----END DH PARAMETERS-----\n-----BEGIN CERTIFICATE-----\nnot base64!\n-----END CERTIFICATE-----\n-----BEGIN CERTIFICATE-----\n"
+	var kinds []blobKind
+	same := editBlobs(text, func(b blob) []byte {
+		kinds = append(kinds, b.kind)
+		return b.der
+	})
+	if same != text {
+		t.Errorf("replacing every blob by itself changed the text:\n%s", same)
+	}
+	if len(kinds) != 2 || kinds[0] != certificateBlob || kinds[1] != privateKeyBlob {
+		t.Errorf("kinds %v", kinds)
+	}
+	edited := editBlobs(text, func(b blob) []byte {
+		if b.kind == certificateBlob {
+			return []byte("new")
+		}
+		return nil
+	})
+	if want := strings.Replace(text, leaf.certPEM, pemText("CERTIFICATE", []byte("new")), 1); edited != want {
+		t.Errorf("got %q\nwant %q", edited, want)
+	}
+}
+
+func FuzzEditBlobs(f *testing.F) {
+	f.Add("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+	f.Add("client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBQUEKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if out := editBlobs(text, func(blob) []byte { return nil }); out != text {
+			t.Fatalf("visiting changed %q to %q", text, out)
+		}
+		once := editBlobs(text, func(b blob) []byte { return []byte("x") })
+		if twice := editBlobs(once, func(b blob) []byte {
+			if !bytes.Equal(b.der, []byte("x")) {
+				t.Fatalf("%q: a blob was not replaced", text)
+			}
+			return nil
+		}); twice != once {
+			t.Fatal("unstable")
+		}
+	})
+}
+
+func FuzzReissueTBS(f *testing.F) {
+	leaf := leafOf(f, nil, "p256", oldV4, oldV4, "https://"+oldV4+"/x")
+	f.Add(leaf.cert.RawTBSCertificate)
+	m := mapping(f, oldV4+">"+newV4)
+	f.Fuzz(func(t *testing.T, tbs []byte) {
+		cert := *leaf.cert
+		cert.RawTBSCertificate = tbs
+		_, _ = rewriteTBS(&cert, m) // must not panic
+	})
+}
