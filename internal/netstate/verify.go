@@ -35,7 +35,7 @@ func (c *comparison) add(format string, args ...any) {
 }
 
 func (c *comparison) iface(want Interface) {
-	got, ok := c.find(want)
+	got, ok := find(c.got, want)
 	if want.State == StateAbsent || want.State == StateDown {
 		if ok {
 			c.takenDown(want, got)
@@ -79,14 +79,14 @@ func (c *comparison) takenDown(want, got Interface) {
 
 // find prefers the type; a document may leave it out, and the carrier of
 // addresses is meant where two interfaces share a name.
-func (c *comparison) find(want Interface) (Interface, bool) {
+func find(in Document, want Interface) (Interface, bool) {
 	if want.Type != "" {
-		return c.got.Find(want.Name, want.Type)
+		return in.Find(want.Name, want.Type)
 	}
-	if i, ok := carrier(c.got, want.Name); ok {
+	if i, ok := carrier(in, want.Name); ok {
 		return i, true
 	}
-	return c.got.Find(want.Name, "")
+	return in.Find(want.Name, "")
 }
 
 func (c *comparison) vlan(want, got Interface) {
@@ -204,12 +204,20 @@ func (c *comparison) resolver(want Resolver) {
 	if c.got.DNS != nil && c.got.DNS.Running != nil {
 		have = *c.got.DNS.Running
 	}
-	if want.Server != nil && !SameServers(want.Server, have.Server) {
+	servers := have.Server
+	if n := len(want.Server); n < len(servers) && anyAuto(c.got) {
+		servers = servers[:n] // the network adds its own after the configured ones
+	}
+	if want.Server != nil && !SameServers(want.Server, servers) {
 		c.add("DNS servers are [%s], not [%s]", strings.Join(have.Server, " "), strings.Join(want.Server, " "))
 	}
 	if want.Search != nil && !slices.Equal(want.Search, have.Search) {
 		c.add("DNS search domains are [%s], not [%s]", strings.Join(have.Search, " "), strings.Join(want.Search, " "))
 	}
+}
+
+func anyAuto(d Document) bool {
+	return slices.ContainsFunc(d.Interfaces, func(i Interface) bool { return i.IPv4.Auto() || i.IPv6.Auto() })
 }
 
 // SameServers says that two lists name the same servers in the same order.
