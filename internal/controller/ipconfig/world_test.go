@@ -39,7 +39,7 @@ func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 
 // world is a cluster with a healthy API, a fake node, and the controller between them.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	api    client.Client // the user's
 	node   *fakeNode
 	r      *Reconciler
@@ -48,7 +48,7 @@ type world struct {
 	writes int
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("reason: needs an API server; run without -short")
@@ -64,8 +64,15 @@ func newWorld(t *testing.T) *world {
 // restart gives the world a new operator, as a restarted pod is one.
 func (w *world) restart(server *apitest.Server) {
 	w.t.Helper()
+	w.restartAs(server, rest.ImpersonationConfig{})
+}
+
+// restartAs gives the world a new operator with somebody's rights.
+func (w *world) restartAs(server *apitest.Server, who rest.ImpersonationConfig) {
+	w.t.Helper()
 	config := rest.CopyConfig(server.Config)
 	config.QPS = -1 // tests are not to be slowed down
+	config.Impersonate = who
 	base, err := client.NewWithWatch(config, client.Options{Scheme: server.Scheme})
 	require.NoError(w.t, err)
 	metrics, err := NewMetrics(prometheus.NewRegistry())

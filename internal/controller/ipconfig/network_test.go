@@ -1,0 +1,56 @@
+package ipconfig
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+const tagged = `
+interfaces:
+- name: br-ex
+  type: ovs-bridge
+  bridge:
+    port:
+    - name: enp1s0.100
+    - name: br-ex
+    - name: patch-br-ex_sno-to-br-int
+- name: br-ex
+  type: ovs-interface
+  ipv4: {enabled: true, dhcp: false}
+  ipv6: {enabled: true, dhcp: false, autoconf: true}
+- name: enp1s0.100
+  type: vlan
+  vlan: {id: 100, base-iface: enp1s0}
+routes:
+  running:
+  - {destination: 0.0.0.0/0, next-hop-interface: eth9, next-hop-address: 203.0.113.1, metric: 1}
+  - {destination: 0.0.0.0/0, next-hop-interface: br-ex, next-hop-address: 192.0.2.254, metric: 100}
+  - {destination: 0.0.0.0/0, next-hop-interface: br-ex, next-hop-address: 192.0.2.1, metric: 48}
+  - {destination: "::/0", next-hop-interface: br-ex, next-hop-address: "fe80::1", metric: 48}
+dns-resolver:
+  running: {server: ["2001:db8::53", 192.0.2.53]}
+`
+
+func TestDescribeNetwork(t *testing.T) {
+	doc, err := netstate.Decode([]byte(tagged))
+	require.NoError(t, err)
+	now := ipconfig.Current{IPv4: &lcav1.IPStatus{}, IPv6: &lcav1.IPStatus{}}
+	describeNetwork(doc, &now)
+	require.Equal(t, "192.0.2.1", now.IPv4.Gateway, "the route of least metric over br-ex")
+	require.Equal(t, "fe80::1", now.IPv6.Gateway)
+	require.Equal(t, []string{"2001:db8::53", "192.0.2.53"}, now.DNSServers)
+	require.Equal(t, int32(100), now.VLANID)
+	require.Equal(t, "enp1s0.100", now.Uplink)
+	require.Equal(t, []string{"IPv6 autoconfiguration"}, now.Dynamic)
+}
+
+func TestDescribeNetworkWithoutBridge(t *testing.T) {
+	now := ipconfig.Current{IPv4: &lcav1.IPStatus{}}
+	describeNetwork(netstate.Document{}, &now)
+	require.Equal(t, ipconfig.Current{IPv4: &lcav1.IPStatus{}}, now)
+}

@@ -1,0 +1,184 @@
+package ipconfig
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+func cond(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason}
+}
+
+func TestStageOfConditions(t *testing.T) {
+	started := cond("Idle", no, "ConfigurationInProgress")
+	tests := []struct {
+		name  string
+		conds []metav1.Condition
+		want  lcav1.IPConfigStage
+	}{
+		{"nothing yet", nil, ""},
+		{"idle", []metav1.Condition{cond("Idle", yes, "Idle")}, lcav1.StageIdle},
+		{"becoming idle after a change", []metav1.Condition{cond("ConfigCompleted", yes, "Completed"), cond("Idle", no, "InProgress")}, lcav1.StageIdle},
+		{"cleanup failed", []metav1.Condition{cond("Idle", no, "Failed")}, lcav1.StageIdle},
+		{"blocked before it was ever idle", []metav1.Condition{cond("Idle", no, "Blocked")}, lcav1.StageIdle},
+		{"configuring", []metav1.Condition{started, cond("ConfigInProgress", yes, "InProgress")}, lcav1.StageConfig},
+		{"rolling back", []metav1.Condition{started, cond("ConfigCompleted", yes, "Completed"), cond("RollbackInProgress", yes, "InProgress")}, lcav1.StageRollback},
+		{"rolled back", []metav1.Condition{started, cond("RollbackCompleted", yes, "Completed")}, lcav1.StageRollback},
+		{"rollback refused", []metav1.Condition{started, cond("ConfigInProgress", yes, "InProgress"), cond("RollbackInProgress", no, "InvalidTransition")}, lcav1.StageConfig},
+		{"idle refused", []metav1.Condition{cond("ConfigInProgress", yes, "InProgress"), cond("Idle", no, "InvalidTransition")}, lcav1.StageConfig},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, stageOf(tt.conds)) })
+	}
+}
+
+// on is an observation of a node that runs the stateroot, with an operation from "rhcos" to "new".
+func on(stateroot string, change ...func(*observation)) observation {
+	o := observation{
+		now: time.Unix(1000, 0), bootID: "boot-2", booted: host.Deployment{Stateroot: stateroot, Booted: true},
+		deployments: []host.Deployment{{Stateroot: "rhcos"}, {Stateroot: "new"}}, units: map[string]host.UnitState{},
+		request: &ipconfig.Request{OperationID: "op", OldStateroot: "rhcos", NewStateroot: "new"},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return o
+}
+
+func unit(name, active string) func(*observation) {
+	return func(o *observation) { o.units[name] = host.UnitState{Load: "loaded", Active: active} }
+}
+
+func wrote(name, boot string, kinds ...flow.Kind) func(*observation) {
+	return func(o *observation) {
+		for _, k := range kinds {
+			o.entries = append(o.entries, flow.Entry{Flow: name, Kind: k, Boot: boot, Step: "s", Error: "broke"})
+		}
+		o.progress = ipconfig.Project("op", o.entries)
+	}
+}
+
+func TestStateOfEverySituation(t *testing.T) {
+	completed := []metav1.Condition{cond("ConfigCompleted", yes, "Completed")}
+	refusedOnce := []metav1.Condition{cond("ConfigCompleted", no, "Failed")}
+	rolledBack := []metav1.Condition{cond("RollbackCompleted", yes, "Completed")}
+	left := wrote(ipconfig.FlowPrePivot, "boot-1", flow.KindBegin, flow.KindCommitted)
+	const config, rollback = lcav1.StageConfig, lcav1.StageRollback
+	tests := []struct {
+		name  string
+		stage lcav1.IPConfigStage
+		conds []metav1.Condition
+		o     observation
+		want  ipconfig.State
+	}{
+		{"no object yet", "", nil, observation{}, ipconfig.StateNew},
+		{"idle", lcav1.StageIdle, []metav1.Condition{cond("Idle", yes, "Idle")}, observation{}, ipconfig.StateIdle},
+		{"says idle with an operation about", lcav1.StageIdle, []metav1.Condition{cond("Idle", yes, "Idle")}, on("rhcos"), ipconfig.StateBecomingIdle},
+		{"accepted", config, nil, observation{}, ipconfig.StatePreparing},
+		{"refused", config, refusedOnce, observation{}, ipconfig.StateConfigFailed},
+		{"no-op", config, completed, observation{}, ipconfig.StateConfiguredForGood},
+		{"handed over", config, nil, on("rhcos"), ipconfig.StatePreparing},
+		{"preparing", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin), unit(host.UnitPrePivot, "active")), ipconfig.StatePreparing},
+		{"about to reboot", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin, flow.KindCommitted)), ipconfig.StatePreparing},
+		{"taking back", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin, flow.KindRolledBack), unit(host.UnitPrePivot, "active")), ipconfig.StatePreparing},
+		{"taken back", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin, flow.KindRolledBack), unit(host.UnitPrePivot, "failed")), ipconfig.StateConfigFailed},
+		{"lca-cli is missing", config, nil, on("rhcos", unit(host.UnitPrePivot, "failed")), ipconfig.StateConfigFailed},
+		{"power cut before the commit point", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-1", flow.KindBegin)), ipconfig.StatePreparing},
+		{"back without a word", config, nil, on("rhcos", left), ipconfig.StateConfigFailed},
+		{"strange stateroot", config, nil, on("third", left), ipconfig.StateConfigFailed},
+		{"new stateroot", config, nil, on("new"), ipconfig.StateFinishing},
+		{"post-pivot failed and is tried again", config, nil, on("new", wrote(ipconfig.FlowPostPivot, "boot-2", flow.KindBegin, flow.KindFailed), unit(host.UnitIPConfiguration, "activating")), ipconfig.StateFinishing},
+		{"post-pivot given up", config, nil, on("new", wrote(ipconfig.FlowPostPivot, "boot-2", flow.KindBegin, flow.KindFailed), unit(host.UnitIPConfiguration, "failed")), ipconfig.StateFinishFailed},
+		{"given up, then mended by hand", config, refusedOnce, on("new", wrote(ipconfig.FlowPostPivot, "boot-2", flow.KindBegin, flow.KindFailed, flow.KindFinished)), ipconfig.StateFinishing},
+		{"completed", config, completed, on("new"), ipconfig.StateConfigured},
+		{"completed, way back gone", config, completed, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateConfiguredForGood},
+		{"rolling back", rollback, nil, on("new"), ipconfig.StateRollingBack},
+		{"rollback failed", rollback, nil, on("new", unit(host.UnitRollback, "failed")), ipconfig.StateRollbackFailed},
+		{"nothing to go back to", rollback, nil, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateRollbackFailed},
+		{"back", rollback, nil, on("rhcos", left, wrote(ipconfig.FlowRollback, "boot-1", flow.KindBegin)), ipconfig.StateRollingBack},
+		{"back and healthy", rollback, rolledBack, on("rhcos", left), ipconfig.StateRolledBack},
+	}
+	known := map[ipconfig.State]bool{}
+	for _, row := range ipconfig.Stages() {
+		known[row.State] = true
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, tt.want, stateOf(tt.stage, tt.conds, tt.o))
+			require.True(t, known[tt.want])
+		})
+	}
+}
+
+// TestEveryOutcomeReadsBackAsItsStage walks all states: what status says of a state must lead to
+// the stage it belongs to, or the controller would take its own words for a new request.
+func TestEveryOutcomeReadsBackAsItsStage(t *testing.T) {
+	stage := map[ipconfig.State]lcav1.IPConfigStage{
+		ipconfig.StateNew: lcav1.StageIdle, ipconfig.StateBecomingIdle: lcav1.StageIdle, ipconfig.StateIdle: lcav1.StageIdle, ipconfig.StateBlocked: lcav1.StageIdle,
+		ipconfig.StatePreparing: lcav1.StageConfig, ipconfig.StateFinishing: lcav1.StageConfig, ipconfig.StateConfigured: lcav1.StageConfig,
+		ipconfig.StateConfiguredForGood: lcav1.StageConfig, ipconfig.StateConfigFailed: lcav1.StageConfig, ipconfig.StateFinishFailed: lcav1.StageConfig,
+		ipconfig.StateRollingBack: lcav1.StageRollback, ipconfig.StateRolledBack: lcav1.StageRollback, ipconfig.StateRollbackFailed: lcav1.StageRollback,
+	}
+	for _, from := range ipconfig.Stages() {
+		for _, to := range from.Leads {
+			ipc := &lcav1.IPConfig{Spec: lcav1.IPConfigSpec{Stage: stage[to]}}
+			for _, s := range []ipconfig.State{ipconfig.StateBecomingIdle, ipconfig.StateIdle, from.State, to} {
+				ipc.Status = project(ipc, observation{now: time.Unix(1, 0)}, outcome{state: s, message: string(s)})
+			}
+			require.Equal(t, stage[to], stageOf(ipc.Status.Conditions), "%s -> %s: %v", from.State, to, ipc.Status.Conditions)
+			once := ipc.Status
+			again := project(ipc, observation{now: time.Unix(99, 0)}, outcome{state: to, message: string(to)})
+			require.Equal(t, once, again, "%s: the same outcome writes nothing new", to)
+		}
+	}
+}
+
+func TestConditionsKeepTheNewestLast(t *testing.T) {
+	l := conditionList{now: time.Unix(100, 0)}
+	l.set("Idle", no, "A", "")
+	l.set("ConfigInProgress", yes, "B", "one")
+	l.now = time.Unix(200, 0)
+	l.set("ConfigInProgress", yes, "B", "one")
+	require.Equal(t, int64(100), l.items[1].LastTransitionTime.Unix())
+	l.set("Idle", no, "A", "new words")
+	require.Equal(t, "Idle", l.items[1].Type)
+	require.Equal(t, int64(100), l.items[1].LastTransitionTime.Unix(), "words are no transition")
+	l.set("ConfigInProgress", no, "C", "two")
+	require.Equal(t, "ConfigInProgress", l.items[1].Type)
+	require.Equal(t, int64(200), l.items[1].LastTransitionTime.Unix())
+}
+
+func TestRetryBacksOff(t *testing.T) {
+	var r retry
+	now := time.Unix(0, 0)
+	require.True(t, r.ready(now))
+	for _, pause := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
+		r.began(now)
+		require.False(t, r.ready(now.Add(pause*time.Second-1)))
+		now = now.Add(pause * time.Second)
+		require.True(t, r.ready(now))
+	}
+	r.reset()
+	require.True(t, r.ready(time.Unix(0, 0)))
+}
+
+func TestNewsIsToldOnce(t *testing.T) {
+	at := func(s int64) ipconfig.StepRecord { return ipconfig.StepRecord{Step: "s", Ended: time.Unix(s, 0)} }
+	p := ipconfig.Progress{Operation: "op", Timeline: []ipconfig.StepRecord{at(1), at(2)}}
+	var n news
+	require.Len(t, n.fresh(nil, p), 2)
+	require.Empty(t, n.fresh(nil, p))
+	p.Timeline = append(p.Timeline, at(3))
+	require.Len(t, n.fresh(nil, p), 1)
+
+	restarted, since := news{}, metav1.NewTime(time.Unix(2, 0))
+	require.Len(t, restarted.fresh(&lcav1.StepStatus{StartTime: &since}, p), 2, "what ended since status was written")
+}
