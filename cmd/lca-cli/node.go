@@ -60,7 +60,7 @@ func buildNode(log *slog.Logger, seen *evidence) ipconfig.Node {
 		Units:       units, Masks: units, Foreign: units, Power: units,
 		Network: nm.New(nm.Options{Bus: nm.SystemBus(""), Files: fs, StateDir: networkState, Switch: sw, Log: log}),
 		Switch:  sw, Prober: probe.New(), Resolver: dnsmasq.New(fs),
-		Containers: containers.New(containers.Options{Runner: runner, Log: log}),
+		Containers: containers.New(containers.Options{Runner: runner, Units: units, Log: log}),
 		Recert:     recert.New(recert.Ports{Keystore: etcd.New(etcd.Config{Log: log}), Files: fs, Log: log}),
 		Logs:       journald.New(runner),
 		Cluster:    localCluster{files: fs},

@@ -1,19 +1,145 @@
 package containers
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
+)
+
+const (
+	// atOnce is how many containers are stopped side by side.
+	atOnce = 10
+	// grace is what a container gets between SIGTERM and SIGKILL, in seconds. Short, because
+	// the cluster is down meanwhile; what must not lose data (etcd) survives a kill.
+	grace = "5"
+	// passes bounds how often containers that appeared meanwhile are gone after.
+	passes = 5
+	// each bounds one call of crictl.
+	each = time.Minute
 )
 
 // Options say how to reach the runtime.
 type Options struct {
+	// Runner runs crictl and systemctl on the host.
 	Runner run.Runner
-	Log    *slog.Logger
+	// Units tell whether the runtime's service is up.
+	Units host.Units
+	Log   *slog.Logger
 }
 
 // Runtime implements host.Containers.
-type Runtime struct{ o Options }
+type Runtime struct {
+	runner run.Runner
+	units  host.Units
+	log    *slog.Logger
+}
 
 // New returns the node's container runtime.
-func New(o Options) *Runtime { return &Runtime{o: o} }
+func New(o Options) *Runtime {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Runtime{runner: o.Runner, units: o.Units, log: o.Log}
+}
+
+// StopAll implements host.Containers. Where the runtime is down already, containers that outlived
+// it are ended by their scopes. Pods that cannot be removed are no error: without containers they
+// write nothing.
+func (r *Runtime) StopAll(ctx context.Context) error {
+	state, err := r.units.State(ctx, host.UnitCRIO)
+	if err != nil {
+		return fmt.Errorf("stop all containers: %w", err)
+	}
+	if !state.Exists() {
+		return nil
+	}
+	if state.Active == "active" {
+		err = r.stopByRuntime(ctx)
+	} else {
+		err = r.stopScopes(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("stop all containers: %w", err)
+	}
+	return nil
+}
+
+// stopByRuntime stops what runs until nothing does: a container that restarts by itself may
+// appear between two looks.
+func (r *Runtime) stopByRuntime(ctx context.Context) error {
+	for pass := 1; ; pass++ {
+		running, err := r.list(ctx, "crictl", "ps", "--quiet")
+		if run.NotFound(err) {
+			return r.stopScopes(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if len(running) == 0 {
+			break
+		}
+		if pass > passes {
+			return fmt.Errorf("%d containers still run after %d rounds", len(running), passes)
+		}
+		r.log.Info("stopping containers", "count", len(running), "pass", pass)
+		r.parallel(ctx, running, "crictl", "stop", "--timeout", grace)
+	}
+	pods, err := r.list(ctx, "crictl", "pods", "--quiet")
+	if err != nil {
+		return err
+	}
+	r.parallel(ctx, pods, "crictl", "rmp", "--force")
+	return ctx.Err()
+}
+
+// stopScopes ends containers whose runtime is gone. systemd keeps each in a scope of its own.
+func (r *Runtime) stopScopes(ctx context.Context) error {
+	out, err := r.run(ctx, "systemctl", "list-units", "--type=scope", "--state=active", "--plain", "--no-legend", "crio-*.scope")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		r.log.Info("stopping a container that outlived its runtime", "unit", fields[0])
+		if err := r.units.Stop(ctx, fields[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parallel runs argv once for each word, a few at a time. Failures are only logged: what
+// counts is whether something still runs, and the next look tells.
+func (r *Runtime) parallel(ctx context.Context, words []string, argv ...string) {
+	slots := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for _, word := range words {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if _, err := r.run(ctx, append(append([]string{}, argv...), word)...); err != nil {
+				r.log.Warn("container runtime", "error", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (r *Runtime) list(ctx context.Context, argv ...string) ([]string, error) {
+	out, err := r.run(ctx, argv...)
+	return strings.Fields(out), err
+}
+
+func (r *Runtime) run(ctx context.Context, argv ...string) (string, error) {
+	res, err := r.runner.Run(ctx, run.Command{Argv: argv, Timeout: each})
+	return string(res.Stdout), err
+}

@@ -11,60 +11,107 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// overrideKey is what the installer's dnsmasq_config.sh reads the node's address from.
-const overrideKey = "SNO_DNSMASQ_IP_OVERRIDE="
-
-// directives maps the family that is filtered out to dnsmasq's word for it.
-var directives = map[string]string{"ipv4": "filter-A", "ipv6": "filter-AAAA"}
+// What a filter leaves out of the answers.
+const (
+	None = "none"
+	IPv4 = "ipv4"
+	IPv6 = "ipv6"
+)
 
 // Resolver implements host.Resolver.
-type Resolver struct {
-	files host.Files
-}
+type Resolver struct{ files host.Files }
 
-// New edits dnsmasq's files through the given port.
+// New returns the resolver whose files these are.
 func New(files host.Files) *Resolver { return &Resolver{files: files} }
 
-// SetOverride implements host.Resolver. All other lines stay as they are.
+// overrideKey is the shell variable that the node's dnsmasq_config.sh reads.
+const overrideKey = "SNO_DNSMASQ_IP_OVERRIDE"
+
+const (
+	overrideMode = 0o644
+	filterMode   = 0o644
+)
+
+// directives of dnsmasq(8) for each family left out; they need dnsmasq 2.87.
+var directives = map[string]string{IPv4: "filter-A", IPv6: "filter-AAAA"}
+
+// header opens the filter file, so that an administrator knows whose it is.
+const header = "# Written by Lifecycle Agent; set spec.dnsFilterOutFamily of the IPConfig instead of editing.\n"
+
+// SetOverride implements host.Resolver. Only our line of the file changes; the first keeps its
+// place, further ones of the same key would overrule it and go.
 func (r *Resolver) SetOverride(root string, addr netip.Addr) error {
-	file := path.Join(root, host.DnsmasqOverrides)
-	data, err := r.files.Read(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read %s: %w", file, err)
+	file := path.Join("/", root, host.DnsmasqOverrides)
+	old, mode, err := r.read(file, overrideMode)
+	if err != nil {
+		return fmt.Errorf("set the address of the cluster's names: %w", err)
 	}
-	var lines []string
-	for _, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
-		plain := strings.TrimPrefix(strings.TrimSpace(line), "export ")
-		if line != "" && !strings.HasPrefix(plain, overrideKey) {
-			lines = append(lines, line)
-		}
-	}
-	lines = append(lines, overrideKey+addr.String())
-	if err := r.files.Write(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
+	text := replaceLine(string(old), overrideKey, overrideKey+"="+addr.String())
+	if err := r.files.Write(file, []byte(text), mode); err != nil {
+		return fmt.Errorf("set the address of the cluster's names: %w", err)
 	}
 	return nil
 }
 
+// read returns a file with its mode; one that is missing is empty.
+func (r *Resolver) read(file string, mode fs.FileMode) ([]byte, fs.FileMode, error) {
+	data, err := r.files.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, mode, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if st, err := r.files.Stat(file); err == nil && st.Mode().IsRegular() {
+		mode = st.Mode().Perm()
+	}
+	return data, mode, nil
+}
+
+// replaceLine sets the assignment of key, adding it at the end where there is none.
+func replaceLine(text, key, assignment string) string {
+	var out strings.Builder
+	found := false
+	for line := range strings.Lines(text) {
+		if !assigns(line, key) {
+			out.WriteString(line)
+			if !strings.HasSuffix(line, "\n") {
+				out.WriteByte('\n')
+			}
+			continue
+		}
+		if !found {
+			out.WriteString(assignment + "\n")
+		}
+		found = true
+	}
+	if !found {
+		out.WriteString(assignment + "\n")
+	}
+	return out.String()
+}
+
+// assigns says whether a line of shell sets the variable.
+func assigns(line, key string) bool {
+	word := strings.TrimPrefix(strings.TrimSpace(line), "export ")
+	return strings.HasPrefix(strings.TrimSpace(word), key+"=")
+}
+
 // SetFilter implements host.Resolver.
 func (r *Resolver) SetFilter(root, family string) error {
-	file := path.Join(root, host.DnsmasqFilter)
+	file := path.Join("/", root, host.DnsmasqFilter)
+	var err error
 	switch family {
 	case "":
-		return nil
-	case "none":
-		if err := r.files.Remove(file); err != nil {
-			return fmt.Errorf("remove %s: %w", file, err)
-		}
-		return nil
+	case None:
+		err = r.files.Remove(file)
+	case IPv4, IPv6:
+		err = r.files.Write(file, []byte(header+directives[family]+"\n"), filterMode)
+	default:
+		err = fmt.Errorf("family %q is none of %s, %s, %s", family, IPv4, IPv6, None)
 	}
-	directive, ok := directives[family]
-	if !ok {
-		return fmt.Errorf("DNS filter %q is none of ipv4, ipv6, none", family)
-	}
-	text := "# Written by Lifecycle Agent; set spec.dnsFilterOutFamily of the IPConfig instead of editing.\n" + directive + "\n"
-	if err := r.files.Write(file, []byte(text), 0o644); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
+	if err != nil {
+		return fmt.Errorf("set the filter of DNS answers: %w", err)
 	}
 	return nil
 }
@@ -73,17 +120,17 @@ func (r *Resolver) SetFilter(root, family string) error {
 func (r *Resolver) Filter() (string, error) {
 	data, err := r.files.Read(host.DnsmasqFilter)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "none", nil
+		return None, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", host.DnsmasqFilter, err)
+		return "", fmt.Errorf("read the filter of DNS answers: %w", err)
 	}
-	for _, line := range strings.Split(string(data), "\n") {
+	for line := range strings.Lines(string(data)) {
 		for family, directive := range directives {
 			if strings.TrimSpace(line) == directive {
 				return family, nil
 			}
 		}
 	}
-	return "", fmt.Errorf("%s holds neither filter-A nor filter-AAAA", host.DnsmasqFilter)
+	return "", fmt.Errorf("%s holds neither %s nor %s", host.DnsmasqFilter, directives[IPv4], directives[IPv6])
 }

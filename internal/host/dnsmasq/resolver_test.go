@@ -17,7 +17,7 @@ func TestOverrideKeepsEveryOtherLine(t *testing.T) {
 	require.NoError(t, dnsmasq.New(files).SetOverride("", netip.MustParseAddr("192.0.2.7")))
 	data, err := files.Read(host.DnsmasqOverrides)
 	require.NoError(t, err)
-	require.Equal(t, "SNO_CLUSTER_NAME_OVERRIDE=lab\n# note\nSNO_DNSMASQ_IP_OVERRIDE=192.0.2.7\n", string(data))
+	require.Equal(t, "SNO_CLUSTER_NAME_OVERRIDE=lab\nSNO_DNSMASQ_IP_OVERRIDE=192.0.2.7\n# note\n", string(data))
 }
 
 func TestFilterIsWrittenReadAndRemoved(t *testing.T) {

@@ -21,13 +21,21 @@ const (
 	clearPoll   = 20 * time.Millisecond
 )
 
+// restartPause is how long a unit with Restart waits. It is long enough that systemd's own limit
+// (five starts in ten seconds) never ends the tries: whoever counts them is the flow.
+const restartPause = 5 * time.Second
+
+// exitStatuses is D-Bus's "(aiai)": exit codes and signals.
+type exitStatuses struct{ Codes, Signals []int32 }
+
 // programDirs is where a program named without a folder is looked for, on the host.
 var programDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"}
 
 // Launch implements host.Transients. It returns once the program is executing, so a program
 // that does not exist is an error here. A unit of the name that failed earlier is
 // cleared. The unit has mounts of its own (which ostree.WritableSysroot asks for), and
-// what the program leaves running is ended with it.
+// what the program leaves running is ended with it. With Restart, running into
+// Timeout counts as a failure and is tried again.
 func (m *Manager) Launch(ctx context.Context, t host.Transient) error {
 	if len(t.Argv) == 0 {
 		return fmt.Errorf("launch %s: nothing to run", t.Unit)
@@ -76,6 +84,12 @@ func (m *Manager) properties(t host.Transient) ([]dbus.Property, error) {
 	}
 	if t.Timeout > 0 {
 		props = append(props, property("RuntimeMaxUSec", uint64(t.Timeout.Microseconds())))
+	}
+	if t.Restart {
+		props = append(props,
+			property("Restart", "on-failure"),
+			property("RestartUSec", uint64(restartPause.Microseconds())),
+			property("RestartPreventExitStatus", exitStatuses{Codes: []int32{host.FinalExit}, Signals: []int32{}}))
 	}
 	return props, nil
 }
