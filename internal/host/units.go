@@ -34,7 +34,9 @@ type Units interface {
 }
 
 // RuntimeMasks keep units down until they are lifted or the node reboots: the
-// mask lives in /run, so a power cut heals the system by itself.
+// mask lives in /run, so a power cut heals the system by itself. It wins over unit files in
+// /etc/systemd/system, which "systemctl mask --runtime" does not: the link must lie in
+// /run/systemd/system.control.
 type RuntimeMasks interface {
 	Mask(ctx context.Context, unit string) error
 	Unmask(ctx context.Context, unit string) error

@@ -104,7 +104,11 @@ func sameAddrs(a, b []string) bool {
 	return true
 }
 
-// wantedVLAN is the VLAN the spec asks for, and whether it says anything about one.
-func wantedVLAN(spec lcav1.IPConfigSpec) (int32, bool) {
-	return spec.VLANID, spec.VLANID > 0
+// wantedVLAN is the VLAN the spec asks for, 0 for none, and whether it says anything
+// about one. Left out means that the node keeps what it has.
+func wantedVLAN(spec lcav1.IPConfigSpec) (id int32, said bool) {
+	if spec.VLANID == nil {
+		return 0, false
+	}
+	return *spec.VLANID, true
 }

@@ -3,13 +3,14 @@ package ipconfig
 import "github.com/lifecycle-agent/lifecycle-agent/internal/host"
 
 // ipConfigurationUnit finishes the change in the new stateroot. It is restarted
-// while its flow has tries left; exit code 3 says that another try is of no use.
+// while its flow has tries left; exit code 3 says that another try is of no use. It is not ordered
+// before kubelet, which it starts itself: the start would wait for its own end. Kubelet is
+// disabled in this deployment until then.
 const ipConfigurationUnit = `[Unit]
 Description=Lifecycle Agent: finish the IP configuration of this stateroot
 Documentation=https://github.com/lifecycle-agent/lifecycle-agent/blob/main/docs/ipconfig.md
 Wants=NetworkManager.service
 After=NetworkManager.service dbus.service
-Before=kubelet.service
 ConditionPathExists=` + host.PrePivotConfig + `
 
 [Service]

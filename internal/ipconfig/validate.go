@@ -243,7 +243,7 @@ func checkVLAN(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 		return "", ""
 	}
 	if !slices.Contains(changes, "ipv4.address") && !slices.Contains(changes, "ipv6.address") {
-		return "spec.vlanID differs from the node's but no address does", "change an address too, or leave the VLAN as it is"
+		return "spec.vlanID differs from the node's but no address does", "change an address too, or leave spec.vlanID out to keep the VLAN"
 	}
 	return "", ""
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/dnsmasq"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
@@ -52,7 +51,7 @@ type world struct {
 	bomb  *flowtest.Bomb
 	ops   int
 	// then is what the user asks for when post-pivot is through; nil: nothing.
-	then func(*world) error
+	then   func(*world) error
 	recert host.Recert
 	// killOnly: bombs kill the program and leave the node running.
 	killOnly bool
@@ -89,7 +88,7 @@ func (w *world) ports() ipconfig.Node {
 	return ipconfig.Node{
 		Files: n.Files(), Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Masks: n.RuntimeMasks(),
 		Foreign: n.ForeignUnits(), Power: n.Power(), Network: n.Network(), Switch: n.Switch(), Prober: n.Prober(),
-		Resolver: dnsmasq.New(n.Files()), Containers: n.Containers(), Recert: w.recert, Logs: noLogs{}, Cluster: api{w},
+		Resolver: n.Resolver(), Containers: n.Containers(), Recert: w.recert, Logs: n.Logs(), Cluster: api{w},
 		Clock: w.clock, Log: flow.Discard(),
 	}
 }
@@ -118,10 +117,6 @@ func (a api) Inputs(context.Context, string) (ipconfig.Inputs, error) {
 }
 
 func (a api) Ready(context.Context) error { return a.w.node.ClusterUp() }
-
-type noLogs struct{}
-
-func (noLogs) Unit(context.Context, string, int) ([]byte, error) { return []byte("a line"), nil }
 
 // ask does what the operator does when stage Config is accepted.
 func (w *world) ask(ctx context.Context, to, from site) error {
