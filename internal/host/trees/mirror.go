@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -95,18 +96,43 @@ func (t *Trees) mirror(m *mirror) error {
 		return err
 	}
 	defer dst.Close()
+	return m.between(src, dst, func() error {
+		m.submitRoot(fresh)
+		if err := m.pool.run(t.workers); err != nil {
+			return err
+		}
+		if err := m.linkAll(); err != nil {
+			return err
+		}
+		return m.finish()
+	})
+}
+
+// between sets the two folders and runs do.
+func (m *mirror) between(src, dst *os.File, do func() error) error {
+	from, err := statFD(int(src.Fd()))
+	if err != nil {
+		return err
+	}
+	to, err := statFD(int(dst.Fd()))
+	if err != nil {
+		return err
+	}
+	if err := apart(int(src.Fd()), int(dst.Fd()), from, to); err != nil {
+		return err
+	}
+	if a, b, ok := sameMount(int(src.Fd()), int(dst.Fd()), from, to); ok {
+		defer closeAll(a, b)
+		src, dst = a, b
+	}
 	m.src, m.dst = int(src.Fd()), int(dst.Fd())
 	if err := m.prepare(); err != nil {
 		return err
 	}
-	m.submitRoot(fresh)
-	if err := m.pool.run(t.workers); err != nil {
-		return err
-	}
-	if err := m.linkAll(); err != nil {
-		return err
-	}
-	return m.finish()
+	err = do()
+	runtime.KeepAlive(src)
+	runtime.KeepAlive(dst)
+	return err
 }
 
 // target opens To and makes it where it is missing.
@@ -131,9 +157,6 @@ func (m *mirror) prepare() error {
 	if err != nil {
 		return err
 	}
-	if err := apart(m.src, m.dst, from, to); err != nil {
-		return err
-	}
 	m.from, m.to, m.toRoot = from.mount(), to.mount(), to.inode()
 	if m.r.Live {
 		m.quiet = unix.NsecToTimespec(time.Now().Add(-liveSlack).UnixNano())
@@ -150,11 +173,11 @@ func apart(src, dst int, from, to meta) error {
 	if from.inode() == to.inode() {
 		return errors.New("both are the same folder")
 	}
-	a, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", src))
+	a, err := fdPath(src)
 	if err != nil {
 		return err
 	}
-	b, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dst))
+	b, err := fdPath(dst)
 	if err != nil {
 		return err
 	}

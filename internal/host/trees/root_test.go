@@ -104,3 +104,40 @@ func TestMountsAreNotCrossed(t *testing.T) {
 	require.ErrorIs(t, err, unix.EBUSY)
 	require.FileExists(t, filepath.Join(root, "images/huge"))
 }
+
+// The booted stateroot's /var is mounted over itself, so that both sides lie on two mounts. The copy
+// sees through that; what is mounted below the source stays out of sight.
+func TestTwoMountsOfOneFileSystem(t *testing.T) {
+	needRoot(t)
+	tr, _, from, to := pair(t)
+	if err := unix.Mount(from, from, "", unix.MS_BIND, ""); err != nil {
+		t.Skipf("reason: cannot mount here: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(from, unix.MNT_DETACH) })
+	require.NoError(t, os.Mkdir(to, 0o700))
+	src, err := os.Open(from)
+	require.NoError(t, err)
+	defer src.Close()
+	dst, err := os.Open(to)
+	require.NoError(t, err)
+	defer dst.Close()
+	a, err := statFD(int(src.Fd()))
+	require.NoError(t, err)
+	b, err := statFD(int(dst.Fd()))
+	require.NoError(t, err)
+	require.NotEqual(t, a.mount(), b.mount())
+	newSrc, newDst, ok := sameMount(int(src.Fd()), int(dst.Fd()), a, b)
+	require.True(t, ok)
+	defer closeAll(newSrc, newDst)
+	c, err := statFD(int(newSrc.Fd()))
+	require.NoError(t, err)
+	d, err := statFD(int(newDst.Fd()))
+	require.NoError(t, err)
+	require.Equal(t, c.mount(), d.mount())
+
+	run(t, tr, host.CopyRequest{})
+	requireSame(t, from, to)
+	_, err = tr.Mirror(t.Context(), host.CopyRequest{From: "/from", To: "/from/lib"})
+	require.Error(t, err)
+	require.Zero(t, run(t, tr, host.CopyRequest{}).Copied)
+}

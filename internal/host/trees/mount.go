@@ -1,0 +1,138 @@
+package trees
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The booted stateroot's /var is mounted over itself below /sysroot, so From and To lie on two
+// mounts of one file system. Kernels before 5.18 clone no data between mounts. sameMount opens both
+// through one private view of the file system (open_tree(2)), of which nobody else takes notice.
+
+// mountInfo is a line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
+type mountInfo struct {
+	id          uint64
+	root, point string
+}
+
+// sameMount returns both folders as seen through To's mount. ok is false where that cannot be
+// had; the copy then goes on without.
+func sameMount(src, dst int, from, to meta) (newSrc, newDst *os.File, ok bool) {
+	if from.dev != to.dev || from.mnt == to.mnt {
+		return nil, nil, false
+	}
+	srcRel, dstRel, point, err := common(src, dst, from, to)
+	if err != nil {
+		return nil, nil, false
+	}
+	tree, err := unix.OpenTree(unix.AT_FDCWD, point, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return nil, nil, false
+	}
+	defer unix.Close(tree)
+	newSrc, err1 := openSame(tree, srcRel, from)
+	newDst, err2 := openSame(tree, dstRel, to)
+	if errors.Join(err1, err2) != nil {
+		closeAll(newSrc, newDst)
+		return nil, nil, false
+	}
+	return newSrc, newDst, true
+}
+
+// common finds the paths of both folders relative to the mount point of To's mount.
+func common(src, dst int, from, to meta) (srcRel, dstRel, point string, err error) {
+	mounts, err := readMounts()
+	if err != nil {
+		return "", "", "", err
+	}
+	a, okA := mounts[from.mnt]
+	b, okB := mounts[to.mnt]
+	if !okA || !okB {
+		return "", "", "", errors.New("mount is not listed")
+	}
+	srcPath, err1 := fdPath(src)
+	dstPath, err2 := fdPath(dst)
+	inSrc, err3 := relative(a.point, srcPath)
+	dstRel, err4 := relative(b.point, dstPath)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return "", "", "", err
+	}
+	srcRel, err = relative(b.root, path.Join(a.root, inSrc))
+	return srcRel, dstRel, b.point, err
+}
+
+func readMounts() (map[uint64]mountInfo, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all := map[uint64]mountInfo{}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 5 {
+			continue
+		}
+		id, err := strconv.ParseUint(fields[0], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		all[id] = mountInfo{id: id, root: unescape(fields[3]), point: unescape(fields[4])}
+	}
+	return all, lines.Err()
+}
+
+var escapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+func unescape(s string) string { return escapes.Replace(s) }
+
+func fdPath(fd int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)) }
+
+// relative is the rest of full below base; "." for base itself.
+func relative(base, full string) (string, error) {
+	if base == full {
+		return ".", nil
+	}
+	rest, ok := strings.CutPrefix(full, strings.TrimSuffix(base, "/")+"/")
+	if !ok {
+		return "", fmt.Errorf("%s is not below %s", full, base)
+	}
+	return rest, nil
+}
+
+// openSame opens a folder and makes sure that it is the one meant.
+func openSame(tree int, rel string, want meta) (*os.File, error) {
+	fd, err := unix.Openat2(tree, rel, &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), rel)
+	got, err := statFD(fd)
+	if err == nil && got.inode() != want.inode() {
+		err = errors.New("another folder is there")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
