@@ -138,8 +138,9 @@ func TestDNSServers(t *testing.T) {
 }
 
 func TestVLAN(t *testing.T) {
-	outOfRange := &refusal{"spec.vlanID", "spec.vlanID must be 1 to 4094, or 0 (or left out) for no VLAN; 4095 is reserved by IEEE 802.1Q"}
+	outOfRange := &refusal{"spec.vlanID", "spec.vlanID must be 1 to 4094, or 0 for no VLAN (leave it out to keep the present one); 4095 is reserved by IEEE 802.1Q"}
 	runFieldCases(t, []fieldCase{
+		{"left out", `vlanID: null`, nil},
 		{"zero", `vlanID: 0`, nil},
 		{"lowest", `vlanID: 1`, nil},
 		{"highest", `vlanID: 4094`, nil},

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 )
 
 // fullSpec sets every field that is locked unless the object is Idle, but for
@@ -86,14 +89,14 @@ func TestSpecIsLockedBeforeThereIsAStatus(t *testing.T) {
 }
 
 // What changes nothing is not a change: spelling out a zero value that was left
-// out, or the other way round, passes at any time.
+// out, or the other way round, passes at any time. The VLAN is not among these: there 0 is a value.
 func TestEqualMeaningIsNoChange(t *testing.T) {
 	tests := []struct{ name, spec, patch string }{
 		{"spell out zero values", `{stage: Idle}`,
-			`{vlanID: 0, dnsServers: [], dnsFilterOutFamily: "", autoRollbackOnFailure: {initMonitorTimeoutSeconds: 0}}`},
+			`{dnsServers: [], dnsFilterOutFamily: "", autoRollbackOnFailure: {initMonitorTimeoutSeconds: 0}}`},
 		{"empty timeout", `{stage: Idle}`, `{autoRollbackOnFailure: {}}`},
-		{"leave out zero values", `{stage: Idle, vlanID: 0, dnsServers: [], dnsFilterOutFamily: "", autoRollbackOnFailure: {initMonitorTimeoutSeconds: 0}}`,
-			`{vlanID: null, dnsServers: null, dnsFilterOutFamily: null, autoRollbackOnFailure: null}`},
+		{"leave out zero values", `{stage: Idle, dnsServers: [], dnsFilterOutFamily: "", autoRollbackOnFailure: {initMonitorTimeoutSeconds: 0}}`,
+			`{dnsServers: null, dnsFilterOutFamily: null, autoRollbackOnFailure: null}`},
 		{"same values again", fullSpec, strings.TrimSpace(fullSpec)},
 	}
 	for _, test := range tests {
@@ -103,6 +106,38 @@ func TestEqualMeaningIsNoChange(t *testing.T) {
 			server.observe(t, status(busy, addresses4, addresses6))
 			require.NoError(t, server.patch(t, `spec: `+test.patch))
 		})
+	}
+}
+
+// Left out keeps the VLAN, 0 removes it: one can not become the other while a change runs.
+func TestVLANZeroAndLeftOutDiffer(t *testing.T) {
+	for _, test := range []struct{ name, spec, patch string }{
+		{"left out to 0", `{stage: Idle}`, `{vlanID: 0}`},
+		{"0 to left out", `{stage: Idle, vlanID: 0}`, `{vlanID: null}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := newSingleton(t)
+			server.mustCreate(t, test.spec)
+			server.observe(t, status(busy, addresses4))
+			requireAnswer(t, server.patch(t, `spec: `+test.patch), locked("vlanID"))
+			server.observe(t, status(idle, addresses4))
+			require.NoError(t, server.patch(t, `spec: `+test.patch))
+		})
+	}
+}
+
+// The API server stores what the user said: a typed client reads 0 and nothing back as two things.
+func TestVLANZeroIsStored(t *testing.T) {
+	for spec, want := range map[string]*int32{`{stage: Idle}`: nil, `{stage: Idle, vlanID: 0}`: new(int32)} {
+		server := newSingleton(t)
+		server.mustCreate(t, spec)
+		ipc := &lcav1.IPConfig{}
+		require.NoError(t, server.Client.Get(t.Context(), client.ObjectKey{Name: lcav1.IPConfigName}, ipc))
+		require.Equal(t, want, ipc.Spec.VLANID, spec)
+		ipc.Labels = map[string]string{"a": "b"}
+		require.NoError(t, server.Client.Update(t.Context(), ipc))
+		require.NoError(t, server.Client.Get(t.Context(), client.ObjectKey{Name: lcav1.IPConfigName}, ipc))
+		require.Equal(t, want, ipc.Spec.VLANID, "written back: %s", spec)
 	}
 }
 

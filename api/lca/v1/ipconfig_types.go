@@ -74,7 +74,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Idle' && c.status == 'True')) || (has(self.spec.ipv6) == has(oldSelf.spec.ipv6) && (!has(self.spec.ipv6) || self.spec.ipv6 == oldSelf.spec.ipv6))",fieldPath=".spec.ipv6",reason=FieldValueForbidden,message="can not change spec.ipv6 while ipconfig is not idle; finish or roll back the current change, set spec.stage to Idle and wait for condition Idle to be True"
 // +kubebuilder:validation:XValidation:rule="(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Idle' && c.status == 'True')) || (has(self.spec.dnsServers) ? self.spec.dnsServers : []) == (has(oldSelf.spec.dnsServers) ? oldSelf.spec.dnsServers : [])",fieldPath=".spec.dnsServers",reason=FieldValueForbidden,message="can not change spec.dnsServers while ipconfig is not idle; finish or roll back the current change, set spec.stage to Idle and wait for condition Idle to be True"
 // +kubebuilder:validation:XValidation:rule=`(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Idle' && c.status == 'True')) || (has(self.spec.dnsFilterOutFamily) ? self.spec.dnsFilterOutFamily : "") == (has(oldSelf.spec.dnsFilterOutFamily) ? oldSelf.spec.dnsFilterOutFamily : "")`,fieldPath=".spec.dnsFilterOutFamily",reason=FieldValueForbidden,message="can not change spec.dnsFilterOutFamily while ipconfig is not idle; finish or roll back the current change, set spec.stage to Idle and wait for condition Idle to be True"
-// +kubebuilder:validation:XValidation:rule="(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Idle' && c.status == 'True')) || self.spec.?vlanID.orValue(0) == oldSelf.spec.?vlanID.orValue(0)",fieldPath=".spec.vlanID",reason=FieldValueForbidden,message="can not change spec.vlanID while ipconfig is not idle; finish or roll back the current change, set spec.stage to Idle and wait for condition Idle to be True"
+// +kubebuilder:validation:XValidation:rule="(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Idle' && c.status == 'True')) || (has(self.spec.vlanID) == has(oldSelf.spec.vlanID) && (!has(self.spec.vlanID) || self.spec.vlanID == oldSelf.spec.vlanID))",fieldPath=".spec.vlanID",reason=FieldValueForbidden,message="can not change spec.vlanID while ipconfig is not idle; finish or roll back the current change, set spec.stage to Idle and wait for condition Idle to be True"
 // +kubebuilder:validation:XValidation:rule="(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Idle' && c.status == 'True')) || self.spec.?autoRollbackOnFailure.?initMonitorTimeoutSeconds.orValue(0) == oldSelf.spec.?autoRollbackOnFailure.?initMonitorTimeoutSeconds.orValue(0)",fieldPath=".spec.autoRollbackOnFailure",reason=FieldValueForbidden,message="can not change spec.autoRollbackOnFailure while ipconfig is not idle; finish or roll back the current change, set spec.stage to Idle and wait for condition Idle to be True"
 //
 // A stage may only be left for one of status.validNextStages. No list, or no status, means that no change is allowed.
@@ -155,12 +155,13 @@ type IPConfigSpec struct {
 	// +optional
 	DNSServers []string `json:"dnsServers,omitempty"`
 
-	// VLANID is the VLAN (IEEE 802.1Q, 1 to 4094) of the uplink of br-ex. 0 or
-	// omitted means untagged: a VLAN that is there now is removed.
+	// VLANID is the VLAN (IEEE 802.1Q, 1 to 4094) of the uplink of br-ex. Omit it
+	// to keep the VLAN that the node has, or its having none. An explicit 0 removes
+	// a VLAN and leaves the uplink untagged.
 	//
-	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 4094",message="spec.vlanID must be 1 to 4094, or 0 (or left out) for no VLAN; 4095 is reserved by IEEE 802.1Q"
+	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 4094",message="spec.vlanID must be 1 to 4094, or 0 for no VLAN (leave it out to keep the present one); 4095 is reserved by IEEE 802.1Q"
 	// +optional
-	VLANID int32 `json:"vlanID,omitempty"`
+	VLANID *int32 `json:"vlanID,omitempty"`
 
 	// DNSFilterOutFamily leaves the records of one address family out of the
 	// answers of the node's DNS: ipv4 leaves out A, ipv6 leaves out AAAA, none

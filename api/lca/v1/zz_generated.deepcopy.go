@@ -101,6 +101,11 @@ func (in *IPConfigSpec) DeepCopyInto(out *IPConfigSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.VLANID != nil {
+		in, out := &in.VLANID, &out.VLANID
+		*out = new(int32)
+		**out = **in
+	}
 	if in.AutoRollbackOnFailure != nil {
 		in, out := &in.AutoRollbackOnFailure, &out.AutoRollbackOnFailure
 		*out = new(AutoRollbackOnFailure)
