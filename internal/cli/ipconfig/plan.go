@@ -29,7 +29,7 @@ func plan(w Wiring) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := preview(cmd.Context(), w, r)
+			p, err := preview(cmd.Context(), w, r, cmd.Flags().Changed("vlan-id"))
 			if err != nil {
 				return err
 			}
@@ -45,26 +45,39 @@ func plan(w Wiring) *cobra.Command {
 	flags.StringVar(&r.IPv6MachineNetwork, "ipv6-machine-network", "", "its machine network, CIDR")
 	flags.StringVar(&r.IPv6Gateway, "ipv6-gateway", "", "its default gateway")
 	flags.StringSliceVar(&r.DNSServers, "dns-server", nil, "DNS server; repeat it, the order counts")
-	flags.IntVar(&r.VLANID, "vlan-id", 0, "VLAN of the uplink, 1 to 4094; 0 for none")
+	flags.IntVar(&r.VLANID, "vlan-id", 0, "VLAN of the uplink, 1 to 4094; 0 removes it; left out keeps the present one")
 	return cmd
 }
 
-func preview(ctx context.Context, w Wiring, r ipconfig.Request) (ipconfig.Preview, error) {
+// preview works out the request of the flags or, when they name no address, the prepared
+// one. saysVLAN: the flags say something about the VLAN; otherwise the node's is kept.
+func preview(ctx context.Context, w Wiring, r ipconfig.Request, saysVLAN bool) (ipconfig.Preview, error) {
 	node, _, err := w.Node(ctx, false)
 	if err != nil {
 		return ipconfig.Preview{}, err
 	}
-	if r.IPv4Address == "" && r.IPv6Address == "" {
-		prepared, err := ipconfig.ReadRequest(node.Files)
+	switch {
+	case r.IPv4Address == "" && r.IPv6Address == "":
+		r, err = ipconfig.ReadRequest(node.Files)
 		if errors.Is(err, ipconfig.ErrNoRequest) {
-			return ipconfig.Preview{}, errors.New("nothing is prepared on this node: say what to change, at least --ipv4-address or --ipv6-address")
+			err = errors.New("nothing is prepared on this node: say what to change, at least --ipv4-address or --ipv6-address")
 		}
-		if err != nil {
-			return ipconfig.Preview{}, err
-		}
-		r = prepared
+	case !saysVLAN:
+		r.VLANID, err = presentVLAN(ctx, node)
+	}
+	if err != nil {
+		return ipconfig.Preview{}, err
 	}
 	return ipconfig.MakePreview(ctx, node, r)
+}
+
+func presentVLAN(ctx context.Context, node ipconfig.Node) (int, error) {
+	now, err := node.Network.Observe(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("observe the node's network: %w", err)
+	}
+	uplink, err := ipconfig.FindUplink(ctx, node.Switch, now)
+	return uplink.VLAN, err
 }
 
 // Text implements output.Answer.
