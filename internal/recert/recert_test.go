@@ -232,85 +232,6 @@ func TestReissuedCertificatesDifferOnlyInNames(t *testing.T) {
 	}
 }
 
-func TestSecondRunIsNoOp(t *testing.T) {
-	w := newWorld(t)
-	runRecert(t, w)
-	w.writes = 0
-	runRecert(t, w)
-	if w.writes != 0 {
-		t.Fatalf("the second run wrote %v", w.ordered)
-	}
-	// The explicit form of the flow knows the old addresses even without the Node.
-	withConfig(t, w, map[string]any{"cn_san_replace_rules": []string{oldV4 + "," + newV4, oldV6 + "," + newV6}})
-	runRecert(t, w)
-	if w.writes != 0 {
-		t.Fatalf("the third run wrote %v", w.ordered)
-	}
-}
-
-func TestNodeIsDeletedLast(t *testing.T) {
-	w := newWorld(t)
-	runRecert(t, w)
-	last := w.ordered[len(w.ordered)-2:] // then comes the summary
-	if last[0] != storagePrefix+"minions/sno" || last[1] != host.RecertSummary {
-		t.Fatalf("the last writes were %v", last)
-	}
-}
-
-func TestEveryCrashIsCompletedByTheNextRun(t *testing.T) {
-	for name, extra := range map[string]map[string]any{
-		"move":                     {},
-		"move, old addresses said": {"cn_san_replace_rules": []string{oldV4 + "," + newV4, oldV6 + "," + newV6}},
-		"swap":                     {"ip": nil, "machine_network_cidr": nil, "cn_san_replace_rules": []string{oldV4 + "," + lookalike, lookalike + "," + oldV4}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			start := newWorld(t)
-			withConfig(t, start, extra)
-			whole := start.clone()
-			runRecert(t, whole)
-			want := worldTexts(t, whole)
-			for cut := range whole.writes {
-				w := start.clone()
-				w.budget = cut
-				if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, errPowerCut) {
-					t.Fatalf("cut after %d of %d writes: %v", cut, whole.writes, err)
-				}
-				w.budget = -1
-				runRecert(t, w)
-				compareWorlds(t, fmt.Sprintf("cut after %d writes", cut), worldTexts(t, w), want)
-				w.writes = 0
-				runRecert(t, w)
-				if w.writes != 0 {
-					t.Fatalf("cut after %d writes: the third run wrote %v", cut, w.ordered)
-				}
-			}
-			t.Logf("%d crashes", whole.writes)
-		})
-	}
-}
-
-func compareWorlds(t *testing.T, when string, got, want map[string]string) {
-	t.Helper()
-	for where := range want {
-		if got[where] != want[where] {
-			t.Fatalf("%s: %s differs:\n%q\n%q", when, where, got[where], want[where])
-		}
-	}
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d texts, want %d", when, len(got), len(want))
-	}
-}
-
-func TestSwapSwaps(t *testing.T) {
-	w := newWorld(t)
-	withConfig(t, w, map[string]any{"ip": nil, "machine_network_cidr": nil, "cn_san_replace_rules": []string{oldV4 + "," + lookalike, lookalike + "," + oldV4}})
-	runRecert(t, w)
-	text := worldTexts(t, w)["/etc/kubernetes/manifests/etcd-pod.yaml"]
-	if !strings.Contains(text, "https://"+lookalike+":2379,https://[2001:DB8:0::1]:2379,https://"+oldV4+":2379") {
-		t.Fatalf("got %s", text)
-	}
-}
-
 func TestPlanTellsEverythingAndNoSecret(t *testing.T) {
 	w := newWorld(t)
 	plan, err := engine(w).Plan(t.Context(), mustConfig(t, w))
@@ -367,41 +288,5 @@ func TestKubeletCertificateIsLeftToItsCSRWithoutTheSigner(t *testing.T) {
 	}
 	if !strings.Contains(fmt.Sprint(plan.Kept), "kubelet-server-2026-05-01.pem the kubelet asks for a new one by CSR") {
 		t.Errorf("kept: %v", plan.Kept)
-	}
-}
-
-func TestStaleGuardStopsTheRun(t *testing.T) {
-	w := newWorld(t)
-	racing := &racingStore{world: w, key: storagePrefix + "configmaps/openshift-etcd/etcd-pod"}
-	err := New(Ports{Keystore: racing, Files: w}).Run(t.Context(), configPath)
-	if err == nil || !strings.Contains(err.Error(), racing.key) {
-		t.Fatalf("got %v", err)
-	}
-}
-
-// racingStore changes a key between reading and writing.
-type racingStore struct {
-	*world
-	key string
-}
-
-func (r *racingStore) Open(context.Context) (host.OpenKeystore, error) { return r, nil }
-
-func (r *racingStore) Commit(ctx context.Context, edits []host.Edit) error {
-	kv := r.keys[r.key]
-	kv.ModRevision += 1000
-	r.keys[r.key] = kv
-	return r.world.Commit(ctx, edits)
-}
-
-func TestDryRunWritesOnlyTheSummary(t *testing.T) {
-	w := newWorld(t)
-	withConfig(t, w, map[string]any{"dry_run": true})
-	runRecert(t, w)
-	if len(w.ordered) != 1 || w.ordered[0] != host.RecertSummary {
-		t.Fatalf("a dry run wrote %v", w.ordered)
-	}
-	if summary := string(w.files[host.RecertSummary].data); !strings.Contains(summary, "dry_run: true") || !strings.Contains(summary, newV4) {
-		t.Errorf("summary:\n%s", summary)
 	}
 }

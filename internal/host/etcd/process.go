@@ -30,11 +30,10 @@ type process struct {
 }
 
 // start launches etcd with an environment of our own (ETCD_* variables would configure it)
-// and in its own process group, so that an interrupt of the caller lets it finish.
-func (s *Store) start(run launcher) (*process, error) {
+// and in its own process group, so that an interrupt of the caller lets it finish. The end of ctx kills it.
+func (s *Store) start(ctx context.Context, run launcher) (*process, error) {
 	argv := run.argv(s.cfg.DataDir, s.cfg.RuntimeDir)
-	// No context: its end would kill etcd, which Close stops in order.
-	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	p := &process{cmd: cmd, output: &tail{}, done: make(chan struct{})}
 	p.cmd.Dir = s.cfg.RuntimeDir
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/root"}

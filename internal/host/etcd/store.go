@@ -83,7 +83,7 @@ func (s *Store) Open(ctx context.Context) (host.OpenKeystore, error) {
 		return nil, err
 	}
 	began := time.Now()
-	proc, err := s.start(run)
+	proc, err := s.start(context.WithoutCancel(ctx), run)
 	if err != nil {
 		return nil, err
 	}
