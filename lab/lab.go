@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/image"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
@@ -27,7 +28,7 @@ type Lab struct {
 	Machine machine.Machine
 }
 
-// Tools says where the lab's helpers are.
+// Tools says where the lab's helpers are, and where a new node stands.
 type Tools struct {
 	// Root is the directory of all labs; caches are in Root/cache.
 	Root string
@@ -35,6 +36,8 @@ type Tools struct {
 	Binaries string
 	// Supervise is the command line that must call Supervise for the lab whose name follows it.
 	Supervise []string
+	// Site is where a node is delivered that has to be made; nil means HomeSite.
+	Site *cluster.Site
 }
 
 // record is what a lab remembers about itself on disk.

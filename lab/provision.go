@@ -27,6 +27,15 @@ func HomeSite() cluster.Site {
 	}
 }
 
+// DualStackSite is HomeSite with an IPv6 address beside the IPv4 one, which stays the primary.
+func DualStackSite() cluster.Site {
+	site, home := HomeSite(), network.Home()
+	site.Addresses = append(site.Addresses, netip.MustParsePrefix("2001:db8:1::10/64"))
+	site.Gateways = append(site.Gateways, home.Gateway6.Addr())
+	site.DNS = append(site.DNS, home.DNS6.Addr())
+	return site
+}
+
 func (l *Lab) provision(ctx context.Context, tools Tools, write Provision) (err error) {
 	sysroot := filepath.Join(l.Dir, "sysroot")
 	if l.Kind == machine.QEMU {
@@ -47,6 +56,9 @@ func (l *Lab) provision(ctx context.Context, tools Tools, write Provision) (err 
 	p := cluster.Provisioning{
 		Etc: etc[0], Var: filepath.Join(sysroot, "ostree/deploy/rhcos/var"),
 		BinDir: binaries, OutDir: l.Dir, Node: HomeSite(), CacheDir: filepath.Join(filepath.Dir(l.Dir), "cache", "cluster"),
+	}
+	if tools.Site != nil {
+		p.Node = *tools.Site
 	}
 	if err := writeUplink(p.Etc, p.Node); err != nil {
 		return fmt.Errorf("provision: write the uplink's profile: %w", err)

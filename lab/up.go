@@ -57,6 +57,7 @@ func (l *Lab) up(ctx context.Context, tools Tools, fresh bool, provision Provisi
 		{"wait until the node is ready", l.Ready},
 	}
 	if fresh {
+		steps[2].do = l.wellUp
 		steps = append([]step{
 			{"build the node's image (cached when nothing changed)", func(ctx context.Context) error { return l.copyImage(ctx, tools, say) }},
 			{"write the site's configuration and the control plane to the node's disk", func(ctx context.Context) error {
@@ -86,20 +87,33 @@ func (l *Lab) copyImage(ctx context.Context, tools Tools, say Step) error {
 	if l.Kind == machine.QEMU {
 		artefact, part = image.Disk, "disk.img"
 	}
-	built, err := builder.Build(ctx, artefact)
-	if err != nil {
-		return err
-	}
 	if err := image.RemoveTree(l.Dir); err != nil {
 		return fmt.Errorf("remove a half-made lab: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Join(l.Dir, "run"), 0o755); err != nil {
 		return fmt.Errorf("make the lab's directory: %w", err)
 	}
-	source, target := filepath.Join(built, part), filepath.Join(l.Dir, cmp.Or(part, "sysroot"))
-	out, err := exec.CommandContext(ctx, "cp", "-a", "--reflink=auto", "--sparse=auto", source, target).CombinedOutput()
+	return builder.With(ctx, artefact, func(built string) error {
+		source, target := filepath.Join(built, part), filepath.Join(l.Dir, cmp.Or(part, "sysroot"))
+		out, err := exec.CommandContext(ctx, "cp", "-a", "--reflink=auto", "--sparse=auto", source, target).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("copy the image: %w: %s", err, out)
+		}
+		return nil
+	})
+}
+
+// wellUp is Ready for a node that nobody has done anything to yet: none of its units may have failed.
+func (l *Lab) wellUp(ctx context.Context) error {
+	if err := l.Ready(ctx); err != nil {
+		return err
+	}
+	failed, err := machine.Output(ctx, l.Machine, "systemctl", "list-units", "--failed", "--plain", "--no-legend")
 	if err != nil {
-		return fmt.Errorf("copy the image: %w: %s", err, out)
+		return err
+	}
+	if failed != "" {
+		return fmt.Errorf("the node runs, but units have failed (lab exec -- journalctl -u UNIT):\n%s", failed)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,33 +23,48 @@ type Builder struct {
 	Say func(text string)
 }
 
-// Build returns the directory of the artefact, after building whatever is missing on the way to it.
-func (b Builder) Build(ctx context.Context, want Artefact) (string, error) {
+// With builds whatever is missing on the way to the artefact and calls use with its directory, which stays for as long as use
+// runs and must not be changed.
+func (b Builder) With(ctx context.Context, want Artefact, use func(dir string) error) error {
 	path := needed(want)
 	if len(path) == 0 {
-		return "", fmt.Errorf("build image: unknown artefact %q", want)
+		return fmt.Errorf("build image: unknown artefact %q", want)
 	}
 	key, err := keys(path)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if dir := b.dir(want, key); exists(dir) {
-		return dir, nil
-	}
-	if os.Geteuid() != 0 {
-		return "", errors.New("build image: needs root (it makes device nodes, mounts and file owners)")
-	}
-	unlock, err := b.lock()
+	lock, err := b.openLock()
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer unlock()
-	for _, s := range path {
-		if err := b.step(ctx, s, key); err != nil {
-			return "", err
+	defer lock.Close()
+	// Shared with all who only read; whoever finds something missing waits until it is alone, and looks again.
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH); err != nil {
+		return fmt.Errorf("lock image cache: %w", err)
+	}
+	for !exists(b.dir(want, key)) {
+		if err := b.buildAll(ctx, lock, path, key); err != nil {
+			return err
 		}
 	}
-	return b.dir(want, key), nil
+	return use(b.dir(want, key))
+}
+
+// buildAll holds the lock alone while it builds, and shares it again afterwards.
+func (b Builder) buildAll(ctx context.Context, lock *os.File, path []step, key map[Artefact]string) error {
+	if os.Geteuid() != 0 {
+		return errors.New("build image: needs root (it makes device nodes, mounts and file owners)")
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock image cache: %w", err)
+	}
+	for _, s := range path {
+		if err := b.step(ctx, s, key); err != nil {
+			return err
+		}
+	}
+	return unix.Flock(int(lock.Fd()), unix.LOCK_SH)
 }
 
 // step builds one artefact unless it is there: in a temporary directory, renamed when whole.
@@ -74,6 +90,9 @@ func (b Builder) step(ctx context.Context, s step, key map[Artefact]string) erro
 		return fmt.Errorf("remove left-over %s: %w", partial, err)
 	}
 	if err := b.run(ctx, s, key, recipe, partial); err != nil {
+		return err
+	}
+	if err := os.Chtimes(partial, time.Time{}, time.Now()); err != nil { // its age, for removeOthers
 		return err
 	}
 	return os.Rename(partial, final)
@@ -102,20 +121,31 @@ func (b Builder) run(ctx context.Context, s step, key map[Artefact]string, recip
 	return nil
 }
 
-// removeOthers deletes results of the step under other keys: they can be made again, and each takes half a gigabyte.
+// removeOthers deletes all but the newest result of the step: they can be made again, and each takes half a gigabyte. The
+// newest stays, because two people (or two branches) take turns.
 func (b Builder) removeOthers(name Artefact) {
 	old, _ := filepath.Glob(filepath.Join(b.Cache, string(name)+"-"+strings.Repeat("?", keyLength)))
-	for _, dir := range old {
+	slices.SortFunc(old, func(x, y string) int { return made(y).Compare(made(x)) })
+	for _, dir := range old[min(1, len(old)):] {
 		_ = RemoveTree(dir)
 	}
+}
+
+// made is when a directory was put in place; the zero time when it is gone.
+func made(dir string) time.Time {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 func (b Builder) dir(name Artefact, key map[Artefact]string) string {
 	return filepath.Join(b.Cache, string(name)+"-"+key[name])
 }
 
-// lock keeps other processes out of the cache until the returned function is called.
-func (b Builder) lock() (func(), error) {
+// openLock opens the file whose lock guards the cache; closing it gives the lock up.
+func (b Builder) openLock() (*os.File, error) {
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return nil, fmt.Errorf("make cache directory: %w", err)
 	}
@@ -123,11 +153,7 @@ func (b Builder) lock() (func(), error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock image cache: %w", err)
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
-		file.Close()
-		return nil, fmt.Errorf("lock image cache: %w", err)
-	}
-	return func() { file.Close() }, nil
+	return file, nil
 }
 
 func exists(dir string) bool {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -61,14 +62,32 @@ func TestBuildUsesTheCache(t *testing.T) {
 	require.NoError(t, os.Mkdir(want, 0o755))
 
 	builder := Builder{Cache: cache, Say: func(text string) { t.Errorf("nothing should be built, but: %s", text) }}
-	got, err := builder.Build(context.Background(), Disk)
-	require.NoError(t, err)
+	var got string
+	require.NoError(t, builder.With(context.Background(), Disk, func(dir string) error { got = dir; return nil }))
 	require.Equal(t, want, got)
 }
 
 func TestBuildRefusesTheUnknown(t *testing.T) {
-	_, err := Builder{Cache: t.TempDir()}.Build(context.Background(), "cathedral")
+	err := Builder{Cache: t.TempDir()}.With(context.Background(), "cathedral", nil)
 	require.ErrorContains(t, err, `unknown artefact "cathedral"`)
+}
+
+func TestOnlyTheNewestOldResultStays(t *testing.T) {
+	cache := t.TempDir()
+	now := time.Now()
+	for i, name := range []string{"commit-aaaaaaaaaaaa", "commit-bbbbbbbbbbbb", "commit-cccccccccccc", "sysroot-aaaaaaaaaaaa"} {
+		dir := filepath.Join(cache, name)
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		require.NoError(t, os.Chtimes(dir, now, now.Add(time.Duration(i)*time.Minute)))
+	}
+	Builder{Cache: cache}.removeOthers(commit)
+	left, err := os.ReadDir(cache)
+	require.NoError(t, err)
+	var names []string
+	for _, entry := range left {
+		names = append(names, entry.Name())
+	}
+	require.Equal(t, []string{"commit-cccccccccccc", "sysroot-aaaaaaaaaaaa"}, names)
 }
 
 func TestExtract(t *testing.T) {

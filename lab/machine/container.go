@@ -44,7 +44,8 @@ func (c Container) Start(ctx context.Context) error {
 		return fmt.Errorf("power on: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(c.Supervisor[0], c.Supervisor[1:]...)
+	argv := c.supervisor()
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -64,6 +65,16 @@ func (c Container) Start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// supervisor is the command line of the background process. Where systemd runs the host, the container needs a control group
+// that systemd has handed over, so the supervisor runs as a transient unit with delegation.
+func (c Container) supervisor() []string {
+	if _, err := os.Stat("/run/systemd/system"); err != nil {
+		return c.Supervisor
+	}
+	return append([]string{"systemd-run", "--quiet", "--pipe", "--wait", "--collect", "--same-dir", "--unit=lab-" + c.Name,
+		"--property=Delegate=yes", "--"}, c.Supervisor...)
 }
 
 // Stop implements Machine.

@@ -17,13 +17,17 @@ import (
 
 func upCommand(o *options) *cobra.Command {
 	kind := string(machine.Nspawn)
-	bare := false
+	bare, dual := false, false
 	cmd := &cobra.Command{
 		Use: "up", Short: "Make the node, or power it on, and wait until it is ready", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, err := o.tools()
 			if err != nil {
 				return err
+			}
+			if dual {
+				site := lab.DualStackSite()
+				tools.Site = &site
 			}
 			started := time.Now()
 			l, err := lab.Up(cmd.Context(), tools, o.name, machine.Kind(kind), provisioner(bare), narrator(started))
@@ -35,6 +39,7 @@ func upCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&kind, "machine", kind, "nspawn (seconds) or qemu (everything real, minutes)")
+	cmd.Flags().BoolVar(&dual, "dual-stack", false, "a new node gets an IPv6 address as well")
 	cmd.Flags().BoolVar(&bare, "bare", false, "a node without a cluster")
 	return cmd
 }
