@@ -3,6 +3,7 @@ package nm
 import (
 	"context"
 	"fmt"
+	"net"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -92,18 +93,14 @@ func (t *transaction) takeDown(ctx context.Context, c *change) error {
 	return nil
 }
 
-// removeLink takes a virtual link down and waits until it is gone.
+// removeLink deletes a virtual link and waits until it is gone.
 func (t *transaction) removeLink(ctx context.Context, d device) error {
-	if err := t.c.call(ctx, d.path, ifaceDevice+".Disconnect", nil); err != nil && !gone(err) {
+	if err := t.c.call(ctx, d.path, ifaceDevice+".Delete", nil); err != nil && !gone(err) {
 		return err
 	}
 	return t.wait(ctx, func() ([]string, error) {
-		s, err := t.c.snapshot(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if now, ok := s.device(d.name); ok && now.active != nil {
-			return []string{d.name + " is still up"}, nil
+		if _, err := net.InterfaceByName(d.name); err == nil {
+			return []string{d.name + " is still there"}, nil
 		}
 		return nil, nil
 	})

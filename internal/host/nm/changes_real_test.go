@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,12 +81,44 @@ func TestDNSOrder(t *testing.T) {
 			n.Until("the addresses, too", func() bool { return n.has("192.0.2.10/24", "2001:db8::10/64") })
 		})
 	}
-	t.Run("interleaved", func(t *testing.T) {
-		n := newNode(t)
-		doc := netstate.Document{DNS: &netstate.DNS{Config: &netstate.Resolver{Server: []string{"192.0.2.54", "2001:db8::53", "192.0.2.53"}}}}
-		require.ErrorContains(t, n.network().Apply(timeout(t), doc, nil), "keeps their order only when")
-		n.isOld()
+}
+
+// Only the global configuration keeps such an order; it must follow the transaction all the same.
+func TestDNSOrderAcrossFamilies(t *testing.T) {
+	n := newNode(t)
+	mixed := []string{"192.0.2.54", "2001:db8::53", "192.0.2.53"}
+	servers := func() []string {
+		got, err := n.network().Observe(timeout(t))
+		require.NoError(t, err)
+		return got.DNS.Running.Server
+	}
+	old := servers()
+	doc := netstate.Document{DNS: &netstate.DNS{Config: &netstate.Resolver{Server: mixed}}}
+	err := n.network().Apply(timeout(t), doc, func(context.Context) error {
+		require.Equal(t, mixed, servers())
+		return errors.New("no")
 	})
+	require.ErrorContains(t, err, "the old network is back")
+	require.Equal(t, old, servers())
+	n.isOld()
+
+	text, err := doc.Encode()
+	require.NoError(t, err)
+	n.victim(string(text), "proof").kill()
+	n.PowerCut()
+	n.boot()
+	n.StartNM()
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.Until("the old servers are back", func() bool { return slices.Equal(old, servers()) })
+	n.isOld()
+
+	require.NoError(t, n.network().Apply(timeout(t), doc, nil))
+	n.KillNM()
+	n.StartNM()
+	require.Equal(t, mixed, servers())
+	doc.DNS.Config.Server = old
+	require.NoError(t, n.network().Apply(timeout(t), doc, nil))
+	require.Equal(t, old, servers())
 }
 
 // A card nobody configured gets a profile of its own; going back takes it away again.
@@ -189,4 +222,18 @@ routes: {config: [{destination: '::/0', next-hop-interface: uplink0, next-hop-ad
 	require.NoError(t, n.network().Apply(timeout(t), on, nil))
 	require.True(t, n.has("2001:db8::11/64"))
 	require.Contains(t, n.IP("-6", "route"), "default via fe80::1 dev uplink0 proto static metric 48")
+}
+
+// After boot the cable may be found only after the change was asked for.
+func TestLinkThatComesLate(t *testing.T) {
+	n := newNode(t)
+	n.Peer("link", "set", "uplink0p", "down")
+	n.KillNM()
+	n.IP("addr", "flush", "dev", "uplink0")
+	n.StartNM()
+	done := make(chan error, 1)
+	go func() { done <- n.network().Apply(timeout(t), document(t, moved), nil) }()
+	n.Peer("link", "set", "uplink0p", "up")
+	require.NoError(t, <-done)
+	n.isNew()
 }

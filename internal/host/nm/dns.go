@@ -13,6 +13,9 @@ import (
 // resolver reports the servers NetworkManager uses now and those its active
 // profiles ask for, each in order of precedence.
 func (c *client) resolver(ctx context.Context, s *snapshot) (*netstate.DNS, error) {
+	if s.global.set() {
+		return &netstate.DNS{Running: s.global.resolver(), Config: s.global.resolver()}, nil
+	}
 	p, err := c.properties(ctx, pathDNS, ifaceDNS)
 	if err != nil {
 		return nil, err

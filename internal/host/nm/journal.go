@@ -36,6 +36,9 @@ type record struct {
 	// Old are the key files of these profiles before, New after; by path, whole text.
 	Old map[string]string `json:"old"`
 	New map[string]string `json:"new,omitempty"`
+	// GlobalOld and GlobalNew are the global DNS configuration, nil where it is not touched.
+	GlobalOld *globalDNS `json:"globalOld,omitempty"`
+	GlobalNew *globalDNS `json:"globalNew,omitempty"`
 	// Before is how the interfaces concerned were, to check that they are so again.
 	Before netstate.Document `json:"before"`
 	// After is how they are to be: what the document demands and what their profiles keep.

@@ -42,10 +42,11 @@ type planner struct {
 	now     netstate.Document
 	want    netstate.Document
 	changes []*change
+	global  *globalDNS // nil leaves it alone
 }
 
 // plan computes the changes that bring the document about, base interfaces first. It touches nothing.
-func plan(want, now netstate.Document, s *snapshot) ([]*change, error) {
+func plan(want, now netstate.Document, s *snapshot) (*planner, error) {
 	p := &planner{snap: s, now: now, want: want}
 	for _, i := range want.Interfaces {
 		if err := p.iface(i); err != nil {
@@ -62,7 +63,8 @@ func plan(want, now netstate.Document, s *snapshot) ([]*change, error) {
 			return nil, err
 		}
 	}
-	return p.needed()
+	p.changes = p.needed()
+	return p, nil
 }
 
 // iface plans one interface of the document.
@@ -302,7 +304,7 @@ func mtuSection(kind string) string {
 }
 
 // needed drops the changes that change nothing and puts base interfaces before VLANs.
-func (p *planner) needed() ([]*change, error) {
+func (p *planner) needed() []*change {
 	var out []*change
 	for _, c := range p.changes {
 		if c.edited() || !p.inPlace(c) {
@@ -310,7 +312,7 @@ func (p *planner) needed() ([]*change, error) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *change) int { return order(a) - order(b) })
-	return out, nil
+	return out
 }
 
 // order: what goes away first (it frees addresses), then cards, then what stands on them.

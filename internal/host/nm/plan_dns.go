@@ -17,14 +17,19 @@ const (
 )
 
 // resolver places the servers. NetworkManager keeps servers per profile and family, so
-// each family gets one holder, and every other active profile gives up its own.
+// each family gets one holder, and every other active profile gives up its own. A list
+// that mixes the families cannot be kept in order that way and goes into the global
+// configuration, and so does every list where that is in use already.
 func (p *planner) resolver(want netstate.Resolver) error {
+	if p.snap.global.set() {
+		return p.globally(want)
+	}
 	if p.resolverInPlace(want) {
 		return nil
 	}
-	first, second, err := byFamily(want.Server)
-	if err != nil {
-		return err
+	first, second, inOrder := byFamily(want.Server)
+	if !inOrder {
+		return p.globally(want)
 	}
 	var keep []string // sections that hold servers, as "iface/section"
 	for n, group := range [][]netip.Addr{first, second} {
@@ -50,6 +55,18 @@ func (p *planner) resolver(want netstate.Resolver) error {
 	return nil
 }
 
+// globally plans a change of the global configuration, where one is needed.
+func (p *planner) globally(want netstate.Resolver) error {
+	next := p.snap.global.with(want)
+	if len(next.Domains[anyDomain].Servers) == 0 {
+		next = globalDNS{} // with no servers of its own it would hide everybody's
+	}
+	if !next.equal(p.snap.global) {
+		p.global = &next
+	}
+	return nil
+}
+
 // resolverInPlace says that the active profiles, as planned so far, already give these servers.
 func (p *planner) resolverInPlace(want netstate.Resolver) bool {
 	s := &snapshot{devices: p.snap.devices, profiles: slices.Clone(p.snap.profiles)}
@@ -65,12 +82,12 @@ func (p *planner) resolverInPlace(want netstate.Resolver) bool {
 		(want.Search == nil || slices.Equal(want.Search, have.Search))
 }
 
-// byFamily splits the list in two runs of one family each, in order.
-func byFamily(servers []string) (first, second []netip.Addr, err error) {
+// byFamily splits the list in two runs of one family each; false where it has more runs.
+func byFamily(servers []string) (first, second []netip.Addr, ok bool) {
 	for _, s := range servers {
 		a, err := netip.ParseAddr(s)
 		if err != nil {
-			return nil, nil, fmt.Errorf("DNS server %q is not an IP address", s)
+			return nil, nil, false
 		}
 		switch {
 		case len(first) == 0 || (len(second) == 0 && netstate.FamilyOf(a) == netstate.FamilyOf(first[0])):
@@ -78,10 +95,10 @@ func byFamily(servers []string) (first, second []netip.Addr, err error) {
 		case netstate.FamilyOf(a) != netstate.FamilyOf(first[0]):
 			second = append(second, a)
 		default:
-			return nil, nil, fmt.Errorf("DNS servers %v: NetworkManager keeps their order only when those of one IP family come before all of the other", servers)
+			return nil, nil, false
 		}
 	}
-	return first, second, nil
+	return first, second, true
 }
 
 // holder finds the profile to carry the family's servers: one the document gives

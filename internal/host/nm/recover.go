@@ -104,6 +104,11 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 			return err
 		}
 	}
+	if right.global != nil {
+		if err := c.setGlobalDNS(ctx, *right.global); err != nil {
+			return fmt.Errorf("set the DNS servers: %w", err)
+		}
+	}
 	e := c.events()
 	defer e.close()
 	check := func() ([]string, error) {
@@ -135,12 +140,13 @@ type side struct {
 	files   map[string]string
 	state   netstate.Document
 	foreign []foreign
+	global  *globalDNS
 }
 
 // sides says which state the network belongs in, and which it must have nothing left of.
 func (r *record) sides() (right, wrong side) {
-	right = side{r.Old, r.Before, r.ForeignBefore}
-	wrong = side{r.New, r.After, r.ForeignAfter}
+	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld}
+	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew}
 	if r.Phase == phaseCommitted {
 		return wrong, right
 	}

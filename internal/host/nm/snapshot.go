@@ -10,10 +10,9 @@ import (
 
 // Device states of NetworkManager that matter here.
 const (
-	deviceUnmanaged    = 10
-	deviceDisconnected = 30
-	deviceActivated    = 100
-	deviceFailed       = 120
+	deviceUnmanaged   = 10
+	deviceUnavailable = 20
+	deviceActivated   = 100
 )
 
 // Device types of NetworkManager that matter here.
@@ -59,6 +58,7 @@ const (
 type snapshot struct {
 	devices  []device
 	profiles []profile
+	global   globalDNS
 }
 
 func (c *client) snapshot(ctx context.Context) (*snapshot, error) {
@@ -69,6 +69,9 @@ func (c *client) snapshot(ctx context.Context) (*snapshot, error) {
 	}
 	if s.profiles, err = c.profiles(ctx); err != nil {
 		return nil, fmt.Errorf("list profiles: %w", err)
+	}
+	if s.global, err = c.globalDNS(ctx); err != nil {
+		return nil, fmt.Errorf("read the global DNS configuration: %w", err)
 	}
 	return s, nil
 }

@@ -32,6 +32,7 @@ type transaction struct {
 	snap       *snapshot
 	want       netstate.Document
 	changes    []*change
+	global     *globalDNS // nil where it is not touched
 	record     *record
 	events     *events
 	activating map[string]dbus.ObjectPath // by interface
@@ -58,7 +59,7 @@ func (n *Network) Apply(ctx context.Context, want netstate.Document, prove func(
 	if err := t.prepare(ctx); err != nil {
 		return fmt.Errorf("plan the change of the network: %w", err)
 	}
-	if len(t.changes) == 0 {
+	if t.record == nil {
 		t.log.Info("the network is as wanted, nothing to change")
 		return runProof(ctx, prove)
 	}
@@ -80,6 +81,9 @@ func runProof(ctx context.Context, prove func(context.Context) error) error {
 
 // prepare plans; it touches nothing.
 func (t *transaction) prepare(ctx context.Context) error {
+	if err := t.ready(ctx); err != nil {
+		return err
+	}
 	var err error
 	if t.snap, err = t.c.snapshot(ctx); err != nil {
 		return err
@@ -88,9 +92,11 @@ func (t *transaction) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.changes, err = plan(t.want, now, t.snap); err != nil || len(t.changes) == 0 {
+	p, err := plan(t.want, now, t.snap)
+	if err != nil || len(p.changes) == 0 && p.global == nil {
 		return err
 	}
+	t.changes, t.global = p.changes, p.global
 	if err := kernelCan(t.changes); err != nil {
 		return err
 	}
@@ -100,6 +106,9 @@ func (t *transaction) prepare(ctx context.Context) error {
 // begin makes the journal's first record.
 func (t *transaction) begin(now netstate.Document) error {
 	t.record = &record{Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(), After: join(t.want, netstate.Document{Routes: &netstate.Routes{}})}
+	if t.global != nil {
+		t.record.GlobalOld, t.record.GlobalNew = &t.snap.global, t.global
+	}
 	k, err := readKernel()
 	if err != nil {
 		return err
@@ -193,6 +202,11 @@ func (t *transaction) underLease(ctx context.Context, prove func(context.Context
 		t.log.Info("changing the network", "interface", c.iface, "profile", c.after.id(), "new", c.before == nil)
 		if err := t.bring(ctx, c); err != nil {
 			return because(ctx, err)
+		}
+	}
+	if t.global != nil {
+		if err := t.c.setGlobalDNS(ctx, *t.global); err != nil {
+			return because(ctx, fmt.Errorf("set the DNS servers: %w", err))
 		}
 	}
 	if err := t.verify(ctx); err != nil {
