@@ -29,7 +29,7 @@ func withConfig(t testing.TB, w *world, extra map[string]any) {
 	(&builder{t: t, w: w}).config(extra)
 }
 
-// texts shows everything readable in the world: files, and the texts of objects, by location.
+// worldTexts shows everything readable in the world: files, and the texts of objects, by location.
 func worldTexts(t testing.TB, w *world) map[string]string {
 	t.Helper()
 	out := map[string]string{"member": strings.Join(w.member.PeerURLs, ",")}
