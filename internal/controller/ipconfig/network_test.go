@@ -1,6 +1,7 @@
 package ipconfig
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,4 +54,41 @@ func TestDescribeNetworkWithoutBridge(t *testing.T) {
 	now := ipconfig.Current{IPv4: &lcav1.IPStatus{}}
 	describeNetwork(netstate.Document{}, &now)
 	require.Equal(t, ipconfig.Current{IPv4: &lcav1.IPStatus{}}, now)
+}
+
+// On a tagged node the VLAN stays unless the user says otherwise.
+func TestVLANThatReachesTheNode(t *testing.T) {
+	for name, c := range map[string]struct {
+		say  *int32
+		want int
+	}{
+		"left out keeps": {nil, 100},
+		"0 removes":      {new(int32), 0},
+		"a number sets":  {number(200), 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.tag(100)
+			require.Equal(t, int32(100), w.rest().Status.VLANID)
+			ipc := w.change(func(ipc *lcav1.IPConfig) {
+				toNewAddress(ipc)
+				ipc.Spec.VLANID = c.say
+			})
+			request, err := ipconfig.ReadRequest(w.node)
+			require.NoError(t, err, "%v", ipc.Status.Conditions)
+			require.Equal(t, c.want, request.VLANID)
+			require.Equal(t, 100, request.CurrentVLANID)
+		})
+	}
+}
+
+func number(n int32) *int32 { return &n }
+
+// tag puts the uplink of the fake node into a VLAN.
+func (w *world) tag(id int) {
+	name := fmt.Sprintf("enp1s0.%d", id)
+	w.node.doc.Interfaces[0].Bridge.Ports[1].Name = name
+	w.node.doc.Interfaces = append(w.node.doc.Interfaces, netstate.Interface{
+		Name: name, Type: netstate.TypeVLAN, VLAN: &netstate.VLAN{ID: id, BaseIface: "enp1s0"},
+	})
 }
