@@ -99,7 +99,7 @@ func prepare() error {
 	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
 		return fmt.Errorf("mount /sys: %w", err)
 	}
-	for _, dir := range []string{"/run", "/etc/NetworkManager", "/var/lib/NetworkManager", "/etc/openvswitch", "/var/log/openvswitch"} {
+	for _, dir := range []string{"/run", "/etc/NetworkManager", "/var/lib/NetworkManager", "/etc/openvswitch"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func shareWithRoot(root string) error {
 	if root == "" {
 		return nil
 	}
-	for _, dir := range []string{"/proc", "/sys", "/dev", "/run", "/etc/NetworkManager", "/var/lib/NetworkManager", "/etc/openvswitch", "/var/log/openvswitch"} {
+	for _, dir := range []string{"/proc", "/sys", "/dev", "/run", "/etc/NetworkManager", "/var/lib/NetworkManager", "/etc/openvswitch"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			return err
 		}

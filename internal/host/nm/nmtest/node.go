@@ -52,7 +52,9 @@ type Node struct {
 	t   testing.TB
 	bus *exec.Cmd
 	nm  *exec.Cmd
-	log *os.File
+	// others end with the test.
+	others []*exec.Cmd
+	log    *os.File
 }
 
 // Start makes a node with no links and no profiles and runs NetworkManager on it.
@@ -60,8 +62,15 @@ type Node struct {
 func Start(t testing.TB) *Node {
 	t.Helper()
 	n := Bare(t)
+	n.StartManager()
+	return n
+}
+
+// StartManager runs D-Bus and NetworkManager on a bare node.
+func (n *Node) StartManager() {
+	n.t.Helper()
 	if reason := lacks("NetworkManager", "dbus-daemon"); reason != "" {
-		t.Skip("reason: " + reason)
+		n.t.Skip("reason: " + reason)
 	}
 	n.write("/etc/NetworkManager/NetworkManager.conf", nmConfig)
 	n.write("/run/dbus/bus.conf", busConfig)
@@ -71,7 +80,6 @@ func Start(t testing.TB) *Node {
 	n.bus = bus
 	n.Until("the bus answers", func() bool { _, err := os.Stat("/run/dbus/system_bus_socket"); return err == nil })
 	n.StartNM()
-	return n
 }
 
 // Bare makes a node as Start does, but with nothing running on it.
@@ -215,7 +223,7 @@ func (n *Node) must(err error) {
 }
 
 func (n *Node) stop() {
-	for _, cmd := range []*exec.Cmd{n.nm, n.bus} {
+	for _, cmd := range append(n.others, n.nm, n.bus) {
 		if cmd != nil && cmd.Process != nil {
 			_ = cmd.Process.Kill() // it may have ended by itself
 			_ = cmd.Wait()
@@ -236,7 +244,7 @@ func tail(s string, n int) string {
 // reset takes away what an earlier test left.
 func (n *Node) reset() {
 	n.t.Helper()
-	for _, dir := range []string{"/run/NetworkManager", "/run/dbus", "/etc/NetworkManager", "/var/lib/NetworkManager"} {
+	for _, dir := range []string{"/run/NetworkManager", "/run/dbus", "/run/openvswitch", "/etc/openvswitch", "/etc/NetworkManager", "/var/lib/NetworkManager"} {
 		entries, _ := os.ReadDir(dir) // none there is fine
 		for _, e := range entries {
 			n.must(os.RemoveAll(filepath.Join(dir, e.Name())))
