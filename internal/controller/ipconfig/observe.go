@@ -57,8 +57,9 @@ func watchedUnits() []string {
 // read, without which nothing can be decided.
 func (r *Reconciler) observe(ctx context.Context, ipc *lcav1.IPConfig) (observation, error) {
 	o := observation{now: r.Now()}
+	// Units first: what a unit that is seen at rest has done is then seen as well.
 	for _, look := range []func(context.Context, *observation) error{
-		r.seeDeployments, r.seeUnits, r.seeWorkspace, r.seeOperation,
+		r.seeUnits, r.seeDeployments, r.seeWorkspace, r.seeOperation,
 	} {
 		if err := look(ctx, &o); err != nil {
 			return o, err
