@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lifecycle-agent/lifecycle-agent/lab/image"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 )
@@ -26,6 +28,11 @@ func Up(ctx context.Context, tools Tools, name string, kind machine.Kind, provis
 	if os.Geteuid() != 0 {
 		return nil, errors.New("lab up needs root: it makes network namespaces, mounts and a container (try sudo)")
 	}
+	unlock, err := making(tools, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	l, err := Open(tools, name)
 	fresh := errors.Is(err, ErrNone)
 	if err != nil && !fresh {
@@ -44,6 +51,22 @@ func Up(ctx context.Context, tools Tools, name string, kind machine.Kind, provis
 		return nil, fmt.Errorf("lab %s exists with machine %s; take it down first, or use another --name", name, l.Kind)
 	}
 	return l, l.up(ctx, tools, fresh, provision, say)
+}
+
+// making keeps a second Up of the same name out until the returned function is called.
+func making(tools Tools, name string) (unlock func(), err error) {
+	if err := os.MkdirAll(tools.Root, 0o755); err != nil {
+		return nil, fmt.Errorf("make the directory of all labs: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(tools.Root, "."+name+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock lab %s: %w", name, err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("another lab up is at work on lab %s: %w", name, err)
+	}
+	return func() { lock.Close() }, nil
 }
 
 func (l *Lab) up(ctx context.Context, tools Tools, fresh bool, provision Provision, say Step) error {

@@ -1,0 +1,91 @@
+package lab
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
+)
+
+func TestUplinkProfile(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		site cluster.Site
+		want string
+	}{
+		{"IPv4 only", HomeSite(), `
+[ipv4]
+method=manual
+address1=192.0.2.10/24
+gateway=192.0.2.1
+dns=192.0.2.53;
+
+[ipv6]
+method=disabled
+`},
+		{"both families", DualStackSite(), `
+[ipv4]
+method=manual
+address1=192.0.2.10/24
+gateway=192.0.2.1
+dns=192.0.2.53;
+
+[ipv6]
+method=manual
+address1=2001:db8:1::10/64
+gateway=2001:db8:1::1
+dns=2001:db8:1::53;
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			etc := t.TempDir()
+			dir := filepath.Join(etc, "NetworkManager/system-connections")
+			require.NoError(t, os.MkdirAll(dir, 0o755))
+			require.NoError(t, writeUplink(etc, c.site))
+			path := filepath.Join(dir, "uplink0.nmconnection")
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Contains(t, string(text), "type=ethernet\ninterface-name=uplink0\n")
+			require.Contains(t, string(text), c.want)
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode(), "NetworkManager ignores a profile that others may read")
+		})
+	}
+}
+
+func TestOpen(t *testing.T) {
+	tools := Tools{Root: t.TempDir(), Supervise: []string{"lab", "supervise"}}
+	_, err := Open(tools, "node")
+	require.ErrorIs(t, err, ErrNone)
+	for _, name := range []string{"", "Node", "../node", "a b", "1st"} {
+		_, err := Open(tools, name)
+		require.ErrorContains(t, err, "lab name", name)
+	}
+
+	dir := filepath.Join(tools.Root, "node")
+	l, err := assemble(tools, "node", dir, machine.Nspawn)
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, l.save())
+	again, err := Open(tools, "node")
+	require.NoError(t, err)
+	require.Equal(t, l, again)
+	require.Equal(t, []string{"lab", "supervise", "node"}, again.Machine.(machine.Container).Supervisor)
+	names, err := Names(tools)
+	require.NoError(t, err)
+	require.Equal(t, []string{"node"}, names)
+
+	_, err = assemble(tools, "node", dir, "mainframe")
+	require.ErrorContains(t, err, `unknown machine kind "mainframe"`)
+}
+
+func TestAddresses(t *testing.T) {
+	text := "uplink0@if3      UP             192.0.2.10/24 2001:db8:1::10/64 \nbr-ex            UNKNOWN        \nlo UNKNOWN 127.0.0.1/8\n"
+	require.Equal(t, []string{"uplink0 192.0.2.10/24", "uplink0 2001:db8:1::10/64", "lo 127.0.0.1/8"}, addresses(text))
+	require.Empty(t, addresses(""))
+}
