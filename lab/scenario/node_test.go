@@ -1,0 +1,115 @@
+//go:build lab
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/lab"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
+)
+
+var (
+	home = netip.MustParseAddr("192.0.2.10")
+	away = netip.MustParseAddr("198.51.100.20")
+)
+
+const awayNetwork = "198.51.100.0/24"
+
+// patience bounds a scenario; emulation is more than ten times slower.
+var patience = map[machine.Kind]time.Duration{machine.Nspawn: 6 * time.Minute, machine.QEMU: 30 * time.Minute}
+
+// root is the top of the tree, where the Makefile runs.
+func root(t *testing.T) string {
+	_, file, _, ok := runtime.Caller(0)
+	require.True(t, ok)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+func kind() machine.Kind {
+	if k := os.Getenv("LCA_LAB_MACHINE"); k != "" {
+		return machine.Kind(k)
+	}
+	return machine.Nspawn
+}
+
+// node makes a fresh node named for the test and takes it down when the test has passed.
+func node(t *testing.T, name string) (context.Context, *lab.Lab, *drive.Driver) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("reason: a lab node needs root (sudo -E make test-lab)")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience[kind()])
+	t.Cleanup(cancel)
+	top := root(t)
+	bin := filepath.Join(top, "build", "bin")
+	labProgram := filepath.Join(bin, "lab")
+	if _, err := os.Stat(labProgram); err != nil {
+		t.Skip("reason: the programs are not built (make build controlplane)")
+	}
+	labs := filepath.Join(top, "build", "lab")
+	tools := lab.Tools{Root: labs, Binaries: bin, Supervise: []string{labProgram, "supervise", "--root", labs, "--name"}}
+	if old, err := lab.Open(tools, name); err == nil {
+		require.NoError(t, old.Down(ctx, false))
+	}
+	l, err := lab.Up(ctx, tools, name, kind(), cluster.Provision, func(n, of int, text string) { t.Logf("[%d/%d] %s", n, of, text) })
+	require.NoError(t, err)
+	t.Cleanup(func() { takeDown(t, l) })
+	d, err := drive.New(l, func(s string) { t.Log(s) }, home, away)
+	require.NoError(t, err)
+	_, err = d.Until(ctx, "condition Idle", drive.Is(lcav1.ConditionIdle))
+	require.NoError(t, err)
+	return ctx, l, d
+}
+
+func takeDown(t *testing.T, l *lab.Lab) {
+	if t.Failed() {
+		logs, _ := machine.Output(context.Background(), l.Machine, "journalctl", "--no-pager", "--boot", "--lines=80",
+			"-u", "lifecycle-agent", "-u", "ip-configuration", "-u", "lca-ipconfig-pre-pivot", "-u", "lca-ipconfig-cleanup", "-u", "lca-init-monitor")
+		t.Logf("the node's last words:\n%s", logs)
+	}
+	if err := l.Down(context.Background(), false); err != nil {
+		t.Logf("take the node down: %v", err)
+	}
+}
+
+// move is a request for the second site.
+func move() map[string]any {
+	site := network.Away()
+	return map[string]any{"spec": map[string]any{
+		"stage": lcav1.StageConfig,
+		"ipv4": map[string]any{
+			"address": away.String(), "machineNetwork": awayNetwork, "gateway": site.Gateway.Addr().String(),
+		},
+		"dnsServers": []string{site.DNS.Addr().String()},
+	}}
+}
+
+// in runs a program in the node.
+func in(ctx context.Context, t *testing.T, l *lab.Lab, argv ...string) string {
+	t.Helper()
+	out, err := machine.Output(ctx, l.Machine, argv...)
+	require.NoError(t, err)
+	return out
+}
+
+// tool fails with what to install where a program of the host is missing.
+func tool(t *testing.T, name string) {
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skip(fmt.Sprintf("reason: %s is missing on this machine (make host-packages)", name))
+	}
+}
