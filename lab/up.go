@@ -55,6 +55,9 @@ func Up(ctx context.Context, tools Tools, name string, kind machine.Kind, provis
 
 // making keeps a second Up of the same name out until the returned function is called.
 func making(tools Tools, name string) (unlock func(), err error) {
+	if _, err := directory(tools, name); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(tools.Root, 0o755); err != nil {
 		return nil, fmt.Errorf("make the directory of all labs: %w", err)
 	}

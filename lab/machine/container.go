@@ -36,7 +36,7 @@ func (c Container) ConsoleLog() string { return filepath.Join(c.Dir, "console.lo
 
 // Start implements Machine.
 func (c Container) Start(ctx context.Context) error {
-	if lockHeld(c.lock()) {
+	if c.on() {
 		return nil
 	}
 	log, err := os.OpenFile(c.supervisorLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -79,7 +79,7 @@ func (c Container) supervisor() []string {
 
 // Stop implements Machine.
 func (c Container) Stop(ctx context.Context) error {
-	if !lockHeld(c.lock()) {
+	if !c.on() {
 		return nil
 	}
 	// The answer may get lost when the node is quick to go down; what counts is that it is off in the end.
@@ -92,7 +92,7 @@ func (c Container) Stop(ctx context.Context) error {
 // PowerCut implements Machine. The container's first process is killed, and with it all others; killing nspawn instead
 // would leave them running.
 func (c Container) PowerCut(ctx context.Context) error {
-	for lockHeld(c.lock()) {
+	for c.on() {
 		pid := c.init()
 		if pid > 0 {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -110,7 +110,7 @@ func (c Container) PowerCut(ctx context.Context) error {
 }
 
 func (c Container) waitOff(ctx context.Context) error {
-	for lockHeld(c.lock()) {
+	for c.on() {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until the machine is off: %w", ctx.Err())
@@ -162,21 +162,34 @@ func (c Container) Enter(ctx context.Context, argv ...string) (*exec.Cmd, error)
 
 // State implements Machine.
 func (c Container) State(ctx context.Context) (State, error) {
-	if !lockHeld(c.lock()) {
+	if !c.on() {
 		return State{}, nil
 	}
 	return stateFrom(ctx, c), nil
 }
 
+// on says whether the supervisor runs, or a container whose supervisor was killed: that one can still be cut from power.
+func (c Container) on() bool { return lockHeld(c.lock()) || c.nspawn() > 0 }
+
+// init is the host's process id of the container's first process, 0 when there is none.
 func (c Container) init() int {
-	if !lockHeld(c.lock()) {
-		return 0
+	if pid := c.nspawn(); pid > 0 {
+		return initOf(pid)
 	}
+	return 0
+}
+
+// nspawn is the running process of this machine, 0 when there is none. A recycled id is told by its command line.
+func (c Container) nspawn() int {
 	pid := readPID(c.nspawnPID())
 	if pid == 0 {
 		return 0
 	}
-	return initOf(pid)
+	cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || !bytes.Contains(cmdline, []byte(c.Dir)) {
+		return 0
+	}
+	return pid
 }
 
 // Sysroot is the machine's file system.
