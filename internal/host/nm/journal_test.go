@@ -1,0 +1,85 @@
+package nm
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/godbus/dbus/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// memory is a disk in memory.
+type memory map[string]string
+
+func (m memory) Read(p string) ([]byte, error) {
+	if text, ok := m[p]; ok {
+		return []byte(text), nil
+	}
+	return nil, fs.ErrNotExist
+}
+func (m memory) Write(p string, data []byte, _ fs.FileMode) error { m[p] = string(data); return nil }
+func (m memory) Remove(p string) error                            { delete(m, p); return nil }
+func (m memory) List(dir string) ([]string, error) {
+	var out []string
+	for p := range m {
+		if filepath.Dir(p) == dir {
+			out = append(out, filepath.Base(p))
+		}
+	}
+	return out, nil
+}
+
+func offline(m memory) *Network {
+	return New(Options{Files: m, StateDir: "/state", Bus: func() (*dbus.Conn, error) { return nil, errors.New("no bus") }})
+}
+
+const (
+	oldFile = "[connection]\nid=x\nuuid=u1\n[ipv4]\naddress1=192.0.2.10/24\n"
+	newFile = "[connection]\nid=x\nuuid=u1\n[ipv4]\naddress1=192.0.2.77/24\n"
+	etcX    = persistentDir + "/x.nmconnection"
+	runX    = volatileDir + "/x.nmconnection"
+	etcNew  = persistentDir + "/new.nmconnection"
+	other   = persistentDir + "/other.nmconnection"
+)
+
+// A unit ordered before NetworkManager settles the files; what a crash can leave is mixed.
+func TestRecoverWithoutNetworkManager(t *testing.T) {
+	mixed := func() memory {
+		return memory{
+			etcX: newFile, runX: newFile, etcNew: "[connection]\nuuid=u2\n", other: "[connection]\nuuid=u7\n",
+			persistentDir + "/u1.nmmeta": "",
+		}
+	}
+	r := &record{
+		Version: journalVersion, Profiles: []touched{{UUID: "u1", Iface: "eno1"}, {UUID: "u2", Iface: "eno2"}},
+		Old: map[string]string{etcX: oldFile}, New: map[string]string{etcX: newFile, etcNew: "[connection]\nuuid=u2\nid=n\n"},
+	}
+	for phase, want := range map[string]map[string]string{phaseOpen: r.Old, phaseCommitted: r.New} {
+		m := mixed()
+		n := offline(m)
+		r.Phase = phase
+		require.NoError(t, n.store(r))
+		require.NoError(t, n.Recover(t.Context()))
+		require.Contains(t, m, "/state/transaction.json", "nobody has seen yet what runs")
+		delete(m, "/state/transaction.json")
+		require.Equal(t, "[connection]\nuuid=u7\n", m[other], "other profiles are not ours")
+		delete(m, other)
+		require.Equal(t, memory(want), m, phase)
+	}
+}
+
+func TestRecoverRefusesAJournalItCannotRead(t *testing.T) {
+	require.ErrorContains(t, offline(memory{"/state/transaction.json": `{"version":2}`}).Recover(t.Context()), "version 2")
+	require.ErrorContains(t, offline(memory{"/state/transaction.json": `{`}).Recover(t.Context()), "read the network journal")
+}
+
+func TestNothingHappensWithoutNetworkManager(t *testing.T) {
+	n := offline(memory{})
+	require.NoError(t, n.Recover(t.Context()))
+	_, err := n.Observe(t.Context())
+	require.ErrorIs(t, err, errNoManager)
+	require.True(t, strings.HasPrefix(err.Error(), "observe the network: NetworkManager is not running"))
+}
