@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
 )
@@ -93,11 +92,11 @@ func (r *Runner) Abort(ctx context.Context, p Plan) error {
 	case pl.Committed:
 		return r.failure(p, pl.Step, errors.New("it is past its commit point and cannot be taken back")).committed()
 	}
-	failed := r.failure(p, pl.Step, ErrAborted)
-	if r.takeBack(ctx, p, begun(p, entries), failed); failed.TakenBack {
+	err = r.takeBack(ctx, p, begun(p, entries), r.failure(p, pl.Step, ErrAborted))
+	if failed := (*FailedError)(nil); errors.As(err, &failed) && failed.TakenBack {
 		return nil
 	}
-	return failed
+	return err
 }
 
 // Note adds a fact to the journal that changes nothing about any plan. A deadline
@@ -264,4 +263,4 @@ func (r *Runner) write(e Entry) error {
 }
 
 // Discard is a logger for callers that have none.
-func Discard() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func Discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -94,7 +94,8 @@ func ip(families []Family, v4 bool) *netstate.IP {
 		if f.Address.Is4() != v4 {
 			continue
 		}
-		out := &netstate.IP{Enabled: true, DHCP: &no, Addresses: []netstate.Address{{IP: f.Address.String(), PrefixLength: f.Network.Bits()}}}
+		address := netstate.Address{IP: f.Address.String(), PrefixLength: f.Network.Bits()}
+		out := &netstate.IP{Enabled: true, DHCP: &no, Addresses: []netstate.Address{address}}
 		if !v4 {
 			out.Autoconf = &no
 		}

@@ -29,7 +29,8 @@ func (c *Cleanup) Plan() flow.Plan {
 		Name: FlowCleanup, Commit: flow.FromStart, AcrossBoots: true,
 		Steps: []flow.Step{
 			{Name: StepSettle, Title: "Take back what is unfinished", Check: never, Do: c.settle},
-			{Name: StepRemoveOthers, Title: "Remove the other stateroot", Check: never, Do: c.removeOthers, Tries: 2, Pause: 2 * time.Second},
+			{Name: StepRemoveOthers, Title: "Remove the other stateroot", Check: never, Do: c.removeOthers,
+				Tries: 2, Pause: 2 * time.Second},
 			{Name: StepRemoveFiles, Title: "Remove services and secrets", Check: never, Do: c.removeFiles},
 		},
 	}

@@ -21,7 +21,8 @@ func (p *PrePivot) Plan() flow.Plan {
 	return flow.Plan{
 		Name: FlowPrePivot, Commit: StepFlip, MaxAttempts: maxAttemptsPrePivot,
 		Steps: []flow.Step{
-			{Name: StepCollect, Title: "Collect what the cluster knows", Do: p.collect, Undo: p.uncollect, Tries: 3, Pause: 5 * time.Second},
+			{Name: StepCollect, Title: "Collect what the cluster knows", Do: p.collect, Undo: p.uncollect,
+				Tries: 3, Pause: 5 * time.Second},
 			{Name: StepClone, Title: "Deploy the new stateroot", Do: p.clone, Undo: p.unclone},
 			// Copies need no undo of their own: they go with the stateroot.
 			{Name: StepCopyLive, Title: "Copy the state while the cluster runs", Do: p.copyLive},

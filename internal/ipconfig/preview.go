@@ -59,7 +59,10 @@ func MakePreview(ctx context.Context, n Node, r Request) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	p := Preview{OldStateroot: booted.Stateroot, NewStateroot: StaterootName(r.OperationID), NMState: string(text), OutageFrom: StepQuiesce, OutageTo: StepWaitAPI}
+	p := Preview{
+		OldStateroot: booted.Stateroot, NewStateroot: StaterootName(r.OperationID), NMState: string(text),
+		OutageFrom: StepQuiesce, OutageTo: StepWaitAPI,
+	}
 	if r.NewStateroot != "" {
 		p.NewStateroot = r.NewStateroot
 	}

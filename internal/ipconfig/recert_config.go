@@ -42,9 +42,11 @@ func renderRecert(r Request, in Inputs, primary netip.Addr) (recertConfig, error
 	c := recertConfig{
 		EtcdEndpoint: "localhost:2379", IPChangeOnly: true, InstallConfig: in.InstallConfig,
 		CryptoDirs: dirs, CryptoFiles: []string{"/host-etc/mcs-machine-config-content.json"},
-		ClusterCustomizationDirs:  dirs,
-		ClusterCustomizationFiles: []string{"/host-etc/mcs-machine-config-content.json", "/host-etc/mco/proxy.env", "/host-etc/chrony.conf"},
-		SummaryFile:               host.RecertSummary,
+		ClusterCustomizationDirs: dirs,
+		ClusterCustomizationFiles: []string{
+			"/host-etc/mcs-machine-config-content.json", "/host-etc/mco/proxy.env", "/host-etc/chrony.conf",
+		},
+		SummaryFile: host.RecertSummary,
 	}
 	for _, f := range PrimaryFirst(families, primary) {
 		c.IP = append(c.IP, f.Address.String())

@@ -186,7 +186,8 @@ func ReadRequest(files host.Files) (Request, error) {
 		return Request{}, err
 	}
 	if r.OperationID == "" || r.NewStateroot == "" || r.OldStateroot == "" || r.NewStateroot == r.OldStateroot {
-		return Request{}, fmt.Errorf("%s lacks operation-id, or new-stateroot-name and old-stateroot-name are not two names", host.PrePivotConfig)
+		return Request{}, fmt.Errorf("%s lacks operation-id, or new-stateroot-name and old-stateroot-name are not two names",
+			host.PrePivotConfig)
 	}
 	return r, nil
 }

@@ -186,7 +186,8 @@ func (w wanted) judgeGateway(addr netip.Addr, network netip.Prefix) (string, str
 	gw, err := netip.ParseAddr(w.gateway)
 	switch {
 	case err != nil || gw.Is4() != addr.Is4():
-		return fmt.Sprintf("gateway %q of spec.%s is not an address of that family", w.gateway, w.name), "correct spec." + w.name + ".gateway"
+		return fmt.Sprintf("gateway %q of spec.%s is not an address of that family", w.gateway, w.name),
+			"correct spec." + w.name + ".gateway"
 	case gw == addr:
 		return fmt.Sprintf("spec.%s.gateway is the node's own address %s", w.name, addr), "enter the router's address"
 	case !network.Contains(gw) && !gw.IsLinkLocalUnicast():
@@ -270,7 +271,8 @@ func checkUplink(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	if f.Current.Uplink != "" {
 		return "", ""
 	}
-	return "no single uplink interface is attached to br-ex", "the change supports one network card, without bond; check 'ovs-vsctl list-ports br-ex'"
+	return "no single uplink interface is attached to br-ex",
+		"the change supports one network card, without bond; check 'ovs-vsctl list-ports br-ex'"
 }
 
 func checkDisk(_ lcav1.IPConfigSpec, f Facts) (string, string) {
@@ -285,5 +287,6 @@ func checkLeftovers(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	if len(f.LeftoverStateroots) == 0 {
 		return "", ""
 	}
-	return "stateroots of earlier changes are still there: " + strings.Join(f.LeftoverStateroots, ", "), "they are removed when the IPConfig becomes Idle"
+	return "stateroots of earlier changes are still there: " + strings.Join(f.LeftoverStateroots, ", "),
+		"they are removed when the IPConfig becomes Idle"
 }

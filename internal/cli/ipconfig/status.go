@@ -175,7 +175,8 @@ func (s *Status) Text(w io.Writer) error {
 		fmt.Fprintln(tw, "\nENDED\tFLOW\tSTEP\tSECONDS\tRESULT")
 	}
 	for _, t := range s.Steps {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%.2f\t%s\n", t.Ended.Format(time.TimeOnly), t.Flow, t.Step, t.Seconds, strings.TrimSpace(t.Result+" "+t.Error))
+		result := strings.TrimSpace(t.Result + " " + t.Error)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%.2f\t%s\n", t.Ended.Format(time.TimeOnly), t.Flow, t.Step, t.Seconds, result)
 	}
 	return tw.Flush()
 }
