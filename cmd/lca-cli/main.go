@@ -20,24 +20,31 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
 )
 
-func main() {
+func main() { os.Exit(execute()) }
+
+// execute carries out one command and returns the exit code.
+func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if err := root(log).ExecuteContext(ctx); err != nil {
+	err := root(log).ExecuteContext(ctx)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "lca-cli:", err)
-		stop()
-		os.Exit(exitCode(err)) //nolint:gocritic // stop was called
 	}
+	return exitCode(err)
 }
 
 // exitCode tells systemd whether to try again.
 func exitCode(err error) int {
 	var final *ipconfig.FinalError
-	if errors.As(err, &final) {
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &final):
 		return host.FinalExit
+	default:
+		return 1
 	}
-	return 1
 }
 
 func root(log *slog.Logger) *cobra.Command {

@@ -42,7 +42,7 @@ func nodes(log *slog.Logger) func(context.Context, bool) (ipconfig.Node, ipconfi
 		node := buildNode(log, seen)
 		with := ipconfig.Instruments{Evidence: seen.drain, Watch: func(e flow.Entry) {
 			if line := ipconfig.Narrate(e); line != "" {
-				log.Info(line, "op", e.Operation, "flow", e.Flow, "step", e.Step, "attempt", e.Attempt)
+				log.Info("progress", "what", line, "op", e.Operation, "flow", e.Flow, "step", e.Step, "attempt", e.Attempt)
 			}
 		}}
 		return node, with, nil

@@ -31,11 +31,11 @@ func serialConsole(ctx context.Context, socket string) error {
 	if err != nil {
 		return err
 	}
-	defer term.Restore(int(os.Stdin.Fd()), old)
 	ended := make(chan error, 2)
 	go func() { _, err := io.Copy(os.Stdout, conn); ended <- err }()
 	go func() { ended <- typed(conn) }()
-	return <-ended
+	err = <-ended
+	return errors.Join(err, term.Restore(int(os.Stdin.Fd()), old))
 }
 
 // typed passes on what is typed until the key that leaves.

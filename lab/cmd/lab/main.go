@@ -20,18 +20,22 @@ type exitError struct{ code int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-func main() {
+func main() { os.Exit(execute()) }
+
+// execute carries out one command and returns the exit code.
+func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := rootCommand().ExecuteContext(ctx)
 	var exit exitError
 	switch {
 	case errors.As(err, &exit):
-		os.Exit(exit.code)
+		return exit.code
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "lab:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // options are the flags that all commands share.
