@@ -158,6 +158,6 @@ func TestErrorsNameThePathOnce(t *testing.T) {
 	err := f.Write("/etc/"+strings.Repeat("n", 300), nil, 0o600)
 	var at *fs.PathError
 	require.True(t, errors.As(err, &at))
-	require.Equal(t, 1, strings.Count(err.Error(), "nnn")-strings.Count(err.Error(), "nnn")+1)
+	require.Equal(t, 1, strings.Count(err.Error(), "/etc/"))
 	require.ErrorIs(t, err, unix.ENAMETOOLONG)
 }

@@ -83,7 +83,7 @@ func (d *Deployments) inode(path string) (inode, bool) {
 	if !ok {
 		return inode{}, false
 	}
-	return inode{uint64(sys.Dev), sys.Ino}, true
+	return inode{sys.Dev, sys.Ino}, true
 }
 
 // linkTarget follows the link in the kernel's arguments while it exists.

@@ -72,6 +72,8 @@ func TestSecondPassSettlesEveryKindOfChange(t *testing.T) {
 	require.NoError(t, os.Chmod(p("lib/kubelet/pods/f007"), 0o600))
 	setXattr(t, p("lib/kubelet/pods/f008"), "user.added", "1")
 	require.NoError(t, unix.Removexattr(p("log/messages"), "user.note"))
+	require.NoError(t, unix.UtimesNanoAt(unix.AT_FDCWD, p("link-to-dir"), []unix.Timespec{{Sec: 5}, {Sec: 7}}, unix.AT_SYMLINK_NOFOLLOW))
+	require.NoError(t, unix.UtimesNanoAt(unix.AT_FDCWD, p("pipe"), []unix.Timespec{{Sec: 5}, {Sec: 7}}, 0))
 	require.NoError(t, os.Remove(p("deep/hard"))) // a link becomes a file of its own
 	write(t, from, "deep/hard", "line\nmore\n")
 	run(t, tr, host.CopyRequest{})
@@ -121,6 +123,18 @@ func TestCopiesAreIndependentOfOldLinks(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(root, "outside"))
 	require.NoError(t, err)
 	require.Equal(t, "object", string(data))
+	requireSame(t, from, to)
+}
+
+func TestWrongLinksInTheTargetAreTornApart(t *testing.T) {
+	tr, _, from, to := pair(t)
+	write(t, from, "twin1", "same")
+	write(t, from, "twin2", "same")
+	age(t, from, oldDay)
+	run(t, tr, host.CopyRequest{})
+	require.NoError(t, os.Remove(filepath.Join(to, "twin2")))
+	require.NoError(t, os.Link(filepath.Join(to, "twin1"), filepath.Join(to, "twin2")))
+	run(t, tr, host.CopyRequest{})
 	requireSame(t, from, to)
 }
 

@@ -127,7 +127,7 @@ func (t *Trees) Free(path string) (int64, error) {
 	if err := unix.Fstatfs(int(file.Fd()), &st); err != nil {
 		return 0, fmt.Errorf("free space at %s: %w", path, err)
 	}
-	return int64(st.Bfree) * int64(st.Frsize), nil // Frsize is of another type on other architectures
+	return int64(st.Bfree) * int64(st.Frsize), nil //nolint:unconvert // Frsize is a uint32 on s390x
 }
 
 // Sync implements host.Trees.

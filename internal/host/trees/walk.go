@@ -107,7 +107,7 @@ func (m *mirror) sealFolder(f *folder) error {
 // list removes what From lacks and queues the rest in batches.
 func (m *mirror) list(f *folder) error {
 	names, err := readNames(f.src)
-	if err != nil {
+	if err != nil && !errors.Is(err, unix.ENOENT) { // removed since we opened it: empty
 		return fmt.Errorf("list %s: %w", f.rel, err)
 	}
 	if !f.fresh {
