@@ -50,7 +50,7 @@ func TestMissingProgram(t *testing.T) {
 		"behind prefix": New(Options{Prefix: []string{"/usr/bin/env", "--"}}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := runner.Run(t.Context(), Command{Argv: []string{"no-such-program-here"}})
+			_, err := runner.Run(t.Context(), Command{Argv: []string{"no-such-program-here"}, Env: []string{"PATH=/usr/bin:/bin"}})
 			require.Error(t, err)
 			require.True(t, NotFound(err), "%v", err)
 		})
