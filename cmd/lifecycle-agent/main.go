@@ -83,6 +83,7 @@ func serve(ctx context.Context, f flags, log *slog.Logger) error {
 	}
 	options := controller.Options{
 		Node:        newNode(f.hostRoot, log),
+		Log:         log,
 		RecertImage: recertImage(os.Getenv),
 		CLI:         shippedCLI(f.hostRoot),
 	}

@@ -4,6 +4,7 @@ package controller
 
 import (
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 type Options struct {
 	// Node is the node the operator runs on.
 	Node ipconfig.Node
+	Log  *slog.Logger
 	// RecertImage is the image of the recert container engine that was shipped with the operator.
 	RecertImage string
 	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
@@ -41,7 +43,7 @@ func addIPConfig(mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("register the ipconfig metrics: %w", err)
 	}
 	r := &ipconfig.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
 		Node: o.Node, Metrics: m,
 		Now: time.Now, Random: func() uint16 { return uint16(rand.Uint32()) },
 		RecertImage: o.RecertImage, CLI: o.CLI,

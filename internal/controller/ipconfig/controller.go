@@ -3,6 +3,7 @@ package ipconfig
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,7 @@ type Reconciler struct {
 	Client client.Client
 	Reader client.Reader
 	Events events.EventRecorder
+	Log    *slog.Logger
 
 	Node    Node
 	Metrics *Metrics
@@ -45,7 +47,9 @@ type Reconciler struct {
 	CLI func() ([]byte, error)
 
 	preparing, returning, cleaning retry
-	news                           news
+	// news and returned tell what was announced of the operation that is running.
+	news     news
+	returned string
 }
 
 // Reconcile observes, does the next thing, and reports.

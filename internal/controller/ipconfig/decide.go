@@ -11,7 +11,7 @@ import (
 // How long until the next look.
 const (
 	atOnce       = time.Second
-	whileRunning = 5 * time.Second
+	whileRunning = 2 * time.Second
 	whileWaiting = 20 * time.Second
 	whileBlocked = 30 * time.Second
 	atRest       = 30 * time.Second

@@ -13,7 +13,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
-// notice is one Kubernetes Event on the IPConfig.
+// notice is one Kubernetes Event on the IPConfig. Events that agree in kind, reason and
+// action are counted as one and keep the first note, so the action tells steps apart.
 type notice struct {
 	kind, reason, action, note string
 }
@@ -27,10 +28,11 @@ func (r *Reconciler) announce(before, after *lcav1.IPConfig, o observation) {
 	for _, c := range changedConditions(before.Status.Conditions, after.Status.Conditions) {
 		r.emit(after, conditionEvent(c))
 	}
-	for _, s := range r.news.fresh(before.Status.Step, o.progress) {
+	for _, s := range r.news.fresh(before.Status, o.progress) {
 		r.emit(after, stepEvent(s))
 	}
-	if o.progress.Rollback.Begun && (before.Status.Step == nil || before.Status.Step.Name != after.Status.Step.Name) {
+	if o.progress.Rollback.Begun && r.returned != o.progress.Operation {
+		r.returned = o.progress.Operation
 		r.emit(after, rollbackEvent(o.progress.Cause))
 	}
 }
@@ -40,6 +42,7 @@ func (r *Reconciler) emit(on *lcav1.IPConfig, e notice) {
 	if len(note) > maxNote {
 		note = string([]rune(note[:maxNote-4])) + "..."
 	}
+	r.Log.Info("event", "reason", e.reason, "note", note, "op", on.Status.OperationID)
 	r.Events.Eventf(on, nil, e.kind, e.reason, e.action, "%s", note)
 }
 
@@ -68,15 +71,15 @@ func conditionEvent(c metav1.Condition) notice {
 }
 
 func stepEvent(s ipconfig.StepRecord) notice {
-	took := s.Took.Round(time.Second / 10)
+	took, action := s.Took.Round(time.Second/10), s.Flow+"/"+s.Step
 	switch s.Kind {
 	case flow.KindFailed, flow.KindUndoFailed:
 		note := fmt.Sprintf("%s: %s failed after %s: %s", s.Flow, s.Step, took, s.Error)
-		return notice{corev1.EventTypeWarning, "StepFailed", "RunStep", note}
+		return notice{corev1.EventTypeWarning, "StepFailed", action, note}
 	case flow.KindUndone:
-		return notice{corev1.EventTypeWarning, "StepUndone", "RunStep", fmt.Sprintf("%s: %s was taken back in %s", s.Flow, s.Step, took)}
+		return notice{corev1.EventTypeWarning, "StepUndone", action, fmt.Sprintf("%s: %s was taken back in %s", s.Flow, s.Step, took)}
 	}
-	return notice{corev1.EventTypeNormal, "StepCompleted", "RunStep", fmt.Sprintf("%s: %s (%s) took %s", s.Flow, s.Step, s.Title, took)}
+	return notice{corev1.EventTypeNormal, "StepCompleted", action, fmt.Sprintf("%s: %s (%s) took %s", s.Flow, s.Step, s.Title, took)}
 }
 
 func rollbackEvent(cause string) notice {
@@ -90,23 +93,34 @@ type news struct {
 	told      int
 }
 
-// fresh returns the steps nobody has heard of. After a restart those count as told that
-// ended before the step which status names began.
-func (n *news) fresh(reported *lcav1.StepStatus, p ipconfig.Progress) []ipconfig.StepRecord {
+// fresh returns the steps nobody has heard of. After a restart those count as told that ended
+// before status had its last word.
+func (n *news) fresh(reported lcav1.IPConfigStatus, p ipconfig.Progress) []ipconfig.StepRecord {
 	if p.Operation == "" {
 		return nil
 	}
 	if n.operation != p.Operation {
-		*n = news{operation: p.Operation}
-		if reported != nil && reported.StartTime != nil {
-			n.told, _ = slices.BinarySearchFunc(p.Timeline, reported.StartTime.Time, func(s ipconfig.StepRecord, t time.Time) int {
-				return s.Ended.Compare(t)
-			})
-		}
+		told, _ := slices.BinarySearchFunc(p.Timeline, lastWord(reported), func(s ipconfig.StepRecord, t time.Time) int {
+			return s.Ended.Compare(t)
+		})
+		*n = news{operation: p.Operation, told: told}
 	}
 	from := min(n.told, len(p.Timeline))
 	n.told = len(p.Timeline)
 	return p.Timeline[from:]
+}
+
+// lastWord is the newest time in a status.
+func lastWord(s lcav1.IPConfigStatus) (newest time.Time) {
+	if s.Step != nil && s.Step.StartTime != nil {
+		newest = s.Step.StartTime.Time
+	}
+	for _, c := range s.Conditions {
+		if c.LastTransitionTime.After(newest) {
+			newest = c.LastTransitionTime.Time
+		}
+	}
+	return newest
 }
 
 func observationFailed(err error) notice {

@@ -52,7 +52,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 func (r *Reconciler) measure(before, after *lcav1.IPConfig, o observation, out outcome) {
 	m := r.Metrics
 	m.measureHistory(before.Status.History, after.Status.History, out.state)
-	for _, s := range m.timeline.fresh(before.Status.Step, o.progress) {
+	for _, s := range m.timeline.fresh(before.Status, o.progress) {
 		result := "done"
 		switch s.Kind {
 		case flow.KindFailed, flow.KindUndoFailed:

@@ -69,6 +69,10 @@ func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 	}
 	s.Plan.Stateroot = o.request.NewStateroot
 	s.Step = stepOf(o.progress)
+	switch out.state {
+	case ipconfig.StateConfigured, ipconfig.StateConfiguredForGood, ipconfig.StateRolledBack:
+		s.Step = nil // it did not stop anywhere
+	}
 	s.Evidence = o.evidence
 }
 

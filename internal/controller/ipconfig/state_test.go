@@ -174,11 +174,14 @@ func TestNewsIsToldOnce(t *testing.T) {
 	at := func(s int64) ipconfig.StepRecord { return ipconfig.StepRecord{Step: "s", Ended: time.Unix(s, 0)} }
 	p := ipconfig.Progress{Operation: "op", Timeline: []ipconfig.StepRecord{at(1), at(2)}}
 	var n news
-	require.Len(t, n.fresh(nil, p), 2)
-	require.Empty(t, n.fresh(nil, p))
+	require.Len(t, n.fresh(lcav1.IPConfigStatus{}, p), 2)
+	require.Empty(t, n.fresh(lcav1.IPConfigStatus{}, p))
 	p.Timeline = append(p.Timeline, at(3))
-	require.Len(t, n.fresh(nil, p), 1)
+	require.Len(t, n.fresh(lcav1.IPConfigStatus{}, p), 1)
 
 	restarted, since := news{}, metav1.NewTime(time.Unix(2, 0))
-	require.Len(t, restarted.fresh(&lcav1.StepStatus{StartTime: &since}, p), 2, "what ended since status was written")
+	require.Len(t, restarted.fresh(lcav1.IPConfigStatus{Step: &lcav1.StepStatus{StartTime: &since}}, p), 2, "what ended since status was written")
+	completed := metav1.NewTime(time.Unix(9, 0))
+	restarted = news{}
+	require.Empty(t, restarted.fresh(lcav1.IPConfigStatus{Conditions: []metav1.Condition{{LastTransitionTime: completed}}}, p))
 }

@@ -92,7 +92,7 @@ func (w *world) restartAs(server *apitest.Server, who rest.ImpersonationConfig) 
 				return c.SubResource(sub).Patch(ctx, o, p, opts...)
 			},
 		}),
-		Reader: base, Events: w, Node: w.node.node(), Metrics: metrics,
+		Reader: base, Events: w, Log: flow.Discard(), Node: w.node.node(), Metrics: metrics,
 		Now: func() time.Time { return w.now }, Random: func() uint16 { return 0xbeef },
 	}
 }
