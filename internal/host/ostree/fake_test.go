@@ -157,6 +157,9 @@ func (f *fakeOstree) deploy(words []string, half bool) error {
 		}
 	}
 	f.checkout(d)
+	if err := os.MkdirAll(f.path("boot/ostree", d.Stateroot+"-"+bootChecksum), 0o755); err != nil {
+		return err
+	}
 	if !half {
 		f.deployed = append(f.deployed, d)
 		f.writeMenu()
@@ -182,7 +185,8 @@ func (f *fakeOstree) move(index string, to int, half bool) error {
 	return nil
 }
 
-// cleanup removes what is deployed nowhere.
+// cleanup removes what is deployed nowhere. It keeps the kernels of a removed stateroot, as the real one does while
+// another deployment has the same.
 func (f *fakeOstree) cleanup() error {
 	dirs, err := filepath.Glob(f.path("ostree/deploy/*/deploy/*.0"))
 	if err != nil {

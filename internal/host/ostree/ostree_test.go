@@ -160,6 +160,22 @@ func TestRemoveAfterEachInterruption(t *testing.T) {
 	}
 }
 
+func TestRemoveTakesItsKernelsOutOfBoot(t *testing.T) {
+	f, d := booted(t)
+	others := []string{"old-" + bootChecksum, "new-er-" + bootChecksum, "new-not-a-checksum"}
+	for _, name := range others {
+		require.NoError(t, os.MkdirAll(f.path("boot/ostree", name), 0o755))
+	}
+	_, err := d.Clone(t.Context(), "new")
+	require.NoError(t, err)
+	require.DirExists(t, f.path("boot/ostree/new-"+bootChecksum))
+	require.NoError(t, d.Remove(t.Context(), "new"))
+	require.NoDirExists(t, f.path("boot/ostree/new-"+bootChecksum))
+	for _, name := range others {
+		require.DirExists(t, f.path("boot/ostree", name))
+	}
+}
+
 func TestRemoveTakesTheLastIndexFirst(t *testing.T) {
 	f, d := booted(t)
 	_, err := d.Clone(t.Context(), "new")

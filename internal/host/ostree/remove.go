@@ -6,9 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
+
+// bootKernels is where ostree keeps the kernels that boot loader entries name.
+const bootKernels = "/boot/ostree"
+
+var kernelChecksum = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Remove implements host.Deployments. What an interrupted Clone or Remove left goes too.
 func (d *Deployments) Remove(ctx context.Context, stateroot string) error {
@@ -35,8 +42,29 @@ func (d *Deployments) Remove(ctx context.Context, stateroot string) error {
 	if _, err := d.admin(ctx, slow, "cleanup"); err != nil {
 		return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
 	}
+	if err := d.removeKernels(stateroot); err != nil {
+		return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
+	}
 	if err := d.removeDir(stateroot); err != nil {
 		return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
+	}
+	return nil
+}
+
+// removeKernels deletes the stateroot's folders in /boot/ostree, named STATEROOT-CHECKSUM. `ostree admin cleanup`
+// looks at the checksum alone and keeps them while any deployment has the same kernel, as the one that was
+// cloned always has: a few changes would fill /boot.
+func (d *Deployments) removeKernels(stateroot string) error {
+	names, err := d.files.List(bootKernels)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if sum, ok := strings.CutPrefix(name, stateroot+"-"); ok && kernelChecksum.MatchString(sum) {
+			if err := d.files.Remove(path.Join(bootKernels, name)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
