@@ -192,6 +192,15 @@ func TestStepIsTriedAgainWithinItsBudget(t *testing.T) {
 	require.Equal(t, 3, n)
 }
 
+func TestAPermanentErrorIsNotTriedAgain(t *testing.T) {
+	b, n := newBench(), 0
+	p := b.plan()
+	p.Steps[0].Tries = 3
+	p.Steps[0].Do = func(context.Context) error { n++; return flow.Permanent(errors.New("dead for good")) }
+	require.ErrorContains(t, b.run(p), "prepare: dead for good")
+	require.Equal(t, 1, n)
+}
+
 func TestTornLastLineIsPassedOverAndWrittenBehind(t *testing.T) {
 	b := newBench()
 	b.store.data = []byte(`{"v":1,"op":"op","flow":"move","kind":"begin","boot":"boot-1"}` + "\n" + `{"v":1,"op":"o`)

@@ -37,6 +37,13 @@ const FromStart = "(from the start)"
 // the same journal, the step is done again.
 var ErrLeaving = errors.New("leaving: the node is going down")
 
+// Permanent marks an error of a step's Do that another try in the same run would not mend.
+func Permanent(err error) error { return &permanentError{err} }
+
+type permanentError struct{ error }
+
+func (e *permanentError) Unwrap() error { return e.error }
+
 // Plan is a flow: a list that can be read aloud.
 type Plan struct {
 	// Name is stored in journals, like a step's.

@@ -226,7 +226,7 @@ func (r *Runner) try(ctx context.Context, s Step) error {
 	tries := max(s.Tries, 1)
 	for n := 1; ; n++ {
 		err := s.Do(ctx)
-		if err == nil || n == tries || ctx.Err() != nil || errors.Is(err, ErrLeaving) {
+		if err == nil || n == tries || ctx.Err() != nil || hopeless(err) {
 			return err
 		}
 		r.Log.Warn("step failed, trying again", "step", s.Name, "try", n, "of", tries, "error", err)
@@ -234,6 +234,11 @@ func (r *Runner) try(ctx context.Context, s Step) error {
 			return errors.Join(err, serr)
 		}
 	}
+}
+
+func hopeless(err error) bool {
+	var permanent *permanentError
+	return errors.Is(err, ErrLeaving) || errors.As(err, &permanent)
 }
 
 func (e Entry) as(k Kind) Entry { e.Kind = k; return e }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -94,7 +95,7 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 		o.Node.Log.Warn("automatic rollback is switched off by annotation", "op", o.Request.OperationID)
 		return err
 	}
-	cause := CauseAutomatic + "ip-config post-pivot failed: " + err.Error()
+	cause := CauseAutomatic + "ip-config post-pivot failed: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 	if rerr := o.rollBack(ctx, o.Request.OldStateroot, cause, true); rerr != nil {
 		return errors.Join(err, rerr)
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -45,7 +45,14 @@ func (p *PostPivot) applyNetwork(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", host.NMState, err)
 	}
 	carrier := carrierOf(doc)
-	if err := p.Node.Network.Apply(ctx, doc, func(ctx context.Context) error { return p.prove(ctx, carrier) }); err != nil {
+	// The proof is patient by itself: a network that failed it is not tried again.
+	prove := func(ctx context.Context) error {
+		if err := p.prove(ctx, carrier); err != nil {
+			return flow.Permanent(err)
+		}
+		return nil
+	}
+	if err := p.Node.Network.Apply(ctx, doc, prove); err != nil {
 		return fmt.Errorf("apply the new network to %s: %w", carrier, err)
 	}
 	return nil
@@ -75,7 +82,7 @@ func (p *PostPivot) proveOnce(ctx context.Context, iface string) error {
 	var errs []error
 	for _, f := range families {
 		if f.Gateway.IsValid() {
-			errs = append(errs, p.answers("gateway", f.Gateway, p.Node.Prober.Gateway(ctx, f.Gateway, iface)))
+			errs = append(errs, p.Node.Prober.Gateway(ctx, f.Gateway, iface))
 		}
 	}
 	servers, err := p.Request.DNS()
@@ -83,16 +90,9 @@ func (p *PostPivot) proveOnce(ctx context.Context, iface string) error {
 		return err
 	}
 	for _, s := range servers {
-		errs = append(errs, p.answers("DNS server", s, p.Node.Prober.DNS(ctx, s)))
+		errs = append(errs, p.Node.Prober.DNS(ctx, s))
 	}
 	return errors.Join(errs...)
-}
-
-func (p *PostPivot) answers(what string, addr netip.Addr, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s does not answer: %w", what, addr, err)
 }
 
 // until repeats try until it goes well, patience runs out or the context ends; it

@@ -131,6 +131,16 @@ func (d *Driver) Stage(ctx context.Context, stage lcav1.IPConfigStage) error {
 // Until waits for a state of the IPConfig. A condition with reason Failed ends the wait
 // at once unless the caller waits for just that.
 func (d *Driver) Until(ctx context.Context, what string, reached func(*lcav1.IPConfig) bool) (*lcav1.IPConfig, error) {
+	return d.wait(ctx, what, reached, failure)
+}
+
+// Eventually waits for a state through failures that are there, or that pass.
+func (d *Driver) Eventually(ctx context.Context, what string, reached func(*lcav1.IPConfig) bool) (*lcav1.IPConfig, error) {
+	return d.wait(ctx, what, reached, func(*lcav1.IPConfig) string { return "" })
+}
+
+func (d *Driver) wait(ctx context.Context, what string, reached func(*lcav1.IPConfig) bool,
+	failure func(*lcav1.IPConfig) string) (*lcav1.IPConfig, error) {
 	var last string
 	for {
 		ipc, err := d.Get(ctx)
