@@ -176,6 +176,23 @@ func TestCommittedNetworkSurvives(t *testing.T) {
 	n.isNew()
 }
 
+// The card died with the power: the old network cannot come back, and that must not keep anybody
+// from setting up another.
+func TestWhatCannotBeRecoveredBlocksNothing(t *testing.T) {
+	n := newNode(t)
+	n.victim(moved, "proof").kill()
+	n.PowerCut()
+	n.Link("spare0")
+	n.IP("link", "set", "spare0", "up")
+	n.StartNM()
+	net := n.network()
+	require.ErrorContains(t, net.Recover(timeout(t)), "not in force")
+	require.Equal(t, uplinkProfile, n.text(n.keyfile))
+	spare := document(t, "interfaces: [{name: spare0, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}}]")
+	require.NoError(t, net.Apply(timeout(t), spare, nil))
+	n.settled()
+}
+
 func TestRecoverWithNothingToRecover(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, n.network().Recover(timeout(t)))

@@ -67,6 +67,7 @@ func New(o Options) *Network {
 	if o.Lease == 0 {
 		o.Lease = 30 * time.Second
 	}
+	o.Lease = max(o.Lease, 3*time.Second)
 	if o.Settle == 0 {
 		o.Settle = time.Minute
 	}

@@ -9,6 +9,11 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
+// errNotInForce says that the disk is in order, but that the system does not follow: a
+// card is gone, say. The journal stays open for another try, but must not keep
+// anybody from applying a document that heals it.
+var errNotInForce = errors.New("the profiles are in order, but not in force")
+
 // Recover implements host.Network. It needs no NetworkManager to put key files in order, so a
 // unit ordered before NetworkManager.service may call it; the journal then stays until a
 // call finds NetworkManager running and the network in force.
@@ -124,11 +129,14 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 		return nil
 	}
 	if err := n.reactivate(ctx, c, r); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNotInForce, err)
 	}
 	settled, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
 	defer cancel()
-	return e.until(settled, check)
+	if err := e.until(settled, check); err != nil {
+		return fmt.Errorf("%w: %w", errNotInForce, err)
+	}
+	return nil
 }
 
 // reactivate makes the profiles that should be in force so, from their files.

@@ -46,7 +46,9 @@ func (n *Network) Apply(ctx context.Context, want netstate.Document, prove func(
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err := n.recover(ctx); err != nil {
+	if err := n.recover(ctx); errors.Is(err, errNotInForce) {
+		n.o.Log.Warn("an earlier change of the network is not settled, going on", "err", err)
+	} else if err != nil {
 		return fmt.Errorf("settle an earlier change of the network: %w", err)
 	}
 	c, err := n.connect(ctx)
