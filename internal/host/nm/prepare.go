@@ -12,10 +12,6 @@ func (t *transaction) prepare(ctx context.Context) error {
 	if err := t.ready(ctx); err != nil {
 		return err
 	}
-	var err error
-	if t.snap, err = t.c.snapshot(ctx); err != nil {
-		return err
-	}
 	now, err := t.n.observe(ctx, t.c, t.snap)
 	if err != nil {
 		return err

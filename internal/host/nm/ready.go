@@ -17,7 +17,7 @@ const carrierTime = 15 * time.Second
 var errNotReady = errors.New("not ready in time")
 
 // ready waits, right after boot, until NetworkManager has started up and the wanted
-// cards have a link. It gives up without an error: the change then says what is wrong.
+// cards have a link, and leaves the snapshot it has seen. It gives up without an error: the change then says what is wrong.
 func (t *transaction) ready(ctx context.Context) error {
 	check := func() ([]string, error) { return t.notReady(ctx) }
 	if missing, err := check(); err != nil || len(missing) == 0 {
@@ -30,7 +30,8 @@ func (t *transaction) ready(ctx context.Context) error {
 	err := e.until(bounded, check)
 	if errors.Is(err, errNotReady) {
 		t.log.Warn("going on without waiting any longer", "missing", err)
-		return nil
+		t.snap, err = t.c.snapshot(ctx)
+		return err
 	}
 	return err
 }
@@ -43,13 +44,12 @@ func (t *transaction) notReady(ctx context.Context) ([]string, error) {
 	if get[bool](p, "Startup") {
 		return []string{"NetworkManager is starting up"}, nil
 	}
-	devices, err := t.c.devices(ctx)
-	if err != nil {
+	if t.snap, err = t.c.snapshot(ctx); err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, i := range t.want.Interfaces {
-		for _, d := range devices {
+		for _, d := range t.snap.devices {
 			if d.name == i.Name && d.state == deviceUnavailable && i.State != netstate.StateAbsent && i.State != netstate.StateDown {
 				out = append(out, fmt.Sprintf("%s has no link", d.name))
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -81,16 +82,32 @@ func (c *client) devices(ctx context.Context) ([]device, error) {
 	if err := c.call(ctx, pathManager, ifaceManager+".GetAllDevices", nil, &paths); err != nil {
 		return nil, err
 	}
-	var out []device
-	for _, p := range paths {
-		d, err := c.device(ctx, p)
-		if gone(err) {
-			continue
-		}
-		if err != nil {
+	return each(paths, func(p dbus.ObjectPath) (device, error) { return c.device(ctx, p) })
+}
+
+// each reads many objects with several questions under way at once; objects that are gone
+// meanwhile are left out, the order is kept.
+func each[T any](paths []dbus.ObjectPath, read func(dbus.ObjectPath) (T, error)) ([]T, error) {
+	const atOnce = 16 // a bus may limit the answers a connection waits for to 128
+	results, errs := make([]T, len(paths)), make([]error, len(paths))
+	slots := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i, p := range paths {
+		slots <- struct{}{}
+		wg.Go(func() {
+			results[i], errs[i] = read(p)
+			<-slots
+		})
+	}
+	wg.Wait()
+	var out []T
+	for i, err := range errs {
+		if err != nil && !gone(err) {
 			return nil, err
 		}
-		out = append(out, d)
+		if err == nil {
+			out = append(out, results[i])
+		}
 	}
 	return out, nil
 }
@@ -124,18 +141,7 @@ func (c *client) profiles(ctx context.Context) ([]profile, error) {
 	if err := c.call(ctx, pathSettings, ifaceSettings+".ListConnections", nil, &paths); err != nil {
 		return nil, err
 	}
-	var out []profile
-	for _, p := range paths {
-		pr, err := c.profile(ctx, p)
-		if gone(err) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, pr)
-	}
-	return out, nil
+	return each(paths, func(p dbus.ObjectPath) (profile, error) { return c.profile(ctx, p) })
 }
 
 func (c *client) profile(ctx context.Context, path dbus.ObjectPath) (profile, error) {
