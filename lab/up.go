@@ -17,7 +17,7 @@ import (
 )
 
 // readyWithin bounds the boot of a node, by machine kind; emulation is more than ten times slower.
-var readyWithin = map[machine.Kind]time.Duration{machine.Nspawn: 3 * time.Minute, machine.QEMU: 10 * time.Minute}
+var readyWithin = map[machine.Kind]time.Duration{machine.Nspawn: 3 * time.Minute, machine.QEMU: 20 * time.Minute}
 
 // Step is told before each step of Up: its number, how many there are, and what is going to be done.
 type Step func(n, of int, text string)
