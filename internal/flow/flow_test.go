@@ -212,7 +212,7 @@ func TestJournalOfANewerVersionIsTakenBack(t *testing.T) {
 	b := newBench()
 	b.store.data = []byte(`{"v":1,"op":"op","flow":"move","kind":"intent","step":"prepare","boot":"boot-1"}` + "\n" + `{"v":9,"kind":"leap"}` + "\n")
 	require.ErrorIs(t, b.run(b.plan()), flow.ErrTakenBack)
-	require.Equal(t, []string{"undo prepare"}, b.calls)
+	require.Equal(t, []string{"undo reboot", "undo flip", "undo prepare"}, b.calls, "the unreadable part may hide any step")
 }
 
 func TestResumeTableAnswersEveryPlace(t *testing.T) {

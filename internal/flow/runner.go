@@ -67,7 +67,7 @@ func (r *Runner) Run(ctx context.Context, p Plan) error {
 	case Begin, GoOn:
 		return r.forward(ctx, p, place)
 	case TakeBack:
-		return r.takeBack(ctx, p, begun(p, entries), r.failure(p, place.Step, interruption(p, place)))
+		return r.takeBack(ctx, p, toUndo(p, entries, err == nil), r.failure(p, place.Step, interruption(p, place)))
 	case GiveUp:
 		return r.failure(p, place.Step, fmt.Errorf("%w after %d runs", ErrGivenUp, place.Attempts)).committed()
 	default:
@@ -166,12 +166,8 @@ func (r *Runner) settle(ctx context.Context, p Plan, step string, cause error, p
 	entries, err := r.Journal.Entries()
 	if err != nil {
 		r.Log.Error("journal unreadable while taking back; undoing every step", "flow", p.Name, "error", err)
-		entries = nil
 	}
-	names := begun(p, entries)
-	if len(entries) == 0 {
-		names = allSteps(p)
-	}
+	names := toUndo(p, entries, err == nil)
 	return r.takeBack(context.WithoutCancel(ctx), p, names, failed)
 }
 

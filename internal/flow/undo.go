@@ -30,6 +30,15 @@ func begun(p Plan, entries []Entry) []string {
 	return names
 }
 
+// toUndo lists what has to be taken back. A journal that cannot be read to its end may hide
+// any step, so each is undone: Undo copes with however little there is.
+func toUndo(p Plan, entries []Entry, readable bool) []string {
+	if readable {
+		return begun(p, entries)
+	}
+	return allSteps(p)
+}
+
 func allSteps(p Plan) []string {
 	names := make([]string, 0, len(p.Steps))
 	for i := len(p.Steps) - 1; i >= 0; i-- {

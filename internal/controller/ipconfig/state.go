@@ -94,7 +94,8 @@ func (o observation) prepareFailed() bool {
 	if unit.Running() || p.Committed {
 		return false
 	}
-	return p.TakenBack || !p.Begun && unit.Active == "failed"
+	// A full disk can keep even the last word out of the journal; the exit code then tells.
+	return p.TakenBack || unit.Active == "failed" && (!p.Begun || unit.ExitCode == host.FinalExit)
 }
 
 // finishFailed says that post-pivot was given up and that nothing takes the node back

@@ -1,0 +1,124 @@
+package ipconfig_test
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+func goodFacts() ipconfig.Facts {
+	return ipconfig.Facts{
+		Current: ipconfig.Current{
+			IPv4:       &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", Gateway: "192.0.2.1"},
+			DNSServers: []string{"192.0.2.53"}, Uplink: "eno1", FilterFamily: lcav1.DNSFilterNone,
+		},
+		ControlPlaneNodes: 1, DnsmasqMachineConfig: true, FreeBytes: 10 << 30, NeedBytes: 1 << 30,
+		ClusterNetworks: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")},
+		ServiceNetworks: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16")},
+	}
+}
+
+func goodSpec() lcav1.IPConfigSpec {
+	return lcav1.IPConfigSpec{
+		Stage: lcav1.StageConfig,
+		IPv4:  &lcav1.IPv4Config{Address: "198.51.100.20", MachineNetwork: "198.51.100.0/24", Gateway: "198.51.100.1"},
+	}
+}
+
+func dualStack(f *ipconfig.Facts) {
+	f.Current.IPv6 = &lcav1.IPStatus{Address: "2001:db8::10", MachineNetwork: "2001:db8::/64", Gateway: "fe80::1"}
+}
+
+func TestAGoodChangeIsAccepted(t *testing.T) {
+	checks := ipconfig.Validate(goodSpec(), goodFacts())
+	require.NoError(t, ipconfig.Refusal(checks))
+	require.GreaterOrEqual(t, len(checks), 13, "every check is listed, passed or not")
+}
+
+func TestIPv6GatewayMayBeLinkLocal(t *testing.T) {
+	f, s := goodFacts(), goodSpec()
+	dualStack(&f)
+	s.IPv6 = &lcav1.IPv6Config{Address: "2001:DB8:1:0::20", MachineNetwork: "2001:db8:1::/64", Gateway: "fe80::1"}
+	require.NoError(t, ipconfig.Refusal(ipconfig.Validate(s, f)))
+}
+
+func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
+	type edit = func(*lcav1.IPConfigSpec, *ipconfig.Facts)
+	for _, c := range []struct {
+		check string
+		edit  edit
+		says  string
+	}{
+		{"single-node", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.ControlPlaneNodes = 3 }, "3 control plane nodes: an IP change works on a single-node cluster only"},
+		{"single-node", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.OtherNodes = 2 }, "2 worker nodes beside its control plane node"},
+		{"static-network", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.Current.Dynamic = []string{"ipv4"} }, "br-ex gets its configuration dynamically (ipv4): give the node a static address"},
+		{"dnsmasq-machineconfig", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.DnsmasqMachineConfig = false }, "50-master-dnsmasq-configuration does not exist"},
+		{"families", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4 = nil }, "names neither an IPv4 nor an IPv6 address"},
+		{"families", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv6 = &lcav1.IPv6Config{Address: "2001:db8::9"} }, "spec.ipv6 is set but the node has no IPv6 address: remove spec.ipv6"},
+		{"families", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { dualStack(f); f.Current.IPv4 = nil }, "spec.ipv4 is set but the node has no IPv4 address"},
+		{"coupling", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) {
+			s.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10", Gateway: "192.0.2.2"}
+		}, "spec.ipv4.gateway differs from the node's but spec.ipv4.address does not: change the address too"},
+		{"coupling", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) {
+			s.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/25"}
+		}, "spec.ipv4.machineNetwork differs"},
+		{"coupling", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) {
+			s.IPv4, s.DNSServers = &lcav1.IPv4Config{Address: "192.0.2.10"}, []string{"192.0.2.54"}
+		}, "spec.dnsServers differs from the node's but no address does"},
+		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Address = "203.0.113.1" }, "spec.ipv4.address 203.0.113.1 is outside its machine network 198.51.100.0/24"},
+		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.MachineNetwork = "" }, "is outside its machine network 192.0.2.0/24: set spec.ipv4.machineNetwork"},
+		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Address = "198.51.100.255" }, "network or broadcast address"},
+		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Gateway = "203.0.113.1" }, "gateway 203.0.113.1 is not on the link"},
+		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Gateway = "" }, "gateway 192.0.2.1 is not on the link"},
+		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Gateway = s.IPv4.Address }, "the node's own address"},
+		{"addresses", func(s *lcav1.IPConfigSpec, f *ipconfig.Facts) { s.IPv4.Gateway, f.Current.IPv4.Gateway = "", "" }, "no default gateway"},
+		{"overlap", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) {
+			s.IPv4 = &lcav1.IPv4Config{Address: "10.130.0.5", MachineNetwork: "10.130.0.0/24", Gateway: "10.130.0.1"}
+		}, "overlaps the cluster's inner network 10.128.0.0/14"},
+		{"dns-servers", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.DNSServers = []string{"2001:db8::53"} }, "DNS server 2001:db8::53 is of a family the node does not have"},
+		{"dns-filter", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.DNSFilterOutFamily = lcav1.DNSFilterIPv4 }, "the node is not dual-stack"},
+		{"boot-entry", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.SetDefault = errors.New("no set-default") }, "cannot choose its next boot: no set-default"},
+		{"uplink", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.Current.Uplink = "" }, "no single uplink interface"},
+		{"disk-space", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.FreeBytes = 512 << 20 }, "needs 1024 MiB and 512 MiB are free: free 513 MiB below /sysroot"},
+	} {
+		t.Run(c.check+"/"+c.says, func(t *testing.T) {
+			spec, facts := goodSpec(), goodFacts()
+			c.edit(&spec, &facts)
+			checks := ipconfig.Validate(spec, facts)
+			require.ErrorContains(t, ipconfig.Refusal(checks), c.says)
+			for _, got := range checks {
+				if got.Name == c.check {
+					require.False(t, got.OK)
+					require.NotEmpty(t, got.Hint)
+				}
+			}
+		})
+	}
+}
+
+func TestLeftoverStaterootsWarnButDoNotBlock(t *testing.T) {
+	f := goodFacts()
+	f.LeftoverStateroots = []string{"rhcos_ipc-old"}
+	checks := ipconfig.Validate(goodSpec(), f)
+	require.NoError(t, ipconfig.Refusal(checks))
+	require.False(t, checks[len(checks)-1].OK)
+	require.Contains(t, checks[len(checks)-1].Message, "rhcos_ipc-old")
+}
+
+func TestInSyncComparesValuesNotSpellings(t *testing.T) {
+	f := goodFacts()
+	dualStack(&f)
+	spec := lcav1.IPConfigSpec{
+		IPv4:       &lcav1.IPv4Config{Address: "192.0.2.10"},
+		IPv6:       &lcav1.IPv6Config{Address: "2001:DB8:0:0::10", MachineNetwork: "2001:db8:0::/64"},
+		DNSServers: []string{"192.0.2.53"}, DNSFilterOutFamily: lcav1.DNSFilterNone,
+	}
+	require.Empty(t, ipconfig.InSync(spec, f.Current))
+	spec.DNSServers = []string{"192.0.2.53", "192.0.2.54"}
+	require.Equal(t, []string{"dnsServers"}, ipconfig.InSync(spec, f.Current))
+}
