@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller"
@@ -64,7 +65,7 @@ func defaultHostRoot() string {
 	return "/"
 }
 
-// newLog narrates to standard error, for controller-runtime too.
+// newLog narrates to standard error, for the Kubernetes libraries too.
 func newLog(debug bool) *slog.Logger {
 	level := slog.LevelInfo
 	if debug {
@@ -72,7 +73,9 @@ func newLog(debug bool) *slog.Logger {
 	}
 	handler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})
 	ctrl.SetLogger(logr.FromSlogHandler(handler))
-	return slog.New(handler)
+	log := slog.New(handler)
+	klog.SetSlogLogger(log)
+	return log
 }
 
 // serve runs the controllers until ctx ends.

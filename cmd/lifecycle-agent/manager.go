@@ -23,6 +23,7 @@ func newManager(f flags) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API: %w", err)
 	}
+	config.QPS, config.Burst = 50, 100 // all steps of a change are told at once after the reboot
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{cluster.AddToScheme, lcav1.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -2,6 +2,7 @@ package ipconfig
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,11 +57,15 @@ func (l *conditionList) dropReason(reason, except string) {
 const maxMessage = 4096
 
 func clip(message string) string {
+	message = oneLine(message)
 	if len(message) <= maxMessage {
 		return message
 	}
 	return string([]rune(message[:maxMessage-4])) + "..."
 }
+
+// oneLine joins the lines of an error: what shows it has one line for it.
+func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ") }
 
 func isTrue(conds []metav1.Condition, kind string) bool {
 	return slices.ContainsFunc(conds, func(c metav1.Condition) bool { return c.Type == kind && c.Status == metav1.ConditionTrue })

@@ -66,7 +66,20 @@ func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observati
 	}
 	out := preparing(msgConfig)
 	out.again = whileRunning
+	out.plan = planOf(ipc, o)
 	return out
+}
+
+// planOf sums up what lca-cli is going to do, for people; lca-cli works it out for itself.
+func planOf(ipc *lcav1.IPConfig, o observation) *lcav1.PlanSummary {
+	plan := &lcav1.PlanSummary{Stateroot: ipconfig.StaterootName(ipc.Status.OperationID)}
+	request := ipconfig.BuildRequest(ipc.Status.OperationID, o.booted.Stateroot, ipc.Spec, o.current)
+	if doc, err := ipconfig.RenderNetwork(request, o.uplink); err == nil {
+		if text, err := doc.Encode(); err == nil {
+			plan.NMState = string(text)
+		}
+	}
+	return plan
 }
 
 func preparing(message string) outcome {

@@ -31,6 +31,7 @@ type outcome struct {
 	// operation is the id chosen for a request that was just accepted.
 	operation string
 	preflight []lcav1.PreflightCheck
+	plan      *lcav1.PlanSummary
 	again     time.Duration
 }
 

@@ -25,9 +25,6 @@ const maxNote = 1024
 // announce emits an event for each condition that changed its word, and each
 // step that ended since status was last written.
 func (r *Reconciler) announce(before, after *lcav1.IPConfig, o observation) {
-	for _, c := range changedConditions(before.Status.Conditions, after.Status.Conditions) {
-		r.emit(after, conditionEvent(c))
-	}
 	for _, s := range r.news.fresh(before.Status, o.progress) {
 		r.emit(after, stepEvent(s))
 	}
@@ -35,10 +32,13 @@ func (r *Reconciler) announce(before, after *lcav1.IPConfig, o observation) {
 		r.returned = o.progress.Operation
 		r.emit(after, rollbackEvent(o.progress.Cause))
 	}
+	for _, c := range changedConditions(before.Status.Conditions, after.Status.Conditions) {
+		r.emit(after, conditionEvent(c))
+	}
 }
 
 func (r *Reconciler) emit(on *lcav1.IPConfig, e notice) {
-	note := e.note
+	note := oneLine(e.note)
 	if len(note) > maxNote {
 		note = string([]rune(note[:maxNote-4])) + "..."
 	}

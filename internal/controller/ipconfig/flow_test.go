@@ -59,6 +59,8 @@ func TestConfigFromRequestToConfirmation(t *testing.T) {
 	require.Equal(t, "192.0.2.1", request.CurrentIPv4Gateway)
 	require.Equal(t, "rhcos", request.OldStateroot)
 	require.NotEmpty(t, w.node.files[host.SavedIPConfig])
+	require.Equal(t, request.NewStateroot, ipc.Status.Plan.Stateroot)
+	require.Contains(t, ipc.Status.Plan.NMState, "ip: 198.51.100.10")
 
 	w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, step(flow.KindIntent, ipconfig.StepClone, 1))
 	require.Equal(t, ipconfig.StepClone, w.rest().Status.Step.Name)

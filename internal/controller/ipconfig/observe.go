@@ -27,6 +27,7 @@ type observation struct {
 	topology      *cluster.TopologyError
 	installConfig cluster.InstallConfig
 	current       ipconfig.Current
+	uplink        ipconfig.Uplink
 	blind         string
 
 	// The node.
@@ -67,7 +68,7 @@ func (r *Reconciler) observe(ctx context.Context, ipc *lcav1.IPConfig) (observat
 	}
 	r.seeExpiry(ctx, ipc, &o)
 	if err := errors.Join(r.seeCluster(ctx, ipc, &o), r.seeNetwork(ctx, ipc, &o)); err != nil {
-		o.blind = strings.ReplaceAll(err.Error(), "\n", "; ")
+		o.blind = oneLine(err.Error())
 	}
 	return o, nil
 }
@@ -191,6 +192,7 @@ func (r *Reconciler) seeNetwork(ctx context.Context, ipc *lcav1.IPConfig, o *obs
 	}
 	o.current.FilterFamily = filter
 	describeNetwork(doc, &o.current)
+	o.uplink = uplinkOf(doc, o.current)
 	return nil
 }
 

@@ -56,6 +56,9 @@ func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 	if out.preflight != nil {
 		s.Preflight = out.preflight
 	}
+	if out.plan != nil {
+		s.Plan = out.plan
+	}
 	if !o.returnUntil.IsZero() {
 		until := stamp(o.returnUntil)
 		s.RollbackAvailabilityExpiration = &until
@@ -64,10 +67,6 @@ func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 		return
 	}
 	s.OperationID = o.request.OperationID
-	if s.Plan == nil {
-		s.Plan = &lcav1.PlanSummary{}
-	}
-	s.Plan.Stateroot = o.request.NewStateroot
 	s.Step = stepOf(o.progress)
 	switch out.state {
 	case ipconfig.StateConfigured, ipconfig.StateConfiguredForGood, ipconfig.StateRolledBack:
