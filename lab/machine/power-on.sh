@@ -8,6 +8,13 @@ shift 5
 # A host with version 1 cgroups has the unified tree aside; the node's systemd wants nothing else.
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 
+# Each node has a cgroup of its own, empty at power-on: two nodes would otherwise share their units' cgroups, and one that
+# lost power would leave its behind.
+group=/sys/fs/cgroup/lab-$name
+mkdir -p "$group"
+find "$group" -mindepth 1 -depth -type d -exec rmdir {} + 2>/dev/null || true
+echo $$ >"$group/cgroup.procs"
+
 # nspawn and ostree want a /run of their own, on tmpfs; the network namespaces must stay reachable in it.
 mkdir -p "$run/netns"
 mount --rbind /run/netns "$run/netns"
