@@ -53,8 +53,8 @@ dns-resolver: {running: {server: [192.0.2.53, '2001:db8:0::53']}}
 `
 
 func TestDecodeRefusesUnknownKeys(t *testing.T) {
-	_, err := Decode([]byte("interfaces: [{name: eno1, adress: []}]"))
-	require.ErrorContains(t, err, `unknown field "adress"`)
+	_, err := Decode([]byte("interfaces: [{name: eno1, addresz: []}]"))
+	require.ErrorContains(t, err, `unknown field "addresz"`)
 }
 
 func TestDecodeTellsAnEmptyListFromNone(t *testing.T) {

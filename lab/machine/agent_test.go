@@ -46,7 +46,7 @@ func (g guest) talk(conn net.Conn) {
 			Execute   string         `json:"execute"`
 			Arguments map[string]any `json:"arguments"`
 		}
-		text := strings.TrimLeft(lines.Text(), "\xff")
+		text := strings.TrimPrefix(lines.Text(), "\xff")
 		if json.Unmarshal([]byte(text), &request) != nil {
 			return
 		}

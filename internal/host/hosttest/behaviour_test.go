@@ -79,7 +79,7 @@ func TestTickGivesWatchdogsATurn(t *testing.T) {
 	now, deadline := time.Unix(0, 0), time.Unix(100, 0)
 	n.Every(host.UnitInitMonitor, func(ctx context.Context) error {
 		if now.Before(deadline) {
-			return hosttest.Stays
+			return hosttest.ErrStays
 		}
 		return n.Power().Reboot(ctx, "too late")
 	})

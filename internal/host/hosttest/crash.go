@@ -212,13 +212,13 @@ func (n *Node) op(name, target string) error {
 	op := Op{name, target}
 	n.seen++
 	if n.trap != nil {
-		switch err := n.trap(op, n.seen); err {
-		case nil:
-		case PowerCut:
+		switch err := n.trap(op, n.seen); {
+		case err == nil:
+		case errors.Is(err, PowerCut):
 			n.struck++
 			n.die()
 			panic(PowerCut)
-		case Killed:
+		case errors.Is(err, Killed):
 			n.struck++
 			n.killed, n.trap = true, nil
 			panic(Killed)

@@ -21,10 +21,6 @@ type inode struct {
 func (i inode) isDir() bool  { return i.mode.IsDir() }
 func (i inode) isLink() bool { return i.mode&fs.ModeSymlink != 0 }
 
-func (i inode) equal(o inode) bool {
-	return i.mode == o.mode && i.link == o.link && string(i.data) == string(o.data) && i.mtime.Equal(o.mtime)
-}
-
 // disk holds the one filesystem of the node by physical path. live is what
 // programs see; durable is what a power cut leaves.
 type disk struct {

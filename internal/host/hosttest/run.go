@@ -19,7 +19,7 @@ func builtins() map[string]Command {
 	return map[string]Command{
 		"true":  func(context.Context, []string) error { return nil },
 		"false": func(context.Context, []string) error { return &Exit{1, errors.New("false")} },
-		"sleep": func(context.Context, []string) error { return Stays },
+		"sleep": func(context.Context, []string) error { return ErrStays },
 		"sh -c": func(_ context.Context, argv []string) error {
 			var code int
 			if _, err := fmt.Sscanf(argv[len(argv)-1], "exit %d", &code); err != nil {
@@ -104,7 +104,7 @@ func (n *Node) process(ctx context.Context, do Program) (err error) {
 	defer func() {
 		end := caught(recover())
 		switch {
-		case end == Killed:
+		case errors.Is(end, Killed):
 			n.bury()
 			err = Killed
 		case end != nil:
@@ -124,7 +124,7 @@ func (n *Node) endStart(unit string, err error) error {
 	}
 	file, _ := n.loadUnit("", unit)
 	n.finish(unit, run, err, !file.oneshot() || file.get("Service.RemainAfterExit") == "yes")
-	if err != nil && !errors.Is(err, Stays) {
+	if err != nil && !errors.Is(err, ErrStays) {
 		if file.restarts(run.state) {
 			n.restartLater(unit, run)
 		}
@@ -138,13 +138,13 @@ func (n *Node) finish(unit string, r *unitRun, err error, stays bool) {
 	s := &r.state
 	exit := &Exit{Code: 1}
 	switch {
-	case errors.Is(err, Stays) || err == nil && stays:
+	case errors.Is(err, ErrStays) || err == nil && stays:
 		s.Active, s.Sub, s.Result = "active", "running", "success"
 		return
 	case err == nil:
 		s.Active, s.Sub, s.Result = "inactive", "dead", "success"
 		return
-	case err == Killed:
+	case errors.Is(err, Killed):
 		s.Active, s.Sub, s.Result, s.ExitCode = "failed", "failed", "signal", 9
 	case errors.Is(err, context.DeadlineExceeded) && r.transient != nil && r.transient.Timeout > 0:
 		s.Active, s.Sub, s.Result = "failed", "failed", "timeout"
@@ -208,7 +208,7 @@ func (n *Node) runTransient(ctx context.Context, unit string, run *unitRun) {
 		}
 		err = n.process(ctx, func(ctx context.Context) error { return do(ctx, want.Argv) })
 	}
-	if errors.Is(err, Stays) && want.Timeout > 0 {
+	if errors.Is(err, ErrStays) && want.Timeout > 0 {
 		err = context.DeadlineExceeded // nothing else would end it
 	}
 	n.lock()
@@ -248,7 +248,7 @@ func (n *Node) Tick(ctx context.Context) error {
 
 // endTick ends the unit unless its program goes on.
 func (n *Node) endTick(unit string, err error) {
-	if errors.Is(err, Stays) {
+	if errors.Is(err, ErrStays) {
 		return
 	}
 	n.lock()

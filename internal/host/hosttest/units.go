@@ -67,8 +67,8 @@ func (e *Exit) Error() string { return fmt.Sprintf("exit status %d: %v", e.Code,
 // Unwrap gives errors.Is the cause.
 func (e *Exit) Unwrap() error { return e.Err }
 
-// Stays is what a program returns whose process goes on, such as a watchdog's: its unit is active.
-var Stays = errors.New("process stays")
+// ErrStays is what a program returns whose process goes on, such as a watchdog's: its unit is active.
+var ErrStays = errors.New("process stays")
 
 // Units is the node's host.Units.
 func (n *Node) Units() host.Units { return units{n} }

@@ -34,7 +34,8 @@ func foreignOn(k *kernel, iface string, s settings) foreign {
 		}
 		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 			for _, p := range k.permanent[l.Attrs().Index][f] {
-				if !slices.ContainsFunc(s.dicts(section(f), "address-data"), func(e map[string]dbus.Variant) bool { return sameAddress(e, p) }) {
+				same := func(e map[string]dbus.Variant) bool { return sameAddress(e, p) }
+				if !slices.ContainsFunc(s.dicts(section(f), "address-data"), same) {
 					out.Addresses = append(out.Addresses, p.String())
 				}
 			}
@@ -131,7 +132,9 @@ func implied(iface string, s settings) netstate.Document {
 		}
 		ip := &netstate.IP{Enabled: true}
 		for _, e := range s.dicts(section(f), "address-data") {
-			ip.Addresses = append(ip.Addresses, netstate.Address{IP: get[string](e, "address"), PrefixLength: int(get[uint32](e, "prefix"))})
+			ip.Addresses = append(ip.Addresses, netstate.Address{
+				IP: get[string](e, "address"), PrefixLength: int(get[uint32](e, "prefix")),
+			})
 		}
 		if f == netstate.IPv4 {
 			i.IPv4 = ip

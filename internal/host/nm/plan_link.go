@@ -14,7 +14,7 @@ func (p *planner) edit(c *change, i netstate.Interface) error {
 	}
 	now, _ := p.carrier(i.Name)
 	silent := value[uint32](c.after, mtuSection(c.after.kind()), "mtu") == 0
-	if i.MTU != 0 && !(silent && now.MTU == i.MTU) {
+	if i.MTU != 0 && (!silent || now.MTU != i.MTU) {
 		c.after.set(mtuSection(c.after.kind()), "mtu", uint32(i.MTU))
 	}
 	if i.MACAddress != "" {

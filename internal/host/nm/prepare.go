@@ -29,7 +29,10 @@ func (t *transaction) prepare(ctx context.Context) error {
 
 // begin makes the journal's first record.
 func (t *transaction) begin(now netstate.Document) error {
-	t.record = &record{Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(), After: join(t.want, netstate.Document{Routes: &netstate.Routes{}})}
+	t.record = &record{
+		Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(),
+		After: join(t.want, netstate.Document{Routes: &netstate.Routes{}}),
+	}
 	if t.global != nil {
 		t.record.GlobalOld, t.record.GlobalNew = &t.snap.global, t.global
 	}

@@ -110,7 +110,7 @@ func (t *transaction) reason(ctx context.Context, iface string) string {
 func (t *transaction) duplicate(iface string) error {
 	link, err := netlink.LinkByName(iface)
 	if err != nil {
-		return nil // no link, no duplicate
+		return nil //nolint:nilerr // no link, no duplicate
 	}
 	if a, ok := t.events.duplicate(link.Attrs().Index); ok {
 		return fmt.Errorf("another machine on the link of %s already has %s", iface, a)

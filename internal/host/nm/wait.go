@@ -30,7 +30,10 @@ type events struct {
 }
 
 func (c *client) events() *events {
-	e := &events{wake: make(chan struct{}, 1), stop: make(chan struct{}), conn: c.conn, sigs: make(chan *dbus.Signal, 64), duplicates: map[int]netip.Addr{}}
+	e := &events{
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), conn: c.conn, sigs: make(chan *dbus.Signal, 64),
+		duplicates: map[int]netip.Addr{},
+	}
 	c.conn.Signal(e.sigs)
 	// Without the subscription the recheck does the work alone, only slower.
 	_ = c.conn.AddMatchSignal(dbus.WithMatchSender(busName))

@@ -22,7 +22,10 @@ func listen(link *net.Interface, q question) (*packetSocket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a packet socket: %w", err)
 	}
-	s := &packetSocket{file: os.NewFile(uintptr(fd), "packet"), to: unix.SockaddrLinklayer{Protocol: bigEndian(q.protocol), Ifindex: link.Index}}
+	s := &packetSocket{
+		file: os.NewFile(uintptr(fd), "packet"),
+		to:   unix.SockaddrLinklayer{Protocol: bigEndian(q.protocol), Ifindex: link.Index},
+	}
 	if err := filter(fd, q.filter); err != nil {
 		s.close()
 		return nil, fmt.Errorf("filter a packet socket: %w", err)
@@ -104,7 +107,9 @@ func repeat(ctx context.Context, limit int, send func() error, heard chan error,
 			return err
 		case <-ctx.Done():
 			interrupt()
-			<-heard
+			if err := <-heard; err == nil {
+				return nil // the answer came at the last moment
+			}
 			if last != nil {
 				return fmt.Errorf("%w (%w)", context.Cause(ctx), last)
 			}
