@@ -34,6 +34,9 @@ chroot "$TREE" systemctl -q mask systemd-firstboot.service apt-daily.timer apt-d
   netavark-dhcp-proxy.socket netavark-dhcp-proxy.service
 chroot "$TREE" passwd -qd root                    # console login of a throw-away test node
 
+# The tree is delivered complete: nothing of these has to be made anew at the first boot (a minute under emulation).
+chroot "$TREE" systemctl -q mask ldconfig.service systemd-hwdb-update.service systemd-journal-catalog-update.service
+
 # --- Debian layout -> ostree layout: kernel beside its modules, /etc -> /usr/etc, state -> /var
 cd "$TREE"
 kernel=$(basename usr/lib/modules/*)
