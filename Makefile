@@ -28,7 +28,7 @@ demo: host-packages build controlplane ## Change a real node's address and bring
 	$(BIN)/lab demo --machine $(MACHINE)
 
 .PHONY: test
-test: host-packages build controlplane ## Run everything that this machine can run: unit, api, network, lab.
+test: host-packages network-deps build controlplane ## Run everything that this machine can run: unit, api, network, lab.
 	./hack/test
 
 .PHONY: test-unit
