@@ -178,6 +178,15 @@ func TestFullDiskStopsBeforeTheStepAndStillTakesBack(t *testing.T) {
 	require.Equal(t, []string{"prepare", "undo prepare"}, b.calls)
 }
 
+func TestAnUrgentPlanRunsWithoutAJournal(t *testing.T) {
+	b := newBench()
+	b.store.full = true
+	p := b.plan()
+	p.Urgent, p.Commit = true, flow.FromStart
+	require.NoError(t, b.run(p))
+	require.Equal(t, []string{"prepare", "flip", "reboot"}, b.calls)
+}
+
 func TestStepIsTriedAgainWithinItsBudget(t *testing.T) {
 	b, n := newBench(), 0
 	p := b.plan()

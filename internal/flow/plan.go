@@ -58,6 +58,9 @@ type Plan struct {
 	// AcrossBoots says that the plan is meant to go on after a reboot. A plan without it that
 	// is found unfinished and uncommitted after a reboot is taken back.
 	AcrossBoots bool
+	// Urgent says that the plan runs even where its journal cannot be written: a full
+	// disk must not keep a node from going back. What could not be written is logged.
+	Urgent bool
 }
 
 // Validate finds mistakes of the plan's author.

@@ -136,7 +136,7 @@ func (e *FailedError) committed() *FailedError {
 // forward does the steps that are not done yet.
 func (r *Runner) forward(ctx context.Context, p Plan, pl Place) error {
 	begin := Entry{Flow: p.Name, Kind: KindBegin, Attempt: pl.Attempts + 1, Total: len(p.Steps)}
-	if err := r.write(begin); err != nil {
+	if err := r.record(p, begin); err != nil {
 		return err
 	}
 	past := pl.Committed || p.Commit == FromStart
@@ -148,12 +148,12 @@ func (r *Runner) forward(ctx context.Context, p Plan, pl Place) error {
 		}
 		if s.Name == p.Commit && !past {
 			past = true
-			if err := r.write(Entry{Flow: p.Name, Kind: KindCommitted}); err != nil {
+			if err := r.record(p, Entry{Flow: p.Name, Kind: KindCommitted}); err != nil {
 				return r.failure(p, s.Name, err).committed()
 			}
 		}
 	}
-	return r.write(Entry{Flow: p.Name, Kind: KindFinished})
+	return r.record(p, Entry{Flow: p.Name, Kind: KindFinished})
 }
 
 // settle decides what a failed step means: before the commit point everything
@@ -180,9 +180,9 @@ func (r *Runner) step(ctx context.Context, p Plan, i, attempt int) error {
 		return err
 	}
 	if there {
-		return r.write(mark.as(KindSkipped))
+		return r.record(p, mark.as(KindSkipped))
 	}
-	if err := r.write(mark.as(KindIntent)); err != nil {
+	if err := r.record(p, mark.as(KindIntent)); err != nil {
 		return err
 	}
 	start := r.Clock.Now()
@@ -190,7 +190,7 @@ func (r *Runner) step(ctx context.Context, p Plan, i, attempt int) error {
 	mark.TookMS = r.Clock.Now().Sub(start).Milliseconds()
 	mark.Evidence = r.evidence()
 	if err == nil {
-		return r.write(mark.as(KindDone))
+		return r.record(p, mark.as(KindDone))
 	}
 	if errors.Is(err, ErrLeaving) {
 		return err
@@ -244,6 +244,15 @@ func (r *Runner) evidence() []Evidence {
 		return nil
 	}
 	return r.Evidence()
+}
+
+// record writes the entry; only an urgent plan goes on without it.
+func (r *Runner) record(p Plan, e Entry) error {
+	if p.Urgent {
+		r.writeIfPossible(e)
+		return nil
+	}
+	return r.write(e)
 }
 
 // write completes the entry and appends it.

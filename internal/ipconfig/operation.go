@@ -115,7 +115,7 @@ func (o *Operation) rollBack(ctx context.Context, to, cause string, fromPostPivo
 		return err
 	}
 	if err := o.Runner.Note(FlowRollback, cause, noDeadline); err != nil {
-		return err
+		o.Node.Log.Error("the cause of the rollback could not be journaled", "op", o.Request.OperationID, "cause", cause, "error", err)
 	}
 	r := &Rollback{Node: o.Node, Request: o.Request, To: to, Cause: cause, FromPostPivot: fromPostPivot}
 	return o.run(ctx, r.Plan())

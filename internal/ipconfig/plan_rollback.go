@@ -21,7 +21,7 @@ type Rollback struct {
 // that is cut short is gone on with by whoever runs next.
 func (r *Rollback) Plan() flow.Plan {
 	return flow.Plan{
-		Name: FlowRollback, Commit: flow.FromStart, AcrossBoots: true,
+		Name: FlowRollback, Commit: flow.FromStart, AcrossBoots: true, Urgent: true,
 		Steps: []flow.Step{
 			{Name: StepStopPostPivot, Title: "Stop the change", Check: never, Do: r.stopOthers},
 			{Name: StepEvidence, Title: "Keep the evidence", Do: r.collectEvidence},

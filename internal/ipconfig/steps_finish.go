@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -74,25 +75,37 @@ func (p *PostPivot) prove(ctx context.Context, iface string) error {
 	return p.until(ctx, proofTimeout, time.Second, func(ctx context.Context) error { return p.proveOnce(ctx, iface) })
 }
 
+// proveOnce asks everybody at once, so that one dead server does not use up the
+// time of the others and only those who are silent are named.
 func (p *PostPivot) proveOnce(ctx context.Context, iface string) error {
 	families, err := p.Request.Families()
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, f := range families {
-		if f.Gateway.IsValid() {
-			errs = append(errs, p.Node.Prober.Gateway(ctx, f.Gateway, iface))
-		}
-	}
 	servers, err := p.Request.DNS()
 	if err != nil {
 		return err
 	}
-	for _, s := range servers {
-		errs = append(errs, p.Node.Prober.DNS(ctx, s))
+	var questions []func() error
+	for _, f := range families {
+		if f.Gateway.IsValid() {
+			questions = append(questions, func() error { return p.Node.Prober.Gateway(ctx, f.Gateway, iface) })
+		}
 	}
-	return errors.Join(errs...)
+	for _, s := range servers {
+		questions = append(questions, func() error { return p.Node.Prober.DNS(ctx, s) })
+	}
+	return askAll(questions)
+}
+
+func askAll(questions []func() error) error {
+	answers := make([]error, len(questions))
+	var all sync.WaitGroup
+	for i, ask := range questions {
+		all.Go(func() { answers[i] = ask() })
+	}
+	all.Wait()
+	return errors.Join(answers...)
 }
 
 // until repeats try until it goes well, patience runs out or the context ends; it

@@ -85,14 +85,17 @@ func (r *Rollback) collectEvidence(ctx context.Context) error {
 
 // handBack gives the old stateroot the journal as it stands, and the exported
 // object the reason, so that the old cluster can say what happened.
+//
+// A full disk or a lost journal must not keep the node from going back: the old
+// system then knows less, and says so.
 func (r *Rollback) handBack(context.Context) error {
 	journal := JournalPath(r.Request.OperationID)
 	data, err := r.Node.Files.Read(journal)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", journal, err)
+	if err == nil {
+		err = r.Node.Files.Write(host.InVar(r.To, PivotedJournalPath(r.Request.OperationID)), data, 0o600)
 	}
-	if err := r.Node.Files.Write(host.InVar(r.To, PivotedJournalPath(r.Request.OperationID)), data, 0o600); err != nil {
-		return fmt.Errorf("hand the journal to stateroot %s: %w", r.To, err)
+	if err != nil {
+		r.Node.Log.Error("the journal could not be handed back", "op", r.Request.OperationID, "stateroot", r.To, "error", err)
 	}
 	if r.Cause == CauseRequested {
 		return nil

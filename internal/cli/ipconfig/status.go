@@ -141,6 +141,8 @@ func where(p ipconfig.Progress, pivoted bool) string {
 		return "changed; waiting for Idle (keep) or Rollback"
 	case pivoted:
 		return "finishing in the new stateroot"
+	case p.PrePivot.Committed:
+		return "the old stateroot was booted without a rollback"
 	case p.PrePivot.TakenBack:
 		return "failed; taken back"
 	case p.PrePivot.Begun:
