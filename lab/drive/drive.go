@@ -31,8 +31,9 @@ import (
 // poll is how often the object is looked at.
 const poll = 200 * time.Millisecond
 
-// callTimeout bounds one call to an API server that may be anywhere, or nowhere.
-const callTimeout = 5 * time.Second
+// callTimeout bounds one call to an API server that may be anywhere, or nowhere; an emulated
+// one is more than ten times slower.
+var callTimeout = map[machine.Kind]time.Duration{machine.Nspawn: 5 * time.Second, machine.QEMU: 45 * time.Second}
 
 // Driver is an administrator with a laptop on the lab's LAN.
 type Driver struct {
@@ -77,7 +78,7 @@ func ConfigAt(l *lab.Lab, a netip.Addr) (*rest.Config, error) {
 		return nil, fmt.Errorf("read the lab's kubeconfig: %w", err)
 	}
 	config.Host = "https://" + net.JoinHostPort(a.String(), "6443")
-	config.Dial, config.Timeout = l.Net.DialContext, callTimeout
+	config.Dial, config.Timeout = l.Net.DialContext, callTimeout[l.Kind]
 	return config, nil
 }
 

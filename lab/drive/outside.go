@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 )
 
 // Seen is what an observer outside the node finds at an address.
@@ -68,6 +69,9 @@ func nodeAddresses(ctx context.Context, l *lab.Lab, a netip.Addr) (out []string,
 // beat is the resolution of the outage meter.
 const beat = 50 * time.Millisecond
 
+// meterTimeout bounds one question of the meter: an answer later than that is none.
+var meterTimeout = map[machine.Kind]time.Duration{machine.Nspawn: time.Second, machine.QEMU: 10 * time.Second}
+
 // Meter measures how long nobody outside can use the API, at whichever address.
 type Meter struct {
 	lab       *lab.Lab
@@ -88,7 +92,7 @@ func StartMeter(ctx context.Context, l *lab.Lab, addresses ...netip.Addr) (*Mete
 			cancel()
 			return nil, err
 		}
-		config.Timeout, config.QPS = time.Second, -1
+		config.Timeout, config.QPS = meterTimeout[l.Kind], -1
 		api, err := kubernetes.NewForConfig(config)
 		if err != nil {
 			cancel()

@@ -55,7 +55,8 @@ func (s *Switch) Uplink(ctx context.Context, bridge string) (string, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return "", fmt.Errorf("find the uplink of bridge %s: several system interfaces are attached: %s", bridge, strings.Join(found, ", "))
+		return "", fmt.Errorf("find the uplink of bridge %s: several system interfaces are attached: %s", bridge,
+			strings.Join(slices.Sorted(slices.Values(found)), ", "))
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/demo"
@@ -24,6 +26,8 @@ func demoCommand(o *options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), demoTimeout)
 			defer cancel()
+			klog.SetOutput(io.Discard) // the client's own complaints about an API server that is away on purpose
+			klog.LogToStderr(false)
 			o.name = "demo"
 			l, err := freshLab(ctx, o, machine.Kind(kind))
 			if err != nil {
