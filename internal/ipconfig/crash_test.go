@@ -72,3 +72,8 @@ func TestTheFlipIsTheLastThingBeforeTheReboot(t *testing.T) {
 	require.Equal(t, []string{ipconfig.StepArm, ipconfig.StepSeal, ipconfig.StepFlip, ipconfig.StepReboot}, names[len(names)-4:])
 	require.Equal(t, ipconfig.StepFlip, p.Commit)
 }
+
+func TestOnlyAPostPivotThatMayRollBackGivesUp(t *testing.T) {
+	require.Positive(t, (&ipconfig.PostPivot{}).Plan().MaxAttempts)
+	require.Zero(t, (&ipconfig.PostPivot{Endless: true}).Plan().MaxAttempts)
+}

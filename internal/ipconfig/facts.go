@@ -29,6 +29,12 @@ type Facts struct {
 	ClusterNetworks, ServiceNetworks []netip.Prefix
 	// FreeBytes and NeedBytes compare the disk with what a second stateroot takes; NeedBytes 0: not known.
 	FreeBytes, NeedBytes int64
+	// BootFreeBytes and BootNeedBytes compare /boot with what a second kernel and initramfs take.
+	BootFreeBytes, BootNeedBytes int64
+	// State is why a second stateroot would not hold the whole state of the node; nil when it would.
+	State error
+	// RecertImage is the image that the container engine for recert was asked to run; empty: the native engine.
+	RecertImage string
 	// SetDefault is why the node cannot choose its next boot; nil when it can.
 	SetDefault error
 	// LeftoverStateroots exist on the node and belong to an earlier operation.

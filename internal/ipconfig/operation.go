@@ -87,7 +87,7 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 		return fmt.Errorf("post-pivot of %s: stateroot %s runs, not %s",
 			o.Request.OperationID, o.Runner.Stateroot, o.Request.NewStateroot)
 	}
-	err := o.run(ctx, (&PostPivot{Node: o.Node, Request: o.Request}).Plan())
+	err := o.run(ctx, (&PostPivot{Node: o.Node, Request: o.Request, Endless: !o.Auto.RunEnabled()}).Plan())
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -10,13 +10,20 @@ import (
 type PostPivot struct {
 	Node    Node
 	Request Request
+	// Endless: it never gives up, because nobody wants to be rolled back automatically. Whoever
+	// repairs what is broken then sees it go on.
+	Endless bool
 }
 
 // Plan is post-pivot read aloud. It never takes back: a run that fails is gone on with by
 // the next, and who gives up goes back to the old stateroot, which nothing here touches.
 func (p *PostPivot) Plan() flow.Plan {
+	attempts := maxAttemptsPostPivot
+	if p.Endless {
+		attempts = 0
+	}
 	return flow.Plan{
-		Name: FlowPostPivot, Commit: flow.FromStart, MaxAttempts: maxAttemptsPostPivot, AcrossBoots: true,
+		Name: FlowPostPivot, Commit: flow.FromStart, MaxAttempts: attempts, AcrossBoots: true,
 		Steps: []flow.Step{
 			{Name: StepCheckSeal, Title: "Check that this is what was prepared", Check: never, Do: p.checkSeal},
 			{Name: StepApplyNetwork, Title: "Apply and prove the new network", Do: p.applyNetwork, Tries: 2, Pause: 5 * time.Second},

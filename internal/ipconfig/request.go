@@ -43,7 +43,7 @@ type Request struct {
 
 // PostPivotConfig is ip-config-post-pivot.json.
 type PostPivotConfig struct {
-	// RecertImage selects the container engine; empty means the native one.
+	// RecertImage selects the container engine, which is refused so far; empty means the native one.
 	RecertImage string `json:"recert-image"`
 }
 
@@ -190,6 +190,16 @@ func ReadRequest(files host.Files) (Request, error) {
 			host.PrePivotConfig)
 	}
 	return r, nil
+}
+
+// ReadPostPivot loads ip-config-post-pivot.json. Without the file the native engine is meant.
+func ReadPostPivot(files host.Files) (PostPivotConfig, error) {
+	var c PostPivotConfig
+	err := readJSON(files, host.PostPivotConfig, &c)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	return c, err
 }
 
 // ReadAutoRollback loads ip-config-autorollback-config.json. Without the file every

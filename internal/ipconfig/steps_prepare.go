@@ -8,12 +8,26 @@ import (
 	"path"
 	"strings"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// collect reads everything that needs the running cluster and writes it into
-// the workspace, from where it travels to the new stateroot.
+// collect refuses what cannot work on this node, while nothing is touched yet. Then it
+// reads everything that needs the running cluster and writes it into the workspace, from
+// where it travels to the new stateroot.
 func (p *PrePivot) collect(ctx context.Context) error {
+	if err := p.nativeEngine(); err != nil {
+		return err
+	}
+	if err := OwnState(p.Node.Files, p.Request.OldStateroot); err != nil {
+		return flow.Permanent(err)
+	}
+	if err := p.Node.Deployments.CanSetDefault(ctx); err != nil {
+		return flow.Permanent(err)
+	}
+	if err := p.enoughSpace(ctx); err != nil {
+		return err
+	}
 	in, err := p.Node.Cluster.Inputs(ctx, p.Request.PullSecretRefName)
 	if err != nil {
 		return fmt.Errorf("collect recert's inputs from the cluster: %w", err)
@@ -36,6 +50,18 @@ func (p *PrePivot) collect(ctx context.Context) error {
 		return err
 	}
 	return p.writeNetwork(ctx)
+}
+
+// nativeEngine refuses an operation that asks for an engine this program does not have.
+func (p *PrePivot) nativeEngine() error {
+	post, err := ReadPostPivot(p.Node.Files)
+	if err != nil {
+		return err
+	}
+	if problem, hint := refuseImage(post.RecertImage); problem != "" {
+		return flow.Permanent(fmt.Errorf("%s names image %s, but %s: %s", host.PostPivotConfig, post.RecertImage, problem, hint))
+	}
+	return nil
 }
 
 // primary is the node's primary address: what nodeip-configuration chose, else the Node object's first.
@@ -84,9 +110,6 @@ func (p *PrePivot) uncollect(context.Context) error {
 }
 
 func (p *PrePivot) clone(ctx context.Context) error {
-	if err := p.Node.Deployments.CanSetDefault(ctx); err != nil {
-		return err
-	}
 	if _, err := p.Node.Deployments.Clone(ctx, p.Request.NewStateroot); err != nil {
 		return fmt.Errorf("deploy stateroot %s: %w", p.Request.NewStateroot, err)
 	}
@@ -100,9 +123,6 @@ func (p *PrePivot) unclone(ctx context.Context) error {
 // copyLive copies the bulk of /var while the cluster runs, so that the outage does not
 // depend on how much there is.
 func (p *PrePivot) copyLive(ctx context.Context) error {
-	if err := p.enoughSpace(ctx); err != nil {
-		return err
-	}
 	r := p.varCopy()
 	r.Live = true
 	return p.mirror(ctx, r)
@@ -126,37 +146,6 @@ func (p *PrePivot) mirror(ctx context.Context, r host.CopyRequest) error {
 	p.Node.Log.Info("copied", "from", r.From, "files", stats.Files, "copied", stats.Copied,
 		"removed", stats.Removed, "bytes", stats.Bytes, "reflinked", stats.Reflinked, "took", stats.Took)
 	return nil
-}
-
-// enoughSpace refuses before the cluster is touched: what is missing in the new stateroot must
-// fit, with a tenth to spare.
-func (p *PrePivot) enoughSpace(ctx context.Context) error {
-	need, free, err := SpaceFor(ctx, p.Node.Trees, p.Request.OldStateroot)
-	if err != nil {
-		return err
-	}
-	have, err := p.Node.Trees.Usage(ctx, host.InVar(p.Request.NewStateroot, "/var"))
-	if err != nil {
-		return fmt.Errorf("measure the new stateroot: %w", err)
-	}
-	if missing := need - have; missing > free {
-		return fmt.Errorf("the new stateroot needs %d MiB more and %d MiB are free below %s: free %d MiB",
-			missing>>20, free>>20, host.DeployDir, (missing-free)>>20+1)
-	}
-	return nil
-}
-
-// SpaceFor compares what a second copy of the stateroot's /var takes with what is free, in bytes.
-func SpaceFor(ctx context.Context, trees host.Trees, stateroot string) (need, free int64, err error) {
-	used, err := trees.Usage(ctx, host.InVar(stateroot, "/var"))
-	if err != nil {
-		return 0, 0, fmt.Errorf("measure /var of stateroot %s: %w", stateroot, err)
-	}
-	free, err = trees.Free(host.DeployDir)
-	if err != nil {
-		return 0, 0, fmt.Errorf("measure free space below %s: %w", host.DeployDir, err)
-	}
-	return used + used/10, free, nil
 }
 
 // quiesce stops everything that writes below /var. The mask is in /run only: if

@@ -49,6 +49,7 @@ var checkList = []check{
 	{"single-node", lcav1.PreflightBlocking, checkSingleNode},
 	{"static-network", lcav1.PreflightBlocking, checkStatic},
 	{"dnsmasq-machineconfig", lcav1.PreflightBlocking, checkDnsmasq},
+	{"recert-engine", lcav1.PreflightBlocking, checkEngine},
 	{"families", lcav1.PreflightBlocking, checkFamilies},
 	{"coupling", lcav1.PreflightBlocking, checkCoupling},
 	{"addresses", lcav1.PreflightBlocking, checkAddresses},
@@ -58,6 +59,7 @@ var checkList = []check{
 	{"dns-filter", lcav1.PreflightBlocking, checkFilter},
 	{"boot-entry", lcav1.PreflightBlocking, checkSetDefault},
 	{"uplink", lcav1.PreflightBlocking, checkUplink},
+	{"own-state", lcav1.PreflightBlocking, checkOwnState},
 	{"disk-space", lcav1.PreflightBlocking, checkDisk},
 	{"leftover-stateroots", lcav1.PreflightWarning, checkLeftovers},
 }
@@ -88,6 +90,17 @@ func checkDnsmasq(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	}
 	return "MachineConfig 50-master-dnsmasq-configuration does not exist",
 		"the node's own names (api, api-int, *.apps) could not follow the address; create it as the Assisted Installer does"
+}
+
+func checkEngine(_ lcav1.IPConfigSpec, f Facts) (string, string) { return refuseImage(f.RecertImage) }
+
+// refuseImage refuses the container engine.
+func refuseImage(image string) (string, string) {
+	if image == "" {
+		return "", ""
+	}
+	return "recert in a container is not supported",
+		"remove annotation " + lcav1.RecertImageAnnotation + ": lca-cli rewrites certificates by itself and needs no image"
 }
 
 func checkFamilies(spec lcav1.IPConfigSpec, f Facts) (string, string) {
@@ -275,12 +288,23 @@ func checkUplink(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 		"the change supports one network card, without bond; check 'ovs-vsctl list-ports br-ex'"
 }
 
-func checkDisk(_ lcav1.IPConfigSpec, f Facts) (string, string) {
-	if f.NeedBytes == 0 || f.FreeBytes >= f.NeedBytes {
+func checkOwnState(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if f.State == nil {
 		return "", ""
 	}
-	return fmt.Sprintf("the second stateroot needs %d MiB and %d MiB are free", f.NeedBytes>>20, f.FreeBytes>>20),
-		fmt.Sprintf("free %d MiB below /sysroot", (f.NeedBytes-f.FreeBytes)>>20+1)
+	return f.State.Error(), "the old and the new system would share it and there would be no way back; move it into the stateroot"
+}
+
+func checkDisk(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	switch {
+	case f.FreeBytes < f.NeedBytes:
+		return fmt.Sprintf("the second stateroot needs %d MiB and %d MiB are free", f.NeedBytes>>20, f.FreeBytes>>20),
+			fmt.Sprintf("free %d MiB below /sysroot", (f.NeedBytes-f.FreeBytes)>>20+1)
+	case f.BootFreeBytes < f.BootNeedBytes:
+		return fmt.Sprintf("a second kernel and initramfs need %d MiB and %d MiB are free in /boot", f.BootNeedBytes>>20, f.BootFreeBytes>>20),
+			fmt.Sprintf("free %d MiB in /boot", (f.BootNeedBytes-f.BootFreeBytes)>>20+1)
+	}
+	return "", ""
 }
 
 func checkLeftovers(_ lcav1.IPConfigSpec, f Facts) (string, string) {

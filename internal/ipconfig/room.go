@@ -1,0 +1,106 @@
+package ipconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Disk answers for the room on the node's disk; host.Trees does.
+type Disk interface {
+	Usage(ctx context.Context, path string) (int64, error)
+	Free(path string) (int64, error)
+	Shares(path string) (bool, error)
+}
+
+// SpaceFor compares what a second copy of the stateroot's /var takes with what is free, in bytes. Where the
+// file system shares the data of copies, only what is written to them later needs room.
+func SpaceFor(ctx context.Context, disk Disk, stateroot string) (need, free int64, err error) {
+	need, free, _, err = spaceFor(ctx, disk, stateroot)
+	return need, free, err
+}
+
+func spaceFor(ctx context.Context, disk Disk, stateroot string) (need, free int64, shared bool, err error) {
+	used, err := disk.Usage(ctx, host.InVar(stateroot, "/var"))
+	if err != nil {
+		return 0, 0, false, fmt.Errorf("measure /var of stateroot %s: %w", stateroot, err)
+	}
+	if free, err = disk.Free(host.DeployDir); err != nil {
+		return 0, 0, false, fmt.Errorf("measure free space below %s: %w", host.DeployDir, err)
+	}
+	if shared, err = disk.Shares("/var/lib"); err != nil {
+		return 0, 0, false, err
+	}
+	need = used / 10
+	if !shared {
+		need += used
+	}
+	return need, free, shared, nil
+}
+
+// enoughSpace refuses before anything is made or stopped: what the new stateroot still lacks must
+// fit, with a tenth to spare, and its kernel must fit into /boot.
+func (p *PrePivot) enoughSpace(ctx context.Context) error {
+	need, free, shared, err := spaceFor(ctx, p.Node.Trees, p.Request.OldStateroot)
+	if err != nil {
+		return err
+	}
+	if !shared {
+		have, err := p.Node.Trees.Usage(ctx, host.InVar(p.Request.NewStateroot, "/var"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("measure the new stateroot: %w", err)
+		}
+		need -= have // of an earlier run that was cut short
+	}
+	if err := fits("the new stateroot", host.DeployDir, need, free); err != nil {
+		return err
+	}
+	need, free, err = BootSpaceFor(ctx, p.Node.Files, p.Node.Trees, p.Request.OldStateroot, p.Request.NewStateroot)
+	if err != nil {
+		return err
+	}
+	return fits("its kernel and initramfs", "/boot", need, free)
+}
+
+func fits(what, where string, need, free int64) error {
+	if need <= free {
+		return nil
+	}
+	return flow.Permanent(fmt.Errorf("%s needs %d MiB more and %d MiB are free below %s: free %d MiB, then ask again",
+		what, need>>20, free>>20, where, (need-free)>>20+1))
+}
+
+// BootSpaceFor compares what the new stateroot's own copy of kernel and initramfs takes in /boot with what is
+// free there, in bytes. Nothing is needed where it has one, or where the kernels lie elsewhere.
+func BootSpaceFor(ctx context.Context, files host.Files, disk Disk, oldRoot, newRoot string) (need, free int64, err error) {
+	names, err := files.List(host.BootKernels)
+	if err != nil {
+		return 0, 0, fmt.Errorf("list %s: %w", host.BootKernels, err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, newRoot+"-") {
+			return 0, 0, nil
+		}
+		if !strings.HasPrefix(name, oldRoot+"-") {
+			continue
+		}
+		used, err := disk.Usage(ctx, path.Join(host.BootKernels, name))
+		if err != nil {
+			return 0, 0, fmt.Errorf("measure the kernels in %s: %w", host.BootKernels, err)
+		}
+		need = max(need, used) // the one that runs is not told apart
+	}
+	if need == 0 {
+		return 0, 0, nil
+	}
+	if free, err = disk.Free(host.BootKernels); err != nil {
+		return 0, 0, fmt.Errorf("measure free space in /boot: %w", err)
+	}
+	return need, free, nil
+}
