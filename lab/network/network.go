@@ -40,6 +40,9 @@ func (n Network) Up(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := n.Outside(promoteSecondaries); err != nil {
+		return err
+	}
 	if err := n.lan(ctx, "link set lo up"); err != nil {
 		return err
 	}
@@ -145,6 +148,15 @@ func (n Network) LinkUp(ctx context.Context) error { return n.lan(ctx, "link set
 func (n Network) exists(space string) bool {
 	_, err := os.Stat(spacePath(space))
 	return err == nil
+}
+
+// promoteSecondaries keeps a subnet's other addresses when its first one goes: a gateway that
+// is dropped must not take the DNS server beside it along.
+func promoteSecondaries() error {
+	if err := os.WriteFile("/proc/sys/net/ipv4/conf/all/promote_secondaries", []byte("1"), 0o644); err != nil {
+		return fmt.Errorf("let the LAN keep a subnet's other addresses: %w", err)
+	}
+	return nil
 }
 
 // lan runs ip with space-separated arguments in the LAN namespace.
