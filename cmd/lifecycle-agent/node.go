@@ -14,6 +14,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ovs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
 )
 
 // defaultRecertImage is what the field runs where nothing else was shipped.
@@ -34,6 +35,7 @@ func newNode(hostRoot string, log *slog.Logger) ipconfig.Node {
 	units := systemd.New(systemd.Options{Root: chroot, Runner: runner, Log: log})
 	return ipconfig.Node{
 		Files:       node,
+		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: node, Log: log}),
 		Network: nm.New(nm.Options{
 			Bus:   nm.SystemBus("unix:path=" + filepath.Join(hostRoot, "/run/dbus/system_bus_socket")),

@@ -59,6 +59,9 @@ type Trees interface {
 	Usage(ctx context.Context, path string) (int64, error)
 	// Free is the number of bytes root may still write on the filesystem of path.
 	Free(path string) (int64, error)
+	// Shares says whether copies on the filesystem of the folder share their data
+	// (reflinks), so that a second copy takes next to no room.
+	Shares(path string) (bool, error)
 	// Sync flushes the filesystem of path to the disk.
 	Sync(path string) error
 }

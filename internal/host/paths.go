@@ -35,6 +35,7 @@ const (
 	SysrootDir    = "/sysroot"
 	DeployDir     = "/ostree/deploy"
 	BootEntries   = "/boot/loader/entries"
+	BootKernels   = "/boot/ostree" // a folder STATEROOT-CHECKSUM for each kernel and initramfs
 	KernelCmdline = "/proc/cmdline"
 	BootIDFile    = "/proc/sys/kernel/random/boot_id"
 

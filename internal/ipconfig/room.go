@@ -19,6 +19,9 @@ type Disk interface {
 	Shares(path string) (bool, error)
 }
 
+// spare is room for what a second system takes besides: its /etc, boot entries, journals.
+const spare = 64 << 20
+
 // SpaceFor compares what a second copy of the stateroot's /var takes with what is free, in bytes. Where the
 // file system shares the data of copies, only what is written to them later needs room.
 func SpaceFor(ctx context.Context, disk Disk, stateroot string) (need, free int64, err error) {
@@ -37,7 +40,7 @@ func spaceFor(ctx context.Context, disk Disk, stateroot string) (need, free int6
 	if shared, err = disk.Shares("/var/lib"); err != nil {
 		return 0, 0, false, err
 	}
-	need = used / 10
+	need = used/10 + spare
 	if !shared {
 		need += used
 	}
@@ -65,7 +68,7 @@ func (p *PrePivot) enoughSpace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return fits("its kernel and initramfs", "/boot", need, free)
+	return fits("its kernel with initramfs", "/boot", need, free)
 }
 
 func fits(what, where string, need, free int64) error {

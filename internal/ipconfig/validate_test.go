@@ -85,6 +85,11 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 		{"boot-entry", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.SetDefault = errors.New("no set-default") }, "cannot choose its next boot: no set-default"},
 		{"uplink", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.Current.Uplink = "" }, "no single uplink interface"},
 		{"disk-space", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.FreeBytes = 512 << 20 }, "needs 1024 MiB and 512 MiB are free: free 513 MiB below /sysroot"},
+		{"disk-space", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.BootFreeBytes, f.BootNeedBytes = 50<<20, 90<<20 }, "need 90 MiB and 50 MiB are free in /boot: free 41 MiB in /boot"},
+		{"own-state", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) {
+			f.State = errors.New("/var/lib/etcd is a file system of its own")
+		}, "/var/lib/etcd is a file system of its own: the old and the new system would share it"},
+		{"recert-engine", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.RecertImage = "quay.io/x/recert:1" }, "remove annotation lca.openshift.io/recert-image"},
 	} {
 		t.Run(c.check+"/"+c.says, func(t *testing.T) {
 			spec, facts := goodSpec(), goodFacts()

@@ -55,6 +55,9 @@ type world struct {
 	recert host.Recert
 	// killOnly: bombs kill the program and leave the node running.
 	killOnly bool
+	// post is written beside the request; apart lists folders that are file systems of their own.
+	post  ipconfig.PostPivotConfig
+	apart []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -86,7 +89,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) ports() ipconfig.Node {
 	n := w.node
 	return ipconfig.Node{
-		Files: n.Files(), Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Masks: n.RuntimeMasks(),
+		Files: split{n.Files(), w.apart}, Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Masks: n.RuntimeMasks(),
 		Foreign: n.ForeignUnits(), Power: n.Power(), Network: n.Network(), Switch: n.Switch(), Prober: n.Prober(),
 		Resolver: n.Resolver(), Containers: n.Containers(), Recert: w.recert, Logs: n.Logs(), Cluster: api{w},
 		Clock: w.clock, Log: flow.Discard(),
@@ -137,7 +140,7 @@ func (w *world) ask(ctx context.Context, to, from site) error {
 	id := ipconfig.NewOperationID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
 	req := ipconfig.BuildRequest(id, booted.Stateroot, spec, now)
 	auto := ipconfig.AutoRollbackFor(&lcav1.IPConfig{Spec: spec})
-	if err := ipconfig.WriteRequest(w.node.Files(), req, ipconfig.PostPivotConfig{}, auto); err != nil {
+	if err := ipconfig.WriteRequest(w.node.Files(), req, w.post, auto); err != nil {
 		return err
 	}
 	return w.launch(ctx, host.UnitPrePivot, "ip-config", "pre-pivot")

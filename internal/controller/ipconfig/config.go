@@ -43,31 +43,56 @@ func (r *Reconciler) prepare(ctx context.Context, ipc *lcav1.IPConfig, o observa
 	case len(inSync(ipc, o)) == 0:
 		return outcome{state: ipconfig.StateConfiguredForGood, message: msgNothingToDo, again: atRest}, nil
 	}
-	facts, err := r.facts(ctx, o)
+	facts, err := r.facts(ctx, ipc, o)
 	if err != nil {
 		return outcome{}, err
 	}
-	checks := ipconfig.Validate(ipc.Spec, facts)
-	out := r.begin(ctx, ipc, o, ipconfig.Refusal(checks))
-	out.preflight = checks
-	return out, nil
+	return r.begin(ctx, ipc, o, facts), nil
 }
 
-// begin hands an accepted request over once the cluster is healthy.
-func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observation, refusal error) outcome {
-	if refusal != nil {
-		return failed("config validation failed: " + refusal.Error())
-	}
-	if problem := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation); problem != "" {
-		return preparing(msgStabilizing + problem)
-	}
-	if err := r.handOver(ctx, ipc, o); err != nil {
-		return preparing("The node did not take the request, trying again: " + err.Error())
+// begin hands an accepted request over once the cluster is healthy. The disk is measured last, because
+// that takes the longest.
+func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observation, facts ipconfig.Facts) outcome {
+	checks := ipconfig.Validate(ipc.Spec, facts)
+	if refusal := ipconfig.Refusal(checks); refusal != nil {
+		return refused(checks, refusal)
 	}
 	out := preparing(msgConfig)
-	out.again = whileRunning
-	out.plan = planOf(ipc, o)
+	out.preflight = checks
+	if problem := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation); problem != "" {
+		out.message = msgStabilizing + problem
+		return out
+	}
+	if err := r.weigh(ctx, ipc, o, &facts); err != nil {
+		out.message = "The disk could not be measured, trying again: " + err.Error()
+		return out
+	}
+	out.preflight = ipconfig.Validate(ipc.Spec, facts)
+	if refusal := ipconfig.Refusal(out.preflight); refusal != nil {
+		return refused(out.preflight, refusal)
+	}
+	if err := r.handOver(ctx, ipc, o); err != nil {
+		out.message = "The node did not take the request, trying again: " + err.Error()
+		return out
+	}
+	out.again, out.plan = whileRunning, planOf(ipc, o)
 	return out
+}
+
+func refused(checks []lcav1.PreflightCheck, refusal error) outcome {
+	out := failed("config validation failed: " + refusal.Error())
+	out.preflight = checks
+	return out
+}
+
+// weigh adds what a second stateroot takes and what is free.
+func (r *Reconciler) weigh(ctx context.Context, ipc *lcav1.IPConfig, o observation, f *ipconfig.Facts) (err error) {
+	old, fresh := o.booted.Stateroot, ipconfig.StaterootName(ipc.Status.OperationID)
+	if f.NeedBytes, f.FreeBytes, err = ipconfig.SpaceFor(ctx, r.Node.Disk, old); err != nil {
+		return err
+	}
+	f.BootNeedBytes, f.BootFreeBytes, err = ipconfig.BootSpaceFor(ctx, r.Node.Files, r.Node.Disk, old, fresh)
+	return err
 }
 
 // planOf sums up what lca-cli is going to do, for people; lca-cli works it out for itself.
@@ -100,7 +125,7 @@ func (r *Reconciler) requestLost(ipc *lcav1.IPConfig) (bool, error) {
 }
 
 // facts gathers what validation needs beyond the observation.
-func (r *Reconciler) facts(ctx context.Context, o observation) (ipconfig.Facts, error) {
+func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observation) (ipconfig.Facts, error) {
 	dnsmasq, err := cluster.HasDnsmasqMachineConfig(ctx, r.Reader)
 	if err != nil {
 		return ipconfig.Facts{}, err
@@ -109,6 +134,7 @@ func (r *Reconciler) facts(ctx context.Context, o observation) (ipconfig.Facts, 
 		Current: o.current, ControlPlaneNodes: 1, DnsmasqMachineConfig: dnsmasq,
 		ClusterNetworks: o.installConfig.ClusterNetworks, ServiceNetworks: o.installConfig.ServiceNetworks,
 		SetDefault: r.Node.Deployments.CanSetDefault(ctx), LeftoverStateroots: o.ours,
+		State: ipconfig.OwnState(r.Node.Files, o.booted.Stateroot), RecertImage: r.recertImage(ipc),
 	}
 	if o.topology != nil {
 		f.ControlPlaneNodes, f.OtherNodes = o.topology.ControlPlane, o.topology.Workers

@@ -2,6 +2,7 @@ package ipconfig
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,12 +32,12 @@ func (r *Reconciler) handOver(ctx context.Context, ipc *lcav1.IPConfig, o observ
 	return r.launch(ctx, host.UnitPrePivot, "pre-pivot")
 }
 
-// recertImage selects the container engine where the annotation asks for it, by default with
-// the image the operator was shipped with. Empty means the native engine.
+// recertImage is the image that the annotation asks the container engine to run, by default the one
+// the operator was shipped with. Empty means the native engine, which needs none.
 func (r *Reconciler) recertImage(ipc *lcav1.IPConfig) string {
 	image, asked := ipc.Annotations[lcav1.RecertImageAnnotation]
 	if asked && image == "" {
-		return r.RecertImage
+		return cmp.Or(r.RecertImage, "(none named)")
 	}
 	return image
 }

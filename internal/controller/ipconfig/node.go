@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -30,6 +31,7 @@ type Units interface {
 // Node is the node the operator runs on, as far as this controller needs it.
 type Node struct {
 	Files       host.Files
+	Disk        ipconfig.Disk
 	Deployments Deployments
 	Network     Network
 	Units       Units

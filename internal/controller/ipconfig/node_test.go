@@ -22,6 +22,7 @@ type fakeNode struct {
 	units       map[string]host.UnitState
 	// Acts lists everything the operator did to the node, files aside.
 	acts []string
+	free int64 // bytes
 	// fail makes the named act fail.
 	fail map[string]error
 }
@@ -29,7 +30,8 @@ type fakeNode struct {
 func newFakeNode() *fakeNode {
 	static := false
 	return &fakeNode{
-		files:       map[string][]byte{host.BootIDFile: []byte("boot-1\n")},
+		files:       map[string][]byte{host.BootIDFile: []byte("boot-1\n"), host.InVar("rhcos", "/var"): nil},
+		free:        10 << 30,
 		deployments: []host.Deployment{{Stateroot: "rhcos", Checksum: "c0", Booted: true, Default: true}},
 		units:       map[string]host.UnitState{},
 		fail:        map[string]error{},
@@ -50,7 +52,7 @@ func newFakeNode() *fakeNode {
 }
 
 func (n *fakeNode) node() Node {
-	return Node{Files: n, Deployments: fakeDeployments{n}, Network: n, Units: n, Transients: n}
+	return Node{Files: n, Disk: n, Deployments: fakeDeployments{n}, Network: n, Units: n, Transients: n}
 }
 
 func (n *fakeNode) did(act string) error {
@@ -128,6 +130,24 @@ func (f fileInfo) Mode() fs.FileMode  { return 0o600 }
 func (f fileInfo) ModTime() time.Time { return time.Time{} }
 func (f fileInfo) IsDir() bool        { return false }
 func (f fileInfo) Sys() any           { return nil }
+
+// ipconfig.Disk: /var holds 4 GiB, a kernel 100 MiB, and 64 MiB are free in /boot.
+
+func (n *fakeNode) Usage(_ context.Context, path string) (int64, error) {
+	if strings.HasPrefix(path, host.BootKernels) {
+		return 100 << 20, nil
+	}
+	return 4 << 30, n.fail["usage"]
+}
+
+func (n *fakeNode) Free(path string) (int64, error) {
+	if path == host.BootKernels {
+		return 64 << 20, nil
+	}
+	return n.free, nil
+}
+
+func (n *fakeNode) Shares(string) (bool, error) { return false, nil }
 
 // Deployments: a wrapper, since host.Files has a List too.
 

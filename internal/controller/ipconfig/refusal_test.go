@@ -51,6 +51,24 @@ func TestRefusalsTouchNothing(t *testing.T) {
 			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10"}
 			ipc.Spec.DNSServers = []string{"192.0.2.99"}
 		}},
+		{name: "machine network without address", want: "spec.ipv4.machineNetwork differs", ask: func(ipc *lcav1.IPConfig) {
+			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/25", Gateway: "192.0.2.1"}
+		}},
+		{name: "address outside the network it has", want: "outside its machine network 192.0.2.0/24: set spec.ipv4.machineNetwork", ask: func(ipc *lcav1.IPConfig) {
+			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "203.0.113.9"}
+		}},
+		{name: "recert in a container", want: "recert in a container is not supported: remove annotation lca.openshift.io/recert-image", ask: func(ipc *lcav1.IPConfig) {
+			ipc.Annotations = map[string]string{lcav1.RecertImageAnnotation: "quay.io/x/recert:1"}
+		}},
+		{name: "recert in the shipped container", want: "recert in a container is not supported", ask: func(ipc *lcav1.IPConfig) {
+			ipc.Annotations = map[string]string{lcav1.RecertImageAnnotation: ""}
+		}},
+		{name: "full disk", want: "the second stateroot needs 4569 MiB and 1024 MiB are free: free 3546 MiB below /sysroot", arrange: func(w *world) {
+			w.node.free = 1 << 30
+		}},
+		{name: "full /boot", want: "a second kernel and initramfs need 100 MiB and 64 MiB are free in /boot: free 37 MiB", arrange: func(w *world) {
+			w.node.files[host.BootKernels+"/rhcos-c0/vmlinuz"] = nil
+		}},
 		{name: "inner network", want: "overlaps the cluster's inner network 10.128.0.0/14", ask: func(ipc *lcav1.IPConfig) {
 			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "10.128.3.4", MachineNetwork: "10.128.3.0/24", Gateway: "10.128.3.1"}
 		}},
@@ -137,13 +155,13 @@ func TestAutoRollbackAnnotationsReachTheNode(t *testing.T) {
 		toNewAddress(ipc)
 		ipc.Spec.AutoRollbackOnFailure = &lcav1.AutoRollbackOnFailure{InitMonitorTimeoutSeconds: 77}
 		ipc.Annotations = map[string]string{
-			lcav1.AutoRollbackOnFailureIPConfigRunAnnotation: "Disabled", lcav1.RecertImageAnnotation: "quay.io/x/recert:1",
-			lcav1.RecertPullSecretAnnotation: "pull",
+			lcav1.AutoRollbackOnFailureIPConfigRunAnnotation: "Disabled",
+			lcav1.RecertPullSecretAnnotation:                 "pull",
 		}
 	})
 	require.JSONEq(t, `{"monitor_enabled":true,"monitor_timeout":77,"enabled_components":{"ip-config-run":false}}`,
 		string(w.node.files[host.AutoRollbackConfig]))
-	require.JSONEq(t, `{"recert-image":"quay.io/x/recert:1"}`, string(w.node.files[host.PostPivotConfig]))
+	require.JSONEq(t, `{"recert-image":""}`, string(w.node.files[host.PostPivotConfig]))
 	require.Contains(t, string(w.node.files[host.PrePivotConfig]), `"pull-secret-ref-name": "pull"`)
 }
 

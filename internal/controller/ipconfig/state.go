@@ -22,15 +22,15 @@ func stageOf(conds []metav1.Condition) lcav1.IPConfigStage {
 		return lcav1.StageIdle
 	}
 	for _, kind := range []string{lcav1.ConditionRollbackInProgress, lcav1.ConditionRollbackCompleted} {
-		if slices.ContainsFunc(conds, func(c metav1.Condition) bool { return c.Type == kind && !refused(c) }) {
+		if slices.ContainsFunc(conds, func(c metav1.Condition) bool { return c.Type == kind && !turnedDown(c) }) {
 			return lcav1.StageRollback
 		}
 	}
 	return lcav1.StageConfig
 }
 
-// refused says that the condition tells of a request that was not accepted.
-func refused(c metav1.Condition) bool {
+// turnedDown says that the condition tells of a request that was not accepted.
+func turnedDown(c metav1.Condition) bool {
 	return c.Reason == lcav1.ReasonInvalidTransition || c.Reason == lcav1.ReasonBlocked
 }
 

@@ -239,6 +239,10 @@ func freeAndSync(t *testing.T, f TreesFixture) {
 	free, err := f.Trees.Free(mirrorFrom)
 	noError(t, err)
 	require.Positive(t, free)
+	_, err = f.Trees.Shares(mirrorFrom)
+	noError(t, err)
+	_, err = f.Trees.Shares(inDir + "/none")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	noError(t, f.Trees.Sync(mirrorFrom))
 	require.Error(t, f.Trees.Sync(inDir+"/none"))
 }

@@ -28,6 +28,8 @@ type Options struct {
 	VLAN   int
 	// Free is the room left on the disk in bytes.
 	Free int64
+	// Reflinks has Trees.Shares say that copies share their data. Copies take room all the same.
+	Reflinks bool
 	// StoreBatch is how many edits one transaction of the keystore takes.
 	StoreBatch int
 	// TornWrites leaves files that were not synced behind as empty at a power cut,

@@ -141,6 +141,15 @@ func (t trees) Free(string) (int64, error) {
 	return t.n.disk.free, nil
 }
 
+func (t trees) Shares(p string) (bool, error) {
+	t.n.lock()
+	defer t.n.mu.Unlock()
+	if _, _, err := t.n.look(p, true); err != nil {
+		return false, err
+	}
+	return t.n.options.Reflinks, nil
+}
+
 // Sync flushes the one filesystem of the node.
 func (t trees) Sync(p string) error {
 	t.n.lock()
