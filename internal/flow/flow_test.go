@@ -19,6 +19,8 @@ import (
 type memory struct {
 	data []byte
 	full bool
+	// fullAfter: the disk is full after so many more entries; 0 for never.
+	fullAfter int
 }
 
 func (m *memory) Read() ([]byte, error) {
@@ -33,6 +35,10 @@ func (m *memory) Append(b []byte) error {
 		return errors.New("no space left on device")
 	}
 	m.data = append(m.data, b...)
+	if m.fullAfter > 0 {
+		m.fullAfter--
+		m.full = m.fullAfter == 0
+	}
 	return nil
 }
 
@@ -176,6 +182,62 @@ func TestFullDiskStopsBeforeTheStepAndStillTakesBack(t *testing.T) {
 	p.Steps[0].Do = func(ctx context.Context) error { defer func() { b.store.full = true }(); return prepare(ctx) }
 	require.ErrorContains(t, b.run(p), "no space left")
 	require.Equal(t, []string{"prepare", "undo prepare"}, b.calls)
+}
+
+func TestFullDiskAtTheBeginning(t *testing.T) {
+	b := newBench()
+	b.store.full = true
+	var failed *flow.FailedError
+	require.ErrorAs(t, b.run(b.plan()), &failed)
+	require.True(t, failed.TakenBack, "nothing was begun, so another try is of no use")
+	require.Empty(t, b.calls)
+
+	b = newBench()
+	p := b.plan()
+	p.Steps[1].Do = func(context.Context) error { panic("killed") }
+	require.Panics(t, func() { _ = b.run(p) })
+	b.store.full = true
+	require.ErrorAs(t, b.run(b.plan()), &failed)
+	require.True(t, failed.TakenBack, "an interrupted run is taken back, not repeated for ever")
+	require.Equal(t, []string{"prepare", "undo flip", "undo prepare"}, b.calls)
+}
+
+func TestFullDiskPastTheCommitPointDoesNotHoldThePlanUp(t *testing.T) {
+	b := newBench()
+	p := b.plan()
+	done := p.Steps[1].Do
+	p.Steps[1].Do = func(ctx context.Context) error { b.store.fullAfter = 1; return done(ctx) }
+	require.NoError(t, b.run(p))
+	require.Equal(t, []string{"prepare", "flip", "reboot"}, b.calls)
+	require.Equal(t, "begin, intent prepare, done prepare, intent flip, done flip", b.kinds(t))
+}
+
+func TestAnUnreadableJournal(t *testing.T) {
+	scrambled := func() *bench {
+		b := newBench()
+		require.NoError(t, b.run(b.plan()))
+		b.store.data = append([]byte("\x00\x00\n"), b.store.data...)
+		b.calls = nil
+		return b
+	}
+	b := scrambled()
+	var failed *flow.FailedError
+	require.ErrorAs(t, b.run(b.plan()), &failed)
+	require.Equal(t, []string{"undo reboot", "undo flip", "undo prepare"}, b.calls, "unknown is taken back")
+
+	b = scrambled()
+	p := b.plan()
+	p.Commit = flow.FromStart
+	require.ErrorIs(t, b.run(p), flow.ErrGivenUp, "what cannot be taken back is not done over either")
+	require.Empty(t, b.calls)
+	p.Urgent = true
+	require.NoError(t, b.run(p))
+	require.Equal(t, []string{"prepare", "flip", "reboot"}, b.calls, "going back does not depend on it")
+
+	b = scrambled()
+	r := &flow.Runner{Journal: flow.OpenJournal(b.store), Clock: &clock{}, Operation: "op", Boot: b.boot, Log: flow.Discard()}
+	require.NoError(t, r.Abort(t.Context(), b.plan()))
+	require.Equal(t, []string{"undo reboot", "undo flip", "undo prepare"}, b.calls)
 }
 
 func TestAnUrgentPlanRunsWithoutAJournal(t *testing.T) {

@@ -62,12 +62,16 @@ func both(a, b func(Place, Plan) bool) func(Place, Plan) bool {
 func committed(pl Place, _ Plan) bool { return pl.Committed }
 func exhausted(pl Place, p Plan) bool { return p.MaxAttempts > 0 && pl.Attempts >= p.MaxAttempts }
 func stranded(pl Place, p Plan) bool  { return !pl.SameBoot && !p.AcrossBoots }
+func forwardOnly(_ Place, p Plan) bool {
+	return p.Commit == FromStart && !p.Urgent // an urgent plan does every step again
+}
 func always(Place, Plan) bool         { return true }
 
 // resumeTable says how to go on from any place. What no row knows is taken back.
 var resumeTable = []rule{
 	{at(Fresh), Begin},
 	{at(Finished, RolledBack), Nothing},
+	{both(at(Unknown), forwardOnly), GiveUp},
 	{both(committed, exhausted), GiveUp},
 	{committed, GoOn},
 	{at(TakingBack, StepFailed, Unknown), TakeBack},

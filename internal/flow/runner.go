@@ -38,6 +38,9 @@ type FailedError struct {
 }
 
 func (e *FailedError) Error() string {
+	if e.Step == "" {
+		return fmt.Sprintf("%s could not begin: %v", e.Flow, e.Cause)
+	}
 	return fmt.Sprintf("%s failed at step %s: %v", e.Flow, e.Step, e.Cause)
 }
 
@@ -49,8 +52,9 @@ var ErrTakenBack = errors.New("an earlier run was interrupted; it was taken back
 // ErrAborted is the cause where somebody asked for a plan to be taken back.
 var ErrAborted = errors.New("aborted on request")
 
-// ErrGivenUp is the cause where a committed plan was begun too often.
-var ErrGivenUp = errors.New("attempt limit reached")
+// ErrGivenUp is the cause where a committed plan was begun too often, or where
+// nobody can tell how far it came.
+var ErrGivenUp = errors.New("given up")
 
 // Run carries out the plan from wherever the journal says it stands. nil means
 // the plan is finished. Any other end is a *FailedError.
@@ -69,7 +73,7 @@ func (r *Runner) Run(ctx context.Context, p Plan) error {
 	case TakeBack:
 		return r.takeBack(ctx, p, toUndo(p, entries, err == nil), r.failure(p, place.Step, interruption(p, place)))
 	case GiveUp:
-		return r.failure(p, place.Step, fmt.Errorf("%w after %d runs", ErrGivenUp, place.Attempts)).committed()
+		return r.failure(p, place.Step, givenUp(place)).committed()
 	default:
 		return ended(p, place)
 	}
@@ -92,7 +96,7 @@ func (r *Runner) Abort(ctx context.Context, p Plan) error {
 	case pl.Committed:
 		return r.failure(p, pl.Step, errors.New("it is past its commit point and cannot be taken back")).committed()
 	}
-	err = r.takeBack(ctx, p, begun(p, entries), r.failure(p, pl.Step, ErrAborted))
+	err = r.takeBack(ctx, p, toUndo(p, entries, err == nil), r.failure(p, pl.Step, ErrAborted))
 	if failed := (*FailedError)(nil); errors.As(err, &failed) && failed.TakenBack {
 		return nil
 	}
@@ -107,6 +111,13 @@ func (r *Runner) Note(flow, message string, deadline time.Time) error {
 		e.Deadline = &deadline
 	}
 	return r.write(e)
+}
+
+func givenUp(pl Place) error {
+	if pl.Position == Unknown {
+		return fmt.Errorf("%w: %w", ErrGivenUp, ErrUnreadable)
+	}
+	return fmt.Errorf("%w after %d runs", ErrGivenUp, pl.Attempts)
 }
 
 func interruption(p Plan, pl Place) error {
@@ -136,10 +147,11 @@ func (e *FailedError) committed() *FailedError {
 // forward does the steps that are not done yet.
 func (r *Runner) forward(ctx context.Context, p Plan, pl Place) error {
 	begin := Entry{Flow: p.Name, Kind: KindBegin, Attempt: pl.Attempts + 1, Total: len(p.Steps)}
-	if err := r.record(p, begin); err != nil {
-		return err
-	}
 	past := pl.Committed || p.Commit == FromStart
+	p.Urgent = p.Urgent || pl.Committed && p.Commit != FromStart
+	if err := r.record(p, begin); err != nil {
+		return r.settle(ctx, p, pl.Step, err, past)
+	}
 	for i, s := range p.Steps {
 		if err := r.step(ctx, p, i, begin.Attempt); errors.Is(err, ErrLeaving) {
 			return err
@@ -147,9 +159,9 @@ func (r *Runner) forward(ctx context.Context, p Plan, pl Place) error {
 			return r.settle(ctx, p, s.Name, err, past)
 		}
 		if s.Name == p.Commit && !past {
-			past = true
+			past, p.Urgent = true, true // a full disk must not hold up what can no longer be taken back
 			if err := r.record(p, Entry{Flow: p.Name, Kind: KindCommitted}); err != nil {
-				return r.failure(p, s.Name, err).committed()
+				return err
 			}
 		}
 	}
@@ -211,8 +223,8 @@ func (r *Runner) already(ctx context.Context, p Plan, s Step) (bool, error) {
 		}
 		return there, nil
 	}
-	entries, err := r.Journal.Entries()
-	if err != nil {
+	entries, err := r.Journal.Entries() // what cannot be read is done again
+	if err != nil && !errors.Is(err, ErrUnreadable) {
 		return false, err
 	}
 	return doneInJournal(p, s.Name, entries), nil
@@ -246,7 +258,8 @@ func (r *Runner) evidence() []Evidence {
 	return r.Evidence()
 }
 
-// record writes the entry; only an urgent plan goes on without it.
+// record writes the entry; only a plan that is urgent, or past its commit point, goes on
+// without it.
 func (r *Runner) record(p Plan, e Entry) error {
 	if p.Urgent {
 		r.writeIfPossible(e)

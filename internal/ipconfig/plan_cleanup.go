@@ -27,6 +27,7 @@ type Cleanup struct {
 func (c *Cleanup) Plan() flow.Plan {
 	return flow.Plan{
 		Name: FlowCleanup, Commit: flow.FromStart, AcrossBoots: true,
+		Urgent: true, // it is what makes room on a full disk
 		Steps: []flow.Step{
 			{Name: StepSettle, Title: "Take back what is unfinished", Check: never, Do: c.settle},
 			{Name: StepRemoveOthers, Title: "Remove the other stateroot", Check: never, Do: c.removeOthers,

@@ -301,7 +301,8 @@ func checkDisk(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 		return fmt.Sprintf("the second stateroot needs %d MiB and %d MiB are free", f.NeedBytes>>20, f.FreeBytes>>20),
 			fmt.Sprintf("free %d MiB below /sysroot", (f.NeedBytes-f.FreeBytes)>>20+1)
 	case f.BootFreeBytes < f.BootNeedBytes:
-		return fmt.Sprintf("a second kernel and initramfs need %d MiB and %d MiB are free in /boot", f.BootNeedBytes>>20, f.BootFreeBytes>>20),
+		return fmt.Sprintf("a second kernel and initramfs need %d MiB and %d MiB are free in /boot",
+				f.BootNeedBytes>>20, f.BootFreeBytes>>20),
 			fmt.Sprintf("free %d MiB in /boot", (f.BootNeedBytes-f.BootFreeBytes)>>20+1)
 	}
 	return "", ""
