@@ -13,8 +13,9 @@ import (
 const (
 	restartDelay = time.Second
 	maxDelay     = 10 * time.Second
-	// stopPatience is how long a child may take to end before it is killed; systemd waits for the agent longer than for both.
-	stopPatience = 30 * time.Second
+	// stopPatience is how long a child may take to end before it is killed: what a container gets from "crictl stop --timeout 5".
+	// An API server that somebody still watches takes all of it. systemd waits for the agent longer than for both.
+	stopPatience = 5 * time.Second
 )
 
 // child is one container's process, restarted whenever it ends.
