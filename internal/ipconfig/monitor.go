@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// watchInterval is how often the watchdog looks at the clock: often enough that a
-// clock which is set right after boot moves the end by no more than this.
+// watchInterval is how often the watchdog looks whether the time is over.
 const watchInterval = 5 * time.Second
 
 // Monitor is the watchdog of an operation in the new stateroot.
@@ -16,6 +15,13 @@ type Monitor struct {
 	Request  Request
 	Auto     AutoRollback
 	Deadline time.Time
+}
+
+// left is how long from now the watchdog waits. The deadline is a time of day, so that reboots do not move it,
+// and it is looked at once: when a time server sets the clock of a site later on, nothing
+// follows from it. A clock that fell back in the reboot does not put the end off for ever.
+func (m *Monitor) left() time.Duration {
+	return min(max(m.Deadline.Sub(m.Node.Clock.Now()), 0), m.Auto.Timeout())
 }
 
 // Watch returns nil when the watchdog is switched off, an error when ctx ended
@@ -30,8 +36,9 @@ func (m *Monitor) Watch(ctx context.Context) (cause string, err error) {
 		m.Node.Log.Warn("the journal holds no deadline; counting from now", "op", m.Request.OperationID)
 	}
 	m.Node.Log.Info("watchdog armed", "op", m.Request.OperationID, "deadline", m.Deadline)
+	patience, start := m.left(), m.Node.Clock.Now()
 	for {
-		left := m.Deadline.Sub(m.Node.Clock.Now())
+		left := patience - m.Node.Clock.Now().Sub(start)
 		if left <= 0 {
 			return fmt.Sprintf("%s%s", CauseWatchdog, m.Auto.Timeout()), nil
 		}

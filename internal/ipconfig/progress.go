@@ -41,6 +41,8 @@ type Progress struct {
 	Deadline time.Time
 	PrePivot, PostPivot,
 	Rollback, Cleanup FlowProgress
+	// Latest is the flow that had a step last.
+	Latest string
 	// Timeline is every step that ended, in order.
 	Timeline []StepRecord
 }
@@ -72,7 +74,8 @@ func ReadProgress(files host.Files, operation string) (Progress, error) {
 	return Project(operation, entries), nil
 }
 
-// ReadEntries merges the two parts of an operation's journal by time.
+// ReadEntries merges the two parts of an operation's journal. The order of writing counts, never
+// the times: a clock may be set, in either direction, while a change runs.
 func ReadEntries(files host.Files, operation string) ([]flow.Entry, error) {
 	own, err := readJournal(files, JournalPath(operation))
 	if err != nil {
@@ -82,17 +85,30 @@ func ReadEntries(files host.Files, operation string) ([]flow.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	return merge(own, pivoted), nil
+}
+
+// merge puts what the other stateroot wrote where it belongs: after all that this one wrote before
+// it left, in the boot of the last entry both have, and before all that it wrote when it was back.
+func merge(own, pivoted []flow.Entry) []flow.Entry {
 	known := map[string]bool{}
 	for _, e := range own {
 		known[identity(e)] = true
 	}
+	var theirs []flow.Entry
+	left := ""
 	for _, e := range pivoted {
-		if !known[identity(e)] {
-			own = append(own, e)
+		if known[identity(e)] {
+			left = e.Boot
+			continue
 		}
+		theirs = append(theirs, e)
 	}
-	slices.SortStableFunc(own, func(a, b flow.Entry) int { return a.Time.Compare(b.Time) })
-	return own, nil
+	at := len(own)
+	for at > 0 && left != "" && own[at-1].Boot != left {
+		at--
+	}
+	return slices.Insert(slices.Clone(own), at, theirs...)
 }
 
 // identity tells entries of one operation apart; the copies that both stateroots hold are the same.
@@ -137,8 +153,11 @@ func (p *Progress) see(e flow.Entry) {
 		}
 		return
 	}
-	if f := p.flow(e.Flow); f != nil {
+	if f := p.Flow(e.Flow); f != nil {
 		f.see(e)
+		if e.Step != "" {
+			p.Latest = e.Flow
+		}
 	}
 	switch e.Kind {
 	case flow.KindDone, flow.KindFailed, flow.KindUndone, flow.KindUndoFailed:
@@ -149,7 +168,8 @@ func (p *Progress) see(e flow.Entry) {
 	}
 }
 
-func (p *Progress) flow(name string) *FlowProgress {
+// Flow is the part of the progress that is of the named flow; nil for a name it does not know.
+func (p *Progress) Flow(name string) *FlowProgress {
 	switch name {
 	case FlowPrePivot:
 		return &p.PrePivot

@@ -136,6 +136,12 @@ func TestWatchdogKeepsItsDeadlineAcrossRestarts(t *testing.T) {
 	require.Equal(t, "Rollback due to LCA Init Monitor timeout, after 30m0s", cause)
 	require.WithinDuration(t, deadline, clock.now, time.Second)
 
+	clock.now = deadline.AddDate(-20, 0, 0) // the battery of the clock is flat
+	began := clock.now
+	_, err = watch(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, 30*time.Minute, clock.now.Sub(began), "a wrong clock does not put the end off")
+
 	auto.MonitorEnabled = false
 	cause, err = watch(context.Background())
 	require.NoError(t, err)

@@ -77,13 +77,8 @@ func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 
 // stepOf is the step of the flow that spoke last.
 func stepOf(p ipconfig.Progress) *lcav1.StepStatus {
-	var last ipconfig.FlowProgress
-	for _, f := range []ipconfig.FlowProgress{p.PrePivot, p.PostPivot, p.Rollback, p.Cleanup} {
-		if f.Begun && f.Step != "" && !f.StepStarted.Before(last.StepStarted) {
-			last = f
-		}
-	}
-	if last.Step == "" {
+	last := p.Flow(p.Latest)
+	if last == nil {
 		return nil
 	}
 	message := last.Title
