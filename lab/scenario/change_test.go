@@ -30,24 +30,26 @@ func TestChangeAndRollBack(t *testing.T) {
 	require.Equal(t, "0", secrets, "Idle leaves no crypto material behind")
 }
 
+// failed says that the change was given up.
+func failed(ipc *lcav1.IPConfig) bool {
+	for _, c := range ipc.Status.Conditions {
+		if c.Type == lcav1.ConditionConfigCompleted {
+			return c.Status == "False" && c.Reason == lcav1.ReasonFailed
+		}
+	}
+	return false
+}
+
 // TestADeadGatewayGoesBackByItself asks for a network whose gateway does not answer.
 func TestADeadGatewayGoesBackByItself(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	ctx, l, d := node(t, "scenario-dead-gateway")
 	require.NoError(t, l.Net.Drop(ctx, network.Away().Gateway))
 	require.NoError(t, d.Patch(ctx, move()))
-
-	failed := func(ipc *lcav1.IPConfig) bool {
-		for _, c := range ipc.Status.Conditions {
-			if c.Type == lcav1.ConditionConfigCompleted {
-				return c.Status == "False" && c.Reason == lcav1.ReasonFailed
-			}
-		}
-		return false
-	}
 	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
 	require.NoError(t, err)
 	require.Contains(t, drive.Summary(ipc), "gateway 198.51.100.1 on uplink0 gives no sign of life")
+	require.NotContains(t, drive.Summary(ipc), "DNS server", "the DNS server beside it lives")
 	require.Equal(t, []lcav1.IPConfigStage{lcav1.StageIdle}, ipc.Status.ValidNextStages)
 	require.NotEmpty(t, ipc.Status.Evidence)
 	require.True(t, drive.Look(ctx, l, home).API, "the old address works again")

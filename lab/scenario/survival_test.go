@@ -1,0 +1,84 @@
+//go:build lab
+
+package scenario
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/lab"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
+)
+
+// TestTheWatchdogGoesBackWhenNobodyProvesTheChange takes the operator away in the new
+// stateroot, so that nobody ever says that the change is good.
+func TestTheWatchdogGoesBackWhenNobodyProvesTheChange(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-watchdog")
+	in(ctx, t, l, "sh", "-c", "sed -i '/^\\[Unit\\]/a ConditionPathExists=!/var/lib/lca/workspace/seal.json' /etc/systemd/system/lifecycle-agent.service")
+
+	request := move()
+	request["spec"].(object)["autoRollbackOnFailure"] = object{"initMonitorTimeoutSeconds": 45}
+	require.NoError(t, d.Patch(ctx, request))
+	until(ctx, t, "the node at its new address", func() bool { return drive.Look(ctx, l, away).API })
+
+	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
+	require.NoError(t, err)
+	require.Contains(t, drive.Summary(ipc), "Rollback due to LCA Init Monitor timeout, after 45s")
+	require.True(t, drive.Look(ctx, l, home).API)
+}
+
+// TestPowerCuts cuts the power before the flip and after it: the node comes back as the old
+// one and as the new one, and finishes by itself.
+func TestPowerCuts(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	t.Run("before the flip", func(t *testing.T) {
+		ctx, l, d := node(t, "scenario-cut-before")
+		require.NoError(t, d.Patch(ctx, move()))
+		until(ctx, t, "the copy under way", func() bool { return journalHas(ctx, l, `"intent","step":"copy-while-running"`) })
+		cut(ctx, t, l)
+		ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
+		require.NoError(t, err)
+		require.Equal(t, []lcav1.IPConfigStage{lcav1.StageIdle}, ipc.Status.ValidNextStages)
+		require.True(t, drive.Look(ctx, l, home).API)
+	})
+	t.Run("after the flip", func(t *testing.T) {
+		ctx, l, d := node(t, "scenario-cut-after")
+		require.NoError(t, d.Patch(ctx, move()))
+		until(ctx, t, "the new stateroot at work", func() bool { return journalHas(ctx, l, `"done","step":"check-seal"`) })
+		cut(ctx, t, l)
+		_, err := d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
+		require.NoError(t, err)
+		require.True(t, drive.Look(ctx, l, away).API)
+	})
+}
+
+func journalHas(ctx context.Context, l *lab.Lab, text string) bool {
+	res, err := l.Machine.Exec(ctx, machine.Command{Argv: []string{"sh", "-c", "grep -qhF '" + text + "' /var/lib/lca/journal/*.jsonl"}})
+	return err == nil && res.ExitCode == 0
+}
+
+func cut(ctx context.Context, t *testing.T, l *lab.Lab) {
+	t.Helper()
+	require.NoError(t, l.Machine.PowerCut(ctx))
+	require.NoError(t, l.Machine.Start(ctx))
+}
+
+// until polls a condition; the scenario's patience bounds it.
+func until(ctx context.Context, t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for !reached() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited for %s in vain", what)
+		case <-tick.C:
+		}
+	}
+}
