@@ -64,6 +64,7 @@ func buildNode(log *slog.Logger, seen *evidence) ipconfig.Node {
 		Recert:     recert.New(recert.Ports{Keystore: etcd.New(etcd.Config{Log: log}), Files: fs, Log: log}),
 		Logs:       journald.New(runner),
 		Cluster:    localCluster{files: fs},
+		Forecaster: forecaster{files: fs, log: log},
 		Clock:      flow.SystemClock{}, Log: log,
 	}
 }

@@ -26,8 +26,10 @@ type Node struct {
 	Recert      host.Recert
 	Logs        host.Logs
 	Cluster     Cluster
-	Clock       flow.Clock
-	Log         *slog.Logger
+	// Forecaster is for previews only; nil gives previews without recert's part.
+	Forecaster Forecaster
+	Clock      flow.Clock
+	Log        *slog.Logger
 }
 
 // Inputs is what pre-pivot must learn from the cluster before it stops it.

@@ -24,6 +24,9 @@ type Preview struct {
 	OutageFrom string        `json:"outageFrom"`
 	OutageTo   string        `json:"outageTo"`
 	Steps      []PreviewStep `json:"steps"`
+	// Recert is what would be rewritten; nil where RecertUnknown says why that is not known.
+	Recert        *Forecast `json:"recert,omitempty"`
+	RecertUnknown string    `json:"recertUnknown,omitempty"`
 }
 
 // PreviewStep is one step as it would run.
@@ -69,6 +72,7 @@ func MakePreview(ctx context.Context, n Node, r Request) (Preview, error) {
 	if p.DiskNeedBytes, p.DiskFreeBytes, err = SpaceFor(ctx, n.Trees, booted.Stateroot); err != nil {
 		return Preview{}, err
 	}
+	p.forecast(ctx, n, r)
 	p.AddressChanges = addressChanges(r, presentAddresses(n.Files))
 	for _, plan := range []flow.Plan{(&PrePivot{}).Plan(), (&PostPivot{}).Plan()} {
 		for _, s := range plan.Steps {

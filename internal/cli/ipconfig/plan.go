@@ -86,11 +86,42 @@ func (a planAnswer) Text(w io.Writer) error {
 	fmt.Fprintf(w, "Disk           needs %d MiB, %d MiB free\n", a.DiskNeedBytes>>20, a.DiskFreeBytes>>20)
 	fmt.Fprintf(w, "Addresses      %s\n", strings.Join(a.AddressChanges, ", "))
 	fmt.Fprintf(w, "\nNetwork document (nmstate):\n%s", indent(a.NMState))
+	a.textRecert(w)
 	fmt.Fprintf(w, "\nSteps (the cluster is down from %q until %q):\n", a.OutageFrom, a.OutageTo)
 	for i, s := range a.Steps {
 		fmt.Fprintf(w, "%4d  %-11s %-20s %s\n", i+1, s.Flow, s.Name, s.Title)
 	}
 	return nil
+}
+
+// textRecert shows what recert would do, long lists cut to what a person reads.
+func (a planAnswer) textRecert(w io.Writer) {
+	if a.Recert == nil {
+		fmt.Fprintf(w, "\nCertificates and addresses: not known (%s)\n", a.RecertUnknown)
+		return
+	}
+	for _, list := range []struct {
+		title string
+		items []string
+	}{
+		{"Certificates that are signed again", a.Recert.Certificates}, {"Cluster objects that are rewritten", a.Recert.Objects},
+		{"Files that are rewritten", a.Recert.Files}, {"Objects that the cluster makes anew", a.Recert.Deleted},
+		{"BLOCKED", a.Recert.Blocked}, {"Other mentions of the old address, left as they are", a.Recert.Leftovers},
+	} {
+		if len(list.items) > 0 {
+			fmt.Fprintf(w, "\n%s (%d):\n%s", list.title, len(list.items), indent(head(list.items)))
+		}
+	}
+}
+
+// shown is how much of a list the text has; yaml and json have all of it.
+const shown = 12
+
+func head(items []string) string {
+	if len(items) <= shown {
+		return strings.Join(items, "\n") + "\n"
+	}
+	return strings.Join(items[:shown], "\n") + fmt.Sprintf("\n... and %d more (-o yaml)\n", len(items)-shown)
 }
 
 func indent(s string) string {
