@@ -35,7 +35,8 @@ func apiServerConfig(s Site) map[string]any {
 	}
 }
 
-// apiServerArguments are the flags that OpenShift passes through as they are.
+// apiServerArguments are the flags that OpenShift passes through as they are, and one more: the grace period for watches. Without it
+// an API server that is stopped may wait for its clients to end them until it is killed.
 func apiServerArguments(s Site, certs, resources string) map[string]any {
 	one := func(v string) []any { return []any{v} }
 	return map[string]any{
@@ -63,8 +64,11 @@ func apiServerArguments(s Site, certs, resources string) map[string]any {
 		"service-account-issuer":             one("https://kubernetes.default.svc"),
 		"service-account-signing-key-file":   one(certs + "secrets/bound-service-account-signing-key/service-account.key"),
 		"shutdown-delay-duration":            one("0s"),
-		"storage-backend":                    one("etcd3"),
-		"storage-media-type":                 one("application/vnd.kubernetes.protobuf"),
+
+		"shutdown-watch-termination-grace-period": one("1s"),
+
+		"storage-backend":    one("etcd3"),
+		"storage-media-type": one("application/vnd.kubernetes.protobuf"),
 	}
 }
 
