@@ -65,7 +65,7 @@ func stranded(pl Place, p Plan) bool  { return !pl.SameBoot && !p.AcrossBoots }
 func forwardOnly(_ Place, p Plan) bool {
 	return p.Commit == FromStart && !p.Urgent // an urgent plan does every step again
 }
-func always(Place, Plan) bool         { return true }
+func always(Place, Plan) bool { return true }
 
 // resumeTable says how to go on from any place. What no row knows is taken back.
 var resumeTable = []rule{

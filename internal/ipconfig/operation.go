@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -16,7 +17,8 @@ type Operation struct {
 	Request Request
 	Auto    AutoRollback
 	Runner  *flow.Runner
-	// Entry sees every journal entry as it is written; for narration.
+	// Damage is why the request had to be made up for; see FindRequest.
+	Damage error
 	// Wrap lets tests put a crash into a plan; nil elsewhere.
 	Wrap func(flow.Plan) flow.Plan
 }
@@ -29,14 +31,6 @@ type Instruments struct {
 
 // OpenOperation loads the prepared operation of the booted stateroot.
 func OpenOperation(ctx context.Context, n Node, with Instruments) (*Operation, error) {
-	request, err := ReadRequest(n.Files)
-	if err != nil {
-		return nil, err
-	}
-	auto, err := ReadAutoRollback(n.Files)
-	if err != nil {
-		return nil, err
-	}
 	boot, err := n.Power.BootID(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the boot id: %w", err)
@@ -49,12 +43,20 @@ func OpenOperation(ctx context.Context, n Node, with Instruments) (*Operation, e
 	if err != nil {
 		return nil, err
 	}
+	request, damage, err := FindRequest(n.Files, all)
+	if err != nil {
+		return nil, err
+	}
+	auto, err := ReadAutoRollback(n.Files)
+	if err != nil {
+		n.Log.Error("automatic rollback is on, because what was said about it cannot be read", "error", err)
+	}
 	runner := &flow.Runner{
 		Journal: flow.OpenJournal(journalFile{n.Files, JournalPath(request.OperationID)}),
 		Clock:   n.Clock, Operation: request.OperationID, Stateroot: booted.Stateroot, Boot: boot,
 		Log: n.Log, Watch: with.Watch, Evidence: with.Evidence,
 	}
-	return &Operation{Node: n, Request: request, Auto: auto, Runner: runner}, nil
+	return &Operation{Node: n, Request: request, Auto: auto, Runner: runner, Damage: damage}, nil
 }
 
 // InNewStateroot says whether the operation has pivoted.
@@ -67,13 +69,41 @@ func (o *Operation) run(ctx context.Context, p flow.Plan) error {
 	return o.Runner.Run(ctx, p)
 }
 
+// ErrRefused marks what would do harm, or cannot be done, where the node stands now. Nothing was touched.
+var ErrRefused = errors.New("refused")
+
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrRefused, fmt.Errorf(format, args...))
+}
+
 // PrePivot prepares the new stateroot and reboots into it. It does not return
 // nil in real life: it ends with the reboot, or with the reason why not.
 func (o *Operation) PrePivot(ctx context.Context) error {
 	if o.InNewStateroot() {
-		return fmt.Errorf("pre-pivot of %s: stateroot %s already runs", o.Request.OperationID, o.Request.NewStateroot)
+		return refuse("pre-pivot of %s: stateroot %s already runs", o.Request.OperationID, o.Request.NewStateroot)
+	}
+	if err := o.cameBack(); err != nil {
+		return err
 	}
 	return o.run(ctx, o.prePivot().Plan())
+}
+
+// cameBack refuses to leave for a stateroot that the node has come back from: what went wrong there is
+// still there.
+func (o *Operation) cameBack() error {
+	entries, err := ReadEntries(o.Node.Files, o.Request.OperationID)
+	if err != nil {
+		return err
+	}
+	p := Project(o.Request.OperationID, entries)
+	left := slices.ContainsFunc(entries, func(e flow.Entry) bool {
+		return e.Flow == FlowPrePivot && e.Kind == flow.KindCommitted && e.Boot != o.Runner.Boot
+	})
+	if p.Rollback.Begun || left {
+		return refuse("operation %s is over: the node came back from stateroot %s; set spec.stage to Idle, then ask for the change anew",
+			o.Request.OperationID, o.Request.NewStateroot)
+	}
+	return nil
 }
 
 func (o *Operation) prePivot() *PrePivot {
@@ -81,13 +111,16 @@ func (o *Operation) prePivot() *PrePivot {
 }
 
 // PostPivot finishes the change. When it fails, or was begun too often, it goes back by
-// itself, unless the user has switched that off.
+// itself, unless the user has switched that off. A rollback that was begun is gone on with first.
 func (o *Operation) PostPivot(ctx context.Context) error {
 	if !o.InNewStateroot() {
-		return fmt.Errorf("post-pivot of %s: stateroot %s runs, not %s",
+		return refuse("post-pivot of %s: stateroot %s runs, not %s",
 			o.Request.OperationID, o.Runner.Stateroot, o.Request.NewStateroot)
 	}
-	err := o.run(ctx, (&PostPivot{Node: o.Node, Request: o.Request, Endless: !o.Auto.RunEnabled()}).Plan())
+	if err := o.resumeRollBack(ctx); errors.Is(err, flow.ErrLeaving) || ctx.Err() != nil {
+		return err
+	}
+	err := o.finish(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -102,12 +135,48 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 	return err
 }
 
-// RollBack goes back to the named stateroot, or to the request's old one if empty.
-func (o *Operation) RollBack(ctx context.Context, to, cause string) error {
-	if to == "" {
-		to = o.Request.OldStateroot
+// finish runs post-pivot's plan, unless nobody knows any more what it was to bring about.
+func (o *Operation) finish(ctx context.Context) error {
+	if o.Damage != nil {
+		return &flow.FailedError{Flow: FlowPostPivot, Committed: true, Cause: fmt.Errorf("%w: %w", flow.ErrGivenUp, o.Damage)}
 	}
-	return o.rollBack(ctx, to, cause, false)
+	return o.run(ctx, (&PostPivot{Node: o.Node, Request: o.Request, Endless: !o.Auto.RunEnabled()}).Plan())
+}
+
+// resumeRollBack goes on with a rollback that was cut short. Where it can not be done the new
+// system is better than none: the caller goes on with that.
+func (o *Operation) resumeRollBack(ctx context.Context) error {
+	p, err := ReadProgress(o.Node.Files, o.Request.OperationID)
+	if err != nil || !p.Rollback.Running() {
+		return nil //nolint:nilerr // a journal that cannot be read is for post-pivot's plan to judge
+	}
+	err = o.rollBack(ctx, o.Request.OldStateroot, p.Cause, true)
+	if err != nil && !errors.Is(err, flow.ErrLeaving) {
+		o.Node.Log.Error("the rollback that was begun cannot be finished", "op", o.Request.OperationID, "error", err)
+	}
+	return err
+}
+
+// CanRollBack says why a rollback to the named stateroot, or to the request's old one if empty,
+// is of no use; nil when it can be tried.
+func (o *Operation) CanRollBack(ctx context.Context, to string) error {
+	if to != "" && to != o.Request.OldStateroot {
+		return refuse("operation %s was made from stateroot %s; it can not go back to %s", o.Request.OperationID, o.Request.OldStateroot, to)
+	}
+	_, err := RollbackTarget(ctx, o.Node.Deployments, o.Request.OldStateroot)
+	return err
+}
+
+// RollBack goes back to the named stateroot, or to the request's old one if empty. A rollback that was begun for
+// another cause keeps that cause.
+func (o *Operation) RollBack(ctx context.Context, to, cause string) error {
+	if err := o.CanRollBack(ctx, to); err != nil {
+		return err
+	}
+	if p, err := ReadProgress(o.Node.Files, o.Request.OperationID); err == nil && p.Rollback.Running() && p.Cause != "" {
+		cause = p.Cause
+	}
+	return o.rollBack(ctx, o.Request.OldStateroot, cause, false)
 }
 
 func (o *Operation) rollBack(ctx context.Context, to, cause string, fromPostPivot bool) error {
@@ -123,6 +192,9 @@ func (o *Operation) rollBack(ctx context.Context, to, cause string, fromPostPivo
 
 // CleanUp removes what is not booted. abort first takes back a pre-pivot under way.
 func (o *Operation) CleanUp(ctx context.Context) error {
+	if err := o.unfinished(ctx); err != nil {
+		return err
+	}
 	c := &Cleanup{Node: o.Node, Request: o.Request}
 	if !o.InNewStateroot() {
 		c.Abort = o.abort
@@ -130,13 +202,33 @@ func (o *Operation) CleanUp(ctx context.Context) error {
 	return o.run(ctx, c.Plan())
 }
 
+// unfinished refuses to throw away the way back, and the service that is to start the cluster, while
+// the cluster would not come up without it.
+func (o *Operation) unfinished(ctx context.Context) error {
+	if !o.InNewStateroot() {
+		return nil
+	}
+	if p, err := ReadProgress(o.Node.Files, o.Request.OperationID); err == nil && p.PostPivot.Finished {
+		return nil
+	}
+	kubelet, err := o.Node.Units.State(ctx, host.UnitKubelet)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", host.UnitKubelet, err)
+	}
+	if strings.HasPrefix(kubelet.File, "enabled") {
+		return nil
+	}
+	return refuse("stateroot %s is not finished, its cluster would never start: wait for %s to end, or go back with 'lca-cli ip-config rollback'",
+		o.Request.NewStateroot, host.UnitIPConfiguration)
+}
+
 // abort takes back an unfinished pre-pivot. One that got past its commit point and yet the
-// old stateroot runs was rolled back by other means: nothing is left to abort.
+// old stateroot runs was rolled back by other means, or was stopped before its reboot.
 func (o *Operation) abort(ctx context.Context) error {
 	err := o.Runner.Abort(ctx, o.prePivot().Plan())
 	var failed *flow.FailedError
 	if errors.As(err, &failed) && failed.Committed {
-		return nil
+		return o.prePivot().reviveStopped(ctx)
 	}
 	return err
 }

@@ -37,15 +37,19 @@ func (c *Cleanup) Plan() flow.Plan {
 	}
 }
 
+// settle ends the watchdog first: it must not ask for a way back that is about to go.
 func (c *Cleanup) settle(ctx context.Context) error {
+	if err := c.Node.Units.Stop(ctx, host.UnitInitMonitor); err != nil {
+		return fmt.Errorf("stop %s: %w", host.UnitInitMonitor, err)
+	}
 	if c.Abort == nil {
 		return nil
 	}
 	return c.Abort(ctx)
 }
 
-// removeOthers deletes the two stateroots of the request and any that an earlier operation left,
-// but never the booted one, and none that somebody else made.
+// removeOthers deletes the stateroots that this product made and, from the new one, the one it was made
+// from; but never the booted one, and none that somebody else made.
 func (c *Cleanup) removeOthers(ctx context.Context) error {
 	all, err := c.Node.Deployments.List(ctx)
 	if err != nil {
@@ -65,7 +69,7 @@ func (c *Cleanup) removeOthers(ctx context.Context) error {
 		return fmt.Errorf("list stateroots: %w", err)
 	}
 	for _, name := range names {
-		ours := name == c.Request.OldStateroot || strings.HasPrefix(name, StaterootPrefix)
+		ours := name == c.Request.OldStateroot && booted.Stateroot == c.Request.NewStateroot || strings.HasPrefix(name, StaterootPrefix)
 		if name == booted.Stateroot || !ours {
 			continue
 		}

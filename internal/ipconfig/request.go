@@ -176,6 +176,9 @@ func rank(f Family, primary netip.Addr) int {
 // ErrNoRequest means that no operation is prepared on this stateroot.
 var ErrNoRequest = errors.New("no IP change is prepared on this stateroot")
 
+// ErrBadRequest means that an operation is prepared, but what it is cannot be told.
+var ErrBadRequest = errors.New("the request of the operation cannot be read")
+
 // ReadRequest loads the request of the operation from the workspace.
 func ReadRequest(files host.Files) (Request, error) {
 	var r Request
@@ -183,11 +186,11 @@ func ReadRequest(files host.Files) (Request, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return Request{}, ErrNoRequest
 		}
-		return Request{}, err
+		return Request{}, fmt.Errorf("%w: %w", ErrBadRequest, err)
 	}
 	if r.OperationID == "" || r.NewStateroot == "" || r.OldStateroot == "" || r.NewStateroot == r.OldStateroot {
-		return Request{}, fmt.Errorf("%s lacks operation-id, or new-stateroot-name and old-stateroot-name are not two names",
-			host.PrePivotConfig)
+		return Request{}, fmt.Errorf("%w: %s lacks operation-id, or new-stateroot-name and old-stateroot-name are not two names",
+			ErrBadRequest, host.PrePivotConfig)
 	}
 	return r, nil
 }
@@ -202,15 +205,18 @@ func ReadPostPivot(files host.Files) (PostPivotConfig, error) {
 	return c, err
 }
 
-// ReadAutoRollback loads ip-config-autorollback-config.json. Without the file every
-// protection is on: a lost file must not cost the way back.
+// ReadAutoRollback loads ip-config-autorollback-config.json. Where it cannot be read every
+// protection is on, and the error is for the log: a lost or damaged file must not cost the way back.
 func ReadAutoRollback(files host.Files) (AutoRollback, error) {
-	a := AutoRollback{MonitorEnabled: true, EnabledComponents: map[string]bool{ComponentRun: true}}
+	var a AutoRollback
 	err := readJSON(files, host.AutoRollbackConfig, &a)
-	if errors.Is(err, fs.ErrNotExist) {
+	if err == nil {
 		return a, nil
 	}
-	return a, err
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return AutoRollback{MonitorEnabled: true, EnabledComponents: map[string]bool{ComponentRun: true}}, err
 }
 
 func readJSON(files host.Files, path string, into any) error {

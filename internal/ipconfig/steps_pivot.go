@@ -111,9 +111,10 @@ func (p *PrePivot) reboot(ctx context.Context) error {
 // rebootPatience is how long an orderly reboot may take to end this process.
 const rebootPatience = 10 * time.Minute
 
-// reboot asks for it and waits to be ended by it.
+// reboot asks for it and waits to be ended by it. The default has been changed by now, so being
+// stopped is no reason not to ask.
 func reboot(ctx context.Context, n Node, reason string) error {
-	if err := n.Power.Reboot(ctx, reason); err != nil {
+	if err := n.Power.Reboot(context.WithoutCancel(ctx), reason); err != nil {
 		return fmt.Errorf("reboot: %w", err)
 	}
 	if err := n.Clock.Sleep(ctx, rebootPatience); err != nil {

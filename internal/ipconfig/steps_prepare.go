@@ -186,4 +186,16 @@ func (p *PrePivot) revive(ctx context.Context) error {
 	return nil
 }
 
+// reviveStopped brings the cluster back if quiesce stopped it; its mask tells.
+func (p *PrePivot) reviveStopped(ctx context.Context) error {
+	state, err := p.Node.Units.State(ctx, host.UnitKubelet)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", host.UnitKubelet, err)
+	}
+	if state.Load != "masked" {
+		return nil
+	}
+	return p.revive(ctx)
+}
+
 func trim(data []byte) string { return strings.TrimSpace(string(data)) }

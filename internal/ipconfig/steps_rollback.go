@@ -21,9 +21,9 @@ func RollbackTarget(ctx context.Context, d host.Deployments, want string) (host.
 	target, ok := host.FirstOf(all, want)
 	switch {
 	case !ok:
-		return host.Deployment{}, fmt.Errorf("stateroot %s is no longer there: there is nothing to go back to", want)
+		return host.Deployment{}, refuse("stateroot %s is no longer there: there is nothing to go back to", want)
 	case target.Booted:
-		return host.Deployment{}, fmt.Errorf("stateroot %s is the one that runs: there is nothing to roll back", want)
+		return host.Deployment{}, refuse("stateroot %s is the one that runs: there is nothing to roll back", want)
 	}
 	return target, nil
 }
@@ -138,7 +138,13 @@ func (r *Rollback) flipped(ctx context.Context) (bool, error) {
 	return isDefault(ctx, r.Node.Deployments, r.To)
 }
 
+// flip is the point from which a stop of this program comes too late: what boots next and what runs must
+// not stay two different things.
 func (r *Rollback) flip(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
 	if err := r.Node.Trees.Sync(host.DeployDir); err != nil {
 		return fmt.Errorf("flush %s to the disk: %w", host.DeployDir, err)
 	}

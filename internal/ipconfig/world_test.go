@@ -58,6 +58,29 @@ type world struct {
 	// post is written beside the request; apart lists folders that are file systems of their own.
 	post  ipconfig.PostPivotConfig
 	apart []string
+	// arrival happens once in the new stateroot, before post-pivot runs for the first time.
+	arrival func(*world)
+	// wrap changes plans; power is asked before each reboot and can refuse it.
+	wrap  func(flow.Plan) flow.Plan
+	power func() error
+}
+
+// fused is a node's power with a fuse.
+type fused struct {
+	host.Power
+	w *world
+}
+
+func (f fused) Reboot(ctx context.Context, reason string) error {
+	if f.w.power != nil {
+		if err := f.w.power(); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return f.Power.Reboot(ctx, reason)
 }
 
 func newWorld(t *testing.T) *world {
@@ -69,6 +92,10 @@ func newWorld(t *testing.T) *world {
 	w.recert = w.node.FakeRecert()
 	verb := func(words string, run func(*ipconfig.Operation, context.Context) error) {
 		w.node.Command("lca-cli "+words, func(ctx context.Context, _ []string) error {
+			if happens := w.arrival; happens != nil && words == "ip-config post-pivot" {
+				w.arrival = nil
+				happens(w)
+			}
 			op, err := w.open(ctx)
 			if err != nil {
 				return err
@@ -90,7 +117,7 @@ func (w *world) ports() ipconfig.Node {
 	n := w.node
 	return ipconfig.Node{
 		Files: split{n.Files(), w.apart}, Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Masks: n.RuntimeMasks(),
-		Foreign: n.ForeignUnits(), Power: n.Power(), Network: n.Network(), Switch: n.Switch(), Prober: n.Prober(),
+		Foreign: n.ForeignUnits(), Power: fused{n.Power(), w}, Network: n.Network(), Switch: n.Switch(), Prober: n.Prober(),
 		Resolver: n.Resolver(), Containers: n.Containers(), Recert: w.recert, Logs: n.Logs(), Cluster: api{w},
 		Clock: w.clock, Log: flow.Discard(),
 	}
@@ -100,6 +127,9 @@ func (w *world) open(ctx context.Context) (*ipconfig.Operation, error) {
 	op, err := ipconfig.OpenOperation(ctx, w.ports(), ipconfig.Instruments{})
 	if err == nil {
 		op.Wrap = w.bomb.In
+		if w.wrap != nil {
+			op.Wrap = w.wrap
+		}
 	}
 	return op, err
 }
@@ -123,6 +153,14 @@ func (a api) Ready(context.Context) error { return a.w.node.ClusterUp() }
 
 // ask does what the operator does when stage Config is accepted.
 func (w *world) ask(ctx context.Context, to, from site) error {
+	if err := w.request(ctx, to, from); err != nil {
+		return err
+	}
+	return w.launch(ctx, host.UnitPrePivot, "ip-config", "pre-pivot")
+}
+
+// request writes the files of an operation.
+func (w *world) request(ctx context.Context, to, from site) error {
 	all, err := w.node.Deployments().List(ctx)
 	if err != nil {
 		return err
@@ -140,10 +178,7 @@ func (w *world) ask(ctx context.Context, to, from site) error {
 	id := ipconfig.NewOperationID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
 	req := ipconfig.BuildRequest(id, booted.Stateroot, spec, now)
 	auto := ipconfig.AutoRollbackFor(&lcav1.IPConfig{Spec: spec})
-	if err := ipconfig.WriteRequest(w.node.Files(), req, w.post, auto); err != nil {
-		return err
-	}
-	return w.launch(ctx, host.UnitPrePivot, "ip-config", "pre-pivot")
+	return ipconfig.WriteRequest(w.node.Files(), req, w.post, auto)
 }
 
 func (w *world) launch(ctx context.Context, unit string, words ...string) error {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +41,7 @@ func watch(ctx context.Context, w cli.Wiring) error {
 	if err := checkMode(node.Files); err != nil {
 		return &cli.FinalError{Cause: err}
 	}
-	op, err := ipconfig.OpenOperation(ctx, node, with)
+	op, err := cli.Open(ctx, node, with)
 	if err != nil {
 		return err
 	}
@@ -67,7 +66,7 @@ func watch(ctx context.Context, w cli.Wiring) error {
 
 func rollBack(ctx context.Context, w cli.Wiring, op *ipconfig.Operation, cause string) error {
 	w.Log.Error("the deadline has passed; rolling back", "op", op.Request.OperationID, "cause", cause)
-	if err := cli.StopPostPivot(ctx, w); err != nil {
+	if err := cli.StopPostPivot(ctx, w, ""); err != nil {
 		return err
 	}
 	release, err := w.Lock(ctx, "init-monitor")
@@ -81,15 +80,13 @@ func rollBack(ctx context.Context, w cli.Wiring, op *ipconfig.Operation, cause s
 	return nil
 }
 
+// otherMode is what the file says when the watchdog is not for an IP change.
+const otherMode = "ibu"
+
+// checkMode leaves other flows' nodes alone. Anything but their word is no reason not to watch.
 func checkMode(files host.Files) error {
 	data, err := files.Read(host.InitMonitorMode)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // an operation is there, or the unit's condition had kept us down
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", host.InitMonitorMode, err)
-	}
-	if mode := strings.TrimSpace(string(data)); mode != ipconfig.InitMonitorModeIPConfig {
+	if mode := strings.TrimSpace(string(data)); err == nil && mode == otherMode {
 		return fmt.Errorf("mode %q in %s is not one this program watches", mode, host.InitMonitorMode)
 	}
 	return nil

@@ -35,12 +35,21 @@ func act(ctx context.Context, w Wiring, verb string, run func(context.Context, *
 		return err
 	}
 	defer release()
-	op, err := ipconfig.OpenOperation(ctx, node, with)
+	op, err := Open(ctx, node, with)
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
 	w.Log.Info("starting", "verb", verb, "op", op.Request.OperationID, "stateroot", op.Runner.Stateroot)
 	return verdict(w, verb, run(ctx, op))
+}
+
+// Open opens the operation on the node. Where there is none that can be told, another try is of no use.
+func Open(ctx context.Context, node ipconfig.Node, with ipconfig.Instruments) (*ipconfig.Operation, error) {
+	op, err := ipconfig.OpenOperation(ctx, node, with)
+	if errors.Is(err, ipconfig.ErrNoRequest) || errors.Is(err, ipconfig.ErrBadRequest) {
+		return nil, &FinalError{err}
+	}
+	return op, err
 }
 
 func acquire(ctx context.Context, w Wiring, verb string) (func(), error) {
@@ -49,8 +58,8 @@ func acquire(ctx context.Context, w Wiring, verb string) (func(), error) {
 	return w.Lock(ctx, "ip-config "+verb)
 }
 
-// verdict says whether to try again: leaving for a reboot is success, and a flow that was
-// taken back or given up is over.
+// verdict says whether to try again: leaving for a reboot is success, and what was refused, taken
+// back or given up is over.
 func verdict(w Wiring, verb string, err error) error {
 	var failed *flow.FailedError
 	switch {
@@ -60,7 +69,7 @@ func verdict(w Wiring, verb string, err error) error {
 	case errors.Is(err, flow.ErrLeaving):
 		w.Log.Info("the node is going down for its reboot", "verb", verb)
 		return nil
-	case errors.As(err, &failed) && (failed.TakenBack || errors.Is(err, flow.ErrGivenUp)):
+	case errors.Is(err, ipconfig.ErrRefused), errors.As(err, &failed) && (failed.TakenBack || errors.Is(err, flow.ErrGivenUp)):
 		return &FinalError{err}
 	}
 	return err
@@ -92,7 +101,7 @@ func rollback(w Wiring) *cobra.Command {
 		Use: "rollback", Args: cobra.NoArgs,
 		Short: "Reboot into the old stateroot (run by " + host.UnitRollback + ")",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := StopPostPivot(cmd.Context(), w); err != nil {
+			if err := StopPostPivot(cmd.Context(), w, stateroot); err != nil {
 				return err
 			}
 			return act(cmd.Context(), w, "rollback", func(ctx context.Context, o *ipconfig.Operation) error {
@@ -105,11 +114,18 @@ func rollback(w Wiring) *cobra.Command {
 }
 
 // StopPostPivot ends a post-pivot under way, which would otherwise hold the lock
-// against the rollback.
-func StopPostPivot(ctx context.Context, w Wiring) error {
-	node, _, err := w.Node(ctx, true)
+// against the rollback. It is left alone where there is nothing to go back to.
+func StopPostPivot(ctx context.Context, w Wiring, to string) error {
+	node, with, err := w.Node(ctx, true)
 	if err != nil {
 		return err
+	}
+	op, err := Open(ctx, node, with)
+	if err != nil {
+		return fmt.Errorf("rollback: %w", err)
+	}
+	if err := op.CanRollBack(ctx, to); err != nil {
+		return verdict(w, "rollback", err)
 	}
 	if err := node.Units.Stop(ctx, host.UnitIPConfiguration); err != nil {
 		return fmt.Errorf("stop %s: %w", host.UnitIPConfiguration, err)
@@ -141,7 +157,7 @@ func cleanUp(ctx context.Context, w Wiring) error {
 	}
 	defer release()
 	op, err := ipconfig.OpenOperation(ctx, node, with)
-	if errors.Is(err, ipconfig.ErrNoRequest) {
+	if errors.Is(err, ipconfig.ErrNoRequest) || errors.Is(err, ipconfig.ErrBadRequest) {
 		return verdict(w, "cleanup", ipconfig.CleanUpBare(ctx, node))
 	}
 	if err != nil {

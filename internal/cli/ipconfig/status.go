@@ -90,18 +90,22 @@ func readStatus(ctx context.Context, w Wiring) (*Status, error) {
 			s.Default = d.Stateroot
 		}
 	}
-	r, err := ipconfig.ReadRequest(node.Files)
+	r, damage, err := ipconfig.FindRequest(node.Files, all)
 	if errors.Is(err, ipconfig.ErrNoRequest) {
 		return s, nil
 	}
-	if err != nil {
-		return nil, err
+	if err != nil { // this is where somebody looks for help: say what is known
+		s.Where, s.Failure = "an operation is prepared that cannot be told; 'lca-cli ip-config cleanup' removes it", err.Error()
+		return s, nil //nolint:nilerr // it is part of the answer
 	}
 	p, err := ipconfig.ReadProgress(node.Files, r.OperationID)
 	if err != nil {
 		return nil, err
 	}
 	s.fill(node.Files, r, p)
+	if damage != nil {
+		s.Failure = damage.Error()
+	}
 	return s, nil
 }
 
