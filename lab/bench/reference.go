@@ -2,14 +2,13 @@ package bench
 
 import (
 	"context"
+	_ "embed" // the scripts that run in the node
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
-
-	_ "embed" // the scripts that run in the node
 )
 
 //go:embed reference.sh

@@ -28,10 +28,7 @@ index_of() {
 
 exists() { systemctl cat "$1" >/dev/null 2>&1; }
 
-# Without a runtime the containers belong to kubelet.service (the lab). They are then told to end all at
-# once, as crictl does it and as lca-cli comes to do it: one after the other would cost this order half a minute.
 stop_cluster() {
-  exists crio.service || systemctl kill --kill-whom=all kubelet.service
   systemctl stop kubelet.service
   systemctl disable --quiet kubelet.service
   if exists crio.service; then
