@@ -2,6 +2,7 @@ package nmtest
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,6 +34,7 @@ func Main(m *testing.M) int {
 		}
 		return m.Run()
 	}
+	flag.Parse()
 	if reason := missing(); reason != "" {
 		if err := os.Setenv(envSkip, reason); err != nil {
 			return 1
@@ -44,6 +46,9 @@ func Main(m *testing.M) int {
 
 // missing says why no namespaces can be had here.
 func missing() string {
+	if testing.Short() {
+		return "-short: tests in namespaces of their own take their time"
+	}
 	if os.Geteuid() != 0 {
 		return "not root: namespaces of our own need it (sudo -E go test ...)"
 	}
