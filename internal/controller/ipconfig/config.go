@@ -22,7 +22,8 @@ func (r *Reconciler) config(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	case ipconfig.StateConfigFailed:
 		return outcome{state: state, message: o.whyFailed(), again: atRest}, nil
 	case ipconfig.StateFinishFailed:
-		return outcome{state: state, message: "ip-config post-pivot failed. error: " + o.progress.PostPivot.Failure, again: atRest}, nil
+		why := howItEnded(host.UnitIPConfiguration, o.units[host.UnitIPConfiguration], o.progress.PostPivot.Failure)
+		return outcome{state: state, message: "ip-config post-pivot failed. error: " + why, again: atRest}, nil
 	default:
 		return outcome{state: state, again: atRest}, nil
 	}
@@ -32,6 +33,9 @@ func (r *Reconciler) config(ctx context.Context, ipc *lcav1.IPConfig, o observat
 func (r *Reconciler) prepare(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, error) {
 	if o.request != nil {
 		return r.lookOn(ctx, o), nil
+	}
+	if o.unreadable != "" {
+		return failed("ip-config pre-pivot failed. error: " + o.unreadable), nil
 	}
 	if lost, err := r.requestLost(ipc); lost || err != nil {
 		return failed(fmt.Sprintf("ip-config pre-pivot failed. error: the request of operation %s is gone from %s",
@@ -145,15 +149,27 @@ func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observati
 // lookOn follows a pre-pivot that was handed over, and starts it (again) where it does
 // not run though it has not ended: the runner knows from the journal how to go on.
 func (r *Reconciler) lookOn(ctx context.Context, o observation) outcome {
-	out := preparing(msgConfig)
+	unit := o.units[host.UnitPrePivot]
+	out := preparing(trouble(host.UnitPrePivot, unit, o.progress.PrePivot))
 	out.again = whileRunning
-	if o.units[host.UnitPrePivot].Running() {
+	if unit.Running() {
 		return out
 	}
 	if err := r.again(ctx, o, &r.preparing, host.UnitPrePivot, "pre-pivot"); err != nil {
 		out.message = "The node did not take the request, trying again: " + err.Error()
 	}
 	return out
+}
+
+// trouble says that a flow is under way, and what it is struggling with.
+func trouble(name string, unit host.UnitState, p ipconfig.FlowProgress) string {
+	switch {
+	case p.Failure != "":
+		return msgConfig + "; it is tried again or taken back after a failure: " + p.Failure
+	case unit.Sub == "auto-restart":
+		return msgConfig + "; " + howItEnded(name, unit, "") + "; it is started again"
+	}
+	return msgConfig
 }
 
 // whyFailed tells why the node runs its old network; empty where status knows and the node does not.
@@ -175,36 +191,59 @@ func (o observation) whyFailed() string {
 // finish is Config in the new stateroot: the change is complete when lca-cli is done, the cluster is
 // healthy and the node has what the spec asks for. Until then the watchdog stays armed.
 func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observation) outcome {
-	wait := outcome{state: ipconfig.StateFinishing, message: msgConfig, again: whileRunning}
+	unit := o.units[host.UnitIPConfiguration]
+	wait := outcome{state: ipconfig.StateFinishing, again: whileRunning, message: trouble(host.UnitIPConfiguration, unit, o.progress.PostPivot)}
 	if o.progress.Rollback.Begun {
-		wait.message = "Returning to the former stateroot: " + o.progress.Cause
-		return wait
+		return r.seeOff(ctx, o)
 	}
 	if !o.progress.PostPivot.Finished {
 		return wait
 	}
 	wait.again = whileWaiting
-	if problem := r.unhealthy(ctx, ipc, lcav1.SkipPostConfigurationHealthChecksAnnotation); problem != "" {
-		wait.message = msgStabilizing + problem
+	if problem := r.unproved(ctx, ipc, o); problem != "" {
+		wait.message = problem
 		return wait
 	}
-	if o.blind != "" {
-		wait.message = msgStabilizing + o.blind
-		return wait
-	}
-	if differences := inSync(ipc, o); len(differences) > 0 {
-		wait.message = msgMismatch + strings.Join(differences, ", ")
-		return wait
-	}
-	if err := r.disarm(ctx); err != nil {
+	if err := r.disarm(ctx, o.request.OperationID); err != nil {
 		wait.message = msgStabilizing + err.Error() + "; trying again"
 		return wait
 	}
 	return outcome{state: ipconfig.StateConfigured, message: msgConfigured, again: atRest}
 }
 
-// disarm stops the watchdog, now and for later boots. Nothing else ends its watch but its deadline.
-func (r *Reconciler) disarm(ctx context.Context) error {
+// unproved says what is still missing from a complete change; empty for nothing.
+func (r *Reconciler) unproved(ctx context.Context, ipc *lcav1.IPConfig, o observation) string {
+	if problem := r.unhealthy(ctx, ipc, lcav1.SkipPostConfigurationHealthChecksAnnotation); problem != "" {
+		return msgStabilizing + problem
+	}
+	if o.blind != "" {
+		return msgStabilizing + o.blind
+	}
+	if differences := inSync(ipc, o); len(differences) > 0 {
+		return msgMismatch + strings.Join(differences, ", ")
+	}
+	return ""
+}
+
+// seeOff follows a rollback that lca-cli began by itself. One that came to a halt, because its
+// process was ended, is started again: what was begun ends in the old system.
+func (r *Reconciler) seeOff(ctx context.Context, o observation) outcome {
+	out := outcome{state: ipconfig.StateFinishing, again: whileRunning, message: "Returning to the former stateroot: " + o.progress.Cause}
+	if o.progress.Rollback.Failure != "" {
+		out.message += "; trying again after a failure: " + o.progress.Rollback.Failure
+	}
+	if !o.canReturn() || o.units[host.UnitIPConfiguration].Running() || o.units[host.UnitRollback].Running() {
+		return out
+	}
+	if err := r.again(ctx, o, &r.returning, host.UnitRollback, "rollback", "--stateroot", o.request.OldStateroot); err != nil {
+		out.message += "; " + err.Error()
+	}
+	return out
+}
+
+// disarm stops the watchdog, now and for later boots. Nothing else ends its watch but its deadline, which
+// may have passed just now: then its rollback counts, and not what was seen before.
+func (r *Reconciler) disarm(ctx context.Context, operation string) error {
 	state, err := r.Node.Units.State(ctx, host.UnitInitMonitor)
 	if err == nil && !state.Exists() {
 		return nil
@@ -213,5 +252,9 @@ func (r *Reconciler) disarm(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the watchdog %s could not be disarmed: %w", host.UnitInitMonitor, err)
 	}
-	return nil
+	progress, err := ipconfig.ReadProgress(r.Node.Files, operation)
+	if err == nil && progress.Rollback.Begun {
+		err = errors.New("the watchdog was faster: " + progress.Cause)
+	}
+	return err
 }

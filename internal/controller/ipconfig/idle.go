@@ -66,9 +66,13 @@ func (r *Reconciler) goBack(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	if tried || isTrue(ipc.Status.Conditions, lcav1.ConditionConfigCompleted) || !o.canReturn() {
 		return outcome{}, false
 	}
-	const message = "Returning to the former stateroot, because Idle was requested before the configuration completed"
-	if o.units[host.UnitRollback].Running() {
+	message := "Returning to the former stateroot, because Idle was requested before the configuration completed"
+	unit := o.units[host.UnitRollback]
+	if unit.Running() {
 		return becomingIdle(message), true
+	}
+	if unit.Active == "failed" {
+		message += "; trying again: " + howItEnded(host.UnitRollback, unit, o.progress.Rollback.Failure)
 	}
 	if err := r.again(ctx, o, &r.returning, host.UnitRollback, "rollback", "--stateroot", o.request.OldStateroot); err != nil {
 		return becomingIdle(fmt.Sprintf("%s: %v", message, err)), true

@@ -17,9 +17,9 @@ func (r *Reconciler) launch(ctx context.Context, unit string, verb ...string) er
 	err := r.Node.Transients.Launch(ctx, host.Transient{
 		Unit: unit, Description: "lifecycle-agent: ip-config " + verb[0],
 		Argv: append([]string{host.CLI, "ip-config"}, verb...),
-		// With the cluster stopped nobody but systemd could start it again; a cleanup runs
-		// while the operator is there to do so, and to say why.
-		Restart: unit != host.UnitCleanup,
+		// With the cluster stopped nobody but systemd could start it again. The other verbs run while
+		// the operator is there to do so, at longer and longer intervals, and to say why.
+		Restart: unit == host.UnitPrePivot,
 	})
 	if err != nil && !errors.Is(err, host.ErrUnitRunning) {
 		return fmt.Errorf("start unit %s: %w", unit, err)

@@ -23,6 +23,9 @@ type fakeNode struct {
 	// Acts lists everything the operator did to the node, files aside.
 	acts []string
 	free int64 // bytes
+	// stopping is told of each unit before it stops.
+	stopping func(unit string)
+	restarts []string // units that systemd starts again by itself
 	// fail makes the named act fail.
 	fail map[string]error
 }
@@ -184,6 +187,9 @@ func (n *fakeNode) State(_ context.Context, unit string) (host.UnitState, error)
 }
 
 func (n *fakeNode) Stop(_ context.Context, unit string) error {
+	if n.stopping != nil {
+		n.stopping(unit)
+	}
 	if s, ok := n.units[unit]; ok {
 		s.Active = "inactive"
 		n.units[unit] = s
@@ -203,6 +209,9 @@ func (n *fakeNode) Launch(_ context.Context, t host.Transient) error {
 		return err
 	}
 	n.units[t.Unit] = host.UnitState{Load: "loaded", Active: "active"}
+	if t.Restart {
+		n.restarts = append(n.restarts, t.Unit)
+	}
 	return nil
 }
 

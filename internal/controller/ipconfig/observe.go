@@ -39,8 +39,11 @@ type observation struct {
 	workspace []string
 	units     map[string]host.UnitState
 
-	// The operation prepared on the node; nil when there is none.
-	request  *ipconfig.Request
+	// The operation prepared on the node; nil when there is none, or none that can be read:
+	// unreadable then says why.
+	request    *ipconfig.Request
+	unreadable string
+
 	progress ipconfig.Progress
 	entries  []flow.Entry
 	evidence []string
@@ -121,11 +124,14 @@ func (r *Reconciler) seeWorkspace(_ context.Context, o *observation) error {
 
 // seeOperation reads the request, if there is one, and its journal.
 func (r *Reconciler) seeOperation(_ context.Context, o *observation) error {
-	request, err := ipconfig.ReadRequest(r.Node.Files)
-	if errors.Is(err, ipconfig.ErrNoRequest) {
+	request, _, err := ipconfig.FindRequest(r.Node.Files, o.deployments)
+	switch {
+	case errors.Is(err, ipconfig.ErrNoRequest):
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, ipconfig.ErrBadRequest):
+		o.unreadable = oneLine(err.Error())
+		return nil
+	case err != nil:
 		return err
 	}
 	o.request = &request

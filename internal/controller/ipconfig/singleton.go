@@ -25,7 +25,7 @@ func (r *Reconciler) singleton(ctx context.Context) (*lcav1.IPConfig, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("get ipconfig %s: %w", lcav1.IPConfigName, err)
 	}
-	saved, serr := r.savedInFlight()
+	saved, serr := r.savedInFlight(ctx)
 	if serr != nil {
 		return nil, serr
 	}
@@ -56,20 +56,24 @@ func (r *Reconciler) create(ctx context.Context, saved *lcav1.IPConfig) error {
 // savedInFlight is the object as exported when the operation now on the node was handed over; nil
 // where there is none. A file of another operation is stale and says nothing: what
 // happened is told by the journal alone.
-func (r *Reconciler) savedInFlight() (*lcav1.IPConfig, error) {
-	request, err := ipconfig.ReadRequest(r.Node.Files)
-	if errors.Is(err, ipconfig.ErrNoRequest) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+func (r *Reconciler) savedInFlight(ctx context.Context) (*lcav1.IPConfig, error) {
 	data, err := r.Node.Files.Read(host.SavedIPConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", host.SavedIPConfig, err)
+	}
+	all, err := r.Node.Deployments.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list deployments: %w", err)
+	}
+	request, _, err := ipconfig.FindRequest(r.Node.Files, all)
+	if errors.Is(err, ipconfig.ErrNoRequest) || errors.Is(err, ipconfig.ErrBadRequest) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	return exportOf(data, request.OperationID), nil
 }

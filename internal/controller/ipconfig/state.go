@@ -102,6 +102,6 @@ func (o observation) prepareFailed() bool {
 // by itself, or has not yet.
 func (o observation) finishFailed() bool {
 	p := o.progress.PostPivot
-	return !p.Finished && p.Failure != "" && !o.progress.Rollback.Begun &&
+	return !p.Finished && !o.progress.Rollback.Begun &&
 		o.units[host.UnitIPConfiguration].Active == "failed"
 }

@@ -1,0 +1,75 @@
+package ipconfig
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+func TestPrePivotIsStartedAgainBySystemd(t *testing.T) {
+	w, _ := configuring(t)
+	require.Equal(t, []string{host.UnitPrePivot}, w.node.restarts, "with the cluster stopped there is no operator")
+}
+
+func TestAnUnreadableRequestIsNoDeadEnd(t *testing.T) {
+	w, _ := configuring(t)
+	w.node.files[host.PrePivotConfig] = []byte("\x00\x00")
+	w.node.ends(host.UnitPrePivot, false)
+	ipc := w.rest()
+	requireLast(t, ipc, "ConfigInProgress", no, "Failed", "ip-config pre-pivot failed. error: the request of the operation cannot be read")
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+	w.stage(lcav1.StageIdle)
+	require.Equal(t, 1, w.node.launched(host.UnitCleanup))
+	w.cleanedUp()
+	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
+	w.change(toNewAddress)
+	require.Equal(t, 2, w.node.launched(host.UnitPrePivot))
+}
+
+func TestALostRequestInTheNewStaterootIsFollowedAllTheSame(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	delete(w.node.files, host.PrePivotConfig)
+	w.node.ends(host.UnitIPConfiguration, false)
+	ipc := w.rest()
+	requireLast(t, ipc, "ConfigInProgress", no, "Failed", "ip-config post-pivot failed. error: ip-configuration.service ended with exit-code")
+	require.Equal(t, stages{"Rollback"}, ipc.Status.ValidNextStages)
+	w.stage(lcav1.StageRollback)
+	require.Equal(t, 1, w.node.launched(host.UnitRollback))
+}
+
+// TestTheWatchdogFiresWhileItIsDisarmed has the deadline pass between the last look at the journal and
+// the end of the watchdog: the change must not be called complete.
+func TestTheWatchdogFiresWhileItIsDisarmed(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	w.rest()
+	w.node.stopping = func(unit string) {
+		if unit == host.UnitInitMonitor {
+			w.node.stopping = nil
+			w.journal(ipconfig.FlowRollback, flow.Entry{Kind: flow.KindNote, Message: "Rollback due to LCA Init Monitor timeout, after 30m0s"},
+				flow.Entry{Kind: flow.KindBegin, Total: 5})
+		}
+	}
+	w.postPivotDone()
+	ipc := w.rest()
+	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "Returning to the former stateroot: Rollback due to LCA Init Monitor timeout")
+	require.Nil(t, condition(ipc, "ConfigCompleted"))
+	require.Equal(t, 1, w.node.launched(host.UnitRollback), "its process was ended, so somebody must go on")
+}
+
+func TestTroubleIsTold(t *testing.T) {
+	w, request := configuring(t)
+	w.node.units[host.UnitPrePivot] = host.UnitState{Load: "loaded", Active: "activating", Sub: "auto-restart", Result: "exit-code", ExitCode: 1}
+	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "lca-ipconfig-pre-pivot.service ended with exit-code (exit code 1)")
+	w.pivot(request)
+	w.node.units[host.UnitIPConfiguration] = host.UnitState{Load: "loaded", Active: "activating"}
+	w.journal(ipconfig.FlowPostPivot, flow.Entry{Kind: flow.KindBegin, Total: 2},
+		flow.Entry{Kind: flow.KindFailed, Step: ipconfig.StepRecert, Error: "no etcd"})
+	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "taken back after a failure: recert: no etcd")
+}
