@@ -28,8 +28,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 )
 
-// poll is how often the object is looked at.
-const poll = 200 * time.Millisecond
+// poll is how often the object is looked at. An emulated API server must not be kept busy by
+// those who wait for it.
+var poll = map[machine.Kind]time.Duration{machine.Nspawn: 200 * time.Millisecond, machine.QEMU: 4 * time.Second}
 
 // callTimeout bounds one call to an API server that may be anywhere, or nowhere; an emulated
 // one is more than ten times slower.
@@ -158,7 +159,7 @@ func (d *Driver) wait(ctx context.Context, what string, reached func(*lcav1.IPCo
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("waited for %s in vain; last seen: %s; last error: %w", what, last, errors.Join(err, ctx.Err()))
-		case <-time.After(poll):
+		case <-time.After(poll[d.Lab.Kind]):
 		}
 	}
 }

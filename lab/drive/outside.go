@@ -67,7 +67,7 @@ func nodeAddresses(ctx context.Context, l *lab.Lab, a netip.Addr) (out []string,
 }
 
 // beat is the resolution of the outage meter.
-const beat = 50 * time.Millisecond
+var beat = map[machine.Kind]time.Duration{machine.Nspawn: 50 * time.Millisecond, machine.QEMU: 2 * time.Second}
 
 // meterTimeout bounds one question of the meter: an answer later than that is none.
 var meterTimeout = map[machine.Kind]time.Duration{machine.Nspawn: time.Second, machine.QEMU: 10 * time.Second}
@@ -112,7 +112,7 @@ func (m *Meter) watch(ctx context.Context, api kubernetes.Interface) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(beat):
+		case <-time.After(beat[m.lab.Kind]):
 		}
 	}
 }
