@@ -151,11 +151,12 @@ func (p *PrePivot) mirror(ctx context.Context, r host.CopyRequest) error {
 // quiesce stops everything that writes below /var. The mask is in /run only: if
 // the power fails from here on, the old system boots whole.
 func (p *PrePivot) quiesce(ctx context.Context) error {
-	if err := p.Node.Masks.Mask(ctx, host.UnitKubelet); err != nil {
-		return fmt.Errorf("mask %s until the next boot: %w", host.UnitKubelet, err)
-	}
+	// Stopped first: a masked unit has lost its own settings for the stop, KillMode= and the like.
 	if err := p.Node.Units.Stop(ctx, host.UnitKubelet); err != nil {
 		return fmt.Errorf("stop %s: %w", host.UnitKubelet, err)
+	}
+	if err := p.Node.Masks.Mask(ctx, host.UnitKubelet); err != nil {
+		return fmt.Errorf("mask %s until the next boot: %w", host.UnitKubelet, err)
 	}
 	if err := p.Node.Containers.StopAll(ctx); err != nil {
 		return fmt.Errorf("stop the containers: %w", err)
