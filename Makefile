@@ -42,7 +42,7 @@ test-lab: host-packages build controlplane ## Run the scenarios on a lab node (M
 .PHONY: bench
 bench: host-packages build controlplane ## Measure reconcile, prepare and outage, against the order of the reference.
 	@mkdir -p build/bench
-	go test -run '^$$' -bench . -benchmem -benchtime 200x ./internal/controller/... | tee build/bench/reconcile.txt
+	go test -run '^$$' -bench . -benchmem -benchtime 100x ./internal/controller/... | tee build/bench/reconcile.txt
 	$(BIN)/lab bench --machine $(MACHINE) --reconcile build/bench/reconcile.txt
 
 .PHONY: lint
