@@ -2,6 +2,7 @@ package ipconfig_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,22 @@ import (
 
 func rollBackOnRequest(w *world) error {
 	return w.launch(context.Background(), host.UnitRollback, "ip-config", "rollback")
+}
+
+func cleanUpOnRequest(w *world) error {
+	return w.launch(context.Background(), host.UnitCleanup, "ip-config", "cleanup")
+}
+
+// tidied is a world in which nothing may be left over.
+type tidied struct{ *world }
+
+func (w tidied) Judge() (string, error) {
+	for name, s := range w.node.Describe().Stateroots {
+		if !s.Deployed {
+			return "", fmt.Errorf("half of stateroot %s is left", name)
+		}
+	}
+	return w.world.Judge()
 }
 
 func TestAChangeGoesThroughAndCanBeChangedAgain(t *testing.T) {
@@ -52,6 +69,13 @@ func TestCrashMatrix(t *testing.T) {
 				w.killOnly, w.then = killOnly, rollBackOnRequest
 				return w
 			})
+			tidy := flowtest.Matrix(t, []flow.Plan{(&ipconfig.Cleanup{}).Plan()}, func(t *testing.T) flowtest.World {
+				w := newWorld(t)
+				w.killOnly, w.then = killOnly, cleanUpOnRequest
+				return tidied{w}
+			})
+			t.Logf("crash matrix, %s: cleanup: %s", name, tidy)
+			require.Zero(t, tidy.Verdicts["old"], "a change that was kept stays")
 			t.Logf("crash matrix, %s: pre-pivot and post-pivot: %s; rollback: %s", name, forward, back)
 			require.Positive(t, forward.Verdicts["new"])
 			require.Zero(t, back.Verdicts["new"], "a rollback that was begun ends in the old system")

@@ -212,3 +212,44 @@ func TestARollbackThatWasBegunIsGoneOnWith(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "old", verdict)
 }
+
+// TestDeathWhileTakingBack fails the last step before the flip, and then dies at every single effect of the undoing.
+func TestDeathWhileTakingBack(t *testing.T) {
+	for name, arm := range map[string]func(*world, int){
+		"power-cut": func(w *world, n int) { w.node.CrashAt(n) },
+		"killed":    func(w *world, n int) { w.node.KillAt(n) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; ; n++ {
+				w := newWorld(t)
+				armed := false
+				w.wrap = func(p flow.Plan) flow.Plan {
+					for i, s := range p.Steps {
+						if s.Name == ipconfig.StepSeal && !armed {
+							p.Steps[i].Do = func(context.Context) error {
+								armed = true
+								arm(w, n)
+								return errors.New("input/output error")
+							}
+						}
+					}
+					return p
+				}
+				require.NoError(t, w.Live(nil), "effect %d", n)
+				w.node.Disarm()
+				verdict, err := w.Judge()
+				require.NoError(t, err, "effect %d", n)
+				if n > 2 { // the first two are the record of the failure: without it the run goes on
+					require.Equal(t, "old", verdict, "effect %d", n)
+				}
+				struck := w.node.Struck()
+				w.wrap = nil
+				require.NoError(t, w.Again(), "effect %d", n)
+				if struck == 0 {
+					require.Greater(t, n, 5)
+					return
+				}
+			}
+		})
+	}
+}

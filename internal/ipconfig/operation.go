@@ -161,7 +161,8 @@ func (o *Operation) resumeRollBack(ctx context.Context) error {
 // is of no use; nil when it can be tried.
 func (o *Operation) CanRollBack(ctx context.Context, to string) error {
 	if to != "" && to != o.Request.OldStateroot {
-		return refuse("operation %s was made from stateroot %s; it can not go back to %s", o.Request.OperationID, o.Request.OldStateroot, to)
+		return refuse("operation %s was made from stateroot %s; it can not go back to %s",
+			o.Request.OperationID, o.Request.OldStateroot, to)
 	}
 	_, err := RollbackTarget(ctx, o.Node.Deployments, o.Request.OldStateroot)
 	return err
@@ -218,7 +219,8 @@ func (o *Operation) unfinished(ctx context.Context) error {
 	if strings.HasPrefix(kubelet.File, "enabled") {
 		return nil
 	}
-	return refuse("stateroot %s is not finished, its cluster would never start: wait for %s to end, or go back with 'lca-cli ip-config rollback'",
+	return refuse("stateroot %s is not finished, its cluster would never start: wait for %s to end, "+
+		"or go back with 'lca-cli ip-config rollback'",
 		o.Request.NewStateroot, host.UnitIPConfiguration)
 }
 

@@ -25,7 +25,8 @@ func (p *PostPivot) Plan() flow.Plan {
 	return flow.Plan{
 		Name: FlowPostPivot, Commit: flow.FromStart, MaxAttempts: attempts, AcrossBoots: true,
 		Steps: []flow.Step{
-			{Name: StepCheckSeal, Title: "Check that this is what was prepared", Check: never, Do: p.checkSeal},
+			// Once is enough: later on the cluster may rightly have changed its files.
+			{Name: StepCheckSeal, Title: "Check that this is what was prepared", Do: p.checkSeal},
 			{Name: StepApplyNetwork, Title: "Apply and prove the new network", Do: p.applyNetwork, Tries: 2, Pause: 5 * time.Second},
 			{Name: StepRecert, Title: "Rewrite certificates and cluster state", Do: p.recert, Tries: 2, Pause: 5 * time.Second},
 			{Name: StepStartKubelet, Title: "Start the cluster", Do: p.startKubelet, Tries: 2, Pause: 5 * time.Second},

@@ -1,9 +1,11 @@
 package ipconfig
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"time"
 
@@ -64,6 +66,9 @@ func (p *PrePivot) seal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.sameCLI(); err != nil {
+		return err
+	}
 	s, err := makeSeal(p.Node.Files, p.Request, target)
 	if err != nil {
 		return err
@@ -73,6 +78,26 @@ func (p *PrePivot) seal(ctx context.Context) error {
 	}
 	if err := p.Node.Trees.Sync(host.DeployDir); err != nil {
 		return fmt.Errorf("flush %s to the disk: %w", host.DeployDir, err)
+	}
+	return nil
+}
+
+// sameCLI says whether the new stateroot has the program that is to finish the change there, or to go back:
+// without it nothing would ever happen after the reboot.
+func (p *PrePivot) sameCLI() error {
+	want, err := p.Node.Files.Read(host.CLIInVar)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it is part of the operating system
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", host.CLIInVar, err)
+	}
+	have, err := p.Node.Files.Read(host.InVar(p.Request.NewStateroot, host.CLIInVar))
+	if err != nil {
+		return fmt.Errorf("read the new stateroot's lca-cli: %w", err)
+	}
+	if !bytes.Equal(have, want) {
+		return fmt.Errorf("the new stateroot's %s is not the one that runs here", host.CLIInVar)
 	}
 	return nil
 }

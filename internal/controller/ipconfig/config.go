@@ -192,7 +192,8 @@ func (o observation) whyFailed() string {
 // healthy and the node has what the spec asks for. Until then the watchdog stays armed.
 func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observation) outcome {
 	unit := o.units[host.UnitIPConfiguration]
-	wait := outcome{state: ipconfig.StateFinishing, again: whileRunning, message: trouble(host.UnitIPConfiguration, unit, o.progress.PostPivot)}
+	wait := outcome{state: ipconfig.StateFinishing, again: whileRunning}
+	wait.message = trouble(host.UnitIPConfiguration, unit, o.progress.PostPivot)
 	if o.progress.Rollback.Begun {
 		return r.seeOff(ctx, o)
 	}
