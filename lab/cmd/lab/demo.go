@@ -28,7 +28,9 @@ func demoCommand(o *options) *cobra.Command {
 			defer cancel()
 			klog.SetOutput(io.Discard) // the client's own complaints about an API server that is away on purpose
 			klog.LogToStderr(false)
-			o.name = "demo"
+			if !cmd.Flags().Changed("name") {
+				o.name = "demo"
+			}
 			l, err := freshLab(ctx, o, machine.Kind(kind))
 			if err != nil {
 				return err
