@@ -1,5 +1,5 @@
-# Builds etcd and kube-apiserver from the pinned modules beside this file. Include it from the top Makefile.
-#   make controlplane        takes 3-8 minutes once, seconds afterwards
+# Builds etcd, kube-apiserver and kubelet from the pinned modules beside this file. Include it from the top Makefile.
+#   make controlplane        takes 5-12 minutes once, seconds afterwards
 # The binaries are rebuilt only when the module files change.
 
 CONTROLPLANE_DIR := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
@@ -15,10 +15,10 @@ KUBE_LDFLAGS = -s -w -X $(KUBE_VERSION_PKG).gitVersion=$(KUBE_VERSION) \
 	-X $(KUBE_VERSION_PKG).gitTreeState=clean
 
 .PHONY: controlplane
-controlplane: $(CONTROLPLANE_BIN)/etcd $(CONTROLPLANE_BIN)/kube-apiserver
+controlplane: $(CONTROLPLANE_BIN)/etcd $(CONTROLPLANE_BIN)/kube-apiserver $(CONTROLPLANE_BIN)/kubelet
 
 $(CONTROLPLANE_BIN)/etcd: $(CONTROLPLANE_MODULE)
-	@echo "building etcd and kube-apiserver: takes 3-8 minutes once" >&2
+	@echo "building etcd, kube-apiserver and kubelet: takes 5-12 minutes once" >&2
 	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '-s -w' -o $(abspath $@) go.etcd.io/etcd/server/v3
 	@touch $@
@@ -27,4 +27,9 @@ $(CONTROLPLANE_BIN)/etcd: $(CONTROLPLANE_MODULE)
 $(CONTROLPLANE_BIN)/kube-apiserver: $(CONTROLPLANE_MODULE) | $(CONTROLPLANE_BIN)/etcd
 	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(abspath $@) k8s.io/kubernetes/cmd/kube-apiserver
+	@touch $@
+
+$(CONTROLPLANE_BIN)/kubelet: $(CONTROLPLANE_MODULE) | $(CONTROLPLANE_BIN)/kube-apiserver
+	@mkdir -p $(@D)
+	CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(abspath $@) k8s.io/kubernetes/cmd/kubelet
 	@touch $@

@@ -1,4 +1,4 @@
-// Package controlplane holds no code. Its module pins the two control-plane programs that tests and the lab node
-// run, etcd and kube-apiserver, in a go.mod of their own: Kubernetes needs some thirty replace directives that must not leak
+// Package controlplane holds no code. Its module pins the programs of Kubernetes that tests and the lab node run,
+// etcd, kube-apiserver and kubelet, in a go.mod of their own: Kubernetes needs some thirty replace directives that must not leak
 // into the product's module. controlplane.mk builds them; nothing imports this package.
 package controlplane
