@@ -1,4 +1,4 @@
-// Command nodelet stands in for the kubelet on a lab node. kubelet.service starts it.
+// Command nodelet stands in for the kubelet on a lab node that is too slow for the real one. kubelet.service starts it.
 //
 // What it does: it reads the static pod manifests, runs each container's command as a plain process of the host with the paths of
 // the pod's volumes translated, restarts what ends, waits for the API, registers the Node with the addresses that

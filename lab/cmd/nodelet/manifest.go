@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/apiserverflags"
 )
 
 // staticPod is one manifest.
@@ -92,7 +94,7 @@ func (n *node) argv(c corev1.Container, env map[string]string, paths *pathMap) (
 			argv = append(argv, paths.translate(word))
 			continue
 		}
-		flags, err := openshiftFlags(paths.translate(config), paths.translate)
+		flags, err := apiserverflags.FromFile(paths.translate(config), paths.translate)
 		if err != nil {
 			return nil, err
 		}

@@ -1,10 +1,12 @@
-package main
+package apiserverflags
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -34,8 +36,9 @@ type certInfo struct {
 	KeyFile  string `json:"keyFile"`
 }
 
-// openshiftFlags reads config.yaml and renders it as kube-apiserver's flags; translate maps its paths to the host's.
-func openshiftFlags(file string, translate func(string) string) ([]string, error) {
+// FromFile reads config.yaml and renders it as kube-apiserver's flags; translate is asked for each value, and maps the
+// paths in it to where the files are for the process that will read them.
+func FromFile(file string, translate func(string) string) ([]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration of kube-apiserver: %w", err)
@@ -50,6 +53,24 @@ func openshiftFlags(file string, translate func(string) string) ([]string, error
 	return config.flags(translate)
 }
 
+// Expand replaces each --openshift-config=FILE of a command line by the flags that the file stands for.
+func Expand(args []string) ([]string, error) {
+	var out []string
+	for _, arg := range args {
+		file, ok := strings.CutPrefix(arg, "--openshift-config=")
+		if !ok {
+			out = append(out, arg)
+			continue
+		}
+		flags, err := FromFile(file, func(path string) string { return path })
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, flags...)
+	}
+	return out, nil
+}
+
 func (c *apiServerConfig) flags(translate func(string) string) ([]string, error) {
 	var out []string
 	add := func(name, value string) {
@@ -57,9 +78,9 @@ func (c *apiServerConfig) flags(translate func(string) string) ([]string, error)
 			out = append(out, "--"+name+"="+translate(value))
 		}
 	}
-	host, port, err := splitBind(c.ServingInfo.BindAddress)
+	host, port, err := net.SplitHostPort(c.ServingInfo.BindAddress)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("parse servingInfo.bindAddress: %w", err)
 	}
 	add("bind-address", host)
 	add("secure-port", port)
