@@ -29,6 +29,7 @@ cp -r --no-preserve=mode,ownership "$OVERLAY/." "$TREE/"
 mkdir -p "$TREE/etc/dnsmasq.d" "$TREE/var/log/journal"
 chroot "$TREE" systemctl -q set-default multi-user.target
 chroot "$TREE" systemctl -q enable dnsmasq.service nodeip-configuration.service ovs-configuration.service
+chroot "$TREE" systemctl -q disable containerd.service # only a node with the real kubelet wants it
 chroot "$TREE" systemctl -q mask systemd-firstboot.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer \
   fstrim.timer e2scrub_all.timer e2scrub_reap.service podman-auto-update.timer podman.socket podman-restart.service \
   netavark-dhcp-proxy.socket netavark-dhcp-proxy.service
