@@ -28,7 +28,7 @@ type Lab struct {
 	Machine machine.Machine
 }
 
-// Tools says where the lab's helpers are, and where a new node stands.
+// Tools says where the lab's helpers are, and what a new node is like.
 type Tools struct {
 	// Root is the directory of all labs; caches are in Root/cache.
 	Root string
@@ -38,6 +38,8 @@ type Tools struct {
 	Supervise []string
 	// Site is where a node is delivered that has to be made; nil means HomeSite.
 	Site *cluster.Site
+	// Agent is what runs the static pods of a node that has to be made; empty means cluster.Nodelet.
+	Agent cluster.Agent
 }
 
 // record is what a lab remembers about itself on disk.

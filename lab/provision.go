@@ -56,6 +56,7 @@ func (l *Lab) provision(ctx context.Context, tools Tools, write Provision) (err 
 	p := cluster.Provisioning{
 		Etc: etc[0], Var: filepath.Join(sysroot, "ostree/deploy/rhcos/var"),
 		BinDir: binaries, OutDir: l.Dir, Node: HomeSite(), CacheDir: filepath.Join(filepath.Dir(l.Dir), "cache", "cluster"),
+		Agent: tools.Agent,
 	}
 	if tools.Site != nil {
 		p.Node = *tools.Site

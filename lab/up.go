@@ -80,7 +80,7 @@ func (l *Lab) up(ctx context.Context, tools Tools, fresh bool, provision Provisi
 	steps := []step{
 		{"wire the network", l.Net.Up},
 		{"power on", l.Machine.Start},
-		{"wait until the node is ready", l.Ready},
+		{"wait until the node is ready", l.whole},
 	}
 	if fresh {
 		steps[2].do = l.wellUp
@@ -129,9 +129,17 @@ func (l *Lab) copyImage(ctx context.Context, tools Tools, say Step) error {
 	})
 }
 
-// wellUp is Ready for a node that nobody has done anything to yet: none of its units may have failed.
-func (l *Lab) wellUp(ctx context.Context) error {
+// whole is Ready and Serving: what nobody needs to wait for any more.
+func (l *Lab) whole(ctx context.Context) error {
 	if err := l.Ready(ctx); err != nil {
+		return err
+	}
+	return l.Serving(ctx)
+}
+
+// wellUp is whole for a node that nobody has done anything to yet: none of its units may have failed.
+func (l *Lab) wellUp(ctx context.Context) error {
+	if err := l.whole(ctx); err != nil {
 		return err
 	}
 	failed, err := machine.Output(ctx, l.Machine, "systemctl", "list-units", "--failed", "--plain", "--no-legend")

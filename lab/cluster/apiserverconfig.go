@@ -1,7 +1,7 @@
 package cluster
 
 // apiServerConfig is kube-apiserver's config.yaml (KubeAPIServerConfig of kubecontrolplane.config.openshift.io/v1) with the
-// fields that nodelet turns into flags. Paths are those inside the pod.
+// fields that lab/apiserverflags turns into flags. Paths are those inside the pod.
 func apiServerConfig(s Site) map[string]any {
 	const (
 		certs     = "/etc/kubernetes/static-pod-certs/"

@@ -18,7 +18,7 @@ const (
 	pullSecret = `{"auths":{"registry.example.com":{"auth":"bGFiOmxhYg==","email":"lab@example.com"}}}`
 )
 
-// diskTree is every file of a site except the binaries and etcd's data.
+// diskTree is every file of a site except the binaries, etcd's data and what depends on the node's agent.
 func diskTree(s Site, id *identity, tx texts, mc machineConfigs) (*tree, error) {
 	t := newTree()
 	putCertificates(t, s, id)
@@ -34,7 +34,7 @@ func diskTree(s Site, id *identity, tx texts, mc machineConfigs) (*tree, error) 
 	t.put("/etc/default/sno_dnsmasq_configuration_overrides", dnsmasqOverrides(s))
 	// A file that the machine-config daemon owns inside a directory that an address change empties.
 	t.put("/var/lib/ovn-ic/etc/enable_dynamic_cpu_affinity", "")
-	putUnits(t)
+	t.unit("lifecycle-agent.service", agentUnit)
 	return t, nil
 }
 

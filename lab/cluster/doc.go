@@ -1,6 +1,6 @@
 // Package cluster gives a lab node the control-plane state that an OpenShift single node carries: the same files in the same
 // places, the same objects under the same etcd keys and encodings, and a PKI of the same shape. Provision writes all of it on
-// the mounted trees of a node that is not running; lab/cmd/nodelet runs it when the node boots.
+// the mounted trees of a node that is not running. When the node boots, its agent runs it: the real kubelet, or lab/cmd/nodelet.
 //
 // It is called by the lab's machine builder and by tests. It must not import the product's domain packages: the lab is what
 // the product is measured against, so it states OpenShift's layout on its own.
@@ -43,7 +43,7 @@
 //	P j /machineconfiguration.openshift.io/machineconfigs/{50-master-dnsmasq-configuration,rendered-master-*}   data URLs
 //	P p /deployments/openshift-oauth-apiserver/apiserver   container argument --etcd-servers
 //	    written while the node runs, gone or re-made after a restart:
-//	A p /minions/sno, /leases/kube-node-lease/sno, /pods/openshift-{etcd,kube-apiserver}/*-sno (nodelet)
+//	A p /minions/sno, /leases/kube-node-lease/sno, /pods/openshift-{etcd,kube-apiserver}/*-sno (the agent)
 //	P p /services/endpoints/default/kubernetes, /endpointslices/default/kubernetes, /masterleases/<P> (kube-apiserver)
 //	P   etcd member sno: peerURLs https://<P>:2380, clientURLs https://<P>:2379
 //

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +19,11 @@ import (
 type Provisioning struct {
 	Etc string // the node's /etc, mounted somewhere; must exist
 	Var string // the node's /var, mounted somewhere; must exist
-	// BinDir holds etcd, kube-apiserver and nodelet, and lca-cli and lifecycle-agent when they are built: build/bin.
+	// BinDir holds the programs of the node and its image, and lca-cli and lifecycle-agent when they are built: build/bin.
 	BinDir string
 	OutDir string // receives the outside user's "kubeconfig"
 	Node   Site   // zero fields take the lab's defaults
+	Agent  Agent  // Nodelet when empty
 
 	ModuleDir string       // root of the product's module; found by the go command when empty
 	CacheDir  string       // prepared states; ModuleDir/build/lab/cache when empty
@@ -44,6 +46,9 @@ func Provision(ctx context.Context, p Provisioning) error {
 			return fmt.Errorf("copy the prepared %s to the node: %w", part.src, err)
 		}
 	}
+	if err := p.Agent.furnish(&p); err != nil {
+		return fmt.Errorf("furnish a node with %s: %w", p.Agent, err)
+	}
 	return p.copyBinaries()
 }
 
@@ -57,6 +62,10 @@ func (p *Provisioning) complete(ctx context.Context) error {
 		if dir == "" {
 			return fmt.Errorf("provision: %s is not set", name)
 		}
+	}
+	p.Agent = cmp.Or(p.Agent, Nodelet)
+	if err := p.Agent.validate(); err != nil {
+		return err
 	}
 	if p.Log == nil {
 		p.Log = slog.New(slog.DiscardHandler)
@@ -74,17 +83,13 @@ func (p *Provisioning) complete(ctx context.Context) error {
 	return os.MkdirAll(p.OutDir, 0o755)
 }
 
-// copyBinaries installs the programs where /usr/local/bin leads on an ostree system. The product's own may still be missing: a
-// node without it is a node all the same.
+// copyBinaries installs the programs where /usr/local/bin leads on an ostree system.
 func (p *Provisioning) copyBinaries() error {
 	dst := filepath.Join(p.Var, "usrlocal", "bin")
 	if err := os.MkdirAll(dst, 0o755); err != nil {
 		return fmt.Errorf("make the node's /usr/local/bin: %w", err)
 	}
-	for _, bin := range []struct {
-		name     string
-		optional bool
-	}{{"etcd", false}, {"kube-apiserver", false}, {"nodelet", false}, {"lca-cli", true}, {"lifecycle-agent", true}} {
+	for _, bin := range p.Agent.programs() {
 		err := copyFile(filepath.Join(p.BinDir, bin.name), filepath.Join(dst, bin.name), 0o755)
 		if bin.optional && errors.Is(err, fs.ErrNotExist) {
 			p.Log.Warn("the node gets no copy of a program that is not built", "program", bin.name)

@@ -37,6 +37,8 @@ type view struct {
 	ServiceNets   []string
 	PodNets       []podNetwork
 	MachineNets   []netip.Prefix
+
+	EtcdImage, APIServerImage string // what the static pods run
 }
 
 type podNetwork struct {
@@ -49,6 +51,7 @@ func newView(s Site) view {
 		Site: s, Domain: s.Domain(), Primary: s.Primary(), URLHost: urlHost(s.Primary()), NodeVar: nodeVar(s.Hostname),
 		ListenHost: s.listenHost(), EtcdEndpoints: s.EtcdURL(),
 		ServiceNets: s.serviceNetworks(), PodNets: s.podNetworks(), MachineNets: s.MachineNetworks(),
+		EtcdImage: etcdImage, APIServerImage: apiServerImage,
 	}
 }
 

@@ -1,8 +1,8 @@
 package cluster
 
-// kubeletUnit starts nodelet in the kubelet's place, under the kubelet's name, because the product stops, masks and enables
+// nodeletUnit starts nodelet in the kubelet's place, under the kubelet's name, because the product stops, masks and enables
 // "kubelet.service". It is ordered like OpenShift's: kubelet-dependencies.target brings network, addresses and dnsmasq.
-const kubeletUnit = `[Unit]
+const nodeletUnit = `[Unit]
 Description=Node agent of the lab, in place of the Kubernetes Kubelet
 Requires=kubelet-dependencies.target
 After=kubelet-dependencies.target
@@ -21,10 +21,12 @@ RestartSec=2s
 WantedBy=multi-user.target
 `
 
-// agentUnit runs the operator as a plain unit: the lab has no pods to run it in.
+// agentUnit runs the operator as a plain unit, not as a pod: without containers there would be none. It is started again for as
+// long as the API takes, as a pod would be.
 const agentUnit = `[Unit]
 Description=Lifecycle Agent
 After=kubelet.service
+StartLimitIntervalSec=0
 ConditionFileIsExecutable=/usr/local/bin/lifecycle-agent
 
 [Service]
@@ -36,10 +38,11 @@ RestartSec=2s
 WantedBy=multi-user.target
 `
 
-func putUnits(t *tree) {
-	const dir = "/etc/systemd/system/"
-	for name, text := range map[string]string{"kubelet.service": kubeletUnit, "lifecycle-agent.service": agentUnit} {
-		t.put(dir+name, text)
-		t.link(dir+"multi-user.target.wants/"+name, dir+name)
-	}
+// unitDir is where a node has its own units.
+const unitDir = "/etc/systemd/system/"
+
+// unit adds a unit that is started with the node.
+func (t *tree) unit(name, text string) {
+	t.put(unitDir+name, text)
+	t.link(unitDir+"multi-user.target.wants/"+name, unitDir+name)
 }

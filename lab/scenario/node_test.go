@@ -62,7 +62,8 @@ func node(t *testing.T, name string) (context.Context, *lab.Lab, *drive.Driver) 
 		t.Skip("reason: the programs are not built (make build controlplane)")
 	}
 	labs := filepath.Join(top, "build", "lab")
-	tools := lab.Tools{Root: labs, Binaries: bin, Supervise: []string{labProgram, "supervise", "--root", labs, "--name"}}
+	tools := lab.Tools{Root: labs, Binaries: bin, Supervise: []string{labProgram, "supervise", "--root", labs, "--name"},
+		Agent: cluster.Agent(os.Getenv("LCA_LAB_AGENT"))}
 	if old, err := lab.Open(tools, name); err == nil {
 		require.NoError(t, old.Down(ctx, false))
 	}

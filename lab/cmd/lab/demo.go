@@ -45,6 +45,7 @@ func demoCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&kind, "machine", kind, "nspawn (seconds) or qemu (a real kernel and boot loader, minutes)")
+	agentFlag(cmd, o)
 	cmd.Flags().StringVar(&report, "report", report, "file for the figures")
 	cmd.Flags().BoolVar(&keep, "keep", keep, "leave the node running")
 	return cmd

@@ -39,9 +39,15 @@ func upCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&kind, "machine", kind, "nspawn (seconds) or qemu (everything real, minutes)")
+	agentFlag(cmd, o)
 	cmd.Flags().BoolVar(&dual, "dual-stack", false, "a new node gets an IPv6 address as well")
 	cmd.Flags().BoolVar(&bare, "bare", false, "a node without a cluster")
 	return cmd
+}
+
+func agentFlag(cmd *cobra.Command, o *options) {
+	cmd.Flags().StringVar(&o.agent, "agent", string(cluster.Nodelet),
+		"what a new node runs its static pods with: nodelet (a stand-in) or kubelet (the real one, with containerd)")
 }
 
 // narrator tells each step on standard error; number 0 is part of the step before.
@@ -110,7 +116,10 @@ func startCommand(o *options) *cobra.Command {
 		if err := l.Machine.Start(ctx); err != nil {
 			return err
 		}
-		return l.Ready(ctx)
+		if err := l.Ready(ctx); err != nil {
+			return err
+		}
+		return l.Serving(ctx)
 	})
 }
 

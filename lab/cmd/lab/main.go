@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
 )
 
 // exitError carries the exit code of a program that ran in the node to our own.
@@ -43,6 +44,8 @@ type options struct {
 	name string
 	root string
 	bin  string
+	// agent is what a new node runs; only commands that make one have the flag.
+	agent string
 }
 
 func rootCommand() *cobra.Command {
@@ -68,7 +71,7 @@ func (o *options) tools() (lab.Tools, error) {
 		return lab.Tools{}, err
 	}
 	return lab.Tools{
-		Root: o.root, Binaries: o.bin,
+		Root: o.root, Binaries: o.bin, Agent: cluster.Agent(o.agent),
 		Supervise: []string{self, "supervise", "--root", o.root, "--name"},
 	}, nil
 }

@@ -1,0 +1,57 @@
+package cluster
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// Agent names the program that runs a node's static pods as kubelet.service.
+type Agent string
+
+const (
+	// Kubelet is the real one, with containerd and runc.
+	Kubelet Agent = "kubelet"
+	// Nodelet is the lab's stand-in, lab/cmd/nodelet: quick, and content with a slow machine.
+	Nodelet Agent = "nodelet"
+)
+
+// program is a file of BinDir that the node gets as /usr/local/bin/NAME. The product's own may still be missing: a node
+// without them is a node all the same.
+type program struct {
+	name     string
+	optional bool
+}
+
+// programs are those that a node with the agent runs. etcd is there for the product, which opens the database while
+// no container can run.
+func (a Agent) programs() []program {
+	all := []program{{name: "etcd"}, {name: "lca-cli", optional: true}, {name: "lifecycle-agent", optional: true}}
+	if a == Kubelet {
+		return append(all, program{name: "kubelet"}, program{name: "crictl"})
+	}
+	return append(all, program{name: "kube-apiserver"}, program{name: "nodelet"})
+}
+
+// furnish writes what only a node with this agent has.
+func (a Agent) furnish(p *Provisioning) error {
+	t := newTree()
+	if a == Nodelet {
+		t.unit("kubelet.service", nodeletUnit)
+		return t.write(p.Etc, p.Var)
+	}
+	putRealKubelet(t)
+	if err := t.write(p.Etc, p.Var); err != nil {
+		return err
+	}
+	if err := writeControlPlaneImage(filepath.Join(p.Var, imageArchive), p.BinDir); err != nil {
+		return fmt.Errorf("make the control plane's container image: %w", err)
+	}
+	return nil
+}
+
+func (a Agent) validate() error {
+	if a != Kubelet && a != Nodelet {
+		return fmt.Errorf("unknown node agent %q, want %s or %s", a, Kubelet, Nodelet)
+	}
+	return nil
+}
