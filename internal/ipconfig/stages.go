@@ -46,7 +46,7 @@ func Stages() []Stage {
 		{StateIdle, stages{config}, false, []State{StatePreparing, StateBlocked, StateConfigFailed}},
 		{StateBlocked, stages{idle}, true, []State{StatePreparing, StateBecomingIdle}},
 		{StatePreparing, stages{idle}, true, []State{StateFinishing, StateConfigFailed, StateConfiguredForGood, StateBecomingIdle}},
-		{StateFinishing, stages{rollback}, true, []State{StateConfigured, StateFinishFailed, StateConfigFailed, StateRollingBack}},
+		{StateFinishing, stages{rollback}, true, []State{StateConfigured, StateConfiguredForGood, StateFinishFailed, StateConfigFailed, StateRollingBack}},
 		{StateConfigured, stages{idle, rollback}, false, []State{StateBecomingIdle, StateRollingBack}},
 		{StateConfiguredForGood, stages{idle}, false, []State{StateBecomingIdle}},
 		{StateConfigFailed, stages{idle}, false, []State{StateBecomingIdle}},

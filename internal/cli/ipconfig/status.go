@@ -160,7 +160,7 @@ func (s *Status) Text(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	line := func(k, v string) {
 		if v != "" {
-			fmt.Fprintf(tw, "%s\t%s\n", k, v)
+			fmt.Fprintf(tw, "%s\t%s\n", k, oneLine(v))
 		}
 	}
 	line("Operation", s.Operation)
@@ -181,8 +181,11 @@ func (s *Status) Text(w io.Writer) error {
 		fmt.Fprintln(tw, "\nENDED\tFLOW\tSTEP\tSECONDS\tRESULT")
 	}
 	for _, t := range s.Steps {
-		result := strings.TrimSpace(t.Result + " " + t.Error)
+		result := strings.TrimSpace(t.Result + " " + oneLine(t.Error))
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%.2f\t%s\n", t.Ended.Format(time.TimeOnly), t.Flow, t.Step, t.Seconds, result)
 	}
 	return tw.Flush()
 }
+
+// oneLine keeps an error of several lines from tearing the table.
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }

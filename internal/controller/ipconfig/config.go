@@ -209,7 +209,11 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		wait.message = msgStabilizing + err.Error() + "; trying again"
 		return wait
 	}
-	return outcome{state: ipconfig.StateConfigured, message: msgConfigured, again: atRest}
+	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured, again: atRest}
+	if !o.canReturn() {
+		out.state = ipconfig.StateConfiguredForGood
+	}
+	return out
 }
 
 // unproved says what is still missing from a complete change; empty for nothing.

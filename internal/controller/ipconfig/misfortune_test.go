@@ -73,3 +73,28 @@ func TestTroubleIsTold(t *testing.T) {
 		flow.Entry{Kind: flow.KindFailed, Step: ipconfig.StepRecert, Error: "no etcd"})
 	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "taken back after a failure: recert: no etcd")
 }
+
+func TestTheWayBackIsNotOfferedWhenItIsGone(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	w.postPivotDone()
+	w.node.deployments = w.node.deployments[1:] // removed by hand
+	ipc := w.rest()
+	requireLast(t, ipc, "ConfigCompleted", yes, "Completed", "Configuration completed successfully")
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+}
+
+func TestARollbackWithoutAWayBackCanBeGivenUp(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	w.rest()
+	w.node.deployments = w.node.deployments[1:]
+	ipc := w.stage(lcav1.StageRollback)
+	requireLast(t, ipc, "RollbackInProgress", no, "Failed", "unbooted stateroot is not available")
+	require.Equal(t, stages{"Idle", "Rollback"}, ipc.Status.ValidNextStages)
+	require.Zero(t, w.node.launched(host.UnitRollback))
+	w.stage(lcav1.StageIdle)
+	require.Equal(t, 1, w.node.launched(host.UnitCleanup))
+	w.cleanedUp()
+	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
+}
