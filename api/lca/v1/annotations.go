@@ -22,7 +22,8 @@ const (
 	SkipPostConfigurationHealthChecksAnnotation = "lca.openshift.io/ipconfig-skip-post-configuration-cluster-health-checks"
 
 	// RecertImageAnnotation selects the container engine for recert and names
-	// the image (a pull specification) that it runs.
+	// the image (a pull specification) that it runs. A change that asks for it is
+	// refused so far: the agent has an engine of its own.
 	RecertImageAnnotation = "lca.openshift.io/recert-image"
 
 	// RecertPullSecretAnnotation names a Secret in the operator's namespace whose
