@@ -194,7 +194,7 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	unit := o.units[host.UnitIPConfiguration]
 	wait := outcome{state: ipconfig.StateFinishing, again: whileRunning}
 	wait.message = trouble(host.UnitIPConfiguration, unit, o.progress.PostPivot)
-	if o.progress.Rollback.Begun {
+	if o.progress.Rollback.Begun && o.canReturn() {
 		return r.seeOff(ctx, o)
 	}
 	if !o.progress.PostPivot.Finished {
@@ -205,7 +205,7 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		wait.message = problem
 		return wait
 	}
-	if err := r.disarm(ctx, o.request.OperationID); err != nil {
+	if err := r.disarm(ctx, o); err != nil {
 		wait.message = msgStabilizing + err.Error() + "; trying again"
 		return wait
 	}
@@ -237,7 +237,7 @@ func (r *Reconciler) seeOff(ctx context.Context, o observation) outcome {
 	if o.progress.Rollback.Failure != "" {
 		out.message += "; trying again after a failure: " + o.progress.Rollback.Failure
 	}
-	if !o.canReturn() || o.units[host.UnitIPConfiguration].Running() || o.units[host.UnitRollback].Running() {
+	if o.units[host.UnitIPConfiguration].Running() || o.units[host.UnitRollback].Running() {
 		return out
 	}
 	if err := r.again(ctx, o, &r.returning, host.UnitRollback, "rollback", "--stateroot", o.request.OldStateroot); err != nil {
@@ -248,7 +248,7 @@ func (r *Reconciler) seeOff(ctx context.Context, o observation) outcome {
 
 // disarm stops the watchdog, now and for later boots. Nothing else ends its watch but its deadline, which
 // may have passed just now: then its rollback counts, and not what was seen before.
-func (r *Reconciler) disarm(ctx context.Context, operation string) error {
+func (r *Reconciler) disarm(ctx context.Context, o observation) error {
 	state, err := r.Node.Units.State(ctx, host.UnitInitMonitor)
 	if err == nil && !state.Exists() {
 		return nil
@@ -257,8 +257,8 @@ func (r *Reconciler) disarm(ctx context.Context, operation string) error {
 	if err != nil {
 		return fmt.Errorf("the watchdog %s could not be disarmed: %w", host.UnitInitMonitor, err)
 	}
-	progress, err := ipconfig.ReadProgress(r.Node.Files, operation)
-	if err == nil && progress.Rollback.Begun {
+	progress, err := ipconfig.ReadProgress(r.Node.Files, o.request.OperationID)
+	if err == nil && progress.Rollback.Begun && o.canReturn() {
 		err = errors.New("the watchdog was faster: " + progress.Cause)
 	}
 	return err

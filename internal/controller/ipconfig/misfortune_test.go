@@ -77,6 +77,7 @@ func TestTroubleIsTold(t *testing.T) {
 func TestTheWayBackIsNotOfferedWhenItIsGone(t *testing.T) {
 	w, request := configuring(t)
 	w.pivot(request)
+	w.journal(ipconfig.FlowRollback, flow.Entry{Kind: flow.KindBegin, Total: 5}) // came to nothing
 	w.postPivotDone()
 	w.node.deployments = w.node.deployments[1:] // removed by hand
 	ipc := w.rest()
