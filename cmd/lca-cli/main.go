@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/recert"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
 )
@@ -59,6 +60,6 @@ func root(log *slog.Logger) *cobra.Command {
 		Node: nodes(log),
 		Lock: func(ctx context.Context, holder string) (func(), error) { return lock.Acquire(ctx, lock.File, holder) },
 	}
-	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w))
+	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, w)))
 	return cmd
 }

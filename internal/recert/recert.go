@@ -59,28 +59,40 @@ func (e *Engine) Plan(ctx context.Context, cfg Config) (plan *Plan, err error) {
 
 // Run implements host.Recert. A run that was interrupted is completed by the next; one after that is a no-op.
 func (e *Engine) Run(ctx context.Context, configPath string) error {
-	text, err := e.ports.Files.Read(configPath)
+	_, err := e.Apply(ctx, configPath)
+	return err
+}
+
+// Apply is Run for those who want to know what was done. The plan is nil where it was not reached.
+func (e *Engine) Apply(ctx context.Context, configPath string) (*Plan, error) {
+	cfg, resume, err := e.load(configPath)
 	if err != nil {
-		return fmt.Errorf("read the recert configuration: %w", err)
-	}
-	cfg, err := ParseConfig(text)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, remark := range cfg.Remarks {
 		e.ports.Log.Info("recert configuration", "op", "recert", "remark", remark)
 	}
-	resume, err := loadProgress(e.ports.Files, configPath, text)
-	if err != nil {
-		return err
-	}
 	if resume.Done {
 		e.ports.Log.Info("recert has done this already", "op", "recert", "record", progressPath(configPath))
-		return nil
+		return &Plan{}, nil
 	}
 	run := &run{ports: e.ports, cfg: cfg, configPath: configPath, resume: resume, times: map[string]string{}, began: e.ports.Clock()}
 	err = run.do(ctx)
-	return errors.Join(err, run.report(err))
+	return run.plan, errors.Join(err, run.report(err))
+}
+
+// load reads the configuration and the record of an earlier run.
+func (e *Engine) load(configPath string) (Config, progress, error) {
+	text, err := e.ports.Files.Read(configPath)
+	if err != nil {
+		return Config{}, progress{}, fmt.Errorf("read the recert configuration: %w", err)
+	}
+	cfg, err := ParseConfig(text)
+	if err != nil {
+		return Config{}, progress{}, err
+	}
+	resume, err := loadProgress(e.ports.Files, configPath, text)
+	return cfg, resume, err
 }
 
 // run is one execution.

@@ -23,7 +23,7 @@ func (s *session) Commit(ctx context.Context, edits []host.Edit) error {
 		seen[e.Key] = true
 	}
 	for len(edits) > 0 {
-		n := batchLen(edits)
+		n := s.txn.batch(edits)
 		if err := s.commitBatch(ctx, edits[:n]); err != nil {
 			return err
 		}
@@ -32,12 +32,12 @@ func (s *session) Commit(ctx context.Context, edits []host.Edit) error {
 	return nil
 }
 
-// batchLen is how many edits fit one transaction; at least one.
-func batchLen(edits []host.Edit) int {
+// batch is how many edits fit one transaction; at least one.
+func (l txnLimits) batch(edits []host.Edit) int {
 	size := 0
 	for i, e := range edits {
 		size += 2*len(e.Key) + len(e.Value) + 64
-		if i > 0 && (i >= maxTxnOps || size > maxTxnBytes) {
+		if i > 0 && (i >= l.ops || size > l.bytes) {
 			return i
 		}
 	}

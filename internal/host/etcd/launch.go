@@ -28,6 +28,16 @@ const (
 	maxTxnBytes = 4 << 20
 )
 
+// txnLimits bound one transaction.
+type txnLimits struct{ ops, bytes int }
+
+// ownTxn is for an etcd that runs with our arguments, foreignTxn for one with etcd's defaults (128 operations,
+// 1.5 MiB a request).
+var (
+	ownTxn     = txnLimits{maxTxnOps, maxTxnBytes}
+	foreignTxn = txnLimits{128, 1 << 20}
+)
+
 const (
 	containerName    = "lca-recert-etcd"
 	containerData    = "/var/lib/etcd"
@@ -97,7 +107,7 @@ func (s *Store) chooseLauncher(ctx context.Context) (launcher, error) {
 }
 
 func (s *Store) localImage(ctx context.Context) (launcher, error) {
-	image, err := etcdImage(s.cfg.Manifest)
+	image, err := Image(s.cfg.Manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +121,8 @@ func (s *Store) localImage(ctx context.Context) (launcher, error) {
 	return container{podman, image}, nil
 }
 
-// etcdImage reads the image of container "etcd" from the static pod manifest.
-func etcdImage(manifest string) (string, error) {
+// Image reads the name of the cluster's own etcd image: that of container "etcd" from the static pod manifest.
+func Image(manifest string) (string, error) {
 	text, err := os.ReadFile(manifest)
 	if err != nil {
 		return "", fmt.Errorf("read the etcd static pod: %w", err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -29,14 +30,19 @@ const (
 // ErrReadOnly is returned by every write to a running cluster's store.
 var ErrReadOnly = errors.New("the cluster is running: its store is open for reading only")
 
-// LiveConfig says how to reach the running etcd. Its zero value is right on an OpenShift node.
+// LiveConfig says how to reach a running etcd. Its zero value is right on an OpenShift node.
 type LiveConfig struct {
+	// Endpoint is a URL; one without TLS (http, unix) needs none of the files.
 	Endpoint string
 	// CertFile may be a pattern of which the first match counts; its key is the same name with .key.
 	CertFile, CAFile string
+	// Writable is for an etcd that somebody started over the data of a stopped cluster. Without it
+	// every write is refused.
+	Writable bool
 }
 
-// Live is a host.Keystore on the running cluster's etcd, for planning: it reads and refuses every write.
+// Live is a host.Keystore on an etcd that runs already: the cluster's own, for planning, or one that was started
+// over the data of a stopped cluster. It neither starts nor stops anything.
 type Live struct{ cfg LiveConfig }
 
 var _ host.Keystore = (*Live)(nil)
@@ -68,10 +74,17 @@ func (l *Live) Open(ctx context.Context) (host.OpenKeystore, error) {
 		_ = client.Close() // the cause is in err
 		return nil, fmt.Errorf("reach the running etcd at %s: %w", l.cfg.Endpoint, err)
 	}
-	return &liveSession{session{client: client}}, nil
+	open := &liveSession{session{client: client, txn: foreignTxn}}
+	if l.cfg.Writable {
+		return &writableSession{open}, nil
+	}
+	return open, nil
 }
 
 func (l *Live) tlsConfig() (*tls.Config, error) {
+	if strings.HasPrefix(l.cfg.Endpoint, "http://") || strings.HasPrefix(l.cfg.Endpoint, "unix://") {
+		return nil, nil
+	}
 	found, err := filepath.Glob(l.cfg.CertFile)
 	if err != nil || len(found) == 0 {
 		return nil, fmt.Errorf("no client certificate for etcd at %s", l.cfg.CertFile)
@@ -98,6 +111,17 @@ type liveSession struct{ session }
 func (*liveSession) Commit(context.Context, []host.Edit) error { return ErrReadOnly }
 
 func (*liveSession) UpdateMember(context.Context, uint64, []string) error { return ErrReadOnly }
+
+// writableSession writes like any session, in transactions of a size that every etcd takes.
+type writableSession struct{ *liveSession }
+
+func (w *writableSession) Commit(ctx context.Context, edits []host.Edit) error {
+	return w.session.Commit(ctx, edits)
+}
+
+func (w *writableSession) UpdateMember(ctx context.Context, id uint64, peerURLs []string) error {
+	return w.session.UpdateMember(ctx, id, peerURLs)
+}
 
 // Close leaves the cluster's etcd alone.
 func (l *liveSession) Close(context.Context) error {

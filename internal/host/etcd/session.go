@@ -28,6 +28,7 @@ type session struct {
 	client  *clientv3.Client
 	proc    *process
 	runtime string
+	txn     txnLimits
 }
 
 // connect waits until etcd answers a linearizable read: then it leads and has applied its log.
@@ -45,7 +46,7 @@ func (s *Store) connect(ctx context.Context, proc *process) (*session, error) {
 		_ = client.Close() // the cause is in err
 		return nil, err
 	}
-	return &session{client: client, proc: proc, runtime: s.cfg.RuntimeDir}, nil
+	return &session{client: client, proc: proc, runtime: s.cfg.RuntimeDir, txn: ownTxn}, nil
 }
 
 // quickRetry replaces gRPC's back-off of a second, which would be most of the start-up time of a store on
