@@ -100,3 +100,16 @@ func (c localCluster) Ready(ctx context.Context) error {
 	_, err = cluster.SingleNode(ctx, api)
 	return err
 }
+
+// NodeReady implements ipconfig.Cluster.
+func (c localCluster) NodeReady(ctx context.Context, boot string) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	node, err := cluster.SingleNode(ctx, api)
+	if err != nil {
+		return err
+	}
+	return cluster.ReadyInBoot(node, boot)
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/recert"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
+	domain "github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
 func main() { os.Exit(execute()) }
@@ -27,10 +28,10 @@ func main() { os.Exit(execute()) }
 func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: domain.RedactAttr}))
 	err := root(log).ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "lca-cli:", err)
+		fmt.Fprintf(os.Stderr, "lca-cli: %s\n", domain.Redact([]byte(err.Error())))
 	}
 	return exitCode(err)
 }

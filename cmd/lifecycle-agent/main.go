@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
 // flags of the program.
@@ -71,7 +72,7 @@ func newLog(debug bool) *slog.Logger {
 	if debug {
 		level = slog.LevelDebug
 	}
-	handler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})
+	handler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: ipconfig.RedactAttr})
 	ctrl.SetLogger(logr.FromSlogHandler(handler))
 	log := slog.New(handler)
 	klog.SetSlogLogger(log)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,6 +66,24 @@ func IsControlPlane(n *corev1.Node) bool {
 	_, control := n.Labels[LabelControlPlane]
 	_, master := n.Labels[LabelMaster]
 	return control || master
+}
+
+// ReadyInBoot says whether kubelet has reported the node Ready since the boot of the given id. A Node object outlives
+// reboots, and its Ready condition with it; the boot id in it tells who wrote it.
+func ReadyInBoot(n *corev1.Node, boot string) error {
+	if !strings.EqualFold(n.Status.NodeInfo.BootID, boot) {
+		return fmt.Errorf("kubelet has not reported node %s since this boot", n.Name)
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type != corev1.NodeReady {
+			continue
+		}
+		if c.Status == corev1.ConditionTrue {
+			return nil
+		}
+		return fmt.Errorf("node %s is not Ready: %s: %s", n.Name, c.Reason, c.Message)
+	}
+	return fmt.Errorf("node %s does not say whether it is Ready", n.Name)
 }
 
 // InternalIPs returns the node's InternalIP addresses in the order in which

@@ -24,6 +24,8 @@ type Runner struct {
 	Log                        *slog.Logger
 	// Evidence returns and forgets the commands run since it was last asked; may be nil.
 	Evidence func() []Evidence
+	// Clean takes secrets out of what an error or a message says, before it is written; may be nil.
+	Clean func(string) string
 	// Watch sees each entry after it was written; may be nil.
 	Watch func(Entry)
 }
@@ -276,6 +278,9 @@ func (r *Runner) write(e Entry) error {
 		return err
 	}
 	e.Seq = len(entries) + 1
+	if r.Clean != nil {
+		e.Error, e.Message = r.Clean(e.Error), r.Clean(e.Message)
+	}
 	if err := r.Journal.add(e); err != nil {
 		return err
 	}

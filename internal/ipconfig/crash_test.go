@@ -93,7 +93,7 @@ func steps(p flow.Plan) (names []string) {
 func TestTheFlipIsTheLastThingBeforeTheReboot(t *testing.T) {
 	p := (&ipconfig.PrePivot{}).Plan()
 	names := steps(p)
-	require.Equal(t, []string{ipconfig.StepArm, ipconfig.StepSeal, ipconfig.StepFlip, ipconfig.StepReboot}, names[len(names)-4:])
+	require.Equal(t, []string{ipconfig.StepArm, ipconfig.StepSeal, ipconfig.StepWipe, ipconfig.StepFlip, ipconfig.StepReboot}, names[len(names)-5:])
 	require.Equal(t, ipconfig.StepFlip, p.Commit)
 }
 

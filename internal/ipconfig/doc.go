@@ -7,11 +7,12 @@
 //	clone-stateroot                apply-network                collect-evidence
 //	copy-while-running             recert                       hand-back-journal
 //	quiesce                        start-kubelet                flip-back  <- committed
-//	copy-final                     wait-for-api                 reboot
-//	furnish                        prove-network
-//	install-units                  retire-unit
-//	arm-watchdog
-//	seal
+//	copy-final                     wait-for-api                 wipe-secrets
+//	furnish                        prove-network                reboot
+//	install-units                  wait-for-node
+//	arm-watchdog                   wipe-secrets
+//	seal                           retire-unit
+//	wipe-secrets
 //	flip-default  <- committed
 //	reboot
 //

@@ -29,6 +29,8 @@ const (
 	StepStartKubelet  = "start-kubelet"
 	StepWaitAPI       = "wait-for-api"
 	StepProveNetwork  = "prove-network"
+	StepWaitNode      = "wait-for-node"
+	StepWipe          = "wipe-secrets"
 	StepRetireUnit    = "retire-unit"
 	StepStopPostPivot = "stop-post-pivot"
 	StepEvidence      = "collect-evidence"
@@ -45,6 +47,8 @@ const (
 	maxAttemptsPostPivot = 5
 	// apiTimeout is how long post-pivot waits for the API before it counts as failed.
 	apiTimeout = 15 * time.Minute
+	// nodeTimeout is how long kubelet may take to report the node Ready, once the API answers.
+	nodeTimeout = 15 * time.Minute
 	// proofTimeout is how long a new network may take until gateway and DNS answer.
 	proofTimeout = 90 * time.Second
 	// tryTimeout bounds a single question to the API server or the network.

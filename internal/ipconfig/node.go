@@ -50,4 +50,6 @@ type Cluster interface {
 	Inputs(ctx context.Context, pullSecretRef string) (Inputs, error)
 	// Ready says whether the API server on this node answers and serves the node's object.
 	Ready(ctx context.Context) error
+	// NodeReady says whether kubelet has reported the node Ready in the boot of the given id.
+	NodeReady(ctx context.Context, boot string) error
 }

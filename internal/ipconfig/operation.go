@@ -54,7 +54,7 @@ func OpenOperation(ctx context.Context, n Node, with Instruments) (*Operation, e
 	runner := &flow.Runner{
 		Journal: flow.OpenJournal(journalFile{n.Files, JournalPath(request.OperationID)}),
 		Clock:   n.Clock, Operation: request.OperationID, Stateroot: booted.Stateroot, Boot: boot,
-		Log: n.Log, Watch: with.Watch, Evidence: with.Evidence,
+		Log: n.Log, Watch: with.Watch, Evidence: with.Evidence, Clean: redactText,
 	}
 	return &Operation{Node: n, Request: request, Auto: auto, Runner: runner, Damage: damage}, nil
 }
@@ -111,7 +111,7 @@ func (o *Operation) prePivot() *PrePivot {
 }
 
 // PostPivot finishes the change. When it fails, or was begun too often, it goes back by
-// itself, unless the user has switched that off. A rollback that was begun is gone on with first.
+// itself, unless the user has switched that off or the old stateroot is gone. A rollback that was begun is gone on with first.
 func (o *Operation) PostPivot(ctx context.Context) error {
 	if !o.InNewStateroot() {
 		return refuse("post-pivot of %s: stateroot %s runs, not %s",
@@ -120,12 +120,15 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 	if err := o.resumeRollBack(ctx); errors.Is(err, flow.ErrLeaving) || ctx.Err() != nil {
 		return err
 	}
-	err := o.finish(ctx)
+	noWayBack := o.CanRollBack(ctx, "")
+	stay := !o.Auto.RunEnabled() || errors.Is(noWayBack, ErrRefused)
+	err := o.finish(ctx, stay)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	if !o.Auto.RunEnabled() {
-		o.Node.Log.Warn("automatic rollback is switched off by annotation", "op", o.Request.OperationID)
+	if stay {
+		o.Node.Log.Warn("the change is not taken back", "op", o.Request.OperationID,
+			"switchedOffByAnnotation", !o.Auto.RunEnabled(), "noWayBack", noWayBack)
 		return err
 	}
 	cause := CauseAutomatic + "ip-config post-pivot failed: " + strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -135,12 +138,13 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 	return err
 }
 
-// finish runs post-pivot's plan, unless nobody knows any more what it was to bring about.
-func (o *Operation) finish(ctx context.Context) error {
+// finish runs post-pivot's plan, unless nobody knows any more what it was to bring about. Where the node is to stay, or has
+// nowhere to go back to, it is tried on without end.
+func (o *Operation) finish(ctx context.Context, stay bool) error {
 	if o.Damage != nil {
 		return &flow.FailedError{Flow: FlowPostPivot, Committed: true, Cause: fmt.Errorf("%w: %w", flow.ErrGivenUp, o.Damage)}
 	}
-	return o.run(ctx, (&PostPivot{Node: o.Node, Request: o.Request, Endless: !o.Auto.RunEnabled()}).Plan())
+	return o.run(ctx, (&PostPivot{Node: o.Node, Request: o.Request, Endless: stay}).Plan())
 }
 
 // resumeRollBack goes on with a rollback that was cut short. Where it can not be done the new

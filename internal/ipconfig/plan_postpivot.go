@@ -10,8 +10,8 @@ import (
 type PostPivot struct {
 	Node    Node
 	Request Request
-	// Endless: it never gives up, because nobody wants to be rolled back automatically. Whoever
-	// repairs what is broken then sees it go on.
+	// Endless: it never gives up, because nobody wants to be rolled back automatically, or nothing is left to go back
+	// to. Whoever repairs what is broken then sees it go on.
 	Endless bool
 }
 
@@ -32,6 +32,8 @@ func (p *PostPivot) Plan() flow.Plan {
 			{Name: StepStartKubelet, Title: "Start the cluster", Do: p.startKubelet, Tries: 2, Pause: 5 * time.Second},
 			{Name: StepWaitAPI, Title: "Wait for the API", Check: never, Do: p.waitAPI},
 			{Name: StepProveNetwork, Title: "Prove the network under the cluster", Check: never, Do: p.proveBridge},
+			{Name: StepWaitNode, Title: "Wait for the node to be Ready", Check: never, Do: p.waitNode},
+			{Name: StepWipe, Title: "Wipe keys and pull secret", Do: p.wipe},
 			{Name: StepRetireUnit, Title: "Retire this service", Do: p.retire},
 		},
 	}

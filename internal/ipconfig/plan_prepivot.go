@@ -24,14 +24,16 @@ func (p *PrePivot) Plan() flow.Plan {
 			{Name: StepCollect, Title: "Collect what the cluster knows", Do: p.collect, Undo: p.uncollect,
 				Tries: 3, Pause: 5 * time.Second},
 			{Name: StepClone, Title: "Deploy the new stateroot", Do: p.clone, Undo: p.unclone},
-			// Copies need no undo of their own: they go with the stateroot.
-			{Name: StepCopyLive, Title: "Copy the state while the cluster runs", Do: p.copyLive},
+			{Name: StepCopyLive, Title: "Copy the state while the cluster runs", Do: p.copyLive, Undo: p.uncopy},
 			{Name: StepQuiesce, Title: "Stop the cluster", Do: p.quiesce, Undo: p.revive},
+			// What follows in the new stateroot needs no undo of its own: it goes with the stateroot.
 			{Name: StepCopyFinal, Title: "Copy what changed since", Do: p.copyFinal},
 			{Name: StepFurnish, Title: "Furnish the new stateroot", Do: p.furnish},
 			{Name: StepUnits, Title: "Install its services", Do: p.installUnits},
 			{Name: StepArm, Title: "Arm the watchdog", Do: p.arm},
 			{Name: StepSeal, Title: "Flush and seal it", Do: p.seal},
+			// From here on the new stateroot alone has the secrets; taking back wipes them there too.
+			{Name: StepWipe, Title: "Wipe keys and pull secret here", Do: p.wipe},
 			{Name: StepFlip, Title: "Make it the default", Check: p.flipped, Do: p.flip, Undo: p.unflip},
 			{Name: StepReboot, Title: "Reboot into it", Do: p.reboot},
 		},

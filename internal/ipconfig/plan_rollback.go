@@ -27,6 +27,8 @@ func (r *Rollback) Plan() flow.Plan {
 			{Name: StepEvidence, Title: "Keep the evidence", Do: r.collectEvidence},
 			{Name: StepHandBack, Title: "Hand the journal to the old stateroot", Check: never, Do: r.handBack},
 			{Name: StepFlipBack, Title: "Make the old stateroot the default", Check: r.flipped, Do: r.flip},
+			// Not before the flip: where that cannot be done the change is gone on with, and needs them.
+			{Name: StepWipe, Title: "Wipe keys and pull secret", Check: never, Do: r.wipe},
 			{Name: StepReboot, Title: "Reboot into it", Check: never, Do: r.reboot},
 		},
 	}

@@ -1,6 +1,9 @@
 package ipconfig
 
-import "regexp"
+import (
+	"log/slog"
+	"regexp"
+)
 
 // secrets are the shapes under which keys and tokens turn up in logs and documents.
 var secrets = []*regexp.Regexp{
@@ -20,4 +23,18 @@ func Redact(data []byte) []byte {
 		data = re.ReplaceAll(data, []byte(with))
 	}
 	return data
+}
+
+func redactText(s string) string { return string(Redact([]byte(s))) }
+
+// RedactAttr is a slog.HandlerOptions.ReplaceAttr that blanks secrets in texts and errors: the last line of defence, for
+// what an error of somebody else's may quote.
+func RedactAttr(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case string:
+		a.Value = slog.StringValue(redactText(v))
+	case error:
+		a.Value = slog.StringValue(redactText(v.Error()))
+	}
+	return a
 }

@@ -149,6 +149,20 @@ func (p *PostPivot) waitAPI(ctx context.Context) error {
 	return nil
 }
 
+// waitNode waits for kubelet: an API server alone runs nothing. What the Node object says of earlier boots does
+// not count, and it came along from the old stateroot.
+func (p *PostPivot) waitNode(ctx context.Context) error {
+	boot, err := p.Node.Power.BootID(ctx)
+	if err != nil {
+		return fmt.Errorf("read the boot id: %w", err)
+	}
+	ready := func(ctx context.Context) error { return p.Node.Cluster.NodeReady(ctx, boot) }
+	if err := p.until(ctx, nodeTimeout, time.Second, ready); err != nil {
+		return fmt.Errorf("the node did not become Ready within %s: %w", nodeTimeout, err)
+	}
+	return nil
+}
+
 // proveBridge proves the network once more, now that br-ex carries it.
 func (p *PostPivot) proveBridge(ctx context.Context) error {
 	return p.prove(ctx, host.BridgeExternal)

@@ -103,7 +103,7 @@ func (p *PrePivot) writeNetwork(ctx context.Context) error {
 // uncollect wipes what collect wrote; the request stays, it is the operator's.
 func (p *PrePivot) uncollect(context.Context) error {
 	var errs []error
-	for _, f := range []string{host.KubeconfigCrypto, host.RecertPullSecret, host.RecertConfig, host.NMState} {
+	for _, f := range append(secretFiles(), host.RecertConfig, host.NMState) {
 		errs = append(errs, p.Node.Files.Remove(f))
 	}
 	return errors.Join(errs...)
@@ -126,6 +126,16 @@ func (p *PrePivot) copyLive(ctx context.Context) error {
 	r := p.varCopy()
 	r.Live = true
 	return p.mirror(ctx, r)
+}
+
+// uncopy gives the room back before anything else of the stateroot is touched: on a disk that the copy has filled,
+// ostree could not even write the boot menu without it.
+func (p *PrePivot) uncopy(context.Context) error {
+	dir := host.InVar(p.Request.NewStateroot, "/var")
+	if err := p.Node.Files.Remove(dir); err != nil {
+		return fmt.Errorf("remove the copy in %s: %w", dir, err)
+	}
+	return nil
 }
 
 // varCopy mirrors the old stateroot's /var. What etcd and this operation wrote is

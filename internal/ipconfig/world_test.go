@@ -1,15 +1,18 @@
 package ipconfig_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -63,6 +66,15 @@ type world struct {
 	// wrap changes plans; power is asked before each reboot and can refuse it.
 	wrap  func(flow.Plan) flow.Plan
 	power func() error
+	// noAPI and notReady are why API server and kubelet do not answer, where that is not the node's own doing.
+	noAPI, notReady func() error
+	// annotations are those of the request.
+	annotations map[string]string
+	// dns is the DNS server asked for, where it is not the site's.
+	dns string
+	// watched has the watchdog look at each start of its unit, and at each Tick.
+	watched bool
+	log     *slog.Logger
 }
 
 // fused is a node's power with a fuse.
@@ -84,7 +96,7 @@ func (f fused) Reboot(ctx context.Context, reason string) error {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, clock: &fakeTime{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	w := &world{t: t, log: flow.Discard(), clock: &fakeTime{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
 	w.node = hosttest.NewNode(hosttest.Options{
 		Stateroot: oldStateroot, Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")},
 		Gateways: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, DNS: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
@@ -109,7 +121,7 @@ func newWorld(t *testing.T) *world {
 		return o.RollBack(ctx, oldStateroot, ipconfig.CauseRequested)
 	})
 	verb("ip-config cleanup", (*ipconfig.Operation).CleanUp)
-	w.node.Command("lca-cli init-monitor", func(context.Context, []string) error { return nil })
+	w.node.Command("lca-cli init-monitor", func(ctx context.Context, _ []string) error { return w.watch(ctx) })
 	return w
 }
 
@@ -119,7 +131,7 @@ func (w *world) ports() ipconfig.Node {
 		Files: split{n.Files(), w.apart}, Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Masks: n.RuntimeMasks(),
 		Foreign: n.ForeignUnits(), Power: fused{n.Power(), w}, Network: n.Network(), Switch: n.Switch(), Prober: n.Prober(),
 		Resolver: n.Resolver(), Containers: n.Containers(), Recert: w.recert, Logs: n.Logs(), Cluster: api{w},
-		Clock: w.clock, Log: flow.Discard(),
+		Clock: w.clock, Log: w.log,
 	}
 }
 
@@ -143,13 +155,58 @@ func (a api) Inputs(context.Context, string) (ipconfig.Inputs, error) {
 	}
 	d := a.w.node.Describe()
 	return ipconfig.Inputs{
-		InstallConfig: "apiVersion: v1", IngressCN: "ingress-operator@1", PullSecret: []byte("{}"),
-		Crypto:        map[string][]byte{"loadbalancer-serving-signer.key": []byte("key")},
+		InstallConfig: "apiVersion: v1", IngressCN: "ingress-operator@1", PullSecret: []byte(plantedPullSecret),
+		Crypto:        map[string][]byte{"loadbalancer-serving-signer.key": []byte(plantedKey)},
 		NodeAddresses: []netip.Addr{netip.MustParseAddr(d.Stateroots[d.Booted].Keystore[0])},
 	}, nil
 }
 
-func (a api) Ready(context.Context) error { return a.w.node.ClusterUp() }
+func (a api) Ready(context.Context) error {
+	if a.w.noAPI != nil {
+		return a.w.noAPI()
+	}
+	return a.w.node.ClusterUp()
+}
+
+func (a api) NodeReady(ctx context.Context, boot string) error {
+	if a.w.notReady != nil {
+		return a.w.notReady()
+	}
+	if id, err := a.w.node.Power().BootID(ctx); err != nil || id != boot {
+		return fmt.Errorf("asked for boot %q, this is %q: %w", boot, id, err)
+	}
+	return a.w.node.ClusterUp()
+}
+
+// frozen is a clock on which nobody gets through a sleep: who would wait is told so.
+type frozen struct{ *fakeTime }
+
+func (frozen) Sleep(context.Context, time.Duration) error { return errors.New("there is time left") }
+
+// watch is one look of the watchdog at the clock.
+func (w *world) watch(ctx context.Context) error {
+	if !w.watched {
+		return nil
+	}
+	op, err := w.open(ctx)
+	if err != nil || !op.InNewStateroot() {
+		return err
+	}
+	p, err := ipconfig.ReadProgress(w.node.Files(), op.Request.OperationID)
+	if err != nil {
+		return err
+	}
+	m := ipconfig.Monitor{Node: op.Node, Request: op.Request, Auto: op.Auto, Deadline: p.Deadline}
+	m.Node.Clock = frozen{w.clock}
+	cause, err := m.Watch(ctx)
+	switch {
+	case err != nil:
+		return hosttest.ErrStays
+	case cause == "":
+		return nil
+	}
+	return op.RollBack(ctx, "", cause)
+}
 
 // ask does what the operator does when stage Config is accepted.
 func (w *world) ask(ctx context.Context, to, from site) error {
@@ -172,12 +229,12 @@ func (w *world) request(ctx context.Context, to, from site) error {
 	w.ops++
 	spec := lcav1.IPConfigSpec{
 		IPv4:       &lcav1.IPv4Config{Address: to.address, MachineNetwork: to.network, Gateway: to.gateway},
-		DNSServers: []string{to.dns},
+		DNSServers: []string{cmp.Or(w.dns, to.dns)},
 	}
 	now := ipconfig.Current{IPv4: &lcav1.IPStatus{Address: from.address, MachineNetwork: from.network, Gateway: from.gateway}}
 	id := ipconfig.NewOperationID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
 	req := ipconfig.BuildRequest(id, booted.Stateroot, spec, now)
-	auto := ipconfig.AutoRollbackFor(&lcav1.IPConfig{Spec: spec})
+	auto := ipconfig.AutoRollbackFor(&lcav1.IPConfig{ObjectMeta: metav1.ObjectMeta{Annotations: w.annotations}, Spec: spec})
 	return ipconfig.WriteRequest(w.node.Files(), req, w.post, auto)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +19,8 @@ const (
 	// grace is what a container gets between SIGTERM and SIGKILL, in seconds. Short, because
 	// the cluster is down meanwhile; what must not lose data (etcd) survives a kill.
 	grace = "5"
-	// passes bounds how often containers that appeared meanwhile are gone after.
-	passes = 5
+	// passes bounds how often containers that appeared meanwhile are gone after; etcd takes one for itself.
+	passes = 6
 	// each bounds one call of crictl.
 	each = time.Minute
 )
@@ -87,6 +88,9 @@ func (r *Runtime) stopByRuntime(ctx context.Context) error {
 		if pass > passes {
 			return fmt.Errorf("%d containers still run after %d rounds", len(running), passes)
 		}
+		if running, err = r.storeLast(ctx, running); err != nil {
+			return err
+		}
 		r.log.Info("stopping containers", "count", len(running), "pass", pass)
 		r.parallel(ctx, running, "crictl", "stop", "--timeout", grace)
 	}
@@ -96,6 +100,20 @@ func (r *Runtime) stopByRuntime(ctx context.Context) error {
 	}
 	r.parallel(ctx, pods, "crictl", "rmp", "--force")
 	return ctx.Err()
+}
+
+// storeLast leaves etcd out while anything else runs, so that what the API server still accepts
+// is also written.
+func (r *Runtime) storeLast(ctx context.Context, running []string) ([]string, error) {
+	store, err := r.list(ctx, "crictl", "ps", "--quiet", "--name", "^etcd$")
+	if err != nil {
+		return nil, err
+	}
+	others := slices.DeleteFunc(slices.Clone(running), func(id string) bool { return slices.Contains(store, id) })
+	if len(others) == 0 {
+		return running, nil
+	}
+	return others, nil
 }
 
 // stopScopes ends containers whose runtime is gone. systemd keeps each in a scope of its own.

@@ -51,6 +51,8 @@ func (n *node) Run(_ context.Context, c run.Command) (run.Result, error) {
 	switch {
 	case line == "crictl ps --quiet":
 		return out(n.running), nil
+	case line == "crictl ps --quiet --name ^etcd$":
+		return out(slices.DeleteFunc(slices.Clone(n.running), func(s string) bool { return s != "etcd" })), nil
 	case line == "crictl pods --quiet":
 		return out(n.pods), nil
 	case strings.HasPrefix(line, "crictl stop --timeout 5 "):
@@ -105,6 +107,20 @@ func TestStopAll(t *testing.T) {
 	require.Empty(t, n.running, "a container that came late is stopped too")
 	require.Empty(t, n.pods)
 	require.NoError(t, stopAll(t, n), "with nothing left to stop")
+}
+
+func TestTheStoreIsStoppedLast(t *testing.T) {
+	n := &node{crio: up, running: append([]string{"etcd"}, many("c", 3)...), late: true}
+	require.NoError(t, stopAll(t, n))
+	require.Empty(t, n.running)
+	var stopped []string
+	for _, line := range n.calls {
+		if id, ok := strings.CutPrefix(line, "crictl stop --timeout 5 "); ok {
+			stopped = append(stopped, id)
+		}
+	}
+	require.Len(t, stopped, 5)
+	require.Equal(t, "etcd", stopped[4], "%v", stopped)
 }
 
 func TestContainerThatDoesNotStop(t *testing.T) {

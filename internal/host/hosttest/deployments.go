@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"syscall"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -156,7 +157,10 @@ func (d deployments) SetDefault(_ context.Context, stateroot string) error {
 	return nil
 }
 
-// Remove is a new boot menu, and then two deletions.
+// menuRoom is what a new boot menu takes on the disk while it is written.
+const menuRoom = 4 << 10
+
+// Remove is a new boot menu, and then two deletions. On a full disk there is no room for the menu.
 func (d deployments) Remove(_ context.Context, stateroot string) error {
 	n := d.n
 	n.lock()
@@ -177,6 +181,9 @@ func (d deployments) Remove(_ context.Context, stateroot string) error {
 		}
 		if err := n.op("deployments.remove.menu", stateroot); err != nil {
 			return err
+		}
+		if n.disk.free < menuRoom {
+			return fmt.Errorf("write the boot menu without stateroot %s: %w", stateroot, syscall.ENOSPC)
 		}
 		n.menu = append(append([]deployment(nil), n.menu[:at]...), n.menu[at+1:]...)
 	}

@@ -2,7 +2,7 @@
 // runs it to stop what the container runtime runs.
 //
 // It talks to the real runtime over the real interface, but has four subcommands only, and of those only the identifiers:
-// "ps --quiet" lists running containers, "stop --timeout SECONDS ID..." stops them, "pods --quiet" lists pod sandboxes and
+// "ps --quiet" lists running containers (with --name those of a name), "stop --timeout SECONDS ID..." stops them, "pods --quiet" lists pod sandboxes and
 // "rmp --force ID..." stops and removes them. Flags, output and exit codes are those of cri-tools.
 //
 // It must not import the product's packages.
@@ -15,6 +15,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -61,18 +63,23 @@ func (c *client) with(do func(cri.RuntimeServiceClient) error) error {
 	return errors.Join(do(cri.NewRuntimeServiceClient(conn)), conn.Close())
 }
 
-type lister func(context.Context, cri.RuntimeServiceClient) ([]string, error)
+type lister func(ctx context.Context, service cri.RuntimeServiceClient, name *regexp.Regexp) ([]string, error)
 
 func (c *client) listing(use, short string, list lister) *cobra.Command {
-	quiet := false
+	quiet, name := false, ""
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "only the identifiers")
+	cmd.Flags().StringVar(&name, "name", "", "only those whose name matches the regular expression")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !quiet {
 			return fmt.Errorf("%s: only --quiet is known here", use)
 		}
+		matching, err := regexp.Compile(name)
+		if err != nil {
+			return fmt.Errorf("%s: --name: %w", use, err)
+		}
 		return c.with(func(service cri.RuntimeServiceClient) error {
-			ids, err := list(cmd.Context(), service)
+			ids, err := list(cmd.Context(), service, matching)
 			for _, id := range ids {
 				fmt.Fprintln(cmd.OutOrStdout(), id)
 			}
@@ -82,21 +89,23 @@ func (c *client) listing(use, short string, list lister) *cobra.Command {
 	return cmd
 }
 
-func containers(ctx context.Context, service cri.RuntimeServiceClient) ([]string, error) {
+func containers(ctx context.Context, service cri.RuntimeServiceClient, name *regexp.Regexp) ([]string, error) {
 	running := &cri.ContainerFilter{State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING}}
 	answer, err := service.ListContainers(ctx, &cri.ListContainersRequest{Filter: running})
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", err)
 	}
-	return identifiers(answer.GetContainers()), nil
+	matching := slices.DeleteFunc(answer.GetContainers(), func(c *cri.Container) bool { return !name.MatchString(c.GetMetadata().GetName()) })
+	return identifiers(matching), nil
 }
 
-func sandboxes(ctx context.Context, service cri.RuntimeServiceClient) ([]string, error) {
+func sandboxes(ctx context.Context, service cri.RuntimeServiceClient, name *regexp.Regexp) ([]string, error) {
 	answer, err := service.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
 	if err != nil {
 		return nil, fmt.Errorf("list pod sandboxes: %w", err)
 	}
-	return identifiers(answer.GetItems()), nil
+	matching := slices.DeleteFunc(answer.GetItems(), func(p *cri.PodSandbox) bool { return !name.MatchString(p.GetMetadata().GetName()) })
+	return identifiers(matching), nil
 }
 
 func identifiers[T interface{ GetId() string }](list []T) []string {
