@@ -15,24 +15,16 @@ import (
 
 // buildPlan reads the store and the disk and works out everything; it writes nothing.
 func buildPlan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore, resume progress) (*Plan, error) {
-	nodes, err := readNodes(ctx, store)
+	s, nodes, err := newScan(ctx, p, cfg, store, resume)
 	if err != nil {
 		return nil, err
 	}
-	mapping, err := resolveMapping(cfg, nodes)
-	if err != nil {
+	if err := s.read(ctx, p, store); err != nil {
 		return nil, err
 	}
-	s := &scan{cfg: cfg, mapping: mapping, now: p.Clock(), log: p.Log, resume: resume,
-		plan: &Plan{Addresses: mapping.Changes()}, pki: newPKI(mapping)}
-	for _, step := range []func() error{
-		func() error { return s.readStore(ctx, store) },
-		func() error { return s.readDisk(ctx, p.Files) },
-		func() error { return s.planMember(ctx, store) },
-	} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+	s.refuseEncrypted()
+	if len(s.plan.Blocked) > 0 {
+		return s.plan, nil
 	}
 	s.planNodes(nodes)
 	if err := s.reissueLeaves(p.Rand); err != nil {
@@ -42,6 +34,31 @@ func buildPlan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore
 		return nil, err
 	}
 	return s.plan, nil
+}
+
+// newScan learns what the old addresses are.
+func newScan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore, resume progress) (*scan, []node, error) {
+	nodes, err := readNodes(ctx, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	mapping, err := resolveMapping(cfg, nodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &scan{cfg: cfg, mapping: mapping, now: p.Clock(), log: p.Log, resume: resume, encrypted: map[string]int{},
+		plan: &Plan{Addresses: mapping.Changes()}, pki: newPKI(mapping)}, nodes, nil
+}
+
+// read visits everything once.
+func (s *scan) read(ctx context.Context, p Ports, store host.OpenKeystore) error {
+	if err := s.readStore(ctx, store); err != nil {
+		return err
+	}
+	if err := s.readDisk(ctx, p.Files); err != nil {
+		return err
+	}
+	return s.planMember(ctx, store)
 }
 
 // resolveMapping takes the old addresses from the explicit rules and, for families they do not cover, from the
@@ -224,7 +241,7 @@ func (s *scan) assemble() error {
 
 func (s *scan) replaceCertificates(o *object) error {
 	return o.edit(func(at []string, text string) (string, bool) {
-		if len(at) != 2 || at[0] != "data" {
+		if !mayHoldBlobs(text) {
 			return text, false
 		}
 		replaced := s.pki.replace(text)

@@ -3,7 +3,9 @@ package recert
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -23,13 +25,13 @@ type object struct {
 	changed bool
 }
 
-// newObject refuses encodings whose texts cannot be reached.
+// errEncrypted says that kube-apiserver encrypted the value before it stored it.
+var errEncrypted = errors.New("is encrypted at rest")
+
+// newObject refuses what cannot be read: values encrypted at rest, with errEncrypted.
 func newObject(kv host.KeyValue) (*object, error) {
-	switch {
-	case bytes.HasPrefix(kv.Value, encryptedMagic):
-		return nil, fmt.Errorf("%s is encrypted at rest, which is not supported", kv.Key)
-	case bytes.HasPrefix(kv.Value, cborMagic):
-		return nil, fmt.Errorf("%s is encoded as CBOR, which is not supported", kv.Key)
+	if bytes.HasPrefix(kv.Value, encryptedMagic) {
+		return nil, fmt.Errorf("%s %w", kv.Key, errEncrypted)
 	}
 	return &object{key: kv.Key, mod: kv.ModRevision, value: kv.Value}, nil
 }
@@ -42,6 +44,8 @@ func (o *object) edit(visit visitor) error {
 	switch {
 	case bytes.HasPrefix(o.value, protobufMagic):
 		out, err = editEnvelope(o.value, visit)
+	case bytes.HasPrefix(o.value, cborMagic):
+		out, err = o.editCBOR(visit)
 	case bytes.HasPrefix(o.value, []byte("{")):
 		out, err = o.editJSON(visit)
 	default:
@@ -64,7 +68,18 @@ func (o *object) walk(see func(path []string, text string)) error {
 	})
 }
 
+// editCBOR edits the document after its prefix.
+func (o *object) editCBOR(visit visitor) ([]byte, error) {
+	body := o.value[len(cborMagic):]
+	out, err := editCBOR(body, decoded(visit))
+	if err != nil || bytes.Equal(out, body) {
+		return o.value, err
+	}
+	return append(bytes.Clone(cborMagic), out...), nil
+}
+
 func (o *object) editJSON(visit visitor) ([]byte, error) {
+	visit = decoded(visit)
 	if !bytes.Contains(o.value[:min(len(o.value), 256)], []byte(`"kind":"Secret"`)) {
 		return editJSON(o.value, visit)
 	}
@@ -72,13 +87,34 @@ func (o *object) editJSON(visit visitor) ([]byte, error) {
 		if len(path) != 2 || path[0] != "data" {
 			return visit(path, text)
 		}
-		plain, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return "", false
-		}
-		edited, changed := visit(path, string(plain))
-		return base64.StdEncoding.EncodeToString([]byte(edited)), changed
+		return viaBase64(visit, path, text)
 	})
+}
+
+// base64PEM is how a PEM block begins in base64: a []byte field of a type that this package has no schema for, such as
+// the caBundle of an APIService or the certificates of a ControllerConfig.
+var base64PEM = base64.StdEncoding.EncodeToString([]byte("-----BEGI"))
+
+// decoded lets a visitor see PEM in base64 as what it is.
+func decoded(visit visitor) visitor {
+	return func(path []string, text string) (string, bool) {
+		if !strings.HasPrefix(text, base64PEM) {
+			return visit(path, text)
+		}
+		return viaBase64(visit, path, text)
+	}
+}
+
+func viaBase64(visit visitor, path []string, text string) (string, bool) {
+	plain, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return "", false
+	}
+	edited, changed := visit(path, string(plain))
+	if !changed {
+		return "", false
+	}
+	return base64.StdEncoding.EncodeToString([]byte(edited)), true
 }
 
 // editEnvelope edits the object inside runtime.Unknown {1: typeMeta {1: apiVersion, 2: kind}, 2: raw}.

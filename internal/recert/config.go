@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"path"
 	"slices"
@@ -88,7 +89,7 @@ func ParseConfig(text []byte) (Config, error) {
 	}
 	c, known := Config{SummaryFile: host.RecertSummary}, settings()
 	var problems []error
-	for _, key := range sortedKeys(keys) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		raw := keys[key]
 		switch read, ok := known[key]; {
 		case ok && string(raw) == "null":
@@ -140,15 +141,6 @@ func plain(err error) error {
 
 func isZero(raw json.RawMessage) bool {
 	return slices.Contains([]string{"null", "false", `""`, "[]", "{}", "0"}, string(raw))
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func remark(text string) setting {

@@ -38,6 +38,34 @@ func dataURLs(text string) []string {
 	return out
 }
 
+// editDataURLs edits the contents of a text's data URLs and encodes them as they were. Compressed contents stay: what they
+// mention is reported (dataURLs), not changed.
+func editDataURLs(text string, change func(string) string) string {
+	var edits []splicing
+	for _, at := range dataURL.FindAllStringSubmatchIndex(text, -1) {
+		start, end := at[4], at[5]
+		encoded, isBase64 := text[start:end], strings.HasSuffix(text[at[2]:at[3]], ";base64")
+		plain, err := url.PathUnescape(encoded)
+		if isBase64 {
+			var content []byte
+			content, err = base64.StdEncoding.DecodeString(encoded)
+			plain = string(content)
+		}
+		if err != nil {
+			continue
+		}
+		edited := change(plain)
+		switch {
+		case edited == plain:
+		case isBase64:
+			edits = append(edits, splicing{start, end, base64.StdEncoding.EncodeToString([]byte(edited))})
+		default:
+			edits = append(edits, splicing{start, end, url.PathEscape(edited)})
+		}
+	}
+	return splice(text, edits)
+}
+
 func inflate(content []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {

@@ -79,8 +79,8 @@ func (s *scan) readFile(files host.Files, at string, info fs.FileInfo) error {
 			return err
 		}
 	}
-	affected := isCryptoFile(at) && s.pki.collect(place{path.Dir(at), at}, f.text, settled)
-	s.reportLeftover(at, f.text)
+	affected := isCryptoFile(at) && s.pki.collect(place{container: path.Dir(at), where: at}, f.text, settled)
+	s.reportLeftover(func() string { return at }, f.text)
 	if f.changed || affected {
 		s.files = append(s.files, f)
 	}

@@ -4,7 +4,7 @@
 //
 // It is the native engine behind host.Recert, called by `lca-cli ip-config
 // post-pivot` while kubelet and container runtime are down, and, read-only, by
-// `lca-cli ip-config plan`. It speaks to the node through host.Keystore and
+// `lca-cli ip-config plan` and `lca-cli recert`. It speaks to the node through host.Keystore and
 // host.Files only, and must not import an adapter, a Kubernetes client or
 // another domain package.
 //
@@ -15,8 +15,9 @@
 //     key changes, so nobody's trust has to.
 //   - Addresses are compared as addresses (netip), in named fields, as whole words: 192.0.2.1
 //     never touches 192.0.2.10, and any spelling of an IPv6 address is found.
-//   - All other bytes stay what they were: protobuf, JSON, YAML and PEM are edited in
+//   - All other bytes stay what they were: protobuf, CBOR, JSON, YAML and PEM are edited in
 //     place on the wire, not decoded and encoded again.
+//   - What cannot be read (values encrypted at rest) stops the run before anything is touched.
 //   - Re-issue and rewriting are functions of the data alone, so a run that
 //     died anywhere is completed by the next, with the same result, and a run
 //     after that finds nothing to do.
@@ -26,7 +27,8 @@
 //
 // config.go (what is asked), address.go (old to new), rules_*.go (where addresses
 // live), locate.go and pki.go (where certificates live and who signed them),
-// plan.go and apply.go.
+// plan.go and apply.go. inventory.go (Scan) and verification.go (Verify) look at a
+// cluster without changing it.
 //
 // The field's own tool rewrites more than this package does, see config.go for
 // what is refused; the format of recert_config.json and the list of places come from

@@ -79,7 +79,7 @@ func (w *world) List(dir string) ([]string, error) {
 			seen[name] = true
 		}
 	}
-	return sortedKeys(seen), nil
+	return slices.Sorted(maps.Keys(seen)), nil
 }
 
 func (w *world) Stat(p string) (fs.FileInfo, error) {
@@ -112,7 +112,7 @@ func (w *world) Open(context.Context) (host.OpenKeystore, error) {
 }
 
 func (w *world) Range(_ context.Context, prefix string, fn func(host.KeyValue) error) error {
-	for _, k := range sortedKeys(w.keys) {
+	for _, k := range slices.Sorted(maps.Keys(w.keys)) {
 		if strings.HasPrefix(k, prefix) {
 			if err := fn(w.keys[k]); err != nil {
 				return err

@@ -34,9 +34,10 @@ const (
 // kubeconfigData finds the embedded PEM of a kubeconfig, YAML or JSON
 // (k8s.io/client-go tools/clientcmd/api/v1).
 var kubeconfigData = regexp.MustCompile(
-	`(?:client-certificate-data|client-key-data|certificate-authority-data)["']?\s*:\s*["']?([A-Za-z0-9+/]{16,}=*)`)
+	`(?:client-certificate-data|client-key-data|certificate-authority-data)\\?["']?\s*:\s*\\?["']?([A-Za-z0-9+/]{16,}=*)`)
 
-// editBlobs visits every certificate and private key of a text: PEM blocks, and those a kubeconfig embeds.
+// editBlobs visits every certificate and private key of a text: PEM blocks, those a kubeconfig embeds, and those in
+// files that a MachineConfig carries as data URLs.
 // Everything around a replaced blob stays.
 func editBlobs(text string, visit blobVisitor) string {
 	out := text
@@ -46,11 +47,20 @@ func editBlobs(text string, visit blobVisitor) string {
 	if strings.Contains(out, "-data") {
 		out = editKubeconfig(out, visit)
 	}
+	if strings.Contains(out, "data:,") || strings.Contains(out, ";base64,") {
+		out = editDataURLs(out, func(content string) string { return editPEM(content, visit) })
+	}
 	return out
 }
 
+// mayHoldBlobs is a cheap look before editBlobs.
+func mayHoldBlobs(text string) bool {
+	return len(text) > 40 && (strings.Contains(text, pemBegin) || strings.Contains(text, "-data") ||
+		strings.Contains(text, "data:,") || strings.Contains(text, ";base64,"))
+}
+
 func editKubeconfig(text string, visit blobVisitor) string {
-	var edits []edit
+	var edits []splicing
 	for _, at := range kubeconfigData.FindAllStringSubmatchIndex(text, -1) {
 		start, end := at[2], at[3]
 		plain, err := base64.StdEncoding.DecodeString(text[start:end])
@@ -58,14 +68,14 @@ func editKubeconfig(text string, visit blobVisitor) string {
 			continue
 		}
 		if pem := editPEM(string(plain), visit); pem != string(plain) {
-			edits = append(edits, edit{start, end, base64.StdEncoding.EncodeToString([]byte(pem))})
+			edits = append(edits, splicing{start, end, base64.StdEncoding.EncodeToString([]byte(pem))})
 		}
 	}
 	return splice(text, edits)
 }
 
 func editPEM(text string, visit blobVisitor) string {
-	var edits []edit
+	var edits []splicing
 	for pos := 0; ; {
 		begin := strings.Index(text[pos:], pemBegin)
 		if begin < 0 {
@@ -84,7 +94,7 @@ func editPEM(text string, visit blobVisitor) string {
 			continue
 		}
 		if der := visit(b); der != nil {
-			edits = append(edits, edit{start, pos, encodeBody(der, strings.HasPrefix(body, "\r\n"))})
+			edits = append(edits, splicing{start, pos, encodeBody(der, strings.HasPrefix(body, "\r\n"))})
 		}
 	}
 }

@@ -1,12 +1,12 @@
 package recert
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -16,12 +16,16 @@ type place struct {
 	container string
 	// where is container and the field or file in it, for people.
 	where string
+	// index counts the blobs of one text, from 0.
+	index int
 }
 
 // certificate is one certificate of the cluster with every place it was found in.
 type certificate struct {
 	*x509.Certificate
 	places []place
+	// moves says that it names an old address.
+	moves bool
 	// reissued is what takes its place; nil while it stays.
 	reissued *x509.Certificate
 }
@@ -38,23 +42,43 @@ type keyFile struct {
 // pki collects the certificates and keys of the cluster, each once.
 type pki struct {
 	mapping Mapping
-	// certs holds every certificate seen, by hash; nil for those nobody needs: leaves without an old address.
+	// all keeps the certificates that nobody needs for a change too: leaves without an old address.
+	all bool
+	// certs holds every certificate seen, by hash; nil for those that are not kept.
 	certs  map[[sha256.Size]byte]*certificate
 	leaves []*certificate // that name an old address, in order of discovery
+	others []*certificate // all other leaves, if they are kept
 	cas    map[string][]*certificate
 	keys   []*keyFile
+	keysIn map[string][]*keyFile // by container
+
+	byPublic map[string]crypto.Signer // see keysByPublic
+	indexed  int
 }
 
 func newPKI(m Mapping) *pki {
-	return &pki{mapping: m, certs: map[[sha256.Size]byte]*certificate{}, cas: map[string][]*certificate{}}
+	return &pki{mapping: m, certs: map[[sha256.Size]byte]*certificate{}, cas: map[string][]*certificate{}, keysIn: map[string][]*keyFile{}}
+}
+
+// everything lists the certificates that were kept.
+func (p *pki) everything() []*certificate {
+	out := slices.Concat(p.leaves, p.others)
+	for _, subject := range slices.Sorted(maps.Keys(p.cas)) {
+		out = append(out, p.cas[subject]...)
+	}
+	return out
 }
 
 // collect takes up what the text holds and says whether a certificate in it names an old address. With
 // settled set, the text was rewritten by an earlier run, so what its certificates name is new.
 func (p *pki) collect(at place, text string, settled bool) (affected bool) {
+	n := 0
 	editBlobs(text, func(b blob) []byte {
+		at := at
+		at.index, n = n, n+1
 		if b.kind == privateKeyBlob {
-			p.keys = append(p.keys, &keyFile{place: at, label: b.label, der: b.der})
+			k := &keyFile{place: at, label: b.label, der: b.der}
+			p.keys, p.keysIn[at.container] = append(p.keys, k), append(p.keysIn[at.container], k)
 			return nil
 		}
 		cert := p.take(b.der, settled)
@@ -62,9 +86,7 @@ func (p *pki) collect(at place, text string, settled bool) (affected bool) {
 			return nil
 		}
 		cert.places = append(cert.places, at)
-		if !cert.IsCA && !settled {
-			affected = true
-		}
+		affected = affected || (cert.moves && !settled)
 		return nil
 	})
 	return affected
@@ -77,17 +99,22 @@ func (p *pki) take(der []byte, settled bool) *certificate {
 		return known
 	}
 	parsed, err := x509.ParseCertificate(der)
-	if err != nil || (!parsed.IsCA && (settled || !p.affected(parsed))) {
+	if err != nil {
 		p.certs[sum] = nil
 		return nil
 	}
-	cert := &certificate{Certificate: parsed}
-	p.certs[sum] = cert
-	if parsed.IsCA {
+	cert := &certificate{Certificate: parsed, moves: !parsed.IsCA && !settled && p.affected(parsed)}
+	switch {
+	case parsed.IsCA:
 		p.cas[string(parsed.RawSubject)] = append(p.cas[string(parsed.RawSubject)], cert)
-		return cert
+	case cert.moves:
+		p.leaves = append(p.leaves, cert)
+	case p.all:
+		p.others = append(p.others, cert)
+	default:
+		cert = nil
 	}
-	p.leaves = append(p.leaves, cert)
+	p.certs[sum] = cert
 	return cert
 }
 
@@ -116,15 +143,8 @@ var errNoIssuerKey = errors.New("the key of its issuer is not in the cluster")
 
 // issuer finds the authority that signed a leaf and its private key.
 func (p *pki) issuer(leaf *certificate) (*x509.Certificate, crypto.Signer, error) {
-	candidates := p.cas[string(leaf.RawIssuer)]
-	if bytes.Equal(leaf.RawIssuer, leaf.RawSubject) {
-		candidates = append(slices.Clone(candidates), leaf) // signed by itself
-	}
 	var last error
-	for _, ca := range candidates {
-		if len(leaf.AuthorityKeyId) > 0 && len(ca.SubjectKeyId) > 0 && !bytes.Equal(leaf.AuthorityKeyId, ca.SubjectKeyId) {
-			continue
-		}
+	for _, ca := range p.candidates(leaf) {
 		if err := ca.CheckSignature(leaf.SignatureAlgorithm, leaf.RawTBSCertificate, leaf.Signature); err != nil {
 			last = err
 			continue
@@ -140,26 +160,19 @@ func (p *pki) issuer(leaf *certificate) (*x509.Certificate, crypto.Signer, error
 	return nil, nil, fmt.Errorf("issued by %q: %w", leaf.Issuer.CommonName, last)
 }
 
-// keyOf finds the private key of a certificate, first where the certificate itself lies.
+// keyOf finds the private key of a certificate: where the certificate itself lies, or else anywhere.
 func (p *pki) keyOf(cert *certificate) crypto.Signer {
-	beside := func(k *keyFile) bool {
-		return slices.ContainsFunc(cert.places, func(at place) bool { return at.container == k.container })
+	if key := p.keyBeside(cert); key != nil {
+		return key
 	}
-	for _, near := range []bool{true, false} {
-		for _, k := range p.keys {
-			if beside(k) == near && k.belongsTo(cert.PublicKey) {
-				return k.signer
-			}
-		}
-	}
-	return nil
+	return p.keysByPublic()[string(cert.RawSubjectPublicKeyInfo)]
 }
 
 // keyBeside is the private key that lies in one place with the certificate, if any.
 func (p *pki) keyBeside(cert *certificate) crypto.Signer {
-	for _, k := range p.keys {
-		for _, at := range cert.places {
-			if at.container == k.container && k.belongsTo(cert.PublicKey) {
+	for _, at := range cert.places {
+		for _, k := range p.keysIn[at.container] {
+			if k.belongsTo(cert.PublicKey) {
 				return k.signer
 			}
 		}
@@ -167,11 +180,34 @@ func (p *pki) keyBeside(cert *certificate) crypto.Signer {
 	return nil
 }
 
-func (k *keyFile) belongsTo(public crypto.PublicKey) bool {
+// keysByPublic indexes all keys by the subjectPublicKeyInfo of their certificates. It parses every key, so it is made
+// only when somebody has to look further than beside the certificate.
+func (p *pki) keysByPublic() map[string]crypto.Signer {
+	if p.byPublic != nil && p.indexed == len(p.keys) {
+		return p.byPublic
+	}
+	p.byPublic, p.indexed = map[string]crypto.Signer{}, len(p.keys)
+	for _, k := range p.keys {
+		if k.private() == nil {
+			continue
+		}
+		if public, err := x509.MarshalPKIXPublicKey(k.signer.Public()); err == nil {
+			p.byPublic[string(public)] = k.signer
+		}
+	}
+	return p.byPublic
+}
+
+// private parses the key once; nil is one of a kind that signs nothing here.
+func (k *keyFile) private() crypto.Signer {
 	if !k.parsed {
 		k.signer, k.parsed = parseKey(k.label, k.der), true
 	}
-	if k.signer == nil {
+	return k.signer
+}
+
+func (k *keyFile) belongsTo(public crypto.PublicKey) bool {
+	if k.private() == nil {
 		return false
 	}
 	own, ok := k.signer.Public().(interface{ Equal(crypto.PublicKey) bool })

@@ -77,10 +77,14 @@ func (p *Plan) Empty() bool {
 }
 
 // YAML and JSON render the plan for machines and for tickets.
-func (p *Plan) YAML() ([]byte, error) { return yaml.Marshal(p) }
+func (p *Plan) YAML() ([]byte, error) { return marshalYAML(p) }
 
 // JSON renders the plan with the same fields as YAML.
-func (p *Plan) JSON() ([]byte, error) { return json.MarshalIndent(p, "", "  ") }
+func (p *Plan) JSON() ([]byte, error) { return marshalJSON(p) }
+
+func marshalYAML(v any) ([]byte, error) { return yaml.Marshal(v) }
+
+func marshalJSON(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
 
 // WriteText renders the plan for a person.
 func (p *Plan) WriteText(w io.Writer) error {

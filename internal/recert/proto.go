@@ -56,9 +56,22 @@ func protoSchemas() map[string]protoSchema {
 		1: {name: "addresses", kind: protoMessage, repeated: true, sub: endpoint},
 		2: {name: "notReadyAddresses", kind: protoMessage, repeated: true, sub: endpoint},
 	}
+	client := protoField{name: "clientConfig", kind: protoMessage, sub: protoSchema{2: {name: "caBundle"}, 3: {name: "url"}}}
+	webhooks := protoSchema{1: meta, 2: {name: "webhooks", kind: protoMessage, repeated: true, sub: protoSchema{1: {name: "name"}, 2: client}}}
+	workload := func(templateField protowire.Number) protoSchema {
+		spec := protoSchema{templateField: {name: "template", kind: protoMessage, sub: template}}
+		return protoSchema{1: meta, 2: {name: "spec", kind: protoMessage, sub: spec}}
+	}
 	return map[string]protoSchema{
-		"Secret":    {1: meta, 2: {name: "data", kind: protoMap}},
-		"ConfigMap": {1: meta, 2: {name: "data", kind: protoMap}, 3: {name: "binaryData", kind: protoMap}},
+		"ValidatingWebhookConfiguration": webhooks,
+		"MutatingWebhookConfiguration":   webhooks,
+		"APIService": {1: meta, 2: {name: "spec", kind: protoMessage, sub: protoSchema{
+			2: {name: "group"}, 3: {name: "version"}, 5: {name: "caBundle"}}}},
+		"DaemonSet":   workload(2),
+		"StatefulSet": workload(3),
+		"Deployment":  workload(3),
+		"Secret":      {1: meta, 2: {name: "data", kind: protoMap}},
+		"ConfigMap":   {1: meta, 2: {name: "data", kind: protoMap}, 3: {name: "binaryData", kind: protoMap}},
 		"Node": {1: meta, 3: {name: "status", kind: protoMessage, sub: protoSchema{
 			5: {name: "addresses", kind: protoMessage, repeated: true, sub: address}}}},
 		"Pod":       {1: meta},
@@ -66,8 +79,6 @@ func protoSchemas() map[string]protoSchema {
 		"Endpoints": {1: meta, 2: {name: "subsets", kind: protoMessage, repeated: true, sub: subset}},
 		"EndpointSlice": {1: meta, 2: {name: "endpoints", kind: protoMessage, repeated: true, sub: protoSchema{
 			1: {name: "addresses", repeated: true}}}},
-		"Deployment": {1: meta, 2: {name: "spec", kind: protoMessage, sub: protoSchema{
-			3: {name: "template", kind: protoMessage, sub: template}}}},
 	}
 }
 

@@ -28,7 +28,8 @@ func diskRules() []diskRule {
 
 // cryptoFiles are the names of files that may hold certificates or keys.
 func cryptoFiles() []string {
-	return []string{"*.pem", "*.crt", "*.key", "*.crt.mcdorig", "*.key.mcdorig", "*kubeconfig", "kubeConfig"}
+	return []string{"*.pem", "*.crt", "*.key", "*.crt.mcdorig", "*.key.mcdorig", "*kubeconfig", "kubeConfig",
+		"currentconfig", "mcs-machine-config-content.json"}
 }
 
 // skippedDirs are not walked: what pods and their volumes hold is theirs and is made anew with them.

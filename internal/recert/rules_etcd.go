@@ -47,12 +47,16 @@ func etcdRules() []fieldRule {
 	}
 }
 
-// cryptoPrefixes hold certificates and keys.
-func cryptoPrefixes() []string { return []string{"secrets/", "configmaps/"} }
+// cryptoPrefixes hold certificates and keys, in any of their texts.
+func cryptoPrefixes() []string {
+	return []string{"secrets/", "configmaps/", "validatingwebhookconfigurations/", "mutatingwebhookconfigurations/",
+		"apiregistration.k8s.io/apiservices/", "apiextensions.k8s.io/customresourcedefinitions/",
+		"machineconfiguration.openshift.io/machineconfigs/", "machineconfiguration.openshift.io/controllerconfigs/"}
+}
 
 // scannedPrefixes are read to report what still mentions an old address.
 func scannedPrefixes() []string {
-	return []string{"config.openshift.io/", "operator.openshift.io/", "machineconfiguration.openshift.io/machineconfigs/"}
+	return []string{"config.openshift.io/", "operator.openshift.io/"}
 }
 
 // essentialCertificates are those without which the control plane does not start on the new address: a run that

@@ -2,8 +2,10 @@ package recert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +28,7 @@ type scan struct {
 	deletes   []host.Edit
 	deleted   []Change
 	files     []*diskFile
+	encrypted map[string]int // by resource
 }
 
 // follower is a change that is made only if there are others.
@@ -45,7 +48,7 @@ func readNodes(ctx context.Context, store host.OpenKeystore) ([]node, error) {
 	err := store.Range(ctx, storagePrefix+nodePrefix, func(kv host.KeyValue) error {
 		o, err := newObject(kv)
 		if err != nil {
-			return err
+			return err // nodes are never encrypted
 		}
 		n := node{KeyValue: kv}
 		kinds := map[string]string{}
@@ -105,6 +108,10 @@ func (s *scan) readStore(ctx context.Context, store host.OpenKeystore) error {
 func (s *scan) readObject(kv host.KeyValue) error {
 	name := strings.TrimPrefix(kv.Key, storagePrefix)
 	o, err := newObject(kv)
+	if errors.Is(err, errEncrypted) {
+		s.encrypted[resourceOf(name)]++
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -118,19 +125,42 @@ func (s *scan) readObject(kv host.KeyValue) error {
 			return err
 		}
 	}
-	crypto := slices.ContainsFunc(cryptoPrefixes(), func(p string) bool { return strings.HasPrefix(name, p) })
-	affected := false
-	err = o.walk(func(at []string, text string) {
-		where := o.key + " " + strings.Join(at, "/")
-		if crypto && len(at) == 2 && at[0] == "data" {
-			affected = s.pki.collect(place{o.key, where}, text, settled) || affected
-		}
-		s.reportLeftover(where, text)
-	})
+	affected, err := s.collectObject(o, name, settled)
 	if err == nil && (o.changed || affected) {
 		s.objects = append(s.objects, o)
 	}
 	return err
+}
+
+// collectObject takes up the certificates and keys of an object, and what it still mentions.
+func (s *scan) collectObject(o *object, name string, settled bool) (affected bool, err error) {
+	crypto := slices.ContainsFunc(cryptoPrefixes(), func(p string) bool { return strings.HasPrefix(name, p) })
+	err = o.walk(func(at []string, text string) {
+		where := func() string { return o.key + " " + strings.Join(at, "/") }
+		if crypto && mayHoldBlobs(text) {
+			affected = s.pki.collect(place{container: o.key, where: where()}, text, settled) || affected
+		}
+		s.reportLeftover(where, text)
+	})
+	return affected, err
+}
+
+// resourceOf is the resource that a key below the storage prefix belongs to.
+func resourceOf(name string) string {
+	steps := strings.Split(name, "/")
+	if strings.Contains(steps[0], ".") && len(steps) > 1 { // a group
+		return steps[1] + "." + steps[0]
+	}
+	return steps[0]
+}
+
+// refuseEncrypted blocks the plan if values are encrypted at rest: their certificates and addresses cannot be seen, and half of a
+// change is worse than none.
+func (s *scan) refuseEncrypted() {
+	for _, resource := range slices.Sorted(maps.Keys(s.encrypted)) {
+		s.plan.Blocked = append(s.plan.Blocked, Note{resource, fmt.Sprintf("%d stored objects are encrypted at rest and cannot be read here: "+
+			"turn encryption off (APIServer cluster, spec.encryption.type: identity) and wait until they are stored in plain", s.encrypted[resource])})
+	}
 }
 
 // planDeletion says whether the object goes.
@@ -209,16 +239,16 @@ func (s *scan) applyField(o *object, r fieldRule) error {
 
 // reportLeftover notes a mention of an old address that no rule replaced. Where old and new addresses
 // overlap, a mention says nothing.
-func (s *scan) reportLeftover(where, text string) {
+func (s *scan) reportLeftover(where func() string, text string) {
 	if s.mapping.Overlaps() {
 		return
 	}
 	for _, a := range s.mapping.Mentions(text) {
-		s.plan.Leftovers = append(s.plan.Leftovers, Note{where, "mentions " + a.String()})
+		s.plan.Leftovers = append(s.plan.Leftovers, Note{where(), "mentions " + a.String()})
 	}
 	for _, content := range dataURLs(text) {
 		for _, a := range s.mapping.Mentions(content) {
-			s.plan.Leftovers = append(s.plan.Leftovers, Note{where, "mentions " + a.String() + " inside a data URL"})
+			s.plan.Leftovers = append(s.plan.Leftovers, Note{where(), "mentions " + a.String() + " inside a data URL"})
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// edit splices a replacement into a text.
-type edit struct {
+// splicing puts a replacement into a text.
+type splicing struct {
 	start, end int
 	text       string
 }
@@ -23,7 +23,7 @@ func editYAML(doc string, visit visitor) (string, error) {
 	if err := yaml.Unmarshal([]byte(doc), &root); err != nil {
 		return "", fmt.Errorf("read YAML: %w", err)
 	}
-	var edits []edit
+	var edits []splicing
 	err := walkYAML(&root, nil, func(path []string, n *yaml.Node) error {
 		text, changed := visit(path, n.Value)
 		if !changed {
@@ -33,7 +33,7 @@ func editYAML(doc string, visit visitor) (string, error) {
 		if err != nil {
 			return fmt.Errorf("change %s: %w", strings.Join(path, "."), err)
 		}
-		edits = append(edits, edit{start, start + len(n.Value), text})
+		edits = append(edits, splicing{start, start + len(n.Value), text})
 		return nil
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ func scalarOffset(doc string, n *yaml.Node) (int, error) {
 }
 
 // splice applies edits, which are in order and do not overlap.
-func splice(doc string, edits []edit) string {
+func splice(doc string, edits []splicing) string {
 	if len(edits) == 0 {
 		return doc
 	}

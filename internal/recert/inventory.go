@@ -1,0 +1,183 @@
+package recert
+
+import (
+	"cmp"
+	"context"
+	"crypto"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Inventory is what Scan finds: public facts and places, no contents.
+type Inventory struct {
+	// Certificates are listed authorities first, then by subject; each once, with all its places.
+	Certificates []Found `json:"certificates"`
+	Keys         []Key   `json:"keys"`
+	// Unread counts the stored objects that are encrypted at rest, by resource.
+	Unread map[string]int `json:"unread,omitempty"`
+	// Leftovers lists mentions of the addresses that the configuration replaces.
+	Leftovers []Note `json:"leftovers,omitempty"`
+}
+
+// Found is one certificate.
+type Found struct {
+	Subject   string `json:"subject"`
+	Issuer    string `json:"issuer"`
+	Authority bool   `json:"authority"`
+	// Fingerprint is the SHA-256 of the certificate; SignedBy that of the certificate that signed it, empty if it is not in
+	// the cluster, and its own if it signed itself.
+	Fingerprint string    `json:"fingerprint"`
+	SignedBy    string    `json:"signedBy,omitempty"`
+	Algorithm   string    `json:"algorithm"`
+	NotBefore   time.Time `json:"notBefore"`
+	NotAfter    time.Time `json:"notAfter"`
+	Names       []string  `json:"names"`
+	Places      []string  `json:"places"`
+	// HasKey says that its private key is in the cluster.
+	HasKey bool `json:"hasKey"`
+}
+
+// Key is one private key.
+type Key struct {
+	Algorithm string   `json:"algorithm"`
+	Places    []string `json:"places"`
+}
+
+// Scan lists every certificate and key of the cluster with its places and its signer. It writes nothing.
+func (e *Engine) Scan(ctx context.Context, cfg Config) (*Inventory, error) {
+	var out *Inventory
+	err := e.survey(ctx, cfg, func(s *scan) error {
+		out = s.inventory()
+		return nil
+	})
+	return out, err
+}
+
+// survey reads the whole cluster, every certificate included, and shows the result.
+func (e *Engine) survey(ctx context.Context, cfg Config, use func(*scan) error) (err error) {
+	store, err := e.ports.Keystore.Open(ctx)
+	if err != nil {
+		return fmt.Errorf("open the cluster's store: %w", err)
+	}
+	defer func() { err = errors.Join(err, store.Close(ctx)) }()
+	s, _, err := newScan(ctx, e.ports, cfg, store, progress{})
+	if err != nil {
+		return err
+	}
+	s.pki.all = true
+	if err := s.read(ctx, e.ports, store); err != nil {
+		return err
+	}
+	return use(s)
+}
+
+func (s *scan) inventory() *Inventory {
+	out := &Inventory{Leftovers: s.plan.Leftovers, Unread: s.encrypted}
+	for _, cert := range s.pki.everything() {
+		found := Found{Subject: cert.Subject.String(), Issuer: cert.Issuer.String(), Authority: cert.IsCA, Fingerprint: fingerprint(cert.Certificate),
+			Algorithm: cert.SignatureAlgorithm.String(), NotBefore: cert.NotBefore.UTC(), NotAfter: cert.NotAfter.UTC(),
+			HasKey: s.pki.keyOf(cert) != nil}
+		found.Names, _ = mappedNames(cert.Certificate, Mapping{})
+		if signer := s.pki.signerOf(cert); signer != nil {
+			found.SignedBy = fingerprint(signer)
+		}
+		for _, at := range cert.places {
+			found.Places = append(found.Places, at.where)
+		}
+		out.Certificates = append(out.Certificates, found)
+	}
+	slices.SortFunc(out.Certificates, func(a, b Found) int {
+		if a.Authority != b.Authority {
+			if a.Authority {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Fingerprint, b.Fingerprint))
+	})
+	out.Keys = s.pki.keyList()
+	return out
+}
+
+func fingerprint(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// signerOf finds the certificate that signed one, whether or not its key is at hand.
+func (p *pki) signerOf(cert *certificate) *x509.Certificate {
+	for _, ca := range p.candidates(cert) {
+		if ca.CheckSignature(cert.SignatureAlgorithm, cert.RawTBSCertificate, cert.Signature) == nil {
+			return ca.Certificate
+		}
+	}
+	return nil
+}
+
+// keyList lists the private keys, each once.
+func (p *pki) keyList() []Key {
+	var out []Key
+	index := map[[sha256.Size]byte]int{}
+	for _, k := range p.keys {
+		sum := sha256.Sum256(k.der)
+		at, known := index[sum]
+		if !known {
+			at = len(out)
+			index[sum] = at
+			out = append(out, Key{Algorithm: keyAlgorithm(k.private())})
+		}
+		out[at].Places = append(out[at].Places, k.where)
+	}
+	return out
+}
+
+func keyAlgorithm(key crypto.Signer) string {
+	if key == nil {
+		return "unknown"
+	}
+	switch strings.TrimPrefix(fmt.Sprintf("%T", key.Public()), "*") {
+	case "rsa.PublicKey":
+		return "RSA"
+	case "ecdsa.PublicKey":
+		return "ECDSA"
+	}
+	return "Ed25519"
+}
+
+// YAML renders the inventory for machines and for tickets.
+func (i *Inventory) YAML() ([]byte, error) { return marshalYAML(i) }
+
+// JSON renders the inventory with the same fields as YAML.
+func (i *Inventory) JSON() ([]byte, error) { return marshalJSON(i) }
+
+// WriteText renders the inventory for a person.
+func (i *Inventory) WriteText(w io.Writer) error {
+	var b strings.Builder
+	section(&b, "Certificates", len(i.Certificates))
+	for _, c := range i.Certificates {
+		kind := "leaf"
+		if c.Authority {
+			kind = "authority"
+		}
+		fmt.Fprintf(&b, "  %-9s %s\n    issued by %s, %s, valid until %s, in %d places, first %s\n", kind, c.Subject, c.Issuer, c.Algorithm,
+			c.NotAfter.Format(time.RFC3339), len(c.Places), c.Places[0])
+	}
+	section(&b, "Private keys", len(i.Keys))
+	for _, k := range i.Keys {
+		fmt.Fprintf(&b, "  %-9s in %d places, first %s\n", k.Algorithm, len(k.Places), k.Places[0])
+	}
+	for _, resource := range slices.Sorted(maps.Keys(i.Unread)) {
+		fmt.Fprintf(&b, "Not read: %d objects of %s, encrypted at rest\n", i.Unread[resource], resource)
+	}
+	notes(&b, "Mentions of an old address", i.Leftovers)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

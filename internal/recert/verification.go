@@ -1,0 +1,126 @@
+package recert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Verification is the result of Verify.
+type Verification struct {
+	// Problems say what would not work. The cluster is sound if there are none.
+	Problems []Note `json:"problems,omitempty"`
+	// Leftovers lists mentions of an old address in places that nobody changes, for people to look at.
+	Leftovers []Note `json:"leftovers,omitempty"`
+	// Unknown lists leaf certificates whose authority is not in the cluster, so that nothing can be said about them.
+	Unknown []Note `json:"unknown,omitempty"`
+	// Checked counts the leaf certificates that were proved.
+	Checked int `json:"checked"`
+}
+
+// OK says that there is no problem.
+func (v *Verification) OK() bool { return len(v.Problems) == 0 }
+
+// Verify proves that the cluster is as the configuration asks: every leaf certificate is signed by its authority and
+// matches the key beside it, and nothing that a run would change is left. It writes nothing.
+func (e *Engine) Verify(ctx context.Context, cfg Config) (*Verification, error) {
+	out := &Verification{}
+	err := e.survey(ctx, cfg, func(s *scan) error {
+		for _, resource := range slices.Sorted(maps.Keys(s.encrypted)) {
+			out.Problems = append(out.Problems, Note{resource, fmt.Sprintf("%d objects are encrypted at rest and were not read", s.encrypted[resource])})
+		}
+		out.Leftovers = s.plan.Leftovers
+		out.proveLeaves(s)
+		out.unfinished(s)
+		return nil
+	})
+	return out, err
+}
+
+// unfinished reports what a run would still change. Where old and new addresses overlap, only the record of the run knows.
+func (v *Verification) unfinished(s *scan) {
+	if s.mapping.Overlaps() {
+		return
+	}
+	for _, c := range s.plan.Changes {
+		v.Problems = append(v.Problems, Note{c.Where, "still to be changed: " + c.Why})
+	}
+	for _, m := range s.plan.members {
+		v.Problems = append(v.Problems, Note{"etcd member " + m.Name, "still has a peer URL of the old address"})
+	}
+	for _, leaf := range s.pki.leaves {
+		if _, _, err := s.pki.issuer(leaf); err == nil {
+			v.Problems = append(v.Problems, Note{leaf.places[0].where, "the certificate still names an old address"})
+		}
+	}
+}
+
+func (v *Verification) proveLeaves(s *scan) {
+	for _, leaf := range s.pki.everything() {
+		if leaf.IsCA {
+			continue
+		}
+		candidates := s.pki.candidates(leaf)
+		switch {
+		case s.pki.signerOf(leaf) != nil:
+			v.Checked++
+		case len(candidates) == 0:
+			v.Unknown = append(v.Unknown, Note{leaf.places[0].where, fmt.Sprintf("its authority %q is not in the cluster", leaf.Issuer.CommonName)})
+		default:
+			v.Problems = append(v.Problems, Note{leaf.places[0].where, fmt.Sprintf("is not signed by its authority %q", leaf.Issuer.CommonName)})
+		}
+		for _, at := range leaf.places {
+			if err := s.pki.matchesKeyBeside(leaf, at); err != nil {
+				v.Problems = append(v.Problems, Note{at.where, err.Error()})
+			}
+		}
+	}
+}
+
+// matchesKeyBeside compares the first certificate of "x.crt" with the key "x.key" of the same object or folder.
+func (p *pki) matchesKeyBeside(leaf *certificate, at place) error {
+	stem, isCert := strings.CutSuffix(at.where, ".crt")
+	if !isCert || at.index > 0 {
+		return nil
+	}
+	for _, k := range p.keysIn[at.container] {
+		if k.where == stem+".key" && k.private() != nil && !k.belongsTo(leaf.PublicKey) {
+			return errors.New("does not match the key " + path.Base(k.where) + " beside it")
+		}
+	}
+	return nil
+}
+
+// candidates are the authorities that may have signed a certificate, by name and key identifier.
+func (p *pki) candidates(cert *certificate) []*certificate {
+	list := slices.Clone(p.cas[string(cert.RawIssuer)])
+	if !cert.IsCA && bytes.Equal(cert.RawIssuer, cert.RawSubject) {
+		list = append(list, cert) // signed by itself
+	}
+	return slices.DeleteFunc(list, func(ca *certificate) bool {
+		return len(cert.AuthorityKeyId) > 0 && len(ca.SubjectKeyId) > 0 && !bytes.Equal(cert.AuthorityKeyId, ca.SubjectKeyId)
+	})
+}
+
+// YAML renders the result for machines.
+func (v *Verification) YAML() ([]byte, error) { return marshalYAML(v) }
+
+// JSON renders the result with the same fields as YAML.
+func (v *Verification) JSON() ([]byte, error) { return marshalJSON(v) }
+
+// WriteText renders the result for a person.
+func (v *Verification) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d leaf certificates proved, %d problems.\n", v.Checked, len(v.Problems))
+	notes(&b, "Problems", v.Problems)
+	notes(&b, "Not known", v.Unknown)
+	notes(&b, "Other mentions of an old address", v.Leftovers)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,96 @@
+package recert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// explicit names the old addresses, as the flow does, so that the result can be verified after the Node has gone.
+func explicit(t testing.TB, w *world) {
+	withConfig(t, w, map[string]any{"cn_san_replace_rules": []string{oldV4 + "," + newV4, oldV6 + "," + newV6}})
+}
+
+func TestVerifyProvesTheResult(t *testing.T) {
+	w := newWorld(t)
+	explicit(t, w)
+	before, err := engine(w).Verify(t.Context(), mustConfig(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, where := range []string{"etcd-peer-sno", "etcd member sno", "etcd-pod.yaml", "kubeapiservers/cluster"} {
+		if !strings.Contains(fmt.Sprint(before.Problems), where) {
+			t.Errorf("before the change %s is no problem", where)
+		}
+	}
+	runRecert(t, w)
+	after, err := engine(w).Verify(t.Context(), mustConfig(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !after.OK() || after.Checked < 8 {
+		t.Errorf("%d proved, problems %v", after.Checked, after.Problems)
+	}
+	if !strings.Contains(fmt.Sprint(after.Unknown), "ns/foreign") || !strings.Contains(fmt.Sprint(after.Leftovers), "configmaps/ns/user") {
+		t.Errorf("unknown %v, leftovers %v", after.Unknown, after.Leftovers)
+	}
+	var text bytes.Buffer
+	if err := after.WriteText(&text); err != nil || !strings.Contains(text.String(), "0 problems") {
+		t.Errorf("%v %s", err, text.String())
+	}
+}
+
+func TestVerifySeesAKeyThatDoesNotFit(t *testing.T) {
+	w := newWorld(t)
+	other := leafOf(t, nil, "p256", "other")
+	w.files[res+"etcd-certs/secrets/etcd-all-certs/etcd-peer-sno.key"] = fakeFile{[]byte(other.keyPEM), 0o600}
+	v, err := engine(w).Verify(t.Context(), mustConfig(t, w))
+	if err != nil || !strings.Contains(fmt.Sprint(v.Problems), "does not match the key etcd-peer-sno.key") {
+		t.Errorf("%v, problems %v", err, v.Problems)
+	}
+}
+
+func TestScanTellsWhoSignedWhom(t *testing.T) {
+	w := newWorld(t)
+	inventory, err := engine(w).Scan(t.Context(), mustConfig(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.writes != 0 {
+		t.Fatalf("scanning wrote %v", w.ordered)
+	}
+	byName := map[string]Found{}
+	for _, c := range inventory.Certificates {
+		byName[c.Subject] = c
+	}
+	signer, peer := byName["CN=openshift-etcd_etcd-signer@1"], byName["CN=system:etcd-peer:sno,O=system:etcd-peers"]
+	if !signer.Authority || signer.SignedBy != signer.Fingerprint || !signer.HasKey || peer.SignedBy != signer.Fingerprint || len(peer.Places) != 4 {
+		t.Errorf("signer %+v\npeer %+v", signer, peer)
+	}
+	if foreign := byName["CN=foreign,O=system:etcd-peers"]; foreign.SignedBy != "" || foreign.Issuer != "CN=gone" {
+		t.Errorf("foreign %+v", foreign)
+	}
+	text, err := inventory.JSON()
+	if err != nil || strings.Contains(string(text), "BEGIN") || len(inventory.Keys) < 8 {
+		t.Errorf("%v, %d keys", err, len(inventory.Keys))
+	}
+}
+
+func TestValuesEncryptedAtRestStopTheRun(t *testing.T) {
+	w := newWorld(t)
+	for i := range 3 {
+		key := fmt.Sprintf("%ssecrets/ns/sealed-%d", storagePrefix, i)
+		w.keys[key] = host.KeyValue{Key: key, Value: []byte("k8s:enc:aesgcm:v1:1:xxxx"), ModRevision: 1}
+	}
+	err := engine(w).Run(t.Context(), configPath)
+	if !errors.Is(err, ErrBlocked) || !strings.Contains(err.Error(), "secrets 3 stored objects are encrypted at rest") {
+		t.Fatalf("got %v", err)
+	}
+	if len(w.ordered) != 1 || w.ordered[0] != host.RecertSummary {
+		t.Fatalf("a refused run wrote %v", w.ordered)
+	}
+}
