@@ -57,7 +57,8 @@ func protoSchemas() map[string]protoSchema {
 		2: {name: "notReadyAddresses", kind: protoMessage, repeated: true, sub: endpoint},
 	}
 	client := protoField{name: "clientConfig", kind: protoMessage, sub: protoSchema{2: {name: "caBundle"}, 3: {name: "url"}}}
-	webhooks := protoSchema{1: meta, 2: {name: "webhooks", kind: protoMessage, repeated: true, sub: protoSchema{1: {name: "name"}, 2: client}}}
+	webhooks := protoSchema{1: meta, 2: {name: "webhooks", kind: protoMessage, repeated: true,
+		sub: protoSchema{1: {name: "name"}, 2: client}}}
 	workload := func(templateField protowire.Number) protoSchema {
 		spec := protoSchema{templateField: {name: "template", kind: protoMessage, sub: template}}
 		return protoSchema{1: meta, 2: {name: "spec", kind: protoMessage, sub: spec}}

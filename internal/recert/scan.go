@@ -158,8 +158,9 @@ func resourceOf(name string) string {
 // change is worse than none.
 func (s *scan) refuseEncrypted() {
 	for _, resource := range slices.Sorted(maps.Keys(s.encrypted)) {
-		s.plan.Blocked = append(s.plan.Blocked, Note{resource, fmt.Sprintf("%d stored objects are encrypted at rest and cannot be read here: "+
-			"turn encryption off (APIServer cluster, spec.encryption.type: identity) and wait until they are stored in plain", s.encrypted[resource])})
+		why := fmt.Sprintf("%d stored objects are encrypted at rest and cannot be read here: turn encryption off "+
+			"(APIServer cluster, spec.encryption.type: identity) and wait until they are stored in plain", s.encrypted[resource])
+		s.plan.Blocked = append(s.plan.Blocked, Note{resource, why})
 	}
 }
 

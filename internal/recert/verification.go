@@ -33,7 +33,7 @@ func (e *Engine) Verify(ctx context.Context, cfg Config) (*Verification, error) 
 	out := &Verification{}
 	err := e.survey(ctx, cfg, func(s *scan) error {
 		for _, resource := range slices.Sorted(maps.Keys(s.encrypted)) {
-			out.Problems = append(out.Problems, Note{resource, fmt.Sprintf("%d objects are encrypted at rest and were not read", s.encrypted[resource])})
+			out.problem(resource, "%d objects are encrypted at rest and were not read", s.encrypted[resource])
 		}
 		out.Leftovers = s.plan.Leftovers
 		out.proveLeaves(s)
@@ -43,20 +43,24 @@ func (e *Engine) Verify(ctx context.Context, cfg Config) (*Verification, error) 
 	return out, err
 }
 
+func (v *Verification) problem(where, format string, args ...any) {
+	v.Problems = append(v.Problems, Note{where, fmt.Sprintf(format, args...)})
+}
+
 // unfinished reports what a run would still change. Where old and new addresses overlap, only the record of the run knows.
 func (v *Verification) unfinished(s *scan) {
 	if s.mapping.Overlaps() {
 		return
 	}
 	for _, c := range s.plan.Changes {
-		v.Problems = append(v.Problems, Note{c.Where, "still to be changed: " + c.Why})
+		v.problem(c.Where, "still to be changed: %s", c.Why)
 	}
 	for _, m := range s.plan.members {
-		v.Problems = append(v.Problems, Note{"etcd member " + m.Name, "still has a peer URL of the old address"})
+		v.problem("etcd member "+m.Name, "still has a peer URL of the old address")
 	}
 	for _, leaf := range s.pki.leaves {
 		if _, _, err := s.pki.issuer(leaf); err == nil {
-			v.Problems = append(v.Problems, Note{leaf.places[0].where, "the certificate still names an old address"})
+			v.problem(leaf.places[0].where, "the certificate still names an old address")
 		}
 	}
 }
@@ -71,13 +75,14 @@ func (v *Verification) proveLeaves(s *scan) {
 		case s.pki.signerOf(leaf) != nil:
 			v.Checked++
 		case len(candidates) == 0:
-			v.Unknown = append(v.Unknown, Note{leaf.places[0].where, fmt.Sprintf("its authority %q is not in the cluster", leaf.Issuer.CommonName)})
+			why := fmt.Sprintf("its authority %q is not in the cluster", leaf.Issuer.CommonName)
+			v.Unknown = append(v.Unknown, Note{leaf.places[0].where, why})
 		default:
-			v.Problems = append(v.Problems, Note{leaf.places[0].where, fmt.Sprintf("is not signed by its authority %q", leaf.Issuer.CommonName)})
+			v.problem(leaf.places[0].where, "is not signed by its authority %q", leaf.Issuer.CommonName)
 		}
 		for _, at := range leaf.places {
 			if err := s.pki.matchesKeyBeside(leaf, at); err != nil {
-				v.Problems = append(v.Problems, Note{at.where, err.Error()})
+				v.problem(at.where, "%v", err)
 			}
 		}
 	}
