@@ -83,7 +83,8 @@ func (s *scan) inventory() *Inventory {
 	out := &Inventory{Leftovers: s.plan.Leftovers, Unread: s.encrypted}
 	for _, cert := range s.pki.everything() {
 		found := Found{Subject: cert.Subject.String(), Issuer: cert.Issuer.String(), Authority: cert.IsCA,
-			Fingerprint: fingerprint(cert.Certificate), Algorithm: cert.SignatureAlgorithm.String(), NotBefore: cert.NotBefore.UTC(), NotAfter: cert.NotAfter.UTC(),
+			Fingerprint: fingerprint(cert.Certificate), Algorithm: cert.SignatureAlgorithm.String(),
+			NotBefore: cert.NotBefore.UTC(), NotAfter: cert.NotAfter.UTC(),
 			HasKey: s.pki.keyOf(cert) != nil}
 		found.Names, _ = mappedNames(cert.Certificate, Mapping{})
 		if signer := s.pki.signerOf(cert); signer != nil {
