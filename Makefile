@@ -33,7 +33,7 @@ test: host-packages network-deps build controlplane ## Run everything that this 
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need neither root nor a server.
-	go test -short ./api/... ./cmd/... ./internal/... ./lab/...
+	go test -short ./api/... ./cmd/... ./hack/... ./internal/... ./lab/...
 
 .PHONY: test-lab
 test-lab: host-packages build controlplane ## Run the scenarios on a lab node (MACHINE=nspawn|qemu).

@@ -38,7 +38,7 @@ type Tools struct {
 	Supervise []string
 	// Site is where a node is delivered that has to be made; nil means HomeSite.
 	Site *cluster.Site
-	// Agent is what runs the static pods of a node that has to be made; empty means cluster.Nodelet.
+	// Agent is what runs the static pods of a node that has to be made; empty means the one that suits the machine (agentOf).
 	Agent cluster.Agent
 }
 

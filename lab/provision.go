@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,10 @@ import (
 
 // Provision writes a cluster to a node's disk; nil makes a bare node.
 type Provision func(ctx context.Context, p cluster.Provisioning) error
+
+// agentOf is what runs a node's static pods unless somebody asks for another: the real kubelet where it is affordable. It takes
+// an emulated processor minutes to start (docs/decisions/0002-real-kubelet.md).
+var agentOf = map[machine.Kind]cluster.Agent{machine.Nspawn: cluster.Kubelet, machine.QEMU: cluster.Nodelet}
 
 // HomeSite is the delivered node's site: single-stack, on the LAN's home addresses.
 func HomeSite() cluster.Site {
@@ -56,7 +61,7 @@ func (l *Lab) provision(ctx context.Context, tools Tools, write Provision) (err 
 	p := cluster.Provisioning{
 		Etc: etc[0], Var: filepath.Join(sysroot, "ostree/deploy/rhcos/var"),
 		BinDir: binaries, OutDir: l.Dir, Node: HomeSite(), CacheDir: filepath.Join(filepath.Dir(l.Dir), "cache", "cluster"),
-		Agent: tools.Agent,
+		Agent: cmp.Or(tools.Agent, agentOf[l.Kind]),
 	}
 	if tools.Site != nil {
 		p.Node = *tools.Site

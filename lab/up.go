@@ -85,7 +85,7 @@ func (l *Lab) up(ctx context.Context, tools Tools, fresh bool, provision Provisi
 	if fresh {
 		steps[2].do = l.wellUp
 		steps = append([]step{
-			{"build the node's image (cached when nothing changed)", func(ctx context.Context) error { return l.copyImage(ctx, tools, say) }},
+			{"build the node's image (cached when nothing changed)", func(ctx context.Context) error { return l.copyImage(ctx, say) }},
 			{"write the site's configuration and the control plane to the node's disk", func(ctx context.Context) error {
 				if err := l.provision(ctx, tools, provision); err != nil {
 					return err
@@ -103,16 +103,38 @@ func (l *Lab) up(ctx context.Context, tools Tools, fresh bool, provision Provisi
 	return nil
 }
 
-// copyImage gives this lab a disk of its own, copied from the image cache.
-func (l *Lab) copyImage(ctx context.Context, tools Tools, say Step) error {
-	builder := image.Builder{
-		Cache: filepath.Join(filepath.Dir(l.Dir), "cache", "image"),
-		Say:   func(text string) { say(0, 0, text) },
+// Image makes the disk that new nodes of a kind get a copy of, unless the cache has it: minutes, once. say is told of each
+// part that has to be made.
+func Image(ctx context.Context, tools Tools, kind machine.Kind, say func(text string)) error {
+	artefact, _, err := disk(kind)
+	if err != nil {
+		return err
 	}
-	artefact, part := image.Sysroot, "" // a machine's disk is "sysroot" or "disk.img" in the lab's directory
-	if l.Kind == machine.QEMU {
-		artefact, part = image.Disk, "disk.img"
+	return imageBuilder(tools.Root, say).With(ctx, artefact, func(string) error { return nil })
+}
+
+func imageBuilder(root string, say func(string)) image.Builder {
+	return image.Builder{Cache: filepath.Join(root, "cache", "image"), Say: say}
+}
+
+// disk says which artefact a kind of machine boots, and which file of it ("" for the whole directory).
+func disk(kind machine.Kind) (artefact image.Artefact, part string, err error) {
+	switch kind {
+	case machine.Nspawn:
+		return image.Sysroot, "", nil
+	case machine.QEMU:
+		return image.Disk, "disk.img", nil
 	}
+	return "", "", fmt.Errorf("unknown machine kind %q, want %s or %s", kind, machine.Nspawn, machine.QEMU)
+}
+
+// copyImage gives this lab a disk of its own, copied from the image cache. It is "sysroot" or "disk.img" in the lab's directory.
+func (l *Lab) copyImage(ctx context.Context, say Step) error {
+	artefact, part, err := disk(l.Kind)
+	if err != nil {
+		return err
+	}
+	builder := imageBuilder(filepath.Dir(l.Dir), func(text string) { say(0, 0, text) })
 	if err := image.RemoveTree(l.Dir); err != nil {
 		return fmt.Errorf("remove a half-made lab: %w", err)
 	}

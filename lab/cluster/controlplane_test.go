@@ -38,7 +38,7 @@ func TestProvisionPreparesADatabaseThatBoots(t *testing.T) {
 	}
 	node := t.TempDir()
 	p := Provisioning{Etc: filepath.Join(node, "etc"), Var: filepath.Join(node, "var"), OutDir: filepath.Join(node, "out"),
-		BinDir: binaries(t), ModuleDir: "../..", CacheDir: t.TempDir()}
+		BinDir: binaries(t), Agent: Nodelet, ModuleDir: "../..", CacheDir: t.TempDir()}
 	require.NoError(t, Provision(t.Context(), p))
 	first, err := os.ReadFile(filepath.Join(p.OutDir, "kubeconfig"))
 	require.NoError(t, err)

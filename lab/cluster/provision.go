@@ -23,7 +23,7 @@ type Provisioning struct {
 	BinDir string
 	OutDir string // receives the outside user's "kubeconfig"
 	Node   Site   // zero fields take the lab's defaults
-	Agent  Agent  // Nodelet when empty
+	Agent  Agent  // Kubelet when empty
 
 	ModuleDir string       // root of the product's module; found by the go command when empty
 	CacheDir  string       // prepared states; ModuleDir/build/lab/cache when empty
@@ -63,7 +63,7 @@ func (p *Provisioning) complete(ctx context.Context) error {
 			return fmt.Errorf("provision: %s is not set", name)
 		}
 	}
-	p.Agent = cmp.Or(p.Agent, Nodelet)
+	p.Agent = cmp.Or(p.Agent, Kubelet)
 	if err := p.Agent.validate(); err != nil {
 		return err
 	}

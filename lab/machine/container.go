@@ -154,7 +154,11 @@ func (c Container) Enter(ctx context.Context, argv ...string) (*exec.Cmd, error)
 	if term == "" {
 		term = "dumb"
 	}
-	args := []string{"-t", strconv.Itoa(pid), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "env", "-i",
+	// nsenter must not wait for the program itself (--no-fork): a node that goes down stops all its processes before it
+	// ends them, nsenter would stop itself along with the one it waits for, and the node could not end while nobody
+	// collects that process. A shell without job control waits for the end alone.
+	args := []string{"-t", strconv.Itoa(pid), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "--no-fork",
+		"/bin/sh", "-c", `"$@"; exit $?`, "sh", "env", "-i",
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin", "HOME=/root", "LANG=C.UTF-8", "TERM=" + term,
 		"container=systemd-nspawn"}
 	return exec.CommandContext(ctx, "nsenter", append(args, argv...)...), nil

@@ -51,7 +51,7 @@ func newLabNode(t *testing.T, site cluster.Site) labNode {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	p := cluster.Provisioning{Etc: filepath.Join(root, "etc"), Var: filepath.Join(root, "var"), OutDir: filepath.Join(root, "out"), BinDir: bin, Node: site}
+	p := cluster.Provisioning{Etc: filepath.Join(root, "etc"), Var: filepath.Join(root, "var"), OutDir: filepath.Join(root, "out"), BinDir: bin, Node: site, Agent: cluster.Nodelet}
 	if err := cluster.Provision(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

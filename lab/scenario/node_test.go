@@ -31,7 +31,7 @@ var (
 const awayNetwork = "198.51.100.0/24"
 
 // patience bounds a scenario; emulation is more than ten times slower.
-var patience = map[machine.Kind]time.Duration{machine.Nspawn: 6 * time.Minute, machine.QEMU: 30 * time.Minute}
+var patience = map[machine.Kind]time.Duration{machine.Nspawn: 8 * time.Minute, machine.QEMU: 30 * time.Minute}
 
 // root is the top of the tree, where the Makefile runs.
 func root(t *testing.T) string {
@@ -79,9 +79,7 @@ func node(t *testing.T, name string) (context.Context, *lab.Lab, *drive.Driver) 
 
 func takeDown(t *testing.T, l *lab.Lab) {
 	if t.Failed() {
-		logs, _ := machine.Output(context.Background(), l.Machine, "journalctl", "--no-pager", "--boot", "--lines=80",
-			"-u", "lifecycle-agent", "-u", "ip-configuration", "-u", "lca-ipconfig-pre-pivot", "-u", "lca-ipconfig-cleanup", "-u", "lca-init-monitor")
-		t.Logf("the node's last words:\n%s", logs)
+		t.Logf("the node's last words:\n%s", l.LastWords(context.Background()))
 	}
 	if err := l.Down(context.Background(), false); err != nil {
 		t.Logf("take the node down: %v", err)

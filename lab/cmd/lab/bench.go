@@ -12,7 +12,6 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/bench"
-	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 )
 
@@ -31,7 +30,6 @@ func benchCommand(o *options) *cobra.Command {
 			ctx, cancel := context.WithTimeout(cmd.Context(), benchTimeout)
 			defer cancel()
 			o.name = "bench"
-			o.agent = string(cluster.Nodelet) // what the figures so far were taken with
 			if !cmd.Flags().Changed("sizes") {
 				sizes = benchSizes[machine.Kind(kind)]
 			}

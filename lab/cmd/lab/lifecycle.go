@@ -45,9 +45,28 @@ func upCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+func imageCommand(o *options) *cobra.Command {
+	kind := string(machine.Nspawn)
+	cmd := &cobra.Command{
+		Use: "image", Short: "Make the disk that new nodes are copied from, unless it is there (minutes, once)", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tools, err := o.tools()
+			if err != nil {
+				return err
+			}
+			started := time.Now()
+			return lab.Image(cmd.Context(), tools, machine.Kind(kind), func(text string) {
+				fmt.Fprintf(os.Stderr, "%s         %s\n", elapsed(started), text)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&kind, "machine", kind, "nspawn or qemu")
+	return cmd
+}
+
 func agentFlag(cmd *cobra.Command, o *options) {
-	cmd.Flags().StringVar(&o.agent, "agent", string(cluster.Nodelet),
-		"what a new node runs its static pods with: nodelet (a stand-in) or kubelet (the real one, with containerd)")
+	cmd.Flags().StringVar(&o.agent, "agent", "",
+		"what a new node runs its static pods with: kubelet (the real one, with containerd; usual on nspawn) or nodelet (a stand-in; usual on qemu)")
 }
 
 // narrator tells each step on standard error; number 0 is part of the step before.

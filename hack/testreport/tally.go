@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// test names one test of one package; the package itself has no Name.
+type test struct{ Package, Name string }
+
+func (id test) String() string { return strings.TrimSpace(id.Package + " " + id.Name) }
+
+// tally is the outcome of some test runs. Where a test ran more than once, its last outcome counts.
+type tally struct {
+	outcome map[test]string
+	output  map[test][]string
+	// unlucky passed, but not at the first attempt.
+	unlucky map[test]bool
+	broken  []string // what a compiler said
+	shown   []string
+}
+
+func newTally() *tally {
+	return &tally{outcome: map[test]string{}, output: map[test][]string{}, unlucky: map[test]bool{}}
+}
+
+func (t *tally) read(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewReader(f)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e event
+		if json.Unmarshal(line, &e) == nil {
+			t.see(e)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (t *tally) see(e event) {
+	id := test{e.Package, e.Test}
+	switch e.Action {
+	case "output":
+		t.output[id] = append(t.output[id], e.Output)
+		if strings.Contains(e.Output, "survived") {
+			t.shown = append(t.shown, strings.TrimSpace(e.Output))
+		}
+	case "build-output":
+		t.broken = append(t.broken, e.Output)
+	case "pass", "fail", "skip":
+		t.unlucky[id] = t.outcome[id] == "fail" && e.Action == "pass"
+		t.outcome[id] = e.Action
+	}
+}
+
+// all lists the tests, or with packages set the packages, that ended so; in order.
+func (t *tally) all(outcome string, packages bool) []test {
+	var out []test
+	for id, was := range t.outcome {
+		if was == outcome && packages == (id.Name == "") {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, func(a, b test) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// closing is the line that ends a run.
+func (t *tally) closing() string {
+	line := fmt.Sprintf("%d passed, %d failed, %d skipped",
+		len(t.all("pass", false)), len(t.all("fail", false)), len(t.all("skip", false)))
+	var unlucky []string
+	for id, was := range t.unlucky {
+		if was && id.Name != "" && !strings.Contains(id.Name, "/") {
+			unlucky = append(unlucky, id.Name)
+		}
+	}
+	if len(unlucky) > 0 {
+		slices.Sort(unlucky)
+		line += "; passed only at the second attempt: " + strings.Join(unlucky, ", ")
+	}
+	return line
+}
+
+// reasons are the skipped tests by what they said last.
+func (t *tally) reasons() map[string][]test {
+	out := map[string][]test{}
+	for _, id := range t.all("skip", false) {
+		out[reason(t.output[id])] = append(out[reason(t.output[id])], id)
+	}
+	return out
+}
+
+func reason(lines []string) string {
+	for i := len(lines) - 1; i >= 0; i-- {
+		if _, said, ok := strings.Cut(lines[i], ".go:"); ok {
+			_, said, _ = strings.Cut(said, ": ")
+			return strings.TrimSpace(said)
+		}
+	}
+	return "no reason given"
+}
+
+// print shows a tier, and ends the program with 1 when something in it failed.
+func (t *tally) print(tier string, seconds int) {
+	fmt.Print(strings.Join(t.broken, ""))
+	failures := append(t.all("fail", false), t.all("fail", true)...)
+	for _, id := range failures {
+		fmt.Printf("--- FAIL: %s\n%s", id, strings.Join(t.output[id], ""))
+	}
+	for _, line := range t.shown {
+		fmt.Println("  ", line)
+	}
+	reasons := t.reasons()
+	for _, why := range slices.Sorted(maps.Keys(reasons)) {
+		fmt.Printf("   skipped %d: %s (%s)\n", len(reasons[why]), why, reasons[why][0])
+	}
+	fmt.Printf("   %s: %s in %d s\n", tier, t.closing(), seconds)
+	if len(failures) > 0 {
+		os.Exit(1)
+	}
+}

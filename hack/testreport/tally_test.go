@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// tallied reads runs, each given as "action package test" lines.
+func tallied(t *testing.T, runs ...string) *tally {
+	t.Helper()
+	out := newTally()
+	for _, run := range runs {
+		var text strings.Builder
+		for line := range strings.Lines(run) {
+			f := append(strings.Fields(line), "", "")
+			text.WriteString(`{"Action":"` + f[0] + `","Package":"` + f[1] + `","Test":"` + f[2] + `"}` + "\n")
+		}
+		file := filepath.Join(t.TempDir(), "run.json")
+		require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
+		require.NoError(t, out.read(file))
+	}
+	return out
+}
+
+func TestClosing(t *testing.T) {
+	first := "pass a TestOne\nfail a TestTwo/x\nfail a TestTwo\nskip a TestThree\nfail a"
+	for _, c := range []struct {
+		name, want string
+		runs       []string
+	}{
+		{"one run", "1 passed, 2 failed, 1 skipped", []string{first}},
+		{"passes the second time", "3 passed, 0 failed, 1 skipped; passed only at the second attempt: TestTwo",
+			[]string{first, "pass a TestTwo/x\npass a TestTwo\npass a"}},
+		{"fails the second time", "1 passed, 2 failed, 1 skipped", []string{first, "fail a TestTwo/x\nfail a TestTwo\nfail a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, tallied(t, c.runs...).closing()) })
+	}
+}
+
+func TestWhatRunsAgain(t *testing.T) {
+	for _, c := range []struct{ name, run, want, refusal string }{
+		{name: "the tests, not their parts", run: "fail a TestOne/x\nfail a TestOne\nfail a TestTwo\nfail a\nfail b TestB\nfail b",
+			want: "a ^(TestOne|TestTwo)$\nb ^(TestB)$\n"},
+		{name: "too many", run: "fail a T1\nfail a T2\nfail a T3\nfail a T4\nfail a T5\nfail a", refusal: "5 tests have failed"},
+		{name: "a package that ended before its tests", run: "fail a", refusal: "a failed outside of its tests"},
+		{name: "does not compile", run: "build-output\nfail a", refusal: "does not compile"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out strings.Builder
+			err := tallied(t, c.run).printFailures(&out)
+			if c.refusal != "" {
+				require.ErrorContains(t, err, c.refusal)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.want, out.String())
+		})
+	}
+}
