@@ -12,3 +12,10 @@ lab-down: ## Remove every lab node.
 lab-check: build ## Check the lab itself: its scripts with shellcheck, a node booted, moved, cut from power.
 	shellcheck -x -P SCRIPTDIR $$(grep -rlE '^#(!/bin/bash| shellcheck shell=bash)' lab/image/recipe lab/image/overlay lab/machine)
 	LCA_LAB=1 go test -count=1 -timeout 20m ./lab/image ./lab/network ./lab/machine ./lab
+
+CUTS ?= 50
+SEED ?= 20261121
+
+.PHONY: soak
+soak: host-packages build controlplane ## Cut a node's power at random moments and count what comes back (MACHINE, CUTS, SEED).
+	$(BIN)/lab soak --machine $(MACHINE) --cuts $(CUTS) --seed $(SEED)

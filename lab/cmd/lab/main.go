@@ -61,7 +61,7 @@ func rootCommand() *cobra.Command {
 	root.PersistentFlags().StringVar(&o.root, "root", "build/lab", "directory of all labs and of the image cache")
 	root.PersistentFlags().StringVar(&o.bin, "bin", "build/bin", "directory of the project's programs, which the node gets")
 	root.AddCommand(imageCommand(o), upCommand(o), downCommand(o), statusCommand(o), execCommand(o), shellCommand(o), applyCommand(o),
-		powercutCommand(o), startCommand(o), stopCommand(o), logsCommand(o), networkCommand(o), superviseCommand(o), demoCommand(o), benchCommand(o))
+		powercutCommand(o), startCommand(o), stopCommand(o), logsCommand(o), networkCommand(o), superviseCommand(o), demoCommand(o), benchCommand(o), soakCommand(o))
 	return root
 }
 

@@ -1,0 +1,173 @@
+package soak
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/lab"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
+)
+
+// flow is what an administrator can ask for.
+type flow string
+
+const (
+	change   flow = "change"
+	rollback flow = "rollback"
+	final    flow = "final" // stage Idle after a change: the old system is removed
+)
+
+// place is an address of the node with all that belongs to it.
+type place struct {
+	site    network.Site
+	address netip.Addr
+	network string
+}
+
+func places() [2]place {
+	return [2]place{
+		{network.Home(), netip.MustParseAddr("192.0.2.10"), "192.0.2.0/24"},
+		{network.Away(), netip.MustParseAddr("198.51.100.20"), "198.51.100.0/24"},
+	}
+}
+
+// node is the machine under test, and where it is.
+type node struct {
+	lab    *lab.Lab
+	driver *drive.Driver
+	places [2]place
+	at     int
+}
+
+func newNode(l *lab.Lab) (*node, error) {
+	n := &node{lab: l, places: places()}
+	var err error
+	n.driver, err = drive.New(l, nil, n.places[0].address, n.places[1].address)
+	return n, err
+}
+
+// ask requests a flow; a change goes to wherever the node is not.
+func (n *node) ask(ctx context.Context, f flow) error {
+	switch f {
+	case rollback:
+		return n.driver.Stage(ctx, lcav1.StageRollback)
+	case final:
+		return n.driver.Stage(ctx, lcav1.StageIdle)
+	}
+	to := n.places[1-n.at]
+	return n.driver.Patch(ctx, map[string]any{"spec": map[string]any{
+		"stage": lcav1.StageConfig,
+		"ipv4": map[string]any{
+			"address": to.address.String(), "machineNetwork": to.network, "gateway": to.site.Gateway.Addr().String(),
+		},
+		"dnsServers": []string{to.site.DNS.Addr().String()},
+	}})
+}
+
+// do asks for a flow and sees it through.
+func (n *node) do(ctx context.Context, f flow) error {
+	if err := n.ask(ctx, f); err != nil {
+		return err
+	}
+	_, err := n.settled(ctx)
+	return err
+}
+
+func (n *node) cut(ctx context.Context) error {
+	if err := n.lab.Machine.PowerCut(ctx); err != nil {
+		return err
+	}
+	return n.lab.Machine.Start(ctx)
+}
+
+// settled waits until the resource says that nothing goes on any more, well or badly, and until the node is seen at one address.
+func (n *node) settled(ctx context.Context) (*lcav1.IPConfig, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience[n.lab.Kind])
+	defer cancel()
+	ipc, err := n.driver.Eventually(ctx, "the node to settle", atRest)
+	if err != nil {
+		return nil, err
+	}
+	_, err = n.seen(ctx)
+	return ipc, err
+}
+
+// atRest says that what was asked for last has ended, and that something else may be asked for.
+func atRest(ipc *lcav1.IPConfig) bool {
+	if ipc.Status.ObservedGeneration < ipc.Generation || len(ipc.Status.ValidNextStages) == 0 {
+		return false
+	}
+	of := map[lcav1.IPConfigStage]string{
+		lcav1.StageIdle: lcav1.ConditionIdle, lcav1.StageConfig: lcav1.ConditionConfigCompleted, lcav1.StageRollback: lcav1.ConditionRollbackCompleted,
+	}
+	for _, c := range ipc.Status.Conditions {
+		if c.Type == of[ipc.Spec.Stage] {
+			return c.Status == "True" || ipc.Spec.Stage == lcav1.StageConfig && c.Reason == lcav1.ReasonFailed
+		}
+	}
+	return false
+}
+
+// atRest brings the node to Idle, from where it may be changed.
+func (n *node) atRest(ctx context.Context) error {
+	if err := n.do(ctx, final); err != nil {
+		return fmt.Errorf("back to Idle: %w", err)
+	}
+	return nil
+}
+
+// seen looks from outside: the node must be at one of its addresses and silent at the other.
+func (n *node) seen(ctx context.Context) (netip.Addr, error) {
+	var there []int
+	var errs []error
+	for i, p := range n.places {
+		s := drive.Look(ctx, n.lab, p.address)
+		switch {
+		case s.API && len(s.NodeAddresses) == 1 && s.NodeAddresses[0] == p.address.String():
+			there = append(there, i)
+		case s.Ping || s.API:
+			errs = append(errs, fmt.Errorf("%s answers ping %t, API %t, the Node object has %v: %s", p.address, s.Ping, s.API, s.NodeAddresses, s.Error))
+		}
+	}
+	if len(there) != 1 || len(errs) > 0 {
+		return netip.Addr{}, errors.Join(append(errs, fmt.Errorf("the node is whole at %d of its two addresses, not at one", len(there)))...)
+	}
+	n.at = there[0]
+	return n.places[n.at].address, nil
+}
+
+// stepAt says which step was under way at a moment, by the journals of all stateroots; they are gone once the node is Idle.
+func (n *node) stepAt(ctx context.Context, moment time.Time) string {
+	text, err := machine.Output(ctx, n.lab.Machine, "sh", "-c", "cat /sysroot/ostree/deploy/*/var/lib/lca/journal/*.jsonl")
+	if err != nil {
+		return "unknown"
+	}
+	return lastBefore(text, moment)
+}
+
+func lastBefore(journals string, moment time.Time) string {
+	var last struct {
+		Time             time.Time
+		Flow, Step, Kind string
+	}
+	for line := range strings.Lines(journals) {
+		entry := last
+		entry.Step = ""
+		if json.Unmarshal([]byte(line), &entry) != nil || entry.Time.After(moment) || entry.Time.Before(last.Time) {
+			continue
+		}
+		last = entry
+	}
+	if last.Time.IsZero() {
+		return "before the first step"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s", last.Flow, last.Step, last.Kind))
+}
