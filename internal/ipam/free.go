@@ -1,0 +1,91 @@
+package ipam
+
+import "github.com/google/btree"
+
+// freeSet is the set of free addresses as disjoint spans. What is free in one stretch
+// is one element, so its size follows what is taken, not what there is.
+type freeSet struct {
+	spans *btree.BTreeG[span]
+	total Count
+}
+
+// degree of the tree: measured best between 16 and 64 on sequential and random claims.
+const degree = 32
+
+func newFreeSet(usable []span) *freeSet {
+	f := &freeSet{spans: btree.NewG(degree, bySpan)}
+	for _, s := range usable {
+		f.spans.ReplaceOrInsert(s)
+		f.total = f.total.add(s.size())
+	}
+	return f
+}
+
+// first is the lowest free span of the first range that has one.
+func (f *freeSet) first() (span, bool) { return f.spans.Min() }
+
+// around is the free span that holds n, if any.
+func (f *freeSet) around(rng int32, n Count) (found span, ok bool) {
+	f.spans.DescendLessOrEqual(span{rng: rng, from: n}, func(s span) bool {
+		found, ok = s, s.rng == rng && s.has(n)
+		return false
+	})
+	return found, ok
+}
+
+// from is the first free address at n or after it; past the last one it starts anew.
+func (f *freeSet) from(rng int32, n Count) (int32, Count, bool) {
+	if _, ok := f.around(rng, n); ok {
+		return rng, n, true
+	}
+	next, ok := f.after(rng, n)
+	if !ok {
+		next, ok = f.first()
+	}
+	return next.rng, next.from, ok
+}
+
+func (f *freeSet) after(rng int32, n Count) (found span, ok bool) {
+	f.spans.AscendGreaterOrEqual(span{rng: rng, from: n}, func(s span) bool {
+		found, ok = s, true
+		return false
+	})
+	return found, ok
+}
+
+// take removes n and tells whether it was there.
+func (f *freeSet) take(rng int32, n Count) bool {
+	s, ok := f.around(rng, n)
+	if !ok {
+		return false
+	}
+	f.total = f.total.prev()
+	if s.from == n {
+		f.spans.Delete(s)
+	} else {
+		f.spans.ReplaceOrInsert(span{rng, s.from, n.prev()})
+	}
+	if s.to != n {
+		f.spans.ReplaceOrInsert(span{rng, n.next(), s.to})
+	}
+	return true
+}
+
+// give puts n back and joins it with its neighbours; giving what is there changes nothing.
+func (f *freeSet) give(rng int32, n Count) {
+	if _, ok := f.around(rng, n); ok {
+		return
+	}
+	f.total = f.total.next()
+	s := span{rng, n, n}
+	if right, ok := f.after(rng, n); ok && right.rng == rng && right.from == n.next() {
+		f.spans.Delete(right)
+		s.to = right.to
+	}
+	if !n.IsZero() {
+		if left, ok := f.around(rng, n.prev()); ok {
+			s.from = left.from // replaces the left one
+		}
+	}
+	f.spans.ReplaceOrInsert(s)
+}

@@ -1,0 +1,106 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"sort"
+
+	"go4.org/netipx"
+)
+
+// carve works out what may be handed out: the ranges without what is excluded.
+func (l *layout) carve(s Spec, bounds []netipx.IPRange) {
+	l.off, l.is = slices.Clone(s.Exclude), map[netip.Addr]string{}
+	for i, r := range s.Ranges {
+		l.wires = append(l.wires, s.wire(r))
+		for a, is := range s.unusable(r, bounds[i].From()) {
+			l.off = append(l.off, netipx.IPRangeFrom(a, a))
+			l.is[a] = is
+		}
+	}
+	for i, b := range bounds {
+		whole := spanOf(b)
+		whole.rng = int32(i)
+		l.ranges = append(l.ranges, whole)
+		left := []span{whole}
+		for _, e := range l.off {
+			if e.IsValid() && e.From().Is4() == l.v4 {
+				left = without(left, spanOf(e))
+			}
+		}
+		l.usable = append(l.usable, left...)
+	}
+	l.index()
+}
+
+func without(spans []span, hole span) (left []span) {
+	for _, s := range spans {
+		left = append(left, s.minus(hole)...)
+	}
+	return left
+}
+
+func (l *layout) index() {
+	for i, s := range l.usable {
+		l.before = append(l.before, l.total)
+		l.byAddr = append(l.byAddr, i)
+		l.total = l.total.add(s.size())
+	}
+	sort.Slice(l.byAddr, func(a, b int) bool { return l.usable[l.byAddr[a]].from.less(l.usable[l.byAddr[b]].from) })
+}
+
+// find is the usable span that holds n.
+func (l *layout) find(n Count) (span, bool) {
+	i := sort.Search(len(l.byAddr), func(i int) bool { return n.less(l.usable[l.byAddr[i]].from) })
+	if i == 0 {
+		return span{}, false
+	}
+	s := l.usable[l.byAddr[i-1]]
+	return s, s.has(n)
+}
+
+// at is the k-th usable address, k below total.
+func (l *layout) at(k Count) (rng int32, n Count) {
+	i := sort.Search(len(l.before), func(i int) bool { return k.less(l.before[i]) }) - 1
+	return l.usable[i].rng, l.usable[i].from.add(k.sub(l.before[i]))
+}
+
+// size is how many addresses the ranges span, with what is excluded.
+func (l *layout) size() (c Count) {
+	for _, r := range l.ranges {
+		c = c.add(r.size())
+	}
+	return c
+}
+
+// rangeOf is the declared range that n lies in, excluded or not.
+func (l *layout) rangeOf(n Count) (int32, bool) {
+	for _, r := range l.ranges {
+		if r.has(n) {
+			return r.rng, true
+		}
+	}
+	return 0, false
+}
+
+// why says in words why an address is not the pool's to give, or "".
+func (l *layout) why(a netip.Addr) string {
+	switch _, declared := l.rangeOf(number(a)); {
+	case a.Is4() != l.v4:
+		return "is not " + familyWord(l.v4) + ", as the pool is"
+	case !declared:
+		return "lies outside its ranges"
+	}
+	if _, ok := l.find(number(a)); ok {
+		return ""
+	}
+	if is, ok := l.is[a]; ok {
+		return "is " + is
+	}
+	for _, e := range l.off {
+		if e.IsValid() && e.Contains(a) && e.From() != e.To() {
+			return "is excluded by " + e.String()
+		}
+	}
+	return "is excluded"
+}

@@ -1,0 +1,66 @@
+package ipam
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Conflicts says where two pools of one network meet: range with range, range with
+// DHCP, DHCP with DHCP of another subnet. Pools of different networks never conflict.
+// The specs are valid each by itself.
+func Conflicts(a, b Spec) error {
+	if a.Network != b.Network {
+		return nil
+	}
+	la, errA := lay(a)
+	lb, errB := lay(b)
+	if err := errors.Join(errA, errB); err != nil || la.v4 != lb.v4 {
+		return err
+	}
+	var problems []error
+	for _, x := range la.ranges {
+		for _, y := range lb.ranges {
+			if x.overlaps(y) {
+				problems = append(problems, meeting(a, "", b, "", x, y, la.v4))
+			}
+		}
+	}
+	problems = append(problems, dhcpMeets(a, b, lb), dhcpMeets(b, a, la))
+	if a.DHCP.IsValid() && b.DHCP.IsValid() && a.DHCP != b.DHCP && a.DHCP.Overlaps(b.DHCP) {
+		problems = append(problems, meeting(a, "DHCP range ", b, "DHCP range ", spanOf(a.DHCP), spanOf(b.DHCP), la.v4))
+	}
+	return errors.Join(problems...)
+}
+
+func dhcpMeets(a, b Spec, lb *layout) error {
+	if !a.DHCP.IsValid() {
+		return nil
+	}
+	var problems []error
+	for _, y := range lb.ranges {
+		if x := spanOf(a.DHCP); x.overlaps(y) {
+			problems = append(problems, meeting(a, "DHCP range ", b, "", x, y, lb.v4))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func meeting(a Spec, ofA string, b Spec, ofB string, x, y span, v4 bool) error {
+	at := x.from
+	if at.less(y.from) {
+		at = y.from
+	}
+	return fmt.Errorf("pool %s: %s%s overlaps %s%s of pool %s at %s%s", a.Name,
+		ofA, x.text(v4), ofB, y.text(v4), b.Name, at.address(v4), inNetwork(a.Network))
+}
+
+func (s span) text(v4 bool) string {
+	return s.from.address(v4).String() + "-" + s.to.address(v4).String()
+}
+
+func inNetwork(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " in network " + name
+}

@@ -1,0 +1,185 @@
+package ipam
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+)
+
+// Validate says everything that is wrong with a pool by itself, one sentence per
+// error, each naming the pool and the address. What lies between pools is Conflicts.
+func Validate(s Spec) error {
+	_, err := lay(s)
+	return err
+}
+
+// layout is a valid Spec worked out.
+type layout struct {
+	v4     bool
+	ranges []span                // as declared, without holes
+	usable []span                // what may be handed out, by range and address
+	before []Count               // how many usable addresses lie before usable[i]
+	byAddr []int                 // indexes of usable, by address
+	total  Count                 // usable addresses
+	wires  []wire                // per range
+	off    []netipx.IPRange      // everything excluded
+	is     map[netip.Addr]string // what an excluded address is, for the refusals
+}
+
+func lay(s Spec) (*layout, error) {
+	l := &layout{}
+	c := &check{pool: s.Name}
+	if s.Name == "" {
+		c.add("it has no name")
+	}
+	if len(s.Ranges) == 0 {
+		c.add("it has no ranges")
+	}
+	bounds := c.ranges(s)
+	if len(c.problems) > 0 {
+		return nil, errors.Join(c.problems...)
+	}
+	l.v4 = bounds[0].From().Is4()
+	l.carve(s, bounds)
+	if l.total.IsZero() {
+		c.add("every address of its ranges is excluded: nothing is left to hand out")
+	}
+	c.settings(s, bounds)
+	c.dhcp(s, l, bounds)
+	c.reserved(s, l)
+	return l, errors.Join(c.problems...)
+}
+
+// check collects sentences about one pool.
+type check struct {
+	pool     string
+	problems []error
+}
+
+func (c *check) add(format string, args ...any) {
+	c.problems = append(c.problems, fmt.Errorf("pool %s: "+format, append([]any{c.pool}, args...)...))
+}
+
+func (c *check) ranges(s Spec) (bounds []netipx.IPRange) {
+	for _, r := range s.Ranges {
+		b, err := s.bounds(r)
+		if err != nil {
+			c.add("%w", err)
+			continue
+		}
+		for _, other := range bounds {
+			switch {
+			case other.From().Is4() != b.From().Is4():
+				c.add("ranges %s and %s mix IPv4 and IPv6; make a pool of each", other, b)
+			case other.Overlaps(b):
+				c.add("ranges %s and %s overlap at %s", other, b, later(other.From(), b.From()))
+			}
+		}
+		c.prefix(s, r, b)
+		bounds = append(bounds, b)
+	}
+	return bounds
+}
+
+func (c *check) prefix(s Spec, r Range, b netipx.IPRange) {
+	bits := s.wire(r).bits
+	if bits == 0 {
+		return
+	}
+	p, err := b.From().Prefix(bits)
+	switch {
+	case err != nil:
+		c.add("range %s: a prefix length of %d is not possible", b, bits)
+	case r.Subnet.IsValid() && bits > r.Subnet.Bits():
+		c.add("prefix length %d is longer than that of subnet %s: its hosts could not reach each other", bits, r.Subnet.Masked())
+	case !p.Contains(b.To()):
+		c.add("range %s leaves the network %s that its prefix length makes", b, p)
+	}
+}
+
+// settings checks what goes with an address: everything is of its family.
+func (c *check) settings(s Spec, bounds []netipx.IPRange) {
+	v4 := bounds[0].From().Is4()
+	for i, r := range s.Ranges {
+		if w := s.wire(r); w.gateway.IsValid() && w.gateway.Is4() != v4 {
+			c.add("gateway %s is not of the family of range %s", w.gateway, bounds[i])
+		}
+	}
+	for _, e := range s.Exclude {
+		if !e.IsValid() {
+			c.add("an exclusion is empty, reversed or of two families")
+		} else if e.From().Is4() != v4 {
+			c.add("exclusion %s is not %s, as the pool is", rangeWord(e), familyWord(v4))
+		}
+	}
+	if s.VLAN < 0 || s.VLAN > 4094 {
+		c.add("VLAN id %d is outside 1-4094", s.VLAN)
+	}
+	if s.Quarantine < 0 {
+		c.add("a quarantine of %s is in the past", s.Quarantine)
+	}
+	if !slices.Contains([]Strategy{"", Sequential, Random, Sticky}, s.Strategy) {
+		c.add("strategy %q is none of sequential, random, sticky", s.Strategy)
+	}
+}
+
+func (c *check) dhcp(s Spec, l *layout, bounds []netipx.IPRange) {
+	if s.DHCP == (netipx.IPRange{}) {
+		return
+	}
+	if err := ordered(s.DHCP.From(), s.DHCP.To()); err != nil {
+		c.add("DHCP: %w", err)
+		return
+	}
+	if s.DHCP.From().Is4() != bounds[0].From().Is4() {
+		c.add("DHCP range %s is not %s, as the pool is", s.DHCP, familyWord(bounds[0].From().Is4()))
+		return
+	}
+	lies := false
+	for i, b := range bounds {
+		if b.Overlaps(s.DHCP) {
+			c.add("DHCP range %s overlaps range %s at %s: an address cannot be leased and static at once",
+				s.DHCP, b, later(b.From(), s.DHCP.From()))
+		}
+		around, _ := s.around(s.Ranges[i])
+		lies = lies || !around.IsValid() || around.Contains(s.DHCP.From()) && around.Contains(s.DHCP.To())
+	}
+	for _, a := range slices.SortedFunc(maps.Keys(l.is), netip.Addr.Compare) {
+		if s.DHCP.Contains(a) {
+			c.add("DHCP range %s holds %s, which is %s", s.DHCP, a, l.is[a])
+		}
+	}
+	if !lies {
+		c.add("DHCP range %s lies outside every subnet of the pool", s.DHCP)
+	}
+}
+
+func (c *check) reserved(s Spec, l *layout) {
+	owner := map[netip.Addr]string{}
+	for _, name := range slices.Sorted(maps.Keys(s.Reserved)) {
+		a := s.Reserved[name]
+		if !a.IsValid() {
+			c.add("the address reserved for %s is not an address", name)
+			continue
+		}
+		a = a.Unmap()
+		if why := l.why(a); why != "" {
+			c.add("address %s reserved for %s %s", a, name, why)
+		}
+		if other, twice := owner[a]; twice {
+			c.add("address %s is reserved for both %s and %s", a, other, name)
+		}
+		owner[a] = name
+	}
+}
+
+func later(a, b netip.Addr) netip.Addr {
+	if a.Less(b) {
+		return b
+	}
+	return a
+}
