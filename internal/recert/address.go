@@ -15,7 +15,11 @@ type AddressChange struct {
 
 // Mapping replaces addresses. All changes happen at once, so two addresses may be swapped.
 // Its zero value maps nothing.
-type Mapping struct{ to map[netip.Addr]netip.Addr }
+type Mapping struct {
+	to map[netip.Addr]netip.Addr
+	// names are replaced in certificates only, where they stand by themselves.
+	names map[string]string
+}
 
 // NewMapping checks that every change stays in its family and that none contradicts another.
 // Changes of an address to itself are dropped.
@@ -50,6 +54,20 @@ func checkPlain(a netip.Addr) error {
 
 // Empty says that nothing changes.
 func (m Mapping) Empty() bool { return len(m.to) == 0 }
+
+// withNames adds names to an address mapping.
+func (m Mapping) withNames(names map[string]string) Mapping {
+	m.names = names
+	return m
+}
+
+// Name maps a name of a certificate: a name that a rule lists, or an address.
+func (m Mapping) Name(text string) (string, bool) {
+	if to, ok := m.names[text]; ok {
+		return to, to != text
+	}
+	return m.Host(text)
+}
 
 // Changes lists the replacements in order of the old address.
 func (m Mapping) Changes() []AddressChange {

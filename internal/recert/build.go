@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -23,17 +21,26 @@ func buildPlan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore
 		return nil, err
 	}
 	s.refuseEncrypted()
+	s.refuseHomeless()
 	if len(s.plan.Blocked) > 0 {
 		return s.plan, nil
 	}
 	s.planNodes(nodes)
-	if err := s.reissueLeaves(p.Rand); err != nil {
+	if err := s.reissueAll(p); err != nil {
 		return nil, err
 	}
 	if err := s.assemble(); err != nil {
 		return nil, err
 	}
 	return s.plan, nil
+}
+
+// reissueAll signs again what has to be.
+func (s *scan) reissueAll(p Ports) error {
+	if s.cfg.reissuesTrees() {
+		return s.reissueTrees(p.Files, p.Rand)
+	}
+	return s.reissueLeaves(p.Rand)
 }
 
 // newScan learns what the old addresses are.
@@ -46,8 +53,12 @@ func newScan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return &scan{cfg: cfg, mapping: mapping, now: p.Clock(), log: p.Log, resume: resume, encrypted: map[string]int{},
-		plan: &Plan{Addresses: mapping.Changes()}, pki: newPKI(mapping)}, nodes, nil
+	s := &scan{cfg: cfg, mapping: mapping.withNames(cfg.Names), now: p.Clock(), log: p.Log, resume: resume, encrypted: map[string]int{},
+		met:  map[string]bool{},
+		plan: &Plan{Addresses: mapping.Changes()}}
+	s.pki = newPKI(s.mapping)
+	s.pki.all, s.pki.frozen = cfg.reissuesTrees(), cfg.PostprocessOnly
+	return s, nodes, nil
 }
 
 // read visits everything once.
@@ -56,6 +67,9 @@ func (s *scan) read(ctx context.Context, p Ports, store host.OpenKeystore) error
 		return err
 	}
 	if err := s.readDisk(ctx, p.Files); err != nil {
+		return err
+	}
+	if err := s.planServerKeys(p.Files, p.Rand); err != nil {
 		return err
 	}
 	return s.planMember(ctx, store)
@@ -133,140 +147,4 @@ func (s *scan) planNodes(nodes []node) {
 			s.plan.nodes = append(s.plan.nodes, host.Edit{Key: n.Key, Delete: true, ModRevision: n.ModRevision})
 		}
 	}
-}
-
-// reissueLeaves signs every affected leaf again and proves the result.
-func (s *scan) reissueLeaves(rand io.Reader) error {
-	for _, leaf := range s.pki.leaves {
-		issuer, key, err := s.pki.issuer(leaf)
-		if err != nil {
-			s.cannotReissue(leaf, err)
-			continue
-		}
-		fresh, err := reissue(leaf.Certificate, key, s.mapping, rand)
-		if err == nil {
-			err = verifyLeaf(leaf.Certificate, fresh, issuer, s.pki.keyBeside(leaf), s.mapping)
-		}
-		if err != nil {
-			return fmt.Errorf("re-issue the certificate of %q in %s: %w", leaf.Subject, leaf.places[0].where, err)
-		}
-		leaf.reissued = fresh
-		names, _ := mappedNames(fresh, Mapping{})
-		item := Reissue{Subject: fresh.Subject.String(), Issuer: fresh.Issuer.String(),
-			NotAfter: fresh.NotAfter.UTC().Format(time.RFC3339), Names: names}
-		for _, at := range leaf.places {
-			item.Places = append(item.Places, at.where)
-		}
-		s.plan.Certificates = append(s.plan.Certificates, item)
-	}
-	for _, authorities := range s.pki.cas {
-		for _, ca := range authorities {
-			if s.pki.affected(ca.Certificate) && !s.mapping.Overlaps() {
-				s.keep(ca.places, "is an authority that names an old address; authorities are not changed")
-			}
-		}
-	}
-	return nil
-}
-
-// cannotReissue decides what a leaf that cannot be signed here means.
-func (s *scan) cannotReissue(leaf *certificate, cause error) {
-	kubelet := func(at place) bool { return strings.HasPrefix(at.where, kubeletServing) }
-	if !slices.ContainsFunc(leaf.places, func(at place) bool { return !kubelet(at) }) {
-		s.keep(leaf.places, "the kubelet asks for a new one by CSR: "+cause.Error())
-		return
-	}
-	for _, at := range leaf.places {
-		if isEssential(at) {
-			s.plan.Blocked = append(s.plan.Blocked, Note{at.where, "cannot be re-issued: " + cause.Error()})
-			return
-		}
-	}
-	s.keep(leaf.places, "cannot be re-issued: "+cause.Error())
-}
-
-func (s *scan) keep(places []place, why string) {
-	for _, at := range places {
-		s.plan.Kept = append(s.plan.Kept, Note{at.where, why})
-	}
-}
-
-func isEssential(at place) bool {
-	keys, files := essentialCertificates()
-	name := strings.TrimPrefix(at.container, storagePrefix)
-	return slices.ContainsFunc(keys, func(p string) bool { return matchKey(p, name) }) ||
-		slices.ContainsFunc(files, func(p string) bool { return matchTail(p, at.where) })
-}
-
-// assemble turns what was found into writes.
-func (s *scan) assemble() error {
-	for _, f := range s.files {
-		if text := s.pki.replace(f.text); text != f.text {
-			f.text, f.changed = text, true
-			s.plan.Changes = append(s.plan.Changes, Change{Certificate, f.path, "names an old address"})
-		}
-		if f.changed {
-			s.plan.files = append(s.plan.files, fileWrite{f.path, []byte(f.text), f.mode})
-		}
-	}
-	changed := len(s.plan.files)+len(s.plan.members)+len(s.plan.nodes) > 0
-	for _, o := range s.objects {
-		if err := s.replaceCertificates(o); err != nil {
-			return err
-		}
-		changed = changed || o.changed
-	}
-	if changed && !s.mapping.Empty() {
-		if err := s.follow(); err != nil {
-			return err
-		}
-	} else {
-		s.deletes, s.deleted = nil, nil
-	}
-	for _, o := range s.objects {
-		if o.changed {
-			s.plan.edits = append(s.plan.edits, host.Edit{Key: o.key, Value: o.value, ModRevision: o.mod})
-		}
-	}
-	s.plan.edits = append(s.plan.edits, s.deletes...)
-	s.plan.Changes = append(s.plan.Changes, s.deleted...)
-	for _, m := range s.plan.members {
-		s.plan.Changes = append(s.plan.Changes, Change{Member, "etcd member " + m.Name, "peer URL " + strings.Join(m.PeerURLs, ",")})
-	}
-	for _, n := range s.plan.nodes {
-		s.plan.Changes = append(s.plan.Changes, Change{Delete, n.Key, "the kubelet registers the node again"})
-	}
-	return nil
-}
-
-func (s *scan) replaceCertificates(o *object) error {
-	return o.edit(func(at []string, text string) (string, bool) {
-		if !mayHoldBlobs(text) {
-			return text, false
-		}
-		replaced := s.pki.replace(text)
-		if replaced == text {
-			return text, false
-		}
-		s.plan.Changes = append(s.plan.Changes, Change{Certificate, o.key + " " + strings.Join(at, "/"), "names an old address"})
-		return replaced, true
-	})
-}
-
-// follow makes the changes that are made only together with others.
-func (s *scan) follow() error {
-	for _, f := range s.followers {
-		before := f.object.value
-		if err := f.rule.apply(s.cfg, s.mapping, s.now, f.object); err != nil {
-			return err
-		}
-		if string(before) == string(f.object.value) {
-			continue
-		}
-		s.plan.Changes = append(s.plan.Changes, Change{Rewrite, f.object.key, f.rule.why})
-		if !slices.Contains(s.objects, f.object) {
-			s.objects = append(s.objects, f.object)
-		}
-	}
-	return nil
 }

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"path"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -28,6 +26,26 @@ type Config struct {
 	Replace []AddressChange
 	// InstallConfig is written into cluster-config-v1 before the machine networks are ("install_config").
 	InstallConfig string
+	// Names lists names of certificates (common names, DNS names) and what takes their place ("cn_san_replace_rules").
+	Names map[string]string
+	// Expiry says what becomes of the validity of certificates ("extend_expiration", "force_expire").
+	Expiry Expiry
+	// AddressesOnly leaves authorities and their keys alone whatever the other rules say ("ip_change_only").
+	AddressesOnly bool
+	// PostprocessOnly leaves all certificates alone ("postprocess_only").
+	PostprocessOnly bool
+	// UseKeys and UseCerts give authorities the keys, or put in the place of authorities the certificates, that a
+	// cluster had before.
+	UseKeys  []KeyRule
+	UseCerts []string
+	// PullSecret, UserCABundle, TrustedCA, Proxy and Chrony replace what the cluster has of them.
+	PullSecret   string
+	UserCABundle string
+	TrustedCA    *TrustedCA
+	Proxy        *Proxy
+	Chrony       string
+	// ServerSSHKeys is the folder whose SSH host keys are made anew, as a path of the host.
+	ServerSSHKeys string
 	// KubeadminPasswordHash replaces the kubeadmin Secret's hash when it is not empty.
 	KubeadminPasswordHash string
 	// Dirs and Files are searched on disk, as paths of the host.
@@ -38,6 +56,16 @@ type Config struct {
 	Remarks []string
 }
 
+// Expiry is a change of the validity of all certificates.
+type Expiry string
+
+// Changes of the validity.
+const (
+	KeepExpiry   Expiry = ""
+	ExtendExpiry Expiry = "extend" // as long as before, from now on
+	ForceExpiry  Expiry = "force"  // until now
+)
+
 // setting reads one key of the file.
 type setting func(c *Config, raw json.RawMessage) error
 
@@ -45,7 +73,10 @@ type setting func(c *Config, raw json.RawMessage) error
 func settings() map[string]setting {
 	return map[string]setting{
 		"dry_run":                 func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.DryRun) },
-		"ip_change_only":          requireTrue,
+		"ip_change_only":          func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.AddressesOnly) },
+		"postprocess_only":        func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.PostprocessOnly) },
+		"extend_expiration":       readExpiry(ExtendExpiry),
+		"force_expire":            readExpiry(ForceExpiry),
 		"ip":                      readIPs,
 		"machine_network_cidr":    readNetworks,
 		"cn_san_replace_rules":    readReplaceRules,
@@ -63,17 +94,30 @@ func settings() map[string]setting {
 		"summary_file_clean": func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.SummaryFile) },
 		"etcd_endpoint":      remark("etcd_endpoint: etcd is opened on a socket of its own"),
 		"threads":            remark("threads: the work is done in one"),
-		"use_key_rules":      remark("use_key_rules: authorities keep their keys"),
-		"use_cert_rules":     remark("use_cert_rules: authorities keep their certificates"),
+		"use_key_rules":      readKeyRules,
+		"use_cert_rules":     readCertRules,
+
+		"pull_secret":                func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.PullSecret) },
+		"user_ca_bundle":             func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.UserCABundle) },
+		"proxy_trusted_ca_bundle":    readTrustedCA,
+		"proxy":                      readProxy,
+		"chrony_config":              func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.Chrony) },
+		"regenerate_server_ssh_keys": readSSHDir,
 	}
 }
 
-// notSupported are the keys that the field's tool knows and this engine does not do yet. Doing less
-// than asked would leave a cluster that looks finished, so they are refused unless empty.
-var notSupported = []string{
-	"postprocess_only", "etcd_defrag", "extend_expiration", "force_expire", "cluster_rename", "hostname", "proxy",
-	"pull_secret", "user_ca_bundle", "proxy_trusted_ca_bundle", "chrony_config", "regenerate_server_ssh_keys",
-	"kube_encryption_config", "openshift_encryption_config", "oauth_encryption_config",
+// refused are the keys that the field's tool knows and this engine does not do. Doing less than asked would leave a
+// cluster that looks finished, so they are refused by name, with what to do instead, unless they are empty.
+func refused() map[string]string {
+	const encrypted = "values encrypted at rest are not read: turn encryption off first (APIServer cluster, spec.encryption.type: identity)"
+	return map[string]string{
+		"cluster_rename":              "renaming a cluster is not done by this engine: choose the container engine",
+		"hostname":                    "renaming the node is not done by this engine: choose the container engine",
+		"etcd_defrag":                 "the store is not defragmented here: run etcdutl defrag on the stopped data",
+		"kube_encryption_config":      encrypted,
+		"openshift_encryption_config": encrypted,
+		"oauth_encryption_config":     encrypted,
+	}
 }
 
 // ParseConfig reads recert_config.json (YAML is accepted too). Every key must be known and doable; all
@@ -87,7 +131,7 @@ func ParseConfig(text []byte) (Config, error) {
 	if err := json.Unmarshal(doc, &keys); err != nil {
 		return Config{}, errors.New("parse the recert configuration: not an object")
 	}
-	c, known := Config{SummaryFile: host.RecertSummary}, settings()
+	c, known, cannot := Config{SummaryFile: host.RecertSummary}, settings(), refused()
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		raw := keys[key]
@@ -97,9 +141,9 @@ func ParseConfig(text []byte) (Config, error) {
 			if err := read(&c, raw); err != nil {
 				problems = append(problems, fmt.Errorf("key %q: %w", key, plain(err)))
 			}
-		case slices.Contains(notSupported, key):
+		case cannot[key] != "":
 			if !isZero(raw) {
-				problems = append(problems, fmt.Errorf("key %q is not supported yet", key))
+				problems = append(problems, fmt.Errorf("key %q: %s", key, cannot[key]))
 			}
 		default:
 			problems = append(problems, fmt.Errorf("key %q is unknown", key))
@@ -108,11 +152,40 @@ func ParseConfig(text []byte) (Config, error) {
 	if err := errors.Join(problems...); err != nil {
 		return Config{}, fmt.Errorf("recert configuration: %w", err)
 	}
+	if c.AddressesOnly {
+		c.leaveAuthorities()
+	}
 	return c, c.check()
 }
 
-// check refuses two addresses or networks of one family.
+// leaveAuthorities drops the rules that would give authorities other keys: an address change needs none of it.
+func (c *Config) leaveAuthorities() {
+	if len(c.UseKeys) > 0 {
+		c.UseKeys, c.Remarks = nil, append(c.Remarks, "use_key_rules: authorities keep their keys")
+	}
+	if len(c.UseCerts) > 0 {
+		c.UseCerts, c.Remarks = nil, append(c.Remarks, "use_cert_rules: authorities keep their certificates")
+	}
+}
+
+// reissuesTrees says that more than the leaves of changed addresses may be signed again.
+func (c Config) reissuesTrees() bool {
+	return !c.PostprocessOnly && (c.Expiry != KeepExpiry || len(c.Names)+len(c.UseKeys)+len(c.UseCerts) > 0)
+}
+
+// needsRecord says that what was done cannot be told from the data alone.
+func (c Config) needsRecord() bool { return c.reissuesTrees() || c.ServerSSHKeys != "" }
+
+// check refuses what contradicts itself.
 func (c Config) check() error {
+	for old, fresh := range c.Names {
+		if _, chained := c.Names[fresh]; chained && old != fresh {
+			return fmt.Errorf("recert configuration: cn_san_replace_rules: %s takes the place of %s and is itself replaced", fresh, old)
+		}
+	}
+	if c.PostprocessOnly && (c.Expiry != KeepExpiry || len(c.UseKeys)+len(c.UseCerts) > 0) {
+		return errors.New("recert configuration: postprocess_only leaves all certificates alone, and other keys would change them")
+	}
 	for i, a := range c.IPs {
 		for _, b := range c.IPs[i+1:] {
 			if a.Is4() == b.Is4() {
@@ -141,129 +214,4 @@ func plain(err error) error {
 
 func isZero(raw json.RawMessage) bool {
 	return slices.Contains([]string{"null", "false", `""`, "[]", "{}", "0"}, string(raw))
-}
-
-func remark(text string) setting {
-	return func(c *Config, raw json.RawMessage) error {
-		if !isZero(raw) {
-			c.Remarks = append(c.Remarks, text)
-		}
-		return nil
-	}
-}
-
-func requireTrue(_ *Config, raw json.RawMessage) error {
-	if string(raw) != "true" {
-		return errors.New("only true is supported: this engine changes addresses")
-	}
-	return nil
-}
-
-func readKubeadmin(c *Config, raw json.RawMessage) error {
-	if err := json.Unmarshal(raw, &c.KubeadminPasswordHash); err != nil {
-		return err
-	}
-	if c.KubeadminPasswordHash == "" {
-		// The field's tool takes an empty hash for an order to delete the Secret, and its callers always send one.
-		c.Remarks = append(c.Remarks, "kubeadmin_password_hash is empty: the kubeadmin Secret is left alone")
-	}
-	return nil
-}
-
-// readStrings accepts one string or a list.
-func readStrings(raw json.RawMessage) ([]string, error) {
-	var one string
-	if json.Unmarshal(raw, &one) == nil {
-		return []string{one}, nil
-	}
-	var list []string
-	err := json.Unmarshal(raw, &list)
-	return list, err
-}
-
-func readIPs(c *Config, raw json.RawMessage) error {
-	list, err := readStrings(raw)
-	if err != nil {
-		return err
-	}
-	for _, text := range list {
-		a, err := netip.ParseAddr(text)
-		if err != nil {
-			return err
-		}
-		c.IPs = append(c.IPs, a)
-	}
-	return nil
-}
-
-func readNetworks(c *Config, raw json.RawMessage) error {
-	list, err := readStrings(raw)
-	if err != nil {
-		return err
-	}
-	for _, text := range list {
-		n, err := netip.ParsePrefix(text)
-		if err != nil {
-			return err
-		}
-		if n != n.Masked() {
-			return fmt.Errorf("%s has host bits set, the network is %s", n, n.Masked())
-		}
-		c.MachineNetworks = append(c.MachineNetworks, n)
-	}
-	return nil
-}
-
-// readReplaceRules reads "old,new"; "old:new" only where no address contains the colon.
-func readReplaceRules(c *Config, raw json.RawMessage) error {
-	list, err := readStrings(raw)
-	if err != nil {
-		return err
-	}
-	for _, text := range list {
-		from, to, ok := strings.Cut(text, ",")
-		if !ok {
-			from, to, ok = strings.Cut(text, ":")
-		}
-		from, to = strings.TrimSpace(from), strings.TrimSpace(to)
-		old, errOld := netip.ParseAddr(from)
-		fresh, errNew := netip.ParseAddr(to)
-		if !ok || errOld != nil || errNew != nil {
-			return fmt.Errorf("rule %q is not \"old address,new address\", others are not supported yet", text)
-		}
-		c.Replace = append(c.Replace, AddressChange{old, fresh})
-	}
-	return nil
-}
-
-func readPaths(to *[]string, raw json.RawMessage) error {
-	list, err := readStrings(raw)
-	if err != nil {
-		return err
-	}
-	for _, p := range list {
-		if !path.IsAbs(p) {
-			return fmt.Errorf("path %q is not absolute", p)
-		}
-		if p = hostPath(path.Clean(p)); !slices.Contains(*to, p) {
-			*to = append(*to, p)
-		}
-	}
-	return nil
-}
-
-// mounts says where the field's tool sees the host's folders.
-var mounts = [][2]string{
-	{"/kubernetes", "/etc/kubernetes"}, {"/kubelet", "/var/lib/kubelet"}, {"/machine-config-daemon", "/etc/machine-config-daemon"},
-	{"/host-etc", "/etc"}, {"/ssh", "/etc/ssh"}, {"/pki", "/etc/pki"},
-}
-
-// hostPath translates a path of that tool's container; a path outside its mounts is the host's already.
-func hostPath(p string) string {
-	for _, m := range mounts {
-		if rest, ok := strings.CutPrefix(p, m[0]); ok && (rest == "" || rest[0] == '/') {
-			return m[1] + rest
-		}
-	}
-	return p
 }

@@ -26,7 +26,7 @@ func TestParseConfigReadsWhatTheFlowWrites(t *testing.T) {
 		Replace:       []AddressChange{{a("192.0.2.1"), a("192.0.2.7")}, {a("2001:db8::1"), a("2001:db8::7")}, {a("192.0.2.3"), a("192.0.2.4")}},
 		InstallConfig: "x: y", Dirs: []string{"/var/lib/kubelet", "/etc/kubernetes", "/etc/machine-config-daemon"},
 		Files: []string{"/etc/chrony.conf", "/etc/mcs-machine-config-content.json"}, SummaryFile: "/var/tmp/recert-summary.yaml",
-		Remarks: cfg.Remarks,
+		Remarks: cfg.Remarks, AddressesOnly: true,
 	}
 	if !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got %+v\nwant %+v", cfg, want)
@@ -38,18 +38,29 @@ func TestParseConfigReadsWhatTheFlowWrites(t *testing.T) {
 
 func TestParseConfigRefusesByName(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"ipp": 1}`:                               `key "ipp" is unknown`,
-		`{"cluster_rename": "a:b"}`:                `key "cluster_rename" is not supported yet`,
-		`{"hostname": "a", "zz": 1}`:               `key "zz" is unknown`,
-		`{"force_expire": true}`:                   `key "force_expire"`,
-		`{"ip_change_only": false}`:                `key "ip_change_only"`,
-		`{"ip": "192.0.2"}`:                        `key "ip"`,
-		`{"ip": {"a": 1}}`:                         `key "ip"`,
-		`{"dry_run": "SECRET"}`:                    `key "dry_run": must be a bool`,
-		`{"ip": ["192.0.2.1", "192.0.2.2"]}`:       "two addresses of one family",
-		`{"machine_network_cidr": "192.0.2.1/24"}`: "host bits",
+		`{"ipp": 1}`:                                                    `key "ipp" is unknown`,
+		`{"cluster_rename": "a:b"}`:                                     `key "cluster_rename": renaming a cluster is not done by this engine`,
+		`{"hostname": "b"}`:                                             `key "hostname": renaming the node`,
+		`{"etcd_defrag": true}`:                                         `key "etcd_defrag": the store is not defragmented`,
+		`{"kube_encryption_config": {"a": 1}}`:                          `key "kube_encryption_config": values encrypted at rest`,
+		`{"hostname": "a", "zz": 1}`:                                    `key "zz" is unknown`,
+		`{"force_expire": true, "extend_expiration": true}`:             `exclude each other`,
+		`{"postprocess_only": true, "extend_expiration": true}`:         `postprocess_only leaves`,
+		`{"proxy": "a|b"}`:                                              `key "proxy": has 2 parts`,
+		`{"proxy_trusted_ca_bundle": "SECRET"}`:                         `key "proxy_trusted_ca_bundle": is not`,
+		`{"use_key_rules": ["SECRET"]}`:                                 `key "use_key_rules": rule 1 is not`,
+		`{"use_cert_rules": ["SECRET"]}`:                                `key "use_cert_rules": rule 1 is neither`,
+		`{"regenerate_server_ssh_keys": "ssh"}`:                         `not absolute`,
+		`{"ip": "192.0.2"}`:                                             `key "ip"`,
+		`{"ip": {"a": 1}}`:                                              `key "ip"`,
+		`{"dry_run": "SECRET"}`:                                         `key "dry_run": must be a bool`,
+		`{"ip": ["192.0.2.1", "192.0.2.2"]}`:                            "two addresses of one family",
+		`{"machine_network_cidr": "192.0.2.1/24"}`:                      "host bits",
 		`{"machine_network_cidr": ["192.0.2.0/24", "198.51.100.0/24"]}`: "two networks",
-		`{"cn_san_replace_rules": ["a.example.com,b.example.com"]}`:     "not supported yet",
+		`{"cn_san_replace_rules": ["a.example.com"]}`:                   "is not \"old,new\"",
+		`{"cn_san_replace_rules": ["a.example.com,192.0.2.1"]}`:         "replaces an address by a name",
+		`{"cn_san_replace_rules": ["a,b", "b,c"]}`:                      "is itself replaced",
+		`{"cn_san_replace_rules": ["a,b", "a,c"]}`:                      "cannot become both",
 		`{"crypto_dirs": ["kubelet"]}`:                                  "not absolute",
 		`[]`:                                                            "not an object",
 		`{"ip": "1.1.1.1", "ip": "1.1.1.2"}`:                            "not a YAML or JSON document",
@@ -77,7 +88,7 @@ func TestEveryKeyOfTheFieldsToolIsKnown(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	if n := len(settings()) + len(notSupported); n != len(keys) {
+	if n := len(settings()) + len(refused()); n != len(keys) {
 		t.Errorf("%d keys are handled, the tool has %d", n, len(keys))
 	}
 }

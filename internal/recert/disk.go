@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 
@@ -25,7 +26,8 @@ type diskFile struct {
 // readDisk visits the configured folders and files. A missing one is no error: not every node has them all.
 func (s *scan) readDisk(ctx context.Context, files host.Files) error {
 	seen := map[string]bool{}
-	for _, root := range append(slices.Clone(s.cfg.Dirs), s.cfg.Files...) {
+	roots := slices.Concat(s.cfg.Dirs, s.cfg.Files, slices.Sorted(maps.Keys(s.cfg.machineFiles())))
+	for _, root := range roots {
 		if err := s.readPath(ctx, files, root, seen); err != nil {
 			return err
 		}
@@ -88,6 +90,9 @@ func (s *scan) readFile(files host.Files, at string, info fs.FileInfo) error {
 }
 
 func (s *scan) applyDiskRules(f *diskFile) error {
+	if err := s.applySite(f); err != nil {
+		return err
+	}
 	for _, r := range diskRules() {
 		if !matchTail(r.tail, f.path) {
 			continue

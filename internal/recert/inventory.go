@@ -115,9 +115,16 @@ func fingerprint(cert *x509.Certificate) string {
 
 // signerOf finds the certificate that signed one, whether or not its key is at hand.
 func (p *pki) signerOf(cert *certificate) *x509.Certificate {
+	if signer := p.signerIn(cert); signer != nil {
+		return signer.Certificate
+	}
+	return nil
+}
+
+func (p *pki) signerIn(cert *certificate) *certificate {
 	for _, ca := range p.candidates(cert) {
 		if ca.CheckSignature(cert.SignatureAlgorithm, cert.RawTBSCertificate, cert.Signature) == nil {
-			return ca.Certificate
+			return ca
 		}
 	}
 	return nil

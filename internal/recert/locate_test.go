@@ -57,6 +57,6 @@ func FuzzReissueTBS(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tbs []byte) {
 		cert := *leaf.cert
 		cert.RawTBSCertificate = tbs
-		_, _ = rewriteTBS(&cert, m) // must not panic
+		_, _ = rewriteTBS(&cert, change{names: m, authorityKey: []byte("id"), subjectKey: []byte("id"), public: leaf.cert.RawSubjectPublicKeyInfo}) // must not panic
 	})
 }

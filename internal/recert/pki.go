@@ -4,8 +4,6 @@ import (
 	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 )
@@ -26,6 +24,8 @@ type certificate struct {
 	places []place
 	// moves says that it names an old address.
 	moves bool
+	// rekey is the key that a rule gives it.
+	rekey crypto.Signer
 	// reissued is what takes its place; nil while it stays.
 	reissued *x509.Certificate
 }
@@ -42,6 +42,8 @@ type keyFile struct {
 // pki collects the certificates and keys of the cluster, each once.
 type pki struct {
 	mapping Mapping
+	// frozen leaves all certificates as they are.
+	frozen bool
 	// all keeps the certificates that nobody needs for a change too: leaves without an old address.
 	all bool
 	// certs holds every certificate seen, by hash; nil for those that are not kept.
@@ -52,12 +54,14 @@ type pki struct {
 	keys   []*keyFile
 	keysIn map[string][]*keyFile // by container
 
+	newKeys  map[string]crypto.Signer // what takes the place of keys, by subjectPublicKeyInfo
 	byPublic map[string]crypto.Signer // see keysByPublic
 	indexed  int
 }
 
 func newPKI(m Mapping) *pki {
-	return &pki{mapping: m, certs: map[[sha256.Size]byte]*certificate{}, cas: map[string][]*certificate{}, keysIn: map[string][]*keyFile{}}
+	return &pki{mapping: m, certs: map[[sha256.Size]byte]*certificate{}, cas: map[string][]*certificate{}, keysIn: map[string][]*keyFile{},
+		newKeys: map[string]crypto.Signer{}}
 }
 
 // everything lists the certificates that were kept.
@@ -79,6 +83,7 @@ func (p *pki) collect(at place, text string, settled bool) (affected bool) {
 		if b.kind == privateKeyBlob {
 			k := &keyFile{place: at, label: b.label, der: b.der}
 			p.keys, p.keysIn[at.container] = append(p.keys, k), append(p.keysIn[at.container], k)
+			affected = affected || p.all
 			return nil
 		}
 		cert := p.take(b.der, settled)
@@ -86,7 +91,7 @@ func (p *pki) collect(at place, text string, settled bool) (affected bool) {
 			return nil
 		}
 		cert.places = append(cert.places, at)
-		affected = affected || (cert.moves && !settled)
+		affected = affected || p.all || (cert.moves && !settled)
 		return nil
 	})
 	return affected
@@ -103,7 +108,7 @@ func (p *pki) take(der []byte, settled bool) *certificate {
 		p.certs[sum] = nil
 		return nil
 	}
-	cert := &certificate{Certificate: parsed, moves: !parsed.IsCA && !settled && p.affected(parsed)}
+	cert := &certificate{Certificate: parsed, moves: !parsed.IsCA && !settled && !p.frozen && p.affected(parsed)}
 	switch {
 	case parsed.IsCA:
 		p.cas[string(parsed.RawSubject)] = append(p.cas[string(parsed.RawSubject)], cert)
@@ -128,7 +133,7 @@ func (p *pki) affected(cert *x509.Certificate) bool {
 func (p *pki) replace(text string) string {
 	return editBlobs(text, func(b blob) []byte {
 		if b.kind != certificateBlob {
-			return nil
+			return p.rekeyed(b)
 		}
 		cert := p.certs[sha256.Sum256(b.der)]
 		if cert == nil || cert.reissued == nil {
@@ -136,99 +141,4 @@ func (p *pki) replace(text string) string {
 		}
 		return cert.reissued.Raw
 	})
-}
-
-// errNoIssuerKey says that a leaf cannot be signed again here.
-var errNoIssuerKey = errors.New("the key of its issuer is not in the cluster")
-
-// issuer finds the authority that signed a leaf and its private key.
-func (p *pki) issuer(leaf *certificate) (*x509.Certificate, crypto.Signer, error) {
-	var last error
-	for _, ca := range p.candidates(leaf) {
-		if err := ca.CheckSignature(leaf.SignatureAlgorithm, leaf.RawTBSCertificate, leaf.Signature); err != nil {
-			last = err
-			continue
-		}
-		if key := p.keyOf(ca); key != nil {
-			return ca.Certificate, key, nil
-		}
-		last = errNoIssuerKey
-	}
-	if last == nil {
-		last = errors.New("the certificate of its issuer is not in the cluster")
-	}
-	return nil, nil, fmt.Errorf("issued by %q: %w", leaf.Issuer.CommonName, last)
-}
-
-// keyOf finds the private key of a certificate: where the certificate itself lies, or else anywhere.
-func (p *pki) keyOf(cert *certificate) crypto.Signer {
-	if key := p.keyBeside(cert); key != nil {
-		return key
-	}
-	return p.keysByPublic()[string(cert.RawSubjectPublicKeyInfo)]
-}
-
-// keyBeside is the private key that lies in one place with the certificate, if any.
-func (p *pki) keyBeside(cert *certificate) crypto.Signer {
-	for _, at := range cert.places {
-		for _, k := range p.keysIn[at.container] {
-			if k.belongsTo(cert.PublicKey) {
-				return k.signer
-			}
-		}
-	}
-	return nil
-}
-
-// keysByPublic indexes all keys by the subjectPublicKeyInfo of their certificates. It parses every key, so it is made
-// only when somebody has to look further than beside the certificate.
-func (p *pki) keysByPublic() map[string]crypto.Signer {
-	if p.byPublic != nil && p.indexed == len(p.keys) {
-		return p.byPublic
-	}
-	p.byPublic, p.indexed = map[string]crypto.Signer{}, len(p.keys)
-	for _, k := range p.keys {
-		if k.private() == nil {
-			continue
-		}
-		if public, err := x509.MarshalPKIXPublicKey(k.signer.Public()); err == nil {
-			p.byPublic[string(public)] = k.signer
-		}
-	}
-	return p.byPublic
-}
-
-// private parses the key once; nil is one of a kind that signs nothing here.
-func (k *keyFile) private() crypto.Signer {
-	if !k.parsed {
-		k.signer, k.parsed = parseKey(k.label, k.der), true
-	}
-	return k.signer
-}
-
-func (k *keyFile) belongsTo(public crypto.PublicKey) bool {
-	if k.private() == nil {
-		return false
-	}
-	own, ok := k.signer.Public().(interface{ Equal(crypto.PublicKey) bool })
-	return ok && own.Equal(public)
-}
-
-// parseKey returns nil for a key of a kind that signs nothing here.
-func parseKey(label string, der []byte) crypto.Signer {
-	var key any
-	var err error
-	switch label {
-	case "RSA PRIVATE KEY":
-		key, err = x509.ParsePKCS1PrivateKey(der)
-	case "EC PRIVATE KEY":
-		key, err = x509.ParseECPrivateKey(der)
-	default:
-		key, err = x509.ParsePKCS8PrivateKey(der)
-	}
-	if err != nil {
-		return nil
-	}
-	signer, _ := key.(crypto.Signer)
-	return signer
 }

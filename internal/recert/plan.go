@@ -62,6 +62,8 @@ type Plan struct {
 	edits   []host.Edit
 	members []host.StoreMember
 	nodes   []host.Edit // applied last
+
+	signed, rekeyed map[string]string // see progress
 }
 
 // fileWrite is a file's new content.

@@ -14,15 +14,20 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// progress is what a run leaves behind when old and new addresses overlap (a swap): then a place that is done cannot be
-// told from one that is not by looking at it, so the hashes of what will be written are recorded first. It is
-// not needed, and not written, for any other change.
+// progress is what a run leaves behind when a place that is done cannot be told from one that is not by looking at it: old and new
+// addresses overlap (a swap), or certificates get another validity or key. Then the hashes of what will be written, and the
+// certificates (public as they are) that will take the place of others, are recorded first. It is not needed, and not
+// written, for any other change.
 type progress struct {
 	// Config is the hash of the configuration the record belongs to.
 	Config string `json:"config"`
 	Done   bool   `json:"done"`
 	// After maps a location to the hash of its new content.
 	After map[string]string `json:"after"`
+	// Certificates maps the fingerprint of an old certificate to the DER of the new one, in base64.
+	Certificates map[string]string `json:"certificates,omitempty"`
+	// Rekeyed maps the public key of an authority, in base64, to the name whose rule replaced it.
+	Rekeyed map[string]string `json:"rekeyed,omitempty"`
 }
 
 const (
@@ -92,5 +97,8 @@ func (p progress) extend(plan *Plan) progress {
 		after[memberLocation] = hashOf([]byte(strings.Join(m.PeerURLs, ",")))
 	}
 	p.After = after
+	if len(p.Certificates) == 0 {
+		p.Certificates, p.Rekeyed = plan.signed, plan.rekeyed
+	}
 	return p
 }

@@ -141,7 +141,8 @@ func (r *run) apply(ctx context.Context, store host.OpenKeystore) error {
 		return err
 	}
 	record := r.resume.extend(r.plan)
-	if mapping.Overlaps() {
+	recorded := mapping.Overlaps() || r.cfg.needsRecord()
+	if recorded {
 		if err := record.save(r.ports.Files, r.configPath); err != nil {
 			return err
 		}
@@ -149,7 +150,7 @@ func (r *run) apply(ctx context.Context, store host.OpenKeystore) error {
 	if err := r.plan.apply(ctx, r.ports.Files, store); err != nil {
 		return fmt.Errorf("apply the change: %w", err)
 	}
-	if mapping.Overlaps() {
+	if recorded {
 		record.Done = true
 		return record.save(r.ports.Files, r.configPath)
 	}

@@ -3,7 +3,6 @@ package recert
 import (
 	"bytes"
 	"crypto"
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/asn1"
@@ -11,32 +10,38 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"net/netip"
 	"slices"
+	"time"
 
 	"golang.org/x/crypto/cryptobyte"
 	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// Tags of GeneralName (RFC 5280 4.2.1.6).
-var (
-	tagDNSName = cbasn1.Tag(2).ContextSpecific()
-	tagURI     = cbasn1.Tag(6).ContextSpecific()
-	tagIP      = cbasn1.Tag(7).ContextSpecific()
-)
-
-var oidSubjectAltName = asn1.ObjectIdentifier{2, 5, 29, 17}
-
 // errMalformed is a certificate that crypto/x509 accepts and this file does not understand.
 var errMalformed = errors.New("unexpected structure")
 
-// reissue signs the leaf again with its old addresses replaced. Of its contents only the names that carry an address and the
-// serial number change; key, validity, usages, identifiers and all other extensions keep their bytes. The
+// change is what a certificate gets other than it had. Its zero value changes the serial number alone.
+type change struct {
+	names Mapping
+	// issuer is the raw Name of an authority that was renamed, authorityKey the identifier of its new key.
+	issuer, authorityKey []byte
+	// public and subjectKey are a new key of the certificate's own and its identifier.
+	public, subjectKey []byte
+	validity           *validity
+	// keepSerial is for authorities, which others may name by their serial number.
+	keepSerial bool
+}
+
+// validity is when a certificate may be used.
+type validity struct{ notBefore, notAfter time.Time }
+
+// reissue signs the certificate again with the change made. Of its contents nothing else but the
+// serial number changes; key, validity, usages, identifiers and all other extensions keep their bytes. The
 // result depends on nothing but the arguments (except for RSA-PSS, whose salt comes from rand): a second run makes the same.
-func reissue(leaf *x509.Certificate, key crypto.Signer, m Mapping, rand io.Reader) (*x509.Certificate, error) {
-	tbs, err := rewriteTBS(leaf, m)
+func reissue(leaf *x509.Certificate, key crypto.Signer, ch change, rand io.Reader) (*x509.Certificate, error) {
+	tbs, err := rewriteTBS(leaf, ch)
 	if err != nil {
-		return nil, fmt.Errorf("rewrite the names: %w", err)
+		return nil, fmt.Errorf("rewrite its contents: %w", err)
 	}
 	signature, err := signTBS(tbs, leaf.SignatureAlgorithm, key, rand)
 	if err != nil {
@@ -72,34 +77,46 @@ func outerAlgorithm(raw []byte) ([]byte, error) {
 
 // rewriteTBS walks TBSCertificate (RFC 5280 4.1): [0] version, serial, signature, issuer, validity,
 // subject, subjectPublicKeyInfo, [1] and [2] unique identifiers, [3] extensions.
-func rewriteTBS(leaf *x509.Certificate, m Mapping) ([]byte, error) {
+func rewriteTBS(leaf *x509.Certificate, ch change) ([]byte, error) {
 	input := cryptobyte.String(leaf.RawTBSCertificate)
-	var tbs, version, serial, algorithm, issuer, validity, subject cryptobyte.String
+	var tbs, version, serial, algorithm, issuer, period, subject cryptobyte.String
 	if !input.ReadASN1(&tbs, cbasn1.SEQUENCE) || !readOptional(&tbs, &version, cbasn1.Tag(0).Constructed().ContextSpecific()) ||
 		!tbs.ReadASN1Element(&serial, cbasn1.INTEGER) {
 		return nil, errMalformed
 	}
-	for _, part := range []*cryptobyte.String{&algorithm, &issuer, &validity, &subject} {
+	for _, part := range []*cryptobyte.String{&algorithm, &issuer, &period, &subject} {
 		if !tbs.ReadASN1Element(part, cbasn1.SEQUENCE) {
 			return nil, errMalformed
 		}
 	}
-	newSubject, err := rewriteName(subject, m)
+	newSubject, err := rewriteName(subject, ch.names)
 	if err != nil {
 		return nil, err
 	}
-	if bytes.Equal(issuer, subject) { // signed by itself
+	switch {
+	case bytes.Equal(issuer, subject): // signed by itself
 		issuer = newSubject
+	case ch.issuer != nil:
+		issuer = ch.issuer
 	}
-	extensions, err := rewriteExtensions(tbs, m)
+	if ch.validity != nil {
+		if period, err = ch.validity.encode(); err != nil {
+			return nil, err
+		}
+	}
+	extensions, err := rewriteExtensions(tbs, ch)
 	if err != nil {
 		return nil, err
 	}
-	body := bytes.Join([][]byte{algorithm, issuer, validity, newSubject, extensions}, nil)
+	body := bytes.Join([][]byte{algorithm, issuer, period, newSubject, extensions}, nil)
+	number := leaf.SerialNumber
+	if !ch.keepSerial {
+		number = newSerial(number, body)
+	}
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddBytes(version)
-		b.AddASN1BigInt(newSerial(leaf.SerialNumber, body))
+		b.AddASN1BigInt(number)
 		b.AddBytes(body)
 	})
 	return b.Bytes()
@@ -155,6 +172,9 @@ func rewriteName(raw cryptobyte.String, m Mapping) ([]byte, error) {
 	return out, nil
 }
 
+// commonName is the encoded identifier of the attribute that rules for names speak of.
+var commonName = cryptobyte.String{0x06, 0x03, 0x55, 0x04, 0x03}
+
 func rewriteAttribute(set *cryptobyte.String, b *cryptobyte.Builder, m Mapping) bool {
 	var attribute, oid, value cryptobyte.String
 	var tag cbasn1.Tag
@@ -164,6 +184,9 @@ func rewriteAttribute(set *cryptobyte.String, b *cryptobyte.Builder, m Mapping) 
 	}
 	if tag == cbasn1.PrintableString || tag == cbasn1.UTF8String || tag == cbasn1.IA5String {
 		mapped, _ := m.Host(string(value))
+		if bytes.Equal(oid, commonName) {
+			mapped, _ = m.Name(string(value))
+		}
 		value = cryptobyte.String(mapped)
 	}
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
@@ -175,7 +198,7 @@ func rewriteAttribute(set *cryptobyte.String, b *cryptobyte.Builder, m Mapping) 
 
 // rewriteExtensions carries along the public key and what else follows the subject, and maps the subject
 // alternative names in it.
-func rewriteExtensions(rest cryptobyte.String, m Mapping) ([]byte, error) {
+func rewriteExtensions(rest cryptobyte.String, ch change) ([]byte, error) {
 	tag := cbasn1.Tag(3).Constructed().ContextSpecific()
 	var before, outer, list cryptobyte.String
 	before = rest
@@ -187,6 +210,14 @@ func rewriteExtensions(rest cryptobyte.String, m Mapping) ([]byte, error) {
 		}
 	}
 	before = before[:len(before)-len(rest)]
+	if ch.public != nil {
+		var old cryptobyte.String
+		identifiers := before
+		if !identifiers.ReadASN1Element(&old, cbasn1.SEQUENCE) {
+			return nil, errMalformed
+		}
+		before = slices.Concat(cryptobyte.String(ch.public), identifiers)
+	}
 	if rest.Empty() {
 		return before, nil
 	}
@@ -199,7 +230,7 @@ func rewriteExtensions(rest cryptobyte.String, m Mapping) ([]byte, error) {
 	b.AddASN1(tag, func(b *cryptobyte.Builder) {
 		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 			for ok && !list.Empty() {
-				ok = rewriteExtension(&list, b, m)
+				ok = rewriteExtension(&list, b, ch)
 			}
 		})
 	})
@@ -210,7 +241,7 @@ func rewriteExtensions(rest cryptobyte.String, m Mapping) ([]byte, error) {
 	return out, nil
 }
 
-func rewriteExtension(list *cryptobyte.String, b *cryptobyte.Builder, m Mapping) bool {
+func rewriteExtension(list *cryptobyte.String, b *cryptobyte.Builder, ch change) bool {
 	var whole cryptobyte.String
 	if !list.ReadASN1Element(&whole, cbasn1.SEQUENCE) {
 		return false
@@ -221,98 +252,19 @@ func rewriteExtension(list *cryptobyte.String, b *cryptobyte.Builder, m Mapping)
 	if !extension.ReadASN1(&inner, cbasn1.SEQUENCE) || !inner.ReadASN1ObjectIdentifier(&oid) {
 		return false
 	}
-	if !oid.Equal(oidSubjectAltName) {
+	rewrite := ch.extension(oid)
+	if rewrite == nil {
 		b.AddBytes(whole)
 		return true
 	}
 	if !readOptional(&inner, &critical, cbasn1.BOOLEAN) || !inner.ReadASN1(&value, cbasn1.OCTET_STRING) {
 		return false
 	}
-	names, ok := rewriteAltNames(value, m)
+	content, ok := rewrite(value)
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1ObjectIdentifier(oid)
 		b.AddBytes(critical)
-		b.AddASN1OctetString(names)
+		b.AddASN1OctetString(content)
 	})
 	return ok
-}
-
-// rewriteAltNames maps addresses, names that are an address, and addresses in URIs. A name that
-// is there already is not repeated.
-func rewriteAltNames(value cryptobyte.String, m Mapping) ([]byte, bool) {
-	var list cryptobyte.String
-	if !value.ReadASN1(&list, cbasn1.SEQUENCE) {
-		return nil, false
-	}
-	var names [][]byte
-	for !list.Empty() {
-		var content cryptobyte.String
-		var tag cbasn1.Tag
-		if !list.ReadAnyASN1(&content, &tag) {
-			return nil, false
-		}
-		var b cryptobyte.Builder
-		b.AddASN1(tag, func(b *cryptobyte.Builder) { b.AddBytes(rewriteAltName(tag, content, m)) })
-		name, err := b.Bytes()
-		if err != nil {
-			return nil, false
-		}
-		if !slices.ContainsFunc(names, func(n []byte) bool { return bytes.Equal(n, name) }) {
-			names = append(names, name)
-		}
-	}
-	var b cryptobyte.Builder
-	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddBytes(bytes.Join(names, nil)) })
-	out, err := b.Bytes()
-	return out, err == nil
-}
-
-func rewriteAltName(tag cbasn1.Tag, content []byte, m Mapping) []byte {
-	switch tag {
-	case tagIP:
-		if a, ok := netip.AddrFromSlice(content); ok {
-			if to, ok := m.Get(a); ok {
-				return to.AsSlice()
-			}
-		}
-	case tagDNSName:
-		mapped, _ := m.Host(string(content))
-		return []byte(mapped)
-	case tagURI:
-		return []byte(m.Text(string(content)))
-	}
-	return content
-}
-
-// signTBS signs as the algorithm says. Without randomness ECDSA is deterministic (RFC 6979), as RSA PKCS #1 v1.5 and Ed25519 are anyway.
-func signTBS(tbs []byte, algorithm x509.SignatureAlgorithm, key crypto.Signer, rand io.Reader) ([]byte, error) {
-	hash, ok := signatureHash(algorithm)
-	if !ok {
-		return nil, fmt.Errorf("signature algorithm %s is not supported", algorithm)
-	}
-	if hash == 0 {
-		return key.Sign(nil, tbs, crypto.Hash(0))
-	}
-	h := hash.New()
-	h.Write(tbs)
-	var opts crypto.SignerOpts = hash
-	switch algorithm {
-	case x509.SHA256WithRSAPSS, x509.SHA384WithRSAPSS, x509.SHA512WithRSAPSS:
-		return key.Sign(rand, h.Sum(nil), &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: hash})
-	}
-	return key.Sign(nil, h.Sum(nil), opts)
-}
-
-func signatureHash(algorithm x509.SignatureAlgorithm) (crypto.Hash, bool) {
-	switch algorithm {
-	case x509.SHA256WithRSA, x509.SHA256WithRSAPSS, x509.ECDSAWithSHA256:
-		return crypto.SHA256, true
-	case x509.SHA384WithRSA, x509.SHA384WithRSAPSS, x509.ECDSAWithSHA384:
-		return crypto.SHA384, true
-	case x509.SHA512WithRSA, x509.SHA512WithRSAPSS, x509.ECDSAWithSHA512:
-		return crypto.SHA512, true
-	case x509.PureEd25519:
-		return 0, true
-	}
-	return 0, false
 }

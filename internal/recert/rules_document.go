@@ -13,16 +13,22 @@ type objectRule struct {
 	why  string
 	// follows marks a change that is made only together with others.
 	follows bool
+	// setting is the key of the configuration that the rule serves, and wanted says that it is set: then there must be
+	// an object to write it into.
+	setting string
+	wanted  func(Config) bool
 	apply   func(cfg Config, m Mapping, now time.Time, o *object) error
 }
 
 func objectRules() []objectRule {
-	return []objectRule{
-		{"configmaps/kube-system/cluster-config-v1", "install-config", false, editInstallConfig},
-		{"configmaps/openshift-etcd/cluster-config-v1", "install-config", false, editInstallConfig},
-		{"secrets/kube-system/kubeadmin", "password hash of kubeadmin", false, editKubeadmin},
-		{"config.openshift.io/clusterversions/version", "health of before the change must not be believed", true, editClusterVersion},
+	rules := []objectRule{
+		{keys: "configmaps/kube-system/cluster-config-v1", why: "install-config", apply: editInstallConfig},
+		{keys: "configmaps/openshift-etcd/cluster-config-v1", why: "install-config", apply: editInstallConfig},
+		{keys: "secrets/kube-system/kubeadmin", why: "password hash of kubeadmin", apply: editKubeadmin},
+		{keys: "config.openshift.io/clusterversions/version", why: "health of before the change must not be believed", follows: true,
+			apply: editClusterVersion},
 	}
+	return append(rules, siteRules()...)
 }
 
 // editInstallConfig writes the configured text, if any, and the machine networks into the installer's input.

@@ -28,7 +28,8 @@ type scan struct {
 	deletes   []host.Edit
 	deleted   []Change
 	files     []*diskFile
-	encrypted map[string]int // by resource
+	encrypted map[string]int  // by resource
+	met       map[string]bool // patterns of object rules that matched
 }
 
 // follower is a change that is made only if there are others.
@@ -200,6 +201,7 @@ func (s *scan) applyRules(o *object, name string) error {
 		if !matchKey(r.keys, name) {
 			continue
 		}
+		s.met[r.keys], s.met[name] = true, true
 		if r.follows {
 			s.followers = append(s.followers, follower{r, o})
 			continue

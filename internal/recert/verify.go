@@ -16,9 +16,9 @@ func mappedNames(cert *x509.Certificate, m Mapping) (names []string, changed boo
 	add := func(name string, ok bool) {
 		names, changed = append(names, name), changed || ok
 	}
-	add(m.Host(cert.Subject.CommonName))
+	add(m.Name(cert.Subject.CommonName))
 	for _, n := range cert.DNSNames {
-		add(m.Host(n))
+		add(m.Name(n))
 	}
 	for _, ip := range cert.IPAddresses {
 		a, _ := netip.AddrFromSlice(ip)

@@ -1,0 +1,113 @@
+package recert
+
+import (
+	"crypto/x509"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// assemble turns what was found into writes.
+func (s *scan) assemble() error {
+	for _, f := range s.files {
+		if text := s.pki.replace(f.text); text != f.text {
+			f.text, f.changed = text, true
+			s.plan.Changes = append(s.plan.Changes, Change{Certificate, f.path, "names an old address"})
+		}
+		if f.changed {
+			s.plan.files = append(s.plan.files, fileWrite{f.path, []byte(f.text), f.mode})
+		}
+	}
+	changed := len(s.plan.files)+len(s.plan.members)+len(s.plan.nodes) > 0
+	for _, o := range s.objects {
+		if err := s.replaceCertificates(o); err != nil {
+			return err
+		}
+		if s.cfg.Expiry != KeepExpiry {
+			if err := noteValidity(o); err != nil {
+				return err
+			}
+		}
+		changed = changed || o.changed
+	}
+	if changed && !s.mapping.Empty() {
+		if err := s.follow(); err != nil {
+			return err
+		}
+	} else {
+		s.deletes, s.deleted = nil, nil
+	}
+	for _, o := range s.objects {
+		if o.changed {
+			s.plan.edits = append(s.plan.edits, host.Edit{Key: o.key, Value: o.value, ModRevision: o.mod})
+		}
+	}
+	s.plan.edits = append(s.plan.edits, s.deletes...)
+	s.plan.Changes = append(s.plan.Changes, s.deleted...)
+	for _, m := range s.plan.members {
+		s.plan.Changes = append(s.plan.Changes, Change{Member, "etcd member " + m.Name, "peer URL " + strings.Join(m.PeerURLs, ",")})
+	}
+	for _, n := range s.plan.nodes {
+		s.plan.Changes = append(s.plan.Changes, Change{Delete, n.Key, "the kubelet registers the node again"})
+	}
+	return nil
+}
+
+func (s *scan) replaceCertificates(o *object) error {
+	return o.edit(func(at []string, text string) (string, bool) {
+		if !mayHoldBlobs(text) {
+			return text, false
+		}
+		replaced := s.pki.replace(text)
+		if replaced == text {
+			return text, false
+		}
+		s.plan.Changes = append(s.plan.Changes, Change{Certificate, o.key + " " + strings.Join(at, "/"), "names an old address"})
+		return replaced, true
+	})
+}
+
+// noteValidity keeps the notes of library-go's certificate controllers, which renew what they say has expired.
+func noteValidity(o *object) error {
+	if !o.changed {
+		return nil
+	}
+	var cert *x509.Certificate
+	err := o.walk(func(at []string, text string) {
+		if matchPath([]string{"data", "tls.crt"}, at) {
+			cert = firstCertificate(text)
+		}
+	})
+	if err != nil || cert == nil {
+		return err
+	}
+	return o.edit(func(at []string, text string) (string, bool) {
+		for name, when := range map[string]time.Time{"not-before": cert.NotBefore, "not-after": cert.NotAfter} {
+			if matchPath([]string{"metadata", "annotations", "auth.openshift.io/certificate-" + name}, at) {
+				want := when.UTC().Format(time.RFC3339)
+				return want, want != text
+			}
+		}
+		return text, false
+	})
+}
+
+// follow makes the changes that are made only together with others.
+func (s *scan) follow() error {
+	for _, f := range s.followers {
+		before := f.object.value
+		if err := f.rule.apply(s.cfg, s.mapping, s.now, f.object); err != nil {
+			return err
+		}
+		if string(before) == string(f.object.value) {
+			continue
+		}
+		s.plan.Changes = append(s.plan.Changes, Change{Rewrite, f.object.key, f.rule.why})
+		if !slices.Contains(s.objects, f.object) {
+			s.objects = append(s.objects, f.object)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package recert
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// reissueLeaves signs every affected leaf again and proves the result.
+func (s *scan) reissueLeaves(rand io.Reader) error {
+	for _, leaf := range s.pki.leaves {
+		issuer, key, err := s.pki.issuer(leaf)
+		if err != nil {
+			s.cannotReissue(leaf, err)
+			continue
+		}
+		fresh, err := reissue(leaf.Certificate, key, change{names: s.mapping}, rand)
+		if err == nil {
+			err = verifyLeaf(leaf.Certificate, fresh, issuer, s.pki.keyBeside(leaf), s.mapping)
+		}
+		if err != nil {
+			return fmt.Errorf("re-issue the certificate of %q in %s: %w", leaf.Subject, leaf.places[0].where, err)
+		}
+		leaf.reissued = fresh
+		s.plan.Certificates = append(s.plan.Certificates, reissueOf(leaf))
+	}
+	for _, authorities := range s.pki.cas {
+		for _, ca := range authorities {
+			if s.pki.affected(ca.Certificate) && !s.mapping.Overlaps() {
+				s.keep(ca.places, "is an authority that names an old address; authorities are not changed")
+			}
+		}
+	}
+	return nil
+}
+
+// reissueOf describes a certificate that was signed again.
+func reissueOf(cert *certificate) Reissue {
+	fresh := cert.reissued
+	names, _ := mappedNames(fresh, Mapping{})
+	item := Reissue{Subject: fresh.Subject.String(), Issuer: fresh.Issuer.String(),
+		NotAfter: fresh.NotAfter.UTC().Format(time.RFC3339), Names: names}
+	for _, at := range cert.places {
+		item.Places = append(item.Places, at.where)
+	}
+	return item
+}
+
+// cannotReissue decides what a leaf that cannot be signed here means.
+func (s *scan) cannotReissue(leaf *certificate, cause error) {
+	kubelet := func(at place) bool { return strings.HasPrefix(at.where, kubeletServing) }
+	if !slices.ContainsFunc(leaf.places, func(at place) bool { return !kubelet(at) }) {
+		s.keep(leaf.places, "the kubelet asks for a new one by CSR: "+cause.Error())
+		return
+	}
+	for _, at := range leaf.places {
+		if isEssential(at) {
+			s.plan.Blocked = append(s.plan.Blocked, Note{at.where, "cannot be re-issued: " + cause.Error()})
+			return
+		}
+	}
+	s.keep(leaf.places, "cannot be re-issued: "+cause.Error())
+}
+
+func (s *scan) keep(places []place, why string) {
+	for _, at := range places {
+		s.plan.Kept = append(s.plan.Kept, Note{at.where, why})
+	}
+}
+
+func isEssential(at place) bool {
+	keys, files := essentialCertificates()
+	name := strings.TrimPrefix(at.container, storagePrefix)
+	return slices.ContainsFunc(keys, func(p string) bool { return matchKey(p, name) }) ||
+		slices.ContainsFunc(files, func(p string) bool { return matchTail(p, at.where) })
+}
