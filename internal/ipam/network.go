@@ -3,6 +3,10 @@ package ipam
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
 )
 
 // Conflicts says where two pools of one network meet: range with range, range with
@@ -63,4 +67,26 @@ func inNetwork(name string) string {
 		return ""
 	}
 	return " in network " + name
+}
+
+// Bounds are a valid pool's ranges with both ends resolved, in order.
+func Bounds(s Spec) (out []netipx.IPRange) {
+	for _, r := range s.Ranges {
+		if b, err := s.bounds(r); err == nil {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// Networks are the networks a valid pool's ranges lie in, as hosts see them; a range that
+// says no prefix length has none.
+func Networks(s Spec) (out []netip.Prefix) {
+	for i, b := range Bounds(s) {
+		p, err := b.From().Prefix(s.wire(s.Ranges[i]).bits)
+		if err == nil && p.Bits() > 0 && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }

@@ -1,0 +1,91 @@
+package dnsmasq
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"go4.org/netipx"
+)
+
+// header heads the file.
+const header = "# Written from an address pool; changes made here are lost.\n"
+
+// Render writes the file.
+func (c Config) Render() (string, error) {
+	if err := c.Validate(); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(header)
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("port=0") // DHCP only: the hosts' resolver is another one
+	line("interface=%s", c.Interface)
+	line("bind-dynamic")
+	line("except-interface=lo")
+	if c.LeaseFile != "" {
+		line("dhcp-leasefile=%s", c.LeaseFile)
+	}
+	if c.Subnet.Addr().Is4() {
+		c.v4(line)
+	} else {
+		c.v6(line)
+	}
+	for _, h := range c.Hosts {
+		c.host(line, h)
+	}
+	line("log-dhcp")
+	return b.String(), nil
+}
+
+func (c Config) lease() string {
+	if c.LeaseTime == "" {
+		return "infinite"
+	}
+	return c.LeaseTime
+}
+
+// v4 says the netmask in full: a bare number there would be taken for a lease time.
+func (c Config) v4(line func(string, ...any)) {
+	mask, _ := netip.AddrFromSlice(netipx.PrefixIPNet(c.Subnet).Mask)
+	line("dhcp-range=%s,%s,%s,%s", c.Range.From(), c.Range.To(), mask, c.lease())
+	line("dhcp-option=option:router%s", one(c.Gateway))
+	line("dhcp-option=option:dns-server%s", list(c.DNS, "%s"))
+}
+
+// v6 announces the network, and no way out of it: routers are for that.
+func (c Config) v6(line func(string, ...any)) {
+	line("enable-ra")
+	line("ra-param=%s,0,0", c.Interface)
+	line("dhcp-range=%s,%s,%d,%s", c.Range.From(), c.Range.To(), c.Subnet.Bits(), c.lease())
+	if len(c.DNS) > 0 {
+		line("dhcp-option=option6:dns-server%s", list(c.DNS, "[%s]"))
+	}
+}
+
+func (c Config) host(line func(string, ...any), h Host) {
+	address := h.Address.String()
+	if h.Address.Is6() {
+		address = "[" + address + "]"
+	}
+	parts := []string{strings.ToLower(h.MAC), address}
+	if h.Name != "" {
+		parts = append(parts, h.Name)
+	}
+	line("dhcp-host=%s", strings.Join(append(parts, "infinite"), ","))
+}
+
+func one(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return "," + a.String()
+}
+
+func list(addresses []netip.Addr, form string) string {
+	var b strings.Builder
+	for _, a := range addresses {
+		fmt.Fprintf(&b, ","+form, a)
+	}
+	return b.String()
+}
