@@ -63,6 +63,8 @@ generate-rbac:
 .PHONY: generate-docs
 generate-docs:
 	go run ./hack/stagetable > docs/stages.md
+	@mkdir -p build
+	go run ./hack/checktable docs/ipconfig.md > build/ipconfig.md && cp build/ipconfig.md docs/ipconfig.md
 
 .PHONY: verify
 verify: verify-api ## Fail if a generated file is out of date or a module file untidy.

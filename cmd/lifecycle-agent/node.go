@@ -12,6 +12,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ostree"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ovs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/probe"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
@@ -42,7 +43,7 @@ func newNode(hostRoot string, log *slog.Logger) ipconfig.Node {
 			Files: node, StateDir: networkState, Log: log,
 			Switch: ovs.New(filepath.Join(hostRoot, ovs.DefaultSocket)),
 		}),
-		Units: units, Transients: units,
+		Units: units, Transients: units, Prober: probe.New(),
 	}
 }
 

@@ -49,16 +49,23 @@ type CopyStats struct {
 	Took                   time.Duration
 }
 
+// Size is room on a disk.
+type Size struct {
+	Bytes int64
+	// Inodes is a number of files and folders; math.MaxInt64 where the filesystem sets no limit.
+	Inodes int64
+}
+
 // Trees mirror whole folders and answer for the disk beneath them.
 type Trees interface {
 	// Mirror makes To equal to From: contents, owners, modes, times, extended attributes
 	// (SELinux labels), hard links; what From lacks goes. Unchanged files
 	// (type, size, time) are not copied again.
 	Mirror(ctx context.Context, r CopyRequest) (CopyStats, error)
-	// Usage is the number of bytes the tree occupies.
-	Usage(ctx context.Context, path string) (int64, error)
-	// Free is the number of bytes root may still write on the filesystem of path.
-	Free(path string) (int64, error)
+	// Usage is what the tree occupies.
+	Usage(ctx context.Context, path string) (Size, error)
+	// Free is what root may still make on the filesystem of path.
+	Free(path string) (Size, error)
 	// Shares says whether copies on the filesystem of the folder share their data
 	// (reflinks), so that a second copy takes next to no room.
 	Shares(path string) (bool, error)

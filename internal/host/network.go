@@ -34,8 +34,18 @@ type Prober interface {
 	Gateway(ctx context.Context, gw netip.Addr, iface string) error
 	// DNS asks the server any question; every well-formed answer counts, a refusal too.
 	DNS(ctx context.Context, server netip.Addr) error
-	// InUse says whether another machine on the interface's link answers for the address.
-	InUse(ctx context.Context, addr netip.Addr, iface string) (bool, error)
+	// InUse asks the links of the interfaces who has the address of the prefix, and listens on all of them:
+	// a bridge may keep the answer from one of them. This machine itself does not count.
+	InUse(ctx context.Context, addr netip.Prefix, ifaces ...string) (Claim, error)
+}
+
+// Claim is what another machine says of an address.
+type Claim struct {
+	// Hardware is the address of the machine's card; empty where nobody answered.
+	Hardware string
+	// Proxy: it answers for its neighbours too. That is a router that forwards for whoever has
+	// the address, be it somebody or nobody (proxy ARP, proxy ND).
+	Proxy bool
 }
 
 // Containers are the workloads of the node's container runtime.

@@ -51,9 +51,11 @@ const (
 	KubeletServingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
 	EtcdData           = "/var/lib/etcd"
 	EtcdPodManifest    = "/etc/kubernetes/manifests/etcd-pod.yaml"
-	nodeKubeconfigs    = "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs"
-	LBExtKubeconfig    = nodeKubeconfigs + "/lb-ext.kubeconfig"
-	LocalKubeconfig    = nodeKubeconfigs + "/localhost.kubeconfig"
+	nodeKubeconfigs    = APIServerSecrets + "/node-kubeconfigs"
+	// APIServerSecrets has a folder for each of the API server's own certificates.
+	APIServerSecrets = "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets"
+	LBExtKubeconfig  = nodeKubeconfigs + "/lb-ext.kubeconfig"
+	LocalKubeconfig  = nodeKubeconfigs + "/localhost.kubeconfig"
 )
 
 // Units the product creates or drives.

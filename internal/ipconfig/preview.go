@@ -69,9 +69,11 @@ func MakePreview(ctx context.Context, n Node, r Request) (Preview, error) {
 	if r.NewStateroot != "" {
 		p.NewStateroot = r.NewStateroot
 	}
-	if p.DiskNeedBytes, p.DiskFreeBytes, err = SpaceFor(ctx, n.Trees, booted.Stateroot); err != nil {
+	need, free, err := SpaceFor(ctx, n.Trees, booted.Stateroot)
+	if err != nil {
 		return Preview{}, err
 	}
+	p.DiskNeedBytes, p.DiskFreeBytes = need.Bytes, free.Bytes
 	p.forecast(ctx, n, r)
 	p.AddressChanges = addressChanges(r, presentAddresses(n.Files))
 	for _, plan := range []flow.Plan{(&PrePivot{}).Plan(), (&PostPivot{}).Plan()} {

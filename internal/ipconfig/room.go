@@ -14,35 +14,35 @@ import (
 
 // Disk answers for the room on the node's disk; host.Trees does.
 type Disk interface {
-	Usage(ctx context.Context, path string) (int64, error)
-	Free(path string) (int64, error)
+	Usage(ctx context.Context, path string) (host.Size, error)
+	Free(path string) (host.Size, error)
 	Shares(path string) (bool, error)
 }
 
 // spare is room for what a second system takes besides: its /etc, boot entries, journals.
 const spare = 64 << 20
 
-// SpaceFor compares what a second copy of the stateroot's /var takes with what is free, in bytes. Where the
+// SpaceFor compares what a second copy of the stateroot's /var takes with what is free. Where the
 // file system shares the data of copies, only what is written to them later needs room.
-func SpaceFor(ctx context.Context, disk Disk, stateroot string) (need, free int64, err error) {
+func SpaceFor(ctx context.Context, disk Disk, stateroot string) (need, free host.Size, err error) {
 	need, free, _, err = spaceFor(ctx, disk, stateroot)
 	return need, free, err
 }
 
-func spaceFor(ctx context.Context, disk Disk, stateroot string) (need, free int64, shared bool, err error) {
+func spaceFor(ctx context.Context, disk Disk, stateroot string) (need, free host.Size, shared bool, err error) {
 	used, err := disk.Usage(ctx, host.InVar(stateroot, "/var"))
 	if err != nil {
-		return 0, 0, false, fmt.Errorf("measure /var of stateroot %s: %w", stateroot, err)
+		return need, free, false, fmt.Errorf("measure /var of stateroot %s: %w", stateroot, err)
 	}
 	if free, err = disk.Free(host.DeployDir); err != nil {
-		return 0, 0, false, fmt.Errorf("measure free space below %s: %w", host.DeployDir, err)
+		return need, free, false, fmt.Errorf("measure free space below %s: %w", host.DeployDir, err)
 	}
 	if shared, err = disk.Shares("/var/lib"); err != nil {
-		return 0, 0, false, err
+		return need, free, false, err
 	}
-	need = used/10 + spare
+	need = host.Size{Bytes: used.Bytes/10 + spare, Inodes: used.Inodes + used.Inodes/10}
 	if !shared {
-		need += used
+		need.Bytes += used.Bytes
 	}
 	return need, free, shared, nil
 }
@@ -54,21 +54,25 @@ func (p *PrePivot) enoughSpace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !shared {
-		have, err := p.Node.Trees.Usage(ctx, host.InVar(p.Request.NewStateroot, "/var"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("measure the new stateroot: %w", err)
-		}
-		need -= have // of an earlier run that was cut short
+	have, err := p.Node.Trees.Usage(ctx, host.InVar(p.Request.NewStateroot, "/var")) // of an earlier run that was cut short
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("measure the new stateroot: %w", err)
 	}
-	if err := fits("the new stateroot", host.DeployDir, need, free); err != nil {
+	if !shared {
+		need.Bytes -= have.Bytes
+	}
+	if err := fits("the new stateroot", host.DeployDir, need.Bytes, free.Bytes); err != nil {
 		return err
 	}
-	need, free, err = BootSpaceFor(ctx, p.Node.Files, p.Node.Trees, p.Request.OldStateroot, p.Request.NewStateroot)
+	if need.Inodes -= have.Inodes; need.Inodes > free.Inodes {
+		return flow.Permanent(fmt.Errorf("the new stateroot needs %d inodes more and %d are free below %s: remove files, then ask again",
+			need.Inodes, free.Inodes, host.DeployDir))
+	}
+	kernel, room, err := BootSpaceFor(ctx, p.Node.Files, p.Node.Trees, p.Request.OldStateroot, p.Request.NewStateroot)
 	if err != nil {
 		return err
 	}
-	return fits("its kernel with initramfs", "/boot", need, free)
+	return fits("its kernel with initramfs", "/boot", kernel, room)
 }
 
 func fits(what, where string, need, free int64) error {
@@ -97,13 +101,14 @@ func BootSpaceFor(ctx context.Context, files host.Files, disk Disk, oldRoot, new
 		if err != nil {
 			return 0, 0, fmt.Errorf("measure the kernels in %s: %w", host.BootKernels, err)
 		}
-		need = max(need, used) // the one that runs is not told apart
+		need = max(need, used.Bytes) // the one that runs is not told apart
 	}
 	if need == 0 {
 		return 0, 0, nil
 	}
-	if free, err = disk.Free(host.BootKernels); err != nil {
+	room, err := disk.Free(host.BootKernels)
+	if err != nil {
 		return 0, 0, fmt.Errorf("measure free space in /boot: %w", err)
 	}
-	return need, free, nil
+	return need, room.Bytes, nil
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
@@ -17,7 +19,9 @@ func goodFacts() ipconfig.Facts {
 			IPv4:       &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", Gateway: "192.0.2.1"},
 			DNSServers: []string{"192.0.2.53"}, Uplink: "eno1", FilterFamily: lcav1.DNSFilterNone,
 		},
-		ControlPlaneNodes: 1, DnsmasqMachineConfig: true, FreeBytes: 10 << 30, NeedBytes: 1 << 30,
+		ControlPlaneNodes: 1, DnsmasqMachineConfig: true,
+		Free: host.Size{Bytes: 10 << 30, Inodes: 1000}, Need: host.Size{Bytes: 1 << 30, Inodes: 100}, Now: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
+		JoinNetworks:    []netip.Prefix{netip.MustParsePrefix("100.64.0.0/16")},
 		ClusterNetworks: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")},
 		ServiceNetworks: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16")},
 	}
@@ -73,10 +77,10 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Address = "203.0.113.1" }, "spec.ipv4.address 203.0.113.1 is outside its machine network 198.51.100.0/24"},
 		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.MachineNetwork = "" }, "is outside its machine network 192.0.2.0/24: set spec.ipv4.machineNetwork"},
 		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Address = "198.51.100.255" }, "network or broadcast address"},
-		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Gateway = "203.0.113.1" }, "gateway 203.0.113.1 is not on the link"},
-		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Gateway = "" }, "gateway 192.0.2.1 is not on the link"},
-		{"addresses", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Gateway = s.IPv4.Address }, "the node's own address"},
-		{"addresses", func(s *lcav1.IPConfigSpec, f *ipconfig.Facts) { s.IPv4.Gateway, f.Current.IPv4.Gateway = "", "" }, "no default gateway"},
+		{"gateway-on-link", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Gateway = "203.0.113.1" }, "gateway 203.0.113.1 is not on the link"},
+		{"gateway-on-link", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Gateway = "" }, "gateway 192.0.2.1 is not on the link"},
+		{"gateway-not-self", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.IPv4.Gateway = s.IPv4.Address }, "the node's own address"},
+		{"gateway-on-link", func(s *lcav1.IPConfigSpec, f *ipconfig.Facts) { s.IPv4.Gateway, f.Current.IPv4.Gateway = "", "" }, "no default gateway"},
 		{"overlap", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) {
 			s.IPv4 = &lcav1.IPv4Config{Address: "10.130.0.5", MachineNetwork: "10.130.0.0/24", Gateway: "10.130.0.1"}
 		}, "overlaps the cluster's inner network 10.128.0.0/14"},
@@ -84,8 +88,16 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 		{"dns-filter", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) { s.DNSFilterOutFamily = lcav1.DNSFilterIPv4 }, "the node is not dual-stack"},
 		{"boot-entry", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.SetDefault = errors.New("no set-default") }, "cannot choose its next boot: no set-default"},
 		{"uplink", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.Current.Uplink = "" }, "no single uplink interface"},
-		{"disk-space", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.FreeBytes = 512 << 20 }, "needs 1024 MiB and 512 MiB are free: free 513 MiB below /sysroot"},
+		{"disk-space", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.Free.Bytes = 512 << 20 }, "needs 1024 MiB and 512 MiB are free: free 513 MiB below /sysroot"},
 		{"disk-space", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.BootFreeBytes, f.BootNeedBytes = 50<<20, 90<<20 }, "need 90 MiB and 50 MiB are free in /boot: free 41 MiB in /boot"},
+		{"disk-inodes", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.Free.Inodes = 99 }, "needs 100 inodes and 99 are free"},
+		{"address-in-use", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) {
+			f.Claimed = []ipconfig.Claimed{{Address: netip.MustParseAddr("198.51.100.20"), Hardware: "52:54:00:00:00:07"}}
+		}, "address 198.51.100.20 is already in use: the machine with hardware address 52:54:00:00:00:07 answers for it: choose another"},
+		{"overlap", func(s *lcav1.IPConfigSpec, _ *ipconfig.Facts) {
+			s.IPv4 = &lcav1.IPv4Config{Address: "100.64.3.5", MachineNetwork: "100.64.3.0/24", Gateway: "100.64.3.1"}
+		}, "overlaps the cluster's inner network 100.64.0.0/16 (of OVN itself)"},
+		{"recert-engine", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.Etcd = errors.New("no manifest") }, "can not be rewritten: no manifest"},
 		{"own-state", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) {
 			f.State = errors.New("/var/lib/etcd is a file system of its own")
 		}, "/var/lib/etcd is a file system of its own: the old and the new system would share it"},
@@ -98,7 +110,7 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 			require.ErrorContains(t, ipconfig.Refusal(checks), c.says)
 			for _, got := range checks {
 				if got.Name == c.check {
-					require.False(t, got.OK)
+					require.Equal(t, lcav1.PreflightFailed, got.Result)
 					require.NotEmpty(t, got.Hint)
 				}
 			}
@@ -111,8 +123,71 @@ func TestLeftoverStaterootsWarnButDoNotBlock(t *testing.T) {
 	f.LeftoverStateroots = []string{"rhcos_ipc-old"}
 	checks := ipconfig.Validate(goodSpec(), f)
 	require.NoError(t, ipconfig.Refusal(checks))
-	require.False(t, checks[len(checks)-1].OK)
-	require.Contains(t, checks[len(checks)-1].Message, "rhcos_ipc-old")
+	require.Equal(t, lcav1.PreflightFailed, named(t, checks, "leftover-stateroots").Result)
+	require.Contains(t, named(t, checks, "leftover-stateroots").Message, "rhcos_ipc-old")
+}
+
+func named(t *testing.T, checks []lcav1.PreflightCheck, name string) lcav1.PreflightCheck {
+	t.Helper()
+	for _, c := range checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no check %q", name)
+	return lcav1.PreflightCheck{}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct {
+		name, check string
+		edit        func(*ipconfig.Facts)
+		says        string // empty: passed
+	}{
+		{"certificate about to expire", ipconfig.CheckCertificates, func(f *ipconfig.Facts) {
+			f.Certificates = []ipconfig.Expiry{{File: "/late", At: f.Now.AddDate(1, 0, 0)}, {File: "/soon", At: f.Now.Add(time.Hour)}}
+		}, "certificate /soon expires at 2026-01-02T01:00:00Z"},
+		{"certificates that last", ipconfig.CheckCertificates, func(f *ipconfig.Facts) {
+			f.Certificates = []ipconfig.Expiry{{File: "/late", At: f.Now.AddDate(1, 0, 0)}}
+		}, ""},
+		{"noProxy with the old address", ipconfig.CheckProxy, func(f *ipconfig.Facts) {
+			f.Proxy = ipconfig.Proxy{HTTPProxy: "http://proxy.example:3128", NoProxy: "localhost, 192.0.2.10,.example"}
+		}, "noProxy names 192.0.2.10"},
+		{"noProxy with the old network", ipconfig.CheckProxy, func(f *ipconfig.Facts) {
+			f.Proxy = ipconfig.Proxy{NoProxy: "192.0.2.0/24"}
+		}, "noProxy names 192.0.2.0/24"},
+		{"a proxy on the node itself", ipconfig.CheckProxy, func(f *ipconfig.Facts) {
+			f.Proxy = ipconfig.Proxy{HTTPSProxy: "https://user@192.0.2.10:3128/"}
+		}, "httpsProxy names 192.0.2.10"},
+		{"another address that looks alike", ipconfig.CheckProxy, func(f *ipconfig.Facts) {
+			f.Proxy = ipconfig.Proxy{NoProxy: "192.0.2.100,192.0.2.0/25"}
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			facts := goodFacts()
+			c.edit(&facts)
+			checks := ipconfig.Validate(goodSpec(), facts)
+			require.NoError(t, ipconfig.Refusal(checks))
+			got := named(t, checks, c.check)
+			if c.says == "" {
+				require.Equal(t, lcav1.PreflightPassed, got.Result, got.Message)
+				return
+			}
+			require.Equal(t, lcav1.PreflightFailed, got.Result)
+			require.Contains(t, got.Message, c.says)
+			require.NotEmpty(t, got.Hint)
+		})
+	}
+}
+
+func TestWhatIsNotKnownDoesNotRefuse(t *testing.T) {
+	f := goodFacts()
+	f.Unknown = map[string]string{ipconfig.CheckAddressInUse: "the link is down"}
+	checks := ipconfig.Validate(goodSpec(), f)
+	require.NoError(t, ipconfig.Refusal(checks))
+	got := named(t, checks, ipconfig.CheckAddressInUse)
+	require.Equal(t, lcav1.PreflightUnknown, got.Result)
+	require.Equal(t, "the link is down", got.Message)
 }
 
 func TestInSyncComparesValuesNotSpellings(t *testing.T) {

@@ -113,7 +113,7 @@ func TestVLANChangesOnlyTogetherWithAnAddress(t *testing.T) {
 		{"removed with an address", lcav1.IPConfigSpec{IPv4: &lcav1.IPv4Config{Address: newSite.address}, VLANID: id(0)}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.ok, vlanCheck(t, c.spec, now).OK)
+			require.Equal(t, c.ok, vlanCheck(t, c.spec, now).Result == lcav1.PreflightPassed)
 		})
 	}
 }

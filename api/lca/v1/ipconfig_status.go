@@ -150,6 +150,24 @@ const (
 	PreflightWarning PreflightSeverity = "Warning"
 )
 
+// PreflightResult is what a check came to.
+//
+// +kubebuilder:validation:Enum=Passed;Failed;Unknown
+type PreflightResult string
+
+// Results of a preflight check.
+const (
+	// PreflightPassed means that nothing was found.
+	PreflightPassed PreflightResult = "Passed"
+
+	// PreflightFailed means that there is a problem; the message names it.
+	PreflightFailed PreflightResult = "Failed"
+
+	// PreflightUnknown means that it could not be found out; the message says why. It
+	// never refuses the change.
+	PreflightUnknown PreflightResult = "Unknown"
+)
+
 // PreflightCheck is the result of one check made before the change.
 type PreflightCheck struct {
 	// Name identifies the check, for example address-in-use.
@@ -160,9 +178,9 @@ type PreflightCheck struct {
 	// +required
 	Severity PreflightSeverity `json:"severity"`
 
-	// OK is true when the check passed.
+	// Result says what the check came to.
 	// +required
-	OK bool `json:"ok"`
+	Result PreflightResult `json:"result"`
 
 	// Message says what was found.
 	// +optional

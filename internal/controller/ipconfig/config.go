@@ -54,8 +54,8 @@ func (r *Reconciler) prepare(ctx context.Context, ipc *lcav1.IPConfig, o observa
 	return r.begin(ctx, ipc, o, facts), nil
 }
 
-// begin hands an accepted request over once the cluster is healthy. The disk is measured last, because
-// that takes the longest.
+// begin hands an accepted request over once the cluster is healthy. The disk is measured and the link is asked
+// last, because that takes the longest.
 func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observation, facts ipconfig.Facts) outcome {
 	checks := ipconfig.Validate(ipc.Spec, facts)
 	if refusal := ipconfig.Refusal(checks); refusal != nil {
@@ -67,7 +67,8 @@ func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observati
 		out.message = msgStabilizing + problem
 		return out
 	}
-	if err := r.weigh(ctx, ipc, o, &facts); err != nil {
+	fresh := ipconfig.StaterootName(ipc.Status.OperationID)
+	if err := r.surveyor().Measure(ctx, ipc.Spec, o.booted.Stateroot, fresh, &facts); err != nil {
 		out.message = "The disk could not be measured, trying again: " + err.Error()
 		return out
 	}
@@ -89,14 +90,10 @@ func refused(checks []lcav1.PreflightCheck, refusal error) outcome {
 	return out
 }
 
-// weigh adds what a second stateroot takes and what is free.
-func (r *Reconciler) weigh(ctx context.Context, ipc *lcav1.IPConfig, o observation, f *ipconfig.Facts) (err error) {
-	old, fresh := o.booted.Stateroot, ipconfig.StaterootName(ipc.Status.OperationID)
-	if f.NeedBytes, f.FreeBytes, err = ipconfig.SpaceFor(ctx, r.Node.Disk, old); err != nil {
-		return err
+func (r *Reconciler) surveyor() ipconfig.Surveyor {
+	return ipconfig.Surveyor{
+		Files: r.Node.Files, Disk: r.Node.Disk, Deployments: r.Node.Deployments, Prober: r.Node.Prober, Now: r.Now,
 	}
-	f.BootNeedBytes, f.BootFreeBytes, err = ipconfig.BootSpaceFor(ctx, r.Node.Files, r.Node.Disk, old, fresh)
-	return err
 }
 
 // planOf sums up what lca-cli is going to do, for people; lca-cli works it out for itself.
@@ -134,15 +131,20 @@ func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observati
 	if err != nil {
 		return ipconfig.Facts{}, err
 	}
+	settings, err := cluster.ReadNetworkSettings(ctx, r.Reader)
+	if err != nil {
+		return ipconfig.Facts{}, err
+	}
 	f := ipconfig.Facts{
 		Current: o.current, ControlPlaneNodes: 1, DnsmasqMachineConfig: dnsmasq,
 		ClusterNetworks: o.installConfig.ClusterNetworks, ServiceNetworks: o.installConfig.ServiceNetworks,
-		SetDefault: r.Node.Deployments.CanSetDefault(ctx), LeftoverStateroots: o.ours,
-		State: ipconfig.OwnState(r.Node.Files, o.booted.Stateroot), RecertImage: r.recertImage(ipc),
+		JoinNetworks: settings.InternalNetworks, Proxy: ipconfig.Proxy(settings.Proxy),
+		LeftoverStateroots: o.ours, RecertImage: r.recertImage(ipc),
 	}
 	if o.topology != nil {
 		f.ControlPlaneNodes, f.OtherNodes = o.topology.ControlPlane, o.topology.Workers
 	}
+	r.surveyor().Look(ctx, o.booted.Stateroot, &f)
 	return f, nil
 }
 

@@ -69,7 +69,7 @@ func (r *Reconciler) measure(before, after *lcav1.IPConfig, o observation, out o
 	}
 	if before.Status.Preflight == nil {
 		for _, c := range out.preflight {
-			if !c.OK {
+			if c.Result == lcav1.PreflightFailed {
 				m.refusals.WithLabelValues(c.Name, string(c.Severity)).Inc()
 			}
 		}

@@ -41,7 +41,7 @@ func TestDescribeNetwork(t *testing.T) {
 	doc, err := netstate.Decode([]byte(tagged))
 	require.NoError(t, err)
 	now := ipconfig.Current{IPv4: &lcav1.IPStatus{}, IPv6: &lcav1.IPStatus{}}
-	describeNetwork(doc, &now)
+	now.Describe(doc)
 	require.Equal(t, "192.0.2.1", now.IPv4.Gateway, "the route of least metric over br-ex")
 	require.Equal(t, "fe80::1", now.IPv6.Gateway)
 	require.Equal(t, []string{"2001:db8::53", "192.0.2.53"}, now.DNSServers)
@@ -52,7 +52,7 @@ func TestDescribeNetwork(t *testing.T) {
 
 func TestDescribeNetworkWithoutBridge(t *testing.T) {
 	now := ipconfig.Current{IPv4: &lcav1.IPStatus{}}
-	describeNetwork(netstate.Document{}, &now)
+	now.Describe(netstate.Document{})
 	require.Equal(t, ipconfig.Current{IPv4: &lcav1.IPStatus{}}, now)
 }
 

@@ -2,6 +2,7 @@ package ipconfig
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
@@ -20,6 +21,11 @@ type Network interface {
 	Observe(ctx context.Context) (netstate.Document, error)
 }
 
+// Prober is the part of host.Prober that the operator may use.
+type Prober interface {
+	InUse(ctx context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error)
+}
+
 // Units is the part of host.Units that the operator may use: to see whether
 // lca-cli runs, to abort it, and to disarm the watchdog.
 type Units interface {
@@ -36,4 +42,5 @@ type Node struct {
 	Network     Network
 	Units       Units
 	Transients  host.Transients
+	Prober      Prober
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -21,8 +22,11 @@ type fakeNode struct {
 	doc         netstate.Document
 	units       map[string]host.UnitState
 	// Acts lists everything the operator did to the node, files aside.
-	acts []string
-	free int64 // bytes
+	acts         []string
+	free, inodes int64
+	// claims are what other machines on the link have, asked the questions that were put to it.
+	claims map[netip.Addr]host.Claim
+	asked  []string
 	// stopping is told of each unit before it stops.
 	stopping func(unit string)
 	restarts []string // units that systemd starts again by itself
@@ -33,8 +37,8 @@ type fakeNode struct {
 func newFakeNode() *fakeNode {
 	static := false
 	return &fakeNode{
-		files:       map[string][]byte{host.BootIDFile: []byte("boot-1\n"), host.InVar("rhcos", "/var"): nil},
-		free:        10 << 30,
+		files: map[string][]byte{host.BootIDFile: []byte("boot-1\n"), host.InVar("rhcos", "/var"): nil, host.EtcdPodManifest: nil},
+		free:  10 << 30, inodes: 1 << 20, claims: map[netip.Addr]host.Claim{},
 		deployments: []host.Deployment{{Stateroot: "rhcos", Checksum: "c0", Booted: true, Default: true}},
 		units:       map[string]host.UnitState{},
 		fail:        map[string]error{},
@@ -55,7 +59,7 @@ func newFakeNode() *fakeNode {
 }
 
 func (n *fakeNode) node() Node {
-	return Node{Files: n, Disk: n, Deployments: fakeDeployments{n}, Network: n, Units: n, Transients: n}
+	return Node{Files: n, Disk: n, Deployments: fakeDeployments{n}, Network: n, Units: n, Transients: n, Prober: n}
 }
 
 func (n *fakeNode) did(act string) error {
@@ -136,18 +140,18 @@ func (f fileInfo) Sys() any           { return nil }
 
 // ipconfig.Disk: /var holds 4 GiB, a kernel 100 MiB, and 64 MiB are free in /boot.
 
-func (n *fakeNode) Usage(_ context.Context, path string) (int64, error) {
+func (n *fakeNode) Usage(_ context.Context, path string) (host.Size, error) {
 	if strings.HasPrefix(path, host.BootKernels) {
-		return 100 << 20, nil
+		return host.Size{Bytes: 100 << 20, Inodes: 3}, nil
 	}
-	return 4 << 30, n.fail["usage"]
+	return host.Size{Bytes: 4 << 30, Inodes: 50_000}, n.fail["usage"]
 }
 
-func (n *fakeNode) Free(path string) (int64, error) {
+func (n *fakeNode) Free(path string) (host.Size, error) {
 	if path == host.BootKernels {
-		return 64 << 20, nil
+		return host.Size{Bytes: 64 << 20, Inodes: 1000}, nil
 	}
-	return n.free, nil
+	return host.Size{Bytes: n.free, Inodes: n.inodes}, nil
 }
 
 func (n *fakeNode) Shares(string) (bool, error) { return false, nil }
@@ -174,6 +178,12 @@ func (d fakeDeployments) CanSetDefault(context.Context) error { return d.n.fail[
 
 func (n *fakeNode) Observe(context.Context) (netstate.Document, error) {
 	return n.doc, n.fail["observe"]
+}
+
+// InUse is the operator's part of host.Prober.
+func (n *fakeNode) InUse(_ context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error) {
+	n.asked = append(n.asked, addr.String()+" "+strings.Join(ifaces, " "))
+	return n.claims[addr.Addr()], n.fail["in-use"]
 }
 
 // Units and transients

@@ -197,7 +197,7 @@ func (r *Reconciler) seeNetwork(ctx context.Context, ipc *lcav1.IPConfig, o *obs
 		return keep(err)
 	}
 	o.current.FilterFamily = filter
-	describeNetwork(doc, &o.current)
+	o.current.Describe(doc)
 	o.uplink = uplinkOf(doc, o.current)
 	return nil
 }

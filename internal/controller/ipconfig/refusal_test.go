@@ -3,6 +3,7 @@ package ipconfig
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,11 @@ func TestRefusalsTouchNothing(t *testing.T) {
 		{name: "full /boot", want: "a second kernel and initramfs need 100 MiB and 64 MiB are free in /boot: free 37 MiB", arrange: func(w *world) {
 			w.node.files[host.BootKernels+"/rhcos-c0/vmlinuz"] = nil
 		}},
+		{name: "few inodes", want: "needs 55000 inodes and 7 are free", arrange: func(w *world) { w.node.inodes = 7 }},
+		{name: "address in use", want: "address 198.51.100.10 is already in use: the machine with hardware address 52:54:00:00:00:07",
+			arrange: func(w *world) {
+				w.node.claims[netip.MustParseAddr("198.51.100.10")] = host.Claim{Hardware: "52:54:00:00:00:07"}
+			}},
 		{name: "inner network", want: "overlaps the cluster's inner network 10.128.0.0/14", ask: func(ipc *lcav1.IPConfig) {
 			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "10.128.3.4", MachineNetwork: "10.128.3.0/24", Gateway: "10.128.3.1"}
 		}},
@@ -101,6 +107,15 @@ func TestRefusalsTouchNothing(t *testing.T) {
 			require.Len(t, w.node.files, files)
 			requireLast(t, w.stage(lcav1.StageIdle), "Idle", yes, "Idle", "Idle")
 		})
+	}
+}
+
+// TestWhoHasTheAddressIsAskedOnceAndOnEveryLink: the question takes seconds, so it is put when all else is well.
+func TestWhoHasTheAddressIsAskedOnceAndOnEveryLink(t *testing.T) {
+	w, _ := configuring(t)
+	require.Equal(t, []string{"198.51.100.10/24 br-ex enp1s0"}, w.node.asked)
+	for _, c := range w.get().Status.Preflight {
+		require.Contains(t, []lcav1.PreflightResult{lcav1.PreflightPassed, lcav1.PreflightUnknown}, c.Result, c.Name)
 	}
 }
 

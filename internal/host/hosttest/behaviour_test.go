@@ -109,9 +109,9 @@ func TestProbesFollowTheNetwork(t *testing.T) {
 	n.Place(100, gw)
 	require.Error(t, p.Gateway(ctx, gw, "enp1s0"), "it is on another VLAN")
 	n.Occupy(dns)
-	taken, err := p.InUse(ctx, dns, "enp1s0")
+	claim, err := p.InUse(ctx, netip.PrefixFrom(dns, 24), "enp1s0")
 	require.NoError(t, err)
-	require.True(t, taken)
+	require.NotEmpty(t, claim.Hardware)
 }
 
 func TestSnapshotsTellWhatChanged(t *testing.T) {

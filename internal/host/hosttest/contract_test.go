@@ -90,3 +90,20 @@ func TestKeystore(t *testing.T) {
 		return n.Keystore()
 	})
 }
+
+func TestProber(t *testing.T) {
+	hosttest.ProberContract(t, func(t *testing.T) hosttest.ProberFixture {
+		n := node(t)
+		n.Occupy(netip.MustParseAddr("198.51.100.66"))
+		n.Proxy(netip.MustParsePrefix("203.0.113.0/24"))
+		n.Silence(netip.MustParseAddr("192.0.2.99"))
+		return hosttest.ProberFixture{
+			Prober: n.Prober(), Link: host.BridgeExternal,
+			Own: []netip.Addr{netip.MustParseAddr("192.0.2.10")}, Gateways: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
+			Servers: []netip.Addr{netip.MustParseAddr("192.0.2.53")},
+			Taken:   []netip.Prefix{netip.MustParsePrefix("198.51.100.66/24")},
+			Free:    []netip.Prefix{netip.MustParsePrefix("192.0.2.99/24")},
+			Proxied: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/24")},
+		}
+	})
+}

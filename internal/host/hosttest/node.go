@@ -28,6 +28,8 @@ type Options struct {
 	VLAN   int
 	// Free is the room left on the disk in bytes.
 	Free int64
+	// FreeInodes is how many files may still be made, as Trees.Free tells it; 0 for no limit.
+	FreeInodes int64
 	// Reflinks has Trees.Shares say that copies share their data. Copies take room all the same.
 	Reflinks bool
 	// StoreBatch is how many edits one transaction of the keystore takes.
@@ -82,6 +84,7 @@ type Node struct {
 	cannotSetDefault error
 	silent, occupied map[netip.Addr]bool
 	segments         map[netip.Addr]int // VLAN on which a machine is
+	proxied          []netip.Prefix
 
 	trap            trap
 	killed          bool // the program that runs

@@ -17,6 +17,13 @@ func (n *Node) Answer(addrs ...netip.Addr) { n.set(n.silent, false, addrs) }
 // Occupy puts other machines with these addresses on the node's link.
 func (n *Node) Occupy(addrs ...netip.Addr) { n.set(n.occupied, true, addrs) }
 
+// Proxy puts a router on the node's link that answers for every address of the networks.
+func (n *Node) Proxy(networks ...netip.Prefix) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.proxied = append(n.proxied, networks...)
+}
+
 // Place puts machines on a VLAN: they answer only an interface with that tag (0: none). Without
 // it a machine answers on any.
 func (n *Node) Place(vlan int, addrs ...netip.Addr) {
@@ -104,8 +111,22 @@ func (p prober) DNS(_ context.Context, server netip.Addr) error {
 	return fmt.Errorf("ask name server %s: network is unreachable", server)
 }
 
-func (p prober) InUse(_ context.Context, addr netip.Addr, _ string) (bool, error) {
+func (p prober) InUse(_ context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error) {
 	p.n.lock()
 	defer p.n.mu.Unlock()
-	return p.n.occupied[addr.WithZone("").Unmap()], nil
+	for _, iface := range ifaces {
+		if _, ok := p.n.net.profiles[iface]; !ok && iface != host.BridgeExternal && iface != p.n.net.bridged {
+			return host.Claim{}, fmt.Errorf("look for other users of %s: no interface %s", addr.Addr(), iface)
+		}
+	}
+	a := addr.Addr().WithZone("").Unmap()
+	if p.n.occupied[a] {
+		return host.Claim{Hardware: "02:00:00:00:00:66"}, nil
+	}
+	for _, network := range p.n.proxied {
+		if network.Contains(a) {
+			return host.Claim{Hardware: "02:00:00:00:00:99", Proxy: true}, nil
+		}
+	}
+	return host.Claim{}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -120,25 +121,30 @@ func listed(paths []string, rel string) bool {
 	})
 }
 
-func (t trees) Usage(_ context.Context, p string) (int64, error) {
+func (t trees) Usage(_ context.Context, p string) (host.Size, error) {
 	n := t.n
 	n.lock()
 	defer n.mu.Unlock()
 	at, _, err := n.look(p, true)
 	if err != nil {
-		return 0, err
+		return host.Size{}, err
 	}
-	var sum int64
+	var sum host.Size
 	for _, f := range n.disk.under(at) {
-		sum += int64(len(n.disk.live[f].data))
+		sum.Bytes += int64(len(n.disk.live[f].data))
+		sum.Inodes++
 	}
 	return sum, nil
 }
 
-func (t trees) Free(string) (int64, error) {
+func (t trees) Free(string) (host.Size, error) {
 	t.n.lock()
 	defer t.n.mu.Unlock()
-	return t.n.disk.free, nil
+	inodes := t.n.options.FreeInodes
+	if inodes == 0 {
+		inodes = math.MaxInt64
+	}
+	return host.Size{Bytes: t.n.disk.free, Inodes: inodes}, nil
 }
 
 func (t trees) Shares(p string) (bool, error) {

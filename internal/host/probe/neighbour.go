@@ -11,28 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ask sends neighbour questions for the target until somebody else answers (nil) or ctx
-// ends. source may be invalid: then the question claims no address, as in the search
+// ask sends neighbour questions for the target until somebody else answers, and says who, or
+// ctx ends. source may be invalid: then the question claims no address, as in the search
 // for duplicates. questions bounds how many are sent, 0 for no bound.
-func ask(ctx context.Context, target, source netip.Addr, link *net.Interface, questions int) error {
+func ask(ctx context.Context, target, source netip.Addr, link *net.Interface, questions int) (net.HardwareAddr, error) {
 	q := question4(target, source, link)
 	if target.Is6() {
 		q = question6(target, source, link)
 	}
 	s, err := listen(link, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer s.close()
 	own := ownHardware()
+	var who net.HardwareAddr
 	heard := make(chan error, 1)
 	go func() {
 		heard <- s.receive(func(packet []byte) bool {
 			hw, ok := q.answer(packet)
+			who = slices.Clone(hw)
 			return ok && !slices.ContainsFunc(own, func(o net.HardwareAddr) bool { return slices.Equal(o, hw) })
 		})
 	}()
-	return repeat(ctx, questions, func() error { return s.send(q.packet, q.to) }, heard, s.interrupt)
+	if err := repeat(ctx, questions, func() error { return s.send(q.packet, q.to) }, heard, s.interrupt); err != nil {
+		return nil, err
+	}
+	return who, nil
 }
 
 // ownHardware are this machine's addresses on any link: two of its own cards on
@@ -56,7 +61,7 @@ type question struct {
 	protocol uint16 // EtherType
 	packet   []byte
 	to       net.HardwareAddr
-	filter   []bpf.Instruction
+	filter   []bpf.Instruction // of the packets of that protocol; nil lets all of them pass
 	answer   func(packet []byte) (net.HardwareAddr, bool)
 }
 

@@ -12,6 +12,8 @@ import (
 )
 
 // packetSocket speaks to a link below IP; the kernel adds and strips the link's header. packet(7).
+// It hears every protocol and lets the kernel drop all but the one of its question: a card that is a port
+// of Open vSwitch hands its packets to the bridge before those who ask for a single protocol get to see them.
 type packetSocket struct {
 	file *os.File
 	to   unix.SockaddrLinklayer
@@ -26,21 +28,30 @@ func listen(link *net.Interface, q question) (*packetSocket, error) {
 		file: os.NewFile(uintptr(fd), "packet"),
 		to:   unix.SockaddrLinklayer{Protocol: bigEndian(q.protocol), Ifindex: link.Index},
 	}
-	if err := filter(fd, q.filter); err != nil {
+	if err := filter(fd, only(q)); err != nil {
 		s.close()
 		return nil, fmt.Errorf("filter a packet socket: %w", err)
 	}
-	if err := unix.Bind(fd, &s.to); err != nil {
+	all := unix.SockaddrLinklayer{Protocol: bigEndian(unix.ETH_P_ALL), Ifindex: link.Index}
+	if err := unix.Bind(fd, &all); err != nil {
 		s.close()
 		return nil, fmt.Errorf("listen on %s: %w", link.Name, err)
 	}
 	return s, nil
 }
 
-func filter(fd int, program []bpf.Instruction) error {
-	if len(program) == 0 {
-		return nil
+// only is a program that passes the question's protocol, as far as the question's own filter does.
+func only(q question) []bpf.Instruction {
+	passes := q.filter
+	if len(passes) == 0 {
+		passes = []bpf.Instruction{bpf.RetConstant{Val: 4096}}
 	}
+	return append([]bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtProto}, bpf.JumpIf{Val: uint32(q.protocol), SkipTrue: 1}, bpf.RetConstant{Val: 0},
+	}, passes...)
+}
+
+func filter(fd int, program []bpf.Instruction) error {
 	raw, err := bpf.Assemble(program)
 	if err != nil {
 		return err

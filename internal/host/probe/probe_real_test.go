@@ -5,13 +5,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nmtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/probe"
 )
@@ -77,24 +76,35 @@ func TestGatewayThatComesLate(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestInUse(t *testing.T) {
-	link(t)
-	p := probe.New()
-	var wg sync.WaitGroup
-	for a, want := range map[string]bool{
-		"192.0.2.1": true, "192.0.2.99": false, "2001:db8::1": true, "2001:db8::99": false,
-		"192.0.2.10": false, "2001:db8::10": false, // our own
-		"198.51.100.1": false,
-	} {
-		wg.Go(func() {
-			used, err := p.InUse(within(t, 10*time.Second), addr(a), "uplink0")
-			assert.NoError(t, err, a)
-			assert.Equal(t, want, used, a)
-		})
+func prefixes(texts ...string) (out []netip.Prefix) {
+	for _, s := range texts {
+		out = append(out, netip.MustParsePrefix(s))
 	}
-	_, err := p.InUse(within(t, 100*time.Millisecond), addr("192.0.2.99"), "uplink0")
-	require.ErrorIs(t, err, context.DeadlineExceeded, "too short to say no")
-	wg.Wait()
+	return out
+}
+
+func TestProberContract(t *testing.T) {
+	hosttest.ProberContract(t, func(t *testing.T) hosttest.ProberFixture {
+		n := link(t)
+		n.Peer("link", "set", "lo", "up")
+		n.Peer("route", "add", "local", "198.51.100.0/24", "dev", "lo") // a machine that takes a whole network for its own
+		server(t, n, "udp")
+		return hosttest.ProberFixture{
+			Prober: probe.New(), Link: "uplink0",
+			Own:      []netip.Addr{addr("192.0.2.10"), addr("2001:db8::10")},
+			Gateways: []netip.Addr{addr("192.0.2.1"), addr("2001:db8::1"), addr("fe80::1")},
+			Servers:  []netip.Addr{addr("192.0.2.1"), addr("2001:db8::1")},
+			Taken:    prefixes("192.0.2.1/24", "2001:db8::1/64"),
+			Free:     prefixes("192.0.2.99/24", "2001:db8::99/64"),
+			Proxied:  prefixes("198.51.100.20/24"),
+		}
+	})
+}
+
+func TestInUseTooShortToSayNo(t *testing.T) {
+	link(t)
+	_, err := probe.New().InUse(within(t, 100*time.Millisecond), netip.MustParsePrefix("192.0.2.99/24"), "uplink0")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 // server answers DNS in the peer namespace with a refusal.

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
 )
 
@@ -43,21 +45,21 @@ func New(o Options) *Trees {
 
 // Usage implements host.Trees. A file with several names counts once; other file systems
 // mounted below the path do not count. Blocks shared by reflinks count for each file.
-func (t *Trees) Usage(ctx context.Context, path string) (int64, error) {
+func (t *Trees) Usage(ctx context.Context, path string) (host.Size, error) {
 	top, err := t.root.Open(path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return 0, fmt.Errorf("measure %s: %w", path, err)
+		return host.Size{}, fmt.Errorf("measure %s: %w", path, err)
 	}
 	defer top.Close()
 	u := &usage{ctx: ctx, seen: map[inode]bool{}}
 	self, err := statFD(int(top.Fd()))
 	if err != nil {
-		return 0, fmt.Errorf("measure %s: %w", path, err)
+		return host.Size{}, fmt.Errorf("measure %s: %w", path, err)
 	}
 	u.mount = self.mount()
-	u.total = self.blocks * 512
+	u.count(self)
 	if err := u.folder(top); err != nil {
-		return 0, fmt.Errorf("measure %s: %w", path, err)
+		return host.Size{}, fmt.Errorf("measure %s: %w", path, err)
 	}
 	return u.total, nil
 }
@@ -66,7 +68,12 @@ type usage struct {
 	ctx   context.Context
 	mount mountID
 	seen  map[inode]bool
-	total int64
+	total host.Size
+}
+
+func (u *usage) count(m meta) {
+	u.total.Bytes += m.blocks * 512
+	u.total.Inodes++
 }
 
 func (u *usage) folder(dir *os.File) error {
@@ -100,10 +107,10 @@ func (u *usage) entry(dir *os.File, name string, m meta) error {
 		if m.nlink > 1 {
 			u.seen[m.inode()] = true
 		}
-		u.total += m.blocks * 512
+		u.count(m)
 		return nil
 	}
-	u.total += m.blocks * 512
+	u.count(m)
 	fd, err := openDir(int(dir.Fd()), name)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return nil
@@ -117,17 +124,21 @@ func (u *usage) entry(dir *os.File, name string, m meta) error {
 }
 
 // Free implements host.Trees.
-func (t *Trees) Free(path string) (int64, error) {
+func (t *Trees) Free(path string) (host.Size, error) {
 	file, err := t.root.Open(path, unix.O_PATH)
 	if err != nil {
-		return 0, fmt.Errorf("free space: %w", err)
+		return host.Size{}, fmt.Errorf("free space: %w", err)
 	}
 	defer file.Close()
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(file.Fd()), &st); err != nil {
-		return 0, fmt.Errorf("free space at %s: %w", path, err)
+		return host.Size{}, fmt.Errorf("free space at %s: %w", path, err)
 	}
-	return int64(st.Bfree) * int64(st.Frsize), nil //nolint:unconvert // Frsize is a uint32 on s390x
+	free := host.Size{Bytes: int64(st.Bfree) * int64(st.Frsize), Inodes: int64(st.Ffree)} //nolint:unconvert // Frsize is a uint32 on s390x
+	if st.Files == 0 {
+		free.Inodes = math.MaxInt64
+	}
+	return free, nil
 }
 
 // Sync implements host.Trees.

@@ -1,0 +1,118 @@
+package ipconfig
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Surveyor finds out about a node what the checks must know of it. It changes nothing.
+type Surveyor struct {
+	Files host.Files
+	Disk  Disk
+	// Deployments and Prober are host.Deployments and host.Prober, as far as they are needed.
+	Deployments interface {
+		CanSetDefault(ctx context.Context) error
+	}
+	Prober interface {
+		InUse(ctx context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error)
+	}
+	Now func() time.Time
+}
+
+// later is said of a check that is not made yet.
+const later = "found out last, when nothing else is in the way"
+
+// Look adds what can be told at once. What takes its time is not known until Measure.
+func (s Surveyor) Look(ctx context.Context, stateroot string, f *Facts) {
+	f.Now = s.Now()
+	f.SetDefault = s.Deployments.CanSetDefault(ctx)
+	f.State = OwnState(s.Files, stateroot)
+	if _, err := s.Files.Stat(host.EtcdPodManifest); err != nil {
+		f.Etcd = fmt.Errorf("look at %s: %w", host.EtcdPodManifest, err)
+	}
+	f.Certificates = certificates(s.Files)
+	f.Unknown = map[string]string{CheckAddressInUse: later, CheckDiskSpace: later, CheckDiskInodes: later}
+	if len(f.Certificates) == 0 {
+		f.Unknown[CheckCertificates] = "no certificate of kubelet or API server was found on the node"
+	}
+}
+
+// Measure adds what the second stateroot takes and what is free, and who has the new addresses.
+func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, stateroot, fresh string, f *Facts) (err error) {
+	if f.Need, f.Free, err = SpaceFor(ctx, s.Disk, stateroot); err != nil {
+		return err
+	}
+	if f.BootNeedBytes, f.BootFreeBytes, err = BootSpaceFor(ctx, s.Files, s.Disk, stateroot, fresh); err != nil {
+		return err
+	}
+	for _, check := range []string{CheckAddressInUse, CheckDiskSpace, CheckDiskInodes} {
+		delete(f.Unknown, check)
+	}
+	s.claims(ctx, spec, f)
+	return nil
+}
+
+// claims asks the link for the addresses that are new to the node. What stays unknown is no reason to
+// refuse: the question may be put to the wrong network, where the node is about to be moved.
+func (s Surveyor) claims(ctx context.Context, spec lcav1.IPConfigSpec, f *Facts) {
+	if id, said := wantedVLAN(spec); said && id != f.Current.VLANID {
+		f.Unknown[CheckAddressInUse] = "the new address is for " + vlanName(id) + ", which the node is not on yet"
+		return
+	}
+	asked := newAddresses(spec, f.Current)
+	claims, errs := make([]host.Claim, len(asked)), make([]error, len(asked))
+	var all sync.WaitGroup
+	for i, a := range asked {
+		all.Go(func() { claims[i], errs[i] = s.Prober.InUse(ctx, a, links(f.Current)...) })
+	}
+	all.Wait()
+	for i, a := range asked {
+		switch {
+		case errs[i] != nil:
+			f.Unknown[CheckAddressInUse] = errs[i].Error()
+		case claims[i].Proxy:
+			f.Unknown[CheckAddressInUse] = fmt.Sprintf("nobody can tell who has %s: the machine with hardware address %s answers for every address of %s"+
+				" (proxy ARP)", a.Addr(), claims[i].Hardware, a.Masked())
+		case claims[i].Hardware != "":
+			f.Claimed = append(f.Claimed, Claimed{Address: a.Addr(), Hardware: claims[i].Hardware})
+		}
+	}
+}
+
+// links are where an answer can be heard: the bridge may keep it from the card, or the card from the bridge.
+func links(now Current) []string {
+	if now.Uplink == "" {
+		return []string{host.BridgeExternal}
+	}
+	return []string{host.BridgeExternal, now.Uplink}
+}
+
+func vlanName(id int32) string {
+	if id == 0 {
+		return "the untagged network"
+	}
+	return "VLAN " + strconv.Itoa(int(id))
+}
+
+// newAddresses are those that the node does not have yet, with their networks.
+func newAddresses(spec lcav1.IPConfigSpec, now Current) (out []netip.Prefix) {
+	have := map[string]*lcav1.IPStatus{"ipv4": now.IPv4, "ipv6": now.IPv6}
+	for _, w := range wantedFamilies(spec, now) {
+		if h := have[w.name]; h != nil && sameAddr(h.Address, w.address) {
+			continue
+		}
+		addr, errA := netip.ParseAddr(w.address)
+		network, errN := netip.ParsePrefix(w.network)
+		if errA == nil && errN == nil {
+			out = append(out, netip.PrefixFrom(addr, network.Bits()))
+		}
+	}
+	return out
+}
