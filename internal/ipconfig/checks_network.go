@@ -54,7 +54,8 @@ func checkOverlap(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 			networks []netip.Prefix
 		}{{"pods", f.ClusterNetworks}, {"services", f.ServiceNetworks}, {"OVN itself", f.JoinNetworks}} {
 			if i := slices.IndexFunc(inner.networks, network.Overlaps); i >= 0 {
-				return fmt.Sprintf("machine network %s overlaps the cluster's inner network %s (of %s)", network, inner.networks[i], inner.what),
+				return fmt.Sprintf("machine network %s overlaps the cluster's inner network %s (of %s)",
+						network, inner.networks[i], inner.what),
 					"choose a machine network that does not: the node could not tell the two apart"
 			}
 		}

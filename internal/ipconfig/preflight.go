@@ -41,9 +41,11 @@ func Checks() []Check {
 		{"families", blocking, "the spec names no address, or one of a family the node does not have", checkFamilies},
 		{"coupling", blocking, "gateway, machine network or DNS servers change without an address", checkCoupling},
 		{"addresses", blocking, "address outside its machine network, network or broadcast address", checkAddresses},
-		{"gateway-on-link", blocking, "no gateway, or one outside the machine network (IPv6: link-local is on the link)", checkGatewayOnLink},
+		{"gateway-on-link", blocking, "no gateway, or one outside the machine network (link-local IPv6 is on the link)",
+			checkGatewayOnLink},
 		{"gateway-not-self", blocking, "the gateway is an address of the node itself", checkGatewayNotSelf},
-		{"overlap", blocking, "the machine network overlaps a network for pods, services, or of OVN's own (join, transit, masquerade)", checkOverlap},
+		{"overlap", blocking, "the machine network overlaps one for pods, for services, or of OVN's own (join, transit, masquerade)",
+			checkOverlap},
 		{"dns-servers", blocking, "not an address, or of a family the node does not have", checkDNS},
 		{"vlan", blocking, "the VLAN changes without an address", checkVLAN},
 		{"dns-filter", blocking, "a filter on a node that is not dual-stack", checkFilter},
@@ -54,10 +56,11 @@ func Checks() []Check {
 		{CheckDiskSpace, blocking, "the second stateroot, or its kernel and initramfs in `/boot`, does not fit; measured late, " +
 			"and again by `collect-inputs` before anything is made", checkDisk},
 		{CheckDiskInodes, blocking, "the file system has too few inodes left for the files of a second stateroot", checkInodes},
-		{CheckAddressInUse, blocking, "another machine on the link answers for the new address (ARP, neighbour discovery). `Unknown` where " +
-			"a router answers for every address (proxy ARP), or the address is for a VLAN that is not up", checkInUse},
+		{CheckAddressInUse, blocking, "another machine on the link answers for the new address (ARP, neighbour discovery). " +
+			"`Unknown` where a router answers for every address (proxy ARP), or the address is for a VLAN that is not up", checkInUse},
 		{"leftover-stateroots", warning, "stateroots of earlier changes are still there", checkLeftovers},
-		{CheckCertificates, warning, "a certificate of kubelet or API server expires within 3 days: going back after that needs work by hand", checkExpiry},
+		{CheckCertificates, warning, "a certificate of kubelet or API server expires within 3 days: going back after that needs " +
+			"work by hand", checkExpiry},
 		{CheckProxy, warning, "the cluster's proxy settings name an address or network that the change takes away", checkProxy},
 	}
 }

@@ -78,8 +78,8 @@ func (s Surveyor) claims(ctx context.Context, spec lcav1.IPConfigSpec, f *Facts)
 		case errs[i] != nil:
 			f.Unknown[CheckAddressInUse] = errs[i].Error()
 		case claims[i].Proxy:
-			f.Unknown[CheckAddressInUse] = fmt.Sprintf("nobody can tell who has %s: the machine with hardware address %s answers for every address of %s"+
-				" (proxy ARP)", a.Addr(), claims[i].Hardware, a.Masked())
+			f.Unknown[CheckAddressInUse] = fmt.Sprintf("nobody can tell who has %s: the machine with hardware address %s answers "+
+				"for every address of %s (proxy ARP)", a.Addr(), claims[i].Hardware, a.Masked())
 		case claims[i].Hardware != "":
 			f.Claimed = append(f.Claimed, Claimed{Address: a.Addr(), Hardware: claims[i].Hardware})
 		}
