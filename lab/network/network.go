@@ -139,6 +139,20 @@ func (n Network) Restore(ctx context.Context, address netip.Prefix) error {
 	return n.lan(ctx, "addr replace "+address.String()+" dev "+bridge+nodad)
 }
 
+// LinkLocal is the IPv6 address that the LAN's router has on its own link.
+func (n Network) LinkLocal(ctx context.Context) (netip.Addr, error) {
+	out, err := exec.CommandContext(ctx, "ip", "-n", n.LAN(), "-6", "-o", "address", "show", "dev", bridge, "scope", "link").Output()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("ask for the link-local address of %s: %w", bridge, err)
+	}
+	for _, word := range strings.Fields(string(out)) {
+		if prefix, err := netip.ParsePrefix(word); err == nil {
+			return prefix.Addr(), nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("%s has no link-local address", bridge)
+}
+
 // LinkDown pulls the node's cable at the LAN's end.
 func (n Network) LinkDown(ctx context.Context) error { return n.lan(ctx, "link set "+port+" down") }
 

@@ -47,8 +47,14 @@ func kind() machine.Kind {
 	return machine.Nspawn
 }
 
-// node makes a fresh node named for the test and takes it down when the test has passed.
+// node makes a fresh node named for the test and takes it down when the test has ended.
 func node(t *testing.T, name string) (context.Context, *lab.Lab, *drive.Driver) {
+	t.Helper()
+	return nodeAt(t, name, nil, home, away)
+}
+
+// nodeAt is node for another site (nil for the usual one) and other addresses at which the node may be.
+func nodeAt(t *testing.T, name string, site *cluster.Site, addresses ...netip.Addr) (context.Context, *lab.Lab, *drive.Driver) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("reason: a lab node needs root (sudo -E make test-lab)")
@@ -63,14 +69,14 @@ func node(t *testing.T, name string) (context.Context, *lab.Lab, *drive.Driver) 
 	}
 	labs := filepath.Join(top, "build", "lab")
 	tools := lab.Tools{Root: labs, Binaries: bin, Supervise: []string{labProgram, "supervise", "--root", labs, "--name"},
-		Agent: cluster.Agent(os.Getenv("LCA_LAB_AGENT"))}
+		Agent: cluster.Agent(os.Getenv("LCA_LAB_AGENT")), Site: site}
 	if old, err := lab.Open(tools, name); err == nil {
 		require.NoError(t, old.Down(ctx, false))
 	}
 	l, err := lab.Up(ctx, tools, name, kind(), cluster.Provision, func(n, of int, text string) { t.Logf("[%d/%d] %s", n, of, text) })
 	require.NoError(t, err)
 	t.Cleanup(func() { takeDown(t, l) })
-	d, err := drive.New(l, func(s string) { t.Log(s) }, home, away)
+	d, err := drive.New(l, func(s string) { t.Log(s) }, addresses...)
 	require.NoError(t, err)
 	_, err = d.Until(ctx, "condition Idle", drive.Is(lcav1.ConditionIdle))
 	require.NoError(t, err)
