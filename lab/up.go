@@ -110,7 +110,11 @@ func Image(ctx context.Context, tools Tools, kind machine.Kind, say func(text st
 	if err != nil {
 		return err
 	}
-	return imageBuilder(tools.Root, say).With(ctx, artefact, func(string) error { return nil })
+	root, err := filepath.Abs(tools.Root) // the recipes change directory
+	if err != nil {
+		return err
+	}
+	return imageBuilder(root, say).With(ctx, artefact, func(string) error { return nil })
 }
 
 func imageBuilder(root string, say func(string)) image.Builder {
