@@ -16,6 +16,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ostree"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ovs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/podman"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/probe"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
@@ -62,6 +63,9 @@ func buildNode(log *slog.Logger, seen *evidence) ipconfig.Node {
 		Switch:  sw, Prober: probe.New(), Resolver: dnsmasq.New(fs),
 		Containers: containers.New(containers.Options{Runner: runner, Units: units, Log: log}),
 		Recert:     recert.New(recert.Ports{Keystore: etcd.New(etcd.Config{Log: log}), Files: fs, Log: log}),
+		RecertImages: podman.New(podman.Options{
+			Runner: runner, Files: fs, Log: log, EtcdImage: func() (string, error) { return etcd.Image(host.EtcdPodManifest) },
+		}),
 		Logs:       journald.New(runner),
 		Cluster:    localCluster{files: fs},
 		Forecaster: forecaster{files: fs, log: log},

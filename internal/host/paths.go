@@ -14,6 +14,8 @@ const (
 	JournalDir = StateDir + "/journal"
 	// EvidenceDir keeps failure bundles, one folder per operation.
 	EvidenceDir = StateDir + "/evidence"
+	// RecertImageRecord names the image of recert that was fetched onto the node.
+	RecertImageRecord = StateDir + "/recert-image.json"
 	// SavedIPConfig is the exported IPConfig object ("ipc.json").
 	SavedIPConfig = StateDir + "/ipc.json"
 

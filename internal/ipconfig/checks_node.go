@@ -47,15 +47,6 @@ func checkEngine(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	return "", ""
 }
 
-// refuseImage refuses the container engine.
-func refuseImage(image string) (string, string) {
-	if image == "" {
-		return "", ""
-	}
-	return "recert in a container is not supported",
-		"remove annotation " + lcav1.RecertImageAnnotation + ": lca-cli rewrites certificates by itself and needs no image"
-}
-
 func checkSetDefault(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	if f.SetDefault == nil {
 		return "", ""

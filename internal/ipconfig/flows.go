@@ -13,6 +13,7 @@ const (
 // Step names, as journals store them.
 const (
 	StepCollect       = "collect-inputs"
+	StepFetchImage    = "fetch-recert-image"
 	StepClone         = "clone-stateroot"
 	StepCopyLive      = "copy-while-running"
 	StepQuiesce       = "quiesce"

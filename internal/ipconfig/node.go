@@ -23,9 +23,11 @@ type Node struct {
 	Prober      host.Prober
 	Resolver    host.Resolver
 	Containers  host.Containers
-	Recert      host.Recert
-	Logs        host.Logs
-	Cluster     Cluster
+	// Recert is the native engine, RecertImages the one in a container.
+	Recert       host.Recert
+	RecertImages host.RecertImages
+	Logs         host.Logs
+	Cluster      Cluster
 	// Forecaster is for previews only; nil gives previews without recert's part.
 	Forecaster Forecaster
 	Clock      flow.Clock

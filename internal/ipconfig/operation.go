@@ -144,7 +144,7 @@ func (o *Operation) finish(ctx context.Context, stay bool) error {
 	if o.Damage != nil {
 		return &flow.FailedError{Flow: FlowPostPivot, Committed: true, Cause: fmt.Errorf("%w: %w", flow.ErrGivenUp, o.Damage)}
 	}
-	return o.run(ctx, (&PostPivot{Node: o.Node, Request: o.Request, Endless: stay}).Plan())
+	return o.run(ctx, (&PostPivot{Node: o.Node, Request: o.Request, Runner: o.Runner, Endless: stay}).Plan())
 }
 
 // resumeRollBack goes on with a rollback that was cut short. Where it can not be done the new

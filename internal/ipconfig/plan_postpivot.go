@@ -10,6 +10,8 @@ import (
 type PostPivot struct {
 	Node    Node
 	Request Request
+	// Runner journals the plan; what recert did is noted through it.
+	Runner *flow.Runner
 	// Endless: it never gives up, because nobody wants to be rolled back automatically, or nothing is left to go back
 	// to. Whoever repairs what is broken then sees it go on.
 	Endless bool

@@ -36,7 +36,7 @@ func Checks() []Check {
 		{CheckSingleNode, blocking, "there is not exactly one control plane node, or there are workers beside it", checkSingleNode},
 		{"static-network", blocking, "`br-ex` gets addresses by DHCP or autoconfiguration", checkStatic},
 		{CheckDnsmasq, blocking, "MachineConfig `50-master-dnsmasq-configuration` does not exist", checkDnsmasq},
-		{"recert-engine", blocking, "annotation `lca.openshift.io/recert-image` asks for recert in a container, which is not supported; " +
+		{"recert-engine", blocking, "annotation `lca.openshift.io/recert-image` names no pull specification (`registry/path:tag`); " +
 			"or the node has no etcd of the cluster to rewrite", checkEngine},
 		{"families", blocking, "the spec names no address, or one of a family the node does not have", checkFamilies},
 		{"coupling", blocking, "gateway, machine network or DNS servers change without an address", checkCoupling},

@@ -37,7 +37,9 @@ func (f FlowProgress) Running() bool { return f.Begun && f.Ended.IsZero() }
 type Progress struct {
 	Operation string
 	// Cause of the rollback, if there was one: the message of its note.
-	Cause    string
+	Cause string
+	// Recert is what recert did, in a sentence; empty until it has.
+	Recert   string
 	Deadline time.Time
 	PrePivot, PostPivot,
 	Rollback, Cleanup FlowProgress
@@ -148,8 +150,11 @@ func (p *Progress) see(e flow.Entry) {
 		p.Deadline = *e.Deadline
 	}
 	if e.Kind == flow.KindNote {
-		if e.Flow == FlowRollback {
+		switch {
+		case e.Flow == FlowRollback:
 			p.Cause = e.Message
+		case e.Flow == FlowPostPivot && strings.HasPrefix(e.Message, recertPrefix):
+			p.Recert = e.Message
 		}
 		return
 	}

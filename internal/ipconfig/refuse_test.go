@@ -55,8 +55,10 @@ func TestPrePivotRefusesBeforeAnythingIsTouched(t *testing.T) {
 			require.NoError(w.t, w.node.Seed(host.BootKernels+"/rhcos-c0/initramfs", make([]byte, 90<<20)))
 			w.node.SetFree(80 << 20)
 		}, func(w *world) { w.node.SetFree(1 << 40) }, "its kernel with initramfs needs 90 MiB more and 79 MiB are free below /boot"},
-		{"recert in a container", func(w *world) { w.post.RecertImage = "quay.io/x/recert:1" }, func(w *world) { w.post.RecertImage = "" },
-			"names image quay.io/x/recert:1, but recert in a container is not supported: remove annotation"},
+		{"no image", func(w *world) { w.post.RecertImage = "--privileged" }, func(w *world) { w.post.RecertImage = "" },
+			"recert cannot run in \"--privileged\", which is not a pull specification"},
+		{"an image that no registry has", func(w *world) { w.post.RecertImage = "quay.io/x/absent:1" }, func(w *world) { w.post.RecertImage = "" },
+			"pull image quay.io/x/absent:1"},
 		{"etcd on a disk of its own", func(w *world) { w.apart = []string{host.EtcdData} }, func(w *world) { w.apart = nil },
 			"/var/lib/etcd is a file system of its own"},
 		{"old ostree", func(w *world) { w.node.SetDefaultUnsupported(errors.New("no set-default")) },

@@ -43,7 +43,7 @@ type Request struct {
 
 // PostPivotConfig is ip-config-post-pivot.json.
 type PostPivotConfig struct {
-	// RecertImage selects the container engine, which is refused so far; empty means the native one.
+	// RecertImage selects the container engine and names its image; empty means the native one.
 	RecertImage string `json:"recert-image"`
 }
 

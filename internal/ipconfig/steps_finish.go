@@ -125,13 +125,6 @@ func (p *PostPivot) until(ctx context.Context, patience, pause time.Duration, tr
 	}
 }
 
-func (p *PostPivot) recert(ctx context.Context) error {
-	if err := p.Node.Recert.Run(ctx, host.RecertConfig); err != nil {
-		return fmt.Errorf("recert: %w", err)
-	}
-	return nil
-}
-
 func (p *PostPivot) startKubelet(ctx context.Context) error {
 	if err := p.Node.Units.Enable(ctx, host.UnitKubelet); err != nil {
 		return fmt.Errorf("enable %s: %w", host.UnitKubelet, err)

@@ -19,6 +19,10 @@ func (p *PrePivot) copyFinal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The kubelet may have thrown an image away that no container uses. It does not run any more.
+	if err := p.fetchImage(ctx); err != nil {
+		return err
+	}
 	if err := p.mirror(ctx, p.varCopy()); err != nil {
 		return err
 	}
@@ -77,6 +81,10 @@ func (p *PrePivot) furnish(ctx context.Context) error {
 	mode := host.InVar(p.Request.NewStateroot, host.InitMonitorMode)
 	if err := p.Node.Files.Write(mode, []byte(InitMonitorModeIPConfig), 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", mode, err)
+	}
+	// The report of an earlier change would be taken for that of this one.
+	if err := p.Node.Files.Remove(host.InVar(p.Request.NewStateroot, host.RecertSummary)); err != nil {
+		return err
 	}
 	return p.Node.Files.Remove(host.InVar(p.Request.NewStateroot, host.SavedIPConfig))
 }

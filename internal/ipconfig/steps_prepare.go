@@ -16,7 +16,7 @@ import (
 // reads everything that needs the running cluster and writes it into the workspace, from
 // where it travels to the new stateroot.
 func (p *PrePivot) collect(ctx context.Context) error {
-	if err := p.nativeEngine(); err != nil {
+	if _, _, err := p.Node.image(); err != nil {
 		return err
 	}
 	if err := OwnState(p.Node.Files, p.Request.OldStateroot); err != nil {
@@ -50,18 +50,6 @@ func (p *PrePivot) collect(ctx context.Context) error {
 		return err
 	}
 	return p.writeNetwork(ctx)
-}
-
-// nativeEngine refuses an operation that asks for an engine this program does not have.
-func (p *PrePivot) nativeEngine() error {
-	post, err := ReadPostPivot(p.Node.Files)
-	if err != nil {
-		return err
-	}
-	if problem, hint := refuseImage(post.RecertImage); problem != "" {
-		return flow.Permanent(fmt.Errorf("%s names image %s, but %s: %s", host.PostPivotConfig, post.RecertImage, problem, hint))
-	}
-	return nil
 }
 
 // primary is the node's primary address: what nodeip-configuration chose, else the Node object's first.

@@ -101,7 +101,7 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 		{"own-state", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) {
 			f.State = errors.New("/var/lib/etcd is a file system of its own")
 		}, "/var/lib/etcd is a file system of its own: the old and the new system would share it"},
-		{"recert-engine", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.RecertImage = "quay.io/x/recert:1" }, "remove annotation lca.openshift.io/recert-image"},
+		{"recert-engine", func(_ *lcav1.IPConfigSpec, f *ipconfig.Facts) { f.RecertImage = "recert:v0 --rm" }, "name registry, path and tag"},
 	} {
 		t.Run(c.check+"/"+c.says, func(t *testing.T) {
 			spec, facts := goodSpec(), goodFacts()

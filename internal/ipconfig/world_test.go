@@ -130,7 +130,7 @@ func (w *world) ports() ipconfig.Node {
 	return ipconfig.Node{
 		Files: split{n.Files(), w.apart}, Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Masks: n.RuntimeMasks(),
 		Foreign: n.ForeignUnits(), Power: fused{n.Power(), w}, Network: n.Network(), Switch: n.Switch(), Prober: n.Prober(),
-		Resolver: n.Resolver(), Containers: n.Containers(), Recert: w.recert, Logs: n.Logs(), Cluster: api{w},
+		Resolver: n.Resolver(), Containers: n.Containers(), Recert: w.recert, RecertImages: n.RecertImages(), Logs: n.Logs(), Cluster: api{w},
 		Clock: w.clock, Log: w.log,
 	}
 }

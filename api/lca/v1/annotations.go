@@ -22,8 +22,9 @@ const (
 	SkipPostConfigurationHealthChecksAnnotation = "lca.openshift.io/ipconfig-skip-post-configuration-cluster-health-checks"
 
 	// RecertImageAnnotation selects the container engine for recert and names
-	// the image (a pull specification) that it runs. A change that asks for it is
-	// refused so far: the agent has an engine of its own.
+	// the image (a pull specification) that it runs; present and empty means the
+	// image that the agent was shipped with. Without it the agent's own engine does
+	// the work, which needs no image.
 	RecertImageAnnotation = "lca.openshift.io/recert-image"
 
 	// RecertPullSecretAnnotation names a Secret in the operator's namespace whose
@@ -31,7 +32,8 @@ const (
 	RecertPullSecretAnnotation = "lca.openshift.io/recert-pull-secret"
 
 	// RecertImageCachedAnnotation is written by the controller: the pull
-	// specification of the recert image that is present on the node.
+	// specification of the recert image that was last fetched onto the node. While
+	// Idle an image that is chosen and not cached is fetched ahead of the change.
 	RecertImageCachedAnnotation = "lca.openshift.io/recert-image-cached"
 )
 

@@ -76,6 +76,11 @@ type IPConfigStatus struct {
 	// +optional
 	Step *StepStatus `json:"step,omitempty"`
 
+	// Recert says in a sentence what was done to certificates and addresses
+	// inside the cluster, and where the report is. It names no secret.
+	// +optional
+	Recert string `json:"recert,omitempty"`
+
 	// Evidence lists paths on the node where the journal and, after a failure,
 	// the collected logs are kept.
 	// +listType=atomic

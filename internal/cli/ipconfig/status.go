@@ -27,6 +27,7 @@ type Status struct {
 	Deadline *time.Time `json:"watchdogDeadline,omitempty"`
 	Failure  string     `json:"failure,omitempty"`
 	Cause    string     `json:"rollbackCause,omitempty"`
+	Recert   string     `json:"recert,omitempty"`
 	Steps    []Step     `json:"steps,omitempty"`
 	Evidence []string   `json:"evidence,omitempty"`
 }
@@ -111,6 +112,7 @@ func readStatus(ctx context.Context, w Wiring) (*Status, error) {
 
 func (s *Status) fill(files host.Files, r ipconfig.Request, p ipconfig.Progress) {
 	s.Operation, s.Cause, s.Where = r.OperationID, p.Cause, where(p, s.Booted == r.NewStateroot)
+	s.Recert = p.Recert
 	s.Request = &Target{DNS: r.DNSServers, VLAN: r.VLANID, Old: r.OldStateroot, New: r.NewStateroot}
 	for _, a := range []string{r.IPv4Address, r.IPv6Address} {
 		if a != "" {
@@ -176,6 +178,7 @@ func (s *Status) Text(w io.Writer) error {
 	}
 	line("Failure", s.Failure)
 	line("Rollback", s.Cause)
+	line("Certificates", s.Recert)
 	line("Evidence", strings.Join(s.Evidence, ", "))
 	if len(s.Steps) > 0 {
 		fmt.Fprintln(tw, "\nENDED\tFLOW\tSTEP\tSECONDS\tRESULT")

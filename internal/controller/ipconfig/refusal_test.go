@@ -58,10 +58,10 @@ func TestRefusalsTouchNothing(t *testing.T) {
 		{name: "address outside the network it has", want: "outside its machine network 192.0.2.0/24: set spec.ipv4.machineNetwork", ask: func(ipc *lcav1.IPConfig) {
 			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "203.0.113.9"}
 		}},
-		{name: "recert in a container", want: "recert in a container is not supported: remove annotation lca.openshift.io/recert-image", ask: func(ipc *lcav1.IPConfig) {
-			ipc.Annotations = map[string]string{lcav1.RecertImageAnnotation: "quay.io/x/recert:1"}
+		{name: "no image", want: "recert cannot run in \"--rm\", which is not a pull specification", ask: func(ipc *lcav1.IPConfig) {
+			ipc.Annotations = map[string]string{lcav1.RecertImageAnnotation: "--rm"}
 		}},
-		{name: "recert in the shipped container", want: "recert in a container is not supported", ask: func(ipc *lcav1.IPConfig) {
+		{name: "no shipped image", want: "recert cannot run in \"(none named)\"", ask: func(ipc *lcav1.IPConfig) {
 			ipc.Annotations = map[string]string{lcav1.RecertImageAnnotation: ""}
 		}},
 		{name: "full disk", want: "the second stateroot needs 4569 MiB and 1024 MiB are free: free 3546 MiB below /sysroot", arrange: func(w *world) {
@@ -163,7 +163,7 @@ func TestTriggerAnnotationIsRemovedOnceSeen(t *testing.T) {
 	require.Equal(t, map[string]string{"mine": "kept"}, ipc.Annotations)
 }
 
-func TestAutoRollbackAnnotationsReachTheNode(t *testing.T) {
+func TestAnnotationsReachTheNode(t *testing.T) {
 	w := newWorld(t)
 	w.rest()
 	w.change(func(ipc *lcav1.IPConfig) {
@@ -172,11 +172,12 @@ func TestAutoRollbackAnnotationsReachTheNode(t *testing.T) {
 		ipc.Annotations = map[string]string{
 			lcav1.AutoRollbackOnFailureIPConfigRunAnnotation: "Disabled",
 			lcav1.RecertPullSecretAnnotation:                 "pull",
+			lcav1.RecertImageAnnotation:                      "quay.io/x/recert:1",
 		}
 	})
 	require.JSONEq(t, `{"monitor_enabled":true,"monitor_timeout":77,"enabled_components":{"ip-config-run":false}}`,
 		string(w.node.files[host.AutoRollbackConfig]))
-	require.JSONEq(t, `{"recert-image":""}`, string(w.node.files[host.PostPivotConfig]))
+	require.JSONEq(t, `{"recert-image":"quay.io/x/recert:1"}`, string(w.node.files[host.PostPivotConfig]))
 	require.Contains(t, string(w.node.files[host.PrePivotConfig]), `"pull-secret-ref-name": "pull"`)
 }
 

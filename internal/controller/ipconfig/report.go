@@ -44,6 +44,7 @@ func project(ipc *lcav1.IPConfig, o observation, out outcome) lcav1.IPConfigStat
 	projectOperation(s, o, out)
 	if out.state == ipconfig.StateIdle {
 		s.RollbackAvailabilityExpiration, s.Preflight, s.Plan, s.Step = nil, nil, nil, nil
+		s.Recert = ""
 	}
 	return *s
 }
@@ -52,6 +53,7 @@ func project(ipc *lcav1.IPConfig, o observation, out outcome) lcav1.IPConfigStat
 func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 	if out.operation != "" {
 		s.OperationID, s.Step, s.Evidence, s.Preflight, s.Plan = out.operation, nil, nil, nil, nil
+		s.Recert = ""
 	}
 	if out.preflight != nil {
 		s.Preflight = out.preflight
@@ -72,7 +74,7 @@ func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 	case ipconfig.StateConfigured, ipconfig.StateConfiguredForGood, ipconfig.StateRolledBack:
 		s.Step = nil // it did not stop anywhere
 	}
-	s.Evidence = o.evidence
+	s.Evidence, s.Recert = o.evidence, clip(o.progress.Recert)
 }
 
 // stepOf is the step of the flow that spoke last.

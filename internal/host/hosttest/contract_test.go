@@ -107,3 +107,19 @@ func TestProber(t *testing.T) {
 		}
 	})
 }
+
+func TestRecertImages(t *testing.T) {
+	hosttest.RecertImagesContract(t, func(t *testing.T) hosttest.RecertImagesFixture {
+		n := node(t)
+		if err := n.Containers().StopAll(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Files().Write(host.RecertConfig, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return hosttest.RecertImagesFixture{
+			Images: n.RecertImages(), Files: n.Files(), Config: host.RecertConfig,
+			Pulls: n.ImagePulls, Runs: n.ImageRuns, Break: n.BreakRecert,
+		}
+	})
+}

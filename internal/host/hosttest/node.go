@@ -83,6 +83,7 @@ type Node struct {
 	every            map[string]Program
 	cannotSetDefault error
 	silent, occupied map[netip.Addr]bool
+	registry         registry
 	segments         map[netip.Addr]int // VLAN on which a machine is
 	proxied          []netip.Prefix
 
