@@ -10,7 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 )
 
@@ -25,7 +28,9 @@ func newManager(f flags) (ctrl.Manager, error) {
 	}
 	config.QPS, config.Burst = 50, 100 // all steps of a change are told at once after the reboot
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{cluster.AddToScheme, lcav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		cluster.AddToScheme, lcav1.AddToScheme, metal3.AddToScheme, capi.AddToScheme, lockv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
 		}

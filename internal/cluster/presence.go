@@ -61,6 +61,18 @@ func ImageBasedUpgradeBusy(ctx context.Context, r client.Reader) (bool, error) {
 	return true, nil
 }
 
+// Serves says whether the API knows a kind in that version: its definition was installed when the mapper last looked.
+func Serves(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask whether the API knows %s: %w", kind, err)
+	}
+	return true, nil
+}
+
 // notServed says that the API does not know the kind: its CRD is not installed, or
 // was removed after the client had learnt of it (a 404 without an object).
 func notServed(err error) bool {

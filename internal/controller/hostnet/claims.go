@@ -1,0 +1,173 @@
+package hostnet
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
+)
+
+// claim makes sure of the claim of one interface on one pool; ok says that it has its address.
+func (r *Reconciler) claim(ctx context.Context, o *unstructured.Unstructured, h *host, l link, poolName string) (ipam.Lease, bool, error) {
+	pool := &metal3.IPPool{}
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: poolName}, pool)
+	if client.IgnoreNotFound(err) != nil {
+		return ipam.Lease{}, false, fmt.Errorf("read pool %s/%s: %w", o.GetNamespace(), poolName, err)
+	}
+	c, err := r.findClaim(ctx, o, h, l, poolName)
+	if err != nil {
+		return ipam.Lease{}, false, err
+	}
+	if c == nil {
+		if pool.Spec.Sticky && h == nil {
+			return ipam.Lease{}, false, nil // its host decides which address; looked at again when it has one
+		}
+		return ipam.Lease{}, false, r.createClaim(ctx, o, h, l, poolName)
+	}
+	if err := r.adopt(ctx, o, c, l); err != nil {
+		return ipam.Lease{}, false, err
+	}
+	return r.leaseOf(ctx, c, pool)
+}
+
+// findClaim is the claim by its name or, made in advance, by the machine or host that it is reserved for.
+func (r *Reconciler) findClaim(ctx context.Context, o *unstructured.Unstructured, h *host, l link, pool string) (*metal3.IPClaim, error) {
+	c := &metal3.IPClaim{}
+	name := claimName(o.GetName(), l, pool)
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}, c)
+	if err == nil {
+		return c, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("read claim %s/%s: %w", o.GetNamespace(), name, err)
+	}
+	reserved := []string{o.GetName()}
+	if h != nil {
+		reserved = append(reserved, h.Name)
+	}
+	list := &metal3.IPClaimList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.HasLabels{ReservedForLabel}); err != nil {
+		return nil, fmt.Errorf("list the claims made in advance: %w", err)
+	}
+	for i := range list.Items {
+		c := &list.Items[i]
+		iface, named := c.Labels[InterfaceLabel]
+		if c.Spec.Pool.Name == pool && slices.Contains(reserved, c.Labels[ReservedForLabel]) && (!named || iface == labelValue(l.name)) &&
+			(metav1.GetControllerOf(c) == nil || metav1.IsControlledBy(c, o)) {
+			return c, nil
+		}
+	}
+	return nil, nil
+}
+
+// labelValue is an interface's name or MAC address as the value of a label.
+func labelValue(name string) string {
+	out := []byte(name)
+	for i, b := range out {
+		if b == ':' {
+			out[i] = '-'
+		}
+	}
+	return string(out)
+}
+
+func (r *Reconciler) createClaim(ctx context.Context, o *unstructured.Unstructured, h *host, l link, pool string) error {
+	c := &metal3.IPClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: claimName(o.GetName(), l, pool),
+			Labels:          map[string]string{OwnerLabel: ownerLabel(o.GroupVersionKind(), o.GetName()), InterfaceLabel: labelValue(l.name)},
+			Finalizers:      []string{Finalizer},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, o.GroupVersionKind())}},
+		Spec: metal3.IPClaimSpec{Pool: metal3.ObjectReference{
+			APIVersion: metal3.GroupVersion.String(), Kind: "IPPool", Name: pool, Namespace: o.GetNamespace()}},
+	}
+	if h != nil {
+		c.Annotations = map[string]string{metal3.HostAnnotation: h.String() + "/" + l.name}
+	}
+	if err := r.Client.Create(ctx, c); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create claim %s/%s: %w", c.Namespace, c.Name, err)
+	}
+	return nil
+}
+
+// adopt makes a claim the owner's that was made in advance; its address stays what it is.
+func (r *Reconciler) adopt(ctx context.Context, o *unstructured.Unstructured, c *metal3.IPClaim, l link) error {
+	if metav1.IsControlledBy(c, o) && controllerutil.ContainsFinalizer(c, Finalizer) && c.Labels[OwnerLabel] != "" {
+		return nil
+	}
+	if other := metav1.GetControllerOf(c); other != nil && !metav1.IsControlledBy(c, o) {
+		return fmt.Errorf("claim %s/%s belongs to %s %s, not to %s %s", c.Namespace, c.Name, other.Kind, other.Name, o.GetKind(), o.GetName())
+	}
+	if c.DeletionTimestamp != nil {
+		return fmt.Errorf("claim %s/%s is being deleted", c.Namespace, c.Name)
+	}
+	before := c.DeepCopy()
+	if !metav1.IsControlledBy(c, o) {
+		c.OwnerReferences = append(c.OwnerReferences, *metav1.NewControllerRef(o, o.GroupVersionKind()))
+	}
+	controllerutil.AddFinalizer(c, Finalizer)
+	metav1.SetMetaDataLabel(&c.ObjectMeta, OwnerLabel, ownerLabel(o.GroupVersionKind(), o.GetName()))
+	metav1.SetMetaDataLabel(&c.ObjectMeta, InterfaceLabel, labelValue(l.name))
+	if err := r.Client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("adopt claim %s/%s for %s %s: %w", c.Namespace, c.Name, o.GetKind(), o.GetName(), err)
+	}
+	r.Log.Info("claim made in advance is adopted", "claim", c.Name, "kind", o.GetKind(), "owner", o.GetName())
+	return nil
+}
+
+// leaseOf is what a claim was given, with what the pool says besides.
+func (r *Reconciler) leaseOf(ctx context.Context, c *metal3.IPClaim, pool *metal3.IPPool) (ipam.Lease, bool, error) {
+	if c.Status.Address == nil {
+		return ipam.Lease{}, false, nil
+	}
+	a := &metal3.IPAddress{}
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: c.Status.Address.Name}, a)
+	if apierrors.IsNotFound(err) {
+		return ipam.Lease{}, false, nil
+	}
+	if err != nil {
+		return ipam.Lease{}, false, fmt.Errorf("read address %s/%s: %w", c.Namespace, c.Status.Address.Name, err)
+	}
+	lease := ipam.Lease{Pool: kinds.PoolName(pool), Network: kinds.Network(pool), Claim: c.Name, Bits: a.Spec.Prefix}
+	if pool.Spec.VLAN != nil {
+		lease.VLAN = int(*pool.Spec.VLAN)
+	}
+	if lease.Address, err = ipam.ParseAddr(string(a.Spec.Address)); err != nil {
+		return lease, false, fmt.Errorf("address %s/%s: %w", a.Namespace, a.Name, err)
+	}
+	if a.Spec.Gateway != nil {
+		if lease.Gateway, err = ipam.ParseAddr(string(*a.Spec.Gateway)); err != nil {
+			return lease, false, fmt.Errorf("address %s/%s: gateway: %w", a.Namespace, a.Name, err)
+		}
+	}
+	for _, text := range a.Spec.DNSServers {
+		server, err := netip.ParseAddr(string(text))
+		if err != nil {
+			return lease, false, fmt.Errorf("address %s/%s: DNS server: %w", a.Namespace, a.Name, err)
+		}
+		lease.DNS = append(lease.DNS, server)
+	}
+	return lease, true, nil
+}
+
+// unhold takes the finalizer off a claim.
+func (r *Reconciler) unhold(ctx context.Context, c *metal3.IPClaim) error {
+	before := c.DeepCopy()
+	if !controllerutil.RemoveFinalizer(c, Finalizer) {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, c, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("let go of claim %s/%s: %w", c.Namespace, c.Name, err)
+	}
+	return nil
+}

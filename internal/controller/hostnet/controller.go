@@ -1,0 +1,161 @@
+package hostnet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+)
+
+// Reconciler serves owners of all kinds.
+type Reconciler struct {
+	Client client.Client
+	// Reader reads past the cache; Secrets are read with it, so that no watch on all of them is needed.
+	Reader client.Reader
+	Events events.EventRecorder
+	Log    *slog.Logger
+	// Kinds are the kinds of owners that the cluster has; Hosts says that BareMetalHost is one of its kinds.
+	Kinds []schema.GroupVersionKind
+	Hosts bool
+}
+
+// reconcile serves one owner.
+func (r *Reconciler) reconcile(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (ctrl.Result, error) {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gvk)
+	err := r.Client.Get(ctx, name, o)
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{}, r.leave(ctx, gvk, name)
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("read %s %s: %w", gvk.Kind, name, err)
+	}
+	if o.GetDeletionTimestamp() != nil {
+		return ctrl.Result{}, r.leave(ctx, gvk, name)
+	}
+	wanted, err := links(o)
+	if err != nil {
+		r.warn(o, "InvalidNetworks", err.Error())
+		return ctrl.Result{}, nil
+	}
+	if len(wanted) == 0 {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, r.serve(ctx, o, wanted)
+}
+
+// serve makes the claims of an owner and, once they are served, its Secret.
+func (r *Reconciler) serve(ctx context.Context, o *unstructured.Unstructured, wanted []link) error {
+	h, err := r.hostFor(ctx, o)
+	if err != nil {
+		return err
+	}
+	var got []served
+	complete := true
+	for _, l := range wanted {
+		s := served{link: l}
+		for _, pool := range l.pools {
+			lease, ok, err := r.claim(ctx, o, h, l, pool)
+			if err != nil {
+				return err
+			}
+			complete = complete && ok
+			s.leases = append(s.leases, lease)
+		}
+		got = append(got, s)
+	}
+	if !complete {
+		return nil // the claim tells when it changes
+	}
+	return r.publish(ctx, o, h, got)
+}
+
+// hostFor is the BareMetalHost that serves an owner; nil while there is none.
+func (r *Reconciler) hostFor(ctx context.Context, o *unstructured.Unstructured) (*host, error) {
+	hosts, err := r.hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range hosts {
+		if serves(&hosts[i], o) {
+			return hostOf(&hosts[i]), nil
+		}
+	}
+	return nil, nil
+}
+
+func (r *Reconciler) hosts(ctx context.Context) ([]unstructured.Unstructured, error) {
+	if !r.Hosts {
+		return nil, nil
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(HostKind())
+	if err := r.Client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list hosts: %w", err)
+	}
+	return list.Items, nil
+}
+
+// leave gives back what an owner had that is gone or going, once no host serves it: a host that still runs may
+// still use its addresses.
+func (r *Reconciler) leave(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) error {
+	claims := &metal3.IPClaimList{}
+	err := r.Client.List(ctx, claims, client.InNamespace(name.Namespace), client.MatchingLabels{OwnerLabel: ownerLabel(gvk, name.Name)})
+	if err != nil {
+		return fmt.Errorf("list the claims of %s %s: %w", gvk.Kind, name, err)
+	}
+	if len(claims.Items) == 0 {
+		return nil
+	}
+	hosts, err := r.hosts(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range hosts {
+		if consumes(&hosts[i], gvk, name.Namespace, name.Name) {
+			return nil // looked at again when the host changes
+		}
+	}
+	for i := range claims.Items {
+		if err := r.giveBack(ctx, &claims.Items[i], gvk, name.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBack deletes a claim and takes the finalizer off it.
+func (r *Reconciler) giveBack(ctx context.Context, c *metal3.IPClaim, gvk schema.GroupVersionKind, owner string) error {
+	ours := false
+	for _, ref := range c.OwnerReferences {
+		ours = ours || ref.Kind == gvk.Kind && ref.Name == owner
+	}
+	if !ours {
+		return nil
+	}
+	if c.DeletionTimestamp == nil {
+		uid := c.UID
+		if err := r.Client.Delete(ctx, c, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete claim %s/%s: %w", c.Namespace, c.Name, err)
+		}
+	}
+	if err := r.unhold(ctx, c); err != nil {
+		return err
+	}
+	r.Log.Info("addresses of an owner that left are given back", "kind", gvk.Kind, "owner", owner, "claim", c.Name)
+	return nil
+}
+
+func (r *Reconciler) warn(on client.Object, reason, note string) {
+	r.Events.Eventf(on, nil, corev1.EventTypeWarning, reason, "Configure", "%s", note)
+}

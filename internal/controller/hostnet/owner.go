@@ -1,0 +1,144 @@
+package hostnet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Annotations and names that belong to the contract of this controller.
+const (
+	// NetworksAnnotation, on an owner, says which interface is on which pools.
+	NetworksAnnotation = "ipam.lca.openshift.io/networks"
+	// FormAnnotation, on an owner, chooses how the host learns its addresses: keyfile or nmstate.
+	FormAnnotation = "ipam.lca.openshift.io/network-form"
+	// BaseAnnotation, on an owner, names the Secret of the base config, where the owner itself does not.
+	BaseAnnotation = "ipam.lca.openshift.io/base-user-data"
+	// ReservedForLabel, on a claim that an installer made in advance, names the machine or host that it is for.
+	ReservedForLabel = "ipam.lca.openshift.io/reserved-for"
+	// InterfaceLabel, on a claim, names the interface.
+	InterfaceLabel = "ipam.lca.openshift.io/interface"
+	// OwnerLabel, on a claim, names its owner, to find claims of an owner that is gone.
+	OwnerLabel = "ipam.lca.openshift.io/owner"
+	// Finalizer, on a claim, keeps its address until the host is deprovisioned.
+	Finalizer = "ipam.lca.openshift.io/host"
+	// hostAnnotation, on machines of either API, names the BareMetalHost that serves them.
+	hostAnnotation = "metal3.io/BareMetalHost"
+)
+
+// Kinds of owners, those of the newest version first.
+func Kinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		{Group: "machine.openshift.io", Version: "v1beta1", Kind: "Machine"},
+		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"},
+		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "Metal3Machine"},
+		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "Metal3Machine"},
+		HostKind(),
+	}
+}
+
+// HostKind is metal3's host.
+func HostKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "metal3.io", Version: "v1alpha1", Kind: "BareMetalHost"}
+}
+
+// link is one interface of an owner and the pools that its addresses are from.
+type link struct {
+	name  string // or MAC address
+	pools []string
+}
+
+// links reads the annotation.
+func links(o *unstructured.Unstructured) (out []link, err error) {
+	text := o.GetAnnotations()[NetworksAnnotation]
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		name, pools, found := strings.Cut(part, "=")
+		l := link{name: strings.TrimSpace(name)}
+		for p := range strings.SplitSeq(pools, "+") {
+			if p = strings.TrimSpace(p); p != "" {
+				l.pools = append(l.pools, p)
+			}
+		}
+		if !found || l.name == "" || len(l.pools) == 0 {
+			return nil, fmt.Errorf("annotation %s: %q is not of the form interface=pool or interface=pool+pool", NetworksAnnotation, part)
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// claimName is the name of a claim, the same whenever it is asked for.
+func claimName(owner string, l link, pool string) string {
+	return strings.ToLower(owner + "-" + strings.NewReplacer(":", "", ".", "-", "_", "-").Replace(l.name) + "-" + pool)
+}
+
+// ownerLabel is the value of OwnerLabel; short, since labels are.
+func ownerLabel(gvk schema.GroupVersionKind, name string) string {
+	text := gvk.Kind + "." + name
+	if len(text) > 63 {
+		text = text[:63]
+	}
+	return strings.TrimRight(text, "-._")
+}
+
+// host is the BareMetalHost that serves an owner.
+type host struct {
+	types.NamespacedName
+	state string
+}
+
+// settled says that a host runs what it was given, or is about to: what it was given must not change.
+func (h *host) settled() bool {
+	return h != nil && slices.Contains([]string{"provisioning", "provisioned", "externally provisioned"}, h.state)
+}
+
+// serves says whether a host serves an owner.
+func serves(h, owner *unstructured.Unstructured) bool {
+	if owner.GroupVersionKind() == HostKind() {
+		return h.GetUID() == owner.GetUID()
+	}
+	named := owner.GetAnnotations()[hostAnnotation]
+	if named == h.GetNamespace()+"/"+h.GetName() && owner.GetDeletionTimestamp() == nil {
+		return true
+	}
+	return consumes(h, owner.GroupVersionKind(), owner.GetNamespace(), owner.GetName())
+}
+
+// consumes says whether a host names the owner as who uses it.
+func consumes(h *unstructured.Unstructured, gvk schema.GroupVersionKind, namespace, name string) bool {
+	ref, _, _ := unstructured.NestedStringMap(h.Object, "spec", "consumerRef")
+	group, _, _ := strings.Cut(ref["apiVersion"], "/")
+	return ref["kind"] == gvk.Kind && ref["name"] == name && cmp.Or(ref["namespace"], h.GetNamespace()) == namespace &&
+		(group == gvk.Group || ref["apiVersion"] == "")
+}
+
+func hostOf(h *unstructured.Unstructured) *host {
+	state, _, _ := unstructured.NestedString(h.Object, "status", "provisioning", "state")
+	return &host{NamespacedName: types.NamespacedName{Namespace: h.GetNamespace(), Name: h.GetName()}, state: state}
+}
+
+// baseSecret names the Secret of the base config.
+func baseSecret(o *unstructured.Unstructured) string {
+	if name := o.GetAnnotations()[BaseAnnotation]; name != "" {
+		return name
+	}
+	for _, path := range [][]string{
+		{"spec", "providerSpec", "value", "userData", "name"}, {"spec", "bootstrap", "dataSecretName"}, {"spec", "userData", "name"},
+	} {
+		if name, _, _ := unstructured.NestedString(o.Object, path...); name != "" && name != secretName(o.GetName()) {
+			return name
+		}
+	}
+	return ""
+}
+
+func secretName(owner string) string { return owner + "-host-user-data" }

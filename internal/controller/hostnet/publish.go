@@ -1,0 +1,151 @@
+package hostnet
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/hostnet"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/ignition"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/networkdata"
+)
+
+// served is an interface and what it was given.
+type served struct {
+	link
+	leases []ipam.Lease
+}
+
+// Keys of the Secret.
+const (
+	userDataKey    = "userData"
+	networkDataKey = "networkData"
+)
+
+// publish writes the Secret of an owner.
+func (r *Reconciler) publish(ctx context.Context, o *unstructured.Unstructured, h *host, got []served) error {
+	data, err := r.render(ctx, o, got)
+	if err != nil {
+		r.warn(o, "CanNotRender", err.Error())
+		return fmt.Errorf("render the config of %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
+	}
+	s := &corev1.Secret{}
+	name := types.NamespacedName{Namespace: o.GetNamespace(), Name: secretName(o.GetName())}
+	err = r.Reader.Get(ctx, name, s)
+	switch {
+	case apierrors.IsNotFound(err):
+		return r.createSecret(ctx, o, name, data)
+	case err != nil:
+		return fmt.Errorf("read Secret %s: %w", name, err)
+	case !metav1.IsControlledBy(s, o):
+		r.warn(o, "SecretOfAnother", fmt.Sprintf("Secret %s is not of %s %s; it is left alone", name, o.GetKind(), o.GetName()))
+		return nil
+	case maps.EqualFunc(s.Data, data, bytes.Equal):
+		return r.use(ctx, o, h)
+	case h.settled():
+		r.warn(o, "ConfigDiffers", fmt.Sprintf("host %s was provisioned with another config than Secret %s would have now; it is left as it is",
+			h.NamespacedName, name))
+		return nil
+	}
+	before := s.DeepCopy()
+	s.Data = data
+	if err := r.Client.Patch(ctx, s, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("write Secret %s: %w", name, err)
+	}
+	return r.use(ctx, o, h)
+}
+
+func (r *Reconciler) createSecret(ctx context.Context, o *unstructured.Unstructured, name types.NamespacedName, data map[string][]byte) error {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name,
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, o.GroupVersionKind())}},
+		Data: data}
+	if err := r.Client.Create(ctx, s); err != nil {
+		return fmt.Errorf("create Secret %s: %w", name, err)
+	}
+	r.Events.Eventf(o, nil, corev1.EventTypeNormal, "HostConfigWritten", "Configure", "%s", "Secret "+name.String()+" holds the host's own config")
+	return r.use(ctx, o, nil)
+}
+
+// render writes the config of a host in the forms that consumers read.
+func (r *Reconciler) render(ctx context.Context, o *unstructured.Unstructured, got []served) (map[string][]byte, error) {
+	h := hostnet.Host{Name: o.GetName()}
+	allByMAC := true
+	for _, s := range got {
+		l := hostnet.Link{Name: s.name}
+		if _, err := net.ParseMAC(s.name); err == nil {
+			l = hostnet.Link{MAC: s.name}
+		} else {
+			allByMAC = false
+		}
+		i, err := hostnet.FromLeases(l, s.leases...)
+		if err != nil {
+			return nil, err
+		}
+		h.Interfaces = append(h.Interfaces, i)
+	}
+	base, err := r.base(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	form := ignition.Form(o.GetAnnotations()[FormAnnotation])
+	if form == "" {
+		form = ignition.Keyfile
+	}
+	data := map[string][]byte{}
+	if data[userDataKey], err = ignition.Render(base, h, form); err != nil {
+		return nil, err
+	}
+	if allByMAC { // a config drive finds interfaces by nothing else
+		data[networkDataKey], err = networkdata.Render(h)
+	}
+	return data, err
+}
+
+// base is the config of the owner's role; none is a host that needs nothing but its addresses.
+func (r *Reconciler) base(ctx context.Context, o *unstructured.Unstructured) ([]byte, error) {
+	name := baseSecret(o)
+	if name == "" {
+		return nil, nil
+	}
+	s := &corev1.Secret{}
+	if err := r.Reader.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}, s); err != nil {
+		return nil, fmt.Errorf("read base Secret %s/%s: %w", o.GetNamespace(), name, err)
+	}
+	for _, key := range []string{userDataKey, "value"} {
+		if data, ok := s.Data[key]; ok {
+			return data, nil
+		}
+	}
+	return nil, fmt.Errorf("base Secret %s/%s has neither key %s nor value", o.GetNamespace(), name, userDataKey)
+}
+
+// use has an owner use its Secret: a Machine of OpenShift names it instead of its role's, which an annotation
+// remembers, as long as no host is provisioned with that.
+func (r *Reconciler) use(ctx context.Context, o *unstructured.Unstructured, h *host) error {
+	path := []string{"spec", "providerSpec", "value", "userData", "name"}
+	now, found, _ := unstructured.NestedString(o.Object, path...)
+	if !found || now == secretName(o.GetName()) || h.settled() {
+		return nil
+	}
+	before := o.DeepCopy()
+	annotations := o.GetAnnotations()
+	annotations[BaseAnnotation] = now
+	o.SetAnnotations(annotations)
+	if err := unstructured.SetNestedField(o.Object, secretName(o.GetName()), path...); err != nil {
+		return fmt.Errorf("name the Secret in %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	if err := r.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("have %s %s/%s use its own config: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package hostnet
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+)
+
+// SetupWithManager adds one controller for each kind of owner.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	for _, gvk := range r.Kinds {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(gvk)
+		b := ctrl.NewControllerManagedBy(mgr).Named("hostnet-"+strings.ToLower(gvk.Kind+"."+gvk.Group)).
+			For(o).
+			Watches(&metal3.IPClaim{}, handler.EnqueueRequestsFromMapFunc(ownerOf(gvk)))
+		if r.Hosts && gvk != HostKind() {
+			h := &unstructured.Unstructured{}
+			h.SetGroupVersionKind(HostKind())
+			b = b.Watches(h, handler.EnqueueRequestsFromMapFunc(r.servedBy(gvk)))
+		}
+		if gvk == HostKind() {
+			b = b.Watches(&lockv1.AddressLock{}, handler.EnqueueRequestsFromMapFunc(keptFor))
+		}
+		err := b.Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+			if gvk == HostKind() {
+				if err := r.forget(ctx, q.NamespacedName); err != nil {
+					return reconcile.Result{}, err
+				}
+			}
+			return r.reconcile(ctx, gvk, q.NamespacedName)
+		}))
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", gvk, err)
+		}
+	}
+	return nil
+}
+
+// ownerOf finds the owner of a claim, by reference or by label: an owner that is gone is to be looked at too.
+func ownerOf(gvk schema.GroupVersionKind) handler.MapFunc {
+	return func(_ context.Context, o client.Object) []reconcile.Request {
+		ref := metav1.GetControllerOf(o)
+		if ref == nil || ref.Kind != gvk.Kind || !strings.HasPrefix(ref.APIVersion, gvk.Group+"/") {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}}}
+	}
+}
+
+// keptFor is the host that an address is kept for, which may be gone by then.
+func keptFor(_ context.Context, o client.Object) []reconcile.Request {
+	l, ok := o.(*lockv1.AddressLock)
+	if !ok || l.Spec.State != lockv1.LockReserved {
+		return nil
+	}
+	parts := strings.SplitN(l.Spec.Host, "/", 3)
+	if len(parts) < 2 {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: parts[0], Name: parts[1]}}}
+}
+
+// servedBy finds the owners that a host serves or served: all that have claims, since a host that serves nobody any
+// more does not say whom it served.
+func (r *Reconciler) servedBy(gvk schema.GroupVersionKind) handler.MapFunc {
+	return func(ctx context.Context, h client.Object) []reconcile.Request {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+		var out []reconcile.Request
+		if err := r.Client.List(ctx, list); err == nil {
+			for i := range list.Items {
+				if u, ok := h.(*unstructured.Unstructured); ok && serves(u, &list.Items[i]) {
+					out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+				}
+			}
+		}
+		claims := &metal3.IPClaimList{}
+		if err := r.Client.List(ctx, claims, client.HasLabels{OwnerLabel}); err == nil {
+			for i := range claims.Items {
+				out = append(out, ownerOf(gvk)(ctx, &claims.Items[i])...)
+			}
+		}
+		return out
+	}
+}
+
+// forget gives up what is kept for a host that does not exist any more.
+func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) error {
+	h := &unstructured.Unstructured{}
+	h.SetGroupVersionKind(HostKind())
+	if err := r.Client.Get(ctx, name, h); err == nil || client.IgnoreNotFound(err) != nil {
+		return client.IgnoreNotFound(err)
+	}
+	locks := &lockv1.AddressLockList{}
+	if err := r.Client.List(ctx, locks); err != nil {
+		return fmt.Errorf("list what is kept for host %s: %w", name, err)
+	}
+	for i := range locks.Items {
+		l := &locks.Items[i]
+		if l.Spec.State != lockv1.LockReserved || !strings.HasPrefix(l.Spec.Host+"/", name.String()+"/") {
+			continue
+		}
+		uid, version := l.UID, l.ResourceVersion
+		if err := r.Client.Delete(ctx, l, client.Preconditions{UID: &uid, ResourceVersion: &version}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("give up lock %s of host %s: %w", l.Name, name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package ipam
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
+)
+
+// load learns, before the first answer, of everything that there is. Afterwards the watches do.
+func (r *Reconciler) load(ctx context.Context) error {
+	r.loading.Lock()
+	defer r.loading.Unlock()
+	if r.loaded {
+		return nil
+	}
+	locks := &lockv1.AddressLockList{}
+	if err := r.Client.List(ctx, locks, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list locks: %w", err)
+	}
+	for i := range locks.Items {
+		r.ledger.observe(&locks.Items[i])
+	}
+	pools := &metal3.IPPoolList{}
+	if err := r.Client.List(ctx, pools); err != nil {
+		return fmt.Errorf("list pools: %w", err)
+	}
+	for i := range pools.Items {
+		o := &pools.Items[i]
+		if spec, err := kinds.Spec(o); err == nil {
+			_ = r.ledger.setPool(o, spec) // its own reconciliation says what is wrong
+		}
+	}
+	if err := r.noteAddresses(ctx, ""); err != nil {
+		return err
+	}
+	if err := r.missed(ctx); err != nil {
+		return err
+	}
+	r.loaded = true
+	return nil
+}
+
+// noteAddresses looks for address objects that no lock guards.
+func (r *Reconciler) noteAddresses(ctx context.Context, namespace string) error {
+	natives := &metal3.IPAddressList{}
+	if err := r.Client.List(ctx, natives, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list addresses: %w", err)
+	}
+	for i := range natives.Items {
+		r.note(native{}.of(&natives.Items[i]))
+	}
+	if !r.Contract {
+		return nil
+	}
+	contracts := &capi.IPAddressList{}
+	if err := r.Client.List(ctx, contracts, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list addresses: %w", err)
+	}
+	for i := range contracts.Items {
+		r.note(contract{}.of(&contracts.Items[i]))
+	}
+	return nil
+}
+
+// note makes sure that the claim of an address object without a lock is looked at.
+func (r *Reconciler) note(h held) {
+	if r.ledger.note(h) {
+		r.queues.addClaim(h.claim)
+	}
+}
+
+// missed asks for a look at each claim that went away, or came back as another, while nobody watched.
+func (r *Reconciler) missed(ctx context.Context) error {
+	there := map[key]types.UID{}
+	for _, k := range r.kinds() {
+		claims, err := k.list(ctx, r.Client)
+		if err != nil {
+			return fmt.Errorf("list claims: %w", err)
+		}
+		for name, uid := range claims {
+			there[name] = uid
+		}
+	}
+	for name, uid := range r.ledger.claims() {
+		if there[name] != uid || uid == "" {
+			r.queues.addClaim(name)
+		}
+	}
+	return nil
+}

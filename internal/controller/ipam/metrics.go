@@ -1,0 +1,77 @@
+package ipam
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+)
+
+// Metrics of address management.
+type Metrics struct {
+	addresses *prometheus.GaugeVec
+	waiting   *prometheus.HistogramVec
+	refusals  *prometheus.CounterVec
+	conflicts prometheus.Counter
+	releases  prometheus.Counter
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	const namespace, subsystem = "lifecycle_agent", "ipam"
+	m := &Metrics{
+		addresses: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "pool_addresses",
+			Help: "Addresses of a pool: total, free, used, kept (for a while or for a host), outside (used, but the pool's no more)."},
+			[]string{"namespace", "pool", "state"}),
+		waiting: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Subsystem: subsystem,
+			Name: "allocation_duration_seconds", Help: "From the creation of a claim to its address.",
+			Buckets: []float64{0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800}}, []string{"kind"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
+			Name: "refusals_total", Help: "Looks at a claim that ended without an address."}, []string{"kind", "reason"}),
+		conflicts: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
+			Name: "lock_conflicts_total", Help: "Locks that existed already when they were to be created."}),
+		releases: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
+			Name: "releases_total", Help: "Addresses that were taken back."}),
+	}
+	for _, c := range []prometheus.Collector{m.addresses, m.waiting, m.refusals, m.conflicts, m.releases} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *Metrics) allocated(k kind, took time.Duration) {
+	m.waiting.WithLabelValues(k.key(types.NamespacedName{}).kind).Observe(took.Seconds())
+}
+
+func (m *Metrics) refused(k kind, reason string) {
+	m.refusals.WithLabelValues(k.key(types.NamespacedName{}).kind, reason).Inc()
+}
+
+// pool shows the counts of a pool.
+func (m *Metrics) pool(name types.NamespacedName, status metal3.IPPoolStatus, stats ipam.Stats) {
+	for state, n := range map[string]float64{
+		"total": number(status.Total), "free": number(status.Free), "used": float64(status.Used),
+		"kept": float64(status.Quarantined), "outside": float64(stats.Outside),
+	} {
+		m.addresses.WithLabelValues(name.Namespace, name.Name, state).Set(n)
+	}
+}
+
+func (m *Metrics) forgetPool(name types.NamespacedName) {
+	m.addresses.DeletePartialMatch(prometheus.Labels{"namespace": name.Namespace, "pool": name.Name})
+}
+
+func number(text string) float64 {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return n
+}
