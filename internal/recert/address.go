@@ -19,6 +19,7 @@ type Mapping struct {
 	to map[netip.Addr]netip.Addr
 	// names are replaced in certificates only, where they stand by themselves.
 	names map[string]string
+	quick glance
 }
 
 // NewMapping checks that every change stays in its family and that none contradicts another.
@@ -42,6 +43,7 @@ func NewMapping(changes []AddressChange) (Mapping, error) {
 			m.to[c.Old] = c.New
 		}
 	}
+	m.quick = newGlance(m)
 	return m, nil
 }
 
@@ -58,6 +60,7 @@ func (m Mapping) Empty() bool { return len(m.to) == 0 }
 // withNames adds names to an address mapping.
 func (m Mapping) withNames(names map[string]string) Mapping {
 	m.names = names
+	m.quick = newGlance(m)
 	return m
 }
 
@@ -115,7 +118,7 @@ func (m Mapping) Host(text string) (string, bool) {
 // Text maps every address that stands in the text as a word of its own: bare, with a port, in a
 // URL, in brackets. An address that is part of a longer word, a range or a network is left.
 func (m Mapping) Text(text string) string {
-	if m.Empty() {
+	if m.Empty() || !m.quick.text(text) {
 		return text
 	}
 	var out strings.Builder
@@ -139,7 +142,7 @@ func (m Mapping) Text(text string) string {
 // Mentions lists the old addresses that the text still carries in any form, networks and
 // ranges included.
 func (m Mapping) Mentions(text string) []netip.Addr {
-	if m.Empty() {
+	if m.Empty() || !m.quick.text(text) {
 		return nil
 	}
 	var found []netip.Addr

@@ -93,7 +93,7 @@ func (s *scan) applyDiskRules(f *diskFile) error {
 	if err := s.applySite(f); err != nil {
 		return err
 	}
-	for _, r := range diskRules() {
+	for _, r := range s.rules.disk {
 		if !matchTail(r.tail, f.path) {
 			continue
 		}

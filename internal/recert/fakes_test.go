@@ -26,6 +26,8 @@ type world struct {
 	writes  int
 	opened  int
 	ordered []string // what was written, in order
+	dirs    map[string]map[string]bool
+	indexed int // files in dirs
 }
 
 type fakeFile struct {
@@ -35,6 +37,7 @@ type fakeFile struct {
 
 func (w *world) clone() *world {
 	c := *w
+	c.indexed = -1
 	c.files, c.keys = maps.Clone(w.files), maps.Clone(w.keys)
 	c.member.PeerURLs, c.ordered = slices.Clone(w.member.PeerURLs), nil
 	c.budget, c.writes = -1, 0
@@ -72,14 +75,20 @@ func (w *world) Append(string, []byte, fs.FileMode) error { return errors.New("n
 func (w *world) Remove(string) error                      { return errors.New("not used") }
 
 func (w *world) List(dir string) ([]string, error) {
-	seen := map[string]bool{}
-	for p := range w.files {
-		if rest, ok := strings.CutPrefix(p, dir+"/"); ok {
-			name, _, _ := strings.Cut(rest, "/")
-			seen[name] = true
+	if w.indexed != len(w.files) {
+		w.indexed, w.dirs = len(w.files), map[string]map[string]bool{}
+		for p := range w.files {
+			for p != "/" && p != "." {
+				parent := path.Dir(p)
+				if w.dirs[parent] == nil {
+					w.dirs[parent] = map[string]bool{}
+				}
+				w.dirs[parent][path.Base(p)] = true
+				p = parent
+			}
 		}
 	}
-	return slices.Sorted(maps.Keys(seen)), nil
+	return slices.Sorted(maps.Keys(w.dirs[dir])), nil
 }
 
 func (w *world) Stat(p string) (fs.FileInfo, error) {

@@ -123,13 +123,10 @@ func decodeBlob(label, body string) (blob, bool) {
 	default:
 		return blob{}, false
 	}
-	compact := strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' || r == ' ' || r == '\t' {
-			return -1
-		}
-		return r
-	}, body)
-	der, err := base64.StdEncoding.DecodeString(compact)
+	if strings.ContainsAny(body, " \t") { // ends of lines are the decoder's to skip
+		body = strings.NewReplacer(" ", "", "\t", "").Replace(body)
+	}
+	der, err := base64.StdEncoding.DecodeString(body)
 	if err != nil || len(der) == 0 {
 		return blob{}, false
 	}

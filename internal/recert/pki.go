@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // place says where a blob lies.
@@ -53,6 +54,8 @@ type pki struct {
 	cas    map[string][]*certificate
 	keys   []*keyFile
 	keysIn map[string][]*keyFile // by container
+	// bundles holds the certificates of long texts, by the hash of the text.
+	bundles map[[sha256.Size]byte][]*certificate
 
 	newKeys  map[string]crypto.Signer // what takes the place of keys, by subjectPublicKeyInfo
 	byPublic map[string]crypto.Signer // see keysByPublic
@@ -61,7 +64,7 @@ type pki struct {
 
 func newPKI(m Mapping) *pki {
 	return &pki{mapping: m, certs: map[[sha256.Size]byte]*certificate{}, cas: map[string][]*certificate{}, keysIn: map[string][]*keyFile{},
-		newKeys: map[string]crypto.Signer{}}
+		newKeys: map[string]crypto.Signer{}, bundles: map[[sha256.Size]byte][]*certificate{}}
 }
 
 // everything lists the certificates that were kept.
@@ -76,32 +79,67 @@ func (p *pki) everything() []*certificate {
 // collect takes up what the text holds and says whether a certificate in it names an old address. With
 // settled set, the text was rewritten by an earlier run, so what its certificates name is new.
 func (p *pki) collect(at place, text string, settled bool) (affected bool) {
-	n := 0
+	whole, isBundle := p.bundleOf(text)
+	if certs, known := p.bundles[whole]; isBundle && known {
+		for i, cert := range certs {
+			affected = p.found(cert, at, i, settled) || affected
+		}
+		return affected
+	}
+	var certs []*certificate
 	editBlobs(text, func(b blob) []byte {
-		at := at
-		at.index, n = n, n+1
 		if b.kind == privateKeyBlob {
+			at := at
+			at.index = len(certs)
 			k := &keyFile{place: at, label: b.label, der: b.der}
 			p.keys, p.keysIn[at.container] = append(p.keys, k), append(p.keysIn[at.container], k)
 			affected = affected || p.all
-			return nil
 		}
-		cert := p.take(b.der, settled)
-		if cert == nil {
-			return nil
-		}
-		cert.places = append(cert.places, at)
-		affected = affected || p.all || (cert.moves && !settled)
+		cert := p.take(b, settled)
+		affected = p.found(cert, at, len(certs), settled) || affected
+		certs = append(certs, cert)
 		return nil
 	})
+	if isBundle {
+		p.bundles[whole] = certs
+	}
 	return affected
 }
 
+// found notes a place of a certificate, if it is kept, and says whether what holds it has to be written.
+func (p *pki) found(cert *certificate, at place, index int, settled bool) bool {
+	if cert == nil {
+		return false
+	}
+	at.index = index
+	cert.places = append(cert.places, at)
+	return p.all || (cert.moves && !settled)
+}
+
+// bundleSize is how long a text of certificates has to be to be worth knowing again: OpenShift injects one bundle of
+// some 200 KiB into hundreds of config maps.
+const bundleSize = 16 << 10
+
+func (p *pki) bundleOf(text string) (sum [sha256.Size]byte, ok bool) {
+	if len(text) < bundleSize || strings.Contains(text, "PRIVATE KEY") || strings.Contains(text, "-data") {
+		return sum, false
+	}
+	return sha256.Sum256([]byte(text)), true
+}
+
 // take parses a certificate unless it is known already. One that cannot be parsed is nobody's concern here.
-func (p *pki) take(der []byte, settled bool) *certificate {
+func (p *pki) take(b blob, settled bool) *certificate {
+	if b.kind != certificateBlob {
+		return nil
+	}
+	der := b.der
 	sum := sha256.Sum256(der)
 	if known, ok := p.certs[sum]; ok {
 		return known
+	}
+	if !p.all && !p.mapping.quick.certificate(der) {
+		p.certs[sum] = nil
+		return nil
 	}
 	parsed, err := x509.ParseCertificate(der)
 	if err != nil {

@@ -44,6 +44,9 @@ func matchPath(pattern, at []string) bool {
 
 // matchKey compares a key with a pattern of path.Match; patterns are constants, so a bad one is a programming error.
 func matchKey(pattern, key string) bool {
+	if !strings.HasPrefix(key, literal(pattern)) {
+		return false
+	}
 	ok, err := path.Match(pattern, key)
 	return ok && err == nil
 }

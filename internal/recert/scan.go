@@ -16,6 +16,7 @@ import (
 // scan reads the cluster once and builds the plan along the way.
 type scan struct {
 	cfg     Config
+	rules   rulebook
 	mapping Mapping
 	now     time.Time
 	log     *slog.Logger
@@ -30,6 +31,19 @@ type scan struct {
 	files     []*diskFile
 	encrypted map[string]int  // by resource
 	met       map[string]bool // patterns of object rules that matched
+}
+
+// rulebook holds the rules that every key is held against.
+type rulebook struct {
+	fields    []fieldRule
+	objects   []objectRule
+	deletions []deletion
+	crypto    []string
+	disk      []diskRule
+}
+
+func newRulebook() rulebook {
+	return rulebook{etcdRules(), objectRules(), deletions(), cryptoPrefixes(), diskRules()}
 }
 
 // follower is a change that is made only if there are others.
@@ -97,13 +111,65 @@ func literal(pattern string) string {
 	return pattern
 }
 
+// readStore reads ahead while it works.
 func (s *scan) readStore(ctx context.Context, store host.OpenKeystore) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	batches := make(chan []host.KeyValue, aheadBatches)
+	var readErr error
+	go func() {
+		defer close(batches)
+		readErr = readAhead(ctx, store, batches)
+	}()
+	var workErr error
+	for batch := range batches {
+		for _, kv := range batch {
+			if workErr == nil {
+				workErr = s.readObject(kv)
+			}
+		}
+		if workErr != nil {
+			stop()
+		}
+	}
+	if workErr != nil {
+		return workErr
+	}
+	return readErr
+}
+
+// A batch ends with so many keys or bytes, and so many batches wait.
+const (
+	aheadKeys    = 64
+	aheadBytes   = 1 << 20
+	aheadBatches = 4
+)
+
+func readAhead(ctx context.Context, store host.OpenKeystore, out chan<- []host.KeyValue) error {
+	var batch []host.KeyValue
+	size := 0
+	send := func() error {
+		select {
+		case out <- batch:
+			batch, size = nil, 0
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	for _, prefix := range prefixes() {
-		if err := store.Range(ctx, storagePrefix+prefix, s.readObject); err != nil {
+		err := store.Range(ctx, storagePrefix+prefix, func(kv host.KeyValue) error {
+			batch, size = append(batch, kv), size+len(kv.Value)
+			if len(batch) < aheadKeys && size < aheadBytes {
+				return nil
+			}
+			return send()
+		})
+		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return send()
 }
 
 func (s *scan) readObject(kv host.KeyValue) error {
@@ -135,7 +201,7 @@ func (s *scan) readObject(kv host.KeyValue) error {
 
 // collectObject takes up the certificates and keys of an object, and what it still mentions.
 func (s *scan) collectObject(o *object, name string, settled bool) (affected bool, err error) {
-	crypto := slices.ContainsFunc(cryptoPrefixes(), func(p string) bool { return strings.HasPrefix(name, p) })
+	crypto := slices.ContainsFunc(s.rules.crypto, func(p string) bool { return strings.HasPrefix(name, p) })
 	err = o.walk(func(at []string, text string) {
 		where := func() string { return o.key + " " + strings.Join(at, "/") }
 		if crypto && mayHoldBlobs(text) {
@@ -167,7 +233,7 @@ func (s *scan) refuseEncrypted() {
 
 // planDeletion says whether the object goes.
 func (s *scan) planDeletion(o *object, name string) (bool, error) {
-	for _, d := range deletions() {
+	for _, d := range s.rules.deletions {
 		if !strings.HasPrefix(name, d.prefix) || s.mapping.Empty() {
 			continue
 		}
@@ -190,14 +256,14 @@ func (s *scan) planDeletion(o *object, name string) (bool, error) {
 
 // applyRules edits the object by every rule that names it.
 func (s *scan) applyRules(o *object, name string) error {
-	for _, r := range etcdRules() {
+	for _, r := range s.rules.fields {
 		if matchKey(r.keys, name) {
 			if err := s.applyField(o, r); err != nil {
 				return err
 			}
 		}
 	}
-	for _, r := range objectRules() {
+	for _, r := range s.rules.objects {
 		if !matchKey(r.keys, name) {
 			continue
 		}

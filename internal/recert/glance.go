@@ -1,0 +1,93 @@
+package recert
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+)
+
+// A cluster has thousands of certificates and texts that are nobody's concern. What is here looks at bytes to tell which
+// cannot matter, many times faster than understanding them; when in doubt, it says that they may.
+
+// glance knows what an old address or name looks like in bytes.
+type glance struct {
+	raw   [][]byte // as in a certificate's iPAddress, and names as they are
+	texts []string // IPv4 addresses, which have one spelling
+}
+
+func newGlance(m Mapping) glance {
+	var g glance
+	for old := range m.to {
+		g.raw = append(g.raw, old.AsSlice())
+		if old.Is4() {
+			g.texts = append(g.texts, old.String())
+			g.raw = append(g.raw, []byte(old.String()))
+			mapped := netip.AddrFrom16(old.As16())
+			g.raw = append(g.raw, mapped.AsSlice())
+		}
+	}
+	for name := range m.names {
+		g.raw = append(g.raw, []byte(name))
+	}
+	return g
+}
+
+// certificate says that a certificate may name what is replaced, or be an authority.
+func (g glance) certificate(der []byte) bool {
+	for _, b := range g.raw {
+		if bytes.Contains(der, b) {
+			return true
+		}
+	}
+	return mayBeAuthority(der) || hasAddress6(string(der))
+}
+
+// text says that a text may mention an old address.
+func (g glance) text(text string) bool {
+	for _, s := range g.texts {
+		if strings.Contains(text, s) {
+			return true
+		}
+	}
+	return hasAddress6(text)
+}
+
+// basicConstraints is the encoded identifier of the extension that makes a certificate an authority's.
+var basicConstraints = []byte{0x06, 0x03, 0x55, 0x1d, 0x13}
+
+func mayBeAuthority(der []byte) bool {
+	i := bytes.Index(der, basicConstraints)
+	if i < 0 {
+		return false
+	}
+	// After the identifier: [critical 01 01 ff] 04 len 30 len [cA 01 01 ff]. An empty SEQUENCE is no authority's.
+	rest := bytes.TrimPrefix(der[i+len(basicConstraints):], []byte{0x01, 0x01, 0xff})
+	return !bytes.HasPrefix(rest, []byte{0x04, 0x02, 0x30, 0x00})
+}
+
+// hasAddress6 says that a text may hold an IPv6 address in whatever spelling: two colons with at most four hex digits between them.
+func hasAddress6(text string) bool {
+	for i := indexColon(text, 0); i >= 0; i = indexColon(text, i+1) {
+		for j := i + 1; j < len(text) && j <= i+5; j++ {
+			if text[j] == ':' {
+				return true
+			}
+			if !isHex(text[j]) {
+				break
+			}
+		}
+	}
+	return false
+}
+
+func indexColon(text string, from int) int {
+	i := strings.IndexByte(text[from:], ':')
+	if i < 0 {
+		return i
+	}
+	return from + i
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
