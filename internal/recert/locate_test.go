@@ -50,6 +50,30 @@ func FuzzEditBlobs(f *testing.F) {
 	})
 }
 
+// A kubeconfig survives having its certificates replaced, in YAML, in JSON, and in JSON inside JSON.
+func FuzzKubeconfig(f *testing.F) {
+	const body = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBQUEKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
+	f.Add("users:\n- user:\n    client-certificate-data: ", body, "\n    token: x\n")
+	f.Add(`{"cluster":{"certificate-authority-data":"`, body, `"}}`)
+	f.Add(`{"raw":"{\\"client-certificate-data\\":\\"`, body, `\\"}"}`)
+	f.Fuzz(func(t *testing.T, before, data, after string) {
+		text := before + data + after
+		var seen [][]byte
+		same := editKubeconfig(text, func(b blob) []byte { seen = append(seen, b.der); return b.der })
+		again := 0
+		editKubeconfig(same, func(b blob) []byte {
+			if again >= len(seen) || !bytes.Equal(b.der, seen[again]) {
+				t.Fatalf("%q: what was written is not what is read: %x", text, b.der)
+			}
+			again++
+			return nil
+		})
+		if again != len(seen) {
+			t.Fatalf("%q: %d blobs became %d", text, len(seen), again)
+		}
+	})
+}
+
 func FuzzReissueTBS(f *testing.F) {
 	leaf := leafOf(f, nil, "p256", oldV4, oldV4, "https://"+oldV4+"/x")
 	f.Add(leaf.cert.RawTBSCertificate)
