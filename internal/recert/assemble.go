@@ -9,12 +9,14 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
+const signedAgain = "a certificate in it is signed again"
+
 // assemble turns what was found into writes.
 func (s *scan) assemble() error {
 	for _, f := range s.files {
 		if text := s.pki.replace(f.text); text != f.text {
 			f.text, f.changed = text, true
-			s.plan.Changes = append(s.plan.Changes, Change{Certificate, f.path, "names an old address"})
+			s.plan.Changes = append(s.plan.Changes, Change{Certificate, f.path, signedAgain})
 		}
 		if f.changed {
 			s.plan.files = append(s.plan.files, fileWrite{f.path, []byte(f.text), f.mode})
@@ -31,6 +33,9 @@ func (s *scan) assemble() error {
 			}
 		}
 		changed = changed || o.changed
+	}
+	if err := s.followHashes(); err != nil {
+		return err
 	}
 	if changed && !s.mapping.Empty() {
 		if err := s.follow(); err != nil {
@@ -49,6 +54,9 @@ func (s *scan) assemble() error {
 	for _, m := range s.plan.members {
 		s.plan.Changes = append(s.plan.Changes, Change{Member, "etcd member " + m.Name, "peer URL " + strings.Join(m.PeerURLs, ",")})
 	}
+	if err := s.listHashes(); err != nil {
+		return err
+	}
 	for _, n := range s.plan.nodes {
 		s.plan.Changes = append(s.plan.Changes, Change{Delete, n.Key, "the kubelet registers the node again"})
 	}
@@ -64,7 +72,7 @@ func (s *scan) replaceCertificates(o *object) error {
 		if replaced == text {
 			return text, false
 		}
-		s.plan.Changes = append(s.plan.Changes, Change{Certificate, o.key + " " + strings.Join(at, "/"), "names an old address"})
+		s.plan.Changes = append(s.plan.Changes, Change{Certificate, o.key + " " + strings.Join(at, "/"), signedAgain})
 		return replaced, true
 	})
 }

@@ -53,7 +53,8 @@ func newScan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore, 
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &scan{cfg: cfg, rules: newRulebook(), mapping: mapping.withNames(cfg.Names), now: p.Clock(), log: p.Log, resume: resume, encrypted: map[string]int{},
+	s := &scan{cfg: cfg, rules: newRulebook(), mapping: mapping.withNames(cfg.Names),
+		now: p.Clock(), log: p.Log, resume: resume, encrypted: map[string]int{},
 		met:  map[string]bool{},
 		plan: &Plan{Addresses: mapping.Changes()}}
 	s.pki = newPKI(s.mapping)

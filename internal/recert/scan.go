@@ -29,6 +29,8 @@ type scan struct {
 	deletes   []host.Edit
 	deleted   []Change
 	files     []*diskFile
+	hashing   []*object       // deployments with hashes of what they were made from
+	olmBundle string          // authority of the packageserver
 	encrypted map[string]int  // by resource
 	met       map[string]bool // patterns of object rules that matched
 }
@@ -39,11 +41,12 @@ type rulebook struct {
 	objects   []objectRule
 	deletions []deletion
 	crypto    []string
+	hashing   []string
 	disk      []diskRule
 }
 
 func newRulebook() rulebook {
-	return rulebook{etcdRules(), objectRules(), deletions(), cryptoPrefixes(), diskRules()}
+	return rulebook{etcdRules(), objectRules(), deletions(), cryptoPrefixes(), hashingDeployments(), diskRules()}
 }
 
 // follower is a change that is made only if there are others.
@@ -93,6 +96,7 @@ func prefixes() []string {
 	for _, d := range deletions() {
 		all = append(all, d.prefix)
 	}
+	all = append(all, hashingDeployments()...)
 	slices.Sort(all)
 	var out []string
 	for _, p := range all {
@@ -192,6 +196,9 @@ func (s *scan) readObject(kv host.KeyValue) error {
 			return err
 		}
 	}
+	if slices.Contains(s.rules.hashing, name) {
+		s.hashing = append(s.hashing, o)
+	}
 	affected, err := s.collectObject(o, name, settled)
 	if err == nil && (o.changed || affected) {
 		s.objects = append(s.objects, o)
@@ -204,6 +211,9 @@ func (s *scan) collectObject(o *object, name string, settled bool) (affected boo
 	crypto := slices.ContainsFunc(s.rules.crypto, func(p string) bool { return strings.HasPrefix(name, p) })
 	err = o.walk(func(at []string, text string) {
 		where := func() string { return o.key + " " + strings.Join(at, "/") }
+		if name == packageServer && matchPath([]string{"spec", "caBundle"}, at) {
+			s.olmBundle = text
+		}
 		if crypto && mayHoldBlobs(text) {
 			affected = s.pki.collect(place{container: o.key, where: where()}, text, settled) || affected
 		}

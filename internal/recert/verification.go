@@ -80,12 +80,27 @@ func (v *Verification) proveLeaves(s *scan) {
 		default:
 			v.problem(leaf.places[0].where, "is not signed by its authority %q", leaf.Issuer.CommonName)
 		}
+		v.proveCover(s, leaf)
 		for _, at := range leaf.places {
 			if err := s.pki.matchesKeyBeside(leaf, at); err != nil {
 				v.problem(at.where, "%v", err)
 			}
 		}
 	}
+}
+
+// proveCover demands that what the control plane cannot start without names where the node is now.
+func (v *Verification) proveCover(s *scan, leaf *certificate) {
+	if s.mapping.Empty() || s.mapping.Overlaps() || !slices.ContainsFunc(leaf.places, isEssential) {
+		return
+	}
+	names, _ := mappedNames(leaf.Certificate, Mapping{})
+	for _, c := range s.mapping.Changes() {
+		if slices.Contains(names, c.New.String()) {
+			return
+		}
+	}
+	v.problem(leaf.places[0].where, "the certificate names no new address")
 }
 
 // matchesKeyBeside compares the first certificate of "x.crt" with the key "x.key" of the same object or folder.

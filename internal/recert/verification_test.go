@@ -54,6 +54,17 @@ func TestVerifySeesAKeyThatDoesNotFit(t *testing.T) {
 	}
 }
 
+func TestVerifyDemandsTheNewNames(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	leaf := leafOf(t, nil, "p256", "peer", "sno")
+	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM})
+	v, err := engine(w).Verify(t.Context(), mustConfig(t, w))
+	if err != nil || !strings.Contains(fmt.Sprint(v.Problems), "etcd-peer-sno data/tls.crt the certificate names no new address") {
+		t.Errorf("%v, problems %v", err, v.Problems)
+	}
+}
+
 func TestScanTellsWhoSignedWhom(t *testing.T) {
 	w := newWorld(t)
 	inventory, err := engine(w).Scan(t.Context(), mustConfig(t, w))

@@ -1,0 +1,48 @@
+package recert
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestHashOfTheAuthorityIsFollowed(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	ca := authority(t, "olm-selfsigned-1", "p256")
+	leaf := leafOf(t, ca, "p256", "packageserver")
+	b.json(packageServer, map[string]any{"kind": "APIService", "spec": map[string]any{"caBundle": base64.StdEncoding.EncodeToString([]byte(ca.certPEM))}})
+	b.secret("openshift-operator-lifecycle-manager", "packageserver-service-cert", map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM, "olmCAKey": ca.keyPEM},
+		olmHashAnnotation, hashText(ca.certPEM))
+	withConfig(t, w, noMove(map[string]any{"extend_expiration": true}))
+	runAt(t, w, testTime.Add(48*3600e9))
+	texts := worldTexts(t, w)
+	bundle := texts[storagePrefix+packageServer+" spec/caBundle"]
+	if bundle == ca.certPEM {
+		t.Fatal("the authority was not signed again")
+	}
+	if got := texts[storagePrefix+packageServerCert+" metadata/annotations/olmcahash"]; got != hashText(bundle) {
+		t.Errorf("the hash is %s, of the bundle %s", got, hashText(bundle))
+	}
+}
+
+func TestHashesThatMakeAnOperatorActAreListed(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	b.object("deployments/openshift-apiserver/apiserver", &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"operator.openshift.io/dep-openshift-apiserver.config.configmap": "x",
+			"operator.openshift.io/dep-openshift-apiserver.etcd-client.secret": "y", "operator.openshift.io/spec-hash": "z"}}})
+	plan, err := engine(w).Plan(t.Context(), mustConfig(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := fmt.Sprint(plan.Kept)
+	if !strings.Contains(kept, "its hash of configmaps/openshift-apiserver/config is of before the change") ||
+		strings.Contains(kept, "etcd-client") || strings.Contains(kept, "its own specification") {
+		t.Errorf("kept: %s", kept)
+	}
+}
