@@ -9,14 +9,12 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-const signedAgain = "a certificate in it is signed again"
-
 // assemble turns what was found into writes.
 func (s *scan) assemble() error {
 	for _, f := range s.files {
 		if text := s.pki.replace(f.text); text != f.text {
 			f.text, f.changed = text, true
-			s.plan.Changes = append(s.plan.Changes, Change{Certificate, f.path, signedAgain})
+			s.plan.Changes = append(s.plan.Changes, Change{Certificate, f.path, s.whyAgain()})
 		}
 		if f.changed {
 			s.plan.files = append(s.plan.files, fileWrite{f.path, []byte(f.text), f.mode})
@@ -63,6 +61,14 @@ func (s *scan) assemble() error {
 	return nil
 }
 
+// whyAgain says why a certificate is put in the place of another.
+func (s *scan) whyAgain() string {
+	if s.cfg.reissuesTrees() {
+		return "a certificate in it is signed again"
+	}
+	return "names an old address"
+}
+
 func (s *scan) replaceCertificates(o *object) error {
 	return o.edit(func(at []string, text string) (string, bool) {
 		if !mayHoldBlobs(text) {
@@ -72,7 +78,7 @@ func (s *scan) replaceCertificates(o *object) error {
 		if replaced == text {
 			return text, false
 		}
-		s.plan.Changes = append(s.plan.Changes, Change{Certificate, o.key + " " + strings.Join(at, "/"), signedAgain})
+		s.plan.Changes = append(s.plan.Changes, Change{Certificate, o.key + " " + strings.Join(at, "/"), s.whyAgain()})
 		return replaced, true
 	})
 }
