@@ -17,13 +17,13 @@ func (r *Reconciler) config(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	switch state {
 	case ipconfig.StatePreparing:
 		return r.prepare(ctx, ipc, o)
-	case ipconfig.StateFinishing:
-		return r.finish(ctx, ipc, o), nil
+	case ipconfig.StateFinishing, ipconfig.StateFinishingForGood:
+		return r.finish(ctx, ipc, o, state), nil
 	case ipconfig.StateConfigFailed:
 		return outcome{state: state, message: o.whyFailed(), again: atRest}, nil
-	case ipconfig.StateFinishFailed:
+	case ipconfig.StateFinishFailed, ipconfig.StateFinishFailedForGood:
 		why := howItEnded(host.UnitIPConfiguration, o.units[host.UnitIPConfiguration], o.progress.PostPivot.Failure)
-		return outcome{state: state, message: "ip-config post-pivot failed. error: " + why, again: atRest}, nil
+		return outcome{state: state, message: "ip-config post-pivot failed. error: " + why + o.wayBackGone(), again: atRest}, nil
 	default:
 		return outcome{state: state, again: atRest}, nil
 	}
@@ -192,10 +192,10 @@ func (o observation) whyFailed() string {
 
 // finish is Config in the new stateroot: the change is complete when lca-cli is done, the cluster is
 // healthy and the node has what the spec asks for. Until then the watchdog stays armed.
-func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observation) outcome {
+func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) outcome {
 	unit := o.units[host.UnitIPConfiguration]
-	wait := outcome{state: ipconfig.StateFinishing, again: whileRunning}
-	wait.message = trouble(host.UnitIPConfiguration, unit, o.progress.PostPivot)
+	wait := outcome{state: state, again: whileRunning}
+	wait.message = trouble(host.UnitIPConfiguration, unit, o.progress.PostPivot) + o.wayBackGone()
 	if o.progress.Rollback.Begun && o.canReturn() {
 		return r.seeOff(ctx, o)
 	}
@@ -204,7 +204,7 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	}
 	wait.again = whileWaiting
 	if problem := r.unproved(ctx, ipc, o); problem != "" {
-		wait.message = problem
+		wait.message = problem + o.wayBackGone()
 		return wait
 	}
 	if err := r.disarm(ctx, o); err != nil {
@@ -213,9 +213,17 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	}
 	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured, again: atRest}
 	if !o.canReturn() {
-		out.state = ipconfig.StateConfiguredForGood
+		out.state = out.state.WithoutWayBack()
 	}
 	return out
+}
+
+// wayBackGone says so where the operation has pivoted and the stateroot it came from has vanished.
+func (o observation) wayBackGone() string {
+	if !o.inNew() || o.canReturn() {
+		return ""
+	}
+	return fmt.Sprintf("; there is no way back, because stateroot %s is gone: the change stays as it is", o.request.OldStateroot)
 }
 
 // unproved says what is still missing from a complete change; empty for nothing.

@@ -61,9 +61,20 @@ func (r *Reconciler) decide(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	if want == lcav1.StageConfig && o.returnedOnRequest() {
 		return r.adoptRollback(ctx, ipc)
 	}
-	if stage != want {
-		return r.transition(ctx, ipc, o, state)
+	if stage == want {
+		return r.goOn(ctx, ipc, o, want, state)
 	}
+	if ipconfig.Allowed(state, want) {
+		return r.transition(ctx, ipc, o)
+	}
+	// What was asked for cannot be had; what was accepted before goes on all the same.
+	out, err := r.goOn(ctx, ipc, o, stage, state)
+	out.invalid = want
+	return out, err
+}
+
+// goOn does the next thing for a stage that was accepted.
+func (r *Reconciler) goOn(ctx context.Context, ipc *lcav1.IPConfig, o observation, stage lcav1.IPConfigStage, state ipconfig.State) (outcome, error) {
 	switch stage {
 	case lcav1.StageIdle:
 		return r.idle(ctx, ipc, o, state)
@@ -74,13 +85,10 @@ func (r *Reconciler) decide(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	}
 }
 
-// transition accepts or refuses a stage that is new. Acceptance is written down before anything
+// transition accepts a stage that is new. Acceptance is written down before anything
 // is done about it, so that a crash right after finds it in status.
-func (r *Reconciler) transition(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
+func (r *Reconciler) transition(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, error) {
 	want := ipc.Spec.Stage
-	if !ipconfig.Allowed(state, want) {
-		return outcome{state: state, invalid: want, again: whileBlocked}, nil
-	}
 	if out, blocked, err := r.gate(ctx, o); blocked || err != nil {
 		return out, err
 	}

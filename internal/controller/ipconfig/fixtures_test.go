@@ -1,6 +1,7 @@
 package ipconfig
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,7 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 )
@@ -33,6 +37,45 @@ func imageBasedUpgradeCRD() *apiextensionsv1.CustomResourceDefinition {
 					Type: "object", XPreserveUnknownFields: &keep}}}},
 		},
 	}
+}
+
+// upgrade is somebody else's image based upgrade on the same node.
+type upgrade struct{ w *world }
+
+// newUpgrade makes the kind known to the API server for the length of the test.
+func newUpgrade(w *world) upgrade {
+	w.t.Helper()
+	crd := imageBasedUpgradeCRD()
+	_, err := envtest.InstallCRDs(shared.Server(w.t).Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() {
+		require.Eventually(w.t, func() bool {
+			return apierrors.IsNotFound(w.api.Delete(context.Background(), crd)) // gone, with all its objects
+		}, time.Minute, wait)
+	})
+	return upgrade{w}
+}
+
+func (u upgrade) object() *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(cluster.ImageBasedUpgrade())
+	o.SetName("upgrade")
+	o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "PrepInProgress", "status": "True", "reason": "InProgress"}}}
+	return o
+}
+
+// begin makes the upgrade hold the node, end lets the node go.
+func (u upgrade) begin() {
+	u.w.t.Helper()
+	require.Eventually(u.w.t, func() bool {
+		err := u.w.api.Create(u.w.t.Context(), u.object())
+		return err == nil || apierrors.IsAlreadyExists(err)
+	}, time.Minute, wait)
+}
+
+func (u upgrade) end() {
+	u.w.t.Helper()
+	require.NoError(u.w.t, u.w.api.Delete(u.w.t.Context(), u.object()))
 }
 
 // certificate is a certificate in PEM that ends at the given time.

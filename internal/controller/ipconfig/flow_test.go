@@ -251,7 +251,15 @@ func TestRollbackIsTriedAgain(t *testing.T) {
 	require.Equal(t, 2, w.node.launched(host.UnitRollback))
 	requireLast(t, ipc, "RollbackInProgress", yes, "InProgress", "Rollback requested")
 	require.Contains(t, w.events, "Warning RollbackCompletedFailed: ip-config rollback failed, trying again. error: "+
-		"lca-ipconfig-rollback.service ended with exit-code (exit code 1); see 'journalctl -u lca-ipconfig-rollback.service' on the node")
+		"lca-ipconfig-rollback.service ended with exit-code (exit code 1); see 'journalctl -u lca-ipconfig-rollback.service' on the node; "+
+		"attempt 1 failed, the next one follows now. 'lca-cli ip-config status' on the node tells more; "+
+		"set spec.stage to Idle to keep the new network instead")
+	require.Contains(t, condition(ipc, "RollbackInProgress").Message, "Rollback requested; attempt 2 is under way")
+	for range 2 {
+		w.node.ends(host.UnitRollback, false)
+		w.reconcile()
+	}
+	requireLast(t, w.get(), "RollbackInProgress", no, "Failed", "attempt 3 failed, the next one follows at "+w.r.returning.due.UTC().Format(time.RFC3339))
 }
 
 func TestAbortWhilePreparing(t *testing.T) {

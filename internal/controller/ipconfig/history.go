@@ -19,7 +19,7 @@ type milestone struct {
 // historyFor brings the history up to date: the phases the journal or the state tell of are
 // there, each ends where the next begins, and all have ended when the stage has.
 func historyFor(before []lcav1.StageHistory, o observation, state ipconfig.State) []lcav1.StageHistory {
-	switch state {
+	switch state = state.WithWayBack(); state {
 	case ipconfig.StateIdle:
 		return nil
 	case ipconfig.StateNew, ipconfig.StateBlocked:
@@ -65,8 +65,7 @@ func milestones(o observation, state ipconfig.State) []milestone {
 // is not: it is tried again.
 func isRest(state ipconfig.State) bool {
 	switch state {
-	case ipconfig.StateConfigured, ipconfig.StateConfiguredForGood, ipconfig.StateConfigFailed,
-		ipconfig.StateFinishFailed, ipconfig.StateRolledBack, ipconfig.StateBecomingIdle:
+	case ipconfig.StateConfigured, ipconfig.StateConfigFailed, ipconfig.StateFinishFailed, ipconfig.StateRolledBack, ipconfig.StateBecomingIdle:
 		return true
 	}
 	return false

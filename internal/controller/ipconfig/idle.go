@@ -72,7 +72,7 @@ func (r *Reconciler) goBack(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		return becomingIdle(message), true
 	}
 	if unit.Active == "failed" {
-		message += "; trying again: " + howItEnded(host.UnitRollback, unit, o.progress.Rollback.Failure)
+		message += "; trying again: " + howItEnded(host.UnitRollback, unit, o.progress.Rollback.Failure) + r.returning.outlook(o.now)
 	}
 	if err := r.again(ctx, o, &r.returning, host.UnitRollback, "rollback", "--stateroot", o.request.OldStateroot); err != nil {
 		return becomingIdle(fmt.Sprintf("%s: %v", message, err)), true
@@ -97,25 +97,27 @@ func (r *Reconciler) cleanUp(ctx context.Context, _ *lcav1.IPConfig, o observati
 		return outcome{}, false
 	}
 	unit, tries := o.units[host.UnitCleanup], &r.cleaning
-	pause := whileRunning
+	pause, outlook := whileRunning, tries.underWay()
 	if !unit.Running() {
 		if unit.Active == "failed" {
 			tries.why = howItEnded(host.UnitCleanup, unit, o.progress.Cleanup.Failure)
 		} else if tries.tries > 0 {
 			tries.why = "still there: " + strings.Join(left, ", ")
 		}
+		outlook = tries.outlook(o.now)
 		if err := r.again(ctx, o, tries, host.UnitCleanup, "cleanup"); err != nil {
 			tries.why = err.Error()
+			outlook = tries.outlook(o.now)
 		}
 		pause = tries.wait(o.now)
 	}
 	if tries.why == "" {
 		return becomingIdle(msgBecomingIdle), true
 	}
-	return outcome{state: ipconfig.StateBecomingIdle, failed: true, message: cleanupFailed(tries.why), again: pause}, true
+	return outcome{state: ipconfig.StateBecomingIdle, failed: true, message: cleanupFailed(tries.why, outlook), again: pause}, true
 }
 
-func cleanupFailed(failure string) string {
+func cleanupFailed(failure, outlook string) string {
 	return fmt.Sprintf("failed to cleanup: %s. Perform cleanup manually then add '%s' annotation to IPConfig CR to transition back to Idle"+
-		" (the agent also keeps trying by itself)", failure, lcav1.ManualCleanupAnnotation)
+		" (the agent also keeps trying by itself%s)", failure, lcav1.ManualCleanupAnnotation, outlook)
 }

@@ -105,7 +105,7 @@ func seconds(from, to *metav1.Time) float64 {
 }
 
 func result(state ipconfig.State) string {
-	switch state {
+	switch state.WithWayBack() {
 	case ipconfig.StateConfigFailed, ipconfig.StateFinishFailed, ipconfig.StateRollbackFailed:
 		return "failed"
 	case ipconfig.StateBecomingIdle:

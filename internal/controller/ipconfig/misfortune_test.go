@@ -85,15 +85,34 @@ func TestTheWayBackIsNotOfferedWhenItIsGone(t *testing.T) {
 	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
 }
 
+// TestARollbackWithoutAWayBackCanBeGivenUp has the old stateroot vanish just before, and just after, the rollback is accepted.
 func TestARollbackWithoutAWayBackCanBeGivenUp(t *testing.T) {
 	w, request := configuring(t)
 	w.pivot(request)
 	w.rest()
 	w.node.deployments = w.node.deployments[1:]
 	ipc := w.stage(lcav1.StageRollback)
-	requireLast(t, ipc, "RollbackInProgress", no, "Failed", "unbooted stateroot is not available")
-	require.Equal(t, stages{"Idle", "Rollback"}, ipc.Status.ValidNextStages)
+	requireLast(t, ipc, "RollbackInProgress", no, "InvalidTransition", "invalid IPConfig stage: Rollback")
+	require.Contains(t, condition(ipc, "ConfigInProgress").Message, "there is no way back, because stateroot rhcos is gone")
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
 	require.Zero(t, w.node.launched(host.UnitRollback))
+	w.postPivotDone()
+	require.Equal(t, yes, condition(w.rest(), "ConfigCompleted").Status, "what was accepted before goes on")
+	w.stage(lcav1.StageIdle)
+	require.Equal(t, 1, w.node.launched(host.UnitCleanup))
+	w.cleanedUp()
+	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
+}
+
+func TestARollbackThatLosesItsWayBackCanBeGivenUp(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	w.rest()
+	w.stage(lcav1.StageRollback)
+	w.node.deployments = w.node.deployments[1:]
+	ipc := w.rest()
+	requireLast(t, ipc, "RollbackInProgress", no, "Failed", "unbooted stateroot is not available; there is no way back, because stateroot rhcos is gone")
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
 	w.stage(lcav1.StageIdle)
 	require.Equal(t, 1, w.node.launched(host.UnitCleanup))
 	w.cleanedUp()

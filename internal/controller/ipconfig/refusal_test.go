@@ -1,17 +1,11 @@
 package ipconfig
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -265,29 +259,15 @@ func TestNetworkThatCannotBeSeenKeepsItsLastStatus(t *testing.T) {
 func TestImageBasedUpgradeBlocks(t *testing.T) {
 	w := newWorld(t)
 	w.rest()
-	crd := imageBasedUpgradeCRD()
-	_, err := envtest.InstallCRDs(shared.Server(t).Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, client.IgnoreNotFound(w.api.Delete(context.Background(), crd)))
-	})
-	ibu := &unstructured.Unstructured{}
-	ibu.SetGroupVersionKind(cluster.ImageBasedUpgrade())
-	ibu.SetName("upgrade")
-	conds := []any{map[string]any{"type": "PrepInProgress", "status": "True", "reason": "InProgress"}}
-	ibu.Object["status"] = map[string]any{"conditions": conds}
-	require.Eventually(t, func() bool {
-		err := w.api.Create(t.Context(), ibu)
-		return err == nil || apierrors.IsAlreadyExists(err)
-	}, 20*wait, wait)
-
+	ibu := newUpgrade(w)
+	ibu.begin()
 	ipc := w.change(toNewAddress)
 	requireLast(t, ipc, "ConfigInProgress", no, "Blocked", "IBU is not idle")
 	require.Equal(t, yes, condition(ipc, "Idle").Status)
 	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
 	require.Empty(t, w.node.acts)
 
-	require.NoError(t, w.api.Delete(t.Context(), ibu))
+	ibu.end()
 	w.rest()
 	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
 }

@@ -70,8 +70,8 @@ func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 	}
 	s.OperationID = o.request.OperationID
 	s.Step = stepOf(o.progress)
-	switch out.state {
-	case ipconfig.StateConfigured, ipconfig.StateConfiguredForGood, ipconfig.StateRolledBack:
+	switch out.state.WithWayBack() {
+	case ipconfig.StateConfigured, ipconfig.StateRolledBack:
 		s.Step = nil // it did not stop anywhere
 	}
 	s.Evidence, s.Recert = o.evidence, clip(o.progress.Recert)
@@ -106,13 +106,15 @@ func conditionsFor(before []metav1.Condition, ipc *lcav1.IPConfig, o observation
 		blockedType = inProgressType(ipc.Spec.Stage)
 	}
 	l.dropReason(lcav1.ReasonBlocked, blockedType)
-	if out.invalid == "" {
-		l.dropReason(lcav1.ReasonInvalidTransition, "")
-		l.settle(out, blockedType)
+	kind := ""
+	if out.invalid != "" {
+		kind = inProgressType(out.invalid)
+	}
+	l.dropReason(lcav1.ReasonInvalidTransition, kind)
+	l.settle(out, blockedType)
+	if kind == "" {
 		return l.items
 	}
-	kind := inProgressType(out.invalid)
-	l.dropReason(lcav1.ReasonInvalidTransition, kind)
 	l.set(kind, metav1.ConditionFalse, lcav1.ReasonInvalidTransition, "invalid IPConfig stage: "+string(out.invalid))
 	return l.items
 }
@@ -141,11 +143,11 @@ func (l *conditionList) settle(out outcome, blockedType string) {
 // settleStage sets the pair of conditions of Config or Rollback.
 func (l *conditionList) settleStage(out outcome) {
 	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
-	switch out.state {
+	switch out.state.WithWayBack() {
 	case ipconfig.StatePreparing, ipconfig.StateFinishing:
 		l.drop(lcav1.ConditionConfigCompleted)
 		l.set(lcav1.ConditionConfigInProgress, yes, lcav1.ReasonInProgress, or(out.message, msgConfig))
-	case ipconfig.StateConfigured, ipconfig.StateConfiguredForGood:
+	case ipconfig.StateConfigured:
 		l.set(lcav1.ConditionConfigInProgress, no, lcav1.ReasonCompleted, or(out.message, l.said(lcav1.ConditionConfigCompleted)))
 		l.set(lcav1.ConditionConfigCompleted, yes, lcav1.ReasonCompleted, or(out.message, l.said(lcav1.ConditionConfigCompleted)))
 	case ipconfig.StateConfigFailed, ipconfig.StateFinishFailed:

@@ -1,6 +1,9 @@
 package ipconfig
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Pauses between two tries of the same thing.
 const (
@@ -24,6 +27,25 @@ func (r *retry) began(now time.Time) {
 	pause := firstPause << min(r.tries, 10)
 	r.tries++
 	r.due = now.Add(min(pause, maxPause))
+}
+
+// outlook says which try failed and when the next one follows; empty before the first one.
+func (r *retry) outlook(now time.Time) string {
+	switch {
+	case r.tries == 0:
+		return ""
+	case r.ready(now):
+		return fmt.Sprintf("; attempt %d failed, the next one follows now", r.tries)
+	}
+	return fmt.Sprintf("; attempt %d failed, the next one follows at %s", r.tries, r.due.UTC().Format(time.RFC3339))
+}
+
+// underWay says that this is not the first try.
+func (r *retry) underWay() string {
+	if r.tries < 2 {
+		return ""
+	}
+	return fmt.Sprintf("; attempt %d is under way", r.tries)
 }
 
 func (r *retry) reset() { *r = retry{} }

@@ -15,8 +15,8 @@ import (
 // rollback returns to the old stateroot, or waits there until the cluster is healthy.
 func (r *Reconciler) rollback(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
 	switch {
-	case state == ipconfig.StateRollbackFailed && !o.canReturn():
-		return outcome{state: state, message: msgNoWayBack, again: whileBlocked}, nil
+	case state == ipconfig.StateRollbackFailedForGood:
+		return outcome{state: state, message: msgNoWayBack + o.wayBackGone(), again: whileBlocked}, nil
 	case state == ipconfig.StateRollbackFailed || state == ipconfig.StateRollingBack && o.inNew():
 		return r.returnTo(ctx, ipc, o, state), nil
 	case state == ipconfig.StateRollingBack:
@@ -31,10 +31,12 @@ func (r *Reconciler) returnTo(ctx context.Context, ipc *lcav1.IPConfig, o observ
 	out := outcome{state: state, message: msgRollback, again: whileRunning}
 	unit := o.units[host.UnitRollback]
 	if unit.Running() {
+		out.message += r.returning.underWay()
 		return out
 	}
 	if state == ipconfig.StateRollbackFailed {
-		out.message = "ip-config rollback failed, trying again. error: " + howItEnded(host.UnitRollback, unit, o.progress.Rollback.Failure)
+		out.message = "ip-config rollback failed, trying again. error: " + howItEnded(host.UnitRollback, unit, o.progress.Rollback.Failure) +
+			r.returning.outlook(o.now) + hintRollback
 		out.again = r.returning.wait(o.now)
 	}
 	if !r.returning.ready(o.now) {
@@ -49,6 +51,9 @@ func (r *Reconciler) returnTo(ctx context.Context, ipc *lcav1.IPConfig, o observ
 	}
 	return out
 }
+
+// hintRollback is what a person can do about a rollback that keeps failing.
+const hintRollback = ". 'lca-cli ip-config status' on the node tells more; set spec.stage to Idle to keep the new network instead"
 
 // settle waits in the old stateroot for the cluster.
 func (r *Reconciler) settle(ctx context.Context, ipc *lcav1.IPConfig, o observation) outcome {

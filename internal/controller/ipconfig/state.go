@@ -37,6 +37,14 @@ func turnedDown(c metav1.Condition) bool {
 // stateOf says where an accepted stage stands. It is a pure reading of conditions, journal and node:
 // the table in internal/ipconfig/stages.go is the whole of what may follow.
 func stateOf(stage lcav1.IPConfigStage, conds []metav1.Condition, o observation) ipconfig.State {
+	state := stageState(stage, conds, o)
+	if !o.canReturn() {
+		return state.WithoutWayBack()
+	}
+	return state
+}
+
+func stageState(stage lcav1.IPConfigStage, conds []metav1.Condition, o observation) ipconfig.State {
 	switch stage {
 	case lcav1.StageIdle:
 		if isTrue(conds, lcav1.ConditionIdle) && o.request == nil {
@@ -55,10 +63,8 @@ func stateOf(stage lcav1.IPConfigStage, conds []metav1.Condition, o observation)
 func configState(conds []metav1.Condition, o observation) ipconfig.State {
 	success, known := ended(conds, lcav1.ConditionConfigCompleted)
 	switch {
-	case known && success && o.canReturn():
-		return ipconfig.StateConfigured
 	case known && success:
-		return ipconfig.StateConfiguredForGood
+		return ipconfig.StateConfigured
 	case o.inNew() && o.finishFailed():
 		return ipconfig.StateFinishFailed
 	case o.inNew():

@@ -102,7 +102,9 @@ func TestStateOfEverySituation(t *testing.T) {
 		{"completed, way back gone", config, completed, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateConfiguredForGood},
 		{"rolling back", rollback, nil, on("new"), ipconfig.StateRollingBack},
 		{"rollback failed", rollback, nil, on("new", unit(host.UnitRollback, "failed")), ipconfig.StateRollbackFailed},
-		{"nothing to go back to", rollback, nil, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateRollbackFailed},
+		{"nothing to go back to", rollback, nil, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateRollbackFailedForGood},
+		{"new stateroot, way back gone", config, nil, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateFinishingForGood},
+		{"post-pivot given up, way back gone", config, nil, on("new", unit(host.UnitIPConfiguration, "failed"), func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateFinishFailedForGood},
 		{"back", rollback, nil, on("rhcos", left, wrote(ipconfig.FlowRollback, "boot-1", flow.KindBegin)), ipconfig.StateRollingBack},
 		{"back and healthy", rollback, rolledBack, on("rhcos", left), ipconfig.StateRolledBack},
 	}
@@ -124,16 +126,16 @@ func TestEveryOutcomeReadsBackAsItsStage(t *testing.T) {
 	stage := map[ipconfig.State]lcav1.IPConfigStage{
 		ipconfig.StateNew: lcav1.StageIdle, ipconfig.StateBecomingIdle: lcav1.StageIdle, ipconfig.StateIdle: lcav1.StageIdle, ipconfig.StateBlocked: lcav1.StageIdle,
 		ipconfig.StatePreparing: lcav1.StageConfig, ipconfig.StateFinishing: lcav1.StageConfig, ipconfig.StateConfigured: lcav1.StageConfig,
-		ipconfig.StateConfiguredForGood: lcav1.StageConfig, ipconfig.StateConfigFailed: lcav1.StageConfig, ipconfig.StateFinishFailed: lcav1.StageConfig,
+		ipconfig.StateConfigFailed: lcav1.StageConfig, ipconfig.StateFinishFailed: lcav1.StageConfig,
 		ipconfig.StateRollingBack: lcav1.StageRollback, ipconfig.StateRolledBack: lcav1.StageRollback, ipconfig.StateRollbackFailed: lcav1.StageRollback,
 	}
 	for _, from := range ipconfig.Stages() {
 		for _, to := range from.Leads {
-			ipc := &lcav1.IPConfig{Spec: lcav1.IPConfigSpec{Stage: stage[to]}}
+			ipc := &lcav1.IPConfig{Spec: lcav1.IPConfigSpec{Stage: stage[to.WithWayBack()]}}
 			for _, s := range []ipconfig.State{ipconfig.StateBecomingIdle, ipconfig.StateIdle, from.State, to} {
 				ipc.Status = project(ipc, observation{now: time.Unix(1, 0)}, outcome{state: s, message: string(s)})
 			}
-			require.Equal(t, stage[to], stageOf(ipc.Status.Conditions), "%s -> %s: %v", from.State, to, ipc.Status.Conditions)
+			require.Equal(t, stage[to.WithWayBack()], stageOf(ipc.Status.Conditions), "%s -> %s: %v", from.State, to, ipc.Status.Conditions)
 			once := ipc.Status
 			again := project(ipc, observation{now: time.Unix(99, 0)}, outcome{state: to, message: string(to)})
 			require.Equal(t, once, again, "%s: the same outcome writes nothing new", to)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
@@ -46,6 +47,8 @@ type world struct {
 	now    time.Time
 	events []string
 	writes int
+	// pass, if set, reconciles instead of the Reconciler's own method.
+	pass func() (reconcile.Result, error)
 }
 
 func newWorld(t testing.TB) *world {
@@ -159,7 +162,11 @@ func (w *world) operatorDegraded(degraded bool) {
 // reconcile runs the controller once.
 func (w *world) reconcile() time.Duration {
 	w.t.Helper()
-	result, err := w.r.Reconcile(w.t.Context(), singletonRequest())
+	pass := w.pass
+	if pass == nil {
+		pass = func() (reconcile.Result, error) { return w.r.Reconcile(w.t.Context(), singletonRequest()) }
+	}
+	result, err := pass()
 	require.NoError(w.t, err)
 	w.now = w.now.Add(max(result.RequeueAfter, time.Second))
 	return result.RequeueAfter
@@ -297,7 +304,7 @@ func (w *world) comeBack(request ipconfig.Request, left *lcav1.IPConfig) {
 }
 
 // requireLast checks the newest condition, which the columns State and Details show.
-func requireLast(t *testing.T, ipc *lcav1.IPConfig, kind string, status metav1.ConditionStatus, reason, message string) {
+func requireLast(t testing.TB, ipc *lcav1.IPConfig, kind string, status metav1.ConditionStatus, reason, message string) {
 	t.Helper()
 	require.NotEmpty(t, ipc.Status.Conditions)
 	c := ipc.Status.Conditions[len(ipc.Status.Conditions)-1]
