@@ -1,0 +1,71 @@
+package audit
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// patience is how long a quarantine that is over may still be recorded.
+const patience = time.Hour
+
+func (a *auditor) checkClaim(c Claim) {
+	if c.Address == "" {
+		return // it waits; its own status says for what
+	}
+	f := Finding{Problem: Lost, Pool: c.Pool, Objects: []string{c.Name}, Network: a.pools[c.Pool].Network}
+	at, there := a.records[c.Address]
+	switch {
+	case !there:
+		a.add(f, "delete the claim and make it again, with the address its host has",
+			"pool %s: %s has %s, which does not exist: its address can be given to another", c.Pool, c.Name, c.Address)
+	case at.Claim != c.Name:
+		f.Problem, f.Address, f.Objects = Duplicate, at.Address.String(), []string{c.Name, at.Name}
+		a.add(f, "delete the claim that the record does not name",
+			"pool %s: %s has %s, which is of %s", c.Pool, c.Name, c.Address, at.Claim)
+	}
+}
+
+func (a *auditor) checkLock(l Lock) {
+	f := Finding{Problem: Leak, Network: l.Network, Pool: l.Pool, Address: l.Address.String(), Objects: []string{l.Name}}
+	switch l.State {
+	case Held:
+		c, known := a.claims[l.Claim]
+		if !known {
+			a.add(f, "delete the lock; the address is free then",
+				"pool %s: address %s is locked for %s, which does not exist", l.Pool, l.Address, l.Claim)
+		} else if l.ClaimUID != "" && c.UID != "" && l.ClaimUID != c.UID {
+			a.add(f, "delete the lock; the address is free then",
+				"pool %s: address %s is locked for an earlier claim of the name of %s", l.Pool, l.Address, l.Claim)
+		}
+	case Quarantined:
+		if over := a.facts.Now.Sub(l.Until); over > patience {
+			a.add(f, "delete the lock; its quarantine is over",
+				"pool %s: address %s should have left quarantine at %s", l.Pool, l.Address, l.Until.UTC().Format(time.RFC3339))
+		}
+	}
+}
+
+// checkLeases finds static addresses that a DHCP server gave away: after its range was
+// moved, say.
+func (a *auditor) checkLeases() {
+	for _, l := range a.facts.Leases {
+		for _, s := range a.facts.Pools {
+			if e, valid := a.extents[s.Name]; !valid || s.Network != l.Network || e.Why(l.Address) != "" {
+				continue
+			}
+			a.add(Finding{Problem: Taken, Network: l.Network, Pool: s.Name, Address: l.Address.String(), Objects: []string{"DHCP lease of " + l.Client}},
+				"end the lease before the address is given out; exclude it until then",
+				"pool %s: address %s is static, but DHCP gave it to %s", s.Name, l.Address, l.Client)
+		}
+	}
+}
+
+func (a *auditor) sorted() []Finding {
+	order := []Problem{Duplicate, Conflict, Taken, Unlocked, Lost, Leak, Outside}
+	slices.SortFunc(a.found, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, x.Problem), slices.Index(order, y.Problem)),
+			cmp.Compare(x.Network, y.Network), cmp.Compare(x.Pool, y.Pool), cmp.Compare(x.Text, y.Text))
+	})
+	return a.found
+}
