@@ -8,13 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/recert"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -61,6 +64,9 @@ func root(log *slog.Logger) *cobra.Command {
 		Node: nodes(log),
 		Lock: func(ctx context.Context, holder string) (func(), error) { return lock.Acquire(ctx, lock.File, holder) },
 	}
-	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, w)))
+	addresses := ipam.Wiring{
+		In: os.Stdin, Out: os.Stdout, Now: time.Now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64()),
+	}
+	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, w)), ipam.Command(addresses))
 	return cmd
 }

@@ -104,7 +104,8 @@ func (a *auditor) checkAddress(at Address) {
 	}
 	if e, valid := a.extents[at.Pool]; valid && e.Why(at.Address) != "" {
 		f.Problem = Outside
-		a.add(f, "let its claim go when its host does, or widen the pool", "pool %s: address %s of %s %s", at.Pool, at.Address, at.Claim, e.Why(at.Address))
+		a.add(f, "let its claim go when its host does, or widen the pool",
+			"pool %s: address %s of %s %s", at.Pool, at.Address, at.Claim, e.Why(at.Address))
 	}
 	c, known := a.claims[at.Claim]
 	switch {

@@ -54,8 +54,9 @@ func (a *auditor) checkLeases() {
 			if e, valid := a.extents[s.Name]; !valid || s.Network != l.Network || e.Why(l.Address) != "" {
 				continue
 			}
-			a.add(Finding{Problem: Taken, Network: l.Network, Pool: s.Name, Address: l.Address.String(), Objects: []string{"DHCP lease of " + l.Client}},
-				"end the lease before the address is given out; exclude it until then",
+			f := Finding{Problem: Taken, Network: l.Network, Pool: s.Name, Address: l.Address.String()}
+			f.Objects = []string{"DHCP lease of " + l.Client}
+			a.add(f, "end the lease before the address is given out; exclude it until then",
 				"pool %s: address %s is static, but DHCP gave it to %s", s.Name, l.Address, l.Client)
 		}
 	}

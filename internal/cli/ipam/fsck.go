@@ -1,0 +1,101 @@
+package ipam
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/audit"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/dnsmasq"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/manifest"
+)
+
+// report is the answer of fsck.
+type report struct {
+	Pools     int             `json:"pools"`
+	Claims    int             `json:"claims"`
+	Addresses int             `json:"addresses"`
+	Locks     int             `json:"locks"`
+	Findings  []audit.Finding `json:"findings"`
+}
+
+// Text implements output.Answer.
+func (r report) Text(w io.Writer) error {
+	for _, f := range r.Findings {
+		fmt.Fprintf(w, "%s: %s\n    %s\n", f.Problem, f.Text, f.Remedy)
+	}
+	_, err := fmt.Fprintf(w, "%d pools, %d claims, %d addresses, %d locks: %d findings\n",
+		r.Pools, r.Claims, r.Addresses, r.Locks, len(r.Findings))
+	return err
+}
+
+func (w Wiring) fsck() *cobra.Command {
+	var in input
+	var leases, network string
+	cmd := &cobra.Command{
+		Use:   "fsck [-f FILE]",
+		Short: "Find and explain leaks, duplicates, and what else does not fit together",
+		Long: "Compares pools, claims, addresses and locks, of files or, without -f, of the cluster. Changes\n" +
+			"nothing. Fails when there is something to find.",
+		Example: "  oc get ippool,ipclaim,ipaddress,addresslock -A -o yaml | lca-cli ipam fsck -f -",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v, err := w.records(cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			facts, err := v.Facts(w.Now())
+			if err != nil {
+				return err
+			}
+			if leases != "" {
+				if facts.Leases, err = w.leases(leases, network); err != nil {
+					return err
+				}
+			}
+			return w.report(in, facts)
+		},
+	}
+	in.flags(cmd, output.Text)
+	cmd.Flags().StringVar(&leases, "leases", "", "lease file of dnsmasq, to look for static addresses that DHCP gave away")
+	cmd.Flags().StringVar(&network, "network", "default", "the network that the leases are of")
+	return cmd
+}
+
+func (w Wiring) records(ctx context.Context, in input) (*manifest.Inventory, error) {
+	if len(in.files) == 0 && w.Cluster != nil {
+		return w.Cluster(ctx)
+	}
+	return w.load(in)
+}
+
+func (w Wiring) leases(file, network string) ([]audit.Leased, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read leases: %w", err)
+	}
+	defer f.Close()
+	all, err := dnsmasq.ReadLeases(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return manifest.Leases(network, all, w.Now()), nil
+}
+
+func (w Wiring) report(in input, f audit.Facts) error {
+	r := report{Pools: len(f.Pools), Claims: len(f.Claims), Addresses: len(f.Addresses), Locks: len(f.Locks), Findings: audit.Check(f)}
+	if r.Findings == nil {
+		r.Findings = []audit.Finding{}
+	}
+	if err := w.answer(in, r); err != nil {
+		return err
+	}
+	if n := len(r.Findings); n > 0 {
+		return fmt.Errorf("fsck: %d findings", n)
+	}
+	return nil
+}

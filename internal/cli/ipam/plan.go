@@ -1,0 +1,133 @@
+package ipam
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/manifest"
+)
+
+// plans is the answer of plan.
+type plans struct {
+	Pools []manifest.Plan `json:"pools"`
+}
+
+// Text implements output.Answer.
+func (p plans) Text(w io.Writer) error {
+	for i, one := range p.Pools {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := planText(w, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func planText(out io.Writer, p manifest.Plan) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "pool\t%s\n", p.Pool)
+	fmt.Fprintf(w, "network\t%s\n", p.Network)
+	fmt.Fprintf(w, "strategy\t%s\n", p.Strategy)
+	fmt.Fprintf(w, "ranges\t%s\n", strings.Join(p.Ranges, ", "))
+	if p.DHCP != "" {
+		fmt.Fprintf(w, "DHCP\t%s\n", p.DHCP)
+	}
+	fmt.Fprintf(w, "addresses\t%s, and %s excluded\n", p.Total, p.Excluded)
+	fmt.Fprintf(w, "held\t%d\n", p.Used)
+	for _, n := range []struct {
+		name string
+		n    int
+	}{{"reserved", p.Reserved}, {"resting", p.Quarantined}, {"outside", p.Outside}} {
+		if n.n > 0 {
+			fmt.Fprintf(w, "%s\t%d\n", n.name, n.n)
+		}
+	}
+	fmt.Fprintf(w, "free\t%s\n", p.Free)
+	for _, g := range p.Waiting {
+		fmt.Fprintf(w, "%s\twould get %s\n", g.Claim, orRefused(g))
+	}
+	if len(p.Next) > 0 {
+		fmt.Fprintf(w, "then\t%s\n", strings.Join(p.Next, ", "))
+	}
+	if p.Refused != "" {
+		fmt.Fprintf(w, "refused\t%s\n", p.Refused)
+	}
+	return w.Flush()
+}
+
+func orRefused(g manifest.Given) string {
+	if g.Refused != "" {
+		return "nothing: " + g.Refused
+	}
+	return g.Address
+}
+
+func (w Wiring) plan() *cobra.Command {
+	var in input
+	var pool string
+	var more int
+	cmd := &cobra.Command{
+		Use:     "plan -f FILE",
+		Short:   "Show what a pool has, what waiting claims would get, and whether more fit",
+		Example: "  lca-cli ipam plan -f pools.yaml --pool storage --count 12",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v, err := w.load(in)
+			if err != nil {
+				return err
+			}
+			chosen := v.Pools
+			if pool != "" {
+				o, err := v.Find(pool)
+				if err != nil {
+					return err
+				}
+				chosen = []*metal3.IPPool{o}
+			}
+			return w.planAll(in, v, chosen, more)
+		},
+	}
+	in.flags(cmd, output.Text)
+	cmd.Flags().StringVar(&pool, "pool", "", "the pool, as name or namespace/name; all of the files without it")
+	cmd.Flags().IntVar(&more, "count", 0, "how many more addresses are needed")
+	return cmd
+}
+
+// planAll fails when something does not fit, so that a script can ask.
+func (w Wiring) planAll(in input, v *manifest.Inventory, pools []*metal3.IPPool, more int) error {
+	if len(pools) == 0 {
+		return fmt.Errorf("there is no pool in the files")
+	}
+	var out plans
+	refused := 0
+	for _, o := range pools {
+		p, err := v.Plan(o, more, w.options())
+		if err != nil {
+			return err
+		}
+		if p.Refused != "" {
+			refused++
+		}
+		for _, g := range p.Waiting {
+			if g.Refused != "" {
+				refused++
+			}
+		}
+		out.Pools = append(out.Pools, p)
+	}
+	if err := w.answer(in, out); err != nil {
+		return err
+	}
+	if refused > 0 {
+		return fmt.Errorf("not everything fits: %d refused", refused)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package ipam
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/hostnet"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/ignition"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/manifest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/networkdata"
+)
+
+// rendered is a file; as text it is the file itself.
+type rendered struct {
+	Host    string `json:"host,omitempty"`
+	Form    string `json:"form"`
+	Content string `json:"content"`
+}
+
+// Text implements output.Answer.
+func (r rendered) Text(w io.Writer) error {
+	_, err := io.WriteString(w, r.Content)
+	return err
+}
+
+func (w Wiring) render() *cobra.Command {
+	cmd := &cobra.Command{Use: "render", Short: "Write configuration files from pools and the addresses given out"}
+	cmd.AddCommand(w.renderIgnition(), w.renderDnsmasq())
+	return cmd
+}
+
+func (w Wiring) renderIgnition() *cobra.Command {
+	var in input
+	var host, base, form string
+	var interfaces []string
+	cmd := &cobra.Command{
+		Use:   "ignition -f FILE --host HOST --interface NAME=POOL",
+		Short: "Write a host's own Ignition config, with its static addresses",
+		Long: "Merges static addresses into a base config. An interface is NAME=POOL, or a list such as\n" +
+			"name=eth1,mac=52:54:00:00:00:01,pool=storage,pool=storage-v6,default. The other forms write the\n" +
+			"same networks as metal3 networkData, or as a network policy for the node.",
+		Example: "  lca-cli ipam render ignition -f pools.yaml -f masters.yaml --host master-0 --interface eth1=storage --base master.ign",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v, err := w.load(in)
+			if err != nil {
+				return err
+			}
+			attached, err := attachments(interfaces)
+			if err != nil {
+				return err
+			}
+			h, err := v.Host(host, attached, w.options())
+			if err != nil {
+				return err
+			}
+			content, err := w.content(h, base, form)
+			if err != nil {
+				return err
+			}
+			return w.answer(in, rendered{Host: host, Form: form, Content: string(content)})
+		},
+	}
+	in.flags(cmd, output.Text)
+	cmd.Flags().StringVar(&host, "host", "", "the host")
+	cmd.Flags().StringArrayVar(&interfaces, "interface", nil, "an interface and its pools; may be repeated")
+	cmd.Flags().StringVar(&base, "base", "", "file with the base config of the host's role")
+	cmd.Flags().StringVar(&form, "form", string(ignition.Keyfile), "keyfile, nmstate (both Ignition), networkdata or policy")
+	return cmd
+}
+
+func (w Wiring) content(h hostnet.Host, base, form string) ([]byte, error) {
+	switch form {
+	case "networkdata":
+		return networkdata.Render(h)
+	case "policy":
+		return h.Policy()
+	}
+	var role []byte
+	if base != "" {
+		var err error
+		if role, err = os.ReadFile(base); err != nil {
+			return nil, fmt.Errorf("read base config: %w", err)
+		}
+	}
+	out, err := ignition.Render(role, h, ignition.Form(form))
+	return append(out, '\n'), err
+}
+
+// attachments reads the --interface flags.
+func attachments(flags []string) (out []manifest.Attachment, err error) {
+	if len(flags) == 0 {
+		return nil, fmt.Errorf("say which --interface has which pool")
+	}
+	for _, f := range flags {
+		a, err := attachment(f)
+		if err != nil {
+			return nil, fmt.Errorf("--interface %s: %w", f, err)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func attachment(flag string) (a manifest.Attachment, err error) {
+	for _, part := range strings.Split(flag, ",") {
+		switch key, value, _ := strings.Cut(part, "="); key {
+		case "name":
+			a.Name = value
+		case "mac":
+			a.MAC = value
+		case "pool":
+			a.Pools = append(a.Pools, value)
+		case "default":
+			a.Default = true
+		default:
+			if value == "" || strings.Contains(flag, ",") {
+				return a, fmt.Errorf("%q is none of name=, mac=, pool=, default", part)
+			}
+			a.Name, a.Pools = key, []string{value}
+		}
+	}
+	if len(a.Pools) == 0 {
+		return a, fmt.Errorf("it names no pool")
+	}
+	return a, nil
+}
+
+func (w Wiring) renderDnsmasq() *cobra.Command {
+	var in input
+	var pool, iface, leaseFile string
+	cmd := &cobra.Command{
+		Use:     "dnsmasq -f FILE --pool POOL --interface NAME",
+		Short:   "Write the dnsmasq configuration of a provisioning network",
+		Example: "  lca-cli ipam render dnsmasq -f pools.yaml --pool provisioning --interface eth1 > dnsmasq.conf",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v, err := w.load(in)
+			if err != nil {
+				return err
+			}
+			c, err := v.Provisioning(pool, iface)
+			if err != nil {
+				return err
+			}
+			c.LeaseFile = leaseFile
+			text, err := c.Render()
+			if err != nil {
+				return err
+			}
+			return w.answer(in, rendered{Form: "dnsmasq", Content: text})
+		},
+	}
+	in.flags(cmd, output.Text)
+	cmd.Flags().StringVar(&pool, "pool", "", "the pool with the DHCP range, as name or namespace/name")
+	cmd.Flags().StringVar(&iface, "interface", "", "the interface dnsmasq answers on")
+	cmd.Flags().StringVar(&leaseFile, "lease-file", "", "where dnsmasq keeps its leases; its own place without it")
+	return cmd
+}

@@ -1,0 +1,106 @@
+package ipam
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/manifest"
+)
+
+// registrations is the answer of reserve: as YAML or JSON, a List to apply to a cluster.
+type registrations struct{ all []manifest.Registration }
+
+// MarshalJSON writes the objects without the status that only a cluster knows.
+func (r registrations) MarshalJSON() ([]byte, error) {
+	items := []map[string]any{}
+	for _, one := range r.all {
+		for _, o := range []any{one.Claim, one.Address} {
+			data, err := json.Marshal(o)
+			if err != nil {
+				return nil, err
+			}
+			var m map[string]any
+			if err := json.Unmarshal(data, &m); err != nil {
+				return nil, err
+			}
+			delete(m, "status")
+			items = append(items, m)
+		}
+	}
+	return json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+// Text implements output.Answer.
+func (r registrations) Text(w io.Writer) error {
+	for _, one := range r.all {
+		a := one.Address.Spec
+		_, err := fmt.Fprintf(w, "%s/%d of pool %s/%s for claim %s\n",
+			a.Address, a.Prefix, one.Address.Namespace, a.Pool.Name, one.Claim.Name)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w Wiring) reserve() *cobra.Command {
+	var in input
+	var pools, hosts []string
+	var address string
+	cmd := &cobra.Command{
+		Use:   "reserve -f FILE --pool POOL --host HOST",
+		Short: "Register addresses for hosts before there is a cluster",
+		Long: "Writes claims and addresses to apply to the cluster once it is there. Nobody owns such a\n" +
+			"claim until its host's machine adopts it. A host that has an address keeps it.",
+		Example: "  lca-cli ipam reserve -f pools.yaml --pool storage --host master-0 --host master-1 > masters.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v, err := w.load(in)
+			if err != nil {
+				return err
+			}
+			wishes, err := wishesOf(pools, hosts, address)
+			if err != nil {
+				return err
+			}
+			got, err := v.Reserve(wishes, w.options())
+			if err != nil {
+				return err
+			}
+			return w.answer(in, registrations{got})
+		},
+	}
+	in.flags(cmd, output.YAML)
+	cmd.Flags().StringArrayVar(&pools, "pool", nil, "the pool, as name or namespace/name; may be repeated")
+	cmd.Flags().StringArrayVar(&hosts, "host", nil, "the host; may be repeated")
+	cmd.Flags().StringVar(&address, "address", "", "a certain address, for one host and one pool")
+	return cmd
+}
+
+func wishesOf(pools, hosts []string, address string) (out []manifest.Wish, err error) {
+	if len(pools) == 0 || len(hosts) == 0 {
+		return nil, fmt.Errorf("say which --pool and which --host")
+	}
+	if address != "" && len(pools)+len(hosts) > 2 {
+		return nil, fmt.Errorf("--address is for one host and one pool, not for %s of %s",
+			strings.Join(hosts, ", "), strings.Join(pools, ", "))
+	}
+	for _, h := range hosts {
+		for _, p := range pools {
+			wish := manifest.Wish{Pool: p, Host: h}
+			if address != "" {
+				if wish.Address, err = ipam.ParseAddr(address); err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, wish)
+		}
+	}
+	return out, nil
+}

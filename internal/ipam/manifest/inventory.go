@@ -1,0 +1,138 @@
+// Package manifest reads pools, claims and addresses from YAML as users and installers
+// write them, and answers for them without a cluster: what a claim would get, what is
+// registered in advance, what a host's interfaces are given.
+//
+// lca-cli's ipam verbs call it, all with the one Inventory. It imports the API's types,
+// the arithmetic and the renderers' model, and talks to nobody.
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+)
+
+// Inventory is everything of address management that was read.
+type Inventory struct {
+	Pools         []*metal3.IPPool
+	Claims        []*metal3.IPClaim
+	Addresses     []*metal3.IPAddress
+	CAPIClaims    []*capi.IPAddressClaim
+	CAPIAddresses []*capi.IPAddress
+	Locks         []*lockv1.AddressLock
+}
+
+// The groups that are read.
+const (
+	metal3Group = "ipam.metal3.io"
+	capiGroup   = "ipam.cluster.x-k8s.io"
+	lockGroup   = "ipam.lca.openshift.io"
+)
+
+// Read adds the documents of a file; its name is for the errors. Lists are opened; what
+// is not of address management is passed over; an unknown field is an error, since a
+// misspelt one would otherwise be lost in silence.
+func (v *Inventory) Read(name string, r io.Reader) error {
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(r))
+	for n := 1; ; n++ {
+		raw, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = v.document(raw)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: document %d: %w", name, n, err)
+		}
+	}
+}
+
+func (v *Inventory) document(raw []byte) error {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	var head struct {
+		metav1.TypeMeta `json:",inline"`
+		Items           []any `json:"items"`
+	}
+	if err := yaml.Unmarshal(raw, &head); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
+	for _, item := range head.Items {
+		one, err := yaml.Marshal(item)
+		if err == nil {
+			err = v.document(one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	gvk := head.GroupVersionKind()
+	return v.object(gvk.Group, gvk.Version, gvk.Kind, raw)
+}
+
+func (v *Inventory) object(group, version, kind string, raw []byte) error {
+	switch group + "/" + kind {
+	case metal3Group + "/IPPool":
+		return add(raw, &v.Pools)
+	case metal3Group + "/IPClaim":
+		return add(raw, &v.Claims)
+	case metal3Group + "/IPAddress":
+		return add(raw, &v.Addresses)
+	case capiGroup + "/IPAddressClaim":
+		if version == "v1beta1" { // its status has fields of its own, and nothing here reads them
+			return addLoosely(raw, &v.CAPIClaims)
+		}
+		return add(raw, &v.CAPIClaims)
+	case capiGroup + "/IPAddress":
+		return addLoosely(raw, &v.CAPIAddresses)
+	case lockGroup + "/AddressLock":
+		return add(raw, &v.Locks)
+	}
+	return nil
+}
+
+func add[T any](raw []byte, to *[]*T) error {
+	o := new(T)
+	if err := yaml.UnmarshalStrict(raw, o); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
+	return keep(o, to)
+}
+
+func addLoosely[T any](raw []byte, to *[]*T) error {
+	o := new(T)
+	if err := yaml.Unmarshal(raw, o); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
+	return keep(o, to)
+}
+
+// keep stores an object once; in a file without namespaces all is in "default".
+func keep[T any](o *T, to *[]*T) error {
+	m, ok := any(o).(metav1.Object)
+	if !ok {
+		return nil
+	}
+	if _, cluster := any(o).(*lockv1.AddressLock); m.GetNamespace() == "" && !cluster {
+		m.SetNamespace(metav1.NamespaceDefault)
+	}
+	for _, other := range *to {
+		if p, ok := any(other).(metav1.Object); ok && p.GetNamespace() == m.GetNamespace() && p.GetName() == m.GetName() {
+			return fmt.Errorf("%s/%s appears twice", m.GetNamespace(), m.GetName())
+		}
+	}
+	*to = append(*to, o)
+	return nil
+}
