@@ -91,6 +91,38 @@ func (c localCluster) pullSecret(ctx context.Context, api client.Client, ref str
 	return data, nil
 }
 
+// Facts implements ipconfig.Cluster.
+func (c localCluster) Facts(ctx context.Context) (ipconfig.Facts, error) {
+	api, err := c.client()
+	if err != nil {
+		return ipconfig.Facts{}, err
+	}
+	ic, err := cluster.ReadInstallConfig(ctx, api)
+	if err != nil {
+		return ipconfig.Facts{}, err
+	}
+	settings, err := cluster.ReadNetworkSettings(ctx, api)
+	if err != nil {
+		return ipconfig.Facts{}, err
+	}
+	f := ipconfig.Facts{
+		ControlPlaneNodes: 1, ClusterNetworks: ic.ClusterNetworks, ServiceNetworks: ic.ServiceNetworks,
+		JoinNetworks: settings.InternalNetworks, Proxy: ipconfig.Proxy(settings.Proxy),
+	}
+	if f.DnsmasqMachineConfig, err = cluster.HasDnsmasqMachineConfig(ctx, api); err != nil {
+		return ipconfig.Facts{}, err
+	}
+	node, err := cluster.SingleNode(ctx, api)
+	var topology *cluster.TopologyError
+	if errors.As(err, &topology) {
+		f.ControlPlaneNodes, f.OtherNodes, err = topology.ControlPlane, topology.Workers, nil
+	}
+	if node != nil {
+		f.Current.IPv4, f.Current.IPv6 = cluster.Addresses(node, ic)
+	}
+	return f, err
+}
+
 // Ready implements ipconfig.Cluster.
 func (c localCluster) Ready(ctx context.Context) error {
 	api, err := c.client()

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 )
 
 // Labels by which OpenShift marks the role of a node.
@@ -109,4 +111,22 @@ func FirstOf(addrs []netip.Addr, family int) netip.Addr {
 		}
 	}
 	return netip.Addr{}
+}
+
+// Addresses is the node's first address of each family with the machine network that contains it; nil
+// for a family it does not have.
+func Addresses(node *corev1.Node, ic InstallConfig) (v4, v6 *lcav1.IPStatus) {
+	all := InternalIPs(node)
+	of := func(family int) *lcav1.IPStatus {
+		addr := FirstOf(all, family)
+		if !addr.IsValid() {
+			return nil
+		}
+		s := &lcav1.IPStatus{Address: addr.String()}
+		if network, ok := ic.MachineNetworkOf(addr); ok {
+			s.MachineNetwork = network.String()
+		}
+		return s
+	}
+	return of(4), of(6)
 }

@@ -37,6 +37,29 @@ type Prober interface {
 	// InUse asks the links of the interfaces who has the address of the prefix, and listens on all of them:
 	// a bridge may keep the answer from one of them. This machine itself does not count.
 	InUse(ctx context.Context, addr netip.Prefix, ifaces ...string) (Claim, error)
+	// Reach asks once whether the endpoint gives a good answer, over whatever route leads there.
+	Reach(ctx context.Context, e Endpoint) error
+}
+
+// Kinds of an Endpoint.
+const (
+	EndpointTCP  = "tcp"
+	EndpointHTTP = "http"
+	EndpointDNS  = "dns"
+	EndpointICMP = "icmp"
+)
+
+// Endpoint is something that must answer.
+type Endpoint struct {
+	Kind string
+	// Target is host:port (tcp), a URL (http), a name (dns) or a host (icmp).
+	Target string
+	// StatusCodes are good answers to http; none means 200 to 399.
+	StatusCodes []int
+	// CABundle has the authorities, in PEM, by which an https server is verified; empty means the system's.
+	CABundle []byte
+	// SkipVerify has an https server not verified.
+	SkipVerify bool
 }
 
 // Claim is what another machine says of an address.

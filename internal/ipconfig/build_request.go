@@ -10,6 +10,7 @@ func BuildRequest(operationID, oldStateroot string, spec lcav1.IPConfigSpec, now
 	r := Request{
 		OperationID: operationID, NewStateroot: StaterootName(operationID), OldStateroot: oldStateroot,
 		DNSServers: spec.DNSServers, CurrentVLANID: int(now.VLANID), DNSFilterOutFamily: string(spec.DNSFilterOutFamily),
+		Probes:             probesOf(spec),
 		InstallInitMonitor: true, InstallIPConfigurationService: true,
 	}
 	if len(r.DNSServers) == 0 {
@@ -64,4 +65,19 @@ func AutoRollbackFor(ipc *lcav1.IPConfig) AutoRollback {
 		a.MonitorTimeout = int(c.InitMonitorTimeoutSeconds)
 	}
 	return a
+}
+
+// Spec is the change that the request asks for, in full.
+func (r Request) Spec() lcav1.IPConfigSpec {
+	vlan := int32(r.VLANID)
+	spec := lcav1.IPConfigSpec{
+		Stage: lcav1.StageConfig, DNSServers: r.DNSServers, VLANID: &vlan, DNSFilterOutFamily: lcav1.DNSFilterFamily(r.DNSFilterOutFamily),
+	}
+	if r.IPv4Address != "" {
+		spec.IPv4 = &lcav1.IPv4Config{Address: r.IPv4Address, MachineNetwork: r.IPv4MachineNetwork, Gateway: r.IPv4Gateway}
+	}
+	if r.IPv6Address != "" {
+		spec.IPv6 = &lcav1.IPv6Config{Address: r.IPv6Address, MachineNetwork: r.IPv6MachineNetwork, Gateway: r.IPv6Gateway}
+	}
+	return spec
 }

@@ -10,9 +10,9 @@
 //	copy-final                     wait-for-api                 wipe-secrets
 //	furnish                        prove-network                reboot
 //	install-units                  wait-for-node
-//	arm-watchdog                   wipe-secrets
-//	seal                           retire-unit
-//	wipe-secrets
+//	arm-watchdog                   run-probes
+//	seal                           wipe-secrets
+//	wipe-secrets                   retire-unit
 //	flip-default  <- committed
 //	reboot
 //

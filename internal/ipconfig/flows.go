@@ -32,6 +32,7 @@ const (
 	StepProveNetwork  = "prove-network"
 	StepWaitNode      = "wait-for-node"
 	StepWipe          = "wipe-secrets"
+	StepRunProbes     = "run-probes"
 	StepRetireUnit    = "retire-unit"
 	StepStopPostPivot = "stop-post-pivot"
 	StepEvidence      = "collect-evidence"

@@ -50,6 +50,8 @@ type Inputs struct {
 type Cluster interface {
 	// Inputs reads what recert needs; pullSecretRef may be empty.
 	Inputs(ctx context.Context, pullSecretRef string) (Inputs, error)
+	// Facts are what the checks must know of the cluster; what the node knows better is left out.
+	Facts(ctx context.Context) (Facts, error)
 	// Ready says whether the API server on this node answers and serves the node's object.
 	Ready(ctx context.Context) error
 	// NodeReady says whether kubelet has reported the node Ready in the boot of the given id.

@@ -35,6 +35,7 @@ func (p *PostPivot) Plan() flow.Plan {
 			{Name: StepWaitAPI, Title: "Wait for the API", Check: never, Do: p.waitAPI},
 			{Name: StepProveNetwork, Title: "Prove the network under the cluster", Check: never, Do: p.proveBridge},
 			{Name: StepWaitNode, Title: "Wait for the node to be Ready", Check: never, Do: p.waitNode},
+			{Name: StepRunProbes, Title: "Ask what the user wants answered", Check: never, Do: p.runProbes},
 			{Name: StepWipe, Title: "Wipe keys and pull secret", Do: p.wipe},
 			{Name: StepRetireUnit, Title: "Retire this service", Do: p.retire},
 		},

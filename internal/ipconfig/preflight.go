@@ -26,6 +26,7 @@ const (
 	CheckProxy        = "proxy"
 	CheckDnsmasq      = "dnsmasq-machineconfig"
 	CheckSingleNode   = "single-node"
+	CheckOverlap      = "overlap"
 )
 
 // Checks is every check, in the order in which a person would ask. The table in the documentation is
@@ -44,7 +45,7 @@ func Checks() []Check {
 		{"gateway-on-link", blocking, "no gateway, or one outside the machine network (link-local IPv6 is on the link)",
 			checkGatewayOnLink},
 		{"gateway-not-self", blocking, "the gateway is an address of the node itself", checkGatewayNotSelf},
-		{"overlap", blocking, "the machine network overlaps one for pods, for services, or of OVN's own (join, transit, masquerade)",
+		{CheckOverlap, blocking, "the machine network overlaps one for pods, for services, or of OVN's own (join, transit, masquerade)",
 			checkOverlap},
 		{"dns-servers", blocking, "not an address, or of a family the node does not have", checkDNS},
 		{"vlan", blocking, "the VLAN changes without an address", checkVLAN},

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // Preview is what a change would do, found out without touching anything.
@@ -20,13 +24,21 @@ type Preview struct {
 	NMState        string   `json:"nmstate"`
 	DiskNeedBytes  int64    `json:"diskNeedBytes"`
 	DiskFreeBytes  int64    `json:"diskFreeBytes"`
+	DiskNeedInodes int64    `json:"diskNeedInodes"`
 	// The cluster is down between these two steps.
 	OutageFrom string        `json:"outageFrom"`
 	OutageTo   string        `json:"outageTo"`
 	Steps      []PreviewStep `json:"steps"`
+	// OutageSeconds is how long that took the last time on this node; 0 where there was none, or none is on record.
+	OutageSeconds int64 `json:"outageSeconds,omitempty"`
 	// Recert is what would be rewritten; nil where RecertUnknown says why that is not known.
 	Recert        *Forecast `json:"recert,omitempty"`
 	RecertUnknown string    `json:"recertUnknown,omitempty"`
+	// Checks are those that the agent makes before a change; Refusal is what it would say.
+	Checks  []lcav1.PreflightCheck `json:"checks"`
+	Refusal string                 `json:"refusal,omitempty"`
+	// Probes are the user's questions, each with its target.
+	Probes []string `json:"probes,omitempty"`
 }
 
 // PreviewStep is one step as it would run.
@@ -36,8 +48,16 @@ type PreviewStep struct {
 	Title string `json:"title"`
 }
 
-// MakePreview works a request through without carrying it out.
-func MakePreview(ctx context.Context, n Node, r Request) (Preview, error) {
+// Wish is a change that somebody thinks of.
+type Wish struct {
+	Spec lcav1.IPConfigSpec
+	// Prepared is the request where the change was handed to the node already; nil where it was not.
+	Prepared *Request
+}
+
+// MakePreview works a wish through without carrying it out. What can not be known is said in its place; a wish that
+// the checks refuse is shown as far as it goes.
+func MakePreview(ctx context.Context, n Node, wish Wish) (Preview, error) {
 	all, err := n.Deployments.List(ctx)
 	if err != nil {
 		return Preview{}, fmt.Errorf("list deployments: %w", err)
@@ -50,38 +70,95 @@ func MakePreview(ctx context.Context, n Node, r Request) (Preview, error) {
 	if err != nil {
 		return Preview{}, fmt.Errorf("observe the node's network: %w", err)
 	}
-	uplink, err := FindUplink(ctx, n.Switch, now)
-	if err != nil {
-		return Preview{}, err
+	f := n.facts(ctx, booted.Stateroot, now)
+	r := BuildRequest("preview", booted.Stateroot, wish.Spec, f.Current)
+	if wish.Prepared != nil {
+		r = *wish.Prepared
 	}
-	doc, err := RenderNetwork(r, uplink)
-	if err != nil {
-		return Preview{}, err
-	}
-	text, err := doc.Encode()
-	if err != nil {
+	if err := n.surveyor().Measure(ctx, wish.Spec, booted.Stateroot, r.NewStateroot, &f); err != nil {
 		return Preview{}, err
 	}
 	p := Preview{
-		OldStateroot: booted.Stateroot, NewStateroot: StaterootName(r.OperationID), NMState: string(text),
-		OutageFrom: StepQuiesce, OutageTo: StepWaitAPI,
+		OldStateroot: booted.Stateroot, NewStateroot: r.NewStateroot,
+		DiskNeedBytes: f.Need.Bytes, DiskFreeBytes: f.Free.Bytes, DiskNeedInodes: f.Need.Inodes,
+		OutageFrom: StepQuiesce, OutageTo: StepWaitAPI, OutageSeconds: int64(LastOutage(n.Files).Seconds()),
+		AddressChanges: addressChanges(r, presentAddresses(n.Files)), Steps: allSteps(), Checks: Validate(wish.Spec, f),
 	}
-	if r.NewStateroot != "" {
-		p.NewStateroot = r.NewStateroot
+	for _, probe := range r.Probes {
+		p.Probes = append(p.Probes, fmt.Sprintf("%s: %s %s within %s", probe.Name, probe.Type, probe.Target, probe.timeout()))
 	}
-	need, free, err := SpaceFor(ctx, n.Trees, booted.Stateroot)
-	if err != nil {
+	if refusal := Refusal(p.Checks); refusal != nil {
+		p.Refusal = refusal.Error()
+	}
+	err = p.render(ctx, n, r, now)
+	if err != nil && p.Refusal == "" {
 		return Preview{}, err
 	}
-	p.DiskNeedBytes, p.DiskFreeBytes = need.Bytes, free.Bytes
+	return p, nil
+}
+
+// render adds what would be written.
+func (p *Preview) render(ctx context.Context, n Node, r Request, now netstate.Document) error {
+	p.RecertUnknown = "the request is not one that could be carried out"
+	uplink, err := FindUplink(ctx, n.Switch, now)
+	if err != nil {
+		return err
+	}
+	doc, err := RenderNetwork(r, uplink)
+	if err != nil {
+		return err
+	}
+	text, err := doc.Encode()
+	if err != nil {
+		return err
+	}
+	p.NMState, p.RecertUnknown = string(text), ""
 	p.forecast(ctx, n, r)
-	p.AddressChanges = addressChanges(r, presentAddresses(n.Files))
-	for _, plan := range []flow.Plan{(&PrePivot{}).Plan(), (&PostPivot{}).Plan()} {
-		for _, s := range plan.Steps {
-			p.Steps = append(p.Steps, PreviewStep{Flow: plan.Name, Name: s.Name, Title: s.Title})
+	return nil
+}
+
+// facts are gathered from cluster and node. A cluster that does not answer leaves its checks unknown.
+func (n Node) facts(ctx context.Context, stateroot string, now netstate.Document) Facts {
+	f, err := n.Cluster.Facts(ctx)
+	if err != nil {
+		f = Facts{ControlPlaneNodes: 1, DnsmasqMachineConfig: true}
+		for _, a := range presentAddresses(n.Files) {
+			if a.Is4() {
+				f.Current.IPv4 = &lcav1.IPStatus{Address: a.String()}
+			} else {
+				f.Current.IPv6 = &lcav1.IPStatus{Address: a.String()}
+			}
 		}
 	}
-	return p, nil
+	f.Current.Describe(now)
+	if filter, err := n.Resolver.Filter(); err == nil {
+		f.Current.FilterFamily = lcav1.DNSFilterFamily(filter)
+	}
+	n.surveyor().Look(ctx, stateroot, &f)
+	if roots, err := n.Deployments.Stateroots(ctx); err == nil {
+		f.LeftoverStateroots = slices.DeleteFunc(roots, func(root string) bool {
+			return root == stateroot || !strings.HasPrefix(root, StaterootPrefix)
+		})
+	}
+	if err != nil {
+		for _, check := range []string{CheckSingleNode, CheckDnsmasq, CheckOverlap, CheckProxy} {
+			f.Unknown[check] = "the cluster does not answer: " + err.Error()
+		}
+	}
+	return f
+}
+
+func (n Node) surveyor() Surveyor {
+	return Surveyor{Files: n.Files, Disk: n.Trees, Deployments: n.Deployments, Prober: n.Prober, Now: n.Clock.Now}
+}
+
+func allSteps() (out []PreviewStep) {
+	for _, plan := range []flow.Plan{(&PrePivot{}).Plan(), (&PostPivot{}).Plan()} {
+		for _, s := range plan.Steps {
+			out = append(out, PreviewStep{Flow: plan.Name, Name: s.Name, Title: s.Title})
+		}
+	}
+	return out
 }
 
 // presentAddresses is what nodeip-configuration chose at boot.

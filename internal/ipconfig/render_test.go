@@ -118,7 +118,7 @@ func TestEveryProtectionIsOnWhenItsFileIsLost(t *testing.T) {
 }
 
 func TestWatchdogKeepsItsDeadlineAcrossRestarts(t *testing.T) {
-	clock := &fakeTime{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	clock := &fakeTime{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	deadline := clock.now.Add(30 * time.Minute)
 	auto := ipconfig.AutoRollback{MonitorEnabled: true, MonitorTimeout: 1800}
 	watch := func(ctx context.Context) (string, error) {

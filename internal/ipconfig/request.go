@@ -37,6 +37,9 @@ type Request struct {
 	DNSFilterOutFamily string   `json:"dns-filter-out-family,omitempty"`
 	PullSecretRefName  string   `json:"pull-secret-ref-name,omitempty"`
 
+	// Probes must get a good answer before the change counts as done.
+	Probes []Probe `json:"probes,omitempty"`
+
 	InstallInitMonitor            bool `json:"install-init-monitor,omitempty"`
 	InstallIPConfigurationService bool `json:"install-ip-configuration-service,omitempty"`
 }

@@ -24,6 +24,7 @@ import (
 
 const (
 	oldStateroot = "rhcos"
+	registry     = "registry.example.com:5000"
 	maxBoots     = 12
 )
 
@@ -37,12 +38,19 @@ var (
 )
 
 // fakeTime passes at once when somebody sleeps.
-type fakeTime struct{ now time.Time }
+type fakeTime struct {
+	now time.Time
+	// slept is told the time after each sleep; nil for nobody.
+	slept func(time.Time)
+}
 
 func (c *fakeTime) Now() time.Time { return c.now }
 
 func (c *fakeTime) Sleep(ctx context.Context, d time.Duration) error {
 	c.now = c.now.Add(d)
+	if c.slept != nil {
+		c.slept(c.now)
+	}
 	return ctx.Err()
 }
 
@@ -53,6 +61,8 @@ type world struct {
 	clock *fakeTime
 	bomb  *flowtest.Bomb
 	ops   int
+	// probes are in every request.
+	probes []lcav1.Probe
 	// then is what the user asks for when post-pivot is through; nil: nothing.
 	then   func(*world) error
 	recert host.Recert
@@ -96,12 +106,14 @@ func (f fused) Reboot(ctx context.Context, reason string) error {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, log: flow.Discard(), clock: &fakeTime{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	w := &world{t: t, log: flow.Discard(), clock: &fakeTime{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
 	w.node = hosttest.NewNode(hosttest.Options{
 		Stateroot: oldStateroot, Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")},
 		Gateways: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, DNS: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
 	})
 	w.recert = w.node.FakeRecert()
+	w.node.Serve(registry, nil)
+	w.probes = []lcav1.Probe{{Name: "registry", Type: lcav1.ProbeTCP, Target: registry}}
 	verb := func(words string, run func(*ipconfig.Operation, context.Context) error) {
 		w.node.Command("lca-cli "+words, func(ctx context.Context, _ []string) error {
 			if happens := w.arrival; happens != nil && words == "ip-config post-pivot" {
@@ -159,6 +171,10 @@ func (a api) Inputs(context.Context, string) (ipconfig.Inputs, error) {
 		Crypto:        map[string][]byte{"loadbalancer-serving-signer.key": []byte(plantedKey)},
 		NodeAddresses: []netip.Addr{netip.MustParseAddr(d.Stateroots[d.Booted].Keystore[0])},
 	}, nil
+}
+
+func (a api) Facts(context.Context) (ipconfig.Facts, error) {
+	return ipconfig.Facts{}, a.w.node.ClusterUp()
 }
 
 func (a api) Ready(context.Context) error {
@@ -229,7 +245,7 @@ func (w *world) request(ctx context.Context, to, from site) error {
 	w.ops++
 	spec := lcav1.IPConfigSpec{
 		IPv4:       &lcav1.IPv4Config{Address: to.address, MachineNetwork: to.network, Gateway: to.gateway},
-		DNSServers: []string{cmp.Or(w.dns, to.dns)},
+		DNSServers: []string{cmp.Or(w.dns, to.dns)}, Probes: w.probes,
 	}
 	now := ipconfig.Current{IPv4: &lcav1.IPStatus{Address: from.address, MachineNetwork: from.network, Gateway: from.gateway}}
 	id := ipconfig.NewOperationID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))

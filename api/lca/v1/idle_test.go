@@ -19,6 +19,7 @@ const fullSpec = `{
   dnsServers: [192.0.2.53, "2001:db8::53"],
   vlanID: 100,
   autoRollbackOnFailure: {initMonitorTimeoutSeconds: 600},
+  probes: [{name: registry, type: tcp, target: "registry.example.com:5000"}],
 }`
 
 // lockedChanges are changes of the six locked fields of fullSpec.
@@ -42,6 +43,8 @@ var lockedChanges = []struct{ name, field, patch string }{
 	{"remove VLAN", "vlanID", `{vlanID: null}`},
 	{"zero VLAN", "vlanID", `{vlanID: 0}`},
 	{"change timeout", "autoRollbackOnFailure", `{autoRollbackOnFailure: {initMonitorTimeoutSeconds: 601}}`},
+	{"change probes", "probes", `{probes: [{name: registry, type: tcp, target: "registry.example.com:5001"}]}`},
+	{"remove probes", "probes", `{probes: null}`},
 	{"remove timeout", "autoRollbackOnFailure", `{autoRollbackOnFailure: null}`},
 }
 

@@ -76,6 +76,7 @@ const (
 // +kubebuilder:validation:XValidation:rule=`(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Idle' && c.status == 'True')) || (has(self.spec.dnsFilterOutFamily) ? self.spec.dnsFilterOutFamily : "") == (has(oldSelf.spec.dnsFilterOutFamily) ? oldSelf.spec.dnsFilterOutFamily : "")`,fieldPath=".spec.dnsFilterOutFamily",reason=FieldValueForbidden,message="can not change spec.dnsFilterOutFamily while ipconfig is not idle; finish or roll back the current change, set spec.stage to Idle and wait for condition Idle to be True"
 // +kubebuilder:validation:XValidation:rule="(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Idle' && c.status == 'True')) || (has(self.spec.vlanID) == has(oldSelf.spec.vlanID) && (!has(self.spec.vlanID) || self.spec.vlanID == oldSelf.spec.vlanID))",fieldPath=".spec.vlanID",reason=FieldValueForbidden,message="can not change spec.vlanID while ipconfig is not idle; finish or roll back the current change, set spec.stage to Idle and wait for condition Idle to be True"
 // +kubebuilder:validation:XValidation:rule="(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Idle' && c.status == 'True')) || self.spec.?autoRollbackOnFailure.?initMonitorTimeoutSeconds.orValue(0) == oldSelf.spec.?autoRollbackOnFailure.?initMonitorTimeoutSeconds.orValue(0)",fieldPath=".spec.autoRollbackOnFailure",reason=FieldValueForbidden,message="can not change spec.autoRollbackOnFailure while ipconfig is not idle; finish or roll back the current change, set spec.stage to Idle and wait for condition Idle to be True"
+// +kubebuilder:validation:XValidation:rule="(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Idle' && c.status == 'True')) || (has(self.spec.probes) ? self.spec.probes : []) == (has(oldSelf.spec.probes) ? oldSelf.spec.probes : [])",fieldPath=".spec.probes",reason=FieldValueForbidden,message="can not change spec.probes while ipconfig is not idle; finish or roll back the current change, set spec.stage to Idle and wait for condition Idle to be True"
 //
 // A stage may only be left for one of status.validNextStages. No list, or no status, means that no change is allowed.
 // +kubebuilder:validation:XValidation:rule="self.spec.stage == oldSelf.spec.stage || (has(oldSelf.status) && has(oldSelf.status.validNextStages) && self.spec.stage in oldSelf.status.validNextStages)",fieldPath=".spec.stage",reason=FieldValueForbidden,message="spec.stage can not change to this stage now; use one of the stages listed in status.validNextStages, or wait while that list is empty",messageExpression="'spec.stage can not change from ' + oldSelf.spec.stage + ' to ' + self.spec.stage + ' now; ' + (oldSelf.?status.?validNextStages.orValue([]).size() == 0 ? 'status.validNextStages is empty, so wait until the agent lists a stage there' : 'use one of the stages listed in status.validNextStages: ' + oldSelf.status.validNextStages.join(', '))"
@@ -173,6 +174,96 @@ type IPConfigSpec struct {
 	// AutoRollbackOnFailure governs the automatic rollback.
 	// +optional
 	AutoRollbackOnFailure *AutoRollbackOnFailure `json:"autoRollbackOnFailure,omitempty"`
+
+	// Probes are questions that the new network must be able to answer. The change
+	// counts as done only when every one of them got a good answer; otherwise it is
+	// rolled back.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Probes []Probe `json:"probes,omitempty"`
+}
+
+// ProbeType says what a probe asks.
+//
+// +kubebuilder:validation:Enum=tcp;http;dns;icmp
+type ProbeType string
+
+// Types of a probe.
+const (
+	// ProbeTCP connects to host:port.
+	ProbeTCP ProbeType = "tcp"
+
+	// ProbeHTTP asks an http or https URL and judges the status code.
+	ProbeHTTP ProbeType = "http"
+
+	// ProbeDNS resolves a name with the node's own resolver.
+	ProbeDNS ProbeType = "dns"
+
+	// ProbeICMP asks a host for an echo.
+	ProbeICMP ProbeType = "icmp"
+)
+
+// Probe is one question to the new network. It is asked again and again until the answer is good or its time
+// is up.
+//
+// +kubebuilder:validation:XValidation:rule="self.type != 'tcp' || self.target.matches('^([^][:/ ]+|[[][0-9A-Fa-f:.]+[]]):[1-9][0-9]{0,4}$')",fieldPath=".target",message="the target of a tcp probe must be host:port, for example registry.example.com:5000, 192.0.2.7:22 or [2001:db8::7]:22"
+// +kubebuilder:validation:XValidation:rule="self.type != 'http' || (isURL(self.target) && url(self.target).getScheme() in ['http', 'https'] && url(self.target).getHost().size() > 0 && !self.target.contains('@'))",fieldPath=".target",message="the target of an http probe must be a URL with http or https and a host, and without user and password, for example https://registry.example.com/healthz"
+// +kubebuilder:validation:XValidation:rule="self.type != 'dns' || self.target.matches('^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?([.][A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*[.]?$')",fieldPath=".target",message="the target of a dns probe must be a domain name, for example registry.example.com"
+// +kubebuilder:validation:XValidation:rule="self.type != 'icmp' || isIP(self.target) || self.target.matches('^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?([.][A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*[.]?$')",fieldPath=".target",message="the target of an icmp probe must be an IP address or a name, without port, for example 192.0.2.1"
+// +kubebuilder:validation:XValidation:rule="self.type == 'http' || !has(self.http)",fieldPath=".http",message="http is for probes of type http only; remove it"
+// +kubebuilder:validation:XValidation:rule="self.type != 'http' || !has(self.http) || self.target.lowerAscii().startsWith('https://') || (!has(self.http.caBundle) && !(has(self.http.insecureSkipVerify) && self.http.insecureSkipVerify))",fieldPath=".http",message="caBundle and insecureSkipVerify are for https targets only; remove them or ask https"
+type Probe struct {
+	// Name tells the probe from others; a failure names it.
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+
+	// Type says what is asked.
+	// +required
+	Type ProbeType `json:"type"`
+
+	// Target is host:port (tcp), a URL (http), a name (dns) or a host (icmp).
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +required
+	Target string `json:"target"`
+
+	// TimeoutSeconds is how long a good answer may take to come, all tries together. Omitted means 30.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=600
+	// +optional
+	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
+
+	// HTTP says more of a probe of type http.
+	// +optional
+	HTTP *HTTPProbe `json:"http,omitempty"`
+}
+
+// HTTPProbe says how an answer to an http probe is judged.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.caBundle) && has(self.insecureSkipVerify) && self.insecureSkipVerify)",message="caBundle and insecureSkipVerify exclude each other: either the server proves who it is, or it is not asked to"
+type HTTPProbe struct {
+	// StatusCodes are the good ones. Omitted means 200 to 399; a redirect is not followed.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Minimum=100
+	// +kubebuilder:validation:items:Maximum=599
+	// +listType=set
+	// +optional
+	StatusCodes []int32 `json:"statusCodes,omitempty"`
+
+	// CABundle holds the authorities (PEM) by which the certificate of an https server is verified. Omitted means
+	// those that the node trusts.
+	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule="self.contains('-----BEGIN CERTIFICATE-----')",message="caBundle must hold certificates in PEM"
+	// +optional
+	CABundle string `json:"caBundle,omitempty"`
+
+	// InsecureSkipVerify has the certificate of an https server not verified.
+	// +optional
+	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
 }
 
 // IPv4Config is the IPv4 configuration that the user wants.

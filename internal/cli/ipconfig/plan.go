@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
@@ -16,20 +17,32 @@ import (
 // planAnswer is the answer of "ip-config plan".
 type planAnswer struct{ ipconfig.Preview }
 
+// wanted are the flags of "plan".
+type wanted struct {
+	v4   lcav1.IPv4Config
+	v6   lcav1.IPv6Config
+	spec lcav1.IPConfigSpec
+	vlan int32
+}
+
 func plan(w Wiring) *cobra.Command {
 	var format string
-	r := ipconfig.Request{OperationID: "preview"}
+	var want wanted
 	cmd := &cobra.Command{
 		Use: "plan", Args: cobra.NoArgs,
 		Short: "Show what a change would do, without touching anything",
-		Long: "Shows the network document, what recert is told, the stateroot, the disk it needs and the steps.\n" +
+		Long: "Makes the checks that the agent makes, and shows the network document, what recert would rewrite, the stateroot,\n" +
+			"the disk it needs, the outage and the steps. What is left out stays as it is on the node.\n" +
 			"Without flags it shows the operation that is prepared on this node.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := output.Parse(format)
 			if err != nil {
 				return err
 			}
-			p, err := preview(cmd.Context(), w, r, cmd.Flags().Changed("vlan-id"))
+			if cmd.Flags().Changed("vlan-id") {
+				want.spec.VLANID = &want.vlan
+			}
+			p, err := preview(cmd.Context(), w, want)
 			if err != nil {
 				return err
 			}
@@ -38,60 +51,88 @@ func plan(w Wiring) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&format, "output", "o", string(output.Text), "text, yaml or json")
-	flags.StringVar(&r.IPv4Address, "ipv4-address", "", "new IPv4 address, without prefix length")
-	flags.StringVar(&r.IPv4MachineNetwork, "ipv4-machine-network", "", "its machine network, CIDR")
-	flags.StringVar(&r.IPv4Gateway, "ipv4-gateway", "", "its default gateway")
-	flags.StringVar(&r.IPv6Address, "ipv6-address", "", "new IPv6 address, without prefix length")
-	flags.StringVar(&r.IPv6MachineNetwork, "ipv6-machine-network", "", "its machine network, CIDR")
-	flags.StringVar(&r.IPv6Gateway, "ipv6-gateway", "", "its default gateway")
-	flags.StringSliceVar(&r.DNSServers, "dns-server", nil, "DNS server; repeat it, the order counts")
-	flags.IntVar(&r.VLANID, "vlan-id", 0, "VLAN of the uplink, 1 to 4094; 0 removes it; left out keeps the present one")
+	flags.StringVar(&want.v4.Address, "ipv4-address", "", "new IPv4 address, without prefix length")
+	flags.StringVar(&want.v4.MachineNetwork, "ipv4-machine-network", "", "its machine network, CIDR")
+	flags.StringVar(&want.v4.Gateway, "ipv4-gateway", "", "its default gateway")
+	flags.StringVar(&want.v6.Address, "ipv6-address", "", "new IPv6 address, without prefix length")
+	flags.StringVar(&want.v6.MachineNetwork, "ipv6-machine-network", "", "its machine network, CIDR")
+	flags.StringVar(&want.v6.Gateway, "ipv6-gateway", "", "its default gateway")
+	flags.StringSliceVar(&want.spec.DNSServers, "dns-server", nil, "DNS server; repeat it, the order counts")
+	flags.Int32Var(&want.vlan, "vlan-id", 0, "VLAN of the uplink, 1 to 4094; 0 removes it; left out keeps the present one")
 	return cmd
 }
 
-// preview works out the request of the flags or, when they name no address, the prepared
-// one. saysVLAN: the flags say something about the VLAN; otherwise the node's is kept.
-func preview(ctx context.Context, w Wiring, r ipconfig.Request, saysVLAN bool) (ipconfig.Preview, error) {
+// preview works out what the flags ask for or, when they name no address, the prepared request.
+func preview(ctx context.Context, w Wiring, want wanted) (ipconfig.Preview, error) {
 	node, _, err := w.Node(ctx, false)
 	if err != nil {
 		return ipconfig.Preview{}, err
 	}
-	switch {
-	case r.IPv4Address == "" && r.IPv6Address == "":
-		r, err = ipconfig.ReadRequest(node.Files)
+	wish := ipconfig.Wish{Spec: want.spec}
+	if want.v4.Address != "" {
+		wish.Spec.IPv4 = &want.v4
+	}
+	if want.v6.Address != "" {
+		wish.Spec.IPv6 = &want.v6
+	}
+	if wish.Spec.IPv4 == nil && wish.Spec.IPv6 == nil {
+		prepared, err := ipconfig.ReadRequest(node.Files)
 		if errors.Is(err, ipconfig.ErrNoRequest) {
 			err = errors.New("nothing is prepared on this node: say what to change, at least --ipv4-address or --ipv6-address")
 		}
-	case !saysVLAN:
-		r.VLANID, err = presentVLAN(ctx, node)
+		if err != nil {
+			return ipconfig.Preview{}, err
+		}
+		wish = ipconfig.Wish{Spec: prepared.Spec(), Prepared: &prepared}
 	}
-	if err != nil {
-		return ipconfig.Preview{}, err
-	}
-	return ipconfig.MakePreview(ctx, node, r)
-}
-
-func presentVLAN(ctx context.Context, node ipconfig.Node) (int, error) {
-	now, err := node.Network.Observe(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("observe the node's network: %w", err)
-	}
-	uplink, err := ipconfig.FindUplink(ctx, node.Switch, now)
-	return uplink.VLAN, err
+	return ipconfig.MakePreview(ctx, node, wish)
 }
 
 // Text implements output.Answer.
 func (a planAnswer) Text(w io.Writer) error {
 	fmt.Fprintf(w, "Stateroot      %s (from %s)\n", a.NewStateroot, a.OldStateroot)
-	fmt.Fprintf(w, "Disk           needs %d MiB, %d MiB free\n", a.DiskNeedBytes>>20, a.DiskFreeBytes>>20)
+	fmt.Fprintf(w, "Disk           needs %d MiB and %d inodes, %d MiB free\n", a.DiskNeedBytes>>20, a.DiskNeedInodes, a.DiskFreeBytes>>20)
 	fmt.Fprintf(w, "Addresses      %s\n", strings.Join(a.AddressChanges, ", "))
+	fmt.Fprintf(w, "Outage         %s\n", a.textOutage())
+	a.textChecks(w)
 	fmt.Fprintf(w, "\nNetwork document (nmstate):\n%s", indent(a.NMState))
 	a.textRecert(w)
+	if len(a.Probes) > 0 {
+		fmt.Fprintf(w, "\nProbes that must get a good answer:\n%s", indent(strings.Join(a.Probes, "\n")+"\n"))
+	}
 	fmt.Fprintf(w, "\nSteps (the cluster is down from %q until %q):\n", a.OutageFrom, a.OutageTo)
 	for i, s := range a.Steps {
 		fmt.Fprintf(w, "%4d  %-11s %-20s %s\n", i+1, s.Flow, s.Name, s.Title)
 	}
 	return nil
+}
+
+// textOutage says how long the cluster is expected to be down.
+func (a planAnswer) textOutage() string {
+	if a.OutageSeconds == 0 {
+		return "a reboot of this node and a little more; no change is on record here to tell how long that takes"
+	}
+	return fmt.Sprintf("about %d s, as in the last change on this node", a.OutageSeconds)
+}
+
+// textChecks shows the checks that found something, and how many did not.
+func (a planAnswer) textChecks(w io.Writer) {
+	passed := 0
+	fmt.Fprintf(w, "\nChecks:\n")
+	for _, c := range a.Checks {
+		if c.Result == lcav1.PreflightPassed {
+			passed++
+			continue
+		}
+		fmt.Fprintf(w, "    %-8s %-9s %s: %s\n", c.Result, c.Severity, c.Name, c.Message)
+		if c.Hint != "" {
+			fmt.Fprintf(w, "%24s%s\n", "", c.Hint)
+		}
+	}
+	fmt.Fprintf(w, "    %d of %d passed\n", passed, len(a.Checks))
+	if a.Refusal != "" {
+		fmt.Fprintf(w, "    The change would be refused.\n")
+	}
 }
 
 // textRecert shows what recert would do, long lists cut to what a person reads.

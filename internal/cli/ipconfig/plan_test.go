@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	cli "github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
@@ -18,24 +21,49 @@ import (
 // planned runs "ip-config plan" on a node with VLAN 100.
 func planned(t *testing.T, args ...string) (ipconfig.Preview, error) {
 	t.Helper()
-	n := hosttest.NewNode(hosttest.Options{VLAN: 100})
+	return plannedOn(t, hosttest.NewNode(hosttest.Options{VLAN: 100}), cluster{}, args...)
+}
+
+// cluster answers what "plan" asks of it.
+type cluster struct {
+	ipconfig.Cluster
+	down error
+}
+
+func (c cluster) Facts(context.Context) (ipconfig.Facts, error) {
+	return ipconfig.Facts{
+		ControlPlaneNodes: 1, DnsmasqMachineConfig: true,
+		Current: ipconfig.Current{IPv4: &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24"}},
+	}, c.down
+}
+
+func plannedOn(t *testing.T, n *hosttest.Node, c cluster, args ...string) (ipconfig.Preview, error) {
+	t.Helper()
+	text, err := answer(t, n, c, append(args, "-o", "json")...)
+	if err != nil {
+		return ipconfig.Preview{}, err
+	}
+	var p ipconfig.Preview
+	require.NoError(t, json.Unmarshal([]byte(text), &p), text)
+	return p, nil
+}
+
+func answer(t *testing.T, n *hosttest.Node, c cluster, args ...string) (string, error) {
+	t.Helper()
 	var out bytes.Buffer
 	cmd := cli.Command(cli.Wiring{
 		Node: func(context.Context, bool) (ipconfig.Node, ipconfig.Instruments, error) {
 			return ipconfig.Node{
 				Files: n.Files(), Trees: n.Trees(), Deployments: n.Deployments(), Network: n.Network(), Switch: n.Switch(),
+				Prober: n.Prober(), Resolver: n.Resolver(), Cluster: c, Clock: flow.SystemClock{},
 			}, ipconfig.Instruments{}, nil
 		},
 		Log: flow.Discard(), Out: &out,
 	})
-	cmd.SetArgs(append([]string{"plan", "-o", "json"}, args...))
+	cmd.SetArgs(append([]string{"plan"}, args...))
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		return ipconfig.Preview{}, err
-	}
-	var p ipconfig.Preview
-	require.NoError(t, json.Unmarshal(out.Bytes(), &p), out.String())
-	return p, nil
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
 }
 
 func TestPlanKeepsTheVLANUnlessTold(t *testing.T) {
@@ -67,4 +95,52 @@ func TestPlanKeepsTheVLANUnlessTold(t *testing.T) {
 func TestPlanSaysWhatIsMissing(t *testing.T) {
 	_, err := planned(t)
 	require.ErrorContains(t, err, "--ipv4-address")
+}
+
+func TestPlanMakesTheChecksOfTheAgent(t *testing.T) {
+	move := []string{"--ipv4-address=198.51.100.20", "--ipv4-machine-network=198.51.100.0/24", "--ipv4-gateway=198.51.100.1"}
+	result := func(p ipconfig.Preview, name string) lcav1.PreflightCheck {
+		for _, c := range p.Checks {
+			if c.Name == name {
+				return c
+			}
+		}
+		return lcav1.PreflightCheck{}
+	}
+	t.Run("address in use", func(t *testing.T) {
+		n := hosttest.NewNode(hosttest.Options{})
+		n.Occupy(netip.MustParseAddr("198.51.100.20"))
+		p, err := plannedOn(t, n, cluster{}, move...)
+		require.NoError(t, err, "a refusal is an answer")
+		require.Len(t, p.Checks, len(ipconfig.Checks()))
+		require.Equal(t, lcav1.PreflightFailed, result(p, ipconfig.CheckAddressInUse).Result)
+		require.Contains(t, p.Refusal, "198.51.100.20 is already in use")
+		text, err := answer(t, n, cluster{}, move...)
+		require.NoError(t, err)
+		require.Contains(t, text, "The change would be refused.")
+	})
+	t.Run("address outside its network", func(t *testing.T) {
+		p, err := plannedOn(t, hosttest.NewNode(hosttest.Options{}), cluster{}, "--ipv4-address=198.51.100.20")
+		require.NoError(t, err)
+		require.Contains(t, p.Refusal, "outside its machine network 192.0.2.0/24")
+		require.Empty(t, p.NMState)
+	})
+	t.Run("cluster down", func(t *testing.T) {
+		p, err := plannedOn(t, hosttest.NewNode(hosttest.Options{}), cluster{down: errors.New("connection refused")}, move...)
+		require.NoError(t, err)
+		require.Equal(t, lcav1.PreflightUnknown, result(p, ipconfig.CheckSingleNode).Result)
+		require.Contains(t, result(p, ipconfig.CheckProxy).Message, "connection refused")
+		require.NotEmpty(t, p.NMState)
+	})
+	t.Run("the operation that is prepared", func(t *testing.T) {
+		n := hosttest.NewNode(hosttest.Options{})
+		spec := lcav1.IPConfigSpec{IPv4: &lcav1.IPv4Config{Address: "198.51.100.20", MachineNetwork: "198.51.100.0/24", Gateway: "198.51.100.1"},
+			Probes: []lcav1.Probe{{Name: "hub", Type: lcav1.ProbeTCP, Target: "hub.example:443"}}}
+		r := ipconfig.BuildRequest("20260102-030405-beef", "rhcos", spec, ipconfig.Current{})
+		require.NoError(t, ipconfig.WriteRequest(n.Files(), r, ipconfig.PostPivotConfig{}, ipconfig.AutoRollback{}))
+		text, err := answer(t, n, cluster{})
+		require.NoError(t, err)
+		require.Contains(t, text, "rhcos_ipc-20260102-030405-beef (from rhcos)")
+		require.Contains(t, text, "hub: tcp hub.example:443 within 30s")
+	})
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -158,25 +156,8 @@ func (r *Reconciler) seeCluster(ctx context.Context, ipc *lcav1.IPConfig, o *obs
 	if node == nil {
 		return err
 	}
-	o.current.IPv4, o.current.IPv6 = addresses(node, ic)
+	o.current.IPv4, o.current.IPv6 = cluster.Addresses(node, ic)
 	return nil
-}
-
-// addresses is the node's first address of each family with the machine network that contains it.
-func addresses(node *corev1.Node, ic cluster.InstallConfig) (v4, v6 *lcav1.IPStatus) {
-	all := cluster.InternalIPs(node)
-	of := func(family int) *lcav1.IPStatus {
-		addr := cluster.FirstOf(all, family)
-		if !addr.IsValid() {
-			return nil
-		}
-		s := &lcav1.IPStatus{Address: addr.String()}
-		if network, ok := ic.MachineNetworkOf(addr); ok {
-			s.MachineNetwork = network.String()
-		}
-		return s
-	}
-	return of(4), of(6)
 }
 
 // seeNetwork reads what runs on the node: gateways, DNS, VLAN, uplink, filter.

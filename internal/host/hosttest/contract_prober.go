@@ -20,6 +20,8 @@ type ProberFixture struct {
 	// Taken are had by a neighbour, Free by nobody; Proxied lie in networks for all of which one
 	// neighbour answers.
 	Taken, Free, Proxied []netip.Prefix
+	// Good are endpoints that answer well, Bad are those that do not. Each has one of every kind.
+	Good, Bad []host.Endpoint
 }
 
 // ProberContract proves what host.Prober promises.
@@ -34,6 +36,8 @@ func ProberContract(t *testing.T, fresh func(t *testing.T) ProberFixture) {
 		{"a neighbour that answers for everybody is told apart", proxyFound},
 		{"the answer is heard on any of the links", allLinksHeard},
 		{"a link that does not exist is an error", noSuchLink},
+		{"an endpoint that answers well is reached", goodReached},
+		{"an endpoint that does not is an error that names it", badNamed},
 	})
 }
 
@@ -106,4 +110,17 @@ func noSuchLink(t *testing.T, f ProberFixture) {
 	require.Error(t, f.Prober.Gateway(briefly(t), f.Gateways[0], "nosuch0"))
 	_, err := f.Prober.InUse(briefly(t), f.Free[0], "nosuch0")
 	require.Error(t, err)
+}
+
+func goodReached(t *testing.T, f ProberFixture) {
+	for _, e := range f.Good {
+		require.NoError(t, f.Prober.Reach(patiently(t), e), e)
+	}
+}
+
+func badNamed(t *testing.T, f ProberFixture) {
+	f.Bad = append(f.Bad, host.Endpoint{Kind: "smoke", Target: "signal"})
+	for _, e := range f.Bad {
+		require.ErrorContains(t, f.Prober.Reach(briefly(t), e), e.Target, e)
+	}
 }

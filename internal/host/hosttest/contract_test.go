@@ -97,7 +97,25 @@ func TestProber(t *testing.T) {
 		n.Occupy(netip.MustParseAddr("198.51.100.66"))
 		n.Proxy(netip.MustParsePrefix("203.0.113.0/24"))
 		n.Silence(netip.MustParseAddr("192.0.2.99"))
+		n.Serve("198.51.100.7:22", nil)
+		n.Serve("http://198.51.100.7/", nil)
+		n.Serve("https://198.51.100.7/", hosttest.ErrUntrusted)
+		n.Serve("http://198.51.100.7/missing", hosttest.ErrMissing)
+		n.Serve("hub.example", nil)
+		n.Serve("198.51.100.7", nil)
 		return hosttest.ProberFixture{
+			Good: []host.Endpoint{
+				{Kind: host.EndpointTCP, Target: "198.51.100.7:22"}, {Kind: host.EndpointHTTP, Target: "http://198.51.100.7/"},
+				{Kind: host.EndpointHTTP, Target: "https://198.51.100.7/", SkipVerify: true},
+				{Kind: host.EndpointHTTP, Target: "https://198.51.100.7/", CABundle: []byte("pem")},
+				{Kind: host.EndpointHTTP, Target: "http://198.51.100.7/missing", StatusCodes: []int{404}},
+				{Kind: host.EndpointDNS, Target: "hub.example"}, {Kind: host.EndpointICMP, Target: "198.51.100.7"},
+			},
+			Bad: []host.Endpoint{
+				{Kind: host.EndpointTCP, Target: "198.51.100.8:22"}, {Kind: host.EndpointHTTP, Target: "http://198.51.100.7/missing"},
+				{Kind: host.EndpointHTTP, Target: "https://198.51.100.7/"},
+				{Kind: host.EndpointDNS, Target: "nobody.example"}, {Kind: host.EndpointICMP, Target: "198.51.100.8"},
+			},
 			Prober: n.Prober(), Link: host.BridgeExternal,
 			Own: []netip.Addr{netip.MustParseAddr("192.0.2.10")}, Gateways: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
 			Servers: []netip.Addr{netip.MustParseAddr("192.0.2.53")},

@@ -86,6 +86,7 @@ type Node struct {
 	registry         registry
 	segments         map[netip.Addr]int // VLAN on which a machine is
 	proxied          []netip.Prefix
+	served           map[string]error // what answers, by target
 
 	trap            trap
 	killed          bool // the program that runs
@@ -105,7 +106,7 @@ func NewNode(o Options) *Node {
 		options: o, disk: newDisk(o.Free), commit: osCommit(),
 		running:  map[string]*unitRun{},
 		programs: map[string]Program{}, commands: builtins(), every: map[string]Program{},
-		silent: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{}, segments: map[netip.Addr]int{},
+		silent: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{}, segments: map[netip.Addr]int{}, served: map[string]error{},
 		programsRunning: map[int]context.CancelCauseFunc{},
 	}
 	n.programs[host.UnitKubelet] = n.StartCluster

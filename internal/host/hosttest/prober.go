@@ -2,8 +2,10 @@ package hosttest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -110,6 +112,42 @@ func (p prober) DNS(_ context.Context, server netip.Addr) error {
 	}
 	return fmt.Errorf("ask name server %s: network is unreachable", server)
 }
+
+// Serve puts something on the network that answers Reach; why is how it does, nil for well. What nobody
+// serves is out of reach.
+func (n *Node) Serve(target string, why error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.served[target] = why
+}
+
+// Reach asks what Serve put there: for the right kind of certificate too.
+func (p prober) Reach(_ context.Context, e host.Endpoint) error {
+	p.n.lock()
+	defer p.n.mu.Unlock()
+	why, there := p.n.served[e.Target]
+	switch {
+	case !slices.Contains([]string{host.EndpointTCP, host.EndpointHTTP, host.EndpointDNS, host.EndpointICMP}, e.Kind):
+		return fmt.Errorf("%s %s: no such kind of endpoint", e.Kind, e.Target)
+	case !there:
+		return fmt.Errorf("%s %s: no answer", e.Kind, e.Target)
+	case errors.Is(why, ErrUntrusted) && (e.SkipVerify || len(e.CABundle) > 0):
+		return nil
+	case errors.Is(why, ErrMissing) && slices.Contains(e.StatusCodes, 404):
+		return nil
+	case why != nil:
+		return fmt.Errorf("%s %s: %w", e.Kind, e.Target, why)
+	}
+	return nil
+}
+
+// How something can be served badly.
+var (
+	// ErrUntrusted is an https server whose authority nobody knows, unless told of.
+	ErrUntrusted = errors.New("certificate signed by unknown authority")
+	// ErrMissing is an http server that answers with status 404.
+	ErrMissing = errors.New("the answer is 404 Not Found")
+)
 
 func (p prober) InUse(_ context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error) {
 	p.n.lock()

@@ -16,13 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// echo asks for an echo until it comes back.
+// echo asks for an echo until it comes back, over the link, or whatever route leads there where it is nil.
 func echo(ctx context.Context, to netip.Addr, link *net.Interface) error {
 	network, local, kind, reply := "ip4:icmp", "0.0.0.0", icmp.Type(ipv4.ICMPTypeEcho), icmp.Type(ipv4.ICMPTypeEchoReply)
 	if to.Is6() {
 		network, local, kind, reply = "ip6:ipv6-icmp", "::", ipv6.ICMPTypeEchoRequest, ipv6.ICMPTypeEchoReply
 	}
-	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return bindToLink(c, link.Name) }}
+	lc := net.ListenConfig{}
+	if link != nil {
+		lc.Control = func(_, _ string, c syscall.RawConn) error { return bindToLink(c, link.Name) }
+	}
 	conn, err := lc.ListenPacket(ctx, network, local)
 	if err != nil {
 		return fmt.Errorf("echo: %w", err)
@@ -34,7 +37,7 @@ func echo(ctx context.Context, to netip.Addr, link *net.Interface) error {
 		return fmt.Errorf("echo: %w", err)
 	}
 	dest := &net.IPAddr{IP: to.AsSlice()}
-	if to.Is6() && to.IsLinkLocalUnicast() {
+	if to.Is6() && to.IsLinkLocalUnicast() && link != nil {
 		dest.Zone = strconv.Itoa(link.Index) // by number: see withIndex
 	}
 	heard := make(chan error, 1)

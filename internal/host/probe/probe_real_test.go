@@ -2,14 +2,27 @@ package probe_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	tlspkg "crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nmtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/probe"
@@ -89,7 +102,28 @@ func TestProberContract(t *testing.T) {
 		n.Peer("link", "set", "lo", "up")
 		n.Peer("route", "add", "local", "198.51.100.0/24", "dev", "lo") // a machine that takes a whole network for its own
 		server(t, n, "udp")
+		plain, secure, authority := webServers(t, n)
 		return hosttest.ProberFixture{
+			// The namespaces have no name service: a name is known from /etc/hosts, or not at all.
+			Good: []host.Endpoint{
+				{Kind: host.EndpointTCP, Target: strings.TrimPrefix(plain, "http://")},
+				{Kind: host.EndpointHTTP, Target: plain + "/"},
+				{Kind: host.EndpointHTTP, Target: plain + "/moved"},
+				{Kind: host.EndpointHTTP, Target: plain + "/missing", StatusCodes: []int{404}},
+				{Kind: host.EndpointHTTP, Target: secure + "/", SkipVerify: true},
+				{Kind: host.EndpointHTTP, Target: secure + "/", CABundle: authority},
+				{Kind: host.EndpointDNS, Target: "localhost"},
+				{Kind: host.EndpointICMP, Target: "192.0.2.1"}, {Kind: host.EndpointICMP, Target: "2001:db8::1"},
+			},
+			Bad: []host.Endpoint{
+				{Kind: host.EndpointTCP, Target: "192.0.2.1:9"}, {Kind: host.EndpointTCP, Target: "192.0.2.99:80"},
+				{Kind: host.EndpointHTTP, Target: plain + "/missing"},
+				{Kind: host.EndpointHTTP, Target: plain + "/", StatusCodes: []int{204}},
+				{Kind: host.EndpointHTTP, Target: secure + "/"},
+				{Kind: host.EndpointHTTP, Target: secure + "/", CABundle: []byte("no certificate")},
+				{Kind: host.EndpointDNS, Target: "nobody.invalid"},
+				{Kind: host.EndpointICMP, Target: "192.0.2.99"},
+			},
 			Prober: probe.New(), Link: "uplink0",
 			Own:      []netip.Addr{addr("192.0.2.10"), addr("2001:db8::10")},
 			Gateways: []netip.Addr{addr("192.0.2.1"), addr("2001:db8::1"), addr("fe80::1")},
@@ -105,6 +139,43 @@ func TestInUseTooShortToSayNo(t *testing.T) {
 	link(t)
 	_, err := probe.New().InUse(within(t, 100*time.Millisecond), netip.MustParsePrefix("192.0.2.99/24"), "uplink0")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// webServers serve in the peer namespace, one of them with a certificate of its own making.
+func webServers(t *testing.T, n *nmtest.Node) (plain, secure string, authority []byte) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://192.0.2.99/", http.StatusFound)
+	})
+	start := func(tls bool) *httptest.Server {
+		s := httptest.NewUnstartedServer(mux)
+		_ = s.Listener.Close()
+		n.InPeer(func() {
+			l, err := net.Listen("tcp", "192.0.2.1:0")
+			require.NoError(t, err)
+			s.Listener = l
+		})
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		if tls {
+			template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.ParseIP("192.0.2.1")},
+				IsCA: true, BasicConstraintsValid: true}
+			key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+			require.NoError(t, err)
+			der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+			require.NoError(t, err)
+			authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+			s.TLS = &tlspkg.Config{Certificates: []tlspkg.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+			s.StartTLS()
+		} else {
+			s.Start()
+		}
+		t.Cleanup(s.Close)
+		return s
+	}
+	plain, secure = start(false).URL, start(true).URL
+	return plain, secure, authority
 }
 
 // server answers DNS in the peer namespace with a refusal.
