@@ -61,3 +61,33 @@ func TestADeadGatewayGoesBackByItself(t *testing.T) {
 	_, err = d.Eventually(ctx, "Idle again", drive.Is(lcav1.ConditionIdle))
 	require.NoError(t, err)
 }
+
+// TestAFailingProbeGoesBackByItself: gateway and DNS of the new site are well, but what the user needs is not there.
+func TestAFailingProbeGoesBackByItself(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-probe")
+	request := move()
+	gateway := network.Away().Gateway.Addr().String()
+	request["spec"].(object)["probes"] = []object{
+		{"name": "gateway", "type": "icmp", "target": gateway},
+		{"name": "names", "type": "dns", "target": "registry.lab.example"},
+		{"name": "hub", "type": "tcp", "target": gateway + ":8443", "timeoutSeconds": 5},
+	}
+	require.NoError(t, d.Patch(ctx, request))
+	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
+	require.NoError(t, err)
+	require.Contains(t, drive.Summary(ipc), `probe "hub" got no good answer within 5s: tcp 198.51.100.1:8443: `)
+	require.NotContains(t, drive.Summary(ipc), `probe "gateway"`)
+	require.NotContains(t, drive.Summary(ipc), `probe "names"`)
+	require.True(t, drive.Look(ctx, l, home).API, "the old address works again")
+
+	require.NoError(t, d.Stage(ctx, lcav1.StageIdle))
+	_, err = d.Eventually(ctx, "Idle again", drive.Is(lcav1.ConditionIdle))
+	require.NoError(t, err)
+	probes := object{"spec": object{"probes": []object{{"name": "names", "type": "dns", "target": "registry.lab.example"}}}}
+	require.NoError(t, d.Patch(ctx, probes))
+	require.NoError(t, d.Stage(ctx, lcav1.StageConfig))
+	_, err = d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
+	require.NoError(t, err)
+	require.True(t, drive.Look(ctx, l, away).API)
+}

@@ -3,13 +3,61 @@
 package scenario
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
 )
+
+// TestAnAddressThatSomebodyHasIsRefused: a machine on the LAN answers for the address that is asked for.
+func TestAnAddressThatSomebodyHasIsRefused(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-address-in-use")
+	before := in(ctx, t, l, "sh", "-c", "ls -A /ostree/deploy; cat /boot/loader/entries/*.conf; cat /proc/sys/kernel/random/boot_id")
+	taken := netip.PrefixFrom(away, network.Away().Gateway.Bits())
+	require.NoError(t, l.Net.Restore(ctx, taken))
+
+	require.NoError(t, d.Patch(ctx, move()))
+	ipc, err := d.Until(ctx, "a refused change", failed)
+	require.NoError(t, err)
+	require.Contains(t, drive.Summary(ipc), "config validation failed: address 198.51.100.20 is already in use: the machine with hardware address ")
+	require.Equal(t, lcav1.PreflightFailed, check(ipc, "address-in-use").Result)
+	require.NotEmpty(t, check(ipc, "address-in-use").Hint)
+	for _, c := range ipc.Status.Preflight {
+		if c.Name != "address-in-use" {
+			require.NotEqual(t, lcav1.PreflightFailed, c.Result, "%s: %s", c.Name, c.Message)
+			t.Logf("%s: %s %s", c.Name, c.Result, c.Message)
+		}
+	}
+	planned := in(ctx, t, l, "/usr/local/bin/lca-cli", "ip-config", "plan", "--ipv4-address", away.String(),
+		"--ipv4-machine-network", awayNetwork, "--ipv4-gateway", network.Away().Gateway.Addr().String())
+	t.Log(planned)
+	require.Contains(t, planned, "198.51.100.20 is already in use")
+	require.Contains(t, planned, "Certificates that are signed again")
+	require.Equal(t, before, in(ctx, t, l, "sh", "-c", "ls -A /ostree/deploy; cat /boot/loader/entries/*.conf; cat /proc/sys/kernel/random/boot_id"))
+
+	require.NoError(t, l.Net.Drop(ctx, taken))
+	require.NoError(t, d.Stage(ctx, lcav1.StageIdle))
+	_, err = d.Eventually(ctx, "Idle again", drive.Is(lcav1.ConditionIdle))
+	require.NoError(t, err)
+	require.NoError(t, d.Stage(ctx, lcav1.StageConfig))
+	ipc, err = d.Until(ctx, "the same change under way", func(ipc *lcav1.IPConfig) bool { return ipc.Status.Plan != nil })
+	require.NoError(t, err)
+	require.Equal(t, lcav1.PreflightPassed, check(ipc, "address-in-use").Result, "the machine is gone")
+}
+
+func check(ipc *lcav1.IPConfig, name string) lcav1.PreflightCheck {
+	for _, c := range ipc.Status.Preflight {
+		if c.Name == name {
+			return c
+		}
+	}
+	return lcav1.PreflightCheck{}
+}
 
 type object = map[string]any
 
