@@ -78,9 +78,15 @@ func (o *object) editCBOR(visit visitor) ([]byte, error) {
 	return append(bytes.Clone(cborMagic), out...), nil
 }
 
+// jsonSecret tells a Secret in JSON, near its beginning.
+const (
+	jsonSecret = `"kind":"Secret"`
+	kindWithin = 256
+)
+
 func (o *object) editJSON(visit visitor) ([]byte, error) {
 	visit = decoded(visit)
-	if !bytes.Contains(o.value[:min(len(o.value), 256)], []byte(`"kind":"Secret"`)) {
+	if !bytes.Contains(o.value[:min(len(o.value), kindWithin)], []byte(jsonSecret)) {
 		return editJSON(o.value, visit)
 	}
 	return editJSON(o.value, func(path []string, text string) (string, bool) {

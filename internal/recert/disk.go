@@ -82,7 +82,11 @@ func (s *scan) readFile(files host.Files, at string, info fs.FileInfo) error {
 		}
 	}
 	affected := isCryptoFile(at) && s.pki.collect(place{container: path.Dir(at), where: at}, f.text, settled)
-	s.reportLeftover(func() string { return at }, f.text)
+	where := func() string { return at }
+	if path.Base(at) == "token" {
+		s.collectToken(where, f.text)
+	}
+	s.reportLeftover(where, f.text)
 	if f.changed || affected {
 		s.files = append(s.files, f)
 	}

@@ -52,6 +52,16 @@ func (g glance) text(text string) bool {
 	return hasAddress6(text)
 }
 
+// value says that a stored object may hold a certificate, a key or an old address. Texts stand in all encodings as they are, but
+// for the data of a Secret in JSON, so those are always worth a look.
+func (g glance) value(value []byte) bool {
+	text := string(value)
+	if strings.HasPrefix(text, "{") && strings.Contains(text[:min(len(text), kindWithin)], jsonSecret) {
+		return true
+	}
+	return mayHoldBlobs(text) || strings.Contains(text, "data:") || strings.Contains(text, base64PEM) || g.text(text)
+}
+
 // basicConstraints is the encoded identifier of the extension that makes a certificate an authority's.
 var basicConstraints = []byte{0x06, 0x03, 0x55, 0x1d, 0x13}
 

@@ -21,6 +21,7 @@ type Inventory struct {
 	// Certificates are listed authorities first, then by subject; each once, with all its places.
 	Certificates []Found `json:"certificates"`
 	Keys         []Key   `json:"keys"`
+	Tokens       []Token `json:"tokens,omitempty"`
 	// Unread counts the stored objects that are encrypted at rest, by resource.
 	Unread map[string]int `json:"unread,omitempty"`
 	// Leftovers lists mentions of the addresses that the configuration replaces.
@@ -80,7 +81,7 @@ func (e *Engine) survey(ctx context.Context, cfg Config, use func(*scan) error) 
 }
 
 func (s *scan) inventory() *Inventory {
-	out := &Inventory{Leftovers: s.plan.Leftovers, Unread: s.encrypted}
+	out := &Inventory{Leftovers: s.plan.Leftovers, Unread: s.encrypted, Tokens: s.tokens}
 	for _, cert := range s.pki.everything() {
 		found := Found{Subject: cert.Subject.String(), Issuer: cert.Issuer.String(), Authority: cert.IsCA,
 			Fingerprint: fingerprint(cert.Certificate), Algorithm: cert.SignatureAlgorithm.String(),
@@ -181,6 +182,10 @@ func (i *Inventory) WriteText(w io.Writer) error {
 	section(&b, "Private keys", len(i.Keys))
 	for _, k := range i.Keys {
 		fmt.Fprintf(&b, "  %-9s in %d places, first %s\n", k.Algorithm, len(k.Places), k.Places[0])
+	}
+	section(&b, "Tokens", len(i.Tokens))
+	for _, t := range i.Tokens {
+		fmt.Fprintf(&b, "  %-9s %s\n", t.Algorithm, t.Place)
 	}
 	for _, resource := range slices.Sorted(maps.Keys(i.Unread)) {
 		fmt.Fprintf(&b, "Not read: %d objects of %s, encrypted at rest\n", i.Unread[resource], resource)

@@ -30,6 +30,7 @@ type scan struct {
 	deleted   []Change
 	files     []*diskFile
 	hashing   []*object       // deployments with hashes of what they were made from
+	tokens    []Token         // of an inventory
 	olmBundle string          // authority of the packageserver
 	encrypted map[string]int  // by resource
 	met       map[string]bool // patterns of object rules that matched
@@ -208,6 +209,9 @@ func (s *scan) readObject(kv host.KeyValue) error {
 
 // collectObject takes up the certificates and keys of an object, and what it still mentions.
 func (s *scan) collectObject(o *object, name string, settled bool) (affected bool, err error) {
+	if !s.pki.all && name != packageServer && !s.mapping.quick.value(o.value) {
+		return false, nil
+	}
 	crypto := slices.ContainsFunc(s.rules.crypto, func(p string) bool { return strings.HasPrefix(name, p) })
 	err = o.walk(func(at []string, text string) {
 		where := func() string { return o.key + " " + strings.Join(at, "/") }
@@ -216,6 +220,9 @@ func (s *scan) collectObject(o *object, name string, settled bool) (affected boo
 		}
 		if crypto && mayHoldBlobs(text) {
 			affected = s.pki.collect(place{container: o.key, where: where()}, text, settled) || affected
+		}
+		if crypto {
+			s.collectToken(where, text)
 		}
 		s.reportLeftover(where, text)
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,11 @@ func TestVerifyDemandsTheNewNames(t *testing.T) {
 
 func TestScanTellsWhoSignedWhom(t *testing.T) {
 	w := newWorld(t)
+	const token = "eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJpc3MiOiJrIn0.c2lnbmF0dXJl"
+	b := &builder{t: t, w: w}
+	b.secret("ns", "account", map[string]string{"token": token, "eyJ": "eyJ but none"})
+	b.file("/etc/kubernetes/token", token+"\n")
+	w.writes = 0
 	inventory, err := engine(w).Scan(t.Context(), mustConfig(t, w))
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +90,10 @@ func TestScanTellsWhoSignedWhom(t *testing.T) {
 	}
 	if foreign := byName["CN=foreign,O=system:etcd-peers"]; foreign.SignedBy != "" || foreign.Issuer != "CN=gone" {
 		t.Errorf("foreign %+v", foreign)
+	}
+	want := []Token{{"RS256", "x", storagePrefix + "secrets/ns/account data/token"}, {"RS256", "x", "/etc/kubernetes/token"}}
+	if !slices.Equal(inventory.Tokens, want) {
+		t.Errorf("tokens %v", inventory.Tokens)
 	}
 	text, err := inventory.JSON()
 	if err != nil || strings.Contains(string(text), "BEGIN") || len(inventory.Keys) < 8 {

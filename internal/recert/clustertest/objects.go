@@ -127,7 +127,10 @@ func (m *maker) services(ca *pair, bundle string) {
 func (m *maker) filler() {
 	for i := range m.size.Objects / 3 {
 		ns, name := fmt.Sprintf("app-%d", i%97), fmt.Sprintf("config-%d", i)
-		text := fmt.Sprintf("upstream: %s\nservers: 10.0.0.1, fd00::1\n", m.lookalikes())
+		text := "servers: 10.0.0.1, fd00::1\n"
+		if i%10 == 0 { // most never heard of the node
+			text += fmt.Sprintf("upstream: %s\n", m.lookalikes())
+		}
 		for range m.rand("length " + name).IntN(12) {
 			text += "a: line of a configuration, as they go on and on and on\n"
 		}
