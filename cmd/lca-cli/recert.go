@@ -50,11 +50,7 @@ func recertPorts(log *slog.Logger, s clirecert.Source) (recert.Ports, error) {
 		DataDir: filepath.Join(s.Root, s.Data), Manifest: filepath.Join(s.Root, host.EtcdPodManifest), Log: log,
 	}
 	if s.Root != "/" { // not in the way of an operation on this node
-		dir, err := os.MkdirTemp("/run", "lca-etcd")
-		if err != nil {
-			return recert.Ports{}, fmt.Errorf("make a folder for etcd's socket: %w", err)
-		}
-		cfg.RuntimeDir = dir
+		cfg.RuntimeDir = fmt.Sprintf("%s-%d", etcd.DefaultRuntimeDir, os.Getpid())
 	}
 	ports.Keystore = etcd.New(cfg)
 	return ports, nil

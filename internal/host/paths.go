@@ -67,6 +67,7 @@ const (
 	UnitPrePivot        = "lca-ipconfig-pre-pivot.service"
 	UnitRollback        = "lca-ipconfig-rollback.service"
 	UnitCleanup         = "lca-ipconfig-cleanup.service"
+	UnitRecertImage     = "lca-recert-image.service"
 	UnitIPConfiguration = "ip-configuration.service"
 	UnitInitMonitor     = "lca-init-monitor.service"
 	UnitReboot          = "lifecycle-agent-reboot.service"

@@ -33,6 +33,6 @@ func Command(w Wiring) *cobra.Command {
 		Long: "The steps of an IP change on the node itself. systemd units run them for the operator;\n" +
 			"by hand, look with status and plan, and see docs/operate/recover-by-hand.md before anything else.",
 	}
-	cmd.AddCommand(prePivot(w), postPivot(w), rollback(w), cleanup(w), status(w), plan(w))
+	cmd.AddCommand(prePivot(w), postPivot(w), rollback(w), cleanup(w), status(w), plan(w), fetchImage(w))
 	return cmd
 }

@@ -135,6 +135,8 @@ func (c *cluster) write(path, text string) {
 	require.NoError(c.t, os.WriteFile(at, []byte(text), 0o600))
 }
 
+func (c *cluster) remove(path string) error { return os.Remove(filepath.Join(c.root, path)) }
+
 func (c *cluster) read(path string) string {
 	text, err := os.ReadFile(filepath.Join(c.root, path))
 	require.NoError(c.t, err)

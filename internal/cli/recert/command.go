@@ -48,7 +48,7 @@ func Command(w Wiring) *cobra.Command {
 		Long: "Works on etcd's data and the files of a node whose cluster is stopped, as recert_config.json says.\n" +
 			"plan, verify and scan change nothing and, with --endpoint, also look at a cluster that runs.",
 	}
-	cmd.AddCommand(plan(w), apply(w))
+	cmd.AddCommand(plan(w), apply(w), verify(w), scan(w))
 	return cmd
 }
 

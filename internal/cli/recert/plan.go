@@ -65,6 +65,7 @@ func readConfig(files host.Files, path string) (recert.Config, error) {
 // applyAnswer is the answer of "recert apply".
 type applyAnswer struct {
 	Config  string       `json:"config"`
+	DryRun  bool         `json:"dryRun,omitempty"`
 	Summary string       `json:"summary"`
 	Seconds float64      `json:"seconds"`
 	Done    *recert.Plan `json:"done"`
@@ -75,10 +76,14 @@ func (a applyAnswer) Text(w io.Writer) error {
 	if err := a.Done.WriteText(w); err != nil {
 		return err
 	}
-	if a.Done.Empty() {
-		return nil
+	var err error
+	switch {
+	case a.Done.Empty():
+	case a.DryRun:
+		_, err = fmt.Fprintf(w, "Nothing was changed: the configuration says dry_run. The report is in %s.\n", a.Summary)
+	default:
+		_, err = fmt.Fprintf(w, "Done. The report is in %s.\n", a.Summary)
 	}
-	_, err := fmt.Fprintf(w, "Done. The report is in %s.\n", a.Summary)
 	return err
 }
 
@@ -110,7 +115,7 @@ func apply(w Wiring) *cobra.Command {
 				return err
 			}
 			return output.Print(w.Out, f, applyAnswer{
-				Config: c.config, Summary: cfg.SummaryFile, Seconds: time.Since(began).Round(time.Millisecond).Seconds(), Done: done,
+				Config: c.config, DryRun: cfg.DryRun, Summary: cfg.SummaryFile, Seconds: time.Since(began).Round(time.Millisecond).Seconds(), Done: done,
 			})
 		})
 }

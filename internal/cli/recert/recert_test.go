@@ -99,6 +99,18 @@ func TestApplyOnThisNodeNeedsTheLockAndAStoppedCluster(t *testing.T) {
 	require.NoError(t, err, "another root is not this node")
 }
 
+func TestADryRunSaysSo(t *testing.T) {
+	c := newCluster(t)
+	before := c.read(host.EtcdPodManifest)
+	c.config(map[string]any{"dry_run": true})
+	answer, err := c.run("apply")
+	require.NoError(t, err)
+	require.Contains(t, answer, "Nothing was changed: the configuration says dry_run.")
+	require.Equal(t, before, c.read(host.EtcdPodManifest))
+	answer, err = c.run("verify")
+	require.ErrorIs(t, err, ErrNotVerified, answer)
+}
+
 func TestABlockedPlanIsShownAndFails(t *testing.T) {
 	c := newCluster(t)
 	lost := identityOf(t, "system:etcd-server:sno", identityOf(t, "gone", nil), "192.0.2.1")
@@ -155,4 +167,5 @@ func TestAGivenEndpoint(t *testing.T) {
 }
 
 // verbsToTry are all verbs, in an order that makes each of them say something.
-var verbsToTry = [][]string{{"plan"}, {"plan", "-o", "json"}, {"apply", "-o", "yaml"}, {"apply"}}
+var verbsToTry = [][]string{{"plan"}, {"plan", "-o", "json"}, {"verify"}, {"scan"}, {"scan", "-o", "json"}, {"apply", "-o", "yaml"}, {"apply"},
+	{"verify", "-o", "yaml"}}

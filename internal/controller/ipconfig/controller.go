@@ -46,7 +46,7 @@ type Reconciler struct {
 	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
 	CLI func() ([]byte, error)
 
-	preparing, returning, cleaning retry
+	preparing, returning, cleaning, fetching retry
 	// news and returned tell what was announced of the operation that is running.
 	news     news
 	returned string

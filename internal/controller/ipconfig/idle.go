@@ -15,6 +15,9 @@ import (
 // and what the last operation left is removed.
 func (r *Reconciler) idle(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
 	if state == ipconfig.StateIdle {
+		if err := r.cacheImage(ctx, ipc, o); err != nil { // a convenience: it holds nothing up
+			r.emit(ipc, imageNotCached(r.recertImage(ipc), err.Error()))
+		}
 		return outcome{state: state, again: atRest}, nil
 	}
 	if out, blocked, err := r.gate(ctx, o); blocked || err != nil {

@@ -1,0 +1,101 @@
+package recert
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+)
+
+// verifyAnswer is the answer of "recert verify".
+type verifyAnswer struct {
+	Passed bool `json:"passed"`
+	*recert.Verification
+}
+
+// Text implements output.Answer.
+func (a verifyAnswer) Text(w io.Writer) error { return a.WriteText(w) }
+
+// scanAnswer is the answer of "recert scan".
+type scanAnswer struct{ *recert.Inventory }
+
+// Text implements output.Answer: the certificates as a tree of who signed whom, each with all its places.
+func (a scanAnswer) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d certificates, %d private keys\n", len(a.Certificates), len(a.Keys))
+	t := tree{out: &b, signed: map[string][]recert.Found{}, shown: map[string]bool{}}
+	for _, c := range a.Certificates {
+		if c.SignedBy == c.Fingerprint {
+			c.SignedBy = ""
+		}
+		t.signed[c.SignedBy] = append(t.signed[c.SignedBy], c)
+	}
+	for _, c := range append(slices.Clone(t.signed[""]), a.Certificates...) { // who is left signed each other
+		t.write(c, "")
+	}
+	for _, resource := range slices.Sorted(maps.Keys(a.Unread)) {
+		fmt.Fprintf(&b, "not read: %d objects of %s, encrypted at rest\n", a.Unread[resource], resource)
+	}
+	if len(a.Leftovers) > 0 {
+		fmt.Fprintf(&b, "mentions of an old address (%d):\n", len(a.Leftovers))
+	}
+	for _, n := range a.Leftovers {
+		fmt.Fprintf(&b, "  %s: %s\n", n.Where, n.Why)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// tree writes certificates and below each what it signed, every certificate once.
+type tree struct {
+	out    *strings.Builder
+	signed map[string][]recert.Found
+	shown  map[string]bool
+}
+
+func (t tree) write(c recert.Found, indent string) {
+	if t.shown[c.Fingerprint] {
+		return
+	}
+	t.shown[c.Fingerprint] = true
+	fmt.Fprintf(t.out, "%s%s  %s\n", indent, c.Fingerprint[:12], c.Subject)
+	fmt.Fprintf(t.out, "%s  %s\n", indent, describe(c))
+	for _, p := range c.Places {
+		fmt.Fprintf(t.out, "%s  at %s\n", indent, p)
+	}
+	for _, child := range t.signed[c.Fingerprint] {
+		t.write(child, indent+"    ")
+	}
+}
+
+func describe(c recert.Found) string {
+	words := []string{"leaf"}
+	if c.Authority {
+		words[0] = "authority"
+	}
+	words = append(words, c.Algorithm, "valid until "+c.NotAfter.UTC().Format(time.RFC3339))
+	if !c.HasKey {
+		words = append(words, "its key is not in the cluster")
+	}
+	if c.SignedBy == "" && c.Issuer != c.Subject {
+		words = append(words, "its issuer "+c.Issuer+" is not in the cluster")
+	}
+	if !c.Authority && len(c.Names) > 0 {
+		words = append(words, "for "+strings.Join(once(c.Names), " "))
+	}
+	return strings.Join(words, ", ")
+}
+
+// once drops what was said before: OpenShift names an address as such and as a DNS name.
+func once(names []string) (out []string) {
+	for _, n := range names {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package ipconfig
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+func choosing(image string) func(*lcav1.IPConfig) {
+	return func(ipc *lcav1.IPConfig) {
+		ipc.Annotations = map[string]string{lcav1.RecertImageAnnotation: image, lcav1.RecertPullSecretAnnotation: "pull"}
+	}
+}
+
+func TestAChosenImageIsFetchedAheadAndSaidToBeThere(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	require.Zero(t, w.node.launched(host.UnitRecertImage), "nobody asked for an image")
+	w.change(choosing("quay.io/x/recert:1"))
+	require.Equal(t, 1, w.node.launched(host.UnitRecertImage), "%v", w.node.acts)
+	require.Contains(t, strings.Join(w.node.acts, "\n"),
+		"ip-config fetch-recert-image --image quay.io/x/recert:1 --pull-secret pull")
+	require.NotContains(t, w.get().Annotations, lcav1.RecertImageCachedAnnotation)
+
+	w.node.files[host.RecertImageRecord] = []byte(`{"image":"quay.io/x/recert:1"}`)
+	w.node.ends(host.UnitRecertImage, true)
+	require.Equal(t, "quay.io/x/recert:1", w.rest().Annotations[lcav1.RecertImageCachedAnnotation])
+	require.Equal(t, 1, w.node.launched(host.UnitRecertImage), "what is there is not fetched again")
+	requireLast(t, w.get(), "Idle", yes, "Idle", "Idle")
+
+	w.change(choosing("quay.io/x/recert:2"))
+	require.Equal(t, 2, w.node.launched(host.UnitRecertImage), "another one is")
+}
+
+func TestAnImageThatCannotBeFetchedAheadIsTriedAgainAndTold(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	w.change(choosing("quay.io/x/recert:1"))
+	w.node.ends(host.UnitRecertImage, false)
+	w.rest()
+	require.Greater(t, w.node.launched(host.UnitRecertImage), 1)
+	require.Contains(t, strings.Join(w.events, "\n"), "Warning RecertImageNotCached: The image quay.io/x/recert:1 could not be fetched")
+	requireLast(t, w.get(), "Idle", yes, "Idle", "Idle")
+}
+
+func TestNothingIsFetchedThatIsNoImage(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	w.change(choosing("--rm"))
+	require.Zero(t, w.node.launched(host.UnitRecertImage))
+}
