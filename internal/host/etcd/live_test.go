@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"os"
 	"os/exec"
@@ -85,5 +86,51 @@ func TestLiveReadsARunningClusterAndWritesNothing(t *testing.T) {
 	}
 	if cmd.ProcessState != nil {
 		t.Error("closing the session ended the cluster's etcd")
+	}
+}
+
+// TestAWritableEndpointTakesLargeSets proves that an etcd with its own defaults, which somebody started, takes more
+// edits than fit one of its transactions.
+func TestAWritableEndpointTakesLargeSets(t *testing.T) {
+	_, cfg := newStore(t, nil)
+	if err := os.MkdirAll(cfg.RuntimeDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), cfg.Binary, "--data-dir", cfg.DataDir, "--name", "editor", "--log-level", "error",
+		"--listen-client-urls", "unix://client:0", "--advertise-client-urls", "unix://client:0", "--listen-peer-urls", "unix://peer:0")
+	cmd.Dir = cfg.RuntimeDir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	socket := filepath.Join(cfg.RuntimeDir, "client:0")
+	waitFor(t, func() bool {
+		_, err := os.Stat(socket)
+		return err == nil
+	})
+	session := open(t, etcd.NewLive(etcd.LiveConfig{Endpoint: "unix://" + socket, Writable: true}))
+	defer closeStore(t, session)
+	var edits []host.Edit
+	for i := range 300 {
+		edits = append(edits, host.Edit{Key: fmt.Sprintf("/many/%03d", i), Value: make([]byte, 16<<10)})
+	}
+	if err := session.Commit(t.Context(), edits); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(dump(t, session, "/many/")); n != len(edits) {
+		t.Fatalf("%d keys written", n)
+	}
+	if err := session.Commit(t.Context(), edits[:1]); !errors.Is(err, etcd.ErrConflict) {
+		t.Fatalf("a guard that fails: %v", err)
+	}
+	members, err := session.Members(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.UpdateMember(t.Context(), members[0].ID, []string{"https://198.51.100.20:2380"}); err != nil {
+		t.Fatal(err)
 	}
 }
