@@ -26,6 +26,7 @@ const (
 	NMState            = Workspace + "/nmstate.yaml"
 	RecertConfig       = Workspace + "/recert_config.json"
 	RecertPullSecret   = Workspace + "/recert-pull-secret.json"
+	RecertContainerLog = Workspace + "/recert-container.log"
 	KubeconfigCrypto   = Workspace + "/kubeconfig-crypto"
 	Seal               = Workspace + "/seal.json"
 	RecertSummary      = "/var/tmp/recert-summary.yaml"

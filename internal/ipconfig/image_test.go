@@ -2,6 +2,7 @@ package ipconfig_test
 
 import (
 	"context"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +26,10 @@ func inContainer(t *testing.T) *world {
 
 func TestRecertInAContainer(t *testing.T) {
 	w := inContainer(t)
-	w.arrival = func(w *world) { w.node.RegistryDown(true) }
+	w.arrival = func(w *world) {
+		w.node.RegistryDown(true)
+		require.NoError(t, w.node.Seed(host.RecertContainerLog, []byte("as if the image had written it")))
+	}
 	w.node.ForgetOps()
 	require.NoError(t, w.Live(nil))
 	w.requireVerdict("new")
@@ -39,6 +43,8 @@ func TestRecertInAContainer(t *testing.T) {
 	require.Less(t, pulled, stopped, "and before anything stops")
 	require.Equal(t, recertImage, ipconfig.CachedImage(w.node.Files()))
 	require.Contains(t, w.progress().Recert, "recert by image "+recertImage+": done")
+	_, err := w.node.Files().Stat(host.RecertContainerLog)
+	require.ErrorIs(t, err, fs.ErrNotExist, "what the image wrote goes when all went well")
 }
 
 func TestTheNativeEngineNeedsNoImage(t *testing.T) {

@@ -22,7 +22,10 @@ func wipeSecrets(files host.Files) error {
 
 func (p *PrePivot) wipe(context.Context) error { return wipeSecrets(p.Node.Files) }
 
-func (p *PostPivot) wipe(context.Context) error { return wipeSecrets(p.Node.Files) }
+// wipe also removes what an image of recert wrote: it is for whoever looks into a failure, and may hold anything.
+func (p *PostPivot) wipe(context.Context) error {
+	return errors.Join(wipeSecrets(p.Node.Files), p.Node.Files.Remove(host.RecertContainerLog))
+}
 
 // wipe is no reason not to go back: cleanup removes the whole stateroot later.
 func (r *Rollback) wipe(context.Context) error {

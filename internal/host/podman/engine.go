@@ -15,11 +15,10 @@ import (
 )
 
 // Names in the folder of the configuration: the records of a run, each with the hash of the configuration it
-// belongs to, and what the image wrote.
+// belongs to.
 const (
 	begunName = "run-recert.begun"
 	doneName  = "run-recert.done"
-	logName   = "recert-container.log"
 )
 
 // Containers by name; whoever looks for them finds the field's.
@@ -124,7 +123,7 @@ func (e *engine) recert(ctx context.Context, configPath string, r record) error 
 	command := e.command(runTime, e.recertArgs(configPath)...)
 	command.SecretOutput = true // it handles every key of the cluster
 	res, err := e.Runner.Run(ctx, command)
-	log := path.Join(path.Dir(configPath), logName)
+	log := path.Join(path.Dir(configPath), path.Base(host.RecertContainerLog))
 	if logErr := e.Files.Write(log, append(res.Stdout, res.Stderr...), 0o600); logErr != nil {
 		e.Log.Warn("what the recert image wrote could not be kept", "op", "recert", "path", log, "error", logErr)
 	}

@@ -154,7 +154,7 @@ func TestWhatTheImageWritesStaysOnTheNode(t *testing.T) {
 	for _, secret := range []string{"hush-hush", "c2VjcmV0", "PRIVATE KEY"} {
 		require.NotContains(t, seen, secret)
 	}
-	at := filepath.Join(n.root, host.Workspace, logName)
+	at := filepath.Join(n.root, host.RecertContainerLog)
 	info, err := os.Stat(at)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
