@@ -54,16 +54,8 @@ func TestRunningControllerCreatesTheObjectAndFollowsTheNode(t *testing.T) {
 // work with nothing but the rights it gives itself there.
 func TestManifestsAreAcceptedAndTheRoleSuffices(t *testing.T) {
 	w := newWorld(t)
-	root := filepath.Join("..", "..", "..", "config")
-	for _, file := range []string{
-		"manager/namespace.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/bindings.yaml", "rbac/scc.yaml", "manager/deployment.yaml",
-	} {
-		w.apply(filepath.Join(root, file))
-	}
-	w.restartAs(shared.Server(t), rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent",
-		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
-	})
+	w.deploy()
+	w.restartAs(shared.Server(t), operator())
 	w.rest()
 	w.change(func(ipc *lcav1.IPConfig) {
 		toNewAddress(ipc)
@@ -74,6 +66,23 @@ func TestManifestsAreAcceptedAndTheRoleSuffices(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), "what it does not need it may not do: %v", err)
 	err = w.r.Reader.Get(t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "other"}, &corev1.ConfigMap{})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
+}
+
+// deploy makes what config/ has, except the CRDs.
+func (w *world) deploy() {
+	w.t.Helper()
+	root := filepath.Join("..", "..", "..", "config")
+	for _, file := range []string{
+		"manager/namespace.yaml", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/bindings.yaml", "rbac/scc.yaml", "manager/deployment.yaml",
+	} {
+		w.apply(filepath.Join(root, file))
+	}
+}
+
+// operator is who the deployed operator is to the API server.
+func operator() rest.ImpersonationConfig {
+	return rest.ImpersonationConfig{UserName: "system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent",
+		Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 }
 
 // apply creates every object in the file; what is there already may stay.

@@ -11,7 +11,7 @@ package ipconfig
 //
 // Facts about the cluster:
 //
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // +kubebuilder:rbac:groups="",namespace=kube-system,resources=configmaps,resourceNames=cluster-config-v1,verbs=get
 // +kubebuilder:rbac:groups=machineconfiguration.openshift.io,resources=machineconfigs,resourceNames=50-master-dnsmasq-configuration,verbs=get
 // +kubebuilder:rbac:groups=config.openshift.io,resources=infrastructures;proxies,resourceNames=cluster,verbs=get

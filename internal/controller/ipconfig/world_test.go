@@ -3,6 +3,7 @@ package ipconfig
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -49,6 +50,8 @@ type world struct {
 	writes int
 	// pass, if set, reconciles instead of the Reconciler's own method.
 	pass func() (reconcile.Result, error)
+	// wire, if set, sees the operator's requests to the API server.
+	wire func(http.RoundTripper) http.RoundTripper
 }
 
 func newWorld(t testing.TB) *world {
@@ -76,6 +79,9 @@ func (w *world) restartAs(server *apitest.Server, who rest.ImpersonationConfig) 
 	config := rest.CopyConfig(server.Config)
 	config.QPS = -1 // tests are not to be slowed down
 	config.Impersonate = who
+	if w.wire != nil {
+		config.Wrap(w.wire)
+	}
 	base, err := client.NewWithWatch(config, client.Options{Scheme: server.Scheme})
 	require.NoError(w.t, err)
 	metrics, err := NewMetrics(prometheus.NewRegistry())
