@@ -1,0 +1,184 @@
+//go:build lab
+
+package scenario
+
+import (
+	"context"
+	"maps"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/lab"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
+)
+
+// long skips what takes more than three minutes unless it is asked for.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("LCA_LAB_LONG") != "1" {
+		t.Skip("reason: takes more than three minutes (LCA_LAB_LONG=1)")
+	}
+}
+
+// dropIn adds settings to a unit of the node. They travel to the new stateroot with the rest of /etc.
+func dropIn(ctx context.Context, t *testing.T, l *lab.Lab, unit, text string) {
+	t.Helper()
+	dir := "/etc/systemd/system/" + unit + ".d"
+	in(ctx, t, l, "sh", "-c", "mkdir -p "+dir+" && printf '"+text+"' > "+dir+"/scenario.conf")
+}
+
+// noStore keeps recert away from etcd's data, while the rest of post-pivot and the rollback work.
+const noStore = `[Service]\nInaccessiblePaths=/var/lib/etcd\n`
+
+// withAnnotations adds annotations to a request.
+func withAnnotations(request object, annotations object) object {
+	out := maps.Clone(request)
+	out["metadata"] = object{"annotations": annotations}
+	return out
+}
+
+// requireBack says that the node is as it was, and can be changed again.
+func requireBack(ctx context.Context, t *testing.T, l *lab.Lab, d *drive.Driver, ipc *lcav1.IPConfig) {
+	t.Helper()
+	require.True(t, drive.Look(ctx, l, home).API, "the old address works")
+	require.Equal(t, []lcav1.IPConfigStage{lcav1.StageIdle}, ipc.Status.ValidNextStages)
+	require.Equal(t, "0", in(ctx, t, l, "sh", "-c", "find /ostree/deploy/*/var/lib/lca/workspace -name '*.key' -o -name 'recert-pull-secret.json' | wc -l"),
+		"keys and pull secret are wiped in both stateroots")
+	require.NoError(t, d.Stage(ctx, lcav1.StageIdle))
+	_, err := d.Eventually(ctx, "Idle again", drive.Is(lcav1.ConditionIdle))
+	require.NoError(t, err)
+}
+
+func TestUnreachableDNSGoesBackByItself(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-dead-dns")
+	request := move()
+	request["spec"].(object)["dnsServers"] = []string{"198.51.100.253"}
+	require.NoError(t, d.Patch(ctx, request))
+	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
+	require.NoError(t, err)
+	require.Contains(t, drive.Summary(ipc), "198.51.100.253")
+	requireBack(ctx, t, l, d, ipc)
+}
+
+func TestAFailedRecertGoesBackByItself(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-recert")
+	dropIn(ctx, t, l, "ip-configuration.service", noStore)
+	require.NoError(t, d.Patch(ctx, move()))
+	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
+	require.NoError(t, err)
+	require.Contains(t, drive.Summary(ipc), "failed at step recert")
+	requireBack(ctx, t, l, d, ipc)
+}
+
+// TestAFailedRecertIsTriedOnWhenNobodyWantsToGoBack mends what is broken while the node stays.
+func TestAFailedRecertIsTriedOnWhenNobodyWantsToGoBack(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-recert-stays")
+	dropIn(ctx, t, l, "ip-configuration.service", noStore)
+	require.NoError(t, d.Patch(ctx, withAnnotations(move(), object{lcav1.AutoRollbackOnFailureIPConfigRunAnnotation: "Disabled"})))
+	until(ctx, t, "a failed recert", func() bool { return journalHas(ctx, l, `"failed","step":"recert"`) })
+	in(ctx, t, l, "sh", "-c", "rm -r /etc/systemd/system/ip-configuration.service.d && systemctl daemon-reload")
+	_, err := d.Eventually(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
+	require.NoError(t, err)
+	require.True(t, drive.Look(ctx, l, away).API)
+}
+
+// TestAClusterThatNeverStartsGoesBackByItself lets kubelet's start come to nothing, which only time tells.
+func TestAClusterThatNeverStartsGoesBackByItself(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	long(t)
+	ctx, l, d := node(t, "scenario-no-kubelet")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 25*time.Minute)
+	defer cancel()
+	dropIn(ctx, t, l, "kubelet.service", `[Unit]\nConditionPathExists=!/var/lib/lca/workspace/seal.json\n`)
+	require.NoError(t, d.Patch(ctx, move()))
+	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
+	require.NoError(t, err)
+	require.Contains(t, drive.Summary(ipc), "within 15m0s")
+	requireBack(ctx, t, l, d, ipc)
+}
+
+func TestARollbackIsAskedForBeforeTheChangeIsComplete(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-early-rollback")
+	skip := object{lcav1.SkipPreConfigurationHealthChecksAnnotation: ""}
+	dropIn(ctx, t, l, "ip-configuration.service", `[Service]\nRestartSec=1s\n`)
+	require.NoError(t, d.Patch(ctx, withAnnotations(move(), skip)))
+	_, err := d.Until(ctx, "the way back on offer", func(ipc *lcav1.IPConfig) bool {
+		return len(ipc.Status.ValidNextStages) > 0 && ipc.Status.ValidNextStages[len(ipc.Status.ValidNextStages)-1] == lcav1.StageRollback
+	})
+	require.NoError(t, err)
+	require.NoError(t, d.Stage(ctx, lcav1.StageRollback))
+	ipc, err := d.Until(ctx, "a completed rollback", drive.Is(lcav1.ConditionRollbackCompleted))
+	require.NoError(t, err)
+	requireBack(ctx, t, l, d, ipc)
+}
+
+// TestAWatchdogThatIsSwitchedOffNeverGoesBack lets the deadline pass with nobody to confirm the change.
+func TestAWatchdogThatIsSwitchedOffNeverGoesBack(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-no-watchdog")
+	dropIn(ctx, t, l, "lifecycle-agent.service", `[Unit]\nConditionPathExists=!/var/lib/lca/workspace/seal.json\n`)
+	request := withAnnotations(move(), object{lcav1.AutoRollbackOnFailureInitMonitorAnnotation: "Disabled"})
+	request["spec"].(object)["autoRollbackOnFailure"] = object{"initMonitorTimeoutSeconds": 20}
+	require.NoError(t, d.Patch(ctx, request))
+	until(ctx, t, "a finished post-pivot", func() bool { return journalHas(ctx, l, `"done","step":"retire-unit"`) })
+	passed := time.Now().Add(40 * time.Second)
+	until(ctx, t, "the deadline to pass", func() bool { return time.Now().After(passed) })
+	require.True(t, drive.Look(ctx, l, away).API)
+	in(ctx, t, l, "sh", "-c", "rm -r /etc/systemd/system/lifecycle-agent.service.d && systemctl daemon-reload && systemctl start lifecycle-agent")
+	_, err := d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
+	require.NoError(t, err)
+}
+
+func TestTheOldStaterootVanishes(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-vanished")
+	require.NoError(t, d.Patch(ctx, move()))
+	_, err := d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
+	require.NoError(t, err)
+	in(ctx, t, l, "unshare", "--mount", "sh", "-c", "mount -o remount,rw /sysroot; mount -o remount,rw /boot; ostree admin undeploy 1")
+	ipc, err := d.Until(ctx, "no way back on offer", func(ipc *lcav1.IPConfig) bool {
+		return len(ipc.Status.ValidNextStages) == 1 && ipc.Status.ValidNextStages[0] == lcav1.StageIdle
+	})
+	require.NoError(t, err)
+	require.ErrorContains(t, d.Stage(ctx, lcav1.StageRollback), "spec.stage can not change from Config to Rollback now")
+	require.Equal(t, "True", string(ipc.Status.Conditions[len(ipc.Status.Conditions)-1].Status))
+	require.NoError(t, d.Stage(ctx, lcav1.StageIdle))
+	_, err = d.Eventually(ctx, "Idle again", drive.Is(lcav1.ConditionIdle))
+	require.NoError(t, err)
+	require.True(t, drive.Look(ctx, l, away).API, "the change stays")
+}
+
+// TestOthersDieOnTheWay kills NetworkManager while the network is applied, and the operator wherever it is.
+func TestOthersDieOnTheWay(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	for _, c := range []struct{ name, unit, at string }{
+		{"networkmanager", "NetworkManager.service", `"intent","step":"apply-network"`},
+		{"operator-old", "lifecycle-agent.service", `"intent","step":"copy-while-running"`},
+		{"operator-new", "lifecycle-agent.service", `"done","step":"wait-for-api"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, l, d := node(t, "scenario-kill-"+c.name)
+			require.NoError(t, d.Patch(ctx, move()))
+			until(ctx, t, c.at, func() bool { return journalHas(ctx, l, c.at) })
+			in(ctx, t, l, "sh", "-c", "systemctl kill --signal=KILL "+c.unit+" || true")
+			ipc, err := d.Eventually(ctx, "an end, one way or the other", func(ipc *lcav1.IPConfig) bool {
+				return drive.Is(lcav1.ConditionConfigCompleted)(ipc) || failed(ipc)
+			})
+			require.NoError(t, err)
+			if failed(ipc) {
+				require.Equal(t, "networkmanager", c.name, drive.Summary(ipc))
+				requireBack(ctx, t, l, d, ipc)
+				return
+			}
+			require.True(t, drive.Look(ctx, l, away).API)
+		})
+	}
+}
