@@ -25,6 +25,7 @@ const (
 	InitMonitorMode    = Workspace + "/initmonitor_mode"
 	NMState            = Workspace + "/nmstate.yaml"
 	RecertConfig       = Workspace + "/recert_config.json"
+	Forecast           = Workspace + "/forecast.json"
 	RecertPullSecret   = Workspace + "/recert-pull-secret.json"
 	RecertContainerLog = Workspace + "/recert-container.log"
 	KubeconfigCrypto   = Workspace + "/kubeconfig-crypto"

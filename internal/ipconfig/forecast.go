@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // Forecast is what recert would do, without a secret in it.
@@ -18,6 +21,42 @@ type Forecast struct {
 	Blocked []string `json:"blocked,omitempty"`
 	// Leftovers are other mentions of the old address, which stay.
 	Leftovers []string `json:"leftovers,omitempty"`
+}
+
+// Counts is how much a Forecast found, as pre-pivot leaves it for the operator to show.
+type Counts struct {
+	Certificates int `json:"certificates"`
+	Objects      int `json:"objects"`
+	Files        int `json:"files"`
+}
+
+// foretellTimeout bounds a forecast that only serves people.
+const foretellTimeout = 10 * time.Second
+
+// foretell writes down how much recert is going to rewrite. It is for people: where it can not be found out the
+// change goes on without.
+func (p *PrePivot) foretell(ctx context.Context, config any) error {
+	if p.Node.Forecaster == nil {
+		return nil
+	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("encode recert's configuration: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, foretellTimeout)
+	defer cancel()
+	f, err := p.Node.Forecaster.Forecast(ctx, data)
+	if err != nil {
+		p.Node.Log.Warn("what recert is going to rewrite is not known beforehand", "op", p.Request.OperationID, "error", err)
+		return nil
+	}
+	return writeJSON(p.Node.Files, host.Forecast, Counts{len(f.Certificates), len(f.Objects), len(f.Files)})
+}
+
+// ReadForecast is what pre-pivot found out; false where it found nothing, or has not yet.
+func ReadForecast(files host.Files) (c Counts, found bool) {
+	err := readJSON(files, host.Forecast, &c)
+	return c, err == nil
 }
 
 // Forecaster reads the running cluster's store and the node's files, and changes nothing.

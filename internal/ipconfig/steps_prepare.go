@@ -49,7 +49,10 @@ func (p *PrePivot) collect(ctx context.Context) error {
 	if err := writeJSON(p.Node.Files, host.RecertConfig, config); err != nil {
 		return err
 	}
-	return p.writeNetwork(ctx)
+	if err := p.writeNetwork(ctx); err != nil {
+		return err
+	}
+	return p.foretell(ctx, config)
 }
 
 // primary is the node's primary address: what nodeip-configuration chose, else the Node object's first.
@@ -91,7 +94,7 @@ func (p *PrePivot) writeNetwork(ctx context.Context) error {
 // uncollect wipes what collect wrote; the request stays, it is the operator's.
 func (p *PrePivot) uncollect(context.Context) error {
 	var errs []error
-	for _, f := range append(secretFiles(), host.RecertConfig, host.NMState) {
+	for _, f := range append(secretFiles(), host.RecertConfig, host.NMState, host.Forecast) {
 		errs = append(errs, p.Node.Files.Remove(f))
 	}
 	return errors.Join(errs...)

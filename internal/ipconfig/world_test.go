@@ -56,11 +56,12 @@ func (c *fakeTime) Sleep(ctx context.Context, d time.Duration) error {
 
 // world is the fake node with lca-cli installed on it.
 type world struct {
-	t     *testing.T
-	node  *hosttest.Node
-	clock *fakeTime
-	bomb  *flowtest.Bomb
-	ops   int
+	t          *testing.T
+	node       *hosttest.Node
+	clock      *fakeTime
+	bomb       *flowtest.Bomb
+	ops        int
+	forecaster ipconfig.Forecaster
 	// probes are in every request.
 	probes []lcav1.Probe
 	// then is what the user asks for when post-pivot is through; nil: nothing.
@@ -140,7 +141,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) ports() ipconfig.Node {
 	n := w.node
 	return ipconfig.Node{
-		Files: split{n.Files(), w.apart}, Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Masks: n.RuntimeMasks(),
+		Forecaster: w.forecaster,
+		Files:      split{n.Files(), w.apart}, Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Masks: n.RuntimeMasks(),
 		Foreign: n.ForeignUnits(), Power: fused{n.Power(), w}, Network: n.Network(), Switch: n.Switch(), Prober: n.Prober(),
 		Resolver: n.Resolver(), Containers: n.Containers(), Recert: w.recert, RecertImages: n.RecertImages(), Logs: n.Logs(), Cluster: api{w},
 		Clock: w.clock, Log: w.log,

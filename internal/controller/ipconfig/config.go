@@ -80,7 +80,7 @@ func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observati
 		out.message = "The node did not take the request, trying again: " + err.Error()
 		return out
 	}
-	out.again, out.plan = whileRunning, planOf(ipc, o)
+	out.again, out.plan = whileRunning, r.planOf(ipc, o, facts)
 	return out
 }
 
@@ -97,8 +97,11 @@ func (r *Reconciler) surveyor() ipconfig.Surveyor {
 }
 
 // planOf sums up what lca-cli is going to do, for people; lca-cli works it out for itself.
-func planOf(ipc *lcav1.IPConfig, o observation) *lcav1.PlanSummary {
-	plan := &lcav1.PlanSummary{Stateroot: ipconfig.StaterootName(ipc.Status.OperationID)}
+func (r *Reconciler) planOf(ipc *lcav1.IPConfig, o observation, facts ipconfig.Facts) *lcav1.PlanSummary {
+	plan := &lcav1.PlanSummary{
+		Stateroot: ipconfig.StaterootName(ipc.Status.OperationID), DiskBytes: facts.Need.Bytes,
+		ExpectedOutageSeconds: int64(ipconfig.LastOutage(r.Node.Files).Seconds()),
+	}
 	request := ipconfig.BuildRequest(ipc.Status.OperationID, o.booted.Stateroot, ipc.Spec, o.current)
 	if doc, err := ipconfig.RenderNetwork(request, o.uplink); err == nil {
 		if text, err := doc.Encode(); err == nil {

@@ -43,6 +43,8 @@ type observation struct {
 	unreadable string
 
 	progress ipconfig.Progress
+	// foretold is what pre-pivot found recert is going to rewrite; nil where it has not.
+	foretold *ipconfig.Counts
 	entries  []flow.Entry
 	evidence []string
 	// returnUntil is when certificates of the old stateroot begin to expire; zero where
@@ -137,6 +139,9 @@ func (r *Reconciler) seeOperation(_ context.Context, o *observation) error {
 		return fmt.Errorf("journal of operation %s: %w", request.OperationID, err)
 	}
 	o.progress = ipconfig.Project(request.OperationID, o.entries)
+	if counts, found := ipconfig.ReadForecast(r.Node.Files); found {
+		o.foretold = &counts
+	}
 	o.evidence = ipconfig.EvidenceOf(r.Node.Files, request.OperationID)
 	return nil
 }

@@ -113,6 +113,20 @@ func TestWhoHasTheAddressIsAskedOnceAndOnEveryLink(t *testing.T) {
 	}
 }
 
+// TestThePlanIsSummedUp: what takes no looking is in status when the request is handed over, the rest when pre-pivot has looked.
+func TestThePlanIsSummedUp(t *testing.T) {
+	w, _ := configuring(t)
+	plan := w.get().Status.Plan
+	require.NotNil(t, plan)
+	require.Contains(t, plan.NMState, "198.51.100.10")
+	used := int64(4 << 30)
+	require.Equal(t, used+used/10+64<<20, plan.DiskBytes)
+	require.Zero(t, plan.Certificates)
+	require.NoError(t, w.node.Write(host.Forecast, []byte(`{"certificates":7,"objects":5,"files":3}`), 0o600))
+	plan = w.rest().Status.Plan
+	require.Equal(t, []int32{7, 5, 3}, []int32{plan.Certificates, plan.Objects, plan.Files})
+}
+
 func TestHealthIsWaitedForBeforeTheChange(t *testing.T) {
 	w := newWorld(t)
 	w.rest()

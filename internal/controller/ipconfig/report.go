@@ -61,6 +61,9 @@ func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 	if out.plan != nil {
 		s.Plan = out.plan
 	}
+	if counts := o.foretold; counts != nil && s.Plan != nil {
+		s.Plan.Certificates, s.Plan.Objects, s.Plan.Files = int32(counts.Certificates), int32(counts.Objects), int32(counts.Files)
+	}
 	if !o.returnUntil.IsZero() {
 		until := stamp(o.returnUntil)
 		s.RollbackAvailabilityExpiration = &until
