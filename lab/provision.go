@@ -72,11 +72,26 @@ func (l *Lab) provision(ctx context.Context, tools Tools, write Provision) (err 
 	if err := os.WriteFile(filepath.Join(p.Etc, "hostname"), []byte(p.Node.Hostname+"\n"), 0o644); err != nil {
 		return fmt.Errorf("provision: %w", err)
 	}
+	if err := writeNodeIPHint(p.Etc, p.Node); err != nil {
+		return err
+	}
 	if write == nil {
 		return nil
 	}
 	if err := write(ctx, p); err != nil {
 		return fmt.Errorf("provision the cluster: %w", err)
+	}
+	return nil
+}
+
+// writeNodeIPHint says by which network the node is to know its primary address, where it is not the usual family's.
+func writeNodeIPHint(etc string, site cluster.Site) error {
+	if site.Primary().Is4() {
+		return nil
+	}
+	hint := "KUBELET_NODEIP_HINT=" + site.MachineNetworks()[0].Addr().String() + "\n"
+	if err := os.WriteFile(filepath.Join(etc, "default/nodeip-configuration"), []byte(hint), 0o644); err != nil {
+		return fmt.Errorf("provision: write the hint for the node's address: %w", err)
 	}
 	return nil
 }
