@@ -45,6 +45,10 @@ bench: host-packages build controlplane ## Measure reconcile, prepare and outage
 	go test -run '^$$' -bench . -benchmem -benchtime 100x ./internal/controller/... | tee build/bench/reconcile.txt
 	$(BIN)/lab bench --machine $(MACHINE) --reconcile build/bench/reconcile.txt
 
+.PHONY: demo-ipam
+demo-ipam: controlplane ## A pool, 1,000 claims, a machine's own Ignition config, on a real API server.
+	@go test -count=1 -tags demo -run '^TestDemo$$' ./internal/controller/hostnet -v | sed '/^=== \|^--- \|^PASS/d'
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Check style, and that the arrows of the architecture point inwards.
 	$(BIN)/golangci-lint run ./...

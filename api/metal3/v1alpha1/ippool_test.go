@@ -112,3 +112,10 @@ func TestPoolInUse(t *testing.T) {
 	status(`{"status":{"used":0,"inUse":null}}`)
 	require.NoError(t, s.Client.Delete(t.Context(), pool))
 }
+
+func TestSamplesAreAccepted(t *testing.T) {
+	s := server(t)
+	for _, file := range []string{"ipam_metal3.yaml", "ipam_ippool_storage.yaml", "ipam_ippool_provisioning.yaml"} {
+		s.Apply(t, "config/samples/"+file)
+	}
+}

@@ -57,13 +57,13 @@ func (r *Reconciler) findClaim(ctx context.Context, o *unstructured.Unstructured
 		reserved = append(reserved, h.Name)
 	}
 	list := &metal3.IPClaimList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.HasLabels{ReservedForLabel}); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.HasLabels{PreRegisteredLabel}); err != nil {
 		return nil, fmt.Errorf("list the claims made in advance: %w", err)
 	}
 	for i := range list.Items {
 		c := &list.Items[i]
 		iface, named := c.Labels[InterfaceLabel]
-		if c.Spec.Pool.Name == pool && slices.Contains(reserved, c.Labels[ReservedForLabel]) && (!named || iface == labelValue(l.name)) &&
+		if c.Spec.Pool.Name == pool && slices.Contains(reserved, c.Annotations[metal3.HostAnnotation]) && (!named || iface == labelValue(l.name)) &&
 			(metav1.GetControllerOf(c) == nil || metav1.IsControlledBy(c, o)) {
 			return c, nil
 		}

@@ -55,12 +55,12 @@ var pools atomic.Int64
 
 // world is the API server with an operator at work.
 type world struct {
-	t    *testing.T
+	t    testing.TB
 	api  client.Client
 	pool string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("reason: needs an API server; run without -short")
@@ -240,7 +240,8 @@ func TestMasterRegisteredInAdvanceIsAdopted(t *testing.T) {
 	w.newPool(func(s *metal3.IPPoolSpec) {
 		s.PreAllocations = map[string]metal3.IPAddressStr{"reserved-master-0": "172.22.0.42"}
 	})
-	c := &metal3.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reserved-master-0", Labels: map[string]string{ReservedForLabel: "master-0"}},
+	c := &metal3.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reserved-master-0", Labels: map[string]string{PreRegisteredLabel: "true"},
+		Annotations: map[string]string{metal3.HostAnnotation: "master-0"}},
 		Spec: metal3.IPClaimSpec{Pool: metal3.ObjectReference{Name: w.pool}}}
 	require.NoError(t, w.api.Create(t.Context(), c))
 	m := w.machine("master-0", "ens4="+w.pool, "")

@@ -19,8 +19,9 @@ const (
 	FormAnnotation = "ipam.lca.openshift.io/network-form"
 	// BaseAnnotation, on an owner, names the Secret of the base config, where the owner itself does not.
 	BaseAnnotation = "ipam.lca.openshift.io/base-user-data"
-	// ReservedForLabel, on a claim that an installer made in advance, names the machine or host that it is for.
-	ReservedForLabel = "ipam.lca.openshift.io/reserved-for"
+	// PreRegisteredLabel marks a claim that an installer made in advance. Its annotation ipam.lca.openshift.io/host names
+	// the machine or host that it is for.
+	PreRegisteredLabel = "ipam.lca.openshift.io/pre-registered"
 	// InterfaceLabel, on a claim, names the interface.
 	InterfaceLabel = "ipam.lca.openshift.io/interface"
 	// OwnerLabel, on a claim, names its owner, to find claims of an owner that is gone.

@@ -1,0 +1,151 @@
+//go:build bench
+
+package ipam
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+)
+
+// howMany reads a number from the environment, for a machine with less patience.
+func howMany(t *testing.T, name string, usual int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// huge is a pool that has room for everything.
+func huge(s *metal3.IPPoolSpec) {
+	subnet := metal3.IPSubnetStr("10.0.0.0/12")
+	s.Pools, s.Prefix = []metal3.Pool{{Subnet: &subnet}}, 12
+}
+
+// each does something n times, many at a time.
+func each(n int, do func(int)) {
+	var done sync.WaitGroup
+	next := make(chan int)
+	for range 32 {
+		done.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	done.Wait()
+}
+
+// TestBenchEndToEnd is part of "make bench-ipam": claims against a real API server, two replicas at work.
+func TestBenchEndToEnd(t *testing.T) {
+	n := howMany(t, "LCA_BENCH_CLAIMS", 10000)
+	w := newWorld(t)
+	w.pool("p", huge)
+	a, b := w.start(), w.start()
+	w.poolReason("p", metal3.ReasonAvailable)
+	before := a.writes.Load() + b.writes.Load()
+	begun := time.Now()
+	created := make(chan struct{})
+	go func() {
+		each(n, func(i int) { w.claim(fmt.Sprintf("c%d", i), "p") })
+		close(created)
+	}()
+	// Addresses are counted in the cache of one replica, which costs the server nothing.
+	marks := map[int]time.Duration{}
+	step := max(n/10, 1)
+	for next := step; next <= n; {
+		served := 0
+		list := &metal3.IPClaimList{}
+		require.NoError(t, a.Client.List(context.Background(), list, client.InNamespace(w.namespace), client.UnsafeDisableDeepCopy))
+		for i := range list.Items {
+			if list.Items[i].Status.Address != nil {
+				served++
+			}
+		}
+		for ; next <= served && next <= n; next += step {
+			marks[next] = time.Since(begun)
+		}
+		require.Less(t, time.Since(begun), time.Hour)
+		time.Sleep(100 * time.Millisecond)
+	}
+	<-created
+	took := time.Since(begun)
+	p := &metal3.IPPool{}
+	w.eventually(func() bool { return w.get("p", p) == nil && p.Status.Used == int64(n) }, "the counts are written")
+	writes := a.writes.Load() + b.writes.Load() - before
+	seen := map[string]bool{}
+	list := &metal3.IPAddressList{}
+	require.NoError(t, w.api.List(t.Context(), list, client.InNamespace(w.namespace)))
+	for _, o := range list.Items {
+		require.False(t, seen[string(o.Spec.Address)], "%s twice", o.Spec.Address)
+		seen[string(o.Spec.Address)] = true
+	}
+	require.Len(t, seen, n)
+	require.Len(t, w.locks(), n)
+	rate := func(from, to int) float64 { return float64(to-from) / (marks[to] - marks[from]).Seconds() }
+	fmt.Printf("| claims | replicas | time | claims/s first tenth | last tenth | writes/claim (attempts of both) | duplicates |\n|---|---|---|---|---|---|---|\n")
+	fmt.Printf("| %d | 2 | %s | %.0f | %.0f | %.2f | 0 |\n", n, took.Round(time.Millisecond), rate(0, step), rate(n-step, n), float64(writes)/float64(n))
+}
+
+// TestBenchRestart is part of "make bench-ipam": from the start of an operator to its first allocation, with so
+// many addresses given out.
+func TestBenchRestart(t *testing.T) {
+	n := howMany(t, "LCA_BENCH_ADDRESSES", 100000)
+	w := newWorld(t)
+	pool := w.pool("p", huge)
+	begun := time.Now()
+	each(n, func(i int) {
+		c := w.claim(fmt.Sprintf("c%d", i), "p")
+		address := fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)
+		if i == 0 {
+			address = "10.15.0.1"
+		}
+		o := &metal3.IPAddress{ObjectMeta: w.meta("p-" + dashed(address)), Spec: metal3.IPAddressSpec{Prefix: 12, Address: metal3.IPAddressStr(address),
+			Claim: metal3.ObjectReference{Name: c.Name}, Pool: metal3.ObjectReference{Name: pool.Name}}}
+		lock := &lockv1.AddressLock{Spec: lockv1.AddressLockSpec{Network: w.network, Address: address, State: lockv1.LockHeld, AddressName: o.Name,
+			Pool:  lockv1.PoolReference{Namespace: w.namespace, Name: pool.Name},
+			Claim: &lockv1.ClaimReference{APIGroup: metal3.GroupVersion.Group, Kind: "IPClaim", Namespace: w.namespace, Name: c.Name, UID: c.UID}}}
+		lock.Name = lockv1.LockName(w.network, addressOf(lock))
+		c.Status.Address = &metal3.ObjectReference{Name: o.Name}
+		require.NoError(t, w.api.Create(context.Background(), lock))
+		require.NoError(t, w.api.Create(context.Background(), o))
+		require.NoError(t, w.api.Status().Update(context.Background(), c))
+	})
+	filled := time.Since(begun)
+	w.claim("new", "p")
+	begun = time.Now()
+	w.start()
+	for w.addressNow("new") == "" {
+		require.Less(t, time.Since(begun), 10*time.Minute)
+		time.Sleep(20 * time.Millisecond)
+	}
+	took := time.Since(begun)
+	p := &metal3.IPPool{}
+	require.Eventually(t, func() bool { return w.get("p", p) == nil && p.Status.Used == int64(n+1) }, 10*time.Minute, time.Second)
+	raw := &metal3.IPPool{}
+	require.NoError(t, w.api.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "p"}, raw))
+	data, err := json.Marshal(raw)
+	require.NoError(t, err)
+	fmt.Printf("| addresses | restart to first allocation | bytes of the pool object | (time to fill) |\n|---|---|---|---|\n")
+	fmt.Printf("| %d | %s | %d | %s |\n", n, took.Round(time.Millisecond), len(data), filled.Round(time.Second))
+}
