@@ -49,6 +49,11 @@ bench: host-packages build controlplane ## Measure reconcile, prepare and outage
 demo-ipam: controlplane ## A pool, 1,000 claims, a machine's own Ignition config, on a real API server.
 	@go test -count=1 -tags demo -run '^TestDemo$$' ./internal/controller/hostnet -v | sed '/^=== \|^--- \|^PASS/d'
 
+.PHONY: bench-ipam
+bench-ipam: controlplane ## Measure address management: in memory, and with two replicas on a real API server (LCA_BENCH_CLAIMS, LCA_BENCH_ADDRESSES).
+	go run ./hack/ipambench
+	go test -count=1 -timeout 120m -tags bench -run '^TestBench' -v ./internal/controller/ipam | grep '^|'
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Check style, and that the arrows of the architecture point inwards.
 	$(BIN)/golangci-lint run ./...

@@ -66,6 +66,7 @@ func root(log *slog.Logger) *cobra.Command {
 	}
 	addresses := ipam.Wiring{
 		In: os.Stdin, Out: os.Stdout, Now: time.Now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64()),
+		Cluster: addressRecords,
 	}
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, w)), ipam.Command(addresses))
 	return cmd

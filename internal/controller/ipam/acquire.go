@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,12 @@ const attempts = 256
 
 // errAnnotation says that a claim asks for something that is no address.
 var errAnnotation = errors.New("annotation " + metal3.RequestedAddressAnnotation)
+
+// errTheirs says that another replica has just locked an address for the claim, and is about to serve it.
+var errTheirs = errors.New("another replica serves the claim")
+
+// untilTaken is how long another replica is left alone with a claim that it has locked an address for.
+const untilTaken = 3 * time.Second
 
 // errBusy says that the attempts are used up; the queue tries again.
 var errBusy = errors.New("every address tried was taken by another replica meanwhile")
@@ -94,6 +101,9 @@ func (r *Reconciler) lock(ctx context.Context, k kind, c *claim, p *pool, lease 
 	if there.Spec.State == lockv1.LockHeld {
 		r.ledger.observe(there)
 		if there.Spec.Claim.UID == c.GetUID() {
+			if r.Now().Sub(there.CreationTimestamp.Time) < untilTaken {
+				return nil, errTheirs
+			}
 			return there, nil
 		}
 		r.ledger.repeat(there)

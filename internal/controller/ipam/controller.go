@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -134,6 +135,9 @@ func (r *Reconciler) give(ctx context.Context, k kind, c *claim, p *pool, lease 
 
 // unserved says why a claim has no address, and waits for something to change.
 func (r *Reconciler) unserved(ctx context.Context, k kind, c *claim, err error) (ctrl.Result, error) {
+	if errors.Is(err, errTheirs) {
+		return ctrl.Result{RequeueAfter: untilTaken}, nil
+	}
 	refusal, isRefusal := asRefusal(err)
 	if !isRefusal {
 		return ctrl.Result{}, err // a matter of the API: the queue tries again

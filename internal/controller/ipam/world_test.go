@@ -75,7 +75,8 @@ func newWorld(t testing.TB) *world {
 type replica struct {
 	*Reconciler
 	stop   func()
-	writes atomic.Int64
+	writes atomic.Int64 // attempts
+	done   atomic.Int64 // of those, what changed something
 	// fail, if set, is asked before each write.
 	fail atomic.Pointer[func(verb string, o client.Object) error]
 	mu   sync.Mutex
@@ -131,6 +132,13 @@ func (r *replica) events() []string {
 	return append([]string{}, r.said...)
 }
 
+func (r *replica) count(err error) error {
+	if err == nil {
+		r.done.Add(1)
+	}
+	return err
+}
+
 // counted counts writes, and lets them fail.
 func (r *replica) counted() interceptor.Funcs {
 	before := func(verb string, o client.Object) error {
@@ -145,31 +153,31 @@ func (r *replica) counted() interceptor.Funcs {
 			if err := before("create", o); err != nil {
 				return err
 			}
-			return c.Create(ctx, o, opts...)
+			return r.count(c.Create(ctx, o, opts...))
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
 			if err := before("update", o); err != nil {
 				return err
 			}
-			return c.Update(ctx, o, opts...)
+			return r.count(c.Update(ctx, o, opts...))
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			if err := before("patch", o); err != nil {
 				return err
 			}
-			return c.Patch(ctx, o, p, opts...)
+			return r.count(c.Patch(ctx, o, p, opts...))
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			if err := before("delete", o); err != nil {
 				return err
 			}
-			return c.Delete(ctx, o, opts...)
+			return r.count(c.Delete(ctx, o, opts...))
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			if err := before("status", o); err != nil {
 				return err
 			}
-			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			return r.count(c.SubResource(sub).Patch(ctx, o, p, opts...))
 		},
 	}
 }

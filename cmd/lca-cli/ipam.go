@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/manifest"
+)
+
+// addressRecords reads everything of address management from the cluster that KUBECONFIG names, or else from
+// this node's own.
+func addressRecords(ctx context.Context) (*manifest.Inventory, error) {
+	config, err := anyCluster(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, capi.AddToScheme, lockv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register types: %w", err)
+		}
+	}
+	api, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API: %w", err)
+	}
+	return readRecords(ctx, api)
+}
+
+// anyCluster says where the API is.
+func anyCluster(getenv func(string) string) (*rest.Config, error) {
+	for _, file := range []string{getenv("KUBECONFIG"), host.LocalKubeconfig} {
+		if file == "" {
+			continue
+		}
+		config, err := clientcmd.BuildConfigFromFlags("", file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		return config, nil
+	}
+	return nil, fmt.Errorf("which cluster? KUBECONFIG names none, and this node has no %s; or name files with -f", host.LocalKubeconfig)
+}
+
+// readRecords lists every kind; the Cluster API's may not be installed. An address is made after its lock and taken back
+// before it, and a claim outlives both, so addresses are listed first and claims last: what changes meanwhile looks at
+// worst like a claim that waits.
+func readRecords(ctx context.Context, api client.Reader) (*manifest.Inventory, error) {
+	pools, claims, addresses := &metal3.IPPoolList{}, &metal3.IPClaimList{}, &metal3.IPAddressList{}
+	contractClaims, contractAddresses, locks := &capi.IPAddressClaimList{}, &capi.IPAddressList{}, &lockv1.AddressLockList{}
+	for _, l := range []struct {
+		list     client.ObjectList
+		optional bool
+	}{{pools, false}, {addresses, false}, {contractAddresses, true}, {locks, false}, {claims, false}, {contractClaims, true}} {
+		err := api.List(ctx, l.list)
+		if err != nil && !(l.optional && meta.IsNoMatchError(err)) {
+			return nil, fmt.Errorf("list %T: %w", l.list, err)
+		}
+	}
+	return &manifest.Inventory{
+		Pools: pointers(pools.Items), Claims: pointers(claims.Items), Addresses: pointers(addresses.Items),
+		CAPIClaims: pointers(contractClaims.Items), CAPIAddresses: pointers(contractAddresses.Items), Locks: pointers(locks.Items),
+	}, nil
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
