@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipam"
@@ -62,7 +63,7 @@ func root(log *slog.Logger) *cobra.Command {
 	w := ipconfig.Wiring{
 		Log: log, Out: os.Stdout,
 		Node: nodes(log),
-		Lock: func(ctx context.Context, holder string) (func(), error) { return lock.Acquire(ctx, lock.File, holder) },
+		Lock: lock.New("/"), Screen: screen(os.Stdout),
 	}
 	addresses := ipam.Wiring{
 		In: os.Stdin, Out: os.Stdout, Now: time.Now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64()),
@@ -70,4 +71,19 @@ func root(log *slog.Logger) *cobra.Command {
 	}
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, w)), ipam.Command(addresses))
 	return cmd
+}
+
+// screen is the size of the terminal that a file is, or nil.
+func screen(f *os.File) func() (width, height int) {
+	fd := int(f.Fd())
+	if !term.IsTerminal(fd) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	return func() (int, int) {
+		width, height, err := term.GetSize(fd)
+		if err != nil || width <= 0 || height <= 0 {
+			return 80, 24 // a serial line does not say
+		}
+		return width, height
+	}
 }

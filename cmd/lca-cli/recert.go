@@ -20,7 +20,10 @@ import (
 
 func recertWiring(log *slog.Logger, w ipconfig.Wiring) clirecert.Wiring {
 	return clirecert.Wiring{
-		Log: log, Out: w.Out, Lock: w.Lock,
+		Log: log, Out: w.Out,
+		Lock: func(ctx context.Context, verb string) (func(), error) {
+			return w.Lock.Acquire(ctx, host.Holder{Operation: verb, Program: "lca-cli " + verb})
+		},
 		Ports: func(s clirecert.Source) (recert.Ports, error) { return recertPorts(log, s) },
 		Stopped: func(ctx context.Context) error {
 			units := systemd.New(systemd.Options{Runner: run.New(run.Options{}), Log: log})

@@ -9,6 +9,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ostree"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ovs"
@@ -43,7 +44,7 @@ func newNode(hostRoot string, log *slog.Logger) ipconfig.Node {
 			Files: node, StateDir: networkState, Log: log,
 			Switch: ovs.New(filepath.Join(hostRoot, ovs.DefaultSocket)),
 		}),
-		Units: units, Transients: units, Prober: probe.New(),
+		Units: units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot),
 	}
 }
 

@@ -45,12 +45,12 @@ func Setup(mgr ctrl.Manager, o Options) error {
 }
 
 func addIPConfig(mgr ctrl.Manager, o Options) error {
-	m, err := ipconfig.NewMetrics(metrics.Registry)
+	m, err := ipconfig.NewMetrics(metrics.Registry, time.Now)
 	if err != nil {
 		return fmt.Errorf("register the ipconfig metrics: %w", err)
 	}
 	r := &ipconfig.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Log: o.Log,
 		Node: o.Node, Metrics: m,
 		Now: time.Now, Random: func() uint16 { return uint16(rand.Uint32()) },
 		RecertImage: o.RecertImage, CLI: o.CLI,

@@ -82,8 +82,11 @@ type Power interface {
 	BootID(ctx context.Context) (string, error)
 }
 
-// Logs reads what units wrote.
+// Logs reads what units wrote, in this boot and, where the node keeps it, in those before: a change that failed
+// has often seen more than one.
 type Logs interface {
-	// Unit returns the last lines of the unit's log, of this boot, oldest first.
+	// Unit returns the last lines of the unit's log, oldest first.
 	Unit(ctx context.Context, unit string, lines int) ([]byte, error)
+	// System returns the last lines that anything on the node logged as a warning or worse.
+	System(ctx context.Context, lines int) ([]byte, error)
 }

@@ -59,6 +59,15 @@ func OpenOperation(ctx context.Context, n Node, with Instruments) (*Operation, e
 	return &Operation{Node: n, Request: request, Auto: auto, Runner: runner, Damage: damage}, nil
 }
 
+// HolderName is how the operation on this node calls itself when it takes the node's lock.
+func HolderName(files host.Files) string {
+	r, err := ReadRequest(files)
+	if err != nil || r.OperationID == "" {
+		return "ip-config"
+	}
+	return "ip-config " + r.OperationID
+}
+
 // InNewStateroot says whether the operation has pivoted.
 func (o *Operation) InNewStateroot() bool { return o.Runner.Stateroot == o.Request.NewStateroot }
 
@@ -85,7 +94,11 @@ func (o *Operation) PrePivot(ctx context.Context) error {
 	if err := o.cameBack(); err != nil {
 		return err
 	}
-	return o.run(ctx, o.prePivot().Plan())
+	err := o.run(ctx, o.prePivot().Plan())
+	if failed := (*flow.FailedError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
+		o.keepEvidence(ctx, err)
+	}
+	return err
 }
 
 // cameBack refuses to leave for a stateroot that the node has come back from: what went wrong there is
@@ -129,6 +142,7 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 	if stay {
 		o.Node.Log.Warn("the change is not taken back", "op", o.Request.OperationID,
 			"switchedOffByAnnotation", !o.Auto.RunEnabled(), "noWayBack", noWayBack)
+		o.keepEvidence(ctx, err)
 		return err
 	}
 	cause := CauseAutomatic + "ip-config post-pivot failed: " + strings.ReplaceAll(err.Error(), "\n", "; ")

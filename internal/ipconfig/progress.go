@@ -52,10 +52,12 @@ type Progress struct {
 // StepRecord is one line of the timeline.
 type StepRecord struct {
 	Flow, Step, Title string
-	Ended             time.Time
-	Took              time.Duration
-	Kind              flow.Kind
-	Error             string
+	// Index of Total is the step's place in its flow.
+	Index, Total int
+	Ended        time.Time
+	Took         time.Duration
+	Kind         flow.Kind
+	Error        string
 }
 
 // JournalPath is where the operation's journal is, in the stateroot that runs.
@@ -167,7 +169,7 @@ func (p *Progress) see(e flow.Entry) {
 	switch e.Kind {
 	case flow.KindDone, flow.KindFailed, flow.KindUndone, flow.KindUndoFailed:
 		p.Timeline = append(p.Timeline, StepRecord{
-			Flow: e.Flow, Step: e.Step, Title: e.Title, Ended: e.Time, Kind: e.Kind,
+			Flow: e.Flow, Step: e.Step, Title: e.Title, Index: e.Index, Total: e.Total, Ended: e.Time, Kind: e.Kind,
 			Took: time.Duration(e.TookMS) * time.Millisecond, Error: e.Error,
 		})
 	}

@@ -5,24 +5,45 @@ import (
 	"regexp"
 )
 
-// secrets are the shapes under which keys and tokens turn up in logs and documents.
-var secrets = []*regexp.Regexp{
-	regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`),
-	regexp.MustCompile(`(?i)(bearer\s+)[A-Za-z0-9._~+/=-]{8,}`),
-	regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
-	regexp.MustCompile(`(?i)("?(?:client-key-data|password|passwd|token|auth|identitytoken|secret)"?\s*[:=]\s*"?)[^\s",}]{4,}`),
+var redacted = []byte("[redacted]")
+
+// shape is how a secret looks; what it is replaced with keeps the words around it.
+type shape struct {
+	re   *regexp.Regexp
+	with string
 }
+
+// shapes under which keys, tokens and passwords turn up in logs and documents. Of a key whose beginning lies
+// before the text the last line is told by what follows it, the others by their length.
+var shapes = []shape{
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`), "[redacted]"},
+	{regexp.MustCompile(`[A-Za-z0-9+/]+={0,2}\s*(?:(?:\\n|[\n;])[^\n]{0,120}?)?-----END [A-Z ]*PRIVATE KEY-----`), "[redacted]"},
+	{regexp.MustCompile(`(?i)((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}[redacted]"},
+	{regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), "[redacted]"},
+	{regexp.MustCompile(`sha256~[A-Za-z0-9_-]{16,}`), "[redacted]"},
+	{regexp.MustCompile(`\$(?:2[aby]|5|6|y)\$[A-Za-z0-9./$=,]{20,}`), "[redacted]"},
+	{regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s:/@"]+:)[^\s/@"]+@`), "${1}[redacted]@"},
+	{regexp.MustCompile(`(?i)([\w.-]*(?:client-key-data|password|passwd|passphrase|psk|token|auth|identitytoken|secret|credentials?|` +
+		`private-?key)\\?"?\s*[:=]\s*\\?"?)[^\s"\\,}]{4,}`), "${1}[redacted]"},
+}
+
+// blob is a run of base64 as keys are wrapped and secrets encoded. Digests, which are hexadecimal, and paths have
+// the same letters and are no secret.
+var blob = regexp.MustCompile(`[A-Za-z0-9+/]{60,}={0,2}`)
+
+var noSecret = regexp.MustCompile(`^(?:[0-9a-f]+|/.*)$`)
 
 // Redact blanks what looks like a key, a token or a password.
 func Redact(data []byte) []byte {
-	for i, re := range secrets {
-		with := "${1}[redacted]"
-		if i == 0 || i == 2 {
-			with = "[redacted]"
-		}
-		data = re.ReplaceAll(data, []byte(with))
+	for _, s := range shapes {
+		data = s.re.ReplaceAll(data, []byte(s.with))
 	}
-	return data
+	return blob.ReplaceAllFunc(data, func(b []byte) []byte {
+		if noSecret.Match(b) {
+			return b
+		}
+		return redacted
+	})
 }
 
 func redactText(s string) string { return string(Redact([]byte(s))) }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -38,47 +37,11 @@ func (r *Rollback) stopOthers(ctx context.Context) error {
 	return nil
 }
 
-// EvidencePath is where an operation's failure bundle is kept.
-func EvidencePath(operation string) string { return path.Join(host.EvidenceDir, operation) }
-
-// evidenceUnits are the units whose logs explain a failed change.
-var evidenceUnits = []string{
-	host.UnitIPConfiguration, host.UnitInitMonitor, host.UnitKubelet, "NetworkManager.service", "ovs-configuration.service",
-}
-
-const evidenceLines = 400
-
-// collectEvidence writes what explains the failure into the stateroot that boots
-// next. It is for reading only, so what cannot be had is noted, and never stops the rollback.
+// collectEvidence keeps what explains the failure in the stateroot that boots next. It never stops the rollback.
 func (r *Rollback) collectEvidence(ctx context.Context) error {
-	var missing []error
-	keep := func(name string, data []byte, err error) {
-		if err == nil {
-			err = r.Node.Files.Write(host.InVar(r.To, path.Join(EvidencePath(r.Request.OperationID), name)), data, 0o600)
-		}
-		if err != nil {
-			missing = append(missing, fmt.Errorf("%s: %w", name, err))
-		}
-	}
-	for _, unit := range evidenceUnits {
-		data, err := r.Node.Logs.Unit(ctx, unit, evidenceLines)
-		keep(unit+".log", Redact(data), err)
-	}
-	doc, err := r.Node.Network.Observe(ctx)
-	if err == nil {
-		var data []byte
-		data, err = doc.Encode()
-		keep("network.yaml", data, err)
-	} else {
-		keep("network.yaml", nil, err)
-	}
-	for name, file := range map[string]string{"recert-summary.yaml": host.RecertSummary, "nmstate.yaml": host.NMState} {
-		if data, err := r.Node.Files.Read(file); !errors.Is(err, fs.ErrNotExist) {
-			keep(name, Redact(data), err)
-		}
-	}
-	if err := errors.Join(missing...); err != nil {
-		r.Node.Log.Warn("some evidence could not be kept", "op", r.Request.OperationID, "error", err)
+	b := &Bundle{Node: r.Node, Operation: r.Request.OperationID, Cause: r.Cause, Stateroot: r.To}
+	if err := b.Collect(ctx); err != nil {
+		r.Node.Log.Warn("the evidence could not be kept", "op", b.Operation, "error", err)
 	}
 	return nil
 }

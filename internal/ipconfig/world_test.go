@@ -86,6 +86,9 @@ type world struct {
 	// watched has the watchdog look at each start of its unit, and at each Tick.
 	watched bool
 	log     *slog.Logger
+	// logs replace the node's; key is the secret that pre-pivot collects.
+	logs host.Logs
+	key  []byte
 }
 
 // fused is a node's power with a fuse.
@@ -140,11 +143,15 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) ports() ipconfig.Node {
 	n := w.node
+	logs := w.logs
+	if logs == nil {
+		logs = n.Logs()
+	}
 	return ipconfig.Node{
 		Forecaster: w.forecaster,
 		Files:      split{n.Files(), w.apart}, Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Masks: n.RuntimeMasks(),
 		Foreign: n.ForeignUnits(), Power: fused{n.Power(), w}, Network: n.Network(), Switch: n.Switch(), Prober: n.Prober(),
-		Resolver: n.Resolver(), Containers: n.Containers(), Recert: w.recert, RecertImages: n.RecertImages(), Logs: n.Logs(), Cluster: api{w},
+		Resolver: n.Resolver(), Containers: n.Containers(), Recert: w.recert, RecertImages: n.RecertImages(), Logs: logs, Cluster: api{w},
 		Clock: w.clock, Log: w.log,
 	}
 }
@@ -170,7 +177,7 @@ func (a api) Inputs(context.Context, string) (ipconfig.Inputs, error) {
 	d := a.w.node.Describe()
 	return ipconfig.Inputs{
 		InstallConfig: "apiVersion: v1", IngressCN: "ingress-operator@1", PullSecret: []byte(plantedPullSecret),
-		Crypto:        map[string][]byte{"loadbalancer-serving-signer.key": []byte(plantedKey)},
+		Crypto:        map[string][]byte{"loadbalancer-serving-signer.key": append([]byte(plantedKey), a.w.key...)},
 		NodeAddresses: []netip.Addr{netip.MustParseAddr(d.Stateroots[d.Booted].Keystore[0])},
 	}, nil
 }

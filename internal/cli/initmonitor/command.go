@@ -69,7 +69,7 @@ func rollBack(ctx context.Context, w cli.Wiring, op *ipconfig.Operation, cause s
 	if err := cli.StopPostPivot(ctx, w, ""); err != nil {
 		return err
 	}
-	release, err := w.Lock(ctx, "init-monitor")
+	release, err := cli.TakeNodeOrGoOn(ctx, w, op.Node, "init-monitor")
 	if err != nil {
 		return err
 	}

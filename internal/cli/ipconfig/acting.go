@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,9 +11,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
-
-// lockPatience is how long a verb waits for another to end.
-const lockPatience = 2 * time.Minute
 
 // FinalError marks a failure that another try of the same verb would not mend; main turns
 // it into host.FinalExit.
@@ -30,7 +26,7 @@ func act(ctx context.Context, w Wiring, verb string, run func(context.Context, *
 	if err != nil {
 		return err
 	}
-	release, err := acquire(ctx, w, verb)
+	release, err := takeNode(ctx, w, node, "ip-config "+verb)
 	if err != nil {
 		return err
 	}
@@ -50,12 +46,6 @@ func Open(ctx context.Context, node ipconfig.Node, with ipconfig.Instruments) (*
 		return nil, &FinalError{err}
 	}
 	return op, err
-}
-
-func acquire(ctx context.Context, w Wiring, verb string) (func(), error) {
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
-	defer cancel()
-	return w.Lock(ctx, "ip-config "+verb)
 }
 
 // verdict says whether to try again: leaving for a reboot is success, and what was refused, taken
@@ -151,7 +141,7 @@ func cleanUp(ctx context.Context, w Wiring) error {
 	if err := node.Units.Stop(ctx, host.UnitPrePivot); err != nil {
 		return fmt.Errorf("stop %s: %w", host.UnitPrePivot, err)
 	}
-	release, err := acquire(ctx, w, "cleanup")
+	release, err := takeNode(ctx, w, node, "ip-config cleanup")
 	if err != nil {
 		return err
 	}

@@ -58,8 +58,8 @@ func (b *byHand) wiring() cli.Wiring {
 				Network: n.Network(), Logs: n.Logs(), Log: flow.Discard(), Clock: &hurried{},
 			}, ipconfig.Instruments{}, nil
 		},
-		Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
-		Log:  flow.Discard(), Out: &b.out,
+		Lock: n.Lock(), Patience: 20 * time.Millisecond,
+		Log: flow.Discard(), Out: &b.out,
 	}
 }
 
@@ -98,6 +98,46 @@ func TestTheWatchdogGoesBackWithoutARequest(t *testing.T) {
 			require.Equal(t, "rhcos", b.node.Describe().Default)
 		})
 	}
+}
+
+// TestTheNodeIsNotChangedByTwo has somebody else at work on the node.
+func TestTheNodeIsNotChangedByTwo(t *testing.T) {
+	stranger := host.Holder{Operation: "firmware update", Program: "fwupd"}
+	for _, args := range [][]string{{"pre-pivot"}, {"post-pivot"}, {"rollback"}, {"cleanup"}} {
+		b := newByHand(t, "rhcos")
+		release, err := b.node.Lock().Acquire(t.Context(), stranger)
+		require.NoError(t, err)
+		b.node.ForgetOps()
+		err = b.run(args...)
+		require.ErrorContains(t, err, "another operation holds this node: firmware update (fwupd, pid ", args)
+		var final *cli.FinalError
+		require.NotErrorAs(t, err, &final, "systemd is to try again")
+		for _, op := range b.node.Ops() {
+			require.Equal(t, "units.stop", op.Name, "%v: nothing but the way is cleared: %s", args, op)
+		}
+		release()
+		require.NotErrorAs(t, b.run(args...), new(*host.BusyError))
+	}
+}
+
+// TestTheWatchdogDoesNotWaitForEver: going back is the last resort of a node that nobody can reach.
+func TestTheWatchdogDoesNotWaitForEver(t *testing.T) {
+	b := newByHand(t, "rhcos")
+	_, err := b.node.Lock().Acquire(t.Context(), host.Holder{Operation: "hangs", Program: "hangs"})
+	require.NoError(t, err)
+	require.ErrorIs(t, b.run("init-monitor", "--monitor"), hosttest.Rebooted)
+	require.Equal(t, "rhcos", b.node.Describe().Default)
+}
+
+// TestTheNodeIsFreeAfterARollback, in the boot that follows.
+func TestTheNodeIsFreeAfterARollback(t *testing.T) {
+	b := newByHand(t, "rhcos")
+	require.ErrorIs(t, b.run("rollback"), hosttest.Rebooted)
+	require.NoError(t, b.node.Boot(t.Context()))
+	require.Equal(t, "rhcos", b.node.Describe().Booted)
+	h, held, err := b.node.Lock().Holder(t.Context())
+	require.NoError(t, err)
+	require.False(t, held, "%v", h)
 }
 
 func TestNothingPreparedIsFinal(t *testing.T) {

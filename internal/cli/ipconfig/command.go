@@ -7,9 +7,11 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
@@ -18,11 +20,15 @@ type Wiring struct {
 	// Node builds the ports. acting: the verb changes the node, so the process must have
 	// its own, writable view of the sysroot.
 	Node func(ctx context.Context, acting bool) (ipconfig.Node, ipconfig.Instruments, error)
-	// Lock takes the node's lock for a verb.
-	Lock func(ctx context.Context, holder string) (release func(), err error)
-	Log  *slog.Logger
+	// Lock is what acting verbs take, so that no two flows change the node at a time.
+	Lock host.NodeLock
+	// Patience is how long a verb waits for another to let go of the node; 0 means two minutes.
+	Patience time.Duration
+	Log      *slog.Logger
 	// Answers go to Out, narration to the log.
 	Out io.Writer
+	// Screen is the size of the terminal behind Out; nil where there is none.
+	Screen func() (width, height int)
 }
 
 // Command is "ip-config" with its verbs.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
@@ -29,8 +30,24 @@ type Status struct {
 	Cause    string     `json:"rollbackCause,omitempty"`
 	Recert   string     `json:"recert,omitempty"`
 	Steps    []Step     `json:"steps,omitempty"`
-	Evidence []string   `json:"evidence,omitempty"`
+	// Current is the step under way.
+	Current  *Current `json:"current,omitempty"`
+	Evidence []string `json:"evidence,omitempty"`
+	// Holder is who has the node's lock now.
+	Holder string `json:"holder,omitempty"`
 }
+
+// Current is a step that has not ended.
+type Current struct {
+	Flow    string    `json:"flow"`
+	Step    string    `json:"step"`
+	Title   string    `json:"title,omitempty"`
+	Index   int       `json:"index"`
+	Total   int       `json:"total"`
+	Started time.Time `json:"started"`
+}
+
+func (c *Current) String() string { return fmt.Sprintf("[%d/%d] %s", c.Index, c.Total, c.Title) }
 
 // Target is what the operation is to bring about.
 type Target struct {
@@ -46,14 +63,45 @@ type Step struct {
 	Flow    string    `json:"flow"`
 	Step    string    `json:"step"`
 	Title   string    `json:"title,omitempty"`
+	Index   int       `json:"index,omitempty"`
+	Total   int       `json:"total,omitempty"`
 	Ended   time.Time `json:"ended"`
 	Seconds float64   `json:"seconds"`
 	Result  string    `json:"result"`
 	Error   string    `json:"error,omitempty"`
 }
 
+// outcomes say how a step ended.
+var outcomes = map[string]string{
+	string(flow.KindDone): "done", string(flow.KindFailed): "failed",
+	string(flow.KindUndone): "taken back", string(flow.KindUndoFailed): "could not be taken back",
+}
+
+// outcome names the step and how it ended.
+func (t Step) outcome() string {
+	text := fmt.Sprintf("[%d/%d] %s: %s", t.Index, t.Total, t.Title, outcomes[t.Result])
+	if t.Error != "" {
+		text += ": " + t.Error
+	}
+	return text
+}
+
+// String is outcome with the time it took.
+func (t Step) String() string {
+	how := "in"
+	if t.Error != "" {
+		how = "after"
+	}
+	text := fmt.Sprintf("[%d/%d] %s: %s %s %s", t.Index, t.Total, t.Title, outcomes[t.Result], how, brief(seconds(t.Seconds)))
+	if t.Error != "" {
+		text += ": " + t.Error
+	}
+	return text
+}
+
 func status(w Wiring) *cobra.Command {
 	var format string
+	var watch bool
 	cmd := &cobra.Command{
 		Use: "status", Args: cobra.NoArgs,
 		Short: "Say where the change stands, from the journal on this node",
@@ -61,6 +109,9 @@ func status(w Wiring) *cobra.Command {
 			f, err := output.Parse(format)
 			if err != nil {
 				return err
+			}
+			if watch {
+				return watchStatus(cmd.Context(), w, f)
 			}
 			s, err := readStatus(cmd.Context(), w)
 			if err != nil {
@@ -70,6 +121,8 @@ func status(w Wiring) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", string(output.Text), "text, yaml or json")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false,
+		"go on showing it until interrupted: in place on a terminal, else a line for each change")
 	return cmd
 }
 
@@ -78,11 +131,19 @@ func readStatus(ctx context.Context, w Wiring) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
+	return describe(ctx, w, node)
+}
+
+// describe looks at the node.
+func describe(ctx context.Context, w Wiring, node ipconfig.Node) (*Status, error) {
 	all, err := node.Deployments.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list deployments: %w", err)
 	}
 	s := &Status{Where: "idle"}
+	if h, held, err := w.Lock.Holder(ctx); err == nil && held {
+		s.Holder = h.String()
+	}
 	for _, d := range all {
 		if d.Booted {
 			s.Booted = d.Stateroot
@@ -129,10 +190,26 @@ func (s *Status) fill(files host.Files, r ipconfig.Request, p ipconfig.Progress)
 	}
 	for _, t := range p.Timeline {
 		s.Steps = append(s.Steps, Step{
-			Flow: t.Flow, Step: t.Step, Title: t.Title, Ended: t.Ended, Seconds: t.Took.Seconds(), Result: string(t.Kind), Error: t.Error,
+			Flow: t.Flow, Step: t.Step, Title: t.Title, Index: t.Index, Total: t.Total, Ended: t.Ended,
+			Seconds: t.Took.Seconds(), Result: string(t.Kind), Error: t.Error,
 		})
 	}
+	s.Current = current(p)
 	s.Evidence = ipconfig.EvidenceOf(files, r.OperationID)
+}
+
+// current is the step that was begun last, unless it ended.
+func current(p ipconfig.Progress) *Current {
+	f := p.Flow(p.Latest)
+	if f == nil || !f.Running() || f.StepStarted.IsZero() {
+		return nil
+	}
+	for _, t := range p.Timeline {
+		if t.Flow == p.Latest && t.Step == f.Step && !t.Ended.Before(f.StepStarted) {
+			return nil
+		}
+	}
+	return &Current{p.Latest, f.Step, f.Title, f.Index, f.Total, f.StepStarted}
 }
 
 func where(p ipconfig.Progress, pivoted bool) string {
@@ -180,6 +257,10 @@ func (s *Status) Text(w io.Writer) error {
 	line("Rollback", s.Cause)
 	line("Certificates", s.Recert)
 	line("Evidence", strings.Join(s.Evidence, ", "))
+	line("Holds the node", s.Holder)
+	if c := s.Current; c != nil {
+		line("Step", fmt.Sprintf("%d of %d: %s, since %s", c.Index, c.Total, c.Title, c.Started.Format(time.TimeOnly)))
+	}
 	if len(s.Steps) > 0 {
 		fmt.Fprintln(tw, "\nENDED\tFLOW\tSTEP\tSECONDS\tRESULT")
 	}

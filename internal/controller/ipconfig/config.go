@@ -41,6 +41,9 @@ func (r *Reconciler) prepare(ctx context.Context, ipc *lcav1.IPConfig, o observa
 		return failed(fmt.Sprintf("ip-config pre-pivot failed. error: the request of operation %s is gone from %s",
 			ipc.Status.OperationID, host.Workspace)), err
 	}
+	if out, blocked, err := r.gate(ctx, o); blocked || err != nil {
+		return preparing(msgConfig + "; waiting: " + out.message), err
+	}
 	switch {
 	case o.blind != "":
 		return preparing(msgStabilizing + o.blind), nil
@@ -159,6 +162,9 @@ func (r *Reconciler) lookOn(ctx context.Context, o observation) outcome {
 	out.again = whileRunning
 	if unit.Running() {
 		return out
+	}
+	if o.busy != nil {
+		out.message += "; waiting: " + (&host.BusyError{Holder: *o.busy}).Error()
 	}
 	if err := r.again(ctx, o, &r.preparing, host.UnitPrePivot, "pre-pivot"); err != nil {
 		out.message = "The node did not take the request, trying again: " + err.Error()

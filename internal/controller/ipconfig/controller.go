@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -31,7 +30,6 @@ type Reconciler struct {
 	// a status older than the one written last.
 	Client client.Client
 	Reader client.Reader
-	Events events.EventRecorder
 	Log    *slog.Logger
 
 	Node    Node
@@ -47,9 +45,12 @@ type Reconciler struct {
 	CLI func() ([]byte, error)
 
 	preparing, returning, cleaning, fetching retry
+	// examined is when the cluster's health was looked at last.
+	examined time.Time
 	// news and returned tell what was announced of the operation that is running.
-	news     news
-	returned string
+	news      news
+	returned  string
+	announced bool
 }
 
 // Reconcile observes, does the next thing, and reports.
@@ -60,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	o, err := r.observe(ctx, ipc)
 	if err != nil {
-		r.emit(ipc, observationFailed(err))
+		r.emit(ctx, ipc, observationFailed(err, r.Now()))
 		return reconcile.Result{}, err
 	}
 	if err := r.consumeAnnotations(ctx, ipc); err != nil {
@@ -69,6 +70,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	out, err := r.decide(ctx, ipc, o)
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if out.again == atRest {
+		r.takePulse(ctx)
 	}
 	if err := r.report(ctx, ipc, o, out); err != nil {
 		if apierrors.IsConflict(err) { // somebody wrote in between; look again

@@ -1,6 +1,7 @@
 package ipconfig
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -13,37 +14,31 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
-// notice is one Kubernetes Event on the IPConfig. Events that agree in kind, reason and
-// action are counted as one and keep the first note, so the action tells steps apart.
-type notice struct {
-	kind, reason, action, note string
-}
-
-// maxNote is what events.k8s.io/v1 allows for a note, in bytes.
-const maxNote = 1024
-
-// announce emits an event for each condition that changed its word, and each
-// step that ended since status was last written.
-func (r *Reconciler) announce(before, after *lcav1.IPConfig, o observation) {
+// announce tells of each condition that changed its word, and each step that ended, since status was last written.
+// The first time it also tells what another operator may have written down and not told any more.
+func (r *Reconciler) announce(ctx context.Context, before, after *lcav1.IPConfig, o observation) {
 	for _, s := range r.news.fresh(before.Status, o.progress) {
-		r.emit(after, stepEvent(s))
+		r.emit(ctx, after, stepEvent(s))
 	}
-	if o.progress.Rollback.Begun && r.returned != o.progress.Operation {
+	if back := o.progress.Rollback; back.Begun && r.returned != o.progress.Operation {
 		r.returned = o.progress.Operation
-		r.emit(after, rollbackEvent(o.progress.Cause))
+		r.emit(ctx, after, rollbackEvent(o.progress))
 	}
-	for _, c := range changedConditions(before.Status.Conditions, after.Status.Conditions) {
-		r.emit(after, conditionEvent(c))
+	said := before.Status.Conditions
+	if !r.announced {
+		said, r.announced = older(said, o.now.Add(-retold)), true
+	}
+	for _, c := range changedConditions(said, after.Status.Conditions) {
+		r.emit(ctx, after, conditionEvent(c))
 	}
 }
 
-func (r *Reconciler) emit(on *lcav1.IPConfig, e notice) {
-	note := oneLine(e.note)
-	if len(note) > maxNote {
-		note = string([]rune(note[:maxNote-4])) + "..."
-	}
-	r.Log.Info("event", "reason", e.reason, "note", note, "op", on.Status.OperationID)
-	r.Events.Eventf(on, nil, e.kind, e.reason, e.action, "%s", note)
+// retold is how long after a condition changed a new operator makes sure that it was told. Events outlive that by far.
+const retold = 10 * time.Minute
+
+// older are the conditions that changed their status before t.
+func older(conds []metav1.Condition, t time.Time) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(conds), func(c metav1.Condition) bool { return c.LastTransitionTime.After(t) })
 }
 
 // changedConditions are those whose status or reason is new; a message alone is no event.
@@ -67,7 +62,7 @@ func conditionEvent(c metav1.Condition) notice {
 	case lcav1.ReasonFailed, lcav1.ReasonInvalidTransition, lcav1.ReasonBlocked:
 		kind = corev1.EventTypeWarning
 	}
-	return notice{kind, c.Type + c.Reason, "ChangeStage", c.Message}
+	return notice{kind, c.Type + c.Reason, "ChangeStage", c.Message, c.LastTransitionTime.Time}
 }
 
 func stepEvent(s ipconfig.StepRecord) notice {
@@ -75,19 +70,22 @@ func stepEvent(s ipconfig.StepRecord) notice {
 	switch s.Kind {
 	case flow.KindFailed, flow.KindUndoFailed:
 		note := fmt.Sprintf("%s: %s failed after %s: %s", s.Flow, s.Step, took, s.Error)
-		return notice{corev1.EventTypeWarning, "StepFailed", action, note}
+		return notice{corev1.EventTypeWarning, "StepFailed", action, note, s.Ended}
 	case flow.KindUndone:
-		return notice{corev1.EventTypeWarning, "StepUndone", action, fmt.Sprintf("%s: %s was taken back in %s", s.Flow, s.Step, took)}
+		note := fmt.Sprintf("%s: %s was taken back in %s", s.Flow, s.Step, took)
+		return notice{corev1.EventTypeWarning, "StepUndone", action, note, s.Ended}
 	}
-	return notice{corev1.EventTypeNormal, "StepCompleted", action, fmt.Sprintf("%s: %s (%s) took %s", s.Flow, s.Step, s.Title, took)}
+	note := fmt.Sprintf("%s: %s (%s) took %s", s.Flow, s.Step, s.Title, took)
+	return notice{corev1.EventTypeNormal, "StepCompleted", action, note, s.Ended}
 }
 
-func rollbackEvent(cause string) notice {
-	note := "The node returns to its former stateroot: " + or(cause, "cause unknown")
-	return notice{corev1.EventTypeWarning, "Rollback", "Rollback", note}
+func rollbackEvent(p ipconfig.Progress) notice {
+	note := "The node returns to its former stateroot: " + or(p.Cause, "cause unknown")
+	return notice{corev1.EventTypeWarning, "Rollback", "Rollback", note, p.Rollback.Started}
 }
 
-// news remembers how far the timeline of an operation was told.
+// news remembers how far the timeline of an operation was told. After a restart that is told by status; what is then
+// told twice is one event all the same.
 type news struct {
 	operation string
 	told      int
@@ -123,6 +121,8 @@ func lastWord(s lcav1.IPConfigStatus) (newest time.Time) {
 	return newest
 }
 
-func observationFailed(err error) notice {
-	return notice{corev1.EventTypeWarning, "ObservationFailed", "Observe", "The node can not be observed, trying again: " + err.Error()}
+// observationFailed is told every ten minutes at most.
+func observationFailed(err error, now time.Time) notice {
+	note := "The node can not be observed, trying again: " + err.Error()
+	return notice{corev1.EventTypeWarning, "ObservationFailed", "Observe", note, now.Truncate(retold)}
 }

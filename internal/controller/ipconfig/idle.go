@@ -16,7 +16,7 @@ import (
 func (r *Reconciler) idle(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
 	if state == ipconfig.StateIdle {
 		if err := r.cacheImage(ctx, ipc, o); err != nil { // a convenience: it holds nothing up
-			r.emit(ipc, imageNotCached(r.recertImage(ipc), err.Error()))
+			r.emit(ctx, ipc, imageNotCached(r.recertImage(ipc), err.Error(), o.now))
 		}
 		return outcome{state: state, again: atRest}, nil
 	}

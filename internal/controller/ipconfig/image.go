@@ -3,6 +3,7 @@ package ipconfig
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,7 +34,7 @@ func (r *Reconciler) cacheImage(ctx context.Context, ipc *lcav1.IPConfig, o obse
 		return nil
 	}
 	if unit.Active == "failed" {
-		r.emit(ipc, imageNotCached(want, howItEnded(host.UnitRecertImage, unit, "")))
+		r.emit(ctx, ipc, imageNotCached(want, howItEnded(host.UnitRecertImage, unit, ""), o.now))
 	}
 	if err := r.installCLI(); err != nil {
 		return err
@@ -58,7 +59,8 @@ func (r *Reconciler) sayCached(ctx context.Context, ipc *lcav1.IPConfig, image s
 	return nil
 }
 
-func imageNotCached(image, why string) notice {
-	return notice{corev1.EventTypeWarning, "RecertImageNotCached", "FetchImage",
-		fmt.Sprintf("The image %s could not be fetched ahead of a change, trying again: %s", image, why)}
+// imageNotCached is told every ten minutes at most.
+func imageNotCached(image, why string, now time.Time) notice {
+	note := fmt.Sprintf("The image %s could not be fetched ahead of a change, trying again: %s", image, why)
+	return notice{corev1.EventTypeWarning, "RecertImageNotCached", "FetchImage", note, now.Truncate(retold)}
 }

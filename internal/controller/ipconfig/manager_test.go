@@ -62,6 +62,7 @@ func TestManifestsAreAcceptedAndTheRoleSuffices(t *testing.T) {
 		ipc.Annotations = map[string]string{lcav1.TriggerReconcileAnnotation: "now"}
 	})
 	require.Equal(t, 1, w.node.launched(host.UnitPrePivot), "%v", w.get().Status.Conditions)
+	require.Contains(t, w.events, "Normal IdleIdle: Idle")
 	err := w.r.Client.Delete(t.Context(), w.get())
 	require.True(t, apierrors.IsForbidden(err), "what it does not need it may not do: %v", err)
 	err = w.r.Reader.Get(t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "other"}, &corev1.ConfigMap{})

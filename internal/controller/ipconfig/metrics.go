@@ -2,6 +2,7 @@ package ipconfig
 
 import (
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,11 +20,13 @@ type Metrics struct {
 	rollbacks *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
 
+	health *healthAge
+
 	timeline news
 }
 
-// NewMetrics makes the metrics and registers them.
-func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+// NewMetrics makes the metrics and registers them. now is the clock by which ages are told.
+func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics, error) {
 	buckets := []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -39,8 +42,9 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		steps:     histogram("step_duration_seconds", "How long a step of lca-cli took.", "flow", "step", "result"),
 		rollbacks: counter("rollbacks_total", "Returns to the former stateroot (requested, post-pivot, watchdog, uncontrolled).", "cause"),
 		refusals:  counter("preflight_failures_total", "Failed checks before a change.", "check", "severity"),
+		health:    newHealthAge(now),
 	}
-	for _, c := range []prometheus.Collector{m.stages, m.phases, m.steps, m.rollbacks, m.refusals} {
+	for _, c := range []prometheus.Collector{m.stages, m.phases, m.steps, m.rollbacks, m.refusals, m.health} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}

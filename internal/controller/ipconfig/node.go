@@ -34,6 +34,11 @@ type Units interface {
 	Disable(ctx context.Context, unit string) error
 }
 
+// Lock is the part of host.NodeLock that the operator may use: lca-cli takes it.
+type Lock interface {
+	Holder(ctx context.Context) (h host.Holder, held bool, err error)
+}
+
 // Node is the node the operator runs on, as far as this controller needs it.
 type Node struct {
 	Files       host.Files
@@ -43,4 +48,5 @@ type Node struct {
 	Units       Units
 	Transients  host.Transients
 	Prober      Prober
+	Lock        Lock
 }

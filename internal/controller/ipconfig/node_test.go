@@ -30,6 +30,8 @@ type fakeNode struct {
 	// stopping is told of each unit before it stops.
 	stopping func(unit string)
 	restarts []string // units that systemd starts again by itself
+	// holder has the node's lock.
+	holder *host.Holder
 	// fail makes the named act fail.
 	fail map[string]error
 }
@@ -59,7 +61,7 @@ func newFakeNode() *fakeNode {
 }
 
 func (n *fakeNode) node() Node {
-	return Node{Files: n, Disk: n, Deployments: fakeDeployments{n}, Network: n, Units: n, Transients: n, Prober: n}
+	return Node{Files: n, Disk: n, Deployments: fakeDeployments{n}, Network: n, Units: n, Transients: n, Prober: n, Lock: n}
 }
 
 func (n *fakeNode) did(act string) error {
@@ -230,6 +232,13 @@ func (n *fakeNode) Forget(_ context.Context, unit string) error {
 		delete(n.units, unit)
 	}
 	return nil
+}
+
+func (n *fakeNode) Holder(context.Context) (host.Holder, bool, error) {
+	if n.holder == nil {
+		return host.Holder{}, false, n.fail["lock"]
+	}
+	return *n.holder, true, nil
 }
 
 // ends says how a unit ended.

@@ -37,6 +37,9 @@ type observation struct {
 	workspace []string
 	units     map[string]host.UnitState
 
+	// busy names who has the node's lock, if that is none of the units above.
+	busy *host.Holder
+
 	// The operation prepared on the node; nil when there is none, or none that can be read:
 	// unreadable then says why.
 	request    *ipconfig.Request
@@ -63,7 +66,7 @@ func (r *Reconciler) observe(ctx context.Context, ipc *lcav1.IPConfig) (observat
 	o := observation{now: r.Now()}
 	// Units first: what a unit that is seen at rest has done is then seen as well.
 	for _, look := range []func(context.Context, *observation) error{
-		r.seeUnits, r.seeDeployments, r.seeWorkspace, r.seeOperation,
+		r.seeUnits, r.seeHolder, r.seeDeployments, r.seeWorkspace, r.seeOperation,
 	} {
 		if err := look(ctx, &o); err != nil {
 			return o, err
@@ -105,6 +108,23 @@ func (r *Reconciler) seeUnits(ctx context.Context, o *observation) error {
 			return fmt.Errorf("state of unit %s: %w", unit, err)
 		}
 		o.units[unit] = state
+	}
+	return nil
+}
+
+// seeHolder looks who has the node. lca-cli as it runs for the operator is no stranger.
+func (r *Reconciler) seeHolder(ctx context.Context, o *observation) error {
+	for _, state := range o.units {
+		if state.Running() {
+			return nil
+		}
+	}
+	h, held, err := r.Node.Lock.Holder(ctx)
+	if err != nil {
+		return fmt.Errorf("look who holds the node: %w", err)
+	}
+	if held {
+		o.busy = &h
 	}
 	return nil
 }

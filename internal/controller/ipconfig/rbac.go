@@ -29,4 +29,4 @@ package ipconfig
 //
 // Events on a cluster-scoped object live in the default namespace:
 //
-// +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -284,6 +285,59 @@ func TestImageBasedUpgradeBlocks(t *testing.T) {
 	ibu.end()
 	w.rest()
 	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+}
+
+// TestAnotherFlowBlocks: somebody has the node's lock, when a change is asked for, after it
+// was accepted, and when the operator wants to clean up.
+func TestAnotherFlowBlocks(t *testing.T) {
+	stranger := &host.Holder{Operation: "seed image", Program: "lca-cli seed create", PID: 77, Since: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}
+	const who = "another operation holds this node: seed image (lca-cli seed create, pid 77, since 2026-01-02T03:00:00Z)"
+	w := newWorld(t)
+	w.rest()
+	w.node.holder = stranger
+	ipc := w.change(toNewAddress)
+	requireLast(t, ipc, "ConfigInProgress", no, "Blocked", who)
+	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+	require.Contains(t, w.events, "Warning ConfigInProgressBlocked: "+who)
+	require.Empty(t, w.node.acts)
+	before := w.writes
+	for range 3 {
+		require.Equal(t, whileBlocked, w.reconcile())
+	}
+	require.Equal(t, before, w.writes, "being blocked is told once")
+
+	w.node.holder = nil
+	w.operatorDegraded(true) // the change is accepted and waits
+	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "Waiting for system to stabilize")
+	w.node.holder = stranger
+	w.operatorDegraded(false)
+	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "waiting: "+who)
+	require.Empty(t, w.node.acts)
+
+	w.node.holder = nil
+	w.rest()
+	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+}
+
+func TestWhatLcaCliHoldsForTheOperatorBlocksNothing(t *testing.T) {
+	w, request := configuring(t)
+	w.node.holder = &host.Holder{Operation: "ip-config " + request.OperationID, Program: "lca-cli ip-config pre-pivot", PID: 5}
+	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "Configuration in progress")
+	w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, flow.Entry{Kind: flow.KindRolledBack, Error: "no room"})
+	w.node.ends(host.UnitPrePivot, false)
+	w.node.holder = nil
+	ipc := w.stage(lcav1.StageIdle)
+	require.Equal(t, 1, w.node.launched(host.UnitCleanup), "%v", ipc.Status.Conditions)
+	w.node.holder = &host.Holder{Operation: "ip-config", Program: "lca-cli ip-config cleanup", PID: 6}
+	requireLast(t, w.rest(), "Idle", no, "InProgress", "In progress of becoming idle")
+}
+
+func TestAnAbortIsNotHeldUp(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	w.node.holder = &host.Holder{Operation: "seed image", Program: "lca-cli seed create", PID: 77}
+	w.change(toNewAddress)
+	requireLast(t, w.stage(lcav1.StageIdle), "Idle", yes, "Idle", "Idle")
 }
 
 func TestExpiryOfTheWayBack(t *testing.T) {

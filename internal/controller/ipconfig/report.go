@@ -18,13 +18,16 @@ func (r *Reconciler) report(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	before := ipc.DeepCopy()
 	ipc.Status = project(ipc, o, out)
 	if equality.Semantic.DeepEqual(before.Status, ipc.Status) {
+		if !r.announced {
+			r.announce(ctx, before, ipc, o)
+		}
 		return nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, ipc, patch); err != nil {
 		return fmt.Errorf("write status of ipconfig %s: %w", ipc.Name, err)
 	}
-	r.announce(before, ipc, o)
+	r.announce(ctx, before, ipc, o)
 	r.measure(before, ipc, o, out)
 	return nil
 }

@@ -3,6 +3,7 @@ package ipconfig
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -47,11 +49,15 @@ type world struct {
 	r      *Reconciler
 	now    time.Time
 	events []string
+	// mute keeps events from being told.
+	mute   bool
 	writes int
 	// pass, if set, reconciles instead of the Reconciler's own method.
 	pass func() (reconcile.Result, error)
 	// wire, if set, sees the operator's requests to the API server.
 	wire func(http.RoundTripper) http.RoundTripper
+	// registry has the metrics of the operator that runs.
+	registry *prometheus.Registry
 }
 
 func newWorld(t testing.TB) *world {
@@ -84,11 +90,18 @@ func (w *world) restartAs(server *apitest.Server, who rest.ImpersonationConfig) 
 	}
 	base, err := client.NewWithWatch(config, client.Options{Scheme: server.Scheme})
 	require.NoError(w.t, err)
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	w.registry = prometheus.NewRegistry()
+	metrics, err := NewMetrics(w.registry, func() time.Time { return w.now })
 	require.NoError(w.t, err)
 	w.r = &Reconciler{
 		Client: interceptor.NewClient(base, interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				if e, told := o.(*eventsv1.Event); told {
+					if w.mute {
+						return errors.New("lost on the way")
+					}
+					return w.hear(e, c.Create(ctx, o, opts...))
+				}
 				w.writes++
 				return c.Create(ctx, o, opts...)
 			},
@@ -101,14 +114,17 @@ func (w *world) restartAs(server *apitest.Server, who rest.ImpersonationConfig) 
 				return c.SubResource(sub).Patch(ctx, o, p, opts...)
 			},
 		}),
-		Reader: base, Events: w, Log: flow.Discard(), Node: w.node.node(), Metrics: metrics,
+		Reader: base, Log: flow.Discard(), Node: w.node.node(), Metrics: metrics,
 		Now: func() time.Time { return w.now }, Random: func() uint16 { return 0xbeef },
 	}
 }
 
-// Eventf records events.
-func (w *world) Eventf(_ runtime.Object, _ runtime.Object, kind, reason, _, note string, args ...any) {
-	w.events = append(w.events, kind+" "+reason+": "+args[0].(string))
+// hear notes an event that the API took.
+func (w *world) hear(e *eventsv1.Event, err error) error {
+	if err == nil {
+		w.events = append(w.events, e.Type+" "+e.Reason+": "+e.Note)
+	}
+	return err
 }
 
 // furnish makes the cluster's objects.

@@ -75,6 +75,7 @@ type Node struct {
 	queue              []string // units that Settle runs
 	net                network
 	openNet            *network // what a transaction under way goes back to
+	held               *hold    // the node's lock
 	containers         bool     // of the cluster
 
 	// What the test says.

@@ -215,6 +215,16 @@ func (u units) Unit(_ context.Context, unit string, lines int) ([]byte, error) {
 	return []byte(strings.Join(last, "")), nil
 }
 
+func (u units) System(_ context.Context, lines int) ([]byte, error) {
+	u.n.lock()
+	defer u.n.mu.Unlock()
+	var b strings.Builder
+	for _, err := range u.n.failures[max(0, len(u.n.failures)-lines):] {
+		b.WriteString(err.Error() + "\n")
+	}
+	return []byte(b.String()), nil
+}
+
 // Transients is the node's host.Transients. What is launched waits for Settle.
 func (n *Node) Transients() host.Transients { return transients{n} }
 

@@ -20,11 +20,27 @@ func New(runner run.Runner) *Journal { return &Journal{runner: runner} }
 
 // Unit implements host.Logs.
 func (j *Journal) Unit(ctx context.Context, unit string, lines int) ([]byte, error) {
-	res, err := j.runner.Run(ctx, run.Command{Argv: []string{
-		"journalctl", "--unit", unit, "--boot", "--no-pager", "--quiet", "--output=short-iso", "--lines=" + strconv.Itoa(lines),
-	}})
+	out, err := j.last(ctx, lines, "--unit="+unit)
 	if err != nil {
 		return nil, fmt.Errorf("read the log of %s: %w", unit, err)
 	}
-	return res.Stdout, nil
+	return out, nil
+}
+
+// System implements host.Logs.
+func (j *Journal) System(ctx context.Context, lines int) ([]byte, error) {
+	out, err := j.last(ctx, lines, "--priority=warning")
+	if err != nil {
+		return nil, fmt.Errorf("read the system journal: %w", err)
+	}
+	return out, nil
+}
+
+// last asks for the last lines that match. Their number bounds the question, never a time: a clock may have been
+// set while the change ran. The output is no evidence for another journal.
+func (j *Journal) last(ctx context.Context, lines int, match string) ([]byte, error) {
+	res, err := j.runner.Run(ctx, run.Command{SecretOutput: true, Argv: []string{
+		"journalctl", match, "--no-pager", "--quiet", "--output=short-iso", "--lines=" + strconv.Itoa(lines),
+	}})
+	return res.Stdout, err
 }

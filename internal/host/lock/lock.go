@@ -1,82 +1,158 @@
-// Package lock lets one acting lca-cli run at a time. The lock is a flock on a
-// file in /run: the kernel lets go of it when its holder dies, so
-// there is no stale holder to wait for. cmd/lca-cli uses it; it imports the standard library
-// and golang.org/x/sys only.
 package lock
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// File is where the node's lock is.
-const File = "/run/lca/operation.lock"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
 
 // poll is how often a waiting caller looks again.
 const poll = 200 * time.Millisecond
 
-// BusyError says who holds the lock.
-type BusyError struct{ Holder string }
+// settling is how long a new holder may take to write its name.
+const settling = 2 * poll
 
-func (e *BusyError) Error() string {
-	return "another operation holds this node: " + e.Holder + "; wait for it to end"
+// Lock is the lock in one file.
+type Lock struct {
+	file string
 }
 
-// Acquire takes the lock in the file for holder, waiting until ctx ends. The
-// returned function lets go of it.
-func Acquire(ctx context.Context, file, holder string) (release func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of lock %s: %w", file, err)
+// New is the lock of the node whose root directory is seen at root.
+func New(root string) *Lock { return &Lock{file: filepath.Join(root, host.LockFile)} }
+
+var _ host.NodeLock = (*Lock)(nil)
+
+// Acquire implements host.NodeLock.
+func (l *Lock) Acquire(ctx context.Context, h host.Holder) (release func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(l.file), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of lock %s: %w", l.file, err)
 	}
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(l.file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open lock %s: %w", file, err)
+		return nil, fmt.Errorf("open lock %s: %w", l.file, err)
 	}
-	if err := wait(ctx, f); err != nil {
-		f.Close()
-		return nil, err
+	if err := l.wait(ctx, f); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	if err := errors.Join(f.Truncate(0), writeHolder(f, holder)); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("write holder into lock %s: %w", file, err)
+	if err := sign(f, h); err != nil {
+		return nil, errors.Join(fmt.Errorf("write the holder into lock %s: %w", l.file, err), f.Close())
 	}
-	return func() { f.Close() }, nil
+	return sync.OnceFunc(func() {
+		_ = f.Truncate(0) // a name that stays behind is not believed either
+		_ = f.Close()
+	}), nil
 }
 
-func writeHolder(f *os.File, holder string) error {
-	_, err := f.WriteAt(fmt.Appendf(nil, "%s (pid %d)\n", holder, os.Getpid()), 0)
+// sign names this process in the file.
+func sign(f *os.File, h host.Holder) error {
+	boot, err := bootID()
+	if err != nil {
+		return err
+	}
+	h.PID, h.Boot, h.Since = os.Getpid(), boot, time.Now().UTC().Truncate(time.Second)
+	data, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(append(data, '\n'), 0)
 	return err
 }
 
-func wait(ctx context.Context, f *os.File) error {
+func (l *Lock) wait(ctx context.Context, f *os.File) error {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return nil
+		busy, err := try(f, unix.LOCK_EX)
+		if err != nil || !busy {
+			return err
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return fmt.Errorf("lock %s: %w", f.Name(), err)
-		}
-		select {
-		case <-ctx.Done():
-			return &BusyError{Holder: holderOf(f)}
-		case <-time.After(poll):
+		if sleep(ctx, poll) != nil {
+			return &host.BusyError{Holder: l.named(context.WithoutCancel(ctx), f)}
 		}
 	}
 }
 
-func holderOf(f *os.File) string {
-	buf := make([]byte, 256)
-	n, _ := f.ReadAt(buf, 0)
-	if n == 0 {
-		return "unknown"
+// try takes the lock, unless somebody else has it.
+func try(f *os.File, how int) (busy bool, err error) {
+	err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return true, nil
 	}
-	return strings.TrimSpace(string(buf[:n]))
+	if err != nil {
+		return false, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return false, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// Holder implements host.NodeLock. It tells by taking the lock shared for a moment: whoever acquires
+// it tries again soon, and others who only look do not mind.
+func (l *Lock) Holder(ctx context.Context) (host.Holder, bool, error) {
+	f, err := os.Open(l.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return host.Holder{}, false, nil
+	}
+	if err != nil {
+		return host.Holder{}, false, fmt.Errorf("open lock %s: %w", l.file, err)
+	}
+	defer func() { _ = f.Close() }()
+	busy, err := try(f, unix.LOCK_SH)
+	if err != nil || !busy {
+		return host.Holder{}, false, err
+	}
+	return l.named(ctx, f), true, nil
+}
+
+// named reads the name of whoever holds the lock. A name of a process that is gone was left by an
+// earlier holder; the present one gets a moment to write its own.
+func (l *Lock) named(ctx context.Context, f *os.File) host.Holder {
+	for end := time.Now().Add(settling); ; {
+		if h, ok := read(f); ok {
+			return h
+		}
+		if time.Now().After(end) || sleep(ctx, poll/4) != nil {
+			return host.Holder{}
+		}
+	}
+}
+
+// read returns what the file says, if that can be true.
+func read(f *os.File) (h host.Holder, ok bool) {
+	buf := make([]byte, 4096)
+	n, _ := f.ReadAt(buf, 0)
+	if json.Unmarshal(buf[:n], &h) != nil || h.PID <= 0 {
+		return host.Holder{}, false
+	}
+	boot, err := bootID()
+	return h, err == nil && boot == h.Boot && !errors.Is(unix.Kill(h.PID, 0), unix.ESRCH)
+}
+
+func bootID() (string, error) {
+	data, err := os.ReadFile(host.BootIDFile)
+	if err != nil {
+		return "", fmt.Errorf("read the boot id: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
 }

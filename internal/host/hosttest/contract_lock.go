@@ -1,0 +1,131 @@
+package hosttest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// LockFixture is a node that nobody holds.
+type LockFixture struct {
+	Lock host.NodeLock
+	// Other has another process take the lock, and returns what kills it where it stands.
+	Other func(t *testing.T, h host.Holder) (kill func())
+	// Reboot ends the boot in which the lock was taken.
+	Reboot func(t *testing.T)
+}
+
+var (
+	changing = host.Holder{Operation: "ip-config op-1", Program: "lca-cli ip-config pre-pivot"}
+	cleaning = host.Holder{Operation: "ip-config op-1", Program: "lca-cli ip-config cleanup"}
+)
+
+// impatient is a context that ends before anybody has let go of anything.
+func impatient(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// LockContract is what host.NodeLock promises.
+func LockContract(t *testing.T, fresh func(t *testing.T) LockFixture) {
+	contract(t, fresh, []behaviour[LockFixture]{
+		{"nobody holds a fresh node", func(t *testing.T, f LockFixture) { requireFree(t, f.Lock) }},
+		{"a second one is told who holds it", lockNamesItsHolder},
+		{"looking hinders nobody", lockMayBeLookedAt},
+		{"it is free after release", lockIsReleased},
+		{"who waits gets it", lockIsHandedOver},
+		{"a dead holder is not waited for", lockOutlivesNobody},
+		{"no holder outlives the boot", lockEndsWithTheBoot},
+	})
+}
+
+func requireFree(t *testing.T, l host.NodeLock) {
+	t.Helper()
+	h, held, err := l.Holder(t.Context())
+	require.NoError(t, err)
+	require.False(t, held, "%v", h)
+	release, err := l.Acquire(impatient(t), cleaning)
+	require.NoError(t, err)
+	release()
+}
+
+func lockNamesItsHolder(t *testing.T, f LockFixture) {
+	release, err := f.Lock.Acquire(t.Context(), changing)
+	require.NoError(t, err)
+	defer release()
+	_, err = f.Lock.Acquire(impatient(t), cleaning)
+	var busy *host.BusyError
+	require.ErrorAs(t, err, &busy)
+	seen, held, err := f.Lock.Holder(t.Context())
+	require.NoError(t, err)
+	require.True(t, held)
+	require.Equal(t, seen, busy.Holder)
+	require.Equal(t, []string{changing.Operation, changing.Program}, []string{seen.Operation, seen.Program})
+	require.Positive(t, seen.PID)
+	require.NotEmpty(t, seen.Boot)
+	require.WithinDuration(t, time.Now(), seen.Since, time.Minute)
+	require.Contains(t, busy.Error(), "ip-config op-1 (lca-cli ip-config pre-pivot, pid ")
+}
+
+func lockMayBeLookedAt(t *testing.T, f LockFixture) {
+	for range 20 {
+		_, held, err := f.Lock.Holder(t.Context())
+		require.NoError(t, err)
+		require.False(t, held)
+		requireFree(t, f.Lock)
+	}
+}
+
+func lockIsReleased(t *testing.T, f LockFixture) {
+	release, err := f.Lock.Acquire(t.Context(), changing)
+	require.NoError(t, err)
+	release()
+	requireFree(t, f.Lock)
+	again, err := f.Lock.Acquire(impatient(t), cleaning)
+	require.NoError(t, err)
+	defer again()
+	release() // must not take it from its new holder
+	_, held, err := f.Lock.Holder(t.Context())
+	require.NoError(t, err)
+	require.True(t, held)
+}
+
+func lockIsHandedOver(t *testing.T, f LockFixture) {
+	release, err := f.Lock.Acquire(t.Context(), changing)
+	require.NoError(t, err)
+	got := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	go func() {
+		next, err := f.Lock.Acquire(ctx, cleaning)
+		if err == nil {
+			defer next()
+		}
+		got <- err
+	}()
+	release()
+	require.NoError(t, <-got)
+}
+
+func lockOutlivesNobody(t *testing.T, f LockFixture) {
+	kill := f.Other(t, changing)
+	h, held, err := f.Lock.Holder(t.Context())
+	require.NoError(t, err)
+	require.True(t, held)
+	require.Equal(t, changing.Operation, h.Operation)
+	_, err = f.Lock.Acquire(impatient(t), cleaning)
+	require.Error(t, err)
+	kill()
+	requireFree(t, f.Lock)
+}
+
+func lockEndsWithTheBoot(t *testing.T, f LockFixture) {
+	f.Other(t, changing)
+	f.Reboot(t)
+	requireFree(t, f.Lock)
+}

@@ -1,0 +1,71 @@
+package hosttest
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// hold is the node's lock in somebody's hand. It ends with the life of the node it was taken in.
+type hold struct {
+	holder host.Holder
+	life   int
+}
+
+// Lock is the node's host.NodeLock.
+func (n *Node) Lock() host.NodeLock { return nodeLock{n} }
+
+type nodeLock struct{ n *Node }
+
+// lockPoll is how often the fake looks again while it waits.
+const lockPoll = 2 * time.Millisecond
+
+func (l nodeLock) Acquire(ctx context.Context, h host.Holder) (func(), error) {
+	for {
+		mine, other := l.take(h)
+		if mine != nil {
+			return sync.OnceFunc(func() { l.drop(mine) }), nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, &host.BusyError{Holder: other}
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// take returns the hold, or who has the node.
+func (l nodeLock) take(h host.Holder) (*hold, host.Holder) {
+	n := l.n
+	n.lock()
+	defer n.mu.Unlock()
+	if n.held != nil && n.held.life == n.life {
+		return nil, n.held.holder
+	}
+	n.nextProgram++
+	h.PID, h.Boot, h.Since = n.nextProgram, strconv.Itoa(n.boots), time.Now().UTC().Truncate(time.Second)
+	n.held = &hold{h, n.life}
+	return n.held, host.Holder{}
+}
+
+// drop is no port call: the kernel takes the lock from a dead program too.
+func (l nodeLock) drop(mine *hold) {
+	l.n.mu.Lock()
+	defer l.n.mu.Unlock()
+	if l.n.held == mine {
+		l.n.held = nil
+	}
+}
+
+func (l nodeLock) Holder(context.Context) (host.Holder, bool, error) {
+	n := l.n
+	n.lock()
+	defer n.mu.Unlock()
+	if n.held == nil || n.held.life != n.life {
+		return host.Holder{}, false, nil
+	}
+	return n.held.holder, true, nil
+}
