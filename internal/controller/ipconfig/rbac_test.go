@@ -239,7 +239,7 @@ func (w *world) asManager(a *asked, who rest.ImpersonationConfig) {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: srv.Scheme, Metrics: server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &again}})
 	require.NoError(w.t, err)
-	w.r.Client, w.r.Reader, w.r.Events = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("lifecycle-agent")
+	w.r.Client, w.r.Reader = mgr.GetClient(), mgr.GetAPIReader()
 	require.NoError(w.t, w.r.SetupWithManager(mgr))
 	ctx, stop := context.WithCancel(w.t.Context())
 	var done sync.WaitGroup
