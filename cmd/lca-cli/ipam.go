@@ -69,7 +69,7 @@ func readRecords(ctx context.Context, api client.Reader) (*manifest.Inventory, e
 		optional bool
 	}{{pools, false}, {addresses, false}, {contractAddresses, true}, {locks, false}, {claims, false}, {contractClaims, true}} {
 		err := api.List(ctx, l.list)
-		if err != nil && !(l.optional && meta.IsNoMatchError(err)) {
+		if err != nil && (!l.optional || !meta.IsNoMatchError(err)) {
 			return nil, fmt.Errorf("list %T: %w", l.list, err)
 		}
 	}

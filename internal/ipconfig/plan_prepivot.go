@@ -24,7 +24,8 @@ func (p *PrePivot) Plan() flow.Plan {
 			{Name: StepCollect, Title: "Collect what the cluster knows", Do: p.collect, Undo: p.uncollect,
 				Tries: 3, Pause: 5 * time.Second},
 			// What was fetched stays: it does no harm, and the next try has it.
-			{Name: StepFetchImage, Title: "Fetch the image that recert runs in, if it does", Do: p.fetchImage, Tries: 3, Pause: 5 * time.Second},
+			{Name: StepFetchImage, Title: "Fetch the image that recert runs in, if it does", Do: p.fetchImage,
+				Tries: 3, Pause: 5 * time.Second},
 			{Name: StepClone, Title: "Deploy the new stateroot", Do: p.clone, Undo: p.unclone},
 			{Name: StepCopyLive, Title: "Copy the state while the cluster runs", Do: p.copyLive, Undo: p.uncopy},
 			{Name: StepQuiesce, Title: "Stop the cluster", Do: p.quiesce, Undo: p.revive},

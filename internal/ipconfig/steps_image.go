@@ -13,7 +13,8 @@ import (
 
 // pullSpec is a fully qualified name of an image: host, path, then tag, digest or both. What does not look like one
 // would be a flag or a prompt to the program that pulls.
-var pullSpec = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+var pullSpec = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+` +
+	`(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 
 // refuseImage says what is wrong with the image that recert is to run in; empty means the native engine.
 func refuseImage(image string) (problem, hint string) {

@@ -115,7 +115,8 @@ func apply(w Wiring) *cobra.Command {
 				return err
 			}
 			return output.Print(w.Out, f, applyAnswer{
-				Config: c.config, DryRun: cfg.DryRun, Summary: cfg.SummaryFile, Seconds: time.Since(began).Round(time.Millisecond).Seconds(), Done: done,
+				Config: c.config, DryRun: cfg.DryRun, Summary: cfg.SummaryFile,
+				Seconds: time.Since(began).Round(time.Millisecond).Seconds(), Done: done,
 			})
 		})
 }

@@ -63,7 +63,8 @@ func (r *Reconciler) findClaim(ctx context.Context, o *unstructured.Unstructured
 	for i := range list.Items {
 		c := &list.Items[i]
 		iface, named := c.Labels[InterfaceLabel]
-		if c.Spec.Pool.Name == pool && slices.Contains(reserved, c.Annotations[metal3.HostAnnotation]) && (!named || iface == labelValue(l.name)) &&
+		if c.Spec.Pool.Name == pool && slices.Contains(reserved, c.Annotations[metal3.HostAnnotation]) &&
+			(!named || iface == labelValue(l.name)) &&
 			(metav1.GetControllerOf(c) == nil || metav1.IsControlledBy(c, o)) {
 			return c, nil
 		}
@@ -85,7 +86,9 @@ func labelValue(name string) string {
 func (r *Reconciler) createClaim(ctx context.Context, o *unstructured.Unstructured, h *host, l link, pool string) error {
 	c := &metal3.IPClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: claimName(o.GetName(), l, pool),
-			Labels:          map[string]string{OwnerLabel: ownerLabel(o.GroupVersionKind(), o.GetName()), InterfaceLabel: labelValue(l.name)},
+			Labels:          map[string]string{
+				OwnerLabel: ownerLabel(o.GroupVersionKind(), o.GetName()), InterfaceLabel: labelValue(l.name),
+			},
 			Finalizers:      []string{Finalizer},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, o.GroupVersionKind())}},
 		Spec: metal3.IPClaimSpec{Pool: metal3.ObjectReference{
@@ -106,7 +109,8 @@ func (r *Reconciler) adopt(ctx context.Context, o *unstructured.Unstructured, c 
 		return nil
 	}
 	if other := metav1.GetControllerOf(c); other != nil && !metav1.IsControlledBy(c, o) {
-		return fmt.Errorf("claim %s/%s belongs to %s %s, not to %s %s", c.Namespace, c.Name, other.Kind, other.Name, o.GetKind(), o.GetName())
+		return fmt.Errorf("claim %s/%s belongs to %s %s, not to %s %s",
+			c.Namespace, c.Name, other.Kind, other.Name, o.GetKind(), o.GetName())
 	}
 	if c.DeletionTimestamp != nil {
 		return fmt.Errorf("claim %s/%s is being deleted", c.Namespace, c.Name)

@@ -53,7 +53,8 @@ func (r *Reconciler) publish(ctx context.Context, o *unstructured.Unstructured, 
 	case maps.EqualFunc(s.Data, data, bytes.Equal):
 		return r.use(ctx, o, h)
 	case h.settled():
-		r.warn(o, "ConfigDiffers", fmt.Sprintf("host %s was provisioned with another config than Secret %s would have now; it is left as it is",
+		r.warn(o, "ConfigDiffers",
+			fmt.Sprintf("host %s was provisioned with another config than Secret %s would have now; it is left as it is",
 			h.NamespacedName, name))
 		return nil
 	}
@@ -65,14 +66,17 @@ func (r *Reconciler) publish(ctx context.Context, o *unstructured.Unstructured, 
 	return r.use(ctx, o, h)
 }
 
-func (r *Reconciler) createSecret(ctx context.Context, o *unstructured.Unstructured, name types.NamespacedName, data map[string][]byte) error {
+func (r *Reconciler) createSecret(
+	ctx context.Context, o *unstructured.Unstructured, name types.NamespacedName, data map[string][]byte,
+) error {
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name,
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, o.GroupVersionKind())}},
 		Data: data}
 	if err := r.Client.Create(ctx, s); err != nil {
 		return fmt.Errorf("create Secret %s: %w", name, err)
 	}
-	r.Events.Eventf(o, nil, corev1.EventTypeNormal, "HostConfigWritten", "Configure", "%s", "Secret "+name.String()+" holds the host's own config")
+	r.Events.Eventf(o, nil, corev1.EventTypeNormal, "HostConfigWritten", "Configure", "%s",
+		"Secret "+name.String()+" holds the host's own config")
 	return r.use(ctx, o, nil)
 }
 

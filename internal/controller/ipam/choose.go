@@ -85,7 +85,8 @@ func (r *Reconciler) missing(ctx context.Context, c *claim) *verdict {
 	if err != nil {
 		return &verdict{reason: metal3.ReasonPoolNotFound, message: fmt.Sprintf("pool %s does not exist", c.pool)}
 	}
-	return &verdict{reason: metal3.ReasonPoolNotReady, message: fmt.Sprintf("pool %s can not give out addresses; its condition Ready says why", c.pool)}
+	return &verdict{reason: metal3.ReasonPoolNotReady,
+		message: fmt.Sprintf("pool %s can not give out addresses; its condition Ready says why", c.pool)}
 }
 
 // closed says why a pool gives nothing new out.

@@ -58,15 +58,6 @@ func (r *Reconciler) kinds() []kind {
 	return []kind{native{}}
 }
 
-func (r *Reconciler) kindOf(k key) kind {
-	for _, kind := range r.kinds() {
-		if kind.key(k.object()) == k {
-			return kind
-		}
-	}
-	return nil
-}
-
 // whilePaused is how soon a Cluster that was paused is asked again; pools and claims are watched.
 const whilePaused = 15 * time.Second
 

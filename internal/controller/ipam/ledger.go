@@ -252,13 +252,6 @@ func (l *ledger) heldBy(name types.NamespacedName) (locks []*lockv1.AddressLock,
 	return locks, held
 }
 
-// known is the lock of that name, as far as is known.
-func (l *ledger) known(name string) *lockv1.AddressLock {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.locks[name]
-}
-
 // asked remembers which claim asked a pool in which identity; forget takes back what it was promised
 // without a lock.
 func (l *ledger) asked(k key, uid string) {

@@ -48,16 +48,6 @@ func (l *ledger) wake(name types.NamespacedName, all bool) []key {
 	return woken
 }
 
-// awaited says how many claims wait for a pool.
-func (l *ledger) awaited(name types.NamespacedName) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if w := l.waiting[name]; w != nil {
-		return len(w.order)
-	}
-	return 0
-}
-
 // available is how many addresses a pool could give out now.
 func (p *pool) available() int64 {
 	s := p.Stats()

@@ -74,7 +74,9 @@ func (r *Reconciler) decide(ctx context.Context, ipc *lcav1.IPConfig, o observat
 }
 
 // goOn does the next thing for a stage that was accepted.
-func (r *Reconciler) goOn(ctx context.Context, ipc *lcav1.IPConfig, o observation, stage lcav1.IPConfigStage, state ipconfig.State) (outcome, error) {
+func (r *Reconciler) goOn(
+	ctx context.Context, ipc *lcav1.IPConfig, o observation, stage lcav1.IPConfigStage, state ipconfig.State,
+) (outcome, error) {
 	switch stage {
 	case lcav1.StageIdle:
 		return r.idle(ctx, ipc, o, state)

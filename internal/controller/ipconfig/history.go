@@ -65,7 +65,8 @@ func milestones(o observation, state ipconfig.State) []milestone {
 // is not: it is tried again.
 func isRest(state ipconfig.State) bool {
 	switch state {
-	case ipconfig.StateConfigured, ipconfig.StateConfigFailed, ipconfig.StateFinishFailed, ipconfig.StateRolledBack, ipconfig.StateBecomingIdle:
+	case ipconfig.StateConfigured, ipconfig.StateConfigFailed, ipconfig.StateFinishFailed, ipconfig.StateRolledBack,
+		ipconfig.StateBecomingIdle:
 		return true
 	}
 	return false

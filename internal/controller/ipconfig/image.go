@@ -23,8 +23,11 @@ func (r *Reconciler) cacheImage(ctx context.Context, ipc *lcav1.IPConfig, o obse
 	if have != "" && ipc.Annotations[lcav1.RecertImageCachedAnnotation] != have {
 		return r.sayCached(ctx, ipc, have)
 	}
-	if want == "" || want == have || ipconfig.CheckImage(want) != nil {
+	if want == "" || want == have {
 		return nil
+	}
+	if problem := ipconfig.CheckImage(want); problem != nil {
+		return nil //nolint:nilerr // a change is refused for it, with this sentence; at rest there is nothing to fetch
 	}
 	unit, err := r.Node.Units.State(ctx, host.UnitRecertImage)
 	if err != nil {

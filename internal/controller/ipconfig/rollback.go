@@ -35,8 +35,8 @@ func (r *Reconciler) returnTo(ctx context.Context, ipc *lcav1.IPConfig, o observ
 		return out
 	}
 	if state == ipconfig.StateRollbackFailed {
-		out.message = "ip-config rollback failed, trying again. error: " + howItEnded(host.UnitRollback, unit, o.progress.Rollback.Failure) +
-			r.returning.outlook(o.now) + hintRollback
+		out.message = "ip-config rollback failed, trying again. error: " +
+			howItEnded(host.UnitRollback, unit, o.progress.Rollback.Failure) + r.returning.outlook(o.now) + hintRollback
 		out.again = r.returning.wait(o.now)
 	}
 	if !r.returning.ready(o.now) {

@@ -141,7 +141,8 @@ var mounts = [][2]string{
 
 func (e *engine) recertArgs(configPath string) []string {
 	workspace := path.Dir(configPath)
-	argv := []string{"run", "--rm", "--network=container:" + etcdContainer, "--privileged", "--replace", "--pull=never", "--name", recertContainer}
+	argv := []string{"run", "--rm", "--network=container:" + etcdContainer, "--privileged", "--replace", "--pull=never",
+		"--name", recertContainer}
 	for _, m := range mounts {
 		argv = append(argv, "-v", e.Root+m[0]+":"+m[1])
 	}
