@@ -86,7 +86,7 @@ func labelValue(name string) string {
 func (r *Reconciler) createClaim(ctx context.Context, o *unstructured.Unstructured, h *host, l link, pool string) error {
 	c := &metal3.IPClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: claimName(o.GetName(), l, pool),
-			Labels:          map[string]string{
+			Labels: map[string]string{
 				OwnerLabel: ownerLabel(o.GroupVersionKind(), o.GetName()), InterfaceLabel: labelValue(l.name),
 			},
 			Finalizers:      []string{Finalizer},

@@ -55,7 +55,7 @@ func (r *Reconciler) publish(ctx context.Context, o *unstructured.Unstructured, 
 	case h.settled():
 		r.warn(o, "ConfigDiffers",
 			fmt.Sprintf("host %s was provisioned with another config than Secret %s would have now; it is left as it is",
-			h.NamespacedName, name))
+				h.NamespacedName, name))
 		return nil
 	}
 	before := s.DeepCopy()
