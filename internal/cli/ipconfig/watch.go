@@ -37,8 +37,8 @@ func watchStatus(ctx context.Context, w Wiring, f output.Format) error {
 		if err := show(s, node.Clock.Now()); err != nil {
 			return fmt.Errorf("show the status: %w", err)
 		}
-		if node.Clock.Sleep(ctx, watchPause) != nil {
-			return nil
+		if err := node.Clock.Sleep(ctx, watchPause); err != nil {
+			return nil //nolint:nilerr // the person has seen enough
 		}
 	}
 }
