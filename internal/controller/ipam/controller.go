@@ -61,6 +61,9 @@ func (r *Reconciler) kinds() []kind {
 // whilePaused is how soon a Cluster that was paused is asked again; pools and claims are watched.
 const whilePaused = 15 * time.Second
 
+// untilSeen is how soon a claim is looked at again whose last write has not come back through the cache.
+const untilSeen = 50 * time.Millisecond
+
 // reconcileClaim brings one claim where it should be.
 func (r *Reconciler) reconcileClaim(ctx context.Context, k kind, name types.NamespacedName) (ctrl.Result, error) {
 	if err := r.load(ctx); err != nil {
@@ -73,8 +76,12 @@ func (r *Reconciler) reconcileClaim(ctx context.Context, k kind, name types.Name
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("read %s: %w", k.key(name), err)
 	}
-	if c.foreign || r.ledger.outdated(c.key, c.GetResourceVersion()) {
+	if c.foreign {
 		return ctrl.Result{}, nil
+	}
+	if r.ledger.outdated(c.key, c.GetResourceVersion()) {
+		// Our own write is left out of the events that are followed: nobody else would ask again.
+		return ctrl.Result{RequeueAfter: untilSeen}, nil
 	}
 	if paused, err := r.paused(ctx, c); err != nil || paused {
 		return ctrl.Result{RequeueAfter: whilePaused}, err

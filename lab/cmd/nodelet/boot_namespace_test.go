@@ -46,7 +46,7 @@ func bootAndJudge(t *testing.T, bin string, addresses ...netip.Prefix) {
 	root := t.TempDir()
 	site := cluster.Site{Addresses: addresses}
 	require.NoError(t, cluster.Provision(t.Context(), cluster.Provisioning{Etc: root + "/etc", Var: root + "/var", OutDir: root + "/out",
-		BinDir: bin, Node: site, ModuleDir: moduleRoot}))
+		BinDir: bin, Agent: cluster.Nodelet, Node: site, ModuleDir: moduleRoot}))
 	agent := startAgent(t, bin, root, addresses)
 	node, err := outsideClient(t, root, agent, "").CoreV1().Nodes().Get(t.Context(), "sno", metav1.GetOptions{})
 	require.NoError(t, err)

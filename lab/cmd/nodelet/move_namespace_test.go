@@ -21,7 +21,7 @@ func TestNodeMovesToAnotherAddress(t *testing.T) {
 	home, away := netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("198.51.100.7/24")
 	root := t.TempDir()
 	require.NoError(t, cluster.Provision(t.Context(), cluster.Provisioning{Etc: root + "/etc", Var: root + "/var", OutDir: root + "/out",
-		BinDir: bin, Node: cluster.Site{Addresses: []netip.Prefix{home}}, ModuleDir: moduleRoot}))
+		BinDir: bin, Agent: cluster.Nodelet, Node: cluster.Site{Addresses: []netip.Prefix{home}}, ModuleDir: moduleRoot}))
 	endAgent(t, startAgent(t, bin, root, []netip.Prefix{home})) // the first boot registers the old address
 
 	runRecert(t, bin, root, away)
