@@ -14,16 +14,20 @@ import (
 // leaves what it gave out. Such an address is given to nobody but the claim that the object names, which
 // gets a lock for it as soon as it is looked at.
 
-// note learns of an address object; fresh says that no lock guards its address.
+// note learns of an address object; fresh says that no lock of its claim guards its address.
 func (l *ledger) note(h held) (fresh bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.addObject(h)
 	a, err := ipam.ParseAddr(h.address)
 	if err != nil || h.pool.Name == "" {
 		return false
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	name := lockv1.LockName(l.networkOf(h), a)
-	if _, noted := l.unlocked[name]; noted || l.locks[name] != nil {
+	if l.locks[name] != nil {
+		return !l.guarded(h, name) // the address is another claim's: nothing to note, but its claim is to be looked at
+	}
+	if _, noted := l.unlocked[name]; noted {
 		return false
 	}
 	l.unlocked[name], l.adoptable[h.claim] = h.claim, adoptable{a, h.GetName()}
@@ -35,12 +39,13 @@ func (l *ledger) note(h held) (fresh bool) {
 
 // unnote learns that an address object is gone.
 func (l *ledger) unnote(h held) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropObject(h)
 	a, err := ipam.ParseAddr(h.address)
 	if err != nil {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	name := lockv1.LockName(l.networkOf(h), a)
 	k, was := l.unlocked[name]
 	if !was {

@@ -101,7 +101,7 @@ func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, 
 		}
 	}
 	if lock != nil && r.addressOf(ctx, k, c) == lock.Spec.Address {
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, r.bury(ctx, k, c.key, c.address)
 	}
 	pool, problem := r.poolFor(ctx, c, lock)
 	if problem != nil {

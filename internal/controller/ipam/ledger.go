@@ -24,6 +24,7 @@ type ledger struct {
 	waiting   map[types.NamespacedName]*waitlist // claims that a pool had nothing for
 	published map[types.NamespacedName]time.Time // when a pool's status was written last
 	requests  map[key]string                     // identity of claims that asked a pool, for when they vanish
+	objects   map[key]map[string]bool            // names of address objects, by claim
 	written   map[key]string                     // version of a claim as this replica wrote it last
 }
 
@@ -32,7 +33,7 @@ func newLedger(now func() time.Time) *ledger {
 		now: now, locks: map[string]*lockv1.AddressLock{}, byClaim: map[key]map[string]bool{},
 		pools: map[types.NamespacedName]*pool{}, unlocked: map[string]key{}, adoptable: map[key]adoptable{},
 		waiting: map[types.NamespacedName]*waitlist{}, published: map[types.NamespacedName]time.Time{},
-		requests: map[key]string{}, written: map[key]string{},
+		requests: map[key]string{}, written: map[key]string{}, objects: map[key]map[string]bool{},
 	}
 }
 

@@ -20,6 +20,9 @@ func (r *Reconciler) vanished(ctx context.Context, k kind, gone key) error {
 			return err
 		}
 	}
+	if err := r.bury(ctx, k, gone, ""); err != nil {
+		return err
+	}
 	r.ledger.forget(gone)
 	return nil
 }
