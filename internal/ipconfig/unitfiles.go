@@ -42,7 +42,8 @@ WantedBy=multi-user.target
 `
 
 // initMonitorUnit is the watchdog. It waits for no network: a network that never
-// comes is what it is there for.
+// comes is what it is there for. It must not have RestrictSUIDSGID: systemd answers openat2 with "function
+// not implemented" then, and every file is opened by it.
 const initMonitorUnit = `[Unit]
 Description=Lifecycle Agent: roll back when the change is not proved in time
 Documentation=https://github.com/lifecycle-agent/lifecycle-agent/blob/main/docs/ipconfig.md
@@ -58,7 +59,6 @@ NoNewPrivileges=yes
 # ostree has mounts of its own made while it writes.
 RestrictNamespaces=mnt
 RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET AF_INET6
-RestrictSUIDSGID=yes
 ProtectControlGroups=yes
 ProtectKernelTunables=yes
 ProtectHostname=yes

@@ -41,7 +41,7 @@ func TestUnitsAreConfinedAsFarAsTheirWorkAllows(t *testing.T) {
 			"ExecStart": host.CLI + " ip-config post-pivot", "Type": "oneshot", "NoNewPrivileges": "", "RestrictNamespaces": ""}},
 		{host.UnitInitMonitor, initMonitorUnit, map[string]string{
 			"ExecStart": host.CLI + " init-monitor --monitor", "NoNewPrivileges": "yes", "RestrictNamespaces": "mnt",
-			"RestrictSUIDSGID": "yes", "ProtectControlGroups": "yes", "ProtectKernelTunables": "yes"}},
+			"RestrictSUIDSGID": "", "ProtectControlGroups": "yes", "ProtectKernelTunables": "yes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			service := settings(t, c.text)
