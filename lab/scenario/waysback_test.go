@@ -111,7 +111,6 @@ func TestARollbackIsAskedForBeforeTheChangeIsComplete(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	ctx, l, d := node(t, "scenario-early-rollback")
 	skip := object{lcav1.SkipPreConfigurationHealthChecksAnnotation: ""}
-	dropIn(ctx, t, l, "ip-configuration.service", `[Service]\nRestartSec=1s\n`)
 	require.NoError(t, d.Patch(ctx, withAnnotations(move(), skip)))
 	_, err := d.Until(ctx, "the way back on offer", func(ipc *lcav1.IPConfig) bool {
 		return len(ipc.Status.ValidNextStages) > 0 && ipc.Status.ValidNextStages[len(ipc.Status.ValidNextStages)-1] == lcav1.StageRollback
