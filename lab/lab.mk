@@ -13,6 +13,10 @@ lab-check: build ## Check the lab itself: its scripts with shellcheck, a node bo
 	shellcheck -x -P SCRIPTDIR $$(grep -rlE '^#(!/bin/bash| shellcheck shell=bash)' lab/image/recipe lab/image/overlay lab/machine)
 	LCA_LAB=1 go test -count=1 -timeout 20m ./lab/image ./lab/network ./lab/machine ./lab
 
+.PHONY: test-vlan
+test-vlan: host-packages build controlplane ## Move an emulated node into a VLAN, into another one and out again; up to an hour.
+	LCA_LAB_MACHINE=qemu go test -count=1 -timeout 120m -v -tags lab -run '^TestVLAN$$' ./lab/scenario/
+
 CUTS ?= 50
 SEED ?= 20261121
 

@@ -47,7 +47,8 @@ func (e Emulated) Start(ctx context.Context) error {
 		"-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", strconv.Itoa(processors), "-m", strconv.Itoa(megabytes),
 		// A power cut is a kill of this process; what the guest has written is in the host's page cache by then.
 		"-drive", "file=" + e.disk() + ",format=raw,if=virtio,cache=unsafe",
-		"-netdev", "tap,id=net0,ifname=" + tap + ",script=no,downscript=no",
+		// vnet_hdr=off: frames leave the guest whole, with their checksums, for network.Tagged to pass on.
+		"-netdev", "tap,id=net0,ifname=" + tap + ",script=no,downscript=no,vnet_hdr=off",
 		"-device", "virtio-net-pci,netdev=net0,mac=" + network.UplinkMAC + ",romfile=",
 		"-device", "virtio-rng-pci", "-device", "i6300esb", "-action", "watchdog=reset",
 		"-chardev", "socket,id=console,path=" + e.ConsoleSocket() + ",server=on,wait=off,logfile=" + e.ConsoleLog() + ",logappend=on",

@@ -40,7 +40,7 @@ func (n Network) Up(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := n.Outside(promoteSecondaries); err != nil {
+	if err := n.Outside(sysctls); err != nil {
 		return err
 	}
 	if err := n.lan(ctx, "link set lo up"); err != nil {
@@ -132,11 +132,15 @@ func (n Network) Drop(ctx context.Context, address netip.Prefix) error {
 
 // Restore gives it back.
 func (n Network) Restore(ctx context.Context, address netip.Prefix) error {
+	return n.add(ctx, address, bridge)
+}
+
+func (n Network) add(ctx context.Context, address netip.Prefix, device string) error {
 	nodad := ""
 	if address.Addr().Is6() {
 		nodad = " nodad"
 	}
-	return n.lan(ctx, "addr replace "+address.String()+" dev "+bridge+nodad)
+	return n.lan(ctx, "addr replace "+address.String()+" dev "+device+nodad)
 }
 
 // LinkLocal is the IPv6 address that the LAN's router has on its own link.
@@ -164,11 +168,17 @@ func (n Network) exists(space string) bool {
 	return err == nil
 }
 
-// promoteSecondaries keeps a subnet's other addresses when its first one goes: a gateway that
-// is dropped must not take the DNS server beside it along.
-func promoteSecondaries() error {
-	if err := os.WriteFile("/proc/sys/net/ipv4/conf/all/promote_secondaries", []byte("1"), 0o644); err != nil {
-		return fmt.Errorf("let the LAN keep a subnet's other addresses: %w", err)
+// sysctls sets what the LAN's kernel must do otherwise than by default. It runs inside the LAN.
+func sysctls() error {
+	for file, value := range map[string]string{
+		// A gateway that is dropped must not take the DNS server beside it along.
+		"/proc/sys/net/ipv4/conf/all/promote_secondaries": "1",
+		// A site in a VLAN must not be found in the untagged LAN.
+		"/proc/sys/net/ipv4/conf/all/arp_ignore": "1",
+	} {
+		if err := os.WriteFile(file, []byte(value), 0o644); err != nil {
+			return fmt.Errorf("set up the LAN's kernel: %w", err)
+		}
 	}
 	return nil
 }

@@ -17,10 +17,15 @@ import (
 
 // Outside calls do with the calling goroutine's thread inside the LAN namespace, so sockets it opens look at the node from
 // outside. Goroutines that do starts are not inside. A socket stays in the namespace it was made in.
-func (n Network) Outside(do func() error) error {
-	space, err := os.Open(spacePath(n.LAN()))
+func (n Network) Outside(do func() error) error { return inside(n.LAN(), do) }
+
+// inNode is Outside for the namespace that a container is given.
+func (n Network) inNode(do func() error) error { return inside(n.Node(), do) }
+
+func inside(name string, do func() error) error {
+	space, err := os.Open(spacePath(name))
 	if err != nil {
-		return fmt.Errorf("enter the LAN of %s: %w", n.Name, err)
+		return fmt.Errorf("enter network namespace %s: %w", name, err)
 	}
 	defer space.Close()
 	result := make(chan error, 1)
@@ -28,7 +33,7 @@ func (n Network) Outside(do func() error) error {
 		// Never unlocked: a thread that has changed namespace ends with this goroutine and is not used again.
 		runtime.LockOSThread()
 		if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
-			result <- fmt.Errorf("enter the LAN of %s: %w", n.Name, err)
+			result <- fmt.Errorf("enter network namespace %s: %w", name, err)
 			return
 		}
 		result <- do()

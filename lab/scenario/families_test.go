@@ -53,7 +53,7 @@ func dualStack(t *testing.T, name string, site *cluster.Site, first, second neti
 	t.Run("one family alone", func(t *testing.T) {
 		back := network.Home()
 		change(ctx, t, d, object{
-			"ipv4":               object{"address": home.String(), "machineNetwork": "192.0.2.0/24", "gateway": back.Gateway.Addr().String()},
+			"ipv4":               object{"address": home.String(), "machineNetwork": homeNetwork, "gateway": back.Gateway.Addr().String()},
 			"ipv6":               nil,
 			"dnsServers":         []string{back.DNS.Addr().String(), servers[0]},
 			"dnsFilterOutFamily": "none",

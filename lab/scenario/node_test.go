@@ -4,7 +4,6 @@ package scenario
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -28,7 +27,10 @@ var (
 	away = netip.MustParseAddr("198.51.100.20")
 )
 
-const awayNetwork = "198.51.100.0/24"
+const (
+	homeNetwork = "192.0.2.0/24"
+	awayNetwork = "198.51.100.0/24"
+)
 
 // patience bounds a scenario; emulation is more than ten times slower.
 var patience = map[machine.Kind]time.Duration{machine.Nspawn: 8 * time.Minute, machine.QEMU: 30 * time.Minute}
@@ -115,6 +117,6 @@ func in(ctx context.Context, t *testing.T, l *lab.Lab, argv ...string) string {
 // tool fails with what to install where a program of the host is missing.
 func tool(t *testing.T, name string) {
 	if _, err := exec.LookPath(name); err != nil {
-		t.Skip(fmt.Sprintf("reason: %s is missing on this machine (make host-packages)", name))
+		t.Skipf("reason: %s is missing on this machine (make host-packages)", name)
 	}
 }

@@ -86,7 +86,7 @@ func TestBadInputIsRefusedAndNothingIsTouched(t *testing.T) {
 	}
 
 	t.Run("gateway without an address change", func(t *testing.T) {
-		spec := object{"stage": lcav1.StageConfig, "ipv4": object{"address": home.String(), "machineNetwork": "192.0.2.0/24", "gateway": "192.0.2.254"}}
+		spec := object{"stage": lcav1.StageConfig, "ipv4": object{"address": home.String(), "machineNetwork": homeNetwork, "gateway": "192.0.2.254"}}
 		require.NoError(t, d.Patch(ctx, object{"spec": spec}))
 		_, err := d.Until(ctx, "a refusal", drive.Is(lcav1.ConditionConfigCompleted))
 		require.ErrorContains(t, err, "spec.ipv4.gateway differs")
