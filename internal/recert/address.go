@@ -19,6 +19,8 @@ type Mapping struct {
 	to map[netip.Addr]netip.Addr
 	// names are replaced in certificates only, where they stand by themselves.
 	names map[string]string
+	// node is the node's name, in certificates and in the fields of nodeRules.
+	node  NodeChange
 	quick glance
 }
 
@@ -58,16 +60,27 @@ func checkPlain(a netip.Addr) error {
 func (m Mapping) Empty() bool { return len(m.to) == 0 }
 
 // withNames adds names to an address mapping.
-func (m Mapping) withNames(names map[string]string) Mapping {
-	m.names = names
+func (m Mapping) withNames(names map[string]string, node NodeChange) Mapping {
+	m.names, m.node = names, node
 	m.quick = newGlance(m)
 	return m
 }
 
-// Name maps a name of a certificate: a name that a rule lists, or an address.
+// Moves says that the node gets another address or name, so that what it says of itself is out of date.
+func (m Mapping) Moves() bool { return !m.Empty() || !m.node.empty() }
+
+// Name maps a name of a certificate: a name that a rule lists, the node's, or an address.
 func (m Mapping) Name(text string) (string, bool) {
 	if to, ok := m.names[text]; ok {
 		return to, to != text
+	}
+	return m.hostOrNode(text)
+}
+
+// hostOrNode maps a text that is nothing but an address or the node's name.
+func (m Mapping) hostOrNode(text string) (string, bool) {
+	if to, ok := m.node.name(text); ok {
+		return to, true
 	}
 	return m.Host(text)
 }

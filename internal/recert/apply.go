@@ -18,6 +18,11 @@ func (p *Plan) apply(ctx context.Context, files host.Files, store host.OpenKeyst
 			return fmt.Errorf("write %s: %w", f.path, err)
 		}
 	}
+	for _, old := range p.stale {
+		if err := files.Remove(old); err != nil {
+			return fmt.Errorf("remove %s, which is called otherwise now: %w", old, err)
+		}
+	}
 	if err := store.Commit(ctx, p.edits); err != nil {
 		return err
 	}

@@ -1,12 +1,11 @@
 package recert
 
 import (
+	"cmp"
 	"crypto/x509"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // assemble turns what was found into writes.
@@ -17,7 +16,10 @@ func (s *scan) assemble() error {
 			s.plan.Changes = append(s.plan.Changes, Change{Certificate, f.path, s.whyAgain()})
 		}
 		if f.changed {
-			s.plan.files = append(s.plan.files, fileWrite{f.path, []byte(f.text), f.mode})
+			s.plan.files = append(s.plan.files, fileWrite{cmp.Or(f.movesTo, f.path), []byte(f.text), f.mode})
+		}
+		if f.movesTo != "" {
+			s.plan.stale = append(s.plan.stale, f.path)
 		}
 	}
 	changed := len(s.plan.files)+len(s.plan.members)+len(s.plan.nodes) > 0
@@ -35,7 +37,7 @@ func (s *scan) assemble() error {
 	if err := s.followHashes(); err != nil {
 		return err
 	}
-	if changed && !s.mapping.Empty() {
+	if changed && s.mapping.Moves() {
 		if err := s.follow(); err != nil {
 			return err
 		}
@@ -44,7 +46,7 @@ func (s *scan) assemble() error {
 	}
 	for _, o := range s.objects {
 		if o.changed {
-			s.plan.edits = append(s.plan.edits, host.Edit{Key: o.key, Value: o.value, ModRevision: o.mod})
+			s.plan.edits = append(s.plan.edits, s.editsOf(o)...)
 		}
 	}
 	s.plan.edits = append(s.plan.edits, s.deletes...)
@@ -65,6 +67,9 @@ func (s *scan) assemble() error {
 func (s *scan) whyAgain() string {
 	if s.cfg.reissuesTrees() {
 		return "a certificate in it is signed again"
+	}
+	if s.mapping.Empty() {
+		return "names the node by its old name"
 	}
 	return "names an old address"
 }

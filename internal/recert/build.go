@@ -53,10 +53,17 @@ func newScan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore, 
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &scan{cfg: cfg, rules: newRulebook(), mapping: mapping.withNames(cfg.Names),
+	renamed, err := resolveNode(ctx, cfg, nodes, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &scan{cfg: cfg, rules: newRulebook(), mapping: mapping.withNames(cfg.Names, renamed),
 		now: p.Clock(), log: p.Log, resume: resume, encrypted: map[string]int{},
-		met:  map[string]bool{},
+		met: map[string]bool{}, named: map[string]host.KeyValue{},
 		plan: &Plan{Addresses: mapping.Changes()}}
+	if !renamed.empty() {
+		s.plan.Node = &renamed
+	}
 	s.pki = newPKI(s.mapping)
 	s.pki.all, s.pki.frozen = cfg.reissuesTrees(), cfg.PostprocessOnly
 	return s, nodes, nil
@@ -137,14 +144,14 @@ func (s *scan) planMember(ctx context.Context, store host.OpenKeystore) error {
 	return nil
 }
 
-// planNodes deletes the Node objects that carry an old address.
+// planNodes deletes the Node objects that carry an old address or name.
 func (s *scan) planNodes(nodes []node) {
 	for _, n := range nodes {
 		old := slices.ContainsFunc(n.addresses, func(text string) bool {
 			_, ok := s.mapping.Host(text)
 			return ok
 		})
-		if old {
+		if old || s.mapping.node.ownsKey(n.Key) {
 			s.plan.nodes = append(s.plan.nodes, host.Edit{Key: n.Key, Delete: true, ModRevision: n.ModRevision})
 		}
 	}

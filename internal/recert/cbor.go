@@ -38,22 +38,32 @@ type cborWalker struct {
 	last  int // end of what is in out
 	path  []string
 	visit visitor
+	keys  visitor // sees the keys of maps, with the path of the map; nil leaves them
 }
 
 // editCBOR visits every string value of a CBOR document and returns the document with the new ones in
 // place. Maps and arrays count their items, not their bytes, so nothing else has to change.
 func editCBOR(doc []byte, visit visitor) ([]byte, error) {
-	w := &cborWalker{doc: doc, visit: visit}
+	return (&cborWalker{doc: doc, visit: visit}).edit()
+}
+
+// editCBORKeys does the same for the keys of maps.
+func editCBORKeys(doc []byte, visit visitor) ([]byte, error) {
+	leave := func(_ []string, text string) (string, bool) { return text, false }
+	return (&cborWalker{doc: doc, visit: leave, keys: visit}).edit()
+}
+
+func (w *cborWalker) edit() ([]byte, error) {
 	if err := w.item(0); err != nil {
 		return nil, fmt.Errorf("read CBOR at byte %d: %w", w.pos, err)
 	}
-	if w.pos != len(doc) {
-		return nil, fmt.Errorf("read CBOR: %d bytes follow the document", len(doc)-w.pos)
+	if w.pos != len(w.doc) {
+		return nil, fmt.Errorf("read CBOR: %d bytes follow the document", len(w.doc)-w.pos)
 	}
 	if w.out == nil {
-		return doc, nil
+		return w.doc, nil
 	}
-	return append(w.out, doc[w.last:]...), nil
+	return append(w.out, w.doc[w.last:]...), nil
 }
 
 // head reads the first bytes of an item: its major type and its argument.
@@ -116,17 +126,20 @@ func (w *cborWalker) text(start int, major byte, n uint64) error {
 	if err != nil {
 		return err
 	}
-	edited, changed := w.visit(w.path, string(content))
-	if !changed {
-		return nil
+	if edited, changed := w.visit(w.path, string(content)); changed {
+		w.replace(start, major, edited)
 	}
+	return nil
+}
+
+// replace puts a string in the place of the one that was just read.
+func (w *cborWalker) replace(start int, major byte, edited string) {
 	if major == cborText && !utf8.ValidString(edited) {
 		major = cborBytes // a text string must be UTF-8
 	}
 	w.out = append(w.out, w.doc[w.last:start]...)
 	w.out = append(appendCBORHead(w.out, major, uint64(len(edited))), edited...)
 	w.last = w.pos
-	return nil
 }
 
 func (w *cborWalker) array(n uint64, depth int) error {
@@ -142,6 +155,7 @@ func (w *cborWalker) array(n uint64, depth int) error {
 
 func (w *cborWalker) object(n uint64, depth int) error {
 	for range n {
+		start := w.pos
 		major, size, err := w.head()
 		if err != nil {
 			return err
@@ -152,6 +166,11 @@ func (w *cborWalker) object(n uint64, depth int) error {
 		key, err := w.content(size)
 		if err != nil {
 			return err
+		}
+		if w.keys != nil {
+			if edited, changed := w.keys(w.path, string(key)); changed {
+				w.replace(start, major, edited)
+			}
 		}
 		w.path = append(w.path, string(key))
 		if err := w.item(depth + 1); err != nil {

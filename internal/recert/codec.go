@@ -23,6 +23,8 @@ type object struct {
 	mod     int64
 	value   []byte
 	changed bool
+	// movesTo is the key that the object gets, if another.
+	movesTo string
 }
 
 // errEncrypted says that kube-apiserver encrypted the value before it stored it.
@@ -125,8 +127,7 @@ func viaBase64(visit visitor, path []string, text string) (string, bool) {
 
 // editEnvelope edits the object inside runtime.Unknown {1: typeMeta {1: apiVersion, 2: kind}, 2: raw}.
 func editEnvelope(value []byte, visit visitor) ([]byte, error) {
-	body := value[len(protobufMagic):]
-	kind, err := envelopeKind(body)
+	kind, err := envelopeKind(value[len(protobufMagic):])
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +135,12 @@ func editEnvelope(value []byte, visit visitor) ([]byte, error) {
 	if !ok {
 		return value, nil
 	}
+	return editEnvelopeAs(value, schema, visit)
+}
+
+// editEnvelopeAs edits the object inside by the given schema.
+func editEnvelopeAs(value []byte, schema protoSchema, visit visitor) ([]byte, error) {
+	body := value[len(protobufMagic):]
 	envelope := protoSchema{2: {name: "raw", kind: protoMessage, sub: schema}}
 	out, changed, err := editProto(body, envelope, nil, func(path []string, text string) (string, bool) {
 		return visit(path[1:], text)
@@ -152,4 +159,35 @@ func envelopeKind(body []byte) (string, error) {
 		return "", false
 	})
 	return kind, err
+}
+
+// editDataKeys renames entries of a Secret's data.
+func (o *object) editDataKeys(rename func(key string) (string, bool)) error {
+	var out []byte
+	var err error
+	inData := func(at []string, key string) (string, bool) {
+		if len(at) != 1 || at[0] != "data" {
+			return key, false
+		}
+		return rename(key)
+	}
+	switch {
+	case bytes.HasPrefix(o.value, protobufMagic):
+		out, err = editEnvelopeAs(o.value, protoSchema{2: {name: "data", kind: protoMessage, sub: protoSchema{1: {name: "key"}}}},
+			func(_ []string, key string) (string, bool) { return rename(key) })
+	case bytes.HasPrefix(o.value, cborMagic):
+		out, err = editCBORKeys(o.value[len(cborMagic):], inData)
+		out = append(bytes.Clone(cborMagic), out...)
+	case bytes.HasPrefix(o.value, []byte("{")):
+		out, err = editJSONKeys(o.value, inData)
+	default:
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("rename entries of %s: %w", o.key, err)
+	}
+	if !bytes.Equal(out, o.value) {
+		o.value, o.changed = out, true
+	}
+	return nil
 }

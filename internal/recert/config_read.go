@@ -140,3 +140,10 @@ func hostPath(p string) string {
 	}
 	return p
 }
+
+func readHostname(c *Config, raw json.RawMessage) error {
+	if err := json.Unmarshal(raw, &c.Hostname); err != nil || c.Hostname == "" {
+		return err
+	}
+	return checkHostname(c.Hostname)
+}

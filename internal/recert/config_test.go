@@ -40,10 +40,11 @@ func TestParseConfigRefusesByName(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"ipp": 1}`:                                                    `key "ipp" is unknown`,
 		`{"cluster_rename": "a:b"}`:                                     `key "cluster_rename": renaming a cluster is not done by this engine`,
-		`{"hostname": "b"}`:                                             `key "hostname": renaming the node`,
+		`{"hostname": "Not_A_Name"}`:                                    `key "hostname": "Not_A_Name" cannot be`,
+		`{"hostname": "localhost"}`:                                     `key "hostname": "localhost" is every machine's`,
 		`{"etcd_defrag": true}`:                                         `key "etcd_defrag": the store is not defragmented`,
 		`{"kube_encryption_config": {"a": 1}}`:                          `key "kube_encryption_config": values encrypted at rest`,
-		`{"hostname": "a", "zz": 1}`:                                    `key "zz" is unknown`,
+		`{"cluster_rename": "a:b", "zz": 1}`:                            `key "zz" is unknown`,
 		`{"force_expire": true, "extend_expiration": true}`:             `exclude each other`,
 		`{"postprocess_only": true, "extend_expiration": true}`:         `postprocess_only leaves`,
 		`{"proxy": "a|b"}`:                                              `key "proxy": has 2 parts`,

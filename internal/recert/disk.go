@@ -21,6 +21,8 @@ type diskFile struct {
 	mode    fs.FileMode
 	text    string
 	changed bool
+	// movesTo is the path that the file gets, if another.
+	movesTo string
 }
 
 // readDisk visits the configured folders and files. A missing one is no error: not every node has them all.
@@ -80,6 +82,10 @@ func (s *scan) readFile(files host.Files, at string, info fs.FileInfo) error {
 		if err := s.applyDiskRules(f); err != nil {
 			return err
 		}
+	}
+	if to, ok := s.mapping.node.file(path.Base(at)); ok && path.Base(path.Dir(at)) == "etcd-all-certs" {
+		f.movesTo, f.changed = path.Join(path.Dir(at), to), true
+		s.plan.Changes = append(s.plan.Changes, Change{Rename, at, "becomes " + f.movesTo})
 	}
 	affected := isCryptoFile(at) && s.pki.collect(place{container: path.Dir(at), where: at}, f.text, settled)
 	where := func() string { return at }

@@ -72,7 +72,15 @@ func (w *world) Write(p string, data []byte, mode fs.FileMode) error {
 }
 
 func (w *world) Append(string, []byte, fs.FileMode) error { return errors.New("not used") }
-func (w *world) Remove(string) error                      { return errors.New("not used") }
+
+func (w *world) Remove(p string) error {
+	if err := w.spend("remove " + p); err != nil {
+		return err
+	}
+	delete(w.files, p)
+	w.indexed = -1
+	return nil
+}
 
 func (w *world) List(dir string) ([]string, error) {
 	if w.indexed != len(w.files) {

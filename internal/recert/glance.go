@@ -29,6 +29,9 @@ func newGlance(m Mapping) glance {
 	for name := range m.names {
 		g.raw = append(g.raw, []byte(name))
 	}
+	if !m.node.empty() {
+		g.raw = append(g.raw, []byte(m.node.Old))
+	}
 	return g
 }
 

@@ -16,15 +16,32 @@ type jsonFrame struct {
 	value bool // in an object: the next string is a value, not a key
 }
 
+// jsonEditor edits strings of one JSON document.
+type jsonEditor struct {
+	doc   []byte
+	out   []byte
+	last  int // end of what is in out
+	visit visitor
+	keys  visitor // sees the keys of objects, with the path of the object; nil leaves them
+}
+
 // editJSON visits every string value of a JSON document and returns the document with the new ones
 // in place; all other bytes stay.
 func editJSON(doc []byte, visit visitor) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(doc))
+	return (&jsonEditor{doc: doc, visit: visit}).edit()
+}
+
+// editJSONKeys does the same for the keys of objects.
+func editJSONKeys(doc []byte, visit visitor) ([]byte, error) {
+	keep := func(_ []string, text string) (string, bool) { return text, false }
+	return (&jsonEditor{doc: doc, visit: keep, keys: visit}).edit()
+}
+
+func (e *jsonEditor) edit() ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(e.doc))
 	dec.UseNumber()
-	var out []byte
 	var path []string
 	var stack []jsonFrame
-	last := 0 // end of what is in out
 	for {
 		before := int(dec.InputOffset())
 		tok, err := dec.Token()
@@ -40,7 +57,13 @@ func editJSON(doc []byte, visit visitor) ([]byte, error) {
 			continue
 		}
 		if n := len(stack); n > 0 && !stack[n-1].array && !stack[n-1].value {
-			path, stack[n-1].value = append(path, tok.(string)), true
+			key := tok.(string)
+			if e.keys != nil {
+				if err := e.offer(e.keys, path, key, before, int(dec.InputOffset())); err != nil {
+					return nil, err
+				}
+			}
+			path, stack[n-1].value = append(path, key), true
 			continue
 		} else if n > 0 && stack[n-1].array {
 			path = append(path, strconv.Itoa(stack[n-1].index))
@@ -51,23 +74,32 @@ func editJSON(doc []byte, visit visitor) ([]byte, error) {
 			continue
 		}
 		if text, ok := tok.(string); ok {
-			if edited, changed := visit(path, text); changed {
-				end := int(dec.InputOffset())
-				start := before + bytes.IndexByte(doc[before:end], '"')
-				quoted, err := json.Marshal(edited)
-				if err != nil {
-					return nil, fmt.Errorf("write JSON: %w", err)
-				}
-				out = append(append(out, doc[last:start]...), quoted...)
-				last = end
+			if err := e.offer(e.visit, path, text, before, int(dec.InputOffset())); err != nil {
+				return nil, err
 			}
 		}
 		path = leave(stack, path)
 	}
-	if last == 0 {
-		return doc, nil
+	if e.last == 0 {
+		return e.doc, nil
 	}
-	return append(out, doc[last:]...), nil
+	return append(e.out, e.doc[e.last:]...), nil
+}
+
+// offer shows a visitor the string that ends at end and puts its answer in the place of it.
+func (e *jsonEditor) offer(visit visitor, path []string, text string, before, end int) error {
+	edited, changed := visit(path, text)
+	if !changed {
+		return nil
+	}
+	quoted, err := json.Marshal(edited)
+	if err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	start := before + bytes.IndexByte(e.doc[before:end], '"')
+	e.out = append(append(e.out, e.doc[e.last:start]...), quoted...)
+	e.last = end
+	return nil
 }
 
 // leave ends a value: its key or index leaves the path.

@@ -21,6 +21,7 @@ const (
 	Certificate Kind = "certificate" // a re-issued certificate put in its place
 	Delete      Kind = "delete"      // an object that the cluster makes again
 	Member      Kind = "member"      // etcd's record of its own member
+	Rename      Kind = "rename"      // an object, entry or file that is named for the node
 )
 
 // Change is one thing that a run does. It holds no secret.
@@ -48,9 +49,11 @@ type Note struct {
 
 // Plan is everything a run would do, in the order in which it does it.
 type Plan struct {
-	Addresses    []AddressChange `json:"addresses"`
-	Certificates []Reissue       `json:"certificates,omitempty"`
-	Changes      []Change        `json:"changes,omitempty"`
+	Addresses []AddressChange `json:"addresses"`
+	// Node is the node's change of name.
+	Node         *NodeChange `json:"node,omitempty"`
+	Certificates []Reissue   `json:"certificates,omitempty"`
+	Changes      []Change    `json:"changes,omitempty"`
 	// Kept lists what names an old address, or belongs to a deleted kind, and stays on purpose.
 	Kept []Note `json:"kept,omitempty"`
 	// Leftovers lists other mentions of an old address, for people to look at.
@@ -62,6 +65,7 @@ type Plan struct {
 	edits   []host.Edit
 	members []host.StoreMember
 	nodes   []host.Edit // applied last
+	stale   []string    // files that are called otherwise now, removed after the others are written
 
 	signed, rekeyed map[string]string // see progress
 }
@@ -75,7 +79,7 @@ type fileWrite struct {
 
 // Empty says that there is nothing to do.
 func (p *Plan) Empty() bool {
-	return len(p.files)+len(p.edits)+len(p.members)+len(p.nodes) == 0
+	return len(p.files)+len(p.stale)+len(p.edits)+len(p.members)+len(p.nodes) == 0
 }
 
 // YAML and JSON render the plan for machines and for tickets.
@@ -96,6 +100,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	for _, a := range p.Addresses {
 		fmt.Fprintf(&b, "%s becomes %s\n", a.Old, a.New)
+	}
+	if p.Node != nil {
+		fmt.Fprintf(&b, "node %s becomes %s\n", p.Node.Old, p.Node.New)
 	}
 	section(&b, "Certificates to re-issue", len(p.Certificates))
 	for _, c := range p.Certificates {

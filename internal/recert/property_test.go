@@ -63,6 +63,20 @@ func swapOf(seed uint64) move {
 	return m
 }
 
+func renameOf(seed uint64) move {
+	m := move{before: clustertest.Before(seed), after: clustertest.Renamed(seed)}
+	m.config = map[string]any{"ip": nil, "machine_network_cidr": nil, "hostname": m.after.Node}
+	return m
+}
+
+// moveAndRenameOf gives the node addresses and a name in one run.
+func moveAndRenameOf(seed uint64) move {
+	m := moveOf(seed)
+	m.after.Node = clustertest.Renamed(seed).Node
+	m.config["hostname"] = m.after.Node
+	return m
+}
+
 // likeness is all of a certificate that re-issuing decides, other than serial number and signature.
 func likeness(cert *x509.Certificate) string {
 	var out strings.Builder
@@ -125,6 +139,11 @@ func (o oracle) compare(t testing.TB, when string, w *world, want *clustertest.C
 			t.Errorf("%s: %s is still there", when, k)
 		}
 	}
+	for p := range w.files {
+		if _, ok := want.Files[p]; !ok && !strings.HasPrefix(p, "/var/lib/lca/") && p != host.RecertSummary {
+			t.Errorf("%s: %s is still there", when, p)
+		}
+	}
 	for p, f := range want.Files {
 		if got := []byte(o.text(string(w.files[p].data))); !bytes.Equal(got, f.Data) || w.files[p].mode != f.Mode {
 			t.Errorf("%s: %s differs:\n%s\n%s", when, p, excerpt(got, f.Data), excerpt(f.Data, got))
@@ -153,7 +172,7 @@ func excerpt(a, b []byte) string {
 func TestMovedClusterIsTheOneMadeUpThere(t *testing.T) {
 	keys := keyring(t)
 	for seed := range uint64(6) {
-		for name, m := range map[string]move{"move": moveOf(seed), "swap": swapOf(seed)} {
+		for name, m := range map[string]move{"move": moveOf(seed), "swap": swapOf(seed), "rename": renameOf(seed), "move and rename": moveAndRenameOf(seed)} {
 			t.Run(fmt.Sprintf("%s %d", name, seed), func(t *testing.T) {
 				want := clustertest.Generate(keys, seed, m.after, small())
 				w := settle(t, clustertest.Generate(keys, seed, m.before, small()), m.config)
@@ -227,7 +246,7 @@ func TestPlanIsTheDifference(t *testing.T) {
 // Whatever the moment of a crash, the next run completes the move, and the one after it finds nothing to do.
 func TestMadeUpClusterSurvivesACrashAtEveryStep(t *testing.T) {
 	keys := keyring(t)
-	for name, m := range map[string]move{"move": moveOf(11), "swap": swapOf(11)} {
+	for name, m := range map[string]move{"move": moveOf(11), "swap": swapOf(11), "move and rename": moveAndRenameOf(11)} {
 		t.Run(name, func(t *testing.T) {
 			want := clustertest.Generate(keys, 11, m.after, clustertest.Size{Bundle: 1})
 			start := settle(t, clustertest.Generate(keys, 11, m.before, clustertest.Size{Bundle: 1}), m.config)

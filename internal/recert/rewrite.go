@@ -59,7 +59,7 @@ func hostList(m Mapping, text string) (string, error) {
 	names := strings.Split(text, ",")
 	sorted, changed := slices.IsSorted(names), false
 	for i, name := range names {
-		mapped, ok := m.Host(name)
+		mapped, ok := m.hostOrNode(name)
 		names[i], changed = mapped, changed || ok
 	}
 	if !changed {

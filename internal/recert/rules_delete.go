@@ -11,15 +11,20 @@ type deletion struct {
 	why    string
 	// keep says why an object of the prefix stays after all; nil keeps none.
 	keep func(meta metadata, key string) string
+	// named marks what is named for the node, and goes only with its name.
+	named bool
 }
 
 func deletions() []deletion {
 	return []deletion{
-		{"pods/", "its address is gone and its controller makes it again", keepBarePods},
-		{"leases/", "leaders and heartbeats of before the change", nil},
-		{"masterleases/", "heartbeat of kube-apiserver on the old address", nil},
-		{"services/endpoints/", "made again from its Service", keepForeignEndpoints},
-		{"endpointslices/", "made again from its Service", keepForeignSlices},
+		{prefix: "pods/", why: "its address is gone and its controller makes it again", keep: keepBarePods},
+		{prefix: "leases/", why: "leaders and heartbeats of before the change"},
+		{prefix: "masterleases/", why: "heartbeat of kube-apiserver on the old address"},
+		{prefix: "services/endpoints/", why: "made again from its Service", keep: keepForeignEndpoints},
+		{prefix: "endpointslices/", why: "made again from its Service", keep: keepForeignSlices},
+		{prefix: "csinodes/", why: "the kubelet registers it again under the node's new name", named: true},
+		{prefix: "machineconfiguration.openshift.io/machineconfignodes/", why: "made again for the node's new name", named: true},
+		{prefix: "tuned.openshift.io/profiles/", why: "made again for the node's new name", named: true},
 	}
 }
 

@@ -16,14 +16,14 @@ type diskRule struct {
 // diskRules are the files of the static pods' installers that mirror objects of the cluster.
 func diskRules() []diskRule {
 	const pod = "static pod of etcd"
-	return []diskRule{
+	return append(nodeDiskRules(), []diskRule{
 		{"etcd-pod.yaml", anywhere, pod},
 		{"*etcd-pod/pod.yaml", anywhere, pod},
 		{"restore-etcd-pod/quorum-restore-pod.yaml", anywhere, pod},
 		{"etcd-scripts/etcd.env", etcdVariables(), "environment of etcd's scripts"},
 		{"etcd-endpoints/*", anywhere, "endpoint of etcd"},
 		{"kube-apiserver-pod-*/configmaps/config/config.yaml", apiServerURLs(), "etcd URL of kube-apiserver"},
-	}
+	}...)
 }
 
 // cryptoFiles are the names of files that may hold certificates or keys.

@@ -25,7 +25,7 @@ func etcdRules() []fieldRule {
 		operator = "operator.openshift.io/"
 		names    = "names of the etcd certificate"
 	)
-	return []fieldRule{
+	return append(nodeRules(), []fieldRule{
 		rule(etcd+"etcd-endpoints*", "data/*", anywhere, "endpoint of etcd"),
 		rule(etcd+"etcd-pod*", "data/pod.yaml", anywhere, "static pod of etcd"),
 		rule(etcd+"restore-etcd-pod", "data/*", anywhere, "static pod of etcd for a restore"),
@@ -44,7 +44,7 @@ func etcdRules() []fieldRule {
 			"OVN cluster initiator"),
 		rule("services/endpoints/*/*", "subsets/*/*/*/ip", anywhere, "endpoints kept by hand"),
 		rule("endpointslices/*/*", "endpoints/*/addresses/*", anywhere, "endpoint slice kept by hand"),
-	}
+	}...)
 }
 
 // cryptoPrefixes hold certificates and keys, in any of their texts.

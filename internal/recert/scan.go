@@ -34,6 +34,8 @@ type scan struct {
 	olmBundle string          // authority of the packageserver
 	encrypted map[string]int  // by resource
 	met       map[string]bool // patterns of object rules that matched
+	// named are objects that have the key already that a rename gives another.
+	named map[string]host.KeyValue
 }
 
 // rulebook holds the rules that every key is held against.
@@ -197,6 +199,9 @@ func (s *scan) readObject(kv host.KeyValue) error {
 			return err
 		}
 	}
+	if err := s.planRename(o, name); err != nil {
+		return err
+	}
 	if slices.Contains(s.rules.hashing, name) {
 		s.hashing = append(s.hashing, o)
 	}
@@ -251,7 +256,7 @@ func (s *scan) refuseEncrypted() {
 // planDeletion says whether the object goes.
 func (s *scan) planDeletion(o *object, name string) (bool, error) {
 	for _, d := range s.rules.deletions {
-		if !strings.HasPrefix(name, d.prefix) || s.mapping.Empty() {
+		if !strings.HasPrefix(name, d.prefix) || !s.mapping.Moves() || d.named && !s.mapping.node.ownsKey(name) {
 			continue
 		}
 		if d.keep != nil {

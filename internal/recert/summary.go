@@ -26,6 +26,7 @@ type summary struct {
 type summaryConfig struct {
 	IP             []string `json:"ip,omitempty"`
 	MachineNetwork []string `json:"machine_network_cidr,omitempty"`
+	Hostname       string   `json:"hostname,omitempty"`
 	InstallConfig  string   `json:"install_config,omitempty"`
 	Kubeadmin      string   `json:"kubeadmin_password_hash,omitempty"`
 	Dirs           []string `json:"dirs,omitempty"`
@@ -36,7 +37,7 @@ type summaryConfig struct {
 const redacted = "<redacted>"
 
 func newSummaryConfig(c Config) summaryConfig {
-	out := summaryConfig{Dirs: c.Dirs, Files: c.Files, Remarks: c.Remarks}
+	out := summaryConfig{Hostname: c.Hostname, Dirs: c.Dirs, Files: c.Files, Remarks: c.Remarks}
 	for _, a := range c.IPs {
 		out.IP = append(out.IP, a.String())
 	}

@@ -17,6 +17,8 @@ const Prefix = "/kubernetes.io/"
 
 // Site says where a cluster is.
 type Site struct {
+	// Node is the node's name; names that contain Known stay whoever is renamed.
+	Node, Known string
 	// V4 and V6 are the node's addresses.
 	V4, V6 netip.Addr
 	// Neighbour is another machine that the node's own configuration names.
@@ -65,7 +67,7 @@ func Before(seed uint64) Site {
 	last := 1 + r.IntN(9)
 	v4 := netip.MustParseAddr(fmt.Sprintf("192.0.2.%d", last))
 	v6 := netip.MustParseAddr(fmt.Sprintf("2001:db8:%x::%x", 1+r.IntN(0xfffe), last))
-	return Site{V4: v4, V6: v6, Neighbour: netip.MustParseAddr(v4.String() + "0"), Bystander: []netip.Addr{v4, v6},
+	return Site{Node: "sno", Known: "sno", V4: v4, V6: v6, Neighbour: netip.MustParseAddr(v4.String() + "0"), Bystander: []netip.Addr{v4, v6},
 		Networks: []string{"192.0.2.0/24", netip.PrefixFrom(v6, 64).Masked().String()}}
 }
 
@@ -74,6 +76,13 @@ func After(seed uint64) Site {
 	s := Before(seed)
 	s.V4, s.V6 = netip.MustParseAddr("198.51.100.20"), netip.MustParseAddr("2001:db8:ffff:77::20")
 	s.Networks, s.Moved = []string{"198.51.100.0/24", "2001:db8:ffff:77::/64"}, true
+	return s
+}
+
+// Renamed is Before with another name for the node, and all else as it was.
+func Renamed(seed uint64) Site {
+	s := Before(seed)
+	s.Node, s.Moved = "tower-1.example.com", true
 	return s
 }
 
@@ -103,7 +112,7 @@ type maker struct {
 // Generate makes a cluster up.
 func Generate(keys *Keyring, seed uint64, site Site, size Size) *Cluster {
 	m := &maker{seed: seed, site: site, size: size, keys: keys, out: &Cluster{Keys: map[string][]byte{}, Files: map[string]File{},
-		Member: host.StoreMember{ID: 7, Name: "sno", PeerURLs: []string{"https://" + netip.AddrPortFrom(site.V4, 2380).String()}}}}
+		Member: host.StoreMember{ID: 7, Name: site.Known, PeerURLs: []string{"https://" + netip.AddrPortFrom(site.V4, 2380).String()}}}}
 	m.controlPlane()
 	m.signers()
 	m.trust()
@@ -134,6 +143,11 @@ func (m *maker) spell(name string) string {
 		return strings.ReplaceAll(strings.ReplaceAll(full, ":0000", ":0"), ":0db8", ":db8")
 	}
 	return m.site.V6.String()
+}
+
+// variables are the node's name as etcd's operator writes it into names of variables.
+func (m *maker) variable() string {
+	return strings.NewReplacer("-", "_", ".", "_").Replace(m.site.Node)
 }
 
 // lookalikes are addresses that contain the node's.

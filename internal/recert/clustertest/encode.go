@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -20,7 +21,7 @@ import (
 
 // object stores an object of a built-in kind, in one of the encodings.
 func (m *maker) object(key string, obj runtime.Object) {
-	switch m.rand("encoding " + key).IntN(8) {
+	switch m.rand("encoding " + m.anonymous(key)).IntN(8) {
 	case 0:
 		m.store(key, asJSON(obj))
 	case 1, 2:
@@ -34,11 +35,16 @@ func (m *maker) object(key string, obj runtime.Object) {
 
 // custom stores an object of a kind that a CustomResourceDefinition defines.
 func (m *maker) custom(key string, obj map[string]any) {
-	if m.rand("encoding "+key).IntN(2) == 0 {
+	if m.rand("encoding "+m.anonymous(key)).IntN(2) == 0 {
 		m.store(key, asCBOR(&unstructured.Unstructured{Object: roundTrip(obj)}))
 		return
 	}
 	m.store(key, asJSON(obj))
+}
+
+// anonymous is a key as it would be if the node had never been renamed.
+func (m *maker) anonymous(key string) string {
+	return strings.ReplaceAll(key, m.site.Node, m.site.Known)
 }
 
 func (m *maker) store(key string, value []byte) { m.out.Keys[Prefix+key] = value }

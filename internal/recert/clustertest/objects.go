@@ -61,10 +61,10 @@ func (m *maker) workloads() {
 	}
 	m.pod("bare", nil, false)
 	m.pod("mirror", map[string]string{"kubernetes.io/config.mirror": "x"}, false)
-	node := &corev1.Node{TypeMeta: kind("v1", "Node"), ObjectMeta: metav1.ObjectMeta{Name: "sno"}, Status: corev1.NodeStatus{
-		Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.site.V6.StringExpanded()}, {Type: corev1.NodeHostName, Address: "sno"},
+	node := &corev1.Node{TypeMeta: kind("v1", "Node"), ObjectMeta: metav1.ObjectMeta{Name: m.site.Node}, Status: corev1.NodeStatus{
+		Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.site.V6.StringExpanded()}, {Type: corev1.NodeHostName, Address: m.site.Node},
 			{Type: corev1.NodeInternalIP, Address: m.site.V4.String()}}}}
-	m.gone("minions/sno", node)
+	m.gone("minions/"+m.site.Node, node)
 	m.endpoints("default", "kubernetes", true)
 	m.endpoints("ns", "managed", true)
 	m.endpoints("ns", "by-hand", false)

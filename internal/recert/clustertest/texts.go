@@ -20,10 +20,15 @@ func compact(v any) string {
 // texts makes the configurations that name the node, and their copies on disk.
 func (m *maker) texts() {
 	v4, neighbour := m.site.V4.String(), m.site.Neighbour.String()
-	pod := fmt.Sprintf("env:\n- name: NODE_sno_IP\n  value: \"%s\" # ours\n- name: ALL\n  value: https://%s:2379,https://[%s]:2379,https://%s:2379\n# see %s\n",
-		v4, v4, m.spell("pod"), neighbour, m.lookalikes())
-	env := fmt.Sprintf("export ALL_ETCD_ENDPOINTS=\"https://%s:2379\"\nexport NODE_sno_IP=\"%s\"\nexport NODE_sno_ETCD_URL_HOST=\"[%s]\"\nexport OTHER=%s\n",
-		v4, v4, m.spell("env"), m.site.Bystander[0])
+	node, own, known := m.site.Node, m.variable(), m.site.Known
+	pod := fmt.Sprintf("env:\n- name: NODE_%s_IP\n  value: \"%s\" # ours\n- name: ALL\n  value: https://%s:2379,https://[%s]:2379,https://%s:2379\n# see %s\n",
+		own, v4, v4, m.spell("pod"), neighbour, m.lookalikes())
+	pod += fmt.Sprintf("- name: \"NODE_%s_ETCD_NAME\"\n  value: \"%s\"\n- name: OTHER\n  value: %s\n", own, node, known)
+	pod += fmt.Sprintf("args:\n- exec etcd --cert=/etc/etcd-peer-%s.crt --key=etcd-serving-%s.key --name=${NODE_%s_ETCD_NAME} etcd-peer-%s2.crt etcd-peer-%s.example.com.crt NODE_%s_2_IP\n",
+		node, node, own, known, known, known)
+	env := fmt.Sprintf("export ALL_ETCD_ENDPOINTS=\"https://%s:2379\"\nexport NODE_%s_IP=\"%s\"\nexport NODE_%s_ETCD_URL_HOST=\"[%s]\"\nexport OTHER=%s\n",
+		v4, own, v4, own, m.spell("env"), m.site.Bystander[0])
+	env += fmt.Sprintf("export NODE_%s_ETCD_NAME=\"%s\"\nexport ETCDCTL_CERT=\"/x/etcd-peer-%s.crt\"\nexport NODE_%s_2_ETCD_NAME=\"%s\"\n", own, node, node, known, known)
 	api := compact(map[string]any{"apiServerArguments": map[string]any{"etcd-servers": []string{"https://" + v4 + ":2379", "https://localhost:2379"},
 		"advertise-address": []string{m.site.Bystander[0].String()}}})
 	for _, suffix := range []string{"", "-6", "-7"} {
@@ -34,6 +39,9 @@ func (m *maker) texts() {
 	m.configMap(etcdNS, "restore-etcd-pod", map[string]string{"pod.yaml": pod, "quorum-restore-pod.yaml": pod})
 	m.configMap(etcdNS, "etcd-scripts", map[string]string{"etcd.env": env, "other": "echo " + m.site.Bystander[0].String()})
 	m.configMap("openshift-apiserver", "config", map[string]string{"config.yaml": compact(map[string]any{"storageConfig": map[string]any{"urls": []string{"https://" + v4 + ":2379"}}})})
+	monitor := fmt.Sprintf("args: [\"--node-name=%s\", \"--node-name=%s-2\", \"%s\"]\n", node, known, known)
+	m.configMap("openshift-kube-apiserver", "kube-apiserver-pod-3", map[string]string{"kube-apiserver-startup-monitor-pod.yaml": monitor, "pod.yaml": known})
+	m.file("/etc/kubernetes/manifests/kube-apiserver-startup-monitor-pod.yaml", monitor)
 	m.configMap("ns", "user", map[string]string{"note": fmt.Sprintf("my node is %s, or %s", m.site.Bystander[0], m.site.Bystander[1])})
 	install := fmt.Sprintf("baseDomain: example.com\nmetadata:\n  name: c\nnetworking:\n  machineNetwork:\n  - cidr: %s # ours\n  - cidr: %s\n", m.site.Networks[0], m.site.Networks[1])
 	for _, ns := range []string{"kube-system", etcdNS} {
@@ -62,6 +70,7 @@ func (m *maker) customResources() {
 	}
 	args := map[string]any{"apiServerArguments": map[string]any{"etcd-servers": servers}}
 	operator("Network", "networks", map[string]any{})
+	m.nodeStatuses()
 	annotated := m.site.V4
 	m.site.V4 = m.site.Bystander[0] // others' annotations stay
 	operator("KubeAPIServer", "kubeapiservers", args)
@@ -87,4 +96,22 @@ func (m *maker) clusterVersion() {
 		"metadata": map[string]any{"name": "version"}, "status": map[string]any{"conditions": []any{
 			map[string]any{"type": "Progressing", "status": "False", "message": "Cluster version is 4.22.0", "lastTransitionTime": "2026-01-01T00:00:00Z"},
 			map[string]any{"type": "Available", "status": status, "message": message, "lastTransitionTime": since}}}})
+}
+
+// nodeStatuses is what operators and others note of the node by its name.
+func (m *maker) nodeStatuses() {
+	for name, resource := range map[string]string{"Etcd": "etcds", "KubeControllerManager": "kubecontrollermanagers", "KubeScheduler": "kubeschedulers"} {
+		m.custom("operator.openshift.io/"+resource+"/cluster", map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": name,
+			"metadata": map[string]any{"name": "cluster"}, "status": map[string]any{"nodeStatuses": []any{
+				map[string]any{"nodeName": m.site.Node, "currentRevision": 7}, map[string]any{"nodeName": m.site.Known + "2", "currentRevision": 7}}}})
+	}
+	m.custom("machine.openshift.io/machines/openshift-machine-api/m-0", map[string]any{"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+		"metadata": map[string]any{"name": "m-0"}, "status": map[string]any{"nodeRef": map[string]any{"kind": "Node", "name": m.site.Node}}})
+	csi := func(name string) map[string]any {
+		return map[string]any{"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": map[string]any{"name": name}}
+	}
+	if m.site.Node == m.site.Known { // or else it was deleted so that the kubelet makes its own
+		m.custom("csinodes/"+m.site.Node, csi(m.site.Node))
+	}
+	m.custom("csinodes/"+m.site.Known+"2", csi(m.site.Known+"2"))
 }

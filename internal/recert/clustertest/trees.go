@@ -9,7 +9,7 @@ const (
 
 // nodeNames are what a certificate of etcd names: addresses, and once more as DNS names.
 func (m *maker) nodeNames() []string {
-	return []string{"localhost", "127.0.0.1", "::1", m.site.V4.String(), m.site.V6.String(), m.site.Neighbour.String()}
+	return []string{"localhost", "127.0.0.1", "::1", m.site.V4.String(), m.site.V6.String(), m.site.Neighbour.String(), m.site.Node}
 }
 
 // controlPlane makes what etcd and the kubelet serve with, in all the places where OpenShift keeps copies.
@@ -22,18 +22,20 @@ func (m *maker) controlPlane() {
 	bundle := old.crt + signer.crt // the old signer stays trusted; its key is gone
 	m.configMap(etcdNS, "etcd-ca-bundle", map[string]string{"ca-bundle.crt": bundle})
 	m.configMap("openshift-config", "etcd-serving-ca", map[string]string{"ca-bundle.crt": bundle})
-	hostnames := fmt.Sprintf("%s,%s,127.0.0.1,::1,localhost", m.site.V4, m.site.V6)
+	hostnames := fmt.Sprintf("%s,%s,127.0.0.1,::1,localhost,%s", m.site.V4, m.site.V6, m.site.Node)
 	all := map[string]string{}
+	node := m.site.Node
 	for _, c := range []struct {
-		name, cn string
-		parent   *pair
-		kind     Algorithm
-	}{{"etcd-peer-sno", "system:etcd-peer:sno", signer, RSA}, {"etcd-serving-sno", "system:etcd-server:sno", signer, P256},
-		{"etcd-serving-metrics-sno", "system:etcd-metric:sno", metric, P256}} {
-		p := m.leaf(request{cn: c.cn, parent: c.parent, kind: c.kind, names: m.nodeNames()})
+		name, user string
+		parent     *pair
+		kind       Algorithm
+	}{{"etcd-peer-" + node, "system:etcd-peer:", signer, RSA}, {"etcd-serving-" + node, "system:etcd-server:", signer, P256},
+		{"etcd-serving-metrics-" + node, "system:etcd-metric:", metric, P256}} {
+		p := m.leaf(request{cn: c.user + node, id: c.user, parent: c.parent, kind: c.kind, names: m.nodeNames()})
 		chain := p.crt + c.parent.crt
 		m.secret(etcdNS, c.name, map[string]string{"tls.crt": chain, "tls.key": p.pem},
-			map[string]string{"auth.openshift.io/certificate-hostnames": hostnames, "auth.openshift.io/certificate-not-after": "2029-01-01T00:00:00Z"})
+			map[string]string{"auth.openshift.io/certificate-hostnames": hostnames, "auth.openshift.io/certificate-not-after": "2029-01-01T00:00:00Z",
+				"openshift.io/description": "certificate of " + node + ", signed by " + m.site.Known + "-signer"})
 		all[c.name+".crt"], all[c.name+".key"] = chain, p.pem
 		for _, dir := range []string{"etcd-certs", "etcd-pod-6", "etcd-pod-7"} {
 			m.file(staticPod+dir+"/secrets/etcd-all-certs/"+c.name+".crt", chain)
@@ -54,12 +56,15 @@ func (m *maker) kubelet() {
 	m.tls(ns, "csr-signer-signer", top)
 	m.tls(ns, "csr-signer", signer, top)
 	m.configMap("openshift-config-managed", "csr-controller-ca", map[string]string{"ca-bundle.crt": top.crt + signer.crt})
-	serving := m.leaf(request{cn: "system:node:sno", parent: signer, names: []string{"sno", m.site.V4.String(), m.site.V6.String()}})
-	client := m.issue(request{cn: "system:node:sno", parent: signer, serial: 2})
+	user := "system:node:" + m.site.Node
+	serving := m.leaf(request{cn: user, id: "serving", parent: signer, names: []string{m.site.Node, m.site.V4.String(), m.site.V6.String()}})
+	client := m.leaf(request{cn: user, id: "client", parent: signer, serial: 2})
+	near := m.issue(request{cn: "system:node:" + m.site.Known + "2", parent: signer, names: []string{m.site.Known + ".nip.io", "a-" + m.site.Known}})
+	m.tls("awkward", "near-the-node", near, signer)
 	m.file("/var/lib/kubelet/pki/kubelet-server-2026-05-01-00-00-00.pem", serving.crt+serving.pem)
 	m.file("/var/lib/kubelet/pki/kubelet-client-2026-05-01-00-00-00.pem", client.crt+client.pem)
 	m.file("/var/lib/kubelet/kubeconfig", kubeconfig("https://api-int.c.example.com:6443", top.crt+signer.crt, client))
-	theirs := m.issue(request{cn: "system:node:sno", parent: signer, serial: 3, names: []string{m.site.Bystander[0].String()}})
+	theirs := m.issue(request{cn: "system:node:" + m.site.Known, parent: signer, serial: 3, names: []string{m.site.Bystander[0].String()}})
 	m.file("/var/lib/kubelet/pods/uid/volumes/kubernetes.io~projected/tls.crt", theirs.crt)
 }
 
