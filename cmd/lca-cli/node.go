@@ -53,7 +53,7 @@ func nodes(log *slog.Logger) func(context.Context, bool) (ipconfig.Node, ipconfi
 func buildNode(log *slog.Logger, seen *evidence) ipconfig.Node {
 	runner := run.New(run.Options{Observe: seen.add})
 	fs := files.New("/")
-	units := systemd.New(systemd.Options{Runner: runner, Log: log})
+	units := systemd.New(systemd.Options{Log: log})
 	sw := ovs.New("")
 	return ipconfig.Node{
 		Files: fs, Trees: trees.New(trees.Options{Log: log}),

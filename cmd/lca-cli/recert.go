@@ -13,7 +13,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
 )
@@ -26,7 +25,7 @@ func recertWiring(log *slog.Logger, w ipconfig.Wiring) clirecert.Wiring {
 		},
 		Ports: func(s clirecert.Source) (recert.Ports, error) { return recertPorts(log, s) },
 		Stopped: func(ctx context.Context) error {
-			units := systemd.New(systemd.Options{Runner: run.New(run.Options{}), Log: log})
+			units := systemd.New(systemd.Options{Log: log})
 			state, err := units.State(ctx, host.UnitKubelet)
 			if err != nil {
 				return fmt.Errorf("look whether the cluster is stopped: %w", err)

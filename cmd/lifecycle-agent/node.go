@@ -34,7 +34,7 @@ func newNode(hostRoot string, log *slog.Logger) ipconfig.Node {
 	}
 	runner := run.New(run.Options{Root: chroot})
 	node := files.New(hostRoot)
-	units := systemd.New(systemd.Options{Root: chroot, Runner: runner, Log: log})
+	units := systemd.New(systemd.Options{Root: chroot, Log: log})
 	return ipconfig.Node{
 		Files:       node,
 		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),

@@ -16,7 +16,8 @@ type Files interface {
 	// Read returns an error matching fs.ErrNotExist where there is no such file.
 	Read(path string) ([]byte, error)
 	// Write replaces the file in one step (temporary file, fsync, rename, fsync
-	// of the folder) and makes missing folders, private to root.
+	// of the folder) and makes missing folders, private to root. A link at the end of the path stays: what
+	// it leads to is replaced.
 	Write(path string, data []byte, mode fs.FileMode) error
 	// Append adds one record and fsyncs it; a torn last line is the reader's to skip.
 	Append(path string, data []byte, mode fs.FileMode) error

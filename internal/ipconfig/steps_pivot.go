@@ -28,16 +28,30 @@ func (p *PrePivot) installUnits(ctx context.Context) error {
 		units[host.UnitInitMonitor] = initMonitorUnit
 	}
 	for name, text := range units {
-		file := target.InDeployment(path.Join(host.UnitDir, name))
-		if err := p.Node.Files.Write(file, []byte(text), 0o600); err != nil {
-			return fmt.Errorf("write %s: %w", file, err)
-		}
-		if err := p.Node.Foreign.EnableIn(ctx, target.Dir(), name); err != nil {
-			return fmt.Errorf("enable %s in the new deployment: %w", name, err)
+		if err := p.installUnit(ctx, target, name, text); err != nil {
+			return err
 		}
 	}
 	if err := p.Node.Foreign.DisableIn(ctx, target.Dir(), host.UnitKubelet); err != nil {
 		return fmt.Errorf("disable %s in the new deployment: %w", host.UnitKubelet, err)
+	}
+	return nil
+}
+
+// installUnit puts the unit in the place of whatever had its name: to write through a link, as a mask is one, would
+// change what it leads to. Drop-ins stay, they are the administrator's.
+func (p *PrePivot) installUnit(ctx context.Context, target host.Deployment, name, text string) error {
+	file := target.InDeployment(path.Join(host.UnitDir, name))
+	if st, err := p.Node.Files.Stat(file); err == nil && !st.Mode().IsRegular() {
+		if err := p.Node.Files.Remove(file); err != nil {
+			return fmt.Errorf("make room for %s: %w", file, err)
+		}
+	}
+	if err := p.Node.Files.Write(file, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	if err := p.Node.Foreign.EnableIn(ctx, target.Dir(), name); err != nil {
+		return fmt.Errorf("enable %s in the new deployment: %w", name, err)
 	}
 	return nil
 }

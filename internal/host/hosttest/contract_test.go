@@ -35,10 +35,14 @@ func TestDeployments(t *testing.T) {
 func TestUnits(t *testing.T) {
 	hosttest.UnitsContract(t, func(t *testing.T) hosttest.UnitsFixture {
 		n := node(t)
-		return hosttest.UnitsFixture{
-			Units: n.Units(), Masks: n.RuntimeMasks(), Foreign: n.ForeignUnits(), Files: n.Files(),
-			ForeignRoot: path.Join(host.DeployDir, "other/deploy/0.0"),
-		}
+		return hosttest.UnitsFixture{Units: n.Units(), Masks: n.RuntimeMasks(), Files: n.Files()}
+	})
+}
+
+func TestForeignUnits(t *testing.T) {
+	hosttest.ForeignUnitsContract(t, func(t *testing.T) hosttest.ForeignUnitsFixture {
+		n := node(t)
+		return hosttest.ForeignUnitsFixture{Foreign: n.ForeignUnits(), Files: n.Files(), Root: path.Join(host.DeployDir, "other/deploy/0.0")}
 	})
 }
 

@@ -11,18 +11,15 @@ import (
 
 // UnitsFixture is a subject of UnitsContract.
 type UnitsFixture struct {
-	Units   host.Units
-	Masks   host.RuntimeMasks
-	Foreign host.ForeignUnits
-	// Files write unit files of the running system, and into ForeignRoot.
+	Units host.Units
+	Masks host.RuntimeMasks
+	// Files write unit files of the running system.
 	Files host.Files
 	// Reload has systemd read unit files again; nil where it does so by itself.
 	Reload func(t *testing.T)
-	// ForeignRoot is a folder that stands for a deployment that does not run.
-	ForeignRoot string
 }
 
-// UnitsContract proves what host.Units, host.RuntimeMasks and host.ForeignUnits promise. It writes
+// UnitsContract proves what host.Units and host.RuntimeMasks promise. It writes
 // units named lca-contract-*.service into /etc/systemd/system and removes them again.
 func UnitsContract(t *testing.T, fresh func(t *testing.T) UnitsFixture) {
 	t.Helper()
@@ -39,8 +36,6 @@ func UnitsContract(t *testing.T, fresh func(t *testing.T) UnitsFixture) {
 		{"a masked unit is not pulled in by another", unitMaskPulled},
 		{"masking is not disabling", unitMaskKeepsEnabled},
 		{"masking and lifting are idempotent, and work on what does not exist", unitMaskIdempotent},
-		{"a unit in another deployment is linked into its targets", foreignEnable},
-		{"a missing unit in another deployment is not enabled", foreignMissing},
 	})
 }
 
@@ -131,10 +126,12 @@ func unitFails(t *testing.T, f UnitsFixture) {
 	noError(t, f.Units.Stop(t.Context(), serviceUnit))
 }
 
+func (f UnitsFixture) wanted(t *testing.T, unit string) bool { return wanted(t, f.Files, "/", unit) }
+
 // wanted says whether the target below root pulls the unit in.
-func (f UnitsFixture) wanted(t *testing.T, root, unit string) bool {
+func wanted(t *testing.T, files host.Files, root, unit string) bool {
 	t.Helper()
-	_, err := f.Files.Stat(path.Join(root, host.UnitDir, multiUser, unit))
+	_, err := files.Stat(path.Join(root, host.UnitDir, multiUser, unit))
 	return err == nil
 }
 
@@ -144,19 +141,19 @@ func unitEnable(t *testing.T, f UnitsFixture) {
 	for range 2 {
 		noError(t, f.Units.Enable(t.Context(), serviceUnit))
 		require.Equal(t, "enabled", f.state(t, serviceUnit).File)
-		require.True(t, f.wanted(t, "/", serviceUnit))
+		require.True(t, f.wanted(t, serviceUnit))
 	}
 	require.Equal(t, "inactive", f.state(t, serviceUnit).Active, "enabling does not start")
 	for range 2 {
 		noError(t, f.Units.Disable(t.Context(), serviceUnit))
 		require.Equal(t, "disabled", f.state(t, serviceUnit).File)
-		require.False(t, f.wanted(t, "/", serviceUnit))
+		require.False(t, f.wanted(t, serviceUnit))
 	}
 }
 
 func unitEnableMissing(t *testing.T, f UnitsFixture) {
 	require.Error(t, f.Units.Enable(t.Context(), absentUnit))
-	require.False(t, f.wanted(t, "/", absentUnit))
+	require.False(t, f.wanted(t, absentUnit))
 }
 
 func unitMask(t *testing.T, f UnitsFixture) {
@@ -179,7 +176,7 @@ func unitMaskPulled(t *testing.T, f UnitsFixture) {
 func unitMaskKeepsEnabled(t *testing.T, f UnitsFixture) {
 	f.install(t, serviceUnit, staying)
 	noError(t, f.Units.Enable(t.Context(), serviceUnit), f.Masks.Mask(t.Context(), serviceUnit))
-	require.True(t, f.wanted(t, "/", serviceUnit), "a power cut must bring it back")
+	require.True(t, f.wanted(t, serviceUnit), "a power cut must bring it back")
 	require.Equal(t, staying, read(t, f.Files, path.Join(host.UnitDir, serviceUnit)))
 	noError(t, f.Masks.Unmask(t.Context(), serviceUnit))
 	require.Equal(t, "enabled", f.state(t, serviceUnit).File)
@@ -197,24 +194,4 @@ func unitMaskIdempotent(t *testing.T, f UnitsFixture) {
 	}
 	require.Equal(t, "disabled", f.state(t, serviceUnit).File)
 	require.False(t, f.state(t, absentUnit).Exists())
-}
-
-func foreignEnable(t *testing.T, f UnitsFixture) {
-	noError(t, f.Files.Write(path.Join(f.ForeignRoot, host.UnitDir, serviceUnit), []byte(staying), 0o600))
-	for range 2 {
-		noError(t, f.Foreign.EnableIn(t.Context(), f.ForeignRoot, serviceUnit))
-		require.True(t, f.wanted(t, f.ForeignRoot, serviceUnit))
-	}
-	require.False(t, f.wanted(t, "/", serviceUnit), "the running system is left alone")
-	require.False(t, f.state(t, serviceUnit).Exists())
-	for range 2 {
-		noError(t, f.Foreign.DisableIn(t.Context(), f.ForeignRoot, serviceUnit))
-		require.False(t, f.wanted(t, f.ForeignRoot, serviceUnit))
-	}
-	require.Equal(t, staying, read(t, f.Files, path.Join(f.ForeignRoot, host.UnitDir, serviceUnit)))
-}
-
-func foreignMissing(t *testing.T, f UnitsFixture) {
-	require.Error(t, f.Foreign.EnableIn(t.Context(), f.ForeignRoot, absentUnit))
-	require.False(t, f.wanted(t, f.ForeignRoot, absentUnit))
 }

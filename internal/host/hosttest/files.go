@@ -50,7 +50,7 @@ func (n *Node) writable(p string, follow bool) (string, error) {
 func (f files) Write(p string, data []byte, mode fs.FileMode) error {
 	f.n.lock()
 	defer f.n.mu.Unlock()
-	at, err := f.n.writable(p, false)
+	at, err := f.n.writable(p, true)
 	if err != nil {
 		return err
 	}

@@ -124,6 +124,9 @@ func (n *Node) enableIn(op, root, unit string) error {
 	if file.masked && !file.runtime {
 		return &fs.PathError{Op: "enable", Path: unit, Err: errMasked}
 	}
+	if len(file.words("Install.WantedBy"))+len(file.words("Install.RequiredBy")) == 0 {
+		return &fs.PathError{Op: "enable", Path: unit, Err: errNoTarget}
+	}
 	for kind, suffix := range map[string]string{"Install.WantedBy": ".wants", "Install.RequiredBy": ".requires"} {
 		for _, target := range file.words(kind) {
 			link, err := n.resolve(path.Join(root, host.UnitDir, target+suffix, unit), false)

@@ -15,7 +15,10 @@ import (
 // has asked for the start of one that is ordered after it.
 var ErrDeadlock = errors.New("start job would never run")
 
-var errMasked = errors.New("unit is masked")
+var (
+	errMasked   = errors.New("unit is masked")
+	errNoTarget = errors.New("unit has no [Install] section that names a target")
+)
 
 // Program is what a unit does when it starts. A oneshot unit has ended when
 // the program returns; any other then runs until it is stopped.

@@ -3,7 +3,7 @@
 // result of its job and not with an exit code.
 //
 // lca-cli and the operator use it; the latter through the host's bus socket. Units of a
-// deployment that is not running have no bus: for those `systemctl --root` is run.
+// deployment that is not running have no bus: their links are made and removed here.
 //
-// The package imports host, run, go-systemd and godbus.
+// The package imports host, go-systemd and godbus.
 package systemd

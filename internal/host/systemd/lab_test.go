@@ -11,7 +11,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 )
 
 var (
@@ -35,7 +34,7 @@ func onNode(t *testing.T, prove func(t *testing.T, m *Manager)) {
 	needLabNode(t)
 	for name, socket := range map[string]string{"bus": systemBus, "private": privateSocket} {
 		t.Run(name, func(t *testing.T) {
-			m := New(Options{Socket: socket, Runner: run.New(run.Options{})})
+			m := New(Options{Socket: socket})
 			t.Cleanup(m.Close)
 			prove(t, m)
 		})
@@ -58,7 +57,7 @@ func TestLabUnitsContract(t *testing.T) {
 		hosttest.UnitsContract(t, func(t *testing.T) hosttest.UnitsFixture {
 			clear(t, m)
 			return hosttest.UnitsFixture{
-				Units: m, Masks: m, Foreign: m, Files: files.New("/"), ForeignRoot: t.TempDir(),
+				Units: m, Masks: m, Files: files.New("/"),
 				Reload: func(t *testing.T) { require.NoError(t, m.Reload(context.WithoutCancel(t.Context()))) },
 			}
 		})

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 )
 
 const (
@@ -31,8 +30,6 @@ type Options struct {
 	// Socket is the D-Bus socket; empty is the system bus beneath Root, and
 	// systemd's private socket where there is no bus.
 	Socket string
-	// Runner runs `systemctl --root` in the host's mount namespace.
-	Runner run.Runner
 	Log    *slog.Logger
 }
 
@@ -41,7 +38,6 @@ type Options struct {
 type Manager struct {
 	root   string
 	socket string
-	runner run.Runner
 	log    *slog.Logger
 
 	mu   sync.Mutex
@@ -57,7 +53,7 @@ func New(o Options) *Manager {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Manager{root: o.Root, socket: o.Socket, runner: o.Runner, log: o.Log}
+	return &Manager{root: o.Root, socket: o.Socket, log: o.Log}
 }
 
 // Close ends the connection.

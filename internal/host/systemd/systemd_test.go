@@ -1,8 +1,6 @@
 package systemd
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 )
 
 func TestNoSystemd(t *testing.T) {
@@ -43,31 +40,4 @@ func TestProgramIsLookedUpOnTheHost(t *testing.T) {
 	require.Equal(t, []string{"/usr/bin/systemctl", "reboot"}, argv)
 	_, err = m.program([]string{"sh"})
 	require.Error(t, err)
-}
-
-// script answers the runner with one result.
-type script struct {
-	calls [][]string
-	err   error
-}
-
-// Run implements run.Runner.
-func (s *script) Run(_ context.Context, c run.Command) (run.Result, error) {
-	s.calls = append(s.calls, c.Argv)
-	return run.Result{}, s.err
-}
-
-func TestForeignUnits(t *testing.T) {
-	root := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(root, "d", host.UnitDir), 0o755))
-	s := &script{}
-	m := New(Options{Root: root, Runner: s})
-	require.NoError(t, m.EnableIn(t.Context(), "/d", "a.service"))
-	require.NoError(t, m.DisableIn(t.Context(), "/d", "a.service"))
-	require.Equal(t, [][]string{
-		{"systemctl", "--root=/d", "enable", "a.service"}, {"systemctl", "--root=/d", "disable", "a.service"},
-	}, s.calls)
-	s.err = &run.Error{Argv: s.calls[0], ExitCode: 1, Output: "Failed to disable unit: Unit a.service does not exist", Err: errors.New("exit status 1")}
-	require.NoError(t, m.DisableIn(t.Context(), "/d", "a.service"))
-	require.Error(t, m.EnableIn(t.Context(), "/d", "a.service"))
 }
