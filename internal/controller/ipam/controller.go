@@ -64,11 +64,20 @@ const whilePaused = 15 * time.Second
 // untilSeen is how soon a claim is looked at again whose last write has not come back through the cache.
 const untilSeen = 50 * time.Millisecond
 
-// reconcileClaim brings one claim where it should be.
+// reconcileClaim brings one claim where it should be. If it was its turn, it is that of those behind it afterwards.
 func (r *Reconciler) reconcileClaim(ctx context.Context, k kind, name types.NamespacedName) (ctrl.Result, error) {
 	if err := r.load(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
+	defer func() {
+		for _, next := range r.ledger.handOn(k.key(name)) {
+			r.queues.addClaim(next)
+		}
+	}()
+	return r.look(ctx, k, name)
+}
+
+func (r *Reconciler) look(ctx context.Context, k kind, name types.NamespacedName) (ctrl.Result, error) {
 	c, err := k.get(ctx, r.Client, name)
 	if apierrors.IsNotFound(err) {
 		return ctrl.Result{}, r.vanished(ctx, k, k.key(name))
@@ -94,6 +103,7 @@ func (r *Reconciler) reconcileClaim(ctx context.Context, k kind, name types.Name
 
 // serve gives a claim its address, or says why not.
 func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, error) {
+	heard := r.ledger.newsOf(c.pool)
 	lock, surplus := r.choose(ctx, k, c)
 	for _, extra := range surplus {
 		if err := r.release(ctx, k, extra); err != nil {
@@ -105,15 +115,14 @@ func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, 
 	}
 	pool, problem := r.poolFor(ctx, c, lock)
 	if problem != nil {
-		r.ledger.wait(c.pool, c.key)
-		return ctrl.Result{}, r.tell(ctx, k, c, *problem)
+		return r.wait(c, waiter{key: c.key, heard: heard}), r.tell(ctx, k, c, *problem)
 	}
 	if err := r.hold(ctx, k, c); err != nil {
 		return ctrl.Result{}, err
 	}
 	lease, lock, err := r.acquire(ctx, k, c, pool)
 	if err != nil {
-		return r.unserved(ctx, k, c, err)
+		return r.unserved(ctx, k, c, heard, err)
 	}
 	return ctrl.Result{}, r.give(ctx, k, c, pool, lease, lock)
 }
@@ -132,7 +141,7 @@ func (r *Reconciler) give(ctx context.Context, k kind, c *claim, p *pool, lease 
 }
 
 // unserved says why a claim has no address, and waits for something to change.
-func (r *Reconciler) unserved(ctx context.Context, k kind, c *claim, err error) (ctrl.Result, error) {
+func (r *Reconciler) unserved(ctx context.Context, k kind, c *claim, heard uint64, err error) (ctrl.Result, error) {
 	if errors.Is(err, errTheirs) {
 		return ctrl.Result{RequeueAfter: untilTaken}, nil
 	}
@@ -141,13 +150,20 @@ func (r *Reconciler) unserved(ctx context.Context, k kind, c *claim, err error) 
 		return ctrl.Result{}, err // a matter of the API: the queue tries again
 	}
 	v := refused(err)
-	r.ledger.wait(c.pool, c.key)
 	r.Metrics.refused(k, v.reason)
-	result := ctrl.Result{}
-	if refusal != nil && !refusal.RetryAt.IsZero() {
+	result := r.wait(c, waiter{key: c.key, heard: heard, particular: !errors.Is(err, ipam.ErrExhausted)})
+	if result.RequeueAfter == 0 && refusal != nil && !refusal.RetryAt.IsZero() {
 		result.RequeueAfter = max(refusal.RetryAt.Sub(r.Now()), time.Second)
 	}
 	return result, r.tell(ctx, k, c, v)
+}
+
+// wait has a claim wait for news of its pool. Where there are some already, it is looked at again.
+func (r *Reconciler) wait(c *claim, as waiter) ctrl.Result {
+	if r.ledger.wait(c.pool, as) {
+		return ctrl.Result{}
+	}
+	return ctrl.Result{RequeueAfter: untilSeen}
 }
 
 // hold puts the finalizer on a claim whose contract wants one.

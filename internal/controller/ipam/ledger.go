@@ -22,6 +22,7 @@ type ledger struct {
 	unlocked  map[string]key                     // claims of address objects without a lock, by the lock's name
 	adoptable map[key]adoptable                  // the same, by claim
 	waiting   map[types.NamespacedName]*waitlist // claims that a pool had nothing for
+	woken     map[key]types.NamespacedName       // claims whose turn it is, until they are looked at
 	published map[types.NamespacedName]time.Time // when a pool's status was written last
 	requests  map[key]string                     // identity of claims that asked a pool, for when they vanish
 	objects   map[key]map[string]bool            // names of address objects, by claim
@@ -32,8 +33,9 @@ func newLedger(now func() time.Time) *ledger {
 	return &ledger{
 		now: now, locks: map[string]*lockv1.AddressLock{}, byClaim: map[key]map[string]bool{},
 		pools: map[types.NamespacedName]*pool{}, unlocked: map[string]key{}, adoptable: map[key]adoptable{},
-		waiting: map[types.NamespacedName]*waitlist{}, published: map[types.NamespacedName]time.Time{},
-		requests: map[key]string{}, written: map[key]string{}, objects: map[key]map[string]bool{},
+		waiting: map[types.NamespacedName]*waitlist{}, woken: map[key]types.NamespacedName{},
+		published: map[types.NamespacedName]time.Time{},
+		requests:  map[key]string{}, written: map[key]string{}, objects: map[key]map[string]bool{},
 	}
 }
 

@@ -24,7 +24,7 @@ func (r *Reconciler) reconcilePool(ctx context.Context, name types.NamespacedNam
 	o := &metal3.IPPool{}
 	err := r.Client.Get(ctx, name, o)
 	if apierrors.IsNotFound(err) {
-		r.ledger.dropPool(name)
+		r.drop(name)
 		r.Metrics.forgetPool(name)
 		r.wake(name, true)
 		return ctrl.Result{}, nil
@@ -66,7 +66,7 @@ func (r *Reconciler) learn(ctx context.Context, o *metal3.IPPool) error {
 		err = r.ledger.setPool(o, spec)
 	}
 	if err != nil {
-		r.ledger.dropPool(name)
+		r.drop(name)
 		return err
 	}
 	if before == nil || before != r.ledger.pool(name) {
@@ -74,15 +74,29 @@ func (r *Reconciler) learn(ctx context.Context, o *metal3.IPPool) error {
 			return err
 		}
 	}
-	if before == nil || r.ledger.generationTold(name, o.Generation) {
+	if r.ledger.generationTold(name, o.Generation) || before == nil {
 		r.wake(name, true)
-	}
-	for _, other := range r.ledger.others(name, spec.Network) {
-		if before == nil {
-			r.queues.addPool(client.ObjectKeyFromObject(other.object))
-		}
+		r.wakeNeighbours(name, spec.Network)
 	}
 	return nil
+}
+
+// drop forgets a pool that is gone, or can not be calculated with.
+func (r *Reconciler) drop(name types.NamespacedName) {
+	before := r.ledger.pool(name)
+	if before == nil {
+		return
+	}
+	r.ledger.dropPool(name)
+	r.wakeNeighbours(name, before.spec.Network)
+}
+
+// wakeNeighbours lets the other pools of a network, and who waits for them, know of a change of this one: its DHCP range may
+// have closed them.
+func (r *Reconciler) wakeNeighbours(name types.NamespacedName, network string) {
+	for _, other := range r.ledger.others(name, network) {
+		r.wake(client.ObjectKeyFromObject(other.object), true)
+	}
 }
 
 func (r *Reconciler) addPoolFinalizer(ctx context.Context, o *metal3.IPPool) error {

@@ -185,6 +185,10 @@ func (r *Reconciler) lockChanged(lock *lockv1.AddressLock) {
 	if lock.Spec.Claim != nil && !expected {
 		r.queues.addClaim(keyOf(lock.Spec.Claim))
 	}
+	if lock.Spec.State == lockv1.LockHeld {
+		r.queues.addPool(poolOf(lock)) // nothing has become free
+		return
+	}
 	r.wake(poolOf(lock), false)
 }
 

@@ -1,0 +1,203 @@
+package ipam
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+)
+
+// hand is a replica whose looks are called by the test, in the order that the test wants: no manager, no watch.
+type hand struct {
+	*Reconciler
+	w      *world
+	claims queue
+	// reading, if set, is called before a read, and may make its answer what the cache of a replica could say.
+	reading func(o client.Object)
+}
+
+func (w *world) byHand() *hand {
+	w.t.Helper()
+	h := &hand{w: w}
+	quick := rest.CopyConfig(w.server.Config)
+	quick.QPS = -1
+	base, err := client.NewWithWatch(quick, client.Options{Scheme: w.server.Scheme})
+	require.NoError(w.t, err)
+	cached := interceptor.NewClient(base, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if h.reading != nil {
+				h.reading(o)
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	require.NoError(w.t, err)
+	h.Reconciler = New(Options{Client: cached, Reader: base, Events: events.NewFakeRecorder(1000), Log: flow.Discard(),
+		Metrics: metrics, Now: time.Now})
+	newQueue := func() queue {
+		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		w.t.Cleanup(q.ShutDown)
+		return q
+	}
+	h.claims = newQueue()
+	h.queues.claims, h.queues.pools = map[string]queue{"IPClaim": h.claims}, newQueue()
+	return h
+}
+
+// look has the replica look at a claim.
+func (h *hand) look(name string) reconcile.Result {
+	h.w.t.Helper()
+	result, err := h.reconcileClaim(h.w.t.Context(), native{}, types.NamespacedName{Namespace: h.w.namespace, Name: name})
+	require.NoError(h.w.t, err)
+	return result
+}
+
+func (h *hand) lookAtPool(name string) {
+	h.w.t.Helper()
+	_, err := h.reconcilePool(h.w.t.Context(), types.NamespacedName{Namespace: h.w.namespace, Name: name})
+	require.NoError(h.w.t, err)
+}
+
+// drain has the replica look at whatever it was asked for, until nothing is left.
+func (h *hand) drain() {
+	h.w.t.Helper()
+	for h.claims.Len() > 0 {
+		q, _ := h.claims.Get()
+		if q.Namespace == h.w.namespace {
+			h.look(q.Name)
+		}
+		h.claims.Done(q)
+	}
+}
+
+// claimed makes a claim and has it looked at.
+func (h *hand) claimed(name, pool string, change ...func(*metal3.IPClaim)) *metal3.IPClaim {
+	h.w.t.Helper()
+	c := h.w.claim(name, pool, change...)
+	h.look(name)
+	return c
+}
+
+// gone deletes a claim, and has it looked at as its event would.
+func (h *hand) gone(c *metal3.IPClaim) {
+	h.w.t.Helper()
+	h.w.delete(c)
+	h.look(c.Name)
+}
+
+// A claim whose turn it was, but that is gone, leaves its turn to the one behind it.
+func TestTurnOfAClaimThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.pool("p", between(1, 1))
+	h := w.byHand()
+	x := h.claimed("x", "p")
+	gone := h.claimed("gone", "p")
+	h.claimed("next", "p")
+	require.Empty(t, w.addressNow("next"))
+	h.gone(gone)
+	h.gone(x)
+	h.drain()
+	require.Equal(t, "192.0.2.1", w.addressNow("next"))
+}
+
+// A claim that wants an address that is taken does not use the turn up that belongs to those who take any.
+func TestTurnOfAClaimThatWantsAnother(t *testing.T) {
+	w := newWorld(t)
+	w.pool("p", between(1, 2))
+	h := w.byHand()
+	x := h.claimed("x", "p")
+	y := h.claimed("y", "p")
+	h.claimed("picky", "p", requested("192.0.2.1"))
+	h.claimed("next", "p")
+	require.Empty(t, w.addressNow("next"))
+	h.gone(y)
+	h.drain()
+	require.Equal(t, "192.0.2.2", w.addressNow("next"))
+	h.gone(x)
+	h.drain()
+	require.Equal(t, "192.0.2.1", w.addressNow("picky"))
+}
+
+// A paused claim's turn is not lost to the others either.
+func TestTurnOfAPausedClaim(t *testing.T) {
+	w := newWorld(t)
+	w.pool("p", between(1, 1))
+	h := w.byHand()
+	x := h.claimed("x", "p")
+	c := h.claimed("paused", "p")
+	h.claimed("next", "p")
+	change(w, c, func(c *metal3.IPClaim) { c.Annotations = map[string]string{metal3.PausedAnnotation: ""} })
+	h.gone(x)
+	h.drain()
+	require.Equal(t, "192.0.2.1", w.addressNow("next"))
+}
+
+// An address that is kept for a name is not among the free ones, but is news to the claim of that name.
+func TestPreAllocatedAddressComesBackInAFullPool(t *testing.T) {
+	w := newWorld(t)
+	p := w.pool("p", between(1, 2))
+	h := w.byHand()
+	x := h.claimed("x", "p")
+	h.claimed("y", "p")
+	change(w, p, func(p *metal3.IPPool) { p.Spec.PreAllocations = map[string]metal3.IPAddressStr{"master": "192.0.2.1"} })
+	h.lookAtPool("p")
+	h.claimed("master", "p")
+	require.Contains(t, w.reason("master", metal3.ReasonAddressTaken), "192.0.2.1")
+	h.gone(x)
+	h.drain()
+	require.Equal(t, "192.0.2.1", w.addressNow("master"))
+}
+
+// The pool appears just when a claim is about to wait for it: who told of it did not find the claim waiting.
+func TestPoolAppearsWhileAClaimIsAboutToWait(t *testing.T) {
+	w := newWorld(t)
+	h := w.byHand()
+	c := w.claim("c", "p")
+	h.reading = func(o client.Object) {
+		if _, asks := o.(*metal3.IPPool); asks {
+			h.reading = nil
+			w.pool("p", between(1, 1))
+			h.lookAtPool("p")
+		}
+	}
+	result := h.look(c.Name)
+	h.drain()
+	if w.addressNow("c") == "" {
+		require.NotZero(t, result.RequeueAfter, "nobody else asks for it again")
+		h.look(c.Name)
+	}
+	require.Equal(t, "192.0.2.1", w.addressNow("c"))
+}
+
+// A pool that another's DHCP range closed is open again when that is gone, and serves who waits.
+func TestClosedPoolOpensAgain(t *testing.T) {
+	w := newWorld(t)
+	w.pool("p", between(100, 120))
+	q := w.pool("q", func(s *metal3.IPPoolSpec) {
+		between(1, 9)(s)
+		s.DHCPRange = &metal3.DHCPRange{Start: "192.0.2.50", End: "192.0.2.110"}
+	})
+	h := w.byHand()
+	h.lookAtPool("p")
+	h.lookAtPool("q")
+	h.claimed("c", "p")
+	w.reason("c", metal3.ReasonPoolNotReady)
+	require.NoError(t, w.api.Delete(t.Context(), q))
+	h.lookAtPool("q")
+	h.lookAtPool("q")
+	h.drain()
+	require.Equal(t, "192.0.2.100", w.addressNow("c"))
+}
