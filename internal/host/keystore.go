@@ -41,6 +41,9 @@ type OpenKeystore interface {
 	Commit(ctx context.Context, edits []Edit) error
 	Members(ctx context.Context) ([]StoreMember, error)
 	UpdateMember(ctx context.Context, id uint64, peerURLs []string) error
+	// Defragment drops the store's history, which holds what was overwritten and deleted, and gives the space back to the disk.
+	// What the keys hold stays as it is.
+	Defragment(ctx context.Context) error
 	// Close stops etcd in order and returns when its data is at rest on disk.
 	Close(ctx context.Context) error
 }

@@ -31,5 +31,11 @@ func (p *Plan) apply(ctx context.Context, files host.Files, store host.OpenKeyst
 			return err
 		}
 	}
-	return store.Commit(ctx, p.nodes)
+	if err := store.Commit(ctx, p.nodes); err != nil {
+		return err
+	}
+	if p.defrag {
+		return store.Defragment(ctx)
+	}
+	return nil
 }

@@ -32,6 +32,10 @@ func buildPlan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore
 	if err := s.assemble(); err != nil {
 		return nil, err
 	}
+	if cfg.Defragment {
+		s.plan.defrag = true
+		s.plan.Changes = append(s.plan.Changes, Change{Defragment, "etcd", "its history is dropped and the space given back"})
+	}
 	return s.plan, nil
 }
 

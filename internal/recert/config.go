@@ -46,6 +46,8 @@ type Config struct {
 	Chrony       string
 	// Hostname is the node's new name; the old one is found in the cluster.
 	Hostname string
+	// Defragment drops the store's history at the end and gives the space back ("etcd_defrag").
+	Defragment bool
 	// ServerSSHKeys is the folder whose SSH host keys are made anew, as a path of the host.
 	ServerSSHKeys string
 	// KubeadminPasswordHash replaces the kubeadmin Secret's hash when it is not empty.
@@ -82,6 +84,7 @@ func settings() map[string]setting {
 		"ip":                      readIPs,
 		"machine_network_cidr":    readNetworks,
 		"cn_san_replace_rules":    readReplaceRules,
+		"etcd_defrag":             func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.Defragment) },
 		"hostname":                readHostname,
 		"install_config":          func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.InstallConfig) },
 		"kubeadmin_password_hash": readKubeadmin,
@@ -115,7 +118,6 @@ func refused() map[string]string {
 	const encrypted = "values encrypted at rest are not read: turn encryption off first (APIServer cluster, spec.encryption.type: identity)"
 	return map[string]string{
 		"cluster_rename":              "renaming a cluster is not done by this engine: choose the container engine",
-		"etcd_defrag":                 "the store is not defragmented here: run etcdutl defrag on the stopped data",
 		"kube_encryption_config":      encrypted,
 		"openshift_encryption_config": encrypted,
 		"oauth_encryption_config":     encrypted,
@@ -177,7 +179,7 @@ func (c Config) reissuesTrees() bool {
 
 // needsRecord says that what was done cannot be told from the data alone.
 func (c Config) needsRecord() bool {
-	return c.reissuesTrees() || c.ServerSSHKeys != "" || c.Hostname != ""
+	return c.reissuesTrees() || c.ServerSSHKeys != "" || c.Hostname != "" || c.Defragment
 }
 
 // check refuses what contradicts itself.

@@ -42,7 +42,7 @@ func TestParseConfigRefusesByName(t *testing.T) {
 		`{"cluster_rename": "a:b"}`:                                     `key "cluster_rename": renaming a cluster is not done by this engine`,
 		`{"hostname": "Not_A_Name"}`:                                    `key "hostname": "Not_A_Name" cannot be`,
 		`{"hostname": "localhost"}`:                                     `key "hostname": "localhost" is every machine's`,
-		`{"etcd_defrag": true}`:                                         `key "etcd_defrag": the store is not defragmented`,
+		`{"etcd_defrag": "SECRET"}`:                                     `key "etcd_defrag": must be a bool`,
 		`{"kube_encryption_config": {"a": 1}}`:                          `key "kube_encryption_config": values encrypted at rest`,
 		`{"cluster_rename": "a:b", "zz": 1}`:                            `key "zz" is unknown`,
 		`{"force_expire": true, "extend_expiration": true}`:             `exclude each other`,

@@ -170,4 +170,6 @@ func (w *world) UpdateMember(_ context.Context, id uint64, urls []string) error 
 	return nil
 }
 
+func (w *world) Defragment(context.Context) error { return w.spend("defragment") }
+
 func (w *world) Close(context.Context) error { return nil }

@@ -21,6 +21,7 @@ const (
 	Certificate Kind = "certificate" // a re-issued certificate put in its place
 	Delete      Kind = "delete"      // an object that the cluster makes again
 	Member      Kind = "member"      // etcd's record of its own member
+	Defragment  Kind = "defragment"  // the store, of what was overwritten and deleted
 	Rename      Kind = "rename"      // an object, entry or file that is named for the node
 )
 
@@ -65,6 +66,7 @@ type Plan struct {
 	edits   []host.Edit
 	members []host.StoreMember
 	nodes   []host.Edit // applied last
+	defrag  bool        // after all of that
 	stale   []string    // files that are called otherwise now, removed after the others are written
 
 	signed, rekeyed map[string]string // see progress
@@ -79,7 +81,7 @@ type fileWrite struct {
 
 // Empty says that there is nothing to do.
 func (p *Plan) Empty() bool {
-	return len(p.files)+len(p.stale)+len(p.edits)+len(p.members)+len(p.nodes) == 0
+	return len(p.files)+len(p.stale)+len(p.edits)+len(p.members)+len(p.nodes) == 0 && !p.defrag
 }
 
 // YAML and JSON render the plan for machines and for tickets.

@@ -123,6 +123,10 @@ func (w *writableSession) UpdateMember(ctx context.Context, id uint64, peerURLs 
 	return w.session.UpdateMember(ctx, id, peerURLs)
 }
 
+func (*liveSession) Defragment(context.Context) error { return ErrReadOnly }
+
+func (w *writableSession) Defragment(ctx context.Context) error { return w.session.Defragment(ctx) }
+
 // Close leaves the cluster's etcd alone.
 func (l *liveSession) Close(context.Context) error {
 	if err := l.client.Close(); err != nil && !errors.Is(err, context.Canceled) {

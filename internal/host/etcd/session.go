@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -137,6 +138,22 @@ func (s *session) Members(ctx context.Context) ([]host.StoreMember, error) {
 func (s *session) UpdateMember(ctx context.Context, id uint64, peerURLs []string) error {
 	if _, err := s.client.MemberUpdate(ctx, id, peerURLs); err != nil {
 		return fmt.Errorf("update etcd member %x: %w", id, err)
+	}
+	return nil
+}
+
+// Defragment implements host.OpenKeystore: a compaction at the latest revision, then etcd's own defragmentation.
+func (s *session) Defragment(ctx context.Context) error {
+	now, err := s.client.Get(ctx, "/", clientv3.WithCountOnly())
+	if err != nil {
+		return fmt.Errorf("learn the revision of etcd: %w", err)
+	}
+	_, err = s.client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical())
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // an earlier run did
+		return fmt.Errorf("compact etcd at revision %d: %w", now.Header.Revision, err)
+	}
+	if _, err := s.client.Defragment(ctx, s.client.Endpoints()[0]); err != nil {
+		return fmt.Errorf("defragment etcd: %w", err)
 	}
 	return nil
 }

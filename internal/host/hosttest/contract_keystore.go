@@ -28,6 +28,7 @@ func KeystoreContract(t *testing.T, fresh func(t *testing.T) host.Keystore) {
 		{"many edits are all written", commitMany},
 		{"no edits are no error", commitNothing},
 		{"a member's peer addresses can be changed", memberUpdated},
+		{"defragmenting leaves every key and revision as it is, and can be repeated", defragmented},
 		{"a closed session answers no more, and closing again is no error", sessionClosed},
 	})
 }
@@ -211,6 +212,20 @@ func memberUpdated(t *testing.T, k host.Keystore) {
 	members, err = opened(t, k).Members(t.Context())
 	noError(t, err)
 	require.Equal(t, []host.StoreMember{m}, members)
+}
+
+func defragmented(t *testing.T, k host.Keystore) {
+	s := seeded(t, k, 5)
+	noError(t, s.Commit(t.Context(), []host.Edit{{Key: keyName(3), Delete: true, ModRevision: requireValue(t, s, keyName(3), "first").ModRevision}}))
+	before := below(t, s, keyPrefix)
+	require.Len(t, before, 4)
+	noError(t, s.Defragment(t.Context()), s.Defragment(t.Context()))
+	require.Equal(t, before, below(t, s, keyPrefix))
+	noError(t, s.Commit(t.Context(), []host.Edit{{Key: keyName(0), Value: []byte("second"), ModRevision: before[0].ModRevision}}))
+	requireValue(t, s, keyName(0), "second")
+	noError(t, s.Close(t.Context()))
+	require.Error(t, s.Defragment(t.Context()))
+	requireValue(t, opened(t, k), keyName(0), "second")
 }
 
 func sessionClosed(t *testing.T, k host.Keystore) {
