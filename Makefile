@@ -51,7 +51,7 @@ demo-ipam: controlplane ## A pool, 1,000 claims, a machine's own Ignition config
 
 .PHONY: bench-ipam
 bench-ipam: controlplane ## Measure address management: in memory, and with two replicas on a real API server (LCA_BENCH_CLAIMS, LCA_BENCH_ADDRESSES).
-	go run ./hack/ipambench
+	go test -run '^$$' -bench OneMoreClaim -benchtime 1x ./internal/ipam | grep '^Benchmark'
 	go test -count=1 -timeout 120m -tags bench -run '^TestBench' -v ./internal/controller/ipam | grep '^|'
 
 .PHONY: lint

@@ -82,7 +82,7 @@ func addIPAM(mgr ctrl.Manager, o Options) error {
 	}
 	r := ipam.New(ipam.Options{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
-		Metrics: m, Now: time.Now, Contract: contract,
+		Metrics: m, Now: time.Now, Contract: contract, Name: fmt.Sprintf("%016x", rand.Uint64()),
 	})
 	if err := r.SetupWithManager(mgr); err != nil {
 		return err

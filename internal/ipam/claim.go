@@ -14,6 +14,8 @@ type Request struct {
 	Host string
 	// Address is wished for; without it the strategy chooses.
 	Address netip.Addr
+	// Share is preferred where the strategy is the lowest free address.
+	Share Share
 }
 
 // Proposal is what a pool would answer. Nothing is taken until it is kept.

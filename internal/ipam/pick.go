@@ -95,8 +95,7 @@ func (p *Pool) pickFree(r Request) (int32, Count, bool) {
 		rng, n := p.lay.at(pointOf(r.Host).mod(p.lay.total))
 		return p.free.from(rng, n)
 	}
-	s, ok := p.free.first()
-	return s.rng, s.from, ok
+	return p.free.firstOf(r.Share)
 }
 
 // throws is how often a random address is tried before the next free one after it is

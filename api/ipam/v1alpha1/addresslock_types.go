@@ -15,6 +15,9 @@ func LockName(network string, address netip.Addr) string {
 	return network + "." + strings.ReplaceAll(text, ":", "-")
 }
 
+// ReplicaAnnotation, on a lock, says which of the replicas of the operator wrote it. Replicas know of each other by it.
+const ReplicaAnnotation = "ipam.lca.openshift.io/replica"
+
 // LockState says what keeps others from the address.
 //
 // +kubebuilder:validation:Enum=Held;Quarantined;Reserved

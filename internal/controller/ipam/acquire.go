@@ -31,19 +31,38 @@ const untilTaken = 3 * time.Second
 // errBusy says that the attempts are used up; the queue tries again.
 var errBusy = errors.New("every address tried was taken by another replica meanwhile")
 
+// leave says that another replica is, or should be, about to serve a claim.
+func (r *Reconciler) leave(c *claim, lock *lockv1.AddressLock) bool {
+	if lock != nil {
+		return r.theirs(c, lock)
+	}
+	return r.Now().Sub(c.GetCreationTimestamp().Time) < untilOverdue && r.peers.leave(c.GetUID())
+}
+
+// theirs says that another replica has just made the lock, and goes on with it.
+func (r *Reconciler) theirs(c *claim, lock *lockv1.AddressLock) bool {
+	return c.address == "" && r.peers.wrote(lock) && r.Now().Sub(lock.CreationTimestamp.Time) < untilTaken
+}
+
 // acquire gets a claim its lock. It never creates a second one for a claim that it knows to have one.
-func (r *Reconciler) acquire(ctx context.Context, k kind, c *claim, p *pool) (ipam.Lease, *lockv1.AddressLock, error) {
+func (r *Reconciler) acquire(
+	ctx context.Context, k kind, c *claim, p *pool, known *lockv1.AddressLock,
+) (ipam.Lease, *lockv1.AddressLock, error) {
 	request, err := r.request(c, p)
 	if err != nil {
 		return ipam.Lease{}, nil, err
 	}
 	r.ledger.asked(c.key, request.Claim)
 	for range attempts {
+		request.Share = r.peers.share() // an attempt that fails tells of a peer
 		lease, err := p.Claim(request)
 		if err != nil {
 			return ipam.Lease{}, nil, err
 		}
-		lock, err := r.lock(ctx, k, c, p, lease)
+		lock, err := r.confirm(ctx, c, known, lease)
+		if err == nil && lock == nil {
+			lock, err = r.lock(ctx, k, c, p, lease)
+		}
 		if err != nil || lock != nil {
 			r.queues.addPool(c.pool)
 			return lease, lock, err
@@ -73,13 +92,36 @@ func (r *Reconciler) request(c *claim, p *pool) (ipam.Request, error) {
 
 func hostOf(c *claim) string { return c.GetAnnotations()[metal3.HostAnnotation] }
 
+// confirm asks the API, not the cache, for the lock that a claim is known to have. Neither lock nor error means: it has
+// that no more, or not of this address.
+func (r *Reconciler) confirm(
+	ctx context.Context, c *claim, known *lockv1.AddressLock, lease ipam.Lease,
+) (*lockv1.AddressLock, error) {
+	if known == nil || addressOf(known) != lease.Address {
+		return nil, nil
+	}
+	there := &lockv1.AddressLock{}
+	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(known), there)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read lock %s: %w", known.Name, err)
+	}
+	if there.Spec.State != lockv1.LockHeld || there.Spec.Claim.UID != c.GetUID() {
+		return nil, nil
+	}
+	r.ledger.observe(there)
+	return there, nil
+}
+
 // lock creates the lock of a lease. Neither lock nor error means: somebody else has the address.
 func (r *Reconciler) lock(ctx context.Context, k kind, c *claim, p *pool, lease ipam.Lease) (*lockv1.AddressLock, error) {
 	name := k.addressName(c, p.object, lease)
 	if old, ok := r.ledger.unlockedOf(c.key); ok {
 		name = old.name
 	}
-	lock := newLock(name, c, p, lease)
+	lock := r.newLock(name, c, p, lease)
 	err := r.Client.Create(ctx, lock)
 	if err == nil {
 		r.ledger.observe(lock)
@@ -98,10 +140,11 @@ func (r *Reconciler) lock(ctx context.Context, k kind, c *claim, p *pool, lease 
 	if err != nil {
 		return nil, fmt.Errorf("read lock %s: %w", lock.Name, err)
 	}
+	r.peers.hear(there)
 	if there.Spec.State == lockv1.LockHeld {
 		r.ledger.observe(there)
 		if there.Spec.Claim.UID == c.GetUID() {
-			if r.Now().Sub(there.CreationTimestamp.Time) < untilTaken {
+			if r.theirs(c, there) {
 				return nil, errTheirs
 			}
 			return there, nil
@@ -121,7 +164,7 @@ func (r *Reconciler) takeOver(ctx context.Context, there, lock *lockv1.AddressLo
 		r.ledger.repeat(there)
 		return nil, nil
 	}
-	there.Spec = lock.Spec
+	there.Spec, there.Annotations = lock.Spec, lock.Annotations
 	err := r.Client.Update(ctx, there)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil, nil
@@ -133,9 +176,10 @@ func (r *Reconciler) takeOver(ctx context.Context, there, lock *lockv1.AddressLo
 	return there, nil
 }
 
-func newLock(name string, c *claim, p *pool, lease ipam.Lease) *lockv1.AddressLock {
+func (r *Reconciler) newLock(name string, c *claim, p *pool, lease ipam.Lease) *lockv1.AddressLock {
 	return &lockv1.AddressLock{
-		ObjectMeta: metav1.ObjectMeta{Name: lockv1.LockName(p.spec.Network, lease.Address)},
+		ObjectMeta: metav1.ObjectMeta{Name: lockv1.LockName(p.spec.Network, lease.Address),
+			Annotations: map[string]string{lockv1.ReplicaAnnotation: r.Name}},
 		Spec: lockv1.AddressLockSpec{
 			Network: p.spec.Network, Address: lease.Address.String(), State: lockv1.LockHeld,
 			Pool:        lockv1.PoolReference{Namespace: p.object.Namespace, Name: p.object.Name},

@@ -31,6 +31,8 @@ type Options struct {
 	// Metrics belong to this replica.
 	Metrics *Metrics
 	Now     func() time.Time
+	// Name tells this replica from others that are active, and from itself before a restart.
+	Name string
 	// Contract says that the Cluster API's kinds are served too.
 	Contract bool
 }
@@ -40,6 +42,7 @@ type Reconciler struct {
 	Options
 	ledger *ledger
 	queues queues
+	peers  *peers
 
 	loading sync.Mutex
 	loaded  bool
@@ -47,7 +50,7 @@ type Reconciler struct {
 
 // New makes a reconciler that knows nothing yet; it learns what there is before its first answer.
 func New(o Options) *Reconciler {
-	return &Reconciler{Options: o, ledger: newLedger(o.Now)}
+	return &Reconciler{Options: o, ledger: newLedger(o.Now), peers: newPeers(o.Name, o.Now)}
 }
 
 // kinds are the kinds of claims that are served.
@@ -117,10 +120,13 @@ func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, 
 	if problem != nil {
 		return r.wait(c, waiter{key: c.key, heard: heard}), r.tell(ctx, k, c, *problem)
 	}
+	if r.leave(c, lock) {
+		return ctrl.Result{RequeueAfter: untilTaken}, nil
+	}
 	if err := r.hold(ctx, k, c); err != nil {
 		return ctrl.Result{}, err
 	}
-	lease, lock, err := r.acquire(ctx, k, c, pool)
+	lease, lock, err := r.acquire(ctx, k, c, pool, lock)
 	if err != nil {
 		return r.unserved(ctx, k, c, heard, err)
 	}

@@ -5,7 +5,8 @@
 // claim, the AddressLock of the address is created, whose name is made of the network and the address.
 // The API server lets one of two creators of the same name succeed. What a replica holds in memory (the
 // ledger: which addresses are free) is derived from the locks, may be stale, and can at worst cost
-// another attempt. A claim costs three writes: lock, address, status of the claim; one more where the
+// another attempt. Replicas that are active at one time share the claims by what the locks tell of them
+// (peers), which nothing rests on either. A claim costs three writes: lock, address, status of the claim; one more where the
 // Cluster API's contract wants a finalizer. Whoever of two replicas writes the claim's status first
 // has decided which of two locks a claim keeps; the other is released.
 //

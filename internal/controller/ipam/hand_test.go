@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -46,7 +47,7 @@ func (w *world) byHand() *hand {
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	require.NoError(w.t, err)
 	h.Reconciler = New(Options{Client: cached, Reader: base, Events: events.NewFakeRecorder(1000), Log: flow.Discard(),
-		Metrics: metrics, Now: time.Now})
+		Metrics: metrics, Now: time.Now, Name: fmt.Sprintf("replica-%d", replicas.Add(1))})
 	newQueue := func() queue {
 		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 		w.t.Cleanup(q.ShutDown)

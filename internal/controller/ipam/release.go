@@ -124,6 +124,7 @@ func (r *Reconciler) keptBack(lock *lockv1.AddressLock) (*lockv1.AddressLock, bo
 		return nil, false
 	}
 	next := lock.DeepCopy()
+	next.Annotations = map[string]string{lockv1.ReplicaAnnotation: r.Name}
 	if rest := p.spec.Quarantine; rest > 0 {
 		until := metav1.NewTime(r.Now().Add(rest).Add(time.Second - 1).Truncate(time.Second))
 		next.Spec.State, next.Spec.Until = lockv1.LockQuarantined, &until

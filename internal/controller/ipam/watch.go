@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,6 +46,16 @@ func (q *queues) addClaim(k key) {
 		return
 	}
 	q.early = append(q.early, func() { q.addClaim(k) })
+}
+
+func (q *queues) addClaimAfter(k key, wait time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if to := q.claims[k.kind]; to != nil {
+		to.AddAfter(reconcile.Request{NamespacedName: k.object()}, wait)
+		return
+	}
+	q.early = append(q.early, func() { q.addClaimAfter(k, wait) })
 }
 
 func (q *queues) addPool(name types.NamespacedName) {
@@ -182,7 +193,12 @@ func (r *Reconciler) lockChanged(lock *lockv1.AddressLock) {
 	if !r.ledger.observe(lock) {
 		return
 	}
-	if lock.Spec.Claim != nil && !expected {
+	r.peers.hear(lock)
+	switch {
+	case lock.Spec.Claim == nil || expected:
+	case r.peers.wrote(lock) && r.Now().Sub(lock.CreationTimestamp.Time) < untilTaken:
+		r.queues.addClaimAfter(keyOf(lock.Spec.Claim), untilTaken) // who made it goes on with it, if it lives
+	default:
 		r.queues.addClaim(keyOf(lock.Spec.Claim))
 	}
 	if lock.Spec.State == lockv1.LockHeld {

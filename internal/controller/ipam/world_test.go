@@ -44,7 +44,7 @@ const (
 	tick     = 25 * time.Millisecond
 )
 
-var worlds atomic.Int64
+var worlds, replicas atomic.Int64
 
 // world is a namespace and a network of its own on the API server, and the replicas at work in it.
 type world struct {
@@ -109,7 +109,7 @@ func (w *world) start(options ...func(*ctrl.Options)) *replica {
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	require.NoError(w.t, err)
 	r.Reconciler = New(Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: r, Log: flow.Discard(),
-		Metrics: metrics, Now: time.Now, Contract: true})
+		Metrics: metrics, Now: time.Now, Contract: true, Name: fmt.Sprintf("replica-%d", replicas.Add(1))})
 	require.NoError(w.t, r.SetupWithManager(mgr))
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
