@@ -1,6 +1,7 @@
 package ipconfig
 
 import (
+	"bytes"
 	"log/slog"
 	"regexp"
 )
@@ -31,7 +32,26 @@ var shapes = []shape{
 // the same letters and are no secret.
 var blob = regexp.MustCompile(`[A-Za-z0-9+/]{60,}={0,2}`)
 
-var noSecret = regexp.MustCompile(`^(?:[0-9a-f]+|/.*)$`)
+// Names of a path: a digest; a word in small letters; words written together with capitals. Base64 mixes the three: of a key,
+// as long as a blob is, no piece between two slashes is one by chance.
+var (
+	hexName   = regexp.MustCompile(`^[0-9a-f]*$`)
+	plainName = regexp.MustCompile(`^(?:[0-9a-z]+|(?:[A-Z]?[a-z]{2,})+[0-9]{0,2})$`)
+)
+
+// longestWord is how long a name in a path may be without being taken for half a key.
+const longestWord = 32
+
+// isPath says that the run is a digest, or a path or a part of one, such as what follows the last dash of
+// /ostree/deploy/rhcos_ipc-20260102-030405-beef/deploy/CHECKSUM.
+func isPath(run []byte) bool {
+	for name := range bytes.SplitSeq(run, []byte("/")) {
+		if !hexName.Match(name) && (len(name) > longestWord || !plainName.Match(name)) {
+			return false
+		}
+	}
+	return true
+}
 
 // Redact blanks what looks like a key, a token or a password.
 func Redact(data []byte) []byte {
@@ -39,7 +59,7 @@ func Redact(data []byte) []byte {
 		data = s.re.ReplaceAll(data, []byte(s.with))
 	}
 	return blob.ReplaceAllFunc(data, func(b []byte) []byte {
-		if noSecret.Match(b) {
+		if isPath(b) {
 			return b
 		}
 		return redacted
