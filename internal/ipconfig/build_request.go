@@ -34,7 +34,7 @@ func (r *Request) setIPv4(spec *lcav1.IPv4Config, now *lcav1.IPStatus) {
 		r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway = now.Address, now.MachineNetwork, now.Gateway
 	}
 	if now != nil {
-		r.CurrentIPv4Gateway = now.Gateway
+		r.CurrentIPv4Gateway, r.CurrentIPv4MachineNetwork = now.Gateway, now.MachineNetwork
 	}
 }
 
@@ -47,7 +47,7 @@ func (r *Request) setIPv6(spec *lcav1.IPv6Config, now *lcav1.IPStatus) {
 		r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway = now.Address, now.MachineNetwork, now.Gateway
 	}
 	if now != nil {
-		r.CurrentIPv6Gateway = now.Gateway
+		r.CurrentIPv6Gateway, r.CurrentIPv6MachineNetwork = now.Gateway, now.MachineNetwork
 	}
 }
 

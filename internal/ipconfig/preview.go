@@ -22,9 +22,11 @@ type Preview struct {
 	// AddressChanges reads "old -> new", one for each family that changes.
 	AddressChanges []string `json:"addressChanges"`
 	NMState        string   `json:"nmstate"`
-	DiskNeedBytes  int64    `json:"diskNeedBytes"`
-	DiskFreeBytes  int64    `json:"diskFreeBytes"`
-	DiskNeedInodes int64    `json:"diskNeedInodes"`
+	// NodeIPHint is what becomes of KUBELET_NODEIP_HINT; empty where the node has none.
+	NodeIPHint     string `json:"nodeIPHint,omitempty"`
+	DiskNeedBytes  int64  `json:"diskNeedBytes"`
+	DiskFreeBytes  int64  `json:"diskFreeBytes"`
+	DiskNeedInodes int64  `json:"diskNeedInodes"`
 	// The cluster is down between these two steps.
 	OutageFrom string        `json:"outageFrom"`
 	OutageTo   string        `json:"outageTo"`
@@ -113,6 +115,9 @@ func (p *Preview) render(ctx context.Context, n Node, r Request, now netstate.Do
 		return err
 	}
 	p.NMState, p.RecertUnknown = string(text), ""
+	if p.NodeIPHint, err = foretellHint(n.Files, r); err != nil {
+		return err
+	}
 	p.forecast(ctx, n, r)
 	return nil
 }

@@ -21,15 +21,17 @@ type Request struct {
 	NewStateroot string `json:"new-stateroot-name"`
 	OldStateroot string `json:"old-stateroot-name"`
 
-	IPv4Address        string `json:"ipv4-address,omitempty"`
-	IPv4MachineNetwork string `json:"ipv4-machine-network,omitempty"`
-	IPv4Gateway        string `json:"ipv4-gateway,omitempty"`
-	CurrentIPv4Gateway string `json:"current-ipv4-gateway,omitempty"`
+	IPv4Address               string `json:"ipv4-address,omitempty"`
+	IPv4MachineNetwork        string `json:"ipv4-machine-network,omitempty"`
+	IPv4Gateway               string `json:"ipv4-gateway,omitempty"`
+	CurrentIPv4Gateway        string `json:"current-ipv4-gateway,omitempty"`
+	CurrentIPv4MachineNetwork string `json:"current-ipv4-machine-network,omitempty"`
 
-	IPv6Address        string `json:"ipv6-address,omitempty"`
-	IPv6MachineNetwork string `json:"ipv6-machine-network,omitempty"`
-	IPv6Gateway        string `json:"ipv6-gateway,omitempty"`
-	CurrentIPv6Gateway string `json:"current-ipv6-gateway,omitempty"`
+	IPv6Address               string `json:"ipv6-address,omitempty"`
+	IPv6MachineNetwork        string `json:"ipv6-machine-network,omitempty"`
+	IPv6Gateway               string `json:"ipv6-gateway,omitempty"`
+	CurrentIPv6Gateway        string `json:"current-ipv6-gateway,omitempty"`
+	CurrentIPv6MachineNetwork string `json:"current-ipv6-machine-network,omitempty"`
 
 	DNSServers         []string `json:"dns-servers,omitempty"`
 	VLANID             int      `json:"vlan-id,omitempty"`
@@ -93,6 +95,8 @@ type Family struct {
 	Network        netip.Prefix
 	Gateway        netip.Addr // zero: none
 	CurrentGateway netip.Addr // zero: none
+	// CurrentNetwork is the machine network that the change leaves; zero where it is not known.
+	CurrentNetwork netip.Prefix
 }
 
 // Prefix is the address with the length of its network.
@@ -101,9 +105,9 @@ func (f Family) Prefix() netip.Prefix { return netip.PrefixFrom(f.Address, f.Net
 // Families parses the request's families, IPv4 first.
 func (r Request) Families() ([]Family, error) {
 	var out []Family
-	for _, text := range [][4]string{
-		{r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.CurrentIPv4Gateway},
-		{r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.CurrentIPv6Gateway},
+	for _, text := range [][5]string{
+		{r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.CurrentIPv4Gateway, r.CurrentIPv4MachineNetwork},
+		{r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.CurrentIPv6Gateway, r.CurrentIPv6MachineNetwork},
 	} {
 		if text[0] == "" && text[1] == "" {
 			continue
@@ -120,7 +124,7 @@ func (r Request) Families() ([]Family, error) {
 	return out, nil
 }
 
-func parseFamily(text [4]string) (Family, error) {
+func parseFamily(text [5]string) (Family, error) {
 	var f Family
 	var errs []error
 	parse := func(what, s string, to *netip.Addr) {
@@ -141,6 +145,9 @@ func parseFamily(text [4]string) (Family, error) {
 		errs = append(errs, fmt.Errorf("machine network %q of address %s is not a CIDR", text[1], text[0]))
 	}
 	f.Network = n
+	if now, err := netip.ParsePrefix(text[4]); err == nil {
+		f.CurrentNetwork = now.Masked()
+	}
 	if len(errs) == 0 && !n.Contains(f.Address) {
 		errs = append(errs, fmt.Errorf("address %s is outside its machine network %s", f.Address, n))
 	}

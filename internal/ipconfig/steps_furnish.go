@@ -75,6 +75,9 @@ func (p *PrePivot) furnish(ctx context.Context) error {
 	if err := p.Node.Resolver.SetFilter(target.Dir(), p.Request.DNSFilterOutFamily); err != nil {
 		return err
 	}
+	if err := p.moveHint(target, families); err != nil {
+		return err
+	}
 	if err := p.removeStale(target); err != nil {
 		return err
 	}

@@ -93,6 +93,9 @@ func (a planAnswer) Text(w io.Writer) error {
 	fmt.Fprintf(w, "Stateroot      %s (from %s)\n", a.NewStateroot, a.OldStateroot)
 	fmt.Fprintf(w, "Disk           needs %d MiB and %d inodes, %d MiB free\n", a.DiskNeedBytes>>20, a.DiskNeedInodes, a.DiskFreeBytes>>20)
 	fmt.Fprintf(w, "Addresses      %s\n", strings.Join(a.AddressChanges, ", "))
+	if a.NodeIPHint != "" {
+		fmt.Fprintf(w, "Node IP hint   %s\n", a.NodeIPHint)
+	}
 	fmt.Fprintf(w, "Outage         %s\n", a.textOutage())
 	a.textChecks(w)
 	fmt.Fprintf(w, "\nNetwork document (nmstate):\n%s", indent(a.NMState))

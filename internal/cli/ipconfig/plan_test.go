@@ -13,6 +13,7 @@ import (
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	cli "github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -143,4 +144,28 @@ func TestPlanMakesTheChecksOfTheAgent(t *testing.T) {
 		require.Contains(t, text, "rhcos_ipc-20260102-030405-beef (from rhcos)")
 		require.Contains(t, text, "hub: tcp hub.example:443 within 30s")
 	})
+}
+
+func TestPlanSaysWhatBecomesOfTheNodeIPHint(t *testing.T) {
+	move := []string{"--ipv4-address=198.51.100.20", "--ipv4-machine-network=198.51.100.0/24", "--ipv4-gateway=198.51.100.1"}
+	for _, c := range []struct{ name, file, machineConfig, says string }{
+		{"in the old network", "KUBELET_NODEIP_HINT=192.0.2.0\n", "", "KUBELET_NODEIP_HINT 192.0.2.0 -> 198.51.100.0\n"},
+		{"in another", "KUBELET_NODEIP_HINT=203.0.113.0\n", "",
+			"KUBELET_NODEIP_HINT stays 203.0.113.0: it is in no machine network that the change leaves\n"},
+		{"owned", "KUBELET_NODEIP_HINT=192.0.2.0\n",
+			`{"spec":{"config":{"storage":{"files":[{"path":"/etc/default/nodeip-configuration"}]}}}}`,
+			"a MachineConfig owns /etc/default/nodeip-configuration. Until it says 198.51.100.0 there"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := hosttest.NewNode(hosttest.Options{})
+			require.NoError(t, n.Files().Write(host.NodeIPHint, []byte(c.file), 0o644))
+			if c.machineConfig != "" {
+				require.NoError(t, n.Files().Write(host.MachineConfig, []byte(c.machineConfig), 0o600))
+			}
+			text, err := answer(t, n, cluster{}, move...)
+			require.NoError(t, err)
+			require.Contains(t, text, "Node IP hint   KUBELET_NODEIP_HINT")
+			require.Contains(t, text, c.says)
+		})
+	}
 }
