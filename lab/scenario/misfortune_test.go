@@ -52,24 +52,41 @@ func degrade(ctx context.Context, t *testing.T, l *lab.Lab) { setDegraded(ctx, t
 
 func heal(ctx context.Context, t *testing.T, l *lab.Lab) { setDegraded(ctx, t, l, "False") }
 
+// setDegraded asks until it is done: an API server that has just come back turns callers away at first.
 func setDegraded(ctx context.Context, t *testing.T, l *lab.Lab, status string) {
 	t.Helper()
 	config, err := drive.ConfigAt(l, home)
 	require.NoError(t, err)
 	all, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
-	storage, err := all.Resource(operators).Get(ctx, "storage", metav1.GetOptions{})
-	require.NoError(t, err)
+	until(ctx, t, "part storage of the cluster with Degraded "+status, func() bool {
+		err := sayDegraded(ctx, all.Resource(operators), status)
+		if err != nil {
+			t.Log(err)
+		}
+		return err == nil
+	})
+}
+
+func sayDegraded(ctx context.Context, operators dynamic.ResourceInterface, status string) error {
+	storage, err := operators.Get(ctx, "storage", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
 	conditions, _, err := unstructured.NestedSlice(storage.Object, "status", "conditions")
-	require.NoError(t, err)
+	if err != nil {
+		return err
+	}
 	for _, c := range conditions {
 		if condition := c.(map[string]any); condition["type"] == "Degraded" {
 			condition["status"], condition["reason"] = status, "Scenario"
 		}
 	}
-	require.NoError(t, unstructured.SetNestedSlice(storage.Object, conditions, "status", "conditions"))
-	_, err = all.Resource(operators).UpdateStatus(ctx, storage, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	if err := unstructured.SetNestedSlice(storage.Object, conditions, "status", "conditions"); err != nil {
+		return err
+	}
+	_, err = operators.UpdateStatus(ctx, storage, metav1.UpdateOptions{})
+	return err
 }
 
 // TestARebootLoopEnds cuts the power each time the new system has begun its work, until that has been tried often enough.
