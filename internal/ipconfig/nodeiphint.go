@@ -84,8 +84,9 @@ func moveHints(text string, families []Family, owned bool) (moved, said string) 
 		case next == hint:
 			said = fmt.Sprintf("%s stays %s: %s", hintKey, hint, why)
 		case owned:
-			next, said = hint, fmt.Sprintf("%s stays %s: a MachineConfig owns %s. Until it says %s there, the node takes the address of its default route",
-				hintKey, hint, host.NodeIPHint, next)
+			said = fmt.Sprintf("%s stays %s: a MachineConfig owns %s. Until it says %s there, the node takes the address of its "+
+				"default route", hintKey, hint, host.NodeIPHint, next)
+			next = hint
 		default:
 			said = fmt.Sprintf("%s %s -> %s", hintKey, hint, next)
 		}
