@@ -10,6 +10,9 @@ import (
 // apply carries the plan out. The order makes every interruption harmless: files and objects can be written again
 // with the same result, and what the next run needs to know the old address, the Node, goes last.
 func (p *Plan) apply(ctx context.Context, files host.Files, store host.OpenKeystore) error {
+	if err := store.Commit(ctx, p.first); err != nil {
+		return err
+	}
 	for _, f := range p.files {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -3,6 +3,7 @@ package recert
 import (
 	"cmp"
 	"crypto/x509"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 // assemble turns what was found into writes.
 func (s *scan) assemble() error {
+	s.plan.files = slices.Concat(s.newKeyFiles(), s.plan.files)
 	for _, f := range s.files {
 		if text := s.pki.replace(f.text); text != f.text {
 			f.text, f.changed = text, true
@@ -46,6 +48,10 @@ func (s *scan) assemble() error {
 	}
 	for _, o := range s.objects {
 		if o.changed {
+			if s.made.holders[o.key] {
+				s.plan.first = append(s.plan.first, s.editsOf(o)...)
+				continue
+			}
 			s.plan.edits = append(s.plan.edits, s.editsOf(o)...)
 		}
 	}
@@ -63,6 +69,24 @@ func (s *scan) assemble() error {
 	return nil
 }
 
+// newKeyFiles are the files of new keys. They come before the files with their certificates.
+func (s *scan) newKeyFiles() []fileWrite {
+	var out []fileWrite
+	for _, where := range slices.Sorted(maps.Keys(s.made.texts)) {
+		if strings.HasPrefix(where, storagePrefix) {
+			continue
+		}
+		text, to := s.made.texts[where], where
+		for _, f := range s.files {
+			if f.path == where { // it gets another name too
+				f.text, to = text, cmp.Or(f.movesTo, to)
+			}
+		}
+		out = append(out, fileWrite{to, []byte(text), 0o600})
+	}
+	return out
+}
+
 // whyAgain says why a certificate is put in the place of another.
 func (s *scan) whyAgain() string {
 	if s.cfg.reissuesTrees() {
@@ -76,6 +100,9 @@ func (s *scan) whyAgain() string {
 
 func (s *scan) replaceCertificates(o *object) error {
 	return o.edit(func(at []string, text string) (string, bool) {
+		if fresh, ok := s.made.texts[o.key+" "+strings.Join(at, "/")]; ok {
+			return fresh, true
+		}
 		if !mayHoldBlobs(text) {
 			return text, false
 		}

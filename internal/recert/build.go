@@ -44,7 +44,7 @@ func (s *scan) reissueAll(p Ports) error {
 	if s.cfg.reissuesTrees() {
 		return s.reissueTrees(p.Files, p.Rand)
 	}
-	return s.reissueLeaves(p.Rand)
+	return s.reissueLeaves(p.Files, p.Rand)
 }
 
 // newScan learns what the old addresses are.
@@ -64,6 +64,7 @@ func newScan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore, 
 	s := &scan{cfg: cfg, rules: newRulebook(), mapping: mapping.withNames(cfg.Names, renamed),
 		now: p.Clock(), log: p.Log, resume: resume, encrypted: map[string]int{},
 		met: map[string]bool{}, named: map[string]host.KeyValue{},
+		made: newKeys{map[string]string{}, map[string]bool{}},
 		plan: &Plan{Addresses: mapping.Changes()}}
 	if !renamed.empty() {
 		s.plan.Node = &renamed

@@ -49,7 +49,7 @@ func hashText(text string) string {
 // listHashes says which deployments will be rolled out again, and because of what.
 func (s *scan) listHashes() error {
 	changed := map[string]bool{}
-	for _, e := range s.plan.edits {
+	for _, e := range slices.Concat(s.plan.first, s.plan.edits) {
 		changed[strings.TrimPrefix(e.Key, storagePrefix)] = true
 	}
 	for _, d := range s.hashing {

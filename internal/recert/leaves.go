@@ -1,29 +1,30 @@
 package recert
 
 import (
+	"crypto"
+	"crypto/x509"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // reissueLeaves signs every affected leaf again and proves the result.
-func (s *scan) reissueLeaves(rand io.Reader) error {
+func (s *scan) reissueLeaves(files host.Files, rand io.Reader) error {
+	s.plan.signed = map[string]string{}
 	for _, leaf := range s.pki.leaves {
 		issuer, key, err := s.pki.issuer(leaf)
 		if err != nil {
 			s.cannotReissue(leaf, err)
 			continue
 		}
-		fresh, err := reissue(leaf.Certificate, key, change{names: s.mapping}, rand)
-		if err == nil {
-			err = verifyLeaf(leaf.Certificate, fresh, issuer, s.pki.keyBeside(leaf), s.mapping)
-		}
-		if err != nil {
+		if err := s.reissueLeaf(files, leaf, issuer, key, rand); err != nil {
 			return fmt.Errorf("re-issue the certificate of %q in %s: %w", leaf.Subject, leaf.places[0].where, err)
 		}
-		leaf.reissued = fresh
 		s.plan.Certificates = append(s.plan.Certificates, reissueOf(leaf))
 	}
 	for _, authorities := range s.pki.cas {
@@ -36,11 +37,38 @@ func (s *scan) reissueLeaves(rand io.Reader) error {
 	return nil
 }
 
+// reissueLeaf signs one leaf again, for the key it has or, where that is nowhere and has an empty place, a new one.
+func (s *scan) reissueLeaf(files host.Files, leaf *certificate, issuer *x509.Certificate, key crypto.Signer, rand io.Reader) error {
+	own, err := s.newKeyFor(files, leaf, rand)
+	if err != nil {
+		return err
+	}
+	ch, beside := change{names: s.mapping}, s.pki.keyBeside(leaf)
+	if own != nil {
+		if err := ch.takeKey(leaf.Certificate, own, false); err != nil {
+			return err
+		}
+		beside, leaf.rekey = own, own
+	}
+	if leaf.reissued, err = s.resume.certificate(leaf.Raw); err != nil {
+		return err
+	}
+	if leaf.reissued == nil || own != nil {
+		if leaf.reissued, err = reissue(leaf.Certificate, key, ch, rand); err != nil {
+			return err
+		}
+	}
+	if own != nil || isSalted(leaf.SignatureAlgorithm) {
+		s.plan.signed[fingerprintOf(leaf.Raw)] = base64.StdEncoding.EncodeToString(leaf.reissued.Raw)
+	}
+	return verifyLeaf(leaf, issuer, beside, s.mapping)
+}
+
 // reissueOf describes a certificate that was signed again.
 func reissueOf(cert *certificate) Reissue {
 	fresh := cert.reissued
 	names, _ := mappedNames(fresh, Mapping{})
-	item := Reissue{Subject: fresh.Subject.String(), Issuer: fresh.Issuer.String(),
+	item := Reissue{NewKey: !cert.IsCA && cert.rekey != nil, Subject: fresh.Subject.String(), Issuer: fresh.Issuer.String(),
 		NotAfter: fresh.NotAfter.UTC().Format(time.RFC3339), Names: names}
 	for _, at := range cert.places {
 		item.Places = append(item.Places, at.where)

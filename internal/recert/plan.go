@@ -22,6 +22,7 @@ const (
 	Delete      Kind = "delete"      // an object that the cluster makes again
 	Member      Kind = "member"      // etcd's record of its own member
 	Defragment  Kind = "defragment"  // the store, of what was overwritten and deleted
+	NewKey      Kind = "new key"     // put where a certificate's own key is missing
 	Rename      Kind = "rename"      // an object, entry or file that is named for the node
 )
 
@@ -40,6 +41,8 @@ type Reissue struct {
 	NotAfter string   `json:"notAfter"`
 	Names    []string `json:"names"` // after the change
 	Places   []string `json:"places"`
+	// NewKey says that its own key is not in the cluster, so that it gets another.
+	NewKey bool `json:"newKey,omitempty"`
 }
 
 // Note is something that stays as it is, or that stands in the way.
@@ -62,6 +65,7 @@ type Plan struct {
 	// Blocked lists why the plan cannot be carried out. A run with any entry changes nothing.
 	Blocked []Note `json:"blocked,omitempty"`
 
+	first   []host.Edit // with new keys, before all else
 	files   []fileWrite
 	edits   []host.Edit
 	members []host.StoreMember
@@ -81,7 +85,7 @@ type fileWrite struct {
 
 // Empty says that there is nothing to do.
 func (p *Plan) Empty() bool {
-	return len(p.files)+len(p.stale)+len(p.edits)+len(p.members)+len(p.nodes) == 0 && !p.defrag
+	return len(p.first)+len(p.files)+len(p.stale)+len(p.edits)+len(p.members)+len(p.nodes) == 0 && !p.defrag
 }
 
 // YAML and JSON render the plan for machines and for tickets.
@@ -109,6 +113,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	section(&b, "Certificates to re-issue", len(p.Certificates))
 	for _, c := range p.Certificates {
 		fmt.Fprintf(&b, "  %s\n    issued by %s, valid until %s, in %d places\n", c.Subject, c.Issuer, c.NotAfter, len(c.Places))
+		if c.NewKey {
+			b.WriteString("    with a NEW KEY: its own is not in the cluster, and its place is empty\n")
+		}
 	}
 	section(&b, "Changes", len(p.Changes))
 	for _, c := range p.Changes {

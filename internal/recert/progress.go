@@ -2,6 +2,8 @@ package recert
 
 import (
 	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -9,13 +11,14 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // progress is what a run leaves behind when a place that is done cannot be told from one that is not by looking at it: old and new
-// addresses overlap (a swap), or certificates get another validity or key. Then the hashes of what will be written, and the
+// addresses overlap (a swap), or certificates get another validity, key or name, or a signature with salt. Then the hashes of what will be written, and the
 // certificates (public as they are) that will take the place of others, are recorded first. It is not needed, and not
 // written, for any other change.
 type progress struct {
@@ -46,6 +49,23 @@ func (p progress) settled(location string, content []byte) bool {
 func hashOf(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
+}
+
+// certificate is what an interrupted run meant to put in the place of another; nil where it signed none.
+func (p progress) certificate(old []byte) (*x509.Certificate, error) {
+	text, ok := p.Certificates[fingerprintOf(old)]
+	if !ok {
+		return nil, nil
+	}
+	der, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("read the record of an earlier run: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read the record of an earlier run: %w", err)
+	}
+	return cert, nil
 }
 
 // loadProgress reads the record of an earlier run with the same configuration; there is usually none.
@@ -88,7 +108,7 @@ func (p progress) extend(plan *Plan) progress {
 	for _, f := range plan.files {
 		after[f.path] = hashOf(f.data)
 	}
-	for _, e := range plan.edits {
+	for _, e := range slices.Concat(plan.first, plan.edits) {
 		if !e.Delete {
 			after[e.Key] = hashOf(e.Value)
 		}
@@ -97,8 +117,12 @@ func (p progress) extend(plan *Plan) progress {
 		after[memberLocation] = hashOf([]byte(strings.Join(m.PeerURLs, ",")))
 	}
 	p.After = after
-	if len(p.Certificates) == 0 {
-		p.Certificates, p.Rekeyed = plan.signed, plan.rekeyed
+	if p.Rekeyed == nil {
+		p.Rekeyed = plan.rekeyed
 	}
+	signed := map[string]string{}
+	maps.Copy(signed, p.Certificates)
+	maps.Copy(signed, plan.signed)
+	p.Certificates = signed
 	return p
 }

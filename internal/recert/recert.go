@@ -141,7 +141,7 @@ func (r *run) apply(ctx context.Context, store host.OpenKeystore) error {
 		return err
 	}
 	record := r.resume.extend(r.plan)
-	recorded := mapping.Overlaps() || r.cfg.needsRecord()
+	recorded := mapping.Overlaps() || r.cfg.needsRecord() || len(r.plan.signed) > 0
 	if recorded {
 		if err := record.save(r.ports.Files, r.configPath); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 
 	"golang.org/x/crypto/cryptobyte"
@@ -208,19 +209,28 @@ func (p *pki) rekeyed(b blob) []byte {
 }
 
 // takeOver continues with what an interrupted run signed.
-func (p *pki) takeOver(record progress, keys map[string]crypto.Signer) error {
-	for _, cert := range p.everything() {
-		text, ok := record.Certificates[fingerprintOf(cert.Raw)]
-		if !ok {
+func (s *scan) takeOver(files host.Files, keys map[string]crypto.Signer, rand io.Reader) error {
+	if err := s.pki.takeOver(s.resume, keys); err != nil {
+		return err
+	}
+	for _, cert := range s.pki.everything() {
+		if cert.reissued == nil {
 			continue
 		}
-		der, err := base64.StdEncoding.DecodeString(text)
-		if err == nil {
-			cert.reissued, err = x509.ParseCertificate(der)
+		if err := s.rekeyRecorded(files, cert, rand); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (p *pki) takeOver(record progress, keys map[string]crypto.Signer) error {
+	for _, cert := range p.everything() {
+		was, err := record.certificate(cert.Raw)
 		if err != nil {
-			return fmt.Errorf("read the record of an earlier run: %w", err)
+			return err
 		}
+		cert.reissued = was
 	}
 	for public, name := range record.Rekeyed {
 		info, err := base64.StdEncoding.DecodeString(public)

@@ -67,6 +67,14 @@ func TestEveryCrashIsCompletedByTheNextRun(t *testing.T) {
 	}
 }
 
+// stride is how many writes lie between two moments at which the power is cut.
+func stride() int {
+	if testing.Short() {
+		return 7
+	}
+	return 1
+}
+
 func compareWorlds(t *testing.T, when string, got, want map[string]string) {
 	t.Helper()
 	for where := range want {

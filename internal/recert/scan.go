@@ -34,6 +34,7 @@ type scan struct {
 	olmBundle string          // authority of the packageserver
 	encrypted map[string]int  // by resource
 	met       map[string]bool // patterns of object rules that matched
+	made      newKeys
 	// named are objects that have the key already that a rename gives another.
 	named map[string]host.KeyValue
 }

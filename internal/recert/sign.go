@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // signTBS signs as the algorithm says. Without randomness ECDSA is deterministic (RFC 6979), as RSA PKCS #1 v1.5 and Ed25519 are anyway.
@@ -20,11 +21,15 @@ func signTBS(tbs []byte, algorithm x509.SignatureAlgorithm, key crypto.Signer, r
 	h := hash.New()
 	h.Write(tbs)
 	var opts crypto.SignerOpts = hash
-	switch algorithm {
-	case x509.SHA256WithRSAPSS, x509.SHA384WithRSAPSS, x509.SHA512WithRSAPSS:
+	if isSalted(algorithm) {
 		return key.Sign(rand, h.Sum(nil), &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: hash})
 	}
 	return key.Sign(nil, h.Sum(nil), opts)
+}
+
+// isSalted says that signatures of the algorithm differ from one to the next.
+func isSalted(algorithm x509.SignatureAlgorithm) bool {
+	return slices.Contains([]x509.SignatureAlgorithm{x509.SHA256WithRSAPSS, x509.SHA384WithRSAPSS, x509.SHA512WithRSAPSS}, algorithm)
 }
 
 func signatureHash(algorithm x509.SignatureAlgorithm) (crypto.Hash, bool) {

@@ -23,9 +23,10 @@ type tree struct {
 	now     time.Time
 	pki     *pki
 	rand    io.Reader
-	keys    map[string]crypto.Signer      // of use_key_rules, by common name
-	certs   map[string]*x509.Certificate  // of use_cert_rules, by common name
-	signers map[*certificate]*certificate // who signed whom, where that is in the cluster
+	newKey  func(*certificate) (crypto.Signer, error) // for a leaf that needs one; see newkeys.go
+	keys    map[string]crypto.Signer                  // of use_key_rules, by common name
+	certs   map[string]*x509.Certificate              // of use_cert_rules, by common name
+	signers map[*certificate]*certificate             // who signed whom, where that is in the cluster
 	parents map[*certificate]bool
 	done    map[*certificate]bool
 	plan    *Plan
@@ -35,11 +36,12 @@ type tree struct {
 func (s *scan) reissueTrees(files host.Files, rand io.Reader) error {
 	t := &tree{cfg: s.cfg, names: s.mapping, now: s.now, pki: s.pki, rand: rand, plan: s.plan, signers: map[*certificate]*certificate{},
 		parents: map[*certificate]bool{}, done: map[*certificate]bool{}}
+	t.newKey = func(leaf *certificate) (crypto.Signer, error) { return s.newKeyFor(files, leaf, rand) }
 	if err := t.load(files); err != nil {
 		return err
 	}
 	if len(s.resume.Certificates) > 0 { // an interrupted run has signed already
-		return s.pki.takeOver(s.resume, t.keys)
+		return s.takeOver(files, t.keys, rand)
 	}
 	t.plan.signed, t.plan.rekeyed = map[string]string{}, map[string]string{}
 	all := s.pki.everything()
@@ -154,6 +156,9 @@ func (t *tree) renew(cert, signer *certificate, ch change) error {
 		t.stuck(cert, ch)
 		return nil
 	}
+	if err := t.rekeyLeaf(cert, self, &ch); err != nil {
+		return err
+	}
 	fresh, err := reissue(cert.Certificate, t.keyOf(by), ch, t.rand)
 	if err != nil {
 		return err
@@ -162,12 +167,25 @@ func (t *tree) renew(cert, signer *certificate, ch change) error {
 	if err := proveRenewal(cert, by, ch); err != nil {
 		return err
 	}
-	if cert.rekey != nil {
+	if cert.rekey != nil && cert.IsCA {
 		t.pki.newKeys[string(cert.RawSubjectPublicKeyInfo)] = cert.rekey
 		t.plan.rekeyed[base64.StdEncoding.EncodeToString(cert.RawSubjectPublicKeyInfo)] = cert.Subject.CommonName
 	}
 	t.listed(cert)
 	return nil
+}
+
+// rekeyLeaf gives a leaf a new key where its own is missing. One that signed itself cannot be signed again without it.
+func (t *tree) rekeyLeaf(cert *certificate, self bool, ch *change) error {
+	if cert.IsCA || self {
+		return nil
+	}
+	key, err := t.newKey(cert)
+	if err != nil || key == nil {
+		return err
+	}
+	cert.rekey = key
+	return ch.takeKey(cert.Certificate, key, false)
 }
 
 func (t *tree) keyOf(cert *certificate) crypto.Signer {

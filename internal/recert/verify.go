@@ -33,12 +33,13 @@ func mappedNames(cert *x509.Certificate, m Mapping) (names []string, changed boo
 }
 
 // verifyLeaf proves a re-issued certificate before anything is written: its authority signed it, it is for the key that the
-// leaf had (and for the one at hand), it names what it should and nothing that was replaced.
-func verifyLeaf(old, fresh, issuer *x509.Certificate, key crypto.Signer, m Mapping) error {
+// leaf had, if it was not given another (and for the one at hand), it names what it should and nothing that was replaced.
+func verifyLeaf(leaf *certificate, issuer *x509.Certificate, key crypto.Signer, m Mapping) error {
+	old, fresh := leaf.Certificate, leaf.reissued
 	if err := issuer.CheckSignature(fresh.SignatureAlgorithm, fresh.RawTBSCertificate, fresh.Signature); err != nil {
 		return fmt.Errorf("does not chain to its issuer: %w", err)
 	}
-	if !bytes.Equal(old.RawSubjectPublicKeyInfo, fresh.RawSubjectPublicKeyInfo) {
+	if leaf.rekey == nil && !bytes.Equal(old.RawSubjectPublicKeyInfo, fresh.RawSubjectPublicKeyInfo) {
 		return errors.New("is for another key")
 	}
 	if key != nil {

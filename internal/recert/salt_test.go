@@ -1,0 +1,64 @@
+package recert
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"math/big"
+	"net"
+	"testing"
+)
+
+// saltedLeaf is signed with RSA-PSS.
+func saltedLeaf(t *testing.T, ca *pair, algorithm x509.SignatureAlgorithm) *pair {
+	t.Helper()
+	template := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: algorithm.String()}, IPAddresses: []net.IP{net.ParseIP(oldV4)},
+		SignatureAlgorithm: algorithm}
+	return makePair(t, template, newKeyOf(t, "p256"), ca)
+}
+
+// A certificate that was signed with RSA-PSS is again, with the parameters it had, and is the same in every place even if the run died
+// between two of them.
+func TestSaltedSignaturesStayAndAreOneInAllPlaces(t *testing.T) {
+	start := newWorld(t)
+	b := &builder{t: t, w: start}
+	ca := authority(t, "salted", "rsa")
+	b.secret("ns", "salted-signer", map[string]string{"tls.crt": ca.certPEM, "tls.key": ca.keyPEM})
+	algorithms := map[string]x509.SignatureAlgorithm{"s256": x509.SHA256WithRSAPSS, "s384": x509.SHA384WithRSAPSS, "s512": x509.SHA512WithRSAPSS}
+	for name, algorithm := range algorithms {
+		leaf := saltedLeaf(t, ca, algorithm)
+		b.secret("ns", name, map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM})
+		b.file("/etc/kubernetes/"+name+".crt", leaf.certPEM)
+	}
+	whole := start.clone()
+	runRecert(t, whole)
+	for cut := 0; cut < whole.writes; cut += stride() {
+		w := start.clone()
+		w.budget = cut
+		if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, errPowerCut) {
+			t.Fatalf("cut after %d of %d writes: %v", cut, whole.writes, err)
+		}
+		w.budget = -1
+		runRecert(t, w)
+		for name, algorithm := range algorithms {
+			at := "secrets/ns/" + name + " data/tls.crt"
+			was, is := certificateAt(t, start, at, 0), certificateAt(t, w, at, 0)
+			copied := certificatesOf(t, worldTexts(t, w)["/etc/kubernetes/"+name+".crt"])[0]
+			if is.Equal(was) || !is.Equal(copied) || is.SignatureAlgorithm != algorithm || is.CheckSignatureFrom(ca.cert) != nil {
+				t.Fatalf("cut after %d writes: %s with %s, the same in both places: %t", cut, name, is.SignatureAlgorithm, is.Equal(copied))
+			}
+			if outer(t, is) != outer(t, was) {
+				t.Errorf("%s: the parameters of the algorithm changed", name)
+			}
+		}
+	}
+}
+
+func outer(t *testing.T, cert *x509.Certificate) string {
+	t.Helper()
+	out, err := outerAlgorithm(cert.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
