@@ -94,8 +94,9 @@ func (r *Reconciler) createClaim(ctx context.Context, o *unstructured.Unstructur
 		Spec: metal3.IPClaimSpec{Pool: metal3.ObjectReference{
 			APIVersion: metal3.GroupVersion.String(), Kind: "IPPool", Name: pool, Namespace: o.GetNamespace()}},
 	}
+	mark(c, o)
 	if h != nil {
-		c.Annotations = map[string]string{metal3.HostAnnotation: h.String() + "/" + l.name}
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, metal3.HostAnnotation, h.String()+"/"+l.name)
 	}
 	if err := r.Client.Create(ctx, c); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create claim %s/%s: %w", c.Namespace, c.Name, err)
@@ -103,9 +104,24 @@ func (r *Reconciler) createClaim(ctx context.Context, o *unstructured.Unstructur
 	return nil
 }
 
+// mark has a claim say what its owner says of Cluster and host, for when the owner is gone; changed says that it did not yet.
+func mark(c *metal3.IPClaim, o *unstructured.Unstructured) (changed bool) {
+	if name := clusterOf(o); name != "" && c.Labels[metal3.ClusterNameLabel] != name {
+		metav1.SetMetaDataLabel(&c.ObjectMeta, metal3.ClusterNameLabel, name)
+		changed = true
+	}
+	if machine, ok := infrastructure(o); ok && c.Annotations[ConsumerAnnotation] != machine.String() {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, ConsumerAnnotation, machine.String())
+		changed = true
+	}
+	return changed
+}
+
 // adopt makes a claim the owner's that was made in advance; its address stays what it is.
 func (r *Reconciler) adopt(ctx context.Context, o *unstructured.Unstructured, c *metal3.IPClaim, l link) error {
-	if metav1.IsControlledBy(c, o) && controllerutil.ContainsFinalizer(c, Finalizer) && c.Labels[OwnerLabel] != "" {
+	before := c.DeepCopy()
+	marked := mark(c, o)
+	if metav1.IsControlledBy(c, o) && controllerutil.ContainsFinalizer(c, Finalizer) && c.Labels[OwnerLabel] != "" && !marked {
 		return nil
 	}
 	if other := metav1.GetControllerOf(c); other != nil && !metav1.IsControlledBy(c, o) {
@@ -115,8 +131,8 @@ func (r *Reconciler) adopt(ctx context.Context, o *unstructured.Unstructured, c 
 	if c.DeletionTimestamp != nil {
 		return fmt.Errorf("claim %s/%s is being deleted", c.Namespace, c.Name)
 	}
-	before := c.DeepCopy()
-	if !metav1.IsControlledBy(c, o) {
+	adopted := !metav1.IsControlledBy(c, o)
+	if adopted {
 		c.OwnerReferences = append(c.OwnerReferences, *metav1.NewControllerRef(o, o.GroupVersionKind()))
 	}
 	controllerutil.AddFinalizer(c, Finalizer)
@@ -125,7 +141,9 @@ func (r *Reconciler) adopt(ctx context.Context, o *unstructured.Unstructured, c 
 	if err := r.Client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("adopt claim %s/%s for %s %s: %w", c.Namespace, c.Name, o.GetKind(), o.GetName(), err)
 	}
-	r.Log.Info("claim made in advance is adopted", "claim", c.Name, "kind", o.GetKind(), "owner", o.GetName())
+	if adopted {
+		r.Log.Info("claim made in advance is adopted", "claim", c.Name, "kind", o.GetKind(), "owner", o.GetName())
+	}
 	return nil
 }
 

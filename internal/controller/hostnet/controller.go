@@ -13,8 +13,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
 
 // Reconciler serves owners of all kinds.
@@ -35,13 +33,19 @@ func (r *Reconciler) reconcile(ctx context.Context, gvk schema.GroupVersionKind,
 	o.SetGroupVersionKind(gvk)
 	err := r.Client.Get(ctx, name, o)
 	if apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.leave(ctx, gvk, name)
+		return r.leave(ctx, gvk, name)
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("read %s %s: %w", gvk.Kind, name, err)
 	}
+	if len(o.GetAnnotations()[NetworksAnnotation]) == 0 && o.GetDeletionTimestamp() == nil {
+		return ctrl.Result{}, nil
+	}
+	if paused, err := r.paused(ctx, o); err != nil || paused {
+		return ctrl.Result{RequeueAfter: whilePaused}, err
+	}
 	if o.GetDeletionTimestamp() != nil {
-		return ctrl.Result{}, r.leave(ctx, gvk, name)
+		return r.leave(ctx, gvk, name)
 	}
 	wanted, err := links(o)
 	if err != nil {
@@ -104,56 +108,6 @@ func (r *Reconciler) hosts(ctx context.Context) ([]unstructured.Unstructured, er
 		return nil, fmt.Errorf("list hosts: %w", err)
 	}
 	return list.Items, nil
-}
-
-// leave gives back what an owner had that is gone or going, once no host serves it: a host that still runs may
-// still use its addresses.
-func (r *Reconciler) leave(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) error {
-	claims := &metal3.IPClaimList{}
-	err := r.Client.List(ctx, claims, client.InNamespace(name.Namespace), client.MatchingLabels{OwnerLabel: ownerLabel(gvk, name.Name)})
-	if err != nil {
-		return fmt.Errorf("list the claims of %s %s: %w", gvk.Kind, name, err)
-	}
-	if len(claims.Items) == 0 {
-		return nil
-	}
-	hosts, err := r.hosts(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range hosts {
-		if consumes(&hosts[i], gvk, name.Namespace, name.Name) {
-			return nil // looked at again when the host changes
-		}
-	}
-	for i := range claims.Items {
-		if err := r.giveBack(ctx, &claims.Items[i], gvk, name.Name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// giveBack deletes a claim and takes the finalizer off it.
-func (r *Reconciler) giveBack(ctx context.Context, c *metal3.IPClaim, gvk schema.GroupVersionKind, owner string) error {
-	ours := false
-	for _, ref := range c.OwnerReferences {
-		ours = ours || ref.Kind == gvk.Kind && ref.Name == owner
-	}
-	if !ours {
-		return nil
-	}
-	if c.DeletionTimestamp == nil {
-		uid := c.UID
-		if err := r.Client.Delete(ctx, c, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete claim %s/%s: %w", c.Namespace, c.Name, err)
-		}
-	}
-	if err := r.unhold(ctx, c); err != nil {
-		return err
-	}
-	r.Log.Info("addresses of an owner that left are given back", "kind", gvk.Kind, "owner", owner, "claim", c.Name)
-	return nil
 }
 
 func (r *Reconciler) warn(on client.Object, reason, note string) {

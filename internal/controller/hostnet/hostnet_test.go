@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,7 +50,12 @@ const (
 	ns       = "default"
 )
 
-var machineKind = schema.GroupVersionKind{Group: "machine.openshift.io", Version: "v1beta1", Kind: "Machine"}
+var (
+	machineKind     = schema.GroupVersionKind{Group: "machine.openshift.io", Version: "v1beta1", Kind: "Machine"}
+	contractMachine = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"}
+	metal3Machine   = schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "Metal3Machine"}
+	clusterKind     = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"}
+)
 
 var pools atomic.Int64
 
@@ -71,7 +77,8 @@ func newWorld(t testing.TB) *world {
 	api, err := client.New(configuration, client.Options{Scheme: s.Scheme})
 	require.NoError(t, err)
 	w := &world{t: t, api: api, pool: fmt.Sprintf("storage-%d", pools.Add(1))}
-	w.hostKind()
+	kinds := []schema.GroupVersionKind{HostKind(), contractMachine, metal3Machine}
+	w.install(append(kinds, clusterKind)...)
 	yes := true
 	mgr, err := ctrl.NewManager(configuration, ctrl.Options{Scheme: s.Scheme, Metrics: server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &yes}})
@@ -82,7 +89,7 @@ func newWorld(t testing.TB) *world {
 		Metrics: metrics, Now: time.Now})
 	require.NoError(t, served.SetupWithManager(mgr))
 	r := &Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: flow.Discard(),
-		Kinds: []schema.GroupVersionKind{machineKind, HostKind()}, Hosts: true}
+		Kinds: append(kinds, machineKind), Hosts: true}
 	require.NoError(t, r.SetupWithManager(mgr))
 	ctx, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -91,25 +98,30 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// hostKind installs as much of the kind BareMetalHost as is read.
-func (w *world) hostKind() {
+// install installs as much of a kind as is read: that it is there.
+func (w *world) install(kinds ...schema.GroupVersionKind) {
 	w.t.Helper()
-	yes := true
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "baremetalhosts.metal3.io"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: "metal3.io", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "baremetalhosts", Singular: "baremetalhost", Kind: "BareMetalHost", ListKind: "BareMetalHostList"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true, Storage: true,
+	for _, k := range kinds {
+		err := w.api.Create(w.t.Context(), definition(k))
+		require.True(w.t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)
+	}
+	for _, k := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(k)
+		w.eventually(func() bool { return w.api.List(context.Background(), list) == nil }, "%s is served", k)
+	}
+}
+
+func definition(k schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
+	yes, one := true, strings.ToLower(k.Kind)
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: one + "s." + k.Group, // those of *.k8s.io ask for an approval
+			Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, for tests"}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: k.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: one + "s", Singular: one, Kind: k.Kind, ListKind: k.Kind + "List"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: k.Version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}}}}},
 	}
-	if err := w.api.Create(w.t.Context(), crd); err != nil {
-		require.True(w.t, apierrors.IsAlreadyExists(err), "%v", err)
-	}
-	w.eventually(func() bool {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(HostKind())
-		return w.api.List(context.Background(), list) == nil
-	}, "the kind is served")
 }
 
 func (w *world) eventually(holds func() bool, why ...any) {

@@ -1,7 +1,6 @@
 package hostnet
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,31 +99,6 @@ type host struct {
 // settled says that a host runs what it was given, or is about to: what it was given must not change.
 func (h *host) settled() bool {
 	return h != nil && slices.Contains([]string{"provisioning", "provisioned", "externally provisioned"}, h.state)
-}
-
-// serves says whether a host serves an owner.
-func serves(h, owner *unstructured.Unstructured) bool {
-	if owner.GroupVersionKind() == HostKind() {
-		return h.GetUID() == owner.GetUID()
-	}
-	named := owner.GetAnnotations()[hostAnnotation]
-	if named == h.GetNamespace()+"/"+h.GetName() && owner.GetDeletionTimestamp() == nil {
-		return true
-	}
-	return consumes(h, owner.GroupVersionKind(), owner.GetNamespace(), owner.GetName())
-}
-
-// consumes says whether a host names the owner as who uses it.
-func consumes(h *unstructured.Unstructured, gvk schema.GroupVersionKind, namespace, name string) bool {
-	ref, _, _ := unstructured.NestedStringMap(h.Object, "spec", "consumerRef")
-	group, _, _ := strings.Cut(ref["apiVersion"], "/")
-	return ref["kind"] == gvk.Kind && ref["name"] == name && cmp.Or(ref["namespace"], h.GetNamespace()) == namespace &&
-		(group == gvk.Group || ref["apiVersion"] == "")
-}
-
-func hostOf(h *unstructured.Unstructured) *host {
-	state, _, _ := unstructured.NestedString(h.Object, "status", "provisioning", "state")
-	return &host{NamespacedName: types.NamespacedName{Namespace: h.GetNamespace(), Name: h.GetName()}, state: state}
 }
 
 // baseSecret names the Secret of the base config.

@@ -2,16 +2,12 @@ package ipam
 
 import (
 	"context"
-	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 )
 
 // paused says that an object itself is paused.
@@ -35,7 +31,7 @@ func (r *Reconciler) paused(ctx context.Context, c *claim) (bool, error) {
 		}
 	}
 	for name := range clusters {
-		yes, err := r.clusterPaused(ctx, types.NamespacedName{Namespace: c.key.namespace, Name: name})
+		yes, err := cluster.Paused(ctx, r.Reader, types.NamespacedName{Namespace: c.key.namespace, Name: name})
 		if err != nil || yes {
 			return yes, err
 		}
@@ -48,30 +44,5 @@ func (r *Reconciler) poolPaused(ctx context.Context, o *metal3.IPPool) (bool, er
 	if paused(o) || o.Spec.ClusterName == nil {
 		return paused(o), nil
 	}
-	return r.clusterPaused(ctx, types.NamespacedName{Namespace: o.Namespace, Name: *o.Spec.ClusterName})
-}
-
-// clusterPaused asks a Cluster. One that does not exist, like the kind itself where the Cluster API is not installed,
-// pauses nothing.
-func (r *Reconciler) clusterPaused(ctx context.Context, name types.NamespacedName) (bool, error) {
-	if name.Name == "" {
-		return false, nil
-	}
-	for _, version := range []string{"v1beta2", "v1beta1"} {
-		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: version, Kind: "Cluster"})
-		err := r.Reader.Get(ctx, name, o)
-		if meta.IsNoMatchError(err) {
-			continue
-		}
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("read Cluster %s: %w", name, err)
-		}
-		yes, _, _ := unstructured.NestedBool(o.Object, "spec", "paused")
-		return yes, nil
-	}
-	return false, nil
+	return cluster.Paused(ctx, r.Reader, types.NamespacedName{Namespace: o.Namespace, Name: *o.Spec.ClusterName})
 }

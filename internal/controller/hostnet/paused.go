@@ -1,0 +1,39 @@
+package hostnet
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+)
+
+// hostPausedAnnotation keeps controllers' hands off a BareMetalHost.
+const hostPausedAnnotation = "baremetalhost.metal3.io/paused"
+
+// whilePaused is how soon a Cluster that was paused is asked again; owners are watched.
+const whilePaused = 15 * time.Second
+
+// paused says that an owner or its Cluster is to be left alone: nothing is made for it, changed or given back.
+func (r *Reconciler) paused(ctx context.Context, o client.Object) (bool, error) {
+	for _, name := range []string{cluster.PausedAnnotation, hostPausedAnnotation} {
+		if _, yes := o.GetAnnotations()[name]; yes {
+			return true, nil
+		}
+	}
+	return cluster.Paused(ctx, r.Reader, types.NamespacedName{Namespace: o.GetNamespace(), Name: clusterOf(o)})
+}
+
+// clusterOf is the name of the Cluster that an owner, or its claim, belongs to.
+func clusterOf(o client.Object) string {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		if name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName"); name != "" {
+			return name
+		}
+	}
+	return o.GetLabels()[metal3.ClusterNameLabel]
+}
