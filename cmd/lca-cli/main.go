@@ -63,7 +63,7 @@ func root(log *slog.Logger) *cobra.Command {
 	w := ipconfig.Wiring{
 		Log: log, Out: os.Stdout,
 		Node: nodes(log),
-		Lock: lock.New("/"), Screen: screen(os.Stdout),
+		Lock: lock.New("/", domain.Standing(buildNode(log, &evidence{}))), Screen: screen(os.Stdout),
 	}
 	addresses := ipam.Wiring{
 		In: os.Stdin, Out: os.Stdout, Now: time.Now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64()),

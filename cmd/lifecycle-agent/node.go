@@ -35,6 +35,7 @@ func newNode(hostRoot string, log *slog.Logger) ipconfig.Node {
 	runner := run.New(run.Options{Root: chroot})
 	node := files.New(hostRoot)
 	units := systemd.New(systemd.Options{Root: chroot, Log: log})
+	// The lock is looked at for strangers: what is unfinished of an IP change the agent reads for itself.
 	return ipconfig.Node{
 		Files:       node,
 		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),

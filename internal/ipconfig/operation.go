@@ -63,9 +63,9 @@ func OpenOperation(ctx context.Context, n Node, with Instruments) (*Operation, e
 func HolderName(files host.Files) string {
 	r, err := ReadRequest(files)
 	if err != nil || r.OperationID == "" {
-		return "ip-config"
+		return holderFlow
 	}
-	return "ip-config " + r.OperationID
+	return holderFlow + " " + r.OperationID
 }
 
 // InNewStateroot says whether the operation has pivoted.

@@ -17,7 +17,7 @@ const lockPatience = 2 * time.Minute
 // takeNode takes the node's lock for a verb. Whoever has to wait is told for whom.
 func takeNode(ctx context.Context, w Wiring, node ipconfig.Node, verb string) (release func(), err error) {
 	me := host.Holder{Operation: ipconfig.HolderName(node.Files), Program: "lca-cli " + verb}
-	if h, held, err := w.Lock.Holder(ctx); err == nil && held {
+	if h, held, err := w.Lock.Holder(ctx); err == nil && held && (h.Phase == "" || h.Flow() != me.Flow()) {
 		w.Log.Info("waiting for the node", "verb", verb, "holder", h.String())
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(w.Patience, lockPatience))

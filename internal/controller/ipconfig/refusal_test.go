@@ -319,6 +319,19 @@ func TestAnotherFlowBlocks(t *testing.T) {
 	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
 }
 
+// TestAnUnfinishedOperationOfAnotherFlowBlocks, though no process of it runs.
+func TestAnUnfinishedOperationOfAnotherFlowBlocks(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	w.node.holder = &host.Holder{Operation: "seed image-7", Phase: "quiesced, step 2 of 9", Since: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}
+	requireLast(t, w.change(toNewAddress), "ConfigInProgress", no, "Blocked",
+		"another operation holds this node: seed image-7 (unfinished: quiesced, step 2 of 9, since 2026-01-02T03:00:00Z)")
+	require.Empty(t, w.node.acts)
+	w.node.holder = nil
+	w.rest()
+	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+}
+
 func TestWhatLcaCliHoldsForTheOperatorBlocksNothing(t *testing.T) {
 	w, request := configuring(t)
 	w.node.holder = &host.Holder{Operation: "ip-config " + request.OperationID, Program: "lca-cli ip-config pre-pivot", PID: 5}

@@ -2,6 +2,7 @@ package hosttest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ type LockFixture struct {
 	Lock host.NodeLock
 	// Other has another process take the lock, and returns what kills it where it stands.
 	Other func(t *testing.T, h host.Holder) (kill func())
+	// Stand makes a flow's unfinished operations hold the node.
+	Stand func(host.Standing)
 	// Reboot ends the boot in which the lock was taken.
 	Reboot func(t *testing.T)
 }
@@ -41,6 +44,11 @@ func LockContract(t *testing.T, fresh func(t *testing.T) LockFixture) {
 		{"who waits gets it", lockIsHandedOver},
 		{"a dead holder is not waited for", lockOutlivesNobody},
 		{"no holder outlives the boot", lockEndsWithTheBoot},
+		{"an unfinished operation has the node against other flows, over a reboot", lockStands},
+		{"an unfinished operation lets its own flow go on", lockLetsItsOwnGoOn},
+		{"an operation that has ended holds nobody off", lockOfTheEnded},
+		{"a program is named before the operation", lockNamesTheProgramFirst},
+		{"who cannot tell takes nothing", lockOfTheUnknown},
 	})
 }
 
@@ -127,5 +135,78 @@ func lockOutlivesNobody(t *testing.T, f LockFixture) {
 func lockEndsWithTheBoot(t *testing.T, f LockFixture) {
 	f.Other(t, changing)
 	f.Reboot(t)
+	requireFree(t, f.Lock)
+}
+
+var stranger = host.Holder{Operation: "recert apply", Program: "lca-cli recert apply"}
+
+// standing is an operation that is unfinished as long as the test says so.
+type standing struct {
+	over bool
+	err  error
+}
+
+func (s *standing) flow() host.Standing {
+	return host.Standing{Flow: "ip-config", Unfinished: func(context.Context) (host.Holder, bool, error) {
+		return host.Holder{Operation: "ip-config op-1", Phase: "post-pivot, step 3 of 10", Since: time.Unix(1, 0)}, !s.over && s.err == nil, s.err
+	}}
+}
+
+func lockStands(t *testing.T, f LockFixture) {
+	f.Stand((&standing{}).flow())
+	for range 2 {
+		var busy *host.BusyError
+		_, err := f.Lock.Acquire(t.Context(), stranger) // a context without end: it must not be waited for
+		require.ErrorAs(t, err, &busy)
+		require.Equal(t, "another operation holds this node: ip-config op-1 (unfinished: post-pivot, step 3 of 10, since 1970-01-01T00:00:01Z)",
+			busy.Error())
+		h, held, err := f.Lock.Holder(t.Context())
+		require.NoError(t, err)
+		require.True(t, held)
+		require.Equal(t, busy.Holder, h)
+		f.Reboot(t)
+	}
+}
+
+func lockLetsItsOwnGoOn(t *testing.T, f LockFixture) {
+	f.Stand((&standing{}).flow())
+	release, err := f.Lock.Acquire(impatient(t), cleaning)
+	require.NoError(t, err)
+	release()
+}
+
+func lockOfTheEnded(t *testing.T, f LockFixture) {
+	s := &standing{}
+	f.Stand(s.flow())
+	_, err := f.Lock.Acquire(impatient(t), stranger)
+	require.Error(t, err)
+	s.over = true
+	requireFree(t, f.Lock)
+	release, err := f.Lock.Acquire(impatient(t), stranger)
+	require.NoError(t, err)
+	release()
+}
+
+func lockNamesTheProgramFirst(t *testing.T, f LockFixture) {
+	f.Stand((&standing{}).flow())
+	release, err := f.Lock.Acquire(impatient(t), changing)
+	require.NoError(t, err)
+	defer release()
+	h, held, err := f.Lock.Holder(t.Context())
+	require.NoError(t, err)
+	require.True(t, held)
+	require.Equal(t, changing.Program, h.Program)
+	require.Empty(t, h.Phase)
+}
+
+func lockOfTheUnknown(t *testing.T, f LockFixture) {
+	s := &standing{err: errors.New("the journal is on fire")}
+	f.Stand(s.flow())
+	_, err := f.Lock.Acquire(impatient(t), stranger)
+	require.ErrorContains(t, err, "the journal is on fire")
+	release, err := f.Lock.Acquire(impatient(t), changing)
+	require.NoError(t, err, "its own flow is not asked")
+	release()
+	s.err, s.over = nil, true
 	requireFree(t, f.Lock)
 }

@@ -15,6 +15,9 @@ type hold struct {
 	life   int
 }
 
+// Stand makes a flow's unfinished operations hold the node's lock.
+func (n *Node) Stand(flow host.Standing) { n.flows = append(n.flows, flow) }
+
 // Lock is the node's host.NodeLock.
 func (n *Node) Lock() host.NodeLock { return nodeLock{n} }
 
@@ -27,7 +30,16 @@ func (l nodeLock) Acquire(ctx context.Context, h host.Holder) (func(), error) {
 	for {
 		mine, other := l.take(h)
 		if mine != nil {
-			return sync.OnceFunc(func() { l.drop(mine) }), nil
+			release := sync.OnceFunc(func() { l.drop(mine) })
+			unfinished, found, err := host.Unfinished(ctx, l.n.flows, h.Flow())
+			if found {
+				err = &host.BusyError{Holder: unfinished}
+			}
+			if err != nil {
+				release()
+				return nil, err
+			}
+			return release, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -60,12 +72,19 @@ func (l nodeLock) drop(mine *hold) {
 	}
 }
 
-func (l nodeLock) Holder(context.Context) (host.Holder, bool, error) {
+func (l nodeLock) Holder(ctx context.Context) (host.Holder, bool, error) {
+	if h, held := l.process(); held {
+		return h, true, nil
+	}
+	return host.Unfinished(ctx, l.n.flows, "")
+}
+
+func (l nodeLock) process() (host.Holder, bool) {
 	n := l.n
 	n.lock()
 	defer n.mu.Unlock()
 	if n.held == nil || n.held.life != n.life {
-		return host.Holder{}, false, nil
+		return host.Holder{}, false
 	}
-	return n.held.holder, true, nil
+	return n.held.holder, true
 }

@@ -12,7 +12,7 @@ func TestLock(t *testing.T) {
 	hosttest.LockContract(t, func(t *testing.T) hosttest.LockFixture {
 		n := node(t)
 		return hosttest.LockFixture{
-			Lock: n.Lock(),
+			Lock: n.Lock(), Stand: n.Stand,
 			Other: func(t *testing.T, h host.Holder) func() {
 				if _, err := n.Lock().Acquire(t.Context(), h); err != nil {
 					t.Fatal(err)

@@ -76,7 +76,8 @@ type Node struct {
 	net                network
 	openNet            *network // what a transaction under way goes back to
 	held               *hold    // the node's lock
-	containers         bool     // of the cluster
+	flows              []host.Standing
+	containers         bool // of the cluster
 
 	// What the test says.
 	programs         map[string]Program

@@ -25,11 +25,14 @@ const settling = 2 * poll
 
 // Lock is the lock in one file.
 type Lock struct {
-	file string
+	file  string
+	flows []host.Standing
 }
 
-// New is the lock of the node whose root directory is seen at root.
-func New(root string) *Lock { return &Lock{file: filepath.Join(root, host.LockFile)} }
+// New is the lock of the node whose root directory is seen at root. Unfinished operations of the flows hold it too.
+func New(root string, flows ...host.Standing) *Lock {
+	return &Lock{file: filepath.Join(root, host.LockFile), flows: flows}
+}
 
 var _ host.NodeLock = (*Lock)(nil)
 
@@ -45,6 +48,9 @@ func (l *Lock) Acquire(ctx context.Context, h host.Holder) (release func(), err 
 	if err := l.wait(ctx, f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	if err := l.others(ctx, h); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	if err := sign(f, h); err != nil {
 		return nil, errors.Join(fmt.Errorf("write the holder into lock %s: %w", l.file, err), f.Close())
 	}
@@ -52,6 +58,15 @@ func (l *Lock) Acquire(ctx context.Context, h host.Holder) (release func(), err 
 		_ = f.Truncate(0) // a name that stays behind is not believed either
 		_ = f.Close()
 	}), nil
+}
+
+// others looks, with the lock in hand, whether another flow has left the node in the middle of something.
+func (l *Lock) others(ctx context.Context, h host.Holder) error {
+	other, found, err := host.Unfinished(context.WithoutCancel(ctx), l.flows, h.Flow())
+	if err == nil && found {
+		return &host.BusyError{Holder: other}
+	}
+	return err
 }
 
 // sign names this process in the file.
@@ -107,9 +122,17 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Holder implements host.NodeLock. It tells by taking the lock shared for a moment: whoever acquires
+// Holder implements host.NodeLock. It tells of a program by taking the lock shared for a moment: whoever acquires
 // it tries again soon, and others who only look do not mind.
 func (l *Lock) Holder(ctx context.Context) (host.Holder, bool, error) {
+	if h, held, err := l.process(ctx); err != nil || held {
+		return h, held, err
+	}
+	return host.Unfinished(ctx, l.flows, "")
+}
+
+// process is the program that has the lock.
+func (l *Lock) process(ctx context.Context) (host.Holder, bool, error) {
 	f, err := os.Open(l.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return host.Holder{}, false, nil

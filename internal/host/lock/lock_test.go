@@ -67,8 +67,15 @@ func TestLockKeepsTheContract(t *testing.T) {
 	hosttest.LockContract(t, func(t *testing.T) hosttest.LockFixture {
 		root := t.TempDir()
 		var kills []func()
+		var stands host.Standing
+		late := host.Standing{Flow: "ip-config", Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
+			if stands.Unfinished == nil {
+				return host.Holder{}, false, nil
+			}
+			return stands.Unfinished(ctx)
+		}}
 		return hosttest.LockFixture{
-			Lock: lock.New(root),
+			Lock: lock.New(root, late), Stand: func(s host.Standing) { stands = s },
 			Other: func(t *testing.T, h host.Holder) func() {
 				kill := other(t, root, h)
 				kills = append(kills, kill)
