@@ -20,8 +20,10 @@ type Mapping struct {
 	// names are replaced in certificates only, where they stand by themselves.
 	names map[string]string
 	// node is the node's name, in certificates and in the fields of nodeRules.
-	node  NodeChange
-	quick glance
+	node NodeChange
+	// cluster is the cluster's zone, in certificates and in the fields of clusterRules.
+	cluster ClusterChange
+	quick   glance
 }
 
 // NewMapping checks that every change stays in its family and that none contradicts another.
@@ -60,16 +62,16 @@ func checkPlain(a netip.Addr) error {
 func (m Mapping) Empty() bool { return len(m.to) == 0 }
 
 // withNames adds names to an address mapping.
-func (m Mapping) withNames(names map[string]string, node NodeChange) Mapping {
-	m.names, m.node = names, node
+func (m Mapping) withNames(names map[string]string, node NodeChange, cluster ClusterChange) Mapping {
+	m.names, m.node, m.cluster = names, node, cluster
 	m.quick = newGlance(m)
 	return m
 }
 
 // Moves says that the node gets another address or name, so that what it says of itself is out of date.
-func (m Mapping) Moves() bool { return !m.Empty() || !m.node.empty() }
+func (m Mapping) Moves() bool { return !m.Empty() || !m.node.empty() || !m.cluster.empty() }
 
-// Name maps a name of a certificate: a name that a rule lists, the node's, or an address.
+// Name maps a name of a certificate: a name that a rule lists, the node's, one in the cluster's zone, or an address.
 func (m Mapping) Name(text string) (string, bool) {
 	if to, ok := m.names[text]; ok {
 		return to, to != text
@@ -77,9 +79,12 @@ func (m Mapping) Name(text string) (string, bool) {
 	return m.hostOrNode(text)
 }
 
-// hostOrNode maps a text that is nothing but an address or the node's name.
+// hostOrNode maps a text that is nothing but an address, the node's name or a name in the cluster's zone.
 func (m Mapping) hostOrNode(text string) (string, bool) {
 	if to, ok := m.node.name(text); ok {
+		return to, true
+	}
+	if to, ok := m.cluster.host(text); ok {
 		return to, true
 	}
 	return m.Host(text)

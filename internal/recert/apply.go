@@ -34,7 +34,7 @@ func (p *Plan) apply(ctx context.Context, files host.Files, store host.OpenKeyst
 			return err
 		}
 	}
-	if err := store.Commit(ctx, p.nodes); err != nil {
+	if err := store.Commit(ctx, append(p.last, p.nodes...)); err != nil {
 		return err
 	}
 	if p.defrag {

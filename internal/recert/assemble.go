@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // assemble turns what was found into writes.
@@ -48,11 +50,7 @@ func (s *scan) assemble() error {
 	}
 	for _, o := range s.objects {
 		if o.changed {
-			if s.made.holders[o.key] {
-				s.plan.first = append(s.plan.first, s.editsOf(o)...)
-				continue
-			}
-			s.plan.edits = append(s.plan.edits, s.editsOf(o)...)
+			s.write(o)
 		}
 	}
 	s.plan.edits = append(s.plan.edits, s.deletes...)
@@ -67,6 +65,20 @@ func (s *scan) assemble() error {
 		s.plan.Changes = append(s.plan.Changes, Change{Delete, n.Key, "the kubelet registers the node again"})
 	}
 	return nil
+}
+
+// write adds a changed object to the writes: one with a new key first, one that says what the cluster is called last. Of those DNS
+// cluster is the very last: where it has the new name, the next run takes the rest for done.
+func (s *scan) write(o *object) {
+	switch {
+	case saysTheName(o.key) && !s.mapping.cluster.empty():
+		s.plan.last = append(s.plan.last, s.editsOf(o)...)
+		slices.SortFunc(s.plan.last, func(a, b host.Edit) int { return cmp.Compare(b.Key, a.Key) })
+	case s.made.holders[o.key]:
+		s.plan.first = append(s.plan.first, s.editsOf(o)...)
+	default:
+		s.plan.edits = append(s.plan.edits, s.editsOf(o)...)
+	}
 }
 
 // newKeyFiles are the files of new keys. They come before the files with their certificates.

@@ -61,13 +61,20 @@ func newScan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore, 
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &scan{cfg: cfg, rules: newRulebook(), mapping: mapping.withNames(cfg.Names, renamed),
+	cluster, err := resolveCluster(ctx, cfg, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &scan{cfg: cfg, rules: newRulebook(cluster), mapping: mapping.withNames(cfg.Names, renamed, cluster),
 		now: p.Clock(), log: p.Log, resume: resume, encrypted: map[string]int{},
 		met: map[string]bool{}, named: map[string]host.KeyValue{},
 		made: newKeys{map[string]string{}, map[string]bool{}},
 		plan: &Plan{Addresses: mapping.Changes()}}
 	if !renamed.empty() {
 		s.plan.Node = &renamed
+	}
+	if !cluster.empty() {
+		s.plan.Cluster = &cluster
 	}
 	s.pki = newPKI(s.mapping)
 	s.pki.all, s.pki.frozen = cfg.reissuesTrees(), cfg.PostprocessOnly

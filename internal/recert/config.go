@@ -44,6 +44,8 @@ type Config struct {
 	TrustedCA    *TrustedCA
 	Proxy        *Proxy
 	Chrony       string
+	// Cluster is what the cluster is to be called ("cluster_rename").
+	Cluster *ClusterName
 	// Hostname is the node's new name; the old one is found in the cluster.
 	Hostname string
 	// Defragment drops the store's history at the end and gives the space back ("etcd_defrag").
@@ -85,6 +87,7 @@ func settings() map[string]setting {
 		"machine_network_cidr":    readNetworks,
 		"cn_san_replace_rules":    readReplaceRules,
 		"etcd_defrag":             func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.Defragment) },
+		"cluster_rename":          readCluster,
 		"hostname":                readHostname,
 		"install_config":          func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.InstallConfig) },
 		"kubeadmin_password_hash": readKubeadmin,
@@ -117,7 +120,6 @@ func settings() map[string]setting {
 func refused() map[string]string {
 	const encrypted = "values encrypted at rest are not read: turn encryption off first (APIServer cluster, spec.encryption.type: identity)"
 	return map[string]string{
-		"cluster_rename":              "renaming a cluster is not done by this engine: choose the container engine",
 		"kube_encryption_config":      encrypted,
 		"openshift_encryption_config": encrypted,
 		"oauth_encryption_config":     encrypted,
@@ -179,7 +181,7 @@ func (c Config) reissuesTrees() bool {
 
 // needsRecord says that what was done cannot be told from the data alone.
 func (c Config) needsRecord() bool {
-	return c.reissuesTrees() || c.ServerSSHKeys != "" || c.Hostname != "" || c.Defragment
+	return c.reissuesTrees() || c.ServerSSHKeys != "" || c.Hostname != "" || c.Cluster != nil || c.Defragment
 }
 
 // check refuses what contradicts itself.

@@ -39,12 +39,15 @@ func TestParseConfigReadsWhatTheFlowWrites(t *testing.T) {
 func TestParseConfigRefusesByName(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"ipp": 1}`:                                                    `key "ipp" is unknown`,
-		`{"cluster_rename": "a:b"}`:                                     `key "cluster_rename": renaming a cluster is not done by this engine`,
+		`{"cluster_rename": "a"}`:                                       `key "cluster_rename": "a" is not "name:domain"`,
+		`{"cluster_rename": "a.b:example.com"}`:                         `the name "a.b" cannot be a cluster's`,
+		`{"cluster_rename": "a:b_c"}`:                                   `the domain "b_c" cannot be a cluster's`,
+		`{"cluster_rename": "a:b:"}`:                                    `the identifier "" cannot be`,
 		`{"hostname": "Not_A_Name"}`:                                    `key "hostname": "Not_A_Name" cannot be`,
 		`{"hostname": "localhost"}`:                                     `key "hostname": "localhost" is every machine's`,
 		`{"etcd_defrag": "SECRET"}`:                                     `key "etcd_defrag": must be a bool`,
 		`{"kube_encryption_config": {"a": 1}}`:                          `key "kube_encryption_config": values encrypted at rest`,
-		`{"cluster_rename": "a:b", "zz": 1}`:                            `key "zz" is unknown`,
+		`{"oauth_encryption_config": {"a": 1}, "zz": 1}`:                `key "zz" is unknown`,
 		`{"force_expire": true, "extend_expiration": true}`:             `exclude each other`,
 		`{"postprocess_only": true, "extend_expiration": true}`:         `postprocess_only leaves`,
 		`{"proxy": "a|b"}`:                                              `key "proxy": has 2 parts`,

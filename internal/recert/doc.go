@@ -13,8 +13,10 @@
 //   - For a change of addresses, only leaf certificates that name an old one are
 //     re-issued, by the authority that issued them and for the key pair they have. No authority and no
 //     key changes, so nobody's trust has to.
+//   - A node or a cluster is renamed by whole names: what only contains the old one stays (noderename.go, clusterrename.go).
+//   - A leaf keeps its key, unless that is nowhere and has an empty place in the cluster (newkeys.go).
 //   - Other names, another validity and given keys reach whole trees of certificates (tree.go), from the authority down,
-//     with no key made anew: nothing is signed by an authority whose key is not in the cluster or given.
+//     with no authority's key made anew: nothing is signed by an authority whose key is not in the cluster or given.
 //   - Addresses are compared as addresses (netip), in named fields, as whole words: 192.0.2.1
 //     never touches 192.0.2.10, and any spelling of an IPv6 address is found.
 //   - All other bytes stay what they were: protobuf, CBOR, JSON, YAML and PEM are edited in
@@ -22,7 +24,7 @@
 //   - What cannot be read (values encrypted at rest) stops the run before anything is touched.
 //   - Re-issue and rewriting are functions of the data alone, so a run that
 //     died anywhere is completed by the next, with the same result, and a run
-//     after that finds nothing to do. Where they are not (swaps, validity, given keys), a record
+//     after that finds nothing to do. Where they are not (swaps, names, validity, given and new keys), a record
 //     is written first (progress.go).
 //   - Secrets appear in no plan, summary, error or log.
 //

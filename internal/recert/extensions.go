@@ -122,7 +122,7 @@ func rewriteAltName(tag cbasn1.Tag, content []byte, m Mapping) []byte {
 		mapped, _ := m.Name(string(content))
 		return []byte(mapped)
 	case tagURI:
-		return []byte(m.Text(string(content)))
+		return []byte(m.cluster.text(m.Text(string(content))))
 	}
 	return content
 }

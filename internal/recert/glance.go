@@ -3,6 +3,7 @@ package recert
 import (
 	"bytes"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,7 @@ import (
 type glance struct {
 	raw   [][]byte // as in a certificate's iPAddress, and names as they are
 	texts []string // IPv4 addresses, which have one spelling
+	names []string // that texts may mention
 }
 
 func newGlance(m Mapping) glance {
@@ -28,6 +30,10 @@ func newGlance(m Mapping) glance {
 	}
 	for name := range m.names {
 		g.raw = append(g.raw, []byte(name))
+	}
+	if !m.cluster.Zone.empty() {
+		g.raw = append(g.raw, []byte(m.cluster.Zone.Old))
+		g.names = append(g.names, m.cluster.Zone.Old)
 	}
 	if !m.node.empty() {
 		g.raw = append(g.raw, []byte(m.node.Old))
@@ -60,6 +66,9 @@ func (g glance) text(text string) bool {
 func (g glance) value(value []byte) bool {
 	text := string(value)
 	if strings.HasPrefix(text, "{") && strings.Contains(text[:min(len(text), kindWithin)], jsonSecret) {
+		return true
+	}
+	if slices.ContainsFunc(g.names, func(n string) bool { return strings.Contains(text, n) }) {
 		return true
 	}
 	return mayHoldBlobs(text) || strings.Contains(text, "data:") || strings.Contains(text, base64PEM) || g.text(text)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -124,28 +125,42 @@ func (n NodeChange) words(text string) string {
 		return text
 	}
 	var edits []splicing
-	for i := 0; i < len(text); i++ {
-		if !ofName(text[i]) {
-			continue
-		}
-		start := i
-		for i < len(text) && ofName(text[i]) {
-			i++
-		}
-		run := strings.TrimRight(text[start:i], ".")
-		if to, ok := n.word(run); ok {
-			edits = append(edits, splicing{start, start + len(run), to})
+	for run := range nameRuns(text) {
+		if to, ok := n.word(text[run.start:run.end]); ok {
+			edits = append(edits, splicing{run.start, run.end, to})
 		}
 	}
 	return splice(text, edits)
+}
+
+// nameRuns finds the longest runs of the characters that names are made of, without the full stops that end them.
+func nameRuns(text string) iter.Seq[splicing] {
+	return func(yield func(splicing) bool) {
+		for i := 0; i < len(text); i++ {
+			if !ofName(text[i]) {
+				continue
+			}
+			start := i
+			for i < len(text) && ofName(text[i]) {
+				i++
+			}
+			end := start + len(strings.TrimRight(text[start:i], "."))
+			if !yield(splicing{start: start, end: end}) {
+				return
+			}
+		}
+	}
 }
 
 // ownsKey says that the last step of a key is the node's old name.
 func (n NodeChange) ownsKey(key string) bool { return !n.empty() && path.Base(key) == n.Old }
 
 // planRename moves an object that is named for the node.
-func (s *scan) planRename(o *object, name string) error {
+func (s *scan) planRename(o *object, name string, settled bool) error {
 	const certs = "secrets/openshift-etcd/"
+	if !settled && !s.mapping.cluster.Zone.empty() && slices.ContainsFunc(zoneSecrets(), func(p string) bool { return matchKey(p, name) }) {
+		return s.renameZoneEntries(o)
+	}
 	base, ok := strings.CutPrefix(name, certs)
 	if !ok || s.mapping.node.empty() {
 		return nil

@@ -40,7 +40,7 @@ func TestNodeNamesInCertificates(t *testing.T) {
 
 // A node whose name is an ordinary word does not take that word out of etcd's manifest.
 func TestANodeNamedEtcd(t *testing.T) {
-	m := Mapping{}.withNames(nil, NodeChange{"etcd", "b"})
+	m := Mapping{}.withNames(nil, NodeChange{"etcd", "b"}, ClusterChange{})
 	pod := "spec:\n  containers:\n  - name: etcd\n    env:\n    - value: \"etcd\"\n      name: NODE_etcd_ETCD_NAME\n    - name: OTHER\n      value: etcd\n"
 	want := strings.NewReplacer("value: \"etcd\"", "value: \"b\"", "NODE_etcd", "NODE_b").Replace(pod)
 	for range 2 {

@@ -55,9 +55,11 @@ type Note struct {
 type Plan struct {
 	Addresses []AddressChange `json:"addresses"`
 	// Node is the node's change of name.
-	Node         *NodeChange `json:"node,omitempty"`
-	Certificates []Reissue   `json:"certificates,omitempty"`
-	Changes      []Change    `json:"changes,omitempty"`
+	Node *NodeChange `json:"node,omitempty"`
+	// Cluster is the cluster's change of name.
+	Cluster      *ClusterChange `json:"cluster,omitempty"`
+	Certificates []Reissue      `json:"certificates,omitempty"`
+	Changes      []Change       `json:"changes,omitempty"`
 	// Kept lists what names an old address, or belongs to a deleted kind, and stays on purpose.
 	Kept []Note `json:"kept,omitempty"`
 	// Leftovers lists other mentions of an old address, for people to look at.
@@ -69,6 +71,7 @@ type Plan struct {
 	files   []fileWrite
 	edits   []host.Edit
 	members []host.StoreMember
+	last    []host.Edit // of the objects that say what the cluster is called
 	nodes   []host.Edit // applied last
 	defrag  bool        // after all of that
 	stale   []string    // files that are called otherwise now, removed after the others are written
@@ -85,7 +88,7 @@ type fileWrite struct {
 
 // Empty says that there is nothing to do.
 func (p *Plan) Empty() bool {
-	return len(p.first)+len(p.files)+len(p.stale)+len(p.edits)+len(p.members)+len(p.nodes) == 0 && !p.defrag
+	return len(p.first)+len(p.files)+len(p.stale)+len(p.edits)+len(p.members)+len(p.last)+len(p.nodes) == 0 && !p.defrag
 }
 
 // YAML and JSON render the plan for machines and for tickets.
@@ -109,6 +112,10 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	if p.Node != nil {
 		fmt.Fprintf(&b, "node %s becomes %s\n", p.Node.Old, p.Node.New)
+	}
+	if p.Cluster != nil {
+		fmt.Fprintf(&b, "cluster %s (infrastructure %s) becomes %s (%s)\n",
+			p.Cluster.Zone.Old, p.Cluster.Infra.Old, p.Cluster.Zone.New, p.Cluster.Infra.New)
 	}
 	section(&b, "Certificates to re-issue", len(p.Certificates))
 	for _, c := range p.Certificates {

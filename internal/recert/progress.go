@@ -18,9 +18,9 @@ import (
 )
 
 // progress is what a run leaves behind when a place that is done cannot be told from one that is not by looking at it: old and new
-// addresses overlap (a swap), or certificates get another validity, key or name, or a signature with salt. Then the hashes of what will be written, and the
-// certificates (public as they are) that will take the place of others, are recorded first. It is not needed, and not
-// written, for any other change.
+// addresses overlap (a swap), certificates get another validity, key or name, or their signatures have salt. Then the hashes of what
+// will be written, and the certificates (public as they are) that will take the place of others, are recorded first. It is not
+// needed, and not written, for any other change.
 type progress struct {
 	// Config is the hash of the configuration the record belongs to.
 	Config string `json:"config"`
@@ -108,7 +108,7 @@ func (p progress) extend(plan *Plan) progress {
 	for _, f := range plan.files {
 		after[f.path] = hashOf(f.data)
 	}
-	for _, e := range slices.Concat(plan.first, plan.edits) {
+	for _, e := range slices.Concat(plan.first, plan.edits, plan.last) {
 		if !e.Delete {
 			after[e.Key] = hashOf(e.Value)
 		}

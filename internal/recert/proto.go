@@ -75,9 +75,14 @@ func protoSchemas() map[string]protoSchema {
 		"ConfigMap":   {1: meta, 2: {name: "data", kind: protoMap}, 3: {name: "binaryData", kind: protoMap}},
 		"Node": {1: meta, 3: {name: "status", kind: protoMessage, sub: protoSchema{
 			5: {name: "addresses", kind: protoMessage, repeated: true, sub: address}}}},
-		"Pod":       {1: meta},
-		"Lease":     {1: meta},
-		"Endpoints": {1: meta, 2: {name: "subsets", kind: protoMessage, repeated: true, sub: subset}},
+		// github.com/openshift/api, route/v1 and oauth/v1
+		"Route": {1: meta, 2: {name: "spec", kind: protoMessage, sub: protoSchema{1: {name: "host"}}},
+			3: {name: "status", kind: protoMessage, sub: protoSchema{1: {name: "ingress", kind: protoMessage, repeated: true,
+				sub: protoSchema{1: {name: "host"}, 5: {name: "routerCanonicalHostname"}}}}}},
+		"OAuthClient": {1: meta, 5: {name: "redirectURIs", repeated: true}},
+		"Pod":         {1: meta},
+		"Lease":       {1: meta},
+		"Endpoints":   {1: meta, 2: {name: "subsets", kind: protoMessage, repeated: true, sub: subset}},
 		"EndpointSlice": {1: meta, 2: {name: "endpoints", kind: protoMessage, repeated: true, sub: protoSchema{
 			1: {name: "addresses", repeated: true}}}},
 	}

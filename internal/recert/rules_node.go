@@ -111,21 +111,26 @@ func nodeScript(m Mapping, text string) (string, error) {
 
 // nodeFlag maps the flag that tells a pod its node.
 func nodeFlag(m Mapping, text string) (string, error) {
-	const flag = "--node-name="
+	return flagExact("--node-name=", text, func(value string) string {
+		mapped, _ := nodeExact(m, value)
+		return mapped
+	}), nil
+}
+
+// flagExact maps the whole value of a flag, a name, wherever a text has the flag.
+func flagExact(flag, text string, change func(string) string) string {
 	var out strings.Builder
 	for {
 		before, rest, ok := strings.Cut(text, flag)
 		out.WriteString(before)
 		if !ok {
-			return out.String(), nil
+			return out.String()
 		}
-		out.WriteString(flag)
 		end := slices.IndexFunc([]byte(rest), func(c byte) bool { return !ofName(c) })
 		if end < 0 {
 			end = len(rest)
 		}
-		value, _ := nodeExact(m, rest[:end])
-		out.WriteString(value)
+		out.WriteString(flag + change(rest[:end]))
 		text = rest[end:]
 	}
 }

@@ -49,8 +49,12 @@ type rulebook struct {
 	disk      []diskRule
 }
 
-func newRulebook() rulebook {
-	return rulebook{etcdRules(), objectRules(), deletions(), cryptoPrefixes(), hashingDeployments(), diskRules()}
+func newRulebook(cluster ClusterChange) rulebook {
+	r := rulebook{etcdRules(), objectRules(), deletions(), cryptoPrefixes(), hashingDeployments(), diskRules()}
+	if !cluster.empty() {
+		r.fields, r.disk = append(r.fields, clusterRules()...), append(r.disk, clusterDiskRules()...)
+	}
+	return r
 }
 
 // follower is a change that is made only if there are others.
@@ -89,18 +93,20 @@ func readNodes(ctx context.Context, store host.OpenKeystore) ([]node, error) {
 }
 
 // prefixes lists what has to be read, each key once.
-func prefixes() []string {
-	all := append(cryptoPrefixes(), scannedPrefixes()...)
-	for _, r := range etcdRules() {
-		all = append(all, literal(r.keys))
+func (r rulebook) prefixes() []string {
+	var all []string
+	for _, name := range slices.Concat(r.crypto, scannedPrefixes(), r.hashing) {
+		all = append(all, storageKey(name))
 	}
-	for _, r := range objectRules() {
-		all = append(all, literal(r.keys))
+	for _, f := range r.fields {
+		all = append(all, storageKey(literal(f.keys)))
 	}
-	for _, d := range deletions() {
-		all = append(all, d.prefix)
+	for _, o := range r.objects {
+		all = append(all, storageKey(literal(o.keys)))
 	}
-	all = append(all, hashingDeployments()...)
+	for _, d := range r.deletions {
+		all = append(all, storageKey(d.prefix))
+	}
 	slices.Sort(all)
 	var out []string
 	for _, p := range all {
@@ -109,6 +115,14 @@ func prefixes() []string {
 		}
 	}
 	return out
+}
+
+// storageKey completes a key that is one of kube-apiserver's.
+func storageKey(name string) string {
+	if strings.HasPrefix(name, "/") {
+		return name
+	}
+	return storagePrefix + name
 }
 
 // literal is the part of a pattern before its first wildcard.
@@ -127,7 +141,7 @@ func (s *scan) readStore(ctx context.Context, store host.OpenKeystore) error {
 	var readErr error
 	go func() {
 		defer close(batches)
-		readErr = readAhead(ctx, store, batches)
+		readErr = readAhead(ctx, store, s.rules.prefixes(), batches)
 	}()
 	var workErr error
 	for batch := range batches {
@@ -153,7 +167,7 @@ const (
 	aheadBatches = 4
 )
 
-func readAhead(ctx context.Context, store host.OpenKeystore, out chan<- []host.KeyValue) error {
+func readAhead(ctx context.Context, store host.OpenKeystore, prefixes []string, out chan<- []host.KeyValue) error {
 	var batch []host.KeyValue
 	size := 0
 	send := func() error {
@@ -165,8 +179,8 @@ func readAhead(ctx context.Context, store host.OpenKeystore, out chan<- []host.K
 			return ctx.Err()
 		}
 	}
-	for _, prefix := range prefixes() {
-		err := store.Range(ctx, storagePrefix+prefix, func(kv host.KeyValue) error {
+	for _, prefix := range prefixes {
+		err := store.Range(ctx, prefix, func(kv host.KeyValue) error {
 			batch, size = append(batch, kv), size+len(kv.Value)
 			if len(batch) < aheadKeys && size < aheadBytes {
 				return nil
@@ -200,7 +214,7 @@ func (s *scan) readObject(kv host.KeyValue) error {
 			return err
 		}
 	}
-	if err := s.planRename(o, name); err != nil {
+	if err := s.planRename(o, name, settled); err != nil {
 		return err
 	}
 	if slices.Contains(s.rules.hashing, name) {
@@ -337,6 +351,9 @@ func (s *scan) reportLeftover(where func() string, text string) {
 	}
 	for _, a := range s.mapping.Mentions(text) {
 		s.plan.Leftovers = append(s.plan.Leftovers, Note{where(), "mentions " + a.String()})
+	}
+	if s.mapping.cluster.mentions(text) {
+		s.plan.Leftovers = append(s.plan.Leftovers, Note{where(), "mentions " + s.mapping.cluster.Zone.Old})
 	}
 	for _, content := range dataURLs(text) {
 		for _, a := range s.mapping.Mentions(content) {

@@ -26,6 +26,7 @@ type summary struct {
 type summaryConfig struct {
 	IP             []string `json:"ip,omitempty"`
 	MachineNetwork []string `json:"machine_network_cidr,omitempty"`
+	Cluster        string   `json:"cluster_rename,omitempty"`
 	Hostname       string   `json:"hostname,omitempty"`
 	InstallConfig  string   `json:"install_config,omitempty"`
 	Kubeadmin      string   `json:"kubeadmin_password_hash,omitempty"`
@@ -38,6 +39,9 @@ const redacted = "<redacted>"
 
 func newSummaryConfig(c Config) summaryConfig {
 	out := summaryConfig{Hostname: c.Hostname, Dirs: c.Dirs, Files: c.Files, Remarks: c.Remarks}
+	if c.Cluster != nil {
+		out.Cluster = c.Cluster.Name + ":" + c.Cluster.Domain
+	}
 	for _, a := range c.IPs {
 		out.IP = append(out.IP, a.String())
 	}

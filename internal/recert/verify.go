@@ -26,7 +26,7 @@ func mappedNames(cert *x509.Certificate, m Mapping) (names []string, changed boo
 	}
 	for _, u := range cert.URIs {
 		text := u.String()
-		mapped := m.Text(text)
+		mapped := m.cluster.text(m.Text(text))
 		add(mapped, mapped != text)
 	}
 	return names, changed

@@ -19,6 +19,8 @@ const Prefix = "/kubernetes.io/"
 type Site struct {
 	// Node is the node's name; names that contain Known stay whoever is renamed.
 	Node, Known string
+	// Name and Domain are the cluster's, Infra the identifier of its infrastructure; texts that have Zone of before stay.
+	Name, Domain, Infra string
 	// V4 and V6 are the node's addresses.
 	V4, V6 netip.Addr
 	// Neighbour is another machine that the node's own configuration names.
@@ -67,7 +69,7 @@ func Before(seed uint64) Site {
 	last := 1 + r.IntN(9)
 	v4 := netip.MustParseAddr(fmt.Sprintf("192.0.2.%d", last))
 	v6 := netip.MustParseAddr(fmt.Sprintf("2001:db8:%x::%x", 1+r.IntN(0xfffe), last))
-	return Site{Node: "sno", Known: "sno", V4: v4, V6: v6, Neighbour: netip.MustParseAddr(v4.String() + "0"), Bystander: []netip.Addr{v4, v6},
+	return Site{Node: "sno", Known: "sno", Name: "c", Domain: "example.com", Infra: "c-x7k2p", V4: v4, V6: v6, Neighbour: netip.MustParseAddr(v4.String() + "0"), Bystander: []netip.Addr{v4, v6},
 		Networks: []string{"192.0.2.0/24", netip.PrefixFrom(v6, 64).Masked().String()}}
 }
 
@@ -78,6 +80,21 @@ func After(seed uint64) Site {
 	s.Networks, s.Moved = []string{"198.51.100.0/24", "2001:db8:ffff:77::/64"}, true
 	return s
 }
+
+// Zone is where the cluster's names are.
+func (s Site) Zone() string { return s.Name + "." + s.Domain }
+
+// Recalled is Before with another name for the cluster. Every other one is in a zone below that of before.
+func Recalled(seed uint64) Site {
+	s := Before(seed)
+	s.Name, s.Domain, s.Infra, s.Moved = "far", "example.org", "far-9qr4t", true
+	if seed%2 == 1 {
+		s.Name, s.Domain = "x", s.oldZone()
+	}
+	return s
+}
+
+func (Site) oldZone() string { return "c.example.com" }
 
 // Renamed is Before with another name for the node, and all else as it was.
 func Renamed(seed uint64) Site {

@@ -64,7 +64,9 @@ func (m *maker) workloads() {
 	node := &corev1.Node{TypeMeta: kind("v1", "Node"), ObjectMeta: metav1.ObjectMeta{Name: m.site.Node}, Status: corev1.NodeStatus{
 		Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.site.V6.StringExpanded()}, {Type: corev1.NodeHostName, Address: m.site.Node},
 			{Type: corev1.NodeInternalIP, Address: m.site.V4.String()}}}}
-	m.gone("minions/"+m.site.Node, node)
+	if m.site.V4 == m.site.Bystander[0] && m.site.Node == m.site.Known { // its Node says nothing wrong
+		m.object("minions/"+m.site.Node, node)
+	}
 	m.endpoints("default", "kubernetes", true)
 	m.endpoints("ns", "managed", true)
 	m.endpoints("ns", "by-hand", false)

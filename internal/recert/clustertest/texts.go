@@ -43,7 +43,7 @@ func (m *maker) texts() {
 	m.configMap("openshift-kube-apiserver", "kube-apiserver-pod-3", map[string]string{"kube-apiserver-startup-monitor-pod.yaml": monitor, "pod.yaml": known})
 	m.file("/etc/kubernetes/manifests/kube-apiserver-startup-monitor-pod.yaml", monitor)
 	m.configMap("ns", "user", map[string]string{"note": fmt.Sprintf("my node is %s, or %s", m.site.Bystander[0], m.site.Bystander[1])})
-	install := fmt.Sprintf("baseDomain: example.com\nmetadata:\n  name: c\nnetworking:\n  machineNetwork:\n  - cidr: %s # ours\n  - cidr: %s\n", m.site.Networks[0], m.site.Networks[1])
+	install := fmt.Sprintf("baseDomain: %s # ours\nmetadata:\n  name: \"%s\"\nnetworking:\n  machineNetwork:\n  - cidr: %s # ours\n  - cidr: %s\n", m.site.Domain, m.site.Name, m.site.Networks[0], m.site.Networks[1])
 	for _, ns := range []string{"kube-system", etcdNS} {
 		m.configMap(ns, "cluster-config-v1", map[string]string{"install-config": install})
 	}
@@ -71,6 +71,7 @@ func (m *maker) customResources() {
 	args := map[string]any{"apiServerArguments": map[string]any{"etcd-servers": servers}}
 	operator("Network", "networks", map[string]any{})
 	m.nodeStatuses()
+	m.zone()
 	annotated := m.site.V4
 	m.site.V4 = m.site.Bystander[0] // others' annotations stay
 	operator("KubeAPIServer", "kubeapiservers", args)

@@ -63,7 +63,7 @@ func (m *maker) kubelet() {
 	m.tls("awkward", "near-the-node", near, signer)
 	m.file("/var/lib/kubelet/pki/kubelet-server-2026-05-01-00-00-00.pem", serving.crt+serving.pem)
 	m.file("/var/lib/kubelet/pki/kubelet-client-2026-05-01-00-00-00.pem", client.crt+client.pem)
-	m.file("/var/lib/kubelet/kubeconfig", kubeconfig("https://api-int.c.example.com:6443", top.crt+signer.crt, client))
+	m.file("/var/lib/kubelet/kubeconfig", kubeconfig("https://api-int."+m.site.Zone()+":6443", top.crt+signer.crt, client))
 	theirs := m.issue(request{cn: "system:node:" + m.site.Known, parent: signer, serial: 3, names: []string{m.site.Bystander[0].String()}})
 	m.file("/var/lib/kubelet/pods/uid/volumes/kubernetes.io~projected/tls.crt", theirs.crt)
 }
@@ -80,15 +80,17 @@ func (m *maker) signers() {
 		signer := m.issue(request{cn: "openshift-kube-apiserver-operator_" + name, kind: kind, ca: true, serial: int64(100 + i)})
 		m.tls(ns, name, signer)
 		bundle += rotated.crt + signer.crt
-		serving := m.issue(request{cn: name, parent: signer, names: []string{"api.c.example.com", "api-int.c.example.com", "172.30.0.1"}})
-		m.tls("openshift-kube-apiserver", name+"-certkey", serving, signer)
+		hosts := []string{"api." + m.site.Zone(), "api-int." + m.site.Zone(), "*.apps." + m.site.Zone(), "api.a" + m.site.oldZone(), "172.30.0.1"}
+		serving := m.leaf(request{cn: "api." + m.site.Zone(), id: name, parent: signer, names: hosts, urls: []string{"https://api." + m.site.Zone() + ":6443/x"}})
+		m.secret("openshift-kube-apiserver", name+"-certkey", map[string]string{"tls.crt": serving.crt + signer.crt, "tls.key": serving.pem},
+			map[string]string{"auth.openshift.io/certificate-hostnames": "172.30.0.1,api." + m.site.Zone()})
 		m.file(staticPod+"kube-apiserver-certs/secrets/"+name+"-certkey/tls.crt", serving.crt+signer.crt)
 		m.file(staticPod+"kube-apiserver-certs/secrets/"+name+"-certkey/tls.key", serving.pem)
 	}
 	adminCA := m.issue(request{cn: "admin-kubeconfig-signer", kind: RSA, ca: true}) // its key is never in the cluster
 	admin := m.issue(request{cn: "system:admin", parent: adminCA})
 	m.configMap("openshift-config", "admin-kubeconfig-client-ca", map[string]string{"ca-bundle.crt": adminCA.crt})
-	text := kubeconfig("https://api.c.example.com:6443", bundle, admin)
+	text := kubeconfig("https://api."+m.site.Zone()+":6443", bundle, admin)
 	m.secret("openshift-kube-apiserver", "node-kubeconfigs", map[string]string{"lb-ext.kubeconfig": text, "localhost.kubeconfig": text}, nil)
 	m.file(staticPod+"kube-apiserver-certs/secrets/node-kubeconfigs/lb-ext.kubeconfig", text)
 	m.configMap("kube-system", "extension-apiserver-authentication", map[string]string{"client-ca-file": adminCA.crt + bundle})
