@@ -86,6 +86,8 @@ type world struct {
 	// watched has the watchdog look at each start of its unit, and at each Tick.
 	watched bool
 	log     *slog.Logger
+	// stop ends the verb that runs, as systemd does with a signal.
+	stop context.CancelFunc
 	// logs replace the node's; key is the secret that pre-pivot collects.
 	logs host.Logs
 	key  []byte
@@ -124,6 +126,8 @@ func newWorld(t *testing.T) *world {
 				w.arrival = nil
 				happens(w)
 			}
+			ctx, w.stop = context.WithCancel(ctx)
+			defer w.stop()
 			op, err := w.open(ctx)
 			if err != nil {
 				return err
