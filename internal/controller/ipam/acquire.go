@@ -19,6 +19,9 @@ import (
 // teaches the ledger, so that only a replica that knows very little needs many.
 const attempts = 256
 
+// strangers is how many locks in a row that this replica did not know tell it that its cache is far behind.
+const strangers = 4
+
 // errAnnotation says that a claim asks for something that is no address.
 var errAnnotation = errors.New("annotation " + metal3.RequestedAddressAnnotation)
 
@@ -53,7 +56,12 @@ func (r *Reconciler) acquire(
 		return ipam.Lease{}, nil, err
 	}
 	r.ledger.asked(c.key, request.Claim)
-	for range attempts {
+	for n := range attempts {
+		if n == strangers {
+			if err := r.catchUp(ctx); err != nil {
+				return ipam.Lease{}, nil, err
+			}
+		}
 		request.Share = r.peers.share() // an attempt that fails tells of a peer
 		lease, err := p.Claim(request)
 		if err != nil {

@@ -46,6 +46,9 @@ type Reconciler struct {
 
 	loading sync.Mutex
 	loaded  bool
+
+	catching sync.Mutex
+	caught   time.Time // when the locks were read past the cache last
 }
 
 // New makes a reconciler that knows nothing yet; it learns what there is before its first answer.

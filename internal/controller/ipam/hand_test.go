@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 )
@@ -25,6 +26,8 @@ type hand struct {
 	*Reconciler
 	w      *world
 	claims queue
+	// made counts the locks that it tried to make.
+	made int
 	// reading, if set, is called before a read, and may make its answer what the cache of a replica could say.
 	reading func(o client.Object)
 }
@@ -42,6 +45,12 @@ func (w *world) byHand() *hand {
 				h.reading(o)
 			}
 			return c.Get(ctx, key, o, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if _, lock := o.(*lockv1.AddressLock); lock {
+				h.made++
+			}
+			return c.Create(ctx, o, opts...)
 		},
 	})
 	metrics, err := NewMetrics(prometheus.NewRegistry())
@@ -201,4 +210,25 @@ func TestClosedPoolOpensAgain(t *testing.T) {
 	h.lookAtPool("q")
 	h.drain()
 	require.Equal(t, "192.0.2.100", w.addressNow("c"))
+}
+
+// A replica whose watch tells it nothing does not try every address that the other has given out, one after the other.
+func TestReplicaThatIsFarBehind(t *testing.T) {
+	w := newWorld(t)
+	w.pool("p", between(1, 200))
+	a, b := w.byHand(), w.byHand()
+	a.Name = "" // it does not say who it is, so that b does not make room for it
+	b.lookAtPool("p")
+	for i := range 100 {
+		a.claimed(fmt.Sprintf("a%d", i), "p")
+	}
+	require.Equal(t, 100, a.made)
+	for i := range 20 {
+		w.claim(fmt.Sprintf("b%d", i), "p")
+	}
+	for i := range 20 {
+		b.look(fmt.Sprintf("b%d", i))
+		require.Equal(t, fmt.Sprintf("192.0.2.%d", 101+i), w.addressNow(fmt.Sprintf("b%d", i)))
+	}
+	require.LessOrEqual(t, b.made, 20+strangers)
 }

@@ -3,6 +3,7 @@ package ipam
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,5 +94,28 @@ func (r *Reconciler) missed(ctx context.Context) error {
 			r.queues.addClaim(name)
 		}
 	}
+	return nil
+}
+
+// untilBehind is how long what was read past the cache is good enough for the claims that come after.
+const untilBehind = 5 * time.Second
+
+// catchUp learns of all locks past the cache, which has fallen behind: to meet them one by one, an attempt each, would take
+// as many writes as there are.
+func (r *Reconciler) catchUp(ctx context.Context) error {
+	r.catching.Lock()
+	defer r.catching.Unlock()
+	if r.Now().Sub(r.caught) < untilBehind {
+		return nil
+	}
+	locks := &lockv1.AddressLockList{}
+	if err := r.Reader.List(ctx, locks); err != nil {
+		return fmt.Errorf("list locks: %w", err)
+	}
+	for i := range locks.Items {
+		r.ledger.observe(&locks.Items[i])
+	}
+	r.caught = r.Now()
+	r.Log.Info("the watch of locks is behind; they were listed", "locks", len(locks.Items))
 	return nil
 }
