@@ -44,46 +44,72 @@ func (s Surveyor) Look(ctx context.Context, stateroot string, f *Facts) {
 	}
 }
 
-// Measure adds what the second stateroot takes and what is free, and who has the new addresses.
-func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, stateroot, fresh string, f *Facts) (err error) {
-	if f.Need, f.Free, err = SpaceFor(ctx, s.Disk, stateroot); err != nil {
-		return err
+// Measure adds what the second stateroot takes and what is free, and who has the new addresses. The link is asked while the
+// disk is measured: both take seconds, and neither needs the other.
+func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, stateroot, fresh string, f *Facts) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var heard hearing
+	var asking sync.WaitGroup
+	asking.Go(func() { heard = s.claims(ctx, spec, f.Current) })
+	err := s.room(ctx, stateroot, fresh, f)
+	if err != nil {
+		cancel() // nobody is going to hear the answer
 	}
-	if f.BootNeedBytes, f.BootFreeBytes, err = BootSpaceFor(ctx, s.Files, s.Disk, stateroot, fresh); err != nil {
+	asking.Wait()
+	if err != nil {
 		return err
 	}
 	for _, check := range []string{CheckAddressInUse, CheckDiskSpace, CheckDiskInodes} {
 		delete(f.Unknown, check)
 	}
-	s.claims(ctx, spec, f)
+	if f.Claimed = heard.claimed; heard.unknown != "" {
+		f.Unknown[CheckAddressInUse] = heard.unknown
+	}
 	return nil
+}
+
+// room adds what the second stateroot takes and what is free.
+func (s Surveyor) room(ctx context.Context, stateroot, fresh string, f *Facts) (err error) {
+	if f.Need, f.Free, err = SpaceFor(ctx, s.Disk, stateroot); err != nil {
+		return err
+	}
+	f.BootNeedBytes, f.BootFreeBytes, err = BootSpaceFor(ctx, s.Files, s.Disk, stateroot, fresh)
+	return err
+}
+
+// hearing is what the link said of the new addresses.
+type hearing struct {
+	claimed []Claimed
+	unknown string
 }
 
 // claims asks the link for the addresses that are new to the node. What stays unknown is no reason to
 // refuse: the question may be put to the wrong network, where the node is about to be moved.
-func (s Surveyor) claims(ctx context.Context, spec lcav1.IPConfigSpec, f *Facts) {
-	if id, said := wantedVLAN(spec); said && id != f.Current.VLANID {
-		f.Unknown[CheckAddressInUse] = "the new address is for " + vlanName(id) + ", which the node is not on yet"
-		return
+func (s Surveyor) claims(ctx context.Context, spec lcav1.IPConfigSpec, now Current) (heard hearing) {
+	if id, said := wantedVLAN(spec); said && id != now.VLANID {
+		heard.unknown = "the new address is for " + vlanName(id) + ", which the node is not on yet"
+		return heard
 	}
-	asked := newAddresses(spec, f.Current)
+	asked := newAddresses(spec, now)
 	claims, errs := make([]host.Claim, len(asked)), make([]error, len(asked))
 	var all sync.WaitGroup
 	for i, a := range asked {
-		all.Go(func() { claims[i], errs[i] = s.Prober.InUse(ctx, a, links(f.Current)...) })
+		all.Go(func() { claims[i], errs[i] = s.Prober.InUse(ctx, a, links(now)...) })
 	}
 	all.Wait()
 	for i, a := range asked {
 		switch {
 		case errs[i] != nil:
-			f.Unknown[CheckAddressInUse] = errs[i].Error()
+			heard.unknown = errs[i].Error()
 		case claims[i].Proxy:
-			f.Unknown[CheckAddressInUse] = fmt.Sprintf("nobody can tell who has %s: the machine with hardware address %s answers "+
+			heard.unknown = fmt.Sprintf("nobody can tell who has %s: the machine with hardware address %s answers "+
 				"for every address of %s (proxy ARP)", a.Addr(), claims[i].Hardware, a.Masked())
 		case claims[i].Hardware != "":
-			f.Claimed = append(f.Claimed, Claimed{Address: a.Addr(), Hardware: claims[i].Hardware})
+			heard.claimed = append(heard.claimed, Claimed{Address: a.Addr(), Hardware: claims[i].Hardware})
 		}
 	}
+	return heard
 }
 
 // links are where an answer can be heard: the bridge may keep it from the card, or the card from the bridge.

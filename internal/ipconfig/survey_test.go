@@ -1,6 +1,7 @@
 package ipconfig_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -97,4 +98,49 @@ func ends(t *testing.T, at time.Time) []byte {
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// meeting is disk and link at once: each waits until the other was asked too.
+type meeting struct {
+	ipconfig.Disk
+	link, disk chan struct{}
+	failure    error
+}
+
+func (m meeting) Usage(ctx context.Context, path string) (host.Size, error) {
+	if m.failure != nil {
+		return host.Size{}, m.failure
+	}
+	close(m.disk)
+	return m.Disk.Usage(ctx, path)
+}
+
+func (m meeting) InUse(ctx context.Context, _ netip.Prefix, _ ...string) (host.Claim, error) {
+	close(m.link)
+	select {
+	case <-m.disk:
+		return host.Claim{}, nil
+	case <-ctx.Done():
+		return host.Claim{}, ctx.Err()
+	}
+}
+
+// TestTheLinkIsAskedWhileTheDiskIsMeasured would never end if one came after the other. A disk that cannot be measured ends the
+// question too.
+func TestTheLinkIsAskedWhileTheDiskIsMeasured(t *testing.T) {
+	for name, failure := range map[string]error{"measured": nil, "not measured": errors.New("no such disk")} {
+		t.Run(name, func(t *testing.T) {
+			n, f := hosttest.NewNode(hosttest.Options{}), goodFacts()
+			m := meeting{Disk: n.Trees(), link: make(chan struct{}), disk: make(chan struct{}), failure: failure}
+			s := surveyor(n)
+			s.Disk, s.Prober = m, m
+			s.Look(t.Context(), "rhcos", &f)
+			err := s.Measure(t.Context(), goodSpec(), "rhcos", "rhcos_ipc-new", &f)
+			require.ErrorIs(t, err, failure)
+			<-m.link
+			if failure == nil {
+				require.NotContains(t, f.Unknown, ipconfig.CheckAddressInUse)
+			}
+		})
+	}
 }

@@ -11,6 +11,7 @@ import (
 // How long until the next look.
 const (
 	atOnce       = time.Second
+	onward       = 50 * time.Millisecond // a stage was accepted and that is written down: it is begun
 	whileRunning = 2 * time.Second
 	whileWaiting = 20 * time.Second
 	whileBlocked = 30 * time.Second
@@ -96,10 +97,10 @@ func (r *Reconciler) transition(ctx context.Context, ipc *lcav1.IPConfig, o obse
 	}
 	switch want {
 	case lcav1.StageConfig:
-		return outcome{state: ipconfig.StatePreparing, operation: ipconfig.NewOperationID(o.now, r.Random()), again: atOnce}, nil
+		return outcome{state: ipconfig.StatePreparing, operation: ipconfig.NewOperationID(o.now, r.Random()), again: onward}, nil
 	case lcav1.StageRollback:
-		return outcome{state: ipconfig.StateRollingBack, message: msgRollback, again: atOnce}, nil
+		return outcome{state: ipconfig.StateRollingBack, message: msgRollback, again: onward}, nil
 	default:
-		return outcome{state: ipconfig.StateBecomingIdle, again: atOnce}, nil
+		return outcome{state: ipconfig.StateBecomingIdle, again: onward}, nil
 	}
 }
