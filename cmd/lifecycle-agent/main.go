@@ -24,6 +24,7 @@ import (
 // flags of the program.
 type flags struct {
 	hostRoot, kubeconfig, metrics, probes string
+	webhookCerts                          string
 	leaderElection, debug                 bool
 }
 
@@ -52,6 +53,8 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty uses the pod's service account")
 	set.StringVar(&f.metrics, "metrics-bind-address", "127.0.0.1:9443", "where Prometheus metrics are served; 0 for nowhere")
 	set.StringVar(&f.probes, "health-probe-bind-address", "127.0.0.1:9444", "where /healthz and /readyz are served; 0 for nowhere")
+	set.StringVar(&f.webhookCerts, "webhook-certs", "",
+		"directory with tls.crt and tls.key; with it, pools that overlap are refused on port 9446 (config/webhook)")
 	set.BoolVar(&f.leaderElection, "leader-elect", false, "run only while holding a lease; a single node has one agent, so it is off")
 	set.BoolVar(&f.debug, "debug", false, "log more")
 	err := set.Parse(args)
@@ -90,6 +93,7 @@ func serve(ctx context.Context, f flags, log *slog.Logger) error {
 		Log:         log,
 		RecertImage: recertImage(os.Getenv),
 		CLI:         shippedCLI(f.hostRoot),
+		Webhooks:    f.webhookCerts != "",
 	}
 	if err := controller.Setup(mgr, options); err != nil {
 		return err

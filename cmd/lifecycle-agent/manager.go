@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
@@ -19,6 +20,9 @@ import (
 
 // namespace is where the operator is deployed, and its lease if there is one.
 const namespace = "openshift-lifecycle-agent"
+
+// webhookPort is beside those of metrics and probes; the pod is on the host's network.
+const webhookPort = 9446
 
 // newManager connects to the API server.
 func newManager(f flags) (ctrl.Manager, error) {
@@ -39,6 +43,7 @@ func newManager(f flags) (ctrl.Manager, error) {
 		Scheme:                  scheme,
 		Metrics:                 server.Options{BindAddress: f.metrics},
 		HealthProbeBindAddress:  f.probes,
+		WebhookServer:           webhook.NewServer(webhook.Options{Port: webhookPort, CertDir: f.webhookCerts}), // listens if used
 		LeaderElection:          f.leaderElection,
 		LeaderElectionID:        "lifecycle-agent.lca.openshift.io",
 		LeaderElectionNamespace: namespace,

@@ -30,6 +30,8 @@ type Options struct {
 	RecertImage string
 	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
 	CLI func() ([]byte, error)
+	// Webhooks has the API server's questions answered, with the certificate that the manager was given.
+	Webhooks bool
 }
 
 // Setup adds every controller to the manager.
@@ -86,6 +88,9 @@ func addIPAM(mgr ctrl.Manager, o Options) error {
 	})
 	if err := r.SetupWithManager(mgr); err != nil {
 		return err
+	}
+	if o.Webhooks {
+		ipam.ServeOverlaps(mgr.GetWebhookServer(), mgr.GetAPIReader(), mgr.GetScheme())
 	}
 	return addHostNetworks(mgr, o)
 }

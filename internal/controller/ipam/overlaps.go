@@ -1,0 +1,83 @@
+package ipam
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
+)
+
+// OverlapsPath is where the API server asks about pools.
+const OverlapsPath = "/validate-ippools"
+
+// overlaps refuses a pool that meets another of its network. Rules of the kind and admission policies judge one object; that
+// takes the others. Two pools that are made at one moment are both let through: the condition of the pool, and the locks, remain.
+type overlaps struct {
+	reader  client.Reader
+	decoder admission.Decoder
+}
+
+// ServeOverlaps has a webhook server answer the API server's question whether a pool meets another. It reads past the cache.
+func ServeOverlaps(server webhook.Server, reader client.Reader, scheme *runtime.Scheme) {
+	server.Register(OverlapsPath, &webhook.Admission{Handler: &overlaps{reader, admission.NewDecoder(scheme)}})
+}
+
+// Handle judges a pool that is made or changed. What can not be calculated with is for others to refuse.
+func (o *overlaps) Handle(ctx context.Context, q admission.Request) admission.Response {
+	pool, before := &metal3.IPPool{}, &metal3.IPPool{}
+	if err := o.decoder.Decode(q, pool); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("read the pool: %w", err))
+	}
+	spec, err := kinds.Spec(pool)
+	if err != nil {
+		return admission.Allowed("")
+	}
+	var was *ipam.Spec
+	if q.Operation == admissionv1.Update {
+		if err := o.decoder.DecodeRaw(q.OldObject, before); err != nil {
+			return admission.Errored(http.StatusBadRequest, fmt.Errorf("read the pool as it was: %w", err))
+		}
+		if equality.Semantic.DeepEqual(pool.Spec, before.Spec) {
+			return admission.Allowed("")
+		}
+		if old, err := kinds.Spec(before); err == nil {
+			was = &old
+		}
+	}
+	return o.judge(ctx, client.ObjectKey{Namespace: q.Namespace, Name: q.Name}, spec, was)
+}
+
+// judge compares a pool with the others. What met another before may go on to, or it could not be mended in steps.
+func (o *overlaps) judge(ctx context.Context, name client.ObjectKey, spec ipam.Spec, was *ipam.Spec) admission.Response {
+	list := &metal3.IPPoolList{}
+	if err := o.reader.List(ctx, list); err != nil {
+		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("list pools: %w", err))
+	}
+	answer := admission.Allowed("")
+	for i := range list.Items {
+		p := &list.Items[i]
+		other, err := kinds.Spec(p)
+		if err != nil || client.ObjectKeyFromObject(p) == name || p.DeletionTimestamp != nil {
+			continue
+		}
+		meeting := ipam.Conflicts(spec, other)
+		switch {
+		case meeting == nil:
+		case was != nil && ipam.Conflicts(*was, other) != nil:
+			answer = answer.WithWarnings(meeting.Error())
+		default:
+			return admission.Denied(meeting.Error() + "; give it other addresses or, if these are two networks, another spec.network")
+		}
+	}
+	return answer
+}
