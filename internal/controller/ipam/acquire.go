@@ -17,7 +17,7 @@ import (
 
 // attempts is how often a claim tries another address in one go. Each attempt that finds the address locked
 // teaches the ledger, so that only a replica that knows very little needs many.
-const attempts = 256
+const attempts = 32
 
 // strangers is how many locks in a row that this replica did not know tell it that its cache is far behind.
 const strangers = 4
@@ -54,6 +54,9 @@ func (r *Reconciler) acquire(
 	request, err := r.request(c, p)
 	if err != nil {
 		return ipam.Lease{}, nil, err
+	}
+	if known != nil {
+		r.ledger.prefer(known)
 	}
 	r.ledger.asked(c.key, request.Claim)
 	for n := range attempts {

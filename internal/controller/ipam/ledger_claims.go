@@ -19,6 +19,22 @@ func (l *ledger) ofClaim(k key) (out []*lockv1.AddressLock) {
 	return out
 }
 
+// prefer has a claim that holds several locks ask for the address of one of them, in the pool that the lock is of.
+func (l *ledger) prefer(lock *lockv1.AddressLock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.pools[poolOf(lock)]
+	if p == nil || lock.Spec.Network != p.spec.Network {
+		return
+	}
+	p.prefer(lock)
+	for name := range l.byClaim[keyOf(lock.Spec.Claim)] {
+		if name != lock.Name {
+			p.apply(l.locks[name], l.now())
+		}
+	}
+}
+
 // claims are the claims that hold locks.
 func (l *ledger) claims() map[key]types.UID {
 	l.mu.Lock()

@@ -40,7 +40,7 @@ func (p *pool) apply(lock *lockv1.AddressLock, now time.Time) {
 	a := addressOf(lock)
 	own := lock.Spec.Pool.Namespace == p.object.Namespace && lock.Spec.Pool.Name == p.object.Name
 	if lock.Spec.State == lockv1.LockHeld {
-		p.restore(ipam.Holding{Claim: string(lock.Spec.Claim.UID), Host: lock.Spec.Host, Address: a}, own)
+		p.restore(ipam.Holding{Claim: p.holder(lock), Host: lock.Spec.Host, Address: a}, own)
 		return
 	}
 	if lease, ok := p.Holder(a); ok {
@@ -51,6 +51,25 @@ func (p *pool) apply(lock *lockv1.AddressLock, now time.Time) {
 		until = lock.Spec.Until.Time
 	}
 	_ = p.Quarantine(a, lock.Spec.Host, until) // an address that is not the pool's needs no quarantine there
+}
+
+// surplusPrefix begins what stands for a claim at the address of a second lock that it has.
+const surplusPrefix = "surplus:"
+
+// holder is who holds the address of a lock. The arithmetic knows one address of a claim; a claim that two replicas served at one
+// time has two locks until one is released. Were the second not known to be taken, everybody would try for it in turns.
+func (p *pool) holder(lock *lockv1.AddressLock) string {
+	uid := string(lock.Spec.Claim.UID)
+	lease, has := p.Of(uid)
+	if has && lease.Address != addressOf(lock) && p.locks[lockv1.LockName(p.spec.Network, lease.Address)] {
+		return surplusPrefix + lock.Name
+	}
+	return uid
+}
+
+// prefer makes one of the locks of a claim the one that its address is counted by.
+func (p *pool) prefer(lock *lockv1.AddressLock) {
+	p.restore(ipam.Holding{Claim: string(lock.Spec.Claim.UID), Host: lock.Spec.Host, Address: addressOf(lock)}, true)
 }
 
 // restore makes a holding known, but for one that is another pool's and outside of this one.
@@ -71,7 +90,7 @@ func (p *pool) free(lock *lockv1.AddressLock, now time.Time) {
 	}
 	a := addressOf(lock)
 	if lease, ok := p.Holder(a); ok {
-		if lock.Spec.Claim == nil || lease.Claim != string(lock.Spec.Claim.UID) {
+		if lock.Spec.Claim == nil || lease.Claim != string(lock.Spec.Claim.UID) && lease.Claim != surplusPrefix+lock.Name {
 			return // promised to somebody else already
 		}
 		p.Release(lease.Claim)
