@@ -42,14 +42,23 @@ func matchPath(pattern, at []string) bool {
 	return len(at) == len(pattern)
 }
 
-// matchKey compares a key with a pattern of path.Match; patterns are constants, so a bad one is a programming error.
+// matchKey compares a key with a pattern of path.Match; patterns are constants, so a bad one is a programming error. Every key is
+// held against every rule, and most part at one of the first characters.
 func matchKey(pattern, key string) bool {
-	if !strings.HasPrefix(key, literal(pattern)) {
-		return false
+	for i := range len(pattern) {
+		switch c := pattern[i]; {
+		case strings.IndexByte(wildcards, c) >= 0:
+			ok, err := path.Match(pattern[i:], key[i:])
+			return ok && err == nil
+		case i >= len(key) || key[i] != c:
+			return false
+		}
 	}
-	ok, err := path.Match(pattern, key)
-	return ok && err == nil
+	return len(key) == len(pattern)
 }
+
+// wildcards are what a pattern of path.Match has other than the characters of a key.
+const wildcards = `*?[\`
 
 // anywhere maps every address in the text that stands by itself.
 func anywhere(m Mapping, text string) (string, error) { return m.Text(text), nil }

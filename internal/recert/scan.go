@@ -127,7 +127,7 @@ func storageKey(name string) string {
 
 // literal is the part of a pattern before its first wildcard.
 func literal(pattern string) string {
-	if i := strings.IndexAny(pattern, `*?[\`); i >= 0 {
+	if i := strings.IndexAny(pattern, wildcards); i >= 0 {
 		return pattern[:i]
 	}
 	return pattern
