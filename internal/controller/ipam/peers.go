@@ -20,8 +20,9 @@ import (
 const (
 	// untilForgotten is how long a peer that has not been heard of is counted on.
 	untilForgotten = time.Minute
-	// untilOverdue is how old a claim is that is not left to a peer any more, whatever that does.
-	untilOverdue = 2 * time.Minute
+	// untilOverdue is how old a claim is that is not left to a peer any more, whatever that does: longer than thousands
+	// of claims that are made at one time wait for their turn.
+	untilOverdue = 15 * time.Minute
 )
 
 // peers are the other replicas that this one has heard of.
