@@ -21,6 +21,9 @@ const (
 // ours measures the product's change, and the way back: only the stateroot it started from
 // knows all steps of it.
 func (s *subject) ours(ctx context.Context, n *Node) error {
+	if err := s.keepKeys(ctx); err != nil {
+		return err
+	}
 	s.say("our change")
 	asked, err := s.change(ctx, &n.Ours)
 	if err != nil {

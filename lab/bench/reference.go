@@ -17,6 +17,9 @@ var referenceScript []byte
 //go:embed stash.sh
 var stashScript string
 
+//go:embed keep.sh
+var keepScript string
+
 const (
 	// stepsFile is where reference.sh leaves its times, in the stateroot it ran in.
 	stepsFile = "/var/lib/bench-reference/steps"
@@ -30,6 +33,11 @@ const (
 // the place of lca-cli's pre-pivot.
 func (s *subject) prepareReference(ctx context.Context, stateroot string) error {
 	return s.run(ctx, []string{"bash", "-c", stashScript, "stash.sh", stateroot}, referenceScript)
+}
+
+// keepKeys waits in the node for the keys that the next change collects, and copies them.
+func (s *subject) keepKeys(ctx context.Context) error {
+	return s.run(ctx, []string{"systemd-run", "--quiet", "--collect", "--unit=bench-keep", "bash", "-c", keepScript}, nil)
 }
 
 // reference measures the same change in the reference's order.

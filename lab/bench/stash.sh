@@ -7,8 +7,8 @@ new_deployment=$(echo "$new"/deploy/*.0)
 stash=/var/lib/bench-reference
 workspace=/var/lib/lca/workspace
 mkdir -p "$stash/workspace" "$stash/units"
-cp -a $workspace/{nmstate.yaml,recert_config.json,kubeconfig-crypto} "$stash/workspace/"
-[ ! -e $workspace/recert-pull-secret.json ] || cp -a $workspace/recert-pull-secret.json "$stash/workspace/"
+cp -a $workspace/{nmstate.yaml,recert_config.json} "$stash/workspace/"
+[ -d "$stash/workspace/kubeconfig-crypto" ] # keep.sh has copied it
 cp -a "$new/$workspace/initmonitor_mode" "$stash/workspace/"
 cp -a "$new_deployment"/etc/systemd/system/{lca-init-monitor,ip-configuration}.service "$stash/units/"
 cp -a "$new_deployment/etc/default/sno_dnsmasq_configuration_overrides" "$stash/overrides"
