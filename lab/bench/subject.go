@@ -143,7 +143,7 @@ func (s *subject) bareReboot(ctx context.Context, n *Node) error {
 		if err := s.answersAfter(ctx, before.BootID); err != nil {
 			return err
 		}
-		return s.settle(ctx) // gives the meter the time to see the API as well
+		return s.settle(ctx)
 	})
 	n.BareReboot = outage
 	if err != nil {
@@ -183,7 +183,9 @@ func (s *subject) outage(ctx context.Context, do func(context.Context) error) (f
 	if err != nil {
 		return 0, err
 	}
-	err = do(ctx)
+	if err = do(ctx); err == nil {
+		err = meter.CatchUp(ctx)
+	}
 	outage, merr := meter.Stop()
 	if err != nil {
 		return 0, err

@@ -117,6 +117,26 @@ func (m *Meter) watch(ctx context.Context, api kubernetes.Interface) {
 	}
 }
 
+// CatchUp waits for a good answer later than now: who is done with the node may have seen its API before the meter has, which
+// has to find out first that its old connection leads nowhere any more.
+func (m *Meter) CatchUp(ctx context.Context) error {
+	since := time.Now()
+	for !m.sawAfter(since) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the API to answer the outage meter: %w", ctx.Err())
+		case <-time.After(beat[m.lab.Kind]):
+		}
+	}
+	return nil
+}
+
+func (m *Meter) sawAfter(moment time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.good, moment.Before)
+}
+
 // Stop ends the measurement and returns the longest time without a good answer.
 func (m *Meter) Stop() (outage time.Duration, err error) {
 	m.stop()
