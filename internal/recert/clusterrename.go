@@ -126,13 +126,7 @@ func (c ClusterChange) text(text string) string {
 	if c.Zone.empty() || !strings.Contains(text, c.Zone.Old) {
 		return text
 	}
-	var edits []splicing
-	for run := range nameRuns(text) {
-		if to, ok := c.host(text[run.start:run.end]); ok {
-			edits = append(edits, splicing{run.start, run.end, to})
-		}
-	}
-	return splice(text, edits)
+	return mapNames(text, c.host)
 }
 
 // mentions says that a text still has the old zone.
@@ -210,15 +204,4 @@ func zoneInMachineFile(m Mapping, text string) (string, error) {
 	}
 	out, err := editJSON([]byte(text), zoneInSources(targets, m))
 	return string(out), err
-}
-
-// renameZoneEntries renames the entries of a router's certificates, which are called by the zone that they are for.
-func (s *scan) renameZoneEntries(o *object) error {
-	return o.editDataKeys(func(entry string) (string, bool) {
-		to, ok := s.mapping.cluster.host(entry)
-		if ok {
-			s.plan.Changes = append(s.plan.Changes, Change{Rename, o.key + " data/" + entry, "becomes data/" + to})
-		}
-		return to, ok
-	})
 }

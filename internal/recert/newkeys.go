@@ -38,7 +38,7 @@ func (s *scan) newKeyFor(files host.Files, leaf *certificate, random io.Reader) 
 		return nil, nil
 	}
 	key, err := s.recordedKey(leaf)
-	if err != nil {
+	if err != nil || key == nil && s.pki.keyOf(leaf) != nil {
 		return nil, err
 	}
 	blank, err := s.blankPlaces(files, leaf)
@@ -46,7 +46,7 @@ func (s *scan) newKeyFor(files host.Files, leaf *certificate, random io.Reader) 
 		return nil, err
 	}
 	if key == nil {
-		if len(blank) == 0 || s.pki.keyOf(leaf) != nil {
+		if len(blank) == 0 {
 			return nil, nil
 		}
 		if key, err = keyLike(leaf.PublicKey, random); err != nil {

@@ -124,10 +124,15 @@ func (n NodeChange) words(text string) string {
 	if n.empty() || !strings.Contains(text, n.Old) && !strings.Contains(text, variable(n.Old)) {
 		return text
 	}
+	return mapNames(text, n.word)
+}
+
+// mapNames maps the longest runs of the characters that names are made of.
+func mapNames(text string, to func(name string) (string, bool)) string {
 	var edits []splicing
 	for run := range nameRuns(text) {
-		if to, ok := n.word(text[run.start:run.end]); ok {
-			edits = append(edits, splicing{run.start, run.end, to})
+		if mapped, ok := to(text[run.start:run.end]); ok {
+			edits = append(edits, splicing{run.start, run.end, mapped})
 		}
 	}
 	return splice(text, edits)
@@ -159,7 +164,7 @@ func (n NodeChange) ownsKey(key string) bool { return !n.empty() && path.Base(ke
 func (s *scan) planRename(o *object, name string, settled bool) error {
 	const certs = "secrets/openshift-etcd/"
 	if !settled && !s.mapping.cluster.Zone.empty() && slices.ContainsFunc(zoneSecrets(), func(p string) bool { return matchKey(p, name) }) {
-		return s.renameZoneEntries(o)
+		return s.renameEntries(o, s.mapping.cluster.host) // a router's, called by the zone that they are for
 	}
 	base, ok := strings.CutPrefix(name, certs)
 	if !ok || s.mapping.node.empty() {
@@ -169,7 +174,7 @@ func (s *scan) planRename(o *object, name string, settled bool) error {
 		s.named[o.key] = host.KeyValue{Key: o.key, Value: slices.Clone(o.value), ModRevision: o.mod}
 	}
 	if matchKey("etcd-all-certs*", base) {
-		return s.renameEntries(o)
+		return s.renameEntries(o, s.mapping.node.file)
 	}
 	to, ok := s.mapping.node.file(base)
 	if !ok {
@@ -180,10 +185,10 @@ func (s *scan) planRename(o *object, name string, settled bool) error {
 	return o.set(map[string]string{"metadata/name": to})
 }
 
-// renameEntries renames the entries of a Secret that are named for the node.
-func (s *scan) renameEntries(o *object) error {
+// renameEntries renames the entries of a Secret that are named for what is renamed.
+func (s *scan) renameEntries(o *object, renamed func(name string) (string, bool)) error {
 	return o.editDataKeys(func(entry string) (string, bool) {
-		to, ok := s.mapping.node.file(entry)
+		to, ok := renamed(entry)
 		if ok {
 			s.plan.Changes = append(s.plan.Changes, Change{Rename, o.key + " data/" + entry, "becomes data/" + to})
 		}
