@@ -10,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// PausedAnnotation, on any object of the Cluster API and on a Cluster itself, keeps controllers' hands off it.
-const PausedAnnotation = "cluster.x-k8s.io/paused"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+)
 
 // Paused asks a Cluster of the Cluster API whether what belongs to it is to be left alone. A Cluster that does not exist,
 // like the kind itself where the Cluster API is not installed, pauses nothing.
@@ -34,7 +33,7 @@ func Paused(ctx context.Context, from client.Reader, name types.NamespacedName) 
 		if err != nil {
 			return false, fmt.Errorf("read Cluster %s: %w", name, err)
 		}
-		_, annotated := o.GetAnnotations()[PausedAnnotation]
+		_, annotated := o.GetAnnotations()[metal3.PausedAnnotation]
 		yes, _, _ := unstructured.NestedBool(o.Object, "spec", "paused")
 		return yes || annotated, nil
 	}

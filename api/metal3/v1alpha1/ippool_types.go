@@ -21,7 +21,7 @@ const (
 const (
 	// RequestedAddressAnnotation, on a claim of either kind, asks for one address.
 	RequestedAddressAnnotation = "ipAddress"
-	// PausedAnnotation, on a pool or a claim, keeps the controller's hands off it.
+	// PausedAnnotation, on a pool, a claim, or any object of the Cluster API, keeps controllers' hands off it.
 	PausedAnnotation = "cluster.x-k8s.io/paused"
 	// ClusterNameLabel tells which Cluster a pool or claim belongs to.
 	ClusterNameLabel = "cluster.x-k8s.io/cluster-name"

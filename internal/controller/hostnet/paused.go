@@ -20,7 +20,7 @@ const whilePaused = 15 * time.Second
 
 // paused says that an owner or its Cluster is to be left alone: nothing is made for it, changed or given back.
 func (r *Reconciler) paused(ctx context.Context, o client.Object) (bool, error) {
-	for _, name := range []string{cluster.PausedAnnotation, hostPausedAnnotation} {
+	for _, name := range []string{metal3.PausedAnnotation, hostPausedAnnotation} {
 		if _, yes := o.GetAnnotations()[name]; yes {
 			return true, nil
 		}
