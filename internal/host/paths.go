@@ -46,6 +46,7 @@ const (
 	UnitDir            = "/etc/systemd/system"
 	DnsmasqOverrides   = "/etc/default/sno_dnsmasq_configuration_overrides"
 	DnsmasqFilter      = "/etc/dnsmasq.d/single-node-filter.conf"
+	ResolvConf         = "/etc/resolv.conf"
 	NodeIPHint         = "/etc/default/nodeip-configuration"
 	PrimaryIP          = "/run/nodeip-configuration/primary-ip"
 	NMConnections      = "/etc/NetworkManager/system-connections"
@@ -66,6 +67,7 @@ const (
 const (
 	UnitKubelet         = "kubelet.service"
 	UnitCRIO            = "crio.service"
+	UnitDnsmasq         = "dnsmasq.service"
 	UnitPrePivot        = "lca-ipconfig-pre-pivot.service"
 	UnitRollback        = "lca-ipconfig-rollback.service"
 	UnitCleanup         = "lca-ipconfig-cleanup.service"

@@ -129,14 +129,26 @@ func (p *PostPivot) startKubelet(ctx context.Context) error {
 	if err := p.Node.Units.Enable(ctx, host.UnitKubelet); err != nil {
 		return fmt.Errorf("enable %s: %w", host.UnitKubelet, err)
 	}
-	if err := p.Node.Units.Start(ctx, host.UnitKubelet); err != nil {
-		return fmt.Errorf("start %s: %w", host.UnitKubelet, err)
+	deadline := p.Node.Clock.Now().Add(apiTimeout)
+	for {
+		once, cancel := context.WithTimeout(ctx, dnsPause)
+		err := p.Node.Units.Start(once, host.UnitKubelet)
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
+			return fmt.Errorf("start %s: %w", host.UnitKubelet, err)
+		}
+		// It is still starting. That may take for as long as a cable is away, but not for as long as nobody knows names.
+		if deaf := p.mendOwnDNS(ctx); deaf != nil && p.Node.Clock.Now().After(deadline) {
+			return fmt.Errorf("%s was starting for %s: %w", host.UnitKubelet, apiTimeout, deaf)
+		}
 	}
-	return nil
 }
 
 func (p *PostPivot) waitAPI(ctx context.Context) error {
-	if err := p.until(ctx, apiTimeout, 250*time.Millisecond, p.Node.Cluster.Ready); err != nil {
+	if err := p.until(ctx, apiTimeout, 250*time.Millisecond, p.mindingDNS(p.Node.Cluster.Ready)); err != nil {
 		return fmt.Errorf("the API server did not come back within %s: %w", apiTimeout, err)
 	}
 	return nil
@@ -150,15 +162,18 @@ func (p *PostPivot) waitNode(ctx context.Context) error {
 		return fmt.Errorf("read the boot id: %w", err)
 	}
 	ready := func(ctx context.Context) error { return p.Node.Cluster.NodeReady(ctx, boot) }
-	if err := p.until(ctx, nodeTimeout, time.Second, ready); err != nil {
+	if err := p.until(ctx, nodeTimeout, time.Second, p.mindingDNS(ready)); err != nil {
 		return fmt.Errorf("the node did not become Ready within %s: %w", nodeTimeout, err)
 	}
 	return nil
 }
 
-// proveBridge proves the network once more, now that br-ex carries it.
+// proveBridge proves the network once more, now that br-ex carries it, and that the node hears its own questions there.
 func (p *PostPivot) proveBridge(ctx context.Context) error {
-	return p.prove(ctx, host.BridgeExternal)
+	if err := p.prove(ctx, host.BridgeExternal); err != nil {
+		return err
+	}
+	return p.proveOwnDNS(ctx)
 }
 
 func (p *PostPivot) retire(ctx context.Context) error {

@@ -91,6 +91,8 @@ type world struct {
 	// logs replace the node's; key is the secret that pre-pivot collects.
 	logs host.Logs
 	key  []byte
+	// units replace the node's.
+	units host.Units
 }
 
 // fused is a node's power with a fuse.
@@ -151,9 +153,13 @@ func (w *world) ports() ipconfig.Node {
 	if logs == nil {
 		logs = n.Logs()
 	}
+	units := w.units
+	if units == nil {
+		units = n.Units()
+	}
 	return ipconfig.Node{
 		Forecaster: w.forecaster,
-		Files:      split{n.Files(), w.apart}, Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Masks: n.RuntimeMasks(),
+		Files:      split{n.Files(), w.apart}, Trees: n.Trees(), Deployments: n.Deployments(), Units: units, Masks: n.RuntimeMasks(),
 		Foreign: n.ForeignUnits(), Power: fused{n.Power(), w}, Network: n.Network(), Switch: n.Switch(), Prober: n.Prober(),
 		Resolver: n.Resolver(), Containers: n.Containers(), Recert: w.recert, RecertImages: n.RecertImages(), Logs: logs, Cluster: api{w},
 		Clock: w.clock, Log: w.log,

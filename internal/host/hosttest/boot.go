@@ -51,8 +51,11 @@ func (n *Node) powerOn() error {
 	n.booted, n.powered, n.rebooting = n.menu[0], true, false
 	n.boots++
 	n.life++
-	n.openNet, n.killed = nil, false
+	n.openNet, n.killed, n.deaf = nil, false, false
 	if err := n.volatileFiles(); err != nil {
+		return err
+	}
+	if err := n.forceDNS(); err != nil {
 		return err
 	}
 	return n.networkUp()

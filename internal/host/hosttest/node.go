@@ -85,6 +85,7 @@ type Node struct {
 	every            map[string]Program
 	cannotSetDefault error
 	silent, occupied map[netip.Addr]bool
+	deaf             bool // the node's own DNS server
 	registry         registry
 	segments         map[netip.Addr]int // VLAN on which a machine is
 	proxied          []netip.Prefix

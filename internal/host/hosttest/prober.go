@@ -126,6 +126,9 @@ func (p prober) Reach(_ context.Context, e host.Endpoint) error {
 	p.n.lock()
 	defer p.n.mu.Unlock()
 	why, there := p.n.served[e.Target]
+	if at, err := netip.ParseAddrPort(e.Target); err == nil && at.Port() == 53 && p.n.listensToItself(at.Addr()) {
+		there = true
+	}
 	switch {
 	case !slices.Contains([]string{host.EndpointTCP, host.EndpointHTTP, host.EndpointDNS, host.EndpointICMP}, e.Kind):
 		return fmt.Errorf("%s %s: no such kind of endpoint", e.Kind, e.Target)

@@ -6,12 +6,38 @@ import (
 	"io/fs"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 const dnsNameKey = "SNO_DNSMASQ_IP_OVERRIDE="
+
+// Deafen has the node's own DNS server listen to nobody from now on, until it is started anew: it lost an address that
+// moved to another interface.
+func (n *Node) Deafen() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.deaf = true
+}
+
+// listensToItself says whether the node's own DNS server listens at the address.
+func (n *Node) listensToItself(at netip.Addr) bool {
+	own := slices.ContainsFunc(n.net.addresses(), func(p netip.Prefix) bool { return p.Addr() == at })
+	return own && !n.deaf && n.unitState(host.UnitDnsmasq).Running()
+}
+
+// forceDNS has the node's programs ask its own DNS server, as OpenShift's dispatcher script of that name does.
+func (n *Node) forceDNS() error {
+	data, err := n.readFile(host.DnsmasqOverrides)
+	if err != nil {
+		return nil // no such script without the baseline
+	}
+	_, rest, _ := strings.Cut(string(data), dnsNameKey)
+	ip, _, _ := strings.Cut(rest, "\n")
+	return n.writeDurable(host.ResolvConf, text("nameserver "+ip+"\n"))
+}
 
 // Resolver is the node's host.Resolver.
 func (n *Node) Resolver() host.Resolver { return resolver{n} }

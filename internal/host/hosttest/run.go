@@ -72,6 +72,7 @@ func (n *Node) beginStart(unit string) (file unitFile, begun bool, err error) {
 }
 
 func (n *Node) activating(unit string) {
+	n.deaf = n.deaf && unit != host.UnitDnsmasq
 	run := n.running[unit]
 	if run == nil {
 		run = &unitRun{}

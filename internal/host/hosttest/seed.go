@@ -44,7 +44,7 @@ func (n *Node) installed() map[string]inode {
 	all := map[string]inode{
 		path.Join(host.UnitDir, host.UnitKubelet): text("[Unit]\nDescription=Kubernetes node agent\nRequires=crio.service\nAfter=crio.service\n" +
 			"[Service]\nType=notify\nExecStart=/usr/bin/kubelet\nRestart=always\n[Install]\nWantedBy=multi-user.target\n"),
-		path.Join(host.UnitDir, "dnsmasq.service"): text("[Unit]\nDescription=Cluster names\nBefore=kubelet.service crio.service\n" +
+		path.Join(host.UnitDir, host.UnitDnsmasq): text("[Unit]\nDescription=Cluster names\nBefore=kubelet.service crio.service\n" +
 			"[Service]\nType=simple\nExecStart=/usr/sbin/dnsmasq -k\nRestart=always\n[Install]\nWantedBy=multi-user.target\n"),
 		host.DnsmasqOverrides: text(fmt.Sprintf("SNO_CLUSTER_NAME_OVERRIDE=%s\nSNO_BASE_DOMAIN_OVERRIDE=%s\nSNO_DNSMASQ_IP_OVERRIDE=%s\n",
 			clusterName, baseDomain, ip)),
@@ -70,7 +70,7 @@ func (n *Node) installed() map[string]inode {
 		"/var/log/journal/system.journal":                        secret("journal\n"),
 		"/var/lib/etcd/member/snap/db":                           secret(n.firstStore()),
 	}
-	for _, unit := range []string{host.UnitKubelet, "dnsmasq.service"} {
+	for _, unit := range []string{host.UnitKubelet, host.UnitDnsmasq} {
 		all[path.Join(host.UnitDir, "multi-user.target.wants", unit)] = link(path.Join(host.UnitDir, unit))
 	}
 	for _, unit := range []string{host.UnitCRIO, "sshd.service", "chronyd.service"} {
