@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
@@ -23,6 +27,9 @@ const namespace = "openshift-lifecycle-agent"
 
 // webhookPort is beside those of metrics and probes; the pod is on the host's network.
 const webhookPort = 9446
+
+// syncPatience is how long an answer to "are you ready" may take: kubelet waits one second.
+const syncPatience = 500 * time.Millisecond
 
 // newManager connects to the API server.
 func newManager(f flags) (ctrl.Manager, error) {
@@ -52,10 +59,20 @@ func newManager(f flags) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
-	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
-		if err := add("ping", healthz.Ping); err != nil {
-			return nil, fmt.Errorf("add the health checks: %w", err)
-		}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", synced(mgr.GetCache()))); err != nil {
+		return nil, fmt.Errorf("add the health checks: %w", err)
 	}
 	return mgr, nil
+}
+
+// synced says whether the operator sees the cluster: before that it acts on nothing.
+func synced(c cache.Cache) healthz.Checker {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), syncPatience)
+		defer cancel()
+		if !c.WaitForCacheSync(ctx) {
+			return errors.New("the caches are not filled yet")
+		}
+		return nil
+	}
 }

@@ -33,8 +33,14 @@ const look = 100 * time.Millisecond
 // rebootWithin bounds a bare reboot on the slower machine.
 const rebootWithin = 10 * time.Minute
 
+// operatorProbes is where the operator says that it is ready (its usual --health-probe-bind-address).
+const operatorProbes = "127.0.0.1:9444"
+
 //go:embed fill.sh
 var fillScript []byte
+
+//go:embed ready.sh
+var readyScript []byte
 
 // subject is one node under measurement.
 type subject struct {
@@ -193,13 +199,17 @@ func (s *subject) outage(ctx context.Context, do func(context.Context) error) (f
 	return outage.Seconds(), merr
 }
 
-// settle waits until the node has nothing left to do: booted, idle, and its disk flushed.
+// settle waits until the node has nothing left to do: booted, idle, its operator up, and its disk flushed. That the object
+// is idle tells nothing of the operator: it says so since before the reboot.
 func (s *subject) settle(ctx context.Context) error {
 	if err := s.lab.Ready(ctx); err != nil {
 		return err
 	}
 	if err := s.idle(ctx); err != nil {
 		return err
+	}
+	if err := s.script(ctx, readyScript, operatorProbes); err != nil {
+		return fmt.Errorf("wait for the operator: %w", err)
 	}
 	return s.run(ctx, []string{"sync"}, nil)
 }

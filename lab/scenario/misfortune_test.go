@@ -29,7 +29,7 @@ func TestRollbackBeforeCompletion(t *testing.T) {
 	degrade(ctx, t, l)
 	skip := object{lcav1.SkipPreConfigurationHealthChecksAnnotation: ""}
 	require.NoError(t, d.Patch(ctx, withAnnotations(move(), skip)))
-	until(ctx, t, "a finished post-pivot", func() bool { return journalHas(ctx, l, `"done","step":"retire-unit"`) })
+	untilJournal(ctx, t, l, "a finished post-pivot", `"done","step":"retire-unit"`)
 	ipc, err := d.Until(ctx, "a way back while the change waits for the cluster", func(ipc *lcav1.IPConfig) bool {
 		next := ipc.Status.ValidNextStages
 		return len(next) == 1 && next[0] == lcav1.StageRollback && ipc.Status.IPv4 != nil && ipc.Status.IPv4.Address == away.String()
@@ -122,9 +122,9 @@ func TestTheAPIIsAwayForMinutes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Minute)
 	defer cancel()
 	require.NoError(t, d.Patch(ctx, move()))
-	until(ctx, t, "the copy under way", func() bool { return journalHas(ctx, l, `"intent","step":"copy-while-running"`) })
+	untilJournal(ctx, t, l, "the copy under way", `"intent","step":"copy-while-running"`)
 	in(ctx, t, l, "pkill", "--signal", "STOP", "--full", "^kube-apiserver|/kube-apiserver ")
-	until(ctx, t, "a finished post-pivot", func() bool { return journalHas(ctx, l, `"done","step":"retire-unit"`) })
+	untilJournal(ctx, t, l, "a finished post-pivot", `"done","step":"retire-unit"`)
 
 	in(ctx, t, l, "sh", "-c", "mv /etc/kubernetes/manifests/kube-apiserver-pod.yaml /etc/kubernetes/kept.yaml")
 	back := time.Now().Add(minutes)
@@ -145,7 +145,7 @@ func TestAFullDiskWhilePreparing(t *testing.T) {
 	}
 	ctx, l, d := node(t, "scenario-full-disk")
 	require.NoError(t, d.Patch(ctx, move()))
-	until(ctx, t, "the copy under way", func() bool { return journalHas(ctx, l, `"intent","step":"copy-while-running"`) })
+	untilJournal(ctx, t, l, "the copy under way", `"intent","step":"copy-while-running"`)
 	in(ctx, t, l, "sh", "-c", "fallocate -l $(( $(df --output=avail -B1 /var | tail -1) - 4194304 )) /var/tmp/filler")
 	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
 	require.NoError(t, err)

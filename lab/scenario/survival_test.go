@@ -40,7 +40,7 @@ func TestPowerCuts(t *testing.T) {
 	t.Run("before the flip", func(t *testing.T) {
 		ctx, l, d := node(t, "scenario-cut-before")
 		require.NoError(t, d.Patch(ctx, move()))
-		until(ctx, t, "the copy under way", func() bool { return journalHas(ctx, l, `"intent","step":"copy-while-running"`) })
+		untilJournal(ctx, t, l, "the copy under way", `"intent","step":"copy-while-running"`)
 		cut(ctx, t, l)
 		ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
 		require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestPowerCuts(t *testing.T) {
 	t.Run("after the flip", func(t *testing.T) {
 		ctx, l, d := node(t, "scenario-cut-after")
 		require.NoError(t, d.Patch(ctx, move()))
-		until(ctx, t, "the new stateroot at work", func() bool { return journalHas(ctx, l, `"done","step":"check-seal"`) })
+		untilJournal(ctx, t, l, "the new stateroot at work", `"done","step":"check-seal"`)
 		cut(ctx, t, l)
 		_, err := d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
 		require.NoError(t, err)
@@ -67,6 +67,29 @@ func cut(ctx context.Context, t *testing.T, l *lab.Lab) {
 	t.Helper()
 	require.NoError(t, l.Machine.PowerCut(ctx))
 	require.NoError(t, l.Machine.Start(ctx))
+}
+
+// untilJournal waits until the journal says something. It ends at once when the change has failed instead.
+func untilJournal(ctx context.Context, t *testing.T, l *lab.Lab, what, text string) {
+	t.Helper()
+	until(ctx, t, what, func() bool {
+		if journalHas(ctx, l, text) {
+			return true
+		}
+		for _, end := range []string{`"kind":"rolled-back"`, `"flow":"rollback","kind":"committed"`} {
+			require.False(t, journalHas(ctx, l, end), "waiting for %s: the change was taken back:\n%s", what, accountOf(ctx, l))
+		}
+		return false
+	})
+}
+
+// accountOf is what the node itself says became of the operation.
+func accountOf(ctx context.Context, l *lab.Lab) string {
+	account, err := machine.Output(ctx, l.Machine, "lca-cli", "ip-config", "status")
+	if err != nil {
+		return err.Error()
+	}
+	return account
 }
 
 // until polls a condition; the scenario's patience bounds it.

@@ -85,7 +85,7 @@ func TestAFailedRecertIsTriedOnWhenNobodyWantsToGoBack(t *testing.T) {
 	ctx, l, d := node(t, "scenario-recert-stays")
 	dropIn(ctx, t, l, "ip-configuration.service", noStore)
 	require.NoError(t, d.Patch(ctx, withAnnotations(move(), object{lcav1.AutoRollbackOnFailureIPConfigRunAnnotation: "Disabled"})))
-	until(ctx, t, "a failed recert", func() bool { return journalHas(ctx, l, `"failed","step":"recert"`) })
+	untilJournal(ctx, t, l, "a failed recert", `"failed","step":"recert"`)
 	in(ctx, t, l, "sh", "-c", "rm -r /etc/systemd/system/ip-configuration.service.d && systemctl daemon-reload")
 	_, err := d.Eventually(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestAWatchdogThatIsSwitchedOffNeverGoesBack(t *testing.T) {
 	request := withAnnotations(move(), object{lcav1.AutoRollbackOnFailureInitMonitorAnnotation: "Disabled"})
 	request["spec"].(object)["autoRollbackOnFailure"] = object{"initMonitorTimeoutSeconds": 20}
 	require.NoError(t, d.Patch(ctx, request))
-	until(ctx, t, "a finished post-pivot", func() bool { return journalHas(ctx, l, `"done","step":"retire-unit"`) })
+	untilJournal(ctx, t, l, "a finished post-pivot", `"done","step":"retire-unit"`)
 	passed := time.Now().Add(40 * time.Second)
 	until(ctx, t, "the deadline to pass", func() bool { return time.Now().After(passed) })
 	require.True(t, drive.Look(ctx, l, away).API)
@@ -174,7 +174,7 @@ func TestOthersDieOnTheWay(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, l, d := node(t, "scenario-kill-"+c.name)
 			require.NoError(t, d.Patch(ctx, move()))
-			until(ctx, t, c.at, func() bool { return journalHas(ctx, l, c.at) })
+			untilJournal(ctx, t, l, c.at, c.at)
 			in(ctx, t, l, "sh", "-c", "systemctl kill --signal=KILL "+c.unit+" || true")
 			ipc, err := d.Eventually(ctx, "an end, one way or the other", func(ipc *lcav1.IPConfig) bool {
 				return drive.Is(lcav1.ConditionConfigCompleted)(ipc) || failed(ipc)

@@ -1,0 +1,55 @@
+package ipconfig_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+// Judge implements flowtest.World.
+func (w *world) Judge() (string, error) {
+	d := w.node.Describe()
+	if d.Default != d.Booted {
+		return "", fmt.Errorf("%s runs but %s boots next", d.Booted, d.Default)
+	}
+	if err := w.node.ClusterUp(); err != nil {
+		return "", fmt.Errorf("the cluster in %s is down: %w", d.Booted, err)
+	}
+	verdict, want := "old", oldSite
+	if d.Booted != oldStateroot {
+		verdict, want = "new", newSite
+	}
+	state := d.Stateroots[d.Booted]
+	for what, have := range map[string][]string{"profiles": state.Profiles, "keystore": state.Keystore, "dnsmasq": {state.DNSName}} {
+		for _, a := range have {
+			if prefix, err := netip.ParsePrefix(a); err == nil {
+				a = prefix.Addr().String()
+			}
+			if a != want.address {
+				return "", fmt.Errorf("%s of the %s stateroot %s: have %v, want %s", what, verdict, d.Booted, have, want.address)
+			}
+		}
+	}
+	if !slices.Contains(state.Enabled, host.UnitKubelet) {
+		return "", fmt.Errorf("kubelet would not start at the next boot of %s", d.Booted)
+	}
+	return verdict, nil
+}
+
+func plansOf(t *testing.T) []flow.Plan {
+	o := ipconfig.Request{OperationID: "x", NewStateroot: "n", OldStateroot: "o"}
+	plans := []flow.Plan{
+		(&ipconfig.PrePivot{Request: o}).Plan(), (&ipconfig.PostPivot{Request: o}).Plan(), (&ipconfig.Rollback{Request: o}).Plan(),
+	}
+	for _, p := range plans {
+		require.NoError(t, p.Validate())
+	}
+	return plans
+}
