@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,9 +100,12 @@ func errOr(err error) error {
 	return err
 }
 
+// firstKey is the first that a key can be; etcd takes no empty one.
+const firstKey = "\x00"
+
 // Range implements host.OpenKeystore. All pages are read at one revision.
 func (s *session) Range(ctx context.Context, prefix string, fn func(host.KeyValue) error) error {
-	end, key, rev := clientv3.GetPrefixRangeEnd(prefix), prefix, int64(0)
+	end, key, rev := clientv3.GetPrefixRangeEnd(prefix), cmp.Or(prefix, firstKey), int64(0)
 	for {
 		opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(pageSize), clientv3.WithRev(rev)}
 		page, err := s.client.Get(ctx, key, opts...)

@@ -15,6 +15,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd/etcdtest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 )
 
 const peer = "https://192.0.2.10:2380"
@@ -60,29 +61,6 @@ func dump(t *testing.T, session host.OpenKeystore, prefix string) map[string]hos
 		t.Fatal(err)
 	}
 	return out
-}
-
-func TestRangeReadsEveryPageInOrder(t *testing.T) {
-	keys := map[string]string{"/b/other": "x"}
-	for i := range 700 {
-		keys[fmt.Sprintf("/a/%04d", i)] = fmt.Sprint(i)
-	}
-	store, _ := newStore(t, keys)
-	session := open(t, store)
-	defer closeStore(t, session)
-	var got []string
-	err := session.Range(t.Context(), "/a/", func(kv host.KeyValue) error {
-		got = append(got, kv.Key)
-		return nil
-	})
-	if err != nil || len(got) != 700 {
-		t.Fatalf("got %d keys, err %v", len(got), err)
-	}
-	for i, k := range got {
-		if k != fmt.Sprintf("/a/%04d", i) {
-			t.Fatalf("key %d is %s", i, k)
-		}
-	}
 }
 
 func TestCommitIsGuardedAndLasts(t *testing.T) {
@@ -140,25 +118,6 @@ func TestCommitSplitsLargeSets(t *testing.T) {
 	}
 	if n := len(dump(t, session, "/many/")) + len(dump(t, session, "/big/")); n != 3008 {
 		t.Fatalf("%d keys written", n)
-	}
-}
-
-func TestMemberKeepsItsIdentity(t *testing.T) {
-	store, _ := newStore(t, nil)
-	session := open(t, store)
-	members, err := session.Members(t.Context())
-	if err != nil || len(members) != 1 || members[0].PeerURLs[0] != peer {
-		t.Fatalf("members %+v, err %v", members, err)
-	}
-	if err := session.UpdateMember(t.Context(), members[0].ID, []string{"https://[2001:db8::1]:2380"}); err != nil {
-		t.Fatal(err)
-	}
-	closeStore(t, session)
-	session = open(t, store)
-	defer closeStore(t, session)
-	again, err := session.Members(t.Context())
-	if err != nil || again[0].ID != members[0].ID || again[0].PeerURLs[0] != "https://[2001:db8::1]:2380" {
-		t.Fatalf("members %+v, err %v", again, err)
 	}
 }
 
@@ -275,4 +234,11 @@ func waitFor(t *testing.T, condition func() bool) {
 			t.Fatal("condition not met within 30 s")
 		}
 	}
+}
+
+func TestContract(t *testing.T) {
+	hosttest.KeystoreContract(t, func(t *testing.T) host.Keystore {
+		store, _ := newStore(t, nil)
+		return store
+	})
 }
