@@ -20,9 +20,9 @@ type Mapping struct {
 	// names are replaced in certificates only, where they stand by themselves.
 	names map[string]string
 	// node is the node's name, in certificates and in the fields of nodeRules.
-	node NodeChange
+	node Renaming
 	// cluster is the cluster's zone, in certificates and in the fields of clusterRules.
-	cluster ClusterChange
+	cluster ClusterRenaming
 	quick   glance
 }
 
@@ -62,7 +62,7 @@ func checkPlain(a netip.Addr) error {
 func (m Mapping) Empty() bool { return len(m.to) == 0 }
 
 // withNames adds names to an address mapping.
-func (m Mapping) withNames(names map[string]string, node NodeChange, cluster ClusterChange) Mapping {
+func (m Mapping) withNames(names map[string]string, node Renaming, cluster ClusterRenaming) Mapping {
 	m.names, m.node, m.cluster = names, node, cluster
 	m.quick = newGlance(m)
 	return m

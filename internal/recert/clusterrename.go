@@ -20,14 +20,14 @@ type ClusterName struct {
 	InfraID string
 }
 
-// ClusterChange is the cluster's old zone (NAME.DOMAIN) and identifier of infrastructure, and what takes their place. Its zero
+// ClusterRenaming is the cluster's old zone (NAME.DOMAIN) and identifier of infrastructure, and what takes their place. Its zero
 // value renames nothing.
-type ClusterChange struct {
-	Zone  NodeChange `json:"zone"`
-	Infra NodeChange `json:"infraID"`
+type ClusterRenaming struct {
+	Zone  Renaming `json:"zone"`
+	Infra Renaming `json:"infraID"`
 }
 
-func (c ClusterChange) empty() bool { return c.Zone.empty() && c.Infra.empty() }
+func (c ClusterRenaming) empty() bool { return c.Zone.empty() && c.Infra.empty() }
 
 // readCluster reads "NAME:DOMAIN" or "NAME:DOMAIN:INFRAID".
 func readCluster(c *Config, raw json.RawMessage) error {
@@ -67,23 +67,23 @@ func saysTheName(key string) bool {
 }
 
 // resolveCluster learns what the cluster is called.
-func resolveCluster(ctx context.Context, cfg Config, store host.OpenKeystore) (ClusterChange, error) {
+func resolveCluster(ctx context.Context, cfg Config, store host.OpenKeystore) (ClusterRenaming, error) {
 	if cfg.Cluster == nil {
-		return ClusterChange{}, nil
+		return ClusterRenaming{}, nil
 	}
 	zone, err := textAt(ctx, store, clusterDNS, "spec/baseDomain")
 	if err != nil {
-		return ClusterChange{}, err
+		return ClusterRenaming{}, err
 	}
 	infra, err := textAt(ctx, store, clusterInfra, "status/infrastructureName")
 	if err != nil {
-		return ClusterChange{}, err
+		return ClusterRenaming{}, err
 	}
 	if zone == "" || infra == "" {
-		return ClusterChange{}, errors.New("cluster_rename: DNS cluster (spec.baseDomain) and " +
+		return ClusterRenaming{}, errors.New("cluster_rename: DNS cluster (spec.baseDomain) and " +
 			"Infrastructure cluster (status.infrastructureName) must say what the cluster is called now, and one of them does not")
 	}
-	out := ClusterChange{Zone: NodeChange{zone, cfg.Cluster.Name + "." + cfg.Cluster.Domain}, Infra: NodeChange{infra, infra}}
+	out := ClusterRenaming{Zone: Renaming{zone, cfg.Cluster.Name + "." + cfg.Cluster.Domain}, Infra: Renaming{infra, infra}}
 	if cfg.Cluster.InfraID != "" {
 		out.Infra.New = cfg.Cluster.InfraID
 	}
@@ -110,7 +110,7 @@ func textAt(ctx context.Context, store host.OpenKeystore, name, field string) (t
 }
 
 // host maps a name in the cluster's zone, or the zone itself.
-func (c ClusterChange) host(name string) (string, bool) {
+func (c ClusterRenaming) host(name string) (string, bool) {
 	if c.Zone.empty() {
 		return name, false
 	}
@@ -122,7 +122,7 @@ func (c ClusterChange) host(name string) (string, bool) {
 }
 
 // text maps the names in the zone that a text has as whole words: bare, in a URL, behind a wildcard.
-func (c ClusterChange) text(text string) string {
+func (c ClusterRenaming) text(text string) string {
 	if c.Zone.empty() || !strings.Contains(text, c.Zone.Old) {
 		return text
 	}
@@ -130,7 +130,7 @@ func (c ClusterChange) text(text string) string {
 }
 
 // mentions says that a text still has the old zone.
-func (c ClusterChange) mentions(text string) bool {
+func (c ClusterRenaming) mentions(text string) bool {
 	return !strings.HasSuffix(c.Zone.New, "."+c.Zone.Old) && c.text(text) != text
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 func TestZoneText(t *testing.T) {
-	c := ClusterChange{Zone: NodeChange{"c.example.com", "x.c.example.com"}}
+	c := ClusterRenaming{Zone: Renaming{"c.example.com", "x.c.example.com"}}
 	for text, want := range map[string]string{
 		"https://api.c.example.com:6443/x":                                                   "https://api.x.c.example.com:6443/x",
 		"*.apps.c.example.com,c.example.com. 'c.example.com'":                                "*.apps.x.c.example.com,x.c.example.com. 'x.c.example.com'",

@@ -14,13 +14,14 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// NodeChange is the node's old name and the one that takes its place ("hostname"). Its zero value renames nothing.
-type NodeChange struct {
+// Renaming is a name and the one that takes its place: of the node ("hostname"), or of a part of the cluster. Its zero value
+// renames nothing.
+type Renaming struct {
 	Old string `json:"old"`
 	New string `json:"new"`
 }
 
-func (n NodeChange) empty() bool { return n.Old == n.New }
+func (n Renaming) empty() bool { return n.Old == n.New }
 
 // checkHostname refuses what could not be the name of a Node.
 func checkHostname(name string) error {
@@ -34,9 +35,9 @@ func checkHostname(name string) error {
 }
 
 // resolveNode learns what the node is called: from its Node, or, where an earlier change deleted that, from etcd's peer certificate.
-func resolveNode(ctx context.Context, cfg Config, nodes []node, store host.OpenKeystore) (NodeChange, error) {
+func resolveNode(ctx context.Context, cfg Config, nodes []node, store host.OpenKeystore) (Renaming, error) {
 	if cfg.Hostname == "" {
-		return NodeChange{}, nil
+		return Renaming{}, nil
 	}
 	names := map[string]bool{}
 	for _, n := range nodes {
@@ -49,22 +50,22 @@ func resolveNode(ctx context.Context, cfg Config, nodes []node, store host.OpenK
 			return nil
 		})
 		if err != nil {
-			return NodeChange{}, err
+			return Renaming{}, err
 		}
 	}
 	switch len(names) {
 	case 0:
-		return NodeChange{}, errors.New("hostname: neither a Node nor a peer certificate of etcd says what the node is called now")
+		return Renaming{}, errors.New("hostname: neither a Node nor a peer certificate of etcd says what the node is called now")
 	case 1:
 		for old := range names {
-			return NodeChange{old, cfg.Hostname}, nil
+			return Renaming{old, cfg.Hostname}, nil
 		}
 	}
-	return NodeChange{}, fmt.Errorf("hostname: the cluster knows %d nodes; only that of a single-node cluster can be renamed", len(names))
+	return Renaming{}, fmt.Errorf("hostname: the cluster knows %d nodes; only that of a single-node cluster can be renamed", len(names))
 }
 
 // name maps a name of a certificate: the node's, or a user's of Kubernetes that ends with it ("system:node:NAME").
-func (n NodeChange) name(text string) (string, bool) {
+func (n Renaming) name(text string) (string, bool) {
 	if n.empty() {
 		return text, false
 	}
@@ -82,7 +83,7 @@ func (n NodeChange) name(text string) (string, bool) {
 func nodeFiles() []string { return []string{"etcd-peer-", "etcd-serving-metrics-", "etcd-serving-"} }
 
 // file maps the name of an object or file that is made for the node.
-func (n NodeChange) file(name string) (string, bool) {
+func (n Renaming) file(name string) (string, bool) {
 	if n.empty() {
 		return name, false
 	}
@@ -103,7 +104,7 @@ func variable(name string) string { return strings.NewReplacer("-", "_", ".", "_
 func nameVariable(name string) string { return "NODE_" + variable(name) + "_ETCD_NAME" }
 
 // word maps a longest run of the characters that names are made of.
-func (n NodeChange) word(run string) (string, bool) {
+func (n Renaming) word(run string) (string, bool) {
 	if to, ok := n.file(run); ok {
 		return to, true
 	}
@@ -120,7 +121,7 @@ func ofName(c byte) bool {
 }
 
 // words maps files and variables of the node wherever a text has them as whole words. The bare name is left: it may be any word.
-func (n NodeChange) words(text string) string {
+func (n Renaming) words(text string) string {
 	if n.empty() || !strings.Contains(text, n.Old) && !strings.Contains(text, variable(n.Old)) {
 		return text
 	}
@@ -158,7 +159,7 @@ func nameRuns(text string) iter.Seq[splicing] {
 }
 
 // ownsKey says that the last step of a key is the node's old name.
-func (n NodeChange) ownsKey(key string) bool { return !n.empty() && path.Base(key) == n.Old }
+func (n Renaming) ownsKey(key string) bool { return !n.empty() && path.Base(key) == n.Old }
 
 // planRename moves an object that is named for the node.
 func (s *scan) planRename(o *object, name string, settled bool) error {
@@ -170,7 +171,7 @@ func (s *scan) planRename(o *object, name string, settled bool) error {
 	if !ok || s.mapping.node.empty() {
 		return nil
 	}
-	if _, fresh := (NodeChange{s.mapping.node.New, s.mapping.node.Old}).file(base); fresh {
+	if _, fresh := (Renaming{s.mapping.node.New, s.mapping.node.Old}).file(base); fresh {
 		s.named[o.key] = host.KeyValue{Key: o.key, Value: slices.Clone(o.value), ModRevision: o.mod}
 	}
 	if matchKey("etcd-all-certs*", base) {

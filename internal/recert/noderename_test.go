@@ -8,7 +8,7 @@ import (
 )
 
 func TestNodeWords(t *testing.T) {
-	n := NodeChange{"sno-1", "b.example.com"}
+	n := Renaming{"sno-1", "b.example.com"}
 	for text, want := range map[string]string{
 		"etcd-peer-sno-1.crt":                       "etcd-peer-b.example.com.crt",
 		"x=/a/etcd-serving-metrics-sno-1.key.":      "x=/a/etcd-serving-metrics-b.example.com.key.",
@@ -29,7 +29,7 @@ func TestNodeWords(t *testing.T) {
 }
 
 func TestNodeNamesInCertificates(t *testing.T) {
-	n := NodeChange{"sno", "b"}
+	n := Renaming{"sno", "b"}
 	for text, want := range map[string]string{"sno": "b", "system:node:sno": "system:node:b", "system:ovn-node:sno": "system:ovn-node:b",
 		"system:node:sno2": "", "mysno": "", "sno.example.com": "", "x:sno": "", "system:nosno": ""} {
 		if got, ok := n.name(text); ok != (want != "") || ok && got != want {
@@ -40,7 +40,7 @@ func TestNodeNamesInCertificates(t *testing.T) {
 
 // A node whose name is an ordinary word does not take that word out of etcd's manifest.
 func TestANodeNamedEtcd(t *testing.T) {
-	m := Mapping{}.withNames(nil, NodeChange{"etcd", "b"}, ClusterChange{})
+	m := Mapping{}.withNames(nil, Renaming{"etcd", "b"}, ClusterRenaming{})
 	pod := "spec:\n  containers:\n  - name: etcd\n    env:\n    - value: \"etcd\"\n      name: NODE_etcd_ETCD_NAME\n    - name: OTHER\n      value: etcd\n"
 	want := strings.NewReplacer("value: \"etcd\"", "value: \"b\"", "NODE_etcd", "NODE_b").Replace(pod)
 	for range 2 {

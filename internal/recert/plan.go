@@ -55,9 +55,9 @@ type Note struct {
 type Plan struct {
 	Addresses []AddressChange `json:"addresses"`
 	// Node is the node's change of name.
-	Node *NodeChange `json:"node,omitempty"`
+	Node *Renaming `json:"node,omitempty"`
 	// Cluster is the cluster's change of name.
-	Cluster      *ClusterChange `json:"cluster,omitempty"`
+	Cluster      *ClusterRenaming `json:"cluster,omitempty"`
 	Certificates []Reissue      `json:"certificates,omitempty"`
 	Changes      []Change       `json:"changes,omitempty"`
 	// Kept lists what names an old address, or belongs to a deleted kind, and stays on purpose.

@@ -49,7 +49,7 @@ type rulebook struct {
 	disk      []diskRule
 }
 
-func newRulebook(cluster ClusterChange) rulebook {
+func newRulebook(cluster ClusterRenaming) rulebook {
 	r := rulebook{etcdRules(), objectRules(), deletions(), cryptoPrefixes(), hashingDeployments(), diskRules()}
 	if !cluster.empty() {
 		r.fields, r.disk = append(r.fields, clusterRules()...), append(r.disk, clusterDiskRules()...)
