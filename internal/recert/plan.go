@@ -58,8 +58,8 @@ type Plan struct {
 	Node *Renaming `json:"node,omitempty"`
 	// Cluster is the cluster's change of name.
 	Cluster      *ClusterRenaming `json:"cluster,omitempty"`
-	Certificates []Reissue      `json:"certificates,omitempty"`
-	Changes      []Change       `json:"changes,omitempty"`
+	Certificates []Reissue        `json:"certificates,omitempty"`
+	Changes      []Change         `json:"changes,omitempty"`
 	// Kept lists what names an old address, or belongs to a deleted kind, and stays on purpose.
 	Kept []Note `json:"kept,omitempty"`
 	// Leftovers lists other mentions of an old address, for people to look at.

@@ -34,6 +34,9 @@ func dropIn(ctx context.Context, t *testing.T, l *lab.Lab, unit, text string) {
 // noStore keeps recert away from etcd's data, while the rest of post-pivot and the rollback work.
 const noStore = `[Service]\nInaccessiblePaths=/var/lib/etcd\n`
 
+// notWhileSealed keeps a unit down in the new system until the change is over.
+const notWhileSealed = `[Unit]\nConditionPathExists=!/var/lib/lca/workspace/seal.json\n`
+
 // withAnnotations adds annotations to a request.
 func withAnnotations(request object, annotations object) object {
 	out := maps.Clone(request)
@@ -99,7 +102,7 @@ func TestAClusterThatNeverStartsGoesBackByItself(t *testing.T) {
 	ctx, l, d := node(t, "scenario-no-kubelet")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 25*time.Minute)
 	defer cancel()
-	dropIn(ctx, t, l, "kubelet.service", `[Unit]\nConditionPathExists=!/var/lib/lca/workspace/seal.json\n`)
+	dropIn(ctx, t, l, "kubelet.service", notWhileSealed)
 	require.NoError(t, d.Patch(ctx, move()))
 	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
 	require.NoError(t, err)
@@ -129,7 +132,7 @@ func TestAWatchdogThatIsSwitchedOffNeverGoesBack(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	long(t)
 	ctx, l, d := node(t, "scenario-no-watchdog")
-	dropIn(ctx, t, l, "lifecycle-agent.service", `[Unit]\nConditionPathExists=!/var/lib/lca/workspace/seal.json\n`)
+	dropIn(ctx, t, l, "lifecycle-agent.service", notWhileSealed)
 	request := withAnnotations(move(), object{lcav1.AutoRollbackOnFailureInitMonitorAnnotation: "Disabled"})
 	request["spec"].(object)["autoRollbackOnFailure"] = object{"initMonitorTimeoutSeconds": 20}
 	require.NoError(t, d.Patch(ctx, request))
