@@ -96,11 +96,7 @@ func TestClusterKeepsItsIdentifierUnlessAskedAndIsListed(t *testing.T) {
 	if text := worldTexts(t, w)[storagePrefix+"configmaps/kube-system/cluster-config-v1 data/install-config"]; text != "baseDomain: example.org\nmetadata:\n  name: d\n" {
 		t.Errorf("install-config: %s", text)
 	}
-	w.writes = 0
-	runRecert(t, w)
-	if w.writes != 0 {
-		t.Errorf("a second run wrote %v", w.ordered)
-	}
+	requireAtRest(t, w, testTime)
 }
 
 func TestClusterRenameNeedsTheOldName(t *testing.T) {

@@ -2,7 +2,6 @@ package recert
 
 import (
 	"crypto/rsa"
-	"errors"
 	"strings"
 	"testing"
 
@@ -88,19 +87,10 @@ func TestNewKeySurvivesACrashAtEveryStep(t *testing.T) {
 			whole := start.clone()
 			runRecert(t, whole)
 			for cut := 0; cut < whole.writes; cut += stride() {
-				w := start.clone()
-				w.budget = cut
-				if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, errPowerCut) {
-					t.Fatalf("cut after %d of %d writes: %v", cut, whole.writes, err)
-				}
-				w.budget = -1
+				w := cutAfter(t, start, cut)
 				runRecert(t, w)
 				checkKeyless(t, start, w)
-				w.writes = 0
-				runRecert(t, w)
-				if w.writes != 0 {
-					t.Errorf("the third run wrote %v", w.ordered)
-				}
+				requireAtRest(t, w, testTime)
 				if t.Failed() {
 					t.Fatalf("cut after %d of %d writes", cut, whole.writes)
 				}

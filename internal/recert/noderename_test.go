@@ -98,11 +98,7 @@ func TestHostnameWithoutANode(t *testing.T) {
 	if _, ok := w.files[res+"etcd-pod-1/secrets/etcd-all-certs/etcd-peer-b.key"]; !ok {
 		t.Error("the files of the static pod have their old names")
 	}
-	w.writes = 0
-	runRecert(t, w)
-	if w.writes != 0 {
-		t.Errorf("the second run wrote %v", w.ordered)
-	}
+	requireAtRest(t, w, testTime)
 }
 
 func TestPlanOfARename(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -199,11 +198,7 @@ func TestMovedClusterIsTheOneMadeUpThere(t *testing.T) {
 				runRecert(t, w)
 				newOracle(t, want).compare(t, "moved", w, want)
 				sound(t, w)
-				w.writes = 0
-				runRecert(t, w)
-				if w.writes != 0 {
-					t.Errorf("a second run wrote %v", w.ordered)
-				}
+				requireAtRest(t, w, testTime)
 			})
 		}
 	}
@@ -281,19 +276,10 @@ func TestMadeUpClusterSurvivesACrashAtEveryStep(t *testing.T) {
 				if whole.writes-cut < 20 && !testing.Short() {
 					step = 1
 				}
-				w := start.clone()
-				w.budget = cut
-				if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, errPowerCut) {
-					t.Fatalf("cut after %d of %d writes: %v", cut, whole.writes, err)
-				}
-				w.budget = -1
+				w := cutAfter(t, start, cut)
 				runRecert(t, w)
 				judge.compare(t, fmt.Sprintf("cut after %d writes", cut), w, want)
-				w.writes = 0
-				runRecert(t, w)
-				if w.writes != 0 {
-					t.Fatalf("cut after %d writes: the third run wrote %v", cut, w.ordered)
-				}
+				requireAtRest(t, w, testTime)
 				if t.Failed() {
 					return
 				}

@@ -2,7 +2,6 @@ package recert
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,11 +12,7 @@ import (
 func TestSecondRunIsNoOp(t *testing.T) {
 	w := newWorld(t)
 	runRecert(t, w)
-	w.writes = 0
-	runRecert(t, w)
-	if w.writes != 0 {
-		t.Fatalf("the second run wrote %v", w.ordered)
-	}
+	requireAtRest(t, w, testTime)
 	// The explicit form of the flow knows the old addresses even without the Node.
 	withConfig(t, w, map[string]any{"cn_san_replace_rules": []string{oldV4 + "," + newV4, oldV6 + "," + newV6}})
 	runRecert(t, w)
@@ -48,31 +43,14 @@ func TestEveryCrashIsCompletedByTheNextRun(t *testing.T) {
 			runRecert(t, whole)
 			want := worldTexts(t, whole)
 			for cut := range whole.writes {
-				w := start.clone()
-				w.budget = cut
-				if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, errPowerCut) {
-					t.Fatalf("cut after %d of %d writes: %v", cut, whole.writes, err)
-				}
-				w.budget = -1
+				w := cutAfter(t, start, cut)
 				runRecert(t, w)
 				compareWorlds(t, fmt.Sprintf("cut after %d writes", cut), worldTexts(t, w), want)
-				w.writes = 0
-				runRecert(t, w)
-				if w.writes != 0 {
-					t.Fatalf("cut after %d writes: the third run wrote %v", cut, w.ordered)
-				}
+				requireAtRest(t, w, testTime)
 			}
 			t.Logf("%d crashes", whole.writes)
 		})
 	}
-}
-
-// stride is how many writes lie between two moments at which the power is cut.
-func stride() int {
-	if testing.Short() {
-		return 7
-	}
-	return 1
 }
 
 func compareWorlds(t *testing.T, when string, got, want map[string]string) {

@@ -3,7 +3,6 @@ package recert
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"math/big"
 	"net"
 	"testing"
@@ -33,12 +32,7 @@ func TestSaltedSignaturesStayAndAreOneInAllPlaces(t *testing.T) {
 	whole := start.clone()
 	runRecert(t, whole)
 	for cut := 0; cut < whole.writes; cut += stride() {
-		w := start.clone()
-		w.budget = cut
-		if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, errPowerCut) {
-			t.Fatalf("cut after %d of %d writes: %v", cut, whole.writes, err)
-		}
-		w.budget = -1
+		w := cutAfter(t, start, cut)
 		runRecert(t, w)
 		for name, algorithm := range algorithms {
 			at := "secrets/ns/" + name + " data/tls.crt"

@@ -226,23 +226,14 @@ func TestEveryCrashOfATreeIsCompletedByTheNextRun(t *testing.T) {
 			runAt(t, whole, testTime)
 			want := worldTexts(t, whole)
 			for cut := 0; cut < whole.writes; cut += 3 {
-				w := start.clone()
-				w.budget = cut
-				if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, errPowerCut) {
-					t.Fatalf("cut after %d of %d writes: %v", cut, whole.writes, err)
-				}
-				w.budget = -1
+				w := cutAfter(t, start, cut)
 				later := testTime
 				if cut > 0 && extra["ip"] == nil { // later, the record tells when it began
 					later = testTime.Add(time.Hour)
 				}
 				runAt(t, w, later)
 				compareWorlds(t, fmt.Sprintf("cut after %d writes", cut), worldTexts(t, w), want)
-				w.writes = 0
-				runAt(t, w, later)
-				if w.writes != 0 {
-					t.Fatalf("cut after %d writes: the third run wrote %v", cut, w.ordered)
-				}
+				requireAtRest(t, w, later)
 			}
 		})
 	}
