@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unsafe"
 )
 
 // A cluster has thousands of certificates and texts that are nobody's concern. What is here looks at bytes to tell which
@@ -64,7 +65,7 @@ func (g glance) text(text string) bool {
 // value says that a stored object may hold a certificate, a key or an old address. Texts stand in all encodings as they are, but
 // for the data of a Secret in JSON, so those are always worth a look.
 func (g glance) value(value []byte) bool {
-	text := string(value)
+	text := unsafe.String(unsafe.SliceData(value), len(value)) // nobody writes to it while this looks; most values are not copied at all
 	if strings.HasPrefix(text, "{") && strings.Contains(text[:min(len(text), kindWithin)], jsonSecret) {
 		return true
 	}
