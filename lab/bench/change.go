@@ -45,15 +45,15 @@ func (s *subject) change(ctx context.Context, c *Change) (asked time.Time, err e
 	if err := s.settle(ctx); err != nil {
 		return asked, err
 	}
-	if asked, err = s.now(ctx); err != nil {
-		return asked, err
-	}
 	started := time.Now()
-	c.Outage, err = s.outage(ctx, func(ctx context.Context) error {
+	c.Outage, err = s.outage(ctx, func(ctx context.Context) (err error) {
+		if asked, err = s.now(ctx); err != nil {
+			return err
+		}
 		if err := s.driver.Patch(ctx, request()); err != nil {
 			return err
 		}
-		_, err := s.driver.Until(ctx, "condition "+lcav1.ConditionConfigCompleted, drive.Is(lcav1.ConditionConfigCompleted))
+		_, err = s.driver.Until(ctx, "condition "+lcav1.ConditionConfigCompleted, drive.Is(lcav1.ConditionConfigCompleted))
 		return err
 	})
 	if err != nil {

@@ -56,8 +56,11 @@ type Reconciler struct {
 // Reconcile observes, does the next thing, and reports.
 func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	ipc, err := r.singleton(ctx)
-	if err != nil || ipc == nil {
-		return reconcile.Result{RequeueAfter: atOnce}, err
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if ipc == nil {
+		return reconcile.Result{RequeueAfter: atOnce}, nil
 	}
 	o, err := r.observe(ctx, ipc)
 	if err != nil {
