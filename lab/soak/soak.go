@@ -82,7 +82,8 @@ func (s *Soak) begin(ctx context.Context) error {
 	if s.node, err = newNode(l); err != nil {
 		return err
 	}
-	if err := s.node.atRest(ctx); err != nil || s.usual != nil {
+	// The operator of a new node makes the object that is asked, once the API answers.
+	if _, err := s.node.settled(ctx); err != nil || s.usual != nil {
 		return err
 	}
 	return s.undisturbed(ctx)
