@@ -26,8 +26,9 @@ const (
 	pullAuth  = host.RecertPullSecret
 )
 
-// fakePodman is the program that records how it was called, built once for all tests.
-var fakePodman string
+// fakePodman is the program that records how it was called, imageProgram what real containers run; both are built once for all
+// tests.
+var fakePodman, imageProgram string
 
 func TestMain(m *testing.M) { os.Exit(withPodman(m)) }
 
@@ -38,9 +39,11 @@ func withPodman(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	fakePodman = filepath.Join(dir, "podman")
-	if out, err := exec.Command("go", "build", "-o", fakePodman, "./testdata/podman").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the recording podman: %v: %s\n", err, out)
+	fakePodman, imageProgram = filepath.Join(dir, "podman"), filepath.Join(dir, "image")
+	build := exec.Command("go", "build", "-o", dir+"/", "./testdata/podman", "./testdata/image")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the programs that record: %v: %s\n", err, out)
 		return 1
 	}
 	return m.Run()
@@ -90,16 +93,21 @@ func (n *node) images() *Images {
 }
 
 // lines are the lines of one of the program's records.
-func (n *node) lines(name string) (out [][]string) {
-	text, err := os.ReadFile(filepath.Join(n.bin, name))
+func (n *node) lines(name string) [][]string {
+	return records[[]string](n.t, filepath.Join(n.bin, name))
+}
+
+// records reads a file of JSON lines; one that does not exist has none.
+func records[T any](t *testing.T, file string) (out []T) {
+	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	require.NoError(n.t, err)
+	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
-		var words []string
-		require.NoError(n.t, json.Unmarshal([]byte(line), &words))
-		out = append(out, words)
+		var record T
+		require.NoError(t, json.Unmarshal([]byte(line), &record))
+		out = append(out, record)
 	}
 	return out
 }

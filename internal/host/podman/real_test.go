@@ -1,7 +1,6 @@
 package podman
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,13 +38,8 @@ func newMachine(t *testing.T) *machine {
 		}
 	}
 	m := &machine{t: t, root: t.TempDir(), registry: newRegistry(t)}
-	program := filepath.Join(t.TempDir(), "image")
-	build := exec.Command("go", "build", "-o", program, "./testdata/image")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	m.registry.push(t, "recert", "v0", [][2]string{{"recert", program}})
-	digest := m.registry.push(t, "etcd", "v3", [][2]string{{"etcd", etcdtest.Binary(t)}, {"etcdctl", program}})
+	m.registry.push(t, "recert", "v0", [][2]string{{"recert", imageProgram}})
+	digest := m.registry.push(t, "etcd", "v3", [][2]string{{"etcd", etcdtest.Binary(t)}, {"etcdctl", imageProgram}})
 	m.etcd = "registry.example.com/etcd@" + digest
 	for _, dir := range append(mounts, [2]string{host.EtcdData}, [2]string{host.Workspace}) {
 		require.NoError(t, os.MkdirAll(filepath.Join(m.root, dir[0]), 0o755))
@@ -54,7 +48,7 @@ func newMachine(t *testing.T) *machine {
 	require.NoError(t, os.Remove(filepath.Join(m.root, host.EtcdData, "marker")))
 	require.NoError(t, m.files().Write(host.RecertConfig, []byte(`{"ip_change_only": true}`), 0o600))
 	m.install()
-	out, err = exec.Command(m.podman, "pull", "--quiet", m.etcd).CombinedOutput()
+	out, err := exec.Command(m.podman, "pull", "--quiet", m.etcd).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return m
 }
@@ -98,18 +92,8 @@ type call struct {
 	Etcd       string
 }
 
-func (m *machine) calls() (out []call) {
-	text, err := os.ReadFile(filepath.Join(m.root, "/var/tmp/calls.jsonl"))
-	if os.IsNotExist(err) {
-		return nil
-	}
-	require.NoError(m.t, err)
-	for line := range strings.Lines(string(text)) {
-		var c call
-		require.NoError(m.t, json.Unmarshal([]byte(line), &c))
-		out = append(out, c)
-	}
-	return out
+func (m *machine) calls() []call {
+	return records[call](m.t, filepath.Join(m.root, "/var/tmp/calls.jsonl"))
 }
 
 func TestContractOfContainers(t *testing.T) {
