@@ -10,6 +10,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
@@ -100,4 +101,29 @@ func TestTheFlipIsTheLastThingBeforeTheReboot(t *testing.T) {
 func TestOnlyAPostPivotThatMayRollBackGivesUp(t *testing.T) {
 	require.Positive(t, (&ipconfig.PostPivot{}).Plan().MaxAttempts)
 	require.Zero(t, (&ipconfig.PostPivot{Endless: true}).Plan().MaxAttempts)
+}
+
+// TestNoMomentIsLeftOut dies right before each change to the node once the request is written, also before those between two
+// steps and after the last one, which belong to no plan.
+func TestNoMomentIsLeftOut(t *testing.T) {
+	for name, arm := range map[string]func(*hosttest.Node, int){"power-cut": (*hosttest.Node).CrashAt, "killed": (*hosttest.Node).KillAt} {
+		t.Run(name, func(t *testing.T) {
+			ends, moment := map[string]int{}, 1
+			for ; ; moment++ {
+				w := newWorld(t)
+				require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error { return w.ask(ctx, newSite, oldSite) }))
+				arm(w.node, moment)
+				require.NoError(t, w.rest(t.Context()), "died at change %d", moment)
+				if w.node.Struck() == 0 {
+					break
+				}
+				verdict, err := w.Judge()
+				require.NoError(t, err, "died at change %d", moment)
+				require.NoError(t, w.Again(), "died at change %d", moment)
+				ends[verdict]++
+			}
+			t.Logf("%s: %d moments survived: %v", name, moment-1, ends)
+			require.Positive(t, ends["new"])
+		})
+	}
 }

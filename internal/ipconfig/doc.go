@@ -12,7 +12,7 @@
 //	install-units                  wait-for-node
 //	arm-watchdog                   run-probes
 //	seal                           wipe-secrets
-//	wipe-secrets                   retire-unit
+//	wipe-secrets
 //	flip-default  <- committed
 //	reboot
 //

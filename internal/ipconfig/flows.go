@@ -33,7 +33,6 @@ const (
 	StepWaitNode      = "wait-for-node"
 	StepWipe          = "wipe-secrets"
 	StepRunProbes     = "run-probes"
-	StepRetireUnit    = "retire-unit"
 	StepStopPostPivot = "stop-post-pivot"
 	StepEvidence      = "collect-evidence"
 	StepHandBack      = "hand-back-journal"

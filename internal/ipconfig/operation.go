@@ -136,7 +136,10 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 	noWayBack := o.CanRollBack(ctx, "")
 	stay := !o.Auto.RunEnabled() || errors.Is(noWayBack, ErrRefused)
 	err := o.finish(ctx, stay)
-	if err == nil || ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return o.retire(ctx)
+	case ctx.Err() != nil:
 		return err
 	}
 	if stay {
@@ -159,6 +162,15 @@ func (o *Operation) finish(ctx context.Context, stay bool) error {
 		return &flow.FailedError{Flow: FlowPostPivot, Committed: true, Cause: fmt.Errorf("%w: %w", flow.ErrGivenUp, o.Damage)}
 	}
 	return o.run(ctx, (&PostPivot{Node: o.Node, Request: o.Request, Runner: o.Runner, Endless: stay}).Plan())
+}
+
+// retire ends the service that brought post-pivot here. It is no step: a node that loses power with the service disabled and
+// the flow not yet finished would have nobody to finish it. A service that finds all done retires again.
+func (o *Operation) retire(ctx context.Context) error {
+	if err := o.Node.Units.Disable(ctx, host.UnitIPConfiguration); err != nil {
+		return fmt.Errorf("disable %s: %w", host.UnitIPConfiguration, err)
+	}
+	return nil
 }
 
 // resumeRollBack goes on with a rollback that was cut short. Where it can not be done the new

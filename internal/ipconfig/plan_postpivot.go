@@ -37,7 +37,6 @@ func (p *PostPivot) Plan() flow.Plan {
 			{Name: StepWaitNode, Title: "Wait for the node to be Ready", Check: never, Do: p.waitNode},
 			{Name: StepRunProbes, Title: "Ask what the user wants answered", Check: never, Do: p.runProbes},
 			{Name: StepWipe, Title: "Wipe keys and pull secret", Do: p.wipe},
-			{Name: StepRetireUnit, Title: "Retire this service", Do: p.retire},
 		},
 	}
 }

@@ -175,10 +175,3 @@ func (p *PostPivot) proveBridge(ctx context.Context) error {
 	}
 	return p.proveOwnDNS(ctx)
 }
-
-func (p *PostPivot) retire(ctx context.Context) error {
-	if err := p.Node.Units.Disable(ctx, host.UnitIPConfiguration); err != nil {
-		return fmt.Errorf("disable %s: %w", host.UnitIPConfiguration, err)
-	}
-	return nil
-}

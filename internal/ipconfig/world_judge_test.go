@@ -1,6 +1,8 @@
 package ipconfig_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
@@ -40,7 +43,32 @@ func (w *world) Judge() (string, error) {
 	if !slices.Contains(state.Enabled, host.UnitKubelet) {
 		return "", fmt.Errorf("kubelet would not start at the next boot of %s", d.Booted)
 	}
+	if verdict == "new" {
+		return verdict, w.over(state)
+	}
 	return verdict, nil
+}
+
+// over says whether a change that was kept has come to its end, with nobody left who would begin it anew.
+func (w *world) over(state hosttest.StaterootState) error {
+	op, err := w.open(context.Background())
+	if errors.Is(err, ipconfig.ErrNoRequest) {
+		return nil // cleaned up
+	}
+	if err != nil {
+		return err
+	}
+	progress, err := ipconfig.ReadProgress(w.node.Files(), op.Request.OperationID)
+	if err != nil {
+		return err
+	}
+	if !progress.PostPivot.Finished {
+		return fmt.Errorf("post-pivot of %s stands still: %+v", op.Request.OperationID, progress.PostPivot)
+	}
+	if slices.Contains(state.Enabled, host.UnitIPConfiguration) {
+		return fmt.Errorf("%s is still enabled though all is done", host.UnitIPConfiguration)
+	}
+	return nil
 }
 
 func plansOf(t *testing.T) []flow.Plan {

@@ -29,7 +29,7 @@ func TestRollbackBeforeCompletion(t *testing.T) {
 	degrade(ctx, t, l)
 	skip := object{lcav1.SkipPreConfigurationHealthChecksAnnotation: ""}
 	require.NoError(t, d.Patch(ctx, withAnnotations(move(), skip)))
-	untilJournal(ctx, t, l, "a finished post-pivot", `"done","step":"retire-unit"`)
+	untilJournal(ctx, t, l, "a finished post-pivot", `"flow":"post-pivot","kind":"finished"`)
 	ipc, err := d.Until(ctx, "a way back while the change waits for the cluster", func(ipc *lcav1.IPConfig) bool {
 		next := ipc.Status.ValidNextStages
 		return len(next) == 1 && next[0] == lcav1.StageRollback && ipc.Status.IPv4 != nil && ipc.Status.IPv4.Address == away.String()
@@ -124,7 +124,7 @@ func TestTheAPIIsAwayForMinutes(t *testing.T) {
 	require.NoError(t, d.Patch(ctx, move()))
 	untilJournal(ctx, t, l, "the copy under way", `"intent","step":"copy-while-running"`)
 	in(ctx, t, l, "pkill", "--signal", "STOP", "--full", "^kube-apiserver|/kube-apiserver ")
-	untilJournal(ctx, t, l, "a finished post-pivot", `"done","step":"retire-unit"`)
+	untilJournal(ctx, t, l, "a finished post-pivot", `"flow":"post-pivot","kind":"finished"`)
 
 	in(ctx, t, l, "sh", "-c", "mv /etc/kubernetes/manifests/kube-apiserver-pod.yaml /etc/kubernetes/kept.yaml")
 	back := time.Now().Add(minutes)

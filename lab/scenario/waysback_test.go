@@ -136,7 +136,7 @@ func TestAWatchdogThatIsSwitchedOffNeverGoesBack(t *testing.T) {
 	request := withAnnotations(move(), object{lcav1.AutoRollbackOnFailureInitMonitorAnnotation: "Disabled"})
 	request["spec"].(object)["autoRollbackOnFailure"] = object{"initMonitorTimeoutSeconds": 20}
 	require.NoError(t, d.Patch(ctx, request))
-	untilJournal(ctx, t, l, "a finished post-pivot", `"done","step":"retire-unit"`)
+	untilJournal(ctx, t, l, "a finished post-pivot", `"flow":"post-pivot","kind":"finished"`)
 	passed := time.Now().Add(40 * time.Second)
 	until(ctx, t, "the deadline to pass", func() bool { return time.Now().After(passed) })
 	require.True(t, drive.Look(ctx, l, away).API)

@@ -2,27 +2,17 @@ package soak
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
-	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
-)
-
-// flow is what an administrator can ask for.
-type flow string
-
-const (
-	change   flow = "change"
-	rollback flow = "rollback"
-	final    flow = "final" // stage Idle after a change: the old system is removed
 )
 
 // place is an address of the node with all that belongs to it.
@@ -54,31 +44,48 @@ func newNode(l *lab.Lab) (*node, error) {
 	return n, err
 }
 
-// ask requests a flow; a change goes to wherever the node is not.
+// ask requests a flow; a change goes to wherever the node is not. An API that answers badly for a moment after a boot is asked
+// again; one that calls the request invalid is not.
 func (n *node) ask(ctx context.Context, f flow) error {
+	ctx, cancel := context.WithTimeout(ctx, patience[n.lab.Kind])
+	defer cancel()
+	for {
+		err := n.driver.Patch(ctx, map[string]any{"spec": n.request(f)})
+		if err == nil || apierrors.IsInvalid(err) || ctx.Err() != nil {
+			return err
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+func (n *node) request(f flow) map[string]any {
 	switch f {
 	case rollback:
-		return n.driver.Stage(ctx, lcav1.StageRollback)
+		return map[string]any{"stage": lcav1.StageRollback}
 	case final:
-		return n.driver.Stage(ctx, lcav1.StageIdle)
+		return map[string]any{"stage": lcav1.StageIdle}
 	}
 	to := n.places[1-n.at]
-	return n.driver.Patch(ctx, map[string]any{"spec": map[string]any{
+	return map[string]any{
 		"stage": lcav1.StageConfig,
 		"ipv4": map[string]any{
 			"address": to.address.String(), "machineNetwork": to.network, "gateway": to.site.Gateway.Addr().String(),
 		},
 		"dnsServers": []string{to.site.DNS.Addr().String()},
-	}})
+	}
 }
 
-// do asks for a flow and sees it through.
-func (n *node) do(ctx context.Context, f flow) error {
+// undisturbed asks for a flow and sees it through.
+func (n *node) undisturbed(ctx context.Context, f flow) error {
 	if err := n.ask(ctx, f); err != nil {
-		return err
+		return fmt.Errorf("%s that nobody disturbs: %w", f, err)
 	}
-	_, err := n.settled(ctx)
-	return err
+	if _, err := n.settled(ctx); err != nil {
+		return fmt.Errorf("%s that nobody disturbs: %w", f, err)
+	}
+	return nil
 }
 
 func (n *node) cut(ctx context.Context) error {
@@ -88,7 +95,8 @@ func (n *node) cut(ctx context.Context) error {
 	return n.lab.Machine.Start(ctx)
 }
 
-// settled waits until the resource says that nothing goes on any more, well or badly, and until the node is seen at one address.
+// settled waits until the resource says that nothing goes on any more, well or badly, and until the node is seen whole at one
+// address: a kubelet that has just started may still have to say where it is.
 func (n *node) settled(ctx context.Context) (*lcav1.IPConfig, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience[n.lab.Kind])
 	defer cancel()
@@ -96,8 +104,15 @@ func (n *node) settled(ctx context.Context) (*lcav1.IPConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = n.seen(ctx)
-	return ipc, err
+	for {
+		seen := n.look(ctx)
+		if seen == nil {
+			return ipc, nil
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return nil, fmt.Errorf("the resource says that nothing goes on, but: %w", seen)
+		}
+	}
 }
 
 // atRest says that what was asked for last has ended, and that something else may be asked for.
@@ -116,16 +131,8 @@ func atRest(ipc *lcav1.IPConfig) bool {
 	return false
 }
 
-// atRest brings the node to Idle, from where it may be changed.
-func (n *node) atRest(ctx context.Context) error {
-	if err := n.do(ctx, final); err != nil {
-		return fmt.Errorf("back to Idle: %w", err)
-	}
-	return nil
-}
-
-// seen looks from outside: the node must be at one of its addresses and silent at the other.
-func (n *node) seen(ctx context.Context) (netip.Addr, error) {
+// look sees from outside where the node is: it must be at one of its addresses and silent at the other.
+func (n *node) look(ctx context.Context) error {
 	var there []int
 	var errs []error
 	for i, p := range n.places {
@@ -138,36 +145,8 @@ func (n *node) seen(ctx context.Context) (netip.Addr, error) {
 		}
 	}
 	if len(there) != 1 || len(errs) > 0 {
-		return netip.Addr{}, errors.Join(append(errs, fmt.Errorf("the node is whole at %d of its two addresses, not at one", len(there)))...)
+		return errors.Join(append(errs, fmt.Errorf("the node is whole at %d of its two addresses, not at one", len(there)))...)
 	}
 	n.at = there[0]
-	return n.places[n.at].address, nil
-}
-
-// stepAt says which step was under way at a moment, by the journals of all stateroots; they are gone once the node is Idle.
-func (n *node) stepAt(ctx context.Context, moment time.Time) string {
-	text, err := machine.Output(ctx, n.lab.Machine, "sh", "-c", "cat /sysroot/ostree/deploy/*/var/lib/lca/journal/*.jsonl")
-	if err != nil {
-		return "unknown"
-	}
-	return lastBefore(text, moment)
-}
-
-func lastBefore(journals string, moment time.Time) string {
-	var last struct {
-		Time             time.Time
-		Flow, Step, Kind string
-	}
-	for line := range strings.Lines(journals) {
-		entry := last
-		entry.Step = ""
-		if json.Unmarshal([]byte(line), &entry) != nil || entry.Time.After(moment) || entry.Time.Before(last.Time) {
-			continue
-		}
-		last = entry
-	}
-	if last.Time.IsZero() {
-		return "before the first step"
-	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s", last.Flow, last.Step, last.Kind))
+	return nil
 }

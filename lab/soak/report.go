@@ -3,6 +3,7 @@ package soak
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,39 +16,56 @@ type Report struct {
 	Seed    uint64    `json:"seed"`
 	Started time.Time `json:"started"`
 	Seconds float64   `json:"seconds"`
-	Cuts    []Cut     `json:"cuts"`
+	Rounds  []Round   `json:"rounds"`
 	Lost    int       `json:"lost"`
+}
+
+// Round is one request, the power cuts while it was carried out, and what became of the node.
+type Round struct {
+	Flow string `json:"flow"`
+	Cuts []Cut  `json:"cuts"`
+	// Recovery is how long it took from the last cut, or from the request where there was none, until the node had settled; seconds.
+	Recovery float64    `json:"recoverySeconds"`
+	At       netip.Addr `json:"at"`
+	Ended    string     `json:"ended"`
 }
 
 // Cut is one power cut.
 type Cut struct {
-	Number int    `json:"number"`
-	Flow   string `json:"flow"`
-	// After is how long after the request the power went, Recovery how long until the node had settled; seconds.
-	After    float64 `json:"afterSeconds"`
-	Recovery float64 `json:"recoverySeconds"`
-	// Step is what the node's journal has last before the cut.
-	Step  string     `json:"step"`
-	At    netip.Addr `json:"at"`
-	Ended string     `json:"ended"`
+	// After is how long after the request, or after the power came back, it went again; seconds.
+	After float64   `json:"afterSeconds"`
+	At    time.Time `json:"at"`
+	// Step is what the node's journals have last before the cut.
+	Step string `json:"step"`
 }
 
-func (c Cut) line(n, of int) string {
-	return fmt.Sprintf("[%d/%d] %-8s cut after %6.1f s (%s): at %s after %.1f s: %s", n, of, c.Flow, c.After, c.Step, c.At, c.Recovery, c.Ended)
+// Cuts counts them all.
+func (r Report) Cuts() int {
+	n := 0
+	for _, round := range r.Rounds {
+		n += len(round.Cuts)
+	}
+	return n
 }
 
 // Summary is the run in one sentence.
 func (r Report) Summary() string {
-	places := map[netip.Addr]int{}
-	for _, c := range r.Cuts {
-		places[c.At]++
+	settled := map[netip.Addr]int{}
+	for _, round := range r.Rounds {
+		settled[round.At]++
 	}
-	old, away := places[placesAt(0)], places[placesAt(1)]
-	return fmt.Sprintf("%s: %d power cuts in %.0f s, %d nodes lost; settled %d times at %s, %d times at %s; seed %d",
-		r.Machine, len(r.Cuts), r.Seconds, r.Lost, old, placesAt(0), away, placesAt(1), r.Seed)
+	old, away := places()[0].address, places()[1].address
+	return fmt.Sprintf("%s: %d power cuts in %d flows in %.0f s, %d nodes lost; settled %d times at %s, %d times at %s; seed %d",
+		r.Machine, r.Cuts(), len(r.Rounds), r.Seconds, r.Lost, settled[old], old, settled[away], away, r.Seed)
 }
 
-func placesAt(i int) netip.Addr { return places()[i].address }
+// tell prints a round that has ended; the cuts before it are counted in the lines.
+func (r Round) tell(out io.Writer, before, of int) {
+	for i, c := range r.Cuts {
+		fmt.Fprintf(out, "[%d/%d] %-8s cut after %6.1f s (%s)\n", before+i+1, of, r.Flow, c.After, c.Step)
+	}
+	fmt.Fprintf(out, "%8s%-8s at %s after %.1f s: %s\n", "", r.Flow, r.At, r.Recovery, r.Ended)
+}
 
 // Write leaves the report as JSON.
 func (r Report) Write(file string) error {

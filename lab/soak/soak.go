@@ -2,11 +2,13 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"time"
 
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
@@ -19,60 +21,53 @@ var patience = map[machine.Kind]time.Duration{machine.Nspawn: 6 * time.Minute, m
 type Soak struct {
 	// Fresh makes a node that did not exist before: the first one, and another one after each loss.
 	Fresh func(context.Context) (*lab.Lab, error)
-	Cuts  int
-	Seed  uint64
-	// Out gets a line for each cut.
-	Out io.Writer
+	// Cuts is how many there shall be at least. For, if not 0, begins no round after that time.
+	Cuts int
+	For  time.Duration
+	Seed uint64
+	// Out is told of each round, Keep gets the report as far as it has come.
+	Out  io.Writer
+	Keep func(Report) error
 
 	node   *node
+	next   []lcav1.IPConfigStage
 	random *rand.Rand
-	usual  map[flow]time.Duration // how long each flow takes when nothing happens to it
 	report Report
 }
 
-// Run cuts the power Cuts times and ends with one change that nobody disturbs. It is an error when a node was lost.
+// Run cuts the power until it was cut often enough, and ends with one change that nobody disturbs. It is an error when a node
+// was lost.
 func (s *Soak) Run(ctx context.Context) (Report, error) {
-	began := time.Now()
 	s.random = rand.New(rand.NewPCG(s.Seed, s.Seed))
-	s.report = Report{Seed: s.Seed, Started: began.UTC()}
+	s.report = Report{Seed: s.Seed, Started: time.Now().UTC()}
 	err := s.run(ctx)
-	s.report.Seconds = time.Since(began).Seconds()
-	return s.report, err
+	return s.report, errors.Join(err, s.keep())
+}
+
+func (s *Soak) keep() error {
+	s.report.Seconds = time.Since(s.report.Started).Seconds()
+	return s.Keep(s.report)
 }
 
 func (s *Soak) run(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	for n := 1; n <= s.Cuts; n++ {
-		cut, lost := s.round(ctx, n)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if lost != nil {
-			cut.Ended = "LOST: " + lost.Error()
-			s.report.Lost++
-		}
-		s.report.Cuts = append(s.report.Cuts, cut)
-		fmt.Fprintln(s.Out, cut.line(n, s.Cuts))
-		if lost == nil {
-			continue
-		}
-		fmt.Fprintln(s.Out, s.node.lab.LastWords(ctx))
-		if err := s.begin(ctx); err != nil {
+	for s.report.Cuts() < s.Cuts && (s.For == 0 || time.Since(s.report.Started) < s.For) {
+		if err := s.one(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.undisturbed(ctx); err != nil {
-		return fmt.Errorf("after the last cut the node can not be changed any more: %w", err)
+	if err := s.changeAgain(ctx); err != nil {
+		return fmt.Errorf("after the last cut: %w", err)
 	}
 	if s.report.Lost > 0 {
-		return fmt.Errorf("%d of %d power cuts lost the node (seed %d)", s.report.Lost, s.Cuts, s.Seed)
+		return fmt.Errorf("the power cuts lost the node %d times (seed %d)", s.report.Lost, s.Seed)
 	}
 	return nil
 }
 
-// begin makes a node and, the first time, measures each flow undisturbed: that is what the moments are drawn from.
+// begin makes a node. Its operator makes the object that is asked, once the API answers.
 func (s *Soak) begin(ctx context.Context) error {
 	l, err := s.Fresh(ctx)
 	if err != nil {
@@ -82,77 +77,71 @@ func (s *Soak) begin(ctx context.Context) error {
 	if s.node, err = newNode(l); err != nil {
 		return err
 	}
-	// The operator of a new node makes the object that is asked, once the API answers.
-	if _, err := s.node.settled(ctx); err != nil || s.usual != nil {
-		return err
+	ipc, err := s.node.settled(ctx)
+	if err == nil {
+		s.next = ipc.Status.ValidNextStages
 	}
-	return s.undisturbed(ctx)
+	return err
 }
 
-// undisturbed goes there, back, there again and stays, and measures.
-func (s *Soak) undisturbed(ctx context.Context) error {
-	usual := map[flow]time.Duration{}
-	for _, f := range []flow{change, rollback, final, change, final} {
-		began := time.Now()
-		if err := s.node.ask(ctx, f); err != nil {
+// one is a round and its account; a node that it loses is replaced.
+func (s *Soak) one(ctx context.Context) error {
+	before := s.report.Cuts()
+	round, lost := s.round(ctx, draw(s.random, s.node.lab.Kind, s.next))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if lost != nil {
+		round.Ended = "LOST: " + lost.Error()
+		s.report.Lost++
+	}
+	s.report.Rounds = append(s.report.Rounds, round)
+	round.tell(s.Out, before, s.Cuts)
+	if err := s.keep(); err != nil || lost == nil {
+		return err
+	}
+	fmt.Fprintln(s.Out, s.node.lab.LastWords(ctx))
+	return s.begin(ctx)
+}
+
+// round asks, cuts, and waits for what becomes of it.
+func (s *Soak) round(ctx context.Context, p plan) (Round, error) {
+	r := Round{Flow: string(p.flow), Cuts: []Cut{}}
+	if err := s.node.ask(ctx, p.flow); err != nil {
+		return r, err
+	}
+	since := time.Now()
+	for _, delay := range p.delays {
+		if err := pause(ctx, delay); err != nil {
+			return r, err
+		}
+		since = time.Now()
+		r.Cuts = append(r.Cuts, Cut{After: delay.Seconds(), At: since.UTC()})
+		if err := s.node.cut(ctx); err != nil {
+			return r, err
+		}
+	}
+	ipc, err := s.node.settled(ctx)
+	if err != nil {
+		return r, err
+	}
+	s.next = ipc.Status.ValidNextStages
+	r.Recovery, r.Ended, r.At = time.Since(since).Seconds(), drive.Summary(ipc), s.node.places[s.node.at].address
+	s.node.name(ctx, r.Cuts)
+	return r, nil
+}
+
+// changeAgain proves that the node is as good as one that was never cut off.
+func (s *Soak) changeAgain(ctx context.Context) error {
+	for _, f := range []flow{final, change} {
+		if err := s.node.undisturbed(ctx, f); err != nil {
 			return err
 		}
-		if _, err := s.node.settled(ctx); err != nil {
-			return fmt.Errorf("%s: %w", f, err)
-		}
-		usual[f] = max(usual[f], time.Since(began))
-	}
-	if s.usual == nil {
-		s.usual = usual
-		fmt.Fprintf(s.Out, "undisturbed: change %.1f s, rollback %.1f s, final %.1f s; seed %d\n",
-			usual[change].Seconds(), usual[rollback].Seconds(), usual[final].Seconds(), s.Seed)
 	}
 	return nil
 }
 
-// round is one request, one cut, and what became of it.
-func (s *Soak) round(ctx context.Context, n int) (Cut, error) {
-	target := s.draw()
-	cut := Cut{Number: n, Flow: string(target), After: s.random.Float64() * s.usual[target].Seconds()}
-	if target != change {
-		if err := s.node.do(ctx, change); err != nil {
-			return cut, fmt.Errorf("the change before the cut: %w", err)
-		}
-	}
-	if err := s.node.ask(ctx, target); err != nil {
-		return cut, err
-	}
-	if err := pause(ctx, time.Duration(cut.After*float64(time.Second))); err != nil {
-		return cut, err
-	}
-	began := time.Now()
-	if err := s.node.cut(ctx); err != nil {
-		return cut, err
-	}
-	ipc, err := s.node.settled(ctx)
-	if err != nil {
-		return cut, err
-	}
-	cut.Recovery, cut.Ended = time.Since(began).Seconds(), drive.Summary(ipc)
-	cut.Step = s.node.stepAt(ctx, began)
-	if cut.At, err = s.node.seen(ctx); err != nil {
-		return cut, err
-	}
-	return cut, s.node.atRest(ctx)
-}
-
-// draw picks what is disturbed: mostly the change itself.
-func (s *Soak) draw() flow {
-	switch x := s.random.Float64(); {
-	case x < 0.7:
-		return change
-	case x < 0.9:
-		return rollback
-	}
-	return final
-}
-
-// pause lets the drawn time pass: here the time is the condition.
+// pause lets time pass: a drawn one, or that between two looks.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -17,7 +17,7 @@ import (
 
 func soakCommand(o *options) *cobra.Command {
 	kind, report := string(machine.Nspawn), "build/soak/report.json"
-	cuts, seed := 50, uint64(20261121)
+	cuts, seed, limit := 50, uint64(20261121), time.Duration(0)
 	cmd := &cobra.Command{
 		Use: "soak", Short: "Cut a node's power at random moments of changes and rollbacks, and count what comes back", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -26,15 +26,17 @@ func soakCommand(o *options) *cobra.Command {
 			if !cmd.Flags().Changed("name") {
 				o.name = "soak"
 			}
-			s := &soak.Soak{Cuts: cuts, Seed: seed, Out: os.Stderr,
+			s := &soak.Soak{Cuts: cuts, For: limit, Seed: seed, Out: os.Stderr,
+				Keep:  func(r soak.Report) error { return r.Write(report) },
 				Fresh: func(ctx context.Context) (*lab.Lab, error) { return freshLab(ctx, o, machine.Kind(kind)) }}
 			result, err := s.Run(cmd.Context())
 			fmt.Fprintln(cmd.OutOrStdout(), result.Summary())
-			return errors.Join(err, result.Write(report))
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&kind, "machine", kind, "nspawn (seconds) or qemu (a real kernel and boot loader, minutes)")
-	cmd.Flags().IntVar(&cuts, "cuts", cuts, "how often the power is cut")
+	cmd.Flags().IntVar(&cuts, "cuts", cuts, "how often the power is cut, at least")
+	cmd.Flags().DurationVar(&limit, "for", limit, "begin nothing more after this time, however few the cuts; 0 for no limit")
 	cmd.Flags().Uint64Var(&seed, "seed", seed, "what the moments are drawn from; the same seed asks for the same")
 	cmd.Flags().StringVar(&report, "report", report, "file for the figures")
 	agentFlag(cmd, o)

@@ -1,0 +1,41 @@
+package soak
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
+)
+
+// name fills in which step was under way at each cut, by the journals of all stateroots; they are gone once the node is Idle.
+func (n *node) name(ctx context.Context, cuts []Cut) {
+	text, err := machine.Output(ctx, n.lab.Machine, "sh", "-c", "cat /sysroot/ostree/deploy/*/var/lib/lca/journal/*.jsonl")
+	for i := range cuts {
+		cuts[i].Step = "not in a journal any more"
+		if err == nil {
+			cuts[i].Step = lastBefore(text, cuts[i].At)
+		}
+	}
+}
+
+func lastBefore(journals string, moment time.Time) string {
+	var last struct {
+		Time             time.Time
+		Flow, Step, Kind string
+	}
+	for line := range strings.Lines(journals) {
+		entry := last
+		entry.Step = ""
+		if json.Unmarshal([]byte(line), &entry) != nil || entry.Time.After(moment) || entry.Time.Before(last.Time) {
+			continue
+		}
+		last = entry
+	}
+	if last.Time.IsZero() {
+		return "before the first step"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s", last.Flow, last.Step, last.Kind))
+}
