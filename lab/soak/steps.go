@@ -3,7 +3,6 @@ package soak
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -37,5 +36,5 @@ func lastBefore(journals string, moment time.Time) string {
 	if last.Time.IsZero() {
 		return "before the first step"
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s", last.Flow, last.Step, last.Kind))
+	return strings.Join(strings.Fields(last.Flow+" "+last.Step+" "+last.Kind), " ")
 }

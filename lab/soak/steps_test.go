@@ -19,7 +19,7 @@ half a li`
 	}{
 		{"before all", "before the first step", at(0)},
 		{"in a step", "pre-pivot seal intent", at(1)},
-		{"an entry without a step", "pre-pivot  finished", at(2)},
+		{"an entry without a step", "pre-pivot finished", at(2)},
 		{"in the other stateroot's journal", "post-pivot check-seal intent", at(9)},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, lastBefore(journals, c.moment)) })
