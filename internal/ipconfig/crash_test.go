@@ -103,27 +103,60 @@ func TestOnlyAPostPivotThatMayRollBackGivesUp(t *testing.T) {
 	require.Zero(t, (&ipconfig.PostPivot{Endless: true}).Plan().MaxAttempts)
 }
 
-// TestNoMomentIsLeftOut dies right before each change to the node once the request is written, also before those between two
+// life is what a test asks of a node, and what must have become of it at the end; empty for old or new.
+type life struct {
+	name  string
+	first func(*world) error // done undisturbed
+	asked func(*world) error
+	ends  string
+}
+
+func lives() []life {
+	changed := func(w *world) error { return w.Live(nil) }
+	return []life{
+		{"change", func(*world) error { return nil }, func(w *world) error { return w.ask(context.Background(), newSite, oldSite) }, ""},
+		{"rollback", changed, rollBackOnRequest, "old"},
+		{"cleanup", changed, cleanUpOnRequest, "new"},
+	}
+}
+
+// TestNoMomentIsLeftOut dies right before each change to the node once something was asked for, also before those between two
 // steps and after the last one, which belong to no plan.
 func TestNoMomentIsLeftOut(t *testing.T) {
 	for name, arm := range map[string]func(*hosttest.Node, int){"power-cut": (*hosttest.Node).CrashAt, "killed": (*hosttest.Node).KillAt} {
-		t.Run(name, func(t *testing.T) {
-			ends, moment := map[string]int{}, 1
-			for ; ; moment++ {
-				w := newWorld(t)
-				require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error { return w.ask(ctx, newSite, oldSite) }))
-				arm(w.node, moment)
-				require.NoError(t, w.rest(t.Context()), "died at change %d", moment)
-				if w.node.Struck() == 0 {
-					break
+		for _, l := range lives() {
+			t.Run(l.name+"/"+name, func(t *testing.T) {
+				ends, moment := map[string]int{}, 1
+				for verdict := l.cutShort(t, arm, moment); verdict != ""; verdict = l.cutShort(t, arm, moment) {
+					ends[verdict]++
+					moment++
 				}
-				verdict, err := w.Judge()
-				require.NoError(t, err, "died at change %d", moment)
-				require.NoError(t, w.Again(), "died at change %d", moment)
-				ends[verdict]++
-			}
-			t.Logf("%s: %d moments survived: %v", name, moment-1, ends)
-			require.Positive(t, ends["new"])
-		})
+				t.Logf("%s, %s: %d moments survived: %v", l.name, name, moment-1, ends)
+				require.Greater(t, moment, 10)
+			})
+		}
 	}
+}
+
+// cutShort lives once and dies at the moment; the verdict is empty where the life was over before.
+func (l life) cutShort(t *testing.T, arm func(*hosttest.Node, int), moment int) string {
+	w := newWorld(t)
+	require.NoError(t, l.first(w))
+	require.NoError(t, w.node.Run(t.Context(), func(context.Context) error { return l.asked(w) }))
+	arm(w.node, moment)
+	require.NoError(t, w.rest(t.Context()), "died at change %d", moment)
+	if w.node.Struck() == 0 {
+		return ""
+	}
+	verdict, err := w.Judge()
+	require.NoError(t, err, "died at change %d", moment)
+	if l.ends != "" && verdict != l.ends { // nothing of it was journaled; the operator asks again, since status says so
+		require.NoError(t, w.node.Run(t.Context(), func(context.Context) error { return l.asked(w) }))
+		require.NoError(t, w.rest(t.Context()))
+		verdict, err = w.Judge()
+		require.NoError(t, err, "died at change %d", moment)
+		require.Equal(t, l.ends, verdict, "died at change %d", moment)
+	}
+	require.NoError(t, w.Again(), "died at change %d", moment)
+	return verdict
 }

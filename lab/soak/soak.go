@@ -111,7 +111,8 @@ func (s *Soak) round(ctx context.Context, p plan) (Round, error) {
 		return r, err
 	}
 	since := time.Now()
-	for _, delay := range p.delays {
+	for i, delay := range p.delays {
+		fmt.Fprintf(s.Out, "%8s%-8s power cut %d of %d follows in %.1f s\n", "", p.flow, i+1, len(p.delays), delay.Seconds())
 		if err := pause(ctx, delay); err != nil {
 			return r, err
 		}
