@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 )
@@ -29,34 +28,6 @@ type Runner struct {
 	// Watch sees each entry after it was written; may be nil.
 	Watch func(Entry)
 }
-
-// FailedError says which step ended a plan.
-type FailedError struct {
-	Flow, Step string
-	Cause      error
-	// TakenBack: everything begun was undone. Without it and without Committed, undoing
-	// itself failed and another run will try again.
-	TakenBack, Committed bool
-}
-
-func (e *FailedError) Error() string {
-	if e.Step == "" {
-		return fmt.Sprintf("%s could not begin: %v", e.Flow, e.Cause)
-	}
-	return fmt.Sprintf("%s failed at step %s: %v", e.Flow, e.Step, e.Cause)
-}
-
-func (e *FailedError) Unwrap() error { return e.Cause }
-
-// ErrTakenBack is the cause where an earlier run did not get to its end and was undone.
-var ErrTakenBack = errors.New("an earlier run was interrupted; it was taken back")
-
-// ErrAborted is the cause where somebody asked for a plan to be taken back.
-var ErrAborted = errors.New("aborted on request")
-
-// ErrGivenUp is the cause where a committed plan was begun too often, or where
-// nobody can tell how far it came.
-var ErrGivenUp = errors.New("given up")
 
 // Run carries out the plan from wherever the journal says it stands. nil means
 // the plan is finished. Any other end is a *FailedError.
@@ -115,37 +86,6 @@ func (r *Runner) Note(flow, message string, deadline time.Time) error {
 	return r.write(e)
 }
 
-func givenUp(pl Place) error {
-	if pl.Position == Unknown {
-		return fmt.Errorf("%w: %w", ErrGivenUp, ErrUnreadable)
-	}
-	return fmt.Errorf("%w after %d runs", ErrGivenUp, pl.Attempts)
-}
-
-func interruption(p Plan, pl Place) error {
-	if p.MaxAttempts > 0 && pl.Attempts >= p.MaxAttempts {
-		return fmt.Errorf("%w after %d runs", ErrGivenUp, pl.Attempts)
-	}
-	return ErrTakenBack
-}
-
-// ended answers a run of a plan that was over before.
-func ended(p Plan, pl Place) error {
-	if pl.Position == Finished {
-		return nil
-	}
-	return &FailedError{Flow: p.Name, Step: pl.Step, Cause: ErrTakenBack, TakenBack: true}
-}
-
-func (r *Runner) failure(p Plan, step string, cause error) *FailedError {
-	return &FailedError{Flow: p.Name, Step: step, Cause: cause}
-}
-
-func (e *FailedError) committed() *FailedError {
-	e.Committed = true
-	return e
-}
-
 // forward does the steps that are not done yet.
 func (r *Runner) forward(ctx context.Context, p Plan, pl Place) error {
 	begin := Entry{Flow: p.Name, Kind: KindBegin, Attempt: pl.Attempts + 1, Total: len(p.Steps)}
@@ -183,72 +123,6 @@ func (r *Runner) settle(ctx context.Context, p Plan, step string, cause error, p
 	}
 	names := toUndo(p, entries, err == nil)
 	return r.takeBack(context.WithoutCancel(ctx), p, names, failed)
-}
-
-// step does one step, or finds it done.
-func (r *Runner) step(ctx context.Context, p Plan, i, attempt int) error {
-	s := p.Steps[i]
-	mark := Entry{Flow: p.Name, Step: s.Name, Title: s.Title, Index: i + 1, Total: len(p.Steps), Attempt: attempt}
-	there, err := r.already(ctx, p, s)
-	if err != nil {
-		return err
-	}
-	if there {
-		return r.record(p, mark.as(KindSkipped))
-	}
-	if err := r.record(p, mark.as(KindIntent)); err != nil {
-		return err
-	}
-	start := r.Clock.Now()
-	err = r.try(ctx, s)
-	mark.TookMS = r.Clock.Now().Sub(start).Milliseconds()
-	mark.Evidence = r.evidence()
-	if err == nil {
-		return r.record(p, mark.as(KindDone))
-	}
-	if errors.Is(err, ErrLeaving) {
-		return err
-	}
-	mark.Error = err.Error()
-	if werr := r.write(mark.as(KindFailed)); werr != nil {
-		r.Log.Error("failure could not be journaled", "flow", p.Name, "step", s.Name, "error", werr)
-	}
-	return err
-}
-
-// already says whether the step's effect is in place.
-func (r *Runner) already(ctx context.Context, p Plan, s Step) (bool, error) {
-	if s.Check != nil {
-		there, err := s.Check(ctx)
-		if err != nil {
-			return false, fmt.Errorf("check %s: %w", s.Name, err)
-		}
-		return there, nil
-	}
-	entries, err := r.Journal.Entries() // what cannot be read is done again
-	if err != nil && !errors.Is(err, ErrUnreadable) {
-		return false, err
-	}
-	return doneInJournal(p, s.Name, entries), nil
-}
-
-func (r *Runner) try(ctx context.Context, s Step) error {
-	tries := max(s.Tries, 1)
-	for n := 1; ; n++ {
-		err := s.Do(ctx)
-		if err == nil || n == tries || ctx.Err() != nil || hopeless(err) {
-			return err
-		}
-		r.Log.Warn("step failed, trying again", "step", s.Name, "try", n, "of", tries, "error", err)
-		if serr := r.Clock.Sleep(ctx, s.Pause); serr != nil {
-			return errors.Join(err, serr)
-		}
-	}
-}
-
-func hopeless(err error) bool {
-	var permanent *permanentError
-	return errors.Is(err, ErrLeaving) || errors.As(err, &permanent)
 }
 
 func (e Entry) as(k Kind) Entry { e.Kind = k; return e }

@@ -39,30 +39,6 @@ type scan struct {
 	named map[string]host.KeyValue
 }
 
-// rulebook holds the rules that every key is held against.
-type rulebook struct {
-	fields    []fieldRule
-	objects   []objectRule
-	deletions []deletion
-	crypto    []string
-	hashing   []string
-	disk      []diskRule
-}
-
-func newRulebook(cluster ClusterRenaming) rulebook {
-	r := rulebook{etcdRules(), objectRules(), deletions(), cryptoPrefixes(), hashingDeployments(), diskRules()}
-	if !cluster.empty() {
-		r.fields, r.disk = append(r.fields, clusterRules()...), append(r.disk, clusterDiskRules()...)
-	}
-	return r
-}
-
-// follower is a change that is made only if there are others.
-type follower struct {
-	rule   objectRule
-	object *object
-}
-
 // node is a Node object and its internal addresses.
 type node struct {
 	host.KeyValue
@@ -90,47 +66,6 @@ func readNodes(ctx context.Context, store host.OpenKeystore) ([]node, error) {
 		return err
 	})
 	return out, err
-}
-
-// prefixes lists what has to be read, each key once.
-func (r rulebook) prefixes() []string {
-	var all []string
-	for _, name := range slices.Concat(r.crypto, scannedPrefixes(), r.hashing) {
-		all = append(all, storageKey(name))
-	}
-	for _, f := range r.fields {
-		all = append(all, storageKey(literal(f.keys)))
-	}
-	for _, o := range r.objects {
-		all = append(all, storageKey(literal(o.keys)))
-	}
-	for _, d := range r.deletions {
-		all = append(all, storageKey(d.prefix))
-	}
-	slices.Sort(all)
-	var out []string
-	for _, p := range all {
-		if len(out) == 0 || !strings.HasPrefix(p, out[len(out)-1]) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// storageKey completes a key that is one of kube-apiserver's.
-func storageKey(name string) string {
-	if strings.HasPrefix(name, "/") {
-		return name
-	}
-	return storagePrefix + name
-}
-
-// literal is the part of a pattern before its first wildcard.
-func literal(pattern string) string {
-	if i := strings.IndexAny(pattern, wildcards); i >= 0 {
-		return pattern[:i]
-	}
-	return pattern
 }
 
 // readStore reads ahead while it works.
@@ -265,99 +200,5 @@ func (s *scan) refuseEncrypted() {
 		why := fmt.Sprintf("%d stored objects are encrypted at rest and cannot be read here: turn encryption off "+
 			"(APIServer cluster, spec.encryption.type: identity) and wait until they are stored in plain", s.encrypted[resource])
 		s.plan.Blocked = append(s.plan.Blocked, Note{resource, why})
-	}
-}
-
-// planDeletion says whether the object goes.
-func (s *scan) planDeletion(o *object, name string) (bool, error) {
-	for _, d := range s.rules.deletions {
-		if !strings.HasPrefix(name, d.prefix) || !s.mapping.Moves() || d.named && !s.mapping.node.ownsKey(name) {
-			continue
-		}
-		if d.keep != nil {
-			meta, err := o.metadata()
-			if err != nil {
-				return false, err
-			}
-			if why := d.keep(meta, o.key); why != "" {
-				s.plan.Kept = append(s.plan.Kept, Note{o.key, why})
-				return false, nil
-			}
-		}
-		s.deletes = append(s.deletes, host.Edit{Key: o.key, Delete: true, ModRevision: o.mod})
-		s.deleted = append(s.deleted, Change{Delete, o.key, d.why})
-		return true, nil
-	}
-	return false, nil
-}
-
-// applyRules edits the object by every rule that names it.
-func (s *scan) applyRules(o *object, name string) error {
-	for _, r := range s.rules.fields {
-		if matchKey(r.keys, name) {
-			if err := s.applyField(o, r); err != nil {
-				return err
-			}
-		}
-	}
-	for _, r := range s.rules.objects {
-		if !matchKey(r.keys, name) {
-			continue
-		}
-		s.met[r.keys], s.met[name] = true, true
-		if r.follows {
-			s.followers = append(s.followers, follower{r, o})
-			continue
-		}
-		before := o.value
-		if err := r.apply(s.cfg, s.mapping, s.now, o); err != nil {
-			return err
-		}
-		if string(before) != string(o.value) {
-			s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key, r.why})
-		}
-	}
-	return nil
-}
-
-func (s *scan) applyField(o *object, r fieldRule) error {
-	var failed error
-	err := o.edit(func(at []string, text string) (string, bool) {
-		if failed != nil || !matchPath(r.field, at) {
-			return text, false
-		}
-		mapped, err := r.in(s.mapping, text)
-		if err != nil {
-			failed = fmt.Errorf("%s of %s: %w", strings.Join(at, "/"), o.key, err)
-			return text, false
-		}
-		if mapped == text {
-			return text, false
-		}
-		s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key + " " + strings.Join(at, "/"), r.why})
-		return mapped, true
-	})
-	if err != nil {
-		return err
-	}
-	return failed
-}
-
-// reportLeftover notes a mention of an old address that no rule replaced. Where old and new addresses
-// overlap, a mention says nothing.
-func (s *scan) reportLeftover(where func() string, text string) {
-	if s.mapping.Overlaps() {
-		return
-	}
-	for _, a := range s.mapping.Mentions(text) {
-		s.plan.Leftovers = append(s.plan.Leftovers, Note{where(), "mentions " + a.String()})
-	}
-	if s.mapping.cluster.mentions(text) {
-		s.plan.Leftovers = append(s.plan.Leftovers, Note{where(), "mentions " + s.mapping.cluster.Zone.Old})
-	}
-	for _, content := range dataURLs(text) {
-		for _, a := range s.mapping.Mentions(content) {
-			s.plan.Leftovers = append(s.plan.Leftovers, Note{where(), "mentions " + a.String() + " inside a data URL"})
-		}
 	}
 }

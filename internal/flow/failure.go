@@ -1,0 +1,65 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+)
+
+// FailedError says which step ended a plan.
+type FailedError struct {
+	Flow, Step string
+	Cause      error
+	// TakenBack: everything begun was undone. Without it and without Committed, undoing
+	// itself failed and another run will try again.
+	TakenBack, Committed bool
+}
+
+func (e *FailedError) Error() string {
+	if e.Step == "" {
+		return fmt.Sprintf("%s could not begin: %v", e.Flow, e.Cause)
+	}
+	return fmt.Sprintf("%s failed at step %s: %v", e.Flow, e.Step, e.Cause)
+}
+
+func (e *FailedError) Unwrap() error { return e.Cause }
+
+// ErrTakenBack is the cause where an earlier run did not get to its end and was undone.
+var ErrTakenBack = errors.New("an earlier run was interrupted; it was taken back")
+
+// ErrAborted is the cause where somebody asked for a plan to be taken back.
+var ErrAborted = errors.New("aborted on request")
+
+// ErrGivenUp is the cause where a committed plan was begun too often, or where
+// nobody can tell how far it came.
+var ErrGivenUp = errors.New("given up")
+
+func givenUp(pl Place) error {
+	if pl.Position == Unknown {
+		return fmt.Errorf("%w: %w", ErrGivenUp, ErrUnreadable)
+	}
+	return fmt.Errorf("%w after %d runs", ErrGivenUp, pl.Attempts)
+}
+
+func interruption(p Plan, pl Place) error {
+	if p.MaxAttempts > 0 && pl.Attempts >= p.MaxAttempts {
+		return fmt.Errorf("%w after %d runs", ErrGivenUp, pl.Attempts)
+	}
+	return ErrTakenBack
+}
+
+// ended answers a run of a plan that was over before.
+func ended(p Plan, pl Place) error {
+	if pl.Position == Finished {
+		return nil
+	}
+	return &FailedError{Flow: p.Name, Step: pl.Step, Cause: ErrTakenBack, TakenBack: true}
+}
+
+func (r *Runner) failure(p Plan, step string, cause error) *FailedError {
+	return &FailedError{Flow: p.Name, Step: step, Cause: cause}
+}
+
+func (e *FailedError) committed() *FailedError {
+	e.Committed = true
+	return e
+}

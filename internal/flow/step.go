@@ -1,0 +1,73 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// step does one step, or finds it done.
+func (r *Runner) step(ctx context.Context, p Plan, i, attempt int) error {
+	s := p.Steps[i]
+	mark := Entry{Flow: p.Name, Step: s.Name, Title: s.Title, Index: i + 1, Total: len(p.Steps), Attempt: attempt}
+	there, err := r.already(ctx, p, s)
+	if err != nil {
+		return err
+	}
+	if there {
+		return r.record(p, mark.as(KindSkipped))
+	}
+	if err := r.record(p, mark.as(KindIntent)); err != nil {
+		return err
+	}
+	start := r.Clock.Now()
+	err = r.try(ctx, s)
+	mark.TookMS = r.Clock.Now().Sub(start).Milliseconds()
+	mark.Evidence = r.evidence()
+	if err == nil {
+		return r.record(p, mark.as(KindDone))
+	}
+	if errors.Is(err, ErrLeaving) {
+		return err
+	}
+	mark.Error = err.Error()
+	if werr := r.write(mark.as(KindFailed)); werr != nil {
+		r.Log.Error("failure could not be journaled", "flow", p.Name, "step", s.Name, "error", werr)
+	}
+	return err
+}
+
+// already says whether the step's effect is in place.
+func (r *Runner) already(ctx context.Context, p Plan, s Step) (bool, error) {
+	if s.Check != nil {
+		there, err := s.Check(ctx)
+		if err != nil {
+			return false, fmt.Errorf("check %s: %w", s.Name, err)
+		}
+		return there, nil
+	}
+	entries, err := r.Journal.Entries() // what cannot be read is done again
+	if err != nil && !errors.Is(err, ErrUnreadable) {
+		return false, err
+	}
+	return doneInJournal(p, s.Name, entries), nil
+}
+
+func (r *Runner) try(ctx context.Context, s Step) error {
+	tries := max(s.Tries, 1)
+	for n := 1; ; n++ {
+		err := s.Do(ctx)
+		if err == nil || n == tries || ctx.Err() != nil || hopeless(err) {
+			return err
+		}
+		r.Log.Warn("step failed, trying again", "step", s.Name, "try", n, "of", tries, "error", err)
+		if serr := r.Clock.Sleep(ctx, s.Pause); serr != nil {
+			return errors.Join(err, serr)
+		}
+	}
+}
+
+func hopeless(err error) bool {
+	var permanent *permanentError
+	return errors.Is(err, ErrLeaving) || errors.As(err, &permanent)
+}
