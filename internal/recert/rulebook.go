@@ -23,12 +23,6 @@ func newRulebook(cluster ClusterRenaming) rulebook {
 	return r
 }
 
-// follower is a change that is made only if there are others.
-type follower struct {
-	rule   objectRule
-	object *object
-}
-
 // prefixes lists what has to be read, each key once.
 func (r rulebook) prefixes() []string {
 	var all []string

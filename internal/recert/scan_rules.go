@@ -100,3 +100,9 @@ func (s *scan) reportLeftover(where func() string, text string) {
 		}
 	}
 }
+
+// follower is a change that is made only if there are others.
+type follower struct {
+	rule   objectRule
+	object *object
+}

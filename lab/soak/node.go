@@ -54,8 +54,8 @@ func (n *node) ask(ctx context.Context, f flow) error {
 		if err == nil || apierrors.IsInvalid(err) || ctx.Err() != nil {
 			return err
 		}
-		if err := pause(ctx, time.Second); err != nil {
-			return err
+		if pause(ctx, time.Second) != nil {
+			return fmt.Errorf("ask for a %s: %w", f, err)
 		}
 	}
 }

@@ -50,13 +50,13 @@ func (r Report) Cuts() int {
 
 // Summary is the run in one sentence.
 func (r Report) Summary() string {
-	settled := map[netip.Addr]int{}
+	settled := map[netip.Addr]int{} // those that did not settle are nowhere
 	for _, round := range r.Rounds {
 		settled[round.At]++
 	}
 	old, away := places()[0].address, places()[1].address
-	return fmt.Sprintf("%s: %d power cuts in %d flows in %.0f s, %d nodes lost; settled %d times at %s, %d times at %s; seed %d",
-		r.Machine, r.Cuts(), len(r.Rounds), r.Seconds, r.Lost, settled[old], old, settled[away], away, r.Seed)
+	return fmt.Sprintf("%s: %d power cuts in %d flows in %.0f s, %d nodes lost; settled %d times at %s, %d times at %s, not %d times; seed %d",
+		r.Machine, r.Cuts(), len(r.Rounds), r.Seconds, r.Lost, settled[old], old, settled[away], away, settled[netip.Addr{}], r.Seed)
 }
 
 // tell prints a round that has ended; the cuts before it are counted in the lines.
@@ -64,7 +64,11 @@ func (r Round) tell(out io.Writer, before, of int) {
 	for i, c := range r.Cuts {
 		fmt.Fprintf(out, "[%d/%d] %-8s cut after %6.1f s (%s)\n", before+i+1, of, r.Flow, c.After, c.Step)
 	}
-	fmt.Fprintf(out, "%8s%-8s at %s after %.1f s: %s\n", "", r.Flow, r.At, r.Recovery, r.Ended)
+	where := "nowhere"
+	if r.At.IsValid() {
+		where = fmt.Sprintf("at %s after %.1f s", r.At, r.Recovery)
+	}
+	fmt.Fprintf(out, "%8s%-8s %s: %s\n", "", r.Flow, where, r.Ended)
 }
 
 // Write leaves the report as JSON.

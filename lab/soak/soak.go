@@ -21,7 +21,7 @@ var patience = map[machine.Kind]time.Duration{machine.Nspawn: 6 * time.Minute, m
 type Soak struct {
 	// Fresh makes a node that did not exist before: the first one, and another one after each loss.
 	Fresh func(context.Context) (*lab.Lab, error)
-	// Cuts is how many there shall be at least. For, if not 0, begins no round after that time.
+	// Cuts is how many there shall be at least. After For, if not 0, no round begins; the last change still does.
 	Cuts int
 	For  time.Duration
 	Seed uint64
@@ -59,6 +59,9 @@ func (s *Soak) run(ctx context.Context) error {
 		}
 	}
 	if err := s.changeAgain(ctx); err != nil {
+		if ctx.Err() == nil {
+			s.report.Lost++
+		}
 		return fmt.Errorf("after the last cut: %w", err)
 	}
 	if s.report.Lost > 0 {
@@ -88,16 +91,16 @@ func (s *Soak) begin(ctx context.Context) error {
 func (s *Soak) one(ctx context.Context) error {
 	before := s.report.Cuts()
 	round, lost := s.round(ctx, draw(s.random, s.node.lab.Kind, s.next))
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if lost != nil {
+	switch {
+	case ctx.Err() != nil:
+		round.Ended = "stopped before the node had settled"
+	case lost != nil:
 		round.Ended = "LOST: " + lost.Error()
 		s.report.Lost++
 	}
 	s.report.Rounds = append(s.report.Rounds, round)
 	round.tell(s.Out, before, s.Cuts)
-	if err := s.keep(); err != nil || lost == nil {
+	if err := errors.Join(ctx.Err(), s.keep()); err != nil || lost == nil {
 		return err
 	}
 	fmt.Fprintln(s.Out, s.node.lab.LastWords(ctx))
@@ -117,7 +120,7 @@ func (s *Soak) round(ctx context.Context, p plan) (Round, error) {
 			return r, err
 		}
 		since = time.Now()
-		r.Cuts = append(r.Cuts, Cut{After: delay.Seconds(), At: since.UTC()})
+		r.Cuts = append(r.Cuts, Cut{After: delay.Seconds(), At: since.UTC(), Step: "not looked up"})
 		if err := s.node.cut(ctx); err != nil {
 			return r, err
 		}
@@ -128,7 +131,7 @@ func (s *Soak) round(ctx context.Context, p plan) (Round, error) {
 	}
 	s.next = ipc.Status.ValidNextStages
 	r.Recovery, r.Ended, r.At = time.Since(since).Seconds(), drive.Summary(ipc), s.node.places[s.node.at].address
-	s.node.name(ctx, r.Cuts)
+	s.node.nameSteps(ctx, r.Cuts)
 	return r, nil
 }
 

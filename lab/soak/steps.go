@@ -9,8 +9,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 )
 
-// name fills in which step was under way at each cut, by the journals of all stateroots; they are gone once the node is Idle.
-func (n *node) name(ctx context.Context, cuts []Cut) {
+// nameSteps fills in which step was under way at each cut, by the journals of all stateroots; they are gone once the node is Idle.
+func (n *node) nameSteps(ctx context.Context, cuts []Cut) {
 	text, err := machine.Output(ctx, n.lab.Machine, "sh", "-c", "cat /sysroot/ostree/deploy/*/var/lib/lca/journal/*.jsonl")
 	for i := range cuts {
 		cuts[i].Step = "not in a journal any more"

@@ -36,8 +36,8 @@ func soakCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&kind, "machine", kind, "nspawn (seconds) or qemu (a real kernel and boot loader, minutes)")
 	cmd.Flags().IntVar(&cuts, "cuts", cuts, "how often the power is cut, at least")
-	cmd.Flags().DurationVar(&limit, "for", limit, "begin nothing more after this time, however few the cuts; 0 for no limit")
-	cmd.Flags().Uint64Var(&seed, "seed", seed, "what the moments are drawn from; the same seed asks for the same")
+	cmd.Flags().DurationVar(&limit, "for", limit, "cut nothing more once the flow that is under way after this time has ended; 0 for no limit")
+	cmd.Flags().Uint64Var(&seed, "seed", seed, "what flows and moments are drawn from")
 	cmd.Flags().StringVar(&report, "report", report, "file for the figures")
 	agentFlag(cmd, o)
 	return cmd
