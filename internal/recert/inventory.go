@@ -136,7 +136,7 @@ func (p *pki) keyList() []Key {
 	var out []Key
 	index := map[[sha256.Size]byte]int{}
 	for _, k := range p.keys {
-		sum := sha256.Sum256(k.der)
+		sum := sha256.Sum256(k.der())
 		at, known := index[sum]
 		if !known {
 			at = len(out)

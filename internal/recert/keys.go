@@ -70,7 +70,7 @@ func (p *pki) keysByPublic() map[string]crypto.Signer {
 // private parses the key once; nil is one of a kind that signs nothing here.
 func (k *keyFile) private() crypto.Signer {
 	if !k.parsed {
-		k.signer, k.parsed = parseKey(k.label, k.der), true
+		k.signer, k.parsed = parseKey(k.label, k.der()), true
 	}
 	return k.signer
 }

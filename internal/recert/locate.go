@@ -14,12 +14,24 @@ const (
 	privateKeyBlob
 )
 
-// blob is a certificate or private key as it lies in a text, decoded to DER.
+// blob is a certificate or private key as it lies in a text. Most are nobody's concern, so it is decoded by whoever wants it.
 type blob struct {
 	kind blobKind
-	// label is the PEM label (RFC 7468).
-	label string
-	der   []byte
+	// label is the PEM label (RFC 7468), body what stands between its lines.
+	label, body string
+}
+
+// der decodes the body; nil is one that is not base64.
+func (b blob) der() []byte {
+	body := b.body
+	if strings.IndexByte(body, ' ') >= 0 || strings.IndexByte(body, '\t') >= 0 { // ends of lines are the decoder's to skip
+		body = strings.NewReplacer(" ", "", "\t", "").Replace(body)
+	}
+	der, err := base64.StdEncoding.DecodeString(body)
+	if err != nil || len(der) == 0 {
+		return nil
+	}
+	return der
 }
 
 // blobVisitor sees a blob and returns the DER that takes its place, or nil to leave it.
@@ -89,11 +101,11 @@ func editPEM(text string, visit blobVisitor) string {
 		}
 		start := begin + len(label) + len(pemDashes)
 		pos = start + len(body)
-		b, ok := decodeBlob(label, body)
+		kind, ok := kindOf(label)
 		if !ok {
 			continue
 		}
-		if der := visit(b); der != nil {
+		if der := visit(blob{kind, label, body}); der != nil {
 			edits = append(edits, splicing{start, pos, encodeBody(der, strings.HasPrefix(body, "\r\n"))})
 		}
 	}
@@ -113,25 +125,16 @@ func pemBlock(rest string) (label, body string, ok bool) {
 	return label, rest[:stop], true
 }
 
-// decodeBlob reads a PEM body; one with headers (an encrypted key) is not for us.
-func decodeBlob(label, body string) (blob, bool) {
-	b := blob{label: label}
+// kindOf tells by a PEM label what it is about.
+func kindOf(label string) (kind blobKind, ok bool) {
 	switch label {
 	case "CERTIFICATE":
+		return certificateBlob, true
 	case "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY":
-		b.kind = privateKeyBlob
+		return privateKeyBlob, true
 	default:
-		return blob{}, false
+		return 0, false
 	}
-	if strings.ContainsAny(body, " \t") { // ends of lines are the decoder's to skip
-		body = strings.NewReplacer(" ", "", "\t", "").Replace(body)
-	}
-	der, err := base64.StdEncoding.DecodeString(body)
-	if err != nil || len(der) == 0 {
-		return blob{}, false
-	}
-	b.der = der
-	return b, true
 }
 
 // encodeBody writes what stands between the begin and the end line.

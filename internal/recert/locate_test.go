@@ -2,6 +2,7 @@ package recert
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,16 +13,16 @@ func TestEditBlobsKeepsWhatSurrounds(t *testing.T) {
 	var kinds []blobKind
 	same := editBlobs(text, func(b blob) []byte {
 		kinds = append(kinds, b.kind)
-		return b.der
+		return b.der()
 	})
 	if same != text {
 		t.Errorf("replacing every blob by itself changed the text:\n%s", same)
 	}
-	if len(kinds) != 2 || kinds[0] != certificateBlob || kinds[1] != privateKeyBlob {
-		t.Errorf("kinds %v", kinds)
+	if want := []blobKind{certificateBlob, privateKeyBlob, certificateBlob}; !slices.Equal(kinds, want) {
+		t.Errorf("kinds %v, want %v", kinds, want)
 	}
 	edited := editBlobs(text, func(b blob) []byte {
-		if b.kind == certificateBlob {
+		if b.kind == certificateBlob && b.der() != nil {
 			return []byte("new")
 		}
 		return nil
@@ -40,7 +41,7 @@ func FuzzEditBlobs(f *testing.F) {
 		}
 		once := editBlobs(text, func(b blob) []byte { return []byte("x") })
 		if twice := editBlobs(once, func(b blob) []byte {
-			if !bytes.Equal(b.der, []byte("x")) {
+			if !bytes.Equal(b.der(), []byte("x")) {
 				t.Fatalf("%q: a blob was not replaced", text)
 			}
 			return nil
@@ -59,11 +60,11 @@ func FuzzKubeconfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, data, after string) {
 		text := before + data + after
 		var seen [][]byte
-		same := editKubeconfig(text, func(b blob) []byte { seen = append(seen, b.der); return b.der })
+		same := editKubeconfig(text, func(b blob) []byte { seen = append(seen, b.der()); return b.der() })
 		again := 0
 		editKubeconfig(same, func(b blob) []byte {
-			if again >= len(seen) || !bytes.Equal(b.der, seen[again]) {
-				t.Fatalf("%q: what was written is not what is read: %x", text, b.der)
+			if again >= len(seen) || !bytes.Equal(b.der(), seen[again]) {
+				t.Fatalf("%q: what was written is not what is read: %x", text, b.der())
 			}
 			again++
 			return nil

@@ -34,8 +34,7 @@ type certificate struct {
 // keyFile is a private key that is parsed only when somebody needs it.
 type keyFile struct {
 	place
-	label  string
-	der    []byte
+	blob
 	signer crypto.Signer
 	parsed bool
 }
@@ -47,8 +46,10 @@ type pki struct {
 	frozen bool
 	// all keeps the certificates that nobody needs for a change too: leaves without an old address.
 	all bool
-	// certs holds every certificate seen, by hash; nil for those that are not kept.
-	certs  map[[sha256.Size]byte]*certificate
+	// certs holds every certificate that was parsed, by hash; nil for those that are not kept.
+	certs map[[sha256.Size]byte]*certificate
+	// known holds the authorities by their text too: each stands beside many leaves.
+	known  map[string]*certificate
 	leaves []*certificate // that name an old address, in order of discovery
 	others []*certificate // all other leaves, if they are kept
 	cas    map[string][]*certificate
@@ -63,8 +64,8 @@ type pki struct {
 }
 
 func newPKI(m Mapping) *pki {
-	return &pki{mapping: m, certs: map[[sha256.Size]byte]*certificate{}, cas: map[string][]*certificate{}, keysIn: map[string][]*keyFile{},
-		newKeys: map[string]crypto.Signer{}, bundles: map[[sha256.Size]byte][]*certificate{}}
+	return &pki{mapping: m, certs: map[[sha256.Size]byte]*certificate{}, known: map[string]*certificate{},
+		cas: map[string][]*certificate{}, keysIn: map[string][]*keyFile{}, newKeys: map[string]crypto.Signer{}, bundles: map[[sha256.Size]byte][]*certificate{}}
 }
 
 // everything lists the certificates that were kept.
@@ -91,7 +92,7 @@ func (p *pki) collect(at place, text string, settled bool) (affected bool) {
 		if b.kind == privateKeyBlob {
 			at := at
 			at.index = len(certs)
-			k := &keyFile{place: at, label: b.label, der: b.der}
+			k := &keyFile{place: at, blob: b}
 			p.keys, p.keysIn[at.container] = append(p.keys, k), append(p.keysIn[at.container], k)
 			affected = affected || p.all
 		}
@@ -132,14 +133,16 @@ func (p *pki) take(b blob, settled bool) *certificate {
 	if b.kind != certificateBlob {
 		return nil
 	}
-	der := b.der
-	sum := sha256.Sum256(der)
-	if known, ok := p.certs[sum]; ok {
-		return known
+	if cert, ok := p.known[b.body]; ok {
+		return cert
 	}
+	der := b.der()
 	if !p.all && !p.mapping.quick.certificate(der) {
-		p.certs[sum] = nil
-		return nil
+		return nil // that is quicker told again than looked up
+	}
+	sum := sha256.Sum256(der)
+	if cert, ok := p.certs[sum]; ok {
+		return cert
 	}
 	parsed, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -158,6 +161,9 @@ func (p *pki) take(b blob, settled bool) *certificate {
 		cert = nil
 	}
 	p.certs[sum] = cert
+	if parsed.IsCA {
+		p.known[strings.Clone(b.body)] = cert
+	}
 	return cert
 }
 
@@ -173,7 +179,7 @@ func (p *pki) replace(text string) string {
 		if b.kind != certificateBlob {
 			return p.rekeyed(b)
 		}
-		cert := p.certs[sha256.Sum256(b.der)]
+		cert := p.certs[sha256.Sum256(b.der())]
 		if cert == nil || cert.reissued == nil {
 			return nil
 		}

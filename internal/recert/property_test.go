@@ -119,7 +119,7 @@ func newOracle(t testing.TB, c *clustertest.Cluster) oracle {
 
 func (o oracle) text(text string) string {
 	return editBlobs(text, func(b blob) []byte {
-		cert, err := x509.ParseCertificate(b.der)
+		cert, err := x509.ParseCertificate(b.der())
 		if b.kind != certificateBlob || err != nil {
 			return nil
 		}

@@ -55,7 +55,7 @@ func certificatesOf(t testing.TB, text string) []*x509.Certificate {
 	var out []*x509.Certificate
 	editBlobs(text, func(b blob) []byte {
 		if b.kind == certificateBlob {
-			cert, err := x509.ParseCertificate(b.der)
+			cert, err := x509.ParseCertificate(b.der())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,9 +165,9 @@ func blobsOf(t testing.TB, w *world) map[[32]byte]any {
 	for where, text := range worldTexts(t, w) {
 		editBlobs(text, func(b blob) []byte {
 			if b.kind == certificateBlob {
-				out[sha256.Sum256(b.der)], _ = x509.ParseCertificate(b.der)
+				out[sha256.Sum256(b.der())], _ = x509.ParseCertificate(b.der())
 			} else {
-				out[sha256.Sum256(b.der)] = where
+				out[sha256.Sum256(b.der())] = where
 			}
 			return nil
 		})

@@ -66,7 +66,7 @@ func orInline(path string) string {
 func firstKey(text string) (key crypto.Signer) {
 	editPEM(text, func(b blob) []byte {
 		if key == nil && b.kind == privateKeyBlob {
-			key = parseKey(b.label, b.der)
+			key = parseKey(b.label, b.der())
 		}
 		return nil
 	})
@@ -76,7 +76,7 @@ func firstKey(text string) (key crypto.Signer) {
 func firstCertificate(text string) (cert *x509.Certificate) {
 	editPEM(text, func(b blob) []byte {
 		if cert == nil && b.kind == certificateBlob {
-			cert, _ = x509.ParseCertificate(b.der)
+			cert, _ = x509.ParseCertificate(b.der())
 		}
 		return nil
 	})
@@ -194,7 +194,7 @@ func (p *pki) rekeyed(b blob) []byte {
 	if len(p.newKeys) == 0 {
 		return nil
 	}
-	k := &keyFile{label: b.label, der: b.der}
+	k := &keyFile{blob: b}
 	if k.private() == nil {
 		return nil
 	}

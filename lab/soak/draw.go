@@ -25,11 +25,11 @@ var usual = map[machine.Kind]map[flow]time.Duration{
 	machine.QEMU:   {change: 300 * time.Second, rollback: 200 * time.Second, final: 30 * time.Second},
 }
 
-// fewest and most bound how often the power is cut before a node may settle. Six are more boots than a change is given to prove
-// itself, so some rounds end by the limit of attempts.
+// fewest and most bound how often the power is cut before a node may settle. A dozen are more boots than a change is given to
+// prove itself, so some rounds end by the limit of attempts.
 var (
-	fewest = map[flow]int{change: 2, rollback: 1, final: 0}
-	most   = map[flow]int{change: 8, rollback: 4, final: 1}
+	fewest = map[flow]int{change: 3, rollback: 2, final: 0}
+	most   = map[flow]int{change: 12, rollback: 6, final: 2}
 )
 
 // plan is what one round does: the flow that is asked for, and the delays after which the power goes, each counted from the
