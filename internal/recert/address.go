@@ -24,6 +24,8 @@ type Mapping struct {
 	// cluster is the cluster's zone, in certificates and in the fields of clusterRules.
 	cluster ClusterRenaming
 	quick   glance
+	// overlaps: see Overlaps; it is asked for every text of the cluster.
+	overlaps bool
 }
 
 // NewMapping checks that every change stays in its family and that none contradicts another.
@@ -46,6 +48,10 @@ func NewMapping(changes []AddressChange) (Mapping, error) {
 		if c.Old != c.New {
 			m.to[c.Old] = c.New
 		}
+	}
+	for _, to := range m.to {
+		_, isOld := m.to[to]
+		m.overlaps = m.overlaps || isOld
 	}
 	m.quick = newGlance(m)
 	return m, nil
@@ -102,14 +108,7 @@ func (m Mapping) Changes() []AddressChange {
 
 // Overlaps says that a new address is also an old one (a swap, a chain): then a rewritten place
 // cannot be told from an untouched one by looking at it.
-func (m Mapping) Overlaps() bool {
-	for _, to := range m.to {
-		if _, ok := m.to[to]; ok {
-			return true
-		}
-	}
-	return false
-}
+func (m Mapping) Overlaps() bool { return m.overlaps }
 
 // Get returns what takes the address's place, with the form (IPv4 mapped into IPv6) kept.
 func (m Mapping) Get(a netip.Addr) (netip.Addr, bool) {

@@ -126,7 +126,7 @@ func (w *cborWalker) text(start int, major byte, n uint64) error {
 	if err != nil {
 		return err
 	}
-	if edited, changed := w.visit(w.path, string(content)); changed {
+	if edited, changed := w.visit(w.path, textOf(content)); changed {
 		w.replace(start, major, edited)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unsafe"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -26,6 +27,9 @@ type object struct {
 	// movesTo is the key that the object gets, if another.
 	movesTo string
 }
+
+// textOf is a part of a value as a text. It is not copied, for nobody writes to a value that was read: edits make another.
+func textOf(part []byte) string { return unsafe.String(unsafe.SliceData(part), len(part)) }
 
 // errEncrypted says that kube-apiserver encrypted the value before it stored it.
 var errEncrypted = errors.New("is encrypted at rest")

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"unsafe"
 )
 
 // A cluster has thousands of certificates and texts that are nobody's concern. What is here looks at bytes to tell which
@@ -65,7 +64,7 @@ func (g glance) text(text string) bool {
 // value says that a stored object may hold a certificate, a key or an old address. Texts stand in all encodings as they are, but
 // for the data of a Secret in JSON, so those are always worth a look.
 func (g glance) value(value []byte) bool {
-	text := unsafe.String(unsafe.SliceData(value), len(value)) // nobody writes to it while this looks; most values are not copied at all
+	text := textOf(value)
 	if strings.HasPrefix(text, "{") && strings.Contains(text[:min(len(text), kindWithin)], jsonSecret) {
 		return true
 	}

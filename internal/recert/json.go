@@ -1,22 +1,25 @@
 package recert
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
-	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonEditor edits strings of one JSON document (RFC 8259) that is known to be valid: it only has to find where things are, and
-// makes no token of what nobody looks at.
+// jsonEditor edits strings of one JSON document (RFC 8259). Documents are taken as encoding/json takes them: a name may stand
+// twice in an object, and a string may not be UTF-8.
 type jsonEditor struct {
-	doc   string
-	pos   int // of what is read next
+	in    *jsontext.Decoder
+	doc   []byte
 	out   []byte
 	last  int // end of what is in out
 	visit visitor
 	keys  visitor // sees the keys of objects, with the path of the object; nil leaves them
-	err   error   // the first
 }
 
 // editJSON visits every string value of a JSON document and returns the document with the new ones
@@ -32,14 +35,13 @@ func editJSONKeys(doc []byte, visit visitor) ([]byte, error) {
 }
 
 func (e *jsonEditor) edit(doc []byte) ([]byte, error) {
-	if !json.Valid(doc) {
-		var raw json.RawMessage
-		return nil, fmt.Errorf("read JSON: %w", json.Unmarshal(doc, &raw))
+	e.doc = doc
+	e.in = jsontext.NewDecoder(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err := e.value(nil); err != nil {
+		return nil, fmt.Errorf("read JSON: %w", err)
 	}
-	e.doc = string(doc)
-	e.value(nil)
-	if e.err != nil {
-		return nil, e.err
+	if _, err := e.in.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read JSON: the document ends at byte %d, and more follows", e.in.InputOffset())
 	}
 	if e.last == 0 {
 		return doc, nil
@@ -48,88 +50,77 @@ func (e *jsonEditor) edit(doc []byte) ([]byte, error) {
 }
 
 // value reads whatever comes next and everything in it.
-func (e *jsonEditor) value(path []string) {
-	switch e.peek() {
+func (e *jsonEditor) value(path []string) error {
+	switch e.in.PeekKind() {
 	case '{':
-		e.object(path)
+		return e.object(path)
 	case '[':
-		e.array(path)
+		return e.array(path)
 	case '"':
-		e.text(path, e.visit)
-	default: // a number, true, false or null
-		if end := strings.IndexAny(e.doc[e.pos:], ",]} \t\r\n"); end >= 0 {
-			e.pos += end
-		} else {
-			e.pos = len(e.doc)
-		}
+		_, err := e.text(path, e.visit)
+		return err
+	default:
+		return e.in.SkipValue()
 	}
 }
 
-func (e *jsonEditor) object(path []string) {
-	for e.pos++; e.peek() != '}'; {
-		if e.doc[e.pos] == ',' {
-			e.pos++
-			e.peek()
-		}
-		key := e.text(path, e.keys)
-		e.peek()
-		e.pos++ // the colon
-		e.value(append(path, key))
+func (e *jsonEditor) object(path []string) error {
+	if _, err := e.in.ReadToken(); err != nil {
+		return err
 	}
-	e.pos++
+	for e.in.PeekKind() != '}' {
+		key, err := e.text(path, e.keys)
+		if err != nil {
+			return err
+		}
+		if err := e.value(append(path, key)); err != nil {
+			return err
+		}
+	}
+	_, err := e.in.ReadToken()
+	return err
 }
 
-func (e *jsonEditor) array(path []string) {
-	e.pos++
-	for i := 0; e.peek() != ']'; i++ {
-		if e.doc[e.pos] == ',' {
-			e.pos++
-		}
-		e.value(append(path, strconv.Itoa(i)))
+func (e *jsonEditor) array(path []string) error {
+	if _, err := e.in.ReadToken(); err != nil {
+		return err
 	}
-	e.pos++
-}
-
-// peek skips white space and tells what stands behind it.
-func (e *jsonEditor) peek() byte {
-	for {
-		switch c := e.doc[e.pos]; c {
-		case ' ', '\t', '\r', '\n':
-			e.pos++
-		default:
-			return c
+	for i := 0; e.in.PeekKind() != ']'; i++ {
+		if err := e.value(append(path, strconv.Itoa(i))); err != nil {
+			return err
 		}
 	}
+	_, err := e.in.ReadToken()
+	return err
 }
 
 // text reads a string, shows it to the visitor, if there is one, and puts the answer in its place.
-func (e *jsonEditor) text(path []string, visit visitor) string {
-	start, escaped := e.pos, false
-	for e.pos++; e.doc[e.pos] != '"'; e.pos++ {
-		if e.doc[e.pos] == '\\' {
-			escaped = true
-			e.pos++
-		}
+func (e *jsonEditor) text(path []string, visit visitor) (string, error) {
+	quoted, err := e.in.ReadValue()
+	if err != nil {
+		return "", err
 	}
-	e.pos++
-	text := e.doc[start+1 : e.pos-1]
-	if escaped {
-		e.note(json.Unmarshal([]byte(e.doc[start:e.pos]), &text))
-	}
-	if visit == nil || e.err != nil {
-		return text
+	text := unquote(quoted)
+	if visit == nil {
+		return text, nil
 	}
 	if edited, changed := visit(path, text); changed {
-		quoted, err := json.Marshal(edited)
-		e.note(err)
-		e.out = append(append(e.out, e.doc[e.last:start]...), quoted...)
-		e.last = e.pos
+		fresh, err := json.Marshal(edited)
+		if err != nil {
+			return "", err
+		}
+		end := int(e.in.InputOffset())
+		e.out = append(append(e.out, e.doc[e.last:end-len(quoted)]...), fresh...)
+		e.last = end
 	}
-	return text
+	return text, nil
 }
 
-func (e *jsonEditor) note(err error) {
-	if err != nil && e.err == nil {
-		e.err = fmt.Errorf("read JSON: %w", err)
+// unquote reads a string that is known to be valid.
+func unquote(quoted []byte) string {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
 	}
+	text, _ := jsontext.AppendUnquote(nil, quoted) // the error is about bytes that are not UTF-8, which it replaces
+	return string(text)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +28,8 @@ func (s *scan) reissueLeaves(files host.Files, rand io.Reader) error {
 		}
 		s.plan.Certificates = append(s.plan.Certificates, reissueOf(leaf))
 	}
-	for _, authorities := range s.pki.cas {
-		for _, ca := range authorities {
+	for _, subject := range slices.Sorted(maps.Keys(s.pki.cas)) {
+		for _, ca := range s.pki.cas[subject] {
 			if s.pki.affected(ca.Certificate) && !s.mapping.Overlaps() {
 				s.keep(ca.places, "is an authority that names an old address; authorities are not changed")
 			}

@@ -55,8 +55,8 @@ type pki struct {
 	cas    map[string][]*certificate
 	keys   []*keyFile
 	keysIn map[string][]*keyFile // by container
-	// bundles holds the certificates of long texts, by the hash of the text.
-	bundles map[[sha256.Size]byte][]*certificate
+	// bundles holds the certificates of long texts, by the text.
+	bundles map[string][]*certificate
 
 	newKeys  map[string]crypto.Signer // what takes the place of keys, by subjectPublicKeyInfo
 	byPublic map[string]crypto.Signer // see keysByPublic
@@ -65,7 +65,7 @@ type pki struct {
 
 func newPKI(m Mapping) *pki {
 	return &pki{mapping: m, certs: map[[sha256.Size]byte]*certificate{}, known: map[string]*certificate{},
-		cas: map[string][]*certificate{}, keysIn: map[string][]*keyFile{}, newKeys: map[string]crypto.Signer{}, bundles: map[[sha256.Size]byte][]*certificate{}}
+		cas: map[string][]*certificate{}, keysIn: map[string][]*keyFile{}, newKeys: map[string]crypto.Signer{}, bundles: map[string][]*certificate{}}
 }
 
 // everything lists the certificates that were kept.
@@ -80,18 +80,20 @@ func (p *pki) everything() []*certificate {
 // collect takes up what the text holds and says whether a certificate in it names an old address. With
 // settled set, the text was rewritten by an earlier run, so what its certificates name is new.
 func (p *pki) collect(at place, text string, settled bool) (affected bool) {
-	whole, isBundle := p.bundleOf(text)
-	if certs, known := p.bundles[whole]; isBundle && known {
-		for i, cert := range certs {
-			affected = p.found(cert, at, i, settled) || affected
+	if len(text) >= bundleSize {
+		if certs, known := p.bundles[text]; known {
+			for i, cert := range certs {
+				affected = p.found(cert, at, i, settled) || affected
+			}
+			return affected
 		}
-		return affected
 	}
 	var certs []*certificate
 	editBlobs(text, func(b blob) []byte {
 		if b.kind == privateKeyBlob {
 			at := at
 			at.index = len(certs)
+			b.body = strings.Clone(b.body) // and not all that it stands in
 			k := &keyFile{place: at, blob: b}
 			p.keys, p.keysIn[at.container] = append(p.keys, k), append(p.keysIn[at.container], k)
 			affected = affected || p.all
@@ -101,8 +103,8 @@ func (p *pki) collect(at place, text string, settled bool) (affected bool) {
 		certs = append(certs, cert)
 		return nil
 	})
-	if isBundle {
-		p.bundles[whole] = certs
+	if isBundle(text) && len(certs) > 0 {
+		p.bundles[text] = certs
 	}
 	return affected
 }
@@ -121,11 +123,8 @@ func (p *pki) found(cert *certificate, at place, index int, settled bool) bool {
 // some 200 KiB into hundreds of config maps.
 const bundleSize = 16 << 10
 
-func (p *pki) bundleOf(text string) (sum [sha256.Size]byte, ok bool) {
-	if len(text) < bundleSize || strings.Contains(text, "PRIVATE KEY") || strings.Contains(text, "-data") {
-		return sum, false
-	}
-	return sha256.Sum256([]byte(text)), true
+func isBundle(text string) bool {
+	return len(text) >= bundleSize && !strings.Contains(text, "PRIVATE KEY") && !strings.Contains(text, "-data")
 }
 
 // take parses a certificate unless it is known already. One that cannot be parsed is nobody's concern here.

@@ -91,8 +91,8 @@ func protoSchemas() map[string]protoSchema {
 // editProto visits the texts that the schema names and returns the message with the new ones, and whether there are any.
 // Fields that the schema does not name keep their bytes and their place.
 func editProto(msg []byte, schema protoSchema, path []string, visit visitor) ([]byte, bool, error) {
-	var out []byte // nil while nothing has changed
-	seen := map[protowire.Number]int{}
+	var out []byte                    // nil while nothing has changed
+	var seen map[protowire.Number]int // of repeated fields; most messages have none
 	for pos := 0; pos < len(msg); {
 		num, typ, tagLen := protowire.ConsumeTag(msg[pos:])
 		if tagLen < 0 {
@@ -108,6 +108,9 @@ func editProto(msg []byte, schema protoSchema, path []string, visit visitor) ([]
 			value, _ := protowire.ConsumeBytes(msg[pos+tagLen:])
 			at := append(path, field.name)
 			if field.repeated {
+				if seen == nil {
+					seen = map[protowire.Number]int{}
+				}
 				at = append(at, strconv.Itoa(seen[num]))
 				seen[num]++
 			}
@@ -139,7 +142,7 @@ func editProto(msg []byte, schema protoSchema, path []string, visit visitor) ([]
 func editField(value []byte, field protoField, path []string, visit visitor) ([]byte, bool, error) {
 	switch field.kind {
 	case protoText:
-		text, changed := visit(path, string(value))
+		text, changed := visit(path, textOf(value))
 		return []byte(text), changed, nil
 	case protoMap:
 		key, err := mapKey(value)

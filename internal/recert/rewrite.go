@@ -47,7 +47,7 @@ func matchPath(pattern, at []string) bool {
 func matchKey(pattern, key string) bool {
 	for i := range len(pattern) {
 		switch c := pattern[i]; {
-		case strings.IndexByte(wildcards, c) >= 0:
+		case isWildcard(c):
 			ok, err := path.Match(pattern[i:], key[i:])
 			return ok && err == nil
 		case i >= len(key) || key[i] != c:
@@ -57,8 +57,8 @@ func matchKey(pattern, key string) bool {
 	return len(key) == len(pattern)
 }
 
-// wildcards are what a pattern of path.Match has other than the characters of a key.
-const wildcards = `*?[\`
+// isWildcard says that a pattern of path.Match means something else by the character than itself.
+func isWildcard(c byte) bool { return c == '*' || c == '?' || c == '[' || c == '\\' }
 
 // anywhere maps every address in the text that stands by itself.
 func anywhere(m Mapping, text string) (string, error) { return m.Text(text), nil }

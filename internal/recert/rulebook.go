@@ -58,8 +58,10 @@ func storageKey(name string) string {
 
 // literal is the part of a pattern before its first wildcard.
 func literal(pattern string) string {
-	if i := strings.IndexAny(pattern, wildcards); i >= 0 {
-		return pattern[:i]
+	for i := range len(pattern) {
+		if isWildcard(pattern[i]) {
+			return pattern[:i]
+		}
 	}
 	return pattern
 }
