@@ -23,7 +23,7 @@ type ledger struct {
 	adoptable map[key]adoptable                  // the same, by claim
 	waiting   map[types.NamespacedName]*waitlist // claims that a pool had nothing for
 	woken     map[key]types.NamespacedName       // claims whose turn it is, until they are looked at
-	published map[types.NamespacedName]time.Time // when a pool's status was written last
+	counted   map[types.NamespacedName]time.Time // when this replica counted what a pool has given out
 	requests  map[key]string                     // identity of claims that asked a pool, for when they vanish
 	objects   map[key]map[string]bool            // names of address objects, by claim
 	written   map[key]string                     // version of a claim as this replica wrote it last
@@ -34,8 +34,8 @@ func newLedger(now func() time.Time) *ledger {
 		now: now, locks: map[string]*lockv1.AddressLock{}, byClaim: map[key]map[string]bool{},
 		pools: map[types.NamespacedName]*pool{}, unlocked: map[string]key{}, adoptable: map[key]adoptable{},
 		waiting: map[types.NamespacedName]*waitlist{}, woken: map[key]types.NamespacedName{},
-		published: map[types.NamespacedName]time.Time{},
-		requests:  map[key]string{}, written: map[key]string{}, objects: map[key]map[string]bool{},
+		counted:  map[types.NamespacedName]time.Time{},
+		requests: map[key]string{}, written: map[key]string{}, objects: map[key]map[string]bool{},
 	}
 }
 

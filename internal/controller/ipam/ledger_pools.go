@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
@@ -78,6 +77,7 @@ func (l *ledger) dropPool(name types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pools, name)
+	delete(l.counted, name)
 }
 
 // heldBy are the names of the locks of a pool, and how many are held, whether or not it can be calculated with.
@@ -113,21 +113,16 @@ func (l *ledger) repeat(lock *lockv1.AddressLock) {
 	}
 }
 
-// lastPublished is when the pool's status was written last, by whichever replica.
-func (l *ledger) lastPublished(name types.NamespacedName, seen *metav1.Time) time.Time {
+// count says how long to wait until what a pool has given out may be counted again; 0 is that it is counted now.
+func (l *ledger) count(name types.NamespacedName, every time.Duration) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last := l.published[name]
-	if seen != nil && seen.After(last) {
-		last = seen.Time
+	now := l.now()
+	if since := now.Sub(l.counted[name]); since < every {
+		return every - since
 	}
-	return last
-}
-
-func (l *ledger) publishedAt(name types.NamespacedName, at time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.published[name] = at
+	l.counted[name] = now
+	return 0
 }
 
 // generationTold says, once for each generation of a pool, that it is new.

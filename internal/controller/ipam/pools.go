@@ -45,9 +45,10 @@ func (r *Reconciler) reconcilePool(ctx context.Context, name types.NamespacedNam
 			return ctrl.Result{}, err
 		}
 	}
-	// Counting costs what is held; claims are served far more often than it is due.
-	if since := r.Now().Sub(r.ledger.lastPublished(name, nil)); since < publishEvery {
-		return ctrl.Result{RequeueAfter: publishEvery - since}, nil
+	// Counting costs what is held, and claims are served far more often than it is due. Each replica counts for itself: which of them
+	// writes is only known then.
+	if wait := r.ledger.count(name, publishEvery); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	next, err := r.expire(ctx, o)
 	if err != nil {

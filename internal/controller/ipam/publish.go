@@ -28,8 +28,8 @@ func (r *Reconciler) publish(ctx context.Context, o *metal3.IPPool, problem erro
 	if same(o.Status, after) {
 		return 0, nil
 	}
-	if last := r.ledger.lastPublished(name, o.Status.LastUpdated); now.Sub(last) < publishEvery {
-		return publishEvery - now.Sub(last), nil
+	if last := o.Status.LastUpdated; last != nil && now.Sub(last.Time) < publishEvery {
+		return publishEvery - now.Sub(last.Time), nil
 	}
 	stamp := metav1.NewTime(now)
 	after.LastUpdated = &stamp
@@ -43,7 +43,6 @@ func (r *Reconciler) publish(ctx context.Context, o *metal3.IPPool, problem erro
 	if err != nil {
 		return 0, fmt.Errorf("write status of pool %s: %w", name, err)
 	}
-	r.ledger.publishedAt(name, now)
 	r.announcePool(o, next)
 	return 0, nil
 }
