@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
 
@@ -125,12 +124,7 @@ func TestBenchRestart(t *testing.T) {
 		if i == 0 {
 			address = "10.15.0.1"
 		}
-		o := &metal3.IPAddress{ObjectMeta: w.meta("p-" + dashed(address)), Spec: metal3.IPAddressSpec{Prefix: 12, Address: metal3.IPAddressStr(address),
-			Claim: metal3.ObjectReference{Name: c.Name}, Pool: metal3.ObjectReference{Name: pool.Name}}}
-		lock := &lockv1.AddressLock{Spec: lockv1.AddressLockSpec{Network: w.network, Address: address, State: lockv1.LockHeld, AddressName: o.Name,
-			Pool:  lockv1.PoolReference{Namespace: w.namespace, Name: pool.Name},
-			Claim: &lockv1.ClaimReference{APIGroup: metal3.GroupVersion.Group, Kind: "IPClaim", Namespace: w.namespace, Name: c.Name, UID: c.UID}}}
-		lock.Name = lockv1.LockName(w.network, addressOf(lock))
+		lock, o := given(w, pool, c, address)
 		c.Status.Address = &metal3.ObjectReference{Name: o.Name}
 		require.NoError(t, w.api.Create(context.Background(), lock))
 		require.NoError(t, w.api.Create(context.Background(), o))
