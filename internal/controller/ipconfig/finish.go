@@ -16,7 +16,7 @@ import (
 func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) outcome {
 	unit := o.units[host.UnitIPConfiguration]
 	wait := outcome{state: state, again: whileRunning}
-	wait.message = trouble(host.UnitIPConfiguration, unit, o.progress.PostPivot) + o.wayBackGone()
+	wait.message = trouble(host.UnitIPConfiguration, unit, o.progress.PostPivot) + o.halted() + o.wayBackGone()
 	if o.progress.Rollback.Begun && o.canReturn() {
 		return r.seeOff(ctx, o)
 	}
@@ -37,6 +37,20 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		out.state = out.state.WithoutWayBack()
 	}
 	return out
+}
+
+// halted says so where somebody has stopped post-pivot. It is not started again: whoever stopped it may be at work on the node, and if
+// not, the watchdog goes back at its deadline.
+func (o observation) halted() string {
+	unit := o.units[host.UnitIPConfiguration]
+	if o.progress.PostPivot.Finished || !unit.Exists() || unit.Running() {
+		return ""
+	}
+	text := fmt.Sprintf("; %[1]s does not run: 'systemctl start %[1]s' on the node goes on with the change", host.UnitIPConfiguration)
+	if o.canReturn() {
+		text += ", stage " + string(lcav1.StageRollback) + " goes back"
+	}
+	return text
 }
 
 // wayBackGone says so where the operation has pivoted and the stateroot it came from has vanished.

@@ -72,6 +72,8 @@ func TestTroubleIsTold(t *testing.T) {
 	w.journal(ipconfig.FlowPostPivot, flow.Entry{Kind: flow.KindBegin, Total: 2},
 		flow.Entry{Kind: flow.KindFailed, Step: ipconfig.StepRecert, Error: "no etcd"})
 	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "taken back after a failure: recert: no etcd")
+	w.node.units[host.UnitIPConfiguration] = host.UnitState{Load: "loaded", Active: "inactive", Sub: "dead", Result: "success"}
+	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "'systemctl start ip-configuration.service' on the node goes on")
 }
 
 func TestTheWayBackIsNotOfferedWhenItIsGone(t *testing.T) {
