@@ -107,7 +107,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	for _, k := range r.kinds() {
 		kindName := k.key(types.NamespacedName{}).kind
 		err := ctrl.NewControllerManagedBy(mgr).Named("ipam-"+kindName).
-			For(watched[kindName], builder.WithPredicates(changed())).
+			Watches(watched[kindName], &inTurn{}, builder.WithPredicates(changed())).
 			WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 			WatchesRawSource(r.queues.tap(func(q queue) { r.queues.claims[kindName] = q })).
 			Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
