@@ -65,7 +65,8 @@ type pki struct {
 
 func newPKI(m Mapping) *pki {
 	return &pki{mapping: m, certs: map[[sha256.Size]byte]*certificate{}, known: map[string]*certificate{},
-		cas: map[string][]*certificate{}, keysIn: map[string][]*keyFile{}, newKeys: map[string]crypto.Signer{}, bundles: map[string][]*certificate{}}
+		cas: map[string][]*certificate{}, keysIn: map[string][]*keyFile{}, bundles: map[string][]*certificate{},
+		newKeys: map[string]crypto.Signer{}}
 }
 
 // everything lists the certificates that were kept.

@@ -14,7 +14,9 @@ import (
 
 // inTurn enqueues claims. After a restart all of them are looked at; those that have an address already, most of them, wait until
 // those are served that have none.
-type inTurn struct{ handler.EnqueueRequestForObject }
+type inTurn struct {
+	handler.EnqueueRequestForObject
+}
 
 // Create implements handler.EventHandler. Without a priority of its own a claim comes before all that were there at the start.
 func (h *inTurn) Create(ctx context.Context, e event.CreateEvent, to queue) {
