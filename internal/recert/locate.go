@@ -2,8 +2,6 @@ package recert
 
 import (
 	"encoding/base64"
-	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -44,13 +42,6 @@ const (
 	pemColumns = 64
 )
 
-// kubeconfigFields end with -data and hold PEM in a kubeconfig, YAML or JSON (k8s.io/client-go tools/clientcmd/api/v1);
-// afterName is what stands between such a name and its value.
-var (
-	kubeconfigFields = []string{"client-certificate", "client-key", "certificate-authority"}
-	afterName        = regexp.MustCompile(`^-data\\?["']?\s*:\s*\\?["']?`)
-)
-
 // editBlobs visits every certificate and private key of a text: PEM blocks, those a kubeconfig embeds, and those in
 // files that a MachineConfig carries as data URLs.
 // Everything around a replaced blob stays.
@@ -73,52 +64,6 @@ func mayHoldBlobs(text string) bool {
 	return len(text) > 40 && (strings.Contains(text, pemBegin) || strings.Contains(text, "-data") ||
 		strings.Contains(text, "data:,") || strings.Contains(text, ";base64,"))
 }
-
-func editKubeconfig(text string, visit blobVisitor) string {
-	var edits []splicing
-	for pos := 0; ; {
-		start, end := kubeconfigValue(text, pos)
-		if start < 0 {
-			return splice(text, edits)
-		}
-		pos = end
-		plain, err := base64.StdEncoding.DecodeString(text[start:end])
-		if err != nil {
-			continue
-		}
-		if pem := editPEM(string(plain), visit); pem != string(plain) {
-			edits = append(edits, splicing{start, end, base64.StdEncoding.EncodeToString([]byte(pem))})
-		}
-	}
-}
-
-// kubeconfigValue finds the next value of a field, in base64, from a position on; -1 is none.
-func kubeconfigValue(text string, from int) (start, end int) {
-	for {
-		name := strings.Index(text[from:], "-data")
-		if name < 0 {
-			return -1, -1
-		}
-		name += from
-		from = name + len("-data")
-		between := afterName.FindString(text[name:])
-		if between == "" || !slices.ContainsFunc(kubeconfigFields, func(f string) bool { return strings.HasSuffix(text[:name], f) }) {
-			continue
-		}
-		start = name + len(between)
-		digits := len(text) - start - len(strings.TrimLeft(text[start:], base64Digits))
-		if digits >= leastPEM {
-			end = start + digits
-			return start, end + len(text[end:]) - len(strings.TrimLeft(text[end:], "="))
-		}
-	}
-}
-
-// leastPEM is how many digits a value has at least that may be PEM.
-const (
-	leastPEM     = 16
-	base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-)
 
 func editPEM(text string, visit blobVisitor) string {
 	var edits []splicing
