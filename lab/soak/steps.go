@@ -12,15 +12,18 @@ import (
 // nameSteps fills in which step was under way at each cut, by the journals of all stateroots; they are gone once the node is Idle.
 func (n *node) nameSteps(ctx context.Context, cuts []Cut) {
 	text, err := machine.Output(ctx, n.lab.Machine, "sh", "-c", "cat /sysroot/ostree/deploy/*/var/lib/lca/journal/*.jsonl")
+	var on time.Time // when the power came back last; before the first cut it was on
 	for i := range cuts {
 		cuts[i].Step = "not in a journal any more"
 		if err == nil {
-			cuts[i].Step = lastBefore(text, cuts[i].At)
+			cuts[i].Step = lastBefore(text, on, cuts[i].At)
 		}
+		on = cuts[i].At
 	}
 }
 
-func lastBefore(journals string, moment time.Time) string {
+// lastBefore is what the journals have last before the moment; it says so where that was before the power came on.
+func lastBefore(journals string, on, moment time.Time) string {
 	var last struct {
 		Time             time.Time
 		Flow, Step, Kind string
@@ -36,5 +39,9 @@ func lastBefore(journals string, moment time.Time) string {
 	if last.Time.IsZero() {
 		return "before the first step"
 	}
-	return strings.Join(strings.Fields(last.Flow+" "+last.Step+" "+last.Kind), " ")
+	step := strings.Join(strings.Fields(last.Flow+" "+last.Step+" "+last.Kind), " ")
+	if last.Time.Before(on) {
+		return "booting, after " + step
+	}
+	return step
 }

@@ -15,13 +15,14 @@ half a li`
 	at := func(second int) time.Time { return time.Date(2026, 1, 1, 10, 0, second, 0, time.UTC) }
 	for _, c := range []struct {
 		name, want string
-		moment     time.Time
+		on, moment time.Time
 	}{
-		{"before all", "before the first step", at(0)},
-		{"in a step", "pre-pivot seal intent", at(1)},
-		{"an entry without a step", "pre-pivot finished", at(2)},
-		{"in the other stateroot's journal", "post-pivot check-seal intent", at(9)},
+		{"before all", "before the first step", time.Time{}, at(0)},
+		{"in a step", "pre-pivot seal intent", time.Time{}, at(1)},
+		{"an entry without a step", "pre-pivot finished", at(1), at(2)},
+		{"in the other stateroot's journal", "post-pivot check-seal intent", at(2), at(9)},
+		{"since the power came back nothing was begun", "booting, after post-pivot check-seal intent", at(4), at(9)},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, lastBefore(journals, c.moment)) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, lastBefore(journals, c.on, c.moment)) })
 	}
 }
