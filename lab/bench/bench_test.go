@@ -43,6 +43,7 @@ func TestSpansFromTheJournal(t *testing.T) {
 	}
 	var c Change
 	require.NoError(t, c.fromJournal(asked, steps))
+	require.InDelta(t, 1, c.ToBegin, 1e-6)
 	require.InDelta(t, 8, c.ToReboot, 1e-6)
 	require.InDelta(t, 2.5, c.DownToReboot, 1e-6)
 	require.Equal(t, []Step{{Name: "copy-while-running", Seconds: 4}, {Name: stopStep, Seconds: 1.5, Down: true},

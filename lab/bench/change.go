@@ -74,8 +74,12 @@ func (c *Change) fromJournal(asked time.Time, steps []drive.Step) error {
 		if step.Flow != prePivot {
 			continue
 		}
+		begun := step.Ended.Add(-time.Duration(step.Seconds * float64(time.Second)))
+		if len(c.Before) == 0 {
+			c.ToBegin = begun.Sub(asked).Seconds()
+		}
 		if step.Step == stopStep {
-			stopped = step.Ended.Add(-time.Duration(step.Seconds * float64(time.Second)))
+			stopped = begun
 		}
 		if step.Step == lastStep {
 			rebooted = step.Ended

@@ -56,6 +56,8 @@ type Change struct {
 	// Before are the steps up to the reboot, After those in the new stateroot.
 	Before []Step `json:"before"`
 	After  []Step `json:"after"`
+	// ToBegin is from the request until the first step: the operator's part. 0 where there is no operator.
+	ToBegin float64 `json:"requestToFirstStep,omitempty"`
 	// ToReboot is from the request until the reboot was asked for, DownToReboot the part of it after the
 	// cluster was told to stop; Completed is until the IPConfig said so.
 	ToReboot     float64 `json:"requestToReboot"`
