@@ -136,7 +136,11 @@ func (p *pki) keyList() []Key {
 	var out []Key
 	index := map[[sha256.Size]byte]int{}
 	for _, k := range p.keys {
-		sum := sha256.Sum256(k.der())
+		der := k.der()
+		if der == nil {
+			continue // its label says that it is a key, and it is none
+		}
+		sum := sha256.Sum256(der)
 		at, known := index[sum]
 		if !known {
 			at = len(out)

@@ -81,7 +81,9 @@ func change(t *table, nodes []Node, title string, which func(Node) Change) {
 	t.row(title)
 	steps(t, nodes, func(n Node) []Step { return which(n).Before })
 	t.figures("  request to reboot", nodes, seconds(func(n Node) float64 { return which(n).ToReboot }))
-	t.figures("  of it before the first step", nodes, seconds(func(n Node) float64 { return which(n).ToBegin }))
+	if slices.ContainsFunc(nodes, func(n Node) bool { return which(n).ToBegin > 0 }) {
+		t.figures("  of it before the first step", nodes, seconds(func(n Node) float64 { return which(n).ToBegin }))
+	}
 	t.figures("  of it with the cluster stopped *", nodes, seconds(func(n Node) float64 { return which(n).DownToReboot }))
 	t.figures("  reboot and post-pivot, API away", nodes, seconds(func(n Node) float64 { return which(n).Outage - which(n).DownToReboot }))
 	t.figures("  API away", nodes, seconds(func(n Node) float64 { return which(n).Outage }))
