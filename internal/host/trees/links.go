@@ -52,8 +52,32 @@ func (m *mirror) link(l link) error {
 			return err
 		}
 		m.stats.copied.Add(1)
-		return unix.Linkat(leaderDir, path.Base(l.leader), dir, name, 0)
+		if err := unix.Linkat(leaderDir, path.Base(l.leader), dir, name, 0); err != nil {
+			return err
+		}
+		return m.doubt(leaderDir, l.leader)
 	})
+}
+
+// doubt lets the next pass copy a live file again that was changed since it was looked at: making the link moved the copy's change
+// time, by which that pass would tell.
+func (m *mirror) doubt(dst int, leader string) error {
+	if !m.r.Live {
+		return nil
+	}
+	name := path.Base(leader)
+	src, err := m.openBelow(m.src, path.Dir(leader))
+	if err == nil {
+		defer unix.Close(src)
+		var now meta
+		if now, err = statAt(src, name); err == nil && now.ctime == m.asOf[leader] {
+			return nil
+		}
+	}
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	return unix.UtimesNanoAt(dst, name, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unsettled}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 // orphan copies a name whose first name vanished meanwhile.

@@ -39,9 +39,10 @@ type mirror struct {
 	noClone, onlyOwn atomic.Bool // onlyOwn: not root, privileged attributes are left out
 	stats            counters
 	mu               sync.Mutex
-	leaders          map[inode]string // first name of each multi-name file, relative
-	claimed          map[inode]inode  // file in To -> file in From it stands for
-	links            []link           // further names, made when all contents are there
+	leaders          map[inode]string         // first name of each multi-name file, relative
+	asOf             map[string]unix.Timespec // change time of a first name's original when it was looked at
+	claimed          map[inode]inode          // file in To -> file in From it stands for
+	links            []link                   // further names, made when all contents are there
 }
 
 type counters struct {
@@ -67,15 +68,20 @@ type link struct{ rel, leader string }
 // that is not live (a log, say) is taken as last read and named in the log.
 func (t *Trees) Mirror(ctx context.Context, r host.CopyRequest) (host.CopyStats, error) {
 	started := time.Now()
-	m := &mirror{
-		ctx: ctx, r: r, log: t.log, pool: newPool(), skip: clean(r.Skip), always: clean(r.Always),
-		leaders: map[inode]string{}, claimed: map[inode]inode{},
-	}
-	m.onlyOwn.Store(os.Geteuid() != 0)
+	m := t.pass(ctx, r)
 	if err := t.mirror(m); err != nil {
 		return m.result(started), fmt.Errorf("mirror %s to %s: %w", r.From, r.To, err)
 	}
 	return m.result(started), nil
+}
+
+func (t *Trees) pass(ctx context.Context, r host.CopyRequest) *mirror {
+	m := &mirror{
+		ctx: ctx, r: r, log: t.log, pool: newPool(), skip: clean(r.Skip), always: clean(r.Always),
+		leaders: map[inode]string{}, claimed: map[inode]inode{}, asOf: map[string]unix.Timespec{},
+	}
+	m.onlyOwn.Store(os.Geteuid() != 0)
+	return m
 }
 
 func (m *mirror) result(started time.Time) host.CopyStats {

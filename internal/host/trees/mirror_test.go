@@ -23,6 +23,7 @@ func pair(t testing.TB) (tr *Trees, root, from, to string) {
 	from, to = filepath.Join(root, "from"), filepath.Join(root, "to")
 	require.NoError(t, os.Mkdir(from, 0o750))
 	plant(t, from)
+	tick(t, root)
 	return New(Options{Root: root}), root, from, to
 }
 
@@ -85,6 +86,30 @@ func TestForgedTimeIsFoundByTheChangeTime(t *testing.T) {
 	run(t, tr, host.CopyRequest{})
 	write(t, from, "log/messages", "LINE\n") // same size
 	age(t, from, oldDay)                     // and the old time back
+	run(t, tr, host.CopyRequest{})
+	requireSame(t, from, to)
+}
+
+// A link moves the change time of the copy, which must not hide what happened to the original meanwhile.
+func TestForgedTimeBetweenCopyAndLinkIsFound(t *testing.T) {
+	tr, root, from, to := pair(t)
+	m := tr.pass(t.Context(), host.CopyRequest{From: "/from", To: "/to", Live: true})
+	src, err := os.Open(from)
+	require.NoError(t, err)
+	defer src.Close()
+	require.NoError(t, os.Mkdir(to, 0o750))
+	dst, err := os.Open(to)
+	require.NoError(t, err)
+	defer dst.Close()
+	require.NoError(t, m.between(src, dst, func() error {
+		m.submitRoot(true)
+		require.NoError(t, m.pool.run(2))
+		write(t, from, "log/messages", "LINE\n")
+		age(t, from, oldDay)
+		tick(t, root)
+		require.NoError(t, m.linkAll())
+		return m.finish()
+	}))
 	run(t, tr, host.CopyRequest{})
 	requireSame(t, from, to)
 }

@@ -13,7 +13,7 @@ import (
 var unsettled = unix.Timespec{Sec: 0, Nsec: 1}
 
 func (m *mirror) regular(f *folder, name, rel string, want meta, have *meta, lenient bool) error {
-	if want.nlink > 1 && !m.lead(want.inode(), rel) {
+	if want.nlink > 1 && !m.lead(want, rel) {
 		return nil
 	}
 	if m.unchanged(rel, want, have) {
@@ -23,16 +23,13 @@ func (m *mirror) regular(f *folder, name, rel string, want meta, have *meta, len
 }
 
 // lead claims a file with several names for the first of them; the others become links later.
-func (m *mirror) lead(id inode, rel string) bool {
+func (m *mirror) lead(file meta, rel string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	leader, known := m.leaders[id]
-	if !known {
-		m.leaders[id] = rel
+	leader, known := m.leaders[file.inode()]
+	if !known || leader == rel { // or a further attempt of the same entry
+		m.leaders[file.inode()], m.asOf[rel] = rel, file.ctime
 		return true
-	}
-	if leader == rel {
-		return true // a further attempt of the same entry
 	}
 	m.links = append(m.links, link{rel: rel, leader: leader})
 	return false
@@ -40,13 +37,14 @@ func (m *mirror) lead(id inode, rel string) bool {
 
 // unchanged says that the copy in To can stay. Beside size and time the change time
 // speaks: a file touched after its copy was made is copied again, even if its
-// writer put the old time back. A copy that is linked where the original is not has to
+// writer put the old time back. Of two equal change times it is not known which was first: the clock
+// that files get their times from stands still for milliseconds. A copy that is linked where the original is not has to
 // become a file of its own.
 func (m *mirror) unchanged(rel string, want meta, have *meta) bool {
 	if have == nil || m.distrust || covers(m.always, rel) {
 		return false
 	}
-	if have.size != want.size || have.mtime != want.mtime || after(want.ctime, have.ctime) {
+	if have.size != want.size || have.mtime != want.mtime || !after(have.ctime, want.ctime) {
 		return false
 	}
 	if want.nlink == 1 {

@@ -73,6 +73,21 @@ func setXattr(t testing.TB, path, name, value string) {
 	}
 }
 
+// tick waits until a file changed from now on gets another time than those changed before.
+func tick(t testing.TB, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "clock")
+	changed := func() unix.Timespec {
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		var st unix.Stat_t
+		require.NoError(t, unix.Stat(path, &st))
+		require.NoError(t, os.Remove(path))
+		return st.Ctim
+	}
+	for first := changed(); !after(changed(), first); {
+	}
+}
+
 // age sets all times of a tree, folders last.
 func age(t testing.TB, root string, when time.Time) {
 	t.Helper()
