@@ -75,18 +75,19 @@ func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 		return
 	}
 	s.OperationID = o.request.OperationID
-	s.Step = stepOf(o.progress)
-	switch out.state.WithWayBack() {
-	case ipconfig.StateConfigured, ipconfig.StateRolledBack:
-		s.Step = nil // it did not stop anywhere
-	}
+	s.Step = stepOf(o.progress, out.state.WithWayBack())
 	s.Evidence, s.Recert = o.evidence, clip(o.progress.Recert)
 }
 
-// stepOf is the step of the flow that spoke last.
-func stepOf(p ipconfig.Progress) *lcav1.StepStatus {
+// stepOf is the step of the flow that spoke last, where that flow is what the state is about: one that came to its end stopped
+// nowhere, and what was done before a rollback is no step of the rollback.
+func stepOf(p ipconfig.Progress, state ipconfig.State) *lcav1.StepStatus {
 	last := p.Flow(p.Latest)
-	if last == nil {
+	switch {
+	case last == nil,
+		state == ipconfig.StateConfigured, state == ipconfig.StateRolledBack,
+		state == ipconfig.StateRollingBack && p.Latest != ipconfig.FlowRollback,
+		state == ipconfig.StateBecomingIdle && p.Latest != ipconfig.FlowCleanup:
 		return nil
 	}
 	message := last.Title

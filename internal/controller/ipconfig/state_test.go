@@ -187,3 +187,23 @@ func TestNewsIsToldOnce(t *testing.T) {
 	restarted = news{}
 	require.Empty(t, restarted.fresh(lcav1.IPConfigStatus{Conditions: []metav1.Condition{{LastTransitionTime: completed}}}, p))
 }
+
+func TestAStepIsShownWhileItsFlowIsWhatGoesOn(t *testing.T) {
+	for _, c := range []struct {
+		latest string
+		state  ipconfig.State
+		shown  bool
+	}{
+		{ipconfig.FlowPrePivot, ipconfig.StatePreparing, true},
+		{ipconfig.FlowPrePivot, ipconfig.StateConfigFailed, true},
+		{ipconfig.FlowPostPivot, ipconfig.StateConfigured, false},
+		{ipconfig.FlowPostPivot, ipconfig.StateRollingBack, false},
+		{ipconfig.FlowRollback, ipconfig.StateRollingBack, true},
+		{ipconfig.FlowRollback, ipconfig.StateRolledBack, false},
+		{ipconfig.FlowRollback, ipconfig.StateBecomingIdle, false},
+		{ipconfig.FlowCleanup, ipconfig.StateBecomingIdle, true},
+	} {
+		p := ipconfig.Project("op", []flow.Entry{{Flow: c.latest, Kind: flow.KindIntent, Step: "s", Title: "Do it", Index: 2, Total: 3}})
+		require.Equal(t, c.shown, stepOf(p, c.state) != nil, "%s in %s", c.latest, c.state)
+	}
+}
