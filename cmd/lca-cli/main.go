@@ -24,9 +24,13 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
 	domain "github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	engine "github.com/lifecycle-agent/lifecycle-agent/internal/recert"
 )
 
-func main() { os.Exit(execute()) }
+func main() {
+	engine.LimitMemory() // every verb is short, and the one that counts runs recert
+	os.Exit(execute())
+}
 
 // execute carries out one command and returns the exit code.
 func execute() int {

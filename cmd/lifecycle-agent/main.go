@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/caches"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
@@ -39,6 +40,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := newLog(f.debug)
+	caches.FillByList()
 	if err := serve(ctx, f, log); err != nil {
 		log.Error("lifecycle-agent ends", "error", err)
 		stop()

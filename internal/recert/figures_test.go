@@ -24,6 +24,7 @@ import (
 // Columns: read-ms (every key once), plan-ms, move-ms (the whole run, etcd's start and stop left out), x-reading (move by read), peak-MiB (of the
 // heap, while planning and moving); of several iterations the median of each.
 func BenchmarkMove(b *testing.B) {
+	b.Cleanup(LimitMemory()) // as lca-cli does
 	for _, objects := range []int{5000, 50000} {
 		b.Run(fmt.Sprintf("objects=%d", objects), func(b *testing.B) {
 			figures := map[string][]float64{}

@@ -48,7 +48,7 @@ func (g glance) certificate(der []byte) bool {
 			return true
 		}
 	}
-	return mayBeAuthority(der) || hasAddress6(string(der))
+	return mayBeAuthority(der) || hasAddress6(textOf(der))
 }
 
 // text says that a text may mention an old address.
@@ -87,19 +87,36 @@ func mayBeAuthority(der []byte) bool {
 	return !bytes.HasPrefix(rest, []byte{0x04, 0x02, 0x30, 0x00})
 }
 
-// hasAddress6 says that a text may hold an IPv6 address in whatever spelling: two colons with at most four hex digits between them.
+// colons6 is how many colons an IPv6 address has at least that is not shortened: six before an IPv4 address, seven otherwise.
+const colons6 = 6
+
+// hasAddress6 says that a text may hold an IPv6 address in whatever spelling: two colons side by side, or six with at most four hex
+// digits between each two. A time of day has too few of them.
 func hasAddress6(text string) bool {
-	for i := indexColon(text, 0); i >= 0; i = indexColon(text, i+1) {
-		for j := i + 1; j < len(text) && j <= i+5; j++ {
-			if text[j] == ':' {
-				return true
-			}
-			if !isHex(text[j]) {
-				break
-			}
+	colons, last := 0, 0
+	for i := indexColon(text, 0); i >= 0; last, i = i, indexColon(text, i+1) {
+		switch between := text[min(last+1, i):i]; {
+		case colons == 0:
+		case between == "":
+			return true
+		case !isGroup(between):
+			colons = 0
+		}
+		if colons++; colons == colons6 {
+			return true
 		}
 	}
 	return false
+}
+
+// isGroup says that a text is one of the groups of an IPv6 address.
+func isGroup(text string) bool {
+	for i := range len(text) {
+		if !isHex(text[i]) {
+			return false
+		}
+	}
+	return len(text) <= 4
 }
 
 func indexColon(text string, from int) int {

@@ -8,12 +8,13 @@ import (
 // A glance may err on one side only: what it turns away has nothing to be found in it.
 func TestGlanceOverlooksNothing(t *testing.T) {
 	m := mapping(t, oldV4+">"+newV4, oldV6+">"+newV6).withNames(map[string]string{"a.example.com": "b.example.com"}, Renaming{}, ClusterRenaming{})
-	for _, text := range []string{oldV4, "x=" + oldV4 + ";", "::ffff:" + oldV4, "::FFFF:C000:201", oldV6, "2001:0DB8:0:0:0:0:0:1", "[2001:db8::0001]:80"} {
+	for _, text := range []string{oldV4, "x=" + oldV4 + ";", "::ffff:" + oldV4, "::FFFF:C000:201", oldV6, "2001:0DB8:0:0:0:0:0:1", "[2001:db8::0001]:80",
+		"0:0:0:0:0:ffff:" + oldV4, "at 10:00:00 2001:db8:0:0:0:0:0:1"} {
 		if !m.quick.text(text) || len(m.Mentions(text)) != 1 {
 			t.Errorf("%q was overlooked: glance %t, found %v", text, m.quick.text(text), m.Mentions(text))
 		}
 	}
-	for _, text := range []string{"key: value", "12:x:y", "", ":", "a:bcdef:", "192.0.3.1"} {
+	for _, text := range []string{"key: value", "12:x:y", "", ":", "a:bcdef:", "192.0.3.1", "2026-11-22T10:00:00Z", "1:2:3:4:5:x:6:7", ":a"} {
 		if m.quick.text(text) {
 			t.Errorf("%q is not worth a look", text)
 		}

@@ -68,67 +68,6 @@ func readNodes(ctx context.Context, store host.OpenKeystore) ([]node, error) {
 	return out, err
 }
 
-// readStore reads ahead while it works.
-func (s *scan) readStore(ctx context.Context, store host.OpenKeystore) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	batches := make(chan []host.KeyValue, aheadBatches)
-	var readErr error
-	go func() {
-		defer close(batches)
-		readErr = readAhead(ctx, store, s.rules.prefixes(), batches)
-	}()
-	var workErr error
-	for batch := range batches {
-		for _, kv := range batch {
-			if workErr == nil {
-				workErr = s.readObject(kv)
-			}
-		}
-		if workErr != nil {
-			stop()
-		}
-	}
-	if workErr != nil {
-		return workErr
-	}
-	return readErr
-}
-
-// A batch ends with so many keys or bytes, and so many batches wait.
-const (
-	aheadKeys    = 64
-	aheadBytes   = 1 << 20
-	aheadBatches = 4
-)
-
-func readAhead(ctx context.Context, store host.OpenKeystore, prefixes []string, out chan<- []host.KeyValue) error {
-	var batch []host.KeyValue
-	size := 0
-	send := func() error {
-		select {
-		case out <- batch:
-			batch, size = nil, 0
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	for _, prefix := range prefixes {
-		err := store.Range(ctx, prefix, func(kv host.KeyValue) error {
-			batch, size = append(batch, kv), size+len(kv.Value)
-			if len(batch) < aheadKeys && size < aheadBytes {
-				return nil
-			}
-			return send()
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return send()
-}
-
 func (s *scan) readObject(kv host.KeyValue) error {
 	name := strings.TrimPrefix(kv.Key, storagePrefix)
 	o, err := newObject(kv)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/caches"
 )
 
 // howMany reads a number from the environment, for a machine with less patience.
@@ -115,6 +116,7 @@ func TestBenchEndToEnd(t *testing.T) {
 // many addresses given out.
 func TestBenchRestart(t *testing.T) {
 	n := howMany(t, "LCA_BENCH_ADDRESSES", 100000)
+	caches.FillByList() // as the operator does
 	w := newWorld(t)
 	pool := w.pool("p", huge)
 	begun := time.Now()

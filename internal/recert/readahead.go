@@ -1,0 +1,89 @@
+package recert
+
+import (
+	"context"
+	"sync"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// A batch ends with so many keys or bytes, and so many batches of a prefix wait.
+const (
+	aheadKeys    = 64
+	aheadBytes   = 1 << 20
+	aheadBatches = 4
+)
+
+// aheadPrefixes is how many prefixes are read before their turn. Most hold a handful of keys, and asking for them takes longer than
+// looking at them.
+const aheadPrefixes = 3
+
+// reading is what stands below one prefix, as far as it has been read.
+type reading struct {
+	batches chan []host.KeyValue
+	err     error // once batches is closed
+}
+
+// readStore looks at the objects in order while it reads ahead. Nothing reads any more when it returns.
+func (s *scan) readStore(ctx context.Context, store host.OpenKeystore) error {
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	for r := range readAhead(ctx, &readers, store, s.rules.prefixes()) {
+		for batch := range r.batches {
+			for _, kv := range batch {
+				if err := s.readObject(kv); err != nil {
+					return err
+				}
+			}
+		}
+		if r.err != nil {
+			return r.err
+		}
+	}
+	return ctx.Err()
+}
+
+// readAhead starts reading prefix after prefix, and hands them out in order. It ends with the context.
+func readAhead(ctx context.Context, readers *sync.WaitGroup, store host.OpenKeystore, prefixes []string) <-chan *reading {
+	out := make(chan *reading, aheadPrefixes-1)
+	readers.Go(func() {
+		defer close(out)
+		for _, prefix := range prefixes {
+			r := &reading{batches: make(chan []host.KeyValue, aheadBatches)}
+			readers.Go(func() { r.read(ctx, store, prefix) })
+			select {
+			case out <- r:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return out
+}
+
+func (r *reading) read(ctx context.Context, store host.OpenKeystore, prefix string) {
+	defer close(r.batches)
+	var batch []host.KeyValue
+	size := 0
+	send := func() error {
+		select {
+		case r.batches <- batch:
+			batch, size = nil, 0
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	r.err = store.Range(ctx, prefix, func(kv host.KeyValue) error {
+		batch, size = append(batch, kv), size+len(kv.Value)
+		if len(batch) < aheadKeys && size < aheadBytes {
+			return nil
+		}
+		return send()
+	})
+	if r.err == nil {
+		r.err = send()
+	}
+}
