@@ -34,7 +34,7 @@ type Keystore interface {
 
 // OpenKeystore is a session on the offline store.
 type OpenKeystore interface {
-	// Range calls fn for every key below prefix, in key order, in pages.
+	// Range calls fn for every key below prefix, in key order, in pages. Several may go on at a time.
 	Range(ctx context.Context, prefix string, fn func(KeyValue) error) error
 	// Commit writes the edits in transactions, each as large as the store takes, all guarded;
 	// a guard that fails is an error naming the key, and nothing of that transaction is written.

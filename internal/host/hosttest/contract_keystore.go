@@ -1,11 +1,14 @@
 package hosttest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +22,7 @@ func KeystoreContract(t *testing.T, fresh func(t *testing.T) host.Keystore) {
 	contract(t, fresh, []behaviour[host.Keystore]{
 		{"keys come in order, below the prefix only", keysInOrder},
 		{"many keys come in pages, each once", keysInPages},
+		{"two ranges go on at a time", rangesAtOnce},
 		{"the caller's error ends a range", rangeStops},
 		{"what was committed is there after the store was closed", commitLasts},
 		{"a key that changed meanwhile is not overwritten", commitGuarded},
@@ -114,6 +118,36 @@ func keysInPages(t *testing.T, k host.Keystore) {
 	require.Len(t, all, count)
 	require.Len(t, seen, count)
 	require.True(t, slices.IsSortedFunc(all, func(a, b host.KeyValue) int { return strings.Compare(a.Key, b.Key) }))
+}
+
+// rangesAtOnce lets each of two ranges wait within itself for the other.
+func rangesAtOnce(t *testing.T, k host.Keystore) {
+	const count = 600
+	s := seeded(t, k, count)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	met := make(chan struct{})
+	var both sync.WaitGroup
+	var seen [2]int
+	var failed [2]error
+	for i := range seen {
+		both.Go(func() {
+			failed[i] = s.Range(ctx, keyPrefix, func(host.KeyValue) error {
+				if seen[i]++; seen[i] > 1 {
+					return nil
+				}
+				select {
+				case met <- struct{}{}:
+				case <-met:
+				case <-ctx.Done():
+				}
+				return ctx.Err()
+			})
+		})
+	}
+	both.Wait()
+	noError(t, failed[:]...)
+	require.Equal(t, [2]int{count, count}, seen)
 }
 
 func rangeStops(t *testing.T, k host.Keystore) {
