@@ -28,7 +28,7 @@ import (
 )
 
 func main() {
-	engine.LimitMemory() // every verb is short, and the one that counts runs recert
+	engine.LimitMemory() // nothing else that it does makes much garbage, the watchdog, which stays, least of all
 	os.Exit(execute())
 }
 
