@@ -33,17 +33,11 @@ const look = 100 * time.Millisecond
 // rebootWithin bounds a bare reboot on the slower machine.
 const rebootWithin = 10 * time.Minute
 
-// operatorProbes is where the operator says that it is ready (its usual --health-probe-bind-address), operatorMetrics where it counts.
-const (
-	operatorProbes  = "127.0.0.1:9444"
-	operatorMetrics = "127.0.0.1:9443"
-)
+// operatorMetrics is where the operator counts what it did (its usual --metrics-bind-address).
+const operatorMetrics = "127.0.0.1:9443"
 
 //go:embed fill.sh
 var fillScript []byte
-
-//go:embed ready.sh
-var readyScript []byte
 
 //go:embed looked.sh
 var lookedScript []byte
@@ -206,17 +200,14 @@ func (s *subject) outage(ctx context.Context, do func(context.Context) error) (f
 }
 
 // settle waits until the node has nothing left to do: booted, idle, its operator up, and its disk flushed. That the object
-// is idle tells nothing of the operator: it says so since before the reboot. And an operator that is up may still wait for its first answers:
-// an API server that has just started puts it off for a second or two (429).
+// is idle tells nothing of the operator: it says so since before the reboot. And an operator that says it is ready may still wait for its
+// first answers: an API server that has just started puts it off for a second or two (429). So it has to have looked.
 func (s *subject) settle(ctx context.Context) error {
 	if err := s.lab.Ready(ctx); err != nil {
 		return err
 	}
 	if err := s.idle(ctx); err != nil {
 		return err
-	}
-	if err := s.script(ctx, readyScript, operatorProbes); err != nil {
-		return fmt.Errorf("wait for the operator: %w", err)
 	}
 	if err := s.script(ctx, lookedScript, operatorMetrics); err != nil {
 		return fmt.Errorf("wait until the operator has looked at the node: %w", err)
