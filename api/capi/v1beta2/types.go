@@ -68,6 +68,7 @@ type IPAddressClaimStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
 // +kubebuilder:resource:path=ipaddressclaims,scope=Namespaced,categories=cluster-api
+// +kubebuilder:selectablefield:JSONPath=`.status.addressRef.name`
 // +kubebuilder:metadata:labels={"clusterctl.cluster.x-k8s.io=","clusterctl.cluster.x-k8s.io/move-hierarchy="}
 // +kubebuilder:printcolumn:name="Pool Name",type="string",JSONPath=".spec.poolRef.name"
 // +kubebuilder:printcolumn:name="Pool Kind",type="string",JSONPath=".spec.poolRef.kind"

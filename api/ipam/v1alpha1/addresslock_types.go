@@ -106,6 +106,7 @@ type AddressLockSpec struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=addresslocks,scope=Cluster,shortName=iplock
+// +kubebuilder:selectablefield:JSONPath=`.spec.state`
 // +kubebuilder:printcolumn:name="Network",type="string",JSONPath=".spec.network"
 // +kubebuilder:printcolumn:name="Address",type="string",JSONPath=".spec.address"
 // +kubebuilder:printcolumn:name="State",type="string",JSONPath=".spec.state"

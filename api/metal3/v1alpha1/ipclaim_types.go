@@ -59,6 +59,7 @@ type IPClaimStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=ipclaims,scope=Namespaced,shortName=ipc3;ipclaim,categories=cluster-api
 // +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1","cluster.x-k8s.io/v1beta2=v1alpha1"}
+// +kubebuilder:selectablefield:JSONPath=`.status.address.name`
 // +kubebuilder:printcolumn:name="Pool",type="string",JSONPath=".spec.pool.name"
 // +kubebuilder:printcolumn:name="Address",type="string",JSONPath=".status.address.name"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].reason"

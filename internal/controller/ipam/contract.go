@@ -31,9 +31,13 @@ func (k contract) get(ctx context.Context, from client.Reader, name types.Namesp
 	if err := from.Get(ctx, name, o); err != nil {
 		return nil, err
 	}
+	return k.claim(o), nil
+}
+
+func (k contract) claim(o *capi.IPAddressClaim) *claim {
 	ref := o.Spec.PoolRef
 	c := &claim{
-		Object: o, key: k.key(name), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
+		Object: o, key: k.key(client.ObjectKeyFromObject(o)), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
 		foreign: ref.APIGroup != metal3.GroupVersion.Group || ref.Kind != "IPPool",
 		cluster: o.Spec.ClusterName, conditions: o.Status.Conditions,
 	}
@@ -43,19 +47,22 @@ func (k contract) get(ctx context.Context, from client.Reader, name types.Namesp
 	if o.Status.AddressRef != nil {
 		c.address = o.Status.AddressRef.Name
 	}
-	return c, nil
+	return c
 }
 
-func (k contract) list(ctx context.Context, from client.Reader) (map[key]types.UID, error) {
+func (k contract) each(ctx context.Context, from client.Reader, see func(*claim), options ...client.ListOption) error {
 	l := &capi.IPAddressClaimList{}
-	if err := from.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
+	if err := from.List(ctx, l, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return err
 	}
-	out := make(map[key]types.UID, len(l.Items))
 	for i := range l.Items {
-		out[k.key(client.ObjectKeyFromObject(&l.Items[i]))] = l.Items[i].UID
+		see(k.claim(&l.Items[i]))
 	}
-	return out, nil
+	return nil
+}
+
+func (contract) withoutAddress() client.MatchingFields {
+	return client.MatchingFields{"status.addressRef.name": ""}
 }
 
 func (contract) finalizers() ([]string, bool) { return []string{contractClaimFinalizer}, true }

@@ -44,6 +44,8 @@ type Reconciler struct {
 	queues queues
 	peers  *peers
 
+	early headStart // over when the ledger is about to be loaded
+
 	loading sync.Mutex
 	loaded  bool
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	toolscache "k8s.io/client-go/tools/cache"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,25 +13,33 @@ import (
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
 
-// listen has the ledger follow locks and address objects.
-func (r *Reconciler) listen(mgr ctrl.Manager) error {
-	handlers := map[client.Object]toolscache.ResourceEventHandler{
-		&lockv1.AddressLock{}: following(r.lockChanged, r.lockGone),
-		&metal3.IPAddress{}: following(func(o *metal3.IPAddress) { r.addressSeen(native{}.of(o)) },
-			func(o *metal3.IPAddress) { r.addressGone(native{}.of(o)) }),
+// listenToAddresses has the ledger follow address objects. It is called before the manager starts, so that these are listed first:
+// the manager starts its controllers, and they the other lists, when it has what it was asked for until then.
+func (r *Reconciler) listenToAddresses(from cache.Cache) error {
+	natives := following(func(o *metal3.IPAddress) { r.addressSeen(native{}.of(o)) },
+		func(o *metal3.IPAddress) { r.addressGone(native{}.of(o)) })
+	if err := follow(from, &metal3.IPAddress{}, natives); err != nil || !r.Contract {
+		return err
 	}
-	if r.Contract {
-		handlers[&capi.IPAddress{}] = following(func(o *capi.IPAddress) { r.addressSeen(contract{}.of(o)) },
-			func(o *capi.IPAddress) { r.addressGone(contract{}.of(o)) })
+	contracts := following(func(o *capi.IPAddress) { r.addressSeen(contract{}.of(o)) },
+		func(o *capi.IPAddress) { r.addressGone(contract{}.of(o)) })
+	return follow(from, &capi.IPAddress{}, contracts)
+}
+
+// listenToLocks has the ledger follow locks. It is called when the controllers start, so that locks and claims are listed at one time,
+// and before the first of them works, so that no lock goes unheard.
+func (r *Reconciler) listenToLocks(from cache.Cache) error {
+	return follow(from, &lockv1.AddressLock{}, following(r.lockChanged, r.lockGone))
+}
+
+// follow calls a handler for the objects of one type, and does not wait for them.
+func follow(from cache.Cache, what client.Object, handler toolscache.ResourceEventHandler) error {
+	informer, err := from.GetInformer(context.Background(), what, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch %T: %w", what, err)
 	}
-	for o, handler := range handlers {
-		informer, err := mgr.GetCache().GetInformer(context.Background(), o, cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("watch %T: %w", o, err)
-		}
-		if _, err := informer.AddEventHandler(handler); err != nil {
-			return fmt.Errorf("watch %T: %w", o, err)
-		}
+	if _, err := informer.AddEventHandler(handler); err != nil {
+		return fmt.Errorf("watch %T: %w", what, err)
 	}
 	return nil
 }

@@ -57,8 +57,10 @@ type kind interface {
 	key(types.NamespacedName) key
 	// get reads a claim.
 	get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error)
-	// list reads the keys and UIDs of all claims.
-	list(ctx context.Context, from client.Reader) (map[key]types.UID, error)
+	// each shows the claims that the options leave in. They are the cache's own and not to be changed.
+	each(ctx context.Context, from client.Reader, see func(*claim), options ...client.ListOption) error
+	// withoutAddress selects the claims whose status names no address.
+	withoutAddress() client.MatchingFields
 	// finalizers are what may be on a claim of this kind for our sake; the first, if keep, is put there.
 	finalizers() (names []string, keep bool)
 	// addressName names the address object of a claim.

@@ -84,6 +84,13 @@ func (l *ledger) wrote(k key, version string) {
 	l.written[k] = version
 }
 
+// lastWritten is the version of a claim that this replica wrote last and has not read yet; empty where it has written none.
+func (l *ledger) lastWritten(k key) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.written[k]
+}
+
 // outdated says that the cache has not seen yet what this replica wrote to the claim.
 func (l *ledger) outdated(k key, version string) bool {
 	l.mu.Lock()

@@ -28,15 +28,9 @@ func (r *Reconciler) load(ctx context.Context) error {
 	for i := range locks.Items {
 		r.ledger.observe(&locks.Items[i])
 	}
-	pools := &metal3.IPPoolList{}
-	if err := r.Client.List(ctx, pools); err != nil {
-		return fmt.Errorf("list pools: %w", err)
-	}
-	for i := range pools.Items {
-		o := &pools.Items[i]
-		if spec, err := kinds.Spec(o); err == nil {
-			_ = r.ledger.setPool(o, spec) // its own reconciliation says what is wrong
-		}
+	r.early.end() // what it locked, the watch tells of
+	if err := r.pools(ctx, r.ledger); err != nil {
+		return err
 	}
 	if err := r.noteAddresses(ctx, ""); err != nil {
 		return err
@@ -48,14 +42,34 @@ func (r *Reconciler) load(ctx context.Context) error {
 	return nil
 }
 
+// pools tells a ledger of the pools.
+func (r *Reconciler) pools(ctx context.Context, of *ledger) error {
+	pools := &metal3.IPPoolList{}
+	if err := r.Client.List(ctx, pools); err != nil {
+		return fmt.Errorf("list pools: %w", err)
+	}
+	for i := range pools.Items {
+		o := &pools.Items[i]
+		if spec, err := kinds.Spec(o); err == nil {
+			_ = of.setPool(o, spec) // its own reconciliation says what is wrong
+		}
+	}
+	return nil
+}
+
 // noteAddresses looks for address objects that no lock guards.
 func (r *Reconciler) noteAddresses(ctx context.Context, namespace string) error {
+	return r.addresses(ctx, namespace, r.note)
+}
+
+// addresses tells of the address objects of a namespace, or of all.
+func (r *Reconciler) addresses(ctx context.Context, namespace string, each func(held)) error {
 	natives := &metal3.IPAddressList{}
 	if err := r.Client.List(ctx, natives, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list addresses: %w", err)
 	}
 	for i := range natives.Items {
-		r.note(native{}.of(&natives.Items[i]))
+		each(native{}.of(&natives.Items[i]))
 	}
 	if !r.Contract {
 		return nil
@@ -65,7 +79,7 @@ func (r *Reconciler) noteAddresses(ctx context.Context, namespace string) error 
 		return fmt.Errorf("list addresses: %w", err)
 	}
 	for i := range contracts.Items {
-		r.note(contract{}.of(&contracts.Items[i]))
+		each(contract{}.of(&contracts.Items[i]))
 	}
 	return nil
 }
@@ -81,12 +95,8 @@ func (r *Reconciler) note(h held) {
 func (r *Reconciler) missed(ctx context.Context) error {
 	there := map[key]types.UID{}
 	for _, k := range r.kinds() {
-		claims, err := k.list(ctx, r.Client)
-		if err != nil {
+		if err := k.each(ctx, r.Client, func(c *claim) { there[c.key] = c.GetUID() }); err != nil {
 			return fmt.Errorf("list claims: %w", err)
-		}
-		for name, uid := range claims {
-			there[name] = uid
 		}
 	}
 	for name, uid := range r.ledger.claims() {

@@ -25,9 +25,13 @@ func (k native) get(ctx context.Context, from client.Reader, name types.Namespac
 	if err := from.Get(ctx, name, o); err != nil {
 		return nil, err
 	}
+	return k.claim(o), nil
+}
+
+func (k native) claim(o *metal3.IPClaim) *claim {
 	ref := o.Spec.Pool
 	c := &claim{
-		Object: o, key: k.key(name), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
+		Object: o, key: k.key(client.ObjectKeyFromObject(o)), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
 		cluster: o.Labels[metal3.ClusterNameLabel], conditions: o.Status.Conditions,
 	}
 	if o.Status.Address != nil {
@@ -40,19 +44,22 @@ func (k native) get(ctx context.Context, from client.Reader, name types.Namespac
 		c.wrong = fmt.Sprintf("pool %s/%s is in another namespace than the claim: a claim is served by a pool of its own namespace, %s",
 			ref.Namespace, ref.Name, o.Namespace)
 	}
-	return c, nil
+	return c
 }
 
-func (k native) list(ctx context.Context, from client.Reader) (map[key]types.UID, error) {
+func (k native) each(ctx context.Context, from client.Reader, see func(*claim), options ...client.ListOption) error {
 	l := &metal3.IPClaimList{}
-	if err := from.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
+	if err := from.List(ctx, l, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return err
 	}
-	out := make(map[key]types.UID, len(l.Items))
 	for i := range l.Items {
-		out[k.key(client.ObjectKeyFromObject(&l.Items[i]))] = l.Items[i].UID
+		see(k.claim(&l.Items[i]))
 	}
-	return out, nil
+	return nil
+}
+
+func (native) withoutAddress() client.MatchingFields {
+	return client.MatchingFields{"status.address.name": ""}
 }
 
 // finalizers: the lock outlives a claim that vanishes, so none is needed; metal3's own is taken off.

@@ -83,14 +83,3 @@ func (w *world) replica(t *testing.T) *Reconciler {
 	require.NoError(t, err)
 	return r
 }
-
-// given are the lock and the address object of a claim that was served.
-func given(w *world, pool *metal3.IPPool, c *metal3.IPClaim, address string) (*lockv1.AddressLock, *metal3.IPAddress) {
-	o := &metal3.IPAddress{ObjectMeta: w.meta("p-" + dashed(address)), Spec: metal3.IPAddressSpec{Prefix: 12, Address: metal3.IPAddressStr(address),
-		Claim: metal3.ObjectReference{Name: c.Name}, Pool: metal3.ObjectReference{Name: pool.Name}}}
-	lock := &lockv1.AddressLock{Spec: lockv1.AddressLockSpec{Network: w.network, Address: address, State: lockv1.LockHeld, AddressName: o.Name,
-		Pool:  lockv1.PoolReference{Namespace: w.namespace, Name: pool.Name},
-		Claim: &lockv1.ClaimReference{APIGroup: metal3.GroupVersion.Group, Kind: "IPClaim", Namespace: w.namespace, Name: c.Name, UID: c.UID}}}
-	lock.Name = lockv1.LockName(w.network, addressOf(lock))
-	return lock, o
-}

@@ -3,6 +3,7 @@ package ipam
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,8 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
@@ -24,8 +27,11 @@ const workers = 8
 // SetupWithManager adds one controller for pools and one for each kind of claim.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.queues.claims = map[string]queue{}
+	listening := sync.OnceValue(func() error { return r.listenToLocks(mgr.GetCache()) })
+	locks := source.Func(func(context.Context, queue) error { return listening() })
 	err := ctrl.NewControllerManagedBy(mgr).Named("ippool").
 		For(&metal3.IPPool{}, builder.WithPredicates(changed())).
+		WatchesRawSource(locks).
 		WatchesRawSource(r.queues.tap(func(q queue) { r.queues.pools = q })).
 		Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 			return r.reconcilePool(ctx, q.NamespacedName)
@@ -39,6 +45,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		err := ctrl.NewControllerManagedBy(mgr).Named("ipam-"+kindName).
 			Watches(watched[kindName], &inTurn{}, builder.WithPredicates(changed())).
 			WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+			WatchesRawSource(locks).
 			WatchesRawSource(r.queues.tap(func(q queue) { r.queues.claims[kindName] = q })).
 			Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 				return r.reconcileClaim(ctx, k, q.NamespacedName)
@@ -47,7 +54,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			return fmt.Errorf("watch claims: %w", err)
 		}
 	}
-	return r.listen(mgr)
+	if err := r.listenToAddresses(mgr.GetCache()); err != nil {
+		return err
+	}
+	return mgr.Add(manager.RunnableFunc(r.serveEarly))
 }
 
 // changed leaves out what this controller writes itself: the status. Only a status that lost its address is
