@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -65,11 +66,10 @@ func stopwatch(b *testing.B, do func() error) time.Duration {
 	return time.Since(began)
 }
 
-// watchHeap returns what tells the largest heap since, above what it was.
+// watchHeap returns what tells the largest heap since, above what it was. It looks without stopping what it watches.
 func watchHeap() func() float64 {
 	runtime.GC()
-	var before, now runtime.MemStats
-	runtime.ReadMemStats(&before)
+	before := heapInUse()
 	var peak atomic.Uint64
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -77,8 +77,7 @@ func watchHeap() func() float64 {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			runtime.ReadMemStats(&now)
-			peak.Store(max(peak.Load(), now.HeapInuse))
+			peak.Store(max(peak.Load(), heapInUse()))
 			select {
 			case <-done:
 				return
@@ -89,8 +88,15 @@ func watchHeap() func() float64 {
 	return func() float64 {
 		close(done)
 		<-stopped
-		return float64(peak.Load()-min(peak.Load(), before.HeapInuse)) / (1 << 20)
+		return float64(peak.Load()-min(peak.Load(), before)) / (1 << 20)
 	}
+}
+
+// heapInUse is what runtime.MemStats calls HeapInuse.
+func heapInUse() uint64 {
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
+	metrics.Read(heap)
+	return heap[0].Value.Uint64() + heap[1].Value.Uint64()
 }
 
 // openStore hands out a session that is open already, so that what is measured is the work and not etcd's start.
