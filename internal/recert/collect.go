@@ -22,9 +22,7 @@ func (p *pki) collect(at place, text string, settled bool) (affected bool) {
 		if b.kind == privateKeyBlob {
 			at := at
 			at.index = len(certs)
-			b.body = strings.Clone(b.body) // and not all that it stands in
-			k := &keyFile{place: at, blob: b}
-			p.keys, p.keysIn[at.container] = append(p.keys, k), append(p.keysIn[at.container], k)
+			p.addKey(at, b)
 			affected = affected || p.all
 		}
 		cert := p.take(b, settled)
@@ -36,6 +34,47 @@ func (p *pki) collect(at place, text string, settled bool) (affected bool) {
 		p.bundles[text] = certs
 	}
 	return affected
+}
+
+// collectPlain takes up an object whose PEM is all that matters in it, without understanding its encoding, and says whether that was enough:
+// it is where every block of PEM is a key, an authority that is known already or a certificate that is nobody's concern, as in most Secrets.
+// Otherwise it takes up nothing.
+func (p *pki) collectPlain(o *object) (enough bool) {
+	var keys []blob
+	var authorities []*certificate
+	text, seen := textOf(o.value), 0
+	enough = len(text) < bundleSize
+	editPEM(text, func(b blob) []byte {
+		seen++
+		switch known := p.known[b.body]; {
+		case !enough:
+		case b.kind == privateKeyBlob:
+			keys = append(keys, b)
+		case known != nil:
+			authorities, enough = append(authorities, known), !known.named
+		default:
+			der := b.der()
+			enough = der != nil && !p.mapping.quick.certificate(der)
+		}
+		return nil
+	})
+	if !enough || strings.Count(text, pemBegin) > seen { // a block without an end reaches into another field, and over what is there
+		return false
+	}
+	at := place{container: o.key, where: o.key}
+	for _, b := range keys {
+		p.addKey(at, b)
+	}
+	for i, ca := range authorities {
+		p.found(ca, at, i, false)
+	}
+	return true
+}
+
+func (p *pki) addKey(at place, b blob) {
+	b.body = strings.Clone(b.body) // and not all that it stands in
+	k := &keyFile{place: at, blob: b}
+	p.keys, p.keysIn[at.container] = append(p.keys, k), append(p.keysIn[at.container], k)
 }
 
 // found notes a place of a certificate, if it is kept, and says whether what holds it has to be written.
@@ -80,6 +119,7 @@ func (p *pki) take(b blob, settled bool) *certificate {
 	cert := &certificate{Certificate: parsed, moves: !parsed.IsCA && !settled && !p.frozen && p.affected(parsed)}
 	switch {
 	case parsed.IsCA:
+		cert.named = p.affected(parsed)
 		p.cas[string(parsed.RawSubject)] = append(p.cas[string(parsed.RawSubject)], cert)
 	case cert.moves:
 		p.leaves = append(p.leaves, cert)

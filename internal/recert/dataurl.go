@@ -16,9 +16,20 @@ var dataURL = regexp.MustCompile(`data:([^,"'\s]*),([^"'\s]*)`)
 // maxInflated bounds what a compressed file may unpack to.
 const maxInflated = 4 << 20
 
+// mayHoldDataURL looks for the scheme by its colon: base64 has none, and every other letter. What a space, a quote or nothing follows is
+// some field of that name.
+func mayHoldDataURL(text string) bool {
+	for i := indexColon(text, 0); i >= 0; i = indexColon(text, i+1) {
+		if strings.HasSuffix(text[:i], "data") && strings.TrimLeft(text[i+1:min(i+2, len(text))], "\"' \t\n\f\r") != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // dataURLs decodes the data URLs of a text; one that does not decode is left out.
 func dataURLs(text string) []string {
-	if !strings.Contains(text, "data:") {
+	if !mayHoldDataURL(text) {
 		return nil
 	}
 	var out []string

@@ -13,7 +13,7 @@ import (
 // glance knows what an old address or name looks like in bytes.
 type glance struct {
 	raw   [][]byte // as in a certificate's iPAddress, and names as they are
-	texts []string // IPv4 addresses, which have one spelling
+	texts []dotted // IPv4 addresses, which have one spelling
 	names []string // that texts may mention
 }
 
@@ -22,7 +22,7 @@ func newGlance(m Mapping) glance {
 	for old := range m.to {
 		g.raw = append(g.raw, old.AsSlice())
 		if old.Is4() {
-			g.texts = append(g.texts, old.String())
+			g.texts = append(g.texts, newDotted(old))
 			g.raw = append(g.raw, []byte(old.String()))
 			mapped := netip.AddrFrom16(old.As16())
 			g.raw = append(g.raw, mapped.AsSlice())
@@ -54,24 +54,46 @@ func (g glance) certificate(der []byte) bool {
 // text says that a text may mention an old address.
 func (g glance) text(text string) bool {
 	for _, s := range g.texts {
-		if strings.Contains(text, s) {
+		if s.in(text) {
 			return true
 		}
 	}
 	return hasAddress6(text)
 }
 
-// value says that a stored object may hold a certificate, a key or an old address. Texts stand in all encodings as they are, but
-// for the data of a Secret in JSON, so those are always worth a look.
-func (g glance) value(value []byte) bool {
+// dotted is an IPv4 address as text, cut before its first dot. It is looked for by what begins with the dot, which, unlike a digit, base64
+// has none of: most of a cluster's texts are certificates.
+type dotted struct{ head, tail string }
+
+func newDotted(a netip.Addr) dotted {
+	text := a.String()
+	dot := strings.IndexByte(text, '.')
+	return dotted{text[:dot], text[dot:]}
+}
+
+// in says that the text holds the address, be it as part of a longer word.
+func (d dotted) in(text string) bool {
+	for from := 0; ; from++ {
+		i := strings.Index(text[from:], d.tail)
+		if i < 0 {
+			return false
+		}
+		if from += i; strings.HasSuffix(text[:from], d.head) {
+			return true
+		}
+	}
+}
+
+// value says of a stored object whether it may hold PEM as it is, and whether it may hold anything else that matters: an old address, key
+// material in another form. Texts stand in all encodings as they are, but for the data of a Secret in JSON, so those are always worth a look.
+func (g glance) value(value []byte) (pem, more bool) {
 	text := textOf(value)
 	if strings.HasPrefix(text, "{") && strings.Contains(text[:min(len(text), kindWithin)], jsonSecret) {
-		return true
+		return true, true
 	}
-	if slices.ContainsFunc(g.names, func(n string) bool { return strings.Contains(text, n) }) {
-		return true
-	}
-	return mayHoldBlobs(text) || strings.Contains(text, "data:") || strings.Contains(text, base64PEM) || g.text(text)
+	more = slices.ContainsFunc(g.names, func(n string) bool { return strings.Contains(text, n) }) ||
+		strings.Contains(text, embedded) || mayHoldDataURL(text) || strings.Contains(text, base64PEM) || g.text(text)
+	return strings.Contains(text, pemBegin), more
 }
 
 // basicConstraints is the encoded identifier of the extension that makes a certificate an authority's.

@@ -2,6 +2,7 @@ package recert
 
 import (
 	"crypto/x509"
+	"strings"
 	"testing"
 )
 
@@ -17,6 +18,15 @@ func TestGlanceOverlooksNothing(t *testing.T) {
 	for _, text := range []string{"key: value", "12:x:y", "", ":", "a:bcdef:", "192.0.3.1", "2026-11-22T10:00:00Z", "1:2:3:4:5:x:6:7", ":a"} {
 		if m.quick.text(text) {
 			t.Errorf("%q is not worth a look", text)
+		}
+	}
+	_, tail, _ := strings.Cut(oldV4, ".")
+	if text := "8." + tail + " then " + oldV4; !m.quick.text(text) || m.quick.text("8."+tail) {
+		t.Errorf("the end of an address hides the address, or is one")
+	}
+	for text, want := range map[string]bool{"data:,x": true, "see data:;base64,AA==": true, "data:text/plain,x": true, "data": false, "metadata: x": false, "metadata:\n": false, "data:": false, ":data": false, "": false} {
+		if mayHoldDataURL(text) != want {
+			t.Errorf("%q may hold a data URL: %t", text, !want)
 		}
 	}
 	ca := authority(t, "ca", "p256")

@@ -1,10 +1,7 @@
 package recert
 
 import (
-	"crypto"
-	"crypto/x509"
 	"encoding/base64"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -17,52 +14,45 @@ import (
 // reissueLeaves signs every affected leaf again and proves the result.
 func (s *scan) reissueLeaves(files host.Files, rand io.Reader) error {
 	s.plan.signed = map[string]string{}
+	var all []*signing
 	for _, leaf := range s.pki.leaves {
 		issuer, key, err := s.pki.issuer(leaf)
 		if err != nil {
 			s.cannotReissue(leaf, err)
 			continue
 		}
-		if err := s.reissueLeaf(files, leaf, issuer, key, rand); err != nil {
-			return fmt.Errorf("re-issue the certificate of %q in %s: %w", leaf.Subject, leaf.places[0].where, err)
+		work := &signing{leaf: leaf, issuer: issuer, with: key, change: change{names: s.mapping}}
+		if err := s.prepare(files, work, rand); err != nil {
+			return work.failed(err)
 		}
-		s.plan.Certificates = append(s.plan.Certificates, reissueOf(leaf))
+		all = append(all, work)
 	}
+	if err := signTogether(all, rand); err != nil {
+		return err
+	}
+	for _, work := range all {
+		s.settleSigned(work.leaf)
+	}
+	s.keepNamedAuthorities()
+	return nil
+}
+
+// settleSigned notes a leaf that was signed again.
+func (s *scan) settleSigned(leaf *certificate) {
+	if leaf.rekey != nil || isSalted(leaf.SignatureAlgorithm) {
+		s.plan.signed[fingerprintOf(leaf.Raw)] = base64.StdEncoding.EncodeToString(leaf.reissued.Raw)
+	}
+	s.plan.Certificates = append(s.plan.Certificates, reissueOf(leaf))
+}
+
+func (s *scan) keepNamedAuthorities() {
 	for _, subject := range slices.Sorted(maps.Keys(s.pki.cas)) {
 		for _, ca := range s.pki.cas[subject] {
-			if s.pki.affected(ca.Certificate) && !s.mapping.Overlaps() {
+			if ca.named && !s.mapping.Overlaps() {
 				s.keep(ca.places, "is an authority that names an old address; authorities are not changed")
 			}
 		}
 	}
-	return nil
-}
-
-// reissueLeaf signs one leaf again, for the key it has or, where that is nowhere and has an empty place, a new one.
-func (s *scan) reissueLeaf(files host.Files, leaf *certificate, issuer *x509.Certificate, key crypto.Signer, rand io.Reader) error {
-	own, err := s.newKeyFor(files, leaf, rand)
-	if err != nil {
-		return err
-	}
-	ch, beside := change{names: s.mapping}, s.pki.keyBeside(leaf)
-	if own != nil {
-		if err := ch.takeKey(leaf.Certificate, own, false); err != nil {
-			return err
-		}
-		beside, leaf.rekey = own, own
-	}
-	if leaf.reissued, err = s.resume.certificate(leaf.Raw); err != nil {
-		return err
-	}
-	if leaf.reissued == nil || own != nil {
-		if leaf.reissued, err = reissue(leaf.Certificate, key, ch, rand); err != nil {
-			return err
-		}
-	}
-	if own != nil || isSalted(leaf.SignatureAlgorithm) {
-		s.plan.signed[fingerprintOf(leaf.Raw)] = base64.StdEncoding.EncodeToString(leaf.reissued.Raw)
-	}
-	return verifyLeaf(leaf, issuer, beside, s.mapping)
 }
 
 // reissueOf describes a certificate that was signed again.

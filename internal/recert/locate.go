@@ -40,6 +40,7 @@ const (
 	pemBegin   = "-----BEGIN "
 	pemDashes  = "-----"
 	pemColumns = 64
+	embedded   = "-data" // ends the fields of a kubeconfig that hold PEM in base64
 )
 
 // editBlobs visits every certificate and private key of a text: PEM blocks, those a kubeconfig embeds, and those in
@@ -50,10 +51,10 @@ func editBlobs(text string, visit blobVisitor) string {
 	if strings.Contains(out, pemBegin) {
 		out = editPEM(out, visit)
 	}
-	if strings.Contains(out, "-data") {
+	if strings.Contains(out, embedded) {
 		out = editKubeconfig(out, visit)
 	}
-	if strings.Contains(out, "data:,") || strings.Contains(out, ";base64,") {
+	if mayHoldDataURL(out) {
 		out = editDataURLs(out, func(content string) string { return editPEM(content, visit) })
 	}
 	return out
@@ -61,8 +62,7 @@ func editBlobs(text string, visit blobVisitor) string {
 
 // mayHoldBlobs is a cheap look before editBlobs.
 func mayHoldBlobs(text string) bool {
-	return len(text) > 40 && (strings.Contains(text, pemBegin) || strings.Contains(text, "-data") ||
-		strings.Contains(text, "data:,") || strings.Contains(text, ";base64,"))
+	return strings.Contains(text, pemBegin) || strings.Contains(text, embedded) || mayHoldDataURL(text)
 }
 
 func editPEM(text string, visit blobVisitor) string {

@@ -24,6 +24,8 @@ type certificate struct {
 	places []place
 	// moves says that it names an old address.
 	moves bool
+	// named says that it is an authority that names one.
+	named bool
 	// rekey is the key that a rule gives it.
 	rekey crypto.Signer
 	// reissued is what takes its place; nil while it stays.

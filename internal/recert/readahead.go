@@ -11,12 +11,12 @@ import (
 const (
 	aheadKeys    = 64
 	aheadBytes   = 1 << 20
-	aheadBatches = 4
+	aheadBatches = 8
 )
 
 // aheadPrefixes is how many prefixes are read before their turn. Most hold a handful of keys, and asking for them takes longer than
 // looking at them.
-const aheadPrefixes = 3
+const aheadPrefixes = 6
 
 // reading is what stands below one prefix, as far as it has been read.
 type reading struct {

@@ -103,10 +103,13 @@ func (s *scan) readObject(kv host.KeyValue) error {
 
 // collectObject takes up the certificates and keys of an object, and what it still mentions.
 func (s *scan) collectObject(o *object, name string, settled bool) (affected bool, err error) {
-	if !s.pki.all && name != packageServer && !s.mapping.quick.value(o.value) {
-		return false, nil
-	}
 	crypto := slices.ContainsFunc(s.rules.crypto, func(p string) bool { return strings.HasPrefix(name, p) })
+	if !s.pki.all && name != packageServer {
+		pem, more := s.mapping.quick.value(o.value)
+		if !more && (!pem || !crypto || !settled && s.pki.collectPlain(o)) {
+			return false, nil
+		}
+	}
 	err = o.walk(func(at []string, text string) {
 		where := func() string { return o.key + " " + strings.Join(at, "/") }
 		if name == packageServer && matchPath([]string{"spec", "caBundle"}, at) {
