@@ -36,9 +36,9 @@ func (p *pki) collect(at place, text string, settled bool) (affected bool) {
 	return affected
 }
 
-// collectPlain takes up an object whose PEM is all that matters in it, without understanding its encoding, and says whether that was enough:
-// it is where every block of PEM is a key, an authority that is known already or a certificate that is nobody's concern, as in most Secrets.
-// Otherwise it takes up nothing.
+// collectPlain takes up an object whose PEM is all that matters in it, without understanding its encoding, and says whether that was
+// enough: it is where every block is a key, an authority that is known already or a certificate that is nobody's concern, as in most
+// Secrets. Otherwise it takes up nothing.
 func (p *pki) collectPlain(o *object) (enough bool) {
 	var keys []blob
 	var authorities []*certificate

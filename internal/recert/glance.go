@@ -84,8 +84,9 @@ func (d dotted) in(text string) bool {
 	}
 }
 
-// value says of a stored object whether it may hold PEM as it is, and whether it may hold anything else that matters: an old address, key
-// material in another form. Texts stand in all encodings as they are, but for the data of a Secret in JSON, so those are always worth a look.
+// value says of a stored object whether it may hold PEM as it is, and whether it may hold anything else that matters: an old address,
+// key material in another form. Texts stand in all encodings as they are, but for the data of a Secret in JSON, so those are always
+// worth a look.
 func (g glance) value(value []byte) (pem, more bool) {
 	text := textOf(value)
 	if strings.HasPrefix(text, "{") && strings.Contains(text[:min(len(text), kindWithin)], jsonSecret) {

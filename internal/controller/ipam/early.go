@@ -41,21 +41,27 @@ func (h *headStart) end() {
 
 // serveEarly is run by the manager as soon as the address objects are known. What it does not do, the controllers do: it never fails.
 func (r *Reconciler) serveEarly(ctx context.Context) error {
+	if err := r.serveUnanswered(ctx); err != nil && ctx.Err() == nil {
+		r.Log.Info("claims that wait are served when everything is known", "reason", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) serveUnanswered(ctx context.Context) error {
 	waiting := r.unanswered(ctx)
 	if len(waiting) == 0 {
 		return nil
 	}
 	known, err := r.withoutLocks(ctx)
 	if err != nil {
-		r.Log.Info("claims that wait are served when everything is known", "reason", err)
-		return nil
+		return err
 	}
 	for _, c := range waiting {
-		if ctx.Err() != nil || !r.early.during(func() { err = r.serveOne(ctx, known, c) }) {
-			return nil
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if err != nil {
-			r.Log.Info("claim could not be served early", "claim", c.key.String(), "reason", err)
+		if !r.early.during(func() { r.serveOne(ctx, known, c) }) {
+			return nil
 		}
 	}
 	return nil
@@ -105,18 +111,20 @@ func (r *Reconciler) withoutLocks(ctx context.Context) (*Reconciler, error) {
 
 // serveOne serves a claim whose pool is known, as the controller would that knew its locks. Should the claim have one, of a replica that
 // was stopped before it made the address object, the controller lets go of that.
-func (r *Reconciler) serveOne(ctx context.Context, known *Reconciler, c unanswered) error {
+func (r *Reconciler) serveOne(ctx context.Context, known *Reconciler, c unanswered) {
 	if known.ledger.pool(c.pool) == nil {
-		return nil
+		return
 	}
-	if paused, err := known.paused(ctx, c.claim); err != nil || paused {
-		return err
+	paused, err := known.paused(ctx, c.claim)
+	if err == nil && !paused {
+		_, err = known.serve(ctx, c.of, c.claim)
 	}
-	_, err := known.serve(ctx, c.of, c.claim)
+	if err != nil {
+		r.Log.Info("claim could not be served early", "claim", c.key.String(), "reason", err)
+	}
 	if version := known.ledger.lastWritten(c.key); version != "" {
 		r.ledger.wrote(c.key, version)
 	}
-	return err
 }
 
 // pastCache writes as a client does, and reads past its cache.
