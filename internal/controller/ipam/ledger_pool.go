@@ -18,6 +18,10 @@ type pool struct {
 	told   int64           // generation that waiting claims have heard of
 }
 
+// asNow is a copy for who does not hold the ledger's mutex: object and spec are replaced when the pool changes. The locks are the
+// ledger's own.
+func (p *pool) asNow() *pool { return &pool{Pool: p.Pool, object: p.object, spec: p.spec} }
+
 func (p *pool) link(lock *lockv1.AddressLock) {
 	p.locks[lock.Name] = true
 	if lock.Spec.State == lockv1.LockHeld {

@@ -11,11 +11,14 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 )
 
-// pool is what is known of a pool; nil where nothing can be calculated.
+// pool is what is known of a pool now, with the arithmetic that goes on; nil where nothing can be calculated.
 func (l *ledger) pool(name types.NamespacedName) *pool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.pools[name]
+	if p := l.pools[name]; p != nil {
+		return p.asNow()
+	}
+	return nil
 }
 
 // others are the pools of the same network.
@@ -24,7 +27,7 @@ func (l *ledger) others(name types.NamespacedName, network string) (out []*pool)
 	defer l.mu.Unlock()
 	for n, p := range l.pools {
 		if n != name && p.spec.Network == network {
-			out = append(out, p)
+			out = append(out, p.asNow())
 		}
 	}
 	return out
@@ -33,6 +36,7 @@ func (l *ledger) others(name types.NamespacedName, network string) (out []*pool)
 // setPool learns of a pool as it is now. A pool whose arithmetic is impossible is forgotten, so that it gives
 // nothing out; its locks are not.
 func (l *ledger) setPool(object *metal3.IPPool, spec ipam.Spec) error {
+	object = object.DeepCopy() // the caller may go on with its own
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}

@@ -70,7 +70,7 @@ func (r *Reconciler) learn(ctx context.Context, o *metal3.IPPool) error {
 		r.drop(name)
 		return err
 	}
-	if before == nil || before != r.ledger.pool(name) {
+	if after := r.ledger.pool(name); before == nil || after == nil || before.Pool != after.Pool {
 		if err := r.noteAddresses(ctx, o.Namespace); err != nil {
 			return err
 		}

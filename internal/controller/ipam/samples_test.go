@@ -29,7 +29,6 @@ func TestSamplesAreSatisfied(t *testing.T) {
 	require.Equal(t, metal3.IPAddressStr("192.168.111.1"), *o.Spec.Gateway)
 	require.Equal(t, []metal3.IPAddressStr{"192.168.111.53"}, o.Spec.DNSServers)
 
-	require.NoError(t, capiv1beta1.AddToScheme(w.server.Scheme))
 	old := &capiv1beta1.IPAddressClaim{}
 	require.NoError(t, w.api.Get(context.Background(), types.NamespacedName{Namespace: "default", Name: "node-7"}, old))
 	require.Equal(t, "node-7", old.Status.AddressRef.Name, "either version of the contract is served")

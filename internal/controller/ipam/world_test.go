@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	capiv1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta1"
 	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
@@ -33,7 +34,7 @@ import (
 
 var shared = apitest.New(apitest.Options{
 	CRDs:        []string{"ipam.*.yaml"},
-	AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, capi.AddToScheme, lockv1.AddToScheme},
+	AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, capi.AddToScheme, capiv1beta1.AddToScheme, lockv1.AddToScheme},
 })
 
 func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
