@@ -46,16 +46,16 @@ func (p *pki) collectPlain(o *object) (enough bool) {
 	enough = len(text) < bundleSize
 	editPEM(text, func(b blob) []byte {
 		seen++
-		switch known := p.known[b.body]; {
-		case !enough:
-		case b.kind == privateKeyBlob:
-			keys = append(keys, b)
-		case known != nil:
-			authorities, enough = append(authorities, known), !known.named
-		default:
-			der := b.der()
-			enough = der != nil && !p.mapping.quick.certificate(der)
+		if known := p.known[b.body]; known != nil {
+			authorities, enough = append(authorities, known), enough && !known.named
+			return nil
 		}
+		der := b.der() // nil where the encoding has escaped the ends of lines, as JSON does
+		if b.kind == privateKeyBlob {
+			keys, enough = append(keys, b), enough && der != nil
+			return nil
+		}
+		enough = enough && der != nil && !p.mapping.quick.certificate(der)
 		return nil
 	})
 	if !enough || strings.Count(text, pemBegin) > seen { // a block without an end reaches into another field, and over what is there

@@ -29,6 +29,7 @@ func TestPlainIsEnough(t *testing.T) {
 		{"what is no certificate", "-----BEGIN CERTIFICATE-----\nAA:A\n-----END CERTIFICATE-----\n", false},
 		{"a key without an end, over a leaf", open + moved.certPEM + other.keyPEM, false},
 		{"another block without an end", "-----BEGIN PUBLIC KEY-----\n" + moved.certPEM + "-----END PUBLIC KEY-----\n", false},
+		{"a key in JSON", `{"kind":"ConfigMap","data":{"tls.key":"` + strings.ReplaceAll(other.keyPEM, "\n", `\n`) + `"}}`, false},
 		{"a bundle", strings.Repeat(ca.certPEM, bundleSize/len(ca.certPEM)+1), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -37,11 +38,14 @@ func TestPlainIsEnough(t *testing.T) {
 				p.collect(place{container: "first"}, known.certPEM, false)
 			}
 			require.Equal(t, c.enough, p.collectPlain(&object{key: "/x", value: []byte(c.value)}))
-			require.Len(t, p.keys, strings.Count(c.value, "tls.key"), "nothing is taken up unless that is all")
+			if !c.enough {
+				require.Empty(t, p.keys, "nothing is taken up unless that is all")
+			}
 			require.Empty(t, p.leaves)
 			if c.enough && c.value != "k8s\x00" {
 				require.Equal(t, ca.cert.Raw, p.cas[string(ca.cert.RawSubject)][0].Raw)
 				require.Equal(t, "/x", p.cas[string(ca.cert.RawSubject)][0].places[1].container, "an authority is known to lie there too")
+				require.Len(t, p.keys, 1)
 				require.True(t, p.keysIn["/x"][0].belongsTo(other.cert.PublicKey))
 			}
 		})
