@@ -10,6 +10,8 @@
 // Cluster API's contract wants a finalizer. Whoever of two replicas writes the claim's status first
 // has decided which of two locks a claim keeps; the other is released.
 //
+// After a start, claims that nobody has answered are served before all locks and claims are known (early.go).
+//
 // A release reads the claim past the cache first, deletes the address object, and then lets go of the
 // lock, each only if it still is what was seen.
 //

@@ -21,9 +21,8 @@ import (
 func (w *world) starting() *Reconciler {
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	require.NoError(w.t, err)
-	r := New(Options{Client: client.NewNamespacedClient(w.api, w.namespace), Reader: client.NewNamespacedClient(w.api, w.namespace), Events: &replica{},
+	return New(Options{Client: client.NewNamespacedClient(w.api, w.namespace), Reader: client.NewNamespacedClient(w.api, w.namespace), Events: &replica{},
 		Log: flow.Discard(), Metrics: metrics, Now: time.Now, Contract: true, Name: "starting"})
-	return r
 }
 
 // TestServedBeforeLocksAreKnown: who waits is served by what the address objects and the API tell, and nobody gets what is taken.
