@@ -102,6 +102,7 @@ type run struct {
 	configPath string
 	resume     progress
 	plan       *Plan
+	described  *described
 	began      time.Time
 	times      map[string]string
 }
@@ -121,6 +122,7 @@ func (r *run) do(ctx context.Context) (err error) {
 		return fmt.Errorf("plan the change: %w", err)
 	}
 	r.lap("plan")
+	r.described = describe(r.plan)
 	r.logPlan()
 	if len(r.plan.Blocked) > 0 {
 		n := r.plan.Blocked[0]
@@ -174,7 +176,8 @@ func (r *run) lap(name string) {
 }
 
 func (r *run) report(err error) error {
-	s := summary{Engine: "native", Started: r.began, DryRun: r.cfg.DryRun, RunTimes: r.times, Config: newSummaryConfig(r.cfg), Plan: r.plan}
+	s := summary{Engine: "native", Started: r.began, DryRun: r.cfg.DryRun, RunTimes: r.times,
+		Config: newSummaryConfig(r.cfg), plan: r.described}
 	if err != nil {
 		s.Error = err.Error()
 	}

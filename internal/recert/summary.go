@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -19,7 +20,21 @@ type summary struct {
 	DryRun   bool              `json:"dry_run"`
 	RunTimes map[string]string `json:"run_times"`
 	Config   summaryConfig     `json:"recert_config"`
-	Plan     *Plan             `json:"plan,omitempty"`
+	// plan is the section that ends the text; nil where no plan was made.
+	plan *described
+}
+
+// described is a plan that is being put into words.
+type described struct {
+	*Plan
+	text func() ([]byte, error)
+}
+
+// describe begins to put a plan into words, which takes as long as waiting for the store while it is carried out.
+func describe(p *Plan) *described {
+	d := &described{p, sync.OnceValues(func() ([]byte, error) { return yaml.Marshal(map[string]*Plan{"plan": p}) })}
+	go d.text() //nolint:errcheck // whoever asks for the text gets the error
+	return d
 }
 
 // summaryConfig is the configuration without anything confidential.
@@ -59,12 +74,12 @@ func newSummaryConfig(c Config) summaryConfig {
 
 // write stores the summary. A run that found nothing to do leaves the report of the one that did the work.
 func (s summary) write(files host.Files, path string) error {
-	if s.Error == "" && s.Plan != nil && s.Plan.Empty() {
+	if s.Error == "" && s.plan != nil && s.plan.Empty() {
 		if _, err := files.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 	}
-	text, err := yaml.Marshal(s)
+	text, err := s.encode()
 	if err != nil {
 		return fmt.Errorf("encode the summary: %w", err)
 	}
@@ -72,4 +87,13 @@ func (s summary) write(files host.Files, path string) error {
 		return fmt.Errorf("write the summary: %w", err)
 	}
 	return nil
+}
+
+func (s summary) encode() ([]byte, error) {
+	head, err := yaml.Marshal(s)
+	if err != nil || s.plan == nil {
+		return head, err
+	}
+	plan, err := s.plan.text()
+	return append(head, plan...), err
 }

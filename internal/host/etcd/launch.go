@@ -74,7 +74,8 @@ func (c container) argv(data, runtime string) []string {
 	return append(run, etcdArgs(containerData)...)
 }
 
-// etcdArgs runs a single member that elects itself at once. The name and the client URL given here are
+// etcdArgs runs a single member that elects itself at once: it waits for one to two election time-outs less what etcd skips where there
+// is nobody else, and time stands still for it while it writes to a slow disk. The name and the client URL given here are
 // published as the member's attributes and replaced by the cluster's own when it starts again.
 func etcdArgs(data string) []string {
 	return []string{
@@ -83,8 +84,8 @@ func etcdArgs(data string) []string {
 		"--listen-client-urls", clientURL,
 		"--advertise-client-urls", clientURL,
 		"--listen-peer-urls", peerURL,
-		"--heartbeat-interval", "50",
-		"--election-timeout", "500",
+		"--heartbeat-interval", "10",
+		"--election-timeout", "50",
 		"--max-txn-ops", fmt.Sprint(maxTxnOps),
 		"--max-request-bytes", fmt.Sprint(2 * maxTxnBytes),
 		"--quota-backend-bytes", fmt.Sprint(8 << 30),

@@ -50,7 +50,7 @@ func Form(t testing.TB, binary, peerURL string, keys map[string]string) string {
 	cmd := exec.Command(binary, "--name", "sno", "--data-dir", data,
 		"--listen-client-urls", "unix://client:0", "--advertise-client-urls", "unix://client:0",
 		"--listen-peer-urls", "unix://peer:0", "--initial-advertise-peer-urls", peerURL,
-		"--initial-cluster", "sno="+peerURL, "--heartbeat-interval", "50", "--election-timeout", "500",
+		"--initial-cluster", "sno="+peerURL, "--heartbeat-interval", "10", "--election-timeout", "50",
 		"--log-level", "error", "--max-request-bytes", "16777216")
 	cmd.Dir, cmd.Env = run, []string{"PATH=" + os.Getenv("PATH")}
 	var out strings.Builder
