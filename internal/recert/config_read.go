@@ -147,3 +147,16 @@ func readHostname(c *Config, raw json.RawMessage) error {
 	}
 	return checkHostname(c.Hostname)
 }
+
+// readSummaryFile keeps the default where the path is empty.
+func readSummaryFile(c *Config, raw json.RawMessage) error {
+	var p string
+	if err := json.Unmarshal(raw, &p); err != nil || p == "" {
+		return err
+	}
+	if !path.IsAbs(p) {
+		return fmt.Errorf("path %q is not absolute", p)
+	}
+	c.SummaryFile = hostPath(path.Clean(p))
+	return nil
+}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 func TestParseConfigReadsWhatTheFlowWrites(t *testing.T) {
@@ -121,6 +123,31 @@ func TestResolveMapping(t *testing.T) {
 		}
 		if err == nil && len(m.Changes()) != c.want {
 			t.Errorf("%s: %v", name, m.Changes())
+		}
+	}
+}
+
+func TestTheSummaryIsAPathOfTheHost(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`:                        host.RecertSummary,
+		`{"summary_file_clean":""}`: host.RecertSummary,
+		`{"summary_file":"/kubernetes/recert-seed-creation-summary.yaml"}`: "/etc/kubernetes/recert-seed-creation-summary.yaml",
+		`{"summary_file":"/var/tmp//x.yaml"}`:                              "/var/tmp/x.yaml",
+	} {
+		if cfg, err := ParseConfig([]byte(text)); err != nil || cfg.SummaryFile != want {
+			t.Errorf("%s: %v, %q", text, err, cfg.SummaryFile)
+		}
+	}
+	if _, err := ParseConfig([]byte(`{"summary_file":"x.yaml"}`)); err == nil || !strings.Contains(err.Error(), `path "x.yaml" is not absolute`) {
+		t.Errorf("relative: %v", err)
+	}
+}
+
+func TestMalformedYAMLIsNotQuoted(t *testing.T) {
+	for _, text := range []string{"pullSecret: *hunter2\n", "a: 1\nhunter2\n  - x: [\n", "hunter2: {\n"} {
+		_, err := editYAML(text, func([]string, string) (string, bool) { return "", false })
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package recert
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,4 +36,67 @@ func stride() int {
 		return 7
 	}
 	return 1
+}
+
+// What a setting is written into may be done already when a run goes on with another: it is there all the same.
+func TestSiteSettingsSurviveACrash(t *testing.T) {
+	start := newWorld(t)
+	b := &builder{t: t, w: start}
+	b.secret("openshift-config", "pull-secret", map[string]string{".dockerconfigjson": "seed"})
+	b.configMap("openshift-config", "user-ca-bundle", map[string]string{"ca-bundle.crt": "seed"})
+	b.configMap("openshift-config", "proxy-ca", map[string]string{"ca-bundle.crt": "seed"})
+	proxied := map[string]any{"httpProxy": "seed", "httpsProxy": "seed", "noProxy": "seed"}
+	b.json("config.openshift.io/proxies/cluster", map[string]any{"kind": "Proxy", "status": proxied,
+		"spec": map[string]any{"httpProxy": "seed", "httpsProxy": "seed", "noProxy": "seed", "trustedCA": map[string]any{"name": "seed"}}})
+	withConfig(t, start, noMove(map[string]any{"hostname": "b", "pull_secret": `{"auths":{}}`, "user_ca_bundle": "users",
+		"proxy": "http://h|http://hs|no|http://sh|http://shs|sno", "proxy_trusted_ca_bundle": "proxy-ca:proxies"}))
+	whole := start.clone()
+	runAt(t, whole, testTime)
+	want := worldTexts(t, whole)
+	for cut := 0; cut < whole.writes; cut += stride() {
+		w := cutAfter(t, start, cut)
+		runAt(t, w, testTime)
+		compareWorlds(t, fmt.Sprintf("cut after %d writes", cut), worldTexts(t, w), want)
+		requireAtRest(t, w, testTime)
+	}
+}
+
+// Half of a swap cannot be told from the other half without its record, and the record is of its configuration.
+func TestAnotherConfigurationDoesNotGoOnWithAnInterruptedRun(t *testing.T) {
+	start := newWorld(t)
+	swap := map[string]any{"ip": nil, "machine_network_cidr": nil, "cn_san_replace_rules": []string{oldV4 + "," + lookalike, lookalike + "," + oldV4}}
+	withConfig(t, start, swap)
+	whole := start.clone()
+	runRecert(t, whole)
+	w := cutAfter(t, start, whole.writes/2)
+	before := worldTexts(t, w)
+	swap["threads"] = 4
+	withConfig(t, w, swap)
+	want := "a run with another configuration was interrupted: let one with that configuration complete it"
+	if err := engine(w).Run(t.Context(), configPath); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("said %v", err)
+	}
+	compareWorlds(t, "refused", worldTexts(t, w), before)
+	delete(swap, "threads")
+	withConfig(t, w, swap)
+	runRecert(t, w)
+	compareWorlds(t, "completed", worldTexts(t, w), worldTexts(t, whole))
+}
+
+// Preview says what Apply would do, which is nothing where a run is done that cannot be told from the data.
+func TestPreviewKnowsWhatIsDone(t *testing.T) {
+	for name, extra := range map[string]map[string]any{
+		"swap":     {"ip": nil, "machine_network_cidr": nil, "cn_san_replace_rules": []string{oldV4 + "," + lookalike, lookalike + "," + oldV4}},
+		"validity": noMove(map[string]any{"extend_expiration": true}),
+	} {
+		w := newWorld(t)
+		withConfig(t, w, extra)
+		for _, done := range []bool{false, true} {
+			plan, err := engine(w).Preview(t.Context(), configPath)
+			if err != nil || plan.Empty() != done {
+				t.Errorf("%s, done %t: %v, empty %t", name, done, err, plan.Empty())
+			}
+			runAt(t, w, testTime)
+		}
+	}
 }

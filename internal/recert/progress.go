@@ -68,7 +68,8 @@ func (p progress) certificate(old []byte) (*x509.Certificate, error) {
 	return cert, nil
 }
 
-// loadProgress reads the record of an earlier run with the same configuration; there is usually none.
+// loadProgress reads the record of an earlier run with the same configuration; there is usually none. One of a run with another
+// configuration that was not completed stops this one: what is done already could not be told from what is not.
 func loadProgress(files host.Files, configPath string, config []byte) (progress, error) {
 	fresh := progress{Config: hashOf(config)}
 	text, err := files.Read(progressPath(configPath))
@@ -82,10 +83,15 @@ func loadProgress(files host.Files, configPath string, config []byte) (progress,
 	if err := json.Unmarshal(text, &p); err != nil {
 		return progress{}, fmt.Errorf("parse the record of an earlier run: %w", err)
 	}
-	if p.Config != fresh.Config {
+	switch {
+	case p.Config == fresh.Config:
+		return p, nil
+	case p.Done:
 		return fresh, nil
+	default:
+		return progress{}, fmt.Errorf("a run with another configuration was interrupted: let one with that configuration complete it, "+
+			"or, if the cluster is as it was before that run, remove %s", progressPath(configPath))
 	}
-	return p, nil
 }
 
 func (p progress) save(files host.Files, configPath string) error {

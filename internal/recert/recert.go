@@ -48,13 +48,27 @@ func New(p Ports) *Engine {
 var ErrBlocked = errors.New("the change cannot be carried out")
 
 // Plan works out what Run would do. It starts and stops etcd over the data but writes nothing.
-func (e *Engine) Plan(ctx context.Context, cfg Config) (plan *Plan, err error) {
+func (e *Engine) Plan(ctx context.Context, cfg Config) (*Plan, error) { return e.plan(ctx, cfg, progress{}) }
+
+func (e *Engine) plan(ctx context.Context, cfg Config, resume progress) (plan *Plan, err error) {
 	store, err := e.ports.Keystore.Open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open the cluster's store: %w", err)
 	}
 	defer func() { err = errors.Join(err, store.Close(ctx)) }()
-	return buildPlan(ctx, e.ports, cfg, store, progress{})
+	return buildPlan(ctx, e.ports, cfg, store, resume)
+}
+
+// Preview works out what Apply would do with the configuration, as Plan does, and knows what an earlier run with it has done.
+func (e *Engine) Preview(ctx context.Context, configPath string) (*Plan, error) {
+	cfg, resume, err := e.load(configPath)
+	if err != nil {
+		return nil, err
+	}
+	if resume.Done {
+		return &Plan{}, nil
+	}
+	return e.plan(ctx, cfg, resume)
 }
 
 // Run implements host.Recert. A run that was interrupted is completed by the next; one after that is a no-op.

@@ -69,6 +69,8 @@ func (t *tree) stuck(cert *certificate, ch change) {
 	switch {
 	case ch.issuer != nil || ch.authorityKey != nil || ch.public != nil:
 		t.plan.Blocked = append(t.plan.Blocked, Note{cert.places[0].where, "cannot be re-issued: " + errNoIssuerKey.Error()})
+	case named && !cert.IsCA: // as where leaves alone are signed again
+		t.cannot(cert, errNoIssuerKey)
 	case named || !cert.IsCA:
 		t.plan.Kept = append(t.plan.Kept, Note{cert.places[0].where, "cannot be re-issued: " + errNoIssuerKey.Error()})
 	}

@@ -83,10 +83,8 @@ func (s *scan) readObject(kv host.KeyValue) error {
 		return err
 	}
 	settled := s.resume.settled(kv.Key, kv.Value)
-	if !settled {
-		if err := s.applyRules(o, name); err != nil {
-			return err
-		}
+	if err := s.applyRules(o, name, settled); err != nil {
+		return err
 	}
 	if err := s.planRename(o, name, settled); err != nil {
 		return err

@@ -30,10 +30,10 @@ func (s *scan) planDeletion(o *object, name string) (bool, error) {
 	return false, nil
 }
 
-// applyRules edits the object by every rule that names it.
-func (s *scan) applyRules(o *object, name string) error {
+// applyRules edits the object by every rule that names it. One that an earlier run has settled is met and left.
+func (s *scan) applyRules(o *object, name string, settled bool) error {
 	for _, r := range s.rules.fields {
-		if matchKey(r.keys, name) {
+		if !settled && matchKey(r.keys, name) {
 			if err := s.applyField(o, r); err != nil {
 				return err
 			}
@@ -44,17 +44,27 @@ func (s *scan) applyRules(o *object, name string) error {
 			continue
 		}
 		s.met[r.keys], s.met[name] = true, true
-		if r.follows {
-			s.followers = append(s.followers, follower{r, o})
+		if settled {
 			continue
 		}
-		before := o.value
-		if err := r.apply(s.cfg, s.mapping, s.now, o); err != nil {
+		if err := s.applyToObject(o, r); err != nil {
 			return err
 		}
-		if string(before) != string(o.value) {
-			s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key, r.why})
-		}
+	}
+	return nil
+}
+
+func (s *scan) applyToObject(o *object, r objectRule) error {
+	if r.follows {
+		s.followers = append(s.followers, follower{r, o})
+		return nil
+	}
+	before := o.value
+	if err := r.apply(s.cfg, s.mapping, s.now, o); err != nil {
+		return err
+	}
+	if string(before) != string(o.value) {
+		s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key, r.why})
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type tree struct {
 	newKey  func(*certificate) (crypto.Signer, error) // for a leaf that needs one; see newkeys.go
 	keys    map[string]crypto.Signer                  // of use_key_rules, by common name
 	certs   map[string]*x509.Certificate              // of use_cert_rules, by common name
+	cannot  func(*certificate, error)                 // decides what a leaf means that keeps a name it should not have
 	signers map[*certificate]*certificate             // who signed whom, where that is in the cluster
 	parents map[*certificate]bool
 	done    map[*certificate]bool
@@ -32,8 +33,8 @@ type tree struct {
 
 // reissueTrees signs everything again that the rules reach.
 func (s *scan) reissueTrees(files host.Files, rand io.Reader) error {
-	t := &tree{cfg: s.cfg, names: s.mapping, now: s.now, pki: s.pki, rand: rand, plan: s.plan, signers: map[*certificate]*certificate{},
-		parents: map[*certificate]bool{}, done: map[*certificate]bool{}}
+	t := &tree{cfg: s.cfg, names: s.mapping, now: s.now, pki: s.pki, rand: rand, plan: s.plan,
+		cannot: s.cannotReissue, signers: map[*certificate]*certificate{}, parents: map[*certificate]bool{}, done: map[*certificate]bool{}}
 	t.newKey = func(leaf *certificate) (crypto.Signer, error) { return s.newKeyFor(files, leaf, rand) }
 	if err := t.load(files); err != nil {
 		return err

@@ -288,6 +288,22 @@ func TestSiteSettingsAreWritten(t *testing.T) {
 	}
 }
 
+// What etcd cannot start without stands in the way wherever its authority's key is missing, whatever else is asked for.
+func TestAnEssentialCertificateThatCannotBeSignedBlocksATree(t *testing.T) {
+	for name, extra := range map[string]map[string]any{
+		"validity": {"extend_expiration": true},
+		"name":     {"cn_san_replace_rules": []string{"some.name,other.name"}},
+	} {
+		w := newWorld(t)
+		delete(w.keys, storagePrefix+"secrets/openshift-etcd/etcd-signer")
+		withConfig(t, w, extra)
+		err := engine(w).Run(t.Context(), configPath)
+		if !errors.Is(err, ErrBlocked) || w.member.PeerURLs[0] != "https://"+oldV4+":2380" {
+			t.Errorf("%s: %v, the member is at %v", name, err, w.member.PeerURLs)
+		}
+	}
+}
+
 func TestASettingWithoutAPlaceIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		config map[string]any

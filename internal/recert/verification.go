@@ -96,11 +96,10 @@ func (v *Verification) proveCover(s *scan, leaf *certificate) {
 	}
 	names, _ := mappedNames(leaf.Certificate, Mapping{})
 	for _, c := range s.mapping.Changes() {
-		if slices.Contains(names, c.New.String()) {
-			return
+		if !slices.Contains(names, c.New.String()) {
+			v.problem(leaf.places[0].where, "the certificate does not name the new address %s", c.New)
 		}
 	}
-	v.problem(leaf.places[0].where, "the certificate names no new address")
 }
 
 // matchesKeyBeside compares the first certificate of "x.crt" with the key "x.key" of the same object or folder.

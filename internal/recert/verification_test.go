@@ -55,13 +55,29 @@ func TestVerifySeesAKeyThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// Of a node with two families, a certificate that names one new address is not done.
+func TestVerifyDemandsTheNewNamesOfBothFamilies(t *testing.T) {
+	w := newWorld(t)
+	explicit(t, w)
+	runRecert(t, w)
+	ca := &pair{cert: certificateAt(t, w, signerAt, 0), key: firstKey(worldTexts(t, w)[storagePrefix+"secrets/openshift-etcd/etcd-signer data/tls.key"])}
+	leaf := leafOf(t, ca, "p256", "system:etcd-peer:sno", "localhost", newV4)
+	b := &builder{t: t, w: w}
+	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM})
+	v, err := engine(w).Verify(t.Context(), mustConfig(t, w))
+	want := "etcd-peer-sno data/tls.crt the certificate does not name the new address " + newV6
+	if err != nil || len(v.Problems) != 1 || !strings.HasSuffix(v.Problems[0].Where+" "+v.Problems[0].Why, want) {
+		t.Errorf("%v, problems %v", err, v.Problems)
+	}
+}
+
 func TestVerifyDemandsTheNewNames(t *testing.T) {
 	w := newWorld(t)
 	b := &builder{t: t, w: w}
 	leaf := leafOf(t, nil, "p256", "peer", "sno")
 	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM})
 	v, err := engine(w).Verify(t.Context(), mustConfig(t, w))
-	if err != nil || !strings.Contains(fmt.Sprint(v.Problems), "etcd-peer-sno data/tls.crt the certificate names no new address") {
+	if err != nil || !strings.Contains(fmt.Sprint(v.Problems), "etcd-peer-sno data/tls.crt the certificate does not name the new address ") {
 		t.Errorf("%v, problems %v", err, v.Problems)
 	}
 }

@@ -2,7 +2,9 @@ package recert
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,7 +23,7 @@ type splicing struct {
 func editYAML(doc string, visit visitor) (string, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(doc), &root); err != nil {
-		return "", fmt.Errorf("read YAML: %w", err)
+		return "", malformed(err)
 	}
 	var edits []splicing
 	err := walkYAML(&root, nil, func(path []string, n *yaml.Node) error {
@@ -40,6 +42,17 @@ func editYAML(doc string, visit visitor) (string, error) {
 		return "", err
 	}
 	return splice(doc, edits), nil
+}
+
+// lineOf finds the only part of a parser's error that quotes nothing of the document, which may be a secret.
+var lineOf = regexp.MustCompile(`\bline [0-9]+`)
+
+// malformed is a parser's error without what it quotes.
+func malformed(err error) error {
+	if line := lineOf.FindString(err.Error()); line != "" {
+		return fmt.Errorf("read YAML: it is malformed near %s", line)
+	}
+	return errors.New("read YAML: it is malformed")
 }
 
 func walkYAML(n *yaml.Node, path []string, fn func([]string, *yaml.Node) error) error {

@@ -37,7 +37,7 @@ func plan(w Wiring) *cobra.Command {
 			for _, remark := range cfg.Remarks {
 				w.Log.Info("recert configuration", "remark", remark)
 			}
-			p, err := engine.Plan(ctx, cfg)
+			p, err := engine.Preview(ctx, c.config)
 			if err != nil {
 				return err
 			}
