@@ -96,6 +96,26 @@ func TestNewMappingRefuses(t *testing.T) {
 	}
 }
 
+// Static pods are JSON in a text: what an escape ends with is no part of an address.
+func TestAddressesBehindJSONEscapes(t *testing.T) {
+	m := mapping(t, "192.0.2.1>198.51.100.7", "2001:db8::1>2001:db8:ffff::7")
+	for text, want := range map[string]string{
+		`x\n192.0.2.1 y`:              `x\n198.51.100.7 y`,
+		`\t192.0.2.1:2379`:            `\t198.51.100.7:2379`,
+		`\u003c192.0.2.1\u003e`:       `\u003c198.51.100.7\u003e`,
+		`a\u0026192.0.2.1`:            `a\u0026198.51.100.7`,
+		`\u003c2001:db8::1\u003e`:     `\u003c2001:db8:ffff::7\u003e`,
+		`"\\n192.0.2.1"`:              `"\\n192.0.2.1"`, // an escaped backslash
+		`n192.0.2.1`:                  `n192.0.2.1`,
+		`\u003c192.0.2.10`:            `\u003c192.0.2.10`,
+		`\u003c192.0.2.1.example.org`: `\u003c192.0.2.1.example.org`,
+	} {
+		if got := m.Text(text); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+}
+
 // FuzzText: text without the old address stays as it is, and mapping twice is mapping once.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"https://192.0.2.1:2379", "[2001:db8::1]:1", "192.0.2.1/24", "::ffff:192.0.2.1"} {

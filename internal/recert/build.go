@@ -20,6 +20,9 @@ func buildPlan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore
 	if err := s.read(ctx, p, store); err != nil {
 		return nil, err
 	}
+	if len(nodes) == 0 {
+		s.refuseUnsaid()
+	}
 	s.refuseEncrypted()
 	s.refuseHomeless()
 	if len(s.plan.Blocked) > 0 {
@@ -143,6 +146,7 @@ func (s *scan) planMember(ctx context.Context, store host.OpenKeystore) error {
 		return fmt.Errorf("etcd has %d members: only a single-node cluster can be moved", len(members))
 	}
 	m := members[0]
+	s.peers = m.PeerURLs
 	if s.resume.settled(memberLocation, []byte(strings.Join(m.PeerURLs, ","))) {
 		return nil
 	}
@@ -154,6 +158,21 @@ func (s *scan) planMember(ctx context.Context, store host.OpenKeystore) error {
 		s.plan.members = append(s.plan.members, host.StoreMember{ID: m.ID, Name: m.Name, PeerURLs: urls})
 	}
 	return nil
+}
+
+// refuseUnsaid blocks a plan without a Node that could say what a new address replaces, unless an earlier run has finished: then etcd's
+// member has the new address.
+func (s *scan) refuseUnsaid() {
+	for _, fresh := range s.cfg.IPs {
+		said := slices.ContainsFunc(s.cfg.Replace, func(c AddressChange) bool { return c.Old.Is4() == fresh.Is4() })
+		for _, text := range s.peers {
+			at, err := netip.ParseAddrPort(strings.TrimPrefix(text, "https://"))
+			if !said && err == nil && at.Addr().Is4() == fresh.Is4() && at.Addr() != fresh {
+				s.plan.Blocked = append(s.plan.Blocked, Note{"etcd member", fmt.Sprintf("is at %s, and there is no Node that says whether %s "+
+					"replaces that: name both in cn_san_replace_rules", at.Addr(), fresh)})
+			}
+		}
+	}
 }
 
 // planNodes deletes the Node objects that carry an old address or name.

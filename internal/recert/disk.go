@@ -77,6 +77,7 @@ func (s *scan) readFile(files host.Files, at string, info fs.FileInfo) error {
 		return fmt.Errorf("read %s: %w", at, err)
 	}
 	f := &diskFile{path: at, mode: info.Mode().Perm(), text: string(data)}
+	s.met[at] = true
 	settled := s.resume.settled(at, data)
 	if !settled {
 		if err := s.applyDiskRules(f); err != nil {

@@ -61,6 +61,11 @@ func (g glance) text(text string) bool {
 	return hasAddress6(text)
 }
 
+// mentions says that a value may mention an old address or name.
+func (g glance) mentions(text string) bool {
+	return slices.ContainsFunc(g.names, func(n string) bool { return strings.Contains(text, n) }) || g.text(text)
+}
+
 // dotted is an IPv4 address as text, cut before its first dot. It is looked for by what begins with the dot, which, unlike a digit, base64
 // has none of: most of a cluster's texts are certificates.
 type dotted struct{ head, tail string }
@@ -92,8 +97,7 @@ func (g glance) value(value []byte) (pem, more bool) {
 	if strings.HasPrefix(text, "{") && strings.Contains(text[:min(len(text), kindWithin)], jsonSecret) {
 		return true, true
 	}
-	more = slices.ContainsFunc(g.names, func(n string) bool { return strings.Contains(text, n) }) ||
-		strings.Contains(text, embedded) || mayHoldDataURL(text) || strings.Contains(text, base64PEM) || g.text(text)
+	more = strings.Contains(text, embedded) || mayHoldDataURL(text) || strings.Contains(text, base64PEM) || g.mentions(text)
 	return strings.Contains(text, pemBegin), more
 }
 

@@ -77,6 +77,9 @@ func (e *Engine) survey(ctx context.Context, cfg Config, use func(*scan) error) 
 	if err := s.read(ctx, e.ports, store); err != nil {
 		return err
 	}
+	if err := s.readRest(ctx, store); err != nil {
+		return err
+	}
 	return use(s)
 }
 

@@ -14,7 +14,7 @@ func (c Config) machineFiles() map[string]string {
 	files := map[string]string{}
 	for path, text := range map[string]string{
 		"/var/lib/kubelet/config.json": c.PullSecret,
-		"/etc/chrony.conf":             c.Chrony,
+		chronyFile:                     c.Chrony,
 		"/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt": c.UserCABundle,
 	} {
 		if text != "" {
@@ -26,6 +26,8 @@ func (c Config) machineFiles() map[string]string {
 	}
 	return files
 }
+
+const chronyFile = "/etc/chrony.conf"
 
 // errCompressed says that a file's copy cannot be written in the form in which it is carried.
 var errCompressed = errors.New("carries the file compressed, which is not rewritten")

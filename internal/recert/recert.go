@@ -48,7 +48,9 @@ func New(p Ports) *Engine {
 var ErrBlocked = errors.New("the change cannot be carried out")
 
 // Plan works out what Run would do. It starts and stops etcd over the data but writes nothing.
-func (e *Engine) Plan(ctx context.Context, cfg Config) (*Plan, error) { return e.plan(ctx, cfg, progress{}) }
+func (e *Engine) Plan(ctx context.Context, cfg Config) (*Plan, error) {
+	return e.plan(ctx, cfg, progress{})
+}
 
 func (e *Engine) plan(ctx context.Context, cfg Config, resume progress) (plan *Plan, err error) {
 	store, err := e.ports.Keystore.Open(ctx)

@@ -22,12 +22,14 @@ type objectRule struct {
 
 func objectRules() []objectRule {
 	rules := []objectRule{
-		{keys: "configmaps/kube-system/cluster-config-v1", why: "install-config", apply: editInstallConfig},
+		{keys: "configmaps/kube-system/cluster-config-v1", why: "install-config", setting: "install_config",
+			wanted: func(c Config) bool { return c.InstallConfig != "" }, apply: editInstallConfig},
 		{keys: "configmaps/openshift-etcd/cluster-config-v1", why: "install-config", apply: editInstallConfig},
 		{keys: "configmaps/kube-system/cluster-config-v1", why: "cluster's name in the install-config", apply: editClusterName},
 		{keys: "configmaps/openshift-etcd/cluster-config-v1", why: "cluster's name in the install-config", apply: editClusterName},
 		{keys: "machineconfiguration.openshift.io/machineconfigs/*", why: "API server's name for the kubelet", apply: editAPIServerFile},
-		{keys: "secrets/kube-system/kubeadmin", why: "password hash of kubeadmin", apply: editKubeadmin},
+		{keys: "secrets/kube-system/kubeadmin", why: "password hash of kubeadmin", setting: "kubeadmin_password_hash",
+			wanted: func(c Config) bool { return c.KubeadminPasswordHash != "" }, apply: editKubeadmin},
 		{keys: "config.openshift.io/clusterversions/version", why: "health of before the change must not be believed", follows: true,
 			apply: editClusterVersion},
 	}

@@ -34,6 +34,9 @@ func (s *scan) refuseHomeless() {
 	if ca := s.cfg.TrustedCA; ca != nil && !s.met["configmaps/openshift-config/"+ca.Name] {
 		s.refuseMissing("configmaps/openshift-config/"+ca.Name, "proxy_trusted_ca_bundle")
 	}
+	if s.cfg.Chrony != "" && !s.met[chronyFile] {
+		s.plan.Blocked = append(s.plan.Blocked, Note{chronyFile, "chrony_config has nothing to be written into: the file is not there"})
+	}
 }
 
 func (s *scan) refuseMissing(name, setting string) {

@@ -33,8 +33,9 @@ type scan struct {
 	tokens    []Token         // of an inventory
 	olmBundle string          // authority of the packageserver
 	encrypted map[string]int  // by resource
-	met       map[string]bool // patterns of object rules that matched
+	met       map[string]bool // patterns of object rules that matched, and files
 	made      newKeys
+	peers     []string // URLs of etcd's own member
 	// named are objects that have the key already that a rename gives another.
 	named map[string]host.KeyValue
 }

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -23,6 +25,7 @@ type tree struct {
 	rand    io.Reader
 	newKey  func(*certificate) (crypto.Signer, error) // for a leaf that needs one; see newkeys.go
 	keys    map[string]crypto.Signer                  // of use_key_rules, by common name
+	found   map[string]bool                           // common names of authorities
 	certs   map[string]*x509.Certificate              // of use_cert_rules, by common name
 	cannot  func(*certificate, error)                 // decides what a leaf means that keeps a name it should not have
 	signers map[*certificate]*certificate             // who signed whom, where that is in the cluster
@@ -34,7 +37,7 @@ type tree struct {
 // reissueTrees signs everything again that the rules reach.
 func (s *scan) reissueTrees(files host.Files, rand io.Reader) error {
 	t := &tree{cfg: s.cfg, names: s.mapping, now: s.now, pki: s.pki, rand: rand, plan: s.plan,
-		cannot: s.cannotReissue, signers: map[*certificate]*certificate{}, parents: map[*certificate]bool{}, done: map[*certificate]bool{}}
+		cannot: s.cannotReissue, found: map[string]bool{}, signers: map[*certificate]*certificate{}, parents: map[*certificate]bool{}, done: map[*certificate]bool{}}
 	t.newKey = func(leaf *certificate) (crypto.Signer, error) { return s.newKeyFor(files, leaf, rand) }
 	if err := t.load(files); err != nil {
 		return err
@@ -54,7 +57,24 @@ func (s *scan) reissueTrees(files host.Files, rand io.Reader) error {
 			return err
 		}
 	}
+	t.refuseUnmatched()
 	return nil
+}
+
+// refuseUnmatched blocks a plan with a rule for an authority that the cluster does not have: it would come to nothing, unseen.
+func (t *tree) refuseUnmatched() {
+	for _, name := range slices.Sorted(maps.Keys(t.keys)) {
+		t.refuseUnless(name, "use_key_rules")
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.certs)) {
+		t.refuseUnless(name, "use_cert_rules")
+	}
+}
+
+func (t *tree) refuseUnless(authority, rules string) {
+	if !t.found[authority] {
+		t.plan.Blocked = append(t.plan.Blocked, Note{rules, fmt.Sprintf("no authority of the cluster has the common name %q", authority)})
+	}
 }
 
 // visit signs a certificate again if it has to be, after the one that signed it.
@@ -63,6 +83,7 @@ func (t *tree) visit(cert *certificate) error {
 		return nil
 	}
 	t.done[cert] = true
+	t.found[cert.Subject.CommonName] = t.found[cert.Subject.CommonName] || cert.IsCA
 	signer := t.signers[cert]
 	if signer != nil {
 		if err := t.visit(signer); err != nil {

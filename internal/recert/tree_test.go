@@ -304,7 +304,17 @@ func TestAnEssentialCertificateThatCannotBeSignedBlocksATree(t *testing.T) {
 	}
 }
 
+func TestAnAddressThatNobodySaysIsRefused(t *testing.T) {
+	w := newWorld(t)
+	delete(w.keys, storagePrefix+"minions/sno")
+	want := "is at " + oldV4 + ", and there is no Node that says whether " + newV4 + " replaces that: name both in cn_san_replace_rules"
+	if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, ErrBlocked) || !strings.Contains(err.Error(), want) || w.writes != 1 {
+		t.Errorf("%v, wrote %v", err, w.ordered)
+	}
+}
+
 func TestASettingWithoutAPlaceIsRefused(t *testing.T) {
+	const given = "/var/lib/lca/workspace/kubeconfig-crypto/etcd.key"
 	for name, c := range map[string]struct {
 		config map[string]any
 		want   string
@@ -314,8 +324,19 @@ func TestASettingWithoutAPlaceIsRefused(t *testing.T) {
 		"proxy":       {map[string]any{"proxy": "a|b|c|d|e|f"}, "a cluster has to be made behind a proxy"},
 		"ssh":         {map[string]any{"regenerate_server_ssh_keys": "/ssh"}, "there are no SSH host keys"},
 		"key":         {map[string]any{"use_key_rules": []string{"cn /nowhere"}}, `read the key of "cn"`},
+		"kubeadmin":   {map[string]any{"kubeadmin_password_hash": "$2a$x"}, "kubeadmin_password_hash has nothing to be written into"},
+		"chrony":      {map[string]any{"chrony_config": "server x"}, "chrony_config has nothing to be written into: the file is not there"},
+		"installer's": {map[string]any{"install_config": "a: b\n"}, "install_config has nothing to be written into"},
+		"whose key":   {map[string]any{"use_key_rules": []string{"nobody " + given}}, `no authority of the cluster has the common name "nobody"`},
+		"a leaf's key": {map[string]any{"use_key_rules": []string{"system:etcd-peer:sno " + given}},
+			`no authority of the cluster has the common name "system:etcd-peer:sno"`},
+		"whose certificate": {map[string]any{"use_cert_rules": []string{authority(t, "nobody", "p256").certPEM}}, `has the common name "nobody"`},
 	} {
 		w := newWorld(t)
+		givenKey(t, w, "rsa")
+		for _, name := range []string{"secrets/kube-system/kubeadmin", "configmaps/kube-system/cluster-config-v1"} {
+			delete(w.keys, storagePrefix+name)
+		}
 		withConfig(t, w, noMove(c.config))
 		if err := engine(w).Run(t.Context(), configPath); err == nil || !strings.Contains(err.Error(), c.want) || w.writes != 1 {
 			t.Errorf("%s: %v, wrote %v", name, err, w.ordered)

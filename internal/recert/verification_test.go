@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
@@ -129,5 +133,32 @@ func TestValuesEncryptedAtRestStopTheRun(t *testing.T) {
 	}
 	if len(w.ordered) != 1 || w.ordered[0] != host.RecertSummary {
 		t.Fatalf("a refused run wrote %v", w.ordered)
+	}
+}
+
+// Objects that no rule names are looked into by a scan, whatever their kind and encoding; what says what was is not.
+func TestScanNamesMentionsInObjectsOfTheUser(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	b.json("metal3.io/baremetalhosts/ns/x", map[string]any{"kind": "BareMetalHost", "spec": map[string]any{"bmc": "redfish://" + oldV4}})
+	b.object("services/specs/ns/app", &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		Spec: corev1.ServiceSpec{ExternalIPs: []string{oldV4}}})
+	b.object("deployments/ns/app", &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Name: "c", Env: []corev1.EnvVar{{Name: "HUB", Value: oldV4}}}}}}}})
+	b.json("events/ns/x", map[string]any{"kind": "Event", "message": oldV4})
+	b.json("example.com/things/ns/other", map[string]any{"kind": "Thing", "spec": lookalike})
+	found, err := engine(w).Scan(t.Context(), mustConfig(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := fmt.Sprint(found.Leftovers)
+	for where, listed := range map[string]bool{
+		"metal3.io/baremetalhosts/ns/x spec/bmc mentions " + oldV4: true, "services/specs/ns/app mentions " + oldV4: true,
+		"deployments/ns/app spec/template/spec/containers/0/env/0/value mentions " + oldV4: true, "events/ns/x": false, "things/ns/other": false,
+	} {
+		if strings.Contains(all, where) != listed {
+			t.Errorf("%s is listed: %t; all: %s", where, !listed, all)
+		}
 	}
 }

@@ -63,8 +63,8 @@ func words(text string) iter.Seq[word] {
 // punctuation around it.
 func parseWord(text string, start, end int) (word, bool) {
 	attached := end < len(text) && byteClass[text[end]] == classWord
-	start, end = trimPunctuation(text, start, end)
-	attached = attached || (start > 0 && byteClass[text[start-1]] == classWord)
+	start, end = trimPunctuation(text, afterEscape(text, start, end), end)
+	attached = attached || (start > 0 && byteClass[text[start-1]] == classWord && !endsInEscape(text[:start]))
 	run := text[start:end]
 	addr, err := netip.ParseAddr(run)
 	if err != nil {
@@ -79,6 +79,28 @@ func parseWord(text string, start, end int) (word, bool) {
 		end = start + len(host)
 	}
 	return word{start, end, addr, !attached && !isNetwork(text, start, end, addr)}, true
+}
+
+// escapeDigits is how many hex digits follow "\u" in JSON (RFC 8259 7). Static pods are JSON in a text, and addresses in their scripts
+// may follow an escaped character.
+const escapeDigits = 4
+
+// afterEscape is where a run begins that is not part of an escape like "\u003c".
+func afterEscape(text string, start, end int) int {
+	if end-start <= escapeDigits || start == 0 || text[start-1] != 'u' || !isEscaped(text[:start-1]) || !isGroup(text[start:start+escapeDigits]) {
+		return start
+	}
+	return start + escapeDigits
+}
+
+// endsInEscape says that a text ends in "\n" or the like.
+func endsInEscape(text string) bool {
+	return strings.IndexByte("nrtbf", text[len(text)-1]) >= 0 && isEscaped(text[:len(text)-1])
+}
+
+// isEscaped says that the text before a character escapes it.
+func isEscaped(before string) bool {
+	return (len(before)-len(strings.TrimRight(before, `\`)))%2 == 1
 }
 
 // trimPunctuation drops the colon or full stop that ends a clause, and the colon that precedes a value.
