@@ -32,7 +32,7 @@ func (s *scan) assemble() error {
 			return err
 		}
 		if s.cfg.Expiry != KeepExpiry {
-			if err := noteValidity(o); err != nil {
+			if err := s.noteValidity(o); err != nil {
 				return err
 			}
 		}
@@ -128,7 +128,7 @@ func (s *scan) replaceCertificates(o *object) error {
 }
 
 // noteValidity keeps the notes of library-go's certificate controllers, which renew what they say has expired.
-func noteValidity(o *object) error {
+func (s *scan) noteValidity(o *object) error {
 	if !o.changed {
 		return nil
 	}
@@ -145,6 +145,9 @@ func noteValidity(o *object) error {
 		for name, when := range map[string]time.Time{"not-before": cert.NotBefore, "not-after": cert.NotAfter} {
 			if matchPath([]string{"metadata", "annotations", "auth.openshift.io/certificate-" + name}, at) {
 				want := when.UTC().Format(time.RFC3339)
+				if want != text {
+					s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key + " " + strings.Join(at, "/"), "validity of the certificate"})
+				}
 				return want, want != text
 			}
 		}

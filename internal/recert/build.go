@@ -168,8 +168,9 @@ func (s *scan) refuseUnsaid() {
 		for _, text := range s.peers {
 			at, err := netip.ParseAddrPort(strings.TrimPrefix(text, "https://"))
 			if !said && err == nil && at.Addr().Is4() == fresh.Is4() && at.Addr() != fresh {
-				s.plan.Blocked = append(s.plan.Blocked, Note{"etcd member", fmt.Sprintf("is at %s, and there is no Node that says whether %s "+
-					"replaces that: name both in cn_san_replace_rules", at.Addr(), fresh)})
+				why := fmt.Sprintf("is at %s, and there is no Node that says whether %s replaces that: name both in cn_san_replace_rules",
+					at.Addr(), fresh)
+				s.plan.Blocked = append(s.plan.Blocked, Note{memberLocation, why})
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func editDataURLs(text string, change func(string) string) string {
 		case isBase64:
 			edits = append(edits, splicing{start, end, base64.StdEncoding.EncodeToString([]byte(edited))})
 		default:
-			edits = append(edits, splicing{start, end, url.PathEscape(edited)})
+			edits = append(edits, splicing{start, end, reescape(encoded, edited)})
 		}
 	}
 	return splice(text, edits)

@@ -35,7 +35,11 @@ func (s *scan) followHashes() error {
 			continue
 		}
 		return o.edit(func(at []string, text string) (string, bool) {
-			return hashText(now), matchPath([]string{"metadata", "annotations", olmHashAnnotation}, at) && text == hashText(was)
+			if !matchPath([]string{"metadata", "annotations", olmHashAnnotation}, at) || text != hashText(was) {
+				return text, false
+			}
+			s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key + " " + strings.Join(at, "/"), "hash of the authority that issued it"})
+			return hashText(now), true
 		})
 	}
 	return nil

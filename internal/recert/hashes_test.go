@@ -3,8 +3,10 @@ package recert
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,5 +46,30 @@ func TestHashesThatMakeAnOperatorActAreListed(t *testing.T) {
 	if !strings.Contains(kept, "its hash of configmaps/openshift-apiserver/config is of before the change") ||
 		strings.Contains(kept, "etcd-client") || strings.Contains(kept, "its own specification") {
 		t.Errorf("kept: %s", kept)
+	}
+}
+
+// The notes that follow a certificate are changes too, and a plan names every one.
+func TestPlanNamesTheNotesThatFollow(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	ca := authority(t, "olm-selfsigned-1", "p256")
+	leaf := leafOf(t, ca, "p256", "packageserver")
+	b.json(packageServer, map[string]any{"kind": "APIService",
+		"spec": map[string]any{"caBundle": base64.StdEncoding.EncodeToString([]byte(ca.certPEM))}})
+	b.secret("openshift-operator-lifecycle-manager", "packageserver-service-cert",
+		map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM, "olmCAKey": ca.keyPEM},
+		olmHashAnnotation, hashText(ca.certPEM), "auth.openshift.io/certificate-not-after", "x")
+	withConfig(t, w, noMove(map[string]any{"extend_expiration": true}))
+	later := New(Ports{Keystore: w, Files: w, Clock: func() time.Time { return testTime.Add(48 * time.Hour) }})
+	plan, err := later.Plan(t.Context(), mustConfig(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, note := range []string{olmHashAnnotation, "auth.openshift.io/certificate-not-after"} {
+		at := storagePrefix + packageServerCert + " metadata/annotations/" + note
+		if !slices.ContainsFunc(plan.Changes, func(c Change) bool { return c.Where == at && c.Kind == Rewrite }) {
+			t.Errorf("the plan does not name %s", at)
+		}
 	}
 }

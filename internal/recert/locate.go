@@ -2,6 +2,7 @@ package recert
 
 import (
 	"encoding/base64"
+	"regexp"
 	"strings"
 )
 
@@ -40,7 +41,14 @@ const (
 	pemBegin   = "-----BEGIN "
 	pemDashes  = "-----"
 	pemColumns = 64
+	blanks     = " \t\r\n"
 	embedded   = "-data" // ends the fields of a kubeconfig that hold PEM in base64
+)
+
+// lineBegin is an end of line and the indent of the line after it, wordBegin the blanks where there are no lines.
+var (
+	lineBegin = regexp.MustCompile(`(\r?\n[ \t]*)[^ \t\r\n]`)
+	wordBegin = regexp.MustCompile(`([ \t\r]+)[^ \t\r\n]`)
 )
 
 // editBlobs visits every certificate and private key of a text: PEM blocks, those a kubeconfig embeds, and those in
@@ -67,10 +75,20 @@ func mayHoldBlobs(text string) bool {
 
 func editPEM(text string, visit blobVisitor) string {
 	var edits []splicing
+	eachPEM(text, func(b blob, start int) {
+		if der := visit(b); der != nil {
+			edits = append(edits, splicing{start, start + len(b.body), encodeBody(der, b.body)})
+		}
+	})
+	return splice(text, edits)
+}
+
+// eachPEM shows every certificate and private key of a text in PEM, and where its body starts.
+func eachPEM(text string, see func(b blob, start int)) {
 	for pos := 0; ; {
 		begin := strings.Index(text[pos:], pemBegin)
 		if begin < 0 {
-			return splice(text, edits)
+			return
 		}
 		begin += pos + len(pemBegin)
 		pos = begin
@@ -80,12 +98,8 @@ func editPEM(text string, visit blobVisitor) string {
 		}
 		start := begin + len(label) + len(pemDashes)
 		pos = start + len(body)
-		kind, ok := kindOf(label)
-		if !ok {
-			continue
-		}
-		if der := visit(blob{kind, label, body}); der != nil {
-			edits = append(edits, splicing{start, pos, encodeBody(der, strings.HasPrefix(body, "\r\n"))})
+		if kind, ok := kindOf(label); ok {
+			see(blob{kind, label, body}, start)
 		}
 	}
 }
@@ -116,19 +130,33 @@ func kindOf(label string) (kind blobKind, ok bool) {
 	}
 }
 
-// encodeBody writes what stands between the begin and the end line.
-func encodeBody(der []byte, crlf bool) string {
-	newline := "\n"
-	if crlf {
-		newline = "\r\n"
-	}
-	text := base64.StdEncoding.EncodeToString(der)
+// encodeBody writes what stands between the begin and the end line, laid out as the old body was: YAML needs the indent, and a reader
+// that took all on one line may take nothing else.
+func encodeBody(der []byte, old string) string {
+	lead := old[:len(old)-len(strings.TrimLeft(old, blanks))]
+	digits := strings.TrimRight(old[len(lead):], blanks)
+	trail := old[len(lead)+len(digits):]
+	between, text := separator(lead, digits), base64.StdEncoding.EncodeToString(der)
 	var out strings.Builder
-	out.WriteString(newline)
-	for len(text) > 0 {
-		n := min(len(text), pemColumns)
-		out.WriteString(text[:n] + newline)
-		text = text[n:]
+	out.WriteString(lead)
+	for between != "" && len(text) > pemColumns {
+		out.WriteString(text[:pemColumns] + between)
+		text = text[pemColumns:]
 	}
+	out.WriteString(text + trail)
 	return out.String()
+}
+
+// separator is what parts the lines of a body: an end of line and the indent after it, blanks, or nothing. A body of a single short line
+// does not tell, so it is asked what that line begins with.
+func separator(lead, digits string) string {
+	if len(digits) <= pemColumns {
+		digits = lead + digits
+	}
+	for _, begin := range []*regexp.Regexp{lineBegin, wordBegin} {
+		if m := begin.FindStringSubmatch(digits); m != nil {
+			return m[1]
+		}
+	}
+	return ""
 }

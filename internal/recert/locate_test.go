@@ -2,6 +2,7 @@ package recert
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,13 +33,114 @@ func TestEditBlobsKeepsWhatSurrounds(t *testing.T) {
 	}
 }
 
+// laidOut writes PEM with something at the start, between and at the end of the lines of its body.
+func laidOut(der []byte, lead, between, trail string) string {
+	lines := strings.Split(strings.TrimSpace(pemText("CERTIFICATE", der)), "\n")
+	last := len(lines) - 1
+	return lines[0] + lead + strings.Join(lines[1:last], between) + trail + lines[last]
+}
+
+func TestEditBlobsKeepsTheLayout(t *testing.T) {
+	for name, c := range map[string]struct{ lead, between, trail string }{
+		"plain":                 {"\n", "\n", "\n"},
+		"crlf":                  {"\r\n", "\r\n", "\r\n"},
+		"indented":              {"\n    ", "\n    ", "\n    "},
+		"indented, crlf":        {"\r\n    ", "\r\n    ", "\r\n    "},
+		"indented by a tab":     {"\n\t", "\n\t", "\n\t"},
+		"one line":              {"", "", ""},
+		"one line of its own":   {"\n  ", "", "\n  "},
+		"one line with spaces":  {" ", " ", " "},
+		"spaces, none at ends":  {"", " ", ""},
+		"the end line indented": {"\n", "\n", "\n  "},
+		"a blank after begin":   {" \n  ", "\n  ", "\n  "},
+		"an empty line":         {"\n\n  ", "\n  ", "\n  "},
+	} {
+		for from, to := range map[int]int{100: 300, 300: 100, 96: 480, 480: 96, 500: 501} {
+			before, after := bytes.Repeat([]byte{1}, from), bytes.Repeat([]byte{2}, to)
+			text := "ca: |\n    # own\n    " + laidOut(before, c.lead, c.between, c.trail) + "\n  x: y\n"
+			want := "ca: |\n    # own\n    " + laidOut(after, c.lead, c.between, c.trail) + "\n  x: y\n"
+			if got := editBlobs(text, func(blob) []byte { return after }); got != want {
+				t.Errorf("%s, %d to %d bytes: got %q\nwant %q", name, from, to, got, want)
+			}
+		}
+	}
+}
+
+// A body of one short line grows into lines that begin as it does.
+func TestEditBlobsGrowsALine(t *testing.T) {
+	for _, lead := range []string{"\n", "\r\n", "\n    ", "\n\t", " ", ""} {
+		text, want := laidOut([]byte("short"), lead, lead, lead), laidOut(make([]byte, 200), lead, lead, lead)
+		if got := editBlobs(text, func(blob) []byte { return make([]byte, 200) }); got != want {
+			t.Errorf("%q: got %q\nwant %q", lead, got, want)
+		}
+	}
+}
+
+// A certificate in a block scalar is one in YAML still.
+func TestEditBlobsInABlockScalar(t *testing.T) {
+	leaf := leafOf(t, nil, "p256", "cn", oldV4)
+	block := func(pem string) string {
+		return "a:\n  ca: |\n    " + strings.ReplaceAll(strings.TrimSpace(pem), "\n", "\n    ") + "\n  b: c\n"
+	}
+	fresh := pemText("CERTIFICATE", make([]byte, 500))
+	got := editBlobs(block(leaf.certPEM), func(blob) []byte { return make([]byte, 500) })
+	seen := ""
+	if _, err := editYAML(got, func(at []string, text string) (string, bool) {
+		if strings.Join(at, "/") == "a/ca" {
+			seen = text
+		}
+		return text, false
+	}); err != nil || seen != fresh {
+		t.Errorf("%v: the document is\n%s\nand says %q", err, got, seen)
+	}
+}
+
+var digitRun = regexp.MustCompile(`[^ \t\r\n]+`)
+
+// surroundings is a text without the digits of its PEM, and with one separator for all that a body has between them: how many lines
+// it has is up to the certificate. starts are what the lines of the bodies begin with.
+func surroundings(text string) (around string, starts []string) {
+	var edits []splicing
+	eachPEM(text, func(b blob, start int) {
+		gaps := digitRun.Split(b.body, -1)
+		if last := len(gaps) - 1; last > 0 {
+			edits = append(edits, splicing{start, start + len(b.body), gaps[0] + "..." + gaps[last]})
+			starts = append(starts, gaps[:last]...)
+		}
+	})
+	return splice(text, edits), starts
+}
+
+// checkSurroundings demands that a change leaves what is not digits, and separates lines in no way that was not there.
+func checkSurroundings(t *testing.T, before, after string) {
+	around, starts := surroundings(before)
+	left, now := surroundings(after)
+	if left != around {
+		t.Fatalf("the text around of %q is %q, and was %q", after, left, around)
+	}
+	for _, gap := range now {
+		if !slices.ContainsFunc(starts, func(old string) bool { return strings.HasSuffix(old, gap) }) {
+			t.Fatalf("%q: nothing in %q begins with %q", after, before, gap)
+		}
+	}
+}
+
 func FuzzEditBlobs(f *testing.F) {
 	f.Add("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+	for _, gap := range []string{"\r\n", "\n    ", "\n\t", " ", ""} {
+		f.Add("a: |" + gap + laidOut(make([]byte, 100), gap, gap, gap) + gap + "b")
+	}
 	f.Add("client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBQUEKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if out := editBlobs(text, func(blob) []byte { return nil }); out != text {
 			t.Fatalf("visiting changed %q to %q", text, out)
 		}
+		checkSurroundings(t, text, editPEM(text, func(b blob) []byte {
+			if strings.Trim(b.body, blanks) == "" {
+				return nil
+			}
+			return make([]byte, 100)
+		}))
 		once := editBlobs(text, func(b blob) []byte { return []byte("x") })
 		if twice := editBlobs(once, func(b blob) []byte {
 			if !bytes.Equal(b.der(), []byte("x")) {

@@ -37,7 +37,8 @@ type tree struct {
 // reissueTrees signs everything again that the rules reach.
 func (s *scan) reissueTrees(files host.Files, rand io.Reader) error {
 	t := &tree{cfg: s.cfg, names: s.mapping, now: s.now, pki: s.pki, rand: rand, plan: s.plan,
-		cannot: s.cannotReissue, found: map[string]bool{}, signers: map[*certificate]*certificate{}, parents: map[*certificate]bool{}, done: map[*certificate]bool{}}
+		cannot: s.cannotReissue, found: map[string]bool{}, signers: map[*certificate]*certificate{},
+		parents: map[*certificate]bool{}, done: map[*certificate]bool{}}
 	t.newKey = func(leaf *certificate) (crypto.Signer, error) { return s.newKeyFor(files, leaf, rand) }
 	if err := t.load(files); err != nil {
 		return err

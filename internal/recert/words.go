@@ -87,10 +87,11 @@ const escapeDigits = 4
 
 // afterEscape is where a run begins that is not part of an escape like "\u003c".
 func afterEscape(text string, start, end int) int {
-	if end-start <= escapeDigits || start == 0 || text[start-1] != 'u' || !isEscaped(text[:start-1]) || !isGroup(text[start:start+escapeDigits]) {
-		return start
+	before, isUnicode := strings.CutSuffix(text[:start], "u")
+	if digits := start + escapeDigits; isUnicode && digits < end && isEscaped(before) && isGroup(text[start:digits]) {
+		return digits
 	}
-	return start + escapeDigits
+	return start
 }
 
 // endsInEscape says that a text ends in "\n" or the like.
