@@ -146,7 +146,7 @@ func (s *scan) noteValidity(o *object) error {
 			if matchPath([]string{"metadata", "annotations", "auth.openshift.io/certificate-" + name}, at) {
 				want := when.UTC().Format(time.RFC3339)
 				if want != text {
-					s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key + " " + strings.Join(at, "/"), "validity of the certificate"})
+					s.rewritten(o, at, "validity of the certificate")
 				}
 				return want, want != text
 			}

@@ -38,7 +38,7 @@ func (s *scan) followHashes() error {
 			if !matchPath([]string{"metadata", "annotations", olmHashAnnotation}, at) || text != hashText(was) {
 				return text, false
 			}
-			s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key + " " + strings.Join(at, "/"), "hash of the authority that issued it"})
+			s.rewritten(o, at, "hash of the authority that issued it")
 			return hashText(now), true
 		})
 	}

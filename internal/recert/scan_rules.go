@@ -30,6 +30,11 @@ func (s *scan) planDeletion(o *object, name string) (bool, error) {
 	return false, nil
 }
 
+// rewritten notes that a text of an object changes.
+func (s *scan) rewritten(o *object, at []string, why string) {
+	s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key + " " + strings.Join(at, "/"), why})
+}
+
 // applyRules edits the object by every rule that names it. One that an earlier run has settled is met and left.
 func (s *scan) applyRules(o *object, name string, settled bool) error {
 	for _, r := range s.rules.fields {
@@ -83,7 +88,7 @@ func (s *scan) applyField(o *object, r fieldRule) error {
 		if mapped == text {
 			return text, false
 		}
-		s.plan.Changes = append(s.plan.Changes, Change{Rewrite, o.key + " " + strings.Join(at, "/"), r.why})
+		s.rewritten(o, at, r.why)
 		return mapped, true
 	})
 	if err != nil {
