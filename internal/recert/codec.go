@@ -103,18 +103,28 @@ func (o *object) editJSON(visit visitor) ([]byte, error) {
 	})
 }
 
-// base64PEM is how a PEM block begins in base64: a []byte field of a type that this package has no schema for, such as
-// the caBundle of an APIService or the certificates of a ControllerConfig.
-var base64PEM = base64.StdEncoding.EncodeToString([]byte("-----BEGI"))
+// base64PEM is in every PEM block in base64, wherever the block begins: five dashes hold it in each of the three ways in which bytes meet
+// digits. PEM stands so in a []byte field of a type that this package has no schema for, such as the caBundle of an APIService or the
+// certificates of a ControllerConfig.
+const base64PEM = "0tLS"
 
 // decoded lets a visitor see PEM in base64 as what it is.
 func decoded(visit visitor) visitor {
 	return func(path []string, text string) (string, bool) {
-		if !strings.HasPrefix(text, base64PEM) {
+		if !holdsPEM(text) {
 			return visit(path, text)
 		}
 		return viaBase64(visit, path, text)
 	}
+}
+
+// holdsPEM says that a text is base64, and PEM within.
+func holdsPEM(text string) bool {
+	if !strings.Contains(text, base64PEM) {
+		return false
+	}
+	plain, err := base64.StdEncoding.DecodeString(text)
+	return err == nil && strings.Contains(textOf(plain), pemBegin)
 }
 
 func viaBase64(visit visitor, path []string, text string) (string, bool) {

@@ -2,9 +2,11 @@ package recert
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,7 +166,19 @@ func FuzzObjectEdit(f *testing.F) {
 		if err := obj.walk(func([]string, string) {}); err == nil && !bytes.Equal(obj.value, value) {
 			t.Fatal("walking changed the value")
 		}
-		_ = obj.edit(func(_ []string, text string) (string, bool) { return text + "!", true })
+		var before, after []string
+		mark := func(at []string) string { return map[bool]string{true: "!"}[at[0] == "data"] } // its kind says what an object is
+		note := func(into *[]string, mark func([]string) string) func([]string, string) {
+			return func(at []string, text string) { *into = append(*into, strings.ToValidUTF8(text+mark(at), "\uFFFD")) }
+		}
+		marked := func(at []string, text string) (string, bool) { return text + mark(at), mark(at) != "" }
+		if obj.walk(note(&before, mark)) != nil || obj.edit(marked) != nil {
+			return
+		}
+		none := func([]string) string { return "" }
+		if err := obj.walk(note(&after, none)); err != nil || !slices.Equal(before, after) {
+			t.Fatalf("after an edit the texts are %q, want %q (%v)", after, before, err)
+		}
 	})
 }
 
@@ -176,4 +190,27 @@ func FuzzYAML(f *testing.F) {
 			t.Fatalf("%q became %q", doc, out)
 		}
 	})
+}
+
+// A field of bytes may begin with a comment, so PEM in it begins at any of the three places that base64 tells apart.
+func TestPEMInBase64IsFoundWhereverItBegins(t *testing.T) {
+	self := leafOf(t, nil, "p256", "x", oldV4)
+	for _, before := range []string{"", "\n", "##", "# ours\n"} {
+		w := newWorld(t)
+		b := &builder{t: t, w: w}
+		b.secret("ns", "own", map[string]string{"tls.crt": self.certPEM, "tls.key": self.keyPEM})
+		bundle := base64.StdEncoding.EncodeToString([]byte(before + self.certPEM))
+		b.json("apiregistration.k8s.io/apiservices/v1.x", map[string]any{"kind": "APIService", "spec": map[string]any{"caBundle": bundle}})
+		b.json("machineconfiguration.openshift.io/controllerconfigs/c",
+			map[string]any{"kind": "ControllerConfig", "spec": map[string]any{"additionalTrustBundle": bundle, "note": "0tLS is no PEM"}})
+		runRecert(t, w)
+		texts := worldTexts(t, w)
+		want := before + texts[storagePrefix+"secrets/ns/own data/tls.crt"]
+		for _, at := range []string{"apiregistration.k8s.io/apiservices/v1.x spec/caBundle",
+			"machineconfiguration.openshift.io/controllerconfigs/c spec/additionalTrustBundle"} {
+			if got := texts[storagePrefix+at]; got != want || strings.Contains(got, self.certPEM) {
+				t.Errorf("after %q: %s is %q", before, at, got)
+			}
+		}
+	}
 }
