@@ -19,26 +19,27 @@ func (s *scan) readRest(ctx context.Context, store host.OpenKeystore) error {
 	}
 	return store.Range(ctx, storagePrefix, func(kv host.KeyValue) error {
 		begins := func(prefix string) bool { return strings.HasPrefix(kv.Key, prefix) }
-		if !s.mapping.quick.mentions(textOf(kv.Value)) || slices.ContainsFunc(read, begins) {
-			return nil
+		if s.mapping.quick.mentions(textOf(kv.Value)) && !slices.ContainsFunc(read, begins) {
+			s.readForeign(kv)
 		}
-		return s.readForeign(kv)
+		return nil
 	})
 }
 
-// readForeign reports where an object mentions an old address; of a kind without a schema only that it does.
-func (s *scan) readForeign(kv host.KeyValue) error {
+// readForeign reports where an object mentions an old address; of one that cannot be understood only that it does. One that is encrypted
+// is refused where that matters.
+func (s *scan) readForeign(kv host.KeyValue) {
 	o, err := newObject(kv)
 	if err != nil {
-		return nil //nolint:nilerr // encrypted: refused where that matters
+		return
 	}
 	before := len(s.plan.Leftovers)
 	err = o.walk(func(at []string, text string) {
 		path := strings.Join(at, "/")
 		s.reportLeftover(func() string { return o.key + " " + path }, text)
 	})
-	if err == nil && len(s.plan.Leftovers) == before {
+	if err != nil || len(s.plan.Leftovers) == before {
+		s.plan.Leftovers = s.plan.Leftovers[:before]
 		s.reportLeftover(func() string { return o.key }, textOf(o.value))
 	}
-	return err
 }

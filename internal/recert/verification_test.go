@@ -146,6 +146,8 @@ func TestScanNamesMentionsInObjectsOfTheUser(t *testing.T) {
 	b.object("deployments/ns/app", &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{
 			{Name: "c", Env: []corev1.EnvVar{{Name: "HUB", Value: oldV4}}}}}}}})
+	w.keys[storagePrefix+"example.com/things/ns/broken"] = host.KeyValue{Key: storagePrefix + "example.com/things/ns/broken",
+		Value: []byte(`{"spec": "` + oldV4 + `",`), ModRevision: 1}
 	b.json("events/ns/x", map[string]any{"kind": "Event", "message": oldV4})
 	b.json("example.com/things/ns/other", map[string]any{"kind": "Thing", "spec": lookalike})
 	found, err := engine(w).Scan(t.Context(), mustConfig(t, w))
@@ -155,7 +157,7 @@ func TestScanNamesMentionsInObjectsOfTheUser(t *testing.T) {
 	all := fmt.Sprint(found.Leftovers)
 	for where, listed := range map[string]bool{
 		"metal3.io/baremetalhosts/ns/x spec/bmc mentions " + oldV4: true, "services/specs/ns/app mentions " + oldV4: true,
-		"deployments/ns/app spec/template/spec/containers/0/env/0/value mentions " + oldV4: true, "events/ns/x": false, "things/ns/other": false,
+		"deployments/ns/app spec/template/spec/containers/0/env/0/value mentions " + oldV4: true, "things/ns/broken mentions " + oldV4: true, "events/ns/x": false, "things/ns/other": false,
 	} {
 		if strings.Contains(all, where) != listed {
 			t.Errorf("%s is listed: %t; all: %s", where, !listed, all)
