@@ -19,11 +19,13 @@ func (p *pki) collect(at place, text string, settled bool) (affected bool) {
 	}
 	var certs []*certificate
 	editBlobs(text, func(b blob) []byte {
-		if b.kind == privateKeyBlob {
-			at := at
+		switch at := at; b.kind {
+		case privateKeyBlob:
 			at.index = len(certs)
 			p.addKey(at, b)
 			affected = affected || p.all
+		case publicKeyBlob:
+			p.addPublic(at, b)
 		}
 		cert := p.take(b, settled)
 		affected = p.found(cert, at, len(certs), settled) || affected
@@ -75,6 +77,14 @@ func (p *pki) addKey(at place, b blob) {
 	b.body = strings.Clone(b.body) // and not all that it stands in
 	k := &keyFile{place: at, blob: b}
 	p.keys, p.keysIn[at.container] = append(p.keys, k), append(p.keysIn[at.container], k)
+}
+
+// addPublic takes up a public key, for an inventory: what trusts it is whoever checks tokens.
+func (p *pki) addPublic(at place, b blob) {
+	if p.all {
+		b.body = strings.Clone(b.body)
+		p.publics = append(p.publics, &keyFile{place: at, blob: b})
+	}
 }
 
 // found notes a place of a certificate, if it is kept, and says whether what holds it has to be written.

@@ -3,7 +3,6 @@ package recert
 import (
 	"cmp"
 	"context"
-	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -21,7 +20,9 @@ type Inventory struct {
 	// Certificates are listed authorities first, then by subject; each once, with all its places.
 	Certificates []Found `json:"certificates"`
 	Keys         []Key   `json:"keys"`
-	Tokens       []Token `json:"tokens,omitempty"`
+	// PublicKeys are those that stand by themselves, such as the ones that service account tokens are checked with.
+	PublicKeys []Key   `json:"publicKeys,omitempty"`
+	Tokens     []Token `json:"tokens,omitempty"`
 	// Unread counts the stored objects that are encrypted at rest, by resource.
 	Unread map[string]int `json:"unread,omitempty"`
 	// Leftovers lists mentions of the addresses that the configuration replaces.
@@ -44,12 +45,6 @@ type Found struct {
 	Places      []string  `json:"places"`
 	// HasKey says that its private key is in the cluster.
 	HasKey bool `json:"hasKey"`
-}
-
-// Key is one private key.
-type Key struct {
-	Algorithm string   `json:"algorithm"`
-	Places    []string `json:"places"`
 }
 
 // Scan lists every certificate and key of the cluster with its places and its signer. It writes nothing.
@@ -108,7 +103,8 @@ func (s *scan) inventory() *Inventory {
 		}
 		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Fingerprint, b.Fingerprint))
 	})
-	out.Keys = s.pki.keyList()
+	out.Keys = keyList(s.pki.keys)
+	out.PublicKeys = keyList(s.pki.publics)
 	return out
 }
 
@@ -134,40 +130,6 @@ func (p *pki) signerIn(cert *certificate) *certificate {
 	return nil
 }
 
-// keyList lists the private keys, each once.
-func (p *pki) keyList() []Key {
-	var out []Key
-	index := map[[sha256.Size]byte]int{}
-	for _, k := range p.keys {
-		der := k.der()
-		if der == nil {
-			continue // its label says that it is a key, and it is none
-		}
-		sum := sha256.Sum256(der)
-		at, known := index[sum]
-		if !known {
-			at = len(out)
-			index[sum] = at
-			out = append(out, Key{Algorithm: keyAlgorithm(k.private())})
-		}
-		out[at].Places = append(out[at].Places, k.where)
-	}
-	return out
-}
-
-func keyAlgorithm(key crypto.Signer) string {
-	if key == nil {
-		return "unknown"
-	}
-	switch strings.TrimPrefix(fmt.Sprintf("%T", key.Public()), "*") {
-	case "rsa.PublicKey":
-		return "RSA"
-	case "ecdsa.PublicKey":
-		return "ECDSA"
-	}
-	return "Ed25519"
-}
-
 // YAML renders the inventory for machines and for tickets.
 func (i *Inventory) YAML() ([]byte, error) { return marshalYAML(i) }
 
@@ -188,6 +150,10 @@ func (i *Inventory) WriteText(w io.Writer) error {
 	}
 	section(&b, "Private keys", len(i.Keys))
 	for _, k := range i.Keys {
+		fmt.Fprintf(&b, "  %-9s in %d places, first %s\n", k.Algorithm, len(k.Places), k.Places[0])
+	}
+	section(&b, "Public keys", len(i.PublicKeys))
+	for _, k := range i.PublicKeys {
 		fmt.Fprintf(&b, "  %-9s in %d places, first %s\n", k.Algorithm, len(k.Places), k.Places[0])
 	}
 	section(&b, "Tokens", len(i.Tokens))

@@ -12,9 +12,10 @@ type blobKind int
 const (
 	certificateBlob blobKind = iota
 	privateKeyBlob
+	publicKeyBlob
 )
 
-// blob is a certificate or private key as it lies in a text. Most are nobody's concern, so it is decoded by whoever wants it.
+// blob is a certificate or key as it lies in a text. Most are nobody's concern, so it is decoded by whoever wants it.
 type blob struct {
 	kind blobKind
 	// label is the PEM label (RFC 7468), body what stands between its lines.
@@ -125,6 +126,8 @@ func kindOf(label string) (kind blobKind, ok bool) {
 		return certificateBlob, true
 	case "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY":
 		return privateKeyBlob, true
+	case "PUBLIC KEY", "RSA PUBLIC KEY":
+		return publicKeyBlob, true
 	default:
 		return 0, false
 	}

@@ -64,7 +64,7 @@ func checkKeyless(t *testing.T, before, w *world) {
 		t.Fatalf("the Secret has no pair: %q", texts[keylessKey])
 	case samePublic(is.PublicKey, was.PublicKey):
 		t.Error("the key is the old one")
-	case keyAlgorithm(key) == "RSA" && key.(*rsa.PrivateKey).N.BitLen() != 2048:
+	case keyAlgorithm(key.Public()) == "RSA" && key.(*rsa.PrivateKey).N.BitLen() != 2048:
 		t.Error("the key has another size")
 	case texts[keylessDir+"tls.key"] != texts[keylessKey]:
 		t.Error("the file has another key")

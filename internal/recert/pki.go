@@ -55,7 +55,9 @@ type pki struct {
 	others []*certificate // all other leaves, if they are kept
 	cas    map[string][]*certificate
 	keys   []*keyFile
-	keysIn map[string][]*keyFile // by container
+	// publics are the public keys that stand by themselves, if all is kept.
+	publics []*keyFile
+	keysIn  map[string][]*keyFile // by container
 	// bundles holds the certificates of long texts, by the text.
 	bundles map[string][]*certificate
 

@@ -290,3 +290,20 @@ func TestKubeletCertificateIsLeftToItsCSRWithoutTheSigner(t *testing.T) {
 		t.Errorf("kept: %v", plan.Kept)
 	}
 }
+
+// twoMembers is a store of a cluster that has more than one node's etcd.
+type twoMembers struct{ *world }
+
+func (s twoMembers) Open(context.Context) (host.OpenKeystore, error) { return s, nil }
+
+func (s twoMembers) Members(context.Context) ([]host.StoreMember, error) {
+	return []host.StoreMember{s.member, {ID: 2, Name: "other", PeerURLs: []string{"https://192.0.2.3:2380"}}}, nil
+}
+
+func TestAClusterOfTwoMembersIsRefused(t *testing.T) {
+	w := newWorld(t)
+	err := New(Ports{Keystore: twoMembers{w}, Files: w, Clock: func() time.Time { return testTime }}).Run(t.Context(), configPath)
+	if err == nil || !strings.Contains(err.Error(), "etcd has 2 members: only a single-node cluster can be moved") || w.writes != 1 {
+		t.Errorf("%v, wrote %v", err, w.ordered)
+	}
+}

@@ -28,7 +28,7 @@ func diskRules() []diskRule {
 
 // cryptoFiles are the names of files that may hold certificates or keys.
 func cryptoFiles() []string {
-	return []string{"*.pem", "*.crt", "*.key", "*.crt.mcdorig", "*.key.mcdorig", "*kubeconfig", "kubeConfig",
+	return []string{"*.pem", "*.crt", "*.key", "*.pub", "*.crt.mcdorig", "*.key.mcdorig", "*.pub.mcdorig", "*kubeconfig", "kubeConfig",
 		"currentconfig", "mcs-machine-config-content.json"}
 }
 

@@ -38,6 +38,7 @@ func (e *Engine) Verify(ctx context.Context, cfg Config) (*Verification, error) 
 		out.Leftovers = s.plan.Leftovers
 		out.proveLeaves(s)
 		out.unfinished(s)
+		out.proveTrees(s, e.ports.Files)
 		return nil
 	})
 	return out, err

@@ -2,8 +2,10 @@ package recert
 
 import (
 	"bytes"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -162,5 +164,72 @@ func TestScanNamesMentionsInObjectsOfTheUser(t *testing.T) {
 		if strings.Contains(all, where) != listed {
 			t.Errorf("%s is listed: %t; all: %s", where, !listed, all)
 		}
+	}
+}
+
+// What the rules for authorities and validity ask for is proved too: not before a run, and after it.
+func TestVerifyProvesTheTrees(t *testing.T) {
+	for name, extra := range map[string]map[string]any{
+		"end":         {"force_expire": true},
+		"key":         {"use_key_rules": []string{etcdKeyRule}},
+		"certificate": {"use_cert_rules": []string{"/var/lib/lca/workspace/admin.crt"}},
+		"name":        {"cn_san_replace_rules": []string{"openshift-etcd_etcd-signer@1,x"}},
+	} {
+		w := newWorld(t)
+		b := &builder{t: t, w: w}
+		givenKey(t, w, "rsa")
+		now, had := authority(t, "admin-kubeconfig-signer", "p256"), authority(t, "admin-kubeconfig-signer", "p256")
+		b.configMap("openshift-config", "admin-kubeconfig-client-ca", map[string]string{"ca-bundle.crt": now.certPEM})
+		b.file("/var/lib/lca/workspace/admin.crt", had.certPEM)
+		withConfig(t, w, noMove(extra))
+		for _, done := range []bool{false, true} {
+			v, err := engine(w).Verify(t.Context(), mustConfig(t, w))
+			if err != nil || v.OK() != done || strings.Contains(fmt.Sprint(v.Unknown), "_rules") {
+				t.Errorf("%s, done %t: %v, problems %v, unknown %v", name, done, err, v.Problems, v.Unknown)
+			}
+			runRecert(t, w)
+		}
+	}
+}
+
+// The keys of an IP change are wiped when it is done, and then nothing can be said of them.
+func TestVerifySaysWhichRulesItCannotProve(t *testing.T) {
+	w := newWorld(t)
+	withConfig(t, w, noMove(map[string]any{"use_key_rules": []string{etcdKeyRule}}))
+	v, err := engine(w).Verify(t.Context(), mustConfig(t, w))
+	if err != nil || !v.OK() || !strings.Contains(fmt.Sprint(v.Unknown), `use_key_rules: read the key of "openshift-etcd_etcd-signer@1"`) {
+		t.Errorf("%v, problems %v, unknown %v", err, v.Problems, v.Unknown)
+	}
+}
+
+// Whoever checks tokens trusts public keys that stand by themselves, in etcd and on disk.
+func TestScanListsPublicKeys(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	signer := authority(t, "sa", "p256")
+	der, err := x509.MarshalPKIXPublicKey(signer.key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pemText("PUBLIC KEY", der)
+	b.configMap("openshift-kube-apiserver", "bound-sa-token-signing-certs", map[string]string{"service-account-001.pub": text})
+	b.file(res+"kube-apiserver-certs/sa.pub", text)
+	found, err := engine(w).Scan(t.Context(), mustConfig(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Key{{"ECDSA", []string{
+		storagePrefix + "configmaps/openshift-kube-apiserver/bound-sa-token-signing-certs data/service-account-001.pub", res + "kube-apiserver-certs/sa.pub"}}}
+	if !reflect.DeepEqual(found.PublicKeys, want) {
+		t.Errorf("listed %v, want %v", found.PublicKeys, want)
+	}
+	var out bytes.Buffer
+	if err := found.WriteText(&out); err != nil || !strings.Contains(out.String(), "Public keys (1):\n  ECDSA     in 2 places") {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+	before := worldTexts(t, w)
+	runRecert(t, w)
+	if after := worldTexts(t, w); after[want[0].Places[0]] != before[want[0].Places[0]] || after[want[0].Places[1]] != text {
+		t.Error("a public key was changed")
 	}
 }
