@@ -307,3 +307,29 @@ func TestAClusterOfTwoMembersIsRefused(t *testing.T) {
 		t.Errorf("%v, wrote %v", err, w.ordered)
 	}
 }
+
+// What cert-manager is asked for changes with the certificate that it issued, or it would issue one with the old address.
+func TestCertManagerIsAskedForTheNewAddress(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	b.json("cert-manager.io/certificates/ns/app", map[string]any{"kind": "Certificate", "spec": map[string]any{"commonName": oldV4,
+		"dnsNames": []string{"app.example.com", oldV4, lookalike}, "ipAddresses": []string{oldV4, oldV6, lookalike}, "uris": []string{"https://" + oldV4 + "/x"}}})
+	owned := map[string]any{"ownerReferences": []any{map[string]any{"kind": "Certificate", "name": "app"}}}
+	b.json("cert-manager.io/certificaterequests/ns/app-1", map[string]any{"kind": "CertificateRequest", "metadata": owned})
+	b.json("cert-manager.io/certificaterequests/ns/by-hand", map[string]any{"kind": "CertificateRequest", "metadata": map[string]any{"name": "by-hand"}})
+	runRecert(t, w)
+	texts := worldTexts(t, w)
+	const spec = storagePrefix + "cert-manager.io/certificates/ns/app spec/"
+	for where, want := range map[string]string{"commonName": newV4, "dnsNames/0": "app.example.com", "dnsNames/1": newV4, "dnsNames/2": lookalike,
+		"ipAddresses/0": newV4, "ipAddresses/1": newV6, "ipAddresses/2": lookalike, "uris/0": "https://" + newV4 + "/x"} {
+		if texts[spec+where] != want {
+			t.Errorf("%s is %q, want %q", where, texts[spec+where], want)
+		}
+	}
+	for name, stays := range map[string]bool{"app-1": false, "by-hand": true} {
+		if _, ok := w.keys[storagePrefix+"cert-manager.io/certificaterequests/ns/"+name]; ok != stays {
+			t.Errorf("request %s is there: %t", name, ok)
+		}
+	}
+	requireAtRest(t, w, testTime)
+}

@@ -16,7 +16,8 @@ type rulebook struct {
 }
 
 func newRulebook(cluster ClusterRenaming) rulebook {
-	r := rulebook{etcdRules(), objectRules(), deletions(), cryptoPrefixes(), hashingDeployments(), diskRules()}
+	r := rulebook{append(etcdRules(), certManagerRules()...), objectRules(), append(deletions(), certManagerRequests()),
+		cryptoPrefixes(), hashingDeployments(), diskRules()}
 	if !cluster.empty() {
 		r.fields, r.disk = append(r.fields, clusterRules()...), append(r.disk, clusterDiskRules()...)
 	}
