@@ -52,7 +52,7 @@ func (p *pki) collectPlain(o *object) (enough bool) {
 			authorities, enough = append(authorities, known), enough && !known.named
 			return nil
 		}
-		der := b.der() // nil where the encoding has escaped the ends of lines, as JSON does
+		der := b.der()
 		if b.kind == privateKeyBlob {
 			keys, enough = append(keys, b), enough && der != nil
 			return nil

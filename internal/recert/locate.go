@@ -25,6 +25,9 @@ type blob struct {
 // der decodes the body; nil is one that is not base64.
 func (b blob) der() []byte {
 	body := b.body
+	if strings.IndexByte(body, '\\') >= 0 {
+		body = escapedSlash.ReplaceAllString(escapedBlank.ReplaceAllString(body, ""), "/")
+	}
 	if strings.IndexByte(body, ' ') >= 0 || strings.IndexByte(body, '\t') >= 0 { // ends of lines are the decoder's to skip
 		body = strings.NewReplacer(" ", "", "\t", "").Replace(body)
 	}
@@ -42,14 +45,18 @@ const (
 	pemBegin   = "-----BEGIN "
 	pemDashes  = "-----"
 	pemColumns = 64
-	blanks     = " \t\r\n"
 	embedded   = "-data" // ends the fields of a kubeconfig that hold PEM in base64
 )
 
-// lineBegin is an end of line and the indent of the line after it, wordBegin the blanks where there are no lines.
+// Blanks part the digits of a body, as they are or escaped, once (JSON in a text, RFC 8259 7) or again. lineBegin is an end of line and the
+// indent of the line after it, wordBegin the blanks where there are no lines.
 var (
-	lineBegin = regexp.MustCompile(`(\r?\n[ \t]*)[^ \t\r\n]`)
-	wordBegin = regexp.MustCompile(`([ \t\r]+)[^ \t\r\n]`)
+	leadBlanks   = regexp.MustCompile(`^(?:[ \t\r\n]|\\+[nrt])*`)
+	trailBlanks  = regexp.MustCompile(`(?:[ \t\r\n]|\\+[nrt])*$`)
+	lineBegin    = regexp.MustCompile(`((?:\r|\\+r)?(?:\n|\\+n)(?:[ \t]|\\+t)*)[^ \t\r\n\\]`)
+	wordBegin    = regexp.MustCompile(`((?:[ \t\r]|\\+[rt])+)[^ \t\r\n\\]`)
+	escapedBlank = regexp.MustCompile(`\\+[nrt]`)
+	escapedSlash = regexp.MustCompile(`\\+/`)
 )
 
 // editBlobs visits every certificate and private key of a text: PEM blocks, those a kubeconfig embeds, and those in
@@ -136,9 +143,9 @@ func kindOf(label string) (kind blobKind, ok bool) {
 // encodeBody writes what stands between the begin and the end line, laid out as the old body was: YAML needs the indent, and a reader
 // that took all on one line may take nothing else.
 func encodeBody(der []byte, old string) string {
-	lead := old[:len(old)-len(strings.TrimLeft(old, blanks))]
-	digits := strings.TrimRight(old[len(lead):], blanks)
-	trail := old[len(lead)+len(digits):]
+	lead := leadBlanks.FindString(old)
+	trail := trailBlanks.FindString(old[len(lead):])
+	digits := old[len(lead) : len(old)-len(trail)]
 	between, text := separator(lead, digits), base64.StdEncoding.EncodeToString(der)
 	var out strings.Builder
 	out.WriteString(lead)

@@ -68,7 +68,7 @@ func TestEditBlobsKeepsTheLayout(t *testing.T) {
 
 // A body of one short line grows into lines that begin as it does.
 func TestEditBlobsGrowsALine(t *testing.T) {
-	for _, lead := range []string{"\n", "\r\n", "\n    ", "\n\t", " ", ""} {
+	for _, lead := range []string{"\n", "\r\n", "\n    ", "\n\t", " ", "", `\n`, `\r\n`, `\\n`, `\n  `} {
 		text, want := laidOut([]byte("short"), lead, lead, lead), laidOut(make([]byte, 200), lead, lead, lead)
 		if got := editBlobs(text, func(blob) []byte { return make([]byte, 200) }); got != want {
 			t.Errorf("%q: got %q\nwant %q", lead, got, want)
@@ -95,17 +95,18 @@ func TestEditBlobsInABlockScalar(t *testing.T) {
 	}
 }
 
-var digitRun = regexp.MustCompile(`[^ \t\r\n]+`)
+var gapRun = regexp.MustCompile(`(?:[ \t\r\n]|\\+[nrt])+`)
 
 // surroundings is a text without the digits of its PEM, and with one separator for all that a body has between them: how many lines
 // it has is up to the certificate. starts are what the lines of the bodies begin with.
 func surroundings(text string) (around string, starts []string) {
 	var edits []splicing
 	eachPEM(text, func(b blob, start int) {
-		gaps := digitRun.Split(b.body, -1)
-		if last := len(gaps) - 1; last > 0 {
-			edits = append(edits, splicing{start, start + len(b.body), gaps[0] + "..." + gaps[last]})
-			starts = append(starts, gaps[:last]...)
+		lead := leadBlanks.FindString(b.body)
+		trail := trailBlanks.FindString(b.body[len(lead):])
+		if digits := b.body[len(lead) : len(b.body)-len(trail)]; digits != "" {
+			edits = append(edits, splicing{start, start + len(b.body), lead + "..." + trail})
+			starts = append(append(starts, lead), gapRun.FindAllString(digits, -1)...)
 		}
 	})
 	return splice(text, edits), starts
@@ -127,7 +128,7 @@ func checkSurroundings(t *testing.T, before, after string) {
 
 func FuzzEditBlobs(f *testing.F) {
 	f.Add("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
-	for _, gap := range []string{"\r\n", "\n    ", "\n\t", " ", ""} {
+	for _, gap := range []string{"\r\n", "\n    ", "\n\t", " ", "", `\n`, `\r\n`, `\\n`, `\n\t`} {
 		f.Add("a: |" + gap + laidOut(make([]byte, 100), gap, gap, gap) + gap + "b")
 	}
 	f.Add("client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBQUEKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=\n")
@@ -136,7 +137,7 @@ func FuzzEditBlobs(f *testing.F) {
 			t.Fatalf("visiting changed %q to %q", text, out)
 		}
 		checkSurroundings(t, text, editPEM(text, func(b blob) []byte {
-			if strings.Trim(b.body, blanks) == "" {
+			if leadBlanks.FindString(b.body) == b.body {
 				return nil
 			}
 			return make([]byte, 100)
@@ -186,4 +187,23 @@ func FuzzReissueTBS(f *testing.F) {
 		cert.RawTBSCertificate = tbs
 		_, _ = rewriteTBS(&cert, change{names: m, authorityKey: []byte("id"), subjectKey: []byte("id"), public: leaf.cert.RawSubjectPublicKeyInfo}) // must not panic
 	})
+}
+
+// PEM in a string of JSON, in a text, has its ends of lines escaped, and slashes perhaps.
+func TestPEMInJSONInATextIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	self := leafOf(t, nil, "p256", "x", oldV4)
+	b.secret("ns", "own", map[string]string{"tls.crt": self.certPEM, "tls.key": self.keyPEM})
+	once := mustJSON(map[string]any{"ca": self.certPEM})
+	b.configMap("ns", "json", map[string]string{"once": once, "slashes": strings.ReplaceAll(once, "/", `\/`), "twice": mustJSON(map[string]any{"inner": once})})
+	runRecert(t, w)
+	texts := worldTexts(t, w)
+	fresh := texts[storagePrefix+"secrets/ns/own data/tls.crt"]
+	again := mustJSON(map[string]any{"ca": fresh})
+	for entry, want := range map[string]string{"once": again, "slashes": again, "twice": mustJSON(map[string]any{"inner": again})} {
+		if got := texts[storagePrefix+"configmaps/ns/json data/"+entry]; got != want || fresh == self.certPEM {
+			t.Errorf("%s: got %s\nwant %s", entry, got, want)
+		}
+	}
 }
