@@ -22,8 +22,8 @@ type objectRule struct {
 
 func objectRules() []objectRule {
 	rules := []objectRule{
-		{keys: "configmaps/kube-system/cluster-config-v1", why: "install-config", setting: "install_config or machine_network_cidr",
-			wanted: func(c Config) bool { return c.InstallConfig != "" || len(c.MachineNetworks) > 0 }, apply: editInstallConfig},
+		{keys: "configmaps/kube-system/cluster-config-v1", why: "install-config", setting: "install_config",
+			wanted: func(c Config) bool { return c.InstallConfig != "" }, apply: editInstallConfig},
 		{keys: "configmaps/openshift-etcd/cluster-config-v1", why: "install-config", apply: editInstallConfig},
 		{keys: "configmaps/kube-system/cluster-config-v1", why: "cluster's name in the install-config", apply: editClusterName},
 		{keys: "configmaps/openshift-etcd/cluster-config-v1", why: "cluster's name in the install-config", apply: editClusterName},
