@@ -111,20 +111,21 @@ const base64PEM = "0tLS"
 // decoded lets a visitor see PEM in base64 as what it is.
 func decoded(visit visitor) visitor {
 	return func(path []string, text string) (string, bool) {
-		if !holdsPEM(text) {
-			return visit(path, text)
+		if plain, ok := pemWithin(text); ok {
+			return encoded(visit, path, plain)
 		}
-		return viaBase64(visit, path, text)
+		return visit(path, text)
 	}
 }
 
-// holdsPEM says that a text is base64, and PEM within.
-func holdsPEM(text string) bool {
+// pemWithin decodes a text that is base64, and PEM within.
+func pemWithin(text string) (plain string, ok bool) {
 	if !strings.Contains(text, base64PEM) {
-		return false
+		return "", false
 	}
-	plain, err := base64.StdEncoding.DecodeString(text)
-	return err == nil && strings.Contains(textOf(plain), pemBegin)
+	content, err := base64.StdEncoding.DecodeString(text)
+	plain = textOf(content)
+	return plain, err == nil && strings.Contains(plain, pemBegin)
 }
 
 func viaBase64(visit visitor, path []string, text string) (string, bool) {
@@ -132,7 +133,12 @@ func viaBase64(visit visitor, path []string, text string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	edited, changed := visit(path, string(plain))
+	return encoded(visit, path, string(plain))
+}
+
+// encoded shows a text in plain, and returns it in base64.
+func encoded(visit visitor, path []string, plain string) (string, bool) {
+	edited, changed := visit(path, plain)
 	if !changed {
 		return "", false
 	}

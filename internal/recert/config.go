@@ -99,8 +99,8 @@ func settings() map[string]setting {
 		"static_dirs":                 func(c *Config, raw json.RawMessage) error { return readPaths(&c.Dirs, raw) },
 		"static_files":                func(c *Config, raw json.RawMessage) error { return readPaths(&c.Files, raw) },
 
-		"summary_file":       readSummaryFile,
-		"summary_file_clean": readSummaryFile,
+		"summary_file":       func(c *Config, raw json.RawMessage) error { return readPath(&c.SummaryFile, raw) },
+		"summary_file_clean": func(c *Config, raw json.RawMessage) error { return readPath(&c.SummaryFile, raw) },
 		"etcd_endpoint":      remark("etcd_endpoint: etcd is opened on a socket of its own"),
 		"threads":            remark("threads: the work is done in one"),
 		"use_key_rules":      readKeyRules,
@@ -111,7 +111,7 @@ func settings() map[string]setting {
 		"proxy_trusted_ca_bundle":    readTrustedCA,
 		"proxy":                      readProxy,
 		"chrony_config":              func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, &c.Chrony) },
-		"regenerate_server_ssh_keys": readSSHDir,
+		"regenerate_server_ssh_keys": func(c *Config, raw json.RawMessage) error { return readPath(&c.ServerSSHKeys, raw) },
 	}
 }
 

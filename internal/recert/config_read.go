@@ -114,15 +114,37 @@ func readPaths(to *[]string, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range list {
-		if !path.IsAbs(p) {
-			return fmt.Errorf("path %q is not absolute", p)
+	for _, text := range list {
+		p, err := absolute(text)
+		if err != nil {
+			return err
 		}
-		if p = hostPath(path.Clean(p)); !slices.Contains(*to, p) {
+		if !slices.Contains(*to, p) {
 			*to = append(*to, p)
 		}
 	}
 	return nil
+}
+
+// readPath reads one path; an empty one leaves what is there.
+func readPath(to *string, raw json.RawMessage) error {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil || text == "" {
+		return err
+	}
+	p, err := absolute(text)
+	if err == nil {
+		*to = p
+	}
+	return err
+}
+
+// absolute translates a path that says where it begins.
+func absolute(text string) (string, error) {
+	if !path.IsAbs(text) {
+		return "", fmt.Errorf("path %q is not absolute", text)
+	}
+	return hostPath(path.Clean(text)), nil
 }
 
 // mounts says where the field's tool sees the host's folders.
@@ -146,17 +168,4 @@ func readHostname(c *Config, raw json.RawMessage) error {
 		return err
 	}
 	return checkHostname(c.Hostname)
-}
-
-// readSummaryFile keeps the default where the path is empty.
-func readSummaryFile(c *Config, raw json.RawMessage) error {
-	var p string
-	if err := json.Unmarshal(raw, &p); err != nil || p == "" {
-		return err
-	}
-	if !path.IsAbs(p) {
-		return fmt.Errorf("path %q is not absolute", p)
-	}
-	c.SummaryFile = hostPath(path.Clean(p))
-	return nil
 }

@@ -111,15 +111,3 @@ func readProxy(c *Config, raw json.RawMessage) error {
 	c.Proxy = &Proxy{p[0], p[1], p[2], p[3], p[4], p[5]}
 	return nil
 }
-
-func readSSHDir(c *Config, raw json.RawMessage) error {
-	var dir string
-	if err := json.Unmarshal(raw, &dir); err != nil || dir == "" {
-		return err
-	}
-	if !path.IsAbs(dir) {
-		return fmt.Errorf("path %q is not absolute", dir)
-	}
-	c.ServerSSHKeys = hostPath(path.Clean(dir))
-	return nil
-}
