@@ -39,6 +39,10 @@ test-unit: ## Run the tests that need neither root nor a server.
 test-lab: host-packages build controlplane ## Run the scenarios on a lab node (MACHINE=nspawn|qemu).
 	LCA_LAB_MACHINE=$(MACHINE) go test -count=1 -timeout 60m -v -tags lab ./lab/scenario/...
 
+.PHONY: fuzz
+fuzz: ## Feed every reader of foreign bytes made-up ones, FUZZTIME (10s) each.
+	./hack/fuzz
+
 .PHONY: bench
 bench: host-packages build controlplane ## Measure reconcile, prepare and outage, against the order of the reference.
 	@mkdir -p build/bench

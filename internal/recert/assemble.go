@@ -48,6 +48,9 @@ func (s *scan) assemble() error {
 	} else {
 		s.deletes, s.deleted = nil, nil
 	}
+	if err := s.followDependencies(); err != nil {
+		return err
+	}
 	for _, o := range s.objects {
 		if o.changed {
 			s.write(o)
@@ -58,23 +61,21 @@ func (s *scan) assemble() error {
 	for _, m := range s.plan.members {
 		s.plan.Changes = append(s.plan.Changes, Change{Member, "etcd member " + m.Name, "peer URL " + strings.Join(m.PeerURLs, ",")})
 	}
-	if err := s.listHashes(); err != nil {
-		return err
-	}
 	for _, n := range s.plan.nodes {
 		s.plan.Changes = append(s.plan.Changes, Change{Delete, n.Key, "the kubelet registers the node again"})
 	}
 	return nil
 }
 
-// write adds a changed object to the writes: one with a new key first, one that says what the cluster is called last. Of those DNS
-// cluster is the very last: where it has the new name, the next run takes the rest for done.
+// write adds a changed object to the writes: one with a new key first, and one with hashes of others before those, for the hash can be told
+// from both sides; one that says what the cluster is called last. Of those DNS cluster is the very last: where it has the new name, the
+// next run takes the rest for done.
 func (s *scan) write(o *object) {
 	switch {
 	case saysTheName(o.key) && !s.mapping.cluster.empty():
 		s.plan.last = append(s.plan.last, s.editsOf(o)...)
 		slices.SortFunc(s.plan.last, func(a, b host.Edit) int { return cmp.Compare(b.Key, a.Key) })
-	case s.made.holders[o.key]:
+	case s.made.holders[o.key], slices.Contains(s.hashing, o):
 		s.plan.first = append(s.plan.first, s.editsOf(o)...)
 	default:
 		s.plan.edits = append(s.plan.edits, s.editsOf(o)...)

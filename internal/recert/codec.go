@@ -23,6 +23,7 @@ type object struct {
 	key     string
 	mod     int64
 	value   []byte
+	was     []byte // when it was read
 	changed bool
 	// movesTo is the key that the object gets, if another.
 	movesTo string
@@ -39,7 +40,7 @@ func newObject(kv host.KeyValue) (*object, error) {
 	if bytes.HasPrefix(kv.Value, encryptedMagic) {
 		return nil, fmt.Errorf("%s %w", kv.Key, errEncrypted)
 	}
-	return &object{key: kv.Key, mod: kv.ModRevision, value: kv.Value}, nil
+	return &object{key: kv.Key, mod: kv.ModRevision, value: kv.Value, was: kv.Value}, nil
 }
 
 // edit visits the object's texts; those of a Secret's data come decoded in both encodings. Kinds without a schema

@@ -90,8 +90,8 @@ func (s *scan) readFile(files host.Files, at string, info fs.FileInfo) error {
 	}
 	affected := isCryptoFile(at) && s.pki.collect(place{container: path.Dir(at), where: at}, f.text, settled)
 	where := func() string { return at }
-	if path.Base(at) == "token" {
-		s.collectToken(where, f.text)
+	if isCryptoFile(at) || path.Base(at) == "token" {
+		s.collectTokens(where, f.text)
 	}
 	s.reportLeftover(where, f.text)
 	if f.changed || affected {

@@ -2,14 +2,9 @@ package recert
 
 import (
 	"encoding/base64"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestHashOfTheAuthorityIsFollowed(t *testing.T) {
@@ -29,23 +24,6 @@ func TestHashOfTheAuthorityIsFollowed(t *testing.T) {
 	}
 	if got := texts[storagePrefix+packageServerCert+" metadata/annotations/olmcahash"]; got != hashText(bundle) {
 		t.Errorf("the hash is %s, of the bundle %s", got, hashText(bundle))
-	}
-}
-
-func TestHashesThatMakeAnOperatorActAreListed(t *testing.T) {
-	w := newWorld(t)
-	b := &builder{t: t, w: w}
-	b.object("deployments/openshift-apiserver/apiserver", &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"operator.openshift.io/dep-openshift-apiserver.config.configmap": "x",
-			"operator.openshift.io/dep-openshift-apiserver.etcd-client.secret": "y", "operator.openshift.io/spec-hash": "z"}}})
-	plan, err := engine(w).Plan(t.Context(), mustConfig(t, w))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := fmt.Sprint(plan.Kept)
-	if !strings.Contains(kept, "its hash of configmaps/openshift-apiserver/config is of before the change") ||
-		strings.Contains(kept, "etcd-client") || strings.Contains(kept, "its own specification") {
-		t.Errorf("kept: %s", kept)
 	}
 }
 

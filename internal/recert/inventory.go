@@ -50,15 +50,16 @@ type Found struct {
 // Scan lists every certificate and key of the cluster with its places and its signer. It writes nothing.
 func (e *Engine) Scan(ctx context.Context, cfg Config) (*Inventory, error) {
 	var out *Inventory
-	err := e.survey(ctx, cfg, func(s *scan) error {
+	err := e.survey(ctx, cfg, progress{}, func(s *scan) error {
 		out = s.inventory()
 		return nil
 	})
 	return out, err
 }
 
-// survey reads the whole cluster, every certificate included, and shows the result.
-func (e *Engine) survey(ctx context.Context, cfg Config, use func(*scan) error) (err error) {
+// survey reads the whole cluster, every certificate included, and shows the result. The record of a run is asked only where addresses
+// cannot tell whether a place was changed.
+func (e *Engine) survey(ctx context.Context, cfg Config, record progress, use func(*scan) error) (err error) {
 	store, err := e.ports.Keystore.Open(ctx)
 	if err != nil {
 		return fmt.Errorf("open the cluster's store: %w", err)
@@ -69,6 +70,9 @@ func (e *Engine) survey(ctx context.Context, cfg Config, use func(*scan) error) 
 		return err
 	}
 	s.pki.all = true
+	if s.mapping.Overlaps() {
+		s.resume = record
+	}
 	if err := s.read(ctx, e.ports, store); err != nil {
 		return err
 	}
@@ -79,6 +83,7 @@ func (e *Engine) survey(ctx context.Context, cfg Config, use func(*scan) error) 
 }
 
 func (s *scan) inventory() *Inventory {
+	s.resolveTokens()
 	out := &Inventory{Leftovers: s.plan.Leftovers, Unread: s.encrypted, Tokens: s.tokens}
 	for _, cert := range s.pki.everything() {
 		found := Found{Subject: cert.Subject.String(), Issuer: cert.Issuer.String(), Authority: cert.IsCA,
@@ -148,17 +153,15 @@ func (i *Inventory) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "  %-9s %s\n    issued by %s, %s, valid until %s, in %d places, first %s\n", kind, c.Subject, c.Issuer, c.Algorithm,
 			c.NotAfter.Format(time.RFC3339), len(c.Places), c.Places[0])
 	}
-	section(&b, "Private keys", len(i.Keys))
-	for _, k := range i.Keys {
-		fmt.Fprintf(&b, "  %-9s in %d places, first %s\n", k.Algorithm, len(k.Places), k.Places[0])
-	}
-	section(&b, "Public keys", len(i.PublicKeys))
-	for _, k := range i.PublicKeys {
-		fmt.Fprintf(&b, "  %-9s in %d places, first %s\n", k.Algorithm, len(k.Places), k.Places[0])
-	}
+	writeKeys(&b, "Private keys", i.Keys)
+	writeKeys(&b, "Public keys", i.PublicKeys)
 	section(&b, "Tokens", len(i.Tokens))
 	for _, t := range i.Tokens {
-		fmt.Fprintf(&b, "  %-9s %s\n", t.Algorithm, t.Place)
+		by := "a key that is not in the cluster"
+		if t.SignedBy != "" {
+			by = "key " + t.SignedBy[:shortPrint]
+		}
+		fmt.Fprintf(&b, "  %-9s %s, signed by %s\n", t.Algorithm, t.Place, by)
 	}
 	for _, resource := range slices.Sorted(maps.Keys(i.Unread)) {
 		fmt.Fprintf(&b, "Not read: %d objects of %s, encrypted at rest\n", i.Unread[resource], resource)
@@ -166,4 +169,14 @@ func (i *Inventory) WriteText(w io.Writer) error {
 	notes(&b, "Mentions of an old address", i.Leftovers)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// shortPrint is how much of a fingerprint a person needs to tell keys apart.
+const shortPrint = 16
+
+func writeKeys(b *strings.Builder, title string, keys []Key) {
+	section(b, title, len(keys))
+	for _, k := range keys {
+		fmt.Fprintf(b, "  %-9s %-*.*s in %d places, first %s\n", k.Algorithm, shortPrint, shortPrint, k.Fingerprint, len(k.Places), k.Places[0])
+	}
 }

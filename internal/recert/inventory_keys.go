@@ -7,12 +7,15 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 )
 
 // Key is one private or public key.
 type Key struct {
-	Algorithm string   `json:"algorithm"`
-	Places    []string `json:"places"`
+	Algorithm string `json:"algorithm"`
+	// Fingerprint is the SHA-256 of the public key (subjectPublicKeyInfo, RFC 5280 4.1); empty where it is of an unknown kind.
+	Fingerprint string   `json:"fingerprint,omitempty"`
+	Places      []string `json:"places"`
 }
 
 // keyList lists keys, each once.
@@ -29,7 +32,8 @@ func keyList(files []*keyFile) []Key {
 		if !known {
 			at = len(out)
 			index[sum] = at
-			out = append(out, Key{Algorithm: keyAlgorithm(k.public())})
+			public := k.public()
+			out = append(out, Key{Algorithm: keyAlgorithm(public), Fingerprint: keyFingerprint(public)})
 		}
 		out[at].Places = append(out[at].Places, k.where)
 	}
@@ -51,6 +55,18 @@ func (k *keyFile) public() crypto.PublicKey {
 		}
 	}
 	return nil
+}
+
+func keyFingerprint(key crypto.PublicKey) string {
+	if key == nil {
+		return ""
+	}
+	info, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(info)
+	return hex.EncodeToString(sum[:])
 }
 
 func keyAlgorithm(key crypto.PublicKey) string {

@@ -94,7 +94,7 @@ func (e *Engine) Apply(ctx context.Context, configPath string) (*Plan, error) {
 	}
 	run := &run{ports: e.ports, cfg: cfg, configPath: configPath, resume: resume, times: map[string]string{}, began: e.ports.Clock()}
 	err = run.do(ctx)
-	return run.plan, errors.Join(err, run.report(err))
+	return run.plan, run.conclude(err)
 }
 
 // load reads the configuration and the record of an earlier run.
@@ -189,6 +189,16 @@ func (r *run) logPlan() {
 
 func (r *run) lap(name string) {
 	r.times[name] = r.ports.Clock().Sub(r.began).Round(time.Millisecond).String()
+}
+
+// conclude writes the report. A change that was made is not undone for want of one: whoever asked would take the node back to what it was.
+func (r *run) conclude(err error) error {
+	unreported := r.report(err)
+	if unreported == nil || err != nil || r.cfg.DryRun {
+		return errors.Join(err, unreported)
+	}
+	r.ports.Log.Warn("recert is done, and its report could not be written", "op", "recert", "path", r.cfg.SummaryFile, "error", unreported)
+	return nil
 }
 
 func (r *run) report(err error) error {

@@ -1,10 +1,15 @@
 package recert
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -108,5 +113,41 @@ func TestDryRunWritesOnlyTheSummary(t *testing.T) {
 	}
 	if summary := string(w.files[host.RecertSummary].data); !strings.Contains(summary, "dry_run: true") || !strings.Contains(summary, newV4) {
 		t.Errorf("summary:\n%s", summary)
+	}
+}
+
+// sealed is a node on which nothing can be written to one path.
+type sealed struct {
+	*world
+	path string
+}
+
+func (s *sealed) Write(p string, data []byte, mode fs.FileMode) error {
+	if p == s.path {
+		return errors.New("read-only file system")
+	}
+	return s.world.Write(p, data, mode)
+}
+
+// Whoever runs recert goes back to the old cluster where it fails. A report that cannot be written is no reason for that.
+func TestAReportThatCannotBeWrittenDoesNotFailTheRun(t *testing.T) {
+	want := newWorld(t)
+	w := want.clone()
+	runRecert(t, want)
+	var log bytes.Buffer
+	run := New(Ports{Keystore: w, Files: &sealed{w, host.RecertSummary}, Clock: func() time.Time { return testTime },
+		Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := run.Run(t.Context(), configPath); err != nil {
+		t.Fatal(err)
+	}
+	compareWorlds(t, "without a report", worldTexts(t, w), worldTexts(t, want))
+	if !strings.Contains(log.String(), "its report could not be written") || !strings.Contains(log.String(), host.RecertSummary) {
+		t.Errorf("the log says %s", log.String())
+	}
+	dry := newWorld(t)
+	withConfig(t, dry, map[string]any{"dry_run": true})
+	err := New(Ports{Keystore: dry, Files: &sealed{dry, host.RecertSummary}}).Run(t.Context(), configPath)
+	if err == nil || !strings.Contains(err.Error(), "write the summary: read-only file system") {
+		t.Errorf("a dry run without its report: %v", err)
 	}
 }

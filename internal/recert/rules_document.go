@@ -20,12 +20,15 @@ type objectRule struct {
 	apply   func(cfg Config, m Mapping, now time.Time, o *object) error
 }
 
+// installConfig is where the installer's input is kept for the cluster's operators.
+const installConfig = "configmaps/kube-system/cluster-config-v1"
+
 func objectRules() []objectRule {
 	rules := []objectRule{
-		{keys: "configmaps/kube-system/cluster-config-v1", why: "install-config", setting: "install_config",
+		{keys: installConfig, why: "install-config", setting: "install_config",
 			wanted: func(c Config) bool { return c.InstallConfig != "" }, apply: editInstallConfig},
 		{keys: "configmaps/openshift-etcd/cluster-config-v1", why: "install-config", apply: editInstallConfig},
-		{keys: "configmaps/kube-system/cluster-config-v1", why: "cluster's name in the install-config", apply: editClusterName},
+		{keys: installConfig, why: "cluster's name in the install-config", apply: editClusterName},
 		{keys: "configmaps/openshift-etcd/cluster-config-v1", why: "cluster's name in the install-config", apply: editClusterName},
 		{keys: "machineconfiguration.openshift.io/machineconfigs/*", why: "API server's name for the kubelet", apply: editAPIServerFile},
 		{keys: "secrets/kube-system/kubeadmin", why: "password hash of kubeadmin", setting: "kubeadmin_password_hash",

@@ -24,7 +24,8 @@ func siteRules() []objectRule {
 	}
 }
 
-// refuseHomeless blocks a plan that has something to write and no object to write it into.
+// refuseHomeless blocks a plan that has something to write and no object to write it into. Machine networks are a note in the plan alone:
+// a cluster that was not made by the installer works without them.
 func (s *scan) refuseHomeless() {
 	for _, r := range objectRules() {
 		if r.setting != "" && r.wanted(s.cfg) && !s.met[r.keys] {
@@ -33,6 +34,9 @@ func (s *scan) refuseHomeless() {
 	}
 	if ca := s.cfg.TrustedCA; ca != nil && !s.met["configmaps/openshift-config/"+ca.Name] {
 		s.refuseMissing("configmaps/openshift-config/"+ca.Name, "proxy_trusted_ca_bundle")
+	}
+	if len(s.cfg.MachineNetworks) > 0 && !s.met[installConfig] {
+		s.plan.Kept = append(s.plan.Kept, Note{"machine_network_cidr", "comes to nothing: the cluster holds no install-config to write it into"})
 	}
 	if s.cfg.Chrony != "" && !s.met[chronyFile] {
 		s.plan.Blocked = append(s.plan.Blocked, Note{chronyFile, "chrony_config has nothing to be written into: the file is not there"})

@@ -118,7 +118,7 @@ func (s *scan) collectObject(o *object, name string, settled bool) (affected boo
 			affected = s.pki.collect(place{container: o.key, where: where()}, text, settled) || affected
 		}
 		if crypto {
-			s.collectToken(where, text)
+			s.collectTokens(where, text)
 		}
 		s.reportLeftover(where, text)
 	})

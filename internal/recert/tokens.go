@@ -1,9 +1,14 @@
 package recert
 
 import (
+	"crypto"
 	"encoding/base64"
-	"encoding/json"
+	"encoding/hex"
+	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/go-jose/go-jose/v4"
 )
 
 // Token is a signed token (RFC 7519), such as a service account's. It is found and left as it is: no key that signs
@@ -12,36 +17,90 @@ type Token struct {
 	Algorithm string `json:"algorithm"`
 	// KeyID is the "kid" of its header: which key of the issuer signed it.
 	KeyID string `json:"keyID,omitempty"`
-	Place string `json:"place"`
+	// SignedBy is the fingerprint of the key that its signature is proved with; empty if that is not in the cluster.
+	SignedBy string `json:"signedBy,omitempty"`
+	Place    string `json:"place"`
+
+	signed *jose.JSONWebSignature
 }
 
-// tokenPrefix is how a header begins that is a JSON object of strings.
+// tokenText is a token in compact serialization (RFC 7515 7.1), as it stands in a field by itself, in a kubeconfig or in a registry's
+// credentials. Its header is a JSON object, which begins so.
+var tokenText = regexp.MustCompile(`(?:^|[^\w.-])(eyJ[\w-]*\.[\w-]+\.[\w-]+)`)
+
 const tokenPrefix = "eyJ"
 
-// tokenIn reads the header of a text that is a token and nothing else.
-func tokenIn(text, place string) (Token, bool) {
-	text = strings.TrimSpace(text)
-	if !strings.HasPrefix(text, tokenPrefix) || strings.Count(text, ".") != 2 || strings.ContainsAny(text, " \n") {
-		return Token{}, false
-	}
-	head, _, _ := strings.Cut(text, ".")
-	plain, err := base64.RawURLEncoding.DecodeString(head)
-	if err != nil {
-		return Token{}, false
-	}
-	var header struct{ Alg, Kid string }
-	if err := json.Unmarshal(plain, &header); err != nil || header.Alg == "" {
-		return Token{}, false
-	}
-	return Token{header.Alg, header.Kid, place}, true
+// tokenAlgorithms are all that are registered for signatures (RFC 7518 3.1, RFC 8037 3.1): what is only listed need not be safe.
+func tokenAlgorithms() []jose.SignatureAlgorithm {
+	return []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
+		jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, jose.HS256, jose.HS384, jose.HS512}
 }
 
-// collectToken notes a token, for an inventory.
-func (s *scan) collectToken(where func() string, text string) {
-	if !s.pki.all || !strings.HasPrefix(text, tokenPrefix) {
+// tokensIn finds the tokens of a text.
+func tokensIn(text, place string) []Token {
+	var out []Token
+	for _, at := range tokenText.FindAllStringSubmatchIndex(text, -1) {
+		if strings.HasPrefix(text[at[3]:], ".") {
+			continue // of five parts, so encrypted
+		}
+		signed, err := jose.ParseSignedCompact(text[at[2]:at[3]], tokenAlgorithms())
+		if err != nil {
+			continue
+		}
+		header := signed.Signatures[0].Header
+		out = append(out, Token{Algorithm: header.Algorithm, KeyID: header.KeyID, Place: place, signed: signed})
+	}
+	return out
+}
+
+// collectTokens notes the tokens of a text and of the files that it carries, for an inventory.
+func (s *scan) collectTokens(where func() string, text string) {
+	if !s.pki.all {
 		return
 	}
-	if t, ok := tokenIn(text, where()); ok {
-		s.tokens = append(s.tokens, t)
+	for _, part := range append(dataURLs(text), text) {
+		if strings.Contains(part, tokenPrefix) {
+			s.tokens = append(s.tokens, tokensIn(part, where())...)
+		}
 	}
+}
+
+// resolveTokens says which of the cluster's keys signed each token.
+func (s *scan) resolveTokens() {
+	keys, order := s.pki.publicKeys()
+	for i, token := range s.tokens {
+		for _, print := range append([]string{namedKey(token.KeyID)}, order...) {
+			if key, ok := keys[print]; ok && provedBy(token, key) {
+				s.tokens[i].SignedBy = print
+				break
+			}
+		}
+	}
+}
+
+// publicKeys are the cluster's keys by fingerprint, those first that stand by themselves: tokens are checked with such.
+func (p *pki) publicKeys() (keys map[string]crypto.PublicKey, order []string) {
+	keys = map[string]crypto.PublicKey{}
+	for _, k := range slices.Concat(p.publics, p.keys) {
+		public := k.public()
+		print := keyFingerprint(public)
+		if _, known := keys[print]; print != "" && !known {
+			keys[print], order = public, append(order, print)
+		}
+	}
+	return keys, order
+}
+
+// namedKey is the fingerprint of the key that a token of kube-apiserver names: its "kid" is the same hash, in base64.
+func namedKey(keyID string) string {
+	sum, err := base64.RawURLEncoding.DecodeString(keyID)
+	if err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum)
+}
+
+func provedBy(t Token, key crypto.PublicKey) bool {
+	_, err := t.signed.Verify(key)
+	return err == nil
 }

@@ -77,10 +77,11 @@ func TestExtendExpiration(t *testing.T) {
 	proved(t, w)
 }
 
-// proved demands that everything chains. The addresses stay, so nothing is to be said about them.
+// proved demands, later, that everything chains, and that nothing is back that the run replaced.
 func proved(t testing.TB, w *world) {
 	t.Helper()
-	v, err := engine(w).Verify(t.Context(), Config{Dirs: []string{"/etc/kubernetes", "/var/lib/kubelet"}})
+	later := New(Ports{Keystore: w, Files: w, Clock: func() time.Time { return testTime.Add(49 * time.Hour) }})
+	v, err := later.Verify(t.Context(), configPath)
 	if err != nil || !v.OK() || v.Checked < 7 {
 		t.Errorf("%v: %d proved, problems %v", err, v.Checked, v.Problems)
 	}
@@ -225,7 +226,7 @@ func TestEveryCrashOfATreeIsCompletedByTheNextRun(t *testing.T) {
 			whole := start.clone()
 			runAt(t, whole, testTime)
 			want := worldTexts(t, whole)
-			for cut := 0; cut < whole.writes; cut += 3 {
+			for cut := 0; cut < whole.writes; cut += stride() {
 				w := cutAfter(t, start, cut)
 				later := testTime
 				if cut > 0 && extra["ip"] == nil { // later, the record tells when it began
@@ -340,6 +341,23 @@ func TestASettingWithoutAPlaceIsRefused(t *testing.T) {
 		withConfig(t, w, noMove(c.config))
 		if err := engine(w).Run(t.Context(), configPath); err == nil || !strings.Contains(err.Error(), c.want) || w.writes != 1 {
 			t.Errorf("%s: %v, wrote %v", name, err, w.ordered)
+		}
+	}
+}
+
+// Clusters that the installer did not make hold no machine networks, and can move all the same.
+func TestMachineNetworksWithoutAnInstallConfigAreNoted(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		w := newWorld(t)
+		if !there {
+			delete(w.keys, storagePrefix+installConfig)
+		}
+		plan, err := engine(w).Plan(t.Context(), mustConfig(t, w))
+		if err != nil || len(plan.Blocked) > 0 {
+			t.Fatalf("%v, blocked %v", err, plan.Blocked)
+		}
+		if noted := strings.Contains(fmt.Sprint(plan.Kept), "{machine_network_cidr comes to nothing"); noted == there {
+			t.Errorf("install-config there: %t, kept %v", there, plan.Kept)
 		}
 	}
 }

@@ -28,16 +28,21 @@ type Verification struct {
 func (v *Verification) OK() bool { return len(v.Problems) == 0 }
 
 // Verify proves that the cluster is as the configuration asks: every leaf certificate is signed by its authority and
-// matches the key beside it, and nothing that a run would change is left. It writes nothing.
-func (e *Engine) Verify(ctx context.Context, cfg Config) (*Verification, error) {
+// matches the key beside it, nothing that a run would change is left, and nothing is back that a run replaced. It writes nothing.
+func (e *Engine) Verify(ctx context.Context, configPath string) (*Verification, error) {
+	cfg, record, err := e.load(configPath)
+	if err != nil {
+		return nil, err
+	}
 	out := &Verification{}
-	err := e.survey(ctx, cfg, func(s *scan) error {
+	err = e.survey(ctx, cfg, record, func(s *scan) error {
 		for _, resource := range slices.Sorted(maps.Keys(s.encrypted)) {
 			out.problem(resource, "%d objects are encrypted at rest and were not read", s.encrypted[resource])
 		}
 		out.Leftovers = s.plan.Leftovers
 		out.proveLeaves(s)
 		out.unfinished(s)
+		out.proveRecord(s, record, progressPath(configPath))
 		out.proveTrees(s, e.ports.Files)
 		return nil
 	})
@@ -48,9 +53,10 @@ func (v *Verification) problem(where, format string, args ...any) {
 	v.Problems = append(v.Problems, Note{where, fmt.Sprintf(format, args...)})
 }
 
-// unfinished reports what a run would still change. Where old and new addresses overlap, only the record of the run knows.
+// unfinished reports what a run would still change.
 func (v *Verification) unfinished(s *scan) {
 	if s.mapping.Overlaps() {
+		v.writtenSince(s)
 		return
 	}
 	for _, c := range s.plan.Changes {

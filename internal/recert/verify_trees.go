@@ -5,7 +5,7 @@ import (
 )
 
 // proveTrees demands that no certificate is left that the rules for names, keys, certificates and an end of validity reach. Whether one was
-// extended cannot be told by looking at it.
+// extended cannot be told by looking at it (proveRecord).
 func (v *Verification) proveTrees(s *scan, files host.Files) {
 	cfg := s.cfg
 	if cfg.Expiry == ExtendExpiry {

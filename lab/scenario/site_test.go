@@ -74,6 +74,7 @@ func nodeIsAt(ctx context.Context, t *testing.T, l *lab.Lab, at, notAt []netip.A
 		seen := drive.Look(ctx, l, a)
 		require.False(t, seen.Ping || seen.API, "somebody still answers at %s", a)
 	}
+	etcdServes(ctx, t, l, at, notAt)
 }
 
 // upstream is whom the node's dnsmasq asks, in order.

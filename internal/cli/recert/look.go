@@ -25,11 +25,10 @@ func verify(w Wiring) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg, err := readConfig(ports.Files, c.config)
-			if err != nil {
+			if _, err := readConfig(ports.Files, c.config); err != nil {
 				return err
 			}
-			v, err := engine.Verify(ctx, cfg)
+			v, err := engine.Verify(ctx, c.config)
 			if err != nil {
 				return err
 			}

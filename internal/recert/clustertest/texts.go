@@ -1,8 +1,10 @@
 package clustertest
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +40,7 @@ func (m *maker) texts() {
 	}
 	m.configMap(etcdNS, "restore-etcd-pod", map[string]string{"pod.yaml": pod, "quorum-restore-pod.yaml": pod})
 	m.configMap(etcdNS, "etcd-scripts", map[string]string{"etcd.env": env, "other": "echo " + m.site.Bystander[0].String()})
-	m.configMap("openshift-apiserver", "config", map[string]string{"config.yaml": compact(map[string]any{"storageConfig": map[string]any{"urls": []string{"https://" + v4 + ":2379"}}})})
+	m.apiServer(map[string]string{"config.yaml": compact(map[string]any{"storageConfig": map[string]any{"urls": []string{"https://" + v4 + ":2379"}}})})
 	monitor := fmt.Sprintf("args: [\"--node-name=%s\", \"--node-name=%s-2\", \"%s\"]\n", node, known, known)
 	m.configMap("openshift-kube-apiserver", "kube-apiserver-pod-3", map[string]string{"kube-apiserver-startup-monitor-pod.yaml": monitor, "pod.yaml": known})
 	m.file("/etc/kubernetes/manifests/kube-apiserver-startup-monitor-pod.yaml", monitor)
@@ -58,6 +60,28 @@ func (m *maker) texts() {
 	}
 	m.file(staticPod+"kube-apiserver-pod-3/configmaps/config/config.yaml", api)
 	m.file("/etc/kubernetes/unrelated", "see "+m.site.Bystander[0].String())
+}
+
+// apiServer makes what openshift-apiserver is deployed from, and the Deployment in which its operator notes hashes of that.
+func (m *maker) apiServer(config map[string]string) {
+	const ns, note = "openshift-apiserver", "operator.openshift.io/dep-openshift-apiserver."
+	bundle := map[string]string{"ca-bundle.crt": "none"}
+	m.configMap(ns, "config", config)
+	m.configMap(ns, "trusted-ca-bundle", bundle)
+	notes := map[string]string{note + "config.configmap": dataHash(config), note + "trusted-ca-bundle.configmap": dataHash(bundle),
+		note + "image-import-ca.configmap": "made otherwise", "operator.openshift.io/spec-hash": "of the specification"}
+	m.object("deployments/"+ns+"/apiserver", &appsv1.Deployment{TypeMeta: kind("apps/v1", "Deployment"),
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "apiserver", Annotations: notes},
+		Spec:       appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: notes}}}})
+}
+
+// dataHash is how library-go's operators hash a config map.
+func dataHash(data map[string]string) string {
+	sum := fnv.New32()
+	if err := json.NewEncoder(sum).Encode(data); err != nil {
+		panic(err)
+	}
+	return base64.URLEncoding.EncodeToString(sum.Sum(nil))
 }
 
 // customResources makes the operators' own objects.
