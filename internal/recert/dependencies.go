@@ -94,7 +94,8 @@ func (s *scan) noted(o *object, why string) {
 
 // operatorNote is the name of an operator's annotation of a workload, or of its pods' template.
 func operatorNote(at []string) (name string, ok bool) {
-	if !matchPath([]string{"metadata", "annotations", "*"}, at) && !matchPath([]string{"spec", "template", "metadata", "annotations", "*"}, at) {
+	annotation := []string{"metadata", "annotations", "*"}
+	if !matchPath(annotation, at) && !matchPath(append([]string{"spec", "template"}, annotation...), at) {
 		return "", false
 	}
 	return strings.CutPrefix(at[len(at)-1], operatorAnnotation)

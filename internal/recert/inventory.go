@@ -177,6 +177,7 @@ const shortPrint = 16
 func writeKeys(b *strings.Builder, title string, keys []Key) {
 	section(b, title, len(keys))
 	for _, k := range keys {
-		fmt.Fprintf(b, "  %-9s %-*.*s in %d places, first %s\n", k.Algorithm, shortPrint, shortPrint, k.Fingerprint, len(k.Places), k.Places[0])
+		print := k.Fingerprint[:min(shortPrint, len(k.Fingerprint))]
+		fmt.Fprintf(b, "  %-9s %-*s in %d places, first %s\n", k.Algorithm, shortPrint, print, len(k.Places), k.Places[0])
 	}
 }

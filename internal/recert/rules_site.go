@@ -36,7 +36,8 @@ func (s *scan) refuseHomeless() {
 		s.refuseMissing("configmaps/openshift-config/"+ca.Name, "proxy_trusted_ca_bundle")
 	}
 	if len(s.cfg.MachineNetworks) > 0 && !s.met[installConfig] {
-		s.plan.Kept = append(s.plan.Kept, Note{"machine_network_cidr", "comes to nothing: the cluster holds no install-config to write it into"})
+		const why = "comes to nothing: the cluster holds no install-config to write it into"
+		s.plan.Kept = append(s.plan.Kept, Note{"machine_network_cidr", why})
 	}
 	if s.cfg.Chrony != "" && !s.met[chronyFile] {
 		s.plan.Blocked = append(s.plan.Blocked, Note{chronyFile, "chrony_config has nothing to be written into: the file is not there"})
