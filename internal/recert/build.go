@@ -23,6 +23,9 @@ func buildPlan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore
 	if len(nodes) == 0 {
 		s.refuseUnsaid()
 	}
+	if err := s.planServerKeys(p.Files, p.Rand); err != nil {
+		return nil, err
+	}
 	s.refuseEncrypted()
 	s.refuseHomeless()
 	if len(s.plan.Blocked) > 0 {
@@ -70,7 +73,7 @@ func newScan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore, 
 	}
 	s := &scan{cfg: cfg, rules: newRulebook(cluster), mapping: mapping.withNames(cfg.Names, renamed, cluster),
 		now: p.Clock(), log: p.Log, resume: resume, encrypted: map[string]int{},
-		met: map[string]bool{}, named: map[string]host.KeyValue{},
+		met: map[string]bool{}, byAddress: map[string]bool{}, named: map[string]host.KeyValue{},
 		made: newKeys{map[string]string{}, map[string]bool{}},
 		plan: &Plan{Addresses: mapping.Changes()}}
 	if !renamed.empty() {
@@ -90,9 +93,6 @@ func (s *scan) read(ctx context.Context, p Ports, store host.OpenKeystore) error
 		return err
 	}
 	if err := s.readDisk(ctx, p.Files); err != nil {
-		return err
-	}
-	if err := s.planServerKeys(p.Files, p.Rand); err != nil {
 		return err
 	}
 	return s.planMember(ctx, store)

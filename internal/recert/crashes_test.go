@@ -21,13 +21,17 @@ func cutAfter(t *testing.T, start *world, writes int) *world {
 	return w
 }
 
-// requireAtRest says that one more run, at that time, has nothing to write.
+// requireAtRest says that one more run, at that time, has nothing to write, and that none is on record that was not completed.
 func requireAtRest(t *testing.T, w *world, at time.Time) {
 	t.Helper()
 	w.writes, w.ordered = 0, nil
 	runAt(t, w, at)
 	if w.writes != 0 {
 		t.Fatalf("one more run wrote %v", w.ordered)
+	}
+	record, err := loadProgress(w, configPath, w.files[configPath].data)
+	if err != nil || len(record.After) > 0 && !record.Done {
+		t.Fatalf("%v, a run is on record that has not ended", err)
 	}
 }
 
@@ -39,16 +43,21 @@ func stride() int {
 	return 1
 }
 
-// What a setting is written into may be done already when a run goes on with another: it is there all the same.
-func TestSiteSettingsSurviveACrash(t *testing.T) {
-	start := newWorld(t)
-	b := &builder{t: t, w: start}
+// siteOf makes what the settings of a site are written into.
+func siteOf(b *builder) {
 	b.secret("openshift-config", "pull-secret", map[string]string{".dockerconfigjson": "seed"})
 	b.configMap("openshift-config", "user-ca-bundle", map[string]string{"ca-bundle.crt": "seed"})
 	b.configMap("openshift-config", "proxy-ca", map[string]string{"ca-bundle.crt": "seed"})
 	proxied := map[string]any{"httpProxy": "seed", "httpsProxy": "seed", "noProxy": "seed"}
 	b.json("config.openshift.io/proxies/cluster", map[string]any{"kind": "Proxy", "status": proxied,
 		"spec": map[string]any{"httpProxy": "seed", "httpsProxy": "seed", "noProxy": "seed", "trustedCA": map[string]any{"name": "seed"}}})
+	b.file(chronyFile, "seed")
+}
+
+// What a setting is written into may be done already when a run goes on with another: it is there all the same.
+func TestSiteSettingsSurviveACrash(t *testing.T) {
+	start := newWorld(t)
+	siteOf(&builder{t: t, w: start})
 	withConfig(t, start, noMove(map[string]any{"hostname": "b", "pull_secret": `{"auths":{}}`, "user_ca_bundle": "users",
 		"proxy": "http://h|http://hs|no|http://sh|http://shs|sno", "proxy_trusted_ca_bundle": "proxy-ca:proxies"}))
 	whole := start.clone()
@@ -100,4 +109,31 @@ func TestPreviewKnowsWhatIsDone(t *testing.T) {
 			runAt(t, w, testTime)
 		}
 	}
+}
+
+// etcdSigner is the authority of etcd's certificates.
+func etcdSigner(t *testing.T, w *world) *pair {
+	t.Helper()
+	return &pair{cert: certificateAt(t, w, signerAt, 0), key: firstKey(worldTexts(t, w)[storagePrefix+"secrets/openshift-etcd/etcd-signer data/tls.key"])}
+}
+
+// A cluster may move away and come back. What an earlier run left behind it must not be taken for what it is now.
+func TestARecordEndsWhereTheClusterMovesOn(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	b.secret("openshift-etcd", "etcd-peer-b", map[string]string{"tls.crt": leafOf(t, etcdSigner(t, w), "p256", "b", oldV4).certPEM, "tls.key": ""})
+	at := func(from, to string) {
+		t.Helper()
+		withConfig(t, w, map[string]any{"ip": []string{to}, "machine_network_cidr": nil, "cn_san_replace_rules": []string{from + "," + to}})
+		runRecert(t, w)
+		if got, want := strings.Join(w.member.PeerURLs, ","), "https://"+to+":2380"; got != want {
+			t.Fatalf("from %s to %s: the member is at %s", from, to, got)
+		}
+	}
+	at(oldV4, newV4)
+	if _, recorded := w.files[progressPath(configPath)]; !recorded {
+		t.Fatal("the first move left no record, so this shows nothing")
+	}
+	at(newV4, oldV4)
+	at(oldV4, newV4)
 }

@@ -115,6 +115,7 @@ func (s *scan) applyDiskRules(f *diskFile) error {
 		if mapped != f.text {
 			f.text, f.changed = mapped, true
 			s.plan.Changes = append(s.plan.Changes, Change{Rewrite, f.path, r.why})
+			s.byAddress[f.path] = true
 		}
 	}
 	return nil

@@ -37,9 +37,10 @@ func (s *scan) reissueLeaves(files host.Files, rand io.Reader) error {
 	return nil
 }
 
-// settleSigned notes a leaf that was signed again.
+// settleSigned notes a leaf that was signed again. It is recorded where another run would sign another, or where nobody could tell the
+// old one from the new one by its names.
 func (s *scan) settleSigned(leaf *certificate) {
-	if leaf.rekey != nil || isSalted(leaf.SignatureAlgorithm) {
+	if leaf.rekey != nil || isSalted(leaf.SignatureAlgorithm) || s.mapping.Overlaps() {
 		s.plan.signed[fingerprintOf(leaf.Raw)] = base64.StdEncoding.EncodeToString(leaf.reissued.Raw)
 	}
 	s.plan.Certificates = append(s.plan.Certificates, reissueOf(leaf))

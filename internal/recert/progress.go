@@ -105,6 +105,18 @@ func (p progress) save(files host.Files, configPath string) error {
 	return nil
 }
 
+// dropProgress removes the record of an earlier run. The cluster is about to become another than that run left.
+func dropProgress(files host.Files, configPath string) error {
+	at := progressPath(configPath)
+	if _, err := files.Stat(at); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := files.Remove(at); err != nil {
+		return fmt.Errorf("remove the record of an earlier run: %w", err)
+	}
+	return nil
+}
+
 // extend adds what a plan is going to write.
 func (p progress) extend(plan *Plan) progress {
 	after := maps.Clone(p.After)

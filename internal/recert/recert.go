@@ -144,15 +144,27 @@ func (r *run) do(ctx context.Context) (err error) {
 		n := r.plan.Blocked[0]
 		return fmt.Errorf("%w: %s %s (%d such reasons)", ErrBlocked, n.Where, n.Why, len(r.plan.Blocked))
 	}
-	if r.cfg.DryRun || r.plan.Empty() {
+	switch {
+	case r.cfg.DryRun:
 		return nil
+	case r.plan.Empty():
+		return r.settle()
 	}
 	err = r.apply(ctx, store)
 	r.lap("apply")
 	return err
 }
 
-// apply wraps the plan's work in the record that overlapping addresses need.
+// settle completes the record of a run that did all its work and died before it could say so.
+func (r *run) settle() error {
+	if len(r.resume.After) == 0 {
+		return nil
+	}
+	r.resume.Done = true
+	return r.resume.save(r.ports.Files, r.configPath)
+}
+
+// apply wraps the plan's work in the record that overlapping addresses need. A change that needs none ends what an older record says.
 func (r *run) apply(ctx context.Context, store host.OpenKeystore) error {
 	mapping, err := NewMapping(r.plan.Addresses)
 	if err != nil {
@@ -160,10 +172,12 @@ func (r *run) apply(ctx context.Context, store host.OpenKeystore) error {
 	}
 	record := r.resume.extend(r.plan)
 	recorded := mapping.Overlaps() || r.cfg.needsRecord() || len(r.plan.signed) > 0
-	if recorded {
-		if err := record.save(r.ports.Files, r.configPath); err != nil {
-			return err
-		}
+	begin := record.save
+	if !recorded {
+		begin = dropProgress
+	}
+	if err := begin(r.ports.Files, r.configPath); err != nil {
+		return err
 	}
 	if err := r.plan.apply(ctx, r.ports.Files, store); err != nil {
 		return fmt.Errorf("apply the change: %w", err)

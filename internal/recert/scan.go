@@ -34,6 +34,7 @@ type scan struct {
 	olmBundle string          // authority of the packageserver
 	encrypted map[string]int  // by resource
 	met       map[string]bool // patterns of object rules that matched, and files
+	byAddress map[string]bool // places that change because of a name or an address in them
 	made      newKeys
 	peers     []string // URLs of etcd's own member
 	// named are objects that have the key already that a rename gives another.

@@ -89,6 +89,7 @@ func (s *scan) applyField(o *object, r fieldRule) error {
 			return text, false
 		}
 		s.rewritten(o, at, r.why)
+		s.byAddress[o.key+" "+strings.Join(at, "/")] = true
 		return mapped, true
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ func (e *Engine) Verify(ctx context.Context, configPath string) (*Verification, 
 		out.proveLeaves(s)
 		out.unfinished(s)
 		out.proveRecord(s, record, progressPath(configPath))
+		out.proveServerKeys(cfg, record, e.ports.Files)
 		out.proveTrees(s, e.ports.Files)
 		return nil
 	})
@@ -55,12 +57,14 @@ func (v *Verification) problem(where, format string, args ...any) {
 
 // unfinished reports what a run would still change.
 func (v *Verification) unfinished(s *scan) {
+	for _, c := range s.plan.Changes {
+		if !s.mapping.Overlaps() || !s.byAddress[c.Where] {
+			v.problem(c.Where, "still to be changed: %s", c.Why)
+		}
+	}
 	if s.mapping.Overlaps() {
 		v.writtenSince(s)
 		return
-	}
-	for _, c := range s.plan.Changes {
-		v.problem(c.Where, "still to be changed: %s", c.Why)
 	}
 	for _, m := range s.plan.members {
 		v.problem("etcd member "+m.Name, "still has a peer URL of the old address")
@@ -98,15 +102,27 @@ func (v *Verification) proveLeaves(s *scan) {
 
 // proveCover demands that what the control plane cannot start without names where the node is now.
 func (v *Verification) proveCover(s *scan, leaf *certificate) {
-	if s.mapping.Empty() || s.mapping.Overlaps() || !slices.ContainsFunc(leaf.places, isEssential) {
+	if s.mapping.Empty() || !slices.ContainsFunc(leaf.places, isEssential) {
 		return
 	}
 	names, _ := mappedNames(leaf.Certificate, Mapping{})
-	for _, c := range s.mapping.Changes() {
-		if !slices.Contains(names, c.New.String()) {
-			v.problem(leaf.places[0].where, "the certificate does not name the new address %s", c.New)
+	for _, a := range s.newAddresses() {
+		if !slices.Contains(names, a.String()) {
+			v.problem(leaf.places[0].where, "the certificate does not name the new address %s", a)
 		}
 	}
+}
+
+// newAddresses are those of the node. Of addresses that overlap one is somebody else's, and only the configuration's "ip" tells which.
+func (s *scan) newAddresses() []netip.Addr {
+	if s.mapping.Overlaps() {
+		return s.cfg.IPs
+	}
+	var out []netip.Addr
+	for _, c := range s.mapping.Changes() {
+		out = append(out, c.New)
+	}
+	return out
 }
 
 // matchesKeyBeside compares the first certificate of "x.crt" with the key "x.key" of the same object or folder.

@@ -65,8 +65,7 @@ func TestVerifyDemandsTheNewNamesOfBothFamilies(t *testing.T) {
 	w := newWorld(t)
 	explicit(t, w)
 	runRecert(t, w)
-	ca := &pair{cert: certificateAt(t, w, signerAt, 0), key: firstKey(worldTexts(t, w)[storagePrefix+"secrets/openshift-etcd/etcd-signer data/tls.key"])}
-	leaf := leafOf(t, ca, "p256", "system:etcd-peer:sno", "localhost", newV4)
+	leaf := leafOf(t, etcdSigner(t, w), "p256", "system:etcd-peer:sno", "localhost", newV4)
 	b := &builder{t: t, w: w}
 	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM})
 	v, err := engine(w).Verify(t.Context(), configPath)

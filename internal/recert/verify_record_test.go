@@ -67,3 +67,82 @@ func TestVerifyTellsASwapFromItsBeginning(t *testing.T) {
 		t.Errorf("a member moved since: %s", unknown)
 	}
 }
+
+// After a swap, an old certificate and an old setting are seen as what they are.
+func TestVerifySeesWhatIsBackAfterASwap(t *testing.T) {
+	w := newWorld(t)
+	withConfig(t, w, map[string]any{"ip": []string{lookalike}, "machine_network_cidr": []string{"192.0.2.0/24"}, "kubeadmin_password_hash": "$2a$new",
+		"cn_san_replace_rules": []string{oldV4 + "," + lookalike, lookalike + "," + oldV4}})
+	alone := leafOf(t, etcdSigner(t, w), "p256", "system:etcd-peer:sno", oldV4)
+	b := &builder{t: t, w: w}
+	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": alone.certPEM, "tls.key": alone.keyPEM})
+	const peer, kubeadmin = storagePrefix + "secrets/openshift-etcd/etcd-peer-sno", storagePrefix + "secrets/kube-system/kubeadmin"
+	before := map[string]host.KeyValue{peer: w.keys[peer], kubeadmin: w.keys[kubeadmin]}
+	runRecert(t, w)
+	if v := verified(t, w); !v.OK() {
+		t.Fatalf("after the run: %v", v.Problems)
+	}
+	for key, want := range map[string]string{
+		peer:      peer + " data/tls.crt the certificate does not name the new address " + lookalike,
+		kubeadmin: kubeadmin + " still to be changed: password hash of kubeadmin",
+	} {
+		now := w.keys[key]
+		w.keys[key] = before[key]
+		if found := fmt.Sprint(verified(t, w).Problems); !strings.Contains(found, want) {
+			t.Errorf("%s back: %s", key, found)
+		}
+		w.keys[key] = now
+	}
+}
+
+func TestVerifyTellsServerKeys(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	b.file("/etc/ssh/ssh_host_ed25519_key", "old")
+	b.file("/etc/ssh/ssh_host_ed25519_key.pub", "old")
+	withConfig(t, w, noMove(map[string]any{"regenerate_server_ssh_keys": "/ssh"}))
+	if v := verified(t, w); v.OK() {
+		t.Error("before the run all was well")
+	}
+	runRecert(t, w)
+	if v := verified(t, w); !v.OK() || len(v.Unknown) > 1 {
+		t.Errorf("after the run: problems %v, unknown %v", v.Problems, v.Unknown)
+	}
+	b.file("/etc/ssh/ssh_host_ed25519_key.pub", "another")
+	if v := verified(t, w); !strings.Contains(fmt.Sprint(v.Unknown), "{/etc/ssh/ssh_host_ed25519_key.pub is not the SSH host key that the run made}") {
+		t.Errorf("changed since: problems %v, unknown %v", v.Problems, v.Unknown)
+	}
+}
+
+// Whatever is configured, verify finds what apply was to do before it, and nothing after it.
+func TestVerifyAgreesWithApplyOnEveryKey(t *testing.T) {
+	for name, extra := range map[string]map[string]any{
+		"ip":             {"ip_change_only": true, "ip": []string{newV4, newV6}, "cn_san_replace_rules": []string{oldV4 + "," + newV4, oldV6 + "," + newV6}},
+		"networks":       {"machine_network_cidr": []string{"198.51.100.0/24"}},
+		"hostname":       {"hostname": "b"},
+		"names":          {"cn_san_replace_rules": []string{"metric-signer,m"}},
+		"extend":         {"extend_expiration": true},
+		"use_key":        {"use_key_rules": []string{etcdKeyRule}},
+		"installer's":    {"install_config": "networking:\n  machineNetwork:\n  - cidr: 203.0.113.0/24\n"},
+		"kubeadmin":      {"kubeadmin_password_hash": "$2a$new"},
+		"pull secret":    {"pull_secret": `{"auths":{}}`},
+		"bundle":         {"user_ca_bundle": "users"},
+		"proxy's bundle": {"proxy_trusted_ca_bundle": "proxy-ca:proxies"},
+		"proxy":          {"proxy": "http://h|http://hs|no|http://sh|http://shs|sno"},
+		"chrony":         {"chrony_config": "server x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			siteOf(&builder{t: t, w: w})
+			givenKey(t, w, "rsa")
+			withConfig(t, w, noMove(extra))
+			if v := verified(t, w); v.OK() {
+				t.Error("before the run all was well")
+			}
+			runRecert(t, w)
+			if v := verified(t, w); !v.OK() {
+				t.Errorf("after the run: %v", v.Problems)
+			}
+		})
+	}
+}

@@ -53,7 +53,7 @@ func TestRecertInAContainer(t *testing.T) {
 	runEtcdFrom(ctx, t, l, etcdImage)
 
 	annotate := object{"metadata": object{"annotations": object{lcav1.RecertImageAnnotation: recertImage}}}
-	require.NoError(t, d.Patch(ctx, annotate))
+	until(ctx, t, "an API that takes the annotation", func() bool { return d.Patch(ctx, annotate) == nil })
 	_, err = d.Until(ctx, "the image on the node", func(ipc *lcav1.IPConfig) bool {
 		return ipc.Annotations[lcav1.RecertImageCachedAnnotation] == recertImage
 	})
@@ -107,13 +107,15 @@ func pack(to io.Writer, programs map[string]string) error {
 }
 
 // runEtcdFrom gives the image of the running etcd a name that podman can have as well: the lab's own name is by a digest that
-// no image has, which containerd believes.
+// no image has, which containerd believes. The node takes it up when it boots.
 func runEtcdFrom(ctx context.Context, t *testing.T, l *lab.Lab, image string) {
 	t.Helper()
 	const manifest = host.EtcdPodManifest
-	in(ctx, t, l, "sh", "-c", "old=$(sed -n 's/^ *image: //p' "+manifest+" | sort -u) && ctr --namespace k8s.io images tag $old "+image+
+	in(ctx, t, l, "sh", "-c", "systemctl stop kubelet && ctr --namespace k8s.io images tag $(sed -n 's/^ *image: //p' "+manifest+" | sort -u) "+image+
 		" && sed -i \"s|image: .*|image: "+image+"|\" "+manifest)
+	require.NoError(t, l.Machine.Stop(ctx))
+	require.NoError(t, l.Machine.Start(ctx))
 	until(ctx, t, "etcd from "+image, func() bool {
-		return says(ctx, l, "ctr --namespace k8s.io containers ls | grep -q "+image) && drive.Look(ctx, l, home).API
+		return drive.Look(ctx, l, home).API && says(ctx, l, "ctr --namespace k8s.io containers ls | grep -q "+image)
 	})
 }
