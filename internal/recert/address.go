@@ -163,9 +163,18 @@ func (m Mapping) Mentions(text string) []netip.Addr {
 		return nil
 	}
 	var found []netip.Addr
+	add := func(a netip.Addr) {
+		if _, ok := m.Get(a); ok && !slices.Contains(found, a.Unmap()) {
+			found = append(found, a.Unmap())
+		}
+	}
 	for w := range words(text) {
-		if _, ok := m.Get(w.addr); ok && !slices.Contains(found, w.addr.Unmap()) {
-			found = append(found, w.addr.Unmap())
+		add(w.addr)
+		add(w.afterLabel(text))
+	}
+	for _, d := range m.quick.texts { // beside a port, a name or a letter that addresses are written with too
+		if d.alone(text) {
+			add(d.addr)
 		}
 	}
 	return found

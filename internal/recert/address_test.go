@@ -81,6 +81,27 @@ func TestMentionsSeesNetworksAndRanges(t *testing.T) {
 	}
 }
 
+// A mention need not be what may be replaced: nobody must take what follows for reported and be wrong.
+func TestMentionsSeesAddressesBesideAnything(t *testing.T) {
+	m := mapping(t, "192.0.2.1>198.51.100.7", "2001:db8::1>2001:db8:ffff::7")
+	for text, want := range map[string]int{
+		"node:192.0.2.1": 1, "etcd:192.0.2.1:2379": 1, "192.0.2.1:8080:80": 1, "ptcp:6640:192.0.2.1": 1, "192.0.2.1...": 1,
+		"192.0.2.1.example.com": 1, "192.0.2.1.nip.io": 1, "%2F192.0.2.1": 1, "ip6:2001:db8::1": 1, "node:2001:DB8:0::1": 1,
+		"1.192.0.2.1": 0, "192.0.2.1.1": 0, "192.0.2.11": 0, "1192.0.2.1": 0, "node:192.0.2.10": 0, "ip6:2001:db8::10": 0,
+		"192.0.2.10 192.0.2.1": 1, "cafe:2001:db8::1": 0,
+	} {
+		if got := len(m.Mentions(text)); got != want {
+			t.Errorf("Mentions(%q): %d, want %d", text, got, want)
+		}
+		if strings.ContainsAny(text, " ") || want == 0 {
+			continue
+		}
+		if got := m.Text(text); got != text && !strings.Contains(got, "198.51.100.7") {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
 func TestNewMappingRefuses(t *testing.T) {
 	a, b, v6 := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("2001:db8::1")
 	for name, changes := range map[string][]AddressChange{

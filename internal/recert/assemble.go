@@ -67,9 +67,9 @@ func (s *scan) assemble() error {
 	return nil
 }
 
-// write adds a changed object to the writes: one with a new key first, and one with hashes of others before those, for the hash can be told
-// from both sides; one that says what the cluster is called last. Of those DNS cluster is the very last: where it has the new name, the
-// next run takes the rest for done.
+// write adds a changed object to the writes: one with a new key first, and so one with hashes of others, for those can be told only while
+// the others are what they were, or are about to be what the hash says; one that says what the cluster is called last. Of those DNS
+// cluster is the very last: where it has the new name, the next run takes the rest for done.
 func (s *scan) write(o *object) {
 	switch {
 	case saysTheName(o.key) && !s.mapping.cluster.empty():

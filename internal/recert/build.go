@@ -28,6 +28,7 @@ func buildPlan(ctx context.Context, p Ports, cfg Config, store host.OpenKeystore
 	}
 	s.refuseEncrypted()
 	s.refuseHomeless()
+	s.judgeUnread()
 	if len(s.plan.Blocked) > 0 {
 		return s.plan, nil
 	}

@@ -27,7 +27,7 @@ func (p *pki) collect(at place, text string, settled bool) (affected bool) {
 		case publicKeyBlob:
 			p.addPublic(at, b)
 		}
-		cert := p.take(b, settled)
+		cert := p.take(at, b, settled)
 		affected = p.found(cert, at, len(certs), settled) || affected
 		certs = append(certs, cert)
 		return nil
@@ -105,8 +105,8 @@ func isBundle(text string) bool {
 	return len(text) >= bundleSize && !strings.Contains(text, "PRIVATE KEY") && !strings.Contains(text, "-data")
 }
 
-// take parses a certificate unless it is known already. One that cannot be parsed is nobody's concern here.
-func (p *pki) take(b blob, settled bool) *certificate {
+// take parses a certificate unless it is known already.
+func (p *pki) take(at place, b blob, settled bool) *certificate {
 	if b.kind != certificateBlob {
 		return nil
 	}
@@ -124,6 +124,9 @@ func (p *pki) take(b blob, settled bool) *certificate {
 	parsed, err := x509.ParseCertificate(der)
 	if err != nil {
 		p.certs[sum] = nil
+		if !settled && p.mapping.quick.named(der) {
+			p.unread = append(p.unread, unreadable{at, err})
+		}
 		return nil
 	}
 	cert := &certificate{Certificate: parsed, moves: !parsed.IsCA && !settled && !p.frozen && p.affected(parsed)}

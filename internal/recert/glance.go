@@ -28,6 +28,7 @@ func newGlance(m Mapping) glance {
 			g.raw = append(g.raw, mapped.AsSlice())
 		}
 	}
+	slices.SortFunc(g.texts, func(a, b dotted) int { return a.addr.Compare(b.addr) })
 	for name := range m.names {
 		g.raw = append(g.raw, []byte(name))
 	}
@@ -43,12 +44,17 @@ func newGlance(m Mapping) glance {
 
 // certificate says that a certificate may name what is replaced, or be an authority.
 func (g glance) certificate(der []byte) bool {
+	return g.named(der) || mayBeAuthority(der) || hasAddress6(textOf(der))
+}
+
+// named says that the bytes of an old address or name are in a certificate.
+func (g glance) named(der []byte) bool {
 	for _, b := range g.raw {
 		if bytes.Contains(der, b) {
 			return true
 		}
 	}
-	return mayBeAuthority(der) || hasAddress6(textOf(der))
+	return false
 }
 
 // text says that a text may mention an old address.
@@ -68,22 +74,40 @@ func (g glance) mentions(text string) bool {
 
 // dotted is an IPv4 address as text, cut before its first dot. It is looked for by what begins with the dot, which, unlike a digit, base64
 // has none of: most of a cluster's texts are certificates.
-type dotted struct{ head, tail string }
+type dotted struct {
+	addr       netip.Addr
+	head, tail string
+}
 
 func newDotted(a netip.Addr) dotted {
 	text := a.String()
 	dot := strings.IndexByte(text, '.')
-	return dotted{text[:dot], text[dot:]}
+	return dotted{a, text[:dot], text[dot:]}
 }
 
 // in says that the text holds the address, be it as part of a longer word.
 func (d dotted) in(text string) bool {
+	return d.found(text, func(string, string) bool { return true })
+}
+
+// alone says that the text holds the address with no other number before or after it.
+func (d dotted) alone(text string) bool {
+	isDigit := func(text string) bool { return text != "" && '0' <= text[0] && text[0] <= '9' }
+	return d.found(text, func(before, after string) bool {
+		shorter := strings.TrimSuffix(before, ".")
+		return !isDigit(shorter[max(0, len(shorter)-1):]) && !isDigit(strings.TrimPrefix(after, "."))
+	})
+}
+
+// found looks for an occurrence with what is wanted around it.
+func (d dotted) found(text string, wanted func(before, after string) bool) bool {
 	for from := 0; ; from++ {
 		i := strings.Index(text[from:], d.tail)
 		if i < 0 {
 			return false
 		}
-		if from += i; strings.HasSuffix(text[:from], d.head) {
+		from += i
+		if before, ok := strings.CutSuffix(text[:from], d.head); ok && wanted(before, text[from+len(d.tail):]) {
 			return true
 		}
 	}

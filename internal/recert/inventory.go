@@ -83,7 +83,7 @@ func (e *Engine) survey(ctx context.Context, cfg Config, record progress, use fu
 }
 
 func (s *scan) inventory() *Inventory {
-	s.resolveTokens()
+	s.resolveTokens(provedBy)
 	out := &Inventory{Leftovers: s.plan.Leftovers, Unread: s.encrypted, Tokens: s.tokens}
 	for _, cert := range s.pki.everything() {
 		found := Found{Subject: cert.Subject.String(), Issuer: cert.Issuer.String(), Authority: cert.IsCA,

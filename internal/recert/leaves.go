@@ -84,6 +84,18 @@ func (s *scan) cannotReissue(leaf *certificate, cause error) {
 	s.keep(leaf.places, "cannot be re-issued: "+cause.Error())
 }
 
+// judgeUnread says what comes of certificates that cannot be read, and so not be signed again.
+func (s *scan) judgeUnread() {
+	for _, u := range s.pki.unread {
+		note := Note{u.at.where, u.String()}
+		if isEssential(u.at) {
+			s.plan.Blocked = append(s.plan.Blocked, note)
+		} else {
+			s.plan.Kept = append(s.plan.Kept, note)
+		}
+	}
+}
+
 func (s *scan) keep(places []place, why string) {
 	for _, at := range places {
 		s.plan.Kept = append(s.plan.Kept, Note{at.where, why})

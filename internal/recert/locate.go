@@ -106,6 +106,8 @@ func eachPEM(text string, see func(b blob, start int)) {
 		}
 		start := begin + len(label) + len(pemDashes)
 		pos = start + len(body)
+		headers := pemHeaders(body)
+		start, body = start+len(headers), body[len(headers):]
 		if kind, ok := kindOf(label); ok {
 			see(blob{kind, label, body}, start)
 		}
@@ -124,6 +126,16 @@ func pemBlock(rest string) (label, body string, ok bool) {
 		return "", "", false
 	}
 	return label, rest[:stop], true
+}
+
+// pemHeaders are the lines of a body before its digits (RFC 1421 4.4): of those, digits have no colon.
+func pemHeaders(body string) string {
+	last := strings.LastIndexByte(body, ':')
+	end := strings.IndexByte(body[max(last, 0):], '\n')
+	if last < 0 || end < 0 {
+		return ""
+	}
+	return body[:last+end]
 }
 
 // kindOf tells by a PEM label what it is about.

@@ -54,6 +54,8 @@ func TestEditBlobsKeepsTheLayout(t *testing.T) {
 		"the end line indented": {"\n", "\n", "\n  "},
 		"a blank after begin":   {" \n  ", "\n  ", "\n  "},
 		"an empty line":         {"\n\n  ", "\n  ", "\n  "},
+		"headers":               {"\nComment: a: b\nX-Own: 1\n\n", "\n", "\n"},
+		"headers, indented":     {"\r\n  Comment: c\r\n\r\n  ", "\r\n  ", "\r\n  "},
 	} {
 		for from, to := range map[int]int{100: 300, 300: 100, 96: 480, 480: 96, 500: 501} {
 			before, after := bytes.Repeat([]byte{1}, from), bytes.Repeat([]byte{2}, to)

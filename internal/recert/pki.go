@@ -32,6 +32,17 @@ type certificate struct {
 	reissued *x509.Certificate
 }
 
+// unreadable is a certificate that this program does not understand.
+type unreadable struct {
+	at  place
+	why error
+}
+
+// String says what is wrong with it.
+func (u unreadable) String() string {
+	return "names an old address or name in a certificate that cannot be read: " + u.why.Error()
+}
+
 // keyFile is a private key that is parsed only when somebody needs it.
 type keyFile struct {
 	place
@@ -53,6 +64,8 @@ type pki struct {
 	known  map[string]*certificate
 	leaves []*certificate // that name an old address, in order of discovery
 	others []*certificate // all other leaves, if they are kept
+	// unread are the certificates with an old address or name in them that cannot be read, by place.
+	unread []unreadable
 	cas    map[string][]*certificate
 	keys   []*keyFile
 	// publics are the public keys that stand by themselves, if all is kept.

@@ -53,29 +53,61 @@ func tokensIn(text, place string) []Token {
 	return out
 }
 
-// collectTokens notes the tokens of a text and of the files that it carries, for an inventory.
+// registryAuth is where a registry's credentials hold user and password in base64 (containers-auth.json(5)).
+var registryAuth = regexp.MustCompile(`"auth"\s*:\s*"([A-Za-z0-9+/=]+)"`)
+
+// registryAuths decodes the credentials of a text.
+func registryAuths(text string) []string {
+	var out []string
+	for _, m := range registryAuth.FindAllStringSubmatch(text, -1) {
+		if plain, err := base64.StdEncoding.DecodeString(m[1]); err == nil {
+			out = append(out, string(plain))
+		}
+	}
+	return out
+}
+
+// collectTokens notes the tokens of a text, of the files that it carries and of the credentials in it, for an inventory.
 func (s *scan) collectTokens(where func() string, text string) {
 	if !s.pki.all {
 		return
 	}
-	for _, part := range append(dataURLs(text), text) {
+	for _, part := range slices.Concat([]string{text}, dataURLs(text), registryAuths(text)) {
 		if strings.Contains(part, tokenPrefix) {
 			s.tokens = append(s.tokens, tokensIn(part, where())...)
 		}
 	}
 }
 
-// resolveTokens says which of the cluster's keys signed each token.
-func (s *scan) resolveTokens() {
+// proof says whether the token was signed with the key.
+type proof func(Token, crypto.PublicKey) bool
+
+// resolveTokens says which of the cluster's keys signed each token. Tokens that name the same key have the same answer.
+func (s *scan) resolveTokens(proved proof) {
 	keys, order := s.pki.publicKeys()
+	type naming struct{ algorithm, keyID string }
+	answers := map[naming]string{}
 	for i, token := range s.tokens {
-		for _, print := range append([]string{namedKey(token.KeyID)}, order...) {
-			if key, ok := keys[print]; ok && provedBy(token, key) {
-				s.tokens[i].SignedBy = print
-				break
-			}
+		name := naming{token.Algorithm, token.KeyID}
+		by, known := answers[name]
+		if !known || by != "" && !proved(token, keys[by]) {
+			by = proved.first(token, keys, order)
+		}
+		s.tokens[i].SignedBy = by
+		if token.KeyID != "" {
+			answers[name] = by
 		}
 	}
+}
+
+// first tries the key that a token names before all others.
+func (proved proof) first(token Token, keys map[string]crypto.PublicKey, order []string) string {
+	for _, print := range append([]string{namedKey(token.KeyID)}, order...) {
+		if key, ok := keys[print]; ok && proved(token, key) {
+			return print
+		}
+	}
+	return ""
 }
 
 // publicKeys are the cluster's keys by fingerprint, those first that stand by themselves: tokens are checked with such.
@@ -101,6 +133,20 @@ func namedKey(keyID string) string {
 }
 
 func provedBy(t Token, key crypto.PublicKey) bool {
+	kind := keyAlgorithm(key)
+	switch family := t.Algorithm[:2]; family {
+	case "RS", "PS":
+		return kind == "RSA" && verifies(t, key)
+	case "ES":
+		return kind == "ECDSA" && verifies(t, key)
+	case "Ed":
+		return kind == "Ed25519" && verifies(t, key)
+	default: // of a shared secret
+		return false
+	}
+}
+
+func verifies(t Token, key crypto.PublicKey) bool {
 	_, err := t.signed.Verify(key)
 	return err == nil
 }

@@ -56,7 +56,9 @@ func TestScanTellsWhoSignedATokenWhereverItIs(t *testing.T) {
 	lost := tokenOf(t, gone, jose.ES256, kid)
 	kubeconfig := "users:\n- name: agent\n  user:\n    token: " + named + "\n"
 	registry := `{"auths":{"image-registry:5000":{"password":"` + plain + `"},"other":{"password":"` + plain + `.x.y"}}}`
-	b.secret("ns", "account", map[string]string{"token": plain, "eyJ": "eyJ but none", "kubeconfig": kubeconfig, ".dockercfg": registry, "lost": lost})
+	pull := `{"auths":{"registry.example.com":{"auth": "` + base64.StdEncoding.EncodeToString([]byte("me:"+plain)) + `"}}}`
+	b.secret("ns", "account", map[string]string{"token": plain, "eyJ": "eyJ but none", "kubeconfig": kubeconfig, ".dockercfg": registry, "lost": lost,
+		".dockerconfigjson": pull})
 	b.json("machineconfiguration.openshift.io/machineconfigs/x", map[string]any{"kind": "MachineConfig",
 		"source": "data:;base64," + base64.StdEncoding.EncodeToString([]byte(kubeconfig))})
 	b.file("/etc/kubernetes/token", plain+"\n")
@@ -67,7 +69,7 @@ func TestScanTellsWhoSignedATokenWhereverItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	const accountAt = storagePrefix + "secrets/ns/account data/"
-	want := map[string]string{accountAt + "token": accountID, accountAt + "kubeconfig": boundID, accountAt + ".dockercfg": accountID, accountAt + "lost": "",
+	want := map[string]string{accountAt + "token": accountID, accountAt + "kubeconfig": boundID, accountAt + ".dockercfg": accountID, accountAt + "lost": "", accountAt + ".dockerconfigjson": accountID,
 		storagePrefix + "machineconfiguration.openshift.io/machineconfigs/x source": boundID, "/etc/kubernetes/token": accountID,
 		"/etc/kubernetes/kubeconfig": boundID}
 	for _, token := range inventory.Tokens {
@@ -84,5 +86,26 @@ func TestScanTellsWhoSignedATokenWhereverItIs(t *testing.T) {
 	if err := inventory.WriteText(&text); err != nil || !strings.Contains(text.String(), accountAt+"token, signed by key "+accountID[:shortPrint]+"\n") ||
 		!strings.Contains(text.String(), "signed by a key that is not in the cluster") || strings.Contains(text.String(), "eyJhb") {
 		t.Errorf("%v in\n%s", err, text.String())
+	}
+}
+
+// A cluster has thousands of keys, and tokens of issuers elsewhere come in thousands too: each issuer is looked for once.
+func TestTokensOfAnIssuerElsewhereAreTriedOnce(t *testing.T) {
+	elsewhere, here := newKeyOf(t, "p256"), newKeyOf(t, "p256")
+	s := &scan{pki: newPKI(Mapping{})}
+	s.pki.all = true
+	for range 3 {
+		s.tokens = append(s.tokens, tokensIn(tokenOf(t, elsewhere, jose.ES256, "k")+" "+tokenOf(t, here, jose.ES256, ""), "x")...)
+	}
+	s.pki.collect(place{}, publicPEM(t, here), false)
+	tries := 0
+	s.resolveTokens(func(token Token, key crypto.PublicKey) bool { tries++; return provedBy(token, key) })
+	if want := 1 + 3; tries != want {
+		t.Errorf("%d signatures were checked, want %d", tries, want)
+	}
+	for i, token := range s.tokens {
+		if (token.SignedBy != "") != (i%2 == 1) {
+			t.Errorf("token %d is signed by %q", i, token.SignedBy)
+		}
 	}
 }

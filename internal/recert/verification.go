@@ -77,6 +77,13 @@ func (v *Verification) unfinished(s *scan) {
 }
 
 func (v *Verification) proveLeaves(s *scan) {
+	for _, u := range s.pki.unread {
+		if isEssential(u.at) {
+			v.problem(u.at.where, "%s", u)
+		} else {
+			v.Unknown = append(v.Unknown, Note{u.at.where, u.String()})
+		}
+	}
 	for _, leaf := range s.pki.everything() {
 		if leaf.IsCA {
 			continue

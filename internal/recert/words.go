@@ -81,6 +81,20 @@ func parseWord(text string, start, end int) (word, bool) {
 	return word{start, end, addr, !attached && !isNetwork(text, start, end, addr)}, true
 }
 
+// afterLabel is the IPv6 address behind a label whose end reads like the address's first group, as in "node:2001:db8::1"; zero where
+// there is none.
+func (w word) afterLabel(text string) netip.Addr {
+	if w.start == 0 || byteClass[text[w.start-1]] != classWord || w.addr.Is4() {
+		return netip.Addr{}
+	}
+	_, rest, _ := strings.Cut(text[w.start:w.end], ":")
+	addr, err := netip.ParseAddr(rest)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return addr
+}
+
 // escapeDigits is how many hex digits follow "\u" in JSON (RFC 8259 7). Static pods are JSON in a text, and addresses in their scripts
 // may follow an escaped character.
 const escapeDigits = 4
