@@ -130,9 +130,12 @@ func pemBlock(rest string) (label, body string, ok bool) {
 
 // pemHeaders are the lines of a body before its digits (RFC 1421 4.4): of those, digits have no colon.
 func pemHeaders(body string) string {
+	if strings.IndexByte(body, ':') < 0 { // which is found out faster than where the last one is
+		return ""
+	}
 	last := strings.LastIndexByte(body, ':')
-	end := strings.IndexByte(body[max(last, 0):], '\n')
-	if last < 0 || end < 0 {
+	end := strings.IndexByte(body[last:], '\n')
+	if end < 0 {
 		return ""
 	}
 	return body[:last+end]
