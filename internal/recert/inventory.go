@@ -69,7 +69,7 @@ func (e *Engine) survey(ctx context.Context, cfg Config, record progress, use fu
 	if err != nil {
 		return err
 	}
-	s.pki.all = true
+	s.pki.all, s.surveying = true, true
 	if s.mapping.Overlaps() {
 		s.resume = record
 	}

@@ -23,6 +23,8 @@ type scan struct {
 	resume  progress
 	plan    *Plan
 	pki     *pki
+	// surveying looks at everything, to tell of it and to change nothing.
+	surveying bool
 
 	objects   []*object // changed, or holding a certificate to re-issue
 	followers []follower

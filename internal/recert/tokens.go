@@ -69,7 +69,7 @@ func registryAuths(text string) []string {
 
 // collectTokens notes the tokens of a text, of the files that it carries and of the credentials in it, for an inventory.
 func (s *scan) collectTokens(where func() string, text string) {
-	if !s.pki.all {
+	if !s.surveying {
 		return
 	}
 	for _, part := range slices.Concat([]string{text}, dataURLs(text), registryAuths(text)) {
