@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -141,18 +140,9 @@ func (i *Inventory) YAML() ([]byte, error) { return marshalYAML(i) }
 // JSON renders the inventory with the same fields as YAML.
 func (i *Inventory) JSON() ([]byte, error) { return marshalJSON(i) }
 
-// WriteText renders the inventory for a person.
-func (i *Inventory) WriteText(w io.Writer) error {
+// WriteKeys renders the keys, and the tokens that are signed with some of them, for a person.
+func (i *Inventory) WriteKeys(w io.Writer) error {
 	var b strings.Builder
-	section(&b, "Certificates", len(i.Certificates))
-	for _, c := range i.Certificates {
-		kind := "leaf"
-		if c.Authority {
-			kind = "authority"
-		}
-		fmt.Fprintf(&b, "  %-9s %s\n    issued by %s, %s, valid until %s, in %d places, first %s\n", kind, c.Subject, c.Issuer, c.Algorithm,
-			c.NotAfter.Format(time.RFC3339), len(c.Places), c.Places[0])
-	}
 	writeKeys(&b, "Private keys", i.Keys)
 	writeKeys(&b, "Public keys", i.PublicKeys)
 	section(&b, "Tokens", len(i.Tokens))
@@ -161,23 +151,22 @@ func (i *Inventory) WriteText(w io.Writer) error {
 		if t.SignedBy != "" {
 			by = "key " + t.SignedBy[:shortPrint]
 		}
-		fmt.Fprintf(&b, "  %-9s %s, signed by %s\n", t.Algorithm, t.Place, by)
+		fmt.Fprintf(&b, "%s, signed by %s\n  at %s\n", t.Algorithm, by, t.Place)
 	}
-	for _, resource := range slices.Sorted(maps.Keys(i.Unread)) {
-		fmt.Fprintf(&b, "Not read: %d objects of %s, encrypted at rest\n", i.Unread[resource], resource)
-	}
-	notes(&b, "Mentions of an old address", i.Leftovers)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // shortPrint is how much of a fingerprint a person needs to tell keys apart.
-const shortPrint = 16
+const shortPrint = 12
 
 func writeKeys(b *strings.Builder, title string, keys []Key) {
 	section(b, title, len(keys))
 	for _, k := range keys {
 		print := k.Fingerprint[:min(shortPrint, len(k.Fingerprint))]
-		fmt.Fprintf(b, "  %-9s %-*s in %d places, first %s\n", k.Algorithm, shortPrint, print, len(k.Places), k.Places[0])
+		fmt.Fprintf(b, "%-*s  %s\n", shortPrint, print, k.Algorithm)
+		for _, at := range k.Places {
+			fmt.Fprintf(b, "  at %s\n", at)
+		}
 	}
 }

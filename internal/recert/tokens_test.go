@@ -83,7 +83,7 @@ func TestScanTellsWhoSignedATokenWhereverItIs(t *testing.T) {
 		t.Errorf("the token at %s is not found", at)
 	}
 	var text bytes.Buffer
-	if err := inventory.WriteText(&text); err != nil || !strings.Contains(text.String(), accountAt+"token, signed by key "+accountID[:shortPrint]+"\n") ||
+	if err := inventory.WriteKeys(&text); err != nil || !strings.Contains(text.String(), "RS256, signed by key "+accountID[:shortPrint]+"\n  at "+accountAt+"token\n") ||
 		!strings.Contains(text.String(), "signed by a key that is not in the cluster") || strings.Contains(text.String(), "eyJhb") {
 		t.Errorf("%v in\n%s", err, text.String())
 	}

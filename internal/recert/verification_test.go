@@ -215,7 +215,7 @@ func TestScanListsPublicKeys(t *testing.T) {
 		t.Errorf("listed %v, want %v", found.PublicKeys, want)
 	}
 	var out bytes.Buffer
-	if err := found.WriteText(&out); err != nil || !strings.Contains(out.String(), "Public keys (1):\n  ECDSA     "+print[:shortPrint]+" in 2 places") {
+	if err := found.WriteKeys(&out); err != nil || !strings.Contains(out.String(), "Public keys (1):\n"+print[:shortPrint]+"  ECDSA\n  at "+want[0].Places[0]+"\n") {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 	before := worldTexts(t, w)

@@ -23,10 +23,11 @@ func (a verifyAnswer) Text(w io.Writer) error { return a.WriteText(w) }
 // scanAnswer is the answer of "recert scan".
 type scanAnswer struct{ *recert.Inventory }
 
-// Text implements output.Answer: the certificates as a tree of who signed whom, each with all its places.
+// Text implements output.Answer: the certificates as a tree of who signed whom, each with all its places, then keys and tokens.
 func (a scanAnswer) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d certificates, %d private keys\n", len(a.Certificates), len(a.Keys))
+	fmt.Fprintf(&b, "%d certificates, %d private keys, %d public keys, %d tokens\n",
+		len(a.Certificates), len(a.Keys), len(a.PublicKeys), len(a.Tokens))
 	t := tree{out: &b, signed: map[string][]recert.Found{}, shown: map[string]bool{}}
 	for _, c := range a.Certificates {
 		if c.SignedBy == c.Fingerprint {
@@ -37,11 +38,14 @@ func (a scanAnswer) Text(w io.Writer) error {
 	for _, c := range append(slices.Clone(t.signed[""]), a.Certificates...) { // who is left signed each other
 		t.write(c, "")
 	}
+	if err := a.WriteKeys(&b); err != nil {
+		return err
+	}
 	for _, resource := range slices.Sorted(maps.Keys(a.Unread)) {
-		fmt.Fprintf(&b, "not read: %d objects of %s, encrypted at rest\n", a.Unread[resource], resource)
+		fmt.Fprintf(&b, "Not read: %d objects of %s, encrypted at rest\n", a.Unread[resource], resource)
 	}
 	if len(a.Leftovers) > 0 {
-		fmt.Fprintf(&b, "mentions of an old address (%d):\n", len(a.Leftovers))
+		fmt.Fprintf(&b, "Mentions of an old address (%d):\n", len(a.Leftovers))
 	}
 	for _, n := range a.Leftovers {
 		fmt.Fprintf(&b, "  %s: %s\n", n.Where, n.Why)
