@@ -41,15 +41,17 @@ runtime = "runc"
 func TestRecertInAContainer(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	ctx, l, d := node(t, "scenario-container")
-	in(ctx, t, l, "sh", "-c", "mkdir -p /etc/containers /etc/ssh /etc/pki && printf '%s' '"+containersConf+"' > /etc/containers/containers.conf")
-	program := filepath.Join(t.TempDir(), "recert")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./testdata/recert")
+	in(ctx, t, l, "sh", "-c", "mkdir -p /etc/containers /etc/ssh /etc/pki && "+
+		"printf '%s' '"+containersConf+"' > /etc/containers/containers.conf")
+	programs := t.TempDir()
+	build := exec.CommandContext(ctx, "go", "build", "-o", programs+"/", "./testdata/recert", "../../internal/host/podman/testdata/image")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	bin := filepath.Join(root(t), "build", "bin")
-	importImage(ctx, t, l, recertImage, map[string]string{"recert": program, "lca-cli": filepath.Join(bin, "lca-cli")})
-	importImage(ctx, t, l, etcdImage, map[string]string{"etcdctl": program, "etcd": filepath.Join(bin, "etcd")})
+	importImage(ctx, t, l, recertImage, map[string]string{
+		"recert": filepath.Join(programs, "recert"), "lca-cli": filepath.Join(bin, "lca-cli")})
+	importImage(ctx, t, l, etcdImage, map[string]string{"etcdctl": filepath.Join(programs, "image"), "etcd": filepath.Join(bin, "etcd")})
 	runEtcdFrom(ctx, t, l, etcdImage)
 
 	annotate := object{"metadata": object{"annotations": object{lcav1.RecertImageAnnotation: recertImage}}}
@@ -111,7 +113,8 @@ func pack(to io.Writer, programs map[string]string) error {
 func runEtcdFrom(ctx context.Context, t *testing.T, l *lab.Lab, image string) {
 	t.Helper()
 	const manifest = host.EtcdPodManifest
-	in(ctx, t, l, "sh", "-c", "systemctl stop kubelet && ctr --namespace k8s.io images tag $(sed -n 's/^ *image: //p' "+manifest+" | sort -u) "+image+
+	in(ctx, t, l, "sh", "-c", "systemctl stop kubelet && "+
+		"ctr --namespace k8s.io images tag $(sed -n 's/^ *image: //p' "+manifest+" | sort -u) "+image+
 		" && sed -i \"s|image: .*|image: "+image+"|\" "+manifest)
 	require.NoError(t, l.Machine.Stop(ctx))
 	require.NoError(t, l.Machine.Start(ctx))

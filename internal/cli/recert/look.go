@@ -43,7 +43,7 @@ func verify(w Wiring) *cobra.Command {
 }
 
 func scan(w Wiring) *cobra.Command {
-	return verb("scan", "List every certificate and key, who signed whom, and what mentions an old address",
+	return verb("scan", "List every certificate, key and token, who signed whom, and what mentions an old address",
 		"Needs no configuration: without one it looks into the folders that an IP change names, and for no address.",
 		func(ctx context.Context, c call, f output.Format) error {
 			engine, ports, err := w.engine(c.source)

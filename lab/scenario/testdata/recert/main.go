@@ -1,18 +1,13 @@
-// Command recert is all that the images of the container scenario hold besides etcd and lca-cli. As etcdctl it asks etcd
-// how it is. As recert it notes what it was given, and has the native engine do the work from within: over the etcd beside
-// it, and over the host's folders where the field's image finds them.
+// Command recert is what the image of the container scenario runs. It notes what it was given, and has the native engine do
+// the work from within: over the etcd beside it, and over the host's folders where the field's image finds them.
 package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -27,27 +22,10 @@ type call struct {
 }
 
 func main() {
-	work := recert
-	if filepath.Base(os.Args[0]) == "etcdctl" {
-		work = health
-	}
-	if err := work(); err != nil {
+	if err := recert(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-func health() error {
-	answer, err := http.Get("http://localhost:2379/health")
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err == nil && !strings.Contains(string(text), `"health":"true"`) {
-		err = errors.New("unhealthy cluster")
-	}
-	return err
 }
 
 func recert() error {
@@ -68,7 +46,8 @@ func recert() error {
 		return err
 	}
 	workspace := filepath.Dir(config)
-	for from, to := range map[string]string{"/host-etc": "/etc", "/kubelet": "/var/lib/kubelet", "/var/tmp": "/var/tmp", workspace: workspace} {
+	folders := map[string]string{"/host-etc": "/etc", "/kubelet": "/var/lib/kubelet", "/var/tmp": "/var/tmp", workspace: workspace}
+	for from, to := range folders {
 		if err := os.MkdirAll(node+to, 0o755); err != nil {
 			return err
 		}
