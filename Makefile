@@ -5,6 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 GOLANGCI_LINT_VERSION := v2.15.0
+DEADCODE_VERSION := v0.42.0
 BIN := build/bin
 # nspawn boots in seconds; qemu has a real kernel and boot loader.
 MACHINE ?= nspawn
@@ -28,7 +29,7 @@ demo: host-packages build controlplane ## Change a real node's address and bring
 	$(BIN)/lab demo --machine $(MACHINE)
 
 .PHONY: test
-test: host-packages network-deps build controlplane ## Run everything that this machine can run: unit, api, network, lab.
+test: host-packages network-deps build controlplane workloads ## Run everything that this machine can run: unit, api, network, lab.
 	./hack/test
 
 .PHONY: test-unit
@@ -36,8 +37,8 @@ test-unit: ## Run the tests that need neither root nor a server.
 	go test -short ./api/... ./cmd/... ./hack/... ./internal/... ./lab/...
 
 .PHONY: test-lab
-test-lab: host-packages build controlplane ## Run the scenarios on a lab node (MACHINE=nspawn|qemu).
-	LCA_LAB_MACHINE=$(MACHINE) go test -count=1 -timeout 60m -v -tags lab ./lab/scenario/...
+test-lab: host-packages build controlplane workloads ## Run the scenarios on a lab node (MACHINE=nspawn|qemu).
+	LCA_LAB_MACHINE=$(MACHINE) go test -count=1 -shuffle=on -timeout 60m -v -tags lab ./lab/scenario/...
 
 .PHONY: fuzz
 fuzz: ## Feed every reader of foreign bytes made-up ones, FUZZTIME (10s) each.
@@ -59,23 +60,44 @@ bench-ipam: controlplane ## Measure address management: in memory, and with two 
 	go test -count=1 -timeout 120m -tags bench -run '^TestBench' -v ./internal/controller/ipam | grep '^|'
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Check style, and that the arrows of the architecture point inwards.
+lint: $(BIN)/golangci-lint deadcode ## Check style, dead code, and that the arrows of the architecture point inwards.
 	$(BIN)/golangci-lint run ./...
 
 $(BIN)/golangci-lint:
 	@mkdir -p $(BIN)
 	GOBIN=$(abspath $(BIN)) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
+.PHONY: deadcode
+deadcode: $(BIN)/deadcode ## Fail if no program calls a function (hack/deadcode.allow lists exceptions).
+	./hack/deadcode
+
+$(BIN)/deadcode:
+	@mkdir -p $(BIN)
+	GOBIN=$(abspath $(BIN)) CGO_ENABLED=0 go install golang.org/x/tools/cmd/deadcode@$(DEADCODE_VERSION)
+
+.PHONY: mutate
+mutate: controlplane ## Break the product in chosen places and list what no test notices (MUTATE="-random 40 -seed 7 ./internal/flow").
+	go run ./hack/mutate $(MUTATE)
+
 .PHONY: generate
 generate: generate-api generate-rbac generate-docs ## Regenerate everything that is generated.
 
+# Each role of the agent has a service account of its own, with what its controllers' markers ask for.
+RBAC_PATHS_operator := ./internal/controller/ipam;./internal/controller/hostnet
+RBAC_PATHS_node := ./internal/controller/ipconfig
+RBAC_OUT ?= config/rbac
+
 .PHONY: generate-rbac
-generate-rbac:
-	$(CONTROLLER_GEN) rbac:roleName=lifecycle-agent paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
+generate-rbac: generate-rbac-operator generate-rbac-node
+
+.PHONY: generate-rbac-%
+generate-rbac-%:
+	$(CONTROLLER_GEN) rbac:roleName=lifecycle-agent-$* paths="$(RBAC_PATHS_$*)" output:rbac:artifacts:config=$(RBAC_OUT)/$*
 
 .PHONY: generate-docs
 generate-docs:
 	go run ./hack/stagetable > docs/stages.md
+	go run ./hack/flowtable > docs/flows.md
 	@mkdir -p build
 	go run ./hack/checktable docs/ipconfig.md > build/ipconfig.md && cp build/ipconfig.md docs/ipconfig.md
 

@@ -16,7 +16,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 )
 
 // operatorNamespace is where a recert pull secret is looked for.
@@ -47,21 +48,21 @@ func (c localCluster) client() (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// Inputs implements ipconfig.Cluster.
-func (c localCluster) Inputs(ctx context.Context, pullSecretRef string) (ipconfig.Inputs, error) {
+// Inputs implements change.Cluster.
+func (c localCluster) Inputs(ctx context.Context, pullSecretRef string) (change.Inputs, error) {
 	api, err := c.client()
 	if err != nil {
-		return ipconfig.Inputs{}, err
+		return change.Inputs{}, err
 	}
 	in, err := cluster.ReadRecertInputs(ctx, api)
 	if err != nil {
-		return ipconfig.Inputs{}, err
+		return change.Inputs{}, fmt.Errorf("read the inputs of recert: %w", err)
 	}
 	node, err := cluster.SingleNode(ctx, api)
 	if err != nil {
-		return ipconfig.Inputs{}, err
+		return change.Inputs{}, fmt.Errorf("read the Node object: %w", err)
 	}
-	out := ipconfig.Inputs{
+	out := change.Inputs{
 		InstallConfig: in.InstallConfig, IngressCN: in.IngressCN, Crypto: map[string][]byte{},
 		NodeAddresses: cluster.InternalIPs(node),
 	}
@@ -91,26 +92,26 @@ func (c localCluster) pullSecret(ctx context.Context, api client.Client, ref str
 	return data, nil
 }
 
-// Facts implements ipconfig.Cluster.
-func (c localCluster) Facts(ctx context.Context) (ipconfig.Facts, error) {
+// Facts implements change.Cluster.
+func (c localCluster) Facts(ctx context.Context) (preflight.Facts, error) {
 	api, err := c.client()
 	if err != nil {
-		return ipconfig.Facts{}, err
+		return preflight.Facts{}, err
 	}
 	ic, err := cluster.ReadInstallConfig(ctx, api)
 	if err != nil {
-		return ipconfig.Facts{}, err
+		return preflight.Facts{}, fmt.Errorf("read the install-config: %w", err)
 	}
 	settings, err := cluster.ReadNetworkSettings(ctx, api)
 	if err != nil {
-		return ipconfig.Facts{}, err
+		return preflight.Facts{}, fmt.Errorf("read the network settings: %w", err)
 	}
-	f := ipconfig.Facts{
+	f := preflight.Facts{
 		ControlPlaneNodes: 1, ClusterNetworks: ic.ClusterNetworks, ServiceNetworks: ic.ServiceNetworks,
-		JoinNetworks: settings.InternalNetworks, Proxy: ipconfig.Proxy(settings.Proxy),
+		JoinNetworks: settings.InternalNetworks, Proxy: preflight.Proxy(settings.Proxy),
 	}
 	if f.DnsmasqMachineConfig, err = cluster.HasDnsmasqMachineConfig(ctx, api); err != nil {
-		return ipconfig.Facts{}, err
+		return preflight.Facts{}, fmt.Errorf("look for the dnsmasq MachineConfig: %w", err)
 	}
 	node, err := cluster.SingleNode(ctx, api)
 	var topology *cluster.TopologyError
@@ -123,7 +124,7 @@ func (c localCluster) Facts(ctx context.Context) (ipconfig.Facts, error) {
 	return f, err
 }
 
-// Ready implements ipconfig.Cluster.
+// Ready implements change.Cluster.
 func (c localCluster) Ready(ctx context.Context) error {
 	api, err := c.client()
 	if err != nil {
@@ -133,7 +134,7 @@ func (c localCluster) Ready(ctx context.Context) error {
 	return err
 }
 
-// NodeReady implements ipconfig.Cluster.
+// NodeReady implements change.Cluster.
 func (c localCluster) NodeReady(ctx context.Context, boot string) error {
 	api, err := c.client()
 	if err != nil {

@@ -8,8 +8,10 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 )
 
 // forecaster asks the recert engine for its plan, over the running cluster's etcd, read-only.
@@ -18,29 +20,29 @@ type forecaster struct {
 	log   *slog.Logger
 }
 
-// Forecast implements ipconfig.Forecaster.
-func (f forecaster) Forecast(ctx context.Context, config []byte) (ipconfig.Forecast, error) {
-	cfg, err := recert.ParseConfig(config)
+// Forecast implements change.Forecaster.
+func (f forecaster) Forecast(ctx context.Context, text []byte) (change.Forecast, error) {
+	cfg, err := config.Parse(text)
 	if err != nil {
-		return ipconfig.Forecast{}, err
+		return change.Forecast{}, err
 	}
 	ports := recert.Ports{Keystore: etcd.NewLive(etcd.LiveConfig{}), Files: f.files, Log: f.log}
 	plan, err := recert.New(ports).Plan(ctx, cfg)
 	if err != nil {
-		return ipconfig.Forecast{}, err
+		return change.Forecast{}, err
 	}
 	return summarise(plan), nil
 }
 
-func summarise(plan *recert.Plan) (out ipconfig.Forecast) {
+func summarise(plan *recert.Plan) (out change.Forecast) {
 	for _, c := range plan.Certificates {
 		out.Certificates = append(out.Certificates, c.Subject)
 	}
 	for _, c := range plan.Changes {
 		switch {
-		case c.Kind == recert.Delete:
+		case c.Kind == inspect.Delete:
 			out.Deleted = append(out.Deleted, c.Where)
-		case strings.HasPrefix(c.Where, "/kubernetes.io/"), c.Kind == recert.Member:
+		case strings.HasPrefix(c.Where, "/kubernetes.io/"), c.Kind == inspect.Member:
 			out.Objects = append(out.Objects, c.Where)
 		default:
 			out.Files = append(out.Files, c.Where)
@@ -54,7 +56,7 @@ func summarise(plan *recert.Plan) (out ipconfig.Forecast) {
 	return out
 }
 
-func words(notes []recert.Note) (out []string) {
+func words(notes []inspect.Note) (out []string) {
 	for _, n := range notes {
 		out = append(out, n.Where+": "+n.Why)
 	}

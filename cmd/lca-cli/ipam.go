@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -58,7 +58,7 @@ func anyCluster(getenv func(string) string) (*rest.Config, error) {
 	return nil, fmt.Errorf("which cluster? KUBECONFIG names none, and this node has no %s; or name files with -f", host.LocalKubeconfig)
 }
 
-// readRecords lists every kind; the Cluster API's may not be installed. An address is made after its lock and taken back
+// readRecords lists every kind; the Cluster API's may not be installed. An address is made after its lock and released
 // before it, and a claim outlives both, so addresses are listed first and claims last: what changes meanwhile looks at
 // worst like a claim that waits.
 func readRecords(ctx context.Context, api client.Reader) (*manifest.Inventory, error) {

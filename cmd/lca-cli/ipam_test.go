@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
@@ -18,7 +18,7 @@ import (
 )
 
 var shared = apitest.New(apitest.Options{
-	CRDs:        []string{"ipam.*.yaml"},
+	CRDs:        []string{"ipam.*.yaml", apitest.CAPIClaims},
 	AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, capi.AddToScheme, lockv1.AddToScheme},
 })
 

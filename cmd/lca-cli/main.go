@@ -21,10 +21,15 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/stateroot"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
-	domain "github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	engine "github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
 func main() {
@@ -36,17 +41,17 @@ func main() {
 func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: domain.RedactAttr}))
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: operation.RedactAttr}))
 	err := root(log).ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "lca-cli: %s\n", domain.Redact([]byte(err.Error())))
+		fmt.Fprintf(os.Stderr, "lca-cli: %s\n", operation.Redact([]byte(err.Error())))
 	}
 	return exitCode(err)
 }
 
-// exitCode tells systemd whether to try again.
+// exitCode is by what systemd decides whether to retry.
 func exitCode(err error) int {
-	var final *ipconfig.FinalError
+	var final *verb.FinalError
 	switch {
 	case err == nil:
 		return 0
@@ -60,20 +65,24 @@ func exitCode(err error) int {
 func root(log *slog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "lca-cli",
-		Short:         "Change a node's network and identity, with a way back",
+		Short:         "Change, copy and inspect the systems of this node, and plan addresses",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	w := ipconfig.Wiring{
-		Log: log, Out: os.Stdout,
-		Node: nodes(log),
-		Lock: lock.New("/", domain.Standing(buildNode(log, &evidence{}))), Screen: screen(os.Stdout),
+	open, node := opener{log}, buildNode(log, &evidence{})
+	shared := verb.Wiring{
+		Log: log, Out: os.Stdout, Screen: screen(os.Stdout), Clock: flow.SystemClock{},
+		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log))),
 	}
+	w := ipconfig.Wiring{Wiring: shared, Node: open.ipConfig}
 	addresses := ipam.Wiring{
 		In: os.Stdin, Out: os.Stdout, Now: time.Now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64()),
 		Cluster: addressRecords,
 	}
-	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, w)), ipam.Command(addresses))
+	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
+		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),
+		shared.StatusCommand("Show the latest operation on this node, of any kind",
+			shared.Newest(verb.Node{Files: node.Files, Deployments: node.Deployments}, w.Source)))
 	return cmd
 }
 

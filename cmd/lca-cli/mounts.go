@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// privateMarker tells the re-executed process that it has mounts of its own.
+// privateMarker marks the re-executed process, which has mounts of its own.
 const privateMarker = "LCA_PRIVATE_MOUNTS=1"
 
 // ownMounts gives this process a mount namespace of its own, in which the sysroot can be made

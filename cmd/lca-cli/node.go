@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -22,43 +25,89 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
 // networkState holds the network adapter's transaction journal.
 const networkState = host.StateDir + "/network"
 
-// nodes builds the ports of the machine this process runs on.
-func nodes(log *slog.Logger) func(context.Context, bool) (ipconfig.Node, ipconfig.Instruments, error) {
-	return func(ctx context.Context, acting bool) (ipconfig.Node, ipconfig.Instruments, error) {
-		if acting {
-			if err := ownMounts(); err != nil {
-				return ipconfig.Node{}, ipconfig.Instruments{}, err
-			}
-			if err := ostree.WritableSysroot(ctx); err != nil {
-				return ipconfig.Node{}, ipconfig.Instruments{}, fmt.Errorf("make the sysroot writable for this process: %w", err)
-			}
+// opener builds the ports of the machine that this process runs on.
+type opener struct{ log *slog.Logger }
+
+// node builds the ports, and for a verb that acts a writable view of the sysroot.
+func (o opener) node(ctx context.Context, acting bool) (host.Node, operation.Instruments, error) {
+	if acting {
+		if err := ownMounts(); err != nil {
+			return host.Node{}, operation.Instruments{}, err
 		}
-		seen := &evidence{}
-		node := buildNode(log, seen)
-		with := ipconfig.Instruments{Evidence: seen.drain, Watch: func(e flow.Entry) {
-			if line := ipconfig.Narrate(e); line != "" {
-				log.Info("progress", "what", line, "op", e.Operation, "flow", e.Flow, "step", e.Step, "attempt", e.Attempt)
-			}
-		}}
-		return node, with, nil
+		if err := ostree.WritableSysroot(ctx); err != nil {
+			return host.Node{}, operation.Instruments{}, fmt.Errorf("make the sysroot writable for this process: %w", err)
+		}
+	}
+	seen := &evidence{}
+	return buildNode(o.log, seen), operation.Instruments{Evidence: seen.drain, Watch: narrate(o.log)}, nil
+}
+
+// ipConfig adds what an IP change needs besides.
+func (o opener) ipConfig(ctx context.Context, acting bool) (change.Ports, operation.Instruments, error) {
+	node, with, err := o.node(ctx, acting)
+	return ipConfigPorts(node, o.log), with, err
+}
+
+func ipConfigPorts(node host.Node, log *slog.Logger) change.Ports {
+	fs := files.New("/")
+	return change.Ports{
+		Node: node, Cluster: localCluster{files: fs}, Forecaster: forecaster{files: fs, log: log},
+		Clock: flow.SystemClock{}, Log: log,
 	}
 }
 
-func buildNode(log *slog.Logger, seen *evidence) ipconfig.Node {
+// snapshot adds what a copy of the system needs besides.
+func (o opener) snapshot(ctx context.Context, acting bool) (snapshot.Ports, operation.Instruments, error) {
+	node, with, err := o.node(ctx, acting)
+	return snapshotPorts(node, o.log), with, err
+}
+
+func snapshotPorts(node host.Node, log *slog.Logger) snapshot.Ports {
+	return snapshot.Ports{Node: node, Clock: flow.SystemClock{}, Log: log}
+}
+
+// keptStateroots are those of the IP change on this node.
+func keptStateroots(ctx context.Context, n snapshot.Ports) ([]string, error) {
+	all, err := n.Deployments.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list deployments: %w", err)
+	}
+	r, _, err := ipconfig.FindRequest(n.Files, all)
+	if errors.Is(err, ipconfig.ErrNoRequest) {
+		return nil, nil
+	}
+	return []string{r.OldStateroot, r.NewStateroot}, err
+}
+
+func newOperationID() string { return operation.NewID(time.Now(), uint16(rand.Uint32())) }
+
+// narrate logs each journal entry that a person wants to read.
+func narrate(log *slog.Logger) func(flow.Entry) {
+	return func(e flow.Entry) {
+		if line := operation.Narrate(e); line != "" {
+			log.Info("progress", "what", line, "op", e.Operation, "flow", e.Flow, "step", e.Step, "attempt", e.Attempt)
+		}
+	}
+}
+
+func buildNode(log *slog.Logger, seen *evidence) host.Node {
 	runner := run.New(run.Options{Observe: seen.add})
 	fs := files.New("/")
 	units := systemd.New(systemd.Options{Log: log})
 	sw := ovs.New("")
-	return ipconfig.Node{
+	return host.Node{
 		Files: fs, Trees: trees.New(trees.Options{Log: log}),
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: fs, Log: log}),
-		Units:       units, Masks: units, Foreign: units, Power: units,
+		Units:       units, Masks: units, Foreign: units, Transients: units, Power: units,
 		Network: nm.New(nm.Options{Bus: nm.SystemBus(""), Files: fs, StateDir: networkState, Switch: sw, Log: log}),
 		Switch:  sw, Prober: probe.New(), Resolver: dnsmasq.New(fs),
 		Containers: containers.New(containers.Options{Runner: runner, Units: units, Log: log}),
@@ -66,10 +115,7 @@ func buildNode(log *slog.Logger, seen *evidence) ipconfig.Node {
 		RecertImages: podman.New(podman.Options{
 			Runner: runner, Files: fs, Log: log, EtcdImage: func() (string, error) { return etcd.Image(host.EtcdPodManifest) },
 		}),
-		Logs:       journald.New(runner),
-		Cluster:    localCluster{files: fs},
-		Forecaster: forecaster{files: fs, log: log},
-		Clock:      flow.SystemClock{}, Log: log,
+		Logs: journald.New(runner),
 	}
 }
 

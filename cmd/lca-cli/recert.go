@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
 	clirecert "github.com/lifecycle-agent/lifecycle-agent/internal/cli/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
@@ -17,7 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
 )
 
-func recertWiring(log *slog.Logger, w ipconfig.Wiring) clirecert.Wiring {
+func recertWiring(log *slog.Logger, w verb.Wiring) clirecert.Wiring {
 	return clirecert.Wiring{
 		Log: log, Out: w.Out,
 		Lock: func(ctx context.Context, verb string) (func(), error) {

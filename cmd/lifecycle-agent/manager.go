@@ -8,36 +8,34 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 )
 
-// namespace is where the operator is deployed, and its lease if there is one.
+// namespace is where the agent is deployed, and the lease of its operator role.
 const namespace = "openshift-lifecycle-agent"
 
-// webhookPort is beside those of metrics and probes; the pod is on the host's network.
-const webhookPort = 9446
-
-// syncPatience is how long an answer to "are you ready" may take: kubelet waits one second.
-const syncPatience = 500 * time.Millisecond
+// readyTimeout bounds a readiness check: kubelet waits one second.
+const readyTimeout = 500 * time.Millisecond
 
 // newManager connects to the API server.
 func newManager(f flags) (ctrl.Manager, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
+	config, err := clientConfig(f.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the API: %w", err)
+		return nil, err
 	}
-	config.QPS, config.Burst = 50, 100 // all steps of a change are told at once after the reboot
+	config.QPS, config.Burst = 50, 100 // after a reboot all steps of a change are reported at once
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		cluster.AddToScheme, lcav1.AddToScheme, metal3.AddToScheme, capi.AddToScheme, lockv1.AddToScheme,
@@ -47,14 +45,15 @@ func newManager(f flags) (ctrl.Manager, error) {
 		}
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                  scheme,
-		Metrics:                 server.Options{BindAddress: f.metrics},
-		HealthProbeBindAddress:  f.probes,
-		WebhookServer:           webhook.NewServer(webhook.Options{Port: webhookPort, CertDir: f.webhookCerts}), // listens if used
-		LeaderElection:          f.leaderElection,
-		LeaderElectionID:        "lifecycle-agent.lca.openshift.io",
-		LeaderElectionNamespace: namespace,
-		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Scheme:                        scheme,
+		Metrics:                       metricsOptions(f),
+		HealthProbeBindAddress:        f.probes,
+		WebhookServer:                 webhook.NewServer(webhook.Options{Port: f.webhookPort, CertDir: f.webhookCerts}), // listens if used
+		LeaderElection:                f.leaderElection,
+		LeaderElectionID:              "lifecycle-agent.lca.openshift.io",
+		LeaderElectionNamespace:       namespace,
+		LeaderElectionReleaseOnCancel: true, // the program ends when the manager does
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
@@ -65,10 +64,35 @@ func newManager(f flags) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// synced says whether the operator sees the cluster: before that it acts on nothing.
+// clientConfig reads a kubeconfig, or what Kubernetes gives a pod where none is named.
+func clientConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("read the pod's service account: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
+	}
+	return config, nil
+}
+
+// metricsOptions has a secure endpoint ask the API server who calls and whether they may.
+func metricsOptions(f flags) server.Options {
+	o := server.Options{BindAddress: f.metrics, SecureServing: f.secureMetrics}
+	if f.secureMetrics {
+		o.FilterProvider = byRBAC
+	}
+	return o
+}
+
+// synced reports ready when the caches are filled: the controllers act on nothing before.
 func synced(c cache.Cache) healthz.Checker {
 	return func(r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), syncPatience)
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
 		if !c.WaitForCacheSync(ctx) {
 			return errors.New("the caches are not filled yet")

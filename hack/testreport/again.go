@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// secondAttempts is how many tests may be run again: more than this many failures are no bad luck.
-const secondAttempts = 4
+// maxAgain is how many tests may be run again: more failures than that have a common cause.
+const maxAgain = 4
 
 // printFailures names each package with failed tests and the -run pattern for them. It is an error when a second attempt
 // would be a waste: the code does not compile, too much has failed, or a package failed outside of any test.
@@ -32,8 +32,8 @@ func (t *tally) printFailures(w io.Writer) error {
 			return fmt.Errorf("no second attempt: %s failed outside of its tests", id.Package)
 		}
 	}
-	if count > secondAttempts {
-		return fmt.Errorf("no second attempt: %d tests have failed, more than %d are no bad luck", count, secondAttempts)
+	if count > maxAgain {
+		return fmt.Errorf("no second attempt: %d tests have failed, more than %d", count, maxAgain)
 	}
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		if _, err := fmt.Fprintf(w, "%s ^(%s)$\n", name, strings.Join(failed[name], "|")); err != nil {

@@ -1,12 +1,13 @@
 // Command testreport turns the JSON of "go test" into what a person wants to know:
-// failures in full, skips with their reasons, and a count that ends the run. It also
-// says which tests deserve a second attempt. Only hack/test calls it.
+// failures in full, skips with their reasons, and a count that ends the run. For the lab tier it also
+// says which tests deserve a second attempt and keeps the ledger of these. Only hack/test calls it.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"time"
 )
 
 // event is one line of "go test -json" (see "go doc test2json").
@@ -20,6 +21,7 @@ func main() {
 	seconds := flag.Int("seconds", 0, "how long the tier took")
 	summary := flag.Bool("summary", false, "print the closing line over all files")
 	failures := flag.Bool("failures", false, "print what to run again, a package and a -run pattern in each line")
+	file := flag.String("ledger", "", "count the run in this ledger of second attempts, and print it")
 	flag.Parse()
 	t := newTally()
 	for _, file := range flag.Args() {
@@ -29,6 +31,11 @@ func main() {
 		}
 	}
 	switch {
+	case *file != "":
+		if err := count(*file, t); err != nil {
+			fmt.Fprintln(os.Stderr, "testreport:", err)
+			os.Exit(1)
+		}
 	case *summary:
 		fmt.Println(t.closing())
 	case *failures:
@@ -39,4 +46,14 @@ func main() {
 	default:
 		t.print(*tier, *seconds)
 	}
+}
+
+func count(file string, t *tally) error {
+	l, err := readLedger(file)
+	if err != nil {
+		return err
+	}
+	l.add(t, time.Now().UTC())
+	l.print(os.Stdout, file)
+	return l.write(file)
 }

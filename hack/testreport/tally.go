@@ -20,14 +20,15 @@ func (id test) String() string { return strings.TrimSpace(id.Package + " " + id.
 type tally struct {
 	outcome map[test]string
 	output  map[test][]string
-	// unlucky passed, but not at the first attempt.
-	unlucky map[test]bool
-	broken  []string // what a compiler said
-	shown   []string
+	// again passed, but not at the first attempt; firstSaid is why not.
+	again     map[test]bool
+	firstSaid map[test]string
+	broken    []string // what a compiler said
+	shown     []string
 }
 
 func newTally() *tally {
-	return &tally{outcome: map[test]string{}, output: map[test][]string{}, unlucky: map[test]bool{}}
+	return &tally{outcome: map[test]string{}, output: map[test][]string{}, again: map[test]bool{}, firstSaid: map[test]string{}}
 }
 
 func (t *tally) read(file string) error {
@@ -63,7 +64,10 @@ func (t *tally) see(e event) {
 	case "build-output":
 		t.broken = append(t.broken, e.Output)
 	case "pass", "fail", "skip":
-		t.unlucky[id] = t.outcome[id] == "fail" && e.Action == "pass"
+		t.again[id] = t.outcome[id] == "fail" && e.Action == "pass"
+		if e.Action == "fail" && t.outcome[id] != "fail" {
+			t.firstSaid[id] = reason(t.output[id])
+		}
 		t.outcome[id] = e.Action
 	}
 }
@@ -84,17 +88,26 @@ func (t *tally) all(outcome string, packages bool) []test {
 func (t *tally) closing() string {
 	line := fmt.Sprintf("%d passed, %d failed, %d skipped",
 		len(t.all("pass", false)), len(t.all("fail", false)), len(t.all("skip", false)))
-	var unlucky []string
-	for id, was := range t.unlucky {
-		if was && id.Name != "" && !strings.Contains(id.Name, "/") {
-			unlucky = append(unlucky, id.Name)
-		}
+	var names []string
+	for _, id := range t.secondAttempts() {
+		names = append(names, id.Name)
 	}
-	if len(unlucky) > 0 {
-		slices.Sort(unlucky)
-		line += "; passed only at the second attempt: " + strings.Join(unlucky, ", ")
+	if len(names) > 0 {
+		line += "; passed only at the second attempt: " + strings.Join(names, ", ")
 	}
 	return line
+}
+
+// secondAttempts are the tests, without their subtests, that passed only then.
+func (t *tally) secondAttempts() []test {
+	var out []test
+	for id, passed := range t.again {
+		if passed && id.Name != "" && !strings.Contains(id.Name, "/") {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, func(a, b test) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 // reasons are the skipped tests by what they said last.

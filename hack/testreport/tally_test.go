@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -60,4 +61,24 @@ func TestWhatRunsAgain(t *testing.T) {
 			require.Equal(t, c.want, out.String())
 		})
 	}
+}
+
+func TestLedgerCountsRunsAndSecondAttempts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "flaky.json")
+	first := "fail a TestTwo/x\nfail a TestTwo\npass a TestOne\nfail a"
+	again := "pass a TestTwo/x\npass a TestTwo\npass a"
+	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i, runs := range [][]string{{first, again}, {"pass a TestTwo"}, {first, again}, {first, first}} {
+		l, err := readLedger(file)
+		require.NoError(t, err)
+		l.add(tallied(t, runs...), day.AddDate(0, 0, i))
+		require.NoError(t, l.write(file))
+	}
+	l, err := readLedger(file)
+	require.NoError(t, err)
+	require.Equal(t, ledger{Runs: 4, Tests: []flaky{{Package: "a", Test: "TestTwo", Times: 2, First: day,
+		Last: day.AddDate(0, 0, 2), Said: "no reason given"}}}, l)
+	var out strings.Builder
+	l.print(&out, "flaky.json")
+	require.Contains(t, out.String(), "2 of 4 runs: a TestTwo, last 2026-01-04: no reason given\n")
 }

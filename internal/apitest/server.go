@@ -24,6 +24,9 @@ import (
 // of the binaries. It is the one that envtest itself uses.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
+// CAPIClaims is the pattern of the Cluster API's claims and addresses, which the product does not install by default.
+const CAPIClaims = "../../components/capi-ipam/ipam.*.yaml"
+
 // startTimeout is generous because test packages start their servers side by
 // side, often on two cores.
 const startTimeout = 2 * time.Minute

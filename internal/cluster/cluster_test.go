@@ -108,9 +108,9 @@ func TestSingleNode(t *testing.T) {
 func TestInternalIPsKeepTheirOrder(t *testing.T) {
 	ips := InternalIPs(nodeObject("sno", roles(), "2001:db8::10", "192.0.2.10"))
 	require.Equal(t, []netip.Addr{netip.MustParseAddr("2001:db8::10"), netip.MustParseAddr("192.0.2.10")}, ips)
-	require.Equal(t, "192.0.2.10", FirstOf(ips, 4).String())
-	require.Equal(t, "2001:db8::10", FirstOf(ips, 6).String())
-	require.False(t, FirstOf(ips[:1], 4).IsValid())
+	require.Equal(t, "192.0.2.10", firstOf(ips, 4).String())
+	require.Equal(t, "2001:db8::10", firstOf(ips, 6).String())
+	require.False(t, firstOf(ips[:1], 4).IsValid())
 }
 
 const installConfigText = `
@@ -127,8 +127,8 @@ networking:
 `
 
 func installConfigMap(text string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: InstallConfigNamespace, Name: InstallConfigName},
-		Data: map[string]string{InstallConfigKey: text}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: installConfigNamespace, Name: installConfigName},
+		Data: map[string]string{installConfigKey: text}}
 }
 
 func TestInstallConfig(t *testing.T) {
@@ -150,14 +150,14 @@ func TestInstallConfig(t *testing.T) {
 }
 
 func TestInstallConfigOddities(t *testing.T) {
-	old, err := ParseInstallConfig("networking: {machineCIDR: 192.0.2.0/24}")
+	old, err := parseInstallConfig("networking: {machineCIDR: 192.0.2.0/24}")
 	require.NoError(t, err)
 	require.Equal(t, "192.0.2.0/24", old.MachineNetworks[0].String())
 
-	_, err = ParseInstallConfig("networking: {serviceNetwork: [nonsense]}")
+	_, err = parseInstallConfig("networking: {serviceNetwork: [nonsense]}")
 	require.ErrorContains(t, err, "networking.serviceNetwork")
 
-	_, err = ParseInstallConfig("pullSecret: 'hush\n: [")
+	_, err = parseInstallConfig("pullSecret: 'hush\n: [")
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "hush")
 

@@ -10,7 +10,7 @@ import (
 
 // Finding is one reason why the cluster does not count as healthy.
 type Finding struct {
-	// Check is the name of the check, Object what it looked at (empty when the
+	// Check is the name of the check, Object what it checked (empty when the
 	// check itself could not be made), Reason what is wrong with it.
 	Check, Object, Reason string
 }
@@ -27,15 +27,15 @@ type Report struct {
 	Findings []Finding
 }
 
-// Healthy says that nothing was found.
+// Healthy says that there are no findings.
 func (r Report) Healthy() bool { return len(r.Findings) == 0 }
 
-// maxSentence bounds Error, which goes into a condition's message, in bytes.
+// maxSentence bounds String, which goes into a condition's message, in bytes.
 const maxSentence = 1024
 
-// Error is one sentence with as many findings as fit and the number of those
+// String is one sentence with as many findings as fit and the number of those
 // left out. It is empty for a healthy cluster.
-func (r Report) Error() string {
+func (r Report) String() string {
 	var b strings.Builder
 	for i, f := range r.Findings {
 		part := clip(f.String(), maxSentence/2)
@@ -59,15 +59,7 @@ func clip(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-len("...")], "") + "..."
 }
 
-// Err is nil for a healthy cluster, else the report itself.
-func (r Report) Err() error {
-	if r.Healthy() {
-		return nil
-	}
-	return r
-}
-
-// check is one named question about the cluster's health.
+// check is one check of the cluster's health.
 type check struct {
 	name string
 	// optional: the check passes where the API does not know the kind.
@@ -88,7 +80,7 @@ func checks() []check {
 	}
 }
 
-// Health makes every check once. A check that can not be made, because the
+// Health makes every check once. A check that cannot be made, because the
 // API does not answer, is a finding too: unknown is not healthy.
 func Health(ctx context.Context, r client.Reader) Report {
 	var report Report
@@ -102,7 +94,7 @@ func Health(ctx context.Context, r client.Reader) Report {
 			report.Findings = append(report.Findings, f)
 		}
 		if err != nil {
-			report.Findings = append(report.Findings, Finding{Check: c.name, Reason: "can not be checked: " + err.Error()})
+			report.Findings = append(report.Findings, Finding{Check: c.name, Reason: "cannot be checked: " + err.Error()})
 		}
 	}
 	return report

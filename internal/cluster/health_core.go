@@ -137,7 +137,7 @@ func missingRoles(n *corev1.Node) []string {
 	return problems
 }
 
-// installedAsSingleNode reads the Infrastructure object; without one nothing is demanded.
+// installedAsSingleNode reads the Infrastructure object; without one no role is required.
 func installedAsSingleNode(ctx context.Context, r client.Reader) (bool, error) {
 	var infra configv1.Infrastructure
 	err := r.Get(ctx, client.ObjectKey{Name: "cluster"}, &infra)
@@ -150,8 +150,7 @@ func installedAsSingleNode(ctx context.Context, r client.Reader) (bool, error) {
 	return infra.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode, nil
 }
 
-// signingRequests must all be decided. A denied one is decided: it does not
-// block, unlike one that waits, which may be the kubelet's.
+// signingRequests must all be approved or denied: a pending one may be the kubelet's.
 func signingRequests(ctx context.Context, r client.Reader) ([]Finding, error) {
 	var list certificatesv1.CertificateSigningRequestList
 	if err := r.List(ctx, &list); err != nil {

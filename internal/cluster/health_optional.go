@@ -65,7 +65,7 @@ func backupLocations(ctx context.Context, r client.Reader) ([]Finding, error) {
 	}
 	locations, err := list(ctx, r, schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"})
 	if err != nil && !notServed(err) { // OADP can be installed without Velero's kinds
-		return found, err
+		return found, fmt.Errorf("list backup storage locations: %w", err)
 	}
 	for _, u := range locations {
 		if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase != "Available" {
@@ -88,14 +88,14 @@ func notReconciled(u unstructured.Unstructured) string {
 	return "not reconciled"
 }
 
-// ownName marks our own ClusterServiceVersion: the operator cannot wait for itself.
+// ownName is in the name of the operator's own ClusterServiceVersion: it cannot wait for itself.
 const ownName = "lifecycle-agent"
 
 // clusterServiceVersions must have succeeded. The copies OLM makes in each namespace are not read.
 func clusterServiceVersions(ctx context.Context, r client.Reader) ([]Finding, error) {
 	original, err := labels.NewRequirement("olm.copiedFrom", selection.DoesNotExist, nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("select original ClusterServiceVersions: %w", err)
 	}
 	items, err := list(ctx, r, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"},
 		client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*original)})

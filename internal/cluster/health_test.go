@@ -50,9 +50,8 @@ func healthy() []client.Object {
 
 func TestHealthyClusterWithoutOptionalKinds(t *testing.T) {
 	report := Health(t.Context(), api(t, nil, healthy()...))
-	require.True(t, report.Healthy(), report.Error())
-	require.NoError(t, report.Err())
-	require.Empty(t, report.Error())
+	require.True(t, report.Healthy(), report.String())
+	require.Empty(t, report.String())
 }
 
 func TestHealthFindings(t *testing.T) {
@@ -132,7 +131,7 @@ func TestHealthUnknownIsNotHealthy(t *testing.T) {
 		},
 	})
 	report := Health(t.Context(), refused)
-	require.Equal(t, "clusteroperator: can not be checked: connection refused", report.Err().Error())
+	require.Equal(t, "clusteroperator: cannot be checked: connection refused", report.String())
 }
 
 func TestReportSentenceIsBounded(t *testing.T) {
@@ -140,6 +139,6 @@ func TestReportSentenceIsBounded(t *testing.T) {
 	for range 100 {
 		r.Findings = append(r.Findings, Finding{"clusteroperator", "name", strings.Repeat("ä", 300)})
 	}
-	require.LessOrEqual(t, len(r.Error()), maxSentence+len("; and 100 more"))
-	require.Contains(t, r.Error(), "; and 98 more")
+	require.LessOrEqual(t, len(r.String()), maxSentence+len("; and 100 more"))
+	require.Contains(t, r.String(), "; and 98 more")
 }

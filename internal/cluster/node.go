@@ -20,11 +20,11 @@ const (
 	LabelWorker       = "node-role.kubernetes.io/worker"
 )
 
-// ErrNoNode says that the API has no control-plane node at the moment: true for
-// a short while after recert, until the kubelet has registered again.
+// ErrNoNode says that the API has no control-plane node, as for a short time after recert, until the kubelet has registered
+// again.
 var ErrNoNode = errors.New("no control-plane node is registered in the API")
 
-// TopologyError says why a cluster is not one this product changes.
+// TopologyError says why a cluster is not supported.
 type TopologyError struct {
 	ControlPlane, Workers int
 }
@@ -63,7 +63,7 @@ func SingleNode(ctx context.Context, r client.Reader) (*corev1.Node, error) {
 	return control[0], nil
 }
 
-// IsControlPlane reads the node's role labels, old or new.
+// IsControlPlane reports whether the node has the role, by its labels, old or new.
 func IsControlPlane(n *corev1.Node) bool {
 	_, control := n.Labels[LabelControlPlane]
 	_, master := n.Labels[LabelMaster]
@@ -71,7 +71,7 @@ func IsControlPlane(n *corev1.Node) bool {
 }
 
 // ReadyInBoot says whether kubelet has reported the node Ready since the boot of the given id. A Node object outlives
-// reboots, and its Ready condition with it; the boot id in it tells who wrote it.
+// reboots, and its Ready condition with it; its boot id says in which boot it was written.
 func ReadyInBoot(n *corev1.Node, boot string) error {
 	if !strings.EqualFold(n.Status.NodeInfo.BootID, boot) {
 		return fmt.Errorf("kubelet has not reported node %s since this boot", n.Name)
@@ -85,7 +85,7 @@ func ReadyInBoot(n *corev1.Node, boot string) error {
 		}
 		return fmt.Errorf("node %s is not Ready: %s: %s", n.Name, c.Reason, c.Message)
 	}
-	return fmt.Errorf("node %s does not say whether it is Ready", n.Name)
+	return fmt.Errorf("node %s has no Ready condition", n.Name)
 }
 
 // InternalIPs returns the node's InternalIP addresses in the order in which
@@ -103,8 +103,8 @@ func InternalIPs(n *corev1.Node) []netip.Addr {
 	return addrs
 }
 
-// FirstOf returns the first address of a family (4 or 6), or the zero Addr.
-func FirstOf(addrs []netip.Addr, family int) netip.Addr {
+// firstOf returns the first address of a family (4 or 6), or the zero Addr.
+func firstOf(addrs []netip.Addr, family int) netip.Addr {
 	for _, a := range addrs {
 		if a.Is4() == (family == 4) {
 			return a
@@ -118,7 +118,7 @@ func FirstOf(addrs []netip.Addr, family int) netip.Addr {
 func Addresses(node *corev1.Node, ic InstallConfig) (v4, v6 *lcav1.IPStatus) {
 	all := InternalIPs(node)
 	of := func(family int) *lcav1.IPStatus {
-		addr := FirstOf(all, family)
+		addr := firstOf(all, family)
 		if !addr.IsValid() {
 			return nil
 		}

@@ -21,7 +21,7 @@ func TestReadyInBoot(t *testing.T) {
 		{"ready", "B", []corev1.NodeCondition{ready}, ""},
 		{"ready in the boot before", "a", []corev1.NodeCondition{ready}, "has not reported node sno since this boot"},
 		{"not ready", "b", []corev1.NodeCondition{down}, "node sno is not Ready: KubeletNotReady: no CNI"},
-		{"silent", "b", nil, "does not say"},
+		{"silent", "b", nil, "no Ready condition"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "sno"}, Status: corev1.NodeStatus{

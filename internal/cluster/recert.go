@@ -2,7 +2,11 @@ package cluster
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,8 +35,8 @@ type source struct {
 	configMap                  bool
 }
 
-// AdminClientCA is the file with the CA of the admin kubeconfig; the others hold keys.
-const AdminClientCA = "admin-kubeconfig-client-ca.crt"
+// adminClientCA is the file with the CA of the admin kubeconfig; the others hold keys.
+const adminClientCA = "admin-kubeconfig-client-ca.crt"
 
 const (
 	apiserverOperatorNamespace = "openshift-kube-apiserver-operator"
@@ -44,7 +48,7 @@ const (
 func recertSources() []source {
 	operator, key := apiserverOperatorNamespace, corev1.TLSPrivateKeyKey
 	return []source{
-		{file: AdminClientCA, namespace: "openshift-config", name: "admin-kubeconfig-client-ca", key: "ca-bundle.crt", configMap: true},
+		{file: adminClientCA, namespace: "openshift-config", name: "admin-kubeconfig-client-ca", key: "ca-bundle.crt", configMap: true},
 		{file: "loadbalancer-serving-signer.key", namespace: operator, name: "loadbalancer-serving-signer", key: key},
 		{file: "localhost-serving-signer.key", namespace: operator, name: "localhost-serving-signer", key: key},
 		{file: "service-network-serving-signer.key", namespace: operator, name: "service-network-serving-signer", key: key},
@@ -52,31 +56,30 @@ func recertSources() []source {
 	}
 }
 
-// ReadRecertInputs collects them all. An object that is missing gives an error
-// that apierrors.IsNotFound recognises.
+// ReadRecertInputs reads them all. A missing object is an error that apierrors.IsNotFound recognises.
 func ReadRecertInputs(ctx context.Context, r client.Reader) (RecertInputs, error) {
 	var in RecertInputs
 	for _, s := range recertSources() {
 		data, err := s.read(ctx, r)
 		if err != nil {
-			return RecertInputs{}, err
+			return RecertInputs{}, fmt.Errorf("read %s: %w", s.file, err)
 		}
 		in.Files = append(in.Files, RecertFile{Name: s.file, Data: data})
 	}
-	cn, err := IngressCN(ctx, r)
+	cn, err := ingressCN(ctx, r)
 	if err != nil {
-		return RecertInputs{}, err
+		return RecertInputs{}, fmt.Errorf("read the name of the ingress CA: %w", err)
 	}
 	ic, err := ReadInstallConfig(ctx, r)
 	if err != nil {
-		return RecertInputs{}, err
+		return RecertInputs{}, fmt.Errorf("read the install-config: %w", err)
 	}
 	in.IngressCN, in.InstallConfig = cn, ic.Text
 	return in, nil
 }
 
-// IngressCN is the common name of the ingress operator's CA.
-func IngressCN(ctx context.Context, r client.Reader) (string, error) {
+// ingressCN is the common name of the ingress operator's CA.
+func ingressCN(ctx context.Context, r client.Reader) (string, error) {
 	s := source{namespace: ingressOperatorNamespace, name: routerCA, key: corev1.TLSCertKey}
 	data, err := s.read(ctx, r)
 	if err != nil {
@@ -110,4 +113,44 @@ func (s source) read(ctx context.Context, r client.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("%s %s has no key %s", kind, key, s.key)
 	}
 	return data, nil
+}
+
+// EarliestExpiry returns the earliest NotAfter of all certificates in the PEM
+// files. Other blocks, such as the private key in a kubelet's combined file,
+// are ignored. A file without any certificate is an error.
+func EarliestExpiry(files ...[]byte) (time.Time, error) {
+	var earliest time.Time
+	for i, data := range files {
+		certs, err := certificates(data)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("certificate file %d of %d: %w", i+1, len(files), err)
+		}
+		for _, c := range certs {
+			if earliest.IsZero() || c.NotAfter.Before(earliest) {
+				earliest = c.NotAfter
+			}
+		}
+	}
+	if earliest.IsZero() {
+		return time.Time{}, errors.New("no certificate given")
+	}
+	return earliest, nil
+}
+
+func certificates(data []byte) ([]*x509.Certificate, error) {
+	var certs []*x509.Certificate
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("parse certificate: %w", err)
+		}
+		certs = append(certs, c)
+	}
+	if len(certs) == 0 {
+		return nil, errors.New("holds no PEM certificate")
+	}
+	return certs, nil
 }

@@ -1,49 +1,112 @@
-// Package controller lists everything that the operator runs. cmd/lifecycle-agent calls it; each
-// controller has a folder of its own below and none knows another.
+// Package controller lists every controller of the agent and the role that runs it. cmd/lifecycle-agent calls it; each
+// controller has a folder of its own below, and none imports another.
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
-	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
-	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/hostnet"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipconfig"
 )
 
+// Role is where a controller runs, which decides what it may do.
+type Role string
+
+const (
+	// Operator runs once for the cluster, unprivileged: what needs no host.
+	Operator Role = "operator"
+	// Node runs on every node, privileged: what observes or changes its own node.
+	Node Role = "node"
+)
+
+// Controller is a part of the agent that --controllers enables or disables by name.
+type Controller struct {
+	Name    string
+	Role    Role
+	Summary string
+	setup   func(ctrl.Manager, Options) error
+}
+
+// All lists the controllers, in the order in which they are set up.
+func All() []Controller {
+	return []Controller{
+		{"ipam", Operator, "allocates the addresses of pools to claims", addAddresses},
+		{"hostnet", Operator, "claims addresses for machines and hosts and renders their Ignition configs", addHostNetworks},
+		{"ipconfig", Node, "changes the address of a single-node cluster", addIPConfig},
+	}
+}
+
 // Options are what the controllers need besides the manager.
 type Options struct {
-	// Node is the node the operator runs on.
-	Node ipconfig.Node
-	Log  *slog.Logger
-	// RecertImage is the image of the recert container engine that was shipped with the operator.
+	Log *slog.Logger
+	// Webhooks serves admission requests, with the certificate that the manager was given.
+	Webhooks bool
+
+	// NodeName and Host are the node that the agent runs on. The operator role leaves them and what follows empty.
+	NodeName string
+	Host     ipconfig.Node
+	// RecertImage is the image of the recert container engine that was shipped with the agent.
 	RecertImage string
 	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
 	CLI func() ([]byte, error)
-	// Webhooks has the API server's questions answered, with the certificate that the manager was given.
-	Webhooks bool
 }
 
-// Setup adds every controller to the manager.
-func Setup(mgr ctrl.Manager, o Options) error {
-	for _, add := range []func(ctrl.Manager, Options) error{
-		addIPConfig, addIPAM,
-	} {
-		if err := add(mgr, o); err != nil {
-			return err
+// Setup adds controllers to the manager.
+func Setup(mgr ctrl.Manager, controllers []Controller, o Options) error {
+	for _, c := range controllers {
+		if err := c.setup(mgr, o); err != nil {
+			return fmt.Errorf("set up controller %s: %w", c.Name, err)
 		}
+		o.Log.Info("controller enabled", "controller", c.Name)
 	}
 	return nil
+}
+
+// Enabled picks the role's controllers as kube-controller-manager does: "name" enables one, "-name" disables it, and "*"
+// enables all that are not named.
+func Enabled(role Role, selectors []string) ([]Controller, error) {
+	known := ofRole(role)
+	for _, s := range selectors {
+		if name := strings.TrimPrefix(s, "-"); s != "*" && !slices.Contains(names(known), name) {
+			return nil, fmt.Errorf("unknown controller %q: role %s has %s", name, role, strings.Join(names(known), ", "))
+		}
+	}
+	enabled := slices.DeleteFunc(known, func(c Controller) bool {
+		return slices.Contains(selectors, "-"+c.Name) || !slices.Contains(selectors, c.Name) && !slices.Contains(selectors, "*")
+	})
+	if len(enabled) == 0 {
+		return nil, errors.New("no controller is enabled: --controllers=" + strings.Join(selectors, ","))
+	}
+	return enabled, nil
+}
+
+func ofRole(role Role) []Controller {
+	return slices.DeleteFunc(All(), func(c Controller) bool { return c.Role != role })
+}
+
+func names(list []Controller) []string {
+	all := make([]string, 0, len(list))
+	for _, c := range list {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+// Describe lists the role's controllers for --help, one a line.
+func Describe(role Role) string {
+	var text strings.Builder
+	for _, c := range ofRole(role) {
+		fmt.Fprintf(&text, "  %-10s %s\n", c.Name, c.Summary)
+	}
+	return text.String()
 }
 
 func addIPConfig(mgr ctrl.Manager, o Options) error {
@@ -53,65 +116,11 @@ func addIPConfig(mgr ctrl.Manager, o Options) error {
 	}
 	r := &ipconfig.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Log: o.Log,
-		Node: o.Node, Metrics: m,
+		Node: o.Host, Metrics: m,
 		Now: time.Now, Random: func() uint16 { return uint16(rand.Uint32()) },
 		RecertImage: o.RecertImage, CLI: o.CLI,
 	}
-	return r.SetupWithManager(mgr)
-}
-
-// addIPAM gives addresses out where the kinds for it are installed.
-func addIPAM(mgr ctrl.Manager, o Options) error {
-	pools, err := cluster.Serves(mgr.GetRESTMapper(), metal3.GroupVersion.WithKind("IPPool"))
-	if err != nil {
-		return err
-	}
-	locks, err := cluster.Serves(mgr.GetRESTMapper(), lockv1.GroupVersion.WithKind("AddressLock"))
-	if err != nil {
-		return err
-	}
-	if !pools || !locks {
-		o.Log.Info("addresses of secondary networks are not managed: the kinds IPPool and AddressLock are not both installed")
-		return nil
-	}
-	contract, err := cluster.Serves(mgr.GetRESTMapper(), capi.GroupVersion.WithKind("IPAddressClaim"))
-	if err != nil {
-		return err
-	}
-	m, err := ipam.NewMetrics(metrics.Registry)
-	if err != nil {
-		return fmt.Errorf("register the ipam metrics: %w", err)
-	}
-	r := ipam.New(ipam.Options{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
-		Metrics: m, Now: time.Now, Contract: contract, Name: fmt.Sprintf("%016x", rand.Uint64()),
+	return mgr.Add(&servingNode{
+		name: o.NodeName, reader: mgr.GetAPIReader(), log: o.Log, start: func() error { return r.SetupWithManager(mgr) },
 	})
-	if err := r.SetupWithManager(mgr); err != nil {
-		return err
-	}
-	if o.Webhooks {
-		ipam.ServeOverlaps(mgr.GetWebhookServer(), mgr.GetAPIReader(), mgr.GetScheme())
-	}
-	return addHostNetworks(mgr, o)
-}
-
-// addHostNetworks serves the kinds of machines and hosts that the cluster has.
-func addHostNetworks(mgr ctrl.Manager, o Options) error {
-	r := &hostnet.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
-	}
-	had := map[schema.GroupKind]bool{}
-	for _, kind := range hostnet.Kinds() {
-		there, err := cluster.Serves(mgr.GetRESTMapper(), kind)
-		if err != nil {
-			return err
-		}
-		if !there || had[kind.GroupKind()] {
-			continue
-		}
-		had[kind.GroupKind()] = true
-		r.Kinds = append(r.Kinds, kind)
-		r.Hosts = r.Hosts || kind == hostnet.HostKind()
-	}
-	return r.SetupWithManager(mgr)
 }

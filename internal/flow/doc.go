@@ -1,13 +1,10 @@
-// Package flow runs a list of named steps so that it survives being killed at
-// any moment: what is about to happen is written to a journal before it
-// happens, and what happened after.
+// Package flow runs a list of named steps so that it survives being killed at any moment: the runner journals each step
+// before it begins and after it has ended.
 //
-// Domain packages (ipconfig, ...) build Plans; lca-cli runs them; the
-// operator only reads the journal. The package knows neither Kubernetes nor
-// Linux: it imports the standard library and nothing else.
+// Domain packages (ipconfig, ...) build Plans, lca-cli runs them, and the operator reads the journal only. The package
+// knows neither Kubernetes nor Linux: it imports the standard library and nothing else.
 //
-// A run always begins by asking the journal where the last one ended (Locate)
-// and one table (resume.go) what follows from that: go on, take back, or
-// nothing. A plan has one commit point. Before it, a failure takes back every
-// step begun, last first; after it, the only way is forward.
+// A run begins by locating in the journal where the last one ended (Locate), and one table (resume.go) decides what
+// follows: continue, roll back, or nothing. A plan has one commit point. Before it, a failure undoes every step begun,
+// last first; after it, the only way is forward.
 package flow

@@ -2,7 +2,7 @@ package flow
 
 import "time"
 
-// SchemaVersion of the journal. A reader that meets a newer one does not guess: it takes back.
+// SchemaVersion of the journal. A reader that meets a newer one does not guess: it rolls back.
 const SchemaVersion = 1
 
 // Kind says what an entry records. The words are a stored format.
@@ -20,7 +20,7 @@ const (
 	KindUndo       Kind = "undo"        // Undo is about to be called
 	KindUndone     Kind = "undone"      // Undo succeeded
 	KindUndoFailed Kind = "undo-failed" // Undo failed; the next run tries again
-	KindRolledBack Kind = "rolled-back" // everything begun was taken back
+	KindRolledBack Kind = "rolled-back" // everything begun was rolled back
 	KindNote       Kind = "note"        // a fact for the reader; changes nothing
 )
 
@@ -48,8 +48,7 @@ type Entry struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Evidence is a command that ran during a step. Arguments and output are redacted
-// by whoever ran it.
+// Evidence is a command that ran during a step. The runner of the command has redacted arguments and output.
 type Evidence struct {
 	Argv     []string `json:"argv"`
 	ExitCode int      `json:"exitCode"`

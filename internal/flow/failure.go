@@ -9,9 +9,9 @@ import (
 type FailedError struct {
 	Flow, Step string
 	Cause      error
-	// TakenBack: everything begun was undone. Without it and without Committed, undoing
+	// RolledBack: everything begun was undone. Without it and without Committed, undoing
 	// itself failed and another run will try again.
-	TakenBack, Committed bool
+	RolledBack, Committed bool
 }
 
 func (e *FailedError) Error() string {
@@ -23,14 +23,13 @@ func (e *FailedError) Error() string {
 
 func (e *FailedError) Unwrap() error { return e.Cause }
 
-// ErrTakenBack is the cause where an earlier run did not get to its end and was undone.
-var ErrTakenBack = errors.New("an earlier run was interrupted; it was taken back")
+// ErrInterrupted is the cause where an earlier run did not end and was undone.
+var ErrInterrupted = errors.New("an earlier run was interrupted; it was rolled back")
 
-// ErrAborted is the cause where somebody asked for a plan to be taken back.
+// ErrAborted is the cause where a caller requested the rollback.
 var ErrAborted = errors.New("aborted on request")
 
-// ErrGivenUp is the cause where a committed plan was begun too often, or where
-// nobody can tell how far it came.
+// ErrGivenUp is the cause where a committed plan was begun too often, or where its journal does not say how far it came.
 var ErrGivenUp = errors.New("given up")
 
 func givenUp(pl Place) error {
@@ -44,7 +43,7 @@ func interruption(p Plan, pl Place) error {
 	if p.MaxAttempts > 0 && pl.Attempts >= p.MaxAttempts {
 		return fmt.Errorf("%w after %d runs", ErrGivenUp, pl.Attempts)
 	}
-	return ErrTakenBack
+	return ErrInterrupted
 }
 
 // ended answers a run of a plan that was over before.
@@ -52,7 +51,7 @@ func ended(p Plan, pl Place) error {
 	if pl.Position == Finished {
 		return nil
 	}
-	return &FailedError{Flow: p.Name, Step: pl.Step, Cause: ErrTakenBack, TakenBack: true}
+	return &FailedError{Flow: p.Name, Step: pl.Step, Cause: ErrInterrupted, RolledBack: true}
 }
 
 func (r *Runner) failure(p Plan, step string, cause error) *FailedError {

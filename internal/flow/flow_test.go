@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,7 @@ func (b *bench) plan() flow.Plan {
 }
 
 func (b *bench) run(p flow.Plan) error {
-	r := &flow.Runner{Journal: flow.OpenJournal(b.store), Clock: &clock{}, Operation: "op", Boot: b.boot, Log: flow.Discard()}
+	r := &flow.Runner{Journal: flow.OpenJournal(b.store), Clock: &clock{}, Operation: "op", Boot: b.boot, Log: slog.New(slog.DiscardHandler)}
 	return r.Run(context.Background(), p)
 }
 
@@ -120,12 +121,12 @@ func TestFailureBeforeTheCommitPointTakesEverythingBack(t *testing.T) {
 	err := b.run(b.plan())
 	var failed *flow.FailedError
 	require.ErrorAs(t, err, &failed)
-	require.True(t, failed.TakenBack)
+	require.True(t, failed.RolledBack)
 	require.Equal(t, "flip", failed.Step)
 	require.Equal(t, []string{"prepare", "flip", "undo flip", "undo prepare"}, b.calls)
 	require.Empty(t, b.effects)
 
-	require.ErrorIs(t, b.run(b.plan()), flow.ErrTakenBack, "a plan that was taken back stays so")
+	require.ErrorIs(t, b.run(b.plan()), flow.ErrInterrupted, "a plan that was rolled back stays so")
 }
 
 func TestFailureAfterTheCommitPointGoesOnNextTime(t *testing.T) {
@@ -144,11 +145,11 @@ func TestUndoThatFailsIsTriedAgainAndDoesNotStopTheOthers(t *testing.T) {
 	b.fail["flip"], b.undoErr["flip"] = errors.New("no"), errors.New("still no")
 	var failed *flow.FailedError
 	require.ErrorAs(t, b.run(b.plan()), &failed)
-	require.False(t, failed.TakenBack)
+	require.False(t, failed.RolledBack)
 	require.Empty(t, b.effects["prepare"])
 	delete(b.undoErr, "flip")
 	require.ErrorAs(t, b.run(b.plan()), &failed)
-	require.True(t, failed.TakenBack)
+	require.True(t, failed.RolledBack)
 	require.Equal(t, []string{"prepare", "flip", "undo flip", "undo prepare", "undo flip"}, b.calls)
 }
 
@@ -158,7 +159,7 @@ func TestRebootBeforeTheCommitPointTakesBack(t *testing.T) {
 	p.Steps[1].Do = func(context.Context) error { panic("power cut") }
 	require.Panics(t, func() { _ = b.run(p) })
 	b.boot = "boot-2"
-	require.ErrorIs(t, b.run(b.plan()), flow.ErrTakenBack)
+	require.ErrorIs(t, b.run(b.plan()), flow.ErrInterrupted)
 	require.Empty(t, b.effects)
 }
 
@@ -189,7 +190,7 @@ func TestFullDiskAtTheBeginning(t *testing.T) {
 	b.store.full = true
 	var failed *flow.FailedError
 	require.ErrorAs(t, b.run(b.plan()), &failed)
-	require.True(t, failed.TakenBack, "nothing was begun, so another try is of no use")
+	require.True(t, failed.RolledBack, "nothing was begun, so another try is of no use")
 	require.Empty(t, b.calls)
 
 	b = newBench()
@@ -198,7 +199,7 @@ func TestFullDiskAtTheBeginning(t *testing.T) {
 	require.Panics(t, func() { _ = b.run(p) })
 	b.store.full = true
 	require.ErrorAs(t, b.run(b.plan()), &failed)
-	require.True(t, failed.TakenBack, "an interrupted run is taken back, not repeated for ever")
+	require.True(t, failed.RolledBack, "an interrupted run is rolled back, not repeated for ever")
 	require.Equal(t, []string{"prepare", "undo flip", "undo prepare"}, b.calls)
 }
 
@@ -223,19 +224,19 @@ func TestAnUnreadableJournal(t *testing.T) {
 	b := scrambled()
 	var failed *flow.FailedError
 	require.ErrorAs(t, b.run(b.plan()), &failed)
-	require.Equal(t, []string{"undo reboot", "undo flip", "undo prepare"}, b.calls, "unknown is taken back")
+	require.Equal(t, []string{"undo reboot", "undo flip", "undo prepare"}, b.calls, "unknown is rolled back")
 
 	b = scrambled()
 	p := b.plan()
 	p.Commit = flow.FromStart
-	require.ErrorIs(t, b.run(p), flow.ErrGivenUp, "what cannot be taken back is not done over either")
+	require.ErrorIs(t, b.run(p), flow.ErrGivenUp, "what cannot be rolled back is not done over either")
 	require.Empty(t, b.calls)
 	p.Urgent = true
 	require.NoError(t, b.run(p))
 	require.Equal(t, []string{"prepare", "flip", "reboot"}, b.calls, "going back does not depend on it")
 
 	b = scrambled()
-	r := &flow.Runner{Journal: flow.OpenJournal(b.store), Clock: &clock{}, Operation: "op", Boot: b.boot, Log: flow.Discard()}
+	r := &flow.Runner{Journal: flow.OpenJournal(b.store), Clock: &clock{}, Operation: "op", Boot: b.boot, Log: slog.New(slog.DiscardHandler)}
 	require.NoError(t, r.Abort(t.Context(), b.plan()))
 	require.Equal(t, []string{"undo reboot", "undo flip", "undo prepare"}, b.calls)
 }
@@ -282,7 +283,7 @@ func TestTornLastLineIsPassedOverAndWrittenBehind(t *testing.T) {
 func TestJournalOfANewerVersionIsTakenBack(t *testing.T) {
 	b := newBench()
 	b.store.data = []byte(`{"v":1,"op":"op","flow":"move","kind":"intent","step":"prepare","boot":"boot-1"}` + "\n" + `{"v":9,"kind":"leap"}` + "\n")
-	require.ErrorIs(t, b.run(b.plan()), flow.ErrTakenBack)
+	require.ErrorIs(t, b.run(b.plan()), flow.ErrInterrupted)
 	require.Equal(t, []string{"undo reboot", "undo flip", "undo prepare"}, b.calls, "the unreadable part may hide any step")
 }
 
@@ -295,16 +296,17 @@ func TestResumeTableAnswersEveryPlace(t *testing.T) {
 		{flow.Place{Position: flow.Fresh}, flow.Begin},
 		{flow.Place{Position: flow.Finished}, flow.Nothing},
 		{flow.Place{Position: flow.RolledBack}, flow.Nothing},
-		{flow.Place{Position: flow.Underway, SameBoot: true}, flow.GoOn},
-		{flow.Place{Position: flow.Underway}, flow.TakeBack},
-		{flow.Place{Position: flow.Underway, SameBoot: true, Attempts: 3}, flow.TakeBack},
-		{flow.Place{Position: flow.Underway, Committed: true}, flow.GoOn},
-		{flow.Place{Position: flow.StepFailed, Committed: true}, flow.GoOn},
+		{flow.Place{Position: flow.Underway, SameBoot: true}, flow.Continue},
+		{flow.Place{Position: flow.Underway}, flow.RollBack},
+		{flow.Place{Position: flow.Underway, SameBoot: true, Attempts: 3}, flow.RollBack},
+		{flow.Place{Position: flow.Underway, Committed: true}, flow.Continue},
+		{flow.Place{Position: flow.StepFailed, Committed: true}, flow.Continue},
 		{flow.Place{Position: flow.Underway, Committed: true, Attempts: 3}, flow.GiveUp},
-		{flow.Place{Position: flow.StepFailed, SameBoot: true}, flow.TakeBack},
-		{flow.Place{Position: flow.TakingBack, SameBoot: true}, flow.TakeBack},
-		{flow.Place{Position: flow.Unknown, SameBoot: true}, flow.TakeBack},
-		{flow.Place{Position: "from the future"}, flow.TakeBack},
+		{flow.Place{Position: flow.StepFailed, SameBoot: true}, flow.RollBack},
+		{flow.Place{Position: flow.RollingBack, SameBoot: true}, flow.RollBack},
+		{flow.Place{Position: flow.Unknown, SameBoot: true}, flow.RollBack},
+		{flow.Place{Position: "from the future"}, flow.RollBack},
+		{flow.Place{Position: "from the future", SameBoot: true}, flow.RollBack},
 	}
 	for _, c := range cases {
 		require.Equal(t, c.want, flow.Resume(c.place, p), "%+v", c.place)
@@ -316,7 +318,7 @@ func TestAbortTakesBackWhatWasBegun(t *testing.T) {
 	p := b.plan()
 	p.Steps[1].Do = func(context.Context) error { panic("killed") }
 	require.Panics(t, func() { _ = b.run(p) })
-	r := &flow.Runner{Journal: flow.OpenJournal(b.store), Clock: &clock{}, Boot: b.boot, Log: flow.Discard()}
+	r := &flow.Runner{Journal: flow.OpenJournal(b.store), Clock: &clock{}, Boot: b.boot, Log: slog.New(slog.DiscardHandler)}
 	require.NoError(t, r.Abort(context.Background(), b.plan()))
 	require.Empty(t, b.effects)
 	require.NoError(t, r.Abort(context.Background(), b.plan()), "twice changes nothing")

@@ -16,29 +16,44 @@ type Store interface {
 	Append(data []byte) error
 }
 
-// ErrUnreadable marks a journal that holds something this version does not
-// understand. Whoever meets it must not go on as if nothing had happened.
+// ErrUnreadable marks a journal that holds something this version does not understand: any step may have begun.
 var ErrUnreadable = errors.New("journal is not readable by this version")
 
-// Journal is the append-only record of one operation: JSON, one entry a line.
+// Journal is the append-only record of one operation: JSON, one entry a line. It remembers what it has read, so
+// that a run of many steps reads its store once.
 type Journal struct {
-	store Store
+	store   Store
+	loaded  bool
+	entries []Entry
+	// damage matches ErrUnreadable where entries is not all that the store holds.
+	damage error
+	// torn: the store ends inside a line, which a power cut left behind.
+	torn bool
 }
 
 // OpenJournal reads and writes the journal in the store.
 func OpenJournal(store Store) *Journal { return &Journal{store: store} }
 
-// Entries returns all entries in order; none where there is no journal yet. A torn
-// last line, left by a power cut while it was written, is passed over.
+// Entries returns all entries in order as the store holds them now; none where there is no journal yet. A torn
+// last line is skipped. An error that matches ErrUnreadable comes with the entries before the unreadable part.
 func (j *Journal) Entries() ([]Entry, error) {
+	j.loaded = false
 	data, err := j.store.Read()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	return Decode(data)
+	j.entries, j.damage = Decode(data)
+	j.torn = len(data) > 0 && data[len(data)-1] != '\n'
+	j.loaded = true
+	return j.entries, j.damage
+}
+
+// known returns what was read last and everything added since.
+func (j *Journal) known() ([]Entry, error) {
+	if j.loaded {
+		return j.entries, j.damage
+	}
+	return j.Entries()
 }
 
 // Decode reads a journal's bytes; see Entries.
@@ -65,40 +80,33 @@ func Decode(data []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// torn says that line i was cut short by a power cut: either it is the last one, or
-// the writer that came after began its own line behind it (see add).
+// torn reports whether a power cut shortened line i: it is the last one, or the writer that came after closed it
+// with an empty line (see add).
 func torn(lines [][]byte, i int) bool {
 	last := i == len(lines)-1
 	return last || len(lines[i+1]) == 0
 }
 
-// add writes one entry. Where the store ends in a torn line, it is closed
-// with an empty line first, so that the new entry stands on its own.
-func (j *Journal) add(e Entry) error {
+// add numbers the entry and appends it. Where the store ends in a torn line, an empty line closes that first, so that
+// the new entry stands on its own.
+func (j *Journal) add(e Entry) (Entry, error) {
+	before, err := j.known()
+	if err != nil && !errors.Is(err, ErrUnreadable) {
+		return e, err
+	}
+	e.Seq = len(before) + 1
 	line, err := json.Marshal(e)
 	if err != nil {
-		return fmt.Errorf("encode journal entry: %w", err)
+		return e, fmt.Errorf("encode journal entry: %w", err)
 	}
-	prefix, err := j.closeTorn()
-	if err != nil {
-		return err
+	line = append(line, '\n')
+	if j.torn {
+		line = append([]byte("\n\n"), line...)
 	}
-	if err := j.store.Append(append(append(prefix, line...), '\n')); err != nil {
-		return fmt.Errorf("write journal entry %s %s: %w", e.Kind, e.Step, err)
+	if err := j.store.Append(line); err != nil {
+		j.loaded = false // part of the line may be there
+		return e, fmt.Errorf("write journal entry %s %s: %w", e.Kind, e.Step, err)
 	}
-	return nil
-}
-
-func (j *Journal) closeTorn() ([]byte, error) {
-	data, err := j.store.Read()
-	if errors.Is(err, fs.ErrNotExist) || len(data) == 0 && err == nil {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read journal: %w", err)
-	}
-	if data[len(data)-1] != '\n' {
-		return []byte("\n\n"), nil
-	}
-	return nil, nil
+	j.entries, j.torn = append(j.entries, e), false
+	return e, nil
 }

@@ -13,14 +13,16 @@ type Step struct {
 	Name string
 	// Title is what a person reads while it runs.
 	Title string
-	// Check tells whether the effect is already there; Do is then skipped. nil
-	// takes the journal's word: a step it records as done is done.
+	// Check reports whether the effect is already in place; Do is then skipped. nil trusts the journal: a step it records
+	// as done is done.
 	Check func(ctx context.Context) (bool, error)
-	// Do brings the effect about. It may be called again after it was cut short
-	// anywhere, and its effect is on disk when it returns.
+	// Again makes a step that is cheap, or proves something, run in every run; Check is then nil.
+	Again bool
+	// Do brings the effect about. It is idempotent, also after an interruption, and its effect is on disk when it
+	// returns.
 	Do func(ctx context.Context) error
-	// Undo takes the effect back, however little of it there is. nil: there is
-	// nothing to take back; the plan's author says why beside it.
+	// Undo removes the effect, however little of it there is. nil: there is nothing to undo; a comment in the plan says
+	// why.
 	Undo func(ctx context.Context) error
 	// Tries is how often Do is tried in one run before the step has failed; 0
 	// means once. Pause lies between two tries.
@@ -28,42 +30,40 @@ type Step struct {
 	Pause time.Duration
 }
 
-// FromStart, as a plan's Commit, says that there is no going back within the plan at
-// all: a failed run is gone on with by the next one.
+// FromStart, as a plan's Commit, means that the plan is never rolled back: the next run continues a failed one.
 const FromStart = "(from the start)"
 
-// ErrLeaving is returned by a step that has asked for the end of its own process, by a
-// reboot: nothing more is recorded, and should the process live again on
-// the same journal, the step is done again.
+// ErrLeaving is returned by a step that has requested the end of its own process, by a reboot: nothing more is recorded,
+// and a later run of the same journal repeats the step.
 var ErrLeaving = errors.New("leaving: the node is going down")
 
-// Permanent marks an error of a step's Do that another try in the same run would not mend.
+// Permanent marks an error of a step's Do that a retry in the same run would not mend.
 func Permanent(err error) error { return &permanentError{err} }
 
 type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
-// Plan is a flow: a list that can be read aloud.
+// Plan is a flow: a list of steps.
 type Plan struct {
 	// Name is stored in journals, like a step's.
 	Name  string
 	Steps []Step
 	// Commit names the step whose success is the point of no return. Empty: the
-	// plan is taken back on failure however far it came.
+	// plan is rolled back on failure however far it came.
 	Commit string
-	// MaxAttempts ends loops: a plan begun more often is taken back, or given up
+	// MaxAttempts ends loops: a plan begun more often is rolled back, or given up
 	// when it is past its commit point. 0 means no limit.
 	MaxAttempts int
-	// AcrossBoots says that the plan is meant to go on after a reboot. A plan without it that
-	// is found unfinished and uncommitted after a reboot is taken back.
+	// AcrossBoots: the plan continues after a reboot. A plan without it that is found unfinished and uncommitted after a
+	// reboot is rolled back.
 	AcrossBoots bool
-	// Urgent says that the plan runs even where its journal cannot be written: a full
-	// disk must not keep a node from going back. What could not be written is logged.
+	// Urgent: the plan runs even where its journal cannot be written: a full disk must not keep a node from rolling back.
+	// Entries that cannot be written are logged.
 	Urgent bool
 }
 
-// Validate finds mistakes of the plan's author.
+// Validate finds mistakes in the plan.
 func (p Plan) Validate() error {
 	if p.Name == "" || len(p.Steps) == 0 {
 		return errors.New("a plan needs a name and steps")

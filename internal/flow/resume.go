@@ -1,17 +1,17 @@
 package flow
 
-// Position is where the journal says a plan stands.
+// Position is how far a plan is, according to the journal.
 type Position string
 
 // The positions a plan can be found in.
 const (
-	Fresh      Position = "fresh"       // never begun
-	Underway   Position = "underway"    // begun, not ended; perhaps inside a step
-	StepFailed Position = "step-failed" // a step failed and nothing was decided yet
-	TakingBack Position = "taking-back" // undoing was under way
-	Finished   Position = "finished"
-	RolledBack Position = "rolled-back"
-	Unknown    Position = "unknown" // the journal names what this version does not know
+	Fresh       Position = "fresh"        // never begun
+	Underway    Position = "underway"     // begun, not ended; perhaps inside a step
+	StepFailed  Position = "step-failed"  // a step failed and nothing was decided yet
+	RollingBack Position = "rolling-back" // undoing was under way
+	Finished    Position = "finished"
+	RolledBack  Position = "rolled-back"
+	Unknown     Position = "unknown" // the journal holds entries that this version does not know
 )
 
 // Action is what a new run does.
@@ -20,8 +20,8 @@ type Action string
 // The actions a new run can take.
 const (
 	Begin    Action = "begin"
-	GoOn     Action = "go on" // each step answers for itself: Check, then Do
-	TakeBack Action = "take back"
+	Continue Action = "continue" // each step decides by its Check
+	RollBack Action = "roll back"
 	Nothing  Action = "nothing"
 	GiveUp   Action = "give up"
 )
@@ -63,22 +63,20 @@ func committed(pl Place, _ Plan) bool { return pl.Committed }
 func exhausted(pl Place, p Plan) bool { return p.MaxAttempts > 0 && pl.Attempts >= p.MaxAttempts }
 func stranded(pl Place, p Plan) bool  { return !pl.SameBoot && !p.AcrossBoots }
 func forwardOnly(_ Place, p Plan) bool {
-	return p.Commit == FromStart && !p.Urgent // an urgent plan does every step again
+	return p.Commit == FromStart && !p.Urgent // an urgent plan repeats every step
 }
-func always(Place, Plan) bool { return true }
 
-// resumeTable says how to go on from any place. What no row knows is taken back.
+// resumeTable decides how to resume from any place. A place that no row matches is rolled back.
 var resumeTable = []rule{
 	{at(Fresh), Begin},
 	{at(Finished, RolledBack), Nothing},
 	{both(at(Unknown), forwardOnly), GiveUp},
 	{both(committed, exhausted), GiveUp},
-	{committed, GoOn},
-	{at(TakingBack, StepFailed, Unknown), TakeBack},
-	{exhausted, TakeBack},
-	{stranded, TakeBack},
-	{at(Underway), GoOn},
-	{always, TakeBack},
+	{committed, Continue},
+	{at(RollingBack, StepFailed, Unknown), RollBack},
+	{exhausted, RollBack},
+	{stranded, RollBack},
+	{at(Underway), Continue},
 }
 
 // Resume reads the table.
@@ -88,11 +86,10 @@ func Resume(pl Place, p Plan) Action {
 			return r.then
 		}
 	}
-	return TakeBack
+	return RollBack
 }
 
-// Locate finds where a plan stands. readable is false when the journal could
-// not be understood to its end.
+// Locate finds how far a plan is. readable is false when the journal could not be read to its end.
 func Locate(p Plan, entries []Entry, boot string, readable bool) Place {
 	pl := Place{Position: Fresh, SameBoot: true}
 	for _, e := range entries {
@@ -112,7 +109,7 @@ func Locate(p Plan, entries []Entry, boot string, readable bool) Place {
 var positionAfter = map[Kind]Position{
 	KindBegin: Underway, KindIntent: Underway, KindDone: Underway, KindSkipped: Underway,
 	KindCommitted: Underway, KindFailed: StepFailed, KindFinished: Finished,
-	KindUndo: TakingBack, KindUndone: TakingBack, KindUndoFailed: TakingBack,
+	KindUndo: RollingBack, KindUndone: RollingBack, KindUndoFailed: RollingBack,
 	KindRolledBack: RolledBack,
 }
 
@@ -127,8 +124,8 @@ func (pl *Place) see(p Plan, e Entry, boot string) {
 	}
 	if e.Kind == KindBegin {
 		pl.Attempts++
-		if pl.Position == TakingBack || pl.Position == StepFailed {
-			next = pl.Position // a run that only went on taking back
+		if pl.Position == RollingBack || pl.Position == StepFailed {
+			next = pl.Position // a run that only continued to roll back
 		}
 	}
 	pl.Committed = pl.Committed || e.Kind == KindCommitted

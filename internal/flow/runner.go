@@ -18,7 +18,7 @@ type Clock interface {
 type Runner struct {
 	Journal *Journal
 	Clock   Clock
-	// Operation and Stateroot are written into each entry; Boot tells boots apart.
+	// Operation and Stateroot are written into each entry; Boot differs between boots.
 	Operation, Stateroot, Boot string
 	Log                        *slog.Logger
 	// Evidence returns and forgets the commands run since it was last asked; may be nil.
@@ -27,24 +27,28 @@ type Runner struct {
 	Clean func(string) string
 	// Watch sees each entry after it was written; may be nil.
 	Watch func(Entry)
+
+	running bool
 }
 
-// Run carries out the plan from wherever the journal says it stands. nil means
-// the plan is finished. Any other end is a *FailedError.
+// Run carries out the plan from the place that the journal says. nil means that the plan is finished. Any other end is a
+// *FailedError.
 func (r *Runner) Run(ctx context.Context, p Plan) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
+	r.running = true
+	defer func() { r.running = false }()
 	entries, err := r.Journal.Entries()
 	if err != nil && !errors.Is(err, ErrUnreadable) {
 		return err
 	}
 	place := Locate(p, entries, r.Boot, err == nil)
 	switch action := Resume(place, p); action {
-	case Begin, GoOn:
+	case Begin, Continue:
 		return r.forward(ctx, p, place)
-	case TakeBack:
-		return r.takeBack(ctx, p, toUndo(p, entries, err == nil), r.failure(p, place.Step, interruption(p, place)))
+	case RollBack:
+		return r.rollBack(ctx, p, toUndo(p, entries, err == nil), r.failure(p, place.Step, interruption(p, place)))
 	case GiveUp:
 		return r.failure(p, place.Step, givenUp(place)).committed()
 	default:
@@ -52,12 +56,14 @@ func (r *Runner) Run(ctx context.Context, p Plan) error {
 	}
 }
 
-// Abort takes back a plan that was begun and is not past its commit point, because
-// somebody changed their mind. A plan that is over, or was never begun, is left alone.
+// Abort rolls back a plan that was begun and is not past its commit point. A plan that is over, or was never begun, is
+// left alone.
 func (r *Runner) Abort(ctx context.Context, p Plan) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
+	r.running = true
+	defer func() { r.running = false }()
 	entries, err := r.Journal.Entries()
 	if err != nil && !errors.Is(err, ErrUnreadable) {
 		return err
@@ -67,10 +73,10 @@ func (r *Runner) Abort(ctx context.Context, p Plan) error {
 	case pl.Position == Fresh, pl.Position == Finished, pl.Position == RolledBack:
 		return nil
 	case pl.Committed:
-		return r.failure(p, pl.Step, errors.New("it is past its commit point and cannot be taken back")).committed()
+		return r.failure(p, pl.Step, errors.New("it is past its commit point and cannot be rolled back")).committed()
 	}
-	err = r.takeBack(ctx, p, toUndo(p, entries, err == nil), r.failure(p, pl.Step, ErrAborted))
-	if failed := (*FailedError)(nil); errors.As(err, &failed) && failed.TakenBack {
+	err = r.rollBack(ctx, p, toUndo(p, entries, err == nil), r.failure(p, pl.Step, ErrAborted))
+	if failed := (*FailedError)(nil); errors.As(err, &failed) && failed.RolledBack {
 		return nil
 	}
 	return err
@@ -79,6 +85,9 @@ func (r *Runner) Abort(ctx context.Context, p Plan) error {
 // Note adds a fact to the journal that changes nothing about any plan. A deadline
 // that is not zero is recorded with it.
 func (r *Runner) Note(flow, message string, deadline time.Time) error {
+	if !r.running {
+		r.Journal.loaded = false // another process may have written since
+	}
 	e := Entry{Flow: flow, Kind: KindNote, Message: message}
 	if !deadline.IsZero() {
 		e.Deadline = &deadline
@@ -101,7 +110,7 @@ func (r *Runner) forward(ctx context.Context, p Plan, pl Place) error {
 			return r.settle(ctx, p, s.Name, err, past)
 		}
 		if s.Name == p.Commit && !past {
-			past, p.Urgent = true, true // a full disk must not hold up what can no longer be taken back
+			past, p.Urgent = true, true // a full disk must not hold up what can no longer be rolled back
 			if err := r.record(p, Entry{Flow: p.Name, Kind: KindCommitted}); err != nil {
 				return err
 			}
@@ -110,19 +119,19 @@ func (r *Runner) forward(ctx context.Context, p Plan, pl Place) error {
 	return r.record(p, Entry{Flow: p.Name, Kind: KindFinished})
 }
 
-// settle decides what a failed step means: before the commit point everything
-// goes back, after it the failure is reported and the next run goes on.
+// settle decides what a failed step means: before the commit point everything is rolled back, after it the failure is
+// reported and the next run continues.
 func (r *Runner) settle(ctx context.Context, p Plan, step string, cause error, past bool) error {
 	failed := r.failure(p, step, cause)
 	if past {
 		return failed.committed()
 	}
-	entries, err := r.Journal.Entries()
+	entries, err := r.Journal.known()
 	if err != nil {
-		r.Log.Error("journal unreadable while taking back; undoing every step", "flow", p.Name, "error", err)
+		r.Log.Error("journal unreadable while rolling back; undoing every step", "flow", p.Name, "error", err)
 	}
 	names := toUndo(p, entries, err == nil)
-	return r.takeBack(context.WithoutCancel(ctx), p, names, failed)
+	return r.rollBack(context.WithoutCancel(ctx), p, names, failed)
 }
 
 func (e Entry) as(k Kind) Entry { e.Kind = k; return e }
@@ -134,8 +143,7 @@ func (r *Runner) evidence() []Evidence {
 	return r.Evidence()
 }
 
-// record writes the entry; only a plan that is urgent, or past its commit point, goes on
-// without it.
+// record writes the entry; only a plan that is urgent, or past its commit point, continues without it.
 func (r *Runner) record(p Plan, e Entry) error {
 	if p.Urgent {
 		r.writeIfPossible(e)
@@ -147,15 +155,11 @@ func (r *Runner) record(p Plan, e Entry) error {
 // write completes the entry and appends it.
 func (r *Runner) write(e Entry) error {
 	e.Version, e.Time, e.Boot, e.Stateroot, e.Operation = SchemaVersion, r.Clock.Now().UTC(), r.Boot, r.Stateroot, r.Operation
-	entries, err := r.Journal.Entries()
-	if err != nil && !errors.Is(err, ErrUnreadable) {
-		return err
-	}
-	e.Seq = len(entries) + 1
 	if r.Clean != nil {
 		e.Error, e.Message = r.Clean(e.Error), r.Clean(e.Message)
 	}
-	if err := r.Journal.add(e); err != nil {
+	e, err := r.Journal.add(e)
+	if err != nil {
 		return err
 	}
 	if r.Watch != nil {
@@ -163,6 +167,3 @@ func (r *Runner) write(e Entry) error {
 	}
 	return nil
 }
-
-// Discard is a logger for callers that have none.
-func Discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

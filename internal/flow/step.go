@@ -4,7 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
+
+// Before returns the step with something done ahead of its effect, in each try.
+func (s Step) Before(first func(context.Context) error) Step {
+	do := s.Do
+	s.Do = func(ctx context.Context) error {
+		if err := first(ctx); err != nil {
+			return err
+		}
+		return do(ctx)
+	}
+	return s
+}
+
+// Retrying returns the step with so many tries in one run.
+func (s Step) Retrying(tries int, pause time.Duration) Step {
+	s.Tries, s.Pause = tries, pause
+	return s
+}
 
 // step does one step, or finds it done.
 func (r *Runner) step(ctx context.Context, p Plan, i, attempt int) error {
@@ -39,6 +58,9 @@ func (r *Runner) step(ctx context.Context, p Plan, i, attempt int) error {
 
 // already says whether the step's effect is in place.
 func (r *Runner) already(ctx context.Context, p Plan, s Step) (bool, error) {
+	if s.Again {
+		return false, nil
+	}
 	if s.Check != nil {
 		there, err := s.Check(ctx)
 		if err != nil {
@@ -46,7 +68,7 @@ func (r *Runner) already(ctx context.Context, p Plan, s Step) (bool, error) {
 		}
 		return there, nil
 	}
-	entries, err := r.Journal.Entries() // what cannot be read is done again
+	entries, err := r.Journal.known() // what cannot be read is done again
 	if err != nil && !errors.Is(err, ErrUnreadable) {
 		return false, err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// begun lists the steps that were begun and not yet taken back, last first. A step
+// begun lists the steps that were begun and not yet rolled back, last first. A step
 // that was only ever found in place is not this plan's to undo.
 func begun(p Plan, entries []Entry) []string {
 	touched := map[string]bool{}
@@ -30,7 +30,7 @@ func begun(p Plan, entries []Entry) []string {
 	return names
 }
 
-// toUndo lists what has to be taken back. A journal that cannot be read to its end may hide
+// toUndo lists what has to be rolled back. A journal that cannot be read to its end may hide
 // any step, so each is undone: Undo copes with however little there is.
 func toUndo(p Plan, entries []Entry, readable bool) []string {
 	if readable {
@@ -64,11 +64,11 @@ func doneInJournal(p Plan, step string, entries []Entry) bool {
 	return done
 }
 
-// takeBack undoes the named steps in the given order. A step that cannot be
+// rollBack undoes the named steps in the given order. A step that cannot be
 // undone does not keep the others from it; the plan then counts as not yet
-// taken back and the next run tries again. The journal is written where it
+// rolled back and the next run tries again. The journal is written where it
 // can be: a full disk must not keep the old system from coming back.
-func (r *Runner) takeBack(ctx context.Context, p Plan, names []string, failed *FailedError) error {
+func (r *Runner) rollBack(ctx context.Context, p Plan, names []string, failed *FailedError) error {
 	r.writeIfPossible(Entry{Flow: p.Name, Kind: KindUndo, Error: failed.Cause.Error()})
 	var errs []error
 	for _, name := range names {
@@ -84,7 +84,7 @@ func (r *Runner) takeBack(ctx context.Context, p Plan, names []string, failed *F
 		failed.Cause = errors.Join(append([]error{failed.Cause}, errs...)...)
 		return failed
 	}
-	failed.TakenBack = true
+	failed.RolledBack = true
 	r.writeIfPossible(Entry{Flow: p.Name, Kind: KindRolledBack, Error: failed.Cause.Error()})
 	return failed
 }

@@ -29,11 +29,11 @@ func (d Deployment) Dir() string {
 // Origin is the deployment's origin file.
 func (d Deployment) Origin() string { return d.Dir() + ".origin" }
 
-// Deployments are the node's ostree deployments and the choice of which boots.
+// Deployments are the node's ostree deployments and the choice of the default one.
 type Deployments interface {
 	// List returns all deployments in boot order. Exactly one is Booted.
 	List(ctx context.Context) ([]Deployment, error)
-	// CanSetDefault fails, saying why, where the node cannot choose what boots next.
+	// CanSetDefault returns the reason why the node cannot choose what boots next, if there is one.
 	CanSetDefault(ctx context.Context) error
 	// Clone deploys the booted commit with the booted kernel arguments into the named
 	// stateroot, creating it where needed. The default is left alone: the clone
@@ -63,20 +63,6 @@ func Booted(all []Deployment) (Deployment, error) {
 func FirstOf(all []Deployment, stateroot string) (Deployment, bool) {
 	for _, d := range all {
 		if d.Stateroot == stateroot {
-			return d, true
-		}
-	}
-	return Deployment{}, false
-}
-
-// OtherStateroot picks the first deployment that is not in the booted stateroot.
-func OtherStateroot(all []Deployment) (Deployment, bool) {
-	booted, err := Booted(all)
-	if err != nil {
-		return Deployment{}, false
-	}
-	for _, d := range all {
-		if d.Stateroot != booted.Stateroot {
 			return d, true
 		}
 	}

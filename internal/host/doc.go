@@ -3,8 +3,8 @@
 //
 // Domain packages (ipconfig, recert, ...) and controllers call these interfaces;
 // the folders below this one implement them, one tool each (ostree, systemd,
-// NetworkManager, ...), and hosttest holds the fake node together with the
-// contract suite that both the fake and the real adapters pass.
+// NetworkManager, ...). hosttest holds the fake node, hostcontract the suites that the fake
+// and the real adapters pass.
 //
 // The package may import the standard library and pure value packages
 // (netstate). It must not import an adapter, Kubernetes, or a domain package.

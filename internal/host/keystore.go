@@ -34,17 +34,17 @@ type Keystore interface {
 
 // OpenKeystore is a session on the offline store.
 type OpenKeystore interface {
-	// Range calls fn for every key below prefix, in key order, in pages. Several may go on at a time.
+	// Range calls fn for every key below prefix, in key order, in pages. Several calls may run at once.
 	Range(ctx context.Context, prefix string, fn func(KeyValue) error) error
 	// Commit writes the edits in transactions, each as large as the store takes, all guarded;
 	// a guard that fails is an error naming the key, and nothing of that transaction is written.
 	Commit(ctx context.Context, edits []Edit) error
 	Members(ctx context.Context) ([]StoreMember, error)
 	UpdateMember(ctx context.Context, id uint64, peerURLs []string) error
-	// Defragment drops the store's history, which holds what was overwritten and deleted, and gives the space back to the disk.
-	// What the keys hold stays as it is.
+	// Defragment drops the store's history, which holds overwritten and deleted values, and returns the space to the
+	// file system. Keys keep their values.
 	Defragment(ctx context.Context) error
-	// Close stops etcd in order and returns when its data is at rest on disk.
+	// Close shuts etcd down and returns when its process has ended with all data on disk.
 	Close(ctx context.Context) error
 }
 

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// LockFile is where the node's lock is. It is in /run: a reboot ends every hold.
+// LockFile is the node's lock. It is in /run, so a reboot releases it.
 const LockFile = "/run/lca/operation.lock"
 
-// Holder is who has the node: a process, or an operation between two of its processes.
+// Holder identifies what holds the node: a process, or an unfinished operation between two of its processes.
 type Holder struct {
-	// Operation names the work, Program what does it. Both are empty for a holder that
-	// took the lock without saying who it is.
+	// Operation names the work, Program the process that does it. Both are empty for a holder that
+	// has not written its name yet.
 	Operation string `json:"operation,omitempty"`
 	Program   string `json:"program,omitempty"`
-	// Phase is how far an unfinished operation is that no process works on; empty for a process.
+	// Phase is the progress of an unfinished operation that no process works on; empty for a process.
 	Phase string `json:"phase,omitempty"`
-	// The lock itself fills in the rest.
+	// The lock sets the fields below.
 	PID   int       `json:"pid,omitempty"`
 	Boot  string    `json:"boot,omitempty"`
 	Since time.Time `json:"since,omitzero"`
@@ -35,41 +35,40 @@ func (h Holder) String() string {
 	case h.Phase != "":
 		return fmt.Sprintf("%s (unfinished: %s, since %s)", h.Operation, h.Phase, h.Since.UTC().Format(time.RFC3339))
 	case h.Program == "":
-		return "a program that has not said its name"
+		return "an unidentified program"
 	}
 	return fmt.Sprintf("%s (%s, pid %d, since %s)", h.Operation, h.Program, h.PID, h.Since.UTC().Format(time.RFC3339))
 }
 
-// BusyError says that somebody else has the node.
+// BusyError reports that another operation holds the node.
 type BusyError struct{ Holder Holder }
 
 func (e *BusyError) Error() string { return "another operation holds this node: " + e.Holder.String() }
 
-// Standing is a flow whose operations have the node from beginning to end, over reboots, and not only while a process of
-// theirs runs.
-type Standing struct {
-	// Flow is the first word of Operation of those who work on them.
+// Reservation is a flow whose operations hold the node from start to end, across reboots, and not only while one of their
+// processes runs.
+type Reservation struct {
+	// Flow is the first word of Holder.Operation.
 	Flow string
-	// Unfinished names the operation under way, with its Phase. One that has ended, or of which the stateroot has gone,
-	// is none: nobody would ever let go of the node.
+	// Unfinished returns the operation under way, with its Phase. An operation that has ended, or whose stateroot is
+	// missing, does not count: nothing would ever release the node.
 	Unfinished func(ctx context.Context) (h Holder, found bool, err error)
 }
 
-// NodeLock lets one disruptive flow run on the node at a time. A hold ends with the process that
-// has it, however that ends: nobody ever waits for the dead. An unfinished operation has the node besides, against every flow
-// but its own, as long as its journal says so.
+// NodeLock lets one disruptive flow run on the node at a time. The lock is released when its process exits, however it
+// exits. An unfinished operation also holds the node, against every flow but its own, until its journal ends.
 type NodeLock interface {
-	// Acquire takes the node for the program of h, waiting for other programs until ctx ends; then the error is a
-	// *BusyError that names the holder. It tries at least once. It does not wait for an operation of another flow that is
-	// unfinished, which may take as long as a person does, and names it at once. release may be called twice.
+	// Acquire locks the node for the program of h and waits for other programs until ctx ends; then the error is a
+	// *BusyError with the holder. It tries at least once. An unfinished operation of another flow may wait for a
+	// person, so Acquire fails at once with a *BusyError. release may be called twice.
 	Acquire(ctx context.Context, h Holder) (release func(), err error)
-	// Holder says who has the node now, without waiting and without getting in anybody's way; a program comes before an
-	// operation. What a dead process, or one of an earlier boot, has left behind is no holder.
+	// Holder returns the current holder without waiting and without delaying an Acquire; a program takes precedence over
+	// an operation. The record of a process that has exited, or of an earlier boot, is ignored.
 	Holder(ctx context.Context) (h Holder, held bool, err error)
 }
 
 // Unfinished asks each of the flows but the named one, and returns the first operation found.
-func Unfinished(ctx context.Context, flows []Standing, except string) (h Holder, found bool, err error) {
+func Unfinished(ctx context.Context, flows []Reservation, except string) (h Holder, found bool, err error) {
 	for _, s := range flows {
 		if s.Flow == except {
 			continue

@@ -11,13 +11,12 @@ import (
 type Network interface {
 	// Observe returns what runs now: interfaces with addresses, running routes, resolver.
 	Observe(ctx context.Context) (netstate.Document, error)
-	// Apply brings the document about as one transaction: while it is open a lost caller
-	// or a failed proof puts the former network back. prove runs on the new network,
-	// before anything is written to disk; nil proves nothing. What the
-	// document already finds in place is left untouched.
+	// Apply configures the document as one transaction: while it is open, a lost caller or a failed proof
+	// restores the former network. prove runs on the new network before anything is written to disk;
+	// nil proves nothing. Configuration that matches the document already is left untouched.
 	Apply(ctx context.Context, want netstate.Document, prove func(context.Context) error) error
-	// Recover settles a transaction that a crash left open: rolled back where it was not
-	// committed, finished where it was.
+	// Recover settles a transaction that a crash left open: it rolls back one that was not committed and finishes
+	// one that was.
 	Recover(ctx context.Context) error
 }
 
@@ -30,14 +29,14 @@ type Switch interface {
 
 // Prober proves that a network carries traffic.
 type Prober interface {
-	// Gateway asks the next hop for a sign of life (neighbour discovery, echo).
+	// Gateway proves that the next hop answers (neighbour discovery, echo).
 	Gateway(ctx context.Context, gw netip.Addr, iface string) error
-	// DNS asks the server any question; every well-formed answer counts, a refusal too.
+	// DNS sends the server a query; every well-formed answer counts, a refusal included.
 	DNS(ctx context.Context, server netip.Addr) error
-	// InUse asks the links of the interfaces who has the address of the prefix, and listens on all of them:
-	// a bridge may keep the answer from one of them. This machine itself does not count.
+	// InUse asks on the links of the interfaces which machine has the address of the prefix, and listens on all of
+	// them, because a bridge may deliver the answer on another one. This machine does not count.
 	InUse(ctx context.Context, addr netip.Prefix, ifaces ...string) (Claim, error)
-	// Reach asks once whether the endpoint gives a good answer, over whatever route leads there.
+	// Reach asks once whether the endpoint gives a good answer, by the node's routes.
 	Reach(ctx context.Context, e Endpoint) error
 }
 
@@ -56,25 +55,25 @@ type Endpoint struct {
 	Target string
 	// StatusCodes are good answers to http; none means 200 to 399.
 	StatusCodes []int
-	// CABundle has the authorities, in PEM, by which an https server is verified; empty means the system's.
+	// CABundle holds the authorities, in PEM, that verify an https server; empty means the system's.
 	CABundle []byte
-	// SkipVerify has an https server not verified.
+	// SkipVerify skips certificate verification.
 	SkipVerify bool
 }
 
-// Claim is what another machine says of an address.
+// Claim is another machine's answer for an address.
 type Claim struct {
-	// Hardware is the address of the machine's card; empty where nobody answered.
+	// Hardware is the link-layer address of the machine; empty where none answered.
 	Hardware string
-	// Proxy: it answers for its neighbours too. That is a router that forwards for whoever has
-	// the address, be it somebody or nobody (proxy ARP, proxy ND).
+	// Proxy says that the machine answers for other addresses as well: a proxy-ARP or proxy-ND router, which
+	// answers whether or not the address is in use.
 	Proxy bool
 }
 
 // Containers are the workloads of the node's container runtime.
 type Containers interface {
 	// StopAll stops every container and removes the pods, so that nothing writes
-	// below /var any more. Without a runtime there is nothing to stop.
+	// below /var any more. A node without a runtime has nothing to stop.
 	StopAll(ctx context.Context) error
 }
 
@@ -83,9 +82,9 @@ type Resolver interface {
 	// SetOverride makes the cluster's own names resolve to addr in the system below root
 	// ("" is the running one).
 	SetOverride(root string, addr netip.Addr) error
-	// SetFilter leaves one family's records out of all answers: "ipv4" (A), "ipv6"
-	// (AAAA), "none" removes the filter, "" leaves it as it is.
+	// SetFilter removes one family's records from all answers: "ipv4" (A), "ipv6"
+	// (AAAA). "none" removes the filter, "" keeps the current one.
 	SetFilter(root, family string) error
-	// Filter says which family the running system leaves out; "none" for neither.
+	// Filter returns the family that the running system filters; "none" for neither.
 	Filter() (string, error)
 }

@@ -10,26 +10,10 @@ const (
 	StateDir = "/var/lib/lca"
 	// Workspace carries data across the reboot; emptied when the operation ends.
 	Workspace = StateDir + "/workspace"
-	// JournalDir keeps one journal per operation, also after a rollback.
-	JournalDir = StateDir + "/journal"
-	// EvidenceDir keeps failure bundles, one folder per operation.
-	EvidenceDir = StateDir + "/evidence"
-	// RecertImageRecord names the image of recert that was fetched onto the node.
-	RecertImageRecord = StateDir + "/recert-image.json"
-	// SavedIPConfig is the exported IPConfig object ("ipc.json").
-	SavedIPConfig = StateDir + "/ipc.json"
 
-	PrePivotConfig     = Workspace + "/ip-config-pre-pivot.json"
-	PostPivotConfig    = Workspace + "/ip-config-post-pivot.json"
-	AutoRollbackConfig = Workspace + "/ip-config-autorollback-config.json"
-	InitMonitorMode    = Workspace + "/initmonitor_mode"
-	NMState            = Workspace + "/nmstate.yaml"
 	RecertConfig       = Workspace + "/recert_config.json"
-	Forecast           = Workspace + "/forecast.json"
 	RecertPullSecret   = Workspace + "/recert-pull-secret.json"
 	RecertContainerLog = Workspace + "/recert-container.log"
-	KubeconfigCrypto   = Workspace + "/kubeconfig-crypto"
-	Seal               = Workspace + "/seal.json"
 	RecertSummary      = "/var/tmp/recert-summary.yaml"
 
 	CLI = "/usr/local/bin/lca-cli"
@@ -65,31 +49,14 @@ const (
 
 // Units the product creates or drives.
 const (
-	UnitKubelet         = "kubelet.service"
-	UnitCRIO            = "crio.service"
-	UnitDnsmasq         = "dnsmasq.service"
-	UnitPrePivot        = "lca-ipconfig-pre-pivot.service"
-	UnitRollback        = "lca-ipconfig-rollback.service"
-	UnitCleanup         = "lca-ipconfig-cleanup.service"
-	UnitRecertImage     = "lca-recert-image.service"
-	UnitIPConfiguration = "ip-configuration.service"
-	UnitInitMonitor     = "lca-init-monitor.service"
-	UnitReboot          = "lifecycle-agent-reboot.service"
+	UnitKubelet = "kubelet.service"
+	UnitCRIO    = "crio.service"
+	UnitDnsmasq = "dnsmasq.service"
+	UnitReboot  = "lifecycle-agent-reboot.service"
 )
 
 // BridgeExternal is the Open vSwitch bridge that carries the node's own address.
 const BridgeExternal = "br-ex"
-
-// StaleNetworkState lists what OVN, OVS and Multus must regenerate after an
-// address change; relative to a deployment (etc) or a stateroot (var).
-var StaleNetworkState = [...]string{
-	"/var/lib/ovn-ic/etc",
-	"/etc/cni/multus/certs",
-	"/etc/openvswitch/conf.db",
-	"/etc/openvswitch/.conf.db.~lock~",
-	"/var/lib/openvswitch/conf.db",
-	"/var/lib/openvswitch/.conf.db.~lock~",
-}
 
 // StaterootDir is the directory of a stateroot, as seen from the booted system.
 func StaterootDir(stateroot string) string { return filepath.Join(DeployDir, stateroot) }

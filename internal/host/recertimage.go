@@ -15,14 +15,14 @@ type RecertImage struct {
 
 // RecertImages is the container engine for recert, one for each image.
 type RecertImages interface {
-	// Fetch makes sure that all that the image's engine needs is on the node, the image of the cluster's own etcd
-	// included. What is there already is not pulled again.
+	// Fetch ensures that every image the engine needs is on the node, the cluster's own etcd image included. It does not
+	// pull an image again.
 	Fetch(ctx context.Context, image RecertImage) error
-	// Engine runs the image. It pulls nothing, because the network may be the one that is being left: without the
-	// image a run fails and has done nothing.
+	// Engine runs the image. It pulls nothing, because the network may be the one that is being replaced: without the
+	// image a run fails before it changes anything.
 	Engine(image RecertImage) Recert
 }
 
-// ErrHalfDone is matched by the error of a Recert that can neither go on with nor repeat what an earlier run, or
-// this one, began: nobody knows what state the cluster's data is in.
-var ErrHalfDone = errors.New("recert did not come to its end and cannot be repeated")
+// ErrHalfDone is matched by the error of a Recert that can neither continue nor repeat an interrupted run: the state of
+// the cluster's data is unknown.
+var ErrHalfDone = errors.New("recert was interrupted and cannot be repeated")

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// UnitState is what systemd says of a unit.
+// UnitState is a unit's state as systemd reports it.
 type UnitState struct {
 	Load     string // "loaded", "not-found", "masked"
 	Active   string // "active", "activating", "inactive", "failed"
 	Sub      string
 	Result   string // "success", "exit-code", "timeout", ...
 	File     string // "enabled", "disabled", "masked-runtime", ...
-	ExitCode int    // of the main process, where it ended
+	ExitCode int    // of the main process, if it ended
 }
 
-// Running says that the unit is active or on its way.
+// Running says that the unit is active or activating.
 func (s UnitState) Running() bool { return s.Active == "active" || s.Active == "activating" }
 
 // Exists says that systemd knows the unit.
@@ -28,15 +28,14 @@ type Units interface {
 	Start(ctx context.Context, unit string) error
 	// Stop returns when the unit is down. A unit that does not exist is stopped.
 	Stop(ctx context.Context, unit string) error
-	// Enable and Disable change what the booted system starts at boot, for good.
+	// Enable and Disable change persistently what the booted system starts at boot.
 	Enable(ctx context.Context, unit string) error
 	Disable(ctx context.Context, unit string) error
 }
 
-// RuntimeMasks keep units down until they are lifted or the node reboots: the
-// mask lives in /run, so a power cut heals the system by itself. It wins over unit files in
-// /etc/systemd/system, which "systemctl mask --runtime" does not: the link must lie in
-// /run/systemd/system.control.
+// RuntimeMasks keep units from starting until they are unmasked or the node reboots: the mask is in /run, so the system
+// recovers from a power cut without help. It takes precedence over unit files in /etc/systemd/system, which
+// "systemctl mask --runtime" does not: the link has to be in /run/systemd/system.control.
 type RuntimeMasks interface {
 	Mask(ctx context.Context, unit string) error
 	Unmask(ctx context.Context, unit string) error
@@ -48,14 +47,14 @@ type Transient struct {
 	Description string
 	Argv        []string
 	Env         []string
-	// Timeout ends the unit when it runs longer; 0 for none.
+	// Timeout stops the unit when it runs longer; 0 for none.
 	Timeout time.Duration
-	// Restart starts the unit again, after a pause, when it died of a signal or exited
-	// with a code other than 0 and FinalExit: a journaled flow goes on where it was.
+	// Restart starts the unit again, after a pause, when a signal killed it or it exited with a code other than 0
+	// and FinalExit: a journaled flow resumes where it was.
 	Restart bool
 }
 
-// FinalExit is the exit code by which lca-cli says that another try would change nothing.
+// FinalExit is the exit code of lca-cli for a failure that a retry would not change.
 const FinalExit = 3
 
 // Transients start one-shot units that outlive their caller.
@@ -63,7 +62,7 @@ type Transients interface {
 	// Launch starts the unit and returns at once. A unit of that name that is
 	// still running is left alone and reported by ErrUnitRunning.
 	Launch(ctx context.Context, t Transient) error
-	// Forget clears a unit that ended in failure, so that its name is free again.
+	// Forget clears a failed unit, so that its name can be used again.
 	Forget(ctx context.Context, unit string) error
 }
 
@@ -76,17 +75,17 @@ type ForeignUnits interface {
 
 // Power restarts the node.
 type Power interface {
-	// Reboot asks for an orderly reboot and returns; the caller must then wait to be ended.
+	// Reboot requests an orderly reboot and returns; the caller then waits to be terminated.
 	Reboot(ctx context.Context, reason string) error
 	// BootID changes with each boot.
 	BootID(ctx context.Context) (string, error)
 }
 
-// Logs reads what units wrote, in this boot and, where the node keeps it, in those before: a change that failed
-// has often seen more than one.
+// Logs reads the logs of units, of this boot and, where the node keeps them, of earlier ones: a failed change often
+// spans several boots.
 type Logs interface {
 	// Unit returns the last lines of the unit's log, oldest first.
 	Unit(ctx context.Context, unit string, lines int) ([]byte, error)
-	// System returns the last lines that anything on the node logged as a warning or worse.
+	// System returns the node's last log lines of warning priority or worse.
 	System(ctx context.Context, lines int) ([]byte, error)
 }

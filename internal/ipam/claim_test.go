@@ -81,52 +81,46 @@ func TestWishes(t *testing.T) {
 	require.Equal(t, "10.0.0.5", claim(t, p, "master-0"))
 }
 
-func TestAPreviewTakesNothingUntilItIsKept(t *testing.T) {
-	p, _ := pool(t, Spec{Ranges: []Range{between("10.0.0.1", "10.0.0.3")}, Strategy: Random})
-	before := p.Stats()
-	q, err := p.Preview(Request{Claim: "a"}, Request{Claim: "b"})
-	require.NoError(t, err)
-	require.Len(t, q.Leases, 2)
-	require.NotEqual(t, q.Leases[0].Address, q.Leases[1].Address, "the later request knows of the earlier")
-	require.Equal(t, before, p.Stats())
-	require.NoError(t, q.Keep())
-	for i, name := range []string{"a", "b"} {
-		l, ok := p.Of(name)
-		require.True(t, ok)
-		require.Equal(t, q.Leases[i], l, "what was shown is what was given, random or not")
-	}
-
-	_, err = p.Preview(Request{Claim: "c"}, Request{Claim: "d"})
-	require.ErrorIs(t, err, ErrExhausted)
-	_, err = p.ClaimAll(Request{Claim: "c"}, Request{Claim: "d"})
-	require.ErrorIs(t, err, ErrExhausted, "all or none")
-	require.Equal(t, CountOf(1), p.Stats().Free)
-
-	late, err := p.Preview(Request{Claim: "c"})
-	require.NoError(t, err)
-	claim(t, p, "quicker")
-	require.ErrorIs(t, late.Keep(), ErrStale)
-	_, ok := p.Of("c")
-	require.False(t, ok)
-}
-
 func TestNamesAndReservations(t *testing.T) {
-	p, _ := pool(t, Spec{Ranges: []Range{between("10.0.0.1", "10.0.0.4")}, Reserved: map[string]netip.Addr{"m0": addr("::ffff:10.0.0.1")}})
-	require.NoError(t, p.Reserve("m1", addr("10.0.0.2")))
-	require.NoError(t, p.Reserve("m1", addr("10.0.0.2")), "twice is once")
-	require.EqualError(t, p.Reserve("m2", addr("10.0.0.2")), "pool storage: address 10.0.0.2 cannot be reserved for m2: it is reserved for m1")
-	require.EqualError(t, p.Reserve("m1", addr("10.0.0.3")), "pool storage: address 10.0.0.3 cannot be reserved for m1, for which 10.0.0.2 is")
-	require.ErrorIs(t, p.Reserve("m3", addr("10.9.0.3")), ErrOutside)
+	p, _ := pool(t, Spec{Ranges: []Range{between("10.0.0.1", "10.0.0.4")},
+		Reserved: map[string]netip.Addr{"m0": addr("::ffff:10.0.0.1"), "m1": addr("10.0.0.2")}})
 	require.Equal(t, "10.0.0.3", claim(t, p, "worker"))
-	require.ErrorIs(t, p.Reserve("m3", addr("10.0.0.3")), ErrHeld)
 	require.Equal(t, "10.0.0.2", claim(t, p, "m1"))
 	_, err := p.Claim(Request{Claim: "another object", Name: "m1"})
 	require.EqualError(t, err, "pool storage: address 10.0.0.2 is reserved for m1, held by m1")
 	p.Release("m1")
 	require.Equal(t, "10.0.0.4", claim(t, p, "worker-2"), "a released reservation stays one")
 	require.Equal(t, "10.0.0.2", claim(t, p, "m1"))
-	p.Unreserve("m0")
-	require.Equal(t, "10.0.0.1", claim(t, p, "worker-3"))
+	_, err = p.Resize(Spec{Name: "storage", Ranges: []Range{between("10.0.0.1", "10.0.0.4")}})
+	require.NoError(t, err)
+	require.Equal(t, "10.0.0.1", claim(t, p, "worker-3"), "it is reserved no longer")
+}
+
+// A resting address that becomes reserved is not free, neither then nor when its rest is over.
+func TestAReservationOfARestingAddress(t *testing.T) {
+	spec := Spec{Name: "storage", Ranges: []Range{between("10.0.0.1", "10.0.0.2")}, Quarantine: time.Hour}
+	p, c := pool(t, spec)
+	claim(t, p, "first")
+	p.Release("first")
+	spec.Reserved = map[string]netip.Addr{"m0": addr("10.0.0.1")}
+	_, err := p.Resize(spec)
+	require.NoError(t, err)
+	require.Equal(t, Stats{Total: CountOf(2), Free: CountOf(1), Reserved: 1}, p.Stats())
+	c.t = c.t.Add(2 * time.Hour)
+	require.Equal(t, "10.0.0.2", claim(t, p, "worker"))
+	require.Equal(t, "10.0.0.1", claim(t, p, "m0"))
+}
+
+// What is withdrawn was never held: it does not rest, and is not kept for a host.
+func TestWithdraw(t *testing.T) {
+	p, _ := pool(t, Spec{Ranges: []Range{between("10.0.0.1", "10.0.0.1")}, Strategy: Sticky, Quarantine: time.Hour})
+	_, err := p.Claim(Request{Claim: "a", Host: "h0"})
+	require.NoError(t, err)
+	p.Withdraw("a")
+	p.Withdraw("nobody")
+	require.Equal(t, Stats{Total: CountOf(1), Free: CountOf(1)}, p.Stats())
+	_, err = p.Claim(Request{Claim: "b", Host: "h1"})
+	require.NoError(t, err)
 }
 
 func TestStickyReturnsToTheHost(t *testing.T) {

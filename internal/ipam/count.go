@@ -52,7 +52,7 @@ func (c Count) Compare(d Count) int {
 
 func (c Count) less(d Count) bool { return c.Compare(d) < 0 }
 
-// IsZero tells whether there are none.
+// IsZero reports whether there are none.
 func (c Count) IsZero() bool { return c == Count{} }
 
 // mod is the remainder of c divided by d, which is not zero.

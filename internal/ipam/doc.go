@@ -3,7 +3,7 @@
 // its randomness are given to it.
 //
 // What a Pool knows is derived. The truth is wherever the caller keeps its claims; a
-// caller that starts builds a Pool from the Spec, tells it every holding it finds
+// caller that starts builds a Pool from the Spec, records every holding it finds
 // (Restore), and from then on asks (Claim) and reports (Restore, Release). Every
 // answer costs O(log n) in what is held, whatever the size of the pool: a /64 is as
 // cheap as a /24.

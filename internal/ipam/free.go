@@ -1,6 +1,10 @@
 package ipam
 
-import "github.com/google/btree"
+import (
+	"time"
+
+	"github.com/google/btree"
+)
 
 // freeSet is the set of free addresses as disjoint spans. What is free in one stretch
 // is one element, so its size follows what is taken, not what there is.
@@ -53,7 +57,7 @@ func (f *freeSet) after(rng int32, n Count) (found span, ok bool) {
 	return found, ok
 }
 
-// take removes n and tells whether it was there.
+// take removes n and reports whether it was free.
 func (f *freeSet) take(rng int32, n Count) bool {
 	s, ok := f.around(rng, n)
 	if !ok {
@@ -88,4 +92,41 @@ func (f *freeSet) give(rng int32, n Count) {
 		}
 	}
 	f.spans.ReplaceOrInsert(s)
+}
+
+// rest is an address that no claim holds and that is kept back.
+type rest struct {
+	until time.Time // end of quarantine; of an idle one, since when it is idle
+	addr  Count
+	host  string
+}
+
+func byTime(a, b rest) bool {
+	if !a.until.Equal(b.until) {
+		return a.until.Before(b.until)
+	}
+	return a.addr.less(b.addr)
+}
+
+// kept is a set of such addresses, by time and by address.
+type kept struct {
+	order *btree.BTreeG[rest]
+	at    map[Count]rest
+}
+
+func newKept() kept {
+	return kept{order: btree.NewG(degree, byTime), at: map[Count]rest{}}
+}
+
+func (k kept) put(r rest) {
+	k.remove(r.addr)
+	k.order.ReplaceOrInsert(r)
+	k.at[r.addr] = r
+}
+
+func (k kept) remove(n Count) {
+	if r, ok := k.at[n]; ok {
+		k.order.Delete(r)
+		delete(k.at, n)
+	}
 }

@@ -8,7 +8,7 @@ import (
 	"go4.org/netipx"
 )
 
-// carve works out what may be handed out: the ranges without what is excluded.
+// carve works out what may be allocated: the ranges without what is excluded.
 func (l *layout) carve(s Spec, bounds []netipx.IPRange) {
 	l.off, l.is = slices.Clone(s.Exclude), map[netip.Addr]string{}
 	for i, r := range s.Ranges {
@@ -103,4 +103,24 @@ func (l *layout) why(a netip.Addr) string {
 		}
 	}
 	return "is excluded"
+}
+
+// Extent is what a pool allocates, without anything about who has it.
+type Extent struct{ lay *layout }
+
+// ExtentOf works it out; it fails with what Validate says.
+func ExtentOf(s Spec) (Extent, error) {
+	l, err := lay(s)
+	return Extent{l}, err
+}
+
+// Why says in words why an address is not one the pool allocates, as the end of a
+// sentence about the address, or "".
+func (e Extent) Why(a netip.Addr) string { return e.lay.why(a.Unmap()) }
+
+// Extent is what the pool allocates now.
+func (p *Pool) Extent() Extent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Extent{p.lay}
 }

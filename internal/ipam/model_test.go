@@ -1,7 +1,6 @@
 package ipam
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -133,24 +132,19 @@ func move(t *testing.T, p *Pool, n *naive, c *clock, specs [2]Spec, kind byte, w
 	case 6:
 		c.t = c.t.Add(4 * time.Second)
 	case 7:
-		err := p.Reserve("name of "+a.String(), a)
-		if n.usable[a] && n.held[a] == "" {
-			require.NoError(t, err)
-			n.reserved[a] = "x"
-			delete(n.until, a)
-		} else if n.usable[a] && n.reserved[a] == "" {
-			require.ErrorIs(t, err, ErrHeld)
-		}
-		if q, err := p.Preview(Request{Claim: "p1"}, Request{Claim: "p2"}); err == nil {
-			require.Len(t, q.Leases, 2)
-		} else {
-			require.True(t, errors.Is(err, ErrExhausted))
+		if l, ok := p.Of(who); ok {
+			p.Withdraw(who)
+			delete(n.held, l.Address)
 		}
 	case 8:
 		to := specs[int(who[len(who)-1])%2]
+		n.usable, n.reserved = enumerate(to), map[netip.Addr]string{}
+		if n.usable[a] {
+			to.Reserved, n.reserved[a] = map[string]netip.Addr{"x": a}, "x"
+			delete(n.until, a)
+		}
 		_, err := p.Resize(to)
 		require.NoError(t, err)
-		n.usable, n.reserved = enumerate(to), map[netip.Addr]string{}
 		maps.DeleteFunc(n.until, func(a netip.Addr, u time.Time) bool { return !n.usable[a] || !u.After(c.t) })
 	}
 }

@@ -68,7 +68,7 @@ func (p *Pool) held(h *holding, format string, args ...any) *Refusal {
 	return no
 }
 
-// available tells whether a host may have n: quarantine keeps an address from others,
+// available reports whether a host may have n: quarantine keeps an address from others,
 // not from the host that had it.
 func (p *Pool) available(host string, n Count) bool {
 	if _, taken := p.byAddr[n]; taken {
@@ -95,7 +95,8 @@ func (p *Pool) pickFree(r Request) (int32, Count, bool) {
 		rng, n := p.lay.at(pointOf(r.Host).mod(p.lay.total))
 		return p.free.from(rng, n)
 	}
-	return p.free.firstOf(r.Share)
+	s, ok := p.free.first()
+	return s.rng, s.from, ok
 }
 
 // throws is how often a random address is tried before the next free one after it is
@@ -129,7 +130,7 @@ func (p *Pool) exhausted() *Refusal {
 	return no
 }
 
-// unclaimed is how many reserved addresses nobody holds.
+// unclaimed is how many reserved addresses no claim holds.
 func (p *Pool) unclaimed() (n int) {
 	for a := range p.reservedAt {
 		if p.byAddr[a] == nil {

@@ -16,8 +16,6 @@ type Pool struct {
 	spec Spec
 	lay  *layout
 	free *freeSet
-	// changes counts what was taken and given, so that a Proposal can tell its age.
-	changes uint64
 
 	byClaim map[string]*holding
 	byAddr  map[Count]*holding
@@ -62,7 +60,6 @@ func New(s Spec, o Options) (*Pool, error) {
 // rebuild derives what is free from the layout and everything that is known.
 func (p *Pool) rebuild(l *layout) {
 	p.lay, p.free = l, newFreeSet(l.usable)
-	p.changes++
 	p.reserved, p.reservedAt = map[string]Count{}, map[Count]string{}
 	for name, a := range p.spec.Reserved {
 		p.setReserved(name, number(a.Unmap()))
@@ -77,7 +74,16 @@ func (p *Pool) rebuild(l *layout) {
 	p.rekeep(p.idle)
 }
 
-// place tells a holding which range it lies in now, if any.
+// setReserved keeps an address for claims of a name. A claim that holds it already keeps it.
+func (p *Pool) setReserved(name string, n Count) {
+	p.reserved[name], p.reservedAt[n] = n, name
+	if s, ok := p.lay.find(n); ok && p.byAddr[n] == nil {
+		p.seize(s.rng, n, "")
+		p.free.take(s.rng, n) // the free set is new, and has what rested
+	}
+}
+
+// place finds the range that a holding lies in now, if any.
 func (p *Pool) place(h *holding, n Count) {
 	h.rng = -1
 	if s, ok := p.lay.find(n); ok {
@@ -86,7 +92,8 @@ func (p *Pool) place(h *holding, n Count) {
 	if rng, ok := p.lay.rangeOf(n); ok {
 		h.wire = &p.lay.wires[rng]
 	} else if h.wire == nil {
-		h.wire = &wire{}
+		w := p.spec.wire(Range{})
+		h.wire = &w
 	}
 }
 
@@ -114,8 +121,8 @@ type Lease struct {
 	DNS     []netip.Addr
 	VLAN    int
 	MTU     int
-	// Outside tells that the pool has shrunk and the address is no longer its own: it is
-	// kept until its claim goes, and never handed out again.
+	// Outside says that the pool has shrunk and the address is no longer its own: it is
+	// kept until its claim goes, and never allocated again.
 	Outside bool
 }
 
@@ -142,4 +149,31 @@ func (p *Pool) Spec() Spec {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.spec
+}
+
+// Stats counts a pool's addresses. Total is Used within the ranges, Reserved,
+// Quarantined, Idle and Free together.
+type Stats struct {
+	// Total is what can be allocated; Excluded is what of the ranges cannot.
+	Total, Excluded Count
+	Free            Count
+	Used            int // held by a claim, Outside included
+	Reserved        int // kept for a name, held by no claim
+	Quarantined     int
+	Idle            int // kept for a host that left, given away last
+	Outside         int // held, but no longer the pool's
+}
+
+// Stats counts now. The cost is what is reserved, not what is held.
+func (p *Pool) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tidy()
+	kept := p.unclaimed()
+	inside := p.lay.total.sub(p.free.total).Int64() - int64(kept+len(p.resting.at)+len(p.idle.at))
+	return Stats{
+		Total: p.lay.total, Excluded: p.lay.size().sub(p.lay.total), Free: p.free.total,
+		Used: len(p.byAddr), Reserved: kept, Quarantined: len(p.resting.at), Idle: len(p.idle.at),
+		Outside: len(p.byAddr) - int(inside),
+	}
 }

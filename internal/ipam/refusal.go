@@ -15,15 +15,14 @@ var (
 	ErrReserved    = errors.New("reserved for another name")
 	ErrQuarantined = errors.New("in quarantine")
 	ErrConflict    = errors.New("conflicting wishes")
-	ErrStale       = errors.New("the pool has changed since")
 	ErrInUse       = errors.New("in use")
 )
 
-// Refusal says which pool refused what, and why, in a sentence a person can act upon.
+// Refusal says which pool refused what, and why, in one sentence.
 type Refusal struct {
 	Pool    string
 	Address netip.Addr // where one was asked for
-	Holder  string     // who has it, where somebody has
+	Holder  string     // the claim that holds it, if any
 	Why     error
 	// RetryAt is when quarantine ends and the same request can succeed; zero where only
 	// a release or another spec helps.

@@ -14,11 +14,11 @@ type Strategy string
 const (
 	// Sequential takes the lowest free address of the first range that has one.
 	Sequential Strategy = "sequential"
-	// Random takes any; who scans the network learns nothing from it.
+	// Random takes any, so that addresses cannot be guessed from one another.
 	Random Strategy = "random"
 	// Sticky gives a host the address it had before; and to a host never seen, one that
 	// follows from its name, so that even a memory lost leads to the same address as
-	// long as nobody else took it. An address another host had is given away last.
+	// long as no other host took it. An address another host had is given away last.
 	Sticky Strategy = "sticky"
 )
 
@@ -47,7 +47,7 @@ type Spec struct {
 	DNS     []netip.Addr
 	VLAN    int
 	MTU     int
-	// Exclude is never handed out. Gateways, network and broadcast addresses are kept
+	// Exclude is never allocated. Gateways, network and broadcast addresses are kept
 	// out without being listed.
 	Exclude []netipx.IPRange
 	// DHCP is the part of the subnet that a DHCP server leases; it must not meet a range.

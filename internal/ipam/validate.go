@@ -21,7 +21,7 @@ func Validate(s Spec) error {
 type layout struct {
 	v4     bool
 	ranges []span                // as declared, without holes
-	usable []span                // what may be handed out, by range and address
+	usable []span                // what may be allocated, by range and address
 	before []Count               // how many usable addresses lie before usable[i]
 	byAddr []int                 // indexes of usable, by address
 	total  Count                 // usable addresses
@@ -46,7 +46,7 @@ func lay(s Spec) (*layout, error) {
 	l.v4 = bounds[0].From().Is4()
 	l.carve(s, bounds)
 	if l.total.IsZero() {
-		c.add("every address of its ranges is excluded: nothing is left to hand out")
+		c.add("every address of its ranges is excluded: nothing is left to allocate")
 	}
 	c.settings(s, bounds)
 	c.dhcp(s, l, bounds)

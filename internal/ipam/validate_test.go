@@ -56,7 +56,7 @@ func TestValidateRefuses(t *testing.T) {
 		"reserved twice":       {Spec{Reserved: map[string]netip.Addr{"m0": addr("10.0.0.6"), "m1": addr("::ffff:10.0.0.6")}, Ranges: []Range{between("10.0.0.5", "10.0.0.9")}}, "pool p: address 10.0.0.6 is reserved for both m0 and m1"},
 		"two spellings":        {Spec{Reserved: map[string]netip.Addr{"m0": addr("fd00::0001"), "m1": addr("fd00:0::1")}, Ranges: []Range{subnet("fd00::/64")}}, "pool p: address fd00::1 is reserved for both m0 and m1"},
 		"everything is excluded": {Spec{Gateway: addr("10.0.0.1"), Ranges: []Range{between("10.0.0.1", "10.0.0.1")}},
-			"pool p: every address of its ranges is excluded: nothing is left to hand out"},
+			"pool p: every address of its ranges is excluded: nothing is left to allocate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "no name" {

@@ -2,6 +2,7 @@ package ipconfig
 
 import (
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 )
 
 // BuildRequest turns an accepted spec into the request of an operation. What spec leaves
@@ -17,7 +18,7 @@ func BuildRequest(operationID, oldStateroot string, spec lcav1.IPConfigSpec, now
 		r.DNSServers = now.DNSServers
 	}
 	r.VLANID = int(now.VLANID)
-	if id, said := wantedVLAN(spec); said {
+	if id, said := DesiredVLAN(spec); said {
 		r.VLANID = int(id)
 	}
 	r.setIPv4(spec.IPv4, now.IPv4)
@@ -28,8 +29,8 @@ func BuildRequest(operationID, oldStateroot string, spec lcav1.IPConfigSpec, now
 func (r *Request) setIPv4(spec *lcav1.IPv4Config, now *lcav1.IPStatus) {
 	switch {
 	case spec != nil:
-		w := fill("ipv4", spec.Address, spec.MachineNetwork, spec.Gateway, now)
-		r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway = w.address, w.network, w.gateway
+		w := desired("ipv4", spec.Address, spec.MachineNetwork, spec.Gateway, now)
+		r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway = w.Address, w.Network, w.Gateway
 	case now != nil && now.Address != "":
 		r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway = now.Address, now.MachineNetwork, now.Gateway
 	}
@@ -41,8 +42,8 @@ func (r *Request) setIPv4(spec *lcav1.IPv4Config, now *lcav1.IPStatus) {
 func (r *Request) setIPv6(spec *lcav1.IPv6Config, now *lcav1.IPStatus) {
 	switch {
 	case spec != nil:
-		w := fill("ipv6", spec.Address, spec.MachineNetwork, spec.Gateway, now)
-		r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway = w.address, w.network, w.gateway
+		w := desired("ipv6", spec.Address, spec.MachineNetwork, spec.Gateway, now)
+		r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway = w.Address, w.Network, w.Gateway
 	case now != nil && now.Address != "":
 		r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway = now.Address, now.MachineNetwork, now.Gateway
 	}
@@ -72,6 +73,7 @@ func (r Request) Spec() lcav1.IPConfigSpec {
 	vlan := int32(r.VLANID)
 	spec := lcav1.IPConfigSpec{
 		Stage: lcav1.StageConfig, DNSServers: r.DNSServers, VLANID: &vlan, DNSFilterOutFamily: lcav1.DNSFilterFamily(r.DNSFilterOutFamily),
+		Probes: probeSpecs(r.Probes),
 	}
 	if r.IPv4Address != "" {
 		spec.IPv4 = &lcav1.IPv4Config{Address: r.IPv4Address, MachineNetwork: r.IPv4MachineNetwork, Gateway: r.IPv4Gateway}
@@ -80,4 +82,24 @@ func (r Request) Spec() lcav1.IPConfigSpec {
 		spec.IPv6 = &lcav1.IPv6Config{Address: r.IPv6Address, MachineNetwork: r.IPv6MachineNetwork, Gateway: r.IPv6Gateway}
 	}
 	return spec
+}
+
+// defaultProbeTimeout is the timeout of a probe that names none, in seconds.
+const defaultProbeTimeout = 30
+
+func probesOf(spec lcav1.IPConfigSpec) (out []bringup.Probe) {
+	for _, p := range spec.Probes {
+		probe := bringup.Probe{Name: p.Name, Type: string(p.Type), Target: p.Target, TimeoutSeconds: int(p.TimeoutSeconds)}
+		if probe.TimeoutSeconds == 0 {
+			probe.TimeoutSeconds = defaultProbeTimeout
+		}
+		if p.HTTP != nil {
+			probe.CABundle, probe.SkipVerify = p.HTTP.CABundle, p.HTTP.InsecureSkipVerify
+			for _, code := range p.HTTP.StatusCodes {
+				probe.StatusCodes = append(probe.StatusCodes, int(code))
+			}
+		}
+		out = append(out, probe)
+	}
+	return out
 }

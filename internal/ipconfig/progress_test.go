@@ -11,6 +11,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // scribe writes journals by hand.
@@ -37,7 +38,7 @@ func (s *scribe) write(path, boot, flowName string, kinds ...flow.Kind) {
 // answer of a time server does on a site whose clock was never right.
 func TestProgressDoesNotDependOnTheClock(t *testing.T) {
 	s := &scribe{t: t, files: hosttest.NewNode(hosttest.Options{}).Files(), now: time.Unix(1e9, 0).UTC()}
-	own := ipconfig.JournalPath("op")
+	own := operation.JournalPath("op")
 	s.write(own, "2", ipconfig.FlowPostPivot, flow.KindBegin, flow.KindIntent)
 	s.now = s.now.AddDate(0, 0, -1)
 	s.write(own, "2", ipconfig.FlowPostPivot, flow.KindDone, flow.KindFinished)
@@ -49,7 +50,7 @@ func TestProgressDoesNotDependOnTheClock(t *testing.T) {
 
 func TestBothPartsOfAJournalKeepTheirOrder(t *testing.T) {
 	s := &scribe{t: t, files: hosttest.NewNode(hosttest.Options{}).Files(), now: time.Unix(1e9, 0).UTC()}
-	own, other := ipconfig.JournalPath("op"), ipconfig.PivotedJournalPath("op")
+	own, other := operation.JournalPath("op"), operation.PivotedJournalPath("op")
 	s.write(own, "1", ipconfig.FlowPrePivot, flow.KindBegin, flow.KindIntent)
 	copied, err := s.files.Read(own)
 	require.NoError(t, err)
@@ -60,7 +61,7 @@ func TestBothPartsOfAJournalKeepTheirOrder(t *testing.T) {
 	s.write(other, "2", ipconfig.FlowRollback, flow.KindBegin, flow.KindIntent)
 	s.now = s.now.AddDate(0, 0, -1)
 	s.write(own, "3", ipconfig.FlowCleanup, flow.KindBegin)
-	entries, err := ipconfig.ReadEntries(s.files, "op")
+	entries, err := operation.ReadEntries(s.files, "op")
 	require.NoError(t, err)
 	var got []string
 	for _, e := range entries {

@@ -6,10 +6,13 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
 // Request is ip-config-pre-pivot.json: everything lca-cli needs to know. The operator
-// writes it once per operation; nobody changes it afterwards.
+// writes it once per operation; nothing changes it afterwards.
 type Request struct {
 	OperationID string `json:"operation-id"`
 	// NewStateroot is made by this operation, OldStateroot is the way back.
@@ -35,7 +38,7 @@ type Request struct {
 	PullSecretRefName  string   `json:"pull-secret-ref-name,omitempty"`
 
 	// Probes must get a good answer before the change counts as done.
-	Probes []Probe `json:"probes,omitempty"`
+	Probes []bringup.Probe `json:"probes,omitempty"`
 
 	InstallInitMonitor            bool `json:"install-init-monitor,omitempty"`
 	InstallIPConfigurationService bool `json:"install-ip-configuration-service,omitempty"`
@@ -64,14 +67,13 @@ const InitMonitorModeIPConfig = "ipconfig"
 // StaterootPrefix marks the stateroots that this product makes.
 const StaterootPrefix = "rhcos_ipc-"
 
-// NewOperationID names an operation: when it was asked for, and four random
-// hexadecimal digits.
-func NewOperationID(now time.Time, random uint16) string {
-	return fmt.Sprintf("%s-%04x", now.UTC().Format("20060102-150405"), random)
-}
-
 // StaterootName is the stateroot of an operation.
 func StaterootName(operationID string) string { return StaterootPrefix + operationID }
+
+// Pair names the two stateroots of the operation.
+func (r Request) Pair() stateroot.Pair {
+	return stateroot.Pair{Old: r.OldStateroot, New: r.NewStateroot}
+}
 
 // Timeout of the watchdog; the default where the file says 0.
 func (a AutoRollback) Timeout() time.Duration {
@@ -176,4 +178,23 @@ func rank(f Family, primary netip.Addr) int {
 		return 1
 	}
 	return 0
+}
+
+// Site is what must answer on the requested network.
+func (r Request) Site() (bringup.Site, error) {
+	families, err := r.Families()
+	if err != nil {
+		return bringup.Site{}, err
+	}
+	servers, err := r.DNS()
+	if err != nil {
+		return bringup.Site{}, err
+	}
+	s := bringup.Site{DNS: servers}
+	for _, f := range families {
+		if f.Gateway.IsValid() {
+			s.Gateways = append(s.Gateways, f.Gateway)
+		}
+	}
+	return s, nil
 }

@@ -2,31 +2,29 @@ package ipconfig
 
 import lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 
-// State is where the one IPConfig of a cluster stands. Together with the stage
-// table below it is the whole state machine.
+// State is the state of the one IPConfig of a cluster. Together with the stage table below it is the whole state machine.
 type State string
 
-// The states, named for what a person would say of the node. Those "for good" have lost their way back: the old
-// stateroot is gone.
+// The states. In those that end in NoRollback the old stateroot is gone.
 const (
-	StateNew               State = "New"          // no Idle condition yet
-	StateBecomingIdle      State = "BecomingIdle" // cleaning up, or waiting for health
-	StateIdle              State = "Idle"         // spec may change
-	StateBlocked           State = "Blocked"      // another flow holds the node
-	StatePreparing         State = "Preparing"    // Config, still in the old stateroot
-	StateFinishing         State = "Finishing"    // Config, in the new stateroot
-	StateFinishingForGood  State = "FinishingForGood"
-	StateConfigured        State = "Configured"        // Config completed, old stateroot kept
-	StateConfiguredForGood State = "ConfiguredForGood" // Config completed, nothing to go back to
-	StateConfigFailed      State = "ConfigFailed"      // failed; the old stateroot runs
-	StateFinishFailed      State = "FinishFailed"      // failed; the new stateroot runs
+	StateNew                  State = "New"          // no Idle condition yet
+	StateBecomingIdle         State = "BecomingIdle" // cleaning up, or waiting for health
+	StateIdle                 State = "Idle"         // spec may change
+	StateBlocked              State = "Blocked"      // another flow holds the node
+	StatePreparing            State = "Preparing"    // Config, still in the old stateroot
+	StateFinishing            State = "Finishing"    // Config, in the new stateroot
+	StateFinishingNoRollback  State = "FinishingNoRollback"
+	StateConfigured           State = "Configured"           // Config completed, old stateroot kept
+	StateConfiguredNoRollback State = "ConfiguredNoRollback" // Config completed, nothing to go back to
+	StateConfigFailed         State = "ConfigFailed"         // failed; the old stateroot runs
+	StateFinishFailed         State = "FinishFailed"         // failed; the new stateroot runs
 
-	StateFinishFailedForGood State = "FinishFailedForGood"
+	StateFinishFailedNoRollback State = "FinishFailedNoRollback"
 
 	StateRollingBack    State = "RollingBack"
 	StateRollbackFailed State = "RollbackFailed" // the new stateroot still runs
 
-	StateRollbackFailedForGood State = "RollbackFailedForGood"
+	StateRollbackFailedNoRollback State = "RollbackFailedNoRollback"
 
 	StateRolledBack State = "RolledBack"
 )
@@ -53,41 +51,41 @@ func Stages() []Stage {
 		{StateBecomingIdle, stages{idle}, true, []State{StateIdle, StateBlocked}},
 		{StateIdle, stages{config}, false, []State{StatePreparing, StateBlocked}},
 		{StateBlocked, stages{idle}, true, []State{StatePreparing, StateBecomingIdle, StateIdle}},
-		{StatePreparing, stages{idle}, true, []State{StateFinishing, StateConfigFailed, StateConfiguredForGood, StateBecomingIdle}},
+		{StatePreparing, stages{idle}, true, []State{StateFinishing, StateConfigFailed, StateConfiguredNoRollback, StateBecomingIdle}},
 		{StateFinishing, stages{rollback}, true,
-			[]State{StateConfigured, StateFinishingForGood, StateFinishFailed, StateConfigFailed, StateRollingBack}},
-		{StateFinishingForGood, stages{idle}, true, []State{StateConfiguredForGood, StateFinishFailedForGood, StateBecomingIdle}},
-		{StateConfigured, stages{idle, rollback}, false, []State{StateBecomingIdle, StateRollingBack, StateConfiguredForGood}},
-		{StateConfiguredForGood, stages{idle}, false, []State{StateBecomingIdle}},
+			[]State{StateConfigured, StateFinishingNoRollback, StateFinishFailed, StateConfigFailed, StateRollingBack}},
+		{StateFinishingNoRollback, stages{idle}, true, []State{StateConfiguredNoRollback, StateFinishFailedNoRollback, StateBecomingIdle}},
+		{StateConfigured, stages{idle, rollback}, false, []State{StateBecomingIdle, StateRollingBack, StateConfiguredNoRollback}},
+		{StateConfiguredNoRollback, stages{idle}, false, []State{StateBecomingIdle}},
 		{StateConfigFailed, stages{idle}, false, []State{StateBecomingIdle}},
-		{StateFinishFailed, stages{rollback}, false, []State{StateRollingBack, StateFinishing, StateFinishFailedForGood}},
-		{StateFinishFailedForGood, stages{idle}, false, []State{StateBecomingIdle, StateFinishingForGood}},
-		{StateRollingBack, nil, true, []State{StateRolledBack, StateRollbackFailed, StateRollbackFailedForGood}},
-		{StateRollbackFailed, stages{idle, rollback}, true, []State{StateRollingBack, StateBecomingIdle, StateRollbackFailedForGood}},
-		{StateRollbackFailedForGood, stages{idle}, false, []State{StateBecomingIdle}},
+		{StateFinishFailed, stages{rollback}, false, []State{StateRollingBack, StateFinishing, StateFinishFailedNoRollback}},
+		{StateFinishFailedNoRollback, stages{idle}, false, []State{StateBecomingIdle, StateFinishingNoRollback}},
+		{StateRollingBack, nil, true, []State{StateRolledBack, StateRollbackFailed, StateRollbackFailedNoRollback}},
+		{StateRollbackFailed, stages{idle, rollback}, true, []State{StateRollingBack, StateBecomingIdle, StateRollbackFailedNoRollback}},
+		{StateRollbackFailedNoRollback, stages{idle}, false, []State{StateBecomingIdle}},
 		{StateRolledBack, stages{idle}, false, []State{StateBecomingIdle}},
 	}
 }
 
-// forGood maps a state to the one that it is when the old stateroot is gone.
-func forGood() map[State]State {
+// withoutRollback maps a state to its counterpart without the old stateroot.
+func withoutRollback() map[State]State {
 	return map[State]State{
-		StateFinishing: StateFinishingForGood, StateConfigured: StateConfiguredForGood,
-		StateFinishFailed: StateFinishFailedForGood, StateRollbackFailed: StateRollbackFailedForGood,
+		StateFinishing: StateFinishingNoRollback, StateConfigured: StateConfiguredNoRollback,
+		StateFinishFailed: StateFinishFailedNoRollback, StateRollbackFailed: StateRollbackFailedNoRollback,
 	}
 }
 
-// WithoutWayBack is the state when the old stateroot is gone; most know no difference.
-func (s State) WithoutWayBack() State {
-	if without, ok := forGood()[s]; ok {
+// WithoutRollback is the state's counterpart without the old stateroot; the state itself where there is none.
+func (s State) WithoutRollback() State {
+	if without, ok := withoutRollback()[s]; ok {
 		return without
 	}
 	return s
 }
 
-// WithWayBack is the state without that difference, which for most purposes there is not.
-func (s State) WithWayBack() State {
-	for with, without := range forGood() {
+// WithRollback is the inverse of WithoutRollback.
+func (s State) WithRollback() State {
+	for with, without := range withoutRollback() {
 		if s == without {
 			return with
 		}
@@ -105,7 +103,7 @@ func ValidNext(s State) []lcav1.IPConfigStage {
 	return []lcav1.IPConfigStage{lcav1.StageIdle}
 }
 
-// Allowed says whether a stage may be asked for in a state.
+// Allowed reports whether a stage may be requested in a state.
 func Allowed(s State, want lcav1.IPConfigStage) bool {
 	for _, next := range ValidNext(s) {
 		if next == want {

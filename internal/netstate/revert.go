@@ -2,7 +2,7 @@ package netstate
 
 import "slices"
 
-// Revert is the document that takes back what applying want would do to now: interfaces
+// Revert is the document that undoes what applying want would do to now: interfaces
 // that exist keep their addresses, new ones go, routes and resolver return. Only
 // what want mentions is in it.
 func Revert(want, now Document) Document {

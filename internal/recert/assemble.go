@@ -3,96 +3,133 @@ package recert
 import (
 	"cmp"
 	"crypto/x509"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/wire"
 )
 
 // assemble turns what was found into writes.
-func (s *scan) assemble() error {
-	s.plan.files = slices.Concat(s.newKeyFiles(), s.plan.files)
-	for _, f := range s.files {
-		if text := s.pki.replace(f.text); text != f.text {
-			f.text, f.changed = text, true
-			s.plan.Changes = append(s.plan.Changes, Change{Certificate, f.path, s.whyAgain()})
+func (p *planner) assemble() error {
+	p.assembleFiles()
+	changed := len(p.plan.files)+len(p.plan.members)+len(p.plan.nodes) > 0
+	for _, o := range p.Objects {
+		if err := p.replaceCertificates(o); err != nil {
+			return fmt.Errorf("replace certificates in %s: %w", o.Key, err)
 		}
-		if f.changed {
-			s.plan.files = append(s.plan.files, fileWrite{cmp.Or(f.movesTo, f.path), []byte(f.text), f.mode})
-		}
-		if f.movesTo != "" {
-			s.plan.stale = append(s.plan.stale, f.path)
-		}
-	}
-	changed := len(s.plan.files)+len(s.plan.members)+len(s.plan.nodes) > 0
-	for _, o := range s.objects {
-		if err := s.replaceCertificates(o); err != nil {
-			return err
-		}
-		if s.cfg.Expiry != KeepExpiry {
-			if err := s.noteValidity(o); err != nil {
-				return err
+		if p.Config.Expiry != config.KeepExpiry {
+			if err := p.noteValidity(o); err != nil {
+				return fmt.Errorf("note the validity in %s: %w", o.Key, err)
 			}
 		}
-		changed = changed || o.changed
+		changed = changed || o.Changed
 	}
-	if err := s.followHashes(); err != nil {
-		return err
+	if err := p.followAuthorityHash(); err != nil {
+		return fmt.Errorf("update the hash of the packageserver's authority: %w", err)
 	}
-	if changed && s.mapping.Moves() {
-		if err := s.follow(); err != nil {
-			return err
-		}
-	} else {
-		s.deletes, s.deleted = nil, nil
-	}
-	if err := s.followDependencies(); err != nil {
-		return err
-	}
-	for _, o := range s.objects {
-		if o.changed {
-			s.write(o)
+	moves := changed && p.Mapping.Moves()
+	if moves {
+		if err := p.follow(); err != nil {
+			return fmt.Errorf("update what depends on the change: %w", err)
 		}
 	}
-	s.plan.edits = append(s.plan.edits, s.deletes...)
-	s.plan.Changes = append(s.plan.Changes, s.deleted...)
-	for _, m := range s.plan.members {
-		s.plan.Changes = append(s.plan.Changes, Change{Member, "etcd member " + m.Name, "peer URL " + strings.Join(m.PeerURLs, ",")})
+	if err := p.followDependencies(); err != nil {
+		return fmt.Errorf("update hashes of deployments: %w", err)
 	}
-	for _, n := range s.plan.nodes {
-		s.plan.Changes = append(s.plan.Changes, Change{Delete, n.Key, "the kubelet registers the node again"})
+	p.assembleObjects(moves)
+	for _, m := range p.plan.members {
+		p.AddChange(inspect.Member, "etcd member "+m.Name, "peer URL "+strings.Join(m.PeerURLs, ","))
+	}
+	for _, n := range p.plan.nodes {
+		p.AddChange(inspect.Delete, n.Key, "the kubelet registers the node again")
 	}
 	return nil
 }
 
-// write adds a changed object to the writes: one with a new key first, and so one with hashes of others, for those can be told only while
-// the others are what they were, or are about to be what the hash says; one that says what the cluster is called last. Of those DNS
-// cluster is the very last: where it has the new name, the next run takes the rest for done.
-func (s *scan) write(o *object) {
-	switch {
-	case saysTheName(o.key) && !s.mapping.cluster.empty():
-		s.plan.last = append(s.plan.last, s.editsOf(o)...)
-		slices.SortFunc(s.plan.last, func(a, b host.Edit) int { return cmp.Compare(b.Key, a.Key) })
-	case s.made.holders[o.key], slices.Contains(s.hashing, o):
-		s.plan.first = append(s.plan.first, s.editsOf(o)...)
-	default:
-		s.plan.edits = append(s.plan.edits, s.editsOf(o)...)
+func (p *planner) assembleFiles() {
+	p.plan.files = slices.Concat(p.newKeyFiles(), p.plan.files)
+	for _, f := range p.Files {
+		if text := p.PKI.Replace(f.Text); text != f.Text {
+			f.Text, f.Changed = text, true
+			p.AddChange(inspect.Certificate, f.Path, p.reissueReason())
+		}
+		if f.Changed {
+			p.plan.files = append(p.plan.files, fileWrite{cmp.Or(f.MovesTo, f.Path), []byte(f.Text), f.Mode})
+		}
+		if f.MovesTo != "" {
+			p.plan.stale = append(p.plan.stale, f.Path)
+		}
 	}
 }
 
-// newKeyFiles are the files of new keys. They come before the files with their certificates.
-func (s *scan) newKeyFiles() []fileWrite {
+// assembleObjects adds the writes of the store; objects are removed only where something moves.
+func (p *planner) assembleObjects(moves bool) {
+	for _, o := range p.Objects {
+		if o.Changed {
+			p.write(o)
+		}
+	}
+	if !moves {
+		return
+	}
+	for _, r := range p.Removals {
+		p.plan.edits = append(p.plan.edits, host.Edit{Key: r.Object.Key, Delete: true, ModRevision: r.Object.ModRevision})
+		p.AddChange(inspect.Delete, r.Object.Key, r.Why)
+	}
+}
+
+// write adds a changed object to the writes. Objects with a new key or with hashes of others come first, because a hash can be checked
+// only against objects that have not changed yet. Objects that name the cluster come last, DNS cluster at the very end: where it has
+// the new name, the next run takes the rest for done.
+func (p *planner) write(o *wire.Object) {
+	switch {
+	case rules.NamesCluster(o.Key) && !p.Mapping.Cluster.Empty():
+		p.plan.last = append(p.plan.last, p.editsOf(o)...)
+		slices.SortFunc(p.plan.last, func(a, b host.Edit) int { return cmp.Compare(b.Key, a.Key) })
+	case p.holders[o.Key], slices.Contains(p.Hashing, o):
+		p.plan.first = append(p.plan.first, p.editsOf(o)...)
+	default:
+		p.plan.edits = append(p.plan.edits, p.editsOf(o)...)
+	}
+}
+
+// editsOf are the writes of a changed object. A renamed one is written under its new key and deleted under the old one; where an
+// interrupted run has written it already, only the deletion is left.
+func (p *planner) editsOf(o *wire.Object) []host.Edit {
+	if o.MovesTo == "" {
+		return []host.Edit{{Key: o.Key, Value: o.Value, ModRevision: o.ModRevision}}
+	}
+	removal := host.Edit{Key: o.Key, Delete: true, ModRevision: o.ModRevision}
+	existing, ok := p.Named[o.MovesTo]
+	switch {
+	case !ok:
+		return []host.Edit{{Key: o.MovesTo, Value: o.Value}, removal}
+	case string(existing.Value) == string(o.Value), p.Record.Settled(o.MovesTo, existing.Value):
+		return []host.Edit{removal}
+	}
+	p.block(o.MovesTo, "already exists, and "+o.Key+" is renamed to it: delete the one that is not the node's")
+	return nil
+}
+
+// newKeyFiles are the files of new keys, which are written before the files with their certificates.
+func (p *planner) newKeyFiles() []fileWrite {
 	var out []fileWrite
-	for _, where := range slices.Sorted(maps.Keys(s.made.texts)) {
-		if strings.HasPrefix(where, storagePrefix) {
+	for _, where := range slices.Sorted(maps.Keys(p.made)) {
+		if strings.HasPrefix(where, rules.StoragePrefix) {
 			continue
 		}
-		text, to := s.made.texts[where], where
-		for _, f := range s.files {
-			if f.path == where { // it gets another name too
-				f.text, to = text, cmp.Or(f.movesTo, to)
+		text, to := p.made[where], where
+		for _, f := range p.Files {
+			if f.Path == where { // it gets another name too
+				f.Text, to = text, cmp.Or(f.MovesTo, to)
 			}
 		}
 		out = append(out, fileWrite{to, []byte(text), 0o600})
@@ -100,76 +137,59 @@ func (s *scan) newKeyFiles() []fileWrite {
 	return out
 }
 
-// whyAgain says why a certificate is put in the place of another.
-func (s *scan) whyAgain() string {
-	if s.cfg.reissuesTrees() {
+// reissueReason is why a certificate is replaced.
+func (p *planner) reissueReason() string {
+	if p.Config.ReissuesTrees() {
 		return "a certificate in it is signed again"
 	}
-	if s.mapping.Empty() {
+	if p.Mapping.Empty() {
 		return "names the node by its old name"
 	}
 	return "names an old address"
 }
 
-func (s *scan) replaceCertificates(o *object) error {
-	return o.edit(func(at []string, text string) (string, bool) {
-		if fresh, ok := s.made.texts[o.key+" "+strings.Join(at, "/")]; ok {
+func (p *planner) replaceCertificates(o *wire.Object) error {
+	return o.Edit(func(at []string, text string) (string, bool) {
+		where := o.Key + " " + strings.Join(at, "/")
+		if fresh, ok := p.made[where]; ok {
 			return fresh, true
 		}
-		if !mayHoldBlobs(text) {
+		if !wire.MayHoldBlobs(text) {
 			return text, false
 		}
-		replaced := s.pki.replace(text)
+		replaced := p.PKI.Replace(text)
 		if replaced == text {
 			return text, false
 		}
-		s.plan.Changes = append(s.plan.Changes, Change{Certificate, o.key + " " + strings.Join(at, "/"), s.whyAgain()})
+		p.AddChange(inspect.Certificate, where, p.reissueReason())
 		return replaced, true
 	})
 }
 
-// noteValidity keeps the notes of library-go's certificate controllers, which renew what they say has expired.
-func (s *scan) noteValidity(o *object) error {
-	if !o.changed {
+// noteValidity updates the annotations by which library-go's certificate controllers decide what to renew.
+func (p *planner) noteValidity(o *wire.Object) error {
+	if !o.Changed {
 		return nil
 	}
 	var cert *x509.Certificate
-	err := o.walk(func(at []string, text string) {
-		if matchPath([]string{"data", "tls.crt"}, at) {
-			cert = firstCertificate(text)
+	err := o.Walk(func(at []string, text string) {
+		if wire.MatchPath([]string{"data", "tls.crt"}, at) {
+			cert = certs.FirstCertificate(text)
 		}
 	})
 	if err != nil || cert == nil {
 		return err
 	}
-	return o.edit(func(at []string, text string) (string, bool) {
+	return o.Edit(func(at []string, text string) (string, bool) {
 		for name, when := range map[string]time.Time{"not-before": cert.NotBefore, "not-after": cert.NotAfter} {
-			if matchPath([]string{"metadata", "annotations", "auth.openshift.io/certificate-" + name}, at) {
+			if wire.MatchPath([]string{"metadata", "annotations", "auth.openshift.io/certificate-" + name}, at) {
 				want := when.UTC().Format(time.RFC3339)
 				if want != text {
-					s.rewritten(o, at, "validity of the certificate")
+					p.Rewritten(o, at, "validity of the certificate")
 				}
 				return want, want != text
 			}
 		}
 		return text, false
 	})
-}
-
-// follow makes the changes that are made only together with others.
-func (s *scan) follow() error {
-	for _, f := range s.followers {
-		before := f.object.value
-		if err := f.rule.apply(s.cfg, s.mapping, s.now, f.object); err != nil {
-			return err
-		}
-		if string(before) == string(f.object.value) {
-			continue
-		}
-		s.plan.Changes = append(s.plan.Changes, Change{Rewrite, f.object.key, f.rule.why})
-		if !slices.Contains(s.objects, f.object) {
-			s.objects = append(s.objects, f.object)
-		}
-	}
-	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
 )
 
 // BenchmarkPlan plans over a store of a real node's size: 1500 ConfigMaps, of which 150 carry the CA bundle that
@@ -11,10 +13,10 @@ import (
 func BenchmarkPlan(b *testing.B) {
 	w := newWorld(b)
 	build := &builder{t: b, w: w}
-	ca := authority(b, "service-ca", "p256")
+	ca := clustertest.Authority(b, "service-ca", "p256")
 	var bundle strings.Builder
 	for i := range 140 {
-		fmt.Fprintf(&bundle, "# Authority %d\n%s", i, authority(b, fmt.Sprintf("ca %d", i), "p256").certPEM)
+		fmt.Fprintf(&bundle, "# Authority %d\n%s", i, clustertest.Authority(b, fmt.Sprintf("ca %d", i), "p256").CertPEM)
 		bundle.WriteString(strings.Repeat("# padding to the size of an RSA certificate\n", 20))
 	}
 	for i := range 1500 {
@@ -23,10 +25,10 @@ func BenchmarkPlan(b *testing.B) {
 			data["ca-bundle.crt"] = bundle.String()
 		}
 		build.configMap("bench", fmt.Sprintf("cm-%d", i), data)
-		leaf := leafOf(b, ca, "p256", fmt.Sprintf("service %d", i), "service.bench.svc")
-		build.secret("bench", fmt.Sprintf("tls-%d", i), map[string]string{"tls.crt": leaf.certPEM + ca.certPEM, "tls.key": leaf.keyPEM})
+		leaf := clustertest.Leaf(b, ca, "p256", fmt.Sprintf("service %d", i), "service.bench.svc")
+		build.secret("bench", fmt.Sprintf("tls-%d", i), map[string]string{"tls.crt": leaf.CertPEM + ca.CertPEM, "tls.key": leaf.KeyPEM})
 		if i%3 == 0 {
-			build.file(fmt.Sprintf("%skube-apiserver-pod-%d/secrets/x/tls.crt", res, i), leaf.certPEM+ca.certPEM)
+			build.file(fmt.Sprintf("%skube-apiserver-pod-%d/secrets/x/tls.crt", res, i), leaf.CertPEM+ca.CertPEM)
 		}
 	}
 	size := 0

@@ -1,22 +1,9 @@
 package recert
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/asn1"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
 // A made-up cluster that has one of everything, on two addresses, with neighbours whose addresses look alike.
@@ -42,94 +31,6 @@ const (
 
 var testTime = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-type pair struct {
-	cert    *x509.Certificate
-	key     crypto.Signer
-	certPEM string
-	keyPEM  string
-}
-
-func newKeyOf(t testing.TB, kind string) crypto.Signer {
-	t.Helper()
-	var key crypto.Signer
-	var err error
-	switch kind {
-	case "rsa":
-		key, err = rsa.GenerateKey(rand.Reader, 2048)
-	case "ed25519":
-		_, key, err = ed25519.GenerateKey(rand.Reader)
-	case "p384":
-		key, err = ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	default:
-		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func makePair(t testing.TB, template *x509.Certificate, key crypto.Signer, parent *pair) *pair {
-	t.Helper()
-	issuer, signer := template, key
-	if parent != nil {
-		issuer, signer = parent.cert, parent.key
-	}
-	template.NotBefore, template.NotAfter = testTime.Add(-time.Hour), testTime.Add(24*365*time.Hour)
-	der, err := x509.CreateCertificate(rand.Reader, template, issuer, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	label := "PRIVATE KEY"
-	if k, ok := key.(*rsa.PrivateKey); ok {
-		label, keyDER = "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(k)
-	}
-	return &pair{cert, key, pemText("CERTIFICATE", der), pemText(label, keyDER)}
-}
-
-func pemText(label string, der []byte) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: label, Bytes: der}))
-}
-
-func authority(t testing.TB, cn, kind string) *pair {
-	return makePair(t, &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: cn}, IsCA: true,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, newKeyOf(t, kind), nil)
-}
-
-// leafOf names the addresses the way OpenShift does: as addresses and once more as DNS names.
-func leafOf(t testing.TB, ca *pair, kind, cn string, names ...string) *pair {
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(424242), Subject: pkix.Name{CommonName: cn, Organization: []string{"system:etcd-peers"}},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 99999, 1}, Critical: false,
-			Value: []byte{0x04, 0x03, 'o', 'w', 'n'}}},
-	}
-	for _, n := range names {
-		if strings.Contains(n, "//") {
-			u, err := url.Parse(n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			template.URIs = append(template.URIs, u)
-			continue
-		}
-		template.DNSNames = append(template.DNSNames, n)
-		if ip := net.ParseIP(n); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-		}
-	}
-	return makePair(t, template, newKeyOf(t, kind), ca)
-}
-
 // builder collects a world.
 type builder struct {
 	t testing.TB
@@ -138,7 +39,7 @@ type builder struct {
 
 func (b *builder) put(key string, value []byte) {
 	b.w.rev++
-	b.w.keys[storagePrefix+key] = host.KeyValue{Key: storagePrefix + key, Value: value, ModRevision: b.w.rev}
+	b.w.keys[rules.StoragePrefix+key] = host.KeyValue{Key: rules.StoragePrefix + key, Value: value, ModRevision: b.w.rev}
 }
 
 func (b *builder) object(key string, obj runtime.Object) { b.put(key, stored(b.t, obj)) }
@@ -196,45 +97,45 @@ func newWorld(t testing.TB) *world {
 
 func (b *builder) certificates() {
 	t := b.t
-	etcdCA, metricCA, csrCA := authority(t, "openshift-etcd_etcd-signer@1", "rsa"), authority(t, "metric-signer", "p384"), authority(t, "kube-csr-signer_@1", "p256")
-	goneCA, edCA := authority(t, "gone", "p256"), authority(t, "ed", "ed25519")
-	b.secret("openshift-etcd", "etcd-signer", map[string]string{"tls.crt": etcdCA.certPEM, "tls.key": etcdCA.keyPEM})
-	b.secret("openshift-etcd", "etcd-metric-signer", map[string]string{"tls.crt": metricCA.certPEM, "tls.key": metricCA.keyPEM})
-	b.secret("openshift-kube-controller-manager-operator", "csr-signer", map[string]string{"tls.crt": csrCA.certPEM, "tls.key": csrCA.keyPEM})
-	b.secret("ns", "ed", map[string]string{"tls.crt": edCA.certPEM, "tls.key": edCA.keyPEM})
+	etcdCA, metricCA, csrCA := clustertest.Authority(t, "openshift-etcd_etcd-signer@1", "rsa"), clustertest.Authority(t, "metric-signer", "p384"), clustertest.Authority(t, "kube-csr-signer_@1", "p256")
+	goneCA, edCA := clustertest.Authority(t, "gone", "p256"), clustertest.Authority(t, "ed", "ed25519")
+	b.secret("openshift-etcd", "etcd-signer", map[string]string{"tls.crt": etcdCA.CertPEM, "tls.key": etcdCA.KeyPEM})
+	b.secret("openshift-etcd", "etcd-metric-signer", map[string]string{"tls.crt": metricCA.CertPEM, "tls.key": metricCA.KeyPEM})
+	b.secret("openshift-kube-controller-manager-operator", "csr-signer", map[string]string{"tls.crt": csrCA.CertPEM, "tls.key": csrCA.KeyPEM})
+	b.secret("ns", "ed", map[string]string{"tls.crt": edCA.CertPEM, "tls.key": edCA.KeyPEM})
 	names := []string{"localhost", "127.0.0.1", "::1", oldV4, oldV6, lookalike}
-	peer := leafOf(t, etcdCA, "rsa", "system:etcd-peer:sno", names...)
-	serving := leafOf(t, etcdCA, "p256", "system:etcd-server:sno", names...)
-	metrics := leafOf(t, metricCA, "p256", "system:etcd-metric:sno", names...)
+	peer := clustertest.Leaf(t, etcdCA, "rsa", "system:etcd-peer:sno", names...)
+	serving := clustertest.Leaf(t, etcdCA, "p256", "system:etcd-server:sno", names...)
+	metrics := clustertest.Leaf(t, metricCA, "p256", "system:etcd-metric:sno", names...)
 	all := map[string]string{}
-	for name, leaf := range map[string]*pair{"etcd-peer-sno": peer, "etcd-serving-sno": serving, "etcd-serving-metrics-sno": metrics} {
-		chain := leaf.certPEM + etcdCA.certPEM
-		b.secret("openshift-etcd", name, map[string]string{"tls.crt": chain, "tls.key": leaf.keyPEM},
+	for name, leaf := range map[string]*clustertest.Pair{"etcd-peer-sno": peer, "etcd-serving-sno": serving, "etcd-serving-metrics-sno": metrics} {
+		chain := leaf.CertPEM + etcdCA.CertPEM
+		b.secret("openshift-etcd", name, map[string]string{"tls.crt": chain, "tls.key": leaf.KeyPEM},
 			"auth.openshift.io/certificate-hostnames", "127.0.0.1,"+oldV4+","+oldV6+",::1,localhost")
-		all[name+".crt"], all[name+".key"] = chain, leaf.keyPEM
+		all[name+".crt"], all[name+".key"] = chain, leaf.KeyPEM
 		for _, dir := range []string{"etcd-certs", "etcd-pod-1"} {
 			b.file(res+dir+"/secrets/etcd-all-certs/"+name+".crt", chain)
-			b.file(res+dir+"/secrets/etcd-all-certs/"+name+".key", leaf.keyPEM)
+			b.file(res+dir+"/secrets/etcd-all-certs/"+name+".key", leaf.KeyPEM)
 		}
 	}
 	b.secret("openshift-etcd", "etcd-all-certs", all)
-	kubelet := leafOf(t, csrCA, "p256", "system:node:sno", "sno", oldV4, oldV6)
-	b.file("/var/lib/kubelet/pki/kubelet-server-2026-05-01.pem", kubelet.certPEM+kubelet.keyPEM)
-	b.file("/var/lib/kubelet/pods/uid/volumes/tls.crt", kubelet.certPEM)
-	client := leafOf(t, csrCA, "p256", "client", oldV4)
+	kubelet := clustertest.Leaf(t, csrCA, "p256", "system:node:sno", "sno", oldV4, oldV6)
+	b.file("/var/lib/kubelet/pki/kubelet-server-2026-05-01.pem", kubelet.CertPEM+kubelet.KeyPEM)
+	b.file("/var/lib/kubelet/pods/uid/volumes/tls.crt", kubelet.CertPEM)
+	client := clustertest.Leaf(t, csrCA, "p256", "client", oldV4)
 	kubeconfig := fmt.Sprintf("users:\n- name: u\n  user:\n    client-certificate-data: %s\n    client-key-data: %s\n",
-		base64.StdEncoding.EncodeToString([]byte(client.certPEM)), base64.StdEncoding.EncodeToString([]byte(client.keyPEM)))
+		base64.StdEncoding.EncodeToString([]byte(client.CertPEM)), base64.StdEncoding.EncodeToString([]byte(client.KeyPEM)))
 	b.file("/etc/kubernetes/kubeconfig", kubeconfig)
 	b.configMap("ns", "kubeconfig", map[string]string{"kubeconfig": kubeconfig})
-	edLeaf := leafOf(t, edCA, "ed25519", oldV4, oldV6, "https://"+oldV4+":8443/x")
-	b.secret("ns", "ed-leaf", map[string]string{"tls.crt": strings.ReplaceAll(edLeaf.certPEM, "\n", "\r\n"), "tls.key": edLeaf.keyPEM})
-	self := leafOf(t, nil, "p256", oldV4, oldV4)
-	b.secret("ns", "self-signed", map[string]string{"tls.crt": self.certPEM, "tls.key": self.keyPEM})
-	b.configMap("ns", "trusts-self-signed", map[string]string{"ca.crt": self.certPEM})
-	foreign := leafOf(t, goneCA, "p256", "foreign", oldV4)
-	b.secret("ns", "foreign", map[string]string{"tls.crt": foreign.certPEM, "tls.key": foreign.keyPEM})
-	other := leafOf(t, etcdCA, "p256", "other", lookalike)
-	b.secret("ns", "unaffected", map[string]string{"tls.crt": other.certPEM, "tls.key": other.keyPEM})
+	edLeaf := clustertest.Leaf(t, edCA, "ed25519", oldV4, oldV6, "https://"+oldV4+":8443/x")
+	b.secret("ns", "ed-leaf", map[string]string{"tls.crt": strings.ReplaceAll(edLeaf.CertPEM, "\n", "\r\n"), "tls.key": edLeaf.KeyPEM})
+	self := clustertest.Leaf(t, nil, "p256", oldV4, oldV4)
+	b.secret("ns", "self-signed", map[string]string{"tls.crt": self.CertPEM, "tls.key": self.KeyPEM})
+	b.configMap("ns", "trusts-self-signed", map[string]string{"ca.crt": self.CertPEM})
+	foreign := clustertest.Leaf(t, goneCA, "p256", "foreign", oldV4)
+	b.secret("ns", "foreign", map[string]string{"tls.crt": foreign.CertPEM, "tls.key": foreign.KeyPEM})
+	other := clustertest.Leaf(t, etcdCA, "p256", "other", lookalike)
+	b.secret("ns", "unaffected", map[string]string{"tls.crt": other.CertPEM, "tls.key": other.KeyPEM})
 	b.secret("kube-system", "kubeadmin", map[string]string{"kubeadmin": "hash"})
 }
 

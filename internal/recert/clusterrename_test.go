@@ -5,34 +5,19 @@ import (
 	"testing"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
-
-func TestZoneText(t *testing.T) {
-	c := ClusterRenaming{Zone: Renaming{"c.example.com", "x.c.example.com"}}
-	for text, want := range map[string]string{
-		"https://api.c.example.com:6443/x":                                                   "https://api.x.c.example.com:6443/x",
-		"*.apps.c.example.com,c.example.com. 'c.example.com'":                                "*.apps.x.c.example.com,x.c.example.com. 'x.c.example.com'",
-		"abc.example.com a-c.example.com c.example.com.evil c.example.community example.com": "",
-	} {
-		if want == "" {
-			want = text
-		}
-		if got := c.text(text); got != want {
-			t.Errorf("%q became %q", text, got)
-		}
-	}
-}
 
 // Objects of the aggregated API server are stored in protobuf.
 func TestRoutesAndClientsInProtobuf(t *testing.T) {
-	text := func(n int, s string) []byte { return wire(n, []byte(s)) }
+	text := func(n int, s string) []byte { return field(n, []byte(s)) }
 	envelope := func(kind string, raw []byte) []byte {
-		return append([]byte("k8s\x00"), append(wire(1, append(text(1, "x/v1"), text(2, kind)...)), wire(2, raw)...)...)
+		return append([]byte("k8s\x00"), append(field(1, append(text(1, "x/v1"), text(2, kind)...)), field(2, raw)...)...)
 	}
 	make := func(zone string) map[string][]byte {
 		return map[string][]byte{
-			"/openshift.io/routes/ns/app": envelope("Route", append(append(wire(2, append(text(1, "app.apps."+zone), text(2, "/c.example.com")...)),
-				wire(3, wire(1, append(append(text(1, "app.apps."+zone), text(2, "default")...), text(5, "router.apps."+zone)...)))...), text(99, "later")...)),
+			"/openshift.io/routes/ns/app": envelope("Route", append(append(field(2, append(text(1, "app.apps."+zone), text(2, "/c.example.com")...)),
+				field(3, field(1, append(append(text(1, "app.apps."+zone), text(2, "default")...), text(5, "router.apps."+zone)...)))...), text(99, "later")...)),
 			"/openshift.io/oauth/clients/console": envelope("OAuthClient", append(text(2, "secret of c.example.com"), text(5, "https://console.apps."+zone+"/auth")...)),
 		}
 	}
@@ -48,8 +33,8 @@ func TestRoutesAndClientsInProtobuf(t *testing.T) {
 	}
 }
 
-// wire encodes a field of bytes shorter than 128 times 128.
-func wire(number int, content []byte) []byte {
+// field encodes a field of bytes shorter than 128 times 128.
+func field(number int, content []byte) []byte {
 	out := varint(uint64(number)<<3 | 2)
 	return append(append(out, varint(uint64(len(content)))...), content...)
 }
@@ -66,8 +51,8 @@ func recallWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
 	b := &builder{t: t, w: w}
-	b.json(clusterDNS, map[string]any{"kind": "DNS", "spec": map[string]any{"baseDomain": "c.example.com"}})
-	b.json(clusterInfra, map[string]any{"kind": "Infrastructure", "status": map[string]any{"infrastructureName": "c-abcde"}})
+	b.json(rules.ClusterDNS, map[string]any{"kind": "DNS", "spec": map[string]any{"baseDomain": "c.example.com"}})
+	b.json(rules.ClusterInfra, map[string]any{"kind": "Infrastructure", "status": map[string]any{"infrastructureName": "c-abcde"}})
 	b.configMap("kube-system", "cluster-config-v1", map[string]string{"install-config": "baseDomain: example.com\nmetadata:\n  name: c\n"})
 	b.configMap("openshift-etcd", "cluster-config-v1", map[string]string{"install-config": "baseDomain: example.com\nmetadata:\n  name: c\n"})
 	withConfig(t, w, map[string]any{"ip": nil, "machine_network_cidr": nil, "cluster_rename": "d:example.org"})
@@ -93,7 +78,7 @@ func TestClusterKeepsItsIdentifierUnlessAskedAndIsListed(t *testing.T) {
 		}
 	}
 	runRecert(t, w)
-	if text := worldTexts(t, w)[storagePrefix+"configmaps/kube-system/cluster-config-v1 data/install-config"]; text != "baseDomain: example.org\nmetadata:\n  name: d\n" {
+	if text := worldTexts(t, w)[rules.StoragePrefix+"configmaps/kube-system/cluster-config-v1 data/install-config"]; text != "baseDomain: example.org\nmetadata:\n  name: d\n" {
 		t.Errorf("install-config: %s", text)
 	}
 	requireAtRest(t, w, testTime)
@@ -101,7 +86,7 @@ func TestClusterKeepsItsIdentifierUnlessAskedAndIsListed(t *testing.T) {
 
 func TestClusterRenameNeedsTheOldName(t *testing.T) {
 	w := recallWorld(t)
-	delete(w.keys, storagePrefix+clusterDNS)
+	delete(w.keys, rules.StoragePrefix+rules.ClusterDNS)
 	if err := engine(w).Run(t.Context(), configPath); err == nil || !strings.Contains(err.Error(), "DNS cluster (spec.baseDomain)") {
 		t.Errorf("got %v", err)
 	}

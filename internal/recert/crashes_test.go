@@ -6,6 +6,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
 // cutAfter is what a run leaves whose power is cut after so many writes.
@@ -29,7 +34,7 @@ func requireAtRest(t *testing.T, w *world, at time.Time) {
 	if w.writes != 0 {
 		t.Fatalf("one more run wrote %v", w.ordered)
 	}
-	record, err := loadProgress(w, configPath, w.files[configPath].data)
+	_, record, err := config.Load(w, configPath)
 	if err != nil || len(record.After) > 0 && !record.Done {
 		t.Fatalf("%v, a run is on record that has not ended", err)
 	}
@@ -51,7 +56,7 @@ func siteOf(b *builder) {
 	proxied := map[string]any{"httpProxy": "seed", "httpsProxy": "seed", "noProxy": "seed"}
 	b.json("config.openshift.io/proxies/cluster", map[string]any{"kind": "Proxy", "status": proxied,
 		"spec": map[string]any{"httpProxy": "seed", "httpsProxy": "seed", "noProxy": "seed", "trustedCA": map[string]any{"name": "seed"}}})
-	b.file(chronyFile, "seed")
+	b.file(rules.ChronyFile, "seed")
 }
 
 // What a setting is written into may be done already when a run goes on with another: it is there all the same.
@@ -82,7 +87,7 @@ func TestAnotherConfigurationDoesNotGoOnWithAnInterruptedRun(t *testing.T) {
 	before := worldTexts(t, w)
 	swap["threads"] = 4
 	withConfig(t, w, swap)
-	want := "a run with another configuration was interrupted: let one with that configuration complete it"
+	want := "a run with another configuration was interrupted: complete it with that configuration"
 	if err := engine(w).Run(t.Context(), configPath); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("said %v", err)
 	}
@@ -112,16 +117,16 @@ func TestPreviewKnowsWhatIsDone(t *testing.T) {
 }
 
 // etcdSigner is the authority of etcd's certificates.
-func etcdSigner(t *testing.T, w *world) *pair {
+func etcdSigner(t *testing.T, w *world) *clustertest.Pair {
 	t.Helper()
-	return &pair{cert: certificateAt(t, w, signerAt, 0), key: firstKey(worldTexts(t, w)[storagePrefix+"secrets/openshift-etcd/etcd-signer data/tls.key"])}
+	return &clustertest.Pair{Cert: certificateAt(t, w, signerAt, 0), Key: certs.FirstKey(worldTexts(t, w)[rules.StoragePrefix+"secrets/openshift-etcd/etcd-signer data/tls.key"])}
 }
 
 // A cluster may move away and come back. What an earlier run left behind it must not be taken for what it is now.
 func TestARecordEndsWhereTheClusterMovesOn(t *testing.T) {
 	w := newWorld(t)
 	b := &builder{t: t, w: w}
-	b.secret("openshift-etcd", "etcd-peer-b", map[string]string{"tls.crt": leafOf(t, etcdSigner(t, w), "p256", "b", oldV4).certPEM, "tls.key": ""})
+	b.secret("openshift-etcd", "etcd-peer-b", map[string]string{"tls.crt": clustertest.Leaf(t, etcdSigner(t, w), "p256", "b", oldV4).CertPEM, "tls.key": ""})
 	at := func(from, to string) {
 		t.Helper()
 		withConfig(t, w, map[string]any{"ip": []string{to}, "machine_network_cidr": nil, "cn_san_replace_rules": []string{from + "," + to}})
@@ -131,7 +136,7 @@ func TestARecordEndsWhereTheClusterMovesOn(t *testing.T) {
 		}
 	}
 	at(oldV4, newV4)
-	if _, recorded := w.files[progressPath(configPath)]; !recorded {
+	if _, recorded := w.files[config.RecordPath(configPath)]; !recorded {
 		t.Fatal("the first move left no record, so this shows nothing")
 	}
 	at(newV4, oldV4)

@@ -10,6 +10,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd/etcdtest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
 // The store is defragmented after all else, once, and also where there is nothing else to do.
@@ -18,7 +20,7 @@ func TestDefragmentIsTheLastThing(t *testing.T) {
 		w := newWorld(t)
 		withConfig(t, w, extra)
 		runRecert(t, w)
-		if n := len(w.ordered); n < 3 || w.ordered[n-3] != "defragment" || w.ordered[n-2] != progressPath(configPath) || w.ordered[n-1] != host.RecertSummary {
+		if n := len(w.ordered); n < 3 || w.ordered[n-3] != "defragment" || w.ordered[n-2] != config.RecordPath(configPath) || w.ordered[n-1] != host.RecertSummary {
 			t.Errorf("%s: wrote %v", name, w.ordered)
 		}
 		w.writes, w.ordered = 0, nil
@@ -33,14 +35,14 @@ func TestDefragmentIsTheLastThing(t *testing.T) {
 func TestDefragmentForgetsWhatWasOverwritten(t *testing.T) {
 	binary := etcdtest.Binary(t)
 	secret := bytes.Repeat([]byte("a key that nobody may find in the seed image "), 40)
-	dir := etcdtest.Form(t, binary, "https://"+oldV4+":2380", map[string]string{storagePrefix + "secrets/ns/x": string(secret)})
+	dir := etcdtest.Form(t, binary, "https://"+oldV4+":2380", map[string]string{rules.StoragePrefix + "secrets/ns/x": string(secret)})
 	store := etcd.New(etcd.Config{DataDir: dir, RuntimeDir: filepath.Join(etcdtest.ShortDir(t), "run"), Manifest: "/nonexistent", Binary: binary})
 	session, err := store.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var kept host.KeyValue
-	if err := session.Range(t.Context(), storagePrefix, func(kv host.KeyValue) error { kept = kv; return nil }); err != nil {
+	if err := session.Range(t.Context(), rules.StoragePrefix, func(kv host.KeyValue) error { kept = kv; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := session.Commit(t.Context(), []host.Edit{{Key: kept.Key, Value: []byte("{}"), ModRevision: kept.ModRevision}}); err != nil {

@@ -8,6 +8,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/wire"
 )
 
 const (
@@ -32,12 +35,12 @@ func withNotes(t *testing.T, notes map[string]string) (*world, *Plan) {
 // hashNow is the hash of a stored object.
 func hashNow(t *testing.T, w *world, name string) string {
 	t.Helper()
-	kv := w.keys[storagePrefix+name]
-	o, err := newObject(kv)
+	kv := w.keys[rules.StoragePrefix+name]
+	o, err := wire.NewObject(kv)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := resourceHash(o, kv.Value)
+	sum, err := rules.ResourceHash(o, kv.Value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +51,7 @@ func TestHashesOfWhatChangesFollow(t *testing.T) {
 	before := hashNow(t, newWorld(t), "configmaps/openshift-apiserver/config")
 	w, plan := withNotes(t, map[string]string{configNote: before, "operator.openshift.io/spec-hash": "z",
 		"operator.openshift.io/dep-openshift-apiserver.etcd-client.secret": "y"})
-	if kept := fmt.Sprint(plan.Kept); !strings.Contains(kept, "its own specification") || strings.Contains(kept, "rolls it out") {
+	if kept := fmt.Sprint(plan.Kept); !strings.Contains(kept, "the hash of its specification") || strings.Contains(kept, "rolls it out") {
 		t.Errorf("kept: %s", kept)
 	}
 	runRecert(t, w)
@@ -58,7 +61,7 @@ func TestHashesOfWhatChangesFollow(t *testing.T) {
 	}
 	texts := worldTexts(t, w)
 	for _, at := range []string{" metadata/annotations/", " spec/template/metadata/annotations/"} {
-		at = storagePrefix + apiServerDeployment + at
+		at = rules.StoragePrefix + apiServerDeployment + at
 		if texts[at+configNote] != want {
 			t.Errorf("%s is %q, want %q", at+configNote, texts[at+configNote], want)
 		}
@@ -71,12 +74,12 @@ func TestHashesOfWhatChangesFollow(t *testing.T) {
 // A hash that is taken otherwise than here says nothing that could be brought up to date.
 func TestHashesOfAnotherKindAreListed(t *testing.T) {
 	w, plan := withNotes(t, map[string]string{configNote: "x"})
-	why := "its operator rolls it out once more: its hash of configmaps/openshift-apiserver/config is of before the change"
+	why := "its operator rolls it out once more: its hash of configmaps/openshift-apiserver/config is from before the change"
 	if strings.Count(fmt.Sprint(plan.Kept), why) != 1 {
 		t.Errorf("kept: %v", plan.Kept)
 	}
 	runRecert(t, w)
-	if got := worldTexts(t, w)[storagePrefix+apiServerDeployment+" metadata/annotations/"+configNote]; got != "x" {
+	if got := worldTexts(t, w)[rules.StoragePrefix+apiServerDeployment+" metadata/annotations/"+configNote]; got != "x" {
 		t.Errorf("the hash is %s", got)
 	}
 }

@@ -115,12 +115,17 @@ type fakeInfo struct {
 	mode fs.FileMode
 }
 
-func (i fakeInfo) Name() string       { return i.name }
-func (i fakeInfo) Size() int64        { return i.size }
-func (i fakeInfo) Mode() fs.FileMode  { return i.mode }
+func (i fakeInfo) Name() string { return i.name }
+
+func (i fakeInfo) Size() int64 { return i.size }
+
+func (i fakeInfo) Mode() fs.FileMode { return i.mode }
+
 func (i fakeInfo) ModTime() time.Time { return time.Time{} }
-func (i fakeInfo) IsDir() bool        { return i.mode.IsDir() }
-func (i fakeInfo) Sys() any           { return nil }
+
+func (i fakeInfo) IsDir() bool { return i.mode.IsDir() }
+
+func (i fakeInfo) Sys() any { return nil }
 
 // Open makes the world its own store.
 func (w *world) Open(context.Context) (host.OpenKeystore, error) {

@@ -6,11 +6,15 @@ import (
 	"testing"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
 const (
 	keylessCert = "secrets/ns/keyless data/tls.crt"
-	keylessKey  = storagePrefix + "secrets/ns/keyless data/tls.key"
+	keylessKey  = rules.StoragePrefix + "secrets/ns/keyless data/tls.key"
 	keylessDir  = "/etc/kubernetes/keyless/"
 )
 
@@ -20,20 +24,20 @@ func keylessWorld(t *testing.T, kind string) *world {
 	t.Helper()
 	w := newWorld(t)
 	b := &builder{t: t, w: w}
-	ca := authority(t, "keyless-signer", "rsa")
-	b.secret("ns", "keyless-signer", map[string]string{"tls.crt": ca.certPEM, "tls.key": ca.keyPEM})
-	leaf := leafOf(t, ca, kind, "keyless", oldV4)
-	b.secret("ns", "keyless", map[string]string{"tls.crt": leaf.certPEM + ca.certPEM, "tls.key": ""})
-	b.configMap("a-first", "bundle", map[string]string{"ca.crt": leaf.certPEM})
-	b.file("/etc/kubernetes/a-bundle.crt", leaf.certPEM)
-	b.file(keylessDir+"tls.crt", leaf.certPEM)
+	ca := clustertest.Authority(t, "keyless-signer", "rsa")
+	b.secret("ns", "keyless-signer", map[string]string{"tls.crt": ca.CertPEM, "tls.key": ca.KeyPEM})
+	leaf := clustertest.Leaf(t, ca, kind, "keyless", oldV4)
+	b.secret("ns", "keyless", map[string]string{"tls.crt": leaf.CertPEM + ca.CertPEM, "tls.key": ""})
+	b.configMap("a-first", "bundle", map[string]string{"ca.crt": leaf.CertPEM})
+	b.file("/etc/kubernetes/a-bundle.crt", leaf.CertPEM)
+	b.file(keylessDir+"tls.crt", leaf.CertPEM)
 	b.file(keylessDir+"tls.key", "\n")
-	elsewhere := leafOf(t, ca, kind, "elsewhere", oldV4)
-	b.secret("ns", "elsewhere", map[string]string{"tls.crt": elsewhere.certPEM, "tls.key": ""})
-	b.secret("ns", "its-key", map[string]string{"key": elsewhere.keyPEM})
-	locked := leafOf(t, ca, kind, "locked", oldV4)
-	b.secret("ns", "locked", map[string]string{"tls.crt": locked.certPEM, "tls.key": "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"})
-	b.configMap("ns", "trusted", map[string]string{"remote.crt": leafOf(t, ca, kind, "remote", oldV4).certPEM})
+	elsewhere := clustertest.Leaf(t, ca, kind, "elsewhere", oldV4)
+	b.secret("ns", "elsewhere", map[string]string{"tls.crt": elsewhere.CertPEM, "tls.key": ""})
+	b.secret("ns", "its-key", map[string]string{"key": elsewhere.KeyPEM})
+	locked := clustertest.Leaf(t, ca, kind, "locked", oldV4)
+	b.secret("ns", "locked", map[string]string{"tls.crt": locked.CertPEM, "tls.key": "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"})
+	b.configMap("ns", "trusted", map[string]string{"remote.crt": clustertest.Leaf(t, ca, kind, "remote", oldV4).CertPEM})
 	return w
 }
 
@@ -46,7 +50,7 @@ func TestALeafWithoutItsKeyGetsANewOne(t *testing.T) {
 			checkKeyless(t, before, w)
 			for _, name := range []string{"elsewhere", "locked"} {
 				at := "secrets/ns/" + name + " data/tls.crt"
-				if was, is := certificateAt(t, before, at, 0), certificateAt(t, w, at, 0); is.Equal(was) || !samePublic(was.PublicKey, is.PublicKey) {
+				if was, is := certificateAt(t, before, at, 0), certificateAt(t, w, at, 0); is.Equal(was) || !certs.SamePublic(was.PublicKey, is.PublicKey) {
 					t.Errorf("%s: was not signed again, or for another key", name)
 				}
 			}
@@ -58,13 +62,13 @@ func TestALeafWithoutItsKeyGetsANewOne(t *testing.T) {
 func checkKeyless(t *testing.T, before, w *world) {
 	t.Helper()
 	was, is, texts := certificateAt(t, before, keylessCert, 0), certificateAt(t, w, keylessCert, 0), worldTexts(t, w)
-	key := firstKey(texts[keylessKey])
+	key := certs.FirstKey(texts[keylessKey])
 	switch {
-	case key == nil || !samePublic(key.Public(), is.PublicKey):
+	case key == nil || !certs.SamePublic(key.Public(), is.PublicKey):
 		t.Fatalf("the Secret has no pair: %q", texts[keylessKey])
-	case samePublic(is.PublicKey, was.PublicKey):
+	case certs.SamePublic(is.PublicKey, was.PublicKey):
 		t.Error("the key is the old one")
-	case keyAlgorithm(key.Public()) == "RSA" && key.(*rsa.PrivateKey).N.BitLen() != 2048:
+	case certs.KeyAlgorithm(key.Public()) == "RSA" && key.(*rsa.PrivateKey).N.BitLen() != 2048:
 		t.Error("the key has another size")
 	case texts[keylessDir+"tls.key"] != texts[keylessKey]:
 		t.Error("the file has another key")
@@ -72,7 +76,7 @@ func checkKeyless(t *testing.T, before, w *world) {
 	if err := is.CheckSignatureFrom(certificateAt(t, w, keylessCert, 1)); err != nil {
 		t.Error(err)
 	}
-	for _, at := range []string{keylessDir + "tls.crt", "/etc/kubernetes/a-bundle.crt", storagePrefix + "configmaps/a-first/bundle data/ca.crt"} {
+	for _, at := range []string{keylessDir + "tls.crt", "/etc/kubernetes/a-bundle.crt", rules.StoragePrefix + "configmaps/a-first/bundle data/ca.crt"} {
 		if list := certificatesOf(t, texts[at]); len(list) != 1 || !list[0].Equal(is) {
 			t.Errorf("%s has another certificate", at)
 		}
@@ -118,7 +122,7 @@ func TestThePlanSaysThatAKeyIsNew(t *testing.T) {
 		t.Errorf("%d new keys", n)
 	}
 	runRecert(t, w)
-	for _, p := range []string{host.RecertSummary, progressPath(configPath)} {
+	for _, p := range []string{host.RecertSummary, config.RecordPath(configPath)} {
 		if text := string(w.files[p].data); strings.Contains(text, "PRIVATE KEY") {
 			t.Errorf("%s holds a key", p)
 		}

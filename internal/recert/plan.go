@@ -1,37 +1,51 @@
 package recert
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/replace"
 )
 
-// Kind of a Change.
-type Kind string
-
-// Kinds of changes.
-const (
-	Rewrite     Kind = "rewrite"     // a field's text
-	Certificate Kind = "certificate" // a re-issued certificate put in its place
-	Delete      Kind = "delete"      // an object that the cluster makes again
-	Member      Kind = "member"      // etcd's record of its own member
-	Defragment  Kind = "defragment"  // the store, of what was overwritten and deleted
-	NewKey      Kind = "new key"     // put where a certificate's own key is missing
-	Rename      Kind = "rename"      // an object, entry or file that is named for the node
-)
-
-// Change is one thing that a run does. It holds no secret.
-type Change struct {
-	Kind Kind `json:"kind"`
-	// Where is an etcd key or the path of a file, with the field in it.
-	Where string `json:"where"`
-	Why   string `json:"why"`
+// apply carries the plan out. The order makes every interruption harmless: files and objects can be written again with the same
+// result, and the Node, from which the next run learns the old address, is deleted last.
+func (p *Plan) apply(ctx context.Context, files host.Files, store host.OpenKeystore) error {
+	if err := store.Commit(ctx, p.first); err != nil {
+		return fmt.Errorf("write objects with new keys and hashes: %w", err)
+	}
+	for _, f := range p.files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := files.Write(f.path, f.data, f.mode); err != nil {
+			return fmt.Errorf("write %s: %w", f.path, err)
+		}
+	}
+	for _, old := range p.stale {
+		if err := files.Remove(old); err != nil {
+			return fmt.Errorf("remove %s, which was renamed: %w", old, err)
+		}
+	}
+	if err := store.Commit(ctx, p.edits); err != nil {
+		return fmt.Errorf("write objects: %w", err)
+	}
+	for _, m := range p.members {
+		if err := store.UpdateMember(ctx, m.ID, m.PeerURLs); err != nil {
+			return fmt.Errorf("set the peer URLs of etcd member %s: %w", m.Name, err)
+		}
+	}
+	if err := store.Commit(ctx, append(p.last, p.nodes...)); err != nil {
+		return fmt.Errorf("write the objects that name the cluster, delete the Node: %w", err)
+	}
+	if p.defrag {
+		return store.Defragment(ctx)
+	}
+	return nil
 }
 
 // Reissue is a leaf certificate that gets signed again.
@@ -41,40 +55,34 @@ type Reissue struct {
 	NotAfter string   `json:"notAfter"`
 	Names    []string `json:"names"` // after the change
 	Places   []string `json:"places"`
-	// NewKey says that its own key is not in the cluster, so that it gets another.
+	// NewKey is set where its own key is not in the cluster, so that it gets another.
 	NewKey bool `json:"newKey,omitempty"`
-}
-
-// Note is something that stays as it is, or that stands in the way.
-type Note struct {
-	Where string `json:"where"`
-	Why   string `json:"why"`
 }
 
 // Plan is everything a run would do, in the order in which it does it.
 type Plan struct {
-	Addresses []AddressChange `json:"addresses"`
+	Addresses []replace.Address `json:"addresses"`
 	// Node is the node's change of name.
-	Node *Renaming `json:"node,omitempty"`
+	Node *replace.Name `json:"node,omitempty"`
 	// Cluster is the cluster's change of name.
-	Cluster      *ClusterRenaming `json:"cluster,omitempty"`
+	Cluster      *replace.Cluster `json:"cluster,omitempty"`
 	Certificates []Reissue        `json:"certificates,omitempty"`
-	Changes      []Change         `json:"changes,omitempty"`
-	// Kept lists what names an old address, or belongs to a deleted kind, and stays on purpose.
-	Kept []Note `json:"kept,omitempty"`
-	// Leftovers lists other mentions of an old address, for people to look at.
-	Leftovers []Note `json:"leftovers,omitempty"`
+	Changes      []inspect.Change `json:"changes,omitempty"`
+	// Kept lists what names an old address, or belongs to a deleted kind, and is not changed on purpose.
+	Kept []inspect.Note `json:"kept,omitempty"`
+	// Leftovers lists other mentions of an old address, for review.
+	Leftovers []inspect.Note `json:"leftovers,omitempty"`
 	// Blocked lists why the plan cannot be carried out. A run with any entry changes nothing.
-	Blocked []Note `json:"blocked,omitempty"`
+	Blocked []inspect.Note `json:"blocked,omitempty"`
 
 	first   []host.Edit // with new keys, before all else
 	files   []fileWrite
 	edits   []host.Edit
 	members []host.StoreMember
-	last    []host.Edit // of the objects that say what the cluster is called
+	last    []host.Edit // of the objects that name the cluster
 	nodes   []host.Edit // applied last
 	defrag  bool        // after all of that
-	stale   []string    // files that are called otherwise now, removed after the others are written
+	stale   []string    // renamed files, removed after the others are written
 
 	signed, rekeyed map[string]string // see progress
 }
@@ -86,20 +94,10 @@ type fileWrite struct {
 	mode fs.FileMode
 }
 
-// Empty says that there is nothing to do.
+// Empty reports whether there is nothing to do.
 func (p *Plan) Empty() bool {
 	return len(p.first)+len(p.files)+len(p.stale)+len(p.edits)+len(p.members)+len(p.last)+len(p.nodes) == 0 && !p.defrag
 }
-
-// YAML and JSON render the plan for machines and for tickets.
-func (p *Plan) YAML() ([]byte, error) { return marshalYAML(p) }
-
-// JSON renders the plan with the same fields as YAML.
-func (p *Plan) JSON() ([]byte, error) { return marshalJSON(p) }
-
-func marshalYAML(v any) ([]byte, error) { return yaml.Marshal(v) }
-
-func marshalJSON(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
 
 // WriteText renders the plan for a person.
 func (p *Plan) WriteText(w io.Writer) error {
@@ -117,33 +115,21 @@ func (p *Plan) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "cluster %s (infrastructure %s) becomes %s (%s)\n",
 			p.Cluster.Zone.Old, p.Cluster.Infra.Old, p.Cluster.Zone.New, p.Cluster.Infra.New)
 	}
-	section(&b, "Certificates to re-issue", len(p.Certificates))
+	inspect.WriteSection(&b, "Certificates to re-issue", len(p.Certificates))
 	for _, c := range p.Certificates {
-		fmt.Fprintf(&b, "  %s\n    issued by %s, valid until %s, in %d places\n", c.Subject, c.Issuer, c.NotAfter, len(c.Places))
+		places := inspect.Count(len(c.Places), "place")
+		fmt.Fprintf(&b, "  %s\n    issued by %s, valid until %s, in %s\n", c.Subject, c.Issuer, c.NotAfter, places)
 		if c.NewKey {
 			b.WriteString("    with a NEW KEY: its own is not in the cluster, and its place is empty\n")
 		}
 	}
-	section(&b, "Changes", len(p.Changes))
+	inspect.WriteSection(&b, "Changes", len(p.Changes))
 	for _, c := range p.Changes {
 		fmt.Fprintf(&b, "  %-11s %s: %s\n", c.Kind, c.Where, c.Why)
 	}
-	notes(&b, "Left as they are", p.Kept)
-	notes(&b, "Other mentions of an old address", p.Leftovers)
-	notes(&b, "In the way", p.Blocked)
+	inspect.WriteNotes(&b, "Kept", p.Kept)
+	inspect.WriteNotes(&b, "Other mentions of an old address", p.Leftovers)
+	inspect.WriteNotes(&b, "Blocked", p.Blocked)
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func section(b *strings.Builder, title string, n int) {
-	if n > 0 {
-		fmt.Fprintf(b, "%s (%d):\n", title, n)
-	}
-}
-
-func notes(b *strings.Builder, title string, list []Note) {
-	section(b, title, len(list))
-	for _, n := range list {
-		fmt.Fprintf(b, "  %s: %s\n", n.Where, n.Why)
-	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/wire"
 )
 
 // small is a cluster that has one of everything and a crowd around it.
@@ -118,9 +120,9 @@ func newOracle(t testing.TB, c *clustertest.Cluster) oracle {
 }
 
 func (o oracle) text(text string) string {
-	return editBlobs(text, func(b blob) []byte {
-		cert, err := x509.ParseCertificate(b.der())
-		if b.kind != certificateBlob || err != nil {
+	return wire.EditBlobs(text, func(b wire.Blob) []byte {
+		cert, err := x509.ParseCertificate(b.DER())
+		if b.Kind != wire.CertificateBlob || err != nil {
 			return nil
 		}
 		return o[likeness(cert)]
@@ -128,14 +130,14 @@ func (o oracle) text(text string) string {
 }
 
 func (o oracle) value(t testing.TB, kv host.KeyValue) []byte {
-	obj, err := newObject(kv)
+	obj, err := wire.NewObject(kv)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := obj.edit(func(_ []string, text string) (string, bool) { fresh := o.text(text); return fresh, fresh != text }); err != nil {
+	if err := obj.Edit(func(_ []string, text string) (string, bool) { fresh := o.text(text); return fresh, fresh != text }); err != nil {
 		t.Fatal(err)
 	}
-	return obj.value
+	return obj.Value
 }
 
 // compare demands that a world is what the oracle's cluster is, byte for byte.
@@ -239,7 +241,7 @@ func TestPlanIsTheDifference(t *testing.T) {
 			}
 		}
 		for p, f := range w.files {
-			if p != host.RecertSummary && p != progressPath(configPath) && !bytes.Equal(before.files[p].data, f.data) {
+			if p != host.RecertSummary && p != config.RecordPath(configPath) && !bytes.Equal(before.files[p].data, f.data) {
 				changed[p] = true
 			}
 		}

@@ -5,13 +5,23 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/asn1"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/wire"
 )
 
 func engine(w *world) *Engine {
@@ -34,16 +44,16 @@ func worldTexts(t testing.TB, w *world) map[string]string {
 	t.Helper()
 	out := map[string]string{"member": strings.Join(w.member.PeerURLs, ",")}
 	for p, f := range w.files {
-		if p != configPath && p != host.RecertSummary && !strings.HasSuffix(p, progressName) {
+		if p != configPath && p != host.RecertSummary && p != config.RecordPath(configPath) {
 			out[p] = string(f.data)
 		}
 	}
 	for k, kv := range w.keys {
-		o, err := newObject(kv)
+		o, err := wire.NewObject(kv)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.walk(func(at []string, text string) { out[k+" "+strings.Join(at, "/")] = text }); err != nil {
+		if err := o.Walk(func(at []string, text string) { out[k+" "+strings.Join(at, "/")] = text }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,9 +63,9 @@ func worldTexts(t testing.TB, w *world) map[string]string {
 func certificatesOf(t testing.TB, text string) []*x509.Certificate {
 	t.Helper()
 	var out []*x509.Certificate
-	editBlobs(text, func(b blob) []byte {
-		if b.kind == certificateBlob {
-			cert, err := x509.ParseCertificate(b.der())
+	wire.EditBlobs(text, func(b wire.Blob) []byte {
+		if b.Kind == wire.CertificateBlob {
+			cert, err := x509.ParseCertificate(b.DER())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,10 +78,10 @@ func certificatesOf(t testing.TB, text string) []*x509.Certificate {
 
 // stays lists what may keep an old address: reported, not touched.
 var stays = []string{
-	storagePrefix + "configmaps/ns/user data/note",
-	storagePrefix + "configmaps/openshift-etcd/etcd-scripts data/other",
-	storagePrefix + "config.openshift.io/proxies/cluster status/noProxy",
-	storagePrefix + "machineconfiguration.openshift.io/machineconfigs/50-master-dnsmasq-configuration spec/config/storage/files/0/contents/source",
+	rules.StoragePrefix + "configmaps/ns/user data/note",
+	rules.StoragePrefix + "configmaps/openshift-etcd/etcd-scripts data/other",
+	rules.StoragePrefix + "config.openshift.io/proxies/cluster status/noProxy",
+	rules.StoragePrefix + "machineconfiguration.openshift.io/machineconfigs/50-master-dnsmasq-configuration spec/config/storage/files/0/contents/source",
 	"/etc/kubernetes/unrelated",
 }
 
@@ -90,7 +100,7 @@ func TestRunMovesTheCluster(t *testing.T) {
 			t.Errorf("%s still mentions an old address: %s", where, text)
 		}
 		for _, cert := range certificatesOf(t, text) {
-			if _, affected := mappedNames(cert, m); affected && !strings.Contains(where, "ns/foreign") && !strings.Contains(where, "kubelet/pods") {
+			if slices.ContainsFunc(certs.NamesOf(cert), func(name string) bool { _, old := m.Name(name); return old }) && !strings.Contains(where, "ns/foreign") && !strings.Contains(where, "kubelet/pods") {
 				t.Errorf("%s: certificate of %s still names an old address", where, cert.Subject)
 			}
 		}
@@ -102,14 +112,14 @@ func TestRunMovesTheCluster(t *testing.T) {
 	}
 	for where, want := range map[string]string{
 		"member": "https://" + newV4 + ":2380",
-		storagePrefix + "secrets/openshift-etcd/etcd-peer-sno metadata/annotations/auth.openshift.io/certificate-hostnames": "127.0.0.1," + newV4 + "," + newV6 + ",::1,localhost",
-		storagePrefix + "configmaps/kube-system/cluster-config-v1 data/install-config":                                      "networking:\n  machineNetwork:\n  - cidr: 198.51.100.0/24 # ours\n  - cidr: 2001:db8:77::/64\n",
-		storagePrefix + "deployments/openshift-oauth-apiserver/apiserver spec/template/spec/containers/0/args/0":            "exec oauth-apiserver start \\\n  --etcd-servers=https://" + newV4 + ":2379 \\\n  --v=2",
-		storagePrefix + "config.openshift.io/clusterversions/version status/conditions/1/status":                            "False",
-		storagePrefix + "config.openshift.io/clusterversions/version status/conditions/0/status":                            "False",
-		storagePrefix + "config.openshift.io/clusterversions/version status/conditions/0/message":                           "Cluster version is 4.22.0",
-		storagePrefix + "secrets/kube-system/kubeadmin data/kubeadmin":                                                      "hash",
-		storagePrefix + "services/endpoints/ns/by-hand subsets/0/addresses/0/ip":                                            newV4,
+		rules.StoragePrefix + "secrets/openshift-etcd/etcd-peer-sno metadata/annotations/auth.openshift.io/certificate-hostnames": "127.0.0.1," + newV4 + "," + newV6 + ",::1,localhost",
+		rules.StoragePrefix + "configmaps/kube-system/cluster-config-v1 data/install-config":                                      "networking:\n  machineNetwork:\n  - cidr: 198.51.100.0/24 # ours\n  - cidr: 2001:db8:77::/64\n",
+		rules.StoragePrefix + "deployments/openshift-oauth-apiserver/apiserver spec/template/spec/containers/0/args/0":            "exec oauth-apiserver start \\\n  --etcd-servers=https://" + newV4 + ":2379 \\\n  --v=2",
+		rules.StoragePrefix + "config.openshift.io/clusterversions/version status/conditions/1/status":                            "False",
+		rules.StoragePrefix + "config.openshift.io/clusterversions/version status/conditions/0/status":                            "False",
+		rules.StoragePrefix + "config.openshift.io/clusterversions/version status/conditions/0/message":                           "Cluster version is 4.22.0",
+		rules.StoragePrefix + "secrets/kube-system/kubeadmin data/kubeadmin":                                                      "hash",
+		rules.StoragePrefix + "services/endpoints/ns/by-hand subsets/0/addresses/0/ip":                                            newV4,
 	} {
 		if after[where] != want {
 			t.Errorf("%s = %q, want %q", where, after[where], want)
@@ -117,12 +127,12 @@ func TestRunMovesTheCluster(t *testing.T) {
 	}
 	for _, gone := range []string{"minions/sno", "pods/ns/owned", "pods/openshift-etcd/etcd-sno", "leases/kube-node-lease/sno",
 		"services/endpoints/default/kubernetes", "services/endpoints/ns/managed", "endpointslices/default/kubernetes", "endpointslices/ns/managed"} {
-		if _, ok := w.keys[storagePrefix+gone]; ok {
+		if _, ok := w.keys[rules.StoragePrefix+gone]; ok {
 			t.Errorf("%s is still there", gone)
 		}
 	}
 	for _, kept := range []string{"pods/ns/bare", "endpointslices/ns/by-hand"} {
-		if _, ok := w.keys[storagePrefix+kept]; !ok {
+		if _, ok := w.keys[rules.StoragePrefix+kept]; !ok {
 			t.Errorf("%s is gone", kept)
 		}
 	}
@@ -163,11 +173,11 @@ func TestRunKeepsAuthoritiesKeysAndOtherBytes(t *testing.T) {
 func blobsOf(t testing.TB, w *world) map[[32]byte]any {
 	out := map[[32]byte]any{}
 	for where, text := range worldTexts(t, w) {
-		editBlobs(text, func(b blob) []byte {
-			if b.kind == certificateBlob {
-				out[sha256.Sum256(b.der())], _ = x509.ParseCertificate(b.der())
+		wire.EditBlobs(text, func(b wire.Blob) []byte {
+			if b.Kind == wire.CertificateBlob {
+				out[sha256.Sum256(b.DER())], _ = x509.ParseCertificate(b.DER())
 			} else {
-				out[sha256.Sum256(b.der())] = where
+				out[sha256.Sum256(b.DER())] = where
 			}
 			return nil
 		})
@@ -175,9 +185,9 @@ func blobsOf(t testing.TB, w *world) map[[32]byte]any {
 	return out
 }
 
-func mustConfig(t testing.TB, w *world) Config {
+func mustConfig(t testing.TB, w *world) config.Config {
 	t.Helper()
-	cfg, err := ParseConfig(w.files[configPath].data)
+	cfg, err := config.Parse(w.files[configPath].data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +198,7 @@ func TestReissuedCertificatesDifferOnlyInNames(t *testing.T) {
 	before := newWorld(t)
 	w := before.clone()
 	runRecert(t, w)
-	key := storagePrefix + "secrets/openshift-etcd/etcd-peer-sno data/tls.crt"
+	key := rules.StoragePrefix + "secrets/openshift-etcd/etcd-peer-sno data/tls.crt"
 	old, fresh := certificatesOf(t, worldTexts(t, before)[key]), certificatesOf(t, worldTexts(t, w)[key])
 	if len(old) != 2 || len(fresh) != 2 || !old[1].Equal(fresh[1]) {
 		t.Fatal("the chain is not what it was")
@@ -208,7 +218,7 @@ func TestReissuedCertificatesDifferOnlyInNames(t *testing.T) {
 		t.Fatalf("%d extensions became %d", len(a.Extensions), len(b.Extensions))
 	}
 	for i, e := range a.Extensions {
-		if f := b.Extensions[i]; !e.Id.Equal(f.Id) || e.Critical != f.Critical || (!e.Id.Equal(oidSubjectAltName) && !bytes.Equal(e.Value, f.Value)) {
+		if f := b.Extensions[i]; !e.Id.Equal(f.Id) || e.Critical != f.Critical || (!e.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 17}) && !bytes.Equal(e.Value, f.Value)) {
 			t.Errorf("extension %s changed", e.Id)
 		}
 	}
@@ -218,15 +228,15 @@ func TestReissuedCertificatesDifferOnlyInNames(t *testing.T) {
 	if got := strings.Join(b.DNSNames, " "); got != "localhost 127.0.0.1 ::1 "+newV4+" "+newV6+" "+lookalike {
 		t.Errorf("DNS names %s", got)
 	}
-	self := storagePrefix + "secrets/ns/self-signed data/tls.crt"
+	self := rules.StoragePrefix + "secrets/ns/self-signed data/tls.crt"
 	cert := certificatesOf(t, worldTexts(t, w)[self])[0]
 	if err := cert.CheckSignature(cert.SignatureAlgorithm, cert.RawTBSCertificate, cert.Signature); err != nil || cert.Subject.CommonName != newV4 || cert.Issuer.CommonName != newV4 {
 		t.Errorf("self-signed: %v %s %s", err, cert.Subject, cert.Issuer)
 	}
-	if trusted := certificatesOf(t, worldTexts(t, w)[storagePrefix+"configmaps/ns/trusts-self-signed data/ca.crt"])[0]; !trusted.Equal(cert) {
+	if trusted := certificatesOf(t, worldTexts(t, w)[rules.StoragePrefix+"configmaps/ns/trusts-self-signed data/ca.crt"])[0]; !trusted.Equal(cert) {
 		t.Error("whoever trusts the self-signed certificate does not any more")
 	}
-	ed := worldTexts(t, w)[storagePrefix+"secrets/ns/ed-leaf data/tls.crt"]
+	ed := worldTexts(t, w)[rules.StoragePrefix+"secrets/ns/ed-leaf data/tls.crt"]
 	if c := certificatesOf(t, ed)[0]; c.URIs[0].String() != "https://"+newV4+":8443/x" || !strings.Contains(ed, "\r\n") || strings.Count(ed, "\n") != strings.Count(ed, "\r\n") {
 		t.Errorf("%s in %q", c.URIs, ed)
 	}
@@ -241,7 +251,7 @@ func TestPlanTellsEverythingAndNoSecret(t *testing.T) {
 	if w.writes != 0 {
 		t.Fatalf("planning wrote %v", w.ordered)
 	}
-	for name, list := range map[string][]Note{"foreign": plan.Kept, "ns/bare": plan.Kept, "proxies": plan.Leftovers, "50-master-dnsmasq": plan.Leftovers, "configmaps/ns/user": plan.Leftovers, "/etc/kubernetes/unrelated": plan.Leftovers} {
+	for name, list := range map[string][]inspect.Note{"foreign": plan.Kept, "ns/bare": plan.Kept, "proxies": plan.Leftovers, "50-master-dnsmasq": plan.Leftovers, "configmaps/ns/user": plan.Leftovers, "/etc/kubernetes/unrelated": plan.Leftovers} {
 		if !strings.Contains(fmt.Sprint(list), name) {
 			t.Errorf("%s is not reported in %v", name, list)
 		}
@@ -253,8 +263,8 @@ func TestPlanTellsEverythingAndNoSecret(t *testing.T) {
 	if err := plan.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	asYAML, _ := plan.YAML()
-	asJSON, _ := plan.JSON()
+	asYAML, _ := yaml.Marshal(plan)
+	asJSON, _ := json.Marshal(plan)
 	for _, out := range []string{text.String(), string(asYAML), string(asJSON)} {
 		for _, secret := range []string{"PRIVATE KEY", "hash", "BEGIN"} {
 			if strings.Contains(out, secret) {
@@ -269,7 +279,7 @@ func TestPlanTellsEverythingAndNoSecret(t *testing.T) {
 
 func TestRunRefusesWithoutTheSignerOfEtcd(t *testing.T) {
 	w := newWorld(t)
-	delete(w.keys, storagePrefix+"secrets/openshift-etcd/etcd-signer")
+	delete(w.keys, rules.StoragePrefix+"secrets/openshift-etcd/etcd-signer")
 	err := engine(w).Run(t.Context(), configPath)
 	if !errors.Is(err, ErrBlocked) {
 		t.Fatalf("got %v", err)
@@ -281,12 +291,12 @@ func TestRunRefusesWithoutTheSignerOfEtcd(t *testing.T) {
 
 func TestKubeletCertificateIsLeftToItsCSRWithoutTheSigner(t *testing.T) {
 	w := newWorld(t)
-	delete(w.keys, storagePrefix+"secrets/openshift-kube-controller-manager-operator/csr-signer")
+	delete(w.keys, rules.StoragePrefix+"secrets/openshift-kube-controller-manager-operator/csr-signer")
 	plan, err := engine(w).Plan(t.Context(), mustConfig(t, w))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(fmt.Sprint(plan.Kept), "kubelet-server-2026-05-01.pem the kubelet asks for a new one by CSR") {
+	if !strings.Contains(fmt.Sprint(plan.Kept), "kubelet-server-2026-05-01.pem the kubelet requests a new one by CSR") {
 		t.Errorf("kept: %v", plan.Kept)
 	}
 }
@@ -319,7 +329,7 @@ func TestCertManagerIsAskedForTheNewAddress(t *testing.T) {
 	b.json("cert-manager.io/certificaterequests/ns/by-hand", map[string]any{"kind": "CertificateRequest", "metadata": map[string]any{"name": "by-hand"}})
 	runRecert(t, w)
 	texts := worldTexts(t, w)
-	const spec = storagePrefix + "cert-manager.io/certificates/ns/app spec/"
+	const spec = rules.StoragePrefix + "cert-manager.io/certificates/ns/app spec/"
 	for where, want := range map[string]string{"commonName": newV4, "dnsNames/0": "app.example.com", "dnsNames/1": newV4, "dnsNames/2": lookalike,
 		"ipAddresses/0": newV4, "ipAddresses/1": newV6, "ipAddresses/2": lookalike, "uris/0": "https://" + newV4 + "/x"} {
 		if texts[spec+where] != want {
@@ -327,7 +337,7 @@ func TestCertManagerIsAskedForTheNewAddress(t *testing.T) {
 		}
 	}
 	for name, stays := range map[string]bool{"app-1": false, "by-hand": true} {
-		if _, ok := w.keys[storagePrefix+"cert-manager.io/certificaterequests/ns/"+name]; ok != stays {
+		if _, ok := w.keys[rules.StoragePrefix+"cert-manager.io/certificaterequests/ns/"+name]; ok != stays {
 			t.Errorf("request %s is there: %t", name, ok)
 		}
 	}

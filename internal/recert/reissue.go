@@ -1,218 +1,128 @@
 package recert
 
 import (
-	"bytes"
-	"crypto"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/asn1"
-	"errors"
+	"encoding/base64"
 	"fmt"
-	"io"
-	"math/big"
 	"slices"
+	"strings"
 	"time"
 
-	"golang.org/x/crypto/cryptobyte"
-	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
-// errMalformed is a certificate that crypto/x509 accepts and this file does not understand.
-var errMalformed = errors.New("unexpected structure")
-
-// change is what a certificate gets other than it had. Its zero value changes the serial number alone.
-type change struct {
-	names Mapping
-	// issuer is the raw Name of an authority that was renamed, authorityKey the identifier of its new key.
-	issuer, authorityKey []byte
-	// public and subjectKey are a new key of the certificate's own and its identifier.
-	public, subjectKey []byte
-	validity           *validity
-	// keepSerial is for authorities, which others may name by their serial number.
-	keepSerial bool
+// reissueLeaves signs every affected leaf again and proves the result.
+func (p *planner) reissueLeaves() error {
+	p.plan.signed = map[string]string{}
+	var all []*certs.Signing
+	for _, leaf := range p.PKI.Leaves {
+		work, err := p.PKI.SigningOf(leaf)
+		if err != nil {
+			p.cannotReissue(leaf, err)
+			continue
+		}
+		if err := p.prepare(work); err != nil {
+			return work.Failed(err)
+		}
+		all = append(all, work)
+	}
+	if err := certs.SignTogether(all, p.ports.Rand); err != nil {
+		return fmt.Errorf("sign leaves: %w", err)
+	}
+	for _, work := range all {
+		p.settleSigned(work.Leaf)
+	}
+	p.keepNamedAuthorities()
+	return nil
 }
 
-// validity is when a certificate may be used.
-type validity struct{ notBefore, notAfter time.Time }
-
-// reissue signs the certificate again with the change made. Of its contents nothing else but the
-// serial number changes; key, validity, usages, identifiers and all other extensions keep their bytes. The
-// result depends on nothing but the arguments (except for RSA-PSS, whose salt comes from rand): a second run makes the same.
-func reissue(leaf *x509.Certificate, key crypto.Signer, ch change, rand io.Reader) (*x509.Certificate, error) {
-	tbs, err := rewriteTBS(leaf, ch)
+// prepare gives a leaf a new key, where its own is missing and has an empty place, and adopts what an interrupted run signed.
+func (p *planner) prepare(work *certs.Signing) error {
+	own, err := p.newKeyFor(work.Leaf)
 	if err != nil {
-		return nil, fmt.Errorf("rewrite its contents: %w", err)
+		return err
 	}
-	signature, err := signTBS(tbs, leaf.SignatureAlgorithm, key, rand)
-	if err != nil {
-		return nil, fmt.Errorf("sign: %w", err)
+	if own != nil {
+		return work.GiveKey(own)
 	}
-	algorithm, err := outerAlgorithm(leaf.Raw)
-	if err != nil {
-		return nil, err
-	}
-	var b cryptobyte.Builder
-	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddBytes(tbs)
-		b.AddBytes(algorithm)
-		b.AddASN1BitString(signature)
-	})
-	der, err := b.Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
-	}
-	return x509.ParseCertificate(der)
+	work.Leaf.Reissued, err = p.Record.Certificate(work.Leaf.Raw)
+	return err
 }
 
-// outerAlgorithm is the signatureAlgorithm beside the signature.
-func outerAlgorithm(raw []byte) ([]byte, error) {
-	input := cryptobyte.String(raw)
-	var cert, tbs, algorithm cryptobyte.String
-	if !input.ReadASN1(&cert, cbasn1.SEQUENCE) || !cert.ReadASN1Element(&tbs, cbasn1.SEQUENCE) ||
-		!cert.ReadASN1Element(&algorithm, cbasn1.SEQUENCE) {
-		return nil, errMalformed
+// settleSigned lists a leaf that was signed again. It is recorded where another run would sign a different one, or where its names do
+// not tell the new one from the old one.
+func (p *planner) settleSigned(leaf *certs.Certificate) {
+	if leaf.Rekey != nil || certs.IsSalted(leaf.SignatureAlgorithm) || p.Mapping.Overlaps() {
+		p.recordSigned(leaf)
 	}
-	return algorithm, nil
+	p.plan.Certificates = append(p.plan.Certificates, reissueOf(leaf))
 }
 
-// rewriteTBS walks TBSCertificate (RFC 5280 4.1): [0] version, serial, signature, issuer, validity,
-// subject, subjectPublicKeyInfo, [1] and [2] unique identifiers, [3] extensions.
-func rewriteTBS(leaf *x509.Certificate, ch change) ([]byte, error) {
-	input := cryptobyte.String(leaf.RawTBSCertificate)
-	var tbs, version, serial, algorithm, issuer, period, subject cryptobyte.String
-	if !input.ReadASN1(&tbs, cbasn1.SEQUENCE) || !readOptional(&tbs, &version, cbasn1.Tag(0).Constructed().ContextSpecific()) ||
-		!tbs.ReadASN1Element(&serial, cbasn1.INTEGER) {
-		return nil, errMalformed
+func (p *planner) recordSigned(cert *certs.Certificate) {
+	p.plan.signed[config.Hash(cert.Raw)] = base64.StdEncoding.EncodeToString(cert.Reissued.Raw)
+}
+
+func (p *planner) keepNamedAuthorities() {
+	if p.Mapping.Overlaps() {
+		return
 	}
-	for _, part := range []*cryptobyte.String{&algorithm, &issuer, &period, &subject} {
-		if !tbs.ReadASN1Element(part, cbasn1.SEQUENCE) {
-			return nil, errMalformed
+	for _, cert := range p.PKI.Everything() {
+		if cert.Named {
+			p.keepAt(cert.Places, "is an authority that names an old address; authorities are not changed")
 		}
 	}
-	newSubject, err := rewriteName(subject, ch.names)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case bytes.Equal(issuer, subject): // signed by itself
-		issuer = newSubject
-	case ch.issuer != nil:
-		issuer = ch.issuer
-	}
-	if ch.validity != nil {
-		if period, err = ch.validity.encode(); err != nil {
-			return nil, err
-		}
-	}
-	extensions, err := rewriteExtensions(tbs, ch)
-	if err != nil {
-		return nil, err
-	}
-	body := bytes.Join([][]byte{algorithm, issuer, period, newSubject, extensions}, nil)
-	number := leaf.SerialNumber
-	if !ch.keepSerial {
-		number = newSerial(number, body)
-	}
-	var b cryptobyte.Builder
-	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddBytes(version)
-		b.AddASN1BigInt(number)
-		b.AddBytes(body)
-	})
-	return b.Bytes()
 }
 
-func readOptional(from, out *cryptobyte.String, tag cbasn1.Tag) bool {
-	if !from.PeekASN1Tag(tag) {
-		return true
+func (p *planner) keepAt(places []certs.Place, why string) {
+	for _, at := range places {
+		p.Keep(at.Where, why)
 	}
-	return from.ReadASN1Element(out, tag)
 }
 
-// newSerial gives the new certificate a number of its own, as RFC 5280 4.1.2.2 asks, that follows from its
-// contents. It is no longer than the old number or 63 bits, whichever is more.
-func newSerial(old *big.Int, body []byte) *big.Int {
-	h := sha256.New()
-	h.Write(old.Bytes())
-	h.Write(body)
-	bits := min(max(old.BitLen(), 63), 159)
-	serial := new(big.Int).SetBytes(h.Sum(nil))
-	serial.And(serial, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(bits)), big.NewInt(1)))
-	if serial.Sign() == 0 {
-		serial.SetInt64(1)
+// reissueOf describes a certificate that was signed again.
+func reissueOf(cert *certs.Certificate) Reissue {
+	fresh := cert.Reissued
+	item := Reissue{NewKey: !cert.IsCA && cert.Rekey != nil, Subject: fresh.Subject.String(), Issuer: fresh.Issuer.String(),
+		NotAfter: fresh.NotAfter.UTC().Format(time.RFC3339), Names: certs.NamesOf(fresh)}
+	for _, at := range cert.Places {
+		item.Places = append(item.Places, at.Where)
 	}
-	return serial
+	return item
 }
 
-// rewriteExtensions carries along the public key and what else follows the subject, and maps the subject
-// alternative names in it.
-func rewriteExtensions(rest cryptobyte.String, ch change) ([]byte, error) {
-	tag := cbasn1.Tag(3).Constructed().ContextSpecific()
-	var before, outer, list cryptobyte.String
-	before = rest
-	for !rest.Empty() && !rest.PeekASN1Tag(tag) {
-		var skipped cryptobyte.String
-		var any cbasn1.Tag
-		if !rest.ReadAnyASN1Element(&skipped, &any) {
-			return nil, errMalformed
-		}
+// cannotReissue blocks the plan, or keeps the leaf where the control plane starts without it.
+func (p *planner) cannotReissue(leaf *certs.Certificate, cause error) {
+	kubelet := func(at certs.Place) bool { return strings.HasPrefix(at.Where, rules.KubeletServing) }
+	if !slices.ContainsFunc(leaf.Places, func(at certs.Place) bool { return !kubelet(at) }) {
+		p.keepAt(leaf.Places, "the kubelet requests a new one by CSR: "+cause.Error())
+		return
 	}
-	before = before[:len(before)-len(rest)]
-	if ch.public != nil {
-		var old cryptobyte.String
-		identifiers := before
-		if !identifiers.ReadASN1Element(&old, cbasn1.SEQUENCE) {
-			return nil, errMalformed
-		}
-		before = slices.Concat(cryptobyte.String(ch.public), identifiers)
+	why := "cannot be re-issued: " + cause.Error()
+	if i := slices.IndexFunc(leaf.Places, rules.IsEssential); i >= 0 {
+		p.block(leaf.Places[i].Where, why)
+		return
 	}
-	if rest.Empty() {
-		return before, nil
-	}
-	if !rest.ReadASN1(&outer, tag) || !outer.ReadASN1(&list, cbasn1.SEQUENCE) || !rest.Empty() {
-		return nil, errMalformed
-	}
-	var b cryptobyte.Builder
-	b.AddBytes(before)
-	ok := true
-	b.AddASN1(tag, func(b *cryptobyte.Builder) {
-		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
-			for ok && !list.Empty() {
-				ok = rewriteExtension(&list, b, ch)
-			}
-		})
-	})
-	out, err := b.Bytes()
-	if err != nil || !ok {
-		return nil, errors.Join(errMalformed, err)
-	}
-	return out, nil
+	p.keepAt(leaf.Places, why)
 }
 
-func rewriteExtension(list *cryptobyte.String, b *cryptobyte.Builder, ch change) bool {
-	var whole cryptobyte.String
-	if !list.ReadASN1Element(&whole, cbasn1.SEQUENCE) {
-		return false
+// reissueTrees signs everything again that the rules for names, keys, certificates and validity reach.
+func (p *planner) reissueTrees() error {
+	t := certs.NewTree(p.Config, p.Mapping, p.Now, p.PKI)
+	t.Rand, t.NewKey, t.OnUnsignable, t.Refuse, t.Keep = p.ports.Rand, p.newKeyFor, p.cannotReissue, p.block, p.Keep
+	if err := t.Load(p.ports.Files); err != nil {
+		return fmt.Errorf("load the given keys and certificates: %w", err)
 	}
-	extension := whole
-	var inner, critical, value cryptobyte.String
-	var oid asn1.ObjectIdentifier
-	if !extension.ReadASN1(&inner, cbasn1.SEQUENCE) || !inner.ReadASN1ObjectIdentifier(&oid) {
-		return false
+	if len(p.Record.Certificates) > 0 { // an interrupted run has signed already
+		return p.adopt(t.Keys)
 	}
-	rewrite := ch.extension(oid)
-	if rewrite == nil {
-		b.AddBytes(whole)
-		return true
+	if err := t.Reissue(); err != nil {
+		return fmt.Errorf("re-issue trees: %w", err)
 	}
-	if !readOptional(&inner, &critical, cbasn1.BOOLEAN) || !inner.ReadASN1(&value, cbasn1.OCTET_STRING) {
-		return false
+	p.plan.signed, p.plan.rekeyed = map[string]string{}, t.Rekeyed
+	for _, cert := range t.Signed {
+		p.plan.Certificates = append(p.plan.Certificates, reissueOf(cert))
+		p.recordSigned(cert)
 	}
-	content, ok := rewrite(value)
-	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1ObjectIdentifier(oid)
-		b.AddBytes(critical)
-		b.AddASN1OctetString(content)
-	})
-	return ok
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
 func TestSecondRunIsNoOp(t *testing.T) {
@@ -30,7 +31,7 @@ func TestNodeIsDeletedLast(t *testing.T) {
 	w := newWorld(t)
 	runRecert(t, w)
 	last := w.ordered[len(w.ordered)-2:] // then comes the summary
-	if last[0] != storagePrefix+"minions/sno" || last[1] != host.RecertSummary {
+	if last[0] != rules.StoragePrefix+"minions/sno" || last[1] != host.RecertSummary {
 		t.Fatalf("the last writes were %v", last)
 	}
 }
@@ -82,7 +83,7 @@ func TestSwapSwaps(t *testing.T) {
 
 func TestStaleGuardStopsTheRun(t *testing.T) {
 	w := newWorld(t)
-	racing := &racingStore{world: w, key: storagePrefix + "configmaps/openshift-etcd/etcd-pod"}
+	racing := &racingStore{world: w, key: rules.StoragePrefix + "configmaps/openshift-etcd/etcd-pod"}
 	err := New(Ports{Keystore: racing, Files: w}).Run(t.Context(), configPath)
 	if err == nil || !strings.Contains(err.Error(), racing.key) {
 		t.Fatalf("got %v", err)

@@ -3,17 +3,20 @@ package recert
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"math/big"
 	"net"
 	"testing"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
 )
 
 // saltedLeaf is signed with RSA-PSS.
-func saltedLeaf(t *testing.T, ca *pair, algorithm x509.SignatureAlgorithm) *pair {
+func saltedLeaf(t *testing.T, ca *clustertest.Pair, algorithm x509.SignatureAlgorithm) *clustertest.Pair {
 	t.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: algorithm.String()}, IPAddresses: []net.IP{net.ParseIP(oldV4)},
 		SignatureAlgorithm: algorithm}
-	return makePair(t, template, newKeyOf(t, "p256"), ca)
+	return clustertest.MakePair(t, template, clustertest.NewKey(t, "p256"), ca)
 }
 
 // A certificate that was signed with RSA-PSS is again, with the parameters it had, and is the same in every place even if the run died
@@ -21,13 +24,13 @@ func saltedLeaf(t *testing.T, ca *pair, algorithm x509.SignatureAlgorithm) *pair
 func TestSaltedSignaturesStayAndAreOneInAllPlaces(t *testing.T) {
 	start := newWorld(t)
 	b := &builder{t: t, w: start}
-	ca := authority(t, "salted", "rsa")
-	b.secret("ns", "salted-signer", map[string]string{"tls.crt": ca.certPEM, "tls.key": ca.keyPEM})
+	ca := clustertest.Authority(t, "salted", "rsa")
+	b.secret("ns", "salted-signer", map[string]string{"tls.crt": ca.CertPEM, "tls.key": ca.KeyPEM})
 	algorithms := map[string]x509.SignatureAlgorithm{"s256": x509.SHA256WithRSAPSS, "s384": x509.SHA384WithRSAPSS, "s512": x509.SHA512WithRSAPSS}
 	for name, algorithm := range algorithms {
 		leaf := saltedLeaf(t, ca, algorithm)
-		b.secret("ns", name, map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM})
-		b.file("/etc/kubernetes/"+name+".crt", leaf.certPEM)
+		b.secret("ns", name, map[string]string{"tls.crt": leaf.CertPEM, "tls.key": leaf.KeyPEM})
+		b.file("/etc/kubernetes/"+name+".crt", leaf.CertPEM)
 	}
 	whole := start.clone()
 	runRecert(t, whole)
@@ -38,7 +41,7 @@ func TestSaltedSignaturesStayAndAreOneInAllPlaces(t *testing.T) {
 			at := "secrets/ns/" + name + " data/tls.crt"
 			was, is := certificateAt(t, start, at, 0), certificateAt(t, w, at, 0)
 			copied := certificatesOf(t, worldTexts(t, w)["/etc/kubernetes/"+name+".crt"])[0]
-			if is.Equal(was) || !is.Equal(copied) || is.SignatureAlgorithm != algorithm || is.CheckSignatureFrom(ca.cert) != nil {
+			if is.Equal(was) || !is.Equal(copied) || is.SignatureAlgorithm != algorithm || is.CheckSignatureFrom(ca.Cert) != nil {
 				t.Fatalf("cut after %d writes: %s with %s, the same in both places: %t", cut, name, is.SignatureAlgorithm, is.Equal(copied))
 			}
 			if outer(t, is) != outer(t, was) {
@@ -50,9 +53,9 @@ func TestSaltedSignaturesStayAndAreOneInAllPlaces(t *testing.T) {
 
 func outer(t *testing.T, cert *x509.Certificate) string {
 	t.Helper()
-	out, err := outerAlgorithm(cert.Raw)
-	if err != nil {
+	var parts struct{ Contents, Algorithm, Signature asn1.RawValue }
+	if _, err := asn1.Unmarshal(cert.Raw, &parts); err != nil {
 		t.Fatal(err)
 	}
-	return string(out)
+	return string(parts.Algorithm.FullBytes)
 }

@@ -18,19 +18,19 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 )
 
 // sshRSABits is what ssh-keygen makes today.
 const sshRSABits = 3072
 
-// planServerKeys makes the SSH host keys of the configured folder anew, each of the kind it is.
-func (s *scan) planServerKeys(files host.Files, rand io.Reader) error {
-	dir := s.cfg.ServerSSHKeys
+// planServerKeys generates new SSH host keys in the configured folder, each of its former type.
+func (p *planner) planServerKeys() error {
+	dir := p.Config.ServerSSHKeys
 	if dir == "" {
 		return nil
 	}
-	entries, err := files.List(dir)
+	entries, err := p.ports.Files.List(dir)
 	if err != nil {
 		return fmt.Errorf("list the SSH host keys in %s: %w", dir, err)
 	}
@@ -41,41 +41,41 @@ func (s *scan) planServerKeys(files host.Files, rand io.Reader) error {
 			continue
 		}
 		found = true
-		if err := s.planServerKey(files, path.Join(dir, name), kind, rand); err != nil {
+		if err := p.planServerKey(path.Join(dir, name), kind); err != nil {
 			return fmt.Errorf("make SSH host key %s: %w", name, err)
 		}
 	}
 	if !found {
-		s.plan.Blocked = append(s.plan.Blocked, Note{dir, "regenerate_server_ssh_keys: there are no SSH host keys"})
+		p.block(dir, "regenerate_server_ssh_keys: there are no SSH host keys")
 	}
 	return nil
 }
 
-func (s *scan) planServerKey(files host.Files, at, kind string, rand io.Reader) error {
-	key, err := newServerKey(kind, rand)
+func (p *planner) planServerKey(at, kind string) error {
+	key, err := newServerKey(kind, p.ports.Rand)
 	if err != nil {
-		return err
+		return fmt.Errorf("generate a key: %w", err)
 	}
 	block, err := ssh.MarshalPrivateKey(key, "")
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the key: %w", err)
 	}
 	public, err := ssh.NewPublicKey(key.Public())
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the public key: %w", err)
 	}
 	texts := map[string][]byte{at: pem.EncodeToMemory(block), at + ".pub": ssh.MarshalAuthorizedKey(public)}
 	for _, file := range slices.Sorted(maps.Keys(texts)) {
 		text := texts[file]
-		info, err := files.Stat(file)
+		info, err := p.ports.Files.Stat(file)
 		if errors.Is(err, fs.ErrNotExist) && file != at {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		s.plan.files = append(s.plan.files, fileWrite{file, text, info.Mode().Perm()})
-		s.plan.Changes = append(s.plan.Changes, Change{Rewrite, file, "SSH host key of this node alone"})
+		p.plan.files = append(p.plan.files, fileWrite{file, text, info.Mode().Perm()})
+		p.AddChange(inspect.Rewrite, file, "SSH host key of this node alone")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
 )
 
 // summary is the report of a run. It names places, subjects and addresses, never contents.
@@ -24,16 +25,16 @@ type summary struct {
 	plan *described
 }
 
-// described is a plan that is being put into words.
+// described is a plan whose report is being rendered.
 type described struct {
 	*Plan
 	text func() ([]byte, error)
 }
 
-// describe begins to put a plan into words, which takes as long as waiting for the store while it is carried out.
+// describe renders a plan in the background, while the store is written.
 func describe(p *Plan) *described {
 	d := &described{p, sync.OnceValues(func() ([]byte, error) { return yaml.Marshal(map[string]*Plan{"plan": p}) })}
-	go d.text() //nolint:errcheck // whoever asks for the text gets the error
+	go d.text() //nolint:errcheck // text returns the error again
 	return d
 }
 
@@ -52,7 +53,7 @@ type summaryConfig struct {
 
 const redacted = "<redacted>"
 
-func newSummaryConfig(c Config) summaryConfig {
+func newSummaryConfig(c config.Config) summaryConfig {
 	out := summaryConfig{Hostname: c.Hostname, Dirs: c.Dirs, Files: c.Files, Remarks: c.Remarks}
 	if c.Cluster != nil {
 		out.Cluster = c.Cluster.Name + ":" + c.Cluster.Domain
@@ -72,7 +73,7 @@ func newSummaryConfig(c Config) summaryConfig {
 	return out
 }
 
-// write stores the summary. A run that found nothing to do leaves the report of the one that did the work.
+// write stores the summary. A run that found nothing to do keeps the report of the run that did the work.
 func (s summary) write(files host.Files, path string) error {
 	if s.Error == "" && s.plan != nil && s.plan.Empty() {
 		if _, err := files.Stat(path); !errors.Is(err, fs.ErrNotExist) {

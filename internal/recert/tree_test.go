@@ -2,7 +2,6 @@ package recert
 
 import (
 	"bytes"
-	"crypto/sha1" //nolint:gosec // a key identifier
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -13,6 +12,9 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
 // noMove is a configuration that leaves the addresses alone.
@@ -33,7 +35,7 @@ func runAt(t testing.TB, w *world, now time.Time) {
 
 func certificateAt(t testing.TB, w *world, key string, n int) *x509.Certificate {
 	t.Helper()
-	list := certificatesOf(t, worldTexts(t, w)[storagePrefix+key])
+	list := certificatesOf(t, worldTexts(t, w)[rules.StoragePrefix+key])
 	if len(list) <= n {
 		t.Fatalf("%s has %d certificates", key, len(list))
 	}
@@ -48,8 +50,8 @@ const (
 func TestExtendExpiration(t *testing.T) {
 	w := newWorld(t)
 	b := &builder{t: t, w: w}
-	leaf := leafOf(t, nil, "p256", "dated")
-	b.secret("ns", "dated", map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM},
+	leaf := clustertest.Leaf(t, nil, "p256", "dated")
+	b.secret("ns", "dated", map[string]string{"tls.crt": leaf.CertPEM, "tls.key": leaf.KeyPEM},
 		"auth.openshift.io/certificate-not-before", "x", "auth.openshift.io/certificate-not-after", "x")
 	before := w.clone()
 	now := testTime.Add(100 * time.Hour)
@@ -69,8 +71,8 @@ func TestExtendExpiration(t *testing.T) {
 		t.Error("a certificate was signed without the key of its authority")
 	}
 	texts := worldTexts(t, w)
-	for name, want := range map[string]time.Time{"not-before": now, "not-after": now.Add(leaf.cert.NotAfter.Sub(leaf.cert.NotBefore))} {
-		if got := texts[storagePrefix+"secrets/ns/dated metadata/annotations/auth.openshift.io/certificate-"+name]; got != want.Format(time.RFC3339) {
+	for name, want := range map[string]time.Time{"not-before": now, "not-after": now.Add(leaf.Cert.NotAfter.Sub(leaf.Cert.NotBefore))} {
+		if got := texts[rules.StoragePrefix+"secrets/ns/dated metadata/annotations/auth.openshift.io/certificate-"+name]; got != want.Format(time.RFC3339) {
 			t.Errorf("annotation %s: %s", name, got)
 		}
 	}
@@ -101,10 +103,10 @@ func TestForceExpire(t *testing.T) {
 }
 
 // givenKey puts a key and a rule for the signer of etcd into a world.
-func givenKey(t testing.TB, w *world, kind string) *pair {
+func givenKey(t testing.TB, w *world, kind string) *clustertest.Pair {
 	t.Helper()
-	given := authority(t, "whatever", kind)
-	w.files["/var/lib/lca/workspace/kubeconfig-crypto/etcd.key"] = fakeFile{[]byte(given.keyPEM), 0o600}
+	given := clustertest.Authority(t, "whatever", kind)
+	w.files["/var/lib/lca/workspace/kubeconfig-crypto/etcd.key"] = fakeFile{[]byte(given.KeyPEM), 0o600}
 	return given
 }
 
@@ -117,7 +119,7 @@ func TestUseKeyRules(t *testing.T) {
 	withConfig(t, w, noMove(map[string]any{"use_key_rules": []string{etcdKeyRule}}))
 	runAt(t, w, testTime)
 	signer, peer := certificateAt(t, w, signerAt, 0), certificateAt(t, w, peerAt, 0)
-	if !samePublic(signer.PublicKey, given.key.Public()) {
+	if !certs.SamePublic(signer.PublicKey, given.Key.Public()) {
 		t.Fatal("the authority has not got the key")
 	}
 	if err := peer.CheckSignatureFrom(signer); err != nil {
@@ -130,7 +132,7 @@ func TestUseKeyRules(t *testing.T) {
 	if chain := certificateAt(t, w, peerAt, 1); !chain.Equal(signer) {
 		t.Error("the chain beside the leaf is another one")
 	}
-	if key := firstKey(worldTexts(t, w)[storagePrefix+"secrets/openshift-etcd/etcd-signer data/tls.key"]); key == nil || !samePublic(key.Public(), given.key.Public()) {
+	if key := certs.FirstKey(worldTexts(t, w)[rules.StoragePrefix+"secrets/openshift-etcd/etcd-signer data/tls.key"]); key == nil || !certs.SamePublic(key.Public(), given.Key.Public()) {
 		t.Error("the key beside the authority is another one")
 	}
 	if len(signer.SubjectKeyId) > 0 && (bytes.Equal(signer.SubjectKeyId, certificateAt(t, before, signerAt, 0).SubjectKeyId) || !bytes.Equal(peer.AuthorityKeyId, signer.SubjectKeyId)) {
@@ -152,34 +154,18 @@ func TestUseKeyRulesRefuseAKeyOfAnotherKind(t *testing.T) {
 	}
 }
 
-func TestKeyIdentifiersAreMadeTheSameWay(t *testing.T) {
-	old, fresh := newKeyOf(t, "rsa"), newKeyOf(t, "rsa")
-	oldInfo, _ := x509.MarshalPKIXPublicKey(old.Public())
-	freshInfo, _ := x509.MarshalPKIXPublicKey(fresh.Public())
-	for i, method := range keyIDs() {
-		got, err := likeKeyID(method(oldInfo, old.Public()), oldInfo, old.Public(), freshInfo, fresh.Public())
-		if want := method(freshInfo, fresh.Public()); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("method %d: %x, want %x, %v", i, got, want, err)
-		}
-	}
-	sum := sha1.Sum(keyBits(freshInfo)) //nolint:gosec // a key identifier
-	if got, err := likeKeyID([]byte("made otherwise"), oldInfo, old.Public(), freshInfo, fresh.Public()); err != nil || !bytes.Equal(got, sum[:]) {
-		t.Errorf("unknown method: %x, %v", got, err)
-	}
-}
-
 func TestUseCertRules(t *testing.T) {
 	w := newWorld(t)
-	now, had := authority(t, "admin-kubeconfig-signer", "p256"), authority(t, "admin-kubeconfig-signer", "p256")
+	now, had := clustertest.Authority(t, "admin-kubeconfig-signer", "p256"), clustertest.Authority(t, "admin-kubeconfig-signer", "p256")
 	b := &builder{t: t, w: w}
-	b.configMap("openshift-config", "admin-kubeconfig-client-ca", map[string]string{"ca-bundle.crt": "# ours\n" + now.certPEM})
-	b.file("/var/lib/lca/workspace/admin.crt", had.certPEM)
+	b.configMap("openshift-config", "admin-kubeconfig-client-ca", map[string]string{"ca-bundle.crt": "# ours\n" + now.CertPEM})
+	b.file("/var/lib/lca/workspace/admin.crt", had.CertPEM)
 	withConfig(t, w, noMove(map[string]any{"use_cert_rules": []string{"/var/lib/lca/workspace/admin.crt"}}))
 	runAt(t, w, testTime)
-	if got := worldTexts(t, w)[storagePrefix+"configmaps/openshift-config/admin-kubeconfig-client-ca data/ca-bundle.crt"]; got != "# ours\n"+had.certPEM {
+	if got := worldTexts(t, w)[rules.StoragePrefix+"configmaps/openshift-config/admin-kubeconfig-client-ca data/ca-bundle.crt"]; got != "# ours\n"+had.CertPEM {
 		t.Errorf("got %s", got)
 	}
-	withConfig(t, w, noMove(map[string]any{"use_cert_rules": []string{authority(t, "openshift-etcd_etcd-signer@1", "rsa").certPEM}}))
+	withConfig(t, w, noMove(map[string]any{"use_cert_rules": []string{clustertest.Authority(t, "openshift-etcd_etcd-signer@1", "rsa").CertPEM}}))
 	if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, ErrBlocked) || !strings.Contains(err.Error(), "are signed by it") {
 		t.Errorf("an authority with signees was replaced: %v", err)
 	}
@@ -260,15 +246,15 @@ func TestSiteSettingsAreWritten(t *testing.T) {
 		"proxy": "http://h|http://hs|no|http://sh|http://shs|sno", "kubeadmin_password_hash": "$2a$new"}))
 	runAt(t, w, testTime)
 	texts := worldTexts(t, w)
-	const mc = storagePrefix + "machineconfiguration.openshift.io/machineconfigs/00-master spec/config/storage/files/"
+	const mc = rules.StoragePrefix + "machineconfiguration.openshift.io/machineconfigs/00-master spec/config/storage/files/"
 	for where, want := range map[string]string{
-		storagePrefix + "secrets/openshift-config/pull-secret data/.dockerconfigjson":   `{"auths":{}}`,
-		storagePrefix + "secrets/kube-system/kubeadmin data/kubeadmin":                  "$2a$new",
-		storagePrefix + "configmaps/openshift-config/user-ca-bundle data/ca-bundle.crt": "users",
-		storagePrefix + "configmaps/openshift-config/proxy-ca data/ca-bundle.crt":       "proxies",
-		storagePrefix + "config.openshift.io/proxies/cluster spec/httpProxy":            "http://h",
-		storagePrefix + "config.openshift.io/proxies/cluster status/noProxy":            "sno",
-		storagePrefix + "config.openshift.io/proxies/cluster spec/trustedCA/name":       "proxy-ca",
+		rules.StoragePrefix + "secrets/openshift-config/pull-secret data/.dockerconfigjson":   `{"auths":{}}`,
+		rules.StoragePrefix + "secrets/kube-system/kubeadmin data/kubeadmin":                  "$2a$new",
+		rules.StoragePrefix + "configmaps/openshift-config/user-ca-bundle data/ca-bundle.crt": "users",
+		rules.StoragePrefix + "configmaps/openshift-config/proxy-ca data/ca-bundle.crt":       "proxies",
+		rules.StoragePrefix + "config.openshift.io/proxies/cluster spec/httpProxy":            "http://h",
+		rules.StoragePrefix + "config.openshift.io/proxies/cluster status/noProxy":            "sno",
+		rules.StoragePrefix + "config.openshift.io/proxies/cluster spec/trustedCA/name":       "proxy-ca",
 		mc + "0/contents/source": "data:,keep", mc + "1/contents/source": "data:,%7B%22auths%22:%7B%7D%7D", mc + "2/contents/source": "data:;base64,c2VydmVyIHg=",
 		"/var/lib/kubelet/config.json": `{"auths":{}}`, "/etc/chrony.conf": "server x",
 	} {
@@ -296,7 +282,7 @@ func TestAnEssentialCertificateThatCannotBeSignedBlocksATree(t *testing.T) {
 		"name":     {"cn_san_replace_rules": []string{"some.name,other.name"}},
 	} {
 		w := newWorld(t)
-		delete(w.keys, storagePrefix+"secrets/openshift-etcd/etcd-signer")
+		delete(w.keys, rules.StoragePrefix+"secrets/openshift-etcd/etcd-signer")
 		withConfig(t, w, extra)
 		err := engine(w).Run(t.Context(), configPath)
 		if !errors.Is(err, ErrBlocked) || w.member.PeerURLs[0] != "https://"+oldV4+":2380" {
@@ -307,8 +293,8 @@ func TestAnEssentialCertificateThatCannotBeSignedBlocksATree(t *testing.T) {
 
 func TestAnAddressThatNobodySaysIsRefused(t *testing.T) {
 	w := newWorld(t)
-	delete(w.keys, storagePrefix+"minions/sno")
-	want := "is at " + oldV4 + ", and there is no Node that says whether " + newV4 + " replaces that: name both in cn_san_replace_rules"
+	delete(w.keys, rules.StoragePrefix+"minions/sno")
+	want := "is at " + oldV4 + ", and no Node says whether " + newV4 + " replaces it: list both in cn_san_replace_rules"
 	if err := engine(w).Run(t.Context(), configPath); !errors.Is(err, ErrBlocked) || !strings.Contains(err.Error(), want) || w.writes != 1 {
 		t.Errorf("%v, wrote %v", err, w.ordered)
 	}
@@ -320,23 +306,23 @@ func TestASettingWithoutAPlaceIsRefused(t *testing.T) {
 		config map[string]any
 		want   string
 	}{
-		"pull secret": {map[string]any{"pull_secret": "x"}, "pull_secret has nothing to be written into"},
+		"pull secret": {map[string]any{"pull_secret": "x"}, "pull_secret is written here, and"},
 		"proxy CA":    {map[string]any{"proxy_trusted_ca_bundle": "gone:x"}, "has no spec/trustedCA/name"},
-		"proxy":       {map[string]any{"proxy": "a|b|c|d|e|f"}, "a cluster has to be made behind a proxy"},
+		"proxy":       {map[string]any{"proxy": "a|b|c|d|e|f"}, "only a cluster installed behind a proxy"},
 		"ssh":         {map[string]any{"regenerate_server_ssh_keys": "/ssh"}, "there are no SSH host keys"},
 		"key":         {map[string]any{"use_key_rules": []string{"cn /nowhere"}}, `read the key of "cn"`},
-		"kubeadmin":   {map[string]any{"kubeadmin_password_hash": "$2a$x"}, "kubeadmin_password_hash has nothing to be written into"},
-		"chrony":      {map[string]any{"chrony_config": "server x"}, "chrony_config has nothing to be written into: the file is not there"},
-		"installer's": {map[string]any{"install_config": "a: b\n"}, "install_config has nothing to be written into"},
+		"kubeadmin":   {map[string]any{"kubeadmin_password_hash": "$2a$x"}, "kubeadmin_password_hash is written here, and"},
+		"chrony":      {map[string]any{"chrony_config": "server x"}, "chrony_config is written here, and the file does not exist"},
+		"installer's": {map[string]any{"install_config": "a: b\n"}, "install_config is written here, and"},
 		"whose key":   {map[string]any{"use_key_rules": []string{"nobody " + given}}, `no authority of the cluster has the common name "nobody"`},
 		"a leaf's key": {map[string]any{"use_key_rules": []string{"system:etcd-peer:sno " + given}},
 			`no authority of the cluster has the common name "system:etcd-peer:sno"`},
-		"whose certificate": {map[string]any{"use_cert_rules": []string{authority(t, "nobody", "p256").certPEM}}, `has the common name "nobody"`},
+		"whose certificate": {map[string]any{"use_cert_rules": []string{clustertest.Authority(t, "nobody", "p256").CertPEM}}, `has the common name "nobody"`},
 	} {
 		w := newWorld(t)
 		givenKey(t, w, "rsa")
 		for _, name := range []string{"secrets/kube-system/kubeadmin", "configmaps/kube-system/cluster-config-v1"} {
-			delete(w.keys, storagePrefix+name)
+			delete(w.keys, rules.StoragePrefix+name)
 		}
 		withConfig(t, w, noMove(c.config))
 		if err := engine(w).Run(t.Context(), configPath); err == nil || !strings.Contains(err.Error(), c.want) || w.writes != 1 {
@@ -350,13 +336,13 @@ func TestMachineNetworksWithoutAnInstallConfigAreNoted(t *testing.T) {
 	for _, there := range []bool{true, false} {
 		w := newWorld(t)
 		if !there {
-			delete(w.keys, storagePrefix+installConfig)
+			delete(w.keys, rules.StoragePrefix+rules.InstallConfig)
 		}
 		plan, err := engine(w).Plan(t.Context(), mustConfig(t, w))
 		if err != nil || len(plan.Blocked) > 0 {
 			t.Fatalf("%v, blocked %v", err, plan.Blocked)
 		}
-		if noted := strings.Contains(fmt.Sprint(plan.Kept), "{machine_network_cidr comes to nothing"); noted == there {
+		if noted := strings.Contains(fmt.Sprint(plan.Kept), "{machine_network_cidr has no effect"); noted == there {
 			t.Errorf("install-config there: %t, kept %v", there, plan.Kept)
 		}
 	}

@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
 // brokenLeaf names the old address, and has a version that X.509 does not know.
 func brokenLeaf(t *testing.T, w *world) string {
 	t.Helper()
-	der := leafOf(t, etcdSigner(t, w), "p256", "peer", oldV4).cert.Raw
-	return pemText("CERTIFICATE", bytes.Replace(der, []byte{0xa0, 3, 2, 1, 2}, []byte{0xa0, 3, 2, 1, 9}, 1))
+	der := clustertest.Leaf(t, etcdSigner(t, w), "p256", "peer", oldV4).Cert.Raw
+	return clustertest.PEMText("CERTIFICATE", bytes.Replace(der, []byte{0xa0, 3, 2, 1, 2}, []byte{0xa0, 3, 2, 1, 9}, 1))
 }
 
 func TestACertificateThatCannotBeReadIsNotPassedOver(t *testing.T) {
@@ -26,14 +30,14 @@ func TestACertificateThatCannotBeReadIsNotPassedOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(fmt.Sprint(map[bool][]Note{true: plan.Blocked, false: plan.Kept}[essential]), name+" "+why) {
+		if !strings.Contains(fmt.Sprint(map[bool][]inspect.Note{true: plan.Blocked, false: plan.Kept}[essential]), name+" "+why) {
 			t.Errorf("%s: kept %v, blocked %v", name, plan.Kept, plan.Blocked)
 		}
 		if err := engine(w).Run(t.Context(), configPath); errors.Is(err, ErrBlocked) != essential {
 			t.Errorf("%s: the run ended with %v", name, err)
 		}
 		v := verified(t, w)
-		if !strings.Contains(fmt.Sprint(map[bool][]Note{true: v.Problems, false: v.Unknown}[essential]), name+" "+why) {
+		if !strings.Contains(fmt.Sprint(map[bool][]inspect.Note{true: v.Problems, false: v.Unknown}[essential]), name+" "+why) {
 			t.Errorf("%s: problems %v, unknown %v", name, v.Problems, v.Unknown)
 		}
 	}
@@ -42,12 +46,12 @@ func TestACertificateThatCannotBeReadIsNotPassedOver(t *testing.T) {
 // Lines before the digits (RFC 1421) hide nothing and stay.
 func TestPEMWithHeadersIsSignedAgain(t *testing.T) {
 	w := newWorld(t)
-	leaf := leafOf(t, etcdSigner(t, w), "p256", "peer", oldV4)
+	leaf := clustertest.Leaf(t, etcdSigner(t, w), "p256", "peer", oldV4)
 	const begin, headers = "-----BEGIN CERTIFICATE-----\n", "Comment: of before\n\n"
 	(&builder{t: t, w: w}).secret("openshift-etcd", "etcd-peer-b",
-		map[string]string{"tls.crt": strings.Replace(leaf.certPEM, begin, begin+headers, 1), "tls.key": leaf.keyPEM})
+		map[string]string{"tls.crt": strings.Replace(leaf.CertPEM, begin, begin+headers, 1), "tls.key": leaf.KeyPEM})
 	runRecert(t, w)
-	const at = storagePrefix + "secrets/openshift-etcd/etcd-peer-b data/tls.crt"
+	const at = rules.StoragePrefix + "secrets/openshift-etcd/etcd-peer-b data/tls.crt"
 	text := worldTexts(t, w)[at]
 	if certs := certificatesOf(t, text); len(certs) != 1 || certs[0].VerifyHostname(newV4) != nil || !strings.HasPrefix(text, begin+headers+"MII") {
 		t.Errorf("it became\n%s", text)

@@ -3,6 +3,7 @@ package recert
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -14,6 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
 // explicit names the old addresses, as the flow does, so that the result can be verified after the Node has gone.
@@ -52,8 +57,8 @@ func TestVerifyProvesTheResult(t *testing.T) {
 
 func TestVerifySeesAKeyThatDoesNotFit(t *testing.T) {
 	w := newWorld(t)
-	other := leafOf(t, nil, "p256", "other")
-	w.files[res+"etcd-certs/secrets/etcd-all-certs/etcd-peer-sno.key"] = fakeFile{[]byte(other.keyPEM), 0o600}
+	other := clustertest.Leaf(t, nil, "p256", "other")
+	w.files[res+"etcd-certs/secrets/etcd-all-certs/etcd-peer-sno.key"] = fakeFile{[]byte(other.KeyPEM), 0o600}
 	v, err := engine(w).Verify(t.Context(), configPath)
 	if err != nil || !strings.Contains(fmt.Sprint(v.Problems), "does not match the key etcd-peer-sno.key") {
 		t.Errorf("%v, problems %v", err, v.Problems)
@@ -65,9 +70,9 @@ func TestVerifyDemandsTheNewNamesOfBothFamilies(t *testing.T) {
 	w := newWorld(t)
 	explicit(t, w)
 	runRecert(t, w)
-	leaf := leafOf(t, etcdSigner(t, w), "p256", "system:etcd-peer:sno", "localhost", newV4)
+	leaf := clustertest.Leaf(t, etcdSigner(t, w), "p256", "system:etcd-peer:sno", "localhost", newV4)
 	b := &builder{t: t, w: w}
-	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM})
+	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": leaf.CertPEM, "tls.key": leaf.KeyPEM})
 	v, err := engine(w).Verify(t.Context(), configPath)
 	want := "etcd-peer-sno data/tls.crt the certificate does not name the new address " + newV6
 	if err != nil || len(v.Problems) != 1 || !strings.HasSuffix(v.Problems[0].Where+" "+v.Problems[0].Why, want) {
@@ -78,8 +83,8 @@ func TestVerifyDemandsTheNewNamesOfBothFamilies(t *testing.T) {
 func TestVerifyDemandsTheNewNames(t *testing.T) {
 	w := newWorld(t)
 	b := &builder{t: t, w: w}
-	leaf := leafOf(t, nil, "p256", "peer", "sno")
-	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": leaf.certPEM, "tls.key": leaf.keyPEM})
+	leaf := clustertest.Leaf(t, nil, "p256", "peer", "sno")
+	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": leaf.CertPEM, "tls.key": leaf.KeyPEM})
 	v, err := engine(w).Verify(t.Context(), configPath)
 	if err != nil || !strings.Contains(fmt.Sprint(v.Problems), "etcd-peer-sno data/tls.crt the certificate does not name the new address ") {
 		t.Errorf("%v, problems %v", err, v.Problems)
@@ -96,7 +101,7 @@ func TestScanTellsWhoSignedWhom(t *testing.T) {
 	if w.writes != 0 {
 		t.Fatalf("scanning wrote %v", w.ordered)
 	}
-	byName := map[string]Found{}
+	byName := map[string]inspect.Found{}
 	for _, c := range inventory.Certificates {
 		byName[c.Subject] = c
 	}
@@ -107,7 +112,7 @@ func TestScanTellsWhoSignedWhom(t *testing.T) {
 	if foreign := byName["CN=foreign,O=system:etcd-peers"]; foreign.SignedBy != "" || foreign.Issuer != "CN=gone" {
 		t.Errorf("foreign %+v", foreign)
 	}
-	text, err := inventory.JSON()
+	text, err := json.Marshal(inventory)
 	if err != nil || strings.Contains(string(text), "BEGIN") || len(inventory.Keys) < 8 {
 		t.Errorf("%v, %d keys", err, len(inventory.Keys))
 	}
@@ -116,7 +121,7 @@ func TestScanTellsWhoSignedWhom(t *testing.T) {
 func TestValuesEncryptedAtRestStopTheRun(t *testing.T) {
 	w := newWorld(t)
 	for i := range 3 {
-		key := fmt.Sprintf("%ssecrets/ns/sealed-%d", storagePrefix, i)
+		key := fmt.Sprintf("%ssecrets/ns/sealed-%d", rules.StoragePrefix, i)
 		w.keys[key] = host.KeyValue{Key: key, Value: []byte("k8s:enc:aesgcm:v1:1:xxxx"), ModRevision: 1}
 	}
 	err := engine(w).Run(t.Context(), configPath)
@@ -138,7 +143,7 @@ func TestScanNamesMentionsInObjectsOfTheUser(t *testing.T) {
 	b.object("deployments/ns/app", &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{
 			{Name: "c", Env: []corev1.EnvVar{{Name: "HUB", Value: oldV4}}}}}}}})
-	w.keys[storagePrefix+"example.com/things/ns/broken"] = host.KeyValue{Key: storagePrefix + "example.com/things/ns/broken",
+	w.keys[rules.StoragePrefix+"example.com/things/ns/broken"] = host.KeyValue{Key: rules.StoragePrefix + "example.com/things/ns/broken",
 		Value: []byte(`{"spec": "` + oldV4 + `",`), ModRevision: 1}
 	b.json("events/ns/x", map[string]any{"kind": "Event", "message": oldV4})
 	b.json("example.com/things/ns/other", map[string]any{"kind": "Thing", "spec": lookalike})
@@ -168,9 +173,9 @@ func TestVerifyProvesTheTrees(t *testing.T) {
 		w := newWorld(t)
 		b := &builder{t: t, w: w}
 		givenKey(t, w, "rsa")
-		now, had := authority(t, "admin-kubeconfig-signer", "p256"), authority(t, "admin-kubeconfig-signer", "p256")
-		b.configMap("openshift-config", "admin-kubeconfig-client-ca", map[string]string{"ca-bundle.crt": now.certPEM})
-		b.file("/var/lib/lca/workspace/admin.crt", had.certPEM)
+		now, had := clustertest.Authority(t, "admin-kubeconfig-signer", "p256"), clustertest.Authority(t, "admin-kubeconfig-signer", "p256")
+		b.configMap("openshift-config", "admin-kubeconfig-client-ca", map[string]string{"ca-bundle.crt": now.CertPEM})
+		b.file("/var/lib/lca/workspace/admin.crt", had.CertPEM)
 		withConfig(t, w, noMove(extra))
 		for _, done := range []bool{false, true} {
 			v, err := engine(w).Verify(t.Context(), configPath)
@@ -196,26 +201,26 @@ func TestVerifySaysWhichRulesItCannotProve(t *testing.T) {
 func TestScanListsPublicKeys(t *testing.T) {
 	w := newWorld(t)
 	b := &builder{t: t, w: w}
-	signer := authority(t, "sa", "p256")
-	der, err := x509.MarshalPKIXPublicKey(signer.key.Public())
+	signer := clustertest.Authority(t, "sa", "p256")
+	der, err := x509.MarshalPKIXPublicKey(signer.Key.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := pemText("PUBLIC KEY", der)
+	text := clustertest.PEMText("PUBLIC KEY", der)
 	b.configMap("openshift-kube-apiserver", "bound-sa-token-signing-certs", map[string]string{"service-account-001.pub": text})
 	b.file(res+"kube-apiserver-certs/sa.pub", text)
 	found, err := engine(w).Scan(t.Context(), mustConfig(t, w))
 	if err != nil {
 		t.Fatal(err)
 	}
-	print := keyFingerprint(signer.key.Public())
-	want := []Key{{"ECDSA", print, []string{
-		storagePrefix + "configmaps/openshift-kube-apiserver/bound-sa-token-signing-certs data/service-account-001.pub", res + "kube-apiserver-certs/sa.pub"}}}
+	print := certs.KeyFingerprint(signer.Key.Public())
+	want := []inspect.Key{{Algorithm: "ECDSA", Fingerprint: print, Places: []string{
+		rules.StoragePrefix + "configmaps/openshift-kube-apiserver/bound-sa-token-signing-certs data/service-account-001.pub", res + "kube-apiserver-certs/sa.pub"}}}
 	if !reflect.DeepEqual(found.PublicKeys, want) {
 		t.Errorf("listed %v, want %v", found.PublicKeys, want)
 	}
 	var out bytes.Buffer
-	if err := found.WriteKeys(&out); err != nil || !strings.Contains(out.String(), "Public keys (1):\n"+print[:shortPrint]+"  ECDSA\n  at "+want[0].Places[0]+"\n") {
+	if err := found.WriteKeys(&out); err != nil || !strings.Contains(out.String(), "Public keys (1):\n"+print[:12]+"  ECDSA\n  at "+want[0].Places[0]+"\n") {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 	before := worldTexts(t, w)

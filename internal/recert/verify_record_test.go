@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
-func verified(t *testing.T, w *world) *Verification {
+func verified(t *testing.T, w *world) *inspect.Verification {
 	t.Helper()
 	v, err := engine(w).Verify(t.Context(), configPath)
 	if err != nil {
@@ -21,10 +24,10 @@ func verified(t *testing.T, w *world) *Verification {
 func TestVerifyTellsExtendedCertificates(t *testing.T) {
 	w := newWorld(t)
 	withConfig(t, w, noMove(map[string]any{"extend_expiration": true}))
-	if v := verified(t, w); len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Why, "tells of no run with this configuration") {
+	if v := verified(t, w); len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Why, "records no run with this configuration") {
 		t.Errorf("before the run: %v", v.Problems)
 	}
-	const peer = storagePrefix + "secrets/openshift-etcd/etcd-peer-sno"
+	const peer = rules.StoragePrefix + "secrets/openshift-etcd/etcd-peer-sno"
 	before := w.keys[peer]
 	runRecert(t, w)
 	if v := verified(t, w); !v.OK() {
@@ -44,7 +47,7 @@ func TestVerifyTellsASwapFromItsBeginning(t *testing.T) {
 	withConfig(t, start, map[string]any{"ip": []string{lookalike}, "machine_network_cidr": []string{"192.0.2.0/24"},
 		"cn_san_replace_rules": []string{oldV4 + "," + lookalike, lookalike + "," + oldV4}})
 	whole := start.clone()
-	if v := verified(t, whole); len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Why, "tells of no run") {
+	if v := verified(t, whole); len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Why, "records no run") {
 		t.Errorf("before the run: %v", v.Problems)
 	}
 	runRecert(t, whole)
@@ -55,11 +58,11 @@ func TestVerifyTellsASwapFromItsBeginning(t *testing.T) {
 	if v := verified(t, half); !strings.Contains(fmt.Sprint(v.Problems), "a run was interrupted: apply completes it") {
 		t.Errorf("in the middle of the run: %v", v.Problems)
 	}
-	const endpoints = storagePrefix + "configmaps/openshift-etcd/etcd-endpoints-9"
+	const endpoints = rules.StoragePrefix + "configmaps/openshift-etcd/etcd-endpoints-9"
 	b := &builder{t: t, w: whole}
 	b.configMap("openshift-etcd", "etcd-endpoints-9", map[string]string{"MTky": lookalike, "more": ""})
 	v := verified(t, whole)
-	if !v.OK() || !strings.Contains(fmt.Sprint(v.Unknown), endpoints+" data/MTky is not as a run left it") {
+	if !v.OK() || !strings.Contains(fmt.Sprint(v.Unknown), endpoints+" data/MTky changed since the run") {
 		t.Errorf("written since: problems %v, unknown %v", v.Problems, v.Unknown)
 	}
 	whole.member = host.StoreMember{ID: whole.member.ID, Name: whole.member.Name, PeerURLs: []string{"https://" + oldV4 + ":2380"}}
@@ -73,10 +76,10 @@ func TestVerifySeesWhatIsBackAfterASwap(t *testing.T) {
 	w := newWorld(t)
 	withConfig(t, w, map[string]any{"ip": []string{lookalike}, "machine_network_cidr": []string{"192.0.2.0/24"}, "kubeadmin_password_hash": "$2a$new",
 		"cn_san_replace_rules": []string{oldV4 + "," + lookalike, lookalike + "," + oldV4}})
-	alone := leafOf(t, etcdSigner(t, w), "p256", "system:etcd-peer:sno", oldV4)
+	alone := clustertest.Leaf(t, etcdSigner(t, w), "p256", "system:etcd-peer:sno", oldV4)
 	b := &builder{t: t, w: w}
-	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": alone.certPEM, "tls.key": alone.keyPEM})
-	const peer, kubeadmin = storagePrefix + "secrets/openshift-etcd/etcd-peer-sno", storagePrefix + "secrets/kube-system/kubeadmin"
+	b.secret("openshift-etcd", "etcd-peer-sno", map[string]string{"tls.crt": alone.CertPEM, "tls.key": alone.KeyPEM})
+	const peer, kubeadmin = rules.StoragePrefix + "secrets/openshift-etcd/etcd-peer-sno", rules.StoragePrefix + "secrets/kube-system/kubeadmin"
 	before := map[string]host.KeyValue{peer: w.keys[peer], kubeadmin: w.keys[kubeadmin]}
 	runRecert(t, w)
 	if v := verified(t, w); !v.OK() {
@@ -84,7 +87,7 @@ func TestVerifySeesWhatIsBackAfterASwap(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		peer:      peer + " data/tls.crt the certificate does not name the new address " + lookalike,
-		kubeadmin: kubeadmin + " still to be changed: password hash of kubeadmin",
+		kubeadmin: kubeadmin + " not yet changed: password hash of kubeadmin",
 	} {
 		now := w.keys[key]
 		w.keys[key] = before[key]
@@ -109,7 +112,7 @@ func TestVerifyTellsServerKeys(t *testing.T) {
 		t.Errorf("after the run: problems %v, unknown %v", v.Problems, v.Unknown)
 	}
 	b.file("/etc/ssh/ssh_host_ed25519_key.pub", "another")
-	if v := verified(t, w); !strings.Contains(fmt.Sprint(v.Unknown), "{/etc/ssh/ssh_host_ed25519_key.pub is not the SSH host key that the run made}") {
+	if v := verified(t, w); !strings.Contains(fmt.Sprint(v.Unknown), "{/etc/ssh/ssh_host_ed25519_key.pub is not the SSH host key that the run generated}") {
 		t.Errorf("changed since: problems %v, unknown %v", v.Problems, v.Unknown)
 	}
 }

@@ -43,10 +43,7 @@ func (a Agent) furnish(p *Provisioning) error {
 	if err := t.write(p.Etc, p.Var); err != nil {
 		return err
 	}
-	if err := writeControlPlaneImage(filepath.Join(p.Var, imageArchive), p.BinDir); err != nil {
-		return fmt.Errorf("make the control plane's container image: %w", err)
-	}
-	return nil
+	return controlPlaneImage(p.BinDir).Write(filepath.Join(p.Var, imageArchive))
 }
 
 func (a Agent) validate() error {

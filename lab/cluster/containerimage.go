@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 )
 
 // The lab pulls nothing, so one image made here answers to every name that a pod of the lab asks for. The static pods
@@ -22,12 +24,26 @@ const (
 	pauseImage     = "localhost/lab/pause:1"
 )
 
-// imagePrograms are the image's files and the programs of BinDir that they are copies of.
-var imagePrograms = []struct{ path, program string }{
-	{"usr/bin/etcd", "etcd"},
-	{"usr/bin/kube-apiserver", "apiserver-entrypoint"},
-	{"usr/libexec/kube-apiserver", "kube-apiserver"},
-	{"usr/bin/pause", "pause"},
+// controlPlaneImage is the image of the static pods and of every pod's sandbox.
+func controlPlaneImage(binDir string) Image {
+	return Image{
+		Names: []string{etcdImage, apiServerImage, pauseImage},
+		Files: map[string]string{
+			"usr/bin/etcd":               filepath.Join(binDir, "etcd"),
+			"usr/bin/kube-apiserver":     filepath.Join(binDir, "apiserver-entrypoint"),
+			"usr/libexec/kube-apiserver": filepath.Join(binDir, "kube-apiserver"),
+			"usr/bin/pause":              filepath.Join(binDir, "pause"),
+		},
+		Entrypoint: []string{"/usr/bin/pause"},
+	}
+}
+
+// Image is a container image of static programs, made without a registry or a builder.
+type Image struct {
+	Names      []string          // by which pods ask for it
+	Files      map[string]string // path in the image, without the leading slash -> program of the host
+	Entrypoint []string
+	User       string // root when empty
 }
 
 const (
@@ -45,41 +61,42 @@ type descriptor struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// writeControlPlaneImage makes the image from the programs of binDir, as an archived OCI image layout that names it.
-func writeControlPlaneImage(file, binDir string) (err error) {
+// Write makes the file an archived OCI image layout, which "ctr images import" reads.
+func (i Image) Write(file string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
+		return fmt.Errorf("make the directory of image %s: %w", i.Names[0], err)
 	}
 	layer, err := os.CreateTemp(filepath.Dir(file), "layer-")
 	if err != nil {
-		return err
+		return fmt.Errorf("make a layer of image %s: %w", i.Names[0], err)
 	}
 	defer func() { err = errors.Join(err, layer.Close(), os.Remove(layer.Name())) }()
-	described, err := writeLayer(layer, binDir)
+	described, err := i.writeLayer(layer)
 	if err != nil {
-		return err
+		return fmt.Errorf("make a layer of image %s: %w", i.Names[0], err)
 	}
 	out, err := os.Create(file)
 	if err != nil {
-		return err
+		return fmt.Errorf("write image %s: %w", i.Names[0], err)
 	}
 	archive := tar.NewWriter(out)
-	err = writeLayout(archive, layer, described, []string{etcdImage, apiServerImage, pauseImage})
+	err = i.writeLayout(archive, layer, described)
 	return errors.Join(err, archive.Close(), out.Close())
 }
 
 // writeLayer writes the image's only layer and rewinds it. Times stay zero, so that equal programs make an equal image.
-func writeLayer(layer *os.File, binDir string) (descriptor, error) {
+func (i Image) writeLayer(layer *os.File) (descriptor, error) {
 	hash := sha256.New()
 	archive := tar.NewWriter(io.MultiWriter(layer, hash))
-	for _, dir := range []string{"usr/", "usr/bin/", "usr/libexec/", "tmp/", "run/", "etc/", "var/", "var/lib/", "proc/", "sys/", "dev/"} {
+	for _, dir := range []string{"usr/", "usr/bin/", "usr/libexec/", "usr/local/", "usr/local/bin/",
+		"tmp/", "run/", "etc/", "var/", "var/lib/", "proc/", "sys/", "dev/"} {
 		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755}); err != nil {
 			return descriptor{}, err
 		}
 	}
-	for _, file := range imagePrograms {
-		if err := addProgram(archive, file.path, filepath.Join(binDir, file.program)); err != nil {
-			return descriptor{}, fmt.Errorf("add %s: %w", file.program, err)
+	for _, name := range slices.Sorted(maps.Keys(i.Files)) {
+		if err := addProgram(archive, name, i.Files[name]); err != nil {
+			return descriptor{}, fmt.Errorf("add %s: %w", name, err)
 		}
 	}
 	if err := archive.Close(); err != nil {
@@ -112,13 +129,13 @@ func addProgram(archive *tar.Writer, name, file string) error {
 
 // writeLayout writes the blobs and an index with one entry for each name (OCI image specification, image-layout.md; the
 // annotation is containerd's).
-func writeLayout(archive *tar.Writer, layer io.Reader, described descriptor, names []string) error {
+func (i Image) writeLayout(archive *tar.Writer, layer io.Reader, described descriptor) error {
 	if err := addFile(archive, blobPath(described), described.Size, layer); err != nil {
 		return err
 	}
 	config, err := addBlob(archive, mediaConfig, map[string]any{
 		"architecture": "amd64", "os": "linux",
-		"config": map[string]any{"Entrypoint": []string{"/usr/bin/pause"}, "Env": []string{"PATH=/usr/bin"}},
+		"config": map[string]any{"Entrypoint": i.Entrypoint, "User": i.User, "Env": []string{"PATH=/usr/local/bin:/usr/bin"}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{described.Digest}},
 	})
 	if err != nil {
@@ -130,8 +147,8 @@ func writeLayout(archive *tar.Writer, layer io.Reader, described descriptor, nam
 	if err != nil {
 		return err
 	}
-	entries := make([]descriptor, 0, len(names))
-	for _, name := range names {
+	entries := make([]descriptor, 0, len(i.Names))
+	for _, name := range i.Names {
 		entry := manifest
 		entry.Annotations = map[string]string{"io.containerd.image.name": name}
 		entries = append(entries, entry)

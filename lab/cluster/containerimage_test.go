@@ -21,7 +21,7 @@ func TestControlPlaneImageIsAWholeOCILayout(t *testing.T) {
 	for _, name := range []string{"etcd", "kube-apiserver", "apiserver-entrypoint", "pause"} {
 		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("program "+name), 0o755))
 	}
-	require.NoError(t, writeControlPlaneImage(file, bin))
+	require.NoError(t, controlPlaneImage(bin).Write(file))
 	entries, err := os.ReadDir(filepath.Dir(file))
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "scratch files are left behind")

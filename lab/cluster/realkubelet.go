@@ -85,10 +85,20 @@ const containerdConfig = `version = 2
   sandbox_image = "` + pauseImage + `"
   disable_cgroup = true
   restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".cni]
+  bin_dir = "/usr/lib/cni"
 `
 
-// networkConfig is all that containerd wants to call the network ready; no pod of the lab has a network of its own.
-const networkConfig = `{"cniVersion": "1.0.0", "name": "lab", "plugins": [{"type": "loopback"}]}
+// networkConfig connects each pod that is not on the host network to the node by a pair of its own, without address
+// translation: such a pod reaches the node and what the node serves. Its addresses are forgotten at boot, as the pairs are.
+const networkConfig = `{"cniVersion": "1.0.0", "name": "lab", "plugins": [{"type": "ptp", "ipam": {
+  "type": "host-local", "dataDir": "/run/cni", "routes": [{"dst": "0.0.0.0/0"}], "ranges": [[{"subnet": "10.128.0.0/23"}]]}}]}
+`
+
+// podInterfaces keeps NetworkManager away from the pods' pairs, as its udev rule does on a machine where udev runs.
+const podInterfaces = `[device-pods]
+match-device=interface-name:veth*
+managed=0
 `
 
 func putRealKubelet(t *tree) {
@@ -101,5 +111,6 @@ func putRealKubelet(t *tree) {
 	t.link(unitDir+"crio.service", containerd)
 	t.put("/etc/containerd/config.toml", containerdConfig)
 	t.put("/etc/cni/net.d/10-lab.conflist", networkConfig)
+	t.put("/etc/NetworkManager/conf.d/30-pods.conf", podInterfaces)
 	t.put(kubernetesDir+"/kubelet.conf", kubeletConfig)
 }

@@ -17,7 +17,7 @@ const (
 	openshiftAPI      = "github.com/openshift/api"
 	openshiftCRDGlob  = "*/*/zz_generated.crd-manifests/*.crd.yaml"
 	productCRDGlob    = "config/crd/bases/*.yaml"
-	productRBACGlob   = "config/rbac/*.yaml"
+	productRBACGlob   = "config/rbac/*/*.yaml"
 	operatorNamespace = "openshift-lifecycle-agent"
 )
 

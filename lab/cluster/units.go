@@ -21,8 +21,8 @@ RestartSec=2s
 WantedBy=multi-user.target
 `
 
-// agentUnit runs the operator as a plain unit, not as a pod: without containers there would be none. It is started again for as
-// long as the API takes, as a pod would be.
+// agentUnit runs the agent's node role as a plain unit. That is quicker than a pod and works without containers; the scenario of
+// the two roles runs both as pods. systemd restarts it for as long as the API is down, as kubelet would a pod.
 const agentUnit = `[Unit]
 Description=Lifecycle Agent
 After=kubelet.service
@@ -30,7 +30,7 @@ StartLimitIntervalSec=0
 ConditionFileIsExecutable=/usr/local/bin/lifecycle-agent
 
 [Service]
-ExecStart=/usr/local/bin/lifecycle-agent --host-root / --kubeconfig ` + nodeKubeconfigs + `/localhost.kubeconfig
+ExecStart=/usr/local/bin/lifecycle-agent node --node-name=%H --host-root=/ --kubeconfig=` + nodeKubeconfigs + `/localhost.kubeconfig
 Restart=always
 RestartSec=2s
 

@@ -125,6 +125,15 @@ func (d *Driver) Patch(ctx context.Context, change any) error {
 	})
 }
 
+// Delete deletes the IPConfig.
+func (d *Driver) Delete(ctx context.Context) error {
+	return d.anywhere(ctx, func(ctx context.Context, c client.Client) error {
+		ipc := &lcav1.IPConfig{}
+		ipc.Name = lcav1.IPConfigName
+		return c.Delete(ctx, ipc)
+	})
+}
+
 // Stage asks for a stage.
 func (d *Driver) Stage(ctx context.Context, stage lcav1.IPConfigStage) error {
 	return d.Patch(ctx, map[string]any{"spec": map[string]any{"stage": stage}})

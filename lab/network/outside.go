@@ -19,9 +19,6 @@ import (
 // outside. Goroutines that do starts are not inside. A socket stays in the namespace it was made in.
 func (n Network) Outside(do func() error) error { return inside(n.LAN(), do) }
 
-// inNode is Outside for the namespace that a container is given.
-func (n Network) inNode(do func() error) error { return inside(n.Node(), do) }
-
 func inside(name string, do func() error) error {
 	space, err := os.Open(spacePath(name))
 	if err != nil {

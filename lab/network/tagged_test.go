@@ -55,7 +55,7 @@ func TestATaggedSiteIsReachedWithItsTagOnly(t *testing.T) {
 func answersARP(t *testing.T, n Network, tag uint16, target netip.Addr) bool {
 	t.Helper()
 	fd := -1
-	require.NoError(t, n.inNode(func() (err error) {
+	require.NoError(t, inside(n.Node(), func() (err error) {
 		fd, err = packetSocket()
 		return err
 	}))

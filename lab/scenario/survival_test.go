@@ -77,7 +77,7 @@ func untilJournal(ctx context.Context, t *testing.T, l *lab.Lab, what, text stri
 			return true
 		}
 		for _, end := range []string{`"kind":"rolled-back"`, `"flow":"rollback","kind":"committed"`} {
-			require.False(t, journalHas(ctx, l, end), "waiting for %s: the change was taken back:\n%s", what, accountOf(ctx, l))
+			require.False(t, journalHas(ctx, l, end), "waiting for %s: the change was rolled back:\n%s", what, accountOf(ctx, l))
 		}
 		return false
 	})

@@ -1,5 +1,6 @@
-# Builds etcd, kube-apiserver and kubelet from the pinned modules beside this file. Include it from the top Makefile.
+# Builds etcd and the programs of Kubernetes from the pinned modules beside this file. Include it from the top Makefile.
 #   make controlplane        takes 5-12 minutes once, seconds afterwards
+#   make workloads           kube-controller-manager and kube-scheduler besides, a minute more
 # The binaries are rebuilt only when the module files change.
 
 CONTROLPLANE_DIR := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
@@ -32,4 +33,15 @@ $(CONTROLPLANE_BIN)/kube-apiserver: $(CONTROLPLANE_MODULE) | $(CONTROLPLANE_BIN)
 $(CONTROLPLANE_BIN)/kubelet: $(CONTROLPLANE_MODULE) | $(CONTROLPLANE_BIN)/kube-apiserver
 	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(abspath $@) k8s.io/kubernetes/cmd/kubelet
+	@touch $@
+
+# What Deployments and DaemonSets need, for the scenarios that run pods. Most of it was compiled for kube-apiserver and kubelet.
+.PHONY: workloads
+workloads: $(CONTROLPLANE_BIN)/kube-controller-manager $(CONTROLPLANE_BIN)/kube-scheduler
+
+$(CONTROLPLANE_BIN)/kube-controller-manager: $(CONTROLPLANE_MODULE) | $(CONTROLPLANE_BIN)/kubelet
+$(CONTROLPLANE_BIN)/kube-scheduler: $(CONTROLPLANE_MODULE) | $(CONTROLPLANE_BIN)/kube-controller-manager
+$(CONTROLPLANE_BIN)/kube-controller-manager $(CONTROLPLANE_BIN)/kube-scheduler:
+	@mkdir -p $(@D)
+	CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(abspath $@) k8s.io/kubernetes/cmd/$(@F)
 	@touch $@

@@ -15,9 +15,6 @@ func LockName(network string, address netip.Addr) string {
 	return network + "." + strings.ReplaceAll(text, ":", "-")
 }
 
-// ReplicaAnnotation, on a lock, says which of the replicas of the operator wrote it. Replicas know of each other by it.
-const ReplicaAnnotation = "ipam.lca.openshift.io/replica"
-
 // LockState says what keeps others from the address.
 //
 // +kubebuilder:validation:Enum=Held;Quarantined;Reserved
@@ -27,7 +24,7 @@ type LockState string
 const (
 	// LockHeld belongs to a claim.
 	LockHeld LockState = "Held"
-	// LockQuarantined is kept from everybody until a time.
+	// LockQuarantined is kept back until a time.
 	LockQuarantined LockState = "Quarantined"
 	// LockReserved is kept for a host.
 	LockReserved LockState = "Reserved"
@@ -51,7 +48,7 @@ type ClaimReference struct {
 	Namespace string `json:"namespace"`
 	// +required
 	Name string `json:"name"`
-	// UID tells the claim from a later one of the same name.
+	// UID distinguishes the claim from a later one of the same name.
 	// +required
 	UID types.UID `json:"uid"`
 }
@@ -62,6 +59,7 @@ type ClaimReference struct {
 // +kubebuilder:validation:XValidation:rule="self.state != 'Held' || has(self.claim)",fieldPath=".claim",message="a lock that is held names its claim"
 // +kubebuilder:validation:XValidation:rule="self.state != 'Quarantined' || has(self.until)",fieldPath=".until",message="a quarantine ends at a time"
 // +kubebuilder:validation:XValidation:rule="self.state != 'Reserved' || has(self.host)",fieldPath=".host",message="a reservation is for a host"
+// +kubebuilder:validation:XValidation:rule="!has(self.until) || self.until > timestamp('1970-01-01T00:00:00Z')",fieldPath=".until",message="until must be a time such as 2026-01-31T12:00:00Z"
 type AddressLockSpec struct {
 	// Network is the network that the address is on.
 	// +kubebuilder:validation:MaxLength=63
@@ -102,7 +100,7 @@ type AddressLockSpec struct {
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
-// AddressLock keeps one address of one network from being given out twice.
+// AddressLock keeps one address of one network from being allocated twice.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=addresslocks,scope=Cluster,shortName=iplock

@@ -1,15 +1,15 @@
 package v1
 
-// Annotations on the IPConfig by which a user steers the agent. Unless a
+// Annotations on the IPConfig by which a user controls the agent. Unless a
 // comment says otherwise, presence alone counts and the value is ignored.
 const (
-	// TriggerReconcileAnnotation asks for one more reconciliation. The
-	// controller removes it when it has seen it with a non-empty value.
+	// TriggerReconcileAnnotation requests one more reconciliation. The
+	// controller removes it once it has a non-empty value.
 	TriggerReconcileAnnotation = "lca.openshift.io/trigger-reconcile"
 
-	// ManualCleanupAnnotation tells the agent that a cleanup which it could not
-	// finish has been done by hand. The controller removes it and tries to
-	// become Idle again.
+	// ManualCleanupAnnotation says that a cleanup which the agent could not
+	// finish has been done by hand. The controller removes it and retries to
+	// become Idle.
 	ManualCleanupAnnotation = "lca.openshift.io/manual-cleanup-done"
 
 	// SkipPreConfigurationHealthChecksAnnotation skips the cluster health checks
@@ -23,8 +23,8 @@ const (
 
 	// RecertImageAnnotation selects the container engine for recert and names
 	// the image (a pull specification) that it runs; present and empty means the
-	// image that the agent was shipped with. Without it the agent's own engine does
-	// the work, which needs no image.
+	// image that the agent was shipped with. Without it recert runs in lca-cli,
+	// which needs no image.
 	RecertImageAnnotation = "lca.openshift.io/recert-image"
 
 	// RecertPullSecretAnnotation names a Secret in the operator's namespace whose

@@ -73,7 +73,7 @@ func TestDeletingAndCreatingAgainBypassesNothing(t *testing.T) {
 }
 
 // The status that a client sends along when it creates the object is dropped,
-// so that nobody but the operator can say which stages are valid.
+// so that only the operator says which stages are valid.
 func TestStatusAtCreationIsDropped(t *testing.T) {
 	server := newSingleton(t)
 	object := named()

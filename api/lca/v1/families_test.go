@@ -16,10 +16,10 @@ var (
 
 // Answers to a family that the cluster does not have.
 var (
-	noIPv4    = &refusal{"spec.ipv4", "spec.ipv4 can not be set because the cluster is IPv6-only (status.ipv6 has an address, status.ipv4 has none); remove spec.ipv4"}
-	noIPv6    = &refusal{"spec.ipv6", "spec.ipv6 can not be set because the cluster is IPv4-only (status.ipv4 has an address, status.ipv6 has none); remove spec.ipv6"}
-	noIPv4DNS = &refusal{"spec.dnsServers", "spec.dnsServers can not contain an IPv4 address because the cluster is IPv6-only (status.ipv6 has an address, status.ipv4 has none); list IPv6 servers only"}
-	noIPv6DNS = &refusal{"spec.dnsServers", "spec.dnsServers can not contain an IPv6 address because the cluster is IPv4-only (status.ipv4 has an address, status.ipv6 has none); list IPv4 servers only"}
+	noIPv4    = &refusal{"spec.ipv4", "spec.ipv4 cannot be set because the cluster is IPv6-only (status.ipv6 has an address, status.ipv4 has none); remove spec.ipv4"}
+	noIPv6    = &refusal{"spec.ipv6", "spec.ipv6 cannot be set because the cluster is IPv4-only (status.ipv4 has an address, status.ipv6 has none); remove spec.ipv6"}
+	noIPv4DNS = &refusal{"spec.dnsServers", "spec.dnsServers cannot contain an IPv4 address because the cluster is IPv6-only (status.ipv6 has an address, status.ipv4 has none); list IPv6 servers only"}
+	noIPv6DNS = &refusal{"spec.dnsServers", "spec.dnsServers cannot contain an IPv6 address because the cluster is IPv4-only (status.ipv4 has an address, status.ipv6 has none); list IPv4 servers only"}
 	noFilter  = &refusal{"spec.dnsFilterOutFamily", "spec.dnsFilterOutFamily can be ipv4 or ipv6 only on a dual-stack cluster, that is when status.ipv4.address and " +
 		"status.ipv6.address are both present; use none or leave it out"}
 )
@@ -107,7 +107,7 @@ func TestFamiliesAreCheckedWhenConfigIsRequested(t *testing.T) {
 }
 
 // A family that is lost later blocks Config and new values, but neither the
-// removal of the old value nor the way back.
+// removal of the old value nor a rollback.
 func TestFamilyLostLater(t *testing.T) {
 	server := newSingleton(t)
 	server.mustCreate(t, `{stage: Idle}`)

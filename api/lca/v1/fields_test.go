@@ -162,7 +162,7 @@ func TestAutoRollback(t *testing.T) {
 }
 
 func TestDNSFilterAtCreation(t *testing.T) {
-	tooEarly := &refusal{"spec.dnsFilterOutFamily", "spec.dnsFilterOutFamily can not be ipv4 or ipv6 when the IPConfig is created, because " +
+	tooEarly := &refusal{"spec.dnsFilterOutFamily", "spec.dnsFilterOutFamily cannot be ipv4 or ipv6 when the IPConfig is created, because " +
 		"status does not yet show a dual-stack cluster; create it without, and set it when status.ipv4.address and status.ipv6.address are both present"}
 	runFieldCases(t, []fieldCase{
 		{"none", `dnsFilterOutFamily: none`, nil},

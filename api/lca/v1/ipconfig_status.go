@@ -6,13 +6,13 @@ import (
 
 // IPConfigStatus is what the agent observes on the node and in its journal.
 // Only the operator writes it. It carries no validation rules beyond types, so
-// that the truth can always be written down.
+// that no observation can be refused.
 type IPConfigStatus struct {
 	// ObservedGeneration is the generation of the spec that this status reflects.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions tell what the agent is doing. The last one is the most recent;
+	// Conditions report what the agent is doing. The last one is the most recent;
 	// the list is replaced as a whole so that this order is kept.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
@@ -31,15 +31,15 @@ type IPConfigStatus struct {
 	// +optional
 	RollbackAvailabilityExpiration *metav1.Time `json:"rollbackAvailabilityExpiration,omitempty"`
 
-	// IPv4 is the node's present IPv4 configuration.
+	// IPv4 is the node's observed IPv4 configuration.
 	// +optional
 	IPv4 *IPStatus `json:"ipv4,omitempty"`
 
-	// IPv6 is the node's present IPv6 configuration.
+	// IPv6 is the node's observed IPv6 configuration.
 	// +optional
 	IPv6 *IPStatus `json:"ipv6,omitempty"`
 
-	// DNSServers lists the node's present DNS servers in order.
+	// DNSServers lists the node's observed DNS servers in order.
 	// +listType=atomic
 	// +optional
 	DNSServers []string `json:"dnsServers,omitempty"`
@@ -48,7 +48,7 @@ type IPConfigStatus struct {
 	// +optional
 	VLANID int32 `json:"vlanID,omitempty"`
 
-	// DNSFilterOutFamily is the family that DNS answers leave out at present.
+	// DNSFilterOutFamily is the family that DNS answers leave out, as observed.
 	// +optional
 	DNSFilterOutFamily DNSFilterFamily `json:"dnsFilterOutFamily,omitempty"`
 
@@ -68,7 +68,7 @@ type IPConfigStatus struct {
 	// +optional
 	Preflight []PreflightCheck `json:"preflight,omitempty"`
 
-	// Plan summarises what the change is going to do.
+	// Plan summarizes what the change is going to do.
 	// +optional
 	Plan *PlanSummary `json:"plan,omitempty"`
 
@@ -76,8 +76,8 @@ type IPConfigStatus struct {
 	// +optional
 	Step *StepStatus `json:"step,omitempty"`
 
-	// Recert says in a sentence what was done to certificates and addresses
-	// inside the cluster, and where the report is. It names no secret.
+	// Recert summarizes what was done to certificates and addresses inside the
+	// cluster, and where the report is. It contains no secret.
 	// +optional
 	Recert string `json:"recert,omitempty"`
 
@@ -88,7 +88,7 @@ type IPConfigStatus struct {
 	Evidence []string `json:"evidence,omitempty"`
 }
 
-// IPStatus is the present configuration of the node in one address family.
+// IPStatus is the observed configuration of the node in one address family.
 type IPStatus struct {
 	// Address is the node's address, without prefix length.
 	// +kubebuilder:validation:MaxLength=64
@@ -150,25 +150,25 @@ const (
 	// PreflightBlocking means that a failed check refuses the change.
 	PreflightBlocking PreflightSeverity = "Blocking"
 
-	// PreflightWarning means that a failed check is reported and the change goes
-	// on.
+	// PreflightWarning means that a failed check is reported and the change
+	// continues.
 	PreflightWarning PreflightSeverity = "Warning"
 )
 
-// PreflightResult is what a check came to.
+// PreflightResult is the result of a check.
 //
 // +kubebuilder:validation:Enum=Passed;Failed;Unknown
 type PreflightResult string
 
 // Results of a preflight check.
 const (
-	// PreflightPassed means that nothing was found.
+	// PreflightPassed means that there is no problem.
 	PreflightPassed PreflightResult = "Passed"
 
 	// PreflightFailed means that there is a problem; the message names it.
 	PreflightFailed PreflightResult = "Failed"
 
-	// PreflightUnknown means that it could not be found out; the message says why. It
+	// PreflightUnknown means that the check could not be made; the message says why. It
 	// never refuses the change.
 	PreflightUnknown PreflightResult = "Unknown"
 )
@@ -183,7 +183,7 @@ type PreflightCheck struct {
 	// +required
 	Severity PreflightSeverity `json:"severity"`
 
-	// Result says what the check came to.
+	// Result is the result of the check.
 	// +required
 	Result PreflightResult `json:"result"`
 
@@ -198,7 +198,7 @@ type PreflightCheck struct {
 
 // PlanSummary says what a change is going to do.
 type PlanSummary struct {
-	// Stateroot is the name of the stateroot that is going to be made.
+	// Stateroot is the name of the stateroot that is going to be created.
 	// +optional
 	Stateroot string `json:"stateroot,omitempty"`
 
@@ -230,7 +230,7 @@ type PlanSummary struct {
 
 // StepStatus says where in its list of steps a change is.
 type StepStatus struct {
-	// Name is the name of the step as it stands in the journal.
+	// Name is the name of the step as in the journal.
 	// +required
 	Name string `json:"name"`
 
@@ -246,7 +246,7 @@ type StepStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// Message is the last thing that the step had to say.
+	// Message is the title of the step, or its failure.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

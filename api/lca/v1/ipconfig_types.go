@@ -19,7 +19,7 @@ type IPConfigStage string
 // Stages of an IPConfig.
 const (
 	// StageIdle is the first and the last stage. Entering it after Config makes
-	// the change final and gives up the way back.
+	// the change final: no rollback is possible any more.
 	StageIdle IPConfigStage = "Idle"
 
 	// StageConfig carries the change out: prepare a new stateroot, reboot into
@@ -83,10 +83,10 @@ const (
 //
 // Families must match the cluster. Checked when the value changes, and once more when stage Config is requested, because
 // a new object has no status to check against.
-// +kubebuilder:validation:XValidation:rule=`!has(self.spec.ipv4) || ((has(self.spec.ipv4) == has(oldSelf.spec.ipv4) && (!has(self.spec.ipv4) || self.spec.ipv4 == oldSelf.spec.ipv4)) && (self.spec.stage != 'Config' || oldSelf.spec.stage == 'Config')) || oldSelf.?status.?ipv4.?address.orValue("") != "" || oldSelf.?status.?ipv6.?address.orValue("") == ""`,fieldPath=".spec.ipv4",reason=FieldValueForbidden,message="spec.ipv4 can not be set because the cluster is IPv6-only (status.ipv6 has an address, status.ipv4 has none); remove spec.ipv4"
-// +kubebuilder:validation:XValidation:rule=`!has(self.spec.ipv6) || ((has(self.spec.ipv6) == has(oldSelf.spec.ipv6) && (!has(self.spec.ipv6) || self.spec.ipv6 == oldSelf.spec.ipv6)) && (self.spec.stage != 'Config' || oldSelf.spec.stage == 'Config')) || oldSelf.?status.?ipv6.?address.orValue("") != "" || oldSelf.?status.?ipv4.?address.orValue("") == ""`,fieldPath=".spec.ipv6",reason=FieldValueForbidden,message="spec.ipv6 can not be set because the cluster is IPv4-only (status.ipv4 has an address, status.ipv6 has none); remove spec.ipv6"
-// +kubebuilder:validation:XValidation:rule=`((has(self.spec.dnsServers) ? self.spec.dnsServers : []) == (has(oldSelf.spec.dnsServers) ? oldSelf.spec.dnsServers : []) && (self.spec.stage != 'Config' || oldSelf.spec.stage == 'Config')) || oldSelf.?status.?ipv4.?address.orValue("") != "" || oldSelf.?status.?ipv6.?address.orValue("") == "" || !has(self.spec.dnsServers) || self.spec.dnsServers.all(d, !isIP(d) || ip(d).family() == 6)`,fieldPath=".spec.dnsServers",reason=FieldValueForbidden,message="spec.dnsServers can not contain an IPv4 address because the cluster is IPv6-only (status.ipv6 has an address, status.ipv4 has none); list IPv6 servers only"
-// +kubebuilder:validation:XValidation:rule=`((has(self.spec.dnsServers) ? self.spec.dnsServers : []) == (has(oldSelf.spec.dnsServers) ? oldSelf.spec.dnsServers : []) && (self.spec.stage != 'Config' || oldSelf.spec.stage == 'Config')) || oldSelf.?status.?ipv6.?address.orValue("") != "" || oldSelf.?status.?ipv4.?address.orValue("") == "" || !has(self.spec.dnsServers) || self.spec.dnsServers.all(d, !isIP(d) || ip(d).family() == 4)`,fieldPath=".spec.dnsServers",reason=FieldValueForbidden,message="spec.dnsServers can not contain an IPv6 address because the cluster is IPv4-only (status.ipv4 has an address, status.ipv6 has none); list IPv4 servers only"
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.ipv4) || ((has(self.spec.ipv4) == has(oldSelf.spec.ipv4) && (!has(self.spec.ipv4) || self.spec.ipv4 == oldSelf.spec.ipv4)) && (self.spec.stage != 'Config' || oldSelf.spec.stage == 'Config')) || oldSelf.?status.?ipv4.?address.orValue("") != "" || oldSelf.?status.?ipv6.?address.orValue("") == ""`,fieldPath=".spec.ipv4",reason=FieldValueForbidden,message="spec.ipv4 cannot be set because the cluster is IPv6-only (status.ipv6 has an address, status.ipv4 has none); remove spec.ipv4"
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.ipv6) || ((has(self.spec.ipv6) == has(oldSelf.spec.ipv6) && (!has(self.spec.ipv6) || self.spec.ipv6 == oldSelf.spec.ipv6)) && (self.spec.stage != 'Config' || oldSelf.spec.stage == 'Config')) || oldSelf.?status.?ipv6.?address.orValue("") != "" || oldSelf.?status.?ipv4.?address.orValue("") == ""`,fieldPath=".spec.ipv6",reason=FieldValueForbidden,message="spec.ipv6 cannot be set because the cluster is IPv4-only (status.ipv4 has an address, status.ipv6 has none); remove spec.ipv6"
+// +kubebuilder:validation:XValidation:rule=`((has(self.spec.dnsServers) ? self.spec.dnsServers : []) == (has(oldSelf.spec.dnsServers) ? oldSelf.spec.dnsServers : []) && (self.spec.stage != 'Config' || oldSelf.spec.stage == 'Config')) || oldSelf.?status.?ipv4.?address.orValue("") != "" || oldSelf.?status.?ipv6.?address.orValue("") == "" || !has(self.spec.dnsServers) || self.spec.dnsServers.all(d, !isIP(d) || ip(d).family() == 6)`,fieldPath=".spec.dnsServers",reason=FieldValueForbidden,message="spec.dnsServers cannot contain an IPv4 address because the cluster is IPv6-only (status.ipv6 has an address, status.ipv4 has none); list IPv6 servers only"
+// +kubebuilder:validation:XValidation:rule=`((has(self.spec.dnsServers) ? self.spec.dnsServers : []) == (has(oldSelf.spec.dnsServers) ? oldSelf.spec.dnsServers : []) && (self.spec.stage != 'Config' || oldSelf.spec.stage == 'Config')) || oldSelf.?status.?ipv6.?address.orValue("") != "" || oldSelf.?status.?ipv4.?address.orValue("") == "" || !has(self.spec.dnsServers) || self.spec.dnsServers.all(d, !isIP(d) || ip(d).family() == 4)`,fieldPath=".spec.dnsServers",reason=FieldValueForbidden,message="spec.dnsServers cannot contain an IPv6 address because the cluster is IPv4-only (status.ipv4 has an address, status.ipv6 has none); list IPv4 servers only"
 // +kubebuilder:validation:XValidation:rule=`!(self.spec.?dnsFilterOutFamily.orValue("") in ['ipv4', 'ipv6']) || ((has(self.spec.dnsFilterOutFamily) ? self.spec.dnsFilterOutFamily : "") == (has(oldSelf.spec.dnsFilterOutFamily) ? oldSelf.spec.dnsFilterOutFamily : "") && (self.spec.stage != 'Config' || oldSelf.spec.stage == 'Config')) || (oldSelf.?status.?ipv4.?address.orValue("") != "" && oldSelf.?status.?ipv6.?address.orValue("") != "")`,fieldPath=".spec.dnsFilterOutFamily",reason=FieldValueForbidden,message="spec.dnsFilterOutFamily can be ipv4 or ipv6 only on a dual-stack cluster, that is when status.ipv4.address and status.ipv6.address are both present; use none or leave it out"
 type IPConfig struct {
 	metav1.TypeMeta `json:",inline"`
@@ -95,7 +95,7 @@ type IPConfig struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the user wants.
+	// Spec is the desired state.
 	// +required
 	Spec IPConfigSpec `json:"spec"`
 
@@ -118,14 +118,13 @@ type IPConfigList struct {
 	Items []IPConfig `json:"items"`
 }
 
-// IPConfigSpec is the network that the user wants for the node, and the stage
-// that the agent is asked to be in. All fields but stage may be changed only
+// IPConfigSpec is the desired network of the node and the requested stage. All fields but stage may be changed only
 // while the object is Idle; stage may be changed in the same request.
 //
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.stage == 'Idle'",optionalOldSelf=true,fieldPath=".stage",reason=FieldValueForbidden,message="spec.stage must be Idle when the IPConfig is created; create it with stage Idle, wait until status.validNextStages lists the stage you want, then request it"
-// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() || !(self.?dnsFilterOutFamily.orValue("") in ['ipv4', 'ipv6'])`,optionalOldSelf=true,fieldPath=".dnsFilterOutFamily",reason=FieldValueForbidden,message="spec.dnsFilterOutFamily can not be ipv4 or ipv6 when the IPConfig is created, because status does not yet show a dual-stack cluster; create it without, and set it when status.ipv4.address and status.ipv6.address are both present"
+// +kubebuilder:validation:XValidation:rule=`oldSelf.hasValue() || !(self.?dnsFilterOutFamily.orValue("") in ['ipv4', 'ipv6'])`,optionalOldSelf=true,fieldPath=".dnsFilterOutFamily",reason=FieldValueForbidden,message="spec.dnsFilterOutFamily cannot be ipv4 or ipv6 when the IPConfig is created, because status does not yet show a dual-stack cluster; create it without, and set it when status.ipv4.address and status.ipv6.address are both present"
 type IPConfigSpec struct {
-	// Stage is the stage that is asked for. It may be changed only to a value
+	// Stage is the requested stage. It may be changed only to a value
 	// listed in status.validNextStages.
 	// +required
 	Stage IPConfigStage `json:"stage"`
@@ -175,9 +174,8 @@ type IPConfigSpec struct {
 	// +optional
 	AutoRollbackOnFailure *AutoRollbackOnFailure `json:"autoRollbackOnFailure,omitempty"`
 
-	// Probes are questions that the new network must be able to answer. The change
-	// counts as done only when every one of them got a good answer; otherwise it is
-	// rolled back.
+	// Probes check the new network. The change completes only when every probe has
+	// passed; otherwise it is rolled back.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=name
@@ -185,7 +183,7 @@ type IPConfigSpec struct {
 	Probes []Probe `json:"probes,omitempty"`
 }
 
-// ProbeType says what a probe asks.
+// ProbeType is the protocol of a probe.
 //
 // +kubebuilder:validation:Enum=tcp;http;dns;icmp
 type ProbeType string
@@ -195,18 +193,17 @@ const (
 	// ProbeTCP connects to host:port.
 	ProbeTCP ProbeType = "tcp"
 
-	// ProbeHTTP asks an http or https URL and judges the status code.
+	// ProbeHTTP gets an http or https URL and checks the status code.
 	ProbeHTTP ProbeType = "http"
 
 	// ProbeDNS resolves a name with the node's own resolver.
 	ProbeDNS ProbeType = "dns"
 
-	// ProbeICMP asks a host for an echo.
+	// ProbeICMP pings a host.
 	ProbeICMP ProbeType = "icmp"
 )
 
-// Probe is one question to the new network. It is asked again and again until the answer is good or its time
-// is up.
+// Probe is one check of the new network. It is retried until it passes or its timeout expires.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'tcp' || self.target.matches('^([^][:/ ]+|[[][0-9A-Fa-f:.]+[]]):[1-9][0-9]{0,4}$')",fieldPath=".target",message="the target of a tcp probe must be host:port, for example registry.example.com:5000, 192.0.2.7:22 or [2001:db8::7]:22"
 // +kubebuilder:validation:XValidation:rule="self.type != 'http' || (isURL(self.target) && url(self.target).getScheme() in ['http', 'https'] && url(self.target).getHost().size() > 0 && !self.target.contains('@'))",fieldPath=".target",message="the target of an http probe must be a URL with http or https and a host, and without user and password, for example https://registry.example.com/healthz"
@@ -215,13 +212,13 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type == 'http' || !has(self.http)",fieldPath=".http",message="http is for probes of type http only; remove it"
 // +kubebuilder:validation:XValidation:rule="self.type != 'http' || !has(self.http) || self.target.lowerAscii().startsWith('https://') || (!has(self.http.caBundle) && !(has(self.http.insecureSkipVerify) && self.http.insecureSkipVerify))",fieldPath=".http",message="caBundle and insecureSkipVerify are for https targets only; remove them or ask https"
 type Probe struct {
-	// Name tells the probe from others; a failure names it.
+	// Name identifies the probe; a failure names it.
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
 
-	// Type says what is asked.
+	// Type is the protocol of the probe.
 	// +required
 	Type ProbeType `json:"type"`
 
@@ -231,22 +228,22 @@ type Probe struct {
 	// +required
 	Target string `json:"target"`
 
-	// TimeoutSeconds is how long a good answer may take to come, all tries together. Omitted means 30.
+	// TimeoutSeconds is how long the probe may take to pass, all attempts together. Omitted means 30.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=600
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
 
-	// HTTP says more of a probe of type http.
+	// HTTP configures a probe of type http.
 	// +optional
 	HTTP *HTTPProbe `json:"http,omitempty"`
 }
 
-// HTTPProbe says how an answer to an http probe is judged.
+// HTTPProbe says which response lets an http probe pass.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.caBundle) && has(self.insecureSkipVerify) && self.insecureSkipVerify)",message="caBundle and insecureSkipVerify exclude each other: either the server proves who it is, or it is not asked to"
+// +kubebuilder:validation:XValidation:rule="!(has(self.caBundle) && has(self.insecureSkipVerify) && self.insecureSkipVerify)",message="caBundle and insecureSkipVerify exclude each other: either the server's certificate is verified, or it is not"
 type HTTPProbe struct {
-	// StatusCodes are the good ones. Omitted means 200 to 399; a redirect is not followed.
+	// StatusCodes are those that pass. Omitted means 200 to 399; a redirect is not followed.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:Minimum=100
 	// +kubebuilder:validation:items:Maximum=599
@@ -261,12 +258,12 @@ type HTTPProbe struct {
 	// +optional
 	CABundle string `json:"caBundle,omitempty"`
 
-	// InsecureSkipVerify has the certificate of an https server not verified.
+	// InsecureSkipVerify skips certificate verification of an https server.
 	// +optional
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
 }
 
-// IPv4Config is the IPv4 configuration that the user wants.
+// IPv4Config is the desired IPv4 configuration.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.machineNetwork) || !isIP(self.address) || ip(self.address).family() != 4 || !isCIDR(self.machineNetwork) || cidr(self.machineNetwork).ip().family() != 4 || cidr(self.machineNetwork).containsIP(self.address)",fieldPath=".address",message="spec.ipv4.address must be inside spec.ipv4.machineNetwork; correct one of the two"
 // +kubebuilder:validation:XValidation:rule="!has(self.machineNetwork) || !isIP(self.address) || !isCIDR(self.machineNetwork) || cidr(self.machineNetwork).ip().family() != 4 || cidr(self.machineNetwork).prefixLength() >= 31 || string(cidr(self.machineNetwork).masked()) != self.machineNetwork.lowerAscii() || !cidr(self.machineNetwork.substring(0, self.machineNetwork.indexOf('/')) + '/32').containsIP(self.address)",fieldPath=".address",message="spec.ipv4.address must not be the first address of spec.ipv4.machineNetwork, which names the network itself; choose a host address"
@@ -280,20 +277,20 @@ type IPv4Config struct {
 	Address string `json:"address"`
 
 	// MachineNetwork is the network that contains the address, in CIDR notation.
-	// When omitted, the present machine network is kept.
+	// When omitted, the current machine network is kept.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4 && cidr(self) == cidr(self).masked()",message="spec.ipv4.machineNetwork must be an IPv4 network in CIDR notation with no host bits set, for example 192.0.2.0/24; correct it"
 	// +optional
 	MachineNetwork string `json:"machineNetwork,omitempty"`
 
-	// Gateway is the default gateway. When omitted, the present one is kept.
+	// Gateway is the default gateway. When omitted, the current one is kept.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip(self).family() == 4 && ip(self).isGlobalUnicast()",message="spec.ipv4.gateway must be a unicast IPv4 address without prefix length, for example 192.0.2.1; correct it or leave it out"
 	// +optional
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// IPv6Config is the IPv6 configuration that the user wants.
+// IPv6Config is the desired IPv6 configuration.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.machineNetwork) || !isIP(self.address) || ip(self.address).family() != 6 || !isCIDR(self.machineNetwork) || cidr(self.machineNetwork).ip().family() != 6 || cidr(self.machineNetwork).containsIP(self.address)",fieldPath=".address",message="spec.ipv6.address must be inside spec.ipv6.machineNetwork; correct one of the two"
 // +kubebuilder:validation:XValidation:rule="!has(self.machineNetwork) || !isIP(self.address) || !isCIDR(self.machineNetwork) || cidr(self.machineNetwork).ip().family() != 6 || cidr(self.machineNetwork).prefixLength() >= 127 || string(cidr(self.machineNetwork).masked()) != self.machineNetwork.lowerAscii() || !cidr(self.machineNetwork.substring(0, self.machineNetwork.indexOf('/')) + '/128').containsIP(self.address)",fieldPath=".address",message="spec.ipv6.address must not be the first address of spec.ipv6.machineNetwork, which every router answers (RFC 4291 2.6.1); choose a host address"
@@ -307,14 +304,14 @@ type IPv6Config struct {
 	Address string `json:"address"`
 
 	// MachineNetwork is the network that contains the address, in CIDR notation.
-	// When omitted, the present machine network is kept.
+	// When omitted, the current machine network is kept.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 6 && cidr(self) == cidr(self).masked()",message="spec.ipv6.machineNetwork must be an IPv6 network in CIDR notation with no host bits set, for example 2001:db8::/64; correct it"
 	// +optional
 	MachineNetwork string `json:"machineNetwork,omitempty"`
 
 	// Gateway is the default gateway; it may be link-local. When omitted, the
-	// present one is kept.
+	// current one is kept.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip(self).family() == 6 && (ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast())",message="spec.ipv6.gateway must be a unicast IPv6 address without prefix length or zone, for example 2001:db8::1 or fe80::1; correct it or leave it out"
 	// +optional

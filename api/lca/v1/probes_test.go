@@ -15,7 +15,7 @@ func TestProbes(t *testing.T) {
 	icmp := at(".target", "the target of an icmp probe must be an IP address or a name, without port, for example 192.0.2.1")
 	httpOnly := at(".http", "http is for probes of type http only; remove it")
 	httpsOnly := at(".http", "caBundle and insecureSkipVerify are for https targets only; remove them or ask https")
-	either := at(".http", "caBundle and insecureSkipVerify exclude each other: either the server proves who it is, or it is not asked to")
+	either := at(".http", "caBundle and insecureSkipVerify exclude each other: either the server's certificate is verified, or it is not")
 	const pem = `"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"`
 	one := func(probe string) string { return "probes: [{name: p, " + probe + "}]" }
 	runFieldCases(t, []fieldCase{

@@ -1,5 +1,5 @@
 // Package v1alpha1 holds the types of the API group ipam.metal3.io, version v1alpha1: pools of
-// addresses, claims on them, and the addresses given out. They agree with metal3's own types of that
+// addresses, claims on them, and the addresses allocated. They agree with metal3's own types of that
 // version in every name and meaning, so that manifests and consumers written for those work here; what
 // this project adds is optional, and marked as an addition.
 //

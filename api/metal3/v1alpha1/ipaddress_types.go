@@ -6,7 +6,7 @@ import (
 
 // IPAddressSpec is an address and what a host needs to use it.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",reason=FieldValueForbidden,message="an address that was given out can not be changed; delete the claim and make another"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",reason=FieldValueForbidden,message="an address that was allocated cannot be changed; delete the claim and make another"
 type IPAddressSpec struct {
 	// Claim is the claim that the address was made for.
 	// +required
@@ -37,7 +37,7 @@ type IPAddressSpec struct {
 	DNSServers []IPAddressStr `json:"dnsServers,omitempty"`
 }
 
-// IPAddress is an address that was given out.
+// IPAddress is an address that was allocated.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ipaddresses,scope=Namespaced,shortName=ipa;ipaddress;m3ipa;m3ipaddress;m3ipaddresses;metal3ipa;metal3ipaddress;metal3ipaddresses,categories=metal3

@@ -28,7 +28,7 @@ type ObjectReference struct {
 
 // IPClaimSpec asks for an address.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",reason=FieldValueForbidden,message="a claim can not be changed; delete it and make another"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",reason=FieldValueForbidden,message="a claim cannot be changed; delete it and make another"
 // +kubebuilder:validation:XValidation:rule="has(self.pool.name) && size(self.pool.name) > 0",fieldPath=".pool.name",message="pool.name must name an IPPool"
 type IPClaimSpec struct {
 	// Pool is the pool in the claim's namespace to take an address from.
@@ -36,7 +36,7 @@ type IPClaimSpec struct {
 	Pool ObjectReference `json:"pool"`
 }
 
-// IPClaimStatus tells what became of the claim.
+// IPClaimStatus reports what became of the claim.
 type IPClaimStatus struct {
 	// Address is the IPAddress object that was made for the claim.
 	// +optional
@@ -46,7 +46,7 @@ type IPClaimStatus struct {
 	// +optional
 	ErrorMessage *string `json:"errorMessage,omitempty"`
 
-	// Conditions tell the same with a reason.
+	// Conditions report the same with a reason.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

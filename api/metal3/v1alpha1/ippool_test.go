@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Every pool that can not be served is refused, and the sentence says what is wrong with which.
+// Every pool that cannot be served is refused, and the sentence says what is wrong with which.
 func TestPoolsThatContradictThemselvesAreRefused(t *testing.T) {
 	s := server(t)
 	for _, c := range []struct {
@@ -48,6 +48,10 @@ func TestPoolsThatContradictThemselvesAreRefused(t *testing.T) {
 			[]string{"DHCP range 172.22.0.90-172.22.0.10 ends before it begins"}},
 		{"DHCP of another family", `{namePrefix: x, dhcpRange: {start: "fd00::1", end: "fd00::9"}, pools: [{start: 172.22.0.150, end: 172.22.0.160}]}`,
 			[]string{"dhcpRange", "family"}},
+		{"quarantine in days", `{namePrefix: x, quarantine: 1d, pools: [{subnet: 192.0.2.0/24}]}`, []string{"quarantine", "24h", "not 1d"}},
+		{"quarantine without a unit", `{namePrefix: x, quarantine: "300", pools: [{subnet: 192.0.2.0/24}]}`, []string{"quarantine", "not 300"}},
+		{"quarantine in the past", `{namePrefix: x, quarantine: -5m, pools: [{subnet: 192.0.2.0/24}]}`, []string{"quarantine", "not -5m"}},
+		{"quarantine for ever", `{namePrefix: x, quarantine: 9999999999h, pools: [{subnet: 192.0.2.0/24}]}`, []string{"quarantine", "shorter"}},
 		{"network is no label", `{namePrefix: x, network: A.b, pools: [{subnet: 192.0.2.0/24}]}`, []string{"network"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,6 +69,7 @@ func TestPoolsThatAreAccepted(t *testing.T) {
 		"neighbours in IPv6":         `{namePrefix: x, pools: [{start: "fd00::9", end: "fd00::ff"}, {start: "fd00::100", end: "fd00::1:0"}]}`,
 		"subnets":                    `{namePrefix: x, pools: [{subnet: 192.0.2.0/25}, {subnet: 192.0.2.128/25, prefix: 24}]}`,
 		"DHCP beside":                `{namePrefix: x, dhcpRange: {start: 172.22.0.10, end: 172.22.0.99}, pools: [{start: 172.22.0.100, end: 172.22.0.200}]}`,
+		"quarantine in two units":    `{namePrefix: x, quarantine: 1h30m, pools: [{subnet: 192.0.2.0/24}]}`,
 		"the whole of our additions": `{namePrefix: x, network: storage, vlan: 7, exclusions: ["192.0.2.9", "192.0.2.16/30"], quarantine: 5m, sticky: true, pools: [{subnet: 192.0.2.0/24}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,10 +82,10 @@ func TestWhatOfAPoolCanNotBeChanged(t *testing.T) {
 	s := server(t)
 	create(t, s, object(t, "IPPool", "fixed", `{namePrefix: x, allocationStrategy: random, pools: [{subnet: 192.0.2.0/24}]}`))
 	for name, c := range map[string]struct{ patch, words string }{
-		"namePrefix":  {`{"spec":{"namePrefix":"y"}}`, "namePrefix can not be changed"},
-		"strategy":    {`{"spec":{"allocationStrategy":"sequential"}}`, "allocationStrategy can not be changed"},
-		"no strategy": {`{"spec":{"allocationStrategy":null}}`, "allocationStrategy can not be changed"},
-		"network":     {`{"spec":{"network":"other"}}`, "network can not be changed"},
+		"namePrefix":  {`{"spec":{"namePrefix":"y"}}`, "namePrefix cannot be changed"},
+		"strategy":    {`{"spec":{"allocationStrategy":"sequential"}}`, "allocationStrategy cannot be changed"},
+		"no strategy": {`{"spec":{"allocationStrategy":null}}`, "allocationStrategy cannot be changed"},
+		"network":     {`{"spec":{"network":"other"}}`, "network cannot be changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := object(t, "IPPool", "fixed", `{}`)
@@ -104,11 +109,11 @@ func TestPoolInUse(t *testing.T) {
 		return s.Client.Patch(t.Context(), pool, client.RawPatch(types.MergePatchType,
 			fmt.Appendf(nil, `{"spec":{"pools":[{"start":%q,"end":%q}]}}`, first, last)), client.DryRunAll)
 	}
-	refusedWith(t, change("192.0.2.10", "192.0.2.89"), "pool default/used can not lose 192.0.2.90, in use")
-	refusedWith(t, change("192.0.2.13", "192.0.2.89"), "can not lose 192.0.2.12 and 192.0.2.90, in use")
+	refusedWith(t, change("192.0.2.10", "192.0.2.89"), "pool default/used cannot lose 192.0.2.90, in use")
+	refusedWith(t, change("192.0.2.13", "192.0.2.89"), "cannot lose 192.0.2.12 and 192.0.2.90, in use")
 	require.NoError(t, change("192.0.2.12", "192.0.2.90"))
 	require.NoError(t, change("192.0.2.2", "192.0.2.200"))
-	refusedWith(t, s.Client.Delete(t.Context(), pool), "pool default/used can not be deleted while 2 of its addresses are in use, from 192.0.2.12 to 192.0.2.90")
+	refusedWith(t, s.Client.Delete(t.Context(), pool), "pool default/used cannot be deleted while 2 of its addresses are in use, from 192.0.2.12 to 192.0.2.90")
 	status(`{"status":{"used":0,"inUse":null}}`)
 	require.NoError(t, s.Client.Delete(t.Context(), pool))
 }

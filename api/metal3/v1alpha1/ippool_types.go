@@ -21,9 +21,9 @@ const (
 const (
 	// RequestedAddressAnnotation, on a claim of either kind, asks for one address.
 	RequestedAddressAnnotation = "ipAddress"
-	// PausedAnnotation, on a pool, a claim, or any object of the Cluster API, keeps controllers' hands off it.
+	// PausedAnnotation, on a pool, a claim, or any object of the Cluster API, pauses its controllers.
 	PausedAnnotation = "cluster.x-k8s.io/paused"
-	// ClusterNameLabel tells which Cluster a pool or claim belongs to.
+	// ClusterNameLabel names the Cluster a pool or claim belongs to.
 	ClusterNameLabel = "cluster.x-k8s.io/cluster-name"
 	// HostAnnotation, on a claim of either kind, names the host the address is for. A sticky pool gives
 	// the same host the same address again.
@@ -42,7 +42,7 @@ type IPAddressStr string
 // +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a network such as 192.0.2.0/24",messageExpression="'must be a network such as 192.0.2.0/24, not ' + self"
 type IPSubnetStr string
 
-// AllocationStrategy says in which order free addresses are given out.
+// AllocationStrategy says in which order free addresses are allocated.
 //
 // +kubebuilder:validation:Enum=sequential;random
 // +kubebuilder:validation:MaxLength=16
@@ -53,6 +53,14 @@ const (
 	SequentialStrategy AllocationStrategy = "sequential"
 	RandomStrategy     AllocationStrategy = "random"
 )
+
+// Duration is a length of time such as 90s, 30m or 24h. It is text, so that a pool that was stored with another text can still be
+// listed: one such pool must not keep the others from being served.
+//
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|ms|s|m|h))+$')",message="must be a duration such as 30m or 24h; a day is 24h",messageExpression="'must be a duration such as 30m or 24h, not ' + self + '; a day is 24h'"
+// +kubebuilder:validation:XValidation:rule="!self.matches('[0-9]{7}.*h')",message="must be shorter than 1000000h"
+type Duration string
 
 // Pool is one range of addresses: what lies in the subnet, from start to end.
 //
@@ -72,7 +80,7 @@ type Pool struct {
 	// +optional
 	End *IPAddressStr `json:"end,omitempty"`
 
-	// Subnet bounds the range; its network and broadcast addresses are never given out.
+	// Subnet bounds the range; its network and broadcast addresses are never allocated.
 	// +optional
 	Subnet *IPSubnetStr `json:"subnet,omitempty"`
 
@@ -82,7 +90,7 @@ type Pool struct {
 	// +optional
 	Prefix int `json:"prefix,omitempty"`
 
-	// Gateway of this range, instead of the pool's. It is never given out.
+	// Gateway of this range, instead of the pool's. It is never allocated.
 	// +optional
 	Gateway *IPAddressStr `json:"gateway,omitempty"`
 
@@ -93,7 +101,7 @@ type Pool struct {
 	DNSServers []IPAddressStr `json:"dnsServers,omitempty"`
 }
 
-// DHCPRange is the part of a network that a DHCP server gives out.
+// DHCPRange is the part of a network that a DHCP server leases.
 //
 // +kubebuilder:validation:XValidation:rule="!isIP(self.start) || !isIP(self.end) || ip(self.start).family() == ip(self.end).family()",message="start and end of the DHCP range are of different families"
 type DHCPRange struct {
@@ -106,11 +114,11 @@ type DHCPRange struct {
 	End IPAddressStr `json:"end"`
 }
 
-// IPPoolSpec says which addresses there are, and how they are given out.
+// IPPoolSpec says which addresses there are, and how they are allocated.
 //
-// +kubebuilder:validation:XValidation:rule="self.namePrefix == oldSelf.namePrefix",fieldPath=".namePrefix",reason=FieldValueForbidden,message="namePrefix can not be changed: the names of the addresses given out begin with it"
-// +kubebuilder:validation:XValidation:rule="(has(self.allocationStrategy) ? self.allocationStrategy : 'sequential') == (has(oldSelf.allocationStrategy) ? oldSelf.allocationStrategy : 'sequential')",fieldPath=".allocationStrategy",reason=FieldValueForbidden,message="allocationStrategy can not be changed"
-// +kubebuilder:validation:XValidation:rule="(has(self.network) ? self.network : 'default') == (has(oldSelf.network) ? oldSelf.network : 'default')",fieldPath=".network",reason=FieldValueForbidden,message="network can not be changed: the addresses given out are locked on it; make a new pool on the other network"
+// +kubebuilder:validation:XValidation:rule="self.namePrefix == oldSelf.namePrefix",fieldPath=".namePrefix",reason=FieldValueForbidden,message="namePrefix cannot be changed: the names of the addresses allocated begin with it"
+// +kubebuilder:validation:XValidation:rule="(has(self.allocationStrategy) ? self.allocationStrategy : 'sequential') == (has(oldSelf.allocationStrategy) ? oldSelf.allocationStrategy : 'sequential')",fieldPath=".allocationStrategy",reason=FieldValueForbidden,message="allocationStrategy cannot be changed"
+// +kubebuilder:validation:XValidation:rule="(has(self.network) ? self.network : 'default') == (has(oldSelf.network) ? oldSelf.network : 'default')",fieldPath=".network",reason=FieldValueForbidden,message="network cannot be changed: the addresses allocated are locked on it; make a new pool on the other network"
 // +kubebuilder:validation:XValidation:rule="!has(self.pools) || self.pools.all(p, self.pools.all(q, !has(p.start) || !has(q.start) || !isIP(p.start) || !isIP(q.start) || ip(p.start).family() == ip(q.start).family()))",fieldPath=".pools",message="the ranges of a pool are of one family: make one pool for IPv4 and one for IPv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.pools) || self.pools.all(p, self.pools.all(q, !has(p.subnet) || !has(q.subnet) || !isCIDR(p.subnet) || !isCIDR(q.subnet) || cidr(p.subnet).ip().family() == cidr(q.subnet).ip().family()))",fieldPath=".pools",message="the ranges of a pool are of one family: make one pool for IPv4 and one for IPv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.pools) || self.pools.all(p, self.pools.all(q, !has(p.start) || !has(q.subnet) || !isIP(p.start) || !isCIDR(q.subnet) || ip(p.start).family() == cidr(q.subnet).ip().family()))",fieldPath=".pools",message="the ranges of a pool are of one family: make one pool for IPv4 and one for IPv6"
@@ -121,7 +129,7 @@ type IPPoolSpec struct {
 	// +optional
 	ClusterName *string `json:"clusterName,omitempty"`
 
-	// Pools are the ranges, given out in this order.
+	// Pools are the ranges, allocated in this order.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
@@ -138,7 +146,7 @@ type IPPoolSpec struct {
 	// +optional
 	Prefix int `json:"prefix,omitempty"`
 
-	// Gateway of the addresses, where a range names none. It is never given out.
+	// Gateway of the addresses, where a range names none. It is never allocated.
 	// +optional
 	Gateway *IPAddressStr `json:"gateway,omitempty"`
 
@@ -158,7 +166,7 @@ type IPPoolSpec struct {
 	// +optional
 	AllocationStrategy AllocationStrategy `json:"allocationStrategy,omitempty"`
 
-	// Network names the network that the addresses are on. An address is given out once on a network,
+	// Network names the network that the addresses are on. An address is allocated once on a network,
 	// whatever pools it is in. An addition to metal3's type.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -172,7 +180,7 @@ type IPPoolSpec struct {
 	// +optional
 	VLAN *int32 `json:"vlan,omitempty"`
 
-	// Exclusions are never given out: addresses, networks in CIDR notation, or ranges such as
+	// Exclusions are never allocated: addresses, networks in CIDR notation, or ranges such as
 	// 192.0.2.10-192.0.2.19. An addition to metal3's type.
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=91
@@ -180,7 +188,7 @@ type IPPoolSpec struct {
 	// +optional
 	Exclusions []string `json:"exclusions,omitempty"`
 
-	// DHCPRange is what the network's DHCP server gives out. It and the ranges of the pool must not have
+	// DHCPRange is what the network's DHCP server leases. It and the ranges of the pool must not have
 	// an address in common. An addition to metal3's type.
 	// +optional
 	DHCPRange *DHCPRange `json:"dhcpRange,omitempty"`
@@ -188,7 +196,7 @@ type IPPoolSpec struct {
 	// Quarantine is how long an address is kept back after it was released. The release itself does not
 	// wait for it. An addition to metal3's type.
 	// +optional
-	Quarantine *metav1.Duration `json:"quarantine,omitempty"`
+	Quarantine Duration `json:"quarantine,omitempty"`
 
 	// Sticky keeps an address for its host after the claim is gone, until the host's object is deleted or
 	// sticky is set to false. An addition to metal3's type.
@@ -202,17 +210,17 @@ type AddressSpan struct {
 	Last  string `json:"last"`
 }
 
-// IPPoolStatus is what is known of the pool. Its size does not depend on how many addresses are given out.
+// IPPoolStatus is what is known of the pool. Its size does not depend on how many addresses are allocated.
 type IPPoolStatus struct {
 	// LastUpdated is when the status was written.
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// Total is how many addresses the pool can give out.
+	// Total is how many addresses the pool can allocate.
 	// +optional
 	Total string `json:"total,omitempty"`
 
-	// Free is how many of them may be given out now.
+	// Free is how many of them may be allocated now.
 	// +optional
 	Free string `json:"free,omitempty"`
 
@@ -232,7 +240,7 @@ type IPPoolStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions tell whether addresses can be given out.
+	// Conditions report whether addresses can be allocated.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -11,9 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	cli "github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 )
 
 // Command is "init-monitor".
@@ -21,7 +23,7 @@ func Command(w cli.Wiring) *cobra.Command {
 	var monitor bool
 	cmd := &cobra.Command{
 		Use: "init-monitor", Args: cobra.NoArgs,
-		Short: "Roll back when the change is not proved in time (run by " + host.UnitInitMonitor + ")",
+		Short: "Roll back a change that is not proved in time (run by " + ipconfig.UnitInitMonitor + ")",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !monitor {
 				return errors.New("init-monitor needs --monitor")
@@ -39,21 +41,21 @@ func watch(ctx context.Context, w cli.Wiring) error {
 		return err
 	}
 	if err := checkMode(node.Files); err != nil {
-		return &cli.FinalError{Cause: err}
+		return &verb.FinalError{Cause: err}
 	}
 	op, err := cli.Open(ctx, node, with)
 	if err != nil {
 		return err
 	}
 	if !op.InNewStateroot() {
-		w.Log.Info("nothing to watch: the old stateroot runs", "op", op.Request.OperationID)
+		w.Log.Info("nothing to watch: the old stateroot runs", "op", op.ID)
 		return nil
 	}
-	progress, err := ipconfig.ReadProgress(node.Files, op.Request.OperationID)
+	progress, err := ipconfig.ReadProgress(node.Files, op.ID)
 	if err != nil {
 		return err
 	}
-	m := ipconfig.Monitor{Node: node, Request: op.Request, Auto: op.Auto, Deadline: progress.Deadline}
+	m := change.Monitor{Clock: node.Clock, Log: node.Log, Request: op.Request, Auto: op.Auto, Deadline: progress.Deadline}
 	cause, err := m.Watch(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // stopped on request: the change was proved, or the node goes down
@@ -64,12 +66,12 @@ func watch(ctx context.Context, w cli.Wiring) error {
 	return rollBack(ctx, w, op, cause)
 }
 
-func rollBack(ctx context.Context, w cli.Wiring, op *ipconfig.Operation, cause string) error {
-	w.Log.Error("the deadline has passed; rolling back", "op", op.Request.OperationID, "cause", cause)
+func rollBack(ctx context.Context, w cli.Wiring, op *change.Operation, cause string) error {
+	w.Log.Error("the deadline has passed; rolling back", "op", op.ID, "cause", cause)
 	if err := cli.StopPostPivot(ctx, w, ""); err != nil {
 		return err
 	}
-	release, err := cli.TakeNodeOrGoOn(ctx, w, op.Node, "init-monitor")
+	release, err := w.TakeOrProceed(ctx, change.HolderName(op.Ports.Files), "init-monitor")
 	if err != nil {
 		return err
 	}
@@ -85,9 +87,9 @@ const otherMode = "ibu"
 
 // checkMode leaves other flows' nodes alone. Anything but their word is no reason not to watch.
 func checkMode(files host.Files) error {
-	data, err := files.Read(host.InitMonitorMode)
+	data, err := files.Read(ipconfig.MonitorModeFile)
 	if mode := strings.TrimSpace(string(data)); err == nil && mode == otherMode {
-		return fmt.Errorf("mode %q in %s is not one this program watches", mode, host.InitMonitorMode)
+		return fmt.Errorf("mode %q in %s is not one this program watches", mode, ipconfig.MonitorModeFile)
 	}
 	return nil
 }

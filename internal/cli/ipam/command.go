@@ -34,8 +34,7 @@ func Command(w Wiring) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ipam",
 		Short: "Plan, register and render addresses of secondary networks",
-		Long: "Pools, claims and addresses from YAML files, as for a cluster; no cluster is needed.\n" +
-			"See docs/ipam.md.",
+		Long:  "Work on pools, claims and addresses in YAML files, with the arithmetic that serves a cluster. No cluster is needed.",
 	}
 	cmd.AddCommand(w.plan(), w.reserve(), w.render(), w.fsck())
 	return cmd
@@ -51,7 +50,7 @@ type input struct {
 
 func (in *input) flags(cmd *cobra.Command, format output.Format) {
 	cmd.Flags().StringArrayVarP(&in.files, "filename", "f", nil, "file with pools, claims, addresses; - is standard input; may be repeated")
-	cmd.Flags().StringVarP(&in.format, "output", "o", string(format), "format of the answer: text, yaml or json")
+	cmd.Flags().StringVarP(&in.format, "output", "o", string(format), "output format: text, yaml or json")
 }
 
 // load is the one way from files to an inventory.

@@ -28,9 +28,20 @@ func (r report) Text(w io.Writer) error {
 	for _, f := range r.Findings {
 		fmt.Fprintf(w, "%s: %s\n    %s\n", f.Problem, f.Text, f.Remedy)
 	}
-	_, err := fmt.Fprintf(w, "%d pools, %d claims, %d addresses, %d locks: %d findings\n",
-		r.Pools, r.Claims, r.Addresses, r.Locks, len(r.Findings))
-	return err
+	_, err := fmt.Fprintf(w, "%s, %s, %s, %s: %s\n", counted(r.Pools, "pool", "s"), counted(r.Claims, "claim", "s"),
+		counted(r.Addresses, "address", "es"), counted(r.Locks, "lock", "s"), counted(len(r.Findings), "finding", "s"))
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+// counted is a number with its noun.
+func counted(n int, noun, plural string) string {
+	if n != 1 {
+		noun += plural
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func (w Wiring) fsck() *cobra.Command {
@@ -38,9 +49,9 @@ func (w Wiring) fsck() *cobra.Command {
 	var leases, network string
 	cmd := &cobra.Command{
 		Use:   "fsck [-f FILE]",
-		Short: "Find and explain leaks, duplicates, and what else does not fit together",
-		Long: "Compares pools, claims, addresses and locks, of files or, without -f, of the cluster. Changes\n" +
-			"nothing. Fails when there is something to find.",
+		Short: "Find and explain leaks, duplicates and other inconsistencies",
+		Long: "Compare pools, claims, addresses and locks, of files or, without -f, of the cluster. It changes\n" +
+			"nothing, and fails when there is a finding.",
 		Example: "  oc get ippool,ipclaim,ipaddress,addresslock -A -o yaml | lca-cli ipam fsck -f -",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,8 +72,8 @@ func (w Wiring) fsck() *cobra.Command {
 		},
 	}
 	in.flags(cmd, output.Text)
-	cmd.Flags().StringVar(&leases, "leases", "", "lease file of dnsmasq, to look for static addresses that DHCP gave away")
-	cmd.Flags().StringVar(&network, "network", "default", "the network that the leases are of")
+	cmd.Flags().StringVar(&leases, "leases", "", "lease file of dnsmasq; finds static addresses that DHCP has leased")
+	cmd.Flags().StringVar(&network, "network", "default", "network that the leases belong to")
 	return cmd
 }
 
@@ -95,7 +106,7 @@ func (w Wiring) report(in input, f audit.Facts) error {
 		return err
 	}
 	if n := len(r.Findings); n > 0 {
-		return fmt.Errorf("fsck: %d findings", n)
+		return fmt.Errorf("fsck: %s", counted(n, "finding", "s"))
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 		"reserved":        {"reserve -f pools.yaml --pool storage --host h --address 192.0.2.10", "host h: pool metal3/storage: address 192.0.2.10 is reserved for master-0-storage"},
 		"held":            {"reserve -f pools.yaml -f golden/reserve.yaml --pool storage --host h --address 192.0.2.10", "host h: pool metal3/storage: address 192.0.2.10 is held by IPClaim metal3/master-0-storage"},
 		"address for two": {"reserve -f pools.yaml --pool storage --host a --host b --address 192.0.2.10", "--address is for one host and one pool, not for a, b of storage"},
-		"not registered":  {"render ignition -f pools.yaml --host master-0 --interface eth1=storage", "pool metal3/storage: no address of it is given to host master-0; see reserve"},
+		"not registered":  {"render ignition -f pools.yaml --host master-0 --interface eth1=storage", "pool metal3/storage: no address of it is allocated to host master-0; see reserve"},
 		"no interface":    {"render ignition -f pools.yaml --host master-0", "say which --interface has which pool"},
 		"bad interface":   {"render ignition -f pools.yaml --host master-0 --interface eth1,pool=storage", `--interface eth1,pool=storage: "eth1" is none of name=, mac=, pool=, default`},
 		"no DHCP range":   {"render dnsmasq -f pools.yaml --pool storage --interface eth1", "pool metal3/storage has no DHCP range"},

@@ -76,7 +76,7 @@ func (w Wiring) plan() *cobra.Command {
 	var more int
 	cmd := &cobra.Command{
 		Use:     "plan -f FILE",
-		Short:   "Show what a pool has, what waiting claims would get, and whether more fit",
+		Short:   "Show a pool, the addresses that pending claims would get, and the next free ones",
 		Example: "  lca-cli ipam plan -f pools.yaml --pool storage --count 12",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -96,8 +96,8 @@ func (w Wiring) plan() *cobra.Command {
 		},
 	}
 	in.flags(cmd, output.Text)
-	cmd.Flags().StringVar(&pool, "pool", "", "the pool, as name or namespace/name; all of the files without it")
-	cmd.Flags().IntVar(&more, "count", 0, "how many more addresses are needed")
+	cmd.Flags().StringVar(&pool, "pool", "", "pool, as name or namespace/name (default: all pools of the files)")
+	cmd.Flags().IntVar(&more, "count", 0, "number of further addresses to show")
 	return cmd
 }
 

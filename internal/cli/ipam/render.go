@@ -29,7 +29,7 @@ func (r rendered) Text(w io.Writer) error {
 }
 
 func (w Wiring) render() *cobra.Command {
-	cmd := &cobra.Command{Use: "render", Short: "Write configuration files from pools and the addresses given out"}
+	cmd := &cobra.Command{Use: "render", Short: "Write configuration files from pools and allocated addresses"}
 	cmd.AddCommand(w.renderIgnition(), w.renderDnsmasq())
 	return cmd
 }
@@ -40,8 +40,8 @@ func (w Wiring) renderIgnition() *cobra.Command {
 	var interfaces []string
 	cmd := &cobra.Command{
 		Use:   "ignition -f FILE --host HOST --interface NAME=POOL",
-		Short: "Write a host's own Ignition config, with its static addresses",
-		Long: "Merges static addresses into a base config. An interface is NAME=POOL, or a list such as\n" +
+		Short: "Write the Ignition config of a host, with its static addresses",
+		Long: "Merge static addresses into a base config. An interface is NAME=POOL, or a list such as\n" +
 			"name=eth1,mac=52:54:00:00:00:01,pool=storage,pool=storage-v6,default. The other forms write the\n" +
 			"same networks as metal3 networkData, or as a network policy for the node.",
 		Example: "  lca-cli ipam render ignition -f pools.yaml -f masters.yaml --host master-0 --interface eth1=storage --base master.ign",
@@ -67,9 +67,9 @@ func (w Wiring) renderIgnition() *cobra.Command {
 		},
 	}
 	in.flags(cmd, output.Text)
-	cmd.Flags().StringVar(&host, "host", "", "the host")
-	cmd.Flags().StringArrayVar(&interfaces, "interface", nil, "an interface and its pools; may be repeated")
-	cmd.Flags().StringVar(&base, "base", "", "file with the base config of the host's role")
+	cmd.Flags().StringVar(&host, "host", "", "name of the host")
+	cmd.Flags().StringArrayVar(&interfaces, "interface", nil, "interface and its pools; may be repeated")
+	cmd.Flags().StringVar(&base, "base", "", "file with the base Ignition config of the host's role")
 	cmd.Flags().StringVar(&form, "form", string(ignition.Keyfile), "keyfile, nmstate (both Ignition), networkdata or policy")
 	return cmd
 }
@@ -157,8 +157,8 @@ func (w Wiring) renderDnsmasq() *cobra.Command {
 		},
 	}
 	in.flags(cmd, output.Text)
-	cmd.Flags().StringVar(&pool, "pool", "", "the pool with the DHCP range, as name or namespace/name")
-	cmd.Flags().StringVar(&iface, "interface", "", "the interface dnsmasq answers on")
-	cmd.Flags().StringVar(&leaseFile, "lease-file", "", "where dnsmasq keeps its leases; its own place without it")
+	cmd.Flags().StringVar(&pool, "pool", "", "pool with the DHCP range, as name or namespace/name")
+	cmd.Flags().StringVar(&iface, "interface", "", "interface on which dnsmasq answers")
+	cmd.Flags().StringVar(&leaseFile, "lease-file", "", "file in which dnsmasq keeps its leases (default: dnsmasq's own)")
 	return cmd
 }

@@ -55,9 +55,9 @@ func (w Wiring) reserve() *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
 		Use:   "reserve -f FILE --pool POOL --host HOST",
-		Short: "Register addresses for hosts before there is a cluster",
-		Long: "Writes claims and addresses to apply to the cluster once it is there. Nobody owns such a\n" +
-			"claim until its host's machine adopts it. A host that has an address keeps it.",
+		Short: "Register addresses for hosts before the cluster exists",
+		Long: "Write claims and addresses to apply to the cluster once it exists. Such a claim has no\n" +
+			"owner until its host's machine adopts it. A host that has an address keeps it.",
 		Example: "  lca-cli ipam reserve -f pools.yaml --pool storage --host master-0 --host master-1 > masters.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -77,9 +77,9 @@ func (w Wiring) reserve() *cobra.Command {
 		},
 	}
 	in.flags(cmd, output.YAML)
-	cmd.Flags().StringArrayVar(&pools, "pool", nil, "the pool, as name or namespace/name; may be repeated")
-	cmd.Flags().StringArrayVar(&hosts, "host", nil, "the host; may be repeated")
-	cmd.Flags().StringVar(&address, "address", "", "a certain address, for one host and one pool")
+	cmd.Flags().StringArrayVar(&pools, "pool", nil, "pool, as name or namespace/name; may be repeated")
+	cmd.Flags().StringArrayVar(&hosts, "host", nil, "name of the host; may be repeated")
+	cmd.Flags().StringVar(&address, "address", "", "register this address; only with one host and one pool")
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -11,10 +12,12 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
 	cli "github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // byHand is a node with an administrator at its console.
@@ -34,8 +37,8 @@ func newByHand(t *testing.T, former string) *byHand {
 		require.NoError(t, err)
 	}
 	unit := "[Service]\nType=exec\nExecStart=sleep\n[Install]\nWantedBy=multi-user.target\n"
-	require.NoError(t, b.node.Seed(host.UnitDir+"/"+host.UnitIPConfiguration, []byte(unit)))
-	require.NoError(t, b.node.Units().Start(t.Context(), host.UnitIPConfiguration))
+	require.NoError(t, b.node.Seed(host.UnitDir+"/"+ipconfig.UnitIPConfiguration, []byte(unit)))
+	require.NoError(t, b.node.Units().Start(t.Context(), ipconfig.UnitIPConfiguration))
 	return b
 }
 
@@ -52,14 +55,12 @@ func (c *hurried) Sleep(ctx context.Context, d time.Duration) error {
 func (b *byHand) wiring() cli.Wiring {
 	n := b.node
 	return cli.Wiring{
-		Node: func(context.Context, bool) (ipconfig.Node, ipconfig.Instruments, error) {
-			return ipconfig.Node{
-				Files: n.Files(), Trees: n.Trees(), Deployments: n.Deployments(), Units: n.Units(), Power: n.Power(),
-				Network: n.Network(), Logs: n.Logs(), Log: flow.Discard(), Clock: &hurried{},
-			}, ipconfig.Instruments{}, nil
+		Node: func(context.Context, bool) (change.Ports, operation.Instruments, error) {
+			return change.Ports{Node: n.Ports(), Log: slog.New(slog.DiscardHandler), Clock: &hurried{}}, operation.Instruments{}, nil
 		},
-		Lock: n.Lock(), Patience: 20 * time.Millisecond,
-		Log: flow.Discard(), Out: &b.out,
+		Wiring: verb.Wiring{
+			Lock: n.Lock(), LockTimeout: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler), Out: &b.out, Clock: &hurried{},
+		},
 	}
 }
 
@@ -74,7 +75,7 @@ func (b *byHand) run(args ...string) error {
 }
 
 func (b *byHand) postPivotRuns() bool {
-	s, err := b.node.Units().State(b.t.Context(), host.UnitIPConfiguration)
+	s, err := b.node.Units().State(b.t.Context(), ipconfig.UnitIPConfiguration)
 	require.NoError(b.t, err)
 	return s.Running()
 }
@@ -82,7 +83,7 @@ func (b *byHand) postPivotRuns() bool {
 func TestNoWayBackLeavesPostPivotAlone(t *testing.T) {
 	for _, args := range [][]string{{"rollback"}, {"rollback", "--stateroot", "elsewhere"}, {"init-monitor", "--monitor"}} {
 		b := newByHand(t, "gone")
-		var final *cli.FinalError
+		var final *verb.FinalError
 		require.ErrorAs(t, b.run(args...), &final, args)
 		require.True(t, b.postPivotRuns(), "%v: what cannot go back must at least go on", args)
 	}
@@ -92,8 +93,8 @@ func TestTheWatchdogGoesBackWithoutARequest(t *testing.T) {
 	for name, content := range map[string]string{"garbled": "\x00", "of another version": `{"bond":"bond0"}`} {
 		t.Run(name, func(t *testing.T) {
 			b := newByHand(t, "rhcos")
-			require.NoError(t, b.node.Files().Write(host.PrePivotConfig, []byte(content), 0o600))
-			require.NoError(t, b.node.Files().Write(host.InitMonitorMode, []byte("ipc\x00nfig"), 0o600))
+			require.NoError(t, b.node.Files().Write(ipconfig.RequestFile, []byte(content), 0o600))
+			require.NoError(t, b.node.Files().Write(ipconfig.MonitorModeFile, []byte("ipc\x00nfig"), 0o600))
 			require.ErrorIs(t, b.run("init-monitor", "--monitor"), hosttest.Rebooted)
 			require.Equal(t, "rhcos", b.node.Describe().Default)
 		})
@@ -110,7 +111,7 @@ func TestTheNodeIsNotChangedByTwo(t *testing.T) {
 		b.node.ForgetOps()
 		err = b.run(args...)
 		require.ErrorContains(t, err, "another operation holds this node: firmware update (fwupd, pid ", args)
-		var final *cli.FinalError
+		var final *verb.FinalError
 		require.NotErrorAs(t, err, &final, "systemd is to try again")
 		for _, op := range b.node.Ops() {
 			require.Equal(t, "units.stop", op.Name, "%v: nothing but the way is cleared: %s", args, op)
@@ -144,7 +145,7 @@ func TestNothingPreparedIsFinal(t *testing.T) {
 	b := newByHand(t, "gone")
 	require.NoError(t, b.node.Files().Remove(host.Workspace))
 	for _, args := range [][]string{{"pre-pivot"}, {"post-pivot"}, {"rollback"}, {"init-monitor", "--monitor"}} {
-		var final *cli.FinalError
+		var final *verb.FinalError
 		require.ErrorAs(t, b.run(args...), &final, args)
 	}
 	require.NoError(t, b.run("status"))
@@ -153,7 +154,7 @@ func TestNothingPreparedIsFinal(t *testing.T) {
 
 func TestStatusHelpsWhereTheRequestIsGarbled(t *testing.T) {
 	b := newByHand(t, "gone")
-	require.NoError(t, b.node.Files().Write(host.PrePivotConfig, []byte("\x00"), 0o600))
+	require.NoError(t, b.node.Files().Write(ipconfig.RequestFile, []byte("\x00"), 0o600))
 	require.NoError(t, b.run("status"))
 	require.Contains(t, b.out.String(), "'lca-cli ip-config cleanup' removes it")
 	require.Contains(t, b.out.String(), ipconfig.StaterootName("op"))

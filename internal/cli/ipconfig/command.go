@@ -5,30 +5,20 @@ package ipconfig
 
 import (
 	"context"
-	"io"
-	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // Wiring is what main gives the verbs.
 type Wiring struct {
-	// Node builds the ports. acting: the verb changes the node, so the process must have
-	// its own, writable view of the sysroot.
-	Node func(ctx context.Context, acting bool) (ipconfig.Node, ipconfig.Instruments, error)
-	// Lock is what acting verbs take, so that no two flows change the node at a time.
-	Lock host.NodeLock
-	// Patience is how long a verb waits for another to let go of the node; 0 means two minutes.
-	Patience time.Duration
-	Log      *slog.Logger
-	// Answers go to Out, narration to the log.
-	Out io.Writer
-	// Screen is the size of the terminal behind Out; nil where there is none.
-	Screen func() (width, height int)
+	verb.Wiring
+	// Node builds the ports. acting: the verb changes the node, so the process must have its own, writable view of the
+	// sysroot.
+	Node func(ctx context.Context, acting bool) (change.Ports, operation.Instruments, error)
 }
 
 // Command is "ip-config" with its verbs.
@@ -36,8 +26,8 @@ func Command(w Wiring) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ip-config",
 		Short: "Change the address, gateway, DNS and VLAN of this node",
-		Long: "The steps of an IP change on the node itself. systemd units run them for the operator;\n" +
-			"by hand, look with status and plan, and see docs/operate/recover-by-hand.md before anything else.",
+		Long: "Run the flows of an IP change on the node. systemd units call these verbs for the agent. By hand, use status and\n" +
+			"plan; read docs/operate/recover-by-hand.md before you use another one.",
 	}
 	cmd.AddCommand(prePivot(w), postPivot(w), rollback(w), cleanup(w), status(w), plan(w), fetchImage(w))
 	return cmd

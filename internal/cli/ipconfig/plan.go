@@ -12,10 +12,11 @@ import (
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 )
 
 // planAnswer is the answer of "ip-config plan".
-type planAnswer struct{ ipconfig.Preview }
+type planAnswer struct{ change.Preview }
 
 // wanted are the flags of "plan".
 type wanted struct {
@@ -30,10 +31,10 @@ func plan(w Wiring) *cobra.Command {
 	var want wanted
 	cmd := &cobra.Command{
 		Use: "plan", Args: cobra.NoArgs,
-		Short: "Show what a change would do, without touching anything",
-		Long: "Makes the checks that the agent makes, and shows the network document, what recert would rewrite, the stateroot,\n" +
-			"the disk it needs, the outage and the steps. What is left out stays as it is on the node.\n" +
-			"Without flags it shows the operation that is prepared on this node.",
+		Short: "Show what a change would do, without changing anything",
+		Long: "Make the preflight checks of the agent, and show the network document, what recert would rewrite, the stateroot, the\n" +
+			"disk space, the expected outage and the steps. A flag that is omitted keeps the node's present value. Without flags,\n" +
+			"show the operation that is prepared on this node.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := output.Parse(format)
 			if err != nil {
@@ -58,17 +59,17 @@ func plan(w Wiring) *cobra.Command {
 	flags.StringVar(&want.v6.MachineNetwork, "ipv6-machine-network", "", "its machine network, CIDR")
 	flags.StringVar(&want.v6.Gateway, "ipv6-gateway", "", "its default gateway")
 	flags.StringSliceVar(&want.spec.DNSServers, "dns-server", nil, "DNS server; repeat it, the order counts")
-	flags.Int32Var(&want.vlan, "vlan-id", 0, "VLAN of the uplink, 1 to 4094; 0 removes it; left out keeps the present one")
+	flags.Int32Var(&want.vlan, "vlan-id", 0, "VLAN of the uplink, 1 to 4094; 0 removes it; omit it to keep the present one")
 	return cmd
 }
 
 // preview works out what the flags ask for or, when they name no address, the prepared request.
-func preview(ctx context.Context, w Wiring, want wanted) (ipconfig.Preview, error) {
+func preview(ctx context.Context, w Wiring, want wanted) (change.Preview, error) {
 	node, _, err := w.Node(ctx, false)
 	if err != nil {
-		return ipconfig.Preview{}, err
+		return change.Preview{}, err
 	}
-	wish := ipconfig.Wish{Spec: want.spec}
+	wish := change.Wish{Spec: want.spec}
 	if want.v4.Address != "" {
 		wish.Spec.IPv4 = &want.v4
 	}
@@ -81,11 +82,11 @@ func preview(ctx context.Context, w Wiring, want wanted) (ipconfig.Preview, erro
 			err = errors.New("nothing is prepared on this node: say what to change, at least --ipv4-address or --ipv6-address")
 		}
 		if err != nil {
-			return ipconfig.Preview{}, err
+			return change.Preview{}, err
 		}
-		wish = ipconfig.Wish{Spec: prepared.Spec(), Prepared: &prepared}
+		wish = change.Wish{Spec: prepared.Spec(), Prepared: &prepared}
 	}
-	return ipconfig.MakePreview(ctx, node, wish)
+	return change.MakePreview(ctx, node, wish)
 }
 
 // Text implements output.Answer.

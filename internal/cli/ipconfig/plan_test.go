@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"testing"
 
@@ -12,39 +13,43 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	cli "github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // planned runs "ip-config plan" on a node with VLAN 100.
-func planned(t *testing.T, args ...string) (ipconfig.Preview, error) {
+func planned(t *testing.T, args ...string) (change.Preview, error) {
 	t.Helper()
 	return plannedOn(t, hosttest.NewNode(hosttest.Options{VLAN: 100}), cluster{}, args...)
 }
 
 // cluster answers what "plan" asks of it.
 type cluster struct {
-	ipconfig.Cluster
+	change.Cluster
 	down error
 }
 
-func (c cluster) Facts(context.Context) (ipconfig.Facts, error) {
-	return ipconfig.Facts{
+func (c cluster) Facts(context.Context) (preflight.Facts, error) {
+	return preflight.Facts{
 		ControlPlaneNodes: 1, DnsmasqMachineConfig: true,
 		Current: ipconfig.Current{IPv4: &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24"}},
 	}, c.down
 }
 
-func plannedOn(t *testing.T, n *hosttest.Node, c cluster, args ...string) (ipconfig.Preview, error) {
+func plannedOn(t *testing.T, n *hosttest.Node, c cluster, args ...string) (change.Preview, error) {
 	t.Helper()
 	text, err := answer(t, n, c, append(args, "-o", "json")...)
 	if err != nil {
-		return ipconfig.Preview{}, err
+		return change.Preview{}, err
 	}
-	var p ipconfig.Preview
+	var p change.Preview
 	require.NoError(t, json.Unmarshal([]byte(text), &p), text)
 	return p, nil
 }
@@ -53,13 +58,10 @@ func answer(t *testing.T, n *hosttest.Node, c cluster, args ...string) (string, 
 	t.Helper()
 	var out bytes.Buffer
 	cmd := cli.Command(cli.Wiring{
-		Node: func(context.Context, bool) (ipconfig.Node, ipconfig.Instruments, error) {
-			return ipconfig.Node{
-				Files: n.Files(), Trees: n.Trees(), Deployments: n.Deployments(), Network: n.Network(), Switch: n.Switch(),
-				Prober: n.Prober(), Resolver: n.Resolver(), Cluster: c, Clock: flow.SystemClock{},
-			}, ipconfig.Instruments{}, nil
+		Node: func(context.Context, bool) (change.Ports, operation.Instruments, error) {
+			return change.Ports{Node: n.Ports(), Cluster: c, Clock: flow.SystemClock{}}, operation.Instruments{}, nil
 		},
-		Log: flow.Discard(), Out: &out,
+		Wiring: verb.Wiring{Log: slog.New(slog.DiscardHandler), Out: &out},
 	})
 	cmd.SetArgs(append([]string{"plan"}, args...))
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -100,7 +102,7 @@ func TestPlanSaysWhatIsMissing(t *testing.T) {
 
 func TestPlanMakesTheChecksOfTheAgent(t *testing.T) {
 	move := []string{"--ipv4-address=198.51.100.20", "--ipv4-machine-network=198.51.100.0/24", "--ipv4-gateway=198.51.100.1"}
-	result := func(p ipconfig.Preview, name string) lcav1.PreflightCheck {
+	result := func(p change.Preview, name string) lcav1.PreflightCheck {
 		for _, c := range p.Checks {
 			if c.Name == name {
 				return c
@@ -113,8 +115,8 @@ func TestPlanMakesTheChecksOfTheAgent(t *testing.T) {
 		n.Occupy(netip.MustParseAddr("198.51.100.20"))
 		p, err := plannedOn(t, n, cluster{}, move...)
 		require.NoError(t, err, "a refusal is an answer")
-		require.Len(t, p.Checks, len(ipconfig.Checks()))
-		require.Equal(t, lcav1.PreflightFailed, result(p, ipconfig.CheckAddressInUse).Result)
+		require.Len(t, p.Checks, len(preflight.Checks()))
+		require.Equal(t, lcav1.PreflightFailed, result(p, preflight.CheckAddressInUse).Result)
 		require.Contains(t, p.Refusal, "198.51.100.20 is already in use")
 		text, err := answer(t, n, cluster{}, move...)
 		require.NoError(t, err)
@@ -129,8 +131,8 @@ func TestPlanMakesTheChecksOfTheAgent(t *testing.T) {
 	t.Run("cluster down", func(t *testing.T) {
 		p, err := plannedOn(t, hosttest.NewNode(hosttest.Options{}), cluster{down: errors.New("connection refused")}, move...)
 		require.NoError(t, err)
-		require.Equal(t, lcav1.PreflightUnknown, result(p, ipconfig.CheckSingleNode).Result)
-		require.Contains(t, result(p, ipconfig.CheckProxy).Message, "connection refused")
+		require.Equal(t, lcav1.PreflightUnknown, result(p, preflight.CheckSingleNode).Result)
+		require.Contains(t, result(p, preflight.CheckProxy).Message, "connection refused")
 		require.NotEmpty(t, p.NMState)
 	})
 	t.Run("the operation that is prepared", func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // played is a clock during whose pauses a story goes on; when it is told, the person leaves.
@@ -49,7 +50,7 @@ func watching(t *testing.T, screen func() (int, int), args ...string) string {
 				Step: step, Title: "Do " + step, Index: n, Total: 3, TookMS: 1500, Error: errText}
 			line, err := json.Marshal(e)
 			require.NoError(t, err)
-			require.NoError(t, b.node.Files().Append(ipconfig.JournalPath("op"), append(line, '\n'), 0o600))
+			require.NoError(t, b.node.Files().Append(operation.JournalPath("op"), append(line, '\n'), 0o600))
 		}
 	}
 	nothing := func() {}
@@ -59,13 +60,7 @@ func watching(t *testing.T, screen func() (int, int), args ...string) string {
 		entry(flow.KindFailed, ipconfig.StepWaitAPI, 2, "no answer\n\x1b[2Jfrom the API"), nothing,
 	}
 	w := b.wiring()
-	w.Screen = screen
-	build := w.Node
-	w.Node = func(ctx context.Context, acting bool) (ipconfig.Node, ipconfig.Instruments, error) {
-		node, with, err := build(ctx, acting)
-		node.Clock = clock
-		return node, with, err
-	}
+	w.Screen, w.Clock = screen, clock
 	cmd := cli.Command(w)
 	cmd.SetArgs(append([]string{"status", "--watch"}, args...))
 	require.NoError(t, cmd.ExecuteContext(ctx))
@@ -104,9 +99,9 @@ func TestWatchOnATerminalRedrawsInPlace(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out, "\x1b[2J"), "cleared once, and no text gives the terminal orders")
 	frames := strings.Split(out, "\x1b[H")[1:]
 	require.Greater(t, len(frames), 8, "the time goes on in front of the person")
-	require.Contains(t, frames[5], "Step       [--------------------] 1 of 3: Do recert, for 2.0s")
+	require.Contains(t, frames[5], "Step         [--------------------] 1 of 3: Do recert, for 2.0s")
 	require.Contains(t, frames[7], "03:04:11  post-pivot     1.5s  [1/3] Do recert: done")
-	require.Contains(t, frames[7], "Step       [######--------------] 2 of 3: Do wait-for-api, for 0.0s")
+	require.Contains(t, frames[7], "Step         [######--------------] 2 of 3: Do wait-for-api, for 0.0s")
 	for _, frame := range frames {
 		require.LessOrEqual(t, strings.Count(frame, "\n"), 9)
 		for line := range strings.Lines(frame) {

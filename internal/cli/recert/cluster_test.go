@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"flag"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -24,7 +25,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd/etcdtest"
@@ -161,7 +161,7 @@ func (c *cluster) config(extra map[string]any) {
 func (c *cluster) run(words ...string) (string, error) {
 	c.answers.Reset()
 	cmd := Command(Wiring{
-		Log: flow.Discard(), Out: &c.answers,
+		Log: slog.New(slog.DiscardHandler), Out: &c.answers,
 		Lock:    func(context.Context, string) (func(), error) { c.locked++; return func() { c.locked-- }, nil },
 		Stopped: func(context.Context) error { return c.running },
 		Ports: func(s Source) (recert.Ports, error) {

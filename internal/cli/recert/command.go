@@ -1,10 +1,11 @@
-// Package recert holds the verbs of "lca-cli recert": certificates and addresses inside a cluster that does not run,
-// or, for those that only look, inside one that does. cmd/lca-cli builds them; they parse flags and call the
-// domain package of the same name. They must not import an adapter.
+// Package recert holds the verbs of "lca-cli recert", which read and change the certificates and addresses of a stopped cluster, or only
+// read those of a running one. cmd/lca-cli builds them; they parse flags and call the domain package of the same name. They must not
+// import an adapter.
 package recert
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 
@@ -15,7 +16,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
 )
 
-// Source says where the cluster is that a verb works on.
+// Source is where a verb finds the cluster.
 type Source struct {
 	// Root is the root directory of the node; "/" for the node this program runs on.
 	Root string
@@ -31,7 +32,7 @@ type Source struct {
 type Wiring struct {
 	// Ports opens the cluster; nothing is touched before a verb reads.
 	Ports func(s Source) (recert.Ports, error)
-	// Stopped says why the cluster of this node must not be changed now; nil when it may be.
+	// Stopped returns why the cluster of this node must not be changed now; nil when it may be.
 	Stopped func(ctx context.Context) error
 	// Lock takes the node's lock for a verb.
 	Lock func(ctx context.Context, holder string) (release func(), err error)
@@ -44,9 +45,9 @@ type Wiring struct {
 func Command(w Wiring) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recert",
-		Short: "Find, change and check the certificates and addresses of a stopped cluster",
-		Long: "Works on etcd's data and the files of a node whose cluster is stopped, as recert_config.json says.\n" +
-			"plan, verify and scan change nothing and, with --endpoint, also look at a cluster that runs.",
+		Short: "Find, change and verify the certificates and addresses of a stopped cluster",
+		Long: "Work on etcd's data and the files of a node whose cluster is stopped, as configured in recert_config.json.\n" +
+			"plan, verify and scan change nothing; with --endpoint they also read a running cluster.",
 	}
 	cmd.AddCommand(plan(w), apply(w), verify(w), scan(w))
 	return cmd
@@ -74,10 +75,10 @@ func verb(name, short, long string, run func(context.Context, call, output.Forma
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&c.format, "output", "o", string(output.Text), "text, yaml or json")
-	flags.StringVar(&c.config, "config", host.RecertConfig, "what to change; a path below --root")
+	flags.StringVar(&c.config, "config", host.RecertConfig, "configuration file, a path below --root")
 	flags.StringVar(&c.source.Root, "root", "/", "root directory of the node")
 	flags.StringVar(&c.source.Data, "etcd-data", host.EtcdData, "etcd's data directory, below --root")
-	flags.StringVar(&c.source.Endpoint, "endpoint", "", "URL of an etcd that runs already, instead of --etcd-data")
+	flags.StringVar(&c.source.Endpoint, "endpoint", "", "URL of a running etcd, instead of --etcd-data")
 	flags.StringVar(&c.source.Cert, "cert", "", "client certificate for --endpoint, its key beside it as .key (default: the node's own)")
 	flags.StringVar(&c.source.CA, "cacert", "", "authorities for --endpoint (default: the node's own)")
 	return cmd
@@ -87,7 +88,7 @@ func verb(name, short, long string, run func(context.Context, call, output.Forma
 func (w Wiring) engine(s Source) (*recert.Engine, recert.Ports, error) {
 	ports, err := w.Ports(s)
 	if err != nil {
-		return nil, recert.Ports{}, err
+		return nil, recert.Ports{}, fmt.Errorf("open the cluster: %w", err)
 	}
 	return recert.New(ports), ports, nil
 }

@@ -10,16 +10,17 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 )
 
 // ErrNotVerified is the end of a verify that found problems.
-var ErrNotVerified = errors.New("the cluster is not what its configuration asks for")
+var ErrNotVerified = errors.New("the cluster does not match its configuration")
 
 func verify(w Wiring) *cobra.Command {
-	return verb("verify", "Check that the cluster is what the configuration asks for",
-		"Every leaf certificate must carry its authority's signature and match the key beside it, and nothing may be left\n"+
-			"that apply would change. Other mentions of an old address are listed, which is no failure.",
+	return verb("verify", "Check that the cluster matches the configuration",
+		"Every leaf certificate must be signed by its authority and match the key beside it, and apply must have nothing\n"+
+			"left to change. Other mentions of an old address are listed; they are no failure.",
 		func(ctx context.Context, c call, f output.Format) error {
 			engine, ports, err := w.engine(c.source)
 			if err != nil {
@@ -36,15 +37,15 @@ func verify(w Wiring) *cobra.Command {
 				return err
 			}
 			if !v.OK() {
-				return fmt.Errorf("%w: %d problems", ErrNotVerified, len(v.Problems))
+				return fmt.Errorf("%w: %s", ErrNotVerified, inspect.Count(len(v.Problems), "problem"))
 			}
 			return nil
 		})
 }
 
 func scan(w Wiring) *cobra.Command {
-	return verb("scan", "List every certificate, key and token, who signed whom, and what mentions an old address",
-		"Needs no configuration: without one it looks into the folders that an IP change names, and for no address.",
+	return verb("scan", "List every certificate, key and token, their signers, and mentions of old addresses",
+		"Needs no configuration: without one it reads the folders that an IP change names and searches for no address.",
 		func(ctx context.Context, c call, f output.Format) error {
 			engine, ports, err := w.engine(c.source)
 			if err != nil {
@@ -63,10 +64,10 @@ func scan(w Wiring) *cobra.Command {
 }
 
 // scanConfig is the configuration where there is one, else the folders that an IP change names.
-func scanConfig(files host.Files, path string) (recert.Config, error) {
+func scanConfig(files host.Files, path string) (config.Config, error) {
 	_, err := files.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && path == host.RecertConfig {
-		return recert.Config{Dirs: []string{"/etc/kubernetes", "/var/lib/kubelet", "/etc/machine-config-daemon"}}, nil
+		return config.Config{Dirs: []string{"/etc/kubernetes", "/var/lib/kubelet", "/etc/machine-config-daemon"}}, nil
 	}
 	return readConfig(files, path)
 }

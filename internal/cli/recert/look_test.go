@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 )
 
 const peerCert = "/etc/kubernetes/static-pod-resources/etcd-certs/secrets/etcd-all-certs/etcd-peer-sno.crt"
@@ -26,7 +26,7 @@ func TestVerifyTellsBeforeFromAfter(t *testing.T) {
 	require.NoError(t, err)
 	var v struct {
 		Passed    bool
-		Leftovers []recert.Note
+		Leftovers []inspect.Note
 	}
 	require.NoError(t, json.Unmarshal([]byte(answer), &v))
 	require.True(t, v.Passed)
@@ -61,7 +61,7 @@ func TestScanNeedsNoConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, answer, "CN=system:etcd-peer:sno")
 	_, err = c.run("verify")
-	require.ErrorContains(t, err, "there is no /var/lib/lca/workspace/recert_config.json")
+	require.ErrorContains(t, err, "/var/lib/lca/workspace/recert_config.json does not exist")
 	_, err = c.run("scan", "--config", "/mistyped")
-	require.ErrorContains(t, err, "there is no /mistyped")
+	require.ErrorContains(t, err, "/mistyped does not exist")
 }

@@ -8,41 +8,41 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 )
 
 // verifyAnswer is the answer of "recert verify".
 type verifyAnswer struct {
 	Passed bool `json:"passed"`
-	*recert.Verification
+	*inspect.Verification
 }
 
 // Text implements output.Answer.
 func (a verifyAnswer) Text(w io.Writer) error { return a.WriteText(w) }
 
 // scanAnswer is the answer of "recert scan".
-type scanAnswer struct{ *recert.Inventory }
+type scanAnswer struct{ *inspect.Inventory }
 
 // Text implements output.Answer: the certificates as a tree of who signed whom, each with all its places, then keys and tokens.
 func (a scanAnswer) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d certificates, %d private keys, %d public keys, %d tokens\n",
-		len(a.Certificates), len(a.Keys), len(a.PublicKeys), len(a.Tokens))
-	t := tree{out: &b, signed: map[string][]recert.Found{}, shown: map[string]bool{}}
+	fmt.Fprintf(&b, "%s, %s, %s, %s\n", inspect.Count(len(a.Certificates), "certificate"),
+		inspect.Count(len(a.Keys), "private key"), inspect.Count(len(a.PublicKeys), "public key"), inspect.Count(len(a.Tokens), "token"))
+	t := tree{out: &b, signed: map[string][]inspect.Found{}, shown: map[string]bool{}}
 	for _, c := range a.Certificates {
 		if c.SignedBy == c.Fingerprint {
 			c.SignedBy = ""
 		}
 		t.signed[c.SignedBy] = append(t.signed[c.SignedBy], c)
 	}
-	for _, c := range append(slices.Clone(t.signed[""]), a.Certificates...) { // who is left signed each other
+	for _, c := range append(slices.Clone(t.signed[""]), a.Certificates...) { // what is left signed each other
 		t.write(c, "")
 	}
 	if err := a.WriteKeys(&b); err != nil {
 		return err
 	}
 	for _, resource := range slices.Sorted(maps.Keys(a.Unread)) {
-		fmt.Fprintf(&b, "Not read: %d objects of %s, encrypted at rest\n", a.Unread[resource], resource)
+		fmt.Fprintf(&b, "Not read: %s of %s, encrypted at rest\n", inspect.Count(a.Unread[resource], "object"), resource)
 	}
 	if len(a.Leftovers) > 0 {
 		fmt.Fprintf(&b, "Mentions of an old address (%d):\n", len(a.Leftovers))
@@ -57,11 +57,11 @@ func (a scanAnswer) Text(w io.Writer) error {
 // tree writes certificates and below each what it signed, every certificate once.
 type tree struct {
 	out    *strings.Builder
-	signed map[string][]recert.Found
+	signed map[string][]inspect.Found
 	shown  map[string]bool
 }
 
-func (t tree) write(c recert.Found, indent string) {
+func (t tree) write(c inspect.Found, indent string) {
 	if t.shown[c.Fingerprint] {
 		return
 	}
@@ -76,7 +76,7 @@ func (t tree) write(c recert.Found, indent string) {
 	}
 }
 
-func describe(c recert.Found) string {
+func describe(c inspect.Found) string {
 	words := []string{"leaf"}
 	if c.Authority {
 		words[0] = "authority"
@@ -94,7 +94,7 @@ func describe(c recert.Found) string {
 	return strings.Join(words, ", ")
 }
 
-// once drops what was said before: OpenShift names an address as such and as a DNS name.
+// once drops repeated names: OpenShift lists an address as such and as a DNS name.
 func once(names []string) (out []string) {
 	for _, n := range names {
 		if !slices.Contains(out, n) {

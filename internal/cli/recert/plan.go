@@ -13,6 +13,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 )
 
 // planAnswer is the answer of "recert plan".
@@ -23,8 +25,8 @@ func (a planAnswer) Text(w io.Writer) error { return a.WriteText(w) }
 
 func plan(w Wiring) *cobra.Command {
 	return verb("plan", "Show what apply would do, without changing anything",
-		"Says which certificates are signed again, which fields and files change, what is deleted so that the\n"+
-			"cluster makes it again, and what stays. It ends with an error where apply would refuse.",
+		"List the certificates that are signed again, the fields and files that change, the objects that are\n"+
+			"deleted because the cluster recreates them, and what is kept. It fails where apply would refuse.",
 		func(ctx context.Context, c call, f output.Format) error {
 			engine, ports, err := w.engine(c.source)
 			if err != nil {
@@ -45,21 +47,21 @@ func plan(w Wiring) *cobra.Command {
 				return err
 			}
 			if len(p.Blocked) > 0 {
-				return fmt.Errorf("%w: %d reasons", recert.ErrBlocked, len(p.Blocked))
+				return fmt.Errorf("%w: %s", recert.ErrBlocked, inspect.Count(len(p.Blocked), "reason"))
 			}
 			return nil
 		})
 }
 
-func readConfig(files host.Files, path string) (recert.Config, error) {
+func readConfig(files host.Files, path string) (config.Config, error) {
 	text, err := files.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return recert.Config{}, fmt.Errorf("there is no %s: an IP change writes it, --config names another", path)
+		return config.Config{}, fmt.Errorf("%s does not exist: an IP change writes it; --config names another file", path)
 	}
 	if err != nil {
-		return recert.Config{}, fmt.Errorf("read the recert configuration: %w", err)
+		return config.Config{}, fmt.Errorf("read the recert configuration: %w", err)
 	}
-	return recert.ParseConfig(text)
+	return config.Parse(text)
 }
 
 // applyAnswer is the answer of "recert apply".
@@ -80,20 +82,20 @@ func (a applyAnswer) Text(w io.Writer) error {
 	switch {
 	case a.Done.Empty():
 	case a.DryRun:
-		_, err = fmt.Fprintf(w, "Nothing was changed: the configuration says dry_run. The report is in %s.\n", a.Summary)
+		_, err = fmt.Fprintf(w, "Nothing was changed: dry_run is set. The report is in %s.\n", a.Summary)
 	default:
 		_, err = fmt.Fprintf(w, "Done. The report is in %s.\n", a.Summary)
 	}
 	return err
 }
 
-// lockPatience is how long apply waits for another verb to end.
-const lockPatience = 2 * time.Minute
+// lockTimeout is how long apply waits for another verb to end.
+const lockTimeout = 2 * time.Minute
 
 func apply(w Wiring) *cobra.Command {
 	return verb("apply", "Change the cluster as the configuration says",
-		"Does what plan shows, and says what it did. The cluster must be stopped. A run that was interrupted is\n"+
-			"completed by the next; one after that finds nothing to do.",
+		"Make the changes that plan shows, and print them. The cluster must be stopped. The next run completes one that\n"+
+			"was interrupted; a run after that finds nothing to do.",
 		func(ctx context.Context, c call, f output.Format) error {
 			c.source.Write = true
 			engine, ports, err := w.engine(c.source)
@@ -121,12 +123,12 @@ func apply(w Wiring) *cobra.Command {
 		})
 }
 
-// mayWrite takes the lock and looks whether the cluster is stopped. Another root is nobody's node.
+// mayWrite takes the lock and checks that the cluster is stopped. Another root is not a running node, so it needs neither.
 func (w Wiring) mayWrite(ctx context.Context, s Source) (release func(), err error) {
 	if s.Root != "/" {
 		return func() {}, nil
 	}
-	wait, cancel := context.WithTimeout(ctx, lockPatience)
+	wait, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	if release, err = w.Lock(wait, "recert apply"); err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func TestADryRunSaysSo(t *testing.T) {
 	c.config(map[string]any{"dry_run": true})
 	answer, err := c.run("apply")
 	require.NoError(t, err)
-	require.Contains(t, answer, "Nothing was changed: the configuration says dry_run.")
+	require.Contains(t, answer, "Nothing was changed: dry_run is set.")
 	require.Equal(t, before, c.read(host.EtcdPodManifest))
 	answer, err = c.run("verify")
 	require.ErrorIs(t, err, ErrNotVerified, answer)
@@ -117,7 +117,7 @@ func TestABlockedPlanIsShownAndFails(t *testing.T) {
 	c.write("/etc/kubernetes/static-pod-resources/etcd-certs/secrets/etcd-all-certs/etcd-serving-sno.crt", lost.certPEM())
 	answer, err := c.run("plan")
 	require.ErrorIs(t, err, recert.ErrBlocked)
-	require.Contains(t, answer, "In the way (1):")
+	require.Contains(t, answer, "Blocked (1):")
 	_, err = c.run("apply")
 	require.ErrorIs(t, err, recert.ErrBlocked)
 }
@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 		words []string
 		says  string
 	}{
-		"no configuration": {[]string{"plan", "--config", "/none.json"}, "there is no /none.json"},
+		"no configuration": {[]string{"plan", "--config", "/none.json"}, "/none.json does not exist"},
 		"no data":          {[]string{"plan", "--etcd-data", "/var/lib/none"}, "no etcd member"},
 		"dead endpoint":    {[]string{"plan", "--endpoint", "unix:///nonexistent"}, "reach the running etcd"},
 	} {

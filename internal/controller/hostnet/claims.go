@@ -18,7 +18,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
 
-// claim makes sure of the claim of one interface on one pool; ok says that it has its address.
+// claim ensures the claim of one interface on one pool; ok says that it has its address.
 func (r *Reconciler) claim(ctx context.Context, o *unstructured.Unstructured, h *host, l link, poolName string) (ipam.Lease, bool, error) {
 	pool := &metal3.IPPool{}
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: poolName}, pool)
@@ -31,7 +31,7 @@ func (r *Reconciler) claim(ctx context.Context, o *unstructured.Unstructured, h 
 	}
 	if c == nil {
 		if pool.Spec.Sticky && h == nil {
-			return ipam.Lease{}, false, nil // its host decides which address; looked at again when it has one
+			return ipam.Lease{}, false, nil // its host decides which address; hosts are watched
 		}
 		return ipam.Lease{}, false, r.createClaim(ctx, o, h, l, poolName)
 	}
@@ -41,7 +41,7 @@ func (r *Reconciler) claim(ctx context.Context, o *unstructured.Unstructured, h 
 	return r.leaseOf(ctx, c, pool)
 }
 
-// findClaim is the claim by its name or, made in advance, by the machine or host that it is reserved for.
+// findClaim finds the claim by its name or, if it was registered in advance, by the machine or host that it is for.
 func (r *Reconciler) findClaim(ctx context.Context, o *unstructured.Unstructured, h *host, l link, pool string) (*metal3.IPClaim, error) {
 	c := &metal3.IPClaim{}
 	name := claimName(o.GetName(), l, pool)
@@ -58,7 +58,7 @@ func (r *Reconciler) findClaim(ctx context.Context, o *unstructured.Unstructured
 	}
 	list := &metal3.IPClaimList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.HasLabels{PreRegisteredLabel}); err != nil {
-		return nil, fmt.Errorf("list the claims made in advance: %w", err)
+		return nil, fmt.Errorf("list the claims registered in advance: %w", err)
 	}
 	for i := range list.Items {
 		c := &list.Items[i]
@@ -104,7 +104,7 @@ func (r *Reconciler) createClaim(ctx context.Context, o *unstructured.Unstructur
 	return nil
 }
 
-// mark has a claim say what its owner says of Cluster and host, for when the owner is gone; changed says that it did not yet.
+// mark copies Cluster and consumer of the owner to a claim, for when the owner is gone.
 func mark(c *metal3.IPClaim, o *unstructured.Unstructured) (changed bool) {
 	if name := clusterOf(o); name != "" && c.Labels[metal3.ClusterNameLabel] != name {
 		metav1.SetMetaDataLabel(&c.ObjectMeta, metal3.ClusterNameLabel, name)
@@ -117,7 +117,7 @@ func mark(c *metal3.IPClaim, o *unstructured.Unstructured) (changed bool) {
 	return changed
 }
 
-// adopt makes a claim the owner's that was made in advance; its address stays what it is.
+// adopt makes the owner the controller of a claim that was registered in advance; its address stays.
 func (r *Reconciler) adopt(ctx context.Context, o *unstructured.Unstructured, c *metal3.IPClaim, l link) error {
 	before := c.DeepCopy()
 	marked := mark(c, o)
@@ -142,12 +142,12 @@ func (r *Reconciler) adopt(ctx context.Context, o *unstructured.Unstructured, c 
 		return fmt.Errorf("adopt claim %s/%s for %s %s: %w", c.Namespace, c.Name, o.GetKind(), o.GetName(), err)
 	}
 	if adopted {
-		r.Log.Info("claim made in advance is adopted", "claim", c.Name, "kind", o.GetKind(), "owner", o.GetName())
+		r.Log.Info("claim registered in advance adopted", "claim", c.Name, "kind", o.GetKind(), "owner", o.GetName())
 	}
 	return nil
 }
 
-// leaseOf is what a claim was given, with what the pool says besides.
+// leaseOf is the address of a claim, with the settings of its pool.
 func (r *Reconciler) leaseOf(ctx context.Context, c *metal3.IPClaim, pool *metal3.IPPool) (ipam.Lease, bool, error) {
 	if c.Status.Address == nil {
 		return ipam.Lease{}, false, nil
@@ -182,14 +182,14 @@ func (r *Reconciler) leaseOf(ctx context.Context, c *metal3.IPClaim, pool *metal
 	return lease, true, nil
 }
 
-// unhold takes the finalizer off a claim.
-func (r *Reconciler) unhold(ctx context.Context, c *metal3.IPClaim) error {
+// removeFinalizer takes the finalizer off a claim.
+func (r *Reconciler) removeFinalizer(ctx context.Context, c *metal3.IPClaim) error {
 	before := c.DeepCopy()
 	if !controllerutil.RemoveFinalizer(c, Finalizer) {
 		return nil
 	}
 	if err := r.Client.Patch(ctx, c, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("let go of claim %s/%s: %w", c.Namespace, c.Name, err)
+		return fmt.Errorf("take finalizer off claim %s/%s: %w", c.Namespace, c.Name, err)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (r *Reconciler) reconcile(ctx context.Context, gvk schema.GroupVersionKind,
 	o.SetGroupVersionKind(gvk)
 	err := r.Client.Get(ctx, name, o)
 	if apierrors.IsNotFound(err) {
-		return r.leave(ctx, gvk, name)
+		return r.release(ctx, gvk, name)
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("read %s %s: %w", gvk.Kind, name, err)
@@ -42,10 +42,10 @@ func (r *Reconciler) reconcile(ctx context.Context, gvk schema.GroupVersionKind,
 		return ctrl.Result{}, nil
 	}
 	if paused, err := r.paused(ctx, o); err != nil || paused {
-		return ctrl.Result{RequeueAfter: whilePaused}, err
+		return ctrl.Result{RequeueAfter: pausedRetry}, err
 	}
 	if o.GetDeletionTimestamp() != nil {
-		return r.leave(ctx, gvk, name)
+		return r.release(ctx, gvk, name)
 	}
 	wanted, err := links(o)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *Reconciler) serve(ctx context.Context, o *unstructured.Unstructured, wa
 		got = append(got, s)
 	}
 	if !complete {
-		return nil // the claim tells when it changes
+		return nil // the claims are watched
 	}
 	return r.publish(ctx, o, h, got)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -32,7 +33,6 @@ import (
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipam"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/ignition"
 )
 
@@ -85,10 +85,10 @@ func newWorld(t testing.TB) *world {
 	require.NoError(t, err)
 	metrics, err := ipam.NewMetrics(prometheus.NewRegistry())
 	require.NoError(t, err)
-	served := ipam.New(ipam.Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: flow.Discard(),
+	served := ipam.New(ipam.Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: slog.New(slog.DiscardHandler),
 		Metrics: metrics, Now: time.Now})
 	require.NoError(t, served.SetupWithManager(mgr))
-	r := &Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: flow.Discard(),
+	r := &Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: slog.New(slog.DiscardHandler),
 		Kinds: append(kinds, machineKind), Hosts: true}
 	require.NoError(t, r.SetupWithManager(mgr))
 	ctx, stop := context.WithCancel(context.Background())
@@ -226,7 +226,7 @@ func TestMachineFromClaimToRelease(t *testing.T) {
 		return name == "worker-0-host-user-data" && m.GetAnnotations()[BaseAnnotation] == "worker-user-data"
 	}, "the machine uses its own config")
 	claims := &metal3.IPClaimList{}
-	require.NoError(t, w.api.List(t.Context(), claims, client.InNamespace(ns), client.HasLabels{OwnerLabel}))
+	require.NoError(t, w.api.List(t.Context(), claims, client.InNamespace(ns), client.MatchingLabels{OwnerLabel: "Machine.worker-0"}))
 	require.Len(t, claims.Items, 1)
 	require.True(t, metav1.IsControlledBy(&claims.Items[0], m))
 

@@ -12,13 +12,13 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 )
 
-// hostPausedAnnotation keeps controllers' hands off a BareMetalHost.
+// hostPausedAnnotation pauses the controllers of a BareMetalHost.
 const hostPausedAnnotation = "baremetalhost.metal3.io/paused"
 
-// whilePaused is how soon a Cluster that was paused is asked again; owners are watched.
-const whilePaused = 15 * time.Second
+// pausedRetry is how soon a paused Cluster is read again; owners are watched.
+const pausedRetry = 15 * time.Second
 
-// paused says that an owner or its Cluster is to be left alone: nothing is made for it, changed or given back.
+// paused says that an owner or its Cluster is paused: nothing is created, changed or released for it.
 func (r *Reconciler) paused(ctx context.Context, o client.Object) (bool, error) {
 	for _, name := range []string{metal3.PausedAnnotation, hostPausedAnnotation} {
 		if _, yes := o.GetAnnotations()[name]; yes {

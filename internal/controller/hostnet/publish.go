@@ -48,13 +48,13 @@ func (r *Reconciler) publish(ctx context.Context, o *unstructured.Unstructured, 
 	case err != nil:
 		return fmt.Errorf("read Secret %s: %w", name, err)
 	case !metav1.IsControlledBy(s, o):
-		r.warn(o, "SecretOfAnother", fmt.Sprintf("Secret %s is not of %s %s; it is left alone", name, o.GetKind(), o.GetName()))
+		r.warn(o, "SecretOfAnother", fmt.Sprintf("Secret %s is not controlled by %s %s; it is not changed", name, o.GetKind(), o.GetName()))
 		return nil
 	case maps.EqualFunc(s.Data, data, bytes.Equal):
 		return r.use(ctx, o, h)
 	case h.settled():
 		r.warn(o, "ConfigDiffers",
-			fmt.Sprintf("host %s was provisioned with another config than Secret %s would have now; it is left as it is",
+			fmt.Sprintf("host %s was provisioned with another config than Secret %s would have now; the Secret is not changed",
 				h.NamespacedName, name))
 		return nil
 	}
@@ -149,7 +149,7 @@ func (r *Reconciler) use(ctx context.Context, o *unstructured.Unstructured, h *h
 		return fmt.Errorf("name the Secret in %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	if err := r.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("have %s %s/%s use its own config: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
+		return fmt.Errorf("name its own config in %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
 	}
 	return nil
 }

@@ -14,6 +14,5 @@ package hostnet
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools;ipaddresses,verbs=get;list;watch
 // +kubebuilder:rbac:groups=ipam.lca.openshift.io,resources=addresslocks,verbs=get;list;watch;delete
 //
-// The configs: those of roles are read, those of hosts written.
-//
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch
+// Secrets with configs, those of roles to read and those of hosts to write, are in config/rbac/operator/machine_secrets.yaml, apart
+// from the rest, so that a cluster can limit that right to the namespaces of its machines.

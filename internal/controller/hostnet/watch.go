@@ -49,7 +49,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// ownerOf finds the owner of a claim, by reference or by label: an owner that is gone is to be looked at too.
+// ownerOf finds the owner of a claim, by reference or by label: an owner that is gone is reconciled too.
 func ownerOf(gvk schema.GroupVersionKind) handler.MapFunc {
 	return func(_ context.Context, o client.Object) []reconcile.Request {
 		ref := metav1.GetControllerOf(o)
@@ -73,7 +73,7 @@ func keptFor(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: parts[0], Name: parts[1]}}}
 }
 
-// servedBy finds the owners that a host serves or served: all that have claims, since a host that serves nobody any
+// servedBy finds the owners that a host serves or served: all that have claims, since a host that serves no owner any
 // more does not say whom it served.
 func (r *Reconciler) servedBy(gvk schema.GroupVersionKind) handler.MapFunc {
 	return func(ctx context.Context, h client.Object) []reconcile.Request {

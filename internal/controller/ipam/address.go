@@ -15,53 +15,69 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 )
 
-// errLost says that another replica has given the claim another address; the next look lets go of this one.
-var errLost = errors.New("the claim has got another address meanwhile")
+// errServed says that the claim has got another address meanwhile; its next reconciliation releases this one.
+var errServed = errors.New("the claim has another address")
 
-// errHeldUp says that somebody's finalizer keeps an address object.
-var errHeldUp = errors.New("the finalizer of somebody else keeps it")
+// publishedAddress is the address that the claim's status leads to; empty where it names none, or its object is missing.
+func (r *Reconciler) publishedAddress(ctx context.Context, k kind, c *claim) string {
+	if c.addressName == "" {
+		return ""
+	}
+	h, err := k.getAddress(ctx, r.Client, types.NamespacedName{Namespace: c.key.namespace, Name: c.addressName})
+	if err != nil || h.claim != c.key {
+		return ""
+	}
+	return canonical(h.address)
+}
 
-// ensureAddress makes the address object of a lock, and returns its name.
+func canonical(address string) string {
+	a, err := ipam.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	return a.String()
+}
+
+// ensureAddress creates the address object of a lock, and returns its name.
 func (r *Reconciler) ensureAddress(
-	ctx context.Context, k kind, c *claim, p *pool, lease ipam.Lease, lock *lockv1.AddressLock,
+	ctx context.Context, k kind, c *claim, p *supply, lease ipam.Lease, lock *lockv1.AddressLock,
 ) (string, error) {
 	name := lock.Spec.AddressName
-	err := r.Client.Create(ctx, k.address(c, name, p.object, lease))
+	err := r.Client.Create(ctx, k.newAddress(c, name, p.object, lease))
 	if err == nil {
 		return name, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("create address %s of %s: %w", name, c.key, err)
 	}
-	there, err := k.read(ctx, r.Reader, types.NamespacedName{Namespace: c.key.namespace, Name: name})
+	existing, err := k.getAddress(ctx, r.Reader, types.NamespacedName{Namespace: c.key.namespace, Name: name})
 	if err != nil {
-		return "", fmt.Errorf("read address %s of %s: %w", name, c.key, err)
+		return "", err
 	}
-	return r.settleName(ctx, k, c, p, lease, lock, there)
-}
-
-// settleName decides what becomes of an object that has the name of the address object to be made.
-func (r *Reconciler) settleName(
-	ctx context.Context, k kind, c *claim, p *pool, lease ipam.Lease, lock *lockv1.AddressLock, there held,
-) (string, error) {
-	mine := there.claim == c.key && !ownedByAnother(there, c.GetUID())
+	mine := existing.belongsTo(c.key, c.GetUID())
 	switch {
-	case mine && canonical(there.address) == lock.Spec.Address:
-		return there.GetName(), nil
+	case mine && canonical(existing.address) == lock.Spec.Address:
+		return name, nil
 	case mine:
-		return "", errors.Join(errLost, r.release(ctx, k, lock))
-	case there.claim == c.key || there.pool == client.ObjectKeyFromObject(p.object):
+		return "", errors.Join(errServed, r.release(ctx, k, lock))
+	case existing.claim == c.key || existing.pool == p.name():
 		// Of an earlier claim, or of one that lost the address, whose lock this claim has now.
-		if err := r.deleteAddress(ctx, there); err != nil {
+		if err := r.deleteAddress(ctx, existing); err != nil {
 			return "", err
 		}
-		return "", fmt.Errorf("address %s of %s was in the way of %s, and is deleted", there.GetName(), there.claim, c.key)
+		return "", fmt.Errorf("create address %s of %s: one of %s had that name, and is deleted", name, c.key, existing.claim)
 	}
-	// Another network's, of a pool with the same prefix of names.
+	return r.renameAddress(ctx, k, c, p, lease, lock, existing)
+}
+
+// renameAddress gives the address object of a lock another name, since a pool of another network uses that name.
+func (r *Reconciler) renameAddress(
+	ctx context.Context, k kind, c *claim, p *supply, lease ipam.Lease, lock *lockv1.AddressLock, existing held,
+) (string, error) {
 	renamed := lock.DeepCopy()
-	renamed.Spec.AddressName = k.addressName(c, p.object, lease) + "-" + lock.Spec.Network
-	if renamed.Spec.AddressName == lock.Spec.AddressName {
-		return "", fmt.Errorf("address %s of %s is in the way of %s", there.GetName(), there.claim, c.key)
+	renamed.Spec.AddressName = c.newAddressName(p.object, lease) + "-" + lock.Spec.Network
+	if c.fixedAddressName != "" || renamed.Spec.AddressName == lock.Spec.AddressName {
+		return "", fmt.Errorf("create address %s of %s: that of %s has the same name", existing.GetName(), c.key, existing.claim)
 	}
 	if err := r.Client.Update(ctx, renamed); err != nil {
 		return "", fmt.Errorf("rename the address of lock %s: %w", lock.Name, err)
@@ -70,34 +86,24 @@ func (r *Reconciler) settleName(
 	return r.ensureAddress(ctx, k, c, p, lease, renamed)
 }
 
-// ownedByAnother says that the object was made for a claim of the same name that is no more.
-func ownedByAnother(h held, uid types.UID) bool {
-	for _, o := range h.GetOwnerReferences() {
-		if o.Kind == h.claim.kind && o.Name == h.claim.name {
-			return o.UID != uid
-		}
-	}
-	return false
-}
-
-// deleteAddress deletes an address object that still is what was read.
+// deleteAddress deletes an address object if it is still the one that was read.
 func (r *Reconciler) deleteAddress(ctx context.Context, h held) error {
-	if err := r.unfinalize(ctx, h.Object, metal3.AddressFinalizer, contractAddressFinalizer); err != nil {
-		return fmt.Errorf("let go of address %s: %w", h.GetName(), err)
+	if err := r.removeFinalizers(ctx, h.Object, metal3.AddressFinalizer, contractAddressFinalizer); err != nil {
+		return fmt.Errorf("take finalizer off address %s: %w", h.GetName(), err)
 	}
 	uid := h.GetUID()
 	err := r.Client.Delete(ctx, h.Object, client.Preconditions{UID: &uid})
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete address %s: %w", h.GetName(), err)
 	}
-	if len(h.GetFinalizers()) > 0 {
-		return fmt.Errorf("delete address %s: %w", h.GetName(), errHeldUp)
+	if left := h.GetFinalizers(); len(left) > 0 {
+		return fmt.Errorf("delete address %s: finalizers of other controllers keep it: %q", h.GetName(), left)
 	}
 	return nil
 }
 
-// unfinalize takes finalizers off an object.
-func (r *Reconciler) unfinalize(ctx context.Context, o client.Object, names ...string) error {
+// removeFinalizers takes finalizers off an object.
+func (r *Reconciler) removeFinalizers(ctx context.Context, o client.Object, names ...string) error {
 	left := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return slices.Contains(names, f) })
 	if len(left) == len(o.GetFinalizers()) {
 		return nil
@@ -106,4 +112,41 @@ func (r *Reconciler) unfinalize(ctx context.Context, o client.Object, names ...s
 	o.SetFinalizers(left)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.Client.Patch(ctx, o, patch))
+}
+
+// deleteOrphans deletes the address objects that were made for a claim and that no lock of it names: a process that was suspended
+// between lock and object, and lost its lease meanwhile, makes the object when the lock is gone. The garbage collector deletes only
+// those whose claim is gone. Except is the object that the claim's status names; empty when the claim is gone.
+func (r *Reconciler) deleteOrphans(ctx context.Context, k kind, of key, except string) error {
+	locked := map[string]bool{except: true}
+	for _, lock := range r.ledger.locksOf(of) {
+		locked[lock.Spec.AddressName] = true
+	}
+	for _, name := range r.ledger.objectsOf(of) {
+		if locked[name] {
+			continue
+		}
+		if err := r.deleteOrphan(ctx, k, of, name, except == ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) deleteOrphan(ctx context.Context, k kind, of key, name string, gone bool) error {
+	h, err := k.getAddress(ctx, r.Reader, types.NamespacedName{Namespace: of.namespace, Name: name})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || h.claim != of || h.owner() == "" {
+		return err
+	}
+	if gone {
+		c, err := k.get(ctx, r.Reader, of.object())
+		if client.IgnoreNotFound(err) != nil || err == nil && c.GetUID() == h.owner() && c.kept() {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	r.Log.Info("address object without a lock deleted", "address", h.address, "object", name, "claim", of.String())
+	return r.deleteAddress(ctx, h)
 }

@@ -2,13 +2,14 @@ package ipam
 
 import (
 	"context"
+	"fmt"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 )
@@ -19,7 +20,7 @@ const (
 	contractAddressFinalizer = "ipam.metal3.io/ipaddress"
 )
 
-// contract is the Cluster API's IPAddressClaim.
+// contract is the kind IPAddressClaim of the Cluster API's contract.
 type contract struct{}
 
 func (contract) key(n types.NamespacedName) key {
@@ -29,57 +30,69 @@ func (contract) key(n types.NamespacedName) key {
 func (k contract) get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error) {
 	o := &capi.IPAddressClaim{}
 	if err := from.Get(ctx, name, o); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read IPAddressClaim %s: %w", name, err)
 	}
 	return k.claim(o), nil
 }
 
+// claim reads an IPAddressClaim. Consumers of the contract expect the address object under the claim's own name.
 func (k contract) claim(o *capi.IPAddressClaim) *claim {
 	ref := o.Spec.PoolRef
 	c := &claim{
 		Object: o, key: k.key(client.ObjectKeyFromObject(o)), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
 		foreign: ref.APIGroup != metal3.GroupVersion.Group || ref.Kind != "IPPool",
-		cluster: o.Spec.ClusterName, conditions: o.Status.Conditions,
+		cluster: o.Spec.ClusterName, ownFinalizers: []string{contractClaimFinalizer}, needsFinalizer: true,
+		fixedAddressName: o.Name, addressName: o.Status.AddressRef.Name, conditions: o.Status.Conditions,
 	}
 	if c.cluster == "" {
 		c.cluster = o.Labels[metal3.ClusterNameLabel]
 	}
-	if o.Status.AddressRef != nil {
-		c.address = o.Status.AddressRef.Name
-	}
 	return c
 }
 
-func (k contract) each(ctx context.Context, from client.Reader, see func(*claim), options ...client.ListOption) error {
-	l := &capi.IPAddressClaimList{}
-	if err := from.List(ctx, l, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		return err
+func (k contract) getAddress(ctx context.Context, from client.Reader, name types.NamespacedName) (held, error) {
+	o := &capi.IPAddress{}
+	if err := from.Get(ctx, name, o); err != nil {
+		return held{}, fmt.Errorf("read IPAddress %s: %w", name, err)
 	}
-	for i := range l.Items {
-		see(k.claim(&l.Items[i]))
-	}
-	return nil
+	return k.held(o), nil
 }
 
-func (contract) withoutAddress() client.MatchingFields {
-	return client.MatchingFields{"status.addressRef.name": ""}
+func (k contract) held(o *capi.IPAddress) held {
+	h := held{Object: o, address: o.Spec.Address,
+		claim: k.key(types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.ClaimRef.Name}),
+		pool:  types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.PoolRef.Name}}
+	if o.Spec.PoolRef.APIGroup != metal3.GroupVersion.Group || o.Spec.PoolRef.Kind != "IPPool" {
+		h.pool = types.NamespacedName{}
+	}
+	return h
 }
 
-func (contract) finalizers() ([]string, bool) { return []string{contractClaimFinalizer}, true }
+func (k contract) list(ctx context.Context, from client.Reader) (claims []*claim, addresses []held, err error) {
+	c, a := &capi.IPAddressClaimList{}, &capi.IPAddressList{}
+	for _, l := range []client.ObjectList{c, a} {
+		if err := from.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, nil, fmt.Errorf("list %T: %w", l, err)
+		}
+	}
+	for i := range c.Items {
+		claims = append(claims, k.claim(&c.Items[i]))
+	}
+	for i := range a.Items {
+		addresses = append(addresses, k.held(&a.Items[i]))
+	}
+	return claims, addresses, nil
+}
 
-// addressName: the contract's consumers look for the claim's name too.
-func (contract) addressName(c *claim, _ *metal3.IPPool, _ ipam.Lease) string { return c.GetName() }
-
-func (contract) address(c *claim, name string, pool *metal3.IPPool, lease ipam.Lease) client.Object {
-	bits := int32(lease.Bits)
-	yes := true
+func (contract) newAddress(c *claim, name string, pool *metal3.IPPool, lease ipam.Lease) client.Object {
+	bits, yes := int32(lease.Bits), true
 	o := &capi.IPAddress{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.GetNamespace(), Labels: c.GetLabels(),
 			OwnerReferences: []metav1.OwnerReference{ownerPool(pool), {
 				APIVersion: capi.GroupVersion.String(), Kind: "IPAddressClaim", Name: c.GetName(), UID: c.GetUID(),
 				Controller: &yes, BlockOwnerDeletion: &yes}}},
 		Spec: capi.IPAddressSpec{
-			ClaimRef: capi.NameReference{Name: c.GetName()},
+			ClaimRef: capi.IPAddressClaimReference{Name: c.GetName()},
 			PoolRef:  capi.IPPoolReference{APIGroup: metal3.GroupVersion.Group, Kind: "IPPool", Name: pool.Name},
 			Address:  lease.Address.String(), Prefix: &bits,
 		},
@@ -90,30 +103,9 @@ func (contract) address(c *claim, name string, pool *metal3.IPPool, lease ipam.L
 	return o
 }
 
-func (k contract) read(ctx context.Context, from client.Reader, name types.NamespacedName) (held, error) {
-	o := &capi.IPAddress{}
-	if err := from.Get(ctx, name, o); err != nil {
-		return held{}, err
-	}
-	return k.of(o), nil
-}
-
-func (k contract) of(o *capi.IPAddress) held {
-	h := held{Object: o, address: o.Spec.Address,
-		claim: k.key(types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.ClaimRef.Name}),
-		pool:  types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.PoolRef.Name}}
-	if o.Spec.PoolRef.APIGroup != metal3.GroupVersion.Group || o.Spec.PoolRef.Kind != "IPPool" {
-		h.pool = types.NamespacedName{}
-	}
-	return h
-}
-
-func (contract) tell(c *claim, v verdict, now metav1.Time) client.Object {
+func (contract) withOutcome(c *claim, of outcome, now metav1.Time) client.Object {
 	o := c.Object.(*capi.IPAddressClaim).DeepCopy()
-	o.Status.AddressRef = nil
-	if v.address != "" {
-		o.Status.AddressRef = &capi.NameReference{Name: v.address}
-	}
-	apimeta.SetStatusCondition(&o.Status.Conditions, v.condition(o.Generation, now))
+	o.Status.AddressRef = capi.IPAddressReference{Name: of.addressName}
+	apimeta.SetStatusCondition(&o.Status.Conditions, of.condition(o.Generation, now))
 	return o
 }

@@ -1,61 +1,102 @@
+// Package ipam is the controller of address pools and claims: IPPool, IPClaim and IPAddress of ipam.metal3.io, and IPAddressClaim and
+// IPAddress of the Cluster API's contract.
+//
+// A claim is served in claim.go, from top to bottom: the lock of an address (lock.go), the address object (address.go), the status of
+// the claim. That an address is allocated once rests on the lock alone, an AddressLock whose name is made of the network and the
+// address: the API server lets one of two creators of a name succeed. What this process holds in memory (ledger.go: locks and address
+// objects; supply.go: what each pool has left) is derived from the API, may be stale, and costs another attempt at worst.
+//
+// One replica is elected and allocates; the others keep their caches warm. A replica that has lost its lease without noticing is
+// stopped by the locks. Of two locks of a claim, the one that the claim's status leads to is kept; the other is released. A release
+// reads the claim past the cache first, deletes the address object, and then the lock, each only if it is still what was read.
+//
+// internal/controller sets it up. It imports no other controller, and nothing of the host.
 package ipam
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
+
+// What address management may do in the cluster; config/rbac is generated from this.
+//
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools/status,verbs=patch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools/finalizers,verbs=update
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims/status,verbs=patch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims/finalizers,verbs=update
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipaddresses,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims/status,verbs=patch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims/finalizers,verbs=update
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=ipam.lca.openshift.io,resources=addresslocks,verbs=get;list;watch;create;update;delete
+//
+// Whether a Cluster is paused:
+//
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get
+//
+// Events are written beside the object:
+//
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// workers is how many claims of a kind are served at a time. Most of the time of each is waiting for the API.
+const workers = 8
+
+// maxNote is what events.k8s.io/v1 allows for a note, in bytes.
+const maxNote = 1024
 
 // Options are what the controller is given.
 type Options struct {
 	// Client reads from a cache and writes; Reader reads past the cache.
-	Client client.Client
-	Reader client.Reader
-	Events events.EventRecorder
-	Log    *slog.Logger
-	// Metrics belong to this replica.
+	Client  client.Client
+	Reader  client.Reader
+	Events  events.EventRecorder
+	Log     *slog.Logger
 	Metrics *Metrics
 	Now     func() time.Time
-	// Name tells this replica from others that are active, and from itself before a restart.
-	Name string
 	// Contract says that the Cluster API's kinds are served too.
 	Contract bool
 }
 
-// Reconciler gives addresses out and takes them back.
+// Reconciler allocates and releases addresses.
 type Reconciler struct {
 	Options
 	ledger *ledger
 	queues queues
-	peers  *peers
-
-	early headStart // over when the ledger is about to be loaded
 
 	loading sync.Mutex
 	loaded  bool
-
-	catching sync.Mutex
-	caught   time.Time // when the locks were read past the cache last
 }
 
-// New makes a reconciler that knows nothing yet; it learns what there is before its first answer.
+// New makes a reconciler that knows nothing; it reads everything before its first allocation.
 func New(o Options) *Reconciler {
-	return &Reconciler{Options: o, ledger: newLedger(o.Now), peers: newPeers(o.Name, o.Now)}
+	return &Reconciler{Options: o, ledger: newLedger(o.Now), queues: queues{claims: map[string]queue{}}}
 }
 
 // kinds are the kinds of claims that are served.
@@ -66,154 +107,232 @@ func (r *Reconciler) kinds() []kind {
 	return []kind{native{}}
 }
 
-// whilePaused is how soon a Cluster that was paused is asked again; pools and claims are watched.
-const whilePaused = 15 * time.Second
-
-// untilSeen is how soon a claim is looked at again whose last write has not come back through the cache.
-const untilSeen = 50 * time.Millisecond
-
-// reconcileClaim brings one claim where it should be. If it was its turn, it is that of those behind it afterwards.
-func (r *Reconciler) reconcileClaim(ctx context.Context, k kind, name types.NamespacedName) (ctrl.Result, error) {
-	if err := r.load(ctx); err != nil {
-		return ctrl.Result{}, err
-	}
-	defer func() {
-		for _, next := range r.ledger.handOn(k.key(name)) {
-			r.queues.addClaim(next)
-		}
-	}()
-	return r.look(ctx, k, name)
-}
-
-func (r *Reconciler) look(ctx context.Context, k kind, name types.NamespacedName) (ctrl.Result, error) {
-	c, err := k.get(ctx, r.Client, name)
-	if apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.vanished(ctx, k, k.key(name))
-	}
+// SetupWithManager adds one controller for pools and one for each kind of claim. A replica that is not the leader fills their caches
+// and queues too, so that one that becomes the leader serves at once.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	warm := true
+	err := ctrl.NewControllerManagedBy(mgr).Named("ippool").
+		For(&metal3.IPPool{}, builder.WithPredicates(changed())).
+		WithOptions(controller.Options{EnableWarmup: &warm}).
+		WatchesRawSource(r.queues.tap(func(q queue) { r.queues.pools = q })).
+		Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+			return r.reconcilePool(ctx, q.NamespacedName)
+		}))
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("read %s: %w", k.key(name), err)
+		return fmt.Errorf("watch pools: %w", err)
 	}
-	if c.foreign {
-		return ctrl.Result{}, nil
-	}
-	if r.ledger.outdated(c.key, c.GetResourceVersion()) {
-		// Our own write is left out of the events that are followed: nobody else would ask again.
-		return ctrl.Result{RequeueAfter: untilSeen}, nil
-	}
-	if paused, err := r.paused(ctx, c); err != nil || paused {
-		return ctrl.Result{RequeueAfter: whilePaused}, err
-	}
-	if c.GetDeletionTimestamp() != nil {
-		return ctrl.Result{}, r.deleting(ctx, k, c)
-	}
-	return r.serve(ctx, k, c)
-}
-
-// serve gives a claim its address, or says why not.
-func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, error) {
-	heard := r.ledger.newsOf(c.pool)
-	lock, surplus := r.choose(ctx, k, c)
-	for _, extra := range surplus {
-		if err := r.release(ctx, k, extra); err != nil {
-			return ctrl.Result{}, err
+	watched := map[string]client.Object{"IPClaim": &metal3.IPClaim{}, "IPAddressClaim": &capi.IPAddressClaim{}}
+	for _, k := range r.kinds() {
+		kindName := k.key(types.NamespacedName{}).kind
+		err := ctrl.NewControllerManagedBy(mgr).Named("ipam-"+kindName).
+			Watches(watched[kindName], &pendingFirst{}, builder.WithPredicates(changed())).
+			WithOptions(controller.Options{MaxConcurrentReconciles: workers, EnableWarmup: &warm}).
+			WatchesRawSource(r.queues.tap(func(q queue) { r.queues.claims[kindName] = q })).
+			Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+				return r.reconcileClaim(ctx, k, q.NamespacedName)
+			}))
+		if err != nil {
+			return fmt.Errorf("watch claims: %w", err)
 		}
 	}
-	if lock != nil && r.addressOf(ctx, k, c) == lock.Spec.Address {
-		return ctrl.Result{}, r.bury(ctx, k, c.key, c.address)
-	}
-	pool, problem := r.poolFor(ctx, c, lock)
-	if problem != nil {
-		return r.wait(c, waiter{key: c.key, heard: heard}), r.tell(ctx, k, c, *problem)
-	}
-	if r.leave(c, lock) {
-		return ctrl.Result{RequeueAfter: untilTaken}, nil
-	}
-	if err := r.hold(ctx, k, c); err != nil {
-		return ctrl.Result{}, err
-	}
-	lease, lock, err := r.acquire(ctx, k, c, pool, lock)
-	if err != nil {
-		return r.unserved(ctx, k, c, heard, err)
-	}
-	return ctrl.Result{}, r.give(ctx, k, c, pool, lease, lock)
+	return r.follow(mgr.GetCache())
 }
 
-// give makes the address object and tells the claim of it. Whoever tells first has decided.
-func (r *Reconciler) give(ctx context.Context, k kind, c *claim, p *pool, lease ipam.Lease, lock *lockv1.AddressLock) error {
-	name, err := r.ensureAddress(ctx, k, c, p, lease, lock)
-	if err != nil {
-		return err
-	}
-	if c.address != name {
-		r.Metrics.allocated(k, r.Now().Sub(c.GetCreationTimestamp().Time))
-	}
-	return r.tell(ctx, k, c, verdict{address: name, reason: metal3.ReasonAllocated,
-		message: fmt.Sprintf("%s of pool %s", lease.Address, p.spec.Name)})
+// changed leaves out updates of the status, which this controller writes itself, unless the address is taken out of it.
+func changed() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		a, b := e.ObjectOld, e.ObjectNew
+		return a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID() || lostAddress(a, b) ||
+			(a.GetDeletionTimestamp() == nil) != (b.GetDeletionTimestamp() == nil) ||
+			!equality.Semantic.DeepEqual(a.GetAnnotations(), b.GetAnnotations()) ||
+			!equality.Semantic.DeepEqual(a.GetLabels(), b.GetLabels()) ||
+			!equality.Semantic.DeepEqual(a.GetFinalizers(), b.GetFinalizers())
+	}}
 }
 
-// unserved says why a claim has no address, and waits for something to change.
-func (r *Reconciler) unserved(ctx context.Context, k kind, c *claim, heard uint64, err error) (ctrl.Result, error) {
-	if errors.Is(err, errTheirs) {
-		return ctrl.Result{RequeueAfter: untilTaken}, nil
-	}
-	refusal, isRefusal := asRefusal(err)
-	if !isRefusal {
-		return ctrl.Result{}, err // a matter of the API: the queue tries again
-	}
-	v := refused(err)
-	r.Metrics.refused(k, v.reason)
-	result := r.wait(c, waiter{key: c.key, heard: heard, particular: !errors.Is(err, ipam.ErrExhausted)})
-	if result.RequeueAfter == 0 && refusal != nil && !refusal.RetryAt.IsZero() {
-		result.RequeueAfter = max(refusal.RetryAt.Sub(r.Now()), time.Second)
-	}
-	return result, r.tell(ctx, k, c, v)
-}
-
-// wait has a claim wait for news of its pool. Where there are some already, it is looked at again.
-func (r *Reconciler) wait(c *claim, as waiter) ctrl.Result {
-	if r.ledger.wait(c.pool, as) {
-		return ctrl.Result{}
-	}
-	return ctrl.Result{RequeueAfter: untilSeen}
-}
-
-// hold puts the finalizer on a claim whose contract wants one.
-func (r *Reconciler) hold(ctx context.Context, k kind, c *claim) error {
-	names, keep := k.finalizers()
-	if !keep || controllerutil.ContainsFinalizer(c.Object, names[0]) {
-		return nil
-	}
-	before := c.DeepCopyObject().(client.Object)
-	controllerutil.AddFinalizer(c.Object, names[0])
-	if err := r.Client.Patch(ctx, c.Object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("put finalizer on %s: %w", c.key, err)
-	}
-	r.ledger.wrote(c.key, c.GetResourceVersion())
-	return nil
-}
-
-// tell writes a verdict into the claim's status, if it says anything new. It fails when the claim is not any more
-// what was read.
-func (r *Reconciler) tell(ctx context.Context, k kind, c *claim, v verdict) error {
-	if c.address == v.address && said(c.conditions, v) {
-		return nil
-	}
-	after := k.tell(c, v, metav1.NewTime(r.Now()))
-	patch := client.MergeFromWithOptions(c.Object, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, after, patch); err != nil {
-		return fmt.Errorf("write status of %s: %w", c.key, err)
-	}
-	r.ledger.wrote(c.key, after.GetResourceVersion())
-	r.announceClaim(c, v)
-	return nil
-}
-
-// said tells whether the condition says so already.
-func said(conditions []metav1.Condition, v verdict) bool {
-	for _, c := range conditions {
-		if c.Type == metal3.ConditionReady {
-			return c.Reason == v.reason && c.Message == v.message
-		}
+func lostAddress(before, after client.Object) bool {
+	switch a := after.(type) {
+	case *metal3.IPClaim:
+		b := before.(*metal3.IPClaim)
+		return !equality.Semantic.DeepEqual(a.Status.Address, b.Status.Address) && b.Status.Address != nil
+	case *capi.IPAddressClaim:
+		was := before.(*capi.IPAddressClaim).Status.AddressRef
+		return a.Status.AddressRef != was && was.Name != ""
 	}
 	return false
+}
+
+// pendingFirst enqueues claims. Of those that exist at the start, claims without an address go before the many that have one.
+type pendingFirst struct {
+	handler.EnqueueRequestForObject
+}
+
+// Create implements handler.EventHandler: without the low priority of the initial list.
+func (h *pendingFirst) Create(ctx context.Context, e event.CreateEvent, to queue) {
+	if e.IsInInitialList && !hasAddress(e.Object) {
+		to.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+		return
+	}
+	h.EnqueueRequestForObject.Create(ctx, e, to)
+}
+
+func hasAddress(o client.Object) bool {
+	switch c := o.(type) {
+	case *metal3.IPClaim:
+		return c.Status.Address != nil
+	case *capi.IPAddressClaim:
+		return c.Status.AddressRef.Name != ""
+	}
+	return false
+}
+
+// follow keeps the ledger up to date with locks and address objects. All lists are begun before the manager starts, so that they are
+// read side by side.
+func (r *Reconciler) follow(from cache.Cache) error {
+	handlers := map[client.Object]toolscache.ResourceEventHandler{
+		&metal3.IPPool{}: nil, &metal3.IPClaim{}: nil,
+		&lockv1.AddressLock{}: observed(r.lockChanged, r.lockGone),
+		&metal3.IPAddress{}: observed(func(o *metal3.IPAddress) { r.addressSeen(native{}.held(o)) },
+			func(o *metal3.IPAddress) { r.addressGone(native{}.held(o)) }),
+	}
+	if r.Contract {
+		handlers[&capi.IPAddressClaim{}] = nil
+		handlers[&capi.IPAddress{}] = observed(func(o *capi.IPAddress) { r.addressSeen(contract{}.held(o)) },
+			func(o *capi.IPAddress) { r.addressGone(contract{}.held(o)) })
+	}
+	for what, handle := range handlers {
+		informer, err := from.GetInformer(context.Background(), what, cache.BlockUntilSynced(false))
+		if err == nil && handle != nil {
+			_, err = informer.AddEventHandler(handle)
+		}
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", what, err)
+		}
+	}
+	return nil
+}
+
+// observed calls one function for an object as it is now, another when it is gone.
+func observed[T client.Object](seen, gone func(T)) toolscache.ResourceEventHandlerFuncs {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { seen(o.(T)) },
+		UpdateFunc: func(_, o any) { seen(o.(T)) },
+		DeleteFunc: func(o any) {
+			if last, unknown := o.(toolscache.DeletedFinalStateUnknown); unknown {
+				o = last.Obj
+			}
+			if o, ok := o.(T); ok {
+				gone(o)
+			}
+		},
+	}
+}
+
+// load fills the ledger from the caches before the first reconciliation; the watches keep it up to date from then on.
+func (r *Reconciler) load(ctx context.Context) error {
+	r.loading.Lock()
+	defer r.loading.Unlock()
+	if r.loaded {
+		return nil
+	}
+	locks, pools := &lockv1.AddressLockList{}, &metal3.IPPoolList{}
+	if err := r.Client.List(ctx, locks, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list locks: %w", err)
+	}
+	if err := r.Client.List(ctx, pools); err != nil {
+		return fmt.Errorf("list pools: %w", err)
+	}
+	for i := range locks.Items {
+		r.ledger.observe(&locks.Items[i])
+	}
+	for i := range pools.Items {
+		if spec, err := kinds.Spec(&pools.Items[i]); err == nil {
+			_, _ = r.ledger.setPool(&pools.Items[i], spec) // its own reconciliation reports what is wrong
+		}
+	}
+	uids := map[key]types.UID{}
+	for _, k := range r.kinds() {
+		claims, addresses, err := k.list(ctx, r.Client)
+		if err != nil {
+			return err
+		}
+		for _, c := range claims {
+			uids[c.key] = c.GetUID()
+		}
+		for _, h := range addresses {
+			r.noteAddress(h)
+		}
+	}
+	// Claims that were deleted, or made again, while no replica watched.
+	for k, owners := range r.ledger.ownersOf() {
+		if len(owners) > 1 || owners[0] != uids[k] {
+			r.queues.addClaim(k)
+		}
+	}
+	r.loaded = true
+	return nil
+}
+
+// ready says that the ledger is loaded. Events before that are in the cache that it is loaded from.
+func (r *Reconciler) ready() bool {
+	r.loading.Lock()
+	defer r.loading.Unlock()
+	return r.loaded
+}
+
+// lockChanged follows what another replica, or an administrator, did to a lock.
+func (r *Reconciler) lockChanged(lock *lockv1.AddressLock) {
+	if !r.ready() {
+		return
+	}
+	own := r.ledger.promised(lock)
+	if !r.ledger.observe(lock) {
+		return
+	}
+	if lock.Spec.Claim != nil && !own {
+		r.queues.addClaim(keyOf(lock.Spec.Claim))
+	}
+	if lock.Spec.State == lockv1.LockHeld {
+		r.queues.addPool(poolOf(lock))
+		return
+	}
+	r.freed(poolOf(lock))
+}
+
+func (r *Reconciler) lockGone(lock *lockv1.AddressLock) {
+	if !r.ready() || !r.ledger.vanish(lock) {
+		return
+	}
+	if lock.Spec.Claim != nil {
+		r.queues.addClaim(keyOf(lock.Spec.Claim))
+	}
+	r.freed(poolOf(lock))
+}
+
+func (r *Reconciler) addressSeen(h held) {
+	if r.ready() && h.GetDeletionTimestamp() == nil {
+		r.noteAddress(h)
+	}
+}
+
+// noteAddress requeues the claim of an address object that no lock of the claim guards.
+func (r *Reconciler) noteAddress(h held) {
+	if r.ledger.note(h) {
+		r.queues.addClaim(h.claim)
+	}
+}
+
+func (r *Reconciler) addressGone(h held) {
+	if r.ready() {
+		r.ledger.unnote(h)
+		r.queues.addClaim(h.claim)
+		r.wake(h.pool, false)
+	}
+}
+
+func (r *Reconciler) emit(on runtime.Object, severity, reason, action, note string) {
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
+	}
+	r.Events.Eventf(on, nil, severity, reason, action, "%s", note)
 }

@@ -116,7 +116,7 @@ func TestBenchEndToEnd(t *testing.T) {
 }
 
 // TestBenchRestart is part of "make bench-ipam": from the start of an operator to its first allocation, with so
-// many addresses given out.
+// many addresses allocated.
 func TestBenchRestart(t *testing.T) {
 	n := howMany(t, "LCA_BENCH_ADDRESSES", 100000)
 	caches.FillByList() // as the operator does

@@ -1,9 +1,13 @@
 package ipam
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +17,23 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 )
 
-// key names a claim of either kind. Claims of one name but of two kinds are two claims.
+// kind is one of the two kinds of claims, with its kind of address objects.
+type kind interface {
+	// key names a claim of this kind.
+	key(types.NamespacedName) key
+	// get reads a claim.
+	get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error)
+	// getAddress reads an address object.
+	getAddress(ctx context.Context, from client.Reader, name types.NamespacedName) (held, error)
+	// list reads all claims and address objects. They are the cache's own and must not be changed.
+	list(ctx context.Context, from client.Reader) ([]*claim, []held, error)
+	// newAddress makes the address object of a claim.
+	newAddress(c *claim, name string, pool *metal3.IPPool, lease ipam.Lease) client.Object
+	// withOutcome is a copy of the claim whose status reports the outcome.
+	withOutcome(c *claim, o outcome, now metav1.Time) client.Object
+}
+
+// key names a claim of either kind. Claims with the same name, but of two kinds, are two claims.
 type key struct {
 	group, kind, namespace, name string
 }
@@ -29,71 +49,117 @@ func keyOf(c *lockv1.ClaimReference) key {
 	return key{group: c.APIGroup, kind: c.Kind, namespace: c.Namespace, name: c.Name}
 }
 
-// claim is a claim of either kind, as far as both agree.
+// claim is a claim of either kind, reduced to what both have.
 type claim struct {
 	client.Object
-	key key
-	// pool is where the address is to come from; foreign says that another provider's is meant.
-	pool    types.NamespacedName
+	key  key
+	pool types.NamespacedName
+	// foreign says that the claim refers to another provider's pool.
 	foreign bool
-	// wrong says why the reference to the pool can not be followed.
-	wrong   string
+	// badReference says why the reference to the pool cannot be followed.
+	badReference string
+	// cluster is the Cluster that the claim belongs to, if any.
 	cluster string
-	// address is the name of the address object in status, ready the condition there.
-	address    string
-	conditions []metav1.Condition
+	// ownFinalizers are the finalizers of this controller; needsFinalizer says that the first of them is to be set.
+	ownFinalizers  []string
+	needsFinalizer bool
+	// fixedAddressName names the address object where the kind's contract says so.
+	fixedAddressName string
+	// addressName is the address object that status names.
+	addressName string
+	conditions  []metav1.Condition
 }
 
-// verdict is what status is to say.
-type verdict struct {
-	address string // name of the address object, empty while there is none
-	reason  string
-	message string
+// kept says that the claim keeps its address: it is not being deleted, or another controller's finalizer is on it.
+func (c *claim) kept() bool {
+	return c.GetDeletionTimestamp() == nil ||
+		slices.ContainsFunc(c.GetFinalizers(), func(f string) bool { return !slices.Contains(c.ownFinalizers, f) })
 }
 
-// kind is one of the two kinds of claims.
-type kind interface {
-	// key names a claim of this kind.
-	key(types.NamespacedName) key
-	// get reads a claim.
-	get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error)
-	// each shows the claims that the options leave in. They are the cache's own and not to be changed.
-	each(ctx context.Context, from client.Reader, see func(*claim), options ...client.ListOption) error
-	// withoutAddress selects the claims whose status names no address.
-	withoutAddress() client.MatchingFields
-	// finalizers are what may be on a claim of this kind for our sake; the first, if keep, is put there.
-	finalizers() (names []string, keep bool)
-	// addressName names the address object of a claim.
-	addressName(c *claim, pool *metal3.IPPool, lease ipam.Lease) string
-	// address makes the address object.
-	address(c *claim, name string, pool *metal3.IPPool, lease ipam.Lease) client.Object
-	// read tells whose an address object is, and which address.
-	read(ctx context.Context, from client.Reader, name types.NamespacedName) (held, error)
-	// tell puts a verdict into a copy of the claim.
-	tell(c *claim, v verdict, now metav1.Time) client.Object
+// newAddressName names the address object of the claim.
+func (c *claim) newAddressName(pool *metal3.IPPool, lease ipam.Lease) string {
+	dashed := strings.TrimRight(strings.NewReplacer(".", "-", ":", "-").Replace(lease.Address.String()), "-")
+	return cmp.Or(c.fixedAddressName, pool.Spec.NamePrefix+"-"+dashed)
+}
+
+// outcome is what the status of a claim reports.
+type outcome struct {
+	addressName string // empty while there is no address
+	reason      string
+	message     string
+}
+
+// condition is the outcome as condition Ready.
+func (o outcome) condition(generation int64, now metav1.Time) metav1.Condition {
+	c := metav1.Condition{Type: metal3.ConditionReady, Status: metav1.ConditionFalse, Reason: o.reason, Message: o.message,
+		ObservedGeneration: generation, LastTransitionTime: now}
+	if o.addressName != "" {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
 }
 
 // held is an address object of either kind.
 type held struct {
 	client.Object
 	claim   key
-	pool    types.NamespacedName
+	pool    types.NamespacedName // empty where it is another provider's
 	address string
 }
 
-// finalizersOf are the finalizers of others on a claim.
-func foreignFinalizers(c *claim, own []string) []string {
-	var out []string
-	for _, f := range c.GetFinalizers() {
-		mine := false
-		for _, o := range own {
-			mine = mine || f == o
-		}
-		if !mine {
-			out = append(out, f)
+// owner is the claim that the address object was made for; empty for an object that an installer registered.
+func (h held) owner() types.UID {
+	for _, o := range h.GetOwnerReferences() {
+		if o.Kind == h.claim.kind && o.Name == h.claim.name {
+			return o.UID
 		}
 	}
-	return out
+	return ""
+}
+
+// belongsTo says that the object names the claim and was not made for an earlier claim of that name.
+func (h held) belongsTo(of key, uid types.UID) bool {
+	owner := h.owner()
+	return h.claim == of && (owner == "" || owner == uid)
+}
+
+func ownerPool(pool *metal3.IPPool) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: metal3.GroupVersion.String(), Kind: "IPPool", Name: pool.Name, UID: pool.UID}
+}
+
+// native is the kind IPClaim of metal3.
+type native struct{}
+
+func (native) key(n types.NamespacedName) key {
+	return key{metal3.GroupVersion.Group, "IPClaim", n.Namespace, n.Name}
+}
+
+func (k native) get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error) {
+	o := &metal3.IPClaim{}
+	if err := from.Get(ctx, name, o); err != nil {
+		return nil, fmt.Errorf("read IPClaim %s: %w", name, err)
+	}
+	return k.claim(o), nil
+}
+
+// claim reads an IPClaim. The lock outlives a claim that vanishes, so it needs no finalizer; metal3's own is taken off.
+func (k native) claim(o *metal3.IPClaim) *claim {
+	ref := o.Spec.Pool
+	c := &claim{
+		Object: o, key: k.key(client.ObjectKeyFromObject(o)), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
+		cluster: o.Labels[metal3.ClusterNameLabel], ownFinalizers: []string{metal3.ClaimFinalizer}, conditions: o.Status.Conditions,
+	}
+	if o.Status.Address != nil {
+		c.addressName = o.Status.Address.Name
+	}
+	if g := groupOf(ref.APIVersion); g != "" && g != metal3.GroupVersion.Group || ref.Kind != "" && ref.Kind != "IPPool" {
+		c.foreign = true
+	}
+	if ref.Namespace != "" && ref.Namespace != o.Namespace {
+		c.badReference = fmt.Sprintf("pool %s/%s is in another namespace than the claim; name a pool of namespace %s",
+			ref.Namespace, ref.Name, o.Namespace)
+	}
+	return c
 }
 
 // groupOf is the group of an apiVersion.
@@ -105,7 +171,65 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// dashed makes an address part of an object's name.
-func dashed(address string) string {
-	return strings.TrimRight(strings.NewReplacer(".", "-", ":", "-").Replace(address), "-")
+func (k native) getAddress(ctx context.Context, from client.Reader, name types.NamespacedName) (held, error) {
+	o := &metal3.IPAddress{}
+	if err := from.Get(ctx, name, o); err != nil {
+		return held{}, fmt.Errorf("read IPAddress %s: %w", name, err)
+	}
+	return k.held(o), nil
+}
+
+func (k native) held(o *metal3.IPAddress) held {
+	return held{Object: o, address: string(o.Spec.Address),
+		claim: k.key(types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.Claim.Name}),
+		pool:  types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.Pool.Name}}
+}
+
+func (k native) list(ctx context.Context, from client.Reader) (claims []*claim, addresses []held, err error) {
+	c, a := &metal3.IPClaimList{}, &metal3.IPAddressList{}
+	for _, l := range []client.ObjectList{c, a} {
+		if err := from.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, nil, fmt.Errorf("list %T: %w", l, err)
+		}
+	}
+	for i := range c.Items {
+		claims = append(claims, k.claim(&c.Items[i]))
+	}
+	for i := range a.Items {
+		addresses = append(addresses, k.held(&a.Items[i]))
+	}
+	return claims, addresses, nil
+}
+
+func (native) newAddress(c *claim, name string, pool *metal3.IPPool, lease ipam.Lease) client.Object {
+	o := &metal3.IPAddress{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.GetNamespace(), Labels: c.GetLabels(),
+			OwnerReferences: []metav1.OwnerReference{ownerPool(pool), {
+				APIVersion: metal3.GroupVersion.String(), Kind: "IPClaim", Name: c.GetName(), UID: c.GetUID()}}},
+		Spec: metal3.IPAddressSpec{
+			Claim:  metal3.ObjectReference{Name: c.GetName(), Namespace: c.GetNamespace()},
+			Pool:   metal3.ObjectReference{Name: pool.Name, Namespace: pool.Namespace},
+			Prefix: lease.Bits, Address: metal3.IPAddressStr(lease.Address.String()),
+		},
+	}
+	if lease.Gateway.IsValid() {
+		g := metal3.IPAddressStr(lease.Gateway.String())
+		o.Spec.Gateway = &g
+	}
+	for _, s := range lease.DNS {
+		o.Spec.DNSServers = append(o.Spec.DNSServers, metal3.IPAddressStr(s.String()))
+	}
+	return o
+}
+
+func (native) withOutcome(c *claim, of outcome, now metav1.Time) client.Object {
+	o := c.Object.(*metal3.IPClaim).DeepCopy()
+	o.Status.Address, o.Status.ErrorMessage = nil, nil
+	if of.addressName != "" {
+		o.Status.Address = &metal3.ObjectReference{Name: of.addressName, Namespace: o.Namespace}
+	} else {
+		o.Status.ErrorMessage = &of.message
+	}
+	apimeta.SetStatusCondition(&o.Status.Conditions, of.condition(o.Generation, now))
+	return o
 }

@@ -9,33 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 )
 
-// ledger is what this replica believes: which locks there are, and what each pool has left. All of it is
-// derived from the API, and none of it is relied upon for uniqueness.
+// ledger is what the controller believes: which locks and address objects exist, and what each pool has left. All of it is derived
+// from the API, and none of it is relied upon for uniqueness.
 type ledger struct {
-	mu        sync.Mutex
-	now       func() time.Time
-	locks     map[string]*lockv1.AddressLock     // by name
-	byClaim   map[key]map[string]bool            // names of locks, by claim
-	pools     map[types.NamespacedName]*pool     // that can be calculated with
-	unlocked  map[string]key                     // claims of address objects without a lock, by the lock's name
-	adoptable map[key]adoptable                  // the same, by claim
-	waiting   map[types.NamespacedName]*waitlist // claims that a pool had nothing for
-	woken     map[key]types.NamespacedName       // claims whose turn it is, until they are looked at
-	counted   map[types.NamespacedName]time.Time // when this replica counted what a pool has given out
-	requests  map[key]string                     // identity of claims that asked a pool, for when they vanish
-	objects   map[key]map[string]bool            // names of address objects, by claim
-	written   map[key]string                     // version of a claim as this replica wrote it last
+	mu       sync.Mutex
+	now      func() time.Time
+	locks    map[string]*lockv1.AddressLock   // by name
+	byClaim  map[key]map[string]bool          // names of the locks that a claim holds
+	objects  map[key]map[string]addressObject // address objects, by claim and name
+	supplies map[types.NamespacedName]*supply // of pools that can be calculated with
+	waiting  map[types.NamespacedName]*waitlist
+	woken    map[key]types.NamespacedName // claims that were taken off a waitlist, until they are reconciled
+	written  map[key]string               // version of a claim that was written last and not read since
 }
 
 func newLedger(now func() time.Time) *ledger {
 	return &ledger{
 		now: now, locks: map[string]*lockv1.AddressLock{}, byClaim: map[key]map[string]bool{},
-		pools: map[types.NamespacedName]*pool{}, unlocked: map[string]key{}, adoptable: map[key]adoptable{},
-		waiting: map[types.NamespacedName]*waitlist{}, woken: map[key]types.NamespacedName{},
-		counted:  map[types.NamespacedName]time.Time{},
-		requests: map[key]string{}, written: map[key]string{}, objects: map[key]map[string]bool{},
+		objects: map[key]map[string]addressObject{}, supplies: map[types.NamespacedName]*supply{},
+		waiting: map[types.NamespacedName]*waitlist{}, woken: map[key]types.NamespacedName{}, written: map[key]string{},
 	}
 }
 
@@ -49,33 +45,43 @@ func poolOf(l *lockv1.AddressLock) types.NamespacedName {
 	return types.NamespacedName{Namespace: l.Spec.Pool.Namespace, Name: l.Spec.Pool.Name}
 }
 
-// older says that a is a former version of the object that b is.
-func older(a, b *lockv1.AddressLock) bool {
-	if a.UID != b.UID {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
-	return err == nil && order < 0
-}
-
-// observe learns of a lock as it is now; news says that it was not known so.
+// observe records a lock as it is now; news says that it was not known so.
 func (l *ledger) observe(lock *lockv1.AddressLock) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.locks[lock.Name]; known != nil {
-		if known.UID == lock.UID && known.ResourceVersion == lock.ResourceVersion || older(lock, known) {
+		if known.UID == lock.UID && (known.ResourceVersion == lock.ResourceVersion || older(lock, known)) {
 			return false
 		}
 		l.unlink(known)
 	}
 	l.link(lock)
-	for _, p := range l.pools {
-		p.apply(lock, l.now())
-	}
+	l.applyToAll(lock)
 	return true
 }
 
-// vanish learns that a lock was deleted.
+// older says that a is a former version of b.
+func older(a, b *lockv1.AddressLock) bool {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return err == nil && order < 0
+}
+
+// correct records a lock, and applies it even if it was known: a pool has promised its address in spite of it.
+func (l *ledger) correct(lock *lockv1.AddressLock) (news bool) {
+	news = l.observe(lock)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.applyToAll(lock)
+	return news
+}
+
+func (l *ledger) applyToAll(lock *lockv1.AddressLock) {
+	for _, s := range l.supplies {
+		s.apply(lock, l.now())
+	}
+}
+
+// vanish records that a lock was deleted.
 func (l *ledger) vanish(lock *lockv1.AddressLock) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,28 +90,23 @@ func (l *ledger) vanish(lock *lockv1.AddressLock) (news bool) {
 		return false
 	}
 	l.unlink(known)
-	for _, p := range l.pools {
-		p.free(known, l.now())
+	for _, s := range l.supplies {
+		s.free(known, l.now())
 	}
 	return true
 }
 
 func (l *ledger) link(lock *lockv1.AddressLock) {
 	l.locks[lock.Name] = lock
-	if k, was := l.unlocked[lock.Name]; was {
-		delete(l.unlocked, lock.Name)
-		delete(l.adoptable, k)
-	}
-	if lock.Spec.Claim != nil && lock.Spec.State == lockv1.LockHeld {
+	if lock.Spec.State == lockv1.LockHeld {
 		k := keyOf(lock.Spec.Claim)
-		delete(l.requests, k)
 		if l.byClaim[k] == nil {
 			l.byClaim[k] = map[string]bool{}
 		}
 		l.byClaim[k][lock.Name] = true
 	}
-	if p := l.pools[poolOf(lock)]; p != nil {
-		p.link(lock)
+	if s := l.supplies[poolOf(lock)]; s != nil {
+		s.link(lock)
 	}
 }
 
@@ -118,7 +119,174 @@ func (l *ledger) unlink(lock *lockv1.AddressLock) {
 			delete(l.byClaim, k)
 		}
 	}
-	if p := l.pools[poolOf(lock)]; p != nil {
-		p.unlink(lock)
+	if s := l.supplies[poolOf(lock)]; s != nil {
+		s.unlink(lock)
+	}
+}
+
+// locksOf are the locks that a claim of this name holds, whatever its UID.
+func (l *ledger) locksOf(k key) (out []*lockv1.AddressLock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name := range l.byClaim[k] {
+		out = append(out, l.locks[name])
+	}
+	return out
+}
+
+// ownersOf are the claims that hold locks, with the UID that each lock names.
+func (l *ledger) ownersOf() (claims map[key][]types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	claims = make(map[key][]types.UID, len(l.byClaim))
+	for k, names := range l.byClaim {
+		for name := range names {
+			claims[k] = append(claims[k], l.locks[name].Spec.Claim.UID)
+		}
+	}
+	return claims
+}
+
+// wrote records the version of a claim that was written.
+func (l *ledger) wrote(k key, version string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.written[k] = version
+}
+
+// stale says that the cache does not have yet what was written to the claim.
+func (l *ledger) stale(k key, version string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, ok := l.written[k]
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, last)
+	if err == nil && order < 0 {
+		return true
+	}
+	delete(l.written, k)
+	return false
+}
+
+// forget drops what is remembered of a claim that is gone.
+func (l *ledger) forget(k key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.written, k)
+}
+
+// addressObject is an address object that names a claim. It may be older than locks: an installer registers the addresses of the
+// masters, a former controller leaves what it allocated. Such an address is reserved for the claim that the object names, which
+// locks it when it is reconciled.
+type addressObject struct {
+	name    string
+	claim   key
+	pool    types.NamespacedName
+	address netip.Addr // not valid where it cannot be read, or is another provider's
+}
+
+// holder stands in a pool for the claim of an address object without a lock.
+func (o addressObject) holder() string { return o.claim.String() + " (address object " + o.name + ")" }
+
+// lockOf is the lock that guards an address object, nil where there is none, and the network that it has to be on.
+func (l *ledger) lockOf(o addressObject) (lock *lockv1.AddressLock, network string) {
+	network = metal3.DefaultNetwork
+	if s := l.supplies[o.pool]; s != nil {
+		network = s.spec.Network
+	}
+	return l.locks[lockv1.LockName(network, o.address)], network
+}
+
+// note records an address object, and reserves its address if it has no lock; unguarded says that no lock of its claim guards it.
+func (l *ledger) note(h held) (unguarded bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := addressObject{name: h.GetName(), claim: h.claim, pool: h.pool}
+	if a, err := ipam.ParseAddr(h.address); err == nil && h.pool.Name != "" {
+		o.address = a
+	}
+	if l.objects[h.claim] == nil {
+		l.objects[h.claim] = map[string]addressObject{}
+	}
+	l.objects[h.claim][o.name] = o
+	if !o.address.IsValid() {
+		return false
+	}
+	lock, _ := l.lockOf(o)
+	l.reserve(o)
+	return lock == nil || lock.Spec.State != lockv1.LockHeld || keyOf(lock.Spec.Claim) != h.claim
+}
+
+// reserve keeps the address of an object without a lock from other claims.
+func (l *ledger) reserve(o addressObject) {
+	lock, network := l.lockOf(o)
+	if lock != nil || !o.address.IsValid() {
+		return
+	}
+	for name, s := range l.supplies {
+		if _, taken := s.Holder(o.address); !taken && s.spec.Network == network {
+			s.restore(o.holder(), "", o.address, name == o.pool)
+		}
+	}
+}
+
+// unnote records that an address object is gone.
+func (l *ledger) unnote(h held) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := l.objects[h.claim][h.GetName()]
+	delete(l.objects[h.claim], h.GetName())
+	if len(l.objects[h.claim]) == 0 {
+		delete(l.objects, h.claim)
+	}
+	for _, s := range l.supplies {
+		s.Withdraw(o.holder())
+	}
+}
+
+// objectsOf are the names of the address objects that name a claim.
+func (l *ledger) objectsOf(k key) (names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name := range l.objects[k] {
+		names = append(names, name)
+	}
+	return names
+}
+
+// adopt promises a claim the address of an object without a lock that names it, whatever the pool says of that address.
+func (l *ledger) adopt(k key, uid, host string) (o addressObject, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.objects[k] {
+		s := l.supplies[o.pool]
+		if s == nil || !o.address.IsValid() {
+			continue
+		}
+		if lease, taken := s.Holder(o.address); taken && lease.Claim == o.holder() {
+			s.restore(uid, host, o.address, true)
+			return o, true
+		}
+	}
+	return addressObject{}, false
+}
+
+// withdraw takes back what a pool promised a claim that got no lock.
+func (l *ledger) withdraw(k key, pool types.NamespacedName, uid string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.supplies[pool]
+	if s == nil {
+		return
+	}
+	lease, promised := s.Of(uid)
+	s.Withdraw(uid)
+	if lock := l.locks[lockv1.LockName(s.spec.Network, lease.Address)]; promised && lock != nil {
+		s.apply(lock, l.now())
+	}
+	for _, o := range l.objects[k] {
+		l.reserve(o)
 	}
 }

@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
@@ -164,7 +163,7 @@ func TestQuarantineDoesNotBlockTheRelease(t *testing.T) {
 	w := newWorld(t)
 	w.pool("p", func(s *metal3.IPPoolSpec) {
 		between(1, 2)(s)
-		s.Quarantine = &metav1.Duration{Duration: time.Hour}
+		s.Quarantine = "1h"
 	})
 	w.start()
 	c := w.contractClaim("c", "p")
@@ -176,7 +175,7 @@ func TestQuarantineDoesNotBlockTheRelease(t *testing.T) {
 	w.reason("e", metal3.ReasonPoolExhausted)
 	p := &metal3.IPPool{}
 	w.eventually(func() bool { return w.get("p", p) == nil && p.Status.Quarantined == 1 && p.Status.Used == 1 }, "and it is counted")
-	change(w, p, func(p *metal3.IPPool) { p.Spec.Quarantine = nil })
+	change(w, p, func(p *metal3.IPPool) { p.Spec.Quarantine = "" })
 	for _, l := range w.locks() { // an administrator ends it
 		if l.Spec.State == lockv1.LockQuarantined {
 			require.NoError(t, w.api.Delete(t.Context(), &l))
@@ -189,7 +188,7 @@ func TestQuarantineEnds(t *testing.T) {
 	w := newWorld(t)
 	w.pool("p", func(s *metal3.IPPoolSpec) {
 		between(1, 1)(s)
-		s.Quarantine = &metav1.Duration{Duration: 2 * time.Second}
+		s.Quarantine = "2s"
 	})
 	w.start()
 	c := w.claim("c", "p")
@@ -274,7 +273,7 @@ func TestPoolThatShrank(t *testing.T) {
 	w.noLocks()
 }
 
-// DHCP of one pool over the range of another: what a server leases is not given out.
+// DHCP of one pool over the range of another: what a server leases is not allocated.
 func TestDHCPRangeOverAnotherPool(t *testing.T) {
 	w := newWorld(t)
 	w.pool("static", between(100, 120))
@@ -339,7 +338,7 @@ func TestWritesPerClaimAndAtRest(t *testing.T) {
 	r.stop()
 	again := w.start()
 	w.eventually(func() bool {
-		return again.ready() && again.ledger.pool(types.NamespacedName{Namespace: w.namespace, Name: "p"}) != nil
+		return again.ready() && again.ledger.supply(types.NamespacedName{Namespace: w.namespace, Name: "p"}) != nil
 	}, "it has looked")
 	require.Never(t, func() bool { return again.writes.Load() != 0 }, 3*time.Second, tick, "nor after a restart")
 }

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -26,21 +27,21 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	const namespace, subsystem = "lifecycle_agent", "ipam"
 	m := &Metrics{
 		addresses: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "pool_addresses",
-			Help: "Addresses of a pool: total, free, used, kept (for a while or for a host), outside (used, but the pool's no more)."},
+			Help: "Addresses of a pool: total, free, used, kept (for a while or for a host), outside (used, but no longer of the pool)."},
 			[]string{"namespace", "pool", "state"}),
 		waiting: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Subsystem: subsystem,
 			Name: "allocation_duration_seconds", Help: "From the creation of a claim to its address.",
 			Buckets: []float64{0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800}}, []string{"kind"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
-			Name: "refusals_total", Help: "Looks at a claim that ended without an address."}, []string{"kind", "reason"}),
+			Name: "refusals_total", Help: "Reconciliations of a claim that ended without an address."}, []string{"kind", "reason"}),
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
 			Name: "lock_conflicts_total", Help: "Locks that existed already when they were to be created."}),
 		releases: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
-			Name: "releases_total", Help: "Addresses that were taken back."}),
+			Name: "releases_total", Help: "Addresses that were released."}),
 	}
 	for _, c := range []prometheus.Collector{m.addresses, m.waiting, m.refusals, m.conflicts, m.releases} {
 		if err := registry.Register(c); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("register a metric of address management: %w", err)
 		}
 	}
 	return m, nil

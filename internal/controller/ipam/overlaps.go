@@ -17,22 +17,22 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
 
-// OverlapsPath is where the API server asks about pools.
+// OverlapsPath is the path of the webhook.
 const OverlapsPath = "/validate-ippools"
 
-// overlaps refuses a pool that meets another of its network. Rules of the kind and admission policies judge one object; that
-// takes the others. Two pools that are made at one moment are both let through: the condition of the pool, and the locks, remain.
+// overlaps refuses a pool that overlaps another of its network, which neither the rules of the kind nor an admission policy can see.
+// Two pools that are created at once are both admitted: the condition of the pool, and the locks, remain.
 type overlaps struct {
 	reader  client.Reader
 	decoder admission.Decoder
 }
 
-// ServeOverlaps has a webhook server answer the API server's question whether a pool meets another. It reads past the cache.
+// ServeOverlaps adds the webhook to a server. It reads past the cache.
 func ServeOverlaps(server webhook.Server, reader client.Reader, scheme *runtime.Scheme) {
 	server.Register(OverlapsPath, &webhook.Admission{Handler: &overlaps{reader, admission.NewDecoder(scheme)}})
 }
 
-// Handle judges a pool that is made or changed. What can not be calculated with is for others to refuse.
+// Handle judges a pool that is created or changed. A pool that cannot be calculated with is refused by other rules.
 func (o *overlaps) Handle(ctx context.Context, q admission.Request) admission.Response {
 	pool, before := &metal3.IPPool{}, &metal3.IPPool{}
 	if err := o.decoder.Decode(q, pool); err != nil {
@@ -57,7 +57,8 @@ func (o *overlaps) Handle(ctx context.Context, q admission.Request) admission.Re
 	return o.judge(ctx, client.ObjectKey{Namespace: q.Namespace, Name: q.Name}, spec, was)
 }
 
-// judge compares a pool with the others. What met another before may go on to, or it could not be mended in steps.
+// judge compares a pool with the others. A conflict that existed before is admitted with a warning, so that it can be corrected in
+// steps.
 func (o *overlaps) judge(ctx context.Context, name client.ObjectKey, spec ipam.Spec, was *ipam.Spec) admission.Response {
 	list := &metal3.IPPoolList{}
 	if err := o.reader.List(ctx, list); err != nil {

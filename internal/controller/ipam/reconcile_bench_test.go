@@ -5,6 +5,7 @@ package ipam
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -13,13 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 )
 
 // TestBenchReconcile is part of "make bench-ipam": what one more claim costs a replica that knows of many, one reconciliation for each,
@@ -77,8 +77,7 @@ func (w *world) replica(t *testing.T) *Reconciler {
 	t.Helper()
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	require.NoError(t, err)
-	r := New(Options{Client: w.api, Reader: w.api, Events: &replica{}, Log: flow.Discard(), Metrics: metrics, Now: time.Now, Name: "bench"})
-	r.queues.claims = map[string]queue{}
+	r := New(Options{Client: w.api, Reader: w.api, Events: &replica{}, Log: slog.New(slog.DiscardHandler), Metrics: metrics, Now: time.Now})
 	_, err = r.reconcilePool(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "p"})
 	require.NoError(t, err)
 	return r

@@ -2,13 +2,15 @@ package ipam
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
-	capiv1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta1"
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
 
@@ -24,15 +26,18 @@ func TestSamplesAreSatisfied(t *testing.T) {
 	require.ElementsMatch(t, []string{"192.168.111.10", "192.168.111.11"}, []string{native, first}, "two claims, though of one name")
 	require.Equal(t, "192.168.111.17", pinned)
 	o := &metal3.IPAddress{}
-	require.NoError(t, w.get("edge-baremetal-"+dashed(native), o))
+	require.NoError(t, w.get("edge-baremetal-"+strings.ReplaceAll(native, ".", "-"), o))
 	require.Equal(t, 25, o.Spec.Prefix)
 	require.Equal(t, metal3.IPAddressStr("192.168.111.1"), *o.Spec.Gateway)
 	require.Equal(t, []metal3.IPAddressStr{"192.168.111.53"}, o.Spec.DNSServers)
 
-	old := &capiv1beta1.IPAddressClaim{}
+	old := &unstructured.Unstructured{}
+	old.SetGroupVersionKind(schema.GroupVersionKind{Group: capi.GroupVersion.Group, Version: "v1beta1", Kind: "IPAddressClaim"})
 	require.NoError(t, w.api.Get(context.Background(), types.NamespacedName{Namespace: "default", Name: "node-7"}, old))
-	require.Equal(t, "node-7", old.Status.AddressRef.Name, "either version of the contract is served")
-	require.Equal(t, "Allocated", old.Status.Conditions[0].Reason)
+	name, _, _ := unstructured.NestedString(old.Object, "status", "addressRef", "name")
+	require.Equal(t, "node-7", name, "either version of the contract is served")
+	conditions, _, _ := unstructured.NestedSlice(old.Object, "status", "conditions")
+	require.Equal(t, "Allocated", conditions[0].(map[string]any)["reason"])
 	a := &capi.IPAddress{}
 	require.NoError(t, w.get("node-7", a))
 	require.Equal(t, int32(25), *a.Spec.Prefix)

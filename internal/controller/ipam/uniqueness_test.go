@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
 
@@ -143,7 +143,7 @@ func TestAddressesFromBeforeLocksAreAdopted(t *testing.T) {
 	w.eventually(func() bool { return len(w.locks()) == 1 }, "and released as any other")
 }
 
-// A claim of the same name is another claim: what the former had is taken back first.
+// A claim of the same name is another claim: what the former had is released first.
 func TestClaimMadeAgainWhileNobodyWatched(t *testing.T) {
 	w := newWorld(t)
 	w.pool("p", between(1, 9))

@@ -3,7 +3,9 @@ package ipam
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,17 +27,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	capiv1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta1"
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 )
 
 var shared = apitest.New(apitest.Options{
-	CRDs:        []string{"ipam.*.yaml"},
-	AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, capi.AddToScheme, capiv1beta1.AddToScheme, lockv1.AddToScheme},
+	CRDs:        []string{"ipam.*.yaml", apitest.CAPIClaims},
+	AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, capi.AddToScheme, lockv1.AddToScheme},
 })
 
 func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
@@ -45,7 +45,7 @@ const (
 	tick     = 25 * time.Millisecond
 )
 
-var worlds, replicas atomic.Int64
+var worlds atomic.Int64
 
 // world is a namespace and a network of its own on the API server, and the replicas at work in it.
 type world struct {
@@ -109,8 +109,8 @@ func (w *world) start(options ...func(*ctrl.Options)) *replica {
 	require.NoError(w.t, err)
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	require.NoError(w.t, err)
-	r.Reconciler = New(Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: r, Log: flow.Discard(),
-		Metrics: metrics, Now: time.Now, Contract: true, Name: fmt.Sprintf("replica-%d", replicas.Add(1))})
+	r.Reconciler = New(Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: r, Log: slog.New(slog.DiscardHandler),
+		Metrics: metrics, Now: time.Now, Contract: true})
 	require.NoError(w.t, r.SetupWithManager(mgr))
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -261,7 +261,7 @@ func (w *world) contractAddress(name string) string {
 	a := &capi.IPAddress{}
 	w.eventually(func() bool {
 		c := &capi.IPAddressClaim{}
-		return w.get(name, c) == nil && c.Status.AddressRef != nil && w.get(c.Status.AddressRef.Name, a) == nil
+		return w.get(name, c) == nil && c.Status.AddressRef.Name != "" && w.get(c.Status.AddressRef.Name, a) == nil
 	}, "IPAddressClaim %s gets an address", name)
 	return a.Spec.Address
 }
@@ -330,7 +330,7 @@ func change[T client.Object](w *world, o T, edit func(T)) {
 
 // given are the lock and the address object of a claim that was served.
 func given(w *world, pool *metal3.IPPool, c *metal3.IPClaim, address string) (*lockv1.AddressLock, *metal3.IPAddress) {
-	o := &metal3.IPAddress{ObjectMeta: w.meta("p-" + dashed(address)), Spec: metal3.IPAddressSpec{Prefix: 12, Address: metal3.IPAddressStr(address),
+	o := &metal3.IPAddress{ObjectMeta: w.meta("p-" + strings.ReplaceAll(address, ".", "-")), Spec: metal3.IPAddressSpec{Prefix: 12, Address: metal3.IPAddressStr(address),
 		Claim: metal3.ObjectReference{Name: c.Name}, Pool: metal3.ObjectReference{Name: pool.Name}}}
 	lock := &lockv1.AddressLock{Spec: lockv1.AddressLockSpec{Network: w.network, Address: address, State: lockv1.LockHeld, AddressName: o.Name,
 		Pool:  lockv1.PoolReference{Namespace: w.namespace, Name: pool.Name},

@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
 // BenchmarkReconcileNodeChanged measures one reconciliation that finds something new on the node
@@ -34,9 +36,9 @@ func BenchmarkReconcileRequest(b *testing.B) {
 		ipc := w.get()
 		toNewAddress(ipc)
 		require.NoError(b, w.api.Update(b.Context(), ipc))
-		before := w.node.launched(host.UnitPrePivot)
+		before := w.node.launched(ipconfig.UnitPrePivot)
 		b.StartTimer()
-		w.until(b, func() bool { return w.node.launched(host.UnitPrePivot) > before })
+		w.until(b, func() bool { return w.node.launched(ipconfig.UnitPrePivot) > before })
 		b.StopTimer()
 		w.withdraw(b)
 		b.StartTimer()
@@ -61,8 +63,8 @@ func (w *world) withdraw(b *testing.B) {
 	ipc := w.get()
 	ipc.Spec.Stage = lcav1.StageIdle
 	require.NoError(b, w.api.Update(b.Context(), ipc))
-	w.until(b, func() bool { return w.node.units[host.UnitPrePivot].Active == "inactive" })
+	w.until(b, func() bool { return w.node.units[ipconfig.UnitPrePivot].Active == "inactive" })
 	require.NoError(b, w.node.Remove(host.Workspace))
-	delete(w.node.units, host.UnitPrePivot)
-	w.until(b, func() bool { return isTrue(w.get().Status.Conditions, lcav1.ConditionIdle) })
+	delete(w.node.units, ipconfig.UnitPrePivot)
+	w.until(b, func() bool { return meta.IsStatusConditionTrue(w.get().Status.Conditions, lcav1.ConditionIdle) })
 }

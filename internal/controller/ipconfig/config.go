@@ -1,52 +1,61 @@
 package ipconfig
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// config carries the change on, from wherever it stands.
+// config advances the change.
 func (r *Reconciler) config(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
 	switch state {
 	case ipconfig.StatePreparing:
 		return r.prepare(ctx, ipc, o)
-	case ipconfig.StateFinishing, ipconfig.StateFinishingForGood:
+	case ipconfig.StateFinishing, ipconfig.StateFinishingNoRollback:
 		return r.finish(ctx, ipc, o, state), nil
 	case ipconfig.StateConfigFailed:
-		return outcome{state: state, message: o.whyFailed(), again: atRest}, nil
-	case ipconfig.StateFinishFailed, ipconfig.StateFinishFailedForGood:
-		why := howItEnded(host.UnitIPConfiguration, o.units[host.UnitIPConfiguration], o.progress.PostPivot.Failure)
-		return outcome{state: state, message: "ip-config post-pivot failed. error: " + why + o.wayBackGone(), again: atRest}, nil
+		return outcome{state: state, message: o.failure(), again: atRest}, nil
+	case ipconfig.StateFinishFailed, ipconfig.StateFinishFailedNoRollback:
+		why := nodejob.HowItEnded(ipconfig.UnitIPConfiguration, o.units[ipconfig.UnitIPConfiguration], o.progress.PostPivot.Failure)
+		return outcome{state: state, message: with("ip-config post-pivot failed. error: "+why, o.rollbackBlocked()), again: atRest}, nil
 	default:
 		return outcome{state: state, again: atRest}, nil
 	}
 }
 
-// prepare is Config in the old stateroot: check the request, hand it to lca-cli, look on.
+// prepare is Config in the old stateroot: validate, hand the request to lca-cli, await the reboot.
 func (r *Reconciler) prepare(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, error) {
 	if o.request != nil {
-		return r.lookOn(ctx, o), nil
+		return r.awaitPrePivot(ctx, o), nil
 	}
 	if o.unreadable != "" {
 		return failed("ip-config pre-pivot failed. error: " + o.unreadable), nil
 	}
 	if lost, err := r.requestLost(ipc); lost || err != nil {
-		return failed(fmt.Sprintf("ip-config pre-pivot failed. error: the request of operation %s is gone from %s",
+		return failed(fmt.Sprintf("ip-config pre-pivot failed. error: the request of operation %s is missing from %s",
 			ipc.Status.OperationID, host.Workspace)), err
 	}
-	if out, blocked, err := r.gate(ctx, o); blocked || err != nil {
-		return preparing(msgConfig + "; waiting: " + out.message), err
+	if blocked, err := r.nodeTaken(ctx, o); err != nil {
+		return outcome{}, err
+	} else if blocked != nil {
+		return preparing(msgConfig + "; waiting: " + blocked.String()), nil
 	}
 	switch {
-	case o.blind != "":
-		return preparing(msgStabilizing + o.blind), nil
-	case len(inSync(ipc, o)) == 0:
-		return outcome{state: ipconfig.StateConfiguredForGood, message: msgNothingToDo, again: atRest}, nil
+	case o.unobserved != nil:
+		return preparing(o.unobserved.String()), nil
+	case len(ipconfig.InSync(ipc.Spec, o.current)) == 0:
+		return outcome{state: ipconfig.StateConfiguredNoRollback, message: msgNothingToDo, again: atRest}, nil
 	}
 	facts, err := r.facts(ctx, ipc, o)
 	if err != nil {
@@ -55,30 +64,30 @@ func (r *Reconciler) prepare(ctx context.Context, ipc *lcav1.IPConfig, o observa
 	return r.begin(ctx, ipc, o, facts), nil
 }
 
-// begin hands an accepted request over once the cluster is healthy. The disk is measured and the link is asked
-// last, because that takes the longest.
-func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observation, facts ipconfig.Facts) outcome {
-	checks := ipconfig.Validate(ipc.Spec, facts)
-	if refusal := ipconfig.Refusal(checks); refusal != nil {
+// begin hands an accepted request over once the cluster is healthy. Measuring the disk and probing the link take longest
+// and come last.
+func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observation, facts preflight.Facts) outcome {
+	checks := preflight.Validate(ipc.Spec, facts)
+	if refusal := preflight.Refusal(checks); refusal != nil {
 		return refused(checks, refusal)
 	}
 	out := preparing(msgConfig)
 	out.preflight = checks
-	if problem := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation); problem != "" {
-		out.message = msgStabilizing + problem
+	if blocked := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation); blocked != nil {
+		out.message = blocked.String()
 		return out
 	}
 	fresh := ipconfig.StaterootName(ipc.Status.OperationID)
 	if err := r.surveyor().Measure(ctx, ipc.Spec, o.booted.Stateroot, fresh, &facts); err != nil {
-		out.message = "The disk could not be measured, trying again: " + err.Error()
+		out.message = "The disk could not be measured, retrying: " + err.Error()
 		return out
 	}
-	out.preflight = ipconfig.Validate(ipc.Spec, facts)
-	if refusal := ipconfig.Refusal(out.preflight); refusal != nil {
+	out.preflight = preflight.Validate(ipc.Spec, facts)
+	if refusal := preflight.Refusal(out.preflight); refusal != nil {
 		return refused(out.preflight, refusal)
 	}
 	if err := r.handOver(ctx, ipc, o); err != nil {
-		out.message = "The node did not take the request, trying again: " + err.Error()
+		out.message = msgNotStarted + err.Error()
 		return out
 	}
 	out.again, out.plan = whileRunning, r.planOf(ipc, o, facts)
@@ -91,20 +100,20 @@ func refused(checks []lcav1.PreflightCheck, refusal error) outcome {
 	return out
 }
 
-func (r *Reconciler) surveyor() ipconfig.Surveyor {
-	return ipconfig.Surveyor{
+func (r *Reconciler) surveyor() preflight.Surveyor {
+	return preflight.Surveyor{
 		Files: r.Node.Files, Disk: r.Node.Disk, Deployments: r.Node.Deployments, Prober: r.Node.Prober, Now: r.Now,
 	}
 }
 
-// planOf sums up what lca-cli is going to do, for people; lca-cli works it out for itself.
-func (r *Reconciler) planOf(ipc *lcav1.IPConfig, o observation, facts ipconfig.Facts) *lcav1.PlanSummary {
+// planOf summarizes for people what lca-cli is going to do; lca-cli does not read it.
+func (r *Reconciler) planOf(ipc *lcav1.IPConfig, o observation, facts preflight.Facts) *lcav1.PlanSummary {
 	plan := &lcav1.PlanSummary{
 		Stateroot: ipconfig.StaterootName(ipc.Status.OperationID), DiskBytes: facts.Need.Bytes,
-		ExpectedOutageSeconds: int64(ipconfig.LastOutage(r.Node.Files).Seconds()),
+		ExpectedOutageSeconds: int64(change.LastOutage(r.Node.Files).Seconds()),
 	}
 	request := ipconfig.BuildRequest(ipc.Status.OperationID, o.booted.Stateroot, ipc.Spec, o.current)
-	if doc, err := ipconfig.RenderNetwork(request, o.uplink); err == nil {
+	if doc, err := change.RenderNetwork(request, o.uplink); err == nil {
 		if text, err := doc.Encode(); err == nil {
 			plan.NMState = string(text)
 		}
@@ -120,30 +129,33 @@ func failed(message string) outcome {
 	return outcome{state: ipconfig.StateConfigFailed, message: message, again: atRest}
 }
 
-// requestLost says that lca-cli has worked on the operation of which the request is gone.
+// requestLost says that the operation has a journal but no request.
 func (r *Reconciler) requestLost(ipc *lcav1.IPConfig) (bool, error) {
 	if ipc.Status.OperationID == "" {
 		return false, nil
 	}
-	entries, err := ipconfig.ReadEntries(r.Node.Files, ipc.Status.OperationID)
-	return len(entries) > 0, err
+	entries, err := operation.ReadEntries(r.Node.Files, ipc.Status.OperationID)
+	if err != nil {
+		return false, fmt.Errorf("read the journal of operation %s: %w", ipc.Status.OperationID, err)
+	}
+	return len(entries) > 0, nil
 }
 
 // facts gathers what validation needs beyond the observation.
-func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observation) (ipconfig.Facts, error) {
+func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observation) (preflight.Facts, error) {
 	dnsmasq, err := cluster.HasDnsmasqMachineConfig(ctx, r.Reader)
 	if err != nil {
-		return ipconfig.Facts{}, err
+		return preflight.Facts{}, fmt.Errorf("observe dnsmasq's configuration: %w", err)
 	}
 	settings, err := cluster.ReadNetworkSettings(ctx, r.Reader)
 	if err != nil {
-		return ipconfig.Facts{}, err
+		return preflight.Facts{}, fmt.Errorf("observe the cluster's network settings: %w", err)
 	}
-	f := ipconfig.Facts{
+	f := preflight.Facts{
 		Current: o.current, ControlPlaneNodes: 1, DnsmasqMachineConfig: dnsmasq,
 		ClusterNetworks: o.installConfig.ClusterNetworks, ServiceNetworks: o.installConfig.ServiceNetworks,
-		JoinNetworks: settings.InternalNetworks, Proxy: ipconfig.Proxy(settings.Proxy),
-		LeftoverStateroots: o.ours, RecertImage: r.recertImage(ipc),
+		JoinNetworks: settings.InternalNetworks, Proxy: preflight.Proxy(settings.Proxy),
+		LeftoverStateroots: o.unbooted, RecertImage: r.recertImage(ipc),
 	}
 	if o.topology != nil {
 		f.ControlPlaneNodes, f.OtherNodes = o.topology.ControlPlane, o.topology.Workers
@@ -152,47 +164,94 @@ func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observati
 	return f, nil
 }
 
-// lookOn follows a pre-pivot that was handed over, and starts it (again) where it does
-// not run though it has not ended: the runner knows from the journal how to go on.
-func (r *Reconciler) lookOn(ctx context.Context, o observation) outcome {
-	unit := o.units[host.UnitPrePivot]
-	out := preparing(trouble(host.UnitPrePivot, unit, o.progress.PrePivot))
+// awaitPrePivot follows a pre-pivot that was handed over, and restarts it where it does not run though it has not ended: it
+// resumes from its journal.
+func (r *Reconciler) awaitPrePivot(ctx context.Context, o observation) outcome {
+	unit := o.units[ipconfig.UnitPrePivot]
+	out := preparing(flowMessage(ipconfig.UnitPrePivot, unit, o.progress.PrePivot))
 	out.again = whileRunning
 	if unit.Running() {
 		return out
 	}
-	if o.busy != nil {
-		out.message += "; waiting: " + (&host.BusyError{Holder: *o.busy}).Error()
+	if o.holder != nil {
+		out.message += "; waiting: " + lockHeld(o.holder).String()
 	}
-	if err := r.again(ctx, o, &r.preparing, host.UnitPrePivot, "pre-pivot"); err != nil {
-		out.message = "The node did not take the request, trying again: " + err.Error()
+	if err := r.retry(ctx, o, &r.preparing, job(ipconfig.UnitPrePivot, "pre-pivot")); err != nil {
+		out.message = msgNotStarted + err.Error()
 	}
 	return out
 }
 
-// trouble says that a flow is under way, and what it is struggling with.
-func trouble(name string, unit host.UnitState, p ipconfig.FlowProgress) string {
+// flowMessage says that a flow is in progress, and what failed in it so far.
+func flowMessage(name string, unit host.UnitState, p flow.FlowProgress) string {
 	switch {
 	case p.Failure != "":
-		return msgConfig + "; it is tried again or taken back after a failure: " + p.Failure
+		return msgConfig + "; retrying or undoing after a failure: " + p.Failure
 	case unit.Sub == "auto-restart":
-		return msgConfig + "; " + howItEnded(name, unit, "") + "; it is started again"
+		return msgConfig + "; " + nodejob.HowItEnded(name, unit, "") + "; systemd restarts it"
 	}
 	return msgConfig
 }
 
-// whyFailed tells why the node runs its old network; empty where status knows and the node does not.
-func (o observation) whyFailed() string {
+// failure says why the node runs its old network; empty where only status knows.
+func (o observation) failure() string {
 	switch {
 	case o.request == nil:
 		return ""
 	case !o.inOld():
-		return fmt.Sprintf("the node runs stateroot %s, which operation %s does not know", o.booted.Stateroot, o.request.OperationID)
-	case o.cameBack() && o.progress.Automatic():
+		return fmt.Sprintf("the node runs stateroot %s, which is not part of operation %s", o.booted.Stateroot, o.request.OperationID)
+	case o.returned() && o.progress.Automatic():
 		return o.progress.Cause
-	case o.cameBack():
+	case o.returned():
 		return msgUncontrolled
 	}
 	return "ip-config pre-pivot failed. error: " +
-		howItEnded(host.UnitPrePivot, o.units[host.UnitPrePivot], o.progress.PrePivot.Failure)
+		nodejob.HowItEnded(ipconfig.UnitPrePivot, o.units[ipconfig.UnitPrePivot], o.progress.PrePivot.Failure)
+}
+
+// handOver gives the request to lca-cli. It is idempotent. The request is written last of the files and from then on is
+// the operation.
+func (r *Reconciler) handOver(ctx context.Context, ipc *lcav1.IPConfig, o observation) error {
+	if err := r.installCLI(); err != nil {
+		return err
+	}
+	if err := r.export(ipc); err != nil {
+		return err
+	}
+	request := ipconfig.BuildRequest(ipc.Status.OperationID, o.booted.Stateroot, ipc.Spec, o.current)
+	request.PullSecretRefName = ipc.Annotations[lcav1.RecertPullSecretAnnotation]
+	post := ipconfig.PostPivotConfig{RecertImage: r.recertImage(ipc)}
+	if err := ipconfig.WriteRequest(r.Node.Files, request, post, ipconfig.AutoRollbackFor(ipc)); err != nil {
+		return fmt.Errorf("write the request of operation %s: %w", request.OperationID, err)
+	}
+	r.preparing.Reset()
+	return r.retry(ctx, o, &r.preparing, job(ipconfig.UnitPrePivot, "pre-pivot"))
+}
+
+// recertImage is the image of recert that the annotation selects; present but empty it selects the one that the operator
+// was shipped with. Without the annotation recert runs in lca-cli and needs none.
+func (r *Reconciler) recertImage(ipc *lcav1.IPConfig) string {
+	image, asked := ipc.Annotations[lcav1.RecertImageAnnotation]
+	if asked && image == "" {
+		return cmp.Or(r.RecertImage, "(none named)")
+	}
+	return image
+}
+
+// installCLI installs the operator's lca-cli on the node, unless the node has its own.
+func (r *Reconciler) installCLI() error {
+	if r.CLI == nil {
+		return nil
+	}
+	want, err := r.CLI()
+	if err != nil {
+		return fmt.Errorf("read the lca-cli of the operator: %w", err)
+	}
+	if have, err := r.Node.Files.Read(host.CLIInVar); err == nil && bytes.Equal(have, want) {
+		return nil
+	}
+	if err := r.Node.Files.Write(host.CLIInVar, want, 0o755); err != nil {
+		return fmt.Errorf("install %s: %w", host.CLIInVar, err)
+	}
+	return nil
 }

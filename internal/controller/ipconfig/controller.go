@@ -1,3 +1,15 @@
+// Package ipconfig reconciles the one IPConfig of the cluster.
+//
+//	observe -> recover -> decide and act -> report
+//
+// observe_node.go and observe_cluster.go read everything a decision rests on. recover.go brings a lost object back.
+// state.go derives, without side effects, where the operation stands. decide.go chooses what to do; config.go, finish.go,
+// idle.go and rollback.go do it, a stage each. report.go computes status, which is written with one patch and only if it
+// changed.
+//
+// The operator acts on the node through lca-cli only, started as a transient unit. It also writes the request files of an
+// operation, exports the object to ipc.json, and stops the watchdog once the change is proved. Nothing that a restart must
+// not lose is kept in memory: journal, request, export and status hold it all.
 package ipconfig
 
 import (
@@ -22,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 )
 
 // Reconciler reconciles the one IPConfig. It reconciles one at a time.
@@ -44,29 +57,31 @@ type Reconciler struct {
 	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
 	CLI func() ([]byte, error)
 
-	preparing, returning, cleaning, fetching retry
-	// examined is when the cluster's health was looked at last.
+	preparing, returning, cleaning, fetching nodejob.Backoff
+	// examined is when the cluster's health was observed last.
 	examined time.Time
-	// news and returned tell what was announced of the operation that is running.
-	news      news
-	returned  string
-	announced bool
+	// What was published of the operation that is running: its timeline and its rollback; and whether anything was
+	// published since the start.
+	published          cursor
+	publishedRollback  string
+	publishedSomething bool
 }
 
-// Reconcile observes, does the next thing, and reports.
+// Reconcile observes, takes the next step, and reports.
 func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	ipc, err := r.singleton(ctx)
+	ipc, err := r.get(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if ipc == nil {
-		return reconcile.Result{RequeueAfter: atOnce}, nil
-	}
-	o, err := r.observe(ctx, ipc)
+	o, err := r.observeNode(ctx)
 	if err != nil {
-		r.emit(ctx, ipc, observationFailed(err, r.Now()))
-		return reconcile.Result{}, err
+		r.publish(ctx, ipc, observationFailed(err, r.Now()))
+		return reconcile.Result{}, fmt.Errorf("observe the node: %w", err)
 	}
+	if wrote, err := r.ensureObject(ctx, ipc, o); wrote || err != nil {
+		return reconcile.Result{RequeueAfter: atOnce}, err
+	}
+	r.observeCluster(ctx, ipc, &o)
 	if err := r.consumeAnnotations(ctx, ipc); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -75,26 +90,38 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	if out.again == atRest {
-		r.takePulse(ctx)
+		r.observeHealthAtRest(ctx)
 	}
-	if err := r.report(ctx, ipc, o, out); err != nil {
-		if apierrors.IsConflict(err) { // somebody wrote in between; look again
-			return reconcile.Result{RequeueAfter: atOnce}, nil
-		}
+	if err := r.report(ctx, ipc, o, out); apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: atOnce}, nil
+	} else if err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: out.again}, nil
 }
 
-// consumeAnnotations removes the annotations that are requests and have been heard: this
-// reconciliation is what trigger-reconcile asked for, and after a manual cleanup the agent tries again at once.
+// get returns the one IPConfig, or nil where it does not exist.
+func (r *Reconciler) get(ctx context.Context) (*lcav1.IPConfig, error) {
+	ipc := &lcav1.IPConfig{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Name: lcav1.IPConfigName}, ipc)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get ipconfig %s: %w", lcav1.IPConfigName, err)
+	}
+	return ipc, nil
+}
+
+// consumeAnnotations removes the annotations that are requests: this reconciliation is what trigger-reconcile asked for,
+// and after a manual cleanup the agent retries at once.
 func (r *Reconciler) consumeAnnotations(ctx context.Context, ipc *lcav1.IPConfig) error {
 	_, cleaned := ipc.Annotations[lcav1.ManualCleanupAnnotation]
 	if !cleaned && ipc.Annotations[lcav1.TriggerReconcileAnnotation] == "" {
 		return nil
 	}
 	if cleaned {
-		r.cleaning.reset()
+		r.cleaning.Reset()
 	}
 	base := ipc.DeepCopy()
 	delete(ipc.Annotations, lcav1.ManualCleanupAnnotation)
@@ -105,8 +132,8 @@ func (r *Reconciler) consumeAnnotations(ctx context.Context, ipc *lcav1.IPConfig
 	return nil
 }
 
-// SetupWithManager has the controller run when the object, or an address of a node,
-// changes, and once at the start, when there may be no object yet.
+// SetupWithManager runs the controller when the object, or an address of a node, changes, and once at the start, when there
+// may be no object yet.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("ipconfig").
 		For(&lcav1.IPConfig{}, builder.WithPredicates(predicate.Or(
@@ -117,7 +144,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			},
 		), builder.WithPredicates(addressesChanged())).
 		WatchesRawSource(source.Func(atStart)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: patience()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: backoff()}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up the ipconfig controller: %w", err)
@@ -125,9 +152,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// patience spaces out reconciliations that fail, as all do while the API restarts. The longest pause
-// is short: people wait at the other end.
-func patience() workqueue.TypedRateLimiter[reconcile.Request] {
+// backoff spaces out reconciliations that fail, as all do while the API restarts. The longest pause is short, because
+// people wait for the result.
+func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 20*time.Second)
 }
 
@@ -140,7 +167,7 @@ func atStart(_ context.Context, queue workqueue.TypedRateLimitingInterface[recon
 	return nil
 }
 
-// addressesChanged lets through nodes that come, go, or have other addresses than before.
+// addressesChanged lets through nodes that are added, removed, or have other addresses than before.
 func addressesChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Node)

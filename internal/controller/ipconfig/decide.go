@@ -5,23 +5,28 @@ import (
 	"time"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// How long until the next look.
+// How long until the next reconciliation.
 const (
 	atOnce       = time.Second
-	onward       = 50 * time.Millisecond // a stage was accepted and that is written down: it is begun
+	onward       = 50 * time.Millisecond // a stage was accepted and written to status: it begins
 	whileRunning = 2 * time.Second
 	whileWaiting = 20 * time.Second
 	whileBlocked = 30 * time.Second
 	atRest       = 30 * time.Second
 )
 
-// outcome is what one reconciliation came to; report.go turns it into status.
+// outcome is the result of one reconciliation; report.go turns it into status.
 type outcome struct {
 	state ipconfig.State
-	// message goes into the state's condition; empty means its usual words.
+	// message goes into the state's condition; empty means its default, or what it says already.
 	message string
 	// failed marks a BecomingIdle that could not clean up.
 	failed bool
@@ -36,11 +41,11 @@ type outcome struct {
 	again     time.Duration
 }
 
-// Messages of conditions, as published.
+// Messages of conditions.
 const (
 	msgBecomingIdle = "In progress of becoming idle"
 	msgIdle         = "Idle"
-	msgBlocked      = "IBU is not idle"
+	msgUpgrade      = "IBU is not idle"
 	msgConfig       = "Configuration in progress"
 	msgStabilizing  = "Waiting for system to stabilize: "
 	msgMismatch     = "Waiting for current IPs to match spec: desired network not observed in status: "
@@ -49,33 +54,30 @@ const (
 	msgUncontrolled = "Uncontrolled rollback"
 	msgRollback     = "Rollback requested"
 	msgRolledBack   = "Rollback completed"
-	msgNoWayBack    = "rollback validation failed: unbooted stateroot is not available"
+	msgNoRollback   = "rollback validation failed: unbooted stateroot is not available"
+	msgNotStarted   = "The request could not be handed to the node, retrying: "
 )
 
-// decide does the next thing for the object and says what it came to.
+// decide takes the next step of the accepted stage, or accepts another one.
 func (r *Reconciler) decide(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, error) {
 	stage, want := stageOf(ipc.Status.Conditions), ipc.Spec.Stage
-	if o.request != nil && isTrue(ipc.Status.Conditions, lcav1.ConditionIdle) {
-		stage = want // an operation is on the node: the object was restored or its status lost
-	}
 	state := stateOf(stage, ipc.Status.Conditions, o)
-	if want == lcav1.StageConfig && o.returnedOnRequest() {
+	switch {
+	case want == lcav1.StageConfig && o.returnedOnRequest():
 		return r.adoptRollback(ctx, ipc)
+	case stage == want:
+		return r.advance(ctx, ipc, o, want, state)
+	case ipconfig.Allowed(state, want):
+		return r.accept(ctx, want, o)
 	}
-	if stage == want {
-		return r.goOn(ctx, ipc, o, want, state)
-	}
-	if ipconfig.Allowed(state, want) {
-		return r.transition(ctx, ipc, o)
-	}
-	// What was asked for cannot be had; what was accepted before goes on all the same.
-	out, err := r.goOn(ctx, ipc, o, stage, state)
+	// The request is declined; the stage that was accepted before continues.
+	out, err := r.advance(ctx, ipc, o, stage, state)
 	out.invalid = want
 	return out, err
 }
 
-// goOn does the next thing for a stage that was accepted.
-func (r *Reconciler) goOn(
+// advance takes the next step of an accepted stage.
+func (r *Reconciler) advance(
 	ctx context.Context, ipc *lcav1.IPConfig, o observation, stage lcav1.IPConfigStage, state ipconfig.State,
 ) (outcome, error) {
 	switch stage {
@@ -84,23 +86,79 @@ func (r *Reconciler) goOn(
 	case lcav1.StageConfig:
 		return r.config(ctx, ipc, o, state)
 	default:
-		return r.rollback(ctx, ipc, o, state)
+		return r.rollback(ctx, ipc, o, state), nil
 	}
 }
 
-// transition accepts a stage that is new. Acceptance is written down before anything
-// is done about it, so that a crash right after finds it in status.
-func (r *Reconciler) transition(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, error) {
-	want := ipc.Spec.Stage
-	if out, blocked, err := r.gate(ctx, o); blocked || err != nil {
-		return out, err
+// accept accepts a new stage. It is written to status before anything is done about it, so that a crash right after finds
+// it there.
+func (r *Reconciler) accept(ctx context.Context, want lcav1.IPConfigStage, o observation) (outcome, error) {
+	if blocked, err := r.nodeTaken(ctx, o); blocked != nil || err != nil {
+		return blockedBy(blocked), err
 	}
 	switch want {
 	case lcav1.StageConfig:
-		return outcome{state: ipconfig.StatePreparing, operation: ipconfig.NewOperationID(o.now, r.Random()), again: onward}, nil
+		return outcome{state: ipconfig.StatePreparing, operation: operation.NewID(o.now, r.Random()), again: onward}, nil
 	case lcav1.StageRollback:
 		return outcome{state: ipconfig.StateRollingBack, message: msgRollback, again: onward}, nil
 	default:
 		return outcome{state: ipconfig.StateBecomingIdle, again: onward}, nil
 	}
+}
+
+func blockedBy(b *status.Blocked) outcome {
+	if b == nil {
+		return outcome{}
+	}
+	return outcome{state: ipconfig.StateBlocked, message: b.String(), again: whileBlocked}
+}
+
+// nodeTaken blocks while another operation has the node's lock, or an image based upgrade is not idle: that also chooses
+// what boots and keeps files in the same workspace. An operation on the node is never blocked; it must come to its end.
+func (r *Reconciler) nodeTaken(ctx context.Context, o observation) (*status.Blocked, error) {
+	if o.request != nil {
+		return nil, nil
+	}
+	if o.holder != nil {
+		return lockHeld(o.holder), nil
+	}
+	busy, err := cluster.ImageBasedUpgradeBusy(ctx, r.Reader)
+	if err != nil || !busy {
+		return nil, err
+	}
+	return &status.Blocked{Reason: lcav1.ReasonBlocked, Message: msgUpgrade}, nil
+}
+
+func lockHeld(by *host.Holder) *status.Blocked {
+	return &status.Blocked{Reason: lcav1.ReasonBlocked, Message: (&host.BusyError{Holder: *by}).Error()}
+}
+
+// unhealthy blocks while the cluster is not healthy, unless the annotation skips the checks.
+func (r *Reconciler) unhealthy(ctx context.Context, ipc *lcav1.IPConfig, skip string) *status.Blocked {
+	if _, skipped := ipc.Annotations[skip]; skipped {
+		return nil
+	}
+	if health := r.observeHealth(ctx); !health.Healthy() {
+		return &status.Blocked{Reason: "Unhealthy", Message: msgStabilizing + health.String()}
+	}
+	return nil
+}
+
+// job is `lca-cli ip-config <verb...>` as a transient unit. Pre-pivot stops the cluster, so only systemd can restart it; the
+// others are retried by the operator, with back-off, which also reports why.
+func job(unit string, verb ...string) nodejob.Job {
+	return nodejob.Job{
+		Unit: unit, Description: "lifecycle-agent: ip-config " + verb[0],
+		Argv:    append([]string{host.CLI, "ip-config"}, verb...),
+		Restart: unit == ipconfig.UnitPrePivot,
+	}
+}
+
+func (r *Reconciler) retry(ctx context.Context, o observation, b *nodejob.Backoff, j nodejob.Job) error {
+	return nodejob.Retry(ctx, r.Node.Transients, j, b, o.now)
+}
+
+// retryRollback starts lca-cli's rollback to the old stateroot, with back-off.
+func (r *Reconciler) retryRollback(ctx context.Context, o observation) error {
+	return r.retry(ctx, o, &r.returning, job(ipconfig.UnitRollback, "rollback", "--stateroot", o.request.OldStateroot))
 }

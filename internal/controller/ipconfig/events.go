@@ -10,106 +10,118 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
-// announce tells of each condition that changed its word, and each step that ended, since status was last written.
-// The first time it also tells what another operator may have written down and not told any more.
-func (r *Reconciler) announce(ctx context.Context, before, after *lcav1.IPConfig, o observation) {
-	for _, s := range r.news.fresh(before.Status, o.progress) {
-		r.emit(ctx, after, stepEvent(s))
+// publish publishes an event on the object, which may be missing.
+func (r *Reconciler) publish(ctx context.Context, on *lcav1.IPConfig, e status.Event) {
+	if on == nil {
+		on = &lcav1.IPConfig{ObjectMeta: metav1.ObjectMeta{Name: lcav1.IPConfigName}}
 	}
-	if back := o.progress.Rollback; back.Begun && r.returned != o.progress.Operation {
-		r.returned = o.progress.Operation
-		r.emit(ctx, after, rollbackEvent(o.progress))
+	status.Recorder{Client: r.Client, Log: r.Log}.Publish(ctx, on, e)
+}
+
+// publishChanges publishes each condition that changed, and each step that ended, since status was last written. The first
+// time it repeats what a previous operator may have written to status and not published.
+func (r *Reconciler) publishChanges(ctx context.Context, before, after *lcav1.IPConfig, o observation) {
+	for _, s := range r.published.next(before.Status, o.progress) {
+		r.publish(ctx, after, stepEvent(s))
 	}
-	said := before.Status.Conditions
-	if !r.announced {
-		said, r.announced = older(said, o.now.Add(-retold)), true
+	if rollback := o.progress.Rollback; rollback.Begun && r.publishedRollback != o.progress.Operation {
+		r.publishedRollback = o.progress.Operation
+		r.publish(ctx, after, rollbackEvent(o.progress))
 	}
-	for _, c := range changedConditions(said, after.Status.Conditions) {
-		r.emit(ctx, after, conditionEvent(c))
+	known := before.Status.Conditions
+	if !r.publishedSomething {
+		known, r.publishedSomething = older(known, o.now.Add(-repeatedFor)), true
+	}
+	for _, c := range status.Changed(known, after.Status.Conditions) {
+		r.publish(ctx, after, conditionEvent(c))
 	}
 }
 
-// retold is how long after a condition changed a new operator makes sure that it was told. Events outlive that by far.
-const retold = 10 * time.Minute
+// repeatedFor is how long after a condition changed a new operator publishes it again. Events are kept for longer.
+const repeatedFor = 10 * time.Minute
 
 // older are the conditions that changed their status before t.
 func older(conds []metav1.Condition, t time.Time) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(conds), func(c metav1.Condition) bool { return c.LastTransitionTime.After(t) })
 }
 
-// changedConditions are those whose status or reason is new; a message alone is no event.
-func changedConditions(before, after []metav1.Condition) []metav1.Condition {
-	said := map[string]string{}
-	for _, c := range before {
-		said[c.Type] = string(c.Status) + c.Reason
-	}
-	var changed []metav1.Condition
-	for _, c := range after {
-		if said[c.Type] != string(c.Status)+c.Reason {
-			changed = append(changed, c)
-		}
-	}
-	return changed
-}
-
-func conditionEvent(c metav1.Condition) notice {
+func conditionEvent(c metav1.Condition) status.Event {
 	kind := corev1.EventTypeNormal
 	switch c.Reason {
 	case lcav1.ReasonFailed, lcav1.ReasonInvalidTransition, lcav1.ReasonBlocked:
 		kind = corev1.EventTypeWarning
 	}
-	return notice{kind, c.Type + c.Reason, "ChangeStage", c.Message, c.LastTransitionTime.Time}
+	return status.Event{Type: kind, Reason: c.Type + c.Reason, Action: "ChangeStage", Note: c.Message, At: c.LastTransitionTime.Time}
 }
 
-func stepEvent(s ipconfig.StepRecord) notice {
-	took, action := s.Took.Round(time.Second/10), s.Flow+"/"+s.Step
+func stepEvent(s flow.StepRecord) status.Event {
+	took := s.Took.Round(time.Second / 10)
+	e := status.Event{Type: corev1.EventTypeWarning, Action: s.Flow + "/" + s.Step, At: s.Ended}
 	switch s.Kind {
 	case flow.KindFailed, flow.KindUndoFailed:
-		note := fmt.Sprintf("%s: %s failed after %s: %s", s.Flow, s.Step, took, s.Error)
-		return notice{corev1.EventTypeWarning, "StepFailed", action, note, s.Ended}
+		e.Reason, e.Note = "StepFailed", fmt.Sprintf("%s: %s failed after %s: %s", s.Flow, s.Step, took, s.Error)
 	case flow.KindUndone:
-		note := fmt.Sprintf("%s: %s was taken back in %s", s.Flow, s.Step, took)
-		return notice{corev1.EventTypeWarning, "StepUndone", action, note, s.Ended}
+		e.Reason, e.Note = "StepUndone", fmt.Sprintf("%s: %s was undone in %s", s.Flow, s.Step, took)
+	default:
+		e.Type, e.Reason = corev1.EventTypeNormal, "StepCompleted"
+		e.Note = fmt.Sprintf("%s: %s (%s) took %s", s.Flow, s.Step, s.Title, took)
 	}
-	note := fmt.Sprintf("%s: %s (%s) took %s", s.Flow, s.Step, s.Title, took)
-	return notice{corev1.EventTypeNormal, "StepCompleted", action, note, s.Ended}
+	return e
 }
 
-func rollbackEvent(p ipconfig.Progress) notice {
-	note := "The node returns to its former stateroot: " + or(p.Cause, "cause unknown")
-	return notice{corev1.EventTypeWarning, "Rollback", "Rollback", note, p.Rollback.Started}
+func rollbackEvent(p ipconfig.Progress) status.Event {
+	note := "The node rolls back to its previous stateroot: " + or(p.Cause, "cause unknown")
+	return status.Event{Type: corev1.EventTypeWarning, Reason: "Rollback", Action: "Rollback", Note: note, At: p.Rollback.Started}
 }
 
-// news remembers how far the timeline of an operation was told. After a restart that is told by status; what is then
-// told twice is one event all the same.
-type news struct {
+// observationFailed is one event in ten minutes.
+func observationFailed(err error, now time.Time) status.Event {
+	return status.Event{Type: corev1.EventTypeWarning, Reason: "ObservationFailed", Action: "Observe",
+		Note: "The node cannot be observed, retrying: " + err.Error(), At: now.Truncate(repeatedFor)}
+}
+
+// imageNotCached is one event in ten minutes.
+func imageNotCached(image, why string, now time.Time) status.Event {
+	return status.Event{Type: corev1.EventTypeWarning, Reason: "RecertImageNotCached", Action: "FetchImage",
+		Note: fmt.Sprintf("The image %s could not be fetched ahead of a change, retrying: %s", image, why), At: now.Truncate(repeatedFor)}
+}
+
+func restored(ipc *lcav1.IPConfig, now time.Time) status.Event {
+	note := fmt.Sprintf("The object or its status was lost while operation %s is on the node; "+
+		"it is restored with stage %s from the node's record", ipc.Status.OperationID, ipc.Spec.Stage)
+	return status.Event{Type: corev1.EventTypeWarning, Reason: "Restored", Action: "Restore", Note: note, At: now}
+}
+
+// cursor is how far the timeline of an operation was read. A new operator derives it from status; what is then published
+// twice is one event all the same.
+type cursor struct {
 	operation string
-	told      int
+	read      int
 }
 
-// fresh returns the steps nobody has heard of. After a restart those count as told that ended
-// before status had its last word.
-func (n *news) fresh(reported lcav1.IPConfigStatus, p ipconfig.Progress) []ipconfig.StepRecord {
+// next returns the steps that ended since the last call. For a new operator those count as read that ended before the
+// newest time in status.
+func (c *cursor) next(reported lcav1.IPConfigStatus, p ipconfig.Progress) []flow.StepRecord {
 	if p.Operation == "" {
 		return nil
 	}
-	if n.operation != p.Operation {
-		told, _ := slices.BinarySearchFunc(p.Timeline, lastWord(reported), func(s ipconfig.StepRecord, t time.Time) int {
+	if c.operation != p.Operation {
+		read, _ := slices.BinarySearchFunc(p.Timeline, newestTime(reported), func(s flow.StepRecord, t time.Time) int {
 			return s.Ended.Compare(t)
 		})
-		*n = news{operation: p.Operation, told: told}
+		*c = cursor{operation: p.Operation, read: read}
 	}
-	from := min(n.told, len(p.Timeline))
-	n.told = len(p.Timeline)
+	from := min(c.read, len(p.Timeline))
+	c.read = len(p.Timeline)
 	return p.Timeline[from:]
 }
 
-// lastWord is the newest time in a status.
-func lastWord(s lcav1.IPConfigStatus) (newest time.Time) {
+func newestTime(s lcav1.IPConfigStatus) (newest time.Time) {
 	if s.Step != nil && s.Step.StartTime != nil {
 		newest = s.Step.StartTime.Time
 	}
@@ -119,10 +131,4 @@ func lastWord(s lcav1.IPConfigStatus) (newest time.Time) {
 		}
 	}
 	return newest
-}
-
-// observationFailed is told every ten minutes at most.
-func observationFailed(err error, now time.Time) notice {
-	note := "The node can not be observed, trying again: " + err.Error()
-	return notice{corev1.EventTypeWarning, "ObservationFailed", "Observe", note, now.Truncate(retold)}
 }

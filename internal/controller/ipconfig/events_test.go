@@ -8,18 +8,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
-// told lists the events of the object as the API has them.
-func (w *world) told() (all []eventsv1.Event) {
+// publishedEvents lists the events of the object as the API has them.
+func (w *world) publishedEvents() (all []eventsv1.Event) {
 	w.t.Helper()
 	var list eventsv1.EventList
-	require.NoError(w.t, w.api.List(w.t.Context(), &list, client.InNamespace(eventNamespace)))
+	require.NoError(w.t, w.api.List(w.t.Context(), &list, client.InNamespace(metav1.NamespaceDefault)))
 	ipc := w.get()
 	for _, e := range list.Items {
 		if e.Regarding.UID == ipc.UID {
@@ -60,7 +61,7 @@ func TestEventsOfAChangeThatGoesBack(t *testing.T) {
 	again()
 	requireLast(t, w.get(), "ConfigInProgress", no, "Failed", "gateway is silent")
 
-	all := w.told()
+	all := w.publishedEvents()
 	require.Equal(t, []string{
 		"ConfigCompletedFailed ChangeStage", "ConfigInProgressFailed ChangeStage", "ConfigInProgressInProgress ChangeStage",
 		"IdleConfigurationInProgress ChangeStage", "IdleIdle ChangeStage", "IdleInProgress ChangeStage", "Rollback Rollback",
@@ -76,28 +77,27 @@ func TestEventsOfAChangeThatGoesBack(t *testing.T) {
 	}
 }
 
-// TestAnEventThatWasLostIsToldAfterARestart: the operator was ended between writing status and telling of it.
-func TestAnEventThatWasLostIsToldAfterARestart(t *testing.T) {
+// TestAnEventThatWasLostIsPublishedAfterARestart: the operator was killed between writing status and publishing.
+func TestAnEventThatWasLostIsPublishedAfterARestart(t *testing.T) {
 	w := newWorld(t)
 	w.rest()
-	w.mute = true
+	w.loseEvents = true
 	w.change(toNewAddress)
-	require.NotContains(t, reasons(w.told()), "ConfigInProgressInProgress ChangeStage")
-	w.mute = false
+	require.NotContains(t, reasons(w.publishedEvents()), "ConfigInProgressInProgress ChangeStage")
+	w.loseEvents = false
 	w.restart(shared.Server(t))
 	w.now = w.now.Add(-2 * time.Minute) // rest lets minutes pass
 	w.reconcile()
-	require.Contains(t, reasons(w.told()), "ConfigInProgressInProgress ChangeStage")
-	told := len(w.told())
+	require.Contains(t, reasons(w.publishedEvents()), "ConfigInProgressInProgress ChangeStage")
+	published := len(w.publishedEvents())
 	w.restart(shared.Server(t))
 	w.rest()
-	require.Len(t, w.told(), told)
+	require.Len(t, w.publishedEvents(), published)
 }
 
-func TestTheSameMisfortuneIsOneEventInTenMinutes(t *testing.T) {
+func TestAPersistentFailureIsOneEventInTenMinutes(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	ipc := &lcav1.IPConfig{}
-	name := func(at time.Time) string { return eventName(ipc, observationFailed(errors.New("no bus"), at)) }
-	require.Equal(t, name(now), name(now.Add(3*time.Minute)))
-	require.NotEqual(t, name(now), name(now.Add(10*time.Minute)))
+	failed := func(at time.Time) status.Event { return observationFailed(errors.New("no bus"), at) }
+	require.Equal(t, failed(now), failed(now.Add(3*time.Minute)))
+	require.NotEqual(t, failed(now), failed(now.Add(10*time.Minute)))
 }

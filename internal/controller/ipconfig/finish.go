@@ -7,104 +7,120 @@ import (
 	"strings"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
 // finish is Config in the new stateroot: the change is complete when lca-cli is done, the cluster is
 // healthy and the node has what the spec asks for. Until then the watchdog stays armed.
 func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) outcome {
-	unit := o.units[host.UnitIPConfiguration]
-	wait := outcome{state: state, again: whileRunning}
-	wait.message = trouble(host.UnitIPConfiguration, unit, o.progress.PostPivot) + o.halted() + o.wayBackGone()
-	if o.progress.Rollback.Begun && o.canReturn() {
-		return r.seeOff(ctx, o)
+	if o.progress.Rollback.Begun && o.canRollBack() {
+		return r.awaitRollback(ctx, o)
 	}
 	if !o.progress.PostPivot.Finished {
-		return wait
+		message := flowMessage(ipconfig.UnitIPConfiguration, o.units[ipconfig.UnitIPConfiguration], o.progress.PostPivot)
+		return outcome{state: state, message: with(message, o.stopped(), o.rollbackBlocked()), again: whileRunning}
 	}
-	wait.again = whileWaiting
-	if problem := r.unproved(ctx, ipc, o); problem != "" {
-		wait.message = problem + o.wayBackGone()
-		return wait
+	blocked := status.FirstOf(
+		func() *status.Blocked {
+			return r.unhealthy(ctx, ipc, lcav1.SkipPostConfigurationHealthChecksAnnotation)
+		},
+		func() *status.Blocked { return o.unobserved },
+		func() *status.Blocked { return mismatch(ipc, o) },
+	)
+	if blocked != nil {
+		return outcome{state: state, message: with(blocked.String(), o.rollbackBlocked()), again: whileWaiting}
 	}
-	if err := r.disarm(ctx, o); err != nil {
-		wait.message = msgStabilizing + err.Error() + "; trying again"
-		return wait
+	if blocked := r.disarm(ctx, o); blocked != nil {
+		return outcome{state: state, message: blocked.String(), again: whileWaiting}
 	}
 	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured, again: atRest}
-	if !o.canReturn() {
-		out.state = out.state.WithoutWayBack()
+	if !o.canRollBack() {
+		out.state = out.state.WithoutRollback()
 	}
 	return out
 }
 
-// halted says so where somebody has stopped post-pivot. It is not started again: whoever stopped it may be at work on the node, and if
-// not, the watchdog goes back at its deadline.
-func (o observation) halted() string {
-	unit := o.units[host.UnitIPConfiguration]
-	if o.progress.PostPivot.Finished || !unit.Exists() || unit.Running() {
-		return ""
+// stopped blocks while post-pivot is stopped by hand. It is not restarted, because a person may be at work on the node; if
+// not, the watchdog rolls back at its deadline.
+func (o observation) stopped() *status.Blocked {
+	unit := o.units[ipconfig.UnitIPConfiguration]
+	if !unit.Exists() || unit.Running() {
+		return nil
 	}
-	text := fmt.Sprintf("; %[1]s does not run: 'systemctl start %[1]s' on the node goes on with the change", host.UnitIPConfiguration)
-	if o.canReturn() {
-		text += ", stage " + string(lcav1.StageRollback) + " goes back"
+	b := &status.Blocked{Reason: "Stopped", Message: ipconfig.UnitIPConfiguration + " is not running",
+		Hint: fmt.Sprintf("run 'systemctl start %s' on the node to continue", ipconfig.UnitIPConfiguration)}
+	if o.canRollBack() {
+		b.Hint += ", or set spec.stage to " + string(lcav1.StageRollback)
 	}
-	return text
+	return b
 }
 
-// wayBackGone says so where the operation has pivoted and the stateroot it came from has vanished.
-func (o observation) wayBackGone() string {
-	if !o.inNew() || o.canReturn() {
-		return ""
+// rollbackBlocked says so where the operation has pivoted and the stateroot it came from no longer exists.
+func (o observation) rollbackBlocked() *status.Blocked {
+	if !o.inNew() || o.canRollBack() {
+		return nil
 	}
-	return fmt.Sprintf("; there is no way back, because stateroot %s is gone: the change stays as it is", o.request.OldStateroot)
+	return &status.Blocked{Reason: "NoOldStateroot", Hint: "the change stays in place",
+		Message: fmt.Sprintf("rollback is not possible, because stateroot %s no longer exists", o.request.OldStateroot)}
 }
 
-// unproved says what is still missing from a complete change; empty for nothing.
-func (r *Reconciler) unproved(ctx context.Context, ipc *lcav1.IPConfig, o observation) string {
-	if problem := r.unhealthy(ctx, ipc, lcav1.SkipPostConfigurationHealthChecksAnnotation); problem != "" {
-		return msgStabilizing + problem
+// with appends what blocks, if anything does, to a message.
+func with(message string, blocked ...*status.Blocked) string {
+	for _, b := range blocked {
+		if b != nil {
+			message += "; " + b.String()
+		}
 	}
-	if o.blind != "" {
-		return msgStabilizing + o.blind
-	}
-	if differences := inSync(ipc, o); len(differences) > 0 {
-		return msgMismatch + strings.Join(differences, ", ")
-	}
-	return ""
+	return message
 }
 
-// seeOff follows a rollback that lca-cli began by itself. One that came to a halt, because its
-// process was ended, is started again: what was begun ends in the old system.
-func (r *Reconciler) seeOff(ctx context.Context, o observation) outcome {
-	out := outcome{state: ipconfig.StateFinishing, again: whileRunning, message: "Returning to the former stateroot: " + o.progress.Cause}
+// mismatch blocks while the node does not have what the spec asks for.
+func mismatch(ipc *lcav1.IPConfig, o observation) *status.Blocked {
+	differences := ipconfig.InSync(ipc.Spec, o.current)
+	if len(differences) == 0 {
+		return nil
+	}
+	return &status.Blocked{Reason: "Mismatch", Message: msgMismatch + strings.Join(differences, ", ")}
+}
+
+// awaitRollback follows a rollback that lca-cli began by itself. It restarts one that was interrupted: a rollback that has
+// begun ends in the old system.
+func (r *Reconciler) awaitRollback(ctx context.Context, o observation) outcome {
+	out := outcome{state: ipconfig.StateFinishing, again: whileRunning}
+	out.message = "Rolling back to the previous stateroot: " + o.progress.Cause
 	if o.progress.Rollback.Failure != "" {
-		out.message += "; trying again after a failure: " + o.progress.Rollback.Failure
+		out.message += "; retrying after a failure: " + o.progress.Rollback.Failure
 	}
-	if o.units[host.UnitIPConfiguration].Running() || o.units[host.UnitRollback].Running() {
+	if o.units[ipconfig.UnitIPConfiguration].Running() || o.units[ipconfig.UnitRollback].Running() {
 		return out
 	}
-	if err := r.again(ctx, o, &r.returning, host.UnitRollback, "rollback", "--stateroot", o.request.OldStateroot); err != nil {
+	if err := r.retryRollback(ctx, o); err != nil {
 		out.message += "; " + err.Error()
 	}
 	return out
 }
 
-// disarm stops the watchdog, now and for later boots. Nothing else ends its watch but its deadline, which
-// may have passed just now: then its rollback counts, and not what was seen before.
-func (r *Reconciler) disarm(ctx context.Context, o observation) error {
-	state, err := r.Node.Units.State(ctx, host.UnitInitMonitor)
+// disarm stops the watchdog, now and for later boots. Its deadline may have passed in the meantime: then its rollback
+// counts, and not what was observed before.
+func (r *Reconciler) disarm(ctx context.Context, o observation) *status.Blocked {
+	armed := func(err error) *status.Blocked {
+		return &status.Blocked{Reason: "WatchdogArmed", Message: msgStabilizing + err.Error() + "; retrying"}
+	}
+	state, err := r.Node.Units.State(ctx, ipconfig.UnitInitMonitor)
 	if err == nil && !state.Exists() {
 		return nil
 	}
-	err = errors.Join(err, r.Node.Units.Stop(ctx, host.UnitInitMonitor), r.Node.Units.Disable(ctx, host.UnitInitMonitor))
+	err = errors.Join(err, r.Node.Units.Stop(ctx, ipconfig.UnitInitMonitor), r.Node.Units.Disable(ctx, ipconfig.UnitInitMonitor))
 	if err != nil {
-		return fmt.Errorf("the watchdog %s could not be disarmed: %w", host.UnitInitMonitor, err)
+		return armed(fmt.Errorf("disarm the watchdog %s: %w", ipconfig.UnitInitMonitor, err))
 	}
 	progress, err := ipconfig.ReadProgress(r.Node.Files, o.request.OperationID)
-	if err == nil && progress.Rollback.Begun && o.canReturn() {
-		err = errors.New("the watchdog was faster: " + progress.Cause)
+	switch {
+	case err != nil:
+		return armed(fmt.Errorf("read the journal of operation %s: %w", o.request.OperationID, err))
+	case progress.Rollback.Begun && o.canRollBack():
+		return armed(errors.New("the watchdog has begun a rollback: " + progress.Cause))
 	}
-	return err
+	return nil
 }

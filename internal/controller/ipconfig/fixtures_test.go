@@ -21,7 +21,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 )
 
-// wait is the pause between two looks at a real server.
+// wait is the polling interval against a real server.
 const wait = 250 * time.Millisecond
 
 // imageBasedUpgradeCRD defines as much of the kind as the gate reads.
@@ -39,7 +39,7 @@ func imageBasedUpgradeCRD() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// upgrade is somebody else's image based upgrade on the same node.
+// upgrade is an image based upgrade on the same node.
 type upgrade struct{ w *world }
 
 // newUpgrade makes the kind known to the API server for the length of the test.
@@ -64,7 +64,7 @@ func (u upgrade) object() *unstructured.Unstructured {
 	return o
 }
 
-// begin makes the upgrade hold the node, end lets the node go.
+// begin makes the upgrade hold the node, end releases it.
 func (u upgrade) begin() {
 	u.w.t.Helper()
 	require.Eventually(u.w.t, func() bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 type stages = []lcav1.IPConfigStage
@@ -58,7 +59,7 @@ func TestConfigFromRequestToConfirmation(t *testing.T) {
 	require.Equal(t, "198.51.100.10", request.IPv4Address)
 	require.Equal(t, "192.0.2.1", request.CurrentIPv4Gateway)
 	require.Equal(t, "rhcos", request.OldStateroot)
-	require.NotEmpty(t, w.node.files[host.SavedIPConfig])
+	require.NotEmpty(t, w.node.files[ipconfig.SavedObjectFile])
 	require.Equal(t, request.NewStateroot, ipc.Status.Plan.Stateroot)
 	require.Contains(t, ipc.Status.Plan.NMState, "ip: 198.51.100.10")
 
@@ -72,21 +73,21 @@ func TestConfigFromRequestToConfirmation(t *testing.T) {
 	w.postPivotDone()
 	w.operatorDegraded(true)
 	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "Waiting for system to stabilize: clusteroperator etcd: degraded")
-	require.NotContains(t, w.node.acts, "stop "+host.UnitInitMonitor, "the watchdog stays armed until health is proved")
+	require.NotContains(t, w.node.acts, "stop "+ipconfig.UnitInitMonitor, "the watchdog stays armed until health is proved")
 
 	w.operatorDegraded(false)
 	ipc = w.rest()
 	requireLast(t, ipc, "ConfigCompleted", yes, "Completed", "Configuration completed successfully")
 	require.Equal(t, "Completed", condition(ipc, "ConfigInProgress").Reason)
 	require.Equal(t, stages{"Idle", "Rollback"}, ipc.Status.ValidNextStages)
-	require.Contains(t, w.node.acts, "stop "+host.UnitInitMonitor)
-	require.Contains(t, w.node.acts, "disable "+host.UnitInitMonitor)
+	require.Contains(t, w.node.acts, "stop "+ipconfig.UnitInitMonitor)
+	require.Contains(t, w.node.acts, "disable "+ipconfig.UnitInitMonitor)
 	requireHistory(t, ipc, "Config: pre-pivot post-pivot")
 	require.Contains(t, w.events, "Normal ConfigCompletedCompleted: Configuration completed successfully")
 	require.Contains(t, w.events, "Normal StepCompleted: post-pivot: recert (Do recert) took 1.5s")
 
 	ipc = w.stage(lcav1.StageIdle)
-	require.Equal(t, 1, w.node.launched(host.UnitCleanup))
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitCleanup))
 	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
 	w.cleanedUp()
 	ipc = w.rest()
@@ -105,7 +106,7 @@ func (w *world) cleanedUp() {
 	booted, err := host.Booted(w.node.deployments)
 	require.NoError(w.t, err)
 	w.node.deployments = []host.Deployment{booted}
-	w.node.ends(host.UnitCleanup, true)
+	w.node.ends(ipconfig.UnitCleanup, true)
 }
 
 func requireHistory(t *testing.T, ipc *lcav1.IPConfig, want ...string) {
@@ -136,7 +137,7 @@ func TestStatusMustMatchSpecBeforeConfirmation(t *testing.T) {
 	ipc := w.rest()
 	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress",
 		"Waiting for current IPs to match spec: desired network not observed in status: ipv4.gateway")
-	require.NotContains(t, w.node.acts, "stop "+host.UnitInitMonitor)
+	require.NotContains(t, w.node.acts, "stop "+ipconfig.UnitInitMonitor)
 }
 
 func TestNothingToDo(t *testing.T) {
@@ -164,7 +165,7 @@ func TestRequestedRollback(t *testing.T) {
 	require.Contains(t, w.node.acts[len(w.node.acts)-1], "lca-ipconfig-rollback.service: /usr/local/bin/lca-cli ip-config rollback --stateroot rhcos")
 	require.Empty(t, ipc.Status.ValidNextStages)
 
-	w.journalAt(ipconfig.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback,
+	w.journalAt(operation.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback,
 		flow.Entry{Kind: flow.KindNote, Message: ipconfig.CauseRequested}, flow.Entry{Kind: flow.KindBegin, Total: 5},
 		step(flow.KindIntent, ipconfig.StepReboot, 5))
 	w.comeBack(request, left)
@@ -183,7 +184,7 @@ func TestRequestedRollback(t *testing.T) {
 	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
 }
 
-func TestRollbacksNobodyAskedFor(t *testing.T) {
+func TestUnrequestedRollbacks(t *testing.T) {
 	cause := func(c string) []flow.Entry {
 		return []flow.Entry{{Kind: flow.KindNote, Message: c}, {Kind: flow.KindBegin, Total: 5}}
 	}
@@ -202,17 +203,17 @@ func TestRollbacksNobodyAskedFor(t *testing.T) {
 			left := w.get()
 			w.pivot(request)
 			if tt.entries != nil {
-				w.journalAt(ipconfig.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback, tt.entries...)
+				w.journalAt(operation.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback, tt.entries...)
 			}
 			w.comeBack(request, left)
 			ipc := w.rest()
 			requireLast(t, ipc, "ConfigInProgress", no, "Failed", tt.want)
 			require.Equal(t, no, condition(ipc, "ConfigCompleted").Status)
 			require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
-			require.Equal(t, 1, w.node.launched(host.UnitPrePivot), "what failed is not begun again")
+			require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot), "what failed is not begun again")
 			require.NotEmpty(t, ipc.Status.Evidence)
 			w.stage(lcav1.StageIdle)
-			require.Equal(t, 1, w.node.launched(host.UnitCleanup))
+			require.Equal(t, 1, w.node.launched(ipconfig.UnitCleanup))
 		})
 	}
 }
@@ -221,10 +222,10 @@ func TestPrePivotFailed(t *testing.T) {
 	w, _ := configuring(t)
 	w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, step(flow.KindIntent, ipconfig.StepClone, 1),
 		flow.Entry{Kind: flow.KindFailed, Step: ipconfig.StepClone, Error: "disk full"}, flow.Entry{Kind: flow.KindRolledBack})
-	w.node.ends(host.UnitPrePivot, false)
+	w.node.ends(ipconfig.UnitPrePivot, false)
 	ipc := w.rest()
 	requireLast(t, ipc, "ConfigInProgress", no, "Failed", "ip-config pre-pivot failed. error: clone-stateroot: disk full")
-	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot))
 }
 
 func TestPostPivotGivenUp(t *testing.T) {
@@ -232,41 +233,41 @@ func TestPostPivotGivenUp(t *testing.T) {
 	w.pivot(request)
 	w.journal(ipconfig.FlowPostPivot, flow.Entry{Kind: flow.KindBegin, Total: 2},
 		flow.Entry{Kind: flow.KindFailed, Step: ipconfig.StepRecert, Error: "no etcd"})
-	w.node.ends(host.UnitIPConfiguration, false)
+	w.node.ends(ipconfig.UnitIPConfiguration, false)
 	ipc := w.rest()
 	requireLast(t, ipc, "ConfigInProgress", no, "Failed", "ip-config post-pivot failed. error: recert: no etcd")
 	require.Equal(t, stages{"Rollback"}, ipc.Status.ValidNextStages)
 	w.stage(lcav1.StageRollback)
-	require.Equal(t, 1, w.node.launched(host.UnitRollback))
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitRollback))
 }
 
-func TestRollbackIsTriedAgain(t *testing.T) {
+func TestRollbackIsRetried(t *testing.T) {
 	w, request := configuring(t)
 	w.pivot(request)
 	w.postPivotDone()
 	w.rest()
 	w.stage(lcav1.StageRollback)
-	w.node.ends(host.UnitRollback, false)
+	w.node.ends(ipconfig.UnitRollback, false)
 	ipc := w.rest()
-	require.Equal(t, 2, w.node.launched(host.UnitRollback))
+	require.Equal(t, 2, w.node.launched(ipconfig.UnitRollback))
 	requireLast(t, ipc, "RollbackInProgress", yes, "InProgress", "Rollback requested")
-	require.Contains(t, w.events, "Warning RollbackCompletedFailed: ip-config rollback failed, trying again. error: "+
+	require.Contains(t, w.events, "Warning RollbackCompletedFailed: ip-config rollback failed, retrying. error: "+
 		"lca-ipconfig-rollback.service ended with exit-code (exit code 1); see 'journalctl -u lca-ipconfig-rollback.service' on the node; "+
-		"attempt 1 failed, the next one follows now. 'lca-cli ip-config status' on the node tells more; "+
+		"attempt 1 failed, retrying now. Run 'lca-cli ip-config status' on the node for details; "+
 		"set spec.stage to Idle to keep the new network instead")
-	require.Contains(t, condition(ipc, "RollbackInProgress").Message, "Rollback requested; attempt 2 is under way")
+	require.Contains(t, condition(ipc, "RollbackInProgress").Message, "Rollback requested; attempt 2 in progress")
 	for range 2 {
-		w.node.ends(host.UnitRollback, false)
+		w.node.ends(ipconfig.UnitRollback, false)
 		w.reconcile()
 	}
-	requireLast(t, w.get(), "RollbackInProgress", no, "Failed", "attempt 3 failed, the next one follows at "+w.r.returning.due.UTC().Format(time.RFC3339))
+	requireLast(t, w.get(), "RollbackInProgress", no, "Failed", "attempt 3 failed, next attempt at "+w.r.returning.Due().UTC().Format(time.RFC3339))
 }
 
 func TestAbortWhilePreparing(t *testing.T) {
 	w, _ := configuring(t)
 	ipc := w.stage(lcav1.StageIdle)
-	require.Contains(t, w.node.acts, "stop "+host.UnitPrePivot)
-	require.Equal(t, 1, w.node.launched(host.UnitCleanup))
+	require.Contains(t, w.node.acts, "stop "+ipconfig.UnitPrePivot)
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitCleanup))
 	requireLast(t, ipc, "Idle", no, "InProgress", "In progress of becoming idle")
 	w.cleanedUp()
 	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
@@ -278,6 +279,6 @@ func TestAbortThatCameTooLateGoesBack(t *testing.T) {
 	w.pivot(request)
 	w.postPivotDone()
 	ipc := w.rest()
-	requireLast(t, ipc, "Idle", no, "InProgress", "Returning to the former stateroot")
-	require.Equal(t, 1, w.node.launched(host.UnitRollback))
+	requireLast(t, ipc, "Idle", no, "InProgress", "Rolling back to the previous stateroot")
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitRollback))
 }

@@ -16,10 +16,10 @@ type milestone struct {
 	at    time.Time
 }
 
-// historyFor brings the history up to date: the phases the journal or the state tell of are
-// there, each ends where the next begins, and all have ended when the stage has.
+// historyFor brings the history up to date: it has the phases that journal and state imply, each
+// ends where the next begins, and all have ended when the stage has.
 func historyFor(before []lcav1.StageHistory, o observation, state ipconfig.State) []lcav1.StageHistory {
-	switch state = state.WithWayBack(); state {
+	switch state = state.WithRollback(); state {
 	case ipconfig.StateIdle:
 		return nil
 	case ipconfig.StateNew, ipconfig.StateBlocked:
@@ -35,7 +35,7 @@ func historyFor(before []lcav1.StageHistory, o observation, state ipconfig.State
 	return h
 }
 
-// milestones lists what has begun so far, in order.
+// milestones lists the phases that have begun, in order.
 func milestones(o observation, state ipconfig.State) []milestone {
 	config := func(phase string, at time.Time) milestone { return milestone{lcav1.StageConfig, phase, at} }
 	if state == ipconfig.StateBecomingIdle {
@@ -61,8 +61,7 @@ func milestones(o observation, state ipconfig.State) []milestone {
 	return list
 }
 
-// isRest says that the stage of the state is over, one way or another. A failed rollback
-// is not: it is tried again.
+// isRest says that the stage has ended, with or without success. A failed rollback has not: it is retried.
 func isRest(state ipconfig.State) bool {
 	switch state {
 	case ipconfig.StateConfigured, ipconfig.StateConfigFailed, ipconfig.StateFinishFailed, ipconfig.StateRolledBack,
@@ -96,7 +95,7 @@ func reach(h []lcav1.StageHistory, m milestone, o observation) []lcav1.StageHist
 }
 
 // leftAt is when the phase before a milestone ended: a phase that ends with a reboot ended with
-// the last word of its flow.
+// the last entry of its flow.
 func leftAt(entry *lcav1.StageHistory, m milestone, o observation) time.Time {
 	name := ipconfig.FlowPrePivot
 	if entry.Stage == lcav1.StageRollback {

@@ -6,33 +6,36 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
-// idle brings the node to rest: whatever still runs ends, the cluster is healthy,
-// and what the last operation left is removed.
+// idle brings the node to rest: what still runs is aborted, the cluster is healthy, leftovers of the operation are removed.
 func (r *Reconciler) idle(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
 	if state == ipconfig.StateIdle {
-		if err := r.cacheImage(ctx, ipc, o); err != nil { // a convenience: it holds nothing up
-			r.emit(ctx, ipc, imageNotCached(r.recertImage(ipc), err.Error(), o.now))
+		if err := r.prefetchImage(ctx, ipc, o); err != nil { // a convenience that blocks nothing
+			r.publish(ctx, ipc, imageNotCached(r.recertImage(ipc), err.Error(), o.now))
 		}
 		return outcome{state: state, again: atRest}, nil
 	}
-	if out, blocked, err := r.gate(ctx, o); blocked || err != nil {
-		return out, err
+	if blocked, err := r.nodeTaken(ctx, o); blocked != nil || err != nil {
+		return blockedBy(blocked), err
 	}
 	for _, step := range []func(context.Context, *lcav1.IPConfig, observation) (outcome, bool){
-		r.abort, r.goBack, r.waitHealthy, r.cleanUp,
+		r.abort, r.rollBackUnconfirmed, r.awaitHealth, r.cleanUp,
 	} {
 		if out, wait := step(ctx, ipc, o); wait {
 			return out, nil
 		}
 	}
-	r.cleaning.reset()
-	if err := r.Node.Files.Remove(host.SavedIPConfig); err != nil {
-		return outcome{}, fmt.Errorf("remove %s: %w", host.SavedIPConfig, err)
+	r.cleaning.Reset()
+	if err := r.Node.Files.Remove(ipconfig.SavedObjectFile); err != nil {
+		return outcome{}, fmt.Errorf("remove %s: %w", ipconfig.SavedObjectFile, err)
 	}
 	return outcome{state: ipconfig.StateIdle, again: atRest}, nil
 }
@@ -41,86 +44,134 @@ func becomingIdle(message string) outcome {
 	return outcome{state: ipconfig.StateBecomingIdle, message: message, again: whileRunning}
 }
 
-// stopPatience is how long one reconciliation waits for lca-cli to take its work back; the
-// next one goes on waiting.
-const stopPatience = 30 * time.Second
+// stopTimeout is how long one reconciliation waits for lca-cli to undo its work; the next one continues to wait.
+const stopTimeout = 30 * time.Second
 
-// abort ends a pre-pivot that has not yet chosen what boots next; lca-cli then takes
-// everything back. After that choice the reboot is only moments away.
+// abort stops a pre-pivot before its commit point; lca-cli then undoes everything. After it the reboot is imminent.
 func (r *Reconciler) abort(ctx context.Context, _ *lcav1.IPConfig, o observation) (outcome, bool) {
-	if !o.inOld() || o.cameBack() || !o.units[host.UnitPrePivot].Running() {
+	if !o.inOld() || o.returned() || !o.units[ipconfig.UnitPrePivot].Running() {
 		return outcome{}, false
 	}
 	if o.progress.PrePivot.Committed {
-		return becomingIdle("Waiting for the reboot that is under way"), true
+		return becomingIdle("Waiting for the reboot in progress"), true
 	}
-	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	if err := r.Node.Units.Stop(ctx, host.UnitPrePivot); err != nil {
-		return becomingIdle(fmt.Sprintf("Waiting for %s to stop: %v", host.UnitPrePivot, err)), true
+	if err := r.Node.Units.Stop(ctx, ipconfig.UnitPrePivot); err != nil {
+		return becomingIdle(fmt.Sprintf("Waiting for %s to stop: %v", ipconfig.UnitPrePivot, err)), true
 	}
 	return becomingIdle(msgBecomingIdle), true
 }
 
-// goBack handles an abort that came too late: the node is already on the new network, which
-// nobody has proved or wants any more.
-func (r *Reconciler) goBack(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, bool) {
-	_, tried := ended(ipc.Status.Conditions, lcav1.ConditionRollbackCompleted)
-	if tried || isTrue(ipc.Status.Conditions, lcav1.ConditionConfigCompleted) || !o.canReturn() {
+// rollBackUnconfirmed handles an abort that came too late: the new stateroot runs, and neither was the change confirmed nor
+// is it wanted any more. A confirmed change, and one whose cleanup has begun, is kept.
+func (r *Reconciler) rollBackUnconfirmed(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, bool) {
+	rollbackEnded := meta.FindStatusCondition(ipc.Status.Conditions, lcav1.ConditionRollbackCompleted) != nil
+	if rollbackEnded || o.confirmed(ipc) || o.progress.Cleanup.Begun || !o.canRollBack() {
 		return outcome{}, false
 	}
-	message := "Returning to the former stateroot, because Idle was requested before the configuration completed"
-	unit := o.units[host.UnitRollback]
+	message := "Rolling back to the previous stateroot, because Idle was requested before the configuration completed"
+	unit := o.units[ipconfig.UnitRollback]
 	if unit.Running() {
 		return becomingIdle(message), true
 	}
 	if unit.Active == "failed" {
-		message += "; trying again: " + howItEnded(host.UnitRollback, unit, o.progress.Rollback.Failure) + r.returning.outlook(o.now)
+		ended := nodejob.HowItEnded(ipconfig.UnitRollback, unit, o.progress.Rollback.Failure)
+		message += "; retrying: " + ended + r.returning.Outlook(o.now)
 	}
-	if err := r.again(ctx, o, &r.returning, host.UnitRollback, "rollback", "--stateroot", o.request.OldStateroot); err != nil {
-		return becomingIdle(fmt.Sprintf("%s: %v", message, err)), true
+	if err := r.retryRollback(ctx, o); err != nil {
+		message += ": " + err.Error()
 	}
 	return becomingIdle(message), true
 }
 
-func (r *Reconciler) waitHealthy(ctx context.Context, ipc *lcav1.IPConfig, _ observation) (outcome, bool) {
-	problem := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation)
-	if problem == "" {
+func (r *Reconciler) awaitHealth(ctx context.Context, ipc *lcav1.IPConfig, _ observation) (outcome, bool) {
+	blocked := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation)
+	if blocked == nil {
 		return outcome{}, false
 	}
-	out := becomingIdle(msgStabilizing + problem)
+	out := becomingIdle(blocked.String())
 	out.again = whileWaiting
 	return out, true
 }
 
-// cleanUp has lca-cli remove what is left over, again and again until nothing is.
+// cleanUp has lca-cli remove the leftovers, and retries until there are none.
 func (r *Reconciler) cleanUp(ctx context.Context, _ *lcav1.IPConfig, o observation) (outcome, bool) {
 	left := o.leftovers()
 	if len(left) == 0 {
 		return outcome{}, false
 	}
-	unit, tries := o.units[host.UnitCleanup], &r.cleaning
-	pause, outlook := whileRunning, tries.underWay()
+	unit, tries := o.units[ipconfig.UnitCleanup], &r.cleaning
+	pause, outlook := whileRunning, tries.InProgress()
 	if !unit.Running() {
 		if unit.Active == "failed" {
-			tries.why = howItEnded(host.UnitCleanup, unit, o.progress.Cleanup.Failure)
-		} else if tries.tries > 0 {
-			tries.why = "still there: " + strings.Join(left, ", ")
+			tries.Failure = nodejob.HowItEnded(ipconfig.UnitCleanup, unit, o.progress.Cleanup.Failure)
+		} else if tries.Begun() {
+			tries.Failure = "not removed: " + strings.Join(left, ", ")
 		}
-		outlook = tries.outlook(o.now)
-		if err := r.again(ctx, o, tries, host.UnitCleanup, "cleanup"); err != nil {
-			tries.why = err.Error()
-			outlook = tries.outlook(o.now)
+		outlook = tries.Outlook(o.now)
+		if err := r.retry(ctx, o, tries, job(ipconfig.UnitCleanup, "cleanup")); err != nil {
+			tries.Failure = err.Error()
+			outlook = tries.Outlook(o.now)
 		}
-		pause = tries.wait(o.now)
+		pause = tries.Wait(o.now)
 	}
-	if tries.why == "" {
+	if tries.Failure == "" {
 		return becomingIdle(msgBecomingIdle), true
 	}
-	return outcome{state: ipconfig.StateBecomingIdle, failed: true, message: cleanupFailed(tries.why, outlook), again: pause}, true
+	return outcome{state: ipconfig.StateBecomingIdle, failed: true, message: cleanupFailed(tries.Failure, outlook), again: pause}, true
 }
 
 func cleanupFailed(failure, outlook string) string {
 	return fmt.Sprintf("failed to cleanup: %s. Perform cleanup manually then add '%s' annotation to IPConfig CR to transition back to Idle"+
-		" (the agent also keeps trying by itself%s)", failure, lcav1.ManualCleanupAnnotation, outlook)
+		" (the agent also keeps retrying%s)", failure, lcav1.ManualCleanupAnnotation, outlook)
+}
+
+// prefetchImage has lca-cli fetch the image that was chosen for recert while the node is at rest: at the time of a change no
+// registry may be reachable. An annotation reports the image that is on the node; a change does not rely on it.
+func (r *Reconciler) prefetchImage(ctx context.Context, ipc *lcav1.IPConfig, o observation) error {
+	have, want := bringup.CachedImage(r.Node.Files), r.recertImage(ipc)
+	if have != "" && have == want {
+		r.fetching.Reset()
+	}
+	if have != "" && ipc.Annotations[lcav1.RecertImageCachedAnnotation] != have {
+		return r.reportCached(ctx, ipc, have)
+	}
+	if want == "" || want == have {
+		return nil
+	}
+	if problem := bringup.CheckImage(want); problem != nil {
+		return nil //nolint:nilerr // a change is refused for it, with this sentence; at rest there is nothing to fetch
+	}
+	unit, err := r.Node.Units.State(ctx, ipconfig.UnitRecertImage)
+	if err != nil {
+		return fmt.Errorf("observe %s: %w", ipconfig.UnitRecertImage, err)
+	}
+	if unit.Running() || !r.fetching.Ready(o.now) {
+		return nil
+	}
+	if unit.Active == "failed" {
+		r.publish(ctx, ipc, imageNotCached(want, nodejob.HowItEnded(ipconfig.UnitRecertImage, unit, ""), o.now))
+	}
+	if err := r.installCLI(); err != nil {
+		return err
+	}
+	argv := []string{"fetch-recert-image", "--image", want}
+	if secret := ipc.Annotations[lcav1.RecertPullSecretAnnotation]; secret != "" {
+		argv = append(argv, "--pull-secret", secret)
+	}
+	return r.retry(ctx, o, &r.fetching, job(ipconfig.UnitRecertImage, argv...))
+}
+
+// reportCached writes the annotation.
+func (r *Reconciler) reportCached(ctx context.Context, ipc *lcav1.IPConfig, image string) error {
+	base := ipc.DeepCopy()
+	if ipc.Annotations == nil {
+		ipc.Annotations = map[string]string{}
+	}
+	ipc.Annotations[lcav1.RecertImageCachedAnnotation] = image
+	if err := r.Client.Patch(ctx, ipc, client.MergeFrom(base)); err != nil {
+		return fmt.Errorf("annotate ipconfig %s with the cached image: %w", ipc.Name, err)
+	}
+	return nil
 }

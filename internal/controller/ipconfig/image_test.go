@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
 func choosing(image string) func(*lcav1.IPConfig) {
@@ -16,33 +17,33 @@ func choosing(image string) func(*lcav1.IPConfig) {
 	}
 }
 
-func TestAChosenImageIsFetchedAheadAndSaidToBeThere(t *testing.T) {
+func TestAChosenImageIsPrefetchedAndReported(t *testing.T) {
 	w := newWorld(t)
 	w.rest()
-	require.Zero(t, w.node.launched(host.UnitRecertImage), "nobody asked for an image")
+	require.Zero(t, w.node.launched(ipconfig.UnitRecertImage), "no image was requested")
 	w.change(choosing("quay.io/x/recert:1"))
-	require.Equal(t, 1, w.node.launched(host.UnitRecertImage), "%v", w.node.acts)
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitRecertImage), "%v", w.node.acts)
 	require.Contains(t, strings.Join(w.node.acts, "\n"),
 		"ip-config fetch-recert-image --image quay.io/x/recert:1 --pull-secret pull")
 	require.NotContains(t, w.get().Annotations, lcav1.RecertImageCachedAnnotation)
 
-	w.node.files[host.RecertImageRecord] = []byte(`{"image":"quay.io/x/recert:1"}`)
-	w.node.ends(host.UnitRecertImage, true)
+	w.node.files[bringup.RecertImageRecord] = []byte(`{"image":"quay.io/x/recert:1"}`)
+	w.node.ends(ipconfig.UnitRecertImage, true)
 	require.Equal(t, "quay.io/x/recert:1", w.rest().Annotations[lcav1.RecertImageCachedAnnotation])
-	require.Equal(t, 1, w.node.launched(host.UnitRecertImage), "what is there is not fetched again")
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitRecertImage), "a cached image is not fetched again")
 	requireLast(t, w.get(), "Idle", yes, "Idle", "Idle")
 
 	w.change(choosing("quay.io/x/recert:2"))
-	require.Equal(t, 2, w.node.launched(host.UnitRecertImage), "another one is")
+	require.Equal(t, 2, w.node.launched(ipconfig.UnitRecertImage), "another one is")
 }
 
-func TestAnImageThatCannotBeFetchedAheadIsTriedAgainAndTold(t *testing.T) {
+func TestAFailedPrefetchIsRetriedAndReported(t *testing.T) {
 	w := newWorld(t)
 	w.rest()
 	w.change(choosing("quay.io/x/recert:1"))
-	w.node.ends(host.UnitRecertImage, false)
+	w.node.ends(ipconfig.UnitRecertImage, false)
 	w.rest()
-	require.Greater(t, w.node.launched(host.UnitRecertImage), 1)
+	require.Greater(t, w.node.launched(ipconfig.UnitRecertImage), 1)
 	require.Contains(t, strings.Join(w.events, "\n"), "Warning RecertImageNotCached: The image quay.io/x/recert:1 could not be fetched")
 	requireLast(t, w.get(), "Idle", yes, "Idle", "Idle")
 }
@@ -51,5 +52,5 @@ func TestNothingIsFetchedThatIsNoImage(t *testing.T) {
 	w := newWorld(t)
 	w.rest()
 	w.change(choosing("--rm"))
-	require.Zero(t, w.node.launched(host.UnitRecertImage))
+	require.Zero(t, w.node.launched(ipconfig.UnitRecertImage))
 }

@@ -1,13 +1,18 @@
 package ipconfig
 
 import (
+	"context"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
@@ -22,10 +27,10 @@ type Metrics struct {
 
 	health *healthAge
 
-	timeline news
+	timeline cursor
 }
 
-// NewMetrics makes the metrics and registers them. now is the clock by which ages are told.
+// NewMetrics makes the metrics and registers them. now is the clock for ages.
 func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics, error) {
 	buckets := []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
@@ -40,13 +45,13 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 		stages:    histogram("stage_duration_seconds", "How long a stage took from acceptance to its end.", "stage", "result"),
 		phases:    histogram("phase_duration_seconds", "How long a phase of a stage took.", "phase"),
 		steps:     histogram("step_duration_seconds", "How long a step of lca-cli took.", "flow", "step", "result"),
-		rollbacks: counter("rollbacks_total", "Returns to the former stateroot (requested, post-pivot, watchdog, uncontrolled).", "cause"),
+		rollbacks: counter("rollbacks_total", "Rollbacks by cause (requested, post-pivot, watchdog, uncontrolled).", "cause"),
 		refusals:  counter("preflight_failures_total", "Failed checks before a change.", "check", "severity"),
 		health:    newHealthAge(now),
 	}
 	for _, c := range []prometheus.Collector{m.stages, m.phases, m.steps, m.rollbacks, m.refusals, m.health} {
 		if err := registry.Register(c); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("register a metric of ipconfig: %w", err)
 		}
 	}
 	return m, nil
@@ -56,7 +61,7 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 func (r *Reconciler) measure(before, after *lcav1.IPConfig, o observation, out outcome) {
 	m := r.Metrics
 	m.measureHistory(before.Status.History, after.Status.History, out.state)
-	for _, s := range m.timeline.fresh(before.Status, o.progress) {
+	for _, s := range m.timeline.next(before.Status, o.progress) {
 		result := "done"
 		switch s.Kind {
 		case flow.KindFailed, flow.KindUndoFailed:
@@ -66,7 +71,7 @@ func (r *Reconciler) measure(before, after *lcav1.IPConfig, o observation, out o
 		}
 		m.steps.WithLabelValues(s.Flow, s.Step, result).Observe(s.Took.Seconds())
 	}
-	for _, c := range changedConditions(before.Status.Conditions, after.Status.Conditions) {
+	for _, c := range status.Changed(before.Status.Conditions, after.Status.Conditions) {
 		if cause := rollbackCause(c, o); cause != "" {
 			m.rollbacks.WithLabelValues(cause).Inc()
 		}
@@ -109,7 +114,7 @@ func seconds(from, to *metav1.Time) float64 {
 }
 
 func result(state ipconfig.State) string {
-	switch state.WithWayBack() {
+	switch state.WithRollback() {
 	case ipconfig.StateConfigFailed, ipconfig.StateFinishFailed, ipconfig.StateRollbackFailed:
 		return "failed"
 	case ipconfig.StateBecomingIdle:
@@ -118,12 +123,12 @@ func result(state ipconfig.State) string {
 	return "completed"
 }
 
-// rollbackCause says which rollback a condition just told of; empty for none.
+// rollbackCause is the kind of rollback that a new condition reports; empty for none.
 func rollbackCause(c metav1.Condition, o observation) string {
 	switch {
 	case c.Type == lcav1.ConditionRollbackCompleted && c.Status == metav1.ConditionTrue:
 		return "requested"
-	case c.Type != lcav1.ConditionConfigCompleted || c.Reason != lcav1.ReasonFailed || !o.cameBack():
+	case c.Type != lcav1.ConditionConfigCompleted || c.Reason != lcav1.ReasonFailed || !o.returned():
 		return ""
 	case strings.HasPrefix(o.progress.Cause, ipconfig.CauseWatchdog):
 		return "watchdog"
@@ -131,4 +136,56 @@ func rollbackCause(c metav1.Condition, o observation) string {
 		return "post-pivot"
 	}
 	return "uncontrolled"
+}
+
+// healthIntervalAtRest is how often health is observed while nothing waits for it: the lists are long, and only a metric
+// depends on it.
+const healthIntervalAtRest = 5 * time.Minute
+
+// observeHealthAtRest keeps the metric of health up to date at rest.
+func (r *Reconciler) observeHealthAtRest(ctx context.Context) {
+	if r.Now().Sub(r.examined) >= healthIntervalAtRest {
+		r.observeHealth(ctx)
+	}
+}
+
+func (r *Reconciler) observeHealth(ctx context.Context) cluster.Report {
+	health := cluster.Health(ctx, r.Reader)
+	r.examined = r.Now()
+	if health.Healthy() {
+		r.Metrics.health.seen(r.examined)
+	}
+	return health
+}
+
+// healthAge reports when the cluster was last observed healthy, and how long ago that is. It reports nothing before that.
+type healthAge struct {
+	now     func() time.Time
+	at, age *prometheus.Desc
+	nanos   atomic.Int64 // since 1970; 0 is never
+}
+
+func newHealthAge(now func() time.Time) *healthAge {
+	name := func(s string) string { return prometheus.BuildFQName("lifecycle_agent", "ipconfig", s) }
+	return &healthAge{
+		now: now,
+		at:  prometheus.NewDesc(name("last_healthy_timestamp_seconds"), "When the cluster was last observed healthy.", nil, nil),
+		age: prometheus.NewDesc(name("last_healthy_age_seconds"), "How long ago the cluster was last observed healthy.", nil, nil),
+	}
+}
+
+func (h *healthAge) seen(at time.Time) { h.nanos.Store(at.UnixNano()) }
+
+// Describe implements prometheus.Collector.
+func (h *healthAge) Describe(to chan<- *prometheus.Desc) { to <- h.at; to <- h.age }
+
+// Collect implements prometheus.Collector.
+func (h *healthAge) Collect(to chan<- prometheus.Metric) {
+	nanos := h.nanos.Load()
+	if nanos == 0 {
+		return
+	}
+	at := time.Unix(0, nanos)
+	to <- prometheus.MustNewConstMetric(h.at, prometheus.GaugeValue, float64(nanos)/1e9)
+	to <- prometheus.MustNewConstMetric(h.age, prometheus.GaugeValue, max(h.now().Sub(at), 0).Seconds())
 }

@@ -36,7 +36,7 @@ func (w *world) series(name string) map[string]float64 {
 	return found
 }
 
-// TestMetricsOfAChangeThatGoesBack takes the way on which everything is measured, and has Prometheus' own rules look at it.
+// TestMetricsOfAChangeThatGoesBack measures everything that has a metric, and lints the metrics.
 func TestMetricsOfAChangeThatGoesBack(t *testing.T) {
 	w, request := configuring(t)
 	w.pivot(request)
@@ -83,18 +83,18 @@ func TestPreflightFailuresAreCountedByCheck(t *testing.T) {
 // TestSinceLastHealthy is what an alert rests on: it grows while the cluster is not healthy, at rest too.
 func TestSinceLastHealthy(t *testing.T) {
 	w := newWorld(t)
-	require.Empty(t, w.series("last_healthy_age_seconds"), "nobody has looked yet")
+	require.Empty(t, w.series("last_healthy_age_seconds"), "not observed yet")
 	w.rest()
 	age := func() time.Duration {
 		return time.Duration(w.series("last_healthy_age_seconds")[""] * float64(time.Second))
 	}
-	require.Less(t, age(), restingExamination+2*atRest)
+	require.Less(t, age(), healthIntervalAtRest+2*atRest)
 	w.operatorDegraded(true)
 	for range 30 {
 		w.reconcile()
 	}
 	sick := age()
-	require.Greater(t, sick, 2*restingExamination)
+	require.Greater(t, sick, 2*healthIntervalAtRest)
 	w.operatorDegraded(false)
 	for range 12 {
 		w.reconcile()

@@ -27,7 +27,7 @@ type fakeNode struct {
 	// claims are what other machines on the link have, asked the questions that were put to it.
 	claims map[netip.Addr]host.Claim
 	asked  []string
-	// stopping is told of each unit before it stops.
+	// stopping is called with each unit before it stops.
 	stopping func(unit string)
 	restarts []string // units that systemd starts again by itself
 	// holder has the node's lock.
@@ -140,7 +140,7 @@ func (f fileInfo) ModTime() time.Time { return time.Time{} }
 func (f fileInfo) IsDir() bool        { return false }
 func (f fileInfo) Sys() any           { return nil }
 
-// ipconfig.Disk: /var holds 4 GiB, a kernel 100 MiB, and 64 MiB are free in /boot.
+// stateroot.Disk: /var holds 4 GiB, a kernel 100 MiB, and 64 MiB are free in /boot.
 
 func (n *fakeNode) Usage(_ context.Context, path string) (host.Size, error) {
 	if strings.HasPrefix(path, host.BootKernels) {

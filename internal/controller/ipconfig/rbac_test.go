@@ -23,8 +23,8 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // right is a verb on a resource, as a role grants it.
@@ -211,7 +211,7 @@ func (w *world) wholeFlow() {
 	w.postPivotDone()
 	w.rest()
 	w.stage(lcav1.StageRollback)
-	w.journalAt(ipconfig.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback,
+	w.journalAt(operation.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback,
 		flow.Entry{Kind: flow.KindNote, Message: ipconfig.CauseRequested}, flow.Entry{Kind: flow.KindBegin, Total: 5})
 	w.comeBack(request, left)
 	require.Equal(w.t, lcav1.StageRollback, w.rest().Spec.Stage, "the request is restored")
@@ -222,7 +222,7 @@ func (w *world) wholeFlow() {
 		toNewAddress(ipc)
 		ipc.Annotations = map[string]string{lcav1.TriggerReconcileAnnotation: "now"}
 	})
-	require.Equal(w.t, 2, w.node.launched(host.UnitPrePivot), "%v", w.get().Status.Conditions)
+	require.Equal(w.t, 2, w.node.launched(ipconfig.UnitPrePivot), "%v", w.get().Status.Conditions)
 	w.stage(lcav1.StageIdle)
 	w.cleanedUp()
 	requireLast(w.t, w.rest(), "Idle", yes, "Idle", "Idle")
@@ -276,5 +276,5 @@ func TestWhatIsNotGrantedIsRefused(t *testing.T) {
 	sees := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: who.UserName, Groups: who.Groups,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Resource: "configmaps", Namespace: "kube-system", Name: "cluster-config-v1", Verb: "get"}}}
 	require.NoError(t, w.api.Create(t.Context(), sees))
-	require.True(t, sees.Status.Allowed, "the question is put right")
+	require.True(t, sees.Status.Allowed, "the review is well formed")
 }

@@ -105,8 +105,8 @@ func TestRefusalsTouchNothing(t *testing.T) {
 	}
 }
 
-// TestWhoHasTheAddressIsAskedOnceAndOnEveryLink: the question takes seconds, so it is put when all else is well.
-func TestWhoHasTheAddressIsAskedOnceAndOnEveryLink(t *testing.T) {
+// TestTheAddressIsProbedOnceAndOnEveryLink: the probe takes seconds, so it comes after all other checks.
+func TestTheAddressIsProbedOnceAndOnEveryLink(t *testing.T) {
 	w, _ := configuring(t)
 	require.Equal(t, []string{"198.51.100.10/24 br-ex enp1s0"}, w.node.asked)
 	for _, c := range w.get().Status.Preflight {
@@ -114,8 +114,8 @@ func TestWhoHasTheAddressIsAskedOnceAndOnEveryLink(t *testing.T) {
 	}
 }
 
-// TestThePlanIsSummedUp: what takes no looking is in status when the request is handed over, the rest when pre-pivot has looked.
-func TestThePlanIsSummedUp(t *testing.T) {
+// TestThePlanIsSummarized: what is known is in status when the request is handed over, the rest when pre-pivot has counted it.
+func TestThePlanIsSummarized(t *testing.T) {
 	w, _ := configuring(t)
 	plan := w.get().Status.Plan
 	require.NotNil(t, plan)
@@ -123,23 +123,23 @@ func TestThePlanIsSummedUp(t *testing.T) {
 	used := int64(4 << 30)
 	require.Equal(t, used+used/10+64<<20, plan.DiskBytes)
 	require.Zero(t, plan.Certificates)
-	require.NoError(t, w.node.Write(host.Forecast, []byte(`{"certificates":7,"objects":5,"files":3}`), 0o600))
+	require.NoError(t, w.node.Write(ipconfig.ForecastFile, []byte(`{"certificates":7,"objects":5,"files":3}`), 0o600))
 	plan = w.rest().Status.Plan
 	require.Equal(t, []int32{7, 5, 3}, []int32{plan.Certificates, plan.Objects, plan.Files})
 }
 
-func TestHealthIsWaitedForBeforeTheChange(t *testing.T) {
+func TestHealthIsAwaitedBeforeTheChange(t *testing.T) {
 	w := newWorld(t)
 	w.rest()
 	w.operatorDegraded(true)
 	ipc := w.change(toNewAddress)
 	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "Waiting for system to stabilize: clusteroperator etcd")
 	require.Empty(t, w.node.acts)
-	require.NotContains(t, w.node.files, host.PrePivotConfig)
+	require.NotContains(t, w.node.files, ipconfig.RequestFile)
 	w.change(func(ipc *lcav1.IPConfig) {
 		ipc.Annotations = map[string]string{lcav1.SkipPreConfigurationHealthChecksAnnotation: ""}
 	})
-	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot))
 }
 
 func TestSkipHealthAfterTheChange(t *testing.T) {
@@ -163,7 +163,7 @@ func TestUnhealthyClusterDoesNotBecomeIdle(t *testing.T) {
 	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
 }
 
-func TestTriggerAnnotationIsRemovedOnceSeen(t *testing.T) {
+func TestTriggerAnnotationIsConsumed(t *testing.T) {
 	w := newWorld(t)
 	w.rest()
 	ipc := w.change(func(ipc *lcav1.IPConfig) {
@@ -185,23 +185,23 @@ func TestAnnotationsReachTheNode(t *testing.T) {
 		}
 	})
 	require.JSONEq(t, `{"monitor_enabled":true,"monitor_timeout":77,"enabled_components":{"ip-config-run":false}}`,
-		string(w.node.files[host.AutoRollbackConfig]))
-	require.JSONEq(t, `{"recert-image":"quay.io/x/recert:1"}`, string(w.node.files[host.PostPivotConfig]))
-	require.Contains(t, string(w.node.files[host.PrePivotConfig]), `"pull-secret-ref-name": "pull"`)
+		string(w.node.files[ipconfig.AutoRollbackFile]))
+	require.JSONEq(t, `{"recert-image":"quay.io/x/recert:1"}`, string(w.node.files[ipconfig.PostPivotFile]))
+	require.Contains(t, string(w.node.files[ipconfig.RequestFile]), `"pull-secret-ref-name": "pull"`)
 }
 
 func TestCleanupFailureExplainsItselfAndIsRetried(t *testing.T) {
 	w, _ := configuring(t)
 	w.stage(lcav1.StageIdle)
-	w.node.ends(host.UnitCleanup, false)
+	w.node.ends(ipconfig.UnitCleanup, false)
 	w.reconcile()
 	ipc := w.get()
 	requireLast(t, ipc, "Idle", no, "Failed", "failed to cleanup: lca-ipconfig-cleanup.service ended with exit-code")
 	require.Contains(t, condition(ipc, "Idle").Message, "Perform cleanup manually then add 'lca.openshift.io/manual-cleanup-done' annotation to IPConfig CR to transition back to Idle")
 	w.rest()
-	require.Equal(t, 2, w.node.launched(host.UnitCleanup), "it is tried again without being asked")
+	require.Equal(t, 2, w.node.launched(ipconfig.UnitCleanup), "it is tried again without being asked")
 
-	w.node.ends(host.UnitCleanup, false)
+	w.node.ends(ipconfig.UnitCleanup, false)
 	w.reconcile()
 	require.NoError(t, w.node.Remove(host.Workspace))
 	ipc = w.change(func(ipc *lcav1.IPConfig) {
@@ -217,11 +217,11 @@ func TestRestartOfTheOperatorMidFlow(t *testing.T) {
 	w.restart(shared.Server(t))
 	ipc := w.rest()
 	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "Configuration in progress")
-	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot))
 
-	w.node.ends(host.UnitPrePivot, true) // lca-cli was killed
+	w.node.ends(ipconfig.UnitPrePivot, true) // lca-cli was killed
 	w.rest()
-	require.Equal(t, 2, w.node.launched(host.UnitPrePivot), "lca-cli goes on from its journal")
+	require.Equal(t, 2, w.node.launched(ipconfig.UnitPrePivot), "lca-cli resumes from its journal")
 
 	w.pivot(request)
 	w.restart(shared.Server(t))
@@ -238,19 +238,19 @@ func TestLostObjectIsRestoredMidFlow(t *testing.T) {
 	require.Equal(t, "198.51.100.10", ipc.Spec.IPv4.Address)
 	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "Configuration in progress")
 	require.Equal(t, stages{"Rollback"}, ipc.Status.ValidNextStages)
-	require.Zero(t, w.node.launched(host.UnitCleanup), "nothing is finalised by losing the object")
+	require.Zero(t, w.node.launched(ipconfig.UnitCleanup), "nothing is finalised by losing the object")
 	w.postPivotDone()
 	requireLast(t, w.rest(), "ConfigCompleted", yes, "Completed", "")
 }
 
 func TestStaleExportChangesNothing(t *testing.T) {
 	w := newWorld(t)
-	w.node.files[host.SavedIPConfig] = []byte(`{"spec":{"stage":"Config"},"status":{"operationID":"old","conditions":[{"type":"ConfigCompleted","status":"False","reason":"Failed","message":"Uncontrolled rollback"}]}}`)
+	w.node.files[ipconfig.SavedObjectFile] = []byte(`{"spec":{"stage":"Config"},"status":{"operationID":"old","conditions":[{"type":"ConfigCompleted","status":"False","reason":"Failed","message":"Uncontrolled rollback"}]}}`)
 	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
-	require.NotContains(t, w.node.files, host.SavedIPConfig)
+	require.NotContains(t, w.node.files, ipconfig.SavedObjectFile)
 }
 
-func TestNodeThatCannotBeReadIsRetriedWithoutAWord(t *testing.T) {
+func TestNodeThatCannotBeReadIsRetriedWithoutAStatus(t *testing.T) {
 	w := newWorld(t)
 	w.rest()
 	w.node.fail["deployments"] = errors.New("no sysroot")
@@ -261,7 +261,7 @@ func TestNodeThatCannotBeReadIsRetriedWithoutAWord(t *testing.T) {
 	require.Contains(t, w.events[len(w.events)-1], "ObservationFailed")
 }
 
-func TestNetworkThatCannotBeSeenKeepsItsLastStatus(t *testing.T) {
+func TestNetworkThatCannotBeObservedKeepsItsLastStatus(t *testing.T) {
 	w := newWorld(t)
 	before := w.rest()
 	w.node.fail["observe"] = errors.New("NetworkManager is down")
@@ -284,17 +284,17 @@ func TestImageBasedUpgradeBlocks(t *testing.T) {
 
 	ibu.end()
 	w.rest()
-	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot))
 }
 
-// TestAnotherFlowBlocks: somebody has the node's lock, when a change is asked for, after it
+// TestAnotherFlowBlocks: another operation has the node's lock when a change is requested, after it
 // was accepted, and when the operator wants to clean up.
 func TestAnotherFlowBlocks(t *testing.T) {
-	stranger := &host.Holder{Operation: "seed image", Program: "lca-cli seed create", PID: 77, Since: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}
+	other := &host.Holder{Operation: "seed image", Program: "lca-cli seed create", PID: 77, Since: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}
 	const who = "another operation holds this node: seed image (lca-cli seed create, pid 77, since 2026-01-02T03:00:00Z)"
 	w := newWorld(t)
 	w.rest()
-	w.node.holder = stranger
+	w.node.holder = other
 	ipc := w.change(toNewAddress)
 	requireLast(t, ipc, "ConfigInProgress", no, "Blocked", who)
 	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
@@ -304,19 +304,19 @@ func TestAnotherFlowBlocks(t *testing.T) {
 	for range 3 {
 		require.Equal(t, whileBlocked, w.reconcile())
 	}
-	require.Equal(t, before, w.writes, "being blocked is told once")
+	require.Equal(t, before, w.writes, "being blocked is reported once")
 
 	w.node.holder = nil
 	w.operatorDegraded(true) // the change is accepted and waits
 	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "Waiting for system to stabilize")
-	w.node.holder = stranger
+	w.node.holder = other
 	w.operatorDegraded(false)
 	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "waiting: "+who)
 	require.Empty(t, w.node.acts)
 
 	w.node.holder = nil
 	w.rest()
-	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot))
 }
 
 // TestAnUnfinishedOperationOfAnotherFlowBlocks, though no process of it runs.
@@ -329,23 +329,23 @@ func TestAnUnfinishedOperationOfAnotherFlowBlocks(t *testing.T) {
 	require.Empty(t, w.node.acts)
 	w.node.holder = nil
 	w.rest()
-	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot))
 }
 
-func TestWhatLcaCliHoldsForTheOperatorBlocksNothing(t *testing.T) {
+func TestALockHeldForTheOperatorDoesNotBlock(t *testing.T) {
 	w, request := configuring(t)
 	w.node.holder = &host.Holder{Operation: "ip-config " + request.OperationID, Program: "lca-cli ip-config pre-pivot", PID: 5}
 	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "Configuration in progress")
 	w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, flow.Entry{Kind: flow.KindRolledBack, Error: "no room"})
-	w.node.ends(host.UnitPrePivot, false)
+	w.node.ends(ipconfig.UnitPrePivot, false)
 	w.node.holder = nil
 	ipc := w.stage(lcav1.StageIdle)
-	require.Equal(t, 1, w.node.launched(host.UnitCleanup), "%v", ipc.Status.Conditions)
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitCleanup), "%v", ipc.Status.Conditions)
 	w.node.holder = &host.Holder{Operation: "ip-config", Program: "lca-cli ip-config cleanup", PID: 6}
 	requireLast(t, w.rest(), "Idle", no, "InProgress", "In progress of becoming idle")
 }
 
-func TestAnAbortIsNotHeldUp(t *testing.T) {
+func TestAnAbortIsNotBlocked(t *testing.T) {
 	w := newWorld(t)
 	w.rest()
 	w.node.holder = &host.Holder{Operation: "seed image", Program: "lca-cli seed create", PID: 77}
@@ -353,7 +353,7 @@ func TestAnAbortIsNotHeldUp(t *testing.T) {
 	requireLast(t, w.stage(lcav1.StageIdle), "Idle", yes, "Idle", "Idle")
 }
 
-func TestExpiryOfTheWayBack(t *testing.T) {
+func TestExpiryOfTheOldStateroot(t *testing.T) {
 	w, request := configuring(t)
 	dir := host.InVar(request.OldStateroot, "/var/lib/kubelet/pki") + "/"
 	w.node.files[dir+"kubelet-client-2026-01-01-00-00-00.pem"] = []byte("superseded")

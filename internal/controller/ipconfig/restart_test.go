@@ -9,10 +9,12 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// killed gives the world a new operator and lets it look, as the restart of the pod does. Status must say the same as before:
-// whatever the former one knew is on the node and in the object.
+// killed gives the world a new operator and reconciles, as a restart of the pod does. Status must be the same as before:
+// all that the former one knew is on the node and in the object.
 func (w *world) killed(after string) *lcav1.IPConfig {
 	w.t.Helper()
 	w.reconcile()
@@ -36,7 +38,7 @@ func (w *world) killedAtEachEntry(p flow.Plan) {
 	for i, s := range p.Steps {
 		for _, kind := range []flow.Kind{flow.KindIntent, flow.KindDone} {
 			if s.Name == ipconfig.StepReboot && kind == flow.KindDone {
-				return // nobody is left to write it
+				return // the reboot ends it
 			}
 			w.journal(p.Name, flow.Entry{Kind: kind, Step: s.Name, Title: s.Title, Index: i + 1, Total: len(p.Steps), Attempt: 1, TookMS: 10})
 			ipc := w.killed(p.Name + "/" + s.Name + " " + string(kind))
@@ -55,19 +57,18 @@ func TestTheOperatorIsKilledInEveryPhase(t *testing.T) {
 	w, request := configuring(t)
 	left := w.get()
 	w.killed("handing over")
-	w.killedAtEachEntry((&ipconfig.PrePivot{}).Plan())
+	w.killedAtEachEntry((&change.PrePivot{}).Plan())
 
-	w.node.deployments = append(w.node.deployments, host.Deployment{Stateroot: request.NewStateroot, Checksum: "c0"})
-	w.node.boot(request.NewStateroot, "boot-2")
+	w.arrive(request)
 	w.newNetwork()
-	w.node.units[host.UnitIPConfiguration] = host.UnitState{Load: "loaded", Active: "activating", Sub: "start"}
+	w.node.units[ipconfig.UnitIPConfiguration] = host.UnitState{Load: "loaded", Active: "activating", Sub: "start"}
 	w.killed("the reboot")
-	w.killedAtEachEntry((&ipconfig.PostPivot{}).Plan())
+	w.killedAtEachEntry((&change.PostPivot{}).Plan())
 	w.journal(ipconfig.FlowPostPivot, flow.Entry{Kind: flow.KindFinished})
-	w.node.ends(host.UnitIPConfiguration, true)
+	w.node.ends(ipconfig.UnitIPConfiguration, true)
 	w.operatorDegraded(true)
 	w.killed("post-pivot, while health is waited for")
-	require.NotContains(t, w.node.acts, "stop "+host.UnitInitMonitor)
+	require.NotContains(t, w.node.acts, "stop "+ipconfig.UnitInitMonitor)
 	w.operatorDegraded(false)
 	w.rest()
 	requireLast(t, w.killed("completion"), "ConfigCompleted", yes, "Completed", "")
@@ -75,17 +76,17 @@ func TestTheOperatorIsKilledInEveryPhase(t *testing.T) {
 	w.stage(lcav1.StageRollback)
 	w.killed("asking for the rollback")
 	w.journal(ipconfig.FlowRollback, flow.Entry{Kind: flow.KindNote, Message: ipconfig.CauseRequested})
-	w.killedAtEachEntry((&ipconfig.Rollback{}).Plan())
-	require.Equal(t, 1, w.node.launched(host.UnitRollback))
+	w.killedAtEachEntry((&change.Rollback{}).Plan())
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitRollback))
 
-	data, err := w.node.Read(ipconfig.JournalPath(request.OperationID))
+	data, err := w.node.Read(operation.JournalPath(request.OperationID))
 	require.NoError(t, err)
-	require.NoError(t, w.node.Write(ipconfig.PivotedJournalPath(request.OperationID), data, 0o600))
+	require.NoError(t, w.node.Write(operation.PivotedJournalPath(request.OperationID), data, 0o600))
 	w.comeBack(request, left)
 	w.restart(shared.Server(t))
 	w.operatorDegraded(true)
 	w.rest()
-	w.killed("the way back, while health is waited for")
+	w.killed("the rollback's reboot, while health is awaited")
 	w.operatorDegraded(false)
 	requireLast(t, w.rest(), "RollbackCompleted", yes, "Completed", "")
 	w.killed("the rollback")
@@ -93,6 +94,6 @@ func TestTheOperatorIsKilledInEveryPhase(t *testing.T) {
 	w.killed("asking for Idle")
 	w.cleanedUp()
 	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
-	require.Equal(t, 1, w.node.launched(host.UnitPrePivot))
-	require.Equal(t, 1, w.node.launched(host.UnitCleanup))
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot))
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitCleanup))
 }

@@ -62,7 +62,7 @@ func wrote(name, boot string, kinds ...flow.Kind) func(*observation) {
 		for _, k := range kinds {
 			o.entries = append(o.entries, flow.Entry{Flow: name, Kind: k, Boot: boot, Step: "s", Error: "broke"})
 		}
-		o.progress = ipconfig.Project("op", o.entries)
+		o.progress = ipconfig.Project(flow.Fold("op", o.entries))
 	}
 }
 
@@ -84,27 +84,27 @@ func TestStateOfEverySituation(t *testing.T) {
 		{"says idle with an operation about", lcav1.StageIdle, []metav1.Condition{cond("Idle", yes, "Idle")}, on("rhcos"), ipconfig.StateBecomingIdle},
 		{"accepted", config, nil, observation{}, ipconfig.StatePreparing},
 		{"refused", config, refusedOnce, observation{}, ipconfig.StateConfigFailed},
-		{"no-op", config, completed, observation{}, ipconfig.StateConfiguredForGood},
+		{"no-op", config, completed, observation{}, ipconfig.StateConfiguredNoRollback},
 		{"handed over", config, nil, on("rhcos"), ipconfig.StatePreparing},
-		{"preparing", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin), unit(host.UnitPrePivot, "active")), ipconfig.StatePreparing},
+		{"preparing", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin), unit(ipconfig.UnitPrePivot, "active")), ipconfig.StatePreparing},
 		{"about to reboot", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin, flow.KindCommitted)), ipconfig.StatePreparing},
-		{"taking back", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin, flow.KindRolledBack), unit(host.UnitPrePivot, "active")), ipconfig.StatePreparing},
-		{"taken back", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin, flow.KindRolledBack), unit(host.UnitPrePivot, "failed")), ipconfig.StateConfigFailed},
-		{"lca-cli is missing", config, nil, on("rhcos", unit(host.UnitPrePivot, "failed")), ipconfig.StateConfigFailed},
+		{"undoing", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin, flow.KindRolledBack), unit(ipconfig.UnitPrePivot, "active")), ipconfig.StatePreparing},
+		{"undone", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-2", flow.KindBegin, flow.KindRolledBack), unit(ipconfig.UnitPrePivot, "failed")), ipconfig.StateConfigFailed},
+		{"lca-cli is missing", config, nil, on("rhcos", unit(ipconfig.UnitPrePivot, "failed")), ipconfig.StateConfigFailed},
 		{"power cut before the commit point", config, nil, on("rhcos", wrote(ipconfig.FlowPrePivot, "boot-1", flow.KindBegin)), ipconfig.StatePreparing},
-		{"back without a word", config, nil, on("rhcos", left), ipconfig.StateConfigFailed},
+		{"back without a cause", config, nil, on("rhcos", left), ipconfig.StateConfigFailed},
 		{"strange stateroot", config, nil, on("third", left), ipconfig.StateConfigFailed},
 		{"new stateroot", config, nil, on("new"), ipconfig.StateFinishing},
-		{"post-pivot failed and is tried again", config, nil, on("new", wrote(ipconfig.FlowPostPivot, "boot-2", flow.KindBegin, flow.KindFailed), unit(host.UnitIPConfiguration, "activating")), ipconfig.StateFinishing},
-		{"post-pivot given up", config, nil, on("new", wrote(ipconfig.FlowPostPivot, "boot-2", flow.KindBegin, flow.KindFailed), unit(host.UnitIPConfiguration, "failed")), ipconfig.StateFinishFailed},
+		{"post-pivot failed and is tried again", config, nil, on("new", wrote(ipconfig.FlowPostPivot, "boot-2", flow.KindBegin, flow.KindFailed), unit(ipconfig.UnitIPConfiguration, "activating")), ipconfig.StateFinishing},
+		{"post-pivot given up", config, nil, on("new", wrote(ipconfig.FlowPostPivot, "boot-2", flow.KindBegin, flow.KindFailed), unit(ipconfig.UnitIPConfiguration, "failed")), ipconfig.StateFinishFailed},
 		{"given up, then mended by hand", config, refusedOnce, on("new", wrote(ipconfig.FlowPostPivot, "boot-2", flow.KindBegin, flow.KindFailed, flow.KindFinished)), ipconfig.StateFinishing},
 		{"completed", config, completed, on("new"), ipconfig.StateConfigured},
-		{"completed, way back gone", config, completed, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateConfiguredForGood},
+		{"completed, old stateroot gone", config, completed, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateConfiguredNoRollback},
 		{"rolling back", rollback, nil, on("new"), ipconfig.StateRollingBack},
-		{"rollback failed", rollback, nil, on("new", unit(host.UnitRollback, "failed")), ipconfig.StateRollbackFailed},
-		{"nothing to go back to", rollback, nil, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateRollbackFailedForGood},
-		{"new stateroot, way back gone", config, nil, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateFinishingForGood},
-		{"post-pivot given up, way back gone", config, nil, on("new", unit(host.UnitIPConfiguration, "failed"), func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateFinishFailedForGood},
+		{"rollback failed", rollback, nil, on("new", unit(ipconfig.UnitRollback, "failed")), ipconfig.StateRollbackFailed},
+		{"nothing to go back to", rollback, nil, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateRollbackFailedNoRollback},
+		{"new stateroot, old stateroot gone", config, nil, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateFinishingNoRollback},
+		{"post-pivot given up, old stateroot gone", config, nil, on("new", unit(ipconfig.UnitIPConfiguration, "failed"), func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateFinishFailedNoRollback},
 		{"back", rollback, nil, on("rhcos", left, wrote(ipconfig.FlowRollback, "boot-1", flow.KindBegin)), ipconfig.StateRollingBack},
 		{"back and healthy", rollback, rolledBack, on("rhcos", left), ipconfig.StateRolledBack},
 	}
@@ -121,7 +121,7 @@ func TestStateOfEverySituation(t *testing.T) {
 }
 
 // TestEveryOutcomeReadsBackAsItsStage walks all states: what status says of a state must lead to
-// the stage it belongs to, or the controller would take its own words for a new request.
+// the stage it belongs to, or the controller would mistake its own conditions for a new request.
 func TestEveryOutcomeReadsBackAsItsStage(t *testing.T) {
 	stage := map[ipconfig.State]lcav1.IPConfigStage{
 		ipconfig.StateNew: lcav1.StageIdle, ipconfig.StateBecomingIdle: lcav1.StageIdle, ipconfig.StateIdle: lcav1.StageIdle, ipconfig.StateBlocked: lcav1.StageIdle,
@@ -131,11 +131,11 @@ func TestEveryOutcomeReadsBackAsItsStage(t *testing.T) {
 	}
 	for _, from := range ipconfig.Stages() {
 		for _, to := range from.Leads {
-			ipc := &lcav1.IPConfig{Spec: lcav1.IPConfigSpec{Stage: stage[to.WithWayBack()]}}
+			ipc := &lcav1.IPConfig{Spec: lcav1.IPConfigSpec{Stage: stage[to.WithRollback()]}}
 			for _, s := range []ipconfig.State{ipconfig.StateBecomingIdle, ipconfig.StateIdle, from.State, to} {
 				ipc.Status = project(ipc, observation{now: time.Unix(1, 0)}, outcome{state: s, message: string(s)})
 			}
-			require.Equal(t, stage[to.WithWayBack()], stageOf(ipc.Status.Conditions), "%s -> %s: %v", from.State, to, ipc.Status.Conditions)
+			require.Equal(t, stage[to.WithRollback()], stageOf(ipc.Status.Conditions), "%s -> %s: %v", from.State, to, ipc.Status.Conditions)
 			once := ipc.Status
 			again := project(ipc, observation{now: time.Unix(99, 0)}, outcome{state: to, message: string(to)})
 			require.Equal(t, once, again, "%s: the same outcome writes nothing new", to)
@@ -143,49 +143,20 @@ func TestEveryOutcomeReadsBackAsItsStage(t *testing.T) {
 	}
 }
 
-func TestConditionsKeepTheNewestLast(t *testing.T) {
-	l := conditionList{now: time.Unix(100, 0)}
-	l.set("Idle", no, "A", "")
-	l.set("ConfigInProgress", yes, "B", "one")
-	l.now = time.Unix(200, 0)
-	l.set("ConfigInProgress", yes, "B", "one")
-	require.Equal(t, int64(100), l.items[1].LastTransitionTime.Unix())
-	l.set("Idle", no, "A", "new words")
-	require.Equal(t, "Idle", l.items[1].Type)
-	require.Equal(t, int64(100), l.items[1].LastTransitionTime.Unix(), "words are no transition")
-	l.set("ConfigInProgress", no, "C", "two")
-	require.Equal(t, "ConfigInProgress", l.items[1].Type)
-	require.Equal(t, int64(200), l.items[1].LastTransitionTime.Unix())
-}
-
-func TestRetryBacksOff(t *testing.T) {
-	var r retry
-	now := time.Unix(0, 0)
-	require.True(t, r.ready(now))
-	for _, pause := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
-		r.began(now)
-		require.False(t, r.ready(now.Add(pause*time.Second-1)))
-		now = now.Add(pause * time.Second)
-		require.True(t, r.ready(now))
-	}
-	r.reset()
-	require.True(t, r.ready(time.Unix(0, 0)))
-}
-
-func TestNewsIsToldOnce(t *testing.T) {
-	at := func(s int64) ipconfig.StepRecord { return ipconfig.StepRecord{Step: "s", Ended: time.Unix(s, 0)} }
-	p := ipconfig.Progress{Operation: "op", Timeline: []ipconfig.StepRecord{at(1), at(2)}}
-	var n news
-	require.Len(t, n.fresh(lcav1.IPConfigStatus{}, p), 2)
-	require.Empty(t, n.fresh(lcav1.IPConfigStatus{}, p))
+func TestATimelineIsReadOnce(t *testing.T) {
+	at := func(s int64) flow.StepRecord { return flow.StepRecord{Step: "s", Ended: time.Unix(s, 0)} }
+	p := ipconfig.Progress{Progress: flow.Progress{Operation: "op", Timeline: []flow.StepRecord{at(1), at(2)}}}
+	var n cursor
+	require.Len(t, n.next(lcav1.IPConfigStatus{}, p), 2)
+	require.Empty(t, n.next(lcav1.IPConfigStatus{}, p))
 	p.Timeline = append(p.Timeline, at(3))
-	require.Len(t, n.fresh(lcav1.IPConfigStatus{}, p), 1)
+	require.Len(t, n.next(lcav1.IPConfigStatus{}, p), 1)
 
-	restarted, since := news{}, metav1.NewTime(time.Unix(2, 0))
-	require.Len(t, restarted.fresh(lcav1.IPConfigStatus{Step: &lcav1.StepStatus{StartTime: &since}}, p), 2, "what ended since status was written")
+	restarted, since := cursor{}, metav1.NewTime(time.Unix(2, 0))
+	require.Len(t, restarted.next(lcav1.IPConfigStatus{Step: &lcav1.StepStatus{StartTime: &since}}, p), 2, "what ended since status was written")
 	completed := metav1.NewTime(time.Unix(9, 0))
-	restarted = news{}
-	require.Empty(t, restarted.fresh(lcav1.IPConfigStatus{Conditions: []metav1.Condition{{LastTransitionTime: completed}}}, p))
+	restarted = cursor{}
+	require.Empty(t, restarted.next(lcav1.IPConfigStatus{Conditions: []metav1.Condition{{LastTransitionTime: completed}}}, p))
 }
 
 func TestAStepIsShownWhileItsFlowIsWhatGoesOn(t *testing.T) {
@@ -203,7 +174,7 @@ func TestAStepIsShownWhileItsFlowIsWhatGoesOn(t *testing.T) {
 		{ipconfig.FlowRollback, ipconfig.StateBecomingIdle, false},
 		{ipconfig.FlowCleanup, ipconfig.StateBecomingIdle, true},
 	} {
-		p := ipconfig.Project("op", []flow.Entry{{Flow: c.latest, Kind: flow.KindIntent, Step: "s", Title: "Do it", Index: 2, Total: 3}})
+		p := ipconfig.Project(flow.Fold("op", []flow.Entry{{Flow: c.latest, Kind: flow.KindIntent, Step: "s", Title: "Do it", Index: 2, Total: 3}}))
 		require.Equal(t, c.shown, stepOf(p, c.state) != nil, "%s in %s", c.latest, c.state)
 	}
 }

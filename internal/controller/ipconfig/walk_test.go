@@ -18,6 +18,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // edge is a step from one state to another.
@@ -38,12 +39,14 @@ type walk struct {
 // pass is Reconcile with the outcome in view.
 func (k *walk) pass() (reconcile.Result, error) {
 	ctx, r := k.t.Context(), k.r
-	ipc, err := r.singleton(ctx)
-	if err != nil || ipc == nil {
+	ipc, err := r.get(ctx)
+	require.NoError(k.t, err)
+	o, err := r.observeNode(ctx)
+	require.NoError(k.t, err)
+	if wrote, err := r.ensureObject(ctx, ipc, o); wrote || err != nil {
 		return reconcile.Result{RequeueAfter: atOnce}, err
 	}
-	o, err := r.observe(ctx, ipc)
-	require.NoError(k.t, err)
+	r.observeCluster(ctx, ipc, &o)
 	require.NoError(k.t, r.consumeAnnotations(ctx, ipc))
 	out, err := r.decide(ctx, ipc, o)
 	require.NoError(k.t, err)
@@ -66,7 +69,7 @@ func (k *walk) saw(out outcome) {
 	k.checked[string(out.state)+string(ipc.Spec.Stage)] = true
 	row := k.table[out.state]
 	require.Equal(k.t, fmt.Sprint(row.Next), fmt.Sprint(ipc.Status.ValidNextStages), "validNextStages in %s", out.state)
-	require.Equal(k.t, words(row), k.page[out.state], "docs/stages.md on %s: make generate", out.state)
+	require.Equal(k.t, tableRow(row), k.page[out.state], "docs/stages.md on %s: make generate", out.state)
 	for _, stage := range []lcav1.IPConfigStage{lcav1.StageIdle, lcav1.StageConfig, lcav1.StageRollback} {
 		want := stage == ipc.Spec.Stage || slices.Contains(row.Next, stage)
 		asked := ipc.DeepCopy()
@@ -77,8 +80,8 @@ func (k *walk) saw(out outcome) {
 	}
 }
 
-// words is a row of the table as the page has it.
-func words(row ipconfig.Stage) string {
+// tableRow is a row of the table as the page has it.
+func tableRow(row ipconfig.Stage) string {
 	next, ends := "nothing", map[bool]string{true: "yes", false: "no"}[row.Ends]
 	if len(row.Next) > 0 {
 		next = strings.Trim(strings.ReplaceAll(fmt.Sprint(row.Next), " ", ", "), "[]")
@@ -123,14 +126,14 @@ func (k *walk) vanish() {
 	k.rest()
 }
 
-// givenUp has post-pivot end for good without success, runs has somebody start it again.
+// givenUp ends post-pivot for good without success, runs restarts it by hand.
 func (k *walk) givenUp() {
-	k.node.ends(host.UnitIPConfiguration, false)
+	k.node.ends(ipconfig.UnitIPConfiguration, false)
 	k.rest()
 }
 
 func (k *walk) runs() {
-	k.node.units[host.UnitIPConfiguration] = host.UnitState{Load: "loaded", Active: "activating"}
+	k.node.units[ipconfig.UnitIPConfiguration] = host.UnitState{Load: "loaded", Active: "activating"}
 	k.rest()
 }
 
@@ -151,7 +154,7 @@ func (k *walk) end() {
 // back boots the old stateroot, with the API as it was left.
 func (k *walk) back(request ipconfig.Request, left *lcav1.IPConfig, cause string) {
 	k.t.Helper()
-	k.journalAt(ipconfig.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback,
+	k.journalAt(operation.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback,
 		flow.Entry{Kind: flow.KindNote, Message: cause}, flow.Entry{Kind: flow.KindBegin, Total: 5})
 	k.comeBack(request, left)
 	k.rest()
@@ -162,7 +165,7 @@ func walks() map[string]func(*walk) {
 	return map[string]func(*walk){
 		"kept":                            func(k *walk) { k.in(); k.completed(); k.end() },
 		"kept, and nothing to go back to": func(k *walk) { k.in(); k.completed(); k.vanish(); k.end() },
-		"completed without a way back":    func(k *walk) { k.in(); k.vanish(); k.completed(); k.end() },
+		"completed without rollback":      func(k *walk) { k.in(); k.vanish(); k.completed(); k.end() },
 		"accepted as it is":               func(k *walk) { k.in(); k.vanish(); k.end() },
 		"nothing to do": func(k *walk) {
 			k.rest()
@@ -176,7 +179,7 @@ func walks() map[string]func(*walk) {
 			k.rest()
 			k.change(toNewAddress)
 			k.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, flow.Entry{Kind: flow.KindRolledBack})
-			k.node.ends(host.UnitPrePivot, false)
+			k.node.ends(ipconfig.UnitPrePivot, false)
 			k.rest()
 			k.end()
 		},
@@ -199,10 +202,10 @@ func walks() map[string]func(*walk) {
 		"rollback that fails, asked for before completion": func(k *walk) {
 			k.in()
 			k.stage(lcav1.StageRollback)
-			k.node.ends(host.UnitRollback, false)
+			k.node.ends(ipconfig.UnitRollback, false)
 			k.reconcile() // it is tried again at once
 			k.reconcile()
-			k.node.ends(host.UnitRollback, false)
+			k.node.ends(ipconfig.UnitRollback, false)
 			k.reconcile() // and later
 			k.end()
 		},
@@ -215,7 +218,7 @@ func walks() map[string]func(*walk) {
 			k.vanish()
 			k.end()
 		},
-		"given up without a way back": func(k *walk) {
+		"given up without rollback": func(k *walk) {
 			k.in()
 			k.givenUp()
 			k.vanish()
@@ -227,9 +230,9 @@ func walks() map[string]func(*walk) {
 			k.in()
 			k.completed()
 			k.stage(lcav1.StageRollback)
-			k.node.ends(host.UnitRollback, false)
+			k.node.ends(ipconfig.UnitRollback, false)
 			k.reconcile()
-			k.node.ends(host.UnitRollback, false)
+			k.node.ends(ipconfig.UnitRollback, false)
 			k.vanish()
 			k.end()
 		},
@@ -282,7 +285,7 @@ func TestNoDeadEnds(t *testing.T) {
 	}
 	for _, row := range ipconfig.Stages() {
 		for _, next := range row.Leads {
-			require.True(t, walked[edge{row.State, next}], "nobody walked from %s to %s", row.State, next)
+			require.True(t, walked[edge{row.State, next}], "no walk leads from %s to %s", row.State, next)
 		}
 		require.True(t, leads(walked, row.State, ipconfig.StateIdle, nil), "%s is a dead end", row.State)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"os"
 	"testing"
@@ -28,6 +29,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 var shared = apitest.New(apitest.Options{
@@ -49,15 +51,19 @@ type world struct {
 	r      *Reconciler
 	now    time.Time
 	events []string
-	// mute keeps events from being told.
-	mute   bool
-	writes int
+	// loseEvents keeps events from being published.
+	loseEvents bool
+	writes     int
 	// pass, if set, reconciles instead of the Reconciler's own method.
 	pass func() (reconcile.Result, error)
-	// wire, if set, sees the operator's requests to the API server.
+	// wire, if set, intercepts the operator's requests to the API server.
 	wire func(http.RoundTripper) http.RoundTripper
 	// registry has the metrics of the operator that runs.
 	registry *prometheus.Registry
+	// budget is how many more writes the API takes before it fails; nil is no limit.
+	budget *int
+	// exported is the ipc.json of the old stateroot while the new one runs.
+	exported []byte
 }
 
 func newWorld(t testing.TB) *world {
@@ -79,7 +85,7 @@ func (w *world) restart(server *apitest.Server) {
 	w.restartAs(server, rest.ImpersonationConfig{})
 }
 
-// restartAs gives the world a new operator with somebody's rights.
+// restartAs gives the world a new operator with the rights of an identity.
 func (w *world) restartAs(server *apitest.Server, who rest.ImpersonationConfig) {
 	w.t.Helper()
 	config := rest.CopyConfig(server.Config)
@@ -96,27 +102,45 @@ func (w *world) restartAs(server *apitest.Server, who rest.ImpersonationConfig) 
 	w.r = &Reconciler{
 		Client: interceptor.NewClient(base, interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-				if e, told := o.(*eventsv1.Event); told {
-					if w.mute {
+				if e, ok := o.(*eventsv1.Event); ok {
+					if w.loseEvents {
 						return errors.New("lost on the way")
 					}
 					return w.hear(e, c.Create(ctx, o, opts...))
 				}
-				w.writes++
+				if err := w.spend(); err != nil {
+					return err
+				}
 				return c.Create(ctx, o, opts...)
 			},
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-				w.writes++
+				if err := w.spend(); err != nil {
+					return err
+				}
 				return c.Patch(ctx, o, p, opts...)
 			},
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-				w.writes++
+				if err := w.spend(); err != nil {
+					return err
+				}
 				return c.SubResource(sub).Patch(ctx, o, p, opts...)
 			},
 		}),
-		Reader: base, Log: flow.Discard(), Node: w.node.node(), Metrics: metrics,
+		Reader: base, Log: slog.New(slog.DiscardHandler), Node: w.node.node(), Metrics: metrics,
 		Now: func() time.Time { return w.now }, Random: func() uint16 { return 0xbeef },
 	}
+}
+
+// spend counts a write, or fails it.
+func (w *world) spend() error {
+	if w.budget != nil {
+		if *w.budget == 0 {
+			return errors.New("the API is gone")
+		}
+		*w.budget--
+	}
+	w.writes++
+	return nil
 }
 
 // hear notes an event that the API took.
@@ -203,9 +227,12 @@ func (w *world) rest() *lcav1.IPConfig {
 		w.reconcile()
 		if w.writes != before {
 			quiet = w.now
-		} else if w.now.Sub(quiet) >= time.Minute {
+			continue
+		}
+		if w.now.Sub(quiet) >= time.Minute {
 			return w.get()
 		}
+		w.now = w.now.Add(8 * time.Second) // nothing happens: let time pass sooner
 	}
 	w.t.Fatal("the controller does not come to rest")
 	return nil
@@ -249,7 +276,7 @@ func configuring(t *testing.T) (*world, ipconfig.Request) {
 	w := newWorld(t)
 	w.rest()
 	w.change(toNewAddress)
-	require.Equal(t, 1, w.node.launched(host.UnitPrePivot), "%v: %v", w.node.acts, w.get().Status.Conditions)
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot), "%v: %v", w.node.acts, w.get().Status.Conditions)
 	request, err := ipconfig.ReadRequest(w.node)
 	require.NoError(t, err)
 	return w, request
@@ -258,7 +285,7 @@ func configuring(t *testing.T) (*world, ipconfig.Request) {
 // journal appends entries as lca-cli does on the stateroot that runs.
 func (w *world) journal(name string, entries ...flow.Entry) {
 	w.t.Helper()
-	w.journalAt(ipconfig.JournalPath(w.operation()), name, entries...)
+	w.journalAt(operation.JournalPath(w.operation()), name, entries...)
 }
 
 func (w *world) operation() string {
@@ -289,8 +316,16 @@ func (w *world) pivot(request ipconfig.Request) {
 	w.t.Helper()
 	w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, step(flow.KindIntent, ipconfig.StepFlip, 1),
 		step(flow.KindDone, ipconfig.StepFlip, 1), flow.Entry{Kind: flow.KindCommitted}, step(flow.KindIntent, ipconfig.StepReboot, 2))
+	w.arrive(request)
+}
+
+// arrive boots the new stateroot, to which ipc.json is never copied.
+func (w *world) arrive(request ipconfig.Request) {
+	w.t.Helper()
 	w.node.deployments = append(w.node.deployments, host.Deployment{Stateroot: request.NewStateroot, Checksum: "c0"})
 	w.node.boot(request.NewStateroot, "boot-2")
+	w.exported = w.node.files[ipconfig.SavedObjectFile]
+	delete(w.node.files, ipconfig.SavedObjectFile)
 }
 
 // newNetwork is what post-pivot brings about.
@@ -298,7 +333,7 @@ func (w *world) newNetwork() {
 	w.t.Helper()
 	w.address("sno", "198.51.100.10")
 	w.node.doc.Routes.Running[1].NextHopAddress = "198.51.100.1"
-	w.node.units[host.UnitInitMonitor] = host.UnitState{Load: "loaded", Active: "active"}
+	w.node.units[ipconfig.UnitInitMonitor] = host.UnitState{Load: "loaded", Active: "active"}
 }
 
 func (w *world) postPivotDone() {
@@ -323,6 +358,7 @@ func (w *world) comeBack(request ipconfig.Request, left *lcav1.IPConfig) {
 	w.address("sno", "192.0.2.10")
 	w.node.doc.Routes.Running[1].NextHopAddress = "192.0.2.1"
 	w.node.boot(request.OldStateroot, "boot-3")
+	w.node.files[ipconfig.SavedObjectFile] = w.exported
 }
 
 // requireLast checks the newest condition, which the columns State and Details show.

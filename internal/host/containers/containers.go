@@ -19,7 +19,7 @@ const (
 	// grace is what a container gets between SIGTERM and SIGKILL, in seconds. Short, because
 	// the cluster is down meanwhile; what must not lose data (etcd) survives a kill.
 	grace = "5"
-	// passes bounds how often containers that appeared meanwhile are gone after; etcd takes one for itself.
+	// passes bounds the rounds of stopping containers that appeared meanwhile; etcd takes one for itself.
 	passes = 6
 	// each bounds one call of crictl.
 	each = time.Minute
@@ -29,7 +29,7 @@ const (
 type Options struct {
 	// Runner runs crictl and systemctl on the host.
 	Runner run.Runner
-	// Units tell whether the runtime's service is up.
+	// Units report whether the runtime's service is active.
 	Units host.Units
 	Log   *slog.Logger
 }
@@ -71,8 +71,7 @@ func (r *Runtime) StopAll(ctx context.Context) error {
 	return nil
 }
 
-// stopByRuntime stops what runs until nothing does: a container that restarts by itself may
-// appear between two looks.
+// stopByRuntime stops containers until none runs: one that restarts by itself may appear between two passes.
 func (r *Runtime) stopByRuntime(ctx context.Context) error {
 	for pass := 1; ; pass++ {
 		running, err := r.list(ctx, "crictl", "ps", "--quiet")
@@ -102,8 +101,7 @@ func (r *Runtime) stopByRuntime(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// storeLast leaves etcd out while anything else runs, so that what the API server still accepts
-// is also written.
+// storeLast leaves etcd out while anything else runs, so that etcd also stores what the API server still accepts.
 func (r *Runtime) storeLast(ctx context.Context, running []string) ([]string, error) {
 	store, err := r.list(ctx, "crictl", "ps", "--quiet", "--name", "^etcd$")
 	if err != nil {
@@ -116,7 +114,7 @@ func (r *Runtime) storeLast(ctx context.Context, running []string) ([]string, er
 	return others, nil
 }
 
-// stopScopes ends containers whose runtime is gone. systemd keeps each in a scope of its own.
+// stopScopes stops containers whose runtime is down. systemd keeps each in a scope of its own.
 func (r *Runtime) stopScopes(ctx context.Context) error {
 	out, err := r.run(ctx, "systemctl", "list-units", "--type=scope", "--state=active", "--plain", "--no-legend", "crio-*.scope")
 	if err != nil {
@@ -136,7 +134,7 @@ func (r *Runtime) stopScopes(ctx context.Context) error {
 }
 
 // parallel runs argv once for each word, a few at a time. Failures are only logged: what
-// counts is whether something still runs, and the next look tells.
+// counts is whether a container still runs, and the next pass checks that.
 func (r *Runtime) parallel(ctx context.Context, words []string, argv ...string) {
 	slots := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup

@@ -21,7 +21,7 @@ const (
 	peerURL      = "unix://" + peerSocket
 )
 
-// Limits we give our etcd. A transaction stays far below etcd's own limit of a log
+// Limits of the etcd started here. A transaction stays far below etcd's own limit of a log
 // record so that the cluster's etcd, with its defaults, replays it without trouble.
 const (
 	maxTxnOps   = 2048
@@ -31,7 +31,7 @@ const (
 // txnLimits bound one transaction.
 type txnLimits struct{ ops, bytes int }
 
-// ownTxn is for an etcd that runs with our arguments, foreignTxn for one with etcd's defaults (128 operations,
+// ownTxn is for an etcd that runs with the arguments below, foreignTxn for one with etcd's defaults (128 operations,
 // 1.5 MiB a request).
 var (
 	ownTxn     = txnLimits{maxTxnOps, maxTxnBytes}
@@ -74,9 +74,9 @@ func (c container) argv(data, runtime string) []string {
 	return append(run, etcdArgs(containerData)...)
 }
 
-// etcdArgs runs a single member that elects itself at once: it waits for one to two election time-outs less what etcd skips where there
-// is nobody else, and time stands still for it while it writes to a slow disk. The name and the client URL given here are
-// published as the member's attributes and replaced by the cluster's own when it starts again.
+// etcdArgs runs a single member that elects itself at once: a single member skips most of the one to two election
+// time-outs, and none passes while it writes to a slow disk. The name and the client URL given here become the
+// member's attributes until the cluster's own etcd starts again and replaces them.
 func etcdArgs(data string) []string {
 	return []string{
 		"--name", "offline",

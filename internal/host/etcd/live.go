@@ -36,7 +36,7 @@ type LiveConfig struct {
 	Endpoint string
 	// CertFile may be a pattern of which the first match counts; its key is the same name with .key.
 	CertFile, CAFile string
-	// Writable is for an etcd that somebody started over the data of a stopped cluster. Without it
+	// Writable is for an etcd that was started over the data of a stopped cluster. Without it
 	// every write is refused.
 	Writable bool
 }

@@ -29,7 +29,7 @@ type process struct {
 	err  error
 }
 
-// start launches etcd with an environment of our own (ETCD_* variables would configure it)
+// start launches etcd with a clean environment (ETCD_* variables would configure it)
 // and in its own process group, so that an interrupt of the caller lets it finish. The end of ctx kills it.
 func (s *Store) start(ctx context.Context, run launcher) (*process, error) {
 	argv := run.argv(s.cfg.DataDir, s.cfg.RuntimeDir)
@@ -53,7 +53,7 @@ func (s *Store) start(ctx context.Context, run launcher) (*process, error) {
 }
 
 // supervise keeps its thread until the process ends: the kernel sends the parent-death signal,
-// which ends etcd in order when we are killed, when the starting thread goes.
+// which stops etcd in order when this process is killed, as soon as the starting thread exits.
 func (p *process) supervise(started chan<- error) {
 	runtime.LockOSThread()
 	if err := p.cmd.Start(); err != nil {
@@ -78,7 +78,7 @@ func (p *process) stop(ctx context.Context) error {
 		return fmt.Errorf("etcd did not stop in time and was killed: %w", ctx.Err())
 	}
 	if !endedInOrder(p.err) {
-		return fmt.Errorf("etcd ended badly: %w; its last words: %s", p.err, p.output)
+		return fmt.Errorf("etcd failed while stopping: %w; end of its output: %s", p.err, p.output)
 	}
 	return nil
 }
@@ -99,12 +99,12 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// clearRemains ends the etcd of an earlier run that was killed, then waits until nobody holds the data.
+// clearRemains stops the etcd of an earlier run that was killed, then waits until no process holds the data.
 func (s *Store) clearRemains(ctx context.Context) error {
 	orphan := s.orphan()
 	if orphan != 0 {
-		s.cfg.Log.Info("ending the etcd of an earlier run", "op", "keystore-open", "pid", orphan)
-		_ = syscall.Kill(orphan, syscall.SIGTERM) // gone meanwhile: the lock below tells
+		s.cfg.Log.Info("stopping the etcd of an earlier run", "op", "keystore-open", "pid", orphan)
+		_ = syscall.Kill(orphan, syscall.SIGTERM) // may have exited meanwhile: the lock below decides
 	}
 	began := time.Now()
 	for {
@@ -128,8 +128,8 @@ func (s *Store) clearRemains(ctx context.Context) error {
 	}
 }
 
-// orphan returns the pid that the last run recorded, if that process still is ours: same working
-// directory and our socket among its arguments, so a recycled pid is never signalled.
+// orphan returns the pid that the last run recorded if it is still that etcd: same working
+// directory and the socket among its arguments, so a recycled pid is never signalled.
 func (s *Store) orphan() int {
 	text, err := os.ReadFile(filepath.Join(s.cfg.RuntimeDir, pidFile))
 	if err != nil {
@@ -158,7 +158,7 @@ func dataFree(dataDir string) (bool, error) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look whether the etcd data is in use: %w", err)
+		return false, fmt.Errorf("check whether the etcd data is in use: %w", err)
 	}
 	defer f.Close()
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -166,7 +166,7 @@ func dataFree(dataDir string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look whether the etcd data is in use: %w", err)
+		return false, fmt.Errorf("check whether the etcd data is in use: %w", err)
 	}
 	return true, nil
 }

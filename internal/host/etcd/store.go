@@ -67,7 +67,7 @@ func setDefault(s *string, value string) {
 }
 
 // Open starts etcd and returns when it serves. What an earlier, killed run left behind (process,
-// sockets) is cleared first; data still held by somebody else is an error, not a takeover.
+// sockets) is cleared first; data that another process holds is an error.
 func (s *Store) Open(ctx context.Context) (host.OpenKeystore, error) {
 	if err := s.requireData(); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (s *Store) requireData() error {
 		return fmt.Errorf("no etcd member below %s: nothing to open", s.cfg.DataDir)
 	}
 	if err != nil {
-		return fmt.Errorf("look for an etcd member: %w", err)
+		return fmt.Errorf("find an etcd member: %w", err)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd/etcdtest"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 )
 
 const peer = "https://192.0.2.10:2380"
@@ -237,7 +237,7 @@ func waitFor(t *testing.T, condition func() bool) {
 }
 
 func TestContract(t *testing.T) {
-	hosttest.KeystoreContract(t, func(t *testing.T) host.Keystore {
+	hostcontract.TestKeystore(t, func(t *testing.T) host.Keystore {
 		store, _ := newStore(t, nil)
 		return store
 	})

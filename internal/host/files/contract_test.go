@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 )
 
 // linking adds what the contract needs to try links.
 type linking struct{ *Files }
 
-// Symlink implements hosttest.Linker.
+// Symlink implements hostcontract.Linker.
 func (l linking) Symlink(target, path string) error {
 	full := filepath.Join(l.root, path)
 	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
@@ -22,5 +22,5 @@ func (l linking) Symlink(target, path string) error {
 }
 
 func TestContract(t *testing.T) {
-	hosttest.FilesContract(t, func(t *testing.T) host.Files { return linking{New(t.TempDir())} })
+	hostcontract.TestFiles(t, func(t *testing.T) host.Files { return linking{New(t.TempDir())} })
 }

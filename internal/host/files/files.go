@@ -14,7 +14,7 @@ import (
 // Files implements host.Files.
 type Files struct{ root string }
 
-// New returns the files beneath root; empty is "/". The root is looked up anew by each
+// New returns the files beneath root; empty is "/". The root is resolved again by each
 // call, so that a Files stays right when mounts change.
 func New(root string) *Files {
 	if root == "" {

@@ -104,7 +104,7 @@ func keepLabel(fd, dir int, name string) error {
 	return nil
 }
 
-// Append implements host.Files. A record that did not fit is taken back, so that the file
+// Append implements host.Files. A record that did not fit is truncated, so that the file
 // never ends in half of it unless the power was cut.
 func (f *Files) Append(path string, data []byte, mode fs.FileMode) error {
 	dir, name, err := f.parent(path, true, true)
@@ -151,7 +151,7 @@ func appendRecord(file *os.File, data []byte, mode fs.FileMode, created bool) er
 	return file.Sync()
 }
 
-// cause strips the path that package os put around a system error; ours names it already.
+// cause strips the path that package os put around a system error; pathError names it.
 func cause(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

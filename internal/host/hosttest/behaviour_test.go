@@ -15,6 +15,12 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 )
 
+// Units of a flow, as a domain would name them.
+const (
+	unitFinish = "finish-flow.service"
+	unitWatch  = "watch-flow.service"
+)
+
 func TestAFullDiskIsAnError(t *testing.T) {
 	n := hosttest.NewNode(hosttest.Options{})
 	n.SetFree(10)
@@ -35,11 +41,11 @@ func TestSettleFindsBootLoops(t *testing.T) {
 func TestUnitsRestartUnlessTheExitIsFinal(t *testing.T) {
 	ctx := context.Background()
 	n := hosttest.NewNode(hosttest.Options{})
-	unit := path.Join(host.UnitDir, host.UnitIPConfiguration)
+	unit := path.Join(host.UnitDir, unitFinish)
 	require.NoError(t, n.Seed(unit, []byte("[Unit]\nConditionPathExists=/var/lib/lca/go\n"+post[len("[Unit]\n"):])))
-	require.NoError(t, n.Units().Enable(ctx, host.UnitIPConfiguration))
+	require.NoError(t, n.Units().Enable(ctx, unitFinish))
 	var calls int
-	n.Program(host.UnitIPConfiguration, func(context.Context) error {
+	n.Program(unitFinish, func(context.Context) error {
 		if calls++; calls < 3 {
 			return errors.New("not yet")
 		}
@@ -51,10 +57,10 @@ func TestUnitsRestartUnlessTheExitIsFinal(t *testing.T) {
 	require.NoError(t, n.Boot(ctx))
 	require.NoError(t, n.Settle(ctx, 0))
 	require.Equal(t, 3, calls)
-	state, err := n.Units().State(ctx, host.UnitIPConfiguration)
+	state, err := n.Units().State(ctx, unitFinish)
 	require.NoError(t, err)
 	require.Equal(t, host.FinalExit, state.ExitCode)
-	log, err := n.Logs().Unit(ctx, host.UnitIPConfiguration, 10)
+	log, err := n.Logs().Unit(ctx, unitFinish, 10)
 	require.NoError(t, err)
 	require.Equal(t, 3, strings.Count(string(log), "\n"))
 }
@@ -62,29 +68,29 @@ func TestUnitsRestartUnlessTheExitIsFinal(t *testing.T) {
 func TestAStartThatWouldWaitForItsCallerIsAnError(t *testing.T) {
 	ctx := context.Background()
 	n := hosttest.NewNode(hosttest.Options{})
-	unit := path.Join(host.UnitDir, host.UnitIPConfiguration)
+	unit := path.Join(host.UnitDir, unitFinish)
 	require.NoError(t, n.Seed(unit, []byte("[Unit]\nBefore=kubelet.service\n[Service]\nType=oneshot\n[Install]\nWantedBy=multi-user.target\n")))
 	require.NoError(t, n.Units().Stop(ctx, host.UnitKubelet))
-	n.Program(host.UnitIPConfiguration, func(ctx context.Context) error {
+	n.Program(unitFinish, func(ctx context.Context) error {
 		require.ErrorContains(t, n.ClusterUp(), "ordered after")
 		return n.Units().Start(ctx, host.UnitKubelet)
 	})
-	require.ErrorIs(t, n.Units().Start(ctx, host.UnitIPConfiguration), hosttest.ErrDeadlock)
+	require.ErrorIs(t, n.Units().Start(ctx, unitFinish), hosttest.ErrDeadlock)
 }
 
 func TestTickGivesWatchdogsATurn(t *testing.T) {
 	ctx := context.Background()
 	n := hosttest.NewNode(hosttest.Options{})
-	require.NoError(t, n.Seed(path.Join(host.UnitDir, host.UnitInitMonitor), []byte("[Service]\nType=exec\n[Install]\nWantedBy=multi-user.target\n")))
+	require.NoError(t, n.Seed(path.Join(host.UnitDir, unitWatch), []byte("[Service]\nType=exec\n[Install]\nWantedBy=multi-user.target\n")))
 	now, deadline := time.Unix(0, 0), time.Unix(100, 0)
-	n.Every(host.UnitInitMonitor, func(ctx context.Context) error {
+	n.Every(unitWatch, func(ctx context.Context) error {
 		if now.Before(deadline) {
 			return hosttest.ErrStays
 		}
 		return n.Power().Reboot(ctx, "too late")
 	})
 	require.NoError(t, n.Tick(ctx), "it does not run yet")
-	require.NoError(t, n.Units().Start(ctx, host.UnitInitMonitor))
+	require.NoError(t, n.Units().Start(ctx, unitWatch))
 	require.NoError(t, n.Tick(ctx))
 	now = deadline
 	require.ErrorIs(t, n.Tick(ctx), hosttest.Rebooted)

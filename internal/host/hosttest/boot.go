@@ -137,7 +137,7 @@ func (n *Node) waitsFor(unit string) string {
 	return ""
 }
 
-// Settle lets the node go on until nothing is left to happen: launched
+// Settle runs the node until nothing is left to happen: launched
 // transients and restarts run, and a node that is down boots, at most
 // maxBoots times. It returns ErrBootLoop when that does not suffice.
 func (n *Node) Settle(ctx context.Context, maxBoots int) error {

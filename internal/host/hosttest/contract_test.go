@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 )
 
@@ -15,41 +16,41 @@ import (
 func node(*testing.T) *hosttest.Node { return hosttest.NewNode(hosttest.Options{}) }
 
 func TestFiles(t *testing.T) {
-	hosttest.FilesContract(t, func(t *testing.T) host.Files { return node(t).Files() })
+	hostcontract.TestFiles(t, func(t *testing.T) host.Files { return node(t).Files() })
 }
 
 func TestTrees(t *testing.T) {
-	hosttest.TreesContract(t, func(t *testing.T) hosttest.TreesFixture {
+	hostcontract.TestTrees(t, func(t *testing.T) hostcontract.TreesFixture {
 		n := node(t)
-		return hosttest.TreesFixture{Trees: n.Trees(), Files: n.Files(), Chtimes: n.Chtimes}
+		return hostcontract.TreesFixture{Trees: n.Trees(), Files: n.Files(), Chtimes: n.Chtimes}
 	})
 }
 
 func TestDeployments(t *testing.T) {
-	hosttest.DeploymentsContract(t, func(t *testing.T) hosttest.DeploymentsFixture {
+	hostcontract.TestDeployments(t, func(t *testing.T) hostcontract.DeploymentsFixture {
 		n := node(t)
-		return hosttest.DeploymentsFixture{Deployments: n.Deployments(), Files: n.Files()}
+		return hostcontract.DeploymentsFixture{Deployments: n.Deployments(), Files: n.Files()}
 	})
 }
 
 func TestUnits(t *testing.T) {
-	hosttest.UnitsContract(t, func(t *testing.T) hosttest.UnitsFixture {
+	hostcontract.TestUnits(t, func(t *testing.T) hostcontract.UnitsFixture {
 		n := node(t)
-		return hosttest.UnitsFixture{Units: n.Units(), Masks: n.RuntimeMasks(), Files: n.Files()}
+		return hostcontract.UnitsFixture{Units: n.Units(), Masks: n.RuntimeMasks(), Files: n.Files()}
 	})
 }
 
 func TestForeignUnits(t *testing.T) {
-	hosttest.ForeignUnitsContract(t, func(t *testing.T) hosttest.ForeignUnitsFixture {
+	hostcontract.TestForeignUnits(t, func(t *testing.T) hostcontract.ForeignUnitsFixture {
 		n := node(t)
-		return hosttest.ForeignUnitsFixture{Foreign: n.ForeignUnits(), Files: n.Files(), Root: path.Join(host.DeployDir, "other/deploy/0.0")}
+		return hostcontract.ForeignUnitsFixture{Foreign: n.ForeignUnits(), Files: n.Files(), Root: path.Join(host.DeployDir, "other/deploy/0.0")}
 	})
 }
 
 func TestTransients(t *testing.T) {
-	hosttest.TransientsContract(t, func(t *testing.T) hosttest.TransientsFixture {
+	hostcontract.TestTransients(t, func(t *testing.T) hostcontract.TransientsFixture {
 		n := node(t)
-		return hosttest.TransientsFixture{Transients: n.Transients(), Units: n.Units(), Pass: func() {
+		return hostcontract.TransientsFixture{Transients: n.Transients(), Units: n.Units(), Pass: func() {
 			if err := n.Settle(context.Background(), 0); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +59,7 @@ func TestTransients(t *testing.T) {
 }
 
 func TestNetwork(t *testing.T) {
-	hosttest.NetworkContract(t, func(t *testing.T) hosttest.NetworkFixture {
+	hostcontract.TestNetwork(t, func(t *testing.T) hostcontract.NetworkFixture {
 		n := node(t)
 		ctx := context.Background()
 		// Without its database the switch has no br-ex, and the uplink is a plain interface.
@@ -71,7 +72,7 @@ func TestNetwork(t *testing.T) {
 		if err := n.Boot(ctx); err != nil {
 			t.Fatal(err)
 		}
-		return hosttest.NetworkFixture{
+		return hostcontract.NetworkFixture{
 			Network: n.Network(), Uplink: "enp1s0",
 			Old: netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("198.51.100.20/25"),
 			OldGateway: netip.MustParseAddr("192.0.2.1"), NewGateway: netip.MustParseAddr("198.51.100.1"),
@@ -86,7 +87,7 @@ func TestNetwork(t *testing.T) {
 }
 
 func TestKeystore(t *testing.T) {
-	hosttest.KeystoreContract(t, func(t *testing.T) host.Keystore {
+	hostcontract.TestKeystore(t, func(t *testing.T) host.Keystore {
 		n := hosttest.NewNode(hosttest.Options{StoreBatch: 100})
 		if err := n.Containers().StopAll(context.Background()); err != nil {
 			t.Fatal(err)
@@ -96,7 +97,7 @@ func TestKeystore(t *testing.T) {
 }
 
 func TestProber(t *testing.T) {
-	hosttest.ProberContract(t, func(t *testing.T) hosttest.ProberFixture {
+	hostcontract.TestProber(t, func(t *testing.T) hostcontract.ProberFixture {
 		n := node(t)
 		n.Occupy(netip.MustParseAddr("198.51.100.66"))
 		n.Proxy(netip.MustParsePrefix("203.0.113.0/24"))
@@ -107,7 +108,7 @@ func TestProber(t *testing.T) {
 		n.Serve("http://198.51.100.7/missing", hosttest.ErrMissing)
 		n.Serve("hub.example", nil)
 		n.Serve("198.51.100.7", nil)
-		return hosttest.ProberFixture{
+		return hostcontract.ProberFixture{
 			Good: []host.Endpoint{
 				{Kind: host.EndpointTCP, Target: "198.51.100.7:22"}, {Kind: host.EndpointHTTP, Target: "http://198.51.100.7/"},
 				{Kind: host.EndpointHTTP, Target: "https://198.51.100.7/", SkipVerify: true},
@@ -131,7 +132,7 @@ func TestProber(t *testing.T) {
 }
 
 func TestRecertImages(t *testing.T) {
-	hosttest.RecertImagesContract(t, func(t *testing.T) hosttest.RecertImagesFixture {
+	hostcontract.TestRecertImages(t, func(t *testing.T) hostcontract.RecertImagesFixture {
 		n := node(t)
 		if err := n.Containers().StopAll(context.Background()); err != nil {
 			t.Fatal(err)
@@ -139,7 +140,7 @@ func TestRecertImages(t *testing.T) {
 		if err := n.Files().Write(host.RecertConfig, []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return hosttest.RecertImagesFixture{
+		return hostcontract.RecertImagesFixture{
 			Images: n.RecertImages(), Files: n.Files(), Config: host.RecertConfig,
 			Pulls: n.ImagePulls, Runs: n.ImageRuns, Break: n.BreakRecert,
 		}

@@ -32,7 +32,7 @@ type Op struct {
 func (o Op) String() string { return o.Name + " " + o.Target }
 
 // Survive runs fn and says whether the power was cut while it ran. The other ends of a
-// program are survived too; any other panic goes on. Programs belong into Run or
+// program are survived too; any other panic propagates. Programs belong into Run or
 // units, which also tell the node that they ended.
 func Survive(fn func()) (died bool) {
 	defer func() {
@@ -44,7 +44,7 @@ func Survive(fn func()) (died bool) {
 	return false
 }
 
-// caught tells the two endings from other panics, which it lets go on.
+// caught separates the two endings from other panics, which propagate.
 func caught(panicked any) error {
 	if panicked == nil {
 		return nil

@@ -60,8 +60,8 @@ func (p *pivot) pre(ctx context.Context) error {
 	}
 	err = errors.Join(
 		n.Files().Remove(d.InDeployment("/etc/openvswitch/conf.db")),
-		n.Files().Write(d.InDeployment(path.Join(host.UnitDir, host.UnitIPConfiguration)), []byte(post), 0o600),
-		n.ForeignUnits().EnableIn(ctx, d.Dir(), host.UnitIPConfiguration),
+		n.Files().Write(d.InDeployment(path.Join(host.UnitDir, unitFinish)), []byte(post), 0o600),
+		n.ForeignUnits().EnableIn(ctx, d.Dir(), unitFinish),
 		n.ForeignUnits().DisableIn(ctx, d.Dir(), host.UnitKubelet),
 		n.Files().Write(host.InVar("new", host.RecertConfig), []byte(`{"cn_san_replace_rules":["192.0.2.10,198.51.100.20"]}`), 0o600))
 	if err == nil && !p.careless {
@@ -93,7 +93,7 @@ func (p *pivot) post(ctx context.Context) error {
 		err = p.n.Units().Start(ctx, host.UnitKubelet)
 	}
 	if err == nil {
-		err = p.n.Units().Disable(ctx, host.UnitIPConfiguration)
+		err = p.n.Units().Disable(ctx, unitFinish)
 	}
 	return err
 }
@@ -251,7 +251,7 @@ func TestAKilledCallerLosesItsNetwork(t *testing.T) {
 	ctx := context.Background()
 	p := newPivot(hosttest.Options{})
 	require.ErrorIs(t, p.n.Run(ctx, p.pre), hosttest.Rebooted)
-	p.n.Program(host.UnitIPConfiguration, func(context.Context) error { return nil })
+	p.n.Program(unitFinish, func(context.Context) error { return nil })
 	require.NoError(t, p.n.Settle(ctx, 2))
 	for name, want := range map[string]string{"network.commit": "192.0.2.10", "network.save": "198.51.100.20"} {
 		p.n.KillWhen(func(op hosttest.Op, _ int) bool { return op.Name == name })
@@ -278,11 +278,11 @@ func TestChangesCanFail(t *testing.T) {
 	require.ErrorIs(t, p.n.Run(ctx, p.pre), hosttest.Rebooted)
 	require.NoError(t, p.n.Settle(ctx, 3))
 	require.ErrorIs(t, errors.Join(p.n.Failures()...), broken)
-	state, err := p.n.Units().State(ctx, host.UnitIPConfiguration)
+	state, err := p.n.Units().State(ctx, unitFinish)
 	require.NoError(t, err)
 	require.Equal(t, "failed", state.Active)
 	require.Equal(t, "start-limit-hit", state.Result)
 	p.n.Disarm()
-	require.NoError(t, p.n.Units().Start(ctx, host.UnitIPConfiguration))
+	require.NoError(t, p.n.Units().Start(ctx, unitFinish))
 	require.Equal(t, "new", p.verdict())
 }

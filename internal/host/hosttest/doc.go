@@ -1,5 +1,5 @@
 // Package hosttest is a node in memory with the behaviour that matters to flows
-// that change nodes, and the contract that every adapter of package host keeps.
+// that change nodes. Package hostcontract proves that it keeps what the ports promise.
 //
 // A Node has one disk with ostree stateroots, a view of the booted system on
 // it, systemd units that start at boot, a network that comes up from its
@@ -7,9 +7,6 @@
 // change to the disk (CrashAt, CrashWhen), and it then comes back as a real one
 // would: with what had been made durable, and nothing else.
 //
-// The *Contract functions are suites of behaviours the comments on the ports promise. They
-// know neither the fake nor any adapter; both pass them.
-//
-// Tests only. The package imports the ports, netstate, testify and the standard library; it
-// must not import a domain package, an adapter or Kubernetes.
+// Tests only. The package imports the ports, netstate and the standard library; it must not import
+// a domain package, an adapter or Kubernetes.
 package hosttest

@@ -229,7 +229,7 @@ func (s *session) UpdateMember(_ context.Context, id uint64, peerURLs []string) 
 	return fmt.Errorf("update etcd member %x: no such member", id)
 }
 
-// Defragment writes what is there: this store has no history.
+// Defragment writes the keys: this store has no history.
 func (s *session) Defragment(context.Context) error {
 	if err := s.begin(); err != nil {
 		return err

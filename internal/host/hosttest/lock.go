@@ -9,14 +9,14 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// hold is the node's lock in somebody's hand. It ends with the life of the node it was taken in.
+// hold is an acquired lock of the node. It ends with the boot of the node in which it was acquired.
 type hold struct {
 	holder host.Holder
 	life   int
 }
 
-// Stand makes a flow's unfinished operations hold the node's lock.
-func (n *Node) Stand(flow host.Standing) { n.flows = append(n.flows, flow) }
+// Reserve makes a flow's unfinished operations hold the node's lock.
+func (n *Node) Reserve(flow host.Reservation) { n.flows = append(n.flows, flow) }
 
 // Lock is the node's host.NodeLock.
 func (n *Node) Lock() host.NodeLock { return nodeLock{n} }

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 )
 
 func TestLock(t *testing.T) {
-	hosttest.LockContract(t, func(t *testing.T) hosttest.LockFixture {
+	hostcontract.TestLock(t, func(t *testing.T) hostcontract.LockFixture {
 		n := node(t)
-		return hosttest.LockFixture{
-			Lock: n.Lock(), Stand: n.Stand,
+		return hostcontract.LockFixture{
+			Lock: n.Lock(), Reserve: n.Reserve,
 			Other: func(t *testing.T, h host.Holder) func() {
 				if _, err := n.Lock().Acquire(t.Context(), h); err != nil {
 					t.Fatal(err)

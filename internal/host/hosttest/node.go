@@ -28,7 +28,7 @@ type Options struct {
 	VLAN   int
 	// Free is the room left on the disk in bytes.
 	Free int64
-	// FreeInodes is how many files may still be made, as Trees.Free tells it; 0 for no limit.
+	// FreeInodes is how many files may still be created, as Trees.Free reports it; 0 for no limit.
 	FreeInodes int64
 	// Reflinks has Trees.Shares say that copies share their data. Copies take room all the same.
 	Reflinks bool
@@ -76,7 +76,7 @@ type Node struct {
 	net                network
 	openNet            *network // what a transaction under way goes back to
 	held               *hold    // the node's lock
-	flows              []host.Standing
+	flows              []host.Reservation
 	containers         bool // of the cluster
 
 	// What the test says.

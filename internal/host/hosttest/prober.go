@@ -146,7 +146,7 @@ func (p prober) Reach(_ context.Context, e host.Endpoint) error {
 
 // How something can be served badly.
 var (
-	// ErrUntrusted is an https server whose authority nobody knows, unless told of.
+	// ErrUntrusted is an https server whose authority is unknown unless an endpoint names it.
 	ErrUntrusted = errors.New("certificate signed by unknown authority")
 	// ErrMissing is an http server that answers with status 404.
 	ErrMissing = errors.New("the answer is 404 Not Found")

@@ -100,7 +100,7 @@ func (n *Node) execute(ctx context.Context, unit string, file unitFile) error {
 	return n.process(ctx, do)
 }
 
-// process runs a program to its end; Killed is an error, the node's own end goes on up.
+// process runs a program to its end; Killed is an error, the node's own end propagates.
 func (n *Node) process(ctx context.Context, do Program) (err error) {
 	defer func() {
 		end := caught(recover())
@@ -247,7 +247,7 @@ func (n *Node) Tick(ctx context.Context) error {
 	})
 }
 
-// endTick ends the unit unless its program goes on.
+// endTick ends the unit unless its program continues.
 func (n *Node) endTick(unit string, err error) {
 	if errors.Is(err, ErrStays) {
 		return

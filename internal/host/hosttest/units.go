@@ -70,7 +70,7 @@ func (e *Exit) Error() string { return fmt.Sprintf("exit status %d: %v", e.Code,
 // Unwrap gives errors.Is the cause.
 func (e *Exit) Unwrap() error { return e.Err }
 
-// ErrStays is what a program returns whose process goes on, such as a watchdog's: its unit is active.
+// ErrStays is returned by a program whose process continues, such as a watchdog: its unit stays active.
 var ErrStays = errors.New("process stays")
 
 // Units is the node's host.Units.

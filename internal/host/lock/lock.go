@@ -17,20 +17,20 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// poll is how often a waiting caller looks again.
+// poll is the interval at which a waiting caller tries again.
 const poll = 200 * time.Millisecond
 
-// settling is how long a new holder may take to write its name.
+// settling bounds the time in which a new holder writes its name.
 const settling = 2 * poll
 
 // Lock is the lock in one file.
 type Lock struct {
 	file  string
-	flows []host.Standing
+	flows []host.Reservation
 }
 
-// New is the lock of the node whose root directory is seen at root. Unfinished operations of the flows hold it too.
-func New(root string, flows ...host.Standing) *Lock {
+// New returns the lock of the node whose root directory is root. Unfinished operations of the flows hold it too.
+func New(root string, flows ...host.Reservation) *Lock {
 	return &Lock{file: filepath.Join(root, host.LockFile), flows: flows}
 }
 
@@ -48,20 +48,20 @@ func (l *Lock) Acquire(ctx context.Context, h host.Holder) (release func(), err 
 	if err := l.wait(ctx, f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := l.others(ctx, h); err != nil {
+	if err := l.refuseUnfinished(ctx, h); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if err := sign(f, h); err != nil {
 		return nil, errors.Join(fmt.Errorf("write the holder into lock %s: %w", l.file, err), f.Close())
 	}
 	return sync.OnceFunc(func() {
-		_ = f.Truncate(0) // a name that stays behind is not believed either
+		_ = f.Truncate(0) // a name that remains is not trusted without the lock
 		_ = f.Close()
 	}), nil
 }
 
-// others looks, with the lock in hand, whether another flow has left the node in the middle of something.
-func (l *Lock) others(ctx context.Context, h host.Holder) error {
+// refuseUnfinished checks, while the lock is held, that no other flow has an unfinished operation.
+func (l *Lock) refuseUnfinished(ctx context.Context, h host.Holder) error {
 	other, found, err := host.Unfinished(context.WithoutCancel(ctx), l.flows, h.Flow())
 	if err == nil && found {
 		return &host.BusyError{Holder: other}
@@ -99,7 +99,7 @@ func (l *Lock) wait(ctx context.Context, f *os.File) error {
 	}
 }
 
-// try takes the lock, unless somebody else has it.
+// try takes the lock unless another process holds it.
 func try(f *os.File, how int) (busy bool, err error) {
 	err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -122,8 +122,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Holder implements host.NodeLock. It tells of a program by taking the lock shared for a moment: whoever acquires
-// it tries again soon, and others who only look do not mind.
+// Holder implements host.NodeLock. It detects a program by taking the lock shared for a moment: an Acquire meanwhile
+// retries, and other readers are not affected.
 func (l *Lock) Holder(ctx context.Context) (host.Holder, bool, error) {
 	if h, held, err := l.process(ctx); err != nil || held {
 		return h, held, err
@@ -131,7 +131,7 @@ func (l *Lock) Holder(ctx context.Context) (host.Holder, bool, error) {
 	return host.Unfinished(ctx, l.flows, "")
 }
 
-// process is the program that has the lock.
+// process returns the program that holds the lock.
 func (l *Lock) process(ctx context.Context) (host.Holder, bool, error) {
 	f, err := os.Open(l.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,8 +148,8 @@ func (l *Lock) process(ctx context.Context) (host.Holder, bool, error) {
 	return l.named(ctx, f), true, nil
 }
 
-// named reads the name of whoever holds the lock. A name of a process that is gone was left by an
-// earlier holder; the present one gets a moment to write its own.
+// named reads the holder's name. The name of a process that has exited is an earlier holder's; the present one gets a
+// moment to write its own.
 func (l *Lock) named(ctx context.Context, f *os.File) host.Holder {
 	for end := time.Now().Add(settling); ; {
 		if h, ok := read(f); ok {
@@ -161,7 +161,7 @@ func (l *Lock) named(ctx context.Context, f *os.File) host.Holder {
 	}
 }
 
-// read returns what the file says, if that can be true.
+// read returns the holder in the file if that process is running.
 func read(f *os.File) (h host.Holder, ok bool) {
 	buf := make([]byte, 4096)
 	n, _ := f.ReadAt(buf, 0)

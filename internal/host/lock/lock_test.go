@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
 )
 
@@ -64,18 +64,18 @@ func other(t *testing.T, root string, h host.Holder) (kill func()) {
 }
 
 func TestLockKeepsTheContract(t *testing.T) {
-	hosttest.LockContract(t, func(t *testing.T) hosttest.LockFixture {
+	hostcontract.TestLock(t, func(t *testing.T) hostcontract.LockFixture {
 		root := t.TempDir()
 		var kills []func()
-		var stands host.Standing
-		late := host.Standing{Flow: "ip-config", Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
+		var stands host.Reservation
+		late := host.Reservation{Flow: "ip-config", Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
 			if stands.Unfinished == nil {
 				return host.Holder{}, false, nil
 			}
 			return stands.Unfinished(ctx)
 		}}
-		return hosttest.LockFixture{
-			Lock: lock.New(root, late), Stand: func(s host.Standing) { stands = s },
+		return hostcontract.LockFixture{
+			Lock: lock.New(root, late), Reserve: func(s host.Reservation) { stands = s },
 			Other: func(t *testing.T, h host.Holder) func() {
 				kill := other(t, root, h)
 				kills = append(kills, kill)
@@ -120,7 +120,7 @@ func TestAStaleNameIsNotBelieved(t *testing.T) {
 			h, held, err := l.Holder(t.Context())
 			require.NoError(t, err)
 			require.True(t, held)
-			require.Equal(t, "a program that has not said its name", h.String())
+			require.Equal(t, "an unidentified program", h.String())
 		})
 	}
 }

@@ -88,12 +88,6 @@ func (c *client) properties(ctx context.Context, path dbus.ObjectPath, iface str
 	return p, nil
 }
 
-// get reads a property; the zero value where it is missing or of another type.
-func get[T any](p properties, name string) T {
-	v, _ := p[name].Value().(T)
-	return v
-}
-
 // isError compares the D-Bus name of an error.
 func isError(err error, names ...string) bool {
 	var e dbus.Error

@@ -7,16 +7,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 )
 
 var addressLine = regexp.MustCompile(`(?m)^address\d+=([0-9.]+/\d+)`)
 
 // TestContract holds the adapter to what every implementation of host.Network promises.
 func TestContract(t *testing.T) {
-	hosttest.NetworkContract(t, func(t *testing.T) hosttest.NetworkFixture {
+	hostcontract.TestNetwork(t, func(t *testing.T) hostcontract.NetworkFixture {
 		n := newNode(t)
-		return hosttest.NetworkFixture{
+		return hostcontract.NetworkFixture{
 			Network: n.network(), Uplink: "uplink0",
 			Old: netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("192.0.2.77/24"),
 			OldGateway: netip.MustParseAddr("192.0.2.1"), NewGateway: netip.MustParseAddr("192.0.2.254"),

@@ -7,73 +7,70 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // resolver reports the servers NetworkManager uses now and those its active
 // profiles ask for, each in order of precedence.
-func (c *client) resolver(ctx context.Context, s *snapshot) (*netstate.DNS, error) {
-	if s.global.set() {
-		return &netstate.DNS{Running: s.global.resolver(), Config: s.global.resolver()}, nil
+func (c *client) resolver(ctx context.Context, s *profile.Snapshot) (*netstate.DNS, error) {
+	if s.Global.Set() {
+		return &netstate.DNS{Running: s.Global.Resolver(), Config: s.Global.Resolver()}, nil
 	}
 	p, err := c.properties(ctx, pathDNS, ifaceDNS)
 	if err != nil {
 		return nil, err
 	}
 	running := &netstate.Resolver{}
-	entries := get[[]map[string]dbus.Variant](p, "Configuration")
+	entries := profile.Get[[]map[string]dbus.Variant](p, "Configuration")
 	slices.SortStableFunc(entries, func(a, b map[string]dbus.Variant) int {
-		return cmp.Compare(get[int32](a, "priority"), get[int32](b, "priority"))
+		return cmp.Compare(profile.Get[int32](a, "priority"), profile.Get[int32](b, "priority"))
 	})
 	for _, e := range entries {
-		running.Server = appendNew(running.Server, get[[]string](e, "nameservers"))
-		running.Search = appendNew(running.Search, get[[]string](e, "domains"))
+		running.Server = profile.AppendNew(running.Server, profile.Get[[]string](e, "nameservers"))
+		running.Search = profile.AppendNew(running.Search, profile.Get[[]string](e, "domains"))
 	}
-	return &netstate.DNS{Running: running, Config: configuredResolver(s)}, nil
+	return &netstate.DNS{Running: running, Config: profile.ConfiguredResolver(s)}, nil
 }
 
-// configuredResolver joins what the active profiles say, by priority.
-func configuredResolver(s *snapshot) *netstate.Resolver {
-	type entry struct {
-		priority        int32
-		servers, search []string
+func (c *client) globalDNS(ctx context.Context) (profile.GlobalDNS, error) {
+	p, err := c.properties(ctx, pathManager, ifaceManager)
+	if err != nil {
+		return profile.GlobalDNS{}, err
 	}
-	var entries []entry
-	for _, d := range s.devices {
-		p, ok := s.activeOn(d.name)
-		if !ok || d.active == nil {
-			continue
+	raw := properties(profile.Get[map[string]dbus.Variant](p, "GlobalDnsConfiguration"))
+	g := profile.GlobalDNS{Searches: profile.Get[[]string](raw, "searches"), Options: profile.Get[[]string](raw, "options")}
+	for name, v := range profile.Get[map[string]dbus.Variant](raw, "domains") {
+		domain, _ := v.Value().(map[string]dbus.Variant)
+		if g.Domains == nil {
+			g.Domains = map[string]profile.GlobalDomain{}
 		}
-		for _, section := range []string{"ipv4", "ipv6"} {
-			e := entry{dnsPriority(p.settings, section), serversOf(p.settings, section), value[[]string](p.settings, section, "dns-search")}
-			if len(e.servers)+len(e.search) > 0 {
-				entries = append(entries, e)
-			}
+		g.Domains[name] = profile.GlobalDomain{
+			Servers: profile.Get[[]string](domain, "servers"), Options: profile.Get[[]string](domain, "options"),
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.priority, b.priority) })
-	out := &netstate.Resolver{}
-	for _, e := range entries {
-		out.Server = appendNew(out.Server, e.servers)
-		out.Search = appendNew(out.Search, e.search)
-	}
-	return out
+	return g, nil
 }
 
-// dnsPriority is the precedence of a profile's servers; smaller comes first. 0 stands
-// for NetworkManager's default.
-func dnsPriority(s settings, section string) int32 {
-	if p := value[int32](s, section, "dns-priority"); p != 0 {
-		return p
+func (c *client) setGlobalDNS(ctx context.Context, g profile.GlobalDNS) error {
+	raw := map[string]dbus.Variant{}
+	if g.Set() {
+		domains := map[string]dbus.Variant{}
+		for name, d := range g.Domains {
+			domains[name] = dbus.MakeVariant(map[string]dbus.Variant{
+				"servers": dbus.MakeVariant(orEmpty(d.Servers)), "options": dbus.MakeVariant(orEmpty(d.Options)),
+			})
+		}
+		raw["searches"], raw["options"] = dbus.MakeVariant(orEmpty(g.Searches)), dbus.MakeVariant(orEmpty(g.Options))
+		raw["domains"] = dbus.MakeVariant(domains)
 	}
-	return 100
+	args := []any{ifaceManager, "GlobalDnsConfiguration", dbus.MakeVariant(raw)}
+	return c.call(ctx, pathManager, "org.freedesktop.DBus.Properties.Set", args)
 }
 
-func appendNew(list, more []string) []string {
-	for _, m := range more {
-		if !slices.Contains(list, m) {
-			list = append(list, m)
-		}
+func orEmpty(s []string) []string {
+	if s == nil {
+		return []string{}
 	}
-	return list
+	return s
 }

@@ -1,8 +1,7 @@
 // Package nm is the host.Network port over NetworkManager's D-Bus API, with the
 // kernel (netlink) as witness of what really runs.
 //
-// lca-cli and the node agent construct it; it needs no nmcli and no nmstatectl.
-// It serves ethernet and VLAN interfaces with static or automatic addresses,
+// lca-cli and the node agent construct it. It serves ethernet and VLAN interfaces with static or automatic addresses,
 // routes and the resolver, and edits the addresses of profiles of other types
 // that exist already. It imports the host port, netstate, godbus and netlink;
 // it must not import a domain package, a sibling adapter or Kubernetes.

@@ -83,3 +83,9 @@ func TestNothingHappensWithoutNetworkManager(t *testing.T) {
 	require.ErrorIs(t, err, errNoManager)
 	require.True(t, strings.HasPrefix(err.Error(), "observe the network: NetworkManager is not running"))
 }
+
+func TestKeyfileUUID(t *testing.T) {
+	require.Equal(t, "a-b", keyfileUUID("# x\n[connection]\nid=y\nuuid=a-b\n"))
+	require.Empty(t, keyfileUUID("[vpn]\nuuid=a-b\n"))
+	require.Empty(t, keyfileUUID(""))
+}

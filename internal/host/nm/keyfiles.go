@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Where NetworkManager keeps profiles: for good, and until the next boot.
+// Where NetworkManager keeps profiles: persistent ones, and those until the next boot.
 const (
 	persistentDir = "/etc/NetworkManager/system-connections"
 	volatileDir   = "/run/NetworkManager/system-connections"
@@ -62,7 +62,7 @@ func keyfileUUID(text string) string {
 func (n *Network) putBack(uuids []string, want map[string]string) (bool, error) {
 	have, err := n.keyfiles(uuids)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("compare the profiles: %w", err)
 	}
 	changed := false
 	for _, path := range slices.Sorted(maps.Keys(want)) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 )
 
 // Flags of CheckpointCreate.
@@ -28,7 +30,7 @@ var errLeaseLost = errors.New("NetworkManager no longer holds the checkpoint")
 func (c *client) takeLease(ctx context.Context, length time.Duration) (lease, error) {
 	owner, err := c.owner(ctx)
 	if err != nil {
-		return lease{}, err
+		return lease{}, fmt.Errorf("take a checkpoint: %w", err)
 	}
 	l := lease{Owner: owner}
 	flags := leaseDeleteNew | leaseDisconnectNew | leaseTrackDNS
@@ -48,7 +50,7 @@ func (c *client) takeLease(ctx context.Context, length time.Duration) (lease, er
 	if err != nil {
 		return lease{}, fmt.Errorf("open a checkpoint: %w", err)
 	}
-	l.Created = get[int64](p, "Created")
+	l.Created = profile.Get[int64](p, "Created")
 	return l, nil
 }
 
@@ -65,14 +67,14 @@ func (c *client) holds(ctx context.Context, l lease) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !slices.Contains(get[[]dbus.ObjectPath](p, "Checkpoints"), l.Path) {
+	if !slices.Contains(profile.Get[[]dbus.ObjectPath](p, "Checkpoints"), l.Path) {
 		return false, nil
 	}
 	cp, err := c.properties(ctx, l.Path, ifaceLease)
 	if gone(err) {
 		return false, nil
 	}
-	return err == nil && get[int64](cp, "Created") == l.Created, err
+	return err == nil && profile.Get[int64](cp, "Created") == l.Created, err
 }
 
 // extend asks for another full lease from now.
@@ -89,16 +91,16 @@ func (c *client) dropLease(ctx context.Context, l lease) error {
 	return c.call(ctx, pathManager, ifaceManager+".CheckpointDestroy", []any{l.Path})
 }
 
-// takeBack returns to the network of the checkpoint. Its error names the devices that failed to.
-func (c *client) takeBack(ctx context.Context, l lease) error {
+// rollBack returns to the network of the checkpoint. Its error names the devices that failed to.
+func (c *client) rollBack(ctx context.Context, l lease) error {
 	var results map[string]uint32
 	if err := c.call(ctx, pathManager, ifaceManager+".CheckpointRollback", []any{l.Path}, &results); err != nil {
-		return err
+		return fmt.Errorf("roll back the checkpoint: %w", err)
 	}
 	why := map[uint32]string{1: "it is gone", 2: "it is not managed any more", 3: "its profile could not be activated"}
 	var failed []string
 	for dev, code := range results {
-		if code > 1 { // a device that is gone needs no taking back
+		if code > 1 { // a device that is gone needs no rolling back
 			failed = append(failed, fmt.Sprintf("%s: %s", dev, why[code]))
 		}
 	}

@@ -22,7 +22,7 @@ type Files interface {
 	List(path string) ([]string, error)
 }
 
-// Interfaces tells of interfaces that only Open vSwitch knows; package ovs has one.
+// Interfaces lists interfaces that only Open vSwitch knows; package ovs implements it.
 type Interfaces interface {
 	// Interfaces lists the ovs-bridge (with ports) and ovs-interface entries, without
 	// addresses. A system without Open vSwitch has none.

@@ -2,25 +2,34 @@ package nm
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // prepare plans; it touches nothing.
 func (t *transaction) prepare(ctx context.Context) error {
 	if err := t.ready(ctx); err != nil {
-		return err
+		return fmt.Errorf("wait for the network cards: %w", err)
 	}
 	now, err := t.n.observe(ctx, t.c, t.snap)
 	if err != nil {
 		return err
 	}
-	p, err := plan(t.want, now, t.snap)
-	if err != nil || len(p.changes) == 0 && p.global == nil {
-		return err
+	p, err := plan.New(t.want, now, t.snap)
+	if err != nil {
+		return fmt.Errorf("plan the change: %w", err)
 	}
-	t.changes, t.global = p.changes, p.global
+	if len(p.Changes) == 0 && p.Global == nil {
+		return nil
+	}
+	t.changes, t.global = p.Changes, p.Global
 	if err := kernelCan(t.changes); err != nil {
 		return err
 	}
@@ -34,44 +43,47 @@ func (t *transaction) begin(now netstate.Document) error {
 		After: join(t.want, netstate.Document{Routes: &netstate.Routes{}}),
 	}
 	if t.global != nil {
-		t.record.GlobalOld, t.record.GlobalNew = &t.snap.global, t.global
+		t.record.GlobalOld, t.record.GlobalNew = &t.snap.Global, t.global
 	}
-	k, err := readKernel()
+	k, err := kernel.Read()
 	if err != nil {
-		return err
+		return fmt.Errorf("observe the kernel: %w", err)
 	}
 	var ifaces []string
 	for _, c := range t.changes {
-		d, _ := t.snap.device(c.iface)
+		d, _ := t.snap.Device(c.Iface)
 		t.record.Profiles = append(t.record.Profiles, touched{
-			UUID: c.uuid, Iface: c.iface, Wanted: c.action == actUp, Active: d.active != nil && d.active.uuid == c.uuid,
+			UUID: c.UUID, Iface: c.Iface, Wanted: c.Action == plan.ActUp, Active: d.Active != nil && d.Active.UUID == c.UUID,
 		})
-		ifaces = append(ifaces, c.iface)
+		ifaces = append(ifaces, c.Iface)
 		t.keep(k, c)
 		// What a new profile displaces has to come back with the old network.
-		if d.active != nil && d.active.uuid != c.uuid {
-			if _, ok := t.snap.activeOn(c.iface); ok {
-				t.record.Profiles = append(t.record.Profiles, touched{UUID: d.active.uuid, Iface: c.iface, Active: true})
+		if d.Active != nil && d.Active.UUID != c.UUID {
+			if _, ok := t.snap.ActiveOn(c.Iface); ok {
+				t.record.Profiles = append(t.record.Profiles, touched{UUID: d.Active.UUID, Iface: c.Iface, Active: true})
 			}
 		}
 	}
 	t.record.Before = before(now, ifaces)
 	t.record.Old, err = t.n.keyfiles(t.record.uuids())
-	return err
+	if err != nil {
+		return fmt.Errorf("keep the former profiles: %w", err)
+	}
+	return nil
 }
 
 // keep notes what must be in place afterwards besides what the document says.
-func (t *transaction) keep(k *kernel, c *change) {
-	if c.action != actUp {
+func (t *transaction) keep(k *kernel.State, c *plan.Change) {
+	if c.Action != plan.ActUp {
 		return
 	}
-	// Without a profile nothing tells foreign from own: the document then decides alone.
-	if was, ok := t.snap.activeOn(c.iface); ok {
-		f := foreignOn(k, c.iface, was.settings)
+	// Without a profile, foreign and own addresses cannot be distinguished: the document alone decides.
+	if was, ok := t.snap.ActiveOn(c.Iface); ok {
+		f := kernel.ForeignOn(k, c.Iface, was.Settings)
 		t.record.ForeignBefore = append(t.record.ForeignBefore, f)
-		t.record.ForeignAfter = append(t.record.ForeignAfter, f.without(t.want))
+		t.record.ForeignAfter = append(t.record.ForeignAfter, f.Without(t.want))
 	}
-	promised := implied(c.iface, c.after)
+	promised := profile.Implied(c.Iface, c.After)
 	t.record.After = join(t.record.After, promised)
 }
 
@@ -90,7 +102,57 @@ func join(a, b netstate.Document) netstate.Document {
 func (r *record) uuids() []string {
 	var out []string
 	for _, p := range r.Profiles {
-		out = appendNew(out, []string{p.UUID})
+		out = profile.AppendNew(out, []string{p.UUID})
 	}
 	return out
+}
+
+// carrierTime is how long a card may take to find its link after boot. Without one it
+// cannot be activated, so waiting longer only delays the error.
+const carrierTime = 15 * time.Second
+
+// errNotReady ends the wait; what was missing then shows in the change itself.
+var errNotReady = errors.New("not ready before the deadline")
+
+// ready waits, right after boot, until NetworkManager has started up and the wanted
+// cards have a link, and leaves the snapshot it has seen. It gives up without an error: the change then says what is wrong.
+func (t *transaction) ready(ctx context.Context) error {
+	check := func() ([]string, error) { return t.notReady(ctx) }
+	if missing, err := check(); err != nil || len(missing) == 0 {
+		return err
+	}
+	e := t.c.events()
+	defer e.close()
+	bounded, cancel := context.WithTimeoutCause(ctx, min(carrierTime, t.n.o.Settle), errNotReady)
+	defer cancel()
+	err := e.until(bounded, check)
+	if errors.Is(err, errNotReady) {
+		t.log.Warn("going on without waiting any longer", "missing", err)
+		t.snap, err = t.c.snapshot(ctx)
+		return err
+	}
+	return err
+}
+
+func (t *transaction) notReady(ctx context.Context) ([]string, error) {
+	p, err := t.c.properties(ctx, pathManager, ifaceManager)
+	if err != nil {
+		return nil, err
+	}
+	if profile.Get[bool](p, "Startup") {
+		return []string{"NetworkManager is starting up"}, nil
+	}
+	if t.snap, err = t.c.snapshot(ctx); err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, i := range t.want.Interfaces {
+		wantsLink := i.State != netstate.StateAbsent && i.State != netstate.StateDown
+		for _, d := range t.snap.Devices {
+			if d.Name == i.Name && d.State == profile.DeviceUnavailable && wantsLink {
+				out = append(out, fmt.Sprintf("%s has no link", d.Name))
+			}
+		}
+	}
+	return out, nil
 }

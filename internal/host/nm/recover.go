@@ -51,15 +51,15 @@ func (n *Network) undo(ctx context.Context, r *record) error {
 	defer c.close()
 	held, err := c.holds(ctx, r.Lease)
 	if err != nil {
-		return err
+		return fmt.Errorf("check the checkpoint: %w", err)
 	}
 	if held {
-		if err := c.takeBack(ctx, r.Lease); err != nil {
-			n.o.Log.Warn("NetworkManager could not take back everything, finishing by hand", "err", err)
+		if err := c.rollBack(ctx, r.Lease); err != nil {
+			n.o.Log.Warn("NetworkManager did not roll back completely; restoring the rest", "err", err)
 		}
 	}
 	if err := n.restore(ctx, c, r, held); err != nil {
-		return err
+		return fmt.Errorf("restore the former network: %w", err)
 	}
 	return n.forget()
 }
@@ -86,7 +86,7 @@ func (n *Network) redo(ctx context.Context, r *record) error {
 		}
 	}
 	if err := n.restore(ctx, c, r, false); err != nil {
-		return err
+		return fmt.Errorf("finish the committed network: %w", err)
 	}
 	return n.forget()
 }
@@ -98,11 +98,11 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 	right, wrong := r.sides()
 	changed, err := n.putBack(r.uuids(), right.files)
 	if err != nil {
-		return err
+		return fmt.Errorf("restore the profiles: %w", err)
 	}
 	if changed {
 		if err := c.call(ctx, pathSettings, ifaceSettings+".ReloadConnections", nil); err != nil {
-			return err
+			return fmt.Errorf("reload the profiles: %w", err)
 		}
 	}
 	if right.global != nil {
@@ -143,24 +143,24 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 	s, err := c.snapshot(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("activate the former profiles: %w", err)
 	}
 	forward := r.Phase == phaseCommitted
 	for _, p := range r.Profiles {
 		if forward && !p.Wanted || !forward && !p.Active {
 			continue
 		}
-		pr, ok := s.byUUID(p.UUID)
+		pr, ok := s.ByUUID(p.UUID)
 		if !ok {
 			continue // deleted by the change itself
 		}
 		target := noObject
-		if d, ok := s.device(p.Iface); ok {
-			target = d.path
+		if d, ok := s.Device(p.Iface); ok {
+			target = d.Path
 		}
 		var active dbus.ObjectPath
-		n.o.Log.Info("activating profile", "profile", pr.settings.id(), "interface", p.Iface)
-		if err := c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{pr.path, target, noObject}, &active); err != nil {
+		n.o.Log.Info("activating profile", "profile", pr.Settings.ID(), "interface", p.Iface)
+		if err := c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{pr.Path, target, noObject}, &active); err != nil {
 			return fmt.Errorf("activate %s: %w", p.Iface, err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -28,10 +30,10 @@ type transaction struct {
 	n          *Network
 	c          *client
 	log        *slog.Logger
-	snap       *snapshot
+	snap       *profile.Snapshot
 	want       netstate.Document
-	changes    []*change
-	global     *globalDNS // nil where it is not touched
+	changes    []*plan.Change
+	global     *profile.GlobalDNS // nil where it is not touched
 	record     *record
 	events     *events
 	activating map[string]dbus.ObjectPath // by interface
@@ -42,7 +44,7 @@ type transaction struct {
 // not mentioned stays as it is, and so do addresses other programs added.
 func (n *Network) Apply(ctx context.Context, want netstate.Document, prove func(context.Context) error) error {
 	if err := netstate.Validate(want); err != nil {
-		return err
+		return fmt.Errorf("validate the document: %w", err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -111,7 +113,7 @@ func (t *transaction) underLease(ctx context.Context, prove func(context.Context
 		return err
 	}
 	for _, c := range t.changes {
-		t.log.Info("changing the network", "interface", c.iface, "profile", c.after.id(), "new", c.before == nil)
+		t.log.Info("changing the network", "interface", c.Iface, "profile", c.After.ID(), "new", c.Before == nil)
 		if err := t.bring(ctx, c); err != nil {
 			return because(ctx, err)
 		}
@@ -142,19 +144,19 @@ func because(ctx context.Context, err error) error {
 func (t *transaction) commit(ctx context.Context) error {
 	// A full lease from here: the saving must not run into its end.
 	if err := t.c.extend(ctx, t.record.Lease, t.n.o.Lease); err != nil {
-		return err
+		return fmt.Errorf("extend the checkpoint for the commit: %w", err)
 	}
 	for _, c := range t.changes {
 		if err := t.save(ctx, c); err != nil {
-			return fmt.Errorf("save the profile of %s: %w", c.iface, err)
+			return fmt.Errorf("save the profile of %s: %w", c.Iface, err)
 		}
 	}
 	files, err := t.n.keyfiles(t.record.uuids())
 	if err != nil {
-		return err
+		return fmt.Errorf("read the saved profiles: %w", err)
 	}
 	if err := t.n.persist(files); err != nil {
-		return err
+		return fmt.Errorf("flush the saved profiles: %w", err)
 	}
 	if err := ctx.Err(); err != nil {
 		return err // the last moment at which the caller may change its mind
@@ -168,15 +170,15 @@ func (t *transaction) commit(ctx context.Context) error {
 	return nil
 }
 
-func (t *transaction) save(ctx context.Context, c *change) error {
-	if c.action == actDown || !c.edited() {
+func (t *transaction) save(ctx context.Context, c *plan.Change) error {
+	if c.Action == plan.ActDown || !c.Edited() {
 		return nil
 	}
 	path := dbus.ObjectPath("")
-	if err := t.c.call(ctx, pathSettings, ifaceSettings+".GetConnectionByUuid", []any{c.uuid}, &path); err != nil {
-		return err
+	if err := t.c.call(ctx, pathSettings, ifaceSettings+".GetConnectionByUuid", []any{c.UUID}, &path); err != nil {
+		return fmt.Errorf("find the profile of %s: %w", c.Iface, err)
 	}
-	if c.action == actRemove {
+	if c.Action == plan.ActRemove {
 		return t.c.call(ctx, path, ifaceProfile+".Delete", nil)
 	}
 	return t.c.call(ctx, path, ifaceProfile+".Save", nil)

@@ -9,6 +9,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -16,7 +19,7 @@ import (
 const activeActivated = 2
 
 // verify waits until the system is what the document says. It fails at once where
-// NetworkManager gave up or the address turned out to be somebody else's.
+// NetworkManager gave up or another machine uses the address.
 func (t *transaction) verify(ctx context.Context) error {
 	return t.wait(ctx, func() ([]string, error) {
 		waiting, err := t.activation(ctx)
@@ -36,7 +39,7 @@ func (t *transaction) verify(ctx context.Context) error {
 		}
 		missing := netstate.Verify(t.record.After, got)
 		for _, c := range t.changes {
-			if err := t.duplicate(c.iface); err != nil && len(missing) > 0 {
+			if err := t.duplicate(c.Iface); err != nil && len(missing) > 0 {
 				return nil, err
 			}
 		}
@@ -44,10 +47,10 @@ func (t *transaction) verify(ctx context.Context) error {
 	})
 }
 
-func restoreForeign(all []foreign) error {
+func restoreForeign(all []kernel.Foreign) error {
 	for _, f := range all {
-		if err := f.restore(); err != nil {
-			return err
+		if err := f.Restore(); err != nil {
+			return fmt.Errorf("restore the configuration of other programs: %w", err)
 		}
 	}
 	return nil
@@ -59,9 +62,9 @@ func (t *transaction) activation(ctx context.Context) ([]string, error) {
 	for iface, path := range t.activating {
 		p, err := t.c.properties(ctx, path, ifaceActive)
 		if err != nil && !gone(err) {
-			return nil, err
+			return nil, fmt.Errorf("observe the activation of %s: %w", iface, err)
 		}
-		switch state := get[uint32](p, "State"); {
+		switch state := profile.Get[uint32](p, "State"); {
 		case gone(err) || state > activeActivated:
 			if err := t.duplicate(iface); err != nil {
 				return nil, err
@@ -81,22 +84,22 @@ func (t *transaction) reason(ctx context.Context, iface string) string {
 	if err != nil {
 		return err.Error()
 	}
-	d, ok := s.device(iface)
+	d, ok := s.Device(iface)
 	if !ok {
 		return "the device is gone"
 	}
-	p, err := t.c.properties(ctx, d.path, ifaceDevice)
+	p, err := t.c.properties(ctx, d.Path, ifaceDevice)
 	if err != nil {
 		return err.Error()
 	}
 	why, _ := p["StateReason"].Value().([]any)
 	if len(why) != 2 {
-		return fmt.Sprintf("device state %d", d.state)
+		return fmt.Sprintf("device state %d", d.State)
 	}
 	text := map[uint32]string{
 		0: "no reason given", 1: "unknown reason", 4: "the interface could not be configured", 5: "the addresses could not be used",
 		6: "the DHCP lease ran out", 15: "DHCP did not start", 16: "DHCP error", 17: "DHCP failed", 36: "the device was removed",
-		37: "the machine sleeps", 38: "the profile was removed", 39: "somebody disconnected it", 40: "the cable is out",
+		37: "the machine sleeps", 38: "the profile was removed", 39: "a user disconnected it", 40: "the cable is out",
 		53: "a device it depends on failed", 60: "another activation took over",
 	}
 	code, _ := why[1].(uint32)
@@ -119,16 +122,16 @@ func (t *transaction) duplicate(iface string) error {
 }
 
 // kernelCan refuses what the kernel would: better before the change than halfway.
-func kernelCan(changes []*change) error {
+func kernelCan(changes []*plan.Change) error {
 	for _, c := range changes {
-		if c.action != actUp || c.after.kind() != typeVLAN {
+		if c.Action != plan.ActUp || c.After.Kind() != profile.TypeVLAN {
 			continue
 		}
 		// A VLAN without an id is invalid, so nothing is made; a kernel that knows no
 		// VLANs says so before it looks that far.
 		err := netlink.LinkAdd(&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "lca-probe"}, LinkType: "vlan"})
 		if errors.Is(err, unix.EOPNOTSUPP) {
-			return fmt.Errorf("interface %s: this kernel has no VLAN support (module 8021q)", c.iface)
+			return fmt.Errorf("interface %s: this kernel has no VLAN support (module 8021q)", c.Iface)
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ type events struct {
 	sigs chan *dbus.Signal
 
 	mu         sync.Mutex
-	duplicates map[int]netip.Addr // by link index: the last address found to be somebody else's
+	duplicates map[int]netip.Addr // by link index: the last address that another machine uses
 }
 
 func (c *client) events() *events {

@@ -15,21 +15,21 @@ import (
 // /proc/cmdline, from which ostree drops what a boot loader adds (BOOT_IMAGE, initrd, ostree).
 func (d *Deployments) Clone(ctx context.Context, stateroot string) (host.Deployment, error) {
 	if err := validName(stateroot); err != nil {
-		return host.Deployment{}, err
+		return host.Deployment{}, fmt.Errorf("clone into stateroot %s: %w", stateroot, err)
 	}
 	all, err := d.List(ctx)
 	if err != nil {
-		return host.Deployment{}, err
+		return host.Deployment{}, fmt.Errorf("clone into stateroot %s: %w", stateroot, err)
 	}
 	if found, ok := host.FirstOf(all, stateroot); ok {
 		return found, nil
 	}
 	booted, err := host.Booted(all)
 	if err != nil {
-		return host.Deployment{}, err
+		return host.Deployment{}, fmt.Errorf("clone into stateroot %s: %w", stateroot, err)
 	}
 	if err := d.refuseStaged(); err != nil {
-		return host.Deployment{}, err
+		return host.Deployment{}, fmt.Errorf("clone into stateroot %s: %w", stateroot, err)
 	}
 	if err := d.initStateroot(ctx, stateroot); err != nil {
 		return host.Deployment{}, fmt.Errorf("make stateroot %s: %w", stateroot, err)
@@ -48,10 +48,10 @@ func (d *Deployments) initStateroot(ctx context.Context, stateroot string) error
 		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return fmt.Errorf("find its /var: %w", err)
 	}
 	if err := d.removeDir(stateroot); err != nil {
-		return err
+		return fmt.Errorf("remove an incomplete one: %w", err)
 	}
 	_, err = d.admin(ctx, quick, "os-init", stateroot)
 	return err
@@ -71,7 +71,7 @@ func (d *Deployments) deploy(ctx context.Context, booted host.Deployment, stater
 func (d *Deployments) cloned(ctx context.Context, stateroot string) (host.Deployment, error) {
 	all, err := d.List(ctx)
 	if err != nil {
-		return host.Deployment{}, err
+		return host.Deployment{}, fmt.Errorf("find the clone in stateroot %s: %w", stateroot, err)
 	}
 	found, ok := host.FirstOf(all, stateroot)
 	if !ok {
@@ -88,7 +88,7 @@ func (d *Deployments) cloned(ctx context.Context, stateroot string) (host.Deploy
 func (d *Deployments) SetDefault(ctx context.Context, stateroot string) error {
 	all, err := d.List(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("make stateroot %s the default: %w", stateroot, err)
 	}
 	want, ok := host.FirstOf(all, stateroot)
 	if !ok {
@@ -99,14 +99,14 @@ func (d *Deployments) SetDefault(ctx context.Context, stateroot string) error {
 		return nil
 	}
 	if err := d.refuseStaged(); err != nil {
-		return err
+		return fmt.Errorf("make stateroot %s the default: %w", stateroot, err)
 	}
 	if err := d.byIndex(ctx, want, "set-default"); err != nil {
 		return fmt.Errorf("make stateroot %s the default: %w", stateroot, err)
 	}
 	unix.Sync()
 	if all, err = d.List(ctx); err != nil {
-		return err
+		return fmt.Errorf("make stateroot %s the default: %w", stateroot, err)
 	}
 	if all[0].Stateroot != stateroot {
 		return fmt.Errorf("ostree set the default, yet %s boots next and not %s", all[0].Stateroot, stateroot)

@@ -40,7 +40,12 @@ type fakeOstree struct {
 // booted makes a node that runs one deployment of stateroot "old".
 func booted(t *testing.T) (*fakeOstree, *Deployments) {
 	t.Helper()
-	f := &fakeOstree{t: t, root: t.TempDir(), help: "  deploy\n  set-default   Make deployment at given index the default\n"}
+	return bootedAt(t, t.TempDir())
+}
+
+func bootedAt(t *testing.T, root string) (*fakeOstree, *Deployments) {
+	t.Helper()
+	f := &fakeOstree{t: t, root: root, help: "  deploy\n  set-default   Make deployment at given index the default\n"}
 	for _, dir := range []string{"sysroot/ostree/deploy", "boot", "proc", "run/ostree"} {
 		require.NoError(t, os.MkdirAll(f.path(dir), 0o755))
 	}

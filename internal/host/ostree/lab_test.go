@@ -10,7 +10,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 )
 
@@ -50,8 +50,8 @@ func onNode(t *testing.T) *Deployments {
 
 func TestLabContract(t *testing.T) {
 	needLabNode(t)
-	hosttest.DeploymentsContract(t, func(t *testing.T) hosttest.DeploymentsFixture {
-		return hosttest.DeploymentsFixture{Deployments: onNode(t), Files: files.New("/")}
+	hostcontract.TestDeployments(t, func(t *testing.T) hostcontract.DeploymentsFixture {
+		return hostcontract.DeploymentsFixture{Deployments: onNode(t), Files: files.New("/")}
 	})
 	onNode(t)
 }
@@ -90,7 +90,7 @@ func TestLabReadOnlySysrootBecomesWritableHereOnly(t *testing.T) {
 	probe := path.Join(host.SysrootDir, "lca-probe")
 	require.NoError(t, os.WriteFile(probe, nil, 0o600))
 	require.NoError(t, os.Remove(probe))
-	runner := run.New(run.Options{Prefix: run.HostNamespaces()})
-	_, err := runner.Run(t.Context(), run.Command{Argv: []string{"touch", probe}})
+	outside := run.Command{Argv: []string{"nsenter", "--target", "1", "--mount", "--", "touch", probe}}
+	_, err := run.New(run.Options{}).Run(t.Context(), outside)
 	require.ErrorContains(t, err, "Read-only file system", "the protection stays for everybody else")
 }

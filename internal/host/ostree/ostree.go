@@ -69,7 +69,7 @@ func (d *Deployments) refuseStaged() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for a staged update: %w", err)
+		return fmt.Errorf("find a staged update: %w", err)
 	}
 	return errors.New("an operating system update is staged and would become the default at the next shutdown; " +
 		"let it finish by a reboot, or drop it, first")

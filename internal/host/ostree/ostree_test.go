@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 )
 
 var _ host.Deployments = (*Deployments)(nil)
@@ -230,8 +230,8 @@ func TestWritableSysrootNeedsANamespaceOfItsOwn(t *testing.T) {
 }
 
 func TestContract(t *testing.T) {
-	hosttest.DeploymentsContract(t, func(t *testing.T) hosttest.DeploymentsFixture {
+	hostcontract.TestDeployments(t, func(t *testing.T) hostcontract.DeploymentsFixture {
 		_, d := booted(t)
-		return hosttest.DeploymentsFixture{Deployments: d, Files: d.files}
+		return hostcontract.DeploymentsFixture{Deployments: d, Files: d.files}
 	})
 }

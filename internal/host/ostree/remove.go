@@ -20,11 +20,11 @@ var kernelChecksum = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // Remove implements host.Deployments. What an interrupted Clone or Remove left goes too.
 func (d *Deployments) Remove(ctx context.Context, stateroot string) error {
 	if err := validName(stateroot); err != nil {
-		return err
+		return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
 	}
 	all, err := d.List(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
 	}
 	for _, dep := range all {
 		if dep.Stateroot == stateroot && (dep.Booted || dep.Default) {
@@ -57,12 +57,12 @@ func (d *Deployments) Remove(ctx context.Context, stateroot string) error {
 func (d *Deployments) removeKernels(stateroot string) error {
 	names, err := d.files.List(bootKernels)
 	if err != nil {
-		return err
+		return fmt.Errorf("list its kernels: %w", err)
 	}
 	for _, name := range names {
 		if sum, ok := strings.CutPrefix(name, stateroot+"-"); ok && kernelChecksum.MatchString(sum) {
 			if err := d.files.Remove(path.Join(bootKernels, name)); err != nil {
-				return err
+				return fmt.Errorf("remove its kernel: %w", err)
 			}
 		}
 	}
@@ -82,11 +82,11 @@ func (d *Deployments) undeploy(ctx context.Context, stateroot string) error {
 			return nil
 		}
 		if err := d.byIndex(ctx, last, "undeploy"); err != nil {
-			return err
+			return fmt.Errorf("undeploy %s: %w", last.ID(), err)
 		}
 		after, err := d.List(ctx)
 		if err != nil {
-			return err
+			return fmt.Errorf("verify that %s is undeployed: %w", last.ID(), err)
 		}
 		if len(after) >= len(all) {
 			return fmt.Errorf("ostree undeployed %s, but its boot entry is still there", last.ID())
@@ -108,7 +108,7 @@ func (d *Deployments) removeDir(stateroot string) error {
 	deployed := path.Join(host.StaterootDir(stateroot), "deploy")
 	names, err := d.files.List(deployed)
 	if err != nil {
-		return err
+		return fmt.Errorf("list its deployments: %w", err)
 	}
 	for _, name := range names {
 		dir := path.Join(deployed, name)
@@ -118,7 +118,7 @@ func (d *Deployments) removeDir(stateroot string) error {
 		}
 		if st.IsDir() {
 			if err := d.files.ClearImmutable(dir); err != nil {
-				return err
+				return fmt.Errorf("make %s mutable: %w", dir, err)
 			}
 		}
 	}

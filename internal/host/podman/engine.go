@@ -21,7 +21,7 @@ const (
 	doneName  = "run-recert.done"
 )
 
-// Containers by name; whoever looks for them finds the field's.
+// Names of containers, as the reference implementation gives them.
 const (
 	etcdContainer   = "recert_etcd"
 	recertContainer = "recert"
@@ -56,7 +56,7 @@ func (e *engine) Run(ctx context.Context, configPath string) error {
 	return e.overEtcd(ctx, func() error { return e.recert(ctx, configPath, record) })
 }
 
-// clear ends what a run that was killed left behind, so that nobody holds the cluster's data.
+// clear removes the containers of a killed run, so that the cluster's data is not in use.
 func (e *engine) clear(ctx context.Context) error {
 	if _, err := e.podman(ctx, 2*time.Minute, "rm", "--force", "--ignore", "--time", "60", recertContainer, etcdContainer); err != nil {
 		return fmt.Errorf("remove the containers of an earlier run: %w", err)
@@ -151,7 +151,7 @@ func (e *engine) recertArgs(configPath string) []string {
 	return append(argv, "-v", e.Root+workspace+":"+workspace, e.image.Name)
 }
 
-// record tells the next run how far this one got.
+// record stores the progress of this run for the next one.
 type record struct {
 	files host.Files
 	dir   string

@@ -82,14 +82,14 @@ func (o Options) fetch(ctx context.Context, image host.RecertImage) error {
 	return nil
 }
 
-// present says whether the image is on the node; podman tells by exit code 1 that it is not.
+// present says whether the image is on the node; podman exits with 1 where it is not.
 func (o Options) present(ctx context.Context, name string) (bool, error) {
 	_, err := o.podman(ctx, lookTime, "image", "exists", name)
 	if run.ExitCode(err) == 1 {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look for image %s: %w", name, err)
+		return false, fmt.Errorf("find image %s: %w", name, err)
 	}
 	return true, nil
 }

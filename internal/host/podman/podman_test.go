@@ -15,7 +15,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 )
 
@@ -66,7 +66,7 @@ func newNode(t *testing.T) *node {
 		require.NoError(t, os.MkdirAll(filepath.Join(n.root, dir[0]), 0o755))
 	}
 	n.image("images", etcdImage)
-	n.image("registry", hosttest.FieldImage)
+	n.image("registry", hostcontract.FieldImage)
 	require.NoError(t, n.files().Write(host.RecertConfig, []byte(`{"ip_change_only": true}`), 0o600))
 	return n
 }
@@ -112,8 +112,8 @@ func records[T any](t *testing.T, file string) (out []T) {
 	return out
 }
 
-func (n *node) fixture() hosttest.RecertImagesFixture {
-	return hosttest.RecertImagesFixture{
+func (n *node) fixture() hostcontract.RecertImagesFixture {
+	return hostcontract.RecertImagesFixture{
 		Images: n.images(), Files: n.files(), Config: host.RecertConfig,
 		Pulls: func() int { return len(n.lines("pulls")) }, Runs: func() int { return len(n.lines("runs")) },
 		Break: func() { require.NoError(n.t, os.WriteFile(filepath.Join(n.bin, "breaks"), nil, 0o644)) },
@@ -121,14 +121,14 @@ func (n *node) fixture() hosttest.RecertImagesFixture {
 }
 
 func TestContract(t *testing.T) {
-	hosttest.RecertImagesContract(t, func(t *testing.T) hosttest.RecertImagesFixture { return newNode(t).fixture() })
+	hostcontract.TestRecertImages(t, func(t *testing.T) hostcontract.RecertImagesFixture { return newNode(t).fixture() })
 }
 
 // TestPodmanIsCalledAsTheImageExpects holds every argument of a change from fetch to end against the golden file.
 func TestPodmanIsCalledAsTheImageExpects(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, n.files().Write(pullAuth, []byte(`{"auths":{}}`), 0o600))
-	image := host.RecertImage{Name: hosttest.FieldImage, AuthFile: pullAuth}
+	image := host.RecertImage{Name: hostcontract.FieldImage, AuthFile: pullAuth}
 	require.NoError(t, n.images().Fetch(t.Context(), image))
 	require.NoError(t, n.images().Engine(image).Run(t.Context(), host.RecertConfig))
 	var have strings.Builder
@@ -153,9 +153,9 @@ func TestPodmanIsCalledAsTheImageExpects(t *testing.T) {
 func TestWhatTheImageWritesStaysOnTheNode(t *testing.T) {
 	n := newNode(t)
 	f := n.fixture()
-	require.NoError(t, f.Images.Fetch(t.Context(), host.RecertImage{Name: hosttest.FieldImage}))
+	require.NoError(t, f.Images.Fetch(t.Context(), host.RecertImage{Name: hostcontract.FieldImage}))
 	f.Break()
-	err := f.Images.Engine(host.RecertImage{Name: hosttest.FieldImage}).Run(t.Context(), host.RecertConfig)
+	err := f.Images.Engine(host.RecertImage{Name: hostcontract.FieldImage}).Run(t.Context(), host.RecertConfig)
 	require.ErrorContains(t, err, "exit code 101")
 	require.ErrorContains(t, err, host.Workspace+"/recert-container.log")
 	seen := err.Error() + fmt.Sprint(n.evidence)
@@ -174,7 +174,7 @@ func TestWhatTheImageWritesStaysOnTheNode(t *testing.T) {
 
 func TestAPullSecretThatIsNotThereIsNotAskedFor(t *testing.T) {
 	n := newNode(t)
-	require.NoError(t, n.images().Fetch(t.Context(), host.RecertImage{Name: hosttest.FieldImage, AuthFile: pullAuth}))
+	require.NoError(t, n.images().Fetch(t.Context(), host.RecertImage{Name: hostcontract.FieldImage, AuthFile: pullAuth}))
 	for _, words := range n.lines("calls") {
 		require.NotContains(t, words, "--authfile")
 	}
@@ -184,6 +184,6 @@ func TestWithoutPodman(t *testing.T) {
 	n := newNode(t)
 	o := n.images().o
 	o.Podman = "/nonexistent/podman"
-	err := New(o).Fetch(t.Context(), host.RecertImage{Name: hosttest.FieldImage})
+	err := New(o).Fetch(t.Context(), host.RecertImage{Name: hostcontract.FieldImage})
 	require.True(t, run.NotFound(err), "%v", err)
 }

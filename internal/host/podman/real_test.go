@@ -13,7 +13,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd/etcdtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 )
 
@@ -97,10 +97,10 @@ func (m *machine) calls() []call {
 }
 
 func TestContractOfContainers(t *testing.T) {
-	hosttest.RecertImagesContract(t, func(t *testing.T) hosttest.RecertImagesFixture {
+	hostcontract.TestRecertImages(t, func(t *testing.T) hostcontract.RecertImagesFixture {
 		m := newMachine(t)
 		before := m.registry.pulls.Load()
-		return hosttest.RecertImagesFixture{
+		return hostcontract.RecertImagesFixture{
 			Images: m.images(), Files: m.files(), Config: host.RecertConfig,
 			Pulls: func() int { return int(m.registry.pulls.Load() - before) }, Runs: func() int { return len(m.calls()) },
 			Break: func() { require.NoError(t, os.WriteFile(filepath.Join(m.root, "/var/tmp/breaks"), nil, 0o644)) },
@@ -112,7 +112,7 @@ func TestContractOfContainers(t *testing.T) {
 // the cluster's data, and a network that nobody else is in.
 func TestWhatTheImageSees(t *testing.T) {
 	m := newMachine(t)
-	image := host.RecertImage{Name: hosttest.FieldImage}
+	image := host.RecertImage{Name: hostcontract.FieldImage}
 	require.NoError(t, m.images().Fetch(t.Context(), image))
 	require.NoError(t, m.images().Engine(image).Run(t.Context(), host.RecertConfig))
 	want := map[string]string{}

@@ -35,7 +35,7 @@ func (p *Prober) DNS(ctx context.Context, server netip.Addr) error {
 }
 
 // withIndex names the zone by number. Package net remembers names for a minute, too long
-// where the interface has just been made anew.
+// where the interface has just been recreated.
 func withIndex(a netip.Addr) netip.Addr {
 	link, err := net.InterfaceByName(a.Zone())
 	if err != nil {
@@ -57,7 +57,7 @@ func pause(ctx context.Context, failed error) <-chan struct{} {
 
 // query asks once and checks that what comes back is an answer to it.
 func query(ctx context.Context, network string, server netip.AddrPort) error {
-	id := uint16(rand.Uint32()) // tells a late answer from ours; nothing secret hangs on it
+	id := uint16(rand.Uint32()) // distinguishes a late answer; not a secret
 	root := dnsmessage.MustNewName(".")
 	msg := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: id, RecursionDesired: true},

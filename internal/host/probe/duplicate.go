@@ -11,12 +11,12 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// questions are asked for an address that nobody seems to have: one more than RFC 5227 asks for (PROBE_NUM), half a second apart.
-// Two seconds in all are patient enough for a router, which may hold back an answer for others for 0.8 s (Linux, proxy_delay).
+// questions is how often an address is asked for before it counts as free: once more than RFC 5227 demands (PROBE_NUM),
+// half a second apart. Two seconds in all exceed the 0.8 s for which a router may delay a proxied answer (Linux, proxy_delay).
 const questions = 4
 
-// errSilence ends a question that nobody answered.
-var errSilence = errors.New("nobody answered")
+// errSilence ends a question without an answer.
+var errSilence = errors.New("no machine answered")
 
 // InUse implements host.Prober.
 func (p *Prober) InUse(ctx context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error) {
@@ -24,10 +24,10 @@ func (p *Prober) InUse(ctx context.Context, addr netip.Prefix, ifaces ...string)
 	for _, name := range ifaces {
 		link, err := net.InterfaceByName(name)
 		if err != nil {
-			return host.Claim{}, fmt.Errorf("look for other users of %s: %w", addr.Addr(), err)
+			return host.Claim{}, fmt.Errorf("find other users of %s: %w", addr.Addr(), err)
 		}
 		if len(link.HardwareAddr) != 6 {
-			return host.Claim{}, fmt.Errorf("look for other users of %s: %s has no hardware addresses to ask for", addr.Addr(), name)
+			return host.Claim{}, fmt.Errorf("find other users of %s: %s has no hardware address to ask from", addr.Addr(), name)
 		}
 		links = append(links, link)
 	}
@@ -40,10 +40,10 @@ func (p *Prober) InUse(ctx context.Context, addr netip.Prefix, ifaces ...string)
 	return host.Claim{Hardware: who.String(), Proxy: proxy}, err
 }
 
-// unnamed stands for a machine that did not say which card it has.
+// unnamed stands for a machine whose answer carries no hardware address.
 var unnamed = net.HardwareAddr{0, 0, 0, 0, 0, 0}
 
-// whoHas asks all links at once; nil means that nobody answered on any.
+// whoHas asks on all links at once; nil means that no machine answered on any.
 func whoHas(ctx context.Context, target netip.Addr, links []*net.Interface) (net.HardwareAddr, error) {
 	window, cancel := context.WithTimeoutCause(ctx, questions*again, errSilence)
 	defer cancel()
@@ -72,13 +72,13 @@ func whoHas(ctx context.Context, target netip.Addr, links []*net.Interface) (net
 		}
 	}
 	if err := errors.Join(failures...); err != nil {
-		return nil, fmt.Errorf("look for other users of %s: %w", target, err)
+		return nil, fmt.Errorf("find other users of %s: %w", target, err)
 	}
 	return nil, nil
 }
 
-// answersForAll says whether the same machine claims each of the addresses, of which a host would have
-// none. Without addresses to ask for nobody is taken for a proxy.
+// answersForAll says whether the same machine claims each of the addresses, none of which a host would have. Without
+// addresses to ask for, no machine counts as a proxy.
 func answersForAll(ctx context.Context, who net.HardwareAddr, addrs []netip.Addr, links []*net.Interface) (bool, error) {
 	for _, a := range addrs {
 		other, err := whoHas(ctx, a, links)
@@ -89,10 +89,10 @@ func answersForAll(ctx context.Context, who net.HardwareAddr, addrs []netip.Addr
 	return len(addrs) > 0, nil
 }
 
-// neighbours picks two host addresses of the network that look arbitrary and are the same each time.
-// A network too small to have arbitrary ones gives none.
+// neighbours picks two host addresses of the network, arbitrary but the same in each run; none from a network that is
+// too small for that.
 func neighbours(p netip.Prefix) (out []netip.Addr) {
-	const smallest = 5 // bits of a network in which two addresses say something
+	const smallest = 5 // bits of a network in which two addresses prove something
 	if p.Addr().BitLen()-p.Bits() < smallest {
 		return nil
 	}

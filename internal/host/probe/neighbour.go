@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ask sends neighbour questions for the target until somebody else answers, and says who, or
+// ask sends neighbour questions for the target until another machine answers, and returns its address, or
 // ctx ends. source may be invalid: then the question claims no address, as in the search
 // for duplicates. questions bounds how many are sent, 0 for no bound.
 func ask(ctx context.Context, target, source netip.Addr, link *net.Interface, questions int) (net.HardwareAddr, error) {
@@ -82,7 +82,7 @@ func question4(target, source netip.Addr, link *net.Interface) question {
 	return question{
 		protocol: unix.ETH_P_ARP, packet: p, to: broadcast,
 		answer: func(r []byte) (net.HardwareAddr, bool) {
-			// Replies and announcements alike: whoever sends from the address has it.
+			// Replies and announcements alike: the sender uses the address.
 			if len(r) < 28 || r[4] != 6 || r[5] != 4 {
 				return nil, false
 			}
@@ -131,7 +131,7 @@ func question6(target, source netip.Addr, link *net.Interface) question {
 }
 
 // advertised reads a neighbour advertisement for the target. Without the option that carries it, the
-// hardware address is left empty, which no machine of ours has.
+// hardware address is left empty.
 func advertised(r []byte, target netip.Addr) (net.HardwareAddr, bool) {
 	if len(r) < 64 || r[6] != protoICMPv6 || r[7] != 255 || r[40] != advertisement {
 		return nil, false

@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nmtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/probe"
 )
@@ -97,13 +97,13 @@ func prefixes(texts ...string) (out []netip.Prefix) {
 }
 
 func TestProberContract(t *testing.T) {
-	hosttest.ProberContract(t, func(t *testing.T) hosttest.ProberFixture {
+	hostcontract.TestProber(t, func(t *testing.T) hostcontract.ProberFixture {
 		n := link(t)
 		n.Peer("link", "set", "lo", "up")
 		n.Peer("route", "add", "local", "198.51.100.0/24", "dev", "lo") // a machine that takes a whole network for its own
 		server(t, n, "udp")
 		plain, secure, authority := webServers(t, n)
-		return hosttest.ProberFixture{
+		return hostcontract.ProberFixture{
 			// The namespaces have no name service: a name is known from /etc/hosts, or not at all.
 			Good: []host.Endpoint{
 				{Kind: host.EndpointTCP, Target: strings.TrimPrefix(plain, "http://")},

@@ -12,7 +12,7 @@ import (
 )
 
 // Prober implements host.Prober. Gateway and DNS ask again and again until an answer comes
-// or ctx ends, so give each call a deadline; InUse takes two seconds where nobody answers.
+// or ctx ends, so give each call a deadline; InUse takes two seconds where no machine answers.
 type Prober struct{}
 
 var _ host.Prober = (*Prober)(nil)

@@ -27,23 +27,15 @@ const (
 
 var errOutput = fmt.Errorf("program wrote more than %d bytes", outputLimit)
 
-// Options say where and under whose eyes programs run.
+// Options say where programs run and what observes them.
 type Options struct {
 	// Root is the host's root directory as this process sees it ("/host" in a pod); the
 	// program runs chrooted there. Empty runs it where we are.
 	Root string
-	// Prefix is put before every argv; see HostNamespaces.
-	Prefix []string
-	// Observe takes evidence of every command; nil drops it.
+	// Observe receives evidence of every command; nil drops it.
 	Observe Observer
-	// Grace overrides how long an ended process group may tidy up.
+	// Grace overrides the time between SIGTERM and SIGKILL of a process group.
 	Grace time.Duration
-}
-
-// HostNamespaces is the Prefix by which a privileged pod that shares the host's process
-// IDs enters the namespaces of the host's first process.
-func HostNamespaces() []string {
-	return []string{"nsenter", "--target", "1", "--mount", "--cgroup", "--ipc", "--net", "--uts", "--pid", "--"}
 }
 
 // Exec runs commands on this machine.
@@ -135,9 +127,9 @@ func (x *Exec) execute(ctx context.Context, c Command, out *streams) error {
 }
 
 // command builds the process. Beneath a root env(1) of that root looks the program up,
-// since a lookup from out here would search the wrong file system.
+// since a lookup from outside would search the wrong file system.
 func (x *Exec) command(ctx context.Context, c Command) *exec.Cmd {
-	argv := append(append([]string{}, x.o.Prefix...), c.Argv...)
+	argv := c.Argv
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	env := append(os.Environ(), "LC_ALL=C.UTF-8")
 	if x.o.Root != "" {
@@ -167,8 +159,7 @@ func (x *Exec) code(err error) int {
 	return NoExit
 }
 
-// cause names why a command failed: the context where it was ended by it, "not found"
-// where a helper between us and the program said so.
+// cause names why a command failed: the context that ended it, or "not found" where env(1) reported that.
 func (x *Exec) cause(ctx context.Context, argv0 string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -179,10 +170,10 @@ func (x *Exec) cause(ctx context.Context, argv0 string, err error) error {
 	return err
 }
 
-// absent says that err means a missing program, however the way to it words that. A
-// missing working folder looks alike from here, hence the look at the file.
+// absent says that err means a missing program, directly or beneath a root. A missing working folder gives the same
+// error, so the file itself is checked.
 func (x *Exec) absent(argv0 string, err error) bool {
-	if x.o.Root != "" || len(x.o.Prefix) > 0 {
+	if x.o.Root != "" {
 		return x.code(err) == envNotFound
 	}
 	_, serr := os.Stat(argv0)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 )
 
 // deployment is an ostree host's: /ostree is a link.
@@ -26,9 +26,9 @@ func ostreeHost(t *testing.T) (*Manager, string) {
 }
 
 func TestForeignUnitsContract(t *testing.T) {
-	hosttest.ForeignUnitsContract(t, func(t *testing.T) hosttest.ForeignUnitsFixture {
+	hostcontract.TestForeignUnits(t, func(t *testing.T) hostcontract.ForeignUnitsFixture {
 		m, root := ostreeHost(t)
-		return hosttest.ForeignUnitsFixture{Foreign: m, Files: files.New(root), Root: deployment}
+		return hostcontract.ForeignUnitsFixture{Foreign: m, Files: files.New(root), Root: deployment}
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 )
 
 var (
@@ -54,9 +54,9 @@ func clear(t *testing.T, m *Manager) {
 
 func TestLabUnitsContract(t *testing.T) {
 	onNode(t, func(t *testing.T, m *Manager) {
-		hosttest.UnitsContract(t, func(t *testing.T) hosttest.UnitsFixture {
+		hostcontract.TestUnits(t, func(t *testing.T) hostcontract.UnitsFixture {
 			clear(t, m)
-			return hosttest.UnitsFixture{
+			return hostcontract.UnitsFixture{
 				Units: m, Masks: m, Files: files.New("/"),
 				Reload: func(t *testing.T) { require.NoError(t, m.Reload(context.WithoutCancel(t.Context()))) },
 			}
@@ -66,9 +66,9 @@ func TestLabUnitsContract(t *testing.T) {
 
 func TestLabTransientsContract(t *testing.T) {
 	onNode(t, func(t *testing.T, m *Manager) {
-		hosttest.TransientsContract(t, func(t *testing.T) hosttest.TransientsFixture {
+		hostcontract.TestTransients(t, func(t *testing.T) hostcontract.TransientsFixture {
 			clear(t, m)
-			return hosttest.TransientsFixture{Transients: m, Units: m, Pass: func() { time.Sleep(20 * time.Millisecond) }}
+			return hostcontract.TransientsFixture{Transients: m, Units: m, Pass: func() { time.Sleep(20 * time.Millisecond) }}
 		})
 	})
 }

@@ -18,7 +18,7 @@ const (
 	nowhere    = "/dev/null"
 )
 
-// Mask implements host.RuntimeMasks. A unit that runs goes on running; it just does not
+// Mask implements host.RuntimeMasks. A running unit keeps running; it just does not
 // start again.
 func (m *Manager) Mask(ctx context.Context, unit string) error {
 	link := filepath.Join(m.root, controlDir, unit)

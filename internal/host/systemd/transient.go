@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// clearWithin bounds the wait for systemd to let go of a unit that ended.
+	// clearWithin bounds the wait for systemd to release the name of a unit that ended.
 	clearWithin = 5 * time.Second
 	clearPoll   = 20 * time.Millisecond
 )
 
 // restartPause is how long a unit with Restart waits. It is long enough that systemd's own limit
-// (five starts in ten seconds) never ends the tries: whoever counts them is the flow.
+// (five starts in ten seconds) never ends the retries: the flow counts them.
 const restartPause = 5 * time.Second
 
 // exitStatuses is D-Bus's "(aiai)": exit codes and signals.
@@ -42,7 +42,7 @@ func (m *Manager) Launch(ctx context.Context, t host.Transient) error {
 	}
 	conn, err := m.connect()
 	if err != nil {
-		return err
+		return fmt.Errorf("start %s: %w", t.Unit, err)
 	}
 	if err := m.vacate(ctx, t.Unit); err != nil {
 		return err
@@ -116,7 +116,7 @@ func busy(s host.UnitState) bool { return s.Running() || s.Active == "deactivati
 
 // vacate makes sure that the name is free, or says that it is in use.
 func (m *Manager) vacate(ctx context.Context, unit string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, clearWithin, errors.New("systemd does not let go of the unit of that name"))
+	ctx, cancel := context.WithTimeoutCause(ctx, clearWithin, errors.New("systemd does not release the unit of that name"))
 	defer cancel()
 	tick := time.NewTicker(clearPoll)
 	defer tick.Stop()
@@ -146,7 +146,7 @@ func (m *Manager) vacate(ctx context.Context, unit string) error {
 func (m *Manager) Forget(ctx context.Context, unit string) error {
 	conn, err := m.connect()
 	if err != nil {
-		return err
+		return fmt.Errorf("forget %s: %w", unit, err)
 	}
 	if err := conn.ResetFailedUnitContext(ctx, unit); err != nil && !isError(err, errNoSuchUnit) {
 		return fmt.Errorf("forget %s: %w", unit, err)

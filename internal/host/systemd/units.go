@@ -12,14 +12,14 @@ import (
 func (m *Manager) State(ctx context.Context, unit string) (host.UnitState, error) {
 	conn, err := m.connect()
 	if err != nil {
-		return host.UnitState{}, err
+		return host.UnitState{}, fmt.Errorf("read the state of %s: %w", unit, err)
 	}
 	props, err := conn.GetAllPropertiesContext(ctx, unit)
 	if isError(err, errNoSuchUnit) {
 		return host.UnitState{Load: "not-found", Active: "inactive"}, nil
 	}
 	if err != nil {
-		return host.UnitState{}, fmt.Errorf("ask for the state of %s: %w", unit, err)
+		return host.UnitState{}, fmt.Errorf("read the state of %s: %w", unit, err)
 	}
 	text := func(name string) string {
 		s, _ := props[name].(string)
@@ -50,7 +50,7 @@ func exitCode(code, status int32) int {
 func (m *Manager) Start(ctx context.Context, unit string) error {
 	conn, err := m.connect()
 	if err != nil {
-		return err
+		return fmt.Errorf("start %s: %w", unit, err)
 	}
 	err = m.job(ctx, unit, func(done chan<- string) (int, error) {
 		return conn.StartUnitContext(ctx, unit, "replace", done)
@@ -65,7 +65,7 @@ func (m *Manager) Start(ctx context.Context, unit string) error {
 func (m *Manager) Stop(ctx context.Context, unit string) error {
 	conn, err := m.connect()
 	if err != nil {
-		return err
+		return fmt.Errorf("stop %s: %w", unit, err)
 	}
 	err = m.job(ctx, unit, func(done chan<- string) (int, error) {
 		return conn.StopUnitContext(ctx, unit, "replace", done)
@@ -81,7 +81,7 @@ func (m *Manager) Stop(ctx context.Context, unit string) error {
 func (m *Manager) Enable(ctx context.Context, unit string) error {
 	conn, err := m.connect()
 	if err != nil {
-		return err
+		return fmt.Errorf("enable %s: %w", unit, err)
 	}
 	wanted, _, err := conn.EnableUnitFilesContext(ctx, []string{unit}, false, true)
 	if err == nil && !wanted {
@@ -97,7 +97,7 @@ func (m *Manager) Enable(ctx context.Context, unit string) error {
 func (m *Manager) Disable(ctx context.Context, unit string) error {
 	conn, err := m.connect()
 	if err != nil {
-		return err
+		return fmt.Errorf("disable %s: %w", unit, err)
 	}
 	if _, err := conn.DisableUnitFilesContext(ctx, []string{unit}, false); err != nil && !isError(err, errNoSuchUnit) {
 		return fmt.Errorf("disable %s: %w", unit, err)
@@ -116,10 +116,10 @@ func (m *Manager) reread(ctx context.Context) error {
 func (m *Manager) Reload(ctx context.Context) error {
 	conn, err := m.connect()
 	if err != nil {
-		return err
+		return fmt.Errorf("reload systemd: %w", err)
 	}
 	if err := conn.ReloadContext(ctx); err != nil {
-		return fmt.Errorf("have systemd reread its units: %w", err)
+		return fmt.Errorf("reload systemd: %w", err)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// chunk is how much is copied between two looks at the context; a live pass also
+	// chunk is how much is copied between two checks of the context; a live pass also
 	// flushes after each, so that a great heap of dirty pages does not hold up the
 	// writes of those who are still at work (etcd above all).
 	chunk = 32 << 20
@@ -44,7 +44,7 @@ func (m *mirror) cloned(dst int) (int64, error) {
 	return now.size, err
 }
 
-// cannotClone tells "this file system pair cannot" from "not this file".
+// cannotClone distinguishes "this pair of file systems cannot" from "not this file".
 func cannotClone(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EXDEV) ||
 		errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.ENOSYS)

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 )
 
 // linking adds what the contract needs to try links.
 type linking struct{ *files.Files }
 
-// Symlink implements hosttest.Linker.
+// Symlink implements hostcontract.Linker.
 func (l linking) Symlink(target, path string) error {
 	full := filepath.Join(l.Root(), path)
 	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
@@ -23,9 +23,9 @@ func (l linking) Symlink(target, path string) error {
 }
 
 func TestContract(t *testing.T) {
-	hosttest.TreesContract(t, func(t *testing.T) hosttest.TreesFixture {
+	hostcontract.TestTrees(t, func(t *testing.T) hostcontract.TreesFixture {
 		root := t.TempDir()
-		return hosttest.TreesFixture{
+		return hostcontract.TreesFixture{
 			Trees: New(Options{Root: root}),
 			Files: linking{files.New(root)},
 			Chtimes: func(path string, mtime time.Time) error {

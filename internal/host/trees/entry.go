@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attempts is how often an entry that changes under our hands is taken anew.
+// attempts bounds how often an entry that changes during the copy is copied again.
 const attempts = 3
 
 // errRaced says that a file was not what it had been a moment before.

@@ -9,7 +9,7 @@ import (
 )
 
 // linkAll makes the further names of files that have several. It runs after the walk, when
-// every first name is in place, and puts the folders' times back.
+// every first name is in place, and restores the folders' times.
 func (m *mirror) linkAll() error {
 	for _, l := range m.links {
 		if err := m.ctx.Err(); err != nil {
@@ -59,8 +59,8 @@ func (m *mirror) link(l link) error {
 	})
 }
 
-// doubt lets the next pass copy a live file again that was changed since it was looked at: making the link moved the copy's change
-// time, by which that pass would tell.
+// doubt makes the next pass copy a live file again that changed since it was read: creating the link updated the copy's
+// change time, by which that pass would have noticed.
 func (m *mirror) doubt(dst int, leader string) error {
 	if !m.r.Live {
 		return nil
@@ -111,7 +111,7 @@ func (m *mirror) orphan(l link, dst int) error {
 	})
 }
 
-// keepTimes puts a folder's times back after do changed what is in it.
+// keepTimes restores a folder's times after do has changed its entries.
 func (m *mirror) keepTimes(dir int, do func() error) error {
 	was, err := statFD(dir)
 	if err != nil {

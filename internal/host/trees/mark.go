@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// markAttr on To says that a pass is under way, and in which boot. Within one boot
-// the page cache keeps what was written, so a killed pass can be taken up by size and
-// time; after a power cut sizes and times may have reached the disk before contents.
+// markAttr on To says that a pass is under way, and in which boot. Within one boot the page cache keeps what was
+// written, so a later pass may trust the sizes and times of a killed one; after a power cut sizes and times may be
+// on the disk without the contents.
 const markAttr = "user.lca.mirror"
 
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
 
-// begin sets the mark and finds out whether the last pass was cut off by the power. A
-// file system without such attributes (an old tmpfs) does not outlive the power either.
+// begin sets the mark and detects a pass that a power cut interrupted. A file system without such attributes (an
+// old tmpfs) does not survive a power cut anyway.
 func (m *mirror) begin() error {
 	id, err := os.ReadFile(bootIDFile)
 	if err != nil {
@@ -28,13 +28,13 @@ func (m *mirror) begin() error {
 	n, err := unix.Fgetxattr(m.dst, markAttr, buf)
 	if err == nil && string(buf[:n]) != boot {
 		m.distrust = true
-		m.log.Warn("an earlier copy was cut off by a power cut; copying all of it again", "to", m.r.To)
+		m.log.Warn("a power cut interrupted an earlier copy; copying all files again", "to", m.r.To)
 	}
 	if err == nil && string(buf[:n]) == boot {
 		return nil
 	}
 	if m.distrust {
-		boot = string(buf[:n]) // a second power cut must find the tree as distrusted as this one
+		boot = string(buf[:n]) // after a second power cut the tree must be distrusted as well
 	}
 	if err := unix.Fsetxattr(m.dst, markAttr, []byte(boot), 0); err != nil {
 		if errors.Is(err, unix.EOPNOTSUPP) {
@@ -45,7 +45,7 @@ func (m *mirror) begin() error {
 	return unix.Fsync(m.dst)
 }
 
-// finish flushes the target and takes the mark off.
+// finish flushes the target and then removes the mark.
 func (m *mirror) finish() error {
 	if err := unix.Syncfs(m.dst); err != nil {
 		return fmt.Errorf("flush the target: %w", err)

@@ -18,8 +18,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// liveSlack is how much older than the start of a live pass a file must be to be taken
-// for quiet; it covers the coarse clock that file times are taken from.
+// liveSlack is how much older than the start of a live pass a file must be to count as unchanged; it covers the
+// resolution of the clock behind file times.
 const liveSlack = time.Second
 
 // mirror is one pass.
@@ -28,9 +28,9 @@ type mirror struct {
 	r    host.CopyRequest
 	log  *slog.Logger
 	pool *pool
-	// distrust copies everything: the last pass into this tree ended with the power.
+	// distrust copies everything: a power cut ended the last pass into this tree.
 	distrust bool
-	// quiet is the time before which a live file must have been written to be trusted.
+	// quiet is the time after which a modified live file is not trusted.
 	quiet            unix.Timespec
 	from, to         mountID
 	toRoot           inode
@@ -40,7 +40,7 @@ type mirror struct {
 	stats            counters
 	mu               sync.Mutex
 	leaders          map[inode]string         // first name of each multi-name file, relative
-	asOf             map[string]unix.Timespec // change time of a first name's original when it was looked at
+	asOf             map[string]unix.Timespec // change time of a first name's original when it was read
 	claimed          map[inode]inode          // file in To -> file in From it stands for
 	links            []link                   // further names, made when all contents are there
 }
@@ -60,12 +60,11 @@ type link struct{ rel, leader string }
 // holes. Every file copied is a new inode, so nothing else that links to the old one
 // changes. Inode flags (chattr: immutable, append-only) are not carried over, as with cp -a.
 //
-// A pass that ends well has been flushed to disk. A pass cut off by a power cut is
-// recognised by a mark on To (an extended attribute), and the next one trusts no
-// size and time. After a live pass, a file that was being written lately carries a
-// time that makes the second pass copy it again; this holds for memory-mapped
-// files too, whose times the kernel updates late. A file that keeps changing in a pass
-// that is not live (a log, say) is taken as last read and named in the log.
+// A successful pass has been flushed to disk. A mark on To (an extended attribute) identifies a pass that a power cut
+// interrupted; the next pass then trusts no size and no time. After a live pass, a file that was written recently
+// carries a time that makes the second pass copy it again; this includes memory-mapped files, whose times the kernel
+// updates late. A file that keeps changing in a pass that is not live (a log, say) is kept as last read, and the log
+// names it.
 func (t *Trees) Mirror(ctx context.Context, r host.CopyRequest) (host.CopyStats, error) {
 	started := time.Now()
 	m := t.pass(ctx, r)

@@ -14,7 +14,7 @@ import (
 
 // The booted stateroot's /var is mounted over itself below /sysroot, so From and To lie on two
 // mounts of one file system. Kernels before 5.18 clone no data between mounts. sameMount opens both
-// through one private view of the file system (open_tree(2)), of which nobody else takes notice.
+// through one private clone of the mount (open_tree(2)), invisible to other processes.
 
 // mountInfo is a line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
 type mountInfo struct {
@@ -22,8 +22,8 @@ type mountInfo struct {
 	root, point string
 }
 
-// sameMount returns both folders as seen through To's mount. ok is false where that cannot be
-// had; the copy then goes on without.
+// sameMount returns both folders as seen through To's mount. ok is false where the kernel does not allow it; the copy
+// then proceeds without shared data.
 func sameMount(src, dst int, from, to meta) (newSrc, newDst *os.File, ok bool) {
 	if from.dev != to.dev || from.mnt == to.mnt {
 		return nil, nil, false
@@ -108,7 +108,7 @@ func relative(base, full string) (string, error) {
 	return rest, nil
 }
 
-// openSame opens a folder and makes sure that it is the one meant.
+// openSame opens a folder and verifies that it is the expected one.
 func openSame(tree int, rel string, want meta) (*os.File, error) {
 	fd, err := unix.Openat2(tree, rel, &unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,

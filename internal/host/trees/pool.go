@@ -12,7 +12,7 @@ type pool struct {
 	err     error
 }
 
-// task does its work, or with failed only gives back what it holds.
+// task does its work, or with failed only releases what it holds.
 type task func(failed bool) error
 
 func newPool() *pool {

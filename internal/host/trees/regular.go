@@ -35,11 +35,10 @@ func (m *mirror) lead(file meta, rel string) bool {
 	return false
 }
 
-// unchanged says that the copy in To can stay. Beside size and time the change time
-// speaks: a file touched after its copy was made is copied again, even if its
-// writer put the old time back. Of two equal change times it is not known which was first: the clock
-// that files get their times from stands still for milliseconds. A copy that is linked where the original is not has to
-// become a file of its own.
+// unchanged says that the copy in To can stay. Size and times have to be equal, and the copy's change time has to be later
+// than the file's: a file changed after the copy is copied again even if its writer restored the old time. Equal change
+// times do not count, because the file system's clock advances in steps of milliseconds. A copy that is linked where the
+// original is not has to become a file of its own.
 func (m *mirror) unchanged(rel string, want meta, have *meta) bool {
 	if have == nil || m.distrust || covers(m.always, rel) {
 		return false
@@ -53,7 +52,7 @@ func (m *mirror) unchanged(rel string, want meta, have *meta) bool {
 	return m.claim(have.inode(), want.inode())
 }
 
-// claim says that the file in To stands for no other file of From.
+// claim says that the file in To is the copy of no other file of From.
 func (m *mirror) claim(copied, original inode) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,12 +99,12 @@ func (m *mirror) copyFile(f *folder, name string, want meta, have *meta, lenient
 	return m.attributes(at{f.src, name}, at{f.dst, name}, before, nil)
 }
 
-// fill copies the contents and says whether they held still meanwhile.
+// fill copies the contents and says whether they stayed unchanged meanwhile.
 func (m *mirror) fill(src, dir int, name string, before meta) (steady bool, err error) {
 	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	dst, err := unix.Openat(dir, name, flags, 0o600)
 	if errors.Is(err, unix.EEXIST) {
-		// Left by an attempt that was taken anew.
+		// Left by an attempt that is being repeated.
 		if err = unix.Unlinkat(dir, name, 0); err == nil {
 			dst, err = unix.Openat(dir, name, flags, 0o600)
 		}
@@ -126,12 +125,12 @@ func (m *mirror) fill(src, dir int, name string, before meta) (steady bool, err 
 }
 
 // openSource opens a file for reading without disturbing it: no access time, no waiting
-// on a pipe that took its place.
+// on a pipe that replaced it.
 func openSource(dir int, name string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := unix.Openat(dir, name, flags|unix.O_NOATIME, 0)
 	if errors.Is(err, unix.EPERM) {
-		fd, err = unix.Openat(dir, name, flags, 0) // not ours: the access time moves
+		fd, err = unix.Openat(dir, name, flags, 0) // another owner: the access time changes
 	}
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
 		return -1, errRaced

@@ -19,9 +19,9 @@ import (
 type Options struct {
 	// Root is the host's root as this process sees it; empty is "/".
 	Root string
-	// Workers is how many files are copied at once; 0 takes a number that suits.
+	// Workers is how many files are copied at once; 0 chooses by the number of CPUs.
 	Workers int
-	// Log gets a line for what was tolerated; nil drops it.
+	// Log reports tolerated irregularities; nil drops them.
 	Log *slog.Logger
 }
 

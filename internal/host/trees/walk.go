@@ -21,7 +21,7 @@ type folder struct {
 	src    int
 	dst    int
 	fresh  bool // To had no such folder: nothing to compare or remove
-	owned  bool // the descriptors are ours to close
+	owned  bool // this folder closes the descriptors
 	refs   atomic.Int32
 	failed atomic.Bool
 }
@@ -142,7 +142,7 @@ func (m *mirror) batch(f *folder, names []string) error {
 	return nil
 }
 
-// readNames lists a folder without moving the descriptor the walk goes on using.
+// readNames lists a folder without moving the offset of the descriptor that the walk uses.
 func readNames(fd int) ([]string, error) {
 	again, err := openDir(fd, ".")
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package audit is the consistency checker: it compares what is declared, what is
-// claimed, what was given out and what is locked, and explains every place where they
+// claimed, what was allocated and what is locked, and explains every place where they
 // disagree, and what to do about it. It changes nothing.
 //
 // lca-cli's "ipam fsck" calls it on files and on a cluster. It imports the arithmetic
-// only; whoever calls it turns its own objects into Facts.
+// only; its callers turn their own objects into Facts.
 package audit
 
 import (
@@ -71,10 +71,10 @@ type Problem string
 const (
 	Duplicate Problem = "Duplicate" // one address, two holders
 	Conflict  Problem = "Conflict"  // pools or DHCP in each other's way
-	Taken     Problem = "Taken"     // a static address that DHCP gave away
-	Unlocked  Problem = "Unlocked"  // given out, but not kept from others
+	Taken     Problem = "Taken"     // a static address that DHCP has leased
+	Unlocked  Problem = "Unlocked"  // allocated, but not kept from others
 	Lost      Problem = "Lost"      // claimed, but the record is gone
-	Leak      Problem = "Leak"      // kept for nobody
+	Leak      Problem = "Leak"      // kept for no claim
 	Outside   Problem = "Outside"   // not, or no longer, an address of its pool
 )
 

@@ -51,10 +51,10 @@ func TestFindings(t *testing.T) {
 		text  string
 	}{
 		"address without claim": {func(f *audit.Facts) { f.Claims, f.Locks = f.Claims[1:], f.Locks[1:] },
-			audit.Leak, "pool p: address 10.0.0.1 is given to IPClaim a, which does not exist"},
+			audit.Leak, "pool p: address 10.0.0.1 is allocated to IPClaim a, which does not exist"},
 		"address its claim does not mean": {func(f *audit.Facts) {
 			f.Addresses = append(f.Addresses, audit.Address{Name: "IPAddress p-9", Pool: "p", Claim: "IPClaim a", Address: addr("10.0.0.9")})
-		}, audit.Leak, "pool p: address 10.0.0.9 is given to IPClaim a, which has IPAddress p-1 instead"},
+		}, audit.Leak, "pool p: address 10.0.0.9 is allocated to IPClaim a, which has IPAddress p-1 instead"},
 		"address of no pool": {func(f *audit.Facts) {
 			f.Addresses = append(f.Addresses, audit.Address{Name: "IPAddress q", Pool: "q", Claim: "IPClaim q", Address: addr("10.0.0.9")})
 		}, audit.Outside, "IPAddress q is of pool q, which does not exist"},
@@ -63,20 +63,20 @@ func TestFindings(t *testing.T) {
 		"no lock": {func(f *audit.Facts) { f.Locks = f.Locks[1:] },
 			audit.Unlocked, "pool p: address 10.0.0.1 of IPClaim a is not locked in network net"},
 		"another's lock": {func(f *audit.Facts) { f.Locks[0].Claim, f.Locks[0].ClaimUID = "IPClaim b", "2" },
-			audit.Duplicate, "pool p: address 10.0.0.1 is given to IPClaim a, but its lock net.1 is held by IPClaim b"},
+			audit.Duplicate, "pool p: address 10.0.0.1 is allocated to IPClaim a, but its lock net.1 is held by IPClaim b"},
 		"in quarantine and given": {func(f *audit.Facts) {
 			f.Locks[0] = audit.Lock{Name: "net.1", Network: "net", Address: addr("10.0.0.1"), State: audit.Quarantined, Until: f.Now}
 		},
-			audit.Duplicate, "pool p: address 10.0.0.1 is given to IPClaim a, but its lock net.1 is in state Quarantined"},
+			audit.Duplicate, "pool p: address 10.0.0.1 is allocated to IPClaim a, but its lock net.1 is in state Quarantined"},
 		"lock without claim": {func(f *audit.Facts) {
 			f.Locks = append(f.Locks, audit.Lock{Name: "net.7", Network: "net", Pool: "p", Address: addr("10.0.0.7"), State: audit.Held, Claim: "IPClaim gone"})
 		}, audit.Leak, "pool p: address 10.0.0.7 is locked for IPClaim gone, which does not exist"},
 		"lock of an earlier claim": {func(f *audit.Facts) { f.Claims[0].UID = "77" },
-			audit.Leak, "pool p: address 10.0.0.1 is locked for an earlier claim of the name of IPClaim a"},
+			audit.Leak, "pool p: address 10.0.0.1 is locked for an earlier claim with the name of IPClaim a"},
 		"quarantine without end": {func(f *audit.Facts) { f.Locks[2].Until = f.Now.Add(-2 * time.Hour) },
 			audit.Leak, "pool p: address 10.0.0.3 should have left quarantine at 2026-03-01T10:00:00Z"},
 		"record gone": {func(f *audit.Facts) { f.Addresses = f.Addresses[1:] },
-			audit.Lost, "pool p: IPClaim a has IPAddress p-1, which does not exist: its address can be given to another"},
+			audit.Lost, "pool p: IPClaim a has IPAddress p-1, which does not exist: its address can be allocated to another claim"},
 		"another's record": {func(f *audit.Facts) { f.Claims[2].Address = "IPAddress p-2" },
 			audit.Duplicate, "pool p: IPClaim waits has IPAddress p-2, which is of IPClaim b"},
 		"overlapping pools": {func(f *audit.Facts) { f.Pools = append(f.Pools, spec("q", "10.0.0.9", "10.0.0.12")) },
@@ -85,7 +85,7 @@ func TestFindings(t *testing.T) {
 			audit.Conflict, "pool q: range 10.0.1.9-10.0.1.2 is reversed: it ends before it starts"},
 		"DHCP gave it away": {func(f *audit.Facts) {
 			f.Leases = []audit.Leased{{Network: "net", Client: "52:54:00:aa:bb:cc", Address: addr("10.0.0.5")}, {Network: "net", Client: "x", Address: addr("10.0.0.50")}}
-		}, audit.Taken, "pool p: address 10.0.0.5 is static, but DHCP gave it to 52:54:00:aa:bb:cc"},
+		}, audit.Taken, "pool p: address 10.0.0.5 is static, but DHCP leased it to 52:54:00:aa:bb:cc"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := sound()
@@ -109,7 +109,7 @@ func TestDuplicatesAcrossPoolsAndKinds(t *testing.T) {
 	f.Addresses = append(f.Addresses, audit.Address{Name: "IPAddress(capi) a", Pool: "q", Claim: "IPAddressClaim a", Address: addr("10.0.0.1")})
 	found := audit.Check(f)
 	require.Equal(t, audit.Duplicate, found[0].Problem)
-	require.Equal(t, "address 10.0.0.1 of network net is given to IPAddressClaim a (pool q) and IPClaim a (pool p) at once", found[0].Text)
+	require.Equal(t, "address 10.0.0.1 of network net is allocated to IPAddressClaim a (pool q) and IPClaim a (pool p) at once", found[0].Text)
 	require.Equal(t, audit.Outside, found[1].Problem)
 	slices.Reverse(f.Addresses)
 	require.Equal(t, found, audit.Check(f), "the order of the records does not matter")

@@ -87,7 +87,7 @@ func (a *auditor) checkPools() {
 			}
 			if err := ipam.Conflicts(t, s); err != nil {
 				a.add(Finding{Problem: Conflict, Network: s.Network, Pool: t.Name, Objects: []string{s.Name}},
-					"take the addresses out of one of the two", "%v", err)
+					"remove the addresses from one of the two", "%v", err)
 			}
 		}
 	}
@@ -99,12 +99,12 @@ func (a *auditor) checkAddress(at Address) {
 	f.Network = s.Network
 	if !known {
 		f.Problem = Outside
-		a.add(f, "delete the record, or bring the pool back", "%s is of pool %s, which does not exist", at.Name, at.Pool)
+		a.add(f, "delete the record, or create the pool again", "%s is of pool %s, which does not exist", at.Name, at.Pool)
 		return
 	}
 	if e, valid := a.extents[at.Pool]; valid && e.Why(at.Address) != "" {
 		f.Problem = Outside
-		a.add(f, "let its claim go when its host does, or widen the pool",
+		a.add(f, "delete its claim when its host leaves, or widen the pool",
 			"pool %s: address %s of %s %s", at.Pool, at.Address, at.Claim, e.Why(at.Address))
 	}
 	c, known := a.claims[at.Claim]
@@ -112,17 +112,17 @@ func (a *auditor) checkAddress(at Address) {
 	case !known:
 		f.Problem = Leak
 		a.add(f, "delete the record; the address is free then",
-			"pool %s: address %s is given to %s, which does not exist", at.Pool, at.Address, at.Claim)
+			"pool %s: address %s is allocated to %s, which does not exist", at.Pool, at.Address, at.Claim)
 	case c.Address != "" && c.Address != at.Name:
 		f.Problem = Leak
-		a.add(f, "delete the record that its claim does not mean",
-			"pool %s: address %s is given to %s, which has %s instead", at.Pool, at.Address, at.Claim, c.Address)
+		a.add(f, "delete the record that its claim does not name",
+			"pool %s: address %s is allocated to %s, which has %s instead", at.Pool, at.Address, at.Claim, c.Address)
 	default:
 		a.checkLocked(f, at)
 	}
 }
 
-// checkLocked asks whether the lock of an address given out is its claim's.
+// checkLocked checks that the lock of an allocated address is its claim's.
 func (a *auditor) checkLocked(f Finding, at Address) {
 	if !a.facts.Locked {
 		return
@@ -130,15 +130,15 @@ func (a *auditor) checkLocked(f Finding, at Address) {
 	f.Problem = Unlocked
 	l, locked := a.locks[place{f.Network, at.Address.Unmap()}]
 	if !locked {
-		a.add(f, "none: the controller locks it when it sees it",
+		a.add(f, "none: the controller locks it when it reconciles the claim",
 			"pool %s: address %s of %s is not locked in network %s", at.Pool, at.Address, at.Claim, f.Network)
 		return
 	}
 	if l.State != Held || l.Claim != at.Claim {
 		f.Problem = Duplicate
 		f.Objects = append(f.Objects, l.Name)
-		a.add(f, "the lock decides: delete the claim that does not hold it, and let it ask again",
-			"pool %s: address %s is given to %s, but its lock %s is %s", at.Pool, at.Address, at.Claim, l.Name, l.holder())
+		a.add(f, "the lock decides: delete the claim that does not hold it, and create it again",
+			"pool %s: address %s is allocated to %s, but its lock %s is %s", at.Pool, at.Address, at.Claim, l.Name, l.holder())
 	}
 }
 
@@ -164,5 +164,5 @@ func (a *auditor) checkDuplicates(p place, all []Address) {
 		text += at.Claim + " (pool " + at.Pool + ")"
 	}
 	a.add(f, "delete all but one of the claims, and configure their hosts anew",
-		"address %s of network %s is given to %s at once", p.address, p.network, text)
+		"address %s of network %s is allocated to %s at once", p.address, p.network, text)
 }

@@ -17,8 +17,8 @@ func (a *auditor) checkClaim(c Claim) {
 	at, there := a.records[c.Address]
 	switch {
 	case !there:
-		a.add(f, "delete the claim and make it again, with the address its host has",
-			"pool %s: %s has %s, which does not exist: its address can be given to another", c.Pool, c.Name, c.Address)
+		a.add(f, "delete the claim and create it again, with the address its host has",
+			"pool %s: %s has %s, which does not exist: its address can be allocated to another claim", c.Pool, c.Name, c.Address)
 	case at.Claim != c.Name:
 		f.Problem, f.Address, f.Objects = Duplicate, at.Address.String(), []string{c.Name, at.Name}
 		a.add(f, "delete the claim that the record does not name",
@@ -36,7 +36,7 @@ func (a *auditor) checkLock(l Lock) {
 				"pool %s: address %s is locked for %s, which does not exist", l.Pool, l.Address, l.Claim)
 		} else if l.ClaimUID != "" && c.UID != "" && l.ClaimUID != c.UID {
 			a.add(f, "delete the lock; the address is free then",
-				"pool %s: address %s is locked for an earlier claim of the name of %s", l.Pool, l.Address, l.Claim)
+				"pool %s: address %s is locked for an earlier claim with the name of %s", l.Pool, l.Address, l.Claim)
 		}
 	case Quarantined:
 		if over := a.facts.Now.Sub(l.Until); over > patience {
@@ -56,8 +56,8 @@ func (a *auditor) checkLeases() {
 			}
 			f := Finding{Problem: Taken, Network: l.Network, Pool: s.Name, Address: l.Address.String()}
 			f.Objects = []string{"DHCP lease of " + l.Client}
-			a.add(f, "end the lease before the address is given out; exclude it until then",
-				"pool %s: address %s is static, but DHCP gave it to %s", s.Name, l.Address, l.Client)
+			a.add(f, "end the lease before the address is allocated; exclude it until then",
+				"pool %s: address %s is static, but DHCP leased it to %s", s.Name, l.Address, l.Client)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type Config struct {
 	// Subnet and Range: what the network is, and which part of it is leased.
 	Subnet netip.Prefix
 	Range  netipx.IPRange
-	// Gateway and DNS are told to the clients; without them nothing is, and clients keep
+	// Gateway and DNS are sent to the clients; without them none is sent, and clients keep
 	// what their other networks say.
 	Gateway netip.Addr
 	DNS     []netip.Addr

@@ -20,7 +20,7 @@ type Lease struct {
 	Host    string // "" where the client said none
 }
 
-// Alive tells whether the lease holds at a time.
+// Alive reports whether the lease holds at a time.
 func (l Lease) Alive(now time.Time) bool { return l.Expires.IsZero() || l.Expires.After(now) }
 
 // ReadLeases reads the file; a line that is no lease is an error with its number.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"go4.org/netipx"
 
@@ -36,9 +37,7 @@ func Spec(p *metal3.IPPool) (ipam.Spec, error) {
 	if p.Spec.VLAN != nil {
 		s.VLAN = int(*p.Spec.VLAN)
 	}
-	if p.Spec.Quarantine != nil {
-		s.Quarantine = p.Spec.Quarantine.Duration
-	}
+	s.Quarantine = r.duration("quarantine", p.Spec.Quarantine)
 	if err := errors.Join(r.problems...); err != nil {
 		return s, err
 	}
@@ -66,7 +65,7 @@ func strategy(p *metal3.IPPool) ipam.Strategy {
 	return ipam.Sequential
 }
 
-// reading collects what can not be read.
+// reading collects what cannot be read.
 type reading struct {
 	pool     string
 	problems []error
@@ -96,6 +95,17 @@ func (r *reading) list(field string, texts []metal3.IPAddressStr) (out []netip.A
 		out = append(out, r.address(fmt.Sprintf("%s[%d]", field, i), string(text)))
 	}
 	return out
+}
+
+func (r *reading) duration(field string, text metal3.Duration) time.Duration {
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		r.fail(field, fmt.Errorf("%q is not a duration such as 30m or 24h", text))
+	}
+	return d
 }
 
 func (r *reading) span(field, text string) netipx.IPRange {

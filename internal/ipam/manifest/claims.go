@@ -25,7 +25,7 @@ type record struct {
 
 func claimID(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
-// The kinds of address have one name, so that of the contract is told by its group.
+// The kinds of address have one name, so the contract's carries its group.
 const (
 	metal3Address = "IPAddress"
 	capiAddress   = "IPAddress." + capiGroup
@@ -44,7 +44,7 @@ func (v *Inventory) claims() (out []claim) {
 		if c.Spec.PoolRef.APIGroup == metal3Group && c.Spec.PoolRef.Kind == "IPPool" {
 			k.pool = c.Namespace + "/" + c.Spec.PoolRef.Name
 		}
-		if a := c.Status.AddressRef; a != nil && a.Name != "" {
+		if a := c.Status.AddressRef; a.Name != "" {
 			k.address = claimID(capiAddress, c.Namespace, a.Name)
 		}
 		out = append(out, k)

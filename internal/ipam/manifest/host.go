@@ -54,7 +54,7 @@ func (v *Inventory) leaseOf(host, pool string, with ipam.Options) (ipam.Lease, e
 			return l, nil
 		}
 	}
-	return ipam.Lease{}, fmt.Errorf("pool %s: no address of it is given to host %s; see reserve", kinds.PoolName(o), host)
+	return ipam.Lease{}, fmt.Errorf("pool %s: no address of it is allocated to host %s; see reserve", kinds.PoolName(o), host)
 }
 
 // Provisioning is the dnsmasq configuration of a pool's network, kept apart from every

@@ -3,7 +3,7 @@
 // registered in advance, what a host's interfaces are given.
 //
 // lca-cli's ipam verbs call it, all with the one Inventory. It imports the API's types,
-// the arithmetic and the renderers' model, and talks to nobody.
+// the arithmetic and the renderers' model, and does no I/O.
 package manifest
 
 import (
@@ -15,9 +15,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/yaml"
 
-	capi "github.com/lifecycle-agent/lifecycle-agent/api/capi/v1beta2"
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )

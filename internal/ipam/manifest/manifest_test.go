@@ -141,7 +141,7 @@ func TestHostNeedsEveryAddress(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "10.0.0.10/24", h.Interfaces[0].Addresses[0].Prefix.String())
 	_, err = v.Host("master-1", []manifest.Attachment{eth1}, options())
-	require.EqualError(t, err, "pool ns/a: no address of it is given to host master-1; see reserve")
+	require.EqualError(t, err, "pool ns/a: no address of it is allocated to host master-1; see reserve")
 }
 
 func TestReadRefuses(t *testing.T) {

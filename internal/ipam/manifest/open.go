@@ -74,7 +74,7 @@ func (v *Inventory) sameNetwork(pool, network string) bool {
 	return false
 }
 
-// locks tells a pool what is kept from others without being held. What a lock of an
+// locks applies the locks that keep an address back without holding it. What a lock of an
 // address outside the pool says, does not matter to it.
 func (v *Inventory) locks(p *ipam.Pool, spec ipam.Spec) {
 	for _, l := range v.Locks {
@@ -85,7 +85,7 @@ func (v *Inventory) locks(p *ipam.Pool, spec ipam.Spec) {
 		switch l.Spec.State {
 		case lockv1.LockQuarantined:
 			if l.Spec.Until != nil {
-				_ = p.Quarantine(a, l.Spec.Host, l.Spec.Until.Time) // refused where somebody holds it: fsck's business
+				_ = p.Quarantine(a, l.Spec.Host, l.Spec.Until.Time) // refused where a claim holds it, which fsck reports
 			}
 		case lockv1.LockReserved:
 			p.Remember(l.Spec.Host, a)

@@ -22,7 +22,7 @@ type Wish struct {
 }
 
 // Registration is a claim and the address it was given, ready to be applied to a cluster:
-// nobody owns the claim until its host's Machine adopts it.
+// the claim has no owner until its host's Machine adopts it.
 type Registration struct {
 	Claim   *metal3.IPClaim
 	Address *metal3.IPAddress

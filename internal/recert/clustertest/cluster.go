@@ -131,7 +131,6 @@ func Generate(keys *Keyring, seed uint64, site Site, size Size) *Cluster {
 	m := &maker{seed: seed, site: site, size: size, keys: keys, out: &Cluster{Keys: map[string][]byte{}, Files: map[string]File{},
 		Member: host.StoreMember{ID: 7, Name: site.Known, PeerURLs: []string{"https://" + netip.AddrPortFrom(site.V4, 2380).String()}}}}
 	m.controlPlane()
-	m.signers()
 	m.trust()
 	m.awkward()
 	m.texts()

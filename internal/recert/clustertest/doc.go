@@ -6,5 +6,7 @@
 // the same, and so is every byte that does not carry an address of the node. That makes it its own
 // oracle: a cluster that was moved must be the one that was made up where it moved to.
 //
+// The control plane's certificates and their places are those of lab/cluster.
+//
 // It is called by the tests and benchmarks of internal/recert. It must not import that package.
 package clustertest

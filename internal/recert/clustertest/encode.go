@@ -115,12 +115,12 @@ func (m *maker) secret(ns, name string, data map[string]string, annotations map[
 	m.object("secrets/"+ns+"/"+name, s)
 }
 
-func (m *maker) tls(ns, name string, p *pair, chain ...*pair) {
-	crt := p.crt
+func (m *maker) tls(ns, name string, p *Pair, chain ...*Pair) {
+	crt := p.CertPEM
 	for _, c := range chain {
-		crt += c.crt
+		crt += c.CertPEM
 	}
-	m.secret(ns, name, map[string]string{"tls.crt": crt, "tls.key": p.pem}, nil)
+	m.secret(ns, name, map[string]string{"tls.crt": crt, "tls.key": p.KeyPEM}, nil)
 }
 
 func (m *maker) configMap(ns, name string, data map[string]string) {

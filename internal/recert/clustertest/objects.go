@@ -111,13 +111,13 @@ func (m *maker) endpoints(ns, name string, managed bool) {
 }
 
 // services makes what the service authority signs: most of a cluster's leaves.
-func (m *maker) services(ca *pair, bundle string) {
+func (m *maker) services(ca *Pair, bundle string) {
 	for i := range m.size.Objects / 3 {
 		ns := fmt.Sprintf("app-%d", i%97)
 		name := fmt.Sprintf("service-%d", i)
 		m.tls(ns, name, m.issue(request{cn: name + "." + ns + ".svc", parent: ca, names: []string{name + "." + ns + ".svc"}}), ca)
 		if i%20 == 0 {
-			m.file(fmt.Sprintf("%skube-apiserver-pod-%d/secrets/service/tls.crt", staticPod, i), ca.crt)
+			m.file(fmt.Sprintf("%skube-apiserver-pod-%d/secrets/service/tls.crt", staticPod, i), ca.CertPEM)
 		}
 		if i%30 == 0 {
 			m.configMap(ns, fmt.Sprintf("trusted-ca-%d", i), map[string]string{"ca-bundle.crt": bundle})

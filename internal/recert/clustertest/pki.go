@@ -11,7 +11,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"hash/fnv"
 	"math/big"
@@ -21,19 +20,11 @@ import (
 	"time"
 )
 
-// pair is a certificate and its key.
-type pair struct {
-	cert *x509.Certificate
-	key  crypto.Signer
-	crt  string // PEM
-	pem  string // PEM of the key
-}
-
 // request says what a certificate is to be.
 type request struct {
 	cn     string
 	id     string // what the key follows from, where cn carries an address
-	parent *pair  // nil: signed by itself
+	parent *Pair  // nil: signed by itself
 	kind   Algorithm
 	ca     bool
 	pss    bool
@@ -44,13 +35,13 @@ type request struct {
 	serial int64
 }
 
-func (m *maker) issue(q request) *pair {
+func (m *maker) issue(q request) *Pair {
 	id := fmt.Sprintf("%s/%d", cmp.Or(q.id, q.cn), q.serial)
 	key := m.keys.key(m.seed, id, q.kind)
 	template := m.template(q, id)
 	issuer, signer := template, key
 	if q.parent != nil {
-		issuer, signer = q.parent.cert, q.parent.key
+		issuer, signer = q.parent.Cert, q.parent.Key
 	}
 	if _, ok := signer.(*rsa.PrivateKey); ok && q.pss {
 		template.SignatureAlgorithm = x509.SHA256WithRSAPSS
@@ -67,7 +58,7 @@ func (m *maker) issue(q request) *pair {
 	if err != nil {
 		panic(fmt.Sprintf("read %s: %v", q.cn, err))
 	}
-	return &pair{cert, key, armour("CERTIFICATE", der), keyPEM(key, m.rand("form "+id).IntN(2) == 0)}
+	return &Pair{cert, key, PEMText("CERTIFICATE", der), keyPEM(key, m.rand("form "+id).IntN(2) == 0)}
 }
 
 func (m *maker) template(q request, id string) *x509.Certificate {
@@ -103,39 +94,35 @@ func (m *maker) template(q request, id string) *x509.Certificate {
 }
 
 // leaf makes a leaf that names the node and remembers it.
-func (m *maker) leaf(q request) *pair {
+func (m *maker) leaf(q request) *Pair {
 	p := m.issue(q)
-	m.out.Leaves = append(m.out.Leaves, p.cert.Raw)
+	m.out.Leaves = append(m.out.Leaves, p.Cert.Raw)
 	return p
-}
-
-func armour(label string, der []byte) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: label, Bytes: der}))
 }
 
 func keyPEM(key crypto.Signer, traditional bool) string {
 	switch k := key.(type) {
 	case *rsa.PrivateKey:
 		if traditional {
-			return armour("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(k))
+			return PEMText("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(k))
 		}
 	case *ecdsa.PrivateKey:
 		if der, err := x509.MarshalECPrivateKey(k); err == nil && traditional {
-			return armour("EC PRIVATE KEY", der)
+			return PEMText("EC PRIVATE KEY", der)
 		}
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		panic(err)
 	}
-	return armour("PRIVATE KEY", der)
+	return PEMText("PRIVATE KEY", der)
 }
 
 func encode64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
 // kubeconfig embeds a client's pair and its server's bundle.
-func kubeconfig(server, bundle string, client *pair) string {
+func kubeconfig(server, bundle string, client *Pair) string {
 	return strings.Join([]string{"apiVersion: v1", "kind: Config", "clusters:", "- name: c", "  cluster:", "    server: " + server,
 		"    certificate-authority-data: " + encode64(bundle), "users:", "- name: u", "  user:",
-		"    client-certificate-data: " + encode64(client.crt), "    client-key-data: " + encode64(client.pem), ""}, "\n")
+		"    client-certificate-data: " + encode64(client.CertPEM), "    client-key-data: " + encode64(client.KeyPEM), ""}, "\n")
 }

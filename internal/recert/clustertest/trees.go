@@ -1,99 +1,131 @@
 package clustertest
 
-import "fmt"
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
+)
 
 const (
 	etcdNS    = "openshift-etcd"
 	staticPod = "/etc/kubernetes/static-pod-resources/"
 )
 
-// nodeNames are what a certificate of etcd names: addresses, and once more as DNS names.
-func (m *maker) nodeNames() []string {
-	return []string{"localhost", "127.0.0.1", "::1", m.site.V4.String(), m.site.V6.String(), m.site.Neighbour.String(), m.site.Node}
-}
-
-// controlPlane makes what etcd and the kubelet serve with, in all the places where OpenShift keeps copies.
+// controlPlane makes the certificates of the control plane in all the places where OpenShift keeps copies, as the lab's cluster has them.
+// Every authority was rotated once: the old one stays trusted, its key is gone.
 func (m *maker) controlPlane() {
-	signer := m.issue(request{cn: "openshift-etcd_etcd-signer@1", kind: RSA, ca: true})
-	old := m.issue(request{cn: "openshift-etcd_etcd-signer@0", kind: RSA, ca: true, serial: 9})
-	metric := m.issue(request{cn: "openshift-etcd_etcd-metric-signer@1", kind: P384, ca: true})
-	m.tls(etcdNS, "etcd-signer", signer)
-	m.tls(etcdNS, "etcd-metric-signer", metric)
-	bundle := old.crt + signer.crt // the old signer stays trusted; its key is gone
-	m.configMap(etcdNS, "etcd-ca-bundle", map[string]string{"ca-bundle.crt": bundle})
-	m.configMap("openshift-config", "etcd-serving-ca", map[string]string{"ca-bundle.crt": bundle})
-	hostnames := fmt.Sprintf("%s,%s,127.0.0.1,::1,localhost,%s", m.site.V4, m.site.V6, m.site.Node)
-	all := map[string]string{}
-	node := m.site.Node
-	for _, c := range []struct {
-		name, user string
-		parent     *pair
-		kind       Algorithm
-	}{{"etcd-peer-" + node, "system:etcd-peer:", signer, RSA}, {"etcd-serving-" + node, "system:etcd-server:", signer, P256},
-		{"etcd-serving-metrics-" + node, "system:etcd-metric:", metric, P256}} {
-		p := m.leaf(request{cn: c.user + node, id: c.user, parent: c.parent, kind: c.kind, names: m.nodeNames()})
-		chain := p.crt + c.parent.crt
-		m.secret(etcdNS, c.name, map[string]string{"tls.crt": chain, "tls.key": p.pem},
-			map[string]string{"auth.openshift.io/certificate-hostnames": hostnames, "auth.openshift.io/certificate-not-after": "2029-01-01T00:00:00Z",
-				"openshift.io/description": "certificate of " + node + ", signed by " + m.site.Known + "-signer"})
-		all[c.name+".crt"], all[c.name+".key"] = chain, p.pem
-		for _, dir := range []string{"etcd-certs", "etcd-pod-6", "etcd-pod-7"} {
-			m.file(staticPod+dir+"/secrets/etcd-all-certs/"+c.name+".crt", chain)
-			m.file(staticPod+dir+"/secrets/etcd-all-certs/"+c.name+".key", p.pem)
-			m.file(staticPod+dir+"/configmaps/etcd-ca-bundle/ca-bundle.crt", bundle)
+	top := m.issue(request{cn: "kube-csr-signer-signer", kind: RSA, ca: true})
+	m.tls("openshift-kube-controller-manager-operator", "csr-signer-signer", top)
+	signers, trusted := map[string]*Pair{}, map[string]string{}
+	for i, spec := range cluster.Signers() {
+		cn := strings.ReplaceAll(spec.CN, "%d", "1")
+		q := request{cn: cn, kind: Algorithm(m.rand("kind of " + spec.ID).IntN(4)), ca: true, serial: int64(100 + i)}
+		if spec.ID == "csr" {
+			q.parent = top
+		}
+		signers[spec.ID] = m.issue(q)
+		trusted[spec.ID] = m.issue(request{cn: cn, kind: P256, ca: true, serial: int64(i)}).CertPEM + signers[spec.ID].CertPEM
+		if spec.Secret.Name != "" {
+			m.tls(spec.Secret.Namespace, spec.Secret.Name, signers[spec.ID])
+		}
+	}
+	m.bundles(trusted)
+	leaves, all := map[string]*Pair{}, map[string]string{}
+	for _, spec := range cluster.Leaves(m.labSite()) {
+		p := m.placed(spec, signers[spec.Signer])
+		leaves[spec.ID] = p
+		if spec.Hostnames {
+			all[spec.ID+".crt"], all[spec.ID+".key"] = p.CertPEM+signers[spec.Signer].CertPEM, p.KeyPEM
 		}
 	}
 	for _, revision := range []string{"", "-6", "-7"} {
 		m.secret(etcdNS, "etcd-all-certs"+revision, all, nil)
 	}
-	m.kubelet()
+	m.kubelet(signers["csr"], top, leaves)
+	m.kubeconfigs(trusted["lb"]+trusted["localhost"], signers["admin"], leaves["admin"])
 }
 
-func (m *maker) kubelet() {
-	const ns = "openshift-kube-controller-manager-operator"
-	top := m.issue(request{cn: "kube-csr-signer-signer", kind: RSA, ca: true})
-	signer := m.issue(request{cn: "kube-csr-signer_@1", parent: top, kind: P256, ca: true, serial: 1})
-	m.tls(ns, "csr-signer-signer", top)
-	m.tls(ns, "csr-signer", signer, top)
-	m.configMap("openshift-config-managed", "csr-controller-ca", map[string]string{"ca-bundle.crt": top.crt + signer.crt})
-	user := "system:node:" + m.site.Node
-	serving := m.leaf(request{cn: user, id: "serving", parent: signer, names: []string{m.site.Node, m.site.V4.String(), m.site.V6.String()}})
-	client := m.leaf(request{cn: user, id: "client", parent: signer, serial: 2})
+func (m *maker) labSite() cluster.Site {
+	return cluster.Site{Hostname: m.site.Node, ClusterName: m.site.Name, BaseDomain: m.site.Domain,
+		Addresses: []netip.Prefix{netip.PrefixFrom(m.site.V4, 24), netip.PrefixFrom(m.site.V6, 64)}}
+}
+
+// bundles stores the bundles of authorities that components read.
+func (m *maker) bundles(trusted map[string]string) {
+	texts := map[[2]string]map[string]string{}
+	for _, spec := range cluster.Bundles() {
+		text := ""
+		for _, id := range spec.Signers {
+			text += trusted[id]
+		}
+		for _, cm := range spec.ConfigMaps {
+			at := [2]string{cm.Namespace, cm.Name}
+			if texts[at] == nil {
+				texts[at] = map[string]string{}
+			}
+			texts[at][spec.Key] = text
+		}
+		for _, dir := range spec.Dirs {
+			m.file(staticPod+dir+"/"+spec.Key, text)
+		}
+	}
+	for at, data := range texts {
+		m.configMap(at[0], at[1], data)
+	}
+}
+
+// placed makes a leaf of the control plane and stores it. Etcd's name a neighbour as well, and those of the API what is nearly the zone.
+func (m *maker) placed(spec cluster.LeafSpec, parent *Pair) *Pair {
+	names := slices.Clone(spec.Req.DNS)
+	for _, ip := range spec.Req.IPs {
+		names = append(names, ip.String())
+	}
+	q := request{cn: spec.Req.Subject.CommonName, id: "leaf " + m.anonymous(spec.ID), parent: parent,
+		kind: Algorithm(m.rand("kind of " + m.anonymous(spec.ID)).IntN(4))}
+	const hostnames = "auth.openshift.io/certificate-hostnames"
+	var annotations map[string]string
+	switch {
+	case spec.Hostnames:
+		names = append(names, m.site.Neighbour.String())
+		annotations = map[string]string{"auth.openshift.io/certificate-not-after": "2029-01-01T00:00:00Z",
+			hostnames: strings.Join(names, ","), "openshift.io/description": "certificate of " + m.site.Node + ", signed by " + m.site.Known + "-signer"}
+	case spec.Signer == "lb":
+		names = append(names, "api.a"+m.site.oldZone())
+		q.urls = []string{"https://" + names[0] + ":6443/x"}
+		annotations = map[string]string{hostnames: "172.30.0.1," + names[0]} // sorted
+	}
+	q.names = names
+	p := m.leaf(q)
+	for _, at := range spec.Secrets {
+		m.secret(at.Namespace, at.Name, map[string]string{"tls.crt": p.CertPEM + parent.CertPEM, "tls.key": p.KeyPEM}, annotations)
+	}
+	for _, path := range spec.Files {
+		m.file(staticPod+path+".crt", p.CertPEM+parent.CertPEM)
+		m.file(staticPod+path+".key", p.KeyPEM)
+	}
+	return p
+}
+
+func (m *maker) kubelet(signer, top *Pair, leaves map[string]*Pair) {
+	serving, client := leaves["kubelet-server-node"], leaves["kubelet-client-node"]
 	near := m.issue(request{cn: "system:node:" + m.site.Known + "2", parent: signer, names: []string{m.site.Known + ".nip.io", "a-" + m.site.Known}})
 	m.tls("awkward", "near-the-node", near, signer)
-	m.file("/var/lib/kubelet/pki/kubelet-server-2026-05-01-00-00-00.pem", serving.crt+serving.pem)
-	m.file("/var/lib/kubelet/pki/kubelet-client-2026-05-01-00-00-00.pem", client.crt+client.pem)
-	m.file("/var/lib/kubelet/kubeconfig", kubeconfig("https://api-int."+m.site.Zone()+":6443", top.crt+signer.crt, client))
+	m.file("/var/lib/kubelet/pki/kubelet-server-2026-05-01-00-00-00.pem", serving.CertPEM+serving.KeyPEM)
+	m.file("/var/lib/kubelet/pki/kubelet-client-2026-05-01-00-00-00.pem", client.CertPEM+client.KeyPEM)
+	m.file("/var/lib/kubelet/kubeconfig", kubeconfig("https://api-int."+m.site.Zone()+":6443", top.CertPEM+signer.CertPEM, client))
 	theirs := m.issue(request{cn: "system:node:" + m.site.Known, parent: signer, serial: 3, names: []string{m.site.Bystander[0].String()}})
-	m.file("/var/lib/kubelet/pods/uid/volumes/kubernetes.io~projected/tls.crt", theirs.crt)
+	m.file("/var/lib/kubelet/pods/uid/volumes/kubernetes.io~projected/tls.crt", theirs.CertPEM)
 }
 
-// signers makes the authorities of the API's endpoints, with what they sign; nothing in their trees names an address
-// of the node, but for a client or two.
-func (m *maker) signers() {
-	const ns = "openshift-kube-apiserver-operator"
-	bundle := ""
-	for i, name := range []string{"loadbalancer-serving-signer", "localhost-serving-signer", "service-network-serving-signer",
-		"aggregator-client-signer", "kube-control-plane-signer", "kube-apiserver-to-kubelet-signer", "node-system-admin-signer"} {
-		kind := Algorithm(m.rand("kind of " + name).IntN(4))
-		rotated := m.issue(request{cn: "openshift-kube-apiserver-operator_" + name, kind: P256, ca: true, serial: int64(i)})
-		signer := m.issue(request{cn: "openshift-kube-apiserver-operator_" + name, kind: kind, ca: true, serial: int64(100 + i)})
-		m.tls(ns, name, signer)
-		bundle += rotated.crt + signer.crt
-		hosts := []string{"api." + m.site.Zone(), "api-int." + m.site.Zone(), "*.apps." + m.site.Zone(), "api.a" + m.site.oldZone(), "172.30.0.1"}
-		serving := m.leaf(request{cn: "api." + m.site.Zone(), id: name, parent: signer, names: hosts, urls: []string{"https://api." + m.site.Zone() + ":6443/x"}})
-		m.secret("openshift-kube-apiserver", name+"-certkey", map[string]string{"tls.crt": serving.crt + signer.crt, "tls.key": serving.pem},
-			map[string]string{"auth.openshift.io/certificate-hostnames": "172.30.0.1,api." + m.site.Zone()})
-		m.file(staticPod+"kube-apiserver-certs/secrets/"+name+"-certkey/tls.crt", serving.crt+signer.crt)
-		m.file(staticPod+"kube-apiserver-certs/secrets/"+name+"-certkey/tls.key", serving.pem)
-	}
-	adminCA := m.issue(request{cn: "admin-kubeconfig-signer", kind: RSA, ca: true}) // its key is never in the cluster
-	admin := m.issue(request{cn: "system:admin", parent: adminCA})
-	m.configMap("openshift-config", "admin-kubeconfig-client-ca", map[string]string{"ca-bundle.crt": adminCA.crt})
+// kubeconfigs makes what embeds PEM, and what trusts an authority whose key is never in the cluster.
+func (m *maker) kubeconfigs(bundle string, adminCA, admin *Pair) {
 	text := kubeconfig("https://api."+m.site.Zone()+":6443", bundle, admin)
 	m.secret("openshift-kube-apiserver", "node-kubeconfigs", map[string]string{"lb-ext.kubeconfig": text, "localhost.kubeconfig": text}, nil)
 	m.file(staticPod+"kube-apiserver-certs/secrets/node-kubeconfigs/lb-ext.kubeconfig", text)
-	m.configMap("kube-system", "extension-apiserver-authentication", map[string]string{"client-ca-file": adminCA.crt + bundle})
+	m.configMap("kube-system", "extension-apiserver-authentication", map[string]string{"client-ca-file": adminCA.CertPEM + bundle})
 }
 
 // awkward makes what clusters hold besides.
@@ -109,11 +141,11 @@ func (m *maker) awkward() {
 	m.tls("awkward", "ed", m.leaf(request{cn: "ed leaf", parent: again, kind: Ed25519, names: []string{v4, v6}, urls: []string{"https://" + v4 + ":8443/x"}}))
 	self := m.leaf(request{cn: v4, id: "self", names: []string{v4, "192.0.2.99"}})
 	m.tls("awkward", "self-signed", self)
-	m.configMap("awkward", "trusts-self-signed", map[string]string{"ca.crt": "# note of " + m.site.Bystander[0].String() + "\n" + self.crt})
-	m.secret("awkward", "client", map[string]string{"kubeconfig": kubeconfig("https://x:1", self.crt, m.leaf(request{cn: v4, id: "client", parent: ed, names: []string{v4}}))}, nil)
+	m.configMap("awkward", "trusts-self-signed", map[string]string{"ca.crt": "# note of " + m.site.Bystander[0].String() + "\n" + self.CertPEM})
+	m.secret("awkward", "client", map[string]string{"kubeconfig": kubeconfig("https://x:1", self.CertPEM, m.leaf(request{cn: v4, id: "client", parent: ed, names: []string{v4}}))}, nil)
 	gone := m.issue(request{cn: "gone", kind: P256, ca: true})
 	foreign := m.issue(request{cn: "foreign", parent: gone, names: []string{m.site.Bystander[0].String()}})
-	m.out.Stuck = append(m.out.Stuck, foreign.cert.Raw)
+	m.out.Stuck = append(m.out.Stuck, foreign.Cert.Raw)
 	m.tls("awkward", "foreign", foreign)
 	m.tls("awkward", "neighbours", m.issue(request{cn: "neighbours", parent: ed, names: []string{m.site.Bystander[0].String() + "1", "192.0.2.250"}}))
 	m.secret("awkward", "not-a-certificate", map[string]string{"tls.crt": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "tls.key": "", "binary": "\x00\xff"}, nil)
@@ -125,11 +157,11 @@ func (m *maker) trust() {
 	m.tls("openshift-service-ca", "signing-key", serviceCA)
 	bundle := ""
 	for i := range m.size.Bundle {
-		bundle += fmt.Sprintf("# Authority %d\n%s", i, m.issue(request{cn: fmt.Sprintf("public %d", i), ca: true}).crt)
+		bundle += fmt.Sprintf("# Authority %d\n%s", i, m.issue(request{cn: fmt.Sprintf("public %d", i), ca: true}).CertPEM)
 	}
 	m.configMap("openshift-config-managed", "trusted-ca-bundle", map[string]string{"ca-bundle.crt": bundle})
 	own := m.leaf(request{cn: "webhook", names: []string{m.site.V4.String(), "webhook.svc"}})
 	m.tls("awkward", "webhook", own)
-	m.webhooks(serviceCA.crt, own.crt)
+	m.webhooks(serviceCA.CertPEM, own.CertPEM)
 	m.services(serviceCA, bundle)
 }

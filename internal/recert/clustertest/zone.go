@@ -34,7 +34,7 @@ func (m *maker) zone() {
 		"pod.yaml": fmt.Sprintf("args: exec kcm --cluster-name=%s -v=2 --cluster-name=c-x7k2p-2\n", m.site.Infra)})
 	m.file("/etc/kubernetes/manifests/kube-controller-manager-pod.yaml", compact(map[string]any{"args": "--cluster-name=" + m.site.Infra}))
 	m.file("/etc/kubernetes/apiserver-url.env", "KUBERNETES_SERVICE_HOST='api-int."+zone+"'\nKUBERNETES_SERVICE_PORT='6443'\n")
-	m.secret("openshift-config-managed", "router-certs", map[string]string{"apps." + zone: m.issue(request{cn: "router", id: "router"}).crt}, nil)
+	m.secret("openshift-config-managed", "router-certs", map[string]string{"apps." + zone: m.issue(request{cn: "router", id: "router"}).CertPEM}, nil)
 	m.secret("openshift-machine-api", "master-user-data-managed", map[string]string{
 		"userData": compact(map[string]any{"source": "https://api-int." + zone + ":22623/config/master"})}, nil)
 	m.configMap("ns", "user-zone", map[string]string{"note": "see https://app.apps." + m.site.oldZone()})

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ostree"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ovs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/probe"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
+)
+
+// defaultRecertImage is used where no other was shipped.
+const defaultRecertImage = "quay.io/edge-infrastructure/recert:v0"
+
+// networkState holds the network adapter's transaction journal. The agent only observes the network, so it never writes there.
+const networkState = host.StateDir + "/network"
+
+// newHost builds the ports of the node whose root directory is mounted at hostRoot.
+func newHost(hostRoot string, log *slog.Logger) ipconfig.Node {
+	chroot := hostRoot
+	if chroot == "/" {
+		chroot = ""
+	}
+	runner := run.New(run.Options{Root: chroot})
+	node := files.New(hostRoot)
+	units := systemd.New(systemd.Options{Root: chroot, Log: log})
+	// The lock shows which other program holds the node; the agent reads an unfinished IP change from its journal.
+	return ipconfig.Node{
+		Files:       node,
+		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),
+		Deployments: ostree.New(ostree.Options{Runner: runner, Files: node, Log: log}),
+		Network: nm.New(nm.Options{
+			Bus:   nm.SystemBus("unix:path=" + filepath.Join(hostRoot, "/run/dbus/system_bus_socket")),
+			Files: node, StateDir: networkState, Log: log,
+			Switch: ovs.New(filepath.Join(hostRoot, ovs.DefaultSocket)),
+		}),
+		Units: units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot),
+	}
+}
+
+// recertImage is the image that was shipped with the agent.
+func recertImage(getenv func(string) string) string {
+	if image := getenv("RELATED_IMAGE_RECERT_IMAGE"); image != "" {
+		return image
+	}
+	return defaultRecertImage
+}
+
+// shippedCLI reads the lca-cli of the agent's own image. An agent that runs as a service on the node has none: the node's own
+// program is in the same place.
+func shippedCLI(hostRoot string) func() ([]byte, error) {
+	if hostRoot == "/" {
+		return nil
+	}
+	if _, err := os.Stat(host.CLI); err != nil {
+		return nil
+	}
+	return func() ([]byte, error) { return fs.ReadFile(os.DirFS("/"), host.CLI[1:]) }
+}

@@ -1,0 +1,129 @@
+package config_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+const (
+	operatorUser = "system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-operator"
+	nodeUser     = "system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-node"
+)
+
+// access is one question to the API server's authorizer: who, verb, group/resource, namespace/name.
+type access struct {
+	user, verb, resource, object string
+	want                         bool
+}
+
+// TestEachRoleMayDoItsOwnWorkAndNoMore asks for what each needs, and above all for what it is refused.
+func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
+	server := shared.Server(t)
+	apply(t, server, build(t, "default")...)
+	const own = "openshift-lifecycle-agent/"
+	for _, c := range []access{
+		{operatorUser, "patch", "ipam.metal3.io/ippools", "default/p", true},
+		{operatorUser, "create", "ipam.lca.openshift.io/addresslocks", "", true},
+		{operatorUser, "update", "coordination.k8s.io/leases", own + "lifecycle-agent.lca.openshift.io", true},
+		{operatorUser, "create", "authentication.k8s.io/tokenreviews", "", true},
+		{operatorUser, "update", "coordination.k8s.io/leases", own + "other", false},
+		{operatorUser, "update", "coordination.k8s.io/leases", "kube-node-lease/sno", false},
+		{operatorUser, "list", "/secrets", "", false},
+		{operatorUser, "watch", "/secrets", own, false},
+		{operatorUser, "update", "/secrets", own + "x", false},
+		{operatorUser, "delete", "/secrets", own + "x", false},
+		{operatorUser, "get", "/configmaps", "kube-system/cluster-config-v1", false},
+		{operatorUser, "get", "/nodes", "sno", false},
+		{operatorUser, "patch", "/nodes", "sno", false},
+		{operatorUser, "create", "/pods", own + "x", false},
+		{operatorUser, "create", "/serviceaccounts/token", own + "lifecycle-agent-node", false},
+		{operatorUser, "get", "lca.openshift.io/ipconfigs", "ipconfig", false},
+		{operatorUser, "patch", "lca.openshift.io/ipconfigs", "ipconfig", false},
+		{operatorUser, "get", "machineconfiguration.openshift.io/machineconfigs", "50-master-dnsmasq-configuration", false},
+		{operatorUser, "use", "security.openshift.io/securitycontextconstraints", own + "privileged", false},
+		{operatorUser, "create", "rbac.authorization.k8s.io/clusterrolebindings", "", false},
+
+		{nodeUser, "patch", "lca.openshift.io/ipconfigs/status", "ipconfig", true},
+		{nodeUser, "list", "/nodes", "", true},
+		{nodeUser, "use", "security.openshift.io/securitycontextconstraints", own + "privileged", true},
+		{nodeUser, "delete", "lca.openshift.io/ipconfigs", "ipconfig", false},
+		{nodeUser, "patch", "/nodes", "sno", false},
+		{nodeUser, "get", "/secrets", own + "x", false},
+		{nodeUser, "list", "/secrets", "", false},
+		{nodeUser, "create", "/secrets", own + "x", false},
+		{nodeUser, "get", "ipam.metal3.io/ippools", "default/p", false},
+		{nodeUser, "patch", "ipam.metal3.io/ippools", "default/p", false},
+		{nodeUser, "create", "ipam.lca.openshift.io/addresslocks", "", false},
+		{nodeUser, "update", "coordination.k8s.io/leases", own + "lifecycle-agent.lca.openshift.io", false},
+		{nodeUser, "create", "/pods", own + "x", false},
+		{nodeUser, "use", "security.openshift.io/securitycontextconstraints", "default/privileged", false},
+		{nodeUser, "create", "authentication.k8s.io/tokenreviews", "", false},
+	} {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: c.user, Groups: groups, ResourceAttributes: c.attributes()}}
+		require.NoError(t, server.Client.Create(t.Context(), review))
+		require.Equal(t, c.want, review.Status.Allowed, "%+v: %s", c, review.Status.Reason)
+	}
+}
+
+// TestTheSecretsOfMachinesCanBeLimitedToTheirNamespaces: without that one binding, the operator reads no Secret but where it is bound.
+func TestTheSecretsOfMachinesCanBeLimitedToTheirNamespaces(t *testing.T) {
+	for _, o := range build(t, "operator") {
+		if o.GetKind() != "ClusterRole" && o.GetKind() != "Role" || o.GetName() == "lifecycle-agent-operator-machine-secrets" {
+			continue
+		}
+		for _, rule := range typed[rbacv1.ClusterRole](t, o).Rules {
+			require.NotContains(t, rule.Resources, "secrets", o.GetName())
+		}
+	}
+}
+
+var groups = []string{"system:serviceaccounts", "system:serviceaccounts:openshift-lifecycle-agent", "system:authenticated"}
+
+func (c access) attributes() *authorizationv1.ResourceAttributes {
+	group, resource, _ := strings.Cut(c.resource, "/")
+	resource, subresource, _ := strings.Cut(resource, "/")
+	namespace, name, namespaced := strings.Cut(c.object, "/")
+	if !namespaced {
+		namespace, name = "", c.object
+	}
+	return &authorizationv1.ResourceAttributes{Verb: c.verb, Group: group, Resource: resource, Subresource: subresource, Namespace: namespace, Name: name}
+}
+
+// TestWhatTheNodeRoleMayWriteIsUnderAPolicy: a right to write that a marker adds needs a policy that limits it to the own node.
+// Events are the exception: they are about IPConfig and live in the default namespace.
+func TestWhatTheNodeRoleMayWriteIsUnderAPolicy(t *testing.T) {
+	var limited []admissionv1.RuleWithOperations
+	for _, o := range build(t, "default") {
+		if o.GetKind() == "ValidatingAdmissionPolicy" {
+			p := typed[admissionv1.ValidatingAdmissionPolicy](t, o)
+			for _, r := range p.Spec.MatchConstraints.ResourceRules {
+				limited = append(limited, r.RuleWithOperations)
+			}
+		}
+	}
+	for _, o := range build(t, "default") {
+		if o.GetName() != "lifecycle-agent-node" || o.GetKind() != "ClusterRole" && o.GetKind() != "Role" {
+			continue
+		}
+		for _, rule := range typed[rbacv1.ClusterRole](t, o).Rules {
+			if slices.Equal(rule.APIGroups, []string{"events.k8s.io"}) || !writes(rule) {
+				continue
+			}
+			for _, resource := range rule.Resources {
+				require.True(t, slices.ContainsFunc(limited, func(r admissionv1.RuleWithOperations) bool {
+					return slices.Contains(r.APIGroups, rule.APIGroups[0]) && slices.Contains(r.Resources, resource)
+				}), "%s %s", rule.APIGroups[0], resource)
+			}
+		}
+	}
+}
+
+func writes(rule rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(rule.Verbs, func(v string) bool { return !slices.Contains([]string{"get", "list", "watch"}, v) })
+}

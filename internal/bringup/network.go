@@ -1,0 +1,119 @@
+package bringup
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// Step names, as journals store them.
+const (
+	StepApplyNetwork = "apply-network"
+	StepRecert       = "recert"
+	StepStartKubelet = "start-kubelet"
+	StepWaitAPI      = "wait-for-api"
+	StepProveNetwork = "prove-network"
+	StepWaitNode     = "wait-for-node"
+	StepRunProbes    = "run-probes"
+)
+
+// Site is what must answer on the new network.
+type Site struct{ Gateways, DNS []netip.Addr }
+
+// Proof proves that the network carries traffic.
+type Proof struct {
+	Prober host.Prober
+	Clock  flow.Clock
+	// Site is read when the proof is made.
+	Site func() (Site, error)
+}
+
+// Over waits until gateways and DNS servers answer through the interface.
+func (p Proof) Over(ctx context.Context, iface string) error {
+	return until(ctx, p.Clock, wait{proofTimeout, time.Second}, func(ctx context.Context) error { return p.once(ctx, iface) })
+}
+
+// once asks everything at once, so that one dead server does not use up the time of the others, and the error names
+// each that is silent.
+func (p Proof) once(ctx context.Context, iface string) error {
+	site, err := p.Site()
+	if err != nil {
+		return err
+	}
+	var questions []func() error
+	for _, gateway := range site.Gateways {
+		questions = append(questions, func() error { return p.Prober.Gateway(ctx, gateway, iface) })
+	}
+	for _, server := range site.DNS {
+		questions = append(questions, func() error { return p.Prober.DNS(ctx, server) })
+	}
+	return askAll(questions)
+}
+
+// ApplyNetwork puts the network of the nmstate document in place. The step proves it before a single file is changed: a
+// network that reaches neither gateway nor DNS never outlives this step.
+func ApplyNetwork(network host.Network, files host.Files, document string, proof Proof) flow.Step {
+	return flow.Step{
+		Name: StepApplyNetwork, Title: "Apply and prove the new network", Tries: 2, Pause: 5 * time.Second,
+		Do: func(ctx context.Context) error {
+			if err := network.Recover(ctx); err != nil {
+				return fmt.Errorf("settle an interrupted network change: %w", err)
+			}
+			doc, err := readDocument(files, document)
+			if err != nil {
+				return err
+			}
+			carrier := carrierOf(doc)
+			prove := func(ctx context.Context) error {
+				if err := proof.Over(ctx, carrier); err != nil {
+					return flow.Permanent(err) // the proof has waited long enough by itself
+				}
+				return nil
+			}
+			if err := network.Apply(ctx, doc, prove); err != nil {
+				return fmt.Errorf("apply the new network to %s: %w", carrier, err)
+			}
+			return nil
+		},
+	}
+}
+
+func readDocument(files host.Files, file string) (netstate.Document, error) {
+	data, err := files.Read(file)
+	if err != nil {
+		return netstate.Document{}, fmt.Errorf("read %s: %w", file, err)
+	}
+	doc, err := netstate.Decode(data)
+	if err != nil {
+		return netstate.Document{}, fmt.Errorf("decode %s: %w", file, err)
+	}
+	return doc, nil
+}
+
+// carrierOf is the interface that the document gives addresses to.
+func carrierOf(doc netstate.Document) string {
+	for _, i := range doc.Interfaces {
+		if (i.IPv4 != nil && i.IPv4.Enabled) || (i.IPv6 != nil && i.IPv6.Enabled) {
+			return i.Name
+		}
+	}
+	return ""
+}
+
+// ProveNetwork proves the network once more, now that br-ex carries it, and that the node's own DNS server listens.
+func ProveNetwork(proof Proof, dns LocalDNS) flow.Step {
+	return flow.Step{
+		Name: StepProveNetwork, Title: "Prove the network under the cluster", Again: true,
+		Do: func(ctx context.Context) error {
+			if err := proof.Over(ctx, host.BridgeExternal); err != nil {
+				return err
+			}
+			return dns.Await(ctx)
+		},
+	}
+}

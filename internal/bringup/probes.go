@@ -1,0 +1,93 @@
+package bringup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Probe is a question of the user's, as requests carry it.
+type Probe struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Target string `json:"target"`
+	// TimeoutSeconds is how long a good answer may take, all tries together.
+	TimeoutSeconds int    `json:"timeout-seconds"`
+	StatusCodes    []int  `json:"status-codes,omitempty"`
+	CABundle       string `json:"ca-bundle,omitempty"`
+	SkipVerify     bool   `json:"insecure-skip-verify,omitempty"`
+}
+
+func (p Probe) String() string {
+	return fmt.Sprintf("%s: %s %s within %s", p.Name, p.Type, p.Target, p.timeout())
+}
+
+func (p Probe) timeout() time.Duration { return time.Duration(p.TimeoutSeconds) * time.Second }
+
+func (p Probe) endpoint() host.Endpoint {
+	return host.Endpoint{
+		Kind: p.Type, Target: p.Target, StatusCodes: p.StatusCodes, CABundle: []byte(p.CABundle), SkipVerify: p.SkipVerify,
+	}
+}
+
+// RunProbes puts the user's questions to the network that now carries the cluster. All run at the same time, each is
+// retried until its own timeout, and the error names every probe that failed.
+func RunProbes(prober host.Prober, clock flow.Clock, probes []Probe) flow.Step {
+	r := probeRun{prober, clock}
+	return flow.Step{
+		Name: StepRunProbes, Title: "Run the user's probes", Again: true,
+		Do: func(ctx context.Context) error { return r.all(ctx, probes) },
+	}
+}
+
+type probeRun struct {
+	prober host.Prober
+	clock  flow.Clock
+}
+
+func (r probeRun) all(ctx context.Context, open []Probe) error {
+	start := r.clock.Now()
+	var failed []error
+	for len(open) > 0 {
+		answers := r.once(ctx, open)
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("run the probes: %w", err)
+		}
+		var again []Probe
+		for i, probe := range open {
+			switch spent := r.clock.Now().Sub(start); {
+			case answers[i] == nil:
+			case spent >= probe.timeout():
+				failed = append(failed, fmt.Errorf("probe %q got no good answer within %s: %w", probe.Name, probe.timeout(), answers[i]))
+			default:
+				again = append(again, probe)
+			}
+		}
+		if open = again; len(open) > 0 {
+			if err := r.clock.Sleep(ctx, time.Second); err != nil {
+				return fmt.Errorf("run the probes: %w", err)
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// once runs each probe one time.
+func (r probeRun) once(ctx context.Context, probes []Probe) []error {
+	answers := make([]error, len(probes))
+	var questions []func() error
+	for i, probe := range probes {
+		questions = append(questions, func() error {
+			once, cancel := context.WithTimeout(ctx, min(tryTimeout, probe.timeout()))
+			defer cancel()
+			answers[i] = r.prober.Reach(once, probe.endpoint())
+			return nil
+		})
+	}
+	_ = askAll(questions) // answers has each error
+	return answers
+}

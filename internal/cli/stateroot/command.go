@@ -1,0 +1,149 @@
+// Package stateroot holds the verbs of "lca-cli stateroot": bootable copies of the running system. cmd/lca-cli builds
+// them; they call the snapshot domain and must not import an adapter.
+package stateroot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
+)
+
+// unit runs a copy.
+const unit = "lca-stateroot-clone.service"
+
+// Wiring is what main gives the verbs.
+type Wiring struct {
+	verb.Wiring
+	// Node builds the ports. acting: the verb changes the node's sysroot.
+	Node func(ctx context.Context, acting bool) (snapshot.Ports, operation.Instruments, error)
+	// Kept names the stateroots that another operation needs.
+	Kept func(ctx context.Context, n snapshot.Ports) ([]string, error)
+	// NewID names a new operation.
+	NewID func() string
+}
+
+// Command is "stateroot" with its verbs.
+func Command(w Wiring) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "stateroot",
+		Short: "List, copy and remove the systems that this node can boot",
+		Long: "List, copy and remove the systems that this node can boot. A copy made with clone is a way back before an upgrade\n" +
+			"or a change by hand: see docs/operate/copy-a-stateroot.md.",
+	}
+	cmd.AddCommand(list(w), clone(w), remove(w))
+	return cmd
+}
+
+func clone(w Wiring) *cobra.Command {
+	var run bool
+	cmd := &cobra.Command{
+		Use: "clone NAME", Args: cobra.ExactArgs(1),
+		Short: "Copy the running system into stateroot NAME (runs as " + unit + ")",
+		Long: "Copy the running system into stateroot NAME, which boots like this one. It runs as " + unit + ",\n" +
+			"which continues if this command is interrupted; 'lca-cli status --watch' shows it.\n\n" +
+			"The cluster is down while the last differences are copied.\n\n" +
+			"To boot the copy: ostree admin set-default INDEX (see 'ostree admin status'), then reboot.",
+		Example: "  lca-cli stateroot clone before-upgrade",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if run {
+				return cloneHere(cmd.Context(), w)
+			}
+			return cloneDetached(cmd.Context(), w, args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&run, "run", false, "run the steps in this process, as the unit does")
+	_ = cmd.Flags().MarkHidden("run")
+	return cmd
+}
+
+// cloneHere runs the steps.
+func cloneHere(ctx context.Context, w Wiring) error {
+	node, with, err := w.Node(ctx, true)
+	if err != nil {
+		return err
+	}
+	release, err := w.Take(ctx, snapshot.FlowClone, "stateroot clone")
+	if err != nil {
+		return err
+	}
+	defer release()
+	return w.Verdict("stateroot clone", snapshot.Run(ctx, node, with))
+}
+
+// cloneDetached stores the request and has the unit carry it out.
+func cloneDetached(ctx context.Context, w Wiring, name string) error {
+	node, _, err := w.Node(ctx, false)
+	if err != nil {
+		return err
+	}
+	r, err := snapshot.Prepare(ctx, node, w.NewID(), name)
+	if err != nil {
+		return w.Verdict("stateroot clone", err)
+	}
+	p, err := w.Follow(ctx, verb.Detached{
+		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: unit, Operation: r.OperationID,
+		Description: "Lifecycle Agent: copy the running system", Args: []string{"stateroot", "clone", name, "--run"},
+	})
+	if err != nil {
+		return err
+	}
+	if f := p.Flow(snapshot.FlowClone); !f.Finished {
+		return &verb.FinalError{Cause: fmt.Errorf("copy the system into stateroot %s: %s (see journalctl -u %s)", name, f.Failure, unit)}
+	}
+	_, err = fmt.Fprintf(w.Out, "stateroot %s is a bootable copy of %s\n", r.New, r.Old)
+	return err
+}
+
+func remove(w Wiring) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Args: cobra.ExactArgs(1),
+		Short: "Remove stateroot NAME, unless it runs, boots next or belongs to an IP change",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			node, _, err := w.Node(ctx, true)
+			if err != nil {
+				return err
+			}
+			release, err := w.Take(ctx, "stateroot-remove", "stateroot remove")
+			if err != nil {
+				return err
+			}
+			defer release()
+			kept, err := w.Kept(ctx, node)
+			if err != nil {
+				return err
+			}
+			return w.Verdict("stateroot remove", snapshot.Remove(ctx, node, args[0], kept))
+		},
+	}
+}
+
+func list(w Wiring) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use: "list", Args: cobra.NoArgs, Short: "List the stateroots of this node",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := output.Parse(format)
+			if err != nil {
+				return err
+			}
+			node, _, err := w.Node(cmd.Context(), false)
+			if err != nil {
+				return err
+			}
+			all, err := observe(cmd.Context(), node)
+			if err != nil {
+				return err
+			}
+			return output.Print(w.Out, f, all)
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", string(output.Text), "text, yaml or json")
+	return cmd
+}

@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/hostnet"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipam"
+)
+
+// addAddresses serves pools and claims where their kinds are installed.
+func addAddresses(mgr ctrl.Manager, o Options) error {
+	if installed, err := servesAddresses(mgr.GetRESTMapper(), o); err != nil || !installed {
+		return err
+	}
+	contract, err := cluster.Serves(mgr.GetRESTMapper(), capi.GroupVersion.WithKind("IPAddressClaim"))
+	if err != nil {
+		return err
+	}
+	m, err := ipam.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("register the ipam metrics: %w", err)
+	}
+	r := ipam.New(ipam.Options{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
+		Metrics: m, Now: time.Now, Contract: contract,
+	})
+	if err := r.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	if o.Webhooks {
+		ipam.ServeOverlaps(mgr.GetWebhookServer(), mgr.GetAPIReader(), mgr.GetScheme())
+	}
+	return nil
+}
+
+// addHostNetworks serves the kinds of machines and hosts that the cluster has.
+func addHostNetworks(mgr ctrl.Manager, o Options) error {
+	if installed, err := servesAddresses(mgr.GetRESTMapper(), o); err != nil || !installed {
+		return err
+	}
+	r := &hostnet.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
+	}
+	served := map[schema.GroupKind]bool{}
+	for _, kind := range hostnet.Kinds() {
+		installed, err := cluster.Serves(mgr.GetRESTMapper(), kind)
+		if err != nil {
+			return err
+		}
+		if !installed || served[kind.GroupKind()] {
+			continue
+		}
+		served[kind.GroupKind()] = true
+		r.Kinds = append(r.Kinds, kind)
+		r.Hosts = r.Hosts || kind == hostnet.HostKind()
+	}
+	return r.SetupWithManager(mgr)
+}
+
+// servesAddresses reports whether the kinds that address management needs are installed, and logs that it is off if not.
+func servesAddresses(mapper meta.RESTMapper, o Options) (bool, error) {
+	for _, kind := range []schema.GroupVersionKind{
+		metal3.GroupVersion.WithKind("IPPool"), lockv1.GroupVersion.WithKind("AddressLock"),
+	} {
+		installed, err := cluster.Serves(mapper, kind)
+		if err != nil {
+			return false, err
+		}
+		if !installed {
+			o.Log.Info("address management is off: its definitions are not installed", "kind", kind.Kind)
+			return false, nil
+		}
+	}
+	return true, nil
+}

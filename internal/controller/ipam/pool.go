@@ -1,0 +1,310 @@
+package ipam
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
+)
+
+// publishEvery is how often at most a pool's status is written, however many claims are served.
+const publishEvery = time.Second
+
+// reconcilePool keeps what is known of a pool up to date, ends its quarantines, and publishes its status.
+func (r *Reconciler) reconcilePool(ctx context.Context, name types.NamespacedName) (ctrl.Result, error) {
+	if err := r.load(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	o := &metal3.IPPool{}
+	err := r.Client.Get(ctx, name, o)
+	if apierrors.IsNotFound(err) {
+		r.dropPool(name)
+		r.Metrics.forgetPool(name)
+		r.wake(name, true)
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("read pool %s: %w", name, err)
+	}
+	invalid := r.learnPool(o)
+	if paused, err := r.poolPaused(ctx, o); paused || err != nil {
+		return ctrl.Result{RequeueAfter: pausedRetry}, err
+	}
+	if o.DeletionTimestamp != nil {
+		if gone, err := r.releasePool(ctx, o); gone || err != nil {
+			return ctrl.Result{}, err
+		}
+	} else if controllerutil.AddFinalizer(o, metal3.PoolFinalizer) {
+		if err := r.addPoolFinalizer(ctx, o); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	// To count costs as much as the pool has locks, and claims are served far more often than it is due.
+	if wait := r.ledger.countIn(name, publishEvery); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	next, err := r.endQuarantines(ctx, o)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	wait, err := r.publishPool(ctx, o, invalid)
+	return ctrl.Result{RequeueAfter: soonest(next, wait)}, err
+}
+
+// learnPool updates the arithmetic of a pool, and wakes the claims that its change concerns. The error says why it is invalid.
+func (r *Reconciler) learnPool(o *metal3.IPPool) error {
+	name := client.ObjectKeyFromObject(o)
+	spec, err := kinds.Spec(o)
+	if err != nil {
+		r.dropPool(name)
+		return fmt.Errorf("read the spec: %w", err)
+	}
+	changed, err := r.ledger.setPool(o, spec)
+	if changed {
+		r.wake(name, true)
+		r.wakeNeighbours(name, spec.Network)
+	}
+	return err
+}
+
+// dropPool forgets a pool that is gone, or cannot be calculated with.
+func (r *Reconciler) dropPool(name types.NamespacedName) {
+	before := r.ledger.supply(name)
+	if before == nil {
+		return
+	}
+	r.ledger.dropPool(name)
+	r.wakeNeighbours(name, before.spec.Network)
+}
+
+// wakeNeighbours requeues the other pools of a network and the claims that wait for them: the DHCP range of the pool that changed
+// may have closed them.
+func (r *Reconciler) wakeNeighbours(name types.NamespacedName, network string) {
+	for _, other := range r.ledger.neighbours(name, network) {
+		r.wake(other.name(), true)
+		r.queues.addPool(other.name())
+	}
+}
+
+// poolPaused says that a pool or its Cluster is paused.
+func (r *Reconciler) poolPaused(ctx context.Context, o *metal3.IPPool) (bool, error) {
+	if annotatedPaused(o) || o.Spec.ClusterName == nil {
+		return annotatedPaused(o), nil
+	}
+	return cluster.Paused(ctx, r.Reader, types.NamespacedName{Namespace: o.Namespace, Name: *o.Spec.ClusterName})
+}
+
+func (r *Reconciler) addPoolFinalizer(ctx context.Context, o *metal3.IPPool) error {
+	before := o.DeepCopy()
+	controllerutil.RemoveFinalizer(before, metal3.PoolFinalizer)
+	if err := r.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("put finalizer on pool %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	return nil
+}
+
+// releasePool takes the finalizer off a pool that is being deleted, once no claim holds an address of it. Locks that keep addresses
+// back are deleted with it.
+func (r *Reconciler) releasePool(ctx context.Context, o *metal3.IPPool) (gone bool, err error) {
+	locks := &lockv1.AddressLockList{}
+	if err := r.Reader.List(ctx, locks); err != nil {
+		return false, fmt.Errorf("list the locks of pool %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	var kept []*lockv1.AddressLock
+	for i := range locks.Items {
+		lock := &locks.Items[i]
+		if poolOf(lock) != client.ObjectKeyFromObject(o) {
+			continue
+		}
+		if lock.Spec.State == lockv1.LockHeld {
+			return false, nil
+		}
+		kept = append(kept, lock)
+	}
+	for _, lock := range kept {
+		if err := r.deleteLock(ctx, lock); err != nil {
+			return false, err
+		}
+	}
+	if err := r.removeFinalizers(ctx, o, metal3.PoolFinalizer); err != nil {
+		return false, fmt.Errorf("take finalizer off pool %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	return true, nil
+}
+
+// endQuarantines deletes the locks that keep an address back no longer, and says when the next one is due.
+func (r *Reconciler) endQuarantines(ctx context.Context, o *metal3.IPPool) (next time.Duration, err error) {
+	locks, _ := r.ledger.heldBy(client.ObjectKeyFromObject(o))
+	for _, lock := range locks {
+		left, over := r.remaining(lock, o.Spec.Sticky)
+		if !over {
+			next = soonest(next, left)
+			continue
+		}
+		if err := r.deleteLock(ctx, lock); err != nil && !apierrors.IsConflict(err) { // a conflict: a claim has taken it over
+			return 0, err
+		}
+	}
+	return next, nil
+}
+
+// remaining is how long a lock keeps its address back; 0 and false: without a known end.
+func (r *Reconciler) remaining(lock *lockv1.AddressLock, sticky bool) (left time.Duration, over bool) {
+	switch {
+	case lock.Spec.State == lockv1.LockHeld, lock.Spec.State == lockv1.LockReserved && sticky:
+		return 0, false
+	case lock.Spec.Until == nil:
+		return 0, true
+	}
+	left = lock.Spec.Until.Sub(r.Now())
+	return left, left <= 0
+}
+
+// soonest is the smaller of two waits, 0 being none.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// publishPool writes the status of a pool if it reports anything new, or says how long to wait with that.
+func (r *Reconciler) publishPool(ctx context.Context, o *metal3.IPPool, invalid error) (time.Duration, error) {
+	after := o.DeepCopy()
+	after.Status = r.poolStatus(o, invalid)
+	if equality.Semantic.DeepEqual(o.Status, after.Status) {
+		return 0, nil
+	}
+	now := metav1.NewTime(r.Now())
+	if last := o.Status.LastUpdated; last != nil && now.Sub(last.Time) < publishEvery {
+		return publishEvery - now.Sub(last.Time), nil
+	}
+	after.Status.LastUpdated = &now
+	err := r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return publishEvery, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("write status of pool %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	r.announcePool(o, after)
+	return 0, nil
+}
+
+// announcePool emits an event when the reason of the pool's condition changes.
+func (r *Reconciler) announcePool(before, after *metal3.IPPool) {
+	old := apimeta.FindStatusCondition(before.Status.Conditions, metal3.ConditionReady)
+	now := apimeta.FindStatusCondition(after.Status.Conditions, metal3.ConditionReady)
+	if now == nil || old != nil && old.Reason == now.Reason {
+		return
+	}
+	severity := corev1.EventTypeNormal
+	if now.Reason != metal3.ReasonAvailable && now.Reason != metal3.ReasonDeleting {
+		severity = corev1.EventTypeWarning
+	}
+	r.emit(after, severity, now.Reason, "Watch", now.Message)
+}
+
+// poolStatus computes the status of a pool.
+func (r *Reconciler) poolStatus(o *metal3.IPPool, invalid error) metal3.IPPoolStatus {
+	status := *o.Status.DeepCopy()
+	status.ObservedGeneration = o.Generation
+	name := client.ObjectKeyFromObject(o)
+	locks, held := r.ledger.heldBy(name)
+	status.Used, status.InUse = int64(held), spanOf(locks)
+	status.Quarantined = int64(len(locks) - held)
+	p := r.ledger.supply(name)
+	var stats ipam.Stats
+	if p != nil {
+		stats = p.Stats()
+		status.Total, status.Free = stats.Total.String(), stats.Free.String()
+	}
+	r.Metrics.pool(name, status, stats)
+	c := metav1.Condition{Type: metal3.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: o.Generation,
+		LastTransitionTime: metav1.NewTime(r.Now())}
+	var open bool
+	if c.Reason, c.Message, open = r.poolReason(o, p, stats, invalid); open {
+		c.Status = metav1.ConditionTrue
+	}
+	apimeta.SetStatusCondition(&status.Conditions, c)
+	return status
+}
+
+// poolReason says in a word and a sentence what state a pool is in, and whether it is open for claims.
+func (r *Reconciler) poolReason(o *metal3.IPPool, p *supply, stats ipam.Stats, invalid error) (reason, message string, open bool) {
+	switch {
+	case o.DeletionTimestamp != nil:
+		return metal3.ReasonDeleting, "the pool is being deleted; it allocates no more and waits for the deletion of its claims", false
+	case invalid != nil:
+		return metal3.ReasonInvalid, invalid.Error(), false
+	case p == nil:
+		return metal3.ReasonInvalid, "the spec cannot be calculated with", false
+	}
+	if reason, message := r.ledger.closed(p); reason != "" {
+		return reason, message, false
+	}
+	if stats.Outside > 0 {
+		return metal3.ReasonOutOfRange, fmt.Sprintf("%d addresses in use are not the pool's: %s", stats.Outside, r.outside(p)), false
+	}
+	for _, other := range r.ledger.neighbours(p.name(), p.spec.Network) {
+		if err := ipam.Conflicts(p.spec, other.spec); err != nil {
+			return metal3.ReasonOverlap, err.Error() + "; each address is allocated once nevertheless", true
+		}
+	}
+	if p.available() == 0 {
+		return metal3.ReasonExhausted, fmt.Sprintf("all %s addresses are in use or kept back", stats.Total), false
+	}
+	return metal3.ReasonAvailable, "addresses are available", true
+}
+
+// outside names the addresses that are in use and not the pool's.
+func (r *Reconciler) outside(p *supply) string {
+	var in []ipam.Holding
+	locks, _ := r.ledger.heldBy(p.name())
+	for _, lock := range locks {
+		if lock.Spec.State == lockv1.LockHeld {
+			in = append(in, ipam.Holding{Claim: keyOf(lock.Spec.Claim).String(), Address: addressOf(lock)})
+		}
+	}
+	if err := ipam.CheckResize(p.spec, in); err != nil {
+		return err.Error()
+	}
+	return "excluded, or outside its ranges"
+}
+
+// spanOf is the lowest and highest address that is held.
+func spanOf(locks []*lockv1.AddressLock) *metal3.AddressSpan {
+	var first, last netip.Addr
+	for _, lock := range locks {
+		if lock.Spec.State != lockv1.LockHeld {
+			continue
+		}
+		a := addressOf(lock)
+		if !first.IsValid() || a.Less(first) {
+			first = a
+		}
+		if !last.IsValid() || last.Less(a) {
+			last = a
+		}
+	}
+	if !first.IsValid() {
+		return nil
+	}
+	return &metal3.AddressSpan{First: first.String(), Last: last.String()}
+}

@@ -1,0 +1,252 @@
+package ipam
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"go4.org/netipx"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+)
+
+// supply is one IPPool and the arithmetic of its addresses. The holder of an address is the UID of a claim while it is promised, and
+// names its lock afterwards, so that a claim with two locks holds both until one is released.
+type supply struct {
+	*ipam.Pool
+	object  *metal3.IPPool
+	spec    ipam.Spec
+	locks   map[string]bool // names of the locks taken from the pool
+	held    int             // how many of those are held
+	counted time.Time       // when the status was computed last
+}
+
+// snapshot is a copy for use without the ledger's mutex: object and spec are replaced when the pool changes.
+func (s *supply) snapshot() *supply { return &supply{Pool: s.Pool, object: s.object, spec: s.spec} }
+
+func (s *supply) name() types.NamespacedName { return client.ObjectKeyFromObject(s.object) }
+
+func (s *supply) link(lock *lockv1.AddressLock) {
+	s.locks[lock.Name] = true
+	if lock.Spec.State == lockv1.LockHeld {
+		s.held++
+	}
+}
+
+func (s *supply) unlink(lock *lockv1.AddressLock) {
+	if s.locks[lock.Name] && lock.Spec.State == lockv1.LockHeld {
+		s.held--
+	}
+	delete(s.locks, lock.Name)
+}
+
+// holderOf names who holds the address of a lock.
+func holderOf(lock *lockv1.AddressLock) string {
+	if lock.Spec.Claim == nil {
+		return "lock " + lock.Name
+	}
+	return keyOf(lock.Spec.Claim).String() + " (lock " + lock.Name + ")"
+}
+
+// apply makes the arithmetic agree with a lock of the pool's network.
+func (s *supply) apply(lock *lockv1.AddressLock, now time.Time) {
+	if lock.Spec.Network != s.spec.Network {
+		return
+	}
+	a := addressOf(lock)
+	if lock.Spec.State == lockv1.LockHeld {
+		s.restore(holderOf(lock), lock.Spec.Host, a, poolOf(lock) == s.name())
+		return
+	}
+	if lease, ok := s.Holder(a); ok {
+		s.Withdraw(lease.Claim)
+	}
+	until := now
+	if lock.Spec.Until != nil {
+		until = lock.Spec.Until.Time
+	}
+	_ = s.Quarantine(a, lock.Spec.Host, until) // an address that is not the pool's needs no quarantine there
+}
+
+// restore makes a holding known, unless it is another pool's and outside this one.
+func (s *supply) restore(holder, host string, a netip.Addr, own bool) {
+	if own || s.Extent().Why(a) == "" {
+		s.Restore(ipam.Holding{Claim: holder, Host: host, Address: a})
+	}
+}
+
+// free makes the arithmetic agree with the deletion of a lock.
+func (s *supply) free(lock *lockv1.AddressLock, now time.Time) {
+	if lock.Spec.Network != s.spec.Network {
+		return
+	}
+	if lease, ok := s.Holder(addressOf(lock)); ok {
+		if lease.Claim != holderOf(lock) {
+			return // promised to another claim already
+		}
+		s.Withdraw(lease.Claim)
+	}
+	_ = s.Quarantine(addressOf(lock), "", now)
+}
+
+// available is how many addresses the pool could allocate now.
+func (s *supply) available() int64 {
+	stats := s.Stats()
+	if free := stats.Free.Int64(); free < math.MaxInt64-int64(stats.Idle) {
+		return free + int64(stats.Idle)
+	}
+	return math.MaxInt64
+}
+
+// supply is what is known of a pool; nil where nothing can be calculated.
+func (l *ledger) supply(name types.NamespacedName) *supply {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.supplies[name]; s != nil {
+		return s.snapshot()
+	}
+	return nil
+}
+
+// neighbours are the other pools of a network.
+func (l *ledger) neighbours(name types.NamespacedName, network string) (out []*supply) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n, s := range l.supplies {
+		if n != name && s.spec.Network == network {
+			out = append(out, s.snapshot())
+		}
+	}
+	return out
+}
+
+// setPool records a pool as it is now; changed says that its spec was not known so. A pool that cannot be calculated with is
+// dropped, so that it allocates nothing; its locks are not.
+func (l *ledger) setPool(object *metal3.IPPool, spec ipam.Spec) (changed bool, err error) {
+	object = object.DeepCopy() // the caller may change its own
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	name := client.ObjectKeyFromObject(object)
+	if old := l.supplies[name]; old != nil && old.object.UID == object.UID && old.spec.Network == spec.Network {
+		if old.object.Generation == object.Generation {
+			old.object = object
+			return false, nil
+		}
+		if _, err := old.Resize(spec); err == nil {
+			old.object, old.spec = object, spec
+			l.replay(old)
+			return true, nil
+		}
+	}
+	arithmetic, err := ipam.New(spec, ipam.Options{Now: l.now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64())})
+	if err != nil {
+		delete(l.supplies, name)
+		return true, fmt.Errorf("calculate with pool %s: %w", name, err)
+	}
+	l.supplies[name] = &supply{Pool: arithmetic, object: object, spec: spec}
+	l.replay(l.supplies[name])
+	return true, nil
+}
+
+// replay applies everything that is known of a pool's network.
+func (l *ledger) replay(s *supply) {
+	s.locks, s.held = map[string]bool{}, 0
+	for _, lock := range l.locks {
+		if poolOf(lock) == s.name() {
+			s.link(lock)
+		}
+		s.apply(lock, l.now())
+	}
+	for _, objects := range l.objects {
+		for _, o := range objects {
+			l.reserve(o)
+		}
+	}
+}
+
+func (l *ledger) dropPool(name types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.supplies, name)
+}
+
+// heldBy are the locks of a pool, and how many of them are held, whether or not it can be calculated with.
+func (l *ledger) heldBy(name types.NamespacedName) (locks []*lockv1.AddressLock, held int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.supplies[name]; s != nil {
+		for lockName := range s.locks {
+			locks = append(locks, l.locks[lockName])
+		}
+		return locks, s.held
+	}
+	for _, lock := range l.locks {
+		if poolOf(lock) != name {
+			continue
+		}
+		locks = append(locks, lock)
+		if lock.Spec.State == lockv1.LockHeld {
+			held++
+		}
+	}
+	return locks, held
+}
+
+// countIn is how long to wait until the status of a pool may be computed again; 0 means now.
+func (l *ledger) countIn(name types.NamespacedName, every time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, now := l.supplies[name], l.now()
+	if s == nil {
+		return 0
+	}
+	if since := now.Sub(s.counted); since < every {
+		return every - since
+	}
+	s.counted = now
+	return 0
+}
+
+// promised says that a pool has promised the address of a lock to the lock's claim: the lock is one that this process is making.
+func (l *ledger) promised(lock *lockv1.AddressLock) bool {
+	s := l.supply(poolOf(lock))
+	if s == nil || lock.Spec.Claim == nil {
+		return false
+	}
+	lease, ok := s.Holder(addressOf(lock))
+	return ok && lease.Claim == string(lock.Spec.Claim.UID)
+}
+
+// closed says why a pool allocates nothing new; empty where it does.
+func (l *ledger) closed(s *supply) (reason, message string) {
+	if s.object.DeletionTimestamp != nil {
+		return metal3.ReasonDeleting, fmt.Sprintf("pool %s is being deleted and allocates no more addresses", s.spec.Name)
+	}
+	for _, other := range l.neighbours(s.name(), s.spec.Network) {
+		if conflict := dhcpConflict(s.spec, other.spec); conflict != nil {
+			return metal3.ReasonOverlap, conflict.Error()
+		}
+	}
+	return "", ""
+}
+
+// dhcpConflict says that the DHCP range of one pool meets addresses of the other. Ranges of two pools may overlap: an address is
+// locked on its network whatever pool it is taken from.
+func dhcpConflict(a, b ipam.Spec) error {
+	if !a.DHCP.IsValid() && !b.DHCP.IsValid() {
+		return nil
+	}
+	all := ipam.Conflicts(a, b)
+	a.DHCP, b.DHCP = netipx.IPRange{}, netipx.IPRange{}
+	ranges := ipam.Conflicts(a, b)
+	if all != nil && (ranges == nil || ranges.Error() != all.Error()) {
+		return all
+	}
+	return nil
+}

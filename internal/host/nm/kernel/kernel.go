@@ -1,0 +1,157 @@
+// Package kernel observes links, addresses and routes through rtnetlink, and restores addresses and routes that other
+// programs than NetworkManager configured.
+//
+// Package nm uses it; it imports netstate, nm/profile, netlink and golang.org/x/sys.
+package kernel
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// State is what rtnetlink says at one moment.
+type State struct {
+	Links      []netlink.Link
+	Addresses  map[int]map[netstate.Family][]netip.Prefix // by link index, usable ones
+	permanent  map[int]map[netstate.Family][]netip.Prefix // of these, the ones without end
+	SpeaksIPv6 map[int]bool                               // has any IPv6 address, link-local too
+	Routes     []netstate.Route
+	Protocols  []int // of routes, in step
+}
+
+// Read asks the kernel for links, addresses and routes.
+func Read() (*State, error) {
+	k := &State{
+		Addresses: map[int]map[netstate.Family][]netip.Prefix{}, permanent: map[int]map[netstate.Family][]netip.Prefix{},
+		SpeaksIPv6: map[int]bool{},
+	}
+	var err error
+	if k.Links, err = netlink.LinkList(); err != nil {
+		return nil, fmt.Errorf("list links: %w", err)
+	}
+	if err := k.readAddresses(); err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	if err := k.readRoutes(); err != nil {
+		return nil, fmt.Errorf("list routes: %w", err)
+	}
+	return k, nil
+}
+
+// NameOf is the name of the link with the index; empty where there is none.
+func (k *State) NameOf(index int) string {
+	for _, l := range k.Links {
+		if l.Attrs().Index == index {
+			return l.Attrs().Name
+		}
+	}
+	return ""
+}
+
+func (k *State) readAddresses() error {
+	all, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		p, ok := prefixOf(a)
+		if !ok {
+			continue
+		}
+		f := netstate.FamilyOf(p.Addr())
+		if f == netstate.IPv6 {
+			k.SpeaksIPv6[a.LinkIndex] = true
+		}
+		if !usable(a.Flags) || (f == netstate.IPv6 && p.Addr().IsLinkLocalUnicast()) {
+			continue
+		}
+		note(k.Addresses, a.LinkIndex, f, p)
+		if a.Flags&unix.IFA_F_PERMANENT != 0 {
+			note(k.permanent, a.LinkIndex, f, p)
+		}
+	}
+	return nil
+}
+
+func note(m map[int]map[netstate.Family][]netip.Prefix, link int, f netstate.Family, p netip.Prefix) {
+	if m[link] == nil {
+		m[link] = map[netstate.Family][]netip.Prefix{}
+	}
+	m[link][f] = append(m[link][f], p)
+}
+
+// readRoutes keeps the unicast routes that a person, NetworkManager, DHCP or a router set.
+func (k *State) readRoutes() error {
+	all, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.Type != unix.RTN_UNICAST || r.Table == unix.RT_TABLE_LOCAL || r.Protocol == unix.RTPROT_KERNEL ||
+			r.Protocol == unix.RTPROT_REDIRECT || r.Protocol == unix.RTPROT_BGP {
+			continue
+		}
+		k.addRoute(r, r.LinkIndex, r.Gw)
+		for _, hop := range r.MultiPath {
+			k.addRoute(r, hop.LinkIndex, hop.Gw)
+		}
+	}
+	return nil
+}
+
+func (k *State) addRoute(r netlink.Route, link int, gw net.IP) {
+	if link == 0 {
+		return // a multipath route: its hops follow
+	}
+	out := netstate.Route{Destination: destination(r), NextHopInterface: k.NameOf(link), Metric: r.Priority, TableID: r.Table}
+	if a, ok := netip.AddrFromSlice(gw); ok {
+		out.NextHopAddress = a.Unmap().String()
+	}
+	k.Routes = append(k.Routes, out)
+	k.Protocols = append(k.Protocols, int(r.Protocol))
+}
+
+func destination(r netlink.Route) string {
+	f := netstate.IPv4
+	if r.Family == netlink.FAMILY_V6 {
+		f = netstate.IPv6
+	}
+	if r.Dst == nil {
+		return f.Default().String()
+	}
+	a, _ := netip.AddrFromSlice(r.Dst.IP)
+	ones, _ := r.Dst.Mask.Size()
+	return netip.PrefixFrom(a.Unmap(), ones).String()
+}
+
+// Configured picks the routes that were configured; the others came by themselves
+// (router advertisements, DHCP).
+func Configured(routes []netstate.Route, protocols []int) []netstate.Route {
+	var out []netstate.Route
+	for i, r := range routes {
+		if protocols[i] == unix.RTPROT_STATIC || protocols[i] == unix.RTPROT_BOOT {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// usable says that packets may carry the address as source.
+func usable(flags int) bool {
+	return flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 || flags&unix.IFA_F_OPTIMISTIC != 0
+}
+
+func prefixOf(a netlink.Addr) (netip.Prefix, bool) {
+	ip, ok := netip.AddrFromSlice(a.IP)
+	if !ok || a.IPNet == nil {
+		return netip.Prefix{}, false
+	}
+	ones, _ := a.Mask.Size()
+	return netip.PrefixFrom(ip.Unmap(), ones), true
+}

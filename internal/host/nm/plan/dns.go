@@ -1,0 +1,197 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// Precedence of a profile's servers: the family listed first wins.
+const (
+	dnsFirst  int32 = 40
+	dnsSecond int32 = 50
+)
+
+// resolver places the servers. NetworkManager keeps servers per profile and family, so
+// each family gets one holder, and every other active profile gives up its own. A list
+// that mixes the families cannot be kept in order that way and goes into the global
+// configuration, and so does every list where that is in use already.
+func (p *Plan) resolver(want netstate.Resolver) error {
+	if p.snap.Global.Set() {
+		return p.globally(want)
+	}
+	if p.resolverInPlace(want) {
+		return nil
+	}
+	first, second, inOrder := byFamily(want.Server)
+	if !inOrder {
+		return p.globally(want)
+	}
+	var keep []string // sections that hold servers, as "iface/section"
+	for n, group := range [][]netip.Addr{first, second} {
+		if len(group) == 0 {
+			continue
+		}
+		c, err := p.holder(netstate.FamilyOf(group[0]))
+		if err != nil {
+			return err
+		}
+		sec := profile.Section(netstate.FamilyOf(group[0]))
+		keep = append(keep, c.Iface+"/"+sec)
+		c.After.Set(sec, "dns-data", texts(group))
+		c.After.Set(sec, "dns-priority", []int32{dnsFirst, dnsSecond}[n])
+		if want.Search != nil && n == 0 {
+			c.After.Set(sec, "dns-search", slices.Clone(want.Search))
+		}
+	}
+	if want.Server == nil {
+		return p.searchOnly(want)
+	}
+	p.clearOthers(keep, want.Search != nil)
+	return nil
+}
+
+// globally plans a change of the global configuration, where one is needed.
+func (p *Plan) globally(want netstate.Resolver) error {
+	next := p.snap.Global.With(want)
+	if len(next.Domains[profile.AnyDomain].Servers) == 0 {
+		next = profile.GlobalDNS{} // with no servers of its own it would hide everybody's
+	}
+	if !next.Equal(p.snap.Global) {
+		p.Global = &next
+	}
+	return nil
+}
+
+// resolverInPlace says that the active profiles, as planned so far, already give these servers.
+func (p *Plan) resolverInPlace(want netstate.Resolver) bool {
+	s := &profile.Snapshot{Devices: p.snap.Devices, Profiles: slices.Clone(p.snap.Profiles)}
+	for _, c := range p.Changes {
+		for i := range s.Profiles {
+			if s.Profiles[i].Settings.UUID() == c.UUID {
+				s.Profiles[i].Settings = c.After
+			}
+		}
+	}
+	have := profile.ConfiguredResolver(s)
+	return (want.Server == nil || netstate.SameServers(want.Server, have.Server)) &&
+		(want.Search == nil || slices.Equal(want.Search, have.Search))
+}
+
+// byFamily splits the list in two runs of one family each; false where it has more runs.
+func byFamily(servers []string) (first, second []netip.Addr, ok bool) {
+	for _, s := range servers {
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			return nil, nil, false
+		}
+		switch {
+		case len(first) == 0 || (len(second) == 0 && netstate.FamilyOf(a) == netstate.FamilyOf(first[0])):
+			first = append(first, a)
+		case netstate.FamilyOf(a) != netstate.FamilyOf(first[0]):
+			second = append(second, a)
+		default:
+			return nil, nil, false
+		}
+	}
+	return first, second, true
+}
+
+// holder finds the profile to carry the family's servers: one the document gives
+// fixed addresses, any it enables, the one that holds servers now, the default route's.
+func (p *Plan) holder(f netstate.Family) (*Change, error) {
+	var candidates []string
+	for pass := 0; pass < 2; pass++ {
+		for _, i := range p.want.Interfaces {
+			ip := f.Of(i)
+			if ip != nil && ip.Enabled && i.State != netstate.StateAbsent && i.State != netstate.StateDown && (pass == 1 || !ip.Auto()) {
+				candidates = append(candidates, i.Name)
+			}
+		}
+	}
+	for _, d := range p.snap.Devices {
+		if pr, ok := p.snap.ActiveOn(d.Name); ok && len(profile.ServersOf(pr.Settings, profile.Section(f))) > 0 {
+			candidates = append(candidates, d.Name)
+		}
+	}
+	if r, ok := netstate.DefaultRoute(p.now, f, ""); ok {
+		candidates = append(candidates, r.NextHopInterface)
+	}
+	for _, name := range candidates {
+		c, err := p.change(netstate.Interface{Name: name})
+		if err != nil {
+			continue
+		}
+		if m := profile.Value[string](c.After, profile.Section(f), "method"); m == "manual" || m == "auto" || m == "dhcp" {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("DNS: no interface has %s enabled to reach a server by", f)
+}
+
+// searchOnly changes the search list and leaves the servers where they are.
+func (p *Plan) searchOnly(want netstate.Resolver) error {
+	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+		c, err := p.holder(f)
+		if err != nil {
+			continue
+		}
+		c.After.Set(profile.Section(f), "dns-search", slices.Clone(want.Search))
+		p.clearSearch(c.Iface + "/" + profile.Section(f))
+		return nil
+	}
+	return errors.New("DNS: no interface to keep the search domains with")
+}
+
+// clearOthers takes servers (and search domains) from all active profiles but the holders.
+func (p *Plan) clearOthers(keep []string, search bool) {
+	p.eachActive(func(c *Change, key, sec string) {
+		if slices.Contains(keep, key) {
+			return
+		}
+		if len(profile.ServersOf(c.Before.Settings, sec)) > 0 {
+			c.After.Drop(sec, "dns-data", "dns-priority")
+		}
+		if search {
+			c.After.Drop(sec, "dns-search")
+		}
+	})
+}
+
+func (p *Plan) clearSearch(keep string) {
+	p.eachActive(func(c *Change, key, sec string) {
+		if key != keep {
+			c.After.Drop(sec, "dns-search")
+		}
+	})
+}
+
+// eachActive calls fn for both families of every profile that is active and holds any resolver settings.
+func (p *Plan) eachActive(fn func(c *Change, key, sec string)) {
+	for _, d := range p.snap.Devices {
+		pr, ok := p.snap.ActiveOn(d.Name)
+		if !ok {
+			continue
+		}
+		for _, sec := range []string{"ipv4", "ipv6"} {
+			if len(profile.ServersOf(pr.Settings, sec)) == 0 && len(profile.Value[[]string](pr.Settings, sec, "dns-search")) == 0 {
+				continue
+			}
+			if c := p.changeOf(pr, d.Name); c.Before != nil {
+				fn(c, d.Name+"/"+sec, sec)
+			}
+		}
+	}
+}
+
+func texts(all []netip.Addr) []string {
+	var out []string
+	for _, a := range all {
+		out = append(out, a.String())
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// ip brings one family's configuration into the profile. A family the document
+// does not mention stays as it is, and so do addresses where it lists none.
+func (p *Plan) ip(c *Change, i netstate.Interface, f netstate.Family) error {
+	ip := f.Of(i)
+	sec := profile.Section(f)
+	switch {
+	case ip == nil:
+		return nil
+	case !ip.Enabled:
+		disable(c.After, sec)
+		return nil
+	case ip.Auto():
+		return automatic(c.After, sec, ip, f)
+	case ip.DHCP == nil && ip.Autoconf == nil && ip.Addresses == nil:
+		return p.justEnabled(c, f)
+	}
+	return p.static(c, i.Name, ip, f)
+}
+
+func disable(s profile.Settings, sec string) {
+	if profile.Value[string](s, sec, "method") == "disabled" {
+		return
+	}
+	s.Set(sec, "method", "disabled")
+	// None of these may stand beside the method "disabled".
+	s.Drop(sec, "address-data", "route-data", "gateway", "dns-data", "dns-search", "dns-options")
+}
+
+func automatic(s profile.Settings, sec string, ip *netstate.IP, f netstate.Family) error {
+	method := "auto"
+	if f == netstate.IPv6 && ip.Autoconf != nil && !*ip.Autoconf {
+		method = "dhcp"
+	}
+	if f == netstate.IPv6 && ip.DHCP != nil && !*ip.DHCP {
+		return errors.New("IPv6 autoconf without DHCP is not supported")
+	}
+	if profile.Value[string](s, sec, "method") == method {
+		return nil
+	}
+	s.Set(sec, "method", method)
+	s.Drop(sec, "address-data", "gateway")
+	return nil
+}
+
+// justEnabled handles "enabled: true" with nothing else: whatever is configured stays.
+func (p *Plan) justEnabled(c *Change, f netstate.Family) error {
+	if m := profile.Value[string](c.After, profile.Section(f), "method"); m != "disabled" && m != "ignore" && m != "" {
+		return nil
+	}
+	if f == netstate.IPv4 {
+		return errors.New("IPv4 is enabled with neither DHCP nor an address")
+	}
+	c.After.Set("ipv6", "method", "link-local")
+	return nil
+}
+
+// static gives the profile fixed addresses: those listed, those it has, or, when DHCP is
+// turned off without a list, those it was leased.
+func (p *Plan) static(c *Change, iface string, ip *netstate.IP, f netstate.Family) error {
+	sec := profile.Section(f)
+	wanted, err := ip.Prefixes()
+	if err != nil {
+		return err
+	}
+	if ip.Addresses == nil && profile.Value[string](c.After, sec, "method") == "manual" {
+		return nil
+	}
+	if ip.Addresses == nil {
+		now, _ := p.carrier(iface)
+		if wanted, err = f.Of(now).Prefixes(); err != nil {
+			return err
+		}
+	}
+	if len(wanted) == 0 && f == netstate.IPv4 {
+		return errors.New("IPv4 is enabled with neither DHCP nor an address")
+	}
+	method := "manual"
+	if len(wanted) == 0 {
+		method = "link-local"
+		c.After.Drop(sec, "gateway")
+	}
+	if profile.Value[string](c.After, sec, "method") != method {
+		c.After.Set(sec, "method", method)
+	}
+	setAddresses(c.After, sec, wanted)
+	return nil
+}
+
+// carrier is the interface as it is now, the one with addresses where two share the name.
+func (p *Plan) carrier(name string) (netstate.Interface, bool) {
+	for _, i := range p.now.Interfaces {
+		if i.Name == name && i.Type != netstate.TypeOVSBridge {
+			return i, true
+		}
+	}
+	return netstate.Interface{}, false
+}
+
+// setAddresses replaces the list, and keeps labels and the like of addresses that stay.
+func setAddresses(s profile.Settings, sec string, wanted []netip.Prefix) {
+	have := s.Dicts(sec, "address-data")
+	var out []map[string]dbus.Variant
+	changed := len(have) != len(wanted)
+	for n, w := range wanted {
+		entry := map[string]dbus.Variant{
+			"address": dbus.MakeVariant(w.Addr().String()),
+			"prefix":  dbus.MakeVariant(uint32(w.Bits())),
+		}
+		for m, h := range have {
+			if profile.SameAddress(h, w) {
+				entry = h
+				changed = changed || m != n
+			}
+		}
+		changed = changed || n >= len(have) || !profile.SameAddress(have[n], w)
+		out = append(out, entry)
+	}
+	if !changed {
+		return
+	}
+	if len(out) == 0 {
+		s.Drop(sec, "address-data")
+		return
+	}
+	s.Set(sec, "address-data", out)
+}
+
+// setMAC gives the interface another hardware address than it was born with.
+func setMAC(c *Change, i netstate.Interface, now netstate.Document) error {
+	if have, ok := now.Find(i.Name, ""); ok && strings.EqualFold(have.MACAddress, i.MACAddress) {
+		return nil
+	}
+	hw, err := net.ParseMAC(i.MACAddress)
+	if err != nil {
+		return fmt.Errorf("MAC address %q: %w", i.MACAddress, err)
+	}
+	sec := profile.TypeEthernet
+	c.After.Set(sec, "cloned-mac-address", []byte(hw))
+	c.After.Drop(sec, "assigned-mac-address")
+	c.Fresh = true
+	return nil
+}

@@ -1,0 +1,177 @@
+// Package plan computes which profiles have to change so that the node matches an nmstate document. It does no I/O: its
+// input is a snapshot of NetworkManager and the observed state.
+//
+// Package nm uses it; it imports netstate and nm/profile.
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// Action is what a change does to an interface.
+type Action int
+
+// What a change does.
+const (
+	ActUp     Action = iota // profile edited or new, then active
+	ActDown                 // profile kept, interface down
+	ActRemove               // profile deleted, virtual link gone
+)
+
+// Change is what happens to one profile and the device it is for.
+type Change struct {
+	Action Action
+	Iface  string
+	UUID   string
+	Before *profile.Profile // nil for a new one
+	After  profile.Settings
+	// Fresh demands a new activation: the kernel cannot change the link in place.
+	Fresh bool
+}
+
+// Edited says that the profile itself differs afterwards.
+func (c *Change) Edited() bool {
+	return c.Before == nil || !c.After.Equal(c.Before.Settings.Clone().WithoutTwins())
+}
+
+// Plan turns a document into changes, against one snapshot.
+type Plan struct {
+	snap    *profile.Snapshot
+	now     netstate.Document
+	want    netstate.Document
+	Changes []*Change
+	Global  *profile.GlobalDNS // nil leaves it alone
+}
+
+// New computes the changes that bring the document about, base interfaces first. It touches nothing.
+func New(want, now netstate.Document, s *profile.Snapshot) (*Plan, error) {
+	p := &Plan{snap: s, now: now, want: want}
+	for _, i := range want.Interfaces {
+		if err := p.iface(i); err != nil {
+			return nil, err
+		}
+	}
+	if want.Routes != nil {
+		if err := p.routes(want.Routes.Config); err != nil {
+			return nil, err
+		}
+	}
+	if want.DNS != nil && want.DNS.Config != nil {
+		if err := p.resolver(*want.DNS.Config); err != nil {
+			return nil, err
+		}
+	}
+	p.Changes = p.needed()
+	return p, nil
+}
+
+// iface plans one interface of the document.
+func (p *Plan) iface(i netstate.Interface) error {
+	if i.Type == netstate.TypeOVSBridge {
+		return p.bridge(i)
+	}
+	if i.State == netstate.StateAbsent || i.State == netstate.StateDown {
+		return p.takeDown(i)
+	}
+	c, err := p.change(i)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", i.Name, err)
+	}
+	if err := p.edit(c, i); err != nil {
+		return fmt.Errorf("interface %s: %w", i.Name, err)
+	}
+	return nil
+}
+
+// bridge accepts an Open vSwitch bridge as it is: this backend builds none.
+func (p *Plan) bridge(i netstate.Interface) error {
+	if diff := netstate.Verify(netstate.Document{Interfaces: []netstate.Interface{i}}, p.now); len(diff) > 0 {
+		return fmt.Errorf("interface %s: this backend does not change an ovs-bridge, and %s", i.Name, strings.Join(diff, ", "))
+	}
+	return nil
+}
+
+func (p *Plan) takeDown(i netstate.Interface) error {
+	act := ActDown
+	if i.State == netstate.StateAbsent {
+		act = ActRemove
+	}
+	found := false
+	for _, pr := range p.snap.Profiles {
+		if pr.Generated || pr.Settings.Iface() != i.Name || !sameKind(i.Type, pr.Settings.Kind()) {
+			continue
+		}
+		found = true
+		c := &Change{Action: act, Iface: i.Name, UUID: pr.Settings.UUID(), Before: &pr, After: pr.Settings.Clone().WithoutTwins()}
+		if act == ActRemove {
+			c.After.Set("connection", "autoconnect", false) // until the profile goes at commit
+		}
+		p.Changes = append(p.Changes, c)
+	}
+	if d, ok := p.snap.Device(i.Name); ok && !found && d.Active != nil {
+		return fmt.Errorf("interface %s: no profile of its own keeps it up, so it cannot be made %s", i.Name, i.State)
+	}
+	return nil
+}
+
+// needed drops the changes that change nothing and puts base interfaces before VLANs.
+func (p *Plan) needed() []*Change {
+	var out []*Change
+	for _, c := range p.Changes {
+		if c.Edited() || !p.inPlace(c) {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Change) int { return order(a) - order(b) })
+	return out
+}
+
+// order: what goes away first (it frees addresses), then cards, then what stands on them.
+func order(c *Change) int {
+	switch {
+	case c.Action != ActUp:
+		return 0
+	case c.After.Kind() == profile.TypeVLAN:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// inPlace says that an unedited profile is active and the system agrees with the document.
+func (p *Plan) inPlace(c *Change) bool {
+	d, ok := p.snap.Device(c.Iface)
+	if c.Action != ActUp {
+		return !ok || d.Active == nil
+	}
+	if !ok || d.Active == nil || d.Active.UUID != c.UUID || d.State != profile.DeviceActivated {
+		return false
+	}
+	part := partOf(p.want, c.Iface)
+	return len(netstate.Verify(part, p.now)) == 0
+}
+
+// partOf is the share of a document that concerns one interface.
+func partOf(d netstate.Document, iface string) netstate.Document {
+	var out netstate.Document
+	for _, i := range d.Interfaces {
+		if i.Name == iface && i.Type != netstate.TypeOVSBridge {
+			out.Interfaces = append(out.Interfaces, i)
+		}
+	}
+	if d.Routes == nil {
+		return out
+	}
+	out.Routes = &netstate.Routes{}
+	for _, r := range d.Routes.Config {
+		if r.NextHopInterface == iface {
+			out.Routes.Config = append(out.Routes.Config, r)
+		}
+	}
+	return out
+}

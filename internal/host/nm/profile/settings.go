@@ -1,0 +1,99 @@
+package profile
+
+import (
+	"maps"
+	"reflect"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// Settings is a profile as NetworkManager sends it: section, key, value. What this
+// package does not know is carried along unchanged.
+type Settings map[string]map[string]dbus.Variant
+
+// NetworkManager's names of profile types.
+const (
+	TypeEthernet     = "802-3-ethernet"
+	TypeVeth         = "veth"
+	TypeVLAN         = "vlan"
+	typeBond         = "bond"
+	TypeBridge       = "bridge"
+	TypeOVSInterface = "ovs-interface"
+	TypeOVSBridge    = "ovs-bridge"
+)
+
+// Deprecated twins of other keys. NetworkManager may prefer them to what they were
+// replaced by, so they never go back to it.
+var deprecatedTwins = map[string][]string{
+	"ipv4": {"addresses", "routes", "dns"},
+	"ipv6": {"addresses", "routes", "dns"},
+}
+
+// Clone copies the sections; values are immutable.
+func (s Settings) Clone() Settings {
+	out := make(Settings, len(s))
+	for name, section := range s {
+		out[name] = maps.Clone(section)
+	}
+	return out
+}
+
+// WithoutTwins drops the deprecated keys.
+func (s Settings) WithoutTwins() Settings {
+	for section, keys := range deprecatedTwins {
+		for _, k := range keys {
+			delete(s[section], k)
+		}
+	}
+	return s
+}
+
+// Equal compares all keys.
+func (s Settings) Equal(o Settings) bool { return reflect.DeepEqual(s, o) }
+
+// Set writes a key.
+func (s Settings) Set(section, key string, value any) {
+	if s[section] == nil {
+		s[section] = map[string]dbus.Variant{}
+	}
+	s[section][key] = dbus.MakeVariant(value)
+}
+
+// Drop removes keys.
+func (s Settings) Drop(section string, keys ...string) {
+	for _, k := range keys {
+		delete(s[section], k)
+	}
+}
+
+// Value reads a key; the zero value where it is missing or of another type.
+func Value[T any](s Settings, section, key string) T {
+	v, _ := s[section][key].Value().(T)
+	return v
+}
+
+// ID is the name shown to users.
+func (s Settings) ID() string { return Value[string](s, "connection", "id") }
+
+// UUID is the identity of the profile.
+func (s Settings) UUID() string { return Value[string](s, "connection", "uuid") }
+
+// Kind is NetworkManager's name of the profile's type.
+func (s Settings) Kind() string { return Value[string](s, "connection", "type") }
+
+// Iface is the interface that the profile is bound to; empty for any.
+func (s Settings) Iface() string { return Value[string](s, "connection", "interface-name") }
+
+// Autoconnect says that NetworkManager may activate the profile by itself, which is the default.
+func (s Settings) Autoconnect() bool {
+	v, ok := s["connection"]["autoconnect"]
+	return !ok || v.Value() == true
+}
+
+// Priority orders profiles for one interface at boot; higher wins.
+func (s Settings) Priority() int32 { return Value[int32](s, "connection", "autoconnect-priority") }
+
+// Dicts reads a list of dictionaries, as address-data and route-data are.
+func (s Settings) Dicts(section, key string) []map[string]dbus.Variant {
+	return Value[[]map[string]dbus.Variant](s, section, key)
+}

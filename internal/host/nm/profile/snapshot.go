@@ -1,0 +1,87 @@
+// Package profile is NetworkManager's view of the node as data: profiles (connections), the devices they are active on,
+// and the resolver configuration, with the readings that other parts of the adapter need. It does no I/O.
+//
+// Packages nm and nm/plan use it; it imports netstate and godbus's value types only.
+package profile
+
+import (
+	"slices"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// Device states of NetworkManager that matter here.
+const (
+	DeviceUnmanaged   = 10
+	DeviceUnavailable = 20
+	DeviceActivated   = 100
+)
+
+// Device types of NetworkManager that matter here.
+const (
+	DeviceOVSInterface = 24
+	deviceOVSPort      = 25
+	deviceOVSBridge    = 26
+)
+
+// Device is a network interface as NetworkManager sees it.
+type Device struct {
+	Path   dbus.ObjectPath
+	Name   string
+	Kind   uint32
+	State  uint32
+	Active *Active // nil where no profile is active on it
+}
+
+// Active is a profile being active on a device.
+type Active struct {
+	Path    dbus.ObjectPath
+	Profile dbus.ObjectPath
+	UUID    string
+}
+
+// Profile is one of NetworkManager's profiles.
+type Profile struct {
+	Path     dbus.ObjectPath
+	Settings Settings
+	File     string
+	// generated marks a profile that NetworkManager generated for a device configured by another program.
+	Generated bool
+}
+
+// Snapshot is what NetworkManager knows at one moment.
+type Snapshot struct {
+	Devices  []Device
+	Profiles []Profile
+	Global   GlobalDNS
+}
+
+// Device finds the device that carries addresses under the name: an OVS bridge and
+// its port share the name of the internal interface.
+func (s *Snapshot) Device(name string) (Device, bool) {
+	for _, d := range s.Devices {
+		if d.Name == name && d.Kind != deviceOVSBridge && d.Kind != deviceOVSPort {
+			return d, true
+		}
+	}
+	return Device{}, false
+}
+
+// ByUUID finds a profile by its identity.
+func (s *Snapshot) ByUUID(uuid string) (Profile, bool) {
+	i := slices.IndexFunc(s.Profiles, func(p Profile) bool { return p.Settings.UUID() == uuid })
+	if i < 0 {
+		return Profile{}, false
+	}
+	return s.Profiles[i], true
+}
+
+// ActiveOn is the profile active on the device of that name, generated ones left out.
+func (s *Snapshot) ActiveOn(name string) (Profile, bool) {
+	d, ok := s.Device(name)
+	if !ok || d.Active == nil {
+		return Profile{}, false
+	}
+	p, ok := s.ByUUID(d.Active.UUID)
+	return p, ok && !p.Generated
+}

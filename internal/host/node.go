@@ -1,0 +1,23 @@
+package host
+
+// Node is every port of one node, as main builds them. It is for wiring: whatever acts takes from it the ports that it
+// uses and names those.
+type Node struct {
+	Files       Files
+	Trees       Trees
+	Deployments Deployments
+	Units       Units
+	Masks       RuntimeMasks
+	Foreign     ForeignUnits
+	Transients  Transients
+	Power       Power
+	Logs        Logs
+	Network     Network
+	Switch      Switch
+	Prober      Prober
+	Resolver    Resolver
+	Containers  Containers
+	// Recert is the native engine, RecertImages the one in a container.
+	Recert       Recert
+	RecertImages RecertImages
+}

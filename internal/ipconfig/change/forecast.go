@@ -1,0 +1,97 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+)
+
+// Forecast is what recert would do, without a secret in it.
+type Forecast struct {
+	// Certificates are the leaves that get re-issued, by subject.
+	Certificates []string `json:"certificates,omitempty"`
+	// Objects and Files are what gets rewritten, Deleted what the cluster makes again.
+	Objects []string `json:"objects,omitempty"`
+	Files   []string `json:"files,omitempty"`
+	Deleted []string `json:"deleted,omitempty"`
+	// Blocked says why it could not be done; a change would fail and roll back.
+	Blocked []string `json:"blocked,omitempty"`
+	// Leftovers are other mentions of the old address, which stay.
+	Leftovers []string `json:"leftovers,omitempty"`
+}
+
+// Counts is how much a Forecast found, as pre-pivot leaves it for the operator to show.
+type Counts struct {
+	Certificates int `json:"certificates"`
+	Objects      int `json:"objects"`
+	Files        int `json:"files"`
+}
+
+// forecastTimeout bounds a forecast that only serves people.
+const forecastTimeout = 10 * time.Second
+
+// forecast records how much recert is going to rewrite. It serves people only: the change continues without it.
+func (p *PrePivot) forecast(ctx context.Context, config any) error {
+	if p.Forecaster == nil {
+		return nil
+	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("encode recert's configuration: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, forecastTimeout)
+	defer cancel()
+	f, err := p.Forecaster.Forecast(ctx, data)
+	if err != nil {
+		p.Log.Warn("the forecast of what recert rewrites failed", "op", p.Request.OperationID, "error", err)
+		return nil
+	}
+	return operation.WriteJSON(p.Files, ipconfig.ForecastFile, Counts{len(f.Certificates), len(f.Objects), len(f.Files)})
+}
+
+// ReadForecast is what pre-pivot found out; false where it found nothing, or has not yet.
+func ReadForecast(files host.Files) (c Counts, found bool) {
+	err := operation.ReadJSON(files, ipconfig.ForecastFile, &c)
+	return c, err == nil
+}
+
+// Forecaster reads the running cluster's store and the node's files, and changes nothing.
+type Forecaster interface {
+	// Forecast says what Recert.Run would do for this recert_config.json.
+	Forecast(ctx context.Context, config []byte) (Forecast, error)
+}
+
+// forecast asks what recert would do; a cluster that cannot be asked gives no forecast,
+// and the preview says why.
+func (p *Preview) forecast(ctx context.Context, n Ports, r ipconfig.Request) {
+	if n.Forecaster == nil {
+		return
+	}
+	f, err := forecast(ctx, n, r)
+	if err != nil {
+		p.RecertUnknown = err.Error()
+		return
+	}
+	p.Recert = &f
+}
+
+func forecast(ctx context.Context, n Ports, r ipconfig.Request) (Forecast, error) {
+	in, err := n.Cluster.Inputs(ctx, r.PullSecretRefName)
+	if err != nil {
+		return Forecast{}, fmt.Errorf("ask the cluster: %w", err)
+	}
+	config, err := renderRecert(r, in, primary(n.Files, in.NodeAddresses))
+	if err != nil {
+		return Forecast{}, fmt.Errorf("render the configuration of recert: %w", err)
+	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		return Forecast{}, fmt.Errorf("encode recert's configuration: %w", err)
+	}
+	return n.Forecaster.Forecast(ctx, data)
+}

@@ -1,0 +1,169 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+// furnish writes into the new stateroot what makes it the new node.
+func (p *PrePivot) furnish(ctx context.Context) error {
+	_, target, err := p.pair().Deployments(ctx, p.Deployments)
+	if err != nil {
+		return err
+	}
+	families, err := p.Request.Families()
+	if err != nil {
+		return err
+	}
+	families = ipconfig.PrimaryFirst(families, primary(p.Files, nil))
+	if err := p.Resolver.SetOverride(target.Dir(), overrideAddress(families, p.filterAfter())); err != nil {
+		return err
+	}
+	if err := p.Resolver.SetFilter(target.Dir(), p.Request.DNSFilterOutFamily); err != nil {
+		return err
+	}
+	if err := p.moveHint(target, families); err != nil {
+		return err
+	}
+	if err := bringup.RemoveNetworkState(p.Files, target); err != nil {
+		return err
+	}
+	mode := host.InVar(p.Request.NewStateroot, ipconfig.MonitorModeFile)
+	if err := p.Files.Write(mode, []byte(ipconfig.InitMonitorModeIPConfig), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", mode, err)
+	}
+	// The report of an earlier change would look like that of this one.
+	for _, file := range []string{host.RecertSummary, ipconfig.SavedObjectFile} {
+		if err := p.Files.Remove(host.InVar(p.Request.NewStateroot, file)); err != nil {
+			return fmt.Errorf("remove %s from the new stateroot: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// filterAfter is the DNS filter that holds after the change.
+func (p *PrePivot) filterAfter() string {
+	if p.Request.DNSFilterOutFamily != "" {
+		return p.Request.DNSFilterOutFamily
+	}
+	now, err := p.Resolver.Filter()
+	if err != nil {
+		p.Log.Warn("the present DNS filter cannot be read; assuming none", "error", err)
+	}
+	return now
+}
+
+// hintKey is the variable that names the network of the node's own address to nodeip-configuration: any address in it.
+// Without a valid one it takes the interface of the default route.
+const hintKey = "KUBELET_NODEIP_HINT"
+
+// moveHint has the new stateroot look for its address in the new network. A file that a MachineConfig owns stays:
+// one that is not as it says degrades the node's pool.
+func (p *PrePivot) moveHint(target host.Deployment, families []ipconfig.Family) error {
+	file := target.InDeployment(host.NodeIPHint)
+	text, owned, err := readHint(p.Files, file)
+	if err != nil || text == "" {
+		return err
+	}
+	moved, said := moveHints(text, families, owned)
+	if moved == text {
+		return nil
+	}
+	info, err := p.Files.Stat(file)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", file, err)
+	}
+	if !info.Mode().IsRegular() {
+		p.Log.Warn("node IP hint: the file is a link, which may lead out of the new stateroot; it stays", "file", file)
+		return nil
+	}
+	if err := p.Files.Write(file, []byte(moved), info.Mode().Perm()); err != nil {
+		return fmt.Errorf("write the node IP hint: %w", err)
+	}
+	p.Log.Info("node IP hint", "op", p.Request.OperationID, "what", said)
+	return nil
+}
+
+// forecastHint says what a change would make of the hint of the system that runs.
+func forecastHint(files host.Files, r ipconfig.Request) (string, error) {
+	families, err := r.Families()
+	if err != nil {
+		return "", err
+	}
+	text, owned, err := readHint(files, host.NodeIPHint)
+	if err != nil {
+		return "", err
+	}
+	_, said := moveHints(text, families, owned)
+	return said, nil
+}
+
+// readHint reads the file of the hint, empty where there is none, and whether a MachineConfig owns it.
+func readHint(files host.Files, file string) (text string, owned bool, err error) {
+	data, err := files.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("read the node IP hint: %w", err)
+	}
+	all, err := bringup.MachineConfigFiles(files)
+	return string(data), all[host.NodeIPHint], err
+}
+
+// moveHints rewrites each hint in the text of an environment file (systemd.exec(5)), and says what becomes of the
+// last of them, which is the one that counts.
+func moveHints(text string, families []ipconfig.Family, owned bool) (moved, said string) {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(line, "=")
+		if strings.TrimSpace(key) != hintKey {
+			out.WriteString(line)
+			continue
+		}
+		hint := strings.Trim(strings.TrimSpace(value), `"'`)
+		next, why := nextHint(hint, families)
+		switch {
+		case next == hint:
+			said = fmt.Sprintf("%s stays %s: %s", hintKey, hint, why)
+		case owned:
+			said = fmt.Sprintf("%s stays %s: a MachineConfig owns %s. Until it says %s there, the node takes the address of its "+
+				"default route", hintKey, hint, host.NodeIPHint, next)
+			next = hint
+		default:
+			said = fmt.Sprintf("%s %s -> %s", hintKey, hint, next)
+		}
+		if next != hint {
+			line = strings.Replace(line, hint, next, 1)
+		}
+		out.WriteString(line)
+	}
+	return out.String(), said
+}
+
+// nextHint is the hint after the change, or the same and why.
+func nextHint(hint string, families []ipconfig.Family) (next, why string) {
+	at, err := netip.ParseAddr(hint)
+	if err != nil {
+		return hint, "it is not an IP address"
+	}
+	for _, f := range families {
+		if f.Network.Contains(at) {
+			return hint, "it is in the machine network " + f.Network.Masked().String()
+		}
+	}
+	for _, f := range families {
+		if f.CurrentNetwork.IsValid() && f.CurrentNetwork.Contains(at) {
+			return f.Network.Masked().Addr().String(), ""
+		}
+	}
+	return hint, "it is in no machine network that the change leaves"
+}

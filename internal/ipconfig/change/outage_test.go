@@ -1,0 +1,49 @@
+package change_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+)
+
+func TestTheLastOutageIsTheBestGuess(t *testing.T) {
+	w := newWorld(t)
+	require.Zero(t, change.LastOutage(w.node.Files()))
+	w.arrival = func(w *world) { w.clock.now = w.clock.now.Add(3 * time.Minute) } // the reboot
+	require.NoError(t, w.Live(nil))
+	took := change.LastOutage(w.node.Files())
+	require.GreaterOrEqual(t, took, 3*time.Minute)
+	require.Less(t, took, time.Hour)
+}
+
+// foresight is a Forecaster.
+type foresight struct{ err error }
+
+func (f foresight) Forecast(context.Context, []byte) (change.Forecast, error) {
+	return change.Forecast{Certificates: []string{"CN=a", "CN=b"}, Objects: []string{"/x"}}, f.err
+}
+
+func TestWhatRecertIsGoingToDoIsCountedBeforehand(t *testing.T) {
+	for name, err := range map[string]error{"known": nil, "not known": errors.New("etcd is busy")} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.forecaster = foresight{err}
+			var seen change.Counts
+			var found bool
+			w.arrival = func(w *world) { seen, found = change.ReadForecast(w.node.Files()) }
+			require.NoError(t, w.Live(nil))
+			verdict, judged := w.Judge()
+			require.NoError(t, judged)
+			require.Equal(t, "new", verdict, "with or without")
+			require.Equal(t, err == nil, found)
+			if found {
+				require.Equal(t, change.Counts{Certificates: 2, Objects: 1}, seen)
+			}
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// maxAttemptsPostPivot is how often post-pivot is begun before it is given up.
+const maxAttemptsPostPivot = 5
+
+// PostPivot finishes the change in the new stateroot.
+type PostPivot struct {
+	Files       host.Files
+	Deployments host.Deployments
+	Network     host.Network
+	Prober      host.Prober
+	Units       host.Units
+	Power       host.Power
+	Recert      bringup.Recert
+	Cluster     bringup.Cluster
+	Clock       flow.Clock
+	Log         *slog.Logger
+
+	Request ipconfig.Request
+	// Note journals a fact.
+	Note func(flow, message string, deadline time.Time) error
+	// Endless: it never gives up, because automatic rollback is switched off or no stateroot is left to go back to. It
+	// then succeeds once an administrator has repaired the cause.
+	Endless bool
+}
+
+// Plan lists the steps of post-pivot. It never rolls back its steps: the next run continues a failed one, and giving up
+// boots the old stateroot, which nothing here touches.
+func (p *PostPivot) Plan() flow.Plan {
+	attempts := maxAttemptsPostPivot
+	if p.Endless {
+		attempts = 0
+	}
+	dns := p.localDNS()
+	return flow.Plan{
+		Name: ipconfig.FlowPostPivot, Commit: flow.FromStart, MaxAttempts: attempts, AcrossBoots: true,
+		Steps: []flow.Step{
+			stateroot.CheckSeal(p.Files, p.Deployments),
+			bringup.ApplyNetwork(p.Network, p.Files, ipconfig.NMStateFile, p.proof()),
+			bringup.RunRecert(p.Recert, p.image, p.noteRecert),
+			bringup.StartKubelet(p.Units, dns),
+			bringup.WaitAPI(p.Cluster, dns),
+			bringup.ProveNetwork(p.proof(), dns),
+			bringup.WaitNode(p.Cluster, p.Power, dns),
+			bringup.RunProbes(p.Prober, p.Clock, p.Request.Probes),
+			{Name: ipconfig.StepWipe, Title: "Wipe keys and pull secret", Do: p.wipe},
+		},
+	}
+}
+
+func (p *PostPivot) image() (host.RecertImage, error) { return chosenImage(p.Files) }
+
+func (p *PostPivot) noteRecert(message string) error {
+	return p.Note(ipconfig.FlowPostPivot, message, time.Time{})
+}
+
+func (p *PostPivot) proof() bringup.Proof {
+	return bringup.Proof{Prober: p.Prober, Clock: p.Clock, Site: p.Request.Site}
+}
+
+func (p *PostPivot) localDNS() bringup.LocalDNS {
+	return bringup.LocalDNS{
+		Units: p.Units, Files: p.Files, Prober: p.Prober, Clock: p.Clock, Log: p.Log,
+		Addresses: func() (own []netip.Addr, err error) {
+			families, err := p.Request.Families()
+			for _, f := range families {
+				own = append(own, f.Address)
+			}
+			return own, err
+		},
+	}
+}
+
+// wipe also removes the log of a recert image: it serves to explain a failure, and may hold any secret.
+func (p *PostPivot) wipe(context.Context) error {
+	return wipeSecrets(p.Files, host.RecertContainerLog)
+}
+
+// chosenImage is the image that the operation runs recert in; an empty name selects the native engine.
+func chosenImage(files host.Files) (host.RecertImage, error) {
+	post, err := ipconfig.ReadPostPivot(files)
+	if err != nil || post.RecertImage == "" {
+		return host.RecertImage{}, err
+	}
+	if err := bringup.CheckImage(post.RecertImage); err != nil {
+		return host.RecertImage{}, flow.Permanent(fmt.Errorf("%s: %w", ipconfig.PostPivotFile, err))
+	}
+	return host.RecertImage{Name: post.RecertImage, AuthFile: host.RecertPullSecret}, nil
+}
+
+// fetchImage fetches the image while the network is known to work, and before anything is made or stopped.
+func (p *PrePivot) fetchImage(ctx context.Context) error {
+	image, err := chosenImage(p.Files)
+	if err != nil || image.Name == "" {
+		return err
+	}
+	return p.Recert.Fetch(ctx, image)
+}
+
+// FetchImage puts an image of recert onto the node, ahead of a change.
+func (n Ports) FetchImage(ctx context.Context, image host.RecertImage) error {
+	return n.engines().Fetch(ctx, image)
+}
+
+func (n Ports) engines() bringup.Recert {
+	return bringup.Recert{Native: n.Recert, Images: n.RecertImages, Files: n.Files}
+}

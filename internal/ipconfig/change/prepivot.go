@@ -1,0 +1,85 @@
+package change
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// maxAttemptsPrePivot is how often pre-pivot is begun before it is rolled back.
+const maxAttemptsPrePivot = 3
+
+// PrePivot prepares the new stateroot while the old one runs, and reboots into it.
+type PrePivot struct {
+	Files       host.Files
+	Trees       host.Trees
+	Deployments host.Deployments
+	Workload    stateroot.Workload
+	Foreign     host.ForeignUnits
+	Network     host.Network
+	Switch      host.Switch
+	Resolver    host.Resolver
+	Power       host.Power
+	Recert      bringup.Recert
+	Cluster     Cluster
+	// Forecaster counts ahead what recert will rewrite; nil leaves that unknown.
+	Forecaster Forecaster
+	Clock      flow.Clock
+	Log        *slog.Logger
+
+	Request ipconfig.Request
+	Auto    ipconfig.AutoRollback
+	// Note journals a fact with a deadline.
+	Note func(flow, message string, deadline time.Time) error
+}
+
+// Plan lists the steps of pre-pivot. Nothing of the old system is changed for good before flip-default; a power cut up to
+// there boots the old system unchanged. Steps between copy-final and arm-watchdog need no undo: the new stateroot that
+// they write to is removed whole.
+func (p *PrePivot) Plan() flow.Plan {
+	return flow.Plan{
+		Name: ipconfig.FlowPrePivot, Commit: ipconfig.StepFlip, MaxAttempts: maxAttemptsPrePivot,
+		Steps: []flow.Step{
+			{Name: ipconfig.StepCollect, Title: "Collect what the cluster knows", Do: p.collect, Undo: p.uncollect,
+				Tries: 3, Pause: 5 * time.Second},
+			// No undo: one more image on the node does no harm, and the next attempt needs it.
+			{Name: ipconfig.StepFetchImage, Title: "Fetch the image that recert runs in, if it does", Do: p.fetchImage,
+				Tries: 3, Pause: 5 * time.Second},
+			stateroot.Clone(p.Deployments, p.Request.NewStateroot),
+			stateroot.CopyLive(p.mirror()),
+			stateroot.Quiesce(p.Workload),
+			// Kubelet, which has stopped, may have removed an image that no container uses.
+			stateroot.CopyFinal(p.mirror(), p.Deployments).Before(p.fetchImage),
+			{Name: ipconfig.StepFurnish, Title: "Furnish the new stateroot", Do: p.furnish},
+			{Name: ipconfig.StepUnits, Title: "Install its services", Do: p.installUnits},
+			{Name: ipconfig.StepArm, Title: "Arm the watchdog", Do: p.arm},
+			stateroot.Seal(p.sealing(), p.Files, p.Deployments, p.Trees),
+			// From here on the new stateroot alone has the secrets; undoing the others wipes them there too.
+			{Name: ipconfig.StepWipe, Title: "Wipe keys and pull secret here", Do: p.wipe},
+			stateroot.Flip(p.Deployments, p.pair()),
+			stateroot.Reboot(p.Power, p.Clock, "IP Config: booting stateroot "+p.Request.NewStateroot),
+		},
+	}
+}
+
+func (p *PrePivot) pair() stateroot.Pair { return p.Request.Pair() }
+
+func (p *PrePivot) mirror() stateroot.Mirror {
+	return stateroot.Mirror{
+		Trees: p.Trees, Files: p.Files, Log: p.Log, Pair: p.pair(),
+		Skip: []string{"lib/lca/evidence", "lib/lca/ipc.json"},
+	}
+}
+
+// sealing lists what must be whole in the new stateroot.
+func (p *PrePivot) sealing() stateroot.Sealing {
+	return stateroot.Sealing{
+		Operation: p.Request.OperationID, Pair: p.pair(),
+		Contents: func(prefix func(string) string) ([]string, error) { return sealedFiles(p.Files, p.Request, prefix) },
+	}
+}

@@ -1,0 +1,208 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+)
+
+// Preview is what a change would do, found out without touching anything.
+type Preview struct {
+	OldStateroot string `json:"oldStateroot"`
+	NewStateroot string `json:"newStateroot"`
+	// AddressChanges reads "old -> new", one for each family that changes.
+	AddressChanges []string `json:"addressChanges"`
+	NMState        string   `json:"nmstate"`
+	// NodeIPHint is what becomes of KUBELET_NODEIP_HINT; empty where the node has none.
+	NodeIPHint     string `json:"nodeIPHint,omitempty"`
+	DiskNeedBytes  int64  `json:"diskNeedBytes"`
+	DiskFreeBytes  int64  `json:"diskFreeBytes"`
+	DiskNeedInodes int64  `json:"diskNeedInodes"`
+	// The cluster is down between these two steps.
+	OutageFrom string        `json:"outageFrom"`
+	OutageTo   string        `json:"outageTo"`
+	Steps      []PreviewStep `json:"steps"`
+	// OutageSeconds is how long that took the last time on this node; 0 where there was none, or none is on record.
+	OutageSeconds int64 `json:"outageSeconds,omitempty"`
+	// Recert is what would be rewritten; nil where RecertUnknown says why that is not known.
+	Recert        *Forecast `json:"recert,omitempty"`
+	RecertUnknown string    `json:"recertUnknown,omitempty"`
+	// Checks are those that the agent makes before a change; Refusal is what it would say.
+	Checks  []lcav1.PreflightCheck `json:"checks"`
+	Refusal string                 `json:"refusal,omitempty"`
+	// Probes are the user's questions, each with its target.
+	Probes []string `json:"probes,omitempty"`
+}
+
+// PreviewStep is one step as it would run.
+type PreviewStep struct {
+	Flow  string `json:"flow"`
+	Name  string `json:"name"`
+	Title string `json:"title"`
+}
+
+// Wish is a change to preview.
+type Wish struct {
+	Spec lcav1.IPConfigSpec
+	// Prepared is the request where the change was handed to the node already; nil where it was not.
+	Prepared *ipconfig.Request
+}
+
+// MakePreview works a wish through without carrying it out. What can not be known is said in its place; a wish that
+// the checks refuse is shown as far as it goes.
+func MakePreview(ctx context.Context, n Ports, wish Wish) (Preview, error) {
+	all, err := n.Deployments.List(ctx)
+	if err != nil {
+		return Preview{}, fmt.Errorf("list deployments: %w", err)
+	}
+	booted, err := host.Booted(all)
+	if err != nil {
+		return Preview{}, fmt.Errorf("find the booted deployment: %w", err)
+	}
+	now, err := n.Network.Observe(ctx)
+	if err != nil {
+		return Preview{}, fmt.Errorf("observe the node's network: %w", err)
+	}
+	f := n.facts(ctx, booted.Stateroot, now)
+	r := ipconfig.BuildRequest("preview", booted.Stateroot, wish.Spec, f.Current)
+	if wish.Prepared != nil {
+		r = *wish.Prepared
+	}
+	if err := n.surveyor().Measure(ctx, wish.Spec, booted.Stateroot, r.NewStateroot, &f); err != nil {
+		return Preview{}, fmt.Errorf("measure the node: %w", err)
+	}
+	p := Preview{
+		OldStateroot: booted.Stateroot, NewStateroot: r.NewStateroot,
+		DiskNeedBytes: f.Need.Bytes, DiskFreeBytes: f.Free.Bytes, DiskNeedInodes: f.Need.Inodes,
+		OutageFrom: ipconfig.StepQuiesce, OutageTo: ipconfig.StepWaitAPI, OutageSeconds: int64(LastOutage(n.Files).Seconds()),
+		AddressChanges: addressChanges(r, presentAddresses(n.Files)), Steps: allSteps(), Checks: preflight.Validate(wish.Spec, f),
+	}
+	for _, probe := range r.Probes {
+		p.Probes = append(p.Probes, probe.String())
+	}
+	if refusal := preflight.Refusal(p.Checks); refusal != nil {
+		p.Refusal = refusal.Error()
+	}
+	err = p.render(ctx, n, r, now)
+	if err != nil && p.Refusal == "" {
+		return Preview{}, fmt.Errorf("render the change: %w", err)
+	}
+	return p, nil
+}
+
+// render adds what would be written.
+func (p *Preview) render(ctx context.Context, n Ports, r ipconfig.Request, now netstate.Document) error {
+	p.RecertUnknown = "the request is not one that could be carried out"
+	uplink, err := FindUplink(ctx, n.Switch, now)
+	if err != nil {
+		return err
+	}
+	doc, err := RenderNetwork(r, uplink)
+	if err != nil {
+		return err
+	}
+	text, err := doc.Encode()
+	if err != nil {
+		return err
+	}
+	p.NMState, p.RecertUnknown = string(text), ""
+	if p.NodeIPHint, err = forecastHint(n.Files, r); err != nil {
+		return err
+	}
+	p.forecast(ctx, n, r)
+	return nil
+}
+
+// LastOutage is how long the cluster was down in the latest change on record that went through: the best estimate for
+// the next one. 0 where there is none.
+func LastOutage(files host.Files) time.Duration {
+	return operation.Span(files, ipconfig.StepQuiesce, ipconfig.StepWaitAPI)
+}
+
+// facts are gathered from cluster and node. A cluster that does not answer leaves its checks unknown.
+func (n Ports) facts(ctx context.Context, stateroot string, now netstate.Document) preflight.Facts {
+	f, err := n.Cluster.Facts(ctx)
+	if err != nil {
+		f = preflight.Facts{ControlPlaneNodes: 1, DnsmasqMachineConfig: true}
+		for _, a := range presentAddresses(n.Files) {
+			if a.Is4() {
+				f.Current.IPv4 = &lcav1.IPStatus{Address: a.String()}
+			} else {
+				f.Current.IPv6 = &lcav1.IPStatus{Address: a.String()}
+			}
+		}
+	}
+	f.Current.Describe(now)
+	if filter, err := n.Resolver.Filter(); err == nil {
+		f.Current.FilterFamily = lcav1.DNSFilterFamily(filter)
+	}
+	n.surveyor().Look(ctx, stateroot, &f)
+	if roots, err := n.Deployments.Stateroots(ctx); err == nil {
+		f.LeftoverStateroots = slices.DeleteFunc(roots, func(root string) bool {
+			return root == stateroot || !strings.HasPrefix(root, ipconfig.StaterootPrefix)
+		})
+	}
+	if err != nil {
+		for _, check := range []string{preflight.CheckSingleNode, preflight.CheckDnsmasq, preflight.CheckOverlap, preflight.CheckProxy} {
+			f.Unknown[check] = "the cluster does not answer: " + err.Error()
+		}
+	}
+	return f
+}
+
+func (n Ports) surveyor() preflight.Surveyor {
+	return preflight.Surveyor{Files: n.Files, Disk: n.Trees, Deployments: n.Deployments, Prober: n.Prober, Now: n.Clock.Now}
+}
+
+func allSteps() (out []PreviewStep) {
+	for _, plan := range []flow.Plan{(&PrePivot{}).Plan(), (&PostPivot{}).Plan()} {
+		for _, s := range plan.Steps {
+			out = append(out, PreviewStep{Flow: plan.Name, Name: s.Name, Title: s.Title})
+		}
+	}
+	return out
+}
+
+// presentAddresses is what nodeip-configuration chose at boot.
+func presentAddresses(files host.Files) (out []netip.Addr) {
+	dir := path.Dir(host.PrimaryIP)
+	for _, name := range []string{"primary-ip", "ipv4", "ipv6"} {
+		data, err := files.Read(path.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		if a, err := netip.ParseAddr(trim(data)); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func addressChanges(r ipconfig.Request, now []netip.Addr) (out []string) {
+	families, err := r.Families()
+	if err != nil {
+		return nil
+	}
+	for _, f := range families {
+		old, ok := sameFamily(now, f.Address)
+		switch {
+		case !ok:
+			out = append(out, "? -> "+f.Address.String())
+		case old != f.Address:
+			out = append(out, old.String()+" -> "+f.Address.String())
+		}
+	}
+	return out
+}

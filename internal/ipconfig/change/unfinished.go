@@ -1,0 +1,114 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+)
+
+// holderFlow is the first word of the lock's holder while an IP change runs.
+const holderFlow = "ip-config"
+
+// Reservation reports whether an IP change of this node is unfinished: from the first step of pre-pivot, over the reboot,
+// until the agent has seen the cluster healthy on the new network, or the node is back. The journal decides.
+func Reservation(n Ports) host.Reservation {
+	return host.Reservation{Flow: holderFlow, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
+		return unfinished(ctx, n)
+	}}
+}
+
+func unfinished(ctx context.Context, n Ports) (host.Holder, bool, error) {
+	here, err := operation.Locate(ctx, n.Deployments, n.Power)
+	if err != nil {
+		return host.Holder{}, false, fmt.Errorf("look for an unfinished IP change: %w", err)
+	}
+	r, _, err := ipconfig.FindRequest(n.Files, here.All)
+	if errors.Is(err, ipconfig.ErrNoRequest) || errors.Is(err, ipconfig.ErrBadRequest) {
+		return host.Holder{}, false, nil // no program could continue it
+	}
+	if err != nil {
+		return host.Holder{}, false, fmt.Errorf("look for an unfinished IP change: %w", err)
+	}
+	entries, err := operation.ReadEntries(n.Files, r.OperationID)
+	if err != nil {
+		return host.Holder{}, false, fmt.Errorf("look for an unfinished IP change: %w", err)
+	}
+	s := unfinishedChange{request: r, progress: ipconfig.Project(flow.Fold(r.OperationID, entries)), entries: entries, here: here,
+		armed: enabled(n.Files, ipconfig.UnitInitMonitor)}
+	phase, since := s.phase()
+	h := host.Holder{Operation: holderFlow + " " + r.OperationID, Phase: phase, Boot: here.Boot, Since: since}
+	return h, phase != "", nil
+}
+
+// enabled reports whether the running system starts the unit at boot.
+func enabled(files host.Files, unit string) bool {
+	_, err := files.Stat(path.Join(host.UnitDir, "multi-user.target.wants", unit))
+	return err == nil
+}
+
+// unfinishedChange is everything that an operation's phase is derived from.
+type unfinishedChange struct {
+	request  ipconfig.Request
+	progress ipconfig.Progress
+	entries  []flow.Entry
+	here     operation.Here
+	// armed: the watchdog has not been disarmed, which the agent does when the change is proved.
+	armed bool
+}
+
+// phase is how far the operation is; empty when it has ended, or can never end because its stateroot is gone.
+func (s unfinishedChange) phase() (phase string, since time.Time) {
+	p, booted := s.progress, s.here.Booted
+	switch {
+	case p.Cleanup.Running():
+		return operation.Phase(ipconfig.FlowCleanup, p.Cleanup)
+	case booted.Stateroot == s.request.OldStateroot:
+		return s.preparing()
+	case booted.Stateroot != s.request.NewStateroot:
+		return "", time.Time{}
+	case p.Rollback.Running():
+		return operation.Phase(ipconfig.FlowRollback, p.Rollback)
+	case !p.PostPivot.Finished:
+		phase, since = operation.Phase(ipconfig.FlowPostPivot, p.PostPivot)
+		return phase, cmp.Or(since, p.PrePivot.Started)
+	case s.armed:
+		return "the cluster is not proved healthy yet", p.PostPivot.Ended
+	}
+	return "", time.Time{}
+}
+
+// preparing is the phase in the old stateroot. Once the node has come back there the operation is over.
+func (s unfinishedChange) preparing() (phase string, since time.Time) {
+	p := s.progress
+	switch {
+	case p.Rollback.Begun, s.gone():
+		return "", time.Time{}
+	case p.PrePivot.Committed && p.PrePivot.Boot != s.here.Boot:
+		return "", time.Time{}
+	case p.PrePivot.Committed:
+		return "the reboot into stateroot " + s.request.NewStateroot + " is under way", p.PrePivot.Started
+	case p.PrePivot.Running():
+		return operation.Phase(ipconfig.FlowPrePivot, p.PrePivot)
+	}
+	return "", time.Time{}
+}
+
+// gone reports that the stateroot was made and is missing, though no undo removed it.
+func (s unfinishedChange) gone() bool {
+	made := false
+	for _, e := range s.entries {
+		if e.Flow == ipconfig.FlowPrePivot && e.Step == ipconfig.StepClone {
+			made = e.Kind == flow.KindDone || e.Kind == flow.KindSkipped
+		}
+	}
+	_, there := host.FirstOf(s.here.All, s.request.NewStateroot)
+	return made && !there
+}

@@ -1,0 +1,88 @@
+package change
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coreos/go-systemd/v22/unit"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+// settings reads a unit's [Service] section.
+func settings(t *testing.T, text string) map[string]string {
+	t.Helper()
+	options, err := unit.DeserializeOptions(strings.NewReader(text))
+	require.NoError(t, err)
+	service := map[string]string{}
+	for _, o := range options {
+		if o.Section == "Service" {
+			service[o.Name] = strings.TrimSpace(service[o.Name] + " " + o.Value)
+		}
+	}
+	return service
+}
+
+func TestUnitsAreConfinedAsFarAsTheirWorkAllows(t *testing.T) {
+	both := map[string]string{
+		"ProtectHome": "tmpfs", "ProtectKernelLogs": "yes", "RestrictRealtime": "yes", "LockPersonality": "yes",
+		"SystemCallArchitectures": "native", "UMask": "0077", "PrivateMounts": "yes",
+		"Restart": "on-failure", "RestartPreventExitStatus": "3",
+	}
+	for _, c := range []struct {
+		name, text string
+		also       map[string]string
+	}{
+		{ipconfig.UnitIPConfiguration, ipConfigurationUnit, map[string]string{
+			"ExecStart": host.CLI + " ip-config post-pivot", "Type": "oneshot", "NoNewPrivileges": "", "RestrictNamespaces": ""}},
+		{ipconfig.UnitInitMonitor, initMonitorUnit, map[string]string{
+			"ExecStart": host.CLI + " init-monitor --monitor", "NoNewPrivileges": "yes", "RestrictNamespaces": "mnt",
+			"RestrictSUIDSGID": "", "ProtectControlGroups": "yes", "ProtectKernelTunables": "yes"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			service := settings(t, c.text)
+			for _, want := range []map[string]string{both, c.also} {
+				for name, value := range want {
+					require.Equal(t, value, service[name], name)
+				}
+			}
+			for _, never := range []string{"ProtectSystem", "PrivateDevices", "PrivateNetwork", "PrivateUsers", "User"} {
+				require.NotContains(t, service, never, "ostree and NetworkManager could not be worked with")
+			}
+			require.Equal(t, "no", service["PrivateTmp"], "recert's summary lies in the host's /var/tmp")
+			for _, gone := range []string{"CAP_SYS_MODULE", "CAP_SYS_TIME", "CAP_SYS_RAWIO", "CAP_SYSLOG"} {
+				require.Contains(t, service["CapabilityBoundingSet"], gone)
+			}
+			for _, needed := range []string{"CAP_SYS_ADMIN", "CAP_LINUX_IMMUTABLE", "CAP_NET_RAW", "CAP_MAC_ADMIN", "CAP_DAC_OVERRIDE"} {
+				require.NotContains(t, service["CapabilityBoundingSet"], needed)
+			}
+		})
+	}
+}
+
+// TestSystemdUnderstandsTheUnits has the systemd of this machine read and rate them.
+func TestSystemdUnderstandsTheUnits(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("reason: systemd-analyze is not on this machine")
+	}
+	for name, text := range map[string]string{ipconfig.UnitIPConfiguration: ipConfigurationUnit, ipconfig.UnitInitMonitor: initMonitorUnit} {
+		file := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, host.CLI, "/bin/true")), 0o600))
+		out, err := exec.CommandContext(t.Context(), analyze, "verify", file).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.NotContains(t, string(out), "Unknown key", "%s", out)
+		out, err = exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--no-pager", file).CombinedOutput()
+		if err != nil {
+			t.Skipf("reason: this systemd-analyze cannot rate files: %v", err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		t.Log(lines[len(lines)-1])
+		require.NotContains(t, lines[len(lines)-1], "UNSAFE")
+	}
+}

@@ -1,0 +1,164 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+)
+
+// installUnits gives the new deployment its services, and keeps kubelet there
+// down until post-pivot starts it.
+func (p *PrePivot) installUnits(ctx context.Context) error {
+	_, target, err := p.pair().Deployments(ctx, p.Deployments)
+	if err != nil {
+		return err
+	}
+	units := map[string]string{}
+	if p.Request.InstallIPConfigurationService {
+		units[ipconfig.UnitIPConfiguration] = ipConfigurationUnit
+	}
+	if p.Request.InstallInitMonitor {
+		units[ipconfig.UnitInitMonitor] = initMonitorUnit
+	}
+	for name, text := range units {
+		if err := p.installUnit(ctx, target, name, text); err != nil {
+			return err
+		}
+	}
+	if err := p.Foreign.DisableIn(ctx, target.Dir(), host.UnitKubelet); err != nil {
+		return fmt.Errorf("disable %s in the new deployment: %w", host.UnitKubelet, err)
+	}
+	return nil
+}
+
+// installUnit puts the unit in the place of whatever had its name: to write through a link, as a mask is one, would
+// change what it leads to. Drop-ins stay, they are the administrator's.
+func (p *PrePivot) installUnit(ctx context.Context, target host.Deployment, name, text string) error {
+	file := target.InDeployment(path.Join(host.UnitDir, name))
+	if st, err := p.Files.Stat(file); err == nil && !st.Mode().IsRegular() {
+		if err := p.Files.Remove(file); err != nil {
+			return fmt.Errorf("make room for %s: %w", file, err)
+		}
+	}
+	if err := p.Files.Write(file, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	if err := p.Foreign.EnableIn(ctx, target.Dir(), name); err != nil {
+		return fmt.Errorf("enable %s in the new deployment: %w", name, err)
+	}
+	return nil
+}
+
+// arm fixes the moment at which the watchdog gives the operation up. It is absolute: reboots
+// of the new system do not move it.
+func (p *PrePivot) arm(context.Context) error {
+	deadline := p.Clock.Now().Add(p.Auto.Timeout()).UTC().Truncate(time.Second)
+	if err := p.Note(ipconfig.FlowPrePivot, "watchdog armed", deadline); err != nil {
+		return err
+	}
+	journal := operation.JournalPath(p.Request.OperationID)
+	data, err := p.Files.Read(journal)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", journal, err)
+	}
+	if err := p.Files.Write(host.InVar(p.Request.NewStateroot, journal), data, 0o600); err != nil {
+		return fmt.Errorf("hand the journal to stateroot %s: %w", p.Request.NewStateroot, err)
+	}
+	return nil
+}
+
+// sealedFiles lists what must be whole, by its path in the new system.
+func sealedFiles(files host.Files, r ipconfig.Request, prefix func(string) string) ([]string, error) {
+	list := []string{
+		ipconfig.RequestFile, ipconfig.PostPivotFile, ipconfig.AutoRollbackFile, ipconfig.MonitorModeFile,
+		ipconfig.NMStateFile, host.RecertConfig, host.DnsmasqOverrides, host.KubeletConfigJSON,
+	}
+	if r.InstallIPConfigurationService {
+		list = append(list, path.Join(host.UnitDir, ipconfig.UnitIPConfiguration))
+	}
+	if r.InstallInitMonitor {
+		list = append(list, path.Join(host.UnitDir, ipconfig.UnitInitMonitor))
+	}
+	crypto, err := files.List(prefix(ipconfig.CryptoDir))
+	if err != nil {
+		return nil, fmt.Errorf("list the crypto material: %w", err)
+	}
+	for _, name := range crypto {
+		list = append(list, path.Join(ipconfig.CryptoDir, name))
+	}
+	return slices.DeleteFunc(list, func(f string) bool {
+		_, err := files.Stat(prefix(f))
+		return err != nil && f == host.KubeletConfigJSON
+	}), nil
+}
+
+// confined is what neither unit needs: home folders, the kernel's log, its clock and modules, foreign machine code. Both
+// call ostree, which writes to /boot, /etc and /sysroot, so ProtectSystem= is out; both read /var/tmp of the host.
+const confined = `PrivateMounts=yes
+PrivateTmp=no
+ProtectHome=tmpfs
+ProtectKernelLogs=yes
+RestrictRealtime=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+CapabilityBoundingSet=~CAP_SYS_MODULE CAP_SYS_TIME CAP_SYS_BOOT CAP_SYS_RAWIO CAP_SYS_PACCT CAP_SYS_TTY_CONFIG
+CapabilityBoundingSet=~CAP_SYSLOG CAP_WAKE_ALARM CAP_BLOCK_SUSPEND CAP_AUDIT_CONTROL CAP_AUDIT_READ CAP_LEASE CAP_PERFMON
+UMask=0077
+`
+
+// ipConfigurationUnit finishes the change in the new stateroot. It is restarted
+// while its flow has tries left; exit code 3 says that another try is of no use. It is not ordered
+// before kubelet, which it starts itself: the start would wait for its own end. Kubelet is
+// disabled in this deployment until then. Neither unit depends on a file of the request: without it the
+// node must still go back.
+const ipConfigurationUnit = `[Unit]
+Description=Lifecycle Agent: finish the IP configuration of this stateroot
+Documentation=https://github.com/lifecycle-agent/lifecycle-agent/blob/main/docs/ipconfig.md
+Wants=NetworkManager.service
+After=NetworkManager.service dbus.service
+
+[Service]
+Type=oneshot
+ExecStart=` + host.CLI + ` ip-config post-pivot
+Restart=on-failure
+RestartSec=5s
+RestartPreventExitStatus=3
+TimeoutStartSec=infinity
+# No NoNewPrivileges=, RestrictNamespaces= or ProtectControlGroups=: podman may run etcd from here.
+RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET AF_INET6 AF_PACKET
+` + confined + `
+[Install]
+WantedBy=multi-user.target
+`
+
+// initMonitorUnit is the watchdog. It waits for no network: a network that never
+// comes is what it is there for. It must not have RestrictSUIDSGID: systemd answers openat2 with "function
+// not implemented" then, and every file is opened by it.
+const initMonitorUnit = `[Unit]
+Description=Lifecycle Agent: roll back when the change is not proved in time
+Documentation=https://github.com/lifecycle-agent/lifecycle-agent/blob/main/docs/ipconfig.md
+After=dbus.service
+
+[Service]
+Type=exec
+ExecStart=` + host.CLI + ` init-monitor --monitor
+Restart=on-failure
+RestartSec=5s
+RestartPreventExitStatus=3
+NoNewPrivileges=yes
+# ostree has mounts of its own made while it writes.
+RestrictNamespaces=mnt
+RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET AF_INET6
+ProtectControlGroups=yes
+ProtectKernelTunables=yes
+ProtectHostname=yes
+` + confined + `
+[Install]
+WantedBy=multi-user.target
+`

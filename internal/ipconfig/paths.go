@@ -1,0 +1,28 @@
+package ipconfig
+
+import "github.com/lifecycle-agent/lifecycle-agent/internal/host"
+
+// Files of an operation in the workspace, and the exported object. Their names are a contract: units that are installed
+// and the other stateroot know them.
+const (
+	RequestFile      = host.Workspace + "/ip-config-pre-pivot.json"
+	PostPivotFile    = host.Workspace + "/ip-config-post-pivot.json"
+	AutoRollbackFile = host.Workspace + "/ip-config-autorollback-config.json"
+	// MonitorModeFile says for which kind of operation the watchdog watches.
+	MonitorModeFile = host.Workspace + "/initmonitor_mode"
+	NMStateFile     = host.Workspace + "/nmstate.yaml"
+	ForecastFile    = host.Workspace + "/forecast.json"
+	CryptoDir       = host.Workspace + "/kubeconfig-crypto"
+	// SavedObjectFile is the exported IPConfig object.
+	SavedObjectFile = host.StateDir + "/ipc.json"
+)
+
+// Units that run the verbs of an operation.
+const (
+	UnitPrePivot        = "lca-ipconfig-pre-pivot.service"
+	UnitRollback        = "lca-ipconfig-rollback.service"
+	UnitCleanup         = "lca-ipconfig-cleanup.service"
+	UnitRecertImage     = "lca-recert-image.service"
+	UnitIPConfiguration = "ip-configuration.service"
+	UnitInitMonitor     = "lca-init-monitor.service"
+)

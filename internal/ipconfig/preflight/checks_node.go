@@ -1,0 +1,126 @@
+package preflight
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+)
+
+func checkSingleNode(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	switch {
+	case f.ControlPlaneNodes != 1:
+		return fmt.Sprintf("the cluster has %d control plane nodes", f.ControlPlaneNodes),
+			"an IP change works on a single-node cluster only"
+	case f.OtherNodes > 0:
+		return fmt.Sprintf("the cluster has %d worker nodes beside its control plane node", f.OtherNodes),
+			"they would lose their API server; remove them first, or leave the address as it is"
+	}
+	return "", ""
+}
+
+func checkStatic(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if len(f.Current.Dynamic) == 0 {
+		return "", ""
+	}
+	return "br-ex gets its configuration dynamically (" + strings.Join(f.Current.Dynamic, ", ") + ")",
+		"give the node a static address first; a change of a leased address would not last"
+}
+
+func checkDnsmasq(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if f.DnsmasqMachineConfig {
+		return "", ""
+	}
+	return "MachineConfig 50-master-dnsmasq-configuration does not exist",
+		"the node's own names (api, api-int, *.apps) could not follow the address; create it as the Assisted Installer does"
+}
+
+func checkEngine(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if problem, hint := bringup.RefuseImage(f.RecertImage); problem != "" {
+		return problem, hint
+	}
+	if f.Etcd != nil {
+		return "certificates and addresses in the cluster's etcd cannot be rewritten: " + f.Etcd.Error(),
+			"the node must run the cluster's etcd as a static pod"
+	}
+	return "", ""
+}
+
+func checkSetDefault(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if f.SetDefault == nil {
+		return "", ""
+	}
+	return "the node cannot choose its next boot: " + f.SetDefault.Error(), "update ostree to a version with 'ostree admin set-default'"
+}
+
+func checkUplink(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if f.Current.Uplink != "" {
+		return "", ""
+	}
+	return "no single uplink interface is attached to br-ex",
+		"the change supports one network card, without bond; check 'ovs-vsctl list-ports br-ex'"
+}
+
+func checkOwnState(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if f.State == nil {
+		return "", ""
+	}
+	return f.State.Error(), "the old and the new system would share it and there would be no way back; move it into the stateroot"
+}
+
+func checkDisk(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	switch {
+	case f.Free.Bytes < f.Need.Bytes:
+		return fmt.Sprintf("the second stateroot needs %d MiB and %d MiB are free", f.Need.Bytes>>20, f.Free.Bytes>>20),
+			fmt.Sprintf("free %d MiB below /sysroot", (f.Need.Bytes-f.Free.Bytes)>>20+1)
+	case f.BootFreeBytes < f.BootNeedBytes:
+		return fmt.Sprintf("a second kernel and initramfs need %d MiB and %d MiB are free in /boot",
+				f.BootNeedBytes>>20, f.BootFreeBytes>>20),
+			fmt.Sprintf("free %d MiB in /boot", (f.BootNeedBytes-f.BootFreeBytes)>>20+1)
+	}
+	return "", ""
+}
+
+func checkInodes(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if f.Free.Inodes >= f.Need.Inodes {
+		return "", ""
+	}
+	return fmt.Sprintf("the second stateroot needs %d inodes and %d are free", f.Need.Inodes, f.Free.Inodes),
+		"remove files below /sysroot, images that are not used for example; free bytes do not help"
+}
+
+func checkInUse(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	for _, c := range f.Claimed {
+		return fmt.Sprintf("address %s is already in use: the machine with hardware address %s answers for it", c.Address, c.Hardware),
+			"choose another address, or take it away from that machine first"
+	}
+	return "", ""
+}
+
+// expirySoon is when a certificate is about to expire. An old stateroot does not run, so nothing renews
+// what is in it.
+const expirySoon = 3 * 24 * time.Hour
+
+func checkExpiry(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	first := Expiry{}
+	for _, e := range f.Certificates {
+		if first.File == "" || e.At.Before(first.At) {
+			first = e
+		}
+	}
+	if first.File == "" || first.At.After(f.Now.Add(expirySoon)) {
+		return "", ""
+	}
+	return fmt.Sprintf("certificate %s expires at %s", first.File, first.At.UTC().Format(time.RFC3339)),
+		"the running cluster renews it by itself, the stateroot to go back to cannot: wait until it is renewed, or decide before that time"
+}
+
+func checkLeftovers(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if len(f.LeftoverStateroots) == 0 {
+		return "", ""
+	}
+	return "stateroots of earlier changes are still there: " + strings.Join(f.LeftoverStateroots, ", "),
+		"they are removed when the IPConfig becomes Idle"
+}

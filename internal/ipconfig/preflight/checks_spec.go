@@ -1,0 +1,125 @@
+package preflight
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+func checkFamilies(spec lcav1.IPConfigSpec, f Facts) (string, string) {
+	if spec.IPv4 == nil && spec.IPv6 == nil {
+		return "spec names neither an IPv4 nor an IPv6 address", "set spec.ipv4.address or spec.ipv6.address"
+	}
+	if spec.IPv4 != nil && (f.Current.IPv4 == nil || f.Current.IPv4.Address == "") {
+		return "spec.ipv4 is set but the node has no IPv4 address", "remove spec.ipv4; a family can be changed, not added"
+	}
+	if spec.IPv6 != nil && (f.Current.IPv6 == nil || f.Current.IPv6.Address == "") {
+		return "spec.ipv6 is set but the node has no IPv6 address", "remove spec.ipv6; a family can be changed, not added"
+	}
+	return "", ""
+}
+
+// checkCoupling holds the rule that gateway, machine network, DNS, VLAN and filter change only
+// together with an address.
+func checkCoupling(spec lcav1.IPConfigSpec, f Facts) (string, string) {
+	changes := ipconfig.InSync(spec, f.Current)
+	moved := func(family string) bool { return slices.Contains(changes, family+".address") }
+	for _, family := range []string{"ipv4", "ipv6"} {
+		for _, field := range []string{".gateway", ".machineNetwork"} {
+			if slices.Contains(changes, family+field) && !moved(family) {
+				return "spec." + family + field + " differs from the node's but spec." + family + ".address does not",
+					"change the address too, or leave " + family + field + " as it is"
+			}
+		}
+	}
+	if moved("ipv4") || moved("ipv6") {
+		return "", ""
+	}
+	if slices.Contains(changes, "dnsServers") {
+		return "spec.dnsServers differs from the node's but no address does", "change an address too, or leave the DNS servers as they are"
+	}
+	return "", ""
+}
+
+func checkAddresses(spec lcav1.IPConfigSpec, f Facts) (string, string) {
+	return judgeEach(spec, f, judge)
+}
+
+// judgeEach is the first problem of any family.
+func judgeEach(spec lcav1.IPConfigSpec, f Facts, judge func(ipconfig.DesiredFamily) (string, string)) (string, string) {
+	for _, fam := range ipconfig.DesiredFamilies(spec, f.Current) {
+		if problem, hint := judge(fam); problem != "" {
+			return problem, hint
+		}
+	}
+	return "", ""
+}
+
+func judge(w ipconfig.DesiredFamily) (string, string) {
+	addr, err := netip.ParseAddr(w.Address)
+	if err != nil || addr.Is4() != (w.Name == "ipv4") {
+		return fmt.Sprintf("spec.%s.address %q is not an address of that family", w.Name, w.Address), "correct it"
+	}
+	network, err := netip.ParsePrefix(w.Network)
+	if err != nil {
+		return fmt.Sprintf("the machine network of %s (%q) is not known", w.Address, w.Network), "set spec." + w.Name + ".machineNetwork"
+	}
+	switch {
+	case !network.Contains(addr):
+		return fmt.Sprintf("spec.%s.address %s is outside its machine network %s", w.Name, addr, network),
+			"set spec." + w.Name + ".machineNetwork to the network of the new address, or choose an address inside it"
+	case addr.Is4() && network.Bits() < 31 && (addr == network.Masked().Addr() || addr == broadcast(network)):
+		return fmt.Sprintf("spec.%s.address %s is the network or broadcast address of %s", w.Name, addr, network), "choose a host address"
+	}
+	return "", ""
+}
+
+func broadcast(p netip.Prefix) netip.Addr {
+	b := p.Masked().Addr().As4()
+	for bit := p.Bits(); bit < 32; bit++ {
+		b[bit/8] |= 1 << (7 - bit%8)
+	}
+	return netip.AddrFrom4(b)
+}
+
+func checkDNS(spec lcav1.IPConfigSpec, f Facts) (string, string) {
+	for _, s := range spec.DNSServers {
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			return fmt.Sprintf("DNS server %q is not an IP address", s), "correct spec.dnsServers"
+		}
+		have := f.Current.IPv6
+		if a.Is4() {
+			have = f.Current.IPv4
+		}
+		if have == nil || have.Address == "" {
+			return fmt.Sprintf("DNS server %s is of a family the node does not have", a), "remove it from spec.dnsServers"
+		}
+	}
+	return "", ""
+}
+
+func checkVLAN(spec lcav1.IPConfigSpec, f Facts) (string, string) {
+	changes := ipconfig.InSync(spec, f.Current)
+	if !slices.Contains(changes, "vlanID") {
+		return "", ""
+	}
+	if !slices.Contains(changes, "ipv4.address") && !slices.Contains(changes, "ipv6.address") {
+		return "spec.vlanID differs from the node's but no address does", "change an address too, or leave spec.vlanID out to keep the VLAN"
+	}
+	return "", ""
+}
+
+func checkFilter(spec lcav1.IPConfigSpec, f Facts) (string, string) {
+	switch spec.DNSFilterOutFamily {
+	case lcav1.DNSFilterIPv4, lcav1.DNSFilterIPv6:
+		if f.Current.IPv4 == nil || f.Current.IPv6 == nil || f.Current.IPv4.Address == "" || f.Current.IPv6.Address == "" {
+			return fmt.Sprintf("spec.dnsFilterOutFamily is %s but the node is not dual-stack", spec.DNSFilterOutFamily),
+				"filtering would leave no records; set it to none"
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,58 @@
+package preflight
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+)
+
+// Facts is what is known when a change is asked for.
+type Facts struct {
+	Current ipconfig.Current
+	// Now is when the facts were gathered.
+	Now time.Time
+	// Unknown says, by the name of the check, what could not be found out and why.
+	Unknown map[string]string
+
+	// ControlPlaneNodes and OtherNodes count the cluster's Node objects.
+	ControlPlaneNodes, OtherNodes int
+	// DnsmasqMachineConfig: MachineConfig 50-master-dnsmasq-configuration exists.
+	DnsmasqMachineConfig bool
+	// ClusterNetworks, ServiceNetworks and JoinNetworks are the cluster's inner networks.
+	ClusterNetworks, ServiceNetworks, JoinNetworks []netip.Prefix
+	Proxy                                          Proxy
+	// RecertImage is the image that the container engine for recert was asked to run; empty: the native engine.
+	RecertImage string
+
+	// SetDefault is why the node cannot choose its next boot; nil when it can.
+	SetDefault error
+	// State is why a second stateroot would not hold the whole state of the node; nil when it would.
+	State error
+	// Etcd is why the cluster's etcd can not be opened on this node; nil when it can.
+	Etcd error
+	// LeftoverStateroots exist on the node and belong to an earlier operation.
+	LeftoverStateroots []string
+	// Certificates are those that no component renews in a stateroot that does not run.
+	Certificates []Expiry
+
+	// Need and Free compare what a second stateroot takes with the disk; Need zero: not known.
+	Need, Free host.Size
+	// BootFreeBytes and BootNeedBytes compare /boot with what a second kernel and initramfs take.
+	BootFreeBytes, BootNeedBytes int64
+	// Claimed are the new addresses that other machines have.
+	Claimed []Claimed
+}
+
+// Expiry is a certificate file and the end of its validity.
+type Expiry struct {
+	File string
+	At   time.Time
+}
+
+// Claimed is an address with the machine that has it.
+type Claimed struct {
+	Address  netip.Addr
+	Hardware string
+}

@@ -1,0 +1,101 @@
+package preflight
+
+import (
+	"errors"
+	"strings"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+)
+
+// Check is one question asked before a change.
+type Check struct {
+	Name     string
+	Severity lcav1.PreflightSeverity
+	// Fails says, for the documentation, when it does.
+	Fails string
+	// find returns the problem and what to do about it, or nothing.
+	find func(lcav1.IPConfigSpec, Facts) (problem, hint string)
+}
+
+// Names of checks that others refer to.
+const (
+	CheckAddressInUse = "address-in-use"
+	CheckDiskSpace    = "disk-space"
+	CheckDiskInodes   = "disk-inodes"
+	CheckCertificates = "certificate-expiry"
+	CheckProxy        = "proxy"
+	CheckDnsmasq      = "dnsmasq-machineconfig"
+	CheckSingleNode   = "single-node"
+	CheckOverlap      = "overlap"
+)
+
+// Checks is every check, in the order in which a person would ask. The table in the documentation is
+// made from it.
+func Checks() []Check {
+	const blocking, warning = lcav1.PreflightBlocking, lcav1.PreflightWarning
+	return []Check{
+		{CheckSingleNode, blocking, "there is not exactly one control plane node, or there are workers beside it", checkSingleNode},
+		{"static-network", blocking, "`br-ex` gets addresses by DHCP or autoconfiguration", checkStatic},
+		{CheckDnsmasq, blocking, "MachineConfig `50-master-dnsmasq-configuration` does not exist", checkDnsmasq},
+		{"recert-engine", blocking, "annotation `lca.openshift.io/recert-image` names no pull specification (`registry/path:tag`); " +
+			"or the node has no etcd of the cluster to rewrite", checkEngine},
+		{"families", blocking, "the spec names no address, or one of a family the node does not have", checkFamilies},
+		{"coupling", blocking, "gateway, machine network or DNS servers change without an address", checkCoupling},
+		{"addresses", blocking, "address outside its machine network, network or broadcast address", checkAddresses},
+		{"gateway-on-link", blocking, "no gateway, or one outside the machine network (link-local IPv6 is on the link)",
+			checkGatewayOnLink},
+		{"gateway-not-self", blocking, "the gateway is an address of the node itself", checkGatewayNotSelf},
+		{CheckOverlap, blocking, "the machine network overlaps one for pods, for services, or of OVN's own (join, transit, masquerade)",
+			checkOverlap},
+		{"dns-servers", blocking, "not an address, or of a family the node does not have", checkDNS},
+		{"vlan", blocking, "the VLAN changes without an address", checkVLAN},
+		{"dns-filter", blocking, "a filter on a node that is not dual-stack", checkFilter},
+		{"boot-entry", blocking, "ostree has no `admin set-default`, or an operating system update is staged", checkSetDefault},
+		{"uplink", blocking, "not exactly one uplink interface on `br-ex`", checkUplink},
+		{"own-state", blocking, "`/var`, `/var/lib/etcd`, `/var/lib/kubelet` or `/var/lib/lca` is a file system of its own, " +
+			"which both systems would share", checkOwnState},
+		{CheckDiskSpace, blocking, "the second stateroot, or its kernel and initramfs in `/boot`, does not fit; measured late, " +
+			"and again by `collect-inputs` before anything is made", checkDisk},
+		{CheckDiskInodes, blocking, "the file system has too few inodes left for the files of a second stateroot", checkInodes},
+		{CheckAddressInUse, blocking, "another machine on the link answers for the new address (ARP, neighbour discovery). " +
+			"`Unknown` where a router answers for every address (proxy ARP), or the address is for a VLAN that is not up", checkInUse},
+		{"leftover-stateroots", warning, "stateroots of earlier changes are still there", checkLeftovers},
+		{CheckCertificates, warning, "a certificate of kubelet or API server expires within 3 days: going back after that needs " +
+			"work by hand", checkExpiry},
+		{CheckProxy, warning, "the cluster's proxy settings name an address or network that the change takes away", checkProxy},
+	}
+}
+
+// Validate judges a requested change against the facts, before anything is touched. It
+// returns every check it made, passed or not; Refusal turns them into one error.
+func Validate(spec lcav1.IPConfigSpec, f Facts) []lcav1.PreflightCheck {
+	var checks []lcav1.PreflightCheck
+	for _, c := range Checks() {
+		checks = append(checks, c.make(spec, f))
+	}
+	return checks
+}
+
+func (c Check) make(spec lcav1.IPConfigSpec, f Facts) lcav1.PreflightCheck {
+	out := lcav1.PreflightCheck{Name: c.Name, Severity: c.Severity, Result: lcav1.PreflightPassed}
+	if problem, hint := c.find(spec, f); problem != "" {
+		out.Result, out.Message, out.Hint = lcav1.PreflightFailed, problem, hint
+	} else if why, unknown := f.Unknown[c.Name]; unknown {
+		out.Result, out.Message = lcav1.PreflightUnknown, why
+	}
+	return out
+}
+
+// Refusal is the error that the failed blocking checks amount to; nil when there are none.
+func Refusal(checks []lcav1.PreflightCheck) error {
+	var found []string
+	for _, c := range checks {
+		if c.Result == lcav1.PreflightFailed && c.Severity == lcav1.PreflightBlocking {
+			found = append(found, strings.TrimSuffix(c.Message, ".")+": "+c.Hint)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(found, "; "))
+}

@@ -1,0 +1,147 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// Surveyor finds out about a node what the checks must know of it. It changes nothing.
+type Surveyor struct {
+	Files host.Files
+	Disk  stateroot.Disk
+	// Deployments and Prober are host.Deployments and host.Prober, as far as they are needed.
+	Deployments interface {
+		CanSetDefault(ctx context.Context) error
+	}
+	Prober interface {
+		InUse(ctx context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error)
+	}
+	Now func() time.Time
+}
+
+// later is said of a check that is not made yet.
+const later = "checked last, after all other checks pass"
+
+// Look adds what is known at once. Facts that take seconds to gather are unknown until Measure.
+func (s Surveyor) Look(ctx context.Context, old string, f *Facts) {
+	f.Now = s.Now()
+	f.SetDefault = s.Deployments.CanSetDefault(ctx)
+	f.State = stateroot.OwnState(s.Files, old)
+	if _, err := s.Files.Stat(host.EtcdPodManifest); err != nil {
+		f.Etcd = fmt.Errorf("look at %s: %w", host.EtcdPodManifest, err)
+	}
+	f.Certificates = certificates(s.Files)
+	f.Unknown = map[string]string{CheckAddressInUse: later, CheckDiskSpace: later, CheckDiskInodes: later}
+	if len(f.Certificates) == 0 {
+		f.Unknown[CheckCertificates] = "no certificate of kubelet or API server was found on the node"
+	}
+}
+
+// Measure adds what the second stateroot takes and what is free, and who has the new addresses. The link is asked while the
+// disk is measured: both take seconds, and neither needs the other.
+func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, old, fresh string, f *Facts) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var heard hearing
+	var asking sync.WaitGroup
+	asking.Go(func() { heard = s.claims(ctx, spec, f.Current) })
+	err := s.room(ctx, old, fresh, f)
+	if err != nil {
+		cancel() // the answer is of no use
+	}
+	asking.Wait()
+	if err != nil {
+		return err
+	}
+	for _, check := range []string{CheckAddressInUse, CheckDiskSpace, CheckDiskInodes} {
+		delete(f.Unknown, check)
+	}
+	if f.Claimed = heard.claimed; heard.unknown != "" {
+		f.Unknown[CheckAddressInUse] = heard.unknown
+	}
+	return nil
+}
+
+// room adds what the second stateroot takes and what is free.
+func (s Surveyor) room(ctx context.Context, old, fresh string, f *Facts) (err error) {
+	room := stateroot.Room{Files: s.Files, Disk: s.Disk}
+	if f.Need, f.Free, err = room.SpaceFor(ctx, old); err != nil {
+		return err
+	}
+	f.BootNeedBytes, f.BootFreeBytes, err = room.BootSpaceFor(ctx, stateroot.Pair{Old: old, New: fresh})
+	return err
+}
+
+// hearing is what the link said of the new addresses.
+type hearing struct {
+	claimed []Claimed
+	unknown string
+}
+
+// claims asks the link for the addresses that are new to the node. What stays unknown is no reason to
+// refuse: the question may be put to the wrong network, where the node is about to be moved.
+func (s Surveyor) claims(ctx context.Context, spec lcav1.IPConfigSpec, now ipconfig.Current) (heard hearing) {
+	if id, said := ipconfig.DesiredVLAN(spec); said && id != now.VLANID {
+		heard.unknown = "the new address is for " + vlanName(id) + ", which the node is not on yet"
+		return heard
+	}
+	asked := newAddresses(spec, now)
+	claims, errs := make([]host.Claim, len(asked)), make([]error, len(asked))
+	var all sync.WaitGroup
+	for i, a := range asked {
+		all.Go(func() { claims[i], errs[i] = s.Prober.InUse(ctx, a, links(now)...) })
+	}
+	all.Wait()
+	for i, a := range asked {
+		switch {
+		case errs[i] != nil:
+			heard.unknown = errs[i].Error()
+		case claims[i].Proxy:
+			heard.unknown = fmt.Sprintf("who has %s cannot be found out: the machine with hardware address %s answers "+
+				"for every address of %s (proxy ARP)", a.Addr(), claims[i].Hardware, a.Masked())
+		case claims[i].Hardware != "":
+			heard.claimed = append(heard.claimed, Claimed{Address: a.Addr(), Hardware: claims[i].Hardware})
+		}
+	}
+	return heard
+}
+
+// links are where an answer can be heard: the bridge may keep it from the card, or the card from the bridge.
+func links(now ipconfig.Current) []string {
+	if now.Uplink == "" {
+		return []string{host.BridgeExternal}
+	}
+	return []string{host.BridgeExternal, now.Uplink}
+}
+
+func vlanName(id int32) string {
+	if id == 0 {
+		return "the untagged network"
+	}
+	return "VLAN " + strconv.Itoa(int(id))
+}
+
+// newAddresses are those that the node does not have yet, with their networks.
+func newAddresses(spec lcav1.IPConfigSpec, now ipconfig.Current) (out []netip.Prefix) {
+	have := map[string]*lcav1.IPStatus{"ipv4": now.IPv4, "ipv6": now.IPv6}
+	for _, w := range ipconfig.DesiredFamilies(spec, now) {
+		if h := have[w.Name]; h != nil && ipconfig.SameAddr(h.Address, w.Address) {
+			continue
+		}
+		addr, errA := netip.ParseAddr(w.Address)
+		network, errN := netip.ParsePrefix(w.Network)
+		if errA == nil && errN == nil {
+			out = append(out, netip.PrefixFrom(addr, network.Bits()))
+		}
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package preflight_test
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
+)
+
+func goodFacts() preflight.Facts {
+	return preflight.Facts{
+		Current: ipconfig.Current{
+			IPv4:       &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", Gateway: "192.0.2.1"},
+			DNSServers: []string{"192.0.2.53"}, Uplink: "eno1", FilterFamily: lcav1.DNSFilterNone,
+		},
+		ControlPlaneNodes: 1, DnsmasqMachineConfig: true,
+		Free: host.Size{Bytes: 10 << 30, Inodes: 1000}, Need: host.Size{Bytes: 1 << 30, Inodes: 100}, Now: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
+		JoinNetworks:    []netip.Prefix{netip.MustParsePrefix("100.64.0.0/16")},
+		ClusterNetworks: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")},
+		ServiceNetworks: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16")},
+	}
+}
+
+func goodSpec() lcav1.IPConfigSpec {
+	return lcav1.IPConfigSpec{
+		Stage: lcav1.StageConfig,
+		IPv4:  &lcav1.IPv4Config{Address: "198.51.100.20", MachineNetwork: "198.51.100.0/24", Gateway: "198.51.100.1"},
+	}
+}
+
+func dualStack(f *preflight.Facts) {
+	f.Current.IPv6 = &lcav1.IPStatus{Address: "2001:db8::10", MachineNetwork: "2001:db8::/64", Gateway: "fe80::1"}
+}
+
+func TestAGoodChangeIsAccepted(t *testing.T) {
+	checks := preflight.Validate(goodSpec(), goodFacts())
+	require.NoError(t, preflight.Refusal(checks))
+	require.GreaterOrEqual(t, len(checks), 13, "every check is listed, passed or not")
+}
+
+func TestIPv6GatewayMayBeLinkLocal(t *testing.T) {
+	f, s := goodFacts(), goodSpec()
+	dualStack(&f)
+	s.IPv6 = &lcav1.IPv6Config{Address: "2001:DB8:1:0::20", MachineNetwork: "2001:db8:1::/64", Gateway: "fe80::1"}
+	require.NoError(t, preflight.Refusal(preflight.Validate(s, f)))
+}
+
+func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
+	type edit = func(*lcav1.IPConfigSpec, *preflight.Facts)
+	for _, c := range []struct {
+		check string
+		edit  edit
+		says  string
+	}{
+		{"single-node", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.ControlPlaneNodes = 3 }, "3 control plane nodes: an IP change works on a single-node cluster only"},
+		{"single-node", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.OtherNodes = 2 }, "2 worker nodes beside its control plane node"},
+		{"static-network", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Current.Dynamic = []string{"ipv4"} }, "br-ex gets its configuration dynamically (ipv4): give the node a static address"},
+		{"dnsmasq-machineconfig", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.DnsmasqMachineConfig = false }, "50-master-dnsmasq-configuration does not exist"},
+		{"families", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4 = nil }, "names neither an IPv4 nor an IPv6 address"},
+		{"families", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv6 = &lcav1.IPv6Config{Address: "2001:db8::9"} }, "spec.ipv6 is set but the node has no IPv6 address: remove spec.ipv6"},
+		{"families", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { dualStack(f); f.Current.IPv4 = nil }, "spec.ipv4 is set but the node has no IPv4 address"},
+		{"coupling", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) {
+			s.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10", Gateway: "192.0.2.2"}
+		}, "spec.ipv4.gateway differs from the node's but spec.ipv4.address does not: change the address too"},
+		{"coupling", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) {
+			s.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/25"}
+		}, "spec.ipv4.machineNetwork differs"},
+		{"coupling", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) {
+			s.IPv4, s.DNSServers = &lcav1.IPv4Config{Address: "192.0.2.10"}, []string{"192.0.2.54"}
+		}, "spec.dnsServers differs from the node's but no address does"},
+		{"addresses", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.Address = "203.0.113.1" }, "spec.ipv4.address 203.0.113.1 is outside its machine network 198.51.100.0/24"},
+		{"addresses", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.MachineNetwork = "" }, "is outside its machine network 192.0.2.0/24: set spec.ipv4.machineNetwork"},
+		{"addresses", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.Address = "198.51.100.255" }, "network or broadcast address"},
+		{"gateway-on-link", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.Gateway = "203.0.113.1" }, "gateway 203.0.113.1 is not on the link"},
+		{"gateway-on-link", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.Gateway = "" }, "gateway 192.0.2.1 is not on the link"},
+		{"gateway-not-self", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.Gateway = s.IPv4.Address }, "the node's own address"},
+		{"gateway-on-link", func(s *lcav1.IPConfigSpec, f *preflight.Facts) { s.IPv4.Gateway, f.Current.IPv4.Gateway = "", "" }, "no default gateway"},
+		{"overlap", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) {
+			s.IPv4 = &lcav1.IPv4Config{Address: "10.130.0.5", MachineNetwork: "10.130.0.0/24", Gateway: "10.130.0.1"}
+		}, "overlaps the cluster's inner network 10.128.0.0/14"},
+		{"dns-servers", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSServers = []string{"2001:db8::53"} }, "DNS server 2001:db8::53 is of a family the node does not have"},
+		{"dns-filter", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSFilterOutFamily = lcav1.DNSFilterIPv4 }, "the node is not dual-stack"},
+		{"boot-entry", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.SetDefault = errors.New("no set-default") }, "cannot choose its next boot: no set-default"},
+		{"uplink", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Current.Uplink = "" }, "no single uplink interface"},
+		{"disk-space", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Free.Bytes = 512 << 20 }, "needs 1024 MiB and 512 MiB are free: free 513 MiB below /sysroot"},
+		{"disk-space", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.BootFreeBytes, f.BootNeedBytes = 50<<20, 90<<20 }, "need 90 MiB and 50 MiB are free in /boot: free 41 MiB in /boot"},
+		{"disk-inodes", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Free.Inodes = 99 }, "needs 100 inodes and 99 are free"},
+		{"address-in-use", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.Claimed = []preflight.Claimed{{Address: netip.MustParseAddr("198.51.100.20"), Hardware: "52:54:00:00:00:07"}}
+		}, "address 198.51.100.20 is already in use: the machine with hardware address 52:54:00:00:00:07 answers for it: choose another"},
+		{"overlap", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) {
+			s.IPv4 = &lcav1.IPv4Config{Address: "100.64.3.5", MachineNetwork: "100.64.3.0/24", Gateway: "100.64.3.1"}
+		}, "overlaps the cluster's inner network 100.64.0.0/16 (of OVN itself)"},
+		{"recert-engine", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Etcd = errors.New("no manifest") }, "cannot be rewritten: no manifest"},
+		{"own-state", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.State = errors.New("/var/lib/etcd is a file system of its own")
+		}, "/var/lib/etcd is a file system of its own: the old and the new system would share it"},
+		{"recert-engine", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.RecertImage = "recert:v0 --rm" }, "name registry, path and tag"},
+	} {
+		t.Run(c.check+"/"+c.says, func(t *testing.T) {
+			spec, facts := goodSpec(), goodFacts()
+			c.edit(&spec, &facts)
+			checks := preflight.Validate(spec, facts)
+			require.ErrorContains(t, preflight.Refusal(checks), c.says)
+			for _, got := range checks {
+				if got.Name == c.check {
+					require.Equal(t, lcav1.PreflightFailed, got.Result)
+					require.NotEmpty(t, got.Hint)
+				}
+			}
+		})
+	}
+}
+
+func TestLeftoverStaterootsWarnButDoNotBlock(t *testing.T) {
+	f := goodFacts()
+	f.LeftoverStateroots = []string{"rhcos_ipc-old"}
+	checks := preflight.Validate(goodSpec(), f)
+	require.NoError(t, preflight.Refusal(checks))
+	require.Equal(t, lcav1.PreflightFailed, named(t, checks, "leftover-stateroots").Result)
+	require.Contains(t, named(t, checks, "leftover-stateroots").Message, "rhcos_ipc-old")
+}
+
+func named(t *testing.T, checks []lcav1.PreflightCheck, name string) lcav1.PreflightCheck {
+	t.Helper()
+	for _, c := range checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no check %q", name)
+	return lcav1.PreflightCheck{}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct {
+		name, check string
+		edit        func(*preflight.Facts)
+		says        string // empty: passed
+	}{
+		{"certificate about to expire", preflight.CheckCertificates, func(f *preflight.Facts) {
+			f.Certificates = []preflight.Expiry{{File: "/late", At: f.Now.AddDate(1, 0, 0)}, {File: "/soon", At: f.Now.Add(time.Hour)}}
+		}, "certificate /soon expires at 2026-01-02T01:00:00Z"},
+		{"certificates that last", preflight.CheckCertificates, func(f *preflight.Facts) {
+			f.Certificates = []preflight.Expiry{{File: "/late", At: f.Now.AddDate(1, 0, 0)}}
+		}, ""},
+		{"noProxy with the old address", preflight.CheckProxy, func(f *preflight.Facts) {
+			f.Proxy = preflight.Proxy{HTTPProxy: "http://proxy.example:3128", NoProxy: "localhost, 192.0.2.10,.example"}
+		}, "noProxy names 192.0.2.10"},
+		{"noProxy with the old network", preflight.CheckProxy, func(f *preflight.Facts) {
+			f.Proxy = preflight.Proxy{NoProxy: "192.0.2.0/24"}
+		}, "noProxy names 192.0.2.0/24"},
+		{"a proxy on the node itself", preflight.CheckProxy, func(f *preflight.Facts) {
+			f.Proxy = preflight.Proxy{HTTPSProxy: "https://user@192.0.2.10:3128/"}
+		}, "httpsProxy names 192.0.2.10"},
+		{"another address that looks alike", preflight.CheckProxy, func(f *preflight.Facts) {
+			f.Proxy = preflight.Proxy{NoProxy: "192.0.2.100,192.0.2.0/25"}
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			facts := goodFacts()
+			c.edit(&facts)
+			checks := preflight.Validate(goodSpec(), facts)
+			require.NoError(t, preflight.Refusal(checks))
+			got := named(t, checks, c.check)
+			if c.says == "" {
+				require.Equal(t, lcav1.PreflightPassed, got.Result, got.Message)
+				return
+			}
+			require.Equal(t, lcav1.PreflightFailed, got.Result)
+			require.Contains(t, got.Message, c.says)
+			require.NotEmpty(t, got.Hint)
+		})
+	}
+}
+
+func TestWhatIsNotKnownDoesNotRefuse(t *testing.T) {
+	f := goodFacts()
+	f.Unknown = map[string]string{preflight.CheckAddressInUse: "the link is down"}
+	checks := preflight.Validate(goodSpec(), f)
+	require.NoError(t, preflight.Refusal(checks))
+	got := named(t, checks, preflight.CheckAddressInUse)
+	require.Equal(t, lcav1.PreflightUnknown, got.Result)
+	require.Equal(t, "the link is down", got.Message)
+}
+
+func TestInSyncComparesValuesNotSpellings(t *testing.T) {
+	f := goodFacts()
+	dualStack(&f)
+	spec := lcav1.IPConfigSpec{
+		IPv4:       &lcav1.IPv4Config{Address: "192.0.2.10"},
+		IPv6:       &lcav1.IPv6Config{Address: "2001:DB8:0:0::10", MachineNetwork: "2001:db8:0::/64"},
+		DNSServers: []string{"192.0.2.53"}, DNSFilterOutFamily: lcav1.DNSFilterNone,
+	}
+	require.Empty(t, ipconfig.InSync(spec, f.Current))
+	spec.DNSServers = []string{"192.0.2.53", "192.0.2.54"}
+	require.Equal(t, []string{"dnsServers"}, ipconfig.InSync(spec, f.Current))
+}

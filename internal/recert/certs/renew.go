@@ -1,0 +1,78 @@
+package certs
+
+import (
+	"bytes"
+	"crypto"
+	"encoding/base64"
+	"fmt"
+)
+
+// renew signs a certificate again by its authority, or by itself.
+func (t *Tree) renew(cert, signer *Certificate, ch change) error {
+	self := bytes.Equal(cert.RawIssuer, cert.RawSubject)
+	if cert.Rekey != nil {
+		if err := ch.takeKey(cert.Certificate, cert.Rekey, self); err != nil {
+			return fmt.Errorf("give it a new key: %w", err)
+		}
+	}
+	by := signer
+	if self {
+		by = cert
+	}
+	if by == nil || t.keyOf(by) == nil {
+		t.reportUnsignable(cert, ch)
+		return nil
+	}
+	if err := t.rekeyLeaf(cert, self, &ch); err != nil {
+		return fmt.Errorf("give it a new key: %w", err)
+	}
+	fresh, err := reissue(cert.Certificate, t.keyOf(by), ch, t.Rand)
+	if err != nil {
+		return err
+	}
+	cert.Reissued = fresh
+	if err := cert.prove(by, nil, ch); err != nil {
+		return fmt.Errorf("prove it: %w", err)
+	}
+	if cert.Rekey != nil && cert.IsCA {
+		t.pki.newKeys[string(cert.RawSubjectPublicKeyInfo)] = cert.Rekey
+		t.Rekeyed[base64.StdEncoding.EncodeToString(cert.RawSubjectPublicKeyInfo)] = cert.Subject.CommonName
+	}
+	t.Signed = append(t.Signed, cert)
+	return nil
+}
+
+// rekeyLeaf gives a leaf a new key where its own is missing; a self-signed one cannot do without.
+func (t *Tree) rekeyLeaf(cert *Certificate, self bool, ch *change) error {
+	if cert.IsCA || self {
+		return nil
+	}
+	key, err := t.NewKey(cert)
+	if err != nil || key == nil {
+		return err
+	}
+	cert.Rekey = key
+	return ch.takeKey(cert.Certificate, key, false)
+}
+
+func (t *Tree) keyOf(cert *Certificate) crypto.Signer {
+	if cert.Rekey != nil {
+		return cert.Rekey
+	}
+	return t.pki.KeyOf(cert)
+}
+
+// reportUnsignable reports a certificate whose authority has no key here. Public authorities, of which clusters have many, are reported
+// only where a rule names them or their authority changed.
+func (t *Tree) reportUnsignable(cert *Certificate, ch change) {
+	_, named := mappedNames(cert.Certificate, ch.names)
+	cert.Rekey = nil
+	switch {
+	case ch.issuer != nil || ch.authorityKey != nil || ch.public != nil:
+		t.Refuse(cert.Places[0].Where, "cannot be re-issued: "+errNoIssuerKey.Error())
+	case named && !cert.IsCA: // as where leaves alone are signed again
+		t.OnUnsignable(cert, errNoIssuerKey)
+	case named || !cert.IsCA:
+		t.Keep(cert.Places[0].Where, "cannot be re-issued: "+errNoIssuerKey.Error())
+	}
+}

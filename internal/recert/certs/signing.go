@@ -1,0 +1,109 @@
+package certs
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// signTBS signs as the algorithm says. Without randomness ECDSA is deterministic (RFC 6979), as RSA PKCS #1 v1.5 and Ed25519 are anyway.
+func signTBS(tbs []byte, algorithm x509.SignatureAlgorithm, key crypto.Signer, rand io.Reader) ([]byte, error) {
+	hash, ok := signatureHash(algorithm)
+	if !ok {
+		return nil, fmt.Errorf("signature algorithm %s is not supported", algorithm)
+	}
+	if hash == 0 {
+		return key.Sign(nil, tbs, crypto.Hash(0))
+	}
+	h := hash.New()
+	h.Write(tbs)
+	if IsSalted(algorithm) {
+		return key.Sign(rand, h.Sum(nil), &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: hash})
+	}
+	return key.Sign(nil, h.Sum(nil), hash)
+}
+
+// IsSalted reports whether two signatures of the algorithm differ.
+func IsSalted(algorithm x509.SignatureAlgorithm) bool {
+	return slices.Contains([]x509.SignatureAlgorithm{x509.SHA256WithRSAPSS, x509.SHA384WithRSAPSS, x509.SHA512WithRSAPSS}, algorithm)
+}
+
+func signatureHash(algorithm x509.SignatureAlgorithm) (crypto.Hash, bool) {
+	switch algorithm {
+	case x509.SHA256WithRSA, x509.SHA256WithRSAPSS, x509.ECDSAWithSHA256:
+		return crypto.SHA256, true
+	case x509.SHA384WithRSA, x509.SHA384WithRSAPSS, x509.ECDSAWithSHA384:
+		return crypto.SHA384, true
+	case x509.SHA512WithRSA, x509.SHA512WithRSAPSS, x509.ECDSAWithSHA512:
+		return crypto.SHA512, true
+	case x509.PureEd25519:
+		return 0, true
+	}
+	return 0, false
+}
+
+// Signing is what it takes to sign a leaf again.
+type Signing struct {
+	Leaf   *Certificate
+	issuer *Certificate
+	with   crypto.Signer // the issuer's key
+	beside crypto.Signer // the leaf's own key, if it is there
+	change
+}
+
+// SigningOf finds the authority that signed a leaf, its key and the leaf's own.
+func (p *PKI) SigningOf(leaf *Certificate) (*Signing, error) {
+	issuer, key, err := p.Issuer(leaf)
+	if err != nil {
+		return nil, err
+	}
+	return &Signing{Leaf: leaf, issuer: issuer, with: key, beside: p.keyBeside(leaf), change: change{names: p.mapping}}, nil
+}
+
+// GiveKey signs the leaf for a new key.
+func (w *Signing) GiveKey(key crypto.Signer) error {
+	w.beside, w.Leaf.Rekey = key, key
+	return w.takeKey(w.Leaf.Certificate, key, false)
+}
+
+// SignTogether signs leaves and proves each, as many at a time as there are processors. Salted signatures are made one after the other,
+// because they read from rand.
+func SignTogether(all []*Signing, rand io.Reader) error {
+	var others errgroup.Group
+	others.SetLimit(runtime.GOMAXPROCS(0))
+	for _, work := range all {
+		if !IsSalted(work.Leaf.SignatureAlgorithm) {
+			others.Go(func() error { return work.sign(rand) })
+		}
+	}
+	err := others.Wait()
+	for _, work := range all {
+		if err == nil && IsSalted(work.Leaf.SignatureAlgorithm) {
+			err = work.sign(rand)
+		}
+	}
+	return err
+}
+
+func (w *Signing) sign(rand io.Reader) (err error) {
+	if w.Leaf.Reissued == nil {
+		if w.Leaf.Reissued, err = reissue(w.Leaf.Certificate, w.with, w.change, rand); err != nil {
+			return w.Failed(err)
+		}
+	}
+	if err := w.Leaf.prove(w.issuer, w.beside, w.change); err != nil {
+		return w.Failed(err)
+	}
+	return nil
+}
+
+// Failed says which certificate an error is about.
+func (w *Signing) Failed(err error) error {
+	return fmt.Errorf("re-issue the certificate of %q in %s: %w", w.Leaf.Subject, w.Leaf.Places[0].Where, err)
+}

@@ -1,0 +1,54 @@
+package rules
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// DiskRule names files that carry addresses, by the end of their path.
+type DiskRule struct {
+	Tail string
+	In   Within
+	Why  string
+}
+
+// diskRules are the files of the static pods' installers that mirror objects of the cluster.
+func diskRules() []DiskRule {
+	const pod = "static pod of etcd"
+	return append(nodeDiskRules(), []DiskRule{
+		{"etcd-pod.yaml", anywhere, pod},
+		{"*etcd-pod/pod.yaml", anywhere, pod},
+		{"restore-etcd-pod/quorum-restore-pod.yaml", anywhere, pod},
+		{"etcd-scripts/etcd.env", etcdVariables(), "environment of etcd's scripts"},
+		{"etcd-endpoints/*", anywhere, "endpoint of etcd"},
+		{"kube-apiserver-pod-*/configmaps/config/config.yaml", apiServerURLs(), "etcd URL of kube-apiserver"},
+	}...)
+}
+
+// cryptoFiles are the names of files that may hold certificates or keys.
+func cryptoFiles() []string {
+	return []string{"*.pem", "*.crt", "*.key", "*.pub", "*.crt.mcdorig", "*.key.mcdorig", "*.pub.mcdorig", "*kubeconfig", "kubeConfig",
+		"currentconfig", "mcs-machine-config-content.json"}
+}
+
+// SkippedDirs are not read: pods and their volumes are recreated.
+func SkippedDirs() []string {
+	const kubelet = "/var/lib/kubelet/"
+	return []string{kubelet + "pods", kubelet + "plugins", kubelet + "plugins_registry", kubelet + "device-plugins"}
+}
+
+// KubeletServing is the certificate that the kubelet requests by CSR when it has none that fits.
+const KubeletServing = "/var/lib/kubelet/pki/kubelet-server-"
+
+// MatchTail compares a pattern with as many trailing steps of a file's path as it has.
+func MatchTail(pattern, file string) bool {
+	steps := strings.Split(file, "/")
+	n := strings.Count(pattern, "/") + 1
+	return len(steps) >= n && MatchKey(pattern, strings.Join(steps[len(steps)-n:], "/"))
+}
+
+// IsCryptoFile reports whether a file may hold certificates or keys.
+func IsCryptoFile(file string) bool {
+	return slices.ContainsFunc(cryptoFiles(), func(p string) bool { return MatchKey(p, path.Base(file)) })
+}

@@ -1,0 +1,6 @@
+package wire
+
+// Old and new addresses.
+const (
+	oldV4 = "192.0.2.1"
+)

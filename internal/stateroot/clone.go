@@ -1,0 +1,66 @@
+package stateroot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Clone deploys the booted system into the stateroot; its undo removes that.
+func Clone(d host.Deployments, stateroot string) flow.Step {
+	return flow.Step{
+		Name: StepClone, Title: "Deploy the new stateroot",
+		Do: func(ctx context.Context) error {
+			if _, err := d.Clone(ctx, stateroot); err != nil {
+				return fmt.Errorf("deploy stateroot %s: %w", stateroot, err)
+			}
+			return nil
+		},
+		Undo: func(ctx context.Context) error {
+			if err := d.Remove(ctx, stateroot); err != nil {
+				return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
+			}
+			return nil
+		},
+	}
+}
+
+// RemoveOthers makes the booted stateroot the default and removes the others that are doomed, for good. It never
+// removes the booted one.
+func RemoveOthers(d host.Deployments, doomed func(stateroot string, booted host.Deployment) bool) flow.Step {
+	return flow.Step{
+		Name: StepRemove, Title: "Remove the other stateroot", Again: true,
+		Do: func(ctx context.Context) error { return removeOthers(ctx, d, doomed) },
+	}
+}
+
+func removeOthers(ctx context.Context, d host.Deployments, doomed func(string, host.Deployment) bool) error {
+	all, err := d.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list deployments: %w", err)
+	}
+	booted, err := host.Booted(all)
+	if err != nil {
+		return fmt.Errorf("find the booted deployment: %w", err)
+	}
+	if !booted.Default {
+		if err := d.SetDefault(ctx, booted.Stateroot); err != nil {
+			return fmt.Errorf("make the booted stateroot %s the default: %w", booted.Stateroot, err)
+		}
+	}
+	names, err := d.Stateroots(ctx)
+	if err != nil {
+		return fmt.Errorf("list stateroots: %w", err)
+	}
+	for _, name := range names {
+		if name == booted.Stateroot || !doomed(name, booted) {
+			continue
+		}
+		if err := d.Remove(ctx, name); err != nil {
+			return fmt.Errorf("remove stateroot %s: %w", name, err)
+		}
+	}
+	return nil
+}

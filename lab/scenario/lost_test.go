@@ -1,0 +1,38 @@
+//go:build lab
+
+package scenario
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
+)
+
+// TestALostObjectIsNoRequestToGoBack deletes the IPConfig of a completed change: the node stays where it is, without a reboot,
+// the object comes back as the node has it on record, and the rollback is still on offer.
+func TestALostObjectIsNoRequestToGoBack(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-lost")
+	require.NoError(t, d.Patch(ctx, move()))
+	before, err := d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
+	require.NoError(t, err)
+	boot := in(ctx, t, l, "cat", "/proc/sys/kernel/random/boot_id")
+
+	require.NoError(t, d.Delete(ctx))
+	after, err := d.Until(ctx, "the object again, with its completed change", func(ipc *lcav1.IPConfig) bool {
+		return ipc.UID != before.UID && drive.Is(lcav1.ConditionConfigCompleted)(ipc)
+	})
+	require.NoError(t, err)
+	require.Equal(t, lcav1.StageConfig, after.Spec.Stage)
+	require.Equal(t, before.Spec.IPv4, after.Spec.IPv4)
+	require.Equal(t, boot, in(ctx, t, l, "cat", "/proc/sys/kernel/random/boot_id"))
+	require.True(t, drive.Look(ctx, l, away).API)
+
+	require.NoError(t, d.Stage(ctx, lcav1.StageRollback))
+	_, err = d.Until(ctx, "a completed rollback", drive.Is(lcav1.ConditionRollbackCompleted))
+	require.NoError(t, err)
+	require.True(t, drive.Look(ctx, l, home).API)
+}
