@@ -9,6 +9,8 @@ DEADCODE_VERSION := v0.42.0
 BIN := build/bin
 # nspawn boots in seconds; qemu has a real kernel and boot loader.
 MACHINE ?= nspawn
+# Nodes that run side by side: a scenario mostly waits, but an emulated node takes a whole core.
+LAB_PARALLEL := $(if $(filter qemu,$(MACHINE)),1,3)
 
 include api/api.mk
 include tools/controlplane/controlplane.mk
@@ -38,7 +40,11 @@ test-unit: ## Run the tests that need neither root nor a server.
 
 .PHONY: test-lab
 test-lab: host-packages build controlplane workloads ## Run the scenarios on a lab node (MACHINE=nspawn|qemu).
-	LCA_LAB_MACHINE=$(MACHINE) go test -count=1 -shuffle=on -timeout 60m -v -tags lab ./lab/scenario/...
+	LCA_LAB_MACHINE=$(MACHINE) go test -count=1 -shuffle=on -timeout 60m -parallel $(LAB_PARALLEL) -v -tags lab ./lab/scenario/...
+
+.PHONY: test-long
+test-long: ## Run every scenario, also those that take long and prove little more than another.
+	LCA_LAB_LONG=1 $(MAKE) test-lab
 
 .PHONY: fuzz
 fuzz: ## Feed every reader of foreign bytes made-up ones, FUZZTIME (10s) each.

@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,7 +19,7 @@ import (
 // TestChangeAndRollBack is the main job, as the demo shows it.
 func TestChangeAndRollBack(t *testing.T) {
 	tool(t, "systemd-nspawn")
-	ctx, l, _ := node(t, "scenario-change")
+	ctx, l, _ := sharedNode(t)
 	report := filepath.Join(t.TempDir(), "report.json")
 	require.NoError(t, (&demo.Demo{Lab: l, Out: os.Stderr, ReportFile: report}).Run(ctx))
 	require.FileExists(t, report)
@@ -43,8 +44,9 @@ func failed(ipc *lcav1.IPConfig) bool {
 // TestADeadGatewayGoesBackByItself asks for a network whose gateway does not answer.
 func TestADeadGatewayGoesBackByItself(t *testing.T) {
 	tool(t, "systemd-nspawn")
-	ctx, l, d := node(t, "scenario-dead-gateway")
+	ctx, l, d := sharedNode(t)
 	require.NoError(t, l.Net.Drop(ctx, network.Away().Gateway))
+	t.Cleanup(func() { require.NoError(t, l.Net.Restore(context.Background(), network.Away().Gateway)) })
 	require.NoError(t, d.Patch(ctx, move()))
 	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
 	require.NoError(t, err)

@@ -33,7 +33,10 @@ func TestIPv6Only(t *testing.T) {
 func TestDualStackIPv4First(t *testing.T) { dualStack(t, "scenario-dual4", dualSite(), home, home6) }
 
 // TestDualStackIPv6First is the same for a node whose primary family is IPv6.
-func TestDualStackIPv6First(t *testing.T) { dualStack(t, "scenario-dual6", dualSite6(), home6, home) }
+func TestDualStackIPv6First(t *testing.T) {
+	long(t)
+	dualStack(t, "scenario-dual6", dualSite6(), home6, home)
+}
 
 func dualStack(t *testing.T, name string, site *cluster.Site, first, second netip.Addr) {
 	tool(t, "systemd-nspawn")

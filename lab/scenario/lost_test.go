@@ -15,7 +15,7 @@ import (
 // the object comes back as the node has it on record, and the rollback is still on offer.
 func TestALostObjectIsNoRequestToGoBack(t *testing.T) {
 	tool(t, "systemd-nspawn")
-	ctx, l, d := node(t, "scenario-lost")
+	ctx, l, d := sharedNode(t)
 	require.NoError(t, d.Patch(ctx, move()))
 	before, err := d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func TestALostObjectIsNoRequestToGoBack(t *testing.T) {
 	require.True(t, drive.Look(ctx, l, away).API)
 
 	require.NoError(t, d.Stage(ctx, lcav1.StageRollback))
-	_, err = d.Until(ctx, "a completed rollback", drive.Is(lcav1.ConditionRollbackCompleted))
+	back, err := d.Until(ctx, "a completed rollback", drive.Is(lcav1.ConditionRollbackCompleted))
 	require.NoError(t, err)
-	require.True(t, drive.Look(ctx, l, home).API)
+	requireBack(ctx, t, l, d, back)
 }

@@ -25,7 +25,7 @@ import (
 func TestRollbackBeforeCompletion(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	long(t)
-	ctx, l, d := node(t, "scenario-rollback-early")
+	ctx, l, d := sharedNode(t)
 	degrade(ctx, t, l)
 	skip := object{lcav1.SkipPreConfigurationHealthChecksAnnotation: ""}
 	require.NoError(t, d.Patch(ctx, withAnnotations(move(), skip)))
@@ -94,7 +94,7 @@ func TestARebootLoopEnds(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	long(t)
 	const limit = 5 // internal/ipconfig: how often post-pivot is begun
-	ctx, l, d := node(t, "scenario-reboot-loop")
+	ctx, l, d := sharedNode(t)
 	require.NoError(t, d.Patch(ctx, move()))
 	for attempt := 1; attempt <= limit; attempt++ {
 		begun := fmt.Sprintf(`grep -qhE '"flow":"post-pivot","kind":"intent".*"attempt":%d' /var/lib/lca/journal/*.jsonl`, attempt)

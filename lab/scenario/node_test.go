@@ -32,8 +32,8 @@ const (
 	awayNetwork = "198.51.100.0/24"
 )
 
-// patience bounds a scenario; emulation is more than ten times slower.
-var patience = map[machine.Kind]time.Duration{machine.Nspawn: 8 * time.Minute, machine.QEMU: 30 * time.Minute}
+// patience bounds a scenario that runs beside others; emulation is more than ten times slower.
+var patience = map[machine.Kind]time.Duration{machine.Nspawn: 12 * time.Minute, machine.QEMU: 30 * time.Minute}
 
 // root is the top of the tree, where the Makefile runs.
 func root(t *testing.T) string {
@@ -58,11 +58,27 @@ func node(t *testing.T, name string) (context.Context, *lab.Lab, *drive.Driver) 
 // nodeAt is node for another site (nil for the usual one) and other addresses at which the node may be.
 func nodeAt(t *testing.T, name string, site *cluster.Site, addresses ...netip.Addr) (context.Context, *lab.Lab, *drive.Driver) {
 	t.Helper()
+	ctx := begin(t)
+	l := boot(ctx, t, name, site)
+	t.Cleanup(func() { takeDown(t, l) })
+	return ctx, l, driver(ctx, t, l, addresses...)
+}
+
+// begin lets the scenario run beside others, as many as go test's -parallel allows, and bounds its time from then on.
+func begin(t *testing.T) context.Context {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("reason: a lab node needs root (sudo -E make test-lab)")
 	}
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), patience[kind()])
 	t.Cleanup(cancel)
+	return ctx
+}
+
+// boot makes a fresh node.
+func boot(ctx context.Context, t *testing.T, name string, site *cluster.Site) *lab.Lab {
+	t.Helper()
 	top := root(t)
 	bin := filepath.Join(top, "build", "bin")
 	labProgram := filepath.Join(bin, "lab")
@@ -77,12 +93,17 @@ func nodeAt(t *testing.T, name string, site *cluster.Site, addresses ...netip.Ad
 	}
 	l, err := lab.Up(ctx, tools, name, kind(), cluster.Provision, func(n, of int, text string) { t.Logf("[%d/%d] %s", n, of, text) })
 	require.NoError(t, err)
-	t.Cleanup(func() { takeDown(t, l) })
+	return l
+}
+
+// driver is the administrator of a node that may be at these addresses, once the IPConfig is Idle.
+func driver(ctx context.Context, t *testing.T, l *lab.Lab, addresses ...netip.Addr) *drive.Driver {
+	t.Helper()
 	d, err := drive.New(l, func(s string) { t.Log(s) }, addresses...)
 	require.NoError(t, err)
 	_, err = d.Until(ctx, "condition Idle", drive.Is(lcav1.ConditionIdle))
 	require.NoError(t, err)
-	return ctx, l, d
+	return d
 }
 
 func takeDown(t *testing.T, l *lab.Lab) {

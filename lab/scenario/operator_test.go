@@ -16,7 +16,7 @@ import (
 func TestTheOperatorIsKilledInEveryPhase(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	long(t)
-	ctx, l, d := node(t, "scenario-kill-always")
+	ctx, l, d := sharedNode(t)
 	kills := 0
 	d.Say = func(said string) {
 		t.Log(said)

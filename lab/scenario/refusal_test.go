@@ -64,7 +64,7 @@ type object = map[string]any
 // TestBadInputIsRefusedAndNothingIsTouched sends what a tired person might send.
 func TestBadInputIsRefusedAndNothingIsTouched(t *testing.T) {
 	tool(t, "systemd-nspawn")
-	ctx, l, d := node(t, "scenario-refusal")
+	ctx, l, d := sharedNode(t)
 	before := in(ctx, t, l, "sh", "-c", "ls -A /ostree/deploy /var/lib/lca 2>/dev/null; cat /boot/loader/entries/*.conf")
 
 	for _, c := range []struct {
@@ -96,4 +96,7 @@ func TestBadInputIsRefusedAndNothingIsTouched(t *testing.T) {
 
 	after := in(ctx, t, l, "sh", "-c", "ls -A /ostree/deploy /var/lib/lca 2>/dev/null; cat /boot/loader/entries/*.conf")
 	require.Equal(t, before, after)
+	require.NoError(t, d.Stage(ctx, lcav1.StageIdle))
+	_, err := d.Eventually(ctx, "Idle again", drive.Is(lcav1.ConditionIdle))
+	require.NoError(t, err)
 }

@@ -38,14 +38,13 @@ func TestTheWatchdogGoesBackWhenNobodyProvesTheChange(t *testing.T) {
 func TestPowerCuts(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	t.Run("before the flip", func(t *testing.T) {
-		ctx, l, d := node(t, "scenario-cut-before")
+		ctx, l, d := sharedNode(t)
 		require.NoError(t, d.Patch(ctx, move()))
 		untilJournal(ctx, t, l, "the copy under way", `"intent","step":"copy-while-running"`)
 		cut(ctx, t, l)
 		ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
 		require.NoError(t, err)
-		require.Equal(t, []lcav1.IPConfigStage{lcav1.StageIdle}, ipc.Status.ValidNextStages)
-		require.True(t, drive.Look(ctx, l, home).API)
+		requireBack(ctx, t, l, d, ipc)
 	})
 	t.Run("after the flip", func(t *testing.T) {
 		ctx, l, d := node(t, "scenario-cut-after")

@@ -20,7 +20,7 @@ import (
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("LCA_LAB_LONG") != "1" {
-		t.Skip("reason: one of the longer list of scenarios (LCA_LAB_LONG=1 make test-lab)")
+		t.Skip("reason: one of the longer list of scenarios (make test-long)")
 	}
 }
 
@@ -59,7 +59,7 @@ func requireBack(ctx context.Context, t *testing.T, l *lab.Lab, d *drive.Driver,
 func TestUnreachableDNSGoesBackByItself(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	long(t)
-	ctx, l, d := node(t, "scenario-dead-dns")
+	ctx, l, d := sharedNode(t)
 	request := move()
 	request["spec"].(object)["dnsServers"] = []string{"198.51.100.253"}
 	require.NoError(t, d.Patch(ctx, request))
@@ -114,7 +114,7 @@ func TestAClusterThatNeverStartsGoesBackByItself(t *testing.T) {
 // change by then: that it had not is not asserted.
 func TestARollbackIsAskedForAsSoonAsItIsOffered(t *testing.T) {
 	tool(t, "systemd-nspawn")
-	ctx, l, d := node(t, "scenario-early-rollback")
+	ctx, l, d := sharedNode(t)
 	skip := object{lcav1.SkipPreConfigurationHealthChecksAnnotation: ""}
 	require.NoError(t, d.Patch(ctx, withAnnotations(move(), skip)))
 	_, err := d.Until(ctx, "the way back on offer", func(ipc *lcav1.IPConfig) bool {
