@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
@@ -114,4 +113,3 @@ func asFound(ctx context.Context, l *lab.Lab) error {
 	}
 	return nil
 }
-
