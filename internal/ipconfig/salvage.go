@@ -1,6 +1,7 @@
 package ipconfig
 
 import (
+	"path"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -37,23 +38,53 @@ func salvage(files host.Files, all []host.Deployment) (Request, bool) {
 	if err != nil {
 		entries = nil
 	}
-	old := madeFrom(entries, all, booted.Stateroot)
+	old := madeFrom(files, entries, all, booted.Stateroot)
 	_, deployed := host.FirstOf(all, old)
 	r := Request{OperationID: id, NewStateroot: booted.Stateroot, OldStateroot: old}
 	return r, deployed && !flow.Fold(id, entries).Flow(FlowCleanup).Begun
 }
 
-// madeFrom is the stateroot in which the change was prepared. Without a journal it can only be one that this product did
-// not make: the others may be incomplete.
-func madeFrom(entries []flow.Entry, all []host.Deployment, booted string) string {
+// madeFrom is the stateroot in which the change was prepared, by the journal or by the units that the change installed.
+// Without either it is the only other one; of several, the first that this product did not make: others may be incomplete.
+func madeFrom(files host.Files, entries []flow.Entry, all []host.Deployment, booted string) string {
 	for _, e := range entries {
 		if e.Flow == FlowPrePivot && e.Stateroot != "" && e.Stateroot != booted {
 			return e.Stateroot
 		}
 	}
+	if old := namedByUnits(files); old != "" {
+		return old
+	}
+	others := map[string]bool{}
+	sole, foreign := "", ""
 	for _, d := range all {
-		if d.Stateroot != booted && !strings.HasPrefix(d.Stateroot, StaterootPrefix) {
-			return d.Stateroot
+		if d.Stateroot == booted {
+			continue
+		}
+		others[d.Stateroot], sole = true, d.Stateroot
+		if foreign == "" && !strings.HasPrefix(d.Stateroot, StaterootPrefix) {
+			foreign = d.Stateroot
+		}
+	}
+	if len(others) == 1 {
+		return sole
+	}
+	return foreign
+}
+
+// UnitKeyOldStateroot names the way back in the units that a change installs. systemd ignores keys with this prefix.
+const UnitKeyOldStateroot = "X-OldStateroot"
+
+func namedByUnits(files host.Files) string {
+	for _, unit := range []string{UnitIPConfiguration, UnitInitMonitor} {
+		text, err := files.Read(path.Join(host.UnitDir, unit))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if old, ok := strings.CutPrefix(strings.TrimSpace(line), UnitKeyOldStateroot+"="); ok {
+				return old
+			}
 		}
 	}
 	return ""

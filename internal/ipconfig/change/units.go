@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -27,7 +28,7 @@ func (p *PrePivot) installUnits(ctx context.Context) error {
 		units[ipconfig.UnitInitMonitor] = initMonitorUnit
 	}
 	for name, text := range units {
-		if err := p.installUnit(ctx, target, name, text); err != nil {
+		if err := p.installUnit(ctx, target, name, withOldStateroot(text, p.Request.OldStateroot)); err != nil {
 			return err
 		}
 	}
@@ -35,6 +36,11 @@ func (p *PrePivot) installUnits(ctx context.Context) error {
 		return fmt.Errorf("disable %s in the new deployment: %w", host.UnitKubelet, err)
 	}
 	return nil
+}
+
+// withOldStateroot names the way back in a unit: whoever reads it needs neither request nor journal.
+func withOldStateroot(unit, old string) string {
+	return strings.Replace(unit, "[Unit]\n", "[Unit]\n"+ipconfig.UnitKeyOldStateroot+"="+old+"\n", 1)
 }
 
 // installUnit puts the unit in the place of whatever had its name: to write through a link, as a mask is one, would
