@@ -25,4 +25,14 @@ const (
 	UnitRecertImage     = "lca-recert-image.service"
 	UnitIPConfiguration = "ip-configuration.service"
 	UnitInitMonitor     = "lca-init-monitor.service"
+	UnitCheckCLI        = "lca-check-cli.service"
+	UnitLastResort      = "lca-last-resort.service"
+	UnitLastResortTimer = "lca-last-resort.timer"
+)
+
+// Files of the last resort: its script in the new system, and what it leaves in the old stateroot.
+const (
+	LastResortScript = host.UnitDir + "/lca-last-resort.sh"
+	CLIChecksum      = host.UnitDir + "/lca-cli.sha256"
+	LastResortLog    = host.StateDir + "/last-resort.log"
 )

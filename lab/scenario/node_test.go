@@ -92,6 +92,9 @@ func boot(ctx context.Context, t *testing.T, name string, site *cluster.Site) *l
 		require.NoError(t, old.Down(ctx, false))
 	}
 	l, err := lab.Up(ctx, tools, name, kind(), cluster.Provision, func(n, of int, text string) { t.Logf("[%d/%d] %s", n, of, text) })
+	if err != nil && l != nil {
+		takeDown(t, l)
+	}
 	require.NoError(t, err)
 	return l
 }

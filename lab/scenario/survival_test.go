@@ -33,6 +33,24 @@ func TestTheWatchdogGoesBackWhenNobodyProvesTheChange(t *testing.T) {
 	require.True(t, drive.Look(ctx, l, home).API)
 }
 
+// TestADamagedProgramGoesBackWithoutIt damages lca-cli in the new stateroot before anything uses it there: systemd alone brings
+// the node back.
+func TestADamagedProgramGoesBackWithoutIt(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	ctx, l, d := node(t, "scenario-damaged")
+	dropIn(ctx, t, l, "lca-check-cli.service", `[Service]\nExecStartPre=truncate --size=1M /var/usrlocal/bin/lca-cli\n`)
+	require.NoError(t, d.Patch(ctx, move()))
+	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
+	require.NoError(t, err)
+	require.Contains(t, drive.Summary(ipc), "Rollback by lca-last-resort.service: lca-cli is damaged or did not run in stateroot rhcos_ipc-")
+	require.Contains(t, in(ctx, t, l, "cat", "/var/lib/lca/last-resort.log"), "lca-check-cli.service")
+	require.True(t, drive.Look(ctx, l, home).API, "the old address works")
+	require.NoError(t, d.Stage(ctx, lcav1.StageIdle))
+	_, err = d.Eventually(ctx, "Idle again", drive.Is(lcav1.ConditionIdle))
+	require.NoError(t, err)
+	require.Equal(t, "rhcos", in(ctx, t, l, "ls", "/ostree/deploy"))
+}
+
 // TestPowerCuts cuts the power before the flip and after it: the node comes back as the old
 // one and as the new one, and finishes by itself.
 func TestPowerCuts(t *testing.T) {

@@ -202,6 +202,8 @@ func (o observation) failure() string {
 		return fmt.Sprintf("the node runs stateroot %s, which is not part of operation %s", o.booted.Stateroot, o.request.OperationID)
 	case o.returned() && o.progress.Automatic():
 		return o.progress.Cause
+	case o.returned() && o.lastResort:
+		return msgLastResort + o.request.NewStateroot + "; see " + ipconfig.LastResortLog
 	case o.returned():
 		return msgUncontrolled
 	}

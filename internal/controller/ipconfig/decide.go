@@ -52,6 +52,7 @@ const (
 	msgConfigured   = "Configuration completed successfully"
 	msgNothingToDo  = "Spec and status match; nothing to do"
 	msgUncontrolled = "Uncontrolled rollback"
+	msgLastResort   = "Rollback by " + ipconfig.UnitLastResort + ": lca-cli is damaged or did not run in stateroot "
 	msgRollback     = "Rollback requested"
 	msgRolledBack   = "Rollback completed"
 	msgNoRollback   = "rollback validation failed: unbooted stateroot is not available"

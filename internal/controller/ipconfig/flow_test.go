@@ -194,6 +194,7 @@ func TestUnrequestedRollbacks(t *testing.T) {
 		want    string
 	}{
 		{"power came back on the old stateroot", nil, "Uncontrolled rollback"},
+		{"last resort", nil, "Rollback by lca-last-resort.service: lca-cli is damaged or did not run in stateroot rhcos_ipc-"},
 		{"post-pivot failed", cause("automatic rollback: ip-config post-pivot failed: no DNS"), "automatic rollback: ip-config post-pivot failed: no DNS"},
 		{"watchdog", cause("Rollback due to LCA Init Monitor timeout, after 30m0s"), "Rollback due to LCA Init Monitor timeout, after 30m0s"},
 	}
@@ -202,6 +203,9 @@ func TestUnrequestedRollbacks(t *testing.T) {
 			w, request := configuring(t)
 			left := w.get()
 			w.pivot(request)
+			if tt.name == "last resort" {
+				w.node.files[ipconfig.LastResortLog] = []byte("lca-check-cli.service: exit-code")
+			}
 			if tt.entries != nil {
 				w.journalAt(operation.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback, tt.entries...)
 			}

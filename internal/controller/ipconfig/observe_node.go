@@ -101,6 +101,8 @@ type observation struct {
 	forecast *change.Counts
 	entries  []flow.Entry
 	evidence []string
+	// lastResort: the units of the new stateroot went back without lca-cli.
+	lastResort bool
 	// rollbackUntil is when certificates of the old stateroot begin to expire; zero where
 	// that is not known or was reported before.
 	rollbackUntil time.Time
@@ -198,6 +200,8 @@ func (r *Reconciler) observeOperation(_ context.Context, o *observation) error {
 		o.forecast = &counts
 	}
 	o.evidence = operation.Records(r.Node.Files, request.OperationID)
+	_, err = r.Node.Files.Stat(ipconfig.LastResortLog)
+	o.lastResort = err == nil
 	return nil
 }
 

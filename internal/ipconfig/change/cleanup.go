@@ -58,14 +58,19 @@ func (c *Cleanup) ours(name string, booted host.Deployment) bool {
 // removeFiles removes the operation's services and everything secret.
 func (c *Cleanup) removeFiles(ctx context.Context) error {
 	var errs []error
-	for _, unit := range []string{ipconfig.UnitInitMonitor, ipconfig.UnitIPConfiguration} {
+	for _, unit := range []string{ipconfig.UnitLastResortTimer, ipconfig.UnitLastResort, ipconfig.UnitCheckCLI,
+		ipconfig.UnitInitMonitor, ipconfig.UnitIPConfiguration} {
 		file := path.Join(host.UnitDir, unit)
 		if _, err := c.Files.Stat(file); err != nil {
 			continue
 		}
 		errs = append(errs, c.Units.Stop(ctx, unit), c.Units.Disable(ctx, unit), c.Files.Remove(file))
 	}
-	errs = append(errs, c.Files.Remove(host.Workspace), c.Files.Remove(ipconfig.SavedObjectFile), c.prune(ctx))
+	for _, file := range []string{host.Workspace, ipconfig.SavedObjectFile,
+		ipconfig.LastResortScript, ipconfig.CLIChecksum, ipconfig.LastResortLog} {
+		errs = append(errs, c.Files.Remove(file))
+	}
+	errs = append(errs, c.prune(ctx))
 	return errors.Join(errs...)
 }
 

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,6 +66,29 @@ func TestUnitsAreConfinedAsFarAsTheirWorkAllows(t *testing.T) {
 	}
 }
 
+// TestSystemdUnderstandsTheLastResort reads the three units together, for they name each other.
+func TestSystemdUnderstandsTheLastResort(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("reason: systemd-analyze is not on this machine")
+	}
+	dir, files := t.TempDir(), []string(nil)
+	for name, text := range map[string]string{ipconfig.UnitLastResort: lastResortUnit,
+		ipconfig.UnitLastResortTimer: fmt.Sprintf(lastResortTimer, 2700), ipconfig.UnitCheckCLI: fmt.Sprintf(checkCLIUnit, "/bin/true")} {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		files = append(files, file)
+	}
+	verify(t, analyze, files...)
+}
+
+func verify(t *testing.T, analyze string, files ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), analyze, append([]string{"verify"}, files...)...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NotContains(t, string(out), "Unknown key", "%s", out)
+}
+
 // TestSystemdUnderstandsTheUnits has the systemd of this machine read and rate them.
 func TestSystemdUnderstandsTheUnits(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
@@ -74,10 +98,8 @@ func TestSystemdUnderstandsTheUnits(t *testing.T) {
 	for name, text := range map[string]string{ipconfig.UnitIPConfiguration: ipConfigurationUnit, ipconfig.UnitInitMonitor: initMonitorUnit} {
 		file := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, host.CLI, "/bin/true")), 0o600))
-		out, err := exec.CommandContext(t.Context(), analyze, "verify", file).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		require.NotContains(t, string(out), "Unknown key", "%s", out)
-		out, err = exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--no-pager", file).CombinedOutput()
+		verify(t, analyze, file)
+		out, err := exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--no-pager", file).CombinedOutput()
 		if err != nil {
 			t.Skipf("reason: this systemd-analyze cannot rate files: %v", err)
 		}

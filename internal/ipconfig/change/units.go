@@ -32,6 +32,11 @@ func (p *PrePivot) installUnits(ctx context.Context) error {
 			return err
 		}
 	}
+	if p.Request.InstallInitMonitor {
+		if err := p.installLastResort(ctx, target); err != nil {
+			return err
+		}
+	}
 	if err := p.Foreign.DisableIn(ctx, target.Dir(), host.UnitKubelet); err != nil {
 		return fmt.Errorf("disable %s in the new deployment: %w", host.UnitKubelet, err)
 	}
@@ -43,9 +48,19 @@ func withOldStateroot(unit, old string) string {
 	return strings.Replace(unit, "[Unit]\n", "[Unit]\n"+ipconfig.UnitKeyOldStateroot+"="+old+"\n", 1)
 }
 
-// installUnit puts the unit in the place of whatever had its name: to write through a link, as a mask is one, would
-// change what it leads to. Drop-ins stay, they are the administrator's.
 func (p *PrePivot) installUnit(ctx context.Context, target host.Deployment, name, text string) error {
+	if err := p.writeUnit(target, name, text); err != nil {
+		return err
+	}
+	if err := p.Foreign.EnableIn(ctx, target.Dir(), name); err != nil {
+		return fmt.Errorf("enable %s in the new deployment: %w", name, err)
+	}
+	return nil
+}
+
+// writeUnit puts the unit in the place of whatever had its name: to write through a link, as a mask is one, would
+// change what it leads to. Drop-ins stay, they are the administrator's.
+func (p *PrePivot) writeUnit(target host.Deployment, name, text string) error {
 	file := target.InDeployment(path.Join(host.UnitDir, name))
 	if st, err := p.Files.Stat(file); err == nil && !st.Mode().IsRegular() {
 		if err := p.Files.Remove(file); err != nil {
@@ -54,9 +69,6 @@ func (p *PrePivot) installUnit(ctx context.Context, target host.Deployment, name
 	}
 	if err := p.Files.Write(file, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
-	}
-	if err := p.Foreign.EnableIn(ctx, target.Dir(), name); err != nil {
-		return fmt.Errorf("enable %s in the new deployment: %w", name, err)
 	}
 	return nil
 }
@@ -89,7 +101,8 @@ func sealedFiles(files host.Files, r ipconfig.Request, prefix func(string) strin
 		list = append(list, path.Join(host.UnitDir, ipconfig.UnitIPConfiguration))
 	}
 	if r.InstallInitMonitor {
-		list = append(list, path.Join(host.UnitDir, ipconfig.UnitInitMonitor))
+		list = append(list, path.Join(host.UnitDir, ipconfig.UnitInitMonitor), ipconfig.LastResortScript,
+			path.Join(host.UnitDir, ipconfig.UnitLastResort), path.Join(host.UnitDir, ipconfig.UnitLastResortTimer))
 	}
 	crypto, err := files.List(prefix(ipconfig.CryptoDir))
 	if err != nil {

@@ -1,0 +1,139 @@
+package change
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+)
+
+// lastResortMargin is how much longer than the watchdog the last resort waits in a boot: the watchdog's own rollback, with
+// its evidence, must have had the time to end.
+const lastResortMargin = 15 * time.Minute
+
+// installLastResort gives the new stateroot a way back that needs systemd, ostree and a shell, but not lca-cli, which both
+// other units are. It is armed as long as the watchdog is enabled.
+func (p *PrePivot) installLastResort(ctx context.Context, target host.Deployment) error {
+	check, err := p.checkOfCLI(target)
+	if err != nil {
+		return err
+	}
+	script := target.InDeployment(ipconfig.LastResortScript)
+	if err := p.Files.Write(script, []byte(p.lastResortScript()), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", script, err)
+	}
+	timer := fmt.Sprintf(lastResortTimer, int((p.Auto.Timeout() + lastResortMargin).Seconds()))
+	for _, unit := range []struct{ name, text string }{
+		{ipconfig.UnitLastResort, lastResortUnit},
+		{ipconfig.UnitLastResortTimer, timer},
+		{ipconfig.UnitCheckCLI, fmt.Sprintf(checkCLIUnit, check)},
+	} {
+		if err := p.writeUnit(target, unit.name, unit.text); err != nil {
+			return err
+		}
+	}
+	if err := p.Foreign.EnableIn(ctx, target.Dir(), ipconfig.UnitCheckCLI); err != nil {
+		return fmt.Errorf("enable %s in the new deployment: %w", ipconfig.UnitCheckCLI, err)
+	}
+	return nil
+}
+
+// checkOfCLI is the command that compares the new stateroot's lca-cli with the one that runs now. Where lca-cli is part of
+// the operating system, ostree has checked it.
+func (p *PrePivot) checkOfCLI(target host.Deployment) (string, error) {
+	data, err := p.Files.Read(host.CLIInVar)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "/usr/bin/true", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", host.CLIInVar, err)
+	}
+	sum := sha256.Sum256(data)
+	file, text := target.InDeployment(ipconfig.CLIChecksum), hex.EncodeToString(sum[:])+"  "+host.CLIInVar+"\n"
+	if err := p.Files.Write(file, []byte(text), 0o600); err != nil {
+		return "", fmt.Errorf("write %s: %w", file, err)
+	}
+	return "/usr/bin/sha256sum --check --status " + ipconfig.CLIChecksum, nil
+}
+
+// checkedFile says that the check has passed once: later the agent may rightly install another version.
+const checkedFile = host.Workspace + "/lca-cli.checked"
+
+// lastResortScript boots the old stateroot. It leaves the logs there, which is all that explains what happened.
+func (p *PrePivot) lastResortScript() string {
+	id, old := p.Request.OperationID, p.Request.OldStateroot
+	return strings.NewReplacer(
+		"@OLD@", old,
+		"@LOG@", path.Join(host.SysrootDir, host.InVar(old, ipconfig.LastResortLog)),
+		"@JOURNAL@", operation.JournalPath(id),
+		"@HANDED@", path.Join(host.SysrootDir, host.InVar(old, operation.PivotedJournalPath(id))),
+	).Replace(lastResortText)
+}
+
+const lastResortText = `# Written by lifecycle-agent: boots stateroot @OLD@ again, without lca-cli.
+mount -o remount,rw /sysroot
+mount -o remount,rw /boot
+{
+  echo "last resort: lca-cli did not bring the change to an end"
+  journalctl --no-pager --boot --lines=200 --unit=ip-configuration.service --unit=lca-init-monitor.service \
+    --unit=lca-check-cli.service
+} >@LOG@
+cp @JOURNAL@ @HANDED@
+index=$(ostree admin status | awk -v os=@OLD@ '
+  /^[* ] [^ ]+ [0-9a-f]+\.[0-9]+/ { if ($1 == os || $2 == os) { print n + 0; exit } n++ }')
+[ -n "$index" ] || { echo "stateroot @OLD@ is not deployed: there is no way back" >&2; exit 1; }
+ostree admin set-default "$index" || exit
+sync
+systemctl --no-block reboot
+`
+
+const lastResortUnit = `[Unit]
+Description=Lifecycle Agent: last resort: boot the former stateroot without lca-cli
+Documentation=https://github.com/lifecycle-agent/lifecycle-agent/blob/main/docs/ipconfig.md
+ConditionPathExists=` + host.UnitDir + `/multi-user.target.wants/` + ipconfig.UnitInitMonitor + `
+
+[Service]
+Type=oneshot
+ExecStart=/bin/sh ` + ipconfig.LastResortScript + `
+Restart=on-failure
+RestartSec=60s
+PrivateMounts=yes
+UMask=0077
+`
+
+// lastResortTimer counts from the start of the kernel: a clock that is wrong does not move it.
+const lastResortTimer = `[Unit]
+Description=Lifecycle Agent: last resort, when the watchdog itself does not work
+
+[Timer]
+OnBootSec=%d
+AccuracySec=1s
+Unit=` + ipconfig.UnitLastResort + `
+`
+
+const checkCLIUnit = `[Unit]
+Description=Lifecycle Agent: check that lca-cli reached this stateroot whole
+ConditionPathExists=` + host.UnitDir + `/multi-user.target.wants/` + ipconfig.UnitInitMonitor + `
+ConditionPathExists=!` + checkedFile + `
+Wants=` + ipconfig.UnitLastResortTimer + `
+Before=` + ipconfig.UnitIPConfiguration + ` ` + ipconfig.UnitInitMonitor + `
+OnFailure=` + ipconfig.UnitLastResort + `
+
+[Service]
+Type=oneshot
+ExecStart=%s
+ExecStartPost=/usr/bin/touch ` + checkedFile + `
+UMask=0077
+
+[Install]
+WantedBy=multi-user.target
+`
