@@ -11,8 +11,10 @@ const (
 	// MonitorModeFile says for which kind of operation the watchdog watches.
 	MonitorModeFile = host.Workspace + "/initmonitor_mode"
 	NMStateFile     = host.Workspace + "/nmstate.yaml"
-	ForecastFile    = host.Workspace + "/forecast.json"
-	CryptoDir       = host.Workspace + "/kubeconfig-crypto"
+	// WatchedFile is the watchdog's own record; see Watched.
+	WatchedFile  = host.Workspace + "/watchdog.json"
+	ForecastFile = host.Workspace + "/forecast.json"
+	CryptoDir    = host.Workspace + "/kubeconfig-crypto"
 	// SavedObjectFile is the exported IPConfig object.
 	SavedObjectFile = host.StateDir + "/ipc.json"
 )

@@ -53,9 +53,16 @@ type PostPivotConfig struct {
 // AutoRollback is ip-config-autorollback-config.json.
 type AutoRollback struct {
 	MonitorEnabled bool `json:"monitor_enabled"`
-	// MonitorTimeout is in seconds, counted from the moment the watchdog is armed.
+	// MonitorTimeout is in seconds that the new system runs, over all its boots.
 	MonitorTimeout    int             `json:"monitor_timeout"`
 	EnabledComponents map[string]bool `json:"enabled_components"`
+}
+
+// Watched is watchdog.json: how long the watchdog has waited in the new system, over all its boots.
+type Watched struct {
+	SpentSeconds float64 `json:"spent-seconds"`
+	// Until is when it rolls back if the node stays up and the clock is right: for people, not for the watchdog.
+	Until time.Time `json:"until"`
 }
 
 // ComponentRun is the key in EnabledComponents for a failed post-pivot.

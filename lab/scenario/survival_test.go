@@ -19,13 +19,27 @@ import (
 // stateroot, so that nobody ever says that the change is good.
 func TestTheWatchdogGoesBackWhenNobodyProvesTheChange(t *testing.T) {
 	tool(t, "systemd-nspawn")
-	ctx, l, d := node(t, "scenario-watchdog")
+	watchdogGoesBack(t, "scenario-watchdog", func(context.Context, *lab.Lab) {})
+}
+
+// TestAStoppedWatchdogGoesBackAllTheSame stops the watchdog's process, as a debugger or a full memory might.
+func TestAStoppedWatchdogGoesBackAllTheSame(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	long(t)
+	watchdogGoesBack(t, "scenario-stopped-watchdog", func(ctx context.Context, l *lab.Lab) {
+		in(ctx, t, l, "systemctl", "kill", "--signal=STOP", "lca-init-monitor.service")
+	})
+}
+
+func watchdogGoesBack(t *testing.T, name string, meanwhile func(context.Context, *lab.Lab)) {
+	ctx, l, d := node(t, name)
 	in(ctx, t, l, "sh", "-c", "sed -i '/^\\[Unit\\]/a ConditionPathExists=!/var/lib/lca/workspace/seal.json' /etc/systemd/system/lifecycle-agent.service")
 
 	request := move()
 	request["spec"].(object)["autoRollbackOnFailure"] = object{"initMonitorTimeoutSeconds": 45}
 	require.NoError(t, d.Patch(ctx, request))
 	until(ctx, t, "the node at its new address", func() bool { return drive.Look(ctx, l, away).API })
+	meanwhile(ctx, l)
 
 	ipc, err := d.Until(ctx, "a failed change in the old stateroot", failed)
 	require.NoError(t, err)

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
 	cli "github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
@@ -51,11 +53,7 @@ func watch(ctx context.Context, w cli.Wiring) error {
 		w.Log.Info("nothing to watch: the old stateroot runs", "op", op.ID)
 		return nil
 	}
-	progress, err := ipconfig.ReadProgress(node.Files, op.ID)
-	if err != nil {
-		return err
-	}
-	m := change.Monitor{Clock: node.Clock, Log: node.Log, Request: op.Request, Auto: op.Auto, Deadline: progress.Deadline}
+	m := change.Monitor{Files: node.Files, Clock: node.Clock, Log: node.Log, Request: op.Request, Auto: op.Auto, Alive: alive}
 	cause, err := m.Watch(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // stopped on request: the change was proved, or the node goes down
@@ -66,8 +64,15 @@ func watch(ctx context.Context, w cli.Wiring) error {
 	return rollBack(ctx, w, op, cause)
 }
 
+// alive tells systemd that the watchdog itself is not stuck. Where nobody listens, as in a shell, nothing happens.
+func alive() { _, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog) }
+
+// rollBackWithin is what systemd grants a rollback, which does not report in between.
+const rollBackWithin = 20 * time.Minute
+
 func rollBack(ctx context.Context, w cli.Wiring, op *change.Operation, cause string) error {
 	w.Log.Error("the deadline has passed; rolling back", "op", op.ID, "cause", cause)
+	_, _ = daemon.SdNotify(false, fmt.Sprintf("WATCHDOG_USEC=%d", rollBackWithin.Microseconds()))
 	if err := cli.StopPostPivot(ctx, w, ""); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // Status is the answer of "ip-config status".
@@ -61,6 +62,10 @@ func describe(ctx context.Context, w Wiring, node change.Ports) (*Status, error)
 		return nil, err
 	}
 	s.Fill(node.Files, p.Progress)
+	var watched ipconfig.Watched
+	if operation.ReadJSON(node.Files, ipconfig.WatchedFile, &watched) == nil {
+		s.Deadline = &watched.Until
+	}
 	s.add(r, p)
 	if damage != nil {
 		s.Failure = damage.Error()

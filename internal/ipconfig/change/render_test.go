@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -102,37 +101,6 @@ func TestEveryProtectionIsOnWhenItsFileIsLost(t *testing.T) {
 	require.True(t, a.MonitorEnabled)
 	require.True(t, a.RunEnabled())
 	require.Equal(t, 30*time.Minute, a.Timeout())
-}
-
-func TestWatchdogKeepsItsDeadlineAcrossRestarts(t *testing.T) {
-	clock := &fakeTime{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	deadline := clock.now.Add(30 * time.Minute)
-	auto := ipconfig.AutoRollback{MonitorEnabled: true, MonitorTimeout: 1800}
-	watch := func(ctx context.Context) (string, error) {
-		m := change.Monitor{Clock: clock, Log: slog.New(slog.DiscardHandler), Auto: auto, Deadline: deadline}
-		return m.Watch(ctx)
-	}
-	stopped, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := watch(stopped)
-	require.ErrorIs(t, err, context.Canceled)
-
-	clock.now = deadline.Add(-time.Minute) // the node has rebooted many times since
-	cause, err := watch(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, "Rollback due to LCA Init Monitor timeout, after 30m0s", cause)
-	require.WithinDuration(t, deadline, clock.now, time.Second)
-
-	clock.now = deadline.AddDate(-20, 0, 0) // the battery of the clock is flat
-	began := clock.now
-	_, err = watch(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, 30*time.Minute, clock.now.Sub(began), "a wrong clock does not put the end off")
-
-	auto.MonitorEnabled = false
-	cause, err = watch(context.Background())
-	require.NoError(t, err)
-	require.Empty(t, cause)
 }
 
 func TestSecretsDoNotSurviveRedaction(t *testing.T) {

@@ -73,8 +73,7 @@ func (p *PrePivot) writeUnit(target host.Deployment, name, text string) error {
 	return nil
 }
 
-// arm fixes the moment at which the watchdog gives the operation up. It is absolute: reboots
-// of the new system do not move it.
+// arm notes until when the watchdog is expected to wait, and hands the journal over.
 func (p *PrePivot) arm(context.Context) error {
 	deadline := p.Clock.Now().Add(p.Auto.Timeout()).UTC().Truncate(time.Second)
 	if err := p.Note(ipconfig.FlowPrePivot, "watchdog armed", deadline); err != nil {
@@ -167,6 +166,9 @@ After=dbus.service
 [Service]
 Type=exec
 ExecStart=` + host.CLI + ` init-monitor --monitor
+# It reports every five seconds; a process that is stopped cannot be ended by a signal that it could handle.
+WatchdogSec=60s
+WatchdogSignal=SIGKILL
 Restart=on-failure
 RestartSec=5s
 RestartPreventExitStatus=3

@@ -135,6 +135,9 @@ func dyingInEachBoot(w *world) {
 			if p.Name == ipconfig.FlowPostPivot && s.Name == ipconfig.StepRecert {
 				p.Steps[i].Do = func(context.Context) error {
 					w.clock.now = w.clock.now.Add(10 * time.Minute)
+					if w.monitor != nil {
+						w.monitor.Count() // it runs beside post-pivot
+					}
 					w.node.Cut()
 					panic(hosttest.PowerCut)
 				}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 )
@@ -67,12 +66,8 @@ func (w *world) watch(ctx context.Context) error {
 	if err != nil || !op.InNewStateroot() {
 		return err
 	}
-	p, err := ipconfig.ReadProgress(w.node.Files(), op.Request.OperationID)
-	if err != nil {
-		return err
-	}
-	m := change.Monitor{Clock: op.Ports.Clock, Log: op.Ports.Log, Request: op.Request, Auto: op.Auto, Deadline: p.Deadline}
-	m.Clock = frozen{w.clock}
+	m := change.Monitor{Files: op.Ports.Files, Clock: frozen{w.clock}, Log: op.Ports.Log, Request: op.Request, Auto: op.Auto}
+	w.monitor = &m
 	cause, err := m.Watch(ctx)
 	switch {
 	case err != nil:

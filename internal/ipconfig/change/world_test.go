@@ -84,6 +84,8 @@ type world struct {
 	dns string
 	// watched has the watchdog look at each start of its unit, and at each Tick.
 	watched bool
+	// monitor is the watchdog of this boot.
+	monitor *change.Monitor
 	log     *slog.Logger
 	// stop ends the verb that runs, as systemd does with a signal.
 	stop context.CancelFunc
