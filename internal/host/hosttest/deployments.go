@@ -151,6 +151,9 @@ func (d deployments) SetDefault(_ context.Context, stateroot string) error {
 	if err := n.op("deployments.set-default", stateroot); err != nil {
 		return err
 	}
+	if n.disk.free < menuRoom {
+		return fmt.Errorf("make stateroot %s boot next: write the boot menu: %w", stateroot, syscall.ENOSPC)
+	}
 	menu := []deployment{n.menu[at]}
 	menu = append(menu, n.menu[:at]...)
 	n.menu = append(menu, n.menu[at+1:]...)

@@ -54,6 +54,9 @@ func (o *Operation) rollBack(ctx context.Context, to, cause string, fromPostPivo
 	if _, err := stateroot.WayBack(ctx, o.Ports.Deployments, to); err != nil {
 		return err
 	}
+	if err := stateroot.DropBallast(o.Ports.Files); err != nil {
+		o.Ports.Log.Error("the room kept for a rollback could not be freed", "op", o.ID, "error", err)
+	}
 	if err := o.Runner.Note(ipconfig.FlowRollback, cause, time.Time{}); err != nil {
 		o.Ports.Log.Error("the cause of the rollback could not be journaled", "op", o.ID, "cause", cause, "error", err)
 	}

@@ -70,7 +70,7 @@ func (c *Cleanup) removeFiles(ctx context.Context) error {
 		ipconfig.LastResortScript, ipconfig.CLIChecksum, ipconfig.LastResortLog} {
 		errs = append(errs, c.Files.Remove(file))
 	}
-	errs = append(errs, c.prune(ctx))
+	errs = append(errs, stateroot.DropBallast(c.Files), c.prune(ctx))
 	return errors.Join(errs...)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
 // lastResortMargin is how much longer than the watchdog the last resort waits in a boot: the watchdog's own rollback, with
@@ -82,6 +83,7 @@ func (p *PrePivot) lastResortScript() string {
 const lastResortText = `# Written by lifecycle-agent: boots stateroot @OLD@ again, without lca-cli.
 mount -o remount,rw /sysroot
 mount -o remount,rw /boot
+rm -f ` + stateroot.Ballast + ` ` + stateroot.BootBallast + `
 {
   echo "last resort: lca-cli did not bring the change to an end"
   journalctl --no-pager --boot --lines=200 --unit=ip-configuration.service --unit=lca-init-monitor.service \

@@ -54,7 +54,7 @@ func TestMisfortunesInTheNewStateroot(t *testing.T) {
 		{"disk full", func(w *world) {
 			w.node.SetFree(0)
 			w.power = func() error { w.node.SetFree(1 << 40); return nil } // the old system has room again
-		}, "old", ""},
+		}, "old", "no space left on device"},
 		{"request garbled, journal removed", func(w *world) {
 			require.NoError(w.t, w.node.Files().Remove(arrived(w)))
 			require.NoError(w.t, w.node.Files().Write(ipconfig.RequestFile, []byte("\x00\x00"), 0o600))

@@ -57,7 +57,7 @@ func (p *PrePivot) Plan() flow.Plan {
 			stateroot.CopyFinal(p.mirror(), p.Deployments).Before(p.fetchImage),
 			{Name: ipconfig.StepFurnish, Title: "Furnish the new stateroot", Do: p.furnish},
 			{Name: ipconfig.StepUnits, Title: "Install its services", Do: p.installUnits},
-			{Name: ipconfig.StepArm, Title: "Arm the watchdog", Do: p.arm},
+			{Name: ipconfig.StepArm, Title: "Arm the watchdog", Do: p.arm, Undo: p.disarm},
 			stateroot.Seal(p.sealing(), p.Files, p.Deployments, p.Trees),
 			// From here on the new stateroot alone has the secrets; undoing the others wipes them there too.
 			{Name: ipconfig.StepWipe, Title: "Wipe keys and pull secret here", Do: p.wipe},

@@ -11,6 +11,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
 // installUnits gives the new deployment its services, and keeps kubelet there
@@ -73,8 +74,11 @@ func (p *PrePivot) writeUnit(target host.Deployment, name, text string) error {
 	return nil
 }
 
-// arm notes until when the watchdog is expected to wait, and hands the journal over.
+// arm keeps the room that a rollback needs, notes until when the watchdog is expected to wait, and hands the journal over.
 func (p *PrePivot) arm(context.Context) error {
+	if err := stateroot.KeepBallast(p.Files, p.Request.NewStateroot); err != nil {
+		return err
+	}
 	deadline := p.Clock.Now().Add(p.Auto.Timeout()).UTC().Truncate(time.Second)
 	if err := p.Note(ipconfig.FlowPrePivot, "watchdog armed", deadline); err != nil {
 		return err
@@ -89,6 +93,9 @@ func (p *PrePivot) arm(context.Context) error {
 	}
 	return nil
 }
+
+// disarm leaves the new stateroot's ballast to the removal of the stateroot.
+func (p *PrePivot) disarm(context.Context) error { return stateroot.DropBallast(p.Files) }
 
 // sealedFiles lists what must be whole, by its path in the new system.
 func sealedFiles(files host.Files, r ipconfig.Request, prefix func(string) string) ([]string, error) {
