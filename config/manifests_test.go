@@ -87,6 +87,18 @@ func TestPodsOfOneRoleAreNotSelectedByTheOther(t *testing.T) {
 	}
 }
 
+// TestTheDocumentedCommandFindsTheLogs: oc logs -n openshift-lifecycle-agent --selector
+// app.kubernetes.io/component=lifecycle-agent --container manager.
+func TestTheDocumentedCommandFindsTheLogs(t *testing.T) {
+	for name, template := range map[string]corev1.PodTemplateSpec{
+		"operator": find[appsv1.Deployment](t, "default", "Deployment", "lifecycle-agent").Spec.Template,
+		"node":     find[appsv1.DaemonSet](t, "default", "DaemonSet", "lifecycle-agent-node").Spec.Template,
+	} {
+		require.Equal(t, "lifecycle-agent", template.Labels["app.kubernetes.io/component"], name)
+		require.Equal(t, "manager", template.Spec.Containers[0].Name, name)
+	}
+}
+
 // TestTheWebhookGetsItsCertificate: the arguments, mount, volume and port that the patch and the Service name lead to one another.
 func TestTheWebhookGetsItsCertificate(t *testing.T) {
 	pod := find[appsv1.Deployment](t, "webhook", "Deployment", "lifecycle-agent").Spec.Template.Spec

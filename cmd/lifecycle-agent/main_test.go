@@ -45,7 +45,7 @@ func TestNodeFlags(t *testing.T) {
 	role, f, _, err := execute(t, "node", "--host-root=/host", "--kubeconfig=kc", "--metrics-bind-address=0")
 	require.NoError(t, err)
 	require.Equal(t, controller.Node, role)
-	require.Equal(t, flags{controllers: []string{"*"}, kubeconfig: "kc", metrics: "0", probes: "127.0.0.1:9444",
+	require.Equal(t, flags{controllers: []string{"*"}, kubeconfig: "kc", metrics: "0", probes: "127.0.0.1:29444",
 		nodeName: "sno", hostRoot: "/host"}, f)
 }
 

@@ -74,7 +74,7 @@ Controllers:
 			return serve(cmd.Context(), controller.Node, f)
 		},
 	}
-	f.declare(cmd, "127.0.0.1:9443", "127.0.0.1:9444", false)
+	f.declare(cmd, "127.0.0.1:29443", "127.0.0.1:29444", false)
 	set := cmd.Flags()
 	set.StringVar(&f.nodeName, "node-name", os.Getenv("NODE_NAME"), "name of the node's Node object; $NODE_NAME by default")
 	set.StringVar(&f.hostRoot, "host-root", defaultHostRoot(), "where the node's root directory is mounted; /host in the pod")

@@ -34,7 +34,7 @@ const look = 100 * time.Millisecond
 const rebootWithin = 10 * time.Minute
 
 // operatorMetrics is where the operator counts what it did (its usual --metrics-bind-address).
-const operatorMetrics = "127.0.0.1:9443"
+const operatorMetrics = "127.0.0.1:29443"
 
 //go:embed fill.sh
 var fillScript []byte
