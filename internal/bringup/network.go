@@ -2,6 +2,7 @@ package bringup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -76,11 +77,42 @@ func ApplyNetwork(network host.Network, files host.Files, document string, proof
 				return nil
 			}
 			if err := network.Apply(ctx, doc, prove); err != nil {
-				return fmt.Errorf("apply the new network to %s: %w", carrier, err)
+				return fmt.Errorf("apply the new network to %s: %w", carrier, errors.Join(err, proof.collision(ctx, doc, carrier)))
 			}
 			return nil
 		},
 	}
+}
+
+// collision names another machine that has an address of the document. It is asked for once the network could not be applied:
+// NetworkManager does not say why.
+func (p Proof) collision(ctx context.Context, doc netstate.Document, carrier string) error {
+	for _, i := range doc.Interfaces {
+		if i.Name != carrier {
+			continue
+		}
+		for _, address := range addressesOf(i) {
+			claim, err := p.Prober.InUse(ctx, address, carrier)
+			if err == nil && claim.Hardware != "" && !claim.Proxy {
+				return fmt.Errorf("%s is in use by the machine with hardware address %s", address.Addr(), claim.Hardware)
+			}
+		}
+	}
+	return nil
+}
+
+func addressesOf(i netstate.Interface) (out []netip.Prefix) {
+	for _, ip := range []*netstate.IP{i.IPv4, i.IPv6} {
+		if ip == nil {
+			continue
+		}
+		for _, a := range ip.Addresses {
+			if at, err := netip.ParseAddr(a.IP); err == nil {
+				out = append(out, netip.PrefixFrom(at, a.PrefixLength))
+			}
+		}
+	}
+	return out
 }
 
 func readDocument(files host.Files, file string) (netstate.Document, error) {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -31,6 +32,21 @@ var ErrAborted = errors.New("aborted on request")
 
 // ErrGivenUp is the cause where a committed plan was begun too often, or where its journal does not say how far it came.
 var ErrGivenUp = errors.New("given up")
+
+// stoppedError is what is said of a step that a signal ended.
+type stoppedError struct{ cause error }
+
+func (e *stoppedError) Error() string { return "stopped from outside, by systemctl stop or a shutdown" }
+
+func (e *stoppedError) Unwrap() error { return e.cause }
+
+// plainly replaces the error of a step that ended because its caller was told to.
+func plainly(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &stoppedError{err}
+}
 
 func givenUp(pl Place) error {
 	if pl.Position == Unknown {

@@ -80,6 +80,19 @@ func Decode(data []byte) ([]Entry, error) {
 	return entries, nil
 }
 
+// Salvage returns every entry that can be read, also behind a part that cannot: for telling what happened, not for deciding
+// what to do.
+func Salvage(data []byte) []Entry {
+	var entries []Entry
+	for line := range bytes.Lines(data) {
+		var e Entry
+		if json.Unmarshal(line, &e) == nil && e.Version == SchemaVersion {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
 // torn reports whether a power cut shortened line i: it is the last one, or the writer that came after closed it
 // with an empty line (see add).
 func torn(lines [][]byte, i int) bool {

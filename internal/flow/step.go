@@ -49,6 +49,7 @@ func (r *Runner) step(ctx context.Context, p Plan, i, attempt int) error {
 	if errors.Is(err, ErrLeaving) {
 		return err
 	}
+	err = plainly(ctx, err)
 	mark.Error = err.Error()
 	if werr := r.write(mark.as(KindFailed)); werr != nil {
 		r.Log.Error("failure could not be journaled", "flow", p.Name, "step", s.Name, "error", werr)

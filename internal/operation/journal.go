@@ -3,6 +3,7 @@ package operation
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -46,13 +47,14 @@ func List(files host.Files) ([]string, error) {
 // keptRecords is how many operations stay on record.
 const keptRecords = 10
 
-// Prune removes the journals and evidence bundles of the oldest operations, but for those of the spared one.
-func Prune(files host.Files, spared string) error {
+// Prune removes the journals and evidence bundles of the oldest operations, but for those of the spared ones. Names tell the
+// age, and a wrong clock gives wrong names: spare the operation that is under way.
+func Prune(files host.Files, spared ...string) error {
 	ids, err := List(files)
 	if err != nil {
 		return err
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return id == spared })
+	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(spared, id) })
 	var errs []error
 	for _, id := range ids[:max(len(ids)-keptRecords, 0)] {
 		for _, record := range records(id) {
@@ -153,11 +155,11 @@ func identity(e flow.Entry) string {
 }
 
 func readJournal(files host.Files, path string) ([]flow.Entry, error) {
-	entries, err := flow.OpenJournal(journalFile{files, path}).Entries()
-	if err != nil && !errors.Is(err, flow.ErrUnreadable) {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	data, err := files.Read(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read journal %s: %w", path, err)
 	}
-	return entries, nil
+	return flow.Salvage(data), nil
 }
 
 // journalFile keeps a journal in a file of the node.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"path"
 	"strings"
 
@@ -176,7 +177,24 @@ func (n *Node) bringUp(want netstate.Document) (network, error) {
 		n.net = next.clone()
 	}
 	n.openNet = &former
-	return next, nil
+	return next, n.collision(want)
+}
+
+// collision is what NetworkManager finds by itself, and does not explain: another machine has an address.
+func (n *Node) collision(want netstate.Document) error {
+	for _, i := range want.Interfaces {
+		for _, ip := range []*netstate.IP{i.IPv4, i.IPv6} {
+			if ip == nil {
+				continue
+			}
+			for _, a := range ip.Addresses {
+				if at, err := netip.ParseAddr(a.IP); err == nil && n.occupied[at] {
+					return fmt.Errorf("activate %s: no reason given", i.Name)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // keep writes the profiles that differ from those on disk: the whole change is recorded

@@ -85,7 +85,7 @@ func (c *Cleanup) prune(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the booted deployment: %w", err)
 	}
-	return operation.Prune(c.Files, strings.TrimPrefix(booted.Stateroot, ipconfig.StaterootPrefix))
+	return operation.Prune(c.Files, strings.TrimPrefix(booted.Stateroot, ipconfig.StaterootPrefix), c.Request.OperationID)
 }
 
 // CleanUpBare cleans a node whose workspace holds no readable operation: it removes stateroots that this product made,

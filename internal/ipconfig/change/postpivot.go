@@ -57,7 +57,7 @@ func (p *PostPivot) Plan() flow.Plan {
 			bringup.ProveNetwork(p.proof(), dns),
 			bringup.WaitNode(p.Cluster, p.Power, dns),
 			bringup.RunProbes(p.Prober, p.Clock, p.Request.Probes),
-			{Name: ipconfig.StepWipe, Title: "Wipe keys and pull secret", Do: p.wipe},
+			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Do: p.wipe},
 		},
 	}
 }

@@ -60,7 +60,7 @@ func (p *PrePivot) Plan() flow.Plan {
 			{Name: ipconfig.StepArm, Title: "Arm the watchdog", Do: p.arm, Undo: p.disarm},
 			stateroot.Seal(p.sealing(), p.Files, p.Deployments, p.Trees),
 			// From here on the new stateroot alone has the secrets; undoing the others wipes them there too.
-			{Name: ipconfig.StepWipe, Title: "Wipe keys and pull secret here", Do: p.wipe},
+			{Name: ipconfig.StepWipe, Title: "Wipe the secrets here", Do: p.wipe},
 			stateroot.Flip(p.Deployments, p.pair()),
 			stateroot.Reboot(p.Power, p.Clock, "IP Config: booting stateroot "+p.Request.NewStateroot),
 		},

@@ -47,7 +47,7 @@ func (r *Rollback) Plan() flow.Plan {
 			{Name: ipconfig.StepHandBack, Title: "Hand the journal to the old stateroot", Again: true, Do: r.handBack},
 			stateroot.FlipBack(r.Deployments, r.Trees, r.To),
 			// After the flip: where that fails the change continues and needs them.
-			{Name: ipconfig.StepWipe, Title: "Wipe keys and pull secret", Again: true, Do: r.wipe},
+			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Again: true, Do: r.wipe},
 			r.reboot(),
 		},
 	}
