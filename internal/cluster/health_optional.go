@@ -88,23 +88,47 @@ func notReconciled(u unstructured.Unstructured) string {
 	return "not reconciled"
 }
 
-// ownName is in the name of the operator's own ClusterServiceVersion: it cannot wait for itself.
-const ownName = "lifecycle-agent"
+// agentName begins the name of the ClusterServiceVersion of the agent that OpenShift's catalog has. This product is not
+// installed by OLM.
+const agentName = "lifecycle-agent"
 
-// clusterServiceVersions must have succeeded. The copies OLM makes in each namespace are not read.
-func clusterServiceVersions(ctx context.Context, r client.Reader) ([]Finding, error) {
+// OtherAgent names the ClusterServiceVersion of the agent from OpenShift's catalog, where that is installed: it serves an
+// IPConfig of the same name. Empty means that there is none.
+func OtherAgent(ctx context.Context, r client.Reader) (string, error) {
+	items, err := originals(ctx, r)
+	if notServed(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for another lifecycle agent: %w", err)
+	}
+	for _, u := range items {
+		if strings.HasPrefix(u.GetName(), agentName+".") {
+			return u.GetNamespace() + "/" + u.GetName(), nil
+		}
+	}
+	return "", nil
+}
+
+// originals are the ClusterServiceVersions without the copies that OLM makes in each namespace.
+func originals(ctx context.Context, r client.Reader) ([]unstructured.Unstructured, error) {
 	original, err := labels.NewRequirement("olm.copiedFrom", selection.DoesNotExist, nil)
 	if err != nil {
 		return nil, fmt.Errorf("select original ClusterServiceVersions: %w", err)
 	}
-	items, err := list(ctx, r, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"},
+	return list(ctx, r, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"},
 		client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*original)})
+}
+
+// clusterServiceVersions must have succeeded.
+func clusterServiceVersions(ctx context.Context, r client.Reader) ([]Finding, error) {
+	items, err := originals(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	var found []Finding
 	for _, u := range items {
-		if strings.Contains(u.GetName(), ownName) {
+		if strings.Contains(u.GetName(), agentName) {
 			continue
 		}
 		if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase != "Succeeded" {

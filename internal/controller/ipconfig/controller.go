@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 )
 
@@ -78,6 +79,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		r.publish(ctx, ipc, observationFailed(err, r.Now()))
 		return reconcile.Result{}, fmt.Errorf("observe the node: %w", err)
 	}
+	if other, err := r.otherAgent(ctx, o); other != "" || err != nil {
+		if err == nil {
+			r.publish(ctx, ipc, otherAgent(other, r.Now()))
+		}
+		return reconcile.Result{RequeueAfter: whileBlocked}, err
+	}
 	if wrote, err := r.ensureObject(ctx, ipc, o); wrote || err != nil {
 		return reconcile.Result{RequeueAfter: atOnce}, err
 	}
@@ -98,6 +105,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: out.again}, nil
+}
+
+// otherAgent names an agent that serves the same IPConfig. Two that write the same status fight, so this one leaves the object
+// alone. A change that is on the node is brought to its end all the same.
+func (r *Reconciler) otherAgent(ctx context.Context, o observation) (string, error) {
+	if o.request != nil {
+		return "", nil
+	}
+	return cluster.OtherAgent(ctx, r.Reader)
 }
 
 // get returns the one IPConfig, or nil where it does not exist.

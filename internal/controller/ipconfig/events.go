@@ -85,6 +85,13 @@ func observationFailed(err error, now time.Time) status.Event {
 		Note: "The node cannot be observed, retrying: " + err.Error(), At: now.Truncate(repeatedFor)}
 }
 
+// otherAgent is one event in ten minutes.
+func otherAgent(name string, now time.Time) status.Event {
+	return status.Event{Type: corev1.EventTypeWarning, Reason: "OtherAgent", Action: "Observe",
+		Note: fmt.Sprintf("ClusterServiceVersion %s is installed and serves the same IPConfig: this agent leaves it alone. "+
+			"Remove its Subscription and ClusterServiceVersion, or this agent", name), At: now.Truncate(repeatedFor)}
+}
+
 // imageNotCached is one event in ten minutes.
 func imageNotCached(image, why string, now time.Time) status.Event {
 	return status.Event{Type: corev1.EventTypeWarning, Reason: "RecertImageNotCached", Action: "FetchImage",

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
@@ -24,14 +25,14 @@ import (
 // wait is the polling interval against a real server.
 const wait = 250 * time.Millisecond
 
-// imageBasedUpgradeCRD defines as much of the kind as the gate reads.
-func imageBasedUpgradeCRD() *apiextensionsv1.CustomResourceDefinition {
-	gvk, keep := cluster.ImageBasedUpgrade(), true
+// definition defines a kind of others, with any content.
+func definition(gvk schema.GroupVersionKind, plural string, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
+	keep := true
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "imagebasedupgrades." + gvk.Group},
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + gvk.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: gvk.Group, Scope: apiextensionsv1.ClusterScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "imagebasedupgrades", Kind: gvk.Kind},
+			Group: gvk.Group, Scope: scope,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: gvk.Kind},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: gvk.Version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", XPreserveUnknownFields: &keep}}}},
@@ -45,7 +46,13 @@ type upgrade struct{ w *world }
 // newUpgrade makes the kind known to the API server for the length of the test.
 func newUpgrade(w *world) upgrade {
 	w.t.Helper()
-	crd := imageBasedUpgradeCRD()
+	w.define(definition(cluster.ImageBasedUpgrade(), "imagebasedupgrades", apiextensionsv1.ClusterScoped))
+	return upgrade{w}
+}
+
+// define makes a kind known to the API server for the length of the test.
+func (w *world) define(crd *apiextensionsv1.CustomResourceDefinition) {
+	w.t.Helper()
 	_, err := envtest.InstallCRDs(shared.Server(w.t).Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() {
@@ -53,7 +60,6 @@ func newUpgrade(w *world) upgrade {
 			return apierrors.IsNotFound(w.api.Delete(context.Background(), crd)) // gone, with all its objects
 		}, time.Minute, wait)
 	})
-	return upgrade{w}
 }
 
 func (u upgrade) object() *unstructured.Unstructured {

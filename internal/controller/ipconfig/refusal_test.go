@@ -9,7 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
@@ -285,6 +288,39 @@ func TestImageBasedUpgradeBlocks(t *testing.T) {
 	ibu.end()
 	w.rest()
 	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot))
+}
+
+// TestAnotherAgentIsNotFought: OpenShift's own agent serves the same object. This one says so and writes nothing, but ends the
+// change that it has begun.
+func TestAnotherAgentIsNotFought(t *testing.T) {
+	other := &unstructured.Unstructured{Object: map[string]any{}}
+	other.SetGroupVersionKind(schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"})
+	other.SetNamespace("default")
+	other.SetName("lifecycle-agent.v4.20.0")
+	w := newWorld(t)
+	w.rest()
+	w.define(definition(other.GroupVersionKind(), "clusterserviceversions", apiextensionsv1.NamespaceScoped))
+	require.Eventually(t, func() bool { return w.api.Create(t.Context(), other) == nil }, time.Minute, wait)
+
+	ipc := w.get()
+	toNewAddress(ipc)
+	require.NoError(t, w.api.Update(t.Context(), ipc))
+	before := w.writes
+	result, err := w.r.Reconcile(t.Context(), singletonRequest())
+	require.NoError(t, err)
+	require.Equal(t, whileBlocked, result.RequeueAfter)
+	require.Equal(t, before, w.writes)
+	require.Contains(t, w.events[len(w.events)-1],
+		"OtherAgent: ClusterServiceVersion default/lifecycle-agent.v4.20.0 is installed and serves the same IPConfig")
+
+	require.NoError(t, w.api.Delete(t.Context(), other))
+	w.rest()
+	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot))
+	other.SetResourceVersion("")
+	require.NoError(t, w.api.Create(t.Context(), other))
+	w.node.ends(ipconfig.UnitPrePivot, false)
+	requireLast(t, w.rest(), "ConfigInProgress", no, "Failed", "ip-config pre-pivot failed")
+	require.NoError(t, w.api.Delete(t.Context(), other))
 }
 
 // TestAnotherFlowBlocks: another operation has the node's lock when a change is requested, after it
