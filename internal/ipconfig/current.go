@@ -20,6 +20,9 @@ type Current struct {
 	Dynamic []string
 	// Uplink is the interface attached to br-ex; empty where it is unknown.
 	Uplink string
+	// Carrier and CarrierType are the interface that carries the frames, and nmstate's name of its type: the uplink itself, or
+	// what a VLAN is on. The type is empty where the interface is not observed.
+	Carrier, CarrierType string
 }
 
 // InSync says whether the node's network already is what the spec asks for, and if
@@ -115,8 +118,12 @@ func (current *Current) Describe(doc netstate.Document) {
 	}
 	current.Dynamic = dynamicFamilies(doc)
 	current.Uplink = uplinkPort(doc)
+	current.Carrier = current.Uplink
 	if port, ok := doc.Find(current.Uplink, netstate.TypeVLAN); ok && port.VLAN != nil {
-		current.VLANID = int32(port.VLAN.ID)
+		current.VLANID, current.Carrier = int32(port.VLAN.ID), port.VLAN.BaseIface
+	}
+	if carrier, ok := doc.Find(current.Carrier, ""); ok && current.Carrier != "" {
+		current.CarrierType = carrier.Type
 	}
 }
 

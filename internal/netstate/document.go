@@ -25,6 +25,7 @@ const (
 	StateAbsent = "absent"
 
 	TypeEthernet     = "ethernet"
+	TypeBond         = "bond"
 	TypeVLAN         = "vlan"
 	TypeOVSBridge    = "ovs-bridge"
 	TypeOVSInterface = "ovs-interface"

@@ -65,7 +65,7 @@ func (r *Reconciler) observeNetwork(ctx context.Context, ipc *lcav1.IPConfig, o 
 	}
 	o.current.FilterFamily = filter
 	o.current.Describe(doc)
-	o.uplink = uplinkOf(doc, o.current)
+	o.uplink = change.UplinkIn(doc, o.current.Uplink)
 	return nil
 }
 
@@ -73,15 +73,6 @@ func keepGateway(now, before *lcav1.IPStatus) {
 	if now != nil && before != nil {
 		now.Gateway = before.Gateway
 	}
-}
-
-// uplinkOf is the uplink as the rendering of a request needs it.
-func uplinkOf(doc netstate.Document, now ipconfig.Current) change.Uplink {
-	u := change.Uplink{Name: now.Uplink, Base: now.Uplink}
-	if port, ok := doc.Find(now.Uplink, netstate.TypeVLAN); ok && port.VLAN != nil {
-		u.Base, u.VLAN = port.VLAN.BaseIface, port.VLAN.ID
-	}
-	return u
 }
 
 // readFilter reads which records dnsmasq leaves out, from the file lca-cli manages.

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -21,8 +22,10 @@ const (
 type Uplink struct {
 	// Name is the port of br-ex: the network card, or a VLAN on it.
 	Name string
-	// Base is the network card; the same as Name without a VLAN.
+	// Base is the network card or bond; the same as Name without a VLAN.
 	Base string
+	// Type is the base's type, which the change keeps; empty means ethernet.
+	Type string
 	// VLAN is the tag in use; 0 for none.
 	VLAN int
 }
@@ -33,11 +36,19 @@ func FindUplink(ctx context.Context, sw host.Switch, now netstate.Document) (Upl
 	if err != nil {
 		return Uplink{}, fmt.Errorf("find the uplink of %s: %w", host.BridgeExternal, err)
 	}
+	return UplinkIn(now, name), nil
+}
+
+// UplinkIn is what the observed document says of the uplink of that name.
+func UplinkIn(now netstate.Document, name string) Uplink {
 	u := Uplink{Name: name, Base: name}
 	if i, ok := now.Find(name, netstate.TypeVLAN); ok && i.VLAN != nil {
 		u.Base, u.VLAN = i.VLAN.BaseIface, i.VLAN.ID
 	}
-	return u, nil
+	if base, ok := now.Find(u.Base, ""); ok {
+		u.Type = base.Type
+	}
+	return u
 }
 
 // After is the uplink as a request leaves it.
@@ -46,9 +57,9 @@ func (u Uplink) After(vlan int) Uplink {
 		return u
 	}
 	if vlan == 0 {
-		return Uplink{Name: u.Base, Base: u.Base}
+		return Uplink{Name: u.Base, Base: u.Base, Type: u.Type}
 	}
-	return Uplink{Name: u.Base + "." + strconv.Itoa(vlan), Base: u.Base, VLAN: vlan}
+	return Uplink{Name: u.Base + "." + strconv.Itoa(vlan), Base: u.Base, VLAN: vlan, Type: u.Type}
 }
 
 // RenderNetwork writes the network of the request as an nmstate document for the
@@ -71,14 +82,15 @@ func RenderNetwork(r ipconfig.Request, before Uplink) (netstate.Document, error)
 }
 
 func interfaces(before, after Uplink, families []ipconfig.Family) []netstate.Interface {
-	carrier := netstate.Interface{Name: after.Name, Type: netstate.TypeEthernet, State: netstate.StateUp}
+	base := cmp.Or(after.Type, netstate.TypeEthernet)
+	carrier := netstate.Interface{Name: after.Name, Type: base, State: netstate.StateUp}
 	carrier.IPv4, carrier.IPv6 = ip(families, true), ip(families, false)
 	var out []netstate.Interface
 	if after.VLAN > 0 {
 		carrier.Type = netstate.TypeVLAN
 		carrier.VLAN = &netstate.VLAN{ID: after.VLAN, BaseIface: after.Base}
 		out = append(out, netstate.Interface{
-			Name: after.Base, Type: netstate.TypeEthernet, State: netstate.StateUp,
+			Name: after.Base, Type: base, State: netstate.StateUp,
 			IPv4: &netstate.IP{}, IPv6: &netstate.IP{},
 		})
 	}

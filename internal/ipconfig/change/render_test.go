@@ -58,7 +58,10 @@ func TestVLANMayBeAddedChangedAndRemoved(t *testing.T) {
 		"added":   {change.Uplink{Name: "eno1", Base: "eno1"}, 100, []string{"eno1 ethernet up", "eno1.100 vlan up"}},
 		"changed": {change.Uplink{Name: "eno1.100", Base: "eno1", VLAN: 100}, 200, []string{"eno1 ethernet up", "eno1.200 vlan up", "eno1.100 vlan absent"}},
 		"removed": {change.Uplink{Name: "eno1.100", Base: "eno1", VLAN: 100}, 0, []string{"eno1 ethernet up", "eno1.100 vlan absent"}},
-		"kept":    {change.Uplink{Name: "bond", Base: "eno1", VLAN: 100}, 100, []string{"eno1 ethernet up", "bond vlan up"}},
+		"bond":    {change.Uplink{Name: "bond0", Base: "bond0", Type: "bond"}, 0, []string{"bond0 bond up"}},
+		"on bond": {change.Uplink{Name: "bond0.100", Base: "bond0", VLAN: 100, Type: "bond"}, 200,
+			[]string{"bond0 bond up", "bond0.200 vlan up", "bond0.100 vlan absent"}},
+		"kept": {change.Uplink{Name: "bond", Base: "eno1", VLAN: 100}, 100, []string{"eno1 ethernet up", "bond vlan up"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := request()

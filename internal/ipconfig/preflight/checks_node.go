@@ -7,6 +7,7 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 func checkSingleNode(_ lcav1.IPConfigSpec, f Facts) (string, string) {
@@ -56,11 +57,17 @@ func checkSetDefault(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 }
 
 func checkUplink(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	switch f.Current.CarrierType {
+	case "", netstate.TypeEthernet, netstate.TypeBond:
+	default:
+		return fmt.Sprintf("the uplink %s of br-ex is on %s, which is of type %s", f.Current.Uplink, f.Current.Carrier, f.Current.CarrierType),
+			"the change supports a network card or a bond, each with or without a VLAN"
+	}
 	if f.Current.Uplink != "" {
 		return "", ""
 	}
 	return "no single uplink interface is attached to br-ex",
-		"the change supports one network card, without bond; check 'ovs-vsctl list-ports br-ex'"
+		"the change supports one network card, or one bond that is not of Open vSwitch; check 'ovs-vsctl list-ports br-ex'"
 }
 
 func checkOwnState(_ lcav1.IPConfigSpec, f Facts) (string, string) {

@@ -88,6 +88,9 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 		{"dns-servers", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSServers = []string{"2001:db8::53"} }, "DNS server 2001:db8::53 is of a family the node does not have"},
 		{"dns-filter", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSFilterOutFamily = lcav1.DNSFilterIPv4 }, "the node is not dual-stack"},
 		{"boot-entry", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.SetDefault = errors.New("no set-default") }, "cannot choose its next boot: no set-default"},
+		{"uplink of another type", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.Current.Carrier, f.Current.CarrierType = "eno1", "infiniband"
+		}, "the uplink eno1 of br-ex is on eno1, which is of type infiniband"},
 		{"uplink", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Current.Uplink = "" }, "no single uplink interface"},
 		{"disk-space", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Free.Bytes = 512 << 20 }, "needs 1024 MiB and 512 MiB are free: free 513 MiB below /sysroot"},
 		{"disk-space", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.BootFreeBytes, f.BootNeedBytes = 50<<20, 90<<20 }, "need 90 MiB and 50 MiB are free in /boot: free 41 MiB in /boot"},
