@@ -14,9 +14,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // observeCluster reads the cluster's view of the node, and the node's network.
