@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -16,6 +17,7 @@ import (
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/manifest"
 )
@@ -27,8 +29,16 @@ func addressRecords(ctx context.Context) (*manifest.Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
+	discover, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API: %w", err)
+	}
+	contract, err := cluster.ContractVersion(discover)
+	if err != nil {
+		return nil, err
+	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, capi.AddToScheme, lockv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, cluster.AddContract(contract), lockv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
 		}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -36,9 +36,13 @@ func newManager(f flags) (ctrl.Manager, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst = 50, 100 // after a reboot all steps of a change are reported at once
+	contract, err := contractVersion(config)
+	if err != nil {
+		return nil, err
+	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		cluster.AddToScheme, lcav1.AddToScheme, metal3.AddToScheme, capi.AddToScheme, lockv1.AddToScheme,
+		cluster.AddToScheme, lcav1.AddToScheme, metal3.AddToScheme, cluster.AddContract(contract), lockv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
@@ -62,6 +66,15 @@ func newManager(f flags) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("add the health checks: %w", err)
 	}
 	return mgr, nil
+}
+
+// contractVersion asks the API server which version of the Cluster API's claims it serves: a type has one version in a scheme.
+func contractVersion(config *rest.Config) (string, error) {
+	api, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("connect to the API: %w", err)
+	}
+	return cluster.ContractVersion(api)
 }
 
 // clientConfig reads a kubeconfig, or what Kubernetes gives a pod where none is named.

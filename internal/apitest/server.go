@@ -40,6 +40,9 @@ type Options struct {
 	// "clusteroperators.config.openshift.io".
 	OpenShiftCRDs []string
 
+	// Edit changes each definition before it is installed; nil changes none.
+	Edit func(*apiextensionsv1.CustomResourceDefinition)
+
 	// AddToScheme registers further types with the scheme of the client. The
 	// types of Kubernetes and of lca.openshift.io/v1 are always registered.
 	AddToScheme []func(*runtime.Scheme) error
@@ -77,14 +80,22 @@ func New(options Options) *Shared {
 // returns the exit code for os.Exit.
 func (s *Shared) Run(m *testing.M) int {
 	code := m.Run()
-	if s.env == nil {
-		return code
-	}
-	if err := s.env.Stop(); err != nil {
-		fmt.Fprintf(os.Stderr, "stop the API server: %v\n", err)
+	if err := s.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
 	}
 	return code
+}
+
+// Stop stops a server that one test alone has started.
+func (s *Shared) Stop() error {
+	if s.env == nil {
+		return nil
+	}
+	if err := s.env.Stop(); err != nil {
+		return fmt.Errorf("stop the API server: %w", err)
+	}
+	return nil
 }
 
 // Server returns the server of the package, started if need be. It skips the
@@ -127,6 +138,11 @@ func (s *Shared) launch(root, assets string) (*Server, error) {
 	crds, err := definitions(root, s.options)
 	if err != nil {
 		return nil, err
+	}
+	for _, crd := range crds {
+		if s.options.Edit != nil {
+			s.options.Edit(crd)
+		}
 	}
 	log.SetLogger(logr.Discard())
 	env := &envtest.Environment{

@@ -1,12 +1,14 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -23,10 +25,11 @@ func addAddresses(mgr ctrl.Manager, o Options) error {
 	if installed, err := servesAddresses(mgr.GetRESTMapper(), o); err != nil || !installed {
 		return err
 	}
-	contract, err := cluster.Serves(mgr.GetRESTMapper(), capi.GroupVersion.WithKind("IPAddressClaim"))
+	contract, err := servedContract(mgr)
 	if err != nil {
 		return err
 	}
+	o.Log.Info("claims of the Cluster API", "group", capi.GroupVersion.Group, "version", cmp.Or(contract, "not served"))
 	m, err := ipam.NewMetrics(metrics.Registry)
 	if err != nil {
 		return fmt.Errorf("register the ipam metrics: %w", err)
@@ -42,6 +45,19 @@ func addAddresses(mgr ctrl.Manager, o Options) error {
 		ipam.ServeOverlaps(mgr.GetWebhookServer(), mgr.GetAPIReader(), mgr.GetScheme())
 	}
 	return nil
+}
+
+// servedContract is the version in which the manager's scheme has the Cluster API's claims, where the API server serves that.
+func servedContract(mgr ctrl.Manager) (string, error) {
+	kind, err := apiutil.GVKForObject(&capi.IPAddressClaim{}, mgr.GetScheme())
+	if err != nil {
+		return "", fmt.Errorf("find the version of IPAddressClaim: %w", err)
+	}
+	served, err := cluster.Serves(mgr.GetRESTMapper(), kind)
+	if err != nil || !served {
+		return "", err
+	}
+	return kind.Version, nil
 }
 
 // addHostNetworks serves the kinds of machines and hosts that the cluster has.

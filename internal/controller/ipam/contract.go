@@ -20,8 +20,8 @@ const (
 	contractAddressFinalizer = "ipam.metal3.io/ipaddress"
 )
 
-// contract is the kind IPAddressClaim of the Cluster API's contract.
-type contract struct{}
+// contract is the kind IPAddressClaim of the Cluster API's contract, in the version that the API server serves.
+type contract struct{ version string }
 
 func (contract) key(n types.NamespacedName) key {
 	return key{capi.GroupVersion.Group, "IPAddressClaim", n.Namespace, n.Name}
@@ -84,12 +84,12 @@ func (k contract) list(ctx context.Context, from client.Reader) (claims []*claim
 	return claims, addresses, nil
 }
 
-func (contract) newAddress(c *claim, name string, pool *metal3.IPPool, lease ipam.Lease) client.Object {
+func (k contract) newAddress(c *claim, name string, pool *metal3.IPPool, lease ipam.Lease) client.Object {
 	bits, yes := int32(lease.Bits), true
 	o := &capi.IPAddress{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.GetNamespace(), Labels: c.GetLabels(),
 			OwnerReferences: []metav1.OwnerReference{ownerPool(pool), {
-				APIVersion: capi.GroupVersion.String(), Kind: "IPAddressClaim", Name: c.GetName(), UID: c.GetUID(),
+				APIVersion: capi.GroupVersion.Group + "/" + k.version, Kind: "IPAddressClaim", Name: c.GetName(), UID: c.GetUID(),
 				Controller: &yes, BlockOwnerDeletion: &yes}}},
 		Spec: capi.IPAddressSpec{
 			ClaimRef: capi.IPAddressClaimReference{Name: c.GetName()},

@@ -80,8 +80,8 @@ type Options struct {
 	Log     *slog.Logger
 	Metrics *Metrics
 	Now     func() time.Time
-	// Contract says that the Cluster API's kinds are served too.
-	Contract bool
+	// Contract is the version in which the Cluster API's kinds are served too; empty where they are not.
+	Contract string
 }
 
 // Reconciler allocates and releases addresses.
@@ -101,8 +101,8 @@ func New(o Options) *Reconciler {
 
 // kinds are the kinds of claims that are served.
 func (r *Reconciler) kinds() []kind {
-	if r.Contract {
-		return []kind{native{}, contract{}}
+	if r.Contract != "" {
+		return []kind{native{}, contract{r.Contract}}
 	}
 	return []kind{native{}}
 }
@@ -195,7 +195,7 @@ func (r *Reconciler) follow(from cache.Cache) error {
 		&metal3.IPAddress{}: observed(func(o *metal3.IPAddress) { r.addressSeen(native{}.held(o)) },
 			func(o *metal3.IPAddress) { r.addressGone(native{}.held(o)) }),
 	}
-	if r.Contract {
+	if r.Contract != "" {
 		handlers[&capi.IPAddressClaim{}] = nil
 		handlers[&capi.IPAddress{}] = observed(func(o *capi.IPAddress) { r.addressSeen(contract{}.held(o)) },
 			func(o *capi.IPAddress) { r.addressGone(contract{}.held(o)) })

@@ -54,20 +54,28 @@ type world struct {
 	server    *apitest.Server
 	namespace string
 	network   string
+	// contract is the version of the Cluster API's kinds.
+	contract string
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	return newWorldOn(t, shared, capi.GroupVersion.Version)
+}
+
+// newWorldOn is newWorld on a server that serves the Cluster API's kinds in that version.
+func newWorldOn(t testing.TB, on *apitest.Shared, contract string) *world {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("reason: needs an API server; run without -short")
 	}
-	s := shared.Server(t)
+	s := on.Server(t)
 	name := fmt.Sprintf("ipam-%d", worlds.Add(1))
 	quick := rest.CopyConfig(s.Config)
 	quick.QPS = -1
 	api, err := client.New(quick, client.Options{Scheme: s.Scheme})
 	require.NoError(t, err)
-	w := &world{t: t, api: api, server: s, namespace: name, network: name}
+	w := &world{t: t, api: api, server: s, namespace: name, network: name, contract: contract}
 	require.NoError(t, s.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	return w
 }
@@ -110,7 +118,7 @@ func (w *world) start(options ...func(*ctrl.Options)) *replica {
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	require.NoError(w.t, err)
 	r.Reconciler = New(Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: r, Log: slog.New(slog.DiscardHandler),
-		Metrics: metrics, Now: time.Now, Contract: true})
+		Metrics: metrics, Now: time.Now, Contract: w.contract})
 	require.NoError(w.t, r.SetupWithManager(mgr))
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup

@@ -60,7 +60,8 @@ func checkUplink(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	switch f.Current.CarrierType {
 	case "", netstate.TypeEthernet, netstate.TypeBond:
 	default:
-		return fmt.Sprintf("the uplink %s of br-ex is on %s, which is of type %s", f.Current.Uplink, f.Current.Carrier, f.Current.CarrierType),
+		return fmt.Sprintf("the uplink %s of br-ex is on %s, which is of type %s",
+				f.Current.Uplink, f.Current.Carrier, f.Current.CarrierType),
 			"the change supports a network card or a bond, each with or without a VLAN"
 	}
 	if f.Current.Uplink != "" {
