@@ -80,13 +80,14 @@ type PKI struct {
 	newKeys  map[string]crypto.Signer // what takes the place of keys, by subjectPublicKeyInfo
 	byPublic map[string]crypto.Signer // see keysByPublic
 	indexed  int
+	limits   map[*Certificate][]*x509.Certificate // see limitsOf
 }
 
 // NewPKI returns an empty PKI.
 func NewPKI(m replace.Mapping) *PKI {
 	return &PKI{mapping: m, certs: map[[sha256.Size]byte]*Certificate{}, known: map[string]*Certificate{},
 		cas: map[string][]*Certificate{}, keysIn: map[string][]*KeyFile{}, bundles: map[string][]*Certificate{},
-		newKeys: map[string]crypto.Signer{}}
+		newKeys: map[string]crypto.Signer{}, limits: map[*Certificate][]*x509.Certificate{}}
 }
 
 // Everything lists the certificates that were kept.

@@ -20,7 +20,7 @@ func (t *Tree) renew(cert, signer *Certificate, ch change) error {
 	if self {
 		by = cert
 	}
-	if cause := t.chooseAlgorithm(cert, by, &ch); cause != nil {
+	if cause := t.obstacle(cert, by, &ch); cause != nil {
 		t.reportUnsignable(cert, ch, cause)
 		return nil
 	}
@@ -43,14 +43,17 @@ func (t *Tree) renew(cert, signer *Certificate, ch change) error {
 	return nil
 }
 
-// chooseAlgorithm returns why an authority cannot sign a certificate again, or completes the change with what it is signed with.
-func (t *Tree) chooseAlgorithm(cert, by *Certificate, ch *change) (cause error) {
+// obstacle returns why an authority cannot sign a certificate again, or completes the change with what it is signed with.
+func (t *Tree) obstacle(cert, by *Certificate, ch *change) (cause error) {
 	if by == nil || t.keyOf(by) == nil {
 		if !cert.IsCA && !IsVerified(cert.SignatureAlgorithm) {
 			_, _, cause = t.pki.Issuer(cert)
 			return cause
 		}
 		return errNoIssuerKey
+	}
+	if cause = t.pki.outside(cert, by, ch.names); cause != nil {
+		return cause
 	}
 	ch.algorithm, cause = substituteFor(cert.SignatureAlgorithm, t.keyOf(by).Public(), t.IsEssential(cert))
 	return cause

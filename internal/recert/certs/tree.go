@@ -169,5 +169,5 @@ func (t *Tree) Unfinished(cert *Certificate) bool {
 	}
 	signer := t.pki.signerIn(cert)
 	ch := t.changeOf(cert, signer)
-	return ch != nil && t.chooseAlgorithm(cert, signer, ch) == nil
+	return ch != nil && t.obstacle(cert, signer, ch) == nil
 }
