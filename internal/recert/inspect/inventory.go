@@ -60,7 +60,7 @@ func Scan(ctx context.Context, p Ports, cfg config.Config) (*Inventory, error) {
 
 func (s *Survey) inventory() *Inventory {
 	s.resolveTokens(provedBy)
-	out := &Inventory{Leftovers: s.Leftovers, Unread: s.encrypted, Tokens: s.tokens}
+	out := &Inventory{Leftovers: s.Leftovers, Unread: s.unreadCounts(), Tokens: s.tokens}
 	for _, cert := range s.PKI.Everything() {
 		found := Found{Subject: cert.Subject.String(), Issuer: cert.Issuer.String(), Authority: cert.IsCA,
 			Fingerprint: fingerprint(cert.Certificate), Algorithm: cert.SignatureAlgorithm.String(),

@@ -3,7 +3,6 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -54,7 +53,7 @@ func (s *Survey) readObject(kv host.KeyValue) error {
 	name := strings.TrimPrefix(kv.Key, rules.StoragePrefix)
 	o, err := wire.NewObject(kv)
 	if errors.Is(err, wire.ErrEncrypted) {
-		s.encrypted[resourceOf(name)]++
+		s.encrypted[resourceOf(kv.Key)]++
 		return nil
 	}
 	if err != nil {
@@ -108,27 +107,6 @@ func (s *Survey) collectObject(o *wire.Object, name string, settled bool) (affec
 		s.reportLeftover(where, text)
 	})
 	return affected, err
-}
-
-// resourceOf is the resource that a key below the storage prefix belongs to.
-func resourceOf(name string) string {
-	steps := strings.Split(name, "/")
-	if strings.Contains(steps[0], ".") && len(steps) > 1 { // a group
-		return steps[1] + "." + steps[0]
-	}
-	return steps[0]
-}
-
-// UnreadResources lists the resources that have values encrypted at rest: their certificates and addresses cannot be seen, and half of a
-// change is worse than none.
-func (s *Survey) UnreadResources() []Note {
-	var out []Note
-	for _, resource := range slices.Sorted(maps.Keys(s.encrypted)) {
-		const why = "%d stored objects are encrypted at rest and cannot be read here: turn encryption off " +
-			"(APIServer cluster, spec.encryption.type: identity) and wait until they are stored in plain"
-		out = append(out, Note{resource, fmt.Sprintf(why, s.encrypted[resource])})
-	}
-	return out
 }
 
 // planDeletion reports whether the object is deleted.

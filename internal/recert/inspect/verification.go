@@ -41,6 +41,7 @@ func Verify(ctx context.Context, p Ports, configPath string) (*Verification, err
 		for _, resource := range slices.Sorted(maps.Keys(s.encrypted)) {
 			out.problem(resource, "%d objects are encrypted at rest and were not read", s.encrypted[resource])
 		}
+		out.Unknown = s.unreadForeign("encrypted at rest and cannot be read")
 		out.Leftovers = s.Leftovers
 		out.proveLeaves(s)
 		out.unfinished(s)
