@@ -49,6 +49,7 @@ func summarise(plan *recert.Plan) (out change.Forecast) {
 		}
 	}
 	out.Blocked, out.Warnings, out.Leftovers = words(plan.Blocked), words(plan.Warnings), words(plan.Leftovers)
+	out.NotRead = words(plan.NotRead)
 	for _, list := range []*[]string{&out.Certificates, &out.Objects, &out.Files} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)

@@ -47,7 +47,7 @@ func buildPlan(ctx context.Context, ports Ports, cfg config.Config, store host.O
 	}
 	err = p.complete()
 	p.plan.Warnings = append(p.plan.Warnings, s.Returning()...)
-	p.plan.Changes, p.plan.Kept, p.plan.Leftovers = s.Changes, s.Kept, s.Leftovers
+	p.plan.Changes, p.plan.Kept, p.plan.Leftovers, p.plan.NotRead = s.Changes, s.Kept, s.Leftovers, s.NotRead
 	return p.plan, err
 }
 

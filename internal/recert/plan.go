@@ -77,6 +77,8 @@ type Plan struct {
 	Warnings []inspect.Note `json:"warnings,omitempty"`
 	// Leftovers lists other mentions of an old address, for review.
 	Leftovers []inspect.Note `json:"leftovers,omitempty"`
+	// NotRead lists what could not be looked into: it may mention an old address.
+	NotRead []inspect.Note `json:"notRead,omitempty"`
 	// Blocked lists why the plan cannot be carried out. A run with any entry changes nothing.
 	Blocked []inspect.Note `json:"blocked,omitempty"`
 
@@ -138,6 +140,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	inspect.WriteNotes(&b, "Warnings", p.Warnings)
 	inspect.WriteNotes(&b, "Kept", p.Kept)
 	inspect.WriteNotes(&b, "Other mentions of an old address", p.Leftovers)
+	inspect.WriteNotes(&b, "Not looked into", p.NotRead)
 	inspect.WriteNotes(&b, "Blocked", p.Blocked)
 	_, err := io.WriteString(w, b.String())
 	return err

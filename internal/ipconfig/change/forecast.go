@@ -27,6 +27,8 @@ type Forecast struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Leftovers are other mentions of the old address, which stay.
 	Leftovers []string `json:"leftovers,omitempty"`
+	// NotRead is what could not be looked into.
+	NotRead []string `json:"notRead,omitempty"`
 }
 
 // Counts is how much a Forecast found, and of what it warns, as pre-pivot leaves it for the operator to show.

@@ -66,7 +66,7 @@ func firstOutside(ca, leaf *x509.Certificate, m replace.Mapping) string {
 		}
 	}
 	for _, u := range leaf.URIs {
-		to := m.Cluster.Text(m.Text(u.String()))
+		to := m.URL(u.String())
 		if leaves(u.String(), to, ca.PermittedURIDomains, ca.ExcludedURIDomains, hostInDomain) {
 			return to
 		}

@@ -29,6 +29,8 @@ type Certificate struct {
 	moves bool
 	// Named: it is an authority that names one.
 	Named bool
+	// Mentions lists the parts that mention one and stay.
+	Mentions []string
 	// Rekey is the key that a rule gives it.
 	Rekey crypto.Signer
 	// Reissued is what takes its place; nil while it stays.
@@ -67,6 +69,8 @@ type PKI struct {
 	known  map[string]*Certificate
 	Leaves []*Certificate // that name an old address, in order of discovery
 	others []*Certificate // all other leaves, if they are kept
+	// Mentioning are the certificates with a part that mentions an old address and stays.
+	Mentioning []*Certificate
 	// Unread are the certificates with an old address or name in them that cannot be read, by place.
 	Unread []Unreadable
 	cas    map[string][]*Certificate

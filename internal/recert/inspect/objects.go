@@ -198,21 +198,3 @@ func (s *Survey) applyField(o *wire.Object, r rules.FieldRule) error {
 	}
 	return failed
 }
-
-// reportLeftover notes a mention of an old address that no rule replaced. Where old and new addresses overlap, mentions mean nothing.
-func (s *Survey) reportLeftover(where func() string, text string) {
-	if s.Mapping.Overlaps() {
-		return
-	}
-	for _, a := range s.Mapping.Mentions(text) {
-		s.Leftovers = append(s.Leftovers, Note{where(), "mentions " + a.String()})
-	}
-	if s.Mapping.Cluster.Mentions(text) {
-		s.Leftovers = append(s.Leftovers, Note{where(), "mentions " + s.Mapping.Cluster.Zone.Old})
-	}
-	for _, content := range wire.DataURLs(text) {
-		for _, a := range s.Mapping.Mentions(content) {
-			s.Leftovers = append(s.Leftovers, Note{where(), "mentions " + a.String() + " inside a data URL"})
-		}
-	}
-}

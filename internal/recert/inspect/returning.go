@@ -55,7 +55,9 @@ func (s *Survey) readForeign(kv host.KeyValue) {
 		s.reportLeftover(func() string { return o.Key + " " + path }, text)
 	})
 	if err != nil || len(s.Leftovers) == before {
+		notRead := s.NotRead
 		s.Leftovers = s.Leftovers[:before]
 		s.reportLeftover(func() string { return o.Key }, wire.TextOf(o.Value))
+		s.NotRead = notRead // the fields said so already
 	}
 }

@@ -45,6 +45,7 @@ type Survey struct {
 
 	Changes         []Change
 	Kept, Leftovers []Note
+	NotRead         []Note // what could not be looked into
 	tokens          []Token
 
 	rules rules.Rulebook
@@ -96,6 +97,7 @@ func (s *Survey) Read(ctx context.Context, store host.OpenKeystore, files host.F
 	if err := s.readDisk(ctx, files); err != nil {
 		return fmt.Errorf("read the disk: %w", err)
 	}
+	s.reportMentions()
 	return s.planMember(ctx, store)
 }
 

@@ -42,6 +42,7 @@ func Verify(ctx context.Context, p Ports, configPath string) (*Verification, err
 			out.problem(resource, "%d objects are encrypted at rest and were not read", s.encrypted[resource])
 		}
 		out.Unknown = s.unreadForeign("encrypted at rest and cannot be read")
+		out.Unknown = append(out.Unknown, s.NotRead...)
 		out.Leftovers = s.Leftovers
 		out.proveLeaves(s)
 		out.unfinished(s)
