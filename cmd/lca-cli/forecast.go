@@ -48,7 +48,8 @@ func summarise(plan *recert.Plan) (out change.Forecast) {
 			out.Files = append(out.Files, c.Where)
 		}
 	}
-	out.Blocked, out.Leftovers = words(plan.Blocked), words(plan.Leftovers)
+	out.Blocked, out.Warnings, out.Leftovers = words(plan.Blocked), words(plan.Warnings), words(plan.Leftovers)
+	out.NotRead = words(plan.NotRead)
 	for _, list := range []*[]string{&out.Certificates, &out.Objects, &out.Files} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)

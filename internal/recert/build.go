@@ -34,6 +34,9 @@ func buildPlan(ctx context.Context, ports Ports, cfg config.Config, store host.O
 	if err := s.Read(ctx, store, ports.Files); err != nil {
 		return nil, fmt.Errorf("survey the cluster: %w", err)
 	}
+	if err := s.ReadReturning(ctx, store); err != nil {
+		return nil, fmt.Errorf("find what brings an old address back: %w", err)
+	}
 	p := &planner{Survey: s, ports: ports, plan: &Plan{Addresses: s.Mapping.Changes()},
 		made: map[string]string{}, holders: map[string]bool{}}
 	if !s.Mapping.Node.Empty() {
@@ -43,7 +46,8 @@ func buildPlan(ctx context.Context, ports Ports, cfg config.Config, store host.O
 		p.plan.Cluster = &s.Mapping.Cluster
 	}
 	err = p.complete()
-	p.plan.Changes, p.plan.Kept, p.plan.Leftovers = s.Changes, s.Kept, s.Leftovers
+	p.plan.Warnings = append(p.plan.Warnings, s.Returning()...)
+	p.plan.Changes, p.plan.Kept, p.plan.Leftovers, p.plan.NotRead = s.Changes, s.Kept, s.Leftovers, s.NotRead
 	return p.plan, err
 }
 

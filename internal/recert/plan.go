@@ -57,6 +57,8 @@ type Reissue struct {
 	Places   []string `json:"places"`
 	// NewKey is set where its own key is not in the cluster, so that it gets another.
 	NewKey bool `json:"newKey,omitempty"`
+	// Algorithm is what it is signed with and was signed with before, where nothing new is signed with the latter.
+	Algorithm string `json:"algorithm,omitempty"`
 }
 
 // Plan is everything a run would do, in the order in which it does it.
@@ -70,8 +72,13 @@ type Plan struct {
 	Changes      []inspect.Change `json:"changes,omitempty"`
 	// Kept lists what names an old address, or belongs to a deleted kind, and is not changed on purpose.
 	Kept []inspect.Note `json:"kept,omitempty"`
+	// Warnings lists what somebody has to attend to: certificates that keep an old address or name, and objects that
+	// bring an old address back.
+	Warnings []inspect.Note `json:"warnings,omitempty"`
 	// Leftovers lists other mentions of an old address, for review.
 	Leftovers []inspect.Note `json:"leftovers,omitempty"`
+	// NotRead lists what could not be looked into: it may mention an old address.
+	NotRead []inspect.Note `json:"notRead,omitempty"`
 	// Blocked lists why the plan cannot be carried out. A run with any entry changes nothing.
 	Blocked []inspect.Note `json:"blocked,omitempty"`
 
@@ -122,13 +129,18 @@ func (p *Plan) WriteText(w io.Writer) error {
 		if c.NewKey {
 			b.WriteString("    with a NEW KEY: its own is not in the cluster, and its place is empty\n")
 		}
+		if c.Algorithm != "" {
+			fmt.Fprintf(&b, "    signed with %s\n", c.Algorithm)
+		}
 	}
 	inspect.WriteSection(&b, "Changes", len(p.Changes))
 	for _, c := range p.Changes {
 		fmt.Fprintf(&b, "  %-11s %s: %s\n", c.Kind, c.Where, c.Why)
 	}
+	inspect.WriteNotes(&b, "Warnings", p.Warnings)
 	inspect.WriteNotes(&b, "Kept", p.Kept)
 	inspect.WriteNotes(&b, "Other mentions of an old address", p.Leftovers)
+	inspect.WriteNotes(&b, "Not looked into", p.NotRead)
 	inspect.WriteNotes(&b, "Blocked", p.Blocked)
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
@@ -17,7 +18,7 @@ func (p *planner) reissueLeaves() error {
 	p.plan.signed = map[string]string{}
 	var all []*certs.Signing
 	for _, leaf := range p.PKI.Leaves {
-		work, err := p.PKI.SigningOf(leaf)
+		work, err := p.PKI.SigningOf(leaf, rules.HasEssentialPlace(leaf))
 		if err != nil {
 			p.cannotReissue(leaf, err)
 			continue
@@ -88,6 +89,9 @@ func reissueOf(cert *certs.Certificate) Reissue {
 	for _, at := range cert.Places {
 		item.Places = append(item.Places, at.Where)
 	}
+	if fresh.SignatureAlgorithm != cert.SignatureAlgorithm {
+		item.Algorithm = fmt.Sprintf("%s instead of %s", fresh.SignatureAlgorithm, cert.SignatureAlgorithm)
+	}
 	return item
 }
 
@@ -104,12 +108,19 @@ func (p *planner) cannotReissue(leaf *certs.Certificate, cause error) {
 		return
 	}
 	p.keepAt(leaf.Places, why)
+	p.warn(leaf.Places[0].Where, fmt.Sprintf("the certificate of %q keeps an old address or name in %s, and %s", leaf.Subject,
+		inspect.Count(len(leaf.Places), "place"), why))
+}
+
+func (p *planner) warn(where, why string) {
+	p.plan.Warnings = append(p.plan.Warnings, inspect.Note{Where: where, Why: why})
 }
 
 // reissueTrees signs everything again that the rules for names, keys, certificates and validity reach.
 func (p *planner) reissueTrees() error {
 	t := certs.NewTree(p.Config, p.Mapping, p.Now, p.PKI)
 	t.Rand, t.NewKey, t.OnUnsignable, t.Refuse, t.Keep = p.ports.Rand, p.newKeyFor, p.cannotReissue, p.block, p.Keep
+	t.IsEssential = rules.HasEssentialPlace
 	if err := t.Load(p.ports.Files); err != nil {
 		return fmt.Errorf("load the given keys and certificates: %w", err)
 	}

@@ -95,6 +95,9 @@ func (r *run) apply(ctx context.Context, store host.OpenKeystore) error {
 
 func (r *run) logPlan() {
 	log := r.ports.Log.With("op", "recert")
+	for _, n := range r.plan.Warnings {
+		log.Warn("needs attention", "where", n.Where, "why", n.Why)
+	}
 	for _, n := range r.plan.Kept {
 		log.Debug("kept", "where", n.Where, "why", n.Why)
 	}

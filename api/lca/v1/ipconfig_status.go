@@ -223,6 +223,13 @@ type PlanSummary struct {
 	// +optional
 	Files int32 `json:"files,omitempty"`
 
+	// Warnings lists certificates that keep an old address, and objects that
+	// bring it back once the cluster runs: what needs attention, and is no
+	// reason to refuse the change.
+	// +listType=atomic
+	// +optional
+	Warnings []string `json:"warnings,omitempty"`
+
 	// NMState is the network state document that is going to be applied.
 	// +optional
 	NMState string `json:"nmstate,omitempty"`

@@ -151,7 +151,9 @@ func (a planAnswer) textRecert(w io.Writer) {
 	}{
 		{"Certificates that are signed again", a.Recert.Certificates}, {"Cluster objects that are rewritten", a.Recert.Objects},
 		{"Files that are rewritten", a.Recert.Files}, {"Objects that the cluster makes anew", a.Recert.Deleted},
-		{"BLOCKED", a.Recert.Blocked}, {"Other mentions of the old address, left as they are", a.Recert.Leftovers},
+		{"BLOCKED", a.Recert.Blocked}, {"WARNINGS", a.Recert.Warnings},
+		{"Other mentions of the old address, left as they are", a.Recert.Leftovers},
+		{"Not looked into", a.Recert.NotRead},
 	} {
 		if len(list.items) > 0 {
 			fmt.Fprintf(w, "\n%s (%d):\n%s", list.title, len(list.items), indent(head(list.items)))

@@ -50,6 +50,7 @@ func (a scanAnswer) Text(w io.Writer) error {
 	for _, n := range a.Leftovers {
 		fmt.Fprintf(&b, "  %s: %s\n", n.Where, n.Why)
 	}
+	inspect.WriteNotes(&b, "Not looked into", a.NotRead)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

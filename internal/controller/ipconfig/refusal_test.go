@@ -126,9 +126,10 @@ func TestThePlanIsSummarized(t *testing.T) {
 	used := int64(4 << 30)
 	require.Equal(t, used+used/10+64<<20, plan.DiskBytes)
 	require.Zero(t, plan.Certificates)
-	require.NoError(t, w.node.Write(ipconfig.ForecastFile, []byte(`{"certificates":7,"objects":5,"files":3}`), 0o600))
+	require.NoError(t, w.node.Write(ipconfig.ForecastFile, []byte(`{"certificates":7,"objects":5,"files":3,"warnings":["br-ex"]}`), 0o600))
 	plan = w.rest().Status.Plan
 	require.Equal(t, []int32{7, 5, 3}, []int32{plan.Certificates, plan.Objects, plan.Files})
+	require.Equal(t, []string{"br-ex"}, plan.Warnings)
 }
 
 func TestHealthIsAwaitedBeforeTheChange(t *testing.T) {

@@ -65,6 +65,7 @@ func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 	}
 	if counts := o.forecast; counts != nil && s.Plan != nil {
 		s.Plan.Certificates, s.Plan.Objects, s.Plan.Files = int32(counts.Certificates), int32(counts.Objects), int32(counts.Files)
+		s.Plan.Warnings = counts.Warnings
 	}
 	if !o.rollbackUntil.IsZero() {
 		until := stamp(o.rollbackUntil)

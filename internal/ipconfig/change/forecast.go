@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -21,21 +22,40 @@ type Forecast struct {
 	Deleted []string `json:"deleted,omitempty"`
 	// Blocked says why it could not be done; a change would fail and roll back.
 	Blocked []string `json:"blocked,omitempty"`
+	// Warnings are what somebody has to attend to, before the change or after it: certificates that keep the old address, and objects that
+	// bring it back.
+	Warnings []string `json:"warnings,omitempty"`
 	// Leftovers are other mentions of the old address, which stay.
 	Leftovers []string `json:"leftovers,omitempty"`
+	// NotRead is what could not be looked into.
+	NotRead []string `json:"notRead,omitempty"`
 }
 
-// Counts is how much a Forecast found, as pre-pivot leaves it for the operator to show.
+// Counts is how much a Forecast found, and of what it warns, as pre-pivot leaves it for the operator to show.
 type Counts struct {
 	Certificates int `json:"certificates"`
 	Objects      int `json:"objects"`
 	Files        int `json:"files"`
+	// Warnings are at most maxWarnings.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// maxWarnings is how many warnings the status of a change has room for.
+const maxWarnings = 20
+
+// counts leaves of a long list of warnings the beginning, and where the rest is.
+func (f Forecast) counts() Counts {
+	c := Counts{len(f.Certificates), len(f.Objects), len(f.Files), f.Warnings}
+	if more := len(f.Warnings) - maxWarnings; more > 0 {
+		c.Warnings = append(slices.Clone(f.Warnings[:maxWarnings]), fmt.Sprintf("%d more: see lca-cli ip-config plan", more))
+	}
+	return c
 }
 
 // forecastTimeout bounds a forecast that only serves people.
 const forecastTimeout = 10 * time.Second
 
-// forecast records how much recert is going to rewrite. It serves people only: the change continues without it.
+// forecast records how much recert is going to rewrite, and of what it warns. It serves people only: the change continues without it.
 func (p *PrePivot) forecast(ctx context.Context, config any) error {
 	if p.Forecaster == nil {
 		return nil
@@ -51,7 +71,7 @@ func (p *PrePivot) forecast(ctx context.Context, config any) error {
 		p.Log.Warn("the forecast of what recert rewrites failed", "op", p.Request.OperationID, "error", err)
 		return nil
 	}
-	return operation.WriteJSON(p.Files, ipconfig.ForecastFile, Counts{len(f.Certificates), len(f.Objects), len(f.Files)})
+	return operation.WriteJSON(p.Files, ipconfig.ForecastFile, f.counts())
 }
 
 // ReadForecast is what pre-pivot found out; false where it found nothing, or has not yet.

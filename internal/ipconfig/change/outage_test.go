@@ -3,6 +3,7 @@ package change_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,17 +23,35 @@ func TestTheLastOutageIsTheBestGuess(t *testing.T) {
 }
 
 // foresight is a Forecaster.
-type foresight struct{ err error }
+type foresight struct {
+	err      error
+	warnings []string
+}
 
 func (f foresight) Forecast(context.Context, []byte) (change.Forecast, error) {
-	return change.Forecast{Certificates: []string{"CN=a", "CN=b"}, Objects: []string{"/x"}}, f.err
+	return change.Forecast{Certificates: []string{"CN=a", "CN=b"}, Objects: []string{"/x"}, Warnings: f.warnings}, f.err
+}
+
+// What brings the old address back is told before the cluster is stopped, and stops nothing.
+func TestWarningsAreKnownBeforeTheOutage(t *testing.T) {
+	for warnings, listed := range map[int]int{0: 0, 2: 2, 20: 20, 22: 21} {
+		w := newWorld(t)
+		w.forecaster = foresight{warnings: slices.Repeat([]string{"a NodeNetworkConfigurationPolicy"}, warnings)}
+		var seen change.Counts
+		w.arrival = func(w *world) { seen, _ = change.ReadForecast(w.node.Files()) }
+		require.NoError(t, w.Live(nil))
+		require.Len(t, seen.Warnings, listed)
+		if warnings > listed {
+			require.Equal(t, "2 more: see lca-cli ip-config plan", seen.Warnings[listed-1])
+		}
+	}
 }
 
 func TestWhatRecertIsGoingToDoIsCountedBeforehand(t *testing.T) {
 	for name, err := range map[string]error{"known": nil, "not known": errors.New("etcd is busy")} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.forecaster = foresight{err}
+			w.forecaster = foresight{err: err}
 			var seen change.Counts
 			var found bool
 			w.arrival = func(w *world) { seen, found = change.ReadForecast(w.node.Files()) }

@@ -131,6 +131,9 @@ func (p *PKI) take(at Place, b wire.Blob, settled bool) *Certificate {
 		return nil
 	}
 	cert := &Certificate{Certificate: parsed, moves: !parsed.IsCA && !settled && !p.Frozen && p.affected(parsed)}
+	if p.mapping.MayMention(wire.TextOf(der)) {
+		cert.Mentions = mentions(parsed, p.mapping)
+	}
 	switch {
 	case parsed.IsCA:
 		cert.Named = p.affected(parsed)
@@ -139,8 +142,11 @@ func (p *PKI) take(at Place, b wire.Blob, settled bool) *Certificate {
 		p.Leaves = append(p.Leaves, cert)
 	case p.All:
 		p.others = append(p.others, cert)
-	default:
+	case len(cert.Mentions) == 0:
 		cert = nil
+	}
+	if cert != nil && len(cert.Mentions) > 0 {
+		p.Mentioning = append(p.Mentioning, cert)
 	}
 	p.certs[sum] = cert
 	if parsed.IsCA {

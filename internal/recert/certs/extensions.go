@@ -125,7 +125,7 @@ func rewriteAltName(tag cbasn1.Tag, content []byte, m replace.Mapping) []byte {
 		mapped, _ := m.Name(string(content))
 		return []byte(mapped)
 	case tagURI:
-		return []byte(m.Cluster.Text(m.Text(string(content))))
+		return []byte(m.URL(string(content)))
 	}
 	return content
 }
@@ -171,7 +171,7 @@ func rewriteAttribute(set *cryptobyte.String, b *cryptobyte.Builder, m replace.M
 	if tag == cbasn1.PrintableString || tag == cbasn1.UTF8String || tag == cbasn1.IA5String {
 		mapped, _ := m.Host(string(value))
 		if bytes.Equal(oid, commonName) {
-			mapped, _ = m.Name(string(value))
+			mapped, _ = m.CommonName(string(value))
 		}
 		value = cryptobyte.String(mapped)
 	}

@@ -24,6 +24,10 @@ var errNoIssuerKey = errors.New("the key of its issuer is not in the cluster")
 
 // Issuer finds the authority that signed a leaf and its private key.
 func (p *PKI) Issuer(leaf *Certificate) (*Certificate, crypto.Signer, error) {
+	if !IsVerified(leaf.SignatureAlgorithm) {
+		name := algorithmName(leaf.SignatureAlgorithm)
+		return nil, nil, fmt.Errorf("issued by %q: signatures with %s are not verified", leaf.Issuer.CommonName, name)
+	}
 	var last error
 	for _, ca := range p.Candidates(leaf) {
 		if err := ca.CheckSignature(leaf.SignatureAlgorithm, leaf.RawTBSCertificate, leaf.Signature); err != nil {

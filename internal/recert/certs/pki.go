@@ -29,6 +29,8 @@ type Certificate struct {
 	moves bool
 	// Named: it is an authority that names one.
 	Named bool
+	// Mentions lists the parts that mention one and stay.
+	Mentions []string
 	// Rekey is the key that a rule gives it.
 	Rekey crypto.Signer
 	// Reissued is what takes its place; nil while it stays.
@@ -67,6 +69,8 @@ type PKI struct {
 	known  map[string]*Certificate
 	Leaves []*Certificate // that name an old address, in order of discovery
 	others []*Certificate // all other leaves, if they are kept
+	// Mentioning are the certificates with a part that mentions an old address and stays.
+	Mentioning []*Certificate
 	// Unread are the certificates with an old address or name in them that cannot be read, by place.
 	Unread []Unreadable
 	cas    map[string][]*Certificate
@@ -80,13 +84,14 @@ type PKI struct {
 	newKeys  map[string]crypto.Signer // what takes the place of keys, by subjectPublicKeyInfo
 	byPublic map[string]crypto.Signer // see keysByPublic
 	indexed  int
+	limits   map[*Certificate][]*x509.Certificate // see limitsOf
 }
 
 // NewPKI returns an empty PKI.
 func NewPKI(m replace.Mapping) *PKI {
 	return &PKI{mapping: m, certs: map[[sha256.Size]byte]*Certificate{}, known: map[string]*Certificate{},
 		cas: map[string][]*Certificate{}, keysIn: map[string][]*KeyFile{}, bundles: map[string][]*Certificate{},
-		newKeys: map[string]crypto.Signer{}}
+		newKeys: map[string]crypto.Signer{}, limits: map[*Certificate][]*x509.Certificate{}}
 }
 
 // Everything lists the certificates that were kept.

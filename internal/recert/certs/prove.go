@@ -18,7 +18,7 @@ func mappedNames(cert *x509.Certificate, m replace.Mapping) (names []string, cha
 	add := func(name string, ok bool) {
 		names, changed = append(names, name), changed || ok
 	}
-	add(m.Name(cert.Subject.CommonName))
+	add(m.CommonName(cert.Subject.CommonName))
 	for _, n := range cert.DNSNames {
 		add(m.Name(n))
 	}
@@ -28,7 +28,7 @@ func mappedNames(cert *x509.Certificate, m replace.Mapping) (names []string, cha
 	}
 	for _, u := range cert.URIs {
 		text := u.String()
-		mapped := m.Cluster.Text(m.Text(text))
+		mapped := m.URL(text)
 		add(mapped, mapped != text)
 	}
 	return names, changed

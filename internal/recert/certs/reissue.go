@@ -2,6 +2,7 @@ package certs
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
@@ -30,6 +31,8 @@ type change struct {
 	// public and subjectKey are a new key of the certificate's own and its identifier.
 	public, subjectKey []byte
 	validity           *validity
+	// algorithm is what it is signed with instead of its own.
+	algorithm substitute
 	// keepSerial is for authorities, which others may name by their serial number.
 	keepSerial bool
 }
@@ -37,21 +40,23 @@ type change struct {
 // validity is when a certificate may be used.
 type validity struct{ notBefore, notAfter time.Time }
 
-// reissue signs the certificate again with the change made. Of its contents nothing else but the
-// serial number changes; key, validity, usages, identifiers and all other extensions keep their bytes. The
+// reissue signs the certificate again with the change made. Of its contents nothing else but the serial number changes, and the algorithm
+// where nothing is signed with the old one any more; key, validity, usages, identifiers and all other extensions keep their bytes. The
 // result depends on nothing but the arguments (except for RSA-PSS, whose salt comes from rand): a second run makes the same.
 func reissue(leaf *x509.Certificate, key crypto.Signer, ch change, rand io.Reader) (*x509.Certificate, error) {
 	tbs, err := rewriteTBS(leaf, ch)
 	if err != nil {
 		return nil, fmt.Errorf("rewrite its contents: %w", err)
 	}
-	signature, err := signTBS(tbs, leaf.SignatureAlgorithm, key, rand)
+	signature, err := signTBS(tbs, cmp.Or(ch.algorithm.SignatureAlgorithm, leaf.SignatureAlgorithm), key, rand)
 	if err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}
-	algorithm, err := outerAlgorithm(leaf.Raw)
-	if err != nil {
-		return nil, fmt.Errorf("read the algorithm: %w", err)
+	algorithm := ch.algorithm.encoded
+	if algorithm == nil {
+		if algorithm, err = outerAlgorithm(leaf.Raw); err != nil {
+			return nil, fmt.Errorf("read the algorithm: %w", err)
+		}
 	}
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
@@ -90,6 +95,9 @@ func rewriteTBS(leaf *x509.Certificate, ch change) ([]byte, error) {
 		if !tbs.ReadASN1Element(part, cbasn1.SEQUENCE) {
 			return nil, errMalformed
 		}
+	}
+	if ch.algorithm.encoded != nil {
+		algorithm = ch.algorithm.encoded
 	}
 	newSubject, err := rewriteName(subject, ch.names)
 	if err != nil {

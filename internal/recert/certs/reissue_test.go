@@ -77,6 +77,7 @@ func TestWhatATreeSignsIsProved(t *testing.T) {
 	leaf := &Certificate{Certificate: clustertest.Leaf(t, ca, "p256", "leaf", oldV4).Cert, Places: []Place{{Where: "there"}}}
 	tree := NewTree(config.Config{}, replace.Mapping{}, clustertest.Now(), NewPKI(replace.Mapping{}))
 	tree.NewKey = func(*Certificate) (crypto.Signer, error) { return nil, nil }
+	tree.IsEssential = func(*Certificate) bool { return false }
 	signer := &Certificate{Certificate: ca.Cert, Rekey: other.Key} // the key is not the authority's
 	require.ErrorContains(t, tree.renew(leaf, signer, change{}), "does not chain")
 	require.Empty(t, tree.Signed)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto"
 	"encoding/base64"
+	"errors"
 	"fmt"
 )
 
@@ -19,8 +20,8 @@ func (t *Tree) renew(cert, signer *Certificate, ch change) error {
 	if self {
 		by = cert
 	}
-	if by == nil || t.keyOf(by) == nil {
-		t.reportUnsignable(cert, ch)
+	if cause := t.obstacle(cert, by, &ch); cause != nil {
+		t.reportUnsignable(cert, ch, cause)
 		return nil
 	}
 	if err := t.rekeyLeaf(cert, self, &ch); err != nil {
@@ -40,6 +41,22 @@ func (t *Tree) renew(cert, signer *Certificate, ch change) error {
 	}
 	t.Signed = append(t.Signed, cert)
 	return nil
+}
+
+// obstacle returns why an authority cannot sign a certificate again, or completes the change with what it is signed with.
+func (t *Tree) obstacle(cert, by *Certificate, ch *change) (cause error) {
+	if by == nil || t.keyOf(by) == nil {
+		if !cert.IsCA && !IsVerified(cert.SignatureAlgorithm) {
+			_, _, cause = t.pki.Issuer(cert)
+			return cause
+		}
+		return errNoIssuerKey
+	}
+	if cause = t.pki.outside(cert, by, ch.names); cause != nil {
+		return cause
+	}
+	ch.algorithm, cause = substituteFor(cert.SignatureAlgorithm, t.keyOf(by).Public(), t.IsEssential(cert))
+	return cause
 }
 
 // rekeyLeaf gives a leaf a new key where its own is missing; a self-signed one cannot do without.
@@ -62,17 +79,17 @@ func (t *Tree) keyOf(cert *Certificate) crypto.Signer {
 	return t.pki.KeyOf(cert)
 }
 
-// reportUnsignable reports a certificate whose authority has no key here. Public authorities, of which clusters have many, are reported
-// only where a rule names them or their authority changed.
-func (t *Tree) reportUnsignable(cert *Certificate, ch change) {
+// reportUnsignable reports a certificate that cannot be signed again. Public authorities, of which clusters have many and the keys of none,
+// are reported only where a rule names them or their authority changed.
+func (t *Tree) reportUnsignable(cert *Certificate, ch change, cause error) {
 	_, named := mappedNames(cert.Certificate, ch.names)
 	cert.Rekey = nil
 	switch {
 	case ch.issuer != nil || ch.authorityKey != nil || ch.public != nil:
-		t.Refuse(cert.Places[0].Where, "cannot be re-issued: "+errNoIssuerKey.Error())
+		t.Refuse(cert.Places[0].Where, "cannot be re-issued: "+cause.Error())
 	case named && !cert.IsCA: // as where leaves alone are signed again
-		t.OnUnsignable(cert, errNoIssuerKey)
-	case named || !cert.IsCA:
-		t.Keep(cert.Places[0].Where, "cannot be re-issued: "+errNoIssuerKey.Error())
+		t.OnUnsignable(cert, cause)
+	case named || !cert.IsCA || !errors.Is(cause, errNoIssuerKey):
+		t.Keep(cert.Places[0].Where, "cannot be re-issued: "+cause.Error())
 	}
 }

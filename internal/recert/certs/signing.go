@@ -57,13 +57,22 @@ type Signing struct {
 	change
 }
 
-// SigningOf finds the authority that signed a leaf, its key and the leaf's own.
-func (p *PKI) SigningOf(leaf *Certificate) (*Signing, error) {
+// SigningOf finds the authority that signed a leaf, its key and the leaf's own, unless the leaf cannot be signed again. An essential leaf
+// gets another algorithm where nothing is signed with its own any more.
+func (p *PKI) SigningOf(leaf *Certificate, essential bool) (*Signing, error) {
 	issuer, key, err := p.Issuer(leaf)
 	if err != nil {
 		return nil, err
 	}
-	return &Signing{Leaf: leaf, issuer: issuer, with: key, beside: p.keyBeside(leaf), change: change{names: p.mapping}}, nil
+	if err := p.outside(leaf, issuer, p.mapping); err != nil {
+		return nil, err
+	}
+	algorithm, err := substituteFor(leaf.SignatureAlgorithm, key.Public(), essential)
+	if err != nil {
+		return nil, err
+	}
+	return &Signing{Leaf: leaf, issuer: issuer, with: key, beside: p.keyBeside(leaf),
+		change: change{names: p.mapping, algorithm: algorithm}}, nil
 }
 
 // GiveKey signs the leaf for a new key.

@@ -27,6 +27,7 @@ type Tree struct {
 	OnUnsignable func(*Certificate, error)                 // decides what a leaf means that keeps a name it should not have
 	Refuse       func(where, why string)                   // blocks the plan
 	Keep         func(where, why string)                   // notes what stays
+	IsEssential  func(*Certificate) bool                   // says what the control plane does not start without
 
 	Keys    map[string]crypto.Signer      // of use_key_rules, by common name
 	certs   map[string]*x509.Certificate  // of use_cert_rules, by common name
@@ -167,5 +168,6 @@ func (t *Tree) Unfinished(cert *Certificate) bool {
 		return !given.Equal(cert.Certificate)
 	}
 	signer := t.pki.signerIn(cert)
-	return signer != nil && t.keyOf(signer) != nil && t.changeOf(cert, signer) != nil
+	ch := t.changeOf(cert, signer)
+	return ch != nil && t.obstacle(cert, signer, ch) == nil
 }

@@ -67,7 +67,11 @@ func (s *Survey) readPath(ctx context.Context, files host.Files, at string, seen
 		return nil
 	}
 	// A link is skipped: what it leads to is found by its own name, and a write would replace the link.
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	if info.Size() > maxFile {
+		s.NotRead = append(s.NotRead, Note{at, fmt.Sprintf("is larger than %d MiB", maxFile>>20)})
 		return nil
 	}
 	return s.readFile(files, at, info)

@@ -26,6 +26,8 @@ type Inventory struct {
 	Tokens     []Token `json:"tokens,omitempty"`
 	// Unread counts the stored objects that are encrypted at rest, by resource.
 	Unread map[string]int `json:"unread,omitempty"`
+	// NotRead lists what could not be looked into.
+	NotRead []Note `json:"notRead,omitempty"`
 	// Leftovers lists mentions of the addresses that the configuration replaces.
 	Leftovers []Note `json:"leftovers,omitempty"`
 }
@@ -60,7 +62,7 @@ func Scan(ctx context.Context, p Ports, cfg config.Config) (*Inventory, error) {
 
 func (s *Survey) inventory() *Inventory {
 	s.resolveTokens(provedBy)
-	out := &Inventory{Leftovers: s.Leftovers, Unread: s.encrypted, Tokens: s.tokens}
+	out := &Inventory{Leftovers: s.Leftovers, NotRead: s.NotRead, Unread: s.unreadCounts(), Tokens: s.tokens}
 	for _, cert := range s.PKI.Everything() {
 		found := Found{Subject: cert.Subject.String(), Issuer: cert.Issuer.String(), Authority: cert.IsCA,
 			Fingerprint: fingerprint(cert.Certificate), Algorithm: cert.SignatureAlgorithm.String(),

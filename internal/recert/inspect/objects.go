@@ -3,7 +3,6 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -54,7 +53,7 @@ func (s *Survey) readObject(kv host.KeyValue) error {
 	name := strings.TrimPrefix(kv.Key, rules.StoragePrefix)
 	o, err := wire.NewObject(kv)
 	if errors.Is(err, wire.ErrEncrypted) {
-		s.encrypted[resourceOf(name)]++
+		s.encrypted[resourceOf(kv.Key)]++
 		return nil
 	}
 	if err != nil {
@@ -108,27 +107,6 @@ func (s *Survey) collectObject(o *wire.Object, name string, settled bool) (affec
 		s.reportLeftover(where, text)
 	})
 	return affected, err
-}
-
-// resourceOf is the resource that a key below the storage prefix belongs to.
-func resourceOf(name string) string {
-	steps := strings.Split(name, "/")
-	if strings.Contains(steps[0], ".") && len(steps) > 1 { // a group
-		return steps[1] + "." + steps[0]
-	}
-	return steps[0]
-}
-
-// UnreadResources lists the resources that have values encrypted at rest: their certificates and addresses cannot be seen, and half of a
-// change is worse than none.
-func (s *Survey) UnreadResources() []Note {
-	var out []Note
-	for _, resource := range slices.Sorted(maps.Keys(s.encrypted)) {
-		const why = "%d stored objects are encrypted at rest and cannot be read here: turn encryption off " +
-			"(APIServer cluster, spec.encryption.type: identity) and wait until they are stored in plain"
-		out = append(out, Note{resource, fmt.Sprintf(why, s.encrypted[resource])})
-	}
-	return out
 }
 
 // planDeletion reports whether the object is deleted.
@@ -219,22 +197,4 @@ func (s *Survey) applyField(o *wire.Object, r rules.FieldRule) error {
 		return err
 	}
 	return failed
-}
-
-// reportLeftover notes a mention of an old address that no rule replaced. Where old and new addresses overlap, mentions mean nothing.
-func (s *Survey) reportLeftover(where func() string, text string) {
-	if s.Mapping.Overlaps() {
-		return
-	}
-	for _, a := range s.Mapping.Mentions(text) {
-		s.Leftovers = append(s.Leftovers, Note{where(), "mentions " + a.String()})
-	}
-	if s.Mapping.Cluster.Mentions(text) {
-		s.Leftovers = append(s.Leftovers, Note{where(), "mentions " + s.Mapping.Cluster.Zone.Old})
-	}
-	for _, content := range wire.DataURLs(text) {
-		for _, a := range s.Mapping.Mentions(content) {
-			s.Leftovers = append(s.Leftovers, Note{where(), "mentions " + a.String() + " inside a data URL"})
-		}
-	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/wire"
 )
 
 // A batch ends with so many keys or bytes, and so many batches of a prefix wait.
@@ -94,35 +93,22 @@ func (r *reading) read(ctx context.Context, store host.OpenKeystore, prefix stri
 // transient are objects that describe the past or are recreated; old addresses in them are not reported.
 func transient() []string { return []string{"events/", "masterleases/", rules.NodePrefix} }
 
-// readRest reports mentions of old addresses in the objects that no rule names, such as users' own.
+// readRest reports mentions of old addresses in the objects that no rule names, such as users' own, and counts those it cannot read.
 func (s *Survey) readRest(ctx context.Context, store host.OpenKeystore) error {
 	read := s.rules.Prefixes()
 	for _, name := range transient() {
 		read = append(read, rules.StorageKey(name))
 	}
-	return store.Range(ctx, rules.StoragePrefix, func(kv host.KeyValue) error {
-		begins := func(prefix string) bool { return strings.HasPrefix(kv.Key, prefix) }
-		if s.Mapping.MayMention(wire.TextOf(kv.Value)) && !slices.ContainsFunc(read, begins) {
-			s.readForeign(kv)
+	for _, prefix := range []string{rules.StoragePrefix, aggregatedPrefix} {
+		err := store.Range(ctx, prefix, func(kv host.KeyValue) error {
+			if !slices.ContainsFunc(read, func(prefix string) bool { return strings.HasPrefix(kv.Key, prefix) }) {
+				s.readForeign(kv)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-}
-
-// readForeign reports where an object mentions an old address; of one that cannot be understood only that it does. One that is encrypted
-// is refused where that matters.
-func (s *Survey) readForeign(kv host.KeyValue) {
-	o, err := wire.NewObject(kv)
-	if err != nil {
-		return
 	}
-	before := len(s.Leftovers)
-	err = o.Walk(func(at []string, text string) {
-		path := strings.Join(at, "/")
-		s.reportLeftover(func() string { return o.Key + " " + path }, text)
-	})
-	if err != nil || len(s.Leftovers) == before {
-		s.Leftovers = s.Leftovers[:before]
-		s.reportLeftover(func() string { return o.Key }, wire.TextOf(o.Value))
-	}
+	return nil
 }

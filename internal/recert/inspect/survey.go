@@ -35,7 +35,8 @@ type Survey struct {
 	Members   []host.StoreMember // with the peer URLs that they get
 	Hashing   []*wire.Object     // deployments with hashes of what they were made from
 	OLMBundle string             // authority of the packageserver
-	encrypted map[string]int     // by resource
+	encrypted map[string]int     // objects that cannot be read, by resource
+	unread    map[string]int     // the same, of those that no rule names
 	Seen      map[string]bool    // patterns of object rules that matched, and files
 	// byAddress are the places that change because of a name or an address in them.
 	byAddress map[string]bool
@@ -44,6 +45,7 @@ type Survey struct {
 
 	Changes         []Change
 	Kept, Leftovers []Note
+	NotRead         []Note // what could not be looked into
 	tokens          []Token
 
 	rules rules.Rulebook
@@ -80,7 +82,7 @@ func NewSurvey(ctx context.Context, cfg config.Config, store host.OpenKeystore, 
 		return nil, fmt.Errorf("find the cluster's old name: %w", err)
 	}
 	s := &Survey{Config: cfg, rules: rules.NewRulebook(cluster), Mapping: mapping.WithNames(cfg.Names, renamed, cluster),
-		Now: now, Nodes: nodes, encrypted: map[string]int{},
+		Now: now, Nodes: nodes, encrypted: map[string]int{}, unread: map[string]int{},
 		Seen: map[string]bool{}, byAddress: map[string]bool{}, Named: map[string]host.KeyValue{}}
 	s.PKI = certs.NewPKI(s.Mapping)
 	s.PKI.Frozen = cfg.PostprocessOnly
@@ -95,6 +97,7 @@ func (s *Survey) Read(ctx context.Context, store host.OpenKeystore, files host.F
 	if err := s.readDisk(ctx, files); err != nil {
 		return fmt.Errorf("read the disk: %w", err)
 	}
+	s.reportMentions()
 	return s.planMember(ctx, store)
 }
 

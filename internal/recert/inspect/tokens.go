@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
@@ -75,7 +74,11 @@ func (s *Survey) collectTokens(where func() string, text string) {
 	if !s.wantTokens {
 		return
 	}
-	for _, part := range slices.Concat([]string{text}, wire.DataURLs(text), registryAuths(text)) {
+	parts := []string{text}
+	for _, carried := range wire.DataURLs(text) {
+		parts = append(parts, carried.Content)
+	}
+	for _, part := range append(parts, registryAuths(text)...) {
 		if strings.Contains(part, tokenPrefix) {
 			s.tokens = append(s.tokens, tokensIn(part, where())...)
 		}

@@ -41,6 +41,8 @@ func Verify(ctx context.Context, p Ports, configPath string) (*Verification, err
 		for _, resource := range slices.Sorted(maps.Keys(s.encrypted)) {
 			out.problem(resource, "%d objects are encrypted at rest and were not read", s.encrypted[resource])
 		}
+		out.Unknown = s.unreadForeign("encrypted at rest and cannot be read")
+		out.Unknown = append(out.Unknown, s.NotRead...)
 		out.Leftovers = s.Leftovers
 		out.proveLeaves(s)
 		out.unfinished(s)
@@ -54,6 +56,10 @@ func Verify(ctx context.Context, p Ports, configPath string) (*Verification, err
 
 func (v *Verification) problem(where, format string, args ...any) {
 	v.Problems = append(v.Problems, Note{where, fmt.Sprintf(format, args...)})
+}
+
+func (v *Verification) unknown(where, format string, args ...any) {
+	v.Unknown = append(v.Unknown, Note{where, fmt.Sprintf(format, args...)})
 }
 
 // unfinished reports what a run would still change.
@@ -71,9 +77,11 @@ func (v *Verification) unfinished(s *Survey) {
 		v.problem("etcd member "+m.Name, "still has a peer URL of the old address")
 	}
 	for _, leaf := range s.PKI.Leaves {
-		if _, _, err := s.PKI.Issuer(leaf); err == nil {
-			v.problem(leaf.Places[0].Where, "the certificate still names an old address")
+		if _, err := s.PKI.SigningOf(leaf, rules.HasEssentialPlace(leaf)); err != nil {
+			v.unknown(leaf.Places[0].Where, "the certificate names an old address and cannot be re-issued: %v", err)
+			continue
 		}
+		v.problem(leaf.Places[0].Where, "the certificate still names an old address")
 	}
 }
 
@@ -94,8 +102,10 @@ func (v *Verification) proveLeaves(s *Survey) {
 		case s.PKI.SignerOf(leaf) != nil:
 			v.Checked++
 		case len(candidates) == 0:
-			why := fmt.Sprintf("its authority %q is not in the cluster", leaf.Issuer.CommonName)
-			v.Unknown = append(v.Unknown, Note{leaf.Places[0].Where, why})
+			v.unknown(leaf.Places[0].Where, "its authority %q is not in the cluster", leaf.Issuer.CommonName)
+		case !certs.IsVerified(leaf.SignatureAlgorithm):
+			_, _, err := s.PKI.Issuer(leaf)
+			v.unknown(leaf.Places[0].Where, "%v", err)
 		default:
 			v.problem(leaf.Places[0].Where, "is not signed by its authority %q", leaf.Issuer.CommonName)
 		}
@@ -110,7 +120,7 @@ func (v *Verification) proveLeaves(s *Survey) {
 
 // proveCover reports essential certificates that do not name the node's new addresses.
 func (v *Verification) proveCover(s *Survey, leaf *certs.Certificate) {
-	if s.Mapping.Empty() || !slices.ContainsFunc(leaf.Places, rules.IsEssential) {
+	if s.Mapping.Empty() || !rules.HasEssentialPlace(leaf) {
 		return
 	}
 	names := certs.NamesOf(leaf.Certificate)

@@ -9,6 +9,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
 // proveRecord compares the cluster with the record of the run, for what the data does not tell: extended certificates, swapped addresses.
@@ -69,6 +70,7 @@ func (v *Verification) proveTrees(s *Survey, files host.Files) {
 		return
 	}
 	t := certs.NewTree(cfg, s.Mapping, s.Now, s.PKI)
+	t.IsEssential = rules.HasEssentialPlace
 	if err := t.Load(files); err != nil { // they are wiped after an IP change
 		v.Unknown = append(v.Unknown, Note{"use_key_rules, use_cert_rules", err.Error()})
 		return

@@ -85,6 +85,18 @@ func (m Mapping) Name(text string) (string, bool) {
 	return m.HostOrNode(text)
 }
 
+// CommonName maps a certificate's common name, which is a name or a URL.
+func (m Mapping) CommonName(text string) (string, bool) {
+	if !strings.Contains(text, "://") {
+		return m.Name(text)
+	}
+	to := m.URL(text)
+	return to, to != text
+}
+
+// URL maps a URL of a certificate.
+func (m Mapping) URL(text string) string { return m.Cluster.Text(m.Text(text)) }
+
 // HostOrNode maps a text that is nothing but an address, the node's name or a name in the cluster's zone.
 func (m Mapping) HostOrNode(text string) (string, bool) {
 	if to, ok := m.Node.name(text); ok {

@@ -81,3 +81,8 @@ func IsEssential(at certs.Place) bool {
 	return slices.ContainsFunc(keys, func(p string) bool { return MatchKey(p, name) }) ||
 		slices.ContainsFunc(files, func(p string) bool { return MatchTail(p, at.Where) })
 }
+
+// HasEssentialPlace reports whether a certificate is one of them.
+func HasEssentialPlace(cert *certs.Certificate) bool {
+	return slices.ContainsFunc(cert.Places, IsEssential)
+}

@@ -1,10 +1,7 @@
 package wire
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/base64"
-	"io"
+	"errors"
 	"net/url"
 	"regexp"
 	"strings"
@@ -12,9 +9,6 @@ import (
 
 // dataURL is how Ignition carries the contents of files (RFC 2397).
 var dataURL = regexp.MustCompile(`data:([^,"'\s]*),([^"'\s]*)`)
-
-// maxInflated bounds what a compressed file may unpack to.
-const maxInflated = 4 << 20
 
 // MayHoldDataURL finds the scheme by its colon, which is rarer than any letter: base64 has none. A field called "data" is followed by a
 // blank, a quote or nothing.
@@ -27,40 +21,51 @@ func MayHoldDataURL(text string) bool {
 	return false
 }
 
-// decodeDataURL decodes the contents of a data URL of that type.
-func decodeDataURL(mediaType, contents string) (plain string, isBase64 bool, err error) {
-	if !strings.HasSuffix(mediaType, ";base64") {
-		plain, err = url.PathUnescape(contents)
-		return plain, false, err
-	}
-	decoded, err := base64.StdEncoding.DecodeString(contents)
-	return string(decoded), true, err
+// DataURL is what a data URL carries, unpacked.
+type DataURL struct {
+	Content    string
+	Compressed bool
+	// Unread says why it could not be looked into, or not to the end.
+	Unread string
 }
 
-// DataURLs decodes and unpacks the data URLs of a text; one that does not decode is left out.
-func DataURLs(text string) []string {
+// DataURLs decodes and unpacks the data URLs of a text.
+func DataURLs(text string) []DataURL {
 	if !MayHoldDataURL(text) {
 		return nil
 	}
-	var out []string
+	var out []DataURL
 	for _, m := range dataURL.FindAllStringSubmatch(text, -1) {
-		if plain, _, err := decodeDataURL(m[1], m[2]); err == nil {
-			out = append(out, inflate(plain))
+		plain, _, err := decodeDataURL(m[1], m[2])
+		if err != nil {
+			out = append(out, DataURL{Unread: "a data URL " + err.Error()})
+			continue
 		}
+		carried := DataURL{Compressed: strings.HasPrefix(plain, gzipMagic)}
+		if carried.Content, carried.Unread = inflate(plain); carried.Unread != "" {
+			carried.Unread = "the content of a data URL " + carried.Unread
+		}
+		out = append(out, carried)
 	}
 	return out
 }
 
-func inflate(content string) string {
-	r, err := gzip.NewReader(strings.NewReader(content))
-	if err != nil {
-		return content
+// rewriter puts edits of the decoded text into the encoded one.
+type rewriter func(plain string, edits []Edit) string
+
+// decodeDataURL decodes the contents of a data URL of that type.
+func decodeDataURL(mediaType, contents string) (plain string, write rewriter, err error) {
+	if !strings.HasSuffix(mediaType, ";base64") {
+		if plain, err = url.PathUnescape(contents); err != nil {
+			return "", nil, errors.New("is not percent-encoded as it should be")
+		}
+		return plain, func(_ string, edits []Edit) string { return editEscaped(contents, edits) }, nil
 	}
-	var plain bytes.Buffer
-	if _, err := io.Copy(&plain, io.LimitReader(r, maxInflated)); err != nil {
-		return content
+	plain, form, ok := decode64(contents)
+	if !ok {
+		return "", nil, errors.New("is not base64")
 	}
-	return plain.String()
+	return plain, func(plain string, edits []Edit) string { return form.encode(Splice(plain, edits)) }, nil
 }
 
 // EditDataURLs edits the contents of a text's data URLs and encodes them as they were. Compressed contents are edited as they are:
@@ -69,16 +74,12 @@ func EditDataURLs(text string, change func(content string) []Edit) string {
 	var edits []Edit
 	for _, at := range dataURL.FindAllStringSubmatchIndex(text, -1) {
 		start, end := at[4], at[5]
-		plain, isBase64, err := decodeDataURL(text[at[2]:at[3]], text[start:end])
+		plain, write, err := decodeDataURL(text[at[2]:at[3]], text[start:end])
 		if err != nil {
 			continue
 		}
-		switch changes := change(plain); {
-		case len(changes) == 0:
-		case isBase64:
-			edits = append(edits, Edit{start, end, base64.StdEncoding.EncodeToString([]byte(Splice(plain, changes)))})
-		default:
-			edits = append(edits, Edit{start, end, editEscaped(text[start:end], changes)})
+		if changes := change(plain); len(changes) > 0 {
+			edits = append(edits, Edit{start, end, write(plain, changes)})
 		}
 	}
 	return Splice(text, edits)

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/base64"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -61,7 +62,7 @@ var (
 	escapedSlash = regexp.MustCompile(`\\+/`)
 )
 
-// EditBlobs visits every certificate and private key of a text: PEM blocks, those a kubeconfig embeds, and those in
+// EditBlobs visits every certificate and private key of a text: PEM blocks, those a kubeconfig embeds, and both in
 // files that a MachineConfig carries as data URLs.
 // Everything around a replaced blob stays.
 func EditBlobs(text string, visit BlobVisitor) string {
@@ -70,10 +71,14 @@ func EditBlobs(text string, visit BlobVisitor) string {
 		out = EditPEM(out, visit)
 	}
 	if strings.Contains(out, embedded) {
-		out = editKubeconfig(out, visit)
+		out = Splice(out, kubeconfigEdits(out, visit))
 	}
 	if MayHoldDataURL(out) {
-		out = EditDataURLs(out, func(content string) []Edit { return pemEdits(content, visit) })
+		out = EditDataURLs(out, func(content string) []Edit {
+			edits := append(pemEdits(content, visit), kubeconfigEdits(content, visit)...)
+			slices.SortFunc(edits, func(a, b Edit) int { return a.Start - b.Start })
+			return edits
+		})
 	}
 	return out
 }

@@ -163,14 +163,15 @@ func FuzzEditBlobs(f *testing.F) {
 func FuzzKubeconfig(f *testing.F) {
 	const body = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBQUEKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
 	f.Add("users:\n- user:\n    client-certificate-data: ", body, "\n    token: x\n")
+	f.Add("    client-certificate-data: >-\n      ", body[:40]+"\n      "+body[40:], "\n    token: x\n")
 	f.Add(`{"cluster":{"certificate-authority-data":"`, body, `"}}`)
 	f.Add(`{"raw":"{\\"client-certificate-data\\":\\"`, body, `\\"}"}`)
 	f.Fuzz(func(t *testing.T, before, data, after string) {
 		text := before + data + after
 		var seen [][]byte
-		same := editKubeconfig(text, func(b Blob) []byte { seen = append(seen, b.DER()); return b.DER() })
+		same := Splice(text, kubeconfigEdits(text, func(b Blob) []byte { seen = append(seen, b.DER()); return b.DER() }))
 		again := 0
-		editKubeconfig(same, func(b Blob) []byte {
+		kubeconfigEdits(same, func(b Blob) []byte {
 			if again >= len(seen) || !bytes.Equal(b.DER(), seen[again]) {
 				t.Fatalf("%q: what was written is not what is read: %x", text, b.DER())
 			}
