@@ -49,7 +49,11 @@ func (p *planner) assemble() error {
 		p.AddChange(inspect.Member, "etcd member "+m.Name, "peer URL "+strings.Join(m.PeerURLs, ","))
 	}
 	for _, n := range p.plan.nodes {
-		p.AddChange(inspect.Delete, n.Key, "the kubelet registers the node again")
+		if n.Delete {
+			p.AddChange(inspect.Delete, n.Key, "the kubelet registers the node again")
+			continue
+		}
+		p.AddChange(inspect.Rewrite, n.Key, "carries the new address; labels, taints and annotations stay")
 	}
 	return nil
 }

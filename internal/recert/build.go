@@ -12,6 +12,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/replace"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/wire"
 )
 
 // planner turns what a survey found into a plan.
@@ -61,7 +62,9 @@ func (p *planner) complete() error {
 		return nil
 	}
 	p.plan.members = p.Members
-	p.planNodes()
+	if err := p.planNodes(); err != nil {
+		return err
+	}
 	if err := p.reissueAll(); err != nil {
 		return fmt.Errorf("re-issue certificates: %w", err)
 	}
@@ -83,17 +86,33 @@ func (p *planner) reissueAll() error {
 	return p.reissueLeaves()
 }
 
-// planNodes deletes the Node objects that carry an old address or name.
-func (p *planner) planNodes() {
+// planNodes rewrites the addresses in the Node objects that carry an old one: labels, taints and annotations are the
+// administrator's, and the kubelet does not bring them back. A renamed node is deleted, and registers under its new name.
+func (p *planner) planNodes() error {
 	for _, n := range p.Nodes {
-		old := slices.ContainsFunc(n.Addresses, func(text string) bool {
-			_, ok := p.Mapping.Host(text)
-			return ok
-		})
-		if old || p.Mapping.Node.OwnsKey(n.Key) {
+		if p.Mapping.Node.OwnsKey(n.Key) {
 			p.plan.nodes = append(p.plan.nodes, host.Edit{Key: n.Key, Delete: true, ModRevision: n.ModRevision})
+			continue
+		}
+		if p.Record.Settled(n.Key, n.Value) {
+			continue
+		}
+		o, err := wire.NewObject(n.KeyValue)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", n.Key, err)
+		}
+		err = o.Edit(func(_ []string, text string) (string, bool) {
+			to := p.Mapping.Text(text)
+			return to, to != text
+		})
+		if err != nil {
+			return fmt.Errorf("rewrite the addresses of %s: %w", n.Key, err)
+		}
+		if o.Changed {
+			p.plan.nodes = append(p.plan.nodes, host.Edit{Key: n.Key, Value: o.Value, ModRevision: n.ModRevision})
 		}
 	}
+	return nil
 }
 
 func (p *planner) block(where, why string) {

@@ -202,7 +202,8 @@ func (b *builder) workloads() {
 	pod("openshift-etcd", "etcd-sno", map[string]string{"kubernetes.io/config.mirror": "x"}, "")
 	pod("ns", "owned", nil, "ReplicaSet")
 	pod("ns", "bare", nil, "")
-	b.object("minions/sno", &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "sno"},
+	b.object("minions/sno", &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "sno", Labels: map[string]string{"rack": "7"}},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "edge", Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: oldV6},
 			{Type: corev1.NodeHostName, Address: "sno"}, {Type: corev1.NodeInternalIP, Address: oldV4}}}})
 	b.object("leases/kube-node-lease/sno", &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}})

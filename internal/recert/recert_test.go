@@ -120,12 +120,14 @@ func TestRunMovesTheCluster(t *testing.T) {
 		rules.StoragePrefix + "config.openshift.io/clusterversions/version status/conditions/0/message":                           "Cluster version is 4.22.0",
 		rules.StoragePrefix + "secrets/kube-system/kubeadmin data/kubeadmin":                                                      "hash",
 		rules.StoragePrefix + "services/endpoints/ns/by-hand subsets/0/addresses/0/ip":                                            newV4,
+		rules.StoragePrefix + "minions/sno status/addresses/2/address":                                                            newV4,
+		rules.StoragePrefix + "minions/sno metadata/labels/rack":                                                                  "7",
 	} {
 		if after[where] != want {
 			t.Errorf("%s = %q, want %q", where, after[where], want)
 		}
 	}
-	for _, gone := range []string{"minions/sno", "pods/ns/owned", "pods/openshift-etcd/etcd-sno", "leases/kube-node-lease/sno",
+	for _, gone := range []string{"pods/ns/owned", "pods/openshift-etcd/etcd-sno", "leases/kube-node-lease/sno",
 		"services/endpoints/default/kubernetes", "services/endpoints/ns/managed", "endpointslices/default/kubernetes", "endpointslices/ns/managed"} {
 		if _, ok := w.keys[rules.StoragePrefix+gone]; ok {
 			t.Errorf("%s is still there", gone)

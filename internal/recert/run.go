@@ -140,7 +140,7 @@ func extend(p config.Record, plan *Plan) config.Record {
 	for _, f := range plan.files {
 		after[f.path] = config.Hash(f.data)
 	}
-	for _, e := range slices.Concat(plan.first, plan.edits, plan.last) {
+	for _, e := range slices.Concat(plan.first, plan.edits, plan.last, plan.nodes) {
 		if !e.Delete {
 			after[e.Key] = config.Hash(e.Value)
 		}

@@ -61,10 +61,14 @@ func (m *maker) workloads() {
 	}
 	m.pod("bare", nil, false)
 	m.pod("mirror", map[string]string{"kubernetes.io/config.mirror": "x"}, false)
-	node := &corev1.Node{TypeMeta: kind("v1", "Node"), ObjectMeta: metav1.ObjectMeta{Name: m.site.Node}, Status: corev1.NodeStatus{
-		Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.site.V6.StringExpanded()}, {Type: corev1.NodeHostName, Address: m.site.Node},
-			{Type: corev1.NodeInternalIP, Address: m.site.V4.String()}}}}
-	if m.site.V4 == m.site.Bystander[0] && m.site.Node == m.site.Known { // its Node says nothing wrong
+	node := &corev1.Node{TypeMeta: kind("v1", "Node"),
+		ObjectMeta: metav1.ObjectMeta{Name: m.site.Node, Labels: map[string]string{"rack": "7"},
+			Annotations: map[string]string{"alpha.kubernetes.io/provided-node-ip": m.site.V4.String()}},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "edge", Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.spell("node")}, {Type: corev1.NodeHostName, Address: m.site.Node},
+				{Type: corev1.NodeInternalIP, Address: m.site.V4.String()}}}}
+	if m.site.Node == m.site.Known { // a renamed node registers by itself
 		m.object("minions/"+m.site.Node, node)
 	}
 	m.endpoints("default", "kubernetes", true)
