@@ -7,6 +7,8 @@
 //
 //   - For a change of addresses, only leaf certificates that name an old one are re-issued, by the authority that issued them and for the
 //     key they have. A leaf gets a new key only where its own is missing (newkeys.go).
+//   - A leaf that cannot be signed again as it was, for its algorithm or the name constraints of an authority, is kept with a warning;
+//     of those that etcd needs, one of the former kind gets another algorithm, and the others block the plan.
 //   - Other names, another validity and given keys reach whole trees of certificates (certs/tree.go). No authority gets a generated key.
 //   - All other bytes stay: texts are edited in place (wire), as whole words and names (replace).
 //   - Values that cannot be read, such as those encrypted at rest, stop the run before anything is changed.

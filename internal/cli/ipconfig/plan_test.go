@@ -43,6 +43,28 @@ func (c cluster) Facts(context.Context) (preflight.Facts, error) {
 	}, c.down
 }
 
+// Inputs are asked for where there is a forecaster.
+func (c cluster) Inputs(context.Context, string) (change.Inputs, error) {
+	return change.Inputs{NodeAddresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}, c.down
+}
+
+// forecaster answers what recert would do.
+type forecaster change.Forecast
+
+func (f *forecaster) Forecast(context.Context, []byte) (change.Forecast, error) {
+	return change.Forecast(*f), nil
+}
+
+// What needs attention before the outage, and what nobody looked into, is in the text too.
+func TestPlanShowsWhatNeedsAttention(t *testing.T) {
+	f := &forecaster{Warnings: []string{"/policy: nmstate applies it to the node again"}, NotRead: []string{"/x: is larger than 8 MiB"}}
+	text, err := answerWith(t, hosttest.NewNode(hosttest.Options{}), cluster{}, f,
+		"--ipv4-address=198.51.100.20", "--ipv4-machine-network=198.51.100.0/24", "--ipv4-gateway=198.51.100.1")
+	require.NoError(t, err)
+	require.Contains(t, text, "\nWARNINGS (1):\n    /policy: nmstate applies it to the node again\n")
+	require.Contains(t, text, "\nNot looked into (1):\n    /x: is larger than 8 MiB\n")
+}
+
 func plannedOn(t *testing.T, n *hosttest.Node, c cluster, args ...string) (change.Preview, error) {
 	t.Helper()
 	text, err := answer(t, n, c, append(args, "-o", "json")...)
@@ -56,10 +78,15 @@ func plannedOn(t *testing.T, n *hosttest.Node, c cluster, args ...string) (chang
 
 func answer(t *testing.T, n *hosttest.Node, c cluster, args ...string) (string, error) {
 	t.Helper()
+	return answerWith(t, n, c, nil, args...)
+}
+
+func answerWith(t *testing.T, n *hosttest.Node, c cluster, f change.Forecaster, args ...string) (string, error) {
+	t.Helper()
 	var out bytes.Buffer
 	cmd := cli.Command(cli.Wiring{
 		Node: func(context.Context, bool) (change.Ports, operation.Instruments, error) {
-			return change.Ports{Node: n.Ports(), Cluster: c, Clock: flow.SystemClock{}}, operation.Instruments{}, nil
+			return change.Ports{Node: n.Ports(), Cluster: c, Forecaster: f, Clock: flow.SystemClock{}}, operation.Instruments{}, nil
 		},
 		Wiring: verb.Wiring{Log: slog.New(slog.DiscardHandler), Out: &out},
 	})
