@@ -3,11 +3,16 @@
 package scenario
 
 import (
+	"context"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/lab"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
 )
 
@@ -16,9 +21,11 @@ import (
 func TestALostObjectIsNoRequestToGoBack(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	ctx, l, d := sharedNode(t)
+	labelNode(ctx, t, l, "rack", "7")
 	require.NoError(t, d.Patch(ctx, move()))
 	before, err := d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
 	require.NoError(t, err)
+	require.Equal(t, "7", theNode(ctx, t, l, away).Labels["rack"], "the Node object is not made anew")
 	boot := in(ctx, t, l, "cat", "/proc/sys/kernel/random/boot_id")
 
 	require.NoError(t, d.Delete(ctx))
@@ -35,4 +42,21 @@ func TestALostObjectIsNoRequestToGoBack(t *testing.T) {
 	back, err := d.Until(ctx, "a completed rollback", drive.Is(lcav1.ConditionRollbackCompleted))
 	require.NoError(t, err)
 	requireBack(ctx, t, l, d, back)
+}
+
+// theNode is the one Node object, read at an address.
+func theNode(ctx context.Context, t *testing.T, l *lab.Lab, at netip.Addr) *corev1.Node {
+	t.Helper()
+	var nodes corev1.NodeList
+	require.NoError(t, apiAt(t, l, at).List(ctx, &nodes))
+	require.Len(t, nodes.Items, 1)
+	return &nodes.Items[0]
+}
+
+func labelNode(ctx context.Context, t *testing.T, l *lab.Lab, key, value string) {
+	t.Helper()
+	node := theNode(ctx, t, l, home)
+	base := node.DeepCopy()
+	node.Labels[key] = value
+	require.NoError(t, apiAt(t, l, home).Patch(ctx, node, client.MergeFrom(base)))
 }
