@@ -148,6 +148,9 @@ func parseFamily(text [5]string) (Family, error) {
 	if len(errs) == 0 && !n.Contains(f.Address) {
 		errs = append(errs, fmt.Errorf("address %s is outside its machine network %s", f.Address, n))
 	}
+	if why := UnusableAddress(f.Address); why != "" && f.Address.IsValid() {
+		errs = append(errs, fmt.Errorf("address %s %s", f.Address, why))
+	}
 	return f, errors.Join(errs...)
 }
 

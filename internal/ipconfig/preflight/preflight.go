@@ -41,7 +41,8 @@ func Checks() []Check {
 			"or the node has no etcd of the cluster to rewrite", checkEngine},
 		{"families", blocking, "the spec names no address, or one of a family the node does not have", checkFamilies},
 		{"coupling", blocking, "gateway, machine network or DNS servers change without an address", checkCoupling},
-		{"addresses", blocking, "address outside its machine network, network or broadcast address", checkAddresses},
+		{"addresses", blocking, "address outside its machine network, network or broadcast address, or one that no host has: " +
+			"unspecified, loopback, multicast, link-local, IPv4-mapped, in `0.0.0.0/8` or `240.0.0.0/4`", checkAddresses},
 		{"gateway-on-link", blocking, "no gateway, or one outside the machine network (link-local IPv6 is on the link)",
 			checkGatewayOnLink},
 		{"gateway-not-self", blocking, "the gateway is an address of the node itself", checkGatewayNotSelf},

@@ -119,6 +119,34 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 	}
 }
 
+// TestAnAddressThatNoHostHasIsRefused leaves everything else in order: the network contains the address and the gateway.
+func TestAnAddressThatNoHostHasIsRefused(t *testing.T) {
+	for address, why := range map[string]string{
+		"0.0.0.0": "is the unspecified address", "0.0.0.10": "is in 0.0.0.0/8, which is reserved",
+		"127.0.0.10": "is a loopback address", "224.0.0.10": "is a multicast address", "239.1.2.3": "is a multicast address",
+		"169.254.7.7": "is link-local", "240.0.0.10": "is in 240.0.0.0/4, which is reserved",
+		"255.255.255.255": "is in 240.0.0.0/4, which is reserved",
+		"::":              "is the unspecified address", "::1": "is a loopback address", "ff02::1": "is a multicast address",
+		"fe80::10": "is link-local", "::ffff:192.0.2.10": "is IPv4-mapped", "2001:db8::10%br-ex": "has a zone",
+	} {
+		t.Run(address, func(t *testing.T) {
+			f, spec := goodFacts(), goodSpec()
+			dualStack(&f)
+			a := netip.MustParseAddr(address)
+			network := netip.PrefixFrom(a.WithZone(""), a.BitLen()-9).Masked()
+			if a.Is4() {
+				spec.IPv4 = &lcav1.IPv4Config{Address: address, MachineNetwork: network.String(), Gateway: a.Next().String()}
+			} else {
+				spec.IPv6 = &lcav1.IPv6Config{Address: address, MachineNetwork: network.String(), Gateway: "fe80::1"}
+			}
+			got := named(t, preflight.Validate(spec, f), "addresses")
+			require.Equal(t, lcav1.PreflightFailed, got.Result)
+			require.Contains(t, got.Message, address+" "+why)
+			require.NotEmpty(t, got.Hint)
+		})
+	}
+}
+
 func TestLeftoverStaterootsWarnButDoNotBlock(t *testing.T) {
 	f := goodFacts()
 	f.LeftoverStateroots = []string{"rhcos_ipc-old"}
