@@ -34,6 +34,19 @@ func planned(t *testing.T, args ...string) (change.Preview, error) {
 type cluster struct {
 	change.Cluster
 	down error
+	// forecaster is the node's; nil for none.
+	forecaster change.Forecaster
+}
+
+func (c cluster) Inputs(context.Context, string) (change.Inputs, error) {
+	return change.Inputs{InstallConfig: "apiVersion: v1", NodeAddresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}, c.down
+}
+
+// blocked is a Forecaster of a cluster that recert cannot rewrite.
+type blocked struct{}
+
+func (blocked) Forecast(context.Context, []byte) (change.Forecast, error) {
+	return change.Forecast{Blocked: []string{"secrets: 3 stored objects are encrypted at rest"}}, nil
 }
 
 func (c cluster) Facts(context.Context) (preflight.Facts, error) {
@@ -59,7 +72,7 @@ func answer(t *testing.T, n *hosttest.Node, c cluster, args ...string) (string, 
 	var out bytes.Buffer
 	cmd := cli.Command(cli.Wiring{
 		Node: func(context.Context, bool) (change.Ports, operation.Instruments, error) {
-			return change.Ports{Node: n.Ports(), Cluster: c, Clock: flow.SystemClock{}}, operation.Instruments{}, nil
+			return change.Ports{Node: n.Ports(), Cluster: c, Forecaster: c.forecaster, Clock: flow.SystemClock{}}, operation.Instruments{}, nil
 		},
 		Wiring: verb.Wiring{Log: slog.New(slog.DiscardHandler), Out: &out},
 	})
@@ -127,6 +140,12 @@ func TestPlanMakesTheChecksOfTheAgent(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, p.Refusal, "outside its machine network 192.0.2.0/24")
 		require.Empty(t, p.NMState)
+	})
+	t.Run("recert that cannot do it", func(t *testing.T) {
+		p, err := plannedOn(t, hosttest.NewNode(hosttest.Options{}), cluster{forecaster: blocked{}}, move...)
+		require.NoError(t, err)
+		require.Equal(t, lcav1.PreflightFailed, result(p, preflight.CheckRecertPlan).Result)
+		require.Contains(t, p.Refusal, "secrets: 3 stored objects are encrypted at rest")
 	})
 	t.Run("cluster down", func(t *testing.T) {
 		p, err := plannedOn(t, hosttest.NewNode(hosttest.Options{}), cluster{down: errors.New("connection refused")}, move...)

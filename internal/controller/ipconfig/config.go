@@ -151,8 +151,13 @@ func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observati
 	if err != nil {
 		return preflight.Facts{}, fmt.Errorf("observe the cluster's network settings: %w", err)
 	}
+	encryption, err := cluster.EncryptionAtRest(ctx, r.Reader)
+	if err != nil {
+		return preflight.Facts{}, fmt.Errorf("observe the encryption of etcd: %w", err)
+	}
 	f := preflight.Facts{
-		Current: o.current, ControlPlaneNodes: 1, DnsmasqMachineConfig: dnsmasq,
+		Encryption: encryption,
+		Current:    o.current, ControlPlaneNodes: 1, DnsmasqMachineConfig: dnsmasq,
 		ClusterNetworks: o.installConfig.ClusterNetworks, ServiceNetworks: o.installConfig.ServiceNetworks,
 		JoinNetworks: settings.InternalNetworks, Proxy: preflight.Proxy(settings.Proxy),
 		LeftoverStateroots: o.unbooted, RecertImage: r.recertImage(ipc),

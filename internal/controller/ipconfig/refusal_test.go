@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	configv1 "github.com/openshift/api/config/v1"
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -39,6 +40,10 @@ func TestRefusalsTouchNothing(t *testing.T) {
 		}},
 		{name: "no dnsmasq", want: "50-master-dnsmasq-configuration does not exist", arrange: func(w *world) {
 			require.NoError(w.t, w.api.Delete(w.t.Context(), &mcv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: cluster.DnsmasqMachineConfig}}))
+		}},
+		{name: "encryption at rest", want: "stored in etcd encrypted (aescbc): turn encryption off", arrange: func(w *world) {
+			w.put(&configv1.APIServer{ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
+				Spec: configv1.APIServerSpec{Encryption: configv1.APIServerEncryption{Type: configv1.EncryptionTypeAESCBC}}})
 		}},
 		{name: "gateway without address", want: "spec.ipv4.gateway differs", ask: func(ipc *lcav1.IPConfig) {
 			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", Gateway: "192.0.2.7"}

@@ -22,17 +22,31 @@ func TestTheLastOutageIsTheBestGuess(t *testing.T) {
 }
 
 // foresight is a Forecaster.
-type foresight struct{ err error }
+type foresight struct {
+	err     error
+	blocked []string
+}
 
 func (f foresight) Forecast(context.Context, []byte) (change.Forecast, error) {
-	return change.Forecast{Certificates: []string{"CN=a", "CN=b"}, Objects: []string{"/x"}}, f.err
+	return change.Forecast{Certificates: []string{"CN=a", "CN=b"}, Objects: []string{"/x"}, Blocked: f.blocked}, f.err
+}
+
+// TestAForecastThatIsBlockedMattersToTheEngineItWasMadeOf lets another engine try.
+func TestAForecastThatIsBlockedMattersToTheEngineItWasMadeOf(t *testing.T) {
+	w := newWorld(t)
+	w.forecaster = foresight{blocked: []string{"/x: cannot be read"}}
+	w.post.RecertImage = recertImage
+	require.NoError(t, w.Live(nil))
+	verdict, judged := w.Judge()
+	require.NoError(t, judged)
+	require.Equal(t, "new", verdict)
 }
 
 func TestWhatRecertIsGoingToDoIsCountedBeforehand(t *testing.T) {
 	for name, err := range map[string]error{"known": nil, "not known": errors.New("etcd is busy")} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.forecaster = foresight{err}
+			w.forecaster = foresight{err: err}
 			var seen change.Counts
 			var found bool
 			w.arrival = func(w *world) { seen, found = change.ReadForecast(w.node.Files()) }

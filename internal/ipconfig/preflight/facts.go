@@ -25,6 +25,10 @@ type Facts struct {
 	Proxy                                          Proxy
 	// RecertImage is the image that the container engine for recert was asked to run; empty: the native engine.
 	RecertImage string
+	// Encryption is how the cluster encrypts values in etcd; empty: it does not.
+	Encryption string
+	// RecertBlocked says why recert could not rewrite this cluster, as its forecast found.
+	RecertBlocked []string
 
 	// SetDefault is why the node cannot choose its next boot; nil when it can.
 	SetDefault error

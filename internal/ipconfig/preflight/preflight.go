@@ -27,6 +27,7 @@ const (
 	CheckDnsmasq      = "dnsmasq-machineconfig"
 	CheckSingleNode   = "single-node"
 	CheckOverlap      = "overlap"
+	CheckRecertPlan   = "recert-plan"
 )
 
 // Checks is every check, in the order in which a person would ask. The table in the documentation is
@@ -39,6 +40,10 @@ func Checks() []Check {
 		{CheckDnsmasq, blocking, "MachineConfig `50-master-dnsmasq-configuration` does not exist", checkDnsmasq},
 		{"recert-engine", blocking, "annotation `lca.openshift.io/recert-image` names no pull specification (`registry/path:tag`); " +
 			"or the node has no etcd of the cluster to rewrite", checkEngine},
+		{CheckRecertPlan, blocking, "recert's native engine is used, and the cluster encrypts values in etcd (APIServer `cluster`), " +
+			"or recert's forecast finds that it cannot rewrite the cluster; `lca-cli ip-config plan` makes " +
+			"the forecast, and `collect-inputs` before anything is made or stopped",
+			checkRecertPlan},
 		{"families", blocking, "the spec names no address, or one of a family the node does not have", checkFamilies},
 		{"coupling", blocking, "gateway, machine network or DNS servers change without an address", checkCoupling},
 		{"addresses", blocking, "address outside its machine network, network or broadcast address, or one that no host has: " +

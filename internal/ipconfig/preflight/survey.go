@@ -40,7 +40,10 @@ func (s Surveyor) Look(ctx context.Context, old string, f *Facts) {
 		f.Etcd = fmt.Errorf("look at %s: %w", host.EtcdPodManifest, err)
 	}
 	f.Certificates = certificates(s.Files)
-	f.Unknown = map[string]string{CheckAddressInUse: later, CheckDiskSpace: later, CheckDiskInodes: later}
+	f.Unknown = map[string]string{
+		CheckAddressInUse: later, CheckDiskSpace: later, CheckDiskInodes: later,
+		CheckRecertPlan: "the forecast is made in step collect-inputs, before anything is made or stopped",
+	}
 	if len(f.Certificates) == 0 {
 		f.Unknown[CheckCertificates] = "no certificate of kubelet or API server was found on the node"
 	}

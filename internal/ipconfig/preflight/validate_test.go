@@ -99,6 +99,11 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 			s.IPv4 = &lcav1.IPv4Config{Address: "100.64.3.5", MachineNetwork: "100.64.3.0/24", Gateway: "100.64.3.1"}
 		}, "overlaps the cluster's inner network 100.64.0.0/16 (of OVN itself)"},
 		{"recert-engine", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Etcd = errors.New("no manifest") }, "cannot be rewritten: no manifest"},
+		{"recert-plan", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Encryption = "aescbc" }, "stored in etcd encrypted (aescbc): turn encryption off (APIServer cluster, spec.encryption.type: identity)"},
+		{"recert-plan", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.RecertBlocked = []string{"/a: cannot be read", "/b: no key"}
+		},
+			"recert cannot rewrite the cluster: /a: cannot be read; and 1 more"},
 		{"own-state", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
 			f.State = errors.New("/var/lib/etcd is a file system of its own")
 		}, "/var/lib/etcd is a file system of its own: the old and the new system would share it"},
@@ -145,6 +150,12 @@ func TestAnAddressThatNoHostHasIsRefused(t *testing.T) {
 			require.NotEmpty(t, got.Hint)
 		})
 	}
+}
+
+func TestEncryptionAtRestIsNoMatterForAnImage(t *testing.T) {
+	f := goodFacts()
+	f.Encryption, f.RecertImage = "aescbc", "quay.io/x/recert:1"
+	require.NoError(t, preflight.Refusal(preflight.Validate(goodSpec(), f)))
 }
 
 func TestLeftoverStaterootsWarnButDoNotBlock(t *testing.T) {
