@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -156,7 +158,13 @@ func (n *fakeNode) Free(path string) (host.Size, error) {
 	return host.Size{Bytes: n.free, Inodes: n.inodes}, nil
 }
 
-func (n *fakeNode) Shares(string) (bool, error) { return false, nil }
+// Shares tries, which takes a little room.
+func (n *fakeNode) Shares(string) (bool, error) {
+	if n.free == 0 || n.inodes == 0 {
+		return false, fmt.Errorf("try to share data in /var/lib: %w", syscall.ENOSPC)
+	}
+	return false, nil
+}
 
 // Deployments: a wrapper, since host.Files has a List too.
 

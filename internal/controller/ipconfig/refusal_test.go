@@ -71,6 +71,12 @@ func TestRefusalsTouchNothing(t *testing.T) {
 			w.node.files[host.BootKernels+"/rhcos-c0/vmlinuz"] = nil
 		}},
 		{name: "few inodes", want: "needs 55000 inodes and 7 are free", arrange: func(w *world) { w.node.inodes = 7 }},
+		{name: "no byte free", want: "the second stateroot needs 4569 MiB and 0 MiB are free: free 4570 MiB below /sysroot", arrange: func(w *world) {
+			w.node.free = 0
+		}},
+		{name: "no inode free", want: "the second stateroot needs 55000 inodes and 0 are free: remove files below /sysroot", arrange: func(w *world) {
+			w.node.inodes = 0
+		}},
 		{name: "address in use", want: "address 198.51.100.10 is already in use: the machine with hardware address 52:54:00:00:00:07",
 			arrange: func(w *world) {
 				w.node.claims[netip.MustParseAddr("198.51.100.10")] = host.Claim{Hardware: "52:54:00:00:00:07"}
