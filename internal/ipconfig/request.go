@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
@@ -197,6 +198,11 @@ func (r Request) Site() (bringup.Site, error) {
 	for _, f := range families {
 		if f.Gateway.IsValid() {
 			s.Gateways = append(s.Gateways, f.Gateway)
+		}
+	}
+	for _, probe := range r.Probes {
+		if probe.Type == host.EndpointDNS {
+			s.Names = append(s.Names, probe.Target)
 		}
 	}
 	return s, nil

@@ -34,11 +34,19 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	if blocked := r.disarm(ctx, o); blocked != nil {
 		return outcome{state: state, message: blocked.String(), again: whileWaiting}
 	}
-	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured, again: atRest}
+	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured + o.warning(), again: atRest}
 	if !o.canRollBack() {
 		out.state = out.state.WithoutRollback()
 	}
 	return out
+}
+
+// warning is what a change that succeeded leaves to do.
+func (o observation) warning() string {
+	if o.progress.DNS == "" {
+		return ""
+	}
+	return status.Clip("; warning: " + o.progress.DNS)
 }
 
 // stopped blocks while post-pivot is stopped by hand. It is not restarted, because a person may be at work on the node; if

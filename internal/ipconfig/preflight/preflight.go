@@ -27,6 +27,7 @@ const (
 	CheckDnsmasq      = "dnsmasq-machineconfig"
 	CheckSingleNode   = "single-node"
 	CheckOverlap      = "overlap"
+	CheckDNSKept      = "dns-servers-kept"
 	CheckRecertPlan   = "recert-plan"
 )
 
@@ -68,6 +69,7 @@ func Checks() []Check {
 		{"leftover-stateroots", warning, "stateroots of earlier changes are still there", checkLeftovers},
 		{CheckCertificates, warning, "a certificate of kubelet or API server expires within 3 days: going back after that needs " +
 			"work by hand", checkExpiry},
+		{CheckDNSKept, warning, "the machine network changes, and the spec leaves the DNS servers as they are", checkDNSKept},
 		{CheckProxy, warning, "the cluster's proxy settings name an address or network that the change takes away", checkProxy},
 	}
 }

@@ -158,6 +158,15 @@ func TestEncryptionAtRestIsNoMatterForAnImage(t *testing.T) {
 	require.NoError(t, preflight.Refusal(preflight.Validate(goodSpec(), f)))
 }
 
+func TestDNSServersAreNoWarningWhereNamedOrWhereTheNetworkStays(t *testing.T) {
+	set, stays := goodSpec(), goodSpec()
+	set.DNSServers = []string{"192.0.2.53"}
+	stays.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.11"}
+	for _, spec := range []lcav1.IPConfigSpec{set, stays} {
+		require.Equal(t, lcav1.PreflightPassed, named(t, preflight.Validate(spec, goodFacts()), preflight.CheckDNSKept).Result)
+	}
+}
+
 func TestLeftoverStaterootsWarnButDoNotBlock(t *testing.T) {
 	f := goodFacts()
 	f.LeftoverStateroots = []string{"rhcos_ipc-old"}
@@ -199,6 +208,9 @@ func TestWarnings(t *testing.T) {
 		{"a proxy on the node itself", preflight.CheckProxy, func(f *preflight.Facts) {
 			f.Proxy = preflight.Proxy{HTTPSProxy: "https://user@192.0.2.10:3128/"}
 		}, "httpsProxy names 192.0.2.10"},
+		{"DNS servers of the old site", preflight.CheckDNSKept, func(*preflight.Facts) {},
+			"the node leaves machine network 192.0.2.0/24 and keeps its DNS servers 192.0.2.53"},
+		{"no DNS servers to keep", preflight.CheckDNSKept, func(f *preflight.Facts) { f.Current.DNSServers = nil }, ""},
 		{"another address that looks alike", preflight.CheckProxy, func(f *preflight.Facts) {
 			f.Proxy = preflight.Proxy{NoProxy: "192.0.2.100,192.0.2.0/25"}
 		}, ""},
