@@ -30,6 +30,9 @@ type Facts struct {
 	// RecertBlocked says why recert could not rewrite this cluster, as its forecast found.
 	RecertBlocked []string
 
+	// Owned are files of the node's MachineConfig that a change may write.
+	Owned []Owned
+
 	// SetDefault is why the node cannot choose its next boot; nil when it can.
 	SetDefault error
 	// State is why a second stateroot would not hold the whole state of the node; nil when it would.

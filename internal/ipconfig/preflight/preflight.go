@@ -19,16 +19,17 @@ type Check struct {
 
 // Names of checks that others refer to.
 const (
-	CheckAddressInUse = "address-in-use"
-	CheckDiskSpace    = "disk-space"
-	CheckDiskInodes   = "disk-inodes"
-	CheckCertificates = "certificate-expiry"
-	CheckProxy        = "proxy"
-	CheckDnsmasq      = "dnsmasq-machineconfig"
-	CheckSingleNode   = "single-node"
-	CheckOverlap      = "overlap"
-	CheckDNSKept      = "dns-servers-kept"
-	CheckRecertPlan   = "recert-plan"
+	CheckAddressInUse  = "address-in-use"
+	CheckDiskSpace     = "disk-space"
+	CheckDiskInodes    = "disk-inodes"
+	CheckCertificates  = "certificate-expiry"
+	CheckProxy         = "proxy"
+	CheckDnsmasq       = "dnsmasq-machineconfig"
+	CheckSingleNode    = "single-node"
+	CheckOverlap       = "overlap"
+	CheckDNSKept       = "dns-servers-kept"
+	CheckMachineConfig = "machineconfig-files"
+	CheckRecertPlan    = "recert-plan"
 )
 
 // Checks is every check, in the order in which a person would ask. The table in the documentation is
@@ -61,6 +62,10 @@ func Checks() []Check {
 		{"uplink", blocking, "not exactly one uplink interface on `br-ex`", checkUplink},
 		{"own-state", blocking, "`/var`, `/var/lib/etcd`, `/var/lib/kubelet` or `/var/lib/lca` is a file system of its own, " +
 			"which both systems would share", checkOwnState},
+		{CheckMachineConfig, blocking, "the node's MachineConfig owns a file that the change writes: the uplink's NetworkManager profile, " +
+			"`/etc/default/sno_dnsmasq_configuration_overrides`, `/etc/dnsmasq.d/single-node-filter.conf` if the DNS filter changes, or a " +
+			"unit of the product. `Unknown`: the node has no `/etc/machine-config-daemon/currentconfig`, so nothing owns files",
+			checkMachineConfig},
 		{CheckDiskSpace, blocking, "the second stateroot, or its kernel and initramfs in `/boot`, does not fit; measured late, " +
 			"and again by `collect-inputs` before anything is made", checkDisk},
 		{CheckDiskInodes, blocking, "the file system has too few inodes left for the files of a second stateroot", checkInodes},

@@ -39,10 +39,15 @@ func (s Surveyor) Look(ctx context.Context, old string, f *Facts) {
 	if _, err := s.Files.Stat(host.EtcdPodManifest); err != nil {
 		f.Etcd = fmt.Errorf("look at %s: %w", host.EtcdPodManifest, err)
 	}
+	var notOwned error
+	f.Owned, notOwned = ownedFiles(s.Files)
 	f.Certificates = certificates(s.Files)
 	f.Unknown = map[string]string{
 		CheckAddressInUse: later, CheckDiskSpace: later, CheckDiskInodes: later,
 		CheckRecertPlan: "the forecast is made in step collect-inputs, before anything is made or stopped",
+	}
+	if notOwned != nil {
+		f.Unknown[CheckMachineConfig] = notOwned.Error()
 	}
 	if len(f.Certificates) == 0 {
 		f.Unknown[CheckCertificates] = "no certificate of kubelet or API server was found on the node"
