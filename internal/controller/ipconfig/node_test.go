@@ -26,6 +26,8 @@ type fakeNode struct {
 	// Acts lists everything the operator did to the node, files aside.
 	acts         []string
 	free, inodes int64
+	// kernelArguments are those of the boot entry.
+	kernelArguments []string
 	// claims are what other machines on the link have, asked the questions that were put to it.
 	claims map[netip.Addr]host.Claim
 	asked  []string
@@ -183,6 +185,10 @@ func (d fakeDeployments) Stateroots(context.Context) ([]string, error) {
 }
 
 func (d fakeDeployments) CanSetDefault(context.Context) error { return d.n.fail["set-default"] }
+
+func (d fakeDeployments) KernelArguments(context.Context) ([]string, error) {
+	return d.n.kernelArguments, d.n.fail["kernel-arguments"]
+}
 
 // Network
 

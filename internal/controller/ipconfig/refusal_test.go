@@ -84,6 +84,13 @@ func TestRefusalsTouchNothing(t *testing.T) {
 		{name: "inner network", want: "overlaps the cluster's inner network 10.128.0.0/14", ask: func(ipc *lcav1.IPConfig) {
 			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "10.128.3.4", MachineNetwork: "10.128.3.0/24", Gateway: "10.128.3.1"}
 		}},
+		{name: "a route into the new network", want: "198.51.100.128/25 over enp7s0", arrange: func(w *world) {
+			w.node.doc.Routes.Running = append(w.node.doc.Routes.Running,
+				netstate.Route{Destination: "198.51.100.128/25", NextHopInterface: "enp7s0", NextHopAddress: "203.0.113.1"})
+		}},
+		{name: "a first boot without end", want: "ignition.firstboot", arrange: func(w *world) {
+			w.node.kernelArguments = []string{"ignition.firstboot"}
+		}},
 		{name: "old ostree", want: "the node cannot choose its next boot", arrange: func(w *world) {
 			w.node.fail["set-default"] = errors.New("no set-default")
 		}},

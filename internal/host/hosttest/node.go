@@ -84,6 +84,7 @@ type Node struct {
 	commands                   map[string]Command
 	every                      map[string]Program
 	cannotSetDefault           error
+	kernelArguments            []string
 	silent, refusing, occupied map[netip.Addr]bool
 	deaf                       bool // the node's own DNS server
 	registry                   registry

@@ -33,6 +33,13 @@ type Facts struct {
 	// Owned are files of the node's MachineConfig that a change may write.
 	Owned []Owned
 
+	// NMStateBridge: nmstate makes br-ex on this node, not configure-ovs.
+	NMStateBridge bool
+	// OtherBridge is the bridge that OVN-Kubernetes was told to use instead of br-ex.
+	OtherBridge string
+	// KernelArguments are those of the booted boot loader entry.
+	KernelArguments []string
+
 	// SetDefault is why the node cannot choose its next boot; nil when it can.
 	SetDefault error
 	// State is why a second stateroot would not hold the whole state of the node; nil when it would.
