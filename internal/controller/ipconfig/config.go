@@ -28,7 +28,8 @@ func (r *Reconciler) config(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		return outcome{state: state, message: o.failure(), again: atRest}, nil
 	case ipconfig.StateFinishFailed, ipconfig.StateFinishFailedNoRollback:
 		why := nodejob.HowItEnded(ipconfig.UnitIPConfiguration, o.units[ipconfig.UnitIPConfiguration], o.progress.PostPivot.Failure)
-		return outcome{state: state, message: with("ip-config post-pivot failed. error: "+why, o.rollbackBlocked()), again: atRest}, nil
+		message := with("ip-config post-pivot failed. error: "+why, o.rollbackBlocked(), o.givenUp())
+		return outcome{state: state, message: message, again: atRest}, nil
 	default:
 		return outcome{state: state, again: atRest}, nil
 	}

@@ -64,6 +64,15 @@ func (o observation) stopped() *status.Blocked {
 	return b
 }
 
+// givenUp says how a post-pivot that failed for good can be left.
+func (o observation) givenUp() *status.Blocked {
+	const again = "repair the cause and run 'systemctl restart " + ipconfig.UnitIPConfiguration + "' on the node"
+	if o.canRollBack() {
+		return &status.Blocked{Reason: "GivenUp", Message: "set spec.stage to " + string(lcav1.StageRollback) + ", or " + again}
+	}
+	return &status.Blocked{Reason: "GivenUp", Message: again + ", or set spec.stage to " + string(lcav1.StageIdle)}
+}
+
 // rollbackBlocked says so where the operation has pivoted and the stateroot it came from no longer exists.
 func (o observation) rollbackBlocked() *status.Blocked {
 	if !o.inNew() || o.canRollBack() {
