@@ -113,6 +113,9 @@ func (c localCluster) Facts(ctx context.Context) (preflight.Facts, error) {
 	if f.DnsmasqMachineConfig, err = cluster.HasDnsmasqMachineConfig(ctx, api); err != nil {
 		return preflight.Facts{}, fmt.Errorf("look for the dnsmasq MachineConfig: %w", err)
 	}
+	if f.Encryption, err = cluster.EncryptionAtRest(ctx, api); err != nil {
+		return preflight.Facts{}, fmt.Errorf("read the encryption of etcd: %w", err)
+	}
 	node, err := cluster.SingleNode(ctx, api)
 	var topology *cluster.TopologyError
 	if errors.As(err, &topology) {

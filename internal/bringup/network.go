@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -23,8 +24,12 @@ const (
 	StepRunProbes    = "run-probes"
 )
 
-// Site is what must answer on the new network.
-type Site struct{ Gateways, DNS []netip.Addr }
+// Site is what must answer on the new network: each gateway, and of the DNS servers one of each family.
+type Site struct {
+	Gateways, DNS []netip.Addr
+	// Names are such as the site's DNS servers are expected to serve.
+	Names []string
+}
 
 // Proof proves that the network carries traffic.
 type Proof struct {
@@ -32,28 +37,68 @@ type Proof struct {
 	Clock  flow.Clock
 	// Site is read when the proof is made.
 	Site func() (Site, error)
+	// Warn is told what does not answer and need not; nil where that is of no interest.
+	Warn func(string) error
 }
 
 // Over waits until gateways and DNS servers answer through the interface.
 func (p Proof) Over(ctx context.Context, iface string) error {
-	return until(ctx, p.Clock, wait{proofTimeout, time.Second}, func(ctx context.Context) error { return p.once(ctx, iface) })
+	var dead []error
+	err := until(ctx, p.Clock, wait{proofTimeout, time.Second}, func(ctx context.Context) (err error) {
+		dead, err = p.once(ctx, iface)
+		return err
+	})
+	if err != nil || len(dead) == 0 || p.Warn == nil {
+		return err
+	}
+	return p.Warn(DNSWarning + strings.ReplaceAll(errors.Join(dead...).Error(), "\n", "; "))
 }
 
+// DNSWarning begins the note about DNS servers that do not serve the node, beside others that do.
+const DNSWarning = "not every DNS server serves the node: "
+
 // once asks everything at once, so that one dead server does not use up the time of the others, and the error names
-// each that is silent.
-func (p Proof) once(ctx context.Context, iface string) error {
+// each that is silent. dead are the DNS servers that others of their family make up for.
+func (p Proof) once(ctx context.Context, iface string) (dead []error, err error) {
 	site, err := p.Site()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var questions []func() error
 	for _, gateway := range site.Gateways {
 		questions = append(questions, func() error { return p.Prober.Gateway(ctx, gateway, iface) })
 	}
-	for _, server := range site.DNS {
-		questions = append(questions, func() error { return p.Prober.DNS(ctx, server) })
+	answers := make([]error, len(site.DNS))
+	for i, server := range site.DNS {
+		questions = append(questions, func() error {
+			answers[i] = p.Prober.DNS(ctx, server, site.Names...)
+			return nil
+		})
 	}
-	return askAll(questions)
+	err = askAll(questions)
+	dead, failed := judgeServers(site.DNS, answers)
+	return dead, errors.Join(err, failed)
+}
+
+// judgeServers parts the failures: of a family one server that answers suffices.
+func judgeServers(servers []netip.Addr, answers []error) (dead []error, failed error) {
+	served := map[bool]bool{} // by whether it is IPv4
+	for i, server := range servers {
+		if answers[i] == nil {
+			served[server.Unmap().Is4()] = true
+		}
+	}
+	var failures []error
+	for i, server := range servers {
+		switch {
+		case answers[i] == nil:
+		case served[server.Unmap().Is4()]:
+			dead = append(dead, answers[i])
+		default:
+			failures = append(failures, answers[i])
+		}
+	}
+	return dead, errors.Join(failures...)
 }
 
 // ApplyNetwork puts the network of the nmstate document in place. The step proves it before a single file is changed: a

@@ -1,10 +1,7 @@
 package bringup
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -24,7 +21,7 @@ var staleNetworkState = [...]string{
 // RemoveNetworkState deletes what OVN, OVS and Multus must regenerate from a system that does not run. It leaves files
 // that a MachineConfig owns: deleting them degrades the node's pool.
 func RemoveNetworkState(files host.Files, system host.Deployment) error {
-	owned, err := MachineConfigFiles(files)
+	config, err := ReadMachineConfig(files)
 	if err != nil {
 		return err
 	}
@@ -33,7 +30,7 @@ func RemoveNetworkState(files host.Files, system host.Deployment) error {
 		if strings.HasPrefix(stale, "/etc/") {
 			root = system.Dir()
 		}
-		if err := removeExcept(files, root, stale, owned); err != nil {
+		if err := removeExcept(files, root, stale, config.Owned); err != nil {
 			return fmt.Errorf("remove stale %s: %w", stale, err)
 		}
 	}
@@ -67,34 +64,4 @@ func anyBelow(owned map[string]bool, dir string) bool {
 		}
 	}
 	return false
-}
-
-// MachineConfigFiles lists the files that the node's current MachineConfig writes.
-func MachineConfigFiles(files host.Files) (map[string]bool, error) {
-	data, err := files.Read(host.MachineConfig)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", host.MachineConfig, err)
-	}
-	var mc struct {
-		Spec struct {
-			Config struct {
-				Storage struct {
-					Files []struct {
-						Path string `json:"path"`
-					} `json:"files"`
-				} `json:"storage"`
-			} `json:"config"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(data, &mc); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", host.MachineConfig, err)
-	}
-	owned := map[string]bool{}
-	for _, f := range mc.Spec.Config.Storage.Files {
-		owned[path.Clean(f.Path)] = true
-	}
-	return owned, nil
 }

@@ -35,7 +35,9 @@ type Deployments interface {
 	List(ctx context.Context) ([]Deployment, error)
 	// CanSetDefault returns the reason why the node cannot choose what boots next, if there is one.
 	CanSetDefault(ctx context.Context) error
-	// Clone deploys the booted commit with the booted kernel arguments into the named
+	// KernelArguments are those of the booted system's boot loader entry, without ostree=.
+	KernelArguments(ctx context.Context) ([]string, error)
+	// Clone deploys the booted commit with these kernel arguments into the named
 	// stateroot, creating it where needed. The default is left alone: the clone
 	// boots only after SetDefault. An existing clone is returned as it is.
 	Clone(ctx context.Context, stateroot string) (Deployment, error)

@@ -35,6 +35,8 @@ const (
 	PrimaryIP          = "/run/nodeip-configuration/primary-ip"
 	NMConnections      = "/etc/NetworkManager/system-connections"
 	MachineConfig      = "/etc/machine-config-daemon/currentconfig"
+	NMStateApplied     = "/etc/nmstate/openshift/applied"
+	OVNDefaultBridge   = "/etc/ovnk/default_bridge"
 	KubeletConfigJSON  = "/var/lib/kubelet/config.json"
 	KubeletClientCert  = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 	KubeletServingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"

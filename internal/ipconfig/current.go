@@ -3,6 +3,7 @@ package ipconfig
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
@@ -23,7 +24,12 @@ type Current struct {
 	// Carrier and CarrierType are the interface that carries the frames, and nmstate's name of its type: the uplink itself, or
 	// what a VLAN is on. The type is empty where the interface is not observed.
 	Carrier, CarrierType string
+	// Routes are those of the main table.
+	Routes []netstate.Route
 }
+
+// DefaultRouteMetric is what the default routes get that a change makes: what configure-ovs gives br-ex.
+const DefaultRouteMetric = 48
 
 // InSync says whether the node's network already is what the spec asks for, and if
 // not, which fields differ.
@@ -115,6 +121,10 @@ func (current *Current) Describe(doc netstate.Document) {
 	}
 	if current.IPv6 != nil {
 		current.IPv6.Gateway = gateway(doc, "::/0")
+	}
+	if doc.Routes != nil {
+		elsewhere := func(r netstate.Route) bool { return r.Table() != netstate.MainTable }
+		current.Routes = slices.DeleteFunc(slices.Clone(doc.Routes.Running), elsewhere)
 	}
 	current.Dynamic = dynamicFamilies(doc)
 	current.Uplink = uplinkPort(doc)

@@ -16,6 +16,8 @@ type Progress struct {
 	Cause string
 	// Recert is what recert did, in a sentence; empty until it has.
 	Recert string
+	// DNS is which DNS servers do not serve the new network, in a sentence; empty where all do.
+	DNS string
 	PrePivot, PostPivot,
 	Rollback, Cleanup flow.FlowProgress
 }
@@ -26,6 +28,7 @@ func Project(p flow.Progress) Progress {
 		Progress: p,
 		Cause:    p.LastNote(FlowRollback, nil),
 		Recert:   p.LastNote(FlowPostPivot, func(m string) bool { return strings.HasPrefix(m, bringup.RecertNote) }),
+		DNS:      p.LastNote(FlowPostPivot, func(m string) bool { return strings.HasPrefix(m, bringup.DNSWarning) }),
 		PrePivot: p.Flow(FlowPrePivot), PostPivot: p.Flow(FlowPostPivot),
 		Rollback: p.Flow(FlowRollback), Cleanup: p.Flow(FlowCleanup),
 	}

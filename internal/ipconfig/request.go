@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
@@ -155,6 +156,9 @@ func parseFamily(text [5]string) (Family, error) {
 	if len(errs) == 0 && !n.Contains(f.Address) {
 		errs = append(errs, fmt.Errorf("address %s is outside its machine network %s", f.Address, n))
 	}
+	if why := UnusableAddress(f.Address); why != "" && f.Address.IsValid() {
+		errs = append(errs, fmt.Errorf("address %s %s", f.Address, why))
+	}
 	return f, errors.Join(errs...)
 }
 
@@ -201,6 +205,11 @@ func (r Request) Site() (bringup.Site, error) {
 	for _, f := range families {
 		if f.Gateway.IsValid() {
 			s.Gateways = append(s.Gateways, f.Gateway)
+		}
+	}
+	for _, probe := range r.Probes {
+		if probe.Type == host.EndpointDNS {
+			s.Names = append(s.Names, probe.Target)
 		}
 	}
 	return s, nil

@@ -23,3 +23,9 @@ func TestRequestTakesFromTheNodeWhatTheSpecLeavesOut(t *testing.T) {
 	require.Equal(t, 100, r.VLANID, "a VLAN that is not mentioned stays")
 	require.Equal(t, "rhcos_ipc-op", r.NewStateroot)
 }
+
+func TestARequestForAnAddressThatNoHostHasIsRefused(t *testing.T) {
+	r := ipconfig.Request{OperationID: "op", IPv4Address: "240.0.0.10", IPv4MachineNetwork: "240.0.0.0/24", IPv4Gateway: "240.0.0.1"}
+	_, err := r.Families()
+	require.EqualError(t, err, "request op: address 240.0.0.10 is in 240.0.0.0/4, which is reserved")
+}

@@ -22,6 +22,7 @@ const (
 	StateFinishFailedNoRollback State = "FinishFailedNoRollback"
 
 	StateRollingBack    State = "RollingBack"
+	StateReturned       State = "Returned"       // Rollback, waiting for health; the old stateroot runs
 	StateRollbackFailed State = "RollbackFailed" // the new stateroot still runs
 
 	StateRollbackFailedNoRollback State = "RollbackFailedNoRollback"
@@ -60,7 +61,8 @@ func Stages() []Stage {
 		{StateConfigFailed, stages{idle}, false, []State{StateBecomingIdle}},
 		{StateFinishFailed, stages{rollback}, false, []State{StateRollingBack, StateFinishing, StateFinishFailedNoRollback}},
 		{StateFinishFailedNoRollback, stages{idle}, false, []State{StateBecomingIdle, StateFinishingNoRollback}},
-		{StateRollingBack, nil, true, []State{StateRolledBack, StateRollbackFailed, StateRollbackFailedNoRollback}},
+		{StateRollingBack, nil, true, []State{StateReturned, StateRolledBack, StateRollbackFailed, StateRollbackFailedNoRollback}},
+		{StateReturned, stages{idle}, true, []State{StateRolledBack, StateBecomingIdle}},
 		{StateRollbackFailed, stages{idle, rollback}, true, []State{StateRollingBack, StateBecomingIdle, StateRollbackFailedNoRollback}},
 		{StateRollbackFailedNoRollback, stages{idle}, false, []State{StateBecomingIdle}},
 		{StateRolledBack, stages{idle}, false, []State{StateBecomingIdle}},

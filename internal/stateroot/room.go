@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"syscall"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -43,7 +44,7 @@ func (r Room) spaceFor(ctx context.Context, stateroot string) (need, free host.S
 	if free, err = r.Disk.Free(host.DeployDir); err != nil {
 		return need, free, false, fmt.Errorf("measure free space below %s: %w", host.DeployDir, err)
 	}
-	if shared, err = r.Disk.Shares("/var/lib"); err != nil {
+	if shared, err = r.Disk.Shares("/var/lib"); err != nil && !isFull(err) {
 		return need, free, false, fmt.Errorf("find out whether copies below /var/lib share data: %w", err)
 	}
 	need = host.Size{Bytes: used.Bytes/10 + spare, Inodes: used.Inodes + used.Inodes/10}
@@ -52,6 +53,10 @@ func (r Room) spaceFor(ctx context.Context, stateroot string) (need, free host.S
 	}
 	return need, free, shared, nil
 }
+
+// isFull recognises a file system without a byte or an inode for a trial. Data counts as not shared then; the comparison
+// that follows names what is missing.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // Enough refuses before anything is made or stopped: what the new stateroot still lacks must fit, with a tenth to
 // spare, and its kernel must fit into /boot. No retry mends the error.

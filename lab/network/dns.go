@@ -13,7 +13,8 @@ import (
 )
 
 // startDNS runs one dnsmasq for all DNS addresses of the LAN, unless it runs already. It answers for whatever addresses the
-// LAN has at the moment, so a dropped address is a dead server.
+// LAN has at the moment, so a dropped address is a dead server. It refuses what is not below its domains, of which the
+// second is the cluster's.
 func (n Network) startDNS(ctx context.Context) error {
 	if n.dnsPID() > 0 {
 		return nil
@@ -23,7 +24,7 @@ func (n Network) startDNS(ctx context.Context) error {
 		return fmt.Errorf("write the LAN's names: %w", err)
 	}
 	return run(ctx, "ip", "netns", "exec", n.LAN(), "dnsmasq", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
-		"--addn-hosts="+hosts, "--local=/example/", "--pid-file="+n.dnsPIDFile(), "--user=root",
+		"--addn-hosts="+hosts, "--local=/example/example.com/", "--pid-file="+n.dnsPIDFile(), "--user=root",
 		"--log-queries", "--log-facility="+filepath.Join(n.Dir, "lan-dns.log"))
 }
 

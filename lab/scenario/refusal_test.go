@@ -78,6 +78,7 @@ func TestBadInputIsRefusedAndNothingIsTouched(t *testing.T) {
 			"the cluster is IPv4-only"},
 		{"stage not allowed", object{"stage": "Rollback"}, "spec.stage can not change from Idle to Rollback now"},
 		{"address with a prefix", object{"ipv4": object{"address": "198.51.100.20/24"}}, "without prefix length"},
+		{"reserved address", object{"ipv4": object{"address": "240.0.0.20", "machineNetwork": "240.0.0.0/24"}}, "must not be in 0.0.0.0/8 or 240.0.0.0/4"},
 		{"reserved VLAN", object{"vlanID": 4095}, "4095 is reserved"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

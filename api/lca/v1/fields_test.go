@@ -24,6 +24,8 @@ func runFieldCases(t *testing.T, tests []fieldCase) {
 func TestIPv4(t *testing.T) {
 	address := &refusal{"spec.ipv4.address", "spec.ipv4.address must be a unicast IPv4 address without prefix length, " +
 		"for example 192.0.2.10; put the network into spec.ipv4.machineNetwork"}
+	reserved := &refusal{"spec.ipv4.address", "spec.ipv4.address must not be in 0.0.0.0/8 or 240.0.0.0/4, which are reserved and belong " +
+		"to no host (RFC 6890); choose a host address"}
 	network := &refusal{"spec.ipv4.machineNetwork", "spec.ipv4.machineNetwork must be an IPv4 network in CIDR notation " +
 		"with no host bits set, for example 192.0.2.0/24; correct it"}
 	gateway := &refusal{"spec.ipv4.gateway", "spec.ipv4.gateway must be a unicast IPv4 address without prefix length, " +
@@ -52,6 +54,12 @@ func TestIPv4(t *testing.T) {
 		{"multicast", `ipv4: {address: 224.0.0.1}`, address},
 		{"link-local", `ipv4: {address: 169.254.0.1}`, address},
 		{"broadcast", `ipv4: {address: 255.255.255.255}`, address},
+		{"this network", `ipv4: {address: 0.0.0.10}`, reserved},
+		{"end of this network", `ipv4: {address: 0.255.255.254}`, reserved},
+		{"first that is not of this network", `ipv4: {address: 1.0.0.1}`, nil},
+		{"last before multicast", `ipv4: {address: 223.255.255.254}`, nil},
+		{"reserved for future use", `ipv4: {address: 240.0.0.1, machineNetwork: 240.0.0.0/24, gateway: 240.0.0.2}`, reserved},
+		{"end of reserved", `ipv4: {address: 255.255.255.254}`, reserved},
 		{"network without prefix", `ipv4: {address: 192.0.2.10, machineNetwork: 192.0.2.0}`, network},
 		{"network with host bits", `ipv4: {address: 192.0.2.10, machineNetwork: 192.0.2.10/24}`, network},
 		{"IPv6 network", `ipv4: {address: 192.0.2.10, machineNetwork: "2001:db8::/64"}`, network},

@@ -273,6 +273,7 @@ type IPv4Config struct {
 	// Address is the node's IPv4 address, without prefix length.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip(self).family() == 4 && ip(self).isGlobalUnicast()",message="spec.ipv4.address must be a unicast IPv4 address without prefix length, for example 192.0.2.10; put the network into spec.ipv4.machineNetwork"
+	// +kubebuilder:validation:XValidation:rule="!isIP(self) || ip(self).family() != 4 || !ip(self).isGlobalUnicast() || !(cidr('0.0.0.0/8').containsIP(self) || cidr('240.0.0.0/4').containsIP(self))",message="spec.ipv4.address must not be in 0.0.0.0/8 or 240.0.0.0/4, which are reserved and belong to no host (RFC 6890); choose a host address"
 	// +required
 	Address string `json:"address"`
 

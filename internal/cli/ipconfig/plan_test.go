@@ -34,6 +34,19 @@ func planned(t *testing.T, args ...string) (change.Preview, error) {
 type cluster struct {
 	change.Cluster
 	down error
+	// forecaster is the node's; nil for none.
+	forecaster change.Forecaster
+}
+
+func (c cluster) Inputs(context.Context, string) (change.Inputs, error) {
+	return change.Inputs{InstallConfig: "apiVersion: v1", NodeAddresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}, c.down
+}
+
+// blocked is a Forecaster of a cluster that recert cannot rewrite.
+type blocked struct{}
+
+func (blocked) Forecast(context.Context, []byte) (change.Forecast, error) {
+	return change.Forecast{Blocked: []string{"secrets: 3 stored objects are encrypted at rest"}}, nil
 }
 
 func (c cluster) Facts(context.Context) (preflight.Facts, error) {
@@ -41,11 +54,6 @@ func (c cluster) Facts(context.Context) (preflight.Facts, error) {
 		ControlPlaneNodes: 1, DnsmasqMachineConfig: true,
 		Current: ipconfig.Current{IPv4: &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24"}},
 	}, c.down
-}
-
-// Inputs are asked for where there is a forecaster.
-func (c cluster) Inputs(context.Context, string) (change.Inputs, error) {
-	return change.Inputs{NodeAddresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}, c.down
 }
 
 // forecaster answers what recert would do.
@@ -58,7 +66,7 @@ func (f *forecaster) Forecast(context.Context, []byte) (change.Forecast, error) 
 // What needs attention before the outage, and what nobody looked into, is in the text too.
 func TestPlanShowsWhatNeedsAttention(t *testing.T) {
 	f := &forecaster{Warnings: []string{"/policy: nmstate applies it to the node again"}, NotRead: []string{"/x: is larger than 8 MiB"}}
-	text, err := answerWith(t, hosttest.NewNode(hosttest.Options{}), cluster{}, f,
+	text, err := answer(t, hosttest.NewNode(hosttest.Options{}), cluster{forecaster: f},
 		"--ipv4-address=198.51.100.20", "--ipv4-machine-network=198.51.100.0/24", "--ipv4-gateway=198.51.100.1")
 	require.NoError(t, err)
 	require.Contains(t, text, "\nWARNINGS (1):\n    /policy: nmstate applies it to the node again\n")
@@ -78,15 +86,10 @@ func plannedOn(t *testing.T, n *hosttest.Node, c cluster, args ...string) (chang
 
 func answer(t *testing.T, n *hosttest.Node, c cluster, args ...string) (string, error) {
 	t.Helper()
-	return answerWith(t, n, c, nil, args...)
-}
-
-func answerWith(t *testing.T, n *hosttest.Node, c cluster, f change.Forecaster, args ...string) (string, error) {
-	t.Helper()
 	var out bytes.Buffer
 	cmd := cli.Command(cli.Wiring{
 		Node: func(context.Context, bool) (change.Ports, operation.Instruments, error) {
-			return change.Ports{Node: n.Ports(), Cluster: c, Forecaster: f, Clock: flow.SystemClock{}}, operation.Instruments{}, nil
+			return change.Ports{Node: n.Ports(), Cluster: c, Forecaster: c.forecaster, Clock: flow.SystemClock{}}, operation.Instruments{}, nil
 		},
 		Wiring: verb.Wiring{Log: slog.New(slog.DiscardHandler), Out: &out},
 	})
@@ -154,6 +157,12 @@ func TestPlanMakesTheChecksOfTheAgent(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, p.Refusal, "outside its machine network 192.0.2.0/24")
 		require.Empty(t, p.NMState)
+	})
+	t.Run("recert that cannot do it", func(t *testing.T) {
+		p, err := plannedOn(t, hosttest.NewNode(hosttest.Options{}), cluster{forecaster: blocked{}}, move...)
+		require.NoError(t, err)
+		require.Equal(t, lcav1.PreflightFailed, result(p, preflight.CheckRecertPlan).Result)
+		require.Contains(t, p.Refusal, "secrets: 3 stored objects are encrypted at rest")
 	})
 	t.Run("cluster down", func(t *testing.T) {
 		p, err := plannedOn(t, hosttest.NewNode(hosttest.Options{}), cluster{down: errors.New("connection refused")}, move...)

@@ -28,7 +28,8 @@ func (r *Reconciler) config(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		return outcome{state: state, message: o.failure(), again: atRest}, nil
 	case ipconfig.StateFinishFailed, ipconfig.StateFinishFailedNoRollback:
 		why := nodejob.HowItEnded(ipconfig.UnitIPConfiguration, o.units[ipconfig.UnitIPConfiguration], o.progress.PostPivot.Failure)
-		return outcome{state: state, message: with("ip-config post-pivot failed. error: "+why, o.rollbackBlocked()), again: atRest}, nil
+		message := with("ip-config post-pivot failed. error: "+why, o.rollbackBlocked(), o.givenUp())
+		return outcome{state: state, message: message, again: atRest}, nil
 	default:
 		return outcome{state: state, again: atRest}, nil
 	}
@@ -151,8 +152,13 @@ func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observati
 	if err != nil {
 		return preflight.Facts{}, fmt.Errorf("observe the cluster's network settings: %w", err)
 	}
+	encryption, err := cluster.EncryptionAtRest(ctx, r.Reader)
+	if err != nil {
+		return preflight.Facts{}, fmt.Errorf("observe the encryption of etcd: %w", err)
+	}
 	f := preflight.Facts{
-		Current: o.current, ControlPlaneNodes: 1, DnsmasqMachineConfig: dnsmasq,
+		Encryption: encryption,
+		Current:    o.current, ControlPlaneNodes: 1, DnsmasqMachineConfig: dnsmasq,
 		ClusterNetworks: o.installConfig.ClusterNetworks, ServiceNetworks: o.installConfig.ServiceNetworks,
 		JoinNetworks: settings.InternalNetworks, Proxy: preflight.Proxy(settings.Proxy),
 		LeftoverStateroots: o.unbooted, RecertImage: r.recertImage(ipc),

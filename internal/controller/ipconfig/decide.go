@@ -140,7 +140,8 @@ func (r *Reconciler) unhealthy(ctx context.Context, ipc *lcav1.IPConfig, skip st
 		return nil
 	}
 	if health := r.observeHealth(ctx); !health.Healthy() {
-		return &status.Blocked{Reason: "Unhealthy", Message: msgStabilizing + health.String()}
+		return &status.Blocked{Reason: "Unhealthy", Message: msgStabilizing + health.String(),
+			Hint: "to continue without health, annotate ipconfig with " + skip}
 	}
 	return nil
 }

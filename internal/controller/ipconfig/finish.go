@@ -34,11 +34,19 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	if blocked := r.disarm(ctx, o); blocked != nil {
 		return outcome{state: state, message: blocked.String(), again: whileWaiting}
 	}
-	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured, again: atRest}
+	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured + o.warning(), again: atRest}
 	if !o.canRollBack() {
 		out.state = out.state.WithoutRollback()
 	}
 	return out
+}
+
+// warning is what a change that succeeded leaves to do.
+func (o observation) warning() string {
+	if o.progress.DNS == "" {
+		return ""
+	}
+	return status.Clip("; warning: " + o.progress.DNS)
 }
 
 // stopped blocks while post-pivot is stopped by hand. It is not restarted, because a person may be at work on the node; if
@@ -54,6 +62,15 @@ func (o observation) stopped() *status.Blocked {
 		b.Hint += ", or set spec.stage to " + string(lcav1.StageRollback)
 	}
 	return b
+}
+
+// givenUp says how a post-pivot that failed for good can be left.
+func (o observation) givenUp() *status.Blocked {
+	const again = "repair the cause and run 'systemctl restart " + ipconfig.UnitIPConfiguration + "' on the node"
+	if o.canRollBack() {
+		return &status.Blocked{Reason: "GivenUp", Message: "set spec.stage to " + string(lcav1.StageRollback) + ", or " + again}
+	}
+	return &status.Blocked{Reason: "GivenUp", Message: again + ", or set spec.stage to " + string(lcav1.StageIdle)}
 }
 
 // rollbackBlocked says so where the operation has pivoted and the stateroot it came from no longer exists.

@@ -47,7 +47,9 @@ func milestones(o observation, state ipconfig.State) []milestone {
 	} else if state == ipconfig.StateFinishing {
 		list = append(list, config(lcav1.PhasePostPivot, o.now))
 	}
-	if state != ipconfig.StateRollingBack && state != ipconfig.StateRolledBack && state != ipconfig.StateRollbackFailed {
+	switch state {
+	case ipconfig.StateRollingBack, ipconfig.StateReturned, ipconfig.StateRolledBack, ipconfig.StateRollbackFailed:
+	default:
 		return list
 	}
 	left := o.now

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
@@ -74,6 +75,18 @@ func TestFailuresInProgressAreReported(t *testing.T) {
 	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "retrying or undoing after a failure: recert: no etcd")
 	w.node.units[ipconfig.UnitIPConfiguration] = host.UnitState{Load: "loaded", Active: "inactive", Sub: "dead", Result: "success"}
 	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "run 'systemctl start ip-configuration.service' on the node to continue")
+}
+
+// TestADeadDNSServerBesideAnotherIsAWarning that stays in the message of the completed change.
+func TestADeadDNSServerBesideAnotherIsAWarning(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	w.journal(ipconfig.FlowPostPivot, flow.Entry{Kind: flow.KindNote, Message: bringup.DNSWarning + "DNS server 198.51.100.54 does not answer"})
+	w.postPivotDone()
+	for range 2 {
+		requireLast(t, w.rest(), "ConfigCompleted", yes, "Completed",
+			"Configuration completed successfully; warning: not every DNS server serves the node: DNS server 198.51.100.54 does not answer")
+	}
 }
 
 func TestRollbackIsNotOfferedWithoutOldStateroot(t *testing.T) {

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -24,6 +26,8 @@ type fakeNode struct {
 	// Acts lists everything the operator did to the node, files aside.
 	acts         []string
 	free, inodes int64
+	// kernelArguments are those of the boot entry.
+	kernelArguments []string
 	// claims are what other machines on the link have, asked the questions that were put to it.
 	claims map[netip.Addr]host.Claim
 	asked  []string
@@ -156,7 +160,13 @@ func (n *fakeNode) Free(path string) (host.Size, error) {
 	return host.Size{Bytes: n.free, Inodes: n.inodes}, nil
 }
 
-func (n *fakeNode) Shares(string) (bool, error) { return false, nil }
+// Shares tries, which takes a little room.
+func (n *fakeNode) Shares(string) (bool, error) {
+	if n.free == 0 || n.inodes == 0 {
+		return false, fmt.Errorf("try to share data in /var/lib: %w", syscall.ENOSPC)
+	}
+	return false, nil
+}
 
 // Deployments: a wrapper, since host.Files has a List too.
 
@@ -175,6 +185,10 @@ func (d fakeDeployments) Stateroots(context.Context) ([]string, error) {
 }
 
 func (d fakeDeployments) CanSetDefault(context.Context) error { return d.n.fail["set-default"] }
+
+func (d fakeDeployments) KernelArguments(context.Context) ([]string, error) {
+	return d.n.kernelArguments, d.n.fail["kernel-arguments"]
+}
 
 // Network
 

@@ -41,6 +41,7 @@ type Deployments interface {
 	List(ctx context.Context) ([]host.Deployment, error)
 	Stateroots(ctx context.Context) ([]string, error)
 	CanSetDefault(ctx context.Context) error
+	KernelArguments(ctx context.Context) ([]string, error)
 }
 
 // Network is the operator's part of host.Network.

@@ -14,7 +14,7 @@ package ipconfig
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // +kubebuilder:rbac:groups="",namespace=kube-system,resources=configmaps,resourceNames=cluster-config-v1,verbs=get
 // +kubebuilder:rbac:groups=machineconfiguration.openshift.io,resources=machineconfigs,resourceNames=50-master-dnsmasq-configuration,verbs=get
-// +kubebuilder:rbac:groups=config.openshift.io,resources=infrastructures;proxies,resourceNames=cluster,verbs=get
+// +kubebuilder:rbac:groups=config.openshift.io,resources=apiservers;infrastructures;proxies,resourceNames=cluster,verbs=get
 // +kubebuilder:rbac:groups=operator.openshift.io,resources=networks,resourceNames=cluster,verbs=get
 //
 // Its health:

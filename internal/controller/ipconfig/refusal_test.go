@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	configv1 "github.com/openshift/api/config/v1"
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -42,6 +44,10 @@ func TestRefusalsTouchNothing(t *testing.T) {
 		}},
 		{name: "no dnsmasq", want: "50-master-dnsmasq-configuration does not exist", arrange: func(w *world) {
 			require.NoError(w.t, w.api.Delete(w.t.Context(), &mcv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: cluster.DnsmasqMachineConfig}}))
+		}},
+		{name: "encryption at rest", want: "stored in etcd encrypted (aescbc): turn encryption off", arrange: func(w *world) {
+			w.put(&configv1.APIServer{ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
+				Spec: configv1.APIServerSpec{Encryption: configv1.APIServerEncryption{Type: configv1.EncryptionTypeAESCBC}}})
 		}},
 		{name: "gateway without address", want: "spec.ipv4.gateway differs", ask: func(ipc *lcav1.IPConfig) {
 			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", Gateway: "192.0.2.7"}
@@ -69,12 +75,25 @@ func TestRefusalsTouchNothing(t *testing.T) {
 			w.node.files[host.BootKernels+"/rhcos-c0/vmlinuz"] = nil
 		}},
 		{name: "few inodes", want: "needs 55000 inodes and 7 are free", arrange: func(w *world) { w.node.inodes = 7 }},
+		{name: "no byte free", want: "the second stateroot needs 4569 MiB and 0 MiB are free: free 4570 MiB below /sysroot", arrange: func(w *world) {
+			w.node.free = 0
+		}},
+		{name: "no inode free", want: "the second stateroot needs 55000 inodes and 0 are free: remove files below /sysroot", arrange: func(w *world) {
+			w.node.inodes = 0
+		}},
 		{name: "address in use", want: "address 198.51.100.10 is already in use: the machine with hardware address 52:54:00:00:00:07",
 			arrange: func(w *world) {
 				w.node.claims[netip.MustParseAddr("198.51.100.10")] = host.Claim{Hardware: "52:54:00:00:00:07"}
 			}},
 		{name: "inner network", want: "overlaps the cluster's inner network 10.128.0.0/14", ask: func(ipc *lcav1.IPConfig) {
 			ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "10.128.3.4", MachineNetwork: "10.128.3.0/24", Gateway: "10.128.3.1"}
+		}},
+		{name: "a route into the new network", want: "198.51.100.128/25 over enp7s0", arrange: func(w *world) {
+			w.node.doc.Routes.Running = append(w.node.doc.Routes.Running,
+				netstate.Route{Destination: "198.51.100.128/25", NextHopInterface: "enp7s0", NextHopAddress: "203.0.113.1"})
+		}},
+		{name: "a first boot without end", want: "ignition.firstboot", arrange: func(w *world) {
+			w.node.kernelArguments = []string{"ignition.firstboot"}
 		}},
 		{name: "old ostree", want: "the node cannot choose its next boot", arrange: func(w *world) {
 			w.node.fail["set-default"] = errors.New("no set-default")
@@ -113,7 +132,8 @@ func TestTheAddressIsProbedOnceAndOnEveryLink(t *testing.T) {
 	w, _ := configuring(t)
 	require.Equal(t, []string{"198.51.100.10/24 br-ex enp1s0"}, w.node.asked)
 	for _, c := range w.get().Status.Preflight {
-		require.Contains(t, []lcav1.PreflightResult{lcav1.PreflightPassed, lcav1.PreflightUnknown}, c.Result, c.Name)
+		fails := c.Name == preflight.CheckDNSKept // the request names no DNS servers for the new network
+		require.Equal(t, fails, c.Result == lcav1.PreflightFailed, c.Name)
 	}
 }
 

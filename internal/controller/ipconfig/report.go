@@ -86,7 +86,7 @@ func stepOf(p ipconfig.Progress, state ipconfig.State) *lcav1.StepStatus {
 	switch {
 	case p.Latest == "",
 		state == ipconfig.StateConfigured, state == ipconfig.StateRolledBack,
-		state == ipconfig.StateRollingBack && p.Latest != ipconfig.FlowRollback,
+		(state == ipconfig.StateRollingBack || state == ipconfig.StateReturned) && p.Latest != ipconfig.FlowRollback,
 		state == ipconfig.StateBecomingIdle && p.Latest != ipconfig.FlowCleanup:
 		return nil
 	}
@@ -169,7 +169,7 @@ func setStage(l *status.Conditions, out outcome) {
 		message := or(out.message, l.Message(lcav1.ConditionConfigCompleted))
 		l.Set(lcav1.ConditionConfigCompleted, no, lcav1.ReasonFailed, message)
 		l.Set(lcav1.ConditionConfigInProgress, no, lcav1.ReasonFailed, message)
-	case ipconfig.StateRollingBack:
+	case ipconfig.StateRollingBack, ipconfig.StateReturned:
 		l.Drop(lcav1.ConditionRollbackCompleted)
 		if meta.IsStatusConditionTrue(l.Items, lcav1.ConditionConfigInProgress) {
 			l.Drop(lcav1.ConditionConfigInProgress) // superseded

@@ -18,10 +18,11 @@ import (
 func (r *Reconciler) rollback(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) outcome {
 	switch {
 	case state == ipconfig.StateRollbackFailedNoRollback:
-		return outcome{state: state, message: with(msgNoRollback, o.rollbackBlocked()), again: whileBlocked}
+		message := with(msgNoRollback, o.rollbackBlocked()) + "; set spec.stage to Idle to accept it"
+		return outcome{state: state, message: message, again: whileBlocked}
 	case state == ipconfig.StateRollbackFailed || state == ipconfig.StateRollingBack && o.inNew():
 		return r.leave(ctx, o, state)
-	case state == ipconfig.StateRollingBack:
+	case state == ipconfig.StateReturned:
 		return r.settle(ctx, ipc, o)
 	default:
 		return outcome{state: state, again: atRest}
@@ -57,8 +58,8 @@ func (r *Reconciler) settle(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		func() *status.Blocked { return r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation) },
 		func() *status.Blocked { return o.unobserved },
 	)
-	if blocked != nil {
-		return outcome{state: ipconfig.StateRollingBack, message: blocked.String(), again: whileWaiting}
+	if blocked != nil { // Idle, too, waits for health before it removes anything
+		return outcome{state: ipconfig.StateReturned, message: blocked.String() + "; or set spec.stage to Idle", again: whileWaiting}
 	}
 	return outcome{state: ipconfig.StateRolledBack, message: msgRolledBack, again: atRest}
 }

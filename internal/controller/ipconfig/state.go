@@ -84,7 +84,7 @@ func rollbackState(completed *metav1.Condition, o observation) ipconfig.State {
 	case completed != nil && completed.Status == metav1.ConditionTrue:
 		return ipconfig.StateRolledBack
 	case !o.inNew() && o.returned():
-		return ipconfig.StateRollingBack
+		return ipconfig.StateReturned
 	case !o.canRollBack():
 		return ipconfig.StateRollbackFailed
 	case o.units[ipconfig.UnitRollback].Active == "failed":

@@ -105,7 +105,7 @@ func TestStateOfEverySituation(t *testing.T) {
 		{"nothing to go back to", rollback, nil, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateRollbackFailedNoRollback},
 		{"new stateroot, old stateroot gone", config, nil, on("new", func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateFinishingNoRollback},
 		{"post-pivot given up, old stateroot gone", config, nil, on("new", unit(ipconfig.UnitIPConfiguration, "failed"), func(o *observation) { o.deployments = o.deployments[1:] }), ipconfig.StateFinishFailedNoRollback},
-		{"back", rollback, nil, on("rhcos", left, wrote(ipconfig.FlowRollback, "boot-1", flow.KindBegin)), ipconfig.StateRollingBack},
+		{"back", rollback, nil, on("rhcos", left, wrote(ipconfig.FlowRollback, "boot-1", flow.KindBegin)), ipconfig.StateReturned},
 		{"back and healthy", rollback, rolledBack, on("rhcos", left), ipconfig.StateRolledBack},
 	}
 	known := map[ipconfig.State]bool{}
@@ -127,7 +127,7 @@ func TestEveryOutcomeReadsBackAsItsStage(t *testing.T) {
 		ipconfig.StateNew: lcav1.StageIdle, ipconfig.StateBecomingIdle: lcav1.StageIdle, ipconfig.StateIdle: lcav1.StageIdle, ipconfig.StateBlocked: lcav1.StageIdle,
 		ipconfig.StatePreparing: lcav1.StageConfig, ipconfig.StateFinishing: lcav1.StageConfig, ipconfig.StateConfigured: lcav1.StageConfig,
 		ipconfig.StateConfigFailed: lcav1.StageConfig, ipconfig.StateFinishFailed: lcav1.StageConfig,
-		ipconfig.StateRollingBack: lcav1.StageRollback, ipconfig.StateRolledBack: lcav1.StageRollback, ipconfig.StateRollbackFailed: lcav1.StageRollback,
+		ipconfig.StateReturned: lcav1.StageRollback, ipconfig.StateRollingBack: lcav1.StageRollback, ipconfig.StateRolledBack: lcav1.StageRollback, ipconfig.StateRollbackFailed: lcav1.StageRollback,
 	}
 	for _, from := range ipconfig.Stages() {
 		for _, to := range from.Leads {

@@ -160,6 +160,18 @@ func (k *walk) back(request ipconfig.Request, left *lcav1.IPConfig, cause string
 	k.rest()
 }
 
+// returned rolls back to a cluster that is not healthy.
+func (k *walk) returned() {
+	k.t.Helper()
+	k.rest()
+	left := k.change(toNewAddress)
+	request := k.arrive()
+	k.completed()
+	k.stage(lcav1.StageRollback)
+	k.operatorDegraded(true)
+	k.back(request, left, ipconfig.CauseRequested)
+}
+
 // walks are the ways through the table; each begins with a new cluster and ends Idle.
 func walks() map[string]func(*walk) {
 	return map[string]func(*walk){
@@ -197,6 +209,14 @@ func walks() map[string]func(*walk) {
 			k.completed()
 			k.stage(lcav1.StageRollback)
 			k.back(request, left, ipconfig.CauseRequested)
+			k.end()
+		},
+		"rolled back to a cluster that recovers": func(k *walk) { k.returned(); k.operatorDegraded(false); k.rest(); k.end() },
+		"rolled back to a cluster that does not": func(k *walk) {
+			k.returned()
+			k.stage(lcav1.StageIdle)
+			k.operatorDegraded(false)
+			k.rest()
 			k.end()
 		},
 		"rollback that fails, asked for before completion": func(k *walk) {

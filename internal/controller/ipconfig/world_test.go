@@ -35,7 +35,7 @@ import (
 var shared = apitest.New(apitest.Options{
 	CRDs: []string{"lca.openshift.io_ipconfigs.yaml"},
 	OpenShiftCRDs: []string{
-		"clusteroperators.config.openshift.io", "infrastructures.config.openshift.io",
+		"apiservers.config.openshift.io", "clusteroperators.config.openshift.io", "infrastructures.config.openshift.io",
 		"machineconfigs.machineconfiguration.openshift.io", "machineconfigpools.machineconfiguration.openshift.io",
 	},
 	AddToScheme: []func(*runtime.Scheme) error{cluster.AddToScheme},

@@ -1,6 +1,7 @@
 package hostcontract
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,7 @@ func TestDeployments(t *testing.T, fresh func(t *testing.T) DeploymentsFixture) 
 	contract(t, fresh, []behaviour[DeploymentsFixture]{
 		{"one deployment is booted and the first is the default", listOrder},
 		{"a clone is the booted commit and does not boot by itself", cloneIsBooted},
+		{"the kernel arguments are without what ostree adds", kernelArguments},
 		{"cloning again returns the clone", cloneAgain},
 		{"a clone completes a stateroot that was only begun", cloneBegun},
 		{"a clone starts with an empty /var and the commit's /etc", cloneFresh},
@@ -45,6 +47,16 @@ func (f DeploymentsFixture) list(t *testing.T) []host.Deployment {
 	all, err := f.Deployments.List(t.Context())
 	noError(t, err)
 	return all
+}
+
+func kernelArguments(t *testing.T, f DeploymentsFixture) {
+	words, err := f.Deployments.KernelArguments(t.Context())
+	noError(t, err)
+	for _, word := range words {
+		if strings.HasPrefix(word, "ostree=") {
+			t.Errorf("kernel arguments %v have ostree=", words)
+		}
+	}
 }
 
 func (f DeploymentsFixture) booted(t *testing.T) host.Deployment {

@@ -17,6 +17,8 @@ type ProberFixture struct {
 	Link   string
 	// Own are addresses of the node, Gateways and Servers of neighbours that route and resolve.
 	Own, Gateways, Servers []netip.Addr
+	// Name is one that the servers answer for.
+	Name string
 	// Taken are had by a neighbour, Free by nobody; Proxied lie in networks for all of which one
 	// neighbour answers.
 	Taken, Free, Proxied []netip.Prefix
@@ -68,6 +70,7 @@ func gatewaysDead(t *testing.T, f ProberFixture) {
 func serversAnswer(t *testing.T, f ProberFixture) {
 	for _, s := range f.Servers {
 		require.NoError(t, f.Prober.DNS(patiently(t), s), s)
+		require.NoError(t, f.Prober.DNS(patiently(t), s, f.Name), s)
 	}
 }
 

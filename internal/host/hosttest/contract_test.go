@@ -123,7 +123,7 @@ func TestProber(t *testing.T) {
 			},
 			Prober: n.Prober(), Link: host.BridgeExternal,
 			Own: []netip.Addr{netip.MustParseAddr("192.0.2.10")}, Gateways: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
-			Servers: []netip.Addr{netip.MustParseAddr("192.0.2.53")},
+			Servers: []netip.Addr{netip.MustParseAddr("192.0.2.53")}, Name: "api.lab.example.com",
 			Taken:   []netip.Prefix{netip.MustParsePrefix("198.51.100.66/24")},
 			Free:    []netip.Prefix{netip.MustParsePrefix("192.0.2.99/24")},
 			Proxied: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/24")},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -53,6 +54,19 @@ func (d deployments) CanSetDefault(context.Context) error {
 	d.n.lock()
 	defer d.n.mu.Unlock()
 	return d.n.cannotSetDefault
+}
+
+func (d deployments) KernelArguments(context.Context) ([]string, error) {
+	d.n.lock()
+	defer d.n.mu.Unlock()
+	return slices.Clone(d.n.kernelArguments), nil
+}
+
+// BootWith puts kernel arguments into the boot loader's entries.
+func (n *Node) BootWith(arguments ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.kernelArguments = arguments
 }
 
 // SetDefaultUnsupported makes CanSetDefault and SetDefault fail as on an ostree without it.

@@ -80,16 +80,17 @@ type Node struct {
 	containers         bool // of the cluster
 
 	// What the test says.
-	programs         map[string]Program
-	commands         map[string]Command
-	every            map[string]Program
-	cannotSetDefault error
-	silent, occupied map[netip.Addr]bool
-	deaf             bool // the node's own DNS server
-	registry         registry
-	segments         map[netip.Addr]int // VLAN on which a machine is
-	proxied          []netip.Prefix
-	served           map[string]error // what answers, by target
+	programs                   map[string]Program
+	commands                   map[string]Command
+	every                      map[string]Program
+	cannotSetDefault           error
+	kernelArguments            []string
+	silent, refusing, occupied map[netip.Addr]bool
+	deaf                       bool // the node's own DNS server
+	registry                   registry
+	segments                   map[netip.Addr]int // VLAN on which a machine is
+	proxied                    []netip.Prefix
+	served                     map[string]error // what answers, by target
 
 	trap            trap
 	killed          bool // the program that runs
@@ -109,7 +110,7 @@ func NewNode(o Options) *Node {
 		options: o, disk: newDisk(o.Free), commit: osCommit(),
 		running:  map[string]*unitRun{},
 		programs: map[string]Program{}, commands: builtins(), every: map[string]Program{},
-		silent: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{}, segments: map[netip.Addr]int{}, served: map[string]error{},
+		silent: map[netip.Addr]bool{}, refusing: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{}, segments: map[netip.Addr]int{}, served: map[string]error{},
 		programsRunning: map[int]context.CancelCauseFunc{},
 	}
 	n.programs[host.UnitKubelet] = n.StartCluster

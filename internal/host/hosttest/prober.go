@@ -91,11 +91,17 @@ func (n *Node) reach(to netip.Addr, iface string) error {
 	return fmt.Errorf("probe %s: not on the link of %q", to, iface)
 }
 
-func (p prober) DNS(_ context.Context, server netip.Addr) error {
+// Refuse makes name servers outside the node refuse what it asks.
+func (n *Node) Refuse(addrs ...netip.Addr) { n.set(n.refusing, true, addrs) }
+
+func (p prober) DNS(_ context.Context, server netip.Addr, _ ...string) error {
 	n := p.n
 	n.lock()
 	defer n.mu.Unlock()
 	server = server.WithZone("").Unmap()
+	if n.refusing[server] {
+		return fmt.Errorf("ask name server %s: refused", server)
+	}
 	if n.silent[server] {
 		return fmt.Errorf("ask name server %s: no answer", server)
 	}

@@ -86,7 +86,7 @@ func link(to string) inode { return inode{mode: fs.ModeSymlink | 0o777, link: to
 
 const currentConfig = `{"kind":"MachineConfig","metadata":{"name":"rendered-master-0"},"spec":{"kernelArguments":["systemd.unified_cgroup_hierarchy=1"],` +
 	`"config":{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/var/lib/kubelet/config.json","contents":{"source":"data:,"}},` +
-	`{"path":"/etc/default/sno_dnsmasq_configuration_overrides","contents":{"source":"data:,"}}]}}}}` + "\n"
+	`{"path":"/usr/local/bin/dnsmasq_config.sh","contents":{"source":"data:,"}}]}}}}` + "\n"
 
 func etcdPod(ip string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata:\n  name: etcd\n  namespace: openshift-etcd\nspec:\n  containers:\n" +

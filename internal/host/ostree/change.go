@@ -11,8 +11,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// Clone implements host.Deployments. The new boot entry takes the kernel arguments of
-// /proc/cmdline, from which ostree drops what a boot loader adds (BOOT_IMAGE, initrd, ostree).
+// Clone implements host.Deployments. The new boot entry takes the kernel arguments of the booted one, and not those of
+// /proc/cmdline: they have what held for a single boot too, typed in the boot loader's menu or added by it (Ignition's
+// first boot).
 func (d *Deployments) Clone(ctx context.Context, stateroot string) (host.Deployment, error) {
 	if err := validName(stateroot); err != nil {
 		return host.Deployment{}, fmt.Errorf("clone into stateroot %s: %w", stateroot, err)
@@ -60,11 +61,18 @@ func (d *Deployments) initStateroot(ctx context.Context, stateroot string) error
 // deploy writes the deployment. --retain and --no-prune keep every other deployment and
 // object; the origin file makes the clone follow the same updates as the original.
 func (d *Deployments) deploy(ctx context.Context, booted host.Deployment, stateroot string) error {
-	args := []string{"deploy", "--os=" + stateroot, "--retain", "--no-prune", "--not-as-default", "--karg-proc-cmdline"}
+	args := []string{"deploy", "--os=" + stateroot, "--retain", "--no-prune", "--not-as-default", "--karg-none"}
+	kernel, err := d.KernelArguments(ctx)
+	if err != nil {
+		return err
+	}
+	for _, argument := range kernel {
+		args = append(args, "--karg-append="+argument)
+	}
 	if _, err := d.files.Stat(booted.Origin()); err == nil {
 		args = append(args, "--origin-file="+booted.Origin())
 	}
-	_, err := d.admin(ctx, slow, append(args, booted.Checksum)...)
+	_, err = d.admin(ctx, slow, append(args, booted.Checksum)...)
 	return err
 }
 

@@ -18,6 +18,8 @@ type entry struct {
 	version int
 	// target is the word behind ostree= in the kernel arguments, a link to a deployment.
 	target string
+	// options are the kernel arguments.
+	options []string
 }
 
 // entries reads what the boot loader offers, in its order.
@@ -60,6 +62,7 @@ func parseEntry(name, text string) (entry, error) {
 				return entry{}, fmt.Errorf("boot loader entry %s: version: %w", name, err)
 			}
 		case "options":
+			e.options = append(e.options, strings.Fields(value)...)
 			if t := ostreeWord(value); t != "" {
 				e.target = t
 			}

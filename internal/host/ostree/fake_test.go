@@ -33,6 +33,8 @@ type fakeOstree struct {
 	version  int
 	calls    []string
 	help     string
+	// options are further kernel arguments of the boot entries.
+	options string
 	// fail makes the command whose line begins so fail after half of its work.
 	fail string
 }
@@ -93,7 +95,7 @@ func (f *fakeOstree) writeMenu() {
 		link := f.path(f.link(i))
 		require.NoError(f.t, os.MkdirAll(filepath.Dir(link), 0o755))
 		require.NoError(f.t, os.Symlink("../../../deploy/"+d.Stateroot+"/deploy/"+d.ID(), link))
-		text := fmt.Sprintf("title Debian (ostree:%d)\nversion %d\noptions root=LABEL=root rw ostree=%s\nlinux /ostree/x/vmlinuz\n", i, n-i, f.link(i))
+		text := fmt.Sprintf("title Debian (ostree:%d)\nversion %d\noptions root=LABEL=root rw ostree=%s %s\nlinux /ostree/x/vmlinuz\n", i, n-i, f.link(i), f.options)
 		require.NoError(f.t, os.WriteFile(filepath.Join(entries, fmt.Sprintf("ostree-%d.conf", n-i)), []byte(text), 0o644))
 	}
 	_ = os.Remove(f.path("boot/loader"))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -34,6 +36,26 @@ func (d *Deployments) List(context.Context) ([]host.Deployment, error) {
 	}
 	all[booted].Booted = true
 	return all, nil
+}
+
+// KernelArguments implements host.Deployments.
+func (d *Deployments) KernelArguments(ctx context.Context) ([]string, error) {
+	all, err := d.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the booted kernel arguments: %w", err)
+	}
+	menu, err := d.entries()
+	if err != nil {
+		return nil, fmt.Errorf("read the booted kernel arguments: %w", err)
+	}
+	booted, err := host.Booted(all)
+	if err != nil {
+		return nil, fmt.Errorf("read the booted kernel arguments: %w", err)
+	}
+	if booted.Index >= len(menu) {
+		return nil, errors.New("read the booted kernel arguments: the boot loader's menu has changed meanwhile")
+	}
+	return slices.DeleteFunc(menu[booted.Index].options, func(word string) bool { return strings.HasPrefix(word, "ostree=") }), nil
 }
 
 // bootedIndex finds what runs. The kernel argument ostree= alone does not tell for long:

@@ -124,9 +124,26 @@ func TestCloneCommandLine(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"ostree admin os-init new",
-		"ostree admin deploy --os=new --retain --no-prune --not-as-default --karg-proc-cmdline" +
-			" --origin-file=/ostree/deploy/old/deploy/" + checksum + ".0.origin " + checksum,
+		"ostree admin deploy --os=new --retain --no-prune --not-as-default" +
+			" --karg-none --karg-append=root=LABEL=root --karg-append=rw --origin-file=/ostree/deploy/old/deploy/" + checksum + ".0.origin " + checksum,
 	}, f.calls)
+}
+
+// TestACloneHasTheArgumentsOfTheBootEntry and not those of this boot alone.
+func TestACloneHasTheArgumentsOfTheBootEntry(t *testing.T) {
+	f, d := booted(t)
+	f.options = "$ignition_firstboot console=tty0 console=ttyS0,115200n8"
+	f.writeMenu()
+	f.boot("BOOT_IMAGE=(hd0)/vmlinuz ignition.firstboot=1 single console=tty0 ostree=" + f.link(0))
+	have, err := d.KernelArguments(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"root=LABEL=root", "rw", "$ignition_firstboot", "console=tty0", "console=ttyS0,115200n8"}, have)
+	_, err = d.Clone(t.Context(), "new")
+	require.NoError(t, err)
+	line := f.calls[len(f.calls)-1]
+	require.Contains(t, line, "--karg-none --karg-append=root=LABEL=root --karg-append=rw --karg-append=$ignition_firstboot "+
+		"--karg-append=console=tty0 --karg-append=console=ttyS0,115200n8 ")
+	require.NotContains(t, line, "single")
 }
 
 func TestCloneAfterEachInterruption(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -16,22 +17,74 @@ import (
 
 const portDNS = 53
 
-// DNS implements host.Prober. It asks for the name servers of the root, which every
-// resolver can answer or refuse without asking elsewhere; over UDP, and where that
-// fails over TCP in turn.
-func (p *Prober) DNS(ctx context.Context, server netip.Addr) error {
-	var last error
+// DNS implements host.Prober. The name servers of the root are what every resolver knows that reaches the Internet;
+// the names are for those that do not. It asks over UDP, and where that fails over TCP in turn.
+func (p *Prober) DNS(ctx context.Context, server netip.Addr, names ...string) error {
+	questions, err := questionsFor(names)
+	if err != nil {
+		return fmt.Errorf("ask DNS server %s: %w", server, err)
+	}
+	var last, refusal error
 	for n := 0; ctx.Err() == nil; n++ {
 		network := [...]string{"udp", "tcp"}[n%2]
 		attempt, cancel := context.WithTimeout(ctx, 2*again)
-		last = query(attempt, network, netip.AddrPortFrom(withIndex(server.Unmap()), portDNS))
+		last = queryAny(attempt, network, netip.AddrPortFrom(withIndex(server.Unmap()), portDNS), questions)
 		<-pause(attempt, last)
 		cancel()
 		if last == nil {
 			return nil
 		}
+		if refused := (*refusedError)(nil); errors.As(last, &refused) {
+			refusal = last
+		}
+	}
+	if refusal != nil {
+		return fmt.Errorf("DNS server %s does not serve this node: %w", server, refusal)
 	}
 	return fmt.Errorf("DNS server %s does not answer: %w", server, errors.Join(context.Cause(ctx), last))
+}
+
+func questionsFor(names []string) ([]dnsmessage.Question, error) {
+	root := dnsmessage.Question{Name: dnsmessage.MustNewName("."), Type: dnsmessage.TypeNS, Class: dnsmessage.ClassINET}
+	questions := []dnsmessage.Question{root}
+	for _, name := range names {
+		full, err := dnsmessage.NewName(strings.TrimSuffix(name, ".") + ".")
+		if err != nil {
+			return nil, fmt.Errorf("name %q: %w", name, err)
+		}
+		questions = append(questions, dnsmessage.Question{Name: full, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET})
+	}
+	return questions, nil
+}
+
+// queryAny asks all questions at once, since a server without the Internet may take long to say what it does not know
+// of the root.
+func queryAny(ctx context.Context, network string, server netip.AddrPort, questions []dnsmessage.Question) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan error, len(questions))
+	for _, question := range questions {
+		go func() { answers <- query(ctx, network, server, question) }()
+	}
+	var failures []error
+	for range questions {
+		err := <-answers
+		if err == nil {
+			return nil
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+// refusedError is an answer without service.
+type refusedError struct {
+	name dnsmessage.Name
+	code dnsmessage.RCode
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the answer for %q is %s", e.name, strings.TrimPrefix(e.code.String(), "RCode"))
 }
 
 // withIndex names the zone by number. Package net remembers names for a minute, too long
@@ -56,12 +109,11 @@ func pause(ctx context.Context, failed error) <-chan struct{} {
 }
 
 // query asks once and checks that what comes back is an answer to it.
-func query(ctx context.Context, network string, server netip.AddrPort) error {
+func query(ctx context.Context, network string, server netip.AddrPort, question dnsmessage.Question) error {
 	id := uint16(rand.Uint32()) // distinguishes a late answer; not a secret
-	root := dnsmessage.MustNewName(".")
 	msg := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: id, RecursionDesired: true},
-		Questions: []dnsmessage.Question{{Name: root, Type: dnsmessage.TypeNS, Class: dnsmessage.ClassINET}},
+		Questions: []dnsmessage.Question{question},
 	}
 	packed, err := msg.Pack()
 	if err != nil {
@@ -85,7 +137,7 @@ func query(ctx context.Context, network string, server netip.AddrPort) error {
 	if err != nil {
 		return err
 	}
-	return wellFormed(answer, id)
+	return served(answer, id, question.Name)
 }
 
 // readAnswer reads one message; over TCP its length comes first (RFC 1035 section 4.2.2).
@@ -103,8 +155,8 @@ func readAnswer(conn net.Conn, network string) ([]byte, error) {
 	return buf[:n], err
 }
 
-// wellFormed accepts every response to our question, a refusal too: the server lives.
-func wellFormed(answer []byte, id uint16) error {
+// served accepts a response to our question that has what was asked for, or says that it does not exist.
+func served(answer []byte, id uint16, name dnsmessage.Name) error {
 	var p dnsmessage.Parser
 	h, err := p.Start(answer)
 	if err != nil {
@@ -115,6 +167,9 @@ func wellFormed(answer []byte, id uint16) error {
 	}
 	if err := p.SkipAllQuestions(); err != nil {
 		return fmt.Errorf("read the answer: %w", err)
+	}
+	if h.RCode != dnsmessage.RCodeSuccess && h.RCode != dnsmessage.RCodeNameError {
+		return &refusedError{name, h.RCode}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -101,7 +102,7 @@ func TestProberContract(t *testing.T) {
 		n := link(t)
 		n.Peer("link", "set", "lo", "up")
 		n.Peer("route", "add", "local", "198.51.100.0/24", "dev", "lo") // a machine that takes a whole network for its own
-		server(t, n, "udp")
+		server(t, n, "udp", serving)
 		plain, secure, authority := webServers(t, n)
 		return hostcontract.ProberFixture{
 			// The namespaces have no name service: a name is known from /etc/hosts, or not at all.
@@ -128,6 +129,7 @@ func TestProberContract(t *testing.T) {
 			Own:      []netip.Addr{addr("192.0.2.10"), addr("2001:db8::10")},
 			Gateways: []netip.Addr{addr("192.0.2.1"), addr("2001:db8::1"), addr("fe80::1")},
 			Servers:  []netip.Addr{addr("192.0.2.1"), addr("2001:db8::1")},
+			Name:     "api.lab.example.com",
 			Taken:    prefixes("192.0.2.1/24", "2001:db8::1/64"),
 			Free:     prefixes("192.0.2.99/24", "2001:db8::99/64"),
 			Proxied:  prefixes("198.51.100.20/24"),
@@ -178,8 +180,8 @@ func webServers(t *testing.T, n *nmtest.Node) (plain, secure string, authority [
 	return plain, secure, authority
 }
 
-// server answers DNS in the peer namespace with a refusal.
-func server(t *testing.T, n *nmtest.Node, network string) {
+// server answers DNS in the peer namespace.
+func server(t *testing.T, n *nmtest.Node, network string, answer func(query []byte) []byte) {
 	t.Helper()
 	n.InPeer(func() {
 		if network == "udp" {
@@ -193,7 +195,7 @@ func server(t *testing.T, n *nmtest.Node, network string) {
 					if err != nil {
 						return
 					}
-					_, _ = c.WriteTo(refuse(buf[:k]), from)
+					_, _ = c.WriteTo(answer(buf[:k]), from)
 				}
 			}()
 			return
@@ -209,17 +211,34 @@ func server(t *testing.T, n *nmtest.Node, network string) {
 				}
 				buf := make([]byte, 512)
 				k, _ := c.Read(buf)
-				_, _ = c.Write(append(buf[:2:2], refuse(buf[2:k])...))
+				if k > 2 {
+					_, _ = c.Write(append(buf[:2:2], answer(buf[2:k])...))
+				}
 				_ = c.Close()
 			}
 		}()
 	})
 }
 
-func refuse(q []byte) []byte {
-	out := append([]byte(nil), q...)
-	out[2], out[3] = out[2]|0x80, 5
-	return out
+// withCode is an answer to a query: the query with the code.
+func withCode(code byte) func([]byte) []byte {
+	return func(q []byte) []byte {
+		out := append([]byte(nil), q...)
+		out[2], out[3] = out[2]|0x80, code
+		return out
+	}
+}
+
+var serving, nameError, serverFailure, refusing = withCode(0), withCode(3), withCode(2), withCode(5)
+
+// serving1 serves one name and refuses everything else.
+func serving1(name string) func([]byte) []byte {
+	return func(q []byte) []byte {
+		if bytes.Contains(q, []byte(name)) {
+			return nameError(q)
+		}
+		return refusing(q)
+	}
 }
 
 func TestDNS(t *testing.T) {
@@ -229,10 +248,38 @@ func TestDNS(t *testing.T) {
 			n := link(t)
 			err := p.DNS(within(t, 600*time.Millisecond), addr("192.0.2.1"))
 			require.ErrorContains(t, err, "DNS server 192.0.2.1 does not answer")
-			server(t, n, network)
+			server(t, n, network, serving)
 			for _, a := range []string{"192.0.2.1", "2001:db8::1", "fe80::1%uplink0"} {
 				require.NoError(t, p.DNS(within(t, 10*time.Second), addr(a)), a)
 			}
 		})
+	}
+}
+
+// TestDNSThatDoesNotServeThisNode lives, and is of no use.
+func TestDNSThatDoesNotServeThisNode(t *testing.T) {
+	const name = "api.lab.example.com"
+	for _, c := range []struct {
+		name   string
+		answer func([]byte) []byte
+		says   string // empty: it serves
+	}{
+		{"refused", refusing, `DNS server 192.0.2.1 does not serve this node: the answer for "." is Refused`},
+		{"failure", serverFailure, `the answer for "` + name + `." is ServerFailure`},
+		{"no such name", nameError, ""},
+		{"a name of the site, and not the root", serving1("example"), ""},
+	} {
+		for _, network := range []string{"udp", "tcp"} {
+			t.Run(c.name+"/"+network, func(t *testing.T) {
+				n := link(t)
+				server(t, n, network, c.answer)
+				err := probe.New().DNS(within(t, 2*time.Second), addr("192.0.2.1"), name)
+				if c.says == "" {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorContains(t, err, c.says)
+			})
+		}
 	}
 }

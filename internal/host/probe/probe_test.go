@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/dns/dnsmessage"
 )
 
 var card = &net.Interface{Name: "eno1", HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 1}}
@@ -67,11 +68,16 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-func TestWellFormed(t *testing.T) {
-	refused := []byte{0x12, 0x34, 0x80, 5, 0, 0, 0, 0, 0, 0, 0, 0}
-	require.NoError(t, wellFormed(refused, 0x1234), "a refusal is a sign of life")
-	require.ErrorContains(t, wellFormed(refused, 0x1235), "no answer to the question")
-	require.Error(t, wellFormed(refused[:11], 0x1234))
-	refused[2] = 0
-	require.ErrorContains(t, wellFormed(refused, 0x1234), "no answer to the question")
+func TestServed(t *testing.T) {
+	root := dnsmessage.MustNewName(".")
+	answer := []byte{0x12, 0x34, 0x80, 3, 0, 0, 0, 0, 0, 0, 0, 0}
+	require.NoError(t, served(answer, 0x1234, root), "that a name does not exist is an answer")
+	require.ErrorContains(t, served(answer, 0x1235, root), "no answer to the question")
+	require.Error(t, served(answer[:11], 0x1234, root))
+	for code, says := range map[byte]string{2: "ServerFailure", 5: "Refused"} {
+		answer[3] = code
+		require.ErrorContains(t, served(answer, 0x1234, root), `the answer for "." is `+says)
+	}
+	answer[2] = 0
+	require.ErrorContains(t, served(answer, 0x1234, root), "no answer to the question")
 }

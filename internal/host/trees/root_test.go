@@ -141,3 +141,18 @@ func TestTwoMountsOfOneFileSystem(t *testing.T) {
 	require.Error(t, err)
 	require.Zero(t, run(t, tr, host.CopyRequest{}).Copied)
 }
+
+// TestSharesOnAFullFileSystemIsAnErrorThatSaysSo keeps apart what is full and what cannot share.
+func TestSharesOnAFullFileSystemIsAnErrorThatSaysSo(t *testing.T) {
+	needRoot(t)
+	for name, options := range map[string]string{"no byte": "size=4k", "no inode": "nr_inodes=2"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, options))
+			t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+			write(t, dir, "file", "x")
+			_, err := New(Options{}).Shares(dir)
+			require.ErrorIs(t, err, unix.ENOSPC)
+		})
+	}
+}

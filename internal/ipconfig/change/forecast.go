@@ -3,12 +3,15 @@ package change
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
@@ -20,7 +23,7 @@ type Forecast struct {
 	Objects []string `json:"objects,omitempty"`
 	Files   []string `json:"files,omitempty"`
 	Deleted []string `json:"deleted,omitempty"`
-	// Blocked says why it could not be done; a change would fail and roll back.
+	// Blocked says why it could not be done; a change is refused then.
 	Blocked []string `json:"blocked,omitempty"`
 	// Warnings are what somebody has to attend to, before the change or after it: certificates that keep the old address, and objects that
 	// bring it back.
@@ -52,10 +55,11 @@ func (f Forecast) counts() Counts {
 	return c
 }
 
-// forecastTimeout bounds a forecast that only serves people.
-const forecastTimeout = 10 * time.Second
+// forecastTimeout bounds a forecast. The cluster runs meanwhile.
+const forecastTimeout = time.Minute
 
-// forecast records how much recert is going to rewrite, and of what it warns. It serves people only: the change continues without it.
+// forecast records how much recert is going to rewrite, for people, and refuses a change that recert would fail in the new
+// stateroot. The change continues where no forecast can be made.
 func (p *PrePivot) forecast(ctx context.Context, config any) error {
 	if p.Forecaster == nil {
 		return nil
@@ -71,7 +75,19 @@ func (p *PrePivot) forecast(ctx context.Context, config any) error {
 		p.Log.Warn("the forecast of what recert rewrites failed", "op", p.Request.OperationID, "error", err)
 		return nil
 	}
+	if err := refuseForecast(p.Files, f); err != nil {
+		return err
+	}
 	return operation.WriteJSON(p.Files, ipconfig.ForecastFile, f.counts())
+}
+
+// refuseForecast fails on a forecast that says no. It is the native engine's: the image of another engine may know more.
+func refuseForecast(files host.Files, f Forecast) error {
+	image, err := chosenImage(files)
+	if err != nil || image.Name != "" || len(f.Blocked) == 0 {
+		return err
+	}
+	return flow.Permanent(errors.New(preflight.RecertProblem(f.Blocked)))
 }
 
 // ReadForecast is what pre-pivot found out; false where it found nothing, or has not yet.

@@ -115,8 +115,8 @@ func readHint(files host.Files, file string) (text string, owned bool, err error
 	if err != nil {
 		return "", false, fmt.Errorf("read the node IP hint: %w", err)
 	}
-	all, err := bringup.MachineConfigFiles(files)
-	return string(data), all[host.NodeIPHint], err
+	config, err := bringup.ReadMachineConfig(files)
+	return string(data), config.Owned[host.NodeIPHint], err
 }
 
 // moveHints rewrites each hint in the text of an environment file (systemd.exec(5)), and says what becomes of the

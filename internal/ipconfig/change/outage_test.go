@@ -24,12 +24,12 @@ func TestTheLastOutageIsTheBestGuess(t *testing.T) {
 
 // foresight is a Forecaster.
 type foresight struct {
-	err      error
-	warnings []string
+	err               error
+	warnings, blocked []string
 }
 
 func (f foresight) Forecast(context.Context, []byte) (change.Forecast, error) {
-	return change.Forecast{Certificates: []string{"CN=a", "CN=b"}, Objects: []string{"/x"}, Warnings: f.warnings}, f.err
+	return change.Forecast{Certificates: []string{"CN=a", "CN=b"}, Objects: []string{"/x"}, Warnings: f.warnings, Blocked: f.blocked}, f.err
 }
 
 // What brings the old address back is told before the cluster is stopped, and stops nothing.
@@ -45,6 +45,17 @@ func TestWarningsAreKnownBeforeTheOutage(t *testing.T) {
 			require.Equal(t, "2 more: see lca-cli ip-config plan", seen.Warnings[listed-1])
 		}
 	}
+}
+
+// TestAForecastThatIsBlockedMattersToTheEngineItWasMadeOf lets another engine try.
+func TestAForecastThatIsBlockedMattersToTheEngineItWasMadeOf(t *testing.T) {
+	w := newWorld(t)
+	w.forecaster = foresight{blocked: []string{"/x: cannot be read"}}
+	w.post.RecertImage = recertImage
+	require.NoError(t, w.Live(nil))
+	verdict, judged := w.Judge()
+	require.NoError(t, judged)
+	require.Equal(t, "new", verdict)
 }
 
 func TestWhatRecertIsGoingToDoIsCountedBeforehand(t *testing.T) {

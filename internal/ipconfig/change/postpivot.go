@@ -54,7 +54,7 @@ func (p *PostPivot) Plan() flow.Plan {
 			bringup.RunRecert(p.Recert, p.image, p.noteRecert),
 			bringup.StartKubelet(p.Units, dns),
 			bringup.WaitAPI(p.Cluster, dns),
-			bringup.ProveNetwork(p.proof(), dns),
+			bringup.ProveNetwork(p.lastProof(), dns),
 			bringup.WaitNode(p.Cluster, p.Power, dns),
 			bringup.RunProbes(p.Prober, p.Clock, p.Request.Probes),
 			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Do: p.wipe},
@@ -69,7 +69,23 @@ func (p *PostPivot) noteRecert(message string) error {
 }
 
 func (p *PostPivot) proof() bringup.Proof {
-	return bringup.Proof{Prober: p.Prober, Clock: p.Clock, Site: p.Request.Site}
+	return bringup.Proof{Prober: p.Prober, Clock: p.Clock, Site: p.site}
+}
+
+// lastProof also notes the DNS servers that do not answer, beside others that do.
+func (p *PostPivot) lastProof() bringup.Proof {
+	proof := p.proof()
+	proof.Warn = func(message string) error { return p.Note(ipconfig.FlowPostPivot, message, time.Time{}) }
+	return proof
+}
+
+// site is the request's, with the name of the API server: a DNS server without the Internet may know no other.
+func (p *PostPivot) site() (bringup.Site, error) {
+	s, err := p.Request.Site()
+	if name := bringup.APIName(p.Files); name != "" {
+		s.Names = append(s.Names, name)
+	}
+	return s, err
 }
 
 func (p *PostPivot) localDNS() bringup.LocalDNS {

@@ -87,19 +87,35 @@ func MakePreview(ctx context.Context, n Ports, wish Wish) (Preview, error) {
 		OldStateroot: booted.Stateroot, NewStateroot: r.NewStateroot,
 		DiskNeedBytes: f.Need.Bytes, DiskFreeBytes: f.Free.Bytes, DiskNeedInodes: f.Need.Inodes,
 		OutageFrom: ipconfig.StepQuiesce, OutageTo: ipconfig.StepWaitAPI, OutageSeconds: int64(LastOutage(n.Files).Seconds()),
-		AddressChanges: addressChanges(r, presentAddresses(n.Files)), Steps: allSteps(), Checks: preflight.Validate(wish.Spec, f),
+		AddressChanges: addressChanges(r, presentAddresses(n.Files)), Steps: allSteps(),
 	}
+	renderErr := p.render(ctx, n, r, now)
+	if image, err := chosenImage(n.Files); err == nil && wish.Prepared != nil {
+		f.RecertImage = image.Name
+	}
+	p.judge(wish, f)
 	for _, probe := range r.Probes {
 		p.Probes = append(p.Probes, probe.String())
 	}
+	if renderErr != nil && p.Refusal == "" {
+		return Preview{}, fmt.Errorf("render the change: %w", renderErr)
+	}
+	return p, nil
+}
+
+// judge makes the checks, now that recert's forecast is known too.
+func (p *Preview) judge(wish Wish, f preflight.Facts) {
+	switch {
+	case p.Recert != nil:
+		f.RecertBlocked = p.Recert.Blocked
+		delete(f.Unknown, preflight.CheckRecertPlan)
+	case p.RecertUnknown != "":
+		f.Unknown[preflight.CheckRecertPlan] = p.RecertUnknown
+	}
+	p.Checks = preflight.Validate(wish.Spec, f)
 	if refusal := preflight.Refusal(p.Checks); refusal != nil {
 		p.Refusal = refusal.Error()
 	}
-	err = p.render(ctx, n, r, now)
-	if err != nil && p.Refusal == "" {
-		return Preview{}, fmt.Errorf("render the change: %w", err)
-	}
-	return p, nil
 }
 
 // render adds what would be written.

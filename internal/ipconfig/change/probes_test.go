@@ -3,6 +3,7 @@ package change_test
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -46,6 +47,36 @@ func TestAFailingProbeRollsBackAndIsNamed(t *testing.T) {
 	require.NotContains(t, progress.Cause, "registry", "it answers")
 	w.probes = nil
 	require.NoError(t, w.Again())
+}
+
+// TestOneDNSServerOfEachFamilySuffices: the others are a warning.
+func TestOneDNSServerOfEachFamilySuffices(t *testing.T) {
+	const silent, refusing = "198.51.100.54", "198.51.100.55"
+	for _, c := range []struct {
+		name    string
+		servers []string
+		verdict string
+		says    []string
+	}{
+		{"one of three serves", []string{silent, newSite.dns, refusing}, "new", []string{silent + ": no answer", refusing + ": refused"}},
+		{"none serves", []string{silent, refusing}, "old", []string{silent + ": no answer", refusing + ": refused"}},
+		{"one that refuses is as good as none", []string{refusing}, "old", []string{refusing + ": refused"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.edit = func(s *lcav1.IPConfigSpec) { s.DNSServers = c.servers }
+			w.node.Silence(netip.MustParseAddr(silent))
+			w.node.Refuse(netip.MustParseAddr(refusing))
+			require.NoError(t, w.Live(nil))
+			w.requireVerdict(c.verdict)
+			p := w.progress()
+			for _, says := range c.says {
+				require.Contains(t, p.DNS+p.Cause, says)
+			}
+			require.Equal(t, c.verdict == "new", p.DNS != "")
+			require.NotContains(t, p.DNS, newSite.dns)
+		})
+	}
 }
 
 // TestAProbeThatAnswersLateIsInTime: what a change starts anew takes a moment.

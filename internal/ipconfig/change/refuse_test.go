@@ -58,6 +58,10 @@ func TestPrePivotRefusesBeforeAnythingIsTouched(t *testing.T) {
 			"pull image quay.io/x/absent:1"},
 		{"etcd on a disk of its own", func(w *world) { w.apart = []string{host.EtcdData} }, func(w *world) { w.apart = nil },
 			"/var/lib/etcd is a file system of its own"},
+		{"recert that cannot do it", func(w *world) {
+			w.forecaster = foresight{blocked: []string{"secrets: 3 stored objects are encrypted at rest"}}
+		},
+			func(w *world) { w.forecaster = nil }, "recert cannot rewrite the cluster: secrets: 3 stored objects are encrypted at rest"},
 		{"old ostree", func(w *world) { w.node.SetDefaultUnsupported(errors.New("no set-default")) },
 			func(w *world) { w.node.SetDefaultUnsupported(nil) }, "no set-default"},
 	} {

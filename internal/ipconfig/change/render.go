@@ -12,12 +12,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// Metric and table of the default routes: what configure-ovs gives br-ex.
-const (
-	defaultRouteMetric = 48
-	mainTable          = 254
-)
-
 // Uplink is the interface below br-ex.
 type Uplink struct {
 	// Name is the port of br-ex: the network card, or a VLAN on it.
@@ -131,7 +125,7 @@ func routes(f ipconfig.Family, before, after Uplink) (out []netstate.Route) {
 	if f.Gateway.IsValid() {
 		out = append(out, netstate.Route{
 			Destination: destination, NextHopInterface: after.Name, NextHopAddress: f.Gateway.String(),
-			Metric: defaultRouteMetric, TableID: mainTable,
+			Metric: ipconfig.DefaultRouteMetric, TableID: netstate.MainTable,
 		})
 	}
 	return out

@@ -64,6 +64,21 @@ func checkOverlap(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 	})
 }
 
+func checkDNSKept(spec lcav1.IPConfigSpec, f Facts) (string, string) {
+	if len(spec.DNSServers) > 0 || len(f.Current.DNSServers) == 0 {
+		return "", ""
+	}
+	for _, gone := range leaving(spec, f.Current) {
+		if gone.MachineNetwork != "" {
+			return fmt.Sprintf("the node leaves machine network %s and keeps its DNS servers %s",
+					gone.MachineNetwork, strings.Join(f.Current.DNSServers, ", ")),
+				"set spec.dnsServers if the new site has others; a server that does not answer there rolls the change back " +
+					"unless another of its family does"
+		}
+	}
+	return "", ""
+}
+
 // Proxy is how the cluster reaches the world outside.
 type Proxy struct{ HTTPProxy, HTTPSProxy, NoProxy string }
 

@@ -49,6 +49,30 @@ func checkEngine(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	return "", ""
 }
 
+// checkRecertPlan is about the native engine. An image may be able to decrypt.
+func checkRecertPlan(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	switch {
+	case f.RecertImage != "":
+		return "", ""
+	case f.Encryption != "":
+		return "recert cannot rewrite the cluster: values are stored in etcd encrypted (" + f.Encryption + ")",
+			"turn encryption off (APIServer cluster, spec.encryption.type: identity) and wait until all values are stored in plain, " +
+				"or have an image do it (annotation lca.openshift.io/recert-image)"
+	case len(f.RecertBlocked) > 0:
+		return RecertProblem(f.RecertBlocked), "'lca-cli ip-config plan' on the node lists every reason"
+	}
+	return "", ""
+}
+
+// RecertProblem is the sentence for the reasons why recert cannot rewrite a cluster.
+func RecertProblem(reasons []string) string {
+	text := "recert cannot rewrite the cluster: " + reasons[0]
+	if more := len(reasons) - 1; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
 func checkSetDefault(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	if f.SetDefault == nil {
 		return "", ""

@@ -63,6 +63,9 @@ func judge(w ipconfig.DesiredFamily) (string, string) {
 	if err != nil || addr.Is4() != (w.Name == "ipv4") {
 		return fmt.Sprintf("spec.%s.address %q is not an address of that family", w.Name, w.Address), "correct it"
 	}
+	if why := ipconfig.UnusableAddress(addr); why != "" {
+		return fmt.Sprintf("spec.%s.address %s %s", w.Name, addr, why), "choose a unicast address of the new machine network"
+	}
 	network, err := netip.ParsePrefix(w.Network)
 	if err != nil {
 		return fmt.Sprintf("the machine network of %s (%q) is not known", w.Address, w.Network), "set spec." + w.Name + ".machineNetwork"

@@ -25,6 +25,20 @@ type Facts struct {
 	Proxy                                          Proxy
 	// RecertImage is the image that the container engine for recert was asked to run; empty: the native engine.
 	RecertImage string
+	// Encryption is how the cluster encrypts values in etcd; empty: it does not.
+	Encryption string
+	// RecertBlocked says why recert could not rewrite this cluster, as its forecast found.
+	RecertBlocked []string
+
+	// Owned are files of the node's MachineConfig that a change may write.
+	Owned []Owned
+
+	// NMStateBridge: nmstate makes br-ex on this node, not configure-ovs.
+	NMStateBridge bool
+	// OtherBridge is the bridge that OVN-Kubernetes was told to use instead of br-ex.
+	OtherBridge string
+	// KernelArguments are those of the booted boot loader entry.
+	KernelArguments []string
 
 	// SetDefault is why the node cannot choose its next boot; nil when it can.
 	SetDefault error

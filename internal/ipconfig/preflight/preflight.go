@@ -19,14 +19,18 @@ type Check struct {
 
 // Names of checks that others refer to.
 const (
-	CheckAddressInUse = "address-in-use"
-	CheckDiskSpace    = "disk-space"
-	CheckDiskInodes   = "disk-inodes"
-	CheckCertificates = "certificate-expiry"
-	CheckProxy        = "proxy"
-	CheckDnsmasq      = "dnsmasq-machineconfig"
-	CheckSingleNode   = "single-node"
-	CheckOverlap      = "overlap"
+	CheckAddressInUse  = "address-in-use"
+	CheckDiskSpace     = "disk-space"
+	CheckDiskInodes    = "disk-inodes"
+	CheckCertificates  = "certificate-expiry"
+	CheckProxy         = "proxy"
+	CheckDnsmasq       = "dnsmasq-machineconfig"
+	CheckSingleNode    = "single-node"
+	CheckOverlap       = "overlap"
+	CheckFirstBoot     = "first-boot"
+	CheckDNSKept       = "dns-servers-kept"
+	CheckMachineConfig = "machineconfig-files"
+	CheckRecertPlan    = "recert-plan"
 )
 
 // Checks is every check, in the order in which a person would ask. The table in the documentation is
@@ -39,9 +43,14 @@ func Checks() []Check {
 		{CheckDnsmasq, blocking, "MachineConfig `50-master-dnsmasq-configuration` does not exist", checkDnsmasq},
 		{"recert-engine", blocking, "annotation `lca.openshift.io/recert-image` names no pull specification (`registry/path:tag`); " +
 			"or the node has no etcd of the cluster to rewrite", checkEngine},
+		{CheckRecertPlan, blocking, "recert's native engine is used, and the cluster encrypts values in etcd (APIServer `cluster`), " +
+			"or recert's forecast finds that it cannot rewrite the cluster; `lca-cli ip-config plan` makes " +
+			"the forecast, and `collect-inputs` before anything is made or stopped",
+			checkRecertPlan},
 		{"families", blocking, "the spec names no address, or one of a family the node does not have", checkFamilies},
 		{"coupling", blocking, "gateway, machine network or DNS servers change without an address", checkCoupling},
-		{"addresses", blocking, "address outside its machine network, network or broadcast address", checkAddresses},
+		{"addresses", blocking, "address outside its machine network, network or broadcast address, or one that no host has: " +
+			"unspecified, loopback, multicast, link-local, IPv4-mapped, in `0.0.0.0/8` or `240.0.0.0/4`", checkAddresses},
 		{"gateway-on-link", blocking, "no gateway, or one outside the machine network (link-local IPv6 is on the link)",
 			checkGatewayOnLink},
 		{"gateway-not-self", blocking, "the gateway is an address of the node itself", checkGatewayNotSelf},
@@ -54,6 +63,16 @@ func Checks() []Check {
 		{"uplink", blocking, "not exactly one uplink interface on `br-ex`", checkUplink},
 		{"own-state", blocking, "`/var`, `/var/lib/etcd`, `/var/lib/kubelet` or `/var/lib/lca` is a file system of its own, " +
 			"which both systems would share", checkOwnState},
+		{CheckMachineConfig, blocking, "the node's MachineConfig owns a file that the change writes: the uplink's NetworkManager " +
+			"profile, `/etc/default/sno_dnsmasq_configuration_overrides`, `/etc/dnsmasq.d/single-node-filter.conf` if the DNS filter " +
+			"changes, or a unit of the product. `Unknown`: the node has no `/etc/machine-config-daemon/currentconfig`, so nothing " +
+			"owns files", checkMachineConfig},
+		{"nmstate-bridge", blocking, "nmstate makes `br-ex` on this node: `/etc/nmstate/openshift/applied` exists", checkNMStateBridge},
+		{"default-bridge", blocking, "`/etc/ovnk/default_bridge` names another bridge than `br-ex`", checkDefaultBridge},
+		{"default-route", blocking, "another interface than `br-ex` has a default route of a family that changes, with a metric up to 48",
+			checkDefaultRoute},
+		{"routes", blocking, "a route leads the new machine network, or a part of it, over another interface or a next hop", checkRoutes},
+		{CheckFirstBoot, blocking, "the boot loader entry of the running system has kernel argument `ignition.firstboot`", checkFirstBoot},
 		{CheckDiskSpace, blocking, "the second stateroot, or its kernel and initramfs in `/boot`, does not fit; measured late, " +
 			"and again by `collect-inputs` before anything is made", checkDisk},
 		{CheckDiskInodes, blocking, "the file system has too few inodes left for the files of a second stateroot", checkInodes},
@@ -62,6 +81,8 @@ func Checks() []Check {
 		{"leftover-stateroots", warning, "stateroots of earlier changes are still there", checkLeftovers},
 		{CheckCertificates, warning, "a certificate of kubelet or API server expires within 3 days: going back after that needs " +
 			"work by hand", checkExpiry},
+		{"other-default-routes", warning, "the same as `default-route`, with a metric above 48", checkOtherDefaults},
+		{CheckDNSKept, warning, "the machine network changes, and the spec leaves the DNS servers as they are", checkDNSKept},
 		{CheckProxy, warning, "the cluster's proxy settings name an address or network that the change takes away", checkProxy},
 	}
 }

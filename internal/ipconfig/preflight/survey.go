@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ type Surveyor struct {
 	// Deployments and Prober are host.Deployments and host.Prober, as far as they are needed.
 	Deployments interface {
 		CanSetDefault(ctx context.Context) error
+		KernelArguments(ctx context.Context) ([]string, error)
 	}
 	Prober interface {
 		InUse(ctx context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error)
@@ -39,10 +41,34 @@ func (s Surveyor) Look(ctx context.Context, old string, f *Facts) {
 	if _, err := s.Files.Stat(host.EtcdPodManifest); err != nil {
 		f.Etcd = fmt.Errorf("look at %s: %w", host.EtcdPodManifest, err)
 	}
+	s.lookAtBridge(f)
+	var noArguments, notOwned error
+	f.KernelArguments, noArguments = s.Deployments.KernelArguments(ctx)
+	f.Owned, notOwned = ownedFiles(s.Files)
 	f.Certificates = certificates(s.Files)
-	f.Unknown = map[string]string{CheckAddressInUse: later, CheckDiskSpace: later, CheckDiskInodes: later}
+	f.Unknown = map[string]string{
+		CheckAddressInUse: later, CheckDiskSpace: later, CheckDiskInodes: later,
+		CheckRecertPlan: "the forecast is made in step collect-inputs, before anything is made or stopped",
+	}
+	if noArguments != nil {
+		f.Unknown[CheckFirstBoot] = noArguments.Error()
+	}
+	if notOwned != nil {
+		f.Unknown[CheckMachineConfig] = notOwned.Error()
+	}
 	if len(f.Certificates) == 0 {
 		f.Unknown[CheckCertificates] = "no certificate of kubelet or API server was found on the node"
+	}
+}
+
+// lookAtBridge adds who makes the node's bridge, and which one it is.
+func (s Surveyor) lookAtBridge(f *Facts) {
+	_, err := s.Files.Stat(host.NMStateApplied)
+	f.NMStateBridge = err == nil
+	if text, err := s.Files.Read(host.OVNDefaultBridge); err == nil {
+		if name := strings.TrimSpace(string(text)); name != host.BridgeExternal {
+			f.OtherBridge = name
+		}
 	}
 }
 

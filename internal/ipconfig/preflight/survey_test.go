@@ -82,6 +82,19 @@ func TestSurveyMeasuresAndReads(t *testing.T) {
 	require.Equal(t, lcav1.PreflightFailed, named(t, checks, "boot-entry").Result)
 }
 
+func TestSurveyFindsWhoMakesTheBridgeAndHowTheNodeBoots(t *testing.T) {
+	n := hosttest.NewNode(hosttest.Options{})
+	require.NoError(t, n.Seed(host.OVNDefaultBridge, []byte("br-ex\n")))
+	require.NoError(t, preflight.Refusal(surveyed(t, n, goodSpec())))
+	require.NoError(t, n.Seed(host.NMStateApplied, nil))
+	require.NoError(t, n.Seed(host.OVNDefaultBridge, []byte("br0\n")))
+	n.BootWith("rw", "ignition.firstboot")
+	checks := surveyed(t, n, goodSpec())
+	for _, name := range []string{"nmstate-bridge", "default-bridge", preflight.CheckFirstBoot} {
+		require.Equal(t, lcav1.PreflightFailed, named(t, checks, name).Result, name)
+	}
+}
+
 func TestWhatTakesTimeIsUnknownBeforeItIsMeasured(t *testing.T) {
 	f := goodFacts()
 	surveyor(hosttest.NewNode(hosttest.Options{})).Look(t.Context(), "rhcos", &f)

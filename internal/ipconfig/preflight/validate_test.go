@@ -3,6 +3,8 @@ package preflight_test
 import (
 	"errors"
 	"net/netip"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 func goodFacts() preflight.Facts {
@@ -50,6 +53,29 @@ func TestIPv6GatewayMayBeLinkLocal(t *testing.T) {
 	dualStack(&f)
 	s.IPv6 = &lcav1.IPv6Config{Address: "2001:DB8:1:0::20", MachineNetwork: "2001:db8:1::/64", Gateway: "fe80::1"}
 	require.NoError(t, preflight.Refusal(preflight.Validate(s, f)))
+}
+
+// routes are written as destination, interface, next hop (or -) and metric.
+func routes(texts ...string) (out []netstate.Route) {
+	for _, text := range texts {
+		words := strings.Fields(text)
+		metric, _ := strconv.Atoi(words[3])
+		out = append(out, netstate.Route{Destination: words[0], NextHopInterface: words[1],
+			NextHopAddress: strings.TrimPrefix(words[2], "-"), Metric: metric})
+	}
+	return out
+}
+
+// TestWhatDoesNoHarmIsNotRefused: the node's own, less specific ones, other networks, and the boot loader's variable.
+func TestWhatDoesNoHarmIsNotRefused(t *testing.T) {
+	f := goodFacts()
+	f.Current.Routes = routes("0.0.0.0/0 br-ex 192.0.2.1 48", "0.0.0.0/0 eno1 192.0.2.1 48", "192.0.2.0/24 br-ex - 48", "198.51.0.0/16 enp7s0 203.0.113.1 100",
+		"203.0.113.0/24 enp7s0 - 100", "::/0 enp7s0 fe80::1 0")
+	f.KernelArguments = []string{"$ignition_firstboot", "ignition.platform.id=metal"}
+	require.NoError(t, preflight.Refusal(preflight.Validate(goodSpec(), f)))
+	spec := goodSpec() // the network that the node is in already
+	spec.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.11"}
+	require.NoError(t, preflight.Refusal(preflight.Validate(spec, f)))
 }
 
 func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
@@ -102,6 +128,26 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 			s.IPv4 = &lcav1.IPv4Config{Address: "100.64.3.5", MachineNetwork: "100.64.3.0/24", Gateway: "100.64.3.1"}
 		}, "overlaps the cluster's inner network 100.64.0.0/16 (of OVN itself)"},
 		{"recert-engine", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Etcd = errors.New("no manifest") }, "cannot be rewritten: no manifest"},
+		{"recert-plan", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Encryption = "aescbc" }, "stored in etcd encrypted (aescbc): turn encryption off (APIServer cluster, spec.encryption.type: identity)"},
+		{"recert-plan", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.RecertBlocked = []string{"/a: cannot be read", "/b: no key"}
+		},
+			"recert cannot rewrite the cluster: /a: cannot be read; and 1 more"},
+		{"nmstate-bridge", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.NMStateBridge = true }, "nmstate manages br-ex on this node (/etc/nmstate/openshift/applied exists)"},
+		{"default-bridge", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.OtherBridge = "br0" }, "/etc/ovnk/default_bridge names bridge br0"},
+		{"default-route", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.Current.Routes = routes("0.0.0.0/0 br-ex 192.0.2.1 48", "0.0.0.0/0 enp7s0 203.0.113.1 48", "::/0 enp7s0 fe80::1 0")
+		}, "default routes of other interfaces come before that of br-ex: 0.0.0.0/0 over enp7s0 (metric 48): remove them, or give them a metric above 48"},
+		{"routes", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.Current.Routes = routes("198.51.100.128/25 enp7s0 203.0.113.1 100", "198.51.100.9/32 br-ex 192.0.2.1 48")
+		}, "routes lead part of the new machine network 198.51.100.0/24 elsewhere: 198.51.100.128/25 over enp7s0, 198.51.100.9/32 over br-ex: remove these routes"},
+		{"routes", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.Current.Routes = routes("198.51.100.0/24 enp7s0 - 100")
+		},
+			"198.51.100.0/24 over enp7s0"},
+		{"first-boot", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.KernelArguments = []string{"rw", "ignition.firstboot=1"}
+		}, "has kernel argument ignition.firstboot, so each boot is a first one to Ignition: remove it"},
 		{"own-state", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
 			f.State = errors.New("/var/lib/etcd is a file system of its own")
 		}, "/var/lib/etcd is a file system of its own: the old and the new system would share it"},
@@ -119,6 +165,49 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAnAddressThatNoHostHasIsRefused leaves everything else in order: the network contains the address and the gateway.
+func TestAnAddressThatNoHostHasIsRefused(t *testing.T) {
+	for address, why := range map[string]string{
+		"0.0.0.0": "is the unspecified address", "0.0.0.10": "is in 0.0.0.0/8, which is reserved",
+		"127.0.0.10": "is a loopback address", "224.0.0.10": "is a multicast address", "239.1.2.3": "is a multicast address",
+		"169.254.7.7": "is link-local", "240.0.0.10": "is in 240.0.0.0/4, which is reserved",
+		"255.255.255.255": "is in 240.0.0.0/4, which is reserved",
+		"::":              "is the unspecified address", "::1": "is a loopback address", "ff02::1": "is a multicast address",
+		"fe80::10": "is link-local", "::ffff:192.0.2.10": "is IPv4-mapped", "2001:db8::10%br-ex": "has a zone",
+	} {
+		t.Run(address, func(t *testing.T) {
+			f, spec := goodFacts(), goodSpec()
+			dualStack(&f)
+			a := netip.MustParseAddr(address)
+			network := netip.PrefixFrom(a.WithZone(""), a.BitLen()-9).Masked()
+			if a.Is4() {
+				spec.IPv4 = &lcav1.IPv4Config{Address: address, MachineNetwork: network.String(), Gateway: a.Next().String()}
+			} else {
+				spec.IPv6 = &lcav1.IPv6Config{Address: address, MachineNetwork: network.String(), Gateway: "fe80::1"}
+			}
+			got := named(t, preflight.Validate(spec, f), "addresses")
+			require.Equal(t, lcav1.PreflightFailed, got.Result)
+			require.Contains(t, got.Message, address+" "+why)
+			require.NotEmpty(t, got.Hint)
+		})
+	}
+}
+
+func TestEncryptionAtRestIsNoMatterForAnImage(t *testing.T) {
+	f := goodFacts()
+	f.Encryption, f.RecertImage = "aescbc", "quay.io/x/recert:1"
+	require.NoError(t, preflight.Refusal(preflight.Validate(goodSpec(), f)))
+}
+
+func TestDNSServersAreNoWarningWhereNamedOrWhereTheNetworkStays(t *testing.T) {
+	set, stays := goodSpec(), goodSpec()
+	set.DNSServers = []string{"192.0.2.53"}
+	stays.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.11"}
+	for _, spec := range []lcav1.IPConfigSpec{set, stays} {
+		require.Equal(t, lcav1.PreflightPassed, named(t, preflight.Validate(spec, goodFacts()), preflight.CheckDNSKept).Result)
 	}
 }
 
@@ -163,6 +252,12 @@ func TestWarnings(t *testing.T) {
 		{"a proxy on the node itself", preflight.CheckProxy, func(f *preflight.Facts) {
 			f.Proxy = preflight.Proxy{HTTPSProxy: "https://user@192.0.2.10:3128/"}
 		}, "httpsProxy names 192.0.2.10"},
+		{"another default route", "other-default-routes", func(f *preflight.Facts) {
+			f.Current.Routes = routes("0.0.0.0/0 br-ex 192.0.2.1 48", "0.0.0.0/0 enp7s0 203.0.113.1 100")
+		}, "other interfaces have a default route too: 0.0.0.0/0 over enp7s0 (metric 100)"},
+		{"DNS servers of the old site", preflight.CheckDNSKept, func(*preflight.Facts) {},
+			"the node leaves machine network 192.0.2.0/24 and keeps its DNS servers 192.0.2.53"},
+		{"no DNS servers to keep", preflight.CheckDNSKept, func(f *preflight.Facts) { f.Current.DNSServers = nil }, ""},
 		{"another address that looks alike", preflight.CheckProxy, func(f *preflight.Facts) {
 			f.Proxy = preflight.Proxy{NoProxy: "192.0.2.100,192.0.2.0/25"}
 		}, ""},
