@@ -62,17 +62,21 @@ func questionsFor(names []string) ([]dnsmessage.Question, error) {
 func queryAny(ctx context.Context, network string, server netip.AddrPort, questions []dnsmessage.Question) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answers := make(chan error, len(questions))
-	for _, question := range questions {
-		go func() { answers <- query(ctx, network, server, question) }()
+	type answer struct {
+		to  int
+		err error
 	}
-	var failures []error
+	answers := make(chan answer, len(questions))
+	for i, question := range questions {
+		go func() { answers <- answer{i, query(ctx, network, server, question)} }()
+	}
+	failures := make([]error, len(questions))
 	for range questions {
-		err := <-answers
-		if err == nil {
+		a := <-answers
+		if a.err == nil {
 			return nil
 		}
-		failures = append(failures, err)
+		failures[a.to] = a.err
 	}
 	return errors.Join(failures...)
 }
