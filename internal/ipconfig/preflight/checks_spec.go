@@ -126,3 +126,19 @@ func checkFilter(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 	}
 	return "", ""
 }
+
+// leastWatchdogTime is what post-pivot, the cluster's start and operators that settle take on a small OpenShift node.
+const leastWatchdogTime = 600
+
+func checkWatchdogTime(spec lcav1.IPConfigSpec, _ Facts) (string, string) {
+	need := leastWatchdogTime
+	for _, p := range spec.Probes {
+		need += int(p.TimeoutSeconds)
+	}
+	if a := spec.AutoRollbackOnFailure; a == nil || a.InitMonitorTimeoutSeconds == 0 || int(a.InitMonitorTimeoutSeconds) >= need {
+		return "", ""
+	}
+	return fmt.Sprintf("the watchdog rolls back after %d s of the new system, and a node needs %d s or more to prove a change",
+			spec.AutoRollbackOnFailure.InitMonitorTimeoutSeconds, need),
+		"raise spec.autoRollbackOnFailure.initMonitorTimeoutSeconds, or leave it out for 1800 s"
+}

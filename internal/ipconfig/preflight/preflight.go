@@ -31,6 +31,7 @@ const (
 	CheckDNSKept       = "dns-servers-kept"
 	CheckMachineConfig = "machineconfig-files"
 	CheckRecertPlan    = "recert-plan"
+	CheckWatchdogTime  = "watchdog-time"
 )
 
 // Checks is every check, in the order in which a person would ask. The table in the documentation is
@@ -83,6 +84,8 @@ func Checks() []Check {
 			"work by hand", checkExpiry},
 		{"other-default-routes", warning, "the same as `default-route`, with a metric above 48", checkOtherDefaults},
 		{CheckDNSKept, warning, "the machine network changes, and the spec leaves the DNS servers as they are", checkDNSKept},
+		{CheckWatchdogTime, warning, "`initMonitorTimeoutSeconds` is set, and below the 600 seconds that a node needs, probes included",
+			checkWatchdogTime},
 		{CheckProxy, warning, "the cluster's proxy settings name an address or network that the change takes away", checkProxy},
 	}
 }

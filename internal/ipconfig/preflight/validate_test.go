@@ -231,6 +231,20 @@ func named(t *testing.T, checks []lcav1.PreflightCheck, name string) lcav1.Prefl
 	return lcav1.PreflightCheck{}
 }
 
+// TestAWatchdogThatIsTooQuickIsAWarning: one second is accepted by the API.
+func TestAWatchdogThatIsTooQuickIsAWarning(t *testing.T) {
+	for seconds, want := range map[int32]lcav1.PreflightResult{
+		0: lcav1.PreflightPassed, 1: lcav1.PreflightFailed, 659: lcav1.PreflightFailed, 660: lcav1.PreflightPassed,
+	} {
+		spec := goodSpec()
+		spec.AutoRollbackOnFailure = &lcav1.AutoRollbackOnFailure{InitMonitorTimeoutSeconds: seconds}
+		spec.Probes = []lcav1.Probe{{Name: "hub", TimeoutSeconds: 60}}
+		checks := preflight.Validate(spec, goodFacts())
+		require.NoError(t, preflight.Refusal(checks))
+		require.Equal(t, want, named(t, checks, preflight.CheckWatchdogTime).Result, "%d s", seconds)
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct {
 		name, check string
