@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,10 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
@@ -288,6 +291,30 @@ func TestRunRefusesWithoutTheSignerOfEtcd(t *testing.T) {
 	}
 	if len(w.ordered) != 1 || w.ordered[0] != host.RecertSummary {
 		t.Fatalf("a refused run wrote %v", w.ordered)
+	}
+}
+
+// TestKubeletCertificateIsSignedByThePresentSigner: the one that signed it has rotated away, and its key with it.
+func TestKubeletCertificateIsSignedByThePresentSigner(t *testing.T) {
+	for name, present := range map[string]string{"of the same kind": "p256", "of another kind": "rsa"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			signer := clustertest.Authority(t, "kube-csr-signer_@2", present)
+			(&builder{t: t, w: w}).secret("openshift-kube-controller-manager-operator", "csr-signer",
+				map[string]string{"tls.crt": signer.CertPEM, "tls.key": signer.KeyPEM})
+			const file = "/var/lib/kubelet/pki/kubelet-server-2026-05-01.pem"
+			runRecert(t, w)
+			block, _ := pem.Decode(w.files[file].data)
+			cert, err := x509.ParseCertificate(block.Bytes)
+			require.NoError(t, err)
+			require.Equal(t, "kube-csr-signer_@2", cert.Issuer.CommonName)
+			authority, _ := pem.Decode([]byte(signer.CertPEM))
+			by, err := x509.ParseCertificate(authority.Bytes)
+			require.NoError(t, err)
+			require.NoError(t, cert.CheckSignatureFrom(by))
+			require.NoError(t, cert.VerifyHostname(newV4))
+			requireAtRest(t, w, testTime)
+		})
 	}
 }
 

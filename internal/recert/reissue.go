@@ -2,9 +2,9 @@ package recert
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
@@ -18,7 +18,7 @@ func (p *planner) reissueLeaves() error {
 	p.plan.signed = map[string]string{}
 	var all []*certs.Signing
 	for _, leaf := range p.PKI.Leaves {
-		work, err := p.PKI.SigningOf(leaf, rules.HasEssentialPlace(leaf))
+		work, err := p.signingOf(leaf)
 		if err != nil {
 			p.cannotReissue(leaf, err)
 			continue
@@ -36,6 +36,20 @@ func (p *planner) reissueLeaves() error {
 	}
 	p.keepNamedAuthorities()
 	return nil
+}
+
+// signingOf has the leaf's own authority sign. The signer of kubelet serving certificates rotates within weeks, often with its key gone,
+// and where no approver runs nobody answers the kubelet's request for a new one: then the present signer signs.
+func (p *planner) signingOf(leaf *certs.Certificate) (*certs.Signing, error) {
+	work, err := p.PKI.SigningOf(leaf, rules.HasEssentialPlace(leaf))
+	if err == nil || !rules.IsKubeletServing(leaf) {
+		return work, err
+	}
+	work, missing := p.PKI.SigningBySuccessor(leaf, p.Now, rules.IsCSRSigner)
+	if missing != nil {
+		return nil, errors.Join(err, missing)
+	}
+	return work, nil
 }
 
 // prepare gives a leaf a new key, where its own is missing and has an empty place, and adopts what an interrupted run signed.
@@ -97,8 +111,7 @@ func reissueOf(cert *certs.Certificate) Reissue {
 
 // cannotReissue blocks the plan, or keeps the leaf where the control plane starts without it.
 func (p *planner) cannotReissue(leaf *certs.Certificate, cause error) {
-	kubelet := func(at certs.Place) bool { return strings.HasPrefix(at.Where, rules.KubeletServing) }
-	if !slices.ContainsFunc(leaf.Places, func(at certs.Place) bool { return !kubelet(at) }) {
+	if rules.IsKubeletServing(leaf) {
 		p.keepAt(leaf.Places, "the kubelet requests a new one by CSR: "+cause.Error())
 		return
 	}

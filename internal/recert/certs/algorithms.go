@@ -43,10 +43,18 @@ func substituteFor(algorithm x509.SignatureAlgorithm, key crypto.PublicKey, esse
 	if !essential {
 		return substitute{}, fmt.Errorf("it is signed with %s, which nothing is signed with any more", algorithmName(algorithm))
 	}
+	s, err := usualFor(key)
+	if err != nil {
+		return substitute{}, fmt.Errorf("it is signed with %s: %w", algorithmName(algorithm), err)
+	}
+	return s, nil
+}
+
+// usualFor is the usual algorithm for a key.
+func usualFor(key crypto.PublicKey) (substitute, error) {
 	fresh, oid := algorithmOf(key)
 	if oid == nil {
-		const why = "it is signed with %s, and no other algorithm is known for a key of type %T"
-		return substitute{}, fmt.Errorf(why, algorithmName(algorithm), key)
+		return substitute{}, fmt.Errorf("no algorithm is known for a key of type %T", key)
 	}
 	id := struct {
 		Algorithm  asn1.ObjectIdentifier

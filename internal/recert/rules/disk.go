@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
 )
 
 // DiskRule names files that carry addresses, by the end of their path.
@@ -38,8 +40,22 @@ func SkippedDirs() []string {
 	return []string{kubelet + "pods", kubelet + "plugins", kubelet + "plugins_registry", kubelet + "device-plugins"}
 }
 
-// KubeletServing is the certificate that the kubelet requests by CSR when it has none that fits.
-const KubeletServing = "/var/lib/kubelet/pki/kubelet-server-"
+// kubeletServing is the certificate that the kubelet requests by CSR when it has none that fits.
+const kubeletServing = "/var/lib/kubelet/pki/kubelet-server-"
+
+// IsKubeletServing reports whether a certificate is the kubelet's for its own server, and nobody else's.
+func IsKubeletServing(cert *certs.Certificate) bool {
+	return !slices.ContainsFunc(cert.Places, func(at certs.Place) bool { return !strings.HasPrefix(at.Where, kubeletServing) })
+}
+
+// IsCSRSigner reports whether an authority is the one that signs what kubelets request.
+func IsCSRSigner(cert *certs.Certificate) bool {
+	return slices.ContainsFunc(cert.Places, func(at certs.Place) bool {
+		name := strings.TrimPrefix(at.Container, StoragePrefix)
+		return name == "secrets/openshift-kube-controller-manager-operator/csr-signer" ||
+			name == "secrets/openshift-kube-controller-manager/csr-signer"
+	})
+}
 
 // MatchTail compares a pattern with as many trailing steps of a file's path as it has.
 func MatchTail(pattern, file string) bool {
