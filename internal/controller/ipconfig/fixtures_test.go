@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
@@ -59,7 +60,27 @@ func (w *world) define(crd *apiextensionsv1.CustomResourceDefinition) {
 		require.Eventually(w.t, func() bool {
 			return apierrors.IsNotFound(w.api.Delete(context.Background(), crd)) // gone, with all its objects
 		}, time.Minute, wait)
+		gone := schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+		require.Eventually(w.t, func() bool { return !served(w.t)[gone] }, time.Minute, wait, "the next test finds no trace of it")
 	})
+}
+
+// served is every resource that the API server has now. A client's mapper remembers what other tests have defined.
+func served(t testing.TB) map[schema.GroupResource]bool {
+	t.Helper()
+	api, err := discovery.NewDiscoveryClientForConfig(shared.Server(t).Config)
+	require.NoError(t, err)
+	_, lists, err := api.ServerGroupsAndResources()
+	require.NoError(t, err)
+	all := map[schema.GroupResource]bool{}
+	for _, l := range lists {
+		gv, err := schema.ParseGroupVersion(l.GroupVersion)
+		require.NoError(t, err)
+		for _, r := range l.APIResources {
+			all[schema.GroupResource{Group: gv.Group, Resource: r.Name}] = true
+		}
+	}
+	return all
 }
 
 func (u upgrade) object() *unstructured.Unstructured {
