@@ -7,6 +7,7 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -110,9 +111,19 @@ func checkDisk(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	case f.BootFreeBytes < f.BootNeedBytes:
 		return fmt.Sprintf("a second kernel and initramfs need %d MiB and %d MiB are free in /boot",
 				f.BootNeedBytes>>20, f.BootFreeBytes>>20),
-			fmt.Sprintf("free %d MiB in /boot", (f.BootNeedBytes-f.BootFreeBytes)>>20+1)
+			fmt.Sprintf("free %d MiB in /boot", (f.BootNeedBytes-f.BootFreeBytes)>>20+1) + removable(f.Spare)
 	}
 	return "", ""
+}
+
+// removable names a deployment that may go, and the command.
+func removable(spare []host.Deployment) string {
+	if len(spare) == 0 {
+		return ""
+	}
+	d := spare[len(spare)-1]
+	return fmt.Sprintf(", for instance that of deployment %s %s, which neither runs nor boots next: 'ostree admin undeploy %d'",
+		d.Stateroot, d.ID(), d.Index)
 }
 
 func checkInodes(_ lcav1.IPConfigSpec, f Facts) (string, string) {

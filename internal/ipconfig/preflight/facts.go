@@ -55,6 +55,8 @@ type Facts struct {
 	Need, Free host.Size
 	// BootFreeBytes and BootNeedBytes compare /boot with what a second kernel and initramfs take.
 	BootFreeBytes, BootNeedBytes int64
+	// Spare are the deployments that neither run nor boot next: with one of them goes its kernel in /boot.
+	Spare []host.Deployment
 	// Claimed are the new addresses that other machines have.
 	Claimed []Claimed
 }

@@ -21,6 +21,7 @@ type Surveyor struct {
 	Disk  stateroot.Disk
 	// Deployments and Prober are host.Deployments and host.Prober, as far as they are needed.
 	Deployments interface {
+		List(ctx context.Context) ([]host.Deployment, error)
 		CanSetDefault(ctx context.Context) error
 		KernelArguments(ctx context.Context) ([]string, error)
 	}
@@ -103,8 +104,20 @@ func (s Surveyor) room(ctx context.Context, old, fresh string, f *Facts) (err er
 	if f.Need, f.Free, err = room.SpaceFor(ctx, old); err != nil {
 		return err
 	}
-	f.BootNeedBytes, f.BootFreeBytes, err = room.BootSpaceFor(ctx, stateroot.Pair{Old: old, New: fresh})
-	return err
+	if f.BootNeedBytes, f.BootFreeBytes, err = room.BootSpaceFor(ctx, stateroot.Pair{Old: old, New: fresh}); err != nil {
+		return err
+	}
+	all, err := s.Deployments.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list deployments: %w", err)
+	}
+	f.Spare = nil
+	for _, d := range all {
+		if !d.Booted && !d.Default {
+			f.Spare = append(f.Spare, d)
+		}
+	}
+	return nil
 }
 
 // hearing is what the link said of the new addresses.

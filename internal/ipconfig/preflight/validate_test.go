@@ -120,6 +120,10 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 		{"uplink", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Current.Uplink = "" }, "no single uplink interface"},
 		{"disk-space", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Free.Bytes = 512 << 20 }, "needs 1024 MiB and 512 MiB are free: free 513 MiB below /sysroot"},
 		{"disk-space", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.BootFreeBytes, f.BootNeedBytes = 50<<20, 90<<20 }, "need 90 MiB and 50 MiB are free in /boot: free 41 MiB in /boot"},
+		{"disk-space with a deployment to spare", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.BootFreeBytes, f.BootNeedBytes = 50<<20, 90<<20
+			f.Spare = []host.Deployment{{Index: 1, Stateroot: "rhcos", Checksum: "abc", Serial: 2}}
+		}, "free 41 MiB in /boot, for instance that of deployment rhcos abc.2, which neither runs nor boots next: 'ostree admin undeploy 1'"},
 		{"disk-inodes", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Free.Inodes = 99 }, "needs 100 inodes and 99 are free"},
 		{"address-in-use", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
 			f.Claimed = []preflight.Claimed{{Address: netip.MustParseAddr("198.51.100.20"), Hardware: "52:54:00:00:00:07"}}
