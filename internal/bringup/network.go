@@ -37,7 +37,7 @@ type Proof struct {
 	Clock  flow.Clock
 	// Site is read when the proof is made.
 	Site func() (Site, error)
-	// Warn is told what does not answer and need not; nil where that is of no interest.
+	// Warn receives what does not answer and need not; nil discards it.
 	Warn func(string) error
 }
 

@@ -40,7 +40,7 @@ func (e *stoppedError) Error() string { return "stopped from outside, by systemc
 
 func (e *stoppedError) Unwrap() error { return e.cause }
 
-// plainly replaces the error of a step that ended because its caller was told to.
+// plainly replaces the error of a step that ended because its context was cancelled.
 func plainly(ctx context.Context, err error) error {
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err

@@ -64,7 +64,7 @@ func watch(ctx context.Context, w cli.Wiring) error {
 	return rollBack(ctx, w, op, cause)
 }
 
-// alive tells systemd that the watchdog itself is not stuck. Where nobody listens, as in a shell, nothing happens.
+// alive reports to systemd that the watchdog itself is not stuck. It does nothing where no service manager listens.
 func alive() { _, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog) }
 
 // rollBackWithin is what systemd grants a rollback, which does not report in between.

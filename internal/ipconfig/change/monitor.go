@@ -25,7 +25,7 @@ type Monitor struct {
 	Log     *slog.Logger
 	Request ipconfig.Request
 	Auto    ipconfig.AutoRollback
-	// Alive is called at each turn; nil for nobody. systemd ends a watchdog that is not alive.
+	// Alive reports at each turn that the watchdog works; nil reports nothing. systemd kills a watchdog that does not report.
 	Alive func()
 
 	spent time.Duration

@@ -60,8 +60,8 @@ type Wish struct {
 	Prepared *ipconfig.Request
 }
 
-// MakePreview works a wish through without carrying it out. What can not be known is said in its place; a wish that
-// the checks refuse is shown as far as it goes.
+// MakePreview plans a wish without carrying it out. What cannot be known is reported in its place, and of a wish that the
+// checks refuse as much as there is.
 func MakePreview(ctx context.Context, n Ports, wish Wish) (Preview, error) {
 	all, err := n.Deployments.List(ctx)
 	if err != nil {

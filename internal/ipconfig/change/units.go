@@ -44,7 +44,7 @@ func (p *PrePivot) installUnits(ctx context.Context) error {
 	return nil
 }
 
-// withOldStateroot names the way back in a unit: whoever reads it needs neither request nor journal.
+// withOldStateroot names the way back in a unit: with it a rollback needs neither request nor journal.
 func withOldStateroot(unit, old string) string {
 	return strings.Replace(unit, "[Unit]\n", "[Unit]\n"+ipconfig.UnitKeyOldStateroot+"="+old+"\n", 1)
 }

@@ -35,7 +35,7 @@ type Facts struct {
 
 	// NMStateBridge: nmstate makes br-ex on this node, not configure-ovs.
 	NMStateBridge bool
-	// OtherBridge is the bridge that OVN-Kubernetes was told to use instead of br-ex.
+	// OtherBridge is the bridge that OVN-Kubernetes is configured to use instead of br-ex.
 	OtherBridge string
 	// KernelArguments are those of the booted boot loader entry.
 	KernelArguments []string
