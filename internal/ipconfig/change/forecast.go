@@ -25,8 +25,8 @@ type Forecast struct {
 	Deleted []string `json:"deleted,omitempty"`
 	// Blocked says why it could not be done; a change is refused then.
 	Blocked []string `json:"blocked,omitempty"`
-	// Warnings are what an administrator has to attend to, before the change or after it: certificates that keep the old address, and objects that
-	// bring it back.
+	// Warnings are what an administrator has to attend to, before the change or after it: certificates that keep the old
+	// address, and objects that bring it back.
 	Warnings []string `json:"warnings,omitempty"`
 	// Leftovers are other mentions of the old address, which stay.
 	Leftovers []string `json:"leftovers,omitempty"`
