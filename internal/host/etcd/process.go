@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -78,7 +77,7 @@ func (p *process) stop(ctx context.Context) error {
 		return fmt.Errorf("etcd did not stop in time and was killed: %w", ctx.Err())
 	}
 	if !endedInOrder(p.err) {
-		return fmt.Errorf("etcd failed while stopping: %w; end of its output: %s", p.err, p.output)
+		return fmt.Errorf("etcd failed while stopping: %w; it says: %s", p.err, p.output)
 	}
 	return nil
 }
@@ -169,26 +168,4 @@ func dataFree(dataDir string) (bool, error) {
 		return false, fmt.Errorf("check whether the etcd data is in use: %w", err)
 	}
 	return true, nil
-}
-
-// tail keeps the end of etcd's output for error messages.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - tailSize; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.buf))
 }

@@ -76,9 +76,9 @@ func waitReady(ctx context.Context, cfg Config, client *clientv3.Client, proc *p
 		}
 		select {
 		case <-proc.done:
-			return fmt.Errorf("etcd exited while starting: %w; end of its output: %s", errOr(proc.err), proc.output)
+			return fmt.Errorf("etcd exited while starting: %w; it says: %s", errOr(proc.err), proc.output)
 		case <-ctx.Done():
-			return fmt.Errorf("etcd did not become healthy: %w; end of its output: %s", ctx.Err(), proc.output)
+			return fmt.Errorf("etcd did not become healthy: %w; it says: %s", ctx.Err(), proc.output)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

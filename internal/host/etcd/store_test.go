@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -215,6 +216,39 @@ func TestOpenRefusesWhereThereIsNoMember(t *testing.T) {
 	store := etcd.New(etcd.Config{DataDir: dir, RuntimeDir: t.TempDir()})
 	if _, err := store.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "no etcd member") {
 		t.Fatalf("got %v", err)
+	}
+}
+
+// TestDamagedDataIsExplainedInALine: what etcd prints then is a stack trace.
+func TestDamagedDataIsExplainedInALine(t *testing.T) {
+	for name, damage := range map[string]func([]byte) []byte{
+		"empty":       func([]byte) []byte { return nil },
+		"overwritten": func(b []byte) []byte { return bytes.Repeat([]byte{0xff}, len(b)) },
+		"pages lost":  func(b []byte) []byte { clear(b[2*4096:]); return b },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, cfg := newStore(t, map[string]string{"/a": "1"})
+			file := filepath.Join(cfg.DataDir, "member", "snap", "db")
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, damage(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err = store.Open(t.Context())
+			if err == nil {
+				t.Fatal("damaged data was opened")
+			}
+			for _, noise := range []string{"goroutine ", ".go:", "\n"} {
+				if strings.Contains(err.Error(), noise) {
+					t.Errorf("%q in: %v", noise, err)
+				}
+			}
+			if !strings.Contains(err.Error(), "it says: ") {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 
