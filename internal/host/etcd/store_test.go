@@ -222,7 +222,6 @@ func TestOpenRefusesWhereThereIsNoMember(t *testing.T) {
 // TestDamagedDataIsExplainedInALine: what etcd prints then is a stack trace.
 func TestDamagedDataIsExplainedInALine(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
-		"empty":       func([]byte) []byte { return nil },
 		"overwritten": func(b []byte) []byte { return bytes.Repeat([]byte{0xff}, len(b)) },
 		"pages lost":  func(b []byte) []byte { clear(b[2*4096:]); return b },
 	} {
