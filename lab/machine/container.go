@@ -34,6 +34,16 @@ type Container struct {
 // ConsoleLog implements Machine.
 func (c Container) ConsoleLog() string { return filepath.Join(c.Dir, "console.log") }
 
+// lastOfSupervisor is the end of the supervisor's log, which goes with the machine.
+func (c Container) lastOfSupervisor() string {
+	const size = 2 << 10
+	text, err := os.ReadFile(c.supervisorLog())
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(text[max(len(text)-size, 0):]))
+}
+
 // Start implements Machine.
 func (c Container) Start(ctx context.Context) error {
 	if c.on() {
@@ -58,7 +68,7 @@ func (c Container) Start(ctx context.Context) error {
 	for c.init() == 0 {
 		select {
 		case <-ended:
-			return fmt.Errorf("power on: the machine stopped at once, see %s", c.supervisorLog())
+			return fmt.Errorf("power on: the machine stopped at once: %s", c.lastOfSupervisor())
 		case <-ctx.Done():
 			return fmt.Errorf("power on: nothing runs yet, see %s: %w", c.supervisorLog(), ctx.Err())
 		case <-time.After(pollEvery):
