@@ -72,7 +72,7 @@ type Plan struct {
 	Changes      []inspect.Change `json:"changes,omitempty"`
 	// Kept lists what names an old address, or belongs to a deleted kind, and is not changed on purpose.
 	Kept []inspect.Note `json:"kept,omitempty"`
-	// Warnings lists what somebody has to attend to: certificates that keep an old address or name, and objects that
+	// Warnings lists what an administrator has to attend to: certificates that keep an old address or name, and objects that
 	// bring an old address back.
 	Warnings []inspect.Note `json:"warnings,omitempty"`
 	// Leftovers lists other mentions of an old address, for review.

@@ -39,7 +39,7 @@ func (p *planner) reissueLeaves() error {
 }
 
 // signingOf has the leaf's own authority sign. The signer of kubelet serving certificates rotates within weeks, often with its key gone,
-// and where no approver runs nobody answers the kubelet's request for a new one: then the present signer signs.
+// and without an approver the kubelet's request for a new one stays pending: then the present signer signs.
 func (p *planner) signingOf(leaf *certs.Certificate) (*certs.Signing, error) {
 	work, err := p.PKI.SigningOf(leaf, rules.HasEssentialPlace(leaf))
 	if err == nil || !rules.IsKubeletServing(leaf) {

@@ -21,6 +21,11 @@ import (
 // its evidence, must have had the time to end.
 const lastResortMargin = 15 * time.Minute
 
+// wantsLastResort says whether the node may go back by time: not where the administrator has disabled the watchdog.
+func (p *PrePivot) wantsLastResort() bool {
+	return p.Request.InstallInitMonitor && p.Auto.MonitorEnabled
+}
+
 // installLastResort gives the new stateroot a way back that needs systemd, ostree and a shell, but not lca-cli, which both
 // other units are. It is armed as long as the watchdog is enabled.
 func (p *PrePivot) installLastResort(ctx context.Context, target host.Deployment) error {

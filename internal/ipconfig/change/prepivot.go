@@ -80,6 +80,6 @@ func (p *PrePivot) mirror() stateroot.Mirror {
 func (p *PrePivot) sealing() stateroot.Sealing {
 	return stateroot.Sealing{
 		Operation: p.Request.OperationID, Pair: p.pair(),
-		Contents: func(prefix func(string) string) ([]string, error) { return sealedFiles(p.Files, p.Request, prefix) },
+		Contents: p.sealedFiles,
 	}
 }

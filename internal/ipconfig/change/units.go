@@ -33,7 +33,7 @@ func (p *PrePivot) installUnits(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.Request.InstallInitMonitor {
+	if p.wantsLastResort() {
 		if err := p.installLastResort(ctx, target); err != nil {
 			return err
 		}
@@ -98,7 +98,8 @@ func (p *PrePivot) arm(context.Context) error {
 func (p *PrePivot) disarm(context.Context) error { return stateroot.DropBallast(p.Files) }
 
 // sealedFiles lists what must be whole, by its path in the new system.
-func sealedFiles(files host.Files, r ipconfig.Request, prefix func(string) string) ([]string, error) {
+func (p *PrePivot) sealedFiles(prefix func(string) string) ([]string, error) {
+	files, r := p.Files, p.Request
 	list := []string{
 		ipconfig.RequestFile, ipconfig.PostPivotFile, ipconfig.AutoRollbackFile, ipconfig.MonitorModeFile,
 		ipconfig.NMStateFile, host.RecertConfig, host.DnsmasqOverrides, host.KubeletConfigJSON,
@@ -107,7 +108,10 @@ func sealedFiles(files host.Files, r ipconfig.Request, prefix func(string) strin
 		list = append(list, path.Join(host.UnitDir, ipconfig.UnitIPConfiguration))
 	}
 	if r.InstallInitMonitor {
-		list = append(list, path.Join(host.UnitDir, ipconfig.UnitInitMonitor), ipconfig.LastResortScript,
+		list = append(list, path.Join(host.UnitDir, ipconfig.UnitInitMonitor))
+	}
+	if p.wantsLastResort() {
+		list = append(list, ipconfig.LastResortScript,
 			path.Join(host.UnitDir, ipconfig.UnitLastResort), path.Join(host.UnitDir, ipconfig.UnitLastResortTimer))
 	}
 	crypto, err := files.List(prefix(ipconfig.CryptoDir))

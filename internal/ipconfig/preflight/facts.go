@@ -44,7 +44,7 @@ type Facts struct {
 	SetDefault error
 	// State is why a second stateroot would not hold the whole state of the node; nil when it would.
 	State error
-	// Etcd is why the cluster's etcd can not be opened on this node; nil when it can.
+	// Etcd is why the cluster's etcd cannot be opened on this node; nil when it can.
 	Etcd error
 	// LeftoverStateroots exist on the node and belong to an earlier operation.
 	LeftoverStateroots []string

@@ -43,7 +43,7 @@ func SkippedDirs() []string {
 // kubeletServing is the certificate that the kubelet requests by CSR when it has none that fits.
 const kubeletServing = "/var/lib/kubelet/pki/kubelet-server-"
 
-// IsKubeletServing reports whether a certificate is the kubelet's for its own server, and nobody else's.
+// IsKubeletServing reports whether a certificate belongs to the kubelet's own server alone.
 func IsKubeletServing(cert *certs.Certificate) bool {
 	return !slices.ContainsFunc(cert.Places, func(at certs.Place) bool { return !strings.HasPrefix(at.Where, kubeletServing) })
 }

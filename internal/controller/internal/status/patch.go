@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patch writes the status of after, unless somebody has written the object since before was read: that is a conflict
+// Patch writes the status of after, unless another client has written the object since before was read: that is a conflict
 // (apierrors.IsConflict), after which the caller observes again.
 func Patch(ctx context.Context, c client.Client, before, after client.Object) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
