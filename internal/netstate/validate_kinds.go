@@ -106,7 +106,7 @@ var bondOptions = map[string]int{
 	"all_ports_active": 1, "arp_interval": maxDelay, "arp_ip_target": -1, "arp_missed_max": 255, "balance_slb": 1, "downdelay": maxDelay,
 	"lacp_active": 1, "lp_interval": maxDelay, "miimon": maxDelay, "min_links": maxDelay, "num_grat_arp": 255, "num_unsol_na": 255,
 	"packets_per_slave": 65535, "packets_per_port": 65535, "peer_notif_delay": maxDelay, "primary": -1, "resend_igmp": 255,
-	"tlb_dynamic_lb": 1, "updelay": maxDelay, "use_carrier": 1,
+	"balance-slb": 1, "tlb_dynamic_lb": 1, "updelay": maxDelay, "use_carrier": 1,
 }
 
 const maxDelay = 1<<31 - 1
