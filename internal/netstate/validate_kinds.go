@@ -2,6 +2,7 @@ package netstate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,8 +128,8 @@ func (v *validator) bond(i Interface, b Bond) {
 	v.oneOf(i, "link-aggregation.mode", b.Mode, append([]string{""}, bondModes...)...)
 	number := func(key string) int { n, _ := strconv.Atoi(b.Options[key]); return n }
 	v.at = i.path("link-aggregation.options")
-	for key, value := range b.Options {
-		v.bondOption(i, b.Mode, key, value)
+	for _, key := range slices.Sorted(maps.Keys(b.Options)) {
+		v.bondOption(i, b.Mode, key, b.Options[key])
 	}
 	v.at = i.path("link-aggregation.options")
 	if number("miimon") > 0 && number("arp_interval") > 0 {
