@@ -117,22 +117,22 @@ func newBench(t *testing.T) *bench {
 }
 
 // browser is a client with cookies.
-type browser struct {
+type client struct {
 	*http.Client
 	t     *testing.T
 	base  string
 	token string
 }
 
-func (b *bench) browser(t *testing.T) *browser {
+func (b *bench) browser(t *testing.T) *client {
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
-	return &browser{&http.Client{Transport: b.server.Client().Transport, Jar: jar}, t, b.server.URL, ""}
+	return &client{&http.Client{Transport: b.server.Client().Transport, Jar: jar}, t, b.server.URL, ""}
 }
 
 var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
 
-func (b *browser) answer(r *http.Response, err error) (int, string) {
+func (b *client) answer(r *http.Response, err error) (int, string) {
 	require.NoError(b.t, err)
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
@@ -143,9 +143,9 @@ func (b *browser) answer(r *http.Response, err error) (int, string) {
 	return r.StatusCode, html.UnescapeString(string(text))
 }
 
-func (b *browser) get(path string) (int, string) { return b.answer(b.Get(b.base + path)) }
+func (b *client) get(path string) (int, string) { return b.answer(b.Get(b.base + path)) }
 
-func (b *browser) post(path string, pairs ...string) (int, string) {
+func (b *client) post(path string, pairs ...string) (int, string) {
 	form := url.Values{"token": {b.token}}
 	for i := 0; i < len(pairs); i += 2 {
 		form.Set(pairs[i], pairs[i+1])
@@ -153,7 +153,7 @@ func (b *browser) post(path string, pairs ...string) (int, string) {
 	return b.answer(b.PostForm(b.base+path, form))
 }
 
-func (b *browser) upload(name string, data []byte) (int, string) {
+func (b *client) upload(name string, data []byte) (int, string) {
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
 	require.NoError(b.t, w.WriteField("token", b.token))
@@ -165,7 +165,7 @@ func (b *browser) upload(name string, data []byte) (int, string) {
 	return b.answer(b.Post(b.base+"/upload", w.FormDataContentType(), &body))
 }
 
-func (b *bench) admitted(t *testing.T) *browser {
+func (b *bench) admitted(t *testing.T) *client {
 	c := b.browser(t)
 	status, _ := c.post("/login", "code", b.code)
 	require.Equal(t, http.StatusOK, status)
