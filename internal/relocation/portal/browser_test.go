@@ -91,6 +91,12 @@ func evaluate[T any](t *testing.T, ctx context.Context, script string) T {
 	return out
 }
 
+// clearInput empties an input and goes there.
+func clearInput(t *testing.T, ctx context.Context, selector string) {
+	t.Helper()
+	evaluate[string](t, ctx, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.focus(); return e.value = ""; })()`, selector))
+}
+
 func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	require.NoError(t, chromedp.Do(ctx, steps...))
@@ -106,8 +112,10 @@ func key(t *testing.T, ctx context.Context, keys ...string) {
 func awaitText(t *testing.T, ctx context.Context, selector, want string) {
 	t.Helper()
 	script := fmt.Sprintf(`!!document.querySelector(%q) && document.querySelector(%q).textContent.includes(%q)`, selector, selector, want)
-	_, err := chromedp.Run(ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(time.Minute)))
-	require.NoError(t, err, "wait for %q in %s", want, selector)
+	require.Eventually(t, func() bool { // a script fails while the browser goes from one page to the next
+		found, err := chromedp.Run(ctx, chromedp.Evaluate[bool](script))
+		return err == nil && found
+	}, time.Minute, 50*time.Millisecond, "wait for %q in %s", want, selector)
 }
 
 // A technician's way through the page with the keyboard alone, from the code to the file.
@@ -129,13 +137,13 @@ func TestInABrowser(t *testing.T) {
 	key(t, ctx, "site_1", "\t")
 	awaitText(t, ctx, "#hostname-error", "lower-case letters")
 	look(t, ctx, "4-live")
-	do(t, ctx, chromedp.SetValue("#hostname", ""), chromedp.Focus("#hostname"))
+	clearInput(t, ctx, "#hostname")
 	key(t, ctx, "site-1", "\t", "site-1", "\t", "edge.example.org", "\t", "\t", "192.0.2.10/24", "\t", "198.51.100.1", "\t", "192.0.2.53", "\t")
 	awaitText(t, ctx, "#gateway-error", "must be in the network 192.0.2.0/24")
 	key(t, ctx, "12", "\r")
 	awaitText(t, ctx, "#problems", "must be in the network")
 	look(t, ctx, "5-mistakes")
-	do(t, ctx, chromedp.SetValue("#gateway", ""), chromedp.Focus("#gateway"))
+	clearInput(t, ctx, "#gateway")
 	key(t, ctx, "192.0.2.1", "\r")
 	awaitText(t, ctx, "h1", "What will happen")
 	look(t, ctx, "6-plan")
