@@ -17,6 +17,7 @@ type Node struct {
 	Prober      Prober
 	Resolver    Resolver
 	Containers  Containers
+	Volumes     Volumes
 	// Recert is the native engine, RecertImages the one in a container.
 	Recert       Recert
 	RecertImages RecertImages
