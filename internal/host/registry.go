@@ -43,9 +43,9 @@ type Registries interface {
 type Repository interface {
 	// Has reports whether the blob is there.
 	Has(ctx context.Context, digest string) (bool, error)
-	// Put uploads a blob in pieces and resumes after an interruption. write may be called several times and must write
-	// the same bytes each time; ErrNoImage never matches. A blob that does not come out as its digest is refused.
-	Put(ctx context.Context, digest string, size int64, write func(context.Context, io.Writer) error) error
+	// Put uploads a blob in pieces, resumes after an interruption, and returns its digest. write may be called several
+	// times and must write the same bytes each time.
+	Put(ctx context.Context, write func(context.Context, io.Writer) error) (digest string, size int64, err error)
 	// Get reads a blob; the reader resumes after an interruption, and ends with an error where the content does not match the
 	// digest.
 	Get(ctx context.Context, digest string) (io.ReadCloser, error)

@@ -32,6 +32,7 @@ type download struct {
 	digest string
 	body   io.ReadCloser
 	at     int64
+	size   int64 // of the whole, -1 where the registry does not say
 	fails  int
 	sum    hash.Hash
 	ended  error
@@ -42,7 +43,7 @@ func (d *download) open(context.Context) error {
 	header := map[string]string{}
 	codes := []int{http.StatusOK}
 	if d.at > 0 {
-		header["Range"], codes = fmt.Sprintf("bytes=%d-", d.at), []int{http.StatusPartialContent, http.StatusOK}
+		header["Range"], codes = d.rest(), []int{http.StatusPartialContent, http.StatusOK}
 	}
 	resp, err := d.do(d.ctx, http.MethodGet, d.url("blobs/%s", d.digest), nil, header)
 	if err != nil {
@@ -58,8 +59,19 @@ func (d *download) open(context.Context) error {
 			return err
 		}
 	}
+	if d.at == 0 {
+		d.size = resp.ContentLength
+	}
 	d.body = resp.Body
 	return nil
+}
+
+// rest is what is left, with its end where that is known: not every registry takes it without.
+func (d *download) rest() string {
+	if d.size <= d.at {
+		return fmt.Sprintf("bytes=%d-", d.at)
+	}
+	return fmt.Sprintf("bytes=%d-%d", d.at, d.size-1)
 }
 
 func (d *download) Read(b []byte) (int, error) {

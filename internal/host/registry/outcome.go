@@ -82,7 +82,7 @@ func (r *Registries) retry(ctx context.Context, try func(context.Context) error)
 		bounded, cancel := context.WithTimeout(ctx, r.o.Stall)
 		err := classify(try(bounded))
 		cancel()
-		if err == nil || !errors.Is(err, host.ErrRegistryAway) || n >= r.o.Tries || ctx.Err() != nil {
+		if err == nil || !errors.Is(err, host.ErrRegistryAway) || errors.Is(err, errForgotten) || n >= r.o.Tries || ctx.Err() != nil {
 			return err
 		}
 		r.o.Log.Warn("registry: trying again", "try", n, "of", r.o.Tries, "error", err)

@@ -71,7 +71,12 @@ func source(data []byte) func(context.Context, io.Writer) error {
 
 func put(t *testing.T, r host.Repository, data []byte) error {
 	t.Helper()
-	return r.Put(t.Context(), digest(data), int64(len(data)), source(data))
+	d, size, err := r.Put(t.Context(), source(data))
+	if err == nil {
+		require.Equal(t, digest(data), d)
+		require.EqualValues(t, len(data), size)
+	}
+	return err
 }
 
 func get(t *testing.T, r host.Repository, digest string) ([]byte, error) {
@@ -117,14 +122,11 @@ func TestAManifestComesBackByTagAndDigest(t *testing.T) {
 	}
 }
 
-func TestContentThatChangesWhileItIsSentIsRefused(t *testing.T) {
+func TestAnUploadWhoseSourceBreaksIsGivenUp(t *testing.T) {
 	r, err := open(t, serve(t, nil))
 	require.NoError(t, err)
-	data := content(1000)
-	err = r.Put(t.Context(), digest(data), 1000, source(content(1001)))
-	require.ErrorContains(t, err, "changed while it was read")
 	boom := errors.New("disk broke")
-	err = r.Put(t.Context(), digest(data), 1000, func(context.Context, io.Writer) error { return boom })
+	_, _, err = r.Put(t.Context(), func(context.Context, io.Writer) error { return boom })
 	require.ErrorIs(t, err, boom)
 }
 
@@ -184,7 +186,6 @@ func TestARegistryThatIsAway(t *testing.T) {
 
 func TestARegistryThatAnswersTooSlowly(t *testing.T) {
 	stuck := make(chan struct{})
-	t.Cleanup(func() { close(stuck) })
 	at := serve(t, broken(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPatch {
 			select {
@@ -194,6 +195,7 @@ func TestARegistryThatAnswersTooSlowly(t *testing.T) {
 		}
 		return false
 	}))
+	t.Cleanup(func() { close(stuck) }) // before the server waits for its handlers
 	o := options(t)
 	o.Stall, o.Tries = 100*time.Millisecond, 2
 	r, err := registry.New(o).Open(t.Context(), host.RegistryAccess{Image: at + "/seed:1", Push: true})

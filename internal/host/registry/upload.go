@@ -21,7 +21,7 @@ import (
 const restarts = 3
 
 // errForgotten says that an upload cannot be resumed.
-var errForgotten = errors.New("the registry has forgotten the upload")
+var errForgotten = fmt.Errorf("%w: it has forgotten what it had of the upload", host.ErrRegistryAway)
 
 // proveWrite begins an upload and gives it up.
 func (r *repository) proveWrite(ctx context.Context) error {
@@ -64,24 +64,21 @@ func (r *repository) location(base string, header http.Header) (string, error) {
 }
 
 // Put implements host.Repository.
-func (r *repository) Put(ctx context.Context, digest string, size int64, write func(context.Context, io.Writer) error) error {
-	if _, err := parse(digest); err != nil {
-		return err
-	}
+func (r *repository) Put(ctx context.Context, write func(context.Context, io.Writer) error) (digest string, size int64, err error) {
 	for n := 1; ; n++ {
-		err := r.put(ctx, digest, size, write)
-		again := errors.Is(err, errForgotten) && n < restarts
-		if !again {
-			if err != nil {
-				return fmt.Errorf("upload blob %s to %s: %w", digest, r.repo.Name(), err)
-			}
-			return nil
+		digest, size, err = r.put(ctx, write)
+		if !errors.Is(err, errForgotten) || n == restarts {
+			break
 		}
-		r.o.Log.Warn("registry: the upload begins anew", "blob", digest, "error", err)
+		r.o.Log.Warn("registry: the upload begins anew", "error", err)
 	}
+	if err != nil {
+		return "", 0, fmt.Errorf("upload to %s: %w", r.repo.Name(), err)
+	}
+	return digest, size, nil
 }
 
-func (r *repository) put(ctx context.Context, digest string, size int64, write func(context.Context, io.Writer) error) error {
+func (r *repository) put(ctx context.Context, write func(context.Context, io.Writer) error) (string, int64, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	u := &upload{repository: r, sum: sha256.New()}
@@ -90,23 +87,21 @@ func (r *repository) put(ctx context.Context, digest string, size int64, write f
 		return err
 	})
 	if err != nil {
-		return err
+		return "", 0, err
 	}
 	for piece := range r.pieces(ctx, write) {
 		if piece.err != nil {
-			return fmt.Errorf("read what is to be sent: %w", piece.err)
+			return "", 0, fmt.Errorf("read what is to be sent: %w", piece.err)
 		}
 		if err := u.send(ctx, piece.data); err != nil {
-			return err
+			return "", 0, err
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return "", 0, err
 	}
-	if have := "sha256:" + hex.EncodeToString(u.sum.Sum(nil)); have != digest || u.sent != size {
-		return fmt.Errorf("the content changed while it was read: it is %s of %d bytes, not %d bytes", have, u.sent, size)
-	}
-	return u.finish(ctx, digest)
+	digest := "sha256:" + hex.EncodeToString(u.sum.Sum(nil))
+	return digest, u.sent, u.finish(ctx, digest)
 }
 
 // piece is a part of a blob, or the reason why there is none.
