@@ -75,11 +75,15 @@ func Plan(n Ports, r seed.Request, booted host.Deployment) flow.Plan {
 }
 
 // Run makes the image that the request file describes, from wherever an earlier run ended.
-func Run(ctx context.Context, n Ports, with operation.Instruments) error { return run(ctx, n, with, nil, false) }
+func Run(ctx context.Context, n Ports, with operation.Instruments) error {
+	return run(ctx, n, with, nil, false)
+}
 
 // Abort gives an unfinished generation up: it removes the copy and starts the cluster. One that is published already
 // stays, and Abort only completes it.
-func Abort(ctx context.Context, n Ports, with operation.Instruments) error { return run(ctx, n, with, nil, true) }
+func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
+	return run(ctx, n, with, nil, true)
+}
 
 func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
 	r, err := seed.ReadRequest(n.Files)
