@@ -28,8 +28,8 @@ type SystemReports interface {
 
 // Commits bring systems from elsewhere onto the node.
 type Commits interface {
-	// Import takes all commits of an unpacked ostree repository into the node's own.
-	Import(ctx context.Context, repo string) error
+	// Import takes a commit of an unpacked ostree repository into the node's own.
+	Import(ctx context.Context, repo, checksum string) error
 	// DeployCommit deploys a commit with these kernel arguments into the stateroot, creating it where needed, as
 	// Deployments.Clone does with the booted one.
 	DeployCommit(ctx context.Context, stateroot, checksum string, kernelArguments []string) (Deployment, error)
