@@ -26,8 +26,7 @@ const SeedSigningSecretName = "seedgen-signing"
 // Types of the conditions in SeedGenerator.status.conditions. The last one is the most recent of those about the
 // generation; HubDetached stands before them.
 const (
-	// ConditionSeedGenInProgress is True while an image is generated, and while what was taken away for it is
-	// brought back.
+	// ConditionSeedGenInProgress is True while an image is generated, and while the cluster is given back to its hub.
 	ConditionSeedGenInProgress = "SeedGenInProgress"
 
 	// ConditionSeedGenCompleted is True when an image has been published and the cluster is as before; False when
@@ -62,7 +61,7 @@ const (
 
 // SeedGeneratorPhase is where a generation stands.
 //
-// +kubebuilder:validation:Enum=Checking;Stabilizing;Detaching;Cleaning;Withholding;Imaging;Restoring;Completed;Failed
+// +kubebuilder:validation:Enum=Checking;Stabilizing;Detaching;Preparing;Imaging;Restoring;Completed;Failed
 type SeedGeneratorPhase string
 
 // Phases of a generation, in order.
@@ -76,17 +75,13 @@ const (
 	// SeedDetaching detaches the cluster from its hub.
 	SeedDetaching SeedGeneratorPhase = "Detaching"
 
-	// SeedCleaning removes from the cluster what must not be in an image.
-	SeedCleaning SeedGeneratorPhase = "Cleaning"
+	// SeedPreparing reads what the image says of the cluster, and writes request and credentials to the node.
+	SeedPreparing SeedGeneratorPhase = "Preparing"
 
-	// SeedWithholding replaces the cluster's pull secret by a placeholder and saves, then deletes, the agent's own
-	// objects.
-	SeedWithholding SeedGeneratorPhase = "Withholding"
-
-	// SeedImaging is lca-cli's: stop the cluster, capture, publish, start the cluster.
+	// SeedImaging is lca-cli's: stop the cluster for a copy, start it, remove from the copy what must not ship, publish.
 	SeedImaging SeedGeneratorPhase = "Imaging"
 
-	// SeedRestoring brings back what was withheld, after success and after failure.
+	// SeedRestoring gives the cluster back to its hub and waits for its health, after success and after failure.
 	SeedRestoring SeedGeneratorPhase = "Restoring"
 
 	// SeedCompleted is the end after success.
