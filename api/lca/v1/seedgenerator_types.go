@@ -109,7 +109,7 @@ const (
 // +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".spec.seedImage",priority=1
 // +kubebuilder:printcolumn:name="Digest",type="string",JSONPath=".status.image.digest",priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'seedimage'",message="SeedGenerator is a singleton: metadata.name must be 'seedimage'; rename the object or edit the existing one"
-// +kubebuilder:validation:XValidation:rule="self.spec == oldSelf.spec || oldSelf.?status.?phase.orValue(”) in ['Completed', 'Failed']",fieldPath=".spec",reason=FieldValueForbidden,message="cannot modify spec while a seed image is being generated; wait until status.phase is Completed or Failed, or delete the SeedGenerator and create it again"
+// +kubebuilder:validation:XValidation:rule=`self.spec == oldSelf.spec || oldSelf.?status.?phase.orValue("") in ["Completed", "Failed"]`,fieldPath=".spec",reason=FieldValueForbidden,message="cannot modify spec while a seed image is being generated; wait until status.phase is Completed or Failed, or delete the SeedGenerator and create it again"
 type SeedGenerator struct {
 	metav1.TypeMeta `json:",inline"`
 

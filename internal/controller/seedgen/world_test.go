@@ -101,6 +101,7 @@ func newWorld(t testing.TB) *world {
 	w.node.writing = w.spend
 	w.deleteSeedGenerator()
 	t.Cleanup(w.deleteSeedGenerator)
+	w.serveKlusterlets(false)
 	w.furnish()
 	w.restart()
 	return w
@@ -271,6 +272,7 @@ func kubeconfig(t testing.TB, c *rest.Config) []byte {
 func (w *world) manage(edit func(*clusterv1.ManagedCluster)) {
 	w.t.Helper()
 	w.hub = hub.Server(w.t).Client
+	w.serveKlusterlets(true)
 	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: managed,
 		Labels: map[string]string{"clusterID": clusterID, "site": "north"}}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}
 	if edit != nil {
@@ -278,6 +280,33 @@ func (w *world) manage(edit func(*clusterv1.ManagedCluster)) {
 	}
 	w.putIn(w.hub, mc)
 	w.available()
+}
+
+// klusterletDefinition is the definition of the hub's agent, once it was taken from the server.
+var klusterletDefinition *apiextensionsv1.CustomResourceDefinition
+
+// serveKlusterlets has the cluster serve the kind of a hub's agent, or not.
+func (w *world) serveKlusterlets(yes bool) {
+	w.t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	key := client.ObjectKey{Name: "klusterlets.operator.open-cluster-management.io"}
+	err := w.api.Get(w.t.Context(), key, crd)
+	require.NoError(w.t, client.IgnoreNotFound(err))
+	if there := err == nil; there == yes {
+		return
+	}
+	if !yes {
+		klusterletDefinition = &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name, Annotations: crd.Annotations},
+			Spec: crd.Spec}
+		require.NoError(w.t, w.api.Delete(w.t.Context(), crd))
+	} else {
+		require.NoError(w.t, w.api.Create(w.t.Context(), klusterletDefinition.DeepCopy()))
+	}
+	require.Eventually(w.t, func() bool {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.open-cluster-management.io", Version: "v1", Kind: "KlusterletList"})
+		return (w.connect(shared.Server(w.t), rest.ImpersonationConfig{}).List(w.t.Context(), list) == nil) == yes
+	}, 30*time.Second, 50*time.Millisecond)
 }
 
 // mc is the cluster on the hub; nil for none.
