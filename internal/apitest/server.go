@@ -40,6 +40,9 @@ type Options struct {
 	// "clusteroperators.config.openshift.io".
 	OpenShiftCRDs []string
 
+	// ModuleCRDs are glob patterns of further definitions, by the Go module that carries them.
+	ModuleCRDs map[string][]string
+
 	// Edit changes each definition before it is installed; nil changes none.
 	Edit func(*apiextensionsv1.CustomResourceDefinition)
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/seedgen"
 )
 
 // Role is where a controller runs, which decides what it may do.
@@ -41,6 +42,7 @@ func All() []Controller {
 		{"ipam", Operator, "allocates the addresses of pools to claims", addAddresses},
 		{"hostnet", Operator, "claims addresses for machines and hosts and renders their Ignition configs", addHostNetworks},
 		{"ipconfig", Node, "changes the address of a single-node cluster", addIPConfig},
+		{"seedgen", Node, "makes a seed image of a single-node cluster", addSeedGenerator},
 	}
 }
 
@@ -121,6 +123,6 @@ func addIPConfig(mgr ctrl.Manager, o Options) error {
 		RecertImage: o.RecertImage, CLI: o.CLI,
 	}
 	return mgr.Add(&servingNode{
-		name: o.NodeName, reader: mgr.GetAPIReader(), log: o.Log, start: func() error { return r.SetupWithManager(mgr) },
+		name: o.NodeName, kind: "IPConfig", reader: mgr.GetAPIReader(), log: o.Log, start: func() error { return r.SetupWithManager(mgr) },
 	})
 }
