@@ -73,10 +73,11 @@ func unfinished(files host.Files) (r relocation.Record, found bool, err error) {
 
 // Run carries the preparation out, from wherever an earlier run ended.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
-	return run(ctx, n, with, nil)
+	return RunWrapped(ctx, n, with, nil)
 }
 
-func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
+// RunWrapped is Run with a plan that tests may put a crash into.
+func RunWrapped(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
 	r, found, err := unfinished(n.Files)
 	if err != nil {
 		return err

@@ -163,6 +163,12 @@ func (b *Back) hold(ctx context.Context) error {
 	if err := factory.HoldBack(ctx, b.Node, target); err != nil {
 		return err
 	}
+	// What came back is over there too: it would be continued otherwise.
+	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile} {
+		if err := b.Files.Remove(host.InVar(b.Request.Factory, f)); err != nil {
+			return fmt.Errorf("remove the request from the factory state: %w", err)
+		}
+	}
 	step := ""
 	if entries, err := b.Operation.Entries(); err == nil {
 		if f := flow.Fold(b.Operation.ID, entries).Flow(relocation.FlowReconfigure); !f.Finished {
