@@ -165,9 +165,19 @@ type Resolver interface {
 	// SetOverride makes the cluster's own names resolve to addr in the system below root
 	// ("" is the running one).
 	SetOverride(root string, addr netip.Addr) error
+	// SetCluster makes the name server answer for the cluster of that name and base domain in the system below root.
+	SetCluster(root, name, base string) error
 	// SetFilter removes one family's records from all answers: "ipv4" (A), "ipv6"
 	// (AAAA). "none" removes the filter, "" keeps the current one.
 	SetFilter(root, family string) error
 	// Filter returns the family that the running system filters; "none" for neither.
 	Filter() (string, error)
+}
+
+// Hostname is the node's own name.
+type Hostname interface {
+	// Hostname returns the name that the kernel has.
+	Hostname(ctx context.Context) (string, error)
+	// SetHostname gives the node the name now and at its next boots.
+	SetHostname(ctx context.Context, name string) error
 }
