@@ -9,6 +9,7 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -42,7 +43,9 @@ type transaction struct {
 // Apply implements host.Network. Errors of the document come before anything is touched. Where
 // everything is in place already, only prove runs. A family of an interface that is
 // not mentioned stays as it is, and so do addresses other programs added.
-func (n *Network) Apply(ctx context.Context, want netstate.Document, prove func(context.Context) error) error {
+func (n *Network) Apply(
+	ctx context.Context, want netstate.Document, prove func(context.Context) error, _ ...host.NetworkOption,
+) error {
 	if err := netstate.Validate(want); err != nil {
 		return fmt.Errorf("validate the document: %w", err)
 	}
