@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/probing"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -142,9 +143,12 @@ func (e *enactment) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.failed(e.transaction(ctx, document, func(ctx context.Context) error {
-		return e.suite().Prove(ctx, w.Required)
-	}))
+	var options []host.NetworkOption
+	if e.request.Persistence == Ephemeral {
+		options = append(options, host.NetworkEphemeral)
+	}
+	prove := func(ctx context.Context) error { return e.suite().Prove(ctx, w.Required) }
+	return e.failed(in(PhaseApply, e.Network.Apply(ctx, document, prove, options...)))
 }
 
 // failed keeps the evidence of a failure for the outcome; err itself goes on.
