@@ -43,7 +43,7 @@ func restored(i Interface) Interface {
 			continue
 		}
 		back := **ip
-		if back.Auto() || !back.Enabled {
+		if back.Auto() || !back.On() {
 			back.Addresses = nil
 		}
 		*ip = &back

@@ -70,7 +70,7 @@ func (v *validator) iface(i Interface) {
 	v.vlan(i)
 	if i.MTU != 0 && (i.MTU < minMTU || i.MTU > maxMTU) {
 		v.add("interface %q: MTU %d is outside %d-%d", i.Name, i.MTU, minMTU, maxMTU)
-	} else if i.MTU != 0 && i.MTU < minMTUv6 && i.IPv6 != nil && i.IPv6.Enabled {
+	} else if i.MTU != 0 && i.MTU < minMTUv6 && i.IPv6.On() {
 		v.add("interface %q: IPv6 needs an MTU of at least %d, not %d", i.Name, minMTUv6, i.MTU)
 	}
 	if i.MACAddress != "" {
@@ -110,7 +110,7 @@ func (v *validator) ip(i Interface, f Family) {
 	if ip == nil {
 		return
 	}
-	if !ip.Enabled && (len(ip.Addresses) > 0 || isTrue(ip.DHCP) || isTrue(ip.Autoconf)) {
+	if ip.Off() && (len(ip.Addresses) > 0 || isTrue(ip.DHCP) || isTrue(ip.Autoconf)) {
 		v.add("interface %q: %s is disabled and configured at once", i.Name, f)
 	}
 	if f == IPv4 && ip.Autoconf != nil {

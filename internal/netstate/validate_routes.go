@@ -50,7 +50,7 @@ func (v *validator) nextHop(d Document, r Route, name string) {
 	if i.State == StateAbsent || i.State == StateDown {
 		v.add("%s: its interface %q is to be %s", name, i.Name, i.State)
 	}
-	if ip := f.Of(i); known && ip != nil && !ip.Enabled {
+	if ip := f.Of(i); known && ip.Off() {
 		v.add("%s: %s is disabled on its interface %q", name, f, i.Name)
 	}
 	if ownAddress(i, r.NextHopAddress) {

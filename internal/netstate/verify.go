@@ -125,7 +125,7 @@ func (c *comparison) ip(f Family, want, got Interface) {
 	if err != nil {
 		c.add("interface %s: %v", want.Name, err)
 	}
-	if !ip.Enabled {
+	if ip.Off() {
 		if len(addrs) > 0 {
 			c.add("interface %s still has %s address %s", want.Name, f, addrs[0])
 		}

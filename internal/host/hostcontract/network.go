@@ -65,7 +65,7 @@ func (f NetworkFixture) moved() netstate.Document {
 	return netstate.Document{
 		Interfaces: []netstate.Interface{{
 			Name: f.Uplink, Type: netstate.TypeEthernet, State: netstate.StateUp,
-			IPv4: &netstate.IP{Enabled: true, DHCP: &no, Addresses: []netstate.Address{
+			IPv4: &netstate.IP{Enabled: new(true), DHCP: &no, Addresses: []netstate.Address{
 				{IP: f.New.Addr().String(), PrefixLength: f.New.Bits()},
 			}},
 		}},
@@ -119,7 +119,7 @@ func networkObserved(t *testing.T, f NetworkFixture) {
 	require.Equal(t, f.OldGateway.String(), f.gateway(t))
 	i, _ := f.observe(t).Find(f.Uplink, netstate.TypeEthernet)
 	require.Equal(t, netstate.StateUp, i.State)
-	require.True(t, i.IPv4.Enabled)
+	require.True(t, i.IPv4.On())
 	require.False(t, i.IPv4.Auto())
 }
 

@@ -46,7 +46,7 @@ func (w network) set(i netstate.Interface) error {
 	}
 	p, ok := w.profiles[i.Name]
 	if !ok {
-		p.iface = netstate.Interface{Name: i.Name, Type: i.Type, IPv4: &netstate.IP{}, IPv6: &netstate.IP{}}
+		p.iface = netstate.Interface{Name: i.Name, Type: i.Type, IPv4: netstate.Disabled(), IPv6: netstate.Disabled()}
 	}
 	p.iface.State = netstate.StateUp
 	if i.Type != "" {
@@ -73,7 +73,7 @@ func (w network) set(i netstate.Interface) error {
 }
 
 func prefixes(ip *netstate.IP) []netstate.Address {
-	if ip == nil || !ip.Enabled {
+	if !ip.On() {
 		return nil
 	}
 	return ip.Addresses
@@ -81,8 +81,8 @@ func prefixes(ip *netstate.IP) []netstate.Address {
 
 // static copies a family's configuration in the form that keyfiles give back.
 func static(ip *netstate.IP) *netstate.IP {
-	out := &netstate.IP{Enabled: ip.Enabled}
-	if ip.Enabled {
+	out := &netstate.IP{Enabled: new(ip.On())}
+	if ip.On() {
 		auto := ip.Auto()
 		out.DHCP, out.Addresses = &auto, slices.Clone(ip.Addresses)
 	}
@@ -145,7 +145,7 @@ func (w network) observe() netstate.Document {
 		out := name
 		if name == w.bridged {
 			out = host.BridgeExternal
-			rest.IPv4, rest.IPv6 = &netstate.IP{}, &netstate.IP{}
+			rest.IPv4, rest.IPv6 = netstate.Disabled(), netstate.Disabled()
 			d.Interfaces = append(d.Interfaces, rest,
 				netstate.Interface{Name: out, Type: netstate.TypeOVSBridge, State: netstate.StateUp,
 					Bridge: &netstate.Bridge{Ports: []netstate.BridgePort{{Name: name}, {Name: out}}}},
@@ -181,7 +181,7 @@ func (w network) prune() {
 			if f == netstate.IPv6 {
 				ip = p.iface.IPv6
 			}
-			return !ok || ip == nil || !ip.Enabled
+			return !ok || !ip.On()
 		})
 		w.profiles[name] = p
 	}

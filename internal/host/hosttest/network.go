@@ -52,18 +52,18 @@ func (n *Node) firstProfiles() map[string]profile {
 	o, no := n.options, false
 	up := profile{iface: netstate.Interface{
 		Name: n.uplinkName(), Type: netstate.TypeEthernet, State: netstate.StateUp,
-		IPv4: &netstate.IP{}, IPv6: &netstate.IP{},
+		IPv4: netstate.Disabled(), IPv6: netstate.Disabled(),
 	}}
 	all := map[string]profile{}
 	if o.VLAN != 0 {
 		all[o.Uplink] = profile{iface: netstate.Interface{
-			Name: o.Uplink, Type: netstate.TypeEthernet, State: netstate.StateUp, IPv4: &netstate.IP{}, IPv6: &netstate.IP{},
+			Name: o.Uplink, Type: netstate.TypeEthernet, State: netstate.StateUp, IPv4: netstate.Disabled(), IPv6: netstate.Disabled(),
 		}}
 		up.iface.Type, up.iface.VLAN = netstate.TypeVLAN, &netstate.VLAN{ID: o.VLAN, BaseIface: o.Uplink}
 	}
 	for _, a := range o.Addresses {
 		ip := netstate.FamilyOf(a.Addr()).Of(up.iface)
-		ip.Enabled, ip.DHCP = true, &no
+		ip.Enabled, ip.DHCP = new(true), &no
 		ip.Addresses = append(ip.Addresses, netstate.Address{IP: a.Addr().String(), PrefixLength: a.Bits()})
 	}
 	for _, gw := range o.Gateways {

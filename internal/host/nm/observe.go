@@ -127,8 +127,8 @@ func linkType(l netlink.Link, s *profile.Snapshot, bridges []netstate.Interface)
 }
 
 func addIP(i *netstate.Interface, l netlink.Link, k *kernel.State, s *profile.Snapshot) {
-	i.IPv4 = &netstate.IP{Enabled: len(k.Addresses[l.Attrs().Index][netstate.IPv4]) > 0}
-	i.IPv6 = &netstate.IP{Enabled: k.SpeaksIPv6[l.Attrs().Index]}
+	i.IPv4 = &netstate.IP{Enabled: new(len(k.Addresses[l.Attrs().Index][netstate.IPv4]) > 0)}
+	i.IPv6 = &netstate.IP{Enabled: new(k.SpeaksIPv6[l.Attrs().Index])}
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 		for _, p := range k.Addresses[l.Attrs().Index][f] {
 			f.Of(*i).Addresses = append(f.Of(*i).Addresses, netstate.FromPrefix(p))
@@ -143,8 +143,8 @@ func addIP(i *netstate.Interface, l netlink.Link, k *kernel.State, s *profile.Sn
 	i.IPv4.DHCP = pointer(method4 == "auto")
 	i.IPv6.DHCP = pointer(method6 == "auto" || method6 == "dhcp")
 	i.IPv6.Autoconf = pointer(method6 == "auto")
-	i.IPv4.Enabled = i.IPv4.Enabled || *i.IPv4.DHCP
-	i.IPv6.Enabled = i.IPv6.Enabled || *i.IPv6.DHCP
+	i.IPv4.Enabled = new(i.IPv4.On() || *i.IPv4.DHCP)
+	i.IPv6.Enabled = new(i.IPv6.On() || *i.IPv6.DHCP)
 }
 
 func pointer[T any](v T) *T { return &v }

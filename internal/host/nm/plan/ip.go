@@ -21,7 +21,7 @@ func (p *Plan) ip(c *Change, i netstate.Interface, f netstate.Family) error {
 	switch {
 	case ip == nil:
 		return nil
-	case !ip.Enabled:
+	case ip.Off():
 		disable(c.After, sec)
 		return nil
 	case ip.Auto():

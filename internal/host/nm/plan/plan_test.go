@@ -42,7 +42,7 @@ func node(change func(profile.Settings)) *profile.Snapshot {
 var observed = netstate.Document{
 	Interfaces: []netstate.Interface{{
 		Name: "eno1", Type: netstate.TypeEthernet, State: netstate.StateUp, MTU: 1500,
-		IPv4: &netstate.IP{Enabled: true, Addresses: []netstate.Address{{IP: "192.0.2.10", PrefixLength: 24}}}, IPv6: &netstate.IP{},
+		IPv4: &netstate.IP{Enabled: new(true), Addresses: []netstate.Address{{IP: "192.0.2.10", PrefixLength: 24}}}, IPv6: netstate.Disabled(),
 	}},
 	Routes: &netstate.Routes{Running: []netstate.Route{{Destination: "0.0.0.0/0", NextHopAddress: "192.0.2.1", NextHopInterface: "eno1", Metric: 100, TableID: 254}}},
 	DNS:    &netstate.DNS{Running: &netstate.Resolver{Server: []string{"192.0.2.53"}}},
