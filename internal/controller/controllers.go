@@ -40,6 +40,7 @@ func All() []Controller {
 	return []Controller{
 		{"ipam", Operator, "allocates the addresses of pools to claims", addAddresses},
 		{"hostnet", Operator, "claims addresses for machines and hosts and renders their Ignition configs", addHostNetworks},
+		{"netpolicy", Operator, "rolls network policies out, node by node", addNetworkPolicies},
 		{"ipconfig", Node, "changes the address of a single-node cluster", addIPConfig},
 	}
 }
