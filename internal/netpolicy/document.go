@@ -122,3 +122,28 @@ func combine(earlier, later string) (string, error) {
 	}
 	return strings.TrimSpace(string(out)) + "\n", nil
 }
+
+// Assessment is what an enactment would do.
+type Assessment struct {
+	Delta
+	// TouchesUplink: an interface or a route changes that carries the node's default route.
+	TouchesUplink bool
+}
+
+// Assess resolves the request and compares it with the network of now. It changes nothing.
+func Assess(r Request, now netstate.Document) (Assessment, error) {
+	resolved, err := Resolve(r, now)
+	if err != nil {
+		return Assessment{}, err
+	}
+	text, err := resolved.Document.Encode()
+	if err != nil {
+		return Assessment{}, err
+	}
+	d, err := Difference(string(text), now)
+	if err != nil {
+		return Assessment{}, err
+	}
+	touches := len(d.Changes) > 0 && touchesUplink(resolved.Document, now)
+	return Assessment{Delta: d, TouchesUplink: touches}, nil
+}

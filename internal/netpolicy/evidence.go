@@ -116,3 +116,10 @@ func evidenceOf(err error) Evidence {
 	}
 	return e.Clipped()
 }
+
+func (m Mismatch) String() string {
+	if m.Want == "" && m.Got == "" {
+		return m.Key
+	}
+	return m.Key + " is " + m.Got + " instead of " + m.Want
+}

@@ -12,7 +12,9 @@ import (
 
 // Run carries out the request file, from wherever an earlier run ended. When the flow has ended, in either way, the
 // outcome is on disk and the request is gone.
-func Run(ctx context.Context, n Ports, with operation.Instruments) error { return run(ctx, n, with, nil) }
+func Run(ctx context.Context, n Ports, with operation.Instruments) error {
+	return run(ctx, n, with, nil)
+}
 
 func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
 	r, err := ReadRequest(n.Files)

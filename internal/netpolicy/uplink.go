@@ -62,18 +62,27 @@ func isDefault(r netstate.Route) bool {
 // onlyUplink names an interface with the node's default route that the document changes; only says that no other interface
 // has one.
 func onlyUplink(document, now netstate.Document) (name string, only bool) {
-	var uplinks []string
-	for _, f := range families {
-		if r, ok := netstate.DefaultRoute(now, f, ""); ok && !slices.Contains(uplinks, r.NextHopInterface) {
-			uplinks = append(uplinks, r.NextHopInterface)
-		}
-	}
-	touched := touches(document, now)
-	untouched := slices.DeleteFunc(slices.Clone(uplinks), func(u string) bool { return touched[u] })
-	if len(uplinks) == 0 || len(untouched) > 0 {
+	all, touched := uplinks(now), touches(document, now)
+	if len(all) == 0 || slices.ContainsFunc(all, func(u string) bool { return !touched[u] }) {
 		return "", false
 	}
-	return uplinks[0], true
+	return all[0], true
+}
+
+// touchesUplink says that the document changes an interface with a default route.
+func touchesUplink(document, now netstate.Document) bool {
+	touched := touches(document, now)
+	return slices.ContainsFunc(uplinks(now), func(u string) bool { return touched[u] })
+}
+
+// uplinks are the interfaces with a default route.
+func uplinks(now netstate.Document) (names []string) {
+	for _, f := range families {
+		if r, ok := netstate.DefaultRoute(now, f, ""); ok && !slices.Contains(names, r.NextHopInterface) {
+			names = append(names, r.NextHopInterface)
+		}
+	}
+	return names
 }
 
 // touches lists the interfaces that a document changes, and those that are carried by them: a VLAN by its base, a bridge or
