@@ -111,8 +111,10 @@ func changedInterface(have, want Interface) (Interface, bool) {
 		return c, false
 	}
 	c.Name, c.Type, c.State = want.Name, want.Type, want.State
-	if c.Type == TypeBond && c.Bond != nil && c.Bond.Mode == "" {
-		c.Bond.Mode = want.Bond.Mode
+	if b := c.Bond; b != nil && b.Mode == "" {
+		b.Mode = want.Bond.Mode
+	} else if b != nil {
+		b.Options = want.Bond.Options // another mode starts without any
 	}
 	return c, true
 }

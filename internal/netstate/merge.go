@@ -319,7 +319,9 @@ func mergeResolver(have, want *DNS) *DNS {
 }
 
 // Clears says that the resolver is to have no configuration of its own.
-func (r *Resolver) Clears() bool { return len(r.Server) == 0 && len(r.Search) == 0 && len(r.Options) == 0 && r.Options == nil }
+func (r *Resolver) Clears() bool {
+	return len(r.Server) == 0 && len(r.Search) == 0 && len(r.Options) == 0 && r.Options == nil
+}
 
 func mergeHostname(have, want *Hostname) *Hostname {
 	out := tree.Overlay(have, want)
