@@ -190,11 +190,14 @@ func (b *Back) handBack(context.Context) error {
 
 // wipe never stops a rollback: the stateroot is removed before the next attempt.
 func (b *Back) wipe(context.Context) error {
-	if err := errors.Join(wipe(b.Files), b.Files.Remove(relocation.HandoverFile)); err != nil {
+	if err := errors.Join(wipe(b.Files), b.Files.Remove(relocation.HandoverFile), b.dropConfig()); err != nil {
 		b.Log.Warn("secrets could not be wiped", "op", b.Request.OperationID, "error", err)
 	}
 	return nil
 }
+
+// dropConfig keeps the configuration while the site's system may still have to finish: until the flip.
+func (b *Back) dropConfig() error { return b.Files.Remove(relocation.SiteConfigFile) }
 
 // Watch waits until the limit of the reconfiguration has passed, and goes back then. It returns nil where there is nothing
 // to watch or ctx ended first.

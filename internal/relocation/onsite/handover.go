@@ -118,12 +118,13 @@ func (p *Reconfiguration) credentials(h *Handover, kubeconfig, password bool) er
 	return nil
 }
 
-// wipe removes everything secret that the change needed. What is handed over stays until it is read.
+// wipe removes the secrets that no step needs any more. The configuration stays until the flow has finished: after a power
+// cut here, the steps that prove something run once more and read it. What is handed over stays until it is read.
 func (p *Reconfiguration) wipe(context.Context) error { return wipe(p.Files) }
 
 func wipe(files host.Files) error {
 	var errs []error
-	for _, f := range []string{relocation.PasswordFile, relocation.SiteConfigFile, host.RecertConfig, host.RecertPullSecret} {
+	for _, f := range []string{relocation.PasswordFile, host.RecertConfig, host.RecertPullSecret} {
 		if err := files.Remove(f); err != nil {
 			errs = append(errs, fmt.Errorf("wipe %s: %w", f, err))
 		}

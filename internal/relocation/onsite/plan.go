@@ -52,12 +52,14 @@ func (p *Reconfiguration) Plan() flow.Plan {
 	return flow.Plan{
 		Name: relocation.FlowReconfigure, Commit: bringup.StepApplyNetwork, MaxAttempts: maxAttempts, AcrossBoots: true,
 		Steps: append(steps,
-			bringup.WaitHealthy(p.Cluster.Healthy, p.Clock),
+			bringup.WaitHealthy(p.healthy, p.Clock),
 			flow.Step{Name: relocation.StepReport, Title: "Write the report and the hand-over file", Do: p.report},
 			flow.Step{Name: relocation.StepWipe, Title: "Wipe the secrets", Do: p.wipe},
 		),
 	}
 }
+
+func (p *Reconfiguration) healthy(ctx context.Context) error { return p.Cluster.Healthy(ctx) }
 
 // nativeRecert: the native engine needs no image, and thus no registry.
 func nativeRecert() (host.RecertImage, error) { return host.RecertImage{}, nil }

@@ -238,7 +238,7 @@ func (s *Station) atHome(ctx context.Context, r relocation.Request) error {
 	if err := s.Units.Disable(ctx, relocation.UnitReconfigure); err != nil {
 		return fmt.Errorf("disable %s: %w", relocation.UnitReconfigure, err)
 	}
-	for _, f := range []string{relocation.RequestFile, relocation.NMStateFile} {
+	for _, f := range []string{relocation.SiteConfigFile, relocation.NMStateFile, relocation.RequestFile} {
 		if err := s.Files.Remove(f); err != nil {
 			return fmt.Errorf("remove %s: %w", f, err)
 		}

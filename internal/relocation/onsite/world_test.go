@@ -236,7 +236,9 @@ func (w *world) Judge() (string, error) {
 		if got := state.Keystore; len(got) != 1 || got[0] != factoryAddress {
 			return "", fmt.Errorf("the factory's cluster is at %v", got)
 		}
-		return "factory", nil
+		last, err := relocation.ReadLast(w.node.Files())
+		w.t.Logf("in the factory state after step %s: %s", last.Step, last.Cause)
+		return "factory", err
 	}
 	if err := w.node.ClusterUp(); err != nil {
 		return "", fmt.Errorf("the cluster in %s is down: %w; failures: %v", d.Booted, err, w.node.Failures())
