@@ -24,6 +24,5 @@ const (
 	StepExpire       = "expire"
 	StepPublish      = "publish"
 	StepAwaitCluster = bringup.StepWaitAPI
-	StepRecord       = "record-outcome"
 	StepWipe         = "wipe"
 )

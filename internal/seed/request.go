@@ -35,13 +35,13 @@ type Request struct {
 	Node NodeFacts `json:"node-facts,omitzero"`
 }
 
-// Object names objects of the cluster, of one resource.
+// Object selects objects of the cluster. Each field may have the wildcards of path.Match.
 type Object struct {
-	// Group is the API group; empty for the core group.
+	// Group is the API group; empty for a group of Kubernetes' own.
 	Group string `json:"group,omitempty"`
 	// Resource is the plural name.
 	Resource string `json:"resource"`
-	// Namespace and Name select; an empty Namespace means cluster-scoped or every namespace, an empty Name every object.
+	// An empty Namespace means cluster-scoped or every namespace, an empty Name every object.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 }
