@@ -66,9 +66,7 @@ func (r *Reconciler) check(ctx context.Context, sg *lcav1.SeedGenerator, o *obse
 		out.phase, out.message, out.again = lcav1.SeedStabilizing, msgStabilizing+health.String(), whileWaiting
 		return out, nil
 	}
-	started, err := r.start(sg, o, g)
-	started.preflight = out.preflight
-	return started, err
+	return r.start(sg, o, g, out.preflight)
 }
 
 func startOf(sg *lcav1.SeedGenerator, o *observation) time.Time {
@@ -79,8 +77,8 @@ func startOf(sg *lcav1.SeedGenerator, o *observation) time.Time {
 }
 
 // start writes the record: from here on the node has the generation. What a later phase needs of the Secret is written first.
-func (r *Reconciler) start(sg *lcav1.SeedGenerator, o *observation, g gathered) (outcome, error) {
-	rec := &record.Record{OperationID: sg.Status.OperationID, UID: string(sg.UID), Spec: sg.Spec, Started: startOf(sg, o)}
+func (r *Reconciler) start(sg *lcav1.SeedGenerator, o *observation, g gathered, checks []lcav1.PreflightCheck) (outcome, error) {
+	rec := &record.Record{OperationID: sg.Status.OperationID, UID: string(sg.UID), Spec: sg.Spec, Started: startOf(sg, o), Preflight: checks}
 	kept := sg.DeepCopy()
 	kept.ManagedFields = nil
 	if err := operation.WriteJSON(r.Node.Files, record.ObjectFile, kept); err != nil {

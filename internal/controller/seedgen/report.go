@@ -70,7 +70,7 @@ func projectOperation(s *lcav1.SeedGeneratorStatus, o observation) {
 	if o.record == nil {
 		return
 	}
-	s.Evidence = o.evidence
+	s.Evidence, s.Preflight = o.evidence, o.record.Preflight
 	if h := o.record.Hub; h != nil {
 		s.Hub = &lcav1.SeedHubStatus{Server: h.Server, ManagedCluster: h.Cluster}
 	}

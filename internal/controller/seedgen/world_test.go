@@ -86,9 +86,8 @@ type world struct {
 	// budget is how many more changes succeed, of API, hub and node; nil is no limit.
 	budget *int
 	// away makes the hub silent.
-	away bool
-	who  rest.ImpersonationConfig
-	// user is the agent's client, without its faults.
+	away     bool
+	who      rest.ImpersonationConfig
 	registry *prometheus.Registry
 }
 
@@ -135,17 +134,11 @@ func (w *world) restart() {
 		Now: func() time.Time { return w.now }, Random: func() uint16 { return 0xbeef },
 		Resources: func() ([]schema.GroupResource, error) { return []schema.GroupResource{{Resource: "secrets"}}, nil },
 		Hub: func(kubeconfig []byte) (client.Client, string, error) {
-			if w.away {
-				return nil, "", errors.New("connection refused")
-			}
-			config, err := cluster.HubConfig(kubeconfig)
+			_, err := cluster.HubConfig(kubeconfig)
 			if err != nil {
 				return nil, "", err
 			}
-			if config.Host == "https://unreachable.example.com" {
-				return nil, "", errors.New("no such host")
-			}
-			return w.connect(hub.Server(w.t), rest.ImpersonationConfig{}), "https://hub.example.com:6443", nil
+			return w.distant(w.connect(hub.Server(w.t), rest.ImpersonationConfig{})), "https://hub.example.com:6443", nil
 		},
 	}
 }
@@ -188,6 +181,25 @@ func (w *world) connect(server *apitest.Server, who rest.ImpersonationConfig) cl
 				return err
 			}
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+	})
+}
+
+// distant is a hub that can be away.
+func (w *world) distant(c client.WithWatch) client.Client {
+	away := errors.New("dial tcp 192.0.2.99:6443: connect: connection refused")
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if w.away {
+				return away
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if w.away {
+				return away
+			}
+			return c.Create(ctx, o, opts...)
 		},
 	})
 }

@@ -13,6 +13,9 @@ import (
 // check refuses what cannot succeed while nothing is touched: a registry that does not take the image, a disk that does
 // not take the copy. It runs again in each attempt, unless the image needs the registry alone.
 func (g *generation) check(ctx context.Context) error {
+	if done, err := g.published(); err != nil || done {
+		return err
+	}
 	if _, err := g.open(ctx); err != nil {
 		return err
 	}

@@ -146,12 +146,22 @@ type capturedMark struct {
 	Reflinked bool `json:"reflinked"`
 }
 
+// captured reports that the cluster need not be stopped: the copy is complete, or was and is no longer needed.
 func (g *generation) captured(context.Context) (bool, error) {
+	if done, err := g.published(); err != nil || done {
+		return done, err
+	}
 	_, err := g.Files.Stat(g.mark())
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// published reports that the image is in the registry, and only the end of the flow is missing.
+func (g *generation) published() (bool, error) {
+	p, err := seed.ReadProgress(g.Files, g.request.OperationID)
+	return p.Published(), err
 }
 
 const (

@@ -37,6 +37,8 @@ type Record struct {
 	// UID is that of the SeedGenerator that asked for it.
 	UID  string                  `json:"uid"`
 	Spec lcav1.SeedGeneratorSpec `json:"spec"`
+	// Preflight is what was checked before the record was written.
+	Preflight []lcav1.PreflightCheck `json:"preflight,omitempty"`
 	// Phase is where it stands, since Since. Phases are those begun, in order.
 	Phase   lcav1.SeedGeneratorPhase `json:"phase"`
 	Since   time.Time                `json:"since"`
