@@ -17,10 +17,12 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/dnsmasq"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/stateroot"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -29,6 +31,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	engine "github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
@@ -72,13 +75,18 @@ func root(log *slog.Logger) *cobra.Command {
 	open, node := opener{log}, buildNode(log, &evidence{})
 	shared := verb.Wiring{
 		Log: log, Out: os.Stdout, Screen: screen(os.Stdout), Clock: flow.SystemClock{},
-		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log))),
+		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log)),
+			create.Reservation(seedPorts(node, log))),
 	}
 	w := ipconfig.Wiring{Wiring: shared, Node: open.ipConfig}
 	addresses := ipam.Wiring{
 		In: os.Stdin, Out: os.Stdout, Now: time.Now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64()),
 		Cluster: addressRecords,
 	}
+	images := seed.Wiring{
+		Wiring: shared, Node: open.seedCreate, Registries: seedPorts(node, log).Registries, Files: node.Files, ReadInput: os.ReadFile,
+	}
+	cmd.AddCommand(seed.Command(images), dnsmasq.Command(os.Stdout))
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
 		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),
 		shared.StatusCommand("Show the latest operation on this node, of any kind",
