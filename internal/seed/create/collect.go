@@ -30,7 +30,11 @@ func (g *generation) collect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", image.Manifest, err)
 	}
-	node, err := json.Marshal(g.request.Node)
+	facts, err := seed.ReadNodeFacts(g.Files)
+	if err != nil {
+		return err
+	}
+	node, err := json.Marshal(g.request.Node.Complete(facts))
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", image.Node, err)
 	}
