@@ -77,9 +77,9 @@ func look(t *testing.T, ctx context.Context, name string) {
 		require.Empty(t, evaluate[[]string](t, ctx, contrast), "%s: contrast", name)
 		require.Empty(t, evaluate[[]string](t, ctx, unlabelled), "%s: names for a screen reader", name)
 		if dir := os.Getenv("LCA_SCREENSHOTS"); dir != "" {
-			picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(90))
+			picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s.jpg", name, size)), picture, 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s.png", name, size)), picture, 0o644))
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Whatever a file holds: no panic, and what is accepted is accepted again as it was read.
 func FuzzDecode(f *testing.F) {
-	for _, name := range []string{"full.yaml", "manifest.json", "cluster-relocation.yaml"} {
+	for _, name := range []string{"../full.yaml", "manifest.json", "cluster-relocation.yaml"} {
 		text, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			f.Fatal(err)

@@ -2,6 +2,7 @@ package siteconfig_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -24,7 +25,7 @@ func decode(t *testing.T, text string) siteconfig.SiteConfig {
 }
 
 func TestAFullFileIsRead(t *testing.T) {
-	text, err := os.ReadFile("testdata/full.yaml")
+	text, err := os.ReadFile("full.yaml")
 	require.NoError(t, err)
 	c := decode(t, string(text))
 	require.Equal(t, "site-1.edge.example.org", c.ClusterDomain())
@@ -128,4 +129,28 @@ func TestASecretIsNotPrinted(t *testing.T) {
 	require.NotContains(t, out.String(), "dTpodW50ZXIy")
 	require.NotContains(t, out.String(), "64547064", "hexadecimal")
 	require.Contains(t, out.String(), "[hidden]")
+}
+
+func TestExamplesAreRight(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		decode(t, siteconfig.Example(full))
+	}
+}
+
+// The schema names the keys that the decoder knows: what it lists for the full example is all accepted, and nothing else.
+func TestTheSchemaFollowsTheType(t *testing.T) {
+	var s struct {
+		Properties map[string]any `json:"properties"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(siteconfig.Schema()), &s))
+	for key := range s.Properties {
+		_, problems := siteconfig.Decode([]byte(header + key + ":\n"))
+		for _, p := range problems {
+			require.NotContains(t, p.Want, "is not a known key")
+		}
+	}
+	_, problems := siteconfig.Decode([]byte(header + "nothing:\n"))
+	require.Len(t, problems, 1)
+	known := strings.Split(strings.SplitN(problems[0].Want, "known here: ", 2)[1], ", ")
+	require.Len(t, s.Properties, len(known))
 }
