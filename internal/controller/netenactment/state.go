@@ -2,6 +2,7 @@ package netenactment
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
@@ -79,7 +80,12 @@ func judgeLeaving(v *view) judgement {
 	if v.ended(netpolicy.ActionRevert) && v.outcome.Result == netpolicy.ResultFailed {
 		return judgeFailed(v, netpolicy.ActionRevert)
 	}
-	return judgeWaiting(v, netpolicy.ActionRevert)
+	j := judgeWaiting(v, netpolicy.ActionRevert)
+	if v.policy.DeletionTimestamp.IsZero() {
+		// The operator grants the policy's nodes, and this is none of them any more.
+		j.ready, j.action, j.attempt = true, netpolicy.ActionRevert, 1
+	}
+	return j
 }
 
 // judgeWaiting is for what has not begun: the operator says when.
@@ -87,8 +93,7 @@ func judgeWaiting(v *view, action string) judgement {
 	if v.enactment != nil && nmstatev1beta1.Granted(v.enactment, v.policy) {
 		return judgement{state: statePending, message: messagePending, ready: true, action: action, attempt: 1}
 	}
-	if rollout := v.policy.Status.Rollout; rollout != nil && rollout.Phase == nmstatev1.PhaseAborted &&
-		v.policy.Status.ObservedGeneration == v.policy.Generation {
+	if v.aborted() {
 		return judgement{state: stateAborted, message: messageAborted}
 	}
 	return judgement{state: statePending, message: messagePending}
@@ -109,6 +114,16 @@ func judgeFailed(v *view, action string) judgement {
 		ready: v.enactment != nil && nmstatev1beta1.Granted(v.enactment, v.policy), action: action, attempt: o.Attempt + 1,
 		due: o.Ended.Add(min(firstRetry<<max(o.Attempt-1, 0), maxRetry)),
 	}
+}
+
+// aborted says that the operator has aborted this generation before the node started: it writes the condition itself.
+func (v *view) aborted() bool {
+	if v.enactment == nil || v.enactment.Status.PolicyGeneration != v.policy.Generation {
+		return false
+	}
+	return slices.ContainsFunc(v.enactment.Status.Conditions, func(c nmstatev1.Condition) bool {
+		return c.Type == nmstatev1beta1.EnactmentAborted && c.Status == yes
+	})
 }
 
 // ended says that an enactment of the policy as it is now has ended.
