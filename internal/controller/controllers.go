@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipconfig"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/seedgen"
 )
 
 // Role is where a controller runs, which decides what it may do.

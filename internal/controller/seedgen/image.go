@@ -130,11 +130,7 @@ func (r *Reconciler) request(ctx context.Context, rec *record.Record) (seed.Requ
 	if err != nil {
 		return seed.Request{}, fmt.Errorf("observe the cluster: %w", err)
 	}
-	resources, err := r.Resources()
-	if err != nil {
-		return seed.Request{}, fmt.Errorf("list the resources of the API: %w", err)
-	}
-	removals, err := cluster.SeedRemovals(ctx, r.Reader, resources)
+	removals, err := cluster.SeedRemovals(ctx, r.Reader)
 	if err != nil {
 		return seed.Request{}, fmt.Errorf("observe what must not be in the image: %w", err)
 	}

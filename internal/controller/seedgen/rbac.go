@@ -28,7 +28,6 @@ package seedgen
 // +kubebuilder:rbac:groups=operator.openshift.io,resources=imagecontentsourcepolicies,verbs=list
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=catalogsources;clusterserviceversions,verbs=list
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list
 // +kubebuilder:rbac:groups=machineconfiguration.openshift.io,resources=machineconfigs;machineconfigpools,verbs=list
 //
 // Its health:
