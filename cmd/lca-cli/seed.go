@@ -64,4 +64,6 @@ func (c systemCopies) Recert(root string) host.Recert {
 	return recert.New(recert.Ports{Keystore: c.Keystore(root), Files: c.Files(root), Log: c.log})
 }
 
-func (c systemCopies) Purge(ctx context.Context, root string) error { return etcd.Purge(ctx, c.etcd(root)) }
+func (c systemCopies) Purge(ctx context.Context, root string) error {
+	return etcd.Purge(ctx, c.etcd(root))
+}
