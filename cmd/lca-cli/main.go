@@ -20,7 +20,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/recert"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/stateroot"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
@@ -81,7 +80,7 @@ func root(log *slog.Logger) *cobra.Command {
 		Cluster: addressRecords,
 	}
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
-		network.Command(network.Wiring{Wiring: shared, In: os.Stdin, Node: networkPorts(node)}),
+		networkDocuments(shared, node),
 		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),
 		shared.StatusCommand("Show the latest operation on this node, of any kind",
 			shared.Newest(verb.Node{Files: node.Files, Deployments: node.Deployments}, w.Source)))
