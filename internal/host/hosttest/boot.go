@@ -51,7 +51,7 @@ func (n *Node) powerOn() error {
 	n.booted, n.powered, n.rebooting = n.menu[0], true, false
 	n.boots++
 	n.life++
-	n.openNet, n.killed, n.deaf = nil, false, false
+	n.openNet, n.pendingNet, n.killed, n.deaf = nil, nil, false, false
 	if err := n.volatileFiles(); err != nil {
 		return err
 	}
