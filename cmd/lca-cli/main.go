@@ -27,6 +27,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	engine "github.com/lifecycle-agent/lifecycle-agent/internal/recert"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
@@ -72,7 +73,8 @@ func root(log *slog.Logger) *cobra.Command {
 	open, node := opener{log}, buildNode(log, &evidence{})
 	shared := verb.Wiring{
 		Log: log, Out: os.Stdout, Screen: screen(os.Stdout), Clock: flow.SystemClock{},
-		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log))),
+		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log)),
+			netpolicy.Reservation(netPolicyPorts(node, log))),
 	}
 	w := ipconfig.Wiring{Wiring: shared, Node: open.ipConfig}
 	addresses := ipam.Wiring{
@@ -80,6 +82,7 @@ func root(log *slog.Logger) *cobra.Command {
 		Cluster: addressRecords,
 	}
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
+		networkCommand(shared, open),
 		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),
 		shared.StatusCommand("Show the latest operation on this node, of any kind",
 			shared.Newest(verb.Node{Files: node.Files, Deployments: node.Deployments}, w.Source)))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netenactment"
 )
 
 // Role is where a controller runs, which decides what it may do.
@@ -42,6 +43,8 @@ func All() []Controller {
 		{"hostnet", Operator, "claims addresses for machines and hosts and renders their Ignition configs", addHostNetworks},
 		{"netpolicy", Operator, "rolls network policies out, node by node", addNetworkPolicies},
 		{"ipconfig", Node, "changes the address of a single-node cluster", addIPConfig},
+		{"nodenetwork", Node, "publishes what the node's network is like", addNodeNetwork},
+		{"netenactment", Node, "enacts network policies on the node", addNetEnactments},
 	}
 }
 
@@ -54,6 +57,10 @@ type Options struct {
 	// NodeName and Host are the node that the agent runs on. The operator role leaves them and what follows empty.
 	NodeName string
 	Host     ipconfig.Node
+	// Network is what network policies need of the node.
+	Network netenactment.Node
+	// Version of the program, as enactments and states name it.
+	Version string
 	// RecertImage is the image of the recert container engine that was shipped with the agent.
 	RecertImage string
 	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
@@ -105,7 +112,7 @@ func names(list []Controller) []string {
 func Describe(role Role) string {
 	var text strings.Builder
 	for _, c := range ofRole(role) {
-		fmt.Fprintf(&text, "  %-10s %s\n", c.Name, c.Summary)
+		fmt.Fprintf(&text, "  %-12s %s\n", c.Name, c.Summary)
 	}
 	return text.String()
 }
