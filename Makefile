@@ -90,7 +90,7 @@ generate: generate-api generate-rbac generate-docs ## Regenerate everything that
 
 # Each role of the agent has a service account of its own, with what its controllers' markers ask for.
 RBAC_PATHS_operator := ./internal/controller/ipam;./internal/controller/hostnet;./internal/controller/netpolicy
-RBAC_PATHS_node := ./internal/controller/ipconfig
+RBAC_PATHS_node := ./internal/controller/ipconfig;./internal/controller/netenactment;./internal/controller/nodenetwork
 RBAC_OUT ?= config/rbac
 
 .PHONY: generate-rbac

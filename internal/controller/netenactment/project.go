@@ -32,7 +32,7 @@ func project(before nmstatev1beta1.NodeNetworkConfigurationEnactmentStatus, s *s
 	if o := v.outcome; o != nil && v.policy != nil && (v.ended(netpolicy.ActionApply) || v.ended(netpolicy.ActionRevert)) {
 		projectOutcome(&after, o, version)
 	}
-	if j.state != condition.Failed && j.state != condition.Retrying {
+	if j.state == condition.Available || j.state == condition.Pending { // a retry keeps the reason of the failure before
 		after.Failure = nil
 	}
 	after.Drift = driftStatus(before.Drift, j, now)
