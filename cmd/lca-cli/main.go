@@ -82,7 +82,11 @@ func root(log *slog.Logger) *cobra.Command {
 		Cluster: addressRecords,
 	}
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
+<<<<<<< HEAD
 		networkCommand(shared, open),
+=======
+		networkDocuments(shared, node),
+>>>>>>> wt/netctl
 		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),
 		shared.StatusCommand("Show the latest operation on this node, of any kind",
 			shared.Newest(verb.Node{Files: node.Files, Deployments: node.Deployments}, w.Source)))

@@ -42,6 +42,7 @@ func All() []Controller {
 		{"ipam", Operator, "allocates the addresses of pools to claims", addAddresses},
 		{"hostnet", Operator, "claims addresses for machines and hosts and renders their Ignition configs", addHostNetworks},
 		{"netpolicy", Operator, "rolls network policies out, node by node", addNetworkPolicies},
+		{"netmachineconfig", Operator, "writes the MachineConfigs of network policies for machine config pools", addNetworkMachineConfigs},
 		{"ipconfig", Node, "changes the address of a single-node cluster", addIPConfig},
 		{"nodenetwork", Node, "publishes what the node's network is like", addNodeNetwork},
 		{"netenactment", Node, "enacts network policies on the node", addNetEnactments},

@@ -36,11 +36,10 @@ func (t *transaction) compute(ctx context.Context) error {
 	if t.want, err = plan.Resolve(t.want, t.now); err != nil {
 		return fmt.Errorf("resolve the document: %w", err)
 	}
-	p, err := plan.New(t.want, t.now, t.snap)
+	p, err := plan.New(t.want, t.now, t.snap, t.ephemeral)
 	if err != nil {
 		return fmt.Errorf("plan the change: %w", err)
 	}
-	p.Mark(t.ephemeral)
 	t.changes, t.global = p.Changes, p.Global
 	return kernelCan(t.changes)
 }

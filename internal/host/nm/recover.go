@@ -1,12 +1,16 @@
 package nm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 )
 
 // errNotInForce says that the disk is in order, but that the system does not follow: a
@@ -105,6 +109,7 @@ func (n *Network) undo(ctx context.Context, r *record) error {
 	if held {
 		if err := c.rollBack(ctx, r.Lease); err != nil {
 			n.o.Log.Warn("NetworkManager did not roll back completely; restoring the rest", "err", err)
+			held = false // it is not on its way
 		}
 	}
 	if err := n.restore(ctx, c, r, held); err != nil {
@@ -195,7 +200,7 @@ func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 		return fmt.Errorf("activate the former profiles: %w", err)
 	}
 	forward := r.Phase == phaseCommitted
-	for _, p := range r.Profiles {
+	for _, p := range inActivationOrder(r.Profiles, s) {
 		if forward && !p.Wanted || !forward && !p.Active {
 			continue
 		}
@@ -214,4 +219,21 @@ func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 		}
 	}
 	return nil
+}
+
+// inActivationOrder puts controllers before cards, and what stands on others last.
+func inActivationOrder(all []touched, s *profile.Snapshot) []touched {
+	rank := func(p touched) int {
+		pr, _ := s.ByUUID(p.UUID)
+		switch pr.Settings.Kind() {
+		case profile.TypeBond, profile.TypeBridge, profile.TypeVRF, profile.TypeOVSBridge:
+			return 0
+		case profile.TypeVLAN, profile.TypeMACVLAN:
+			return 2
+		}
+		return 1
+	}
+	out := slices.Clone(all)
+	slices.SortStableFunc(out, func(a, b touched) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
 }

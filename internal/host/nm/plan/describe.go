@@ -13,10 +13,10 @@ import (
 // the edit that makes a later persistent change save the profile.
 const ephemeralMark = "lifecycle-agent.ephemeral"
 
-// Mark notes in the profiles whether the change is to end with the boot, and keeps what was marked before and is now to stay.
-func (p *Plan) Mark(ephemeral bool) {
+// mark notes in the profiles whether the change is to end with the boot, and keeps what was marked before and is now to stay.
+func (p *Plan) mark(ephemeral bool) {
 	for _, c := range p.Changes {
-		if c.Action != ActUp {
+		if c.Action != ActUp || ephemeral && !c.Edited() {
 			continue
 		}
 		data := profile.Value[map[string]string](c.After, "user", "data")

@@ -50,7 +50,8 @@ type Plan struct {
 }
 
 // New computes the changes that bring a resolved document about, in the order in which they are made. It touches nothing.
-func New(want, now netstate.Document, s *profile.Snapshot) (*Plan, error) {
+// Ephemeral changes are to end with the boot.
+func New(want, now netstate.Document, s *profile.Snapshot, ephemeral bool) (*Plan, error) {
 	p := &Plan{snap: s, now: now, want: want}
 	for _, i := range want.Interfaces {
 		if err := p.iface(i); err != nil {
@@ -76,6 +77,7 @@ func New(want, now netstate.Document, s *profile.Snapshot) (*Plan, error) {
 		}
 	}
 	p.followControllers()
+	p.mark(ephemeral)
 	var err error
 	p.Changes, err = inOrder(p.needed())
 	return p, err

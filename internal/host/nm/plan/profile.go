@@ -50,7 +50,10 @@ func (p *Plan) changeOf(pr profile.Profile, iface string) *Change {
 // profileFor picks the profile to edit: made for this interface and type; the active one is
 // preferred, then what NetworkManager would pick at the next boot.
 func (p *Plan) profileFor(i netstate.Interface) (profile.Profile, bool) {
-	if pr, ok := p.snap.ActiveOn(i.Name); ok && pr.Settings.Iface() == i.Name && sameKind(i.Type, pr.Settings.Kind()) {
+	mine := func(pr profile.Profile) bool {
+		return pr.Settings.Iface() == i.Name || i.Identifier == netstate.IdentifierMAC && pr.Settings.Iface() == ""
+	}
+	if pr, ok := p.snap.ActiveOn(i.Name); ok && mine(pr) && sameKind(i.Type, pr.Settings.Kind()) {
 		return pr, true
 	}
 	var best profile.Profile

@@ -21,8 +21,8 @@ func Resolve(want, now netstate.Document) (netstate.Document, error) {
 		if err := identify(&i, now); err != nil {
 			return out, fmt.Errorf("interface %s: %w", i.Name, err)
 		}
-		if have, ok := carrierOf(now, i.Name); ok && i.Type == "" {
-			i.Type = have.Type
+		if have, ok := carrierOf(now, i.Name); ok && (i.Type == "" || isCard(i.Type) && isCard(have.Type)) {
+			i.Type = have.Type // an end of a pair may be called a card
 		}
 		i.IPv4, i.IPv6 = inherit(i, now, netstate.IPv4), inherit(i, now, netstate.IPv6)
 		out.Interfaces = append(out.Interfaces, i)
@@ -43,8 +43,7 @@ func identify(i *netstate.Interface, now netstate.Document) error {
 		func(o netstate.Interface) string { return o.MACAddress },
 	} {
 		for _, o := range now.Interfaces {
-			physical := o.Type == netstate.TypeEthernet || o.Type == netstate.TypeVeth
-			if of(o) != "" && strings.EqualFold(of(o), i.MACAddress) && (physical || o.Type == i.Type) {
+			if of(o) != "" && strings.EqualFold(of(o), i.MACAddress) && (isCard(o.Type) || o.Type == i.Type) {
 				if i.ProfileName == "" {
 					i.ProfileName = i.Name
 				}
@@ -67,6 +66,8 @@ func inherit(i netstate.Interface, now netstate.Document, f netstate.Family) *ne
 	full.Enabled = new(f.Of(have).On())
 	return &full
 }
+
+func isCard(kind string) bool { return kind == netstate.TypeEthernet || kind == netstate.TypeVeth }
 
 func carrierOf(d netstate.Document, name string) (netstate.Interface, bool) {
 	for _, i := range d.Interfaces {
