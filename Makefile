@@ -103,6 +103,7 @@ generate-rbac-%:
 .PHONY: generate-docs
 generate-docs:
 	go run ./hack/stagetable > docs/stages.md
+	go run ./hack/schematable > docs/nmstate-schema.md
 	go run ./hack/flowtable > docs/flows.md
 	@mkdir -p build
 	go run ./hack/checktable docs/ipconfig.md > build/ipconfig.md && cp build/ipconfig.md docs/ipconfig.md
