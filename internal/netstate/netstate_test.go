@@ -250,12 +250,12 @@ dns-resolver: {config: {server: [192.0.2.54]}}
 	require.NoError(t, Validate(back))
 	eno1, _ := back.Find("eno1", "")
 	require.Equal(t, "192.0.2.10", eno1.IPv4.Addresses[0].IP)
-	require.Empty(t, eno1.IPv6.Addresses, "leased ones come back by themselves")
+	require.Nil(t, eno1.IPv6, "nothing changed there")
 	vlan, _ := back.Find("eno1.7", "")
 	require.Equal(t, StateAbsent, vlan.State)
 	require.Equal(t, []Route{
-		{Destination: "0.0.0.0/0", NextHopInterface: "eno1", NextHopAddress: "192.0.2.254", State: StateAbsent},
-		{Destination: "0.0.0.0/0", NextHopInterface: "eno1", NextHopAddress: "192.0.2.1"},
+		{Destination: "0.0.0.0/0", NextHopInterface: "eno1", NextHopAddress: "192.0.2.254", TableID: MainTable, State: StateAbsent},
+		{Destination: "0.0.0.0/0", NextHopInterface: "eno1", NextHopAddress: "192.0.2.1", TableID: MainTable},
 	}, back.Routes.Config)
 	require.Equal(t, []string{"192.0.2.53"}, back.DNS.Config.Server)
 	_, ok := back.Find("eno2", "")

@@ -48,26 +48,12 @@ func (w network) set(i netstate.Interface) error {
 	if !ok {
 		p.iface = netstate.Interface{Name: i.Name, Type: i.Type, IPv4: netstate.Disabled(), IPv6: netstate.Disabled()}
 	}
-	p.iface.State = netstate.StateUp
-	if i.Type != "" {
-		p.iface.Type = i.Type
+	p.iface = netstate.MergeInterface(p.iface, i)
+	if vlan := p.iface.VLAN; vlan != nil && vlan.BaseIface == "" {
+		base, _, _ := strings.Cut(i.Name, ".")
+		p.iface.VLAN = &netstate.VLAN{ID: vlan.ID, BaseIface: base}
 	}
-	if i.VLAN != nil {
-		vlan := *i.VLAN
-		if vlan.BaseIface == "" {
-			vlan.BaseIface, _, _ = strings.Cut(i.Name, ".")
-		}
-		p.iface.VLAN = &vlan
-	}
-	if i.MTU != 0 {
-		p.iface.MTU = i.MTU
-	}
-	if i.IPv4 != nil {
-		p.iface.IPv4 = static(i.IPv4)
-	}
-	if i.IPv6 != nil {
-		p.iface.IPv6 = static(i.IPv6)
-	}
+	p.iface.IPv4, p.iface.IPv6 = static(p.iface.IPv4), static(p.iface.IPv6)
 	w.profiles[i.Name] = p
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -131,3 +132,25 @@ func mapNode(v reflect.Value) (*yaml.Node, error) {
 }
 
 var number = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
+
+// flow writes a node on one line.
+func flow(n *yaml.Node) string {
+	var parts []string
+	switch n.Kind {
+	case yaml.MappingNode:
+		for k := 0; k+1 < len(n.Content); k += 2 {
+			parts = append(parts, n.Content[k].Value+": "+flow(n.Content[k+1]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			parts = append(parts, flow(item))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	default:
+		if n.Value == "" {
+			return `""`
+		}
+		return n.Value
+	}
+}
