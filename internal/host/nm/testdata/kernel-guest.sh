@@ -59,7 +59,7 @@ done
 CGO_ENABLED=0 go test -c -o "$guest/nm.test" ./internal/host/nm
 cat >"$guest/init" <<INIT
 #!/bin/bash
-export PATH=/usr/bin HOME=/ TMPDIR=/tmp LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu
+export NMTEST_PATIENCE=6 PATH=/usr/bin HOME=/ TMPDIR=/tmp LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
@@ -67,7 +67,7 @@ for m in $modules; do insmod /mods/\$m.ko; done
 ip link del bond0
 ip link del dummy0
 cd /
-/nm.test -test.v -test.count=1 -test.timeout=280s -test.run='$pattern'
+/nm.test -test.v -test.count=1 -test.timeout=600s -test.run='$pattern'
 echo "guest: exit \$?"
 echo o >/proc/sysrq-trigger
 while :; do read -rt 1 < <(:) ; done
@@ -77,7 +77,7 @@ cpio=$(find_program cpio)
 (cd "$guest" && find . | LD_LIBRARY_PATH=$libraries "$cpio" -o -H newc --quiet | gzip -1) >"$out/initrd.gz"
 
 share=$out/root/usr/share
-LD_LIBRARY_PATH=$libraries timeout 300 "$(find_program qemu-system-x86_64)" -L "$share/qemu" -L "$share/seabios" \
+LD_LIBRARY_PATH=$libraries timeout 660 "$(find_program qemu-system-x86_64)" -L "$share/qemu" -L "$share/seabios" \
   -accel tcg,thread=multi -cpu max -smp 2 -m 1536 -nographic -no-reboot -nic none \
   -kernel "$(ls "$out"/root/boot/vmlinuz-*)" -initrd "$out/initrd.gz" \
   -append "console=ttyS0 rdinit=/init panic=-1 quiet" </dev/null | tr -d '\r' >"$out/console.log" || true
