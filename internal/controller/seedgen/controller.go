@@ -54,8 +54,8 @@ type Reconciler struct {
 	// Hub connects to the hub of a kubeconfig and names its server.
 	Hub func(kubeconfig []byte) (hub client.Client, server string, err error)
 
-	imaging, fetching nodejob.Backoff
-	published         publisher
+	imaging, aborting, fetching nodejob.Backoff
+	published                   publisher
 }
 
 // ConnectHub connects to the hub of a kubeconfig.
