@@ -56,7 +56,8 @@ func (c systemCopies) Keystore(root string) host.Keystore { return etcd.New(c.et
 // etcd runs the release that the copy's own manifest names.
 func (c systemCopies) etcd(root string) etcd.Config {
 	return etcd.Config{
-		DataDir: path.Join(root, host.EtcdData), Manifest: path.Join(root, host.EtcdPodManifest), RuntimeDir: "/run/lca/seed-etcd", Log: c.log,
+		DataDir: path.Join(root, host.EtcdData), Manifest: path.Join(root, host.EtcdPodManifest),
+		RuntimeDir: "/run/lca/seed-etcd", Log: c.log,
 	}
 }
 
