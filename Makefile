@@ -102,9 +102,12 @@ generate-rbac-%:
 
 .PHONY: generate-docs
 generate-docs:
+	@mkdir -p build
 	go run ./hack/stagetable > docs/stages.md
 	go run ./hack/flowtable > docs/flows.md
-	@mkdir -p build
+	go run ./hack/siteschema schema > build/schema.json && cp build/schema.json internal/relocation/siteconfig/schema.json
+	go run ./hack/siteschema fields docs/siteconfig.md > build/siteconfig.md && cp build/siteconfig.md docs/siteconfig.md
+	go run ./hack/siteschema codes docs/operate/on-site.md > build/on-site.md && cp build/on-site.md docs/operate/on-site.md
 	go run ./hack/checktable docs/ipconfig.md > build/ipconfig.md && cp build/ipconfig.md docs/ipconfig.md
 
 .PHONY: verify

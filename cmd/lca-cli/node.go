@@ -24,6 +24,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/volumes"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -115,7 +116,7 @@ func buildNode(log *slog.Logger, seen *evidence) host.Node {
 		RecertImages: podman.New(podman.Options{
 			Runner: runner, Files: fs, Log: log, EtcdImage: func() (string, error) { return etcd.Image(host.EtcdPodManifest) },
 		}),
-		Logs: journald.New(runner),
+		Logs: journald.New(runner), Volumes: volumes.New(volumes.Options{Log: log}),
 	}
 }
 

@@ -81,7 +81,11 @@ func (w SitesWiring) run(f sitesFlags) error {
 	if err := write(filepath.Join(f.folder, sites.TableName), table); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.Out, "%d sites are in %s; %s lists them\n", len(lines), f.folder, sites.TableName)
+	noun := "sites"
+	if len(lines) == 1 {
+		noun = "site"
+	}
+	_, err = fmt.Fprintf(w.Out, "%d %s in %s, listed in %s\n", len(lines), noun, f.folder, sites.TableName)
 	return err
 }
 

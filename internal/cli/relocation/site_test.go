@@ -97,7 +97,7 @@ func TestSites(t *testing.T) {
 	args := []string{"--csv", table, "--pools", put(t, dir+"/pools.yaml", pools), "--template", template, "-o", out}
 	said, err := run(t, many, args...)
 	require.NoError(t, err)
-	require.Equal(t, fmt.Sprintf("1 sites are in %s; sites.csv lists them\n", out), said)
+	require.Equal(t, fmt.Sprintf("1 site in %s, listed in sites.csv\n", out), said)
 	text, err := os.ReadFile(out + "/b/site-config.yaml")
 	require.NoError(t, err)
 	c, problems := siteconfig.Decode(text)
