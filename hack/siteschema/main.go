@@ -143,7 +143,7 @@ func (s *schema) of(t reflect.Type) map[string]any {
 		name, optional := jsonName(t.Field(i))
 		p := s.of(t.Field(i).Type)
 		if c := s.comments[t.Name()+"."+t.Field(i).Name]; c != "" {
-			p["description"] = c
+			p["description"] = s.meaning(t, t.Field(i))
 		}
 		properties[name] = p
 		if !optional {
@@ -176,7 +176,7 @@ func (s *schema) rows(b *strings.Builder, t reflect.Type, path string) {
 		name, _ := jsonName(f)
 		value, inner := describe(f.Type)
 		at := path + name
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", at, value, strings.ReplaceAll(s.comments[t.Name()+"."+f.Name], "|", `\|`))
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", at, value, s.meaning(t, f))
 		if inner != nil {
 			if strings.HasPrefix(value, "list") {
 				at += "[]"
@@ -184,6 +184,21 @@ func (s *schema) rows(b *strings.Builder, t reflect.Type, path string) {
 			s.rows(b, inner, at+".")
 		}
 	}
+}
+
+// meaning is the comment in the words of the file: with the keys, not the names of Go.
+func (s *schema) meaning(t reflect.Type, f reflect.StructField) string {
+	name, _ := jsonName(f)
+	text := strings.ReplaceAll(s.comments[t.Name()+"."+f.Name], "|", `\|`)
+	if rest, ok := strings.CutPrefix(text, f.Name+" "); ok {
+		text = "`" + name + "` " + rest
+	}
+	for i := range t.NumField() {
+		if other, _ := jsonName(t.Field(i)); t.Field(i).Name != f.Name {
+			text = strings.ReplaceAll(text, " "+t.Field(i).Name+" ", " `"+other+"` ")
+		}
+	}
+	return text
 }
 
 // describe names a type for the reader; inner is the struct below it.
