@@ -30,6 +30,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	engine "github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
@@ -73,7 +74,8 @@ func root(log *slog.Logger) *cobra.Command {
 	open, node := opener{log}, buildNode(log, &evidence{})
 	shared := verb.Wiring{
 		Log: log, Out: os.Stdout, Screen: screen(os.Stdout), Clock: flow.SystemClock{},
-		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log))),
+		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log)),
+			record.Reservation(node.Files)),
 	}
 	w := ipconfig.Wiring{Wiring: shared, Node: open.ipConfig}
 	addresses := ipam.Wiring{

@@ -17,6 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 )
 
 // defaultRecertImage is used where no other was shipped.
@@ -34,7 +35,8 @@ func newHost(hostRoot string, log *slog.Logger) ipconfig.Node {
 	runner := run.New(run.Options{Root: chroot})
 	node := files.New(hostRoot)
 	units := systemd.New(systemd.Options{Root: chroot, Log: log})
-	// The lock shows which other program holds the node; the agent reads an unfinished IP change from its journal.
+	// The lock shows which other program, or which generation of a seed image, holds the node; the agent reads an unfinished IP
+	// change from its journal.
 	return ipconfig.Node{
 		Files:       node,
 		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),
@@ -44,7 +46,7 @@ func newHost(hostRoot string, log *slog.Logger) ipconfig.Node {
 			Files: node, StateDir: networkState, Log: log,
 			Switch: ovs.New(filepath.Join(hostRoot, ovs.DefaultSocket)),
 		}),
-		Units: units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot),
+		Units: units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot, record.Reservation(node)),
 	}
 }
 

@@ -40,7 +40,9 @@ func All() []Controller {
 	return []Controller{
 		{"ipam", Operator, "allocates the addresses of pools to claims", addAddresses},
 		{"hostnet", Operator, "claims addresses for machines and hosts and renders their Ignition configs", addHostNetworks},
+		{"netpolicy", Operator, "rolls network policies out, node by node", addNetworkPolicies},
 		{"ipconfig", Node, "changes the address of a single-node cluster", addIPConfig},
+		{"seedgen", Node, "makes a seed image of a single-node cluster", addSeedGenerator},
 	}
 }
 
@@ -121,6 +123,6 @@ func addIPConfig(mgr ctrl.Manager, o Options) error {
 		RecertImage: o.RecertImage, CLI: o.CLI,
 	}
 	return mgr.Add(&servingNode{
-		name: o.NodeName, reader: mgr.GetAPIReader(), log: o.Log, start: func() error { return r.SetupWithManager(mgr) },
+		name: o.NodeName, kind: "IPConfig", reader: mgr.GetAPIReader(), log: o.Log, start: func() error { return r.SetupWithManager(mgr) },
 	})
 }

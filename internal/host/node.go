@@ -16,6 +16,7 @@ type Node struct {
 	Switch      Switch
 	Prober      Prober
 	Resolver    Resolver
+	Hostname    Hostname
 	Containers  Containers
 	Volumes     Volumes
 	// Recert is the native engine, RecertImages the one in a container.

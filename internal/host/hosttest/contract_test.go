@@ -76,8 +76,9 @@ func TestNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 		return hostcontract.NetworkFixture{
-			Network: n.Network(), Uplink: "enp1s0",
-			Old: netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("198.51.100.20/25"),
+			Network: n.Network(), Transaction: n.NetworkTransaction(), Watch: n.NetworkWatch(), Planner: n.NetworkPlanner(),
+			Uplink: "enp1s0",
+			Old:    netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("198.51.100.20/25"),
 			OldGateway: netip.MustParseAddr("192.0.2.1"), NewGateway: netip.MustParseAddr("198.51.100.1"),
 			Boots: func(t *testing.T) (boots []netip.Prefix) {
 				for _, a := range n.Describe().Stateroots["rhcos"].Profiles {

@@ -26,7 +26,7 @@ func BenchmarkNetwork(b *testing.B) {
 		doc := func(host int) netstate.Document {
 			return netstate.Document{Interfaces: []netstate.Interface{{
 				Name: "nic0", Type: netstate.TypeEthernet, State: netstate.StateUp,
-				IPv4: &netstate.IP{Enabled: true, Addresses: []netstate.Address{{IP: fmt.Sprintf("10.0.0.%d", host), PrefixLength: 24}}},
+				IPv4: &netstate.IP{Enabled: new(true), Addresses: []netstate.Address{{IP: fmt.Sprintf("10.0.0.%d", host), PrefixLength: 24}}},
 			}}}
 		}
 		require.NoError(b, net.Apply(b.Context(), doc(1), nil))

@@ -18,28 +18,37 @@ func (t *transaction) prepare(ctx context.Context) error {
 	if err := t.ready(ctx); err != nil {
 		return fmt.Errorf("wait for the network cards: %w", err)
 	}
-	now, err := t.n.observe(ctx, t.c, t.snap)
-	if err != nil {
+	if err := t.compute(ctx); err != nil {
 		return err
 	}
-	p, err := plan.New(t.want, now, t.snap)
+	if len(t.changes) == 0 && t.global == nil {
+		return nil
+	}
+	return t.begin()
+}
+
+// compute plans against the snapshot and what runs.
+func (t *transaction) compute(ctx context.Context) error {
+	var err error
+	if t.now, err = t.n.observe(ctx, t.c, t.snap); err != nil {
+		return err
+	}
+	if t.want, err = plan.Resolve(t.want, t.now); err != nil {
+		return fmt.Errorf("resolve the document: %w", err)
+	}
+	p, err := plan.New(t.want, t.now, t.snap, t.ephemeral)
 	if err != nil {
 		return fmt.Errorf("plan the change: %w", err)
 	}
-	if len(p.Changes) == 0 && p.Global == nil {
-		return nil
-	}
 	t.changes, t.global = p.Changes, p.Global
-	if err := kernelCan(t.changes); err != nil {
-		return err
-	}
-	return t.begin(now)
+	return kernelCan(t.changes)
 }
 
 // begin makes the journal's first record.
-func (t *transaction) begin(now netstate.Document) error {
+func (t *transaction) begin() error {
+	now := t.now
 	t.record = &record{
-		Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(),
+		Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(), Boot: t.n.o.Boot(), Ephemeral: t.ephemeral,
 		After: join(t.want, netstate.Document{Routes: &netstate.Routes{}}),
 	}
 	if t.global != nil {
@@ -54,6 +63,7 @@ func (t *transaction) begin(now netstate.Document) error {
 		d, _ := t.snap.Device(c.Iface)
 		t.record.Profiles = append(t.record.Profiles, touched{
 			UUID: c.UUID, Iface: c.Iface, Wanted: c.Action == plan.ActUp, Active: d.Active != nil && d.Active.UUID == c.UUID,
+			Save: c.Action == plan.ActUp && c.Edited() && !t.ephemeral, Delete: c.Action == plan.ActRemove && !t.ephemeral,
 		})
 		ifaces = append(ifaces, c.Iface)
 		t.keep(k, c)

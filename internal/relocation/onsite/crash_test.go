@@ -1,0 +1,112 @@
+package onsite_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
+)
+
+// returning is a node that is ill at its first site, goes back to the factory state by itself, and gets a second
+// configuration there.
+type returning struct{ *world }
+
+func (w returning) Live(bomb *flowtest.Bomb) error {
+	w.sick = errIll
+	if err := w.world.Live(bomb); err != nil {
+		return err
+	}
+	w.sick = nil
+	w.stick += "# corrected\n"
+	return w.switchOn()
+}
+
+func (w returning) Judge() (string, error) {
+	w.stick = w.stick[:len(w.stick)-len("# corrected\n")]
+	return w.world.Judge()
+}
+
+func TestCrashMatrix(t *testing.T) {
+	for name, kill := range map[string]bool{"power-cut": false, "killed": true} {
+		t.Run(name, func(t *testing.T) {
+			for _, p := range plans() {
+				require.NoError(t, p.Validate())
+			}
+			there := flowtest.Matrix(t, plans(), func(t *testing.T) flowtest.World { return newWorld(t, kill) })
+			t.Logf("%s: factory and site: %s", name, there)
+			require.Equal(t, there.Cells, there.Verdicts["home"], "whatever happens on the way, the node gets home")
+			r := relocation.Request{OperationID: "x", Factory: "o", Site: "n"}
+			back := []flow.Plan{(&onsite.Back{Request: r}).Plan(), factory.Again(factory.Ports{}, r)}
+			again := flowtest.Matrix(t, back, func(t *testing.T) flowtest.World { return returning{newWorld(t, kill)} })
+			t.Logf("%s: back and there again: %s", name, again)
+			require.Equal(t, again.Cells, again.Verdicts["home"])
+		})
+	}
+}
+
+func TestADeadGatewayChangesNothingAndIsTriedAgain(t *testing.T) {
+	w := newWorld(t, false)
+	require.NoError(t, w.prepare())
+	gateway := netip.MustParseAddr("198.51.100.1")
+	w.node.Silence(gateway)
+	w.stick = siteFor("198.51.100")
+	require.NoError(t, w.switchOn())
+	d := w.node.Describe()
+	require.True(t, relocation.IsSite(d.Booted), "nothing was changed, so there is nothing to go back from")
+	require.Equal(t, []string{factoryAddress}, d.Running)
+	last, err := relocation.ReadLast(w.node.Files())
+	require.NoError(t, err)
+	require.Equal(t, relocation.OutcomeRetry, last.Outcome)
+	require.Greater(t, last.Attempts, 1)
+	require.Contains(t, last.Cause, "198.51.100.1")
+	require.Contains(t, last.Code(), "R03-")
+
+	w.node.Answer(gateway)
+	require.NoError(t, w.node.Seed(relocation.LastFile, []byte("{}")))
+	require.NoError(t, w.switchOn())
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	last, _ = relocation.ReadLast(w.node.Files())
+	require.Equal(t, "home", verdict, "%v %+v", w.node.Failures(), last)
+}
+
+func TestAnUnhealthyClusterGoesBackToTheFactoryState(t *testing.T) {
+	w := newWorld(t, false)
+	w.sick = errIll
+	require.NoError(t, w.Live(nil))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "factory", verdict)
+	last, err := relocation.ReadLast(w.node.Files())
+	require.NoError(t, err)
+	require.Equal(t, relocation.OutcomeReturned, last.Outcome)
+	require.Contains(t, last.Cause, "the storage operator is degraded")
+	require.NotEmpty(t, operation.Records(w.node.Files(), last.OperationID), "journal and evidence came along")
+
+	w.sick, w.again = nil, true
+	require.NoError(t, w.switchOn())
+	verdict, err = w.Judge()
+	require.NoError(t, err)
+	last, _ = relocation.ReadLast(w.node.Files())
+	require.Equal(t, "home", verdict, "%v %+v", w.node.Failures(), last)
+	require.NoError(t, w.Again())
+}
+
+func TestAConfigurationForAnotherNodeIsRefusedUntouched(t *testing.T) {
+	w := newWorld(t, false)
+	require.NoError(t, w.prepare())
+	w.stick = siteFor("198.51.100") + "nodeIPs: [198.51.100.20, 2001:db8::20]\n"
+	require.NoError(t, w.switchOn())
+	last, err := relocation.ReadLast(w.node.Files())
+	require.NoError(t, err)
+	require.Equal(t, relocation.OutcomeRefused, last.Outcome)
+	require.Contains(t, last.Cause, "nodeIPs")
+	require.Equal(t, []string{factoryAddress}, w.node.Describe().Running)
+}
