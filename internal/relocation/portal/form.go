@@ -145,12 +145,11 @@ func (f *formReader) network(c *siteconfig.SiteConfig) {
 		iface = netstate.Interface{Name: name + "." + tag, Type: netstate.TypeVLAN, State: netstate.StateUp,
 			VLAN: &netstate.VLAN{ID: id, BaseIface: name}}
 	}
-	no := false
-	ip := &netstate.IP{Enabled: true, DHCP: &no, Addresses: []netstate.Address{netstate.FromPrefix(address)}}
+	ip := &netstate.IP{Enabled: new(true), DHCP: new(false), Addresses: []netstate.Address{netstate.FromPrefix(address)}}
 	if family == netstate.IPv4 {
 		iface.IPv4 = ip
 	} else {
-		ip.Autoconf = &no
+		ip.Autoconf = new(false)
 		iface.IPv6 = ip
 	}
 	doc.Interfaces = append(doc.Interfaces, iface)

@@ -99,7 +99,7 @@ func staticAddresses(d netstate.Document) (static []netip.Prefix, auto bool) {
 	for _, i := range d.Interfaces {
 		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 			ip := f.Of(i)
-			if ip == nil || ip.Enabled == nil || !*ip.Enabled || i.State == netstate.StateAbsent {
+			if !ip.On() || i.State == netstate.StateAbsent {
 				continue
 			}
 			auto = auto || ip.Auto()

@@ -255,14 +255,13 @@ func document(row Row, leases []ipam.Lease) (*netstate.Document, error) {
 			VLAN: &netstate.VLAN{ID: vlan, BaseIface: row.Port}}
 	}
 	port.MTU = leases[0].MTU
-	no := false
 	for _, l := range leases {
-		ip := &netstate.IP{Enabled: true, DHCP: &no, Addresses: []netstate.Address{netstate.FromPrefix(l.Prefix())}}
+		ip := &netstate.IP{Enabled: new(true), DHCP: new(false), Addresses: []netstate.Address{netstate.FromPrefix(l.Prefix())}}
 		family := netstate.FamilyOf(l.Address)
 		if family == netstate.IPv4 {
 			port.IPv4 = ip
 		} else {
-			ip.Autoconf = &no
+			ip.Autoconf = new(false)
 			port.IPv6 = ip
 		}
 		doc.Routes.Config = append(doc.Routes.Config, netstate.Route{
