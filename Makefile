@@ -89,8 +89,8 @@ mutate: controlplane ## Break the product in chosen places and list what no test
 generate: generate-api generate-rbac generate-docs ## Regenerate everything that is generated.
 
 # Each role of the agent has a service account of its own, with what its controllers' markers ask for.
-RBAC_PATHS_operator := ./internal/controller/ipam;./internal/controller/hostnet;./internal/controller/netpolicy
-RBAC_PATHS_node := ./internal/controller/ipconfig;./internal/controller/seedgen
+RBAC_PATHS_operator := ./internal/controller/ipam;./internal/controller/hostnet;./internal/controller/netpolicy;./internal/controller/netmachineconfig
+RBAC_PATHS_node := ./internal/controller/ipconfig;./internal/controller/netenactment;./internal/controller/nodenetwork;./internal/controller/seedgen
 RBAC_OUT ?= config/rbac
 
 .PHONY: generate-rbac

@@ -51,8 +51,7 @@ func TestANodeWritesItsOwnEnactmentsButNoGrant(t *testing.T) {
 	require.NoError(t, write(server.Client, `{"lca.openshift.io/granted-generation":"1/x"}`))
 	require.ErrorContains(t, write(a, `{"lca.openshift.io/granted-generation":null}`), "the operator grants")
 	require.NoError(t, write(a, `{"a":"b"}`))
-	own.Status.PolicyGeneration = 1
-	require.NoError(t, a.Status().Patch(t.Context(), own, client.Merge))
+	require.NoError(t, a.Status().Patch(t.Context(), own, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"policyGeneration":1}}`))))
 	require.NoError(t, a.Delete(t.Context(), own))
 
 	require.NoError(t, a.Create(t.Context(), &v1beta1.NodeNetworkState{ObjectMeta: metav1.ObjectMeta{Name: "net"}}))

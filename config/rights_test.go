@@ -46,6 +46,10 @@ func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 		{operatorUser, "get", "lca.openshift.io/ipconfigs", "ipconfig", false},
 		{operatorUser, "patch", "lca.openshift.io/ipconfigs", "ipconfig", false},
 		{operatorUser, "get", "machineconfiguration.openshift.io/machineconfigs", "50-master-dnsmasq-configuration", false},
+		{operatorUser, "patch", "nmstate.io/nodenetworkconfigurationpolicies/status", "p", true},
+		{operatorUser, "patch", "nmstate.io/nodenetworkconfigurationenactments", "n.p", true},
+		{operatorUser, "create", "nmstate.io/nodenetworkconfigurationenactments", "n.p", false},
+		{operatorUser, "patch", "nmstate.io/nodenetworkstates/status", "n", false},
 		{operatorUser, "use", "security.openshift.io/securitycontextconstraints", own + "privileged", false},
 		{operatorUser, "create", "rbac.authorization.k8s.io/clusterrolebindings", "", false},
 

@@ -12,6 +12,7 @@ import (
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netmachineconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netpolicy"
 )
 
@@ -40,5 +41,20 @@ func addNetworkPolicies(mgr ctrl.Manager, o Options) error {
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
 		Metrics: m, Now: time.Now, Pools: served["MachineConfigPool"], Claims: served["IPClaim"],
 	})
+	return r.SetupWithManager(mgr)
+}
+
+// addNetworkMachineConfigs serves policies for machine config pools where the cluster has such.
+func addNetworkMachineConfigs(mgr ctrl.Manager, o Options) error {
+	for _, kind := range []schema.GroupVersionKind{
+		nmstatev1.GroupVersion.WithKind("NodeNetworkConfigurationPolicy"), mcv1.GroupVersion.WithKind("MachineConfig"),
+	} {
+		if is, err := cluster.Serves(mgr.GetRESTMapper(), kind); err != nil || !is {
+			return err
+		}
+	}
+	r := &netmachineconfig.Reconciler{Options: netmachineconfig.Options{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log, Now: time.Now,
+	}}
 	return r.SetupWithManager(mgr)
 }

@@ -62,12 +62,12 @@ func Difference(text string, now netstate.Document) (Delta, error) {
 		return Delta{}, err
 	}
 	var d Delta
-	for _, line := range netstate.Verify(document, now) {
-		d.Changes = append(d.Changes, Change{Key: line})
+	for _, m := range netstate.Compare(document, now) {
+		d.Changes = append(d.Changes, Change{Key: m.Path, From: m.Got, To: m.Want})
 	}
 	back, err := netstate.Revert(document, now).Encode()
 	if err != nil {
-		return Delta{}, err
+		return Delta{}, fmt.Errorf("encode the way back: %w", err)
 	}
 	d.Revert = string(back)
 	return d, nil
@@ -80,8 +80,8 @@ func Mismatches(text string, now netstate.Document) ([]Mismatch, error) {
 		return nil, err
 	}
 	var all []Mismatch
-	for _, line := range netstate.Verify(document, now) {
-		all = append(all, Mismatch{Key: line})
+	for _, m := range netstate.Compare(document, now) {
+		all = append(all, Mismatch{Key: m.Path, Want: m.Want, Got: m.Got})
 	}
 	return all, nil
 }

@@ -84,17 +84,19 @@ func (e *enactment) plan(ctx context.Context) error {
 	return e.save(w)
 }
 
-// unchanged says that the node has the document in force: there is nothing to prove and nothing to apply. A document that
-// was ephemeral and is to stay now has to be written to disk.
+// unchanged says that the policy has this very document in force: there is nothing to prove and nothing to apply. A
+// document that runs already, but not by this policy, is applied all the same: the port leaves what is in place alone, and
+// stores what is not on disk.
 func (e *enactment) unchanged(context.Context) (bool, error) {
 	w, err := e.load()
-	return err == nil && !w.Changed && !e.persists(), err
-}
-
-// persists says that the policy had the document in force for this boot only, and is to keep it.
-func (e *enactment) persists() bool {
+	if err != nil || w.Changed {
+		return false, err
+	}
 	c, err := e.store.Committed(e.request.Policy)
-	return err == nil && c.Ephemeral != (e.request.Persistence == Ephemeral)
+	if errors.Is(err, record.ErrNone) {
+		return false, nil
+	}
+	return err == nil && c.Document == w.Document && c.Undone == "" && c.Ephemeral == (e.request.Persistence == Ephemeral), err
 }
 
 // selectProbes chooses what the new network has to pass. A change of the node's only uplink that nothing could prove is
@@ -103,6 +105,9 @@ func (e *enactment) selectProbes(ctx context.Context) error {
 	w, err := e.load()
 	if err != nil {
 		return err
+	}
+	if !w.Changed {
+		return nil // nothing that runs will change
 	}
 	document, err := decode(w.Document)
 	if err != nil {

@@ -26,7 +26,7 @@ ConditionPathExists=` + host.CLI + `
 
 [Service]
 Type=oneshot
-ExecStart=` + host.CLI + ` network recover
+ExecStart=` + host.CLI + ` network recover --before-networkmanager
 TimeoutStartSec=60
 
 [Install]

@@ -87,8 +87,8 @@ func uplinks(now netstate.Document) (names []string) {
 
 // touches lists the interfaces that a document changes, and those that are carried by them: a VLAN by its base, a bridge or
 // a bond by its ports.
-func touches(document, now netstate.Document) map[string]bool {
-	touched := map[string]bool{}
+func touches(want, now netstate.Document) map[string]bool {
+	document, touched := netstate.Diff(now, want), map[string]bool{}
 	for _, i := range document.Interfaces {
 		touched[i.Name] = true
 	}
@@ -111,20 +111,9 @@ func touches(document, now netstate.Document) map[string]bool {
 }
 
 // carriers are the interfaces that an interface rests on.
-func carriers(i netstate.Interface) (names []string) {
-	if i.VLAN != nil {
-		names = append(names, i.VLAN.BaseIface)
+func carriers(i netstate.Interface) []string {
+	if base := i.Base(); base != "" {
+		return append(i.Ports(), base)
 	}
-	if i.MACVLAN != nil {
-		names = append(names, i.MACVLAN.BaseIface)
-	}
-	if i.Bond != nil {
-		names = append(names, i.Bond.Ports...)
-	}
-	if i.Bridge != nil {
-		for _, p := range i.Bridge.Ports {
-			names = append(names, p.Name)
-		}
-	}
-	return names
+	return i.Ports()
 }

@@ -10,7 +10,21 @@ import (
 // Diff is the part of want that applying it to now would change: nothing else is in it, and nothing at all where
 // everything is in place. Interfaces keep their name, type and state.
 func Diff(now, want Document) Document {
-	return between(now.Canonical(), Merge(now, want).Canonical(), want)
+	out := between(now.Canonical(), Merge(now, want).Canonical(), want)
+	for _, w := range want.Interfaces {
+		if w.Identifier != IdentifierMAC {
+			continue
+		}
+		// How the interface is found is part of what is asked for, so the request stays whole.
+		if n, ok := findByMAC(now.Interfaces, w.MACAddress); ok {
+			name := now.Interfaces[n].Name
+			k := slices.IndexFunc(out.Interfaces, func(i Interface) bool { return i.Name == name })
+			if k >= 0 {
+				out.Interfaces[k] = w
+			}
+		}
+	}
+	return out
 }
 
 // Transition is the document that turns one whole state into another: what to lacks is taken away. Applying it to

@@ -288,6 +288,9 @@ func MergeIP(have, want *IP) *IP {
 	}
 	if want.Addresses != nil {
 		ip.Addresses = slices.DeleteFunc(slices.Clone(want.Addresses), Address.Dynamic)
+		if ip.Auto() && have.Auto() {
+			ip.Addresses = append(ip.Addresses, leased(have.Addresses)...) // what the network gave, it gives further
+		}
 	}
 	return &ip
 }
@@ -299,6 +302,10 @@ func settled(in []Address) []Address {
 		out[n].ValidLifetime, out[n].PreferredLifetime = "", ""
 	}
 	return out
+}
+
+func leased(in []Address) []Address {
+	return slices.DeleteFunc(slices.Clone(in), func(a Address) bool { return !a.Dynamic() })
 }
 
 // mergeResolver: an empty config takes everything away, otherwise each list that is mentioned replaces.

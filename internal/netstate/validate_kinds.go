@@ -2,6 +2,7 @@ package netstate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,7 +107,7 @@ var bondOptions = map[string]int{
 	"all_ports_active": 1, "arp_interval": maxDelay, "arp_ip_target": -1, "arp_missed_max": 255, "balance_slb": 1, "downdelay": maxDelay,
 	"lacp_active": 1, "lp_interval": maxDelay, "miimon": maxDelay, "min_links": maxDelay, "num_grat_arp": 255, "num_unsol_na": 255,
 	"packets_per_slave": 65535, "packets_per_port": 65535, "peer_notif_delay": maxDelay, "primary": -1, "resend_igmp": 255,
-	"tlb_dynamic_lb": 1, "updelay": maxDelay, "use_carrier": 1,
+	"balance-slb": 1, "tlb_dynamic_lb": 1, "updelay": maxDelay, "use_carrier": 1,
 }
 
 const maxDelay = 1<<31 - 1
@@ -127,8 +128,8 @@ func (v *validator) bond(i Interface, b Bond) {
 	v.oneOf(i, "link-aggregation.mode", b.Mode, append([]string{""}, bondModes...)...)
 	number := func(key string) int { n, _ := strconv.Atoi(b.Options[key]); return n }
 	v.at = i.path("link-aggregation.options")
-	for key, value := range b.Options {
-		v.bondOption(i, b.Mode, key, value)
+	for _, key := range slices.Sorted(maps.Keys(b.Options)) {
+		v.bondOption(i, b.Mode, key, b.Options[key])
 	}
 	v.at = i.path("link-aggregation.options")
 	if number("miimon") > 0 && number("arp_interval") > 0 {

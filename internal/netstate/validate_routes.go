@@ -126,13 +126,16 @@ func (v *validator) rule(r RouteRule) {
 	if r.Family == "ipv4" || r.Family == "ipv6" {
 		families[map[string]Family{"ipv4": IPv4, "ipv6": IPv6}[r.Family]] = true
 	}
-	for key, s := range map[string]*string{"ip-from": r.IPFrom, "ip-to": r.IPTo} {
-		if text(s) == "" {
+	for _, side := range []struct {
+		key   string
+		value *string
+	}{{"ip-from", r.IPFrom}, {"ip-to", r.IPTo}} {
+		if text(side.value) == "" {
 			continue
 		}
-		p, err := ParseDestination(*s)
+		p, err := ParseDestination(*side.value)
 		if err != nil {
-			v.add("%s %q is not a network such as 192.0.2.0/24", key, *s)
+			v.add("%s %q is not a network such as 192.0.2.0/24", side.key, *side.value)
 			continue
 		}
 		families[FamilyOf(p.Addr())] = true

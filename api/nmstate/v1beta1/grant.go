@@ -14,12 +14,12 @@ const GrantAnnotation = "lca.openshift.io/granted-generation"
 // addresses that it claimed from pools. It is written before the grant, and guarded as the grant is.
 const ValuesAnnotation = "lca.openshift.io/template-values"
 
-// Annotations of a Node that tell how far it is with the documents that machine config pools give it, as the annotations of the
-// machine-config daemon tell of MachineConfigs. The operator derives them from the node's enactments.
+// Annotations of an enactment of a policy for machine config pools. They tell how far the node is with the pool's document, as the
+// annotations of the machine-config daemon on a Node tell of MachineConfigs. The operator writes them.
 const (
-	// CurrentNetworkAnnotation is the hash of the documents that the node has.
+	// CurrentNetworkAnnotation is the hash of the document that the node has.
 	CurrentNetworkAnnotation = "lca.openshift.io/currentNetworkState"
-	// DesiredNetworkAnnotation is the hash of the documents that the node is to have.
+	// DesiredNetworkAnnotation is the hash of the document that the node is to have.
 	DesiredNetworkAnnotation = "lca.openshift.io/desiredNetworkState"
 	// NetworkStateAnnotation is Working, Done, Degraded or Unreconcilable.
 	NetworkStateAnnotation = "lca.openshift.io/networkState"

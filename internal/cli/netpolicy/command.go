@@ -27,6 +27,8 @@ type Wiring struct {
 	Node func(ctx context.Context) (netpolicy.Ports, operation.Instruments, error)
 	// NewID names a new operation.
 	NewID func() string
+	// RecoverFiles settles an interrupted change before NetworkManager runs.
+	RecoverFiles func(ctx context.Context) error
 }
 
 // Commands are the verbs, for "network".
@@ -59,13 +61,18 @@ func enact(w Wiring) *cobra.Command {
 }
 
 func recoverNetwork(w Wiring) *cobra.Command {
-	return &cobra.Command{
+	var boot bool
+	cmd := &cobra.Command{
 		Use: "recover", Args: cobra.NoArgs,
-		Short: "Settle a change of the network that was interrupted (before NetworkManager starts: its files alone)",
+		Short: "Settle a change of the network that was interrupted",
 		Long: "Settle a change of the network that was interrupted: a change that was not committed is rolled back, a committed one is\n" +
-			"finished. " + netpolicy.RecoverUnit + " runs it at boot before NetworkManager starts, so that NetworkManager finds\n" +
-			"the profiles of one network or of the other, never of both. A node without an interrupted change is left alone.",
+			"finished. A node without an interrupted change is left alone.\n\n" +
+			"With --before-networkmanager it puts profiles on disk in order and nothing else. " + netpolicy.RecoverUnit + " runs\n" +
+			"that at boot, so that NetworkManager finds the profiles of one network or of the other, never of both.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if boot {
+				return w.RecoverFiles(cmd.Context())
+			}
 			node, _, err := w.Node(cmd.Context())
 			if err != nil {
 				return err
@@ -76,6 +83,8 @@ func recoverNetwork(w Wiring) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&boot, "before-networkmanager", false, "put profiles on disk in order; NetworkManager does not run yet")
+	return cmd
 }
 
 func undo(w Wiring) *cobra.Command {

@@ -16,6 +16,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
@@ -40,7 +41,7 @@ func (r *Reconciler) start(ctx context.Context, s *scene, v *view, j *judgement)
 	}
 	err = netpolicy.Prepare(r.Node.Files, request)
 	if errors.Is(err, operation.ErrRefused) {
-		j.state, j.message = stateFailing, err.Error()
+		j.state, j.message = condition.Failed, err.Error()
 		return nil
 	}
 	if err != nil {
@@ -49,7 +50,7 @@ func (r *Reconciler) start(ctx context.Context, s *scene, v *view, j *judgement)
 	r.running.Reset()
 	r.running.Begin(s.now)
 	s.request = &request
-	j.state, j.message = stateProgressing, messageProgressing
+	j.state, j.message = condition.Progressing, condition.MessageProgressing
 	r.Log.Info("enactment requested", "policy", v.name, "generation", request.Generation, "action", request.Action,
 		"attempt", request.Attempt, "op", request.OperationID)
 	return nodejob.Start(ctx, r.Node.Transients, job)

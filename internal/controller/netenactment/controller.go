@@ -22,6 +22,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -110,7 +111,7 @@ func (r *Reconciler) proceed(ctx context.Context, s *scene) (time.Duration, erro
 	}
 	for _, v := range s.views {
 		j := judge(v, s)
-		if j.state == stateAvailable {
+		if j.state == condition.Available {
 			r.drift(ctx, s, v, &j)
 		}
 		if j.ready && s.request == nil {

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 )
 
 // drift compares the network with what the policy committed, unless an enactment is changing it. A policy that says so is
@@ -59,30 +59,21 @@ func (r *Reconciler) announce(ctx context.Context, s *scene, v *view, before, af
 		(status.Recorder{Client: r.Client, Log: r.Log}).Publish(ctx, after, status.Event{
 			Type: kind, Reason: reason, Action: "Enact", Note: note, At: s.now})
 	}
-	turned := !equality.Semantic.DeepEqual(types(before.Status.Conditions), types(after.Status.Conditions))
+	was, _ := condition.Of(before.Status.Conditions)
+	turned := was != j.state
 	switch {
-	case turned && j.state == stateAvailable:
+	case turned && j.state == condition.Available:
 		publish(corev1.EventTypeNormal, "NetworkConfigured", "policy "+v.name+" is in force on node "+r.NodeName)
-	case turned && (j.state == stateFailing || j.state == stateRetrying):
+	case turned && (j.state == condition.Failed || j.state == condition.Retrying):
 		publish(corev1.EventTypeWarning, "NetworkRolledBack", j.message)
 	}
 	r.Metrics.enacted(j.state, turned, v.outcome)
 	switch {
 	case before.Status.Drift == nil && after.Status.Drift != nil:
 		publish(corev1.EventTypeWarning, "NetworkDrift", "something else changed what policy "+v.name+" configured: "+describe(j.drift))
-	case before.Status.Drift != nil && after.Status.Drift == nil && j.state == stateAvailable:
+	case before.Status.Drift != nil && after.Status.Drift == nil && j.state == condition.Available:
 		publish(corev1.EventTypeNormal, "NetworkRestored", "the network is as policy "+v.name+" configured it")
 	}
-}
-
-// types lists the conditions that are true.
-func types(all []nmstatev1.Condition) (names []string) {
-	for _, c := range all {
-		if c.Status == yes {
-			names = append(names, c.Type)
-		}
-	}
-	return names
 }
 
 // describe names the first keys that differ.

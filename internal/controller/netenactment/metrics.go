@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 )
 
 // Metrics of enactments. Durations are in seconds.
@@ -36,8 +37,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 }
 
 // enacted counts an enactment when the state turns at its end.
-func (m *Metrics) enacted(s state, turned bool, o *netpolicy.Outcome) {
-	if m == nil || !turned || o == nil || s != stateAvailable && s != stateFailing && s != stateRetrying {
+func (m *Metrics) enacted(s condition.State, turned bool, o *netpolicy.Outcome) {
+	if m == nil || !turned || o == nil || s != condition.Available && s != condition.Failed && s != condition.Retrying {
 		return
 	}
 	m.took.WithLabelValues(o.Result).Observe(o.Ended.Sub(o.Started).Seconds())

@@ -14,6 +14,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 )
 
 // report writes the enactment of a policy, or removes it.
@@ -31,7 +32,7 @@ func (r *Reconciler) report(ctx context.Context, s *scene, v *view, j judgement)
 	}
 	after := v.enactment.DeepCopy()
 	after.Status = project(v.enactment.Status, s, v, j, r.Version)
-	if j.state == statePending && after.Status.Plan == nil && v.policy.DeletionTimestamp.IsZero() {
+	if j.state == condition.Pending && after.Status.Plan == nil && v.policy.DeletionTimestamp.IsZero() {
 		after.Status.Plan = r.plan(ctx, s, v)
 	}
 	if equality.Semantic.DeepEqual(v.enactment.Status, after.Status) {

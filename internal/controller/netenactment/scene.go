@@ -98,7 +98,7 @@ func (r *Reconciler) collect(ctx context.Context, s *scene) error {
 		of(p.Name).policy = &policies.Items[i]
 	}
 	var enactments nmstatev1beta1.NodeNetworkConfigurationEnactmentList
-	if err := r.Cache.List(ctx, &enactments); err != nil {
+	if err := r.Cache.List(ctx, &enactments, client.MatchingLabels{nmstatev1.NodeLabel: r.NodeName}); err != nil {
 		return fmt.Errorf("list the enactments of node %s: %w", r.NodeName, err)
 	}
 	for i, e := range enactments.Items {

@@ -7,21 +7,11 @@ import (
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 )
 
-// state is how far a policy is on this node.
-type state string
-
-const (
-	// stateRemoved: the policy is not for this node (any more), and nothing is left to do but to say so.
-	stateRemoved     state = "removed"
-	statePending     state = "pending"
-	stateProgressing state = "progressing"
-	stateAvailable   state = "available"
-	stateRetrying    state = "retrying"
-	stateFailing     state = "failing"
-	stateAborted     state = "aborted"
-)
+// stateRemoved: the policy is not for this node (any more), and its enactment goes.
+const stateRemoved condition.State = "Removed"
 
 const (
 	// maxAttempts is how often a node tries one generation of a policy, as kubernetes-nmstate does.
@@ -33,7 +23,7 @@ const (
 
 // judgement is the state of one policy and what may be done about it.
 type judgement struct {
-	state   state
+	state   condition.State
 	message string
 	// ready says that an enactment with this action may start, from due on.
 	ready   bool
@@ -43,30 +33,22 @@ type judgement struct {
 	drift   []netpolicy.Mismatch
 }
 
-// Messages of the conditions, those of kubernetes-nmstate.
-const (
-	messageProgressing = "Applying desired state"
-	messageAvailable   = "successfully reconciled"
-	messagePending     = "Waiting for progressing nodes to finish"
-	messageAborted     = "The roll-out of the policy was aborted before this node started"
-)
-
 // judge derives the state of a policy. Its order matters: what runs comes first, then what has ended.
 func judge(v *view, s *scene) judgement {
 	if s.request != nil && s.request.Policy == v.name {
-		return judgement{state: stateProgressing, message: messageProgressing}
+		return judgement{state: condition.Progressing, message: condition.MessageProgressing}
 	}
 	if v.policy == nil || !v.policy.DeletionTimestamp.IsZero() || !s.selected(v.policy) {
 		return judgeLeaving(v)
 	}
 	switch {
 	case v.undone():
-		return judgement{state: stateAborted, message: fmt.Sprintf("Undone on the node by operation %s; edit the policy to apply it again",
+		return judgement{state: condition.Aborted, message: fmt.Sprintf("Undone on the node by operation %s; edit the policy to apply it again",
 			v.committed.Undone)}
 	case v.ended(netpolicy.ActionApply) && v.outcome.Result == netpolicy.ResultFailed:
 		return judgeFailed(v, netpolicy.ActionApply)
 	case v.ended(netpolicy.ActionApply) && v.inForce(s.boot):
-		return judgement{state: stateAvailable, message: messageAvailable}
+		return judgement{state: condition.Available, message: condition.MessageAvailable}
 	}
 	return judgeWaiting(v, netpolicy.ActionApply)
 }
@@ -79,19 +61,23 @@ func judgeLeaving(v *view) judgement {
 	if v.ended(netpolicy.ActionRevert) && v.outcome.Result == netpolicy.ResultFailed {
 		return judgeFailed(v, netpolicy.ActionRevert)
 	}
-	return judgeWaiting(v, netpolicy.ActionRevert)
+	j := judgeWaiting(v, netpolicy.ActionRevert)
+	if v.policy.DeletionTimestamp.IsZero() {
+		// The operator grants the policy's nodes, and this is none of them any more.
+		j.ready, j.action, j.attempt = true, netpolicy.ActionRevert, 1
+	}
+	return j
 }
 
 // judgeWaiting is for what has not begun: the operator says when.
 func judgeWaiting(v *view, action string) judgement {
 	if v.enactment != nil && nmstatev1beta1.Granted(v.enactment, v.policy) {
-		return judgement{state: statePending, message: messagePending, ready: true, action: action, attempt: 1}
+		return judgement{state: condition.Pending, message: condition.MessagePending, ready: true, action: action, attempt: 1}
 	}
-	if rollout := v.policy.Status.Rollout; rollout != nil && rollout.Phase == nmstatev1.PhaseAborted &&
-		v.policy.Status.ObservedGeneration == v.policy.Generation {
-		return judgement{state: stateAborted, message: messageAborted}
+	if v.aborted() {
+		return judgement{state: condition.Aborted, message: condition.MessageAborted}
 	}
-	return judgement{state: statePending, message: messagePending}
+	return judgement{state: condition.Pending, message: condition.MessagePending}
 }
 
 // judgeFailed decides whether another attempt follows.
@@ -102,13 +88,22 @@ func judgeFailed(v *view, action string) judgement {
 		message = o.Evidence.Message
 	}
 	if o.Attempt >= maxAttempts || o.Evidence != nil && o.Evidence.Permanent() {
-		return judgement{state: stateFailing, message: message}
+		return judgement{state: condition.Failed, message: message}
 	}
 	return judgement{
-		state: stateRetrying, message: fmt.Sprintf("%s; Retrying %d/%d", message, o.Attempt, maxAttempts),
+		state: condition.Retrying, message: fmt.Sprintf("%s; Retrying %d/%d", message, o.Attempt, maxAttempts),
 		ready: v.enactment != nil && nmstatev1beta1.Granted(v.enactment, v.policy), action: action, attempt: o.Attempt + 1,
 		due: o.Ended.Add(min(firstRetry<<max(o.Attempt-1, 0), maxRetry)),
 	}
+}
+
+// aborted says that the operator has aborted this generation before the node started: it writes the condition itself.
+func (v *view) aborted() bool {
+	if v.enactment == nil || v.enactment.Status.PolicyGeneration != v.policy.Generation {
+		return false
+	}
+	state, _ := condition.Of(v.enactment.Status.Conditions)
+	return state == condition.Aborted
 }
 
 // ended says that an enactment of the policy as it is now has ended.

@@ -28,6 +28,9 @@ func (r *Reconciler) act(ctx context.Context, policy *nmstatev1.NodeNetworkConfi
 			group.Go(func() error { return r.grant(ctx, policy, seen.enactments[node]) })
 		}
 	}
+	for _, n := range seen.nodes {
+		group.Go(func() error { return r.mirror(ctx, policy, n, seen.enactments[n.Name]) })
+	}
 	for _, node := range d.Abort {
 		group.Go(func() error { return r.abort(ctx, policy, seen.enactments[node]) })
 	}

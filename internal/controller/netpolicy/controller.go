@@ -41,8 +41,9 @@ type Options struct {
 // Reconciler rolls policies out.
 type Reconciler struct {
 	Options
-	granted granted
-	peer    peer
+	granted    granted
+	peer       peer
+	deliveries deliveries
 
 	// foreign logs once that the definitions are not the product's.
 	foreign sync.Once
@@ -57,7 +58,8 @@ type Reconciler struct {
 // New makes a reconciler that knows nothing; it reads everything before its first decision.
 func New(o Options) *Reconciler {
 	return &Reconciler{Options: o, granted: granted{tokens: map[types.UID]string{}, fresh: map[types.UID]bool{}},
-		told: map[types.UID]report{}, documents: map[types.UID]flattened{}}
+		deliveries: deliveries{known: map[delivery]bool{}},
+		told:       map[types.UID]report{}, documents: map[types.UID]flattened{}}
 }
 
 // Reconcile brings one policy a step further.

@@ -52,7 +52,15 @@ func (r *Reconciler) observe(ctx context.Context, policy *nmstatev1.NodeNetworkC
 			is = e != nil
 		}
 		if is {
-			seen.nodes = append(seen.nodes, r.node(policy, n, e))
+			node := r.node(policy, n, e)
+			if policy.Spec.MachineConfigPoolSelector != nil && policy.DeletionTimestamp == nil {
+				has, err := r.delivered(ctx, policy, n.Annotations[currentConfigAnnotation])
+				if err != nil {
+					return nil, err
+				}
+				node.Unresolved = !has
+			}
+			seen.nodes = append(seen.nodes, node)
 		}
 	}
 	return seen, nil

@@ -45,7 +45,9 @@ func (r *Reconciler) report(
 		now.conflicts = summary(conflicts)
 	}
 	if !unchanged(policy.Status, after.Status) {
-		if err := r.Client.Status().Patch(ctx, after, client.MergeFrom(policy)); client.IgnoreNotFound(err) != nil {
+		// Conditions are one list, to which the controller of MachineConfigs adds.
+		patch := client.MergeFromWithOptions(policy, client.MergeFromWithOptimisticLock{})
+		if err := r.Client.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("write the status of policy %s: %w", policy.Name, err)
 		}
 		if after.Status.Rollout == nil {

@@ -59,13 +59,16 @@ func TestNodesThatAreNotReadyDoNotBlock(t *testing.T) {
 }
 
 func (w *world) label(node, key, value string) {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 	quoted := strconv.Quote(value)
 	if value == "" {
 		quoted = "null"
 	}
-	patch := []byte(`{"metadata":{"labels":{"` + key + `":` + quoted + `}}}`)
-	require.NoError(w.t, w.api.Patch(w.t.Context(), n, client.RawPatch("application/merge-patch+json", patch)))
+	w.nodePatch(node, `{"metadata":{"labels":{"`+key+`":`+quoted+`}}}`)
+}
+
+func (w *world) nodePatch(node, patch string) {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	require.NoError(w.t, w.api.Patch(w.t.Context(), n, client.RawPatch("application/merge-patch+json", []byte(patch))))
 }
 
 func TestNodeSelector(t *testing.T) {

@@ -79,7 +79,8 @@ func edited() predicate.Predicate {
 func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)
-		return ready(before) != ready(after) || !maps.Equal(before.Labels, after.Labels)
+		return ready(before) != ready(after) || !maps.Equal(before.Labels, after.Labels) ||
+			before.Annotations[currentConfigAnnotation] != after.Annotations[currentConfigAnnotation]
 	}}
 }
 

@@ -39,7 +39,7 @@ func (r *Reconciler) resolve(ctx context.Context, policy *nmstatev1.NodeNetworkC
 				values[key] = value
 			}
 		}
-		n.Unresolved = !complete
+		n.Unresolved = n.Unresolved || !complete
 		if len(values) == 0 || !complete {
 			continue
 		}

@@ -32,7 +32,7 @@ import (
 
 var shared = apitest.New(apitest.Options{
 	CRDs:          []string{apitest.Nmstate, "ipam.*.yaml"},
-	OpenShiftCRDs: []string{"machineconfigpools.machineconfiguration.openshift.io"},
+	OpenShiftCRDs: []string{"machineconfigpools.machineconfiguration.openshift.io", "machineconfigs.machineconfiguration.openshift.io"},
 	AddToScheme:   []func(*runtime.Scheme) error{nmstatev1.AddToScheme, v1beta1.AddToScheme, metal3.AddToScheme, mcv1.Install},
 })
 

@@ -188,7 +188,7 @@ interfaces:
 		require.Contains(t, n.IP("addr", "show", "uplink0.7"), "198.51.100.7/24")
 		return
 	}
-	require.ErrorContains(t, err, "this kernel has no VLAN support")
+	require.ErrorContains(t, err, "this kernel has no links of kind vlan")
 	n.isOld()
 }
 

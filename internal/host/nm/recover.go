@@ -109,6 +109,7 @@ func (n *Network) undo(ctx context.Context, r *record) error {
 	if held {
 		if err := c.rollBack(ctx, r.Lease); err != nil {
 			n.o.Log.Warn("NetworkManager did not roll back completely; restoring the rest", "err", err)
+			held = false // it is not on its way
 		}
 	}
 	if err := n.restore(ctx, c, r, held); err != nil {

@@ -104,6 +104,9 @@ func (p *Plan) ruleInPlace(r netstate.RouteRule) bool {
 
 func withoutPriority(r netstate.RouteRule) netstate.RouteRule {
 	r.Priority, r.Family, r.Action = 0, "", ""
+	if r.FwMark != nil && r.FwMask == nil {
+		r.FwMask = new(netstate.Mark(0xffffffff)) // NetworkManager spells it out
+	}
 	if r.RouteTable == netstate.MainTable {
 		r.RouteTable = 0
 	}

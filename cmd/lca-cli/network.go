@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	policyverbs "github.com/lifecycle-agent/lifecycle-agent/internal/cli/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+)
+
+// networkCommand is "network", with the verbs of policies below it.
+func networkCommand(shared verb.Wiring, open opener) *cobra.Command {
+	cmd := &cobra.Command{Use: "network", Short: "Show, change and restore this node's network"}
+	cmd.AddCommand(policyverbs.Commands(policyverbs.Wiring{
+		Wiring: shared, Node: open.netPolicy, NewID: newOperationID, RecoverFiles: open.recoverFiles,
+	})...)
+	return cmd
+}
+
+// netPolicy builds the ports of a policy's enactment. Only files below /var and /etc change: the sysroot stays as it is.
+func (o opener) netPolicy(ctx context.Context) (netpolicy.Ports, operation.Instruments, error) {
+	node, with, err := o.node(ctx, false)
+	return netPolicyPorts(node, o.log), with, err
+}
+
+func netPolicyPorts(node host.Node, log *slog.Logger) netpolicy.Ports {
+	return netpolicy.Ports{Node: node, Clock: flow.SystemClock{}, Log: log}
+}
+
+// recoverFiles settles an interrupted change before NetworkManager starts.
+func (o opener) recoverFiles(ctx context.Context) error {
+	n := nm.New(nm.Options{Bus: nm.SystemBus(""), Files: files.New("/"), StateDir: networkState, Log: o.log})
+	return n.RecoverFiles(ctx)
+}
