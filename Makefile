@@ -104,6 +104,7 @@ generate-rbac-%:
 generate-docs:
 	@mkdir -p build
 	go run ./hack/stagetable > docs/stages.md
+	go run ./hack/schematable > docs/nmstate-schema.md
 	go run ./hack/flowtable > docs/flows.md
 	go run ./hack/siteschema schema > build/schema.json && cp build/schema.json internal/relocation/siteconfig/schema.json
 	go run ./hack/siteschema fields docs/siteconfig.md > build/siteconfig.md && cp build/siteconfig.md docs/siteconfig.md

@@ -63,7 +63,7 @@ func sortedStrings(in []string) []string {
 	return slices.Sorted(slices.Values(in))
 }
 
-// canonical leaves out link-local IPv6 addresses: the kernel gives them, nobody configures them.
+// canonical leaves out link-local IPv6 addresses: the kernel assigns them.
 func (ip *IP) canonical() *IP {
 	if ip == nil {
 		return nil

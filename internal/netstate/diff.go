@@ -33,8 +33,8 @@ func Transition(from, to Document) Document {
 	return between(from.Canonical(), to.Canonical(), Document{})
 }
 
-// Revert is the document that takes back what applying want to now does: what is new goes, what was changed returns,
-// and nothing else is touched. A document that changes nothing has an empty one.
+// Revert is the document that undoes applying want to now: it removes what is new, restores what was changed, and
+// mentions nothing else. It is empty for a document that changes nothing.
 func Revert(want, now Document) Document {
 	out := between(Merge(now, want).Canonical(), now.Canonical(), Document{})
 	for n, i := range out.Interfaces {

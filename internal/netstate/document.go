@@ -1,7 +1,7 @@
 // Package netstate is the nmstate document as values: decode, encode, validate, compare. Domain packages, host
 // ports, adapters and lca-cli import it; it does no I/O and imports the standard library and a YAML parser only.
 //
-// What a document does not mention is nil, or the zero of a type whose zero nobody can mean (an MTU of 0, an
+// What a document does not mention is nil, or the zero of a type where zero is no valid value (an MTU of 0, an
 // empty name). An empty list that is not nil is mentioned and empty. Merging, comparing and taking back rest on
 // that difference, and Decode and Encode keep it.
 //

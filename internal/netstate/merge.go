@@ -132,7 +132,7 @@ func (m *merging) takeDown(n int, state string) {
 	}
 }
 
-// physical says that the link is there whatever the configuration says.
+// physical says that the link exists without configuration.
 func (i Interface) physical() bool {
 	return i.Type == TypeEthernet || i.Type == "" || i.Type == TypeLoopback || i.Type == TypeUnknown
 }

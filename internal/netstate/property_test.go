@@ -115,7 +115,7 @@ func plainState(d Document) string {
 
 func forSeeds(t *testing.T, f func(t *testing.T, m maker)) {
 	t.Helper()
-	for seed := range uint64(400) {
+	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { f(t, maker{rand.New(rand.NewPCG(seed, 1))}) })
 	}
 }

@@ -88,7 +88,7 @@ func (v *validator) iface(i Interface) {
 	}
 	v.oneOf(i, "state", i.State, "", StateUp, StateDown, StateAbsent, StateIgnore)
 	if i.State == StateAbsent || i.State == StateIgnore {
-		return // whatever else it says has no effect
+		return // the other keys have no effect
 	}
 	v.identity(i)
 	v.unsupported(i)

@@ -37,6 +37,9 @@ func (v *validator) route(d Document, r Route) {
 	} else if r.Weight > 0 && p.Addr().Is6() {
 		v.add("weight has an effect for IPv4 only")
 	}
+	if r.VRFName != "" {
+		v.add("vrf-name is part of nmstate, and this product does not support it; give the table of the VRF as table-id")
+	}
 	v.source(r, p)
 	v.nextHop(d, r)
 }

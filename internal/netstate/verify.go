@@ -164,7 +164,7 @@ func (b *Bond) observable(got *Bond) *Bond {
 }
 
 // takenDown judges what is to be down or absent: a virtual interface must not be up, a card
-// only has to carry no addresses, for its link may stay up with nobody using it.
+// only has to carry no addresses, for its link may stay up unused.
 func (c *comparison) takenDown(want, got Interface) {
 	if got.Type != TypeEthernet {
 		if got.State == StateUp {
@@ -181,7 +181,7 @@ func (c *comparison) takenDown(want, got Interface) {
 }
 
 // find prefers the type; a document may leave it out, and the carrier of addresses is meant where two interfaces
-// share a name. A pair's end is an ethernet to whoever does not look closely.
+// share a name. veth and ethernet are one name space, as in nmstate.
 func find(in Document, want Interface) (Interface, bool) {
 	if want.Identifier == IdentifierMAC {
 		n, ok := findByMAC(in.Interfaces, want.MACAddress)

@@ -29,16 +29,16 @@ func (w Wiring) apply() *cobra.Command {
 	var a application
 	cmd := &cobra.Command{
 		Use: "apply [FILE...]", Aliases: []string{"set", "a"},
-		Short: "Apply documents or policies to this node, and take back what does not work",
+		Short: "Apply documents or policies to this node, and roll back what fails",
 		Long: "Apply documents or policies to this node, one after the other; without a file, or with -, from standard input. What was\n" +
-			"changed is printed. A document that cannot be applied, verified or proved is taken back, and so is one that was applied\n" +
-			"with --no-commit and is not committed in time, even when this program and NetworkManager are gone by then.\n\n" +
-			"The proof: a gateway that answered before must answer after, unless the document takes its route away.",
+			"changed is printed. A change that cannot be applied, verified or proved is rolled back, and so is one that was applied\n" +
+			"with --no-commit and is not committed before the timeout, even if this program or NetworkManager ends.\n\n" +
+			"The proof: a gateway that answered before the change must answer after it, unless the document removes its route.",
 		RunE: func(cmd *cobra.Command, files []string) error { return w.applyAll(cmd.Context(), a, files) },
 	}
 	a.flags(cmd)
-	cmd.Flags().BoolVar(&a.noCommit, "no-commit", false, "leave the change unconfirmed, for 'commit' or 'rollback'")
-	cmd.Flags().IntVar(&a.timeout, "timeout", lease, "seconds after which an unconfirmed change is taken back")
+	cmd.Flags().BoolVar(&a.noCommit, "no-commit", false, "leave the change uncommitted, for 'commit' or 'rollback'")
+	cmd.Flags().IntVar(&a.timeout, "timeout", lease, "seconds after which an uncommitted change is rolled back")
 	cmd.Flags().BoolVar(&a.memory, "memory-only", false, "keep the change until the next boot only")
 	cmd.Flags().BoolVar(&a.noProbe, "no-probe", false, "do not ask gateways before a change is kept")
 	cmd.Flags().BoolVar(&a.noVerify, "no-verify", false, "not supported")
@@ -51,11 +51,11 @@ func (a application) check(files []string) error {
 	case a.kernel:
 		return errKernel
 	case a.noVerify:
-		return errors.New("--no-verify: a change that nobody has looked at is never kept; use --no-commit and look yourself")
+		return errors.New("--no-verify is not supported: every change is verified before it is kept; inspect one first with --no-commit")
 	case a.timeout < 1 || a.timeout > 86400:
 		return fmt.Errorf("--timeout %d is outside 1-86400 seconds", a.timeout)
 	case a.noCommit && len(files) > 1:
-		return errors.New("--no-commit takes one file: one change can wait for its confirmation")
+		return errors.New("--no-commit takes one file: one change at a time can wait for a commit")
 	}
 	return nil
 }
@@ -123,16 +123,16 @@ func (w Wiring) begin(ctx context.Context, node Ports, a application, want netst
 		return err
 	}
 	if !pending {
-		w.Log.Info("everything is in place; nothing waits for a confirmation")
+		w.Log.Info("everything is in place; there is nothing to commit")
 		return nil
 	}
 	if err := prove.run(ctx); err != nil {
 		if back := node.Transaction.Rollback(ctx); back != nil {
-			return fmt.Errorf("%w; and the change is not taken back yet: %w", err, back)
+			return fmt.Errorf("%w; roll back the change: %w", err, back)
 		}
-		return fmt.Errorf("%w; the change is taken back", err)
+		return fmt.Errorf("%w; the change is rolled back", err)
 	}
-	w.Log.Info("the change waits for 'lca-cli network commit', and is taken back without it", "seconds", a.timeout)
+	w.Log.Info("the change is rolled back at the timeout unless 'lca-cli network commit' keeps it", "seconds", a.timeout)
 	return nil
 }
 
@@ -184,13 +184,13 @@ func (p *proof) run(ctx context.Context) error {
 			if p.givesUp(f) {
 				continue
 			}
-			return fmt.Errorf("the %s default route is lost, which the document does not say", f)
+			return fmt.Errorf("the %s default route is missing, and the document does not remove it", f)
 		}
 		long, cancel := context.WithTimeout(ctx, probeTime)
 		err = p.node.Prober.Gateway(long, gw, iface)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("the %s gateway answered before the change and does not answer now: %w", f, err)
+			return fmt.Errorf("the %s gateway answered before the change and does not answer after it: %w", f, err)
 		}
 	}
 	return nil
@@ -213,7 +213,7 @@ func (p *proof) givesUp(f netstate.Family) bool {
 func (w Wiring) commit() *cobra.Command {
 	return &cobra.Command{
 		Use: "commit", Args: cobra.MaximumNArgs(1),
-		Short: "Keep the change that waits for its confirmation",
+		Short: "Keep the change that waits for a commit",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return w.settle(cmd.Context(), "commit", func(ctx context.Context, t host.NetworkTransaction) error { return t.Commit(ctx) })
 		},
@@ -223,7 +223,7 @@ func (w Wiring) commit() *cobra.Command {
 func (w Wiring) rollback() *cobra.Command {
 	return &cobra.Command{
 		Use: "rollback", Args: cobra.MaximumNArgs(1),
-		Short: "Take back the change that waits for its confirmation",
+		Short: "Roll back the change that waits for a commit",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return w.settle(cmd.Context(), "rollback", func(ctx context.Context, t host.NetworkTransaction) error { return t.Rollback(ctx) })
 		},

@@ -42,8 +42,8 @@ func Command(w Wiring) *cobra.Command {
 		Use: "network", Aliases: []string{"net"},
 		Short: "Show, plan and change the network of this node by nmstate documents",
 		Long: "Show, plan and change the network of this node by nmstate documents. The verbs and flags are those of nmstatectl where it\n" +
-			"has them. A change is one transaction: it is verified and proved before it is kept, and a change that is not\n" +
-			"committed, for whatever reason, is taken back.",
+			"has them. A change is one transaction: it is verified and proved before it is kept, and rolled back\n" +
+			"otherwise.",
 	}
 	cmd.AddCommand(w.show(), w.plan(), w.apply(), w.commit(), w.rollback(),
 		w.diff(), w.revert(), w.policy(), w.format(), w.validate(), keyfiles())
@@ -55,7 +55,7 @@ func keyfiles() *cobra.Command {
 	return &cobra.Command{
 		Use: "gen-conf FILE", Aliases: []string{"gc"}, Hidden: true, Args: cobra.ArbitraryArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("gen-conf: key files for a machine that does not run yet are not written by this program; " +
+			return errors.New("gen-conf is not supported: this program changes running nodes only; " +
 				"'lca-cli ipam render ignition' writes those of hosts with claimed addresses")
 		},
 	}

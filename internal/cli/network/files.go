@@ -111,7 +111,7 @@ func (w Wiring) revert() *cobra.Command {
 	var now string
 	cmd := &cobra.Command{
 		Use: "revert FILE", Aliases: []string{"gr", "gen-revert"}, Args: cobra.ExactArgs(1),
-		Short: "Print the document that takes back what applying a document does",
+		Short: "Print the document that undoes a document",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, want, err := w.pair(cmd, args[0], now)
 			if err != nil {

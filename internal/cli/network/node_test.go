@@ -147,7 +147,7 @@ func TestAGatewayThatIsLostTakesTheChangeBack(t *testing.T) {
 		"{destination: 0.0.0.0/0, next-hop-interface: " + name + ", next-hop-address: 192.0.2.200}]}"
 	for _, args := range [][]string{{"apply", "DOC"}, {"apply", "--no-commit", "DOC"}} {
 		_, err := c.run(wrong, args...)
-		require.ErrorContains(t, err, "gateway answered before the change and does not answer now")
+		require.ErrorContains(t, err, "gateway answered before the change and does not answer after it")
 		require.Equal(t, before, c.must("", "show"))
 	}
 }

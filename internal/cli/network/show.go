@@ -13,7 +13,7 @@ import (
 )
 
 // errKernel answers nmstatectl's -k.
-var errKernel = errors.New("--kernel: this program works through NetworkManager, so that what it does outlives a reboot")
+var errKernel = errors.New("--kernel is not supported: this program configures NetworkManager, so that changes survive a reboot")
 
 func (w Wiring) show() *cobra.Command {
 	var f form

@@ -101,7 +101,7 @@ func wanted(v reflect.Value) string {
 	}
 }
 
-// short keeps a message readable whatever the document says.
+// short cuts long text from a document, so that a message stays readable.
 func short(s string) string {
 	if len(s) > 64 {
 		return strings.ToValidUTF8(s[:61], "") + "..."
