@@ -115,7 +115,9 @@ func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
 
 // removeLink deletes a virtual link and waits until it is gone.
 func (t *transaction) removeLink(ctx context.Context, d profile.Device) error {
-	if err := t.c.call(ctx, d.Path, ifaceDevice+".Delete", nil); err != nil && !gone(err) {
+	err := t.c.call(ctx, d.Path, ifaceDevice+".Delete", nil)
+	// NetworkManager may be deleting it already, because its profile ended.
+	if err != nil && !gone(err) && !isError(err, busName+".Device.NotSoftware") {
 		return fmt.Errorf("delete link %s: %w", d.Name, err)
 	}
 	return t.wait(ctx, func() ([]string, error) {

@@ -137,8 +137,8 @@ func (n *Network) Plan(ctx context.Context, want netstate.Document) ([]host.Netw
 		return nil, fmt.Errorf("plan a change of the network: %w", err)
 	}
 	defer c.close()
-	t := &transaction{n: n, c: c, log: n.o.Log, want: want}
-	if t.snap, err = c.snapshot(ctx); err != nil {
+	t := &transaction{n: n, c: c, log: n.o.Log, asked: want}
+	if err := t.look(ctx); err != nil {
 		return nil, fmt.Errorf("plan a change of the network: %w", err)
 	}
 	if err := t.compute(ctx); err != nil {

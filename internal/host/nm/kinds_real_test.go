@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -85,6 +86,13 @@ func (n *testNode) shown() string {
 	require.NoError(n.t, err)
 	text, err := got.Encode()
 	require.NoError(n.t, err)
+	n.Until("the quick observation agrees with the thorough one", func() bool {
+		thorough, err := n.network().ObserveThoroughly(timeout(n.t))
+		require.NoError(n.t, err)
+		quick, err := n.network().Observe(timeout(n.t))
+		require.NoError(n.t, err)
+		return assert.ObjectsAreEqual(thorough, quick)
+	})
 	return hardwareAddress.ReplaceAllString(string(text), "")
 }
 

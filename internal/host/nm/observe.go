@@ -21,20 +21,40 @@ func (n *Network) Observe(ctx context.Context) (netstate.Document, error) {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
 	defer c.close()
-	s, err := c.snapshot(ctx)
+	_, d, err := n.look(ctx, c, nil)
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
-	return n.observe(ctx, c, s)
+	return d, nil
 }
 
-// observe joins three witnesses: the kernel for what is, NetworkManager for what
-// the kernel cannot tell, Open vSwitch for its bridges.
+// look reads the kernel once, NetworkManager quickly, and observes. What concerns the names is read in full.
+func (n *Network) look(ctx context.Context, c *client, names []string) (*profile.Snapshot, netstate.Document, error) {
+	k, err := kernel.Read()
+	if err != nil {
+		return nil, netstate.Document{}, err
+	}
+	s, err := n.quick(ctx, c, k, names)
+	if err != nil {
+		return nil, netstate.Document{}, err
+	}
+	d, err := n.describe(ctx, c, k, s)
+	return s, d, err
+}
+
+// observe reads the kernel and joins it with what NetworkManager said.
 func (n *Network) observe(ctx context.Context, c *client, s *profile.Snapshot) (netstate.Document, error) {
 	k, err := kernel.Read()
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
+	return n.describe(ctx, c, k, s)
+}
+
+// describe joins three witnesses: the kernel for what is, NetworkManager for what
+// the kernel cannot tell, Open vSwitch for its bridges.
+func (n *Network) describe(ctx context.Context, c *client, k *kernel.State, s *profile.Snapshot) (netstate.Document, error) {
+	var err error
 	var bridges []netstate.Interface
 	if n.o.Switch != nil {
 		if bridges, err = n.o.Switch.Interfaces(ctx); err != nil {

@@ -27,21 +27,81 @@ func (t *transaction) prepare(ctx context.Context) error {
 	return t.begin()
 }
 
-// compute plans against the snapshot and what runs.
+// compute plans against the snapshot and what runs. What the plan changes must have been read in full; where it reaches
+// further than the document says (DNS servers elsewhere, say), everything is read.
 func (t *transaction) compute(ctx context.Context) error {
-	var err error
+	p, err := t.plan()
+	if err == nil && !p.Light() && !sweeping(t.want) {
+		t.changes, t.global = p.Changes, p.Global
+		return kernelCan(t.changes)
+	}
+	if t.snap, err = t.c.snapshot(ctx); err != nil {
+		return err
+	}
 	if t.now, err = t.n.observe(ctx, t.c, t.snap); err != nil {
 		return err
 	}
-	if t.want, err = plan.Resolve(t.want, t.now); err != nil {
-		return fmt.Errorf("resolve the document: %w", err)
-	}
-	p, err := plan.New(t.want, t.now, t.snap, t.ephemeral)
-	if err != nil {
-		return fmt.Errorf("plan the change: %w", err)
+	if p, err = t.plan(); err != nil {
+		return err
 	}
 	t.changes, t.global = p.Changes, p.Global
 	return kernelCan(t.changes)
+}
+
+func (t *transaction) plan() (*plan.Plan, error) {
+	want, err := plan.Resolve(t.asked, t.now)
+	if err != nil {
+		return nil, fmt.Errorf("resolve the document: %w", err)
+	}
+	t.want = want
+	p, err := plan.New(t.want, t.now, t.snap, t.ephemeral)
+	if err != nil {
+		return nil, fmt.Errorf("plan the change: %w", err)
+	}
+	return p, nil
+}
+
+// sweeping says that the document has orders for interfaces that it does not name.
+func sweeping(d netstate.Document) bool {
+	if d.RouteRules != nil && len(d.RouteRules.Config) > 0 {
+		return true
+	}
+	return d.Routes != nil && slices.ContainsFunc(d.Routes.Config, func(r netstate.Route) bool { return r.NextHopInterface == "" })
+}
+
+// look reads anew what the document is about.
+func (t *transaction) look(ctx context.Context) error {
+	var err error
+	t.snap, t.now, err = t.n.look(ctx, t.c, t.names())
+	return err
+}
+
+// names are the interfaces that the document mentions, in whatever role.
+func (t *transaction) names() []string {
+	var out []string
+	for _, i := range t.asked.Interfaces {
+		out = append(out, i.Name)
+		if i.VLAN != nil {
+			out = append(out, i.VLAN.BaseIface)
+		}
+		if i.MACVLAN != nil {
+			out = append(out, i.MACVLAN.BaseIface)
+		}
+		if i.Veth != nil {
+			out = append(out, i.Veth.Peer)
+		}
+		out = append(out, plan.Ports(i)...)
+	}
+	if t.asked.Routes != nil {
+		for _, r := range t.asked.Routes.Config {
+			out = append(out, r.NextHopInterface)
+		}
+	}
+	for _, c := range t.changes {
+		out = append(out, c.Iface)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // begin makes the journal's first record.
@@ -138,8 +198,7 @@ func (t *transaction) ready(ctx context.Context) error {
 	err := e.until(bounded, check)
 	if errors.Is(err, errNotReady) {
 		t.log.Warn("going on without waiting any longer", "missing", err)
-		t.snap, err = t.c.snapshot(ctx)
-		return err
+		return t.look(ctx)
 	}
 	return err
 }
@@ -152,7 +211,7 @@ func (t *transaction) notReady(ctx context.Context) ([]string, error) {
 	if profile.Get[bool](p, "Startup") {
 		return []string{"NetworkManager is starting up"}, nil
 	}
-	if t.snap, err = t.c.snapshot(ctx); err != nil {
+	if err := t.look(ctx); err != nil {
 		return nil, err
 	}
 	var out []string

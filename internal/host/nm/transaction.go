@@ -34,7 +34,8 @@ type transaction struct {
 	c          *client
 	log        *slog.Logger
 	snap       *profile.Snapshot
-	want       netstate.Document
+	asked      netstate.Document
+	want       netstate.Document // resolved
 	now        netstate.Document
 	changes    []*plan.Change
 	global     *profile.GlobalDNS // nil where it is not touched
@@ -95,7 +96,7 @@ func (n *Network) open(ctx context.Context, want netstate.Document, options []ho
 		return nil, fmt.Errorf("change the network: %w", err)
 	}
 	t := &transaction{
-		n: n, c: c, log: n.o.Log, want: want, activating: map[string]dbus.ObjectPath{},
+		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[string]dbus.ObjectPath{},
 		ephemeral: slices.Contains(options, host.NetworkEphemeral),
 	}
 	if err := t.prepare(ctx); err != nil {

@@ -27,11 +27,7 @@ func (t *transaction) verify(ctx context.Context) error {
 		if err != nil || len(waiting) > 0 {
 			return waiting, err
 		}
-		s, err := t.c.snapshot(ctx)
-		if err != nil {
-			return nil, err
-		}
-		got, err := t.n.observe(ctx, t.c, s)
+		_, got, err := t.n.look(ctx, t.c, t.names())
 		if err != nil {
 			return nil, err
 		}

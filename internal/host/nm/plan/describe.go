@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // ephemeralMark is a key of a profile's user data. It marks a profile that is in memory only on purpose; dropping it is
@@ -96,3 +97,11 @@ func (c *Change) Disruption(exists, active bool) host.Disruption {
 	}
 	return host.DisruptionInPlace
 }
+
+// Light says that the plan changes a profile of which only a part was read.
+func (p *Plan) Light() bool {
+	return slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.Before != nil && c.Before.Light })
+}
+
+// Ports are the ports that a controller of a document lists.
+func Ports(i netstate.Interface) []string { return portsOf(i) }
