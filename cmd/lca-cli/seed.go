@@ -56,7 +56,8 @@ func (c systemCopies) Keystore(root string) host.Keystore { return etcd.New(c.et
 // etcd runs the release that the copy's own manifest names.
 func (c systemCopies) etcd(root string) etcd.Config {
 	return etcd.Config{
-		DataDir: path.Join(root, host.EtcdData), Manifest: path.Join(root, host.EtcdPodManifest), RuntimeDir: "/run/lca/seed-etcd", Log: c.log,
+		DataDir: path.Join(root, host.EtcdData), Manifest: path.Join(root, host.EtcdPodManifest),
+		RuntimeDir: "/run/lca/seed-etcd", Log: c.log,
 	}
 }
 
@@ -64,4 +65,6 @@ func (c systemCopies) Recert(root string) host.Recert {
 	return recert.New(recert.Ports{Keystore: c.Keystore(root), Files: c.Files(root), Log: c.log})
 }
 
-func (c systemCopies) Purge(ctx context.Context, root string) error { return etcd.Purge(ctx, c.etcd(root)) }
+func (c systemCopies) Purge(ctx context.Context, root string) error {
+	return etcd.Purge(ctx, c.etcd(root))
+}

@@ -109,7 +109,8 @@ func (i Inspection) Text(out io.Writer) error {
 	line("Cluster", i.Cluster.ClusterName+"."+i.Cluster.BaseDomain)
 	line("Node", i.Cluster.SNOHostname+" "+strings.Join(i.Cluster.NodeIPs, ", "))
 	line("Machine networks", strings.Join(i.Cluster.MachineNetworks, ", "))
-	line("Processors", fmt.Sprintf("%d in %d cores, reserved %q, isolated %q, %s", i.Node.CPUs, i.Node.Cores, i.Node.Reserved, i.Node.Isolated, i.Arch))
+	line("Processors", fmt.Sprintf("%d in %d cores, reserved %q, isolated %q, %s",
+		i.Node.CPUs, i.Node.Cores, i.Node.Reserved, i.Node.Isolated, i.Arch))
 	line("FIPS", fmt.Sprint(i.Cluster.HasFIPS || i.Node.FIPS))
 	line("Container storage", i.Cluster.ContainerStorageTarget)
 	fmt.Fprintln(tw, "\nCONTENT\tSIZE\tDIGEST")

@@ -39,7 +39,9 @@ func manifests(w Wiring) *cobra.Command {
 			if recertImage != "" {
 				spec["recertImage"] = recertImage
 			}
-			generator := object{APIVersion: "lca.openshift.io/v1", Kind: "SeedGenerator", Metadata: map[string]string{"name": "seedimage"}, Spec: spec}
+			generator := object{
+				APIVersion: "lca.openshift.io/v1", Kind: "SeedGenerator", Metadata: map[string]string{"name": "seedimage"}, Spec: spec,
+			}
 			for _, o := range []object{secret, generator} {
 				data, err := yaml.Marshal(o)
 				if err != nil {
@@ -52,7 +54,7 @@ func manifests(w Wiring) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&seedImage, "seed-image", "", "pull specification to publish the image as (required)")
 	cmd.Flags().StringVar(&recertImage, "recert-image", "", "image of recert for nodes that restore the seed image")
-	cmd.Flags().StringVar(&authFile, "authfile", "", "credentials with the right to write to the registry, a containers auth.json (required)")
+	cmd.Flags().StringVar(&authFile, "authfile", "", "credentials that may write to the registry, a containers auth.json (required)")
 	cmd.Flags().StringVar(&hub, "hub-kubeconfig", "", "kubeconfig of the hub, to detach the cluster from it meanwhile")
 	_ = cmd.MarkFlagRequired("seed-image")
 	_ = cmd.MarkFlagRequired("authfile")

@@ -37,7 +37,7 @@ type Config struct {
 	StartWait, LockWait time.Duration
 	// Args are further arguments of etcd.
 	Args []string
-	Log                 *slog.Logger
+	Log  *slog.Logger
 }
 
 // Store is a host.Keystore.

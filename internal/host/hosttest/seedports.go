@@ -251,7 +251,7 @@ func (r copiedRecert) Run(ctx context.Context, configPath string) error {
 	if _, err := r.n.Files().Read(path.Join(r.root, configPath)); err != nil {
 		return fmt.Errorf("recert: %w", err)
 	}
-	s, err := keystore{r.n, r.root}.Open(ctx)
+	s, err := keystore(r).Open(ctx)
 	if err != nil {
 		return fmt.Errorf("recert: %w", err)
 	}

@@ -45,7 +45,7 @@ func (d *download) open(context.Context) error {
 	if d.at > 0 {
 		header["Range"], codes = d.rest(), []int{http.StatusPartialContent, http.StatusOK}
 	}
-	resp, err := d.do(d.ctx, http.MethodGet, d.url("blobs/%s", d.digest), nil, header)
+	resp, err := d.do(d.ctx, http.MethodGet, d.url("blobs/%s", d.digest), nil, header) //nolint:contextcheck // see above
 	if err != nil {
 		return err
 	}

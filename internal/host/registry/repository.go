@@ -32,8 +32,8 @@ var accepted = []string{
 }
 
 func (r *repository) url(format string, args ...any) string {
-	u := url.URL{Scheme: r.repo.Scheme(), Host: r.repo.RegistryStr(), Path: "/v2/" + r.repo.RepositoryStr() + "/" + fmt.Sprintf(format, args...)}
-	return u.String()
+	at := "/v2/" + r.repo.RepositoryStr() + "/" + fmt.Sprintf(format, args...)
+	return (&url.URL{Scheme: r.repo.Scheme(), Host: r.repo.RegistryStr(), Path: at}).String()
 }
 
 // do sends one request; the caller closes the body.
@@ -49,7 +49,9 @@ func (r *repository) do(ctx context.Context, method, at string, body io.Reader, 
 }
 
 // ask sends a request without interest in the body of its answer.
-func (r *repository) ask(ctx context.Context, method, at string, body io.Reader, header map[string]string, codes ...int) (http.Header, error) {
+func (r *repository) ask(
+	ctx context.Context, method, at string, body io.Reader, header map[string]string, codes ...int,
+) (http.Header, error) {
 	resp, err := r.do(ctx, method, at, body, header)
 	if err != nil {
 		return nil, classify(err)
@@ -115,7 +117,8 @@ func (r *repository) Manifest(ctx context.Context, tagOrDigest string) (m host.M
 	}
 	m.Digest = digestOf(m.Data)
 	if hash, err := parse(tagOrDigest); err == nil && "sha256:"+hash != m.Digest {
-		return host.Manifest{}, fmt.Errorf("read the manifest %s of %s: the registry sent another one, %s", tagOrDigest, r.repo.Name(), m.Digest)
+		return host.Manifest{}, fmt.Errorf("read the manifest %s of %s: the registry sent another one, %s",
+			tagOrDigest, r.repo.Name(), m.Digest)
 	}
 	return m, nil
 }

@@ -77,7 +77,8 @@ func (g *generation) listContents(sums *image.SumList) ([]image.Content, error) 
 	out := []image.Content{
 		g.tree(image.Repo, host.ArchiveRequest{Dir: repoDir, Prefix: ".", Skip: []string{"tmp", ".lock"}}),
 		g.tree(image.Var, host.ArchiveRequest{
-			Dir: path.Join(g.system(), "var"), Prefix: "var", Skip: leftOut, Empty: emptied, Keep: owned, SkipNames: leftNames, Sum: sums.Add,
+			Dir: path.Join(g.system(), "var"), Prefix: "var", Skip: leftOut, Empty: emptied,
+			Keep: owned, SkipNames: leftNames, Sum: sums.Add,
 		}),
 		g.tree(image.Etc, host.ArchiveRequest{Dir: path.Join(g.system(), "etc"), Prefix: "etc", Only: diff.Changed, Sum: sums.Add}),
 		image.Bytes(image.EtcDeletions, 0o644, deletions(diff.Deleted)),

@@ -122,7 +122,8 @@ func (p *Publisher) Finish(ctx context.Context, arch string, labels map[string]s
 	}
 	back, err := p.Repository.Manifest(ctx, p.Tag)
 	if err == nil && back.Digest != out.Digest {
-		err = fmt.Errorf("the registry has %s under the tag %s, not %s: another program published to it meanwhile", back.Digest, p.Tag, out.Digest)
+		err = fmt.Errorf("the registry has %s under the tag %s, not %s: another program published to it meanwhile",
+			back.Digest, p.Tag, out.Digest)
 	}
 	return out, err
 }

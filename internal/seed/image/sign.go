@@ -126,7 +126,7 @@ func signedBy(ctx context.Context, r host.Repository, l descriptor, digest strin
 	signature, err := base64.StdEncoding.DecodeString(l.Annotations[noteSignature])
 	sum := sha256.Sum256(data)
 	if err != nil || !ecdsa.VerifyASN1(key, sum[:], signature) {
-		return false, nil //nolint:nilerr // a signature that cannot be decoded is none
+		return false, nil // a signature that cannot be decoded is none
 	}
 	var s statement
 	return json.Unmarshal(data, &s) == nil && s.Critical.Image.Digest == digest, nil
@@ -179,7 +179,8 @@ type sealed struct {
 
 func unseal(data, password []byte) ([]byte, error) {
 	var s sealed
-	if err := json.Unmarshal(data, &s); err != nil || s.KDF.Name != "scrypt" || s.Cipher.Name != "nacl/secretbox" || len(s.Cipher.Nonce) != 24 {
+	if err := json.Unmarshal(data, &s); err != nil || s.KDF.Name != "scrypt" ||
+		s.Cipher.Name != "nacl/secretbox" || len(s.Cipher.Nonce) != 24 {
 		return nil, errors.New("it is encrypted in a way that is not supported")
 	}
 	raw, err := scrypt.Key(password, s.KDF.Salt, s.KDF.Params.N, s.KDF.Params.R, s.KDF.Params.P, 32)
