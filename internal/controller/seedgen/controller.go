@@ -17,7 +17,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -54,11 +53,9 @@ type Reconciler struct {
 	CLI func() ([]byte, error)
 	// Hub connects to the hub of a kubeconfig and names its server.
 	Hub func(kubeconfig []byte) (hub client.Client, server string, err error)
-	// Resources lists the API's namespaced resources.
-	Resources func() ([]schema.GroupResource, error)
 
-	imaging, fetching nodejob.Backoff
-	published         publisher
+	imaging, aborting, fetching nodejob.Backoff
+	published                   publisher
 }
 
 // ConnectHub connects to the hub of a kubeconfig.

@@ -283,6 +283,23 @@ func TestTheSeedGeneratorIsDeletedMidRun(t *testing.T) {
 	}
 }
 
+// TestAnImagerThatIsStoppedBeforeItCouldUndo is followed by one that does nothing else.
+func TestAnImagerThatIsStoppedBeforeItCouldUndo(t *testing.T) {
+	w := newWorld(t)
+	w.credentials(false)
+	w.ask()
+	w.imaging()
+	w.capture()
+	w.deleteSeedGenerator()
+	for range 5 {
+		require.NoError(t, w.pass())
+	}
+	require.Equal(t, []string{seed.UnitCreate, unitAbort}, w.node.launches)
+	w.undoes("aborted")
+	delete(w.node.units, unitAbort)
+	w.rest()
+}
+
 // TestASeedGeneratorThatIsCreatedAgainWaits until the generation of the one that was deleted has ended.
 func TestASeedGeneratorThatIsCreatedAgainWaits(t *testing.T) {
 	w := newWorld(t)

@@ -36,7 +36,6 @@ func TestAnImageOfAClusterWithoutHub(t *testing.T) {
 		NodeIPs: []string{"192.0.2.10"}, ReleaseRegistry: "quay.io", SNOHostname: "sno", ClusterNetworks: []string{"10.128.0.0/14"},
 		ServiceNetworks: []string{"172.30.0.0/16"}, MachineNetworks: []string{"192.0.2.0/24"}}, request.Cluster)
 	require.Contains(t, request.Drop, seed.Object{Resource: "pods", Namespace: "default", Name: "ended"})
-	require.Contains(t, request.Drop, seed.Object{Group: "rbac.authorization.k8s.io", Resource: "clusterrolebindings", Name: "klusterlet"})
 	require.Equal(t, auth, string(w.node.files[seed.AuthFile]))
 	require.NoError(t, w.pass())
 	require.Equal(t, []string{seed.UnitCreate}, w.node.launches)
@@ -123,9 +122,6 @@ func TestTheHubLosesTheClusterAndGetsItBack(t *testing.T) {
 	require.Equal(t, []string{"True", "Detached"}, []string{string(detached.Status), detached.Reason})
 	require.Equal(t, "SeedGenInProgress", sg.Status.Conditions[len(sg.Status.Conditions)-1].Type, "the column State is about the generation")
 	require.Equal(t, &lcav1.SeedHubStatus{Server: "https://hub.example.com:6443", ManagedCluster: managed}, sg.Status.Hub)
-	request, err := seed.ReadRequest(w.node)
-	require.NoError(t, err)
-	require.Contains(t, request.Drop, seed.Object{Group: "operator.open-cluster-management.io", Resource: "klusterlets"})
 	require.NoError(t, w.pass())
 	w.capture()
 	w.publishes()

@@ -130,11 +130,7 @@ func (r *Reconciler) request(ctx context.Context, rec *record.Record) (seed.Requ
 	if err != nil {
 		return seed.Request{}, fmt.Errorf("observe the cluster: %w", err)
 	}
-	resources, err := r.Resources()
-	if err != nil {
-		return seed.Request{}, fmt.Errorf("list the resources of the API: %w", err)
-	}
-	removals, err := cluster.SeedRemovals(ctx, r.Reader, resources)
+	removals, err := cluster.SeedRemovals(ctx, r.Reader)
 	if err != nil {
 		return seed.Request{}, fmt.Errorf("observe what must not be in the image: %w", err)
 	}
@@ -197,29 +193,34 @@ func (r *Reconciler) startImager(ctx context.Context, o *observation) error {
 // stopTimeout is how long one reconciliation waits for lca-cli to undo its work; the next one continues to wait.
 const stopTimeout = 30 * time.Second
 
-// abort stops lca-cli, which then starts the cluster and removes its copy. One that was stopped before it could is started
-// again, to be stopped.
+// unitAbort runs "lca-cli seed abort".
+const unitAbort = "lca-abort-seed-image.service"
+
+// abort stops lca-cli and has it give the generation up, which starts the cluster and removes the copy.
 func (r *Reconciler) abort(ctx context.Context, o *observation) (outcome, error) {
-	const message = "Aborting: "
+	out := o.stay("Aborting: "+o.record.Failure, whileRunning)
 	switch {
 	case o.unit.Running():
 		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
 		if err := r.Node.Units.Stop(ctx, seed.UnitCreate); err != nil {
-			return o.stay(message+o.record.Failure+"; waiting for "+seed.UnitCreate+" to stop: "+status.OneLine(err.Error()), whileRunning), nil
+			out.message += "; waiting for " + seed.UnitCreate + " to stop: " + status.OneLine(err.Error())
 		}
-		r.imaging.Reset()
+	case o.aborting.Running():
 	case !o.progress.Create.Begun:
 		if err := r.Node.Files.Remove(seed.RequestFile); err != nil {
 			return outcome{}, fmt.Errorf("remove %s: %w", seed.RequestFile, err)
 		}
 		return r.enter(o, lcav1.SeedRestoring, msgFinalizing)
 	default:
-		if err := r.startImager(ctx, o); err != nil {
-			return o.stay(message+o.record.Failure+"; retrying: "+status.OneLine(err.Error()), whileRunning), nil
+		err := nodejob.Retry(ctx, r.Node.Transients, nodejob.Job{
+			Unit: unitAbort, Description: "lifecycle-agent: abort seed image", Argv: []string{host.CLI, "seed", "abort"}, Restart: true,
+		}, &r.aborting, o.now)
+		if err != nil {
+			out.message += "; retrying: " + status.OneLine(err.Error())
 		}
 	}
-	return o.stay(message+o.record.Failure, whileRunning), nil
+	return out, nil
 }
 
 // imagerMessage says what lca-cli does.

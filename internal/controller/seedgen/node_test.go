@@ -151,7 +151,8 @@ func (n *fakeNode) Launch(_ context.Context, t host.Transient) error {
 	if n.units[t.Unit].Running() {
 		return host.ErrUnitRunning
 	}
-	if t.Unit != seed.UnitCreate || !t.Restart || strings.Join(t.Argv, " ") != host.CLI+" seed create" {
+	argv := map[string]string{seed.UnitCreate: " seed create", unitAbort: " seed abort"}
+	if !t.Restart || strings.Join(t.Argv, " ") != host.CLI+argv[t.Unit] {
 		return errors.New("not what the node expects: " + strings.Join(t.Argv, " "))
 	}
 	if err := n.writing(); err != nil {

@@ -57,8 +57,9 @@ type observation struct {
 	// record is the generation under way; nil for none. unreadable says why it cannot be read.
 	record     *record.Record
 	unreadable string
-	unit       host.UnitState
-	progress   seed.Progress
+	// unit makes the image, aborting gives it up.
+	unit, aborting host.UnitState
+	progress       seed.Progress
 	// outcome is what the generation published; nil until it has.
 	outcome  *seed.Outcome
 	evidence []string
@@ -67,11 +68,11 @@ type observation struct {
 // observe reads the unit first, so that what a unit at rest has written is read after it.
 func (r *Reconciler) observe(ctx context.Context) (observation, error) {
 	o := observation{now: r.Now()}
-	states, err := nodejob.Observe(ctx, r.Node.Units, seed.UnitCreate)
+	states, err := nodejob.Observe(ctx, r.Node.Units, seed.UnitCreate, unitAbort)
 	if err != nil {
 		return o, err
 	}
-	o.unit = states[seed.UnitCreate]
+	o.unit, o.aborting = states[seed.UnitCreate], states[unitAbort]
 	boot, err := r.Node.Files.Read(host.BootIDFile)
 	if err != nil {
 		return o, fmt.Errorf("read boot id: %w", err)

@@ -22,13 +22,13 @@ package seedgen
 //
 // What the image says of the cluster, and what it must not have:
 //
-// +kubebuilder:rbac:groups="",namespace=openshift-config,resources=configmaps,resourceNames=user-ca-bundle,verbs=get
-// +kubebuilder:rbac:groups="",namespace=openshift-config-managed,resources=configmaps,resourceNames=default-ingress-cert,verbs=get
+// The two ConfigMaps are in OpenShift's own namespaces. A Role there could not be applied to a cluster without these.
+//
+// +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=user-ca-bundle;default-ingress-cert,verbs=get
 // +kubebuilder:rbac:groups=config.openshift.io,resources=imagedigestmirrorsets;imagetagmirrorsets,verbs=list
 // +kubebuilder:rbac:groups=operator.openshift.io,resources=imagecontentsourcepolicies,verbs=list
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=catalogsources;clusterserviceversions,verbs=list
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list
 // +kubebuilder:rbac:groups=machineconfiguration.openshift.io,resources=machineconfigs;machineconfigpools,verbs=list
 //
 // Its health:

@@ -132,7 +132,6 @@ func (w *world) restart() {
 	w.r = &Reconciler{
 		Client: c, Reader: c, Log: slog.New(slog.DiscardHandler), Node: w.node.node(), Metrics: metrics,
 		Now: func() time.Time { return w.now }, Random: func() uint16 { return 0xbeef },
-		Resources: func() ([]schema.GroupResource, error) { return []schema.GroupResource{{Resource: "secrets"}}, nil },
 		Hub: func(kubeconfig []byte) (client.Client, string, error) {
 			_, err := cluster.HubConfig(kubeconfig)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 )
 
 func checkSetDefault(_ lcav1.SeedGeneratorSpec, f Facts) finding {
@@ -52,7 +53,7 @@ func checkDnsmasq(_ lcav1.SeedGeneratorSpec, f Facts) finding {
 const Placeholder = `{"auths":{"registry.connect.redhat.com":{"username":"empty","password":"empty","auth":"ZW1wdHk6ZW1wdHk=","email":""}}}`
 
 func checkPullSecret(_ lcav1.SeedGeneratorSpec, f Facts) finding {
-	if strings.TrimSpace(string(f.PullSecret)) != Placeholder {
+	if have := strings.TrimSpace(string(f.PullSecret)); have != Placeholder && have != seed.PlaceholderPullSecret {
 		return finding{}
 	}
 	return finding{problem: "the cluster's pull secret is the placeholder that an earlier generation left behind",
