@@ -14,11 +14,11 @@ import (
 
 // Again lists the steps by which a node that has come back to the factory state makes another stateroot for a
 // configuration that was delivered. The cluster does not run. It ends in the reboot into that stateroot, where the same
-// operation continues.
+// operation continues. A power cut before the seal undoes it: what was copied is not on the disk for certain.
 func Again(n Ports, r relocation.Request) flow.Plan {
 	m := n.making(r.OperationID, r.Pair())
 	return flow.Plan{
-		Name: relocation.FlowAgain, Commit: stateroot.StepFlip, MaxAttempts: 3, AcrossBoots: true,
+		Name: relocation.FlowAgain, Commit: stateroot.StepFlip, MaxAttempts: 3,
 		Steps: []flow.Step{
 			// No undo: what failed on site is of no more use, and its room is needed.
 			stateroot.RemoveOthers(n.Deployments, func(name string, _ host.Deployment) bool {

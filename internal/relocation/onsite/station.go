@@ -143,10 +143,23 @@ func (s *Station) again(ctx context.Context, r relocation.Request, here operatio
 	o := s.open(r, here)
 	err := o.Run(ctx, factory.Again(s.factory(), r))
 	var failed *flow.FailedError
-	if errors.As(err, &failed) && failed.RolledBack {
-		return s.over(r, relocation.OutcomeRefused, failed.Step, err)
+	switch {
+	case !errors.As(err, &failed) || !failed.RolledBack:
+		return err
+	case errors.Is(err, flow.ErrInterrupted):
+		return s.renew(r)
 	}
-	return err
+	return s.over(r, relocation.OutcomeRefused, failed.Step, err)
+}
+
+// renew has the configuration carried out by a new operation: one that was typed into the page does not come again.
+func (s *Station) renew(r relocation.Request) error {
+	r.OperationID = s.NewID()
+	r.Site = relocation.StaterootName(r.OperationID)
+	if err := operation.WriteJSON(s.Files, relocation.RequestFile, r); err != nil {
+		return err
+	}
+	return errAgain
 }
 
 func (s *Station) open(r relocation.Request, here operation.Here) *operation.Operation {
