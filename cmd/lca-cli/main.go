@@ -86,6 +86,7 @@ func root(log *slog.Logger) *cobra.Command {
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
 		relocation.Group(siteFileVerbs()...),
 		networkCommand(shared, open),
+		seedCommand(shared, open),
 		networkDocuments(shared, node),
 		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),
 		shared.StatusCommand("Show the latest operation on this node, of any kind",
