@@ -33,7 +33,8 @@ func addNodeNetwork(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	return mgr.Add(&whenServed{name: "nodenetwork", kinds: []schema.GroupVersionKind{stateKind}, mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {
+	kinds := []schema.GroupVersionKind{stateKind}
+	return mgr.Add(&whenServed{name: "nodenetwork", kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {
 		own, err := caches.Own(mgr, o.NodeName)
 		if err != nil {
 			return err
