@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/network"
 	policyverbs "github.com/lifecycle-agent/lifecycle-agent/internal/cli/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
