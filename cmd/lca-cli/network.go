@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	policyverbs "github.com/lifecycle-agent/lifecycle-agent/internal/cli/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -16,9 +19,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// networkCommand is "network", with the verbs of policies below it.
-func networkCommand(shared verb.Wiring, open opener) *cobra.Command {
-	cmd := &cobra.Command{Use: "network", Short: "Show, change and restore this node's network"}
+// networkCommand is "network": the verbs of documents, and those by which the agent has a node enact policies.
+func networkCommand(shared verb.Wiring, open opener, node host.Node) *cobra.Command {
+	cmd := network.Command(network.Wiring{Wiring: shared, In: os.Stdin, Node: networkPorts(node)})
 	cmd.AddCommand(policyverbs.Commands(policyverbs.Wiring{
 		Wiring: shared, Node: open.netPolicy, NewID: newOperationID, RecoverFiles: open.recoverFiles,
 	})...)
@@ -39,4 +42,18 @@ func netPolicyPorts(node host.Node, log *slog.Logger) netpolicy.Ports {
 func (o opener) recoverFiles(ctx context.Context) error {
 	n := nm.New(nm.Options{Bus: nm.SystemBus(""), Files: files.New("/"), StateDir: networkState, Log: o.log})
 	return n.RecoverFiles(ctx)
+}
+
+// networkPorts are what the network verbs need of the node.
+func networkPorts(node host.Node) func(context.Context) (network.Ports, error) {
+	return func(context.Context) (network.Ports, error) {
+		both, ok := node.Network.(interface {
+			host.NetworkTransaction
+			host.NetworkPlanner
+		})
+		if !ok {
+			return network.Ports{}, errors.New("the network of this node cannot be changed in steps")
+		}
+		return network.Ports{Network: node.Network, Transaction: both, Planner: both, Prober: node.Prober}, nil
+	}
 }

@@ -68,11 +68,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // edited leaves out updates of the status, which this controller writes itself.
 func edited() predicate.Predicate {
-	return predicate.Or(predicate.Predicate(predicate.GenerationChangedPredicate{}), predicate.AnnotationChangedPredicate{}, predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+	return predicate.Or(
+		predicate.Predicate(predicate.GenerationChangedPredicate{}),
+		predicate.AnnotationChangedPredicate{},
+		predicate.Funcs{
+			UpdateFunc: func(e event.UpdateEvent) bool {
+				return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+			},
 		},
-	})
+	)
 }
 
 // nodeChanged leaves out heartbeats.
