@@ -85,8 +85,7 @@ func root(log *slog.Logger) *cobra.Command {
 	}
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
 		relocation.Group(siteFileVerbs()...),
-		networkCommand(shared, open),
-		networkDocuments(shared, node),
+		networkCommand(shared, open, node),
 		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),
 		shared.StatusCommand("Show the latest operation on this node, of any kind",
 			shared.Newest(verb.Node{Files: node.Files, Deployments: node.Deployments}, w.Source)))

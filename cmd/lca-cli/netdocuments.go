@@ -3,19 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
-
-	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/network"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
-
-// networkDocuments is "network" with the verbs of documents.
-func networkDocuments(shared verb.Wiring, node host.Node) *cobra.Command {
-	return network.Command(network.Wiring{Wiring: shared, In: os.Stdin, Node: networkPorts(node)})
-}
 
 // networkPorts are what the network verbs need of the node.
 func networkPorts(node host.Node) func(context.Context) (network.Ports, error) {

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	policyverbs "github.com/lifecycle-agent/lifecycle-agent/internal/cli/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -16,9 +18,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// networkCommand is "network", with the verbs of policies below it.
-func networkCommand(shared verb.Wiring, open opener) *cobra.Command {
-	cmd := &cobra.Command{Use: "network", Short: "Show, change and restore this node's network"}
+// networkCommand is "network", with the verbs of documents and of policies.
+func networkCommand(shared verb.Wiring, open opener, node host.Node) *cobra.Command {
+	cmd := network.Command(network.Wiring{Wiring: shared, In: os.Stdin, Node: networkPorts(node)})
 	cmd.AddCommand(policyverbs.Commands(policyverbs.Wiring{
 		Wiring: shared, Node: open.netPolicy, NewID: newOperationID, RecoverFiles: open.recoverFiles,
 	})...)

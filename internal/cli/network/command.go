@@ -46,7 +46,7 @@ func Command(w Wiring) *cobra.Command {
 			"otherwise.",
 	}
 	cmd.AddCommand(w.show(), w.plan(), w.apply(), w.commit(), w.rollback(),
-		w.diff(), w.revert(), w.policy(), w.format(), w.validate(), keyfiles())
+		w.diff(), w.revert(), w.policy(), w.format(), w.validate(), w.machineConfig(), keyfiles())
 	return cmd
 }
 
