@@ -46,15 +46,15 @@ func (i Interface) Base() string {
 }
 
 func (i Interface) withPort(name string) Interface {
-	switch {
-	case i.Type == TypeBond:
+	switch i.Type {
+	case TypeBond:
 		b := Bond{}
 		if i.Bond != nil {
 			b = *i.Bond
 		}
 		b.Ports = append(slices.Clone(b.Ports), name)
 		i.Bond = &b
-	case i.Type == TypeVRF:
+	case TypeVRF:
 		v := VRF{}
 		if i.VRF != nil {
 			v = *i.VRF

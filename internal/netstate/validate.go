@@ -288,7 +288,8 @@ func (v *validator) port(i, controller Interface) {
 		v.at = i.path("controller")
 		v.add("%q does not agree with the list of ports of %q", *i.Controller, controller.Name)
 	}
-	if controller.Type == TypeVRF || i.Type == TypeOVSInterface || controller.Type == TypeOVSBridge && (i.Type == "" || i.Name == controller.Name) {
+	if controller.Type == TypeVRF || i.Type == TypeOVSInterface ||
+		controller.Type == TypeOVSBridge && (i.Type == "" || i.Name == controller.Name) {
 		return
 	}
 	if i.IPv4.On() || i.IPv6.On() {

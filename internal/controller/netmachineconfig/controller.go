@@ -82,7 +82,7 @@ func (r *Reconciler) wanted(ctx context.Context, policy *nmstatev1.NodeNetworkCo
 	}
 	selector, err := metav1.LabelSelectorAsSelector(policy.Spec.MachineConfigPoolSelector)
 	if err != nil {
-		return nil, "spec.machineConfigPoolSelector: " + err.Error(), nil
+		return nil, "spec.machineConfigPoolSelector: " + err.Error(), nil //nolint:nilerr // refused: another try gives the same
 	}
 	list := &mcv1.MachineConfigPoolList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -99,10 +99,11 @@ func (r *Reconciler) wanted(ctx context.Context, policy *nmstatev1.NodeNetworkCo
 		}
 		mc, err := machineconfig.Document(list.Items[i].Name, policy.Name, document)
 		if err != nil {
-			return nil, err.Error(), nil
+			return nil, err.Error(), nil //nolint:nilerr // as above
 		}
 		mc.Labels[nmstatev1.PolicyLabel] = policy.Name
-		mc.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(policy, nmstatev1.GroupVersion.WithKind("NodeNetworkConfigurationPolicy"))}
+		owner := metav1.NewControllerRef(policy, nmstatev1.GroupVersion.WithKind("NodeNetworkConfigurationPolicy"))
+		mc.OwnerReferences = []metav1.OwnerReference{*owner}
 		wanted = append(wanted, mc)
 	}
 	if len(wanted) == 0 { // an earlier selection is removed all the same
@@ -140,7 +141,8 @@ func (r *Reconciler) write(ctx context.Context, policy *nmstatev1.NodeNetworkCon
 	}
 	for i := range have.Items {
 		mc := &have.Items[i]
-		if !metav1.IsControlledBy(mc, policy) || slices.ContainsFunc(wanted, func(w *mcv1.MachineConfig) bool { return w.Name == mc.Name }) {
+		if !metav1.IsControlledBy(mc, policy) ||
+			slices.ContainsFunc(wanted, func(w *mcv1.MachineConfig) bool { return w.Name == mc.Name }) {
 			continue
 		}
 		if err := r.Client.Delete(ctx, mc); err != nil && !apierrors.IsNotFound(err) {
@@ -164,12 +166,14 @@ func (r *Reconciler) finalizer(
 }
 
 // report writes the condition Accepted and the names of the MachineConfigs, beside what netpolicy writes.
-func (r *Reconciler) report(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, wanted []*mcv1.MachineConfig, refused string) error {
+func (r *Reconciler) report(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	wanted []*mcv1.MachineConfig, refused string) error {
 	names := make([]string, 0, len(wanted))
 	for _, mc := range wanted {
 		names = append(names, mc.Name)
 	}
-	accepted := nmstatev1.Condition{Type: nmstatev1.PolicyAccepted, Status: metav1.ConditionTrue, Reason: nmstatev1.ReasonMachineConfigWritten,
+	accepted := nmstatev1.Condition{Type: nmstatev1.PolicyAccepted, Status: metav1.ConditionTrue,
+		Reason:  nmstatev1.ReasonMachineConfigWritten,
 		Message: "Success: " + strings.Join(names, ", ")}
 	if refused == "" && len(wanted) == 0 {
 		refused = "spec.machineConfigPoolSelector does not match any MachineConfigPools; an empty selector matches none"
@@ -183,7 +187,8 @@ func (r *Reconciler) report(ctx context.Context, policy *nmstatev1.NodeNetworkCo
 	if len(names) == 0 {
 		after.Status.MachineConfigs = nil
 	}
-	if condition.Same(policy.Status.Conditions, after.Status.Conditions) && slices.Equal(policy.Status.MachineConfigs, after.Status.MachineConfigs) {
+	if condition.Same(policy.Status.Conditions, after.Status.Conditions) &&
+		slices.Equal(policy.Status.MachineConfigs, after.Status.MachineConfigs) {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(policy, client.MergeFromWithOptimisticLock{})

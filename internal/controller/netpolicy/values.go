@@ -87,7 +87,7 @@ func (r *Reconciler) address(
 	if err := r.Client.Get(ctx, where, address); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	given := map[string]string{v.Name: string(address.Spec.Address), v.Name + "-prefix": strconv.Itoa(int(address.Spec.Prefix))}
+	given := map[string]string{v.Name: string(address.Spec.Address), v.Name + "-prefix": strconv.Itoa(address.Spec.Prefix)}
 	if address.Spec.Gateway != nil {
 		given[v.Name+"-gateway"] = string(*address.Spec.Gateway)
 	}

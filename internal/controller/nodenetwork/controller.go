@@ -73,7 +73,8 @@ func (p *Publisher) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := p.publish(ctx, node, object, content); apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+	if err := p.publish(ctx, node, object, content); apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) ||
+		apierrors.IsNotFound(err) {
 		p.uid = ""
 		return reconcile.Result{RequeueAfter: retryPause}, nil
 	} else if err != nil {

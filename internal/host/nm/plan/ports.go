@@ -143,7 +143,8 @@ func (p *Plan) detachFrom(i netstate.Interface, taken map[string]string) error {
 		if err != nil {
 			continue // foreign ports (of virtual machines, say) have no profile to change
 		}
-		if profile.Value[string](c.After, "connection", "master") == "" && profile.Value[string](c.After, "connection", "controller") == "" {
+		if profile.Value[string](c.After, "connection", "master") == "" &&
+			profile.Value[string](c.After, "connection", "controller") == "" {
 			continue
 		}
 		c.After.Drop("connection", "master", "slave-type", "controller", "port-type")

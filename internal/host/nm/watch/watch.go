@@ -115,10 +115,10 @@ func Kernel(ctx context.Context, changed func()) error {
 	}
 	for ctx.Err() == nil {
 		_, _, err := s.Receive()
-		switch {
-		case err == nil || err == unix.ENOBUFS: //nolint:errorlint // netlink returns the bare number
+		switch err { //nolint:errorlint // netlink returns the bare number
+		case nil, unix.ENOBUFS:
 			changed() // also when events were lost
-		case err == unix.EAGAIN: //nolint:errorlint // as above
+		case unix.EAGAIN:
 		default:
 			return fmt.Errorf("read the kernel's network events: %w", err)
 		}
