@@ -61,8 +61,8 @@ func (w Wiring) overlayConfig() *cobra.Command {
 	overlay := machineconfig.DefaultOverlay()
 	cmd := &cobra.Command{
 		Use: "overlay", Args: cobra.NoArgs, Short: "Print the MachineConfig that makes NetworkManager profiles end with the boot",
-		Long: "Print the MachineConfig that makes NetworkManager profiles end with the boot: NetworkManager writes to an overlay whose upper\n" +
-			"folder is in memory, over the profiles that MachineConfigs own.",
+		Long: "Print the MachineConfig that makes NetworkManager profiles end with the boot: NetworkManager writes to an overlay whose\n" +
+			"upper folder is in memory, over the profiles that MachineConfigs own.",
 		RunE: func(*cobra.Command, []string) error { return w.manifest(overlay.MachineConfig(role)) },
 	}
 	set := cmd.Flags()

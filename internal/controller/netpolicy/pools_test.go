@@ -7,12 +7,12 @@ import (
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/machineconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // TestAPoolPolicyWaitsForTheMachineConfig: a node starts when its machine-config daemon says that it has a rendered MachineConfig with
