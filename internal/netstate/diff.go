@@ -36,7 +36,7 @@ func Transition(from, to Document) Document {
 // Revert is the document that undoes applying want to now: it removes what is new, restores what was changed, and
 // mentions nothing else. It is empty for a document that changes nothing.
 func Revert(want, now Document) Document {
-	out := between(Merge(now, want).Canonical(), now.Canonical(), Document{})
+	out := Transition(Merge(now, want), now)
 	for n, i := range out.Interfaces {
 		out.Interfaces[n] = unleased(i)
 	}

@@ -92,8 +92,8 @@ func undo(w Wiring) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "undo", Args: cobra.NoArgs,
 		Short: "Undo the latest change that a policy made to this node's network",
-		Long: "Undo the latest change that a policy made to this node's network, or the one that --operation names (see 'lca-cli network\n" +
-			"history'). It runs as " + netpolicy.Unit + " under the same probes as the change itself.\n\n" +
+		Long: "Undo the latest change that a policy made to this node's network, or the one that --operation names (see\n" +
+			"'lca-cli network history'). It runs as " + netpolicy.Unit + " under the same probes as the change itself.\n\n" +
 			"The policy stays undone on this node until it is edited.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return undoChange(cmd.Context(), w, to) },
 	}
