@@ -41,7 +41,8 @@ func (p *Reconfiguration) recertConfig(c siteconfig.SiteConfig, passwordHash str
 	r := recertConfig{
 		ExtendExpiration: true, CryptoDirs: dirs, ClusterCustomizationDirs: dirs,
 		CryptoFiles:               []string{"/host-etc/mcs-machine-config-content.json"},
-		ClusterCustomizationFiles: []string{"/host-etc/mcs-machine-config-content.json", "/host-etc/mco/proxy.env", "/host-etc/chrony.conf"},
+		ClusterCustomizationFiles: []string{"/host-etc/mcs-machine-config-content.json", "/host-etc/mco/proxy.env",
+			"/host-etc/chrony.conf"},
 		SummaryFile:               host.RecertSummary,
 		KubeadminPasswordHash:     passwordHash, PullSecret: c.PullSecret.Reveal(),
 	}
