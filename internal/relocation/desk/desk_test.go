@@ -88,13 +88,13 @@ func TestAStickBringsItsFoldersAndCountsAgainWhenItIsPluggedInAgain(t *testing.T
 	require.NoError(t, err)
 	require.False(t, d.Again)
 
+	require.NoError(t, files.Write(relocation.ArrivalFile, []byte("{}"), 0o600))
 	v.Unplug("/dev/sda1")
 	next := make(chan onsite.Delivery, 1)
 	go func() {
 		d, _ := in.Next(t.Context())
 		next <- d
 	}()
-	require.NoError(t, files.Write(relocation.ArrivalFile, []byte("{}"), 0o600))
 	require.Eventually(t, func() bool { // the reader has noticed that the stick is gone
 		_, err := files.Stat(relocation.ArrivalFile)
 		if err != nil {
