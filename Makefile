@@ -110,6 +110,7 @@ generate-docs:
 	go run ./hack/siteschema fields docs/siteconfig.md > build/siteconfig.md && cp build/siteconfig.md docs/siteconfig.md
 	go run ./hack/siteschema codes docs/operate/on-site.md > build/on-site.md && cp build/on-site.md docs/operate/on-site.md
 	go run ./hack/checktable docs/ipconfig.md > build/ipconfig.md && cp build/ipconfig.md docs/ipconfig.md
+	go run ./hack/checktable docs/seed-images.md > build/seed-images.md && cp build/seed-images.md docs/seed-images.md
 
 .PHONY: verify
 verify: verify-api ## Fail if a generated file is out of date or a module file untidy.

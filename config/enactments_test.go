@@ -36,7 +36,7 @@ func TestANodeWritesItsOwnEnactmentsButNoGrant(t *testing.T) {
 	own, others := enactment("net", "p"), enactment("net.b", "p")
 	require.NoError(t, a.Create(t.Context(), own))
 	require.NoError(t, b.Create(t.Context(), others))
-	require.ErrorContains(t, a.Create(t.Context(), enactment("other", "p")), "of another node")
+	require.ErrorContains(t, a.Create(t.Context(), enactment("other", "p")), "the agent of node net may")
 	require.ErrorContains(t, a.Delete(t.Context(), others), "may write enactments only that have its node", "although the name begins alike")
 	mislabelled := enactment("net", "q")
 	mislabelled.Labels[nmstatev1.NodeLabel] = "net.b"

@@ -45,7 +45,8 @@ func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 		{operatorUser, "create", "/serviceaccounts/token", own + "lifecycle-agent-node", false},
 		{operatorUser, "get", "lca.openshift.io/ipconfigs", "ipconfig", false},
 		{operatorUser, "patch", "lca.openshift.io/ipconfigs", "ipconfig", false},
-		{operatorUser, "get", "machineconfiguration.openshift.io/machineconfigs", "50-master-dnsmasq-configuration", false},
+		{operatorUser, "get", "machineconfiguration.openshift.io/machineconfigs", "50-master-dnsmasq-configuration", true}, // of network policies
+		{operatorUser, "deletecollection", "machineconfiguration.openshift.io/machineconfigs", "", false},
 		{operatorUser, "patch", "nmstate.io/nodenetworkconfigurationpolicies/status", "p", true},
 		{operatorUser, "patch", "nmstate.io/nodenetworkconfigurationenactments", "n.p", true},
 		{operatorUser, "create", "nmstate.io/nodenetworkconfigurationenactments", "n.p", false},
@@ -135,11 +136,21 @@ func TestWhatTheNodeRoleMayWriteIsUnderAPolicy(t *testing.T) {
 			}
 			for _, resource := range rule.Resources {
 				require.True(t, slices.ContainsFunc(limited, func(r admissionv1.RuleWithOperations) bool {
-					return slices.Contains(r.APIGroups, rule.APIGroups[0]) && slices.Contains(r.Resources, resource)
+					return slices.Contains(r.APIGroups, rule.APIGroups[0]) && covers(r.Resources, resource)
 				}), "%s %s", rule.APIGroups[0], resource)
 			}
 		}
 	}
+}
+
+// covers reports whether a policy's list has a resource, by its name or by "*" and "*/SUBRESOURCE".
+func covers(list []string, resource string) bool {
+	_, sub, deeper := strings.Cut(resource, "/")
+	all := "*"
+	if deeper {
+		all = "*/" + sub
+	}
+	return slices.Contains(list, resource) || slices.Contains(list, all)
 }
 
 func writes(rule rbacv1.PolicyRule) bool {

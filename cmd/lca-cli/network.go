@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 
@@ -18,7 +19,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// networkCommand is "network", with the verbs of documents and of policies.
+// networkCommand is "network": the verbs of documents, and those by which the agent has a node enact policies.
 func networkCommand(shared verb.Wiring, open opener, node host.Node) *cobra.Command {
 	cmd := network.Command(network.Wiring{Wiring: shared, In: os.Stdin, Node: networkPorts(node)})
 	cmd.AddCommand(policyverbs.Commands(policyverbs.Wiring{
@@ -41,4 +42,18 @@ func netPolicyPorts(node host.Node, log *slog.Logger) netpolicy.Ports {
 func (o opener) recoverFiles(ctx context.Context) error {
 	n := nm.New(nm.Options{Bus: nm.SystemBus(""), Files: files.New("/"), StateDir: networkState, Log: o.log})
 	return n.RecoverFiles(ctx)
+}
+
+// networkPorts are what the network verbs need of the node.
+func networkPorts(node host.Node) func(context.Context) (network.Ports, error) {
+	return func(context.Context) (network.Ports, error) {
+		both, ok := node.Network.(interface {
+			host.NetworkTransaction
+			host.NetworkPlanner
+		})
+		if !ok {
+			return network.Ports{}, errors.New("the network of this node cannot be changed in steps")
+		}
+		return network.Ports{Network: node.Network, Transaction: both, Planner: both, Prober: node.Prober}, nil
+	}
 }

@@ -3,8 +3,13 @@ package main
 import (
 	"context"
 	"log/slog"
+	"os"
 	"path"
 
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/archive"
@@ -18,6 +23,15 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 )
+
+// seedCommand is "seed" with its verbs; those that look at images work on any machine.
+func seedCommand(shared verb.Wiring, open opener) *cobra.Command {
+	fs := files.New("/")
+	return seed.Command(seed.Wiring{
+		Wiring: shared, Node: open.seedCreate, Registries: registry.New(registry.Options{Files: fs, Log: open.log}), Files: fs,
+		ReadInput: os.ReadFile,
+	})
+}
 
 // seedCreate adds what making a seed image needs besides.
 func (o opener) seedCreate(ctx context.Context, acting bool) (create.Ports, operation.Instruments, error) {

@@ -41,7 +41,8 @@ func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Nod
 		Files: node, StateDir: networkState, Log: log,
 		Switch: ovs.New(filepath.Join(hostRoot, ovs.DefaultSocket)),
 	})
-	// The lock shows which other program, or which generation of a seed image, holds the node; the agent reads an unfinished IP change from its journal.
+	// The lock shows which other program, or which generation of a seed image, holds the node; the agent reads an unfinished
+	// IP change from its journal.
 	change := ipconfig.Node{
 		Files:       node,
 		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),

@@ -6,7 +6,10 @@ import (
 	"fmt"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
@@ -32,6 +35,7 @@ func main() {
 		{"IPConfig, in the new stateroot", (&change.Rollback{}).Plan()},
 		{"IPConfig, in the stateroot that stays", (&change.Cleanup{}).Plan()},
 		{"`lca-cli stateroot clone`", snapshot.Plan(snapshot.Ports{}, snapshot.Request{})},
+		{"`lca-cli seed create`", create.Plan(create.Ports{}, seed.Request{}, host.Deployment{})},
 	} {
 		p.print()
 	}

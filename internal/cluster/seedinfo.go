@@ -200,8 +200,8 @@ func readImages(ctx context.Context, r client.Reader, s *SeedInfo) error {
 func (s *SeedInfo) addImage(entry map[string]any) {
 	name, _ := entry["name"].(string)
 	image, _ := entry["image"].(string)
-	if image == "" || slices.ContainsFunc(otherPlatforms(), func(p string) bool { return strings.Contains(name, p) || strings.Contains(image, p) }) {
-		return
+	foreign := slices.ContainsFunc(otherPlatforms(), func(p string) bool { return strings.Contains(name, p) || strings.Contains(image, p) })
+	if image != "" && !foreign {
+		s.Images = append(s.Images, image)
 	}
-	s.Images = append(s.Images, image)
 }

@@ -33,18 +33,18 @@ func addNodeNetwork(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	return mgr.Add(&whenServed{name: "nodenetwork", kinds: []schema.GroupVersionKind{stateKind},
-		mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {
-			own, err := caches.Own(mgr, o.NodeName)
-			if err != nil {
-				return err
-			}
-			p := &nodenetwork.Publisher{
-				Client: mgr.GetClient(), Cache: own, Reader: mgr.GetAPIReader(), Log: o.Log, NodeName: o.NodeName,
-				Network: o.Network.Network, Version: o.Version, Now: time.Now, Metrics: m,
-			}
-			return p.SetupWithManager(mgr, own)
-		}})
+	kinds := []schema.GroupVersionKind{stateKind}
+	return mgr.Add(&whenServed{name: "nodenetwork", kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {
+		own, err := caches.Own(mgr, o.NodeName)
+		if err != nil {
+			return err
+		}
+		p := &nodenetwork.Publisher{
+			Client: mgr.GetClient(), Cache: own, Reader: mgr.GetAPIReader(), Log: o.Log, NodeName: o.NodeName,
+			Network: o.Network.Network, Version: o.Version, Now: time.Now, Metrics: m,
+		}
+		return p.SetupWithManager(mgr, own)
+	}})
 }
 
 // addNetEnactments enacts network policies on the node once their kinds are served.

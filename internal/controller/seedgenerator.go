@@ -24,6 +24,7 @@ func addSeedGenerator(mgr ctrl.Manager, o Options) error {
 		Hub: seedgen.ConnectHub,
 	}
 	return mgr.Add(&servingNode{
-		name: o.NodeName, kind: "SeedGenerator", reader: mgr.GetAPIReader(), log: o.Log, start: func() error { return r.SetupWithManager(mgr) },
+		name: o.NodeName, kind: "SeedGenerator", reader: mgr.GetAPIReader(), log: o.Log,
+		start: func() error { return r.SetupWithManager(mgr) },
 	})
 }

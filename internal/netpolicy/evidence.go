@@ -61,8 +61,11 @@ func (e Evidence) Clipped() Evidence {
 		e.Mismatches = []Mismatch{{Key: shorten(m.Key, 128), Want: shorten(m.Want, 64), Got: shorten(m.Got, 64)}}
 	}
 	if e.Probe != nil && e.size() > MaxEvidence {
-		e.Probe = &ProbeResult{Name: shorten(e.Probe.Name, 63), Target: shorten(e.Probe.Target, 128),
-			Message: shorten(e.Probe.Message, 128)}
+		e.Probe = &ProbeResult{
+			Name:    shorten(e.Probe.Name, 63),
+			Target:  shorten(e.Probe.Target, 128),
+			Message: shorten(e.Probe.Message, 128),
+		}
 	}
 	for keep := len(e.Message); keep > 0 && e.size() > MaxEvidence; keep /= 2 {
 		e.Message = shorten(e.Message, keep)

@@ -68,8 +68,10 @@ func oversized(d Document) tree.Problems {
 	var out tree.Problems
 	check := func(path string, n, most int) {
 		if n > most {
-			out = append(out, tree.Problem{Path: path,
-				Reason: fmt.Sprintf("%d entries, and %d are the most that a document may have", n, most)})
+			out = append(
+				out,
+				tree.Problem{Path: path, Reason: fmt.Sprintf("%d entries, and %d are the most that a document may have", n, most)},
+			)
 		}
 	}
 	check("interfaces", len(d.Interfaces), maxInterfaces)

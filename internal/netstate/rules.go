@@ -71,6 +71,9 @@ func text(s *string) string {
 	return *s
 }
 
+// wholeMark is the mask that a rule has without one: the kernel shows it.
+const wholeMark Mark = 0xffffffff
+
 func (r RouteRule) canonical() RouteRule {
 	for _, s := range []**string{&r.IPFrom, &r.IPTo} {
 		if *s == nil {
@@ -87,6 +90,9 @@ func (r RouteRule) canonical() RouteRule {
 	}
 	if r.RouteTable == 0 && r.Action == "" && !r.Removes() {
 		r.RouteTable = MainTable
+	}
+	if r.FwMask != nil && *r.FwMask == wholeMark {
+		r.FwMask = nil
 	}
 	return r
 }

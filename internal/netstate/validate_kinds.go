@@ -177,8 +177,8 @@ func (v *validator) bondOption(i Interface, mode, key, value string) {
 	case known && most >= 0 && (err != nil || n < 0 || n > most):
 		v.add("%q is not a number of 0-%d", value, most)
 	}
-	if modes := onlyModes[key]; mode != "" && modes != nil && !slices.Contains(modes, mode) && value != "" &&
-		value != "0" && value != "none" {
+	if modes := onlyModes[key]; mode != "" && modes != nil && !slices.Contains(modes, mode) && value != "" && value != "0" &&
+		value != "none" {
 		v.add("has an effect in mode %s only, not in %s", strings.Join(modes, ", "), mode)
 	}
 }

@@ -217,8 +217,16 @@ func (c *comparison) ip(f Family, want, got Interface) {
 	}
 	if ip.Off() {
 		if len(addrs) > 0 {
-			c.add(got.Name, want.path(key+".enabled"), "false", addrs[0].String(), "interface %s still has %s address %s",
-				got.Name, f, addrs[0])
+			c.add(
+				got.Name,
+				want.path(key+".enabled"),
+				"false",
+				addrs[0].String(),
+				"interface %s still has %s address %s",
+				got.Name,
+				f,
+				addrs[0],
+			)
 		}
 		return
 	}
@@ -233,8 +241,18 @@ func (c *comparison) toggle(f Family, want, got Interface, name string, ask *boo
 		return
 	}
 	path := want.path(strings.ToLower(f.String() + "." + name))
-	c.add(got.Name, path, onOff(*ask), onOff(*of(have)), "interface %s has %s %s %s, not %s", got.Name, f, name,
-		onOff(*of(have)), onOff(*ask))
+	c.add(
+		got.Name,
+		path,
+		onOff(*ask),
+		onOff(*of(have)),
+		"interface %s has %s %s %s, not %s",
+		got.Name,
+		f,
+		name,
+		onOff(*of(have)),
+		onOff(*ask),
+	)
 }
 
 func (c *comparison) addresses(key string, want, got Interface, ip *IP, addrs []netip.Prefix) {
@@ -253,8 +271,15 @@ func (c *comparison) addresses(key string, want, got Interface, ip *IP, addrs []
 	}
 	for _, p := range addrs {
 		if !slices.Contains(wanted, p) {
-			c.add(got.Name, path, fmt.Sprint(wanted), p.String(),
-				"interface %s has address %s, which the document does not allow", got.Name, p)
+			c.add(
+				got.Name,
+				path,
+				fmt.Sprint(wanted),
+				p.String(),
+				"interface %s has address %s, which the document does not allow",
+				got.Name,
+				p,
+			)
 		}
 	}
 }

@@ -8,7 +8,7 @@
 //
 // The controller, while the API answers: the checks; detaching the cluster from its hub, and saving what it detached on
 // the node first; reading the cluster's facts into Request.Cluster; writing the credentials to AuthFile; starting
-// UnitCreate, also again after a reboot in the midst of an operation (Progress.Interrupted); afterwards health, the hub
+// UnitCreate, also again after a reboot in the midst of an operation; afterwards health, the hub
 // and the status. It need not delete or replace any object for the image's sake.
 //
 // The flow seed-create, on the node: it stops the cluster only while it takes a copy of /var and /etc, and starts it

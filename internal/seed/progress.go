@@ -24,18 +24,5 @@ func ReadProgress(files host.Files, id string) (Progress, error) {
 	}, nil
 }
 
-// Ended reports whether the generation is over, in either way. Create.Finished says that the image is published and the
-// cluster runs; Create.RolledBack that it failed, with Create.Failure, and the cluster was started again.
-func (p Progress) Ended() bool { return p.Create.Finished || p.Create.RolledBack }
-
 // Published reports that the image is in the registry, whatever happened to the steps after it.
 func (p Progress) Published() bool { return p.Create.Committed }
-
-// Interrupted reports that the generation was begun in an earlier boot and has not ended: UnitCreate must be started
-// once more, which continues it from the copy where that is complete.
-func (p Progress) Interrupted(boot string) bool { return p.Create.Running() && p.Create.Boot != boot }
-
-// Down reports that the cluster is stopped for the capture.
-func (p Progress) Down() bool {
-	return p.Create.Running() && (p.Create.Step == StepQuiesce || p.Create.Step == StepCapture || p.Create.Step == StepStart)
-}

@@ -225,8 +225,11 @@ func (w Wiring) rollback() *cobra.Command {
 		Use: "rollback", Args: cobra.MaximumNArgs(1),
 		Short: "Roll back the change that waits for a commit",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.settle(cmd.Context(), "rollback",
-				func(ctx context.Context, t host.NetworkTransaction) error { return t.Rollback(ctx) })
+			return w.settle(
+				cmd.Context(),
+				"rollback",
+				func(ctx context.Context, t host.NetworkTransaction) error { return t.Rollback(ctx) },
+			)
 		},
 	}
 }

@@ -5,91 +5,71 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/machineconfig"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-func (w Wiring) machineConfig() *cobra.Command {
+// machineConfigs is what "network machineconfig" is asked for.
+type machineConfigs struct {
+	pool, name          string
+	overlay, disruption bool
+}
+
+// machineconfig prints what an administrator applies where nodes get their network from the machine config operator.
+func (w Wiring) machineconfig() *cobra.Command {
+	var f machineConfigs
 	cmd := &cobra.Command{
-		Use: "machineconfig", Short: "Print MachineConfigs for the networks of OpenShift's machine config pools",
-		Long: "Print manifests for the networks of OpenShift's machine config pools. These verbs need no node and no cluster.",
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "machineconfig [FILE]", Aliases: []string{"mc"}, Args: cobra.MaximumNArgs(1),
+		Short: "Print the MachineConfig that carries a document to the nodes of a pool",
+		Long: "Print the MachineConfig that carries a document to the nodes of a pool; oc apply -f takes it. With --overlay it is the one\n" +
+			"that keeps what is changed on a running node until the next boot only. --node-disruption-policy prints what lets documents\n" +
+			"change without a drain or a reboot.",
+		RunE: func(_ *cobra.Command, args []string) error { return w.printMachineConfig(f, args) },
 	}
-	cmd.AddCommand(w.documentConfig(), w.overlayConfig(), w.disruptionPolicy())
+	cmd.Flags().StringVar(&f.pool, "pool", "master", "machine config pool")
+	cmd.Flags().StringVar(&f.name, "name", "", "name of the policy, which becomes part of the file's name")
+	cmd.Flags().BoolVar(&f.overlay, "overlay", false, "print the overlay for profiles that last until the next boot")
+	cmd.Flags().BoolVar(&f.disruption, "node-disruption-policy", false, "print the node disruption policy")
+	cmd.MarkFlagsMutuallyExclusive("overlay", "node-disruption-policy")
 	return cmd
 }
 
-func (w Wiring) documentConfig() *cobra.Command {
-	var pool, policy string
-	cmd := &cobra.Command{
-		Use: "document FILE", Args: cobra.ExactArgs(1), Short: "Print the MachineConfig that carries a policy's document to a pool",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if problems := append(validation.IsDNS1123Subdomain(pool), validation.IsDNS1123Subdomain(policy)...); len(problems) > 0 {
-				return fmt.Errorf("--pool %q, --policy %q: %s", pool, policy, problems[0])
-			}
-			d, err := w.desired(args[0], needsNoNode)
-			if err != nil {
-				return err
-			}
-			text, err := d.Encode()
-			if err != nil {
-				return err
-			}
-			document, err := yaml.YAMLToJSON(text)
-			if err != nil {
-				return fmt.Errorf("format the document: %w", err)
-			}
-			return w.manifest(machineconfig.Document(pool, policy, document))
-		},
-	}
-	cmd.Flags().StringVar(&pool, "pool", "worker", "machine config pool that takes the document up")
-	cmd.Flags().StringVar(&policy, "policy", "", "name of the policy that the document is of")
-	_ = cmd.MarkFlagRequired("policy")
-	return cmd
-}
-
-// needsNoNode refuses captures: their result differs from node to node, and a pool has one document.
-func needsNoNode() (netstate.Document, error) {
-	return netstate.Document{}, errors.New("a document for a pool cannot have captures")
-}
-
-func (w Wiring) overlayConfig() *cobra.Command {
-	var role string
-	overlay := machineconfig.DefaultOverlay()
-	cmd := &cobra.Command{
-		Use: "overlay", Args: cobra.NoArgs, Short: "Print the MachineConfig that makes NetworkManager profiles end with the boot",
-		Long: "Print the MachineConfig that makes NetworkManager profiles end with the boot: NetworkManager writes to an overlay whose\n" +
-			"upper folder is in memory, over the profiles that MachineConfigs own.",
-		RunE: func(*cobra.Command, []string) error { return w.manifest(overlay.MachineConfig(role)) },
-	}
-	set := cmd.Flags()
-	set.StringVar(&role, "role", "worker", "role whose machine config pools take the overlay up")
-	set.StringVar(&overlay.Lower, "lower", overlay.Lower, "folder of the profiles that MachineConfigs own")
-	set.StringVar(&overlay.Merged, "merged", overlay.Merged, "folder that NetworkManager reads and writes")
-	set.StringVar(&overlay.SELinux, "selinux-context", overlay.SELinux, "SELinux context of the merged folder; empty for none")
-	return cmd
-}
-
-func (w Wiring) disruptionPolicy() *cobra.Command {
-	return &cobra.Command{
-		Use: "disruption-policy", Args: cobra.NoArgs,
-		Short: "Print the MachineConfiguration that has documents change without a drain or a reboot",
-		RunE:  func(*cobra.Command, []string) error { return w.manifest(machineconfig.NodeDisruptionPolicy(), nil) },
-	}
-}
-
-// manifest prints an object as YAML.
-func (w Wiring) manifest(object any, err error) error {
+func (w Wiring) printMachineConfig(f machineConfigs, args []string) error {
+	object, err := w.renderMachineConfig(f, args)
 	if err != nil {
 		return err
 	}
 	text, err := yaml.Marshal(object)
 	if err != nil {
-		return fmt.Errorf("format the manifest: %w", err)
+		return fmt.Errorf("encode the MachineConfig: %w", err)
 	}
 	_, err = w.Out.Write(text)
-	return err
+	return err //nolint:wrapcheck // standard output is named by the system
+}
+
+func (w Wiring) renderMachineConfig(f machineConfigs, args []string) (any, error) {
+	switch {
+	case (f.overlay || f.disruption) && len(args) > 0:
+		return nil, errors.New("--overlay and --node-disruption-policy take no document")
+	case f.disruption:
+		return machineconfig.NodeDisruptionPolicy(), nil
+	case f.overlay:
+		return machineconfig.DefaultOverlay().MachineConfig(f.pool) //nolint:wrapcheck // says which folder
+	case f.name == "":
+		return nil, errors.New("--name must be set, to the name of the policy that the document is of")
+	}
+	document, err := w.document(append(args, "-")[0])
+	if err != nil {
+		return nil, err
+	}
+	text, err := yaml.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("encode the document: %w", err)
+	}
+	raw, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("encode the document: %w", err)
+	}
+	return machineconfig.Document(f.pool, f.name, raw) //nolint:wrapcheck // says what is wrong with the document
 }

@@ -70,8 +70,10 @@ func chosen(d netstate.Document, names []string) (netstate.Document, error) {
 	if d.Routes != nil {
 		away := func(r netstate.Route) bool { return !named(r.NextHopInterface) }
 		out.Routes = &netstate.Routes{
-			Running: slices.DeleteFunc(slices.Clone(d.Routes.Running), away),
-			Config:  slices.DeleteFunc(slices.Clone(d.Routes.Config), away),
+			Running: slices.DeleteFunc(
+				slices.Clone(d.Routes.Running),
+				away,
+			), Config: slices.DeleteFunc(slices.Clone(d.Routes.Config), away),
 		}
 	}
 	return out, nil

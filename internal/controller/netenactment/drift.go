@@ -54,8 +54,13 @@ func (r *Reconciler) drift(ctx context.Context, s *scene, v *view, j *judgement)
 const mendingForgotten = 10 * time.Minute
 
 // announce publishes the events of a change of status.
-func (r *Reconciler) announce(ctx context.Context, s *scene, v *view,
-	before, after *nmstatev1beta1.NodeNetworkConfigurationEnactment, j judgement) {
+func (r *Reconciler) announce(
+	ctx context.Context,
+	s *scene,
+	v *view,
+	before, after *nmstatev1beta1.NodeNetworkConfigurationEnactment,
+	j judgement,
+) {
 	publish := func(kind, reason, note string) {
 		(status.Recorder{Client: r.Client, Log: r.Log}).Publish(ctx, after, status.Event{
 			Type: kind, Reason: reason, Action: "Enact", Note: note, At: s.now})

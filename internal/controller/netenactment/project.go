@@ -23,8 +23,10 @@ func project(before nmstatev1beta1.NodeNetworkConfigurationEnactmentStatus, s *s
 		after.Failure, after.Plan, after.Drift = nil, nil, nil
 	}
 	// Heartbeats alone are not written: an idle node writes nothing.
-	set := condition.SetEnactment(before.Conditions, j.state, status.Clip(j.message), now.Time)
-	if !condition.Same(before.Conditions, set) {
+	if set := condition.SetEnactment(before.Conditions, j.state, status.Clip(j.message), now.Time); !condition.Same(
+		before.Conditions,
+		set,
+	) {
 		after.Conditions = set
 	}
 	if v.committed != nil && v.current() {

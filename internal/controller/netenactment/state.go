@@ -43,9 +43,11 @@ func judge(v *view, s *scene) judgement {
 	}
 	switch {
 	case v.undone():
-		return judgement{state: condition.Aborted,
+		return judgement{
+			state: condition.Aborted,
 			message: fmt.Sprintf("Undone on the node by operation %s; edit the policy to apply it again",
-				v.committed.Undone)}
+				v.committed.Undone),
+		}
 	case v.ended(netpolicy.ActionApply) && v.outcome.Result == netpolicy.ResultFailed:
 		return judgeFailed(v, netpolicy.ActionApply)
 	case v.ended(netpolicy.ActionApply) && v.inForce(s.boot):

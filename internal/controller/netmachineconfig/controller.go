@@ -82,7 +82,7 @@ func (r *Reconciler) wanted(ctx context.Context, policy *nmstatev1.NodeNetworkCo
 	}
 	selector, err := metav1.LabelSelectorAsSelector(policy.Spec.MachineConfigPoolSelector)
 	if err != nil {
-		return nil, "spec.machineConfigPoolSelector: " + err.Error(), nil //nolint:nilerr // refused: another try gives the same
+		return nil, "spec.machineConfigPoolSelector: " + err.Error(), nil //nolint:nilerr // what the user wrote is told, not tried again
 	}
 	list := &mcv1.MachineConfigPoolList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -102,8 +102,9 @@ func (r *Reconciler) wanted(ctx context.Context, policy *nmstatev1.NodeNetworkCo
 			return nil, err.Error(), nil //nolint:nilerr // as above
 		}
 		mc.Labels[nmstatev1.PolicyLabel] = policy.Name
-		owner := metav1.NewControllerRef(policy, nmstatev1.GroupVersion.WithKind("NodeNetworkConfigurationPolicy"))
-		mc.OwnerReferences = []metav1.OwnerReference{*owner}
+		mc.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(policy, nmstatev1.GroupVersion.WithKind("NodeNetworkConfigurationPolicy")),
+		}
 		wanted = append(wanted, mc)
 	}
 	if len(wanted) == 0 { // an earlier selection is removed all the same
@@ -166,15 +167,22 @@ func (r *Reconciler) finalizer(
 }
 
 // report writes the condition Accepted and the names of the MachineConfigs, beside what netpolicy writes.
-func (r *Reconciler) report(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy,
-	wanted []*mcv1.MachineConfig, refused string) error {
+func (r *Reconciler) report(
+	ctx context.Context,
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	wanted []*mcv1.MachineConfig,
+	refused string,
+) error {
 	names := make([]string, 0, len(wanted))
 	for _, mc := range wanted {
 		names = append(names, mc.Name)
 	}
-	accepted := nmstatev1.Condition{Type: nmstatev1.PolicyAccepted, Status: metav1.ConditionTrue,
+	accepted := nmstatev1.Condition{
+		Type:    nmstatev1.PolicyAccepted,
+		Status:  metav1.ConditionTrue,
 		Reason:  nmstatev1.ReasonMachineConfigWritten,
-		Message: "Success: " + strings.Join(names, ", ")}
+		Message: "Success: " + strings.Join(names, ", "),
+	}
 	if refused == "" && len(wanted) == 0 {
 		refused = "spec.machineConfigPoolSelector does not match any MachineConfigPools; an empty selector matches none"
 	}

@@ -38,8 +38,11 @@ func (r *Reconciler) act(ctx context.Context, policy *nmstatev1.NodeNetworkConfi
 }
 
 // grant lets a node start. That it did is remembered until the cache shows it, lest the next decision start another in its place.
-func (r *Reconciler) grant(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy,
-	e *v1beta1.NodeNetworkConfigurationEnactment) error {
+func (r *Reconciler) grant(
+	ctx context.Context,
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	e *v1beta1.NodeNetworkConfigurationEnactment,
+) error {
 	token := v1beta1.Grant(policy)
 	r.granted.promise(e.UID, token)
 	if err := r.annotate(ctx, e.Name, map[string]string{v1beta1.GrantAnnotation: token}); err != nil {
@@ -52,8 +55,11 @@ func (r *Reconciler) grant(ctx context.Context, policy *nmstatev1.NodeNetworkCon
 }
 
 // abort tells a node that it will not start in this generation.
-func (r *Reconciler) abort(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy,
-	e *v1beta1.NodeNetworkConfigurationEnactment) error {
+func (r *Reconciler) abort(
+	ctx context.Context,
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	e *v1beta1.NodeNetworkConfigurationEnactment,
+) error {
 	after := e.DeepCopy()
 	after.Status.Conditions = condition.SetEnactment(e.Status.Conditions, condition.Aborted, condition.MessageAborted, r.Now())
 	patch := client.MergeFromWithOptions(e.DeepCopy(), client.MergeFromWithOptimisticLock{})

@@ -94,8 +94,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 // step decides, acts and reports.
-func (r *Reconciler) step(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed,
-	standby string) (ctrl.Result, error) {
+func (r *Reconciler) step(
+	ctx context.Context,
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	seen *observed,
+	standby string,
+) (ctrl.Result, error) {
 	decision := decide(policy, seen, standby, r.Now())
 	if err := r.act(ctx, policy, seen, decision); err != nil {
 		return ctrl.Result{}, err

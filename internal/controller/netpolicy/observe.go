@@ -92,8 +92,11 @@ func (r *Reconciler) enactments(
 	return found, nil
 }
 
-func (r *Reconciler) node(policy *nmstatev1.NodeNetworkConfigurationPolicy, n *corev1.Node,
-	e *v1beta1.NodeNetworkConfigurationEnactment) rollout.Node {
+func (r *Reconciler) node(
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	n *corev1.Node,
+	e *v1beta1.NodeNetworkConfigurationEnactment,
+) rollout.Node {
 	node := rollout.Node{Name: n.Name, Ready: ready(n)}
 	if c := canary(policy); c != nil && c.Selector != nil {
 		node.Canary = labels.SelectorFromSet(c.Selector).Matches(labels.Set(n.Labels))

@@ -77,8 +77,12 @@ func documentOf(policy *nmstatev1.NodeNetworkConfigurationPolicy) []byte {
 }
 
 // mirror writes how far a node is with its pool's document into the enactment, in the words of the machine-config daemon.
-func (r *Reconciler) mirror(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, n rollout.Node,
-	e *v1beta1.NodeNetworkConfigurationEnactment) error {
+func (r *Reconciler) mirror(
+	ctx context.Context,
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	n rollout.Node,
+	e *v1beta1.NodeNetworkConfigurationEnactment,
+) error {
 	if policy.Spec.MachineConfigPoolSelector == nil || e == nil {
 		return nil
 	}

@@ -34,7 +34,10 @@ type report struct {
 
 // report writes the status, if it says anything new, and tells changes by events and metrics.
 func (r *Reconciler) report(
-	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed, d rollout.Decision,
+	ctx context.Context,
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	seen *observed,
+	d rollout.Decision,
 	conflicts []nmstatev1.Conflict,
 ) error {
 	outcome, message := d.Counts.Outcome()
@@ -61,7 +64,10 @@ func (r *Reconciler) report(
 
 // project computes the status. It is the only place that does.
 func (r *Reconciler) project(
-	policy *nmstatev1.NodeNetworkConfigurationPolicy, d rollout.Decision, outcome condition.PolicyState, message string,
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	d rollout.Decision,
+	outcome condition.PolicyState,
+	message string,
 	conflicts []nmstatev1.Conflict,
 ) {
 	s, now := &policy.Status, r.Now()
@@ -70,8 +76,9 @@ func (r *Reconciler) project(
 	}
 	conflicting := nmstatev1.Condition{Type: nmstatev1.PolicyConflicting}
 	if len(conflicts) > 0 {
-		conflicting.Status, conflicting.Reason, conflicting.Message = metav1.ConditionTrue,
-			nmstatev1.ReasonConflictingPolicies, summary(conflicts)
+		conflicting.Status, conflicting.Reason, conflicting.Message = metav1.ConditionTrue, nmstatev1.ReasonConflictingPolicies, summary(
+			conflicts,
+		)
 	}
 	s.Conditions = condition.Put(s.Conditions, conflicting, now)
 	s.Conflicts = conflicts

@@ -48,8 +48,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	states.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("NodeNetworkState"))
 	b := ctrl.NewControllerManagedBy(mgr).Named("netpolicy").
 		For(&nmstatev1.NodeNetworkConfigurationPolicy{}, builder.WithPredicates(edited())).
-		Watches(&nmstatev1.NodeNetworkConfigurationPolicy{}, delayed(r.all),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&nmstatev1.NodeNetworkConfigurationPolicy{}, delayed(r.all), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1beta1.NodeNetworkConfigurationEnactment{}, delayed(ofEnactment)).
 		Watches(&corev1.Node{}, delayed(r.all), builder.WithPredicates(nodeChanged())).
 		WatchesMetadata(states, delayed(r.all), builder.WithPredicates(presence())).
@@ -69,12 +68,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // edited leaves out updates of the status, which this controller writes itself.
 func edited() predicate.Predicate {
-	return predicate.Or(predicate.Predicate(predicate.GenerationChangedPredicate{}),
-		predicate.AnnotationChangedPredicate{}, predicate.Funcs{
+	return predicate.Or(
+		predicate.Predicate(predicate.GenerationChangedPredicate{}),
+		predicate.AnnotationChangedPredicate{},
+		predicate.Funcs{
 			UpdateFunc: func(e event.UpdateEvent) bool {
 				return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
 			},
-		})
+		},
+	)
 }
 
 // nodeChanged leaves out heartbeats.

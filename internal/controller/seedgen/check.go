@@ -78,7 +78,9 @@ func startOf(sg *lcav1.SeedGenerator, o *observation) time.Time {
 
 // start writes the record: from here on the node has the generation. What a later phase needs of the Secret is written first.
 func (r *Reconciler) start(sg *lcav1.SeedGenerator, o *observation, g gathered, checks []lcav1.PreflightCheck) (outcome, error) {
-	rec := &record.Record{OperationID: sg.Status.OperationID, UID: string(sg.UID), Spec: sg.Spec, Started: startOf(sg, o), Preflight: checks}
+	rec := &record.Record{
+		OperationID: sg.Status.OperationID, UID: string(sg.UID), Spec: sg.Spec, Started: startOf(sg, o), Preflight: checks,
+	}
 	kept := sg.DeepCopy()
 	kept.ManagedFields = nil
 	if err := operation.WriteJSON(r.Node.Files, record.ObjectFile, kept); err != nil {

@@ -39,8 +39,8 @@ func (r *Reconciler) detach(ctx context.Context, _ *lcav1.SeedGenerator, o *obse
 	case mc.GetDeletionTimestamp() == nil:
 		return r.deleteManagedCluster(ctx, o, hub, mc)
 	case late:
-		return r.fail(o, fmt.Sprintf("ManagedCluster %s did not go within 15 minutes; its finalizers are %v: repair what holds them on the hub",
-			mc.GetName(), mc.GetFinalizers()))
+		return r.fail(o, fmt.Sprintf("ManagedCluster %s did not go within 15 minutes; its finalizers are %v: "+
+			"repair what holds them on the hub", mc.GetName(), mc.GetFinalizers()))
 	}
 	return o.stay(fmt.Sprintf("%s: waiting until ManagedCluster %s is gone", msgDetaching, mc.GetName()), whileHub), nil
 }
@@ -222,6 +222,7 @@ func (r *Reconciler) create(ctx context.Context, hub client.Client, file string)
 func (r *Reconciler) giveUp(o *observation) error {
 	h := o.record.Hub
 	h.GivenUp = true
-	o.record.Warnings = append(o.record.Warnings, fmt.Sprintf("ManagedCluster %s was not restored on the hub: import the cluster by hand", h.Cluster))
+	o.record.Warnings = append(o.record.Warnings,
+		fmt.Sprintf("ManagedCluster %s was not restored on the hub: import the cluster by hand", h.Cluster))
 	return record.Write(r.Node.Files, o.record)
 }

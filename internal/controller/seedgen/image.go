@@ -186,7 +186,8 @@ func (r *Reconciler) image(ctx context.Context, _ *lcav1.SeedGenerator, o *obser
 // startImager starts lca-cli, with back-off. It stops the cluster, so only systemd can restart it.
 func (r *Reconciler) startImager(ctx context.Context, o *observation) error {
 	return nodejob.Retry(ctx, r.Node.Transients, nodejob.Job{
-		Unit: seed.UnitCreate, Description: "lifecycle-agent: generate seed image", Argv: []string{host.CLI, "seed", "create"}, Restart: true,
+		Unit: seed.UnitCreate, Description: "lifecycle-agent: generate seed image",
+		Argv: []string{host.CLI, "seed", "create"}, Restart: true,
 	}, &r.imaging, o.now)
 }
 

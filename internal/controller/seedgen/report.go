@@ -40,7 +40,8 @@ func project(sg *lcav1.SeedGenerator, o observation, out outcome) lcav1.SeedGene
 	if out.foreign {
 		l := status.NewConditions(s.Conditions, sg.Generation, o.now)
 		l.Set(lcav1.ConditionSeedGenInProgress, metav1.ConditionTrue, lcav1.ReasonInProgress,
-			fmt.Sprintf("Waiting until generation %s of a deleted SeedGenerator has ended (phase %s)", o.record.OperationID, o.record.Phase))
+			fmt.Sprintf("Waiting until generation %s of a deleted SeedGenerator has ended (phase %s)",
+				o.record.OperationID, o.record.Phase))
 		s.Conditions = l.Items
 		return *s
 	}
@@ -123,7 +124,9 @@ func stepOf(p lcav1.SeedGeneratorPhase, before *lcav1.StepStatus, o observation,
 	if ended(p) || p == "" {
 		return nil
 	}
-	s := &lcav1.StepStatus{Name: string(p), Index: int32(slices.Index(order(), p) + 1), Total: int32(len(order())), Message: status.Clip(message)}
+	s := &lcav1.StepStatus{
+		Name: string(p), Index: int32(slices.Index(order(), p) + 1), Total: int32(len(order())), Message: status.Clip(message),
+	}
 	at := stamp(o.now)
 	switch {
 	case o.record != nil:

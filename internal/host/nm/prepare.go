@@ -31,7 +31,7 @@ func (t *transaction) prepare(ctx context.Context) error {
 // further than the document says (DNS servers elsewhere, say), everything is read.
 func (t *transaction) compute(ctx context.Context) error {
 	p, err := t.plan()
-	if err == nil && !p.Light() && !sweeping(t.want) {
+	if err == nil && !p.Light() && !t.strange(p) && !sweeping(t.want) {
 		t.changes, t.global = p.Changes, p.Global
 		return kernelCan(t.changes)
 	}
@@ -59,6 +59,14 @@ func (t *transaction) plan() (*plan.Plan, error) {
 		return nil, fmt.Errorf("plan the change: %w", err)
 	}
 	return p, nil
+}
+
+// strange says that the plan changes a device of which only a file told: a document that names a card by its MAC address finds it late.
+func (t *transaction) strange(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Changes, func(c *plan.Change) bool {
+		d, exists := t.snap.Device(c.Iface)
+		return exists && d.Path == ""
+	})
 }
 
 // sweeping says that the document has orders for interfaces that it does not name.

@@ -45,8 +45,11 @@ func Document(pool, policy string, document []byte) (*mcv1.MachineConfig, error)
 	if err != nil {
 		return nil, err
 	}
-	files := []ignition.File{file(Path(policy), text, 0o600)}
-	return render(Name(pool, policy), pool, ignition.Config{Storage: ignition.Storage{Files: files}})
+	return render(
+		Name(pool, policy),
+		pool,
+		ignition.Config{Storage: ignition.Storage{Files: []ignition.File{file(Path(policy), text, 0o600)}}},
+	)
 }
 
 // Text is a document, given as JSON, as it is written on a node: YAML with sorted keys, so that the same document is the same text.

@@ -73,8 +73,12 @@ func Decide(p Policy, nodes []Node, now time.Time) Decision {
 		d.Phase, d.Message = nmstatev1.PhasePaused, "paused by annotation "+nmstatev1.PausedAnnotation+"; remove it to continue"
 	case p.PauseOnFailure && !p.Resumed && d.Counts.Failed > 0:
 		d.Phase = nmstatev1.PhasePaused
-		d.Message = fmt.Sprintf("paused because of %s; to continue, set annotation %s to %d", failing(nodes),
-			nmstatev1.ResumedAnnotation, p.Generation)
+		d.Message = fmt.Sprintf(
+			"paused because of %s; to continue, set annotation %s to %d",
+			failing(nodes),
+			nmstatev1.ResumedAnnotation,
+			p.Generation,
+		)
 	case d.Counts.Failed >= limit, failed(canaries) && !p.Resumed, d.Counts.Aborted > 0:
 		d.Phase, d.Abort = nmstatev1.PhaseAborted, waiting(nodes)
 		d.Message = "stopped because of " + failing(nodes) + "; correct the policy"
@@ -195,8 +199,10 @@ func failed(nodes []Node) bool {
 
 // done reports that no ready node has anything left to do.
 func done(nodes []Node) bool {
-	pending := func(n Node) bool { return n.State != condition.Available && (n.Ready || n.started() || n.finished()) }
-	return !slices.ContainsFunc(nodes, pending) &&
+	return !slices.ContainsFunc(
+		nodes,
+		func(n Node) bool { return n.State != condition.Available && (n.Ready || n.started() || n.finished()) },
+	) &&
 		slices.ContainsFunc(nodes, func(n Node) bool { return n.State == condition.Available })
 }
 

@@ -44,8 +44,10 @@ func (e *evaluation) evaluate(name string, x Expression) (any, error) {
 		}
 		out := only(source, x.Path.Steps)
 		if out == nil {
-			return nil, within(name, &Error{Line: x.Path.line, Column: x.Path.column,
-				Reason: fmt.Sprintf("there is nothing at %q", x.Path)})
+			return nil, within(
+				name,
+				&Error{Line: x.Path.line, Column: x.Path.column, Reason: fmt.Sprintf("there is nothing at %q", x.Path)},
+			)
 		}
 		return out, nil
 	}

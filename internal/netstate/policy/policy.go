@@ -165,8 +165,10 @@ func (e *evaluation) order(all, cached map[string]string) ([]string, error) {
 		}
 		for _, ref := range x.references() {
 			if _, ok := all[ref.name]; !ok {
-				return nil, within(name, &Error{Line: ref.line, Column: ref.column,
-					Reason: fmt.Sprintf("there is no capture %q", ref.name)})
+				return nil, within(
+					name,
+					&Error{Line: ref.line, Column: ref.column, Reason: fmt.Sprintf("there is no capture %q", ref.name)},
+				)
 			}
 		}
 		e.parsed[name] = x

@@ -43,8 +43,10 @@ var remarks = map[string]Key{
 	"route-rules.running":  {Support: Read},
 	"dns-resolver.running": {Support: Read},
 	"hostname.running":     {Support: Read},
-	"routes.config[].metric": {Support: Full,
-		Note: "-1 and 0 leave it to NetworkManager; orders to remove do not look at it"},
+	"routes.config[].metric": {
+		Support: Full,
+		Note:    "-1 and 0 leave it to NetworkManager; orders to remove do not look at it",
+	},
 	"routes.config[].state":                       {Support: Full, Note: "absent; keys that are left out match anything"},
 	"routes.config[].vrf-name":                    {Support: No, Note: "give the table of the VRF as table-id"},
 	"route-rules.config[].state":                  {Support: Full, Note: "absent; an empty ip-from or ip-to matches rules without one"},
@@ -64,8 +66,10 @@ var types = []Key{
 	{Path: netstate.TypeDummy, Support: Full}, {Path: netstate.TypeMACVLAN, Support: Full}, {Path: netstate.TypeVRF, Support: Full},
 	{Path: netstate.TypeLoopback, Support: Partly, Note: "addresses only"},
 	{Path: "mac-vtap", Support: No}, {Path: "ipvlan", Support: No}, {Path: "vxlan", Support: No}, {Path: "infiniband", Support: No},
-	{Path: "macsec", Support: No}, {Path: "hsr", Support: No}, {Path: "ipsec", Support: No},
-	{Path: "tun", Support: Read}, {Path: "xfrm", Support: No},
+	{
+		Path:    "macsec",
+		Support: No,
+	}, {Path: "hsr", Support: No}, {Path: "ipsec", Support: No}, {Path: "tun", Support: Read}, {Path: "xfrm", Support: No},
 }
 
 // Types are nmstate's interface types.

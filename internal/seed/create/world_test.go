@@ -183,7 +183,7 @@ func (w *world) Judge() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !p.Ended() {
+	if !p.Create.Finished && !p.Create.RolledBack {
 		return "", fmt.Errorf("the generation has not ended: %+v", p.Create)
 	}
 	if !p.Create.Finished {

@@ -3,7 +3,6 @@ package image
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 )
 
 // Labels of an image.
@@ -37,15 +36,6 @@ const (
 
 // Origin names the content that is a deployment's origin file; id is CHECKSUM.SERIAL.
 func Origin(id string) string { return originPrefix + id + originSuffix }
-
-// OriginID is the deployment that an origin file belongs to.
-func OriginID(name string) (id string, ok bool) {
-	id, ok = strings.CutPrefix(name, originPrefix)
-	if !ok {
-		return "", false
-	}
-	return strings.CutSuffix(id, originSuffix)
-}
 
 // Media types (https://github.com/opencontainers/image-spec/blob/main/media-types.md).
 const (

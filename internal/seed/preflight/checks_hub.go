@@ -41,7 +41,8 @@ func checkIdentity(_ lcav1.SeedGeneratorSpec, f Facts) finding {
 	case !f.Hub.Managed && len(f.Cluster.Klusterlets) > 0:
 		return finding{problem: fmt.Sprintf("the cluster has a klusterlet, but the hub %s has no ManagedCluster %s",
 			f.Hub.Server, f.Hub.Cluster),
-			hint: "give the kubeconfig of the hub that manages this cluster, or delete what an earlier hub left: 'oc delete klusterlet --all'"}
+			hint: "give the kubeconfig of the hub that manages this cluster, or delete what an earlier hub left: " +
+				"'oc delete klusterlet --all'"}
 	case f.Hub.Managed:
 		return finding{recorded: fmt.Sprintf("ManagedCluster %s on %s", f.Hub.Cluster, f.Hub.Server)}
 	}

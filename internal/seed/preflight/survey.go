@@ -119,9 +119,12 @@ func countCPUs(text string) (cpus, cores, sockets int) {
 // reserve is what the work on the copy takes beside it: a decrypted and compacted etcd, lists and manifests.
 const reserve = 512 << 20
 
+// stateParent is on the file system of host.StateDir, which the first operation makes.
+const stateParent = "/var/lib"
+
 // measure compares what the copy takes with what is free. Where copies share their data, only the copy of etcd grows.
 func (s Surveyor) measure(ctx context.Context, f *Facts) error {
-	shared, err := s.Disk.Shares(host.StateDir)
+	shared, err := s.Disk.Shares(stateParent)
 	if err != nil {
 		return fmt.Errorf("find out whether copies share their data: %w", err)
 	}
@@ -141,9 +144,9 @@ func (s Surveyor) measure(ctx context.Context, f *Facts) error {
 		}
 	}
 	need.Bytes = max(need.Bytes, 0) + reserve
-	free, err := s.Disk.Free(host.StateDir)
+	free, err := s.Disk.Free(stateParent)
 	if err != nil {
-		return fmt.Errorf("measure the free space of %s: %w", host.StateDir, err)
+		return fmt.Errorf("measure the free space of %s: %w", stateParent, err)
 	}
 	f.Need, f.Free = need, free
 	return nil

@@ -18,7 +18,7 @@ func TestTheSurveyorReadsTheNode(t *testing.T) {
 		mountUnit:     "[Mount]\nWhat=/dev/disk/by-partlabel/varlibcontainers\nWhere=/var/lib/containers\n",
 		fipsEnabled:   "1\n",
 		cpuInfo:       "processor\t: 0\nphysical id\t: 0\ncore id\t: 0\nprocessor\t: 1\nphysical id\t: 0\ncore id\t: 0\nprocessor\t: 2\nphysical id\t: 1\ncore id\t: 0\n",
-		dnsmasqScript: "# SNO_CLUSTER_NAME_OVERRIDE",
+		dnsmasqScript: "# SNO_CLUSTER_NAME_OVERRIDE", host.EtcdData + "/member/snap/db": "etcd",
 	} {
 		require.NoError(t, n.Seed(path, []byte(text)))
 	}

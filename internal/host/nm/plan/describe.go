@@ -74,8 +74,16 @@ func sameVariant(a, b dbus.Variant) bool {
 }
 
 // inPlaceSections can change while the profile stays active.
-var inPlaceSections = []string{"ipv4.", "ipv6.", "user.", "connection.autoconnect", "connection.lldp", "bridge.",
-	"bridge-port.", "802-3-ethernet.mtu"}
+var inPlaceSections = []string{
+	"ipv4.",
+	"ipv6.",
+	"user.",
+	"connection.autoconnect",
+	"connection.lldp",
+	"bridge.",
+	"bridge-port.",
+	"802-3-ethernet.mtu",
+}
 
 // Disruption classes the change, given whether the link exists and the profile is active on it.
 func (c *Change) Disruption(exists, active bool) host.Disruption {

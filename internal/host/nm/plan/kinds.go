@@ -202,8 +202,8 @@ func (p *Plan) linuxBridge(c *Change, i netstate.Interface) error {
 	for _, port := range i.Bridge.Ports {
 		filtered = filtered || port.VLAN != nil && port.VLAN.Mode != ""
 	}
-	if i.Bridge.Ports != nil && (filtered ||
-		profile.Value[bool](c.After, profile.TypeBridge, "vlan-filtering") && allDropped(i.Bridge.Ports)) {
+	if i.Bridge.Ports != nil &&
+		(filtered || profile.Value[bool](c.After, profile.TypeBridge, "vlan-filtering") && allDropped(i.Bridge.Ports)) {
 		setUnless(c.After, profile.TypeBridge, "vlan-filtering", filtered, false)
 	}
 	return nil

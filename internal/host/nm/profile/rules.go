@@ -35,8 +35,11 @@ func Rule(e map[string]dbus.Variant) netstate.RouteRule {
 }
 
 // ruleActions are the kernel's numbers of what a rule may do besides choosing a table (FR_ACT_* of linux/fib_rules.h).
-var ruleActions = map[byte]string{unix.FR_ACT_BLACKHOLE: "blackhole", unix.FR_ACT_UNREACHABLE: "unreachable",
-	unix.FR_ACT_PROHIBIT: "prohibit"}
+var ruleActions = map[byte]string{
+	unix.FR_ACT_BLACKHOLE:   "blackhole",
+	unix.FR_ACT_UNREACHABLE: "unreachable",
+	unix.FR_ACT_PROHIBIT:    "prohibit",
+}
 
 func rulePrefix(e map[string]dbus.Variant, key string) *string {
 	a := Get[string](e, key)

@@ -7,7 +7,6 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -116,10 +115,10 @@ func Kernel(ctx context.Context, changed func()) error {
 	}
 	for ctx.Err() == nil {
 		_, _, err := s.Receive()
-		switch {
-		case err == nil, errors.Is(err, unix.ENOBUFS):
+		switch err { //nolint:errorlint // netlink returns the bare number
+		case nil, unix.ENOBUFS:
 			changed() // also when events were lost
-		case errors.Is(err, unix.EAGAIN):
+		case unix.EAGAIN:
 		default:
 			return fmt.Errorf("read the kernel's network events: %w", err)
 		}
