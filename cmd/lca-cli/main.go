@@ -32,6 +32,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	engine "github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
@@ -77,7 +79,8 @@ func root(log *slog.Logger) *cobra.Command {
 	shared := verb.Wiring{
 		Log: log, Out: os.Stdout, Screen: screen(os.Stdout), Clock: flow.SystemClock{},
 		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log)),
-			netpolicy.Reservation(netPolicyPorts(node, log)), record.Reservation(node.Files)),
+			netpolicy.Reservation(netPolicyPorts(node, log)), record.Reservation(node.Files),
+			factory.Reservation(siteFactoryPorts(node, log)), onsite.Reservation(node)),
 	}
 	w := ipconfig.Wiring{Wiring: shared, Node: open.ipConfig}
 	addresses := ipam.Wiring{
@@ -85,7 +88,7 @@ func root(log *slog.Logger) *cobra.Command {
 		Cluster: addressRecords,
 	}
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
-		relocation.Group(siteFileVerbs()...),
+		relocation.Group(append(siteFileVerbs(), siteNodeVerbs(shared, open)...)...),
 		networkCommand(shared, open, node),
 		seedCommand(shared, open), dnsmasq.Command(os.Stdout),
 		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),

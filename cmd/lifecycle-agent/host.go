@@ -18,6 +18,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 )
 
@@ -41,14 +42,15 @@ func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Nod
 		Files: node, StateDir: networkState, Log: log,
 		Switch: ovs.New(filepath.Join(hostRoot, ovs.DefaultSocket)),
 	})
-	// The lock shows which other program, or which generation of a seed image, holds the node; the agent reads an unfinished
-	// IP change from its journal.
+	// The lock shows which other program, or which generation of a seed image or relocation, holds the node;
+	// the agent reads an unfinished IP change from its journal.
 	change := ipconfig.Node{
 		Files:       node,
 		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: node, Log: log}),
 		Network:     network,
-		Units:       units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot, record.Reservation(node)),
+		Units:       units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot, record.Reservation(node),
+			onsite.Reservation(host.Node{Files: node, Power: units})),
 	}
 	return change, netenactment.Node{Files: node, Units: units, Transients: units, Network: network}
 }

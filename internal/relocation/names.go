@@ -54,6 +54,10 @@ const (
 	ReportFile = Dir + "/site-report.json"
 	// HandoverFile holds the cluster's credentials until they are read once. Secret.
 	HandoverFile = Dir + "/handover.json"
+	// TypedFile is a configuration that came by the page, until an attempt with it has begun. Secret.
+	TypedFile = Dir + "/typed.yaml"
+	// ArrivalFile says why no configuration could be read yet.
+	ArrivalFile = Dir + "/arrival.json"
 	// WatchedFile is how long the watchdog has waited.
 	WatchedFile = Dir + "/watchdog.json"
 

@@ -2,13 +2,15 @@ package relocation
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/netip"
+	"strings"
 	"time"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
@@ -119,25 +121,60 @@ func ReadLast(files host.Files) (l Last, err error) {
 	return l, err
 }
 
-// Code is what a technician reads out on the phone when an attempt failed: the step and the end of the operation's id.
-func (l Last) Code() string {
-	if l.Step == "" {
+// Code is what a technician reads out on the phone when an attempt failed; empty where none did.
+func (l Last) Code() sitecode.Code {
+	switch {
+	case l.Outcome == "" || l.Outcome == OutcomeHome:
 		return ""
+	case strings.Contains(l.Cause, "no space left on device"):
+		return sitecode.DiskFull
+	case l.Step == bringup.StepApplyNetwork:
+		return networkCode(l.Cause)
+	case stepCodes[l.Step] != "":
+		return stepCodes[l.Step]
+	case strings.HasPrefix(l.Step, "apply-"):
+		return sitecode.SettingsFailed
+	case l.Outcome == OutcomeReturned:
+		return sitecode.WentBack
 	}
-	id := l.OperationID
-	if len(id) > 4 {
-		id = id[len(id)-4:]
-	}
-	return fmt.Sprintf("%s-%s", stepCode(l.Step), id)
+	return sitecode.Unknown
 }
 
-// stepCode is a short number for each step, which is easier to read out than its name.
-func stepCode(step string) string {
-	for i, s := range []string{StepAccept, "check-seal", "apply-network", StepArm, StepHostname, StepDNS, "recert", "start-kubelet",
-		"wait-for-api", "prove-network", "wait-for-node"} {
-		if s == step {
-			return fmt.Sprintf("R%02d", i+1)
+// stepCodes say what failed where the step alone tells.
+var stepCodes = map[string]sitecode.Code{
+	StepAccept: sitecode.ConfigUnfit, StepHostname: sitecode.IdentityFailed, StepDNS: sitecode.IdentityFailed,
+	bringup.StepRecert: sitecode.IdentityFailed, bringup.StepStartKubelet: sitecode.ClusterSilent,
+	bringup.StepWaitAPI: sitecode.ClusterSilent, bringup.StepWaitNode: sitecode.ClusterSilent,
+	bringup.StepProveNetwork: sitecode.GatewaySilent, StepHealth: sitecode.ClusterUnwell,
+	"apply-domain": sitecode.DomainFailed, "apply-hub": sitecode.HubFailed,
+}
+
+// networkCode tells by the proof's words why a network was not kept.
+func networkCode(cause string) sitecode.Code {
+	for _, known := range []struct {
+		words string
+		code  sitecode.Code
+	}{
+		{"is in use by the machine", sitecode.AddressTaken}, {"gateway", sitecode.GatewaySilent}, {"DNS", sitecode.DNSSilent},
+	} {
+		if strings.Contains(cause, known.words) {
+			return known.code
 		}
 	}
-	return "R50"
+	return sitecode.NetworkRefused
+}
+
+// Arrival is arrival.json: why what was delivered cannot be read.
+type Arrival struct {
+	Code    sitecode.Code `json:"code"`
+	Message string        `json:"message"`
+}
+
+// ReadArrival loads it; found is false where nothing is wrong.
+func ReadArrival(files host.Files) (a Arrival, found bool, err error) {
+	err = operation.ReadJSON(files, ArrivalFile, &a)
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, false, nil
+	}
+	return a, err == nil, err
 }

@@ -3,7 +3,6 @@ package change
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -36,17 +35,6 @@ func (m *Monitor) Watch(ctx context.Context) (cause string, err error) {
 		return "", err
 	}
 	return m.cause(), nil
-}
-
-// Resume continues from the time that earlier runs of the watchdog have recorded.
-func (m *Monitor) Resume() { m.watchdog().Resume() }
-
-// Count adds the time since the last call and records the sum. It returns the cause of the rollback when none is left.
-func (m *Monitor) Count() (left time.Duration, cause string) {
-	if left = m.watchdog().Count(); left <= 0 {
-		return 0, m.cause()
-	}
-	return left, ""
 }
 
 func (m *Monitor) cause() string { return ipconfig.CauseWatchdog + m.Auto.Timeout().String() }

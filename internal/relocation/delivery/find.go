@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
 // Labels are those of a volume with a configuration, in any case of letters. FAT and exFAT hold 11 characters, so
@@ -27,13 +28,17 @@ type Directory struct {
 type Finder struct {
 	Volumes     host.Volumes
 	Directories []Directory
+	// Typed is what came by the page, and comes first; nil where there is no page.
+	Typed func() (data []byte, found bool, err error)
 }
 
 // Delivered is a configuration with the place where it was.
 type Delivered struct {
 	File
-	// Place is a volume or directory, in words.
+	// Place is a volume or directory, or the page, in words.
 	Place string
+	// Typed: a person has just asked for it.
+	Typed bool
 }
 
 // ErrNone says that there is no configuration anywhere.
@@ -55,6 +60,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // Find looks once. It fails with ErrNone or an *Error; problems in the configuration are no failure but part of the
 // answer.
 func (f Finder) Find(ctx context.Context) (Delivered, error) {
+	if f.Typed != nil {
+		if data, found, err := f.Typed(); err != nil || found {
+			return typed(data), err
+		}
+	}
 	found, err := f.labelled(ctx)
 	if err != nil {
 		return Delivered{}, err
@@ -71,6 +81,12 @@ func (f Finder) Find(ctx context.Context) (Delivered, error) {
 	}
 	return Delivered{}, &Error{sitecode.ConfigTwice, strings.Join(places, " and "),
 		errors.New("more than one volume holds a site configuration; remove all but one")}
+}
+
+func typed(data []byte) Delivered {
+	d := Delivered{File: File{Name: "page", Data: data}, Place: "the page", Typed: true}
+	d.Config, d.Problems = siteconfig.Decode(data)
+	return d
 }
 
 // labelled lists the volumes with a label of ours, one for each disk: an image that was copied to a stick as it is may
@@ -138,8 +154,8 @@ func (f Finder) inDirectories() (Delivered, error) {
 	return Delivered{}, ErrNone
 }
 
-// Await looks until there is a configuration without problems. Each new reason why there is none yet, ErrNone aside,
-// goes to report once: an *Error, or a *Rejected. It fails with the context, or where report fails.
+// Await looks until there is a configuration without problems. Each new reason why there is none yet goes to report
+// once: ErrNone, an *Error, or a *Rejected. It fails with the context, or where report fails.
 func (f Finder) Await(ctx context.Context, report func(error) error) (Delivered, error) {
 	last := ""
 	for {
@@ -153,7 +169,7 @@ func (f Finder) Await(ctx context.Context, report func(error) error) (Delivered,
 		if ctx.Err() != nil {
 			return Delivered{}, fmt.Errorf("wait for a site configuration: %w", ctx.Err())
 		}
-		if err.Error() != last && !errors.Is(err, ErrNone) {
+		if err.Error() != last {
 			if err := report(err); err != nil {
 				return Delivered{}, err
 			}

@@ -46,9 +46,7 @@ func Plan(n Ports, r relocation.Record) flow.Plan {
 	return flow.Plan{
 		Name: relocation.FlowPrepare, Commit: stateroot.StepFlip, MaxAttempts: 3,
 		Steps: []flow.Step{
-			{Name: relocation.StepCheck, Title: "Check that the node can be relocated", Do: func(ctx context.Context) error {
-				return m.check(ctx)
-			}},
+			{Name: relocation.StepCheck, Title: "Check that the node can be relocated", Do: m.check},
 			{Name: relocation.StepRecord, Title: "Record what the factory knows", Do: func(context.Context) error {
 				return operation.WriteJSON(n.Files, relocation.RecordFile, r)
 			}, Undo: func(context.Context) error { return n.Files.Remove(relocation.Dir) }},

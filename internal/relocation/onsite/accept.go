@@ -51,6 +51,16 @@ func (p *Reconfiguration) discard(context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Misfits lists what a configuration asks for and the node of the record cannot do.
+func Misfits(record relocation.Record, c siteconfig.SiteConfig) []siteconfig.Problem {
+	return (&Reconfiguration{Record: record}).misfits(c)
+}
+
+// Addresses are those that the node of the record would have.
+func Addresses(record relocation.Record, c siteconfig.SiteConfig) []netip.Addr {
+	return (&Reconfiguration{Record: record}).addresses(c)
+}
+
 // misfits lists what the configuration asks for and this node cannot do.
 func (p *Reconfiguration) misfits(c siteconfig.SiteConfig) (out []siteconfig.Problem) {
 	have, want := p.Record.Facts.Addresses, p.addresses(c)

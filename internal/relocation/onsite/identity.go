@@ -40,10 +40,11 @@ func (p *Reconfiguration) recertConfig(c siteconfig.SiteConfig, passwordHash str
 	dirs := []string{"/kubelet", "/kubernetes", "/machine-config-daemon"}
 	r := recertConfig{
 		ExtendExpiration: true, CryptoDirs: dirs, ClusterCustomizationDirs: dirs,
-		CryptoFiles:               []string{"/host-etc/mcs-machine-config-content.json"},
-		ClusterCustomizationFiles: []string{"/host-etc/mcs-machine-config-content.json", "/host-etc/mco/proxy.env", "/host-etc/chrony.conf"},
-		SummaryFile:               host.RecertSummary,
-		KubeadminPasswordHash:     passwordHash, PullSecret: c.PullSecret.Reveal(),
+		CryptoFiles: []string{"/host-etc/mcs-machine-config-content.json"},
+		ClusterCustomizationFiles: []string{"/host-etc/mcs-machine-config-content.json", "/host-etc/mco/proxy.env",
+			"/host-etc/chrony.conf"},
+		SummaryFile:           host.RecertSummary,
+		KubeadminPasswordHash: passwordHash, PullSecret: c.PullSecret.Reveal(),
 	}
 	facts := p.Record.Facts
 	for i, a := range p.addresses(c) {

@@ -97,7 +97,10 @@ func (s *Station) receive(ctx context.Context, record relocation.Record, here op
 		return r, fmt.Errorf("store the site configuration: %w", err)
 	}
 	s.Log.Info("a site configuration arrived", "op", r.OperationID, "source", r.Source)
-	return r, operation.WriteJSON(s.Files, relocation.RequestFile, r)
+	if err := operation.WriteJSON(s.Files, relocation.RequestFile, r); err != nil {
+		return r, err
+	}
+	return r, s.Files.Remove(relocation.TypedFile)
 }
 
 // await waits for a delivery that no earlier attempt has proved useless.
@@ -221,7 +224,7 @@ func (s *Station) over(r relocation.Request, outcome, step string, cause error) 
 	if err := operation.WriteJSON(s.Files, relocation.LastFile, last); err != nil {
 		return err
 	}
-	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile} {
+	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.TypedFile} {
 		if err := s.Files.Remove(f); err != nil {
 			return fmt.Errorf("remove %s: %w", f, err)
 		}

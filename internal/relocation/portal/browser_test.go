@@ -68,14 +68,14 @@ const unlabelled = `(() => {
 
 // look holds a page against the rules at the size of a phone and of a laptop, light and dark. With LCA_SCREENSHOTS it
 // keeps pictures there.
-func look(t *testing.T, ctx context.Context, name string) {
+func look(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	for size, width := range map[string]int64{"phone": 360, "desktop": 1280} {
 		require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, 740)))
-		require.LessOrEqual(t, evaluate[int](t, ctx, `document.documentElement.scrollWidth - document.documentElement.clientWidth`), 0,
+		require.LessOrEqual(t, evaluate[int](ctx, t, `document.documentElement.scrollWidth - document.documentElement.clientWidth`), 0,
 			"%s scrolls sideways on a %s", name, size)
-		require.Empty(t, evaluate[[]string](t, ctx, contrast), "%s: contrast", name)
-		require.Empty(t, evaluate[[]string](t, ctx, unlabelled), "%s: names for a screen reader", name)
+		require.Empty(t, evaluate[[]string](ctx, t, contrast), "%s: contrast", name)
+		require.Empty(t, evaluate[[]string](ctx, t, unlabelled), "%s: names for a screen reader", name)
 		if dir := os.Getenv("LCA_SCREENSHOTS"); dir != "" {
 			picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 			require.NoError(t, err)
@@ -84,7 +84,7 @@ func look(t *testing.T, ctx context.Context, name string) {
 	}
 }
 
-func evaluate[T any](t *testing.T, ctx context.Context, script string) T {
+func evaluate[T any](ctx context.Context, t *testing.T, script string) T {
 	t.Helper()
 	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
 	require.NoError(t, err)
@@ -92,24 +92,24 @@ func evaluate[T any](t *testing.T, ctx context.Context, script string) T {
 }
 
 // clearInput empties an input and goes there.
-func clearInput(t *testing.T, ctx context.Context, selector string) {
+func clearInput(ctx context.Context, t *testing.T, selector string) {
 	t.Helper()
-	evaluate[string](t, ctx, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.focus(); return e.value = ""; })()`, selector))
+	evaluate[string](ctx, t, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.focus(); return e.value = ""; })()`, selector))
 }
 
-func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+func do(ctx context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	require.NoError(t, chromedp.Do(ctx, steps...))
 }
 
-func key(t *testing.T, ctx context.Context, keys ...string) {
+func key(ctx context.Context, t *testing.T, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		do(t, ctx, chromedp.KeyEvent(k))
+		do(ctx, t, chromedp.KeyEvent(k))
 	}
 }
 
-func awaitText(t *testing.T, ctx context.Context, selector, want string) {
+func awaitText(ctx context.Context, t *testing.T, selector, want string) {
 	t.Helper()
 	script := fmt.Sprintf(`!!document.querySelector(%q) && document.querySelector(%q).textContent.includes(%q)`, selector, selector, want)
 	require.Eventually(t, func() bool { // a script fails while the browser goes from one page to the next
@@ -123,54 +123,54 @@ func TestInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	b := newBench(t)
 	downloads := t.TempDir()
-	do(t, ctx, chromedp.EmulateViewport(1280, 740), chromedp.Navigate(b.server.URL+"/"), chromedp.WaitVisible("#code"))
-	look(t, ctx, "1-login")
-	key(t, ctx, "1234", "\r")
-	awaitText(t, ctx, "#problems", "not the code")
-	look(t, ctx, "2-wrong-code")
-	do(t, ctx, chromedp.Focus("#code"))
-	key(t, ctx, b.code, "\r")
-	awaitText(t, ctx, "h1", "Configuration of the site")
-	look(t, ctx, "3-form")
+	do(ctx, t, chromedp.EmulateViewport(1280, 740), chromedp.Navigate(b.server.URL+"/"), chromedp.WaitVisible("#code"))
+	look(ctx, t, "1-login")
+	key(ctx, t, "1234", "\r")
+	awaitText(ctx, t, "#problems", "not the code")
+	look(ctx, t, "2-wrong-code")
+	do(ctx, t, chromedp.Focus("#code"))
+	key(ctx, t, b.code, "\r")
+	awaitText(ctx, t, "h1", "Configuration of the site")
+	look(ctx, t, "3-form")
 
-	do(t, ctx, chromedp.Focus("#hostname"))
-	key(t, ctx, "site_1", "\t")
-	awaitText(t, ctx, "#hostname-error", "lower-case letters")
-	look(t, ctx, "4-live")
-	clearInput(t, ctx, "#hostname")
-	key(t, ctx, "site-1", "\t", "site-1", "\t", "edge.example.org", "\t", "\t", "192.0.2.10/24", "\t", "198.51.100.1", "\t", "192.0.2.53", "\t")
-	awaitText(t, ctx, "#gateway-error", "must be in the network 192.0.2.0/24")
-	key(t, ctx, "12", "\r")
-	awaitText(t, ctx, "#problems", "must be in the network")
-	look(t, ctx, "5-mistakes")
-	clearInput(t, ctx, "#gateway")
-	key(t, ctx, "192.0.2.1", "\r")
-	awaitText(t, ctx, "h1", "What will happen")
-	look(t, ctx, "6-plan")
-	do(t, ctx, chromedp.Focus("form button"))
-	key(t, ctx, "\r")
-	awaitText(t, ctx, "#step-count", "Step 3 of 14")
-	look(t, ctx, "7-progress")
+	do(ctx, t, chromedp.Focus("#hostname"))
+	key(ctx, t, "site_1", "\t")
+	awaitText(ctx, t, "#hostname-error", "lower-case letters")
+	look(ctx, t, "4-live")
+	clearInput(ctx, t, "#hostname")
+	key(ctx, t, "site-1", "\t", "site-1", "\t", "edge.example.org", "\t", "\t", "192.0.2.10/24", "\t", "198.51.100.1", "\t", "192.0.2.53", "\t")
+	awaitText(ctx, t, "#gateway-error", "must be in the network 192.0.2.0/24")
+	key(ctx, t, "12", "\r")
+	awaitText(ctx, t, "#problems", "must be in the network")
+	look(ctx, t, "5-mistakes")
+	clearInput(ctx, t, "#gateway")
+	key(ctx, t, "192.0.2.1", "\r")
+	awaitText(ctx, t, "h1", "What will happen")
+	look(ctx, t, "6-plan")
+	do(ctx, t, chromedp.Focus("form button"))
+	key(ctx, t, "\r")
+	awaitText(ctx, t, "#step-count", "Step 3 of 14")
+	look(ctx, t, "7-progress")
 	b.set(portal.Progress{State: portal.Running, Step: 9, Steps: 14, Title: "Starting the cluster"})
-	awaitText(t, ctx, "#step-title", "Starting the cluster")
+	awaitText(ctx, t, "#step-title", "Starting the cluster")
 
 	b.set(failed())
-	awaitText(t, ctx, ".code", "L23")
-	look(t, ctx, "8-failed")
+	awaitText(ctx, t, ".code", "L23")
+	look(ctx, t, "8-failed")
 	b.set(succeeded())
-	do(t, ctx, chromedp.Navigate(b.server.URL+"/"))
-	awaitText(t, ctx, "h1", "Done")
-	look(t, ctx, "9-done")
+	do(ctx, t, chromedp.Navigate(b.server.URL+"/"))
+	awaitText(ctx, t, "h1", "Done")
+	look(ctx, t, "9-done")
 	_, err := chromedp.Call(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
 		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: downloads})
 	require.NoError(t, err)
-	do(t, ctx, chromedp.Focus("form button"))
-	key(t, ctx, "\r")
+	do(ctx, t, chromedp.Focus("form button"))
+	key(ctx, t, "\r")
 	require.Eventually(t, func() bool {
 		data, err := os.ReadFile(filepath.Join(downloads, "site-1.yaml"))
 		return err == nil && string(data) == "password: hunter2\n"
 	}, time.Minute, 100*time.Millisecond)
-	awaitText(t, ctx, "main", "cannot be downloaded again")
+	awaitText(ctx, t, "main", "cannot be downloaded again")
 }
 
 // While the node changes its network the page waits, and it goes on by itself.
@@ -178,14 +178,14 @@ func TestTheNodeIsAwayForAWhile(t *testing.T) {
 	ctx := chromium(t)
 	b := newBench(t)
 	b.set(portal.Progress{State: portal.Running, Step: 1, Steps: 14, Title: "Setting up the network"})
-	do(t, ctx, chromedp.Navigate(b.server.URL+"/"), chromedp.WaitVisible("#code"), chromedp.Focus("#code"))
-	key(t, ctx, b.code, "\r")
-	awaitText(t, ctx, "#step-title", "Setting up the network")
+	do(ctx, t, chromedp.Navigate(b.server.URL+"/"), chromedp.WaitVisible("#code"), chromedp.Focus("#code"))
+	key(ctx, t, b.code, "\r")
+	awaitText(ctx, t, "#step-title", "Setting up the network")
 	b.away.Store(true)
-	do(t, ctx, chromedp.WaitVisible("[data-lost]"))
-	look(t, ctx, "10-away")
+	do(ctx, t, chromedp.WaitVisible("[data-lost]"))
+	look(ctx, t, "10-away")
 	b.set(portal.Progress{State: portal.Running, Step: 4, Steps: 14, Title: "Starting the cluster"})
 	b.away.Store(false)
-	awaitText(t, ctx, "#step-title", "Starting the cluster")
-	awaitText(t, ctx, "#step-count", "Step 4 of 14")
+	awaitText(ctx, t, "#step-title", "Starting the cluster")
+	awaitText(ctx, t, "#step-count", "Step 4 of 14")
 }

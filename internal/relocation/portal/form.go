@@ -63,7 +63,8 @@ func groups(ports []Port) []group {
 			port,
 			{Name: inAddress, Label: "Address with prefix length", Hint: "For example 192.0.2.10/24", Needed: true},
 			{Name: inGateway, Label: "Router (gateway)", Hint: "For example 192.0.2.1", Needed: true},
-			{Name: inDNS, Label: "Name servers (DNS)", Hint: "One or more addresses with commas between, for example 192.0.2.53", Needed: true},
+			{Name: inDNS, Label: "Name servers (DNS)",
+				Hint: "One or more addresses with commas between, for example 192.0.2.53", Needed: true},
 			{Name: inVLAN, Label: "VLAN number", Hint: "1 to 4094. Leave it empty if nobody gave you one."},
 		}},
 		{Title: "More, only if you were given it", Folded: true, Fields: []field{
@@ -86,7 +87,8 @@ func formConfig(in url.Values) (c siteconfig.SiteConfig, wrong map[string]string
 		PullSecret: siteconfig.Secret(f.text(inPull)),
 	}
 	if proxy := f.text(inHTTPProxy); proxy != "" {
-		c.Proxy = &siteconfig.Proxy{HTTPProxy: siteconfig.Secret(proxy), HTTPSProxy: siteconfig.Secret(proxy), NoProxy: strings.Join(f.list(inNoProxy), ",")}
+		c.Proxy = &siteconfig.Proxy{HTTPProxy: siteconfig.Secret(proxy), HTTPSProxy: siteconfig.Secret(proxy),
+			NoProxy: strings.Join(f.list(inNoProxy), ",")}
 	}
 	for _, g := range groups(nil) {
 		for _, i := range g.Fields {

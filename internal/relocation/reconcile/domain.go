@@ -84,7 +84,8 @@ func (v *view) ingress(domain, own string, given *siteconfig.Certificate) ([]Cha
 	out := []Change{
 		pair.secret(nsIngress, ingressSecret), pair.secret(nsConfig, ingressSecret),
 		{
-			Ref:  Ref{Group: "operator.openshift.io", Version: "v1", Kind: "IngressController", Namespace: "openshift-ingress-operator", Name: "default"},
+			Ref: Ref{Group: "operator.openshift.io", Version: "v1", Kind: "IngressController",
+				Namespace: "openshift-ingress-operator", Name: "default"},
 			Path: []string{"spec", "defaultCertificate"}, Want: map[string]any{"name": ingressSecret},
 		},
 	}

@@ -123,7 +123,8 @@ func (m seedReconfiguration) siteConfig() SiteConfig {
 
 func (m seedReconfiguration) identity() *Identity {
 	api, ingress := m.KubeconfigCryptoRetention.KubeAPICrypto, m.KubeconfigCryptoRetention.IngresssCrypto
-	id := Identity{ClusterID: m.ClusterID, InfraID: m.InfraID, KubeadminPasswordHash: m.KubeadminPasswordHash, InstallConfig: m.InstallConfig}
+	id := Identity{ClusterID: m.ClusterID, InfraID: m.InfraID, KubeadminPasswordHash: m.KubeadminPasswordHash,
+		InstallConfig: m.InstallConfig}
 	crypto := CryptoRetention{
 		LocalhostSignerKey: api.ServingCrypto.Localhost, ServiceNetworkSignerKey: api.ServingCrypto.ServiceNetwork,
 		LoadBalancerSignerKey: api.ServingCrypto.LoadBalancer, AdminCACertificate: api.ClientAuthCrypto.AdminCA,

@@ -119,7 +119,8 @@ func (v *validator) proxy(key string, p *Proxy) {
 		_, err := netip.ParsePrefix(entry)
 		name := strings.TrimPrefix(strings.TrimPrefix(entry, "*"), ".")
 		if p.NoProxy != "" && entry != "*" && err != nil && !isHost(name) {
-			v.add(join(key, "noProxy"), entry, "must be names, addresses and networks with commas between, such as .example.org,192.0.2.0/24")
+			v.add(join(key, "noProxy"), entry,
+				"must be names, addresses and networks with commas between, such as .example.org,192.0.2.0/24")
 		}
 	}
 }

@@ -25,7 +25,8 @@ func (v *validator) access(c SiteConfig) {
 	}
 	for i, f := range c.ServerSSHKeys {
 		if !isBaseName(f.Name) || !strings.HasPrefix(f.Name, "ssh_host_") {
-			v.add(join(at("serverSSHKeys", i), "name"), f.Name, "must be the name of a host key below /etc/ssh, such as ssh_host_ed25519_key")
+			v.add(join(at("serverSSHKeys", i), "name"), f.Name,
+				"must be the name of a host key below /etc/ssh, such as ssh_host_ed25519_key")
 		}
 		if f.Content == "" {
 			v.add(join(at("serverSSHKeys", i), "content"), "", "must be the text of the key")

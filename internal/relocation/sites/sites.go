@@ -141,7 +141,8 @@ func (m *maker) apart(a, b ipam.Spec) {
 	for _, x := range ipam.Bounds(a) {
 		for _, y := range ipam.Bounds(b) {
 			if x.Overlaps(y) {
-				m.problems = append(m.problems, fmt.Errorf("pool %s overlaps pool %s: %s and %s are in network %s", a.Name, b.Name, x, y, a.Network))
+				m.problems = append(m.problems, fmt.Errorf("pool %s overlaps pool %s: %s and %s are in network %s",
+					a.Name, b.Name, x, y, a.Network))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -115,10 +116,10 @@ func Kernel(ctx context.Context, changed func()) error {
 	}
 	for ctx.Err() == nil {
 		_, _, err := s.Receive()
-		switch err { //nolint:errorlint // netlink returns the bare number
-		case nil, unix.ENOBUFS:
+		switch {
+		case err == nil, errors.Is(err, unix.ENOBUFS):
 			changed() // also when events were lost
-		case unix.EAGAIN:
+		case errors.Is(err, unix.EAGAIN):
 		default:
 			return fmt.Errorf("read the kernel's network events: %w", err)
 		}
