@@ -363,7 +363,7 @@ routes: {config: [{destination: 0.0.0.0/0, next-hop-interface: 0b10, metric: -1,
 func TestTheDecoderRefusesWithPathAndLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"interfaces: [{name: a, mtuu: 3}]":                                   `line 1: interfaces[a].mtuu: unknown key; did you mean "mtu"?`,
-		"interfaces:\n- name: a\n  ipv4:\n    addressing: []":                    `line 4: interfaces[a].ipv4.addressing: unknown key`,
+		"interfaces:\n- name: a\n  ipv4:\n    addressing: []":                `line 4: interfaces[a].ipv4.addressing: unknown key`,
 		"interfaces: [{name: a, ipv4: {address: [{ip: x, prefix: 1}]}}]":     "interfaces[a].ipv4.address[0].prefix: unknown key",
 		"interfaces: {name: a}":                                              "interfaces: must be a list, not a set of keys",
 		"interfaces: [a]":                                                    `interfaces[0]: must be a set of keys, not "a"`,

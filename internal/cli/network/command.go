@@ -41,8 +41,8 @@ func Command(w Wiring) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "network", Aliases: []string{"net"},
 		Short: "Show, plan and change the network of this node by nmstate documents",
-		Long: "Show, plan and change the network of this node by nmstate documents. The verbs and flags are those of nmstatectl where it\n" +
-			"has them. A change is one transaction: it is verified and proved before it is kept, and rolled back\n" +
+		Long: "Show, plan and change the network of this node by nmstate documents. The verbs and flags are those of nmstatectl where\n" +
+			"it has them. A change is one transaction: it is verified and proved before it is kept, and rolled back\n" +
 			"otherwise.",
 	}
 	cmd.AddCommand(w.show(), w.plan(), w.apply(), w.commit(), w.rollback(),

@@ -38,7 +38,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			predicate.Predicate(predicate.GenerationChangedPredicate{}), finalizersChanged()))).
 		Watches(&mcv1.MachineConfigPool{}, handler.EnqueueRequestsFromMapFunc(r.forPools),
 			builder.WithPredicates(predicate.LabelChangedPredicate{})).
-		WatchesMetadata(configs, handler.EnqueueRequestsFromMapFunc(ofConfig), builder.WithPredicates(ours, predicate.GenerationChangedPredicate{})).
+		WatchesMetadata(configs, handler.EnqueueRequestsFromMapFunc(ofConfig),
+			builder.WithPredicates(ours, predicate.GenerationChangedPredicate{})).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("watch network policies for machine config pools: %w", err)

@@ -48,7 +48,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	states.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("NodeNetworkState"))
 	b := ctrl.NewControllerManagedBy(mgr).Named("netpolicy").
 		For(&nmstatev1.NodeNetworkConfigurationPolicy{}, builder.WithPredicates(edited())).
-		Watches(&nmstatev1.NodeNetworkConfigurationPolicy{}, delayed(r.all), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&nmstatev1.NodeNetworkConfigurationPolicy{}, delayed(r.all),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1beta1.NodeNetworkConfigurationEnactment{}, delayed(ofEnactment)).
 		Watches(&corev1.Node{}, delayed(r.all), builder.WithPredicates(nodeChanged())).
 		WatchesMetadata(states, delayed(r.all), builder.WithPredicates(presence())).
