@@ -2,7 +2,8 @@ package v1
 
 // Probes say how the new network of a node is proved before it is kept.
 type Probes struct {
-	// Builtin probes to run after the change. A probe that failed before the change is left out, but for APIServer and NodeReady.
+	// Builtin probes to run after the change. A probe that fails before the change is left out, but for Gateway
+	// where the document names default gateways.
 	// Omitted means all; an empty list means none.
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set

@@ -22,9 +22,9 @@ func (w Wiring) machineconfig() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "machineconfig [FILE]", Aliases: []string{"mc"}, Args: cobra.MaximumNArgs(1),
 		Short: "Print the MachineConfig that carries a document to the nodes of a pool",
-		Long: "Print the MachineConfig that carries a document to the nodes of a pool; oc apply -f takes it. With --overlay it is\n" +
-			"the one that keeps what is changed on a running node until the next boot only. --node-disruption-policy prints what lets documents\n" +
-			"change without a drain or a reboot.",
+		Long: "Print the MachineConfig that carries a document to the nodes of a pool; oc apply -f takes it. With --overlay it is the\n" +
+			"one that keeps what is changed on a running node until the next boot only. --node-disruption-policy prints what lets\n" +
+			"documents change without a drain or a reboot.",
 		RunE: func(_ *cobra.Command, args []string) error { return w.printMachineConfig(f, args) },
 	}
 	cmd.Flags().StringVar(&f.pool, "pool", "master", "machine config pool")

@@ -70,9 +70,8 @@ func (r *Reconciler) common(ctx context.Context, seen *observed, other *nmstatev
 	}
 	for _, n := range seen.nodes {
 		node := &corev1.Node{}
-		if err := r.Client.Get(ctx, types.NamespacedName{Name: n.Name}, node, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(
-			err,
-		) != nil {
+		err := r.Client.Get(ctx, types.NamespacedName{Name: n.Name}, node, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("read node %s: %w", n.Name, err)
 		}
 		if node.Name != "" && selects(node.Labels) {
