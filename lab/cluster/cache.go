@@ -104,7 +104,11 @@ func (p *Provisioning) prepare(ctx context.Context, work string, src sources) er
 	if err != nil {
 		return err
 	}
-	files, err := diskTree(p.Node, id, tx, mc)
+	run := preparation{binDir: p.BinDir, workDir: work, dataDir: dataDir, src: src, site: p.Node, id: id, texts: tx, mc: mc, log: p.Log}
+	if err := run.run(ctx); err != nil {
+		return err
+	}
+	files, err := diskTree(p.Node, id, run.texts, mc) // after the run: a file is named after etcd's member
 	if err != nil {
 		return err
 	}
@@ -114,8 +118,7 @@ func (p *Provisioning) prepare(ctx context.Context, work string, src sources) er
 	if err := os.WriteFile(filepath.Join(out, "kubeconfig"), outsideKubeconfig(p.Node, id), 0o600); err != nil {
 		return fmt.Errorf("write the outside kubeconfig: %w", err)
 	}
-	run := preparation{binDir: p.BinDir, workDir: work, dataDir: dataDir, src: src, site: p.Node, id: id, texts: tx, mc: mc, log: p.Log}
-	return run.run(ctx)
+	return nil
 }
 
 // cacheKey hashes all that decides what the prepared state is: the site, the manifests of others, this package's sources and the pinned

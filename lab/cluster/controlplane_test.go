@@ -105,6 +105,7 @@ func judgeDatabase(t *testing.T, client *clientv3.Client) {
 		"configmaps/openshift-kube-apiserver/config", "configmaps/openshift-kube-apiserver/config-1",
 		"deployments/openshift-oauth-apiserver/apiserver",
 		"secrets/openshift-etcd/etcd-peer-sno", "secrets/openshift-etcd/etcd-serving-metrics-sno", "secrets/openshift-etcd/etcd-serving-sno",
+		"secrets/openshift-kube-apiserver/external-loadbalancer-serving-certkey",
 	}, protobuf)
 	require.Equal(t, []string{
 		"operator.openshift.io/authentications/cluster", "operator.openshift.io/kubeapiservers/cluster",

@@ -21,6 +21,7 @@ func writeSite(t *testing.T, s Site) (etc, varDir string) {
 	require.NoError(t, err)
 	tx, err := newTexts(s)
 	require.NoError(t, err)
+	tx.EndpointKey = "8e9e05c52164694d"
 	mc, err := newMachineConfigs(s)
 	require.NoError(t, err)
 	files, err := diskTree(s, id, tx, mc)
@@ -58,7 +59,7 @@ func TestTheAddressIsOnDiskWhereTheTableSaysAndNowhereElse(t *testing.T) {
 		"kubernetes/static-pod-resources/etcd-certs/configmaps/etcd-scripts/etcd.env",
 		"kubernetes/static-pod-resources/etcd-certs/configmaps/restore-etcd-pod/pod.yaml",
 		"kubernetes/static-pod-resources/etcd-certs/configmaps/restore-etcd-pod/quorum-restore-pod.yaml",
-		"kubernetes/static-pod-resources/etcd-pod-1/configmaps/etcd-endpoints/MTkyLjAuMi4xMA",
+		"kubernetes/static-pod-resources/etcd-pod-1/configmaps/etcd-endpoints/8e9e05c52164694d",
 		"kubernetes/static-pod-resources/etcd-pod-1/configmaps/etcd-pod/pod.yaml",
 		"kubernetes/static-pod-resources/etcd-pod-1/etcd-pod.yaml",
 		"kubernetes/static-pod-resources/kube-apiserver-pod-1/configmaps/config/config.yaml",

@@ -16,9 +16,9 @@
 //	P  res/etcd-pod-1/configmaps/etcd-pod/pod.yaml                               the same text
 //	P  res/etcd-certs/configmaps/restore-etcd-pod/{pod,quorum-restore-pod}.yaml  the same text
 //	P  res/etcd-certs/configmaps/etcd-scripts/etcd.env                           ALL_ETCD_ENDPOINTS, ETCDCTL_ENDPOINTS, NODE_*
-//	P  res/etcd-pod-1/configmaps/etcd-endpoints/<base64 of the address>    the file holds the bare address
+//	P  res/etcd-pod-1/configmaps/etcd-endpoints/<member ID in hexadecimal>  the file holds the bare address
 //	P  res/kube-apiserver-pod-1/configmaps/config/config.yaml                    apiServerArguments.etcd-servers
-//	A  res/etcd-certs/secrets/etcd-all-certs/etcd-{peer,serving,serving-metrics}-sno.crt   certificates (SAN)
+//	A  res/etcd-certs/secrets/etcd-all-certs/etcd-{peer,serving,serving-metrics}-sno.crt   certificates (SAN; the CN of the peer's)
 //	A  res/etcd-pod-1/secrets/etcd-all-certs/...                                 the same certificates
 //	A  res/kube-apiserver-certs/secrets/external-loadbalancer-serving-certkey/tls.crt      certificate (SAN); lab only
 //	A  /var/lib/kubelet/pki/kubelet-server-current.pem                           certificate (SAN) and key; symlink to a dated file
@@ -26,7 +26,7 @@
 //	P  /etc/machine-config-daemon/currentconfig                                  inside the dnsmasq files' data URLs
 //
 //	in etcd (prefix /kubernetes.io; p = protobuf, j = JSON)
-//	P p /configmaps/openshift-etcd/etcd-endpoints[-1]   one data key, base64 of the address without padding
+//	P p /configmaps/openshift-etcd/etcd-endpoints[-1]   one data key, the member ID in hexadecimal
 //	P p /configmaps/openshift-etcd/etcd-pod[-1], restore-etcd-pod   data pod.yaml (and quorum-restore-pod.yaml)
 //	P p /configmaps/openshift-etcd/etcd-scripts         data etcd.env
 //	P p /configmaps/openshift-kube-apiserver/config[-1]   data config.yaml

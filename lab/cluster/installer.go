@@ -78,14 +78,38 @@ func (in *installer) create(ctx context.Context, list []*unstructured.Unstructur
 		if !hasStatus || status == nil {
 			continue
 		}
-		obj.Object["status"] = status
-		// A kind without the status subresource answers "not found": its status came with the creation.
-		if err := in.client.Status().Update(ctx, obj); err != nil && !apierrors.IsNotFound(err) {
+		if err := in.setStatus(ctx, obj, status); err != nil {
 			return fmt.Errorf("set the status of %s: %w", name, err)
 		}
 	}
 	in.log.Info("cluster objects created", "count", len(list))
 	return nil
+}
+
+// setStatus sets the status in the steps that the API allows: an operator's entry of a node is created without a revision.
+func (in *installer) setStatus(ctx context.Context, obj *unstructured.Unstructured, status any) error {
+	steps := []any{status}
+	obj.Object["status"] = status
+	if nodes, found, _ := unstructured.NestedSlice(obj.Object, "status", "nodeStatuses"); found {
+		steps = []any{map[string]any{"nodeStatuses": withoutRevisions(nodes)}, status}
+	}
+	for _, step := range steps {
+		obj.Object["status"] = step
+		// A kind without the status subresource answers "not found": its status came with the creation.
+		if err := in.client.Status().Update(ctx, obj); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func withoutRevisions(nodes []any) (bare []any) {
+	for _, n := range nodes {
+		if m, ok := n.(map[string]any); ok {
+			bare = append(bare, map[string]any{"nodeName": m["nodeName"]})
+		}
+	}
+	return bare
 }
 
 // createOne retries while the server has not yet heard of a kind or a namespace that was created a moment ago.

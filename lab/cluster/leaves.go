@@ -16,8 +16,10 @@ type leafSpec struct {
 	Secrets []objectKey
 	// Files are paths below static-pod-resources without their .crt and .key endings.
 	Files []string
-	// Hostnames asks for the annotation in which the etcd operator notes the SANs.
+	// Hostnames asks for the annotation in which the operators note the SANs of serving certificates.
 	Hostnames bool
+	// Etcd says that the certificate is in the Secret of all of etcd's certificates, too.
+	Etcd bool
 }
 
 var (
@@ -47,6 +49,7 @@ func apiServingLeaves(s Site) []leafSpec {
 		network.Req.IPs = append(network.Req.IPs, netip.MustParsePrefix(n).Addr().Next())
 	}
 	router := serving("router-certs-default", "ingress", "", "*.apps."+s.Domain())
+	router.Hostnames = false // the ingress operator notes none
 	router.Secrets, router.Files, router.Req.Validity = []objectKey{{"openshift-ingress", "router-certs-default"}}, nil, 2*365*day
 	recovery := serving("localhost-recovery-serving-certkey", "recovery", podDir, "localhost-recovery")
 	recovery.Secrets = append(recovery.Secrets, objectKey{nsAPIServer, "localhost-recovery-serving-certkey-1"})
@@ -60,7 +63,7 @@ const (
 
 func serving(name, signer, dir string, dns ...string) leafSpec {
 	return leafSpec{
-		ID: name, Signer: signer,
+		ID: name, Signer: signer, Hostnames: true,
 		Req:     leafRequest{Subject: pkix.Name{CommonName: dns[0]}, DNS: dns, Usages: serverAuth, Validity: 30 * day},
 		Secrets: []objectKey{{nsAPIServer, name}},
 		Files:   []string{dir + "/secrets/" + name + "/tls"},
@@ -95,20 +98,24 @@ func apiClientLeaves() []leafSpec {
 	}
 }
 
-// etcdLeaves are the per-node certificates of etcd: the ones that carry the node's addresses in the field.
+// etcdLeaves are the per-node certificates of etcd: the ones that carry the node's addresses in the field. Like the etcd operator's
+// they do not name the node, and their common name is the first of the sorted names: of the peer's an address.
 func etcdLeaves(s Site) []leafSpec {
-	dns := []string{"localhost", s.Hostname, "etcd.kube-system.svc", "etcd.kube-system.svc.cluster.local",
+	services := []string{"localhost", "etcd.kube-system.svc", "etcd.kube-system.svc.cluster.local",
 		"etcd.openshift-etcd.svc", "etcd.openshift-etcd.svc.cluster.local"}
-	ips := append([]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}, s.IPs()...)
-	leaf := func(kind, signer, user string) leafSpec {
+	loopback := []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}
+	leaf := func(kind, signer string, req leafRequest) leafSpec {
 		name := fmt.Sprintf("etcd-%s-%s", kind, s.Hostname)
-		return leafSpec{ID: name, Signer: signer, Hostnames: true,
-			Req: leafRequest{Subject: pkix.Name{CommonName: "system:" + user + ":" + s.Hostname, Organization: []string{"system:" + user + "s"}},
-				DNS: dns, IPs: ips, Usages: bothAuth, Validity: 3 * 365 * day},
+		req.Subject, req.Usages, req.Validity = pkix.Name{CommonName: req.names()[0]}, bothAuth, 3*365*day
+		return leafSpec{ID: name, Signer: signer, Hostnames: true, Etcd: true, Req: req,
 			Secrets: []objectKey{{nsEtcd, name}},
 			Files:   []string{"etcd-certs/secrets/etcd-all-certs/" + name, "etcd-pod-1/secrets/etcd-all-certs/" + name}}
 	}
-	return []leafSpec{leaf("peer", "etcd", "etcd-peer"), leaf("serving", "etcd", "etcd-server"), leaf("serving-metrics", "etcd-metric", "etcd-metric")}
+	serving := leafRequest{DNS: services, IPs: append(loopback, s.IPs()...)}
+	return []leafSpec{
+		leaf("peer", "etcd", leafRequest{DNS: []string{"localhost"}, IPs: s.IPs()}),
+		leaf("serving", "etcd", serving), leaf("serving-metrics", "etcd-metric", serving),
+	}
 }
 
 // nodeLeaves are the kubelet's two certificates, which it gets by CSR and keeps to itself.

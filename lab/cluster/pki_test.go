@@ -78,3 +78,27 @@ func TestSiteValidation(t *testing.T) {
 		})
 	}
 }
+
+// The operators re-issue what differs in one of these from what they would make.
+func TestServingCertificatesAreAsTheOperatorsMakeThem(t *testing.T) {
+	site := Site{}.WithDefaults()
+	annotated := map[string]string{}
+	id, err := newIdentity(site, time.Now())
+	require.NoError(t, err)
+	list, err := secrets(site, id)
+	require.NoError(t, err)
+	for _, secret := range list {
+		if names := secret.Annotations[authPrefix+"certificate-hostnames"]; names != "" {
+			annotated[secret.Name] = names
+		}
+	}
+	require.Equal(t, "192.0.2.10,localhost", annotated["etcd-peer-sno"])
+	require.Equal(t, "127.0.0.1,192.0.2.10,::1,etcd.kube-system.svc,etcd.kube-system.svc.cluster.local,"+
+		"etcd.openshift-etcd.svc,etcd.openshift-etcd.svc.cluster.local,localhost", annotated["etcd-serving-sno"])
+	for _, name := range []string{"external-loadbalancer-serving-certkey", "internal-loadbalancer-serving-certkey",
+		"localhost-serving-cert-certkey", "service-network-serving-certkey", "localhost-recovery-serving-certkey"} {
+		require.NotEmpty(t, annotated[name], name)
+	}
+	require.Equal(t, "192.0.2.10", id.leaves["etcd-peer-sno"].Cert.Subject.CommonName)
+	require.Equal(t, "127.0.0.1", id.leaves["etcd-serving-sno"].Cert.Subject.CommonName)
+}

@@ -52,6 +52,9 @@ func (p *preparation) run(ctx context.Context) (err error) {
 	if err := etcd.waitFor(ctx, func(ctx context.Context) error { return etcdAnswers(ctx, client) }); err != nil {
 		return err
 	}
+	if p.texts.EndpointKey, err = memberKey(ctx, client, endpoint); err != nil {
+		return err
+	}
 	if err := p.fill(ctx, endpoint, ports[2]); err != nil {
 		return err
 	}
@@ -63,6 +66,15 @@ func etcdAnswers(ctx context.Context, client *clientv3.Client) error {
 	defer cancel()
 	_, err := client.Get(ctx, "/health")
 	return err
+}
+
+// memberKey is what the etcd operator names the member's endpoint by: its ID in hexadecimal.
+func memberKey(ctx context.Context, client *clientv3.Client, endpoint string) (string, error) {
+	status, err := client.Status(ctx, endpoint)
+	if err != nil {
+		return "", fmt.Errorf("ask etcd for its member ID: %w", err)
+	}
+	return fmt.Sprintf("%x", status.Header.MemberId), nil
 }
 
 func (p *preparation) startEtcd(client, peer string) (*process, error) {

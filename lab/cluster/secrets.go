@@ -28,7 +28,7 @@ func secrets(s Site, id *identity) ([]*corev1.Secret, error) {
 			}
 			out = append(out, secret)
 		}
-		if spec.Hostnames {
+		if spec.Etcd {
 			all.Data[spec.ID+".crt"], all.Data[spec.ID+".key"] = id.leaves[spec.ID].CertPEM, id.leaves[spec.ID].KeyPEM
 		}
 	}
@@ -80,12 +80,15 @@ func kubeadmin() *corev1.Secret {
 	})
 }
 
-// hostnames lists the SANs as the etcd operator notes them: sorted, comma separated, addresses as text.
-func hostnames(req leafRequest) string {
-	names := append([]string{}, req.DNS...)
-	for _, ip := range req.IPs {
+// hostnames lists the SANs as the operators note them.
+func hostnames(req leafRequest) string { return strings.Join(req.names(), ",") }
+
+// names are the SANs in the operators' order: as text, sorted.
+func (r leafRequest) names() []string {
+	names := append([]string{}, r.DNS...)
+	for _, ip := range r.IPs {
 		names = append(names, ip.String())
 	}
 	sort.Strings(names)
-	return strings.Join(names, ",")
+	return names
 }

@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"embed"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -20,7 +19,7 @@ type texts struct {
 	APIServerPod  string // kube-apiserver-pod.yaml
 	APIConfig     string // config.yaml of kube-apiserver; JSON, as the operator writes it
 	EtcdEnv       string // etcd.env
-	EndpointKey   string // the one key of the etcd-endpoints ConfigMap
+	EndpointKey   string // the one key of the etcd-endpoints ConfigMap: the member's ID, known once etcd has run
 	EndpointValue string // its value: the bare address
 	InstallConfig string // the installer's input, kept in cluster-config-v1
 }
@@ -57,7 +56,7 @@ func newView(s Site) view {
 
 func newTexts(s Site) (texts, error) {
 	v := newView(s)
-	out := texts{EndpointValue: s.Primary().String(), EndpointKey: base64.RawStdEncoding.EncodeToString([]byte(s.Primary().String()))}
+	out := texts{EndpointValue: s.Primary().String()}
 	for name, dst := range map[string]*string{
 		"etcd-pod.yaml": &out.EtcdPod, "kube-apiserver-pod.yaml": &out.APIServerPod, "etcd.env": &out.EtcdEnv,
 		"install-config.yaml": &out.InstallConfig,

@@ -93,7 +93,7 @@ func (r *Reconciler) deleteAddress(ctx context.Context, h held) error {
 	}
 	uid := h.GetUID()
 	err := r.Client.Delete(ctx, h.Object, client.Preconditions{UID: &uid})
-	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+	if client.IgnoreNotFound(err) != nil { // a conflict too: what is there now is looked at anew
 		return fmt.Errorf("delete address %s: %w", h.GetName(), err)
 	}
 	if left := h.GetFinalizers(); len(left) > 0 {

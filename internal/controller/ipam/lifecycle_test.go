@@ -1,13 +1,18 @@
 package ipam
 
 import (
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
@@ -21,6 +26,29 @@ func requested(address string) func(*metal3.IPClaim) {
 
 func forHost(host string) func(*metal3.IPClaim) {
 	return func(c *metal3.IPClaim) { c.Annotations = map[string]string{metal3.HostAnnotation: host} }
+}
+
+// An address object whose deletion meets conflicts is still there: its deletion is tried until it is gone.
+func TestConflictWhileDeletingAnAddress(t *testing.T) {
+	w := newWorld(t)
+	w.pool("p", between(1, 1))
+	r := w.start()
+	w.claim("first", "p")
+	w.address("first")
+	var refused atomic.Int64
+	conflict := func(verb string, o client.Object) error {
+		if _, address := o.(*metal3.IPAddress); !address || verb != "delete" || refused.Add(1) > 3 {
+			return nil
+		}
+		return apierrors.NewConflict(schema.GroupResource{Resource: "ipaddresses"}, o.GetName(), errors.New("changed"))
+	}
+	r.fail.Store(&conflict)
+	w.delete(&metal3.IPClaim{ObjectMeta: w.meta("first")})
+	w.eventually(func() bool {
+		left := &metal3.IPAddressList{}
+		require.NoError(t, w.api.List(t.Context(), left, client.InNamespace(w.namespace)))
+		return len(left.Items) == 0 && len(w.locks()) == 0
+	}, "neither object nor lock is left")
 }
 
 // A claim that found the pool empty is served by itself as soon as an address is back, or the pool grows.

@@ -37,7 +37,7 @@ func (m *maker) controlPlane() {
 	for _, spec := range cluster.Leaves(m.labSite()) {
 		p := m.placed(spec, signers[spec.Signer])
 		leaves[spec.ID] = p
-		if spec.Hostnames {
+		if spec.Etcd {
 			all[spec.ID+".crt"], all[spec.ID+".key"] = p.CertPEM+signers[spec.Signer].CertPEM, p.KeyPEM
 		}
 	}
@@ -88,7 +88,7 @@ func (m *maker) placed(spec cluster.LeafSpec, parent *Pair) *Pair {
 	const hostnames = "auth.openshift.io/certificate-hostnames"
 	var annotations map[string]string
 	switch {
-	case spec.Hostnames:
+	case spec.Etcd:
 		names = append(names, m.site.Neighbour.String())
 		annotations = map[string]string{"auth.openshift.io/certificate-not-after": "2029-01-01T00:00:00Z",
 			hostnames: strings.Join(names, ","), "openshift.io/description": "certificate of " + m.site.Node + ", signed by " + m.site.Known + "-signer"}

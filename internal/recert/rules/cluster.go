@@ -67,7 +67,6 @@ func clusterRules() []FieldRule {
 		rule(kcm+"kube-controller-manager-pod*", "data/pod.yaml", infraFlag, infra),
 		rule("secrets/openshift-machine-api/*-user-data*", "data/userData", zoneText, names),
 		rule("secrets/openshift-kube-apiserver/node-kubeconfigs*", "data/*", zoneText, names),
-		rule("secrets/openshift-kube-apiserver/*", hostnamesAnnotation, hostList, "names of the certificate"),
 		rule("/openshift.io/routes/*/*", "spec/host", zoneText, "host of the route"),
 		rule("/openshift.io/routes/*/*", "status/**", zoneText, "host of the route"),
 		rule("/openshift.io/oauth/clients/*", "redirectURIs/*", zoneText, "where the client is sent back to"),

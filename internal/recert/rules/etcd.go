@@ -40,6 +40,7 @@ func etcdRules() []FieldRule {
 		rule(etcd+"etcd-scripts*", "data/etcd.env", etcdVariables(), "environment of etcd's scripts"),
 		rule(secrets+"etcd-peer*", hostnamesAnnotation, hostList, names),
 		rule(secrets+"etcd-serving*", hostnamesAnnotation, hostList, names),
+		rule("secrets/openshift-kube-apiserver/*", hostnamesAnnotation, hostList, "names of the API's certificate"),
 		rule("configmaps/openshift-kube-apiserver/config*", "data/config.yaml", apiServerURLs(), "etcd URL of kube-apiserver"),
 		rule("configmaps/openshift-apiserver/config*", "data/config.yaml", document("storageConfig/urls/*"),
 			"etcd URL of openshift-apiserver"),
