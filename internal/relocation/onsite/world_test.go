@@ -52,13 +52,13 @@ network:
 dnsServers: [%[1]s.1]
 `
 
-// stepped is a clock that moves on with each sleep.
+// stepped is a clock that moves on with each sleep, in long steps: what waits for minutes asks a few times only.
 type stepped struct{ now time.Time }
 
 func (c *stepped) Now() time.Time { return c.now }
 
 func (c *stepped) Sleep(ctx context.Context, d time.Duration) error {
-	c.now = c.now.Add(d)
+	c.now = c.now.Add(max(d, 20*time.Second))
 	return ctx.Err()
 }
 
