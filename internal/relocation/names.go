@@ -74,7 +74,9 @@ const (
 	// UnitReconfigure waits for a configuration and carries it out.
 	UnitReconfigure = "lca-relocation.service"
 	// UnitMonitor is the watchdog of a reconfiguration.
-	UnitMonitor  = "lca-relocation-monitor.service"
+	UnitMonitor = "lca-relocation-monitor.service"
+	// UnitPage serves the page while the node waits for a configuration.
+	UnitPage     = "lca-relocation-page.service"
 	UnitPrepare  = "lca-relocation-prepare.service"
 	UnitRollback = "lca-relocation-rollback.service"
 	UnitKeep     = "lca-relocation-keep.service"

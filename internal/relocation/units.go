@@ -34,6 +34,29 @@ RestartPreventExitStatus=3
 WantedBy=multi-user.target
 `
 
+// PageAddress is where the page is served: on every address of the node, because the site's is not known yet.
+const PageAddress = "[::]:8443"
+
+// PageUnit serves the page for as long as the node waits for a configuration or changes. It prints address and code to
+// the console, and ends when the change is committed.
+const PageUnit = `[Unit]
+Description=Lifecycle Agent: the page on which a technician sets this node up
+Documentation=https://github.com/lifecycle-agent/lifecycle-agent/blob/main/docs/relocation.md
+After=NetworkManager.service
+ConditionPathExists=` + RecordFile + `
+
+[Service]
+Type=exec
+ExecStart=` + host.CLI + ` relocation serve --listen ` + PageAddress + `
+StandardOutput=journal+console
+Restart=on-failure
+RestartSec=5s
+NoNewPrivileges=yes
+` + confined + `
+[Install]
+WantedBy=multi-user.target
+`
+
 // MonitorUnit is the watchdog of a reconfiguration; the flow enables it. It must not have RestrictSUIDSGID: systemd answers
 // openat2 with "function not implemented" then, and every file is opened by it.
 const MonitorUnit = `[Unit]

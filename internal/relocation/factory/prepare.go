@@ -110,6 +110,9 @@ func HoldBack(ctx context.Context, n host.Node, target host.Deployment) error {
 	if err := n.Foreign.DisableIn(ctx, target.Dir(), host.UnitKubelet); err != nil {
 		return fmt.Errorf("hold %s back in stateroot %s: %w", host.UnitKubelet, target.Stateroot, err)
 	}
+	if err := stateroot.InstallUnit(ctx, n.Files, n.Foreign, target, relocation.UnitPage, relocation.PageUnit); err != nil {
+		return err
+	}
 	return stateroot.InstallUnit(ctx, n.Files, n.Foreign, target, relocation.UnitReconfigure, relocation.ReconfigureUnit)
 }
 
@@ -118,6 +121,7 @@ func (m making) sealing() stateroot.Sealing {
 	return stateroot.Sealing{Operation: m.operation, Pair: m.pair, Contents: func(func(string) string) ([]string, error) {
 		return []string{
 			relocation.RecordFile,
+			path.Join(host.UnitDir, relocation.UnitPage),
 			path.Join(host.UnitDir, relocation.UnitReconfigure), path.Join(host.UnitDir, relocation.UnitMonitor),
 		}, nil
 	}}

@@ -50,7 +50,7 @@ func (s *Station) keepPlan(r relocation.Request) flow.Plan {
 // forget removes the record last: with it an interrupted run can be repeated.
 func (s *Station) forget(ctx context.Context) error {
 	var errs []error
-	for _, unit := range []string{relocation.UnitMonitor, relocation.UnitReconfigure} {
+	for _, unit := range []string{relocation.UnitMonitor, relocation.UnitPage, relocation.UnitReconfigure} {
 		errs = append(errs, retireUnit(ctx, s.Units, unit), s.Files.Remove(path.Join(host.UnitDir, unit)))
 	}
 	errs = append(errs, stateroot.DropBallast(s.Files))

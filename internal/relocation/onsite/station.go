@@ -251,6 +251,10 @@ func (s *Station) atHome(ctx context.Context, r relocation.Request) error {
 	if err := operation.WriteJSON(s.Files, relocation.LastFile, last); err != nil {
 		return err
 	}
+	// The page that runs shows the result and ends by itself.
+	if err := s.Units.Disable(ctx, relocation.UnitPage); err != nil {
+		return fmt.Errorf("disable %s: %w", relocation.UnitPage, err)
+	}
 	if err := s.Units.Disable(ctx, relocation.UnitReconfigure); err != nil {
 		return fmt.Errorf("disable %s: %w", relocation.UnitReconfigure, err)
 	}

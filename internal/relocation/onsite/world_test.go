@@ -102,7 +102,9 @@ func newWorld(t *testing.T, kill bool) *world {
 		}
 		return b.Run(ctx)
 	})
-	w.node.Command("lca-cli relocation monitor", func(context.Context, []string) error { return hosttest.ErrStays })
+	for _, stays := range []string{"monitor", "serve"} {
+		w.node.Command("lca-cli relocation "+stays, func(context.Context, []string) error { return hosttest.ErrStays })
+	}
 	return w
 }
 
@@ -262,7 +264,7 @@ func (w *world) wants() string {
 
 // over says whether everything of a reconfiguration has come to its end.
 func (w *world) over(state hosttest.StaterootState) error {
-	for _, unit := range []string{relocation.UnitReconfigure, relocation.UnitMonitor} {
+	for _, unit := range []string{relocation.UnitReconfigure, relocation.UnitMonitor, relocation.UnitPage} {
 		if slices.Contains(state.Enabled, unit) {
 			return fmt.Errorf("%s is still enabled though the node is at home", unit)
 		}

@@ -73,7 +73,7 @@ func TestProblems(t *testing.T) {
 		"hub both":         {header + "hub: {url: 'https://hub', token: hunter2, secretRef: {name: a}}\n", []string{"hub: must have exactly one of token, secretRef and importManifests"}},
 		"traversal":        {header + "connections: [{name: ../../etc/passwd, content: '[connection]'}]\n", []string{`connections[0].name: "../../etc/passwd": must be the name of a file that ends in .nmconnection, without a folder`}},
 		"network": {header + "network:\n  interfaces:\n  - {name: eno1, ipv4: {enabled: true, address: [{ip: 192.0.2.400, prefix-length: 24}]}}\n", []string{
-			`line 3: network: interface "eno1": address "192.0.2.400" is not an IP address`}},
+			`line 3: network: interfaces[eno1].ipv4.address: address "192.0.2.400" is not an IP address`}},
 		"network elsewhere": {header + "machineNetworks: [198.51.100.0/24]\nnetwork:\n  interfaces:\n  - {name: eno1, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 192.0.2.4, prefix-length: 24}]}}\n", []string{
 			`machineNetworks[0]: "198.51.100.0/24": must hold an address of network, which has 192.0.2.4/24`}},
 		"SSH private key": {header + "sshKeys: ['-----BEGIN OPENSSH PRIVATE KEY----- hunter2']\n", []string{`sshKeys[0]: [hidden]: is a private key`}},
