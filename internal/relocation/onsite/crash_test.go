@@ -34,21 +34,28 @@ func (w returning) Judge() (string, error) {
 	return w.world.Judge()
 }
 
+// The parts run side by side: each cell is a node of its own.
 func TestCrashMatrix(t *testing.T) {
+	r := relocation.Request{OperationID: "x", Factory: "o", Site: "n"}
+	back := []flow.Plan{(&onsite.Back{Request: r}).Plan(), factory.Again(factory.Ports{}, r)}
 	for name, kill := range map[string]bool{"power-cut": false, "killed": true} {
-		t.Run(name, func(t *testing.T) {
-			for _, p := range plans() {
-				require.NoError(t, p.Validate())
-			}
-			there := flowtest.Matrix(t, plans(), func(t *testing.T) flowtest.World { return newWorld(t, kill) })
-			t.Logf("%s: factory and site: %s", name, there)
-			require.Equal(t, there.Cells, there.Verdicts["home"], "whatever happens on the way, the node gets home")
-			r := relocation.Request{OperationID: "x", Factory: "o", Site: "n"}
-			back := []flow.Plan{(&onsite.Back{Request: r}).Plan(), factory.Again(factory.Ports{}, r)}
-			again := flowtest.Matrix(t, back, func(t *testing.T) flowtest.World { return returning{newWorld(t, kill)} })
-			t.Logf("%s: back and there again: %s", name, again)
-			require.Equal(t, again.Cells, again.Verdicts["home"])
-		})
+		for part, m := range map[string]struct {
+			plans []flow.Plan
+			world func(*world) flowtest.World
+		}{
+			"there":          {plans(), func(w *world) flowtest.World { return w }},
+			"back and again": {back, func(w *world) flowtest.World { return returning{w} }},
+		} {
+			t.Run(name+", "+part, func(t *testing.T) {
+				t.Parallel()
+				for _, p := range m.plans {
+					require.NoError(t, p.Validate())
+				}
+				got := flowtest.Matrix(t, m.plans, func(t *testing.T) flowtest.World { return m.world(newWorld(t, kill)) })
+				t.Logf("%s, %s: %s", name, part, got)
+				require.Equal(t, got.Cells, got.Verdicts["home"], "whatever happens on the way, the node gets home")
+			})
+		}
 	}
 }
 
