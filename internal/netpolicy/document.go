@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/policy"
 )
 
 // Resolved is a policy's document for one node.
@@ -16,27 +16,41 @@ type Resolved struct {
 	Captured map[string]string
 }
 
-// Resolve evaluates the captures over the network of now and fills the templates in. It changes nothing.
+// Resolve evaluates the captures over the network of now and fills the templates in. It changes nothing. An error says in
+// which phase it arose: a capture that finds nothing may find something later, a document that is wrong stays wrong.
 func Resolve(r Request, now netstate.Document) (Resolved, error) {
-	text, captured, err := resolveCaptures(r, now)
+	p := policy.Policy{Captures: r.Captures, Desired: []byte(r.Document)}
+	if err := policy.Check(p); err != nil {
+		return Resolved{}, in(PhaseValidate, fmt.Errorf("read policy %s: %w", r.Policy, err))
+	}
+	before, err := beforePolicy(r, now)
 	if err != nil {
-		return Resolved{}, err
+		return Resolved{}, in(PhaseResolve, err)
 	}
-	document, err := decode(text)
+	resolved, err := policy.Resolve(p, before, r.Captured)
+	if err != nil && len(r.Captures) > 0 {
+		return Resolved{}, in(PhaseResolve, err)
+	}
+	if err == nil {
+		err = netstate.Validate(resolved.Desired)
+	}
 	if err != nil {
-		return Resolved{}, err
+		return Resolved{}, in(PhaseValidate, fmt.Errorf("validate the document of policy %s: %w", r.Policy, err))
 	}
-	if err := netstate.Validate(document); err != nil {
-		return Resolved{}, fmt.Errorf("validate the document of policy %s: %w", r.Policy, err)
-	}
-	return Resolved{document, captured}, nil
+	return Resolved{resolved.Desired, resolved.Captured}, nil
 }
 
-func resolveCaptures(r Request, _ netstate.Document) (string, map[string]string, error) {
-	if len(r.Captures) > 0 {
-		return "", nil, operation.Refuse("policy %s has captures, which this version does not evaluate", r.Policy)
+// beforePolicy is the network without what the policy has in force. A document with captures is what differs from that: in
+// a comparison with now, a policy that is in force would ask for nothing, and its drift would go unnoticed.
+func beforePolicy(r Request, now netstate.Document) (netstate.Document, error) {
+	if r.Revert == "" || len(r.Captures) == 0 {
+		return now, nil
 	}
-	return r.Document, nil, nil
+	back, err := decode(r.Revert)
+	if err != nil {
+		return netstate.Document{}, fmt.Errorf("read the recorded way back: %w", err)
+	}
+	return netstate.Merge(now, back), nil
 }
 
 func decode(text string) (netstate.Document, error) { return netstate.Decode([]byte(text)) }

@@ -49,7 +49,7 @@ type ProbeResult struct {
 }
 
 // Permanent says that the same document would fail again on the same node: a retry is of no use.
-func (e Evidence) Permanent() bool { return e.Phase == PhaseResolve || e.Phase == PhaseValidate }
+func (e Evidence) Permanent() bool { return e.Phase == PhaseValidate }
 
 // Clipped returns the evidence within MaxEvidence: the last mismatches are left out first, then texts are shortened.
 func (e Evidence) Clipped() Evidence {

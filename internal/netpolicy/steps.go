@@ -57,7 +57,7 @@ func (e *enactment) resolve(ctx context.Context) error {
 	}
 	resolved, err := Resolve(e.request, now)
 	if err != nil {
-		return e.failed(in(PhaseResolve, err))
+		return e.failed(err)
 	}
 	text, err := resolved.Document.Encode()
 	if err != nil {

@@ -24,6 +24,9 @@ func (r *Reconciler) request(s *scene, v *view, j judgement) (request netpolicy.
 	request.Captures = v.policy.Spec.Capture
 	if v.committed != nil && v.committed.UID == string(v.policy.UID) {
 		request.Captured = v.committed.Captured
+		if v.committed.Undone == "" {
+			request.Revert = v.committed.Revert
+		}
 	}
 	request.Document, missing, err = document(s, v)
 	return request, missing, err
