@@ -35,7 +35,7 @@
 //	- p /configmaps/{kube-system,openshift-etcd}/cluster-config-v1   data install-config: machineNetwork (not the address)
 //	A p /secrets/openshift-etcd/etcd-{peer,serving,serving-metrics}-sno   tls.crt, annotation auth.openshift.io/certificate-hostnames
 //	A p /secrets/openshift-etcd/etcd-all-certs[-1]      the same six files as on disk
-//	A p /secrets/openshift-kube-apiserver/external-loadbalancer-serving-certkey   tls.crt; lab only
+//	A p /secrets/openshift-kube-apiserver/external-loadbalancer-serving-certkey   tls.crt, the same annotation; lab only
 //	P j /operator.openshift.io/kubeapiservers/cluster   spec.observedConfig.apiServerArguments.etcd-servers
 //	P j /operator.openshift.io/openshiftapiservers/cluster   spec.observedConfig.storageConfig.urls
 //	P j /operator.openshift.io/authentications/cluster  spec.observedConfig.oauthAPIServer.apiServerArguments.etcd-servers
