@@ -89,8 +89,8 @@ mutate: controlplane ## Break the product in chosen places and list what no test
 generate: generate-api generate-rbac generate-docs ## Regenerate everything that is generated.
 
 # Each role of the agent has a service account of its own, with what its controllers' markers ask for.
-RBAC_PATHS_operator := ./internal/controller/ipam;./internal/controller/hostnet
-RBAC_PATHS_node := ./internal/controller/ipconfig
+RBAC_PATHS_operator := ./internal/controller/ipam;./internal/controller/hostnet;./internal/controller/netpolicy;./internal/controller/netmachineconfig
+RBAC_PATHS_node := ./internal/controller/ipconfig;./internal/controller/netenactment;./internal/controller/nodenetwork;./internal/controller/seedgen
 RBAC_OUT ?= config/rbac
 
 .PHONY: generate-rbac
@@ -102,10 +102,15 @@ generate-rbac-%:
 
 .PHONY: generate-docs
 generate-docs:
-	go run ./hack/stagetable > docs/stages.md
-	go run ./hack/flowtable > docs/flows.md
 	@mkdir -p build
+	go run ./hack/stagetable > docs/stages.md
+	go run ./hack/schematable > docs/nmstate-schema.md
+	go run ./hack/flowtable > docs/flows.md
+	go run ./hack/siteschema schema > build/schema.json && cp build/schema.json internal/relocation/siteconfig/schema.json
+	go run ./hack/siteschema fields docs/siteconfig.md > build/siteconfig.md && cp build/siteconfig.md docs/siteconfig.md
+	go run ./hack/siteschema codes docs/operate/on-site.md > build/on-site.md && cp build/on-site.md docs/operate/on-site.md
 	go run ./hack/checktable docs/ipconfig.md > build/ipconfig.md && cp build/ipconfig.md docs/ipconfig.md
+	go run ./hack/checktable docs/seed-images.md > build/seed-images.md && cp build/seed-images.md docs/seed-images.md
 
 .PHONY: verify
 verify: verify-api ## Fail if a generated file is out of date or a module file untidy.

@@ -5,7 +5,9 @@ CONTROLLER_GEN_VERSION ?= v0.20.1
 CONTROLLER_GEN ?= go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
 
 API_VERIFY_DIR := build/verify-api
-API_GENERATE = $(CONTROLLER_GEN) object crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+# Definitions that another product may have installed already go into a component, which config/default leaves out.
+API_GENERATE = $(CONTROLLER_GEN) object crd paths=./api/... output:crd:artifacts:config=config/crd/bases && \
+	mkdir -p config/components/nmstate && mv config/crd/bases/nmstate.io_*.yaml config/components/nmstate/
 
 .PHONY: generate-api
 generate-api: ## Regenerate deep copies and CRDs from the API types.
@@ -22,4 +24,5 @@ verify-api: ## Fail if generated API files differ from what the types say.
 	cd $(API_VERIFY_DIR) && $(API_GENERATE)
 	diff -ru api $(API_VERIFY_DIR)/api
 	diff -ru config/crd/bases $(API_VERIFY_DIR)/config/crd/bases
+	diff -ru --exclude=kustomization.yaml config/components/nmstate $(API_VERIFY_DIR)/config/components/nmstate
 	rm -rf $(API_VERIFY_DIR)

@@ -42,11 +42,12 @@ func TestManifestsApply(t *testing.T) {
 func TestAHubInstallsTheOperatorAlone(t *testing.T) {
 	for _, o := range build(t, "operator") {
 		require.NotContains(t, o.GetName(), "lifecycle-agent-node", o.GetKind())
-		require.NotContains(t, []string{"DaemonSet", "IPConfig"}, o.GetKind())
-		require.NotEqual(t, "ipconfigs.lca.openshift.io", o.GetName())
+		require.NotContains(t, []string{"DaemonSet", "IPConfig", "SeedGenerator"}, o.GetKind())
+		require.NotContains(t, []string{"ipconfigs.lca.openshift.io", "seedgenerators.lca.openshift.io"}, o.GetName())
 	}
 	find[apiextensionsv1.CustomResourceDefinition](t, "operator", "CustomResourceDefinition", "ippools.ipam.metal3.io")
 	find[apiextensionsv1.CustomResourceDefinition](t, "default", "CustomResourceDefinition", "ipconfigs.lca.openshift.io")
+	find[apiextensionsv1.CustomResourceDefinition](t, "default", "CustomResourceDefinition", "seedgenerators.lca.openshift.io")
 }
 
 // TestAnUpgradeReplacesThePrivilegedDeployment: the agent was one privileged pod of a Deployment before it had two roles. After

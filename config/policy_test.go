@@ -70,6 +70,27 @@ func TestTheServingNodeWritesIPConfig(t *testing.T) {
 	}, wait, tick, "the next node serves when the first is gone")
 }
 
+// TestTheServingNodeWritesSeedGenerator: the rule is that of IPConfig.
+func TestTheServingNodeWritesSeedGenerator(t *testing.T) {
+	server := shared.Server(t)
+	apply(t, server, build(t, "default")...)
+	addNode(t, server, "s1", "node-role.kubernetes.io/control-plane")
+	addNode(t, server, "s2", "node-role.kubernetes.io/control-plane")
+	sg := &lcav1.SeedGenerator{ObjectMeta: metav1.ObjectMeta{Name: lcav1.SeedGeneratorName},
+		Spec: lcav1.SeedGeneratorSpec{SeedImage: "registry.example.com/seed:1"}}
+	require.NoError(t, server.Client.Create(t.Context(), sg))
+	t.Cleanup(func() { require.NoError(t, server.Client.Delete(context.Background(), sg)) })
+	report := func(c client.Client) error {
+		return c.Status().Patch(t.Context(), &lcav1.SeedGenerator{ObjectMeta: metav1.ObjectMeta{Name: lcav1.SeedGeneratorName}},
+			client.RawPatch("application/merge-patch+json", []byte(`{"status":{"phase":"Checking"}}`)))
+	}
+	serving, second := podOn(t, server, "s1"), podOn(t, server, "s2")
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.ErrorContains(c, report(second), "the agent of node s2 may not write SeedGenerator: that of node s1 serves it")
+	}, wait, tick, "the policy takes effect")
+	require.NoError(t, report(serving))
+}
+
 // wait bounds how long the API server may take to act on a new policy or node.
 const (
 	wait = 30 * time.Second

@@ -45,7 +45,12 @@ func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 		{operatorUser, "create", "/serviceaccounts/token", own + "lifecycle-agent-node", false},
 		{operatorUser, "get", "lca.openshift.io/ipconfigs", "ipconfig", false},
 		{operatorUser, "patch", "lca.openshift.io/ipconfigs", "ipconfig", false},
-		{operatorUser, "get", "machineconfiguration.openshift.io/machineconfigs", "50-master-dnsmasq-configuration", false},
+		{operatorUser, "get", "machineconfiguration.openshift.io/machineconfigs", "50-master-dnsmasq-configuration", true}, // of network policies
+		{operatorUser, "deletecollection", "machineconfiguration.openshift.io/machineconfigs", "", false},
+		{operatorUser, "patch", "nmstate.io/nodenetworkconfigurationpolicies/status", "p", true},
+		{operatorUser, "patch", "nmstate.io/nodenetworkconfigurationenactments", "n.p", true},
+		{operatorUser, "create", "nmstate.io/nodenetworkconfigurationenactments", "n.p", false},
+		{operatorUser, "patch", "nmstate.io/nodenetworkstates/status", "n", false},
 		{operatorUser, "use", "security.openshift.io/securitycontextconstraints", own + "privileged", false},
 		{operatorUser, "create", "rbac.authorization.k8s.io/clusterrolebindings", "", false},
 
@@ -54,6 +59,20 @@ func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 		{nodeUser, "use", "security.openshift.io/securitycontextconstraints", own + "privileged", true},
 		{nodeUser, "delete", "lca.openshift.io/ipconfigs", "ipconfig", false},
 		{nodeUser, "patch", "/nodes", "sno", false},
+		{nodeUser, "patch", "lca.openshift.io/seedgenerators/status", "seedimage", true},
+		{nodeUser, "get", "/secrets", own + "seedgen", true},
+		{nodeUser, "get", "/secrets", own + "seedgen-signing", true},
+		{nodeUser, "get", "/configmaps", "openshift-config/user-ca-bundle", true},
+		{nodeUser, "update", "/secrets", own + "seedgen", false},
+		{nodeUser, "delete", "/secrets", own + "seedgen", false},
+		{nodeUser, "get", "/secrets", "openshift-config/pull-secret", false},
+		{nodeUser, "patch", "/secrets", "openshift-config/pull-secret", false},
+		{nodeUser, "create", "lca.openshift.io/seedgenerators", "", false},
+		{nodeUser, "delete", "lca.openshift.io/seedgenerators", "seedimage", false},
+		{nodeUser, "delete", "/namespaces", "assisted-installer", false},
+		{nodeUser, "delete", "/pods", "default/x", false},
+		{nodeUser, "delete", "apiextensions.k8s.io/customresourcedefinitions", "klusterlets.operator.open-cluster-management.io", false},
+		{operatorUser, "patch", "lca.openshift.io/seedgenerators", "seedimage", false},
 		{nodeUser, "get", "/secrets", own + "x", false},
 		{nodeUser, "list", "/secrets", "", false},
 		{nodeUser, "create", "/secrets", own + "x", false},
@@ -117,11 +136,21 @@ func TestWhatTheNodeRoleMayWriteIsUnderAPolicy(t *testing.T) {
 			}
 			for _, resource := range rule.Resources {
 				require.True(t, slices.ContainsFunc(limited, func(r admissionv1.RuleWithOperations) bool {
-					return slices.Contains(r.APIGroups, rule.APIGroups[0]) && slices.Contains(r.Resources, resource)
+					return slices.Contains(r.APIGroups, rule.APIGroups[0]) && covers(r.Resources, resource)
 				}), "%s %s", rule.APIGroups[0], resource)
 			}
 		}
 	}
+}
+
+// covers reports whether a policy's list has a resource, by its name or by "*" and "*/SUBRESOURCE".
+func covers(list []string, resource string) bool {
+	_, sub, deeper := strings.Cut(resource, "/")
+	all := "*"
+	if deeper {
+		all = "*/" + sub
+	}
+	return slices.Contains(list, resource) || slices.Contains(list, all)
 }
 
 func writes(rule rbacv1.PolicyRule) bool {

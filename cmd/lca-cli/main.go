@@ -17,18 +17,24 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/dnsmasq"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/stateroot"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	engine "github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
@@ -72,7 +78,9 @@ func root(log *slog.Logger) *cobra.Command {
 	open, node := opener{log}, buildNode(log, &evidence{})
 	shared := verb.Wiring{
 		Log: log, Out: os.Stdout, Screen: screen(os.Stdout), Clock: flow.SystemClock{},
-		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log))),
+		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log)),
+			netpolicy.Reservation(netPolicyPorts(node, log)), record.Reservation(node.Files),
+			factory.Reservation(siteFactoryPorts(node, log)), onsite.Reservation(node)),
 	}
 	w := ipconfig.Wiring{Wiring: shared, Node: open.ipConfig}
 	addresses := ipam.Wiring{
@@ -80,6 +88,9 @@ func root(log *slog.Logger) *cobra.Command {
 		Cluster: addressRecords,
 	}
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
+		relocation.Group(append(siteFileVerbs(), siteNodeVerbs(shared, open)...)...),
+		networkCommand(shared, open, node),
+		seedCommand(shared, open), dnsmasq.Command(os.Stdout),
 		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),
 		shared.StatusCommand("Show the latest operation on this node, of any kind",
 			shared.Newest(verb.Node{Files: node.Files, Deployments: node.Deployments}, w.Source)))

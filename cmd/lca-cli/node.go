@@ -15,6 +15,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/dnsmasq"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostname"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/journald"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ostree"
@@ -24,6 +25,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/volumes"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -109,13 +111,13 @@ func buildNode(log *slog.Logger, seen *evidence) host.Node {
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: fs, Log: log}),
 		Units:       units, Masks: units, Foreign: units, Transients: units, Power: units,
 		Network: nm.New(nm.Options{Bus: nm.SystemBus(""), Files: fs, StateDir: networkState, Switch: sw, Log: log}),
-		Switch:  sw, Prober: probe.New(), Resolver: dnsmasq.New(fs),
+		Switch:  sw, Prober: probe.New(), Resolver: dnsmasq.New(fs), Hostname: hostname.New(runner),
 		Containers: containers.New(containers.Options{Runner: runner, Units: units, Log: log}),
 		Recert:     recert.New(recert.Ports{Keystore: etcd.New(etcd.Config{Log: log}), Files: fs, Log: log}),
 		RecertImages: podman.New(podman.Options{
 			Runner: runner, Files: fs, Log: log, EtcdImage: func() (string, error) { return etcd.Image(host.EtcdPodManifest) },
 		}),
-		Logs: journald.New(runner),
+		Logs: journald.New(runner), Volumes: volumes.New(volumes.Options{Log: log}),
 	}
 }
 

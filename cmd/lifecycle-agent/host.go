@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netenactment"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
@@ -17,6 +18,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 )
 
 // defaultRecertImage is used where no other was shipped.
@@ -26,7 +29,7 @@ const defaultRecertImage = "quay.io/edge-infrastructure/recert:v0"
 const networkState = host.StateDir + "/network"
 
 // newHost builds the ports of the node whose root directory is mounted at hostRoot.
-func newHost(hostRoot string, log *slog.Logger) ipconfig.Node {
+func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Node) {
 	chroot := hostRoot
 	if chroot == "/" {
 		chroot = ""
@@ -34,18 +37,22 @@ func newHost(hostRoot string, log *slog.Logger) ipconfig.Node {
 	runner := run.New(run.Options{Root: chroot})
 	node := files.New(hostRoot)
 	units := systemd.New(systemd.Options{Root: chroot, Log: log})
-	// The lock shows which other program holds the node; the agent reads an unfinished IP change from its journal.
-	return ipconfig.Node{
+	network := nm.New(nm.Options{
+		Bus:   nm.SystemBus("unix:path=" + filepath.Join(hostRoot, "/run/dbus/system_bus_socket")),
+		Files: node, StateDir: networkState, Log: log,
+		Switch: ovs.New(filepath.Join(hostRoot, ovs.DefaultSocket)),
+	})
+	// The lock shows which other program, or which generation of a seed image or relocation, holds the node;
+	// the agent reads an unfinished IP change from its journal.
+	change := ipconfig.Node{
 		Files:       node,
 		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: node, Log: log}),
-		Network: nm.New(nm.Options{
-			Bus:   nm.SystemBus("unix:path=" + filepath.Join(hostRoot, "/run/dbus/system_bus_socket")),
-			Files: node, StateDir: networkState, Log: log,
-			Switch: ovs.New(filepath.Join(hostRoot, ovs.DefaultSocket)),
-		}),
-		Units: units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot),
+		Network:     network,
+		Units:       units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot, record.Reservation(node),
+			onsite.Reservation(host.Node{Files: node, Power: units})),
 	}
+	return change, netenactment.Node{Files: node, Units: units, Transients: units, Network: network}
 }
 
 // recertImage is the image that was shipped with the agent.

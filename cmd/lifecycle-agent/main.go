@@ -85,7 +85,8 @@ func serve(ctx context.Context, role controller.Role, f flags) error {
 	}
 	options := controller.Options{Log: log, Webhooks: f.webhookCerts != ""}
 	if role == controller.Node {
-		options.NodeName, options.Host = f.nodeName, newHost(f.hostRoot, log)
+		options.NodeName = f.nodeName
+		options.Host, options.Network = newHost(f.hostRoot, log)
 		options.RecertImage, options.CLI = recertImage(os.Getenv), shippedCLI(f.hostRoot)
 	}
 	if err := controller.Setup(mgr, enabled, options); err != nil {

@@ -59,7 +59,7 @@ func TestARoleIsRequired(t *testing.T) {
 // TestAnUnknownControllerIsRefusedBeforeAnythingStarts: no API server is needed to learn of a typing error.
 func TestAnUnknownControllerIsRefusedBeforeAnythingStarts(t *testing.T) {
 	err := serve(t.Context(), controller.Operator, flags{controllers: []string{"ipconfig"}, kubeconfig: "/missing"})
-	require.EqualError(t, err, `unknown controller "ipconfig": role operator has ipam, hostnet`)
+	require.EqualError(t, err, `unknown controller "ipconfig": role operator has ipam, hostnet, netpolicy, netmachineconfig`)
 }
 
 func TestHelpListsTheControllersOfTheRole(t *testing.T) {
@@ -80,11 +80,13 @@ func TestTheHostIsReadBelowItsRoot(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "etc"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "etc", "only-here"), []byte("yes"), 0o600))
-	n := newHost(dir, slog.New(slog.DiscardHandler))
+	n, networks := newHost(dir, slog.New(slog.DiscardHandler))
 	data, err := n.Files.Read("/etc/only-here")
 	require.NoError(t, err)
 	require.Equal(t, "yes", string(data))
 	_, err = n.Network.Observe(t.Context())
 	require.ErrorContains(t, err, dir, "the host's bus, not the pod's")
+	_, err = networks.Network.Observe(t.Context())
+	require.ErrorContains(t, err, dir)
 	require.Nil(t, shippedCLI("/"), "on the node itself lca-cli is in place")
 }

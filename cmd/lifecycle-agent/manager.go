@@ -20,6 +20,8 @@ import (
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 )
 
@@ -43,6 +45,7 @@ func newManager(f flags) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		cluster.AddToScheme, lcav1.AddToScheme, metal3.AddToScheme, cluster.AddContract(contract), lockv1.AddToScheme,
+		nmstatev1.AddToScheme, nmstatev1beta1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)

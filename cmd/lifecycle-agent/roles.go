@@ -55,7 +55,7 @@ func nodeCommand(serve serveRole) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "node",
-		Short: "Run the controllers that observe or change this node: IPConfig",
+		Short: "Run the controllers that observe or change this node: IPConfig, SeedGenerator",
 		Long: `Run the controllers that observe or change the node they run on. They hand changes to lca-cli, which runs on the
 node itself.
 

@@ -6,7 +6,13 @@ import (
 	"fmt"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
@@ -32,6 +38,11 @@ func main() {
 		{"IPConfig, in the new stateroot", (&change.Rollback{}).Plan()},
 		{"IPConfig, in the stateroot that stays", (&change.Cleanup{}).Plan()},
 		{"`lca-cli stateroot clone`", snapshot.Plan(snapshot.Ports{}, snapshot.Request{})},
+		{"`lca-cli seed create`", create.Plan(create.Ports{}, seed.Request{}, host.Deployment{})},
+		{"`lca-cli relocation prepare`, in the factory's stateroot", factory.Plan(factory.Ports{}, relocation.Record{})},
+		{"Relocation, on site, in the factory's stateroot", factory.Again(factory.Ports{}, relocation.Request{})},
+		{"Relocation, on site", (&onsite.Reconfiguration{}).Plan()},
+		{"Relocation, on site", (&onsite.Back{}).Plan()},
 	} {
 		p.print()
 	}

@@ -27,6 +27,17 @@ func definitions(root string, options Options) ([]*apiextensionsv1.CustomResourc
 	if err != nil {
 		return nil, err
 	}
+	for module, patterns := range options.ModuleCRDs {
+		dir, err := moduleDir(root, module)
+		if err != nil {
+			return nil, err
+		}
+		more, err := ownCRDs(dir, patterns)
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, more...)
+	}
 	if len(options.OpenShiftCRDs) == 0 {
 		return own, nil
 	}

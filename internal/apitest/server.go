@@ -27,6 +27,10 @@ const assetsVariable = "KUBEBUILDER_ASSETS"
 // CAPIClaims is the pattern of the Cluster API's claims and addresses, which the product does not install by default.
 const CAPIClaims = "../../components/capi-ipam/ipam.*.yaml"
 
+// Nmstate is the pattern of the policies, enactments and states of nmstate.io, which config/default leaves to kubernetes-nmstate where
+// that has them.
+const Nmstate = "../../components/nmstate/nmstate.io_*.yaml"
+
 // startTimeout is generous because test packages start their servers side by
 // side, often on two cores.
 const startTimeout = 2 * time.Minute
@@ -39,6 +43,9 @@ type Options struct {
 	// OpenShiftCRDs are the names of OpenShift's definitions to install, such as
 	// "clusteroperators.config.openshift.io".
 	OpenShiftCRDs []string
+
+	// ModuleCRDs are glob patterns of further definitions, by the Go module that carries them.
+	ModuleCRDs map[string][]string
 
 	// Edit changes each definition before it is installed; nil changes none.
 	Edit func(*apiextensionsv1.CustomResourceDefinition)

@@ -175,7 +175,7 @@ func readDocument(files host.Files, file string) (netstate.Document, error) {
 // carrierOf is the interface that the document gives addresses to.
 func carrierOf(doc netstate.Document) string {
 	for _, i := range doc.Interfaces {
-		if (i.IPv4 != nil && i.IPv4.Enabled) || (i.IPv6 != nil && i.IPv6.Enabled) {
+		if i.IPv4.On() || i.IPv6.On() {
 			return i.Name
 		}
 	}

@@ -27,11 +27,19 @@ type InstallConfig struct {
 	Text string
 	// Networks of the cluster in the order in which the document names them.
 	MachineNetworks, ClusterNetworks, ServiceNetworks []netip.Prefix
+	// ClusterName and BaseDomain make the cluster's domain. FIPS: the node's cryptography is restricted to FIPS 140.
+	ClusterName, BaseDomain string
+	FIPS                    bool
 }
 
 // installConfigDocument is the part of the document this product reads. Source of
 // the format: openshift/installer pkg/types InstallConfig.
 type installConfigDocument struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	BaseDomain string `json:"baseDomain"`
+	FIPS       bool   `json:"fips"`
 	Networking struct {
 		MachineNetwork []networkEntry `json:"machineNetwork"`
 		// MachineCIDR is the deprecated form of a single machine network.
@@ -66,7 +74,7 @@ func parseInstallConfig(text string) (InstallConfig, error) {
 		// The parser's message may quote the document, which may hold a pull secret.
 		return InstallConfig{}, errors.New("the install-config is not valid YAML")
 	}
-	ic := InstallConfig{Text: text}
+	ic := InstallConfig{Text: text, ClusterName: doc.Metadata.Name, BaseDomain: doc.BaseDomain, FIPS: doc.FIPS}
 	machine := cidrs(doc.Networking.MachineNetwork)
 	if len(machine) == 0 && doc.Networking.MachineCIDR != "" {
 		machine = []string{doc.Networking.MachineCIDR}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netenactment"
 )
 
 // Role is where a controller runs, which decides what it may do.
@@ -40,7 +41,12 @@ func All() []Controller {
 	return []Controller{
 		{"ipam", Operator, "allocates the addresses of pools to claims", addAddresses},
 		{"hostnet", Operator, "claims addresses for machines and hosts and renders their Ignition configs", addHostNetworks},
+		{"netpolicy", Operator, "rolls network policies out, node by node", addNetworkPolicies},
+		{"netmachineconfig", Operator, "writes the MachineConfigs of network policies for machine config pools", addNetworkMachineConfigs},
 		{"ipconfig", Node, "changes the address of a single-node cluster", addIPConfig},
+		{"seedgen", Node, "makes a seed image of a single-node cluster", addSeedGenerator},
+		{"nodenetwork", Node, "publishes what the node's network is like", addNodeNetwork},
+		{"netenactment", Node, "enacts network policies on the node", addNetEnactments},
 	}
 }
 
@@ -53,6 +59,10 @@ type Options struct {
 	// NodeName and Host are the node that the agent runs on. The operator role leaves them and what follows empty.
 	NodeName string
 	Host     ipconfig.Node
+	// Network is what network policies need of the node.
+	Network netenactment.Node
+	// Version of the program, as enactments and states name it.
+	Version string
 	// RecertImage is the image of the recert container engine that was shipped with the agent.
 	RecertImage string
 	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
@@ -104,7 +114,7 @@ func names(list []Controller) []string {
 func Describe(role Role) string {
 	var text strings.Builder
 	for _, c := range ofRole(role) {
-		fmt.Fprintf(&text, "  %-10s %s\n", c.Name, c.Summary)
+		fmt.Fprintf(&text, "  %-12s %s\n", c.Name, c.Summary)
 	}
 	return text.String()
 }
@@ -121,6 +131,6 @@ func addIPConfig(mgr ctrl.Manager, o Options) error {
 		RecertImage: o.RecertImage, CLI: o.CLI,
 	}
 	return mgr.Add(&servingNode{
-		name: o.NodeName, reader: mgr.GetAPIReader(), log: o.Log, start: func() error { return r.SetupWithManager(mgr) },
+		name: o.NodeName, kind: "IPConfig", reader: mgr.GetAPIReader(), log: o.Log, start: func() error { return r.SetupWithManager(mgr) },
 	})
 }

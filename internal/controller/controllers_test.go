@@ -13,18 +13,18 @@ func TestControllersAreEnabledAsInKubeControllerManager(t *testing.T) {
 		enabled   []string
 		problem   string
 	}{
-		{Operator, []string{"*"}, []string{"ipam", "hostnet"}, ""},
+		{Operator, []string{"*"}, []string{"ipam", "hostnet", "netpolicy", "netmachineconfig"}, ""},
 		{Operator, []string{"ipam"}, []string{"ipam"}, ""},
-		{Operator, []string{"*", "-hostnet"}, []string{"ipam"}, ""},
-		{Operator, []string{"-hostnet", "*"}, []string{"ipam"}, ""},
+		{Operator, []string{"*", "-hostnet"}, []string{"ipam", "netpolicy", "netmachineconfig"}, ""},
+		{Operator, []string{"-hostnet", "*"}, []string{"ipam", "netpolicy", "netmachineconfig"}, ""},
 		{Operator, []string{"hostnet", "ipam"}, []string{"ipam", "hostnet"}, ""},
-		{Node, []string{"*"}, []string{"ipconfig"}, ""},
+		{Node, []string{"*"}, []string{"ipconfig", "seedgen", "nodenetwork", "netenactment"}, ""},
 		{Operator, []string{"-hostnet"}, nil, "no controller is enabled: --controllers=-hostnet"},
 		{Node, nil, nil, "no controller is enabled: --controllers="},
-		{Operator, []string{"*", "pools"}, nil, `unknown controller "pools": role operator has ipam, hostnet`},
-		{Operator, []string{"*", "-ipconfig"}, nil, `unknown controller "ipconfig": role operator has ipam, hostnet`},
-		{Node, []string{"ipam"}, nil, `unknown controller "ipam": role node has ipconfig`},
-		{Node, []string{"-*"}, nil, `unknown controller "*": role node has ipconfig`},
+		{Operator, []string{"*", "pools"}, nil, `unknown controller "pools": role operator has ipam, hostnet, netpolicy, netmachineconfig`},
+		{Operator, []string{"*", "-ipconfig"}, nil, `unknown controller "ipconfig": role operator has ipam, hostnet, netpolicy, netmachineconfig`},
+		{Node, []string{"ipam"}, nil, `unknown controller "ipam": role node has ipconfig, seedgen, nodenetwork, netenactment`},
+		{Node, []string{"-*"}, nil, `unknown controller "*": role node has ipconfig, seedgen, nodenetwork, netenactment`},
 	} {
 		enabled, err := Enabled(c.role, c.selectors)
 		if c.problem != "" {

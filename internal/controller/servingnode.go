@@ -22,7 +22,9 @@ const servingUnknown = time.Second
 // servingNode starts a controller of a cluster-wide resource on one node only: the control-plane node whose name sorts first.
 // On a single-node cluster that is the node itself. The ValidatingAdmissionPolicy of config/node holds the same rule.
 type servingNode struct {
-	name   string
+	name string
+	// kind is the resource, for the log.
+	kind   string
 	reader client.Reader
 	log    *slog.Logger
 	start  func() error
@@ -47,7 +49,7 @@ func (s *servingNode) Start(ctx context.Context) error {
 		}
 		if status := fmt.Sprint(first, err); status != reported {
 			reported = status
-			s.log.Info("IPConfig is not served by this node", "node", s.name, "servingNode", first, "error", err)
+			s.log.Info("the resource is not served by this node", "kind", s.kind, "node", s.name, "servingNode", first, "error", err)
 		}
 	}
 }

@@ -16,7 +16,9 @@ type Node struct {
 	Switch      Switch
 	Prober      Prober
 	Resolver    Resolver
+	Hostname    Hostname
 	Containers  Containers
+	Volumes     Volumes
 	// Recert is the native engine, RecertImages the one in a container.
 	Recert       Recert
 	RecertImages RecertImages

@@ -31,6 +31,7 @@ const (
 	DnsmasqOverrides   = "/etc/default/sno_dnsmasq_configuration_overrides"
 	DnsmasqFilter      = "/etc/dnsmasq.d/single-node-filter.conf"
 	ResolvConf         = "/etc/resolv.conf"
+	HostnameFile       = "/etc/hostname"
 	NodeIPHint         = "/etc/default/nodeip-configuration"
 	PrimaryIP          = "/run/nodeip-configuration/primary-ip"
 	NMConnections      = "/etc/NetworkManager/system-connections"

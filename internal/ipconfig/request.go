@@ -59,12 +59,8 @@ type AutoRollback struct {
 	EnabledComponents map[string]bool `json:"enabled_components"`
 }
 
-// Watched is watchdog.json: how long the watchdog has waited in the new system, over all its boots.
-type Watched struct {
-	SpentSeconds float64 `json:"spent-seconds"`
-	// Until is when it rolls back if the node stays up and the clock is right: for people, not for the watchdog.
-	Until time.Time `json:"until"`
-}
+// Watched is watchdog.json.
+type Watched = stateroot.Watched
 
 // ComponentRun is the key in EnabledComponents for a failed post-pivot.
 const ComponentRun = "ip-config-run"

@@ -92,7 +92,7 @@ func (ip *IP) Prefixes() ([]netip.Prefix, error) {
 
 // Auto says that the family gets addresses from the network (DHCP, router advertisements).
 func (ip *IP) Auto() bool {
-	return ip != nil && ip.Enabled && (isTrue(ip.DHCP) || isTrue(ip.Autoconf))
+	return ip.On() && (isTrue(ip.DHCP) || isTrue(ip.Autoconf))
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

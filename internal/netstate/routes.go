@@ -1,6 +1,9 @@
 package netstate
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+)
 
 // MainTable is the kernel's main routing table; a route without table means this one.
 const MainTable = 254
@@ -165,4 +168,22 @@ func hop(s string) (netip.Addr, bool) {
 		return netip.Addr{}, true
 	}
 	return a.WithZone(""), true
+}
+
+// String writes the route the way ip(8) does.
+func (r Route) String() string {
+	s := r.Destination
+	if r.NextHopAddress != "" {
+		s += " via " + r.NextHopAddress
+	}
+	if r.NextHopInterface != "" {
+		s += " dev " + r.NextHopInterface
+	}
+	if r.Metric != 0 {
+		s += fmt.Sprintf(" metric %d", r.Metric)
+	}
+	if r.Table() != MainTable {
+		s += fmt.Sprintf(" table %d", r.TableID)
+	}
+	return s
 }

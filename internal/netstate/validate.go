@@ -1,14 +1,17 @@
 package netstate
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/topo"
 )
 
-// Problems are the reasons why a document is refused, each one clear sentence.
+// Problems are the reasons why a document is refused, each one clear sentence that begins with the key's path.
 type Problems []string
 
 // Error joins the sentences.
@@ -21,119 +24,210 @@ const (
 	minMTUv6      = 1280 // RFC 8200 section 5
 	maxMTU        = 65535
 	maxVLAN       = 4094
+	maxTable      = 1<<32 - 1
 )
 
 // Validate checks a desired document for what can be told without knowing the
 // node. It returns nil or Problems with everything that is wrong, not the first.
 func Validate(d Document) error {
 	v := &validator{}
-	seen := map[[2]string]bool{}
+	seen := map[string]bool{}
 	for _, i := range d.Interfaces {
-		key := [2]string{i.Name, i.Type}
-		if seen[key] {
-			v.add("interface %q appears twice", i.Name)
-		}
-		seen[key] = true
+		v.once(seen, i)
 		v.iface(i)
 	}
-	if d.Routes != nil {
-		for _, r := range d.Routes.Config {
-			v.route(d, r)
-		}
+	v.ports(d)
+	v.nesting(d)
+	for n, r := range d.routes() {
+		v.at = fmt.Sprintf("routes.config[%d]", n)
+		v.route(d, r)
+	}
+	for n, r := range d.rules() {
+		v.at = fmt.Sprintf("route-rules.config[%d]", n)
+		v.rule(r)
 	}
 	if d.DNS != nil {
 		v.resolver(d.DNS.Config)
 	}
+	v.rest(d)
 	if len(v.problems) > 0 {
 		return v.problems
 	}
 	return nil
 }
 
-type validator struct{ problems Problems }
+type validator struct {
+	problems Problems
+	// at is the path of what is looked at.
+	at string
+}
 
 func (v *validator) add(format string, args ...any) {
-	v.problems = append(v.problems, fmt.Sprintf(format, args...))
+	v.problems = append(v.problems, fmt.Sprintf(v.at+": "+format, args...))
+}
+
+// once refuses two entries for one link. A bridge of Open vSwitch shares its name with its internal port; all other
+// types have one name space, in which an entry without a type means whichever it is.
+func (v *validator) once(seen map[string]bool, i Interface) {
+	v.at = i.path("")
+	if key := nameKey(i); seen[key] {
+		v.add("interface %q appears twice", i.Name)
+	} else {
+		seen[key] = true
+	}
 }
 
 func (v *validator) iface(i Interface) {
-	if reason := badName(i.Name); reason != "" {
+	v.at = i.path("")
+	if reason := badName(i.Name); reason != "" && i.Identifier != IdentifierMAC {
 		v.add("interface name %q %s", i.Name, reason)
 		return
 	}
-	if !slices.Contains([]string{"", StateUp, StateDown, StateAbsent}, i.State) {
-		v.add("interface %q: state %q is none of up, down, absent", i.Name, i.State)
+	if slices.Contains([]string{"all", "default", "bonding_masters"}, i.Name) {
+		v.add("interface name %q is reserved by the kernel", i.Name)
 	}
-	if i.State == StateAbsent {
-		return // whatever else it says has no effect
+	v.oneOf(i, "state", i.State, "", StateUp, StateDown, StateAbsent, StateIgnore)
+	if i.State == StateAbsent || i.State == StateIgnore {
+		return // the other keys have no effect
 	}
-	v.vlan(i)
-	if i.MTU != 0 && (i.MTU < minMTU || i.MTU > maxMTU) {
-		v.add("interface %q: MTU %d is outside %d-%d", i.Name, i.MTU, minMTU, maxMTU)
-	} else if i.MTU != 0 && i.MTU < minMTUv6 && i.IPv6 != nil && i.IPv6.Enabled {
-		v.add("interface %q: IPv6 needs an MTU of at least %d, not %d", i.Name, minMTUv6, i.MTU)
-	}
-	if i.MACAddress != "" {
-		if hw, err := net.ParseMAC(i.MACAddress); err != nil || len(hw) != 6 {
-			v.add("interface %q: %q is not a MAC address", i.Name, i.MACAddress)
-		}
-	}
-	if i.Type == TypeOVSBridge && (i.IPv4 != nil || i.IPv6 != nil) {
-		v.add("interface %q: an ovs-bridge carries no addresses; give them to its ovs-interface", i.Name)
+	v.identity(i)
+	v.unsupported(i)
+	v.mtu(i)
+	v.sections(i)
+	v.kinds(i)
+	if i.Type == TypeOVSBridge && (i.IPv4 != nil || i.IPv6 != nil || i.MTU != 0 || i.MACAddress != "") {
+		v.at = i.path("")
+		v.add("an ovs-bridge carries no addresses, no MTU and no MAC address; give them to its ovs-interface")
 	}
 	v.ip(i, IPv4)
 	v.ip(i, IPv6)
 }
 
-func (v *validator) vlan(i Interface) {
-	if i.VLAN == nil {
+// oneOf checks a word. The empty one is listed where it is allowed and not named to the reader.
+func (v *validator) oneOf(i Interface, key, value string, allowed ...string) {
+	if slices.Contains(allowed, value) {
 		return
 	}
-	if i.Type != "" && i.Type != TypeVLAN {
-		v.add("interface %q: a vlan section does not belong to type %s", i.Name, i.Type)
+	v.at = i.path(key)
+	named := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return s == "" })
+	v.add("%q is none of %s", value, strings.Join(named, ", "))
+}
+
+func (v *validator) identity(i Interface) {
+	v.oneOf(i, "identifier", i.Identifier, "", IdentifierName, IdentifierMAC)
+	v.oneOf(i, "wait-ip", i.WaitIP, "", "any", "ipv4", "ipv6", "ipv4+ipv6")
+	if i.Identifier == IdentifierMAC && i.MACAddress == "" {
+		v.at = i.path("mac-address")
+		v.add("is missing; identifier: mac-address finds the interface by it")
 	}
-	if i.VLAN.ID < 1 || i.VLAN.ID > maxVLAN {
-		v.add("interface %q: VLAN id %d is outside 1-%d", i.Name, i.VLAN.ID, maxVLAN)
+	if hw, err := net.ParseMAC(i.MACAddress); i.MACAddress != "" && (err != nil || len(hw) != 6) {
+		v.at = i.path("mac-address")
+		v.add("%q is not a MAC address", i.MACAddress)
+	} else if err == nil && hw[0]&1 == 1 {
+		v.at = i.path("mac-address")
+		v.add("%s is a group address; an interface cannot have it", i.MACAddress)
 	}
-	if i.VLAN.BaseIface == "" {
-		return
+	if i.CopyMACFrom != "" {
+		v.at = i.path("copy-mac-from")
+		if !slices.Contains([]string{"", TypeBond, TypeLinuxBridge, TypeOVSInterface}, i.Type) {
+			v.add("only a bond, a linux-bridge or an ovs-interface can copy a MAC address, not a %s", i.Type)
+		}
+		if i.MACAddress != "" {
+			v.add("excludes mac-address; give one of the two")
+		}
 	}
-	if i.VLAN.BaseIface == i.Name {
-		v.add("interface %q: a VLAN cannot be its own base interface", i.Name)
-	} else if reason := badName(i.VLAN.BaseIface); reason != "" {
-		v.add("interface %q: base interface name %q %s", i.Name, i.VLAN.BaseIface, reason)
+}
+
+func (v *validator) unsupported(i Interface) {
+	for _, p := range i.Unsupported() {
+		if *p.Value != nil {
+			v.at = i.path(p.Key)
+			v.add("is part of nmstate, and this product does not support it; take it out of the document")
+		}
+	}
+	if i.Ethernet != nil && i.Ethernet.SRIOV != nil {
+		v.at = i.path("ethernet.sr-iov")
+		v.add("is part of nmstate, and this product does not support it; use the SR-IOV operator")
+	}
+	if !slices.Contains(knownTypes, i.Type) {
+		v.at = i.path("type")
+		v.add("%q is not a type that can be configured; those are %s", i.Type, strings.Join(knownTypes[1:], ", "))
+	}
+}
+
+var knownTypes = []string{"", TypeEthernet, TypeVeth, TypeVLAN, TypeBond, TypeLinuxBridge, TypeOVSBridge, TypeOVSInterface,
+	TypeDummy, TypeMACVLAN, TypeVRF, TypeLoopback}
+
+func (v *validator) mtu(i Interface) {
+	v.at = i.path("mtu")
+	switch {
+	case i.MTU == 0:
+	case i.MTU < minMTU || i.MTU > maxMTU:
+		v.add("MTU %d is outside %d-%d", i.MTU, minMTU, maxMTU)
+	case i.MTU < minMTUv6 && i.IPv6.On():
+		v.add("IPv6 needs an MTU of at least %d, not %d", minMTUv6, i.MTU)
+	case i.MaxMTU > 0 && i.MTU > i.MaxMTU || i.MTU < i.MinMTU:
+		v.add("MTU %d is outside %d-%d, which the interface can do", i.MTU, i.MinMTU, i.MaxMTU)
 	}
 }
 
 func (v *validator) ip(i Interface, f Family) {
-	ip := f.Of(i)
+	ip, key := f.Of(i), strings.ToLower(f.String())
+	v.at = i.path(key)
 	if ip == nil {
 		return
 	}
-	if !ip.Enabled && (len(ip.Addresses) > 0 || isTrue(ip.DHCP) || isTrue(ip.Autoconf)) {
-		v.add("interface %q: %s is disabled and configured at once", i.Name, f)
+	if ip.Off() && (len(ip.Addresses) > 0 || isTrue(ip.DHCP) || isTrue(ip.Autoconf)) {
+		v.add("%s is disabled and configured at once", f)
 	}
-	if f == IPv4 && ip.Autoconf != nil {
-		v.add("interface %q: IPv4 knows no autoconf", i.Name)
-	}
+	v.auto(i, f, ip)
+	v.at = i.path(key + ".address")
 	var seen []netip.Addr
 	for _, a := range ip.Addresses {
 		p, err := a.Prefix()
 		switch {
 		case err != nil:
-			v.add("interface %q: %v", i.Name, err)
+			v.add("%v", err)
 		case FamilyOf(p.Addr()) != f:
-			v.add("interface %q: %s is not an %s address", i.Name, a.IP, f)
-		case p.Addr().IsUnspecified() || p.Addr().IsMulticast() || p.Addr().IsLoopback() || p.Bits() == 0:
-			v.add("interface %q: %s cannot be an address of a host", i.Name, p)
+			v.add("%s is not an %s address", a.IP, f)
+		case p.Addr().IsUnspecified() || p.Addr().IsMulticast() || p.Bits() == 0 || p.Addr().IsLoopback() && i.Type != TypeLoopback:
+			v.add("%s cannot be an address of a host", p)
 		case p.Addr().Is4In6():
-			v.add("interface %q: %s is an IPv4 address in IPv6 clothing", i.Name, a.IP)
+			v.add("%s is an IPv4 address in IPv6 clothing", a.IP)
 		case networkOrBroadcast(p):
-			v.add("interface %q: %s is the network or broadcast address of its own network", i.Name, p)
+			v.add("%s is the network or broadcast address of its own network", p)
 		case slices.Contains(seen, p.Addr()):
-			v.add("interface %q: address %s appears twice", i.Name, p.Addr())
+			v.add("address %s appears twice", p.Addr())
 		default:
 			seen = append(seen, p.Addr())
+		}
+	}
+}
+
+func (v *validator) auto(i Interface, f Family, ip *IP) {
+	if f == IPv4 && ip.Autoconf != nil {
+		v.add("IPv4 knows no autoconf")
+	}
+	if f == IPv4 && (ip.AddrGenMode != "" || ip.Token != nil || ip.DHCPDUID != "") {
+		v.add("addr-gen-mode, token and dhcp-duid belong to ipv6")
+	}
+	if f == IPv6 && ip.DHCPClientID != "" {
+		v.add("dhcp-client-id belongs to ipv4; ipv6 has dhcp-duid")
+	}
+	if f == IPv6 && ip.Autoconf != nil && *ip.Autoconf && ip.DHCP != nil && !*ip.DHCP {
+		v.add("autoconf without dhcp is not implemented; set both, or neither")
+	}
+	if ip.Forwarding != nil {
+		v.add("forwarding is part of nmstate, and this product does not support it; take it out of the document")
+	}
+	if n := ip.AutoRouteTableID; n != nil && (*n < 0 || *n > maxTable) || ip.AutoRouteMetric != nil && *ip.AutoRouteMetric < -1 {
+		v.add("auto-route-table-id and auto-route-metric cannot be negative")
+	}
+	v.oneOf(i, "ipv6.addr-gen-mode", ip.AddrGenMode, "", "eui64", "stable-privacy")
+	v.at = i.path(strings.ToLower(f.String()))
+	if t := text(ip.Token); t != "" {
+		if a, err := netip.ParseAddr(t); err != nil || !a.Is6() {
+			v.add("token %q is not the lower half of an IPv6 address such as ::10", t)
 		}
 	}
 }
@@ -151,30 +245,64 @@ func networkOrBroadcast(p netip.Prefix) bool {
 	return p.Addr() == p.Masked().Addr() || p.Addr() == netip.AddrFrom4(last)
 }
 
-func (v *validator) resolver(r *Resolver) {
-	if r == nil {
+// ports refuses a port that two controllers claim, addresses on a port, and a port that says otherwise itself.
+func (v *validator) ports(d Document) {
+	owner := map[string]Interface{}
+	for _, i := range d.Interfaces {
+		if i.State == StateAbsent || i.State == StateDown || i.State == StateIgnore {
+			continue
+		}
+		v.at = i.path("")
+		seen := map[string]bool{}
+		for _, p := range i.Ports() {
+			other, taken := owner[p]
+			switch {
+			case seen[p]:
+				v.add("port %q is listed twice", p)
+			case p == i.Name && i.Type != TypeOVSBridge && i.Type != "":
+				v.add("it cannot be its own port")
+			case taken:
+				v.add("port %q belongs to %q already", p, other.Name)
+			case badName(p) != "":
+				v.add("the name of port %q %s", p, badName(p))
+			}
+			owner[p], seen[p] = i, true
+		}
+	}
+	for _, i := range d.Interfaces {
+		c, owned := owner[i.Name]
+		if !owned || i.Type == TypeOVSBridge {
+			continue
+		}
+		v.port(i, c)
+	}
+}
+
+func (v *validator) port(i, controller Interface) {
+	v.at = i.path("")
+	if i.State == StateAbsent || i.State == StateDown {
+		v.add("it is to be %s and a port of %q at once", i.State, controller.Name)
 		return
 	}
-	var seen []netip.Addr
-	for _, s := range r.Server {
-		a, err := netip.ParseAddr(s)
-		switch {
-		case err != nil:
-			v.add("DNS server %q is not an IP address", s)
-		case a.IsUnspecified() || a.IsMulticast():
-			v.add("%s cannot be a DNS server", s)
-		case a.IsLinkLocalUnicast() && a.Is6() && a.Zone() == "":
-			v.add("DNS server %s is link-local and needs its interface, as in %s%%eno1", s, s)
-		case slices.Contains(seen, a):
-			v.add("DNS server %s appears twice", s)
-		default:
-			seen = append(seen, a)
-		}
+	if i.Controller != nil && *i.Controller != controller.Name {
+		v.at = i.path("controller")
+		v.add("%q does not agree with the list of ports of %q", *i.Controller, controller.Name)
 	}
-	for _, s := range r.Search {
-		if s == "" || strings.ContainsAny(s, " \t\n,;") {
-			v.add("DNS search domain %q is not a domain name", s)
-		}
+	if controller.Type == TypeVRF || i.Type == TypeOVSInterface ||
+		controller.Type == TypeOVSBridge && (i.Type == "" || i.Name == controller.Name) {
+		return
+	}
+	if i.IPv4.On() || i.IPv6.On() {
+		v.at = i.path("")
+		v.add("it is a port of %q and cannot have addresses; give them to %q", controller.Name, controller.Name)
+	}
+}
+
+func (v *validator) nesting(d Document) {
+	var loop *topo.CycleError
+	if _, err := Order(d.Interfaces); errors.As(err, &loop) {
+		v.at = "interfaces"
+		v.add("%s", strings.ReplaceAll(loop.Error(), "ovs-bridge/", ""))
 	}
 }
 

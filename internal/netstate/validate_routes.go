@@ -3,58 +3,93 @@ package netstate
 import (
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 func (v *validator) route(d Document, r Route) {
 	if !slices.Contains([]string{"", StateAbsent}, r.State) {
-		v.add("route to %q: state %q is neither empty nor absent", r.Destination, r.State)
+		v.add("state %q is neither empty nor absent", r.State)
 	}
-	name := "route to " + r.Destination
-	if r.Destination == "" {
-		name = "route"
-		if !r.Removes() {
-			v.add("a route has no destination")
-		}
-	} else if p, err := ParseDestination(r.Destination); err != nil {
-		v.add("route: %v", err)
-	} else if p.Addr().IsMulticast() {
-		v.add("%s: multicast cannot be routed this way", name)
+	p, err := ParseDestination(r.Destination)
+	switch {
+	case r.Destination == "" && !r.Removes():
+		v.add("the route has no destination")
+	case r.Destination == "":
+	case err != nil:
+		v.add("%v", err)
+	case p.Addr().IsMulticast():
+		v.add("multicast cannot be routed this way")
+	case p.Addr().Is4() && p.Addr().As4()[0] == 0 && p.Bits() > 0:
+		v.add("destination %s is in 0.0.0.0/8, which means this network and cannot be routed; 0.0.0.0/0 is the default route", p)
 	}
-	if r.NextHopInterface == "" && !r.Removes() {
-		v.add("%s: next-hop-interface is missing", name)
+	v.oneWord("route-type", r.RouteType, "blackhole", "unreachable", "prohibit")
+	if r.NextHopInterface == "" && !r.Removes() && r.RouteType == "" {
+		v.add("next-hop-interface is missing")
 	}
-	if r.Metric < 0 || r.TableID < 0 {
-		v.add("%s: metric and table-id cannot be negative", name)
+	if r.RouteType != "" && !r.Removes() && (r.NextHopAddress != "" || r.NextHopInterface != "" && r.NextHopInterface != "lo") {
+		v.add("a %s route leads nowhere and has no next hop", r.RouteType)
 	}
-	v.nextHop(d, r, name)
+	if r.Metric < 0 || r.TableID < 0 || r.CWND < 0 {
+		v.add("metric, table-id and cwnd cannot be negative")
+	}
+	if r.Weight < 0 || r.Weight > 256 {
+		v.add("weight %d is outside 1-256", r.Weight)
+	} else if r.Weight > 0 && p.Addr().Is6() {
+		v.add("weight has an effect for IPv4 only")
+	}
+	if r.VRFName != "" {
+		v.add("vrf-name is part of nmstate, and this product does not support it; give the table of the VRF as table-id")
+	}
+	v.source(r, p)
+	v.nextHop(d, r)
 }
 
-func (v *validator) nextHop(d Document, r Route, name string) {
+func (v *validator) oneWord(key, value string, allowed ...string) {
+	if value != "" && !slices.Contains(allowed, value) {
+		v.add("%s %q is none of %s", key, value, strings.Join(allowed, ", "))
+	}
+}
+
+func (v *validator) source(r Route, p netip.Prefix) {
+	if r.Source == "" {
+		return
+	}
+	a, err := netip.ParseAddr(r.Source)
+	switch {
+	case err != nil:
+		v.add("source %q is not an IP address", r.Source)
+	case p.IsValid() && a.Is4() != p.Addr().Is4():
+		v.add("source %s is of the other IP family", a)
+	}
+}
+
+func (v *validator) nextHop(d Document, r Route) {
 	f, known := r.Family()
 	if r.NextHopAddress != "" {
 		a, err := netip.ParseAddr(r.NextHopAddress)
 		switch {
 		case err != nil:
-			v.add("%s: next hop %q is not an IP address", name, r.NextHopAddress)
+			v.add("next hop %q is not an IP address", r.NextHopAddress)
 			return
+		case a.IsUnspecified():
 		case known && FamilyOf(a) != f:
-			v.add("%s: next hop %s is of the other IP family", name, a)
+			v.add("next hop %s is of the other IP family", a)
 		case a.IsMulticast() || a.IsLoopback():
-			v.add("%s: %s cannot be a next hop", name, a)
+			v.add("%s cannot be a next hop", a)
 		}
 	}
 	i, ok := carrier(d, r.NextHopInterface)
 	if r.Removes() || !ok {
 		return
 	}
-	if i.State == StateAbsent || i.State == StateDown {
-		v.add("%s: its interface %q is to be %s", name, i.Name, i.State)
+	if i.State == StateAbsent || i.State == StateDown || i.State == StateIgnore {
+		v.add("the route's interface %q is to be %s", i.Name, i.State)
 	}
-	if ip := f.Of(i); known && ip != nil && !ip.Enabled {
-		v.add("%s: %s is disabled on its interface %q", name, f, i.Name)
+	if ip := f.Of(i); known && ip.Off() {
+		v.add("%s is disabled on its interface %q", f, i.Name)
 	}
 	if ownAddress(i, r.NextHopAddress) {
-		v.add("%s: next hop %s is an address of %q itself", name, r.NextHopAddress, i.Name)
+		v.add("next hop %s is an address of %q itself", r.NextHopAddress, i.Name)
 	}
 }
 
@@ -82,4 +117,121 @@ func ownAddress(i Interface, addr string) bool {
 		}
 	}
 	return false
+}
+
+func (v *validator) rule(r RouteRule) {
+	if !slices.Contains([]string{"", StateAbsent}, r.State) {
+		v.add("state %q is neither empty nor absent", r.State)
+	}
+	v.oneWord("family", r.Family, "ipv4", "ipv6")
+	v.oneWord("action", r.Action, "blackhole", "unreachable", "prohibit")
+	families := map[Family]bool{}
+	if r.Family == "ipv4" || r.Family == "ipv6" {
+		families[map[string]Family{"ipv4": IPv4, "ipv6": IPv6}[r.Family]] = true
+	}
+	for _, side := range []struct {
+		key   string
+		value *string
+	}{{"ip-from", r.IPFrom}, {"ip-to", r.IPTo}} {
+		if text(side.value) == "" {
+			continue
+		}
+		p, err := ParseDestination(*side.value)
+		if err != nil {
+			v.add("%s %q is not a network such as 192.0.2.0/24", side.key, *side.value)
+			continue
+		}
+		families[FamilyOf(p.Addr())] = true
+	}
+	switch {
+	case len(families) > 1:
+		v.add("family, ip-from and ip-to are of different IP families")
+	case len(families) == 0 && !r.Removes():
+		v.add("one of ip-from, ip-to and family is needed")
+	}
+	if r.Priority < 0 || r.RouteTable < 0 || r.SuppressPfx != nil && *r.SuppressPfx < 0 {
+		v.add("priority, route-table and suppress-prefix-length cannot be negative")
+	}
+	if r.FwMask != nil && r.FwMark == nil && !r.Removes() {
+		v.add("fwmask needs fwmark")
+	}
+	if r.LoopbackOnly != nil {
+		v.add("loopback is part of nmstate, and this product does not support it")
+	}
+}
+
+func (v *validator) resolver(r *Resolver) {
+	if r == nil {
+		return
+	}
+	v.at = "dns-resolver.config.server"
+	var seen []netip.Addr
+	for _, s := range r.Server {
+		a, err := netip.ParseAddr(s)
+		switch {
+		case err != nil:
+			v.add("DNS server %q is not an IP address", s)
+		case a.IsUnspecified() || a.IsMulticast():
+			v.add("%s cannot be a DNS server", s)
+		case a.IsLinkLocalUnicast() && a.Is6() && a.Zone() == "":
+			v.add("DNS server %s is link-local and needs its interface, as in %s%%eno1", s, s)
+		case slices.Contains(seen, a):
+			v.add("DNS server %s appears twice", s)
+		default:
+			seen = append(seen, a)
+		}
+	}
+	v.at = "dns-resolver.config.search"
+	for _, s := range r.Search {
+		if s == "" || strings.ContainsAny(s, " \t\n,;") {
+			v.add("DNS search domain %q is not a domain name", s)
+		}
+	}
+	v.at = "dns-resolver.config.options"
+	for _, s := range r.Options {
+		name, value, hasValue := strings.Cut(s, ":")
+		if want, known := resolverOptions[name]; !known || want != hasValue || want && !digits(value) {
+			v.add("%q is not an option of resolv.conf; those are %s", s, resolverOptionNames)
+		}
+	}
+}
+
+// resolverOptions are those of resolv.conf(5), and whether they take a number after a colon.
+var resolverOptions = map[string]bool{
+	"attempts": true, "debug": false, "edns0": false, "inet6": false, "ip6-bytestring": false, "ip6-dotint": false, "ndots": true,
+	"no-aaaa": false, "no-check-names": false, "no-ip6-dotint": false, "no-reload": false, "no-tld-query": false, "rotate": false,
+	"single-request": false, "single-request-reopen": false, "timeout": true, "trust-ad": false, "use-vc": false,
+}
+
+const resolverOptionNames = "attempts:N, ndots:N, timeout:N, edns0, rotate, trust-ad, use-vc and the others of resolv.conf(5)"
+
+func digits(s string) bool {
+	return s != "" && len(s) <= 5 && strings.Trim(s, "0123456789") == ""
+}
+
+// rest checks what is the node's as a whole.
+func (v *validator) rest(d Document) {
+	if d.Hostname != nil {
+		v.at = "hostname.config"
+		if h := text(d.Hostname.Config); len(h) > 64 || strings.ContainsAny(h, " \t\n/\x00") {
+			v.add("%q is not a host name of at most 64 characters", h)
+		}
+	}
+	if d.OVN == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, b := range d.OVN.BridgeMappings {
+		v.at = "ovn.bridge-mappings[" + b.Localnet + "]"
+		switch {
+		case b.Localnet == "" || strings.ContainsAny(b.Localnet, ",:"):
+			v.add("localnet is missing or holds a comma or a colon")
+		case b.Bridge == "" && b.State != StateAbsent:
+			v.add("bridge is missing")
+		case seen[b.Localnet]:
+			v.add("the localnet is there already")
+		}
+		seen[b.Localnet] = true
+		v.oneWord("state", b.State, "present", StateAbsent)
+	}
 }

@@ -5,33 +5,67 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
-// Verify compares a desired document with an observed one and says in words what is
-// not in place; nothing means that all of it is. What the desired document does
-// not mention is not compared, and addresses beyond the desired ones are allowed:
-// other programs (OVN-Kubernetes, keepalived) add their own.
+// Mismatch is something that a document asks for and that is not so.
+type Mismatch struct {
+	// Interface is empty for routes, rules and the resolver.
+	Interface string `json:"interface,omitempty"`
+	// Path of the key in the document.
+	Path string `json:"path"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	// Sentence says it for a person.
+	Sentence string `json:"-"`
+}
+
+func (m Mismatch) String() string { return m.Sentence }
+
+// Verify is Compare in words; nothing means that all of the document is in place.
 func Verify(want, got Document) []string {
+	var out []string
+	for _, m := range Compare(want, got) {
+		out = append(out, m.Sentence)
+	}
+	return out
+}
+
+// Compare holds a desired document against an observed one and says what is not in place. What the desired document
+// does not mention is not compared, and addresses beyond the desired ones are allowed, unless the document forbids
+// them: other programs (OVN-Kubernetes, keepalived) add their own.
+func Compare(want, got Document) []Mismatch {
 	c := &comparison{got: got}
 	for _, i := range want.Interfaces {
-		c.iface(i)
+		if i.State != StateIgnore {
+			c.iface(i)
+		}
 	}
 	if want.Routes != nil {
 		c.routes(want)
 	}
+	c.rules(want)
 	if want.DNS != nil && want.DNS.Config != nil {
 		c.resolver(*want.DNS.Config)
 	}
-	return c.differences
+	if h := want.Hostname; h != nil && h.Running != nil && (got.Hostname == nil || text(got.Hostname.Running) != *h.Running) {
+		var have string
+		if got.Hostname != nil {
+			have = text(got.Hostname.Running)
+		}
+		c.add("", "hostname.running", *h.Running, have, "the host name is %q, not %q", have, *h.Running)
+	}
+	return c.found
 }
 
 type comparison struct {
-	got         Document
-	differences []string
+	got   Document
+	found []Mismatch
 }
 
-func (c *comparison) add(format string, args ...any) {
-	c.differences = append(c.differences, fmt.Sprintf(format, args...))
+func (c *comparison) add(iface, path, want, got, format string, args ...any) {
+	c.found = append(c.found, Mismatch{Interface: iface, Path: path, Want: want, Got: got, Sentence: fmt.Sprintf(format, args...)})
 }
 
 func (c *comparison) iface(want Interface) {
@@ -43,43 +77,125 @@ func (c *comparison) iface(want Interface) {
 		return
 	}
 	if !ok {
-		c.add("interface %s does not exist", want.Name)
+		c.add(want.Name, want.path(""), "exists", "does not exist", "interface %s does not exist", want.Name)
 		return
 	}
 	if got.State == StateDown {
-		c.add("interface %s is down", want.Name)
+		c.add(got.Name, want.path("state"), StateUp, StateDown, "interface %s is down", got.Name)
 	}
-	if want.MTU != 0 && want.MTU != got.MTU {
-		c.add("interface %s has MTU %d, not %d", want.Name, got.MTU, want.MTU)
-	}
-	if want.MACAddress != "" && !strings.EqualFold(want.MACAddress, got.MACAddress) {
-		c.add("interface %s has MAC address %s, not %s", want.Name, got.MACAddress, want.MACAddress)
-	}
-	c.vlan(want, got)
-	c.ports(want, got)
+	want, got = want.canonical(), got.canonical()
+	c.link(want, got)
 	c.ip(IPv4, want, got)
 	c.ip(IPv6, want, got)
 }
 
-// takenDown judges what is to be down or absent: a virtual interface must not be up, a card
-// only has to carry no addresses, for its link may stay up with nobody using it.
-func (c *comparison) takenDown(want, got Interface) {
-	if got.Type != TypeEthernet {
-		if got.State == StateUp {
-			c.add("interface %s is up, not %s", want.Name, want.State)
-		}
+// link compares all that is not an address.
+func (c *comparison) link(want, got Interface) {
+	for _, m := range tree.Missing(judged(want, got), got) {
+		words := strings.NewReplacer("mtu", "MTU", "mac-address", "MAC address", "vlan.id", "VLAN id").Replace(m.Path)
+		c.add(got.Name, want.path(m.Path), m.Want, m.Got, "interface %s has %s %s, not %s", got.Name, words, m.Got, m.Want)
+	}
+	if want.Bridge == nil {
 		return
 	}
-	for _, f := range []Family{IPv4, IPv6} {
-		if all, _ := f.Of(got).Prefixes(); len(all) > 0 {
-			c.add("interface %s is to be %s and still has address %s", want.Name, want.State, all[0])
+	var have []BridgePort
+	if got.Bridge != nil {
+		have = got.Bridge.Ports
+	}
+	for _, p := range want.Bridge.Ports {
+		n := slices.IndexFunc(have, func(h BridgePort) bool { return h.Name == p.Name })
+		if n < 0 {
+			c.add(got.Name, want.path("bridge.port["+p.Name+"]"), p.Name, "nothing", "bridge %s has no port %s", want.Name, p.Name)
+			continue
+		}
+		for _, m := range tree.Missing(p, have[n]) {
+			c.add(got.Name, want.path("bridge.port["+p.Name+"]."+m.Path), m.Want, m.Got, "port %s of bridge %s has %s %s, not %s",
+				p.Name, want.Name, m.Path, m.Got, m.Want)
 		}
 	}
 }
 
-// find prefers the type; a document may leave it out, and the carrier of
-// addresses is meant where two interfaces share a name.
+// judged leaves out of a desired interface what says how to do something rather than how it is to be.
+func judged(want, got Interface) Interface {
+	want.Name, want.Type, want.State, want.Identifier, want.ProfileName, want.CopyMACFrom = got.Name, got.Type, got.State, "", "", ""
+	want.IPv4, want.IPv6, want.WaitIP, want.PermanentMACAddress, want.Driver = nil, nil, "", "", ""
+	want.MinMTU, want.MaxMTU = 0, 0
+	if want.Controller != nil && *want.Controller == "" && got.Controller == nil {
+		want.Controller = nil
+	}
+	if want.Bridge != nil {
+		b := *want.Bridge
+		b.AllowExtraPatchPorts, b.Ports = false, nil
+		if b.Options != nil {
+			o := *b.Options
+			o.HelloTimer, o.GCTimer = nil, nil
+			b.Options = &o
+		}
+		want.Bridge = &b
+		if b.Options == nil {
+			want.Bridge = nil
+		}
+	}
+	if want.Description != nil && *want.Description == "" && got.Description == nil {
+		want.Description = nil
+	}
+	if want.Bond != nil {
+		want.Bond = want.Bond.observable(got.Bond)
+	}
+	for _, o := range want.Unsupported() {
+		*o.Value = nil
+	}
+	return want
+}
+
+// observable leaves out of a desired bond the options that the observer does not report.
+func (b *Bond) observable(got *Bond) *Bond {
+	out := *b
+	out.Options = make(Options, len(b.Options))
+	for k, v := range b.Options {
+		if got == nil || got.Options[k] != "" {
+			out.Options[k] = v
+		}
+	}
+	if len(out.Options) == 0 {
+		out.Options = nil
+	}
+	return &out
+}
+
+// takenDown judges what is to be down or absent: a virtual interface must not be up, a card
+// only has to carry no addresses, for its link may stay up unused.
+func (c *comparison) takenDown(want, got Interface) {
+	if got.Type != TypeEthernet {
+		if got.State == StateUp {
+			c.add(want.Name, want.path("state"), want.State, StateUp, "interface %s is up, not %s", want.Name, want.State)
+		}
+		return
+	}
+	for _, f := range []Family{IPv4, IPv6} {
+		if all, _ := f.Of(got).canonical().Prefixes(); len(all) > 0 {
+			c.add(want.Name, want.path("state"), want.State, all[0].String(),
+				"interface %s is to be %s and still has address %s", want.Name, want.State, all[0])
+		}
+	}
+}
+
+// find prefers the type; a document may leave it out, and the carrier of addresses is meant where two interfaces
+// share a name. veth and ethernet are one name space, as in nmstate.
 func find(in Document, want Interface) (Interface, bool) {
+	if want.Identifier == IdentifierMAC {
+		n, ok := findByMAC(in.Interfaces, want.MACAddress)
+		if !ok {
+			return Interface{}, false
+		}
+		return in.Interfaces[n], true
+	}
+	if want.Type == TypeEthernet || want.Type == TypeVeth {
+		if i, ok := carrier(in, want.Name); ok && slices.Contains([]string{"", TypeEthernet, TypeVeth}, i.Type) {
+			return i, true
+		}
+		return Interface{}, false
+	}
 	if want.Type != "" {
 		return in.Find(want.Name, want.Type)
 	}
@@ -89,62 +205,100 @@ func find(in Document, want Interface) (Interface, bool) {
 	return in.Find(want.Name, "")
 }
 
-func (c *comparison) vlan(want, got Interface) {
-	if want.VLAN == nil {
-		return
-	}
-	if got.VLAN == nil {
-		c.add("interface %s is no VLAN", want.Name)
-		return
-	}
-	if want.VLAN.ID != got.VLAN.ID {
-		c.add("interface %s has VLAN id %d, not %d", want.Name, got.VLAN.ID, want.VLAN.ID)
-	}
-	if want.VLAN.BaseIface != "" && want.VLAN.BaseIface != got.VLAN.BaseIface {
-		c.add("VLAN %s is on %s, not on %s", want.Name, got.VLAN.BaseIface, want.VLAN.BaseIface)
-	}
-}
-
-func (c *comparison) ports(want, got Interface) {
-	if want.Bridge == nil {
-		return
-	}
-	for _, p := range want.Bridge.Ports {
-		if got.Bridge == nil || !slices.Contains(got.Bridge.Ports, p) {
-			c.add("bridge %s has no port %s", want.Name, p.Name)
-		}
-	}
-}
-
 func (c *comparison) ip(f Family, want, got Interface) {
 	ip, have := f.Of(want), f.Of(got)
 	if ip == nil {
 		return
 	}
+	key := strings.ToLower(f.String())
 	addrs, err := have.Prefixes()
 	if err != nil {
-		c.add("interface %s: %v", want.Name, err)
+		c.add(got.Name, want.path(key), "", "", "interface %s: %v", want.Name, err)
 	}
-	if !ip.Enabled {
+	if ip.Off() {
 		if len(addrs) > 0 {
-			c.add("interface %s still has %s address %s", want.Name, f, addrs[0])
+			c.add(
+				got.Name,
+				want.path(key+".enabled"),
+				"false",
+				addrs[0].String(),
+				"interface %s still has %s address %s",
+				got.Name,
+				f,
+				addrs[0],
+			)
 		}
 		return
 	}
-	if ip.DHCP != nil && have != nil && have.DHCP != nil && *ip.DHCP != *have.DHCP {
-		c.add("interface %s has %s DHCP %s, not %s", want.Name, f, onOff(*have.DHCP), onOff(*ip.DHCP))
+	c.toggle(f, want, got, "DHCP", ip.DHCP, have, func(i *IP) *bool { return i.DHCP })
+	c.toggle(f, want, got, "autoconf", ip.Autoconf, have, func(i *IP) *bool { return i.Autoconf })
+	c.addresses(key, want, got, ip, addrs)
+	c.addressing(key, want, got, ip, have)
+}
+
+func (c *comparison) toggle(f Family, want, got Interface, name string, ask *bool, have *IP, of func(*IP) *bool) {
+	if ask == nil || have == nil || of(have) == nil || *ask == *of(have) {
+		return
 	}
-	if ip.Autoconf != nil && have != nil && have.Autoconf != nil && *ip.Autoconf != *have.Autoconf {
-		c.add("interface %s has %s autoconf %s, not %s", want.Name, f, onOff(*have.Autoconf), onOff(*ip.Autoconf))
-	}
+	path := want.path(strings.ToLower(f.String() + "." + name))
+	c.add(
+		got.Name,
+		path,
+		onOff(*ask),
+		onOff(*of(have)),
+		"interface %s has %s %s %s, not %s",
+		got.Name,
+		f,
+		name,
+		onOff(*of(have)),
+		onOff(*ask),
+	)
+}
+
+func (c *comparison) addresses(key string, want, got Interface, ip *IP, addrs []netip.Prefix) {
 	wanted, err := ip.Prefixes()
 	if err != nil {
-		c.add("interface %s: %v", want.Name, err)
+		c.add(got.Name, want.path(key), "", "", "interface %s: %v", want.Name, err)
 	}
-	for _, p := range wanted {
-		if !slices.Contains(addrs, p) {
-			c.add("interface %s lacks address %s", want.Name, p)
+	path := want.path(key + ".address")
+	for n, p := range wanted {
+		if !ip.Addresses[n].Dynamic() && !slices.Contains(addrs, p) {
+			c.add(got.Name, path, p.String(), fmt.Sprint(addrs), "interface %s lacks address %s", got.Name, p)
 		}
+	}
+	if ip.AllowExtraAddress == nil || *ip.AllowExtraAddress {
+		return
+	}
+	for _, p := range addrs {
+		if !slices.Contains(wanted, p) {
+			c.add(
+				got.Name,
+				path,
+				fmt.Sprint(wanted),
+				p.String(),
+				"interface %s has address %s, which the document does not allow",
+				got.Name,
+				p,
+			)
+		}
+	}
+}
+
+// addressing compares what an observer may or may not be able to see; what it does not report is not held against it.
+func (c *comparison) addressing(key string, want, got Interface, ip, have *IP) {
+	if have == nil || !ip.On() {
+		return
+	}
+	ask := IP{AutoDNS: ip.AutoDNS, AutoGateway: ip.AutoGateway, AutoRoutes: ip.AutoRoutes, AutoRouteTableID: ip.AutoRouteTableID,
+		AutoRouteMetric: ip.AutoRouteMetric, AddrGenMode: ip.AddrGenMode}
+	if !ip.Auto() {
+		ask = IP{AddrGenMode: ip.AddrGenMode}
+	}
+	for _, m := range tree.Missing(ask, *have) {
+		if m.Got == "nothing" || m.Got == `""` {
+			continue
+		}
+		c.add(got.Name, want.path(key+"."+m.Path), m.Want, m.Got, "interface %s has %s %s %s, not %s", got.Name, key, m.Path, m.Got, m.Want)
 	}
 }
 
@@ -167,7 +321,7 @@ func (c *comparison) routes(want Document) {
 		}
 		i := slices.IndexFunc(have, func(h Route) bool { return SameRoute(w, h) && (w.Metric == 0 || w.Metric == h.Metric) })
 		if i < 0 {
-			c.add("route %s is missing", w)
+			c.add(w.NextHopInterface, "routes.config", w.String(), "nothing", "route %s is missing", w)
 		}
 	}
 }
@@ -175,28 +329,31 @@ func (c *comparison) routes(want Document) {
 func (c *comparison) removed(order Route, have, config []Route) {
 	for _, h := range have {
 		if order.Matches(h) && !replacedBy(h, config) {
-			c.add("route %s is still there", h)
+			c.add(h.NextHopInterface, "routes.config", "nothing", h.String(), "route %s is still there", h)
 			return
 		}
 	}
 }
 
-// String writes the route the way ip(8) does.
-func (r Route) String() string {
-	s := r.Destination
-	if r.NextHopAddress != "" {
-		s += " via " + r.NextHopAddress
+func (c *comparison) rules(want Document) {
+	var have []RouteRule
+	if c.got.RouteRules != nil {
+		have = append(slices.Clone(c.got.RouteRules.Config), c.got.RouteRules.Running...)
 	}
-	if r.NextHopInterface != "" {
-		s += " dev " + r.NextHopInterface
+	for _, w := range want.rules() {
+		if !w.Removes() {
+			if !anyRule(have, func(h RouteRule) bool { return SameRule(w, h) }) {
+				c.add("", "route-rules.config", w.String(), "nothing", "rule %s is missing", w)
+			}
+			continue
+		}
+		for _, h := range have {
+			if w.Matches(h) && !anyRule(want.rules(), func(r RouteRule) bool { return !r.Removes() && SameRule(r, h) }) {
+				c.add("", "route-rules.config", "nothing", h.String(), "rule %s is still there", h)
+				break
+			}
+		}
 	}
-	if r.Metric != 0 {
-		s += fmt.Sprintf(" metric %d", r.Metric)
-	}
-	if r.Table() != MainTable {
-		s += fmt.Sprintf(" table %d", r.TableID)
-	}
-	return s
 }
 
 func (c *comparison) resolver(want Resolver) {
@@ -209,11 +366,19 @@ func (c *comparison) resolver(want Resolver) {
 		servers = servers[:n] // the network adds its own after the configured ones
 	}
 	if want.Server != nil && !SameServers(want.Server, servers) {
-		c.add("DNS servers are [%s], not [%s]", strings.Join(have.Server, " "), strings.Join(want.Server, " "))
+		c.list("server", "DNS servers", want.Server, have.Server)
 	}
-	if want.Search != nil && !slices.Equal(want.Search, have.Search) {
-		c.add("DNS search domains are [%s], not [%s]", strings.Join(have.Search, " "), strings.Join(want.Search, " "))
+	if want.Search != nil && !slices.Equal(want.Search, have.Search) && (len(want.Search) > 0 || !anyAuto(c.got)) {
+		c.list("search", "DNS search domains", want.Search, have.Search)
 	}
+	if want.Options != nil && have.Options != nil && !slices.Equal(sortedStrings(want.Options), sortedStrings(have.Options)) {
+		c.list("options", "DNS options", want.Options, have.Options)
+	}
+}
+
+func (c *comparison) list(key, words string, want, have []string) {
+	w, h := "["+strings.Join(want, " ")+"]", "["+strings.Join(have, " ")+"]"
+	c.add("", "dns-resolver.config."+key, w, h, "%s are %s, not %s", words, h, w)
 }
 
 func anyAuto(d Document) bool {

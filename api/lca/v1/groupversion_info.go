@@ -19,7 +19,7 @@ var (
 
 // addKnownTypes registers the kinds of this group version.
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &IPConfig{}, &IPConfigList{})
+	scheme.AddKnownTypes(GroupVersion, &IPConfig{}, &IPConfigList{}, &SeedGenerator{}, &SeedGeneratorList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -24,8 +24,12 @@ type Resolver struct{ files host.Files }
 // New returns the resolver whose files these are.
 func New(files host.Files) *Resolver { return &Resolver{files: files} }
 
-// overrideKey is the shell variable that the node's dnsmasq_config.sh reads.
-const overrideKey = "SNO_DNSMASQ_IP_OVERRIDE"
+// The shell variables that the node's dnsmasq_config.sh reads.
+const (
+	overrideKey    = "SNO_DNSMASQ_IP_OVERRIDE"
+	clusterNameKey = "SNO_CLUSTER_NAME_OVERRIDE"
+	baseDomainKey  = "SNO_BASE_DOMAIN_OVERRIDE"
+)
 
 const (
 	overrideMode = 0o644
@@ -41,16 +45,32 @@ const header = "# Written by Lifecycle Agent; set spec.dnsFilterOutFamily of the
 // SetOverride implements host.Resolver. Only our line of the file changes; the first keeps its
 // place, further ones of the same key would overrule it and go.
 func (r *Resolver) SetOverride(root string, addr netip.Addr) error {
-	file := path.Join("/", root, host.DnsmasqOverrides)
-	old, mode, err := r.read(file, overrideMode)
-	if err != nil {
-		return fmt.Errorf("set the address of the cluster's names: %w", err)
-	}
-	text := replaceLine(string(old), overrideKey, overrideKey+"="+addr.String())
-	if err := r.files.Write(file, []byte(text), mode); err != nil {
+	if err := r.assign(root, [2]string{overrideKey, addr.String()}); err != nil {
 		return fmt.Errorf("set the address of the cluster's names: %w", err)
 	}
 	return nil
+}
+
+// SetCluster implements host.Resolver.
+func (r *Resolver) SetCluster(root, name, base string) error {
+	if err := r.assign(root, [2]string{clusterNameKey, name}, [2]string{baseDomainKey, base}); err != nil {
+		return fmt.Errorf("set the cluster's names: %w", err)
+	}
+	return nil
+}
+
+// assign sets variables of the file of overrides.
+func (r *Resolver) assign(root string, values ...[2]string) error {
+	file := path.Join("/", root, host.DnsmasqOverrides)
+	old, mode, err := r.read(file, overrideMode)
+	if err != nil {
+		return err
+	}
+	text := string(old)
+	for _, v := range values {
+		text = replaceLine(text, v[0], v[0]+"="+v[1])
+	}
+	return r.files.Write(file, []byte(text), mode)
 }
 
 // read returns a file with its mode; one that is missing is empty.

@@ -31,7 +31,7 @@ type process struct {
 // start launches etcd with a clean environment (ETCD_* variables would configure it)
 // and in its own process group, so that an interrupt of the caller lets it finish. The end of ctx kills it.
 func (s *Store) start(ctx context.Context, run launcher) (*process, error) {
-	argv := run.argv(s.cfg.DataDir, s.cfg.RuntimeDir)
+	argv := append(run.argv(s.cfg.DataDir, s.cfg.RuntimeDir), s.cfg.Args...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	p := &process{cmd: cmd, output: &tail{}, done: make(chan struct{})}
 	p.cmd.Dir = s.cfg.RuntimeDir

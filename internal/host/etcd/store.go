@@ -35,7 +35,9 @@ type Config struct {
 	// StartWait bounds the time until etcd answers, LockWait the time for which another
 	// process may still hold the data.
 	StartWait, LockWait time.Duration
-	Log                 *slog.Logger
+	// Args are further arguments of etcd.
+	Args []string
+	Log  *slog.Logger
 }
 
 // Store is a host.Keystore.

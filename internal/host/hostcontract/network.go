@@ -15,7 +15,10 @@ import (
 // NetworkFixture is a subject of TestNetwork: a node whose one uplink has one static IPv4
 // address and a default route, and boots with them.
 type NetworkFixture struct {
-	Network host.Network
+	Network     host.Network
+	Transaction host.NetworkTransaction
+	Watch       host.NetworkWatch
+	Planner     host.NetworkPlanner
 	// Uplink is an ethernet interface that is no port of a bridge.
 	Uplink string
 	// Old is its address; New is another that may be tried. Both with their network.
@@ -41,6 +44,16 @@ func TestNetwork(t *testing.T, fresh func(t *testing.T) NetworkFixture) {
 		{"a default route is replaced", networkRoute},
 		{"name servers are replaced in their order", networkDNS},
 		{"nothing to recover changes nothing", networkRecover},
+		{"an ephemeral change runs and does not boot", networkEphemeral},
+		{"a change begun and committed runs and boots", networkCommitted},
+		{"a change begun and rolled back leaves the former network", networkRolledBack},
+		{"a change begun and forgotten is undone when its time is over", networkExpired},
+		{"a second change is refused while one is pending, and does not disturb it", networkDual},
+		{"without a pending change there is nothing to commit or roll back", networkNothingPending},
+		{"what is in place already leaves nothing pending", networkBeginInPlace},
+		{"recovery leaves a pending change alone", networkRecoverPending},
+		{"a watcher is woken by a change", networkWatched},
+		{"a plan names what would change, and changes nothing", networkPlanned},
 	})
 }
 
@@ -52,7 +65,7 @@ func (f NetworkFixture) moved() netstate.Document {
 	return netstate.Document{
 		Interfaces: []netstate.Interface{{
 			Name: f.Uplink, Type: netstate.TypeEthernet, State: netstate.StateUp,
-			IPv4: &netstate.IP{Enabled: true, DHCP: &no, Addresses: []netstate.Address{
+			IPv4: &netstate.IP{Enabled: new(true), DHCP: &no, Addresses: []netstate.Address{
 				{IP: f.New.Addr().String(), PrefixLength: f.New.Bits()},
 			}},
 		}},
@@ -106,7 +119,7 @@ func networkObserved(t *testing.T, f NetworkFixture) {
 	require.Equal(t, f.OldGateway.String(), f.gateway(t))
 	i, _ := f.observe(t).Find(f.Uplink, netstate.TypeEthernet)
 	require.Equal(t, netstate.StateUp, i.State)
-	require.True(t, i.IPv4.Enabled)
+	require.True(t, i.IPv4.On())
 	require.False(t, i.IPv4.Auto())
 }
 

@@ -39,6 +39,7 @@ func (n *Node) powerOn() error {
 		n.disk.lose(n.options.TornWrites)
 	}
 	n.disk.dropVolatile()
+	n.restStores()
 	n.running, n.queue = map[string]*unitRun{}, nil
 	n.containers = false
 	if len(n.menu) == 0 {
@@ -51,7 +52,7 @@ func (n *Node) powerOn() error {
 	n.booted, n.powered, n.rebooting = n.menu[0], true, false
 	n.boots++
 	n.life++
-	n.openNet, n.killed, n.deaf = nil, false, false
+	n.openNet, n.pendingNet, n.killed, n.deaf = nil, nil, false, false
 	if err := n.volatileFiles(); err != nil {
 		return err
 	}
@@ -59,6 +60,17 @@ func (n *Node) powerOn() error {
 		return err
 	}
 	return n.networkUp()
+}
+
+// restStores: data that was in use when the power went is at rest now, and etcd recovers it, also from a copy that is made
+// from here on. A copy that was made while it was in use still says so.
+func (n *Node) restStores() {
+	for _, name := range n.disk.children(host.DeployDir) {
+		at := host.InVar(name, storeInUse)
+		if by, err := n.readFile(at); err == nil && string(by) == name {
+			n.disk.remove(at, true)
+		}
+	}
 }
 
 // shutDown is the orderly end of a boot: units stop and disks are flushed.

@@ -29,7 +29,7 @@ func (n *Node) StartCluster(context.Context) error {
 		}
 	}
 	n.containers = true
-	if _, err := n.openStore(); err != nil {
+	if _, err := n.openStore(""); err != nil {
 		return nil // etcd loops
 	}
 	return n.writeDurable(storeInUse, secret(n.booted.stateroot))
@@ -99,7 +99,7 @@ func (n *Node) clusterUp() error {
 	case !n.containers:
 		return errors.New("containers are stopped")
 	}
-	s, err := n.openStore()
+	s, err := n.openStore("")
 	if err != nil {
 		return err
 	}

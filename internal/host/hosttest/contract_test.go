@@ -2,9 +2,12 @@ package hosttest_test
 
 import (
 	"context"
+	"io/fs"
 	"net/netip"
 	"path"
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
@@ -73,8 +76,9 @@ func TestNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 		return hostcontract.NetworkFixture{
-			Network: n.Network(), Uplink: "enp1s0",
-			Old: netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("198.51.100.20/25"),
+			Network: n.Network(), Transaction: n.NetworkTransaction(), Watch: n.NetworkWatch(), Planner: n.NetworkPlanner(),
+			Uplink: "enp1s0",
+			Old:    netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("198.51.100.20/25"),
 			OldGateway: netip.MustParseAddr("192.0.2.1"), NewGateway: netip.MustParseAddr("198.51.100.1"),
 			Boots: func(t *testing.T) (boots []netip.Prefix) {
 				for _, a := range n.Describe().Stateroots["rhcos"].Profiles {
@@ -143,6 +147,25 @@ func TestRecertImages(t *testing.T) {
 		return hostcontract.RecertImagesFixture{
 			Images: n.RecertImages(), Files: n.Files(), Config: host.RecertConfig,
 			Pulls: n.ImagePulls, Runs: n.ImageRuns, Break: n.BreakRecert,
+		}
+	})
+}
+
+func TestVolumes(t *testing.T) {
+	hostcontract.TestVolumes(t, func(*testing.T) hostcontract.VolumesFixture {
+		v := &hosttest.Volumes{}
+		return hostcontract.VolumesFixture{
+			Volumes: v, Links: true, Unplug: func(device string) { v.Unplug("/dev/" + device) },
+			Plug: func(device, label string, files map[string]string) {
+				in := fstest.MapFS{}
+				for name, content := range files {
+					in[name] = &fstest.MapFile{Data: []byte(content)}
+					if target, link := strings.CutPrefix(content, "->"); link {
+						in[name] = &fstest.MapFile{Data: []byte(target), Mode: fs.ModeSymlink}
+					}
+				}
+				v.Plug(host.Volume{Device: "/dev/" + device, Disk: device, Label: label, Filesystem: "vfat"}, in)
+			},
 		}
 	})
 }

@@ -74,7 +74,7 @@ func (p *pivot) post(ctx context.Context) error {
 	no := false
 	err := p.n.Network().Apply(ctx, netstate.Document{
 		Interfaces: []netstate.Interface{{Name: "enp1s0", Type: netstate.TypeEthernet, State: netstate.StateUp, IPv4: &netstate.IP{
-			Enabled: true, DHCP: &no, Addresses: []netstate.Address{{IP: "198.51.100.20", PrefixLength: 24}},
+			Enabled: new(true), DHCP: &no, Addresses: []netstate.Address{{IP: "198.51.100.20", PrefixLength: 24}},
 		}}},
 		Routes: &netstate.Routes{Config: []netstate.Route{
 			{Destination: "0.0.0.0/0", NextHopInterface: "enp1s0", State: netstate.StateAbsent},

@@ -74,7 +74,7 @@ func (p profile) family(b *strings.Builder, section string, ip *netstate.IP, f n
 
 func method(ip *netstate.IP) string {
 	switch {
-	case ip == nil || !ip.Enabled:
+	case !ip.On():
 		return "disabled"
 	case ip.Auto():
 		return "auto"
@@ -110,8 +110,8 @@ func list(s string) []string {
 
 func readIP(keys map[string][]string, section string) *netstate.IP {
 	how := strings.Join(keys[section+".method"], "")
-	ip := &netstate.IP{Enabled: how == "manual" || how == "auto"}
-	if ip.Enabled {
+	ip := &netstate.IP{Enabled: new(how == "manual" || how == "auto")}
+	if ip.On() {
 		auto := how == "auto"
 		ip.DHCP = &auto
 	}
@@ -141,7 +141,7 @@ func readRoutes(keys map[string][]string, section, iface string) []netstate.Rout
 func (p profile) addresses() []netip.Prefix {
 	var all []netip.Prefix
 	for _, ip := range []*netstate.IP{p.iface.IPv4, p.iface.IPv6} {
-		if ip == nil || !ip.Enabled {
+		if !ip.On() {
 			continue
 		}
 		for _, a := range ip.Addresses {

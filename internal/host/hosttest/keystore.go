@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -89,38 +90,44 @@ func (n *Node) readStore(p string) (store, error) {
 	return s, nil
 }
 
-func (n *Node) openStore() (store, error) {
-	if by, err := n.readFile(storeInUse); err == nil && string(by) != n.booted.stateroot {
+func (n *Node) openStore(root string) (store, error) {
+	if by, err := n.readFile(path.Join(root, storeInUse)); err == nil && (root != "" || string(by) != n.booted.stateroot) {
 		return store{}, ErrHotCopy
 	}
-	return n.readStore(storeFile)
+	return n.readStore(path.Join(root, storeFile))
 }
 
 // Keystore is the node's host.Keystore.
-func (n *Node) Keystore() host.Keystore { return keystore{n} }
+func (n *Node) Keystore() host.Keystore { return keystore{n, ""} }
 
-type keystore struct{ n *Node }
+// keystore is over the data of the system that runs, or of a copy below root.
+type keystore struct {
+	n    *Node
+	root string
+}
 
 func (k keystore) Open(context.Context) (host.OpenKeystore, error) {
 	n := k.n
 	n.lock()
 	defer n.mu.Unlock()
-	if n.containers {
+	if n.containers && k.root == "" {
 		return nil, errors.New("open etcd data: the cluster's etcd runs on it")
 	}
-	if err := n.op("keystore.open", storeFile); err != nil {
+	file := path.Join(k.root, storeFile)
+	if err := n.op("keystore.open", file); err != nil {
 		return nil, err
 	}
-	s, err := n.openStore()
+	s, err := n.openStore(k.root)
 	if err != nil {
 		return nil, fmt.Errorf("open etcd data: %w", err)
 	}
-	return &session{n: n, store: s, life: n.life}, nil
+	return &session{n: n, file: file, store: s, life: n.life}, nil
 }
 
 // session is one run of etcd; each transaction is in the file before it returns.
 type session struct {
 	n      *Node
+	file   string
 	store  store
 	life   int
 	closed bool
@@ -195,10 +202,10 @@ func (s store) with(edits []host.Edit) (store, error) {
 }
 
 func (s *session) write(op string, next store) error {
-	if err := s.n.op(op, storeFile); err != nil {
+	if err := s.n.op(op, s.file); err != nil {
 		return err
 	}
-	if err := s.n.writeDurable(storeFile, secret(string(encode(next)))); err != nil {
+	if err := s.n.writeDurable(s.file, secret(string(encode(next)))); err != nil {
 		return err
 	}
 	s.store = next

@@ -46,34 +46,20 @@ func (w network) set(i netstate.Interface) error {
 	}
 	p, ok := w.profiles[i.Name]
 	if !ok {
-		p.iface = netstate.Interface{Name: i.Name, Type: i.Type, IPv4: &netstate.IP{}, IPv6: &netstate.IP{}}
+		p.iface = netstate.Interface{Name: i.Name, Type: i.Type, IPv4: netstate.Disabled(), IPv6: netstate.Disabled()}
 	}
-	p.iface.State = netstate.StateUp
-	if i.Type != "" {
-		p.iface.Type = i.Type
+	p.iface = netstate.MergeInterface(p.iface, i)
+	if vlan := p.iface.VLAN; vlan != nil && vlan.BaseIface == "" {
+		base, _, _ := strings.Cut(i.Name, ".")
+		p.iface.VLAN = &netstate.VLAN{ID: vlan.ID, BaseIface: base}
 	}
-	if i.VLAN != nil {
-		vlan := *i.VLAN
-		if vlan.BaseIface == "" {
-			vlan.BaseIface, _, _ = strings.Cut(i.Name, ".")
-		}
-		p.iface.VLAN = &vlan
-	}
-	if i.MTU != 0 {
-		p.iface.MTU = i.MTU
-	}
-	if i.IPv4 != nil {
-		p.iface.IPv4 = static(i.IPv4)
-	}
-	if i.IPv6 != nil {
-		p.iface.IPv6 = static(i.IPv6)
-	}
+	p.iface.IPv4, p.iface.IPv6 = static(p.iface.IPv4), static(p.iface.IPv6)
 	w.profiles[i.Name] = p
 	return nil
 }
 
 func prefixes(ip *netstate.IP) []netstate.Address {
-	if ip == nil || !ip.Enabled {
+	if !ip.On() {
 		return nil
 	}
 	return ip.Addresses
@@ -81,8 +67,8 @@ func prefixes(ip *netstate.IP) []netstate.Address {
 
 // static copies a family's configuration in the form that keyfiles give back.
 func static(ip *netstate.IP) *netstate.IP {
-	out := &netstate.IP{Enabled: ip.Enabled}
-	if ip.Enabled {
+	out := &netstate.IP{Enabled: new(ip.On())}
+	if ip.On() {
 		auto := ip.Auto()
 		out.DHCP, out.Addresses = &auto, slices.Clone(ip.Addresses)
 	}
@@ -145,7 +131,7 @@ func (w network) observe() netstate.Document {
 		out := name
 		if name == w.bridged {
 			out = host.BridgeExternal
-			rest.IPv4, rest.IPv6 = &netstate.IP{}, &netstate.IP{}
+			rest.IPv4, rest.IPv6 = netstate.Disabled(), netstate.Disabled()
 			d.Interfaces = append(d.Interfaces, rest,
 				netstate.Interface{Name: out, Type: netstate.TypeOVSBridge, State: netstate.StateUp,
 					Bridge: &netstate.Bridge{Ports: []netstate.BridgePort{{Name: name}, {Name: out}}}},
@@ -181,7 +167,7 @@ func (w network) prune() {
 			if f == netstate.IPv6 {
 				ip = p.iface.IPv6
 			}
-			return !ok || ip == nil || !ip.Enabled
+			return !ok || !ip.On()
 		})
 		w.profiles[name] = p
 	}

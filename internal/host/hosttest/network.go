@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -51,18 +52,18 @@ func (n *Node) firstProfiles() map[string]profile {
 	o, no := n.options, false
 	up := profile{iface: netstate.Interface{
 		Name: n.uplinkName(), Type: netstate.TypeEthernet, State: netstate.StateUp,
-		IPv4: &netstate.IP{}, IPv6: &netstate.IP{},
+		IPv4: netstate.Disabled(), IPv6: netstate.Disabled(),
 	}}
 	all := map[string]profile{}
 	if o.VLAN != 0 {
 		all[o.Uplink] = profile{iface: netstate.Interface{
-			Name: o.Uplink, Type: netstate.TypeEthernet, State: netstate.StateUp, IPv4: &netstate.IP{}, IPv6: &netstate.IP{},
+			Name: o.Uplink, Type: netstate.TypeEthernet, State: netstate.StateUp, IPv4: netstate.Disabled(), IPv6: netstate.Disabled(),
 		}}
 		up.iface.Type, up.iface.VLAN = netstate.TypeVLAN, &netstate.VLAN{ID: o.VLAN, BaseIface: o.Uplink}
 	}
 	for _, a := range o.Addresses {
 		ip := netstate.FamilyOf(a.Addr()).Of(up.iface)
-		ip.Enabled, ip.DHCP = true, &no
+		ip.Enabled, ip.DHCP = new(true), &no
 		ip.Addresses = append(ip.Addresses, netstate.Address{IP: a.Addr().String(), PrefixLength: a.Bits()})
 	}
 	for _, gw := range o.Gateways {
@@ -80,6 +81,7 @@ func (n *Node) firstProfiles() map[string]profile {
 // networkUp brings up what the booted deployment's profiles say.
 func (n *Node) networkUp() error {
 	n.net = network{profiles: n.profilesIn("")}
+	defer n.networkChanged()
 	if db, err := n.readFile(switchDB); err == nil {
 		if uplink := strings.TrimSpace(string(db)); n.net.profiles[uplink].iface.Name != "" {
 			n.net.bridged = uplink
@@ -135,28 +137,37 @@ func (w networks) Observe(context.Context) (netstate.Document, error) {
 	return w.n.net.observe(), nil
 }
 
-func (w networks) Apply(ctx context.Context, want netstate.Document, prove func(context.Context) error) error {
+func (w networks) Apply(
+	ctx context.Context, want netstate.Document, prove func(context.Context) error, options ...host.NetworkOption,
+) error {
+	if _, pending, err := w.Pending(ctx); err != nil || pending {
+		return errors.Join(err, fmt.Errorf("apply network: %w", host.ErrNetworkPending))
+	}
 	if err := w.Recover(ctx); err != nil {
 		return err
 	}
-	if err := w.n.apply(ctx, want, prove); err != nil {
+	if err := w.n.apply(ctx, want, prove, slices.Contains(options, host.NetworkEphemeral)); err != nil {
 		return fmt.Errorf("apply network: %w", err)
 	}
 	return nil
 }
 
-func (n *Node) apply(ctx context.Context, want netstate.Document, prove func(context.Context) error) error {
+func (n *Node) apply(ctx context.Context, want netstate.Document, prove func(context.Context) error, ephemeral bool) error {
 	next, err := n.bringUp(want)
 	if err == nil && prove != nil {
 		err = prove(ctx)
 	}
 	n.lock()
 	defer n.mu.Unlock()
-	if err == nil {
-		err = n.keep(next)
+	switch {
+	case err == nil && ephemeral:
+		n.openNet = nil
+	case err == nil:
+		err = n.keep(*n.openNet, next, want)
 	}
 	if n.openNet != nil {
 		n.net, n.openNet = *n.openNet, nil // not committed: the former network comes back
+		n.networkChanged()
 	}
 	return err
 }
@@ -175,6 +186,7 @@ func (n *Node) bringUp(want netstate.Document) (network, error) {
 			return next, err
 		}
 		n.net = next.clone()
+		n.networkChanged()
 	}
 	n.openNet = &former
 	return next, n.collision(want)
@@ -197,18 +209,19 @@ func (n *Node) collision(want netstate.Document) error {
 	return nil
 }
 
-// keep writes the profiles that differ from those on disk: the whole change is recorded
+// keep writes the profiles that the change concerns and that differ from those on disk: the whole change is recorded
 // first, so that Recover can finish it.
-func (n *Node) keep(want network) error {
+func (n *Node) keep(former, next network, want netstate.Document) error {
 	changes := map[string]*string{} // by path; nil deletes
 	have := n.profilesIn("")
-	for name, p := range want.profiles {
-		if text := p.keyfile(); have[name].iface.Name == "" || have[name].keyfile() != text {
+	for name, p := range next.profiles {
+		text := p.keyfile()
+		if next.concerned(name, former, want) && (have[name].iface.Name == "" || have[name].keyfile() != text) {
 			changes[keyfilePath(name)] = &text
 		}
 	}
 	for name := range have {
-		if _, ok := want.profiles[name]; !ok {
+		if _, ok := next.profiles[name]; !ok && next.concerned(name, former, want) {
 			changes[keyfilePath(name)] = nil
 		}
 	}
@@ -266,6 +279,9 @@ func (w networks) Recover(context.Context) error {
 	n := w.n
 	n.lock()
 	defer n.mu.Unlock()
+	if n.pendingNet != nil {
+		return nil
+	}
 	record, err := n.readFile(netTransaction)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -281,5 +297,6 @@ func (w networks) Recover(context.Context) error {
 		return err
 	}
 	n.net.profiles = n.profilesIn("")
+	n.networkChanged()
 	return nil
 }

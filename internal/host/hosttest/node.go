@@ -75,7 +75,9 @@ type Node struct {
 	queue              []string // units that Settle runs
 	net                network
 	openNet            *network // what a transaction under way goes back to
-	held               *hold    // the node's lock
+	pendingNet         *pendingNetwork
+	netWatchers        map[chan struct{}]struct{}
+	held               *hold // the node's lock
 	flows              []host.Reservation
 	containers         bool // of the cluster
 

@@ -8,6 +8,6 @@ func (n *Node) Ports() host.Node {
 		Files: n.Files(), Trees: n.Trees(), Deployments: n.Deployments(),
 		Units: n.Units(), Masks: n.RuntimeMasks(), Foreign: n.ForeignUnits(), Transients: n.Transients(),
 		Power: n.Power(), Logs: n.Logs(), Network: n.Network(), Switch: n.Switch(), Prober: n.Prober(),
-		Resolver: n.Resolver(), Containers: n.Containers(), Recert: n.FakeRecert(), RecertImages: n.RecertImages(),
+		Resolver: n.Resolver(), Hostname: n.Hostname(), Containers: n.Containers(), Recert: n.FakeRecert(), RecertImages: n.RecertImages(),
 	}
 }

@@ -76,7 +76,7 @@ func (n *Node) reach(to netip.Addr, iface string) error {
 	}
 	to = to.WithZone("").Unmap()
 	if n.silent[to] {
-		return fmt.Errorf("probe %s: no answer", to)
+		return fmt.Errorf("gateway %s: no answer", to)
 	}
 	for name, p := range n.net.profiles {
 		if vlan, placed := n.segments[to]; placed && vlan != p.vlan() || iface != "" && iface != name {
@@ -103,7 +103,7 @@ func (p prober) DNS(_ context.Context, server netip.Addr, _ ...string) error {
 		return fmt.Errorf("ask name server %s: refused", server)
 	}
 	if n.silent[server] {
-		return fmt.Errorf("ask name server %s: no answer", server)
+		return fmt.Errorf("DNS server %s: no answer", server)
 	}
 	if n.reach(server, "") == nil {
 		return nil

@@ -61,6 +61,23 @@ func (r resolver) SetOverride(root string, addr netip.Addr) error {
 	return r.n.Files().Write(file, []byte(strings.Join(lines, "\n")), 0o644)
 }
 
+// SetCluster keeps the names beside the address.
+func (r resolver) SetCluster(root, name, base string) error {
+	file := path.Join("/", root, host.DnsmasqOverrides)
+	data, err := r.n.Files().Read(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var lines []string
+	for _, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+		if line != "" && !strings.HasPrefix(line, "SNO_CLUSTER_NAME") && !strings.HasPrefix(line, "SNO_BASE_DOMAIN") {
+			lines = append(lines, line)
+		}
+	}
+	lines = append(lines, "SNO_CLUSTER_NAME_OVERRIDE="+name, "SNO_BASE_DOMAIN_OVERRIDE="+base, "")
+	return r.n.Files().Write(file, []byte(strings.Join(lines, "\n")), 0o644)
+}
+
 // filters maps families to dnsmasq's option that drops their records.
 var filters = [...][2]string{{"ipv6", "filter-AAAA"}, {"ipv4", "filter-A"}}
 

@@ -42,7 +42,8 @@ func (t trees) Mirror(ctx context.Context, r host.CopyRequest) (host.CopyStats, 
 	if !n.disk.live[from].isDir() {
 		return host.CopyStats{}, fmt.Errorf("mirror %s to %s: %w", r.From, r.To, &fs.PathError{Op: "open", Path: r.From, Err: fs.ErrNotExist})
 	}
-	if within(to, from) || within(from, to) {
+	inside := within(to, from) && !listed(r.Skip, strings.TrimPrefix(to, from))
+	if inside || within(from, to) {
 		return host.CopyStats{}, fmt.Errorf("mirror %s to %s: %w", r.From, r.To, syscall.EINVAL)
 	}
 	m := &mirrored{n: n, from: from, to: to, r: r}

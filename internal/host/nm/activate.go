@@ -26,6 +26,9 @@ func (t *transaction) bring(ctx context.Context, c *plan.Change) error {
 	if c.Action != plan.ActUp {
 		return t.takeDown(ctx, c)
 	}
+	if c.MarkOnly() {
+		return nil
+	}
 	if err := t.activate(ctx, c, path); err != nil {
 		return fmt.Errorf("activate %s: %w", c.Iface, err)
 	}
@@ -61,7 +64,7 @@ func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.Ob
 		}
 		t.log.Info("cannot change the interface in place; activating its profile again", "interface", c.Iface, "err", err)
 	}
-	if c.Fresh && exists && d.Active != nil && c.After.Kind() == profile.TypeVLAN {
+	if c.Recreate && exists {
 		if err := t.removeLink(ctx, d); err != nil {
 			return fmt.Errorf("recreate %s: %w", c.Iface, err)
 		}
@@ -72,7 +75,14 @@ func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.Ob
 		target = d.Path
 	}
 	var active dbus.ObjectPath
-	err := t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, target, noObject}, &active)
+	up := func() error {
+		return t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, target, noObject}, &active)
+	}
+	err := up()
+	if target != noObject && (gone(err) || isError(err, busName+".UnknownDevice")) {
+		target = noObject // the link went away with another one, and is made anew
+		err = up()
+	}
 	if err == nil {
 		t.activating[c.Iface] = active
 	}
@@ -83,22 +93,31 @@ func (t *transaction) reapply(ctx context.Context, dev dbus.ObjectPath) error {
 	return t.c.call(ctx, dev, ifaceDevice+".Reapply", []any{profile.Settings{}, uint64(0), uint32(0)})
 }
 
-// takeDown ends the profile on its device; what only the profile made goes with it.
+// takeDown ends the profile on its device; a link that NetworkManager can make goes with it.
 func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
 	d, ok := t.snap.Device(c.Iface)
-	if !ok || d.Active == nil || d.Active.UUID != c.UUID {
+	if !ok {
 		return nil
 	}
-	err := t.c.call(ctx, d.Path, ifaceDevice+".Disconnect", nil)
-	if err != nil && !gone(err) && !isError(err, busName+".Device.NotActive") {
-		return fmt.Errorf("take %s down: %w", c.Iface, err)
+	if d.Active != nil && d.Active.UUID == c.UUID {
+		err := t.c.call(ctx, d.Path, ifaceDevice+".Disconnect", nil)
+		if err != nil && !gone(err) && !isError(err, busName+".Device.NotActive") {
+			return fmt.Errorf("take %s down: %w", c.Iface, err)
+		}
+	}
+	if c.Action == plan.ActRemove && c.Before.Settings.Kind() != profile.TypeEthernet {
+		if _, err := net.InterfaceByName(c.Iface); err == nil {
+			return t.removeLink(ctx, d)
+		}
 	}
 	return nil
 }
 
 // removeLink deletes a virtual link and waits until it is gone.
 func (t *transaction) removeLink(ctx context.Context, d profile.Device) error {
-	if err := t.c.call(ctx, d.Path, ifaceDevice+".Delete", nil); err != nil && !gone(err) {
+	err := t.c.call(ctx, d.Path, ifaceDevice+".Delete", nil)
+	// NetworkManager may be deleting it already, because its profile ended.
+	if err != nil && !gone(err) && !isError(err, busName+".Device.NotSoftware") {
 		return fmt.Errorf("delete link %s: %w", d.Name, err)
 	}
 	return t.wait(ctx, func() ([]string, error) {

@@ -21,8 +21,8 @@ func TestWhatIsInPlaceIsLeftUntouched(t *testing.T) {
 	same := netstate.Document{
 		Interfaces: []netstate.Interface{{
 			Name: "uplink0", Type: netstate.TypeEthernet, State: netstate.StateUp,
-			IPv4: &netstate.IP{Enabled: true, Addresses: []netstate.Address{{IP: "192.0.2.10", PrefixLength: 24}}},
-			IPv6: &netstate.IP{Enabled: true, Addresses: []netstate.Address{{IP: "2001:DB8::0:10", PrefixLength: 64}}},
+			IPv4: &netstate.IP{Enabled: new(true), Addresses: []netstate.Address{{IP: "192.0.2.10", PrefixLength: 24}}},
+			IPv6: &netstate.IP{Enabled: new(true), Addresses: []netstate.Address{{IP: "2001:DB8::0:10", PrefixLength: 64}}},
 		}},
 		Routes: &netstate.Routes{Config: []netstate.Route{
 			{Destination: "0.0.0.0/0", NextHopInterface: "uplink0", NextHopAddress: "192.0.2.1"},
@@ -188,7 +188,7 @@ interfaces:
 		require.Contains(t, n.IP("addr", "show", "uplink0.7"), "198.51.100.7/24")
 		return
 	}
-	require.ErrorContains(t, err, "this kernel has no VLAN support")
+	require.ErrorContains(t, err, "this kernel has no links of kind vlan")
 	n.isOld()
 }
 

@@ -17,7 +17,7 @@ func TestContract(t *testing.T) {
 	hostcontract.TestNetwork(t, func(t *testing.T) hostcontract.NetworkFixture {
 		n := newNode(t)
 		return hostcontract.NetworkFixture{
-			Network: n.network(), Uplink: "uplink0",
+			Network: n.network(), Transaction: n.network(), Watch: n.network(), Planner: n.network(), Uplink: "uplink0",
 			Old: netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("192.0.2.77/24"),
 			OldGateway: netip.MustParseAddr("192.0.2.1"), NewGateway: netip.MustParseAddr("192.0.2.254"),
 			// What is on the disk is what boots: PowerCut proves that elsewhere.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -34,6 +35,11 @@ type record struct {
 	Version int       `json:"version"`
 	Phase   string    `json:"phase"`
 	Began   time.Time `json:"began"`
+	// Boot is the boot in which it began. Ephemeral changes are never saved and end with it.
+	Boot      string `json:"boot,omitempty"`
+	Ephemeral bool   `json:"ephemeral,omitempty"`
+	// Confirm is set while the change runs and waits for its confirmation.
+	Confirm *host.PendingNetwork `json:"confirm,omitempty"`
 	// Lease is the checkpoint NetworkManager holds for us.
 	Lease lease `json:"lease"`
 	// Profiles are those the transaction edits, makes or deletes.
@@ -59,6 +65,8 @@ type touched struct {
 	Iface  string `json:"interface"`
 	Active bool   `json:"active,omitempty"` // was in force before
 	Wanted bool   `json:"wanted,omitempty"` // is to be in force afterwards
+	Save   bool   `json:"save,omitempty"`   // differs from the disk
+	Delete bool   `json:"delete,omitempty"` // goes at commit
 }
 
 // lease identifies a checkpoint beyond doubt: paths are used again when

@@ -9,3 +9,10 @@ build/network/done: internal/host/nm/testdata/network-deps.sh
 
 test-network: network-deps ## tests against a real NetworkManager and Open vSwitch, in namespaces of their own (root)
 	go test -count=1 -shuffle=on ./internal/netstate/... ./internal/host/nm/... ./internal/host/ovs/... ./internal/host/probe/...
+
+# One boot of an emulated machine, a few minutes.
+KERNEL_TESTS := ^(TestKinds|TestVLAN|TestBondPorts|TestFilterChanges)$$/^(bond|dummy|vrf|vlan|bridge_that.*|VLAN_over.*)$$
+
+.PHONY: test-network-kernel
+test-network-kernel: network-deps ## tests of bonds, VLANs, VRFs and VLAN filters, in a guest with Debian's kernel (emulated)
+	internal/host/nm/testdata/kernel-guest.sh build/network build/network-kernel '$(KERNEL_TESTS)'

@@ -1,9 +1,31 @@
+// Package nm is the host.Network port over NetworkManager's D-Bus API, with the
+// kernel (netlink) as witness of what really runs.
+//
+// lca-cli and the node agent construct it. It imports the host port, netstate, godbus and netlink;
+// it must not import a domain package, a sibling adapter or Kubernetes.
+//
+// Sub-packages: plan computes the changes of profiles, profile is NetworkManager's view as data, kernel reads and repairs
+// what rtnetlink knows, watch wakes observers.
+//
+// The promise it is built around: killing this process, NetworkManager or the
+// power at any moment leaves the old network or the committed new one, never
+// an unverified one. See transaction.go for how.
+//
+// A power cut between two saves leaves a mixed set of key files. RecoverFiles completes or undoes it from the journal
+// without NetworkManager; a unit ordered Before=NetworkManager.service and After=local-fs.target calls it through
+// lca-cli. Recover settles everything else, and is called when the agent or lca-cli starts and after NetworkManager
+// restarted: it then no longer holds the checkpoint that would undo an unverified change. Callers hold the node's lock.
+//
+// D-Bus API: https://networkmanager.dev/docs/api/latest/spec.html, versions
+// 1.42 to 1.52 are tested.
 package nm
 
 import (
 	"context"
 	"io/fs"
 	"log/slog"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +51,11 @@ type Interfaces interface {
 	Interfaces(ctx context.Context) ([]netstate.Interface, error)
 }
 
+// Watcher is what an Interfaces may be, too: it reports changes by calling changed until ctx ends or it breaks.
+type Watcher interface {
+	Watch(ctx context.Context, changed func()) error
+}
+
 // Options are the parts a Network is made of. Bus, Files and StateDir are
 // needed; everything else has a default.
 type Options struct {
@@ -42,12 +69,14 @@ type Options struct {
 	Switch Interfaces
 	Log    *slog.Logger
 	// Lease is how long NetworkManager waits for a sign of life of this process before it
-	// puts the old network back. Default 30 s, at least 3 s.
+	// puts the old network back. Default 4 s, at least 3 s; a change of many profiles gets more.
 	Lease time.Duration
 	// Settle bounds how long the new network may take to be in place. Default 60 s.
 	Settle time.Duration
 	// Now is the clock, for the journal's time stamps. Default time.Now.
 	Now func() time.Time
+	// Boot identifies the boot of the machine. Default: the kernel's boot id.
+	Boot func() string
 }
 
 // Network is host.Network over NetworkManager. Its methods may be called from
@@ -57,7 +86,12 @@ type Network struct {
 	mu sync.Mutex
 }
 
-var _ host.Network = (*Network)(nil)
+var (
+	_ host.Network            = (*Network)(nil)
+	_ host.NetworkTransaction = (*Network)(nil)
+	_ host.NetworkPlanner     = (*Network)(nil)
+	_ host.NetworkWatch       = (*Network)(nil)
+)
 
 // New makes a Network. It connects to nothing yet.
 func New(o Options) *Network {
@@ -65,7 +99,7 @@ func New(o Options) *Network {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Lease == 0 {
-		o.Lease = 30 * time.Second
+		o.Lease = 4 * time.Second
 	}
 	o.Lease = max(o.Lease, 3*time.Second)
 	if o.Settle == 0 {
@@ -74,7 +108,19 @@ func New(o Options) *Network {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Boot == nil {
+		o.Boot = bootID
+	}
 	return &Network{o: o}
+}
+
+// bootID is the kernel's; empty where it cannot be read, and then every record counts as of this boot.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
 }
 
 // SystemBus opens the bus at the given address ("unix:path=/run/dbus/system_bus_socket"),

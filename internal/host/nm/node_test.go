@@ -70,7 +70,7 @@ func (n *testNode) boot() {
 
 func (n *testNode) network() *nm.Network {
 	return nm.New(nm.Options{
-		Bus: nm.SystemBus(nmtest.BusAddress), Files: n.disk, StateDir: n.state, Lease: n.lease, Settle: 10 * time.Second,
+		Bus: nm.SystemBus(nmtest.BusAddress), Files: n.disk, StateDir: n.state, Lease: n.lease, Settle: nmtest.Patience(10 * time.Second),
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 }
@@ -176,7 +176,7 @@ func (v *victimProcess) kill() {
 }
 
 func timeout(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), nmtest.Patience(time.Minute))
 	t.Cleanup(cancel)
 	return ctx
 }

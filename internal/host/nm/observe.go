@@ -3,13 +3,11 @@ package nm
 import (
 	"context"
 	"fmt"
-	"slices"
+	"os"
 	"strings"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/observe"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -23,20 +21,40 @@ func (n *Network) Observe(ctx context.Context) (netstate.Document, error) {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
 	defer c.close()
-	s, err := c.snapshot(ctx)
+	_, d, err := n.look(ctx, c, nil)
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
-	return n.observe(ctx, c, s)
+	return d, nil
 }
 
-// observe joins three witnesses: the kernel for what is, NetworkManager for what
-// the kernel cannot tell, Open vSwitch for its bridges.
+// look reads the kernel once, NetworkManager quickly, and observes. What concerns the names is read in full.
+func (n *Network) look(ctx context.Context, c *client, names []string) (*profile.Snapshot, netstate.Document, error) {
+	k, err := kernel.Read()
+	if err != nil {
+		return nil, netstate.Document{}, err
+	}
+	s, err := n.quick(ctx, c, k, names)
+	if err != nil {
+		return nil, netstate.Document{}, err
+	}
+	d, err := n.describe(ctx, c, k, s)
+	return s, d, err
+}
+
+// observe reads the kernel and joins it with what NetworkManager said.
 func (n *Network) observe(ctx context.Context, c *client, s *profile.Snapshot) (netstate.Document, error) {
 	k, err := kernel.Read()
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
+	return n.describe(ctx, c, k, s)
+}
+
+// describe joins three witnesses: the kernel for what is, NetworkManager for what
+// the kernel cannot tell, Open vSwitch for its bridges.
+func (n *Network) describe(ctx context.Context, c *client, k *kernel.State, s *profile.Snapshot) (netstate.Document, error) {
+	var err error
 	var bridges []netstate.Interface
 	if n.o.Switch != nil {
 		if bridges, err = n.o.Switch.Interfaces(ctx); err != nil {
@@ -47,104 +65,29 @@ func (n *Network) observe(ctx context.Context, c *client, s *profile.Snapshot) (
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
+	rules, err := observe.Rules()
+	if err != nil {
+		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
+	}
 	return netstate.Document{
-		Interfaces: interfaces(k, s, bridges),
+		Hostname: n.hostname(), RouteRules: &netstate.RouteRules{Config: rules},
+		Interfaces: observe.Interfaces(k, s, bridges),
 		Routes:     &netstate.Routes{Running: k.Routes, Config: kernel.Configured(k.Routes, k.Protocols)},
 		DNS:        dns,
 	}, nil
 }
 
-// interfaces lists what the kernel has, then the bridges only Open vSwitch has.
-func interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interface) []netstate.Interface {
-	var out []netstate.Interface
-	for _, l := range k.Links {
-		i := netstate.Interface{Name: l.Attrs().Name, Type: linkType(l, s, bridges)}
-		if i.Type == "" {
-			continue
-		}
-		describe(&i, l, k)
-		addIP(&i, l, k, s)
-		out = append(out, i)
+// hostnameFile holds the stored name of the node; its first line counts (hostname(5)).
+const hostnameFile = "/etc/hostname"
+
+// hostname leaves out what cannot be read.
+func (n *Network) hostname() *netstate.Hostname {
+	out := &netstate.Hostname{}
+	if name, err := os.Hostname(); err == nil {
+		out.Running = &name
 	}
-	for _, b := range bridges {
-		if b.Type == netstate.TypeOVSBridge {
-			b.State = netstate.StateUp
-			out = append(out, b)
-		}
+	if text, err := n.o.Files.Read(hostnameFile); err == nil {
+		out.Config = new(strings.TrimSpace(string(text)))
 	}
 	return out
 }
-
-func describe(i *netstate.Interface, l netlink.Link, k *kernel.State) {
-	a := l.Attrs()
-	i.MTU = a.MTU
-	i.MACAddress = strings.ToUpper(a.HardwareAddr.String())
-	i.State = netstate.StateDown
-	if a.RawFlags&unix.IFF_UP != 0 {
-		i.State = netstate.StateUp
-	}
-	if v, ok := l.(*netlink.Vlan); ok {
-		i.VLAN = &netstate.VLAN{ID: v.VlanId, BaseIface: k.NameOf(a.ParentIndex)}
-	}
-	if _, ok := l.(*netlink.Bridge); !ok {
-		return
-	}
-	i.Bridge = &netstate.Bridge{}
-	for _, p := range k.Links {
-		if p.Attrs().MasterIndex == a.Index {
-			i.Bridge.Ports = append(i.Bridge.Ports, netstate.BridgePort{Name: p.Attrs().Name})
-		}
-	}
-}
-
-// linkType is nmstate's name of the kernel's kind of link; "" leaves the link out.
-// A pair of virtual cards counts as ethernet, as in nmstate's name space.
-func linkType(l netlink.Link, s *profile.Snapshot, bridges []netstate.Interface) string {
-	a := l.Attrs()
-	if a.RawFlags&unix.IFF_LOOPBACK != 0 || a.Name == "ovs-system" || a.Name == "ovs-netdev" ||
-		strings.HasPrefix(a.Name, "genev_sys_") || strings.HasPrefix(a.Name, "vxlan_sys_") {
-		return ""
-	}
-	if d, ok := s.Device(a.Name); ok && d.Kind == profile.DeviceOVSInterface && l.Type() != "device" && l.Type() != "veth" {
-		return netstate.TypeOVSInterface
-	}
-	internal := func(i netstate.Interface) bool { return i.Name == a.Name && i.Type == netstate.TypeOVSInterface }
-	if slices.ContainsFunc(bridges, internal) {
-		return netstate.TypeOVSInterface
-	}
-	switch t := l.Type(); t {
-	case "device", "veth":
-		return netstate.TypeEthernet
-	case "bridge":
-		return "linux-bridge"
-	case "macvlan":
-		return "mac-vlan"
-	case "openvswitch":
-		return netstate.TypeOVSInterface
-	default:
-		return t
-	}
-}
-
-func addIP(i *netstate.Interface, l netlink.Link, k *kernel.State, s *profile.Snapshot) {
-	i.IPv4 = &netstate.IP{Enabled: len(k.Addresses[l.Attrs().Index][netstate.IPv4]) > 0}
-	i.IPv6 = &netstate.IP{Enabled: k.SpeaksIPv6[l.Attrs().Index]}
-	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-		for _, p := range k.Addresses[l.Attrs().Index][f] {
-			f.Of(*i).Addresses = append(f.Of(*i).Addresses, netstate.FromPrefix(p))
-		}
-	}
-	p, ok := s.ActiveOn(i.Name)
-	if !ok {
-		return
-	}
-	method4 := profile.Value[string](p.Settings, "ipv4", "method")
-	method6 := profile.Value[string](p.Settings, "ipv6", "method")
-	i.IPv4.DHCP = pointer(method4 == "auto")
-	i.IPv6.DHCP = pointer(method6 == "auto" || method6 == "dhcp")
-	i.IPv6.Autoconf = pointer(method6 == "auto")
-	i.IPv4.Enabled = i.IPv4.Enabled || *i.IPv4.DHCP
-	i.IPv6.Enabled = i.IPv6.Enabled || *i.IPv6.DHCP
-}
-
-func pointer[T any](v T) *T { return &v }

@@ -18,28 +18,105 @@ func (t *transaction) prepare(ctx context.Context) error {
 	if err := t.ready(ctx); err != nil {
 		return fmt.Errorf("wait for the network cards: %w", err)
 	}
-	now, err := t.n.observe(ctx, t.c, t.snap)
-	if err != nil {
+	if err := t.compute(ctx); err != nil {
 		return err
 	}
-	p, err := plan.New(t.want, now, t.snap)
-	if err != nil {
-		return fmt.Errorf("plan the change: %w", err)
-	}
-	if len(p.Changes) == 0 && p.Global == nil {
+	if len(t.changes) == 0 && t.global == nil {
 		return nil
 	}
-	t.changes, t.global = p.Changes, p.Global
-	if err := kernelCan(t.changes); err != nil {
+	return t.begin()
+}
+
+// compute plans against the snapshot and what runs. What the plan changes must have been read in full; where it reaches
+// further than the document says (DNS servers elsewhere, say), everything is read.
+func (t *transaction) compute(ctx context.Context) error {
+	p, err := t.plan()
+	if err == nil && !p.Light() && !t.strange(p) && !sweeping(t.want) {
+		t.changes, t.global = p.Changes, p.Global
+		return kernelCan(t.changes)
+	}
+	if t.snap, err = t.c.snapshot(ctx); err != nil {
 		return err
 	}
-	return t.begin(now)
+	if t.now, err = t.n.observe(ctx, t.c, t.snap); err != nil {
+		return err
+	}
+	if p, err = t.plan(); err != nil {
+		return err
+	}
+	t.changes, t.global = p.Changes, p.Global
+	return kernelCan(t.changes)
+}
+
+func (t *transaction) plan() (*plan.Plan, error) {
+	want, err := plan.Resolve(t.asked, t.now)
+	if err != nil {
+		return nil, fmt.Errorf("resolve the document: %w", err)
+	}
+	t.want = want
+	p, err := plan.New(t.want, t.now, t.snap, t.ephemeral)
+	if err != nil {
+		return nil, fmt.Errorf("plan the change: %w", err)
+	}
+	return p, nil
+}
+
+// strange says that the plan changes a device of which only a file told: a document that names a card by its MAC address finds it late.
+func (t *transaction) strange(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Changes, func(c *plan.Change) bool {
+		d, exists := t.snap.Device(c.Iface)
+		return exists && d.Path == ""
+	})
+}
+
+// sweeping says that the document has orders for interfaces that it does not name.
+func sweeping(d netstate.Document) bool {
+	if d.RouteRules != nil && len(d.RouteRules.Config) > 0 {
+		return true
+	}
+	return d.Routes != nil && slices.ContainsFunc(d.Routes.Config, func(r netstate.Route) bool { return r.NextHopInterface == "" })
+}
+
+// look reads anew what the document is about.
+func (t *transaction) look(ctx context.Context) error {
+	var err error
+	t.snap, t.now, err = t.n.look(ctx, t.c, t.names())
+	return err
+}
+
+// names are the interfaces that the document mentions, in whatever role.
+func (t *transaction) names() []string {
+	var out []string
+	for _, i := range t.asked.Interfaces {
+		out = append(out, i.Name)
+		if i.VLAN != nil {
+			out = append(out, i.VLAN.BaseIface)
+		}
+		if i.MACVLAN != nil {
+			out = append(out, i.MACVLAN.BaseIface)
+		}
+		if i.Veth != nil {
+			out = append(out, i.Veth.Peer)
+		}
+		out = append(out, plan.Ports(i)...)
+	}
+	if t.asked.Routes != nil {
+		for _, r := range t.asked.Routes.Config {
+			out = append(out, r.NextHopInterface)
+		}
+	}
+	for _, c := range t.changes {
+		out = append(out, c.Iface)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // begin makes the journal's first record.
-func (t *transaction) begin(now netstate.Document) error {
+func (t *transaction) begin() error {
+	now := t.now
 	t.record = &record{
-		Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(),
+		Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(), Boot: t.n.o.Boot(), Ephemeral: t.ephemeral,
 		After: join(t.want, netstate.Document{Routes: &netstate.Routes{}}),
 	}
 	if t.global != nil {
@@ -54,6 +131,7 @@ func (t *transaction) begin(now netstate.Document) error {
 		d, _ := t.snap.Device(c.Iface)
 		t.record.Profiles = append(t.record.Profiles, touched{
 			UUID: c.UUID, Iface: c.Iface, Wanted: c.Action == plan.ActUp, Active: d.Active != nil && d.Active.UUID == c.UUID,
+			Save: c.Action == plan.ActUp && c.Edited() && !t.ephemeral, Delete: c.Action == plan.ActRemove && !t.ephemeral,
 		})
 		ifaces = append(ifaces, c.Iface)
 		t.keep(k, c)
@@ -128,8 +206,7 @@ func (t *transaction) ready(ctx context.Context) error {
 	err := e.until(bounded, check)
 	if errors.Is(err, errNotReady) {
 		t.log.Warn("going on without waiting any longer", "missing", err)
-		t.snap, err = t.c.snapshot(ctx)
-		return err
+		return t.look(ctx)
 	}
 	return err
 }
@@ -142,7 +219,7 @@ func (t *transaction) notReady(ctx context.Context) ([]string, error) {
 	if profile.Get[bool](p, "Startup") {
 		return []string{"NetworkManager is starting up"}, nil
 	}
-	if t.snap, err = t.c.snapshot(ctx); err != nil {
+	if err := t.look(ctx); err != nil {
 		return nil, err
 	}
 	var out []string

@@ -1,12 +1,16 @@
 package nm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 )
 
 // errNotInForce says that the disk is in order, but that the system does not follow: a
@@ -31,11 +35,60 @@ func (n *Network) recover(ctx context.Context) error {
 	if r == nil || err != nil {
 		return err
 	}
+	if r.Confirm != nil {
+		if held, err := n.waits(ctx, r); err != nil || held {
+			return err
+		}
+	}
 	n.o.Log.Warn("a change of the network was interrupted", "phase", r.Phase, "began", r.Began)
-	if r.Phase == phaseCommitted {
+	switch {
+	case r.Phase != phaseCommitted:
+		return n.undo(ctx, r)
+	case r.Ephemeral && r.Boot != n.o.Boot():
+		return n.forget() // it ended with its boot
+	default:
 		return n.redo(ctx, r)
 	}
-	return n.undo(ctx, r)
+}
+
+// waits says that NetworkManager still holds the checkpoint of a change that waits for its confirmation.
+func (n *Network) waits(ctx context.Context, r *record) (bool, error) {
+	c, err := n.connect(ctx)
+	if errors.Is(err, errNoManager) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer c.close()
+	return c.holds(ctx, r.Lease)
+}
+
+// RecoverFiles puts the key files of an interrupted change in order, by the journal alone: those of the former network, or
+// of the committed one. It is for the time before NetworkManager starts; while that runs it changes nothing. The
+// journal stays until Recover has seen the network in force.
+func (n *Network) RecoverFiles(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r, err := n.load()
+	if r == nil || err != nil {
+		return err
+	}
+	if c, err := n.connect(ctx); err == nil {
+		c.close()
+		n.o.Log.Info("NetworkManager is running; its profiles are left for the recovery of the network")
+		return nil
+	}
+	if r.Phase == phaseCommitted && r.Ephemeral && r.Boot != n.o.Boot() {
+		return n.forget()
+	}
+	right, _ := r.sides()
+	changed, err := n.putBack(r.uuids(), right.files)
+	if err != nil {
+		return fmt.Errorf("put the profiles of an interrupted change of the network in order: %w", err)
+	}
+	n.o.Log.Info("put the profiles of an interrupted change of the network in order", "phase", r.Phase, "changed", changed)
+	return nil
 }
 
 // undo brings the old network back, whatever of the new one exists, and closes the journal.
@@ -56,6 +109,7 @@ func (n *Network) undo(ctx context.Context, r *record) error {
 	if held {
 		if err := c.rollBack(ctx, r.Lease); err != nil {
 			n.o.Log.Warn("NetworkManager did not roll back completely; restoring the rest", "err", err)
+			held = false // it is not on its way
 		}
 	}
 	if err := n.restore(ctx, c, r, held); err != nil {
@@ -146,7 +200,7 @@ func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 		return fmt.Errorf("activate the former profiles: %w", err)
 	}
 	forward := r.Phase == phaseCommitted
-	for _, p := range r.Profiles {
+	for _, p := range inActivationOrder(r.Profiles, s) {
 		if forward && !p.Wanted || !forward && !p.Active {
 			continue
 		}
@@ -165,4 +219,21 @@ func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 		}
 	}
 	return nil
+}
+
+// inActivationOrder puts controllers before cards, and what stands on others last.
+func inActivationOrder(all []touched, s *profile.Snapshot) []touched {
+	rank := func(p touched) int {
+		pr, _ := s.ByUUID(p.UUID)
+		switch pr.Settings.Kind() {
+		case profile.TypeBond, profile.TypeBridge, profile.TypeVRF, profile.TypeOVSBridge:
+			return 0
+		case profile.TypeVLAN, profile.TypeMACVLAN:
+			return 2
+		}
+		return 1
+	}
+	out := slices.Clone(all)
+	slices.SortStableFunc(out, func(a, b touched) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
 }

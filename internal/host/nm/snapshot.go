@@ -3,10 +3,16 @@ package nm
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/godbus/dbus/v5"
+	"github.com/vishvananda/netlink"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 )
 
@@ -30,6 +36,145 @@ func (c *client) snapshot(ctx context.Context) (*profile.Snapshot, error) {
 		return nil, fmt.Errorf("read the global DNS configuration: %w", err)
 	}
 	return s, nil
+}
+
+// quick reads in full what concerns the named interfaces; the rest it takes from files of NetworkManager: its state of
+// the devices and the key files. Asking NetworkManager for hundreds of devices and profiles takes most of a second.
+// Where the files do not tell, it asks.
+func (n *Network) quick(ctx context.Context, c *client, k *kernel.State, names []string) (*profile.Snapshot, error) {
+	light, err := n.lightProfiles()
+	if err != nil || len(light) == 0 {
+		return c.snapshot(ctx)
+	}
+	var ask []string
+	s := &profile.Snapshot{}
+	for _, l := range k.Links {
+		a := l.Attrs()
+		d, known := n.deviceState(a.Index)
+		d.Name = a.Name
+		if d.Active != nil {
+			_, known = light[d.Active.UUID]
+		}
+		if !known || slices.Contains(names, a.Name) || d.State == profile.DeviceUnmanaged && a.OperState != netlink.OperUp {
+			ask = append(ask, a.Name)
+			continue
+		}
+		s.Devices = append(s.Devices, d)
+	}
+	if len(ask) > len(k.Links)/2+16 {
+		return c.snapshot(ctx)
+	}
+	asked, err := c.named(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	s.Devices = append(s.Devices, asked...)
+	if err := c.complete(ctx, light, asked, names); err != nil {
+		return nil, err
+	}
+	for _, p := range light {
+		s.Profiles = append(s.Profiles, p)
+	}
+	slices.SortFunc(s.Profiles, func(a, b profile.Profile) int { return strings.Compare(a.Settings.UUID(), b.Settings.UUID()) })
+	slices.SortFunc(s.Devices, func(a, b profile.Device) int { return strings.Compare(a.Name, b.Name) })
+	if s.Global, err = c.globalDNS(ctx); err != nil {
+		return nil, fmt.Errorf("read the global DNS configuration: %w", err)
+	}
+	return s, nil
+}
+
+// deviceDir holds NetworkManager's own state of each device, by interface index. It reads it after a restart.
+const deviceDir = "/run/NetworkManager/devices"
+
+// deviceState reads what NetworkManager noted of a device; false where it noted nothing.
+func (n *Network) deviceState(index int) (profile.Device, bool) {
+	text, err := n.o.Files.Read(filepath.Join(deviceDir, strconv.Itoa(index)))
+	if err != nil {
+		return profile.Device{}, false
+	}
+	d := profile.Device{State: profile.DeviceUnmanaged}
+	for line := range strings.Lines(string(text)) {
+		switch key, value, _ := strings.Cut(strings.TrimSpace(line), "="); key {
+		case "managed":
+			if value == "true" {
+				d.State = profile.DeviceActivated
+			}
+		case "connection-uuid":
+			d.Active = &profile.Active{UUID: value}
+		}
+	}
+	return d, true
+}
+
+// lightProfiles reads the key files, those in memory first, by UUID.
+func (n *Network) lightProfiles() (map[string]profile.Profile, error) {
+	out := map[string]profile.Profile{}
+	for _, dir := range []string{volatileDir, persistentDir, "/usr/lib/NetworkManager/system-connections"} {
+		names, err := n.o.Files.List(dir)
+		if err != nil {
+			return nil, fmt.Errorf("list profiles: %w", err)
+		}
+		for _, name := range names {
+			if !strings.HasSuffix(name, ".nmconnection") && strings.Contains(name, ".") {
+				continue
+			}
+			path := filepath.Join(dir, name)
+			text, err := n.o.Files.Read(path)
+			if err != nil {
+				continue // a folder, or gone meanwhile
+			}
+			p, ok := profile.FromKeyfile(string(text))
+			if _, shadowed := out[p.Settings.UUID()]; ok && !shadowed {
+				p.File = path
+				out[p.Settings.UUID()] = p
+			}
+		}
+	}
+	return out, nil
+}
+
+// named reads the devices of these names; a link that NetworkManager does not know has none.
+func (c *client) named(ctx context.Context, names []string) ([]profile.Device, error) {
+	paths := make([]dbus.ObjectPath, len(names))
+	for i, name := range names { // a few, and cheap
+		err := c.call(ctx, pathManager, ifaceManager+".GetDeviceByIpIface", []any{name}, &paths[i])
+		if err != nil && !isError(err, busName+".UnknownDevice") && !gone(err) {
+			return nil, err
+		}
+	}
+	paths = slices.DeleteFunc(paths, func(p dbus.ObjectPath) bool { return p == "" })
+	return each(paths, func(p dbus.ObjectPath) (profile.Device, error) { return c.device(ctx, p) })
+}
+
+// complete reads in full the profiles that the asked devices have active, and those for the named interfaces.
+func (c *client) complete(ctx context.Context, all map[string]profile.Profile, asked []profile.Device, names []string) error {
+	var uuids []string
+	for _, d := range asked {
+		if d.Active != nil {
+			uuids = profile.AppendNew(uuids, []string{d.Active.UUID})
+		}
+	}
+	for uuid, p := range all {
+		if slices.Contains(names, p.Settings.Iface()) || p.Settings.Iface() == "" {
+			uuids = profile.AppendNew(uuids, []string{uuid})
+		}
+	}
+	for _, uuid := range uuids {
+		var path dbus.ObjectPath
+		err := c.call(ctx, pathSettings, ifaceSettings+".GetConnectionByUuid", []any{uuid}, &path)
+		if err == nil {
+			var p profile.Profile
+			if p, err = c.profile(ctx, path); err == nil {
+				all[uuid] = p
+				continue
+			}
+		}
+		if !gone(err) && !isError(err, busName+".Settings.InvalidConnection") {
+			return err
+		}
+		delete(all, uuid) // a file that NetworkManager has not loaded
+	}
+	return nil
 }
 
 func (c *client) devices(ctx context.Context) ([]profile.Device, error) {

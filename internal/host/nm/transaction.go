@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/godbus/dbus/v5"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -31,45 +34,84 @@ type transaction struct {
 	c          *client
 	log        *slog.Logger
 	snap       *profile.Snapshot
-	want       netstate.Document
+	asked      netstate.Document
+	want       netstate.Document // resolved
+	now        netstate.Document
 	changes    []*plan.Change
 	global     *profile.GlobalDNS // nil where it is not touched
 	record     *record
 	events     *events
 	activating map[string]dbus.ObjectPath // by interface
+	ephemeral  bool
 }
 
 // Apply implements host.Network. Errors of the document come before anything is touched. Where
 // everything is in place already, only prove runs. A family of an interface that is
 // not mentioned stays as it is, and so do addresses other programs added.
-func (n *Network) Apply(ctx context.Context, want netstate.Document, prove func(context.Context) error) error {
-	if err := netstate.Validate(want); err != nil {
-		return fmt.Errorf("validate the document: %w", err)
-	}
+func (n *Network) Apply(
+	ctx context.Context, want netstate.Document, prove func(context.Context) error, options ...host.NetworkOption,
+) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err := n.recover(ctx); errors.Is(err, errNotInForce) {
-		n.o.Log.Warn("an earlier change of the network is not settled, going on", "err", err)
-	} else if err != nil {
-		return fmt.Errorf("settle an earlier change of the network: %w", err)
-	}
-	c, err := n.connect(ctx)
+	t, err := n.open(ctx, want, options)
 	if err != nil {
-		return fmt.Errorf("change the network: %w", err)
+		return err
 	}
-	defer c.close()
-	t := &transaction{n: n, c: c, log: n.o.Log, want: want, activating: map[string]dbus.ObjectPath{}}
-	if err := t.prepare(ctx); err != nil {
-		return fmt.Errorf("plan the change of the network: %w", err)
-	}
+	defer t.c.close()
 	if t.record == nil {
 		t.log.Info("the network is as wanted, nothing to change")
 		return runProof(ctx, prove)
 	}
-	if err := t.run(ctx, prove); err != nil {
+	confirmed := func(ctx context.Context) error {
+		if err := runProof(ctx, prove); err != nil {
+			return err
+		}
+		return t.commit(ctx)
+	}
+	if err := t.run(ctx, confirmed); err != nil {
+		return fmt.Errorf("change the network: %w", err)
+	}
+	// Committed: from here on there is only forward.
+	if err := n.finish(context.WithoutCancel(ctx), t.c, t.record); err != nil {
 		return fmt.Errorf("change the network: %w", err)
 	}
 	return nil
+}
+
+// open validates and plans the document; it touches nothing. The transaction has no record where everything is in place.
+func (n *Network) open(ctx context.Context, want netstate.Document, options []host.NetworkOption) (*transaction, error) {
+	if err := netstate.Validate(want); err != nil {
+		return nil, fmt.Errorf("validate the document: %w", err)
+	}
+	if err := n.recover(ctx); errors.Is(err, errNotInForce) {
+		n.o.Log.Warn("an earlier change of the network is not settled, going on", "err", err)
+	} else if err != nil {
+		return nil, fmt.Errorf("settle an earlier change of the network: %w", err)
+	}
+	if r, err := n.load(); err == nil && r != nil && r.Confirm != nil {
+		return nil, fmt.Errorf("change the network: %w until %s", host.ErrNetworkPending, r.Confirm.Deadline.Format(time.RFC3339))
+	}
+	c, err := n.connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("change the network: %w", err)
+	}
+	t := &transaction{
+		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[string]dbus.ObjectPath{},
+		ephemeral: slices.Contains(options, host.NetworkEphemeral),
+	}
+	if err := t.prepare(ctx); err != nil {
+		c.close()
+		return nil, fmt.Errorf("plan the change of the network: %w", err)
+	}
+	return t, nil
+}
+
+// finish ends the checkpoint of a committed record and forgets the record.
+func (n *Network) finish(ctx context.Context, c *client, r *record) error {
+	if err := c.dropLease(ctx, r.Lease); err != nil {
+		return fmt.Errorf("the network is committed, but the checkpoint could not be ended: %w", err)
+	}
+	return n.forget()
 }
 
 func runProof(ctx context.Context, prove func(context.Context) error) error {
@@ -82,33 +124,37 @@ func runProof(ctx context.Context, prove func(context.Context) error) error {
 	return nil
 }
 
-// run does the whole transaction; on any error the old network is back when it returns, or
-// the error says that it is not.
-func (t *transaction) run(ctx context.Context, prove func(context.Context) error) error {
+// run does the transaction up to and including the settlement (commit, or hand-over to a person); on any error the old
+// network is back when it returns, or the error says that it is not.
+func (t *transaction) run(ctx context.Context, settle func(context.Context) error) error {
 	if err := t.n.store(t.record); err != nil {
 		return err
 	}
 	var err error
-	if t.record.Lease, err = t.c.takeLease(ctx, t.n.o.Lease); err != nil {
+	if t.record.Lease, err = t.c.takeLease(ctx, t.lease()); err != nil {
 		return errors.Join(err, t.n.forget())
 	}
 	t.events = t.c.events()
 	defer t.events.close()
-	if err := t.underLease(ctx, prove); err != nil {
+	if err := t.underLease(ctx, settle); err != nil {
 		return t.goBack(ctx, err)
 	}
-	// Committed: from here on there is only forward.
-	if err := t.c.dropLease(context.WithoutCancel(ctx), t.record.Lease); err != nil {
-		return fmt.Errorf("the network is committed, but the checkpoint could not be ended: %w", err)
-	}
-	return t.n.forget()
+	return nil
+}
+
+// lease grows with the change: NetworkManager answers nothing while it works through many profiles.
+func (t *transaction) lease() time.Duration {
+	const each = 20 * time.Millisecond
+	return t.n.o.Lease + time.Duration(len(t.changes))*each
 }
 
 // underLease does what must happen while NetworkManager stands ready to go back.
-func (t *transaction) underLease(ctx context.Context, prove func(context.Context) error) error {
+func (t *transaction) underLease(ctx context.Context, settle func(context.Context) error) error {
 	ctx, lost := context.WithCancelCause(ctx)
+	var alive sync.WaitGroup
+	defer alive.Wait() // a late sign of life must not shorten what the settlement arranged
 	defer lost(nil)
-	go t.c.keepAlive(ctx, t.record.Lease, t.n.o.Lease, t.log, lost)
+	alive.Go(func() { t.c.keepAlive(ctx, t.record.Lease, t.lease(), t.log, lost) })
 	if err := t.n.store(t.record); err != nil { // now with the lease
 		return err
 	}
@@ -126,10 +172,7 @@ func (t *transaction) underLease(ctx context.Context, prove func(context.Context
 	if err := t.verify(ctx); err != nil {
 		return because(ctx, err)
 	}
-	if err := runProof(ctx, prove); err != nil {
-		return because(ctx, err)
-	}
-	return because(ctx, t.commit(ctx))
+	return because(ctx, settle(ctx))
 }
 
 // because adds why the context ended, which the failed call does not know.
@@ -140,48 +183,54 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// commit writes the profiles to disk and then says so in the journal.
+// commit extends the lease, saves and says so in the journal.
 func (t *transaction) commit(ctx context.Context) error {
 	// A full lease from here: the saving must not run into its end.
-	if err := t.c.extend(ctx, t.record.Lease, t.n.o.Lease); err != nil {
+	if err := t.c.extend(ctx, t.record.Lease, t.lease()); err != nil {
 		return fmt.Errorf("extend the checkpoint for the commit: %w", err)
 	}
-	for _, c := range t.changes {
-		if err := t.save(ctx, c); err != nil {
-			return fmt.Errorf("save the profile of %s: %w", c.Iface, err)
-		}
+	committed, err := t.n.commit(ctx, t.c, t.record)
+	if err == nil {
+		t.record = committed
 	}
-	files, err := t.n.keyfiles(t.record.uuids())
-	if err != nil {
-		return fmt.Errorf("read the saved profiles: %w", err)
-	}
-	if err := t.n.persist(files); err != nil {
-		return fmt.Errorf("flush the saved profiles: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return err // the last moment at which the caller may change its mind
-	}
-	committed := *t.record
-	committed.Phase, committed.New = phaseCommitted, files
-	if err := t.n.store(&committed); err != nil {
-		return err
-	}
-	t.record = &committed
-	return nil
+	return err
 }
 
-func (t *transaction) save(ctx context.Context, c *plan.Change) error {
-	if c.Action == plan.ActDown || !c.Edited() {
+// commit writes the record's profiles to disk and then says so in the journal.
+func (n *Network) commit(ctx context.Context, c *client, r *record) (*record, error) {
+	for _, p := range r.Profiles {
+		if err := c.save(ctx, p); err != nil && !r.Ephemeral {
+			return nil, fmt.Errorf("save the profile of %s: %w", p.Iface, err)
+		}
+	}
+	files, err := n.keyfiles(r.uuids())
+	if err != nil {
+		return nil, fmt.Errorf("read the saved profiles: %w", err)
+	}
+	if err := n.persist(files); err != nil {
+		return nil, fmt.Errorf("flush the saved profiles: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // the last moment at which the caller may change its mind
+	}
+	committed := *r
+	committed.Phase, committed.New, committed.Confirm = phaseCommitted, files, nil
+	return &committed, n.store(&committed)
+}
+
+// save brings the disk in line with NetworkManager's memory.
+func (c *client) save(ctx context.Context, p touched) error {
+	if !p.Save && !p.Delete {
 		return nil
 	}
 	path := dbus.ObjectPath("")
-	if err := t.c.call(ctx, pathSettings, ifaceSettings+".GetConnectionByUuid", []any{c.UUID}, &path); err != nil {
-		return fmt.Errorf("find the profile of %s: %w", c.Iface, err)
+	if err := c.call(ctx, pathSettings, ifaceSettings+".GetConnectionByUuid", []any{p.UUID}, &path); err != nil {
+		return fmt.Errorf("find the profile of %s: %w", p.Iface, err)
 	}
-	if c.Action == plan.ActRemove {
-		return t.c.call(ctx, path, ifaceProfile+".Delete", nil)
+	if p.Delete {
+		return c.call(ctx, path, ifaceProfile+".Delete", nil)
 	}
-	return t.c.call(ctx, path, ifaceProfile+".Save", nil)
+	return c.call(ctx, path, ifaceProfile+".Save", nil)
 }
 
 // goBack returns to the old network after a failure and reports both.

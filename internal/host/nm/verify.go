@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 
 	"github.com/vishvananda/netlink"
@@ -26,11 +27,7 @@ func (t *transaction) verify(ctx context.Context) error {
 		if err != nil || len(waiting) > 0 {
 			return waiting, err
 		}
-		s, err := t.c.snapshot(ctx)
-		if err != nil {
-			return nil, err
-		}
-		got, err := t.n.observe(ctx, t.c, s)
+		_, got, err := t.n.look(ctx, t.c, t.names())
 		if err != nil {
 			return nil, err
 		}
@@ -123,18 +120,31 @@ func (t *transaction) duplicate(iface string) error {
 
 // kernelCan refuses what the kernel would: better before the change than halfway.
 func kernelCan(changes []*plan.Change) error {
+	asked := map[string]error{}
 	for _, c := range changes {
-		if c.Action != plan.ActUp || c.After.Kind() != profile.TypeVLAN {
+		kind, module := c.After.Kind(), linkModules[c.After.Kind()]
+		if c.Action != plan.ActUp || module == "" {
 			continue
 		}
-		// A VLAN without an id is invalid, so nothing is made; a kernel that knows no
-		// VLANs says so before it looks that far.
-		err := netlink.LinkAdd(&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "lca-probe"}, LinkType: "vlan"})
-		if errors.Is(err, unix.EOPNOTSUPP) {
-			return fmt.Errorf("interface %s: this kernel has no VLAN support (module 8021q)", c.Iface)
+		if _, done := asked[kind]; !done {
+			// A link with a multicast address is invalid, so nothing is made; a kernel that does not know the kind says
+			// so before it looks that far.
+			asked[kind] = netlink.LinkAdd(&netlink.GenericLink{
+				LinkAttrs: netlink.LinkAttrs{Name: "lca-probe", HardwareAddr: net.HardwareAddr{1, 0, 0, 0, 0, 0}}, LinkType: kind,
+			})
+		}
+		if errors.Is(asked[kind], unix.EOPNOTSUPP) {
+			return fmt.Errorf("interface %s: this kernel has no links of kind %s (module %s)", c.Iface, kind, module)
 		}
 	}
 	return nil
+}
+
+// linkModules are the kernel's modules of the kinds of links that a profile may ask for. NetworkManager and the kernel
+// name these kinds alike.
+var linkModules = map[string]string{
+	profile.TypeVLAN: "8021q", profile.TypeBond: "bonding", profile.TypeDummy: "dummy", profile.TypeVRF: "vrf",
+	profile.TypeMACVLAN: "macvlan", profile.TypeBridge: "bridge",
 }
 
 // before is how the given interfaces are now, in a form netstate.Verify can hold the system
@@ -145,7 +155,16 @@ func before(now netstate.Document, ifaces []string) netstate.Document {
 		if !slices.Contains(ifaces, i.Name) || i.Type == netstate.TypeOVSBridge {
 			continue
 		}
-		b := netstate.Interface{Name: i.Name, Type: i.Type, State: i.State, VLAN: i.VLAN}
+		b := netstate.Interface{Name: i.Name, Type: i.Type, State: i.State, VLAN: i.VLAN, VRF: i.VRF}
+		if i.Bond != nil {
+			b.Bond = &netstate.Bond{Mode: i.Bond.Mode, Ports: i.Bond.Ports}
+		}
+		if i.Bridge != nil {
+			b.Bridge = &netstate.Bridge{}
+			for _, p := range i.Bridge.Ports {
+				b.Bridge.Ports = append(b.Bridge.Ports, netstate.BridgePort{Name: p.Name, VLAN: p.VLAN})
+			}
+		}
 		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 			if ip := f.Of(i); !ip.Auto() && i.State == netstate.StateUp {
 				keep := &netstate.IP{Enabled: ip.Enabled, Addresses: ip.Addresses}

@@ -11,6 +11,8 @@ import (
 	"github.com/godbus/dbus/v5"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/watch"
 )
 
 // recheck is how often a condition is looked at when no signal came: insurance
@@ -119,4 +121,13 @@ func (e *events) until(ctx context.Context, check func() (missing []string, err 
 		case <-tick.C:
 		}
 	}
+}
+
+// Changes implements host.NetworkWatch.
+func (n *Network) Changes(ctx context.Context) (<-chan struct{}, error) {
+	sources := []watch.Source{watch.Kernel, watch.Manager(n.o.Bus, busName)}
+	if w, ok := n.o.Switch.(Watcher); ok {
+		sources = append(sources, w.Watch)
+	}
+	return watch.Start(ctx, sources...), nil
 }

@@ -121,3 +121,37 @@ func (d *Deployments) SetDefault(ctx context.Context, stateroot string) error {
 	}
 	return nil
 }
+
+// DeployCommit implements host.Commits.
+func (d *Deployments) DeployCommit(ctx context.Context, stateroot, checksum string, kernel []string) (host.Deployment, error) {
+	fail := func(err error) (host.Deployment, error) {
+		return host.Deployment{}, fmt.Errorf("deploy commit %s into stateroot %s: %w", checksum, stateroot, err)
+	}
+	if err := validName(stateroot); err != nil {
+		return fail(err)
+	}
+	all, err := d.List(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	if found, ok := host.FirstOf(all, stateroot); ok {
+		if found.Checksum != checksum {
+			return fail(fmt.Errorf("it has commit %s already", found.Checksum))
+		}
+		return found, nil
+	}
+	if err := d.refuseStaged(); err != nil {
+		return fail(err)
+	}
+	if err := d.initStateroot(ctx, stateroot); err != nil {
+		return fail(err)
+	}
+	args := []string{"deploy", "--os=" + stateroot, "--retain", "--no-prune", "--not-as-default", "--karg-none"}
+	for _, argument := range kernel {
+		args = append(args, "--karg-append="+argument)
+	}
+	if _, err := d.admin(ctx, slow, append(args, checksum)...); err != nil {
+		return fail(err)
+	}
+	return d.cloned(ctx, stateroot)
+}

@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 		"host w: interface aa: \"aa\" is not a MAC address":                                 {{MAC: "aa"}},
 		"host w: interface 52:54:00:aa:bb:cc: VLAN 5 needs the name of the interface below": {{MAC: "52:54:00:aa:bb:cc", VLAN: 5}},
 		"host w: interface eth1 appears twice\naddress 192.0.2.10 is on both eth1 and eth1": {one, one},
-		"network document: interface \"eth1\": 192.0.2.255/24 is the network or broadcast address of its own network": {
+		"network document: interfaces[eth1].ipv4.address: 192.0.2.255/24 is the network or broadcast address of its own network": {
 			{Name: "eth1", Addresses: []hostnet.Address{{Prefix: netip.MustParsePrefix("192.0.2.255/24")}}}},
 		"host w: interface eth1: gateway 10.0.0.1 of route 10.9.0.0/16 is not on its network": {
 			{Name: "eth1", Addresses: one.Addresses, Routes: []hostnet.Route{{Destination: netip.MustParsePrefix("10.9.0.0/16"), Via: netip.MustParseAddr("10.0.0.1")}}}},

@@ -48,12 +48,12 @@ func (i Interface) state() netstate.Interface {
 }
 
 func (i Interface) ip(f netstate.Family) *netstate.IP {
-	ip := &netstate.IP{}
+	ip := netstate.Disabled()
 	for _, a := range i.Of(f) {
-		ip.Enabled = true
+		ip.Enabled = new(true)
 		ip.Addresses = append(ip.Addresses, netstate.Address{IP: a.Prefix.Addr().String(), PrefixLength: a.Prefix.Bits()})
 	}
-	if ip.Enabled {
+	if ip.On() {
 		no := false
 		ip.DHCP = &no
 		if f == netstate.IPv6 {

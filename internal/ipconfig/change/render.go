@@ -85,7 +85,7 @@ func interfaces(before, after Uplink, families []ipconfig.Family) []netstate.Int
 		carrier.VLAN = &netstate.VLAN{ID: after.VLAN, BaseIface: after.Base}
 		out = append(out, netstate.Interface{
 			Name: after.Base, Type: base, State: netstate.StateUp,
-			IPv4: &netstate.IP{}, IPv6: &netstate.IP{},
+			IPv4: netstate.Disabled(), IPv6: netstate.Disabled(),
 		})
 	}
 	out = append(out, carrier)
@@ -102,13 +102,13 @@ func ip(families []ipconfig.Family, v4 bool) *netstate.IP {
 			continue
 		}
 		address := netstate.Address{IP: f.Address.String(), PrefixLength: f.Network.Bits()}
-		out := &netstate.IP{Enabled: true, DHCP: &no, Addresses: []netstate.Address{address}}
+		out := &netstate.IP{Enabled: new(true), DHCP: &no, Addresses: []netstate.Address{address}}
 		if !v4 {
 			out.Autoconf = &no
 		}
 		return out
 	}
-	return &netstate.IP{}
+	return netstate.Disabled()
 }
 
 func routes(f ipconfig.Family, before, after Uplink) (out []netstate.Route) {

@@ -85,12 +85,7 @@ func (r *Rollback) collectEvidence(ctx context.Context) error {
 // A full disk or a lost journal must not keep the node from going back: the old
 // system then knows less, and says so.
 func (r *Rollback) handBack(context.Context) error {
-	journal := operation.JournalPath(r.Request.OperationID)
-	data, err := r.Files.Read(journal)
-	if err == nil {
-		err = r.Files.Write(host.InVar(r.To, operation.PivotedJournalPath(r.Request.OperationID)), data, 0o600)
-	}
-	if err != nil {
+	if err := stateroot.HandBackJournal(r.Files, r.Request.OperationID, r.To); err != nil {
 		r.Log.Error("the journal could not be handed back", "op", r.Request.OperationID, "stateroot", r.To, "error", err)
 	}
 	if r.Cause == ipconfig.CauseRequested {

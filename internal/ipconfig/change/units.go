@@ -10,7 +10,6 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
@@ -50,28 +49,11 @@ func withOldStateroot(unit, old string) string {
 }
 
 func (p *PrePivot) installUnit(ctx context.Context, target host.Deployment, name, text string) error {
-	if err := p.writeUnit(target, name, text); err != nil {
-		return err
-	}
-	if err := p.Foreign.EnableIn(ctx, target.Dir(), name); err != nil {
-		return fmt.Errorf("enable %s in the new deployment: %w", name, err)
-	}
-	return nil
+	return stateroot.InstallUnit(ctx, p.Files, p.Foreign, target, name, text)
 }
 
-// writeUnit puts the unit in the place of whatever had its name: to write through a link, as a mask is one, would
-// change what it leads to. Drop-ins stay, they are the administrator's.
 func (p *PrePivot) writeUnit(target host.Deployment, name, text string) error {
-	file := target.InDeployment(path.Join(host.UnitDir, name))
-	if st, err := p.Files.Stat(file); err == nil && !st.Mode().IsRegular() {
-		if err := p.Files.Remove(file); err != nil {
-			return fmt.Errorf("make room for %s: %w", file, err)
-		}
-	}
-	if err := p.Files.Write(file, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	return nil
+	return stateroot.WriteUnit(p.Files, target, name, text)
 }
 
 // arm keeps the room that a rollback needs, notes until when the watchdog is expected to wait, and hands the journal over.
@@ -83,15 +65,7 @@ func (p *PrePivot) arm(context.Context) error {
 	if err := p.Note(ipconfig.FlowPrePivot, "watchdog armed", deadline); err != nil {
 		return err
 	}
-	journal := operation.JournalPath(p.Request.OperationID)
-	data, err := p.Files.Read(journal)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", journal, err)
-	}
-	if err := p.Files.Write(host.InVar(p.Request.NewStateroot, journal), data, 0o600); err != nil {
-		return fmt.Errorf("hand the journal to stateroot %s: %w", p.Request.NewStateroot, err)
-	}
-	return nil
+	return stateroot.HandJournal(p.Files, p.Request.OperationID, p.Request.NewStateroot)
 }
 
 // disarm leaves the new stateroot's ballast to the removal of the stateroot.

@@ -30,7 +30,7 @@ func newGateway() netip.Addr { return netip.MustParseAddr(newSite.gateway) }
 func misfortunes() []misfortune {
 	return []misfortune{
 		{"dead gateway", func(w *world) { w.node.Silence(newGateway()) }, func(w *world) { w.node.Answer(newGateway()) },
-			"probe 198.51.100.1: no answer", ipconfig.StepApplyNetwork},
+			"gateway 198.51.100.1: no answer", ipconfig.StepApplyNetwork},
 		{"unreachable DNS", func(w *world) { w.dns = "203.0.113.53"; w.node.Silence(netip.MustParseAddr("203.0.113.53")) },
 			func(w *world) { w.node.Answer(netip.MustParseAddr("203.0.113.53")) }, "203.0.113.53", ipconfig.StepApplyNetwork},
 		{"recert fails", func(w *world) { w.recert = brokenRecert{} }, func(w *world) { w.recert = w.node.FakeRecert() },

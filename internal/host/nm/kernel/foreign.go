@@ -57,7 +57,7 @@ func (f Foreign) Without(want netstate.Document) Foreign {
 	out := Foreign{Iface: f.Iface, Addresses: f.Addresses}
 	for _, i := range want.Interfaces {
 		for _, fam := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-			if ip := fam.Of(i); i.Name == f.Iface && ip != nil && !ip.Enabled {
+			if ip := fam.Of(i); i.Name == f.Iface && ip.Off() {
 				out.Addresses = slices.DeleteFunc(slices.Clone(out.Addresses), func(a string) bool {
 					p, err := netip.ParsePrefix(a)
 					return err != nil || netstate.FamilyOf(p.Addr()) == fam

@@ -23,17 +23,22 @@ type State struct {
 	SpeaksIPv6 map[int]bool                               // has any IPv6 address, link-local too
 	Routes     []netstate.Route
 	Protocols  []int // of routes, in step
+	names      map[int]string
+	indexes    map[string]int
 }
 
 // Read asks the kernel for links, addresses and routes.
 func Read() (*State, error) {
 	k := &State{
 		Addresses: map[int]map[netstate.Family][]netip.Prefix{}, permanent: map[int]map[netstate.Family][]netip.Prefix{},
-		SpeaksIPv6: map[int]bool{},
+		SpeaksIPv6: map[int]bool{}, names: map[int]string{}, indexes: map[string]int{},
 	}
 	var err error
 	if k.Links, err = netlink.LinkList(); err != nil {
 		return nil, fmt.Errorf("list links: %w", err)
+	}
+	for _, l := range k.Links {
+		k.names[l.Attrs().Index], k.indexes[l.Attrs().Name] = l.Attrs().Name, l.Attrs().Index
 	}
 	if err := k.readAddresses(); err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
@@ -45,14 +50,10 @@ func Read() (*State, error) {
 }
 
 // NameOf is the name of the link with the index; empty where there is none.
-func (k *State) NameOf(index int) string {
-	for _, l := range k.Links {
-		if l.Attrs().Index == index {
-			return l.Attrs().Name
-		}
-	}
-	return ""
-}
+func (k *State) NameOf(index int) string { return k.names[index] }
+
+// IndexOf is the index of the link; 0 where there is none.
+func (k *State) IndexOf(name string) int { return k.indexes[name] }
 
 func (k *State) readAddresses() error {
 	all, err := netlink.AddrList(nil, netlink.FAMILY_ALL)

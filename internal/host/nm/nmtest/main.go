@@ -22,6 +22,9 @@ const (
 	// EnvRoot names a folder that holds a whole system to take NetworkManager from, by chroot:
 	// another version than the machine's own. Optional.
 	EnvRoot = "NMTEST_ROOT"
+
+	// EnvPatience is a number that every time limit of a test is multiplied by: an emulated machine is slow. Optional.
+	EnvPatience = "NMTEST_PATIENCE"
 )
 
 // Main runs the tests of a binary, inside namespaces where that is possible. It

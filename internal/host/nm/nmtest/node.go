@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -189,13 +190,21 @@ func (n *Node) Log() string {
 // Until polls the condition and fails the test when it does not come true in time.
 func (n *Node) Until(what string, condition func() bool) {
 	n.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(Patience(20 * time.Second))
 	for !condition() {
 		if time.Now().After(deadline) {
 			n.t.Fatalf("waited in vain until %s", what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// Patience stretches a time that a test waits at most, where the whole machine is slow: EnvPatience says how many times.
+func Patience(d time.Duration) time.Duration {
+	if times, err := strconv.Atoi(os.Getenv(EnvPatience)); err == nil && times > 0 {
+		return d * time.Duration(times)
+	}
+	return d
 }
 
 func (n *Node) run(args ...string) string {

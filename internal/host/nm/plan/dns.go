@@ -108,7 +108,7 @@ func (p *Plan) holder(f netstate.Family) (*Change, error) {
 	for pass := 0; pass < 2; pass++ {
 		for _, i := range p.want.Interfaces {
 			ip := f.Of(i)
-			if ip != nil && ip.Enabled && i.State != netstate.StateAbsent && i.State != netstate.StateDown && (pass == 1 || !ip.Auto()) {
+			if ip.On() && i.State != netstate.StateAbsent && i.State != netstate.StateDown && (pass == 1 || !ip.Auto()) {
 				candidates = append(candidates, i.Name)
 			}
 		}

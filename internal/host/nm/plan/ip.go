@@ -21,11 +21,15 @@ func (p *Plan) ip(c *Change, i netstate.Interface, f netstate.Family) error {
 	switch {
 	case ip == nil:
 		return nil
-	case !ip.Enabled:
+	case ip.Off():
 		disable(c.After, sec)
 		return nil
 	case ip.Auto():
-		return automatic(c.After, sec, ip, f)
+		if err := automatic(c.After, sec, ip, f); err != nil {
+			return err
+		}
+		autoOptions(c.After, sec, ip, f)
+		return nil
 	case ip.DHCP == nil && ip.Autoconf == nil && ip.Addresses == nil:
 		return p.justEnabled(c, f)
 	}
@@ -62,11 +66,10 @@ func (p *Plan) justEnabled(c *Change, f netstate.Family) error {
 	if m := profile.Value[string](c.After, profile.Section(f), "method"); m != "disabled" && m != "ignore" && m != "" {
 		return nil
 	}
-	if f == netstate.IPv4 {
-		return errors.New("IPv4 is enabled with neither DHCP nor an address")
+	if f == netstate.IPv6 {
+		c.After.Set("ipv6", "method", "link-local")
 	}
-	c.After.Set("ipv6", "method", "link-local")
-	return nil
+	return nil // IPv4 without an address is the same as none
 }
 
 // static gives the profile fixed addresses: those listed, those it has, or, when DHCP is
@@ -87,7 +90,8 @@ func (p *Plan) static(c *Change, iface string, ip *netstate.IP, f netstate.Famil
 		}
 	}
 	if len(wanted) == 0 && f == netstate.IPv4 {
-		return errors.New("IPv4 is enabled with neither DHCP nor an address")
+		disable(c.After, sec)
+		return nil
 	}
 	method := "manual"
 	if len(wanted) == 0 {
@@ -141,17 +145,64 @@ func setAddresses(s profile.Settings, sec string, wanted []netip.Prefix) {
 }
 
 // setMAC gives the interface another hardware address than it was born with.
-func setMAC(c *Change, i netstate.Interface, now netstate.Document) error {
-	if have, ok := now.Find(i.Name, ""); ok && strings.EqualFold(have.MACAddress, i.MACAddress) {
+func setMAC(c *Change, name, mac string, now netstate.Document) error {
+	if have, ok := now.Find(name, ""); ok && strings.EqualFold(have.MACAddress, mac) {
 		return nil
 	}
-	hw, err := net.ParseMAC(i.MACAddress)
+	hw, err := net.ParseMAC(mac)
 	if err != nil {
-		return fmt.Errorf("MAC address %q: %w", i.MACAddress, err)
+		return fmt.Errorf("MAC address %q: %w", mac, err)
 	}
 	sec := profile.TypeEthernet
 	c.After.Set(sec, "cloned-mac-address", []byte(hw))
 	c.After.Drop(sec, "assigned-mac-address")
 	c.Fresh = true
 	return nil
+}
+
+// autoOptions brings in what the document says on automatic configuration; what it leaves out stays.
+func autoOptions(s profile.Settings, sec string, ip *netstate.IP, f netstate.Family) {
+	if ip.AutoDNS != nil {
+		setUnless(s, sec, "ignore-auto-dns", !*ip.AutoDNS, false)
+	}
+	if ip.AutoGateway != nil {
+		setUnless(s, sec, "never-default", !*ip.AutoGateway, false)
+	}
+	if ip.AutoRoutes != nil {
+		setUnless(s, sec, "ignore-auto-routes", !*ip.AutoRoutes, false)
+	}
+	if ip.AutoRouteTableID != nil {
+		setUnless(s, sec, "route-table", uint32(*ip.AutoRouteTableID), 0)
+	}
+	if ip.AutoRouteMetric != nil {
+		setUnless(s, sec, "route-metric", int64(*ip.AutoRouteMetric), -1)
+	}
+	if ip.DHCPClientID != "" && f == netstate.IPv4 {
+		id := map[string]string{"ll": "mac", "iaid+duid": "duid"}[ip.DHCPClientID]
+		if id == "" {
+			id = ip.DHCPClientID
+		}
+		setUnless(s, sec, "dhcp-client-id", id, "")
+	}
+	if ip.DHCPDUID != "" && f == netstate.IPv6 {
+		id := map[string]string{"ll": "ll", "llt": "llt", "en": "lease", "uuid": "uuid"}[ip.DHCPDUID]
+		if id == "" {
+			id = ip.DHCPDUID
+		}
+		setUnless(s, sec, "dhcp-duid", id, "")
+	}
+	if ip.DHCPSendHostname != nil {
+		setUnless(s, sec, "dhcp-send-hostname", *ip.DHCPSendHostname, true)
+	}
+	if ip.DHCPCustomHostname != nil {
+		setUnless(s, sec, "dhcp-hostname", *ip.DHCPCustomHostname, "")
+	}
+	if f == netstate.IPv6 {
+		if mode, ok := map[string]int32{"eui64": 0, "stable-privacy": 1}[ip.AddrGenMode]; ok {
+			setUnless(s, sec, "addr-gen-mode", mode, 1)
+		}
+		if ip.Token != nil {
+			setUnless(s, sec, "token", *ip.Token, "")
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -10,7 +13,10 @@ func (p *Plan) edit(c *Change, i netstate.Interface) error {
 	if !c.After.Autoconnect() {
 		c.After.Set("connection", "autoconnect", true)
 	}
-	if err := p.vlan(c, i); err != nil {
+	if i.ProfileName != "" && c.After.ID() != i.ProfileName {
+		c.After.Set("connection", "id", i.ProfileName)
+	}
+	if err := p.kind(c, i); err != nil {
 		return err
 	}
 	now, _ := p.carrier(i.Name)
@@ -18,10 +24,29 @@ func (p *Plan) edit(c *Change, i netstate.Interface) error {
 	if i.MTU != 0 && (!silent || now.MTU != i.MTU) {
 		c.After.Set(mtuSection(c.After.Kind()), "mtu", uint32(i.MTU))
 	}
-	if i.MACAddress != "" {
-		if err := setMAC(c, i, p.now); err != nil {
+	mac := i.MACAddress
+	if i.CopyMACFrom != "" {
+		from, ok := p.carrier(i.CopyMACFrom)
+		if !ok {
+			return fmt.Errorf("there is no interface %s to copy the MAC address from", i.CopyMACFrom)
+		}
+		mac = from.MACAddress
+	}
+	if mac != "" && i.Identifier != netstate.IdentifierMAC {
+		if err := setMAC(c, i.Name, mac, p.now); err != nil {
 			return err
 		}
+	}
+	if i.AcceptAll != nil {
+		want := map[bool]int32{true: 1, false: 0}[*i.AcceptAll]
+		setUnless(c.After, profile.TypeEthernet, "accept-all-mac-addresses", want, -1)
+	}
+	if i.LLDP != nil && i.LLDP.Enabled != nil {
+		want := map[bool]int32{true: 1, false: 0}[*i.LLDP.Enabled]
+		setUnless(c.After, "connection", "lldp", want, -1)
+	}
+	if i.WaitIP != "" {
+		waitIP(c.After, i.WaitIP)
 	}
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 		if err := p.ip(c, i, f); err != nil {
@@ -31,22 +56,23 @@ func (p *Plan) edit(c *Change, i netstate.Interface) error {
 	return nil
 }
 
-func (p *Plan) vlan(c *Change, i netstate.Interface) error {
-	if i.VLAN == nil {
-		return nil
+// setUnless writes a value, unless the profile has it or leaves it at a default that means the same.
+func setUnless[T comparable](s profile.Settings, section, key string, want, unset T) {
+	have, ok := s[section][key].Value().(T)
+	if !ok {
+		have = unset
 	}
-	if profile.Value[uint32](c.After, profile.TypeVLAN, "id") != uint32(i.VLAN.ID) {
-		c.After.Set(profile.TypeVLAN, "id", uint32(i.VLAN.ID))
-		c.Fresh = true
+	if have != want {
+		s.Set(section, key, want)
 	}
-	if i.VLAN.BaseIface != "" && profile.Value[string](c.After, profile.TypeVLAN, "parent") != i.VLAN.BaseIface {
-		c.After.Set(profile.TypeVLAN, "parent", i.VLAN.BaseIface)
-		c.Fresh = true
+}
+
+// waitIP says which families must be configured before the interface counts as up.
+func waitIP(s profile.Settings, which string) {
+	for _, sec := range []string{"ipv4", "ipv6"} {
+		may := which == "any" || !strings.Contains(which, sec)
+		setUnless(s, sec, "may-fail", may, true)
 	}
-	if c.Before == nil {
-		c.After.Set(profile.TypeVLAN, "flags", uint32(1)) // reorder headers: the kernel's own default
-	}
-	return nil
 }
 
 // mtuSection is where a profile of the kind keeps the MTU.

@@ -6,7 +6,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
@@ -30,8 +29,10 @@ type Change struct {
 	UUID   string
 	Before *profile.Profile // nil for a new one
 	After  profile.Settings
-	// Fresh demands a new activation: the kernel cannot change the link in place.
+	// Fresh demands a new activation: the kernel or NetworkManager cannot change it in place.
 	Fresh bool
+	// Recreate demands that the link is deleted before: its properties are fixed when it is made.
+	Recreate bool
 }
 
 // Edited says that the profile itself differs afterwards.
@@ -48,16 +49,25 @@ type Plan struct {
 	Global  *profile.GlobalDNS // nil leaves it alone
 }
 
-// New computes the changes that bring the document about, base interfaces first. It touches nothing.
-func New(want, now netstate.Document, s *profile.Snapshot) (*Plan, error) {
+// New computes the changes that bring a resolved document about, in the order in which they are made. It touches nothing.
+// Ephemeral changes are to end with the boot.
+func New(want, now netstate.Document, s *profile.Snapshot, ephemeral bool) (*Plan, error) {
 	p := &Plan{snap: s, now: now, want: want}
 	for _, i := range want.Interfaces {
 		if err := p.iface(i); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("interface %s: %w", i.Name, err)
 		}
+	}
+	if err := p.members(); err != nil {
+		return nil, err
 	}
 	if want.Routes != nil {
 		if err := p.routes(want.Routes.Config); err != nil {
+			return nil, err
+		}
+	}
+	if want.RouteRules != nil {
+		if err := p.rules(want.RouteRules.Config); err != nil {
 			return nil, err
 		}
 	}
@@ -66,8 +76,11 @@ func New(want, now netstate.Document, s *profile.Snapshot) (*Plan, error) {
 			return nil, err
 		}
 	}
-	p.Changes = p.needed()
-	return p, nil
+	p.followControllers()
+	p.mark(ephemeral)
+	var err error
+	p.Changes, err = inOrder(p.needed())
+	return p, err
 }
 
 // iface plans one interface of the document.
@@ -80,18 +93,15 @@ func (p *Plan) iface(i netstate.Interface) error {
 	}
 	c, err := p.change(i)
 	if err != nil {
-		return fmt.Errorf("interface %s: %w", i.Name, err)
+		return err
 	}
-	if err := p.edit(c, i); err != nil {
-		return fmt.Errorf("interface %s: %w", i.Name, err)
-	}
-	return nil
+	return p.edit(c, i)
 }
 
 // bridge accepts an Open vSwitch bridge as it is: this backend builds none.
 func (p *Plan) bridge(i netstate.Interface) error {
 	if diff := netstate.Verify(netstate.Document{Interfaces: []netstate.Interface{i}}, p.now); len(diff) > 0 {
-		return fmt.Errorf("interface %s: this backend does not change an ovs-bridge, and %s", i.Name, strings.Join(diff, ", "))
+		return fmt.Errorf("this backend does not change an ovs-bridge, and %s", strings.Join(diff, ", "))
 	}
 	return nil
 }
@@ -114,33 +124,38 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 		p.Changes = append(p.Changes, c)
 	}
 	if d, ok := p.snap.Device(i.Name); ok && !found && d.Active != nil {
-		return fmt.Errorf("interface %s: no profile of its own keeps it up, so it cannot be made %s", i.Name, i.State)
+		return fmt.Errorf("no profile of its own keeps it up, so it cannot be made %s", i.State)
+	}
+	if act == ActRemove && i.Type != netstate.TypeEthernet {
+		return p.removeChildren(i.Name)
 	}
 	return nil
 }
 
-// needed drops the changes that change nothing and puts base interfaces before VLANs.
+// removeChildren makes what stands on a removed link absent, too: the kernel takes it away with the link.
+func (p *Plan) removeChildren(base string) error {
+	for _, i := range p.now.Interfaces {
+		_, mentioned := p.want.Find(i.Name, "")
+		child := i.VLAN != nil && i.VLAN.BaseIface == base || i.MACVLAN != nil && i.MACVLAN.BaseIface == base
+		if !child || mentioned {
+			continue
+		}
+		if err := p.takeDown(netstate.Interface{Name: i.Name, Type: i.Type, State: netstate.StateAbsent}); err != nil {
+			return fmt.Errorf("%s, which stands on it: %w", i.Name, err)
+		}
+	}
+	return nil
+}
+
+// needed drops the changes that change nothing.
 func (p *Plan) needed() []*Change {
 	var out []*Change
 	for _, c := range p.Changes {
-		if c.Edited() || !p.inPlace(c) {
+		if c.Edited() || c.Fresh || !p.inPlace(c) {
 			out = append(out, c)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *Change) int { return order(a) - order(b) })
 	return out
-}
-
-// order: what goes away first (it frees addresses), then cards, then what stands on them.
-func order(c *Change) int {
-	switch {
-	case c.Action != ActUp:
-		return 0
-	case c.After.Kind() == profile.TypeVLAN:
-		return 2
-	default:
-		return 1
-	}
 }
 
 // inPlace says that an unedited profile is active and the system agrees with the document.

@@ -42,7 +42,7 @@ func node(change func(profile.Settings)) *profile.Snapshot {
 var observed = netstate.Document{
 	Interfaces: []netstate.Interface{{
 		Name: "eno1", Type: netstate.TypeEthernet, State: netstate.StateUp, MTU: 1500,
-		IPv4: &netstate.IP{Enabled: true, Addresses: []netstate.Address{{IP: "192.0.2.10", PrefixLength: 24}}}, IPv6: &netstate.IP{},
+		IPv4: &netstate.IP{Enabled: new(true), Addresses: []netstate.Address{{IP: "192.0.2.10", PrefixLength: 24}}}, IPv6: netstate.Disabled(),
 	}},
 	Routes: &netstate.Routes{Running: []netstate.Route{{Destination: "0.0.0.0/0", NextHopAddress: "192.0.2.1", NextHopInterface: "eno1", Metric: 100, TableID: 254}}},
 	DNS:    &netstate.DNS{Running: &netstate.Resolver{Server: []string{"192.0.2.53"}}},
@@ -53,7 +53,7 @@ func planned(t *testing.T, s *profile.Snapshot, text string) *Plan {
 	want, err := netstate.Decode([]byte(text))
 	require.NoError(t, err)
 	require.NoError(t, netstate.Validate(want))
-	p, err := New(want, observed, s)
+	p, err := New(want, observed, s, false)
 	require.NoError(t, err)
 	return p
 }
@@ -62,7 +62,7 @@ func refused(t *testing.T, s *profile.Snapshot, text string) error {
 	t.Helper()
 	want, err := netstate.Decode([]byte(text))
 	require.NoError(t, err)
-	_, err = New(want, observed, s)
+	_, err = New(want, observed, s, false)
 	return err
 }
 
@@ -120,7 +120,8 @@ func TestPlanOfAutomaticAddresses(t *testing.T) {
 	require.Equal(t, "dhcp", profile.Value[string](p.Changes[0].After, "ipv6", "method"))
 	require.NotContains(t, p.Changes[0].After["ipv4"], "address-data")
 	require.ErrorContains(t, refused(t, node(nil), "interfaces: [{name: eno1, ipv6: {enabled: true, dhcp: false, autoconf: true}}]"), "autoconf without DHCP")
-	require.ErrorContains(t, refused(t, node(nil), "interfaces: [{name: eno1, ipv4: {enabled: true, dhcp: false, address: []}}]"), "neither DHCP nor an address")
+	p = planned(t, node(nil), "interfaces: [{name: eno1, ipv4: {enabled: true, dhcp: false, address: []}}]")
+	require.Equal(t, "disabled", profile.Value[string](p.Changes[0].After, "ipv4", "method"), "no address is the same as none")
 }
 
 func TestPlanDisablesAFamily(t *testing.T) {
@@ -198,7 +199,7 @@ func TestPlanRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"interfaces: [{name: eno7, type: ethernet}]":                          "no such network card",
 		"interfaces: [{name: eno7}]":                                          "its type is not given",
-		"interfaces: [{name: bond0, type: bond}]":                             "makes no new interfaces of type bond",
+		"interfaces: [{name: bond0, type: bond}]":                             "a new bond needs its mode",
 		"interfaces: [{name: br-ex, type: ovs-bridge}]":                       "does not change an ovs-bridge",
 		"routes: {config: [{destination: '::/0', next-hop-interface: eno7}]}": "routes through eno7",
 	} {

@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/godbus/dbus/v5"
 	"github.com/google/uuid"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
@@ -47,7 +50,10 @@ func (p *Plan) changeOf(pr profile.Profile, iface string) *Change {
 // profileFor picks the profile to edit: made for this interface and type; the active one is
 // preferred, then what NetworkManager would pick at the next boot.
 func (p *Plan) profileFor(i netstate.Interface) (profile.Profile, bool) {
-	if pr, ok := p.snap.ActiveOn(i.Name); ok && pr.Settings.Iface() == i.Name && sameKind(i.Type, pr.Settings.Kind()) {
+	mine := func(pr profile.Profile) bool {
+		return pr.Settings.Iface() == i.Name || i.Identifier == netstate.IdentifierMAC && pr.Settings.Iface() == ""
+	}
+	if pr, ok := p.snap.ActiveOn(i.Name); ok && mine(pr) && sameKind(i.Type, pr.Settings.Kind()) {
 		return pr, true
 	}
 	var best profile.Profile
@@ -80,15 +86,79 @@ func sameKind(nmstate, kind string) bool {
 	switch nmstate {
 	case "":
 		return true
-	case netstate.TypeEthernet, "veth":
+	case netstate.TypeEthernet, netstate.TypeVeth:
 		return kind == profile.TypeEthernet || kind == profile.TypeVeth
-	case "linux-bridge":
-		return kind == profile.TypeBridge
-	case "mac-vlan":
-		return kind == "macvlan"
 	default:
-		return kind == nmstate
+		return kind == managerKinds[nmstate]
 	}
+}
+
+// managerKinds are NetworkManager's names of nmstate's types.
+var managerKinds = map[string]string{
+	netstate.TypeEthernet: profile.TypeEthernet, netstate.TypeVeth: profile.TypeVeth, netstate.TypeVLAN: profile.TypeVLAN,
+	netstate.TypeBond: profile.TypeBond, netstate.TypeLinuxBridge: profile.TypeBridge, netstate.TypeDummy: profile.TypeDummy,
+	netstate.TypeMACVLAN: profile.TypeMACVLAN, netstate.TypeVRF: profile.TypeVRF,
+	netstate.TypeOVSInterface: profile.TypeOVSInterface, netstate.TypeOVSBridge: profile.TypeOVSBridge,
+	netstate.TypeLoopback: "loopback",
+}
+
+// skeleton writes what every profile of the kind has.
+func (p *Plan) skeleton(s profile.Settings, kind string, i netstate.Interface) error {
+	_, exists := p.snap.Device(i.Name)
+	switch kind {
+	case netstate.TypeEthernet, netstate.TypeVeth:
+		if i.Veth != nil && i.Veth.Peer != "" && !exists {
+			s.Set("connection", "type", profile.TypeVeth)
+			s.Set(profile.TypeVeth, "peer", i.Veth.Peer)
+			return nil
+		}
+		if !exists && !p.appears(i.Name) {
+			return errors.New("there is no such network card")
+		}
+		s.Set("connection", "type", profile.TypeEthernet)
+		s[profile.TypeEthernet] = nil
+	case netstate.TypeVLAN:
+		if i.VLAN == nil || i.VLAN.BaseIface == "" {
+			return errors.New("the VLAN names no base-iface and no profile of that name exists to take it from")
+		}
+		s.Set("connection", "type", profile.TypeVLAN)
+	case netstate.TypeMACVLAN:
+		if i.MACVLAN == nil || i.MACVLAN.BaseIface == "" || i.MACVLAN.Mode == "" {
+			return errors.New("a new mac-vlan needs its base-iface and its mode")
+		}
+		s.Set("connection", "type", profile.TypeMACVLAN)
+	case netstate.TypeVRF:
+		if i.VRF == nil || i.VRF.RouteTableID == 0 {
+			return errors.New("a new vrf needs its route-table-id")
+		}
+		s.Set("connection", "type", profile.TypeVRF)
+		s.Set("connection", "autoconnect-slaves", int32(1))
+	case netstate.TypeBond:
+		if i.Bond == nil || i.Bond.Mode == "" {
+			return errors.New("a new bond needs its mode")
+		}
+		s.Set("connection", "type", profile.TypeBond)
+		s.Set("connection", "autoconnect-slaves", int32(1))
+	case netstate.TypeLinuxBridge:
+		s.Set("connection", "type", profile.TypeBridge)
+		s.Set("connection", "autoconnect-slaves", int32(1))
+		s.Set(profile.TypeBridge, "stp", false) // nmstate's default; NetworkManager's own is true
+	case netstate.TypeDummy:
+		s.Set("connection", "type", profile.TypeDummy)
+		s[profile.TypeDummy] = map[string]dbus.Variant{}
+	case "":
+		return errors.New("its type is not given and there is no such interface to take it from")
+	default:
+		return fmt.Errorf("this backend makes no new interfaces of type %s", kind)
+	}
+	return nil
+}
+
+// appears says that the document makes a link of that name: the other end of a pair.
+func (p *Plan) appears(name string) bool {
+	return slices.ContainsFunc(p.want.Interfaces, func(i netstate.Interface) bool {
+		return i.Veth != nil && i.Veth.Peer == name && i.State != netstate.StateAbsent && i.State != netstate.StateDown
+	})
 }
 
 // newProfile makes the skeleton of a profile for an interface that has none.
@@ -100,28 +170,14 @@ func (p *Plan) newProfile(i netstate.Interface) (profile.Settings, error) {
 		}
 	}
 	s := profile.Settings{}
-	s.Set("connection", "id", i.Name)
+	s.Set("connection", "id", cmp.Or(i.ProfileName, i.Name))
 	s.Set("connection", "uuid", uuid.NewString())
 	s.Set("connection", "interface-name", i.Name)
 	s.Set("connection", "autoconnect", true)
 	s.Set("ipv4", "method", "disabled")
 	s.Set("ipv6", "method", "disabled")
-	switch kind {
-	case netstate.TypeEthernet, "veth":
-		if _, ok := p.snap.Device(i.Name); !ok {
-			return nil, errors.New("there is no such network card")
-		}
-		s.Set("connection", "type", profile.TypeEthernet)
-		s[profile.TypeEthernet] = nil
-	case netstate.TypeVLAN:
-		if i.VLAN == nil || i.VLAN.BaseIface == "" {
-			return nil, errors.New("the VLAN names no base-iface and no profile of that name exists to take it from")
-		}
-		s.Set("connection", "type", profile.TypeVLAN)
-	case "":
-		return nil, errors.New("its type is not given and there is no such interface to take it from")
-	default:
-		return nil, fmt.Errorf("this backend makes no new interfaces of type %s", kind)
+	if err := p.skeleton(s, kind, i); err != nil {
+		return nil, err
 	}
 	if best := p.strongestRival(i.Name); best >= 0 {
 		s.Set("connection", "autoconnect-priority", min(best+1, 999))

@@ -63,7 +63,7 @@ func Implied(iface string, s Settings) netstate.Document {
 		if method != "manual" && method != "auto" {
 			continue
 		}
-		ip := &netstate.IP{Enabled: true}
+		ip := &netstate.IP{Enabled: new(true)}
 		for _, e := range s.Dicts(Section(f), "address-data") {
 			ip.Addresses = append(ip.Addresses, netstate.Address{
 				IP: Get[string](e, "address"), PrefixLength: int(Get[uint32](e, "prefix")),

@@ -16,8 +16,11 @@ const (
 	TypeEthernet     = "802-3-ethernet"
 	TypeVeth         = "veth"
 	TypeVLAN         = "vlan"
-	typeBond         = "bond"
+	TypeBond         = "bond"
 	TypeBridge       = "bridge"
+	TypeDummy        = "dummy"
+	TypeMACVLAN      = "macvlan"
+	TypeVRF          = "vrf"
 	TypeOVSInterface = "ovs-interface"
 	TypeOVSBridge    = "ovs-bridge"
 )

@@ -5,8 +5,6 @@
 package profile
 
 import (
-	"slices"
-
 	"github.com/godbus/dbus/v5"
 )
 
@@ -47,6 +45,8 @@ type Profile struct {
 	File     string
 	// generated marks a profile that NetworkManager generated for a device configured by another program.
 	Generated bool
+	// Light marks a profile that was read from its file, for orientation: Settings holds a part, and Path is unknown.
+	Light bool
 }
 
 // Snapshot is what NetworkManager knows at one moment.
@@ -54,26 +54,42 @@ type Snapshot struct {
 	Devices  []Device
 	Profiles []Profile
 	Global   GlobalDNS
+
+	devices  map[string]int // filled by the first search
+	profiles map[string]int
 }
 
 // Device finds the device that carries addresses under the name: an OVS bridge and
 // its port share the name of the internal interface.
 func (s *Snapshot) Device(name string) (Device, bool) {
-	for _, d := range s.Devices {
-		if d.Name == name && d.Kind != deviceOVSBridge && d.Kind != deviceOVSPort {
-			return d, true
+	if s.devices == nil {
+		s.devices = make(map[string]int, len(s.Devices))
+		for n, d := range s.Devices {
+			if _, dup := s.devices[d.Name]; !dup && d.Kind != deviceOVSBridge && d.Kind != deviceOVSPort {
+				s.devices[d.Name] = n
+			}
 		}
 	}
-	return Device{}, false
+	n, ok := s.devices[name]
+	if !ok {
+		return Device{}, false
+	}
+	return s.Devices[n], true
 }
 
 // ByUUID finds a profile by its identity.
 func (s *Snapshot) ByUUID(uuid string) (Profile, bool) {
-	i := slices.IndexFunc(s.Profiles, func(p Profile) bool { return p.Settings.UUID() == uuid })
-	if i < 0 {
+	if s.profiles == nil {
+		s.profiles = make(map[string]int, len(s.Profiles))
+		for n, p := range s.Profiles {
+			s.profiles[p.Settings.UUID()] = n
+		}
+	}
+	n, ok := s.profiles[uuid]
+	if !ok {
 		return Profile{}, false
 	}
-	return s.Profiles[i], true
+	return s.Profiles[n], true
 }
 
 // ActiveOn is the profile active on the device of that name, generated ones left out.

@@ -1,0 +1,25 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	// GroupVersion is the API group and version of every type in this package.
+	GroupVersion = schema.GroupVersion{Group: "lca.openshift.io", Version: "v1alpha1"}
+
+	// SchemeBuilder collects the functions that register this package's types.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+	// AddToScheme registers this package's types in a scheme.
+	AddToScheme = SchemeBuilder.AddToScheme
+)
+
+// addKnownTypes registers the kinds of this group version.
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &SeedGenerator{}, &SeedGeneratorList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

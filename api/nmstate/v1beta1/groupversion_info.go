@@ -1,0 +1,28 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	// GroupVersion is the API group and version of every type in this package.
+	GroupVersion = schema.GroupVersion{Group: "nmstate.io", Version: "v1beta1"}
+
+	// SchemeBuilder collects the functions that register this package's types.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+	// AddToScheme registers this package's types in a scheme.
+	AddToScheme = SchemeBuilder.AddToScheme
+)
+
+// addKnownTypes registers the kinds of this group version. Policies are read and written in version v1.
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion,
+		&NodeNetworkConfigurationEnactment{}, &NodeNetworkConfigurationEnactmentList{},
+		&NodeNetworkState{}, &NodeNetworkStateList{},
+	)
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

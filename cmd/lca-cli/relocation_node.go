@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/delivery"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/desk"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
+)
+
+// siteDirectories are those of the node in which a configuration may lie.
+func siteDirectories() []delivery.Directory {
+	var out []delivery.Directory
+	for _, dir := range []string{"/opt/openshift", "/etc/lca/site-config"} {
+		out = append(out, delivery.Directory{Path: dir, Files: os.DirFS(dir)})
+	}
+	return out
+}
+
+// siteNodeVerbs are the verbs of "relocation" that run on a node.
+func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
+	verbs := relocation.NodeCommands(relocation.NodeWiring{
+		Wiring: shared, Factory: open.siteFactory, NewID: newOperationID,
+		Site: func(ctx context.Context, acting bool) (onsite.Ports, operation.Instruments, error) {
+			node, with, err := open.node(ctx, acting)
+			p := sitePorts(node, open.log)
+			p.Acquire = shared.Lock.Acquire
+			return p, with, err
+		},
+		Alive: func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog) },
+	})
+	return append(verbs, relocation.PageCommand(relocation.PageWiring{
+		Log: open.log, Console: os.Stdout, Now: time.Now, Node: nodeLabel, Ports: cabledPorts,
+		Site: func(context.Context) (portal.Site, error) { return desk.NewSite(files.New("/")) },
+	}))
+}
+
+func (o opener) siteFactory(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error) {
+	node, with, err := o.node(ctx, acting)
+	return siteFactoryPorts(node, o.log), with, err
+}
+
+func siteFactoryPorts(node host.Node, log *slog.Logger) factory.Ports {
+	return factory.Ports{Node: node, Cluster: siteCluster{localCluster{files: files.New("/")}}, Clock: flow.SystemClock{}, Log: log}
+}
+
+func sitePorts(node host.Node, log *slog.Logger) onsite.Ports {
+	return onsite.Ports{
+		Node: node, Cluster: siteCluster{localCluster{files: files.New("/")}}, Password: newKubeadminPassword,
+		Inbox: desk.NewInbox(node.Files, node.Volumes, siteDirectories()...), NewID: newOperationID, Clock: flow.SystemClock{}, Log: log,
+	}
+}
+
+// nodeLabel is the serial number of the machine, which is on its label, or its name.
+func nodeLabel() string {
+	if serial, err := os.ReadFile("/sys/class/dmi/id/product_serial"); err == nil && strings.TrimSpace(string(serial)) != "" {
+		return strings.TrimSpace(string(serial))
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// cabledPorts lists the machine's network ports: links with a device behind them.
+func cabledPorts(context.Context) []portal.Port {
+	links, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	var out []portal.Port
+	for _, l := range links {
+		dir := fmt.Sprintf("/sys/class/net/%s/", l.Name)
+		if _, err := os.Stat(dir + "device"); err != nil {
+			continue
+		}
+		carrier, err := os.ReadFile(dir + "carrier")
+		out = append(out, portal.Port{Name: l.Name, Cable: err == nil && strings.TrimSpace(string(carrier)) == "1"})
+	}
+	return out
+}

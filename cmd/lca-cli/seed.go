@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/archive"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/containers"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ostree"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/registry"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
+)
+
+// seedCommand is "seed" with its verbs; those that look at images work on any machine.
+func seedCommand(shared verb.Wiring, open opener) *cobra.Command {
+	fs := files.New("/")
+	return seed.Command(seed.Wiring{
+		Wiring: shared, Node: open.seedCreate, Registries: registry.New(registry.Options{Files: fs, Log: open.log}), Files: fs,
+		ReadInput: os.ReadFile,
+	})
+}
+
+// seedCreate adds what making a seed image needs besides.
+func (o opener) seedCreate(ctx context.Context, acting bool) (create.Ports, operation.Instruments, error) {
+	node, with, err := o.node(ctx, acting)
+	return seedPorts(node, o.log), with, err
+}
+
+func seedPorts(node host.Node, log *slog.Logger) create.Ports {
+	fs := files.New("/")
+	runner := run.New(run.Options{})
+	return create.Ports{
+		Node: node, Archives: archive.New(archive.Options{}), Registries: registry.New(registry.Options{Files: fs, Log: log}),
+		Copies: systemCopies{log}, Cluster: localCluster{files: fs}, Clock: flow.SystemClock{}, Log: log,
+		Reports: systemReports{
+			containers.New(containers.Options{Runner: runner, Units: node.Units, Log: log}),
+			ostree.New(ostree.Options{Runner: runner, Files: fs, Log: log}),
+		},
+	}
+}
+
+// systemReports are those of two tools.
+type systemReports struct {
+	*containers.Runtime
+	*ostree.Deployments
+}
+
+// systemCopies opens copies of /etc and /var with the adapters of the node itself.
+type systemCopies struct{ log *slog.Logger }
+
+var _ host.SystemCopies = systemCopies{}
+
+func (c systemCopies) Files(root string) host.Files { return files.New(root) }
+
+func (c systemCopies) Keystore(root string) host.Keystore { return etcd.New(c.etcd(root)) }
+
+// etcd runs the release that the copy's own manifest names.
+func (c systemCopies) etcd(root string) etcd.Config {
+	return etcd.Config{
+		DataDir: path.Join(root, host.EtcdData), Manifest: path.Join(root, host.EtcdPodManifest),
+		RuntimeDir: "/run/lca/seed-etcd", Log: c.log,
+	}
+}
+
+func (c systemCopies) Recert(root string) host.Recert {
+	return recert.New(recert.Ports{Keystore: c.Keystore(root), Files: c.Files(root), Log: c.log})
+}
+
+func (c systemCopies) Purge(ctx context.Context, root string) error {
+	return etcd.Purge(ctx, c.etcd(root))
+}

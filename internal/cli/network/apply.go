@@ -1,0 +1,252 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// flow is what the node's lock says of these verbs.
+const flow = "network"
+
+// lease is how long a change waits for its confirmation; nmstatectl's default.
+const lease = 60
+
+type application struct {
+	form
+	noCommit, noVerify, kernel, memory, noProbe bool
+	timeout                                     int
+}
+
+func (w Wiring) apply() *cobra.Command {
+	var a application
+	cmd := &cobra.Command{
+		Use: "apply [FILE...]", Aliases: []string{"set", "a"},
+		Short: "Apply documents or policies to this node, and roll back what fails",
+		Long: "Apply documents or policies to this node, one after the other; without a file, or with -, from standard input. What was\n" +
+			"changed is printed. A change that cannot be applied, verified or proved is rolled back, and so is one that was applied\n" +
+			"with --no-commit and is not committed before the timeout, even if this program or NetworkManager ends.\n\n" +
+			"The proof: a gateway that answered before the change must answer after it, unless the document removes its route.",
+		RunE: func(cmd *cobra.Command, files []string) error { return w.applyAll(cmd.Context(), a, files) },
+	}
+	a.flags(cmd)
+	cmd.Flags().BoolVar(&a.noCommit, "no-commit", false, "leave the change uncommitted, for 'commit' or 'rollback'")
+	cmd.Flags().IntVar(&a.timeout, "timeout", lease, "seconds after which an uncommitted change is rolled back")
+	cmd.Flags().BoolVar(&a.memory, "memory-only", false, "keep the change until the next boot only")
+	cmd.Flags().BoolVar(&a.noProbe, "no-probe", false, "do not ask gateways before a change is kept")
+	cmd.Flags().BoolVar(&a.noVerify, "no-verify", false, "not supported")
+	cmd.Flags().BoolVarP(&a.kernel, "kernel", "k", false, "not supported")
+	return cmd
+}
+
+func (a application) check(files []string) error {
+	switch {
+	case a.kernel:
+		return errKernel
+	case a.noVerify:
+		return errors.New("--no-verify is not supported: every change is verified before it is kept; inspect one first with --no-commit")
+	case a.timeout < 1 || a.timeout > 86400:
+		return fmt.Errorf("--timeout %d is outside 1-86400 seconds", a.timeout)
+	case a.noCommit && len(files) > 1:
+		return errors.New("--no-commit takes one file: one change at a time can wait for a commit")
+	}
+	return nil
+}
+
+func (a application) options() []host.NetworkOption {
+	if a.memory {
+		return []host.NetworkOption{host.NetworkEphemeral}
+	}
+	return nil
+}
+
+func (w Wiring) applyAll(ctx context.Context, a application, files []string) error {
+	if err := a.check(files); err != nil {
+		return fmt.Errorf("apply: %w", err)
+	}
+	if len(files) == 0 {
+		files = []string{"-"}
+	}
+	node, err := w.Node(ctx)
+	if err != nil {
+		return err
+	}
+	release, err := w.Take(ctx, flow, "network apply")
+	if err != nil {
+		return err
+	}
+	defer release()
+	for _, name := range files {
+		if err := w.applyOne(ctx, node, a, name); err != nil {
+			return fmt.Errorf("apply %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (w Wiring) applyOne(ctx context.Context, node Ports, a application, name string) error {
+	now, err := node.Network.Observe(ctx)
+	if err != nil {
+		return err
+	}
+	want, err := w.desired(name, func() (netstate.Document, error) { return now, nil })
+	if err != nil {
+		return err
+	}
+	changed := netstate.Diff(now, want)
+	prove := proof{node: node, before: now, want: want}
+	if a.noProbe {
+		prove.node.Prober = nil
+	}
+	prove.answering(ctx)
+	if a.noCommit {
+		if err := w.begin(ctx, node, a, want, prove); err != nil {
+			return err
+		}
+	} else if err := node.Network.Apply(ctx, want, prove.run, a.options()...); err != nil {
+		return err
+	}
+	return w.print(a.form, changed)
+}
+
+// begin leaves the change unconfirmed, but for one that does not pass its proof.
+func (w Wiring) begin(ctx context.Context, node Ports, a application, want netstate.Document, prove proof) error {
+	pending, err := node.Transaction.Begin(ctx, want, time.Duration(a.timeout)*time.Second, a.options()...)
+	if err != nil {
+		return err
+	}
+	if !pending {
+		w.Log.Info("everything is in place; there is nothing to commit")
+		return nil
+	}
+	if err := prove.run(ctx); err != nil {
+		if back := node.Transaction.Rollback(ctx); back != nil {
+			return fmt.Errorf("%w; roll back the change: %w", err, back)
+		}
+		return fmt.Errorf("%w; the change is rolled back", err)
+	}
+	w.Log.Info("the change is rolled back at the timeout unless 'lca-cli network commit' keeps it", "seconds", a.timeout)
+	return nil
+}
+
+// proof holds a new network against what worked before.
+type proof struct {
+	node     Ports
+	before   netstate.Document
+	want     netstate.Document
+	families []netstate.Family
+}
+
+// probeTime is how long a gateway has to answer, links that have just come up included.
+const probeTime = 20 * time.Second
+
+// answering notes the families whose gateway answers before the change.
+func (p *proof) answering(ctx context.Context) {
+	if p.node.Prober == nil || len(netstate.Compare(p.want, p.before)) == 0 {
+		return
+	}
+	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+		if gw, iface, ok := gateway(p.before, f); ok {
+			short, cancel := context.WithTimeout(ctx, 2*time.Second)
+			if p.node.Prober.Gateway(short, gw, iface) == nil {
+				p.families = append(p.families, f)
+			}
+			cancel()
+		}
+	}
+}
+
+func gateway(d netstate.Document, f netstate.Family) (netip.Addr, string, bool) {
+	r, ok := netstate.DefaultRoute(d, f, "")
+	if !ok {
+		return netip.Addr{}, "", false
+	}
+	gw, err := netip.ParseAddr(r.NextHopAddress)
+	return gw, r.NextHopInterface, err == nil
+}
+
+// run asks the gateways of the new network. A family whose default route the document takes away is not asked.
+func (p *proof) run(ctx context.Context) error {
+	for _, f := range p.families {
+		after, err := p.node.Network.Observe(ctx)
+		if err != nil {
+			return err
+		}
+		gw, iface, ok := gateway(after, f)
+		if !ok {
+			if p.givesUp(f) {
+				continue
+			}
+			return fmt.Errorf("the %s default route is missing, and the document does not remove it", f)
+		}
+		long, cancel := context.WithTimeout(ctx, probeTime)
+		err = p.node.Prober.Gateway(long, gw, iface)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("the %s gateway answered before the change and does not answer after it: %w", f, err)
+		}
+	}
+	return nil
+}
+
+// givesUp says that the document orders the default route of the family away.
+func (p *proof) givesUp(f netstate.Family) bool {
+	_, _, left := gateway(netstate.Merge(p.before, p.want), f)
+	if left || p.want.Routes == nil {
+		return false
+	}
+	for _, r := range p.want.Routes.Config {
+		if family, ok := r.Family(); r.Removes() && (!ok || family == f) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w Wiring) commit() *cobra.Command {
+	return &cobra.Command{
+		Use: "commit", Args: cobra.MaximumNArgs(1),
+		Short: "Keep the change that waits for a commit",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return w.settle(cmd.Context(), "commit", func(ctx context.Context, t host.NetworkTransaction) error { return t.Commit(ctx) })
+		},
+	}
+}
+
+func (w Wiring) rollback() *cobra.Command {
+	return &cobra.Command{
+		Use: "rollback", Args: cobra.MaximumNArgs(1),
+		Short: "Roll back the change that waits for a commit",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return w.settle(
+				cmd.Context(),
+				"rollback",
+				func(ctx context.Context, t host.NetworkTransaction) error { return t.Rollback(ctx) },
+			)
+		},
+	}
+}
+
+func (w Wiring) settle(ctx context.Context, verb string, do func(context.Context, host.NetworkTransaction) error) error {
+	node, err := w.Node(ctx)
+	if err != nil {
+		return err
+	}
+	release, err := w.Take(ctx, flow, "network "+verb)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := do(ctx, node.Transaction); err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	w.Log.Info("done", "verb", "network "+verb)
+	return nil
+}

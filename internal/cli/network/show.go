@@ -1,0 +1,110 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// errKernel answers nmstatectl's -k.
+var errKernel = errors.New("--kernel is not supported: this program configures NetworkManager, so that changes survive a reboot")
+
+func (w Wiring) show() *cobra.Command {
+	var f form
+	var kernel, config bool
+	cmd := &cobra.Command{
+		Use: "show [INTERFACE...]", Aliases: []string{"s"},
+		Short: "Show the network of this node, or interfaces of it",
+		Long: "Show the network of this node as an nmstate document. Names select interfaces and their routes; * and ? stand for\n" +
+			"letters, as in 'eno*'.",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if kernel {
+				return errKernel
+			}
+			d, err := w.observe(cmd.Context())
+			if err != nil {
+				return fmt.Errorf("show the network: %w", err)
+			}
+			if len(names) > 0 {
+				if d, err = chosen(d, names); err != nil {
+					return err
+				}
+			}
+			if config {
+				d = configured(d)
+			}
+			return w.print(f, d)
+		},
+	}
+	f.flags(cmd)
+	cmd.Flags().BoolVarP(&config, "running-config", "r", false, "show only what is configured: no leased addresses, no running routes")
+	cmd.Flags().BoolVarP(&kernel, "kernel", "k", false, "not supported")
+	return cmd
+}
+
+// chosen keeps the named interfaces and what routes over them.
+func chosen(d netstate.Document, names []string) (netstate.Document, error) {
+	for _, n := range names {
+		if _, err := path.Match(n, ""); err != nil {
+			return d, fmt.Errorf("show: %q is not a pattern: %w", n, err)
+		}
+	}
+	named := func(name string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { ok, _ := path.Match(n, name); return ok })
+	}
+	out := netstate.Document{}
+	for _, i := range d.Interfaces {
+		if named(i.Name) {
+			out.Interfaces = append(out.Interfaces, i)
+		}
+	}
+	if len(out.Interfaces) == 0 {
+		return d, fmt.Errorf("show: no interface is named %s", strings.Join(names, " or "))
+	}
+	if d.Routes != nil {
+		away := func(r netstate.Route) bool { return !named(r.NextHopInterface) }
+		out.Routes = &netstate.Routes{
+			Running: slices.DeleteFunc(
+				slices.Clone(d.Routes.Running),
+				away,
+			), Config: slices.DeleteFunc(slices.Clone(d.Routes.Config), away),
+		}
+	}
+	return out, nil
+}
+
+// configured leaves out what the network or the kernel gave, so that the document can be applied elsewhere or later.
+func configured(d netstate.Document) netstate.Document {
+	d.Interfaces = slices.DeleteFunc(slices.Clone(d.Interfaces), func(i netstate.Interface) bool { return i.State == netstate.StateIgnore })
+	for n, i := range d.Interfaces {
+		i.PermanentMACAddress, i.MinMTU, i.MaxMTU, i.Driver = "", 0, 0, ""
+		for _, ip := range []**netstate.IP{&i.IPv4, &i.IPv6} {
+			if *ip == nil {
+				continue
+			}
+			own := **ip
+			own.Addresses = slices.DeleteFunc(slices.Clone(own.Addresses), netstate.Address.Dynamic)
+			if own.Auto() {
+				own.Addresses = nil
+			}
+			*ip = &own
+		}
+		d.Interfaces[n] = i
+	}
+	if d.Routes != nil {
+		d.Routes = &netstate.Routes{Config: d.Routes.Config}
+	}
+	if d.DNS != nil {
+		d.DNS = &netstate.DNS{Config: d.DNS.Config}
+	}
+	if d.Hostname != nil {
+		d.Hostname = &netstate.Hostname{Config: d.Hostname.Config}
+	}
+	return d
+}

@@ -1,0 +1,227 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
+)
+
+// access is how a verb reaches an image.
+type access struct{ authFile, caFile string }
+
+func (a *access) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.authFile, "authfile", "", "credentials of the registry, a containers auth.json")
+	cmd.Flags().StringVar(&a.caFile, "ca-file", "", "authorities to trust for the registry beside the system's, in PEM")
+}
+
+func (a *access) open(ctx context.Context, w Wiring, name string) (host.Repository, *image.Image, error) {
+	r := host.RegistryAccess{Image: name, AuthFile: a.authFile}
+	if a.caFile != "" {
+		bundle, err := w.ReadInput(a.caFile)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.CABundle = string(bundle)
+	}
+	repo, err := w.Registries.Open(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, at, ok := strings.Cut(name, "@")
+	if !ok {
+		at = create.Tag(name)
+	}
+	i, err := image.Open(ctx, repo, at)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	return repo, i, nil
+}
+
+// Inspection is the answer of inspect.
+type Inspection struct {
+	Image   string           `json:"image"`
+	Digest  string           `json:"digest"`
+	Arch    string           `json:"architecture"`
+	Size    int64            `json:"size"`
+	Cluster seed.ClusterInfo `json:"clusterInfo"`
+	Node    seed.NodeFacts   `json:"nodeFacts"`
+	Layers  []seed.Layer     `json:"layers"`
+	Images  []string         `json:"images,omitempty"`
+}
+
+func inspect(w Wiring) *cobra.Command {
+	var a access
+	var format string
+	var images bool
+	cmd := &cobra.Command{
+		Use: "inspect IMAGE", Args: cobra.ExactArgs(1), Short: "Show what a seed image says of its cluster, and its sizes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := output.Parse(format)
+			if err != nil {
+				return err
+			}
+			_, i, err := a.open(cmd.Context(), w, args[0])
+			if err != nil {
+				return err
+			}
+			answer := Inspection{Image: args[0], Digest: i.Digest, Arch: i.Arch, Cluster: i.Cluster, Node: i.Node}
+			for _, l := range i.Layers {
+				answer.Layers = append(answer.Layers, seed.Layer{Content: l.Content, Digest: l.Digest, Size: l.Size})
+				answer.Size += l.Size
+			}
+			if images {
+				text, err := i.Small(cmd.Context(), image.Containers)
+				if err != nil {
+					return err
+				}
+				answer.Images = strings.Fields(string(text))
+			}
+			return output.Print(w.Out, f, answer)
+		},
+	}
+	a.flags(cmd)
+	outputFlag(cmd, &format)
+	cmd.Flags().BoolVar(&images, "images", false, "also list the container images that the seed had")
+	return cmd
+}
+
+// Text implements output.Answer.
+func (i Inspection) Text(out io.Writer) error {
+	tw := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	line := func(key, value string) { fmt.Fprintf(tw, "%s\t%s\n", key, value) }
+	line("Image", i.Image)
+	line("Digest", i.Digest)
+	line("Size", mebibytes(i.Size))
+	line("OpenShift", i.Cluster.OCPVersion)
+	line("Cluster", i.Cluster.ClusterName+"."+i.Cluster.BaseDomain)
+	line("Node", i.Cluster.SNOHostname+" "+strings.Join(i.Cluster.NodeIPs, ", "))
+	line("Machine networks", strings.Join(i.Cluster.MachineNetworks, ", "))
+	line("Processors", fmt.Sprintf("%d in %d cores, reserved %q, isolated %q, %s",
+		i.Node.CPUs, i.Node.Cores, i.Node.Reserved, i.Node.Isolated, i.Arch))
+	line("FIPS", fmt.Sprint(i.Cluster.HasFIPS || i.Node.FIPS))
+	line("Container storage", i.Cluster.ContainerStorageTarget)
+	fmt.Fprintln(tw, "\nCONTENT\tSIZE\tDIGEST")
+	for _, l := range i.Layers {
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", l.Content, mebibytes(l.Size), l.Digest)
+	}
+	for _, name := range i.Images {
+		fmt.Fprintln(tw, name)
+	}
+	return tw.Flush()
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// Verification is the answer of verify.
+type Verification struct {
+	Image    string   `json:"image"`
+	Digest   string   `json:"digest"`
+	Layers   int      `json:"layers"`
+	Bytes    int64    `json:"bytes"`
+	Signed   bool     `json:"signed"`
+	Problems []string `json:"problems,omitempty"`
+}
+
+func verify(w Wiring) *cobra.Command {
+	var a access
+	var format, key string
+	var target bool
+	cmd := &cobra.Command{
+		Use: "verify IMAGE", Args: cobra.ExactArgs(1),
+		Short: "Prove that a seed image is whole, signed, and fits this node",
+		Long: "Read the whole image and prove every digest and checksum. With --key the signature must be that of the key; with\n" +
+			"--target the image must fit the node that this runs on. Nothing is changed.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := output.Parse(format)
+			if err != nil {
+				return err
+			}
+			v, err := check(cmd.Context(), w, a, args[0], key, target)
+			if err != nil {
+				return err
+			}
+			if err := output.Print(w.Out, f, v); err != nil {
+				return err
+			}
+			if len(v.Problems) > 0 {
+				return &verb.FinalError{Cause: fmt.Errorf("%s cannot be used as it is: %d problems", args[0], len(v.Problems))}
+			}
+			return nil
+		},
+	}
+	a.flags(cmd)
+	outputFlag(cmd, &format)
+	cmd.Flags().StringVar(&key, "key", "", "public key of the signature, in PEM")
+	cmd.Flags().BoolVar(&target, "target", false, "compare the seed with this node")
+	return cmd
+}
+
+func check(ctx context.Context, w Wiring, a access, name, key string, target bool) (Verification, error) {
+	repo, i, err := a.open(ctx, w, name)
+	if err != nil {
+		return Verification{}, err
+	}
+	v := Verification{Image: name, Digest: i.Digest, Layers: len(i.Layers)}
+	if v.Problems, v.Bytes, err = i.Prove(ctx); err != nil {
+		return v, err
+	}
+	if key != "" {
+		if err := v.proveSignature(ctx, w, repo, key); err != nil {
+			return v, err
+		}
+	}
+	if target {
+		have, err := seed.ReadNodeFacts(w.Files)
+		if err != nil {
+			return v, err
+		}
+		v.Problems = append(v.Problems, i.Node.Mismatches(have)...)
+	}
+	return v, nil
+}
+
+func (v *Verification) proveSignature(ctx context.Context, w Wiring, repo host.Repository, key string) error {
+	text, err := w.ReadInput(key)
+	if err != nil {
+		return err
+	}
+	public, err := image.ParsePublicKey(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	err = image.VerifySignature(ctx, repo, v.Digest, public)
+	if errors.Is(err, image.ErrUnsigned) {
+		v.Problems = append(v.Problems, err.Error())
+		return nil
+	}
+	v.Signed = err == nil
+	return err
+}
+
+// Text implements output.Answer.
+func (v Verification) Text(out io.Writer) error {
+	fmt.Fprintf(out, "%s\n%s, %d layers, %s read\n", v.Image, v.Digest, v.Layers, mebibytes(v.Bytes))
+	if v.Signed {
+		fmt.Fprintln(out, "signed by the key")
+	}
+	for _, p := range v.Problems {
+		fmt.Fprintln(out, "PROBLEM: "+p)
+	}
+	if len(v.Problems) == 0 {
+		fmt.Fprintln(out, "whole and usable")
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+// Package netenactment enacts the policies of nmstate.io on its own node and reports what became of each.
+//
+//	observe -> judge -> act -> report
+//
+// scene.go reads everything a decision rests on: the policies, this node's enactments, and what the node has on record.
+// state.go derives the state of each policy, without side effects. act.go starts one enactment at a time, through lca-cli.
+// project.go computes the status of an enactment, which is written with one patch and only if it changed.
+//
+// The operator role decides when a node may start (Granted); this controller never starts without. Nothing that a restart
+// must not lose is kept in memory: request, journal, outcome and record are on the node.
+package netenactment
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// Network is what the controller needs of the node's network.
+type Network interface {
+	Observe(ctx context.Context) (netstate.Document, error)
+	Changes(ctx context.Context) (<-chan struct{}, error)
+}
+
+// Node is what the controller needs of the node. The agent only observes the network: lca-cli changes it.
+type Node struct {
+	Files      host.Files
+	Units      host.Units
+	Transients host.Transients
+	Network    Network
+}
+
+// Reconciler reconciles all policies on its own node, in one pass.
+type Reconciler struct {
+	// Client writes; Cache holds the own Node's metadata, the policies and the node's enactments; Reader reads past it.
+	Client client.Client
+	Cache  client.Reader
+	Reader client.Reader
+	Log    *slog.Logger
+
+	NodeName string
+	Node     Node
+	Metrics  *Metrics
+	Version  string
+
+	// Now is the clock, Random the source of operation ids.
+	Now    func() time.Time
+	Random func() uint16
+	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
+	CLI func() ([]byte, error)
+
+	running   nodejob.Backoff
+	mending   map[string]*nodejob.Backoff
+	installed bool
+	settled   bool
+	handler   handlerCheck
+}
+
+const (
+	// whileRunning is how often the journal of an enactment under way is read.
+	whileRunning = 200 * time.Millisecond
+	// whileHandled is how often the agent looks whether kubernetes-nmstate has left the node.
+	whileHandled = time.Minute
+	afterWrite   = 100 * time.Millisecond
+)
+
+// Reconcile brings every policy one step forward.
+func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	s, err := r.observe(ctx)
+	if s == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	if handled, err := r.handledByOther(ctx, s); handled || err != nil {
+		return reconcile.Result{RequeueAfter: whileHandled}, err
+	}
+	if err := r.prepareNode(ctx, s); err != nil {
+		return reconcile.Result{}, err
+	}
+	again, err := r.proceed(ctx, s)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		return reconcile.Result{RequeueAfter: afterWrite}, nil // the cache is behind
+	}
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// proceed judges every policy, starts at most one enactment, and reports all. The result is when to observe again; 0 is
+// at the next event.
+func (r *Reconciler) proceed(ctx context.Context, s *scene) (time.Duration, error) {
+	var again time.Duration
+	soonest := func(d time.Duration) {
+		if d > 0 && (again == 0 || d < again) {
+			again = d
+		}
+	}
+	if s.request != nil {
+		wait, err := r.resume(ctx, s)
+		if err != nil {
+			return 0, err
+		}
+		soonest(wait)
+	}
+	for _, v := range s.views {
+		j := judge(v, s)
+		if j.state == condition.Available {
+			r.drift(ctx, s, v, &j)
+		}
+		if j.ready && s.request == nil {
+			if wait := j.due.Sub(s.now); wait > 0 {
+				soonest(wait)
+			} else if err := r.start(ctx, s, v, &j); err != nil {
+				return 0, fmt.Errorf("enact policy %s: %w", v.name, err)
+			}
+		}
+		if s.request != nil {
+			soonest(whileRunning)
+		}
+		if err := r.report(ctx, s, v, j); err != nil {
+			return 0, err
+		}
+	}
+	return again, nil
+}

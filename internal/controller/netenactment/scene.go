@@ -1,0 +1,145 @@
+package netenactment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/caches"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// scene is everything that one pass decides on.
+type scene struct {
+	now  time.Time
+	node *metav1.PartialObjectMetadata
+	boot string
+	// request is the enactment under way on the node; nil for none.
+	request *netpolicy.Request
+	// views are the policies, and the enactments and records of policies that are gone, by name.
+	views []*view
+
+	observe  func(ctx context.Context) (netstate.Document, error)
+	observed *netstate.Document
+}
+
+// view is one policy on this node.
+type view struct {
+	name string
+	// policy is nil where it does not exist; the others are nil where there is none.
+	policy    *nmstatev1.NodeNetworkConfigurationPolicy
+	enactment *nmstatev1beta1.NodeNetworkConfigurationEnactment
+	outcome   *netpolicy.Outcome
+	committed *record.Committed
+}
+
+// network observes the network, once in a pass.
+func (s *scene) network(ctx context.Context) (netstate.Document, error) {
+	if s.observed == nil {
+		d, err := s.observe(ctx)
+		if err != nil {
+			return d, fmt.Errorf("observe the network: %w", err)
+		}
+		s.observed = &d
+	}
+	return *s.observed, nil
+}
+
+// observe reads the scene; nil where the node has no Node object yet.
+func (r *Reconciler) observe(ctx context.Context) (*scene, error) {
+	s := &scene{now: r.Now(), node: caches.NodeMetadata(), observe: r.Node.Network.Observe}
+	if err := r.Cache.Get(ctx, client.ObjectKey{Name: r.NodeName}, s.node); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("get node %s: %w", r.NodeName, err)
+	}
+	boot, err := r.Node.Files.Read(host.BootIDFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the boot id: %w", err)
+	}
+	s.boot = strings.TrimSpace(string(boot))
+	request, err := netpolicy.ReadRequest(r.Node.Files)
+	if err != nil && !errors.Is(err, netpolicy.ErrNoRequest) {
+		return nil, err
+	}
+	if err == nil {
+		s.request = &request
+	}
+	return s, r.collect(ctx, s)
+}
+
+// collect joins policies, enactments and records by the policy's name.
+func (r *Reconciler) collect(ctx context.Context, s *scene) error {
+	views := map[string]*view{}
+	of := func(name string) *view {
+		if views[name] == nil {
+			views[name] = &view{name: name}
+		}
+		return views[name]
+	}
+	var policies nmstatev1.NodeNetworkConfigurationPolicyList
+	if err := r.Cache.List(ctx, &policies); err != nil {
+		return fmt.Errorf("list policies: %w", err)
+	}
+	for i, p := range policies.Items {
+		of(p.Name).policy = &policies.Items[i]
+	}
+	var enactments nmstatev1beta1.NodeNetworkConfigurationEnactmentList
+	if err := r.Cache.List(ctx, &enactments, client.MatchingLabels{nmstatev1.NodeLabel: r.NodeName}); err != nil {
+		return fmt.Errorf("list the enactments of node %s: %w", r.NodeName, err)
+	}
+	for i, e := range enactments.Items {
+		name := cmpLabel(e.Labels[nmstatev1.PolicyLabel], e.Name, r.NodeName)
+		of(name).enactment = &enactments.Items[i]
+	}
+	records, err := record.Store{Files: r.Node.Files}.All()
+	if err != nil {
+		return err
+	}
+	for i, c := range records {
+		of(c.Policy).committed = &records[i]
+	}
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		v := views[name]
+		o, found, err := netpolicy.ReadOutcome(r.Node.Files, name)
+		if err != nil {
+			return err
+		}
+		if found {
+			v.outcome = &o
+		}
+		s.views = append(s.views, v)
+	}
+	return nil
+}
+
+// cmpLabel is the policy that an enactment is of: by its label, or else by its name NODE.POLICY.
+func cmpLabel(label, name, node string) string {
+	if label != "" {
+		return label
+	}
+	return strings.TrimPrefix(name, node+".")
+}
+
+// selected says whether the policy is for this node.
+func (s *scene) selected(p *nmstatev1.NodeNetworkConfigurationPolicy) bool {
+	for key, value := range p.Spec.NodeSelector {
+		if have, ok := s.node.Labels[key]; !ok || have != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,215 @@
+// Package netmachineconfig writes the MachineConfigs of network policies for machine config pools, as the machine config operator's own
+// controllers do for a KubeletConfig: one MachineConfig for each selected pool, with the pool's role as label and the policy as owner,
+// removed when the pool is not selected any longer or the policy is deleted.
+//
+// The MachineConfig carries the document to the nodes, at the pace of the pool. When a node has it, internal/controller/netpolicy lets the
+// node apply it, live. internal/controller sets it up. It imports no other controller, and nothing of the host.
+package netmachineconfig
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/machineconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
+)
+
+// Finalizer keeps a policy until its MachineConfigs are deleted.
+const Finalizer = "lca.openshift.io/machineconfigs"
+
+// Options are what the controller is given.
+type Options struct {
+	// Client reads from a cache and writes; Reader reads past the cache.
+	Client client.Client
+	Reader client.Reader
+	Events events.EventRecorder
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+// Reconciler writes MachineConfigs.
+type Reconciler struct{ Options }
+
+// Reconcile brings the MachineConfigs of one policy in line with it.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	policy := &nmstatev1.NodeNetworkConfigurationPolicy{}
+	if err := r.Client.Get(ctx, request.NamespacedName, policy); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	has := controllerutil.ContainsFinalizer(policy, Finalizer)
+	wants := policy.Spec.MachineConfigPoolSelector != nil && policy.DeletionTimestamp == nil
+	if !has && !wants {
+		return ctrl.Result{}, nil
+	}
+	if !has {
+		return ctrl.Result{}, r.finalizer(ctx, policy, controllerutil.AddFinalizer)
+	}
+	wanted, refused, err := r.wanted(ctx, policy)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if refused == "" {
+		if err := r.write(ctx, policy, wanted); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if !wants {
+		return ctrl.Result{}, r.finalizer(ctx, policy, controllerutil.RemoveFinalizer)
+	}
+	return ctrl.Result{}, r.report(ctx, policy, wanted, refused)
+}
+
+// wanted are the MachineConfigs that there should be, or why there can be none.
+func (r *Reconciler) wanted(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) ([]*mcv1.MachineConfig, string, error) {
+	if policy.DeletionTimestamp != nil || policy.Spec.MachineConfigPoolSelector == nil {
+		return nil, "", nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(policy.Spec.MachineConfigPoolSelector)
+	if err != nil {
+		return nil, "spec.machineConfigPoolSelector: " + err.Error(), nil //nolint:nilerr // what the user wrote is told, not tried again
+	}
+	list := &mcv1.MachineConfigPoolList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, "", fmt.Errorf("list machine config pools: %w", err)
+	}
+	var document []byte
+	if policy.Spec.DesiredState != nil {
+		document = policy.Spec.DesiredState.Raw
+	}
+	var wanted []*mcv1.MachineConfig
+	for i := range list.Items {
+		if selector.Empty() || !selector.Matches(labels.Set(list.Items[i].Labels)) {
+			continue
+		}
+		mc, err := machineconfig.Document(list.Items[i].Name, policy.Name, document)
+		if err != nil {
+			return nil, err.Error(), nil //nolint:nilerr // as above
+		}
+		mc.Labels[nmstatev1.PolicyLabel] = policy.Name
+		mc.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(policy, nmstatev1.GroupVersion.WithKind("NodeNetworkConfigurationPolicy")),
+		}
+		wanted = append(wanted, mc)
+	}
+	if len(wanted) == 0 { // an earlier selection is removed all the same
+		return nil, "", r.write(ctx, policy, nil)
+	}
+	slices.SortFunc(wanted, func(a, b *mcv1.MachineConfig) int { return strings.Compare(a.Name, b.Name) })
+	return wanted, "", nil
+}
+
+// write creates, corrects and deletes MachineConfigs of the policy. One of another owner stays as it is.
+func (r *Reconciler) write(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, wanted []*mcv1.MachineConfig) error {
+	have := &mcv1.MachineConfigList{}
+	if err := r.Reader.List(ctx, have, client.MatchingLabels{nmstatev1.PolicyLabel: policy.Name}); err != nil {
+		return fmt.Errorf("list the MachineConfigs of policy %s: %w", policy.Name, err)
+	}
+	for _, mc := range wanted {
+		i := slices.IndexFunc(have.Items, func(h mcv1.MachineConfig) bool { return h.Name == mc.Name })
+		if i < 0 {
+			if err := r.Client.Create(ctx, mc.DeepCopy()); err != nil {
+				return fmt.Errorf("create MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
+			}
+			r.tell(policy, "MachineConfigCreated", mc.Name)
+			continue
+		}
+		is := &have.Items[i]
+		if bytes.Equal(is.Spec.Config.Raw, mc.Spec.Config.Raw) && is.Labels[machineconfig.RoleLabel] == mc.Labels[machineconfig.RoleLabel] {
+			continue
+		}
+		before := is.DeepCopy()
+		is.Spec, is.Labels[machineconfig.RoleLabel] = mc.Spec, mc.Labels[machineconfig.RoleLabel]
+		if err := r.Client.Patch(ctx, is, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("update MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
+		}
+		r.tell(policy, "MachineConfigUpdated", mc.Name)
+	}
+	for i := range have.Items {
+		mc := &have.Items[i]
+		if !metav1.IsControlledBy(mc, policy) ||
+			slices.ContainsFunc(wanted, func(w *mcv1.MachineConfig) bool { return w.Name == mc.Name }) {
+			continue
+		}
+		if err := r.Client.Delete(ctx, mc); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
+		}
+		r.tell(policy, "MachineConfigDeleted", mc.Name)
+	}
+	return nil
+}
+
+func (r *Reconciler) finalizer(
+	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, change func(client.Object, string) bool,
+) error {
+	before := policy.DeepCopy()
+	change(policy, Finalizer)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := client.IgnoreNotFound(r.Client.Patch(ctx, policy, patch)); err != nil {
+		return fmt.Errorf("write the finalizers of policy %s: %w", policy.Name, err)
+	}
+	return nil
+}
+
+// report writes the condition Accepted and the names of the MachineConfigs, beside what netpolicy writes.
+func (r *Reconciler) report(
+	ctx context.Context,
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	wanted []*mcv1.MachineConfig,
+	refused string,
+) error {
+	names := make([]string, 0, len(wanted))
+	for _, mc := range wanted {
+		names = append(names, mc.Name)
+	}
+	accepted := nmstatev1.Condition{
+		Type:    nmstatev1.PolicyAccepted,
+		Status:  metav1.ConditionTrue,
+		Reason:  nmstatev1.ReasonMachineConfigWritten,
+		Message: "Success: " + strings.Join(names, ", "),
+	}
+	if refused == "" && len(wanted) == 0 {
+		refused = "spec.machineConfigPoolSelector does not match any MachineConfigPools; an empty selector matches none"
+	}
+	if refused != "" {
+		accepted.Status, accepted.Reason, accepted.Message = metav1.ConditionFalse, nmstatev1.ReasonMachineConfigRefused, "Error: "+refused
+	}
+	after := policy.DeepCopy()
+	after.Status.Conditions = condition.Put(policy.Status.Conditions, accepted, r.Now())
+	after.Status.MachineConfigs = names
+	if len(names) == 0 {
+		after.Status.MachineConfigs = nil
+	}
+	if condition.Same(policy.Status.Conditions, after.Status.Conditions) &&
+		slices.Equal(policy.Status.MachineConfigs, after.Status.MachineConfigs) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(policy, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the status of policy %s: %w", policy.Name, err)
+	}
+	if refused != "" {
+		r.Events.Eventf(policy, nil, corev1.EventTypeWarning, nmstatev1.ReasonMachineConfigRefused, "Render", "%s", refused)
+	}
+	return nil
+}
+
+func (r *Reconciler) tell(policy *nmstatev1.NodeNetworkConfigurationPolicy, reason, name string) {
+	r.Log.Info("machine config of a network policy", "policy", policy.Name, "machineConfig", name, "event", reason)
+	r.Events.Eventf(policy, nil, corev1.EventTypeNormal, reason, "Render", "%s", name)
+}

@@ -1,0 +1,122 @@
+// Package netpolicy is the operator's controller of network policies (nmstate.io): it lets nodes start, maxUnavailable at a time,
+// canaries first, and reports what became of a policy.
+//
+// It observes the nodes that a policy is for and their enactments (observe.go), has internal/netpolicy/rollout decide, writes grants and
+// aborts (act.go), and projects the outcome into the policy's status (report.go). Nothing is counted in a status: every decision is
+// computed from the enactments. A policy with onDelete: Revert is held by a finalizer until its nodes have reverted it (remove.go).
+// admission.go refuses a document that no node could apply.
+//
+// internal/controller sets it up. It imports no other controller, and nothing of the host.
+package netpolicy
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+)
+
+// Options are what the controller is given.
+type Options struct {
+	// Client reads from a cache and writes; Reader reads past the cache.
+	Client  client.Client
+	Reader  client.Reader
+	Events  events.EventRecorder
+	Log     *slog.Logger
+	Metrics *Metrics
+	Now     func() time.Time
+	// Pools is set where the cluster has machine config pools, Claims where it has address pools of ipam.metal3.io.
+	Pools, Claims bool
+}
+
+// Reconciler rolls policies out.
+type Reconciler struct {
+	Options
+	granted    granted
+	peer       peer
+	deliveries deliveries
+
+	// foreign logs once that the definitions are not the product's.
+	foreign sync.Once
+
+	mu sync.Mutex
+	// told is what was last reported of each policy by an event.
+	told map[types.UID]report
+	// documents are the keys of each policy's document, for the search of conflicts.
+	documents map[types.UID]flattened
+}
+
+// New makes a reconciler that knows nothing; it reads everything before its first decision.
+func New(o Options) *Reconciler {
+	return &Reconciler{Options: o, granted: granted{tokens: map[types.UID]string{}, fresh: map[types.UID]bool{}},
+		deliveries: deliveries{known: map[delivery]bool{}},
+		told:       map[types.UID]report{}, documents: map[types.UID]flattened{}}
+}
+
+// Reconcile brings one policy a step further.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	policy := &nmstatev1.NodeNetworkConfigurationPolicy{}
+	if err := r.Client.Get(ctx, request.NamespacedName, policy); err != nil {
+		if apierrors.IsNotFound(err) {
+			return ctrl.Result{}, r.removed(ctx, request.Name)
+		}
+		return ctrl.Result{}, fmt.Errorf("read policy %s: %w", request.Name, err)
+	}
+	if changed, err := r.guard(ctx, policy); changed || err != nil {
+		return ctrl.Result{}, err
+	}
+	standby, err := r.peer.standby(ctx, r.Reader, r.Now())
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	seen, err := r.observe(ctx, policy)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if standby == "" {
+		if err := r.resolve(ctx, policy, seen); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if policy.DeletionTimestamp != nil && len(seen.nodes) == 0 {
+		return ctrl.Result{}, r.reverted(ctx, policy)
+	}
+	return r.step(ctx, policy, seen, standby)
+}
+
+// step decides, acts and reports.
+func (r *Reconciler) step(
+	ctx context.Context,
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	seen *observed,
+	standby string,
+) (ctrl.Result, error) {
+	decision := decide(policy, seen, standby, r.Now())
+	if err := r.act(ctx, policy, seen, decision); err != nil {
+		return ctrl.Result{}, err
+	}
+	conflicts, err := r.conflicts(ctx, policy, seen)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.report(ctx, policy, seen, decision, conflicts); err != nil {
+		return ctrl.Result{}, err
+	}
+	result := ctrl.Result{}
+	if !decision.Wake.IsZero() {
+		result.RequeueAfter = max(decision.Wake.Sub(r.Now()), time.Second)
+	}
+	if standby != "" {
+		result.RequeueAfter = peerInterval
+	}
+	return result, nil
+}

@@ -1,0 +1,199 @@
+package netpolicy
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout"
+)
+
+// observed is what there is of a policy.
+type observed struct {
+	nodes []rollout.Node
+	// enactments by the name of their node.
+	enactments map[string]*v1beta1.NodeNetworkConfigurationEnactment
+}
+
+// observe lists the nodes that the policy is for and that run the agent: those with an enactment of it or a network state. Of a policy
+// that is being deleted, the nodes are those that have not reverted it.
+func (r *Reconciler) observe(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) (*observed, error) {
+	enactments, err := r.enactments(ctx, policy)
+	if err != nil {
+		return nil, err
+	}
+	seen := &observed{enactments: enactments}
+	selects, err := r.selector(ctx, policy)
+	if err != nil {
+		return nil, err
+	}
+	agents, err := r.agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := &corev1.NodeList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	for i := range list.Items {
+		n := &list.Items[i]
+		e := enactments[n.Name]
+		is := selects(n.Labels) && (e != nil || agents[n.Name])
+		if policy.DeletionTimestamp != nil {
+			is = e != nil
+		}
+		if is {
+			node := r.node(policy, n, e)
+			if policy.Spec.MachineConfigPoolSelector != nil && policy.DeletionTimestamp == nil {
+				has, err := r.delivered(ctx, policy, n.Annotations[currentConfigAnnotation])
+				if err != nil {
+					return nil, err
+				}
+				node.Unresolved = !has
+			}
+			seen.nodes = append(seen.nodes, node)
+		}
+	}
+	return seen, nil
+}
+
+// enactments of a policy by node. The first time that this process sees the policy they are read past the cache, which may not have what
+// another replica wrote last.
+func (r *Reconciler) enactments(
+	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy,
+) (map[string]*v1beta1.NodeNetworkConfigurationEnactment, error) {
+	list := &v1beta1.NodeNetworkConfigurationEnactmentList{}
+	var err error
+	if r.granted.first(policy.UID) {
+		err = r.Reader.List(ctx, list, client.MatchingLabels{nmstatev1.PolicyLabel: policy.Name})
+	} else {
+		err = r.Client.List(ctx, list, client.MatchingFields{byPolicy: policy.Name}, client.UnsafeDisableDeepCopy)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list enactments of policy %s: %w", policy.Name, err)
+	}
+	found := make(map[string]*v1beta1.NodeNetworkConfigurationEnactment, len(list.Items))
+	for i := range list.Items {
+		e := &list.Items[i]
+		if node := e.Labels[nmstatev1.NodeLabel]; e.Name == v1beta1.EnactmentName(node, policy.Name) {
+			found[node] = e
+		}
+	}
+	r.granted.seen(policy.UID)
+	return found, nil
+}
+
+func (r *Reconciler) node(
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	n *corev1.Node,
+	e *v1beta1.NodeNetworkConfigurationEnactment,
+) rollout.Node {
+	node := rollout.Node{Name: n.Name, Ready: ready(n)}
+	if c := canary(policy); c != nil && c.Selector != nil {
+		node.Canary = labels.SelectorFromSet(c.Selector).Matches(labels.Set(n.Labels))
+	}
+	node = rollout.Of(node, policy, e)
+	if e != nil {
+		node.Granted = r.granted.promised(e.UID, v1beta1.Grant(policy), node.Granted)
+	}
+	return node
+}
+
+// agents are the nodes that publish their network.
+func (r *Reconciler) agents(ctx context.Context) (map[string]bool, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("NodeNetworkStateList"))
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list network states: %w", err)
+	}
+	found := make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		found[list.Items[i].Name] = true
+	}
+	return found, nil
+}
+
+// selector reports whether a policy is for a node with these labels: by the node's labels, or by pools that select the node.
+func (r *Reconciler) selector(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) (func(map[string]string) bool, error) {
+	if policy.Spec.MachineConfigPoolSelector == nil {
+		s := labels.SelectorFromSet(policy.Spec.NodeSelector)
+		return func(have map[string]string) bool { return s.Matches(labels.Set(have)) }, nil
+	}
+	var nodes []labels.Selector
+	if r.Pools {
+		pools := &mcv1.MachineConfigPoolList{}
+		if err := r.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list machine config pools: %w", err)
+		}
+		nodes = poolNodes(policy.Spec.MachineConfigPoolSelector, pools.Items)
+	}
+	return func(have map[string]string) bool {
+		for _, s := range nodes {
+			if s.Matches(labels.Set(have)) {
+				return true
+			}
+		}
+		return false
+	}, nil
+}
+
+// poolNodes are the node selectors of the pools that are selected. An empty selector selects none.
+func poolNodes(selector *metav1.LabelSelector, pools []mcv1.MachineConfigPool) (nodes []labels.Selector) {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil || s.Empty() {
+		return nil
+	}
+	for i := range pools {
+		if !s.Matches(labels.Set(pools[i].Labels)) {
+			continue
+		}
+		if n, err := metav1.LabelSelectorAsSelector(pools[i].Spec.NodeSelector); err == nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// decide asks the arithmetic.
+func decide(policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed, standby string, now time.Time) rollout.Decision {
+	generation := strconv.FormatInt(policy.Generation, 10)
+	p := rollout.Policy{
+		Generation: policy.Generation, MaxUnavailable: policy.Spec.MaxUnavailable, Canary: canary(policy),
+		Manual:   policy.Spec.Approval == nmstatev1.ApprovalManual,
+		Approved: policy.Annotations[nmstatev1.ApprovedAnnotation] == generation,
+		Resumed:  policy.Annotations[nmstatev1.ResumedAnnotation] == generation,
+		Paused:   policy.Annotations[nmstatev1.PausedAnnotation] == "true",
+		// A policy that is being deleted without the finalizer is gone in a moment.
+		Reverting: policy.DeletionTimestamp != nil,
+		Standby:   standby,
+	}
+	if ro := policy.Spec.Rollout; ro != nil {
+		p.Soak, p.PauseOnFailure = time.Duration(ro.SoakSeconds)*time.Second, ro.PauseOnFailure
+	}
+	return rollout.Decide(p, seen.nodes, now)
+}
+
+func canary(policy *nmstatev1.NodeNetworkConfigurationPolicy) *nmstatev1.Canary {
+	if policy.Spec.Rollout == nil {
+		return nil
+	}
+	return policy.Spec.Rollout.Canary
+}
+
+func ready(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

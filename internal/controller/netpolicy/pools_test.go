@@ -1,0 +1,81 @@
+package netpolicy
+
+import (
+	"context"
+	"testing"
+
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/machineconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
+)
+
+// TestAPoolPolicyWaitsForTheMachineConfig: a node starts when its machine-config daemon says that it has a rendered MachineConfig with
+// the document, and its enactment then tells the states of the daemon.
+func TestAPoolPolicyWaitsForTheMachineConfig(t *testing.T) {
+	w := newWorld(t, 2)
+	pool := &mcv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: w.name, Labels: map[string]string{"pool": w.name}}}
+	pool.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"world": w.name}}
+	require.NoError(t, w.api.Create(t.Context(), pool))
+	t.Cleanup(func() { _ = w.api.Delete(context.Background(), pool) })
+	p := w.policy("p", "machineConfigPoolSelector: {matchLabels: {pool: "+w.name+"}}\nmaxUnavailable: 2\n"+document)
+	w.reaches(p, "Progressing", "Policy is progressing 0/2 nodes finished, 2 pending")
+	require.Equal(t, map[condition.State]int{condition.Pending: 2}, w.states(p))
+
+	mc, err := machineconfig.Document(w.name, p.Name, p.Spec.DesiredState.Raw)
+	require.NoError(t, err)
+	mc.Name = "rendered-" + w.name
+	require.NoError(t, w.api.Create(t.Context(), mc))
+	t.Cleanup(func() { _ = w.api.Delete(context.Background(), mc) })
+	w.hasConfig(w.node(0), "rendered-"+w.name)
+	w.reaches(p, "Progressing", "Policy is progressing 1/2 nodes finished, 1 pending")
+	w.eventually(func() bool {
+		a := w.enactment(w.node(0), p).Annotations
+		return a[v1beta1.NetworkStateAnnotation] == stateDone && a[v1beta1.CurrentNetworkAnnotation] == a[v1beta1.DesiredNetworkAnnotation]
+	}, func() string { return asYAML(w.enactment(w.node(0), p).Annotations) })
+
+	w.agents.fails(func(string, string) condition.State { return condition.Failed })
+	w.hasConfig(w.node(1), "rendered-"+w.name)
+	w.reaches(p, "Degraded", "1/2 nodes failed to configure")
+	w.eventually(func() bool {
+		return w.enactment(w.node(1), p).Annotations[v1beta1.NetworkStateAnnotation] == stateUnreconcilable
+	},
+		func() string { return asYAML(w.enactment(w.node(1), p).Annotations) })
+}
+
+func (w *world) hasConfig(node, rendered string) {
+	w.nodePatch(node, `{"metadata":{"annotations":{"`+currentConfigAnnotation+`":"`+rendered+`"}}}`)
+}
+
+// TestAddressesAreClaimedForEachNode: the node starts when its claim is served, with the address in its enactment.
+func TestAddressesAreClaimedForEachNode(t *testing.T) {
+	w := newWorld(t, 2)
+	p := w.policy("p", "maxUnavailable: 2\ntemplateValues: [{name: storage, address: {namespace: default, pool: storage}}]\n"+document)
+	claims := &metal3.IPClaimList{}
+	w.eventually(func() bool {
+		require.NoError(t, w.api.List(t.Context(), claims, client.MatchingLabels{"nmstate.io/policy": p.Name}))
+		return len(claims.Items) == 2
+	}, func() string { return asYAML(claims) })
+	require.Equal(t, map[condition.State]int{condition.Pending: 2}, w.states(p))
+	gateway := metal3.IPAddressStr("192.0.2.1")
+	for i := range claims.Items {
+		c := &claims.Items[i]
+		require.Equal(t, "storage", c.Spec.Pool.Name)
+		require.Equal(t, "NodeNetworkConfigurationEnactment", c.OwnerReferences[0].Kind)
+		a := &metal3.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: c.Name}}
+		a.Spec.Address, a.Spec.Prefix, a.Spec.Gateway = metal3.IPAddressStr([]string{"192.0.2.10", "192.0.2.11"}[i]), 24, &gateway
+		a.Spec.Claim, a.Spec.Pool = metal3.ObjectReference{Name: c.Name}, c.Spec.Pool
+		require.NoError(t, w.api.Create(t.Context(), a))
+		c.Status.Address = &metal3.ObjectReference{Name: a.Name}
+		require.NoError(t, w.api.Status().Update(t.Context(), c))
+		t.Cleanup(func() { _ = w.api.Delete(context.Background(), a); _ = w.api.Delete(context.Background(), c) })
+	}
+	w.reaches(p, "Available", "2/2 nodes successfully configured")
+	e := w.enactment(claims.Items[0].OwnerReferences[0].Name[:len(w.node(0))], p)
+	require.JSONEq(t, `{"storage":"192.0.2.10","storage-prefix":"24","storage-gateway":"192.0.2.1"}`, e.Annotations[v1beta1.ValuesAnnotation])
+}

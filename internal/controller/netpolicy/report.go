@@ -1,0 +1,211 @@
+package netpolicy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
+)
+
+const (
+	normal  = corev1.EventTypeNormal
+	warning = corev1.EventTypeWarning
+	// maxNote is what events.k8s.io/v1 allows for a note, in bytes.
+	maxNote = 1024
+)
+
+// report is what an event was last emitted for.
+type report struct {
+	generation int64
+	outcome    condition.PolicyState
+	phase      nmstatev1.RolloutPhase
+	conflicts  string
+}
+
+// report writes the status, if it says anything new, and tells changes by events and metrics.
+func (r *Reconciler) report(
+	ctx context.Context,
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	seen *observed,
+	d rollout.Decision,
+	conflicts []nmstatev1.Conflict,
+) error {
+	outcome, message := d.Counts.Outcome()
+	after := policy.DeepCopy()
+	r.project(after, d, outcome, message, conflicts)
+	r.Metrics.show(policy.Name, outcome, after.Status.Rollout)
+	now := report{policy.Generation, outcome, d.Phase, ""}
+	if len(conflicts) > 0 {
+		now.conflicts = summary(conflicts)
+	}
+	if !unchanged(policy.Status, after.Status) {
+		// Conditions are one list, to which the controller of MachineConfigs adds.
+		patch := client.MergeFromWithOptions(policy, client.MergeFromWithOptimisticLock{})
+		if err := r.Client.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("write the status of policy %s: %w", policy.Name, err)
+		}
+		if after.Status.Rollout == nil {
+			r.foreign.Do(func() { r.Log.Info("kubernetes-nmstate's definitions are installed: fields beyond them are not kept") })
+		}
+	}
+	r.tell(policy, now, d, message)
+	return nil
+}
+
+// project computes the status. It is the only place that does.
+func (r *Reconciler) project(
+	policy *nmstatev1.NodeNetworkConfigurationPolicy,
+	d rollout.Decision,
+	outcome condition.PolicyState,
+	message string,
+	conflicts []nmstatev1.Conflict,
+) {
+	s, now := &policy.Status, r.Now()
+	if d.Phase != nmstatev1.PhaseStandby { // the handler of kubernetes-nmstate writes them
+		s.Conditions = condition.SetPolicy(s.Conditions, outcome, message, now)
+	}
+	conflicting := nmstatev1.Condition{Type: nmstatev1.PolicyConflicting}
+	if len(conflicts) > 0 {
+		conflicting.Status, conflicting.Reason, conflicting.Message = metav1.ConditionTrue, nmstatev1.ReasonConflictingPolicies, summary(
+			conflicts,
+		)
+	}
+	s.Conditions = condition.Put(s.Conditions, conflicting, now)
+	s.Conflicts = conflicts
+	c := d.Counts
+	start := startTime(policy, d, now)
+	s.ObservedGeneration = policy.Generation
+	s.Rollout = &nmstatev1.RolloutStatus{
+		Phase: d.Phase, Message: d.Message, Nodes: c.Nodes, Configured: c.Available, Failed: c.Failed,
+		Aborted: c.Aborted + len(d.Abort), Granted: c.Started + len(d.Grant), NotReady: c.NotReady,
+		MaxUnavailable: c.MaxUnavailable, StartTime: start,
+	}
+}
+
+// startTime is when the first node of the generation was granted.
+func startTime(policy *nmstatev1.NodeNetworkConfigurationPolicy, d rollout.Decision, now time.Time) *metav1.Time {
+	if before := policy.Status.Rollout; before != nil && policy.Status.ObservedGeneration == policy.Generation && before.StartTime != nil {
+		return before.StartTime
+	}
+	if len(d.Grant) == 0 {
+		return nil
+	}
+	at := metav1.NewTime(now)
+	return &at
+}
+
+// unchanged reports that two statuses differ in heartbeats at most.
+func unchanged(a, b nmstatev1.NodeNetworkConfigurationPolicyStatus) bool {
+	same := condition.Same(a.Conditions, b.Conditions)
+	a.Conditions, b.Conditions = nil, nil
+	return same && equality.Semantic.DeepEqual(a, b)
+}
+
+// tell emits an event for each change of phase, outcome and conflicts.
+func (r *Reconciler) tell(policy *nmstatev1.NodeNetworkConfigurationPolicy, now report, d rollout.Decision, message string) {
+	r.mu.Lock()
+	before, known := r.told[policy.UID]
+	r.told[policy.UID] = now
+	r.mu.Unlock()
+	if !known {
+		before = remembered(policy)
+	}
+	if len(d.Grant) > 0 {
+		r.emit(policy, normal, "Granted", "Grant", "nodes may start: "+abbreviated(d.Grant))
+	}
+	if len(d.Adopt) > 0 {
+		r.emit(policy, normal, "Adopted", "Grant", "nodes are configured already: "+abbreviated(d.Adopt))
+	}
+	if len(d.Abort) > 0 {
+		r.emit(policy, warning, "Aborted", "Abort", "nodes will not start: "+abbreviated(d.Abort))
+	}
+	if now.phase != before.phase || now.generation != before.generation {
+		r.emit(policy, severity(now.phase), string(now.phase), "RollOut", orElse(d.Message, message))
+	}
+	if now.outcome != before.outcome {
+		r.outcome(policy, now.outcome, message)
+	}
+	if now.conflicts != before.conflicts && now.conflicts != "" {
+		r.emit(policy, warning, nmstatev1.ReasonConflictingPolicies, "Compare", now.conflicts)
+	}
+}
+
+// outcome tells a change of the policy's state, under kubernetes-nmstate's name of the event where there is one.
+func (r *Reconciler) outcome(policy *nmstatev1.NodeNetworkConfigurationPolicy, outcome condition.PolicyState, message string) {
+	switch outcome {
+	case condition.PolicyFailed:
+		r.emit(policy, warning, "ReconcileFailed", "RollOut", message)
+	case condition.PolicyAvailable:
+		r.emit(policy, normal, nmstatev1.ReasonSuccessfullyConfigured, "RollOut", message)
+		if ro := policy.Status.Rollout; ro != nil && ro.StartTime != nil {
+			r.Metrics.duration.Observe(r.Now().Sub(ro.StartTime.Time).Seconds())
+		}
+	case condition.PolicyIgnored:
+		r.emit(policy, normal, nmstatev1.ReasonNoMatchingNode, "RollOut", message)
+	}
+}
+
+// remembered is what the status says was reported, for a process that starts.
+func remembered(policy *nmstatev1.NodeNetworkConfigurationPolicy) report {
+	was := report{generation: policy.Status.ObservedGeneration}
+	if ro := policy.Status.Rollout; ro != nil {
+		was.phase = ro.Phase
+	}
+	for _, c := range policy.Status.Conditions {
+		if c.Status != metav1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case nmstatev1.PolicyAvailable:
+			was.outcome = condition.PolicyAvailable
+		case nmstatev1.PolicyDegraded:
+			was.outcome = condition.PolicyFailed
+		case nmstatev1.PolicyProgressing:
+			was.outcome = condition.PolicyProgressing
+		case nmstatev1.PolicyIgnored:
+			was.outcome = condition.PolicyIgnored
+		case nmstatev1.PolicyConflicting:
+			was.conflicts = c.Message
+		}
+	}
+	return was
+}
+
+func severity(phase nmstatev1.RolloutPhase) string {
+	switch phase {
+	case nmstatev1.PhasePaused, nmstatev1.PhaseAborted, nmstatev1.PhaseStandby:
+		return warning
+	}
+	return normal
+}
+
+func (r *Reconciler) emit(on runtime.Object, severity, reason, action, note string) {
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
+	}
+	r.Events.Eventf(on, nil, severity, reason, action, "%s", note)
+}
+
+func abbreviated(names []string) string {
+	if len(names) > 10 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:10], ", "), len(names)-10)
+	}
+	return strings.Join(names, ", ")
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}

@@ -1,0 +1,132 @@
+package netpolicy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
+)
+
+const (
+	// workers is how many policies are reconciled at a time. A policy's decisions are made one after the other.
+	workers = 4
+	// batch collects the reports of many nodes into one decision and one status.
+	batch = 200 * time.Millisecond
+	// byPolicy is the index of enactments.
+	byPolicy = "policy"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1beta1.NodeNetworkConfigurationEnactment{}, byPolicy,
+		func(o client.Object) []string { return []string{o.GetLabels()[nmstatev1.PolicyLabel]} })
+	if err != nil {
+		return fmt.Errorf("index enactments by policy: %w", err)
+	}
+	states := &metav1.PartialObjectMetadata{}
+	states.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("NodeNetworkState"))
+	b := ctrl.NewControllerManagedBy(mgr).Named("netpolicy").
+		For(&nmstatev1.NodeNetworkConfigurationPolicy{}, builder.WithPredicates(edited())).
+		Watches(&nmstatev1.NodeNetworkConfigurationPolicy{}, delayed(r.all),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1beta1.NodeNetworkConfigurationEnactment{}, delayed(ofEnactment)).
+		Watches(&corev1.Node{}, delayed(r.all), builder.WithPredicates(nodeChanged())).
+		WatchesMetadata(states, delayed(r.all), builder.WithPredicates(presence())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	if r.Pools {
+		b = b.Watches(&mcv1.MachineConfigPool{}, delayed(r.all), builder.WithPredicates(predicate.Or(
+			predicate.Predicate(predicate.GenerationChangedPredicate{}), predicate.LabelChangedPredicate{})))
+	}
+	if r.Claims {
+		b = b.Watches(&metal3.IPClaim{}, delayed(ofClaim))
+	}
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("watch network policies: %w", err)
+	}
+	return nil
+}
+
+// edited leaves out updates of the status, which this controller writes itself.
+func edited() predicate.Predicate {
+	return predicate.Or(
+		predicate.Predicate(predicate.GenerationChangedPredicate{}),
+		predicate.AnnotationChangedPredicate{},
+		predicate.Funcs{
+			UpdateFunc: func(e event.UpdateEvent) bool {
+				return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+			},
+		},
+	)
+}
+
+// nodeChanged leaves out heartbeats.
+func nodeChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)
+		return ready(before) != ready(after) || !maps.Equal(before.Labels, after.Labels) ||
+			before.Annotations[currentConfigAnnotation] != after.Annotations[currentConfigAnnotation]
+	}}
+}
+
+// presence is of objects that come and go.
+func presence() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+}
+
+func ofEnactment(_ context.Context, o client.Object) []string {
+	return []string{o.GetLabels()[nmstatev1.PolicyLabel]}
+}
+
+func ofClaim(_ context.Context, o client.Object) []string {
+	return []string{o.GetLabels()[nmstatev1.PolicyLabel]}
+}
+
+func (r *Reconciler) all(ctx context.Context, _ client.Object) []string {
+	list := &nmstatev1.NodeNetworkConfigurationPolicyList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		r.Log.Error("list policies", "error", err)
+		return nil
+	}
+	names := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names
+}
+
+// delayed enqueues policies by name, a moment later, so that events which come together are served together.
+func delayed(names func(context.Context, client.Object) []string) handler.EventHandler {
+	add := func(ctx context.Context, o client.Object, to queue) {
+		for _, name := range names(ctx, o) {
+			if name != "" {
+				to.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, batch)
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, to queue) { add(ctx, e.Object, to) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, to queue) { add(ctx, e.ObjectNew, to) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, to queue) { add(ctx, e.Object, to) },
+	}
+}

@@ -1,0 +1,164 @@
+// Package seedgen reconciles the one SeedGenerator of the cluster.
+//
+//	observe -> decide and act -> report
+//
+// observe.go reads the record on the node, lca-cli's journal and its unit. check.go accepts a generation and makes the checks;
+// hub.go detaches the cluster and gives it back; image.go hands the request to lca-cli and follows it; decide.go is the table
+// of the phases. report.go computes status, which is written with one patch and only if it changed.
+//
+// The record on the node says where a generation stands: the agent may die, and the API be away, at any moment. The cluster's
+// own objects are never changed: what must not be in an image, lca-cli removes from the copy that it makes the image from.
+package seedgen
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
+)
+
+// Namespace is the agent's, where the Secrets are.
+const Namespace = "openshift-lifecycle-agent"
+
+// Reconciler reconciles the one SeedGenerator. It reconciles one at a time.
+type Reconciler struct {
+	// Client writes; Reader reads past any cache.
+	Client client.Client
+	Reader client.Reader
+	Log    *slog.Logger
+
+	Node    Node
+	Metrics *Metrics
+
+	// Now is the clock, Random the source of operation ids.
+	Now    func() time.Time
+	Random func() uint16
+
+	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
+	CLI func() ([]byte, error)
+	// Hub connects to the hub of a kubeconfig and names its server.
+	Hub func(kubeconfig []byte) (hub client.Client, server string, err error)
+
+	imaging, aborting, fetching nodejob.Backoff
+	published                   publisher
+}
+
+// ConnectHub connects to the hub of a kubeconfig.
+func ConnectHub(kubeconfig []byte) (client.Client, string, error) {
+	config, err := cluster.HubConfig(kubeconfig)
+	if err != nil {
+		return nil, "", err
+	}
+	hub, err := cluster.NewHub(config)
+	return hub, config.Host, err
+}
+
+// Reconcile observes, takes the next step, and reports.
+func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	sg, err := r.get(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	o, err := r.observe(ctx)
+	if err != nil {
+		r.publish(ctx, sg, observationFailed(err, r.Now()))
+		return reconcile.Result{}, fmt.Errorf("observe the node: %w", err)
+	}
+	if sg == nil && o.record == nil {
+		return reconcile.Result{}, nil
+	}
+	if other, err := r.otherAgent(ctx, o); other != "" || err != nil {
+		if err == nil {
+			r.publish(ctx, sg, otherAgent(other, r.Now()))
+		}
+		return reconcile.Result{RequeueAfter: whileWaiting}, err
+	}
+	out, err := r.decide(ctx, sg, &o)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.report(ctx, sg, o, out); apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: onward}, nil
+	} else if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: out.again}, nil
+}
+
+// otherAgent names an agent of OpenShift's catalog, which serves a SeedGenerator of the same name. A generation that is on the
+// node is brought to its end all the same.
+func (r *Reconciler) otherAgent(ctx context.Context, o observation) (string, error) {
+	if o.record != nil {
+		return "", nil
+	}
+	return cluster.OtherAgent(ctx, r.Reader)
+}
+
+// get returns the one SeedGenerator, or nil where it does not exist.
+func (r *Reconciler) get(ctx context.Context) (*lcav1.SeedGenerator, error) {
+	sg := &lcav1.SeedGenerator{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Name: lcav1.SeedGeneratorName}, sg)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get seedgenerator %s: %w", lcav1.SeedGeneratorName, err)
+	}
+	return sg, nil
+}
+
+// consume removes an annotation that is a request.
+func (r *Reconciler) consume(ctx context.Context, sg *lcav1.SeedGenerator, annotation string) error {
+	if _, set := sg.Annotations[annotation]; !set {
+		return nil
+	}
+	base := sg.DeepCopy()
+	delete(sg.Annotations, annotation)
+	if err := r.Client.Patch(ctx, sg, client.MergeFrom(base)); err != nil {
+		return fmt.Errorf("remove annotation %s of seedgenerator %s: %w", annotation, sg.Name, err)
+	}
+	return nil
+}
+
+// SetupWithManager runs the controller when the object changes, and once at the start, when a generation may be on the node.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named("seedgen").
+		For(&lcav1.SeedGenerator{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		WatchesRawSource(source.Func(atStart)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: backoff()}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up the seedgen controller: %w", err)
+	}
+	return nil
+}
+
+// backoff spaces out reconciliations that fail, as all do while the API restarts.
+func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 20*time.Second)
+}
+
+func singletonRequest() reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: lcav1.SeedGeneratorName}}
+}
+
+func atStart(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	queue.Add(singletonRequest())
+	return nil
+}

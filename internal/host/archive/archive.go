@@ -1,0 +1,132 @@
+package archive
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/klauspost/pgzip"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+)
+
+// Options configure an Archives.
+type Options struct {
+	// Root is the host's root as this process sees it; empty is "/".
+	Root string
+	// Level of compression, 1 to 9; 0 chooses.
+	Level int
+}
+
+// Archives implements host.Archives.
+type Archives struct {
+	root  *files.Files
+	level int
+}
+
+var _ host.Archives = (*Archives)(nil)
+
+const (
+	defaultLevel = 6
+	// block is compressed by one processor at a time. It decides the bytes of the result, so it is a constant.
+	block = 1 << 20
+	// readSize is how much of a file is read at once.
+	readSize = 1 << 20
+)
+
+// New returns an Archives beneath the root.
+func New(o Options) *Archives {
+	if o.Level == 0 {
+		o.Level = defaultLevel
+	}
+	return &Archives{root: files.New(o.Root), level: o.Level}
+}
+
+// Pack implements host.Archives.
+func (a *Archives) Pack(ctx context.Context, r host.ArchiveRequest, to io.Writer) (host.ArchiveStats, error) {
+	stats, err := a.pack(ctx, r, to)
+	if err != nil {
+		return stats, fmt.Errorf("archive %s: %w", r.Dir, err)
+	}
+	return stats, nil
+}
+
+func (a *Archives) pack(ctx context.Context, r host.ArchiveRequest, to io.Writer) (host.ArchiveStats, error) {
+	top, err := a.root.Open(r.Dir, os.O_RDONLY)
+	if err != nil {
+		return host.ArchiveStats{}, err
+	}
+	defer top.Close()
+	zip, err := pgzip.NewWriterLevel(to, a.level)
+	if err != nil {
+		return host.ArchiveStats{}, err
+	}
+	if err := zip.SetConcurrency(block, 2*runtime.GOMAXPROCS(0)); err != nil {
+		return host.ArchiveStats{}, err
+	}
+	count := &counting{to: bufio.NewWriterSize(zip, readSize)}
+	p := newPacker(ctx, r, count)
+	err = p.tree(top)
+	if err == nil {
+		err = p.tar.Close()
+	}
+	if err == nil {
+		err = count.to.Flush()
+	}
+	if cerr := zip.Close(); err == nil { // also where it failed: it ends the goroutines
+		err = cerr
+	}
+	return host.ArchiveStats{Files: p.files, Bytes: count.n}, err
+}
+
+// counting counts what passes.
+type counting struct {
+	to *bufio.Writer
+	n  int64
+}
+
+func (c *counting) Write(b []byte) (int, error) {
+	n, err := c.to.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// Unpack implements host.Archives.
+func (a *Archives) Unpack(ctx context.Context, dir string, from io.Reader, sum func(string, [32]byte)) error {
+	if err := a.unpack(ctx, dir, from, sum); err != nil {
+		return fmt.Errorf("unpack into %s: %w", dir, err)
+	}
+	return nil
+}
+
+func (a *Archives) unpack(ctx context.Context, dir string, from io.Reader, sum func(string, [32]byte)) error {
+	if err := a.root.MakeFolder(dir); err != nil {
+		return err
+	}
+	top, err := a.root.Open(dir, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	below, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", top.Fd()))
+	if err != nil {
+		return err
+	}
+	defer below.Close()
+	zip, err := pgzip.NewReaderN(from, block, 4)
+	if err != nil {
+		return fmt.Errorf("read the compressed archive: %w", err)
+	}
+	defer zip.Close()
+	u := &unpacker{ctx: ctx, below: below, tar: tar.NewReader(zip), sum: sum, buf: make([]byte, readSize)}
+	if err := u.all(); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, zip) // the checksum is at the end
+	return err
+}

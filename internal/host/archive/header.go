@@ -1,0 +1,62 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+type statT = syscall.Stat_t
+
+// paxTime is a time as PAX records have it, in decimal seconds.
+func paxTime(t time.Time) string {
+	if t.Nanosecond() == 0 {
+		return strconv.FormatInt(t.Unix(), 10)
+	}
+	return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond())
+}
+
+// paxBody encodes records, each of which begins with its own length, in order of their keys.
+func paxBody(records map[string]string) []byte {
+	var b bytes.Buffer
+	for _, k := range slices.Sorted(maps.Keys(records)) {
+		rest := " " + k + "=" + records[k] + "\n"
+		n := len(rest) + 1
+		for len(strconv.Itoa(n))+len(rest) != n {
+			n = len(strconv.Itoa(n)) + len(rest)
+		}
+		b.WriteString(strconv.Itoa(n) + rest)
+	}
+	return b.Bytes()
+}
+
+// block512 is a header block of the ustar format. Sizes beyond its field are in the PAX record.
+func block512(name string, kind byte, mode, size int64, h *tar.Header) []byte {
+	b := make([]byte, 512)
+	copy(b[0:100], name)
+	octal(b[100:108], mode&0o7777)
+	octal(b[108:116], int64(h.Uid))
+	octal(b[116:124], int64(h.Gid))
+	octal(b[124:136], min(size, 0o77777777777))
+	octal(b[136:148], max(h.ModTime.Unix(), 0))
+	b[156] = kind
+	copy(b[257:265], "ustar\x0000")
+	copy(b[148:156], "        ")
+	sum := int64(0)
+	for _, c := range b {
+		sum += int64(c)
+	}
+	copy(b[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	return b
+}
+
+// octal writes a number into a field; one that does not fit is cut, and belongs into a PAX record.
+func octal(field []byte, n int64) {
+	text := fmt.Sprintf("%0*o", len(field)-1, n)
+	copy(field, text[len(text)-(len(field)-1):])
+}

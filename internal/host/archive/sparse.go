@@ -1,0 +1,142 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+type unixStat = statT
+
+var zeroTime time.Time
+
+// extent is a part of a file that holds data.
+type extent struct{ at, size int64 }
+
+// worthwhile is how much of a file must be holes to store it as a sparse one.
+const worthwhile = 64 << 10
+
+// extents lists the data of a file with holes; nil for one to store whole.
+func extents(f *os.File, size int64) ([]extent, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return nil, err
+	}
+	if size-st.Blocks*512 < worthwhile {
+		return nil, nil
+	}
+	var parts []extent
+	holes := size
+	for at := int64(0); at < size; {
+		from, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		to, err := unix.Seek(int(f.Fd()), from, unix.SEEK_HOLE)
+		if err != nil {
+			return nil, err
+		}
+		to = min(to, size)
+		if from >= to {
+			break
+		}
+		parts, holes, at = append(parts, extent{from, to - from}), holes-(to-from), to
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	if holes < worthwhile {
+		return nil, nil
+	}
+	if n := len(parts); n == 0 || parts[n-1].at+parts[n-1].size < size {
+		parts = append(parts, extent{size, 0}) // GNU tar marks the end so
+	}
+	return parts, nil
+}
+
+// sparse writes a file in GNU's PAX format 1.0, which archive/tar reads and does not write.
+func (p *packer) sparse(f *os.File, h *tar.Header, parts []extent, sum hash.Hash) error {
+	var table bytes.Buffer
+	fmt.Fprintf(&table, "%d\n", len(parts))
+	stored := int64(0)
+	for _, e := range parts {
+		fmt.Fprintf(&table, "%d\n%d\n", e.at, e.size)
+		stored += e.size
+	}
+	table.Write(make([]byte, padding(int64(table.Len()))))
+	if err := p.sparseHeader(h, int64(table.Len())+stored); err != nil {
+		return err
+	}
+	if _, err := p.to.Write(table.Bytes()); err != nil {
+		return err
+	}
+	at := int64(0)
+	for _, e := range parts {
+		if err := zeros(sum, e.at-at); err != nil {
+			return err
+		}
+		n, err := io.CopyBuffer(onlyWriter{io.MultiWriter(p.to, sum)}, io.NewSectionReader(f, e.at, e.size), p.buf)
+		if err != nil {
+			return err
+		}
+		if n < e.size {
+			return errors.New("it became shorter while it was read")
+		}
+		at = e.at + e.size
+	}
+	_, err := p.to.Write(make([]byte, padding(stored)))
+	return err
+}
+
+// sparseHeader writes the header by hand, since archive/tar drops these records. What it writes besides is left to it.
+func (p *packer) sparseHeader(h *tar.Header, size int64) error {
+	if err := p.tar.Flush(); err != nil {
+		return err
+	}
+	records := map[string]string{
+		"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": h.Name,
+		"GNU.sparse.realsize": strconv.FormatInt(h.Size, 10), "size": strconv.FormatInt(size, 10),
+		"mtime": paxTime(h.ModTime),
+	}
+	for k, v := range h.PAXRecords {
+		records[k] = v
+	}
+	body := paxBody(records)
+	if _, err := p.to.Write(block512("PaxHeaders/sparse", 'x', 0o600, int64(len(body)), h)); err != nil {
+		return err
+	}
+	if _, err := p.to.Write(append(body, make([]byte, padding(int64(len(body))))...)); err != nil {
+		return err
+	}
+	name := "GNUSparseFile.0/" + path.Base(h.Name)
+	_, err := p.to.Write(block512(name[:min(len(name), 100)], tar.TypeReg, h.Mode, size, h))
+	return err
+}
+
+// zeros feeds a hole to the checksum.
+func zeros(sum hash.Hash, n int64) error {
+	_, err := io.CopyN(sum, zeroReader{}, n)
+	return err
+}
+
+type zeroReader struct{}
+
+func (zeroReader) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+// padding fills up to a block of tar.
+func padding(n int64) int64 { return -n & 511 }

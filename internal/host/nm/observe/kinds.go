@@ -1,0 +1,230 @@
+package observe
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// byKind describes what only links of the kind have.
+func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
+	a := l.Attrs()
+	ports := o.ports[a.Index]
+	if ports == nil {
+		ports = []string{}
+	}
+	switch v := l.(type) {
+	case *netlink.Vlan:
+		i.VLAN = &netstate.VLAN{ID: v.VlanId, BaseIface: o.k.NameOf(a.ParentIndex), Protocol: strings.ToLower(v.VlanProtocol.String())}
+		if i.VLAN.Protocol == "unknown" {
+			i.VLAN.Protocol = ""
+		}
+	case *netlink.Macvlan:
+		mode := map[netlink.MacvlanMode]string{
+			netlink.MACVLAN_MODE_VEPA: "vepa", netlink.MACVLAN_MODE_BRIDGE: "bridge", netlink.MACVLAN_MODE_PRIVATE: "private",
+			netlink.MACVLAN_MODE_PASSTHRU: "passthru", netlink.MACVLAN_MODE_SOURCE: "source",
+		}[v.Mode]
+		i.MACVLAN = &netstate.MACVLAN{BaseIface: o.k.NameOf(a.ParentIndex), Mode: mode}
+	case *netlink.Vrf:
+		i.VRF = &netstate.VRF{RouteTableID: int(v.Table), Ports: ports}
+	case *netlink.Bond:
+		i.Bond = &netstate.Bond{Mode: v.Mode.String(), Ports: ports, Options: o.bondOptions(v)}
+	case *netlink.Bridge:
+		i.Bridge = o.bridge(v, ports)
+	case *netlink.Veth:
+		if peer := o.k.NameOf(a.ParentIndex); peer != "" && i.Type == netstate.TypeVeth && a.NetNsID < 0 {
+			i.Veth = &netstate.Veth{Peer: peer}
+		}
+	}
+}
+
+// bondOptions are those that administrators set; the kernel's names and words.
+func (o *observer) bondOptions(b *netlink.Bond) netstate.Options {
+	out := netstate.Options{}
+	number := func(name string, v int) {
+		if v >= 0 {
+			out[name] = strconv.Itoa(v)
+		}
+	}
+	number("miimon", b.Miimon)
+	number("updelay", b.UpDelay)
+	number("downdelay", b.DownDelay)
+	number("arp_interval", b.ArpInterval)
+	number("resend_igmp", b.ResendIgmp)
+	number("min_links", b.MinLinks)
+	number("lp_interval", b.LpInterval)
+	if len(b.ArpIpTargets) > 0 {
+		var all []string
+		for _, ip := range b.ArpIpTargets {
+			all = append(all, ip.String())
+		}
+		out["arp_ip_target"] = strings.Join(all, ",")
+	}
+	if b.Mode == netlink.BOND_MODE_802_3AD || b.Mode == netlink.BOND_MODE_BALANCE_XOR || b.Mode == netlink.BOND_MODE_BALANCE_TLB {
+		out["xmit_hash_policy"] = b.XmitHashPolicy.String()
+	}
+	if b.Mode == netlink.BOND_MODE_802_3AD {
+		out["lacp_rate"] = b.LacpRate.String()
+	}
+	if b.Mode == netlink.BOND_MODE_ACTIVE_BACKUP {
+		out["fail_over_mac"] = b.FailOverMac.String()
+		if primary := o.k.NameOf(b.Primary); b.Primary > 0 && primary != "" {
+			out["primary"] = primary
+		}
+	}
+	return out
+}
+
+// bridge describes a Linux bridge with its ports. Times are the kernel's hundredths of a second, nmstate's seconds.
+func (o *observer) bridge(b *netlink.Bridge, ports []string) *netstate.Bridge {
+	dir := filepath.Join("/sys/class/net", b.Name, "bridge")
+	options := &netstate.BridgeOptions{
+		STP: &netstate.STP{
+			Enabled: flag(dir, "stp_state"), ForwardDelay: scaled(dir, "forward_delay", 100), HelloTime: scaled(dir, "hello_time", 100),
+			MaxAge: scaled(dir, "max_age", 100), Priority: scaled(dir, "priority", 1),
+		},
+		MACAgeingTime: scaled(dir, "ageing_time", 100), GroupForwardMask: scaled(dir, "group_fwd_mask", 1),
+		MulticastSnooping: flag(dir, "multicast_snooping"), MulticastQuerier: flag(dir, "multicast_querier"),
+		VLANDefaultPVID: scaled(dir, "default_pvid", 1),
+	}
+	out := &netstate.Bridge{Options: options, Ports: []netstate.BridgePort{}}
+	filtered := b.VlanFiltering != nil && *b.VlanFiltering
+	for _, name := range ports {
+		p := netstate.BridgePort{Name: name}
+		port := filepath.Join("/sys/class/net", name, "brport")
+		p.PathCost, p.Priority = scaled(port, "path_cost", 1), scaled(port, "priority", 1)
+		p.HairpinMode = flag(port, "hairpin_mode")
+		if filtered {
+			p.VLAN = o.portVLAN(name, options.VLANDefaultPVID)
+		}
+		out.Ports = append(out.Ports, p)
+	}
+	return out
+}
+
+// scaled reads a number of sysfs; nil where there is none.
+func scaled(dir, name string, by int) *int {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return nil
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 0, 64)
+	if err != nil {
+		return nil
+	}
+	return new(int(n) / by)
+}
+
+func flag(dir, name string) *bool {
+	n := scaled(dir, name, 1)
+	if n == nil {
+		return nil
+	}
+	return new(*n != 0)
+}
+
+// portVLAN is the filter of a port; nil where it has the bridge's default alone.
+func (o *observer) portVLAN(name string, defaultPVID *int) *netstate.PortVLAN {
+	var native int
+	var tags []int
+	for _, v := range o.vlans()[int32(o.k.IndexOf(name))] {
+		if v.PortVID() {
+			native = int(v.Vid)
+		} else {
+			tags = append(tags, int(v.Vid))
+		}
+	}
+	own := native != 0 && (defaultPVID == nil || native != *defaultPVID)
+	slices.Sort(tags)
+	switch {
+	case len(tags) == 0 && !own:
+		return nil
+	case len(tags) == 0:
+		return &netstate.PortVLAN{Mode: "access", Tag: &native}
+	}
+	out := &netstate.PortVLAN{Mode: "trunk", EnableNative: &own, TrunkTags: ranges(tags)}
+	if own {
+		out.Tag = &native
+	}
+	return out
+}
+
+// vlans reads the filters of all ports once.
+func (o *observer) vlans() map[int32][]*nl.BridgeVlanInfo {
+	if o.filters == nil {
+		all, err := netlink.BridgeVlanList()
+		if err != nil {
+			all = map[int32][]*nl.BridgeVlanInfo{} // a kernel without VLAN filters has none
+		}
+		o.filters = all
+	}
+	return o.filters
+}
+
+// ranges joins neighbours of a sorted list.
+func ranges(ids []int) []netstate.TrunkTag {
+	var out []netstate.TrunkTag
+	for n := 0; n < len(ids); {
+		end := n
+		for end+1 < len(ids) && ids[end+1] == ids[end]+1 {
+			end++
+		}
+		if end == n {
+			out = append(out, netstate.TrunkTag{ID: &ids[n]})
+		} else {
+			out = append(out, netstate.TrunkTag{Range: &netstate.IDRange{Min: ids[n], Max: ids[end]}})
+		}
+		n = end + 1
+	}
+	return out
+}
+
+// rtprotKernel marks the rules that every kernel has (RTPROT_KERNEL of linux/rtnetlink.h).
+const rtprotKernel = 2
+
+// Rules lists the route rules that were configured.
+func Rules() ([]netstate.RouteRule, error) {
+	var out []netstate.RouteRule
+	for _, f := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		all, err := netlink.RuleList(f)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range all {
+			if r.Protocol != rtprotKernel && r.Table != 255 {
+				out = append(out, rule(r, f))
+			}
+		}
+	}
+	return out, nil
+}
+
+func rule(r netlink.Rule, family int) netstate.RouteRule {
+	out := netstate.RouteRule{Family: "ipv4", Priority: r.Priority, RouteTable: r.Table, IIF: r.IifName}
+	if family == netlink.FAMILY_V6 {
+		out.Family = "ipv6"
+	}
+	if r.Src != nil {
+		out.IPFrom = new(r.Src.String())
+	}
+	if r.Dst != nil {
+		out.IPTo = new(r.Dst.String())
+	}
+	if r.Mark != 0 {
+		out.FwMark = new(netstate.Mark(r.Mark))
+		if r.Mask != nil {
+			out.FwMask = new(netstate.Mark(*r.Mask))
+		}
+	}
+	if r.SuppressPrefixlen >= 0 {
+		out.SuppressPfx = new(r.SuppressPrefixlen)
+	}
+	return out
+}

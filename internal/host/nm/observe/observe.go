@@ -1,0 +1,141 @@
+// Package observe describes the links of the node in nmstate's words, from what the kernel, NetworkManager and Open vSwitch
+// know of them.
+//
+// Package nm uses it; it imports netstate, nm/kernel, nm/profile and netlink.
+package observe
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// Interfaces lists what the kernel has, then the bridges that only Open vSwitch has.
+func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interface) []netstate.Interface {
+	o := &observer{k: k, s: s, ports: map[int][]string{}, internal: map[string]bool{}}
+	for _, l := range k.Links {
+		if master := l.Attrs().MasterIndex; master != 0 {
+			o.ports[master] = append(o.ports[master], l.Attrs().Name)
+		}
+	}
+	for _, names := range o.ports {
+		slices.Sort(names)
+	}
+	for _, b := range bridges {
+		o.internal[b.Name] = o.internal[b.Name] || b.Type == netstate.TypeOVSInterface
+	}
+	var out []netstate.Interface
+	for _, l := range k.Links {
+		i := netstate.Interface{Name: l.Attrs().Name, Type: o.linkType(l)}
+		if i.Type == "" {
+			continue
+		}
+		o.describe(&i, l)
+		o.addIP(&i, l)
+		out = append(out, i)
+	}
+	for _, b := range bridges {
+		if b.Type == netstate.TypeOVSBridge {
+			b.State = netstate.StateUp
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// observer joins the witnesses.
+type observer struct {
+	k        *kernel.State
+	s        *profile.Snapshot
+	ports    map[int][]string // names by the index of the controller, sorted
+	internal map[string]bool  // interfaces of Open vSwitch
+	filters  map[int32][]*nl.BridgeVlanInfo
+}
+
+func (o *observer) describe(i *netstate.Interface, l netlink.Link) {
+	a := l.Attrs()
+	i.MTU = a.MTU
+	i.MACAddress = strings.ToUpper(a.HardwareAddr.String())
+	i.PermanentMACAddress = strings.ToUpper(a.PermHWAddr.String())
+	i.State = netstate.StateDown
+	if a.RawFlags&unix.IFF_UP != 0 {
+		i.State = netstate.StateUp
+	}
+	if d, ok := o.s.Device(i.Name); ok && d.State == profile.DeviceUnmanaged {
+		i.State = netstate.StateIgnore
+	}
+	if p, ok := o.s.ActiveOn(i.Name); ok {
+		if id := p.Settings.ID(); id != i.Name {
+			i.ProfileName = id
+		}
+	}
+	o.byKind(i, l)
+}
+
+// linkType is nmstate's name of the kernel's kind of link; "" leaves the link out.
+// A pair of virtual cards counts as ethernet, as in nmstate's name space.
+func (o *observer) linkType(l netlink.Link) string {
+	a := l.Attrs()
+	if a.RawFlags&unix.IFF_LOOPBACK != 0 || a.Name == "ovs-system" || a.Name == "ovs-netdev" ||
+		strings.HasPrefix(a.Name, "genev_sys_") || strings.HasPrefix(a.Name, "vxlan_sys_") {
+		return ""
+	}
+	if d, ok := o.s.Device(a.Name); ok && d.Kind == profile.DeviceOVSInterface && l.Type() != "device" && l.Type() != "veth" {
+		return netstate.TypeOVSInterface
+	}
+	if o.internal[a.Name] {
+		return netstate.TypeOVSInterface
+	}
+	switch t := l.Type(); t {
+	case "device":
+		return netstate.TypeEthernet
+	case "veth":
+		return o.vethType(a)
+	case "bridge":
+		return "linux-bridge"
+	case "macvlan":
+		return "mac-vlan"
+	case "openvswitch":
+		return netstate.TypeOVSInterface
+	default:
+		return t
+	}
+}
+
+// vethType tells a pair of this node, or one that NetworkManager leaves alone, from an end that is used as a card: its
+// other end is in another network namespace.
+func (o *observer) vethType(a *netlink.LinkAttrs) string {
+	d, known := o.s.Device(a.Name)
+	if a.NetNsID < 0 || known && d.State == profile.DeviceUnmanaged {
+		return netstate.TypeVeth
+	}
+	return netstate.TypeEthernet
+}
+
+func (o *observer) addIP(i *netstate.Interface, l netlink.Link) {
+	index := l.Attrs().Index
+	on4 := len(o.k.Addresses[index][netstate.IPv4]) > 0
+	on6 := o.k.SpeaksIPv6[index]
+	var auto4, auto6, autoconf *bool
+	if p, ok := o.s.ActiveOn(i.Name); ok {
+		method4 := profile.Value[string](p.Settings, "ipv4", "method")
+		method6 := profile.Value[string](p.Settings, "ipv6", "method")
+		auto4, auto6 = new(method4 == "auto"), new(method6 == "auto" || method6 == "dhcp")
+		autoconf = new(method6 == "auto")
+		on4, on6 = on4 || *auto4, on6 || *auto6
+	}
+	i.IPv4 = &netstate.IP{Enabled: &on4, DHCP: auto4}
+	i.IPv6 = &netstate.IP{Enabled: &on6, DHCP: auto6, Autoconf: autoconf}
+	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+		for _, p := range o.k.Addresses[index][f] {
+			f.Of(*i).Addresses = append(f.Of(*i).Addresses, netstate.FromPrefix(p))
+		}
+	}
+}

@@ -1,0 +1,305 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net"
+	"strings"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// kind brings the properties of the interface's own type into its profile.
+func (p *Plan) kind(c *Change, i netstate.Interface) error {
+	if i.Identifier == netstate.IdentifierMAC {
+		if err := byMAC(c, i); err != nil {
+			return err
+		}
+	}
+	if i.Veth != nil && i.Veth.Peer != "" && c.After.Kind() == profile.TypeVeth {
+		recreate(c, profile.TypeVeth, "peer", i.Veth.Peer)
+	}
+	if e := i.Ethernet; e != nil {
+		ethernet(c.After, e)
+	}
+	if err := vlan(c, i.VLAN); err != nil {
+		return err
+	}
+	if err := macVLAN(c, i.MACVLAN); err != nil {
+		return err
+	}
+	if i.VRF != nil && i.VRF.RouteTableID != 0 {
+		recreate(c, profile.TypeVRF, "table", uint32(i.VRF.RouteTableID))
+	}
+	if i.Bond != nil {
+		bond(c, i.Bond)
+	}
+	if i.Bridge != nil && i.Type == netstate.TypeLinuxBridge {
+		return p.linuxBridge(c, i)
+	}
+	return nil
+}
+
+// byMAC binds the profile to the card and not to its name.
+func byMAC(c *Change, i netstate.Interface) error {
+	hw, err := net.ParseMAC(i.MACAddress)
+	if err != nil {
+		return fmt.Errorf("MAC address %q: %w", i.MACAddress, err)
+	}
+	have := profile.Value[[]byte](c.After, profile.TypeEthernet, "mac-address")
+	if string(have) != string(hw) {
+		c.After.Set(profile.TypeEthernet, "mac-address", []byte(hw))
+	}
+	c.After.Drop("connection", "interface-name")
+	return nil
+}
+
+// recreate writes a property that the kernel fixes when the link is made.
+func recreate[T comparable](c *Change, section, key string, want T) {
+	if profile.Value[T](c.After, section, key) == want {
+		return
+	}
+	c.After.Set(section, key, want)
+	if c.Before != nil {
+		c.Fresh, c.Recreate = true, true
+	}
+}
+
+func ethernet(s profile.Settings, e *netstate.Ethernet) {
+	if e.AutoNegotiation != nil {
+		setUnless(s, profile.TypeEthernet, "auto-negotiate", *e.AutoNegotiation, false)
+	}
+	if e.Speed != 0 {
+		setUnless(s, profile.TypeEthernet, "speed", uint32(e.Speed), 0)
+	}
+	if e.Duplex != "" {
+		setUnless(s, profile.TypeEthernet, "duplex", e.Duplex, "")
+	}
+}
+
+// Flags of a VLAN.
+const (
+	vlanReorder uint32 = 1
+	vlanGVRP    uint32 = 2
+	vlanLoose   uint32 = 4
+	vlanMVRP    uint32 = 8
+)
+
+func vlan(c *Change, v *netstate.VLAN) error {
+	if v == nil {
+		return nil
+	}
+	recreate(c, profile.TypeVLAN, "id", uint32(v.ID))
+	if v.BaseIface != "" {
+		recreate(c, profile.TypeVLAN, "parent", v.BaseIface)
+	}
+	if v.Protocol != "" {
+		vlanProtocol(c, v.Protocol)
+	}
+	flags, known := c.After[profile.TypeVLAN]["flags"].Value().(uint32)
+	if !known {
+		flags = vlanReorder // the kernel's own default
+	}
+	next := flags
+	set := func(on *bool, bit uint32) {
+		if on != nil && *on {
+			next |= bit
+		} else if on != nil {
+			next &^= bit
+		}
+	}
+	set(v.ReorderHeaders, vlanReorder)
+	set(v.LooseBinding, vlanLoose)
+	switch v.RegistrationProtocol {
+	case "gvrp":
+		next = next&^vlanMVRP | vlanGVRP
+	case "mvrp":
+		next = next&^vlanGVRP | vlanMVRP
+	case "none":
+		next &^= vlanGVRP | vlanMVRP
+	case "":
+	default:
+		return fmt.Errorf("registration-protocol %q is none of gvrp, mvrp, none", v.RegistrationProtocol)
+	}
+	if next != flags || c.Before == nil {
+		c.After.Set(profile.TypeVLAN, "flags", next)
+	}
+	return nil
+}
+
+func vlanProtocol(c *Change, want string) {
+	name := map[string]string{"802.1q": "802.1Q", "802.1ad": "802.1ad"}[strings.ToLower(want)]
+	if have := profile.Value[string](c.After, profile.TypeVLAN, "protocol"); have != "" || name != "802.1Q" {
+		recreate(c, profile.TypeVLAN, "protocol", name)
+	}
+}
+
+// macVLANModes are NetworkManager's numbers of the modes.
+var macVLANModes = map[string]uint32{"vepa": 1, "bridge": 2, "private": 3, "passthru": 4, "source": 5}
+
+func macVLAN(c *Change, m *netstate.MACVLAN) error {
+	if m == nil {
+		return nil
+	}
+	if m.BaseIface != "" {
+		recreate(c, profile.TypeMACVLAN, "parent", m.BaseIface)
+	}
+	if m.Mode != "" {
+		mode, ok := macVLANModes[m.Mode]
+		if !ok {
+			return fmt.Errorf("mac-vlan mode %q is none of vepa, bridge, private, passthru, source", m.Mode)
+		}
+		recreate(c, profile.TypeMACVLAN, "mode", mode)
+	}
+	if m.Promiscuous != nil {
+		setUnless(c.After, profile.TypeMACVLAN, "promiscuous", *m.Promiscuous, true)
+	}
+	return nil
+}
+
+// bond replaces the options where the mode changes, because few survive in another mode, and merges them otherwise.
+func bond(c *Change, b *netstate.Bond) {
+	have := profile.Value[map[string]string](c.After, profile.TypeBond, "options")
+	next := maps.Clone(have)
+	if next == nil {
+		next = map[string]string{}
+	}
+	if mode := b.Mode; mode != "" && bondMode(next["mode"]) != bondMode(mode) {
+		next = map[string]string{"mode": mode}
+		if c.Before != nil {
+			c.Fresh, c.Recreate = true, true
+		}
+	}
+	for k, v := range b.Options {
+		next[k] = v
+	}
+	if !maps.Equal(have, next) {
+		c.After.Set(profile.TypeBond, "options", next)
+	}
+}
+
+// bondMode is the name of a mode, which NetworkManager also takes as a number.
+func bondMode(mode string) string {
+	names := []string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
+	if len(mode) == 1 && mode[0] >= '0' && int(mode[0]-'0') < len(names) {
+		return names[mode[0]-'0']
+	}
+	return mode
+}
+
+// linuxBridge brings in the options, and filters VLANs where a port says so.
+func (p *Plan) linuxBridge(c *Change, i netstate.Interface) error {
+	if o := i.Bridge.Options; o != nil {
+		if err := bridgeOptions(c.After, o); err != nil {
+			return err
+		}
+	}
+	filtered := false
+	for _, port := range i.Bridge.Ports {
+		filtered = filtered || port.VLAN != nil && port.VLAN.Mode != ""
+	}
+	if i.Bridge.Ports != nil &&
+		(filtered || profile.Value[bool](c.After, profile.TypeBridge, "vlan-filtering") && allDropped(i.Bridge.Ports)) {
+		setUnless(c.After, profile.TypeBridge, "vlan-filtering", filtered, false)
+	}
+	return nil
+}
+
+// allDropped says that every port mentions an empty VLAN filter.
+func allDropped(ports []netstate.BridgePort) bool {
+	for _, p := range ports {
+		if p.VLAN == nil || p.VLAN.Mode != "" {
+			return false
+		}
+	}
+	return len(ports) > 0
+}
+
+func bridgeOptions(s profile.Settings, o *netstate.BridgeOptions) error {
+	const sec = profile.TypeBridge
+	number := func(key string, v *int, unset uint32) {
+		if v != nil {
+			setUnless(s, sec, key, uint32(*v), unset)
+		}
+	}
+	wide := func(key string, v *int, unset uint64) {
+		if v != nil {
+			setUnless(s, sec, key, uint64(*v), unset)
+		}
+	}
+	flag := func(key string, v *bool, unset bool) {
+		if v != nil {
+			setUnless(s, sec, key, *v, unset)
+		}
+	}
+	if o.STP != nil {
+		flag("stp", o.STP.Enabled, true)
+		number("forward-delay", o.STP.ForwardDelay, 15)
+		number("hello-time", o.STP.HelloTime, 2)
+		number("max-age", o.STP.MaxAge, 20)
+		number("priority", o.STP.Priority, 0x8000)
+	}
+	if o.GroupAddr != "" {
+		hw, err := net.ParseMAC(o.GroupAddr)
+		if err != nil {
+			return fmt.Errorf("group-addr %q: %w", o.GroupAddr, err)
+		}
+		if string(profile.Value[[]byte](s, sec, "group-address")) != string(hw) {
+			s.Set(sec, "group-address", []byte(hw))
+		}
+	}
+	number("group-forward-mask", o.GroupForwardMask, 0)
+	number("multicast-hash-max", o.HashMax, 4096)
+	number("ageing-time", o.MACAgeingTime, 300)
+	number("multicast-last-member-count", o.MulticastLastMemberCount, 2)
+	wide("multicast-last-member-interval", o.MulticastLastMemberInterval, 100)
+	wide("multicast-membership-interval", o.MulticastMembershipInterval, 26000)
+	flag("multicast-querier", o.MulticastQuerier, false)
+	wide("multicast-querier-interval", o.MulticastQuerierInterval, 25500)
+	wide("multicast-query-interval", o.MulticastQueryInterval, 12500)
+	wide("multicast-query-response-interval", o.MulticastQueryResponse, 1000)
+	flag("multicast-query-use-ifaddr", o.MulticastQueryUseIfaddr, false)
+	flag("multicast-snooping", o.MulticastSnooping, true)
+	number("multicast-startup-query-count", o.MulticastStartupCount, 2)
+	wide("multicast-startup-query-interval", o.MulticastStartupInterval, 3125)
+	number("vlan-default-pvid", o.VLANDefaultPVID, 1)
+	if o.MulticastRouter != "" {
+		name := map[string]string{"0": "disabled", "1": "auto", "2": "enabled"}[o.MulticastRouter]
+		setUnless(s, sec, "multicast-router", cmp.Or(name, o.MulticastRouter), "auto")
+	}
+	if o.VLANProtocol != "" {
+		setUnless(s, sec, "vlan-protocol", strings.ToUpper(o.VLANProtocol), "802.1Q")
+	}
+	return nil
+}
+
+// portVLANs is a port's filter in NetworkManager's form.
+func portVLANs(v *netstate.PortVLAN) []map[string]dbus.Variant {
+	if v == nil || v.Mode == "" {
+		return nil
+	}
+	entry := func(from, to int, native bool) map[string]dbus.Variant {
+		e := map[string]dbus.Variant{"vid-start": dbus.MakeVariant(uint16(from)), "vid-end": dbus.MakeVariant(uint16(to))}
+		if native {
+			e["pvid"], e["untagged"] = dbus.MakeVariant(true), dbus.MakeVariant(true)
+		}
+		return e
+	}
+	var out []map[string]dbus.Variant
+	if v.Tag != nil && (v.Mode == "access" || v.EnableNative != nil && *v.EnableNative) {
+		out = append(out, entry(*v.Tag, *v.Tag, true))
+	}
+	for _, t := range v.TrunkTags {
+		switch {
+		case t.ID != nil:
+			out = append(out, entry(*t.ID, *t.ID, false))
+		case t.Range != nil:
+			out = append(out, entry(t.Range.Min, t.Range.Max, false))
+		}
+	}
+	return out
+}

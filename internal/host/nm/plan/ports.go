@@ -1,0 +1,194 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// members attaches the ports that the document's controllers list and detaches those that they no longer list.
+func (p *Plan) members() error {
+	taken := map[string]string{}
+	for _, i := range p.want.Interfaces {
+		if i.Type == netstate.TypeOVSBridge || i.State == netstate.StateAbsent || i.State == netstate.StateDown {
+			continue
+		}
+		for _, port := range portsOf(i) {
+			if other := taken[port]; other != "" {
+				return fmt.Errorf("interface %s is a port of both %s and %s", port, other, i.Name)
+			}
+			taken[port] = i.Name
+			if err := p.attach(i, port); err != nil {
+				return fmt.Errorf("port %s of %s: %w", port, i.Name, err)
+			}
+		}
+	}
+	for _, i := range p.want.Interfaces {
+		if err := p.detachFrom(i, taken); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attach makes a profile one of a port.
+func (p *Plan) attach(controller netstate.Interface, port string) error {
+	desired, _ := carrierOf(p.want, port)
+	desired.Name = port
+	if desired.State == netstate.StateAbsent || desired.State == netstate.StateDown {
+		return fmt.Errorf("the document makes it %s", desired.State)
+	}
+	c, err := p.change(netstate.Interface{Name: port, Type: desired.Type})
+	if err != nil {
+		return err
+	}
+	kind := managerKinds[controller.Type]
+	p.setController(c, controller.Name, kind)
+	switch controller.Type {
+	case netstate.TypeVRF:
+		return nil // its ports keep their addresses
+	case netstate.TypeBond:
+		bondPort(c, controller.Bond, port)
+	case netstate.TypeLinuxBridge:
+		bridgePort(c, controller.Bridge, port)
+	}
+	if desired.IPv4.On() || desired.IPv6.On() {
+		return fmt.Errorf("a port of a %s cannot have addresses; disable IPv4 and IPv6 on it", controller.Type)
+	}
+	delete(c.After, "ipv4")
+	delete(c.After, "ipv6")
+	delete(c.After, "proxy")
+	return nil
+}
+
+// setController names the controller in a profile; a profile may name it by its UUID, too.
+func (p *Plan) setController(c *Change, name, kind string) {
+	if !c.After.Autoconnect() {
+		c.After.Set("connection", "autoconnect", true)
+	}
+	have := profile.Value[string](c.After, "connection", "master")
+	if pr, ok := p.snap.ByUUID(have); ok {
+		have = pr.Settings.Iface()
+	}
+	if have == name && profile.Value[string](c.After, "connection", "slave-type") == kind {
+		return
+	}
+	c.After.Set("connection", "master", name)
+	c.After.Set("connection", "slave-type", kind)
+	for _, twin := range []string{"controller", "port-type"} {
+		c.After.Drop("connection", twin) // the newer names of the same properties
+	}
+}
+
+func bondPort(c *Change, b *netstate.Bond, port string) {
+	for _, m := range b.PortsConfig {
+		if m.Name != port {
+			continue
+		}
+		if m.QueueID != nil {
+			setUnless(c.After, "bond-port", "queue-id", uint32(*m.QueueID), 0)
+		}
+		if m.Priority != nil {
+			setUnless(c.After, "bond-port", "prio", int32(*m.Priority), 0)
+		}
+	}
+}
+
+func bridgePort(c *Change, b *netstate.Bridge, port string) {
+	at := slices.IndexFunc(b.Ports, func(p netstate.BridgePort) bool { return p.Name == port })
+	if at < 0 {
+		return
+	}
+	o := b.Ports[at]
+	const sec = "bridge-port"
+	if o.HairpinMode != nil {
+		setUnless(c.After, sec, "hairpin-mode", *o.HairpinMode, false)
+	}
+	if o.PathCost != nil {
+		setUnless(c.After, sec, "path-cost", uint32(*o.PathCost), 100)
+	}
+	if o.Priority != nil {
+		setUnless(c.After, sec, "priority", uint32(*o.Priority), 32)
+	}
+	if o.VLAN == nil {
+		return
+	}
+	want, have := portVLANs(o.VLAN), c.After.Dicts(sec, "vlans")
+	if len(want) == 0 && len(have) > 0 {
+		c.After.Drop(sec, "vlans")
+	} else if len(want) > 0 && !reflect.DeepEqual(want, withoutFalse(have)) {
+		c.After.Set(sec, "vlans", want)
+	}
+}
+
+// detachFrom releases the ports that a controller has now and the document leaves out of its list, and all of a
+// controller that goes away. A port that the document says nothing else of stays up, without addresses.
+func (p *Plan) detachFrom(i netstate.Interface, taken map[string]string) error {
+	gone := i.State == netstate.StateAbsent
+	have, ok := p.now.Find(i.Name, i.Type)
+	if !ok || i.State == netstate.StateDown || !gone && portsOf(i) == nil || i.Type == netstate.TypeOVSBridge {
+		return nil
+	}
+	for _, port := range portsOf(have) {
+		desired, mentioned := carrierOf(p.want, port)
+		if taken[port] != "" || mentioned && (desired.State == netstate.StateAbsent || desired.State == netstate.StateDown) {
+			continue
+		}
+		c, err := p.change(netstate.Interface{Name: port})
+		if err != nil {
+			continue // foreign ports (of virtual machines, say) have no profile to change
+		}
+		if profile.Value[string](c.After, "connection", "master") == "" &&
+			profile.Value[string](c.After, "connection", "controller") == "" {
+			continue
+		}
+		c.After.Drop("connection", "master", "slave-type", "controller", "port-type")
+		delete(c.After, "bond-port")
+		delete(c.After, "bridge-port")
+		for _, sec := range []string{"ipv4", "ipv6"} {
+			if profile.Value[string](c.After, sec, "method") == "" {
+				c.After.Set(sec, "method", "disabled")
+			}
+		}
+	}
+	return nil
+}
+
+// followControllers activates the ports of a controller that is made anew: they go down with the old one.
+func (p *Plan) followControllers() {
+	for _, c := range slices.Clone(p.Changes) {
+		if !c.Fresh || c.Action != ActUp {
+			continue
+		}
+		for _, pr := range p.snap.Profiles {
+			master := profile.Value[string](pr.Settings, "connection", "master")
+			if pr.Generated || master != c.Iface && master != c.UUID || master == "" {
+				continue
+			}
+			port := p.changeOf(pr, pr.Settings.Iface())
+			if port.Action == ActUp && profile.Value[string](port.After, "connection", "master") != "" {
+				port.Fresh = true
+			}
+		}
+	}
+}
+
+// withoutFalse drops the flags that are off, which NetworkManager may spell out.
+func withoutFalse(vlans []map[string]dbus.Variant) []map[string]dbus.Variant {
+	out := make([]map[string]dbus.Variant, 0, len(vlans))
+	for _, v := range vlans {
+		e := map[string]dbus.Variant{}
+		for k, value := range v {
+			if value.Value() != false {
+				e[k] = value
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package profile
+
+import (
+	"strconv"
+	"strings"
+)
+
+// FromKeyfile reads what observing and planning need to know of a profile that is not itself changed: its identity, what
+// it is for, its methods and its DNS servers. Format: nm-settings-keyfile(5). It returns false for a text without a UUID.
+func FromKeyfile(text string) (Profile, bool) {
+	p := Profile{Settings: Settings{}, Light: true}
+	section := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") {
+			section = line[1 : len(line)-1]
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if section == ".nmmeta" && (key == "nm-generated" || key == "volatile" || key == "external") && value == "true" {
+			p.Generated = true
+		}
+		p.Settings.take(section, strings.TrimSpace(key), strings.TrimSpace(value))
+	}
+	return p, p.Settings.UUID() != ""
+}
+
+// aliases are the short names of types and keys that key files use.
+var aliases = map[string]string{"ethernet": TypeEthernet, "controller": "master", "port-type": "slave-type"}
+
+func (s Settings) take(section, key, value string) {
+	if other, ok := aliases[key]; ok && section == "connection" {
+		key = other
+	}
+	switch section + "." + key {
+	case "connection.type":
+		if other, ok := aliases[value]; ok {
+			value = other
+		}
+		s.Set(section, key, value)
+	case "connection.id", "connection.uuid", "connection.interface-name", "connection.master", "connection.slave-type",
+		"ipv4.method", "ipv6.method", "vlan.parent", "macvlan.parent", "veth.peer":
+		s.Set(section, key, value)
+	case "connection.autoconnect":
+		s.Set(section, key, value == "true" || value == "1")
+	case "connection.autoconnect-priority", "ipv4.dns-priority", "ipv6.dns-priority":
+		if n, err := strconv.ParseInt(value, 10, 32); err == nil {
+			s.Set(section, key, int32(n))
+		}
+	case "connection.timestamp":
+		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+			s.Set(section, key, n)
+		}
+	case "ipv4.dns", "ipv6.dns":
+		s.Set(section, "dns-data", list(value))
+	case "ipv4.dns-search", "ipv6.dns-search":
+		s.Set(section, key, list(value))
+	}
+}
+
+func list(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ';' || r == ',' })
+}

@@ -1,0 +1,105 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// classify gives an error the outcome that it means; one that has an outcome already stays.
+func classify(err error) error {
+	var status *transport.Error
+	var netErr net.Error
+	switch {
+	case err == nil, decided(err), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &status):
+		return byStatus(status.StatusCode, err)
+	case untrusted(err):
+		return fmt.Errorf("%w: %w", host.ErrRegistryTrust, err)
+	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", host.ErrRegistryAway, err)
+	}
+	return err
+}
+
+func decided(err error) bool {
+	for _, known := range []error{
+		host.ErrNoImage, host.ErrRegistryAway, host.ErrRegistryDenied, host.ErrRegistryFull, host.ErrRegistryTrust,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}
+
+func untrusted(err error) bool {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var verify *tls.CertificateVerificationError
+	return errors.As(err, &unknown) || errors.As(err, &name) || errors.As(err, &invalid) || errors.As(err, &verify)
+}
+
+func byStatus(code int, err error) error {
+	switch text := strings.ToLower(err.Error()); {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return fmt.Errorf("%w: %w", host.ErrRegistryDenied, err)
+	case code == http.StatusInsufficientStorage, code == http.StatusRequestEntityTooLarge,
+		strings.Contains(text, "no space left"), strings.Contains(text, "quota"):
+		return fmt.Errorf("%w: %w", host.ErrRegistryFull, err)
+	case code == http.StatusNotFound:
+		return fmt.Errorf("%w: %w", host.ErrNoImage, err)
+	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
+		return fmt.Errorf("%w: %w", host.ErrRegistryAway, err)
+	}
+	return err
+}
+
+// check turns an answer into an error, unless it has one of the codes.
+func check(resp *http.Response, codes ...int) error {
+	return classify(transport.CheckError(resp, codes...))
+}
+
+// retry tries again what failed because the registry was away.
+func (r *Registries) retry(ctx context.Context, try func(context.Context) error) error {
+	pause := r.o.Pause
+	for n := 1; ; n++ {
+		bounded, cancel := context.WithTimeout(ctx, r.o.Stall)
+		err := classify(try(bounded))
+		cancel()
+		if err == nil || !errors.Is(err, host.ErrRegistryAway) || errors.Is(err, errForgotten) || n >= r.o.Tries || ctx.Err() != nil {
+			return err
+		}
+		r.o.Log.Warn("registry: trying again", "try", n, "of", r.o.Tries, "error", err)
+		if serr := sleep(ctx, pause); serr != nil {
+			return errors.Join(err, serr)
+		}
+		pause = min(2*pause, 30*time.Second)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,125 @@
+package volumes
+
+import "io"
+
+// The layout is that of Microsoft's "exFAT file system specification".
+const (
+	exBitLabel    = 0x83
+	exBitFile     = 0x85
+	exBitStream   = 0xc0
+	exBitName     = 0xc1
+	exContiguous  = 0x02
+	exAttrFolder  = 0x10
+	exNameInEntry = 15
+)
+
+func isExFAT(s []byte) bool {
+	return string(s[3:11]) == "EXFAT   " && s[510] == 0x55 && s[511] == 0xaa && s[108] >= 9 && s[108] <= 12 && s[109] <= 25-s[108]
+}
+
+type exFAT struct {
+	clusters
+	rootNode uint32
+	budget   *budget
+}
+
+func openExFAT(r io.ReaderAt) (*exFAT, error) {
+	s := make([]byte, 512)
+	if _, err := r.ReadAt(s, 0); err != nil {
+		return nil, err
+	}
+	if !isExFAT(s) {
+		return nil, errCorrupt
+	}
+	shift := s[108]
+	return &exFAT{rootNode: le.Uint32(s[96:]), budget: newBudget(), clusters: clusters{
+		r: r, size: 1 << (shift + s[109]), data: int64(le.Uint32(s[88:])) << shift, count: le.Uint32(s[92:]),
+		table: int64(le.Uint32(s[80:])) << shift, bits: 32, last: 0xfffffff8,
+	}}, nil
+}
+
+func (x *exFAT) root() ([]byte, error) { return x.read(x.rootNode, maxFolder, false, false) }
+
+func labelOfExFAT(r io.ReaderAt) (string, error) {
+	x, err := openExFAT(r)
+	if err != nil {
+		return "", err
+	}
+	root, err := x.root()
+	if err != nil {
+		return "", err
+	}
+	for ; len(root) >= fatEntry && root[0] != 0; root = root[fatEntry:] {
+		if root[0] == exBitLabel {
+			return wide(root[2:2+2*min(int(root[1]), 11)], le), nil
+		}
+	}
+	return "", nil
+}
+
+func readExFAT(r io.ReaderAt) (*node, error) {
+	x, err := openExFAT(r)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := x.root()
+	if err != nil {
+		return nil, err
+	}
+	root := folder(".")
+	return root, x.fill(root, entries, 0)
+}
+
+// fill adds the entries of a folder. A file is a set of entries: itself, its data, its name.
+func (x *exFAT) fill(into *node, entries []byte, depth int) error {
+	for len(entries) >= fatEntry && entries[0] != 0 {
+		e := entries[:fatEntry]
+		entries = entries[fatEntry:]
+		if err := x.budget.take(); err != nil {
+			return err
+		}
+		if e[0] != exBitFile {
+			continue
+		}
+		set := int(e[1]) * fatEntry
+		if set < 2*fatEntry || set > len(entries) || entries[0] != exBitStream {
+			return errCorrupt
+		}
+		err := x.add(into, e, entries[:fatEntry], entries[fatEntry:set], depth)
+		if err != nil {
+			return err
+		}
+		entries = entries[set:]
+	}
+	return nil
+}
+
+func (x *exFAT) add(into *node, file, stream, names []byte, depth int) error {
+	var name []byte
+	for ; len(names) >= fatEntry && names[0] == exBitName; names = names[fatEntry:] {
+		name = append(name, names[2:2+2*exNameInEntry]...)
+	}
+	text := wide(name[:min(len(name), 2*int(stream[3]))], le)
+	if !usable(text) {
+		return nil
+	}
+	first, contiguous := le.Uint32(stream[20:]), stream[1]&exContiguous != 0
+	length := le.Uint64(stream[24:])
+	if valid := le.Uint64(stream[8:]); valid > length || length > 1<<62 {
+		return errCorrupt
+	}
+	if le.Uint16(file[4:])&exAttrFolder == 0 {
+		into.add(x.file(text, first, int64(le.Uint64(stream[8:])), contiguous))
+		return nil
+	}
+	child := folder(text)
+	into.add(child)
+	if depth >= maxDepth || length == 0 {
+		return nil
+	}
+	below, err := x.read(first, min(int64(length), maxFolder), false, contiguous)
+	if err != nil {
+		return err
+	}
+	return x.fill(child, below, depth+1)
+}

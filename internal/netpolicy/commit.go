@@ -1,0 +1,86 @@
+package netpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
+)
+
+// record writes what is in force now and how to revert it. Running it twice writes the same.
+func (e *enactment) record(ctx context.Context) error {
+	w, err := e.load()
+	if err != nil {
+		return err
+	}
+	if w.Changed {
+		if err := e.history(w); err != nil {
+			return in(PhaseCommit, err)
+		}
+	}
+	switch e.request.Action {
+	case ActionRevert:
+		err = e.store.Forget(e.request.Policy)
+	case ActionUndo:
+		err = e.undone()
+	default:
+		err = e.commit(ctx, w)
+	}
+	return in(PhaseCommit, err)
+}
+
+func (e *enactment) history(w work) error {
+	return e.store.Add(record.Change{
+		Operation: e.request.OperationID, Policy: e.request.Policy, Generation: e.request.Generation, Time: e.Clock.Now().UTC(),
+		Document: w.Document, Revert: w.Revert, Undoes: e.request.Undoes,
+	})
+}
+
+// undone marks the change that was undone, and its policy.
+func (e *enactment) undone() error {
+	c, err := e.store.Undoable(e.request.Undoes)
+	if err != nil {
+		return fmt.Errorf("find change %s in the history: %w", e.request.Undoes, err)
+	}
+	c.Undone = e.request.OperationID
+	if err := e.store.Add(c); err != nil {
+		return err
+	}
+	in, err := e.store.Committed(c.Policy)
+	if errors.Is(err, record.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	in.Undone = e.request.OperationID
+	return e.store.Commit(in)
+}
+
+// commit records the document. The way back to before the policy is that of its first enactment; what a later one adds is
+// reverted with it.
+func (e *enactment) commit(ctx context.Context, w work) error {
+	boot, err := e.Power.BootID(ctx)
+	if err != nil {
+		return fmt.Errorf("read the boot id: %w", err)
+	}
+	revert := w.Revert
+	before, err := e.store.Committed(e.request.Policy)
+	switch {
+	case errors.Is(err, record.ErrNone):
+	case err != nil:
+		return err
+	case before.Operation == e.request.OperationID:
+		revert = before.Revert
+	case before.UID == e.request.UID && before.Undone == "":
+		if revert, err = combine(before.Revert, w.Revert); err != nil {
+			return err
+		}
+	}
+	return e.store.Commit(record.Committed{
+		Policy: e.request.Policy, UID: e.request.UID, Generation: e.request.Generation, Operation: e.request.OperationID,
+		Time: e.Clock.Now().UTC(), Document: w.Document, Revert: revert, Captured: w.Captured,
+		Ephemeral: e.request.Persistence == Ephemeral, Boot: boot,
+	})
+}

@@ -1,0 +1,163 @@
+package netpolicy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/policy"
+)
+
+// Resolved is a policy's document for one node.
+type Resolved struct {
+	Document netstate.Document
+	// Captured are the states that the captures selected, by name, as nmstate documents.
+	Captured map[string]string
+}
+
+// Resolve evaluates the captures over the network of now and fills the templates in. It changes nothing. An error says in
+// which phase it arose: a capture that finds nothing may find something later, a document that is wrong stays wrong.
+func Resolve(r Request, now netstate.Document) (Resolved, error) {
+	p := policy.Policy{Captures: r.Captures, Desired: []byte(r.Document)}
+	if err := policy.Check(p); err != nil {
+		return Resolved{}, in(PhaseValidate, fmt.Errorf("read policy %s: %w", r.Policy, err))
+	}
+	before, err := beforePolicy(r, now)
+	if err != nil {
+		return Resolved{}, in(PhaseResolve, err)
+	}
+	resolved, err := policy.Resolve(p, before, r.Captured)
+	if err != nil && len(r.Captures) > 0 {
+		return Resolved{}, in(PhaseResolve, err)
+	}
+	if err == nil {
+		err = netstate.Validate(resolved.Desired)
+	}
+	if err != nil {
+		return Resolved{}, in(PhaseValidate, fmt.Errorf("validate the document of policy %s: %w", r.Policy, err))
+	}
+	return Resolved{resolved.Desired, resolved.Captured}, nil
+}
+
+// beforePolicy is the network without what the policy has in force. A document with captures is what differs from that: in
+// a comparison with now, a policy that is in force would ask for nothing, and its drift would go unnoticed.
+func beforePolicy(r Request, now netstate.Document) (netstate.Document, error) {
+	if r.Revert == "" || len(r.Captures) == 0 {
+		return now, nil
+	}
+	back, err := decode(r.Revert)
+	if err != nil {
+		return netstate.Document{}, fmt.Errorf("read the recorded way back: %w", err)
+	}
+	return netstate.Merge(now, back), nil
+}
+
+func decode(text string) (netstate.Document, error) { return netstate.Decode([]byte(text)) }
+
+// Change is one key that an enactment changes, as a status shows it.
+type Change struct {
+	Key  string `json:"key"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
+// Delta is what applying a document would change now.
+type Delta struct {
+	Changes []Change
+	// Revert is the document that undoes it.
+	Revert string
+}
+
+// Difference compares a document with the network of now.
+func Difference(text string, now netstate.Document) (Delta, error) {
+	document, err := decode(text)
+	if err != nil {
+		return Delta{}, err
+	}
+	var d Delta
+	for _, m := range netstate.Compare(document, now) {
+		d.Changes = append(d.Changes, Change{Key: m.Path, From: m.Got, To: m.Want})
+	}
+	back, err := netstate.Revert(document, now).Encode()
+	if err != nil {
+		return Delta{}, fmt.Errorf("encode the way back: %w", err)
+	}
+	d.Revert = string(back)
+	return d, nil
+}
+
+// Mismatches lists the keys in which the network of now differs from a document that is in force.
+func Mismatches(text string, now netstate.Document) ([]Mismatch, error) {
+	document, err := decode(text)
+	if err != nil {
+		return nil, err
+	}
+	var all []Mismatch
+	for _, m := range netstate.Compare(document, now) {
+		all = append(all, Mismatch{Key: m.Path, Want: m.Want, Got: m.Got})
+	}
+	return all, nil
+}
+
+// combine joins the way back of an earlier enactment with that of a later one: what both mention is as the earlier one
+// says.
+func combine(earlier, later string) (string, error) {
+	first, err := decode(earlier)
+	if err != nil {
+		return "", fmt.Errorf("read the recorded way back: %w", err)
+	}
+	second, err := decode(later)
+	if err != nil {
+		return "", fmt.Errorf("read the new way back: %w", err)
+	}
+	for _, i := range second.Interfaces {
+		if _, ok := first.Find(i.Name, i.Type); !ok {
+			first.Interfaces = append(first.Interfaces, i)
+		}
+	}
+	if second.Routes != nil {
+		if first.Routes == nil {
+			first.Routes = &netstate.Routes{}
+		}
+		for _, r := range second.Routes.Config {
+			same := func(o netstate.Route) bool { return netstate.SameRoute(o, r) }
+			if !slices.ContainsFunc(first.Routes.Config, same) {
+				first.Routes.Config = append(first.Routes.Config, r)
+			}
+		}
+	}
+	if first.DNS == nil {
+		first.DNS = second.DNS
+	}
+	out, err := first.Encode()
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(out)) + "\n", nil
+}
+
+// Assessment is what an enactment would do.
+type Assessment struct {
+	Delta
+	// TouchesUplink: an interface or a route changes that carries the node's default route.
+	TouchesUplink bool
+}
+
+// Assess resolves the request and compares it with the network of now. It changes nothing.
+func Assess(r Request, now netstate.Document) (Assessment, error) {
+	resolved, err := Resolve(r, now)
+	if err != nil {
+		return Assessment{}, err
+	}
+	text, err := resolved.Document.Encode()
+	if err != nil {
+		return Assessment{}, err
+	}
+	d, err := Difference(string(text), now)
+	if err != nil {
+		return Assessment{}, err
+	}
+	touches := len(d.Changes) > 0 && touchesUplink(resolved.Document, now)
+	return Assessment{Delta: d, TouchesUplink: touches}, nil
+}

@@ -1,0 +1,62 @@
+package netpolicy
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
+)
+
+// FlowEnact and the names of its steps, as journals store them.
+const (
+	FlowEnact = "network-enact"
+
+	StepSettle  = "settle"
+	StepResolve = "resolve"
+	StepPlan    = "plan-difference"
+	StepSelect  = "select-probes"
+	StepApply   = "apply"
+	StepRecord  = "record"
+)
+
+// maxRuns is how often one enactment is begun: a document that crashes the node does so three times at most.
+const maxRuns = 3
+
+// Ports is what main gives the flow.
+type Ports struct {
+	host.Node
+	Clock flow.Clock
+	Log   *slog.Logger
+}
+
+// Plan lists the steps. apply is one transaction of the network port, which is crash-safe by itself: an interruption at
+// any moment leaves the former network or the committed one. The steps before it only read, and write their findings to
+// a file that the next enactment replaces; so nothing else needs an Undo.
+func Plan(n Ports, r Request) flow.Plan {
+	e := &enactment{Ports: n, request: r, store: record.Store{Files: n.Files}}
+	return flow.Plan{
+		Name: FlowEnact, Commit: StepApply, MaxAttempts: maxRuns, AcrossBoots: true,
+		Steps: []flow.Step{
+			{Name: StepSettle, Title: "Settle an interrupted change of the network", Again: true, Do: e.settle},
+			{Name: StepResolve, Title: "Resolve captures and templates", Do: e.resolve},
+			{Name: StepPlan, Title: "Plan the difference", Do: e.plan},
+			{Name: StepSelect, Title: "Select the probes that pass now", Check: e.unchanged, Do: e.selectProbes},
+			{Name: StepApply, Title: "Apply, prove and commit", Check: e.unchanged, Do: e.apply, Undo: e.recover},
+			{Name: StepRecord, Title: "Record how to revert it", Do: e.record, Tries: 3, Pause: recordPause},
+		},
+	}
+}
+
+// settle finishes or rolls back what an earlier process left open. An error does not end the enactment: apply settles
+// too, and refuses where it has to.
+func (e *enactment) settle(ctx context.Context) error {
+	if err := e.Network.Recover(ctx); err != nil {
+		e.Log.Warn("an earlier change of the network is not settled", "error", err)
+	}
+	return nil
+}
+
+// recover is the undo of apply, which rolls back by itself unless its process was killed.
+func (e *enactment) recover(ctx context.Context) error { return e.Network.Recover(ctx) }

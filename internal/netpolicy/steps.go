@@ -1,0 +1,174 @@
+package netpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/probing"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+)
+
+// recordPause lies between two tries to write the record.
+const recordPause = time.Second
+
+// enactment is one run of the flow.
+type enactment struct {
+	Ports
+	request Request
+	store   record.Store
+}
+
+// work is what the steps found out, on disk: a restarted run continues from it.
+type work struct {
+	Operation string            `json:"operation"`
+	Document  string            `json:"document"`
+	Captured  map[string]string `json:"captured,omitempty"`
+	// Changes is what differs, Revert restores what is there now.
+	Changed  bool              `json:"changed"`
+	Changes  []Change          `json:"changes,omitempty"`
+	Revert   string            `json:"revert,omitempty"`
+	Required []probing.Probe   `json:"required,omitempty"`
+	Skipped  []probing.Skipped `json:"skipped,omitempty"`
+	Evidence *Evidence         `json:"evidence,omitempty"`
+}
+
+func (e *enactment) load() (work, error) {
+	var w work
+	if err := operation.ReadJSON(e.Files, workFile, &w); err != nil {
+		return w, err
+	}
+	if w.Operation != e.request.OperationID {
+		return w, fmt.Errorf("%s is of operation %s, not of %s", workFile, w.Operation, e.request.OperationID)
+	}
+	return w, nil
+}
+
+func (e *enactment) save(w work) error { return operation.WriteJSON(e.Files, workFile, w) }
+
+// resolve turns the policy's document into one for this node.
+func (e *enactment) resolve(ctx context.Context) error {
+	now, err := e.Network.Observe(ctx)
+	if err != nil {
+		return in(PhaseResolve, fmt.Errorf("observe the network: %w", err))
+	}
+	resolved, err := Resolve(e.request, now)
+	if err != nil {
+		return e.failed(err)
+	}
+	text, err := resolved.Document.Encode()
+	if err != nil {
+		return e.failed(in(PhaseResolve, err))
+	}
+	return e.save(work{Operation: e.request.OperationID, Document: string(text), Captured: resolved.Captured})
+}
+
+// plan compares the document with what runs.
+func (e *enactment) plan(ctx context.Context) error {
+	w, err := e.load()
+	if err != nil {
+		return err
+	}
+	now, err := e.Network.Observe(ctx)
+	if err != nil {
+		return fmt.Errorf("observe the network: %w", err)
+	}
+	d, err := Difference(w.Document, now)
+	if err != nil {
+		return e.failed(in(PhaseValidate, err))
+	}
+	w.Changed, w.Changes, w.Revert = len(d.Changes) > 0, d.Changes, d.Revert
+	return e.save(w)
+}
+
+// unchanged says that the policy has this very document in force: there is nothing to prove and nothing to apply. A
+// document that runs already, but not by this policy, is applied all the same: the port leaves what is in place alone, and
+// stores what is not on disk.
+func (e *enactment) unchanged(context.Context) (bool, error) {
+	w, err := e.load()
+	if err != nil || w.Changed {
+		return false, err
+	}
+	c, err := e.store.Committed(e.request.Policy)
+	if errors.Is(err, record.ErrNone) {
+		return false, nil
+	}
+	return err == nil && c.Document == w.Document && c.Undone == "" && c.Ephemeral == (e.request.Persistence == Ephemeral), err
+}
+
+// selectProbes chooses what the new network has to pass. A change of the node's only uplink that nothing could prove is
+// refused.
+func (e *enactment) selectProbes(ctx context.Context) error {
+	w, err := e.load()
+	if err != nil {
+		return err
+	}
+	if !w.Changed {
+		return nil // nothing that runs will change
+	}
+	document, err := decode(w.Document)
+	if err != nil {
+		return err
+	}
+	candidates, err := e.candidates(document)
+	if err != nil {
+		return e.failed(in(PhaseProbe, err))
+	}
+	if w.Required, w.Skipped, err = e.suite().Select(ctx, candidates); err != nil {
+		return e.failed(in(PhaseProbe, err))
+	}
+	now, err := e.Network.Observe(ctx)
+	if err != nil {
+		return fmt.Errorf("observe the network: %w", err)
+	}
+	if uplink, only := onlyUplink(document, now); only && len(w.Required) == 0 {
+		return e.failed(in(PhaseProbe, operation.Refuse("the document changes %s, the node's only uplink, and no probe passes "+
+			"now, so nothing could prove the new network: repair the network first, or name a probe that has to pass in "+
+			"spec.probes", uplink)))
+	}
+	return e.save(w)
+}
+
+func (e *enactment) suite() probing.Suite {
+	return probing.Suite{
+		Prober: e.Prober, Network: e.Network, Clock: e.Clock, Timeout: time.Duration(e.request.ProbeSeconds) * time.Second,
+	}
+}
+
+// apply runs the transaction.
+func (e *enactment) apply(ctx context.Context) error {
+	w, err := e.load()
+	if err != nil {
+		return err
+	}
+	document, err := decode(w.Document)
+	if err != nil {
+		return err
+	}
+	var options []host.NetworkOption
+	if e.request.Persistence == Ephemeral {
+		options = append(options, host.NetworkEphemeral)
+	}
+	prove := func(ctx context.Context) error { return e.suite().Prove(ctx, w.Required) }
+	return e.failed(in(PhaseApply, e.Network.Apply(ctx, document, prove, options...)))
+}
+
+// failed keeps the evidence of a failure for the outcome; err itself goes on.
+func (e *enactment) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	w, lerr := e.load()
+	if lerr != nil {
+		w = work{Operation: e.request.OperationID}
+	}
+	evidence := evidenceOf(err)
+	w.Evidence = &evidence
+	if serr := e.save(w); serr != nil {
+		return errors.Join(err, fmt.Errorf("keep the evidence: %w", serr))
+	}
+	return err
+}

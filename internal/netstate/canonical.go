@@ -1,0 +1,197 @@
+package netstate
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Canonical is the document in the one form that equal documents share: interfaces by name, addresses and networks
+// in their shortest spelling, MAC addresses in capitals, ports sorted, names of bond modes in words, and routes
+// without what the default says. It does not change the document that it is called on.
+func (d Document) Canonical() Document {
+	d.Interfaces = slices.Clone(d.Interfaces)
+	for k := range d.Interfaces {
+		d.Interfaces[k] = d.Interfaces[k].canonical()
+	}
+	slices.SortStableFunc(d.Interfaces, func(a, b Interface) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Type, b.Type))
+	})
+	if r := d.Routes; r != nil {
+		d.Routes = &Routes{Running: canonicalRoutes(r.Running), Config: canonicalRoutes(r.Config)}
+	}
+	if r := d.DNS; r != nil {
+		d.DNS = &DNS{Running: r.Running.canonical(), Config: r.Config.canonical()}
+	}
+	if r := d.RouteRules; r != nil {
+		d.RouteRules = &RouteRules{Running: canonicalRules(r.Running), Config: canonicalRules(r.Config)}
+	}
+	return d
+}
+
+func (i Interface) canonical() Interface {
+	i.State = cmp.Or(i.State, StateUp)
+	i.MACAddress, i.PermanentMACAddress = strings.ToUpper(i.MACAddress), strings.ToUpper(i.PermanentMACAddress)
+	i.IPv4, i.IPv6 = i.IPv4.canonical(), i.IPv6.canonical()
+	if i.Bond != nil {
+		i.Bond = i.Bond.canonical()
+	}
+	if i.VRF != nil {
+		v := *i.VRF
+		v.Ports = sortedStrings(v.Ports)
+		i.VRF = &v
+	}
+	if i.Bridge != nil {
+		i.Bridge = i.Bridge.canonical()
+	}
+	if i.VLAN != nil && i.VLAN.Protocol == "" {
+		return i
+	}
+	if i.VLAN != nil {
+		v := *i.VLAN
+		v.Protocol = strings.ToLower(v.Protocol)
+		i.VLAN = &v
+	}
+	return i
+}
+
+func sortedStrings(in []string) []string {
+	if in == nil {
+		return nil
+	}
+	return slices.Sorted(slices.Values(in))
+}
+
+// canonical leaves out link-local IPv6 addresses: the kernel assigns them.
+func (ip *IP) canonical() *IP {
+	if ip == nil {
+		return nil
+	}
+	out := *ip
+	if ip.Addresses != nil {
+		out.Addresses = make([]Address, 0, len(ip.Addresses))
+	}
+	for _, a := range ip.Addresses {
+		if p, err := a.Prefix(); err == nil {
+			if p.Addr().Is6() && p.Addr().IsLinkLocalUnicast() {
+				continue
+			}
+			a.IP = p.Addr().String()
+		}
+		out.Addresses = append(out.Addresses, a)
+	}
+	return &out
+}
+
+// bondModes are the kernel's numbers of the modes.
+var bondModes = []string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
+
+func (b *Bond) canonical() *Bond {
+	out := *b
+	for n, name := range bondModes {
+		if b.Mode == string(rune('0'+n)) {
+			out.Mode = name
+		}
+	}
+	out.Ports = sortedStrings(b.Ports)
+	if b.Options != nil {
+		out.Options = make(Options, len(b.Options))
+		for k, v := range b.Options {
+			out.Options[k] = canonicalOption(k, v)
+		}
+	}
+	return &out
+}
+
+// canonicalOption turns the kernel's number of a named value into the name.
+func canonicalOption(key, value string) string {
+	names := bondValues[key]
+	for n, name := range names {
+		if value == string(rune('0'+n)) {
+			return name
+		}
+	}
+	switch v := strings.ToLower(value); {
+	case v == "true" && len(names) == 0:
+		return "1"
+	case v == "false" && len(names) == 0:
+		return "0"
+	default:
+		return value
+	}
+}
+
+func (b *Bridge) canonical() *Bridge {
+	out := *b
+	if b.Ports != nil {
+		out.Ports = slices.Clone(b.Ports)
+		slices.SortStableFunc(out.Ports, func(x, y BridgePort) int { return cmp.Compare(x.Name, y.Name) })
+	}
+	return &out
+}
+
+func canonicalRoutes(in []Route) []Route {
+	if in == nil {
+		return nil
+	}
+	out := slices.Clone(in)
+	for k, r := range out {
+		if p, err := ParseDestination(r.Destination); err == nil {
+			out[k].Destination = p.String()
+		}
+		if a, err := netip.ParseAddr(r.NextHopAddress); err == nil {
+			out[k].NextHopAddress = a.String()
+		}
+		if r.TableID == 0 && !r.Removes() {
+			out[k].TableID = MainTable
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Route) int {
+		return cmp.Or(cmp.Compare(b.State, a.State), cmp.Compare(a.TableID, b.TableID), cmp.Compare(a.NextHopInterface, b.NextHopInterface),
+			cmp.Compare(a.Destination, b.Destination), cmp.Compare(a.NextHopAddress, b.NextHopAddress), cmp.Compare(a.Metric, b.Metric))
+	})
+	return out
+}
+
+func canonicalRules(in []RouteRule) []RouteRule {
+	if in == nil {
+		return nil
+	}
+	out := slices.Clone(in)
+	for k := range out {
+		out[k] = out[k].canonical()
+	}
+	slices.SortStableFunc(out, func(a, b RouteRule) int {
+		return cmp.Or(cmp.Compare(b.State, a.State), cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.String(), b.String()))
+	})
+	return out
+}
+
+func (r *Resolver) canonical() *Resolver {
+	if r == nil {
+		return nil
+	}
+	out := *r
+	out.Server = slices.Clone(r.Server)
+	for k, s := range out.Server {
+		if a, err := netip.ParseAddr(s); err == nil {
+			out.Server[k] = a.String()
+		}
+	}
+	return &out
+}
+
+// Redacted is the document without what must not be shown: the parts this product does not look into that carry
+// keys and passwords.
+func (d Document) Redacted() Document {
+	d.Interfaces = slices.Clone(d.Interfaces)
+	for k := range d.Interfaces {
+		for _, o := range []**Opaque{&d.Interfaces[k].Dot1X, &d.Interfaces[k].MACSec, &d.Interfaces[k].IPSec} {
+			if *o != nil {
+				*o = &Opaque{Value: "(hidden)"}
+			}
+		}
+	}
+	return d
+}

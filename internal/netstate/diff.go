@@ -1,0 +1,300 @@
+package netstate
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
+)
+
+// Diff is the part of want that applying it to now would change: nothing else is in it, and nothing at all where
+// everything is in place. Interfaces keep their name, type and state.
+func Diff(now, want Document) Document {
+	out := between(now.Canonical(), Merge(now, want).Canonical(), want)
+	for _, w := range want.Interfaces {
+		if w.Identifier != IdentifierMAC {
+			continue
+		}
+		// How the interface is found is part of what is asked for, so the request stays whole.
+		if n, ok := findByMAC(now.Interfaces, w.MACAddress); ok {
+			name := now.Interfaces[n].Name
+			k := slices.IndexFunc(out.Interfaces, func(i Interface) bool { return i.Name == name })
+			if k >= 0 {
+				out.Interfaces[k] = w
+			}
+		}
+	}
+	return out
+}
+
+// Transition is the document that turns one whole state into another: what to lacks is taken away. Applying it to
+// from gives to, but for single settings that from has and to is silent about, which nothing can take away.
+func Transition(from, to Document) Document {
+	return between(from.Canonical(), to.Canonical(), Document{})
+}
+
+// Revert is the document that undoes applying want to now: it removes what is new, restores what was changed, and
+// mentions nothing else. It is empty for a document that changes nothing.
+func Revert(want, now Document) Document {
+	out := Transition(Merge(now, want), now)
+	for n, i := range out.Interfaces {
+		out.Interfaces[n] = unleased(i)
+	}
+	return out
+}
+
+// unleased leaves addresses out that come back by themselves.
+func unleased(i Interface) Interface {
+	for _, ip := range []**IP{&i.IPv4, &i.IPv6} {
+		if *ip == nil {
+			continue
+		}
+		back := **ip
+		if back.Auto() || !back.On() {
+			back.Addresses = nil
+		}
+		*ip = &back
+	}
+	return i
+}
+
+// between compares two whole documents in canonical form. asked gives the interfaces that are allowed to be missing
+// from after without being told so: those that it orders away in its own words.
+func between(before, after, asked Document) Document {
+	var out Document
+	out.Interfaces = changedInterfaces(before, after, asked)
+	if routes := changedRoutes(before.routes(), after.routes()); len(routes) > 0 {
+		out.Routes = &Routes{Config: routes}
+	}
+	if rules := changedRules(before.rules(), after.rules()); len(rules) > 0 {
+		out.RouteRules = &RouteRules{Config: rules}
+	}
+	if r := changedResolver(before.DNS, after.DNS); r != nil {
+		out.DNS = &DNS{Config: r}
+	}
+	if after.Hostname != nil && after.Hostname.Config != nil &&
+		(before.Hostname == nil || before.Hostname.Config == nil || *before.Hostname.Config != *after.Hostname.Config) {
+		out.Hostname = &Hostname{Config: after.Hostname.Config}
+	}
+	out.OVN = changedMappings(before.OVN, after.OVN)
+	out.OVSDB = changedColumns(before.OVSDB, after.OVSDB)
+	return out
+}
+
+func changedInterfaces(before, after, asked Document) []Interface {
+	var out []Interface
+	left := map[string]Interface{}
+	for _, i := range after.Interfaces {
+		left[nameKey(i)] = i
+	}
+	had := map[string]Interface{}
+	for _, i := range before.Interfaces {
+		had[nameKey(i)] = i
+		if _, stays := left[nameKey(i)]; !stays {
+			state := StateAbsent
+			if w, ok := asked.Find(i.Name, ""); ok && w.State == StateDown {
+				state = StateDown
+			}
+			out = append(out, Interface{Name: i.Name, Type: i.Type, State: state})
+		}
+	}
+	for _, i := range after.Interfaces {
+		have, exists := had[nameKey(i)]
+		if !exists {
+			i.Controller = nil // the controller's list of ports says it
+			out = append(out, i)
+			continue
+		}
+		if c, differs := changedInterface(have, i); differs {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// changedInterface is what to say to make have into want.
+func changedInterface(have, want Interface) (Interface, bool) {
+	have.Controller, want.Controller = nil, nil
+	c := tree.Changed(want, have)
+	// A family is told as a whole: what it does not mention would be taken from what is there.
+	c.IPv4, c.IPv6 = changedIP(have.IPv4, want.IPv4), changedIP(have.IPv6, want.IPv6)
+	if want.Bridge != nil && have.Bridge != nil && reflect.DeepEqual(want.Bridge.Ports, have.Bridge.Ports) && c.Bridge != nil {
+		c.Bridge.Ports = nil
+	}
+	if reflect.DeepEqual(c, Interface{}) {
+		return c, false
+	}
+	c.Name, c.Type, c.State = want.Name, want.Type, want.State
+	if b := c.Bond; b != nil && b.Mode == "" {
+		b.Mode = want.Bond.Mode
+	} else if b != nil {
+		b.Options = want.Bond.Options // another mode starts without any
+	}
+	return c, true
+}
+
+func changedIP(have, want *IP) *IP {
+	if want == nil || reflect.DeepEqual(plainIP(have), plainIP(want)) {
+		return nil
+	}
+	out := *want
+	if out.On() && !out.Auto() && out.Addresses == nil {
+		out.Addresses = []Address{}
+	}
+	if out.On() && out.DHCP == nil && have.Auto() {
+		out.DHCP = new(false)
+	}
+	return &out
+}
+
+// plainIP is a family for comparison: no list is an empty list, and what is silent about a switch has it off.
+func plainIP(ip *IP) IP {
+	if ip == nil {
+		return IP{}
+	}
+	out := *ip
+	out.Addresses = append([]Address{}, ip.Addresses...)
+	for n := range out.Addresses {
+		out.Addresses[n].ValidLifetime, out.Addresses[n].PreferredLifetime = "", ""
+	}
+	if !ip.On() {
+		return IP{Enabled: ip.Enabled}
+	}
+	for _, b := range []**bool{&out.DHCP, &out.Autoconf} {
+		*b = new(isTrue(*b))
+	}
+	return out
+}
+
+func changedRoutes(before, after []Route) []Route {
+	same := func(a, b Route) bool { a.State, b.State = "", ""; return a == b }
+	var out []Route
+	for _, b := range before {
+		if !slices.ContainsFunc(after, func(a Route) bool { return same(a, b) }) {
+			b.State, b.Metric = StateAbsent, 0 // an order to remove does not look at the metric
+			if b.NextHopAddress == "" {
+				b.NextHopAddress = noHop(b)
+			}
+			out = append(out, b)
+		}
+	}
+	for _, a := range after {
+		fresh := !slices.ContainsFunc(before, func(b Route) bool { return same(a, b) })
+		if fresh || removedBy(a, out) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// noHop says "without a next hop" in the route's family; an order that leaves it out means any.
+func noHop(r Route) string {
+	if f, ok := r.Family(); ok && f == IPv6 {
+		return "::"
+	}
+	return "0.0.0.0"
+}
+
+func changedRules(before, after []RouteRule) []RouteRule {
+	var out []RouteRule
+	for _, b := range before {
+		if !anyRule(after, func(a RouteRule) bool { return SameRule(a, b) }) {
+			b.State = StateAbsent
+			for _, s := range []**string{&b.IPFrom, &b.IPTo} {
+				if *s == nil {
+					*s = new("")
+				}
+			}
+			out = append(out, b)
+		}
+	}
+	for _, a := range after {
+		fresh := !anyRule(before, func(b RouteRule) bool { return SameRule(a, b) })
+		if fresh || anyRule(out, func(o RouteRule) bool { return o.Removes() && o.Matches(a) }) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func changedResolver(before, after *DNS) *Resolver {
+	var have, want Resolver
+	if before != nil && before.Config != nil {
+		have = *before.Config
+	}
+	if after != nil && after.Config != nil {
+		want = *after.Config
+	}
+	var out Resolver
+	lists := []struct{ have, want, out *[]string }{
+		{&have.Server, &want.Server, &out.Server}, {&have.Search, &want.Search, &out.Search}, {&have.Options, &want.Options, &out.Options},
+	}
+	differs, empty := false, true
+	for _, l := range lists {
+		if !slices.Equal(*l.have, *l.want) {
+			*l.out, differs = append([]string{}, *l.want...), true
+		}
+		empty = empty && len(*l.want) == 0
+	}
+	switch {
+	case !differs:
+		return nil
+	case empty:
+		return &Resolver{}
+	default:
+		return &out
+	}
+}
+
+func changedMappings(before, after *OVN) *OVN {
+	var out OVN
+	list := func(o *OVN) []BridgeMapping {
+		if o == nil {
+			return nil
+		}
+		return o.BridgeMappings
+	}
+	for _, b := range list(before) {
+		if !slices.ContainsFunc(list(after), func(a BridgeMapping) bool { return a.Localnet == b.Localnet }) {
+			out.BridgeMappings = append(out.BridgeMappings, BridgeMapping{Localnet: b.Localnet, State: StateAbsent})
+		}
+	}
+	for _, a := range list(after) {
+		if !slices.Contains(list(before), a) {
+			out.BridgeMappings = append(out.BridgeMappings, a)
+		}
+	}
+	if len(out.BridgeMappings) == 0 {
+		return nil
+	}
+	return &out
+}
+
+func changedColumns(before, after *OVSDB) *OVSDB {
+	if after == nil {
+		return nil
+	}
+	c := tree.Changed(after, before)
+	if before == nil {
+		return c
+	}
+	if c == nil {
+		c = &OVSDB{}
+	}
+	gone := func(have, want map[string]*string, into *map[string]*string) {
+		for k := range have {
+			if _, stays := want[k]; !stays {
+				if *into == nil {
+					*into = map[string]*string{}
+				}
+				(*into)[k] = nil
+			}
+		}
+	}
+	gone(before.ExternalIDs, after.ExternalIDs, &c.ExternalIDs)
+	gone(before.OtherConfig, after.OtherConfig, &c.OtherConfig)
+	if c.ExternalIDs == nil && c.OtherConfig == nil {
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,131 @@
+package netstate
+
+import (
+	"slices"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/topo"
+)
+
+// Ports are the names of the links that the interface controls. An Open vSwitch bond inside a bridge counts by its
+// members.
+func (i Interface) Ports() []string {
+	switch {
+	case i.Bond != nil:
+		return i.Bond.Ports
+	case i.VRF != nil:
+		return i.VRF.Ports
+	case i.Bridge == nil:
+		return nil
+	}
+	var out []string
+	for _, p := range i.Bridge.Ports {
+		if p.Bond == nil {
+			out = append(out, p.Name)
+			continue
+		}
+		for _, member := range p.Bond.Ports {
+			out = append(out, member.Name)
+		}
+	}
+	return out
+}
+
+func (i Interface) controls() bool {
+	return slices.Contains([]string{TypeBond, TypeVRF, TypeLinuxBridge, TypeOVSBridge}, i.Type)
+}
+
+// Base is the link that the interface rests on: that of a VLAN or a mac-vlan.
+func (i Interface) Base() string {
+	switch {
+	case i.VLAN != nil:
+		return i.VLAN.BaseIface
+	case i.MACVLAN != nil:
+		return i.MACVLAN.BaseIface
+	}
+	return ""
+}
+
+func (i Interface) withPort(name string) Interface {
+	switch i.Type {
+	case TypeBond:
+		b := Bond{}
+		if i.Bond != nil {
+			b = *i.Bond
+		}
+		b.Ports = append(slices.Clone(b.Ports), name)
+		i.Bond = &b
+	case TypeVRF:
+		v := VRF{}
+		if i.VRF != nil {
+			v = *i.VRF
+		}
+		v.Ports = append(slices.Clone(v.Ports), name)
+		i.VRF = &v
+	default:
+		b := Bridge{}
+		if i.Bridge != nil {
+			b = *i.Bridge
+		}
+		b.Ports = append(slices.Clone(b.Ports), BridgePort{Name: name})
+		i.Bridge = &b
+	}
+	return i
+}
+
+func (i Interface) withoutPort(name string) Interface {
+	is := func(p string) bool { return p == name }
+	switch {
+	case i.Bond != nil:
+		b := *i.Bond
+		b.Ports = slices.DeleteFunc(slices.Clone(b.Ports), is)
+		b.PortsConfig = slices.DeleteFunc(slices.Clone(b.PortsConfig), func(m BondMember) bool { return m.Name == name })
+		i.Bond = &b
+	case i.VRF != nil:
+		v := *i.VRF
+		v.Ports = slices.DeleteFunc(slices.Clone(v.Ports), is)
+		i.VRF = &v
+	case i.Bridge != nil:
+		b := *i.Bridge
+		b.Ports = slices.DeleteFunc(slices.Clone(b.Ports), func(p BridgePort) bool { return p.Name == name })
+		i.Bridge = &b
+	}
+	return i
+}
+
+// Order gives the interfaces so that each comes after those it needs: a port after its controller, a VLAN or mac-vlan
+// after its base. Among equals the given order stays. It is the order in which they come up. Interfaces that need
+// each other fail with *topo.CycleError.
+func Order(all []Interface) ([]Interface, error) {
+	byKey, names, needs := map[string][]Interface{}, []string{}, map[string][]string{}
+	for _, i := range all {
+		key := nameKey(i)
+		if _, twice := byKey[key]; !twice {
+			names = append(names, key)
+		}
+		byKey[key] = append(byKey[key], i)
+	}
+	for _, i := range all {
+		if base := i.Base(); base != "" {
+			needs[nameKey(i)] = append(needs[nameKey(i)], base)
+		}
+		for _, p := range i.Ports() {
+			needs[p] = append(needs[p], nameKey(i))
+		}
+		if c := text(i.Controller); c != "" {
+			key := c
+			if _, bridge := byKey["ovs-bridge/"+c]; bridge {
+				key = "ovs-bridge/" + c
+			}
+			needs[nameKey(i)] = append(needs[nameKey(i)], key)
+		}
+	}
+	sorted, err := topo.Sort(names, func(n string) []string { return needs[n] })
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Interface, 0, len(all))
+	for _, key := range sorted {
+		out = append(out, byKey[key]...)
+	}
+	return out, nil
+}

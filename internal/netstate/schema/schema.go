@@ -1,0 +1,124 @@
+// Package schema is the table of nmstate's schema: which keys are supported, partly, or not. It is derived from the
+// document's own types, so a key that is added there is in the table; only what the types cannot say is written down here.
+// hack/schematable prints it for the documentation. It does no I/O and imports netstate.
+package schema
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
+)
+
+// Support says what becomes of a key.
+type Support string
+
+// What becomes of a key in a desired document.
+const (
+	Full Support = "supported"
+	// Partly has a note that says what is missing.
+	Partly Support = "partly"
+	// Read is reported; in a desired document it has no effect.
+	Read Support = "shown only"
+	// No is refused in a desired document, with the path of the key.
+	No Support = "not supported"
+)
+
+// Key is one line of the table.
+type Key struct {
+	// Path is as error messages write it, with [] for the items of a list.
+	Path    string
+	Support Support
+	// Aliases are other spellings that are read.
+	Aliases []string
+	Note    string
+}
+
+// remarks are what the types cannot say.
+var remarks = map[string]Key{
+	"description":          {Support: Read, Note: "kept in the document, stored nowhere"},
+	"routes.running":       {Support: Read},
+	"route-rules.running":  {Support: Read},
+	"dns-resolver.running": {Support: Read},
+	"hostname.running":     {Support: Read},
+	"routes.config[].metric": {
+		Support: Full,
+		Note:    "-1 and 0 leave it to NetworkManager; orders to remove do not look at it",
+	},
+	"routes.config[].state":                       {Support: Full, Note: "absent; keys that are left out match anything"},
+	"routes.config[].vrf-name":                    {Support: No, Note: "give the table of the VRF as table-id"},
+	"route-rules.config[].state":                  {Support: Full, Note: "absent; an empty ip-from or ip-to matches rules without one"},
+	"interfaces[].type":                           {Support: Partly, Note: "see the types below"},
+	"interfaces[].state":                          {Support: Full, Note: "up, down, absent, ignore"},
+	"interfaces[].identifier":                     {Support: Full, Note: "name, mac-address"},
+	"interfaces[].ipv6.autoconf":                  {Support: Full, Note: "true needs dhcp: true, as in nmstate"},
+	"interfaces[].bridge.allow-extra-patch-ports": {Support: Full, Note: "true or false, patch ports are never removed"},
+	"interfaces[].link-aggregation.options":       {Support: Full, Note: "the options of the kernel's bonding driver"},
+}
+
+// types are nmstate's interface types.
+var types = []Key{
+	{Path: netstate.TypeEthernet, Support: Full}, {Path: netstate.TypeVeth, Support: Full}, {Path: netstate.TypeVLAN, Support: Full},
+	{Path: netstate.TypeBond, Support: Full}, {Path: netstate.TypeLinuxBridge, Support: Full, Note: "with VLAN filtering"},
+	{Path: netstate.TypeOVSBridge, Support: Full}, {Path: netstate.TypeOVSInterface, Support: Full, Note: "internal and patch; no DPDK"},
+	{Path: netstate.TypeDummy, Support: Full}, {Path: netstate.TypeMACVLAN, Support: Full}, {Path: netstate.TypeVRF, Support: Full},
+	{Path: netstate.TypeLoopback, Support: Partly, Note: "addresses only"},
+	{Path: "mac-vtap", Support: No}, {Path: "ipvlan", Support: No}, {Path: "vxlan", Support: No}, {Path: "infiniband", Support: No},
+	{
+		Path:    "macsec",
+		Support: No,
+	}, {Path: "hsr", Support: No}, {Path: "ipsec", Support: No}, {Path: "tun", Support: Read}, {Path: "xfrm", Support: No},
+}
+
+// Types are nmstate's interface types.
+func Types() []Key { return slices.Clone(types) }
+
+// Keys are all keys of a document, those of an inner part after it.
+func Keys() []Key {
+	var out []Key
+	walk(reflect.TypeFor[netstate.Document](), "", Full, &out)
+	return out
+}
+
+func walk(t reflect.Type, path string, above Support, out *[]Key) {
+	for _, f := range tree.Fields(t) {
+		k := Key{Path: tree.Join(path, f.Key), Support: above, Aliases: f.Aliases}
+		inner, list := element(t.Field(f.Index).Type)
+		switch f.Support {
+		case "read":
+			k.Support = Read
+		case "no":
+			k.Support = No
+		}
+		if r, ok := remarks[k.Path]; ok {
+			k.Support, k.Note = r.Support, r.Note
+		}
+		*out = append(*out, k)
+		if inner.Kind() != reflect.Struct || len(tree.Fields(inner)) == 0 || k.Support == No || strings.HasSuffix(k.Path, "running") {
+			continue
+		}
+		if list {
+			k.Path += "[]"
+		}
+		walk(inner, k.Path, inherited(k.Support), out)
+	}
+}
+
+// inherited is the support of keys within a part; a part that is partly supported says so key by key.
+func inherited(s Support) Support {
+	if s == Partly {
+		return Full
+	}
+	return s
+}
+
+// element is the type inside pointers and a list.
+func element(t reflect.Type) (inner reflect.Type, list bool) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		list = list || t.Kind() == reflect.Slice
+		t = t.Elem()
+	}
+	return t, list
+}

@@ -1,0 +1,63 @@
+package delivery
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+)
+
+// beside adds what lies in the folders beside the configuration, and the problems of these files by their names.
+func (r *reader) beside(f *File) error {
+	before := len(f.Problems)
+	err := r.each(connectionsFolder, func(name string, data []byte) {
+		f.Config.Connections = append(f.Config.Connections, siteconfig.File{Name: path.Base(name), Content: string(data)})
+	}, ".nmconnection")
+	if err != nil {
+		return err
+	}
+	for _, folder := range []string{manifestsFolder, extraFolder} {
+		err := r.each(folder, func(name string, data []byte) {
+			objects, problems := siteconfig.DecodeManifests(data)
+			for _, p := range problems {
+				p.Key = strings.TrimSuffix(name+" "+p.Key, " ")
+				f.Problems = append(f.Problems, p)
+			}
+			f.Config.Manifests = append(f.Config.Manifests, objects...)
+		}, ".yaml", ".yml", ".json")
+		if err != nil {
+			return err
+		}
+	}
+	if before == 0 && len(f.Problems) == 0 {
+		f.Problems = siteconfig.Validate(f.Config)
+	}
+	return nil
+}
+
+// each reads the files of a folder that have one of the endings, by name.
+func (r *reader) each(folder string, use func(name string, data []byte), endings ...string) error {
+	entries, err := r.list(folder)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	real, _, err := r.folder(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !slices.Contains(endings, strings.ToLower(path.Ext(e.Name()))) {
+			continue
+		}
+		name := path.Join(real, e.Name())
+		data, err := r.read(name, siteconfig.MaxSize)
+		if err != nil {
+			return err
+		}
+		use(name, data)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package desk_test
+
+import (
+	"net/netip"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/desk"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+)
+
+// wait is generous: the machine may be busy.
+const wait, tick = 2 * time.Minute, 10 * time.Millisecond
+
+const config = "apiVersion: relocation.lca.openshift.io/v1\nkind: SiteConfig\nhostname: site-1\nnodeIPs: [198.51.100.20]\n"
+
+func prepared(t *testing.T) host.Files {
+	t.Helper()
+	files := hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}).Files()
+	require.NoError(t, operation.WriteJSON(files, relocation.RecordFile, relocation.Record{Factory: "rhcos", Facts: relocation.Facts{
+		Node: "factory-node", ClusterName: "factory", BaseDomain: "example.com", Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")},
+	}}))
+	return files
+}
+
+func plug(v *hosttest.Volumes, text string) {
+	v.Plug(host.Volume{Device: "/dev/sda1", Disk: "/dev/sda", Label: "SITE-CONFIG", Filesystem: "vfat"},
+		fstest.MapFS{"site-config.yaml": {Data: []byte(text)},
+			"extra-manifests/a.json": {Data: []byte(`{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`)}})
+}
+
+func TestWhatThePageStartsArrives(t *testing.T) {
+	files := prepared(t)
+	page, err := desk.NewSite(files)
+	require.NoError(t, err)
+	c, problems := siteconfig.Decode([]byte(config))
+	require.Empty(t, problems)
+	plan, problems, err := page.Submit(t.Context(), c)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	require.Contains(t, plan.Sentences, "Rename the node from factory-node to site-1.")
+	require.ErrorContains(t, page.Start(t.Context(), "another"), "no longer the one")
+	require.NoError(t, page.Start(t.Context(), plan.ID))
+	require.ErrorIs(t, page.Start(t.Context(), plan.ID), portal.ErrUnderWay)
+	now, err := page.Progress(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, portal.Running, now.State)
+
+	d, err := desk.NewInbox(files, &hosttest.Volumes{}).Next(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "the page", d.Source)
+	require.True(t, d.Again)
+	got, problems := siteconfig.Decode(d.Data)
+	require.Empty(t, problems)
+	require.Equal(t, "site-1", got.Hostname)
+}
+
+func TestAConfigurationForAnotherNodeIsRefusedOnThePage(t *testing.T) {
+	page, err := desk.NewSite(prepared(t))
+	require.NoError(t, err)
+	_, problems, err := page.Submit(t.Context(), siteconfig.SiteConfig{NodeIPs: []string{"2001:db8::1"}})
+	require.NoError(t, err)
+	require.Equal(t, "nodeIPs", problems[0].Key)
+	_, err = page.Handover(t.Context())
+	require.ErrorIs(t, err, portal.ErrNotReady)
+}
+
+func TestAStickBringsItsFoldersAndCountsAgainWhenItIsPluggedInAgain(t *testing.T) {
+	files, v := prepared(t), &hosttest.Volumes{}
+	in := desk.NewInbox(files, v)
+	plug(v, config)
+	d, err := in.Next(t.Context())
+	require.NoError(t, err)
+	require.False(t, d.Again, "it may have been there at the boot")
+	c, _ := siteconfig.Decode(d.Data)
+	require.Len(t, c.Manifests, 1)
+	d, err = in.Next(t.Context())
+	require.NoError(t, err)
+	require.False(t, d.Again)
+
+	require.NoError(t, files.Write(relocation.ArrivalFile, []byte("{}"), 0o600))
+	v.Unplug("/dev/sda1")
+	next := make(chan onsite.Delivery, 1)
+	go func() {
+		d, _ := in.Next(t.Context())
+		next <- d
+	}()
+	require.Eventually(t, func() bool { // the reader has noticed that the stick is gone
+		_, err := files.Stat(relocation.ArrivalFile)
+		if err != nil {
+			plug(v, config)
+		}
+		return err != nil
+	}, wait, tick)
+	require.True(t, (<-next).Again)
+}
+
+func TestAMistakeIsShown(t *testing.T) {
+	files, v := prepared(t), &hosttest.Volumes{}
+	page, err := desk.NewSite(files)
+	require.NoError(t, err)
+	plug(v, config+"nonsense: 1\n")
+	go func() { _, _ = desk.NewInbox(files, v).Next(t.Context()) }()
+	require.Eventually(t, func() bool {
+		now, err := page.Progress(t.Context())
+		return err == nil && now.State == portal.Failed && now.Code == sitecode.ConfigWrong
+	}, wait, tick)
+}
+
+func TestTheResultOfAnAttempt(t *testing.T) {
+	files := prepared(t)
+	page, err := desk.NewSite(files)
+	require.NoError(t, err)
+	require.NoError(t, operation.WriteJSON(files, relocation.LastFile, relocation.Last{
+		Outcome: relocation.OutcomeRetry, Step: "apply-network", Cause: "gateway 192.0.2.1 on br-ex gives no sign of life"}))
+	now, err := page.Progress(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, sitecode.GatewaySilent, now.Code)
+
+	require.NoError(t, operation.WriteJSON(files, relocation.LastFile, relocation.Last{Outcome: relocation.OutcomeHome}))
+	require.NoError(t, operation.WriteJSON(files, relocation.ReportFile, onsite.Report{Domain: "store.example.org"}))
+	require.NoError(t, operation.WriteJSON(files, relocation.HandoverFile, onsite.Handover{Site: "store", Password: "planted"}))
+	now, err = page.Progress(t.Context())
+	require.NoError(t, err)
+	require.True(t, now.Committed)
+	h, err := page.Handover(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "store-handover.yaml", h.Name)
+	require.Contains(t, string(h.Data), "planted")
+	_, err = page.Handover(t.Context())
+	require.ErrorIs(t, err, portal.ErrHandedOver)
+}

@@ -1,0 +1,160 @@
+package desk
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+)
+
+// Site implements portal.Site.
+type Site struct {
+	files  host.Files
+	record relocation.Record
+
+	mu    sync.Mutex
+	plan  string
+	typed []byte
+}
+
+var _ portal.Site = (*Site)(nil)
+
+// NewSite is the site of a node that was prepared.
+func NewSite(files host.Files) (*Site, error) {
+	record, err := relocation.ReadRecord(files)
+	return &Site{files: files, record: record}, err
+}
+
+// Submit implements portal.Site.
+func (s *Site) Submit(_ context.Context, c siteconfig.SiteConfig) (portal.Plan, []siteconfig.Problem, error) {
+	if problems := onsite.Misfits(s.record, c); len(problems) > 0 {
+		return portal.Plan{}, problems, nil
+	}
+	data, err := yaml.Marshal(c)
+	if err != nil {
+		return portal.Plan{}, nil, fmt.Errorf("encode the configuration: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	plan := describe(s.record, c)
+	plan.ID = hex.EncodeToString(sum[:])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plan, s.typed = plan.ID, data
+	return plan, nil, nil
+}
+
+// Start implements portal.Site.
+func (s *Site) Start(_ context.Context, plan string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if plan != s.plan || s.typed == nil {
+		return errors.New("the plan is no longer the one that was shown: check it again")
+	}
+	_, under, err := relocation.ReadRequest(s.files)
+	if err != nil {
+		return err
+	}
+	if under || s.waiting() {
+		return portal.ErrUnderWay
+	}
+	if err := s.files.Write(relocation.TypedFile, s.typed, 0o600); err != nil {
+		return fmt.Errorf("hand the configuration to the node: %w", err)
+	}
+	return nil
+}
+
+// waiting: what came by the page has not been taken yet.
+func (s *Site) waiting() bool {
+	_, err := s.files.Stat(relocation.TypedFile)
+	return err == nil
+}
+
+// Progress implements portal.Site.
+func (s *Site) Progress(context.Context) (portal.Progress, error) {
+	r, under, err := relocation.ReadRequest(s.files)
+	switch {
+	case err != nil:
+		return portal.Progress{}, err
+	case under:
+		return s.running(r)
+	case s.waiting():
+		return portal.Progress{State: portal.Running, Title: "Reading the configuration"}, nil
+	}
+	if a, found, err := relocation.ReadArrival(s.files); err == nil && found {
+		return portal.Progress{State: portal.Failed, Code: a.Code, Message: a.Message}, nil
+	}
+	last, err := relocation.ReadLast(s.files)
+	switch {
+	case err != nil:
+		return portal.Progress{}, err
+	case last.Outcome == "":
+		return portal.Progress{State: portal.Waiting}, nil
+	case last.Outcome == relocation.OutcomeHome:
+		return s.atHome()
+	}
+	return portal.Progress{State: portal.Failed, Code: last.Code(), Message: last.Cause}, nil
+}
+
+func (s *Site) running(r relocation.Request) (portal.Progress, error) {
+	entries, err := operation.ReadEntries(s.files, r.OperationID)
+	if err != nil {
+		return portal.Progress{}, err
+	}
+	now := portal.Progress{State: portal.Running, Title: "Beginning", Started: r.Accepted}
+	if f, running := flow.Fold(r.OperationID, entries).Current(); running {
+		now.Step, now.Steps, now.Title = f.Index, f.Total, f.Title
+	}
+	return now, nil
+}
+
+func (s *Site) atHome() (portal.Progress, error) {
+	now := portal.Progress{State: portal.Succeeded, Committed: true}
+	var r onsite.Report
+	if err := operation.ReadJSON(s.files, relocation.ReportFile, &r); err != nil {
+		return now, err
+	}
+	now.Facts = []portal.Fact{
+		{Name: "Console", Value: "https://console-openshift-console.apps." + r.Domain},
+		{Name: "API", Value: "https://api." + r.Domain + ":6443"}, {Name: "Node", Value: r.Hostname},
+		{Name: "Addresses", Value: strings.Join(r.Addresses, ", ")},
+	}
+	for _, a := range r.Attention {
+		now.Facts = append(now.Facts, portal.Fact{Name: "Needs attention", Value: a})
+	}
+	return now, nil
+}
+
+// Handover implements portal.Site.
+func (s *Site) Handover(ctx context.Context) (portal.Handover, error) {
+	if now, err := s.Progress(ctx); err != nil {
+		return portal.Handover{}, err
+	} else if now.State != portal.Succeeded {
+		return portal.Handover{}, portal.ErrNotReady
+	}
+	h, err := onsite.TakeHandover(s.files)
+	if errors.Is(err, operation.ErrRefused) {
+		return portal.Handover{}, portal.ErrHandedOver
+	}
+	if err != nil {
+		return portal.Handover{}, err
+	}
+	data, err := yaml.Marshal(h)
+	if err != nil {
+		return portal.Handover{}, fmt.Errorf("encode the hand-over file: %w", err)
+	}
+	return portal.Handover{Name: cmp.Or(h.Site, "site") + "-handover.yaml", Data: data}, nil
+}

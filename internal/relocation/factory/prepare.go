@@ -1,0 +1,128 @@
+// Package factory makes a node relocatable: it renders the MachineConfig for clusters that are not installed yet, and
+// prepares one that runs, by making a second stateroot from it that waits for its site. The factory's own stateroot stays
+// as it was proved, and is the way back on site.
+//
+// lca-cli calls it. It imports the step libraries and host ports, no adapter.
+package factory
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// Cluster is the factory's API server.
+type Cluster interface {
+	Facts(ctx context.Context) (relocation.Facts, error)
+	// Healthy says what is wrong with the cluster.
+	Healthy(ctx context.Context) error
+}
+
+// Ports is what main gives the flow.
+type Ports struct {
+	host.Node
+	Cluster Cluster
+	Clock   flow.Clock
+	Log     *slog.Logger
+}
+
+func (n Ports) workload() stateroot.Workload {
+	return stateroot.Workload{Units: n.Units, Masks: n.Masks, Containers: n.Containers}
+}
+
+// Plan lists the steps of a preparation. Everything up to flip-default is undone on failure; then the node boots into
+// the stateroot that waits for its site, and only the factory's cluster remains to be started again.
+func Plan(n Ports, r relocation.Record) flow.Plan {
+	m := n.making(r.OperationID, stateroot.Pair{Old: r.Factory, New: r.Site})
+	return flow.Plan{
+		Name: relocation.FlowPrepare, Commit: stateroot.StepFlip, MaxAttempts: 3,
+		Steps: []flow.Step{
+			{Name: relocation.StepCheck, Title: "Check that the node can be relocated", Do: m.check},
+			{Name: relocation.StepRecord, Title: "Record what the factory knows", Do: func(context.Context) error {
+				return operation.WriteJSON(n.Files, relocation.RecordFile, r)
+			}, Undo: func(context.Context) error { return n.Files.Remove(relocation.Dir) }},
+			stateroot.Clone(n.Deployments, r.Site),
+			stateroot.CopyLive(m.mirror()),
+			stateroot.Quiesce(n.workload()),
+			stateroot.CopyFinal(m.mirror(), n.Deployments),
+			{Name: relocation.StepFurnish, Title: "Have it wait for its site", Do: m.furnish},
+			stateroot.Seal(m.sealing(), n.Files, n.Deployments, n.Trees),
+			stateroot.Flip(n.Deployments, m.pair),
+			{Name: relocation.StepStart, Title: "Start the factory's cluster again", Do: n.workload().Revive,
+				Tries: 3, Pause: 5 * time.Second},
+		},
+	}
+}
+
+// making is the making of a stateroot that is reconfigured on site.
+type making struct {
+	Ports
+	operation string
+	pair      stateroot.Pair
+}
+
+func (n Ports) making(id string, pair stateroot.Pair) making { return making{n, id, pair} }
+
+// check refuses what no retry mends.
+func (m making) check(ctx context.Context) error {
+	if err := stateroot.OwnState(m.Files, m.pair.Old); err != nil {
+		return flow.Permanent(err)
+	}
+	if err := m.Deployments.CanSetDefault(ctx); err != nil {
+		return flow.Permanent(err)
+	}
+	return stateroot.Room{Files: m.Files, Disk: m.Trees}.Enough(ctx, m.pair)
+}
+
+// mirror leaves out the records of operations: they belong to the system that ran them.
+func (m making) mirror() stateroot.Mirror {
+	return stateroot.Mirror{Trees: m.Trees, Files: m.Files, Log: m.Log, Pair: m.pair,
+		Skip: []string{"lib/lca/evidence", "lib/lca/journal", "lib/lca/workspace", "lib/lca/ipc.json",
+			"lib/lca/stateroot-clone.json", "lib/lca/relocation/last.json"}}
+}
+
+// furnish keeps kubelet down in the new stateroot and has it wait for a configuration.
+func (m making) furnish(ctx context.Context) error {
+	_, target, err := m.pair.Deployments(ctx, m.Deployments)
+	if err != nil {
+		return err
+	}
+	if err := HoldBack(ctx, m.Node, target); err != nil {
+		return err
+	}
+	if err := stateroot.WriteUnit(m.Files, target, relocation.UnitMonitor, relocation.MonitorUnit); err != nil {
+		return err
+	}
+	return bringup.RemoveNetworkState(m.Files, target)
+}
+
+// HoldBack has a system that does not run wait for a configuration at its next boot, with its cluster down.
+func HoldBack(ctx context.Context, n host.Node, target host.Deployment) error {
+	if err := n.Foreign.DisableIn(ctx, target.Dir(), host.UnitKubelet); err != nil {
+		return fmt.Errorf("hold %s back in stateroot %s: %w", host.UnitKubelet, target.Stateroot, err)
+	}
+	if err := stateroot.InstallUnit(ctx, n.Files, n.Foreign, target, relocation.UnitPage, relocation.PageUnit); err != nil {
+		return err
+	}
+	return stateroot.InstallUnit(ctx, n.Files, n.Foreign, target, relocation.UnitReconfigure, relocation.ReconfigureUnit)
+}
+
+// sealing lists what must be whole when the node is switched on at its site, months later.
+func (m making) sealing() stateroot.Sealing {
+	return stateroot.Sealing{Operation: m.operation, Pair: m.pair, Contents: func(func(string) string) ([]string, error) {
+		return []string{
+			relocation.RecordFile,
+			path.Join(host.UnitDir, relocation.UnitPage),
+			path.Join(host.UnitDir, relocation.UnitReconfigure), path.Join(host.UnitDir, relocation.UnitMonitor),
+		}, nil
+	}}
+}

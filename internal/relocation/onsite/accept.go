@@ -1,0 +1,216 @@
+package onsite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+)
+
+// accept refuses what cannot be carried out on this node, and writes what the later steps read.
+func (p *Reconfiguration) accept(ctx context.Context) error {
+	c, err := p.config()
+	if err != nil {
+		return err
+	}
+	if problems := p.misfits(c); len(problems) > 0 {
+		return refusal(problems)
+	}
+	doc, err := p.network(ctx, c)
+	if err != nil {
+		return err
+	}
+	text, err := doc.Encode()
+	if err != nil {
+		return flow.Permanent(fmt.Errorf("write the network of the site configuration: %w", err))
+	}
+	if err := p.Files.Write(relocation.NMStateFile, text, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", relocation.NMStateFile, err)
+	}
+	hash, err := p.newPassword(c)
+	if err != nil {
+		return err
+	}
+	return operation.WriteJSON(p.Files, host.RecertConfig, p.recertConfig(c, hash))
+}
+
+// discard removes what accept wrote.
+func (p *Reconfiguration) discard(context.Context) error {
+	var errs []error
+	for _, f := range []string{relocation.NMStateFile, host.RecertConfig, relocation.PasswordFile} {
+		errs = append(errs, p.Files.Remove(f))
+	}
+	return errors.Join(errs...)
+}
+
+// Misfits lists what a configuration asks for and the node of the record cannot do.
+func Misfits(record relocation.Record, c siteconfig.SiteConfig) []siteconfig.Problem {
+	return (&Reconfiguration{Record: record}).misfits(c)
+}
+
+// Addresses are those that the node of the record would have.
+func Addresses(record relocation.Record, c siteconfig.SiteConfig) []netip.Addr {
+	return (&Reconfiguration{Record: record}).addresses(c)
+}
+
+// misfits lists what the configuration asks for and this node cannot do.
+func (p *Reconfiguration) misfits(c siteconfig.SiteConfig) (out []siteconfig.Problem) {
+	have, want := p.Record.Facts.Addresses, p.addresses(c)
+	if len(have) != len(want) {
+		out = append(out, siteconfig.Problem{Key: "nodeIPs", Value: fmt.Sprint(want), Want: fmt.Sprintf(
+			"the cluster was installed with %s; give one address of each of its families, and no other", families(have))})
+		return out
+	}
+	for i := range have {
+		if have[i].Is4() != want[i].Is4() {
+			out = append(out, siteconfig.Problem{Key: "nodeIPs", Value: fmt.Sprint(want), Want: fmt.Sprintf(
+				"the cluster was installed with %s, in this order", families(have))})
+			break
+		}
+	}
+	return out
+}
+
+func families(addresses []netip.Addr) string {
+	names := map[bool]string{true: "IPv4", false: "IPv6"}
+	text := ""
+	for i, a := range addresses {
+		if i > 0 {
+			text += " and "
+		}
+		text += names[a.Is4()]
+	}
+	return text
+}
+
+// addresses are the node's own after the change, the primary first: those that are named, those of the network document
+// that lie in a machine network, all of the document, or the factory's.
+func (p *Reconfiguration) addresses(c siteconfig.SiteConfig) (out []netip.Addr) {
+	for _, text := range c.NodeIPs {
+		if a, err := netip.ParseAddr(text); err == nil {
+			out = append(out, a)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	if c.Network == nil {
+		return p.Record.Facts.Addresses
+	}
+	static := staticAddresses(*c.Network)
+	networks := machineNetworks(c)
+	for _, have := range p.Record.Facts.Addresses { // one of each family, in the cluster's order
+		for _, a := range static {
+			in := slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a.Addr()) })
+			if a.Addr().Is4() == have.Is4() && (in || len(networks) == 0) {
+				out = append(out, a.Addr())
+				break
+			}
+		}
+	}
+	return out
+}
+
+func machineNetworks(c siteconfig.SiteConfig) (out []netip.Prefix) {
+	for _, text := range c.MachineNetworks {
+		if n, err := netip.ParsePrefix(text); err == nil {
+			out = append(out, n.Masked())
+		}
+	}
+	return out
+}
+
+// networks are the machine networks of the node's addresses: those that are named, else those of the network document.
+func (p *Reconfiguration) networks(c siteconfig.SiteConfig) []netip.Prefix {
+	if named := machineNetworks(c); len(named) > 0 {
+		return named
+	}
+	if c.Network == nil {
+		return nil
+	}
+	var out []netip.Prefix
+	for _, a := range p.addresses(c) {
+		for _, s := range staticAddresses(*c.Network) {
+			if s.Addr() == a {
+				out = append(out, s.Masked())
+			}
+		}
+	}
+	return out
+}
+
+func staticAddresses(doc netstate.Document) (out []netip.Prefix) {
+	for _, i := range doc.Interfaces {
+		for _, ip := range []*netstate.IP{i.IPv4, i.IPv6} {
+			if ip == nil {
+				continue
+			}
+			for _, a := range ip.Addresses {
+				if at, err := netip.ParseAddr(a.IP); err == nil && !at.IsLinkLocalUnicast() {
+					out = append(out, netip.PrefixFrom(at, a.PrefixLength))
+				}
+			}
+		}
+	}
+	return out
+}
+
+func dnsServers(c siteconfig.SiteConfig) []string {
+	if len(c.DNSServers) > 0 || c.Network == nil || c.Network.DNS == nil || c.Network.DNS.Config == nil {
+		return c.DNSServers
+	}
+	return c.Network.DNS.Config.Server
+}
+
+func isDefaultRoute(r netstate.Route) bool {
+	return (r.Destination == "0.0.0.0/0" || r.Destination == "::/0") && r.State != netstate.StateAbsent
+}
+
+// network is the document that is applied: the site's, with its DNS servers, and without the factory's default routes,
+// which a document does not remove by not naming them.
+func (p *Reconfiguration) network(ctx context.Context, c siteconfig.SiteConfig) (netstate.Document, error) {
+	if c.Network == nil {
+		return netstate.Document{}, nil
+	}
+	doc := *c.Network
+	if servers := dnsServers(c); len(servers) > 0 {
+		doc.DNS = &netstate.DNS{Config: &netstate.Resolver{Server: servers}}
+	}
+	now, err := p.Network.Observe(ctx)
+	if err != nil {
+		return doc, fmt.Errorf("observe the node's network: %w", err)
+	}
+	routes := netstate.Routes{}
+	if doc.Routes != nil {
+		routes.Config = slices.Clone(doc.Routes.Config)
+	}
+	routes.Config = append(formerDefaults(now, routes.Config), routes.Config...)
+	doc.Routes = &routes
+	return doc, nil
+}
+
+// formerDefaults are the node's present default routes that the site does not name, to be removed.
+func formerDefaults(now netstate.Document, named []netstate.Route) (out []netstate.Route) {
+	if now.Routes == nil {
+		return nil
+	}
+	for _, r := range append(slices.Clone(now.Routes.Config), now.Routes.Running...) {
+		same := func(o netstate.Route) bool {
+			return o.Destination == r.Destination && o.NextHopAddress == r.NextHopAddress && o.NextHopInterface == r.NextHopInterface
+		}
+		if !isDefaultRoute(r) || slices.ContainsFunc(named, same) || slices.ContainsFunc(out, same) {
+			continue
+		}
+		out = append(out, netstate.Route{Destination: r.Destination, NextHopInterface: r.NextHopInterface,
+			NextHopAddress: r.NextHopAddress, State: netstate.StateAbsent})
+	}
+	return out
+}

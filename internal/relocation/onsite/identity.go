@@ -1,0 +1,173 @@
+package onsite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// recertConfig is recert_config.json as a reconfiguration needs it; see docs/recert-config.md. What the node may have been
+// shipped without, such as a proxy, is left to the steps after the API answers: recert refuses a value without a place.
+type recertConfig struct {
+	IP                        []string `json:"ip,omitempty"`
+	MachineNetworkCIDR        []string `json:"machine_network_cidr,omitempty"`
+	CNSanReplaceRules         []string `json:"cn_san_replace_rules,omitempty"`
+	Hostname                  string   `json:"hostname,omitempty"`
+	ClusterRename             string   `json:"cluster_rename,omitempty"`
+	PullSecret                string   `json:"pull_secret,omitempty"`
+	InstallConfig             string   `json:"install_config,omitempty"`
+	KubeadminPasswordHash     string   `json:"kubeadmin_password_hash,omitempty"`
+	ExtendExpiration          bool     `json:"extend_expiration"`
+	CryptoDirs                []string `json:"crypto_dirs"`
+	CryptoFiles               []string `json:"crypto_files"`
+	ClusterCustomizationDirs  []string `json:"cluster_customization_dirs"`
+	ClusterCustomizationFiles []string `json:"cluster_customization_files"`
+	SummaryFile               string   `json:"summary_file_clean"`
+}
+
+// recertConfig also extends the life of every certificate: however long the node lay on the shelf, the cluster starts
+// with certificates that are valid.
+func (p *Reconfiguration) recertConfig(c siteconfig.SiteConfig, passwordHash string) recertConfig {
+	dirs := []string{"/kubelet", "/kubernetes", "/machine-config-daemon"}
+	r := recertConfig{
+		ExtendExpiration: true, CryptoDirs: dirs, ClusterCustomizationDirs: dirs,
+		CryptoFiles: []string{"/host-etc/mcs-machine-config-content.json"},
+		ClusterCustomizationFiles: []string{"/host-etc/mcs-machine-config-content.json", "/host-etc/mco/proxy.env",
+			"/host-etc/chrony.conf"},
+		SummaryFile:           host.RecertSummary,
+		KubeadminPasswordHash: passwordHash, PullSecret: c.PullSecret.Reveal(),
+	}
+	facts := p.Record.Facts
+	for i, a := range p.addresses(c) {
+		r.IP = append(r.IP, a.String())
+		if i < len(facts.Addresses) && facts.Addresses[i] != a {
+			r.CNSanReplaceRules = append(r.CNSanReplaceRules, facts.Addresses[i].String()+","+a.String())
+		}
+	}
+	for _, n := range p.networks(c) {
+		r.MachineNetworkCIDR = append(r.MachineNetworkCIDR, n.String())
+	}
+	if c.Hostname != "" && c.Hostname != facts.Node {
+		r.Hostname = c.Hostname
+	}
+	name, base := p.named(c)
+	infra := ""
+	if c.Identity != nil {
+		infra, r.InstallConfig = c.Identity.InfraID, c.Identity.InstallConfig.Reveal()
+	}
+	if name != facts.ClusterName || base != facts.BaseDomain || infra != "" {
+		r.ClusterRename = name + ":" + base
+		if infra != "" {
+			r.ClusterRename += ":" + infra
+		}
+	}
+	return r
+}
+
+// named is the cluster's own name and base domain after the change.
+func (p *Reconfiguration) named(c siteconfig.SiteConfig) (name, base string) {
+	return cmp.Or(c.ClusterName, p.Record.Facts.ClusterName), cmp.Or(c.BaseDomain, p.Record.Facts.BaseDomain)
+}
+
+// newPassword makes the password that is handed over, where that is asked for, and returns its hash. An earlier run's is
+// kept: the hash may be in the cluster already.
+func (p *Reconfiguration) newPassword(c siteconfig.SiteConfig) (hash string, err error) {
+	if c.Identity != nil && c.Identity.KubeadminPasswordHash != "" {
+		return c.Identity.KubeadminPasswordHash.Reveal(), nil
+	}
+	if _, wanted := c.Handover.Includes(); !wanted {
+		return "", nil
+	}
+	password, hash, err := p.Password()
+	if err != nil {
+		return "", fmt.Errorf("make a password for kubeadmin: %w", err)
+	}
+	if err := p.Files.Write(relocation.PasswordFile, []byte(password), 0o600); err != nil {
+		return "", fmt.Errorf("write the password of kubeadmin: %w", err)
+	}
+	return hash, nil
+}
+
+// arm keeps the room that a rollback needs and starts the watchdog.
+func (p *Reconfiguration) arm(ctx context.Context) error {
+	if err := p.Files.Remove(relocation.WatchedFile); err != nil {
+		return fmt.Errorf("reset the watchdog: %w", err)
+	}
+	if err := stateroot.KeepBallast(p.Files, p.Request.Site); err != nil {
+		return err
+	}
+	deadline := p.Clock.Now().Add(p.Record.Limit()).UTC().Truncate(time.Second)
+	if err := p.Note(relocation.FlowReconfigure, "watchdog armed", deadline); err != nil {
+		return err
+	}
+	if err := p.Units.Enable(ctx, relocation.UnitMonitor); err != nil {
+		return fmt.Errorf("enable %s: %w", relocation.UnitMonitor, err)
+	}
+	if err := p.Units.Start(ctx, relocation.UnitMonitor); err != nil {
+		return fmt.Errorf("start %s: %w", relocation.UnitMonitor, err)
+	}
+	return nil
+}
+
+func (p *Reconfiguration) setHostname(ctx context.Context) error {
+	c, err := p.config()
+	if err != nil || c.Hostname == "" {
+		return err
+	}
+	if err := p.Hostname.SetHostname(ctx, c.Hostname); err != nil {
+		return fmt.Errorf("set the node's name to %s: %w", c.Hostname, err)
+	}
+	return nil
+}
+
+// setLocalDNS has the node's own DNS server answer with the new address for the new names.
+func (p *Reconfiguration) setLocalDNS(ctx context.Context) error {
+	c, err := p.config()
+	if err != nil {
+		return err
+	}
+	if err := p.Resolver.SetOverride("", p.addresses(c)[0]); err != nil {
+		return err
+	}
+	name, base := p.named(c)
+	if err := p.Resolver.SetCluster("", name, base); err != nil {
+		return err
+	}
+	if err := p.hint(c); err != nil {
+		return err
+	}
+	return bringup.RestartDNS(ctx, p.Units)
+}
+
+// hint has nodeip-configuration choose the node's address in the site's network. A file that a MachineConfig owns stays.
+func (p *Reconfiguration) hint(c siteconfig.SiteConfig) error {
+	data, err := p.Files.Read(host.NodeIPHint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the node IP hint: %w", err)
+	}
+	config, err := bringup.ReadMachineConfig(p.Files)
+	if err != nil {
+		return err
+	}
+	if config.Owned[host.NodeIPHint] {
+		p.Log.Warn("a MachineConfig owns the node IP hint; it stays", "op", p.Request.OperationID, "file", host.NodeIPHint)
+		return nil
+	}
+	moved := replaceHint(string(data), p.networks(c))
+	if err := p.Files.Write(host.NodeIPHint, []byte(moved), 0o644); err != nil {
+		return fmt.Errorf("write the node IP hint: %w", err)
+	}
+	return nil
+}

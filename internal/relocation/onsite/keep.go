@@ -1,0 +1,61 @@
+package onsite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// Keep gives the factory state up: the node stays as it is on its site, and has no way back any more.
+func (s *Station) Keep(ctx context.Context) error {
+	record, err := relocation.ReadRecord(s.Files)
+	if err != nil {
+		return err
+	}
+	last, err := relocation.ReadLast(s.Files)
+	if err != nil {
+		return err
+	}
+	here, err := operation.Locate(ctx, s.Deployments, s.Power)
+	if err != nil {
+		return err
+	}
+	if last.Outcome != relocation.OutcomeHome || !relocation.IsSite(here.Booted.Stateroot) {
+		return operation.Refuse("the node is not at home on a site: the factory state is its only way back")
+	}
+	r := relocation.Request{OperationID: last.OperationID, Factory: record.Factory, Site: here.Booted.Stateroot}
+	return s.open(r, here).Run(ctx, s.keepPlan(r))
+}
+
+// keepPlan lists the steps. None has an undo, which is why it runs only when a person asks for it.
+func (s *Station) keepPlan(r relocation.Request) flow.Plan {
+	return flow.Plan{
+		Name: relocation.FlowKeep, Commit: flow.FromStart, AcrossBoots: true, Urgent: true,
+		Steps: []flow.Step{
+			stateroot.RemoveOthers(s.Deployments, func(name string, _ host.Deployment) bool {
+				return name == r.Factory || relocation.IsSite(name)
+			}),
+			{Name: relocation.StepForget, Title: "Remove the units and the factory's record", Again: true, Do: s.forget},
+		},
+	}
+}
+
+// forget removes the record last: with it an interrupted run can be repeated.
+func (s *Station) forget(ctx context.Context) error {
+	var errs []error
+	for _, unit := range []string{relocation.UnitMonitor, relocation.UnitPage, relocation.UnitReconfigure} {
+		errs = append(errs, retireUnit(ctx, s.Units, unit), s.Files.Remove(path.Join(host.UnitDir, unit)))
+	}
+	errs = append(errs, stateroot.DropBallast(s.Files))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("remove the units of the relocation: %w", err)
+	}
+	return s.Files.Remove(relocation.RecordFile)
+}

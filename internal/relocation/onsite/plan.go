@@ -1,0 +1,159 @@
+package onsite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/reconcile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// maxAttempts is how often a reconfiguration is begun before the node goes back.
+const maxAttempts = 6
+
+// Reconfiguration is one configuration on its way into the node.
+type Reconfiguration struct {
+	Ports
+	Record  relocation.Record
+	Request relocation.Request
+	// Note journals a fact.
+	Note func(flow, message string, deadline time.Time) error
+}
+
+// Plan lists the steps. Up to apply-network a failure leaves the node as it was shipped, waiting for another
+// configuration: the network proves itself before it is written to disk. After it the way back is the factory's
+// stateroot, which nothing here touches; no step has an undo.
+func (p *Reconfiguration) Plan() flow.Plan {
+	dns := p.localDNS()
+	steps := []flow.Step{
+		stateroot.CheckSeal(p.Files, p.Deployments),
+		{Name: relocation.StepAccept, Title: "Check the configuration against this node", Do: p.accept, Undo: p.discard},
+		bringup.ApplyNetwork(p.Network, p.Files, relocation.NMStateFile, p.proof()),
+		{Name: relocation.StepArm, Title: "Arm the watchdog", Do: p.arm},
+		{Name: relocation.StepHostname, Title: "Set the node's name", Do: p.setHostname},
+		{Name: relocation.StepDNS, Title: "Have the node resolve the cluster's names", Do: p.setLocalDNS},
+		bringup.RunRecert(bringup.Recert{Native: p.Recert, Images: p.RecertImages, Files: p.Files}, nativeRecert, p.note),
+		bringup.StartKubelet(p.Units, dns),
+		bringup.WaitAPI(p.Cluster, dns),
+		bringup.ProveNetwork(p.lastProof(), dns),
+		bringup.WaitNode(p.Cluster, p.Power, dns),
+	}
+	for _, part := range reconcile.Parts() {
+		steps = append(steps, p.applying(part))
+	}
+	return flow.Plan{
+		Name: relocation.FlowReconfigure, Commit: bringup.StepApplyNetwork, MaxAttempts: maxAttempts, AcrossBoots: true,
+		Steps: append(steps,
+			bringup.WaitHealthy(p.healthy, p.Clock),
+			flow.Step{Name: relocation.StepReport, Title: "Write the report and the hand-over file", Do: p.report},
+			flow.Step{Name: relocation.StepWipe, Title: "Wipe the secrets", Do: p.wipe},
+		),
+	}
+}
+
+func (p *Reconfiguration) healthy(ctx context.Context) error { return p.Cluster.Healthy(ctx) }
+
+// nativeRecert: the native engine needs no image, and thus no registry.
+func nativeRecert() (host.RecertImage, error) { return host.RecertImage{}, nil }
+
+func (p *Reconfiguration) note(message string) error {
+	return p.Note(relocation.FlowReconfigure, message, time.Time{})
+}
+
+// applying is the step that brings a part of the configuration about.
+func (p *Reconfiguration) applying(part reconcile.Part) flow.Step {
+	do := func(ctx context.Context) error {
+		c, err := p.config()
+		if err != nil {
+			return err
+		}
+		return bringup.Persist(ctx, p.Clock, func(ctx context.Context) error {
+			attention, err := p.Cluster.Apply(ctx, part.Name, c)
+			if err != nil {
+				return fmt.Errorf("%s: %w", part.Title, err)
+			}
+			if attention != "" {
+				return p.note(AttentionNote + attention)
+			}
+			return nil
+		})
+	}
+	return flow.Step{Name: "apply-" + part.Name, Title: part.Title, Do: do}
+}
+
+// AttentionNote begins a note about what somebody should attend to though the node is at home.
+const AttentionNote = "needs attention: "
+
+func (p *Reconfiguration) proof() bringup.Proof {
+	return bringup.Proof{Prober: p.Prober, Clock: p.Clock, Site: p.site}
+}
+
+func (p *Reconfiguration) lastProof() bringup.Proof {
+	proof := p.proof()
+	proof.Warn = p.note
+	return proof
+}
+
+// site is what must answer: the gateways of the node's own networks, and the DNS servers.
+func (p *Reconfiguration) site() (s bringup.Site, err error) {
+	c, err := p.config()
+	if err != nil || c.Network == nil {
+		return s, err
+	}
+	if c.Network.Routes != nil {
+		for _, r := range c.Network.Routes.Config {
+			if a, err := netip.ParseAddr(r.NextHopAddress); err == nil && isDefaultRoute(r) {
+				s.Gateways = append(s.Gateways, a)
+			}
+		}
+	}
+	for _, server := range dnsServers(c) {
+		if a, err := netip.ParseAddr(server); err == nil {
+			s.DNS = append(s.DNS, a)
+		}
+	}
+	return s, nil
+}
+
+func (p *Reconfiguration) localDNS() bringup.LocalDNS {
+	return bringup.LocalDNS{
+		Units: p.Units, Files: p.Files, Prober: p.Prober, Clock: p.Clock, Log: p.Log,
+		Addresses: func() ([]netip.Addr, error) {
+			c, err := p.config()
+			if err != nil {
+				return nil, err
+			}
+			return p.addresses(c), nil
+		},
+	}
+}
+
+// config reads the configuration that was accepted.
+func (p *Reconfiguration) config() (siteconfig.SiteConfig, error) {
+	data, err := p.Files.Read(relocation.SiteConfigFile)
+	if err != nil {
+		return siteconfig.SiteConfig{}, fmt.Errorf("read the site configuration: %w", err)
+	}
+	c, problems := siteconfig.Decode(data)
+	return c, refusal(problems)
+}
+
+// refusal joins all problems of a configuration; nil for none. No retry mends it.
+func refusal(problems []siteconfig.Problem) error {
+	var errs []error
+	for _, p := range problems {
+		errs = append(errs, errors.New(p.String()))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return flow.Permanent(fmt.Errorf("the site configuration cannot be used: %w", errors.Join(errs...)))
+}

@@ -1,0 +1,277 @@
+package onsite
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+)
+
+const (
+	// retryPause is how long a configuration waits whose network did not answer: a cable may be plugged in meanwhile.
+	retryPause = 20 * time.Second
+	// inboxPause lies between two looks at an inbox that has nothing new.
+	inboxPause = 2 * time.Second
+)
+
+// Station waits for configurations and carries them out, attempt after attempt, until the node is at home.
+type Station struct {
+	Ports
+	With operation.Instruments
+	// Wrap lets tests put a crash into a plan; nil elsewhere.
+	Wrap func(flow.Plan) flow.Plan
+}
+
+// errAgain ends an attempt after which another configuration may come.
+var errAgain = errors.New("waiting for another configuration")
+
+// Run returns nil when the node is at home, and flow.ErrLeaving when it reboots on its way there.
+func (s *Station) Run(ctx context.Context) error {
+	for {
+		if err := s.turn(ctx); !errors.Is(err, errAgain) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err() //nolint:wrapcheck // the caller stopped it
+		}
+	}
+}
+
+// turn continues the attempt that is under way, or waits for a configuration and begins one.
+func (s *Station) turn(ctx context.Context) error {
+	record, err := relocation.ReadRecord(s.Files)
+	if err != nil {
+		return err
+	}
+	here, err := operation.Locate(ctx, s.Deployments, s.Power)
+	if err != nil {
+		return err
+	}
+	request, found, err := relocation.ReadRequest(s.Files)
+	if err != nil {
+		return err
+	}
+	if !found {
+		if request, err = s.receive(ctx, record, here); err != nil {
+			return err
+		}
+	}
+	release, err := s.lock(ctx, request, "lca-cli relocation reconfigure")
+	if err != nil {
+		return err
+	}
+	defer release()
+	if here.Booted.Stateroot != request.Site {
+		return s.again(ctx, request, here)
+	}
+	return s.reconfigure(ctx, record, request, here)
+}
+
+// receive waits for a configuration that is worth an attempt, and stores it with its request.
+func (s *Station) receive(ctx context.Context, record relocation.Record, here operation.Here) (relocation.Request, error) {
+	d, err := s.await(ctx)
+	if err != nil {
+		return relocation.Request{}, err
+	}
+	id := s.NewID()
+	r := relocation.Request{
+		OperationID: id, Factory: record.Factory, Site: here.Booted.Stateroot,
+		Source: d.Source, Digest: digest(d.Data), Accepted: s.Clock.Now().UTC().Truncate(time.Second),
+	}
+	if here.Booted.Stateroot == record.Factory {
+		r.Site = relocation.StaterootName(id)
+	}
+	if _, problems := siteconfig.Decode(d.Data); len(problems) > 0 {
+		return r, s.refused(r, refusal(problems))
+	}
+	if err := s.Files.Write(relocation.SiteConfigFile, d.Data, 0o600); err != nil {
+		return r, fmt.Errorf("store the site configuration: %w", err)
+	}
+	s.Log.Info("a site configuration arrived", "op", r.OperationID, "source", r.Source)
+	if err := operation.WriteJSON(s.Files, relocation.RequestFile, r); err != nil {
+		return r, err
+	}
+	return r, s.Files.Remove(relocation.TypedFile)
+}
+
+// await waits for a delivery that no earlier attempt has proved useless.
+func (s *Station) await(ctx context.Context) (Delivery, error) {
+	for {
+		d, err := s.Inbox.Next(ctx)
+		if err != nil {
+			return d, fmt.Errorf("wait for a site configuration: %w", err)
+		}
+		last, err := relocation.ReadLast(s.Files)
+		if err != nil {
+			s.Log.Warn("the result of the last attempt cannot be read", "error", err)
+		}
+		pause := worth(d, last, s.Clock.Now())
+		if pause == 0 {
+			return d, nil
+		}
+		if err := s.Clock.Sleep(ctx, pause); err != nil {
+			return d, fmt.Errorf("wait for a site configuration: %w", err)
+		}
+	}
+}
+
+// worth says how long to wait before a delivery is tried; 0 for now. The same configuration is tried again by itself only
+// where the site's network did not answer.
+func worth(d Delivery, last relocation.Last, now time.Time) time.Duration {
+	switch {
+	case d.Again, last.Digest != digest(d.Data):
+		return 0
+	case last.Outcome == relocation.OutcomeRetry:
+		return min(max(retryPause-now.Sub(last.Ended), 0), retryPause)
+	}
+	return inboxPause
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// again makes another stateroot for the configuration and reboots into it.
+func (s *Station) again(ctx context.Context, r relocation.Request, here operation.Here) error {
+	o := s.open(r, here)
+	err := o.Run(ctx, factory.Again(s.factory(), r))
+	var failed *flow.FailedError
+	switch {
+	case !errors.As(err, &failed) || !failed.RolledBack:
+		return err
+	case errors.Is(err, flow.ErrInterrupted):
+		return s.renew(r)
+	}
+	return s.over(r, relocation.OutcomeRefused, failed.Step, err)
+}
+
+// renew has the configuration carried out by a new operation: one that was typed into the page does not come again.
+func (s *Station) renew(r relocation.Request) error {
+	r.OperationID = s.NewID()
+	r.Site = relocation.StaterootName(r.OperationID)
+	if err := operation.WriteJSON(s.Files, relocation.RequestFile, r); err != nil {
+		return err
+	}
+	return errAgain
+}
+
+func (s *Station) open(r relocation.Request, here operation.Here) *operation.Operation {
+	o := operation.Open(r.OperationID, here, operation.Ports{Files: s.Files, Clock: s.Clock, Log: s.Log}, s.With)
+	o.Wrap = s.Wrap
+	return o
+}
+
+// reconfigure carries the configuration out in the stateroot that was made for it.
+func (s *Station) reconfigure(ctx context.Context, record relocation.Record, r relocation.Request, here operation.Here) error {
+	o := s.open(r, here)
+	if err := s.resumeRollBack(ctx, o, r); err != nil {
+		return err
+	}
+	p := &Reconfiguration{Ports: s.Ports, Record: record, Request: r, Note: o.Runner.Note}
+	err := o.Run(ctx, p.Plan())
+	var failed *flow.FailedError
+	switch {
+	case err == nil:
+		return s.atHome(ctx, r)
+	case ctx.Err() != nil, !errors.As(err, &failed):
+		return err
+	case failed.RolledBack:
+		return s.over(r, outcomeOf(failed), failed.Step, err)
+	case !failed.Committed:
+		return err
+	}
+	back := s.back(o, r, Cause(err))
+	back.FromUnit = true
+	if rerr := back.Run(ctx); rerr != nil {
+		return errors.Join(err, rerr)
+	}
+	return err
+}
+
+// outcomeOf tells a configuration that cannot be right here from a network that may yet answer.
+func outcomeOf(failed *flow.FailedError) string {
+	if failed.Step == relocation.StepAccept {
+		return relocation.OutcomeRefused
+	}
+	return relocation.OutcomeRetry
+}
+
+// Cause is an error as a journal's note: one line.
+func Cause(err error) string {
+	return oneLine("the reconfiguration failed: " + err.Error())
+}
+
+// over ends an attempt that has changed nothing, and has the station wait for another configuration.
+func (s *Station) over(r relocation.Request, outcome, step string, cause error) error {
+	s.Log.Error("the site configuration was not carried out; the node is as it was shipped", "op", r.OperationID,
+		"step", step, "error", cause)
+	last, err := relocation.ReadLast(s.Files)
+	if err != nil || last.Digest != r.Digest {
+		last = relocation.Last{}
+	}
+	last = relocation.Last{OperationID: r.OperationID, Digest: r.Digest, Source: r.Source, Outcome: outcome,
+		Ended: s.Clock.Now().UTC(), Step: step, Cause: oneLine(cause.Error()), Attempts: last.Attempts + 1}
+	if err := operation.WriteJSON(s.Files, relocation.LastFile, last); err != nil {
+		return err
+	}
+	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.TypedFile} {
+		if err := s.Files.Remove(f); err != nil {
+			return fmt.Errorf("remove %s: %w", f, err)
+		}
+	}
+	if err := operation.Prune(s.Files, r.OperationID); err != nil {
+		s.Log.Warn("old records could not be removed", "error", err)
+	}
+	return errAgain
+}
+
+// refused ends a configuration that is wrong in itself, before it becomes an operation.
+func (s *Station) refused(r relocation.Request, cause error) error {
+	return s.over(r, relocation.OutcomeRefused, relocation.StepAccept, cause)
+}
+
+// atHome disarms the watchdog and retires the unit. It is no step: after a power cut between the two, a disabled unit
+// could not finish the flow. A unit that finds everything done retires again.
+func (s *Station) atHome(ctx context.Context, r relocation.Request) error {
+	if err := retireUnit(ctx, s.Units, relocation.UnitMonitor); err != nil {
+		return err
+	}
+	last := relocation.Last{OperationID: r.OperationID, Digest: r.Digest, Source: r.Source,
+		Outcome: relocation.OutcomeHome, Ended: s.Clock.Now().UTC(), Attempts: 1}
+	if err := operation.WriteJSON(s.Files, relocation.LastFile, last); err != nil {
+		return err
+	}
+	// The page that runs shows the result and ends by itself.
+	if err := s.Units.Disable(ctx, relocation.UnitPage); err != nil {
+		return fmt.Errorf("disable %s: %w", relocation.UnitPage, err)
+	}
+	if err := s.Units.Disable(ctx, relocation.UnitReconfigure); err != nil {
+		return fmt.Errorf("disable %s: %w", relocation.UnitReconfigure, err)
+	}
+	for _, f := range []string{relocation.SiteConfigFile, relocation.NMStateFile, relocation.RequestFile} {
+		if err := s.Files.Remove(f); err != nil {
+			return fmt.Errorf("remove %s: %w", f, err)
+		}
+	}
+	return nil
+}
+
+func retireUnit(ctx context.Context, units host.Units, unit string) error {
+	if err := units.Disable(ctx, unit); err != nil {
+		return fmt.Errorf("disable %s: %w", unit, err)
+	}
+	if err := units.Stop(ctx, unit); err != nil {
+		return fmt.Errorf("stop %s: %w", unit, err)
+	}
+	return nil
+}

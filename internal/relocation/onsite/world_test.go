@@ -1,0 +1,341 @@
+package onsite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+)
+
+const (
+	factoryStateroot = "rhcos"
+	maxBoots         = 12
+	siteAddress      = "198.51.100.20"
+	factoryAddress   = "192.0.2.10"
+)
+
+const siteYAML = `apiVersion: relocation.lca.openshift.io/v1
+kind: SiteConfig
+metadata: {name: store-42}
+clusterName: store42
+baseDomain: edge.example.org
+hostname: store42
+machineNetworks: [%[1]s.0/24]
+network:
+  interfaces:
+  - name: enp1s0
+    type: ethernet
+    state: up
+    ipv4:
+      enabled: true
+      dhcp: false
+      address: [{ip: %[1]s.20, prefix-length: 24}]
+  routes:
+    config:
+    - {destination: 0.0.0.0/0, next-hop-address: %[1]s.1, next-hop-interface: enp1s0}
+dnsServers: [%[1]s.1]
+`
+
+// stepped is a clock that moves on with each sleep, in long steps: what waits for minutes asks a few times only.
+type stepped struct{ now time.Time }
+
+func (c *stepped) Now() time.Time { return c.now }
+
+func (c *stepped) Sleep(ctx context.Context, d time.Duration) error {
+	c.now = c.now.Add(max(d, 20*time.Second))
+	return ctx.Err()
+}
+
+// world is a node that was prepared in a factory and is switched on at its site.
+type world struct {
+	t     *testing.T
+	node  *hosttest.Node
+	clock *stepped
+	bomb  *flowtest.Bomb
+	kill  bool
+	ops   int
+	// stick holds the configuration; empty while nothing is delivered. again: a person asks for it once more.
+	stick string
+	again bool
+	// sick is why the cluster is not healthy on site.
+	sick error
+	// asks lists the parts that were applied.
+	asks []string
+}
+
+func newWorld(t *testing.T, kill bool) *world {
+	w := &world{t: t, kill: kill, clock: &stepped{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	w.node = hosttest.NewNode(hosttest.Options{
+		Stateroot: factoryStateroot, Addresses: []netip.Prefix{netip.MustParsePrefix(factoryAddress + "/24")},
+		Gateways: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, DNS: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
+	})
+	w.node.Command("lca-cli relocation prepare", func(ctx context.Context, _ []string) error {
+		return factory.RunWrapped(ctx, w.factory(), operation.Instruments{}, w.bomb.In)
+	})
+	w.node.Command("lca-cli relocation reconfigure", func(ctx context.Context, _ []string) error {
+		err := w.station().Run(ctx)
+		if errors.Is(err, errNothing) {
+			return hosttest.ErrStays
+		}
+		return err
+	})
+	w.node.Command("lca-cli relocation rollback", func(ctx context.Context, _ []string) error {
+		b, err := w.station().OpenBack(ctx, onsite.CauseRequested)
+		if err != nil {
+			return err
+		}
+		return b.Run(ctx)
+	})
+	for _, stays := range []string{"monitor", "serve"} {
+		w.node.Command("lca-cli relocation "+stays, func(context.Context, []string) error { return hosttest.ErrStays })
+	}
+	return w
+}
+
+func (w *world) id() string {
+	w.ops++
+	return operation.NewID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
+}
+
+func (w *world) factory() factory.Ports {
+	return factory.Ports{Node: w.node.Ports(), Cluster: api{w}, Clock: w.clock, Log: slog.New(slog.DiscardHandler)}
+}
+
+func (w *world) station() *onsite.Station {
+	return &onsite.Station{Wrap: w.bomb.In, Ports: onsite.Ports{
+		Node: w.node.Ports(), Cluster: api{w}, Inbox: inbox{w}, Clock: w.clock, Log: slog.New(slog.DiscardHandler), NewID: w.id,
+		Password: func() (string, string, error) { return "planted-password", "$2a$10$hash", nil },
+	}}
+}
+
+// errNothing ends the wait of a test for a configuration that never comes.
+var errNothing = errors.New("nothing was delivered")
+
+type inbox struct{ w *world }
+
+func (i inbox) Next(ctx context.Context) (onsite.Delivery, error) {
+	last, _ := relocation.ReadLast(i.w.node.Files())
+	idle := last.Outcome == relocation.OutcomeReturned || last.Outcome == relocation.OutcomeRefused
+	if i.w.stick == "" || idle && last.Attempts > 0 && !i.w.again && last.Digest == digest(i.w.stick) || last.Attempts > 2 {
+		return onsite.Delivery{}, errNothing
+	}
+	again := i.w.again
+	i.w.again = false
+	return onsite.Delivery{Data: []byte(i.w.stick), Source: "volume", Again: again}, ctx.Err()
+}
+
+// api is the node's API server.
+type api struct{ w *world }
+
+func (a api) Facts(context.Context) (relocation.Facts, error) {
+	return relocation.Facts{Node: "factory-node", ClusterName: "factory", BaseDomain: "example.com", ControlPlaneNodes: 1,
+		Addresses: []netip.Addr{netip.MustParseAddr(factoryAddress)}, MachineNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+	}, a.w.node.ClusterUp()
+}
+
+func (a api) Healthy(context.Context) error {
+	if err := a.w.node.ClusterUp(); err != nil {
+		return err
+	}
+	if d := a.w.node.Describe(); d.Booted != factoryStateroot {
+		return a.w.sick
+	}
+	return nil
+}
+
+func (a api) Ready(context.Context) error             { return a.w.node.ClusterUp() }
+func (a api) NodeReady(context.Context, string) error { return a.w.node.ClusterUp() }
+
+func (a api) Apply(_ context.Context, part string, _ siteconfig.SiteConfig) (string, error) {
+	a.w.asks = append(a.w.asks, part)
+	return "", a.w.node.ClusterUp()
+}
+
+// prepare does what the factory does, and ships the node: it is switched off.
+func (w *world) prepare() error {
+	ctx := context.Background()
+	for range 4 {
+		if _, err := relocation.ReadRecord(w.node.Files()); err == nil && w.node.Describe().Default != factoryStateroot {
+			break
+		}
+		err := w.node.Run(ctx, func(ctx context.Context) error {
+			if _, err := factory.Prepare(ctx, w.factory(), w.id(), time.Hour); err != nil {
+				return err
+			}
+			_ = w.node.Transients().Forget(ctx, relocation.UnitPrepare)
+			return w.node.Transients().Launch(ctx, host.Transient{Unit: relocation.UnitPrepare, Restart: true,
+				Argv: []string{host.CLI, "relocation", "prepare"}})
+		})
+		if err != nil && !errors.Is(err, hosttest.PowerCut) {
+			return err
+		}
+		if err := w.node.Settle(ctx, maxBoots); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Live implements flowtest.World: the node is prepared, and switched on at its site, where a stick waits.
+func (w *world) Live(bomb *flowtest.Bomb) error {
+	w.bomb = bomb
+	if bomb != nil {
+		w.arm(bomb)
+	}
+	if err := w.prepare(); err != nil {
+		return err
+	}
+	w.stick = fmt.Sprintf(siteYAML, "198.51.100")
+	return w.switchOn()
+}
+
+func (w *world) switchOn() error {
+	w.node.Cut()
+	return w.node.Settle(context.Background(), maxBoots)
+}
+
+func (w *world) arm(bomb *flowtest.Bomb) {
+	bomb.Kill = func() { w.node.Cut(); panic(hosttest.PowerCut) }
+	arm := w.node.CrashAt
+	if w.kill {
+		bomb.Kill = func() { panic(hosttest.Killed) }
+		arm = w.node.KillAt
+	}
+	bomb.ArmInside = func(n int) func() {
+		arm(n)
+		return w.node.Disarm
+	}
+}
+
+// Judge implements flowtest.World: the node is at home on its site, or waits in the factory state for another
+// configuration.
+func (w *world) Judge() (string, error) {
+	d := w.node.Describe()
+	if d.Booted != d.Default {
+		return "", fmt.Errorf("%s runs but %s boots next", d.Booted, d.Default)
+	}
+	state := d.Stateroots[d.Booted]
+	if d.Booted == factoryStateroot {
+		if !slices.Contains(state.Enabled, relocation.UnitReconfigure) {
+			return "", errors.New("the factory state does not wait for a configuration")
+		}
+		if got := state.Keystore; len(got) != 1 || got[0] != factoryAddress {
+			return "", fmt.Errorf("the factory's cluster is at %v", got)
+		}
+		last, err := relocation.ReadLast(w.node.Files())
+		w.t.Logf("in the factory state after step %s: %s", last.Step, last.Cause)
+		return "factory", err
+	}
+	if err := w.node.ClusterUp(); err != nil {
+		return "", fmt.Errorf("the cluster in %s is down: %w; failures: %v", d.Booted, err, w.node.Failures())
+	}
+	for what, have := range map[string][]string{"keystore": state.Keystore, "dnsmasq": {state.DNSName}, "running": d.Running} {
+		if len(have) != 1 || have[0] != w.wants() {
+			return "", fmt.Errorf("%s of %s: have %v, want %s", what, d.Booted, have, w.wants())
+		}
+	}
+	return "home", w.over(state)
+}
+
+func (w *world) wants() string {
+	for _, a := range []string{siteAddress, "203.0.113.20"} {
+		if w.stick == fmt.Sprintf(siteYAML, a[:len(a)-3]) {
+			return a
+		}
+	}
+	return ""
+}
+
+// over says whether everything of a reconfiguration has come to its end.
+func (w *world) over(state hosttest.StaterootState) error {
+	for _, unit := range []string{relocation.UnitReconfigure, relocation.UnitMonitor, relocation.UnitPage} {
+		if slices.Contains(state.Enabled, unit) {
+			return fmt.Errorf("%s is still enabled though the node is at home", unit)
+		}
+	}
+	if !slices.Contains(state.Enabled, host.UnitKubelet) {
+		return errors.New("kubelet would not start at the next boot")
+	}
+	for _, file := range []string{relocation.SiteConfigFile, host.RecertConfig, relocation.PasswordFile, relocation.RequestFile} {
+		if _, err := w.node.Files().Stat(file); err == nil {
+			return fmt.Errorf("%s is left over", file)
+		}
+	}
+	return nil
+}
+
+// Again implements flowtest.World: back to the factory state, and to another site.
+func (w *world) Again() error {
+	w.bomb = nil
+	ctx := context.Background()
+	if w.node.Describe().Booted != factoryStateroot {
+		err := w.node.Run(ctx, func(ctx context.Context) error {
+			return w.node.Transients().Launch(ctx, host.Transient{Unit: relocation.UnitRollback, Restart: true,
+				Argv: []string{host.CLI, "relocation", "rollback"}})
+		})
+		if err != nil {
+			return err
+		}
+		w.stick = ""
+		if err := w.node.Settle(ctx, maxBoots); err != nil {
+			return err
+		}
+		if verdict, err := w.Judge(); err != nil || verdict != "factory" {
+			return fmt.Errorf("after a rollback the node is %s: %w", verdict, err)
+		}
+	}
+	w.stick = fmt.Sprintf(siteYAML, "203.0.113")
+	if err := w.switchOn(); err != nil {
+		return err
+	}
+	verdict, err := w.Judge()
+	if err != nil || verdict != "home" {
+		return fmt.Errorf("at another site the node is %s: %w; failures: %v", verdict, err, w.node.Failures())
+	}
+	return nil
+}
+
+func plans() []flow.Plan {
+	r := relocation.Request{OperationID: "x", Factory: "o", Site: "n"}
+	return []flow.Plan{
+		factory.Plan(factory.Ports{}, relocation.Record{OperationID: "x", Factory: "o", Site: "n"}),
+		(&onsite.Reconfiguration{Request: r}).Plan(),
+	}
+}
+
+func TestTheNodeIsAtHomeOnItsSiteAndCanMoveOn(t *testing.T) {
+	w := newWorld(t, false)
+	require.NoError(t, w.Live(nil))
+	require.Empty(t, w.node.Failures())
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "home", verdict)
+	name, err := w.node.Hostname().Hostname(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "store42", name)
+	require.Len(t, w.asks, 11, "every part once")
+
+	h, err := onsite.TakeHandover(w.node.Files())
+	require.NoError(t, err)
+	require.Equal(t, "planted-password", h.Password)
+	require.Equal(t, "https://api.store42.edge.example.org:6443", h.API)
+	_, err = onsite.TakeHandover(w.node.Files())
+	require.ErrorIs(t, err, operation.ErrRefused, "it is read once")
+	require.NoError(t, w.Again())
+}

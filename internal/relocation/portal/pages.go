@@ -1,0 +1,124 @@
+package portal
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
+)
+
+// page is what the templates show.
+type page struct {
+	Title, Node, Token string
+	// Step is the place in Stages, from 1; 0 before the code.
+	Step         int
+	Stages       []string
+	Refresh      bool
+	ProblemTitle string
+	Problems     []problem
+	Groups       []group
+	Plan         Plan
+	Minutes      string
+	Progress     Progress
+	Failed       bool
+	Fault        sitecode.Entry
+	Spoken       string
+	HandedOver   bool
+}
+
+// problem links to the input it is about, if there is one.
+type problem struct{ Field, Text string }
+
+// The stages.
+const (
+	stageFill = iota + 1
+	stagePlan
+	stageRun
+	stageDone
+)
+
+func stages() []string { return []string{"Configuration", "Plan", "Progress", "Result"} }
+
+func (p *Portal) render(w http.ResponseWriter, r *http.Request, status int, name string, data page) {
+	data.Node, data.Stages = p.options.Node, stages()
+	if s := sessionOf(r); s != nil {
+		data.Token = s.token
+	}
+	t, err := template.New(name).Funcs(template.FuncMap{"inc": func(i int) int { return i + 1 }}).
+		ParseFS(assets, "assets/base.html", "assets/"+name+".html")
+	var out bytes.Buffer
+	if err == nil {
+		err = t.ExecuteTemplate(&out, "base", data)
+	}
+	if err != nil {
+		p.options.Log.Error("the page cannot be shown", "page", name, "error", err)
+		http.Error(w, "this page cannot be shown; open the first page again", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = out.WriteTo(w) // the browser has gone, or has the page
+}
+
+func (p *Portal) showLogin(w http.ResponseWriter, r *http.Request) {
+	p.renderLogin(w, r, http.StatusOK)
+}
+
+func (p *Portal) renderLogin(w http.ResponseWriter, r *http.Request, status int, problems ...problem) {
+	p.render(w, r, status, "login", page{Title: "Type the code", ProblemTitle: "Please try again", Problems: problems})
+}
+
+func (p *Portal) login(w http.ResponseWriter, r *http.Request) {
+	s, wait := p.door.enter(r.PostFormValue("code"))
+	switch {
+	case wait > 0:
+		w.Header().Set("Retry-After", fmt.Sprint(int(wait.Seconds())+1))
+		p.renderLogin(w, r, http.StatusTooManyRequests, problem{"code", fmt.Sprintf(
+			"Too many wrong codes. Wait %s, then try again.", spoken(wait))})
+	case s == nil:
+		p.renderLogin(w, r, http.StatusForbidden, problem{"code", "This is not the code that the screen shows now. Each code works once."})
+	default:
+		http.SetCookie(w, &http.Cookie{Name: sessionCookie, Value: s.id, Path: "/", Secure: true, HttpOnly: true,
+			SameSite: http.SameSiteStrictMode, MaxAge: int(sessionLife.Seconds())}) // the node's clock may be wrong
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	}
+}
+
+// home shows the page that fits the state of the node.
+func (p *Portal) home(w http.ResponseWriter, r *http.Request) {
+	now, err := p.options.Site.Progress(r.Context())
+	if err != nil {
+		p.unavailable(w, r, err)
+		return
+	}
+	switch now.State {
+	case Running:
+		p.render(w, r, http.StatusOK, "progress", page{Title: "The node is being set up", Step: stageRun, Progress: now, Refresh: true})
+	case Succeeded:
+		p.render(w, r, http.StatusOK, "result", page{Title: "Done", Step: stageDone, Progress: now, HandedOver: p.isDownloaded()})
+	default:
+		p.renderForm(w, r, http.StatusOK, p.drafts.form(sessionOf(r)), nil, now)
+	}
+}
+
+// unavailable says that the node cannot answer now.
+func (p *Portal) unavailable(w http.ResponseWriter, r *http.Request, err error) {
+	p.options.Log.Error("the node does not answer the page", "error", err)
+	p.render(w, r, http.StatusServiceUnavailable, "wait", page{Title: "Please wait", Refresh: true,
+		ProblemTitle: "The node cannot answer now", Problems: []problem{{"", err.Error()}}})
+}
+
+// spoken is a duration in words.
+func spoken(d time.Duration) string {
+	if d <= 90*time.Second {
+		return fmt.Sprintf("%d seconds", int(d.Round(time.Second).Seconds())+1)
+	}
+	return fmt.Sprintf("%d minutes", int(d.Round(time.Minute).Minutes()))
+}
+
+// letters reads a code letter by letter, for those who listen to the page.
+func letters(c sitecode.Code) string { return strings.Join(strings.Split(string(c), ""), " ") }

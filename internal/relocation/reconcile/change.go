@@ -1,0 +1,245 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Ref names an object of the cluster.
+type Ref struct {
+	Group, Version, Kind, Namespace, Name string
+}
+
+func (r Ref) gvk() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
+}
+
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return strings.ToLower(r.Kind) + "/" + r.Name
+	}
+	return strings.ToLower(r.Kind) + "/" + r.Namespace + "/" + r.Name
+}
+
+func (r Ref) empty() *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(r.gvk())
+	o.SetNamespace(r.Namespace)
+	o.SetName(r.Name)
+	return o
+}
+
+// Change is one place of an object and what is to stand there.
+type Change struct {
+	Ref Ref
+	// Path leads to the place; empty for the object as a whole, whose content Want then is.
+	Path []string
+	// Match picks, in a list at Path, the entry with these values; the rest of the list belongs to others.
+	Match map[string]string
+	// Want is what is to stand there, as JSON decodes it.
+	Want any
+	// Labels are given to an object that is created.
+	Labels map[string]string
+	// Optional: a kind that the cluster does not serve, or an object that it does not have, is no error.
+	Optional bool
+}
+
+// key names the place, as the ledger stores it.
+func (c Change) key() string {
+	text := c.Ref.String() + "#" + strings.Join(c.Path, "/")
+	for _, k := range slices.Sorted(maps.Keys(c.Match)) {
+		text += "[" + k + "=" + c.Match[k] + "]"
+	}
+	return text
+}
+
+// labels are those of a new object, with the product's own.
+func (c Change) labels() map[string]string {
+	out := map[string]string{Marker: "true"}
+	maps.Copy(out, c.Labels)
+	return out
+}
+
+// whole says that the change owns the object.
+func (c Change) whole() bool { return len(c.Path) == 0 }
+
+// read returns what stands at the place, nil for nothing.
+func (c Change) read(o *unstructured.Unstructured) (any, error) {
+	if c.whole() {
+		return content(o.Object), nil
+	}
+	value, found, err := unstructured.NestedFieldNoCopy(o.Object, c.Path...)
+	if err != nil || !found {
+		return nil, err //nolint:wrapcheck // it names the path
+	}
+	if c.Match == nil {
+		return value, nil
+	}
+	list, ok := value.([]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is not a list", c.key())
+	}
+	if i := c.index(list); i >= 0 {
+		return list[i], nil
+	}
+	return nil, nil
+}
+
+// index finds the entry in its list; -1 where there is none.
+func (c Change) index(list []any) int {
+	return slices.IndexFunc(list, func(entry any) bool {
+		m, ok := entry.(map[string]any)
+		if !ok {
+			return false
+		}
+		for k, want := range c.Match {
+			if !matches(m[k], want) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// matches also finds a value in a list of values: the names of a named certificate.
+func matches(have any, want string) bool {
+	switch v := have.(type) {
+	case string:
+		return v == want
+	case []any:
+		return slices.Contains(v, any(want))
+	}
+	return false
+}
+
+// write puts a value at the place; nil removes what stands there.
+func (c Change) write(o *unstructured.Unstructured, value any) error {
+	if c.whole() {
+		return c.writeWhole(o, value)
+	}
+	if c.Match == nil {
+		if value == nil {
+			unstructured.RemoveNestedField(o.Object, c.Path...)
+			return nil
+		}
+		return unstructured.SetNestedField(o.Object, clone(value), c.Path...) //nolint:wrapcheck // it names the path
+	}
+	list, _, err := unstructured.NestedSlice(o.Object, c.Path...)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the path
+	}
+	switch i := c.index(list); {
+	case i >= 0 && value == nil:
+		list = slices.Delete(list, i, i+1)
+	case i >= 0:
+		list[i] = clone(value)
+	case value != nil:
+		list = append(list, clone(value))
+	}
+	if len(list) == 0 {
+		unstructured.RemoveNestedField(o.Object, c.Path...)
+		return nil
+	}
+	return unstructured.SetNestedSlice(o.Object, list, c.Path...) //nolint:wrapcheck // it names the path
+}
+
+// writeWhole replaces the content; what the API server keeps of the object stays.
+func (c Change) writeWhole(o *unstructured.Unstructured, value any) error {
+	m, ok := value.(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s: the content is not an object", c.Ref)
+	}
+	for k := range content(o.Object) {
+		delete(o.Object, k)
+	}
+	for k, v := range content(m) {
+		o.Object[k] = clone(v)
+	}
+	return nil
+}
+
+// content is an object without what the API server keeps of it.
+func content(o map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range o {
+		switch k {
+		case "apiVersion", "kind", "metadata", "status":
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// holds says whether have is as wanted: fields of an object that want does not name are the API server's defaults.
+func holds(have, want any) bool {
+	w, ok := want.(map[string]any)
+	if !ok {
+		return equal(have, want)
+	}
+	h, ok := have.(map[string]any)
+	if !ok {
+		return false
+	}
+	for k, v := range w {
+		if !holds(h[k], v) {
+			return false
+		}
+	}
+	return true
+}
+
+func equal(a, b any) bool {
+	if list, ok := b.([]any); ok {
+		other, ok := a.([]any)
+		if !ok || len(other) != len(list) {
+			return false
+		}
+		for i := range list {
+			if !holds(other[i], list[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(clone(a), clone(b))
+}
+
+// clone is a deep copy by way of JSON, so that numbers compare.
+func clone(v any) any {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return v
+	}
+	var out any
+	if json.Unmarshal(data, &out) != nil {
+		return v
+	}
+	return integers(out)
+}
+
+// integers turns the whole numbers of decoded JSON into int64, as unstructured objects have them.
+func integers(v any) any {
+	switch t := v.(type) {
+	case float64:
+		if t == float64(int64(t)) {
+			return int64(t)
+		}
+	case map[string]any:
+		for k := range t {
+			t[k] = integers(t[k])
+		}
+	case []any:
+		for i := range t {
+			t[i] = integers(t[i])
+		}
+	}
+	return v
+}

@@ -1,0 +1,213 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+)
+
+// Marker labels the objects that the product made.
+const Marker = "relocation.lca.openshift.io/managed"
+
+// Reconciler brings the objects of one cluster to what a site wants.
+type Reconciler struct {
+	Client client.Client
+	Now    func() time.Time
+	Rand   io.Reader
+	// Hub reaches the hub; nil leaves a registration that needs it undone, with a word about it.
+	Hub HubDialer
+}
+
+// Outcome is what became of one part.
+type Outcome struct {
+	// Changed lists the places that were changed now, Drifted those among them that someone had changed meanwhile.
+	Changed, Drifted []string
+	// Attention is what did not succeed and must not hold the others up.
+	Attention string
+}
+
+// ErrWaiting marks what an operator of the cluster has to do first; the part is tried again later.
+var ErrWaiting = errors.New("waiting")
+
+// Apply brings one part about: what the configuration wants is put in place, and what it no longer wants gets its
+// original back.
+func (r *Reconciler) Apply(ctx context.Context, part Part, c siteconfig.SiteConfig) (Outcome, error) {
+	l, err := loadLedger(ctx, r.Client)
+	if err != nil {
+		return Outcome{}, err
+	}
+	v := &view{Reconciler: r, ctx: ctx, config: c, ledger: l}
+	wanted, err := part.changes(v)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Attention: v.attention}
+	keep := map[string]bool{}
+	for _, change := range wanted {
+		keep[change.key()] = true
+		if err := r.put(ctx, l, part.Name, change, &out); err != nil {
+			return out, err
+		}
+	}
+	for _, key := range l.of(part.Name) {
+		if keep[key] {
+			continue
+		}
+		if err := r.giveBack(ctx, l, key); err != nil {
+			return out, err
+		}
+		out.Changed = append(out.Changed, key)
+	}
+	return out, l.remove(ctx, r.Client)
+}
+
+// Revert gives everything its original back, in the reverse order. What someone else has changed since stays as it is;
+// kept lists those places.
+func (r *Reconciler) Revert(ctx context.Context) (kept []string, err error) {
+	l, err := loadLedger(ctx, r.Client)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range slices.Backward(Parts()) {
+		for _, key := range l.of(part.Name) {
+			foreign, err := r.foreign(ctx, l.entries[key])
+			if err != nil {
+				return kept, err
+			}
+			if foreign {
+				kept = append(kept, key)
+			}
+			if err := r.giveBack(ctx, l, key); err != nil {
+				return kept, err
+			}
+		}
+	}
+	return kept, l.remove(ctx, r.Client)
+}
+
+// put brings one change about.
+func (r *Reconciler) put(ctx context.Context, l *ledger, part string, c Change, out *Outcome) error {
+	o := c.Ref.empty()
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	missing := apierrors.IsNotFound(err)
+	if (missing || meta.IsNoMatchError(err)) && c.Optional {
+		return nil
+	}
+	if err != nil && (!missing || !c.whole()) {
+		return fmt.Errorf("get %s: %w", c.Ref, err)
+	}
+	have, err := c.read(o)
+	if err != nil {
+		return err
+	}
+	e, known := l.entries[c.key()]
+	inPlace := !missing && holds(have, c.Want)
+	if known && inPlace && e.Applied && equal(e.Change.Want, c.Want) {
+		return nil
+	}
+	if !known {
+		e = entry{Part: part, Original: clone(have), Missing: missing}
+		if missing {
+			e.Original = nil
+		}
+	}
+	drifted := known && e.Applied && !inPlace && equal(e.Change.Want, c.Want)
+	e.Part, e.Change, e.Applied = part, c, inPlace
+	l.entries[c.key()] = e
+	if err := l.save(ctx, r.Client); err != nil {
+		return err
+	}
+	if inPlace {
+		return nil
+	}
+	if err := r.write(ctx, o, c, missing); err != nil {
+		return err
+	}
+	e.Applied = true
+	l.entries[c.key()] = e
+	out.Changed = append(out.Changed, c.key())
+	if drifted {
+		out.Drifted = append(out.Drifted, c.key())
+	}
+	return l.save(ctx, r.Client)
+}
+
+func (r *Reconciler) write(ctx context.Context, o *unstructured.Unstructured, c Change, missing bool) error {
+	u := o
+	if missing {
+		u = c.Ref.empty()
+	}
+	if err := c.write(u, c.Want); err != nil {
+		return fmt.Errorf("change %s: %w", c.key(), err)
+	}
+	if missing {
+		u.SetLabels(c.labels())
+		if err := r.Client.Create(ctx, u); err != nil {
+			return fmt.Errorf("create %s: %w", c.Ref, err)
+		}
+		return nil
+	}
+	if err := r.Client.Update(ctx, u); err != nil {
+		return fmt.Errorf("update %s: %w", c.key(), err)
+	}
+	return nil
+}
+
+// foreign says whether someone else has changed the place since.
+func (r *Reconciler) foreign(ctx context.Context, e entry) (bool, error) {
+	o := e.Change.Ref.empty()
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if notServed(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get %s: %w", e.Change.Ref, err)
+	}
+	have, err := e.Change.read(o)
+	return err == nil && e.Applied && !holds(have, e.Change.Want) && !equal(have, e.Original), err
+}
+
+// giveBack restores the original of one place, unless someone else has changed it since, and forgets it.
+func (r *Reconciler) giveBack(ctx context.Context, l *ledger, key string) error {
+	e := l.entries[key]
+	if err := r.restore(ctx, e); err != nil {
+		return fmt.Errorf("restore the original of %s: %w", key, err)
+	}
+	delete(l.entries, key)
+	return l.save(ctx, r.Client)
+}
+
+func (r *Reconciler) restore(ctx context.Context, e entry) error {
+	foreign, err := r.foreign(ctx, e)
+	if err != nil || foreign {
+		return err
+	}
+	o := e.Change.Ref.empty()
+	err = r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if notServed(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get %s: %w", e.Change.Ref, err)
+	}
+	if e.Missing {
+		return client.IgnoreNotFound(r.Client.Delete(ctx, o))
+	}
+	if err := e.Change.write(o, e.Original); err != nil {
+		return err
+	}
+	return r.Client.Update(ctx, o) //nolint:wrapcheck // the caller names the place
+}
+
+// notServed says that the kind or the object is missing.
+func notServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }

@@ -1,0 +1,205 @@
+package reconcile
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+)
+
+// registryCAs is the ConfigMap that Image/cluster names; it repeats what the user's own holds.
+const registryCAs = "lca-relocation-registry-cas"
+
+// bundleKey is the key of a ConfigMap with authorities.
+const bundleKey = "ca-bundle.crt"
+
+// trust adds the authorities of the site's registries and of the site to what the cluster trusts.
+func trust(v *view) (out []Change, err error) {
+	if len(v.config.RegistryCAs) > 0 {
+		if out, err = v.registries(); err != nil {
+			return nil, err
+		}
+	}
+	t := v.config.AdditionalTrust
+	if t == nil {
+		return out, nil
+	}
+	for name, bundle := range map[string]string{"user-ca-bundle": t.UserCABundle, t.ProxyConfigMapName: t.ProxyConfigMapBundle} {
+		if name == "" || bundle == "" {
+			continue
+		}
+		c, err := v.bundle(name, bundle)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	if t.ProxyConfigMapName != "" {
+		out = append(out, Change{Ref: configRef("Proxy"), Path: []string{"spec", "trustedCA"},
+			Want: map[string]any{"name": t.ProxyConfigMapName}})
+	}
+	return out, nil
+}
+
+// bundle adds authorities to a ConfigMap, after those that others have put there.
+func (v *view) bundle(name, pem string) (Change, error) {
+	c, err := v.data(configMapRef(nsConfig, name), bundleKey, pem)
+	if err != nil || c.whole() {
+		return c, err
+	}
+	original, err := v.original(c)
+	if err != nil {
+		return c, err
+	}
+	if have, _ := original.(string); have != "" && !strings.Contains(have, strings.TrimSpace(pem)) {
+		c.Want = strings.TrimRight(have, "\n") + "\n" + pem
+	}
+	return c, nil
+}
+
+func (v *view) registries() ([]Change, error) {
+	image := Change{Ref: configRef("Image"), Path: []string{"spec", "additionalTrustedCA"}, Want: map[string]any{"name": registryCAs}}
+	data, err := v.registriesOfOthers(image)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range v.config.RegistryCAs {
+		key := r.Hostname
+		if r.Port != 0 && r.Port != 443 {
+			key += ".." + strconv.Itoa(r.Port)
+		}
+		data[key] = r.Certificate
+	}
+	return []Change{{Ref: configMapRef(nsConfig, registryCAs), Want: map[string]any{"data": data}}, image}, nil
+}
+
+// registriesOfOthers is the content of the ConfigMap that Image/cluster named before.
+func (v *view) registriesOfOthers(image Change) (map[string]any, error) {
+	original, err := v.original(image)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	named, _ := original.(map[string]any)
+	name, _ := named["name"].(string)
+	if name == "" || name == registryCAs {
+		return out, nil
+	}
+	o, err := v.get(configMapRef(nsConfig, name))
+	if err != nil || o == nil {
+		return out, err
+	}
+	have, _, _ := unstructured.NestedMap(o.Object, "data")
+	maps.Copy(out, have)
+	return out, nil
+}
+
+// machineConfig is a MachineConfig of the product for a role.
+func machineConfig(name, role string, config map[string]any) Change {
+	config["ignition"] = map[string]any{"version": "3.2.0"}
+	return Change{
+		Ref:    Ref{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfig", Name: name},
+		Labels: map[string]string{"machineconfiguration.openshift.io/role": role},
+		Want:   map[string]any{"spec": map[string]any{"config": config}},
+	}
+}
+
+// sshKeys lets the site's people log in as core. The machine config operator applies keys without a reboot.
+func sshKeys(v *view) (out []Change, err error) {
+	if len(v.config.SSHKeys) == 0 {
+		return nil, nil
+	}
+	for _, role := range []string{"master", "worker"} {
+		out = append(out, machineConfig("core-ssh-key-"+role, role, map[string]any{"passwd": map[string]any{"users": []any{
+			map[string]any{"name": "core", "sshAuthorizedKeys": anyList(v.config.SSHKeys)},
+		}}}))
+	}
+	return out, nil
+}
+
+// timeServers writes chrony.conf by a MachineConfig.
+func timeServers(v *view) ([]Change, error) {
+	text := v.config.ChronyConfig
+	if text == "" && len(v.config.NTPServers) > 0 {
+		text = chrony(v.config.NTPServers)
+	}
+	if text == "" {
+		return nil, nil
+	}
+	file := map[string]any{
+		"path": "/etc/chrony.conf", "mode": int64(0o644), "overwrite": true,
+		"contents": map[string]any{"source": "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(text))},
+	}
+	return []Change{machineConfig("99-master-lca-relocation-chrony", "master",
+		map[string]any{"storage": map[string]any{"files": []any{file}}})}, nil
+}
+
+func chrony(servers []string) string {
+	var b strings.Builder
+	for _, s := range servers {
+		fmt.Fprintf(&b, "server %s iburst\n", s)
+	}
+	return b.String() + "driftfile /var/lib/chrony/drift\nmakestep 1.0 3\nrtcsync\nlogdir /var/log/chrony\n"
+}
+
+func proxy(v *view) (out []Change, err error) {
+	p := v.config.Proxy
+	if p == nil {
+		return nil, nil
+	}
+	for _, field := range [][2]string{
+		{"httpProxy", p.HTTPProxy.Reveal()}, {"httpsProxy", p.HTTPSProxy.Reveal()}, {"noProxy", p.NoProxy},
+	} {
+		if field[1] != "" {
+			out = append(out, Change{Ref: configRef("Proxy"), Path: []string{"spec", field[0]}, Want: field[1]})
+		}
+	}
+	return out, nil
+}
+
+// nodeLabels labels the node; other labels of it stay.
+func nodeLabels(v *view) (out []Change, err error) {
+	if len(v.config.NodeLabels) == 0 {
+		return nil, nil
+	}
+	var nodes corev1.NodeList
+	if err := v.Client.List(v.ctx, &nodes); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	for _, n := range nodes.Items {
+		if !cluster.IsControlPlane(&n) {
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(v.config.NodeLabels)) {
+			out = append(out, Change{Ref: Ref{Version: "v1", Kind: "Node", Name: n.Name},
+				Path: []string{"metadata", "labels", key}, Want: v.config.NodeLabels[key], Optional: true})
+		}
+	}
+	return out, nil
+}
+
+func manifests(v *view) ([]Change, error) { return objects(v.config.Manifests) }
+
+// objects are manifests as changes of whole objects.
+func objects(list []json.RawMessage) (out []Change, err error) {
+	for i, raw := range list {
+		u := &unstructured.Unstructured{}
+		if err := json.Unmarshal(raw, &u.Object); err != nil {
+			return nil, fmt.Errorf("manifest %d: %w", i+1, err)
+		}
+		gvk := u.GroupVersionKind()
+		out = append(out, Change{
+			Ref:    Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()},
+			Labels: u.GetLabels(), Want: clone(content(u.Object)),
+		})
+	}
+	return out, nil
+}

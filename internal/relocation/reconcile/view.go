@@ -1,0 +1,106 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+)
+
+// view is what a part derives its changes from: the wanted configuration, facts of the cluster, and the ledger.
+type view struct {
+	*Reconciler
+	ctx       context.Context //nolint:containedctx // a view lives for one call
+	config    siteconfig.SiteConfig
+	ledger    *ledger
+	attention string
+}
+
+// Namespaces of the cluster's configuration.
+const (
+	nsConfig  = "openshift-config"
+	nsIngress = "openshift-ingress"
+)
+
+func secretRef(namespace, name string) Ref {
+	return Ref{Version: "v1", Kind: "Secret", Namespace: namespace, Name: name}
+}
+
+func configMapRef(namespace, name string) Ref {
+	return Ref{Version: "v1", Kind: "ConfigMap", Namespace: namespace, Name: name}
+}
+
+// configRef is a cluster-wide object of config.openshift.io named cluster.
+func configRef(kind string) Ref {
+	return Ref{Group: "config.openshift.io", Version: "v1", Kind: kind, Name: "cluster"}
+}
+
+// get reads an object; nil where there is none, or the cluster does not serve its kind.
+func (v *view) get(ref Ref) (*unstructured.Unstructured, error) {
+	o := ref.empty()
+	err := v.Client.Get(v.ctx, client.ObjectKeyFromObject(o), o)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", ref, err)
+	}
+	return o, nil
+}
+
+// text reads a string of an object; empty where there is none.
+func (v *view) text(ref Ref, path ...string) (string, error) {
+	o, err := v.get(ref)
+	if err != nil || o == nil {
+		return "", err
+	}
+	s, _, err := unstructured.NestedString(o.Object, path...)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", ref, err)
+	}
+	return s, nil
+}
+
+// secret reads a key of a Secret; an error names what is missing.
+func (v *view) secret(ref Ref, key string) ([]byte, error) {
+	text, err := v.text(ref, "data", key)
+	if err != nil {
+		return nil, err
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(data) == 0 {
+		return nil, fmt.Errorf("%s has no key %s", ref, key)
+	}
+	return data, nil
+}
+
+// data is a change of one key of a Secret or ConfigMap, or of the object as a whole where there is none yet.
+func (v *view) data(ref Ref, key string, value any) (Change, error) {
+	whole := Change{Ref: ref, Want: map[string]any{"data": map[string]any{key: value}}}
+	if _, ours := v.ledger.entries[whole.key()]; ours {
+		return whole, nil
+	}
+	o, err := v.get(ref)
+	if err != nil || o == nil {
+		return whole, err
+	}
+	return Change{Ref: ref, Path: []string{"data", key}, Want: value}, nil
+}
+
+// original is what stood at the place before the first change.
+func (v *view) original(c Change) (any, error) {
+	if e, known := v.ledger.entries[c.key()]; known {
+		return e.Original, nil
+	}
+	o, err := v.get(c.Ref)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	return c.read(o)
+}

@@ -1,0 +1,180 @@
+package relocation
+
+import (
+	"errors"
+	"io/fs"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// Facts are what the factory's cluster says of itself while it runs. On site its API is down until the node has changed.
+type Facts struct {
+	// Version is that of OpenShift; empty where the cluster does not say.
+	Version string `json:"version,omitempty"`
+	// Node is the Node object's name, Hostname the machine's.
+	Node        string `json:"node"`
+	ClusterName string `json:"cluster-name"`
+	BaseDomain  string `json:"base-domain"`
+	// Addresses are the node's internal ones, the primary first; MachineNetworks are in the same order.
+	Addresses       []netip.Addr   `json:"addresses"`
+	MachineNetworks []netip.Prefix `json:"machine-networks"`
+	// ControlPlaneNodes and OtherNodes count the cluster's nodes.
+	ControlPlaneNodes int `json:"control-plane-nodes"`
+	OtherNodes        int `json:"other-nodes"`
+}
+
+// Domain is the cluster's own: name.base.
+func (f Facts) Domain() string { return f.ClusterName + "." + f.BaseDomain }
+
+// Record is factory.json.
+type Record struct {
+	// OperationID is the preparation's.
+	OperationID string    `json:"operation-id"`
+	Prepared    time.Time `json:"prepared"`
+	// Factory is the stateroot that the factory proved, and the way back on site. Site was made from it.
+	Factory string `json:"factory-stateroot"`
+	Site    string `json:"site-stateroot"`
+	// WatchdogSeconds is how long a reconfiguration may take before the node goes back.
+	WatchdogSeconds int   `json:"watchdog-seconds"`
+	Facts           Facts `json:"facts"`
+}
+
+// defaultLimit is how long a reconfiguration may take; the node runs meanwhile, over all its boots.
+const defaultLimit = 45 * time.Minute
+
+// Limit is the watchdog's; the default where the record says none.
+func (r Record) Limit() time.Duration {
+	if r.WatchdogSeconds <= 0 {
+		return defaultLimit
+	}
+	return time.Duration(r.WatchdogSeconds) * time.Second
+}
+
+// ReadRecord loads the record. Without one the error matches operation.ErrRefused.
+func ReadRecord(files host.Files) (r Record, err error) {
+	err = operation.ReadJSON(files, RecordFile, &r)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, operation.Refuse("this node is not prepared for relocation: run 'lca-cli relocation prepare' in the factory")
+	}
+	return r, err
+}
+
+// Request is relocation.json: one configuration that was accepted for this node. SiteConfigFile holds the configuration.
+type Request struct {
+	OperationID string `json:"operation-id"`
+	// Factory is the way back, Site the stateroot that is reconfigured.
+	Factory string `json:"factory-stateroot"`
+	Site    string `json:"site-stateroot"`
+	// Source says where the configuration came from, in words; Digest tells configurations apart.
+	Source   string    `json:"source"`
+	Digest   string    `json:"digest"`
+	Accepted time.Time `json:"accepted"`
+}
+
+// Pair names both stateroots.
+func (r Request) Pair() stateroot.Pair { return stateroot.Pair{Old: r.Factory, New: r.Site} }
+
+// ReadRequest loads the request; found is false where there is none.
+func ReadRequest(files host.Files) (r Request, found bool, err error) {
+	err = operation.ReadJSON(files, RequestFile, &r)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, false, nil
+	}
+	return r, err == nil, err
+}
+
+// Outcomes of an attempt.
+const (
+	OutcomeHome     = "at-home"     // the node runs under the site's identity
+	OutcomeRefused  = "refused"     // the configuration cannot be carried out here; nothing was changed
+	OutcomeRetry    = "retry"       // the site's network did not answer; nothing was changed
+	OutcomeReturned = "rolled-back" // the node went back to the factory state
+)
+
+// Last is last.json: what became of the last attempt, for the next one and for people.
+type Last struct {
+	OperationID string    `json:"operation-id"`
+	Digest      string    `json:"digest"`
+	Source      string    `json:"source"`
+	Outcome     string    `json:"outcome"`
+	Ended       time.Time `json:"ended"`
+	// Step is where it failed, Cause why.
+	Step  string `json:"step,omitempty"`
+	Cause string `json:"cause,omitempty"`
+	// Attempts counts the attempts with this configuration.
+	Attempts int `json:"attempts"`
+}
+
+// ReadLast loads the last result; the zero value where there is none.
+func ReadLast(files host.Files) (l Last, err error) {
+	err = operation.ReadJSON(files, LastFile, &l)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Last{}, nil
+	}
+	return l, err
+}
+
+// Code is what a technician reads out on the phone when an attempt failed; empty where none did.
+func (l Last) Code() sitecode.Code {
+	switch {
+	case l.Outcome == "" || l.Outcome == OutcomeHome:
+		return ""
+	case strings.Contains(l.Cause, "no space left on device"):
+		return sitecode.DiskFull
+	case l.Step == bringup.StepApplyNetwork:
+		return networkCode(l.Cause)
+	case stepCodes[l.Step] != "":
+		return stepCodes[l.Step]
+	case strings.HasPrefix(l.Step, "apply-"):
+		return sitecode.SettingsFailed
+	case l.Outcome == OutcomeReturned:
+		return sitecode.WentBack
+	}
+	return sitecode.Unknown
+}
+
+// stepCodes say what failed where the step alone tells.
+var stepCodes = map[string]sitecode.Code{
+	StepAccept: sitecode.ConfigUnfit, StepHostname: sitecode.IdentityFailed, StepDNS: sitecode.IdentityFailed,
+	bringup.StepRecert: sitecode.IdentityFailed, bringup.StepStartKubelet: sitecode.ClusterSilent,
+	bringup.StepWaitAPI: sitecode.ClusterSilent, bringup.StepWaitNode: sitecode.ClusterSilent,
+	bringup.StepProveNetwork: sitecode.GatewaySilent, StepHealth: sitecode.ClusterUnwell,
+	"apply-domain": sitecode.DomainFailed, "apply-hub": sitecode.HubFailed,
+}
+
+// networkCode tells by the proof's words why a network was not kept.
+func networkCode(cause string) sitecode.Code {
+	for _, known := range []struct {
+		words string
+		code  sitecode.Code
+	}{
+		{"is in use by the machine", sitecode.AddressTaken}, {"gateway", sitecode.GatewaySilent}, {"DNS", sitecode.DNSSilent},
+	} {
+		if strings.Contains(cause, known.words) {
+			return known.code
+		}
+	}
+	return sitecode.NetworkRefused
+}
+
+// Arrival is arrival.json: why what was delivered cannot be read.
+type Arrival struct {
+	Code    sitecode.Code `json:"code"`
+	Message string        `json:"message"`
+}
+
+// ReadArrival loads it; found is false where nothing is wrong.
+func ReadArrival(files host.Files) (a Arrival, found bool, err error) {
+	err = operation.ReadJSON(files, ArrivalFile, &a)
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, false, nil
+	}
+	return a, err == nil, err
+}

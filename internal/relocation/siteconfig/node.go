@@ -1,0 +1,132 @@
+package siteconfig
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// child is the value of a key, nil where there is none.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func scalarAt(n *yaml.Node, key string) string {
+	if c := child(n, key); c != nil && c.Kind == yaml.ScalarNode {
+		return c.Value
+	}
+	return ""
+}
+
+// maxShown is how much of a value an error repeats, in characters.
+const maxShown = 60
+
+// shown is a value as an error repeats it.
+func shown(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return quoted(shorten(n.Value))
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a group"
+	}
+	return ""
+}
+
+// shorten also hides a private key, which is easily pasted into the wrong field.
+func shorten(s string) string {
+	if strings.Contains(s, "PRIVATE KEY") {
+		return hidden
+	}
+	r := []rune(s)
+	if len(r) > maxShown {
+		return string(r[:maxShown]) + "..."
+	}
+	return s
+}
+
+// lineTable says on which line the value of a key stands.
+type lineTable map[string]int
+
+func linesOf(root *yaml.Node) lineTable {
+	t := lineTable{}
+	var walk func(n *yaml.Node, path string)
+	walk = func(n *yaml.Node, path string) {
+		switch n.Kind {
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				at := join(path, n.Content[i].Value)
+				t[at] = n.Content[i].Line
+				walk(n.Content[i+1], at)
+			}
+		case yaml.SequenceNode:
+			for i, c := range n.Content {
+				at := fmt.Sprintf("%s[%d]", path, i)
+				t[at] = c.Line
+				walk(c, at)
+			}
+		}
+	}
+	walk(root, "")
+	return t
+}
+
+// of is the line of a key, or of the nearest group around it that the file has; 0 for the whole file.
+func (t lineTable) of(key string) int {
+	for key != "" {
+		if line, ok := t[key]; ok {
+			return line
+		}
+		cut := strings.LastIndexAny(key, ".[")
+		if cut < 0 {
+			return 0
+		}
+		key = key[:cut]
+	}
+	return 0
+}
+
+// nearest is the name that a misspelt key most likely stands for, or empty.
+func nearest(key string, names []string) string {
+	best, least := "", len(key)/3+1
+	for _, name := range names {
+		if d := distance(strings.ToLower(key), strings.ToLower(name)); d <= least && (best == "" || d < least) {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's; both are short.
+func distance(a, b string) int {
+	if len(a) > maxShown || len(b) > maxShown {
+		return maxShown
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,129 @@
+package sites
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Row is a site as the table has it. Number counts the lines of the file from 1.
+type Row struct {
+	Number                      int
+	Site, Hostname              string
+	Cluster, Domain, Port, VLAN string
+	// Pools are one or two, of different families; Addresses belong to them in order and may be empty.
+	Pools, Addresses []string
+	Labels           map[string]string
+}
+
+// labelPrefix marks the columns that are labels of the node.
+const labelPrefix = "label:"
+
+// columns are the known ones, in the order of a table that is written.
+func columns() []string {
+	return []string{"site", "hostname", "cluster", "domain", "port", "vlan", "pool", "address"}
+}
+
+// maxRows bounds a table.
+const maxRows = 100_000
+
+// ReadTable reads a CSV file, with commas or semicolons, as spreadsheets write them. Its first line names the columns.
+// The error lists all rows that cannot be used.
+func ReadTable(data []byte) ([]Row, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	first, _, _ := bytes.Cut(data, []byte("\n"))
+	r := csv.NewReader(bytes.NewReader(data))
+	r.TrimLeadingSpace = true
+	if bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
+		r.Comma = ';'
+	}
+	header, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("the table is empty; its first line must name the columns: %s", strings.Join(columns(), ","))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the table: %w", err)
+	}
+	if err := checkHeader(header); err != nil {
+		return nil, err
+	}
+	var out []Row
+	for {
+		fields, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the table: %w", err)
+		}
+		line, _ := r.FieldPos(0)
+		if len(out) == maxRows {
+			return nil, fmt.Errorf("the table has more than %d sites", maxRows)
+		}
+		out = append(out, rowOf(line, header, fields))
+	}
+	if len(out) == 0 {
+		return nil, errors.New("the table names no site")
+	}
+	return out, nil
+}
+
+func checkHeader(header []string) error {
+	var problems []error
+	seen := map[string]bool{}
+	for i, name := range header {
+		header[i] = strings.ToLower(strings.TrimSpace(name))
+		if strings.HasPrefix(header[i], labelPrefix) {
+			header[i] = labelPrefix + strings.TrimSpace(name)[len(labelPrefix):]
+		} else if !slices.Contains(columns(), header[i]) {
+			problems = append(problems, fmt.Errorf("column %q is none of %s, %sNAME", name, strings.Join(columns(), ", "), labelPrefix))
+		}
+		if seen[header[i]] {
+			problems = append(problems, fmt.Errorf("column %q appears twice", name))
+		}
+		seen[header[i]] = true
+	}
+	for _, needed := range []string{"site", "pool"} {
+		if !seen[needed] {
+			problems = append(problems, fmt.Errorf("column %q is missing", needed))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func rowOf(line int, header, fields []string) Row {
+	row := Row{Number: line, Labels: map[string]string{}}
+	for i, name := range header {
+		value := strings.TrimSpace(fields[i])
+		switch name {
+		case "site":
+			row.Site = value
+		case "hostname":
+			row.Hostname = value
+		case "cluster":
+			row.Cluster = value
+		case "domain":
+			row.Domain = value
+		case "port":
+			row.Port = value
+		case "vlan":
+			row.VLAN = value
+		case "pool":
+			row.Pools = strings.Fields(value)
+		case "address":
+			row.Addresses = strings.Fields(value)
+		default:
+			if value != "" {
+				row.Labels[strings.TrimPrefix(name, labelPrefix)] = value
+			}
+		}
+	}
+	if row.Hostname == "" {
+		row.Hostname = row.Site
+	}
+	return row
+}

@@ -1,0 +1,113 @@
+package create
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+)
+
+// Paths below /var that an image does not have: folders whose content is left out, files and folders that are left out
+// themselves, and names that are left out anywhere.
+var (
+	emptied   = []string{"tmp", "log", "lib/log", "lib/cni/bin", "lib/containers", "lib/kubelet/pods", "lib/ovn-ic/etc"}
+	leftOut   = []string{"lib/lca", "roothome/.kube", "roothome/.docker", "roothome/.config/containers"}
+	leftNames = []string{".bash_history"}
+)
+
+// copyLive copies the bulk of /var, so that the cluster is down for the differences alone.
+func (g *generation) copyLive(ctx context.Context) error {
+	r, err := g.variable()
+	if err != nil {
+		return err
+	}
+	r.Live = true
+	_, err = g.mirror(ctx, r)
+	return err
+}
+
+// capture completes the copy while the cluster is down, flushes it, and says so.
+func (g *generation) capture(ctx context.Context) error {
+	r, err := g.variable()
+	if err != nil {
+		return err
+	}
+	stats, err := g.mirror(ctx, r)
+	if err != nil {
+		return err
+	}
+	if _, err := g.mirror(ctx, host.CopyRequest{From: "/etc", To: path.Join(g.system(), "etc")}); err != nil {
+		return err
+	}
+	if err := g.Trees.Sync(g.dir()); err != nil {
+		return fmt.Errorf("flush the copy to the disk: %w", err)
+	}
+	return operation.WriteJSON(g.Files, g.mark(), capturedMark{Reflinked: stats.Reflinked})
+}
+
+// variable is the copy of /var. What is emptied keeps its folder and what a MachineConfig put there.
+func (g *generation) variable() (host.CopyRequest, error) {
+	r := host.CopyRequest{
+		From: host.InVar(g.booted.Stateroot, "/var"), To: path.Join(g.system(), "var"), Skip: slices.Clone(leftOut),
+		Always: []string{"lib/etcd"},
+	}
+	owned, err := g.owned()
+	if err != nil {
+		return r, err
+	}
+	for _, dir := range emptied {
+		skip, err := g.below(dir, owned)
+		if err != nil {
+			return r, err
+		}
+		r.Skip = append(r.Skip, skip...)
+	}
+	return r, nil
+}
+
+// owned are the files below /var that a MachineConfig wrote, relative to it.
+func (g *generation) owned() (list []string, err error) {
+	config, err := bringup.ReadMachineConfig(g.Files)
+	if err != nil {
+		return nil, err
+	}
+	for file := range config.Owned {
+		if rel, ok := strings.CutPrefix(file, "/var/"); ok {
+			list = append(list, rel)
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// below lists what is in the folder and not owned.
+func (g *generation) below(dir string, owned []string) (list []string, err error) {
+	names, err := g.Files.List(path.Join(host.InVar(g.booted.Stateroot, "/var"), dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list /var/%s: %w", dir, err)
+	}
+	for _, name := range names {
+		at := path.Join(dir, name)
+		keeps := slices.ContainsFunc(owned, func(o string) bool { return o == at || strings.HasPrefix(o, at+"/") })
+		if !keeps {
+			list = append(list, at)
+		}
+	}
+	return list, nil
+}
+
+func (g *generation) mirror(ctx context.Context, r host.CopyRequest) (host.CopyStats, error) {
+	stats, err := g.Trees.Mirror(ctx, r)
+	if err != nil {
+		return stats, fmt.Errorf("copy %s: %w", r.From, err)
+	}
+	g.Log.Info("copied", "from", r.From, "files", stats.Files, "bytes", stats.Bytes, "reflinked", stats.Reflinked, "took", stats.Took)
+	return stats, nil
+}

@@ -1,0 +1,83 @@
+package create
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// etcDiff is how an /etc differs from that of its commit. Paths are relative to it.
+type etcDiff struct{ Changed, Deleted []string }
+
+// compareEtc compares an /etc with the /usr/etc that it came from. A link counts as changed: its target shows nowhere.
+func compareEtc(files host.Files, etc, origin string) (d etcDiff, err error) {
+	if err := d.folder(files, etc, origin, "."); err != nil {
+		return d, fmt.Errorf("compare /etc with that of the system: %w", err)
+	}
+	slices.Sort(d.Changed)
+	slices.Sort(d.Deleted)
+	return d, nil
+}
+
+func (d *etcDiff) folder(files host.Files, etc, origin, rel string) error {
+	have, err := files.List(path.Join(etc, rel))
+	if err != nil {
+		return err
+	}
+	was, err := files.List(path.Join(origin, rel))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range was {
+		if !slices.Contains(have, name) {
+			d.Deleted = append(d.Deleted, path.Join(rel, name))
+		}
+	}
+	for _, name := range have {
+		if err := d.entry(files, etc, origin, path.Join(rel, name), slices.Contains(was, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *etcDiff) entry(files host.Files, etc, origin, rel string, known bool) error {
+	now, err := files.Stat(path.Join(etc, rel))
+	if err != nil {
+		return err
+	}
+	var old fs.FileInfo
+	if known {
+		if old, err = files.Stat(path.Join(origin, rel)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case now.IsDir():
+		if old == nil || !old.IsDir() || old.Mode() != now.Mode() {
+			d.Changed = append(d.Changed, rel)
+			origin = path.Join(origin, "none") // all of it is new
+		}
+		return d.folder(files, etc, origin, rel)
+	case old == nil, !now.Mode().IsRegular(), now.Mode() != old.Mode(), now.Size() != old.Size():
+		d.Changed = append(d.Changed, rel)
+		return nil
+	}
+	a, err := files.Read(path.Join(etc, rel))
+	if err != nil {
+		return err
+	}
+	b, err := files.Read(path.Join(origin, rel))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(a, b) {
+		d.Changed = append(d.Changed, rel)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package create
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+)
+
+// recertFile is the configuration of recert, in the copy.
+const recertFile = "/var/lib/lca/recert_config.json"
+
+// lockedHash is a password hash that no password has.
+const lockedHash = "$2a$10$" + "....................................................."
+
+// Keys of objects that recert rewrites only where they are.
+const (
+	pullSecretKey = seed.StoragePrefix + "secrets/openshift-config/pull-secret"
+	kubeadminKey  = seed.StoragePrefix + "secrets/kube-system/kubeadmin"
+)
+
+// expire makes the copy fit to ship. Each part of it can be repeated.
+func (g *generation) expire(ctx context.Context) error {
+	files := g.Copies.Files(g.system())
+	have, err := g.dropObjects(ctx)
+	if err != nil {
+		return err
+	}
+	config, err := json.Marshal(g.recertConfig(files, have))
+	if err != nil {
+		return fmt.Errorf("encode the configuration of recert: %w", err)
+	}
+	if err := files.Write(recertFile, config, 0o600); err != nil {
+		return fmt.Errorf("write the configuration of recert: %w", err)
+	}
+	if err := g.Copies.Recert(g.system()).Run(ctx, recertFile); err != nil {
+		return fmt.Errorf("expire the certificates of the copy: %w", err)
+	}
+	if err := g.Copies.Purge(ctx, g.system()); err != nil {
+		return fmt.Errorf("purge the log of etcd in the copy: %w", err)
+	}
+	return g.scrubFiles(files)
+}
+
+// recertConfig asks for certificates that have expired, other SSH host keys, and none of the seed's credentials.
+func (g *generation) recertConfig(files host.Files, have map[string]bool) map[string]any {
+	dirs := []string{"/kubelet", "/kubernetes", "/machine-config-daemon"}
+	c := map[string]any{
+		"force_expire": true, "etcd_defrag": true, "crypto_dirs": dirs, "cluster_customization_dirs": dirs,
+		"crypto_files": []string{"/host-etc/mcs-machine-config-content.json"}, "summary_file": "/var/lib/lca/recert-summary.yaml",
+	}
+	if have[pullSecretKey] && exists(files, host.KubeletConfigJSON) {
+		c["pull_secret"] = seed.PlaceholderPullSecret
+	}
+	if have[kubeadminKey] {
+		c["kubeadmin_password_hash"] = lockedHash
+	}
+	if names, err := files.List("/etc/ssh"); err == nil {
+		for _, n := range names {
+			if strings.HasPrefix(n, "ssh_host_") && strings.HasSuffix(n, "_key") {
+				c["regenerate_server_ssh_keys"] = "/etc/ssh"
+			}
+		}
+	}
+	return c
+}
+
+func exists(files host.Files, file string) bool {
+	_, err := files.Stat(file)
+	return err == nil
+}
+
+// dropObjects removes from the copy's etcd what must not ship, and says which of the objects that recert would
+// rewrite are there.
+func (g *generation) dropObjects(ctx context.Context) (have map[string]bool, err error) {
+	store, err := g.Copies.Keystore(g.system()).Open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open the copy's etcd: %w", err)
+	}
+	have, err = g.dropFrom(ctx, store)
+	if cerr := store.Close(ctx); err == nil && cerr != nil {
+		err = fmt.Errorf("close the copy's etcd: %w", cerr)
+	}
+	return have, err
+}
+
+func (g *generation) dropFrom(ctx context.Context, store host.OpenKeystore) (map[string]bool, error) {
+	selections := append(seed.Shipped(), g.request.Drop...)
+	var edits []host.Edit
+	have := map[string]bool{}
+	err := store.Range(ctx, seed.StoragePrefix, func(kv host.KeyValue) error {
+		have[kv.Key] = kv.Key == pullSecretKey || kv.Key == kubeadminKey
+		for _, o := range selections {
+			if o.Selects(kv.Key) {
+				edits = append(edits, host.Edit{Key: kv.Key, Delete: true, ModRevision: kv.ModRevision})
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the copy's etcd: %w", err)
+	}
+	if err := store.Commit(ctx, edits); err != nil {
+		return nil, fmt.Errorf("drop objects from the copy's etcd: %w", err)
+	}
+	g.Log.Info("dropped objects from the copy", "count", len(edits))
+	return have, nil
+}
+
+// scrubFiles removes what belongs to the seed's machine.
+func (g *generation) scrubFiles(files host.Files) error {
+	for _, p := range []string{
+		"/var/lib/lca", "/etc/cni/multus/certs", "/etc/openvswitch/conf.db", "/etc/openvswitch/.conf.db.~lock~", "/etc/hostname",
+		host.NMConnections, "/etc/machine-config-daemon/orig/usr/local/bin/kubelet.mcdorig",
+	} {
+		if err := files.Remove(p); err != nil {
+			return fmt.Errorf("remove %s from the copy: %w", p, err)
+		}
+	}
+	// Empty, systemd makes another at the first boot; without the file it would also apply its presets.
+	if exists(files, "/etc/machine-id") {
+		if err := files.Write("/etc/machine-id", nil, 0o444); err != nil {
+			return fmt.Errorf("empty /etc/machine-id in the copy: %w", err)
+		}
+	}
+	return g.placeholder(files, host.KubeletConfigJSON)
+}
+
+// placeholder replaces a pull secret that recert has left, where the cluster has no Secret of it.
+func (g *generation) placeholder(files host.Files, file string) error {
+	data, err := files.Read(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && string(data) == seed.PlaceholderPullSecret {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s in the copy: %w", path.Base(file), err)
+	}
+	if err := files.Write(file, []byte(seed.PlaceholderPullSecret), 0o600); err != nil {
+		return fmt.Errorf("replace the pull secret in the copy: %w", err)
+	}
+	return nil
+}

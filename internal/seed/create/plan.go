@@ -1,0 +1,187 @@
+package create
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// Cluster is the node's own API server.
+type Cluster interface {
+	// Ready reports whether it answers and serves the node's object.
+	Ready(ctx context.Context) error
+}
+
+// Ports is what main gives the flow.
+type Ports struct {
+	host.Node
+	Archives   host.Archives
+	Registries host.Registries
+	Copies     host.SystemCopies
+	Reports    host.SystemReports
+	Cluster    Cluster
+	Clock      flow.Clock
+	Log        *slog.Logger
+}
+
+// maxAttempts is how often a generation is begun before it is given up.
+const maxAttempts = 5
+
+// generation makes one image.
+type generation struct {
+	Ports
+	request seed.Request
+	booted  host.Deployment
+}
+
+// Plan lists the steps. Nothing of the running system changes but that it stands still between quiesce and start-cluster;
+// kubelet's mask is in /run, so a power cut starts the cluster. A complete copy outlives a reboot. The image is there from
+// publish on; after it only the cluster's return remains to be awaited.
+func Plan(n Ports, r seed.Request, booted host.Deployment) flow.Plan {
+	g := &generation{n, r, booted}
+	workload := stateroot.Workload{Units: n.Units, Masks: n.Masks, Containers: n.Containers}
+	quiesce := stateroot.Quiesce(workload)
+	quiesce.Check = g.captured
+	return flow.Plan{
+		Name: seed.FlowCreate, Commit: seed.StepPublish, MaxAttempts: maxAttempts, AcrossBoots: true,
+		Steps: []flow.Step{
+			// No undo: it only asks.
+			{Name: seed.StepCheck, Title: "Check request, registry and room", Again: true, Do: g.check, Tries: 3, Pause: 5 * time.Second},
+			{Name: seed.StepCollect, Title: "Collect what the system reports", Do: g.collect, Undo: g.discard},
+			{Name: seed.StepCopyLive, Title: "Copy the state while the cluster runs", Check: g.captured, Do: g.copyLive, Undo: g.discard},
+			quiesce,
+			// Its undo is that of copy-while-running.
+			{Name: seed.StepCapture, Title: "Copy what changed since", Check: g.captured, Do: g.capture},
+			// Its undo is that of quiesce.
+			{Name: seed.StepStart, Title: "Start the cluster again", Do: workload.Revive, Tries: 3, Pause: 5 * time.Second},
+			// From here on only the copy is touched.
+			{Name: seed.StepExpire, Title: "Remove from the copy what must not ship", Do: g.expire},
+			// A layer in the registry without an image does no harm; the registry collects it.
+			{Name: seed.StepPublish, Title: "Publish the image", Do: g.publish, Tries: 3, Pause: 30 * time.Second},
+			{Name: seed.StepAwaitCluster, Title: "Wait for the cluster", Again: true, Do: g.awaitCluster},
+			{Name: seed.StepWipe, Title: "Remove the copy and the credentials", Again: true, Do: g.wipe},
+		},
+	}
+}
+
+// Run makes the image that the request file describes, from wherever an earlier run ended.
+func Run(ctx context.Context, n Ports, with operation.Instruments) error {
+	return run(ctx, n, with, nil, false)
+}
+
+// Abort gives an unfinished generation up: it removes the copy and starts the cluster. One that is published already
+// stays, and Abort only completes it.
+func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
+	return run(ctx, n, with, nil, true)
+}
+
+func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
+	r, err := seed.ReadRequest(n.Files)
+	if errors.Is(err, seed.ErrNoRequest) {
+		return operation.Refuse("%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	here, err := operation.Locate(ctx, n.Deployments, n.Power)
+	if err != nil {
+		return err
+	}
+	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
+	o.Wrap = wrap
+	plan := Plan(n, r, here.Booted)
+	if p, err := seed.ReadProgress(n.Files, r.OperationID); abort && err == nil && !p.Published() {
+		if !p.Create.Begun {
+			return finish(n, r, nil)
+		}
+		return finish(n, r, o.Abort(ctx, plan))
+	}
+	return finish(n, r, o.Run(ctx, plan))
+}
+
+// finish removes the request and the credentials of a generation that has ended.
+func finish(n Ports, r seed.Request, err error) error {
+	var failed *flow.FailedError
+	if err != nil && (!errors.As(err, &failed) || !failed.RolledBack && !errors.Is(err, flow.ErrGivenUp)) {
+		return err
+	}
+	for _, f := range []string{seed.AuthFile, seed.SigningKeyFile, seed.SigningPasswordFile, seed.RequestFile} {
+		if rerr := n.Files.Remove(f); rerr != nil {
+			return errors.Join(err, fmt.Errorf("remove %s of %s: %w", path.Base(f), r.OperationID, rerr))
+		}
+	}
+	return errors.Join(err, operation.Prune(n.Files, r.OperationID))
+}
+
+// discard removes the copy.
+func (g *generation) discard(context.Context) error {
+	if err := g.Files.Remove(g.dir()); err != nil {
+		return fmt.Errorf("remove the copy: %w", err)
+	}
+	return nil
+}
+
+func (g *generation) wipe(ctx context.Context) error { return g.discard(ctx) }
+
+// dir has the folder of the copy (system) and what was collected (contents).
+func (g *generation) dir() string      { return seed.CopyDir(g.request.OperationID) }
+func (g *generation) system() string   { return path.Join(g.dir(), "system") }
+func (g *generation) contents() string { return path.Join(g.dir(), "contents") }
+
+// mark says that the copy is complete.
+func (g *generation) mark() string { return path.Join(g.dir(), "captured.json") }
+
+// capturedMark is what mark holds.
+type capturedMark struct {
+	Reflinked bool `json:"reflinked"`
+}
+
+// captured reports that the cluster need not be stopped: the copy is complete, or was and is no longer needed.
+func (g *generation) captured(context.Context) (bool, error) {
+	if done, err := g.published(); err != nil || done {
+		return done, err
+	}
+	_, err := g.Files.Stat(g.mark())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// published reports that the image is in the registry, and only the end of the flow is missing.
+func (g *generation) published() (bool, error) {
+	p, err := seed.ReadProgress(g.Files, g.request.OperationID)
+	return p.Published(), err
+}
+
+const (
+	clusterTimeout  = 30 * time.Minute
+	clusterInterval = 2 * time.Second
+)
+
+// awaitCluster waits until the cluster answers. Whether it is healthy is for the agent to judge, which runs in it.
+func (g *generation) awaitCluster(ctx context.Context) error {
+	deadline := g.Clock.Now().Add(clusterTimeout)
+	for {
+		err := g.Cluster.Ready(ctx)
+		if err == nil {
+			return nil
+		}
+		if g.Clock.Now().After(deadline) {
+			return fmt.Errorf("the image is published, but the cluster did not come back within %s: %w", clusterTimeout, err)
+		}
+		if serr := g.Clock.Sleep(ctx, clusterInterval); serr != nil {
+			return errors.Join(err, serr)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package seed
+
+import (
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// Names of the flows, as journals store them.
+const (
+	FlowCreate  = "seed-create"
+	FlowRestore = "seed-restore"
+	FlowFinish  = "seed-restore-finish"
+	FlowBack    = "seed-restore-rollback"
+)
+
+// Step names, as journals store them: the domain's own, and those of the step libraries.
+const (
+	StepCheck        = "check-request"
+	StepCollect      = "collect-system"
+	StepCopyLive     = stateroot.StepCopyLive
+	StepQuiesce      = stateroot.StepQuiesce
+	StepCapture      = "capture"
+	StepStart        = "start-cluster"
+	StepExpire       = "expire"
+	StepPublish      = "publish"
+	StepAwaitCluster = bringup.StepWaitAPI
+	StepWipe         = "wipe"
+)

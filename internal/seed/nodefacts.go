@@ -1,0 +1,92 @@
+package seed
+
+import (
+	"fmt"
+	"path"
+	"runtime"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+const (
+	cpuDir      = "/sys/devices/system/cpu"
+	fipsEnabled = "/proc/sys/crypto/fips_enabled"
+)
+
+// ReadNodeFacts reads what the kernel says of the machine.
+func ReadNodeFacts(files host.Files) (NodeFacts, error) {
+	f := NodeFacts{Arch: runtime.GOARCH}
+	names, err := files.List(cpuDir)
+	if err != nil {
+		return f, fmt.Errorf("list the processors: %w", err)
+	}
+	cores, sockets := map[string]bool{}, map[string]bool{}
+	for _, name := range names {
+		number := strings.TrimPrefix(name, "cpu")
+		if number == name || number == "" || strings.Trim(number, "0123456789") != "" {
+			continue
+		}
+		f.CPUs++
+		socket := line(files, path.Join(cpuDir, name, "topology/physical_package_id"))
+		sockets[socket] = true
+		cores[socket+" "+line(files, path.Join(cpuDir, name, "topology/core_id"))] = true
+	}
+	f.Cores, f.Sockets = len(cores), len(sockets)
+	f.Isolated = line(files, path.Join(cpuDir, "isolated"))
+	f.FIPS = line(files, fipsEnabled) == "1"
+	return f, nil
+}
+
+// line is the content of a small file, empty where there is none.
+func line(files host.Files, file string) string {
+	data, err := files.Read(file)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// Complete fills what is empty from what the node says.
+func (f NodeFacts) Complete(node NodeFacts) NodeFacts {
+	if f.CPUs == 0 {
+		f.CPUs, f.Cores, f.Sockets = node.CPUs, node.Cores, node.Sockets
+	}
+	if f.Isolated == "" {
+		f.Isolated = node.Isolated
+	}
+	if f.Arch == "" {
+		f.Arch = node.Arch
+	}
+	f.FIPS = f.FIPS || node.FIPS
+	return f
+}
+
+// Mismatches says where a target is not like the seed; what either does not say is no mismatch.
+func (f NodeFacts) Mismatches(target NodeFacts) (out []string) {
+	differ := func(what string, seed, have any) {
+		out = append(out, fmt.Sprintf("%s: the seed has %v, this node has %v", what, seed, have))
+	}
+	if f.Arch != "" && target.Arch != "" && f.Arch != target.Arch {
+		differ("architecture", f.Arch, target.Arch)
+	}
+	for _, n := range []struct {
+		what         string
+		seed, target int
+	}{{"CPUs", f.CPUs, target.CPUs}, {"cores", f.Cores, target.Cores}, {"sockets", f.Sockets, target.Sockets}} {
+		if n.seed != 0 && n.target != 0 && n.seed != n.target {
+			differ(n.what, n.seed, n.target)
+		}
+	}
+	if f.FIPS != target.FIPS {
+		differ("FIPS", f.FIPS, target.FIPS)
+	}
+	for _, s := range []struct{ what, seed, target string }{
+		{"reserved CPUs", f.Reserved, target.Reserved}, {"isolated CPUs", f.Isolated, target.Isolated},
+	} {
+		if s.seed != "" && s.target != "" && s.seed != s.target {
+			differ(s.what, s.seed, s.target)
+		}
+	}
+	return out
+}

@@ -1,0 +1,39 @@
+package seed
+
+import (
+	"path"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Units of the operations.
+const (
+	// UnitCreate runs "lca-cli seed create".
+	UnitCreate = "lca-generate-seed-image.service"
+	// UnitRestore finishes a restored system in its first boot; the field's name.
+	UnitRestore = "installation-configuration.service"
+	// UnitRestorePrepare runs "lca-cli seed restore" up to the reboot.
+	UnitRestorePrepare = "lca-restore-seed-image.service"
+)
+
+// Files of an operation. The folder's name is the field's; only root may read it.
+const (
+	Dir = host.StateDir + "/ibu-seedgen-orch"
+	// RequestFile holds the Request. The controller writes it last, when all that it names is in place.
+	RequestFile = Dir + "/seed-request.json"
+	// AuthFile holds the credentials of the registry, as a containers auth.json; removed when the operation has ended.
+	AuthFile = Dir + "/auth.json"
+	// SigningKeyFile is an optional private key of cosign, in PEM, and SigningPasswordFile its password; removed with AuthFile.
+	SigningKeyFile      = Dir + "/cosign.key"
+	SigningPasswordFile = Dir + "/cosign.password"
+	// OutcomeFile holds the Outcome of the last operation that published an image.
+	OutcomeFile = Dir + "/outcome.json"
+	// RestoreFile holds the RestoreRequest, in both stateroots.
+	RestoreFile = host.Workspace + "/seed-restore.json"
+)
+
+// copies is where an operation keeps the copy that the image is made from. It is below StateDir, which no image holds.
+const copies = host.StateDir + "/seed"
+
+// CopyDir is the folder of one operation's copy.
+func CopyDir(operation string) string { return path.Join(copies, operation) }

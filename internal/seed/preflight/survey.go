@@ -1,0 +1,153 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+)
+
+// Surveyor finds out about a node what the checks must know of it. It changes nothing.
+type Surveyor struct {
+	Files host.Files
+	Disk  interface {
+		Usage(ctx context.Context, path string) (host.Size, error)
+		Free(path string) (host.Size, error)
+		Shares(path string) (bool, error)
+	}
+	Deployments interface {
+		CanSetDefault(ctx context.Context) error
+	}
+	Lock interface {
+		Holder(ctx context.Context) (h host.Holder, held bool, err error)
+	}
+}
+
+// Files that the surveyor reads.
+const (
+	mountInfo   = "/proc/1/mountinfo"
+	fipsEnabled = "/proc/sys/crypto/fips_enabled"
+	cpuInfo     = "/proc/cpuinfo"
+	mountUnit   = host.UnitDir + "/var-lib-containers.mount"
+	storage     = "/var/lib/containers"
+)
+
+// Look adds what is known of the node.
+func (s Surveyor) Look(ctx context.Context, f *Facts) {
+	if f.Unknown == nil {
+		f.Unknown = map[string]string{}
+	}
+	f.SetDefault = s.Deployments.CanSetDefault(ctx)
+	s.lookAtStorage(f)
+	script, _ := s.Files.Read(dnsmasqScript)
+	f.DnsmasqScript = string(script)
+	if f.PullSecret, _ = s.Files.Read(host.KubeletConfigJSON); f.PullSecret == nil {
+		f.Unknown[CheckPullSecret] = host.KubeletConfigJSON + " cannot be read"
+	}
+	if text, err := s.Files.Read(fipsEnabled); err == nil {
+		f.FIPS = strings.TrimSpace(string(text)) == "1"
+	}
+	if text, err := s.Files.Read(cpuInfo); err == nil {
+		f.CPUs, f.Cores, f.Sockets = countCPUs(string(text))
+	}
+	if h, held, err := s.Lock.Holder(ctx); err != nil {
+		f.Unknown[CheckNodeBusy] = err.Error()
+	} else if held && h.Flow() != seed.FlowCreate {
+		f.NodeBusy = h.String()
+	}
+	if err := s.measure(ctx, f); err != nil {
+		f.Unknown[CheckDiskSpace] = err.Error()
+	}
+}
+
+// lookAtStorage reads what is mounted for containers: the unit names it as the field's readers know it.
+func (s Surveyor) lookAtStorage(f *Facts) {
+	text, err := s.Files.Read(mountInfo)
+	if err != nil {
+		f.Unknown[CheckContainerStorage] = err.Error()
+		return
+	}
+	source, root := mountedAt(string(text), storage)
+	f.ContainerStorage, f.ContainerStorageOwn = source, strings.HasPrefix(root, "/ostree/deploy/")
+	if unit, err := s.Files.Read(mountUnit); err == nil && source != "" {
+		for line := range strings.Lines(string(unit)) {
+			if what, ok := strings.CutPrefix(strings.TrimSpace(line), "What="); ok {
+				f.ContainerStorage = what
+			}
+		}
+	}
+}
+
+// mountedAt returns the source of the mount at a place, and the folder of the file system that is mounted there; both empty
+// where the place is no mount. Format: proc_pid_mountinfo(5).
+func mountedAt(mounts, place string) (source, root string) {
+	for line := range strings.Lines(mounts) {
+		before, after, found := strings.Cut(strings.TrimSpace(line), " - ")
+		fields, rest := strings.Fields(before), strings.Fields(after)
+		if found && len(fields) > 4 && len(rest) > 1 && fields[4] == place {
+			source, root = rest[1], fields[3] // the last one hides those before
+		}
+	}
+	return source, root
+}
+
+// countCPUs counts in the format of /proc/cpuinfo. A machine that reports no topology has one core for each CPU.
+func countCPUs(text string) (cpus, cores, sockets int) {
+	type core struct{ socket, id string }
+	seenCores, seenSockets := map[core]bool{}, map[string]bool{}
+	socket := ""
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		switch strings.TrimSpace(key) {
+		case "processor":
+			cpus++
+		case "physical id":
+			socket, seenSockets[value] = value, true
+		case "core id":
+			seenCores[core{socket, value}] = true
+		}
+	}
+	if len(seenCores) == 0 {
+		return cpus, cpus, min(cpus, 1)
+	}
+	return cpus, len(seenCores), len(seenSockets)
+}
+
+// reserve is what the work on the copy takes beside it: a decrypted and compacted etcd, lists and manifests.
+const reserve = 512 << 20
+
+// stateParent is on the file system of host.StateDir, which the first operation makes.
+const stateParent = "/var/lib"
+
+// measure compares what the copy takes with what is free. Where copies share their data, only the copy of etcd grows.
+func (s Surveyor) measure(ctx context.Context, f *Facts) error {
+	shared, err := s.Disk.Shares(stateParent)
+	if err != nil {
+		return fmt.Errorf("find out whether copies share their data: %w", err)
+	}
+	tree := "/var"
+	if shared {
+		tree = host.EtcdData
+	}
+	need, err := s.Disk.Usage(ctx, tree)
+	if err != nil {
+		return fmt.Errorf("measure %s: %w", tree, err)
+	}
+	if !shared { // the image has no container storage and no logs
+		for _, left := range []string{storage, "/var/log"} {
+			if part, err := s.Disk.Usage(ctx, left); err == nil {
+				need.Bytes -= part.Bytes
+			}
+		}
+	}
+	need.Bytes = max(need.Bytes, 0) + reserve
+	free, err := s.Disk.Free(stateParent)
+	if err != nil {
+		return fmt.Errorf("measure the free space of %s: %w", stateParent, err)
+	}
+	f.Need, f.Free = need, free
+	return nil
+}

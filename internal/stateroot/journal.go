@@ -1,0 +1,30 @@
+package stateroot
+
+import (
+	"fmt"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+)
+
+// HandJournal gives the stateroot that boots next the operation's journal as it stands.
+func HandJournal(files host.Files, id, to string) error {
+	return handJournal(files, id, host.InVar(to, operation.JournalPath(id)), to)
+}
+
+// HandBackJournal gives the stateroot that a rollback boots what the new one has journaled.
+func HandBackJournal(files host.Files, id, to string) error {
+	return handJournal(files, id, host.InVar(to, operation.PivotedJournalPath(id)), to)
+}
+
+func handJournal(files host.Files, id, target, to string) error {
+	journal := operation.JournalPath(id)
+	data, err := files.Read(journal)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", journal, err)
+	}
+	if err := files.Write(target, data, 0o600); err != nil {
+		return fmt.Errorf("hand the journal to stateroot %s: %w", to, err)
+	}
+	return nil
+}
