@@ -25,7 +25,9 @@ func addRelocation(mgr ctrl.Manager, o Options) error {
 		return nil
 	}
 	// Secrets of any name are read and written one by one; a cache of them would hold them all.
-	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	direct, err := client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+	})
 	if err != nil {
 		return fmt.Errorf("make a client without a cache: %w", err)
 	}
