@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/dnsmasq"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipam"
@@ -48,7 +49,7 @@ func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: operation.RedactAttr}))
-	err := root(log).ExecuteContext(ctx)
+	err := commandline.Execute(ctx, root(log), os.Args[1:])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "lca-cli: %s\n", operation.Redact([]byte(err.Error())))
 	}
@@ -58,11 +59,14 @@ func execute() int {
 // exitCode is by what systemd decides whether to retry.
 func exitCode(err error) int {
 	var final *verb.FinalError
+	var usage *commandline.UsageError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &final):
 		return host.FinalExit
+	case errors.As(err, &usage):
+		return commandline.UsageExit
 	default:
 		return 1
 	}

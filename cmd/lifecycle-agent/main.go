@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/caches"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -24,12 +25,20 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := root(serve).ExecuteContext(ctx)
+	err := commandline.Execute(ctx, root(serve), os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "lifecycle-agent: %s\n", operation.Redact([]byte(err.Error())))
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
+}
+
+func exitCode(err error) int {
+	var usage *commandline.UsageError
+	if errors.As(err, &usage) {
+		return commandline.UsageExit
+	}
+	return 1
 }
 
 // serveRole runs a role until the context ends.
