@@ -37,6 +37,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/version"
 )
 
 func main() {
@@ -76,6 +77,7 @@ func root(log *slog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "lca-cli",
 		Short:         "Change, copy and inspect the systems of this node, and plan addresses",
+		Version:       version.Get().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
