@@ -17,7 +17,7 @@ func TestTheModulesOfAProgram(t *testing.T) {
 	modules, err := linked([]string{program, program})
 	require.NoError(t, err)
 	require.IsIncreasing(t, modules)
-	require.Contains(t, strings.Join(modules, "\n"), "go4.org/netipx@")
+	require.Contains(t, strings.Join(modules, "\n"), "go.yaml.in/yaml/v3@")
 	_, err = linked(nil)
 	require.Error(t, err)
 }
