@@ -39,7 +39,7 @@ func run(config, image, out string) error {
 		if err != nil {
 			return fmt.Errorf("build %s: %w", file, err)
 		}
-		if err := os.WriteFile(filepath.Join(out, file), text, 0o644); err != nil { //nolint:gosec // to be handed out
+		if err := os.WriteFile(filepath.Join(out, file), text, 0o644); err != nil {
 			return fmt.Errorf("write a manifest: %w", err)
 		}
 	}
@@ -48,7 +48,7 @@ func run(config, image, out string) error {
 	if err != nil {
 		return fmt.Errorf("read the contract of the release: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(out, metadata), text, 0o644); err != nil { //nolint:gosec // to be handed out
+	if err := os.WriteFile(filepath.Join(out, metadata), text, 0o644); err != nil {
 		return fmt.Errorf("write the contract of the release: %w", err)
 	}
 	return nil

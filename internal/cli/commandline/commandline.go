@@ -34,7 +34,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	if err := unknownVerb(root, args); err != nil {
 		return &UsageError{err}
 	}
-	return root.ExecuteContext(ctx) //nolint:wrapcheck // an error of the verb itself
+	return root.ExecuteContext(ctx)
 }
 
 func each(cmd *cobra.Command, do func(*cobra.Command)) {
