@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"debug/buildinfo"
 	"encoding/json"
 	"errors"
@@ -18,18 +19,18 @@ import (
 )
 
 func main() {
-	if err := run(os.Stdout, os.Args[1:]); err != nil {
+	if err := run(context.Background(), os.Stdout, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "notices:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out io.Writer, programs []string) error {
+func run(ctx context.Context, out io.Writer, programs []string) error {
 	modules, err := linked(programs)
 	if err != nil {
 		return err
 	}
-	folders, err := locate(modules)
+	folders, err := locate(ctx, modules)
 	if err != nil {
 		return err
 	}
@@ -64,9 +65,9 @@ func linked(programs []string) ([]string, error) {
 }
 
 // locate asks Go where it keeps the modules.
-func locate(modules []string) (map[string]string, error) {
+func locate(ctx context.Context, modules []string) (map[string]string, error) {
 	var stderr bytes.Buffer
-	cmd := exec.Command("go", append([]string{"mod", "download", "-json"}, modules...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"mod", "download", "-json"}, modules...)...)
 	cmd.Stderr = &stderr
 	text, err := cmd.Output()
 	if err != nil {

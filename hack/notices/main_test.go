@@ -12,7 +12,7 @@ import (
 
 func TestTheModulesOfAProgram(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "schematable")
-	text, err := exec.Command("go", "build", "-o", program, "../schematable").CombinedOutput()
+	text, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../schematable").CombinedOutput()
 	require.NoError(t, err, string(text))
 	modules, err := linked([]string{program, program})
 	require.NoError(t, err)
