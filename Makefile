@@ -91,10 +91,12 @@ generate: generate-api generate-rbac generate-docs ## Regenerate everything that
 # Each role of the agent has a service account of its own, with what its controllers' markers ask for.
 RBAC_PATHS_operator := ./internal/controller/ipam;./internal/controller/hostnet;./internal/controller/netpolicy;./internal/controller/netmachineconfig
 RBAC_PATHS_node := ./internal/controller/ipconfig;./internal/controller/netenactment;./internal/controller/nodenetwork;./internal/controller/seedgen
+# Given to the operator by config/components/relocation alone.
+RBAC_PATHS_relocation := ./internal/controller/relocation
 RBAC_OUT ?= config/rbac
 
 .PHONY: generate-rbac
-generate-rbac: generate-rbac-operator generate-rbac-node
+generate-rbac: generate-rbac-operator generate-rbac-node generate-rbac-relocation
 
 .PHONY: generate-rbac-%
 generate-rbac-%:

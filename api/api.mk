@@ -7,7 +7,9 @@ CONTROLLER_GEN ?= go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTR
 API_VERIFY_DIR := build/verify-api
 # Definitions that another product may have installed already go into a component, which config/default leaves out.
 API_GENERATE = $(CONTROLLER_GEN) object crd paths=./api/... output:crd:artifacts:config=config/crd/bases && \
-	mkdir -p config/components/nmstate && mv config/crd/bases/nmstate.io_*.yaml config/components/nmstate/
+	mkdir -p config/components/nmstate config/components/relocation && \
+	mv config/crd/bases/nmstate.io_*.yaml config/components/nmstate/ && \
+	mv config/crd/bases/rhsyseng.github.io_*.yaml config/components/relocation/
 
 .PHONY: generate-api
 generate-api: ## Regenerate deep copies and CRDs from the API types.
@@ -25,4 +27,5 @@ verify-api: ## Fail if generated API files differ from what the types say.
 	diff -ru api $(API_VERIFY_DIR)/api
 	diff -ru config/crd/bases $(API_VERIFY_DIR)/config/crd/bases
 	diff -ru --exclude=kustomization.yaml config/components/nmstate $(API_VERIFY_DIR)/config/components/nmstate
+	diff -ru --exclude=kustomization.yaml config/components/relocation $(API_VERIFY_DIR)/config/components/relocation
 	rm -rf $(API_VERIFY_DIR)

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
@@ -88,6 +90,35 @@ func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 		require.NoError(t, server.Client.Create(t.Context(), review))
 		require.Equal(t, c.want, review.Status.Allowed, "%+v: %s", c, review.Status.Reason)
 	}
+}
+
+// TestRelocationGivesTheOperatorItsRights: the component alone gives them, and with its definition takes its sample.
+func TestRelocationGivesTheOperatorItsRights(t *testing.T) {
+	server := shared.Server(t)
+	all := build(t, withComponent(t, "components/relocation"))
+	t.Cleanup(func() {
+		for _, o := range all {
+			if o.GetName() == "lifecycle-agent-relocation" {
+				require.NoError(t, client.IgnoreNotFound(server.Client.Delete(context.Background(), o)))
+			}
+		}
+	})
+	apply(t, server, all...)
+	for _, c := range []access{
+		{operatorUser, "patch", "rhsyseng.github.io/clusterrelocations/status", "cluster", true},
+		{operatorUser, "update", "config.openshift.io/ingresses", "cluster", true},
+		{operatorUser, "update", "config.openshift.io/ingresses", "other", false},
+		{operatorUser, "update", "/secrets", "openshift-config/pull-secret", true},
+		{operatorUser, "list", "/secrets", "", false},
+		{operatorUser, "delete", "rhsyseng.github.io/clusterrelocations", "cluster", false},
+		{nodeUser, "get", "rhsyseng.github.io/clusterrelocations", "cluster", false},
+		{nodeUser, "update", "config.openshift.io/ingresses", "cluster", false},
+	} {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: c.user, Groups: groups, ResourceAttributes: c.attributes()}}
+		require.NoError(t, server.Client.Create(t.Context(), review))
+		require.Equal(t, c.want, review.Status.Allowed, "%+v: %s", c, review.Status.Reason)
+	}
+	server.Apply(t, "config/samples/relocation_clusterrelocation.yaml")
 }
 
 // TestTheSecretsOfMachinesCanBeLimitedToTheirNamespaces: without that one binding, the operator reads no Secret but where it is bound.

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
@@ -73,15 +71,9 @@ func (c siteCluster) Apply(ctx context.Context, part string, want siteconfig.Sit
 	if err != nil {
 		return "", err
 	}
-	r := reconcile.Reconciler{Client: api, Now: time.Now, Rand: rand.Reader, Hub: dialHub}
+	r := reconcile.Reconciler{Client: api, Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub}
 	out, err := r.Apply(ctx, p, want)
 	return out.Attention, err
-}
-
-// dialHub implements reconcile.HubDialer.
-func dialHub(_ context.Context, url string, ca []byte, token string) (client.Client, error) {
-	return cluster.NewHub(&rest.Config{Host: url, BearerToken: token, Timeout: requestTimeout,
-		TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
 }
 
 // The password of kubeadmin has the form that the installer gives it: four groups of five.

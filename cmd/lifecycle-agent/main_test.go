@@ -59,7 +59,7 @@ func TestARoleIsRequired(t *testing.T) {
 // TestAnUnknownControllerIsRefusedBeforeAnythingStarts: no API server is needed to learn of a typing error.
 func TestAnUnknownControllerIsRefusedBeforeAnythingStarts(t *testing.T) {
 	err := serve(t.Context(), controller.Operator, flags{controllers: []string{"ipconfig"}, kubeconfig: "/missing"})
-	require.EqualError(t, err, `unknown controller "ipconfig": role operator has ipam, hostnet, netpolicy, netmachineconfig`)
+	require.EqualError(t, err, `unknown controller "ipconfig": role operator has ipam, hostnet, netpolicy, netmachineconfig, relocation`)
 }
 
 func TestHelpListsTheControllersOfTheRole(t *testing.T) {

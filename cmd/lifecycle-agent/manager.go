@@ -22,6 +22,7 @@ import (
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
+	relocationv1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/relocation/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 )
 
@@ -45,7 +46,7 @@ func newManager(f flags) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		cluster.AddToScheme, lcav1.AddToScheme, metal3.AddToScheme, cluster.AddContract(contract), lockv1.AddToScheme,
-		nmstatev1.AddToScheme, nmstatev1beta1.AddToScheme,
+		nmstatev1.AddToScheme, nmstatev1beta1.AddToScheme, relocationv1beta1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)

@@ -31,6 +31,9 @@ const CAPIClaims = "../../components/capi-ipam/ipam.*.yaml"
 // that has them.
 const Nmstate = "../../components/nmstate/nmstate.io_*.yaml"
 
+// Relocation is the pattern of ClusterRelocation, which config/default leaves to a component.
+const Relocation = "../../components/relocation/rhsyseng.github.io_*.yaml"
+
 // startTimeout is generous because test packages start their servers side by
 // side, often on two cores.
 const startTimeout = 2 * time.Minute

@@ -43,6 +43,7 @@ func All() []Controller {
 		{"hostnet", Operator, "claims addresses for machines and hosts and renders their Ignition configs", addHostNetworks},
 		{"netpolicy", Operator, "rolls network policies out, node by node", addNetworkPolicies},
 		{"netmachineconfig", Operator, "writes the MachineConfigs of network policies for machine config pools", addNetworkMachineConfigs},
+		{"relocation", Operator, "brings a running cluster to what its site wants", addRelocation},
 		{"ipconfig", Node, "changes the address of a single-node cluster", addIPConfig},
 		{"seedgen", Node, "makes a seed image of a single-node cluster", addSeedGenerator},
 		{"nodenetwork", Node, "publishes what the node's network is like", addNodeNetwork},

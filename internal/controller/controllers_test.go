@@ -13,16 +13,16 @@ func TestControllersAreEnabledAsInKubeControllerManager(t *testing.T) {
 		enabled   []string
 		problem   string
 	}{
-		{Operator, []string{"*"}, []string{"ipam", "hostnet", "netpolicy", "netmachineconfig"}, ""},
+		{Operator, []string{"*"}, []string{"ipam", "hostnet", "netpolicy", "netmachineconfig", "relocation"}, ""},
 		{Operator, []string{"ipam"}, []string{"ipam"}, ""},
-		{Operator, []string{"*", "-hostnet"}, []string{"ipam", "netpolicy", "netmachineconfig"}, ""},
-		{Operator, []string{"-hostnet", "*"}, []string{"ipam", "netpolicy", "netmachineconfig"}, ""},
+		{Operator, []string{"*", "-hostnet"}, []string{"ipam", "netpolicy", "netmachineconfig", "relocation"}, ""},
+		{Operator, []string{"-hostnet", "*"}, []string{"ipam", "netpolicy", "netmachineconfig", "relocation"}, ""},
 		{Operator, []string{"hostnet", "ipam"}, []string{"ipam", "hostnet"}, ""},
 		{Node, []string{"*"}, []string{"ipconfig", "seedgen", "nodenetwork", "netenactment"}, ""},
 		{Operator, []string{"-hostnet"}, nil, "no controller is enabled: --controllers=-hostnet"},
 		{Node, nil, nil, "no controller is enabled: --controllers="},
-		{Operator, []string{"*", "pools"}, nil, `unknown controller "pools": role operator has ipam, hostnet, netpolicy, netmachineconfig`},
-		{Operator, []string{"*", "-ipconfig"}, nil, `unknown controller "ipconfig": role operator has ipam, hostnet, netpolicy, netmachineconfig`},
+		{Operator, []string{"*", "pools"}, nil, `unknown controller "pools": role operator has ipam, hostnet, netpolicy, netmachineconfig, relocation`},
+		{Operator, []string{"*", "-ipconfig"}, nil, `unknown controller "ipconfig": role operator has ipam, hostnet, netpolicy, netmachineconfig, relocation`},
 		{Node, []string{"ipam"}, nil, `unknown controller "ipam": role node has ipconfig, seedgen, nodenetwork, netenactment`},
 		{Node, []string{"-*"}, nil, `unknown controller "*": role node has ipconfig, seedgen, nodenetwork, netenactment`},
 	} {

@@ -1,0 +1,81 @@
+package relocation
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/relocation/v1beta1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/reconcile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+)
+
+// Reasons of the conditions.
+const (
+	reasonValid      = "Valid"
+	reasonInvalid    = "ValidationFailed"
+	reasonReconciled = "Reconciled"
+	reasonDrift      = "DriftCorrected"
+	reasonAttention  = "NeedsAttention"
+	reasonWaiting    = "Waiting"
+	reasonFailed     = "ReconciliationFailed"
+)
+
+// report is the status while it is computed, the one place where it is written.
+type report struct {
+	conditions *status.Conditions
+	open       []string // parts that are not in place, with their reasons
+}
+
+func newReport(o *v1beta1.ClusterRelocation, now time.Time) *report {
+	return &report{conditions: status.NewConditions(slices.Clone(o.Status.Conditions), o.Generation, now)}
+}
+
+// invalid says all that is wrong with the object; nothing of it is carried out.
+func (r *report) invalid(problems []siteconfig.Problem) {
+	var all []string
+	for _, p := range problems {
+		all = append(all, p.String())
+	}
+	r.conditions.Set(v1beta1.ConditionReady, metav1.ConditionFalse, reasonInvalid, strings.Join(all, "; "))
+	r.conditions.Set(v1beta1.ConditionReconciled, metav1.ConditionFalse, reasonInvalid, "nothing is changed until the object is valid")
+}
+
+// part says what became of one part.
+func (r *report) part(p reconcile.Part, out reconcile.Outcome, err error) {
+	s, reason, message := metav1.ConditionTrue, reasonReconciled, "in place"
+	switch {
+	case errors.Is(err, reconcile.ErrWaiting):
+		s, reason, message = metav1.ConditionFalse, reasonWaiting, err.Error()
+	case err != nil:
+		s, reason, message = metav1.ConditionFalse, reasonFailed, err.Error()
+	case out.Attention != "":
+		s, reason, message = metav1.ConditionFalse, reasonAttention, out.Attention
+	case len(out.Drifted) > 0:
+		reason, message = reasonDrift, "changed by somebody else and set again: "+strings.Join(out.Drifted, ", ")
+	}
+	if s == metav1.ConditionFalse {
+		r.open = append(r.open, fmt.Sprintf("%s: %s", p.Condition, message))
+	}
+	r.conditions.Set(p.Condition, s, reason, message)
+}
+
+// conclude sums the parts up.
+func (r *report) conclude(c siteconfig.SiteConfig) {
+	r.conditions.Set(v1beta1.ConditionReady, metav1.ConditionTrue, reasonValid, "the object can be carried out")
+	if len(r.open) > 0 {
+		r.conditions.Set(v1beta1.ConditionReconciled, metav1.ConditionFalse, reasonFailed, strings.Join(r.open, "; "))
+		return
+	}
+	message := "everything is in place"
+	if c.Dnsmasq != nil && c.Dnsmasq.Enabled {
+		message += "; addInternalDNSEntries: the node's own DNS server answers for the domain after a change of its address (IPConfig)" +
+			" or a relocation on site, not by this object"
+	}
+	r.conditions.Set(v1beta1.ConditionReconciled, metav1.ConditionTrue, reasonReconciled, message)
+}

@@ -1,0 +1,39 @@
+package controller
+
+import (
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	relocationv1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/relocation/v1beta1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/reconcile"
+)
+
+// addRelocation serves ClusterRelocation where its definition is installed, the product's or cluster-relocation-operator's.
+func addRelocation(mgr ctrl.Manager, o Options) error {
+	served, err := cluster.Serves(mgr.GetRESTMapper(), relocationv1beta1.GroupVersion.WithKind("ClusterRelocation"))
+	if err != nil {
+		return err
+	}
+	if !served {
+		o.Log.Info("relocation of the running cluster is off: its definition is not installed")
+		return nil
+	}
+	// Secrets of any name are read and written one by one; a cache of them would hold them all.
+	direct, err := client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+	})
+	if err != nil {
+		return fmt.Errorf("make a client without a cache: %w", err)
+	}
+	r := &relocation.Reconciler{
+		Client: mgr.GetClient(), Log: o.Log, Now: time.Now,
+		Direct: &reconcile.Reconciler{Client: direct, Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub},
+	}
+	return r.SetupWithManager(mgr)
+}
