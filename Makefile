@@ -14,6 +14,7 @@ LAB_PARALLEL := $(if $(filter qemu,$(MACHINE)),1,3)
 
 include api/api.mk
 include tools/controlplane/controlplane.mk
+include hack/release/release.mk
 -include lab/lab.mk
 -include internal/host/nm/net.mk
 
@@ -125,4 +126,4 @@ host-packages:
 .PHONY: clean
 clean: ## Remove what was built, and every lab.
 	-$(BIN)/lab down --all
-	rm -rf build
+	rm -rf build dist

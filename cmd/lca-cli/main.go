@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/dnsmasq"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipam"
@@ -36,6 +37,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/version"
 )
 
 func main() {
@@ -48,7 +50,7 @@ func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: operation.RedactAttr}))
-	err := root(log).ExecuteContext(ctx)
+	err := commandline.Execute(ctx, root(log), os.Args[1:])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "lca-cli: %s\n", operation.Redact([]byte(err.Error())))
 	}
@@ -58,11 +60,14 @@ func execute() int {
 // exitCode is by what systemd decides whether to retry.
 func exitCode(err error) int {
 	var final *verb.FinalError
+	var usage *commandline.UsageError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &final):
 		return host.FinalExit
+	case errors.As(err, &usage):
+		return commandline.UsageExit
 	default:
 		return 1
 	}
@@ -72,6 +77,7 @@ func root(log *slog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "lca-cli",
 		Short:         "Change, copy and inspect the systems of this node, and plan addresses",
+		Version:       version.Get().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -16,20 +16,31 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/caches"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/version"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := root(serve).ExecuteContext(ctx)
+	err := commandline.Execute(ctx, root(serve), os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "lifecycle-agent: %s\n", operation.Redact([]byte(err.Error())))
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
+}
+
+func exitCode(err error) int {
+	var usage *commandline.UsageError
+	if errors.As(err, &usage) {
+		return commandline.UsageExit
+	}
+	return 1
 }
 
 // serveRole runs a role until the context ends.
@@ -47,6 +58,7 @@ The agent has two roles. Both run from one image, each with a service account of
   node       a privileged DaemonSet, whose pods observe and change the node they run on
 
 A cluster that only manages addresses, such as a hub, installs the operator role alone.`,
+		Version:       version.Get().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
@@ -79,6 +91,10 @@ func serve(ctx context.Context, role controller.Role, f flags) error {
 	}
 	log := newLog(os.Stderr, f.debug)
 	caches.FillByList()
+	build := version.Get()
+	if err := registerBuildInfo(metrics.Registry, build); err != nil {
+		return err
+	}
 	mgr, err := newManager(f)
 	if err != nil {
 		return err
@@ -92,7 +108,7 @@ func serve(ctx context.Context, role controller.Role, f flags) error {
 	if err := controller.Setup(mgr, enabled, options); err != nil {
 		return err
 	}
-	log.Info("lifecycle-agent starts", "role", role, "node", f.nodeName, "hostRoot", f.hostRoot)
+	log.Info("lifecycle-agent starts", "version", build.String(), "role", role, "node", f.nodeName, "hostRoot", f.hostRoot)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run the controllers: %w", err)
 	}

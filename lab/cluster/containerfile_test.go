@@ -13,16 +13,17 @@ func TestTheProductsImageIsWhatItsContainerfileSays(t *testing.T) {
 	image, err := BuildImage("../../Containerfile", "/bin-dir", "localhost/x:1")
 	require.NoError(t, err)
 	require.Equal(t, Image{
-		Names:      []string{"localhost/x:1"},
-		Files:      map[string]string{"usr/local/bin/lifecycle-agent": "/bin-dir/lifecycle-agent", "usr/local/bin/lca-cli": "/bin-dir/lca-cli"},
+		Names: []string{"localhost/x:1"},
+		Files: map[string]string{"usr/local/bin/lifecycle-agent": "/bin-dir/lifecycle-agent", "usr/local/bin/lca-cli": "/bin-dir/lca-cli",
+			"etc/ssl/certs/ca-certificates.crt": "/etc/ssl/certs/ca-certificates.crt"},
 		Entrypoint: []string{"/usr/local/bin/lifecycle-agent"}, User: "65532:65532",
 	}, image)
 }
 
 func TestAnInstructionThatTheLabCannotCarryOutIsAnError(t *testing.T) {
-	for _, line := range []string{"FROM debian", "RUN true", "COPY lonely", "USER a b", "ENTRYPOINT true"} {
+	for _, line := range []string{"FROM debian", "RUN true", "COPY lonely", "COPY a b", "USER a b", "ENTRYPOINT true"} {
 		file := filepath.Join(t.TempDir(), "Containerfile")
-		require.NoError(t, os.WriteFile(file, []byte(line+"\n"), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte("FROM scratch\n"+line+"\n"), 0o600))
 		_, err := BuildImage(file, "/bin-dir", "x")
 		require.Error(t, err, line)
 	}

@@ -52,8 +52,9 @@ func (w Wiring) fsck() *cobra.Command {
 		Short: "Find and explain leaks, duplicates and other inconsistencies",
 		Long: "Compare pools, claims, addresses and locks, of files or, without -f, of the cluster. It changes\n" +
 			"nothing, and fails when there is a finding.",
-		Example: "  oc get ippool,ipclaim,ipaddress,addresslock -A -o yaml | lca-cli ipam fsck -f -",
-		Args:    cobra.NoArgs,
+		Example: "  oc get ippool,ipclaim,ipaddresses.ipam.metal3.io,ipaddressclaim,ipaddresses.ipam.cluster.x-k8s.io,addresslock \\\n" +
+			"    -A -o yaml | lca-cli ipam fsck -f -",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := w.records(cmd.Context(), in)
 			if err != nil {
@@ -81,7 +82,11 @@ func (w Wiring) records(ctx context.Context, in input) (*manifest.Inventory, err
 	if len(in.files) == 0 && w.Cluster != nil {
 		return w.Cluster(ctx)
 	}
-	return w.load(in)
+	v, err := w.load(in)
+	if err != nil {
+		return nil, err
+	}
+	return v, v.CheckComplete()
 }
 
 func (w Wiring) leases(file, network string) ([]audit.Leased, error) {

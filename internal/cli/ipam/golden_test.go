@@ -94,7 +94,11 @@ func TestRefusals(t *testing.T) {
 	for name, k := range map[string]struct{ args, want string }{
 		"no files":        {"plan", "name the files with -f"},
 		"no such file":    {"plan -f nowhere.yaml", "read pools: open nowhere.yaml: no such file or directory"},
-		"no pool":         {"plan -f leases", "leases: document 1: decode"},
+		"plain text":      {"plan -f leases", "leases: document 1: not a Kubernetes object"},
+		"wrong type":      {"plan -f wrongtype.yaml", "wrongtype.yaml: document 1: field spec.prefix: is a string, must be a number"},
+		"no host name":    {"reserve -f pools.yaml --pool storage --host Bad_Host!", "--host Bad_Host! is not a name that Kubernetes allows: "},
+		"no addresses":    {"fsck -f claims.yaml", "no ipaddresses.ipam.metal3.io was read, but claims that have one (1): read that kind too"},
+		"count":           {"plan -f pools.yaml --count -1", "must be a positive number"},
 		"unknown pool":    {"plan -f pools.yaml --pool x", "pool x is in none of the files"},
 		"does not fit":    {"plan -f pools.yaml --pool storage --count 12", "not everything fits: 1 refused"},
 		"format":          {"plan -f pools.yaml -o xml", `output format "xml" is none of text, yaml, json`},
@@ -107,7 +111,7 @@ func TestRefusals(t *testing.T) {
 		"bad interface":   {"render ignition -f pools.yaml --host master-0 --interface eth1,pool=storage", `--interface eth1,pool=storage: "eth1" is none of name=, mac=, pool=, default`},
 		"no DHCP range":   {"render dnsmasq -f pools.yaml --pool storage --interface eth1", "pool metal3/storage has no DHCP range"},
 		"DHCP overlap":    {"render dnsmasq -f overlap.yaml --pool p --interface eth1", "pool default/p: DHCP range 172.22.0.10-172.22.0.200 overlaps range 172.22.0.128-172.22.0.255 at 172.22.0.128: an address cannot be leased and static at once"},
-		"misspelt":        {"plan -f misspelt.yaml", `misspelt.yaml: document 1: decode: error unmarshaling JSON: while decoding JSON: json: unknown field "exclusion"`},
+		"misspelt":        {"plan -f misspelt.yaml", `misspelt.yaml: document 1: unknown field "spec.exclusion"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := run(t, nil, strings.Fields(k.args)...)

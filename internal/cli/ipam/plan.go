@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/manifest"
 )
@@ -97,7 +98,7 @@ func (w Wiring) plan() *cobra.Command {
 	}
 	in.flags(cmd, output.Text)
 	cmd.Flags().StringVar(&pool, "pool", "", "pool, as name or namespace/name (default: all pools of the files)")
-	cmd.Flags().IntVar(&more, "count", 0, "number of further addresses to show")
+	commandline.Count(cmd.Flags(), &more, "count", "number of further addresses to show")
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
@@ -92,6 +93,9 @@ func wishesOf(pools, hosts []string, address string) (out []manifest.Wish, err e
 			strings.Join(hosts, ", "), strings.Join(pools, ", "))
 	}
 	for _, h := range hosts {
+		if problems := validation.IsDNS1123Subdomain(h); len(problems) > 0 {
+			return nil, fmt.Errorf("--host %s is not a name that Kubernetes allows: %s", h, problems[0])
+		}
 		for _, p := range pools {
 			wish := manifest.Wish{Pool: p, Host: h}
 			if address != "" {

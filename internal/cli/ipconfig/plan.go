@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
@@ -23,7 +24,7 @@ type wanted struct {
 	v4   lcav1.IPv4Config
 	v6   lcav1.IPv6Config
 	spec lcav1.IPConfigSpec
-	vlan int32
+	vlan int
 }
 
 func plan(w Wiring) *cobra.Command {
@@ -41,7 +42,8 @@ func plan(w Wiring) *cobra.Command {
 				return err
 			}
 			if cmd.Flags().Changed("vlan-id") {
-				want.spec.VLANID = &want.vlan
+				vlan := int32(want.vlan)
+				want.spec.VLANID = &vlan
 			}
 			p, err := preview(cmd.Context(), w, want)
 			if err != nil {
@@ -59,7 +61,7 @@ func plan(w Wiring) *cobra.Command {
 	flags.StringVar(&want.v6.MachineNetwork, "ipv6-machine-network", "", "its machine network, CIDR")
 	flags.StringVar(&want.v6.Gateway, "ipv6-gateway", "", "its default gateway")
 	flags.StringSliceVar(&want.spec.DNSServers, "dns-server", nil, "DNS server; repeat it, the order counts")
-	flags.Int32Var(&want.vlan, "vlan-id", 0, "VLAN of the uplink, 1 to 4094; 0 removes it; omit it to keep the present one")
+	commandline.Range(flags, &want.vlan, "vlan-id", 0, 4094, "VLAN of the uplink, 1 to 4094; 0 removes it; omit it to keep the present one")
 	return cmd
 }
 

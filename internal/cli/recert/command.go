@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
@@ -78,7 +79,7 @@ func verb(name, short, long string, run func(context.Context, call, output.Forma
 	flags.StringVar(&c.config, "config", host.RecertConfig, "configuration file, a path below --root")
 	flags.StringVar(&c.source.Root, "root", "/", "root directory of the node")
 	flags.StringVar(&c.source.Data, "etcd-data", host.EtcdData, "etcd's data directory, below --root")
-	flags.StringVar(&c.source.Endpoint, "endpoint", "", "URL of a running etcd, instead of --etcd-data")
+	commandline.URL(flags, &c.source.Endpoint, "endpoint", "URL of a running etcd, instead of --etcd-data")
 	flags.StringVar(&c.source.Cert, "cert", "", "client certificate for --endpoint, its key beside it as .key (default: the node's own)")
 	flags.StringVar(&c.source.CA, "cacert", "", "authorities for --endpoint (default: the node's own)")
 	return cmd

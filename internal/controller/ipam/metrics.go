@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
@@ -16,6 +17,7 @@ import (
 // Metrics of address management.
 type Metrics struct {
 	addresses *prometheus.GaugeVec
+	reasons   *prometheus.GaugeVec
 	waiting   *prometheus.HistogramVec
 	refusals  *prometheus.CounterVec
 	conflicts prometheus.Counter
@@ -29,6 +31,9 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		addresses: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "pool_addresses",
 			Help: "Addresses of a pool: total, free, used, kept (for a while or for a host), outside (used, but no longer of the pool)."},
 			[]string{"namespace", "pool", "state"}),
+		reasons: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "pool_status",
+			Help: "1 for the reason of a pool's condition Ready, such as Available, Exhausted or Overlap."},
+			[]string{"namespace", "pool", "reason"}),
 		waiting: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Subsystem: subsystem,
 			Name: "allocation_duration_seconds", Help: "From the creation of a claim to its address.",
 			Buckets: []float64{0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800}}, []string{"kind"}),
@@ -39,7 +44,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		releases: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem,
 			Name: "releases_total", Help: "Addresses that were released."}),
 	}
-	for _, c := range []prometheus.Collector{m.addresses, m.waiting, m.refusals, m.conflicts, m.releases} {
+	for _, c := range []prometheus.Collector{m.addresses, m.reasons, m.waiting, m.refusals, m.conflicts, m.releases} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register a metric of address management: %w", err)
 		}
@@ -55,7 +60,7 @@ func (m *Metrics) refused(k kind, reason string) {
 	m.refusals.WithLabelValues(k.key(types.NamespacedName{}).kind, reason).Inc()
 }
 
-// pool shows the counts of a pool.
+// pool shows the counts of a pool and the reason of its condition.
 func (m *Metrics) pool(name types.NamespacedName, status metal3.IPPoolStatus, stats ipam.Stats) {
 	for state, n := range map[string]float64{
 		"total": number(status.Total), "free": number(status.Free), "used": float64(status.Used),
@@ -63,10 +68,16 @@ func (m *Metrics) pool(name types.NamespacedName, status metal3.IPPoolStatus, st
 	} {
 		m.addresses.WithLabelValues(name.Namespace, name.Name, state).Set(n)
 	}
+	m.reasons.DeletePartialMatch(prometheus.Labels{"namespace": name.Namespace, "pool": name.Name})
+	if ready := apimeta.FindStatusCondition(status.Conditions, metal3.ConditionReady); ready != nil {
+		m.reasons.WithLabelValues(name.Namespace, name.Name, ready.Reason).Set(1)
+	}
 }
 
 func (m *Metrics) forgetPool(name types.NamespacedName) {
-	m.addresses.DeletePartialMatch(prometheus.Labels{"namespace": name.Namespace, "pool": name.Name})
+	of := prometheus.Labels{"namespace": name.Namespace, "pool": name.Name}
+	m.addresses.DeletePartialMatch(of)
+	m.reasons.DeletePartialMatch(of)
 }
 
 func number(text string) float64 {

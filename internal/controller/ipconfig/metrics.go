@@ -25,7 +25,8 @@ type Metrics struct {
 	rollbacks *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
 
-	health *healthAge
+	health   *healthAge
+	progress *progressGauges
 
 	timeline cursor
 }
@@ -48,8 +49,9 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 		rollbacks: counter("rollbacks_total", "Rollbacks by cause (requested, post-pivot, watchdog, uncontrolled).", "cause"),
 		refusals:  counter("preflight_failures_total", "Failed checks before a change.", "check", "severity"),
 		health:    newHealthAge(now),
+		progress:  newProgressGauges(),
 	}
-	for _, c := range []prometheus.Collector{m.stages, m.phases, m.steps, m.rollbacks, m.refusals, m.health} {
+	for _, c := range []prometheus.Collector{m.stages, m.phases, m.steps, m.rollbacks, m.refusals, m.health, m.progress.started, m.progress.expiry} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register a metric of ipconfig: %w", err)
 		}

@@ -66,8 +66,8 @@ func (v *Inventory) document(raw []byte) error {
 		metav1.TypeMeta `json:",inline"`
 		Items           []any `json:"items"`
 	}
-	if err := yaml.Unmarshal(raw, &head); err != nil {
-		return fmt.Errorf("decode: %w", err)
+	if err := loosely(raw, &head); err != nil {
+		return err
 	}
 	for _, item := range head.Items {
 		one, err := yaml.Marshal(item)
@@ -105,16 +105,16 @@ func (v *Inventory) object(group, version, kind string, raw []byte) error {
 
 func add[T any](raw []byte, to *[]*T) error {
 	o := new(T)
-	if err := yaml.UnmarshalStrict(raw, o); err != nil {
-		return fmt.Errorf("decode: %w", err)
+	if err := strictly(raw, o); err != nil {
+		return err
 	}
 	return keep(o, to)
 }
 
 func addLoosely[T any](raw []byte, to *[]*T) error {
 	o := new(T)
-	if err := yaml.Unmarshal(raw, o); err != nil {
-		return fmt.Errorf("decode: %w", err)
+	if err := loosely(raw, o); err != nil {
+		return err
 	}
 	return keep(o, to)
 }

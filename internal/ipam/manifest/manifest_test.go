@@ -146,8 +146,8 @@ func TestHostNeedsEveryAddress(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"a: [": "test: document 1: decode",
-		"kind: IPPool\napiVersion: ipam.metal3.io/v1alpha1\nspec: {pool: []}": `test: document 1: decode: error unmarshaling JSON: while decoding JSON: json: unknown field "pool"`,
+		"a: [": "test: document 1: read the YAML",
+		"kind: IPPool\napiVersion: ipam.metal3.io/v1alpha1\nspec: {pool: []}": `test: document 1: unknown field "spec.pool"`,
 		pools + "---" + pools: "ns/a appears twice",
 	} {
 		require.ErrorContains(t, (&manifest.Inventory{}).Read("test", strings.NewReader(text)), want)
