@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"debug/buildinfo"
 	"encoding/json"
 	"errors"
@@ -66,7 +67,7 @@ func linked(programs []string) ([]string, error) {
 // locate asks Go where it keeps the modules.
 func locate(modules []string) (map[string]string, error) {
 	var stderr bytes.Buffer
-	cmd := exec.Command("go", append([]string{"mod", "download", "-json"}, modules...)...)
+	cmd := exec.CommandContext(context.Background(), "go", append([]string{"mod", "download", "-json"}, modules...)...)
 	cmd.Stderr = &stderr
 	text, err := cmd.Output()
 	if err != nil {

@@ -51,7 +51,9 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 		health:    newHealthAge(now),
 		progress:  newProgressGauges(),
 	}
-	for _, c := range []prometheus.Collector{m.stages, m.phases, m.steps, m.rollbacks, m.refusals, m.health, m.progress.started, m.progress.expiry} {
+	for _, c := range []prometheus.Collector{
+		m.stages, m.phases, m.steps, m.rollbacks, m.refusals, m.health, m.progress.started, m.progress.expiry,
+	} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register a metric of ipconfig: %w", err)
 		}
