@@ -57,17 +57,15 @@ never-default=true
 `, files[0].Text)
 }
 
-func TestKeyfilesOfAVLANComeWithTheInterfaceBelow(t *testing.T) {
+func TestTheKeyfileOfAVLANLeavesTheInterfaceBelowAlone(t *testing.T) {
 	h := host(t, hostnet.Link{Name: "eth1", Default: true}, lease("192.0.2.10/24", "192.0.2.1", 100))
 	files, err := h.Keyfiles()
 	require.NoError(t, err)
-	require.Len(t, files, 2)
+	require.Len(t, files, 1)
 	require.Contains(t, files[0].Text, "type=vlan\n")
 	require.Contains(t, files[0].Text, "interface-name=eth1.100\n\n[vlan]\nflags=1\nid=100\nparent=eth1\n")
 	require.Contains(t, files[0].Text, "address1=192.0.2.10/24\ndns=192.0.2.53;\nroute1=0.0.0.0/0,192.0.2.1\n", "a primary network leads everywhere")
 	require.NotContains(t, files[0].Text, "never-default")
-	require.Equal(t, "lca-eth1.nmconnection", files[1].Name)
-	require.Contains(t, files[1].Text, "[ipv4]\nmethod=disabled\n\n[ipv6]\nmethod=disabled\n")
 }
 
 func TestAnInterfaceKnownByItsMACOnly(t *testing.T) {
