@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,9 @@ type Reconciler struct {
 	// Kinds are the kinds of owners that the cluster has; Hosts says that BareMetalHost is one of its kinds.
 	Kinds []schema.GroupVersionKind
 	Hosts bool
+
+	// told is what was last said of the delivery to an owner without conditions, by its UID.
+	told sync.Map
 }
 
 // reconcile serves one owner.

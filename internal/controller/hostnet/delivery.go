@@ -77,8 +77,9 @@ func (r *Reconciler) condition(
 		}
 		list = slices.Delete(list, i, i+1)
 	}
-	if o.GetKind() != "Machine" { // the others' conditions are their controllers' alone
-		return i < 0, nil
+	if o.GetKind() != "Machine" { // the others' conditions are their controllers' alone; what was told is remembered until a restart
+		former, _ := r.told.Swap(o.GetUID(), message)
+		return former != message, nil
 	}
 	before := o.DeepCopy()
 	list = append(list, map[string]any{"type": ConditionDelivered, "status": string(status), "reason": reason, "message": message,

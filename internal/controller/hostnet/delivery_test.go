@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
 )
 
 // admits has the API server ask about owners as config/webhook has it ask, and an operator answer, over TLS.
@@ -144,6 +145,22 @@ func TestAHostThatBeganWithoutItsOwnConfigIsTold(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("host default/bmh-%s-late is provisioned without Secret %s-late-host-user-data, and so without its addresses; "+
 		"provision it again", w.pool, w.pool), c["message"])
 	w.eventually(func() bool { return testutil.ToFloat64(w.metrics.missed.WithLabelValues("Machine")) == 1 }, "counted once")
+}
+
+// TestAHostWithoutItsOwnConfigIsCountedOnce: also where the owner has no condition to remember it.
+func TestAHostWithoutItsOwnConfigIsCountedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.newPool(func(*metal3.IPPoolSpec) {})
+	h := w.host(w.pool+"-bmh", "", "provisioned")
+	counted := func() float64 { return testutil.ToFloat64(w.metrics.missed.WithLabelValues("BareMetalHost")) }
+	annotate := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"ens4=%s"}}}`, NetworksAnnotation, w.pool)
+	require.NoError(t, w.api.Patch(t.Context(), h, client.RawPatch(types.MergePatchType, annotate)))
+	w.eventually(func() bool { return counted() == 1 }, "told")
+	for i := range 5 {
+		require.NoError(t, w.api.Patch(t.Context(), h, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"round":"%d"}}}`, i))))
+	}
+	apitest.RequireRest(t, "hostnet-baremetalhost.metal3.io")
+	require.InDelta(t, 1, counted(), 0)
 }
 
 // TestAConfigThatCannotBeMergedIsRefusedAtAdmission: not at the boot of the host.
