@@ -137,8 +137,9 @@ func (i Interface) validate() error {
 		return fmt.Errorf("interface %s: VLAN %d needs the name of the interface below", i.MAC, i.VLAN)
 	}
 	if kind := assembled(i.Name); kind != "" && i.VLAN == 0 {
-		return fmt.Errorf("interface %s is a %s by its name, and has a profile of its own that says what it is made of: a pool's addresses "+
-			"cannot be added to that; give the pool a VLAN, or set them with a NodeNetworkConfigurationPolicy", i.label(), kind)
+		return fmt.Errorf("interface %s is a %s by its name, and has a profile of its own that says what it is made of: "+
+			"a pool's addresses cannot be added to that; give the pool a VLAN, or set them with a NodeNetworkConfigurationPolicy",
+			i.label(), kind)
 	}
 	if i.MAC != "" {
 		if hw, err := net.ParseMAC(i.MAC); err != nil || len(hw) != 6 {
@@ -160,7 +161,8 @@ func (i Interface) validate() error {
 // type ethernet would never be applied to it.
 func assembled(name string) string {
 	for _, k := range []struct{ prefix, kind string }{
-		{"bond", "bond"}, {"team", "team"}, {"br-", "bridge"}, {"br", "bridge"}, {"ovs", "bridge"}, {"virbr", "bridge"}, {"ib", "InfiniBand interface"},
+		{"bond", "bond"}, {"team", "team"}, {"br-", "bridge"}, {"br", "bridge"}, {"ovs", "bridge"}, {"virbr", "bridge"},
+		{"ib", "InfiniBand interface"},
 	} {
 		rest, found := strings.CutPrefix(name, k.prefix)
 		if found && (strings.HasSuffix(k.prefix, "-") || rest != "" && strings.Trim(rest, "0123456789") == "") {
