@@ -119,6 +119,16 @@ func TestRefusals(t *testing.T) {
 	_, err = hostnet.FromLeases(eth1, lease("192.0.2.10/24", "192.0.2.1", 0), lease("2001:db8::10/64", "2001:db8::1", 7))
 	require.EqualError(t, err, "pools storage and storage disagree on the VLAN or MTU of eth1")
 
+	for name, kind := range map[string]string{"bond0": "bond", "br-ex": "bridge", "br1": "bridge", "team7": "team", "ib0": "InfiniBand interface"} {
+		i := hostnet.Interface{Name: name, Addresses: []hostnet.Address{{Prefix: netip.MustParsePrefix("192.0.2.10/24")}}}
+		require.ErrorContains(t, hostnet.Host{Name: "w", Interfaces: []hostnet.Interface{i}}.Validate(), "interface "+name+" is a "+kind+" by its name")
+		i.VLAN = 5
+		require.NoError(t, hostnet.Host{Name: "w", Interfaces: []hostnet.Interface{i}}.Validate(), "a VLAN of it is an interface of its own")
+	}
+	for _, name := range []string{"bonding", "brick0", "ibmveth2", "eth0", "bond0.7"} {
+		i := hostnet.Interface{Name: name, Addresses: []hostnet.Address{{Prefix: netip.MustParsePrefix("192.0.2.10/24")}}}
+		require.NoError(t, hostnet.Host{Name: "w", Interfaces: []hostnet.Interface{i}}.Validate(), name)
+	}
 	one := host(t, eth1, lease("192.0.2.10/24", "192.0.2.1", 0)).Interfaces[0]
 	for want, list := range map[string][]hostnet.Interface{
 		"host w: an interface has neither a name nor a MAC address":                         {{}},
