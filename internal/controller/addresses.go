@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -60,13 +61,24 @@ func servedContract(mgr ctrl.Manager) (string, error) {
 	return kind.Version, nil
 }
 
+// ownDigits make the name of a machine's own Secret unique where the machine has no name yet.
+const ownDigits = 10
+
 // addHostNetworks serves the kinds of machines and hosts that the cluster has.
 func addHostNetworks(mgr ctrl.Manager, o Options) error {
 	if installed, err := servesAddresses(mgr.GetRESTMapper(), o); err != nil || !installed {
 		return err
 	}
+	m, err := hostnet.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("register the hostnet metrics: %w", err)
+	}
 	r := &hostnet.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
+		Metrics: m, Now: time.Now,
+	}
+	if o.Webhooks {
+		hostnet.ServeOwners(mgr.GetWebhookServer(), mgr.GetAPIReader(), func() string { return utilrand.String(ownDigits) })
 	}
 	served := map[schema.GroupKind]bool{}
 	for _, kind := range hostnet.Kinds() {

@@ -10,51 +10,42 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
-	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netmachineconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netpolicy"
 )
 
-// addNetworkPolicies serves network policies where their kinds are installed, the product's or kubernetes-nmstate's.
+// addNetworkPolicies serves network policies once their kinds are served, the product's or kubernetes-nmstate's.
 func addNetworkPolicies(mgr ctrl.Manager, o Options) error {
-	served := map[string]bool{}
-	for _, kind := range []schema.GroupVersionKind{
-		nmstatev1.GroupVersion.WithKind("NodeNetworkConfigurationPolicy"),
-		mcv1.GroupVersion.WithKind("MachineConfigPool"), metal3.GroupVersion.WithKind("IPClaim"),
-	} {
-		is, err := cluster.Serves(mgr.GetRESTMapper(), kind)
-		if err != nil {
-			return err
-		}
-		served[kind.Kind] = is
-	}
-	if !served["NodeNetworkConfigurationPolicy"] {
-		o.Log.Info("network policies are off: their definitions are not installed")
-		return nil
-	}
 	m, err := netpolicy.NewMetrics(metrics.Registry)
 	if err != nil {
 		return fmt.Errorf("register the metrics of network policies: %w", err)
 	}
-	r := netpolicy.New(netpolicy.Options{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
-		Metrics: m, Now: time.Now, Pools: served["MachineConfigPool"], Claims: served["IPClaim"],
-	})
-	return r.SetupWithManager(mgr)
-}
-
-// addNetworkMachineConfigs serves policies for machine config pools where the cluster has such.
-func addNetworkMachineConfigs(mgr ctrl.Manager, o Options) error {
-	for _, kind := range []schema.GroupVersionKind{
-		nmstatev1.GroupVersion.WithKind("NodeNetworkConfigurationPolicy"), mcv1.GroupVersion.WithKind("MachineConfig"),
-	} {
-		if is, err := cluster.Serves(mgr.GetRESTMapper(), kind); err != nil || !is {
+	kinds := []schema.GroupVersionKind{policyKind, enactmentKind, stateKind}
+	return mgr.Add(&whenServed{name: "netpolicy", kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {
+		pools, err := cluster.Serves(mgr.GetRESTMapper(), mcv1.GroupVersion.WithKind("MachineConfigPool"))
+		if err != nil {
 			return err
 		}
-	}
-	r := &netmachineconfig.Reconciler{Options: netmachineconfig.Options{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log, Now: time.Now,
-	}}
-	return r.SetupWithManager(mgr)
+		claims, err := cluster.Serves(mgr.GetRESTMapper(), metal3.GroupVersion.WithKind("IPClaim"))
+		if err != nil {
+			return err
+		}
+		r := netpolicy.New(netpolicy.Options{
+			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
+			Metrics: m, Now: time.Now, Pools: pools, Claims: claims,
+		})
+		return r.SetupWithManager(mgr)
+	}})
+}
+
+// addNetworkMachineConfigs writes the MachineConfigs of policies once the cluster has both kinds.
+func addNetworkMachineConfigs(mgr ctrl.Manager, o Options) error {
+	kinds := []schema.GroupVersionKind{policyKind, mcv1.GroupVersion.WithKind("MachineConfig")}
+	return mgr.Add(&whenServed{name: "netmachineconfig", kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {
+		r := &netmachineconfig.Reconciler{Options: netmachineconfig.Options{
+			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log, Now: time.Now,
+		}}
+		return r.SetupWithManager(mgr)
+	}})
 }

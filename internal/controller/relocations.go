@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,26 +15,21 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/reconcile"
 )
 
-// addRelocation serves ClusterRelocation where its definition is installed, the product's or cluster-relocation-operator's.
+// addRelocation serves ClusterRelocation once its definition is served, the product's or cluster-relocation-operator's.
 func addRelocation(mgr ctrl.Manager, o Options) error {
-	served, err := cluster.Serves(mgr.GetRESTMapper(), relocationv1beta1.GroupVersion.WithKind("ClusterRelocation"))
-	if err != nil {
-		return err
-	}
-	if !served {
-		o.Log.Info("relocation of the running cluster is off: its definition is not installed")
-		return nil
-	}
-	// Secrets of any name are read and written one by one; a cache of them would hold them all.
-	direct, err := client.New(mgr.GetConfig(), client.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-	})
-	if err != nil {
-		return fmt.Errorf("make a client without a cache: %w", err)
-	}
-	r := &relocation.Reconciler{
-		Client: mgr.GetClient(), Log: o.Log, Now: time.Now,
-		Direct: &reconcile.Reconciler{Client: direct, Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub},
-	}
-	return r.SetupWithManager(mgr)
+	kinds := []schema.GroupVersionKind{relocationv1beta1.GroupVersion.WithKind("ClusterRelocation")}
+	return mgr.Add(&whenServed{name: "relocation", kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {
+		// Secrets of any name are read and written one by one; a cache of them would hold them all.
+		direct, err := client.New(mgr.GetConfig(), client.Options{
+			HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		})
+		if err != nil {
+			return fmt.Errorf("make a client without a cache: %w", err)
+		}
+		r := &relocation.Reconciler{
+			Client: mgr.GetClient(), Log: o.Log, Now: time.Now,
+			Direct: &reconcile.Reconciler{Client: direct, Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub},
+		}
+		return r.SetupWithManager(mgr)
+	}})
 }

@@ -1,6 +1,7 @@
 package netpolicy_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,4 +63,34 @@ func TestOnlyWhatStaysWrongIsPermanent(t *testing.T) {
 	o = w.enact(t, ask)
 	require.Equal(t, netpolicy.PhaseValidate, o.Evidence.Phase, "%+v", o.Evidence)
 	require.True(t, o.Evidence.Permanent())
+}
+
+// A setting that the node had no value of before the policy stays in the document of later generations, also
+// where they change it.
+func TestWhatHadNoValueBeforeStaysInTheDocument(t *testing.T) {
+	w := newWorld(false)
+	store := record.Store{Files: w.node.Files()}
+	ask := captured()
+	o := w.enact(t, ask)
+	require.Equal(t, netpolicy.ResultChanged, o.Result, "%+v", o.Evidence)
+	first, err := store.Committed(policy)
+	require.NoError(t, err)
+	require.Contains(t, first.Document, "mtu: 1400")
+
+	ask.Generation, ask.Captured, ask.Revert, ask.Before = 2, first.Captured, first.Revert, first.Before
+	o = w.enact(t, ask)
+	require.Equal(t, netpolicy.ResultUnchanged, o.Result, "%+v", o.Evidence)
+	second, err := store.Committed(policy)
+	require.NoError(t, err)
+	require.Equal(t, first.Document, second.Document)
+	require.Equal(t, first.Before, second.Before)
+
+	ask.Generation, ask.Captured, ask.Revert, ask.Before = 3, second.Captured, second.Revert, second.Before
+	ask.Document = strings.Replace(ask.Document, `1400`, `1300`, 1)
+	o = w.enact(t, ask)
+	require.Equal(t, netpolicy.ResultChanged, o.Result, "%+v", o.Evidence)
+	third, err := store.Committed(policy)
+	require.NoError(t, err)
+	require.Contains(t, third.Document, "mtu: 1300")
+	require.Equal(t, first.Before, third.Before, "what was there before the policy is not what its first generation made of it")
 }

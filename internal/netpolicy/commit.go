@@ -80,7 +80,7 @@ func (e *enactment) commit(ctx context.Context, w work) error {
 	}
 	return e.store.Commit(record.Committed{
 		Policy: e.request.Policy, UID: e.request.UID, Generation: e.request.Generation, Operation: e.request.OperationID,
-		Time: e.Clock.Now().UTC(), Document: w.Document, Revert: revert, Captured: w.Captured,
+		Time: e.Clock.Now().UTC(), Document: w.Document, Revert: revert, Before: w.Before, Captured: w.Captured,
 		Ephemeral: e.request.Persistence == Ephemeral, Boot: boot,
 	})
 }

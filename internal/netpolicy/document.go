@@ -14,6 +14,8 @@ type Resolved struct {
 	Document netstate.Document
 	// Captured are the states that the captures selected, by name, as nmstate documents.
 	Captured map[string]string
+	// Before are the document's interfaces as they are without the policy, an nmstate document; empty for a policy without captures.
+	Before string
 }
 
 // Resolve evaluates the captures over the network of now and fills the templates in. It changes nothing. An error says in
@@ -37,20 +39,11 @@ func Resolve(r Request, now netstate.Document) (Resolved, error) {
 	if err != nil {
 		return Resolved{}, in(PhaseValidate, fmt.Errorf("validate the document of policy %s: %w", r.Policy, err))
 	}
-	return Resolved{resolved.Desired, resolved.Captured}, nil
-}
-
-// beforePolicy is the network without what the policy has in force. A document with captures is what differs from that: in
-// a comparison with now, a policy that is in force would ask for nothing, and its drift would go unnoticed.
-func beforePolicy(r Request, now netstate.Document) (netstate.Document, error) {
-	if r.Revert == "" || len(r.Captures) == 0 {
-		return now, nil
-	}
-	back, err := decode(r.Revert)
+	kept, err := recordBefore(r, resolved.Desired, before)
 	if err != nil {
-		return netstate.Document{}, fmt.Errorf("read the recorded way back: %w", err)
+		return Resolved{}, in(PhaseResolve, err)
 	}
-	return netstate.Merge(now, back), nil
+	return Resolved{resolved.Desired, resolved.Captured, kept}, nil
 }
 
 func decode(text string) (netstate.Document, error) { return netstate.Decode([]byte(text)) }

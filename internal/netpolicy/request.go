@@ -59,8 +59,10 @@ type Request struct {
 	// Captured are states that an earlier enactment captured, by name: they are used instead of captures of today, so that
 	// "the base of the default route" stays what it was when a bridge has taken the route.
 	Captured map[string]string `json:"captured,omitempty"`
-	// Revert is the way back of what the policy has in force; empty if that is nothing.
+	// Revert is the way back of what the policy has in force, and Before what its interfaces were like without it; both are empty
+	// if nothing is in force.
 	Revert string `json:"revert,omitempty"`
+	Before string `json:"before,omitempty"`
 	// Builtin are the kinds of built-in probes to select from; nil means all.
 	Builtin []string `json:"builtinProbes"`
 	// Probes are the policy's own.

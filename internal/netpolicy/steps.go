@@ -27,6 +27,7 @@ type work struct {
 	Operation string            `json:"operation"`
 	Document  string            `json:"document"`
 	Captured  map[string]string `json:"captured,omitempty"`
+	Before    string            `json:"before,omitempty"`
 	// Changes is what differs, Revert restores what is there now.
 	Changed  bool              `json:"changed"`
 	Changes  []Change          `json:"changes,omitempty"`
@@ -63,7 +64,7 @@ func (e *enactment) resolve(ctx context.Context) error {
 	if err != nil {
 		return e.failed(in(PhaseResolve, err))
 	}
-	return e.save(work{Operation: e.request.OperationID, Document: string(text), Captured: resolved.Captured})
+	return e.save(work{Operation: e.request.OperationID, Document: string(text), Captured: resolved.Captured, Before: resolved.Before})
 }
 
 // plan compares the document with what runs.

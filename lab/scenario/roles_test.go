@@ -26,6 +26,8 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
@@ -43,25 +45,14 @@ const (
 func TestBothRolesRunAsTheManifestsSay(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	ctx, l, d := node(t, "scenario-roles")
-	removeProduct(ctx, t, l)
-	bin := filepath.Join(root(t), "build", "bin")
-	image, err := cluster.BuildImage(filepath.Join(root(t), "Containerfile"), bin, productImage+":1")
-	require.NoError(t, err)
-	require.NoError(t, l.ImportImage(ctx, image))
-	require.NoError(t, l.StartWorkloads(ctx, bin))
-	api := apiAt(t, l, home)
-	for _, o := range manifests(t) {
-		require.NoError(t, api.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("admin"), client.ForceOwnership),
-			"%s %s", o.GetKind(), o.GetName())
-	}
-	bothReady(ctx, t, api)
+	api := install(ctx, t, l)
 	podsAreWhatTheirRoleNeeds(ctx, t, api)
 	require.Equal(t, "203.0.113.10", claim(ctx, t, api, "before"))
 	deleteLeader(ctx, t, api)
 	require.Equal(t, "203.0.113.11", claim(ctx, t, api, "of-the-other-replica"))
 
 	require.NoError(t, d.Patch(ctx, move()))
-	_, err = d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
+	_, err := d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
 	require.NoError(t, err)
 	nodeIsAt(ctx, t, l, []netip.Addr{away}, []netip.Addr{home})
 	require.True(t, says(ctx, l, "test -x /usr/local/bin/lca-cli"), "the node's pod has installed lca-cli from its image")
@@ -73,6 +64,25 @@ func TestBothRolesRunAsTheManifestsSay(t *testing.T) {
 	keep(ctx, t, d)
 }
 
+// install puts the product on a node as a user does: the image from the Containerfile, config/default with components applied, the
+// pods scheduled and run by Kubernetes.
+func install(ctx context.Context, t *testing.T, l *lab.Lab, components ...string) client.Client {
+	t.Helper()
+	removeProduct(ctx, t, l)
+	bin := filepath.Join(root(t), "build", "bin")
+	image, err := cluster.BuildImage(filepath.Join(root(t), "Containerfile"), bin, productImage+":1")
+	require.NoError(t, err)
+	require.NoError(t, l.ImportImage(ctx, image))
+	require.NoError(t, l.StartWorkloads(ctx, bin))
+	api := apiAt(t, l, home)
+	for _, o := range manifests(t, components...) {
+		require.NoError(t, api.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("admin"), client.ForceOwnership),
+			"%s %s", o.GetKind(), o.GetName())
+	}
+	bothReady(ctx, t, api)
+	return api
+}
+
 // removeProduct takes the unit and the programs away with which a lab node comes.
 func removeProduct(ctx context.Context, t *testing.T, l *lab.Lab) {
 	t.Helper()
@@ -80,13 +90,16 @@ func removeProduct(ctx context.Context, t *testing.T, l *lab.Lab) {
 		"rm /etc/systemd/system/lifecycle-agent.service /usr/local/bin/lifecycle-agent /usr/local/bin/lca-cli && systemctl daemon-reload")
 }
 
-// manifests are those of config/default, with the image's name put in by an overlay.
-func manifests(t *testing.T) (objects []*unstructured.Unstructured) {
+// manifests are those of config/default, with components and the image's name put in by an overlay.
+func manifests(t *testing.T, components ...string) (objects []*unstructured.Unstructured) {
 	t.Helper()
 	overlay := t.TempDir()
-	base, err := filepath.Rel(overlay, filepath.Join(root(t), "config", "default"))
+	base, err := filepath.Rel(overlay, filepath.Join(root(t), "config"))
 	require.NoError(t, err)
-	text := fmt.Sprintf("resources: [%s]\nimages: [{name: lifecycle-agent, newName: %s, newTag: '1'}]\n", base, productImage)
+	text := fmt.Sprintf("resources: [%s/default]\nimages: [{name: lifecycle-agent, newName: %s, newTag: '1'}]\ncomponents:\n", base, productImage)
+	for _, c := range components {
+		text += "- " + base + "/components/" + c + "\n"
+	}
 	require.NoError(t, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600))
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy
@@ -107,6 +120,8 @@ func apiAt(t *testing.T, l *lab.Lab, at netip.Addr) client.Client {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, metal3.AddToScheme(scheme))
+	require.NoError(t, nmstatev1.AddToScheme(scheme))
+	require.NoError(t, nmstatev1beta1.AddToScheme(scheme))
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	require.NoError(t, err)
 	return c

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,9 +24,15 @@ type Reconciler struct {
 	Reader client.Reader
 	Events events.EventRecorder
 	Log    *slog.Logger
+	// Metrics counts hosts that began without their own config; Now is the clock of conditions.
+	Metrics *Metrics
+	Now     func() time.Time
 	// Kinds are the kinds of owners that the cluster has; Hosts says that BareMetalHost is one of its kinds.
 	Kinds []schema.GroupVersionKind
 	Hosts bool
+
+	// told is what was last said of the delivery to an owner without conditions, by its UID.
+	told sync.Map
 }
 
 // reconcile serves one owner.
@@ -81,7 +89,10 @@ func (r *Reconciler) serve(ctx context.Context, o *unstructured.Unstructured, wa
 	if !complete {
 		return nil // the claims are watched
 	}
-	return r.publish(ctx, o, h, got)
+	if err := r.publish(ctx, o, h, got); err != nil {
+		return err
+	}
+	return r.judge(ctx, o, h)
 }
 
 // hostFor is the BareMetalHost that serves an owner; nil while there is none.

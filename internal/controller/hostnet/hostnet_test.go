@@ -64,6 +64,8 @@ type world struct {
 	t    testing.TB
 	api  client.Client
 	pool string
+	// metrics are the controller's.
+	metrics *Metrics
 }
 
 func newWorld(t testing.TB) *world {
@@ -85,11 +87,13 @@ func newWorld(t testing.TB) *world {
 	require.NoError(t, err)
 	metrics, err := ipam.NewMetrics(prometheus.NewRegistry())
 	require.NoError(t, err)
+	w.metrics, err = NewMetrics(prometheus.NewRegistry())
+	require.NoError(t, err)
 	served := ipam.New(ipam.Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: slog.New(slog.DiscardHandler),
 		Metrics: metrics, Now: time.Now})
 	require.NoError(t, served.SetupWithManager(mgr))
 	r := &Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: slog.New(slog.DiscardHandler),
-		Kinds: append(kinds, machineKind), Hosts: true}
+		Kinds: append(kinds, machineKind), Hosts: true, Metrics: w.metrics, Now: time.Now}
 	require.NoError(t, r.SetupWithManager(mgr))
 	ctx, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -114,12 +118,16 @@ func (w *world) install(kinds ...schema.GroupVersionKind) {
 
 func definition(k schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	yes, one := true, strings.ToLower(k.Kind)
+	subresources := &apiextensionsv1.CustomResourceSubresources{}
+	if k.Kind == "Machine" { // hosts of these tests are made with their status
+		subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
+	}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: one + "s." + k.Group, // those of *.k8s.io ask for an approval
 			Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, for tests"}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: k.Group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: one + "s", Singular: one, Kind: k.Kind, ListKind: k.Kind + "List"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: k.Version, Served: true, Storage: true,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: k.Version, Served: true, Storage: true, Subresources: subresources,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}}}}},
 	}
 }
@@ -176,7 +184,7 @@ func (w *world) userData(owner string) []byte {
 	w.t.Helper()
 	s := &corev1.Secret{}
 	w.eventually(func() bool {
-		return w.api.Get(context.Background(), types.NamespacedName{Namespace: ns, Name: secretName(owner)}, s) == nil
+		return w.api.Get(context.Background(), types.NamespacedName{Namespace: ns, Name: owner + ownSuffix}, s) == nil
 	}, "the Secret of %s", owner)
 	require.NoError(w.t, ignition.Validate(s.Data["userData"]))
 	return s.Data["userData"]

@@ -18,6 +18,9 @@ const (
 	FormAnnotation = "ipam.lca.openshift.io/network-form"
 	// BaseAnnotation, on an owner, names the Secret of the base config, where the owner itself does not.
 	BaseAnnotation = "ipam.lca.openshift.io/base-user-data"
+	// SecretAnnotation, on an owner, names its own Secret; admission sets it, since a name may not be given before. Without it the
+	// Secret is named after the owner.
+	SecretAnnotation = "ipam.lca.openshift.io/own-user-data"
 	// PreRegisteredLabel marks a claim that an installer made in advance. Its annotation ipam.lca.openshift.io/host names
 	// the machine or host that it is for.
 	PreRegisteredLabel = "ipam.lca.openshift.io/pre-registered"
@@ -94,6 +97,8 @@ func ownerLabel(gvk schema.GroupVersionKind, name string) string {
 type host struct {
 	types.NamespacedName
 	state string
+	// configs are the Secrets that it is, or will be, provisioned with.
+	configs []string
 }
 
 // settled says that a host runs what it was given, or is about to: what it was given must not change.
@@ -109,11 +114,20 @@ func baseSecret(o *unstructured.Unstructured) string {
 	for _, path := range [][]string{
 		{"spec", "providerSpec", "value", "userData", "name"}, {"spec", "bootstrap", "dataSecretName"}, {"spec", "userData", "name"},
 	} {
-		if name, _, _ := unstructured.NestedString(o.Object, path...); name != "" && name != secretName(o.GetName()) {
+		if name, _, _ := unstructured.NestedString(o.Object, path...); name != "" && name != secretName(o) {
 			return name
 		}
 	}
 	return ""
 }
 
-func secretName(owner string) string { return owner + "-host-user-data" }
+// secretName names the owner's own Secret.
+func secretName(o *unstructured.Unstructured) string {
+	if name := o.GetAnnotations()[SecretAnnotation]; name != "" {
+		return name
+	}
+	return o.GetName() + ownSuffix
+}
+
+// ownSuffix ends the name of an owner's own Secret.
+const ownSuffix = "-host-user-data"

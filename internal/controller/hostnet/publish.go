@@ -40,7 +40,7 @@ func (r *Reconciler) publish(ctx context.Context, o *unstructured.Unstructured, 
 		return fmt.Errorf("render the config of %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
 	}
 	s := &corev1.Secret{}
-	name := types.NamespacedName{Namespace: o.GetNamespace(), Name: secretName(o.GetName())}
+	name := types.NamespacedName{Namespace: o.GetNamespace(), Name: secretName(o)}
 	err = r.Reader.Get(ctx, name, s)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -83,13 +83,12 @@ func (r *Reconciler) createSecret(
 // render writes the config of a host in the forms that consumers read.
 func (r *Reconciler) render(ctx context.Context, o *unstructured.Unstructured, got []served) (map[string][]byte, error) {
 	h := hostnet.Host{Name: o.GetName()}
-	allByMAC := true
+	wanted := make([]link, 0, len(got))
 	for _, s := range got {
+		wanted = append(wanted, s.link)
 		l := hostnet.Link{Name: s.name}
 		if _, err := net.ParseMAC(s.name); err == nil {
 			l = hostnet.Link{MAC: s.name}
-		} else {
-			allByMAC = false
 		}
 		i, err := hostnet.FromLeases(l, s.leases...)
 		if err != nil {
@@ -109,7 +108,7 @@ func (r *Reconciler) render(ctx context.Context, o *unstructured.Unstructured, g
 	if data[userDataKey], err = ignition.Render(base, h, form); err != nil {
 		return nil, err
 	}
-	if allByMAC { // a config drive finds interfaces by nothing else
+	if byMAC(wanted) { // a config drive finds interfaces by nothing else
 		data[networkDataKey], err = networkdata.Render(h)
 	}
 	return data, err
@@ -125,12 +124,17 @@ func (r *Reconciler) base(ctx context.Context, o *unstructured.Unstructured) ([]
 	if err := r.Reader.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}, s); err != nil {
 		return nil, fmt.Errorf("read base Secret %s/%s: %w", o.GetNamespace(), name, err)
 	}
+	return baseOf(s)
+}
+
+// baseOf is the config that a Secret of a role holds.
+func baseOf(s *corev1.Secret) ([]byte, error) {
 	for _, key := range []string{userDataKey, "value"} {
 		if data, ok := s.Data[key]; ok {
 			return data, nil
 		}
 	}
-	return nil, fmt.Errorf("base Secret %s/%s has neither key %s nor value", o.GetNamespace(), name, userDataKey)
+	return nil, fmt.Errorf("base Secret %s/%s has neither key %s nor value", s.Namespace, s.Name, userDataKey)
 }
 
 // use has an owner use its Secret: a Machine of OpenShift names it instead of its role's, which an annotation
@@ -138,14 +142,14 @@ func (r *Reconciler) base(ctx context.Context, o *unstructured.Unstructured) ([]
 func (r *Reconciler) use(ctx context.Context, o *unstructured.Unstructured, h *host) error {
 	path := []string{"spec", "providerSpec", "value", "userData", "name"}
 	now, found, _ := unstructured.NestedString(o.Object, path...)
-	if !found || now == secretName(o.GetName()) || h.settled() {
+	if !found || now == secretName(o) || h.settled() {
 		return nil
 	}
 	before := o.DeepCopy()
 	annotations := o.GetAnnotations()
 	annotations[BaseAnnotation] = now
 	o.SetAnnotations(annotations)
-	if err := unstructured.SetNestedField(o.Object, secretName(o.GetName()), path...); err != nil {
+	if err := unstructured.SetNestedField(o.Object, secretName(o), path...); err != nil {
 		return fmt.Errorf("name the Secret in %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	if err := r.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {

@@ -25,7 +25,7 @@ func (r *Reconciler) request(s *scene, v *view, j judgement) (request netpolicy.
 	if v.committed != nil && v.committed.UID == string(v.policy.UID) {
 		request.Captured = v.committed.Captured
 		if v.committed.Undone == "" {
-			request.Revert = v.committed.Revert
+			request.Revert, request.Before = v.committed.Revert, v.committed.Before
 		}
 	}
 	request.Document, missing, err = document(s, v)

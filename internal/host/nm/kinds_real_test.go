@@ -73,7 +73,13 @@ func (n *testNode) refusedByProof(doc string) {
 	err := n.network().Apply(timeout(n.t), document(n.t, doc), no)
 	require.ErrorIs(n.t, err, errNo)
 	require.ErrorContains(n.t, err, "the old network is back")
-	n.Until("the state before is back", func() bool { return n.shown() == before })
+	now := ""
+	n.t.Cleanup(func() {
+		if n.t.Failed() && now != before {
+			n.t.Logf("the state before:\n%s\nthe state now:\n%s", before, now)
+		}
+	})
+	n.Until("the state before is back", func() bool { now = n.shown(); return now == before })
 	n.settled()
 }
 
@@ -161,7 +167,7 @@ func TestKinds(t *testing.T) {
 			n.StartNM()
 			n.Until("it boots", func() bool {
 				got, err := n.network().Observe(timeout(t))
-				return err == nil && len(netstate.Verify(document(t, k.up), got)) == 0
+				return err == nil && len(netstate.Verify(document(t, k.up), got)) == 0 && n.has("192.0.2.10/24", "2001:db8::10/64")
 			})
 			n.refusedByProof(k.remove)
 			require.Equal(t, netstate.StateUp, n.find(k.link, k.kind).State)

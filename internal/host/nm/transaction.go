@@ -154,7 +154,8 @@ func (t *transaction) underLease(ctx context.Context, settle func(context.Contex
 	var alive sync.WaitGroup
 	defer alive.Wait() // a late sign of life must not shorten what the settlement arranged
 	defer lost(nil)
-	alive.Go(func() { t.c.keepAlive(ctx, t.record.Lease, t.lease(), t.log, lost) })
+	lease, period := t.record.Lease, t.lease() // commit replaces the record while the lease is kept alive
+	alive.Go(func() { t.c.keepAlive(ctx, lease, period, t.log, lost) })
 	if err := t.n.store(t.record); err != nil { // now with the lease
 		return err
 	}

@@ -57,17 +57,15 @@ never-default=true
 `, files[0].Text)
 }
 
-func TestKeyfilesOfAVLANComeWithTheInterfaceBelow(t *testing.T) {
+func TestTheKeyfileOfAVLANLeavesTheInterfaceBelowAlone(t *testing.T) {
 	h := host(t, hostnet.Link{Name: "eth1", Default: true}, lease("192.0.2.10/24", "192.0.2.1", 100))
 	files, err := h.Keyfiles()
 	require.NoError(t, err)
-	require.Len(t, files, 2)
+	require.Len(t, files, 1)
 	require.Contains(t, files[0].Text, "type=vlan\n")
 	require.Contains(t, files[0].Text, "interface-name=eth1.100\n\n[vlan]\nflags=1\nid=100\nparent=eth1\n")
 	require.Contains(t, files[0].Text, "address1=192.0.2.10/24\ndns=192.0.2.53;\nroute1=0.0.0.0/0,192.0.2.1\n", "a primary network leads everywhere")
 	require.NotContains(t, files[0].Text, "never-default")
-	require.Equal(t, "lca-eth1.nmconnection", files[1].Name)
-	require.Contains(t, files[1].Text, "[ipv4]\nmethod=disabled\n\n[ipv6]\nmethod=disabled\n")
 }
 
 func TestAnInterfaceKnownByItsMACOnly(t *testing.T) {
@@ -121,6 +119,16 @@ func TestRefusals(t *testing.T) {
 	_, err = hostnet.FromLeases(eth1, lease("192.0.2.10/24", "192.0.2.1", 0), lease("2001:db8::10/64", "2001:db8::1", 7))
 	require.EqualError(t, err, "pools storage and storage disagree on the VLAN or MTU of eth1")
 
+	for name, kind := range map[string]string{"bond0": "bond", "br-ex": "bridge", "br1": "bridge", "team7": "team", "ib0": "InfiniBand interface"} {
+		i := hostnet.Interface{Name: name, Addresses: []hostnet.Address{{Prefix: netip.MustParsePrefix("192.0.2.10/24")}}}
+		require.ErrorContains(t, hostnet.Host{Name: "w", Interfaces: []hostnet.Interface{i}}.Validate(), "interface "+name+" is a "+kind+" by its name")
+		i.VLAN = 5
+		require.NoError(t, hostnet.Host{Name: "w", Interfaces: []hostnet.Interface{i}}.Validate(), "a VLAN of it is an interface of its own")
+	}
+	for _, name := range []string{"bonding", "brick0", "ibmveth2", "eth0", "bond0.7"} {
+		i := hostnet.Interface{Name: name, Addresses: []hostnet.Address{{Prefix: netip.MustParsePrefix("192.0.2.10/24")}}}
+		require.NoError(t, hostnet.Host{Name: "w", Interfaces: []hostnet.Interface{i}}.Validate(), name)
+	}
 	one := host(t, eth1, lease("192.0.2.10/24", "192.0.2.1", 0)).Interfaces[0]
 	for want, list := range map[string][]hostnet.Interface{
 		"host w: an interface has neither a name nor a MAC address":                         {{}},

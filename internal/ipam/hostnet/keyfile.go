@@ -19,23 +19,15 @@ type Keyfile struct {
 // namespace makes the profiles' identities: the same host and interface, the same UUID.
 var namespace = uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://lifecycle-agent/ipam/profile"))
 
-// Keyfiles are the host as NetworkManager profiles, one per interface, and one for the
-// interface below each VLAN that has none of its own.
+// Keyfiles are the host as NetworkManager profiles, one per interface. The interface below a VLAN keeps the profile that it
+// has: a pool knows nothing of it, and it may be the one that carries the host's primary network.
 func (h Host) Keyfiles() ([]Keyfile, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
 	}
-	var out []Keyfile
-	own := map[string]bool{}
+	out := make([]Keyfile, 0, len(h.Interfaces))
 	for _, i := range h.Interfaces {
-		own[i.Device()] = i.Name != ""
 		out = append(out, h.keyfile(i))
-	}
-	for _, i := range h.Interfaces {
-		if i.VLAN != 0 && !own[i.Name] {
-			own[i.Name] = true
-			out = append(out, h.keyfile(Interface{Name: i.Name, MAC: i.MAC, MTU: i.MTU}))
-		}
 	}
 	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -135,6 +136,11 @@ func (i Interface) validate() error {
 	if i.Name == "" && i.VLAN != 0 {
 		return fmt.Errorf("interface %s: VLAN %d needs the name of the interface below", i.MAC, i.VLAN)
 	}
+	if kind := assembled(i.Name); kind != "" && i.VLAN == 0 {
+		return fmt.Errorf("interface %s is a %s by its name, and has a profile of its own that says what it is made of: "+
+			"a pool's addresses cannot be added to that; give the pool a VLAN, or set them with a NodeNetworkConfigurationPolicy",
+			i.label(), kind)
+	}
 	if i.MAC != "" {
 		if hw, err := net.ParseMAC(i.MAC); err != nil || len(hw) != 6 {
 			return fmt.Errorf("interface %s: %q is not a MAC address", i.label(), i.MAC)
@@ -149,4 +155,19 @@ func (i Interface) validate() error {
 		}
 	}
 	return nil
+}
+
+// assembled is the kind of an interface that is made of others or is no Ethernet card, as far as its name tells: a profile of
+// type ethernet would never be applied to it.
+func assembled(name string) string {
+	for _, k := range []struct{ prefix, kind string }{
+		{"bond", "bond"}, {"team", "team"}, {"br-", "bridge"}, {"br", "bridge"}, {"ovs", "bridge"}, {"virbr", "bridge"},
+		{"ib", "InfiniBand interface"},
+	} {
+		rest, found := strings.CutPrefix(name, k.prefix)
+		if found && (strings.HasSuffix(k.prefix, "-") || rest != "" && strings.Trim(rest, "0123456789") == "") {
+			return k.kind
+		}
+	}
+	return ""
 }

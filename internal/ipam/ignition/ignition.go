@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/coreos/ignition/v2/config"
 	"github.com/coreos/vcontext/report"
@@ -65,6 +66,23 @@ func Render(base []byte, h hostnet.Host, form Form) ([]byte, error) {
 		return nil, fmt.Errorf("host %s: merged Ignition config: %w", h.Name, err)
 	}
 	return out, nil
+}
+
+// Supported refuses a base config that Render cannot merge addresses into, and says what it is instead of an Ignition config of
+// version 3.
+func Supported(base []byte) error {
+	text := bytes.TrimSpace(base)
+	if bytes.HasPrefix(text, []byte("#")) || bytes.HasPrefix(text, []byte("Content-Type:")) || bytes.HasPrefix(text, []byte("MIME-")) {
+		return errors.New("userData is a cloud-config or a script, not an Ignition config: addresses cannot be merged into it; " +
+			"use networkData for such hosts")
+	}
+	var doc struct{ Ignition struct{ Version string } }
+	if json.Unmarshal(text, &doc) == nil && strings.HasPrefix(doc.Ignition.Version, "2.") {
+		return fmt.Errorf("userData is an Ignition config of version %s: addresses can be merged into versions 3.0.0 and later",
+			doc.Ignition.Version)
+	}
+	_, err := decode(base)
+	return err
 }
 
 // Validate asks Ignition's own parser.

@@ -41,6 +41,9 @@ type Committed struct {
 	// Document is the resolved document, Revert the one that restores what was there before the policy came.
 	Document string `json:"document"`
 	Revert   string `json:"revert,omitempty"`
+	// Before are the document's interfaces as they were before the policy came. A way back cannot say of a setting that it had no
+	// value.
+	Before string `json:"before,omitempty"`
 	// Captured are the captured states by name, as the first enactment resolved them.
 	Captured map[string]string `json:"captured,omitempty"`
 	// Ephemeral: the document is in force until the node reboots out of Boot.

@@ -120,7 +120,21 @@ func (p *Reconfiguration) site() (s bringup.Site, err error) {
 			s.DNS = append(s.DNS, a)
 		}
 	}
+	s.Names = p.names(c)
 	return s, nil
+}
+
+// names are those that a DNS server of the site may be expected to know: one without the Internet refuses to speak of others.
+func (p *Reconfiguration) names(c siteconfig.SiteConfig) (out []string) {
+	if domain := c.ClusterDomain(); domain != "" {
+		out = append(out, "api."+domain)
+	} else if name := bringup.APIName(p.Files); name != "" {
+		out = append(out, name)
+	}
+	for _, ca := range c.RegistryCAs {
+		out = append(out, ca.Hostname)
+	}
+	return out
 }
 
 func (p *Reconfiguration) localDNS() bringup.LocalDNS {

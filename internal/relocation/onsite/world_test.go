@@ -75,8 +75,8 @@ type world struct {
 	again bool
 	// sick is why the cluster is not healthy on site.
 	sick error
-	// asks lists the parts that were applied.
-	asks []string
+	// asks lists the parts that were applied, names what DNS servers were asked for.
+	asks, names []string
 }
 
 func newWorld(t *testing.T, kill bool) *world {
@@ -118,10 +118,23 @@ func (w *world) factory() factory.Ports {
 }
 
 func (w *world) station() *onsite.Station {
+	ports := w.node.Ports()
+	ports.Prober = asking{ports.Prober, w}
 	return &onsite.Station{Wrap: w.bomb.In, Ports: onsite.Ports{
-		Node: w.node.Ports(), Cluster: api{w}, Inbox: inbox{w}, Clock: w.clock, Log: slog.New(slog.DiscardHandler), NewID: w.id,
+		Node: ports, Cluster: api{w}, Inbox: inbox{w}, Clock: w.clock, Log: slog.New(slog.DiscardHandler), NewID: w.id,
 		Password: func() (string, string, error) { return "planted-password", "$2a$10$hash", nil },
 	}}
+}
+
+// asking notes the names that DNS servers are asked for.
+type asking struct {
+	host.Prober
+	w *world
+}
+
+func (a asking) DNS(ctx context.Context, server netip.Addr, names ...string) error {
+	a.w.names = append(a.w.names, names...)
+	return a.Prober.DNS(ctx, server, names...)
 }
 
 // errNothing ends the wait of a test for a configuration that never comes.
@@ -330,6 +343,7 @@ func TestTheNodeIsAtHomeOnItsSiteAndCanMoveOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "store42", name)
 	require.Len(t, w.asks, 11, "every part once")
+	require.Contains(t, w.names, "api.store42.edge.example.org", "the site's own DNS server may know no other name")
 
 	h, err := onsite.TakeHandover(w.node.Files())
 	require.NoError(t, err)

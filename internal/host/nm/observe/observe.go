@@ -75,6 +75,9 @@ func (o *observer) describe(i *netstate.Interface, l netlink.Link) {
 		if id := p.Settings.ID(); id != i.Name {
 			i.ProfileName = id
 		}
+		if text := p.Settings.Description(); text != "" {
+			i.Description = &text
+		}
 	}
 	o.byKind(i, l)
 }

@@ -16,6 +16,9 @@ func (p *Plan) edit(c *Change, i netstate.Interface) error {
 	if i.ProfileName != "" && c.After.ID() != i.ProfileName {
 		c.After.Set("connection", "id", i.ProfileName)
 	}
+	if i.Description != nil {
+		c.After.SetDescription(*i.Description)
+	}
 	if err := p.kind(c, i); err != nil {
 		return err
 	}

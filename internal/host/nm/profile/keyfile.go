@@ -54,11 +54,18 @@ func (s Settings) take(section, key, value string) {
 		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
 			s.Set(section, key, n)
 		}
+	case "user." + descriptionKey:
+		s.SetDescription(unescape(value))
 	case "ipv4.dns", "ipv6.dns":
 		s.Set(section, "dns-data", list(value))
 	case "ipv4.dns-search", "ipv6.dns-search":
 		s.Set(section, key, list(value))
 	}
+}
+
+// unescape reads a string value of GLib's key files.
+func unescape(value string) string {
+	return strings.NewReplacer(`\s`, " ", `\n`, "\n", `\t`, "\t", `\r`, "\r", `\\`, `\`).Replace(value)
 }
 
 func list(value string) []string {

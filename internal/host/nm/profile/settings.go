@@ -100,3 +100,31 @@ func (s Settings) Priority() int32 { return Value[int32](s, "connection", "autoc
 func (s Settings) Dicts(section, key string) []map[string]dbus.Variant {
 	return Value[[]map[string]dbus.Variant](s, section, key)
 }
+
+// descriptionKey is where nmstate keeps the description of an interface, among the user's data of its profile.
+const descriptionKey = "nmstate.interface.description"
+
+// Description is what the interface's owner says of it; empty for nothing.
+func (s Settings) Description() string {
+	return Value[map[string]string](s, "user", "data")[descriptionKey]
+}
+
+// SetDescription replaces it; other data of users stay.
+func (s Settings) SetDescription(text string) {
+	if s.Description() == text {
+		return
+	}
+	data := maps.Clone(Value[map[string]string](s, "user", "data"))
+	if data == nil {
+		data = map[string]string{}
+	}
+	data[descriptionKey] = text
+	if text == "" {
+		delete(data, descriptionKey)
+	}
+	if len(data) == 0 {
+		delete(s, "user")
+		return
+	}
+	s.Set("user", "data", data)
+}
