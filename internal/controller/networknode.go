@@ -68,7 +68,7 @@ func addNetEnactments(mgr ctrl.Manager, o Options) error {
 	}})
 }
 
-// servedRetry is how soon the agent looks again for kinds that nobody has installed.
+// servedRetry is how soon the agent looks again for kinds that are not installed.
 const servedRetry = 10 * time.Second
 
 // whenServed starts a controller once the API serves its kinds: they may be installed after the agent, and the agent has other
@@ -79,21 +79,24 @@ type whenServed struct {
 	mapper meta.RESTMapper
 	log    *slog.Logger
 	start  func() error
+	// permitted says whether the agent has the rights that the controller needs, where these are installed apart; nil for always.
+	// A controller without them would end the program, when its cache is not filled in time.
+	permitted func(context.Context) (bool, error)
 }
 
 // Start implements manager.Runnable.
 func (w *whenServed) Start(ctx context.Context) error {
-	for told := ""; ; {
-		missing, err := w.missing()
+	for reported := ""; ; {
+		missing, err := w.missing(ctx)
 		if err == nil && missing == "" {
 			if err := w.start(); err != nil {
 				return fmt.Errorf("start controller %s: %w", w.name, err)
 			}
 			return nil
 		}
-		if now := fmt.Sprint(missing, err); now != told {
-			told = now
-			w.log.Info("controller waits for a kind to be served", "controller", w.name, "kind", missing, "error", err)
+		if now := fmt.Sprint(missing, err); now != reported {
+			reported = now
+			w.log.Info("controller waits for its kinds and rights", "controller", w.name, "missing", missing, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -103,7 +106,7 @@ func (w *whenServed) Start(ctx context.Context) error {
 	}
 }
 
-func (w *whenServed) missing() (string, error) {
+func (w *whenServed) missing(ctx context.Context) (string, error) {
 	var errs []error
 	for _, kind := range w.kinds {
 		served, err := cluster.Serves(w.mapper, kind)
@@ -113,5 +116,12 @@ func (w *whenServed) missing() (string, error) {
 			return kind.Kind, nil
 		}
 	}
-	return "", errors.Join(errs...)
+	if len(errs) > 0 || w.permitted == nil {
+		return "", errors.Join(errs...)
+	}
+	permitted, err := w.permitted(ctx)
+	if err == nil && !permitted {
+		return "rights", nil
+	}
+	return "", err
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"time"
@@ -15,10 +16,12 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/reconcile"
 )
 
-// addRelocation serves ClusterRelocation once its definition is served, the product's or cluster-relocation-operator's.
+// addRelocation serves ClusterRelocation once its definition is served and config/components/relocation has given the operator its
+// rights: the definition alone may be cluster-relocation-operator's.
 func addRelocation(mgr ctrl.Manager, o Options) error {
 	kinds := []schema.GroupVersionKind{relocationv1beta1.GroupVersion.WithKind("ClusterRelocation")}
-	return mgr.Add(&whenServed{name: "relocation", kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {
+	permitted := func(ctx context.Context) (bool, error) { return relocation.Permitted(ctx, mgr.GetConfig()) }
+	start := func() error {
 		// Secrets of any name are read and written one by one; a cache of them would hold them all.
 		direct, err := client.New(mgr.GetConfig(), client.Options{
 			HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -31,5 +34,8 @@ func addRelocation(mgr ctrl.Manager, o Options) error {
 			Direct: &reconcile.Reconciler{Client: direct, Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub},
 		}
 		return r.SetupWithManager(mgr)
-	}})
+	}
+	return mgr.Add(&whenServed{
+		name: "relocation", kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: start, permitted: permitted,
+	})
 }

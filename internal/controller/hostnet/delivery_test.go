@@ -145,6 +145,8 @@ func TestAHostThatBeganWithoutItsOwnConfigIsTold(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("host default/bmh-%s-late is provisioned without Secret %s-late-host-user-data, and so without its addresses; "+
 		"provision it again", w.pool, w.pool), c["message"])
 	w.eventually(func() bool { return testutil.ToFloat64(w.metrics.missed.WithLabelValues("Machine")) == 1 }, "counted once")
+	name, _, _ := unstructured.NestedString(m.Object, "spec", "providerSpec", "value", "userData", "name")
+	require.Equal(t, w.pool+"-user-data", name, "the machine still names what its host was given")
 }
 
 // TestAHostWithoutItsOwnConfigIsCountedOnce: also where the owner has no condition to remember it.

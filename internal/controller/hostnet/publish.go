@@ -44,7 +44,7 @@ func (r *Reconciler) publish(ctx context.Context, o *unstructured.Unstructured, 
 	err = r.Reader.Get(ctx, name, s)
 	switch {
 	case apierrors.IsNotFound(err):
-		return r.createSecret(ctx, o, name, data)
+		return r.createSecret(ctx, o, h, name, data)
 	case err != nil:
 		return fmt.Errorf("read Secret %s: %w", name, err)
 	case !metav1.IsControlledBy(s, o):
@@ -67,7 +67,7 @@ func (r *Reconciler) publish(ctx context.Context, o *unstructured.Unstructured, 
 }
 
 func (r *Reconciler) createSecret(
-	ctx context.Context, o *unstructured.Unstructured, name types.NamespacedName, data map[string][]byte,
+	ctx context.Context, o *unstructured.Unstructured, h *host, name types.NamespacedName, data map[string][]byte,
 ) error {
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name,
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, o.GroupVersionKind())}},
@@ -77,7 +77,7 @@ func (r *Reconciler) createSecret(
 	}
 	r.Events.Eventf(o, nil, corev1.EventTypeNormal, "HostConfigWritten", "Configure", "%s",
 		"Secret "+name.String()+" holds the host's own config")
-	return r.use(ctx, o, nil)
+	return r.use(ctx, o, h)
 }
 
 // render writes the config of a host in the forms that consumers read.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -191,6 +192,20 @@ func TestNoSecretIsInStatusOrLog(t *testing.T) {
 	for _, c := range w.relocation().Status.Conditions {
 		require.NotContains(t, c.Message, planted)
 	}
+}
+
+// TestTheComponentGivesTheRights: where the definition alone is there, as another operator's is, the controller is not to start.
+func TestTheComponentGivesTheRights(t *testing.T) {
+	w := newWorld(t)
+	permitted, err := Permitted(t.Context(), operatorConfig(shared.Server(t)))
+	require.NoError(t, err)
+	require.True(t, permitted)
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "lifecycle-agent-relocation"}}
+	require.NoError(t, w.api.Delete(t.Context(), binding)) // the next world applies it again
+	require.Eventually(t, func() bool {
+		permitted, err := Permitted(t.Context(), operatorConfig(shared.Server(t)))
+		return err == nil && !permitted
+	}, time.Minute, 50*time.Millisecond)
 }
 
 func TestThereIsOneOfItsKind(t *testing.T) {

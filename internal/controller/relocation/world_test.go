@@ -72,12 +72,14 @@ func newWorld(t testing.TB) *world {
 	server.Apply(t, "config/rbac/relocation/role.yaml")
 	server.Apply(t, "config/rbac/relocation/bindings.yaml")
 	w := &world{t: t, api: server.Client}
+	require.Eventually(t, func() bool {
+		permitted, err := Permitted(t.Context(), operatorConfig(server))
+		return err == nil && permitted
+	}, time.Minute, 20*time.Millisecond, "the component's rights are in force")
 	w.clear()
 	w.furnish()
 	t.Cleanup(w.clear)
-	config := rest.CopyConfig(server.Config)
-	config.QPS = -1
-	config.Impersonate = rest.ImpersonationConfig{UserName: operatorUser, Groups: []string{"system:authenticated"}}
+	config := operatorConfig(server)
 	c, err := client.New(config, client.Options{Scheme: server.Scheme})
 	require.NoError(t, err)
 	w.r = &Reconciler{
@@ -85,6 +87,14 @@ func newWorld(t testing.TB) *world {
 		Direct: &reconcile.Reconciler{Client: c, Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub},
 	}
 	return w
+}
+
+// operatorConfig connects as the operator does.
+func operatorConfig(server *apitest.Server) *rest.Config {
+	config := rest.CopyConfig(server.Config)
+	config.QPS = -1
+	config.Impersonate = rest.ImpersonationConfig{UserName: operatorUser, Groups: []string{"system:authenticated"}}
+	return config
 }
 
 // reconcile runs the controller once.
