@@ -95,7 +95,8 @@ func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 // TestRelocationGivesTheOperatorItsRights: the component alone gives them, and with its definition takes its sample.
 func TestRelocationGivesTheOperatorItsRights(t *testing.T) {
 	server := shared.Server(t)
-	all := build(t, withComponent(t, "components/relocation"))
+	all := build(t, "components/relocation") // as docs/relocation.md applies it, after the default
+	apply(t, server, build(t, "default")...)
 	t.Cleanup(func() {
 		for _, o := range all {
 			if o.GetName() == "lifecycle-agent-relocation" {

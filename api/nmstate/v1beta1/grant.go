@@ -15,7 +15,7 @@ const GrantAnnotation = "lca.openshift.io/granted-generation"
 const ValuesAnnotation = "lca.openshift.io/template-values"
 
 // Annotations of an enactment of a policy for machine config pools. They tell how far the node is with the pool's document, as the
-// annotations of the machine-config daemon on a Node tell of MachineConfigs. The operator writes them.
+// annotations of the machine-config daemon on a Node report MachineConfigs. The operator writes them.
 const (
 	// CurrentNetworkAnnotation is the hash of the document that the node has.
 	CurrentNetworkAnnotation = "lca.openshift.io/currentNetworkState"

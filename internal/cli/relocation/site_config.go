@@ -79,7 +79,7 @@ func (w FilesWiring) validate() *cobra.Command {
 		Short: "Check a configuration and list everything that is wrong with it",
 		Long: "Check a SiteConfig, a ClusterRelocation (rhsyseng.github.io/v1beta1) or a manifest.json (api_version 1).\n" +
 			"A folder is read as a volume is, with the files beside the configuration. Whether the configuration fits a\n" +
-			"node is told on the node. It fails when there is a problem.",
+			"node is reported on the node. It fails when there is a problem.",
 		Example: "  lca-cli relocation config validate site-config.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -31,8 +31,8 @@ type Reconciler struct {
 	Kinds []schema.GroupVersionKind
 	Hosts bool
 
-	// told is what was last said of the delivery to an owner without conditions, by its UID.
-	told sync.Map
+	// reported is the last message about the delivery to an owner without conditions, by its UID.
+	reported sync.Map
 }
 
 // reconcile serves one owner.

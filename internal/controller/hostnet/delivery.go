@@ -36,7 +36,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// judge tells, once its host is being provisioned, whether an owner's own config is what the host was given: nothing can be
+// judge reports, once its host is being provisioned, whether an owner's own config is what the host was given: nothing can be
 // changed any more then, and a host without it lacks its addresses.
 func (r *Reconciler) judge(ctx context.Context, o *unstructured.Unstructured, h *host) error {
 	if h == nil || !h.settled() || h.state == "externally provisioned" {
@@ -77,8 +77,8 @@ func (r *Reconciler) condition(
 		}
 		list = slices.Delete(list, i, i+1)
 	}
-	if o.GetKind() != "Machine" { // the others' conditions are their controllers' alone; what was told is remembered until a restart
-		former, _ := r.told.Swap(o.GetUID(), message)
+	if o.GetKind() != "Machine" { // other kinds' conditions belong to their controllers; the last report is remembered until a restart
+		former, _ := r.reported.Swap(o.GetUID(), message)
 		return former != message, nil
 	}
 	before := o.DeepCopy()

@@ -3,11 +3,7 @@ package hostnet
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
-	"path/filepath"
-	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -18,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/yaml"
@@ -30,34 +25,17 @@ import (
 // admits has the API server ask about owners as config/webhook has it ask, and an operator answer, over TLS.
 func (w *world) admits() {
 	w.t.Helper()
-	dir, address := w.t.TempDir(), "127.0.0.1"
-	public, private, err := cert.GenerateSelfSignedCertKey(address, []net.IP{net.ParseIP(address)}, nil)
-	require.NoError(w.t, err)
-	require.NoError(w.t, os.WriteFile(filepath.Join(dir, "tls.crt"), public, 0o600))
-	require.NoError(w.t, os.WriteFile(filepath.Join(dir, "tls.key"), private, 0o600))
-	free, err := net.Listen("tcp", address+":0")
-	require.NoError(w.t, err)
-	port := free.Addr().(*net.TCPAddr).Port
-	require.NoError(w.t, free.Close())
-	server := webhook.NewServer(webhook.Options{Host: address, Port: port, CertDir: dir})
-	ServeOwners(server, w.api, func() string { return utilrand.String(10) })
-	ctx, stop := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	done.Go(func() { _ = server.Start(ctx) })
-	w.eventually(func() bool { return server.StartedChecker()(nil) == nil }, "the webhook is served")
-
+	at, authority := apitest.ServeWebhooks(w.t, func(server webhook.Server) {
+		ServeOwners(server, w.api, func() string { return utilrand.String(10) })
+	})
 	text, err := os.ReadFile("../../../config/webhook/owners.yaml")
 	require.NoError(w.t, err)
 	asks := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	require.NoError(w.t, yaml.UnmarshalStrict(text, asks))
-	url := "https://" + net.JoinHostPort(address, strconv.Itoa(port)) + *asks.Webhooks[0].ClientConfig.Service.Path
-	asks.Webhooks[0].ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: public}
+	url := at + *asks.Webhooks[0].ClientConfig.Service.Path
+	asks.Webhooks[0].ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority}
 	require.NoError(w.t, w.api.Create(w.t.Context(), asks))
-	w.t.Cleanup(func() {
-		require.NoError(w.t, w.api.Delete(context.Background(), asks))
-		stop()
-		done.Wait()
-	})
+	w.t.Cleanup(func() { require.NoError(w.t, w.api.Delete(context.Background(), asks)) })
 	w.eventually(func() bool {
 		probe := w.unborn(w.pool+"-probe-", "ens4=", "")
 		return w.api.Create(context.Background(), probe, client.DryRunAll) != nil

@@ -2,48 +2,25 @@ package ipam
 
 import (
 	"context"
-	"net"
-	"os"
-	"path/filepath"
-	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
 )
 
 // refuseOverlaps has the API server ask about the world's pools, and an operator answer, over TLS.
 func (w *world) refuseOverlaps() {
 	w.t.Helper()
-	dir, address := w.t.TempDir(), "127.0.0.1"
-	public, private, err := cert.GenerateSelfSignedCertKey(address, []net.IP{net.ParseIP(address)}, nil)
-	require.NoError(w.t, err)
-	require.NoError(w.t, os.WriteFile(filepath.Join(dir, "tls.crt"), public, 0o600))
-	require.NoError(w.t, os.WriteFile(filepath.Join(dir, "tls.key"), private, 0o600))
-	free, err := net.Listen("tcp", address+":0")
-	require.NoError(w.t, err)
-	port := free.Addr().(*net.TCPAddr).Port
-	require.NoError(w.t, free.Close())
-	server := webhook.NewServer(webhook.Options{Host: address, Port: port, CertDir: dir})
-	ServeOverlaps(server, w.api, w.server.Scheme)
-	ctx, stop := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	done.Go(func() { _ = server.Start(ctx) })
-	w.eventually(func() bool { return server.StartedChecker()(nil) == nil }, "the webhook is served")
-	asks := w.asks("https://"+net.JoinHostPort(address, strconv.Itoa(port))+OverlapsPath, public)
+	at, authority := apitest.ServeWebhooks(w.t, func(server webhook.Server) { ServeOverlaps(server, w.api, w.server.Scheme) })
+	asks := w.asks(at+OverlapsPath, authority)
 	require.NoError(w.t, w.api.Create(w.t.Context(), asks))
-	w.t.Cleanup(func() {
-		require.NoError(w.t, w.api.Delete(context.Background(), asks))
-		stop()
-		done.Wait()
-	})
+	w.t.Cleanup(func() { require.NoError(w.t, w.api.Delete(context.Background(), asks)) })
 }
 
 func (w *world) asks(url string, ca []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
