@@ -120,6 +120,7 @@ func apiAt(t *testing.T, l *lab.Lab, at netip.Addr) client.Client {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, metal3.AddToScheme(scheme))
+	require.NoError(t, lcav1.AddToScheme(scheme))
 	require.NoError(t, nmstatev1.AddToScheme(scheme))
 	require.NoError(t, nmstatev1beta1.AddToScheme(scheme))
 	c, err := client.New(config, client.Options{Scheme: scheme})

@@ -1,0 +1,156 @@
+//go:build lab
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/lab"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/registry"
+)
+
+const (
+	// registryName is known to the LAN's DNS servers.
+	registryName     = "registry.lab.example"
+	registryPassword = "of-the-registry"
+)
+
+// TestSeedImage makes a seed image of one node, publishes it in a real registry, restores another node from it under another name,
+// domain and address, and takes that one back to what it was.
+func TestSeedImage(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	tool(t, registry.Program)
+	ctx, seed, _ := node(t, "scenario-seed")
+	store, err := registry.NewStore(t.TempDir(), registryName, registryPassword, registryAddress(), network.Home().Gateway.Addr())
+	require.NoError(t, err)
+	serve(ctx, t, store, seed)
+	published(ctx, t, store, seed)
+}
+
+// registryAddress is where the LAN's DNS servers say that the registry is.
+func registryAddress() netip.Addr { return network.Away().Gateway.Addr() }
+
+// serve runs the registry on the LAN of a node.
+func serve(ctx context.Context, t *testing.T, store *registry.Store, l *lab.Lab) {
+	t.Helper()
+	r, err := store.Start(ctx, l.Net, registryAddress())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Stop()) })
+}
+
+// published makes the seed image as an administrator does, and says that the cluster is the very same one afterwards.
+func published(ctx context.Context, t *testing.T, store *registry.Store, l *lab.Lab) (image string) {
+	t.Helper()
+	api := apiAt(t, l, home)
+	shareContainerStorage(ctx, t, l)
+	require.NoError(t, client.IgnoreAlreadyExists(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: productNamespace}})))
+	authority, err := store.Authority()
+	require.NoError(t, err)
+	trust := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "user-ca-bundle"},
+		Data: map[string]string{"ca-bundle.crt": string(authority)}}
+	require.NoError(t, api.Create(ctx, trust))
+	before := identity(ctx, t, l)
+
+	image = store.Image("edge/seed:1")
+	applySeedGenerator(ctx, t, store, l, image)
+	began := time.Now()
+	sg := &lcav1.SeedGenerator{}
+	said := ""
+	until(ctx, t, "a published seed image", func() bool {
+		if apiAt(t, l, home).Get(ctx, client.ObjectKey{Name: lcav1.SeedGeneratorName}, sg) != nil {
+			return false
+		}
+		if now := fmt.Sprintf("%s: %s", sg.Status.Phase, messageOf(sg.Status.Conditions)); now != said {
+			said = now
+			t.Log(now)
+		}
+		require.NotEqual(t, lcav1.SeedFailed, sg.Status.Phase, "%s\n%+v", said, sg.Status.Preflight)
+		return sg.Status.Phase == lcav1.SeedCompleted
+	})
+	t.Logf("%s is published %s after it was asked for: %d MiB", image, time.Since(began).Round(time.Second), sg.Status.Image.SizeBytes>>20)
+
+	require.True(t, drive.Look(ctx, l, home).API, "the cluster serves")
+	require.Equal(t, before, identity(ctx, t, l), "keys and certificates of the cluster are what they were")
+	require.Equal(t, "rhcos", in(ctx, t, l, "ls", "/ostree/deploy"))
+	require.False(t, says(ctx, l, "ls -A /var/lib/lca/seed | grep -q ."), "nothing is left of the copy")
+	require.Contains(t, inspected(ctx, t, store, l), sg.Status.Image.Digest)
+	return image
+}
+
+// applySeedGenerator applies what "lca-cli seed secret" prints.
+func applySeedGenerator(ctx context.Context, t *testing.T, store *registry.Store, l *lab.Lab, image string) {
+	t.Helper()
+	auth, err := store.AuthFile()
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "auth.json")
+	require.NoError(t, os.WriteFile(file, auth, 0o600))
+	cli := filepath.Join(root(t), "build", "bin", "lca-cli")
+	manifests, err := exec.CommandContext(ctx, cli, "seed", "secret", "--seed-image", image, "--authfile", file).Output()
+	require.NoError(t, err)
+	_, err = l.Apply(ctx, strings.NewReader(string(manifests)))
+	require.NoError(t, err)
+}
+
+// inspected is what an independent client finds in the registry.
+func inspected(ctx context.Context, t *testing.T, store *registry.Store, l *lab.Lab) string {
+	t.Helper()
+	tool(t, "skopeo")
+	authority, err := store.Authority()
+	require.NoError(t, err)
+	certificates := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(certificates, "ca.crt"), authority, 0o600))
+	at := netip.AddrPortFrom(registryAddress(), registry.Port)
+	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", l.Net.LAN(), "skopeo", "inspect", "--creds", "lab:"+registryPassword,
+		"--cert-dir", certificates, "docker://"+at.String()+"/edge/seed:1").CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "com.openshift.lifecycle-agent.seed_format_version")
+	return string(out)
+}
+
+// shareContainerStorage mounts the container storage from outside the stateroot, as a partition of its own is on a seed.
+func shareContainerStorage(ctx context.Context, t *testing.T, l *lab.Lab) {
+	t.Helper()
+	in(ctx, t, l, "sh", "-c", `mkdir -p /sysroot/containers /var/lib/containers && cat > /etc/systemd/system/var-lib-containers.mount <<'EOF'
+[Unit]
+Description=Container storage that all stateroots share
+[Mount]
+What=/sysroot/containers
+Where=/var/lib/containers
+Type=none
+Options=bind
+[Install]
+WantedBy=local-fs.target
+EOF
+systemctl daemon-reload && systemctl enable --now var-lib-containers.mount`)
+}
+
+// identity is one sum over the keys and certificates of a node.
+func identity(ctx context.Context, t *testing.T, l *lab.Lab) string {
+	t.Helper()
+	return in(ctx, t, l, "sh", "-c", `find /etc/kubernetes /etc/ssh /var/lib/kubelet/pki -type f \( -name '*.crt' -o -name '*.key' -o -name '*.pem' `+
+		`-o -name 'ssh_host_*' \) | sort | xargs sha256sum | sha256sum`)
+}
+
+func messageOf(conditions []metav1.Condition) string {
+	var all []string
+	for _, c := range conditions {
+		all = append(all, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Message))
+	}
+	return strings.Join(all, "; ")
+}
