@@ -1,5 +1,5 @@
 // Command testreport turns the JSON of "go test" into what a person wants to know:
-// failures in full, skips with their reasons, and a count that ends the run. For the lab tier it also
+// failures in full, skips with their reasons, and a count that ends the run. It also
 // says which tests deserve a second attempt and keeps the ledger of these. Only hack/test calls it.
 package main
 
@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -21,6 +22,7 @@ func main() {
 	seconds := flag.Int("seconds", 0, "how long the tier took")
 	summary := flag.Bool("summary", false, "print the closing line over all files")
 	failures := flag.Bool("failures", false, "print what to run again, a package and a -run pattern in each line")
+	only := flag.String("only", "", "with -failures: the packages that may be run again, separated by white space; empty for all")
 	file := flag.String("ledger", "", "count the run in this ledger of second attempts, and print it")
 	flag.Parse()
 	t := newTally()
@@ -39,7 +41,7 @@ func main() {
 	case *summary:
 		fmt.Println(t.closing())
 	case *failures:
-		if err := t.printFailures(os.Stdout); err != nil {
+		if err := t.printFailures(os.Stdout, strings.Fields(*only)); err != nil {
 			fmt.Fprintln(os.Stderr, "testreport:", err)
 			os.Exit(1)
 		}

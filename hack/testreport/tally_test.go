@@ -17,8 +17,8 @@ func tallied(t *testing.T, runs ...string) *tally {
 	for _, run := range runs {
 		var text strings.Builder
 		for line := range strings.Lines(run) {
-			f := append(strings.Fields(line), "", "")
-			text.WriteString(`{"Action":"` + f[0] + `","Package":"` + f[1] + `","Test":"` + f[2] + `"}` + "\n")
+			f := append(strings.SplitN(strings.TrimSpace(line), " ", 4), "", "", "")
+			text.WriteString(`{"Action":"` + f[0] + `","Package":"` + f[1] + `","Test":"` + f[2] + `","Output":"` + f[3] + `"}` + "\n")
 		}
 		file := filepath.Join(t.TempDir(), "run.json")
 		require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
@@ -43,16 +43,22 @@ func TestClosing(t *testing.T) {
 }
 
 func TestWhatRunsAgain(t *testing.T) {
-	for _, c := range []struct{ name, run, want, refusal string }{
+	for _, c := range []struct {
+		name, run, want, refusal string
+		only                     []string
+	}{
 		{name: "the tests, not their parts", run: "fail a TestOne/x\nfail a TestOne\nfail a TestTwo\nfail a\nfail b TestB\nfail b",
 			want: "a ^(TestOne|TestTwo)$\nb ^(TestB)$\n"},
 		{name: "too many", run: "fail a T1\nfail a T2\nfail a T3\nfail a T4\nfail a T5\nfail a", refusal: "5 tests have failed"},
 		{name: "a package that ended before its tests", run: "fail a", refusal: "a failed outside of its tests"},
+		{name: "a package that may", run: "fail a TestOne\nfail a", want: "a ^(TestOne)$\n", only: []string{"b", "a"}},
+		{name: "a package that may not", run: "fail a TestOne\nfail a", refusal: "a depends on no other program", only: []string{"b"}},
+		{name: "a data race", run: "output a TestOne WARNING: DATA RACE\nfail a TestOne\nfail a", refusal: "a TestOne has a data race"},
 		{name: "does not compile", run: "build-output\nfail a", refusal: "does not compile"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			err := tallied(t, c.run).printFailures(&out)
+			err := tallied(t, c.run).printFailures(&out, c.only)
 			if c.refusal != "" {
 				require.ErrorContains(t, err, c.refusal)
 				return
