@@ -61,6 +61,18 @@ bench: host-packages build controlplane ## Measure reconcile, prepare and outage
 demo-ipam: controlplane ## A pool, 1,000 claims, a machine's own Ignition config, on a real API server.
 	@go test -count=1 -tags demo -run '^TestDemo$$' ./internal/controller/hostnet -v | sed '/^=== \|^--- \|^PASS/d'
 
+demo-network: SCENARIO := TestNetworkPolicies
+demo-seed: SCENARIO := TestSeedImage
+demo-relocation: SCENARIO := TestRelocation
+
+.PHONY: demo-network demo-seed demo-relocation
+demo-network: ## Policies on a real node: a bridge comes up, a wrong gateway is rolled back, kills and a power cut are survived.
+demo-seed: ## A seed image: made of one node, published, restored on another one under another name and address, rolled back.
+demo-relocation: ## A node leaves its factory, refuses a stick with a dead gateway, is at home with another one, goes back.
+demo-network demo-seed demo-relocation: host-packages build controlplane workloads
+	$(BIN)/lab image
+	@go test -count=1 -timeout 30m -tags lab -run '^$(SCENARIO)$$' -v ./lab/scenario | sed -un 's/^ *[a-z_]*_test.go:[0-9]*: //p; /^ *--- /p; /^FAIL/p'
+
 .PHONY: bench-ipam
 bench-ipam: controlplane ## Measure address management: in memory, and with two replicas on a real API server (LCA_BENCH_CLAIMS, LCA_BENCH_ADDRESSES).
 	go test -run '^$$' -bench OneMoreClaim -benchtime 1x ./internal/ipam | grep '^Benchmark'
