@@ -126,7 +126,8 @@ func inspected(ctx context.Context, t *testing.T, store *registry.Store, l *lab.
 // shareContainerStorage mounts the container storage from outside the stateroot, as a partition of its own is on a seed.
 func shareContainerStorage(ctx context.Context, t *testing.T, l *lab.Lab) {
 	t.Helper()
-	in(ctx, t, l, "sh", "-c", `mkdir -p /sysroot/containers /var/lib/containers && cat > /etc/systemd/system/var-lib-containers.mount <<'EOF'
+	in(ctx, t, l, "unshare", "--mount", "sh", "-c", "mount -o remount,rw /sysroot && mkdir -p /sysroot/containers")
+	in(ctx, t, l, "sh", "-c", `mkdir -p /var/lib/containers && cat > /etc/systemd/system/var-lib-containers.mount <<'EOF'
 [Unit]
 Description=Container storage that all stateroots share
 [Mount]

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -115,6 +117,66 @@ func (n *Network) forget() error {
 		return fmt.Errorf("remove the network journal: %w", err)
 	}
 	return nil
+}
+
+// survivors is what a record of an earlier boot still has a say in: profiles on the disk. Those in memory ended with their
+// boot, and a program that had made them, such as OpenShift's configure-ovs, makes others under the same names. A record of
+// this boot is returned as it is.
+func (r *record) survivors(boot string) *record {
+	if r.Boot == "" || boot == "" || r.Boot == boot {
+		return r
+	}
+	gone := func(i string) bool { return r.inMemory(i) }
+	left := *r
+	left.Old, left.New = onDisk(r.Old), onDisk(r.New)
+	left.Before, left.After = withoutInterfaces(r.Before, gone), withoutInterfaces(r.After, gone)
+	foreign := func(f kernel.Foreign) bool { return gone(f.Iface) }
+	left.ForeignBefore = slices.DeleteFunc(slices.Clone(r.ForeignBefore), foreign)
+	left.ForeignAfter = slices.DeleteFunc(slices.Clone(r.ForeignAfter), foreign)
+	left.Profiles = slices.Clone(r.Profiles)
+	for i, p := range left.Profiles {
+		if gone(p.Iface) {
+			left.Profiles[i].Active, left.Profiles[i].Wanted = false, false
+		}
+	}
+	return &left
+}
+
+// inMemory says that an interface had a profile that was not on the disk when the transaction began, or has none when it is
+// committed.
+func (r *record) inMemory(iface string) bool {
+	files := r.Old
+	if r.Phase == phaseCommitted {
+		files = r.New
+	}
+	for _, p := range r.Profiles {
+		if p.Iface != iface {
+			continue
+		}
+		for path, text := range files {
+			if strings.HasPrefix(path, volatileDir) && keyfileUUID(text) == p.UUID {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func onDisk(files map[string]string) map[string]string {
+	out := maps.Clone(files)
+	maps.DeleteFunc(out, func(path, _ string) bool { return strings.HasPrefix(path, volatileDir) })
+	return out
+}
+
+// withoutInterfaces drops interfaces, and the routes over them.
+func withoutInterfaces(d netstate.Document, drop func(iface string) bool) netstate.Document {
+	d.Interfaces = slices.DeleteFunc(slices.Clone(d.Interfaces), func(i netstate.Interface) bool { return drop(i.Name) })
+	if d.Routes != nil {
+		routes := *d.Routes
+		routes.Config = slices.DeleteFunc(slices.Clone(routes.Config), func(r netstate.Route) bool { return drop(r.NextHopInterface) })
+		d.Routes = &routes
+	}
+	return d
 }
 
 // side is one of the two states the network can come to rest in.

@@ -9,6 +9,9 @@ import (
 
 	"github.com/godbus/dbus/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // memory is a disk in memory.
@@ -69,6 +72,37 @@ func TestRecoverWithoutNetworkManager(t *testing.T) {
 		delete(m, other)
 		require.Equal(t, memory(want), m, phase)
 	}
+}
+
+// br-ex of OpenShift is made of profiles in memory, anew in each boot: those of an interrupted boot must not come back beside them.
+func TestRecoverLeavesProfilesOfAnEarlierBootsMemoryAlone(t *testing.T) {
+	const runOVS, madeAnew = volatileDir + "/ovs-if-br-ex.nmconnection", "[connection]\nuuid=made-in-this-boot\n"
+	r := &record{
+		Version: journalVersion, Phase: phaseOpen, Boot: "earlier",
+		Profiles: []touched{{UUID: "u1", Iface: "eno1", Active: true}, {UUID: "u2", Iface: "br-ex", Active: true}},
+		Old:      map[string]string{etcX: oldFile, runOVS: "[connection]\nuuid=u2\n"},
+		Before: netstate.Document{
+			Interfaces: []netstate.Interface{{Name: "eno1"}, {Name: "br-ex"}},
+			Routes:     &netstate.Routes{Config: []netstate.Route{{NextHopInterface: "br-ex"}, {NextHopInterface: "eno1"}}},
+		},
+		ForeignBefore: []kernel.Foreign{{Iface: "br-ex"}, {Iface: "eno1"}},
+	}
+	for boot, want := range map[string]string{"now": madeAnew, "earlier": "[connection]\nuuid=u2\n"} {
+		m := memory{etcX: newFile, runOVS: madeAnew}
+		n := offline(m)
+		n.o.Boot = func() string { return boot }
+		require.NoError(t, n.store(r))
+		require.NoError(t, n.RecoverFiles(t.Context()))
+		require.NoError(t, n.Recover(t.Context()))
+		require.Equal(t, oldFile, m[etcX], "what is on the disk is put in order in every boot")
+		require.Equal(t, want, m[runOVS], boot)
+	}
+	left := r.survivors("now")
+	require.Equal(t, []netstate.Interface{{Name: "eno1"}}, left.Before.Interfaces, "br-ex is not waited for")
+	require.Equal(t, []netstate.Route{{NextHopInterface: "eno1"}}, left.Before.Routes.Config)
+	require.Equal(t, []kernel.Foreign{{Iface: "eno1"}}, left.ForeignBefore)
+	require.False(t, left.Profiles[1].Active, "br-ex is not activated")
+	require.True(t, left.Profiles[0].Active)
 }
 
 func TestRecoverRefusesAJournalItCannotRead(t *testing.T) {

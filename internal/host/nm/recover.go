@@ -41,6 +41,7 @@ func (n *Network) recover(ctx context.Context) error {
 		}
 	}
 	n.o.Log.Warn("a change of the network was interrupted", "phase", r.Phase, "began", r.Began)
+	r = r.survivors(n.o.Boot())
 	switch {
 	case r.Phase != phaseCommitted:
 		return n.undo(ctx, r)
@@ -82,7 +83,7 @@ func (n *Network) RecoverFiles(ctx context.Context) error {
 	if r.Phase == phaseCommitted && r.Ephemeral && r.Boot != n.o.Boot() {
 		return n.forget()
 	}
-	right, _ := r.sides()
+	right, _ := r.survivors(n.o.Boot()).sides()
 	changed, err := n.putBack(r.uuids(), right.files)
 	if err != nil {
 		return fmt.Errorf("put the profiles of an interrupted change of the network in order: %w", err)
