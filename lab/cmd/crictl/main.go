@@ -1,15 +1,16 @@
 // Command crictl is the lab's stand-in for the program of that name from cri-tools, which Debian does not have. The product
 // runs it to stop what the container runtime runs.
 //
-// It talks to the real runtime over the real interface, but has four subcommands only, and of those only the identifiers:
-// "ps --quiet" lists running containers (with --name those of a name), "stop --timeout SECONDS ID..." stops them, "pods --quiet" lists pod sandboxes and
-// "rmp --force ID..." stops and removes them. Flags, output and exit codes are those of cri-tools.
+// It talks to the real runtime over the real interface, but has five subcommands only, and of most only the identifiers:
+// "ps --quiet" lists running containers (with --name those of a name), "stop --timeout SECONDS ID..." stops them, "pods --quiet" lists pod sandboxes,
+// "rmp --force ID..." stops and removes them, and "images --output json" lists images. Flags, output and exit codes are those of cri-tools.
 //
 // It must not import the product's packages.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,18 +50,52 @@ func command() *cobra.Command {
 	root.AddCommand(
 		c.listing("ps", "List running containers", containers),
 		c.listing("pods", "List pod sandboxes", sandboxes),
-		c.stop(), c.removePod(),
+		c.stop(), c.removePod(), c.images(),
 	)
 	return root
 }
 
 // with connects for the length of do. It sets no time limit: whoever runs the program does.
 func (c *client) with(do func(cri.RuntimeServiceClient) error) error {
+	return c.connected(func(conn *grpc.ClientConn) error { return do(cri.NewRuntimeServiceClient(conn)) })
+}
+
+func (c *client) connected(do func(*grpc.ClientConn) error) error {
 	conn, err := grpc.NewClient(c.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return fmt.Errorf("reach the container runtime at %s: %w", c.endpoint, err)
 	}
-	return errors.Join(do(cri.NewRuntimeServiceClient(conn)), conn.Close())
+	return errors.Join(do(conn), conn.Close())
+}
+
+// image is what cri-tools prints of an image, as far as the product reads it.
+type image struct {
+	ID      string   `json:"id"`
+	Tags    []string `json:"repoTags"`
+	Digests []string `json:"repoDigests"`
+}
+
+func (c *client) images() *cobra.Command {
+	format := ""
+	cmd := &cobra.Command{Use: "images", Short: "List images", Args: cobra.NoArgs}
+	cmd.Flags().StringVarP(&format, "output", "o", "table", "only json is known here")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if format != "json" {
+			return fmt.Errorf("images: only --output json is known here, not %s", format)
+		}
+		return c.connected(func(conn *grpc.ClientConn) error {
+			answer, err := cri.NewImageServiceClient(conn).ListImages(cmd.Context(), &cri.ListImagesRequest{})
+			if err != nil {
+				return fmt.Errorf("list images: %w", err)
+			}
+			list := map[string][]image{"images": {}}
+			for _, i := range answer.GetImages() {
+				list["images"] = append(list["images"], image{i.GetId(), i.GetRepoTags(), i.GetRepoDigests()})
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(list)
+		})
+	}
+	return cmd
 }
 
 type lister func(ctx context.Context, service cri.RuntimeServiceClient, name *regexp.Regexp) ([]string, error)

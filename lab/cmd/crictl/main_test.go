@@ -85,6 +85,25 @@ func TestCommandLinesOfTheProduct(t *testing.T) {
 	}
 }
 
+// store is the runtime's service of images.
+type store struct {
+	cri.UnimplementedImageServiceServer
+}
+
+func (store) ListImages(context.Context, *cri.ListImagesRequest) (*cri.ListImagesResponse, error) {
+	return &cri.ListImagesResponse{Images: []*cri.Image{
+		{Id: "sha256:1", RepoTags: []string{"localhost/lab/pause:1"}, RepoDigests: []string{"localhost/lab/pause@sha256:2"}},
+	}}, nil
+}
+
+func TestImages(t *testing.T) {
+	out, err := run(t, &runtime{}, "images", "--output", "json")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"images": [{"id": "sha256:1", "repoTags": ["localhost/lab/pause:1"], "repoDigests": ["localhost/lab/pause@sha256:2"]}]}`, out)
+	_, err = run(t, &runtime{}, "images")
+	require.ErrorContains(t, err, "only --output json")
+}
+
 func TestNoRuntimeIsAnError(t *testing.T) {
 	cmd := command()
 	cmd.SetArgs([]string{"--runtime-endpoint", "unix://" + t.TempDir() + "/none", "ps", "-q"})
@@ -98,6 +117,7 @@ func run(t *testing.T, r *runtime, args ...string) (string, error) {
 	require.NoError(t, err)
 	server := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(server, r)
+	cri.RegisterImageServiceServer(server, store{})
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	var out bytes.Buffer
