@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -49,11 +50,11 @@ type Store struct {
 // NewStore makes a certificate and a password for registries with that name and those addresses.
 func NewStore(dir, name, password string, addresses ...netip.Addr) (*Store, error) {
 	s := &Store{Dir: dir, Name: name, password: password}
-	var names []string
+	var ips []net.IP
 	for _, a := range addresses {
-		names = append(names, a.String())
+		ips = append(ips, a.AsSlice())
 	}
-	certificate, key, err := cert.GenerateSelfSignedCertKey(name, nil, names)
+	certificate, key, err := cert.GenerateSelfSignedCertKey(name, ips, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make the registry's certificate: %w", err)
 	}

@@ -75,7 +75,7 @@ func TestRelocation(t *testing.T) {
 
 	leave(ctx, t, l, "lca-cli", "relocation", "rollback")
 	r.reports(ctx, "the factory state", func(relocationStatus) bool { return r.stateroot(ctx) == "rhcos" && r.waits(ctx) })
-	r.deliver(ctx, siteConfig(gateway))
+	r.deliver(ctx, siteConfig(gateway)+"# the same again: one that was rolled back is not tried again by itself\n")
 	r.atHome(ctx)
 	in(ctx, t, l, "lca-cli", "relocation", "commit")
 	require.Regexp(t, `^rhcos_site-\S+$`, in(ctx, t, l, "ls", "/ostree/deploy"), "the factory state is gone")
