@@ -138,7 +138,7 @@ func (p *planner) reissueTrees() error {
 	if err := t.Load(p.ports.Files); err != nil {
 		return fmt.Errorf("load the given keys and certificates: %w", err)
 	}
-	if err := p.chooseKeys(); err != nil {
+	if err := p.chooseKeys(t.Keys); err != nil {
 		return err
 	}
 	if len(p.Record.Certificates) > 0 { // an interrupted run has signed already

@@ -53,7 +53,13 @@ func seedWorld(t *testing.T, extra map[string]any) (w *world, theirs []string) {
 	b.secret("ns", "pulls", map[string]string{
 		".dockercfg":        `{"image-registry:5000":{"username":"serviceaccount","password":"` + plain + `","auth":"` + own + `"}}`,
 		".dockerconfigjson": `{"auths":{"registry.example.com":{"auth":"` + theirLogin + `","identitytoken":"planted-identity"}}}`,
-		"lost":              lost})
+		"lost":              lost, "alertmanager.yaml.gz": wire.Deflate("token: " + plain + "\n" + private)})
+	hidden := clustertest.NewKey(t, "p256")
+	hiddenDER, err := x509.MarshalPKCS8PrivateKey(hidden)
+	require.NoError(t, err)
+	carried := wire.Deflate(`{"auths":{"registry.example.com":{"auth":"` + theirLogin + `"}}} ` + plain + "\n" + clustertest.PEMText("PRIVATE KEY", hiddenDER))
+	b.json("machineconfiguration.openshift.io/machineconfigs/own", map[string]any{"kind": "MachineConfig",
+		"source": "data:;base64," + base64.StdEncoding.EncodeToString([]byte(carried))})
 	b.json("team.example.com/things/ns/custom", map[string]any{"kind": "Thing", "spec": map[string]any{"key": private, "token": plain}})
 	route := w.keys[rules.StoragePrefix+"team.example.com/things/ns/custom"]
 	route.Key = "/openshift.io/routes/ns/own"
@@ -109,6 +115,18 @@ func requireReplaced(t *testing.T, before, w *world, theirs []string) {
 
 func requireNoneOf(t *testing.T, where string, data []byte, theirs []string) {
 	t.Helper()
+	for _, digits := range strings.FieldsFunc(string(data), func(r rune) bool { return strings.ContainsRune("\",: ", r) }) {
+		if plain, err := base64.StdEncoding.DecodeString(digits); err == nil {
+			if carried, ok := wire.Inflate(string(plain)); ok {
+				requireNoneOf(t, where, []byte(carried), append(theirs, "PRIVATE KEY"))
+			}
+		}
+	}
+	if at := bytes.Index(data, []byte("\x1f\x8b\x08")); at >= 0 {
+		if carried, ok := wire.Inflate(string(data[at:])); ok || carried != "" {
+			requireNoneOf(t, where, []byte(carried), theirs)
+		}
+	}
 	for _, secret := range theirs {
 		require.False(t, bytes.Contains(data, []byte(secret)), "%s has %s", where, secret)
 		require.False(t, bytes.Contains(data, []byte(base64.StdEncoding.EncodeToString([]byte(secret)))), "%s has %s", where, secret)

@@ -13,14 +13,15 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/wire"
 )
 
 // new_keys: nothing that the cluster's old keys or credentials open is in the data afterwards. Every private key becomes another one of
 // its kind; certificates are signed again by whom they were signed by; public keys that stand by themselves follow. Tokens that a replaced
 // key signed are signed with the new one, all others lose their signature. Keys of other kinds and credentials of registries go.
 
-// chooseKeys makes the new keys, or takes those of an interrupted run.
-func (p *planner) chooseKeys() error {
+// chooseKeys makes the new keys, or takes those of an interrupted run. Given keys are those of use_key_rules, which stay.
+func (p *planner) chooseKeys(given map[string]crypto.Signer) error {
 	if !p.Config.NewKeys {
 		return nil
 	}
@@ -34,8 +35,18 @@ func (p *planner) chooseKeys() error {
 	}
 	p.PKI.UseKeys(keys)
 	tokens, err := newResigner(keys)
+	if err != nil {
+		return err
+	}
 	p.tokens = tokens
-	return err
+	for _, key := range given {
+		info, err := x509.MarshalPKIXPublicKey(key.Public())
+		if err != nil {
+			return fmt.Errorf("encode a public key: %w", err)
+		}
+		tokens.made[keyID(info)] = true
+	}
+	return nil
 }
 
 // signedAlone warns of a certificate that its authority cannot sign for its new key.
@@ -54,35 +65,59 @@ func (p *planner) successorOf(cert *certs.Certificate) *certs.Certificate {
 
 // replaceIn replaces certificates, and under new_keys all that must not stay, in a text.
 func (p *planner) replaceIn(where, text string) string {
-	out := p.PKI.Replace(text)
-	if !p.Config.NewKeys || p.tokens == nil {
-		return out
-	}
-	if strings.HasSuffix(where, lastApplied) && strings.Contains(where, "/secrets/") {
+	switch {
+	case !p.Config.NewKeys || p.tokens == nil:
+		return p.PKI.Replace(text)
+	case strings.HasSuffix(where, lastApplied) && strings.Contains(where, "/secrets/"):
 		return "" // a copy of a Secret's data
 	}
-	out = inspect.EditTokens(out, p.tokens.replace)
-	out = dropUnknownKeys(out, func(label string) {
-		p.warn(where, "a key in it is removed: keys of the kind "+label+" are not replaced")
+	return unpacked(text, func(text string) string {
+		out := p.replaceSecrets(where, text)
+		return wire.EditDataURLs(out, func(content string) []wire.Edit {
+			edited := unpacked(content, func(content string) string { return p.replaceSecrets(where, content) })
+			if edited == content {
+				return nil
+			}
+			return []wire.Edit{{Start: 0, End: len(content), Text: edited}}
+		})
 	})
-	return dropRegistryLogins(out)
 }
 
 const lastApplied = "metadata/annotations/kubectl.kubernetes.io/last-applied-configuration"
 
+// replaceSecrets replaces what stands in a text itself.
+func (p *planner) replaceSecrets(where, text string) string {
+	out := inspect.EditTokens(p.PKI.Replace(text), p.tokens.replace)
+	out = p.dropOtherKeys(where, out)
+	return dropRegistryLogins(out)
+}
+
+// unpacked edits a text that is compressed as what it is.
+func unpacked(text string, edit func(string) string) string {
+	plain, ok := wire.Inflate(text)
+	if !ok {
+		return edit(text)
+	}
+	edited := unpacked(plain, edit)
+	if edited == plain {
+		return text
+	}
+	return wire.Deflate(edited)
+}
+
 // privateBlock is a private key in PEM, as it is or with escaped ends of lines.
 var privateBlock = regexp.MustCompile(`(?s)-----BEGIN ([A-Z0-9 ]*PRIVATE KEY)-----(.*?)-----END ([A-Z0-9 ]*)-----(?:\r?\n)?`)
 
-// dropUnknownKeys removes private keys of kinds that are not replaced.
-func dropUnknownKeys(text string, dropped func(label string)) string {
+// dropOtherKeys removes the private keys that are no new ones: of kinds that are not replaced, or where none was looked for.
+func (p *planner) dropOtherKeys(where, text string) string {
 	if !strings.Contains(text, "PRIVATE KEY-----") {
 		return text
 	}
 	return privateBlock.ReplaceAllStringFunc(text, func(block string) string {
-		if certs.FirstKey(block) != nil {
+		if key := certs.FirstKey(block); key != nil && p.tokens.has(key) {
 			return block
 		}
-		dropped(privateBlock.FindStringSubmatch(block)[1])
+		p.warn(where, fmt.Sprintf("a key in it is removed, because it could not be replaced (%s)", privateBlock.FindStringSubmatch(block)[1]))
 		return ""
 	})
 }
@@ -129,18 +164,30 @@ type resigner struct {
 	old   map[string]crypto.PublicKey // by subjectPublicKeyInfo
 	fresh config.Keys
 	named map[string]string // subjectPublicKeyInfo of old keys, by the name that tokens give them
+	made  map[string]bool   // names of the new keys
 }
 
 func newResigner(keys config.Keys) (*resigner, error) {
-	r := &resigner{old: map[string]crypto.PublicKey{}, fresh: keys, named: map[string]string{}}
+	r := &resigner{old: map[string]crypto.PublicKey{}, fresh: keys, named: map[string]string{}, made: map[string]bool{}}
 	for info := range keys {
 		public, err := x509.ParsePKIXPublicKey([]byte(info))
 		if err != nil {
 			return nil, fmt.Errorf("read a public key: %w", err)
 		}
 		r.old[info], r.named[keyID([]byte(info))] = public, info
+		fresh, err := x509.MarshalPKIXPublicKey(keys[info].Public())
+		if err != nil {
+			return nil, fmt.Errorf("encode a public key: %w", err)
+		}
+		r.made[keyID(fresh)] = true
 	}
 	return r, nil
+}
+
+// has reports whether the key is one of the new ones.
+func (r *resigner) has(key crypto.Signer) bool {
+	info, err := x509.MarshalPKIXPublicKey(key.Public())
+	return err == nil && r.made[keyID(info)]
 }
 
 // keyID is how kube-apiserver names a key in tokens.

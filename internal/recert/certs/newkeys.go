@@ -45,9 +45,6 @@ func (p *PKI) UseKeys(keys config.Keys) {
 	}
 }
 
-// NewKeys are the keys that take the place of others, by the subjectPublicKeyInfo of those.
-func (p *PKI) NewKeys() map[string]crypto.Signer { return p.newKeys }
-
 // encodePublic writes a public key in the form that a PEM label asks for; nil if it has none in that form.
 func encodePublic(label string, key crypto.PublicKey) []byte {
 	info, err := x509.MarshalPKIXPublicKey(key)

@@ -13,10 +13,10 @@ import (
 // MayHoldCredentials is a cheap look for what new_keys replaces beside PEM: tokens, credentials of registries, keys of other kinds.
 func MayHoldCredentials(text string) bool {
 	return strings.Contains(text, tokenPrefix) || strings.Contains(text, `"auth`) || strings.Contains(text, "PRIVATE KEY") ||
-		wire.MayHoldDataURL(text)
+		wire.MayHoldDataURL(text) || wire.IsCompressed(text)
 }
 
-// EditTokens replaces the tokens of a text, and of what it carries.
+// EditTokens replaces the tokens of a text, also within the credentials of registries.
 func EditTokens(text string, change func(Token) (string, bool)) string {
 	out := editTokens(text, change)
 	out = registryAuth.ReplaceAllStringFunc(out, func(entry string) string {
@@ -31,12 +31,7 @@ func EditTokens(text string, change func(Token) (string, bool)) string {
 		}
 		return strings.Replace(entry, digits, base64.StdEncoding.EncodeToString([]byte(edited)), 1)
 	})
-	return wire.EditDataURLs(out, func(content string) []wire.Edit {
-		if edited := editTokens(content, change); edited != content {
-			return []wire.Edit{{Start: 0, End: len(content), Text: edited}}
-		}
-		return nil
-	})
+	return out
 }
 
 func editTokens(text string, change func(Token) (string, bool)) string {
