@@ -29,7 +29,7 @@ func seedCommand(shared verb.Wiring, open opener) *cobra.Command {
 	fs := files.New("/")
 	return seed.Command(seed.Wiring{
 		Wiring: shared, Node: open.seedCreate, Registries: registry.New(registry.Options{Files: fs, Log: open.log}), Files: fs,
-		ReadInput: os.ReadFile,
+		ReadInput: os.ReadFile, NewID: newOperationID,
 	})
 }
 

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -12,12 +13,17 @@ var (
 	ErrNoImage = errors.New("the registry does not have it")
 	// ErrRegistryDenied: the credentials are missing, wrong or do not suffice; a retry does not help.
 	ErrRegistryDenied = errors.New("the registry denies access")
+	// ErrRegistryLogin: of these, it does not accept the credentials. ErrRegistryForbidden: of these, they do not suffice.
+	ErrRegistryLogin     = fmt.Errorf("%w: it does not accept the credentials", ErrRegistryDenied)
+	ErrRegistryForbidden = fmt.Errorf("%w: the credentials do not suffice", ErrRegistryDenied)
 	// ErrRegistryFull: the registry has no room.
 	ErrRegistryFull = errors.New("the registry has no space left")
 	// ErrRegistryAway: it cannot be reached, answers nothing or breaks off.
 	ErrRegistryAway = errors.New("the registry cannot be reached")
 	// ErrRegistryTrust: its certificate is signed by no authority that this node trusts; a retry does not help.
 	ErrRegistryTrust = errors.New("the registry's certificate is not trusted")
+	// ErrRegistryPlain: it answers without TLS; a retry does not help.
+	ErrRegistryPlain = errors.New("the registry answers over http alone")
 )
 
 // RegistryAccess says which repository to open and how.

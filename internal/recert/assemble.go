@@ -61,7 +61,7 @@ func (p *planner) assemble() error {
 func (p *planner) assembleFiles() {
 	p.plan.files = slices.Concat(p.newKeyFiles(), p.plan.files)
 	for _, f := range p.Files {
-		if text := p.PKI.Replace(f.Text); text != f.Text {
+		if text := p.replaceIn(f.Path, f.Text); text != f.Text {
 			f.Text, f.Changed = text, true
 			p.AddChange(inspect.Certificate, f.Path, p.reissueReason())
 		}
@@ -143,6 +143,9 @@ func (p *planner) newKeyFiles() []fileWrite {
 
 // reissueReason is why a certificate is replaced.
 func (p *planner) reissueReason() string {
+	if p.Config.NewKeys {
+		return "its keys are replaced, and what is signed with them"
+	}
 	if p.Config.ReissuesTrees() {
 		return "a certificate in it is signed again"
 	}
@@ -158,10 +161,10 @@ func (p *planner) replaceCertificates(o *wire.Object) error {
 		if fresh, ok := p.made[where]; ok {
 			return fresh, true
 		}
-		if !wire.MayHoldBlobs(text) {
+		if !p.Config.NewKeys && !wire.MayHoldBlobs(text) {
 			return text, false
 		}
-		replaced := p.PKI.Replace(text)
+		replaced := p.replaceIn(where, text)
 		if replaced == text {
 			return text, false
 		}

@@ -22,6 +22,7 @@ type planner struct {
 	plan  *Plan
 	// made are the PEM texts of new keys, by place; holders the objects and files with such a place.
 	made    map[string]string
+	tokens  *resigner
 	holders map[string]bool
 }
 

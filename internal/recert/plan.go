@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/inspect"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/replace"
 )
@@ -92,6 +93,7 @@ type Plan struct {
 	stale   []string    // renamed files, removed after the others are written
 
 	signed, rekeyed map[string]string // see progress
+	keys            config.Keys       // that are new, by the subjectPublicKeyInfo of those that they replace
 }
 
 // fileWrite is a file's new content.

@@ -107,7 +107,7 @@ func (e *Engine) Apply(ctx context.Context, configPath string) (*Plan, error) {
 	}
 	if resume.Done {
 		e.ports.Log.Info("recert already completed with this configuration", "op", "recert", "record", config.RecordPath(configPath))
-		return &Plan{}, nil
+		return &Plan{}, config.RemoveKeys(e.ports.Files, configPath)
 	}
 	run := &run{ports: e.ports, cfg: cfg, configPath: configPath, resume: resume, times: map[string]string{}, began: e.ports.Clock()}
 	err = run.do(ctx)

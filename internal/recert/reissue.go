@@ -134,8 +134,12 @@ func (p *planner) reissueTrees() error {
 	t := certs.NewTree(p.Config, p.Mapping, p.Now, p.PKI)
 	t.Rand, t.NewKey, t.OnUnsignable, t.Refuse, t.Keep = p.ports.Rand, p.newKeyFor, p.cannotReissue, p.block, p.Keep
 	t.IsEssential = rules.HasEssentialPlace
+	t.OnAlone, t.Successor = p.signedAlone, p.successorOf
 	if err := t.Load(p.ports.Files); err != nil {
 		return fmt.Errorf("load the given keys and certificates: %w", err)
+	}
+	if err := p.chooseKeys(t.Keys); err != nil {
+		return err
 	}
 	if len(p.Record.Certificates) > 0 { // an interrupted run has signed already
 		return p.adopt(t.Keys)

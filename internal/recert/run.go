@@ -65,7 +65,10 @@ func (r *run) settle() error {
 		return nil
 	}
 	r.resume.Done = true
-	return r.resume.Save(r.ports.Files, r.configPath)
+	if err := r.resume.Save(r.ports.Files, r.configPath); err != nil {
+		return err
+	}
+	return config.RemoveKeys(r.ports.Files, r.configPath)
 }
 
 // apply carries the plan out and records it where the result cannot be told from the data. Otherwise it removes an older record.
@@ -80,6 +83,9 @@ func (r *run) apply(ctx context.Context, store host.OpenKeystore) error {
 	if !recorded {
 		begin = config.RemoveRecord
 	}
+	if err := config.SaveKeys(r.ports.Files, r.configPath, r.plan.keys); err != nil {
+		return err
+	}
 	if err := begin(r.ports.Files, r.configPath); err != nil {
 		return fmt.Errorf("begin the record: %w", err)
 	}
@@ -88,9 +94,11 @@ func (r *run) apply(ctx context.Context, store host.OpenKeystore) error {
 	}
 	if recorded {
 		record.Done = true
-		return record.Save(r.ports.Files, r.configPath)
+		if err := record.Save(r.ports.Files, r.configPath); err != nil {
+			return err
+		}
 	}
-	return nil
+	return config.RemoveKeys(r.ports.Files, r.configPath)
 }
 
 func (r *run) logPlan() {

@@ -5,14 +5,20 @@ import (
 	"strings"
 )
 
-// StoragePrefix is where the API server keeps its objects in etcd.
-const StoragePrefix = "/kubernetes.io/"
+// StoragePrefix is where the API server keeps its objects in etcd, aggregatedPrefix where OpenShift's others keep theirs.
+const (
+	StoragePrefix    = "/kubernetes.io/"
+	aggregatedPrefix = "/openshift.io/"
+)
+
+// aggregatedGroup is the group of a resource that is stored in a folder of its group.
+const aggregatedGroup = ".openshift.io"
 
 // Selects reports whether the key of etcd is that of an object the selection means.
 func (o Object) Selects(key string) bool {
 	rest, ok := strings.CutPrefix(key, StoragePrefix)
 	if !ok {
-		return false
+		return o.selectsAggregated(key)
 	}
 	parts := strings.Split(rest, "/")
 	group := ""
@@ -27,6 +33,16 @@ func (o Object) Selects(key string) bool {
 	return len(parts) == 2 && (group == "" && !strings.Contains(o.Group, "*") || matches(o.Group, group)) &&
 		matches(o.Resource, parts[0]) && (o.Namespace == "" || matches(o.Namespace, namespace)) &&
 		(o.Name == "" || matches(o.Name, parts[1]))
+}
+
+// selectsAggregated is for the objects of OAuth, which are cluster-scoped: oauth/accesstokens/NAME is oauthaccesstokens.oauth.openshift.io.
+func (o Object) selectsAggregated(key string) bool {
+	rest, ok := strings.CutPrefix(key, aggregatedPrefix)
+	parts := strings.SplitN(rest, "/", 3)
+	if !ok || len(parts) != 3 || o.Group == "" {
+		return false
+	}
+	return matches(o.Group, parts[0]+aggregatedGroup) && matches(o.Resource, parts[0]+parts[1]) && (o.Name == "" || matches(o.Name, parts[2]))
 }
 
 func matches(pattern, name string) bool {

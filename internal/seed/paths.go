@@ -28,12 +28,14 @@ const (
 	SigningPasswordFile = Dir + "/cosign.password"
 	// OutcomeFile holds the Outcome of the last operation that published an image.
 	OutcomeFile = Dir + "/outcome.json"
+	// AnnouncedFile holds what an operation was about to publish: after an interruption the tag may be its own.
+	AnnouncedFile = Dir + "/announced.json"
 	// RestoreFile holds the RestoreRequest, in both stateroots.
 	RestoreFile = host.Workspace + "/seed-restore.json"
 )
 
-// copies is where an operation keeps the copy that the image is made from. It is below StateDir, which no image holds.
-const copies = host.StateDir + "/seed"
+// CopiesDir is where operations keep the copies that images are made from. It is below StateDir, which no image holds.
+const CopiesDir = host.StateDir + "/seed"
 
 // CopyDir is the folder of one operation's copy.
-func CopyDir(operation string) string { return path.Join(copies, operation) }
+func CopyDir(operation string) string { return path.Join(CopiesDir, operation) }

@@ -8,11 +8,12 @@ const PlaceholderPullSecret = `{"auths":{"registry.invalid":{"auth":"cGxhY2Vob2x
 func Shipped() []Object {
 	const lca, operator = "lca.openshift.io", "openshift-lifecycle-agent"
 	const hub, agent = "*.open-cluster-management.io", "open-cluster-management-agent*"
-	return []Object{
+	return append(sessions(), []Object{
 		{Group: lca, Resource: "seedgenerators"},
 		{Group: lca, Resource: "ipconfigs"},
 		{Group: lca, Resource: "imagebasedupgrades"},
 		{Resource: "secrets", Namespace: operator, Name: "seedgen"},
+		{Resource: "secrets", Namespace: operator, Name: "seedgen-signing"},
 		{Resource: "secrets", Namespace: "kube-system", Name: "bootstrap-token-*"},
 		{Resource: "secrets", Namespace: "openshift-monitoring", Name: "observability-alertmanager-accessor"},
 		{Group: hub, Resource: "*"},
@@ -25,5 +26,23 @@ func Shipped() []Object {
 		{Resource: "clusterroles", Name: "klusterlet-bootstrap-kubeconfig"},
 		{Resource: "clusterroles", Name: "open-cluster-management:klusterlet-admin-aggregate-clusterrole"},
 		{Resource: "clusterrolebindings", Name: "klusterlet"},
+	}...)
+}
+
+// sessions are who is logged in, and the random secrets that logins are protected with: their operators make others. Events and
+// requests for certificates are about the seed's past.
+func sessions() []Object {
+	const oauth = "oauth.openshift.io"
+	return []Object{
+		{Group: oauth, Resource: "oauthaccesstokens"},
+		{Group: oauth, Resource: "oauthauthorizetokens"},
+		{Group: oauth, Resource: "oauthclients", Name: "console"},
+		{Group: oauth, Resource: "oauthclients", Name: "openshift-*"},
+		{Resource: "secrets", Namespace: "openshift-authentication", Name: "v4-0-config-system-session"},
+		{Resource: "secrets", Namespace: "openshift-console", Name: "console-oauth-config"},
+		{Resource: "secrets", Namespace: "openshift-ingress", Name: "router-stats-default"},
+		{Resource: "secrets", Namespace: "openshift-image-registry", Name: "image-registry-private-configuration"},
+		{Resource: "events"},
+		{Resource: "certificatesigningrequests"},
 	}
 }

@@ -24,6 +24,8 @@ type Wiring struct {
 	Files      host.Files
 	// ReadInput reads a file that the caller named, relative to where the caller is.
 	ReadInput func(path string) ([]byte, error)
+	// NewID names a new operation.
+	NewID func() string
 }
 
 // Command is "seed" with its verbs.
@@ -39,35 +41,4 @@ func Command(w Wiring) *cobra.Command {
 // outputFlag adds -o.
 func outputFlag(cmd *cobra.Command, format *string) {
 	cmd.Flags().StringVarP(format, "output", "o", string(output.Text), "text, yaml or json")
-}
-
-func generate(w Wiring) *cobra.Command {
-	return &cobra.Command{
-		Use: "create", Args: cobra.NoArgs,
-		Short: "Make the seed image that was requested (run by lca-generate-seed-image.service)",
-		Long: "Make the seed image that the agent requested, or continue an interrupted run. Follow it with\n" +
-			"'lca-cli status --watch' or 'journalctl -fu lca-generate-seed-image'.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return act(cmd.Context(), w, "seed create", create.Run) },
-	}
-}
-
-func abort(w Wiring) *cobra.Command {
-	return &cobra.Command{
-		Use: "abort", Args: cobra.NoArgs,
-		Short: "Give up an unfinished seed image: remove the copy and start the cluster",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return act(cmd.Context(), w, "seed abort", create.Abort) },
-	}
-}
-
-func act(ctx context.Context, w Wiring, name string, do func(context.Context, create.Ports, operation.Instruments) error) error {
-	node, with, err := w.Node(ctx, true)
-	if err != nil {
-		return err
-	}
-	release, err := w.Take(ctx, create.Holder(node.Files), name)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return w.Verdict(name, do(ctx, node, with))
 }

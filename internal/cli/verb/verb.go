@@ -46,8 +46,13 @@ func (w Wiring) Verdict(verb string, err error) error {
 	case errors.Is(err, flow.ErrLeaving):
 		w.Log.Info("the node is going down for its reboot", "verb", verb)
 		return nil
-	case errors.Is(err, operation.ErrRefused), errors.As(err, &failed) && (failed.RolledBack || errors.Is(err, flow.ErrGivenUp)):
+	case errors.Is(err, operation.ErrRefused), errors.As(err, &failed) && hasEnded(failed):
 		return &FinalError{err}
 	}
 	return err
+}
+
+// hasEnded reports whether the flow is over. One whose rollback failed is not, however often it was begun: another run tries again.
+func hasEnded(failed *flow.FailedError) bool {
+	return failed.RolledBack || failed.Committed && errors.Is(failed, flow.ErrGivenUp)
 }

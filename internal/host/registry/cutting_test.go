@@ -3,7 +3,6 @@ package registry_test
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strings"
@@ -23,7 +22,7 @@ type cutter struct {
 // cutting cuts the connection in the middle of the n-th piece.
 func cutting(t *testing.T, registry string, n int32) *cutter {
 	t.Helper()
-	target, err := url.Parse("http://" + registry)
+	target, err := url.Parse("https://" + registry)
 	require.NoError(t, err)
 	c := &cutter{}
 	var patches atomic.Int32
@@ -32,7 +31,9 @@ func cutting(t *testing.T, registry string, n int32) *cutter {
 		r.SetURL(target)
 		r.Out.Host = host // the registry names itself in locations
 	}}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	client := trusting(t)
+	forward.Transport = client.Transport
+	c.name = secured(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			c.begun.Add(1)
 		}
@@ -40,17 +41,15 @@ func cutting(t *testing.T, registry string, n int32) *cutter {
 			c.cut.Store(true)
 			half, _ := io.ReadAll(io.LimitReader(r.Body, r.ContentLength/2))
 			req := r.Clone(r.Context())
-			req.RequestURI, req.URL.Scheme, req.URL.Host = "", "http", registry
+			req.RequestURI, req.URL.Scheme, req.URL.Host = "", "https", registry
 			req.Body, req.ContentLength = io.NopCloser(strings.NewReader(string(half))), int64(len(half))
 			req.Header.Del("Content-Range")
-			if resp, err := http.DefaultClient.Do(req); err == nil {
+			if resp, err := client.Do(req); err == nil {
 				resp.Body.Close()
 			}
 			panic(http.ErrAbortHandler)
 		}
 		forward.ServeHTTP(w, r)
 	}))
-	t.Cleanup(s.Close)
-	c.name = strings.TrimPrefix(s.URL, "http://")
 	return c
 }

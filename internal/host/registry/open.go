@@ -78,7 +78,7 @@ func (r *Registries) Open(ctx context.Context, a host.RegistryAccess) (host.Repo
 	}
 	var rt http.RoundTripper
 	err = r.retry(ctx, func(ctx context.Context) error {
-		rt, err = transport.NewWithContext(ctx, repo.Registry, auth, base, []string{scope})
+		rt, err = transport.NewWithContext(ctx, repo.Registry, auth, overTLS{base}, []string{scope})
 		return err
 	})
 	if err != nil {
@@ -120,3 +120,18 @@ func (r *Registries) transport(registry, bundle string) (*http.Transport, error)
 		TLSHandshakeTimeout: 20 * time.Second, ResponseHeaderTimeout: r.o.Stall, IdleConnTimeout: time.Minute,
 	}, nil
 }
+
+// overTLS sends every request over TLS: the library would also ask registries on private addresses without it.
+type overTLS struct{ base http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t overTLS) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != secure {
+		clone := r.Clone(r.Context())
+		clone.URL.Scheme = secure
+		r = clone
+	}
+	return t.base.RoundTrip(r)
+}
+
+const secure = "https"

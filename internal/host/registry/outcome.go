@@ -27,6 +27,8 @@ func classify(err error) error {
 		return err
 	case errors.As(err, &status):
 		return byStatus(status.StatusCode, err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("%w: %w", host.ErrRegistryPlain, err)
 	case untrusted(err):
 		return fmt.Errorf("%w: %w", host.ErrRegistryTrust, err)
 	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
@@ -38,7 +40,7 @@ func classify(err error) error {
 
 func decided(err error) bool {
 	for _, known := range []error{
-		host.ErrNoImage, host.ErrRegistryAway, host.ErrRegistryDenied, host.ErrRegistryFull, host.ErrRegistryTrust,
+		host.ErrNoImage, host.ErrRegistryAway, host.ErrRegistryDenied, host.ErrRegistryFull, host.ErrRegistryTrust, host.ErrRegistryPlain,
 	} {
 		if errors.Is(err, known) {
 			return true
@@ -55,12 +57,17 @@ func untrusted(err error) bool {
 	return errors.As(err, &unknown) || errors.As(err, &name) || errors.As(err, &invalid) || errors.As(err, &verify)
 }
 
+// noSpace is how the registry of the distribution project reports a full disk: as the number of the error (ENOSPC).
+const noSpace = "err:28"
+
 func byStatus(code int, err error) error {
 	switch text := strings.ToLower(err.Error()); {
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return fmt.Errorf("%w: %w", host.ErrRegistryDenied, err)
+	case code == http.StatusUnauthorized:
+		return fmt.Errorf("%w: %w", host.ErrRegistryLogin, err)
+	case code == http.StatusForbidden:
+		return fmt.Errorf("%w: %w", host.ErrRegistryForbidden, err)
 	case code == http.StatusInsufficientStorage, code == http.StatusRequestEntityTooLarge,
-		strings.Contains(text, "no space left"), strings.Contains(text, "quota"):
+		strings.Contains(text, "no space left"), strings.Contains(text, "quota"), strings.Contains(text, noSpace):
 		return fmt.Errorf("%w: %w", host.ErrRegistryFull, err)
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w: %w", host.ErrNoImage, err)
@@ -75,13 +82,16 @@ func check(resp *http.Response, codes ...int) error {
 	return classify(transport.CheckError(resp, codes...))
 }
 
-// retry tries again what failed because the registry was away.
+// retry tries again what failed because the registry was away. A try ends where nothing was sent or answered for a while: one over a slow
+// line takes as long as it takes.
 func (r *Registries) retry(ctx context.Context, try func(context.Context) error) error {
 	pause := r.o.Pause
 	for n := 1; ; n++ {
-		bounded, cancel := context.WithTimeout(ctx, r.o.Stall)
-		err := classify(try(bounded))
-		cancel()
+		watch, stop := stalling(ctx, r.o.Stall)
+		err := classify(try(watch))
+		if stop() && ctx.Err() == nil && err != nil {
+			err = fmt.Errorf("%w: nothing was sent or answered for %s: %w", host.ErrRegistryAway, r.o.Stall, err)
+		}
 		if err == nil || !errors.Is(err, host.ErrRegistryAway) || errors.Is(err, errForgotten) || n >= r.o.Tries || ctx.Err() != nil {
 			return err
 		}

@@ -2,10 +2,14 @@ package registry_test
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,17 +39,20 @@ func real(t *testing.T) string {
 	require.NoError(t, l.Close())
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yml")
+	certificate, key := pair(t)
+	client := trusting(t)
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil,
-		"version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %s}\n", dir, at), 0o600))
+		"version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\n"+
+			"http: {addr: %s, tls: {certificate: %s, key: %s}}\n", dir, at, certificate, key), 0o600))
 	cmd := exec.CommandContext(t.Context(), "docker-registry", "serve", config)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	require.Eventually(t, func() bool {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+"/v2/", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+at+"/v2/", nil)
 		if err != nil {
 			return false
 		}
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
 			return false
 		}
@@ -54,11 +61,33 @@ func real(t *testing.T) string {
 	return at
 }
 
+// pair are files with the certificate of every server of httptest and its key.
+func pair(t *testing.T) (certificate, key string) {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	der, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	certificate, key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	require.NoError(t, os.WriteFile(certificate, []byte(authority(t)), 0o600))
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
+	return certificate, key
+}
+
+// trusting is a client that trusts it.
+func trusting(t *testing.T) *http.Client {
+	t.Helper()
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM([]byte(authority(t))))
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
+}
+
 // Another client pulls what was pushed, in several pieces, to a real registry.
 func TestSkopeoPullsWhatWasPushed(t *testing.T) {
 	at := real(t)
 	r := registry.New(registry.Options{Files: files.New(t.TempDir()), Log: slog.New(slog.DiscardHandler), Chunk: 256 << 10})
-	repo, err := r.Open(t.Context(), host.RegistryAccess{Image: at + "/team/seed:1", Push: true})
+	repo, err := r.Open(t.Context(), host.RegistryAccess{Image: at + "/team/seed:1", CABundle: authority(t), Push: true})
 	require.NoError(t, err)
 	large := content(1 << 20)
 	publish := func() image.Published {
@@ -90,7 +119,7 @@ func TestAnUploadToARealRegistrySurvivesACut(t *testing.T) {
 	at := real(t)
 	proxy := cutting(t, at, 3)
 	r := registry.New(registry.Options{Files: files.New(t.TempDir()), Chunk: 256 << 10, Pause: 10 * time.Millisecond})
-	repo, err := r.Open(t.Context(), host.RegistryAccess{Image: proxy.name + "/seed:1", Push: true})
+	repo, err := r.Open(t.Context(), host.RegistryAccess{Image: proxy.name + "/seed:1", CABundle: authority(t), Push: true})
 	require.NoError(t, err)
 	data := content(2 << 20)
 	digest, size, err := repo.Put(t.Context(), source(data))

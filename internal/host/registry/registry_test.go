@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -32,9 +33,25 @@ func serve(t *testing.T, disturb func(next http.Handler) http.Handler) string {
 	if disturb != nil {
 		h = disturb(h)
 	}
-	s := httptest.NewServer(h)
+	return secured(t, h)
+}
+
+// secured serves a handler over TLS. Every server of httptest has the same certificate, which signs itself.
+func secured(t *testing.T, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
 	t.Cleanup(s.Close)
-	return strings.TrimPrefix(s.URL, "http://")
+	return strings.TrimPrefix(s.URL, "https://")
+}
+
+// authority is the certificate of every server of httptest.
+func authority(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }
 
 func options(t *testing.T) registry.Options {
@@ -44,7 +61,7 @@ func options(t *testing.T) registry.Options {
 
 func open(t *testing.T, at string) (host.Repository, error) {
 	t.Helper()
-	return registry.New(options(t)).Open(t.Context(), host.RegistryAccess{Image: at + "/team/seed:1", Push: true})
+	return registry.New(options(t)).Open(t.Context(), host.RegistryAccess{Image: at + "/team/seed:1", CABundle: authority(t), Push: true})
 }
 
 // content is incompressible and always the same.
@@ -158,8 +175,9 @@ func TestEachMisfortuneHasItsOutcome(t *testing.T) {
 		disturb func(http.Handler) http.Handler
 		want    error
 	}{
-		"denied at the start":    {refuse(http.MethodPost, 401, "authentication required"), host.ErrRegistryDenied},
-		"read-only account":      {refuse(http.MethodPost, 403, "denied"), host.ErrRegistryDenied},
+		"denied at the start":    {refuse(http.MethodPost, 401, "authentication required"), host.ErrRegistryLogin},
+		"read-only account":      {refuse(http.MethodPost, 403, "denied"), host.ErrRegistryForbidden},
+		"full, as 507":           {refuse(http.MethodPatch, 507, "insufficient storage"), host.ErrRegistryFull},
 		"full":                   {refuse(http.MethodPatch, 500, "write /var/lib/registry/x: no space left on device"), host.ErrRegistryFull},
 		"quota":                  {refuse(http.MethodPatch, 413, "too large"), host.ErrRegistryFull},
 		"breaks down":            {refuse(http.MethodPatch, 503, "unavailable"), host.ErrRegistryAway},
@@ -176,8 +194,8 @@ func TestEachMisfortuneHasItsOutcome(t *testing.T) {
 }
 
 func TestARegistryThatIsAway(t *testing.T) {
-	s := httptest.NewServer(http.NotFoundHandler())
-	at := strings.TrimPrefix(s.URL, "http://")
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	at := strings.TrimPrefix(s.URL, "https://")
 	s.Close()
 	_, err := open(t, at)
 	require.ErrorIs(t, err, host.ErrRegistryAway)
@@ -198,7 +216,7 @@ func TestARegistryThatAnswersTooSlowly(t *testing.T) {
 	t.Cleanup(func() { close(stuck) }) // before the server waits for its handlers
 	o := options(t)
 	o.Stall, o.Tries = 100*time.Millisecond, 2
-	r, err := registry.New(o).Open(t.Context(), host.RegistryAccess{Image: at + "/seed:1", Push: true})
+	r, err := registry.New(o).Open(t.Context(), host.RegistryAccess{Image: at + "/seed:1", CABundle: authority(t), Push: true})
 	require.NoError(t, err)
 	require.ErrorIs(t, put(t, r, content(1000)), host.ErrRegistryAway)
 }
@@ -277,7 +295,7 @@ func TestTheCredentialsOfTheLongestNameAreUsed(t *testing.T) {
 	require.NoError(t, o.Files.Write(file, fmt.Appendf(nil,
 		`{"auths":{%q:{"username":"whole","password":"p"},"%s/team":{"username":"team","password":"p"},"%s/team/seedother":{"username":"other"}}}`,
 		at, at, at), 0o600))
-	access := host.RegistryAccess{Image: at + "/team/seed:1", AuthFile: file, Push: true}
+	access := host.RegistryAccess{Image: at + "/team/seed:1", AuthFile: file, CABundle: authority(t), Push: true}
 	_, err := registry.New(o).Open(t.Context(), access)
 	require.NoError(t, err)
 	require.Equal(t, "team", seen.Load())
@@ -298,12 +316,32 @@ func TestWhatIsNoImageIsRefused(t *testing.T) {
 	}
 }
 
-func TestAStrangerOfACertificateIsNotTrusted(t *testing.T) {
-	s := httptest.NewTLSServer(http.NotFoundHandler())
+func TestACertificateOfAnUnknownAuthorityIsNotTrusted(t *testing.T) {
+	at := secured(t, http.NotFoundHandler())
+	_, err := registry.New(options(t)).Open(t.Context(), host.RegistryAccess{Image: at + "/seed:1"})
+	require.ErrorIs(t, err, host.ErrRegistryTrust)
+	require.ErrorContains(t, err, at)
+}
+
+// What podman trusts for a registry is trusted too.
+func TestAuthoritiesOfThisRegistryAreTrusted(t *testing.T) {
+	at := serve(t, nil)
+	o := options(t)
+	require.NoError(t, o.Files.Write("/etc/containers/certs.d/"+at+"/ca.crt", []byte(authority(t)), 0o644))
+	_, err := registry.New(o).Open(t.Context(), host.RegistryAccess{Image: at + "/seed:1", Push: true})
+	require.NoError(t, err)
+}
+
+// A registry without TLS is refused, on this machine's own and on private addresses too, and no credentials are sent to it.
+func TestARegistryOverHTTPAloneIsRefused(t *testing.T) {
+	var asked atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(s.Close)
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	// "localhost" and the like are also asked over http; another name of the same host is not.
-	at := strings.Replace(strings.TrimPrefix(s.URL, "https://"), "127.0.0.1", "127.0.0.2", 1)
-	_, err := open(t, at)
-	require.Error(t, err)
+	at := strings.TrimPrefix(s.URL, "http://")
+	for _, push := range []bool{false, true} {
+		_, err := registry.New(options(t)).Open(t.Context(), host.RegistryAccess{Image: at + "/seed:1", Push: push})
+		require.ErrorIs(t, err, host.ErrRegistryPlain)
+		require.ErrorContains(t, err, at)
+	}
+	require.Zero(t, asked.Load(), "a request was sent without TLS")
 }

@@ -33,7 +33,7 @@ var accepted = []string{
 
 func (r *repository) url(format string, args ...any) string {
 	at := "/v2/" + r.repo.RepositoryStr() + "/" + fmt.Sprintf(format, args...)
-	return (&url.URL{Scheme: r.repo.Scheme(), Host: r.repo.RegistryStr(), Path: at}).String()
+	return (&url.URL{Scheme: secure, Host: r.repo.RegistryStr(), Path: at}).String()
 }
 
 // do sends one request; the caller closes the body.
@@ -44,6 +44,9 @@ func (r *repository) do(ctx context.Context, method, at string, body io.Reader, 
 	}
 	for k, v := range header {
 		req.Header.Set(k, v)
+	}
+	if req.Body != nil {
+		req.Body = &watched{req.Body, ctx}
 	}
 	return r.client.Do(req)
 }

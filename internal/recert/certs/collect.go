@@ -28,6 +28,7 @@ func (p *PKI) Collect(at Place, text string, settled bool) (affected bool) {
 			affected = affected || p.All
 		case wire.PublicKeyBlob:
 			p.addPublic(at, b)
+			affected = affected || p.All && p.everyKey
 		}
 		cert := p.take(at, b, settled)
 		affected = p.found(cert, at, len(certs), settled) || affected

@@ -81,6 +81,8 @@ type PKI struct {
 	// bundles holds the certificates of long texts, by the text.
 	bundles map[string][]*Certificate
 
+	// everyKey: public keys are replaced too, wherever they stand.
+	everyKey bool
 	newKeys  map[string]crypto.Signer // what takes the place of keys, by subjectPublicKeyInfo
 	byPublic map[string]crypto.Signer // see keysByPublic
 	indexed  int

@@ -33,6 +33,8 @@ type change struct {
 	validity           *validity
 	// algorithm is what it is signed with instead of its own.
 	algorithm substitute
+	// alone: it is no longer signed by its authority, but by itself.
+	alone bool
 	// keepSerial is for authorities, which others may name by their serial number.
 	keepSerial bool
 }
@@ -104,7 +106,7 @@ func rewriteTBS(leaf *x509.Certificate, ch change) ([]byte, error) {
 		return nil, fmt.Errorf("rewrite the subject: %w", err)
 	}
 	switch {
-	case bytes.Equal(issuer, subject): // signed by itself
+	case ch.alone, bytes.Equal(issuer, subject): // signed by itself
 		issuer = newSubject
 	case ch.issuer != nil:
 		issuer = ch.issuer

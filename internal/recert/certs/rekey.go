@@ -79,23 +79,27 @@ func (ch *change) takeKey(cert *x509.Certificate, key crypto.Signer, self bool) 
 	return nil
 }
 
-// rekeyed is the DER that takes the place of an authority's old key; nil keeps a key.
+// rekeyed is the DER that takes the place of a key; nil keeps it.
 func (p *PKI) rekeyed(b wire.Blob) []byte {
-	if len(p.newKeys) == 0 {
+	if len(p.newKeys) == 0 || b.Kind == wire.PublicKeyBlob && !p.everyKey {
 		return nil
 	}
-	k := &KeyFile{Blob: b}
-	if k.private() == nil {
+	public := (&KeyFile{Blob: b}).Public()
+	if public == nil {
 		return nil
 	}
-	public, err := x509.MarshalPKIXPublicKey(k.signer.Public())
+	info, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
 		return nil
 	}
-	if fresh, ok := p.newKeys[string(public)]; ok {
-		return encodeKey(b.Label, fresh)
+	fresh, ok := p.newKeys[string(info)]
+	switch {
+	case !ok:
+		return nil
+	case b.Kind == wire.PublicKeyBlob:
+		return encodePublic(b.Label, fresh.Public())
 	}
-	return nil
+	return encodeKey(b.Label, fresh)
 }
 
 // Adopt continues with what an interrupted run signed.

@@ -21,8 +21,15 @@ func (t *Tree) renew(cert, signer *Certificate, ch change) error {
 		by = cert
 	}
 	if cause := t.obstacle(cert, by, &ch); cause != nil {
-		t.reportUnsignable(cert, ch, cause)
-		return nil
+		if cert.Rekey == nil || !t.cfg.NewKeys {
+			t.reportUnsignable(cert, ch, cause)
+			return nil
+		}
+		var err error
+		if by, err = t.standIn(cert, cause, &ch); err != nil {
+			return err
+		}
+		self = by == cert
 	}
 	if err := t.rekeyLeaf(cert, self, &ch); err != nil {
 		return fmt.Errorf("give it a new key: %w", err)
@@ -35,7 +42,7 @@ func (t *Tree) renew(cert, signer *Certificate, ch change) error {
 	if err := cert.prove(by, nil, ch); err != nil {
 		return fmt.Errorf("prove it: %w", err)
 	}
-	if cert.Rekey != nil && cert.IsCA {
+	if _, ruled := t.Keys[cert.Subject.CommonName]; ruled && cert.Rekey != nil && cert.IsCA {
 		t.pki.newKeys[string(cert.RawSubjectPublicKeyInfo)] = cert.Rekey
 		t.Rekeyed[base64.StdEncoding.EncodeToString(cert.RawSubjectPublicKeyInfo)] = cert.Subject.CommonName
 	}

@@ -10,17 +10,7 @@ import (
 // SigningBySuccessor finds an authority that takes the place of the one that signed a leaf, whose key is gone because authorities
 // of its kind rotate. Of those that may, the one that lasts longest signs. The leaf keeps everything but its names and its issuer.
 func (p *PKI) SigningBySuccessor(leaf *Certificate, now time.Time, may func(*Certificate) bool) (*Signing, error) {
-	var successor *Certificate
-	for _, authorities := range p.cas {
-		for _, ca := range authorities {
-			if !may(ca) || now.Before(ca.NotBefore) || ca.NotAfter.Before(leaf.NotAfter) || p.KeyOf(ca) == nil {
-				continue
-			}
-			if successor == nil || outlasts(ca, successor) {
-				successor = ca
-			}
-		}
-	}
+	successor := p.Successor(leaf, now, may)
 	if successor == nil {
 		return nil, errors.New("no successor of its issuer is in the cluster that is valid for as long")
 	}
@@ -34,6 +24,21 @@ func (p *PKI) SigningBySuccessor(leaf *Certificate, now time.Time, may func(*Cer
 	}
 	return &Signing{Leaf: leaf, issuer: successor, with: key, beside: p.keyBeside(leaf), change: change{
 		names: p.mapping, algorithm: algorithm, issuer: successor.RawSubject, authorityKey: successor.SubjectKeyId}}, nil
+}
+
+// Successor is the authority that lasts longest of those that may sign, can, and last as long as the leaf; nil for none.
+func (p *PKI) Successor(leaf *Certificate, now time.Time, may func(*Certificate) bool) (successor *Certificate) {
+	for _, authorities := range p.cas {
+		for _, ca := range authorities {
+			if !may(ca) || now.Before(ca.NotBefore) || ca.NotAfter.Before(leaf.NotAfter) || p.KeyOf(ca) == nil {
+				continue
+			}
+			if successor == nil || outlasts(ca, successor) {
+				successor = ca
+			}
+		}
+	}
+	return successor
 }
 
 // outlasts orders authorities by their end, and where that is the same by their bytes: two runs choose the same one.

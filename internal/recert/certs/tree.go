@@ -27,6 +27,8 @@ type Tree struct {
 	OnUnsignable func(*Certificate, error)                 // decides what a leaf means that keeps a name it should not have
 	Refuse       func(where, why string)                   // blocks the plan
 	Keep         func(where, why string)                   // notes what stays
+	OnAlone      func(*Certificate, error)                 // notes what is signed with its own new key, and why
+	Successor    func(*Certificate) *Certificate           // is who signs instead of an authority whose key is gone; nil for none
 	IsEssential  func(*Certificate) bool                   // says what the control plane does not start without
 
 	Keys    map[string]crypto.Signer      // of use_key_rules, by common name
@@ -114,6 +116,8 @@ func (t *Tree) changeOf(cert, signer *Certificate) *change {
 	_, needed := mappedNames(cert.Certificate, ch.names)
 	if key, ok := t.Keys[cert.Subject.CommonName]; ok && cert.IsCA && !SamePublic(key.Public(), cert.PublicKey) {
 		cert.Rekey, needed = key, true
+	} else if fresh := t.pki.newKeys[string(cert.RawSubjectPublicKeyInfo)]; t.cfg.NewKeys && fresh != nil {
+		cert.Rekey, needed = fresh, true
 	}
 	if period := t.period(cert.Certificate); period != nil {
 		ch.validity, needed = period, true
@@ -139,11 +143,8 @@ func (t *Tree) period(cert *x509.Certificate) *validity {
 	case t.cfg.Expiry == config.ExtendExpiry:
 		return &validity{now, now.Add(cert.NotAfter.Sub(cert.NotBefore))}
 	case t.cfg.Expiry == config.ForceExpiry && cert.NotAfter.After(now):
-		from := cert.NotBefore
-		if from.After(now) {
-			from = now
-		}
-		return &validity{from, now}
+		// As long as before: an extension afterwards gives back the lifetime that its issuer chose.
+		return &validity{now.Add(-cert.NotAfter.Sub(cert.NotBefore)), now}
 	}
 	return nil
 }

@@ -31,6 +31,9 @@ type Config struct {
 	Names map[string]string
 	// Expiry changes the validity of certificates ("extend_expiration", "force_expire").
 	Expiry Expiry
+	// NewKeys replaces every private key of the cluster and what follows from it: certificates, tokens, credentials of registries
+	// ("new_keys", which the field's tool does not know).
+	NewKeys bool
 	// AddressesOnly keeps authorities and their keys in spite of other rules ("ip_change_only").
 	AddressesOnly bool
 	// PostprocessOnly keeps all certificates ("postprocess_only").
@@ -80,6 +83,7 @@ func settings() map[string]setting {
 	return map[string]setting{
 		"dry_run":                 value(func(c *Config) any { return &c.DryRun }),
 		"ip_change_only":          value(func(c *Config) any { return &c.AddressesOnly }),
+		"new_keys":                value(func(c *Config) any { return &c.NewKeys }),
 		"postprocess_only":        value(func(c *Config) any { return &c.PostprocessOnly }),
 		"extend_expiration":       readExpiry(ExtendExpiry),
 		"force_expire":            readExpiry(ForceExpiry),
@@ -175,7 +179,7 @@ func (c *Config) leaveAuthorities() {
 
 // ReissuesTrees reports whether more than leaves with an old address may be signed again.
 func (c Config) ReissuesTrees() bool {
-	return !c.PostprocessOnly && (c.Expiry != KeepExpiry || len(c.Names)+len(c.UseKeys)+len(c.UseCerts) > 0)
+	return !c.PostprocessOnly && (c.NewKeys || c.Expiry != KeepExpiry || len(c.Names)+len(c.UseKeys)+len(c.UseCerts) > 0)
 }
 
 // NeedsRecord reports whether the data alone does not tell what was done.
@@ -190,7 +194,10 @@ func (c Config) check() error {
 			return fmt.Errorf("recert configuration: cn_san_replace_rules: %s replaces %s and is itself replaced", fresh, old)
 		}
 	}
-	if c.PostprocessOnly && (c.Expiry != KeepExpiry || len(c.UseKeys)+len(c.UseCerts) > 0) {
+	if c.NewKeys && c.AddressesOnly {
+		return errors.New("recert configuration: new_keys replaces the keys of authorities, and ip_change_only keeps them")
+	}
+	if c.PostprocessOnly && (c.NewKeys || c.Expiry != KeepExpiry || len(c.UseKeys)+len(c.UseCerts) > 0) {
 		return errors.New("recert configuration: postprocess_only keeps all certificates, but another setting changes them")
 	}
 	for i, a := range c.IPs {

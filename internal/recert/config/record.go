@@ -27,6 +27,8 @@ type Record struct {
 	Certificates map[string]string `json:"certificates,omitempty"`
 	// Rekeyed maps the public key of an authority, in base64, to the name whose rule replaced it.
 	Rekeyed map[string]string `json:"rekeyed,omitempty"`
+	// Keys are those of the interrupted run, from a file of their own: see SaveKeys.
+	Keys Keys `json:"-"`
 }
 
 // MemberLocation is the location of etcd's own member in a record.
@@ -128,5 +130,8 @@ func Load(files host.Files, configPath string) (Config, Record, error) {
 		return Config{}, Record{}, err
 	}
 	record, err := loadRecord(files, configPath, text)
+	if err == nil && cfg.NewKeys && !record.Done && len(record.Certificates) > 0 {
+		record.Keys, err = loadKeys(files, configPath)
+	}
 	return cfg, record, err
 }

@@ -94,10 +94,12 @@ func (s *Survey) readFile(files host.Files, at string, info fs.FileInfo) error {
 		f.MovesTo, f.Changed = path.Join(path.Dir(at), to), true
 		s.AddChange(Rename, at, "becomes "+f.MovesTo)
 	}
-	affected := rules.IsCryptoFile(at) && s.PKI.Collect(certs.Place{Container: path.Dir(at), Where: at}, f.Text, settled)
+	crypto := rules.IsCryptoFile(at) || s.Config.NewKeys
+	affected := crypto && s.PKI.Collect(certs.Place{Container: path.Dir(at), Where: at}, f.Text, settled)
 	where := func() string { return at }
-	if rules.IsCryptoFile(at) || path.Base(at) == "token" {
+	if crypto || path.Base(at) == "token" {
 		s.collectTokens(where, f.Text)
+		affected = affected || s.Config.NewKeys && MayHoldCredentials(f.Text)
 	}
 	s.reportLeftover(where, f.Text)
 	if f.Changed || affected {

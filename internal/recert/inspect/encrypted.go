@@ -9,12 +9,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
 
-// aggregatedPrefix is where OpenShift's aggregated API servers keep their objects.
-const aggregatedPrefix = "/openshift.io/"
-
 // resourceOf is the resource that a key belongs to, with its group where that is known.
 func resourceOf(key string) string {
-	if name, ok := strings.CutPrefix(key, aggregatedPrefix); ok {
+	if name, ok := strings.CutPrefix(key, rules.AggregatedPrefix); ok {
 		steps := strings.Split(name, "/")
 		switch {
 		case steps[0] == "oauth" && len(steps) > 1:

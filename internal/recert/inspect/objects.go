@@ -51,6 +51,9 @@ func (s *Survey) renameEntries(o *wire.Object, renamed func(name string) (string
 
 func (s *Survey) readObject(kv host.KeyValue) error {
 	name := strings.TrimPrefix(kv.Key, rules.StoragePrefix)
+	if s.Config.NewKeys && strings.HasPrefix(name, rules.NodePrefix) {
+		return nil // they are read for themselves, and hold no key
+	}
 	o, err := wire.NewObject(kv)
 	if errors.Is(err, wire.ErrEncrypted) {
 		s.encrypted[resourceOf(kv.Key)]++
@@ -103,6 +106,7 @@ func (s *Survey) collectObject(o *wire.Object, name string, settled bool) (affec
 		}
 		if crypto {
 			s.collectTokens(where, text)
+			affected = affected || s.Config.NewKeys && MayHoldCredentials(text)
 		}
 		s.reportLeftover(where, text)
 	})

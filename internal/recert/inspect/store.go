@@ -99,7 +99,7 @@ func (s *Survey) readRest(ctx context.Context, store host.OpenKeystore) error {
 	for _, name := range transient() {
 		read = append(read, rules.StorageKey(name))
 	}
-	for _, prefix := range []string{rules.StoragePrefix, aggregatedPrefix} {
+	for _, prefix := range []string{rules.StoragePrefix, rules.AggregatedPrefix} {
 		err := store.Range(ctx, prefix, func(kv host.KeyValue) error {
 			if !slices.ContainsFunc(read, func(prefix string) bool { return strings.HasPrefix(kv.Key, prefix) }) {
 				s.readForeign(kv)

@@ -86,6 +86,10 @@ func NewSurvey(ctx context.Context, cfg config.Config, store host.OpenKeystore, 
 		Seen: map[string]bool{}, byAddress: map[string]bool{}, Named: map[string]host.KeyValue{}}
 	s.PKI = certs.NewPKI(s.Mapping)
 	s.PKI.Frozen = cfg.PostprocessOnly
+	if cfg.NewKeys {
+		s.rules.Crypto = []string{"", rules.AggregatedPrefix} // a key may be anywhere
+		s.PKI.ReplaceEveryKey()
+	}
 	return s, nil
 }
 

@@ -24,6 +24,7 @@ type Token struct {
 	Place    string `json:"place"`
 
 	signed *jose.JSONWebSignature
+	text   string
 }
 
 // tokenText is a token in compact serialization (RFC 7515 7.1), as it stands in a field by itself, in a kubeconfig or in a registry's
@@ -50,7 +51,7 @@ func tokensIn(text, place string) []Token {
 			continue
 		}
 		header := signed.Signatures[0].Header
-		out = append(out, Token{Algorithm: header.Algorithm, KeyID: header.KeyID, Place: place, signed: signed})
+		out = append(out, Token{Algorithm: header.Algorithm, KeyID: header.KeyID, Place: place, signed: signed, text: text[at[2]:at[3]]})
 	}
 	return out
 }

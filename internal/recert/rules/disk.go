@@ -48,6 +48,14 @@ func IsKubeletServing(cert *certs.Certificate) bool {
 	return !slices.ContainsFunc(cert.Places, func(at certs.Place) bool { return !strings.HasPrefix(at.Where, kubeletServing) })
 }
 
+// kubeletOwn are the certificates that the kubelet requests by CSR.
+const kubeletOwn = "/var/lib/kubelet/pki/"
+
+// IsKubeletOwn reports whether the kubelet requested a certificate.
+func IsKubeletOwn(cert *certs.Certificate) bool {
+	return slices.ContainsFunc(cert.Places, func(at certs.Place) bool { return strings.HasPrefix(at.Where, kubeletOwn) })
+}
+
 // IsCSRSigner reports whether an authority is the one that signs what kubelets request.
 func IsCSRSigner(cert *certs.Certificate) bool {
 	return slices.ContainsFunc(cert.Places, func(at certs.Place) bool {

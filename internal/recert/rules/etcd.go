@@ -11,6 +11,9 @@ import (
 // StoragePrefix is where an OpenShift kube-apiserver keeps its objects (--etcd-prefix=kubernetes.io).
 const StoragePrefix = "/kubernetes.io/"
 
+// AggregatedPrefix is where OpenShift's aggregated API servers keep their objects.
+const AggregatedPrefix = "/openshift.io/"
+
 // etcdVariables are those of etcd's environment that carry an address.
 func etcdVariables() Within {
 	return environment("ALL_ETCD_ENDPOINTS", "ETCDCTL_ENDPOINTS", "NODE_*_ETCD_URL_HOST", "NODE_*_IP")

@@ -49,3 +49,28 @@ func inflateOnce(content string) (plain, reason string) {
 	}
 	return out.String(), ""
 }
+
+// Inflate unpacks one layer of a compressed content; not ok is one that is not compressed, or cannot be unpacked.
+func Inflate(content string) (plain string, ok bool) {
+	if !strings.HasPrefix(content, gzipMagic) {
+		return content, false
+	}
+	plain, reason := inflateOnce(content)
+	return plain, reason == ""
+}
+
+// Deflate compresses a content. The same content gives the same bytes.
+func Deflate(plain string) string {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := io.WriteString(w, plain); err != nil {
+		panic("compress into memory: " + err.Error()) // a buffer takes all
+	}
+	if err := w.Close(); err != nil {
+		panic("compress into memory: " + err.Error())
+	}
+	return out.String()
+}
+
+// IsCompressed reports whether a content begins as a compressed one does.
+func IsCompressed(content string) bool { return strings.HasPrefix(content, gzipMagic) }

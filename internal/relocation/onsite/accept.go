@@ -39,6 +39,11 @@ func (p *Reconfiguration) accept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, why := range retain(c).attention {
+		if err := p.note(AttentionNote + why); err != nil {
+			return err
+		}
+	}
 	return operation.WriteJSON(p.Files, host.RecertConfig, p.recertConfig(c, hash))
 }
 

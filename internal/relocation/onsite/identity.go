@@ -26,6 +26,8 @@ type recertConfig struct {
 	PullSecret                string   `json:"pull_secret,omitempty"`
 	InstallConfig             string   `json:"install_config,omitempty"`
 	KubeadminPasswordHash     string   `json:"kubeadmin_password_hash,omitempty"`
+	UseKeyRules               []string `json:"use_key_rules,omitempty"`
+	UseCertRules              []string `json:"use_cert_rules,omitempty"`
 	ExtendExpiration          bool     `json:"extend_expiration"`
 	CryptoDirs                []string `json:"crypto_dirs"`
 	CryptoFiles               []string `json:"crypto_files"`
@@ -46,6 +48,8 @@ func (p *Reconfiguration) recertConfig(c siteconfig.SiteConfig, passwordHash str
 		SummaryFile:           host.RecertSummary,
 		KubeadminPasswordHash: passwordHash, PullSecret: c.PullSecret.Reveal(),
 	}
+	kept := retain(c)
+	r.UseKeyRules, r.UseCertRules = kept.keys, kept.certs
 	facts := p.Record.Facts
 	for i, a := range p.addresses(c) {
 		r.IP = append(r.IP, a.String())

@@ -14,14 +14,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// Paths below /var that an image does not have: folders whose content is left out, files and folders that are left out
-// themselves, and names that are left out anywhere.
-var (
-	emptied   = []string{"tmp", "log", "lib/log", "lib/cni/bin", "lib/containers", "lib/kubelet/pods", "lib/ovn-ic/etc"}
-	leftOut   = []string{"lib/lca", "roothome/.kube", "roothome/.docker", "roothome/.config/containers"}
-	leftNames = []string{".bash_history"}
-)
-
 // copyLive copies the bulk of /var, so that the cluster is down for the differences alone.
 func (g *generation) copyLive(ctx context.Context) error {
 	r, err := g.variable()
@@ -85,6 +77,20 @@ func (g *generation) owned() (list []string, err error) {
 	}
 	slices.Sort(list)
 	return list, nil
+}
+
+// owns reports whether a MachineConfig wrote the file, or one below it.
+func (g *generation) owns(p string) (bool, error) {
+	config, err := bringup.ReadMachineConfig(g.Files)
+	if err != nil {
+		return false, err
+	}
+	for file := range config.Owned {
+		if file == p || strings.HasPrefix(file, p+"/") {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // below lists what is in the folder and not owned.

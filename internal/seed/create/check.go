@@ -7,6 +7,8 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
@@ -16,7 +18,11 @@ func (g *generation) check(ctx context.Context) error {
 	if done, err := g.published(); err != nil || done {
 		return err
 	}
-	if _, err := g.open(ctx); err != nil {
+	repo, err := g.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := g.checkTag(ctx, repo); err != nil {
 		return err
 	}
 	if done, err := g.captured(ctx); err != nil || done {
@@ -42,12 +48,45 @@ func (g *generation) open(ctx context.Context) (host.Repository, error) {
 	repo, err := g.Registries.Open(ctx, host.RegistryAccess{
 		Image: g.request.SeedImage, AuthFile: g.request.AuthFile, CABundle: g.request.CABundle, Push: true,
 	})
-	return repo, hopeless(err)
+	return repo, g.hopeless(err)
 }
 
-// hopeless marks errors of a registry that another try in this run would not mend.
-func hopeless(err error) error {
-	for _, fatal := range []error{host.ErrRegistryDenied, host.ErrRegistryTrust, host.ErrRegistryFull} {
+// announcement is what AnnouncedFile holds.
+type announcement struct {
+	Image  string `json:"image"`
+	Digest string `json:"digest"`
+}
+
+// announce notes what is about to be published.
+func (g *generation) announce(digest string) error {
+	return operation.WriteJSON(g.Files, seed.AnnouncedFile, announcement{g.request.SeedImage, digest})
+}
+
+// checkTag refuses to replace an image that this node did not publish.
+func (g *generation) checkTag(ctx context.Context, repo host.Repository) error {
+	m, err := repo.Manifest(ctx, Tag(g.request.SeedImage))
+	if errors.Is(err, host.ErrNoImage) {
+		return nil
+	}
+	if err != nil {
+		return g.hopeless(err)
+	}
+	if o, err := seed.ReadOutcome(g.Files); err == nil && o.Image == g.request.SeedImage && o.Digest == m.Digest {
+		return nil
+	}
+	var last announcement
+	if err := operation.ReadJSON(g.Files, seed.AnnouncedFile, &last); err == nil && last == (announcement{g.request.SeedImage, m.Digest}) {
+		return nil
+	}
+	registry, repository := seed.SplitImage(g.request.SeedImage)
+	return flow.Permanent(fmt.Errorf("registry %s, repository %s: tag %s has another image, %s, which this node did not publish: choose "+
+		"another tag in spec.seedImage, or delete this one", registry, repository, Tag(g.request.SeedImage), m.Digest))
+}
+
+// hopeless explains errors of a registry, and marks those that another try in this run would not mend.
+func (g *generation) hopeless(err error) error {
+	err = seed.ExplainRegistry(g.request.SeedImage, err)
+	for _, fatal := range []error{host.ErrRegistryDenied, host.ErrRegistryTrust, host.ErrRegistryFull, host.ErrRegistryPlain} {
 		if errors.Is(err, fatal) {
 			return flow.Permanent(err)
 		}

@@ -64,13 +64,10 @@ func (g *generation) collect(ctx context.Context) error {
 // cluster completes what the request says of the cluster.
 func (g *generation) cluster() seed.ClusterInfo {
 	c := g.request.Cluster
-	if c.NodeIP == "" && len(c.NodeIPs) > 0 {
-		c.NodeIP = c.NodeIPs[0]
-	}
 	if c.RecertImage == "" {
 		c.RecertImage = g.request.RecertImage
 	}
-	return c
+	return seed.CompleteFromNode(c, g.Files)
 }
 
 // status is that of rpm-ostree; on a node without it, one of the same shape from the list of deployments.

@@ -3,10 +3,8 @@ package create
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -48,11 +46,11 @@ func (g *generation) expire(ctx context.Context) error {
 	return g.scrubFiles(files)
 }
 
-// recertConfig asks for certificates that have expired, other SSH host keys, and none of the seed's credentials.
+// recertConfig asks for other keys, certificates that have expired, other SSH host keys, and none of the seed's credentials.
 func (g *generation) recertConfig(files host.Files, have map[string]bool) map[string]any {
-	dirs := []string{"/kubelet", "/kubernetes", "/machine-config-daemon"}
+	dirs := []string{"/kubelet", "/kubernetes", "/machine-config-daemon", "/host-etc/cni", "/host-etc/crio", "/host-etc/containers"}
 	c := map[string]any{
-		"force_expire": true, "etcd_defrag": true, "crypto_dirs": dirs, "cluster_customization_dirs": dirs,
+		"new_keys": true, "force_expire": true, "etcd_defrag": true, "crypto_dirs": dirs, "cluster_customization_dirs": dirs,
 		"crypto_files": []string{"/host-etc/mcs-machine-config-content.json"}, "summary_file": "/var/lib/lca/recert-summary.yaml",
 	}
 	if have[pullSecretKey] && exists(files, host.KubeletConfigJSON) {
@@ -94,13 +92,12 @@ func (g *generation) dropFrom(ctx context.Context, store host.OpenKeystore) (map
 	selections := append(seed.Shipped(), g.request.Drop...)
 	var edits []host.Edit
 	have := map[string]bool{}
-	err := store.Range(ctx, seed.StoragePrefix, func(kv host.KeyValue) error {
-		have[kv.Key] = kv.Key == pullSecretKey || kv.Key == kubeadminKey
-		for _, o := range selections {
-			if o.Selects(kv.Key) {
-				edits = append(edits, host.Edit{Key: kv.Key, Delete: true, ModRevision: kv.ModRevision})
-				break
-			}
+	err := store.Range(ctx, "/", func(kv host.KeyValue) error {
+		if kv.Key == pullSecretKey || kv.Key == kubeadminKey {
+			have[kv.Key] = true
+		}
+		if slices.ContainsFunc(selections, func(o seed.Object) bool { return o.Selects(kv.Key) }) {
+			edits = append(edits, host.Edit{Key: kv.Key, Delete: true, ModRevision: kv.ModRevision})
 		}
 		return nil
 	})
@@ -112,38 +109,4 @@ func (g *generation) dropFrom(ctx context.Context, store host.OpenKeystore) (map
 	}
 	g.Log.Info("dropped objects from the copy", "count", len(edits))
 	return have, nil
-}
-
-// scrubFiles removes what belongs to the seed's machine.
-func (g *generation) scrubFiles(files host.Files) error {
-	for _, p := range []string{
-		"/var/lib/lca", "/etc/cni/multus/certs", "/etc/openvswitch/conf.db", "/etc/openvswitch/.conf.db.~lock~", "/etc/hostname",
-		host.NMConnections, "/etc/machine-config-daemon/orig/usr/local/bin/kubelet.mcdorig",
-	} {
-		if err := files.Remove(p); err != nil {
-			return fmt.Errorf("remove %s from the copy: %w", p, err)
-		}
-	}
-	// Empty, systemd makes another at the first boot; without the file it would also apply its presets.
-	if exists(files, "/etc/machine-id") {
-		if err := files.Write("/etc/machine-id", nil, 0o444); err != nil {
-			return fmt.Errorf("empty /etc/machine-id in the copy: %w", err)
-		}
-	}
-	return g.placeholder(files, host.KubeletConfigJSON)
-}
-
-// placeholder replaces a pull secret that recert has left, where the cluster has no Secret of it.
-func (g *generation) placeholder(files host.Files, file string) error {
-	data, err := files.Read(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && string(data) == seed.PlaceholderPullSecret {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read %s in the copy: %w", path.Base(file), err)
-	}
-	if err := files.Write(file, []byte(seed.PlaceholderPullSecret), 0o600); err != nil {
-		return fmt.Errorf("replace the pull secret in the copy: %w", err)
-	}
-	return nil
 }

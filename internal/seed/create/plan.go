@@ -85,14 +85,30 @@ func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
 	return run(ctx, n, with, nil, true)
 }
 
+// run carries the flow on, or gives it up. Where it neither ends nor goes on, the cluster is started: a generation that cannot be
+// continued must not hold it.
 func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
 	r, err := seed.ReadRequest(n.Files)
+	if err == nil {
+		if err = carryOn(ctx, n, r, with, wrap, abort); err == nil || hasEnded(err) {
+			return finish(n, r, err)
+		}
+	}
+	if errors.Is(err, flow.ErrLeaving) {
+		return err
+	}
+	if rerr := revive(context.WithoutCancel(ctx), n); rerr != nil {
+		err = errors.Join(err, fmt.Errorf("start the cluster: %w", rerr))
+	}
 	if errors.Is(err, seed.ErrNoRequest) {
 		return operation.Refuse("%w", err)
 	}
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+func carryOn(
+	ctx context.Context, n Ports, r seed.Request, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool,
+) error {
 	here, err := operation.Locate(ctx, n.Deployments, n.Power)
 	if err != nil {
 		return err
@@ -100,21 +116,36 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
 	o.Wrap = wrap
 	plan := Plan(n, r, here.Booted)
-	if p, err := seed.ReadProgress(n.Files, r.OperationID); abort && err == nil && !p.Published() {
-		if !p.Create.Begun {
-			return finish(n, r, nil)
-		}
-		return finish(n, r, o.Abort(ctx, plan))
+	if !abort {
+		return o.Run(ctx, plan)
 	}
-	return finish(n, r, o.Run(ctx, plan))
+	switch p, err := seed.ReadProgress(n.Files, r.OperationID); {
+	case err == nil && p.Published():
+		return o.Run(ctx, plan)
+	case err == nil && !p.Create.Begun:
+		return nil
+	}
+	return o.Abort(ctx, plan)
+}
+
+// revive starts the cluster if a generation has stopped it. A copy is the trace of one; without it others may have masked kubelet.
+func revive(ctx context.Context, n Ports) error {
+	if names, err := n.Files.List(seed.CopiesDir); err == nil && len(names) == 0 {
+		return nil
+	}
+	w := stateroot.Workload{Units: n.Units, Masks: n.Masks, Containers: n.Containers}
+	return w.ReviveStopped(ctx)
+}
+
+// hasEnded reports whether no further run is needed: all is undone, or the image is published and its flow was given up. A rollback
+// that failed has not ended, however often it was tried: the next run tries again.
+func hasEnded(err error) bool {
+	var failed *flow.FailedError
+	return errors.As(err, &failed) && (failed.RolledBack || failed.Committed && errors.Is(err, flow.ErrGivenUp))
 }
 
 // finish removes the request and the credentials of a generation that has ended.
 func finish(n Ports, r seed.Request, err error) error {
-	var failed *flow.FailedError
-	if err != nil && (!errors.As(err, &failed) || !failed.RolledBack && !errors.Is(err, flow.ErrGivenUp)) {
-		return err
-	}
 	for _, f := range []string{seed.AuthFile, seed.SigningKeyFile, seed.SigningPasswordFile, seed.RequestFile} {
 		if rerr := n.Files.Remove(f); rerr != nil {
 			return errors.Join(err, fmt.Errorf("remove %s of %s: %w", path.Base(f), r.OperationID, rerr))

@@ -26,7 +26,7 @@ func (g *generation) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &image.Publisher{Repository: repo, Tag: Tag(g.request.SeedImage)}
+	p := &image.Publisher{Repository: repo, Tag: Tag(g.request.SeedImage), Announce: g.announce}
 	if o, err := seed.ReadOutcome(g.Files); err == nil && repository(o.Image) == repository(g.request.SeedImage) {
 		p.Known = []string{o.Digest}
 	}
@@ -37,14 +37,14 @@ func (g *generation) publish(ctx context.Context) error {
 	}
 	for _, c := range list {
 		if err := p.Add(ctx, c); err != nil {
-			return hopeless(err)
+			return g.hopeless(err)
 		}
 	}
 	for _, l := range p.Layers() {
 		sums.AddHex(l.Content, l.File)
 	}
 	if err := p.Add(ctx, image.Bytes(image.Sums, 0o644, sums.Text())); err != nil {
-		return hopeless(err)
+		return g.hopeless(err)
 	}
 	labels, err := g.labels()
 	if err != nil {
@@ -52,11 +52,11 @@ func (g *generation) publish(ctx context.Context) error {
 	}
 	done, err := p.Finish(ctx, runtime.GOARCH, labels)
 	if err != nil {
-		return hopeless(err)
+		return g.hopeless(err)
 	}
 	signed, err := g.sign(ctx, repo, done.Digest)
 	if err != nil {
-		return hopeless(err)
+		return g.hopeless(err)
 	}
 	return g.record(done, signed)
 }

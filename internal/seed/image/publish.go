@@ -3,6 +3,8 @@ package image
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +29,8 @@ type Publisher struct {
 	// Tag to publish as. Known are tags or digests of earlier images in the repository; layers of them are not sent again.
 	Tag   string
 	Known []string
+	// Announce is told the digest of the image before the tag gets it; nil tells nobody.
+	Announce func(digest string) error
 
 	known  map[string]descriptor
 	layers []Layer
@@ -117,6 +121,11 @@ func (p *Publisher) Finish(ctx context.Context, arch string, labels map[string]s
 	if err != nil {
 		return out, err
 	}
+	if p.Announce != nil {
+		if err := p.Announce(digestOf(data)); err != nil {
+			return out, err
+		}
+	}
 	if out.Digest, err = p.Repository.PutManifest(ctx, p.Tag, mediaManifest, data); err != nil {
 		return out, err
 	}
@@ -142,3 +151,8 @@ func putJSON(ctx context.Context, r host.Repository, mediaType string, v any) (d
 
 // Layers are those that were added so far.
 func (p *Publisher) Layers() []Layer { return p.layers }
+
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,154 @@
+package seed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
+)
+
+// creation is a request by flags, on a node without its API.
+type creation struct {
+	image, recertImage         string
+	authFile, caFile, manifest string
+	key, password              string
+}
+
+func generate(w Wiring) *cobra.Command {
+	var c creation
+	cmd := &cobra.Command{
+		Use: "create", Args: cobra.NoArgs,
+		Short: "Make a seed image, without the API or as the agent requested it",
+		Long: "Make a seed image of this node and follow it, step by step. With --image no API is needed: the flags are the request,\n" +
+			"and lca-generate-seed-image.service carries it out, which continues if this command is interrupted. The cluster is down\n" +
+			"while the last differences are copied, and runs afterwards. Without --image this continues what was requested: so the\n" +
+			"unit runs it, and so an administrator continues after a reboot.\n\n" +
+			"'lca-cli status --watch' or 'journalctl -fu lca-generate-seed-image' show it from elsewhere; 'lca-cli seed abort' ends it.",
+		Example: "  lca-cli seed create --image registry.example.com/seeds/sno:4.20.3 --authfile auth.json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.image == "" {
+				return act(cmd.Context(), w, "seed create", create.Run)
+			}
+			return c.run(cmd.Context(), w)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.image, "image", "", "pull specification to publish the image as, with a tag")
+	f.StringVar(&c.authFile, "authfile", "", "credentials that may write to the registry, a containers auth.json")
+	f.StringVar(&c.caFile, "registry-ca", "", "authorities to trust for the registry beside the node's, in PEM")
+	f.StringVar(&c.recertImage, "recert-image", "", "image of recert for nodes that restore the seed image")
+	f.StringVar(&c.manifest, "manifest", "", "what the image says of the cluster, as its manifest.json; the node fills what it knows")
+	f.StringVar(&c.key, "signing-key", "", "private key of cosign to sign the image with, in PEM")
+	f.StringVar(&c.password, "signing-password-file", "", "file with the password of the key")
+	return cmd
+}
+
+// run stores the request and has the unit carry it out.
+func (c creation) run(ctx context.Context, w Wiring) error {
+	node, _, err := w.Node(ctx, false)
+	if err != nil {
+		return err
+	}
+	r, err := c.request(w, node)
+	if err != nil {
+		return w.Verdict("seed create", err)
+	}
+	p, err := w.Follow(ctx, verb.Detached{
+		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: seed.UnitCreate, Operation: r.OperationID,
+		Description: "Lifecycle Agent: generate seed image", Args: []string{"seed", "create"},
+	})
+	if err != nil {
+		return err
+	}
+	if f := p.Flow(seed.FlowCreate); !f.Finished {
+		return &verb.FinalError{Cause: fmt.Errorf("make the seed image %s: %s (see journalctl -u %s)", r.SeedImage, f.Failure, seed.UnitCreate)}
+	}
+	o, err := seed.ReadOutcome(node.Files)
+	if err != nil {
+		return fmt.Errorf("read what was published: %w", err)
+	}
+	_, err = fmt.Fprintf(w.Out, "%s is published as %s: %s, of which %s were sent; the cluster was down for %.0f s\n",
+		o.Image, o.Digest, mebibytes(o.Size), mebibytes(o.Sent), float64(o.Downtime))
+	return err
+}
+
+// request stores what is asked for, the request last. One that is under way is not replaced.
+func (c creation) request(w Wiring, node create.Ports) (seed.Request, error) {
+	if rec, err := record.Read(node.Files); err != nil || rec != nil {
+		return seed.Request{}, operation.Refuse("a SeedGenerator has this node make an image: see 'oc get seedgenerator' and 'lca-cli status'")
+	}
+	if have, err := seed.ReadRequest(node.Files); err == nil {
+		return have, operation.Refuse("operation %s makes %s: continue it with 'lca-cli seed create', or end it with 'lca-cli seed abort'",
+			have.OperationID, have.SeedImage)
+	}
+	r := seed.Request{OperationID: w.NewID(), SeedImage: c.image, RecertImage: c.recertImage, Sign: c.key != ""}
+	if err := c.describe(w, &r); err != nil {
+		return r, err
+	}
+	for from, to := range map[string]string{c.authFile: seed.AuthFile, c.key: seed.SigningKeyFile, c.password: seed.SigningPasswordFile} {
+		if from == "" {
+			continue
+		}
+		text, err := w.ReadInput(from)
+		if err != nil {
+			return r, err
+		}
+		if err := node.Files.Write(to, text, 0o600); err != nil {
+			return r, fmt.Errorf("store %s for the unit: %w", from, err)
+		}
+	}
+	if c.authFile != "" {
+		r.AuthFile = seed.AuthFile
+	}
+	return r, seed.WriteRequest(node.Files, r)
+}
+
+// describe completes a request that nothing is stored of yet.
+func (c creation) describe(w Wiring, r *seed.Request) error {
+	if c.caFile != "" {
+		bundle, err := w.ReadInput(c.caFile)
+		if err != nil {
+			return err
+		}
+		r.CABundle = string(bundle)
+	}
+	if c.manifest != "" {
+		text, err := w.ReadInput(c.manifest)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &r.Cluster); err != nil {
+			return fmt.Errorf("decode %s: %w", c.manifest, err)
+		}
+	}
+	return r.Validate()
+}
+
+func abort(w Wiring) *cobra.Command {
+	return &cobra.Command{
+		Use: "abort", Args: cobra.NoArgs,
+		Short: "Give up an unfinished seed image: remove the copy and start the cluster",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return act(cmd.Context(), w, "seed abort", create.Abort) },
+	}
+}
+
+// act runs the steps in this process.
+func act(ctx context.Context, w Wiring, name string, do func(context.Context, create.Ports, operation.Instruments) error) error {
+	node, with, err := w.Node(ctx, true)
+	if err != nil {
+		return err
+	}
+	release, err := w.Take(ctx, create.Holder(node.Files), name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return w.Verdict(name, do(ctx, node, with))
+}

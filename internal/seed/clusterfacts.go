@@ -1,0 +1,69 @@
+package seed
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"path"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+const (
+	storageMount = host.UnitDir + "/var-lib-containers.mount"
+	mountInfo    = "/proc/1/mountinfo"
+	storageDir   = "/var/lib/containers"
+	hostnameFile = "/etc/hostname"
+)
+
+// CompleteFromNode fills what is empty from files of the node: without the API they are all that is known.
+func CompleteFromNode(c ClusterInfo, files host.Files) ClusterInfo {
+	names := assignments(files, host.DnsmasqOverrides)
+	c.ClusterName = cmp.Or(c.ClusterName, names["SNO_CLUSTER_NAME_OVERRIDE"])
+	c.BaseDomain = cmp.Or(c.BaseDomain, names["SNO_BASE_DOMAIN_OVERRIDE"])
+	if ip := names["SNO_DNSMASQ_IP_OVERRIDE"]; len(c.NodeIPs) == 0 && ip != "" {
+		c.NodeIPs = []string{ip}
+	}
+	if c.NodeIP == "" && len(c.NodeIPs) > 0 {
+		c.NodeIP = c.NodeIPs[0]
+	}
+	c.SNOHostname = cmp.Or(c.SNOHostname, line(files, hostnameFile))
+	c.OCPVersion = cmp.Or(c.OCPVersion, assignments(files, "/etc/os-release")["OPENSHIFT_VERSION"])
+	c.HasFIPS = c.HasFIPS || line(files, fipsEnabled) == "1"
+	c.ContainerStorageTarget = cmp.Or(c.ContainerStorageTarget, assignments(files, storageMount)["What"], mountedAt(files, storageDir))
+	return c
+}
+
+// assignments are the lines NAME=VALUE of a file, without quotes.
+func assignments(files host.Files, file string) map[string]string {
+	out := map[string]string{}
+	data, err := files.Read(file)
+	if err != nil {
+		return out
+	}
+	for text := range strings.Lines(string(data)) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
+		if ok {
+			out[strings.TrimSpace(name)] = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	return out
+}
+
+// mountedAt is what is mounted at a folder; empty where it is no mount. Format: proc_pid_mountinfo(5).
+func mountedAt(files host.Files, dir string) (source string) {
+	data, err := files.Read(mountInfo)
+	if err != nil {
+		return ""
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		before, after, ok := strings.Cut(lines.Text(), " - ")
+		mount, kind := strings.Fields(before), strings.Fields(after)
+		if ok && len(mount) > 4 && len(kind) > 1 && path.Clean(mount[4]) == dir {
+			source = kind[1] // the last one covers those before it
+		}
+	}
+	return source
+}

@@ -1,0 +1,153 @@
+package create_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
+)
+
+// stoppedWorld is a node whose generation died while the cluster was stopped, in the same boot.
+func stoppedWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(true)
+	stopped := false
+	w.node.KillWhen(func(op hostOp, _ int) bool {
+		stopped = stopped || strings.HasPrefix(op.String(), "units.stop "+host.UnitCRIO)
+		return stopped && strings.HasPrefix(op.Name, "trees.")
+	})
+	err := w.node.Run(t.Context(), func(ctx context.Context) error {
+		if err := w.request(); err != nil {
+			return err
+		}
+		return create.Run(ctx, w.ports(), instruments)
+	})
+	require.ErrorIs(t, err, hosttest.Killed)
+	require.Error(t, w.node.ClusterUp(), "the cluster is not stopped")
+	return w
+}
+
+// A generation that cannot be continued does not hold the cluster: the unit starts it at once.
+func TestAGenerationThatCannotGoOnStartsTheCluster(t *testing.T) {
+	for name, damage := range map[string]func(*world) error{
+		"request damaged": func(w *world) error { return w.node.Files().Write(seed.RequestFile, []byte("{"), 0o600) },
+		"request removed": func(w *world) error { return w.node.Files().Remove(seed.RequestFile) },
+		"journal of another version": func(w *world) error {
+			return w.node.Files().Write(operation.JournalPath(w.id), []byte("{\"version\":99}\n"), 0o600)
+		},
+		"journal is a folder": func(w *world) error {
+			at := operation.JournalPath(w.id)
+			return errors.Join(w.node.Files().Remove(at), w.node.Files().Write(at+"/x", nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := stoppedWorld(t)
+			require.NoError(t, damage(w))
+			require.Error(t, w.node.Run(t.Context(), func(ctx context.Context) error { return create.Run(ctx, w.ports(), instruments) }))
+			require.NoError(t, w.node.ClusterUp())
+			require.Equal(t, w.first, w.cluster(), "the cluster's own etcd was changed")
+		})
+	}
+}
+
+// Where the unit never runs again, the next boot starts the cluster: the mask is in /run.
+func TestTheNextBootStartsTheCluster(t *testing.T) {
+	w := stoppedWorld(t)
+	require.NoError(t, w.node.Files().Write(operation.JournalPath(w.id), []byte("damaged\n\n"), 0o600))
+	w.node.Cut()
+	require.NoError(t, w.node.Settle(t.Context(), 1))
+	require.NoError(t, w.node.ClusterUp())
+}
+
+// A kubelet that others have masked is not started.
+func TestOthersMasksStay(t *testing.T) {
+	w := newWorld(false)
+	ctx := t.Context()
+	require.NoError(t, w.node.Units().Stop(ctx, host.UnitKubelet))
+	require.NoError(t, w.node.Ports().Masks.Mask(ctx, host.UnitKubelet))
+	require.ErrorIs(t, create.Run(ctx, w.ports(), instruments), operation.ErrRefused)
+	require.Error(t, w.node.ClusterUp())
+}
+
+// Only what is undone, or published and given up, has ended: a rollback that failed is tried again, however often it was.
+func TestWhatHasEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"rolled back":                {&flow.FailedError{Cause: errors.New("x"), RolledBack: true}, true},
+		"rolled back after five":     {&flow.FailedError{Cause: flow.ErrGivenUp, RolledBack: true}, true},
+		"rollback failed after five": {&flow.FailedError{Cause: fmt.Errorf("%w after 5 runs", flow.ErrGivenUp)}, false},
+		"rollback failed":            {&flow.FailedError{Cause: errors.New("x")}, false},
+		"published, goes on":         {&flow.FailedError{Cause: errors.New("x"), Committed: true}, false},
+		"published, given up":        {&flow.FailedError{Cause: flow.ErrGivenUp, Committed: true}, true},
+		"given up elsewhere":         {flow.ErrGivenUp, false},
+		"any other":                  {errors.New("x"), false},
+	} {
+		require.Equal(t, c.want, create.HasEnded(c.err), name)
+	}
+}
+
+func TestADiskThatFillsWhileTheClusterIsStopped(t *testing.T) {
+	w := newWorld(false)
+	stopped := false
+	w.node.FailWhen(func(op hostOp, _ int) error {
+		stopped = stopped || strings.HasPrefix(op.String(), "units.stop "+host.UnitCRIO)
+		if stopped && strings.HasPrefix(op.Name, "trees.copy") {
+			return errors.New("no space left on device")
+		}
+		return nil
+	})
+	require.NoError(t, w.Live(nil))
+	require.True(t, stopped)
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Contains(t, verdict, "no space left on device")
+	w.node.Disarm()
+	require.NoError(t, w.Again())
+}
+
+// Each fault of a registry names it, the repository, and what to do.
+func TestFaultsOfARegistryAreSentences(t *testing.T) {
+	for fault, advice := range map[error]string{
+		host.ErrRegistryAway: "check that the registry runs", host.ErrRegistryLogin: "renew key seedAuth",
+		host.ErrRegistryForbidden: "grant the account the right to push", host.ErrRegistryFull: "free space on the registry",
+		host.ErrRegistryTrust: "add the authority", host.ErrRegistryPlain: "over TLS alone",
+	} {
+		w := newWorld(false)
+		w.registry.Fail = func(string) error { return fault }
+		require.NoError(t, w.Live(nil))
+		verdict, err := w.Judge()
+		require.NoError(t, err)
+		for _, want := range []string{"registry registry.example.com, repository team/seed: ", fault.Error(), advice} {
+			require.Contains(t, verdict, want)
+		}
+	}
+}
+
+// A tag that has another image is refused before anything is stopped; one of this node's own is replaced.
+func TestATagOfAnotherImageIsRefused(t *testing.T) {
+	w := newWorld(false)
+	repo, err := w.node.Registries(w.registry).Open(t.Context(), host.RegistryAccess{Image: seedName})
+	require.NoError(t, err)
+	digest, err := repo.PutManifest(t.Context(), "1", "application/vnd.oci.image.manifest.v1+json", []byte(`{"schemaVersion":2}`))
+	require.NoError(t, err)
+	require.NoError(t, w.Live(nil))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Contains(t, verdict, "registry registry.example.com, repository team/seed: tag 1 has another image, "+digest)
+	require.Contains(t, verdict, "choose another tag")
+	for _, op := range w.node.Ops() {
+		require.NotContains(t, op.String(), "units.stop "+host.UnitKubelet)
+	}
+}
