@@ -7,6 +7,7 @@ import (
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/probing"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/values"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
@@ -41,7 +42,7 @@ func document(s *scene, v *view) (text, missing string, err error) {
 	if len(v.policy.Spec.TemplateValues) == 0 {
 		return string(raw), "", nil
 	}
-	values, missing, err := values(s, v)
+	known, missing, err := templateValues(s, v)
 	if missing != "" || err != nil {
 		return "", missing, err
 	}
@@ -49,7 +50,7 @@ func document(s *scene, v *view) (text, missing string, err error) {
 	if err := json.Unmarshal(raw, &tree); err != nil {
 		return "", "", fmt.Errorf("decode desiredState: %w", err)
 	}
-	filled, err := json.Marshal(fill(tree, values))
+	filled, err := json.Marshal(values.Fill(tree, known))
 	if err != nil {
 		return "", "", fmt.Errorf("encode desiredState: %w", err)
 	}
