@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // record writes what is in force now and how to revert it. Running it twice writes the same.
@@ -61,9 +62,9 @@ func (e *enactment) undone() error {
 // commit records the document. The way back to before the policy is that of its first enactment; what a later one adds is
 // reverted with it.
 func (e *enactment) commit(ctx context.Context, w work) error {
-	boot, err := e.Power.BootID(ctx)
+	here, err := operation.LocateAny(ctx, e.Files, e.Deployments, e.Power)
 	if err != nil {
-		return fmt.Errorf("read the boot id: %w", err)
+		return err
 	}
 	revert := w.Revert
 	before, err := e.store.Committed(e.request.Policy)
@@ -81,6 +82,7 @@ func (e *enactment) commit(ctx context.Context, w work) error {
 	return e.store.Commit(record.Committed{
 		Policy: e.request.Policy, UID: e.request.UID, Generation: e.request.Generation, Operation: e.request.OperationID,
 		Time: e.Clock.Now().UTC(), Document: w.Document, Revert: revert, Before: w.Before, Captured: w.Captured,
-		Ephemeral: e.request.Persistence == Ephemeral, Boot: boot,
+		Ephemeral: e.request.Persistence == Ephemeral, Boot: here.Boot,
+		Stateroot: here.Booted.Stateroot,
 	})
 }

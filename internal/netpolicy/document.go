@@ -86,11 +86,14 @@ func Mismatches(text string, now netstate.Document) ([]Mismatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Mismatch
-	for _, m := range netstate.Compare(document, now) {
+	return asMismatches(netstate.Compare(document, now)), nil
+}
+
+func asMismatches(differ []netstate.Mismatch) (all []Mismatch) {
+	for _, m := range differ {
 		all = append(all, Mismatch{Key: m.Path, Want: m.Want, Got: m.Got})
 	}
-	return all, nil
+	return all
 }
 
 // combine joins the way back of an earlier enactment with that of a later one: what both mention is as the earlier one

@@ -71,6 +71,8 @@ type Request struct {
 	ProbeSeconds int `json:"probeSeconds,omitempty"`
 	// Persistence is Persistent or Ephemeral; empty means Persistent.
 	Persistence string `json:"persistence,omitempty"`
+	// Stateroot is the one that the request is for; empty means any.
+	Stateroot string `json:"stateroot,omitempty"`
 	// Undoes names the change that ActionUndo undoes.
 	Undoes string `json:"undoes,omitempty"`
 }

@@ -35,6 +35,8 @@ type work struct {
 	Required []probing.Probe   `json:"required,omitempty"`
 	Skipped  []probing.Skipped `json:"skipped,omitempty"`
 	Evidence *Evidence         `json:"evidence,omitempty"`
+	// Kept: the network has the document, although the run that committed it ended before it could journal that.
+	Kept bool `json:"kept,omitempty"`
 }
 
 func (e *enactment) load() (work, error) {

@@ -16,6 +16,7 @@ func (r *Reconciler) request(s *scene, v *view, j judgement) (request netpolicy.
 	request = netpolicy.Request{
 		OperationID: operation.NewID(s.now, r.Random()), Action: j.action, Policy: v.name, UID: string(v.policy.UID),
 		Generation: v.policy.Generation, Attempt: j.attempt, Persistence: string(v.policy.Spec.Persistence),
+		Stateroot: s.stateroot,
 	}
 	addProbes(&request, v.policy.Spec.Probes)
 	if j.action == netpolicy.ActionRevert {

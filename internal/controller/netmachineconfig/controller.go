@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/machineconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 )
@@ -204,12 +205,12 @@ func (r *Reconciler) report(
 		return fmt.Errorf("write the status of policy %s: %w", policy.Name, err)
 	}
 	if refused != "" {
-		r.Events.Eventf(policy, nil, corev1.EventTypeWarning, nmstatev1.ReasonMachineConfigRefused, "Render", "%s", refused)
+		r.Events.Eventf(policy, nil, corev1.EventTypeWarning, nmstatev1.ReasonMachineConfigRefused, "Render", "%s", status.ClipNote(refused))
 	}
 	return nil
 }
 
 func (r *Reconciler) tell(policy *nmstatev1.NodeNetworkConfigurationPolicy, reason, name string) {
 	r.Log.Info("machine config of a network policy", "policy", policy.Name, "machineConfig", name, "event", reason)
-	r.Events.Eventf(policy, nil, corev1.EventTypeNormal, reason, "Render", "%s", name)
+	r.Events.Eventf(policy, nil, corev1.EventTypeNormal, reason, "Render", "%s", status.ClipNote(name))
 }
