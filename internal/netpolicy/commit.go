@@ -67,6 +67,9 @@ func (e *enactment) commit(ctx context.Context, w work) error {
 		return err
 	}
 	revert := w.Revert
+	if w.OwnRevert != "" {
+		revert = w.OwnRevert
+	}
 	before, err := e.store.Committed(e.request.Policy)
 	switch {
 	case errors.Is(err, record.ErrNone):
@@ -75,7 +78,11 @@ func (e *enactment) commit(ctx context.Context, w work) error {
 	case before.Operation == e.request.OperationID:
 		revert = before.Revert
 	case before.UID == e.request.UID && before.Undone == "":
-		if revert, err = combine(before.Revert, w.Revert); err != nil {
+		earlier, err := without(before.Revert, w.Dropped)
+		if err != nil {
+			return err
+		}
+		if revert, err = combine(earlier, revert); err != nil {
 			return err
 		}
 	}

@@ -73,7 +73,11 @@ func (e *enactment) recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("observe the network: %w", err)
 	}
-	differ, err := Mismatches(w.Document, now)
+	whole, err := withDropped(w.Document, w.Dropped)
+	if err != nil {
+		return err
+	}
+	differ, err := Mismatches(whole, now)
 	if err != nil {
 		return err
 	}

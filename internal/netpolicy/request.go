@@ -63,6 +63,8 @@ type Request struct {
 	// if nothing is in force.
 	Revert string `json:"revert,omitempty"`
 	Before string `json:"before,omitempty"`
+	// Last is the document that the policy has in force, if what a new one drops is to be restored; empty leaves it.
+	Last string `json:"last,omitempty"`
 	// Builtin are the kinds of built-in probes to select from; nil means all.
 	Builtin []string `json:"builtinProbes"`
 	// Probes are the policy's own.

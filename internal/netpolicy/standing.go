@@ -66,11 +66,17 @@ func overwrites(files host.Files, document, now netstate.Document) ([]Mismatch, 
 		return nil, nil
 	}
 	missing := map[string]bool{}
-	for _, m := range netstate.Compare(own, netstate.Merge(now, netstate.Document{})) {
+	for _, m := range netstate.Compare(own, now) {
 		missing[m.Path] = true
 	}
 	var lost []netstate.Mismatch
-	for _, m := range netstate.Compare(own, netstate.Merge(now, document)) {
+	then := netstate.Merge(now, document)
+	if document.DNS == nil {
+		then.DNS = now.DNS
+	} else if then.DNS != nil {
+		then.DNS.Running = then.DNS.Config
+	}
+	for _, m := range netstate.Compare(own, then) {
 		if !missing[m.Path] {
 			lost = append(lost, m)
 		}

@@ -28,6 +28,9 @@ func (r *Reconciler) request(s *scene, v *view, j judgement) (request netpolicy.
 		request.Captured = v.committed.Captured
 		if v.committed.Undone == "" {
 			request.Revert, request.Before = v.committed.Revert, v.committed.Before
+			if v.policy.Spec.MachineConfigPoolSelector != nil {
+				request.Last = v.committed.Document
+			}
 		}
 	}
 	request.Document, missing, err = document(s, v)
