@@ -68,7 +68,6 @@ import (
 // workers is how many claims of a kind are served at a time. Most of the time of each is waiting for the API.
 const workers = 8
 
-
 // Options are what the controller is given.
 type Options struct {
 	// Client reads from a cache and writes; Reader reads past the cache.
