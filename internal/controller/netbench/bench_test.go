@@ -26,8 +26,8 @@ var shared = apitest.New(apitest.Options{
 
 func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 
-// rest is how long the fleet is observed when nothing changes.
-const rest = 10 * time.Second
+// quietTime is how long the fleet is observed when nothing changes.
+const quietTime = 10 * time.Second
 
 // number reads a size of the measurement.
 func number(t *testing.T, name string, otherwise int) int {
@@ -54,9 +54,9 @@ func TestBenchPolicies(t *testing.T) {
 	f.measure("edited", policies, func() { f.edit(policies) })
 
 	f.counts.reset()
-	time.Sleep(rest) // what is measured is that nothing happens
+	time.Sleep(quietTime) // what is measured is that nothing happens
 	agents, operator := f.counts.read()
-	fmt.Printf("| at rest, %s | | %d in all | %d in all |\n", rest, agents, operator)
+	fmt.Printf("| at rest, %s | | %d in all | %d in all |\n", quietTime, agents, operator)
 }
 
 // measure runs one change until every policy reports it, and prints what it cost.
