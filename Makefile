@@ -78,6 +78,11 @@ bench-ipam: controlplane ## Measure address management: in memory, and with two 
 	go test -run '^$$' -bench OneMoreClaim -benchtime 1x ./internal/ipam | grep '^Benchmark'
 	go test -count=1 -timeout 120m -tags bench -run '^TestBench' -v ./internal/controller/ipam | grep '^|'
 
+.PHONY: bench-network
+bench-network: controlplane network-deps ## Measure policies on simulated nodes of a real API server (LCA_BENCH_NODES, LCA_BENCH_POLICIES), and documents on a real NetworkManager, beside nmstatectl if installed.
+	go test -count=1 -timeout 120m -tags bench -run '^TestBench' -v ./internal/controller/netbench | grep '^|'
+	NMTEST_PATIENCE=10 go test -run '^$$' -bench '^Benchmark(Network|Nmstatectl)$$' -benchtime 5x -v ./internal/host/nm | grep -E '^Benchmark|reason:'
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint deadcode ## Check style, dead code, and that the arrows of the architecture point inwards.
 	$(BIN)/golangci-lint run ./...

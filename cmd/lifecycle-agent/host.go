@@ -52,7 +52,7 @@ func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Nod
 		Units:       units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot, record.Reservation(node),
 			onsite.Reservation(host.Node{Files: node, Power: units})),
 	}
-	return change, netenactment.Node{Files: node, Units: units, Transients: units, Network: network}
+	return change, netenactment.Node{Files: node, Units: units, Transients: units, Network: network, Deployments: change.Deployments}
 }
 
 // recertImage is the image that was shipped with the agent.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"strings"
 	"time"
@@ -101,7 +102,31 @@ func judgeServers(servers []netip.Addr, answers []error) (dead []error, failed e
 	return dead, errors.Join(failures...)
 }
 
-// ApplyNetwork puts the network of the nmstate document in place. The step proves it before a single file is changed: a
+// ConfiguredFile is the nmstate document that this stateroot was last configured with by an operation on the whole node. Network
+// policies from before that operation do not overwrite it.
+const ConfiguredFile = host.StateDir + "/network/configured.yaml"
+
+// ReadConfigured reads ConfiguredFile; false where no operation configured the stateroot.
+func ReadConfigured(files host.Files) (d netstate.Document, found bool, err error) {
+	d, err = readDocument(files, ConfiguredFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, false, nil
+	}
+	return d, err == nil, err
+}
+
+func recordConfigured(files host.Files, document string) error {
+	data, err := files.Read(document)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", document, err)
+	}
+	if err := files.Write(ConfiguredFile, data, 0o600); err != nil {
+		return fmt.Errorf("record the network of this stateroot: %w", err)
+	}
+	return nil
+}
+
+// ApplyNetwork puts the network of the nmstate document in place, and records it as ConfiguredFile. The step proves it before a single file is changed: a
 // network that reaches neither gateway nor DNS never outlives this step.
 func ApplyNetwork(network host.Network, files host.Files, document string, proof Proof) flow.Step {
 	return flow.Step{
@@ -124,7 +149,7 @@ func ApplyNetwork(network host.Network, files host.Files, document string, proof
 			if err := network.Apply(ctx, doc, prove); err != nil {
 				return fmt.Errorf("apply the new network to %s: %w", carrier, errors.Join(err, proof.collision(ctx, doc, carrier)))
 			}
-			return nil
+			return recordConfigured(files, document)
 		},
 	}
 }

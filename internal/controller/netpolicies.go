@@ -21,6 +21,9 @@ func addNetworkPolicies(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("register the metrics of network policies: %w", err)
 	}
+	if o.Webhooks {
+		netpolicy.ServeReview(mgr.GetWebhookServer(), mgr.GetAPIReader(), time.Now)
+	}
 	kinds := []schema.GroupVersionKind{policyKind, enactmentKind, stateKind}
 	return mgr.Add(&whenServed{name: "netpolicy", kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {
 		pools, err := cluster.Serves(mgr.GetRESTMapper(), mcv1.GroupVersion.WithKind("MachineConfigPool"))

@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 )
 
@@ -49,6 +51,18 @@ type Deployments interface {
 	Remove(ctx context.Context, stateroot string) error
 	// Stateroots lists the stateroot directories that exist, deployed or not.
 	Stateroots(ctx context.Context) ([]string, error)
+}
+
+// HasDeployments reports whether the node is an ostree system. A plain one has a single system, which is neither cloned nor chosen.
+func HasDeployments(files Files) (bool, error) {
+	_, err := files.Stat(DeployDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find out whether this is an ostree system: %w", err)
+	}
+	return true, nil
 }
 
 // Booted picks the deployment the node runs.

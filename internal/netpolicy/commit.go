@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // record writes what is in force now and how to revert it. Running it twice writes the same.
@@ -61,11 +62,14 @@ func (e *enactment) undone() error {
 // commit records the document. The way back to before the policy is that of its first enactment; what a later one adds is
 // reverted with it.
 func (e *enactment) commit(ctx context.Context, w work) error {
-	boot, err := e.Power.BootID(ctx)
+	here, err := operation.LocateAny(ctx, e.Files, e.Deployments, e.Power)
 	if err != nil {
-		return fmt.Errorf("read the boot id: %w", err)
+		return err
 	}
 	revert := w.Revert
+	if w.OwnRevert != "" {
+		revert = w.OwnRevert
+	}
 	before, err := e.store.Committed(e.request.Policy)
 	switch {
 	case errors.Is(err, record.ErrNone):
@@ -74,13 +78,18 @@ func (e *enactment) commit(ctx context.Context, w work) error {
 	case before.Operation == e.request.OperationID:
 		revert = before.Revert
 	case before.UID == e.request.UID && before.Undone == "":
-		if revert, err = combine(before.Revert, w.Revert); err != nil {
+		earlier, err := without(before.Revert, w.Dropped)
+		if err != nil {
+			return err
+		}
+		if revert, err = combine(earlier, revert); err != nil {
 			return err
 		}
 	}
 	return e.store.Commit(record.Committed{
 		Policy: e.request.Policy, UID: e.request.UID, Generation: e.request.Generation, Operation: e.request.OperationID,
 		Time: e.Clock.Now().UTC(), Document: w.Document, Revert: revert, Before: w.Before, Captured: w.Captured,
-		Ephemeral: e.request.Persistence == Ephemeral, Boot: boot,
+		Ephemeral: e.request.Persistence == Ephemeral, Boot: here.Boot,
+		Stateroot: here.Booted.Stateroot,
 	})
 }

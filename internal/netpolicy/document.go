@@ -2,7 +2,6 @@ package netpolicy
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -16,6 +15,8 @@ type Resolved struct {
 	Captured map[string]string
 	// Before are the document's interfaces as they are without the policy, an nmstate document; empty for a policy without captures.
 	Before string
+	// Dropped restores what the document in force had and this one has not, an nmstate document; empty for nothing.
+	Dropped string
 }
 
 // Resolve evaluates the captures over the network of now and fills the templates in. It changes nothing. An error says in
@@ -43,7 +44,11 @@ func Resolve(r Request, now netstate.Document) (Resolved, error) {
 	if err != nil {
 		return Resolved{}, in(PhaseResolve, err)
 	}
-	return Resolved{resolved.Desired, resolved.Captured, kept}, nil
+	out := Resolved{Document: resolved.Desired, Captured: resolved.Captured, Before: kept}
+	if out.Dropped, err = dropped(r, resolved.Desired); err != nil {
+		return Resolved{}, in(PhaseResolve, err)
+	}
+	return out, nil
 }
 
 func decode(text string) (netstate.Document, error) { return netstate.Decode([]byte(text)) }
@@ -86,15 +91,17 @@ func Mismatches(text string, now netstate.Document) ([]Mismatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Mismatch
-	for _, m := range netstate.Compare(document, now) {
-		all = append(all, Mismatch{Key: m.Path, Want: m.Want, Got: m.Got})
-	}
-	return all, nil
+	return asMismatches(netstate.Compare(document, now)), nil
 }
 
-// combine joins the way back of an earlier enactment with that of a later one: what both mention is as the earlier one
-// says.
+func asMismatches(differ []netstate.Mismatch) (all []Mismatch) {
+	for _, m := range differ {
+		all = append(all, Mismatch{Key: m.Path, Want: m.Want, Got: m.Got})
+	}
+	return all
+}
+
+// combine joins the way back of an earlier enactment with that of a later one, key by key.
 func combine(earlier, later string) (string, error) {
 	first, err := decode(earlier)
 	if err != nil {
@@ -104,26 +111,7 @@ func combine(earlier, later string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the new way back: %w", err)
 	}
-	for _, i := range second.Interfaces {
-		if _, ok := first.Find(i.Name, i.Type); !ok {
-			first.Interfaces = append(first.Interfaces, i)
-		}
-	}
-	if second.Routes != nil {
-		if first.Routes == nil {
-			first.Routes = &netstate.Routes{}
-		}
-		for _, r := range second.Routes.Config {
-			same := func(o netstate.Route) bool { return netstate.SameRoute(o, r) }
-			if !slices.ContainsFunc(first.Routes.Config, same) {
-				first.Routes.Config = append(first.Routes.Config, r)
-			}
-		}
-	}
-	if first.DNS == nil {
-		first.DNS = second.DNS
-	}
-	out, err := first.Encode()
+	out, err := netstate.Combine(first, second).Encode()
 	if err != nil {
 		return "", err
 	}
@@ -147,10 +135,18 @@ func Assess(r Request, now netstate.Document) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
-	d, err := Difference(string(text), now)
+	whole, err := withDropped(string(text), resolved.Dropped)
 	if err != nil {
 		return Assessment{}, err
 	}
-	touches := len(d.Changes) > 0 && touchesUplink(resolved.Document, now)
+	document, err := decode(whole)
+	if err != nil {
+		return Assessment{}, err
+	}
+	d, err := Difference(whole, now)
+	if err != nil {
+		return Assessment{}, err
+	}
+	touches := len(d.Changes) > 0 && touchesUplink(document, now)
 	return Assessment{Delta: d, TouchesUplink: touches}, nil
 }

@@ -50,9 +50,11 @@ type world struct {
 	clock *stepped
 	bomb  *flowtest.Bomb
 	kill  bool
-	ops   int
-	ask   netpolicy.Request
-	runs  []error
+	// manager: NetworkManager dies with the program.
+	manager bool
+	ops     int
+	ask     netpolicy.Request
+	runs    []error
 }
 
 func newWorld(kill bool) *world {
@@ -111,6 +113,11 @@ func (w *world) Live(bomb *flowtest.Bomb) error {
 		w.arm(bomb)
 	}
 	for range 4 {
+		if w.manager {
+			if err := w.node.RestartNetwork(); err != nil {
+				return err
+			}
+		}
 		if o, found, err := netpolicy.ReadOutcome(w.node.Files(), policy); err != nil || !found || o.Result == netpolicy.ResultFailed {
 			err := w.node.Run(context.Background(), func(ctx context.Context) error { return w.request(ctx, w.ask) })
 			if err != nil && !errors.Is(err, hosttest.PowerCut) {
@@ -203,11 +210,19 @@ func (w *world) Again() error {
 }
 
 func TestCrashMatrix(t *testing.T) {
-	for name, kill := range map[string]bool{"power-cut": false, "killed": true} {
+	for name, make := range map[string]func() *world{
+		"power-cut": func() *world { return newWorld(false) },
+		"killed":    func() *world { return newWorld(true) },
+		"killed with NetworkManager": func() *world {
+			w := newWorld(true)
+			w.manager = true
+			return w
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
-			plan := netpolicy.Plan(newWorld(kill).ports(), netpolicy.Request{})
+			plan := netpolicy.Plan(make().ports(), netpolicy.Request{})
 			require.NoError(t, plan.Validate())
-			res := flowtest.Matrix(t, []flow.Plan{plan}, func(*testing.T) flowtest.World { return newWorld(kill) })
+			res := flowtest.Matrix(t, []flow.Plan{plan}, func(*testing.T) flowtest.World { return make() })
 			t.Logf("%s: %s", name, res)
 			require.Equal(t, res.Cells, res.Verdicts["in force"])
 		})

@@ -21,7 +21,7 @@ const (
 	ResultUnchanged = "Unchanged"
 	// ResultChanged: the document was applied, proved and committed.
 	ResultChanged = "Changed"
-	// ResultFailed: the former network is in force.
+	// ResultFailed: the evidence says whether the former network is in force.
 	ResultFailed = "Failed"
 )
 

@@ -2,6 +2,7 @@ package netpolicy
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -58,5 +59,28 @@ func (e *enactment) settle(ctx context.Context) error {
 	return nil
 }
 
-// recover is the undo of apply, which rolls back by itself unless its process was killed.
-func (e *enactment) recover(ctx context.Context) error { return e.Network.Recover(ctx) }
+// recover is the undo of apply, which rolls back by itself unless its process was killed. Where the killed process had committed, the
+// network keeps the document: that must not be taken for a rollback.
+func (e *enactment) recover(ctx context.Context) error {
+	if err := e.Network.Recover(ctx); err != nil {
+		return err
+	}
+	w, err := e.load()
+	if err != nil || !w.Changed {
+		return nil //nolint:nilerr // without the work file nothing was applied
+	}
+	now, err := e.Network.Observe(ctx)
+	if err != nil {
+		return fmt.Errorf("observe the network: %w", err)
+	}
+	whole, err := withDropped(w.Document, w.Dropped)
+	if err != nil {
+		return err
+	}
+	differ, err := Mismatches(whole, now)
+	if err != nil {
+		return err
+	}
+	w.Kept = len(differ) == 0
+	return e.save(w)
+}

@@ -63,6 +63,8 @@ type Request struct {
 	// if nothing is in force.
 	Revert string `json:"revert,omitempty"`
 	Before string `json:"before,omitempty"`
+	// Last is the document that the policy has in force, if what a new one drops is to be restored; empty leaves it.
+	Last string `json:"last,omitempty"`
 	// Builtin are the kinds of built-in probes to select from; nil means all.
 	Builtin []string `json:"builtinProbes"`
 	// Probes are the policy's own.
@@ -71,6 +73,8 @@ type Request struct {
 	ProbeSeconds int `json:"probeSeconds,omitempty"`
 	// Persistence is Persistent or Ephemeral; empty means Persistent.
 	Persistence string `json:"persistence,omitempty"`
+	// Stateroot is the one that the request is for; empty means any.
+	Stateroot string `json:"stateroot,omitempty"`
 	// Undoes names the change that ActionUndo undoes.
 	Undoes string `json:"undoes,omitempty"`
 }
@@ -78,8 +82,8 @@ type Request struct {
 // policyName is what the API allows: RFC 1123, as a label value.
 var policyName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
 
-// maxDocument bounds a document in bytes: etcd takes no larger object.
-const maxDocument = 1 << 20
+// MaxDocument bounds a document in bytes: etcd takes no larger object.
+const MaxDocument = 1 << 20
 
 // Check finds what no node could carry out.
 func (r Request) Check() error {
@@ -90,8 +94,8 @@ func (r Request) Check() error {
 		return operation.Refuse("%q cannot name a policy: use at most 63 lower-case letters, digits, '-' and '.'", r.Policy)
 	case r.Action != ActionApply && r.Action != ActionRevert && r.Action != ActionUndo:
 		return operation.Refuse("enactment of policy %s: unknown action %q", r.Policy, r.Action)
-	case len(r.Document) > maxDocument:
-		return operation.Refuse("the document of policy %s has %d bytes; at most %d are taken", r.Policy, len(r.Document), maxDocument)
+	case len(r.Document) > MaxDocument:
+		return operation.Refuse("the document of policy %s has %d bytes; at most %d are taken", r.Policy, len(r.Document), MaxDocument)
 	case r.Persistence != "" && r.Persistence != Persistent && r.Persistence != Ephemeral:
 		return operation.Refuse("policy %s: persistence %q is neither %s nor %s", r.Policy, r.Persistence, Persistent, Ephemeral)
 	}

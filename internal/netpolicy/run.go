@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
@@ -24,21 +25,50 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 	if err := r.Check(); err != nil {
 		return errors.Join(err, n.Files.Remove(RequestFile))
 	}
-	here, err := operation.Locate(ctx, n.Deployments, n.Power)
+	here, err := operation.LocateAny(ctx, n.Files, n.Deployments, n.Power)
 	if err != nil {
 		return err
 	}
+	if r.Stateroot != "" && r.Stateroot != here.Booted.Stateroot {
+		return foreign(n, r, here)
+	}
 	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
 	o.Wrap = wrap
-	return finish(n, r, o.Run(ctx, Plan(n, r)))
+	return finish(ctx, n, r, o.Run(ctx, Plan(n, r)))
+}
+
+// foreign drops a request that came with the copy of a stateroot: its network is not the one that the request was made for. The agent
+// makes another where the policy still asks for it.
+func foreign(n Ports, r Request, here operation.Here) error {
+	n.Log.Warn("the enactment was requested in another stateroot and is dropped",
+		"op", r.OperationID, "policy", r.Policy, "requested", r.Stateroot, "booted", here.Booted.Stateroot)
+	if err := n.Files.Remove(RequestFile); err != nil {
+		return fmt.Errorf("remove the request of %s: %w", r.OperationID, err)
+	}
+	return nil
+}
+
+// ended says that a run leaves nothing to another one: it finished, it was rolled back, or it was given up behind its commit point. A
+// journal that this version cannot read has not ended: a version that reads it continues.
+func ended(err error) bool {
+	var failed *flow.FailedError
+	if err == nil || errors.As(err, &failed) && failed.RolledBack {
+		return true
+	}
+	return errors.Is(err, flow.ErrGivenUp) && !errors.Is(err, flow.ErrUnreadable)
 }
 
 // finish writes the outcome of a flow that has ended, then removes its request: the agent finds one of them at any time.
-func finish(n Ports, r Request, err error) error {
-	var failed *flow.FailedError
-	rolledBack := errors.As(err, &failed) && failed.RolledBack
-	if err != nil && !rolledBack && !errors.Is(err, flow.ErrGivenUp) {
+func finish(ctx context.Context, n Ports, r Request, err error) error {
+	if !ended(err) {
 		return err
+	}
+	kept, kerr := recordKept(ctx, n, r, err)
+	if kerr != nil {
+		return errors.Join(err, kerr)
+	}
+	if kept {
+		err = nil
 	}
 	if oerr := writeOutcome(n.Files, outcomeOf(n, r, err)); oerr != nil {
 		return errors.Join(err, oerr)
@@ -70,16 +100,49 @@ func outcomeOf(n Ports, r Request, err error) Outcome {
 	}
 	switch {
 	case err != nil:
-		o.Result, o.Evidence = ResultFailed, w.Evidence
-		if o.Evidence == nil {
-			evidence := evidenceOf(err)
-			o.Evidence = &evidence
-		}
-		o.Evidence.RolledBack = !errors.Is(err, flow.ErrGivenUp)
+		o.Result, o.Evidence = ResultFailed, failure(w, err)
 	case w.Changed:
 		o.Result = ResultChanged
 	}
 	return o
+}
+
+// failure is the evidence of an enactment that has ended with an error.
+func failure(w work, err error) *Evidence {
+	var failed *flow.FailedError
+	if errors.As(err, &failed) && failed.Committed {
+		evidence := evidenceOf(in(PhaseCommit, fmt.Errorf("the network is committed, and that could not be recorded: %w", err)))
+		return &evidence
+	}
+	evidence := w.Evidence
+	if evidence == nil {
+		e := evidenceOf(err)
+		evidence = &e
+	}
+	evidence.RolledBack = true
+	return evidence
+}
+
+// recordKept records a network that an earlier run committed and could not journal, because it was killed in between. Its plan was
+// rolled back afterwards, but what the network port has committed it does not roll back.
+func recordKept(ctx context.Context, n Ports, r Request, err error) (bool, error) {
+	e := &enactment{Ports: n, request: r, store: record.Store{Files: n.Files}}
+	w, lerr := e.load()
+	if err == nil || lerr != nil || !w.Kept {
+		return false, nil
+	}
+	n.Log.Info("an interrupted run had committed the network; it is recorded", "op", r.OperationID, "policy", r.Policy)
+	return true, e.record(ctx)
+}
+
+// Unreadable reports whether the journal of an enactment is one that this version cannot read.
+func Unreadable(files host.Files, r Request) bool {
+	data, err := files.Read(operation.JournalPath(r.OperationID))
+	if err != nil {
+		return false
+	}
+	_, err = flow.Decode(data)
+	return errors.Is(err, flow.ErrUnreadable)
 }
 
 // Reservation reports whether an enactment is unfinished in this boot: its unit starts it again, and no other flow may

@@ -9,6 +9,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/probing"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
@@ -28,13 +29,28 @@ type work struct {
 	Document  string            `json:"document"`
 	Captured  map[string]string `json:"captured,omitempty"`
 	Before    string            `json:"before,omitempty"`
+	// Dropped restores what the document in force had and this one has not; empty for nothing.
+	Dropped string `json:"dropped,omitempty"`
 	// Changes is what differs, Revert restores what is there now.
-	Changed  bool              `json:"changed"`
-	Changes  []Change          `json:"changes,omitempty"`
-	Revert   string            `json:"revert,omitempty"`
-	Required []probing.Probe   `json:"required,omitempty"`
-	Skipped  []probing.Skipped `json:"skipped,omitempty"`
-	Evidence *Evidence         `json:"evidence,omitempty"`
+	Changed bool     `json:"changed"`
+	Changes []Change `json:"changes,omitempty"`
+	Revert  string   `json:"revert,omitempty"`
+	// OwnRevert restores what the policy's document alone changes, without what it dropped.
+	OwnRevert string            `json:"ownRevert,omitempty"`
+	Required  []probing.Probe   `json:"required,omitempty"`
+	Skipped   []probing.Skipped `json:"skipped,omitempty"`
+	Evidence  *Evidence         `json:"evidence,omitempty"`
+	// Kept: the network has the document, although the run that committed it ended before it could journal that.
+	Kept bool `json:"kept,omitempty"`
+}
+
+// whole is what is applied: the policy's document, with what it dropped restored.
+func (w work) whole() (netstate.Document, error) {
+	text, err := withDropped(w.Document, w.Dropped)
+	if err != nil {
+		return netstate.Document{}, err
+	}
+	return decode(text)
 }
 
 func (e *enactment) load() (work, error) {
@@ -64,7 +80,8 @@ func (e *enactment) resolve(ctx context.Context) error {
 	if err != nil {
 		return e.failed(in(PhaseResolve, err))
 	}
-	return e.save(work{Operation: e.request.OperationID, Document: string(text), Captured: resolved.Captured, Before: resolved.Before})
+	return e.save(work{Operation: e.request.OperationID, Document: string(text), Captured: resolved.Captured, Before: resolved.Before,
+		Dropped: resolved.Dropped})
 }
 
 // plan compares the document with what runs.
@@ -77,11 +94,22 @@ func (e *enactment) plan(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("observe the network: %w", err)
 	}
-	d, err := Difference(w.Document, now)
+	whole, err := withDropped(w.Document, w.Dropped)
+	if err != nil {
+		return e.failed(in(PhaseResolve, err))
+	}
+	d, err := Difference(whole, now)
 	if err != nil {
 		return e.failed(in(PhaseValidate, err))
 	}
 	w.Changed, w.Changes, w.Revert = len(d.Changes) > 0, d.Changes, d.Revert
+	if w.Dropped != "" {
+		own, err := Difference(w.Document, now)
+		if err != nil {
+			return e.failed(in(PhaseValidate, err))
+		}
+		w.OwnRevert = own.Revert
+	}
 	return e.save(w)
 }
 
@@ -110,7 +138,7 @@ func (e *enactment) selectProbes(ctx context.Context) error {
 	if !w.Changed {
 		return nil // nothing that runs will change
 	}
-	document, err := decode(w.Document)
+	document, err := w.whole()
 	if err != nil {
 		return err
 	}
@@ -145,7 +173,7 @@ func (e *enactment) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	document, err := decode(w.Document)
+	document, err := w.whole()
 	if err != nil {
 		return err
 	}

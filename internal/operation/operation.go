@@ -58,6 +58,22 @@ func Locate(ctx context.Context, deployments host.Deployments, power host.Power)
 	return Here{Booted: booted, All: all, Boot: boot}, nil
 }
 
+// LocateAny is Locate for flows that run on plain nodes, too. A node without ostree has a boot and no deployment.
+func LocateAny(ctx context.Context, files host.Files, deployments host.Deployments, power host.Power) (Here, error) {
+	ostree, err := host.HasDeployments(files)
+	if err != nil {
+		return Here{}, err
+	}
+	if ostree {
+		return Locate(ctx, deployments, power)
+	}
+	boot, err := power.BootID(ctx)
+	if err != nil {
+		return Here{}, fmt.Errorf("read the boot id: %w", err)
+	}
+	return Here{Boot: boot}, nil
+}
+
 // Operation runs the plans of one operation.
 type Operation struct {
 	ID     string

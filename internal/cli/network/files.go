@@ -1,7 +1,6 @@
 package network
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -29,46 +28,6 @@ func (w Wiring) format() *cobra.Command {
 	}
 	f.flags(cmd)
 	return cmd
-}
-
-func (w Wiring) validate() *cobra.Command {
-	var quiet bool
-	cmd := &cobra.Command{
-		Use: "validate FILE...", Args: cobra.MinimumNArgs(1),
-		Short: "Say everything that is wrong with documents or policies, without a node",
-		RunE: func(_ *cobra.Command, files []string) error {
-			var all error
-			for _, name := range files {
-				if err := w.check(name); err != nil {
-					all = errors.Join(all, fmt.Errorf("%s: %w", name, err))
-				} else if !quiet {
-					fmt.Fprintf(w.Out, "%s: nothing is wrong with it\n", name)
-				}
-			}
-			return all
-		},
-	}
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors")
-	return cmd
-}
-
-func (w Wiring) check(name string) error {
-	data, err := w.read(name)
-	if err != nil {
-		return err
-	}
-	p, err := policy.Read(data)
-	switch {
-	case err == nil && len(p.Captures) > 0:
-		return policy.Check(p)
-	case err == nil:
-		data = p.Desired
-	}
-	d, err := netstate.Decode(data)
-	if err != nil {
-		return err
-	}
-	return netstate.Validate(d)
 }
 
 // current adds the flag that names the state to start from.

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 )
 
 // Reconciler serves owners of all kinds.
@@ -122,5 +124,5 @@ func (r *Reconciler) hosts(ctx context.Context) ([]unstructured.Unstructured, er
 }
 
 func (r *Reconciler) warn(on client.Object, reason, note string) {
-	r.Events.Eventf(on, nil, corev1.EventTypeWarning, reason, "Configure", "%s", note)
+	r.Events.Eventf(on, nil, corev1.EventTypeWarning, reason, "Configure", "%s", status.ClipNote(note))
 }

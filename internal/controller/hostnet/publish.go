@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/hostnet"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/ignition"
@@ -76,7 +77,7 @@ func (r *Reconciler) createSecret(
 		return fmt.Errorf("create Secret %s: %w", name, err)
 	}
 	r.Events.Eventf(o, nil, corev1.EventTypeNormal, "HostConfigWritten", "Configure", "%s",
-		"Secret "+name.String()+" holds the host's own config")
+		status.ClipNote("Secret "+name.String()+" holds the host's own config"))
 	return r.use(ctx, o, h)
 }
 

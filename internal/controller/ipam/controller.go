@@ -17,7 +17,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +38,7 @@ import (
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
 
@@ -67,9 +67,6 @@ import (
 
 // workers is how many claims of a kind are served at a time. Most of the time of each is waiting for the API.
 const workers = 8
-
-// maxNote is what events.k8s.io/v1 allows for a note, in bytes.
-const maxNote = 1024
 
 // Options are what the controller is given.
 type Options struct {
@@ -331,8 +328,5 @@ func (r *Reconciler) addressGone(h held) {
 }
 
 func (r *Reconciler) emit(on runtime.Object, severity, reason, action, note string) {
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
-	}
-	r.Events.Eventf(on, nil, severity, reason, action, "%s", note)
+	r.Events.Eventf(on, nil, severity, reason, action, "%s", status.ClipNote(note))
 }

@@ -108,13 +108,29 @@ func (r *Reconciler) installCLI() error {
 	if err != nil {
 		return fmt.Errorf("read the lca-cli of the agent: %w", err)
 	}
-	if have, err := r.Node.Files.Read(host.CLIInVar); err == nil && bytes.Equal(have, want) {
+	path, err := r.cliPath()
+	if err != nil {
+		return err
+	}
+	if have, err := r.Node.Files.Read(path); err == nil && bytes.Equal(have, want) {
 		return nil
 	}
-	if err := r.Node.Files.Write(host.CLIInVar, want, 0o755); err != nil {
-		return fmt.Errorf("install %s: %w", host.CLIInVar, err)
+	if err := r.Node.Files.Write(path, want, 0o755); err != nil {
+		return fmt.Errorf("install %s: %w", path, err)
 	}
 	return nil
+}
+
+// cliPath is where units find lca-cli: /usr/local is a link into /var on ostree hosts, and a folder on others.
+func (r *Reconciler) cliPath() (string, error) {
+	ostree, err := host.HasDeployments(r.Node.Files)
+	if err != nil {
+		return "", err
+	}
+	if ostree {
+		return host.CLIInVar, nil
+	}
+	return host.CLI, nil
 }
 
 // handlerCheck remembers whether kubernetes-nmstate runs on this node.

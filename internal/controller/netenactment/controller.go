@@ -32,12 +32,19 @@ type Network interface {
 	Changes(ctx context.Context) (<-chan struct{}, error)
 }
 
+// Deployments are the systems that the node can boot.
+type Deployments interface {
+	List(ctx context.Context) ([]host.Deployment, error)
+}
+
 // Node is what the controller needs of the node. The agent only observes the network: lca-cli changes it.
 type Node struct {
 	Files      host.Files
 	Units      host.Units
 	Transients host.Transients
 	Network    Network
+	// Deployments tell in which stateroot the agent runs; a plain node has none.
+	Deployments Deployments
 }
 
 // Reconciler reconciles all policies on its own node, in one pass.
@@ -64,6 +71,10 @@ type Reconciler struct {
 	installed bool
 	settled   bool
 	handler   handlerCheck
+	// stateroot is the booted one, once it is known: it does not change while the agent runs.
+	stateroot *string
+	// differs is since when this boot is known to run without a policy's document.
+	differs map[string]time.Time
 }
 
 const (
@@ -110,6 +121,11 @@ func (r *Reconciler) proceed(ctx context.Context, s *scene) (time.Duration, erro
 		soonest(wait)
 	}
 	for _, v := range s.views {
+		if wait, err := r.stand(ctx, s, v); err != nil {
+			return 0, fmt.Errorf("compare the record of policy %s with the network: %w", v.name, err)
+		} else if wait > 0 {
+			soonest(wait)
+		}
 		j := judge(v, s)
 		if j.state == condition.Available {
 			r.drift(ctx, s, v, &j)

@@ -71,7 +71,11 @@ func (r *Reconciler) announce(
 	case turned && j.state == condition.Available:
 		publish(corev1.EventTypeNormal, "NetworkConfigured", "policy "+v.name+" is in force on node "+r.NodeName)
 	case turned && (j.state == condition.Failed || j.state == condition.Retrying):
-		publish(corev1.EventTypeWarning, "NetworkRolledBack", j.message)
+		publish(corev1.EventTypeWarning, failureReason(v), j.message)
+	case lost(v, before.Status.Conditions, j, turned):
+		publish(corev1.EventTypeWarning, "NetworkLost", lostMessage(v))
+	case turned && j.state == condition.Aborted && v.standing.is == netpolicy.StandingSuperseded:
+		publish(corev1.EventTypeWarning, "NetworkSuperseded", j.message)
 	}
 	r.Metrics.enacted(j.state, turned, v.outcome)
 	switch {
@@ -80,6 +84,14 @@ func (r *Reconciler) announce(
 	case before.Status.Drift != nil && after.Status.Drift == nil && j.state == condition.Available:
 		publish(corev1.EventTypeNormal, "NetworkRestored", "the network is as policy "+v.name+" configured it")
 	}
+}
+
+// failureReason of an event: a network that was committed is not reported as rolled back.
+func failureReason(v *view) string {
+	if v.outcome != nil && v.outcome.Evidence != nil && !v.outcome.Evidence.RolledBack {
+		return "NetworkFailed"
+	}
+	return "NetworkRolledBack"
 }
 
 // describe names the first keys that differ.

@@ -42,7 +42,7 @@ func (m *Metrics) enacted(s condition.State, turned bool, o *netpolicy.Outcome) 
 		return
 	}
 	m.took.WithLabelValues(o.Result).Observe(o.Ended.Sub(o.Started).Seconds())
-	if o.Result == netpolicy.ResultFailed && o.Evidence != nil {
+	if o.Result == netpolicy.ResultFailed && o.Evidence != nil && o.Evidence.RolledBack {
 		m.rollbacks.WithLabelValues(o.Evidence.Phase).Inc()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/probing"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/values"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
@@ -15,6 +16,7 @@ func (r *Reconciler) request(s *scene, v *view, j judgement) (request netpolicy.
 	request = netpolicy.Request{
 		OperationID: operation.NewID(s.now, r.Random()), Action: j.action, Policy: v.name, UID: string(v.policy.UID),
 		Generation: v.policy.Generation, Attempt: j.attempt, Persistence: string(v.policy.Spec.Persistence),
+		Stateroot: s.stateroot,
 	}
 	addProbes(&request, v.policy.Spec.Probes)
 	if j.action == netpolicy.ActionRevert {
@@ -26,6 +28,9 @@ func (r *Reconciler) request(s *scene, v *view, j judgement) (request netpolicy.
 		request.Captured = v.committed.Captured
 		if v.committed.Undone == "" {
 			request.Revert, request.Before = v.committed.Revert, v.committed.Before
+			if v.policy.Spec.MachineConfigPoolSelector != nil {
+				request.Last = v.committed.Document
+			}
 		}
 	}
 	request.Document, missing, err = document(s, v)
@@ -41,7 +46,7 @@ func document(s *scene, v *view) (text, missing string, err error) {
 	if len(v.policy.Spec.TemplateValues) == 0 {
 		return string(raw), "", nil
 	}
-	values, missing, err := values(s, v)
+	known, missing, err := templateValues(s, v)
 	if missing != "" || err != nil {
 		return "", missing, err
 	}
@@ -49,7 +54,7 @@ func document(s *scene, v *view) (text, missing string, err error) {
 	if err := json.Unmarshal(raw, &tree); err != nil {
 		return "", "", fmt.Errorf("decode desiredState: %w", err)
 	}
-	filled, err := json.Marshal(fill(tree, values))
+	filled, err := json.Marshal(values.Fill(tree, known))
 	if err != nil {
 		return "", "", fmt.Errorf("encode desiredState: %w", err)
 	}

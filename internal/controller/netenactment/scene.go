@@ -26,9 +26,12 @@ import (
 type scene struct {
 	now  time.Time
 	node *metav1.PartialObjectMetadata
-	boot string
+	// boot and stateroot are the system that runs.
+	boot, stateroot string
 	// request is the enactment under way on the node; nil for none.
 	request *netpolicy.Request
+	// unreadable: its journal is one that this version cannot read.
+	unreadable bool
 	// views are the policies, and the enactments and records of policies that are gone, by name.
 	views []*view
 
@@ -44,6 +47,7 @@ type view struct {
 	enactment *nmstatev1beta1.NodeNetworkConfigurationEnactment
 	outcome   *netpolicy.Outcome
 	committed *record.Committed
+	standing  standing
 }
 
 // network observes the network, once in a pass.
@@ -71,12 +75,15 @@ func (r *Reconciler) observe(ctx context.Context) (*scene, error) {
 		return nil, fmt.Errorf("read the boot id: %w", err)
 	}
 	s.boot = strings.TrimSpace(string(boot))
+	if s.stateroot, err = r.bootedStateroot(ctx); err != nil {
+		return nil, err
+	}
 	request, err := netpolicy.ReadRequest(r.Node.Files)
 	if err != nil && !errors.Is(err, netpolicy.ErrNoRequest) {
 		return nil, err
 	}
 	if err == nil {
-		s.request = &request
+		s.request, s.unreadable = &request, netpolicy.Unreadable(r.Node.Files, request)
 	}
 	return s, r.collect(ctx, s)
 }

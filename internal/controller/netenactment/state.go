@@ -36,7 +36,7 @@ type judgement struct {
 // judge derives the state of a policy. Its order matters: what runs comes first, then what has ended.
 func judge(v *view, s *scene) judgement {
 	if s.request != nil && s.request.Policy == v.name {
-		return judgement{state: condition.Progressing, message: condition.MessageProgressing}
+		return judgement{state: condition.Progressing, message: progress(s)}
 	}
 	if v.policy == nil || !v.policy.DeletionTimestamp.IsZero() || !s.selected(v.policy) {
 		return judgeLeaving(v)
@@ -48,8 +48,12 @@ func judge(v *view, s *scene) judgement {
 			message: fmt.Sprintf("Undone on the node by operation %s; edit the policy to apply it again",
 				v.committed.Undone),
 		}
+	case v.current() && v.standing.is == netpolicy.StandingSuperseded:
+		return judgement{state: condition.Aborted, message: superseded(v, s)}
 	case v.ended(netpolicy.ActionApply) && v.outcome.Result == netpolicy.ResultFailed:
 		return judgeFailed(v, netpolicy.ActionApply)
+	case v.ended(netpolicy.ActionApply) && v.current() && v.standing.is == netpolicy.StandingLost:
+		return judgeLost(v)
 	case v.ended(netpolicy.ActionApply) && v.inForce(s.boot):
 		return judgement{state: condition.Available, message: condition.MessageAvailable}
 	}
@@ -58,7 +62,8 @@ func judge(v *view, s *scene) judgement {
 
 // judgeLeaving is for a policy that is deleted or not for this node any more: the node is left as it is, or reverted.
 func judgeLeaving(v *view) judgement {
-	if v.policy == nil || v.policy.Spec.OnDelete != nmstatev1.OnDeleteRevert || v.committed == nil || v.committed.Undone != "" {
+	if v.policy == nil || v.policy.Spec.OnDelete != nmstatev1.OnDeleteRevert || v.committed == nil || v.committed.Undone != "" ||
+		v.standing.is == netpolicy.StandingSuperseded {
 		return judgement{state: stateRemoved}
 	}
 	if v.ended(netpolicy.ActionRevert) && v.outcome.Result == netpolicy.ResultFailed {

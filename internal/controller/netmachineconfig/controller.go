@@ -26,12 +26,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/machineconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 )
 
 // Finalizer keeps a policy until its MachineConfigs are deleted.
 const Finalizer = "lca.openshift.io/machineconfigs"
+
+// takenRetry is how soon a name is tried again that another MachineConfig has.
+const takenRetry = time.Minute
 
 // Options are what the controller is given.
 type Options struct {
@@ -64,15 +68,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	again := ctrl.Result{}
 	if refused == "" {
-		if err := r.write(ctx, policy, wanted); err != nil {
+		if refused, err = r.write(ctx, policy, wanted); err != nil {
 			return ctrl.Result{}, err
+		}
+		if refused != "" {
+			again.RequeueAfter = takenRetry // a MachineConfig without the policy's label is not watched
 		}
 	}
 	if !wants {
-		return ctrl.Result{}, r.finalizer(ctx, policy, controllerutil.RemoveFinalizer)
+		return ctrl.Result{}, r.leave(ctx, policy)
 	}
-	return ctrl.Result{}, r.report(ctx, policy, wanted, refused)
+	return again, r.report(ctx, policy, wanted, refused)
 }
 
 // wanted are the MachineConfigs that there should be, or why there can be none.
@@ -107,39 +115,68 @@ func (r *Reconciler) wanted(ctx context.Context, policy *nmstatev1.NodeNetworkCo
 		}
 		wanted = append(wanted, mc)
 	}
-	if len(wanted) == 0 { // an earlier selection is removed all the same
-		return nil, "", r.write(ctx, policy, nil)
-	}
 	slices.SortFunc(wanted, func(a, b *mcv1.MachineConfig) int { return strings.Compare(a.Name, b.Name) })
 	return wanted, "", nil
 }
 
-// write creates, corrects and deletes MachineConfigs of the policy. One of another owner stays as it is.
-func (r *Reconciler) write(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, wanted []*mcv1.MachineConfig) error {
+// write creates, corrects and deletes MachineConfigs of the policy. One of another owner stays as it is; refused names it, if the policy
+// needs its name.
+func (r *Reconciler) write(
+	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, wanted []*mcv1.MachineConfig,
+) (refused string, err error) {
 	have := &mcv1.MachineConfigList{}
 	if err := r.Reader.List(ctx, have, client.MatchingLabels{nmstatev1.PolicyLabel: policy.Name}); err != nil {
-		return fmt.Errorf("list the MachineConfigs of policy %s: %w", policy.Name, err)
+		return "", fmt.Errorf("list the MachineConfigs of policy %s: %w", policy.Name, err)
 	}
 	for _, mc := range wanted {
 		i := slices.IndexFunc(have.Items, func(h mcv1.MachineConfig) bool { return h.Name == mc.Name })
-		if i < 0 {
-			if err := r.Client.Create(ctx, mc.DeepCopy()); err != nil {
-				return fmt.Errorf("create MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
-			}
-			r.tell(policy, "MachineConfigCreated", mc.Name)
-			continue
+		switch {
+		case i < 0:
+			err = r.create(ctx, policy, mc)
+		case !metav1.IsControlledBy(&have.Items[i], policy):
+			refused = ownedByAnother(mc.Name)
+		default:
+			err = r.correct(ctx, policy, &have.Items[i], mc)
 		}
-		is := &have.Items[i]
-		if bytes.Equal(is.Spec.Config.Raw, mc.Spec.Config.Raw) && is.Labels[machineconfig.RoleLabel] == mc.Labels[machineconfig.RoleLabel] {
-			continue
+		if apierrors.IsAlreadyExists(err) { // without the policy's label
+			refused, err = ownedByAnother(mc.Name), nil
 		}
-		before := is.DeepCopy()
-		is.Spec, is.Labels[machineconfig.RoleLabel] = mc.Spec, mc.Labels[machineconfig.RoleLabel]
-		if err := r.Client.Patch(ctx, is, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("update MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
+		if err != nil {
+			return "", err
 		}
-		r.tell(policy, "MachineConfigUpdated", mc.Name)
 	}
+	return refused, r.clean(ctx, policy, have, wanted)
+}
+
+func ownedByAnother(name string) string {
+	return "MachineConfig " + name + " exists and is not this policy's; delete it or rename the policy"
+}
+
+func (r *Reconciler) create(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, mc *mcv1.MachineConfig) error {
+	if err := r.Client.Create(ctx, mc.DeepCopy()); err != nil {
+		return fmt.Errorf("create MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
+	}
+	r.tell(policy, "MachineConfigCreated", mc.Name)
+	return nil
+}
+
+func (r *Reconciler) correct(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, is, mc *mcv1.MachineConfig) error {
+	if bytes.Equal(is.Spec.Config.Raw, mc.Spec.Config.Raw) && is.Labels[machineconfig.RoleLabel] == mc.Labels[machineconfig.RoleLabel] {
+		return nil
+	}
+	before := is.DeepCopy()
+	is.Spec, is.Labels[machineconfig.RoleLabel] = mc.Spec, mc.Labels[machineconfig.RoleLabel]
+	if err := r.Client.Patch(ctx, is, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("update MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
+	}
+	r.tell(policy, "MachineConfigUpdated", mc.Name)
+	return nil
+}
+
+// clean deletes the policy's MachineConfigs that are not wanted any longer.
+func (r *Reconciler) clean(
+	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, have *mcv1.MachineConfigList, wanted []*mcv1.MachineConfig,
+) error {
 	for i := range have.Items {
 		mc := &have.Items[i]
 		if !metav1.IsControlledBy(mc, policy) ||
@@ -150,6 +187,28 @@ func (r *Reconciler) write(ctx context.Context, policy *nmstatev1.NodeNetworkCon
 			return fmt.Errorf("delete MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
 		}
 		r.tell(policy, "MachineConfigDeleted", mc.Name)
+	}
+	return nil
+}
+
+// leave ends the controller's part in a policy that is deleted, or is for nodes now: its status says nothing of MachineConfigs then.
+func (r *Reconciler) leave(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) error {
+	if policy.DeletionTimestamp == nil {
+		after := policy.DeepCopy()
+		after.Status.Conditions = condition.Put(policy.Status.Conditions, nmstatev1.Condition{Type: nmstatev1.PolicyAccepted}, r.Now())
+		after.Status.MachineConfigs = nil
+		if err := r.patchStatus(ctx, policy, after); err != nil {
+			return err
+		}
+		policy = after
+	}
+	return r.finalizer(ctx, policy, controllerutil.RemoveFinalizer)
+}
+
+func (r *Reconciler) patchStatus(ctx context.Context, before, after *nmstatev1.NodeNetworkConfigurationPolicy) error {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the status of policy %s: %w", before.Name, err)
 	}
 	return nil
 }
@@ -199,17 +258,16 @@ func (r *Reconciler) report(
 		slices.Equal(policy.Status.MachineConfigs, after.Status.MachineConfigs) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(policy, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("write the status of policy %s: %w", policy.Name, err)
+	if err := r.patchStatus(ctx, policy, after); err != nil {
+		return err
 	}
 	if refused != "" {
-		r.Events.Eventf(policy, nil, corev1.EventTypeWarning, nmstatev1.ReasonMachineConfigRefused, "Render", "%s", refused)
+		r.Events.Eventf(policy, nil, corev1.EventTypeWarning, nmstatev1.ReasonMachineConfigRefused, "Render", "%s", status.ClipNote(refused))
 	}
 	return nil
 }
 
 func (r *Reconciler) tell(policy *nmstatev1.NodeNetworkConfigurationPolicy, reason, name string) {
 	r.Log.Info("machine config of a network policy", "policy", policy.Name, "machineConfig", name, "event", reason)
-	r.Events.Eventf(policy, nil, corev1.EventTypeNormal, reason, "Render", "%s", name)
+	r.Events.Eventf(policy, nil, corev1.EventTypeNormal, reason, "Render", "%s", status.ClipNote(name))
 }

@@ -140,6 +140,7 @@ func TestAMachineConfigOfAnotherOwnerStays(t *testing.T) {
 	other := &mcv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: "99-mine", Labels: map[string]string{nmstatev1.PolicyLabel: "p"}}}
 	other.Spec.Config.Raw = []byte(`{"ignition":{"version":"3.2.0"}}`)
 	require.NoError(t, api.Create(t.Context(), other))
+	t.Cleanup(func() { _ = api.Delete(context.Background(), other) })
 	policy := &nmstatev1.NodeNetworkConfigurationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	policy.Spec.MachineConfigPoolSelector = &metav1.LabelSelector{}
 	require.NoError(t, api.Create(t.Context(), policy))

@@ -18,7 +18,7 @@ package netpolicy
 //
 // Addresses for template values:
 //
-// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipaddresses,verbs=get;list;watch
 //
 // Events on a cluster-scoped object live in the default namespace:

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 )
@@ -20,8 +21,6 @@ import (
 const (
 	normal  = corev1.EventTypeNormal
 	warning = corev1.EventTypeWarning
-	// maxNote is what events.k8s.io/v1 allows for a note, in bytes.
-	maxNote = 1024
 )
 
 // report is what an event was last emitted for.
@@ -190,10 +189,7 @@ func severity(phase nmstatev1.RolloutPhase) string {
 }
 
 func (r *Reconciler) emit(on runtime.Object, severity, reason, action, note string) {
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
-	}
-	r.Events.Eventf(on, nil, severity, reason, action, "%s", note)
+	r.Events.Eventf(on, nil, severity, reason, action, "%s", status.ClipNote(note))
 }
 
 func abbreviated(names []string) string {

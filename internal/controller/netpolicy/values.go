@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,6 +80,10 @@ func (r *Reconciler) address(
 		return nil, r.claim(ctx, name, policy, e, v.Address.Pool)
 	case err != nil:
 		return nil, fmt.Errorf("read claim %s: %w", name, err)
+	case !ownedBy(claim, e) || claim.DeletionTimestamp != nil:
+		return nil, nil // of an earlier enactment: it goes, with its address, and then another is claimed
+	case claim.Spec.Pool.Name != v.Address.Pool:
+		return nil, r.unclaim(ctx, claim)
 	case claim.Status.Address == nil:
 		return nil, nil
 	}
@@ -94,6 +99,19 @@ func (r *Reconciler) address(
 	return given, nil
 }
 
+// ownedBy says that a claim is of this very enactment, not of one that had its name.
+func ownedBy(claim *metal3.IPClaim, e *v1beta1.NodeNetworkConfigurationEnactment) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == e.UID })
+}
+
+// unclaim releases the address of a pool that the policy does not name any longer.
+func (r *Reconciler) unclaim(ctx context.Context, claim *metal3.IPClaim) error {
+	if err := r.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("release claim %s/%s of pool %s: %w", claim.Namespace, claim.Name, claim.Spec.Pool.Name, err)
+	}
+	return nil
+}
+
 func (r *Reconciler) claim(
 	ctx context.Context, name types.NamespacedName, policy *nmstatev1.NodeNetworkConfigurationPolicy,
 	e *v1beta1.NodeNetworkConfigurationEnactment, pool string,
@@ -105,7 +123,7 @@ func (r *Reconciler) claim(
 		}},
 	}}
 	claim.Spec.Pool = metal3.ObjectReference{Name: pool}
-	if err := r.Client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := r.Client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) { // the cache is behind
 		return fmt.Errorf("claim an address of pool %s/%s for %s: %w", name.Namespace, pool, e.Name, err)
 	}
 	return nil

@@ -90,6 +90,18 @@ func (n *Node) networkUp() error {
 	return nil
 }
 
+// RestartNetwork ends NetworkManager and starts it again: what it has in memory only, a change under way included, is lost, and the
+// profiles on disk come up.
+func (n *Node) RestartNetwork() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.pendingNet != nil {
+		n.pendingNet.expiry.Stop()
+	}
+	n.openNet, n.pendingNet = nil, nil
+	return n.networkUp()
+}
+
 // profilesIn reads the profiles below a root; those that cannot be read do not count.
 func (n *Node) profilesIn(root string) map[string]profile {
 	found := map[string]profile{}

@@ -26,7 +26,7 @@ func Reservation(n Ports) host.Reservation {
 }
 
 func unfinished(ctx context.Context, n Ports) (host.Holder, bool, error) {
-	here, err := operation.Locate(ctx, n.Deployments, n.Power)
+	here, err := operation.LocateAny(ctx, n.Files, n.Deployments, n.Power)
 	if err != nil {
 		return host.Holder{}, false, fmt.Errorf("look for an unfinished IP change: %w", err)
 	}

@@ -6,8 +6,12 @@
 package machineconfig
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
+	"strings"
 
 	ignition "github.com/coreos/ignition/v2/config/v3_2/types"
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -29,6 +33,9 @@ const (
 	// DisruptionPath is the folder for which NodeDisruptionPolicy speaks.
 	DisruptionPath = "/etc/nmstate/openshift"
 )
+
+// maxDocument bounds a packed document in bytes.
+const maxDocument = 8 << 20
 
 // ignitionVersion is one that every machine config operator since OpenShift 4.8 reads.
 const ignitionVersion = "3.2.0"
@@ -70,21 +77,52 @@ func Carries(config []byte, policy string, document []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	all, err := Documents(config)
+	if err != nil {
+		return false, err
+	}
+	have, found := all[Path(policy)]
+	return found && have == text, nil
+}
+
+// Documents are the network documents in an Ignition config, by their path on a node: those of policies, and those that nmstate's own
+// service reads at boot.
+func Documents(config []byte) (map[string]string, error) {
 	var c ignition.Config
 	if err := json.Unmarshal(config, &c); err != nil {
-		return false, fmt.Errorf("read the Ignition config: %w", err)
+		return nil, fmt.Errorf("read the Ignition config: %w", err)
 	}
+	all := map[string]string{}
 	for _, f := range c.Storage.Files {
-		if f.Path != Path(policy) || f.Contents.Source == nil {
+		if !strings.HasPrefix(f.Path, DisruptionPath+"/") || f.Contents.Source == nil {
 			continue
 		}
-		data, err := dataurl.DecodeString(*f.Contents.Source)
+		text, err := contents(f.Contents)
 		if err != nil {
-			return false, fmt.Errorf("read file %s of the Ignition config: %w", f.Path, err)
+			return nil, fmt.Errorf("read file %s of the Ignition config: %w", f.Path, err)
 		}
-		return string(data.Data) == text, nil
+		all[f.Path] = text
 	}
-	return false, nil
+	return all, nil
+}
+
+func contents(r ignition.Resource) (string, error) {
+	data, err := dataurl.DecodeString(*r.Source)
+	if err != nil {
+		return "", err
+	}
+	if r.Compression == nil || *r.Compression == "" {
+		return string(data.Data), nil
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(data.Data))
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(unpacked, maxDocument+1))
+	if err == nil && len(text) > maxDocument {
+		err = fmt.Errorf("it has more than %d bytes", maxDocument)
+	}
+	return string(text), err
 }
 
 func render(name, role string, config ignition.Config) (*mcv1.MachineConfig, error) {

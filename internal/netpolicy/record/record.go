@@ -47,8 +47,11 @@ type Committed struct {
 	// Captured are the captured states by name, as the first enactment resolved them.
 	Captured map[string]string `json:"captured,omitempty"`
 	// Ephemeral: the document is in force until the node reboots out of Boot.
-	Ephemeral bool   `json:"ephemeral,omitempty"`
+	Ephemeral bool `json:"ephemeral,omitempty"`
+	// Boot and Stateroot are those in which the document was last known to be in force. A clone of a stateroot has its records, but
+	// not its network. Stateroot is empty on a node without ostree.
 	Boot      string `json:"boot,omitempty"`
+	Stateroot string `json:"stateroot,omitempty"`
 	// Undone says which operation undid it; empty while it is in force.
 	Undone string `json:"undone,omitempty"`
 }
@@ -109,6 +112,12 @@ func (s Store) All() ([]Committed, error) {
 func (s Store) Commit(c Committed) error {
 	c.Version = version
 	return operation.WriteJSON(s.Files, committedFile(c.Policy), c)
+}
+
+// Confirm records that a committed document is in force in this boot and stateroot, too.
+func (s Store) Confirm(c Committed, boot, stateroot string) error {
+	c.Boot, c.Stateroot = boot, stateroot
+	return s.Commit(c)
 }
 
 // Forget removes the record of a policy.

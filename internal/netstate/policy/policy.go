@@ -20,7 +20,8 @@ import (
 
 // Limits of a policy.
 const (
-	maxCaptures   = 100
+	// MaxCaptures is the most that a policy may have.
+	MaxCaptures   = 100
 	maxExpression = 4096
 )
 
@@ -62,8 +63,8 @@ func Resolve(p Policy, current netstate.Document, cached map[string]string) (Res
 		d, err := netstate.Decode(p.Desired)
 		return Result{Desired: d}, err
 	}
-	if len(p.Captures) > maxCaptures {
-		return Result{}, fmt.Errorf("a policy has at most %d captures, not %d", maxCaptures, len(p.Captures))
+	if len(p.Captures) > MaxCaptures {
+		return Result{}, fmt.Errorf("a policy has at most %d captures, not %d", MaxCaptures, len(p.Captures))
 	}
 	e := &evaluation{captured: map[string]any{}, parsed: map[string]Expression{}}
 	if err := e.state(current); err != nil {
@@ -109,6 +110,19 @@ func Check(p Policy) error {
 		}
 		return nil
 	})
+}
+
+// CheckText reads the templates of one text of a desired state: found says that it has some, and the error, which is *Error, what is
+// wrong with the first that cannot be filled in.
+func CheckText(text string, captures map[string]string) (found bool, err error) {
+	e, n := &evaluation{}, &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}
+	for _, t := range templates(n) {
+		if err := e.known(t, n, captures); err != nil {
+			return true, err
+		}
+		found = true
+	}
+	return found, nil
 }
 
 type evaluation struct {

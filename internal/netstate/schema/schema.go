@@ -62,7 +62,8 @@ var remarks = map[string]Key{
 var types = []Key{
 	{Path: netstate.TypeEthernet, Support: Full}, {Path: netstate.TypeVeth, Support: Full}, {Path: netstate.TypeVLAN, Support: Full},
 	{Path: netstate.TypeBond, Support: Full}, {Path: netstate.TypeLinuxBridge, Support: Full, Note: "with VLAN filtering"},
-	{Path: netstate.TypeOVSBridge, Support: Full}, {Path: netstate.TypeOVSInterface, Support: Full, Note: "internal and patch; no DPDK"},
+	{Path: netstate.TypeOVSBridge, Support: Partly, Note: "read and compared; a node refuses a document that would make or change one"},
+	{Path: netstate.TypeOVSInterface, Support: Partly, Note: "addresses, routes and MTU of one that exists; no DPDK"},
 	{Path: netstate.TypeDummy, Support: Full}, {Path: netstate.TypeMACVLAN, Support: Full}, {Path: netstate.TypeVRF, Support: Full},
 	{Path: netstate.TypeLoopback, Support: Partly, Note: "addresses only"},
 	{Path: "mac-vtap", Support: No}, {Path: "ipvlan", Support: No}, {Path: "vxlan", Support: No}, {Path: "infiniband", Support: No},

@@ -21,6 +21,9 @@ const (
 	maxNote = 1024
 )
 
+// ClipNote makes a text one that an event may have as its note: one line of at most 1,024 bytes.
+func ClipNote(note string) string { return clip(note, maxNote) }
+
 // Event is one thing that happened to an object.
 type Event struct {
 	// Type is Normal or Warning.
@@ -39,7 +42,7 @@ type Recorder struct {
 
 // Publish publishes the event once. Nothing waits for an event, nor fails for one.
 func (r Recorder) Publish(ctx context.Context, on client.Object, e Event) {
-	note := clip(e.Note, maxNote)
+	note := ClipNote(e.Note)
 	err := r.create(ctx, on, e, note)
 	switch {
 	case err == nil:

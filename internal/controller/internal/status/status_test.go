@@ -49,6 +49,7 @@ func TestClip(t *testing.T) {
 	long := Clip(strings.Repeat("é", 4000))
 	require.LessOrEqual(t, len(long), maxMessage)
 	require.True(t, strings.HasSuffix(long, "..."))
+	require.LessOrEqual(t, len(ClipNote(strings.Repeat("é", 4000))), 1024)
 }
 
 func TestBlocked(t *testing.T) {

@@ -101,7 +101,8 @@ func (p *Plan) iface(i netstate.Interface) error {
 // bridge accepts an Open vSwitch bridge as it is: this backend builds none.
 func (p *Plan) bridge(i netstate.Interface) error {
 	if diff := netstate.Verify(netstate.Document{Interfaces: []netstate.Interface{i}}, p.now); len(diff) > 0 {
-		return fmt.Errorf("this backend does not change an ovs-bridge, and %s", strings.Join(diff, ", "))
+		return fmt.Errorf("this program does not change an ovs-bridge, which NetworkManager itself can do with a plug-in only; "+
+			"make it as the document says with ovs-vsctl, and apply the document again: %s", strings.Join(diff, ", "))
 	}
 	return nil
 }

@@ -197,11 +197,13 @@ func TestPlanRefuses(t *testing.T) {
 	unmanaged.Devices[0].State = profile.DeviceUnmanaged
 	require.ErrorContains(t, refused(t, unmanaged, "interfaces: [{name: eno1, ipv4: {enabled: false}}]"), "configured not to manage it")
 	for text, want := range map[string]string{
-		"interfaces: [{name: eno7, type: ethernet}]":                          "no such network card",
-		"interfaces: [{name: eno7}]":                                          "its type is not given",
-		"interfaces: [{name: bond0, type: bond}]":                             "a new bond needs its mode",
-		"interfaces: [{name: br-ex, type: ovs-bridge}]":                       "does not change an ovs-bridge",
-		"routes: {config: [{destination: '::/0', next-hop-interface: eno7}]}": "routes through eno7",
+		"interfaces: [{name: eno7, type: ethernet}]":                                  "no such network card",
+		"interfaces: [{name: eno7}]":                                                  "its type is not given",
+		"interfaces: [{name: bond0, type: bond}]":                                     "a new bond needs its mode",
+		"interfaces: [{name: br-ex, type: ovs-bridge}]":                               "does not change an ovs-bridge",
+		"interfaces: [{name: br7, type: ovs-bridge, bridge: {port: [{name: eno1}]}}]": "make it as the document says with ovs-vsctl",
+		"interfaces: [{name: i7, type: ovs-interface, ipv4: {enabled: false}}]":       "this program makes no ovs-interface",
+		"routes: {config: [{destination: '::/0', next-hop-interface: eno7}]}":         "routes through eno7",
 	} {
 		require.ErrorContains(t, refused(t, node(nil), text), want, text)
 	}

@@ -148,8 +148,11 @@ func (p *Plan) skeleton(s profile.Settings, kind string, i netstate.Interface) e
 		s[profile.TypeDummy] = map[string]dbus.Variant{}
 	case "":
 		return errors.New("its type is not given and there is no such interface to take it from")
+	case netstate.TypeOVSInterface:
+		return errors.New("this program makes no ovs-interface, which NetworkManager itself can do with a plug-in only; " +
+			"add the port to its bridge with ovs-vsctl, and apply the document again")
 	default:
-		return fmt.Errorf("this backend makes no new interfaces of type %s", kind)
+		return fmt.Errorf("this program makes no new interfaces of type %s", kind)
 	}
 	return nil
 }

@@ -1,0 +1,124 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/machineconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/review"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/policy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
+)
+
+func (w Wiring) validate() *cobra.Command {
+	var quiet bool
+	var more []string
+	cmd := &cobra.Command{
+		Use: "validate [FILE...]", Args: cobra.ArbitraryArgs,
+		Short: "Say everything that is wrong with documents, policies or MachineConfigs, without a node",
+		Long: "Say everything that is wrong with documents, policies or MachineConfigs, without a node. A\n" +
+			"NodeNetworkConfigurationPolicy is checked as the operator's webhook checks it; of a MachineConfig, the documents that\n" +
+			"it carries are. With -, standard input is read.",
+		RunE: func(_ *cobra.Command, files []string) error {
+			if files = append(files, more...); len(files) == 0 {
+				return errors.New("validate needs a file: name it, or give it with --file")
+			}
+			return w.checkAll(files, quiet)
+		},
+	}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors")
+	cmd.Flags().StringArrayVarP(&more, "file", "f", nil, "file to check; may be given more than once")
+	return cmd
+}
+
+func (w Wiring) checkAll(files []string, quiet bool) error {
+	var all error
+	for _, name := range files {
+		data, err := w.read(name)
+		if err == nil {
+			err = check(data)
+		}
+		if err != nil {
+			all = errors.Join(all, fmt.Errorf("%s: %w", name, err))
+		} else if !quiet {
+			fmt.Fprintf(w.Out, "%s: nothing is wrong with it\n", name)
+		}
+	}
+	return all
+}
+
+// check finds out what a file holds, and what is wrong with it.
+func check(data []byte) error {
+	if len(data) > tree.MaxBytes {
+		return fmt.Errorf("the file has more than %d bytes, which are the most that is read", tree.MaxBytes)
+	}
+	var kind metav1.TypeMeta
+	_ = yaml.Unmarshal(data, &kind) // a document has no kind; what is no YAML is reported by its decoder, with the line
+	switch kind.Kind {
+	case "NodeNetworkConfigurationPolicy":
+		return checkPolicy(data)
+	case "MachineConfig":
+		return checkMachineConfig(data)
+	}
+	p, err := policy.Read(data)
+	switch {
+	case err == nil && len(p.Captures) > 0:
+		return policy.Check(p)
+	case err == nil:
+		data = p.Desired
+	}
+	return checkDocument(data)
+}
+
+func checkDocument(data []byte) error {
+	d, err := netstate.Decode(data)
+	if err != nil {
+		return err
+	}
+	return netstate.Validate(d)
+}
+
+func checkPolicy(data []byte) error {
+	p := &nmstatev1.NodeNetworkConfigurationPolicy{}
+	if err := yaml.UnmarshalStrict(data, p); err != nil {
+		return fmt.Errorf("read the policy: %w", err)
+	}
+	if found := review.Check(p); len(found) > 0 {
+		return found
+	}
+	return nil
+}
+
+// checkMachineConfig checks every document, each named by its path on a node.
+func checkMachineConfig(data []byte) error {
+	mc := &mcv1.MachineConfig{}
+	if err := yaml.Unmarshal(data, mc); err != nil {
+		return fmt.Errorf("read the MachineConfig: %w", err)
+	}
+	if len(mc.Spec.Config.Raw) == 0 {
+		return errors.New("the MachineConfig has no spec.config, and so no network document")
+	}
+	documents, err := machineconfig.Documents(mc.Spec.Config.Raw)
+	if err != nil {
+		return err //nolint:wrapcheck // says which file
+	}
+	if len(documents) == 0 {
+		return fmt.Errorf("the MachineConfig has no network document below %s", machineconfig.DisruptionPath)
+	}
+	var all error
+	for _, path := range slices.Sorted(maps.Keys(documents)) {
+		if err := checkDocument([]byte(documents[path])); err != nil {
+			all = errors.Join(all, fmt.Errorf("file %s: %w", path, err))
+		}
+	}
+	return all
+}

@@ -1,0 +1,65 @@
+package network_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/machineconfig"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+func machineConfig(t *testing.T, document string) string {
+	t.Helper()
+	mc, err := machineconfig.Document("worker", "storage", []byte(document))
+	require.NoError(t, err)
+	text, err := yaml.Marshal(mc)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestValidateNamesEverythingThatIsWrong with a policy or a MachineConfig.
+func TestValidateNamesEverythingThatIsWrong(t *testing.T) {
+	const head = "apiVersion: nmstate.io/v1\nkind: NodeNetworkConfigurationPolicy\nmetadata: {name: p}\n"
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"policy": {head + "spec: {capture: {a: 'x =='}, desiredState: {interfaces: [{name: a, mtuu: 1}, {name: b, ipv9: {}}]}}",
+			[]string{"spec.capture[a]: ", "spec.desiredState.interfaces[a].mtuu: ", "spec.desiredState.interfaces[b].ipv9: "}},
+		"field of the policy": {head + "spec: {maxUnavailabel: 1}", []string{"maxUnavailabel"}},
+		"machine config": {machineConfig(t, `{"interfaces":[{"name":"a","mtuu":1}]}`),
+			[]string{"file /etc/nmstate/openshift/policies/storage.yml: ", "interfaces[a].mtuu"}},
+		"machine config of something else": {"kind: MachineConfig\nspec: {config: {ignition: {version: 3.2.0}}}", []string{"has no network document"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := run(t, "", "validate", "-f", write(t, c.text))
+			require.Error(t, err)
+			for _, want := range c.want {
+				require.ErrorContains(t, err, want)
+			}
+		})
+	}
+}
+
+func TestValidateTakesPoliciesAndMachineConfigs(t *testing.T) {
+	policy, config := write(t, "kind: NodeNetworkConfigurationPolicy\n"+"spec: {desiredState: {interfaces: [{name: a, mtu: 1500}]}}"),
+		write(t, machineConfig(t, `{"interfaces":[{"name":"a"}]}`))
+	out, err := run(t, "", "validate", "--file", policy, "-f", config)
+	require.NoError(t, err)
+	require.Equal(t, policy+": nothing is wrong with it\n"+config+": nothing is wrong with it\n", out)
+}
+
+func TestValidateNeedsAFile(t *testing.T) {
+	_, err := run(t, "", "validate")
+	require.ErrorContains(t, err, "validate needs a file")
+}

@@ -1,0 +1,174 @@
+//go:build bench
+
+package netbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/caches"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netenactment"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/nodenetwork"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	domain "github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+)
+
+// fleet is an operator and the agents of many nodes. Controllers, caches and API server are real; the nodes are not.
+type fleet struct {
+	t      *testing.T
+	api    client.Client
+	server *apitest.Server
+	size   int
+	counts counts
+}
+
+// counts are the requests that write.
+type counts struct{ agents, operator atomic.Int64 }
+
+func (c *counts) reset() { c.agents.Store(0); c.operator.Store(0) }
+
+func (c *counts) read() (agents, operator int64) { return c.agents.Load(), c.operator.Load() }
+
+// counted is a way to the API server that counts writes.
+type counted struct {
+	http.RoundTripper
+	into *atomic.Int64
+}
+
+func (c counted) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.Method != http.MethodGet && q.Method != http.MethodHead {
+		c.into.Add(1)
+	}
+	return c.RoundTripper.RoundTrip(q)
+}
+
+func newFleet(t *testing.T, size int) *fleet {
+	f := &fleet{t: t, server: shared.Server(t), size: size}
+	f.api = f.server.Client
+	for i := range size {
+		f.addNode(nodeName(i))
+	}
+	f.operate()
+	agents := f.manager(&f.counts.agents)
+	for i := range size {
+		f.agent(agents, nodeName(i))
+	}
+	f.run(agents)
+	return f
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node-%04d", i) }
+
+func key(name string) client.ObjectKey { return client.ObjectKey{Name: name} }
+
+func (f *fleet) addNode(name string) {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	require.NoError(f.t, f.api.Create(f.t.Context(), n))
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	require.NoError(f.t, f.api.Status().Update(f.t.Context(), n))
+}
+
+func (f *fleet) manager(into *atomic.Int64) ctrl.Manager {
+	c := rest.CopyConfig(f.server.Config)
+	c.QPS = -1
+	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return counted{rt, into} })
+	yes := true
+	mgr, err := ctrl.NewManager(c, ctrl.Options{Scheme: f.server.Scheme, Metrics: server.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: &yes, CacheSyncTimeout: 10 * time.Minute}})
+	require.NoError(f.t, err)
+	return mgr
+}
+
+func (f *fleet) run(mgr ctrl.Manager) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { _ = mgr.Start(ctx) })
+	f.t.Cleanup(func() { cancel(); done.Wait() })
+}
+
+func (f *fleet) operate() {
+	mgr := f.manager(&f.counts.operator)
+	m, err := netpolicy.NewMetrics(prometheus.NewRegistry())
+	require.NoError(f.t, err)
+	r := netpolicy.New(netpolicy.Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: &events.FakeRecorder{},
+		Log: slog.New(slog.DiscardHandler), Metrics: m, Now: time.Now})
+	require.NoError(f.t, r.SetupWithManager(mgr))
+	f.run(mgr)
+}
+
+// agent sets up what runs on one node: the publisher of its network, and the controller of enactments.
+func (f *fleet) agent(mgr ctrl.Manager, name string) {
+	quiet := slog.New(slog.DiscardHandler)
+	own, err := caches.Own(mgr, name)
+	require.NoError(f.t, err)
+	node := newNode(quiet)
+	p := &nodenetwork.Publisher{Client: mgr.GetClient(), Cache: own, Reader: mgr.GetAPIReader(), Log: quiet, NodeName: name,
+		Network: node.Network, Version: "bench", Now: time.Now}
+	require.NoError(f.t, p.SetupWithManager(mgr, own))
+	r := &netenactment.Reconciler{Client: mgr.GetClient(), Cache: own, Reader: mgr.GetAPIReader(), Log: quiet, NodeName: name,
+		Node: node, Version: "bench", Now: time.Now, Random: func() uint16 { return uint16(rand.Uint32()) }}
+	require.NoError(f.t, r.SetupWithManager(mgr, own))
+}
+
+// newNode is a node in memory on which lca-cli carries out what the agent asks for.
+func newNode(log *slog.Logger) netenactment.Node {
+	n := hosttest.NewNode(hosttest.Options{})
+	n.Command("lca-cli network enact", func(ctx context.Context, _ []string) error {
+		err := domain.Run(ctx, domain.Ports{Node: n.Ports(), Clock: flow.SystemClock{}, Log: log}, operation.Instruments{})
+		if errors.Is(err, domain.ErrNoRequest) {
+			return nil
+		}
+		return err
+	})
+	return netenactment.Node{Files: n.Files(), Units: n.Units(), Transients: &launching{Transients: n.Transients(), node: n},
+		Network: network{n.Network(), n.NetworkWatch()}, Deployments: n.Deployments()}
+}
+
+// network joins the ports.
+type network struct {
+	host.Network
+	host.NetworkWatch
+}
+
+// launching runs a unit when it is launched, as systemd does.
+type launching struct {
+	host.Transients
+	node *hosttest.Node
+	one  sync.Mutex
+}
+
+func (l *launching) Launch(ctx context.Context, t host.Transient) error {
+	if err := l.Transients.Launch(ctx, t); err != nil {
+		return err
+	}
+	go func() {
+		l.one.Lock()
+		defer l.one.Unlock()
+		_ = l.node.Settle(context.Background(), 1)
+	}()
+	return nil
+}

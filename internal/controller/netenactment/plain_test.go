@@ -1,0 +1,36 @@
+package netenactment
+
+import (
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
+)
+
+// plainFiles are those of a machine without ostree.
+type plainFiles struct{ host.Files }
+
+func (f plainFiles) Stat(path string) (fs.FileInfo, error) {
+	if path == host.DeployDir {
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
+	}
+	return f.Files.Stat(path)
+}
+
+// A plain node has no stateroot and no link from /usr/local into /var: lca-cli is installed where its units look for it.
+func TestAPlainNodeEnactsPolicies(t *testing.T) {
+	w := newWorld(t)
+	w.r.Node.Files, w.r.Node.Deployments = plainFiles{w.node.Files()}, nil
+	w.r.CLI = func() ([]byte, error) { return []byte("lca-cli of the agent"), nil }
+	w.inForce("mtu", mtu1400, nil)
+	require.Equal(t, condition.Available, w.state("mtu"))
+	require.Equal(t, 1400, w.mtu())
+	program, err := w.node.Files().Read(host.CLI)
+	require.NoError(t, err)
+	require.Equal(t, "lca-cli of the agent", string(program))
+	require.Equal(t, host.CLI, nodejob.Job(job).Argv[0])
+}

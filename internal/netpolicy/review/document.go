@@ -1,0 +1,88 @@
+package review
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
+)
+
+const desiredState = "spec.desiredState"
+
+// document checks desiredState: its templates, then its keys and the types of its values, then its meaning.
+func (r *reviewer) document() {
+	if r.spec.DesiredState == nil || len(r.spec.DesiredState.Raw) == 0 {
+		return
+	}
+	raw := r.spec.DesiredState.Raw
+	if len(raw) > netpolicy.MaxDocument {
+		r.add(desiredState, fmt.Sprintf("the document has %d bytes, and %d are the most that is taken", len(raw), netpolicy.MaxDocument))
+		return
+	}
+	var document any
+	if err := json.Unmarshal(raw, &document); err != nil {
+		r.add(desiredState, "not JSON: "+err.Error())
+		return
+	}
+	keys, ok := document.(map[string]any)
+	if !ok {
+		r.add(desiredState, "the document has to be a set of keys, such as interfaces and routes")
+		return
+	}
+	templated := r.templates(keys)
+	if r.decode(keys) {
+		r.validate(keys, templated)
+	}
+}
+
+// decode checks keys and types, and reports whether they are right. Values with templates have been removed.
+func (r *reviewer) decode(keys map[string]any) bool {
+	_, err := decoded(keys)
+	if err == nil {
+		return true
+	}
+	var all tree.Problems
+	if !errors.As(err, &all) {
+		r.add(desiredState, err.Error())
+		return false
+	}
+	for _, p := range all {
+		path := desiredState
+		if p.Path != "" {
+			path += "." + p.Path
+		}
+		r.add(path, p.Reason)
+	}
+	return false
+}
+
+// validate checks the meaning of all entries without templates.
+func (r *reviewer) validate(keys map[string]any, templated *entries) {
+	templated.remove(keys)
+	d, err := decoded(keys)
+	if err != nil {
+		r.add(desiredState, err.Error())
+		return
+	}
+	err = netstate.Validate(d)
+	var all netstate.Problems
+	if err == nil || !errors.As(err, &all) {
+		return
+	}
+	for _, text := range all {
+		path, reason, _ := strings.Cut(text, ": ")
+		r.add(desiredState+"."+path, reason)
+	}
+}
+
+func decoded(keys map[string]any) (netstate.Document, error) {
+	text, err := json.Marshal(keys)
+	if err != nil {
+		return netstate.Document{}, fmt.Errorf("format the document: %w", err)
+	}
+	return netstate.Decode(text)
+}
