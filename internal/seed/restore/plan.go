@@ -203,3 +203,6 @@ func Holder(files host.Files) string {
 	}
 	return seed.FlowRestore
 }
+
+// CauseRequested is why a person goes back.
+const CauseRequested = "a person asked for the cluster that ran before the restore"
