@@ -119,7 +119,7 @@ func unfit(i *image.Image, t Target, otherHardware bool) (errs []error) {
 	}
 	for _, row := range Compare(i, t) {
 		if row.Blocks && !(row.hardware && otherHardware) {
-			errs = append(errs, errors.New(row.problem()))
+			errs = append(errs, errors.New(row.Problem()))
 		}
 	}
 	return errs

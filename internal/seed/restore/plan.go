@@ -144,7 +144,7 @@ func hasEnded(f flow.FlowProgress, err error) bool {
 
 // guard has systemd run the restore again at the next boot, which undoes it where it has not reached the flip.
 func guard(ctx context.Context, n Ports) error {
-	if err := n.Files.Write(path.Join(host.UnitDir, seed.UnitRestoreUndo), []byte(undoUnit), 0o644); err != nil {
+	if err := n.Files.Write(path.Join(host.UnitDir, seed.UnitRestoreUndo), []byte(UndoUnit), 0o644); err != nil {
 		return fmt.Errorf("write %s: %w", seed.UnitRestoreUndo, err)
 	}
 	if err := n.Units.Enable(ctx, seed.UnitRestoreUndo); err != nil {
@@ -164,8 +164,8 @@ func clean(ctx context.Context, n Ports) error {
 	return n.Files.Remove(path.Join(host.UnitDir, seed.UnitRestoreUndo))
 }
 
-// undoUnit runs at the next boot only; a restore itself runs in a transient unit.
-const undoUnit = `[Unit]
+// UndoUnit runs at the next boot only; a restore itself runs in a transient unit.
+const UndoUnit = `[Unit]
 Description=Lifecycle Agent: remove what an interrupted restore of a seed image left behind
 Documentation=https://github.com/lifecycle-agent/lifecycle-agent/blob/main/docs/seed-images.md
 After=dbus.service

@@ -81,7 +81,21 @@ type Row struct {
 // Differs says that both are known and not the same.
 func (r Row) Differs() bool { return r.Unknown == "" && r.Seed != r.Node }
 
-func (r Row) problem() string {
+// Result is a word for a table.
+func (r Row) Result() string {
+	switch {
+	case r.Unknown != "":
+		return "unknown: " + r.Unknown
+	case r.Blocks:
+		return "does not fit"
+	case r.Differs():
+		return "differs"
+	}
+	return "fits"
+}
+
+// Problem says why the row blocks.
+func (r Row) Problem() string {
 	text := fmt.Sprintf("%s: the seed has %s, this node has %s", r.What, cmp.Or(r.Seed, "none"), cmp.Or(r.Node, "none"))
 	if r.hardware {
 		text += "; where you know that the cluster runs with it, add --allow-other-cpus"
