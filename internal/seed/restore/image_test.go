@@ -1,9 +1,12 @@
 package restore_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/netip"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
 )
 
 const (
@@ -67,4 +71,29 @@ func (c *stepped) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-func TestTheImageIsMade(t *testing.T) { require.NotNil(t, published()) }
+// misfit is an image that is like a seed image but for one thing.
+type misfit struct {
+	arch, format, storage, says string
+	node                        seed.NodeFacts
+}
+
+// publish publishes it, with a configuration and one content.
+func (k misfit) publish(t *testing.T, w *world) {
+	t.Helper()
+	ctx := t.Context()
+	repo, err := w.node.Registries(w.registry).Open(ctx, host.RegistryAccess{Image: seedName, Push: true})
+	require.NoError(t, err)
+	p := &image.Publisher{Repository: repo, Tag: create.Tag(seedName)}
+	require.NoError(t, p.Add(ctx, image.Bytes(image.Manifest, 0o644, []byte("{}"))))
+	text := func(v any) string {
+		data, err := json.Marshal(v)
+		require.NoError(t, err)
+		return string(data)
+	}
+	_, err = p.Finish(ctx, cmp.Or(k.arch, runtime.GOARCH), map[string]string{
+		image.LabelFormat:  cmp.Or(k.format, image.FormatVersion),
+		image.LabelCluster: text(seed.ClusterInfo{NodeIPs: []string{seedAddress}, ContainerStorageTarget: k.storage}),
+		image.LabelNode:    text(k.node),
+	})
+	require.NoError(t, err)
+}

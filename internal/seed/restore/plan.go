@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path"
 	"time"
@@ -77,16 +78,16 @@ func (m *restoration) wipe(context.Context) error {
 
 // Run carries out the restore that the request file describes, from wherever an earlier run ended.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
-	return run(ctx, n, with, nil, (*operation.Operation).Run)
+	return run(ctx, n, with, nil, false)
 }
 
-// Abort gives up a restore that has not flipped the default, and removes what it made.
+// Abort gives up a restore that has not flipped the default, and removes what it made. Where the restored stateroot has booted
+// and a person has chosen the old one in the boot menu, it removes that one.
 func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
-	return run(ctx, n, with, nil, (*operation.Operation).Abort)
+	return run(ctx, n, with, nil, true)
 }
 
-func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan,
-	do func(*operation.Operation, context.Context, flow.Plan) error) error {
+func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
 	r, found, err := ReadRequest(n.Files)
 	if err != nil {
 		return err
@@ -98,27 +99,52 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 	if err != nil {
 		return err
 	}
-	if err := bootedByHand(n.Files, here, r); err != nil {
+	byHand, err := chosenByHand(n.Files, here, r)
+	switch {
+	case err != nil:
 		return err
+	case byHand && abort:
+		return leave(ctx, n, r)
+	case byHand:
+		return operation.Refuse("the restore of %s has ended in stateroot %s, but somebody chose to boot stateroot %s: reboot to run the "+
+			"restored cluster, or remove it with 'lca-cli seed abort'", r.Image, r.New, r.Old)
 	}
 	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
 	o.Wrap = wrap
-	return finish(ctx, n, r, do(o, ctx, Plan(n, r)))
+	if abort {
+		return finish(ctx, n, r, o.Abort(ctx, Plan(n, r)))
+	}
+	return finish(ctx, n, r, o.Run(ctx, Plan(n, r)))
 }
 
-// bootedByHand refuses where the restored stateroot is the default and a person has chosen the old one in the boot menu: to
-// undo the restore would remove a cluster that may have worked for long.
-func bootedByHand(files host.Files, here operation.Here, r Request) error {
-	next, ok := host.FirstOf(here.All, r.New)
-	if !ok || !next.Default || here.Booted.Stateroot != r.Old {
-		return nil
-	}
+// chosenByHand reports that the old stateroot runs though the restored one was made the default: then a person has booted
+// it. To undo the restore would remove a cluster that may have worked for long.
+func chosenByHand(files host.Files, here operation.Here, r Request) (bool, error) {
 	p, err := seed.ReadProgress(files, r.OperationID)
-	if err != nil || p.Restore.Boot == here.Boot {
-		return err
+	if err != nil || !p.Restore.Begun || p.Restore.Boot == here.Boot || here.Booted.Stateroot != r.Old {
+		return false, err
 	}
-	return operation.Refuse("the restore of %s has ended in stateroot %s, which boots next, but somebody chose stateroot %s in the boot "+
-		"menu: reboot, and go back from there with 'lca-cli seed rollback'", r.Image, r.New, r.Old)
+	next, ok := host.FirstOf(here.All, r.New)
+	if !ok {
+		return false, nil
+	}
+	journal, err := files.Read(host.InVar(r.New, operation.JournalPath(r.OperationID)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("read the journal of stateroot %s: %w", r.New, err)
+	}
+	ran := flow.Fold(r.OperationID, flow.Salvage(journal)).Flow(relocation.FlowReconfigure).Begun
+	return next.Default || p.Restore.Committed || ran, nil
+}
+
+// leave removes a restored stateroot that a person has left. The request goes last: with it an interrupted run is repeated.
+func leave(ctx context.Context, n Ports, r Request) error {
+	if err := n.Deployments.SetDefault(ctx, r.Old); err != nil {
+		return fmt.Errorf("make %s the default again: %w", r.Old, err)
+	}
+	if err := n.Deployments.Remove(ctx, r.New); err != nil {
+		return fmt.Errorf("remove stateroot %s: %w", r.New, err)
+	}
+	return clean(ctx, n)
 }
 
 // finish removes the request of a restore that has ended, by what the journal says: an error alone does not tell.

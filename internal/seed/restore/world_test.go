@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
@@ -167,6 +169,37 @@ func (w *world) restore(ctx context.Context) error {
 		return err
 	}
 	return w.launch(ctx, seed.UnitRestore, "restore", "--run")
+}
+
+// stopAt begins a restore and kills its program before the step.
+func (w *world) stopAt(step string) {
+	w.t.Helper()
+	w.bomb = &flowtest.Bomb{Crash: flowtest.Crash{Flow: seed.FlowRestore, Step: step, Where: flowtest.Before}, Kill: w.node.KillHere}
+	err := w.node.Run(w.t.Context(), func(ctx context.Context) error {
+		if _, err := restore.Begin(ctx, w.ports(), w.ask()); err != nil {
+			return err
+		}
+		return restore.RunWrapped(ctx, w.ports(), operation.Instruments{}, w.bomb.In)
+	})
+	require.ErrorIs(w.t, err, hosttest.Killed)
+	w.bomb = nil
+}
+
+// run and abort are the verbs, in the foreground.
+func (w *world) run() error {
+	return w.node.Run(w.t.Context(), func(ctx context.Context) error { return restore.Run(ctx, w.ports(), operation.Instruments{}) })
+}
+
+func (w *world) abort() error {
+	return w.node.Run(w.t.Context(), func(ctx context.Context) error { return restore.Abort(ctx, w.ports(), operation.Instruments{}) })
+}
+
+func (w *world) request() restore.Request {
+	w.t.Helper()
+	r, found, err := restore.ReadRequest(w.node.Files())
+	require.NoError(w.t, err)
+	require.True(w.t, found)
+	return r
 }
 
 func (w *world) launch(ctx context.Context, unit string, args ...string) error {
