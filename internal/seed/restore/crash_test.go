@@ -1,6 +1,7 @@
 package restore_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
@@ -56,5 +58,29 @@ func TestCrashMatrix(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Begin is no step: the power fails before each of its changes, and of what was stored nothing stays behind.
+func TestNoMomentIsLeftOutWhenARestoreIsRequested(t *testing.T) {
+	for at := 1; ; at++ {
+		w := newWorld(t, false)
+		w.node.CrashWhen(func(_ hosttest.Op, seen int) bool { return seen == at })
+		struck := w.node.Struck()
+		err := w.node.Run(t.Context(), func(ctx context.Context) error {
+			_, err := restore.Begin(ctx, w.ports(), w.ask())
+			return err
+		})
+		if w.node.Struck() == struck {
+			require.NoError(t, err)
+			require.Greater(t, at, 4)
+			return
+		}
+		w.node.Disarm()
+		require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+		verdict, err := w.Judge()
+		require.NoError(t, err, "after change %d", at)
+		require.Equal(t, "old", verdict)
+		require.NoError(t, w.Again())
 	}
 }

@@ -99,10 +99,16 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 	if err != nil {
 		return err
 	}
-	byHand, err := chosenByHand(n.Files, here, r)
+	p, err := seed.ReadProgress(n.Files, r.OperationID)
+	if err != nil {
+		return err
+	}
+	byHand, err := chosenByHand(n.Files, here, r, p.Restore)
 	switch {
 	case err != nil:
 		return err
+	case p.Restore == flow.FlowProgress{} && r.Boot != here.Boot:
+		return errors.Join(operation.Refuse("the power failed before the restore of %s began: ask again", r.Image), clean(ctx, n))
 	case byHand && abort:
 		return leave(ctx, n, r)
 	case byHand:
@@ -119,10 +125,9 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 
 // chosenByHand reports that the old stateroot runs though the restored one was made the default: then a person has booted
 // it. To undo the restore would remove a cluster that may have worked for long.
-func chosenByHand(files host.Files, here operation.Here, r Request) (bool, error) {
-	p, err := seed.ReadProgress(files, r.OperationID)
-	if err != nil || !p.Restore.Begun || p.Restore.Boot == here.Boot || here.Booted.Stateroot != r.Old {
-		return false, err
+func chosenByHand(files host.Files, here operation.Here, r Request, p flow.FlowProgress) (bool, error) {
+	if !p.Begun || p.Boot == here.Boot || here.Booted.Stateroot != r.Old {
+		return false, nil
 	}
 	next, ok := host.FirstOf(here.All, r.New)
 	if !ok {
@@ -133,7 +138,7 @@ func chosenByHand(files host.Files, here operation.Here, r Request) (bool, error
 		return false, fmt.Errorf("read the journal of stateroot %s: %w", r.New, err)
 	}
 	ran := flow.Fold(r.OperationID, flow.Salvage(journal)).Flow(relocation.FlowReconfigure).Begun
-	return next.Default || p.Restore.Committed || ran, nil
+	return next.Default || p.Committed || ran, nil
 }
 
 // leave removes a restored stateroot that a person has left. The request goes last: with it an interrupted run is repeated.
@@ -190,12 +195,12 @@ func clean(ctx context.Context, n Ports) error {
 	return n.Files.Remove(path.Join(host.UnitDir, seed.UnitRestoreUndo))
 }
 
-// UndoUnit runs at the next boot only; a restore itself runs in a transient unit.
+// UndoUnit is enabled while a restore is under way, and removes itself with what is left of one. The restore runs in a transient
+// unit, which a power cut ends.
 const UndoUnit = `[Unit]
 Description=Lifecycle Agent: remove what an interrupted restore of a seed image left behind
 Documentation=https://github.com/lifecycle-agent/lifecycle-agent/blob/main/docs/seed-images.md
 After=dbus.service
-ConditionPathExists=` + seed.RestoreDir + `
 
 [Service]
 Type=exec

@@ -28,6 +28,8 @@ type Request struct {
 	Old       string    `json:"old-stateroot"`
 	New       string    `json:"new-stateroot"`
 	Requested time.Time `json:"requested"`
+	// Boot is the one in which it was requested: a restore that a power cut kept from beginning is not begun later.
+	Boot string `json:"boot"`
 	// WatchdogSeconds is how long the restored system may take to prove itself.
 	WatchdogSeconds int `json:"watchdog-seconds"`
 	// Facts are those of the seed's cluster.
@@ -92,7 +94,7 @@ func Begin(ctx context.Context, n Ports, ask Ask) (Request, error) {
 	}
 	id := n.NewID()
 	r := Request{
-		OperationID: id, Image: ask.Image, Digest: digest, CABundle: ask.CABundle, Facts: facts,
+		OperationID: id, Image: ask.Image, Digest: digest, CABundle: ask.CABundle, Facts: facts, Boot: here.Boot,
 		Old: here.Booted.Stateroot, New: relocation.StaterootName(id),
 		Requested: n.Clock.Now().UTC().Truncate(time.Second), WatchdogSeconds: int(ask.Watchdog.Seconds()),
 	}

@@ -320,3 +320,15 @@ func TestCommitGivesTheWayBackUp(t *testing.T) {
 	require.NoError(t, w.node.ClusterUp())
 	require.Equal(t, []string{"192.0.2.20"}, w.node.Describe().Running)
 }
+
+func TestARestoreThatAPowerCutKeptFromBeginningIsNotBegunLater(t *testing.T) {
+	w := newWorld(t, false)
+	_, err := restore.Begin(t.Context(), w.ports(), w.ask())
+	require.NoError(t, err)
+	w.node.Cut()
+	require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "old", verdict)
+	require.NoError(t, w.Again())
+}
