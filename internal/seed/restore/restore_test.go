@@ -83,7 +83,7 @@ func TestAnImageThatDoesNotFitIsRefusedBeforeItIsRead(t *testing.T) {
 		"architecture":      {arch: "s390x", says: "architecture: the seed has s390x, this node has " + runtime.GOARCH},
 		"a newer format":    {format: "5", says: `is "5"`},
 		"FIPS":              {node: seed.NodeFacts{FIPS: true}, says: "FIPS: the seed has on, this node has off"},
-		"container storage": {storage: "/dev/sdz9", says: "container storage: the seed has /dev/sdz9, this node has " + hosttest.ContainerStorage},
+		"container storage": {storage: "/dev/disk/by-label/x", says: "container storage: the seed has /dev/disk/by-label/x, this node has " + hosttest.ContainerStorage},
 		"its contents":      {says: "no layer for " + image.Var},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +126,24 @@ func TestAnotherVersionIsShownAndDoesNotBlock(t *testing.T) {
 	at := slices.IndexFunc(rows, func(r restore.Row) bool { return r.What == restore.RowVersion })
 	require.True(t, rows[at].Differs())
 	require.False(t, rows[at].Blocks)
+}
+
+func TestContainerStorageIsComparedByNamesThatLast(t *testing.T) {
+	wanted := &image.Image{Cluster: seed.ClusterInfo{ContainerStorageTarget: "/dev/disk/by-partlabel/varlibcontainers"}}
+	for name, k := range map[string]struct {
+		have   seed.ContainerStorage
+		blocks bool
+	}{
+		"the same":             {seed.ContainerStorage{Source: "/dev/disk/by-partlabel/varlibcontainers"}, false},
+		"the kernel's name":    {seed.ContainerStorage{Source: "/dev/sda5"}, false},
+		"another label":        {seed.ContainerStorage{Source: "/dev/disk/by-partlabel/other"}, true},
+		"none":                 {seed.ContainerStorage{}, true},
+		"inside the stateroot": {seed.ContainerStorage{Source: "/dev/sda4", Own: true}, true},
+	} {
+		rows := restore.Compare(wanted, restore.Target{Storage: k.have})
+		at := slices.IndexFunc(rows, func(r restore.Row) bool { return r.What == restore.RowStorage })
+		require.Equal(t, k.blocks, rows[at].Blocks, name)
+	}
 }
 
 func TestAFullDiskIsNamedAndEverythingIsRemoved(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -107,6 +108,10 @@ func (m *restoration) fetch(ctx context.Context, i *image.Image, commit string) 
 	err := i.Read(ctx, image.Repo, func(r io.Reader) error { return m.Archives.Unpack(ctx, seed.RestoreRepo, r, nil) })
 	if err != nil {
 		return m.full(seed.RestoreRepo, fmt.Errorf("unpack %s: %w", image.Repo, hopeless(err)))
+	}
+	// ostree opens no repository without this folder, which is in no image.
+	if err := m.Files.Write(path.Join(seed.RestoreRepo, "tmp/lca"), nil, 0o600); err != nil {
+		return fmt.Errorf("complete the unpacked repository: %w", err)
 	}
 	if err := m.Commits.Import(ctx, seed.RestoreRepo, commit); err != nil {
 		return m.full("/ostree/repo", fmt.Errorf("import the image's system: %w", err))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
@@ -127,9 +128,15 @@ func Compare(i *image.Image, t Target) []Row {
 		r.Unknown = t.Unknown[r.What]
 		// What the image does not say, or only the seed's own API knew, is no difference; another version replaces this one.
 		silent := r.Seed == "" || r.hardware && r.Node == ""
-		r.Blocks = r.Differs() && !silent && r.What != RowVersion
+		r.Blocks = r.Differs() && !silent && r.What != RowVersion && !(r.What == RowStorage && renamed(r.Seed, t.Storage))
 	}
 	return rows
+}
+
+// renamed says that the node has container storage of its own under a name that the kernel gives to disks as it finds them.
+func renamed(wanted string, have seed.ContainerStorage) bool {
+	const stable = "/dev/disk/by-"
+	return have.Source != "" && !have.Own && !(strings.HasPrefix(wanted, stable) && strings.HasPrefix(have.Source, stable))
 }
 
 func storageRow(wanted string, have seed.ContainerStorage) Row {
