@@ -36,6 +36,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/version"
 )
@@ -86,7 +87,7 @@ func root(log *slog.Logger) *cobra.Command {
 		Log: log, Out: os.Stdout, Screen: screen(os.Stdout), Clock: flow.SystemClock{},
 		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log)),
 			netpolicy.Reservation(netPolicyPorts(node, log)), record.Reservation(node.Files),
-			factory.Reservation(siteFactoryPorts(node, log)), onsite.Reservation(node)),
+			factory.Reservation(siteFactoryPorts(node, log)), onsite.Reservation(node), restore.Reservation(node)),
 	}
 	w := ipconfig.Wiring{Wiring: shared, Node: open.ipConfig}
 	addresses := ipam.Wiring{

@@ -38,18 +38,23 @@ func siteDirectories() []delivery.Directory {
 func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 	verbs := relocation.NodeCommands(relocation.NodeWiring{
 		Wiring: shared, Factory: open.siteFactory, NewID: newOperationID,
-		Site: func(ctx context.Context, acting bool) (onsite.Ports, operation.Instruments, error) {
-			node, with, err := open.node(ctx, acting)
-			p := sitePorts(node, open.log)
-			p.Acquire = shared.Lock.Acquire
-			return p, with, err
-		},
+		Site:  open.site(shared.Lock),
 		Alive: func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog) },
 	})
 	return append(verbs, relocation.PageCommand(relocation.PageWiring{
 		Log: open.log, Console: os.Stdout, Now: time.Now, Node: nodeLabel, Ports: cabledPorts,
 		Site: func(context.Context) (portal.Site, error) { return desk.NewSite(files.New("/")) },
 	}))
+}
+
+// site builds the ports of the flows on site; each of their attempts takes the lock.
+func (o opener) site(lock host.NodeLock) func(context.Context, bool) (onsite.Ports, operation.Instruments, error) {
+	return func(ctx context.Context, acting bool) (onsite.Ports, operation.Instruments, error) {
+		node, with, err := o.node(ctx, acting)
+		p := sitePorts(node, o.log)
+		p.Acquire = lock.Acquire
+		return p, with, err
+	}
 }
 
 func (o opener) siteFactory(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error) {

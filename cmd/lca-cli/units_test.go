@@ -9,6 +9,8 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
 )
 
 // Every command line of the units that are written to a node is one of this program: the verb exists, and its flags and
@@ -16,7 +18,7 @@ import (
 func TestUnitsCallVerbsThatExist(t *testing.T) {
 	for name, text := range map[string]string{
 		relocation.UnitReconfigure: relocation.ReconfigureUnit, relocation.UnitMonitor: relocation.MonitorUnit,
-		relocation.UnitPage: relocation.PageUnit,
+		relocation.UnitPage: relocation.PageUnit, seed.UnitRestoreUndo: restore.UndoUnit,
 	} {
 		lines := 0
 		for line := range strings.Lines(text) {

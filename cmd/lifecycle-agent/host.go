@@ -20,6 +20,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
 )
 
 // defaultRecertImage is used where no other was shipped.
@@ -50,7 +51,7 @@ func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Nod
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: node, Log: log}),
 		Network:     network,
 		Units:       units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot, record.Reservation(node),
-			onsite.Reservation(host.Node{Files: node, Power: units})),
+			onsite.Reservation(host.Node{Files: node, Power: units}), restore.Reservation(host.Node{Files: node, Power: units})),
 	}
 	return change, netenactment.Node{Files: node, Units: units, Transients: units, Network: network, Deployments: change.Deployments}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
@@ -39,6 +40,7 @@ func main() {
 		{"IPConfig, in the stateroot that stays", (&change.Cleanup{}).Plan()},
 		{"`lca-cli stateroot clone`", snapshot.Plan(snapshot.Ports{}, snapshot.Request{})},
 		{"`lca-cli seed create`", create.Plan(create.Ports{}, seed.Request{}, host.Deployment{})},
+		{"`lca-cli seed restore`, up to the reboot; `relocation-reconfigure` continues", restore.Plan(restore.Ports{}, restore.Request{})},
 		{"`lca-cli relocation prepare`, in the factory's stateroot", factory.Plan(factory.Ports{}, relocation.Record{})},
 		{"Relocation, on site, in the factory's stateroot", factory.Again(factory.Ports{}, relocation.Request{})},
 		{"Relocation, on site", (&onsite.Reconfiguration{}).Plan()},

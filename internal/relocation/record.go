@@ -44,6 +44,17 @@ type Record struct {
 	// WatchdogSeconds is how long a reconfiguration may take before the node goes back.
 	WatchdogSeconds int   `json:"watchdog-seconds"`
 	Facts           Facts `json:"facts"`
+	// Running is set where Factory has a cluster of its own that starts at boot, as after a restored seed image. A failure then
+	// always goes back to it: no other configuration is waited for.
+	Running *Running `json:"running-cluster,omitempty"`
+}
+
+// Running says what a rollback removes from a stateroot whose cluster starts at boot, so that nothing there continues what was
+// given up.
+type Running struct {
+	// Remove lists files and folders below /var, Units those of the deployment.
+	Remove []string `json:"remove,omitempty"`
+	Units  []string `json:"units,omitempty"`
 }
 
 // defaultLimit is how long a reconfiguration may take; the node runs meanwhile, over all its boots.

@@ -7,10 +7,9 @@ import (
 
 // Names of the flows, as journals store them.
 const (
-	FlowCreate  = "seed-create"
+	FlowCreate = "seed-create"
+	// FlowRestore ends in the reboot; from there the flows of package relocation continue.
 	FlowRestore = "seed-restore"
-	FlowFinish  = "seed-restore-finish"
-	FlowBack    = "seed-restore-rollback"
 )
 
 // Step names, as journals store them: the domain's own, and those of the step libraries.
@@ -25,4 +24,9 @@ const (
 	StepPublish      = "publish"
 	StepAwaitCluster = bringup.StepWaitAPI
 	StepWipe         = "wipe"
+	StepDeploy       = "deploy-system"
+	StepUnpackVar    = "unpack-var"
+	StepUnpackEtc    = "unpack-etc"
+	StepFurnish      = "furnish"
+	StepHand         = "hand-over"
 )

@@ -10,10 +10,10 @@ import (
 const (
 	// UnitCreate runs "lca-cli seed create".
 	UnitCreate = "lca-generate-seed-image.service"
-	// UnitRestore finishes a restored system in its first boot; the field's name.
-	UnitRestore = "installation-configuration.service"
-	// UnitRestorePrepare runs "lca-cli seed restore" up to the reboot.
-	UnitRestorePrepare = "lca-restore-seed-image.service"
+	// UnitRestore runs "lca-cli seed restore" up to the reboot.
+	UnitRestore = "lca-restore-seed-image.service"
+	// UnitRestoreUndo removes, at the next boot, what a restore left behind that a power cut ended.
+	UnitRestoreUndo = "lca-restore-seed-image-undo.service"
 )
 
 // Files of an operation. The folder's name is the field's; only root may read it.
@@ -28,10 +28,25 @@ const (
 	SigningPasswordFile = Dir + "/cosign.password"
 	// OutcomeFile holds the Outcome of the last operation that published an image.
 	OutcomeFile = Dir + "/outcome.json"
+<<<<<<< HEAD
 	// AnnouncedFile holds what an operation was about to publish: after an interruption the tag may be its own.
 	AnnouncedFile = Dir + "/announced.json"
 	// RestoreFile holds the RestoreRequest, in both stateroots.
 	RestoreFile = host.Workspace + "/seed-restore.json"
+=======
+)
+
+// Files of a restore, in the stateroot that it starts from. Only root may read the folder; it exists while a restore is under way.
+const (
+	RestoreDir = host.StateDir + "/seed-restore"
+	// RestoreFile holds the request. It is written last, when all that it needs is in place.
+	RestoreFile = RestoreDir + "/request.json"
+	// RestoreSiteFile is the site configuration, RestoreAuthFile the credentials of the registry. Secret.
+	RestoreSiteFile = RestoreDir + "/site-config.yaml"
+	RestoreAuthFile = RestoreDir + "/auth.json"
+	// RestoreRepo is where the image's ostree repository is unpacked, until its commit is in the node's own.
+	RestoreRepo = RestoreDir + "/repo"
+>>>>>>> wt/restore
 )
 
 // CopiesDir is where operations keep the copies that images are made from. It is below StateDir, which no image holds.

@@ -9,7 +9,7 @@ import (
 // Progress is what the journal says of an operation of this domain.
 type Progress struct {
 	flow.Progress
-	Create, Restore, Finish, Back flow.FlowProgress
+	Create, Restore flow.FlowProgress
 }
 
 // ReadProgress reads the operation's journal.
@@ -20,7 +20,7 @@ func ReadProgress(files host.Files, id string) (Progress, error) {
 	}
 	p := flow.Fold(id, entries)
 	return Progress{
-		Progress: p, Create: p.Flow(FlowCreate), Restore: p.Flow(FlowRestore), Finish: p.Flow(FlowFinish), Back: p.Flow(FlowBack),
+		Progress: p, Create: p.Flow(FlowCreate), Restore: p.Flow(FlowRestore),
 	}, nil
 }
 

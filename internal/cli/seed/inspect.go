@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
 )
 
 // access is how a verb reaches an image.
@@ -127,12 +129,14 @@ func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<2
 
 // Verification is the answer of verify.
 type Verification struct {
-	Image    string   `json:"image"`
-	Digest   string   `json:"digest"`
-	Layers   int      `json:"layers"`
-	Bytes    int64    `json:"bytes"`
-	Signed   bool     `json:"signed"`
-	Problems []string `json:"problems,omitempty"`
+	Image  string `json:"image"`
+	Digest string `json:"digest"`
+	Layers int    `json:"layers"`
+	Bytes  int64  `json:"bytes"`
+	Signed bool   `json:"signed"`
+	// Target compares the seed with the node; empty where that was not asked for.
+	Target   []restore.Row `json:"target,omitempty"`
+	Problems []string      `json:"problems,omitempty"`
 }
 
 func verify(w Wiring) *cobra.Command {
@@ -143,13 +147,14 @@ func verify(w Wiring) *cobra.Command {
 		Use: "verify IMAGE", Args: cobra.ExactArgs(1),
 		Short: "Prove that a seed image is whole, signed, and fits this node",
 		Long: "Read the whole image and prove every digest and checksum. With --key the signature must be that of the key; with\n" +
-			"--target the image must fit the node that this runs on. Nothing is changed.",
+			"--target the image must fit the node that this runs on: architecture, processors, FIPS, container storage; the\n" +
+			"versions of OpenShift are shown. Nothing is changed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := output.Parse(format)
 			if err != nil {
 				return err
 			}
-			v, err := check(cmd.Context(), w, a, args[0], key, target)
+			v, err := prove(cmd.Context(), w, a, args[0], key, target)
 			if err != nil {
 				return err
 			}
@@ -169,7 +174,7 @@ func verify(w Wiring) *cobra.Command {
 	return cmd
 }
 
-func check(ctx context.Context, w Wiring, a access, name, key string, target bool) (Verification, error) {
+func prove(ctx context.Context, w Wiring, a access, name, key string, target bool) (Verification, error) {
 	repo, i, err := a.open(ctx, w, name)
 	if err != nil {
 		return Verification{}, err
@@ -184,13 +189,19 @@ func check(ctx context.Context, w Wiring, a access, name, key string, target boo
 		}
 	}
 	if target {
-		have, err := seed.ReadNodeFacts(w.Files)
-		if err != nil {
-			return v, err
-		}
-		v.Problems = append(v.Problems, i.Node.Mismatches(have)...)
+		v.compare(i, restore.Survey(ctx, w.Files, w.Target))
 	}
 	return v, nil
+}
+
+// compare adds the comparison, and a problem for each difference that keeps the image from being restored.
+func (v *Verification) compare(i *image.Image, t restore.Target) {
+	v.Target = restore.Compare(i, t)
+	for _, row := range v.Target {
+		if row.Blocks {
+			v.Problems = append(v.Problems, row.Problem())
+		}
+	}
 }
 
 func (v *Verification) proveSignature(ctx context.Context, w Wiring, repo host.Repository, key string) error {
@@ -217,6 +228,9 @@ func (v Verification) Text(out io.Writer) error {
 	if v.Signed {
 		fmt.Fprintln(out, "signed by the key")
 	}
+	if err := v.table(out); err != nil {
+		return err
+	}
 	for _, p := range v.Problems {
 		fmt.Fprintln(out, "PROBLEM: "+p)
 	}
@@ -224,4 +238,17 @@ func (v Verification) Text(out io.Writer) error {
 		fmt.Fprintln(out, "whole and usable")
 	}
 	return nil
+}
+
+// table shows the comparison.
+func (v Verification) table(out io.Writer) error {
+	if len(v.Target) == 0 {
+		return nil
+	}
+	tw := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(tw, "FACT\tSEED\tTHIS NODE\tRESULT")
+	for _, r := range v.Target {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", r.What, cmp.Or(r.Seed, "-"), cmp.Or(r.Node, "-"), r.Result())
+	}
+	return tw.Flush()
 }

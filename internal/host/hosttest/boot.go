@@ -81,12 +81,16 @@ func (n *Node) shutDown() {
 
 func (n *Node) bootID() string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n.boots) }
 
+// ContainerStorage is the partition that every node has for its containers.
+const ContainerStorage = "/dev/disk/by-partlabel/varlibcontainers"
+
 // volatileFiles are those the kernel and early boot make.
 func (n *Node) volatileFiles() error {
 	cmdline := fmt.Sprintf("root=UUID=fake rw ostree=/ostree/boot.1/%s/%s/%d\n",
 		n.booted.stateroot, n.booted.checksum, n.booted.serial)
 	for p, text := range map[string]string{
 		host.BootIDFile: n.bootID() + "\n", host.KernelCmdline: cmdline, "/run/ostree-booted": "",
+		"/proc/1/mountinfo": "36 25 8:5 / /var/lib/containers rw,relatime shared:1 - xfs " + ContainerStorage + " rw,prjquota\n",
 	} {
 		if err := n.disk.put(p, inode{mode: 0o444, data: []byte(text)}, true); err != nil {
 			return err

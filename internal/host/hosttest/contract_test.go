@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
@@ -168,4 +170,25 @@ func TestVolumes(t *testing.T) {
 			},
 		}
 	})
+}
+
+func TestCommitsContract(t *testing.T) {
+	hostcontract.TestCommits(t, func(t *testing.T) hostcontract.CommitsFixture {
+		n := hosttest.NewNode(hosttest.Options{})
+		const repo = "/var/unpacked"
+		require.NoError(t, n.Seed(repo+"/config", []byte("[core]\n")))
+		return hostcontract.CommitsFixture{Commits: n.Commits(), Deployments: n.Deployments(), Repo: repo, Checksum: strings.Repeat("ef56", 16)}
+	})
+}
+
+// The kernel's files are there again after a power cut: programs read the mount table at every boot.
+func TestEachBootGivesTheMountTableAgain(t *testing.T) {
+	n := hosttest.NewNode(hosttest.Options{})
+	for range 2 {
+		table, err := n.Files().Read("/proc/1/mountinfo")
+		require.NoError(t, err)
+		require.Contains(t, string(table), hosttest.ContainerStorage)
+		n.Cut()
+		require.NoError(t, n.Boot(t.Context()))
+	}
 }

@@ -93,6 +93,11 @@ func (d deployments) Clone(ctx context.Context, stateroot string) (host.Deployme
 	if err := named(stateroot); err != nil {
 		return host.Deployment{}, fmt.Errorf("clone booted deployment: %w", err)
 	}
+	return n.deploy(stateroot, n.booted.checksum)
+}
+
+// deploy checks the commit out into the stateroot, unless that has a deployment.
+func (n *Node) deploy(stateroot, checksum string) (host.Deployment, error) {
 	if i, ok := n.firstOf(stateroot); ok {
 		return n.list()[i], nil
 	}
@@ -104,7 +109,7 @@ func (d deployments) Clone(ctx context.Context, stateroot string) (host.Deployme
 			return host.Deployment{}, err
 		}
 	}
-	clone := deployment{stateroot: stateroot, checksum: n.booted.checksum}
+	clone := deployment{stateroot: stateroot, checksum: checksum}
 	if err := n.op("deployments.clone.checkout", stateroot); err != nil {
 		return host.Deployment{}, err
 	}

@@ -18,6 +18,8 @@ import (
 type Options struct {
 	// Stateroot that is booted.
 	Stateroot string
+	// Commit is the checksum of the booted system; empty for one that all nodes share.
+	Commit string
 	// Addresses of the node with their networks, the primary one first.
 	Addresses []netip.Prefix
 	// Gateways, at most one for each family.
@@ -43,6 +45,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Stateroot = cmp.Or(o.Stateroot, "rhcos")
+	o.Commit = cmp.Or(o.Commit, checksum)
 	o.Uplink = cmp.Or(o.Uplink, "enp1s0")
 	o.Free = cmp.Or(o.Free, 1<<40)
 	o.StoreBatch = cmp.Or(o.StoreBatch, 4)
@@ -65,6 +68,9 @@ type Node struct {
 	disk   *disk
 	menu   []deployment // boot menu, the first boots next
 	commit map[string]inode
+	// imported are the commits that came from elsewhere, arguments those of the kernel by stateroot.
+	imported  []string
+	arguments map[string][]string
 
 	// What it does not.
 	powered, rebooting bool
@@ -110,13 +116,13 @@ func NewNode(o Options) *Node {
 	o = o.withDefaults()
 	n := &Node{
 		options: o, disk: newDisk(o.Free), commit: osCommit(),
-		running:  map[string]*unitRun{},
+		running: map[string]*unitRun{}, arguments: map[string][]string{},
 		programs: map[string]Program{}, commands: builtins(), every: map[string]Program{},
 		silent: map[netip.Addr]bool{}, refusing: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{}, segments: map[netip.Addr]int{}, served: map[string]error{},
 		programsRunning: map[int]context.CancelCauseFunc{},
 	}
 	n.programs[host.UnitKubelet] = n.StartCluster
-	n.booted = deployment{stateroot: o.Stateroot, checksum: checksum}
+	n.booted = deployment{stateroot: o.Stateroot, checksum: o.Commit}
 	n.menu = []deployment{n.booted}
 	if err := n.install(); err != nil {
 		panic(fmt.Sprintf("hosttest: install node: %v", err))

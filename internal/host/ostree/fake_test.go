@@ -32,6 +32,8 @@ type fakeOstree struct {
 	deployed []host.Deployment
 	version  int
 	calls    []string
+	// commits are those of the repository.
+	commits []string
 	help     string
 	// options are further kernel arguments of the boot entries.
 	options string
@@ -53,7 +55,7 @@ func bootedAt(t *testing.T, root string) (*fakeOstree, *Deployments) {
 	}
 	require.NoError(t, os.Symlink("sysroot/ostree", f.path("ostree")))
 	f.initStateroot("old")
-	f.deployed = []host.Deployment{{Stateroot: "old", Checksum: checksum}}
+	f.deployed, f.commits = []host.Deployment{{Stateroot: "old", Checksum: checksum}}, []string{checksum}
 	f.checkout(f.deployed[0])
 	f.writeMenu()
 	f.boot("BOOT_IMAGE=(hd0)/vmlinuz root=LABEL=root rw ostree=" + f.link(0))
@@ -106,6 +108,9 @@ func (f *fakeOstree) writeMenu() {
 func (f *fakeOstree) Run(_ context.Context, c run.Command) (run.Result, error) {
 	line := strings.Join(c.Argv, " ")
 	f.calls = append(f.calls, line)
+	if pull, ok := strings.CutPrefix(line, "ostree --repo="); ok {
+		return run.Result{}, f.pull(strings.Fields(pull))
+	}
 	args, ok := strings.CutPrefix(line, "ostree admin ")
 	require.True(f.t, ok, "unexpected command %s", line)
 	words := strings.Fields(args)
@@ -115,6 +120,16 @@ func (f *fakeOstree) Run(_ context.Context, c run.Command) (run.Result, error) {
 		err = errors.New("injected failure")
 	}
 	return run.Result{Stdout: []byte(out)}, err
+}
+
+// pull is "REPO pull-local --untrusted FROM CHECKSUM".
+func (f *fakeOstree) pull(words []string) error {
+	require.Equal(f.t, []string{"pull-local", "--untrusted"}, words[1:3])
+	if _, err := os.Stat(f.path(words[3], "config")); err != nil {
+		return err
+	}
+	f.commits = append(f.commits, words[4])
+	return nil
 }
 
 func (f *fakeOstree) admin(words []string, half bool) (string, error) {
@@ -162,6 +177,9 @@ func (f *fakeOstree) deploy(words []string, half bool) error {
 		if v, ok := strings.CutPrefix(w, "--os="); ok {
 			d.Stateroot = v
 		}
+	}
+	if !slices.Contains(f.commits, d.Checksum) {
+		return fmt.Errorf("commit %s not found", d.Checksum)
 	}
 	f.checkout(d)
 	if err := os.MkdirAll(f.path("boot/ostree", d.Stateroot+"-"+bootChecksum), 0o755); err != nil {

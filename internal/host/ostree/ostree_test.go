@@ -252,3 +252,13 @@ func TestContract(t *testing.T) {
 		return hostcontract.DeploymentsFixture{Deployments: d, Files: d.files}
 	})
 }
+
+func TestCommitsContract(t *testing.T) {
+	hostcontract.TestCommits(t, func(t *testing.T) hostcontract.CommitsFixture {
+		f, d := booted(t)
+		const repo = "/var/unpacked"
+		require.NoError(t, d.files.Write(repo+"/config", []byte("[core]\n"), 0o600))
+		require.FileExists(t, f.path(repo, "config"))
+		return hostcontract.CommitsFixture{Commits: d, Deployments: d, Repo: repo, Checksum: strings.Repeat("ef56", 16)}
+	})
+}

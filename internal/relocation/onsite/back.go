@@ -109,14 +109,14 @@ func (b *Back) Run(ctx context.Context) error {
 // Plan lists the steps. The factory's stateroot is written to before the flip only, and only where it must wait for
 // another configuration instead of starting the factory's cluster.
 func (b *Back) Plan() flow.Plan {
-	reboot := stateroot.Reboot(b.Power, b.Clock, "Relocation: going back to the factory state in stateroot "+b.Request.Factory)
+	reboot := stateroot.Reboot(b.Power, b.Clock, "Relocation: going back to stateroot "+b.Request.Factory)
 	reboot.Again = true
 	return flow.Plan{
 		Name: relocation.FlowRollback, Commit: flow.FromStart, AcrossBoots: true, Urgent: true,
 		Steps: []flow.Step{
 			{Name: relocation.StepStop, Title: "Stop the reconfiguration", Again: true, Do: b.stopOthers},
 			{Name: relocation.StepEvidence, Title: "Keep the evidence", Do: b.collectEvidence},
-			{Name: relocation.StepHold, Title: "Have the factory state wait for a configuration", Again: true, Do: b.hold},
+			{Name: relocation.StepHold, Title: "Make the stateroot that boots next ready", Again: true, Do: b.hold},
 			{Name: relocation.StepHandBack, Title: "Hand the journal to the factory state", Again: true, Do: b.handBack},
 			stateroot.FlipBack(b.Deployments, b.Trees, b.Request.Factory),
 			{Name: relocation.StepWipe, Title: "Wipe the secrets", Again: true, Do: b.wipe},
@@ -160,7 +160,16 @@ func (b *Back) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := factory.HoldBack(ctx, b.Node, target); err != nil {
+	record, err := relocation.ReadRecord(b.Files)
+	if err != nil {
+		return err
+	}
+	if record.Running != nil {
+		err = b.clear(ctx, *record.Running, target)
+	} else {
+		err = factory.HoldBack(ctx, b.Node, target)
+	}
+	if err != nil {
 		return err
 	}
 	// What came back is over there too: it would be continued otherwise.

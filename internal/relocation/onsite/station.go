@@ -185,9 +185,9 @@ func (s *Station) reconfigure(ctx context.Context, record relocation.Record, r r
 		return s.atHome(ctx, r)
 	case ctx.Err() != nil, !errors.As(err, &failed):
 		return err
-	case failed.RolledBack:
+	case failed.RolledBack && record.Running == nil:
 		return s.over(r, outcomeOf(failed), failed.Step, err)
-	case !failed.Committed:
+	case !failed.RolledBack && !failed.Committed:
 		return err
 	}
 	back := s.back(o, r, Cause(err))

@@ -3,6 +3,7 @@ package image
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Labels of an image.
@@ -36,6 +37,11 @@ const (
 
 // Origin names the content that is a deployment's origin file; id is CHECKSUM.SERIAL.
 func Origin(id string) string { return originPrefix + id + originSuffix }
+
+// IsOrigin says that a content is a deployment's origin file.
+func IsOrigin(content string) bool {
+	return strings.HasPrefix(content, originPrefix) && strings.HasSuffix(content, originSuffix)
+}
 
 // Media types (https://github.com/opencontainers/image-spec/blob/main/media-types.md).
 const (

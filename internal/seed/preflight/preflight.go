@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
@@ -23,6 +24,7 @@ func (f finding) passed() bool { return f.problem == "" }
 
 // Names of checks that others refer to.
 const (
+	CheckSeedImage        = "seed-image"
 	CheckHubReachable     = "hub-reachable"
 	CheckDiskSpace        = "disk-space"
 	CheckContainerStorage = "container-storage"
@@ -44,7 +46,7 @@ func Checks() []Check {
 	return []Check{
 		{"single-node", blocking, "there is not exactly one control plane node, or there are workers beside it", checkSingleNode},
 		{CheckNodeBusy, blocking, "an IPConfig or an image based upgrade is not Idle, or another operation holds the node", checkBusy},
-		{"seed-image", blocking, "`spec.seedImage` is no pull specification with a tag", checkSeedImage},
+		{CheckSeedImage, blocking, "`spec.seedImage` is no pull specification with a tag", checkSeedImage},
 		{CheckSeedAuth, blocking, "Secret `seedgen` is missing, or its key `seedAuth` has no credentials for the registry of " +
 			"`spec.seedImage`", checkAuth},
 		{CheckSigningKey, blocking, "the Secret that `spec.signingSecret` names is missing, may not be read, or has no `cosign.key`",
@@ -101,6 +103,15 @@ func (c Check) make(spec lcav1.SeedGeneratorSpec, f Facts) lcav1.PreflightCheck 
 		out.Message = found.recorded
 	}
 	return out
+}
+
+// Skip marks the named checks as not made, and says why.
+func Skip(checks []lcav1.PreflightCheck, why string, names ...string) {
+	for i := range checks {
+		if slices.Contains(names, checks[i].Name) {
+			checks[i].Result, checks[i].Message, checks[i].Hint = lcav1.PreflightUnknown, why, ""
+		}
+	}
 }
 
 // Refusal is the error that the failed blocking checks amount to; nil when there are none.

@@ -27,11 +27,8 @@ type Surveyor struct {
 
 // Files that the surveyor reads.
 const (
-	mountInfo   = "/proc/1/mountinfo"
 	fipsEnabled = "/proc/sys/crypto/fips_enabled"
 	cpuInfo     = "/proc/cpuinfo"
-	mountUnit   = host.UnitDir + "/var-lib-containers.mount"
-	storage     = "/var/lib/containers"
 )
 
 // Look adds what is known of the node.
@@ -62,35 +59,14 @@ func (s Surveyor) Look(ctx context.Context, f *Facts) {
 	}
 }
 
-// lookAtStorage reads what is mounted for containers: the unit names it as the field's readers know it.
+// lookAtStorage reads what is mounted for containers.
 func (s Surveyor) lookAtStorage(f *Facts) {
-	text, err := s.Files.Read(mountInfo)
+	have, err := seed.ReadContainerStorage(s.Files)
 	if err != nil {
 		f.Unknown[CheckContainerStorage] = err.Error()
 		return
 	}
-	source, root := mountedAt(string(text), storage)
-	f.ContainerStorage, f.ContainerStorageOwn = source, strings.HasPrefix(root, "/ostree/deploy/")
-	if unit, err := s.Files.Read(mountUnit); err == nil && source != "" {
-		for line := range strings.Lines(string(unit)) {
-			if what, ok := strings.CutPrefix(strings.TrimSpace(line), "What="); ok {
-				f.ContainerStorage = what
-			}
-		}
-	}
-}
-
-// mountedAt returns the source of the mount at a place, and the folder of the file system that is mounted there; both empty
-// where the place is no mount. Format: proc_pid_mountinfo(5).
-func mountedAt(mounts, place string) (source, root string) {
-	for line := range strings.Lines(mounts) {
-		before, after, found := strings.Cut(strings.TrimSpace(line), " - ")
-		fields, rest := strings.Fields(before), strings.Fields(after)
-		if found && len(fields) > 4 && len(rest) > 1 && fields[4] == place {
-			source, root = rest[1], fields[3] // the last one hides those before
-		}
-	}
-	return source, root
+	f.ContainerStorage, f.ContainerStorageOwn = have.Source, have.Own
 }
 
 // countCPUs counts in the format of /proc/cpuinfo. A machine that reports no topology has one core for each CPU.
@@ -137,7 +113,7 @@ func (s Surveyor) measure(ctx context.Context, f *Facts) error {
 		return fmt.Errorf("measure %s: %w", tree, err)
 	}
 	if !shared { // the image has no container storage and no logs
-		for _, left := range []string{storage, "/var/log"} {
+		for _, left := range []string{seed.ContainerStorageDir, "/var/log"} {
 			if part, err := s.Disk.Usage(ctx, left); err == nil {
 				need.Bytes -= part.Bytes
 			}

@@ -14,8 +14,8 @@ import (
 func TestTheSurveyorReadsTheNode(t *testing.T) {
 	n := hosttest.NewNode(hosttest.Options{Stateroot: "rhcos", Reflinks: true, Free: 100 << 30})
 	for path, text := range map[string]string{
-		mountInfo:     "36 25 8:5 / /var/lib/containers rw,relatime shared:1 - xfs /dev/sda5 rw,prjquota\n",
-		mountUnit:     "[Mount]\nWhat=/dev/disk/by-partlabel/varlibcontainers\nWhere=/var/lib/containers\n",
+		"/proc/1/mountinfo":                        "36 25 8:5 / /var/lib/containers rw,relatime shared:1 - xfs /dev/sda5 rw,prjquota\n",
+		host.UnitDir + "/var-lib-containers.mount": "[Mount]\nWhat=/dev/disk/by-partlabel/varlibcontainers\nWhere=/var/lib/containers\n",
 		fipsEnabled:   "1\n",
 		cpuInfo:       "processor\t: 0\nphysical id\t: 0\ncore id\t: 0\nprocessor\t: 1\nphysical id\t: 0\ncore id\t: 0\nprocessor\t: 2\nphysical id\t: 1\ncore id\t: 0\n",
 		dnsmasqScript: "# SNO_CLUSTER_NAME_OVERRIDE", host.EtcdData + "/member/snap/db": "etcd",
@@ -64,13 +64,6 @@ func TestWhatCannotBeFoundOutIsUnknown(t *testing.T) {
 	for _, check := range []string{CheckContainerStorage, CheckPullSecret, CheckNodeBusy, CheckDiskSpace} {
 		require.Contains(t, f.Unknown, check)
 	}
-}
-
-func TestTheLastMountAtAPlaceCounts(t *testing.T) {
-	source, root := mountedAt("1 0 8:4 / / rw - xfs /dev/sda4 rw\n2 1 8:4 /ostree/deploy/rhcos/var/lib/containers /var/lib/containers rw - xfs /dev/sda4 rw\n", storage)
-	require.Equal(t, []string{"/dev/sda4", "/ostree/deploy/rhcos/var/lib/containers"}, []string{source, root})
-	source, _ = mountedAt("1 0 8:4 / /var rw - xfs /dev/sda4 rw\n", storage)
-	require.Empty(t, source)
 }
 
 func TestCPUsWithoutTopology(t *testing.T) {

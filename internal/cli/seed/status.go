@@ -1,0 +1,130 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
+)
+
+func (w Wiring) status() *cobra.Command {
+	return w.StatusCommand("Show the latest seed image made or restored on this node", func(ctx context.Context) (verb.Source, error) {
+		node, _, err := w.Restore(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (verb.Report, error) {
+			return w.observe(ctx, verb.Node{Files: node.Files, Deployments: node.Deployments})
+		}, nil
+	})
+}
+
+// report is the status of a seed image that is made, or restored.
+type report struct {
+	*verb.Status
+
+	Image string `json:"image,omitempty"`
+	// WayBack is the stateroot that a rollback boots.
+	WayBack string `json:"wayBack,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+}
+
+// latest is what one kind of operation says of its newest one.
+type latest struct {
+	id, where, image, wayBack, digest, failure string
+}
+
+func (w Wiring) observe(ctx context.Context, n verb.Node) (verb.Report, error) {
+	s, _, err := w.Observe(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	r := &report{Status: &s}
+	newest := latest{where: "no seed image was made or restored here"}
+	for _, read := range []func(host.Files) (latest, error){making, restoringHere, restoredHere} {
+		l, err := read(n.Files)
+		if err != nil {
+			return nil, err
+		}
+		if l.id > newest.id { // identifiers sort by time
+			newest = l
+		}
+	}
+	s.Where, r.Image, r.WayBack, r.Digest = newest.where, newest.image, newest.wayBack, newest.digest
+	s.Target = []verb.Fact{{Label: "Image", Text: r.Image}, {Label: "Way back", Text: r.WayBack}, {Label: "Digest", Text: r.Digest}}
+	if newest.id == "" {
+		return r, nil
+	}
+	entries, err := operation.ReadEntries(n.Files, newest.id)
+	if err != nil {
+		return nil, err
+	}
+	r.Fill(n.Files, flow.Fold(newest.id, entries))
+	if r.Failure == "" {
+		r.Failure = newest.failure
+	}
+	return r, nil
+}
+
+// making is the image that is made, or was made last.
+func making(files host.Files) (latest, error) {
+	r, err := seed.ReadRequest(files)
+	if err == nil {
+		return latest{id: r.OperationID, where: "making a seed image", image: r.SeedImage}, nil
+	}
+	if !errors.Is(err, seed.ErrNoRequest) {
+		return latest{}, err
+	}
+	o, err := seed.ReadOutcome(files)
+	if errors.Is(err, fs.ErrNotExist) {
+		return latest{}, nil
+	}
+	return latest{id: o.OperationID, where: "published", image: o.Image, digest: o.Digest}, err
+}
+
+// restoringHere is the restore that has not rebooted.
+func restoringHere(files host.Files) (latest, error) {
+	r, found, err := restore.ReadRequest(files)
+	if err != nil || !found {
+		return latest{}, err
+	}
+	return latest{id: r.OperationID, where: "restoring; this cluster runs until the reboot", image: r.Image, digest: r.Digest}, nil
+}
+
+// restoredHere is the restore that this stateroot was made by, or came back from.
+func restoredHere(files host.Files) (latest, error) {
+	last, err := relocation.ReadLast(files)
+	if err != nil {
+		return latest{}, err
+	}
+	record, err := relocation.ReadRecord(files)
+	if errors.Is(err, operation.ErrRefused) {
+		if last.Outcome != relocation.OutcomeReturned {
+			return latest{}, nil
+		}
+		return latest{id: last.OperationID, where: "rolled back; the cluster of before runs", image: last.Source, failure: last.Cause}, nil
+	}
+	if err != nil || record.Running == nil {
+		return latest{}, err
+	}
+	l := latest{id: record.OperationID, where: "rebooted; waiting for its reconfiguration", wayBack: record.Factory}
+	request, found, err := relocation.ReadRequest(files)
+	switch {
+	case err != nil:
+		return l, err
+	case found:
+		l.where, l.image, l.digest = "taking the site's identity", request.Source, request.Digest
+	case last.Outcome == relocation.OutcomeHome:
+		l.where, l.image, l.digest = "restored", last.Source, last.Digest
+	}
+	return l, nil
+}

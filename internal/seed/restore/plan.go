@@ -1,0 +1,239 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// Ports is what main gives the flow.
+type Ports struct {
+	host.Node
+	Commits    host.Commits
+	Archives   host.Archives
+	Registries host.Registries
+	Cluster    TargetCluster
+	Clock      flow.Clock
+	Log        *slog.Logger
+	NewID      func() string
+}
+
+// maxAttempts is how often a restore is begun before it is given up.
+const maxAttempts = 3
+
+// restoration is one image on its way into the node.
+type restoration struct {
+	Ports
+	request Request
+}
+
+// Plan lists the steps. The running cluster is not touched: everything is written into another stateroot, which boots only
+// after the flip. Up to it a failure, an abort or a power cut removes what was made. The restored stateroot goes on from the
+// reboot by itself, with the plan of package relocation/onsite.
+func Plan(n Ports, r Request) flow.Plan {
+	m := &restoration{n, r}
+	return flow.Plan{
+		Name: seed.FlowRestore, Commit: stateroot.StepFlip, MaxAttempts: maxAttempts,
+		Steps: []flow.Step{
+			// No undo: it only asks.
+			{Name: seed.StepCheck, Title: "Check image and room", Do: m.check, Tries: 3, Pause: 5 * time.Second},
+			// No undo: what an earlier restore left behind is of no more use, and its room is needed.
+			stateroot.RemoveOthers(n.Deployments, func(name string, _ host.Deployment) bool {
+				return relocation.IsSite(name) && name != r.New
+			}),
+			{Name: seed.StepDeploy, Title: "Deploy the image's system", Do: m.deploy, Undo: m.undeploy, Tries: 3, Pause: 30 * time.Second},
+			{Name: seed.StepUnpackVar, Title: "Unpack the cluster's state", Do: m.unpackVar, Undo: m.dropVar, Tries: 3, Pause: 30 * time.Second},
+			// The undo of the steps below is that of deploy-system: it removes the whole stateroot.
+			{Name: seed.StepUnpackEtc, Title: "Unpack the configuration", Do: m.unpackEtc, Tries: 3, Pause: 30 * time.Second},
+			{Name: seed.StepFurnish, Title: "Have it change its identity when it boots", Do: m.furnish},
+			{Name: seed.StepHand, Title: "Hand the site configuration to it", Do: m.hand},
+			stateroot.Seal(m.sealing(), n.Files, n.Deployments, n.Trees),
+			// No undo: the sealed stateroot has what it needs, and a rollback needs nothing of it.
+			{Name: seed.StepWipe, Title: "Wipe the secrets here", Do: m.wipe},
+			stateroot.Flip(n.Deployments, r.pair()),
+			stateroot.Reboot(n.Power, n.Clock, "Restore of a seed image: booting stateroot "+r.New),
+		},
+	}
+}
+
+func (m *restoration) wipe(context.Context) error {
+	for _, file := range []string{seed.RestoreSiteFile, seed.RestoreAuthFile} {
+		if err := m.Files.Remove(file); err != nil {
+			return fmt.Errorf("wipe %s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// Run carries out the restore that the request file describes, from wherever an earlier run ended.
+func Run(ctx context.Context, n Ports, with operation.Instruments) error {
+	return run(ctx, n, with, nil, false)
+}
+
+// Abort gives up a restore that has not flipped the default, and removes what it made. Where the restored stateroot has booted
+// and a person has chosen the old one in the boot menu, it removes that one.
+func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
+	return run(ctx, n, with, nil, true)
+}
+
+func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
+	r, found, err := ReadRequest(n.Files)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errors.Join(operation.Refuse("no restore is under way"), clean(ctx, n))
+	}
+	here, err := operation.Locate(ctx, n.Deployments, n.Power)
+	if err != nil {
+		return err
+	}
+	p, err := seed.ReadProgress(n.Files, r.OperationID)
+	if err != nil {
+		return err
+	}
+	byHand, err := chosenByHand(n.Files, here, r, p.Restore)
+	switch {
+	case err != nil:
+		return err
+	case p.Restore == flow.FlowProgress{} && r.Boot != here.Boot:
+		return errors.Join(operation.Refuse("the power failed before the restore of %s began: ask again", r.Image), clean(ctx, n))
+	case byHand && abort:
+		return leave(ctx, n, r)
+	case byHand:
+		return operation.Refuse("the restore of %s has ended in stateroot %s, but somebody chose to boot stateroot %s: reboot to run the "+
+			"restored cluster, or remove it with 'lca-cli seed abort'", r.Image, r.New, r.Old)
+	}
+	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
+	o.Wrap = wrap
+	if abort {
+		return finish(ctx, n, r, o.Abort(ctx, Plan(n, r)))
+	}
+	return finish(ctx, n, r, o.Run(ctx, Plan(n, r)))
+}
+
+// chosenByHand reports that the old stateroot runs though the restored one was made the default: then a person has booted
+// it. To undo the restore would remove a cluster that may have worked for long.
+func chosenByHand(files host.Files, here operation.Here, r Request, p flow.FlowProgress) (bool, error) {
+	if !p.Begun || p.Boot == here.Boot || here.Booted.Stateroot != r.Old {
+		return false, nil
+	}
+	next, ok := host.FirstOf(here.All, r.New)
+	if !ok {
+		return false, nil
+	}
+	journal, err := files.Read(host.InVar(r.New, operation.JournalPath(r.OperationID)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("read the journal of stateroot %s: %w", r.New, err)
+	}
+	ran := flow.Fold(r.OperationID, flow.Salvage(journal)).Flow(relocation.FlowReconfigure).Begun
+	return next.Default || p.Committed || ran, nil
+}
+
+// leave removes a restored stateroot that a person has left. The request goes last: with it an interrupted run is repeated.
+func leave(ctx context.Context, n Ports, r Request) error {
+	if err := n.Deployments.SetDefault(ctx, r.Old); err != nil {
+		return fmt.Errorf("make %s the default again: %w", r.Old, err)
+	}
+	if err := n.Deployments.Remove(ctx, r.New); err != nil {
+		return fmt.Errorf("remove stateroot %s: %w", r.New, err)
+	}
+	return clean(ctx, n)
+}
+
+// finish removes the request of a restore that has ended, by what the journal says: an error alone does not tell.
+func finish(ctx context.Context, n Ports, r Request, err error) error {
+	p, perr := seed.ReadProgress(n.Files, r.OperationID)
+	if perr != nil {
+		return errors.Join(err, perr)
+	}
+	if !hasEnded(p.Restore, err) {
+		return err
+	}
+	return errors.Join(err, clean(ctx, n), operation.Prune(n.Files, r.OperationID))
+}
+
+// hasEnded also counts a restore of which nothing was journaled, because it could not begin.
+func hasEnded(f flow.FlowProgress, err error) bool {
+	var failed *flow.FailedError
+	if errors.As(err, &failed) && !failed.RolledBack {
+		return false
+	}
+	return f.Finished || f.RolledBack || f == flow.FlowProgress{}
+}
+
+// guard has systemd run the restore again at the next boot, which undoes it where it has not reached the flip.
+func guard(ctx context.Context, n Ports) error {
+	if err := n.Files.Write(path.Join(host.UnitDir, seed.UnitRestoreUndo), []byte(UndoUnit), 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", seed.UnitRestoreUndo, err)
+	}
+	if err := n.Units.Enable(ctx, seed.UnitRestoreUndo); err != nil {
+		return fmt.Errorf("enable %s: %w", seed.UnitRestoreUndo, err)
+	}
+	return nil
+}
+
+// clean removes the request and its secrets, then the unit.
+func clean(ctx context.Context, n Ports) error {
+	if err := n.Files.Remove(seed.RestoreDir); err != nil {
+		return fmt.Errorf("remove %s: %w", seed.RestoreDir, err)
+	}
+	if err := n.Units.Disable(ctx, seed.UnitRestoreUndo); err != nil {
+		return fmt.Errorf("disable %s: %w", seed.UnitRestoreUndo, err)
+	}
+	return n.Files.Remove(path.Join(host.UnitDir, seed.UnitRestoreUndo))
+}
+
+// UndoUnit is enabled while a restore is under way, and removes itself with what is left of one. The restore runs in a transient
+// unit, which a power cut ends.
+const UndoUnit = `[Unit]
+Description=Lifecycle Agent: remove what an interrupted restore of a seed image left behind
+Documentation=https://github.com/lifecycle-agent/lifecycle-agent/blob/main/docs/seed-images.md
+After=dbus.service
+
+[Service]
+Type=exec
+ExecStart=` + host.CLI + ` seed restore --run
+Restart=on-failure
+RestartSec=5s
+RestartPreventExitStatus=3
+SuccessExitStatus=3
+PrivateMounts=yes
+UMask=0077
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// Reservation reports a restore that is unfinished: it holds the node until it has ended, also over a power cut.
+func Reservation(n host.Node) host.Reservation {
+	return host.Reservation{Flow: seed.FlowRestore, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
+		r, found, err := ReadRequest(n.Files)
+		if err != nil || !found {
+			return host.Holder{}, false, err
+		}
+		return relocation.Holder(ctx, n, seed.FlowRestore, r.OperationID, true)
+	}}
+}
+
+// Holder is what the lock calls a restore.
+func Holder(files host.Files) string {
+	if r, found, err := ReadRequest(files); err == nil && found {
+		return seed.FlowRestore + " " + r.OperationID
+	}
+	return seed.FlowRestore
+}
+
+// CauseRequested is why a person goes back.
+const CauseRequested = "a person asked for the cluster that ran before the restore"

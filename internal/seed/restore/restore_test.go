@@ -1,0 +1,352 @@
+package restore_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+func TestAnImageIsRestoredAndTheNodeGoesBack(t *testing.T) {
+	w := newWorld(t, false)
+	w.node.BootWith("root=LABEL=mine", "systemd.unified_cgroup_hierarchy=1")
+	require.NoError(t, w.Live(nil))
+	require.Empty(t, w.node.Failures())
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "restored", verdict)
+	read := func(file string) string {
+		data, err := w.node.Files().Read(file)
+		require.NoError(t, err)
+		return string(data)
+	}
+	require.Equal(t, "of the seed", read("/var/lib/app/data"))
+	require.Equal(t, "of the seed", read("/etc/app.conf"))
+	require.Equal(t, "mine", read("/etc/machine-id"), "the machine is the same")
+	require.Equal(t, "mine", read("/etc/ssh/ssh_host_rsa_key"))
+	require.Equal(t, "lca-cli program\n", read(host.CLIInVar), "the program that runs, not the seed's")
+	for _, gone := range []string{"/etc/hosts", "/etc/lvm/devices/system.devices"} {
+		_, err := w.node.Files().Stat(gone)
+		require.ErrorContains(t, err, "not exist")
+	}
+	name, err := w.node.Hostname().Hostname(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "store42", name)
+	require.Equal(t, []string{"root=LABEL=mine", "systemd.unified_cgroup_hierarchy=1"}, w.node.ArgumentsOf(w.node.Describe().Booted))
+	require.NoError(t, w.Again())
+}
+
+// refused begins a restore that must be refused, without a change to the node.
+func (w *world) refused(ask restore.Ask) error {
+	w.t.Helper()
+	before := w.node.Snapshot(true)
+	var err error
+	require.NoError(w.t, w.node.Run(w.t.Context(), func(ctx context.Context) error {
+		_, err = restore.Begin(ctx, w.ports(), ask)
+		return nil
+	}))
+	require.ErrorIs(w.t, err, operation.ErrRefused)
+	require.Empty(w.t, before.Diff(w.node.Snapshot(true)), "nothing was touched")
+	return err
+}
+
+func TestAllThatIsMissingIsRefusedAtOnce(t *testing.T) {
+	w := newWorld(t, false)
+	w.node.SetDefaultUnsupported(errors.New("ostree has no set-default"))
+	ask := w.ask()
+	ask.Site = []byte("apiVersion: relocation.lca.openshift.io/v1\nkind: SiteConfig\nhostnme: typo\n")
+	err := w.refused(ask)
+	for _, says := range []string{"clusterName", "baseDomain", "hostname", "network", "sshKeys", "pullSecret", "did you mean hostname", "set-default"} {
+		require.ErrorContains(t, err, says)
+	}
+}
+
+func TestAnImageThatDoesNotFitIsRefusedBeforeItIsRead(t *testing.T) {
+	for name, k := range map[string]misfit{
+		"architecture":      {arch: "s390x", says: "architecture: the seed has s390x, this node has " + runtime.GOARCH},
+		"a newer format":    {format: "5", says: `is "5"`},
+		"FIPS":              {node: seed.NodeFacts{FIPS: true}, says: "FIPS: the seed has on, this node has off"},
+		"container storage": {storage: "/dev/disk/by-label/x", says: "container storage: the seed has /dev/disk/by-label/x, this node has " + hosttest.ContainerStorage},
+		"its contents":      {says: "no layer for " + image.Var},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false)
+			w.registry = hosttest.NewRegistry()
+			k.publish(t, w)
+			blobs := 0
+			w.registry.Fail = func(request string) error {
+				if request == "get blob" {
+					blobs++
+				}
+				return nil
+			}
+			require.ErrorContains(t, w.refused(w.ask()), k.says)
+			require.Equal(t, 1, blobs, "of the image its description alone is read")
+		})
+	}
+}
+
+func TestProcessorsThatDifferAreRefusedUnlessAPersonAllowsThem(t *testing.T) {
+	w := newWorld(t, false)
+	rows := restore.Compare(&image.Image{Node: seed.NodeFacts{CPUs: 64, Reserved: "0-3"}},
+		restore.Target{Node: seed.NodeFacts{CPUs: 32, Reserved: "0-1"}})
+	var blocking []string
+	for _, r := range rows {
+		if r.Blocks {
+			blocking = append(blocking, r.What)
+			require.Contains(t, r.Problem(), "--allow-other-cpus")
+		}
+	}
+	require.Equal(t, []string{restore.RowCPUs, restore.RowReserved}, blocking)
+	ask := w.ask()
+	ask.OtherHardware = true
+	_, err := restore.Begin(t.Context(), w.ports(), ask)
+	require.NoError(t, err)
+}
+
+func TestAnotherVersionIsShownAndDoesNotBlock(t *testing.T) {
+	rows := restore.Compare(&image.Image{Cluster: seed.ClusterInfo{OCPVersion: "4.20.3"}}, restore.Target{Version: "4.19.1"})
+	at := slices.IndexFunc(rows, func(r restore.Row) bool { return r.What == restore.RowVersion })
+	require.True(t, rows[at].Differs())
+	require.False(t, rows[at].Blocks)
+}
+
+func TestContainerStorageIsComparedByNamesThatLast(t *testing.T) {
+	wanted := &image.Image{Cluster: seed.ClusterInfo{ContainerStorageTarget: "/dev/disk/by-partlabel/varlibcontainers"}}
+	for name, k := range map[string]struct {
+		have   seed.ContainerStorage
+		blocks bool
+	}{
+		"the same":             {seed.ContainerStorage{Source: "/dev/disk/by-partlabel/varlibcontainers"}, false},
+		"the kernel's name":    {seed.ContainerStorage{Source: "/dev/sda5"}, false},
+		"another label":        {seed.ContainerStorage{Source: "/dev/disk/by-partlabel/other"}, true},
+		"none":                 {seed.ContainerStorage{}, true},
+		"inside the stateroot": {seed.ContainerStorage{Source: "/dev/sda4", Own: true}, true},
+	} {
+		rows := restore.Compare(wanted, restore.Target{Storage: k.have})
+		at := slices.IndexFunc(rows, func(r restore.Row) bool { return r.What == restore.RowStorage })
+		require.Equal(t, k.blocks, rows[at].Blocks, name)
+	}
+}
+
+func TestAFullDiskIsNamedAndEverythingIsRemoved(t *testing.T) {
+	w := newWorld(t, false)
+	w.node.FailWhen(func(op hosttest.Op, _ int) error {
+		if op.Name == "archives.unpack" && strings.HasPrefix(op.Target, host.StaterootDir(relocation.StaterootPrefix)) {
+			return &fs.PathError{Op: "write", Path: op.Target, Err: syscall.ENOSPC}
+		}
+		return nil
+	})
+	require.NoError(t, w.Live(nil))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "old", verdict)
+	require.NotEmpty(t, w.node.Failures())
+	failure := errors.Join(w.node.Failures()...)
+	require.ErrorContains(t, failure, "the file system of /ostree/deploy is full, with ")
+	require.ErrorContains(t, failure, "bytes free")
+	require.Len(t, w.node.Describe().Stateroots, 1, "the half-made stateroot is removed")
+	w.node.Disarm()
+	require.NoError(t, w.Again())
+}
+
+func TestADiskThatIsTooSmallIsRefusedWithBytes(t *testing.T) {
+	w := newWorld(t, false)
+	w.node.SetFree(16 << 10)
+	require.NoError(t, w.Live(nil))
+	require.ErrorContains(t, errors.Join(w.node.Failures()...), "and the file system of /ostree/deploy has ")
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "old", verdict)
+}
+
+// A journal that nobody can read does not say how far the restore came, so that everything is removed; what says that it has
+// ended is the journal, which has that after it.
+func TestAnUnreadableJournalRemovesEverythingAndEnds(t *testing.T) {
+	w := newWorld(t, false)
+	w.stopAt(seed.StepHand)
+	require.NoError(t, w.node.Files().Append(operation.JournalPath(w.request().OperationID), []byte("no journal\n\x00{}\n"), 0o600))
+
+	refuse := errors.New("ostree is locked")
+	w.node.FailWhen(func(op hosttest.Op, _ int) error {
+		if strings.HasPrefix(op.Name, "deployments.remove") {
+			return refuse
+		}
+		return nil
+	})
+	require.ErrorIs(t, w.run(), refuse)
+	require.NotEmpty(t, w.request().OperationID, "the half-made stateroot is there, so the request stays")
+	w.node.Disarm()
+	require.Error(t, w.run())
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "old", verdict)
+	require.NoError(t, w.Again())
+}
+
+// A reboot that cannot be requested is given up after some runs, but the restore has not ended: it boots next.
+func TestGivenUpIsNotEnded(t *testing.T) {
+	w := newWorld(t, false)
+	w.node.FailWhen(func(op hosttest.Op, _ int) error {
+		if op.Name == "power.reboot" {
+			return errors.New("logind does not answer")
+		}
+		return nil
+	})
+	require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error {
+		_, err := restore.Begin(ctx, w.ports(), w.ask())
+		return err
+	}))
+	for range 3 {
+		require.ErrorContains(t, w.run(), "logind does not answer")
+	}
+	require.ErrorIs(t, w.run(), flow.ErrGivenUp)
+	r := w.request()
+	require.Equal(t, r.New, w.node.Describe().Default)
+	require.ErrorContains(t, w.abort(), "past its commit point")
+	w.node.Disarm()
+	w.node.Cut()
+	require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "restored", verdict)
+}
+
+func TestAbortBeforeTheFlipRemovesWhatWasMade(t *testing.T) {
+	for _, step := range []string{seed.StepDeploy, seed.StepUnpackVar, seed.StepHand, stateroot.StepSeal, seed.StepWipe} {
+		w := newWorld(t, false)
+		w.stopAt(step)
+		require.NoError(t, w.abort())
+		verdict, err := w.Judge()
+		require.NoError(t, err, step)
+		require.Equal(t, "old", verdict)
+		require.Len(t, w.node.Describe().Stateroots, 1)
+		require.NoError(t, w.Again())
+	}
+}
+
+// Somebody chooses the old cluster in the boot menu: what was restored may have worked for long and stays.
+func TestTheOldClusterBootedByHandRemovesNothing(t *testing.T) {
+	w := newWorld(t, false)
+	require.NoError(t, w.Live(nil))
+	site := w.node.Describe().Booted
+	require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error { return w.node.Deployments().SetDefault(ctx, oldStateroot) }))
+	w.node.Cut()
+	require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+	d := w.node.Describe()
+	require.Equal(t, oldStateroot, d.Booted)
+	require.NoError(t, w.node.ClusterUp())
+	require.True(t, d.Stateroots[site].Deployed)
+	require.ErrorContains(t, w.run(), "somebody chose to boot stateroot "+oldStateroot)
+	require.NoError(t, w.abort(), "a person may remove it")
+	require.NotContains(t, w.node.Describe().Stateroots, site)
+	require.NoError(t, w.Again())
+}
+
+func TestASiteThatDoesNotAnswerBringsTheOldClusterBack(t *testing.T) {
+	w := newWorld(t, false)
+	w.node.Silence(netip.MustParseAddr("203.0.113.1"))
+	require.NoError(t, w.Live(nil))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "old", verdict, "%v", w.node.Failures())
+	last, err := relocation.ReadLast(w.node.Files())
+	require.NoError(t, err)
+	require.Contains(t, last.Cause, "203.0.113.1")
+	w.node.Answer(netip.MustParseAddr("203.0.113.1"))
+	require.NoError(t, w.Again())
+}
+
+// The watchdog runs from the first boot of what was restored: the network is proved under it already.
+func TestTheWatchdogRunsFromTheFirstBoot(t *testing.T) {
+	w := newWorld(t, false)
+	var enabled []string
+	w.node.Command("lca-cli relocation reconfigure", func(ctx context.Context, _ []string) error {
+		d := w.node.Describe()
+		enabled = d.Stateroots[d.Booted].Enabled
+		return hosttest.ErrStays
+	})
+	require.NoError(t, w.Live(nil))
+	require.Contains(t, enabled, relocation.UnitMonitor)
+	require.NotContains(t, enabled, host.UnitKubelet, "the cluster is held back until it has its identity")
+}
+
+func TestASecondRestoreIsRefusedUntilTheFirstIsOver(t *testing.T) {
+	w := newWorld(t, false)
+	w.stopAt(seed.StepUnpackVar)
+	require.ErrorContains(t, w.refused(w.ask()), "is under way")
+	require.NoError(t, w.abort())
+	require.NoError(t, w.do(w.restore))
+	require.ErrorContains(t, w.refused(w.ask()), "'lca-cli seed commit'")
+}
+
+func TestARestoreUnderWayHoldsTheNodeAlsoOverAPowerCut(t *testing.T) {
+	w := newWorld(t, false)
+	w.stopAt(seed.StepUnpackVar)
+	held := func() bool {
+		_, found, err := restore.Reservation(w.node.Ports()).Unfinished(t.Context())
+		require.NoError(t, err)
+		return found
+	}
+	require.True(t, held())
+	require.NoError(t, w.abort())
+	require.False(t, held())
+}
+
+func TestTheRequestIsForRootAlone(t *testing.T) {
+	w := newWorld(t, false)
+	w.stopAt(seed.StepUnpackVar)
+	for _, file := range []string{seed.RestoreFile, seed.RestoreSiteFile, seed.RestoreAuthFile} {
+		info, err := w.node.Files().Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, fs.FileMode(0o600), info.Mode().Perm(), file)
+	}
+	info, err := w.node.Files().Stat(seed.RestoreDir)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	request, err := w.node.Files().Read(seed.RestoreFile)
+	require.NoError(t, err)
+	require.NotContains(t, string(request), plantedPull)
+	require.NotContains(t, string(request), plantedRegistry)
+}
+
+func TestCommitGivesTheWayBackUp(t *testing.T) {
+	w := newWorld(t, false)
+	require.NoError(t, w.Live(nil))
+	require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+	require.Len(t, w.node.Describe().Stateroots, 1)
+	require.NoError(t, w.node.ClusterUp())
+	w.network = "192.0.2"
+	require.NoError(t, w.do(w.restore), "another image can be restored")
+	require.NoError(t, w.node.ClusterUp())
+	require.Equal(t, []string{"192.0.2.20"}, w.node.Describe().Running)
+}
+
+func TestARestoreThatAPowerCutKeptFromBeginningIsNotBegunLater(t *testing.T) {
+	w := newWorld(t, false)
+	_, err := restore.Begin(t.Context(), w.ports(), w.ask())
+	require.NoError(t, err)
+	w.node.Cut()
+	require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "old", verdict)
+	require.NoError(t, w.Again())
+}

@@ -1,0 +1,218 @@
+package restore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// open opens the image by the digest that was judged.
+func (m *restoration) open(ctx context.Context) (*image.Image, error) {
+	repo, err := open(ctx, m.Ports, m.request.Image, seed.RestoreAuthFile, m.request.CABundle)
+	if err != nil {
+		return nil, err
+	}
+	i, err := image.Open(ctx, repo, m.request.Digest)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", m.request.Image, hopeless(err))
+	}
+	return i, nil
+}
+
+// expansion is what unpacked trees take at least, as a multiple of their compressed size.
+const expansion = 2
+
+// check refuses what cannot succeed while nothing is touched. How much the image takes unpacked it does not say: the check
+// takes what it takes at least, and a disk that fills up later ends the restore with everything removed.
+func (m *restoration) check(ctx context.Context) error {
+	i, err := m.open(ctx)
+	if err != nil {
+		return err
+	}
+	var need int64
+	for _, l := range i.Layers {
+		if slices.Contains([]string{image.Var, image.Etc, image.Repo}, l.Content) {
+			need += l.Size * expansion
+		}
+	}
+	room, err := m.Trees.Free(host.DeployDir)
+	if err != nil {
+		return fmt.Errorf("measure the free space below %s: %w", host.DeployDir, err)
+	}
+	if err := fits("the image", host.DeployDir, need, room.Bytes); err != nil {
+		return err
+	}
+	kernel, free, err := stateroot.Room{Files: m.Files, Disk: m.Trees}.BootSpaceFor(ctx, m.request.pair())
+	if err != nil {
+		return err
+	}
+	return fits("its kernel with initramfs", "/boot", kernel, free)
+}
+
+func fits(what, where string, need, free int64) error {
+	if need <= free {
+		return nil
+	}
+	return flow.Permanent(fmt.Errorf("%s needs at least %d bytes and the file system of %s has %d bytes free: free %d MiB, then ask again",
+		what, need, where, free, (need-free)>>20+1))
+}
+
+// deploy brings the image's commit into the node's repository, unless a deployment has it, and deploys it.
+func (m *restoration) deploy(ctx context.Context) error {
+	all, err := m.Deployments.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list deployments: %w", err)
+	}
+	if _, there := host.FirstOf(all, m.request.New); there {
+		return nil
+	}
+	i, err := m.open(ctx)
+	if err != nil {
+		return err
+	}
+	commit, err := commitOf(ctx, i)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(d host.Deployment) bool { return d.Checksum == commit }) {
+		if err := m.fetch(ctx, i, commit); err != nil {
+			return err
+		}
+	}
+	arguments, err := m.kernelArguments(ctx, i)
+	if err != nil {
+		return err
+	}
+	if _, err := m.Commits.DeployCommit(ctx, m.request.New, commit, arguments); err != nil {
+		return m.full(host.DeployDir, fmt.Errorf("deploy the image's system: %w", err))
+	}
+	return m.dropRepo()
+}
+
+// fetch unpacks the image's repository anew, and imports the commit.
+func (m *restoration) fetch(ctx context.Context, i *image.Image, commit string) error {
+	if err := m.dropRepo(); err != nil {
+		return err
+	}
+	err := i.Read(ctx, image.Repo, func(r io.Reader) error { return m.Archives.Unpack(ctx, seed.RestoreRepo, r, nil) })
+	if err != nil {
+		return m.full(seed.RestoreRepo, fmt.Errorf("unpack %s: %w", image.Repo, hopeless(err)))
+	}
+	// ostree opens no repository without this folder, which is in no image.
+	if err := m.Files.Write(path.Join(seed.RestoreRepo, "tmp/lca"), nil, 0o600); err != nil {
+		return fmt.Errorf("complete the unpacked repository: %w", err)
+	}
+	if err := m.Commits.Import(ctx, seed.RestoreRepo, commit); err != nil {
+		return m.full("/ostree/repo", fmt.Errorf("import the image's system: %w", err))
+	}
+	return nil
+}
+
+func (m *restoration) dropRepo() error {
+	if err := m.Files.Remove(seed.RestoreRepo); err != nil {
+		return fmt.Errorf("remove the unpacked repository: %w", err)
+	}
+	return nil
+}
+
+// undeploy removes the stateroot; ostree then drops what it alone used.
+func (m *restoration) undeploy(ctx context.Context) error {
+	if err := m.dropRepo(); err != nil {
+		return err
+	}
+	if err := m.Deployments.Remove(ctx, m.request.New); err != nil {
+		return fmt.Errorf("remove stateroot %s: %w", m.request.New, err)
+	}
+	return nil
+}
+
+// commitOf is the commit that the seed ran.
+func commitOf(ctx context.Context, i *image.Image) (string, error) {
+	data, err := i.Small(ctx, image.RPMOSTree)
+	if err != nil {
+		return "", err
+	}
+	var status struct {
+		Deployments []struct {
+			Checksum string `json:"checksum"`
+			Booted   bool   `json:"booted"`
+		} `json:"deployments"`
+	}
+	if err := json.Unmarshal(data, &status); err != nil {
+		return "", flow.Permanent(fmt.Errorf("decode %s: %w", image.RPMOSTree, err))
+	}
+	for _, d := range status.Deployments {
+		if d.Booted && d.Checksum != "" {
+			return d.Checksum, nil
+		}
+	}
+	return "", flow.Permanent(fmt.Errorf("%s of the image names no booted deployment", image.RPMOSTree))
+}
+
+// kernelArguments are those of this machine, with those of its MachineConfig replaced by the seed's.
+func (m *restoration) kernelArguments(ctx context.Context, i *image.Image) ([]string, error) {
+	have, err := m.Deployments.KernelArguments(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the kernel arguments: %w", err)
+	}
+	own, err := m.Files.Read(host.MachineConfig)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w", host.MachineConfig, err)
+	}
+	theirs := []byte(nil)
+	if _, err := i.Find(image.MachineConfig); err == nil {
+		if theirs, err = i.Small(ctx, image.MachineConfig); err != nil {
+			return nil, err
+		}
+	}
+	remove, err := configured(own)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", host.MachineConfig, err)
+	}
+	add, err := configured(theirs)
+	if err != nil {
+		return nil, flow.Permanent(fmt.Errorf("decode %s of the image: %w", image.MachineConfig, err))
+	}
+	return replaced(have, remove, add), nil
+}
+
+// configured are the kernel arguments of a MachineConfig.
+func configured(config []byte) ([]string, error) {
+	var doc struct {
+		Spec struct {
+			KernelArguments []string `json:"kernelArguments"`
+		} `json:"spec"`
+	}
+	if len(config) == 0 {
+		return nil, nil
+	}
+	err := json.Unmarshal(config, &doc)
+	return doc.Spec.KernelArguments, err
+}
+
+// replaced removes each of the arguments once, and adds the others unless they are there.
+func replaced(have, remove, add []string) []string {
+	out := slices.Clone(have)
+	for _, argument := range remove {
+		if at := slices.Index(out, argument); at >= 0 {
+			out = slices.Delete(out, at, at+1)
+		}
+	}
+	for _, argument := range add {
+		if !slices.Contains(out, argument) {
+			out = append(out, argument)
+		}
+	}
+	return out
+}
