@@ -42,8 +42,14 @@ type Record struct {
 	Factory string `json:"factory-stateroot"`
 	Site    string `json:"site-stateroot"`
 	// WatchdogSeconds is how long a reconfiguration may take before the node goes back.
-	WatchdogSeconds int   `json:"watchdog-seconds"`
-	Facts           Facts `json:"facts"`
+	WatchdogSeconds int `json:"watchdog-seconds"`
+	// RollbackStarts: a rollback starts the cluster of the stateroot Factory, instead of having it wait for another
+	// configuration.
+	RollbackStarts bool `json:"rollback-starts-cluster,omitempty"`
+	// Uplink is the factory's network port, and Internal the node's known address there; the zero value for none.
+	Uplink   string       `json:"uplink,omitempty"`
+	Internal netip.Prefix `json:"internal-address,omitzero"`
+	Facts Facts `json:"facts"`
 }
 
 // defaultLimit is how long a reconfiguration may take; the node runs meanwhile, over all its boots.
