@@ -23,6 +23,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/report"
 )
 
 // siteDirectories are those of the node in which a configuration may lie.
@@ -37,7 +38,8 @@ func siteDirectories() []delivery.Directory {
 // siteNodeVerbs are the verbs of "relocation" that run on a node.
 func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 	verbs := relocation.NodeCommands(relocation.NodeWiring{
-		Wiring: shared, Factory: open.siteFactory, NewID: newOperationID,
+		Wiring: shared, Factory: open.siteFactory, NewID: newOperationID, Machine: nodeLabel,
+		Report: func(ctx context.Context) (report.Ports, error) { return open.shippingReport(ctx, shared.Lock) },
 		Site: func(ctx context.Context, acting bool) (onsite.Ports, operation.Instruments, error) {
 			node, with, err := open.node(ctx, acting)
 			p := sitePorts(node, open.log)

@@ -52,7 +52,9 @@ func NotRenewed(all []Certificate) []Certificate {
 }
 
 // ShelfEnd is when a node that is shipped now is switched on.
-func ShelfEnd(now time.Time, days int) time.Time { return now.Add(time.Duration(days) * 24 * time.Hour) }
+func ShelfEnd(now time.Time, days int) time.Time {
+	return now.Add(time.Duration(days) * 24 * time.Hour)
+}
 
 // Listed writes at most five certificates.
 func Listed(all []Certificate) string {

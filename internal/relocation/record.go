@@ -49,7 +49,12 @@ type Record struct {
 	// Uplink is the factory's network port, and Internal the node's known address there; the zero value for none.
 	Uplink   string       `json:"uplink,omitempty"`
 	Internal netip.Prefix `json:"internal-address,omitzero"`
-	Facts Facts `json:"facts"`
+	Facts    Facts        `json:"facts"`
+}
+
+// Decoupled: the cluster knows the node by its internal address, which stays whatever the site's network is.
+func (r Record) Decoupled() bool {
+	return r.Internal.IsValid() && len(r.Facts.Addresses) > 0 && r.Internal.Addr() == r.Facts.Addresses[0]
 }
 
 // defaultLimit is how long a reconfiguration may take; the node runs meanwhile, over all its boots.

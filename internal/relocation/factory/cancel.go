@@ -26,19 +26,9 @@ type Cancellation struct {
 // Run undoes the preparation while the factory's stateroot runs. The wish for it is stored first: where a power cut ends
 // it on a node that waits for a configuration, the next boot continues it.
 func (c Cancellation) Run(ctx context.Context) error {
-	record, err := relocation.ReadRecord(c.Files)
+	record, here, err := c.open(ctx)
 	if err != nil {
 		return err
-	}
-	here, err := operation.Locate(ctx, c.Deployments, c.Power)
-	if err != nil {
-		return err
-	}
-	if here.Booted.Stateroot != record.Factory {
-		return operation.Refuse("stateroot %s runs, not the factory's: 'lca-cli relocation rollback' boots that", here.Booted.Stateroot)
-	}
-	if _, found, err := unfinished(c.Files); err != nil || found {
-		return operation.Refuse("a preparation is under way: wait until it has ended, or stop %s and run it again", relocation.UnitPrepare)
 	}
 	wish := relocation.Wish{Action: relocation.WishCancel, Cause: "a person asked for the factory's cluster", Asked: c.Clock.Now().UTC()}
 	if err := operation.WriteJSON(c.Files, relocation.WishFile, wish); err != nil {
@@ -47,6 +37,30 @@ func (c Cancellation) Run(ctx context.Context) error {
 	o := operation.Open(record.OperationID, here, operation.Ports{Files: c.Files, Clock: c.Clock, Log: c.Log}, c.With)
 	o.Wrap = c.Wrap
 	return o.Run(ctx, c.Plan(record))
+}
+
+// Check refuses where there is nothing to cancel.
+func (c Cancellation) Check(ctx context.Context) error {
+	_, _, err := c.open(ctx)
+	return err
+}
+
+func (c Cancellation) open(ctx context.Context) (relocation.Record, operation.Here, error) {
+	record, err := relocation.ReadRecord(c.Files)
+	if err != nil {
+		return record, operation.Here{}, err
+	}
+	here, err := operation.Locate(ctx, c.Deployments, c.Power)
+	if err != nil {
+		return record, here, err
+	}
+	if here.Booted.Stateroot != record.Factory {
+		return record, here, operation.Refuse("stateroot %s runs, not the factory's: 'lca-cli relocation rollback' boots that", here.Booted.Stateroot)
+	}
+	if _, found, err := unfinished(c.Files); err != nil || found {
+		return record, here, operation.Refuse("a preparation is under way: wait until it has ended, or stop %s and run it again", relocation.UnitPrepare)
+	}
+	return record, here, nil
 }
 
 // Plan lists the steps. The record goes last: with it an interrupted run can be repeated.

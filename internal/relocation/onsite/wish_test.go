@@ -39,7 +39,9 @@ func (w *world) cancel(ctx context.Context) error {
 		Argv: []string{host.CLI, "relocation", "cancel"}})
 }
 
-func (w *world) back(ctx context.Context) error { return w.station().AskBack(ctx, onsite.CauseRequested) }
+func (w *world) back(ctx context.Context) error {
+	return w.station().AskBack(ctx, onsite.CauseRequested)
+}
 
 // wished is a node at home on which somebody asks for the factory state.
 type wished struct{ *world }
