@@ -16,11 +16,14 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/dhcp"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	domain "github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/delivery"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/desk"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/laptop"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/report"
@@ -50,8 +53,22 @@ func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 	})
 	return append(verbs, relocation.PageCommand(relocation.PageWiring{
 		Log: open.log, Console: os.Stdout, Now: time.Now, Node: nodeLabel, Ports: cabledPorts,
-		Site: func(context.Context) (portal.Site, error) { return desk.NewSite(files.New("/")) },
+		Site:   func(context.Context) (portal.Site, error) { return desk.NewSite(files.New("/")) },
+		Laptop: func() (laptop.Desk, bool, error) { return laptopDesk(open.log) },
 	}))
+}
+
+// laptopPause lies between two tries to serve a laptop whose port is not ready.
+const laptopPause = 15 * time.Second
+
+// laptopDesk is on the factory's network port, where the preparation knew one and an address on it.
+func laptopDesk(log *slog.Logger) (laptop.Desk, bool, error) {
+	record, err := domain.ReadRecord(files.New("/"))
+	if err != nil || !record.Internal.IsValid() || record.Uplink == "" {
+		return laptop.Desk{}, false, err
+	}
+	return laptop.Desk{Link: dhcp.New(), Port: record.Uplink, Address: record.Internal, LeaseFile: "/run/lca-laptop/leases",
+		Log: log, Pause: laptopPause}, true, nil
 }
 
 func (o opener) siteFactory(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error) {

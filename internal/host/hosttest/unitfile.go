@@ -69,7 +69,7 @@ func (n *Node) addDropIns(root, unit string, keys map[string][]string) {
 	found := map[string]string{}
 	for _, dir := range []string{vendorUnits, runtimeUnits, host.UnitDir} {
 		at, err := n.resolve(path.Join(root, dir, unit+".d"), true)
-		if err != nil {
+		if err != nil || !n.disk.live[at].isDir() {
 			continue
 		}
 		for _, name := range n.disk.children(at) {
