@@ -132,12 +132,16 @@ func (w NodeWiring) cancelHere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c := factory.Cancellation{Ports: node, With: with}
+	if err := c.Ask(ctx); err != nil {
+		return w.Verdict("relocation cancel", err)
+	}
 	release, err := w.Take(ctx, relocation.FlowCancel, "relocation cancel")
 	if err != nil {
 		return err
 	}
 	defer release()
-	return w.Verdict("relocation cancel", factory.Cancellation{Ports: node, With: with}.Run(ctx))
+	return w.Verdict("relocation cancel", c.Run(ctx))
 }
 
 // cancelDetached: the start of the cluster moves the node's address to another link, which may end the terminal.

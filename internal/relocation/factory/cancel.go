@@ -30,8 +30,7 @@ func (c Cancellation) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wish := relocation.Wish{Action: relocation.WishCancel, Cause: "a person asked for the factory's cluster", Asked: c.Clock.Now().UTC()}
-	if err := operation.WriteJSON(c.Files, relocation.WishFile, wish); err != nil {
+	if err := c.Ask(ctx); err != nil {
 		return err
 	}
 	o := operation.Open(record.OperationID, here, operation.Ports{Files: c.Files, Clock: c.Clock, Log: c.Log}, c.With)
@@ -43,6 +42,18 @@ func (c Cancellation) Run(ctx context.Context) error {
 func (c Cancellation) Check(ctx context.Context) error {
 	_, _, err := c.open(ctx)
 	return err
+}
+
+// Ask stores the wish, and ends an attempt that is under way, which would hold the node.
+func (c Cancellation) Ask(ctx context.Context) error {
+	if err := c.Check(ctx); err != nil {
+		return err
+	}
+	wish := relocation.Wish{Action: relocation.WishCancel, Cause: "a person asked for the factory's cluster", Asked: c.Clock.Now().UTC()}
+	if err := operation.WriteJSON(c.Files, relocation.WishFile, wish); err != nil {
+		return err
+	}
+	return c.stop(ctx)
 }
 
 func (c Cancellation) open(ctx context.Context) (relocation.Record, operation.Here, error) {

@@ -13,11 +13,11 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 )
 
-func (s *survey) certificates(ctx context.Context) Check {
-	c, err := s.Cluster.Crypto(ctx)
-	if err != nil {
-		return unknown("the life of the certificates", err)
+func (s *survey) certificates(context.Context) Check {
+	if s.cryptoErr != nil {
+		return unknown("the life of the certificates", s.cryptoErr)
 	}
+	c := s.crypto
 	ending := relocation.EndingBefore(c.Certificates, s.report.ShelfEnd)
 	s.report.Ending = ending
 	var details []string
@@ -42,11 +42,11 @@ func (s *survey) certificates(ctx context.Context) Check {
 		Hint: "Only the factory's own cluster, after 'cancel', would start with them as they are."}
 }
 
-func (s *survey) recert(ctx context.Context) Check {
-	c, err := s.Cluster.Crypto(ctx)
-	if err != nil {
-		return unknown("whether the cluster can get a new identity", err)
+func (s *survey) recert(context.Context) Check {
+	if s.cryptoErr != nil {
+		return unknown("whether the cluster can get a new identity", s.cryptoErr)
 	}
+	c := s.crypto
 	if len(c.Blocked) > 0 {
 		return Check{Severity: Failure, Message: "recert could not rewrite the cluster on site", Details: c.Blocked,
 			Hint: "'lca-cli recert plan' lists every reason."}

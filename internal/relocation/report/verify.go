@@ -57,6 +57,9 @@ type survey struct {
 	record relocation.Record
 	// prepared: the node has a record of a preparation.
 	prepared bool
+	// crypto is asked for once.
+	crypto    Crypto
+	cryptoErr error
 }
 
 // Verify makes the report. It always makes one: what cannot be read is a failure of its check.
@@ -73,6 +76,7 @@ func Verify(ctx context.Context, n Ports, machine string, shelfDays int) (Report
 	if err != nil && !errors.Is(err, operation.ErrRefused) {
 		s.report.Checks = append(s.report.Checks, Check{Name: "record", Title: "Record of the preparation", Severity: Failure, Message: err.Error()})
 	}
+	s.crypto, s.cryptoErr = n.Cluster.Crypto(ctx)
 	for _, c := range checks() {
 		found := c.run(s, ctx)
 		found.Name, found.Title = c.name, c.title
