@@ -58,8 +58,9 @@ func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 	}))
 }
 
-// laptopPause lies between two tries to serve a laptop whose port is not ready.
-const laptopPause = 15 * time.Second
+// laptopPause lies between two tries to serve a laptop whose port is not ready, laptopAgain between two looks for other
+// DHCP servers.
+const laptopPause, laptopAgain = 15 * time.Second, time.Minute
 
 // laptopDesk is on the factory's network port, where the preparation knew one and an address on it.
 func laptopDesk(log *slog.Logger) (laptop.Desk, bool, error) {
@@ -68,7 +69,7 @@ func laptopDesk(log *slog.Logger) (laptop.Desk, bool, error) {
 		return laptop.Desk{}, false, err
 	}
 	return laptop.Desk{Link: dhcp.New(), Port: record.Uplink, Address: record.Internal, LeaseFile: "/run/lca-laptop/leases",
-		Log: log, Pause: laptopPause}, true, nil
+		Log: log, Pause: laptopPause, Again: laptopAgain, NodesOwn: record.Decoupled()}, true, nil
 }
 
 func (o opener) siteFactory(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error) {

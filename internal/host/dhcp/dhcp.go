@@ -50,15 +50,19 @@ func (l *Link) Carrier(_ context.Context, port string) (string, error) {
 }
 
 // Assign implements laptop.Link.
-func (l *Link) Assign(_ context.Context, port string, address netip.Prefix) error {
+func (l *Link) Assign(_ context.Context, port string, address netip.Prefix) (added bool, err error) {
 	link, err := netlink.LinkByName(port)
 	if err != nil {
-		return fmt.Errorf("find port %s: %w", port, err)
+		return false, fmt.Errorf("find port %s: %w", port, err)
 	}
-	if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: ipnet(address)}); err != nil {
-		return fmt.Errorf("give %s the address %s: %w", port, address, err)
+	err = netlink.AddrAdd(link, &netlink.Addr{IPNet: ipnet(address)})
+	if errors.Is(err, syscall.EEXIST) {
+		return false, nil
 	}
-	return nil
+	if err != nil {
+		return false, fmt.Errorf("give %s the address %s: %w", port, address, err)
+	}
+	return true, nil
 }
 
 // Withdraw implements laptop.Link. A port that has gone has no address.

@@ -63,8 +63,10 @@ func TestAServerIsFound(t *testing.T) {
 	require.False(t, none.IsValid())
 
 	address := netip.MustParsePrefix("192.0.2.1/29")
-	for range 2 {
-		require.NoError(t, l.Assign(t.Context(), node, address))
+	for _, first := range []bool{true, false} {
+		added, err := l.Assign(t.Context(), node, address)
+		require.NoError(t, err)
+		require.Equal(t, first, added)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -21,8 +21,8 @@ import (
 type Link interface {
 	// Carrier is what has the port's addresses: the port, or the bridge that it is in. A port without a signal has none.
 	Carrier(ctx context.Context, port string) (string, error)
-	// Assign gives the port an address that outlives no reboot; one that it has stays.
-	Assign(ctx context.Context, port string, address netip.Prefix) error
+	// Assign gives the link an address that outlives no reboot. added is false where it has the address already.
+	Assign(ctx context.Context, port string, address netip.Prefix) (added bool, err error)
 	// Withdraw takes the address away.
 	Withdraw(ctx context.Context, port string, address netip.Prefix) error
 	// OtherServer is a DHCP server that answers on the port; the zero value for none.
@@ -37,11 +37,14 @@ type Desk struct {
 	// Port is the network port, Address the node's own there, with the network that it shares with the laptop.
 	Port    string
 	Address netip.Prefix
+	// NodesOwn: the cluster knows the node by Address, so that a bridge keeps it.
+	NodesOwn bool
 	// LeaseFile is where dnsmasq keeps the lease.
 	LeaseFile string
 	Log       *slog.Logger
-	// Pause lies between two tries where the port is not ready.
-	Pause time.Duration
+	// Pause lies between two tries where the port is not ready, Again between two looks for other servers: the port may be
+	// plugged into a site's network meanwhile.
+	Pause, Again time.Duration
 }
 
 // leaseTime is short: the laptop is needed for minutes.
@@ -91,35 +94,68 @@ func (d Desk) Open(ctx context.Context) {
 // errOther: another machine gives addresses on this network.
 var errOther = errors.New("another DHCP server answers on the network")
 
-// turn serves for a while, and takes everything away then. Other servers are asked for before each turn.
+// turn serves until dnsmasq ends, another server answers, or the addresses of the port move to a bridge, and takes
+// everything away then.
 func (d Desk) turn(ctx context.Context) (err error) {
 	on, err := d.Link.Carrier(ctx, d.Port)
 	if err != nil {
 		return err
 	}
-	other, err := d.Link.OtherServer(ctx, on)
-	if err != nil {
+	if err := d.alone(ctx, on); err != nil {
 		return err
-	}
-	if other.IsValid() {
-		return fmt.Errorf("%w: %s", errOther, other)
 	}
 	config, err := d.Config(on)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, d.Link.Withdraw(context.WithoutCancel(ctx), on, d.Address))
-	}()
-	if err := d.Link.Assign(ctx, on, d.Address); err != nil {
+	added, err := d.Link.Assign(ctx, on, d.Address)
+	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, againAfter)
-	defer cancel()
+	if added && (on == d.Port || !d.NodesOwn) {
+		defer func() { err = errors.Join(err, d.Link.Withdraw(context.WithoutCancel(ctx), on, d.Address)) }()
+	}
 	d.Log.Info("a laptop on this port gets an address", "port", d.Port, "node", d.Address.String())
-	return d.Link.Serve(ctx, config)
+	ctx, stop := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		stop(d.watch(ctx, on))
+	}()
+	err = d.Link.Serve(ctx, config)
+	stop(nil)
+	<-watched
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
 }
 
-// againAfter is how long dnsmasq runs before other servers are asked for again: the port may be plugged into a site's
-// network meanwhile.
-const againAfter = time.Minute
+// errMoved: the bridge has taken the port's addresses.
+var errMoved = errors.New("the addresses of the port have moved")
+
+// watch returns when this node must not serve any more.
+func (d Desk) watch(ctx context.Context, on string) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(d.Again):
+		}
+		if now, err := d.Link.Carrier(ctx, d.Port); err != nil || now != on {
+			return errors.Join(errMoved, err)
+		}
+		if err := d.alone(ctx, on); err != nil {
+			return err
+		}
+	}
+}
+
+// alone fails where another DHCP server answers, or that cannot be found out.
+func (d Desk) alone(ctx context.Context, on string) error {
+	other, err := d.Link.OtherServer(ctx, on)
+	if err == nil && other.IsValid() && other != d.Address.Addr() {
+		err = fmt.Errorf("%w: %s", errOther, other)
+	}
+	return err
+}

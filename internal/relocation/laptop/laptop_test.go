@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,18 +18,26 @@ import (
 
 // link is a port on whose network another server may answer.
 type link struct {
+	mu     sync.Mutex
+	on     string
 	other  netip.Addr
 	fail   error
 	has    map[string]bool
 	served []string
-	after  func()
+	// asked and serving are called at each question for servers, and when dnsmasq runs.
+	asked, serving func()
 }
 
-func (l *link) Carrier(_ context.Context, port string) (string, error) { return port, nil }
+func (l *link) Carrier(context.Context, string) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.on, nil
+}
 
-func (l *link) Assign(_ context.Context, port string, a netip.Prefix) error {
+func (l *link) Assign(_ context.Context, port string, a netip.Prefix) (bool, error) {
+	added := !l.has[port+" "+a.String()]
 	l.has[port+" "+a.String()] = true
-	return nil
+	return added, nil
 }
 
 func (l *link) Withdraw(_ context.Context, port string, a netip.Prefix) error {
@@ -37,15 +46,21 @@ func (l *link) Withdraw(_ context.Context, port string, a netip.Prefix) error {
 }
 
 func (l *link) OtherServer(context.Context, string) (netip.Addr, error) {
-	if l.after != nil && l.other.IsValid() || l.fail != nil {
-		defer l.after()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.asked != nil {
+		l.asked()
 	}
 	return l.other, l.fail
 }
 
-func (l *link) Serve(_ context.Context, config string) error {
+// Serve implements laptop.Link: dnsmasq runs until it is stopped.
+func (l *link) Serve(ctx context.Context, config string) error {
+	l.mu.Lock()
 	l.served = append(l.served, config)
-	l.after()
+	l.serving()
+	l.mu.Unlock()
+	<-ctx.Done()
 	return nil
 }
 
@@ -55,7 +70,7 @@ func desk(l laptop.Link, address string) laptop.Desk {
 
 func TestALaptopGetsTheOneAddressWhileThePageIsOpen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	l := &link{has: map[string]bool{}, after: cancel}
+	l := &link{on: "enp1s0", has: map[string]bool{}, serving: cancel}
 	desk(l, "192.0.2.1/29").Open(ctx)
 	require.Len(t, l.served, 1)
 	require.Contains(t, l.served[0], "interface=enp1s0\nbind-dynamic\n")
@@ -71,10 +86,53 @@ func TestANetworkWithAServerOfItsOwnIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			l.has, l.after = map[string]bool{}, cancel
+			l.on, l.has, l.asked = "enp1s0", map[string]bool{}, cancel
 			desk(l, "192.0.2.1/29").Open(ctx)
 			require.Empty(t, l.served)
 			require.Empty(t, l.has)
+		})
+	}
+}
+
+// The port is plugged into a site's network while the page is open, or a bridge takes it.
+func TestItEndsWhenTheNetworkChanges(t *testing.T) {
+	for name, change := range map[string]func(*link){
+		"another server": func(l *link) { l.other = netip.MustParseAddr("198.51.100.1") },
+		"a bridge":       func(l *link) { l.on, l.fail = "br-ex", errors.New("no more") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			l := &link{on: "enp1s0", has: map[string]bool{}}
+			l.serving = func() {
+				change(l)
+				seen := 0
+				l.asked = func() {
+					if seen++; seen > 1 || name == "a bridge" { // it has ended, and asks anew
+						cancel()
+					}
+				}
+			}
+			desk(l, "192.0.2.1/29").Open(ctx)
+			require.Len(t, l.served, 1)
+			require.Empty(t, l.has)
+		})
+	}
+}
+
+// The address by which the cluster knows the node stays on the bridge, whoever gave it.
+func TestTheNodesOwnAddressStaysOnTheBridge(t *testing.T) {
+	for name, d := range map[string]struct{ own, has bool }{"given by the page": {own: true}, "there already": {has: true}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			l := &link{on: "br-ex", has: map[string]bool{}, serving: cancel}
+			if d.has {
+				l.has["br-ex 192.0.2.1/29"] = true
+			}
+			table := desk(l, "192.0.2.1/29")
+			table.NodesOwn = d.own
+			table.Open(ctx)
+			require.Contains(t, l.served[0], "interface=br-ex\n")
+			require.True(t, l.has["br-ex 192.0.2.1/29"])
 		})
 	}
 }
