@@ -16,13 +16,17 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/dhcp"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	domain "github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/delivery"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/desk"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/laptop"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/report"
 )
 
 // siteDirectories are those of the node in which a configuration may lie.
@@ -37,13 +41,15 @@ func siteDirectories() []delivery.Directory {
 // siteNodeVerbs are the verbs of "relocation" that run on a node.
 func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 	verbs := relocation.NodeCommands(relocation.NodeWiring{
-		Wiring: shared, Factory: open.siteFactory, NewID: newOperationID,
-		Site:  open.site(shared.Lock),
-		Alive: func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog) },
+		Wiring: shared, Factory: open.siteFactory, NewID: newOperationID, Machine: nodeLabel,
+		Report: func(ctx context.Context) (report.Ports, error) { return open.shippingReport(ctx, shared.Lock) },
+		Site:   open.site(shared.Lock),
+		Alive:  func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog) },
 	})
 	return append(verbs, relocation.PageCommand(relocation.PageWiring{
 		Log: open.log, Console: os.Stdout, Now: time.Now, Node: nodeLabel, Ports: cabledPorts,
-		Site: func(context.Context) (portal.Site, error) { return desk.NewSite(files.New("/")) },
+		Site:   func(context.Context) (portal.Site, error) { return desk.NewSite(files.New("/")) },
+		Laptop: func() (laptop.Desk, bool, error) { return laptopDesk(open.log) },
 	}))
 }
 
@@ -55,6 +61,20 @@ func (o opener) site(lock host.NodeLock) func(context.Context, bool) (onsite.Por
 		p.Acquire = lock.Acquire
 		return p, with, err
 	}
+}
+
+// laptopPause lies between two tries to serve a laptop whose port is not ready, laptopAgain between two looks for other
+// DHCP servers.
+const laptopPause, laptopAgain = 15 * time.Second, time.Minute
+
+// laptopDesk is on the factory's network port, where the preparation knew one and an address on it.
+func laptopDesk(log *slog.Logger) (laptop.Desk, bool, error) {
+	record, err := domain.ReadRecord(files.New("/"))
+	if err != nil || !record.Internal.IsValid() || record.Uplink == "" {
+		return laptop.Desk{}, false, err
+	}
+	return laptop.Desk{Link: dhcp.New(), Port: record.Uplink, Address: record.Internal, LeaseFile: "/run/lca-laptop/leases",
+		Log: log, Pause: laptopPause, Again: laptopAgain, NodesOwn: record.Decoupled()}, true, nil
 }
 
 func (o opener) siteFactory(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error) {

@@ -14,6 +14,7 @@ import (
 func siteFileVerbs() []*cobra.Command {
 	return []*cobra.Command{
 		relocation.ConfigCommand(relocation.FilesWiring{In: os.Stdin, Out: os.Stdout}),
+		relocation.MachineConfigCommand(relocation.FilesWiring{In: os.Stdin, Out: os.Stdout}),
 		relocation.SitesCommand(relocation.SitesWiring{Out: os.Stdout, Now: time.Now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64())}),
 	}
 }

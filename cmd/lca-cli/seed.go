@@ -28,14 +28,9 @@ import (
 func seedCommand(shared verb.Wiring, open opener) *cobra.Command {
 	fs := files.New("/")
 	return seed.Command(seed.Wiring{
-<<<<<<< HEAD
-		Wiring: shared, Node: open.seedCreate, Registries: registry.New(registry.Options{Files: fs, Log: open.log}), Files: fs,
-		ReadInput: os.ReadFile, NewID: newOperationID,
-=======
 		Wiring: shared, Node: open.seedCreate, Restore: open.seedRestore, Target: targetCluster{localCluster{files: fs}},
 		Site: open.site(shared.Lock), Survey: open.seedSurvey(shared.Lock), Registries: registry.New(registry.Options{Files: fs, Log: open.log}), Files: fs,
-		ReadInput: os.ReadFile,
->>>>>>> wt/restore
+		ReadInput: os.ReadFile, NewID: newOperationID,
 	})
 }
 

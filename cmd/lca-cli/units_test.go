@@ -38,3 +38,13 @@ func TestUnitsCallVerbsThatExist(t *testing.T) {
 		require.Equal(t, 1, lines, name)
 	}
 }
+
+// So are those of the units that a relocation starts without a file.
+func TestTransientUnitsCallVerbsThatExist(t *testing.T) {
+	for _, command := range []string{"relocation prepare --run", "relocation cancel --run", "relocation rollback --run"} {
+		cmd, rest, err := root(slog.New(slog.DiscardHandler)).Find(strings.Fields(command))
+		require.NoError(t, err, command)
+		require.NoError(t, cmd.ParseFlags(rest), command)
+		require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), command)
+	}
+}

@@ -45,6 +45,7 @@ func main() {
 		{"Relocation, on site, in the factory's stateroot", factory.Again(factory.Ports{}, relocation.Request{})},
 		{"Relocation, on site", (&onsite.Reconfiguration{}).Plan()},
 		{"Relocation, on site", (&onsite.Back{}).Plan()},
+		{"`lca-cli relocation cancel`, in the factory's stateroot", factory.Cancellation{}.Plan(relocation.Record{})},
 	} {
 		p.print()
 	}

@@ -40,6 +40,7 @@ const (
 	StepHandBack = "hand-back"
 	StepStop     = "stop-reconfiguration"
 	StepForget   = "forget-factory"
+	StepRelease  = "release-cluster"
 )
 
 // Files. Those in Dir outlive an operation, those in the workspace do not.
@@ -61,6 +62,9 @@ const (
 	// WatchedFile is how long the watchdog has waited.
 	WatchedFile = Dir + "/watchdog.json"
 
+	// InternalFile is the node's known address as a MachineConfig gives it: an address with its prefix length.
+	InternalFile = "/etc/lca/internal-address"
+
 	RequestFile = host.Workspace + "/relocation.json"
 	// SiteConfigFile is the configuration as it was delivered. Secret.
 	SiteConfigFile = host.Workspace + "/site-config.yaml"
@@ -79,7 +83,7 @@ const (
 	UnitPage     = "lca-relocation-page.service"
 	UnitPrepare  = "lca-relocation-prepare.service"
 	UnitRollback = "lca-relocation-rollback.service"
-	UnitKeep     = "lca-relocation-keep.service"
+	UnitCancel   = "lca-relocation-cancel.service"
 )
 
 // StaterootPrefix marks the stateroots that are reconfigured on site.

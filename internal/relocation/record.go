@@ -42,11 +42,19 @@ type Record struct {
 	Factory string `json:"factory-stateroot"`
 	Site    string `json:"site-stateroot"`
 	// WatchdogSeconds is how long a reconfiguration may take before the node goes back.
-	WatchdogSeconds int   `json:"watchdog-seconds"`
-	Facts           Facts `json:"facts"`
+	WatchdogSeconds int `json:"watchdog-seconds"`
+	// Uplink is the factory's network port, and Internal the node's known address there; the zero value for none.
+	Uplink   string       `json:"uplink,omitempty"`
+	Internal netip.Prefix `json:"internal-address,omitzero"`
+	Facts    Facts        `json:"facts"`
 	// Running is set where Factory has a cluster of its own that starts at boot, as after a restored seed image. A failure then
 	// always goes back to it: no other configuration is waited for.
 	Running *Running `json:"running-cluster,omitempty"`
+}
+
+// Decoupled: the cluster knows the node by its internal address, which stays whatever the site's network is.
+func (r Record) Decoupled() bool {
+	return r.Internal.IsValid() && len(r.Facts.Addresses) > 0 && r.Internal.Addr() == r.Facts.Addresses[0]
 }
 
 // Running says what a rollback removes from a stateroot whose cluster starts at boot, so that nothing there continues what was

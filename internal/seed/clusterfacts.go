@@ -1,21 +1,13 @@
 package seed
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
-	"path"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-const (
-	storageMount = host.UnitDir + "/var-lib-containers.mount"
-	mountInfo    = "/proc/1/mountinfo"
-	storageDir   = "/var/lib/containers"
-	hostnameFile = "/etc/hostname"
-)
+const hostnameFile = "/etc/hostname"
 
 // CompleteFromNode fills what is empty from files of the node: without the API they are all that is known.
 func CompleteFromNode(c ClusterInfo, files host.Files) ClusterInfo {
@@ -31,7 +23,7 @@ func CompleteFromNode(c ClusterInfo, files host.Files) ClusterInfo {
 	c.SNOHostname = cmp.Or(c.SNOHostname, line(files, hostnameFile))
 	c.OCPVersion = cmp.Or(c.OCPVersion, assignments(files, "/etc/os-release")["OPENSHIFT_VERSION"])
 	c.HasFIPS = c.HasFIPS || line(files, fipsEnabled) == "1"
-	c.ContainerStorageTarget = cmp.Or(c.ContainerStorageTarget, assignments(files, storageMount)["What"], mountedAt(files, storageDir))
+	c.ContainerStorageTarget = cmp.Or(c.ContainerStorageTarget, storageSource(files))
 	return c
 }
 
@@ -51,19 +43,11 @@ func assignments(files host.Files, file string) map[string]string {
 	return out
 }
 
-// mountedAt is what is mounted at a folder; empty where it is no mount. Format: proc_pid_mountinfo(5).
-func mountedAt(files host.Files, dir string) (source string) {
-	data, err := files.Read(mountInfo)
+// storageSource is empty where the mount table cannot be read: the preflight checks say so.
+func storageSource(files host.Files) string {
+	s, err := ReadContainerStorage(files)
 	if err != nil {
 		return ""
 	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		before, after, ok := strings.Cut(lines.Text(), " - ")
-		mount, kind := strings.Fields(before), strings.Fields(after)
-		if ok && len(mount) > 4 && len(kind) > 1 && path.Clean(mount[4]) == dir {
-			source = kind[1] // the last one covers those before it
-		}
-	}
-	return source
+	return s.Source
 }

@@ -28,12 +28,8 @@ const (
 	SigningPasswordFile = Dir + "/cosign.password"
 	// OutcomeFile holds the Outcome of the last operation that published an image.
 	OutcomeFile = Dir + "/outcome.json"
-<<<<<<< HEAD
 	// AnnouncedFile holds what an operation was about to publish: after an interruption the tag may be its own.
 	AnnouncedFile = Dir + "/announced.json"
-	// RestoreFile holds the RestoreRequest, in both stateroots.
-	RestoreFile = host.Workspace + "/seed-restore.json"
-=======
 )
 
 // Files of a restore, in the stateroot that it starts from. Only root may read the folder; it exists while a restore is under way.
@@ -46,7 +42,6 @@ const (
 	RestoreAuthFile = RestoreDir + "/auth.json"
 	// RestoreRepo is where the image's ostree repository is unpacked, until its commit is in the node's own.
 	RestoreRepo = RestoreDir + "/repo"
->>>>>>> wt/restore
 )
 
 // CopiesDir is where operations keep the copies that images are made from. It is below StateDir, which no image holds.

@@ -3,6 +3,7 @@ package relocation
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/report"
 )
 
 // NodeWiring is what main gives the verbs that run on a node.
@@ -21,37 +23,55 @@ type NodeWiring struct {
 	Factory func(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error)
 	Site    func(ctx context.Context, acting bool) (onsite.Ports, operation.Instruments, error)
 	NewID   func() string
+	// Report builds what the shipping report reads, and Machine names the machine as on its label.
+	Report  func(ctx context.Context) (report.Ports, error)
+	Machine func() string
 	// Alive tells the service manager that a watchdog is not stuck.
 	Alive func()
 }
 
 // NodeCommands are the verbs that run on a node.
 func NodeCommands(w NodeWiring) []*cobra.Command {
-	return []*cobra.Command{w.prepare(), w.cancel(), w.reconfigure(), w.monitor(), w.rollback(), w.keep(), w.handover(), w.status()}
+	return []*cobra.Command{w.prepare(), w.verify(), w.cancel(), w.apply(), w.reconfigure(), w.monitor(), w.rollback(), w.keep(),
+		w.handover(), w.status()}
 }
 
 func (w NodeWiring) prepare() *cobra.Command {
 	var run bool
-	var limit time.Duration
+	var want factory.Wanted
+	var internal string
 	cmd := &cobra.Command{
 		Use: "prepare", Args: cobra.NoArgs,
 		Short: "Make this node ready to be shipped to a site (runs as " + relocation.UnitPrepare + ")",
 		Long: "Copy the running cluster into a stateroot that waits for its site's configuration at the next boot. The factory's\n" +
 			"stateroot stays as it is, and is the way back on site. The cluster is down while the last differences are\n" +
-			"copied. 'lca-cli relocation cancel' undoes it.",
-		Example: "  lca-cli relocation prepare && systemctl poweroff",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+			"copied. 'lca-cli relocation cancel' undoes it.\n\n" +
+			"Certificates are renewed on site, however long the node was switched off. One that ends before --shelf-days and\n" +
+			"cannot be renewed there, because the key of its authority is not in the cluster, is named and refused.",
+		Example: "  lca-cli relocation prepare && lca-cli relocation verify && systemctl poweroff",
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if run {
 				return w.prepareHere(cmd.Context())
 			}
-			return w.prepareDetached(cmd.Context(), limit)
+			if internal != "" {
+				if want.Internal, err = netip.ParsePrefix(internal); err != nil {
+					return fmt.Errorf("--internal-address %q is not an address with a prefix length, such as 192.0.2.1/29", internal)
+				}
+			}
+			return w.prepareDetached(cmd.Context(), want)
 		},
 	}
-	cmd.Flags().DurationVar(&limit, "watchdog", 45*time.Minute, "how long a reconfiguration may take on site before the node goes back")
+	cmd.Flags().DurationVar(&want.Watchdog, "watchdog", 45*time.Minute, "how long a reconfiguration may take on site before the node goes back")
+	cmd.Flags().IntVar(&want.ShelfDays, "shelf-days", defaultShelfDays, "for how many days the node may be switched off; 0 checks no certificate")
+	cmd.Flags().StringVar(&internal, "internal-address", "",
+		"the node's known address while it waits on site, such as 192.0.2.1/29; a laptop gets the next one by DHCP")
 	cmd.Flags().BoolVar(&run, "run", false, "run the steps in this process, as the unit does")
 	_ = cmd.Flags().MarkHidden("run")
 	return cmd
 }
+
+// defaultShelfDays is for how long a node may lie between factory and site.
+const defaultShelfDays = 30
 
 func (w NodeWiring) prepareHere(ctx context.Context) error {
 	node, with, err := w.Factory(ctx, true)
@@ -66,12 +86,12 @@ func (w NodeWiring) prepareHere(ctx context.Context) error {
 	return w.Verdict("relocation prepare", factory.Run(ctx, node, with))
 }
 
-func (w NodeWiring) prepareDetached(ctx context.Context, limit time.Duration) error {
+func (w NodeWiring) prepareDetached(ctx context.Context, want factory.Wanted) error {
 	node, _, err := w.Factory(ctx, false)
 	if err != nil {
 		return err
 	}
-	r, err := factory.Prepare(ctx, node, w.NewID(), limit)
+	r, err := factory.Prepare(ctx, node, w.NewID(), want)
 	if err != nil {
 		return w.Verdict("relocation prepare", err)
 	}
@@ -90,21 +110,65 @@ func (w NodeWiring) prepareDetached(ctx context.Context, limit time.Duration) er
 }
 
 func (w NodeWiring) cancel() *cobra.Command {
-	return &cobra.Command{
-		Use: "cancel", Args: cobra.NoArgs, Short: "Undo a preparation, while the factory's cluster runs",
+	var run bool
+	cmd := &cobra.Command{
+		Use: "cancel", Args: cobra.NoArgs, Short: "Undo a preparation in the factory state, and start the factory's cluster",
+		Long: "Remove the stateroot that waits for its site, and have the factory's cluster run: at once where it is held back, as\n" +
+			"after 'lca-cli relocation rollback', and at every boot.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			node, with, err := w.Factory(cmd.Context(), true)
-			if err != nil {
-				return err
+			if run {
+				return w.cancelHere(cmd.Context())
 			}
-			release, err := w.Take(cmd.Context(), relocation.FlowCancel, "relocation cancel")
-			if err != nil {
-				return err
-			}
-			defer release()
-			return w.Verdict("relocation cancel", factory.Cancel(cmd.Context(), node, with))
+			return w.cancelDetached(cmd.Context())
 		},
 	}
+	cmd.Flags().BoolVar(&run, "run", false, "run the steps in this process, as the unit does")
+	_ = cmd.Flags().MarkHidden("run")
+	return cmd
+}
+
+func (w NodeWiring) cancelHere(ctx context.Context) error {
+	node, with, err := w.Factory(ctx, true)
+	if err != nil {
+		return err
+	}
+	c := factory.Cancellation{Ports: node, With: with}
+	if err := c.Ask(ctx); err != nil {
+		return w.Verdict("relocation cancel", err)
+	}
+	release, err := w.Take(ctx, relocation.FlowCancel, "relocation cancel")
+	if err != nil {
+		return err
+	}
+	defer release()
+	return w.Verdict("relocation cancel", c.Run(ctx))
+}
+
+// cancelDetached: the start of the cluster moves the node's address to another link, which may end the terminal.
+func (w NodeWiring) cancelDetached(ctx context.Context) error {
+	node, _, err := w.Factory(ctx, false)
+	if err != nil {
+		return err
+	}
+	if err := (factory.Cancellation{Ports: node}).Check(ctx); err != nil {
+		return w.Verdict("relocation cancel", err)
+	}
+	record, err := relocation.ReadRecord(node.Files)
+	if err != nil {
+		return w.Verdict("relocation cancel", err)
+	}
+	p, err := w.Follow(ctx, verb.Detached{
+		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: relocation.UnitCancel, Operation: record.OperationID,
+		Description: "Lifecycle Agent: give the factory's cluster back", Args: []string{"relocation", "cancel", "--run"},
+	})
+	if err != nil {
+		return err
+	}
+	if f := p.Flow(relocation.FlowCancel); !f.Finished {
+		return &verb.FinalError{Cause: fmt.Errorf("cancel the preparation: %s (see journalctl -u %s)", f.Failure, relocation.UnitCancel)}
+	}
+	_, err = fmt.Fprintln(w.Out, "the node is an ordinary one again; the factory's cluster runs")
+	return err
 }
 
 // station opens the node's side of the flow on site. Reconfigure takes the node's lock for each attempt, not for the wait.
@@ -135,67 +199,62 @@ func (w NodeWiring) reconfigure() *cobra.Command {
 func (w NodeWiring) monitor() *cobra.Command {
 	return &cobra.Command{
 		Use: "monitor", Args: cobra.NoArgs,
-		Short: "Go back when the reconfiguration is not proved in time (run by " + relocation.UnitMonitor + ")",
+		Short: "Have the node go back when the reconfiguration is not proved in time (run by " + relocation.UnitMonitor + ")",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := w.station(cmd.Context(), true)
+			s, err := w.station(cmd.Context(), false)
 			if err != nil {
 				return err
 			}
-			release := func() {}
-			defer func() { release() }()
-			return w.Verdict("relocation monitor", s.Watch(cmd.Context(), w.Alive, func(ctx context.Context) (err error) {
-				if err := s.Units.Stop(ctx, relocation.UnitReconfigure); err != nil {
-					return fmt.Errorf("stop %s: %w", relocation.UnitReconfigure, err)
-				}
-				release, err = w.TakeOrProceed(ctx, relocation.FlowReconfigure, "relocation monitor")
-				return err
-			}))
+			return w.Verdict("relocation monitor", s.Watch(cmd.Context(), w.Alive))
 		},
 	}
 }
 
 func (w NodeWiring) rollback() *cobra.Command {
-	return &cobra.Command{
+	var run bool
+	cmd := &cobra.Command{
 		Use: "rollback", Args: cobra.NoArgs,
 		Short: "Reboot into the factory state, where the node waits for another configuration",
+		Long: "Reboot into the factory state. The wish is stored first: a power cut does not lose it. In the factory state the node\n" +
+			"waits for another configuration; 'lca-cli relocation cancel' there starts the factory's cluster instead.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			s, err := w.station(ctx, true)
+			s, err := w.station(ctx, run)
 			if err != nil {
 				return err
 			}
-			b, err := s.OpenBack(ctx, onsite.CauseRequested)
-			if err != nil {
+			if run {
+				return w.Verdict("relocation rollback", s.RollBack(ctx, func(ctx context.Context) (func(), error) {
+					return w.TakeOrProceed(ctx, relocation.FlowReconfigure, "relocation rollback")
+				}))
+			}
+			if err := s.AskBack(ctx, onsite.CauseRequested); err != nil {
 				return w.Verdict("relocation rollback", err)
 			}
-			if err := s.Units.Stop(ctx, relocation.UnitReconfigure); err != nil {
-				return fmt.Errorf("stop %s: %w", relocation.UnitReconfigure, err)
-			}
-			release, err := w.Take(ctx, relocation.FlowReconfigure, "relocation rollback")
-			if err != nil {
-				return err
-			}
-			defer release()
-			return w.Verdict("relocation rollback", b.Run(ctx))
+			_, err = fmt.Fprintf(w.Out, "the node goes back to the factory state and reboots; follow it with 'journalctl -fu %s'\n", relocation.UnitRollback)
+			return err
 		},
 	}
+	cmd.Flags().BoolVar(&run, "run", false, "run the steps in this process, as the unit does")
+	_ = cmd.Flags().MarkHidden("run")
+	return cmd
 }
 
 func (w NodeWiring) keep() *cobra.Command {
 	return &cobra.Command{
-		Use: "commit", Args: cobra.NoArgs,
+		Use: "keep", Aliases: []string{"commit"}, Args: cobra.NoArgs,
 		Short: "Give the factory state up: the node stays as it is on its site, and has no way back",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := w.station(cmd.Context(), true)
 			if err != nil {
 				return err
 			}
-			release, err := w.Take(cmd.Context(), relocation.FlowKeep, "relocation commit")
+			release, err := w.Take(cmd.Context(), relocation.FlowKeep, "relocation keep")
 			if err != nil {
 				return err
 			}
 			defer release()
-			return w.Verdict("relocation commit", s.Keep(cmd.Context()))
+			return w.Verdict("relocation keep", s.Keep(cmd.Context()))
 		},
 	}
 }

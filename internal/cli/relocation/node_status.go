@@ -49,8 +49,8 @@ func (w NodeWiring) status() *cobra.Command {
 	})
 }
 
-// report is the status of a relocation.
-type report struct {
+// statusReport is the status of a relocation.
+type statusReport struct {
 	*verb.Status
 
 	Prepared *time.Time `json:"prepared,omitempty"`
@@ -67,7 +67,7 @@ func (w NodeWiring) observe(ctx context.Context, n onsite.Ports) (verb.Report, e
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Status: &s}
+	r := &statusReport{Status: &s}
 	record, err := relocation.ReadRecord(n.Files)
 	if err != nil {
 		s.Where = "this node is not prepared for relocation"
@@ -75,8 +75,14 @@ func (w NodeWiring) observe(ctx context.Context, n onsite.Ports) (verb.Report, e
 	}
 	r.Prepared, r.Factory = &record.Prepared, record.Factory
 	s.Where = "prepared; boots into " + record.Site
-	if relocation.IsSite(s.Booted) {
+	if _, err := n.Files.Stat(relocation.HoldFile); err == nil {
 		s.Where = "waiting for a site configuration"
+		if s.Booted == record.Factory {
+			s.Where = "in the factory state, waiting for a site configuration; 'lca-cli relocation cancel' starts the factory's cluster"
+		}
+	}
+	if wish, found, err := relocation.ReadWish(n.Files); err == nil && found {
+		s.Where = "a " + wish.Action + " was asked for and is under way: " + wish.Cause
 	}
 	if err := r.attempt(n.Files, record); err != nil {
 		return nil, err
@@ -91,7 +97,7 @@ func (w NodeWiring) observe(ctx context.Context, n onsite.Ports) (verb.Report, e
 }
 
 // attempt adds the attempt that is under way, or the last one.
-func (r *report) attempt(files host.Files, record relocation.Record) error {
+func (r *statusReport) attempt(files host.Files, record relocation.Record) error {
 	id := record.OperationID
 	request, under, err := relocation.ReadRequest(files)
 	if err != nil {

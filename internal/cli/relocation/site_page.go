@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/laptop"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
 )
 
@@ -27,6 +28,8 @@ type PageWiring struct {
 	Ports func(ctx context.Context) []portal.Port
 	// Site is the flow that the page drives.
 	Site func(ctx context.Context) (portal.Site, error)
+	// Laptop is where a laptop gets an address while the page is open; found is false on a node without a known address.
+	Laptop func() (desk laptop.Desk, found bool, err error)
 }
 
 // PageCommand is "relocation serve".
@@ -54,7 +57,15 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 	if err != nil {
 		return err
 	}
-	certificate, fingerprint, err := portal.Certificate(w.Now(), at.Addr())
+	table, found, err := w.Laptop()
+	if err != nil {
+		return err
+	}
+	addresses := []netip.Addr{at.Addr()}
+	if found {
+		addresses = append(addresses, table.Address.Addr())
+	}
+	certificate, fingerprint, err := portal.Certificate(w.Now(), addresses...)
 	if err != nil {
 		return err
 	}
@@ -63,6 +74,11 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 		return fmt.Errorf("serve the page: %w", err)
 	}
 	fmt.Fprintf(w.Console, "\nOpen this page on a laptop or a phone:  https://%s\nFingerprint of its certificate (SHA-256):\n  %s\n", l.Addr(), fingerprint)
+	if found {
+		fmt.Fprintf(w.Console, "A laptop on port %s, without another network there, opens:  https://%s\n", table.Port,
+			netip.AddrPortFrom(table.Address.Addr(), at.Port()))
+		defer openTable(ctx, table)()
+	}
 	page := portal.New(portal.Options{
 		Site: site, Node: w.Node(), Ports: w.Ports, Now: w.Now, Log: w.Log,
 		ShowCode: func(code string) { fmt.Fprintf(w.Console, "Code: %s (works once)\n", code) },
@@ -71,4 +87,18 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 		return err
 	}
 	return nil
+}
+
+// openTable gives a laptop its address until the returned function is called, which waits until it was taken away.
+func openTable(ctx context.Context, table laptop.Desk) (closed func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		table.Open(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }

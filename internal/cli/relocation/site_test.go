@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	cli "github.com/lifecycle-agent/lifecycle-agent/internal/cli/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/laptop"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
@@ -127,7 +128,8 @@ func TestServeShowsWhereAndHow(t *testing.T) {
 		}
 	})
 	cmd := cli.PageCommand(cli.PageWiring{Log: slog.New(slog.DiscardHandler), Console: console, Now: time.Now,
-		Node: func() string { return "n" }, Site: func(context.Context) (portal.Site, error) { return nil, nil }})
+		Node: func() string { return "n" }, Site: func(context.Context) (portal.Site, error) { return nil, nil },
+		Laptop: func() (laptop.Desk, bool, error) { return laptop.Desk{}, false, nil }})
 	cmd.SetArgs([]string{"--listen", "127.0.0.1:0"})
 	require.NoError(t, cmd.ExecuteContext(ctx))
 	cmd.SetArgs([]string{"--listen", "x"})

@@ -4,7 +4,6 @@ package seed
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -54,42 +53,3 @@ func Command(w Wiring) *cobra.Command {
 func outputFlag(cmd *cobra.Command, format *string) {
 	cmd.Flags().StringVarP(format, "output", "o", string(output.Text), "text, yaml or json")
 }
-<<<<<<< HEAD
-=======
-
-func generate(w Wiring) *cobra.Command {
-	return &cobra.Command{
-		Use: "create", Args: cobra.NoArgs,
-		Short: "Make the seed image that was requested (run by lca-generate-seed-image.service)",
-		Long: "Make the seed image that the agent requested, or continue an interrupted run. Follow it with\n" +
-			"'lca-cli status --watch' or 'journalctl -fu lca-generate-seed-image'.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return act(cmd.Context(), w, "seed create", create.Run) },
-	}
-}
-
-func abort(w Wiring) *cobra.Command {
-	return &cobra.Command{
-		Use: "abort", Args: cobra.NoArgs,
-		Short: "Give up an unfinished seed image, or a restore that has not rebooted, and remove what it made",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, found, err := restore.ReadRequest(w.Files); err != nil || found {
-				return errors.Join(err, w.abortRestore(cmd.Context()))
-			}
-			return act(cmd.Context(), w, "seed abort", create.Abort)
-		},
-	}
-}
-
-func act(ctx context.Context, w Wiring, name string, do func(context.Context, create.Ports, operation.Instruments) error) error {
-	node, with, err := w.Node(ctx, true)
-	if err != nil {
-		return err
-	}
-	release, err := w.Take(ctx, create.Holder(node.Files), name)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return w.Verdict(name, do(ctx, node, with))
-}
->>>>>>> wt/restore

@@ -3,6 +3,7 @@ package seed
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
 )
 
 // creation is a request by flags, on a node without its API.
@@ -134,12 +136,16 @@ func (c creation) describe(w Wiring, r *seed.Request) error {
 func abort(w Wiring) *cobra.Command {
 	return &cobra.Command{
 		Use: "abort", Args: cobra.NoArgs,
-		Short: "Give up an unfinished seed image: remove the copy and start the cluster",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return act(cmd.Context(), w, "seed abort", create.Abort) },
+		Short: "Give up an unfinished seed image, or a restore that has not rebooted, and remove what it made",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, found, err := restore.ReadRequest(w.Files); err != nil || found {
+				return errors.Join(err, w.abortRestore(cmd.Context()))
+			}
+			return act(cmd.Context(), w, "seed abort", create.Abort)
+		},
 	}
 }
 
-// act runs the steps in this process.
 func act(ctx context.Context, w Wiring, name string, do func(context.Context, create.Ports, operation.Instruments) error) error {
 	node, with, err := w.Node(ctx, true)
 	if err != nil {

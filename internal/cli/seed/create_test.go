@@ -25,8 +25,8 @@ import (
 
 const seedImage = "registry.example.com/seeds/sno:1"
 
-// console is an administrator at the console of a node whose API is of no use.
-type console struct {
+// terminal is an administrator at the terminal of a node whose API is of no use.
+type terminal struct {
 	node     *hosttest.Node
 	registry *hosttest.Registry
 	inputs   map[string]string
@@ -45,9 +45,9 @@ func (c nodeTime) Sleep(ctx context.Context, _ time.Duration) error {
 	return ctx.Err()
 }
 
-func newConsole(t *testing.T) *console {
+func newConsole(t *testing.T) *terminal {
 	t.Helper()
-	c := &console{node: hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}), registry: hosttest.NewRegistry(), inputs: map[string]string{
+	c := &terminal{node: hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}), registry: hosttest.NewRegistry(), inputs: map[string]string{
 		"auth.json": `{"auths":{}}`, "manifest.json": `{"seed_cluster_ocp_version":"4.20.3","base_domain":"given.example.org"}`, "ca.pem": "an authority",
 	}}
 	require.NoError(t, c.node.Seed("/ostree/repo/config", []byte("[core]\n")))
@@ -60,7 +60,7 @@ type ready struct{ node *hosttest.Node }
 
 func (r ready) Ready(context.Context) error { return r.node.ClusterUp() }
 
-func (c *console) execute(ctx context.Context, args []string) error {
+func (c *terminal) execute(ctx context.Context, args []string) error {
 	log := slog.New(slog.NewTextHandler(&c.log, nil))
 	cmd := cli.Command(cli.Wiring{
 		Wiring: verb.Wiring{Lock: c.node.Lock(), Log: log, Out: &c.out, Clock: nodeTime{c.node}}, Files: c.node.Files(),
@@ -81,7 +81,7 @@ func (c *console) execute(ctx context.Context, args []string) error {
 	return cmd.ExecuteContext(ctx)
 }
 
-func (c *console) run(t *testing.T, args ...string) error {
+func (c *terminal) run(t *testing.T, args ...string) error {
 	t.Helper()
 	return c.node.Run(t.Context(), func(ctx context.Context) error { return c.execute(ctx, args) })
 }

@@ -36,6 +36,7 @@ func TestUnits(t *testing.T, fresh func(t *testing.T) UnitsFixture) {
 		{"a masked unit does not start until the mask is lifted", unitMask},
 		{"a masked unit is not pulled in by another", unitMaskPulled},
 		{"masking is not disabling", unitMaskKeepsEnabled},
+		{"a drop-in whose condition does not hold keeps a unit down, by whatever starts it, and that is no failure", unitCondition},
 		{"masking and lifting are idempotent, and work on what does not exist", unitMaskIdempotent},
 	})
 }
@@ -181,6 +182,20 @@ func unitMaskKeepsEnabled(t *testing.T, f UnitsFixture) {
 	require.Equal(t, staying, read(t, f.Files, path.Join(host.UnitDir, serviceUnit)))
 	noError(t, f.Masks.Unmask(t.Context(), serviceUnit))
 	require.Equal(t, "enabled", f.state(t, serviceUnit).File)
+}
+
+func unitCondition(t *testing.T, f UnitsFixture) {
+	mark, dropIns := path.Join(host.UnitDir, "lca-contract-mark"), path.Join(host.UnitDir, serviceUnit+".d")
+	t.Cleanup(func() { noError(t, f.Files.Remove(mark), f.Files.Remove(dropIns)) })
+	noError(t, f.Files.Write(mark, nil, 0o600),
+		f.Files.Write(path.Join(dropIns, "10-mark.conf"), []byte("[Unit]\nConditionPathExists=!"+mark+"\n"), 0o644))
+	f.install(t, serviceUnit, staying)
+	f.install(t, otherUnit, "[Unit]\nRequires="+serviceUnit+"\nAfter="+serviceUnit+"\n[Service]\nType=exec\nExecStart=/bin/sleep infinity\n")
+	noError(t, f.Units.Start(t.Context(), serviceUnit), f.Units.Start(t.Context(), otherUnit))
+	require.False(t, f.state(t, serviceUnit).Running())
+	require.True(t, f.state(t, otherUnit).Running())
+	noError(t, f.Files.Remove(mark), f.Units.Start(t.Context(), serviceUnit))
+	require.True(t, f.state(t, serviceUnit).Running(), "the condition is asked anew, without a reload")
 }
 
 func unitMaskIdempotent(t *testing.T, f UnitsFixture) {

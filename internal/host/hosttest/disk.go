@@ -110,9 +110,10 @@ func (d *disk) under(at string) []string {
 // children names the entries of a folder.
 func (d *disk) children(at string) []string {
 	var names []string
+	folder := strings.TrimSuffix(at, "/") + "/"
 	for p := range d.live {
-		if p != "/" && path.Dir(p) == at {
-			names = append(names, path.Base(p))
+		if name, ok := strings.CutPrefix(p, folder); ok && name != "" && !strings.Contains(name, "/") {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)

@@ -94,7 +94,8 @@ type Node struct {
 	cannotSetDefault           error
 	kernelArguments            []string
 	silent, refusing, occupied map[netip.Addr]bool
-	deaf                       bool // the node's own DNS server
+	deaf                       bool                    // the node's own DNS server
+	known                      map[netip.Addr][]string // what a name server is limited to
 	registry                   registry
 	segments                   map[netip.Addr]int // VLAN on which a machine is
 	proxied                    []netip.Prefix
@@ -118,7 +119,7 @@ func NewNode(o Options) *Node {
 		options: o, disk: newDisk(o.Free), commit: osCommit(),
 		running: map[string]*unitRun{}, arguments: map[string][]string{},
 		programs: map[string]Program{}, commands: builtins(), every: map[string]Program{},
-		silent: map[netip.Addr]bool{}, refusing: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{}, segments: map[netip.Addr]int{}, served: map[string]error{},
+		silent: map[netip.Addr]bool{}, refusing: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{}, segments: map[netip.Addr]int{}, known: map[netip.Addr][]string{}, served: map[string]error{},
 		programsRunning: map[int]context.CancelCauseFunc{},
 	}
 	n.programs[host.UnitKubelet] = n.StartCluster

@@ -94,7 +94,14 @@ func (n *Node) reach(to netip.Addr, iface string) error {
 // Refuse makes name servers outside the node refuse what it asks.
 func (n *Node) Refuse(addrs ...netip.Addr) { n.set(n.refusing, true, addrs) }
 
-func (p prober) DNS(_ context.Context, server netip.Addr, _ ...string) error {
+// Know makes a name server outside the node refuse every name but these.
+func (n *Node) Know(server netip.Addr, names ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.known[server.WithZone("").Unmap()] = names
+}
+
+func (p prober) DNS(_ context.Context, server netip.Addr, names ...string) error {
 	n := p.n
 	n.lock()
 	defer n.mu.Unlock()
@@ -104,6 +111,9 @@ func (p prober) DNS(_ context.Context, server netip.Addr, _ ...string) error {
 	}
 	if n.silent[server] {
 		return fmt.Errorf("DNS server %s: no answer", server)
+	}
+	if known, limited := n.known[server]; limited && !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(known, name) }) {
+		return fmt.Errorf("DNS server %s does not serve this node: refused", server)
 	}
 	if n.reach(server, "") == nil {
 		return nil

@@ -56,10 +56,35 @@ func (n *Node) loadUnit(root, unit string) (unitFile, bool) {
 		}
 		data, err := n.readFile(at)
 		if err == nil {
-			return unitFile{keys: parseUnit(string(data))}, true
+			file := unitFile{keys: parseUnit(string(data))}
+			n.addDropIns(root, unit, file.keys)
+			return file, true
 		}
 	}
 	return unitFile{}, false
+}
+
+// addDropIns adds what the unit's drop-ins say, in the order of their names (systemd.unit(5)).
+func (n *Node) addDropIns(root, unit string, keys map[string][]string) {
+	found := map[string]string{}
+	for _, dir := range []string{vendorUnits, runtimeUnits, host.UnitDir} {
+		at, err := n.resolve(path.Join(root, dir, unit+".d"), true)
+		if err != nil || !n.disk.live[at].isDir() {
+			continue
+		}
+		for _, name := range n.disk.children(at) {
+			if strings.HasSuffix(name, ".conf") {
+				found[name] = path.Join(at, name)
+			}
+		}
+	}
+	for _, name := range sorted(found) {
+		if data, err := n.readFile(found[name]); err == nil {
+			for key, values := range parseUnit(string(data)) {
+				keys[key] = append(keys[key], values...)
+			}
+		}
+	}
 }
 
 func parseUnit(text string) map[string][]string {

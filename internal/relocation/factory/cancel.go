@@ -2,7 +2,9 @@ package factory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -11,39 +13,129 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
-// Cancel undoes a preparation while the factory's stateroot runs.
-func Cancel(ctx context.Context, n Ports, with operation.Instruments) error {
-	record, err := relocation.ReadRecord(n.Files)
-	if err != nil {
-		return err
-	}
-	here, err := operation.Locate(ctx, n.Deployments, n.Power)
-	if err != nil {
-		return err
-	}
-	if here.Booted.Stateroot != record.Factory {
-		return operation.Refuse("stateroot %s runs, not the factory's: 'lca-cli relocation rollback' boots that", here.Booted.Stateroot)
-	}
-	if _, found, err := unfinished(n.Files); err != nil || found {
-		return operation.Refuse("a preparation is under way: wait until it has ended, or stop %s and run it again", relocation.UnitPrepare)
-	}
-	o := operation.Open(record.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
-	return o.Run(ctx, cancelPlan(n, record))
+// Cancellation gives the factory's cluster back: of a node that was prepared, and of one that came back from its site.
+type Cancellation struct {
+	Ports
+	With operation.Instruments
+	// Wrap lets tests put a crash into the plan; nil elsewhere.
+	Wrap func(flow.Plan) flow.Plan
+	// FromUnit: relocation.UnitReconfigure runs it itself, so it must not be stopped.
+	FromUnit bool
 }
 
-// cancelPlan lists the steps. The record goes last: with it an interrupted run can be repeated.
-func cancelPlan(n Ports, r relocation.Record) flow.Plan {
+// Run undoes the preparation while the factory's stateroot runs. The wish for it is stored first: where a power cut ends
+// it on a node that waits for a configuration, the next boot continues it.
+func (c Cancellation) Run(ctx context.Context) error {
+	record, here, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.Ask(ctx); err != nil {
+		return err
+	}
+	o := operation.Open(record.OperationID, here, operation.Ports{Files: c.Files, Clock: c.Clock, Log: c.Log}, c.With)
+	o.Wrap = c.Wrap
+	return o.Run(ctx, c.Plan(record))
+}
+
+// Check refuses where there is nothing to cancel.
+func (c Cancellation) Check(ctx context.Context) error {
+	_, _, err := c.open(ctx)
+	return err
+}
+
+// Ask stores the wish, and ends an attempt that is under way, which would hold the node.
+func (c Cancellation) Ask(ctx context.Context) error {
+	if err := c.Check(ctx); err != nil {
+		return err
+	}
+	wish := relocation.Wish{Action: relocation.WishCancel, Cause: "a person asked for the factory's cluster", Asked: c.Clock.Now().UTC()}
+	if err := operation.WriteJSON(c.Files, relocation.WishFile, wish); err != nil {
+		return err
+	}
+	return c.stop(ctx)
+}
+
+func (c Cancellation) open(ctx context.Context) (relocation.Record, operation.Here, error) {
+	record, err := relocation.ReadRecord(c.Files)
+	if err != nil {
+		return record, operation.Here{}, err
+	}
+	here, err := operation.Locate(ctx, c.Deployments, c.Power)
+	if err != nil {
+		return record, here, err
+	}
+	if here.Booted.Stateroot != record.Factory {
+		return record, here, operation.Refuse("stateroot %s runs, not the factory's: 'lca-cli relocation rollback' boots that", here.Booted.Stateroot)
+	}
+	if _, found, err := unfinished(c.Files); err != nil || found {
+		return record, here, operation.Refuse("a preparation is under way: wait until it has ended, or stop %s and run it again", relocation.UnitPrepare)
+	}
+	return record, here, nil
+}
+
+// Plan lists the steps. The record goes last: with it an interrupted run can be repeated.
+func (c Cancellation) Plan(r relocation.Record) flow.Plan {
 	return flow.Plan{
 		Name: relocation.FlowCancel, Commit: flow.FromStart, AcrossBoots: true, Urgent: true,
 		Steps: []flow.Step{
-			stateroot.FlipBack(n.Deployments, n.Trees, r.Factory),
-			stateroot.RemoveOthers(n.Deployments, func(name string, _ host.Deployment) bool { return relocation.IsSite(name) }),
-			{Name: relocation.StepForget, Title: "Remove the record of the preparation", Again: true, Do: func(context.Context) error {
-				if err := n.Files.Remove(relocation.Dir); err != nil {
-					return fmt.Errorf("remove %s: %w", relocation.Dir, err)
-				}
-				return nil
-			}},
+			stateroot.FlipBack(c.Deployments, c.Trees, r.Factory),
+			{Name: relocation.StepStop, Title: "Stop waiting for a configuration", Again: true, Do: c.stop},
+			stateroot.RemoveOthers(c.Deployments, func(name string, _ host.Deployment) bool { return relocation.IsSite(name) }),
+			{Name: relocation.StepRelease, Title: "Release the factory's cluster", Again: true, Do: c.release},
+			{Name: relocation.StepStart, Title: "Start the factory's cluster", Again: true, Do: c.start},
+			{Name: relocation.StepForget, Title: "Remove the record of the preparation", Again: true, Do: c.forget},
 		},
 	}
+}
+
+// stop ends an attempt that is under way, too; what it has made is removed next.
+func (c Cancellation) stop(ctx context.Context) error {
+	units := []string{relocation.UnitReconfigure, relocation.UnitPage}
+	if c.FromUnit {
+		units = units[1:]
+	}
+	for _, unit := range units {
+		if err := c.Units.Stop(ctx, unit); err != nil {
+			return fmt.Errorf("stop %s: %w", unit, err)
+		}
+	}
+	return nil
+}
+
+func (c Cancellation) release(ctx context.Context) error { return Unhold(ctx, c.Node) }
+
+// startLimit is how long the step waits for kubelet, whose start waits for a network. systemd continues the start.
+const startLimit = 2 * time.Minute
+
+func (c Cancellation) start(ctx context.Context) error {
+	once, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	err := c.workload().Revive(once)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		c.Log.Warn("the factory's cluster is starting; it needs the factory's network", "unit", host.UnitKubelet)
+		return nil
+	}
+	return err
+}
+
+// forget removes the units that wait for a configuration, and the record. The unit that runs this is disabled, and its
+// file stays until it has ended: systemd would not know it any more.
+func (c Cancellation) forget(ctx context.Context) error {
+	units := []string{relocation.UnitPage, relocation.UnitMonitor, relocation.UnitReconfigure}
+	if c.FromUnit {
+		units = units[:2]
+		if err := c.Units.Disable(ctx, relocation.UnitReconfigure); err != nil {
+			return fmt.Errorf("disable %s: %w", relocation.UnitReconfigure, err)
+		}
+	}
+	if err := RemoveUnits(ctx, c.Node, units...); err != nil {
+		return err
+	}
+	for _, file := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.Dir} {
+		if err := c.Files.Remove(file); err != nil {
+			return fmt.Errorf("remove %s: %w", file, err)
+		}
+	}
+	return nil
 }

@@ -7,7 +7,6 @@ package factory
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"path"
 	"time"
@@ -25,6 +24,8 @@ type Cluster interface {
 	Facts(ctx context.Context) (relocation.Facts, error)
 	// Healthy says what is wrong with the cluster.
 	Healthy(ctx context.Context) error
+	// Certificates lists those of the cluster.
+	Certificates(ctx context.Context) ([]relocation.Certificate, error)
 }
 
 // Ports is what main gives the flow.
@@ -87,7 +88,9 @@ func (m making) check(ctx context.Context) error {
 func (m making) mirror() stateroot.Mirror {
 	return stateroot.Mirror{Trees: m.Trees, Files: m.Files, Log: m.Log, Pair: m.pair,
 		Skip: []string{"lib/lca/evidence", "lib/lca/journal", "lib/lca/workspace", "lib/lca/ipc.json",
-			"lib/lca/stateroot-clone.json", "lib/lca/relocation/last.json"}}
+			"lib/lca/stateroot-clone.json", "lib/lca/relocation/last.json", "lib/lca/relocation/wish.json",
+			// A preparation that is under way: in the new system it would be begun again, over its own files.
+			"lib/lca/relocation-prepare.json"}}
 }
 
 // furnish keeps kubelet down in the new stateroot and has it wait for a configuration.
@@ -105,22 +108,11 @@ func (m making) furnish(ctx context.Context) error {
 	return bringup.RemoveNetworkState(m.Files, target)
 }
 
-// HoldBack has a system that does not run wait for a configuration at its next boot, with its cluster down.
-func HoldBack(ctx context.Context, n host.Node, target host.Deployment) error {
-	if err := n.Foreign.DisableIn(ctx, target.Dir(), host.UnitKubelet); err != nil {
-		return fmt.Errorf("hold %s back in stateroot %s: %w", host.UnitKubelet, target.Stateroot, err)
-	}
-	if err := stateroot.InstallUnit(ctx, n.Files, n.Foreign, target, relocation.UnitPage, relocation.PageUnit); err != nil {
-		return err
-	}
-	return stateroot.InstallUnit(ctx, n.Files, n.Foreign, target, relocation.UnitReconfigure, relocation.ReconfigureUnit)
-}
-
 // sealing lists what must be whole when the node is switched on at its site, months later.
 func (m making) sealing() stateroot.Sealing {
 	return stateroot.Sealing{Operation: m.operation, Pair: m.pair, Contents: func(func(string) string) ([]string, error) {
 		return []string{
-			relocation.RecordFile,
+			relocation.RecordFile, relocation.HoldFile, dropIn(host.UnitKubelet),
 			path.Join(host.UnitDir, relocation.UnitPage),
 			path.Join(host.UnitDir, relocation.UnitReconfigure), path.Join(host.UnitDir, relocation.UnitMonitor),
 		}, nil

@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/netip"
+	"strings"
 	"time"
+
+	"go4.org/netipx"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -15,20 +20,27 @@ import (
 // requestFile holds the record of a preparation that is under way, and of one that is finished.
 const requestFile = host.StateDir + "/relocation-prepare.json"
 
+// Wanted is what a preparation is asked for.
+type Wanted struct {
+	// Watchdog is how long a reconfiguration may take on site; 0 for the default.
+	Watchdog time.Duration
+	// ShelfDays is how long the node may be switched off; 0 checks no certificate.
+	ShelfDays int
+	// Internal is the node's known address on its network port, for a technician's laptop; the zero value for that of the
+	// MachineConfig, or none.
+	Internal netip.Prefix
+}
+
 // Prepare checks the cluster and stores what a preparation is to do. An unfinished one is continued.
-func Prepare(ctx context.Context, n Ports, id string, watchdog time.Duration) (relocation.Record, error) {
-	if r, found, err := unfinished(n.Files); err != nil || found {
-		return r, err
-	}
-	if r, err := relocation.ReadRecord(n.Files); !errors.Is(err, operation.ErrRefused) {
-		if err == nil {
-			err = operation.Refuse("this node was prepared at %s: boot it to use it, or undo that with 'lca-cli relocation cancel'",
-				r.Prepared.UTC().Format(time.RFC3339))
-		}
-		return r, err
-	}
+func Prepare(ctx context.Context, n Ports, id string, want Wanted) (relocation.Record, error) {
 	here, err := operation.Locate(ctx, n.Deployments, n.Power)
 	if err != nil {
+		return relocation.Record{}, err
+	}
+	if r, found, err := unfinished(n.Files); err != nil || found {
+		return r, errors.Join(err, belongs(r, here))
+	}
+	if err := n.unprepared(here); err != nil {
 		return relocation.Record{}, err
 	}
 	facts, err := n.Cluster.Facts(ctx)
@@ -41,11 +53,97 @@ func Prepare(ctx context.Context, n Ports, id string, watchdog time.Duration) (r
 	if err := n.Cluster.Healthy(ctx); err != nil {
 		return relocation.Record{}, operation.Refuse("the cluster is not healthy, and a copy of it would not be either: %w", err)
 	}
+	if err := n.lasts(ctx, want.ShelfDays); err != nil {
+		return relocation.Record{}, err
+	}
+	internal, err := InternalAddress(n.Files, want.Internal)
+	if err != nil {
+		return relocation.Record{}, err
+	}
+	uplink, err := n.Switch.Uplink(ctx, host.BridgeExternal)
+	if err != nil {
+		n.Log.Warn("the network port below "+host.BridgeExternal+" is not known; laptops get no address from this node", "error", err)
+	}
 	r := relocation.Record{
 		OperationID: id, Prepared: n.Clock.Now().UTC().Truncate(time.Second), Facts: facts,
-		Factory: here.Booted.Stateroot, Site: relocation.StaterootName(id), WatchdogSeconds: int(watchdog.Seconds()),
+		Factory: here.Booted.Stateroot, Site: relocation.StaterootName(id), WatchdogSeconds: int(want.Watchdog.Seconds()),
+		Uplink: uplink, Internal: internal,
 	}
 	return r, operation.WriteJSON(n.Files, requestFile, r)
+}
+
+// lasts refuses a cluster with a certificate that ends on the shelf and that the reconfiguration on site does not renew.
+func (n Ports) lasts(ctx context.Context, days int) error {
+	if days <= 0 {
+		return nil
+	}
+	all, err := n.Cluster.Certificates(ctx)
+	if err != nil {
+		return fmt.Errorf("read the cluster's certificates: %w", err)
+	}
+	lost := relocation.NotRenewed(relocation.EndingBefore(all, relocation.ShelfEnd(n.Clock.Now(), days)))
+	if len(lost) == 0 {
+		return nil
+	}
+	return operation.Refuse("%d of the cluster's certificates end within %d days and are not renewed on site, because the key of their "+
+		"authority is not in the cluster: %s. Replace them, or give a smaller --shelf-days", len(lost), days, relocation.Listed(lost))
+}
+
+// InternalAddress is the node's known address: the one that is named, that of the node's MachineConfig, or none.
+func InternalAddress(files host.Files, named netip.Prefix) (netip.Prefix, error) {
+	if named.IsValid() {
+		return named, CheckInternal(named)
+	}
+	data, err := files.Read(relocation.InternalFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return netip.Prefix{}, nil
+	}
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("read the internal address: %w", err)
+	}
+	p, err := netip.ParsePrefix(strings.TrimSpace(string(data)))
+	if err != nil {
+		return p, operation.Refuse("%s: %w", relocation.InternalFile, err)
+	}
+	return p, CheckInternal(p)
+}
+
+// CheckInternal refuses an address that leaves no room for a laptop beside the node.
+func CheckInternal(p netip.Prefix) error {
+	switch {
+	case !p.Addr().Is4():
+		return operation.Refuse("internal address %s: it must be an IPv4 address with its prefix length, such as 192.0.2.1/29", p)
+	case p.Bits() > 30 || p.Bits() < 16:
+		return operation.Refuse("internal address %s: the prefix length must be 16 to 30, so that a laptop fits beside the node", p)
+	case p.Addr() == p.Masked().Addr() || p.Addr() == netipx.PrefixLastIP(p):
+		return operation.Refuse("internal address %s is the address of the network itself, or its broadcast address", p)
+	}
+	return nil
+}
+
+// belongs refuses a preparation of another stateroot than the one that runs: its steps would write over the running system.
+func belongs(r relocation.Record, here operation.Here) error {
+	if r.Factory == here.Booted.Stateroot && r.Site != here.Booted.Stateroot {
+		return nil
+	}
+	return operation.Refuse("the preparation %s was begun in stateroot %s, and %s runs: it can only be continued there",
+		r.OperationID, r.Factory, here.Booted.Stateroot)
+}
+
+// unprepared refuses a node that is on its way already.
+func (n Ports) unprepared(here operation.Here) error {
+	r, err := relocation.ReadRecord(n.Files)
+	switch {
+	case errors.Is(err, operation.ErrRefused):
+		return nil
+	case err != nil:
+		return err
+	case here.Booted.Stateroot == r.Factory:
+		return operation.Refuse("this node was prepared at %s: switch it off to ship it, or undo that with 'lca-cli relocation cancel'",
+			r.Prepared.UTC().Format(time.RFC3339))
+	}
+	return operation.Refuse("this node has left the factory: stateroot %s runs, prepared at %s. Give the factory state up with "+
+		"'lca-cli relocation keep' before it is prepared for another site", here.Booted.Stateroot, r.Prepared.UTC().Format(time.RFC3339))
 }
 
 // refuse says why a cluster cannot be relocated.
@@ -87,6 +185,9 @@ func RunWrapped(ctx context.Context, n Ports, with operation.Instruments, wrap f
 	}
 	here, err := operation.Locate(ctx, n.Deployments, n.Power)
 	if err != nil {
+		return err
+	}
+	if err := belongs(r, here); err != nil {
 		return err
 	}
 	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)

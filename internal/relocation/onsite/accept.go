@@ -68,6 +68,9 @@ func Addresses(record relocation.Record, c siteconfig.SiteConfig) []netip.Addr {
 
 // misfits lists what the configuration asks for and this node cannot do.
 func (p *Reconfiguration) misfits(c siteconfig.SiteConfig) (out []siteconfig.Problem) {
+	if p.Record.Decoupled() {
+		return p.movesInternal(c)
+	}
 	have, want := p.Record.Facts.Addresses, p.addresses(c)
 	if len(have) != len(want) {
 		out = append(out, siteconfig.Problem{Key: "nodeIPs", Value: fmt.Sprint(want), Want: fmt.Sprintf(
@@ -80,6 +83,22 @@ func (p *Reconfiguration) misfits(c siteconfig.SiteConfig) (out []siteconfig.Pro
 				"the cluster was installed with %s, in this order", families(have))})
 			break
 		}
+	}
+	return out
+}
+
+// movesInternal refuses what would move a node that its MachineConfig keeps at the internal address.
+func (p *Reconfiguration) movesInternal(c siteconfig.SiteConfig) (out []siteconfig.Problem) {
+	have := p.Record.Facts.Addresses
+	for _, text := range c.NodeIPs {
+		if a, err := netip.ParseAddr(text); err == nil && !slices.Contains(have, a) {
+			out = append(out, siteconfig.Problem{Key: "nodeIPs", Value: text, Want: fmt.Sprintf(
+				"a MachineConfig keeps the node at its internal address %s on every site; leave nodeIPs out", have[0])})
+		}
+	}
+	if named := machineNetworks(c); len(named) > 0 && !slices.ContainsFunc(named, func(n netip.Prefix) bool { return n.Contains(have[0]) }) {
+		out = append(out, siteconfig.Problem{Key: "machineNetworks", Value: fmt.Sprint(named), Want: fmt.Sprintf(
+			"a MachineConfig keeps the node at its internal address %s on every site; leave machineNetworks out", have[0])})
 	}
 	return out
 }
@@ -99,6 +118,9 @@ func families(addresses []netip.Addr) string {
 // addresses are the node's own after the change, the primary first: those that are named, those of the network document
 // that lie in a machine network, all of the document, or the factory's.
 func (p *Reconfiguration) addresses(c siteconfig.SiteConfig) (out []netip.Addr) {
+	if p.Record.Decoupled() {
+		return p.Record.Facts.Addresses
+	}
 	for _, text := range c.NodeIPs {
 		if a, err := netip.ParseAddr(text); err == nil {
 			out = append(out, a)

@@ -25,14 +25,15 @@ const (
 type Back struct {
 	Ports
 	Operation *operation.Operation
+	Record    relocation.Record
 	Request   relocation.Request
 	Cause     string
 	// FromUnit: the unit that reconfigures runs it itself, so it must not be stopped.
 	FromUnit bool
 }
 
-func (s *Station) back(o *operation.Operation, r relocation.Request, cause string) *Back {
-	return &Back{Ports: s.Ports, Operation: o, Request: r, Cause: cause}
+func (s *Station) back(o *operation.Operation, record relocation.Record, r relocation.Request, cause string) *Back {
+	return &Back{Ports: s.Ports, Operation: o, Record: record, Request: r, Cause: cause}
 }
 
 // OpenBack prepares the rollback of the operation that reconfigures, or has reconfigured, the stateroot that runs.
@@ -63,17 +64,17 @@ func (s *Station) OpenBack(ctx context.Context, cause string) (*Back, error) {
 	if _, err := stateroot.WayBack(ctx, s.Deployments, r.Factory); err != nil {
 		return nil, err
 	}
-	return s.back(s.open(r, here), r, cause), nil
+	return s.back(s.open(r, here), record, r, cause), nil
 }
 
 // resumeRollBack continues an interrupted rollback before anything else. Where that cannot be done the site's system is
 // better than none: the caller finishes it.
-func (s *Station) resumeRollBack(ctx context.Context, o *operation.Operation, r relocation.Request) error {
+func (s *Station) resumeRollBack(ctx context.Context, o *operation.Operation, record relocation.Record, r relocation.Request) error {
 	entries, err := o.Entries()
 	if err != nil || !flow.Fold(o.ID, entries).Flow(relocation.FlowRollback).Running() {
 		return nil //nolint:nilerr // a journal that cannot be read is for the plan to judge
 	}
-	b := s.back(o, r, causeOf(entries))
+	b := s.back(o, record, r, causeOf(entries))
 	b.FromUnit = true
 	if err := b.Run(ctx); errors.Is(err, flow.ErrLeaving) || ctx.Err() != nil {
 		return err
@@ -106,8 +107,7 @@ func (b *Back) Run(ctx context.Context) error {
 	return b.Operation.Run(ctx, b.Plan())
 }
 
-// Plan lists the steps. The factory's stateroot is written to before the flip only, and only where it must wait for
-// another configuration instead of starting the factory's cluster.
+// Plan lists the steps. The factory's stateroot is written to before the flip only.
 func (b *Back) Plan() flow.Plan {
 	reboot := stateroot.Reboot(b.Power, b.Clock, "Relocation: going back to stateroot "+b.Request.Factory)
 	reboot.Again = true
@@ -160,16 +160,7 @@ func (b *Back) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	record, err := relocation.ReadRecord(b.Files)
-	if err != nil {
-		return err
-	}
-	if record.Running != nil {
-		err = b.clear(ctx, *record.Running, target)
-	} else {
-		err = factory.HoldBack(ctx, b.Node, target)
-	}
-	if err != nil {
+	if err := b.settleCluster(ctx, target); err != nil {
 		return err
 	}
 	// What came back is over there too: it would be continued otherwise.
@@ -199,7 +190,7 @@ func (b *Back) handBack(context.Context) error {
 
 // wipe never stops a rollback: the stateroot is removed before the next attempt.
 func (b *Back) wipe(context.Context) error {
-	if err := errors.Join(wipe(b.Files), b.Files.Remove(relocation.HandoverFile), b.dropConfig()); err != nil {
+	if err := errors.Join(wipe(b.Files), b.Files.Remove(relocation.HandoverFile), b.dropConfig(), relocation.ForgetWish(b.Files)); err != nil {
 		b.Log.Warn("secrets could not be wiped", "op", b.Request.OperationID, "error", err)
 	}
 	return nil
@@ -208,30 +199,12 @@ func (b *Back) wipe(context.Context) error {
 // dropConfig keeps the configuration while the site's system may still have to finish: until the flip.
 func (b *Back) dropConfig() error { return b.Files.Remove(relocation.SiteConfigFile) }
 
-// Watch waits until the limit of the reconfiguration has passed, and goes back then. It returns nil where there is nothing
-// to watch or ctx ended first.
-func (s *Station) Watch(ctx context.Context, alive func(), beforeBack func(context.Context) error) error {
-	r, found, err := relocation.ReadRequest(s.Files)
-	if err != nil || !found {
-		return err
+// settleCluster decides what the cluster that the node goes back to does: it waits for another configuration, or starts.
+func (b *Back) settleCluster(ctx context.Context, target host.Deployment) error {
+	if running := b.Record.Running; running != nil {
+		return b.clear(ctx, *running, target)
 	}
-	record, err := relocation.ReadRecord(s.Files)
-	if err != nil {
-		return err
-	}
-	dog := stateroot.Watchdog{Files: s.Files, Clock: s.Clock, Log: s.Log, Operation: r.OperationID,
-		Record: relocation.WatchedFile, Limit: record.Limit(), Alive: alive}
-	if err := dog.Watch(ctx); err != nil {
-		return nil //nolint:nilerr // stopped on request: the node is at home, or goes down
-	}
-	if err := beforeBack(ctx); err != nil {
-		return err
-	}
-	b, err := s.OpenBack(ctx, causeWatchdog+record.Limit().String())
-	if err != nil {
-		return err
-	}
-	return b.Run(ctx)
+	return factory.HoldBack(ctx, b.Node, target)
 }
 
 func oneLine(text string) string {

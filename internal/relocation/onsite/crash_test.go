@@ -118,3 +118,36 @@ func TestAConfigurationForAnotherNodeIsRefusedUntouched(t *testing.T) {
 	require.Contains(t, last.Cause, "nodeIPs")
 	require.Equal(t, []string{factoryAddress}, w.node.Describe().Running)
 }
+
+// A site's DNS server that knows its own domain alone, and refuses all others, is as good as any.
+func TestADNSServerOfTheSiteAlone(t *testing.T) {
+	server := netip.MustParseAddr("198.51.100.1")
+	mirrors := "imageDigestMirrors:\n- source: quay.io/openshift-release-dev\n  mirrors: [registry.edge.example.org:5000/ocp]\n"
+	for name, k := range map[string]struct {
+		known, more, verdict string
+	}{
+		"the name of the API":  {"api.store42.edge.example.org", "", "home"},
+		"the name of a mirror": {"registry.edge.example.org", mirrors, "home"},
+		"neither":              {"elsewhere.example.org", mirrors, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false)
+			require.NoError(t, w.prepare())
+			w.node.Know(server, k.known)
+			w.stick = siteFor("198.51.100")
+			plain := w.stick
+			w.stick += k.more
+			require.NoError(t, w.switchOn())
+			last, err := relocation.ReadLast(w.node.Files())
+			require.NoError(t, err)
+			if k.verdict == "" {
+				require.Equal(t, sitecode.DNSSilent, last.Code(), last.Cause)
+				return
+			}
+			w.stick = plain
+			verdict, err := w.Judge()
+			require.NoError(t, err, last.Cause)
+			require.Equal(t, k.verdict, verdict)
+		})
+	}
+}

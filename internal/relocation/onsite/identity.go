@@ -3,6 +3,7 @@ package onsite
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,15 +40,8 @@ type recertConfig struct {
 // recertConfig also extends the life of every certificate: however long the node lay on the shelf, the cluster starts
 // with certificates that are valid.
 func (p *Reconfiguration) recertConfig(c siteconfig.SiteConfig, passwordHash string) recertConfig {
-	dirs := []string{"/kubelet", "/kubernetes", "/machine-config-daemon"}
-	r := recertConfig{
-		ExtendExpiration: true, CryptoDirs: dirs, ClusterCustomizationDirs: dirs,
-		CryptoFiles: []string{"/host-etc/mcs-machine-config-content.json"},
-		ClusterCustomizationFiles: []string{"/host-etc/mcs-machine-config-content.json", "/host-etc/mco/proxy.env",
-			"/host-etc/chrony.conf"},
-		SummaryFile:           host.RecertSummary,
-		KubeadminPasswordHash: passwordHash, PullSecret: c.PullSecret.Reveal(),
-	}
+	r := renewal()
+	r.KubeadminPasswordHash, r.PullSecret = passwordHash, c.PullSecret.Reveal()
 	kept := retain(c)
 	r.UseKeyRules, r.UseCertRules = kept.keys, kept.certs
 	facts := p.Record.Facts
@@ -75,6 +69,27 @@ func (p *Reconfiguration) recertConfig(c siteconfig.SiteConfig, passwordHash str
 		}
 	}
 	return r
+}
+
+// renewal is the part that is the same on every site.
+func renewal() recertConfig {
+	dirs := []string{"/kubelet", "/kubernetes", "/machine-config-daemon"}
+	return recertConfig{
+		ExtendExpiration: true, CryptoDirs: dirs, ClusterCustomizationDirs: dirs,
+		CryptoFiles: []string{"/host-etc/mcs-machine-config-content.json"},
+		ClusterCustomizationFiles: []string{"/host-etc/mcs-machine-config-content.json", "/host-etc/mco/proxy.env",
+			"/host-etc/chrony.conf"},
+		SummaryFile: host.RecertSummary,
+	}
+}
+
+// RenewalConfig is the configuration by which recert says, in the factory, what it would renew on site.
+func RenewalConfig() ([]byte, error) {
+	data, err := json.Marshal(renewal())
+	if err != nil {
+		return nil, fmt.Errorf("encode the configuration of recert: %w", err)
+	}
+	return data, nil
 }
 
 // named is the cluster's own name and base domain after the change.

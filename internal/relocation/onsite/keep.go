@@ -2,14 +2,13 @@ package onsite
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
@@ -27,7 +26,7 @@ func (s *Station) Keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if last.Outcome != relocation.OutcomeHome || !relocation.IsSite(here.Booted.Stateroot) {
+	if last.Outcome != relocation.OutcomeHome || here.Booted.Stateroot == record.Factory {
 		return operation.Refuse("the node is not at home on a site: the factory state is its only way back")
 	}
 	r := relocation.Request{OperationID: last.OperationID, Factory: record.Factory, Site: here.Booted.Stateroot}
@@ -49,13 +48,15 @@ func (s *Station) keepPlan(r relocation.Request) flow.Plan {
 
 // forget removes the record last: with it an interrupted run can be repeated.
 func (s *Station) forget(ctx context.Context) error {
-	var errs []error
-	for _, unit := range []string{relocation.UnitMonitor, relocation.UnitPage, relocation.UnitReconfigure} {
-		errs = append(errs, retireUnit(ctx, s.Units, unit), s.Files.Remove(path.Join(host.UnitDir, unit)))
+	units := []string{relocation.UnitMonitor, relocation.UnitPage, relocation.UnitReconfigure}
+	if err := factory.RemoveUnits(ctx, s.Node, units...); err != nil {
+		return err
 	}
-	errs = append(errs, stateroot.DropBallast(s.Files))
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("remove the units of the relocation: %w", err)
+	if err := factory.Unhold(ctx, s.Node); err != nil {
+		return err
+	}
+	if err := stateroot.DropBallast(s.Files); err != nil {
+		return fmt.Errorf("free the room kept for a rollback: %w", err)
 	}
 	return s.Files.Remove(relocation.RecordFile)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
@@ -41,6 +43,7 @@ func (p *Reconfiguration) Plan() flow.Plan {
 		{Name: relocation.StepHostname, Title: "Set the node's name", Do: p.setHostname},
 		{Name: relocation.StepDNS, Title: "Have the node resolve the cluster's names", Do: p.setLocalDNS},
 		bringup.RunRecert(bringup.Recert{Native: p.Recert, Images: p.RecertImages, Files: p.Files}, nativeRecert, p.note),
+		p.releasing(),
 		bringup.StartKubelet(p.Units, dns),
 		bringup.WaitAPI(p.Cluster, dns),
 		bringup.ProveNetwork(p.lastProof(), dns),
@@ -134,7 +137,30 @@ func (p *Reconfiguration) names(c siteconfig.SiteConfig) (out []string) {
 	for _, ca := range c.RegistryCAs {
 		out = append(out, ca.Hostname)
 	}
-	return out
+	for _, mirrors := range [][]siteconfig.ImageMirror{c.ImageContentSources, c.ImageDigestMirrors, c.ImageTagMirrors} {
+		for _, m := range mirrors {
+			for _, mirror := range m.Mirrors {
+				out = append(out, registryName(mirror))
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(slices.DeleteFunc(out, isAddress))
+}
+
+// registryName is the host of an image or repository: registry.example.org:5000/a/b.
+func registryName(image string) string {
+	at, _, _ := strings.Cut(image, "/")
+	if name, _, found := strings.Cut(at, ":"); found && !strings.HasPrefix(at, "[") {
+		return name
+	}
+	return at
+}
+
+// isAddress: an address needs no DNS server.
+func isAddress(name string) bool {
+	_, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	return err == nil || name == "" || strings.HasPrefix(name, "[")
 }
 
 func (p *Reconfiguration) localDNS() bringup.LocalDNS {

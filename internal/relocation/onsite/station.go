@@ -29,6 +29,9 @@ type Station struct {
 	With operation.Instruments
 	// Wrap lets tests put a crash into a plan; nil elsewhere.
 	Wrap func(flow.Plan) flow.Plan
+
+	// told is the configuration of which the log says that it is not tried again.
+	told string
 }
 
 // errAgain ends an attempt after which another configuration may come.
@@ -56,11 +59,17 @@ func (s *Station) turn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if done, err := s.grant(ctx, record, here); done || err != nil {
+		return err
+	}
 	request, found, err := relocation.ReadRequest(s.Files)
 	if err != nil {
 		return err
 	}
 	if !found {
+		if last, err := relocation.ReadLast(s.Files); err == nil && last.Outcome == relocation.OutcomeHome {
+			return s.retire(ctx) // a power cut has come between the end of the flow and that of the units, or of a rollback
+		}
 		if request, err = s.receive(ctx, record, here); err != nil {
 			return err
 		}
@@ -118,10 +127,21 @@ func (s *Station) await(ctx context.Context) (Delivery, error) {
 		if pause == 0 {
 			return d, nil
 		}
+		s.tell(d, last)
 		if err := s.Clock.Sleep(ctx, pause); err != nil {
 			return d, fmt.Errorf("wait for a site configuration: %w", err)
 		}
 	}
+}
+
+// tell logs once that a configuration is not tried again by itself. last.json shows it to the page and to status.
+func (s *Station) tell(d Delivery, last relocation.Last) {
+	if s.told == last.Digest || last.Outcome == relocation.OutcomeRetry {
+		return
+	}
+	s.told = last.Digest
+	s.Log.Warn("this configuration was tried already and is not tried again by itself: unplug the volume and plug it in again, "+
+		"or run 'lca-cli relocation apply'", "source", d.Source, "outcome", last.Outcome, "op", last.OperationID)
 }
 
 // worth says how long to wait before a delivery is tried; 0 for now. The same configuration is tried again by itself only
@@ -174,7 +194,7 @@ func (s *Station) open(r relocation.Request, here operation.Here) *operation.Ope
 // reconfigure carries the configuration out in the stateroot that was made for it.
 func (s *Station) reconfigure(ctx context.Context, record relocation.Record, r relocation.Request, here operation.Here) error {
 	o := s.open(r, here)
-	if err := s.resumeRollBack(ctx, o, r); err != nil {
+	if err := s.resumeRollBack(ctx, o, record, r); err != nil {
 		return err
 	}
 	p := &Reconfiguration{Ports: s.Ports, Record: record, Request: r, Note: o.Runner.Note}
@@ -190,8 +210,9 @@ func (s *Station) reconfigure(ctx context.Context, record relocation.Record, r r
 	case !failed.RolledBack && !failed.Committed:
 		return err
 	}
-	back := s.back(o, r, Cause(err))
+	back := s.back(o, record, r, Cause(err))
 	back.FromUnit = true
+	s.remember(ctx, back.Cause)
 	if rerr := back.Run(ctx); rerr != nil {
 		return errors.Join(err, rerr)
 	}
@@ -240,27 +261,34 @@ func (s *Station) refused(r relocation.Request, cause error) error {
 	return s.over(r, relocation.OutcomeRefused, relocation.StepAccept, cause)
 }
 
-// atHome disarms the watchdog and retires the unit. It is no step: after a power cut between the two, a disabled unit
+// atHome disarms the watchdog and retires the units. It is no step: after a power cut between the two, a disabled unit
 // could not finish the flow. A unit that finds everything done retires again.
 func (s *Station) atHome(ctx context.Context, r relocation.Request) error {
+	last := relocation.Last{OperationID: r.OperationID, Digest: r.Digest, Source: r.Source,
+		Outcome: relocation.OutcomeHome, Ended: s.Clock.Now().UTC(), Attempts: 1}
 	if err := retireUnit(ctx, s.Units, relocation.UnitMonitor); err != nil {
 		return err
 	}
-	last := relocation.Last{OperationID: r.OperationID, Digest: r.Digest, Source: r.Source,
-		Outcome: relocation.OutcomeHome, Ended: s.Clock.Now().UTC(), Attempts: 1}
 	if err := operation.WriteJSON(s.Files, relocation.LastFile, last); err != nil {
 		return err
 	}
-	// The page that runs shows the result and ends by itself.
-	if err := s.Units.Disable(ctx, relocation.UnitPage); err != nil {
-		return fmt.Errorf("disable %s: %w", relocation.UnitPage, err)
+	return s.retire(ctx)
+}
+
+// retire ends the units of the relocation and removes what only an attempt needs.
+func (s *Station) retire(ctx context.Context) error {
+	if err := retireUnit(ctx, s.Units, relocation.UnitMonitor); err != nil {
+		return err
 	}
-	if err := s.Units.Disable(ctx, relocation.UnitReconfigure); err != nil {
-		return fmt.Errorf("disable %s: %w", relocation.UnitReconfigure, err)
-	}
-	for _, f := range []string{relocation.SiteConfigFile, relocation.NMStateFile, relocation.RequestFile} {
+	for _, f := range []string{relocation.SiteConfigFile, relocation.NMStateFile, relocation.RequestFile, relocation.TypedFile} {
 		if err := s.Files.Remove(f); err != nil {
 			return fmt.Errorf("remove %s: %w", f, err)
+		}
+	}
+	// The page that runs shows the result and ends by itself.
+	for _, unit := range []string{relocation.UnitPage, relocation.UnitReconfigure} {
+		if err := s.Units.Disable(ctx, unit); err != nil {
+			return fmt.Errorf("disable %s: %w", unit, err)
 		}
 	}
 	return nil

@@ -77,6 +77,8 @@ type world struct {
 	sick error
 	// asks lists the parts that were applied, names what DNS servers were asked for.
 	asks, names []string
+	// certificates are the cluster's.
+	certificates []relocation.Certificate
 }
 
 func newWorld(t *testing.T, kill bool) *world {
@@ -96,11 +98,10 @@ func newWorld(t *testing.T, kill bool) *world {
 		return err
 	})
 	w.node.Command("lca-cli relocation rollback", func(ctx context.Context, _ []string) error {
-		b, err := w.station().OpenBack(ctx, onsite.CauseRequested)
-		if err != nil {
-			return err
-		}
-		return b.Run(ctx)
+		return w.station().RollBack(ctx, func(context.Context) (func(), error) { return func() {}, nil })
+	})
+	w.node.Command("lca-cli relocation cancel", func(ctx context.Context, _ []string) error {
+		return factory.Cancellation{Ports: w.factory(), Wrap: w.bomb.In}.Run(ctx)
 	})
 	for _, stays := range []string{"monitor", "serve"} {
 		w.node.Command("lca-cli relocation "+stays, func(context.Context, []string) error { return hosttest.ErrStays })
@@ -162,6 +163,10 @@ func (a api) Facts(context.Context) (relocation.Facts, error) {
 	}, a.w.node.ClusterUp()
 }
 
+func (a api) Certificates(context.Context) ([]relocation.Certificate, error) {
+	return a.w.certificates, a.w.node.ClusterUp()
+}
+
 func (a api) Healthy(context.Context) error {
 	if err := a.w.node.ClusterUp(); err != nil {
 		return err
@@ -188,7 +193,7 @@ func (w *world) prepare() error {
 			break
 		}
 		err := w.node.Run(ctx, func(ctx context.Context) error {
-			if _, err := factory.Prepare(ctx, w.factory(), w.id(), time.Hour); err != nil {
+			if _, err := factory.Prepare(ctx, w.factory(), w.id(), factory.Wanted{Watchdog: time.Hour, ShelfDays: 30}); err != nil {
 				return err
 			}
 			_ = w.node.Transients().Forget(ctx, relocation.UnitPrepare)
@@ -299,8 +304,7 @@ func (w *world) Again() error {
 	ctx := context.Background()
 	if w.node.Describe().Booted != factoryStateroot {
 		err := w.node.Run(ctx, func(ctx context.Context) error {
-			return w.node.Transients().Launch(ctx, host.Transient{Unit: relocation.UnitRollback, Restart: true,
-				Argv: []string{host.CLI, "relocation", "rollback"}})
+			return w.station().AskBack(ctx, onsite.CauseRequested)
 		})
 		if err != nil {
 			return err

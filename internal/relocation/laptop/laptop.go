@@ -1,0 +1,161 @@
+// Package laptop gives a technician's laptop an address on the node's network port while the page is open, so that nobody
+// has to set one up. It disturbs no network: where another DHCP server answers, it gives none.
+//
+// lca-cli calls it beside the page. It imports the renderer of dnsmasq's configuration and no adapter.
+package laptop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"go4.org/netipx"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/dnsmasq"
+)
+
+// Link is the node's network port.
+type Link interface {
+	// Carrier is what has the port's addresses: the port, or the bridge that it is in. A port without a signal has none.
+	Carrier(ctx context.Context, port string) (string, error)
+	// Assign gives the link an address that outlives no reboot. added is false where it has the address already.
+	Assign(ctx context.Context, port string, address netip.Prefix) (added bool, err error)
+	// Withdraw takes the address away.
+	Withdraw(ctx context.Context, port string, address netip.Prefix) error
+	// OtherServer is a DHCP server that answers on the port; the zero value for none.
+	OtherServer(ctx context.Context, port string) (netip.Addr, error)
+	// Serve runs dnsmasq with the configuration until ctx ends.
+	Serve(ctx context.Context, config string) error
+}
+
+// Desk is the place where the laptop is plugged in.
+type Desk struct {
+	Link Link
+	// Port is the network port, Address the node's own there, with the network that it shares with the laptop.
+	Port    string
+	Address netip.Prefix
+	// NodesOwn: the cluster knows the node by Address, so that a bridge keeps it.
+	NodesOwn bool
+	// LeaseFile is where dnsmasq keeps the lease.
+	LeaseFile string
+	Log       *slog.Logger
+	// Pause lies between two tries where the port is not ready, Again between two looks for other servers: the port may be
+	// plugged into a site's network meanwhile.
+	Pause, Again time.Duration
+}
+
+// leaseTime is short: the laptop is needed for minutes.
+const leaseTime = "10m"
+
+// Config is dnsmasq's on that link: one address, of the laptop, beside the node's. No router and no name server is named: the laptop
+// keeps those of its other networks.
+func (d Desk) Config(on string) (string, error) {
+	at, err := d.laptop()
+	if err != nil {
+		return "", err
+	}
+	return dnsmasq.Config{
+		Network: "laptop", Interface: on, Subnet: d.Address.Masked(), Range: netipx.IPRangeFrom(at, at),
+		Static:    []dnsmasq.Static{{What: "the node's own address", Range: netipx.IPRangeFrom(d.Address.Addr(), d.Address.Addr())}},
+		LeaseTime: leaseTime, LeaseFile: d.LeaseFile,
+	}.Render()
+}
+
+// laptop is the address after the node's, or the one before it where that is the last.
+func (d Desk) laptop() (netip.Addr, error) {
+	last := netipx.PrefixLastIP(d.Address.Masked())
+	for _, a := range []netip.Addr{d.Address.Addr().Next(), d.Address.Addr().Prev()} {
+		if d.Address.Contains(a) && a != last && a != d.Address.Masked().Addr() {
+			return a, nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("network %s has no room for a laptop", d.Address)
+}
+
+// Open serves the laptop until ctx ends. What fails is logged and tried again: the page does not depend on it.
+func (d Desk) Open(ctx context.Context) {
+	last := ""
+	for ctx.Err() == nil {
+		err := d.turn(ctx)
+		if err != nil && ctx.Err() == nil && err.Error() != last {
+			last = err.Error()
+			d.Log.Warn("a laptop gets no address from this node", "port", d.Port, "reason", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(d.Pause):
+		}
+	}
+}
+
+// errOther: another machine gives addresses on this network.
+var errOther = errors.New("another DHCP server answers on the network")
+
+// turn serves until dnsmasq ends, another server answers, or the addresses of the port move to a bridge, and takes
+// everything away then.
+func (d Desk) turn(ctx context.Context) (err error) {
+	on, err := d.Link.Carrier(ctx, d.Port)
+	if err != nil {
+		return err
+	}
+	if err := d.alone(ctx, on); err != nil {
+		return err
+	}
+	config, err := d.Config(on)
+	if err != nil {
+		return err
+	}
+	added, err := d.Link.Assign(ctx, on, d.Address)
+	if err != nil {
+		return err
+	}
+	if added && (on == d.Port || !d.NodesOwn) {
+		defer func() { err = errors.Join(err, d.Link.Withdraw(context.WithoutCancel(ctx), on, d.Address)) }()
+	}
+	d.Log.Info("a laptop on this port gets an address", "port", d.Port, "node", d.Address.String())
+	ctx, stop := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		stop(d.watch(ctx, on))
+	}()
+	err = d.Link.Serve(ctx, config)
+	stop(nil)
+	<-watched
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+// errMoved: the bridge has taken the port's addresses.
+var errMoved = errors.New("the addresses of the port have moved")
+
+// watch returns when this node must not serve any more.
+func (d Desk) watch(ctx context.Context, on string) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(d.Again):
+		}
+		if now, err := d.Link.Carrier(ctx, d.Port); err != nil || now != on {
+			return errors.Join(errMoved, err)
+		}
+		if err := d.alone(ctx, on); err != nil {
+			return err
+		}
+	}
+}
+
+// alone fails where another DHCP server answers, or that cannot be found out.
+func (d Desk) alone(ctx context.Context, on string) error {
+	other, err := d.Link.OtherServer(ctx, on)
+	if err == nil && other.IsValid() && other != d.Address.Addr() {
+		err = fmt.Errorf("%w: %s", errOther, other)
+	}
+	return err
+}

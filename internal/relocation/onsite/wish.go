@@ -1,0 +1,134 @@
+package onsite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
+)
+
+// AskBack stores the wish for the factory state, and has a unit of its own carry it out: a rollback stops the units of the
+// reconfiguration, one of which may be the caller's. It is refused where there is no way back.
+func (s *Station) AskBack(ctx context.Context, cause string) error {
+	if _, err := s.OpenBack(ctx, cause); err != nil {
+		return err
+	}
+	s.remember(ctx, cause)
+	if err := s.Transients.Forget(ctx, relocation.UnitRollback); err != nil {
+		s.Log.Warn("an earlier unit of a rollback is still known", "error", err)
+	}
+	err := s.Transients.Launch(ctx, host.Transient{Unit: relocation.UnitRollback, Restart: true,
+		Description: "Lifecycle Agent: go back to the factory state", Argv: []string{host.CLI, "relocation", "rollback", "--run"}})
+	if err != nil && !errors.Is(err, host.ErrUnitRunning) {
+		return fmt.Errorf("start %s: %w", relocation.UnitRollback, err)
+	}
+	return nil
+}
+
+// remember stores the wish, with the unit that carries it out after a power cut: a node that is at home has disabled it. A
+// full disk must not keep the node from going back.
+func (s *Station) remember(ctx context.Context, cause string) {
+	if err := s.Units.Enable(ctx, relocation.UnitReconfigure); err != nil {
+		s.Log.Error("the rollback would not survive a power cut", "error", err)
+	}
+	wish := relocation.Wish{Action: relocation.WishRollback, Cause: oneLine(cause), Asked: s.Clock.Now().UTC()}
+	if err := operation.WriteJSON(s.Files, relocation.WishFile, wish); err != nil {
+		s.Log.Error("the rollback would not survive a power cut", "error", err)
+	}
+}
+
+// RollBack carries the wish out, in a process that no step stops. lock is taken once the reconfiguration was stopped.
+func (s *Station) RollBack(ctx context.Context, lock func(context.Context) (func(), error)) error {
+	cause := CauseRequested
+	if wish, found, err := relocation.ReadWish(s.Files); err == nil && found && wish.Cause != "" {
+		cause = wish.Cause
+	}
+	b, err := s.OpenBack(ctx, cause)
+	if err != nil {
+		return err
+	}
+	if err := b.stopOthers(ctx); err != nil {
+		return err
+	}
+	release, err := lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return b.Run(ctx)
+}
+
+// grant carries out, before anything else, what was asked for and cut short. done: the station has nothing more to do.
+func (s *Station) grant(ctx context.Context, record relocation.Record, here operation.Here) (done bool, err error) {
+	wish, found, err := relocation.ReadWish(s.Files)
+	if err != nil {
+		s.Log.Error("what was asked for cannot be read", "error", err)
+		return false, relocation.ForgetWish(s.Files)
+	}
+	if !found {
+		return false, nil
+	}
+	s.Log.Info("continuing what was asked for", "action", wish.Action, "cause", wish.Cause)
+	release, err := s.lock(ctx, relocation.Request{OperationID: record.OperationID}, "lca-cli relocation reconfigure")
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	atFactory := here.Booted.Stateroot == record.Factory
+	switch {
+	case wish.Action == relocation.WishRollback && !atFactory:
+		return s.goBack(ctx, wish.Cause)
+	case wish.Action == relocation.WishCancel && atFactory:
+		return true, factory.Cancellation{Ports: s.factory(), With: s.With, Wrap: s.Wrap, FromUnit: true}.Run(ctx)
+	}
+	return false, relocation.ForgetWish(s.Files)
+}
+
+// goBack returns where there is no way back any more: the site's system is better than none.
+func (s *Station) goBack(ctx context.Context, cause string) (done bool, err error) {
+	b, err := s.OpenBack(ctx, cause)
+	if errors.Is(err, operation.ErrRefused) {
+		s.Log.Error("the rollback that was asked for cannot be carried out", "error", err)
+		return false, relocation.ForgetWish(s.Files)
+	}
+	if err != nil {
+		return false, err
+	}
+	b.FromUnit = true
+	return true, b.Run(ctx)
+}
+
+// Watch waits until the limit of the reconfiguration has passed, and has a unit of its own go back then. It returns nil
+// where there is nothing to watch, ctx ended first, or the rollback is under way.
+func (s *Station) Watch(ctx context.Context, alive func()) error {
+	r, found, err := relocation.ReadRequest(s.Files)
+	if err != nil || !found {
+		return err
+	}
+	record, err := relocation.ReadRecord(s.Files)
+	if err != nil {
+		return err
+	}
+	dog := stateroot.Watchdog{Files: s.Files, Clock: s.Clock, Log: s.Log, Operation: r.OperationID,
+		Record: relocation.WatchedFile, Limit: record.Limit(), Alive: alive}
+	if err := dog.Watch(ctx); err != nil {
+		return nil //nolint:nilerr // stopped on request: the node is at home, or goes down
+	}
+	return s.AskBack(ctx, causeWatchdog+record.Limit().String())
+}
+
+// releasing lets the cluster start, which was held back until it had its identity.
+func (p *Reconfiguration) releasing() flow.Step {
+	return flow.Step{Name: relocation.StepRelease, Title: "Release the cluster", Do: func(context.Context) error {
+		if err := p.Files.Remove(relocation.HoldFile); err != nil {
+			return fmt.Errorf("release the cluster: %w", err)
+		}
+		return nil
+	}}
+}
