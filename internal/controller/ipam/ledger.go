@@ -192,7 +192,7 @@ func (o addressObject) holder() string { return o.claim.String() + " (address ob
 
 // lockOf is the lock that guards an address object, nil where there is none, and the network that it has to be on.
 func (l *ledger) lockOf(o addressObject) (lock *lockv1.AddressLock, network string) {
-	network = metal3.DefaultNetwork
+	network = metal3.NamespaceNetwork(o.pool.Namespace)
 	if s := l.supplies[o.pool]; s != nil {
 		network = s.spec.Network
 	}
