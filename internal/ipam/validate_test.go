@@ -67,16 +67,16 @@ func TestValidateAccepts(t *testing.T) {
 	for name, s := range map[string]Spec{
 		"a slice of a wider network": {Prefix: 24, Gateway: addr("192.168.1.1"), Ranges: []Range{
 			{Start: addr("192.168.0.10"), End: addr("192.168.0.30"), Prefix: 25}, subnet("192.168.1.1/26"), subnet("192.168.1.128/25")}},
-		"start and end without a prefix": {Ranges: []Range{between("10.0.0.5", "10.0.3.9")}},
-		"the whole of IPv6":              {Ranges: []Range{subnet("::/0")}},
-		"the whole of IPv4":              {Ranges: []Range{subnet("0.0.0.0/0")}},
-		"DHCP beside":                    {DHCP: spanned(t, "10.0.0.10-10.0.0.254"), Ranges: []Range{{Subnet: netip.MustParsePrefix("10.0.0.0/24"), End: addr("10.0.0.9")}}},
+		"start and end without a prefix":  {Ranges: []Range{between("10.0.0.5", "10.0.3.9")}},
+		"the whole of IPv6":               {Ranges: []Range{subnet("::/0")}},
+		"the whole of IPv4":               {Ranges: []Range{subnet("0.0.0.0/0")}},
+		"DHCP beside":                     {DHCP: spanned(t, "10.0.0.10-10.0.0.254"), Ranges: []Range{{Subnet: netip.MustParsePrefix("10.0.0.0/24"), End: addr("10.0.0.9")}}},
 		"a prefix longer than the subnet": {Prefix: 26, Ranges: []Range{subnet("10.0.0.0/24")}},
 		"a range that leaves its prefix":  {Prefix: 24, Ranges: []Range{between("10.0.0.5", "10.0.1.9")}},
 		"a start alone":                   {Ranges: []Range{{Start: addr("10.0.0.9")}}},
 		"an end alone":                    {Ranges: []Range{{End: addr("10.0.0.9")}}},
 		"no ranges":                       {},
-		"a point-to-point link":          {Ranges: []Range{subnet("10.0.0.0/31")}},
+		"a point-to-point link":           {Ranges: []Range{subnet("10.0.0.0/31")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.Name = "p"

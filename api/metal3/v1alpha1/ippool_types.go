@@ -28,6 +28,8 @@ const (
 	// HostAnnotation, on a claim of either kind, names the host the address is for. A sticky pool gives
 	// the same host the same address again.
 	HostAnnotation = "ipam.lca.openshift.io/host"
+	// PreRegisteredLabel marks claims and addresses that an installer made in advance.
+	PreRegisteredLabel = "ipam.lca.openshift.io/pre-registered"
 )
 
 // IPAddressStr is an IPv4 or IPv6 address. It need not be in canonical form.

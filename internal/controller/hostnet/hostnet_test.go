@@ -260,7 +260,7 @@ func TestMasterRegisteredInAdvanceIsAdopted(t *testing.T) {
 	w.newPool(func(s *metal3.IPPoolSpec) {
 		s.PreAllocations = map[string]metal3.IPAddressStr{"reserved-master-0": "172.22.0.42"}
 	})
-	c := &metal3.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reserved-master-0", Labels: map[string]string{PreRegisteredLabel: "true"},
+	c := &metal3.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reserved-master-0", Labels: map[string]string{metal3.PreRegisteredLabel: "true"},
 		Annotations: map[string]string{metal3.HostAnnotation: "master-0"}},
 		Spec: metal3.IPClaimSpec{Pool: metal3.ObjectReference{Name: w.pool}}}
 	require.NoError(t, w.api.Create(t.Context(), c))

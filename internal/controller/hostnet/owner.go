@@ -21,9 +21,6 @@ const (
 	// SecretAnnotation, on an owner, names its own Secret; admission sets it, since a name may not be given before. Without it the
 	// Secret is named after the owner.
 	SecretAnnotation = "ipam.lca.openshift.io/own-user-data"
-	// PreRegisteredLabel marks a claim that an installer made in advance. Its annotation ipam.lca.openshift.io/host names
-	// the machine or host that it is for.
-	PreRegisteredLabel = "ipam.lca.openshift.io/pre-registered"
 	// InterfaceLabel, on a claim, names the interface.
 	InterfaceLabel = "ipam.lca.openshift.io/interface"
 	// OwnerLabel, on a claim, names its owner, to find claims of an owner that is gone.

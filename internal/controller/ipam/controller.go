@@ -17,7 +17,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -331,8 +330,5 @@ func (r *Reconciler) addressGone(h held) {
 }
 
 func (r *Reconciler) emit(on runtime.Object, severity, reason, action, note string) {
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
-	}
-	r.Events.Eventf(on, nil, severity, reason, action, "%s", note)
+	r.Events.Eventf(on, nil, severity, reason, action, "%s", shortened(note))
 }

@@ -117,10 +117,15 @@ func (h held) owner() types.UID {
 	return ""
 }
 
+// registered says that no controller made the object: an installer did, for a claim that need not exist yet. An object that only its
+// pool owns was made for a claim that is gone: the garbage collector takes an owner that is gone off the list.
+func (h held) registered() bool {
+	return h.owner() == "" && (len(h.GetOwnerReferences()) == 0 || h.GetLabels()[metal3.PreRegisteredLabel] != "")
+}
+
 // belongsTo says that the object names the claim and was not made for an earlier claim of that name.
 func (h held) belongsTo(of key, uid types.UID) bool {
-	owner := h.owner()
-	return h.claim == of && (owner == "" || owner == uid)
+	return h.claim == of && (h.owner() == uid || h.registered())
 }
 
 func ownerPool(pool *metal3.IPPool) metav1.OwnerReference {

@@ -23,15 +23,17 @@ type ledger struct {
 	objects  map[key]map[string]addressObject // address objects, by claim and name
 	supplies map[types.NamespacedName]*supply // of pools that can be calculated with
 	waiting  map[types.NamespacedName]*waitlist
-	woken    map[key]types.NamespacedName // claims that were taken off a waitlist, until they are reconciled
-	written  map[key]string               // version of a claim that was written last and not read since
+	woken    map[key]waiter    // claims that were taken off a waitlist, until they are reconciled
+	missed   map[key]time.Time // claims whose pool was not known, since when
+	written  map[key]string    // version of a claim that was written last and not read since
 }
 
 func newLedger(now func() time.Time) *ledger {
 	return &ledger{
 		now: now, locks: map[string]*lockv1.AddressLock{}, byClaim: map[key]map[string]bool{},
 		objects: map[key]map[string]addressObject{}, supplies: map[types.NamespacedName]*supply{},
-		waiting: map[types.NamespacedName]*waitlist{}, woken: map[key]types.NamespacedName{}, written: map[key]string{},
+		waiting: map[types.NamespacedName]*waitlist{}, woken: map[key]waiter{},
+		missed: map[key]time.Time{}, written: map[key]string{},
 	}
 }
 
@@ -172,9 +174,30 @@ func (l *ledger) stale(k key, version string) bool {
 
 // forget drops what is remembered of a claim that is gone.
 func (l *ledger) forget(k key) {
+	l.leaveAll(k)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.written, k)
+	delete(l.missed, k)
+}
+
+// miss is how much of a grace period is left to a claim whose pool is not known.
+func (l *ledger) miss(k key, grace time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	since, known := l.missed[k]
+	if !known || now.Before(since) {
+		l.missed[k], since = now, now
+	}
+	return grace - now.Sub(since)
+}
+
+// found ends the grace period of a claim: its pool is known.
+func (l *ledger) found(k key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.missed, k)
 }
 
 // addressObject is an address object that names a claim. It may be older than locks: an installer registers the addresses of the

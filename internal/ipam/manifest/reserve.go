@@ -11,9 +11,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 )
 
-// PreRegisteredLabel marks what was registered before there was a cluster.
-const PreRegisteredLabel = "ipam.lca.openshift.io/pre-registered"
-
 // Wish is an address for a host, in advance.
 type Wish struct {
 	Pool, Host string
@@ -89,7 +86,7 @@ func newClaim(o *metal3.IPPool, w Wish) *metal3.IPClaim {
 		TypeMeta: metav1.TypeMeta{APIVersion: metal3Group + "/v1alpha1", Kind: "IPClaim"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: o.Namespace, Name: claimName(w.Host, o.Name),
-			Labels:      map[string]string{PreRegisteredLabel: "true"},
+			Labels:      map[string]string{metal3.PreRegisteredLabel: "true"},
 			Annotations: map[string]string{metal3.HostAnnotation: w.Host},
 		},
 		Spec: metal3.IPClaimSpec{Pool: metal3.ObjectReference{Name: o.Name}},
@@ -104,7 +101,7 @@ func newAddress(o *metal3.IPPool, c *metal3.IPClaim, l ipam.Lease) *metal3.IPAdd
 	a := &metal3.IPAddress{
 		TypeMeta: metav1.TypeMeta{APIVersion: metal3Group + "/v1alpha1", Kind: "IPAddress"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: o.Namespace, Name: addressName(o.Spec.NamePrefix, l.Address), Labels: map[string]string{PreRegisteredLabel: "true"},
+			Namespace: o.Namespace, Name: addressName(o.Spec.NamePrefix, l.Address), Labels: map[string]string{metal3.PreRegisteredLabel: "true"},
 		},
 		Spec: metal3.IPAddressSpec{
 			Claim:  metal3.ObjectReference{Name: c.Name, Namespace: c.Namespace},
