@@ -93,8 +93,10 @@ func newWorld(t testing.TB) *world {
 		Metrics: metrics, Now: time.Now})
 	require.NoError(t, served.SetupWithManager(mgr))
 	r := &Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: slog.New(slog.DiscardHandler),
-		Kinds: append(kinds, machineKind), Hosts: true, Metrics: w.metrics, Now: time.Now}
-	require.NoError(t, r.SetupWithManager(mgr))
+		Metrics: w.metrics, Now: time.Now}
+	for _, k := range append(kinds, machineKind) {
+		require.NoError(t, r.Add(mgr, k))
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { _ = mgr.Start(ctx) })

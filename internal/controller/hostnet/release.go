@@ -3,6 +3,8 @@ package hostnet
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,6 +14,9 @@ import (
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
+
+// cacheLag is how soon an owner is reconciled again whose host the cache does not have yet.
+const cacheLag = 5 * time.Second
 
 // release releases the claims of an owner that is gone or being deleted, once no host serves it: a host that still runs may use its
 // addresses.
@@ -29,10 +34,17 @@ func (r *Reconciler) release(ctx context.Context, gvk schema.GroupVersionKind, n
 		return ctrl.Result{}, err
 	}
 	owner := consumer{kind: gvk.Kind, group: gvk.Group, namespace: name.Namespace, name: name.Name}
-	for i := range claims.Items {
-		c := &claims.Items[i]
+	unused := slices.DeleteFunc(claims.Items, func(c metal3.IPClaim) bool { return inUse(hosts, remembered(owner, &c)) })
+	if len(unused) == 0 {
+		return ctrl.Result{}, nil // hosts are watched
+	}
+	if hosts, err = r.hostsNow(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	for i := range unused {
+		c := &unused[i]
 		if inUse(hosts, remembered(owner, c)) {
-			continue // hosts are watched
+			return ctrl.Result{RequeueAfter: cacheLag}, nil // the cache is behind
 		}
 		if paused, err := r.paused(ctx, c); err != nil || paused {
 			return ctrl.Result{RequeueAfter: pausedRetry}, err

@@ -21,6 +21,8 @@ import (
 type kind interface {
 	// key names a claim of this kind.
 	key(types.NamespacedName) key
+	// empty is a claim object without content.
+	empty() client.Object
 	// get reads a claim.
 	get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error)
 	// getAddress reads an address object.
@@ -138,6 +140,8 @@ type native struct{}
 func (native) key(n types.NamespacedName) key {
 	return key{metal3.GroupVersion.Group, "IPClaim", n.Namespace, n.Name}
 }
+
+func (native) empty() client.Object { return &metal3.IPClaim{} }
 
 func (k native) get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error) {
 	o := &metal3.IPClaim{}
