@@ -66,6 +66,9 @@ func isV4(s Spec, bounds []netipx.IPRange) bool {
 			return r.Subnet.Addr().Is4()
 		}
 	}
+	if s.DHCP.IsValid() {
+		return s.DHCP.From().Is4()
+	}
 	return !s.Gateway.IsValid() || s.Gateway.Is4()
 }
 

@@ -35,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -139,6 +140,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		if err := r.watchClaims(mgr, k); err != nil {
 			return err
 		}
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.followLeased)); err != nil {
+		return fmt.Errorf("follow what the cluster leases: %w", err)
 	}
 	return r.follow(mgr.GetCache(), r.followed(r.Contract != ""))
 }
@@ -278,6 +282,9 @@ func (r *Reconciler) load(ctx context.Context) error {
 	defer r.loading.Unlock()
 	if r.loaded {
 		return nil
+	}
+	if err := r.learnLeased(ctx); err != nil {
+		return err
 	}
 	locks, pools := &lockv1.AddressLockList{}, &metal3.IPPoolList{}
 	if err := r.Client.List(ctx, locks, client.UnsafeDisableDeepCopy); err != nil {

@@ -11,6 +11,7 @@ import (
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
 
 // ledger is what the controller believes: which locks and address objects exist, and what each pool has left. All of it is derived
@@ -22,6 +23,7 @@ type ledger struct {
 	byClaim  map[key]map[string]bool          // names of the locks that a claim holds
 	objects  map[key]map[string]addressObject // address objects, by claim and name
 	supplies map[types.NamespacedName]*supply // of pools that can be calculated with
+	leased   []kinds.Leased                   // what the cluster leases itself
 	waiting  map[types.NamespacedName]*waitlist
 	woken    map[key]waiter    // claims that were taken off a waitlist, until they are reconciled
 	missed   map[key]time.Time // claims whose pool was not known, since when
