@@ -92,6 +92,12 @@ func (r *Reconciler) serve(ctx context.Context, o *unstructured.Unstructured, wa
 	if !complete {
 		return nil // the claims are watched
 	}
+	if err := h.find(got); err != nil {
+		if h != nil && len(h.nics) > 0 { // a host that is chosen and inspected lacks it
+			r.warn(o, "NoInterfaceOfRole", err.Error())
+		}
+		return nil // hosts are watched
+	}
 	if err := r.publish(ctx, o, h, got); err != nil {
 		return err
 	}

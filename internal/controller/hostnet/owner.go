@@ -49,7 +49,7 @@ func HostKind() schema.GroupVersionKind {
 
 // link is one interface of an owner and the pools that its addresses are from.
 type link struct {
-	name  string // or MAC address
+	name  string // or MAC address, or role
 	pools []string
 }
 
@@ -78,7 +78,8 @@ func links(o *unstructured.Unstructured) (out []link, err error) {
 
 // claimName is the name of a claim, the same whenever it is asked for.
 func claimName(owner string, l link, pool string) string {
-	return strings.ToLower(owner + "-" + strings.NewReplacer(":", "", ".", "-", "_", "-").Replace(l.name) + "-" + pool)
+	iface := strings.Replace(l.name, rolePrefix, "role-", 1)
+	return strings.ToLower(owner + "-" + strings.NewReplacer(":", "", ".", "-", "_", "-").Replace(iface) + "-" + pool)
 }
 
 // ownerLabel is the value of OwnerLabel; short, since labels are.
@@ -96,6 +97,9 @@ type host struct {
 	state string
 	// configs are the Secrets that it is, or will be, provisioned with.
 	configs []string
+	// nics are its interfaces as inspection found them; roles are those that its annotation names.
+	nics  []nic
+	roles map[string]string
 }
 
 // settled says that a host runs what it was given, or is about to: what it was given must not change.
