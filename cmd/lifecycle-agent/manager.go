@@ -24,6 +24,7 @@ import (
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	relocationv1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/relocation/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipam"
 )
 
 // namespace is where the agent is deployed, and the lease of its operator role.
@@ -39,6 +40,9 @@ func newManager(f flags) (ctrl.Manager, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst = 50, 100 // after a reboot all steps of a change are reported at once
+	if f.nodeName == "" {              // the operator, of which one replica serves the claims of a whole cluster
+		config.QPS, config.Burst = ipam.ClientQPS, ipam.ClientBurst
+	}
 	contract, err := contractVersion(config)
 	if err != nil {
 		return nil, err

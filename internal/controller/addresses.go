@@ -2,10 +2,10 @@ package controller
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,31 +21,62 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipam"
 )
 
-// addAddresses serves pools and claims where their kinds are installed.
-func addAddresses(mgr ctrl.Manager, o Options) error {
-	if installed, err := servesAddresses(mgr.GetRESTMapper(), o); err != nil || !installed {
+// onEveryReplica starts a controller once the API serves its kinds, on replicas that do not lead too: their caches are warm then.
+type onEveryReplica struct{ *whenServed }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (onEveryReplica) NeedLeaderElection() bool { return false }
+
+// startWhenServed starts a controller now if the API serves its kinds, and otherwise when they are installed.
+func startWhenServed(mgr ctrl.Manager, o Options, name string, start func() error, kinds ...schema.GroupVersionKind) error {
+	w := &whenServed{name: name, kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: start}
+	missing, err := w.missing(context.Background())
+	switch {
+	case err != nil:
 		return err
+	case missing == "":
+		return start()
 	}
+	return mgr.Add(onEveryReplica{w})
+}
+
+// addressKinds are the kinds that address management needs.
+func addressKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{metal3.GroupVersion.WithKind("IPPool"), metal3.GroupVersion.WithKind("IPClaim"),
+		metal3.GroupVersion.WithKind("IPAddress"), lockv1.GroupVersion.WithKind("AddressLock")}
+}
+
+// addAddresses serves pools and claims as soon as their kinds are installed.
+func addAddresses(mgr ctrl.Manager, o Options) error {
+	if o.Webhooks {
+		ipam.ServeOverlaps(mgr.GetWebhookServer(), mgr.GetAPIReader(), mgr.GetScheme())
+	}
+	m, err := ipam.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("register the ipam metrics: %w", err)
+	}
+	return startWhenServed(mgr, o, "ipam", func() error { return serveAddresses(mgr, o, m) }, addressKinds()...)
+}
+
+func serveAddresses(mgr ctrl.Manager, o Options, m *ipam.Metrics) error {
 	contract, err := servedContract(mgr)
 	if err != nil {
 		return err
 	}
 	o.Log.Info("claims of the Cluster API", "group", capi.GroupVersion.Group, "version", cmp.Or(contract, "not served"))
-	m, err := ipam.NewMetrics(metrics.Registry)
-	if err != nil {
-		return fmt.Errorf("register the ipam metrics: %w", err)
-	}
 	r := ipam.New(ipam.Options{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
 		Metrics: m, Now: time.Now, Contract: contract,
 	})
-	if err := r.SetupWithManager(mgr); err != nil {
+	if err := r.SetupWithManager(mgr); err != nil || contract != "" {
 		return err
 	}
-	if o.Webhooks {
-		ipam.ServeOverlaps(mgr.GetWebhookServer(), mgr.GetAPIReader(), mgr.GetScheme())
+	claim, err := apiutil.GVKForObject(&capi.IPAddressClaim{}, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("find the version of IPAddressClaim: %w", err)
 	}
-	return nil
+	later := func() error { return r.AddContract(mgr, claim.Version) }
+	return startWhenServed(mgr, o, "ipam of the Cluster API", later, claim, claim.GroupVersion().WithKind("IPAddress"))
 }
 
 // servedContract is the version in which the manager's scheme has the Cluster API's claims, where the API server serves that.
@@ -64,10 +95,10 @@ func servedContract(mgr ctrl.Manager) (string, error) {
 // ownDigits make the name of a machine's own Secret unique where the machine has no name yet.
 const ownDigits = 10
 
-// addHostNetworks serves the kinds of machines and hosts that the cluster has.
+// addHostNetworks serves the kinds of machines and hosts as soon as they are installed.
 func addHostNetworks(mgr ctrl.Manager, o Options) error {
-	if installed, err := servesAddresses(mgr.GetRESTMapper(), o); err != nil || !installed {
-		return err
+	if o.Webhooks {
+		hostnet.ServeOwners(mgr.GetWebhookServer(), mgr.GetAPIReader(), func() string { return utilrand.String(ownDigits) })
 	}
 	m, err := hostnet.NewMetrics(metrics.Registry)
 	if err != nil {
@@ -77,38 +108,13 @@ func addHostNetworks(mgr ctrl.Manager, o Options) error {
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("lifecycle-agent"), Log: o.Log,
 		Metrics: m, Now: time.Now,
 	}
-	if o.Webhooks {
-		hostnet.ServeOwners(mgr.GetWebhookServer(), mgr.GetAPIReader(), func() string { return utilrand.String(ownDigits) })
+	serve := func() error {
+		for _, kind := range hostnet.Kinds() {
+			if err := startWhenServed(mgr, o, "hostnet of "+kind.GroupKind().String(), func() error { return r.Add(mgr, kind) }, kind); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	served := map[schema.GroupKind]bool{}
-	for _, kind := range hostnet.Kinds() {
-		installed, err := cluster.Serves(mgr.GetRESTMapper(), kind)
-		if err != nil {
-			return err
-		}
-		if !installed || served[kind.GroupKind()] {
-			continue
-		}
-		served[kind.GroupKind()] = true
-		r.Kinds = append(r.Kinds, kind)
-		r.Hosts = r.Hosts || kind == hostnet.HostKind()
-	}
-	return r.SetupWithManager(mgr)
-}
-
-// servesAddresses reports whether the kinds that address management needs are installed, and logs that it is off if not.
-func servesAddresses(mapper meta.RESTMapper, o Options) (bool, error) {
-	for _, kind := range []schema.GroupVersionKind{
-		metal3.GroupVersion.WithKind("IPPool"), lockv1.GroupVersion.WithKind("AddressLock"),
-	} {
-		installed, err := cluster.Serves(mapper, kind)
-		if err != nil {
-			return false, err
-		}
-		if !installed {
-			o.Log.Info("address management is off: its definitions are not installed", "kind", kind.Kind)
-			return false, nil
-		}
-	}
-	return true, nil
+	return startWhenServed(mgr, o, "hostnet", serve, addressKinds()...)
 }

@@ -13,12 +13,18 @@ func (l *layout) carve(s Spec, bounds []netipx.IPRange) {
 	l.off, l.is = slices.Clone(s.Exclude), map[netip.Addr]string{}
 	for i, r := range s.Ranges {
 		l.wires = append(l.wires, s.wire(r))
-		for a, is := range s.unusable(r, bounds[i].From()) {
+		if !bounds[i].IsValid() {
+			continue
+		}
+		for a, is := range s.unusable(r, bounds[i]) {
 			l.off = append(l.off, netipx.IPRangeFrom(a, a))
 			l.is[a] = is
 		}
 	}
 	for i, b := range bounds {
+		if !b.IsValid() {
+			continue
+		}
 		whole := spanOf(b)
 		whole.rng = int32(i)
 		l.ranges = append(l.ranges, whole)

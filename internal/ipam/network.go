@@ -69,10 +69,10 @@ func inNetwork(name string) string {
 	return " in network " + name
 }
 
-// Bounds are a valid pool's ranges with both ends resolved, in order.
+// Bounds are a valid pool's ranges with both ends resolved, in order, without those that have no address.
 func Bounds(s Spec) (out []netipx.IPRange) {
 	for _, r := range s.Ranges {
-		if b, err := s.bounds(r); err == nil {
+		if b, err := s.bounds(r); err == nil && b.IsValid() {
 			out = append(out, b)
 		}
 	}
@@ -82,8 +82,12 @@ func Bounds(s Spec) (out []netipx.IPRange) {
 // Networks are the networks a valid pool's ranges lie in, as hosts see them; a range that
 // says no prefix length has none.
 func Networks(s Spec) (out []netip.Prefix) {
-	for i, b := range Bounds(s) {
-		p, err := b.From().Prefix(s.wire(s.Ranges[i]).bits)
+	for _, r := range s.Ranges {
+		b, err := s.bounds(r)
+		if err != nil || !b.IsValid() {
+			continue
+		}
+		p, err := b.From().Prefix(s.wire(r).bits)
 		if err == nil && p.Bits() > 0 && !slices.Contains(out, p) {
 			out = append(out, p)
 		}

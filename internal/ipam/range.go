@@ -7,19 +7,19 @@ import (
 	"go4.org/netipx"
 )
 
-// bounds resolves what a range left out. An open end stops where the subnet or the
-// prefix stops; it never runs into the neighbour's network.
+// bounds resolves what a range left out. An open end stops where the subnet or the prefix stops, so that it never runs into the
+// neighbour's network. A range that has no address, such as one with an end alone, is not valid and no error: metal3 accepts it.
 func (s Spec) bounds(r Range) (netipx.IPRange, error) {
 	around, err := s.around(r)
-	if err != nil {
+	if err != nil || r.empty() {
 		return netipx.IPRange{}, err
 	}
-	from, to := r.Start, r.End
-	if !from.IsValid() {
-		from = around.From()
-	}
+	from, to := r.first(), r.End
 	if !to.IsValid() {
 		to = around.To()
+	}
+	if open := !r.Start.IsValid() && !r.End.IsValid(); open && (!from.IsValid() || to.Less(from)) {
+		return netipx.IPRange{}, nil // the subnet's host bits are those of its last address
 	}
 	if err := ordered(from, to); err != nil {
 		return netipx.IPRange{}, err
@@ -27,31 +27,51 @@ func (s Spec) bounds(r Range) (netipx.IPRange, error) {
 	return netipx.IPRangeFrom(from, to), nil
 }
 
-// around is the network a range lies in: its subnet, or the prefix around its ends.
-// With both ends and no prefix nothing is known, and nothing needs to be.
+// empty says that a range does not say where it begins.
+func (r Range) empty() bool { return !r.Start.IsValid() && !r.Subnet.IsValid() }
+
+// first is the first address of a range, which may be one that no host can have. A subnet with host bits begins after the address
+// that they make.
+func (r Range) first() netip.Addr {
+	if r.Start.IsValid() {
+		return r.Start
+	}
+	if at := r.Subnet.Addr(); at != r.Subnet.Masked().Addr() {
+		return at.Next()
+	}
+	return r.Subnet.Addr()
+}
+
+// around is the network a range lies in: its subnet, or the prefix around its ends. With both ends it need not be known; with neither
+// an end nor a prefix it is all that follows.
 func (s Spec) around(r Range) (netipx.IPRange, error) {
 	if r.Subnet.IsValid() {
 		return netipx.RangeOfPrefix(r.Subnet.Masked()), r.inside(r.Subnet)
 	}
-	known := r.Start
-	if !known.IsValid() {
-		known = r.End
-	}
-	if !known.IsValid() {
+	if !r.Start.IsValid() && !r.End.IsValid() {
 		return netipx.IPRange{}, fmt.Errorf("a range has neither start, end nor subnet")
 	}
+	if r.End.IsValid() {
+		return netipx.IPRange{}, nil
+	}
 	bits := s.wire(r).bits
-	if bits == 0 {
-		if r.Start.IsValid() && r.End.IsValid() {
-			return netipx.IPRange{}, nil
-		}
-		return netipx.IPRange{}, fmt.Errorf("range at %s has one end only and no subnet or prefix to bound it", known)
-	}
-	p, err := known.Prefix(bits)
+	p, err := r.Start.Prefix(bits)
 	if err != nil {
-		return netipx.IPRange{}, fmt.Errorf("range at %s: a prefix length of %d is not possible", known, bits)
+		return netipx.IPRange{}, fmt.Errorf("range at %s: a prefix length of %d is not possible", r.Start, bits)
 	}
-	return netipx.RangeOfPrefix(p), r.inside(p)
+	return netipx.RangeOfPrefix(p), nil
+}
+
+// onWire is the network that the hosts of a range see: its subnet, or what the prefix length makes; not valid where neither is given.
+func (s Spec) onWire(r Range, b netipx.IPRange) netipx.IPRange {
+	if r.Subnet.IsValid() {
+		return netipx.RangeOfPrefix(r.Subnet.Masked())
+	}
+	p, err := b.From().Prefix(s.wire(r).bits)
+	if err != nil || p.Bits() == 0 {
+		return netipx.IPRange{}
+	}
+	return netipx.RangeOfPrefix(p)
 }
 
 func (r Range) inside(p netip.Prefix) error {
@@ -67,17 +87,21 @@ func (r Range) inside(p netip.Prefix) error {
 	return nil
 }
 
-// unusable are the addresses of a range that no host can have, and what they are:
-// gateway, network and broadcast, of the subnet and of the prefix on the wire, which
-// may be wider.
-func (s Spec) unusable(r Range, at netip.Addr) map[netip.Addr]string {
+// unusable are the addresses of a range that no host can have, and what they are: gateway, network and broadcast, of the subnet and
+// of the prefix on the wire where that is as wide. A prefix longer than the subnet makes several networks of it, as metal3 has it:
+// their ends are the owner's to exclude.
+func (s Spec) unusable(r Range, b netipx.IPRange) map[netip.Addr]string {
 	out := map[netip.Addr]string{}
 	w := s.wire(r)
 	if r.Subnet.IsValid() {
 		ends(out, r.Subnet.Masked())
 	}
-	if p, err := at.Prefix(w.bits); err == nil && w.bits > 0 {
-		ends(out, p)
+	if w.bits > 0 && (!r.Subnet.IsValid() || w.bits <= r.Subnet.Bits()) {
+		for _, at := range []netip.Addr{b.From(), b.To()} {
+			if p, err := at.Prefix(w.bits); err == nil {
+				ends(out, p)
+			}
+		}
 	}
 	if w.gateway.IsValid() {
 		out[w.gateway] = "its gateway"

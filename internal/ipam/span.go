@@ -32,7 +32,7 @@ func ParseSpan(s string) (netipx.IPRange, error) {
 		if err != nil {
 			return netipx.IPRange{}, err
 		}
-		return netipx.RangeOfPrefix(p), nil
+		return netipx.RangeOfPrefix(p.Masked()), nil
 	}
 	a, err := ParseAddr(s)
 	if err != nil {
@@ -56,7 +56,7 @@ func spanBetween(first, last string) (netipx.IPRange, error) {
 	return netipx.IPRangeFrom(from, to), nil
 }
 
-// ParseSubnet reads a CIDR; bits of the host are dropped.
+// ParseSubnet reads a CIDR. Bits of the host are kept: the range of a pool begins after the address that they make.
 func ParseSubnet(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(strings.TrimSpace(s))
 	if err != nil {
@@ -65,7 +65,7 @@ func ParseSubnet(s string) (netip.Prefix, error) {
 	if p.Addr().Is4In6() {
 		return netip.Prefix{}, fmt.Errorf("%q is an IPv4 network in IPv6 clothing", s)
 	}
-	return p.Masked(), nil
+	return p, nil
 }
 
 // ordered says why two addresses are not the ends of a range.

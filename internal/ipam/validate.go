@@ -36,22 +36,40 @@ func lay(s Spec) (*layout, error) {
 	if s.Name == "" {
 		c.add("it has no name")
 	}
-	if len(s.Ranges) == 0 {
-		c.add("it has no ranges")
-	}
 	bounds := c.ranges(s)
 	if len(c.problems) > 0 {
 		return nil, errors.Join(c.problems...)
 	}
-	l.v4 = bounds[0].From().Is4()
+	l.v4 = isV4(s, bounds)
 	l.carve(s, bounds)
-	if l.total.IsZero() {
+	if l.total.IsZero() && !l.size().IsZero() {
 		c.add("every address of its ranges is excluded: nothing is left to allocate")
 	}
-	c.settings(s, bounds)
+	c.settings(s, l.v4)
 	c.dhcp(s, l, bounds)
 	c.reserved(s, l)
 	return l, errors.Join(c.problems...)
+}
+
+// isV4 says whether a pool is one of IPv4 addresses. One without addresses, which metal3 accepts, is what it names else.
+func isV4(s Spec, bounds []netipx.IPRange) bool {
+	for _, b := range bounds {
+		if b.IsValid() {
+			return b.From().Is4()
+		}
+	}
+	for _, r := range s.Ranges {
+		if r.End.IsValid() {
+			return r.End.Is4()
+		}
+		if r.Subnet.IsValid() {
+			return r.Subnet.Addr().Is4()
+		}
+	}
+	if s.DHCP.IsValid() {
+		return s.DHCP.From().Is4()
+	}
+	return !s.Gateway.IsValid() || s.Gateway.Is4()
 }
 
 // check collects sentences about one pool.
@@ -73,6 +91,7 @@ func (c *check) ranges(s Spec) (bounds []netipx.IPRange) {
 		}
 		for _, other := range bounds {
 			switch {
+			case !other.IsValid() || !b.IsValid():
 			case other.From().Is4() != b.From().Is4():
 				c.add("ranges %s and %s mix IPv4 and IPv6; make a pool of each", other, b)
 			case other.Overlaps(b):
@@ -85,28 +104,19 @@ func (c *check) ranges(s Spec) (bounds []netipx.IPRange) {
 	return bounds
 }
 
+// prefix checks that hosts can have the prefix length. It may be longer than that of the subnet, and a range may leave the network that
+// it makes: metal3 serves both.
 func (c *check) prefix(s Spec, r Range, b netipx.IPRange) {
-	bits := s.wire(r).bits
-	if bits == 0 {
-		return
-	}
-	p, err := b.From().Prefix(bits)
-	switch {
-	case err != nil:
+	if bits := s.wire(r).bits; b.IsValid() && bits > b.From().BitLen() {
 		c.add("range %s: a prefix length of %d is not possible", b, bits)
-	case r.Subnet.IsValid() && bits > r.Subnet.Bits():
-		c.add("prefix length %d is longer than that of subnet %s: its hosts could not reach each other", bits, r.Subnet.Masked())
-	case !p.Contains(b.To()):
-		c.add("range %s leaves the network %s that its prefix length makes", b, p)
 	}
 }
 
 // settings checks what goes with an address: everything is of its family.
-func (c *check) settings(s Spec, bounds []netipx.IPRange) {
-	v4 := bounds[0].From().Is4()
-	for i, r := range s.Ranges {
+func (c *check) settings(s Spec, v4 bool) {
+	for _, r := range s.Ranges {
 		if w := s.wire(r); w.gateway.IsValid() && w.gateway.Is4() != v4 {
-			c.add("gateway %s is not of the family of range %s", w.gateway, bounds[i])
+			c.add("gateway %s is not %s, as the pool is", w.gateway, familyWord(v4))
 		}
 	}
 	for _, e := range s.Exclude {
@@ -135,17 +145,23 @@ func (c *check) dhcp(s Spec, l *layout, bounds []netipx.IPRange) {
 		c.add("DHCP: %w", err)
 		return
 	}
-	if s.DHCP.From().Is4() != bounds[0].From().Is4() {
-		c.add("DHCP range %s is not %s, as the pool is", s.DHCP, familyWord(bounds[0].From().Is4()))
+	if len(l.ranges) == 0 {
+		return
+	}
+	if s.DHCP.From().Is4() != l.v4 {
+		c.add("DHCP range %s is not %s, as the pool is", s.DHCP, familyWord(l.v4))
 		return
 	}
 	lies := false
 	for i, b := range bounds {
+		if !b.IsValid() {
+			continue
+		}
 		if b.Overlaps(s.DHCP) {
 			c.add("DHCP range %s overlaps range %s at %s: an address cannot be leased and static at once",
 				s.DHCP, b, later(b.From(), s.DHCP.From()))
 		}
-		around, _ := s.around(s.Ranges[i])
+		around := s.onWire(s.Ranges[i], b)
 		lies = lies || !around.IsValid() || around.Contains(s.DHCP.From()) && around.Contains(s.DHCP.To())
 	}
 	for _, a := range slices.SortedFunc(maps.Keys(l.is), netip.Addr.Compare) {

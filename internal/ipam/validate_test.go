@@ -24,23 +24,17 @@ func TestValidateRefuses(t *testing.T) {
 		want string
 	}{
 		"no name":              {Spec{Name: "", Ranges: []Range{subnet("10.0.0.0/24")}}, "pool : it has no name"},
-		"no ranges":            {Spec{}, "pool p: it has no ranges"},
 		"empty range":          {Spec{Ranges: []Range{{}}}, "pool p: a range has neither start, end nor subnet"},
 		"start outside subnet": {Spec{Ranges: []Range{in("10.0.0.0/24", "10.0.1.5", "")}}, "pool p: start 10.0.1.5 lies outside 10.0.0.0/24"},
 		"end outside subnet":   {Spec{Ranges: []Range{in("10.0.0.0/24", "10.0.0.5", "10.0.1.5")}}, "pool p: end 10.0.1.5 lies outside 10.0.0.0/24"},
 		"v4 start, v6 end":     {Spec{Ranges: []Range{between("10.0.0.5", "fd00::5")}}, "pool p: range 10.0.0.5-fd00::5 mixes IPv4 and IPv6"},
 		"v4 start, v6 subnet":  {Spec{Ranges: []Range{in("fd00::/64", "10.0.0.5", "")}}, "pool p: range mixes IPv4 and IPv6: start 10.0.0.5 is not of the family of fd00::/64"},
 		"reversed":             {Spec{Ranges: []Range{between("10.0.0.9", "10.0.0.5")}}, "pool p: range 10.0.0.9-10.0.0.5 is reversed: it ends before it starts"},
-		"end only":             {Spec{Ranges: []Range{{End: addr("10.0.0.9")}}}, "pool p: range at 10.0.0.9 has one end only and no subnet or prefix to bound it"},
-		"start only":           {Spec{Ranges: []Range{{Start: addr("10.0.0.9")}}}, "pool p: range at 10.0.0.9 has one end only and no subnet or prefix to bound it"},
 		"ranges overlap":       {Spec{Ranges: []Range{between("10.0.0.5", "10.0.0.9"), between("10.0.0.9", "10.0.0.20")}}, "pool p: ranges 10.0.0.5-10.0.0.9 and 10.0.0.9-10.0.0.20 overlap at 10.0.0.9"},
 		"ranges of two families": {Spec{Ranges: []Range{between("10.0.0.5", "10.0.0.9"), subnet("fd00::/64")}},
 			"pool p: ranges 10.0.0.5-10.0.0.9 and fd00::-fd00::ffff:ffff:ffff:ffff mix IPv4 and IPv6; make a pool of each"},
-		"prefix longer than subnet": {Spec{Prefix: 26, Ranges: []Range{in("10.0.0.0/24", "10.0.0.5", "10.0.0.9")}},
-			"pool p: prefix length 26 is longer than that of subnet 10.0.0.0/24: its hosts could not reach each other"},
-		"prefix too long":      {Spec{Prefix: 64, Ranges: []Range{between("10.0.0.5", "10.0.0.9")}}, "pool p: range at 10.0.0.5: a prefix length of 64 is not possible"},
-		"range leaves prefix":  {Spec{Prefix: 24, Ranges: []Range{between("10.0.0.5", "10.0.1.9")}}, "pool p: end 10.0.1.9 lies outside 10.0.0.0/24"},
-		"gateway of the other": {Spec{Gateway: addr("fd00::1"), Ranges: []Range{between("10.0.0.5", "10.0.0.9")}}, "pool p: gateway fd00::1 is not of the family of range 10.0.0.5-10.0.0.9"},
+		"prefix too long":      {Spec{Prefix: 64, Ranges: []Range{between("10.0.0.5", "10.0.0.9")}}, "pool p: range 10.0.0.5-10.0.0.9: a prefix length of 64 is not possible"},
+		"gateway of the other": {Spec{Gateway: addr("fd00::1"), Ranges: []Range{between("10.0.0.5", "10.0.0.9")}}, "pool p: gateway fd00::1 is not IPv4, as the pool is"},
 		"exclusion of other":   {Spec{Exclude: []netipx.IPRange{spanned(t, "fd00::/120")}, Ranges: []Range{between("10.0.0.5", "10.0.0.9")}}, "pool p: exclusion fd00::-fd00::ff is not IPv4, as the pool is"},
 		"VLAN":                 {Spec{VLAN: 4095, Ranges: []Range{between("10.0.0.5", "10.0.0.9")}}, "pool p: VLAN id 4095 is outside 1-4094"},
 		"quarantine":           {Spec{Quarantine: -1, Ranges: []Range{between("10.0.0.5", "10.0.0.9")}}, "pool p: a quarantine of -1ns is in the past"},
@@ -73,11 +67,16 @@ func TestValidateAccepts(t *testing.T) {
 	for name, s := range map[string]Spec{
 		"a slice of a wider network": {Prefix: 24, Gateway: addr("192.168.1.1"), Ranges: []Range{
 			{Start: addr("192.168.0.10"), End: addr("192.168.0.30"), Prefix: 25}, subnet("192.168.1.1/26"), subnet("192.168.1.128/25")}},
-		"start and end without a prefix": {Ranges: []Range{between("10.0.0.5", "10.0.3.9")}},
-		"the whole of IPv6":              {Ranges: []Range{subnet("::/0")}},
-		"the whole of IPv4":              {Ranges: []Range{subnet("0.0.0.0/0")}},
-		"DHCP beside":                    {DHCP: spanned(t, "10.0.0.10-10.0.0.254"), Ranges: []Range{{Subnet: netip.MustParsePrefix("10.0.0.0/24"), End: addr("10.0.0.9")}}},
-		"a point-to-point link":          {Ranges: []Range{subnet("10.0.0.0/31")}},
+		"start and end without a prefix":  {Ranges: []Range{between("10.0.0.5", "10.0.3.9")}},
+		"the whole of IPv6":               {Ranges: []Range{subnet("::/0")}},
+		"the whole of IPv4":               {Ranges: []Range{subnet("0.0.0.0/0")}},
+		"DHCP beside":                     {DHCP: spanned(t, "10.0.0.10-10.0.0.254"), Ranges: []Range{{Subnet: netip.MustParsePrefix("10.0.0.0/24"), End: addr("10.0.0.9")}}},
+		"a prefix longer than the subnet": {Prefix: 26, Ranges: []Range{subnet("10.0.0.0/24")}},
+		"a range that leaves its prefix":  {Prefix: 24, Ranges: []Range{between("10.0.0.5", "10.0.1.9")}},
+		"a start alone":                   {Ranges: []Range{{Start: addr("10.0.0.9")}}},
+		"an end alone":                    {Ranges: []Range{{End: addr("10.0.0.9")}}},
+		"no ranges":                       {},
+		"a point-to-point link":           {Ranges: []Range{subnet("10.0.0.0/31")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.Name = "p"

@@ -61,9 +61,9 @@ type ClaimReference struct {
 // +kubebuilder:validation:XValidation:rule="self.state != 'Reserved' || has(self.host)",fieldPath=".host",message="a reservation is for a host"
 // +kubebuilder:validation:XValidation:rule="!has(self.until) || self.until > timestamp('1970-01-01T00:00:00Z')",fieldPath=".until",message="until must be a time such as 2026-01-31T12:00:00Z"
 type AddressLockSpec struct {
-	// Network is the network that the address is on.
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// Network is the network that the address is on; that of a namespace is named <namespace>.namespace.
+	// +kubebuilder:validation:MaxLength=73
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.namespace)?$`
 	// +required
 	Network string `json:"network"`
 

@@ -57,7 +57,7 @@ type IPClaimStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=ipclaims,scope=Namespaced,shortName=ipc3;ipclaim,categories=cluster-api
+// +kubebuilder:resource:path=ipclaims,scope=Namespaced,shortName=ipc3;ipclaim;m3ipc;m3ipclaim;m3ipclaims;metal3ipc;metal3ipclaim;metal3ipclaims,categories=cluster-api
 // +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1","cluster.x-k8s.io/v1beta2=v1alpha1"}
 // +kubebuilder:selectablefield:JSONPath=`.status.address.name`
 // +kubebuilder:printcolumn:name="Pool",type="string",JSONPath=".spec.pool.name"

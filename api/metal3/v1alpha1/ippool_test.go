@@ -3,9 +3,11 @@ package v1alpha1_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -17,7 +19,9 @@ func TestPoolsThatContradictThemselvesAreRefused(t *testing.T) {
 		name, spec string
 		words      []string
 	}{
-		{"an end alone", `{namePrefix: x, pools: [{end: 192.0.2.9}]}`, []string{"needs a start or a subnet"}},
+		{"a range of nothing", `{namePrefix: x, pools: [{prefix: 24}]}`, []string{"needs a start, an end or a subnet"}},
+		{"a prefix that begins no name", `{namePrefix: Storage_1, pools: [{subnet: 192.0.2.0/24}]}`, []string{"namePrefix", "not Storage_1"}},
+		{"a prefix that ends with a dot", `{namePrefix: a., pools: [{subnet: 192.0.2.0/24}]}`, []string{"namePrefix", "not a."}},
 		{"no prefix of names", `{pools: [{subnet: 192.0.2.0/24}]}`, []string{"namePrefix"}},
 		{"start is no address", `{namePrefix: x, pools: [{start: 192.0.2.300, end: 192.0.2.9}]}`, []string{"start", "not 192.0.2.300"}},
 		{"subnet is no network", `{namePrefix: x, pools: [{subnet: 192.0.2.0}]}`, []string{"subnet", "not 192.0.2.0"}},
@@ -48,6 +52,26 @@ func TestPoolsThatContradictThemselvesAreRefused(t *testing.T) {
 			[]string{"DHCP range 172.22.0.90-172.22.0.10 ends before it begins"}},
 		{"DHCP of another family", `{namePrefix: x, dhcpRange: {start: "fd00::1", end: "fd00::9"}, pools: [{start: 172.22.0.150, end: 172.22.0.160}]}`,
 			[]string{"dhcpRange", "family"}},
+		{"DHCP after host bits", `{namePrefix: x, dhcpRange: {start: 172.22.0.10, end: 172.22.0.21}, pools: [{subnet: 172.22.0.20/24}]}`,
+			[]string{"pool default/p: DHCP range 172.22.0.10-172.22.0.21 overlaps range 172.22.0.20/24"}},
+		{"start alone before another", `{namePrefix: x, pools: [{start: 192.0.2.10}, {subnet: 198.51.100.0/24}]}`,
+			[]string{"ranges 192.0.2.10-the end of all addresses and 198.51.100.0/24 overlap"}},
+		{"ranges that leave their prefix and overlap", `{namePrefix: x, prefix: 24, pools: [{start: 192.0.2.10, end: 192.0.4.9}, {start: 192.0.3.1, end: 192.0.3.9}]}`,
+			[]string{"overlap"}},
+		{"reserved outside", `{namePrefix: x, pools: [{start: 192.0.2.10, end: 192.0.2.30}], preAllocations: {m0: 192.0.2.20, m1: 192.0.2.31}}`,
+			[]string{"pool default/p: address 192.0.2.31 reserved for m1 lies outside its ranges"}},
+		{"reserved before host bits", `{namePrefix: x, pools: [{subnet: 192.0.2.20/24}], preAllocations: {m0: 192.0.2.20}}`, []string{"192.0.2.20 reserved for m0"}},
+		{"reserved in an empty pool", `{namePrefix: x, preAllocations: {m0: 192.0.2.20}}`, []string{"192.0.2.20 reserved for m0"}},
+		{"reserved twice", `{namePrefix: x, pools: [{subnet: "fd00::/64"}], preAllocations: {m0: "fd00::1", m1: "FD00:0::0001"}}`,
+			[]string{"pool default/p: address fd00::1 is reserved for", "m0", "m1"}},
+		{"reserved is no address", `{namePrefix: x, pools: [{subnet: 192.0.2.0/24}], preAllocations: {m0: nonsense}}`, []string{"preAllocations", "not nonsense"}},
+		{"exclusion is nothing", `{namePrefix: x, exclusions: [nonsense], pools: [{subnet: 192.0.2.0/24}]}`, []string{"exclusions", "not nonsense"}},
+		{"exclusion with a bad end", `{namePrefix: x, exclusions: [192.0.2.1-192.0.2.300], pools: [{subnet: 192.0.2.0/24}]}`, []string{"exclusions", "192.0.2.300"}},
+		{"exclusion reversed", `{namePrefix: x, exclusions: [192.0.2.9-192.0.2.1], pools: [{subnet: 192.0.2.0/24}]}`,
+			[]string{"pool default/p: exclusion 192.0.2.9-192.0.2.1 is reversed"}},
+		{"exclusion of another family", `{namePrefix: x, exclusions: ["fd00::/64"], pools: [{subnet: 192.0.2.0/24}]}`,
+			[]string{"pool default/p: exclusion fd00::/64 is of another family"}},
+		{"exclusion of two families", `{namePrefix: x, exclusions: ["192.0.2.1-fd00::1"], pools: [{subnet: 192.0.2.0/24}]}`, []string{"of another family"}},
 		{"quarantine in days", `{namePrefix: x, quarantine: 1d, pools: [{subnet: 192.0.2.0/24}]}`, []string{"quarantine", "24h", "not 1d"}},
 		{"quarantine without a unit", `{namePrefix: x, quarantine: "300", pools: [{subnet: 192.0.2.0/24}]}`, []string{"quarantine", "not 300"}},
 		{"quarantine in the past", `{namePrefix: x, quarantine: -5m, pools: [{subnet: 192.0.2.0/24}]}`, []string{"quarantine", "not -5m"}},
@@ -64,6 +88,18 @@ func TestPoolsThatAreAccepted(t *testing.T) {
 	s := server(t)
 	for name, spec := range map[string]string{
 		"start and end":              `{namePrefix: x, pools: [{start: 192.0.2.10, end: 192.0.2.30}]}`,
+		"start alone":                `{namePrefix: x, pools: [{start: 192.0.2.10}]}`,
+		"end alone":                  `{namePrefix: x, pools: [{end: 192.0.2.10}]}`,
+		"no ranges":                  `{namePrefix: x}`,
+		"no ranges in the list":      `{namePrefix: x, pools: []}`,
+		"host bits":                  `{namePrefix: x, pools: [{subnet: 172.22.0.20/24}]}`,
+		"DHCP up to the host bits":   `{namePrefix: x, dhcpRange: {start: 172.22.0.10, end: 172.22.0.20}, pools: [{subnet: 172.22.0.20/24}]}`,
+		"prefix longer than subnet":  `{namePrefix: x, prefix: 26, pools: [{subnet: 192.0.2.0/24}]}`,
+		"range leaves its prefix":    `{namePrefix: x, prefix: 24, pools: [{start: 192.0.2.10, end: 192.0.3.30}]}`,
+		"all kinds of exclusions":    `{namePrefix: x, pools: [{subnet: 192.0.2.0/24}], exclusions: [192.0.2.1, 192.0.2.16/30, 192.0.2.40-192.0.2.49, "192.0.2.60 - 192.0.2.61"]}`,
+		"exclusions of IPv6":         `{namePrefix: x, pools: [{subnet: "fd00::/64"}], exclusions: ["fd00::1", "fd00::100/120", "fd00::A-fd00::f"]}`,
+		"reserved":                   `{namePrefix: x, pools: [{subnet: 192.0.2.0/24}], preAllocations: {m0: 192.0.2.1, m1: 192.0.2.254}}`,
+		"prefix with dots":           `{namePrefix: a.b-c-, pools: [{subnet: 192.0.2.0/24}]}`,
 		"start and prefix":           `{namePrefix: x, prefix: 24, pools: [{start: 192.0.2.10}]}`,
 		"neighbours":                 `{namePrefix: x, pools: [{start: 192.0.2.9, end: 192.0.2.20}, {start: 192.0.2.21, end: 192.0.2.100}]}`,
 		"neighbours in IPv6":         `{namePrefix: x, pools: [{start: "fd00::9", end: "fd00::ff"}, {start: "fd00::100", end: "fd00::1:0"}]}`,
@@ -116,6 +152,45 @@ func TestPoolInUse(t *testing.T) {
 	refusedWith(t, s.Client.Delete(t.Context(), pool), "pool default/used cannot be deleted while 2 of its addresses are in use, from 192.0.2.12 to 192.0.2.90")
 	status(`{"status":{"used":0,"inUse":null}}`)
 	require.NoError(t, s.Client.Delete(t.Context(), pool))
+}
+
+// A pool of its namespace's network cannot move to another, nor back.
+func TestPoolWithoutANetworkKeepsThatOfItsNamespace(t *testing.T) {
+	s := server(t)
+	create(t, s, object(t, "IPPool", "nameless", `{namePrefix: x, pools: [{subnet: 192.0.2.0/24}]}`))
+	o := object(t, "IPPool", "nameless", `{}`)
+	require.NoError(t, s.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+	_, named := o.Object["spec"].(map[string]any)["network"]
+	require.False(t, named, "no default is written into it")
+	refusedWith(t, s.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"network":"default"}}`))), "network cannot be changed")
+}
+
+// A pool with more reserved addresses than the policy can compare is admitted: the controller compares them.
+func TestManyReservedAddressesAreAdmitted(t *testing.T) {
+	s := server(t)
+	for _, n := range []int{250, 1000, 4000} {
+		o := object(t, "IPPool", "many", `{namePrefix: x, pools: [{subnet: 10.0.0.0/16}]}`)
+		all := map[string]any{}
+		for i := range n {
+			all[fmt.Sprintf("m%d", i)] = fmt.Sprintf("10.0.%d.%d", 1+i/250, 1+i%250)
+		}
+		o.Object["spec"].(map[string]any)["preAllocations"] = all
+		require.NoError(t, s.Client.Create(t.Context(), o, client.DryRunAll), "%d", n)
+	}
+}
+
+// The names by which metal3's kinds are known on the command line, but for ipc, which is IPConfig's.
+func TestShortNames(t *testing.T) {
+	s := server(t)
+	for kind, names := range map[string]string{
+		"ippools":     "ipp ippool m3ipp m3ippool m3ippools metal3ipp metal3ippool metal3ippools",
+		"ipclaims":    "ipc3 ipclaim m3ipc m3ipclaim m3ipclaims metal3ipc metal3ipclaim metal3ipclaims",
+		"ipaddresses": "ipa ipaddress m3ipa m3ipaddress m3ipaddresses metal3ipa metal3ipaddress metal3ipaddresses",
+	} {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		require.NoError(t, s.Client.Get(t.Context(), types.NamespacedName{Name: kind + ".ipam.metal3.io"}, crd))
+		require.Equal(t, strings.Fields(names), crd.Spec.Names.ShortNames)
+	}
 }
 
 func TestSamplesAreAccepted(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultNetwork is the network of a pool that names none.
-const DefaultNetwork = "default"
+// NamespaceNetwork is the network of the pools of a namespace that name none. No pool can name it: a name has no dot.
+func NamespaceNetwork(namespace string) string { return namespace + ".namespace" }
 
 // PoolFinalizer keeps a pool that is being deleted until its last address is back.
 const PoolFinalizer = "ippool.ipam.metal3.io"
@@ -28,6 +28,8 @@ const (
 	// HostAnnotation, on a claim of either kind, names the host the address is for. A sticky pool gives
 	// the same host the same address again.
 	HostAnnotation = "ipam.lca.openshift.io/host"
+	// PreRegisteredLabel marks claims and addresses that an installer made in advance.
+	PreRegisteredLabel = "ipam.lca.openshift.io/pre-registered"
 )
 
 // IPAddressStr is an IPv4 or IPv6 address. It need not be in canonical form.
@@ -64,7 +66,7 @@ type Duration string
 
 // Pool is one range of addresses: what lies in the subnet, from start to end.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.start) || has(self.subnet)",message="a range needs a start or a subnet: an end alone does not say where it begins"
+// +kubebuilder:validation:XValidation:rule="has(self.start) || has(self.subnet) || has(self.end)",message="a range needs a start, an end or a subnet"
 // +kubebuilder:validation:XValidation:rule="!has(self.start) || !has(self.subnet) || !isIP(self.start) || !isCIDR(self.subnet) || cidr(self.subnet).containsIP(self.start)",fieldPath=".start",message="start lies outside subnet",messageExpression="'start ' + self.start + ' lies outside subnet ' + self.subnet"
 // +kubebuilder:validation:XValidation:rule="!has(self.end) || !has(self.subnet) || !isIP(self.end) || !isCIDR(self.subnet) || cidr(self.subnet).containsIP(self.end)",fieldPath=".end",message="end lies outside subnet",messageExpression="'end ' + self.end + ' lies outside subnet ' + self.subnet"
 // +kubebuilder:validation:XValidation:rule="!has(self.end) || !has(self.start) || !isIP(self.end) || !isIP(self.start) || ip(self.start).family() == ip(self.end).family()",fieldPath=".end",message="start and end are of different families",messageExpression="'start ' + self.start + ' and end ' + self.end + ' are of different families'"
@@ -72,11 +74,12 @@ type Duration string
 // +kubebuilder:validation:XValidation:rule="!has(self.gateway) || !isIP(self.gateway) || !has(self.subnet) || !isCIDR(self.subnet) || ip(self.gateway).family() == cidr(self.subnet).ip().family()",fieldPath=".gateway",message="gateway and subnet are of different families",messageExpression="'gateway ' + self.gateway + ' and subnet ' + self.subnet + ' are of different families'"
 // +kubebuilder:validation:XValidation:rule="!has(self.prefix) || self.prefix <= 32 || !((has(self.start) && isIP(self.start) && ip(self.start).family() == 4) || (has(self.subnet) && isCIDR(self.subnet) && cidr(self.subnet).ip().family() == 4))",fieldPath=".prefix",message="a prefix of an IPv4 range is at most 32"
 type Pool struct {
-	// Start is the first address. Without it the range begins with the subnet.
+	// Start is the first address. Without it the range begins with the subnet: after its network address, or after the address that
+	// the host bits of the subnet make. A range with an end alone holds no address.
 	// +optional
 	Start *IPAddressStr `json:"start,omitempty"`
 
-	// End is the last address. Without it the range ends with the subnet.
+	// End is the last address. Without it the range ends with the subnet, or with the network that start and prefix make.
 	// +optional
 	End *IPAddressStr `json:"end,omitempty"`
 
@@ -101,6 +104,12 @@ type Pool struct {
 	DNSServers []IPAddressStr `json:"dnsServers,omitempty"`
 }
 
+// Exclusion is an address, a network in CIDR notation, or a range such as 192.0.2.10-192.0.2.19.
+//
+// +kubebuilder:validation:MaxLength=91
+// +kubebuilder:validation:XValidation:rule="isIP(self) || isCIDR(self) || (self.split('-').size() == 2 && isIP(self.split('-')[0].trim()) && isIP(self.split('-')[1].trim()))",message="must be an address, a network or a range",messageExpression="'must be an address, a network such as 192.0.2.0/28 or a range such as 192.0.2.10-192.0.2.19, not ' + self"
+type Exclusion string
+
 // DHCPRange is the part of a network that a DHCP server leases.
 //
 // +kubebuilder:validation:XValidation:rule="!isIP(self.start) || !isIP(self.end) || ip(self.start).family() == ip(self.end).family()",message="start and end of the DHCP range are of different families"
@@ -118,7 +127,7 @@ type DHCPRange struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.namePrefix == oldSelf.namePrefix",fieldPath=".namePrefix",reason=FieldValueForbidden,message="namePrefix cannot be changed: the names of the addresses allocated begin with it"
 // +kubebuilder:validation:XValidation:rule="(has(self.allocationStrategy) ? self.allocationStrategy : 'sequential') == (has(oldSelf.allocationStrategy) ? oldSelf.allocationStrategy : 'sequential')",fieldPath=".allocationStrategy",reason=FieldValueForbidden,message="allocationStrategy cannot be changed"
-// +kubebuilder:validation:XValidation:rule="(has(self.network) ? self.network : 'default') == (has(oldSelf.network) ? oldSelf.network : 'default')",fieldPath=".network",reason=FieldValueForbidden,message="network cannot be changed: the addresses allocated are locked on it; make a new pool on the other network"
+// +kubebuilder:validation:XValidation:rule="has(self.network) == has(oldSelf.network) && (!has(self.network) || self.network == oldSelf.network)",fieldPath=".network",reason=FieldValueForbidden,message="network cannot be changed: the addresses allocated are locked on it; make a new pool on the other network"
 // +kubebuilder:validation:XValidation:rule="!has(self.pools) || self.pools.all(p, self.pools.all(q, !has(p.start) || !has(q.start) || !isIP(p.start) || !isIP(q.start) || ip(p.start).family() == ip(q.start).family()))",fieldPath=".pools",message="the ranges of a pool are of one family: make one pool for IPv4 and one for IPv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.pools) || self.pools.all(p, self.pools.all(q, !has(p.subnet) || !has(q.subnet) || !isCIDR(p.subnet) || !isCIDR(q.subnet) || cidr(p.subnet).ip().family() == cidr(q.subnet).ip().family()))",fieldPath=".pools",message="the ranges of a pool are of one family: make one pool for IPv4 and one for IPv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.pools) || self.pools.all(p, self.pools.all(q, !has(p.start) || !has(q.subnet) || !isIP(p.start) || !isCIDR(q.subnet) || ip(p.start).family() == cidr(q.subnet).ip().family()))",fieldPath=".pools",message="the ranges of a pool are of one family: make one pool for IPv4 and one for IPv6"
@@ -156,9 +165,10 @@ type IPPoolSpec struct {
 	// +optional
 	DNSServers []IPAddressStr `json:"dnsServers,omitempty"`
 
-	// NamePrefix begins the names of the address objects.
+	// NamePrefix begins the names of the address objects, and so is made of what names are.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*[-.]?$') && !self.endsWith('.')",message="must begin a name: lower case letters, digits, - and dots",messageExpression="'must begin a name: lower case letters, digits, - and dots, not ' + self"
 	// +required
 	NamePrefix string `json:"namePrefix"`
 
@@ -166,11 +176,10 @@ type IPPoolSpec struct {
 	// +optional
 	AllocationStrategy AllocationStrategy `json:"allocationStrategy,omitempty"`
 
-	// Network names the network that the addresses are on. An address is allocated once on a network,
-	// whatever pools it is in. An addition to metal3's type.
+	// Network names the network that the addresses are on. An address is allocated once on a network, whatever pools it is in.
+	// The pools of a namespace that name none have one of their own. An addition to metal3's type.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:default=default
 	// +optional
 	Network string `json:"network,omitempty"`
 
@@ -183,10 +192,9 @@ type IPPoolSpec struct {
 	// Exclusions are never allocated: addresses, networks in CIDR notation, or ranges such as
 	// 192.0.2.10-192.0.2.19. An addition to metal3's type.
 	// +kubebuilder:validation:MaxItems=256
-	// +kubebuilder:validation:items:MaxLength=91
 	// +listType=atomic
 	// +optional
-	Exclusions []string `json:"exclusions,omitempty"`
+	Exclusions []Exclusion `json:"exclusions,omitempty"`
 
 	// DHCPRange is what the network's DHCP server leases. It and the ranges of the pool must not have
 	// an address in common. An addition to metal3's type.
@@ -210,7 +218,10 @@ type AddressSpan struct {
 	Last  string `json:"last"`
 }
 
-// IPPoolStatus is what is known of the pool. Its size does not depend on how many addresses are allocated.
+// MaxIndexes is how many addresses status.indexes lists at most: the object must stay small.
+const MaxIndexes = 1024
+
+// IPPoolStatus is what is known of the pool. Its size does not grow with the addresses allocated beyond MaxIndexes.
 type IPPoolStatus struct {
 	// LastUpdated is when the status was written.
 	// +optional
@@ -232,6 +243,11 @@ type IPPoolStatus struct {
 	// +optional
 	Quarantined int64 `json:"quarantined,omitempty"`
 
+	// Indexes are the addresses held, by the name of the claim, as metal3 lists them. It is left out where there are more than 1024;
+	// list the addresses then.
+	// +optional
+	Indexes map[string]string `json:"indexes,omitempty"`
+
 	// InUse spans what is held by claims. The API server keeps the ends of it in the pool.
 	// +optional
 	InUse *AddressSpan `json:"inUse,omitempty"`
@@ -251,7 +267,7 @@ type IPPoolStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=ippools,scope=Namespaced,shortName=ipp;ippool,categories=cluster-api
+// +kubebuilder:resource:path=ippools,scope=Namespaced,shortName=ipp;ippool;m3ipp;m3ippool;m3ippools;metal3ipp;metal3ippool;metal3ippools,categories=cluster-api
 // +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1","cluster.x-k8s.io/v1beta2=v1alpha1","clusterctl.cluster.x-k8s.io/move="}
 // +kubebuilder:printcolumn:name="Network",type="string",JSONPath=".spec.network"
 // +kubebuilder:printcolumn:name="Free",type="string",JSONPath=".status.free"

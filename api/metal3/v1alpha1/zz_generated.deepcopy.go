@@ -329,7 +329,7 @@ func (in *IPPoolSpec) DeepCopyInto(out *IPPoolSpec) {
 	}
 	if in.Exclusions != nil {
 		in, out := &in.Exclusions, &out.Exclusions
-		*out = make([]string, len(*in))
+		*out = make([]Exclusion, len(*in))
 		copy(*out, *in)
 	}
 	if in.DHCPRange != nil {
@@ -355,6 +355,13 @@ func (in *IPPoolStatus) DeepCopyInto(out *IPPoolStatus) {
 	if in.LastUpdated != nil {
 		in, out := &in.LastUpdated, &out.LastUpdated
 		*out = (*in).DeepCopy()
+	}
+	if in.Indexes != nil {
+		in, out := &in.Indexes, &out.Indexes
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
 	}
 	if in.InUse != nil {
 		in, out := &in.InUse, &out.InUse

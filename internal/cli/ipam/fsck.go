@@ -74,7 +74,7 @@ func (w Wiring) fsck() *cobra.Command {
 	}
 	in.flags(cmd, output.Text)
 	cmd.Flags().StringVar(&leases, "leases", "", "lease file of dnsmasq; finds static addresses that DHCP has leased")
-	cmd.Flags().StringVar(&network, "network", "default", "network that the leases belong to")
+	cmd.Flags().StringVar(&network, "network", "", "network that the leases belong to (default: all)")
 	return cmd
 }
 

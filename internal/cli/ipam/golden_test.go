@@ -48,18 +48,21 @@ func golden(t *testing.T, name, got string) {
 
 func TestGolden(t *testing.T) {
 	for name, args := range map[string]string{
-		"plan.txt":        "plan -f pools.yaml --count 3",
-		"plan.yaml":       "plan -f pools.yaml --pool metal3/storage-v6 --count 1 -o yaml",
-		"plan.json":       "plan -f pools.yaml --pool storage -o json",
-		"reserve.yaml":    "reserve -f pools.yaml --pool storage --pool storage-v6 --host master-0 --host master-1",
-		"reserve.txt":     "reserve -f pools.yaml --pool storage --host master-1 --address 192.0.2.9 -o text",
-		"ignition.json":   "render ignition -f pools.yaml -f golden/reserve.yaml --host master-0 --interface name=eth1,pool=storage,pool=storage-v6 --base base.ign",
-		"nmstate.json":    "render ignition -f pools.yaml -f golden/reserve.yaml --host master-0 --interface eth1=storage --form nmstate",
-		"policy.yaml":     "render ignition -f pools.yaml -f golden/reserve.yaml --host master-1 --interface eth1=storage --form policy",
-		"networkdata.txt": "render ignition -f pools.yaml -f golden/reserve.yaml --host master-1 --interface name=eth1,mac=52:54:00:00:00:01,pool=storage,default --form networkdata",
-		"dnsmasq.conf":    "render dnsmasq -f pools.yaml --pool provisioning --interface eth1",
-		"dnsmasq.yaml":    "render dnsmasq -f pools.yaml --pool provisioning --interface eth1 -o yaml",
-		"fsck-sound.txt":  "fsck -f pools.yaml -f golden/reserve.yaml",
+		"plan.txt":             "plan -f pools.yaml --count 3",
+		"plan.yaml":            "plan -f pools.yaml --pool metal3/storage-v6 --count 1 -o yaml",
+		"plan.json":            "plan -f pools.yaml --pool storage -o json",
+		"reserve.yaml":         "reserve -f pools.yaml --pool storage --pool storage-v6 --host master-0 --host master-1",
+		"reserve.txt":          "reserve -f pools.yaml --pool storage --host master-1 --address 192.0.2.9 -o text",
+		"ignition.json":        "render ignition -f pools.yaml -f golden/reserve.yaml --host master-0 --interface name=eth1,pool=storage,pool=storage-v6 --base base.ign",
+		"nmstate.json":         "render ignition -f pools.yaml -f golden/reserve.yaml --host master-0 --interface eth1=storage --form nmstate",
+		"policy.yaml":          "render ignition -f pools.yaml -f golden/reserve.yaml --host master-1 --interface eth1=storage --form policy",
+		"networkdata.txt":      "render ignition -f pools.yaml -f golden/reserve.yaml --host master-1 --interface name=eth1,mac=52:54:00:00:00:01,pool=storage,default --form networkdata",
+		"dnsmasq.conf":         "render dnsmasq -f pools.yaml --pool provisioning --interface eth1",
+		"dnsmasq.yaml":         "render dnsmasq -f pools.yaml --pool provisioning --interface eth1 -o yaml",
+		"dnsmasq-boot.conf":    "render dnsmasq -f pools.yaml --pool provisioning --interface eth1 --boot-server 172.22.0.3",
+		"dnsmasq-cluster.conf": "render dnsmasq -f provisioning.yaml --pool provisioning --interface eth1",
+		"fsck-cluster.txt":     "fsck -f provisioning.yaml",
+		"fsck-sound.txt":       "fsck -f pools.yaml -f golden/reserve.yaml",
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := run(t, nil, strings.Fields(args)...)
@@ -111,6 +114,9 @@ func TestRefusals(t *testing.T) {
 		"bad interface":   {"render ignition -f pools.yaml --host master-0 --interface eth1,pool=storage", `--interface eth1,pool=storage: "eth1" is none of name=, mac=, pool=, default`},
 		"no DHCP range":   {"render dnsmasq -f pools.yaml --pool storage --interface eth1", "pool metal3/storage has no DHCP range"},
 		"DHCP overlap":    {"render dnsmasq -f overlap.yaml --pool p --interface eth1", "pool default/p: DHCP range 172.22.0.10-172.22.0.200 overlaps range 172.22.0.128-172.22.0.255 at 172.22.0.128: an address cannot be leased and static at once"},
+		"leased":          {"render dnsmasq -f leased.yaml --pool provisioning --interface eth1", "DHCP range 172.22.0.10-172.22.0.100 overlaps range 172.22.0.90-172.22.0.255"},
+		"leased pool":     {"fsck -f leased.yaml", "fsck: 1 finding"},
+		"boot server":     {"render dnsmasq -f pools.yaml --pool provisioning --interface eth1 --boot-server here", `--boot-server: "here" is not an IP address`},
 		"misspelt":        {"plan -f misspelt.yaml", `misspelt.yaml: document 1: unknown field "spec.exclusion"`},
 	} {
 		t.Run(name, func(t *testing.T) {

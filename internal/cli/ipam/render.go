@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/dnsmasq"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/hostnet"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/ignition"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/manifest"
@@ -133,12 +135,17 @@ func attachment(flag string) (a manifest.Attachment, err error) {
 
 func (w Wiring) renderDnsmasq() *cobra.Command {
 	var in input
-	var pool, iface, leaseFile string
+	var pool, iface, leaseFile, server string
+	var boot dnsmasq.Boot
 	cmd := &cobra.Command{
-		Use:     "dnsmasq -f FILE --pool POOL --interface NAME",
-		Short:   "Write the dnsmasq configuration of a provisioning network",
-		Example: "  lca-cli ipam render dnsmasq -f pools.yaml --pool provisioning --interface eth1 > dnsmasq.conf",
-		Args:    cobra.NoArgs,
+		Use:   "dnsmasq -f FILE --pool POOL --interface NAME",
+		Short: "Write the dnsmasq configuration of a provisioning network",
+		Long: "Write what dnsmasq leases: the pool's dhcpRange or, where the files have the cluster's Provisioning\n" +
+			"object or metal3's ConfigMap with DHCP_RANGE, the range of those. With --boot-server hosts boot\n" +
+			"over the network too, with BIOS, UEFI and iPXE, as metal3's own dnsmasq has them boot.",
+		Example: "  lca-cli ipam render dnsmasq -f pools.yaml --pool provisioning --interface eth1 > dnsmasq.conf\n" +
+			"  lca-cli ipam render dnsmasq -f pools.yaml --pool provisioning --interface eth1 --boot-server 172.22.0.3",
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v, err := w.load(in)
 			if err != nil {
@@ -149,6 +156,12 @@ func (w Wiring) renderDnsmasq() *cobra.Command {
 				return err
 			}
 			c.LeaseFile = leaseFile
+			if server != "" {
+				if boot.Server, err = ipam.ParseAddr(server); err != nil {
+					return fmt.Errorf("--boot-server: %w", err)
+				}
+				c.Boot = &boot
+			}
 			text, err := c.Render()
 			if err != nil {
 				return err
@@ -160,5 +173,8 @@ func (w Wiring) renderDnsmasq() *cobra.Command {
 	cmd.Flags().StringVar(&pool, "pool", "", "pool with the DHCP range, as name or namespace/name")
 	cmd.Flags().StringVar(&iface, "interface", "", "interface on which dnsmasq answers")
 	cmd.Flags().StringVar(&leaseFile, "lease-file", "", "file in which dnsmasq keeps its leases (default: dnsmasq's own)")
+	cmd.Flags().StringVar(&server, "boot-server", "", "address of the TFTP and HTTP server that hosts boot from")
+	cmd.Flags().IntVar(&boot.HTTPPort, "boot-http-port", 6180, "port on which the boot server has boot.ipxe")
+	cmd.Flags().StringVar(&boot.TFTPRoot, "tftp-root", "/shared/tftpboot", "directory of the files that firmware loads")
 	return cmd
 }

@@ -17,22 +17,28 @@ import (
 // registrations is the answer of reserve: as YAML or JSON, a List to apply to a cluster.
 type registrations struct{ all []manifest.Registration }
 
-// MarshalJSON writes the objects without the status that only a cluster knows.
+// MarshalJSON writes the objects without the status that only a cluster knows. Addresses come before claims: an operator at work
+// keeps them from other claims as soon as they are there.
 func (r registrations) MarshalJSON() ([]byte, error) {
-	items := []map[string]any{}
+	var objects []any
 	for _, one := range r.all {
-		for _, o := range []any{one.Claim, one.Address} {
-			data, err := json.Marshal(o)
-			if err != nil {
-				return nil, err
-			}
-			var m map[string]any
-			if err := json.Unmarshal(data, &m); err != nil {
-				return nil, err
-			}
-			delete(m, "status")
-			items = append(items, m)
+		objects = append(objects, one.Address)
+	}
+	for _, one := range r.all {
+		objects = append(objects, one.Claim)
+	}
+	items := []map[string]any{}
+	for _, o := range objects {
+		data, err := json.Marshal(o)
+		if err != nil {
+			return nil, err
 		}
+		var m map[string]any
+		if err := json.Unmarshal(data, &m); err != nil {
+			return nil, err
+		}
+		delete(m, "status")
+		items = append(items, m)
 	}
 	return json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 }

@@ -45,7 +45,7 @@ func (c nodeTime) Sleep(ctx context.Context, _ time.Duration) error {
 	return ctx.Err()
 }
 
-func newConsole(t *testing.T) *terminal {
+func newTerminal(t *testing.T) *terminal {
 	t.Helper()
 	c := &terminal{node: hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}), registry: hosttest.NewRegistry(), inputs: map[string]string{
 		"auth.json": `{"auths":{}}`, "manifest.json": `{"seed_cluster_ocp_version":"4.20.3","base_domain":"given.example.org"}`, "ca.pem": "an authority",
@@ -87,7 +87,7 @@ func (c *terminal) run(t *testing.T, args ...string) error {
 }
 
 func TestAnImageIsMadeWithoutTheAPI(t *testing.T) {
-	c := newConsole(t)
+	c := newTerminal(t)
 	require.NoError(t, c.run(t, "create", "--image", seedImage, "--authfile", "auth.json", "--registry-ca", "ca.pem", "--manifest", "manifest.json"))
 	require.Contains(t, c.out.String(), seedImage+" is published as sha256:")
 	for _, step := range []string{"[1/10] ", "[10/10] "} {
@@ -109,13 +109,13 @@ func TestAnImageIsMadeWithoutTheAPI(t *testing.T) {
 
 func TestARequestUnderWayIsNotReplaced(t *testing.T) {
 	var final *verb.FinalError
-	c := newConsole(t)
+	c := newTerminal(t)
 	require.NoError(t, seed.WriteRequest(c.node.Files(), seed.Request{OperationID: "20250101-000000-0001", SeedImage: "r/other:1"}))
 	err := c.run(t, "create", "--image", seedImage)
 	require.ErrorAs(t, err, &final)
 	require.ErrorContains(t, err, "lca-cli seed abort")
 
-	c = newConsole(t)
+	c = newTerminal(t)
 	require.NoError(t, record.Write(c.node.Files(), &record.Record{OperationID: "x"}))
 	err = c.run(t, "create", "--image", seedImage)
 	require.ErrorAs(t, err, &final)
@@ -126,7 +126,7 @@ func TestWhatCannotBeAskedForIsRefusedUntouched(t *testing.T) {
 	for _, args := range [][]string{
 		{"--image", "r/seed@sha256:00"}, {"--image", seedImage, "--authfile", "absent"}, {"--image", seedImage, "--manifest", "ca.pem"},
 	} {
-		c := newConsole(t)
+		c := newTerminal(t)
 		require.Error(t, c.run(t, append([]string{"create"}, args...)...))
 		_, err := c.node.Files().Stat(seed.RequestFile)
 		require.ErrorIs(t, err, fs.ErrNotExist)
@@ -134,7 +134,7 @@ func TestWhatCannotBeAskedForIsRefusedUntouched(t *testing.T) {
 }
 
 func TestAFailureNamesItsCause(t *testing.T) {
-	c := newConsole(t)
+	c := newTerminal(t)
 	c.registry.Fail = func(string) error { return host.ErrRegistryPlain }
 	err := c.run(t, "create", "--image", seedImage)
 	var final *verb.FinalError

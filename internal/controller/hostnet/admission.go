@@ -119,7 +119,7 @@ func (a *owners) fresh(o *unstructured.Unstructured) string {
 // byMAC says that a config drive finds all interfaces.
 func byMAC(wanted []link) bool {
 	for _, l := range wanted {
-		if _, err := net.ParseMAC(l.name); err != nil {
+		if _, err := net.ParseMAC(l.name); err != nil && !strings.HasPrefix(l.name, rolePrefix) {
 			return false
 		}
 	}

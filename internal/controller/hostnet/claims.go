@@ -57,7 +57,7 @@ func (r *Reconciler) findClaim(ctx context.Context, o *unstructured.Unstructured
 		reserved = append(reserved, h.Name)
 	}
 	list := &metal3.IPClaimList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.HasLabels{PreRegisteredLabel}); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.HasLabels{metal3.PreRegisteredLabel}); err != nil {
 		return nil, fmt.Errorf("list the claims registered in advance: %w", err)
 	}
 	for i := range list.Items {

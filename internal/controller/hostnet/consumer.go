@@ -78,7 +78,8 @@ func (h *host) runs() bool { return h.settled() || h.state == "deprovisioning" }
 // hostOf is a host as far as it is read.
 func hostOf(h *unstructured.Unstructured) *host {
 	state, _, _ := unstructured.NestedString(h.Object, "status", "provisioning", "state")
-	out := &host{NamespacedName: types.NamespacedName{Namespace: h.GetNamespace(), Name: h.GetName()}, state: state}
+	out := &host{NamespacedName: types.NamespacedName{Namespace: h.GetNamespace(), Name: h.GetName()}, state: state,
+		nics: nicsOf(h), roles: rolesOf(h)}
 	for _, path := range [][]string{
 		{"spec", "userData", "name"}, {"spec", "networkData", "name"}, {"spec", "preprovisioningNetworkDataName"},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
 // Reconciler serves owners of all kinds.
@@ -29,9 +31,10 @@ type Reconciler struct {
 	// Metrics counts hosts that began without their own config; Now is the clock of conditions.
 	Metrics *Metrics
 	Now     func() time.Time
-	// Kinds are the kinds of owners that the cluster has; Hosts says that BareMetalHost is one of its kinds.
-	Kinds []schema.GroupVersionKind
-	Hosts bool
+
+	// adding guards what follows: the controllers of the kinds that the cluster has. Kinds may be installed later.
+	adding      sync.Mutex
+	controllers map[schema.GroupVersionKind]controller.Controller
 
 	// reported is the last message about the delivery to an owner without conditions, by its UID.
 	reported sync.Map
@@ -91,6 +94,12 @@ func (r *Reconciler) serve(ctx context.Context, o *unstructured.Unstructured, wa
 	if !complete {
 		return nil // the claims are watched
 	}
+	if err := h.find(got); err != nil {
+		if h != nil && len(h.nics) > 0 { // a host that is chosen and inspected lacks it
+			r.warn(o, "NoInterfaceOfRole", err.Error())
+		}
+		return nil // hosts are watched
+	}
 	if err := r.publish(ctx, o, h, got); err != nil {
 		return err
 	}
@@ -111,13 +120,28 @@ func (r *Reconciler) hostFor(ctx context.Context, o *unstructured.Unstructured) 
 	return nil, nil
 }
 
+// hosts are those in the cache; none while the cluster has no such kind.
 func (r *Reconciler) hosts(ctx context.Context) ([]unstructured.Unstructured, error) {
-	if !r.Hosts {
+	if !r.serves(HostKind()) {
 		return nil, nil
 	}
+	return listHosts(ctx, r.Client)
+}
+
+// hostsNow are those that the API server has. What may only be done when a host is gone rests on this: a cache may be empty because
+// it is not filled, or because the kind is not watched yet.
+func (r *Reconciler) hostsNow(ctx context.Context) ([]unstructured.Unstructured, error) {
+	hosts, err := listHosts(ctx, r.Reader)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	return hosts, err
+}
+
+func listHosts(ctx context.Context, from client.Reader) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(HostKind())
-	if err := r.Client.List(ctx, list); err != nil {
+	if err := from.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list hosts: %w", err)
 	}
 	return list.Items, nil

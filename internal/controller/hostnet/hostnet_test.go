@@ -93,8 +93,10 @@ func newWorld(t testing.TB) *world {
 		Metrics: metrics, Now: time.Now})
 	require.NoError(t, served.SetupWithManager(mgr))
 	r := &Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: slog.New(slog.DiscardHandler),
-		Kinds: append(kinds, machineKind), Hosts: true, Metrics: w.metrics, Now: time.Now}
-	require.NoError(t, r.SetupWithManager(mgr))
+		Metrics: w.metrics, Now: time.Now}
+	for _, k := range append(kinds, machineKind) {
+		require.NoError(t, r.Add(mgr, k))
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { _ = mgr.Start(ctx) })
@@ -260,7 +262,7 @@ func TestMasterRegisteredInAdvanceIsAdopted(t *testing.T) {
 	w.newPool(func(s *metal3.IPPoolSpec) {
 		s.PreAllocations = map[string]metal3.IPAddressStr{"reserved-master-0": "172.22.0.42"}
 	})
-	c := &metal3.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reserved-master-0", Labels: map[string]string{PreRegisteredLabel: "true"},
+	c := &metal3.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reserved-master-0", Labels: map[string]string{metal3.PreRegisteredLabel: "true"},
 		Annotations: map[string]string{metal3.HostAnnotation: "master-0"}},
 		Spec: metal3.IPClaimSpec{Pool: metal3.ObjectReference{Name: w.pool}}}
 	require.NoError(t, w.api.Create(t.Context(), c))

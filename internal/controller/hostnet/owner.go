@@ -21,9 +21,6 @@ const (
 	// SecretAnnotation, on an owner, names its own Secret; admission sets it, since a name may not be given before. Without it the
 	// Secret is named after the owner.
 	SecretAnnotation = "ipam.lca.openshift.io/own-user-data"
-	// PreRegisteredLabel marks a claim that an installer made in advance. Its annotation ipam.lca.openshift.io/host names
-	// the machine or host that it is for.
-	PreRegisteredLabel = "ipam.lca.openshift.io/pre-registered"
 	// InterfaceLabel, on a claim, names the interface.
 	InterfaceLabel = "ipam.lca.openshift.io/interface"
 	// OwnerLabel, on a claim, names its owner, to find claims of an owner that is gone.
@@ -52,7 +49,7 @@ func HostKind() schema.GroupVersionKind {
 
 // link is one interface of an owner and the pools that its addresses are from.
 type link struct {
-	name  string // or MAC address
+	name  string // or MAC address, or role
 	pools []string
 }
 
@@ -81,7 +78,8 @@ func links(o *unstructured.Unstructured) (out []link, err error) {
 
 // claimName is the name of a claim, the same whenever it is asked for.
 func claimName(owner string, l link, pool string) string {
-	return strings.ToLower(owner + "-" + strings.NewReplacer(":", "", ".", "-", "_", "-").Replace(l.name) + "-" + pool)
+	iface := strings.Replace(l.name, rolePrefix, "role-", 1)
+	return strings.ToLower(owner + "-" + strings.NewReplacer(":", "", ".", "-", "_", "-").Replace(iface) + "-" + pool)
 }
 
 // ownerLabel is the value of OwnerLabel; short, since labels are.
@@ -99,6 +97,9 @@ type host struct {
 	state string
 	// configs are the Secrets that it is, or will be, provisioned with.
 	configs []string
+	// nics are its interfaces as inspection found them; roles are those that its annotation names.
+	nics  []nic
+	roles map[string]string
 }
 
 // settled says that a host runs what it was given, or is about to: what it was given must not change.

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +25,22 @@ import (
 type served struct {
 	link
 	leases []ipam.Lease
+	nic    nic
+}
+
+// tagged says that the pools of an interface have a VLAN.
+func (s served) tagged() bool {
+	return slices.ContainsFunc(s.leases, func(l ipam.Lease) bool { return l.VLAN != 0 })
+}
+
+// find fills in the interfaces of the host.
+func (h *host) find(all []served) (err error) {
+	for i := range all {
+		if all[i].nic, err = h.interfaceOf(all[i].link); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Keys of the Secret.
@@ -84,18 +100,16 @@ func (r *Reconciler) createSecret(
 // render writes the config of a host in the forms that consumers read.
 func (r *Reconciler) render(ctx context.Context, o *unstructured.Unstructured, got []served) (map[string][]byte, error) {
 	h := hostnet.Host{Name: o.GetName()}
-	wanted := make([]link, 0, len(got))
+	drive := hostnet.Host{Name: o.GetName()}
 	for _, s := range got {
-		wanted = append(wanted, s.link)
-		l := hostnet.Link{Name: s.name}
-		if _, err := net.ParseMAC(s.name); err == nil {
-			l = hostnet.Link{MAC: s.name}
-		}
+		l := s.asLink(s.nic, s.tagged())
 		i, err := hostnet.FromLeases(l, s.leases...)
 		if err != nil {
 			return nil, err
 		}
 		h.Interfaces = append(h.Interfaces, i)
+		i.MAC = s.nic.mac
+		drive.Interfaces = append(drive.Interfaces, i)
 	}
 	base, err := r.base(ctx, o)
 	if err != nil {
@@ -109,8 +123,8 @@ func (r *Reconciler) render(ctx context.Context, o *unstructured.Unstructured, g
 	if data[userDataKey], err = ignition.Render(base, h, form); err != nil {
 		return nil, err
 	}
-	if byMAC(wanted) { // a config drive finds interfaces by nothing else
-		data[networkDataKey], err = networkdata.Render(h)
+	if !slices.ContainsFunc(drive.Interfaces, func(i hostnet.Interface) bool { return i.MAC == "" }) { // it finds interfaces by nothing else
+		data[networkDataKey], err = networkdata.Render(drive)
 	}
 	return data, err
 }

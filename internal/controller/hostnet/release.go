@@ -3,6 +3,7 @@ package hostnet
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,8 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 )
+
+// cacheLag is how soon an owner is reconciled again whose host the cache does not have yet.
+const cacheLag = 5 * time.Second
 
 // release releases the claims of an owner that is gone or being deleted, once no host serves it: a host that still runs may use its
 // addresses.
@@ -26,19 +29,22 @@ func (r *Reconciler) release(ctx context.Context, gvk schema.GroupVersionKind, n
 	if len(claims.Items) == 0 {
 		return ctrl.Result{}, nil
 	}
-	hosts, watched, err := r.allHosts(ctx)
+	hosts, err := r.hosts(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	result := ctrl.Result{}
 	owner := consumer{kind: gvk.Kind, group: gvk.Group, namespace: name.Namespace, name: name.Name}
-	for i := range claims.Items {
-		c := &claims.Items[i]
+	unused := slices.DeleteFunc(claims.Items, func(c metal3.IPClaim) bool { return inUse(hosts, remembered(owner, &c)) })
+	if len(unused) == 0 {
+		return ctrl.Result{}, nil // hosts are watched
+	}
+	if hosts, err = r.hostsNow(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	for i := range unused {
+		c := &unused[i]
 		if inUse(hosts, remembered(owner, c)) {
-			if !watched {
-				result.RequeueAfter = unwatchedRetry
-			}
-			continue // a host that is watched comes back here
+			return ctrl.Result{RequeueAfter: cacheLag}, nil // the cache is behind
 		}
 		if paused, err := r.paused(ctx, c); err != nil || paused {
 			return ctrl.Result{RequeueAfter: pausedRetry}, err
@@ -47,29 +53,7 @@ func (r *Reconciler) release(ctx context.Context, gvk schema.GroupVersionKind, n
 			return ctrl.Result{}, err
 		}
 	}
-	return result, nil
-}
-
-// unwatchedRetry is how soon hosts are read again whose kind was installed after the operator started.
-const unwatchedRetry = 15 * time.Second
-
-// allHosts lists the hosts past the cache where their kind was installed after the operator started: they are not watched, and an
-// address that one of them uses must not be released.
-func (r *Reconciler) allHosts(ctx context.Context) (hosts []unstructured.Unstructured, watched bool, err error) {
-	if r.Hosts {
-		hosts, err = r.hosts(ctx)
-		return hosts, true, err
-	}
-	served, err := cluster.Serves(r.Client.RESTMapper(), HostKind())
-	if err != nil || !served {
-		return nil, false, err
-	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(HostKind())
-	if err := r.Reader.List(ctx, list); err != nil {
-		return nil, false, fmt.Errorf("list hosts: %w", err)
-	}
-	return list.Items, false, nil
+	return ctrl.Result{}, nil
 }
 
 // inUse says that a host still runs for one of them, or is one of them and still runs.

@@ -3,6 +3,7 @@ package hostnet
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
@@ -211,4 +214,47 @@ func TestPausedOwner(t *testing.T) {
 		w.gone(o)
 		w.eventually(func() bool { return len(w.locks()) == 0 }, "released")
 	}
+}
+
+// A cache without hosts, as one that is not filled yet, is no reason to release an address or to give up what is kept for a host.
+func TestEmptyCacheReleasesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.newPool(func(s *metal3.IPPoolSpec) { s.Sticky = true })
+	name := w.pool + "-machine"
+	h := w.object(HostKind(), w.pool+"-host", consumedBy(machineKind, name))
+	m := w.machine(name, "ens4="+w.pool, "")
+	w.userData(name)
+	w.patch(h, `{"status":{"provisioning":{"state":"provisioned"}}}`)
+	w.gone(m)
+	base, err := client.NewWithWatch(shared.Server(t).Config, client.Options{Scheme: shared.Server(t).Scheme})
+	require.NoError(t, err)
+	blind := interceptor.NewClient(base, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, hosts := list.(*unstructured.UnstructuredList); hosts {
+				return nil
+			}
+			return c.List(ctx, list, opts...)
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, host := o.(*unstructured.Unstructured); host {
+				return apierrors.NewNotFound(schema.GroupResource{Resource: "baremetalhosts"}, key.Name)
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	r := &Reconciler{Client: blind, Reader: base, Log: slog.New(slog.DiscardHandler), controllers: map[schema.GroupVersionKind]controller.Controller{HostKind(): nil}}
+	for range 2 { // with and without hosts being watched
+		result, err := r.release(t.Context(), machineKind, types.NamespacedName{Namespace: ns, Name: name})
+		require.NoError(t, err)
+		require.NotZero(t, result.RequeueAfter)
+		r.controllers = nil
+	}
+	require.Equal(t, lockv1.LockHeld, w.locks()[0].Spec.State)
+
+	w.patch(h, `{"spec":{"consumerRef":null}}`)
+	w.eventually(func() bool { l := w.locks(); return len(l) == 1 && l[0].Spec.State == lockv1.LockReserved }, "kept for the host")
+	require.NoError(t, r.forget(t.Context(), client.ObjectKeyFromObject(h)))
+	require.Len(t, w.locks(), 1, "the host is there")
+	w.gone(h)
+	w.eventually(func() bool { return len(w.locks()) == 0 }, "the host is gone")
 }

@@ -11,42 +11,84 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
 
-// SetupWithManager adds one controller for each kind of owner.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	for _, gvk := range r.Kinds {
-		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(gvk)
-		b := ctrl.NewControllerManagedBy(mgr).Named("hostnet-"+strings.ToLower(gvk.Kind+"."+gvk.Group)).
-			For(o).
-			Watches(&metal3.IPClaim{}, handler.EnqueueRequestsFromMapFunc(ownerOf(gvk)))
-		if r.Hosts && gvk != HostKind() {
-			h := &unstructured.Unstructured{}
-			h.SetGroupVersionKind(HostKind())
-			b = b.Watches(h, handler.EnqueueRequestsFromMapFunc(r.servedBy(gvk)))
+// Add serves a kind of owners from now on. A kind that is served already, in whatever version, is left as it is.
+func (r *Reconciler) Add(mgr ctrl.Manager, gvk schema.GroupVersionKind) error {
+	r.adding.Lock()
+	defer r.adding.Unlock()
+	for known := range r.controllers {
+		if known.GroupKind() == gvk.GroupKind() {
+			return nil
 		}
-		if gvk == HostKind() {
-			b = b.Watches(&lockv1.AddressLock{}, handler.EnqueueRequestsFromMapFunc(keptFor))
-		}
-		err := b.Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
-			if gvk == HostKind() {
-				if err := r.forget(ctx, q.NamespacedName); err != nil {
-					return reconcile.Result{}, err
-				}
-			}
-			return r.reconcile(ctx, gvk, q.NamespacedName)
-		}))
-		if err != nil {
-			return fmt.Errorf("watch %s: %w", gvk, err)
+	}
+	c, err := r.control(mgr, gvk)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", gvk, err)
+	}
+	if r.controllers == nil {
+		r.controllers = map[schema.GroupVersionKind]controller.Controller{}
+	}
+	r.controllers[gvk] = c
+	if gvk != HostKind() {
+		return r.watchHosts(mgr, gvk)
+	}
+	for owner := range r.controllers {
+		if err := r.watchHosts(mgr, owner); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// watchHosts has the controller of a kind of owners follow hosts, once both kinds are served.
+func (r *Reconciler) watchHosts(mgr ctrl.Manager, owner schema.GroupVersionKind) error {
+	if r.controllers[HostKind()] == nil || owner == HostKind() {
+		return nil
+	}
+	hosts := source.Kind[client.Object](mgr.GetCache(), object(HostKind()), handler.EnqueueRequestsFromMapFunc(r.servedBy(owner)))
+	if err := r.controllers[owner].Watch(hosts); err != nil {
+		return fmt.Errorf("watch hosts for %s: %w", owner, err)
+	}
+	return nil
+}
+
+// serves says whether a kind is watched.
+func (r *Reconciler) serves(gvk schema.GroupVersionKind) bool {
+	r.adding.Lock()
+	defer r.adding.Unlock()
+	return r.controllers[gvk] != nil
+}
+
+func object(gvk schema.GroupVersionKind) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gvk)
+	return o
+}
+
+// control adds the controller of a kind of owners.
+func (r *Reconciler) control(mgr ctrl.Manager, gvk schema.GroupVersionKind) (controller.Controller, error) {
+	b := ctrl.NewControllerManagedBy(mgr).Named("hostnet-"+strings.ToLower(gvk.Kind+"."+gvk.Group)).
+		For(object(gvk)).
+		Watches(&metal3.IPClaim{}, handler.EnqueueRequestsFromMapFunc(ownerOf(gvk)))
+	if gvk == HostKind() {
+		b = b.Watches(&lockv1.AddressLock{}, handler.EnqueueRequestsFromMapFunc(keptFor))
+	}
+	return b.Build(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+		if gvk == HostKind() {
+			if err := r.forget(ctx, q.NamespacedName); err != nil {
+				return reconcile.Result{}, err
+			}
+		}
+		return r.reconcile(ctx, gvk, q.NamespacedName)
+	}))
 }
 
 // ownerOf finds the owner of a claim, by reference or by label: an owner that is gone is reconciled too.
@@ -97,12 +139,12 @@ func (r *Reconciler) servedBy(gvk schema.GroupVersionKind) handler.MapFunc {
 	}
 }
 
-// forget gives up what is kept for a host that does not exist any more.
+// forget gives up what is kept for a host that does not exist any more, as the API server says, not the cache.
 func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) error {
-	h := &unstructured.Unstructured{}
-	h.SetGroupVersionKind(HostKind())
-	if err := r.Client.Get(ctx, name, h); err == nil || client.IgnoreNotFound(err) != nil {
-		return client.IgnoreNotFound(err)
+	for _, from := range []client.Reader{r.Client, r.Reader} {
+		if err := from.Get(ctx, name, object(HostKind())); err == nil || client.IgnoreNotFound(err) != nil {
+			return client.IgnoreNotFound(err)
+		}
 	}
 	locks := &lockv1.AddressLockList{}
 	if err := r.Client.List(ctx, locks); err != nil {

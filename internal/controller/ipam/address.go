@@ -138,7 +138,7 @@ func (r *Reconciler) deleteOrphan(ctx context.Context, k kind, of key, name stri
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil || h.claim != of || h.owner() == "" {
+	if err != nil || h.claim != of || h.registered() {
 		return err
 	}
 	if gone {

@@ -51,8 +51,16 @@ func trouble(seed uint64, every int) func(string, client.Object) error {
 // Two replicas. One is stopped in the middle of what it does, sees nothing of what the other does meanwhile (claims
 // are served, deleted, made again, their addresses given to others), and goes on with its stale decisions. Each
 // sixth write of either fails. In the end nothing is allocated twice and nothing is lost.
-func TestChaos(t *testing.T) {
+func TestChaos(t *testing.T) { newWorld(t).chaos() }
+
+// The same, while Kubernetes' own garbage collector deletes what belongs to claims that are gone.
+func TestChaosWithTheGarbageCollector(t *testing.T) {
 	w := newWorld(t)
+	w.server.StartGarbageCollector(t)
+	w.chaos()
+}
+
+func (w *world) chaos() {
 	w.pool("p", between(1, 120))
 	w.pool("q", between(60, 180)) // half of p's addresses
 	a, b := w.start(), w.start()
@@ -101,7 +109,7 @@ func TestChaos(t *testing.T) {
 			break
 		}
 	}
-	require.Empty(t, problems, "in the end all is in order")
+	require.Empty(w.t, problems, "in the end all is in order")
 }
 
 // audit compares claims, address objects and locks. It asks the API.

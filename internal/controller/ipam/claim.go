@@ -20,6 +20,7 @@ import (
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 )
 
@@ -28,6 +29,12 @@ const (
 	pausedRetry = 15 * time.Second
 	// cacheLag is how soon a claim is reconciled again whose last write the cache does not have yet.
 	cacheLag = 50 * time.Millisecond
+	// poolGrace is how long a claim waits for its pool before it reports that there is none.
+	poolGrace = 2 * time.Second
+	// turnRetry is how soon a claim is tried again that leaves free addresses to the claims before it.
+	turnRetry = time.Second
+	// invalidRetry is how soon a claim is tried again whose address object the API server refuses.
+	invalidRetry = 5 * time.Minute
 )
 
 // blocked says why a claim gets no address now.
@@ -37,6 +44,8 @@ type blocked struct {
 	retryAt time.Time
 	// particular says that the claim asks for one address, which may be free when the pool has no other.
 	particular bool
+	// unsure says that the pool may exist all the same: pool and claim may come together, and the claim be seen first.
+	unsure bool
 }
 
 // Error implements error.
@@ -59,6 +68,7 @@ func (r *Reconciler) reconcileClaim(ctx context.Context, k kind, name types.Name
 		return ctrl.Result{RequeueAfter: cacheLag}, nil // the event of an own status write is filtered out
 	}
 	if paused, err := r.paused(ctx, c); err != nil || paused {
+		r.ledger.leave(c.pool, c.key)
 		return ctrl.Result{RequeueAfter: pausedRetry}, err
 	}
 	if c.GetDeletionTimestamp() != nil {
@@ -98,7 +108,11 @@ func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, 
 	if err != nil {
 		return r.refuse(ctx, k, c, news, err)
 	}
+	r.ledger.leave(c.pool, c.key)
 	name, err := r.ensureAddress(ctx, k, c, pool, lease, lock)
+	if apierrors.IsInvalid(err) && c.addressName == "" {
+		return r.refuseInvalid(ctx, k, c, lock, err)
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -167,15 +181,16 @@ func (r *Reconciler) poolFor(ctx context.Context, c *claim, lock *lockv1.Address
 		return nil, &blocked{reason: metal3.ReasonPoolNotFound, message: c.badReference}
 	}
 	if p := r.ledger.supply(c.pool); p != nil {
+		r.ledger.found(c.key)
 		if reason, message := r.ledger.closed(p); reason != "" && lock == nil {
 			return nil, &blocked{reason: metal3.ReasonPoolNotReady, message: message}
 		}
 		return p, nil
 	}
 	if err := r.Client.Get(ctx, c.pool, &metal3.IPPool{}); err != nil {
-		return nil, &blocked{reason: metal3.ReasonPoolNotFound, message: fmt.Sprintf("pool %s does not exist", c.pool)}
+		return nil, &blocked{reason: metal3.ReasonPoolNotFound, unsure: true, message: fmt.Sprintf("pool %s does not exist", c.pool)}
 	}
-	return nil, &blocked{reason: metal3.ReasonPoolNotReady,
+	return nil, &blocked{reason: metal3.ReasonPoolNotReady, unsure: true,
 		message: fmt.Sprintf("pool %s cannot allocate addresses; its condition Ready says why", c.pool)}
 }
 
@@ -199,15 +214,40 @@ func (r *Reconciler) refuse(ctx context.Context, k kind, c *claim, news uint64, 
 	if !errors.As(err, &why) {
 		return ctrl.Result{}, err
 	}
-	r.Metrics.refused(k, why.reason)
-	result := ctrl.Result{}
+	result, grace := ctrl.Result{}, time.Duration(0)
+	if why.unsure && len(c.conditions) == 0 {
+		grace = r.ledger.miss(c.key, poolGrace)
+	}
 	switch {
-	case !r.ledger.wait(c.pool, waiter{key: c.key, news: news, particular: why.particular}):
+	case !r.ledger.wait(c.asWaiter(news, why.particular)):
 		result.RequeueAfter = cacheLag
+	case grace > 0:
+		result.RequeueAfter = grace
 	case !why.retryAt.IsZero():
 		result.RequeueAfter = max(why.retryAt.Sub(r.Now()), time.Second)
 	}
-	return result, r.report(ctx, k, c, outcome{reason: why.reason, message: why.message})
+	if grace > 0 {
+		return result, nil
+	}
+	r.Metrics.refused(k, why.reason)
+	return result, r.report(ctx, k, c, outcome{reason: why.reason, message: status.ClipNote(why.message)})
+}
+
+// asWaiter is a claim on the waitlist of its pool.
+func (c *claim) asWaiter(news uint64, particular bool) waiter {
+	return waiter{key: c.key, pool: c.pool, created: c.GetCreationTimestamp().Time, news: news, particular: particular}
+}
+
+// refuseInvalid reports that the API server refuses the address object of a claim, and frees the address. The claim does not wait for
+// its pool: other claims may be refused alike, and would wake each other.
+func (r *Reconciler) refuseInvalid(ctx context.Context, k kind, c *claim, lock *lockv1.AddressLock, why error) (ctrl.Result, error) {
+	r.ledger.withdraw(c.key, c.pool, string(c.GetUID()))
+	if err := r.deleteLock(ctx, lock); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.Metrics.refused(k, metal3.ReasonAllocationFailed)
+	return ctrl.Result{RequeueAfter: invalidRetry},
+		r.report(ctx, k, c, outcome{reason: metal3.ReasonAllocationFailed, message: status.ClipNote(why.Error())})
 }
 
 // refusal turns a refusal of the arithmetic into what blocks the claim.

@@ -27,6 +27,8 @@ func (contract) key(n types.NamespacedName) key {
 	return key{capi.GroupVersion.Group, "IPAddressClaim", n.Namespace, n.Name}
 }
 
+func (contract) empty() client.Object { return &capi.IPAddressClaim{} }
+
 func (k contract) get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error) {
 	o := &capi.IPAddressClaim{}
 	if err := from.Get(ctx, name, o); err != nil {

@@ -17,6 +17,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -65,6 +68,13 @@ import (
 //
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
+// ClientQPS and ClientBurst are the requests a second that the operator may send for each kind. A claim costs three; the default of the
+// client library would allow sixteen claims a second. The API server's own priority and fairness is what protects it.
+const (
+	ClientQPS   = 1000
+	ClientBurst = 2000
+)
+
 // workers is how many claims of a kind are served at a time. Most of the time of each is waiting for the API.
 const workers = 8
 
@@ -87,21 +97,27 @@ type Reconciler struct {
 	ledger *ledger
 	queues queues
 
+	serving sync.Mutex
+	served  []kind
+
 	loading sync.Mutex
 	loaded  bool
 }
 
 // New makes a reconciler that knows nothing; it reads everything before its first allocation.
 func New(o Options) *Reconciler {
-	return &Reconciler{Options: o, ledger: newLedger(o.Now), queues: queues{claims: map[string]queue{}}}
+	r := &Reconciler{Options: o, ledger: newLedger(o.Now), queues: queues{claims: map[string]queue{}}, served: []kind{native{}}}
+	if o.Contract != "" {
+		r.served = append(r.served, contract{o.Contract})
+	}
+	return r
 }
 
 // kinds are the kinds of claims that are served.
 func (r *Reconciler) kinds() []kind {
-	if r.Contract != "" {
-		return []kind{native{}, contract{r.Contract}}
-	}
-	return []kind{native{}}
+	r.serving.Lock()
+	defer r.serving.Unlock()
+	return slices.Clone(r.served)
 }
 
 // SetupWithManager adds one controller for pools and one for each kind of claim. A replica that is not the leader fills their caches
@@ -118,21 +134,43 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("watch pools: %w", err)
 	}
-	watched := map[string]client.Object{"IPClaim": &metal3.IPClaim{}, "IPAddressClaim": &capi.IPAddressClaim{}}
 	for _, k := range r.kinds() {
-		kindName := k.key(types.NamespacedName{}).kind
-		err := ctrl.NewControllerManagedBy(mgr).Named("ipam-"+kindName).
-			Watches(watched[kindName], &pendingFirst{}, builder.WithPredicates(changed())).
-			WithOptions(controller.Options{MaxConcurrentReconciles: workers, EnableWarmup: &warm}).
-			WatchesRawSource(r.queues.tap(func(q queue) { r.queues.claims[kindName] = q })).
-			Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
-				return r.reconcileClaim(ctx, k, q.NamespacedName)
-			}))
-		if err != nil {
-			return fmt.Errorf("watch claims: %w", err)
+		if err := r.watchClaims(mgr, k); err != nil {
+			return err
 		}
 	}
-	return r.follow(mgr.GetCache())
+	if err := mgr.Add(manager.RunnableFunc(r.followLeased)); err != nil {
+		return fmt.Errorf("follow what the cluster leases: %w", err)
+	}
+	return r.follow(mgr.GetCache(), r.followed(r.Contract != ""))
+}
+
+// watchClaims adds the controller of a kind of claims.
+func (r *Reconciler) watchClaims(mgr ctrl.Manager, k kind) error {
+	kindName, warm := k.key(types.NamespacedName{}).kind, true
+	err := ctrl.NewControllerManagedBy(mgr).Named("ipam-"+kindName).
+		Watches(k.empty(), &pendingFirst{}, builder.WithPredicates(changed())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, EnableWarmup: &warm}).
+		WatchesRawSource(r.queues.tap(func(q queue) { r.queues.claims[kindName] = q })).
+		Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+			return r.reconcileClaim(ctx, k, q.NamespacedName)
+		}))
+	if err != nil {
+		return fmt.Errorf("watch claims: %w", err)
+	}
+	return nil
+}
+
+// AddContract serves the Cluster API's kinds from now on, which were installed after the operator started.
+func (r *Reconciler) AddContract(mgr ctrl.Manager, version string) error {
+	k := contract{version}
+	r.serving.Lock()
+	r.served = append(r.served, k)
+	r.serving.Unlock()
+	if err := r.follow(mgr.GetCache(), contractFollowed(r)); err != nil {
+		return err
+	}
+	return r.watchClaims(mgr, k)
 }
 
 // changed leaves out updates of the status, which this controller writes itself, unless the address is taken out of it.
@@ -183,20 +221,31 @@ func hasAddress(o client.Object) bool {
 	return false
 }
 
-// follow keeps the ledger up to date with locks and address objects. All lists are begun before the manager starts, so that they are
-// read side by side.
-func (r *Reconciler) follow(from cache.Cache) error {
+// followed is what the ledger follows; nil where a list is begun only, so that all are read side by side before the manager starts.
+func (r *Reconciler) followed(withContract bool) map[client.Object]toolscache.ResourceEventHandler {
 	handlers := map[client.Object]toolscache.ResourceEventHandler{
 		&metal3.IPPool{}: nil, &metal3.IPClaim{}: nil,
 		&lockv1.AddressLock{}: observed(r.lockChanged, r.lockGone),
 		&metal3.IPAddress{}: observed(func(o *metal3.IPAddress) { r.addressSeen(native{}.held(o)) },
 			func(o *metal3.IPAddress) { r.addressGone(native{}.held(o)) }),
 	}
-	if r.Contract != "" {
-		handlers[&capi.IPAddressClaim{}] = nil
-		handlers[&capi.IPAddress{}] = observed(func(o *capi.IPAddress) { r.addressSeen(contract{}.held(o)) },
-			func(o *capi.IPAddress) { r.addressGone(contract{}.held(o)) })
+	if withContract {
+		maps.Copy(handlers, contractFollowed(r))
 	}
+	return handlers
+}
+
+// contractFollowed is what the ledger follows of the Cluster API's kinds.
+func contractFollowed(r *Reconciler) map[client.Object]toolscache.ResourceEventHandler {
+	return map[client.Object]toolscache.ResourceEventHandler{
+		&capi.IPAddressClaim{}: nil,
+		&capi.IPAddress{}: observed(func(o *capi.IPAddress) { r.addressSeen(contract{}.held(o)) },
+			func(o *capi.IPAddress) { r.addressGone(contract{}.held(o)) }),
+	}
+}
+
+// follow keeps the ledger up to date with locks and address objects.
+func (r *Reconciler) follow(from cache.Cache, handlers map[client.Object]toolscache.ResourceEventHandler) error {
 	for what, handle := range handlers {
 		informer, err := from.GetInformer(context.Background(), what, cache.BlockUntilSynced(false))
 		if err == nil && handle != nil {
@@ -231,6 +280,9 @@ func (r *Reconciler) load(ctx context.Context) error {
 	defer r.loading.Unlock()
 	if r.loaded {
 		return nil
+	}
+	if err := r.learnLeased(ctx); err != nil {
+		return err
 	}
 	locks, pools := &lockv1.AddressLockList{}, &metal3.IPPoolList{}
 	if err := r.Client.List(ctx, locks, client.UnsafeDisableDeepCopy); err != nil {

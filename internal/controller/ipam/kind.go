@@ -21,6 +21,8 @@ import (
 type kind interface {
 	// key names a claim of this kind.
 	key(types.NamespacedName) key
+	// empty is a claim object without content.
+	empty() client.Object
 	// get reads a claim.
 	get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error)
 	// getAddress reads an address object.
@@ -117,10 +119,15 @@ func (h held) owner() types.UID {
 	return ""
 }
 
+// registered says that no controller made the object: an installer did, for a claim that need not exist yet. An object that only its
+// pool owns was made for a claim that is gone: the garbage collector takes an owner that is gone off the list.
+func (h held) registered() bool {
+	return h.owner() == "" && (len(h.GetOwnerReferences()) == 0 || h.GetLabels()[metal3.PreRegisteredLabel] != "")
+}
+
 // belongsTo says that the object names the claim and was not made for an earlier claim of that name.
 func (h held) belongsTo(of key, uid types.UID) bool {
-	owner := h.owner()
-	return h.claim == of && (owner == "" || owner == uid)
+	return h.claim == of && (h.owner() == uid || h.registered())
 }
 
 func ownerPool(pool *metal3.IPPool) metav1.OwnerReference {
@@ -133,6 +140,8 @@ type native struct{}
 func (native) key(n types.NamespacedName) key {
 	return key{metal3.GroupVersion.Group, "IPClaim", n.Namespace, n.Name}
 }
+
+func (native) empty() client.Object { return &metal3.IPClaim{} }
 
 func (k native) get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error) {
 	o := &metal3.IPClaim{}

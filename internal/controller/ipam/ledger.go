@@ -11,6 +11,7 @@ import (
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
 
 // ledger is what the controller believes: which locks and address objects exist, and what each pool has left. All of it is derived
@@ -22,16 +23,19 @@ type ledger struct {
 	byClaim  map[key]map[string]bool          // names of the locks that a claim holds
 	objects  map[key]map[string]addressObject // address objects, by claim and name
 	supplies map[types.NamespacedName]*supply // of pools that can be calculated with
+	leased   []kinds.Leased                   // what the cluster leases itself
 	waiting  map[types.NamespacedName]*waitlist
-	woken    map[key]types.NamespacedName // claims that were taken off a waitlist, until they are reconciled
-	written  map[key]string               // version of a claim that was written last and not read since
+	woken    map[key]waiter    // claims that were taken off a waitlist, until they are reconciled
+	missed   map[key]time.Time // claims whose pool was not known, since when
+	written  map[key]string    // version of a claim that was written last and not read since
 }
 
 func newLedger(now func() time.Time) *ledger {
 	return &ledger{
 		now: now, locks: map[string]*lockv1.AddressLock{}, byClaim: map[key]map[string]bool{},
 		objects: map[key]map[string]addressObject{}, supplies: map[types.NamespacedName]*supply{},
-		waiting: map[types.NamespacedName]*waitlist{}, woken: map[key]types.NamespacedName{}, written: map[key]string{},
+		waiting: map[types.NamespacedName]*waitlist{}, woken: map[key]waiter{},
+		missed: map[key]time.Time{}, written: map[key]string{},
 	}
 }
 
@@ -172,9 +176,30 @@ func (l *ledger) stale(k key, version string) bool {
 
 // forget drops what is remembered of a claim that is gone.
 func (l *ledger) forget(k key) {
+	l.leaveAll(k)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.written, k)
+	delete(l.missed, k)
+}
+
+// miss is how much of a grace period is left to a claim whose pool is not known.
+func (l *ledger) miss(k key, grace time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	since, known := l.missed[k]
+	if !known || now.Before(since) {
+		l.missed[k], since = now, now
+	}
+	return grace - now.Sub(since)
+}
+
+// found ends the grace period of a claim: its pool is known.
+func (l *ledger) found(k key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.missed, k)
 }
 
 // addressObject is an address object that names a claim. It may be older than locks: an installer registers the addresses of the
@@ -192,7 +217,7 @@ func (o addressObject) holder() string { return o.claim.String() + " (address ob
 
 // lockOf is the lock that guards an address object, nil where there is none, and the network that it has to be on.
 func (l *ledger) lockOf(o addressObject) (lock *lockv1.AddressLock, network string) {
-	network = metal3.DefaultNetwork
+	network = metal3.NamespaceNetwork(o.pool.Namespace)
 	if s := l.supplies[o.pool]; s != nil {
 		network = s.spec.Network
 	}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
@@ -40,6 +41,9 @@ func (r *Reconciler) acquire(
 	if err != nil {
 		return ipam.Lease{}, nil, err
 	}
+	if err := r.inTurn(c, p, request); err != nil {
+		return ipam.Lease{}, nil, err
+	}
 	for range attempts {
 		lease, err := p.Claim(request)
 		if err != nil {
@@ -47,6 +51,10 @@ func (r *Reconciler) acquire(
 		}
 		if addressName == "" {
 			addressName = c.newAddressName(p.object, lease)
+		}
+		if err := validName(addressName); err != nil {
+			r.ledger.withdraw(c.key, c.pool, request.Claim)
+			return ipam.Lease{}, nil, err
 		}
 		lock, err := r.lock(ctx, newLock(c, p, lease, addressName))
 		if err != nil {
@@ -63,10 +71,42 @@ func (r *Reconciler) acquire(
 	return ipam.Lease{}, nil, errBusy
 }
 
+// inTurn says that a claim has to wait although there are free addresses: claims that were created before it have a right to them. A
+// claim for one address, or one that its host had, does not wait.
+func (r *Reconciler) inTurn(c *claim, p *supply, q ipam.Request) error {
+	_, reserved := p.spec.Reserved[q.Name]
+	if q.Address.IsValid() || reserved || p.spec.Strategy == ipam.Sticky && q.Host != "" {
+		return nil
+	}
+	before := r.ledger.ahead(c.asWaiter(0, false))
+	if free := p.available(); before == 0 || free == 0 || before < free {
+		return nil
+	}
+	return &blocked{reason: metal3.ReasonPoolExhausted, retryAt: r.Now().Add(turnRetry),
+		message: fmt.Sprintf("pool %s: the free addresses go to %d claims that were created earlier", p.spec.Name, before)}
+}
+
+// validName refuses a name that no address object can have.
+func validName(name string) error {
+	problems := validation.IsDNS1123Subdomain(name)
+	if len(problems) == 0 {
+		return nil
+	}
+	return &blocked{reason: metal3.ReasonAllocationFailed, particular: true,
+		message: fmt.Sprintf("namePrefix of the pool makes the name %q, which no object can have: %s", name, problems[0])}
+}
+
+// maxHost is how long the name of a host may be in a lock.
+const maxHost = 317
+
 // request is what a claim asks its pool for. A claim that has an address object without a lock is promised that address, and keeps
 // the object's name.
 func (r *Reconciler) request(c *claim) (q ipam.Request, addressName string, err error) {
 	q = ipam.Request{Claim: string(c.GetUID()), Name: c.GetName(), Host: hostOf(c)}
+	if len(q.Host) > maxHost {
+		return q, "", &blocked{reason: metal3.ReasonAllocationFailed, particular: true,
+			message: fmt.Sprintf("annotation %s has %d characters; the name of a host has at most %d", metal3.HostAnnotation, len(q.Host), maxHost)}
+	}
 	if text := c.GetAnnotations()[metal3.RequestedAddressAnnotation]; text != "" {
 		if q.Address, err = ipam.ParseAddr(text); err != nil {
 			return q, "", &blocked{reason: metal3.ReasonAddressOutside, particular: true,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -54,7 +55,28 @@ func (o *overlaps) Handle(ctx context.Context, q admission.Request) admission.Re
 			was = &old
 		}
 	}
-	return o.judge(ctx, client.ObjectKey{Namespace: q.Namespace, Name: q.Name}, spec, was)
+	answer := o.judge(ctx, client.ObjectKey{Namespace: q.Namespace, Name: q.Name}, spec, was)
+	if !answer.Allowed {
+		return answer
+	}
+	return o.judgeLeased(ctx, answer, pool, spec, was)
+}
+
+// judgeLeased compares a pool with what the cluster leases. A pool that names no network is admitted with a warning: the same
+// addresses may be on another network.
+func (o *overlaps) judgeLeased(ctx context.Context, answer admission.Response, pool *metal3.IPPool, spec ipam.Spec, was *ipam.Spec) admission.Response {
+	leased, _, err := readLeased(ctx, o.reader)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	conflict, certain := leasedMeets(spec, pool, leased)
+	switch {
+	case conflict == nil:
+		return answer
+	case certain && (was == nil || kinds.Meets(*was, leased) == nil):
+		return admission.Denied(conflict.Error() + ": an address would be leased and allocated at once")
+	}
+	return answer.WithWarnings(conflict.Error() + "; if that is another network, name it in spec.network")
 }
 
 // judge compares a pool with the others. A conflict that existed before is admitted with a warning, so that it can be corrected in
@@ -73,6 +95,10 @@ func (o *overlaps) judge(ctx context.Context, name client.ObjectKey, spec ipam.S
 		}
 		meeting := ipam.Conflicts(spec, other)
 		switch {
+		case nameless(spec, other):
+			if elsewhere := acrossNamespaces(spec, other); elsewhere != nil {
+				answer = answer.WithWarnings(elsewhere.Error() + "; if the namespaces share a network, name it in spec.network of both pools")
+			}
 		case meeting == nil:
 		case was != nil && ipam.Conflicts(*was, other) != nil:
 			answer = answer.WithWarnings(meeting.Error())
@@ -81,4 +107,18 @@ func (o *overlaps) judge(ctx context.Context, name client.ObjectKey, spec ipam.S
 		}
 	}
 	return answer
+}
+
+// nameless says that two pools are on the networks of two namespaces, which may be one network all the same.
+func nameless(a, b ipam.Spec) bool {
+	ofNamespace := func(s ipam.Spec) bool {
+		namespace, _, _ := strings.Cut(s.Name, "/")
+		return s.Network == metal3.NamespaceNetwork(namespace)
+	}
+	return a.Network != b.Network && ofNamespace(a) && ofNamespace(b)
+}
+
+func acrossNamespaces(a, b ipam.Spec) error {
+	a.Network, b.Network = "", ""
+	return ipam.Conflicts(a, b)
 }

@@ -60,7 +60,7 @@ func TestOverlapIsRefusedWhenApplied(t *testing.T) {
 	require.ErrorContains(t, err, "DHCP range")
 
 	p := w.pool("p", between(1, 9))
-	require.NoError(t, w.api.Create(t.Context(), made("elsewhere", func(s *metal3.IPPoolSpec) { between(1, 9)(s); s.Network = "another" })))
+	require.NoError(t, w.api.Create(t.Context(), made("elsewhere", func(s *metal3.IPPoolSpec) { between(1, 9)(s); s.Network = w.network + "-b" })))
 	p.Spec.Pools = append(p.Spec.Pools, span(99, 105))
 	require.ErrorContains(t, w.api.Update(t.Context(), p), "overlaps")
 	change(w, before, func(p *metal3.IPPool) { p.Labels = map[string]string{"edited": "yes"} })

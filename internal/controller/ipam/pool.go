@@ -154,6 +154,9 @@ func (r *Reconciler) endQuarantines(ctx context.Context, o *metal3.IPPool) (next
 	for _, lock := range locks {
 		left, over := r.remaining(lock, o.Spec.Sticky)
 		if !over {
+			if left, err = r.shortenQuarantine(ctx, o, lock, left); err != nil {
+				return 0, err
+			}
 			next = soonest(next, left)
 			continue
 		}
@@ -162,6 +165,32 @@ func (r *Reconciler) endQuarantines(ctx context.Context, o *metal3.IPPool) (next
 		}
 	}
 	return next, nil
+}
+
+// quarantineSlack is how much longer than its pool says a quarantine may last: ends are rounded up, and clocks differ.
+const quarantineSlack = 5 * time.Second
+
+// shortenQuarantine ends a quarantine that lasts longer than its pool says from now on, as after the clock was set back or the pool
+// was edited, when the pool says so. It returns how long the address is kept back.
+func (r *Reconciler) shortenQuarantine(
+	ctx context.Context, o *metal3.IPPool, lock *lockv1.AddressLock, left time.Duration,
+) (time.Duration, error) {
+	p := r.ledger.supply(client.ObjectKeyFromObject(o))
+	if p == nil || left <= p.spec.Quarantine+quarantineSlack {
+		return left, nil
+	}
+	next := lock.DeepCopy()
+	until := metav1.NewTime(r.Now().Add(p.spec.Quarantine).Truncate(time.Second))
+	next.Spec.Until = &until
+	err := r.Client.Update(ctx, next)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // a claim has taken it over
+		return left, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("shorten the quarantine of lock %s: %w", lock.Name, err)
+	}
+	r.ledger.observe(next)
+	return max(until.Sub(r.Now()), time.Second), nil
 }
 
 // remaining is how long a lock keeps its address back; 0 and false: without a known end.
@@ -192,8 +221,10 @@ func (r *Reconciler) publishPool(ctx context.Context, o *metal3.IPPool, invalid 
 		return 0, nil
 	}
 	now := metav1.NewTime(r.Now())
-	if last := o.Status.LastUpdated; last != nil && now.Sub(last.Time) < publishEvery {
-		return publishEvery - now.Sub(last.Time), nil
+	if last := o.Status.LastUpdated; last != nil {
+		if since := now.Sub(last.Time); since >= 0 && since < publishEvery { // a clock that was set back makes it due
+			return publishEvery - since, nil
+		}
 	}
 	after.Status.LastUpdated = &now
 	err := r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
@@ -227,7 +258,7 @@ func (r *Reconciler) poolStatus(o *metal3.IPPool, invalid error) metal3.IPPoolSt
 	status.ObservedGeneration = o.Generation
 	name := client.ObjectKeyFromObject(o)
 	locks, held := r.ledger.heldBy(name)
-	status.Used, status.InUse = int64(held), spanOf(locks)
+	status.Used, status.InUse, status.Indexes = int64(held), spanOf(locks), indexes(locks, held)
 	status.Quarantined = int64(len(locks) - held)
 	p := r.ledger.supply(name)
 	var stats ipam.Stats
@@ -262,15 +293,39 @@ func (r *Reconciler) poolReason(o *metal3.IPPool, p *supply, stats ipam.Stats, i
 	if stats.Outside > 0 {
 		return metal3.ReasonOutOfRange, fmt.Sprintf("%d addresses in use are not the pool's: %s", stats.Outside, r.outside(p)), false
 	}
+	if conflict, _ := r.ledger.leasedConflict(p); conflict != nil {
+		return metal3.ReasonOverlap, conflict.Error() + "; if that is another network, make a pool that names it in spec.network", true
+	}
+	if p.available() == 0 {
+		return metal3.ReasonExhausted, r.exhausted(p, stats), false
+	}
 	for _, other := range r.ledger.neighbours(p.name(), p.spec.Network) {
 		if err := ipam.Conflicts(p.spec, other.spec); err != nil {
 			return metal3.ReasonOverlap, err.Error() + "; each address is allocated once nevertheless", true
 		}
 	}
-	if p.available() == 0 {
-		return metal3.ReasonExhausted, fmt.Sprintf("all %s addresses are in use or kept back", stats.Total), false
-	}
 	return metal3.ReasonAvailable, "addresses are available", true
+}
+
+// exhausted says where the addresses of a pool are. Those that another pool of the network allocated are in the way of this one.
+func (r *Reconciler) exhausted(p *supply, stats ipam.Stats) string {
+	if stats.Total.IsZero() {
+		return "the ranges of the pool hold no address: a range begins with its start or its subnet"
+	}
+	text := fmt.Sprintf("all %s addresses are in use or kept back", stats.Total)
+	if first, n := r.ledger.inTheWay(p); n > 0 {
+		text += fmt.Sprintf("; %d of them are locked on network %s by other pools, such as %s by pool %s (%s); pools of separate networks "+
+			"name different networks in spec.network", n, p.spec.Network, first.Spec.Address, poolOf(first), lockWords(first))
+	}
+	return text
+}
+
+// lockWords says what keeps an address from others.
+func lockWords(lock *lockv1.AddressLock) string {
+	if lock.Spec.State == lockv1.LockHeld {
+		return keyOf(lock.Spec.Claim).String()
+	}
+	return string(lock.Spec.State)
 }
 
 // outside names the addresses that are in use and not the pool's.
@@ -286,6 +341,21 @@ func (r *Reconciler) outside(p *supply) string {
 		return err.Error()
 	}
 	return "excluded, or outside its ranges"
+}
+
+// indexes are the addresses held by the name of the claim, as metal3 lists them; nil where the list would be too long. Claims of two
+// kinds may have one name: the IPClaim is listed.
+func indexes(locks []*lockv1.AddressLock, held int) map[string]string {
+	if held == 0 || held > metal3.MaxIndexes {
+		return nil
+	}
+	out := make(map[string]string, held)
+	for _, lock := range locks {
+		if c := lock.Spec.Claim; lock.Spec.State == lockv1.LockHeld && (out[c.Name] == "" || c.APIGroup == metal3.GroupVersion.Group) {
+			out[c.Name] = lock.Spec.Address
+		}
+	}
+	return out
 }
 
 // spanOf is the lowest and highest address that is held.

@@ -198,6 +198,22 @@ func (l *ledger) heldBy(name types.NamespacedName) (locks []*lockv1.AddressLock,
 	return locks, held
 }
 
+// inTheWay is how many addresses of a pool other pools of its network have locked, and the lock of the lowest.
+func (l *ledger) inTheWay(p *supply) (first *lockv1.AddressLock, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	extent := p.Extent()
+	for _, lock := range l.locks {
+		if lock.Spec.Network != p.spec.Network || poolOf(lock) == p.name() || extent.Why(addressOf(lock)) != "" {
+			continue
+		}
+		if n++; first == nil || addressOf(lock).Less(addressOf(first)) {
+			first = lock
+		}
+	}
+	return first, n
+}
+
 // countIn is how long to wait until the status of a pool may be computed again; 0 means now.
 func (l *ledger) countIn(name types.NamespacedName, every time.Duration) time.Duration {
 	l.mu.Lock()
@@ -206,7 +222,7 @@ func (l *ledger) countIn(name types.NamespacedName, every time.Duration) time.Du
 	if s == nil {
 		return 0
 	}
-	if since := now.Sub(s.counted); since < every {
+	if since := now.Sub(s.counted); since >= 0 && since < every { // a clock that was set back makes it due
 		return every - since
 	}
 	s.counted = now
@@ -227,6 +243,9 @@ func (l *ledger) promised(lock *lockv1.AddressLock) bool {
 func (l *ledger) closed(s *supply) (reason, message string) {
 	if s.object.DeletionTimestamp != nil {
 		return metal3.ReasonDeleting, fmt.Sprintf("pool %s is being deleted and allocates no more addresses", s.spec.Name)
+	}
+	if conflict, certain := l.leasedConflict(s); conflict != nil && certain {
+		return metal3.ReasonOverlap, conflict.Error() + ": an address would be leased and allocated at once"
 	}
 	for _, other := range l.neighbours(s.name(), s.spec.Network) {
 		if conflict := dhcpConflict(s.spec, other.spec); conflict != nil {

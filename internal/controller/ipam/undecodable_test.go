@@ -21,7 +21,7 @@ func TestPoolThatCannotBeReadDegradesItselfAlone(t *testing.T) {
 	first := w.start()
 	w.claim("before", "good")
 	w.address("before")
-	w.admitAnyQuarantine(func() {
+	w.admitAny("quarantine", func() {
 		bad := &metal3.IPPool{ObjectMeta: w.meta("bad"), Spec: metal3.IPPoolSpec{NamePrefix: "bad", Network: w.network, Quarantine: "1d"}}
 		between(20, 29)(&bad.Spec)
 		w.eventually(func() bool { return w.api.Create(context.Background(), bad) == nil }, "the pool is stored")
@@ -37,16 +37,16 @@ func TestPoolThatCannotBeReadDegradesItselfAlone(t *testing.T) {
 	w.address("after")
 }
 
-// admitAnyQuarantine lets the API server store any text as a pool's quarantine while a function runs.
-func (w *world) admitAnyQuarantine(do func()) {
+// admitAny lets the API server store any text in a field of a pool while a function runs.
+func (w *world) admitAny(field string, do func()) {
 	w.t.Helper()
 	replace := func(rules apiextensionsv1.ValidationRules) (was apiextensionsv1.ValidationRules) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		require.NoError(w.t, w.definitions().Get(context.Background(), types.NamespacedName{Name: "ippools.ipam.metal3.io"}, crd))
 		spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-		quarantine := spec.Properties["quarantine"]
-		was, quarantine.XValidations = quarantine.XValidations, rules
-		spec.Properties["quarantine"] = quarantine
+		schema := spec.Properties[field]
+		was, schema.XValidations = schema.XValidations, rules
+		spec.Properties[field] = schema
 		require.NoError(w.t, w.definitions().Update(context.Background(), crd))
 		return was
 	}

@@ -15,7 +15,9 @@ import (
 
 // Facts are the records, as they were found.
 type Facts struct {
-	Pools     []ipam.Spec
+	Pools []ipam.Spec
+	// Leased is what the cluster leases itself, each as a DHCP range of its network.
+	Leased    []ipam.Spec
 	Claims    []Claim
 	Addresses []Address
 	Locks     []Lock

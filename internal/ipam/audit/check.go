@@ -29,6 +29,7 @@ func Check(f Facts) []Finding {
 		a.checkLock(l)
 	}
 	a.checkLeases()
+	a.checkClusterLeases()
 	return a.sorted()
 }
 
@@ -88,6 +89,23 @@ func (a *auditor) checkPools() {
 			if err := ipam.Conflicts(t, s); err != nil {
 				a.add(Finding{Problem: Conflict, Network: s.Network, Pool: t.Name, Objects: []string{s.Name}},
 					"remove the addresses from one of the two", "%v", err)
+			}
+		}
+	}
+}
+
+// checkClusterLeases finds pools over what the cluster leases itself.
+func (a *auditor) checkClusterLeases() {
+	for _, l := range a.facts.Leased {
+		for _, s := range a.facts.Pools {
+			if _, valid := a.extents[s.Name]; !valid || s.Network != l.Network {
+				continue
+			}
+			for _, b := range ipam.Bounds(s) {
+				if b.Overlaps(l.DHCP) {
+					a.add(Finding{Problem: Conflict, Network: s.Network, Pool: s.Name, Objects: []string{l.Name}},
+						"move the range of the pool, or what is leased", "pool %s: range %s overlaps %s", s.Name, b, l.Name)
+				}
 			}
 		}
 	}

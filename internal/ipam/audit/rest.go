@@ -51,10 +51,10 @@ func (a *auditor) checkLock(l Lock) {
 func (a *auditor) checkLeases() {
 	for _, l := range a.facts.Leases {
 		for _, s := range a.facts.Pools {
-			if e, valid := a.extents[s.Name]; !valid || s.Network != l.Network || e.Why(l.Address) != "" {
+			if e, valid := a.extents[s.Name]; !valid || l.Network != "" && s.Network != l.Network || e.Why(l.Address) != "" {
 				continue
 			}
-			f := Finding{Problem: Taken, Network: l.Network, Pool: s.Name, Address: l.Address.String()}
+			f := Finding{Problem: Taken, Network: s.Network, Pool: s.Name, Address: l.Address.String()}
 			f.Objects = []string{"DHCP lease of " + l.Client}
 			a.add(f, "end the lease before the address is allocated; exclude it until then",
 				"pool %s: address %s is static, but DHCP leased it to %s", s.Name, l.Address, l.Client)

@@ -37,6 +37,18 @@ type Config struct {
 	// provisioned must not lose its address because the server was away.
 	LeaseTime string
 	LeaseFile string
+	// Boot is what hosts boot over the network; nil answers DHCP alone.
+	Boot *Boot
+}
+
+// Boot is how hosts boot over the network: firmware loads iPXE over TFTP, and iPXE its script over HTTP.
+type Boot struct {
+	// Server is the address of both servers; that of dnsmasq itself serves TFTP.
+	Server netip.Addr
+	// HTTPPort serves boot.ipxe.
+	HTTPPort int
+	// TFTPRoot is the directory with undionly.kpxe, snponly.efi and arm64-efi/snponly.efi.
+	TFTPRoot string
 }
 
 // Static is a range with the words that name it.
@@ -94,7 +106,7 @@ func (c Config) Validate() error {
 	if c.Interface == "" || strings.ContainsAny(c.Interface, " ,\n#") {
 		add("%q is not the name of an interface", c.Interface)
 	}
-	for _, check := range []func(func(string, ...any)){c.checkRange, c.checkApart, c.checkHosts} {
+	for _, check := range []func(func(string, ...any)){c.checkRange, c.checkBoot, c.checkApart, c.checkHosts} {
 		if len(problems) == 0 {
 			check(add) // each needs what the one before makes sure of
 		}
@@ -121,8 +133,26 @@ func (c Config) checkRange(add func(string, ...any)) {
 	}
 }
 
+func (c Config) checkBoot(add func(string, ...any)) {
+	if c.Boot == nil {
+		return
+	}
+	if !c.Boot.Server.IsValid() || c.Boot.Server.Is4() != c.Subnet.Addr().Is4() {
+		add("boot server %s is not of the family of subnet %s", c.Boot.Server, c.Subnet.Masked())
+	}
+	if c.Boot.HTTPPort < 1 || c.Boot.HTTPPort > 65535 {
+		add("%d is not the port of a boot server", c.Boot.HTTPPort)
+	}
+	if !strings.HasPrefix(c.Boot.TFTPRoot, "/") || strings.ContainsAny(c.Boot.TFTPRoot, " ,\n#") {
+		add("%q is not the directory of a TFTP server", c.Boot.TFTPRoot)
+	}
+}
+
 func (c Config) checkApart(add func(string, ...any)) {
 	taken := append([]Static(nil), c.Static...)
+	if c.Boot != nil {
+		taken = append(taken, Static{"the boot server", netipx.IPRangeFrom(c.Boot.Server, c.Boot.Server)})
+	}
 	if c.Gateway.IsValid() {
 		taken = append(taken, Static{"the gateway", netipx.IPRangeFrom(c.Gateway, c.Gateway)})
 	}

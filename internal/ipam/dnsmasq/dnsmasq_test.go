@@ -55,6 +55,35 @@ log-dhcp
 	require.Contains(t, out, "dhcp-host=52:54:00:aa:bb:cc,[fd00:1101::11],infinite\n")
 }
 
+// Firmware of all kinds gets the iPXE that it can run, and iPXE its script, as metal3's own dnsmasq answers them.
+func TestRenderBoot(t *testing.T) {
+	c := v4()
+	c.Boot = &dnsmasq.Boot{Server: addr("172.22.0.3"), HTTPPort: 6180, TFTPRoot: "/shared/tftpboot"}
+	out, err := c.Render()
+	require.NoError(t, err)
+	require.Contains(t, out, `enable-tftp
+tftp-root=/shared/tftpboot
+`)
+	require.Contains(t, out, `dhcp-match=set:ipxe,175
+dhcp-match=set:efi,option:client-arch,7
+dhcp-match=set:efi,option:client-arch,9
+dhcp-match=set:efi_arm,option:client-arch,11
+dhcp-boot=tag:ipxe,http://172.22.0.3:6180/boot.ipxe
+dhcp-boot=tag:efi,tag:!ipxe,snponly.efi,,172.22.0.3
+dhcp-boot=tag:efi_arm,tag:!ipxe,arm64-efi/snponly.efi,,172.22.0.3
+dhcp-boot=tag:!efi,tag:!efi_arm,tag:!ipxe,undionly.kpxe,,172.22.0.3
+`)
+	c = v6()
+	c.Boot = &dnsmasq.Boot{Server: addr("fd00:1101::3"), HTTPPort: 6180, TFTPRoot: "/shared/tftpboot"}
+	out, err = c.Render()
+	require.NoError(t, err)
+	require.Contains(t, out, `dhcp-vendorclass=set:pxe6,enterprise:343,PXEClient
+dhcp-userclass=set:ipxe6,iPXE
+dhcp-option=tag:pxe6,tag:!ipxe6,option6:bootfile-url,tftp://[fd00:1101::3]/snponly.efi
+dhcp-option=tag:ipxe6,option6:bootfile-url,http://[fd00:1101::3]:6180/boot.ipxe
+`)
+}
+
 func TestDnsmasqAcceptsWhatIsRendered(t *testing.T) {
 	program, err := exec.LookPath("dnsmasq")
 	if err != nil {
@@ -62,8 +91,11 @@ func TestDnsmasqAcceptsWhatIsRendered(t *testing.T) {
 	}
 	full := v4()
 	full.Gateway, full.DNS, full.LeaseTime = addr("172.22.0.1"), []netip.Addr{addr("172.22.0.2"), addr("172.22.0.3")}, "24h"
+	boot, boot6 := v4(), v6()
+	boot.Boot = &dnsmasq.Boot{Server: addr("172.22.0.3"), HTTPPort: 6180, TFTPRoot: "/shared/tftpboot"}
+	boot6.Boot = &dnsmasq.Boot{Server: addr("fd00:1101::3"), HTTPPort: 6180, TFTPRoot: "/shared/tftpboot"}
 	full.LeaseFile = filepath.Join(t.TempDir(), "leases")
-	for name, c := range map[string]dnsmasq.Config{"v4": v4(), "v6": v6(), "all options": full} {
+	for name, c := range map[string]dnsmasq.Config{"v4": v4(), "v6": v6(), "all options": full, "boot": boot, "boot over IPv6": boot6} {
 		t.Run(name, func(t *testing.T) {
 			text, err := c.Render()
 			require.NoError(t, err)
@@ -91,6 +123,18 @@ func TestRefusals(t *testing.T) {
 		"time":      {func(c *dnsmasq.Config) { c.LeaseTime = "1h\nport=53" }, `network provisioning: "1h\nport=53" is not a lease time`},
 		"host":      {func(c *dnsmasq.Config) { c.Hosts[0].Address = addr("172.22.0.9") }, "network provisioning: address 172.22.0.9 of 52:54:00:AA:BB:CC lies outside the DHCP range 172.22.0.10-172.22.0.100"},
 		"host name": {func(c *dnsmasq.Config) { c.Hosts[0].Name = "a\nport=53" }, `network provisioning: "a\nport=53" is not the name of a host`},
+		"boot server of the range": {func(c *dnsmasq.Config) {
+			c.Boot = &dnsmasq.Boot{Server: addr("172.22.0.20"), HTTPPort: 80, TFTPRoot: "/tftp"}
+		}, "network provisioning: DHCP range 172.22.0.10-172.22.0.100 overlaps the boot server at 172.22.0.20"},
+		"boot server of IPv6": {func(c *dnsmasq.Config) {
+			c.Boot = &dnsmasq.Boot{Server: addr("fd00::3"), HTTPPort: 80, TFTPRoot: "/tftp"}
+		}, "network provisioning: boot server fd00::3 is not of the family of subnet 172.22.0.0/24"},
+		"boot files": {func(c *dnsmasq.Config) {
+			c.Boot = &dnsmasq.Boot{Server: addr("172.22.0.3"), HTTPPort: 80, TFTPRoot: "/tftp\nport=53"}
+		}, `network provisioning: "/tftp\nport=53" is not the directory of a TFTP server`},
+		"boot port": {func(c *dnsmasq.Config) {
+			c.Boot = &dnsmasq.Boot{Server: addr("172.22.0.3"), TFTPRoot: "/tftp"}
+		}, "network provisioning: 0 is not the port of a boot server"},
 		"one twice": {func(c *dnsmasq.Config) {
 			c.Hosts = append(c.Hosts, dnsmasq.Host{MAC: "52:54:00:00:00:01", Address: addr("172.22.0.11")})
 		}, "network provisioning: address 172.22.0.11 is given to both 52:54:00:AA:BB:CC and 52:54:00:00:00:01"},

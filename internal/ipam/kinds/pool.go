@@ -29,7 +29,7 @@ func Spec(p *metal3.IPPool) (ipam.Spec, error) {
 		s.Reserved[name] = r.address("preAllocations["+name+"]", string(p.Spec.PreAllocations[name]))
 	}
 	for i, text := range p.Spec.Exclusions {
-		s.Exclude = append(s.Exclude, r.span(fmt.Sprintf("exclusions[%d]", i), text))
+		s.Exclude = append(s.Exclude, r.span(fmt.Sprintf("exclusions[%d]", i), string(text)))
 	}
 	if d := p.Spec.DHCPRange; d != nil {
 		s.DHCP = r.span("dhcpRange", string(d.Start)+"-"+string(d.End))
@@ -50,7 +50,7 @@ func PoolName(p *metal3.IPPool) string { return p.Namespace + "/" + p.Name }
 // Network is the network of a pool.
 func Network(p *metal3.IPPool) string {
 	if p.Spec.Network == "" {
-		return metal3.DefaultNetwork
+		return metal3.NamespaceNetwork(p.Namespace)
 	}
 	return p.Spec.Network
 }

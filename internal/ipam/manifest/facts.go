@@ -23,6 +23,9 @@ func (v *Inventory) Facts(now time.Time) (audit.Facts, error) {
 		}
 		f.Pools = append(f.Pools, spec)
 	}
+	for _, l := range v.Leased {
+		f.Leased = append(f.Leased, ipam.Spec{Name: l.What, Network: kinds.ProvisioningNetwork, DHCP: l.Range})
+	}
 	for _, c := range v.claims() {
 		if c.pool != "" {
 			f.Claims = append(f.Claims, audit.Claim{Name: c.id, Pool: c.pool, UID: string(c.GetUID()), Address: c.address})

@@ -3,6 +3,8 @@ package manifest
 import (
 	"fmt"
 
+	"go4.org/netipx"
+
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/dnsmasq"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/hostnet"
@@ -68,6 +70,9 @@ func (v *Inventory) Provisioning(pool, iface string) (dnsmasq.Config, error) {
 	if err != nil {
 		return dnsmasq.Config{}, err
 	}
+	if !spec.DHCP.IsValid() {
+		spec.DHCP = v.leasedRange()
+	}
 	var others []ipam.Spec
 	for _, other := range v.Pools {
 		if other == o {
@@ -80,4 +85,14 @@ func (v *Inventory) Provisioning(pool, iface string) (dnsmasq.Config, error) {
 		others = append(others, s)
 	}
 	return dnsmasq.Of(spec, iface, others...)
+}
+
+// leasedRange is what the cluster's own dnsmasq leases, if the files say so.
+func (v *Inventory) leasedRange() (r netipx.IPRange) {
+	for _, l := range v.Leased {
+		if l.Range.From() != l.Range.To() {
+			return l.Range
+		}
+	}
+	return r
 }

@@ -13,13 +13,16 @@ import (
 	"fmt"
 	"io"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
 
 // Inventory is everything of address management that was read.
@@ -30,6 +33,8 @@ type Inventory struct {
 	CAPIClaims    []*capi.IPAddressClaim
 	CAPIAddresses []*capi.IPAddress
 	Locks         []*lockv1.AddressLock
+	// Leased is what the cluster's metal3 leases itself.
+	Leased []kinds.Leased
 }
 
 // The groups that are read.
@@ -99,8 +104,34 @@ func (v *Inventory) object(group, version, kind string, raw []byte) error {
 		return addLoosely(raw, &v.CAPIAddresses)
 	case lockGroup + "/AddressLock":
 		return add(raw, &v.Locks)
+	case kinds.ProvisioningKind().Group + "/" + kinds.ProvisioningKind().Kind:
+		return v.provisioning(raw)
+	case "/ConfigMap":
+		return v.configMap(raw)
 	}
 	return nil
+}
+
+// provisioning reads what OpenShift's metal3 leases.
+func (v *Inventory) provisioning(raw []byte) error {
+	o := &unstructured.Unstructured{}
+	if err := loosely(raw, &o.Object); err != nil {
+		return err
+	}
+	leased, err := kinds.LeasedByProvisioning(o)
+	v.Leased = append(v.Leased, leased...)
+	return err
+}
+
+// configMap reads what metal3's own dnsmasq leases.
+func (v *Inventory) configMap(raw []byte) error {
+	o := &corev1.ConfigMap{}
+	if err := loosely(raw, o); err != nil {
+		return err
+	}
+	leased, err := kinds.LeasedByConfigMap(o)
+	v.Leased = append(v.Leased, leased...)
+	return err
 }
 
 func add[T any](raw []byte, to *[]*T) error {

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,9 +11,6 @@ import (
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 )
-
-// PreRegisteredLabel marks what was registered before there was a cluster.
-const PreRegisteredLabel = "ipam.lca.openshift.io/pre-registered"
 
 // Wish is an address for a host, in advance.
 type Wish struct {
@@ -64,6 +62,7 @@ func (v *Inventory) register(o *metal3.IPPool, w Wish, with ipam.Options) (Regis
 	if err != nil {
 		return Registration{}, err
 	}
+	c = v.pin(c, l.Address)
 	for _, a := range v.Addresses {
 		if a.Namespace == c.Namespace && a.Spec.Claim.Name == c.Name {
 			return Registration{c, a}, nil
@@ -72,6 +71,19 @@ func (v *Inventory) register(o *metal3.IPPool, w Wish, with ipam.Options) (Regis
 	a := newAddress(o, c, l)
 	v.Addresses = append(v.Addresses[:len(v.Addresses):len(v.Addresses)], a)
 	return Registration{c, a}, nil
+}
+
+// pin has a claim ask for the address that is planned for it: whatever the strategy of its pool, and whoever comes first, it gets
+// this one or is told why not.
+func (v *Inventory) pin(c *metal3.IPClaim, a netip.Addr) *metal3.IPClaim {
+	if c.Annotations[metal3.RequestedAddressAnnotation] == a.String() {
+		return c
+	}
+	pinned := c.DeepCopy()
+	metav1.SetMetaDataAnnotation(&pinned.ObjectMeta, metal3.RequestedAddressAnnotation, a.String())
+	v.Claims = slices.Clone(v.Claims)
+	v.Claims[slices.Index(v.Claims, c)] = pinned
+	return pinned
 }
 
 func (v *Inventory) claimOf(o *metal3.IPPool, host string) *metal3.IPClaim {
@@ -85,26 +97,22 @@ func (v *Inventory) claimOf(o *metal3.IPPool, host string) *metal3.IPClaim {
 }
 
 func newClaim(o *metal3.IPPool, w Wish) *metal3.IPClaim {
-	c := &metal3.IPClaim{
+	return &metal3.IPClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: metal3Group + "/v1alpha1", Kind: "IPClaim"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: o.Namespace, Name: claimName(w.Host, o.Name),
-			Labels:      map[string]string{PreRegisteredLabel: "true"},
+			Labels:      map[string]string{metal3.PreRegisteredLabel: "true"},
 			Annotations: map[string]string{metal3.HostAnnotation: w.Host},
 		},
 		Spec: metal3.IPClaimSpec{Pool: metal3.ObjectReference{Name: o.Name}},
 	}
-	if w.Address.IsValid() {
-		c.Annotations[metal3.RequestedAddressAnnotation] = w.Address.String()
-	}
-	return c
 }
 
 func newAddress(o *metal3.IPPool, c *metal3.IPClaim, l ipam.Lease) *metal3.IPAddress {
 	a := &metal3.IPAddress{
 		TypeMeta: metav1.TypeMeta{APIVersion: metal3Group + "/v1alpha1", Kind: "IPAddress"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: o.Namespace, Name: addressName(o.Spec.NamePrefix, l.Address), Labels: map[string]string{PreRegisteredLabel: "true"},
+			Namespace: o.Namespace, Name: addressName(o.Spec.NamePrefix, l.Address), Labels: map[string]string{metal3.PreRegisteredLabel: "true"},
 		},
 		Spec: metal3.IPAddressSpec{
 			Claim:  metal3.ObjectReference{Name: c.Name, Namespace: c.Namespace},
