@@ -24,7 +24,7 @@ func (r *Reconciler) report(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		}
 		r.measure(before, ipc, o, out)
 	}
-	r.Metrics.progress.show(ipc.Status)
+	r.Metrics.progress.show(ipc.Status, o)
 	r.ensureExport(ipc, o)
 	if changed || !r.publishedSomething {
 		r.publishChanges(ctx, before, ipc, o)
