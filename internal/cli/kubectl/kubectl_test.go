@@ -216,8 +216,12 @@ func TestAPlanIsJudgedByTheServerAndChangesNothing(t *testing.T) {
 	require.Equal(t, before, u.get().ResourceVersion)
 
 	u.says("ConfigInProgress", yes, "InProgress", "Configuration in progress", "Idle")()
-	out, err = u.run(append([]string{"plan"}, toNew...)...)
+	_, err = u.run(append([]string{"plan"}, toNew...)...)
+	require.ErrorContains(t, err, "while ipconfig is not idle")
+	u.says("Idle", no, "InProgress", "In progress of becoming idle")()
+	out, err = u.run("plan")
 	require.NoError(t, err)
+	require.Contains(t, out, "Nothing differs")
 	require.Contains(t, out, "stage Config is not possible now")
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
@@ -73,6 +74,9 @@ func (r report) Text(to io.Writer) error {
 	s := r.Status
 	line("Stage", string(r.Spec.Stage))
 	line("State", stateOf(s))
+	if c := meta.FindStatusCondition(s.Conditions, lcav1.ConditionNodeObserved); c != nil && c.Status == metav1.ConditionFalse {
+		line("Not observed", c.Message)
+	}
 	line("IPv4", family(s.IPv4))
 	line("IPv6", family(s.IPv6))
 	line("DNS servers", strings.Join(s.DNSServers, ", "))

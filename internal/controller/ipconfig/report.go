@@ -120,6 +120,7 @@ func conditionsFor(before []metav1.Condition, ipc *lcav1.IPConfig, o observation
 	if out.invalid != "" {
 		l.Set(declinedType, metav1.ConditionFalse, lcav1.ReasonInvalidTransition, "invalid IPConfig stage: "+string(out.invalid))
 	}
+	showObserved(l, ipc.Generation, o, out.state)
 	return l.Items
 }
 
