@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -106,6 +107,10 @@ func metricsOptions(f flags) server.Options {
 	o := server.Options{BindAddress: f.metrics, SecureServing: f.secureMetrics}
 	if f.secureMetrics {
 		o.FilterProvider = byRBAC
+	}
+	if f.metricsCerts != "" {
+		certificates := &servingCertificates{dir: f.metricsCerts}
+		o.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.get }}
 	}
 	return o
 }

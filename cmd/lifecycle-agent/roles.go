@@ -15,6 +15,7 @@ type flags struct {
 	controllers     []string
 	metrics, probes string
 	secureMetrics   bool
+	metricsCerts    string
 	debug           bool
 
 	leaderElection bool
@@ -90,6 +91,8 @@ func (f *flags) declare(cmd *cobra.Command, metrics, probes string, secure bool)
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty uses the pod's service account")
 	set.StringVar(&f.metrics, "metrics-bind-address", metrics, "address of Prometheus metrics; 0 serves none")
 	set.BoolVar(&f.secureMetrics, "metrics-secure", secure, "serve metrics over HTTPS, to clients that RBAC allows to get /metrics")
+	set.StringVar(&f.metricsCerts, "metrics-certs", "",
+		"directory with tls.crt and tls.key for the metrics; the agent signs a certificate itself while there is none")
 	set.StringVar(&f.probes, "health-probe-bind-address", probes, "address of /healthz and /readyz; 0 serves none")
 	set.BoolVar(&f.debug, "debug", false, "log debug messages")
 }

@@ -1,5 +1,5 @@
-// Command release writes the manifests that are handed out, one file for each kind of cluster, with the image's name put in.
-// "make release" runs it in the root of the repository.
+// Command release writes the manifests that are handed out, one file for each kind of cluster, with the image's name put in, the manifest
+// of krew, and the page of the release. "make release" runs it in the root of the repository.
 package main
 
 import (
@@ -26,8 +26,24 @@ var manifests = map[string]string{
 func main() {
 	image := flag.String("image", "", "name of the agent's image, with a tag or digest")
 	out := flag.String("out", "dist", "folder for the files")
+	version := flag.String("version", "", "version of the release, as git describes it")
+	krew := flag.Bool("krew", false, "write the manifest of krew for the archives in the folder, and nothing else")
+	url := flag.String("url", "", "where the archives will be downloaded from")
+	notes := flag.String("notes", "", "write the page of the release from this changelog, and nothing else")
+	semantic := flag.String("semver", "", "print this version as a semantic one, and do nothing else")
 	flag.Parse()
-	if err := run("config", *image, *out); err != nil {
+	var err error
+	switch {
+	case *semantic != "":
+		fmt.Println(semver(*semantic))
+	case *krew:
+		err = writeKrew(*out, *version, *url)
+	case *notes != "":
+		err = writeNotes(*notes, *version, *out)
+	default:
+		err = run("config", *image, *out)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}

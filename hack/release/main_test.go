@@ -5,9 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -37,6 +41,7 @@ func objects(t *testing.T, file string) (all []*unstructured.Unstructured) {
 // those of every kind that has a schema.
 func TestEveryFileApplies(t *testing.T) {
 	server := shared.Server(t)
+	defineMonitoring(t, server)
 	out := t.TempDir()
 	require.NoError(t, run("../../config", image, out))
 	for file := range manifests {
@@ -47,6 +52,30 @@ func TestEveryFileApplies(t *testing.T) {
 				require.NoError(t, err, "%s %s", o.GetKind(), o.GetName())
 			}
 		})
+	}
+}
+
+// defineMonitoring has the server take the kinds of the Prometheus operator, which OpenShift has. Their fields are held against that
+// operator's types by the tests of config.
+func defineMonitoring(t *testing.T, server *apitest.Server) {
+	t.Helper()
+	group := schema.GroupVersion{Group: "monitoring.coreos.com", Version: "v1"}
+	for kind, plural := range map[string]string{"ServiceMonitor": "servicemonitors", "PrometheusRule": "prometheusrules"} {
+		free := true
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group.Group},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: group.Group, Scope: apiextensionsv1.NamespaceScoped,
+				Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: plural},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: group.Version, Served: true, Storage: true,
+					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+						Type: "object", XPreserveUnknownFields: &free}}}},
+			}}
+		require.NoError(t, server.Client.Create(t.Context(), crd))
+		require.Eventually(t, func() bool {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(group.WithKind(kind + "List"))
+			return server.Client.List(t.Context(), list) == nil
+		}, 3*time.Minute, 100*time.Millisecond, kind)
 	}
 }
 

@@ -13,6 +13,10 @@ CA_BUNDLE ?= /etc/ssl/certs/ca-certificates.crt
 VERSION_PACKAGE := github.com/lifecycle-agent/lifecycle-agent/internal/version
 RELEASE_LDFLAGS = -s -w -X $(VERSION_PACKAGE).release=$(VERSION) -X $(VERSION_PACKAGE).commit=$(COMMIT) -X $(VERSION_PACKAGE).date=$(DATE)
 
+# Where the files of a release will be downloaded from; the manifest of krew names it.
+RELEASE_URL ?= https://example.invalid/lifecycle-agent/$(VERSION)
+PLUGIN_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
+
 .PHONY: programs
 programs: ## Build what an image holds, stripped, for GOARCH: both programs and the public certificate authorities.
 	@mkdir -p $(OUT)
@@ -31,7 +35,24 @@ release: programs $(BIN)/cyclonedx-gomod ## Write what is released into dist/: p
 	  cp $(OUT)/$$p $(DIST)/$$p-linux-$(GOARCH) && \
 	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/$$p.cdx.json $(OUT)/$$p; done
 	go run ./hack/notices $(OUT)/lifecycle-agent $(OUT)/lca-cli > $(DIST)/THIRD-PARTY-NOTICES.txt
-	cd $(DIST) && sha256sum -- * > SHA256SUMS
+	$(MAKE) --no-print-directory plugin bundle
+	go run ./hack/release -krew -version "$(VERSION)" -url "$(RELEASE_URL)" -out $(DIST)
+	go run ./hack/release -notes CHANGELOG.md -version "$(VERSION)" -out $(DIST)
+	cd $(DIST) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum -- > SHA256SUMS
+
+.PHONY: plugin
+plugin: ## Build kubectl lca for each platform into dist/, as archives.
+	@mkdir -p $(DIST) build/plugin
+	for p in $(PLUGIN_PLATFORMS); do \
+	  CGO_ENABLED=0 GOOS=$${p%-*} GOARCH=$${p#*-} go build -trimpath -ldflags '$(RELEASE_LDFLAGS)' -o build/plugin/kubectl-lca ./cmd/kubectl-lca && \
+	  cp hack/release/kubectl_complete-lca LICENSE build/plugin/ && \
+	  tar --sort=name --owner=0 --group=0 --mtime=@0 -C build/plugin -czf $(DIST)/kubectl-lca-$$p.tar.gz kubectl-lca kubectl_complete-lca LICENSE || exit; done
+
+.PHONY: bundle
+bundle: ## Write and validate an OLM bundle of the operator role into dist/bundle (after the manifests).
+	@test -f $(DIST)/install-ipam.yaml || { mkdir -p $(DIST) && go run ./hack/release -image "$(IMAGE)" -out $(DIST); }
+	go run -C tools/bundle . -manifests $(abspath $(DIST))/install-ipam.yaml -out $(abspath $(DIST))/bundle \
+	  -samples $(abspath config/samples) -version "$$(go run ./hack/release -semver "$(VERSION)")"
 
 $(BIN)/cyclonedx-gomod:
 	@mkdir -p $(BIN)

@@ -22,6 +22,12 @@ const (
 	// ConditionRollbackCompleted is True when a rollback has succeeded and False
 	// when it has failed.
 	ConditionRollbackCompleted = "RollbackCompleted"
+
+	// ConditionNodeObserved is False while the node cannot be observed: status
+	// then shows what was observed last. It is True once the node is observed
+	// again, and absent where observation never failed. It stays at the beginning
+	// of the list, because it is about no stage.
+	ConditionNodeObserved = "NodeObserved"
 )
 
 // Reasons used in conditions.
@@ -48,6 +54,12 @@ const (
 	// ReasonBlocked marks a stage that waits for another operation on the node,
 	// such as an image based upgrade.
 	ReasonBlocked = "Blocked"
+
+	// ReasonObserved goes with NodeObserved=True.
+	ReasonObserved = "Observed"
+
+	// ReasonNotObserved goes with NodeObserved=False; the message says why.
+	ReasonNotObserved = "NotObserved"
 )
 
 // Phases recorded in IPConfig.status.history.

@@ -31,6 +31,9 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	root.SetFlagErrorFunc(flagError)
 	root.SetArgs(args)
 	each(root, checkArguments)
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		return root.ExecuteContext(ctx) // a shell asks for completions; cobra adds this verb itself, later
+	}
 	if err := unknownVerb(root, args); err != nil {
 		return &UsageError{err}
 	}

@@ -60,3 +60,9 @@ func TestWhatIsRightIsExecuted(t *testing.T) {
 		require.NoError(t, commandline.Execute(t.Context(), program(&bytes.Buffer{}), args), args)
 	}
 }
+
+func TestAShellIsAnswered(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, commandline.Execute(t.Context(), program(&out), []string{"__complete", "ip"}))
+	require.Contains(t, out.String(), "ipam\tgroup\n")
+}

@@ -14,6 +14,7 @@ package ipconfig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -77,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	o, err := r.observeNode(ctx)
 	if err != nil {
 		r.publish(ctx, ipc, observationFailed(err, r.Now()))
-		return reconcile.Result{}, fmt.Errorf("observe the node: %w", err)
+		return reconcile.Result{}, errors.Join(fmt.Errorf("observe the node: %w", err), r.reportUnobserved(ctx, ipc, err))
 	}
 	if other, err := r.otherAgent(ctx, o); other != "" || err != nil {
 		if err == nil {

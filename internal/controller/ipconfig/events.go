@@ -53,7 +53,7 @@ func older(conds []metav1.Condition, t time.Time) []metav1.Condition {
 func conditionEvent(c metav1.Condition) status.Event {
 	kind := corev1.EventTypeNormal
 	switch c.Reason {
-	case lcav1.ReasonFailed, lcav1.ReasonInvalidTransition, lcav1.ReasonBlocked:
+	case lcav1.ReasonFailed, lcav1.ReasonInvalidTransition, lcav1.ReasonBlocked, lcav1.ReasonNotObserved:
 		kind = corev1.EventTypeWarning
 	}
 	return status.Event{Type: kind, Reason: c.Type + c.Reason, Action: "ChangeStage", Note: c.Message, At: c.LastTransitionTime.Time}
@@ -133,7 +133,7 @@ func newestTime(s lcav1.IPConfigStatus) (newest time.Time) {
 		newest = s.Step.StartTime.Time
 	}
 	for _, c := range s.Conditions {
-		if c.LastTransitionTime.After(newest) {
+		if c.Type != lcav1.ConditionNodeObserved && c.LastTransitionTime.After(newest) { // that one changes at any time
 			newest = c.LastTransitionTime.Time
 		}
 	}

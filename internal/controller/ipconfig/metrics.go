@@ -52,7 +52,7 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 		progress:  newProgressGauges(),
 	}
 	for _, c := range []prometheus.Collector{
-		m.stages, m.phases, m.steps, m.rollbacks, m.refusals, m.health, m.progress.started, m.progress.expiry,
+		m.stages, m.phases, m.steps, m.rollbacks, m.refusals, m.health, m.progress.started, m.progress.expiry, m.progress.rolledBack,
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register a metric of ipconfig: %w", err)
@@ -156,35 +156,48 @@ func (r *Reconciler) observeHealthAtRest(ctx context.Context) {
 func (r *Reconciler) observeHealth(ctx context.Context) cluster.Report {
 	health := cluster.Health(ctx, r.Reader)
 	r.examined = r.Now()
-	if health.Healthy() {
-		r.Metrics.health.seen(r.examined)
-	}
+	r.Metrics.health.seen(r.examined, health.Healthy())
 	return health
 }
 
-// healthAge reports when the cluster was last observed healthy, and how long ago that is. It reports nothing before that.
+// healthAge reports whether the cluster is healthy, when it was last observed so, and how long ago that is. It reports nothing before the
+// first observation, and no time before the first good one.
 type healthAge struct {
-	now     func() time.Time
-	at, age *prometheus.Desc
-	nanos   atomic.Int64 // since 1970; 0 is never
+	now              func() time.Time
+	healthy, at, age *prometheus.Desc
+	nanos            atomic.Int64 // since 1970; 0 is never
+	latest           atomic.Pointer[bool]
 }
 
 func newHealthAge(now func() time.Time) *healthAge {
 	name := func(s string) string { return prometheus.BuildFQName("lifecycle_agent", "ipconfig", s) }
 	return &healthAge{
-		now: now,
-		at:  prometheus.NewDesc(name("last_healthy_timestamp_seconds"), "When the cluster was last observed healthy.", nil, nil),
-		age: prometheus.NewDesc(name("last_healthy_age_seconds"), "How long ago the cluster was last observed healthy.", nil, nil),
+		now:     now,
+		healthy: prometheus.NewDesc(name("cluster_healthy"), "1 where the cluster was healthy when it was observed last.", nil, nil),
+		at:      prometheus.NewDesc(name("last_healthy_timestamp_seconds"), "When the cluster was last observed healthy.", nil, nil),
+		age:     prometheus.NewDesc(name("last_healthy_age_seconds"), "How long ago the cluster was last observed healthy.", nil, nil),
 	}
 }
 
-func (h *healthAge) seen(at time.Time) { h.nanos.Store(at.UnixNano()) }
+func (h *healthAge) seen(at time.Time, healthy bool) {
+	h.latest.Store(&healthy)
+	if healthy {
+		h.nanos.Store(at.UnixNano())
+	}
+}
 
 // Describe implements prometheus.Collector.
-func (h *healthAge) Describe(to chan<- *prometheus.Desc) { to <- h.at; to <- h.age }
+func (h *healthAge) Describe(to chan<- *prometheus.Desc) { to <- h.healthy; to <- h.at; to <- h.age }
 
 // Collect implements prometheus.Collector.
 func (h *healthAge) Collect(to chan<- prometheus.Metric) {
+	if latest := h.latest.Load(); latest != nil {
+		value := 0.0
+		if *latest {
+			value = 1
+		}
+		to <- prometheus.MustNewConstMetric(h.healthy, prometheus.GaugeValue, value)
+	}
 	nanos := h.nanos.Load()
 	if nanos == 0 {
 		return

@@ -270,25 +270,62 @@ func TestStaleExportChangesNothing(t *testing.T) {
 	require.NotContains(t, w.node.files, ipconfig.SavedObjectFile)
 }
 
-func TestNodeThatCannotBeReadIsRetriedWithoutAStatus(t *testing.T) {
+// TestANodeThatCannotBeReadIsReported with a condition and its generation, once, beside what was observed last; and that it can be again.
+func TestANodeThatCannotBeReadIsReported(t *testing.T) {
 	w := newWorld(t)
-	w.rest()
+	known := w.rest()
 	w.node.fail["deployments"] = errors.New("no sysroot")
 	before := w.writes
+	for range 3 {
+		_, err := w.r.Reconcile(t.Context(), singletonRequest())
+		require.ErrorContains(t, err, "no sysroot")
+	}
+	require.Equal(t, before+1, w.writes, "it is reported once")
+	require.Contains(t, w.events[len(w.events)-1], "ObservationFailed")
+	ipc := w.get()
+	c := condition(ipc, lcav1.ConditionNodeObserved)
+	require.Equal(t, no, c.Status)
+	require.Equal(t, "NotObserved", c.Reason)
+	require.Contains(t, c.Message, "no sysroot")
+	require.Equal(t, ipc.Generation, c.ObservedGeneration)
+	require.Equal(t, ipc.Generation, ipc.Status.ObservedGeneration)
+	require.Equal(t, known.Status.IPv4, ipc.Status.IPv4)
+	requireLast(t, ipc, "Idle", yes, "Idle", "Idle")
+
+	delete(w.node.fail, "deployments")
+	c = condition(w.rest(), lcav1.ConditionNodeObserved)
+	require.Equal(t, []string{string(yes), "Observed"}, []string{string(c.Status), c.Reason})
+}
+
+// TestAnObjectOfANodeThatCannotBeReadIsNotEmpty: the first that status says is why it says nothing else.
+func TestAnObjectOfANodeThatCannotBeReadIsNotEmpty(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.api.Create(t.Context(), &lcav1.IPConfig{ObjectMeta: metav1.ObjectMeta{Name: lcav1.IPConfigName},
+		Spec: lcav1.IPConfigSpec{Stage: lcav1.StageIdle}}))
+	w.node.fail["deployments"] = errors.New("no sysroot")
 	_, err := w.r.Reconcile(t.Context(), singletonRequest())
 	require.ErrorContains(t, err, "no sysroot")
-	require.Equal(t, before, w.writes)
-	require.Contains(t, w.events[len(w.events)-1], "ObservationFailed")
+	requireLast(t, w.get(), lcav1.ConditionNodeObserved, no, "NotObserved", "no sysroot")
+	delete(w.node.fail, "deployments")
+	requireLast(t, w.rest(), "Idle", yes, "Idle", "Idle")
 }
 
 func TestNetworkThatCannotBeObservedKeepsItsLastStatus(t *testing.T) {
 	w := newWorld(t)
 	before := w.rest()
 	w.node.fail["observe"] = errors.New("NetworkManager is down")
-	require.Equal(t, before.Status, w.rest().Status)
-	ipc := w.change(toNewAddress)
+	ipc := w.rest()
+	c := condition(ipc, lcav1.ConditionNodeObserved)
+	require.Equal(t, []string{string(no), "NotObserved"}, []string{string(c.Status), c.Reason})
+	require.Contains(t, c.Message, "NetworkManager is down")
+	require.Contains(t, w.events, "Warning NodeObservedNotObserved: "+c.Message)
+	ipc.Status.Conditions = ipc.Status.Conditions[1:]
+	require.Equal(t, before.Status, ipc.Status)
+	ipc = w.change(toNewAddress)
 	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress", "NetworkManager is down")
 	require.Empty(t, w.node.acts)
+	delete(w.node.fail, "observe")
+	require.Equal(t, yes, condition(w.rest(), lcav1.ConditionNodeObserved).Status)
 }
 
 func TestExpiryOfTheOldStateroot(t *testing.T) {

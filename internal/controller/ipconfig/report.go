@@ -24,7 +24,7 @@ func (r *Reconciler) report(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		}
 		r.measure(before, ipc, o, out)
 	}
-	r.Metrics.progress.show(ipc.Status)
+	r.Metrics.progress.show(ipc.Status, o)
 	r.ensureExport(ipc, o)
 	if changed || !r.publishedSomething {
 		r.publishChanges(ctx, before, ipc, o)
@@ -120,6 +120,7 @@ func conditionsFor(before []metav1.Condition, ipc *lcav1.IPConfig, o observation
 	if out.invalid != "" {
 		l.Set(declinedType, metav1.ConditionFalse, lcav1.ReasonInvalidTransition, "invalid IPConfig stage: "+string(out.invalid))
 	}
+	showObserved(l, ipc.Generation, o, out.state)
 	return l.Items
 }
 

@@ -36,6 +36,16 @@ func (j *Journal) System(ctx context.Context, lines int) ([]byte, error) {
 	return out, nil
 }
 
+// Stored returns the last lines of the journal in a folder, such as the one that another stateroot has kept. There is none where the
+// folder is missing.
+func (j *Journal) Stored(ctx context.Context, folder string, lines int) ([]byte, error) {
+	out, err := j.last(ctx, lines, "--directory="+folder)
+	if err != nil {
+		return nil, fmt.Errorf("read the journal in %s: %w", folder, err)
+	}
+	return out, nil
+}
+
 // last asks for the last lines that match. Their number bounds the question, never a time: a clock may have been
 // set while the change ran. The output is no evidence for another journal.
 func (j *Journal) last(ctx context.Context, lines int, match string) ([]byte, error) {

@@ -41,3 +41,11 @@ func TestFailuresNameWhatWasAsked(t *testing.T) {
 	_, err = logs.System(t.Context(), 1)
 	require.EqualError(t, err, "read the system journal: exit status 1")
 }
+
+func TestTheJournalOfAnotherStateroot(t *testing.T) {
+	stored, err := journald.New(recorded{}).Stored(t.Context(), "/ostree/deploy/rhcos/var/log/journal", 10)
+	require.NoError(t, err)
+	require.Equal(t, "journalctl --directory=/ostree/deploy/rhcos/var/log/journal --no-pager --quiet --output=short-iso --lines=10", string(stored))
+	_, err = journald.New(recorded{err: errors.New("no such folder")}).Stored(t.Context(), "/nowhere", 10)
+	require.ErrorContains(t, err, "read the journal in /nowhere")
+}

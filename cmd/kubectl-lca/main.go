@@ -1,0 +1,77 @@
+// Command kubectl-lca is the plugin "kubectl lca". This package only wires; nothing may import it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/kubectl"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/version"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctrl.SetLogger(logr.Discard())
+	err := commandline.Execute(ctx, root(os.Stdout), os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "kubectl lca: %s\n", operation.Redact([]byte(err.Error())))
+		os.Exit(exitCode(err))
+	}
+}
+
+func exitCode(err error) int {
+	var usage *commandline.UsageError
+	if errors.As(err, &usage) {
+		return commandline.UsageExit
+	}
+	return 1
+}
+
+func root(out io.Writer) *cobra.Command {
+	cmd := kubectl.Command(kubectl.Wiring{Out: out, Clock: flow.SystemClock{}, Connect: connect})
+	cmd.Version = version.Get().String()
+	return cmd
+}
+
+// connect finds the cluster as kubectl does: the flag, $KUBECONFIG, ~/.kube/config.
+func connect(kubeconfig, kubeContext string) (kubectl.Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: kubeContext}).ClientConfig()
+	if err != nil {
+		return kubectl.Cluster{}, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), lcav1.AddToScheme(scheme)); err != nil {
+		return kubectl.Cluster{}, fmt.Errorf("register types: %w", err)
+	}
+	api, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return kubectl.Cluster{}, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return kubectl.Cluster{}, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	return kubectl.Cluster{Client: api, Kube: kube, Server: config.Host}, nil
+}

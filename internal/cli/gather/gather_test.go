@@ -1,0 +1,214 @@
+package gather_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/gather"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+)
+
+// stored are journals in folders; a folder that is not there has none.
+type stored map[string]string
+
+func (s stored) Stored(_ context.Context, folder string, _ int) ([]byte, error) {
+	return []byte(s[folder]), nil
+}
+
+// said is a node whose units and kernel have logged something.
+type said string
+
+func (s said) Unit(_ context.Context, unit string, _ int) ([]byte, error) {
+	return []byte(unit + " says: " + string(s)), nil
+}
+
+func (s said) System(context.Context, int) ([]byte, error) {
+	return []byte("the system says: " + string(s)), nil
+}
+
+const (
+	pemKey = "-----BEGIN PRIVATE KEY-----\nMIGHplantedKeyAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgplanted1\n-----END PRIVATE KEY-----\n"
+	jwt    = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJwbGFudGVkIn0.plantedplantedplanted"
+)
+
+// secrets are the words that must be in no archive, and files that have them.
+func plant(t *testing.T, files host.Files) (words []string) {
+	t.Helper()
+	pull := `{"auths":{"registry.test":{"auth":"` + base64.StdEncoding.EncodeToString([]byte("user:planted-pull-password")) + `"}}}`
+	kubeconfig := "users:\n- name: a\n  user:\n    token: planted-kubeconfig-token\n    client-key-data: " +
+		base64.StdEncoding.EncodeToString([]byte(pemKey)) + "\n"
+	other := func(p string) string { return host.InVar("rhcos_ipc-other", p) }
+	for file, text := range map[string]string{
+		host.NMConnections + "/wifi.nmconnection":     "[wifi-security]\npsk=planted-psk with blank\n[802-1x]\npassword=planted-8021x\nprivate-key-password=planted-pkp\n",
+		relocation.RequestFile:                        `{"site":{"pullSecret":"planted-request-pull","users":[{"password":"planted-request-password"}]}}`,
+		relocation.SiteConfigFile:                     "kubeadminPassword: planted-site-password\npullSecret: '{\"auths\":{\"r\":{\"auth\":\"planted-site-auth\"}}}'\n",
+		relocation.PasswordFile:                       "planted-kubeadmin\n",
+		seed.RestoreFile:                              `{"cluster":{"pull-secret":"planted-restore-pull","recert":{"token":"planted-restore-token"}}}`,
+		other(relocation.PasswordFile):                "planted-kubeadmin-of-the-other\n",
+		other(seed.RestoreFile):                       `{"password":"planted-restore-of-the-other"}`,
+		host.RecertPullSecret:                         pull,
+		host.KubeletConfigJSON:                        pull,
+		host.LocalKubeconfig:                          kubeconfig,
+		ipconfig.CryptoDir + "/admin.key":             pemKey,
+		host.Workspace + "/anything-else":             "planted-file-that-no-list-has",
+		seed.SigningPasswordFile:                      "planted-cosign",
+		ipconfig.RequestFile:                          `{"operation-id":"op"}`,
+		host.RecertSummary:                            "certificates: 3\n" + pemKey,
+		operation.JournalPath("op"):                   `{"step":"apply-network","error":"psk planted-psk with blank refused"}` + "\n",
+		other(operation.JournalPath("op")):            `{"step":"recert"}` + "\n",
+		operation.EvidencePath("op") + "/bundle.json": `{"cause":"watchdog"}`,
+	} {
+		require.NoError(t, files.Write(file, []byte(text), 0o600), file)
+	}
+	return []string{"planted", "cGxhbnRlZ", "MIGHplanted"}
+}
+
+func collect(t *testing.T, n gather.Node) map[string]string {
+	t.Helper()
+	var archive bytes.Buffer
+	others, err := n.Others(t.Context())
+	require.NoError(t, err)
+	a := gather.New(&archive, "root", time.Unix(1, 0), n.Redactor(others).Redact)
+	require.NoError(t, n.Collect(t.Context(), a, others))
+	require.NoError(t, a.Close())
+	return unpack(t, &archive)
+}
+
+func unpack(t *testing.T, r io.Reader) map[string]string {
+	t.Helper()
+	zip, err := gzip.NewReader(r)
+	require.NoError(t, err)
+	files := map[string]string{}
+	for r := tar.NewReader(zip); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		require.NoError(t, err)
+		data, err := io.ReadAll(r)
+		require.NoError(t, err)
+		files[strings.TrimPrefix(h.Name, "root/")] = string(data)
+	}
+}
+
+func newNode(t *testing.T) gather.Node {
+	t.Helper()
+	fake := hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"})
+	p := fake.Ports()
+	return gather.Node{
+		Files: p.Files, Deployments: stateroots{p.Deployments}, Units: p.Units, Network: p.Network,
+		Logs:     said("Authorization: Bearer planted.token.of.a.log, " + jwt + ", planted-site-password, planted-kubeadmin, planted-psk with blank"),
+		Journals: stored{host.InVar("rhcos_ipc-other", "/var/log/journal"): "the other stateroot says: planted-restore-of-the-other\n"},
+	}
+}
+
+// TestNoPlantedSecretIsInTheArchive: keys of NetworkManager, documents of a restore and of a relocation, pull secrets, kubeconfigs, tokens
+// and private keys, in their files and where logs and journals quote them.
+func TestNoPlantedSecretIsInTheArchive(t *testing.T) {
+	n := newNode(t)
+	words := plant(t, n.Files)
+	for name, text := range collect(t, n) {
+		for _, word := range words {
+			require.NotContains(t, name, word)
+			require.NotContains(t, text, word, name)
+		}
+	}
+}
+
+// TestTheArchiveHasBothStateroots, their operations, units, network and the summary of recert.
+func TestTheArchiveHasBothStateroots(t *testing.T) {
+	n := newNode(t)
+	plant(t, n.Files)
+	files := collect(t, n)
+	for name, text := range map[string]string{
+		"deployments.json":                             `"stateroot": "rhcos"`,
+		"running/journal.log":                          "the system says",
+		"running/var/lib/lca/journal/op.jsonl":         "apply-network",
+		"running/var/lib/lca/evidence/op/bundle.json":  "watchdog",
+		"running/var/tmp/recert-summary.yaml":          "certificates: 3",
+		"rhcos_ipc-other/var/lib/lca/journal/op.jsonl": "recert",
+		"rhcos_ipc-other/journal.log":                  "the other stateroot says",
+		"units/kubelet.service.log":                    "kubelet.service says",
+		"units/states.json":                            `"kubelet.service"`,
+		"network/observed.yaml":                        "interfaces",
+		"network/connections.txt":                      "wifi.nmconnection",
+		gather.Index:                                   "units/kubelet.service.log",
+	} {
+		require.Contains(t, files[name], text, name)
+	}
+	require.NotContains(t, files, "running/var/lib/lca/workspace/relocation.json")
+}
+
+// stateroots are two, of which rhcos runs.
+type stateroots struct{ host.Deployments }
+
+func (stateroots) Stateroots(context.Context) ([]string, error) {
+	return []string{"rhcos", "rhcos_ipc-other"}, nil
+}
+
+// silent is a network that cannot be observed.
+type silent struct{ host.Network }
+
+func (silent) Observe(context.Context) (netstate.Document, error) {
+	return netstate.Document{}, errors.New("no bus, password=planted1234")
+}
+
+func TestWhatCannotBeReadIsNoted(t *testing.T) {
+	n := newNode(t)
+	n.Network = silent{}
+	files := collect(t, n)
+	require.Contains(t, files[gather.Index], "missing  network/observed.yaml: no bus, password=[redacted]")
+	require.Contains(t, files, "units/states.json")
+}
+
+func TestAnArchiveIsNotedCutAndPrivate(t *testing.T) {
+	var out bytes.Buffer
+	a := gather.New(&out, "root", time.Unix(1, 0), bytes.ToUpper)
+	require.NoError(t, a.Add("gone", nil, os.ErrNotExist))
+	require.NoError(t, a.Add("broken", nil, errors.New("no bus")))
+	require.NoError(t, a.Add("long", append(bytes.Repeat([]byte("x"), 5<<20), "end"...), nil))
+	require.NoError(t, a.Close())
+	files := unpack(t, &out)
+	require.Len(t, files, 2)
+	require.Len(t, files["long"], 4<<20)
+	require.True(t, strings.HasSuffix(files["long"], "END"))
+	require.Contains(t, files[gather.Index], "missing  broken: NO BUS")
+	require.Contains(t, files[gather.Index], "cut      long")
+
+	file := filepath.Join(t.TempDir(), "a")
+	require.EqualError(t, gather.Save(file, func(io.Writer) error { return errors.New("full") }), "full")
+	require.NoFileExists(t, file)
+	require.NoError(t, gather.Save(file, func(w io.Writer) error { _, err := w.Write([]byte("x")); return err }))
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode().Perm())
+}
+
+func TestTheVerbPrintsWhereTheArchiveIs(t *testing.T) {
+	n := newNode(t)
+	var out bytes.Buffer
+	file := filepath.Join(t.TempDir(), "a.tar.gz")
+	cmd := gather.Command(gather.Wiring{Out: &out, Now: time.Now, Node: func(context.Context) (gather.Node, error) { return n, nil }})
+	cmd.SetArgs([]string{"--file", file})
+	require.NoError(t, cmd.ExecuteContext(t.Context()))
+	require.Equal(t, file+"\n", out.String())
+	require.FileExists(t, file)
+}
