@@ -56,6 +56,7 @@ require (
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
+	github.com/yuin/gopher-lua v1.1.2 // indirect
 	gotest.tools/v3 v3.5.2 // indirect
 )
 
