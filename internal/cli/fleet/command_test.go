@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,4 +81,20 @@ func TestHealthChecksArePrinted(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalStrict([]byte(out), m))
 	require.Equal(t, "openshift-gitops", m.Namespace)
 	require.Len(t, m.Data, 5)
+}
+
+// The table and the template of the page are those that a reader copies.
+func TestTheExampleOfThePageRenders(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/fleet.md")
+	require.NoError(t, err)
+	folder := t.TempDir()
+	for _, m := range regexp.MustCompile("(?s)<!-- test: (\\S+) -->\n```\\w+\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, m[1]), []byte(m[2]), 0o600))
+	}
+	for _, by := range []string{"policies", "works"} {
+		out := filepath.Join(folder, by)
+		said, err := run("render", "--csv", filepath.Join(folder, "sites.csv"), "--template", filepath.Join(folder, "storage.yaml"), "--for", by, "--name", "move", "-o", out)
+		require.NoError(t, err)
+		require.Equal(t, "2 clusters in "+out+"\n", said)
+	}
 }
