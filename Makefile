@@ -66,6 +66,10 @@ bench-ipam: controlplane ## Measure address management: in memory, and with two 
 	go test -run '^$$' -bench OneMoreClaim -benchtime 1x ./internal/ipam | grep '^Benchmark'
 	go test -count=1 -timeout 120m -tags bench -run '^TestBench' -v ./internal/controller/ipam | grep '^|'
 
+.PHONY: interop
+interop: controlplane ## Run our results through other projects' files (INTEROP_SRC) and programs (INTEROP_BIN): docs/interop.md.
+	INTEROP_SRC="$(INTEROP_SRC)" INTEROP_BIN="$(INTEROP_BIN)" go test -count=1 -timeout 60m -tags interop -v ./test/interop
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint deadcode ## Check style, dead code, and that the arrows of the architecture point inwards.
 	$(BIN)/golangci-lint run ./...
