@@ -19,6 +19,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/dnsmasq"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/fleet"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
@@ -97,7 +98,7 @@ func root(log *slog.Logger) *cobra.Command {
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
 		relocation.Group(append(siteFileVerbs(), siteNodeVerbs(shared, open)...)...),
 		networkCommand(shared, open, node),
-		seedCommand(shared, open), dnsmasq.Command(os.Stdout), gatherCommand(open),
+		seedCommand(shared, open), dnsmasq.Command(os.Stdout), gatherCommand(open), fleet.Command(fleet.Wiring{Out: os.Stdout}),
 		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),
 		shared.StatusCommand("Show the latest operation on this node, of any kind",
 			shared.Newest(verb.Node{Files: node.Files, Deployments: node.Deployments}, w.Source)))
