@@ -16,11 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/registry"
 )
@@ -40,7 +43,58 @@ func TestSeedImage(t *testing.T) {
 	store, err := registry.NewStore(t.TempDir(), registryName, registryPassword, registryAddress(), network.Home().Gateway.Addr())
 	require.NoError(t, err)
 	serve(ctx, t, store, seed)
-	published(ctx, t, store, seed)
+	image := published(ctx, t, store, seed)
+	takeDown(t, seed)
+
+	target := boot(ctx, t, "scenario-target", nil)
+	t.Cleanup(func() { takeDown(t, target) })
+	serve(ctx, t, store, target)
+	shareContainerStorage(ctx, t, target)
+	before := identity(ctx, t, target)
+	restored(ctx, t, store, target, image)
+
+	leave(ctx, t, target, "lca-cli", "seed", "rollback")
+	until(ctx, t, "the cluster that ran before", func() bool { return drive.Look(ctx, target, home).API })
+	require.Equal(t, before, identity(ctx, t, target), "nothing of it was changed")
+	require.Equal(t, "sno", in(ctx, t, target, "hostname"))
+}
+
+// restored boots a node from the image, under the name and the address of another site.
+func restored(ctx context.Context, t *testing.T, store *registry.Store, l *lab.Lab, image string) {
+	t.Helper()
+	auth, err := store.AuthFile()
+	require.NoError(t, err)
+	authority, err := store.Authority()
+	require.NoError(t, err)
+	site := siteConfig(network.Away().Gateway.Addr().String()) +
+		"sshKeys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBOqDmcWWQDQOiuSfL5oIBLC3Ne9Mx1BRMbMhXQJhlaM site]\n" +
+		"pullSecret: '" + string(auth) + "'\n"
+	for name, text := range map[string]string{"site.yaml": site, "auth.json": string(auth), "ca.pem": string(authority)} {
+		file := machine.Command{Argv: []string{"sh", "-c", "umask 077; cat > /root/" + name}, Stdin: strings.NewReader(text)}
+		result, err := l.Machine.Exec(ctx, file)
+		require.NoError(t, err)
+		require.Zero(t, result.ExitCode, result.Stderr)
+	}
+	began := time.Now()
+	leave(ctx, t, l, "lca-cli", "seed", "restore", image, "--site-config", "/root/site.yaml", "--authfile", "/root/auth.json",
+		"--ca-file", "/root/ca.pem")
+	t.Logf("the node has rebooted %s after the restore was asked for", time.Since(began).Round(time.Second))
+	r := &relocated{t: t, lab: l}
+	r.reports(ctx, "a restored node that is at home", func(s relocationStatus) bool { return s.Result == "at-home" })
+	t.Logf("restored and healthy %s after it was asked for", time.Since(began).Round(time.Second))
+	require.Equal(t, "store-17", in(ctx, t, l, "hostname"))
+	require.False(t, drive.Look(ctx, l, home).Ping)
+	var handover struct{ Kubeconfig string }
+	require.NoError(t, yaml.Unmarshal([]byte(in(ctx, t, l, "lca-cli", "relocation", "handover")), &handover))
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(handover.Kubeconfig))
+	require.NoError(t, err)
+	config.Host, config.Dial = "https://"+netip.AddrPortFrom(away, 6443).String(), l.Net.DialContext
+	api, err := client.New(config, client.Options{})
+	require.NoError(t, err)
+	nodes := &corev1.NodeList{}
+	require.NoError(t, api.List(ctx, nodes))
+	require.Len(t, nodes.Items, 1)
+	require.Equal(t, "store-17", nodes.Items[0].Name)
 }
 
 // registryAddress is where the LAN's DNS servers say that the registry is.

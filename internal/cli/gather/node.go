@@ -40,7 +40,7 @@ const (
 var units = []string{
 	ipconfig.UnitPrePivot, ipconfig.UnitIPConfiguration, ipconfig.UnitInitMonitor, ipconfig.UnitRollback, ipconfig.UnitCleanup,
 	ipconfig.UnitRecertImage, ipconfig.UnitCheckCLI, ipconfig.UnitLastResort, host.UnitKubelet, host.UnitCRIO, host.UnitDnsmasq,
-	seed.UnitCreate, seed.UnitRestorePrepare, seed.UnitRestore,
+	seed.UnitCreate, seed.UnitRestore, seed.UnitRestoreUndo,
 	"NetworkManager.service", "nodeip-configuration.service", "ovs-configuration.service",
 }
 
@@ -57,7 +57,8 @@ var settings = []string{host.ResolvConf, host.HostnameFile, host.NodeIPHint, hos
 
 // What is never taken, and whose secrets are blanked in what is: documents with secrets in them, and files that are nothing else.
 var (
-	secretDocuments = []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.NMStateFile, seed.RestoreFile, host.RecertConfig,
+	secretDocuments = []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.TypedFile, relocation.HandoverFile,
+		relocation.NMStateFile, seed.RestoreFile, seed.RestoreSiteFile, seed.RestoreAuthFile, seed.AuthFile, host.RecertConfig,
 		host.LocalKubeconfig, host.LBExtKubeconfig}
 	secretFiles = []string{relocation.PasswordFile, seed.SigningKeyFile, seed.SigningPasswordFile}
 )
