@@ -4,7 +4,6 @@ package scenario
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -39,7 +38,7 @@ func TestRelocationSurvivesPowerCuts(t *testing.T) {
 	r.ship(ctx)
 	ended := map[string]int{}
 	for cuts, round := uint64(0), 1; cuts < want; round++ {
-		r.deliver(ctx, siteConfig(network.Away().Gateway.Addr().String())+fmt.Sprintf("# round %d\n", round))
+		r.types(ctx, siteConfig(network.Away().Gateway.Addr().String()))
 		cuts += r.cuts(ctx, random, relocationTakes, 1+random.Uint64N(3))
 		end := r.settles(ctx)
 		ended[end]++

@@ -54,7 +54,7 @@ type relocated struct {
 }
 
 // TestRelocation ships a node from its factory to a site whose network and names are others: the first stick has a gateway that does
-// not answer, the second is right. The node goes back to its factory state, is set up again from a directory, and stays.
+// not answer, the second is right. The node goes back to its factory state, is set up again from its console, and stays.
 func TestRelocation(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	for _, program := range stick.Programs() {
@@ -75,7 +75,7 @@ func TestRelocation(t *testing.T) {
 
 	leave(ctx, t, l, "lca-cli", "relocation", "rollback")
 	r.reports(ctx, "the factory state", func(relocationStatus) bool { return r.stateroot(ctx) == "rhcos" && r.waits(ctx) })
-	r.deliver(ctx, siteConfig(gateway)+"# the same again: one that was rolled back is not tried again by itself\n")
+	r.types(ctx, siteConfig(gateway))
 	r.atHome(ctx)
 	in(ctx, t, l, "lca-cli", "relocation", "commit")
 	require.Regexp(t, `^rhcos_site-\S+$`, in(ctx, t, l, "ls", "/ostree/deploy"), "the factory state is gone")
@@ -108,11 +108,13 @@ func (r *relocated) insert(ctx context.Context, text string) {
 	r.plugged = s
 }
 
-// deliver puts a configuration into the node's directory for them.
-func (r *relocated) deliver(ctx context.Context, text string) {
+// types gives the node a configuration on its console.
+func (r *relocated) types(ctx context.Context, text string) {
 	r.t.Helper()
-	in(ctx, r.t, r.lab, "sh", "-c", "mkdir -p /etc/lca/site-config && cat > /etc/lca/site-config/new <<'EOF'\n"+text+
-		"EOF\nmv /etc/lca/site-config/new /etc/lca/site-config/site-config.yaml")
+	command := machine.Command{Argv: []string{"lca-cli", "relocation", "apply", "-f", "-", "--no-wait"}, Stdin: strings.NewReader(text)}
+	result, err := r.lab.Machine.Exec(ctx, command)
+	require.NoError(r.t, err)
+	require.Zero(r.t, result.ExitCode, "%s%s", result.Stdout, result.Stderr)
 }
 
 func (r *relocated) waits(ctx context.Context) bool {
