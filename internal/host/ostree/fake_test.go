@@ -34,7 +34,7 @@ type fakeOstree struct {
 	calls    []string
 	// commits are those of the repository.
 	commits []string
-	help     string
+	help    string
 	// options are further kernel arguments of the boot entries.
 	options string
 	// fail makes the command whose line begins so fail after half of its work.

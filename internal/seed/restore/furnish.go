@@ -78,11 +78,12 @@ func (m *restoration) hand(context.Context) error {
 
 // sealing lists what must be whole after the reboot.
 func (m *restoration) sealing() stateroot.Sealing {
-	return stateroot.Sealing{Operation: m.request.OperationID, Pair: m.request.pair(), Contents: func(func(string) string) ([]string, error) {
-		return []string{
-			relocation.RecordFile, relocation.RequestFile, relocation.SiteConfigFile,
-			path.Join(host.UnitDir, relocation.UnitPage), path.Join(host.UnitDir, relocation.UnitReconfigure),
-			path.Join(host.UnitDir, relocation.UnitMonitor),
-		}, nil
-	}}
+	whole := []string{
+		relocation.RecordFile, relocation.RequestFile, relocation.SiteConfigFile, path.Join(host.UnitDir, relocation.UnitPage),
+		path.Join(host.UnitDir, relocation.UnitReconfigure), path.Join(host.UnitDir, relocation.UnitMonitor),
+	}
+	return stateroot.Sealing{
+		Operation: m.request.OperationID, Pair: m.request.pair(),
+		Contents: func(func(string) string) ([]string, error) { return whole, nil },
+	}
 }
