@@ -61,32 +61,3 @@ func (f NodeFacts) Complete(node NodeFacts) NodeFacts {
 	f.FIPS = f.FIPS || node.FIPS
 	return f
 }
-
-// Mismatches says where a target is not like the seed; what either does not say is no mismatch.
-func (f NodeFacts) Mismatches(target NodeFacts) (out []string) {
-	differ := func(what string, seed, have any) {
-		out = append(out, fmt.Sprintf("%s: the seed has %v, this node has %v", what, seed, have))
-	}
-	if f.Arch != "" && target.Arch != "" && f.Arch != target.Arch {
-		differ("architecture", f.Arch, target.Arch)
-	}
-	for _, n := range []struct {
-		what         string
-		seed, target int
-	}{{"CPUs", f.CPUs, target.CPUs}, {"cores", f.Cores, target.Cores}, {"sockets", f.Sockets, target.Sockets}} {
-		if n.seed != 0 && n.target != 0 && n.seed != n.target {
-			differ(n.what, n.seed, n.target)
-		}
-	}
-	if f.FIPS != target.FIPS {
-		differ("FIPS", f.FIPS, target.FIPS)
-	}
-	for _, s := range []struct{ what, seed, target string }{
-		{"reserved CPUs", f.Reserved, target.Reserved}, {"isolated CPUs", f.Isolated, target.Isolated},
-	} {
-		if s.seed != "" && s.target != "" && s.seed != s.target {
-			differ(s.what, s.seed, s.target)
-		}
-	}
-	return out
-}

@@ -62,11 +62,8 @@ type console struct {
 	target   restore.ClusterFacts
 }
 
-// hurried is a clock that is moved on by whoever sleeps, while the node's units run.
-type hurried struct {
-	now  time.Time
-	node *hosttest.Node
-}
+// hurried is a clock that is moved on by whoever sleeps.
+type hurried struct{ now time.Time }
 
 func (c *hurried) Now() time.Time { return c.now }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -106,12 +107,19 @@ func restoredHere(files host.Files) (latest, error) {
 	if err != nil {
 		return latest{}, err
 	}
+	image, ours := strings.CutPrefix(last.Source, restore.Source)
 	record, err := relocation.ReadRecord(files)
 	if errors.Is(err, operation.ErrRefused) {
-		if last.Outcome != relocation.OutcomeReturned {
+		l := latest{id: last.OperationID, image: image, failure: last.Cause}
+		switch {
+		case !ours:
 			return latest{}, nil
+		case last.Outcome == relocation.OutcomeReturned:
+			l.where = "rolled back; the cluster of before runs"
+		default:
+			l.where = "restored, and kept"
 		}
-		return latest{id: last.OperationID, where: "rolled back; the cluster of before runs", image: last.Source, failure: last.Cause}, nil
+		return l, nil
 	}
 	if err != nil || record.Running == nil {
 		return latest{}, err
@@ -122,9 +130,9 @@ func restoredHere(files host.Files) (latest, error) {
 	case err != nil:
 		return l, err
 	case found:
-		l.where, l.image, l.digest = "taking the site's identity", request.Source, request.Digest
+		l.where, l.image, l.digest = "taking the site's identity", strings.TrimPrefix(request.Source, restore.Source), request.Digest
 	case last.Outcome == relocation.OutcomeHome:
-		l.where, l.image, l.digest = "restored", last.Source, last.Digest
+		l.where, l.image, l.digest = "restored", image, last.Digest
 	}
 	return l, nil
 }

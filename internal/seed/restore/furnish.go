@@ -54,6 +54,9 @@ func (m *restoration) giveCLI() error {
 	return nil
 }
 
+// Source begins the words that say, in the restored system, where its configuration came from; the image follows.
+const Source = "restore of "
+
 // hand gives the restored system the site configuration, the request by which it continues, and the journal.
 func (m *restoration) hand(context.Context) error {
 	site, err := m.Files.Read(seed.RestoreSiteFile)
@@ -64,7 +67,7 @@ func (m *restoration) hand(context.Context) error {
 		return fmt.Errorf("hand the site configuration to stateroot %s: %w", m.request.New, err)
 	}
 	r := relocation.Request{
-		OperationID: m.request.OperationID, Factory: m.request.Old, Site: m.request.New, Source: "restore of " + m.request.Image,
+		OperationID: m.request.OperationID, Factory: m.request.Old, Site: m.request.New, Source: Source + m.request.Image,
 		Digest: m.request.Digest, Accepted: m.request.Requested,
 	}
 	if err := operation.WriteJSON(m.Files, host.InVar(m.request.New, relocation.RequestFile), r); err != nil {
@@ -75,11 +78,12 @@ func (m *restoration) hand(context.Context) error {
 
 // sealing lists what must be whole after the reboot.
 func (m *restoration) sealing() stateroot.Sealing {
-	return stateroot.Sealing{Operation: m.request.OperationID, Pair: m.request.pair(), Contents: func(func(string) string) ([]string, error) {
-		return []string{
-			relocation.RecordFile, relocation.RequestFile, relocation.SiteConfigFile,
-			path.Join(host.UnitDir, relocation.UnitPage), path.Join(host.UnitDir, relocation.UnitReconfigure),
-			path.Join(host.UnitDir, relocation.UnitMonitor),
-		}, nil
-	}}
+	whole := []string{
+		relocation.RecordFile, relocation.RequestFile, relocation.SiteConfigFile, path.Join(host.UnitDir, relocation.UnitPage),
+		path.Join(host.UnitDir, relocation.UnitReconfigure), path.Join(host.UnitDir, relocation.UnitMonitor),
+	}
+	return stateroot.Sealing{
+		Operation: m.request.OperationID, Pair: m.request.pair(),
+		Contents: func(func(string) string) ([]string, error) { return whole, nil },
+	}
 }

@@ -118,7 +118,7 @@ func unfit(i *image.Image, t Target, otherHardware bool) (errs []error) {
 		}
 	}
 	for _, row := range Compare(i, t) {
-		if row.Blocks && !(row.hardware && otherHardware) {
+		if row.Blocks && (!row.hardware || !otherHardware) {
 			errs = append(errs, errors.New(row.Problem()))
 		}
 	}

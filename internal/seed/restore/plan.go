@@ -43,6 +43,8 @@ type restoration struct {
 // reboot by itself, with the plan of package relocation/onsite.
 func Plan(n Ports, r Request) flow.Plan {
 	m := &restoration{n, r}
+	// From the registry: it is tried again where that breaks off.
+	fetching := func(s flow.Step) flow.Step { return s.Retrying(3, 30*time.Second) }
 	return flow.Plan{
 		Name: seed.FlowRestore, Commit: stateroot.StepFlip, MaxAttempts: maxAttempts,
 		Steps: []flow.Step{
@@ -52,10 +54,10 @@ func Plan(n Ports, r Request) flow.Plan {
 			stateroot.RemoveOthers(n.Deployments, func(name string, _ host.Deployment) bool {
 				return relocation.IsSite(name) && name != r.New
 			}),
-			{Name: seed.StepDeploy, Title: "Deploy the image's system", Do: m.deploy, Undo: m.undeploy, Tries: 3, Pause: 30 * time.Second},
-			{Name: seed.StepUnpackVar, Title: "Unpack the cluster's state", Do: m.unpackVar, Undo: m.dropVar, Tries: 3, Pause: 30 * time.Second},
+			fetching(flow.Step{Name: seed.StepDeploy, Title: "Deploy the image's system", Do: m.deploy, Undo: m.undeploy}),
+			fetching(flow.Step{Name: seed.StepUnpackVar, Title: "Unpack the cluster's state", Do: m.unpackVar, Undo: m.dropVar}),
 			// The undo of the steps below is that of deploy-system: it removes the whole stateroot.
-			{Name: seed.StepUnpackEtc, Title: "Unpack the configuration", Do: m.unpackEtc, Tries: 3, Pause: 30 * time.Second},
+			fetching(flow.Step{Name: seed.StepUnpackEtc, Title: "Unpack the configuration", Do: m.unpackEtc}),
 			{Name: seed.StepFurnish, Title: "Have it change its identity when it boots", Do: m.furnish},
 			{Name: seed.StepHand, Title: "Hand the site configuration to it", Do: m.hand},
 			stateroot.Seal(m.sealing(), n.Files, n.Deployments, n.Trees),

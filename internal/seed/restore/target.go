@@ -128,7 +128,8 @@ func Compare(i *image.Image, t Target) []Row {
 		r.Unknown = t.Unknown[r.What]
 		// What the image does not say, or only the seed's own API knew, is no difference; another version replaces this one.
 		silent := r.Seed == "" || r.hardware && r.Node == ""
-		r.Blocks = r.Differs() && !silent && r.What != RowVersion && !(r.What == RowStorage && renamed(r.Seed, t.Storage))
+		harmless := r.What == RowVersion || r.What == RowStorage && renamed(r.Seed, t.Storage)
+		r.Blocks = r.Differs() && !silent && !harmless
 	}
 	return rows
 }
@@ -136,7 +137,8 @@ func Compare(i *image.Image, t Target) []Row {
 // renamed says that the node has container storage of its own under a name that the kernel gives to disks as it finds them.
 func renamed(wanted string, have seed.ContainerStorage) bool {
 	const stable = "/dev/disk/by-"
-	return have.Source != "" && !have.Own && !(strings.HasPrefix(wanted, stable) && strings.HasPrefix(have.Source, stable))
+	lasting := strings.HasPrefix(wanted, stable) && strings.HasPrefix(have.Source, stable)
+	return have.Source != "" && !have.Own && !lasting
 }
 
 func storageRow(wanted string, have seed.ContainerStorage) Row {
