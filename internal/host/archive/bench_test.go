@@ -41,7 +41,7 @@ func plantState(b *testing.B, root string) (size int64) {
 		noise[i] = byte(r.Uint32())
 	}
 	for f := range 4 {
-		write(fmt.Sprintf("lib/big%d", f), slices.Concat(noise, []byte(strings.Repeat("page of a database ", 1<<19))...))
+		write(fmt.Sprintf("lib/big%d", f), slices.Concat(noise, []byte(strings.Repeat("page of a database ", 1<<19))))
 	}
 	return size
 }
