@@ -73,7 +73,8 @@ func protoSchemas() map[string]protoSchema {
 		"Node": {1: meta, 3: {name: "status", kind: protoMessage, sub: protoSchema{
 			5: {name: "addresses", kind: protoMessage, repeated: true, sub: address}}}},
 		// github.com/openshift/api, route/v1 and oauth/v1
-		"Route": {1: meta, 2: {name: "spec", kind: protoMessage, sub: protoSchema{1: {name: "host"}, 6: {name: "tls", kind: protoMessage, sub: tls}}},
+		"Route": {1: meta, 2: {name: "spec", kind: protoMessage, sub: protoSchema{
+			1: {name: "host"}, 6: {name: "tls", kind: protoMessage, sub: tls}}},
 			3: {name: "status", kind: protoMessage, sub: protoSchema{1: {name: "ingress", kind: protoMessage, repeated: true,
 				sub: protoSchema{1: {name: "host"}, 5: {name: "routerCanonicalHostname"}}}}}},
 		"OAuthClient": {1: meta, 5: {name: "redirectURIs", repeated: true}},
