@@ -203,7 +203,7 @@ func TestNewKeysSurviveACrashAtEveryStep(t *testing.T) {
 	start, theirs := seedWorld(t, map[string]any{"new_keys": true, "force_expire": true})
 	whole := start.clone()
 	runRecert(t, whole)
-	for cut := 0; cut < whole.writes; cut += 9 * stride() {
+	for cut := 0; cut < whole.writes; cut += 17 * stride() {
 		w := cutAfter(t, start, cut)
 		runRecert(t, w)
 		requireReplaced(t, start, w, theirs)

@@ -117,7 +117,8 @@ func (p *planner) dropOtherKeys(where, text string) string {
 		if key := certs.FirstKey(block); key != nil && p.tokens.has(key) {
 			return block
 		}
-		p.warn(where, fmt.Sprintf("a key in it is removed, because it could not be replaced (%s)", privateBlock.FindStringSubmatch(block)[1]))
+		label := privateBlock.FindStringSubmatch(block)[1]
+		p.warn(where, fmt.Sprintf("a key in it is removed, because it could not be replaced (%s)", label))
 		return ""
 	})
 }

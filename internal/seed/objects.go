@@ -42,7 +42,8 @@ func (o Object) selectsAggregated(key string) bool {
 	if !ok || len(parts) != 3 || o.Group == "" {
 		return false
 	}
-	return matches(o.Group, parts[0]+aggregatedGroup) && matches(o.Resource, parts[0]+parts[1]) && (o.Name == "" || matches(o.Name, parts[2]))
+	return matches(o.Group, parts[0]+aggregatedGroup) && matches(o.Resource, parts[0]+parts[1]) &&
+		(o.Name == "" || matches(o.Name, parts[2]))
 }
 
 func matches(pattern, name string) bool {

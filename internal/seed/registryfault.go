@@ -14,8 +14,8 @@ var registryAdvice = []struct {
 	advice string
 }{
 	{host.ErrRegistryPlain, "give it a certificate: images are sent and read over TLS alone"},
-	{host.ErrRegistryTrust, "add the authority of its certificate to the node's trust or to the cluster's trusted CA bundle, or correct the " +
-		"name in the certificate"},
+	{host.ErrRegistryTrust, "add the authority of its certificate to the node's trust or to the cluster's trusted CA bundle, " +
+		"or correct the name in the certificate"},
 	{host.ErrRegistryLogin, "log in again, and renew key seedAuth of Secret seedgen"},
 	{host.ErrRegistryForbidden, "grant the account the right to push to this repository"},
 	{host.ErrRegistryDenied, "check key seedAuth of Secret seedgen"},

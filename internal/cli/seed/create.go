@@ -70,7 +70,8 @@ func (c creation) run(ctx context.Context, w Wiring) error {
 		return err
 	}
 	if f := p.Flow(seed.FlowCreate); !f.Finished {
-		return &verb.FinalError{Cause: fmt.Errorf("make the seed image %s: %s (see journalctl -u %s)", r.SeedImage, f.Failure, seed.UnitCreate)}
+		return &verb.FinalError{Cause: fmt.Errorf("make the seed image %s: %s (see journalctl -u %s)",
+			r.SeedImage, f.Failure, seed.UnitCreate)}
 	}
 	o, err := seed.ReadOutcome(node.Files)
 	if err != nil {
@@ -84,7 +85,8 @@ func (c creation) run(ctx context.Context, w Wiring) error {
 // request stores what is asked for, the request last. One that is under way is not replaced.
 func (c creation) request(w Wiring, node create.Ports) (seed.Request, error) {
 	if rec, err := record.Read(node.Files); err != nil || rec != nil {
-		return seed.Request{}, operation.Refuse("a SeedGenerator has this node make an image: see 'oc get seedgenerator' and 'lca-cli status'")
+		return seed.Request{}, operation.Refuse("a SeedGenerator has this node make an image: " +
+			"see 'oc get seedgenerator' and 'lca-cli status'")
 	}
 	if have, err := seed.ReadRequest(node.Files); err == nil {
 		return have, operation.Refuse("operation %s makes %s: continue it with 'lca-cli seed create', or end it with 'lca-cli seed abort'",

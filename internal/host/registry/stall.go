@@ -19,7 +19,8 @@ type watch struct {
 	stalled atomic.Bool
 }
 
-// stalling returns a context that ends where nothing happens for a while. stop ends the watch, and reports whether it has ended the request.
+// stalling returns a context that ends where nothing happens for a while. stop ends the watch, and reports whether it has ended the
+// request.
 func stalling(ctx context.Context, after time.Duration) (watched context.Context, stop func() bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watch{after: after}

@@ -96,7 +96,8 @@ func TestEveryKeyOfTheFieldsToolIsKnown(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	if n := len(settings()) + len(refused()); n != len(keys) {
+	const own = 1 // new_keys
+	if n := len(settings()) + len(refused()) - own; n != len(keys) {
 		t.Errorf("%d keys are handled, the tool has %d", n, len(keys))
 	}
 }

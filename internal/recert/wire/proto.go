@@ -59,6 +59,7 @@ func protoSchemas() map[string]protoSchema {
 		spec := protoSchema{templateField: {name: "template", kind: protoMessage, sub: template}}
 		return protoSchema{1: meta, 2: {name: "spec", kind: protoMessage, sub: spec}}
 	}
+	tls := protoSchema{2: {name: "certificate"}, 3: {name: "key"}, 4: {name: "caCertificate"}, 5: {name: "destinationCACertificate"}}
 	return map[string]protoSchema{
 		"ValidatingWebhookConfiguration": webhooks,
 		"MutatingWebhookConfiguration":   webhooks,
@@ -72,8 +73,8 @@ func protoSchemas() map[string]protoSchema {
 		"Node": {1: meta, 3: {name: "status", kind: protoMessage, sub: protoSchema{
 			5: {name: "addresses", kind: protoMessage, repeated: true, sub: address}}}},
 		// github.com/openshift/api, route/v1 and oauth/v1
-		"Route": {1: meta, 2: {name: "spec", kind: protoMessage, sub: protoSchema{1: {name: "host"}, 6: {name: "tls", kind: protoMessage,
-			sub: protoSchema{2: {name: "certificate"}, 3: {name: "key"}, 4: {name: "caCertificate"}, 5: {name: "destinationCACertificate"}}}}},
+		"Route": {1: meta, 2: {name: "spec", kind: protoMessage, sub: protoSchema{
+			1: {name: "host"}, 6: {name: "tls", kind: protoMessage, sub: tls}}},
 			3: {name: "status", kind: protoMessage, sub: protoSchema{1: {name: "ingress", kind: protoMessage, repeated: true,
 				sub: protoSchema{1: {name: "host"}, 5: {name: "routerCanonicalHostname"}}}}}},
 		"OAuthClient": {1: meta, 5: {name: "redirectURIs", repeated: true}},

@@ -33,7 +33,9 @@ func retain(c siteconfig.SiteConfig) (r retention) {
 		name string
 		key  siteconfig.Secret
 	}{
-		{localhostSigner, k.LocalhostSignerKey}, {serviceNetworkSigner, k.ServiceNetworkSignerKey}, {loadBalancerSigner, k.LoadBalancerSignerKey},
+		{localhostSigner, k.LocalhostSignerKey},
+		{serviceNetworkSigner, k.ServiceNetworkSignerKey},
+		{loadBalancerSigner, k.LoadBalancerSignerKey},
 	} {
 		if rule.key != "" {
 			r.keys = append(r.keys, rule.name+" "+rule.key.Reveal())
@@ -42,8 +44,8 @@ func retain(c siteconfig.SiteConfig) (r retention) {
 	if name := commonName(k.AdminCACertificate); name == adminSigner {
 		r.certs = append(r.certs, k.AdminCACertificate)
 	} else if k.AdminCACertificate != "" {
-		r.attention = append(r.attention, fmt.Sprintf("identity.cryptoRetention.adminCACertificate is of %q, not of %s: kubeconfig files that "+
-			"rely on it do not work, use that of the hand-over", name, adminSigner))
+		r.attention = append(r.attention, fmt.Sprintf("identity.cryptoRetention.adminCACertificate is of %q, not of %s: "+
+			"kubeconfig files that rely on it do not work, use that of the hand-over", name, adminSigner))
 	}
 	if k.IngressCAKey != "" || k.IngressCertificateCN != "" {
 		r.attention = append(r.attention, "identity.cryptoRetention.ingressCAKey is not used: the routes' certificates are signed by the "+

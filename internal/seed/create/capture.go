@@ -79,20 +79,6 @@ func (g *generation) owned() (list []string, err error) {
 	return list, nil
 }
 
-// owns reports whether a MachineConfig wrote the file, or one below it.
-func (g *generation) owns(p string) (bool, error) {
-	config, err := bringup.ReadMachineConfig(g.Files)
-	if err != nil {
-		return false, err
-	}
-	for file := range config.Owned {
-		if file == p || strings.HasPrefix(file, p+"/") {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // below lists what is in the folder and not owned.
 func (g *generation) below(dir string, owned []string) (list []string, err error) {
 	names, err := g.Files.List(path.Join(host.InVar(g.booted.Stateroot, "/var"), dir))

@@ -151,3 +151,38 @@ func TestATagOfAnotherImageIsRefused(t *testing.T) {
 		require.NotContains(t, op.String(), "units.stop "+host.UnitKubelet)
 	}
 }
+
+// What the system itself has in /etc is not deleted on the target, and what a MachineConfig wrote ships; all else of the folder does not.
+func TestFilesOfTheSystemBecomeAsItHasThem(t *testing.T) {
+	w := newWorld(false)
+	booted, err := host.Booted(list(t, w))
+	require.NoError(t, err)
+	for file, text := range map[string]string{
+		booted.InDeployment("/usr/etc/ipsec.d/defaults"): "the system's", "/etc/ipsec.d/defaults": "seedchanged", "/etc/ipsec.d/own.secrets": "seedipsec",
+		"/etc/NetworkManager/system-connections/own.nmconnection": "seedwifi", "/etc/NetworkManager/system-connections/mc.nmconnection": "of a MachineConfig",
+		host.MachineConfig: `{"spec":{"config":{"storage":{"files":[{"path":"/etc/NetworkManager/system-connections/mc.nmconnection"}]}}}}`,
+	} {
+		require.NoError(t, w.node.Seed(file, []byte(text)))
+	}
+	require.NoError(t, w.Live(nil))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "published", verdict)
+	i := open(t, w)
+	etc, err := i.Small(t.Context(), "etc.tgz")
+	require.NoError(t, err)
+	found := map[string]string{}
+	for _, e := range decode[[]struct {
+		Name string
+		Data []byte
+	}](t, etc) {
+		found[e.Name] = string(e.Data)
+	}
+	require.Equal(t, "of a MachineConfig", found["etc/NetworkManager/system-connections/mc.nmconnection"])
+	require.NotContains(t, found, "etc/NetworkManager/system-connections/own.nmconnection")
+	require.NotContains(t, found, "etc/ipsec.d/own.secrets")
+	require.NotEqual(t, "seedchanged", found["etc/ipsec.d/defaults"])
+	deleted, err := i.Small(t.Context(), "etc.deletions")
+	require.NoError(t, err)
+	require.NotContains(t, string(deleted), "ipsec.d")
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 )
@@ -64,15 +65,77 @@ func inVar(list []string) (out []string) {
 	return out
 }
 
-// remove removes a file or folder of the copy, unless a MachineConfig wrote it: the target has the same one.
+// remove removes a file or folder of the copy. What a MachineConfig wrote stays, for the target has the same; what the system itself has
+// in /etc becomes as the system has it, or the image would delete it on the target.
 func (g *generation) remove(files host.Files, p string) error {
-	if owned, err := g.owns(p); err != nil || owned {
+	config, err := bringup.ReadMachineConfig(g.Files)
+	if err != nil {
 		return err
 	}
-	if err := files.Remove(p); err != nil {
+	if err := g.scrub(files, config.Owned, p); err != nil {
 		return fmt.Errorf("remove %s from the copy: %w", p, err)
 	}
 	return nil
+}
+
+func (g *generation) scrub(files host.Files, owned map[string]bool, p string) error {
+	info, err := files.Stat(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	original, known := g.original(p)
+	switch {
+	case !info.IsDir() && owned[p]:
+		return nil
+	case !info.IsDir() && known && original.Mode().IsRegular() && info.Mode().IsRegular():
+		return g.reset(files, p, original.Mode())
+	case !info.IsDir() || !known && !ownsBelow(owned, p):
+		return files.Remove(p)
+	}
+	names, err := files.List(p)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := g.scrub(files, owned, path.Join(p, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// original is what the system itself has in the place of a file of /etc.
+func (g *generation) original(p string) (fs.FileInfo, bool) {
+	rel, ok := strings.CutPrefix(p, "/etc/")
+	if !ok {
+		return nil, false
+	}
+	info, err := g.Files.Stat(g.originalPath(rel))
+	return info, err == nil
+}
+
+func (g *generation) originalPath(rel string) string {
+	return path.Join(g.booted.InDeployment("/usr/etc"), rel)
+}
+
+func (g *generation) reset(files host.Files, p string, mode fs.FileMode) error {
+	data, err := g.Files.Read(g.originalPath(strings.TrimPrefix(p, "/etc/")))
+	if err != nil {
+		return err
+	}
+	return files.Write(p, data, mode.Perm())
+}
+
+func ownsBelow(owned map[string]bool, dir string) bool {
+	for file := range owned {
+		if strings.HasPrefix(file, dir+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // homes are the folders of people; each has one below it, but for that of root.
