@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -25,6 +26,9 @@ func (c siteCluster) Certificates(ctx context.Context) ([]relocation.Certificate
 	return crypto.Certificates, err
 }
 
+// byKubelet begins recert's note on a certificate that kubelet renews by itself.
+const byKubelet = "the kubelet requests a new one"
+
 // Crypto implements report.Cluster: it asks recert over the running cluster's etcd, read-only.
 func (c siteCluster) Crypto(ctx context.Context) (out report.Crypto, err error) {
 	text, err := onsite.RenewalConfig()
@@ -44,10 +48,15 @@ func (c siteCluster) Crypto(ctx context.Context) (out report.Crypto, err error) 
 	if err != nil {
 		return out, fmt.Errorf("ask recert for its plan: %w", err)
 	}
-	renewed := map[string]bool{}
+	renewed, requested := map[string]bool{}, map[string]bool{}
 	for _, r := range plan.Certificates {
 		for _, at := range r.Places {
 			renewed[r.Subject+" "+at] = true
+		}
+	}
+	for _, kept := range plan.Kept {
+		if strings.HasPrefix(kept.Why, byKubelet) {
+			requested[kept.Where] = true
 		}
 	}
 	for _, f := range inventory.Certificates {
@@ -56,7 +65,7 @@ func (c siteCluster) Crypto(ctx context.Context) (out report.Crypto, err error) 
 		}
 		certificate := relocation.Certificate{Subject: f.Subject, Ends: f.NotAfter, Places: f.Places}
 		for _, at := range f.Places {
-			certificate.Renewed = certificate.Renewed || renewed[f.Subject+" "+at]
+			certificate.Renewed = certificate.Renewed || renewed[f.Subject+" "+at] || requested[at]
 		}
 		out.Certificates = append(out.Certificates, certificate)
 	}
