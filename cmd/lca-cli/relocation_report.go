@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -26,9 +25,6 @@ func (c siteCluster) Certificates(ctx context.Context) ([]relocation.Certificate
 	return crypto.Certificates, err
 }
 
-// byKubelet begins recert's note on a certificate that kubelet renews by itself.
-const byKubelet = "the kubelet requests a new one"
-
 // Crypto implements report.Cluster: it asks recert over the running cluster's etcd, read-only.
 func (c siteCluster) Crypto(ctx context.Context) (out report.Crypto, err error) {
 	text, err := onsite.RenewalConfig()
@@ -40,34 +36,12 @@ func (c siteCluster) Crypto(ctx context.Context) (out report.Crypto, err error) 
 		return out, fmt.Errorf("configure recert: %w", err)
 	}
 	engine := recert.New(recert.Ports{Keystore: etcd.NewLive(etcd.LiveConfig{}), Files: c.files})
-	inventory, err := engine.Scan(ctx, cfg)
-	if err != nil {
-		return out, fmt.Errorf("list the certificates: %w", err)
-	}
-	plan, err := engine.Plan(ctx, cfg)
+	lives, plan, err := engine.Lives(ctx, cfg)
 	if err != nil {
 		return out, fmt.Errorf("ask recert for its plan: %w", err)
 	}
-	renewed, requested := map[string]bool{}, map[string]bool{}
-	for _, r := range plan.Certificates {
-		for _, at := range r.Places {
-			renewed[r.Subject+" "+at] = true
-		}
-	}
-	for _, kept := range plan.Kept {
-		if strings.HasPrefix(kept.Why, byKubelet) {
-			requested[kept.Where] = true
-		}
-	}
-	for _, f := range inventory.Certificates {
-		if f.Authority && !f.HasKey {
-			continue // others' authorities, in bundles of trust: nothing here is proved with them
-		}
-		certificate := relocation.Certificate{Subject: f.Subject, Ends: f.NotAfter, Places: f.Places}
-		for _, at := range f.Places {
-			certificate.Renewed = certificate.Renewed || renewed[f.Subject+" "+at] || requested[at]
-		}
-		out.Certificates = append(out.Certificates, certificate)
+	for _, l := range lives {
+		out.Certificates = append(out.Certificates, relocation.Certificate{Subject: l.Subject, Ends: l.NotAfter, Places: l.Places, Renewed: l.Renewed})
 	}
 	out.Blocked = words(plan.Blocked)
 	return out, nil
