@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/crypto/bcrypt"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
@@ -30,7 +32,7 @@ func (c siteCluster) Facts(ctx context.Context) (relocation.Facts, error) {
 	if err != nil {
 		return relocation.Facts{}, fmt.Errorf("read the install-config: %w", err)
 	}
-	f := relocation.Facts{ControlPlaneNodes: 1, ClusterName: ic.ClusterName, BaseDomain: ic.BaseDomain}
+	f := relocation.Facts{ControlPlaneNodes: 1, ClusterName: ic.ClusterName, BaseDomain: ic.BaseDomain, Version: clusterVersion(ctx, api)}
 	node, err := cluster.SingleNode(ctx, api)
 	var topology *cluster.TopologyError
 	if errors.As(err, &topology) {
@@ -47,6 +49,15 @@ func (c siteCluster) Facts(ctx context.Context) (relocation.Facts, error) {
 		}
 	}
 	return f, nil
+}
+
+// clusterVersion is OpenShift's; empty where the cluster does not say.
+func clusterVersion(ctx context.Context, api client.Reader) string {
+	var v configv1.ClusterVersion
+	if err := api.Get(ctx, client.ObjectKey{Name: "version"}, &v); err != nil {
+		return ""
+	}
+	return v.Status.Desired.Version
 }
 
 // Healthy implements factory.Cluster and onsite.Cluster.

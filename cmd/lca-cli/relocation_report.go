@@ -36,29 +36,12 @@ func (c siteCluster) Crypto(ctx context.Context) (out report.Crypto, err error) 
 		return out, fmt.Errorf("configure recert: %w", err)
 	}
 	engine := recert.New(recert.Ports{Keystore: etcd.NewLive(etcd.LiveConfig{}), Files: c.files})
-	inventory, err := engine.Scan(ctx, cfg)
-	if err != nil {
-		return out, fmt.Errorf("list the certificates: %w", err)
-	}
-	plan, err := engine.Plan(ctx, cfg)
+	lives, plan, err := engine.Lives(ctx, cfg)
 	if err != nil {
 		return out, fmt.Errorf("ask recert for its plan: %w", err)
 	}
-	renewed := map[string]bool{}
-	for _, r := range plan.Certificates {
-		for _, at := range r.Places {
-			renewed[r.Subject+" "+at] = true
-		}
-	}
-	for _, f := range inventory.Certificates {
-		if f.Authority && !f.HasKey {
-			continue // others' authorities, in bundles of trust: nothing here is proved with them
-		}
-		certificate := relocation.Certificate{Subject: f.Subject, Ends: f.NotAfter, Places: f.Places}
-		for _, at := range f.Places {
-			certificate.Renewed = certificate.Renewed || renewed[f.Subject+" "+at]
-		}
-		out.Certificates = append(out.Certificates, certificate)
+	for _, l := range lives {
+		out.Certificates = append(out.Certificates, relocation.Certificate{Subject: l.Subject, Ends: l.NotAfter, Places: l.Places, Renewed: l.Renewed})
 	}
 	out.Blocked = words(plan.Blocked)
 	return out, nil

@@ -112,7 +112,7 @@ func reissueOf(cert *certs.Certificate) Reissue {
 // cannotReissue blocks the plan, or keeps the leaf where the control plane starts without it.
 func (p *planner) cannotReissue(leaf *certs.Certificate, cause error) {
 	if rules.IsKubeletServing(leaf) {
-		p.keepAt(leaf.Places, "the kubelet requests a new one by CSR: "+cause.Error())
+		p.keepAt(leaf.Places, byKubelet+" by CSR: "+cause.Error())
 		return
 	}
 	why := "cannot be re-issued: " + cause.Error()

@@ -150,7 +150,11 @@ func (w NodeWiring) cancelDetached(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := (factory.Cancellation{Ports: node}).Check(ctx); err != nil {
+	c := factory.Cancellation{Ports: node}
+	if c.Unswept() {
+		return w.Verdict("relocation cancel", c.Run(ctx))
+	}
+	if err := c.Check(ctx); err != nil {
 		return w.Verdict("relocation cancel", err)
 	}
 	record, err := relocation.ReadRecord(node.Files)

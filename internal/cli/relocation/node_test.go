@@ -218,3 +218,16 @@ func TestTheMachineConfigIsPrinted(t *testing.T) {
 	_, err = run(t, command, "--internal-address", "192.168.126.2")
 	require.ErrorContains(t, err, "is not an address with a prefix length")
 }
+
+// The power went at the very end of an earlier run.
+func TestCancelSweepsWhatAnEarlierOneLeft(t *testing.T) {
+	n := held(t)
+	require.NoError(t, n.Files().Remove(domain.RecordFile))
+	require.NoError(t, operation.WriteJSON(n.Files(), domain.WishFile, domain.Wish{Action: domain.WishCancel}))
+	_, err := onNode(t, n, "", "cancel")
+	require.NoError(t, err)
+	_, err = n.Files().Stat(domain.Dir)
+	require.Error(t, err)
+	_, err = onNode(t, n, "", "cancel")
+	requireFinal(t, err, "not prepared for relocation")
+}

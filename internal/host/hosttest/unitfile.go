@@ -67,7 +67,7 @@ func (n *Node) loadUnit(root, unit string) (unitFile, bool) {
 // addDropIns adds what the unit's drop-ins say, in the order of their names (systemd.unit(5)).
 func (n *Node) addDropIns(root, unit string, keys map[string][]string) {
 	found := map[string]string{}
-	for _, dir := range []string{vendorUnits, runtimeUnits, host.UnitDir} {
+	for _, dir := range []string{vendorUnits, host.UnitDir} {
 		at, err := n.resolve(path.Join(root, dir, unit+".d"), true)
 		if err != nil || !n.disk.live[at].isDir() {
 			continue

@@ -26,6 +26,9 @@ type Cancellation struct {
 // Run undoes the preparation while the factory's stateroot runs. The wish for it is stored first: where a power cut ends
 // it on a node that waits for a configuration, the next boot continues it.
 func (c Cancellation) Run(ctx context.Context) error {
+	if c.Unswept() {
+		return c.sweep(ctx)
+	}
 	record, here, err := c.open(ctx)
 	if err != nil {
 		return err
@@ -42,6 +45,12 @@ func (c Cancellation) Run(ctx context.Context) error {
 func (c Cancellation) Check(ctx context.Context) error {
 	_, _, err := c.open(ctx)
 	return err
+}
+
+// Unswept: an earlier run was cut short at its end, with the record removed and the wish for it left.
+func (c Cancellation) Unswept() bool {
+	wish, found, err := relocation.ReadWish(c.Files)
+	return err == nil && found && wish.Action == relocation.WishCancel && !exists(c.Files, relocation.RecordFile)
 }
 
 // Ask stores the wish, and ends an attempt that is under way, which would hold the node.
@@ -119,23 +128,32 @@ func (c Cancellation) start(ctx context.Context) error {
 	return err
 }
 
-// forget removes the units that wait for a configuration, and the record. The unit that runs this is disabled, and its
-// file stays until it has ended: systemd would not know it any more.
+// forget removes the units that wait for a configuration, and the record. From the record's removal on, the unit that
+// would continue has nothing to do; until then it is enabled.
 func (c Cancellation) forget(ctx context.Context) error {
-	units := []string{relocation.UnitPage, relocation.UnitMonitor, relocation.UnitReconfigure}
-	if c.FromUnit {
-		units = units[:2]
-		if err := c.Units.Disable(ctx, relocation.UnitReconfigure); err != nil {
-			return fmt.Errorf("disable %s: %w", relocation.UnitReconfigure, err)
-		}
-	}
-	if err := RemoveUnits(ctx, c.Node, units...); err != nil {
+	if err := RemoveUnits(ctx, c.Node, relocation.UnitPage, relocation.UnitMonitor); err != nil {
 		return err
 	}
-	for _, file := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.Dir} {
+	for _, file := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.RecordFile} {
 		if err := c.Files.Remove(file); err != nil {
 			return fmt.Errorf("remove %s: %w", file, err)
 		}
+	}
+	return c.sweep(ctx)
+}
+
+// sweep removes what has no effect any more. The file of the unit that runs this stays until it has ended: systemd would
+// not know it any more.
+func (c Cancellation) sweep(ctx context.Context) error {
+	if c.FromUnit {
+		if err := c.Units.Disable(ctx, relocation.UnitReconfigure); err != nil {
+			return fmt.Errorf("disable %s: %w", relocation.UnitReconfigure, err)
+		}
+	} else if err := RemoveUnits(ctx, c.Node, relocation.UnitReconfigure); err != nil {
+		return err
+	}
+	if err := c.Files.Remove(relocation.Dir); err != nil {
+		return fmt.Errorf("remove %s: %w", relocation.Dir, err)
 	}
 	return nil
 }

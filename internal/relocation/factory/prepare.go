@@ -49,6 +49,9 @@ func Plan(n Ports, r relocation.Record) flow.Plan {
 		Steps: []flow.Step{
 			{Name: relocation.StepCheck, Title: "Check that the node can be relocated", Do: m.check},
 			{Name: relocation.StepRecord, Title: "Record what the factory knows", Do: func(context.Context) error {
+				if err := relocation.ForgetWish(n.Files); err != nil { // of an earlier preparation
+					return err
+				}
 				return operation.WriteJSON(n.Files, relocation.RecordFile, r)
 			}, Undo: func(context.Context) error { return n.Files.Remove(relocation.Dir) }},
 			stateroot.Clone(n.Deployments, r.Site),

@@ -163,8 +163,8 @@ func (b *Back) hold(ctx context.Context) error {
 	if err := b.settleCluster(ctx, target); err != nil {
 		return err
 	}
-	// What came back is over there too: it would be continued otherwise.
-	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile} {
+	// What came back is over there too: it would be continued otherwise. So would an older wish.
+	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.WishFile} {
 		if err := b.Files.Remove(host.InVar(b.Request.Factory, f)); err != nil {
 			return fmt.Errorf("remove the request from the factory state: %w", err)
 		}
