@@ -25,7 +25,7 @@ func TestClaimsAreKeptForHostsThatAreNotWatched(t *testing.T) {
 	h := w.object(HostKind(), w.pool+"-host", consumedBy(machineKind, owner.Name), held)
 	w.patch(h, `{"status":{"provisioning":{"state":"provisioned"}}}`)
 	claim := &metal3.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: w.pool + "-claim",
-		Labels: map[string]string{OwnerLabel: ownerLabel(machineKind, owner.Name)},
+		Labels:          map[string]string{OwnerLabel: ownerLabel(machineKind, owner.Name)},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: machineKind.GroupVersion().String(), Kind: machineKind.Kind, Name: owner.Name, UID: "gone"}}}}
 	claim.Spec.Pool = metal3.ObjectReference{Name: w.pool}
 
