@@ -47,7 +47,7 @@ Controllers:
 	set := cmd.Flags()
 	set.BoolVar(&f.leaderElection, "leader-elect", true, "reconcile only while holding the lease; false for a single replica")
 	set.StringVar(&f.webhookCerts, "webhook-certs", "",
-		"directory with tls.crt and tls.key; serves the webhook that refuses overlapping pools (config/webhook)")
+		"directory with tls.crt and tls.key; serves the webhooks of config/webhook")
 	set.IntVar(&f.webhookPort, "webhook-port", 9446, "port of the webhook")
 	return cmd
 }

@@ -3,6 +3,7 @@
 //	observe -> judge -> act -> report
 //
 // scene.go reads everything a decision rests on: the policies, this node's enactments, and what the node has on record.
+// standing.go compares the records with the boot and the stateroot that run.
 // state.go derives the state of each policy, without side effects. act.go starts one enactment at a time, through lca-cli.
 // project.go computes the status of an enactment, which is written with one patch and only if it changed.
 //

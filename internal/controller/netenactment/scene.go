@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/caches"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/machineconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -48,6 +50,8 @@ type view struct {
 	outcome   *netpolicy.Outcome
 	committed *record.Committed
 	standing  standing
+	// delivered: the node has the document of a policy for machine config pools.
+	delivered bool
 }
 
 // network observes the network, once in a pass.
@@ -128,6 +132,9 @@ func (r *Reconciler) collect(ctx context.Context, s *scene) error {
 		if found {
 			v.outcome = &o
 		}
+		if v.delivered, err = r.delivered(v); err != nil {
+			return err
+		}
 		s.views = append(s.views, v)
 	}
 	return nil
@@ -141,8 +148,25 @@ func cmpLabel(label, name, node string) string {
 	return strings.TrimPrefix(name, node+".")
 }
 
+// delivered says whether the machine-config daemon has written the document of a policy for machine config pools: such a policy is for
+// the nodes that have it.
+func (r *Reconciler) delivered(v *view) (bool, error) {
+	if v.policy == nil || v.policy.Spec.MachineConfigPoolSelector == nil {
+		return false, nil
+	}
+	_, err := r.Node.Files.Stat(machineconfig.Path(v.name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("look for the document of policy %s: %w", v.name, err)
+	}
+	return err == nil, nil
+}
+
 // selected says whether the policy is for this node.
-func (s *scene) selected(p *nmstatev1.NodeNetworkConfigurationPolicy) bool {
+func (s *scene) selected(v *view) bool {
+	p := v.policy
+	if p.Spec.MachineConfigPoolSelector != nil {
+		return v.delivered
+	}
 	for key, value := range p.Spec.NodeSelector {
 		if have, ok := s.node.Labels[key]; !ok || have != value {
 			return false

@@ -38,7 +38,7 @@ func judge(v *view, s *scene) judgement {
 	if s.request != nil && s.request.Policy == v.name {
 		return judgement{state: condition.Progressing, message: progress(s)}
 	}
-	if v.policy == nil || !v.policy.DeletionTimestamp.IsZero() || !s.selected(v.policy) {
+	if v.policy == nil || !v.policy.DeletionTimestamp.IsZero() || !s.selected(v) {
 		return judgeLeaving(v)
 	}
 	switch {
