@@ -41,6 +41,9 @@ func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 		{operatorUser, "update", "/secrets", own + "x", false},
 		{operatorUser, "delete", "/secrets", own + "x", false},
 		{operatorUser, "get", "/configmaps", "kube-system/cluster-config-v1", false},
+		{operatorUser, "get", "/configmaps", "baremetal-operator-system/ironic", true}, // what metal3 leases
+		{operatorUser, "list", "/configmaps", "baremetal-operator-system", false},
+		{operatorUser, "get", "metal3.io/provisionings", "provisioning-configuration", true},
 		{operatorUser, "get", "/nodes", "sno", false},
 		{operatorUser, "patch", "/nodes", "sno", false},
 		{operatorUser, "create", "/pods", own + "x", false},

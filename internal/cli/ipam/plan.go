@@ -55,6 +55,12 @@ func planText(out io.Writer, p manifest.Plan) error {
 	for _, g := range p.Waiting {
 		fmt.Fprintf(w, "%s\twould get %s\n", g.Claim, orRefused(g))
 	}
+	for _, g := range p.Hosts {
+		fmt.Fprintf(w, "host %s\t%s\n", g.Host, orRefused(g))
+	}
+	if p.Smallest != "" {
+		fmt.Fprintf(w, "hosts\t%d; the smallest subnet for them is a %s\n", len(p.Hosts), p.Smallest)
+	}
 	if len(p.Next) > 0 {
 		fmt.Fprintf(w, "then\t%s\n", strings.Join(p.Next, ", "))
 	}
@@ -73,13 +79,17 @@ func orRefused(g manifest.Given) string {
 
 func (w Wiring) plan() *cobra.Command {
 	var in input
-	var pool string
+	var pool, iface string
 	var more int
 	cmd := &cobra.Command{
-		Use:     "plan -f FILE",
-		Short:   "Show a pool, the addresses that pending claims would get, and the next free ones",
-		Example: "  lca-cli ipam plan -f pools.yaml --pool storage --count 12",
-		Args:    cobra.NoArgs,
+		Use:   "plan -f FILE",
+		Short: "Show a pool, the addresses that pending claims would get, and the next free ones",
+		Long: "Show what a pool has, what the claims of the files without an address would get, and what comes\n" +
+			"after them. With --for-hosts each BareMetalHost of the files gets an address, as its machine would;\n" +
+			"so a pool is sized before there are machines.",
+		Example: "  lca-cli ipam plan -f pools.yaml --pool storage --count 12\n" +
+			"  oc get baremetalhost -A -o yaml | lca-cli ipam plan -f pools.yaml -f - --pool storage --for-hosts ens4",
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v, err := w.load(in)
 			if err != nil {
@@ -93,31 +103,42 @@ func (w Wiring) plan() *cobra.Command {
 				}
 				chosen = []*metal3.IPPool{o}
 			}
-			return w.planAll(in, v, chosen, more)
+			return w.planAll(in, v, chosen, iface, more)
 		},
 	}
 	in.flags(cmd, output.Text)
 	cmd.Flags().StringVar(&pool, "pool", "", "pool, as name or namespace/name (default: all pools of the files)")
+	cmd.Flags().StringVar(&iface, "for-hosts", "", "interface of each BareMetalHost of the files to plan an address for")
 	commandline.Count(cmd.Flags(), &more, "count", "number of further addresses to show")
 	return cmd
 }
 
+func (w Wiring) planOne(v *manifest.Inventory, o *metal3.IPPool, iface string, more int) (manifest.Plan, error) {
+	if iface == "" {
+		return v.Plan(o, more, w.options())
+	}
+	if len(v.Hosts) == 0 {
+		return manifest.Plan{}, fmt.Errorf("--for-hosts %s: there is no BareMetalHost in the files", iface)
+	}
+	return v.PlanForHosts(o, iface, more, w.options())
+}
+
 // planAll fails when something does not fit, so that a script can ask.
-func (w Wiring) planAll(in input, v *manifest.Inventory, pools []*metal3.IPPool, more int) error {
+func (w Wiring) planAll(in input, v *manifest.Inventory, pools []*metal3.IPPool, iface string, more int) error {
 	if len(pools) == 0 {
 		return fmt.Errorf("there is no pool in the files")
 	}
 	var out plans
 	refused := 0
 	for _, o := range pools {
-		p, err := v.Plan(o, more, w.options())
+		p, err := w.planOne(v, o, iface, more)
 		if err != nil {
 			return err
 		}
 		if p.Refused != "" {
 			refused++
 		}
-		for _, g := range p.Waiting {
+		for _, g := range append(p.Waiting, p.Hosts...) {
 			if g.Refused != "" {
 				refused++
 			}

@@ -97,7 +97,7 @@ func (w *world) start(options ...func(*ctrl.Options)) *replica {
 	w.t.Helper()
 	r := &replica{}
 	configuration := rest.CopyConfig(w.server.Config)
-	configuration.QPS = -1
+	configuration.QPS, configuration.Burst = ClientQPS, ClientBurst
 	yes := true
 	o := ctrl.Options{
 		Scheme: w.server.Scheme, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},

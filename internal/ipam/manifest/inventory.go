@@ -33,6 +33,8 @@ type Inventory struct {
 	CAPIClaims    []*capi.IPAddressClaim
 	CAPIAddresses []*capi.IPAddress
 	Locks         []*lockv1.AddressLock
+	// Hosts are BareMetalHosts, by name.
+	Hosts []*metav1.PartialObjectMetadata
 	// Leased is what the cluster's metal3 leases itself.
 	Leased []kinds.Leased
 }
@@ -106,6 +108,8 @@ func (v *Inventory) object(group, version, kind string, raw []byte) error {
 		return add(raw, &v.Locks)
 	case kinds.ProvisioningKind().Group + "/" + kinds.ProvisioningKind().Kind:
 		return v.provisioning(raw)
+	case kinds.ProvisioningKind().Group + "/BareMetalHost":
+		return v.host(raw)
 	case "/ConfigMap":
 		return v.configMap(raw)
 	}

@@ -23,6 +23,10 @@ type Plan struct {
 	Outside     int      `json:"outside,omitempty"`
 	// Waiting are the claims of the files without an address, and what they would get.
 	Waiting []Given `json:"waiting,omitempty"`
+	// Hosts are those of the files, and what each would get.
+	Hosts []Given `json:"hosts,omitempty"`
+	// Smallest is the smallest subnet that has room for the hosts.
+	Smallest string `json:"smallest,omitempty"`
 	// Next are the addresses that so many more claims would get.
 	Next []string `json:"next,omitempty"`
 	// Refused says why not all of them can be served.
@@ -44,6 +48,11 @@ func (v *Inventory) Plan(o *metal3.IPPool, more int, with ipam.Options) (Plan, e
 	if err != nil {
 		return Plan{}, err
 	}
+	return next(p, v.plan(p), more), nil
+}
+
+// plan is what a pool has, and what the waiting claims would get.
+func (v *Inventory) plan(p *ipam.Pool) Plan {
 	out := v.describe(p)
 	for _, c := range v.claims() {
 		if _, has := p.Of(c.id); has || c.pool != out.Pool {
@@ -51,6 +60,11 @@ func (v *Inventory) Plan(o *metal3.IPPool, more int, with ipam.Options) (Plan, e
 		}
 		out.Waiting = append(out.Waiting, give(p, c))
 	}
+	return out
+}
+
+// next adds what so many more claims would get.
+func next(p *ipam.Pool, out Plan, more int) Plan {
 	for i := range more {
 		l, err := p.Claim(ipam.Request{Claim: fmt.Sprint("another ", i)})
 		if err != nil {
@@ -59,7 +73,7 @@ func (v *Inventory) Plan(o *metal3.IPPool, more int, with ipam.Options) (Plan, e
 		}
 		out.Next = append(out.Next, l.Address.String())
 	}
-	return out, nil
+	return out
 }
 
 func give(p *ipam.Pool, c claim) Given {
