@@ -56,4 +56,3 @@ func TestAnArchiveIsNotedCutAndPrivate(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 0o600, info.Mode().Perm())
 }
-

@@ -150,7 +150,7 @@ func TestTheArchiveHasBothStateroots(t *testing.T) {
 		"units/states.json":                            `"kubelet.service"`,
 		"network/observed.yaml":                        "interfaces",
 		"network/connections.txt":                      "wifi.nmconnection",
-		archive.Index:                                   "units/kubelet.service.log",
+		archive.Index:                                  "units/kubelet.service.log",
 	} {
 		require.Contains(t, files[name], text, name)
 	}
