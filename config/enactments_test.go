@@ -67,9 +67,9 @@ func enactment(node, policy string) *v1beta1.NodeNetworkConfigurationEnactment {
 func mayWriteNetworks(t *testing.T, server *apitest.Server) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "test-write-networks"}
-	require.NoError(t, server.Client.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+	require.NoError(t, client.IgnoreAlreadyExists(server.Client.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{"nmstate.io"}, Verbs: []string{"create", "patch", "delete"},
-		Resources: []string{"nodenetworkconfigurationenactments", "nodenetworkconfigurationenactments/status", "nodenetworkstates"}}}}))
+		Resources: []string{"nodenetworkconfigurationenactments", "nodenetworkconfigurationenactments/status", "nodenetworkstates"}}}})))
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "openshift-lifecycle-agent", Name: "lifecycle-agent-node"}}}
 	require.NoError(t, server.Client.Create(t.Context(), binding))

@@ -93,7 +93,7 @@ func TestTheServingNodeWritesSeedGenerator(t *testing.T) {
 
 // wait bounds how long the API server may take to act on a new policy or node.
 const (
-	wait = 30 * time.Second
+	wait = patience
 	tick = 100 * time.Millisecond
 )
 
@@ -151,8 +151,8 @@ func createIPConfig(t *testing.T, c client.Client) error {
 func mayPatchNodes(t *testing.T, server *apitest.Server) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "test-patch-nodes"}
-	require.NoError(t, server.Client.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta,
-		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"patch"}}}}))
+	require.NoError(t, client.IgnoreAlreadyExists(server.Client.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta,
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"patch"}}}})))
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "openshift-lifecycle-agent", Name: "lifecycle-agent-node"}}}
 	require.NoError(t, server.Client.Create(t.Context(), binding))

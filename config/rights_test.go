@@ -5,12 +5,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
 )
 
 const (
@@ -89,10 +92,19 @@ func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 		{nodeUser, "use", "security.openshift.io/securitycontextconstraints", "default/privileged", false},
 		{nodeUser, "create", "authentication.k8s.io/tokenreviews", "", false},
 	} {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: c.user, Groups: groups, ResourceAttributes: c.attributes()}}
-		require.NoError(t, server.Client.Create(t.Context(), review))
-		require.Equal(t, c.want, review.Status.Allowed, "%+v: %s", c, review.Status.Reason)
+		c.judged(t, server, groups...)
 	}
+}
+
+// judged waits until the API server answers as it should: it follows new roles and bindings by and by.
+func (c access) judged(t *testing.T, server *apitest.Server, groups ...string) {
+	t.Helper()
+	spec := authorizationv1.SubjectAccessReviewSpec{User: c.user, Groups: groups, ResourceAttributes: c.attributes()}
+	require.Eventually(t, func() bool {
+		review := &authorizationv1.SubjectAccessReview{Spec: spec}
+		err := server.Client.Create(t.Context(), review)
+		return err == nil && review.Status.Allowed == c.want
+	}, patience, 50*time.Millisecond, "%+v", c)
 }
 
 // TestRelocationGivesTheOperatorItsRights: the component alone gives them, and with its definition takes its sample.
@@ -118,9 +130,7 @@ func TestRelocationGivesTheOperatorItsRights(t *testing.T) {
 		{nodeUser, "get", "rhsyseng.github.io/clusterrelocations", "cluster", false},
 		{nodeUser, "update", "config.openshift.io/ingresses", "cluster", false},
 	} {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: c.user, Groups: groups, ResourceAttributes: c.attributes()}}
-		require.NoError(t, server.Client.Create(t.Context(), review))
-		require.Equal(t, c.want, review.Status.Allowed, "%+v: %s", c, review.Status.Reason)
+		c.judged(t, server, groups...)
 	}
 	server.Apply(t, "config/samples/relocation_clusterrelocation.yaml")
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,12 +47,7 @@ func TestViewersSeeAndEditorsChange(t *testing.T) {
 		{"editor", "create", "ipam.metal3.io/ipaddresses", "default/p", false},
 		{"editor", "create", "ipam.lca.openshift.io/addresslocks", "", false},
 	} {
-		asked := &authorizationv1.SubjectAccessReview{}
-		answered := func() bool {
-			asked = &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: c.user, ResourceAttributes: c.attributes()}}
-			return server.Client.Create(t.Context(), asked) == nil && asked.Status.Allowed == c.want
-		}
-		require.Eventually(t, answered, patience, 100*time.Millisecond, "%+v", c)
+		c.judged(t, server)
 	}
 	for role, to := range map[string][]string{"lifecycle-agent-viewer": {"view", "edit", "admin"}, "lifecycle-agent-editor": {"edit", "admin"}} {
 		has := find[rbacv1.ClusterRole](t, "operator", "ClusterRole", role).Labels

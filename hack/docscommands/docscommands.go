@@ -17,6 +17,8 @@ type Command struct {
 	Line int
 	// Words are its arguments, without the program.
 	Words []string
+	// To is the file that its output is written to; empty for none.
+	To string
 	// Listed says that it stands in a listing, to be copied, and not inside a sentence.
 	Listed bool
 }
@@ -89,7 +91,8 @@ func commands(page string, line int, text string, program []string, listed bool)
 	var words []string
 	flush := func() {
 		if rest, mine := cutProgram(words, program); mine {
-			all = append(all, Command{page, line, rest, listed})
+			rest, to := cutOutput(rest)
+			all = append(all, Command{page, line, rest, to, listed})
 		}
 		words = nil
 	}
@@ -113,11 +116,21 @@ func cutProgram(words, program []string) ([]string, bool) {
 	if len(words) < len(program) || !slices.Equal(words[:len(program)], program) {
 		return nil, false
 	}
-	words = words[len(program):]
-	if i := slices.IndexFunc(words, func(w string) bool { return strings.ContainsAny(w[:1], "<>") || strings.HasPrefix(w, "2>") }); i >= 0 {
-		words = words[:i]
+	return words[len(program):], true
+}
+
+// cutOutput takes off where a command's output and input go.
+func cutOutput(words []string) (rest []string, to string) {
+	at := slices.IndexFunc(words, func(w string) bool {
+		return strings.HasPrefix(w, "<") || strings.HasPrefix(w, ">") || strings.HasPrefix(w, "2>")
+	})
+	if at < 0 {
+		return words, ""
 	}
-	return words, true
+	if words[at] == ">" && at+1 < len(words) {
+		to = words[at+1]
+	}
+	return words[:at], to
 }
 
 // split cuts a line as a shell would, as far as pages use it: quotes, operators, comments.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 )
 
 func TestCommandsAreFound(t *testing.T) {
@@ -48,6 +49,7 @@ func TestEveryTargetOfMakeExists(t *testing.T) {
 	commands, err := Of("../..", "make")
 	require.NoError(t, err)
 	require.NotEmpty(t, commands)
+	commands = append(commands, inWorkflows(t)...)
 	for _, c := range commands {
 		for _, word := range c.Words {
 			if strings.HasPrefix(word, "-") || strings.Contains(word, "=") || Placeholder(word) {
@@ -56,6 +58,26 @@ func TestEveryTargetOfMakeExists(t *testing.T) {
 			require.True(t, targets[word], "%s: no target %s", c, word)
 		}
 	}
+}
+
+// inWorkflows are the makes of the CI's workflows, each of which is YAML.
+func inWorkflows(t *testing.T) (all []Command) {
+	t.Helper()
+	files, err := filepath.Glob("../../.github/workflows/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range append(files, "../../.pre-commit-config.yaml", "../../OWNERS", "../../OWNERS_ALIASES") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, yaml.Unmarshal(text, &map[string]any{}), file)
+		for n, line := range strings.Split(string(text), "\n") {
+			if run, found := strings.CutPrefix(strings.TrimSpace(line), "- run: "); found {
+				all = append(all, commands(file, n+1, run, []string{"make"}, true)...)
+			}
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
 }
 
 func skip(entry os.DirEntry, err error) error {

@@ -31,6 +31,24 @@ rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}
 apiVersion: v1
 kind: Namespace
 metadata: {name: left-out}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ippools.ipam.metal3.io}
+spec:
+  group: ipam.metal3.io
+  scope: Namespaced
+  names: {kind: IPPool, plural: ippools, singular: ippool, listKind: IPPoolList}
+  versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ipclaims.ipam.metal3.io}
+spec:
+  group: ipam.metal3.io
+  scope: Namespaced
+  names: {kind: IPClaim, plural: ipclaims, singular: ipclaim, listKind: IPClaimList}
+  versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 `
 
 func bundle(t *testing.T, text, version string) (string, error) {
@@ -59,7 +77,7 @@ func TestABundleIsValidAndHasTheOperatorAlone(t *testing.T) {
 		}
 	}
 	files, err := os.ReadDir(filepath.Join(out, "manifests"))
-	if err != nil || len(files) != 1 {
+	if err != nil || len(files) != 3 {
 		t.Errorf("the bundle has %v, %v", files, err)
 	}
 }
@@ -68,7 +86,7 @@ func TestWhatIsNotValidIsRefused(t *testing.T) {
 	if _, err := bundle(t, manifest, "not-a-version"); err == nil {
 		t.Error("a version that is not semantic is taken")
 	}
-	if _, err := bundle(t, strings.SplitN(manifest, "---", 2)[1], "1.2.3"); err == nil || !strings.Contains(err.Error(), "0 Deployments") {
+	if _, err := bundle(t, strings.SplitN(manifest, "---\n", 2)[1], "1.2.3"); err == nil || !strings.Contains(err.Error(), "0 Deployments") {
 		t.Errorf("manifests without a Deployment: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/operator-framework/api/pkg/manifests"
 	"github.com/operator-framework/api/pkg/validation"
-	"github.com/operator-framework/api/pkg/validation/interfaces"
+	validator "github.com/operator-framework/api/pkg/validation/interfaces"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -117,7 +117,7 @@ func validate(folder string) error {
 		return fmt.Errorf("read the bundle back: %w", err)
 	}
 	var refused []string
-	validators := interfaces.Validators{validation.ClusterServiceVersionValidator, validation.CustomResourceDefinitionValidator,
+	validators := validator.Validators{validation.ClusterServiceVersionValidator, validation.CustomResourceDefinitionValidator,
 		validation.BundleValidator, validation.OperatorHubValidator, validation.GoodPracticesValidator}
 	for _, result := range validators.Validate(bundle.ObjectsToValidate()...) {
 		for _, w := range result.Warnings {

@@ -1,13 +1,15 @@
+// Package gather is "lca-cli must-gather": it collects what explains a trouble of a node, over ports, into an archive without secrets.
 package gather
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/archive"
 )
 
 // Wiring is what the verb needs.
@@ -44,8 +46,8 @@ Read it before you hand it on: an address or a name of the site is no secret to 
 			if err != nil {
 				return err
 			}
-			if err := Save(file, func(to io.Writer) error {
-				a := New(to, root, now, node.Redactor(others).Redact)
+			if err := archive.Save(file, func(to io.Writer) error {
+				a := archive.New(to, root, now, node.Redactor(others).Redact)
 				if err := node.Collect(cmd.Context(), a, others); err != nil {
 					return err
 				}
@@ -59,20 +61,4 @@ Read it before you hand it on: an address or a name of the site is no secret to 
 	}
 	cmd.Flags().StringVar(&file, "file", "", "the archive to write (default: /var/tmp/must-gather-TIME.tar.gz)")
 	return cmd
-}
-
-// Save writes a new file that only its owner may read, and leaves none where write fails.
-func Save(file string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("create the archive: %w", err)
-	}
-	err = write(f)
-	if closeErr := f.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("write the archive %s: %w", file, closeErr)
-	}
-	if err != nil {
-		_ = os.Remove(file) // the error that matters is reported
-	}
-	return err
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/archive"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/gather"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
@@ -83,13 +83,13 @@ func plant(t *testing.T, files host.Files) (words []string) {
 
 func collect(t *testing.T, n gather.Node) map[string]string {
 	t.Helper()
-	var archive bytes.Buffer
+	var file bytes.Buffer
 	others, err := n.Others(t.Context())
 	require.NoError(t, err)
-	a := gather.New(&archive, "root", time.Unix(1, 0), n.Redactor(others).Redact)
+	a := archive.New(&file, "root", time.Unix(1, 0), n.Redactor(others).Redact)
 	require.NoError(t, n.Collect(t.Context(), a, others))
 	require.NoError(t, a.Close())
-	return unpack(t, &archive)
+	return unpack(t, &file)
 }
 
 func unpack(t *testing.T, r io.Reader) map[string]string {
@@ -150,7 +150,7 @@ func TestTheArchiveHasBothStateroots(t *testing.T) {
 		"units/states.json":                            `"kubelet.service"`,
 		"network/observed.yaml":                        "interfaces",
 		"network/connections.txt":                      "wifi.nmconnection",
-		gather.Index:                                   "units/kubelet.service.log",
+		archive.Index:                                  "units/kubelet.service.log",
 	} {
 		require.Contains(t, files[name], text, name)
 	}
@@ -175,31 +175,8 @@ func TestWhatCannotBeReadIsNoted(t *testing.T) {
 	n := newNode(t)
 	n.Network = silent{}
 	files := collect(t, n)
-	require.Contains(t, files[gather.Index], "missing  network/observed.yaml: no bus, password=[redacted]")
+	require.Contains(t, files[archive.Index], "missing  network/observed.yaml: no bus, password=[redacted]")
 	require.Contains(t, files, "units/states.json")
-}
-
-func TestAnArchiveIsNotedCutAndPrivate(t *testing.T) {
-	var out bytes.Buffer
-	a := gather.New(&out, "root", time.Unix(1, 0), bytes.ToUpper)
-	require.NoError(t, a.Add("gone", nil, os.ErrNotExist))
-	require.NoError(t, a.Add("broken", nil, errors.New("no bus")))
-	require.NoError(t, a.Add("long", append(bytes.Repeat([]byte("x"), 5<<20), "end"...), nil))
-	require.NoError(t, a.Close())
-	files := unpack(t, &out)
-	require.Len(t, files, 2)
-	require.Len(t, files["long"], 4<<20)
-	require.True(t, strings.HasSuffix(files["long"], "END"))
-	require.Contains(t, files[gather.Index], "missing  broken: NO BUS")
-	require.Contains(t, files[gather.Index], "cut      long")
-
-	file := filepath.Join(t.TempDir(), "a")
-	require.EqualError(t, gather.Save(file, func(io.Writer) error { return errors.New("full") }), "full")
-	require.NoFileExists(t, file)
-	require.NoError(t, gather.Save(file, func(w io.Writer) error { _, err := w.Write([]byte("x")); return err }))
-	info, err := os.Stat(file)
-	require.NoError(t, err)
-	require.EqualValues(t, 0o600, info.Mode().Perm())
 }
 
 func TestTheVerbPrintsWhereTheArchiveIs(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/archive"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -95,8 +96,8 @@ func (n Node) learn(from func([]byte), files, stateroots []string) {
 }
 
 // Collect adds everything. It reads only, and notes what it cannot read.
-func (n Node) Collect(ctx context.Context, a *Archive, others []string) error {
-	for _, add := range []func(context.Context, *Archive) error{n.system, n.units, n.network} {
+func (n Node) Collect(ctx context.Context, a *archive.Archive, others []string) error {
+	for _, add := range []func(context.Context, *archive.Archive) error{n.system, n.units, n.network} {
 		if err := add(ctx, a); err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func (n Node) Others(ctx context.Context) ([]string, error) {
 }
 
 // system adds what boots, and the system's own journal.
-func (n Node) system(ctx context.Context, a *Archive) error {
+func (n Node) system(ctx context.Context, a *archive.Archive) error {
 	all, err := n.Deployments.List(ctx)
 	data, encodeErr := json.MarshalIndent(all, "", "  ")
 	if err == nil {
@@ -149,7 +150,7 @@ func (n Node) system(ctx context.Context, a *Archive) error {
 }
 
 // units adds the state and the log of each unit.
-func (n Node) units(ctx context.Context, a *Archive) error {
+func (n Node) units(ctx context.Context, a *archive.Archive) error {
 	states := map[string]host.UnitState{}
 	var failed error
 	for _, unit := range units {
@@ -176,7 +177,7 @@ func (n Node) units(ctx context.Context, a *Archive) error {
 
 // network adds the observed network and the files that decide about it. Of NetworkManager's connections the names are enough: the files
 // have keys.
-func (n Node) network(ctx context.Context, a *Archive) error {
+func (n Node) network(ctx context.Context, a *archive.Archive) error {
 	var data []byte
 	doc, err := n.Network.Observe(ctx)
 	if err == nil {
@@ -199,7 +200,7 @@ func (n Node) network(ctx context.Context, a *Archive) error {
 }
 
 // records adds what operations left in a stateroot: journals, evidence, requests, the exported object, the summary of recert.
-func (n Node) records(a *Archive, name string, at func(string) string) error {
+func (n Node) records(a *archive.Archive, name string, at func(string) string) error {
 	files := append(slices.Clone(workspace), ipconfig.SavedObjectFile, ipconfig.LastResortLog, host.RecertSummary)
 	journals, err := n.Files.List(at(operation.JournalDir))
 	if err := a.Add(path.Join(name, "journal"), nil, err); err != nil {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/gather"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/archive"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
@@ -54,8 +54,8 @@ func (w *Wiring) mustGather() *cobra.Command {
 			if file == "" {
 				file = root + ".tar.gz"
 			}
-			err = gather.Save(file, func(to io.Writer) error {
-				a := gather.New(to, root, now, operation.Redact)
+			err = archive.Save(file, func(to io.Writer) error {
+				a := archive.New(to, root, now, operation.Redact)
 				if err := c.collect(cmd.Context(), a); err != nil {
 					return err
 				}
@@ -71,7 +71,7 @@ func (w *Wiring) mustGather() *cobra.Command {
 	return cmd
 }
 
-func (c Cluster) collect(ctx context.Context, a *gather.Archive) error {
+func (c Cluster) collect(ctx context.Context, a *archive.Archive) error {
 	for _, kind := range kinds {
 		data, err := c.objects(ctx, kind)
 		if meta.IsNoMatchError(err) {
@@ -128,7 +128,7 @@ func (c Cluster) events(ctx context.Context, namespace string) ([]byte, error) {
 }
 
 // collectLogs adds the logs of the agent's pods, of the containers that run and of those before, and in what state the pods are.
-func (c Cluster) collectLogs(ctx context.Context, a *gather.Archive) error {
+func (c Cluster) collectLogs(ctx context.Context, a *archive.Archive) error {
 	pods, err := c.pods(ctx)
 	var states bytes.Buffer
 	for _, p := range pods {

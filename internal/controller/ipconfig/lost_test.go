@@ -3,6 +3,7 @@ package ipconfig
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -328,4 +329,15 @@ func TestALostDefinitionComesBackWithTheObject(t *testing.T) {
 	require.Equal(t, before.Status.ValidNextStages, after.Status.ValidNextStages)
 	require.Zero(t, w.node.launched(ipconfig.UnitRollback))
 	require.Zero(t, w.node.launched(ipconfig.UnitCleanup))
+}
+
+// TestDeletingTheObjectLeavesTheNodeAsItIs: as an uninstall does, with the agent still there for a while.
+func TestDeletingTheObjectLeavesTheNodeAsItIs(t *testing.T) {
+	w := newWorld(t)
+	w.rest()
+	files, acts := maps.Clone(w.node.files), len(w.node.acts)
+	require.NoError(t, w.api.Delete(t.Context(), w.get()))
+	w.rest()
+	require.Len(t, w.node.acts, acts)
+	require.Equal(t, files, w.node.files)
 }

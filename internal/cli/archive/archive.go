@@ -1,6 +1,6 @@
-// Package gather writes what explains a trouble into one archive, without secrets. "lca-cli must-gather" collects on the node;
-// "kubectl lca must-gather" fills an Archive over the API.
-package gather
+// Package archive writes what explains a trouble into one file, without secrets. "lca-cli must-gather" fills an archive on the node,
+// "kubectl lca must-gather" over the API. It must not import anything of the product.
+package archive
 
 import (
 	"archive/tar"
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 	"time"
@@ -80,4 +81,20 @@ func (a *Archive) Close() error {
 		return fmt.Errorf("end the archive: %w", err)
 	}
 	return nil
+}
+
+// Save writes a new file that only its owner may read, and leaves none where write fails.
+func Save(file string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("create the archive: %w", err)
+	}
+	err = write(f)
+	if closeErr := f.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("write the archive %s: %w", file, closeErr)
+	}
+	if err != nil {
+		_ = os.Remove(file) // the error that matters is reported
+	}
+	return err
 }
