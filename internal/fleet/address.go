@@ -17,7 +17,7 @@ type family struct {
 	is                        func(netip.Addr) bool
 	address, network, gateway string
 	example                   string
-	// routerAlone: from this prefix length on, the first address of a network is a host's like any other.
+	// allHosts: from this prefix length on, the first address of a network is a host's like any other.
 	allHosts int
 }
 
