@@ -17,7 +17,7 @@ type family struct {
 	is                        func(netip.Addr) bool
 	address, network, gateway string
 	example                   string
-	// routerAlone: from this prefix length on, the first address of a network is a host's like any other.
+	// allHosts: from this prefix length on, the first address of a network is a host's like any other.
 	allHosts int
 }
 
@@ -103,7 +103,8 @@ func (f family) together(row Row, address, gateway netip.Addr, network netip.Pre
 		case !network.Contains(address):
 			problems = append(problems, row.problem(f.address, "it must be inside "+f.network+", "+network.String()))
 		case address == network.Addr() && network.Bits() < f.allHosts:
-			problems = append(problems, row.problem(f.address, "it is the first address of "+f.network+", which no host may have; choose another"))
+			problems = append(problems, row.problem(f.address,
+				"it is the first address of "+f.network+", which no host may have; choose another"))
 		}
 	}
 	if !gateway.IsValid() {
@@ -126,7 +127,8 @@ func dnsServers(row Row) (out []string, problems Problems) {
 		a, err := netip.ParseAddr(text)
 		switch {
 		case err != nil || !a.IsGlobalUnicast() || a.Zone() != "" || a.Is4In6():
-			problems = append(problems, Problem{row.Number, columnDNSServers, text, "it must be a unicast address; separate two with a space"})
+			problems = append(problems, Problem{row.Number, columnDNSServers, text,
+				"it must be a unicast address; separate two with a space"})
 		case seen[a]:
 			problems = append(problems, Problem{row.Number, columnDNSServers, text, "it appears twice; remove one"})
 		default:
@@ -135,7 +137,8 @@ func dnsServers(row Row) (out []string, problems Problems) {
 		seen[a] = true
 	}
 	if len(out) > maxDNSServers {
-		problems = append(problems, row.problem(columnDNSServers, fmt.Sprintf("there are %d; an IPConfig takes %d", len(out), maxDNSServers)))
+		problems = append(problems, row.problem(columnDNSServers,
+			fmt.Sprintf("there are %d; an IPConfig takes %d", len(out), maxDNSServers)))
 	}
 	return out, problems
 }

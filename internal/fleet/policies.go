@@ -201,7 +201,8 @@ func (r Rollout) upgrades(sites []Site) (out []any) {
 		u := definition.ClusterGroupUpgrade{
 			TypeMeta: metav1.TypeMeta{APIVersion: definition.RolloutAPI, Kind: "ClusterGroupUpgrade"}, ObjectMeta: r.meta(suffix),
 			Spec: definition.ClusterGroupUpgradeSpec{BatchTimeoutAction: "Abort", Clusters: names(sites, false), ManagedPolicies: policies,
-				RemediationStrategy: definition.RemediationStrategy{Canaries: names(sites, true), MaxConcurrency: r.MaxConcurrency, Timeout: r.Timeout}},
+				RemediationStrategy: definition.RemediationStrategy{
+					Canaries: names(sites, true), MaxConcurrency: r.MaxConcurrency, Timeout: r.Timeout}},
 		}
 		if before != "" {
 			u.Spec.BlockingCRs = []definition.BlockingCR{{Name: before, Namespace: r.Namespace}}

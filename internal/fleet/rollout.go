@@ -96,7 +96,8 @@ func (r Rollout) placement(sites []Site) definition.Placement {
 		Spec: definition.PlacementSpec{Predicates: []definition.Predicate{{RequiredClusterSelector: selector(names(sites, false))}}},
 	}
 	for _, taint := range []string{"unreachable", "unavailable"} {
-		p.Spec.Tolerations = append(p.Spec.Tolerations, definition.Toleration{Key: "cluster.open-cluster-management.io/" + taint, Operator: "Exists"})
+		p.Spec.Tolerations = append(p.Spec.Tolerations,
+			definition.Toleration{Key: "cluster.open-cluster-management.io/" + taint, Operator: "Exists"})
 	}
 	if canaries := names(sites, true); len(canaries) > 0 {
 		p.Spec.DecisionStrategy = &definition.DecisionStrategy{GroupStrategy: definition.GroupStrategy{

@@ -58,7 +58,8 @@ func (c *checker) unused() {
 			slices.ContainsFunc(c.templates, func(t Template) bool { return slices.Contains(t.columns, column) })
 		if !used {
 			c.problems = append(c.problems, Problem{Row: 1, Column: column, Want: fmt.Sprintf(
-				"nothing reads it; a template reads it as ${%s}, and the columns of addresses are %s", column, strings.Join(addressColumns(), ", "))})
+				"nothing reads it; a template reads it as ${%s}, and the columns of addresses are %s",
+				column, strings.Join(addressColumns(), ", "))})
 		}
 	}
 }
@@ -95,7 +96,8 @@ func (c *checker) objects(row Row) (out []*unstructured.Unstructured) {
 			continue
 		}
 		if slices.ContainsFunc(out, func(other *unstructured.Unstructured) bool { return objectName(other) == objectName(o) }) {
-			c.fail(Problem{Row: row.Number, Want: fmt.Sprintf("template %s makes %s, as another does; an object comes from one template", t.Name, objectName(o))})
+			c.fail(Problem{Row: row.Number, Want: fmt.Sprintf(
+				"template %s makes %s, as another does; an object comes from one template", t.Name, objectName(o))})
 		}
 		out = append(out, o)
 	}
@@ -106,7 +108,8 @@ func (c *checker) objects(row Row) (out []*unstructured.Unstructured) {
 func (c *checker) empty(sites []Site) {
 	for i, s := range sites {
 		if s.IPConfig == nil && len(c.templates) == 0 {
-			c.fail(Problem{Row: c.table.Rows[i].Number, Want: "it asks for nothing: fill " + columnIPv4Address + " or another column of addresses, or name a template"})
+			c.fail(Problem{Row: c.table.Rows[i].Number,
+				Want: "it asks for nothing: fill " + columnIPv4Address + " or another column of addresses, or name a template"})
 		}
 	}
 }

@@ -32,7 +32,8 @@ type goal struct {
 // goals are the kinds that templates may have.
 func goals() []goal {
 	return []goal{
-		{"nmstate.io", "NodeNetworkConfigurationPolicy", "nodenetworkconfigurationpolicies", nmstatev1.PolicyAvailable, nmstatev1.PolicyDegraded},
+		{nmstatev1.GroupVersion.Group, "NodeNetworkConfigurationPolicy", "nodenetworkconfigurationpolicies",
+			nmstatev1.PolicyAvailable, nmstatev1.PolicyDegraded},
 		{relocation.GroupVersion.Group, "ClusterRelocation", "clusterrelocations", relocation.ConditionReconciled, ""},
 		{metal3.GroupVersion.Group, "IPPool", "ippools", metal3.ConditionReady, ""},
 	}
@@ -131,7 +132,8 @@ func (t Template) unusable(table Table) (problems Problems) {
 	for _, column := range t.columns {
 		if !table.has(column) {
 			problems = append(problems, Problem{Value: "${" + column + "}",
-				Want: fmt.Sprintf("template %s names a column that the table has not; it has %s", t.Name, strings.Join(table.Columns, ", "))})
+				Want: fmt.Sprintf("template %s names a column that the table has not; it has %s",
+					t.Name, strings.Join(table.Columns, ", "))})
 			continue
 		}
 		for _, row := range table.Rows {

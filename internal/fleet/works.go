@@ -121,7 +121,8 @@ func (r Rollout) replicaSetFile(sites []Site, common map[string]bool) (File, err
 
 func (r Rollout) replicaSet(sites []Site, objects []*unstructured.Unstructured) (definition.ManifestWorkReplicaSet, error) {
 	work, err := workSpec(objects)
-	progressive := definition.Progressive{MaxConcurrency: r.MaxConcurrency, MinSuccessTime: "5m", ProgressDeadline: fmt.Sprintf("%dm", r.Timeout)}
+	progressive := definition.Progressive{
+		MaxConcurrency: r.MaxConcurrency, MinSuccessTime: "5m", ProgressDeadline: fmt.Sprintf("%dm", r.Timeout)}
 	if len(names(sites, true)) > 0 {
 		progressive.MandatoryDecisionGroups = []definition.MandatoryGroup{{GroupName: canaryGroup}}
 	}
@@ -143,9 +144,11 @@ func workSpec(objects []*unstructured.Unstructured) (definition.WorkSpec, error)
 		g, _ := goalOf(o)
 		out.Workload.Manifests = append(out.Workload.Manifests, text)
 		out.ManifestConfigs = append(out.ManifestConfigs, definition.ManifestConfig{
-			ResourceIdentifier: definition.ResourceIdentifier{Group: g.group, Resource: g.resource, Name: o.GetName(), Namespace: o.GetNamespace()},
-			UpdateStrategy:     definition.UpdateStrategy{Type: "ServerSideApply", ServerSideApply: &definition.ServerSideApply{Force: true}},
-			ConditionRules:     g.rules(), FeedbackRules: g.feedback(),
+			ResourceIdentifier: definition.ResourceIdentifier{
+				Group: g.group, Resource: g.resource, Name: o.GetName(), Namespace: o.GetNamespace()},
+			UpdateStrategy: definition.UpdateStrategy{
+				Type: "ServerSideApply", ServerSideApply: &definition.ServerSideApply{Force: true}},
+			ConditionRules: g.rules(), FeedbackRules: g.feedback(),
 		})
 	}
 	return out, nil
@@ -156,8 +159,8 @@ func workSpec(objects []*unstructured.Unstructured) (definition.WorkSpec, error)
 func (g goal) rules() []definition.ConditionRule {
 	const cel = "CEL"
 	is := func(kind, status string) string {
-		return fmt.Sprintf(`has(object.status) && has(object.status.conditions) && object.status.conditions.exists(c, c.type == %q && c.status == %q)`,
-			kind, status)
+		return "has(object.status) && has(object.status.conditions) && " +
+			fmt.Sprintf("object.status.conditions.exists(c, c.type == %q && c.status == %q)", kind, status)
 	}
 	reached := is(g.reached, "True")
 	failed := is(g.reached, "False")
@@ -165,7 +168,8 @@ func (g goal) rules() []definition.ConditionRule {
 		failed = is(g.failed, "True")
 	}
 	out := []definition.ConditionRule{
-		{Condition: "Progressing", Type: cel, CelExpressions: []string{"!(" + reached + ")"}, Message: "by condition " + g.reached + " of the object"},
+		{Condition: "Progressing", Type: cel, CelExpressions: []string{"!(" + reached + ")"},
+			Message: "by condition " + g.reached + " of the object"},
 		{Condition: "Degraded", Type: cel, CelExpressions: []string{failed}, Message: "by the conditions of the object"},
 	}
 	if g == addressGoal() {

@@ -238,7 +238,8 @@ func (f *fleetOfHosts) states() map[string]int {
 
 func (f *fleetOfHosts) await(state string) {
 	f.t.Helper()
-	for end := time.Now().Add(deadline); f.states()[state] < machines; time.Sleep(tick) {
+	// The machine controller tries again after 30 seconds where there was no host, one machine at a time.
+	for end := time.Now().Add(5 * deadline); f.states()[state] < machines; time.Sleep(tick) {
 		if time.Now().After(end) {
 			f.t.Fatalf("hosts are %v, and all were to be %s", f.states(), state)
 		}

@@ -49,9 +49,10 @@ func ConfigMap(namespace string) (corev1.ConfigMap, error) {
 		return corev1.ConfigMap{}, err
 	}
 	out := corev1.ConfigMap{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Name: "argocd-cm", Namespace: namespace, Labels: map[string]string{"app.kubernetes.io/part-of": "argocd"}},
-		Data:       map[string]string{},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: "argocd-cm", Namespace: namespace,
+			Labels: map[string]string{"app.kubernetes.io/part-of": "argocd"}},
+		Data: map[string]string{},
 	}
 	for _, c := range checks {
 		out.Data[fmt.Sprintf("resource.customizations.health.%s_%s", c.Group, c.Kind)] = c.Script
