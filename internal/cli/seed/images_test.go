@@ -14,9 +14,9 @@ import (
 )
 
 // published is a console whose node has published an image.
-func published(t *testing.T) *console {
+func published(t *testing.T) *terminal {
 	t.Helper()
-	c := newConsole(t)
+	c := newTerminal(t)
 	require.NoError(t, c.run(t, "create", "--image", seedImage, "--manifest", "manifest.json"))
 	c.out.Reset()
 	return c
@@ -62,7 +62,7 @@ func documents(t *testing.T, text string) (out []map[string]any) {
 }
 
 func TestTheManifestsOfARequest(t *testing.T) {
-	c := newConsole(t)
+	c := newTerminal(t)
 	c.inputs["auth.json"] = `{"auths":{"registry.example.com":{}}}`
 	c.inputs["hub"] = "kind: Config\nclusters: [{name: hub}]\n"
 	require.NoError(t, c.run(t, "secret", "--seed-image", seedImage, "--authfile", "auth.json", "--hub-kubeconfig", "hub", "--recert-image", "r/recert:v0"))
@@ -81,7 +81,7 @@ func TestManifestsThatCouldNotWorkAreRefused(t *testing.T) {
 		"--seed-image r/seed@sha256:00 --authfile good":                                 "has a digest",
 		"--seed-image " + seedImage + " --authfile good --signing-key manifest.json":    "manifest.json: ",
 	} {
-		c := newConsole(t)
+		c := newTerminal(t)
 		c.inputs["good"] = `{"auths":{"registry.example.com":{}}}`
 		err := c.run(t, append([]string{"secret"}, strings.Fields(args)...)...)
 		require.ErrorContains(t, err, want)
