@@ -36,6 +36,8 @@ const (
 	dnsTimeout = 3 * time.Second
 	// dnsInterval lies between two checks while a step waits for something else.
 	dnsInterval = 20 * time.Second
+	// reportInterval lies between two reports of what a step still waits for.
+	reportInterval = time.Minute
 	portDNS     = 53
 )
 
@@ -124,17 +126,22 @@ func nameServers(resolvConf []byte) (servers []netip.Addr) {
 }
 
 // during returns try with a check of the server every dnsInterval, for waits that may depend on it. The server's
-// trouble is part of the error.
+// trouble is part of the error. What the wait is for goes to the log every reportInterval.
 func (d LocalDNS) during(try func(context.Context) error) func(context.Context) error {
-	checked := d.Clock.Now()
+	checked, reported := d.Clock.Now(), d.Clock.Now()
 	var dnsErr error
 	return func(ctx context.Context) error {
 		err := try(ctx)
 		if err == nil {
 			return nil
 		}
-		if now := d.Clock.Now(); now.Sub(checked) >= dnsInterval {
+		now := d.Clock.Now()
+		if now.Sub(checked) >= dnsInterval {
 			checked, dnsErr = now, d.Ensure(ctx)
+		}
+		if now.Sub(reported) >= reportInterval {
+			reported = now
+			d.Log.Warn("still waiting for the cluster", "error", err)
 		}
 		return errors.Join(err, dnsErr)
 	}
