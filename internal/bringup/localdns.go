@@ -38,7 +38,7 @@ const (
 	dnsInterval = 20 * time.Second
 	// reportInterval lies between two reports of what a step still waits for.
 	reportInterval = time.Minute
-	portDNS     = 53
+	portDNS        = 53
 )
 
 // Await waits until the server listens where the node's programs expect it.
