@@ -367,3 +367,18 @@ func TestTheImageOfTheSeedsEtcdIsFetchedBeforeTheReboot(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "restored", verdict)
 }
+
+func TestASystemThatTheNodeHasIsNotFetched(t *testing.T) {
+	for fetched, commit := range map[bool]string{true: "", false: hosttest.Checksum} {
+		w := newWorld(t, false)
+		if commit != "" {
+			w.node = hosttest.NewNode(hosttest.Options{Stateroot: oldStateroot, Commit: commit})
+			w.commands()
+		}
+		w.stopAt(seed.StepUnpackVar)
+		imported := slices.ContainsFunc(w.node.Ops(), func(op hosttest.Op) bool { return op.Name == "commits.import" })
+		require.Equal(t, fetched, imported)
+		_, err := w.node.Files().Stat(seed.RestoreRepo)
+		require.ErrorIs(t, err, fs.ErrNotExist, "the unpacked repository is removed")
+	}
+}
