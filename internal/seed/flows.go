@@ -27,6 +27,7 @@ const (
 	StepDeploy       = "deploy-system"
 	StepUnpackVar    = "unpack-var"
 	StepUnpackEtc    = "unpack-etc"
+	StepFetchEtcd    = "fetch-etcd"
 	StepFurnish      = "furnish"
 	StepHand         = "hand-over"
 )

@@ -40,6 +40,8 @@ const (
 	// RestoreSiteFile is the site configuration, RestoreAuthFile the credentials of the registry. Secret.
 	RestoreSiteFile = RestoreDir + "/site-config.yaml"
 	RestoreAuthFile = RestoreDir + "/auth.json"
+	// RestorePullFile is the site's pull secret, while images are fetched. Secret.
+	RestorePullFile = RestoreDir + "/pull-secret.json"
 	// RestoreRepo is where the image's ostree repository is unpacked, until its commit is in the node's own.
 	RestoreRepo = RestoreDir + "/repo"
 )

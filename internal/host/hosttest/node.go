@@ -45,7 +45,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Stateroot = cmp.Or(o.Stateroot, "rhcos")
-	o.Commit = cmp.Or(o.Commit, checksum)
+	o.Commit = cmp.Or(o.Commit, Checksum)
 	o.Uplink = cmp.Or(o.Uplink, "enp1s0")
 	o.Free = cmp.Or(o.Free, 1<<40)
 	o.StoreBatch = cmp.Or(o.StoreBatch, 4)

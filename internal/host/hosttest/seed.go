@@ -9,8 +9,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// checksum of the commit of every node that is given no other.
-const checksum = "5e7a1c0ffee0d15ea5e0ddba11ca11ab1e0b5e55edface0ff0b0a7ab1eca5cade"
+// Checksum is that of the commit of every node that is given no other.
+const Checksum = "5e7a1c0ffee0d15ea5e0ddba11ca11ab1e0b5e55edface0ff0b0a7ab1eca5cade"
 
 // clusterName and baseDomain of the node's cluster; nodeName of its one node.
 const (

@@ -58,6 +58,7 @@ func Plan(n Ports, r Request) flow.Plan {
 			fetching(flow.Step{Name: seed.StepUnpackVar, Title: "Unpack the cluster's state", Do: m.unpackVar, Undo: m.dropVar}),
 			// The undo of the steps below is that of deploy-system: it removes the whole stateroot.
 			fetching(flow.Step{Name: seed.StepUnpackEtc, Title: "Unpack the configuration", Do: m.unpackEtc}),
+			{Name: seed.StepFetchEtcd, Title: "Fetch the image of its etcd", Do: m.fetchEtcd},
 			{Name: seed.StepFurnish, Title: "Have it change its identity when it boots", Do: m.furnish},
 			{Name: seed.StepHand, Title: "Hand the site configuration to it", Do: m.hand},
 			stateroot.Seal(m.sealing(), n.Files, n.Deployments, n.Trees),
@@ -70,7 +71,7 @@ func Plan(n Ports, r Request) flow.Plan {
 }
 
 func (m *restoration) wipe(context.Context) error {
-	for _, file := range []string{seed.RestoreSiteFile, seed.RestoreAuthFile} {
+	for _, file := range []string{seed.RestoreSiteFile, seed.RestoreAuthFile, seed.RestorePullFile} {
 		if err := m.Files.Remove(file); err != nil {
 			return fmt.Errorf("wipe %s: %w", file, err)
 		}

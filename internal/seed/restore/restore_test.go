@@ -350,3 +350,35 @@ func TestARestoreThatAPowerCutKeptFromBeginningIsNotBegunLater(t *testing.T) {
 	require.Equal(t, "old", verdict)
 	require.NoError(t, w.Again())
 }
+
+// recert runs the cluster's own etcd from its image, and pulls nothing: the image must be there before the reboot.
+func TestTheImageOfTheSeedsEtcdIsFetchedBeforeTheReboot(t *testing.T) {
+	w := newWorld(t, false)
+	w.stopAt(seed.StepFurnish)
+	require.Equal(t, 1, w.node.ImagePulls())
+	_, err := w.node.Files().Stat(seed.RestorePullFile)
+	require.ErrorIs(t, err, fs.ErrNotExist, "the pull secret is wiped at once")
+	require.NoError(t, w.abort())
+	require.NoError(t, w.node.RemoveImages())
+
+	w.node.RegistryDown(true)
+	require.NoError(t, w.do(w.restore), "a node may have etcd as a program")
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "restored", verdict)
+}
+
+func TestASystemThatTheNodeHasIsNotFetched(t *testing.T) {
+	for fetched, commit := range map[bool]string{true: "", false: hosttest.Checksum} {
+		w := newWorld(t, false)
+		if commit != "" {
+			w.node = hosttest.NewNode(hosttest.Options{Stateroot: oldStateroot, Commit: commit})
+			w.commands()
+		}
+		w.stopAt(seed.StepUnpackVar)
+		imported := slices.ContainsFunc(w.node.Ops(), func(op hosttest.Op) bool { return op.Name == "commits.import" })
+		require.Equal(t, fetched, imported)
+		_, err := w.node.Files().Stat(seed.RestoreRepo)
+		require.ErrorIs(t, err, fs.ErrNotExist, "the unpacked repository is removed")
+	}
+}

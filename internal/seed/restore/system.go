@@ -40,9 +40,15 @@ func (m *restoration) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	trees := []string{image.Var, image.Etc}
+	if _, there, err := m.commit(ctx, i); err != nil {
+		return err
+	} else if !there {
+		trees = append(trees, image.Repo)
+	}
 	var need int64
 	for _, l := range i.Layers {
-		if slices.Contains([]string{image.Var, image.Etc, image.Repo}, l.Content) {
+		if slices.Contains(trees, l.Content) {
 			need += l.Size * expansion
 		}
 	}
@@ -70,22 +76,15 @@ func fits(what, where string, need, free int64) error {
 
 // deploy brings the image's commit into the node's repository, unless a deployment has it, and deploys it.
 func (m *restoration) deploy(ctx context.Context) error {
-	all, err := m.Deployments.List(ctx)
-	if err != nil {
-		return fmt.Errorf("list deployments: %w", err)
-	}
-	if _, there := host.FirstOf(all, m.request.New); there {
-		return nil
-	}
 	i, err := m.open(ctx)
 	if err != nil {
 		return err
 	}
-	commit, err := commitOf(ctx, i)
+	commit, there, err := m.commit(ctx, i)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(all, func(d host.Deployment) bool { return d.Checksum == commit }) {
+	if !there {
 		if err := m.fetch(ctx, i, commit); err != nil {
 			return err
 		}
@@ -98,6 +97,18 @@ func (m *restoration) deploy(ctx context.Context) error {
 		return m.full(host.DeployDir, fmt.Errorf("deploy the image's system: %w", err))
 	}
 	return m.dropRepo()
+}
+
+// commit is that of the image, and whether the node has it: one of its deployments is of it.
+func (m *restoration) commit(ctx context.Context, i *image.Image) (checksum string, there bool, err error) {
+	if checksum, err = commitOf(ctx, i); err != nil {
+		return "", false, err
+	}
+	all, err := m.Deployments.List(ctx)
+	if err != nil {
+		return "", false, fmt.Errorf("list deployments: %w", err)
+	}
+	return checksum, slices.ContainsFunc(all, func(d host.Deployment) bool { return d.Checksum == checksum }), nil
 }
 
 // fetch unpacks the image's repository anew, and imports the commit.
