@@ -77,7 +77,16 @@ func (c systemCopies) etcd(root string) etcd.Config {
 }
 
 func (c systemCopies) Recert(root string) host.Recert {
-	return recert.New(recert.Ports{Keystore: c.Keystore(root), Files: c.Files(root), Log: c.log})
+	return limitedRecert{recert.New(recert.Ports{Keystore: c.Keystore(root), Files: c.Files(root), Log: c.log})}
+}
+
+// limitedRecert bounds the memory of a run: the cluster may have started again meanwhile.
+type limitedRecert struct{ host.Recert }
+
+// Run implements host.Recert.
+func (r limitedRecert) Run(ctx context.Context, configPath string) error {
+	defer recert.LimitMemory()()
+	return r.Recert.Run(ctx, configPath)
 }
 
 func (c systemCopies) Purge(ctx context.Context, root string) error {
