@@ -74,7 +74,9 @@ func Verify(ctx context.Context, n Ports, machine string, shelfDays int) (Report
 	s.record, err = relocation.ReadRecord(n.Files)
 	s.prepared = err == nil
 	if err != nil && !errors.Is(err, operation.ErrRefused) {
-		s.report.Checks = append(s.report.Checks, Check{Name: "record", Title: "Record of the preparation", Severity: Failure, Message: err.Error()})
+		s.report.Checks = append(s.report.Checks, Check{
+			Name: "record", Title: "Record of the preparation", Severity: Failure, Message: err.Error(),
+		})
 	}
 	s.crypto, s.cryptoErr = n.Cluster.Crypto(ctx)
 	for _, c := range checks() {
