@@ -131,8 +131,9 @@ func (s *survey) machineConfig(context.Context) Check {
 	}
 	switch {
 	case len(stuck) > 0:
-		return Check{Severity: Failure, Details: stuck, Message: "MachineConfig " + config.Name + " owns files that the reconfiguration writes",
-			Hint: "Take them out of the MachineConfig, or render it again with this release ('lca-cli relocation machineconfig')."}
+		return Check{Severity: Failure, Details: stuck,
+			Message: "MachineConfig " + config.Name + " owns files that the reconfiguration writes",
+			Hint:    "Take them out of the MachineConfig, or render it again with this release ('lca-cli relocation machineconfig')."}
 	case len(kept) > 0 && !s.internalNode():
 		return Check{Severity: Warning, Details: kept, Message: "MachineConfig " + config.Name + " owns the node-IP hint",
 			Hint: "On a site with another machine network kubelet would look for its address in the factory's."}
