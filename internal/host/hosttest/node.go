@@ -115,7 +115,7 @@ func NewNode(o Options) *Node {
 		programs: map[string]Program{}, commands: builtins(), every: map[string]Program{},
 		silent: map[netip.Addr]bool{}, refusing: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{},
 		segments: map[netip.Addr]int{},
-		known: map[netip.Addr][]string{}, served: map[string]error{},
+		known:    map[netip.Addr][]string{}, served: map[string]error{},
 		programsRunning: map[int]context.CancelCauseFunc{},
 	}
 	n.programs[host.UnitKubelet] = n.StartCluster
