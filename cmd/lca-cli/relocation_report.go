@@ -41,7 +41,9 @@ func (c siteCluster) Crypto(ctx context.Context) (out report.Crypto, err error) 
 		return out, fmt.Errorf("ask recert for its plan: %w", err)
 	}
 	for _, l := range lives {
-		out.Certificates = append(out.Certificates, relocation.Certificate{Subject: l.Subject, Ends: l.NotAfter, Places: l.Places, Renewed: l.Renewed})
+		out.Certificates = append(out.Certificates, relocation.Certificate{
+			Subject: l.Subject, Ends: l.NotAfter, Places: l.Places, Renewed: l.Renewed,
+		})
 	}
 	out.Blocked = words(plan.Blocked)
 	return out, nil

@@ -61,8 +61,10 @@ func (w NodeWiring) prepare() *cobra.Command {
 			return w.prepareDetached(cmd.Context(), want)
 		},
 	}
-	cmd.Flags().DurationVar(&want.Watchdog, "watchdog", 45*time.Minute, "how long a reconfiguration may take on site before the node goes back")
-	cmd.Flags().IntVar(&want.ShelfDays, "shelf-days", defaultShelfDays, "for how many days the node may be switched off; 0 checks no certificate")
+	cmd.Flags().DurationVar(&want.Watchdog, "watchdog", 45*time.Minute,
+		"how long a reconfiguration may take on site before the node goes back")
+	cmd.Flags().IntVar(&want.ShelfDays, "shelf-days", defaultShelfDays,
+		"for how many days the node may be switched off; 0 checks no certificate")
 	cmd.Flags().StringVar(&internal, "internal-address", "",
 		"the node's known address while it waits on site, such as 192.0.2.1/29; a laptop gets the next one by DHCP")
 	cmd.Flags().BoolVar(&run, "run", false, "run the steps in this process, as the unit does")
@@ -235,7 +237,8 @@ func (w NodeWiring) rollback() *cobra.Command {
 			if err := s.AskBack(ctx, onsite.CauseRequested); err != nil {
 				return w.Verdict("relocation rollback", err)
 			}
-			_, err = fmt.Fprintf(w.Out, "the node goes back to the factory state and reboots; follow it with 'journalctl -fu %s'\n", relocation.UnitRollback)
+			_, err = fmt.Fprintf(w.Out, "the node goes back to the factory state and reboots; follow it with 'journalctl -fu %s'\n",
+				relocation.UnitRollback)
 			return err
 		},
 	}

@@ -73,7 +73,8 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 	if err != nil {
 		return fmt.Errorf("serve the page: %w", err)
 	}
-	fmt.Fprintf(w.Console, "\nOpen this page on a laptop or a phone:  https://%s\nFingerprint of its certificate (SHA-256):\n  %s\n", l.Addr(), fingerprint)
+	fmt.Fprintf(w.Console, "\nOpen this page on a laptop or a phone:  https://%s\nFingerprint of its certificate (SHA-256):\n  %s\n",
+		l.Addr(), fingerprint)
 	if found {
 		fmt.Fprintf(w.Console, "A laptop on port %s, without another network there, opens:  https://%s\n", table.Port,
 			netip.AddrPortFrom(table.Address.Addr(), at.Port()))

@@ -119,7 +119,9 @@ func NewNode(o Options) *Node {
 		options: o, disk: newDisk(o.Free), commit: osCommit(),
 		running: map[string]*unitRun{}, arguments: map[string][]string{},
 		programs: map[string]Program{}, commands: builtins(), every: map[string]Program{},
-		silent: map[netip.Addr]bool{}, refusing: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{}, segments: map[netip.Addr]int{}, known: map[netip.Addr][]string{}, served: map[string]error{},
+		silent: map[netip.Addr]bool{}, refusing: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{},
+		segments: map[netip.Addr]int{},
+		known:    map[netip.Addr][]string{}, served: map[string]error{},
 		programsRunning: map[int]context.CancelCauseFunc{},
 	}
 	n.programs[host.UnitKubelet] = n.StartCluster

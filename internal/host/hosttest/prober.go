@@ -112,7 +112,8 @@ func (p prober) DNS(_ context.Context, server netip.Addr, names ...string) error
 	if n.silent[server] {
 		return fmt.Errorf("DNS server %s: no answer", server)
 	}
-	if known, limited := n.known[server]; limited && !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(known, name) }) {
+	known, limited := n.known[server]
+	if limited && !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(known, name) }) {
 		return fmt.Errorf("DNS server %s does not serve this node: refused", server)
 	}
 	if n.reach(server, "") == nil {

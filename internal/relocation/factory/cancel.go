@@ -75,10 +75,12 @@ func (c Cancellation) open(ctx context.Context) (relocation.Record, operation.He
 		return record, here, err
 	}
 	if here.Booted.Stateroot != record.Factory {
-		return record, here, operation.Refuse("stateroot %s runs, not the factory's: 'lca-cli relocation rollback' boots that", here.Booted.Stateroot)
+		return record, here, operation.Refuse("stateroot %s runs, not the factory's: 'lca-cli relocation rollback' boots that",
+			here.Booted.Stateroot)
 	}
 	if _, found, err := unfinished(c.Files); err != nil || found {
-		return record, here, operation.Refuse("a preparation is under way: wait until it has ended, or stop %s and run it again", relocation.UnitPrepare)
+		return record, here, operation.Refuse("a preparation is under way: wait until it has ended, or stop %s and run it again",
+			relocation.UnitPrepare)
 	}
 	return record, here, nil
 }

@@ -141,7 +141,9 @@ func HoldBack(ctx context.Context, n host.Node, target host.Deployment) error {
 	if err != nil {
 		return err
 	}
-	for unit, text := range map[string]string{relocation.UnitPage: relocation.PageUnit, relocation.UnitReconfigure: relocation.ReconfigureUnit} {
+	for unit, text := range map[string]string{
+		relocation.UnitPage: relocation.PageUnit, relocation.UnitReconfigure: relocation.ReconfigureUnit,
+	} {
 		if config.Owned[path.Join(host.UnitDir, unit)] {
 			if err := n.Foreign.EnableIn(ctx, target.Dir(), unit); err != nil {
 				return fmt.Errorf("enable %s in stateroot %s: %w", unit, target.Stateroot, err)

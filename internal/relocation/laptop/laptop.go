@@ -1,5 +1,5 @@
-// Package laptop gives a technician's laptop an address on the node's network port while the page is open, so that nobody
-// has to set one up. It disturbs no network: where another DHCP server answers, it gives none.
+// Package laptop gives a technician's laptop an address on the node's network port while the page is open. It disturbs
+// no network: where another DHCP server answers, it gives none.
 //
 // lca-cli calls it beside the page. It imports the renderer of dnsmasq's configuration and no adapter.
 package laptop

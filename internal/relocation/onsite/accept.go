@@ -96,7 +96,8 @@ func (p *Reconfiguration) movesInternal(c siteconfig.SiteConfig) (out []siteconf
 				"a MachineConfig keeps the node at its internal address %s on every site; leave nodeIPs out", have[0])})
 		}
 	}
-	if named := machineNetworks(c); len(named) > 0 && !slices.ContainsFunc(named, func(n netip.Prefix) bool { return n.Contains(have[0]) }) {
+	within := func(n netip.Prefix) bool { return n.Contains(have[0]) }
+	if named := machineNetworks(c); len(named) > 0 && !slices.ContainsFunc(named, within) {
 		out = append(out, siteconfig.Problem{Key: "machineNetworks", Value: fmt.Sprint(named), Want: fmt.Sprintf(
 			"a MachineConfig keeps the node at its internal address %s on every site; leave machineNetworks out", have[0])})
 	}

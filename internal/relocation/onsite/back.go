@@ -190,7 +190,8 @@ func (b *Back) handBack(context.Context) error {
 
 // wipe never stops a rollback: the stateroot is removed before the next attempt.
 func (b *Back) wipe(context.Context) error {
-	if err := errors.Join(wipe(b.Files), b.Files.Remove(relocation.HandoverFile), b.dropConfig(), relocation.ForgetWish(b.Files)); err != nil {
+	err := errors.Join(wipe(b.Files), b.Files.Remove(relocation.HandoverFile), b.dropConfig(), relocation.ForgetWish(b.Files))
+	if err != nil {
 		b.Log.Warn("secrets could not be wiped", "op", b.Request.OperationID, "error", err)
 	}
 	return nil

@@ -89,11 +89,13 @@ func (s *survey) images(ctx context.Context) Check {
 	}
 	switch {
 	case len(missing) > 0:
-		return Check{Severity: Failure, Details: missing, Message: plural(len(missing), "image of a pod is", "images of pods are") + " not on the node",
-			Hint: "Wait until every pod has started, or pull them: the site would need a registry."}
+		return Check{Severity: Failure, Details: missing,
+			Message: plural(len(missing), "image of a pod is", "images of pods are") + " not on the node",
+			Hint:    "Wait until every pod has started, or pull them: the site would need a registry."}
 	case len(pulled) > 0:
-		return Check{Severity: Warning, Details: pulled, Message: plural(len(pulled), "image is", "images are") + " pulled at each start (imagePullPolicy: Always)",
-			Hint: "Without a registry on site these pods do not start. Set imagePullPolicy to IfNotPresent."}
+		return Check{Severity: Warning, Details: pulled,
+			Message: plural(len(pulled), "image is", "images are") + " pulled at each start (imagePullPolicy: Always)",
+			Hint:    "Without a registry on site these pods do not start. Set imagePullPolicy to IfNotPresent."}
 	}
 	return fine("all %d images of pods are on the node", len(wanted))
 }
@@ -129,8 +131,9 @@ func (s *survey) machineConfig(context.Context) Check {
 	}
 	switch {
 	case len(stuck) > 0:
-		return Check{Severity: Failure, Details: stuck, Message: "MachineConfig " + config.Name + " owns files that the reconfiguration writes",
-			Hint: "Take them out of the MachineConfig, or render it again with this release ('lca-cli relocation machineconfig')."}
+		return Check{Severity: Failure, Details: stuck,
+			Message: "MachineConfig " + config.Name + " owns files that the reconfiguration writes",
+			Hint:    "Take them out of the MachineConfig, or render it again with this release ('lca-cli relocation machineconfig')."}
 	case len(kept) > 0 && !s.internalNode():
 		return Check{Severity: Warning, Details: kept, Message: "MachineConfig " + config.Name + " owns the node-IP hint",
 			Hint: "On a site with another machine network kubelet would look for its address in the factory's."}

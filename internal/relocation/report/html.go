@@ -19,8 +19,10 @@ const page = `<!doctype html>
 body { font: 11pt/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em; color: #111; background: #fff; }
 h1 { font-size: 1.5em; } .verdict { border: 2px solid; padding: .6em 1em; font-size: 1.2em; font-weight: bold; }
 .ready { color: #14532d; } .notready { color: #8b0000; }
-table { border-collapse: collapse; width: 100%; } th, td { border: 1px solid #777; padding: .35em .6em; text-align: left; vertical-align: top; }
-tr { break-inside: avoid; } thead { display: table-header-group; } ul { margin: .3em 0; padding-left: 1.2em; overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border: 1px solid #777; padding: .35em .6em; text-align: left; vertical-align: top; }
+tr { break-inside: avoid; } thead { display: table-header-group; }
+ul { margin: .3em 0; padding-left: 1.2em; overflow-wrap: anywhere; }
 .failure { font-weight: bold; color: #8b0000; } .warning { font-weight: bold; } .hint { font-style: italic; }
 .sign { display: flex; gap: 3em; margin-top: 3em; } .sign div { border-top: 1px solid; flex: 1; padding-top: .3em; }
 @media print { body { margin: 0; max-width: none; } @page { margin: 15mm; } }
@@ -54,7 +56,8 @@ tr { break-inside: avoid; } thead { display: table-header-group; } ul { margin: 
 func (r Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"known": known, "upper": func(s Severity) string { return strings.ToUpper(string(s)) },
-		"time": func(t time.Time) string { return t.UTC().Format(time.RFC1123) }, "day": func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"time": func(t time.Time) string { return t.UTC().Format(time.RFC1123) },
+		"day":  func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
 	}).Parse(page)
 	if err != nil {
 		return fmt.Errorf("read the template of the report: %w", err)

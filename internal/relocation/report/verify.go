@@ -74,7 +74,9 @@ func Verify(ctx context.Context, n Ports, machine string, shelfDays int) (Report
 	s.record, err = relocation.ReadRecord(n.Files)
 	s.prepared = err == nil
 	if err != nil && !errors.Is(err, operation.ErrRefused) {
-		s.report.Checks = append(s.report.Checks, Check{Name: "record", Title: "Record of the preparation", Severity: Failure, Message: err.Error()})
+		s.report.Checks = append(s.report.Checks, Check{
+			Name: "record", Title: "Record of the preparation", Severity: Failure, Message: err.Error(),
+		})
 	}
 	s.crypto, s.cryptoErr = n.Cluster.Crypto(ctx)
 	for _, c := range checks() {
@@ -159,8 +161,9 @@ func (s *survey) preparation(context.Context) Check {
 		return Check{Severity: Failure, Message: fmt.Sprintf("stateroot %s runs, which is not the factory's", booted),
 			Hint: "'lca-cli relocation rollback' boots the factory state."}
 	case boots != s.record.Site:
-		return Check{Severity: Failure, Message: fmt.Sprintf("stateroot %s boots next, not %s, which waits for its site", boots, s.record.Site),
-			Hint: "Run 'lca-cli relocation cancel' and 'prepare' again."}
+		return Check{Severity: Failure,
+			Message: fmt.Sprintf("stateroot %s boots next, not %s, which waits for its site", boots, s.record.Site),
+			Hint:    "Run 'lca-cli relocation cancel' and 'prepare' again."}
 	}
 	return fine("stateroot %s boots next and waits for its site", boots)
 }
@@ -171,7 +174,8 @@ func (s *survey) operation(ctx context.Context) Check {
 	case err != nil:
 		return unknown("whether another operation is under way", err)
 	case held:
-		return Check{Severity: Failure, Message: "the node is held by " + h.String(), Hint: "Wait until it has ended; 'lca-cli status' shows it."}
+		return Check{Severity: Failure, Message: "the node is held by " + h.String(),
+			Hint: "Wait until it has ended; 'lca-cli status' shows it."}
 	}
 	if w, found, err := relocation.ReadWish(s.Files); err == nil && found {
 		return Check{Severity: Failure, Message: "a " + w.Action + " was asked for and has not ended",
