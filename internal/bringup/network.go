@@ -126,8 +126,8 @@ func recordConfigured(files host.Files, document string) error {
 	return nil
 }
 
-// ApplyNetwork puts the network of the nmstate document in place, and records it as ConfiguredFile. The step proves it before a single file is changed: a
-// network that reaches neither gateway nor DNS never outlives this step.
+// ApplyNetwork puts the network of the nmstate document in place, and records it as ConfiguredFile. The step proves it before a single
+// file is changed: a network that reaches neither gateway nor DNS never outlives this step.
 func ApplyNetwork(network host.Network, files host.Files, document string, proof Proof) flow.Step {
 	return flow.Step{
 		Name: StepApplyNetwork, Title: "Apply and prove the new network", Tries: 2, Pause: 5 * time.Second,

@@ -127,12 +127,16 @@ func failure(w work, err error) *Evidence {
 // rolled back afterwards, but what the network port has committed it does not roll back.
 func recordKept(ctx context.Context, n Ports, r Request, err error) (bool, error) {
 	e := &enactment{Ports: n, request: r, store: record.Store{Files: n.Files}}
-	w, lerr := e.load()
-	if err == nil || lerr != nil || !w.Kept {
+	if err == nil || !e.kept() {
 		return false, nil
 	}
 	n.Log.Info("an interrupted run had committed the network; it is recorded", "op", r.OperationID, "policy", r.Policy)
 	return true, e.record(ctx)
+}
+
+func (e *enactment) kept() bool {
+	w, err := e.load()
+	return err == nil && w.Kept
 }
 
 // Unreadable reports whether the journal of an enactment is one that this version cannot read.

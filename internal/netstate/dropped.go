@@ -170,7 +170,9 @@ func droppedResolver(back, last, next *DNS) *DNS {
 func With(d, dropped Document) Document {
 	d.Interfaces = slices.Clone(d.Interfaces)
 	for _, i := range dropped.Interfaces {
-		n := slices.IndexFunc(d.Interfaces, func(o Interface) bool { return o.Name == i.Name && (o.Type == i.Type || o.Type == "" || i.Type == "") })
+		n := slices.IndexFunc(d.Interfaces, func(o Interface) bool {
+			return o.Name == i.Name && (o.Type == i.Type || o.Type == "" || i.Type == "")
+		})
 		if n < 0 {
 			d.Interfaces = append(d.Interfaces, i)
 		} else {

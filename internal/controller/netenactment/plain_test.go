@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 )
@@ -32,5 +31,5 @@ func TestAPlainNodeEnactsPolicies(t *testing.T) {
 	program, err := w.node.Files().Read(host.CLI)
 	require.NoError(t, err)
 	require.Equal(t, "lca-cli of the agent", string(program))
-	require.Equal(t, host.CLI, nodejob.Job(job).Argv[0])
+	require.Equal(t, host.CLI, job.Argv[0])
 }

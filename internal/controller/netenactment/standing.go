@@ -153,15 +153,15 @@ func lost(v *view, before []nmstatev1.Condition, j judgement, turned bool) bool 
 }
 
 func superseded(v *view, s *scene) string {
-	return fmt.Sprintf("Stateroot %s was configured otherwise after the policy was applied, and is left as it is; edit the policy to apply "+
-		"it again. It would change %s", s.stateroot, describe(v.standing.differ))
+	return fmt.Sprintf("Stateroot %s was configured otherwise after the policy was applied, and is left as it is; edit the policy "+
+		"to apply it again. It would change %s", s.stateroot, describe(v.standing.differ))
 }
 
 // progress is the message of an enactment under way.
 func progress(s *scene) string {
 	if s.unreadable {
-		return fmt.Sprintf("The journal of operation %s is of a newer version; the network stays as it is until an agent of that version runs",
-			s.request.OperationID)
+		return fmt.Sprintf("The journal of operation %s is of a newer version; the network stays as it is until an agent of that "+
+			"version runs", s.request.OperationID)
 	}
 	return condition.MessageProgressing
 }

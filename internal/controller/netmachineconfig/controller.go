@@ -262,7 +262,8 @@ func (r *Reconciler) report(
 		return err
 	}
 	if refused != "" {
-		r.Events.Eventf(policy, nil, corev1.EventTypeWarning, nmstatev1.ReasonMachineConfigRefused, "Render", "%s", status.ClipNote(refused))
+		r.Events.Eventf(policy, nil, corev1.EventTypeWarning, nmstatev1.ReasonMachineConfigRefused, "Render", "%s",
+			status.ClipNote(refused))
 	}
 	return nil
 }
