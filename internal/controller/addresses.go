@@ -110,7 +110,8 @@ func addHostNetworks(mgr ctrl.Manager, o Options) error {
 	}
 	serve := func() error {
 		for _, kind := range hostnet.Kinds() {
-			if err := startWhenServed(mgr, o, "hostnet of "+kind.GroupKind().String(), func() error { return r.Add(mgr, kind) }, kind); err != nil {
+			add := func() error { return r.Add(mgr, kind) }
+			if err := startWhenServed(mgr, o, "hostnet of "+kind.GroupKind().String(), add, kind); err != nil {
 				return err
 			}
 		}

@@ -123,7 +123,8 @@ func (r *Reconciler) render(ctx context.Context, o *unstructured.Unstructured, g
 	if data[userDataKey], err = ignition.Render(base, h, form); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(drive.Interfaces, func(i hostnet.Interface) bool { return i.MAC == "" }) { // it finds interfaces by nothing else
+	// A config drive finds interfaces by their MAC addresses and by nothing else.
+	if !slices.ContainsFunc(drive.Interfaces, func(i hostnet.Interface) bool { return i.MAC == "" }) {
 		data[networkDataKey], err = networkdata.Render(drive)
 	}
 	return data, err

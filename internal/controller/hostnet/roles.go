@@ -138,8 +138,8 @@ func (h *host) inRole(role string) (nic, error) {
 	case 1:
 		return fit[0], nil
 	case 0:
-		return nic{}, fmt.Errorf("host %s has no interface of role %s: name it in annotation %s of the BareMetalHost, for example %s=52:54:00:00:00:01",
-			h.NamespacedName, role, RolesAnnotation, role)
+		return nic{}, fmt.Errorf("host %s has no interface of role %s: name it in annotation %s of the BareMetalHost, "+
+			"for example %s=52:54:00:00:00:01", h.NamespacedName, role, RolesAnnotation, role)
 	}
 	return nic{}, fmt.Errorf("interfaces %s and %s of host %s both fit role %s: name one in annotation %s of the BareMetalHost",
 		fit[0].name, fit[1].name, h.NamespacedName, role, RolesAnnotation)

@@ -29,8 +29,9 @@ const leasedEvery = time.Minute
 // ironicConfigs are the ConfigMaps in which metal3 keeps the range of its dnsmasq.
 func ironicConfigs() (out []types.NamespacedName) {
 	for _, namespace := range []string{"baremetal-operator-system", "capm3-system", "metal3"} {
-		for _, name := range []string{"ironic", "ironic-bmo-configmap", "baremetal-operator-ironic", "baremetal-operator-ironic-bmo-configmap"} {
-			out = append(out, types.NamespacedName{Namespace: namespace, Name: name})
+		for _, name := range []string{"ironic", "ironic-bmo-configmap"} {
+			out = append(out, types.NamespacedName{Namespace: namespace, Name: name},
+				types.NamespacedName{Namespace: namespace, Name: "baremetal-operator-" + name})
 		}
 	}
 	return out
@@ -133,17 +134,17 @@ func (l *ledger) setLeased(leased []kinds.Leased) (pools []types.NamespacedName,
 
 // leasedConflict says that ranges of a pool are leased by the cluster. Certain is a pool that is on the provisioning network by its
 // name; one that names no network may be on it.
-func (l *ledger) leasedConflict(s *supply) (conflict error, certain bool) {
+func (l *ledger) leasedConflict(s *supply) (certain bool, conflict error) {
 	l.mu.Lock()
 	leased := l.leased
 	l.mu.Unlock()
 	return leasedMeets(s.spec, s.object, leased)
 }
 
-func leasedMeets(spec ipam.Spec, pool *metal3.IPPool, leased []kinds.Leased) (conflict error, certain bool) {
+func leasedMeets(spec ipam.Spec, pool *metal3.IPPool, leased []kinds.Leased) (certain bool, conflict error) {
 	certain = pool.Spec.Network == kinds.ProvisioningNetwork
 	if !certain && pool.Spec.Network != "" {
-		return nil, false
+		return false, nil
 	}
-	return kinds.Meets(spec, leased), certain
+	return certain, kinds.Meets(spec, leased)
 }

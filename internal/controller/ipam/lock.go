@@ -105,7 +105,8 @@ func (r *Reconciler) request(c *claim) (q ipam.Request, addressName string, err 
 	q = ipam.Request{Claim: string(c.GetUID()), Name: c.GetName(), Host: hostOf(c)}
 	if len(q.Host) > maxHost {
 		return q, "", &blocked{reason: metal3.ReasonAllocationFailed, particular: true,
-			message: fmt.Sprintf("annotation %s has %d characters; the name of a host has at most %d", metal3.HostAnnotation, len(q.Host), maxHost)}
+			message: fmt.Sprintf("annotation %s has %d characters; the name of a host has at most %d",
+				metal3.HostAnnotation, len(q.Host), maxHost)}
 	}
 	if text := c.GetAnnotations()[metal3.RequestedAddressAnnotation]; text != "" {
 		if q.Address, err = ipam.ParseAddr(text); err != nil {

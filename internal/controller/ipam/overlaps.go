@@ -64,12 +64,14 @@ func (o *overlaps) Handle(ctx context.Context, q admission.Request) admission.Re
 
 // judgeLeased compares a pool with what the cluster leases. A pool that names no network is admitted with a warning: the same
 // addresses may be on another network.
-func (o *overlaps) judgeLeased(ctx context.Context, answer admission.Response, pool *metal3.IPPool, spec ipam.Spec, was *ipam.Spec) admission.Response {
+func (o *overlaps) judgeLeased(
+	ctx context.Context, answer admission.Response, pool *metal3.IPPool, spec ipam.Spec, was *ipam.Spec,
+) admission.Response {
 	leased, _, err := readLeased(ctx, o.reader)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
-	conflict, certain := leasedMeets(spec, pool, leased)
+	certain, conflict := leasedMeets(spec, pool, leased)
 	switch {
 	case conflict == nil:
 		return answer
@@ -97,7 +99,8 @@ func (o *overlaps) judge(ctx context.Context, name client.ObjectKey, spec ipam.S
 		switch {
 		case nameless(spec, other):
 			if elsewhere := acrossNamespaces(spec, other); elsewhere != nil {
-				answer = answer.WithWarnings(elsewhere.Error() + "; if the namespaces share a network, name it in spec.network of both pools")
+				answer = answer.WithWarnings(elsewhere.Error() +
+					"; if the namespaces share a network, name it in spec.network of both pools")
 			}
 		case meeting == nil:
 		case was != nil && ipam.Conflicts(*was, other) != nil:

@@ -293,7 +293,7 @@ func (r *Reconciler) poolReason(o *metal3.IPPool, p *supply, stats ipam.Stats, i
 	if stats.Outside > 0 {
 		return metal3.ReasonOutOfRange, fmt.Sprintf("%d addresses in use are not the pool's: %s", stats.Outside, r.outside(p)), false
 	}
-	if conflict, _ := r.ledger.leasedConflict(p); conflict != nil {
+	if _, conflict := r.ledger.leasedConflict(p); conflict != nil {
 		return metal3.ReasonOverlap, conflict.Error() + "; if that is another network, make a pool that names it in spec.network", true
 	}
 	if p.available() == 0 {

@@ -244,7 +244,7 @@ func (l *ledger) closed(s *supply) (reason, message string) {
 	if s.object.DeletionTimestamp != nil {
 		return metal3.ReasonDeleting, fmt.Sprintf("pool %s is being deleted and allocates no more addresses", s.spec.Name)
 	}
-	if conflict, certain := l.leasedConflict(s); conflict != nil && certain {
+	if certain, conflict := l.leasedConflict(s); conflict != nil && certain {
 		return metal3.ReasonOverlap, conflict.Error() + ": an address would be leased and allocated at once"
 	}
 	for _, other := range l.neighbours(s.name(), s.spec.Network) {

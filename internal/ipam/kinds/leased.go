@@ -51,7 +51,8 @@ func LeasedByProvisioning(o *unstructured.Unstructured) (out []Leased, err error
 		if err != nil {
 			return nil, fmt.Errorf("%s: provisioningDHCPRange: %w", of, err)
 		}
-		if network, err := netip.ParsePrefix(field("provisioningNetworkCIDR")); err == nil && !(network.Contains(r.From()) && network.Contains(r.To())) {
+		network, err := netip.ParsePrefix(field("provisioningNetworkCIDR"))
+		if err == nil && (!network.Contains(r.From()) || !network.Contains(r.To())) {
 			return nil, fmt.Errorf("%s: provisioningDHCPRange %s leaves provisioningNetworkCIDR %s", of, r, network)
 		}
 		out = append(out, Leased{"DHCP range " + r.String() + " of " + of, r})

@@ -112,7 +112,8 @@ func newAddress(o *metal3.IPPool, c *metal3.IPClaim, l ipam.Lease) *metal3.IPAdd
 	a := &metal3.IPAddress{
 		TypeMeta: metav1.TypeMeta{APIVersion: metal3Group + "/v1alpha1", Kind: "IPAddress"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: o.Namespace, Name: addressName(o.Spec.NamePrefix, l.Address), Labels: map[string]string{metal3.PreRegisteredLabel: "true"},
+			Namespace: o.Namespace, Name: addressName(o.Spec.NamePrefix, l.Address),
+			Labels: map[string]string{metal3.PreRegisteredLabel: "true"},
 		},
 		Spec: metal3.IPAddressSpec{
 			Claim:  metal3.ObjectReference{Name: c.Name, Namespace: c.Namespace},
