@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,12 +14,20 @@ var secretValue = regexp.MustCompile(`(?i)["']?[\w.-]*(?:password|passwd|passphr
 // LearnDocument learns the secrets of a document that holds other things too, such as a connection of NetworkManager, the configuration
 // of a site or a kubeconfig, so that they are blanked wherever a log quotes them.
 func (r *Redactor) LearnDocument(data []byte) {
+	r.learnValues(data)
+	slices.SortFunc(r.known, func(a, b []byte) int { return len(b) - len(a) })
+}
+
+// learnValues learns what secret keys have, and what such keys inside of that have: a pull secret is a document in a document.
+func (r *Redactor) learnValues(data []byte) {
 	for _, m := range secretValue.FindAllSubmatch(data, -1) {
 		for _, value := range m[1:] {
 			r.learn(strings.TrimSpace(string(value)))
+			if inner := bytes.ReplaceAll(value, []byte(`\"`), []byte(`"`)); len(inner) < len(data) && bytes.ContainsAny(inner, ":=") {
+				r.learnValues(inner)
+			}
 		}
 	}
-	slices.SortFunc(r.known, func(a, b []byte) int { return len(b) - len(a) })
 }
 
 // LearnSecret learns a file that is nothing but a secret, such as a password or a key, line by line.

@@ -58,7 +58,7 @@ func plant(t *testing.T, files host.Files) (words []string) {
 	other := func(p string) string { return host.InVar("rhcos_ipc-other", p) }
 	for file, text := range map[string]string{
 		host.NMConnections + "/wifi.nmconnection":     "[wifi-security]\npsk=planted-psk with blank\n[802-1x]\npassword=planted-8021x\nprivate-key-password=planted-pkp\n",
-		relocation.RequestFile:                        `{"site":{"pullSecret":"planted-request-pull","users":[{"password":"planted-request-password"}]}}`,
+		relocation.RequestFile:                        `{"site":{"pullSecret":"{\"auths\":{\"r\":{\"auth\":\"planted-request-inner\"}}}","other":{"secret":"planted-request-pull"},"users":[{"password":"planted-request-password"}]}}`,
 		relocation.SiteConfigFile:                     "kubeadminPassword: planted-site-password\npullSecret: '{\"auths\":{\"r\":{\"auth\":\"planted-site-auth\"}}}'\n",
 		relocation.PasswordFile:                       "planted-kubeadmin\n",
 		seed.RestoreFile:                              `{"cluster":{"pull-secret":"planted-restore-pull","recert":{"token":"planted-restore-token"}}}`,
@@ -115,7 +115,7 @@ func newNode(t *testing.T) gather.Node {
 	p := fake.Ports()
 	return gather.Node{
 		Files: p.Files, Deployments: stateroots{p.Deployments}, Units: p.Units, Network: p.Network,
-		Logs:     said("Authorization: Bearer planted.token.of.a.log, " + jwt + ", planted-site-password, planted-kubeadmin, planted-psk with blank"),
+		Logs:     said("Authorization: Bearer planted.token.of.a.log, " + jwt + ", planted-site-password, planted-site-auth, planted-kubeadmin, planted-request-inner, planted-psk with blank"),
 		Journals: stored{host.InVar("rhcos_ipc-other", "/var/log/journal"): "the other stateroot says: planted-restore-of-the-other\n"},
 	}
 }
