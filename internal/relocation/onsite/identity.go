@@ -30,6 +30,7 @@ type recertConfig struct {
 	UseKeyRules               []string `json:"use_key_rules,omitempty"`
 	UseCertRules              []string `json:"use_cert_rules,omitempty"`
 	ExtendExpiration          bool     `json:"extend_expiration"`
+	NewKeys                   bool     `json:"new_keys,omitempty"`
 	CryptoDirs                []string `json:"crypto_dirs"`
 	CryptoFiles               []string `json:"crypto_files"`
 	ClusterCustomizationDirs  []string `json:"cluster_customization_dirs"`
@@ -42,6 +43,8 @@ type recertConfig struct {
 func (p *Reconfiguration) recertConfig(c siteconfig.SiteConfig, passwordHash string) recertConfig {
 	r := renewal()
 	r.KubeadminPasswordHash, r.PullSecret = passwordHash, c.PullSecret.Reveal()
+	// All nodes that are restored from one seed image start with the keys that are in it.
+	r.NewKeys = p.Record.Running != nil
 	kept := retain(c)
 	r.UseKeyRules, r.UseCertRules = kept.keys, kept.certs
 	facts := p.Record.Facts

@@ -74,3 +74,16 @@ func TestWhatCannotBeRetainedIsSaid(t *testing.T) {
 	require.Contains(t, r.attention[0], `is of "another", not of admin-kubeconfig-signer`)
 	require.Empty(t, retain(siteconfig.SiteConfig{}))
 }
+
+// A node that was shipped has keys that no other node has; one that was restored from an image has those of the image.
+func TestARestoredNodeGetsKeysOfItsOwn(t *testing.T) {
+	for _, running := range []*relocation.Running{nil, {}} {
+		p := &Reconfiguration{Record: relocation.Record{Running: running,
+			Facts: relocation.Facts{Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}}}
+		text, err := json.Marshal(p.recertConfig(siteconfig.SiteConfig{}, ""))
+		require.NoError(t, err)
+		parsed, err := config.Parse(text)
+		require.NoError(t, err)
+		require.Equal(t, running != nil, parsed.NewKeys)
+	}
+}
