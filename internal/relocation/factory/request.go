@@ -62,7 +62,8 @@ func Prepare(ctx context.Context, n Ports, id string, want Wanted) (relocation.R
 	}
 	uplink, err := n.Switch.Uplink(ctx, host.BridgeExternal)
 	if err != nil {
-		n.Log.Warn("the network port below "+host.BridgeExternal+" is not known; laptops get no address from this node", "error", err)
+		n.Log.Warn("the network port below the bridge is not known; laptops get no address from this node",
+			"bridge", host.BridgeExternal, "error", err)
 	}
 	r := relocation.Record{
 		OperationID: id, Prepared: n.Clock.Now().UTC().Truncate(time.Second), Facts: facts,
