@@ -170,5 +170,5 @@ func split(text string) (words []string) {
 
 // Placeholder says that a word stands for something that the reader puts in.
 func Placeholder(word string) bool {
-	return word == "" || word == "…" || strings.Contains(word, "...") || word == strings.ToUpper(word) || strings.ContainsAny(word, "<[{$…")
+	return word == "" || word == strings.ToUpper(word) || strings.Contains(word, "...") || strings.ContainsAny(word, "<[{$…")
 }
