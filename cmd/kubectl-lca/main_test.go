@@ -15,7 +15,7 @@ import (
 func TestMistakesExitWithTwo(t *testing.T) {
 	for text, args := range map[string][]string{
 		`unknown command "stauts" for "kubectl lca": did you mean "status"?`:   {"stauts"},
-		"unknown flag --ipv4-adress: did you mean --ipv4-address?":             {"change", "--ipv4-adress=192.0.2.1"},
+		"unknown flag --ipv4-gatewy: did you mean --ipv4-gateway?":             {"change", "--ipv4-gatewy=192.0.2.1"},
 		"--vlan-id 5000: must be a number from 0 to 4094":                      {"plan", "--vlan-id=5000"},
 		"--ipv4-machine-network and --ipv4-gateway need --ipv4-address":        {"change", "--ipv4-gateway=192.0.2.1"},
 		"output format \"xml\" is none of text, yaml, json":                    {"status", "-o", "xml"},

@@ -29,8 +29,9 @@ func seedCommand(shared verb.Wiring, open opener) *cobra.Command {
 	fs := files.New("/")
 	return seed.Command(seed.Wiring{
 		Wiring: shared, Node: open.seedCreate, Restore: open.seedRestore, Target: targetCluster{localCluster{files: fs}},
-		Site: open.site(shared.Lock), Survey: open.seedSurvey(shared.Lock), Registries: registry.New(registry.Options{Files: fs, Log: open.log}), Files: fs,
-		ReadInput: os.ReadFile, NewID: newOperationID,
+		Site: open.site(shared.Lock), Survey: open.seedSurvey(shared.Lock), Files: fs,
+		Registries: registry.New(registry.Options{Files: fs, Log: open.log}),
+		ReadInput:  os.ReadFile, NewID: newOperationID,
 	})
 }
 

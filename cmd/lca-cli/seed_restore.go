@@ -59,7 +59,9 @@ func (c targetCluster) Target(ctx context.Context) (restore.ClusterFacts, error)
 }
 
 // seedSurvey gathers what the checks of a seed image must know, on the node. The hub is asked by the agent alone.
-func (o opener) seedSurvey(lock host.NodeLock) func(context.Context, lcav1.SeedGeneratorSpec) (lcav1.SeedGeneratorSpec, preflight.Facts, error) {
+func (o opener) seedSurvey(
+	lock host.NodeLock,
+) func(context.Context, lcav1.SeedGeneratorSpec) (lcav1.SeedGeneratorSpec, preflight.Facts, error) {
 	return func(ctx context.Context, asked lcav1.SeedGeneratorSpec) (lcav1.SeedGeneratorSpec, preflight.Facts, error) {
 		f := preflight.Facts{Unknown: map[string]string{}}
 		node := buildNode(o.log, &evidence{})
@@ -110,7 +112,9 @@ func readSeedSecret(ctx context.Context, api client.Client, asked lcav1.SeedGene
 	f.SecretFound, f.Auth = err == nil, secret.Data[lcav1.SeedSecretAuthKey]
 	const byAgent = "the agent checks this when the SeedGenerator is created"
 	if f.HubGiven = len(secret.Data[lcav1.SeedSecretHubKey]) > 0; f.HubGiven {
-		for _, check := range []string{preflight.CheckHubReachable, preflight.CheckHubIdentity, preflight.CheckHubOwner, preflight.CheckHubAddons} {
+		for _, check := range []string{
+			preflight.CheckHubReachable, preflight.CheckHubIdentity, preflight.CheckHubOwner, preflight.CheckHubAddons,
+		} {
 			f.Unknown[check] = byAgent
 		}
 	}

@@ -47,7 +47,7 @@ func writeKrew(out, version, url string) error {
 	p := plugin{APIVersion: "krew.googlecontainertools.github.com/v1alpha2", Kind: "Plugin", Metadata: map[string]string{"name": "lca"},
 		Spec: pluginSpec{Version: "v" + semver(version), Homepage: url,
 			ShortDescription: "Change the address of a single-node cluster",
-			Description:      "Changes address, gateway, DNS servers and VLAN of a single-node cluster, follows the change, and rolls it back."}}
+			Description:      "Changes address, gateway, DNS servers and VLAN of a single-node cluster, and rolls it back."}}
 	for _, f := range files {
 		m := archive.FindStringSubmatch(f.Name())
 		if m == nil {

@@ -178,6 +178,8 @@ func (r *Registry) Stop() error {
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop the registry: %w", err)
 	}
-	<-r.ended
-	return nil
+	if err := <-r.ended; r.cmd.ProcessState == nil {
+		return fmt.Errorf("stop the registry: %w", err)
+	}
+	return nil // that it ended by the signal is no error
 }

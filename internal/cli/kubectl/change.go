@@ -67,8 +67,8 @@ func (w *Wiring) change() *cobra.Command {
 	var want wanted
 	cmd := &cobra.Command{
 		Use: "change", Args: cobra.NoArgs, Short: "Change the address of the node",
-		Long: "Write what the flags say into the IPConfig and set its stage to Config. A flag that is omitted keeps the present value. The node\n" +
-			"reboots once. Its previous system stays until \"kubectl lca keep\", and \"kubectl lca rollback\" returns to it.",
+		Long: "Write what the flags say into the IPConfig and set its stage to Config. A flag that is omitted keeps the present value.\n" +
+			"The node reboots once. Its previous system stays until \"kubectl lca keep\", and \"kubectl lca rollback\" returns to it.",
 		Example: "  kubectl lca change --ipv4-address 198.51.100.20 --ipv4-machine-network 198.51.100.0/24 \\\n" +
 			"    --ipv4-gateway 198.51.100.1 --watch",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -88,9 +88,10 @@ func (w *Wiring) plan() *cobra.Command {
 	var want wanted
 	var format string
 	cmd := &cobra.Command{
-		Use: "plan", Args: cobra.NoArgs, Short: "Have the API server judge a change, and show what differs, without changing anything",
-		Long: "Send the change to the API server as a dry run, which applies every rule of the resource, and show what would differ from the\n" +
-			"node's present network. \"lca-cli ip-config plan\" on the node shows more: certificates, disk space, steps.",
+		Use: "plan", Args: cobra.NoArgs,
+		Short: "Have the API server judge a change, and show what differs, without changing anything",
+		Long: "Send the change to the API server as a dry run, which applies every rule of the resource, and show what would differ\n" +
+			"from the node's present network. \"lca-cli ip-config plan\" on the node shows more: certificates, disk space, steps.",
 		Example: "  kubectl lca plan --ipv4-address 198.51.100.20 --ipv4-machine-network 198.51.100.0/24 --ipv4-gateway 198.51.100.1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := output.Parse(format)
@@ -137,8 +138,10 @@ func (c Cluster) preview(ctx context.Context, edit func(*lcav1.IPConfigSpec)) (p
 	}
 	var p preview
 	status := ipc.Status
-	if ipc.Spec.Stage != lcav1.StageConfig && !slices.Contains(status.ValidNextStages, lcav1.StageConfig) {
-		p.NotNow = fmt.Sprintf("stage Config is not possible now: %s; the next stages are: %s", stateOf(status), stages(status.ValidNextStages))
+	if ipc.Spec.Stage != lcav1.StageConfig &&
+		!slices.Contains(status.ValidNextStages, lcav1.StageConfig) {
+		p.NotNow = fmt.Sprintf("stage Config is not possible now: %s; the next stages are: %s", stateOf(status),
+			stages(status.ValidNextStages))
 	} else {
 		ipc.Spec.Stage = lcav1.StageConfig
 	}

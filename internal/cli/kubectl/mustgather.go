@@ -41,8 +41,8 @@ func (w *Wiring) mustGather() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "must-gather", Args: cobra.NoArgs, Short: "Collect the agent's objects, events and logs into one archive, without secrets",
-		Long: "Collect over the API, for support. What lies on the node is not in it: run \"lca-cli must-gather\" there. Keys, tokens and\n" +
-			"passwords are blanked; read the archive before you hand it on.",
+		Long: "Collect over the API, for support. What lies on the node is not in it: run \"lca-cli must-gather\" there. Keys,\n" +
+			"tokens and passwords are blanked; read the archive before you hand it on.",
 		Example: "  kubectl lca must-gather --file lca.tar.gz",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := w.connect()

@@ -17,8 +17,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 )
 
 // Reconciler serves owners of all kinds.

@@ -52,8 +52,8 @@ func showObserved(l *status.Conditions, generation int64, o observation, state i
 
 // setObserved sets NodeObserved, False for a reason why it is not, at the beginning of the list: its end shows the stage.
 func setObserved(l *status.Conditions, generation int64, now time.Time, why string) {
-	c := metav1.Condition{Type: lcav1.ConditionNodeObserved, Status: metav1.ConditionTrue, Reason: lcav1.ReasonObserved, Message: msgObserved,
-		ObservedGeneration: generation, LastTransitionTime: stamp(now)}
+	c := metav1.Condition{Type: lcav1.ConditionNodeObserved, Status: metav1.ConditionTrue, Reason: lcav1.ReasonObserved,
+		Message: msgObserved, ObservedGeneration: generation, LastTransitionTime: stamp(now)}
 	if why != "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, lcav1.ReasonNotObserved, status.Clip(msgNotObserved+why)
 	}
