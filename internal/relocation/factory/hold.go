@@ -43,17 +43,6 @@ func Hold(ctx context.Context, n host.Node, target host.Deployment) error {
 	return nil
 }
 
-// Release has a system that does not run start its cluster at its next boot.
-func Release(ctx context.Context, n host.Node, target host.Deployment) error {
-	if err := n.Files.Remove(host.InVar(target.Stateroot, relocation.HoldFile)); err != nil {
-		return fmt.Errorf("release the cluster of stateroot %s: %w", target.Stateroot, err)
-	}
-	if err := n.Foreign.EnableIn(ctx, target.Dir(), host.UnitKubelet); err != nil {
-		return fmt.Errorf("have stateroot %s start %s: %w", target.Stateroot, host.UnitKubelet, err)
-	}
-	return nil
-}
-
 // Unhold removes everything that holds the cluster of the running system back. Drop-ins of its MachineConfig stay: they
 // have no effect without the file.
 func Unhold(ctx context.Context, n host.Node) error {
