@@ -33,6 +33,12 @@ func TestANodeWritesItsOwnEnactmentsButNoGrant(t *testing.T) {
 		require.ErrorContains(c, a.Create(t.Context(), granted, client.DryRunAll), "may not write annotation lca.openshift.io/granted-generation")
 	}, wait, tick, "the policy takes effect")
 
+	t.Cleanup(func() {
+		for _, left := range []client.Object{enactment("net", "p"), enactment("net.b", "p"),
+			&v1beta1.NodeNetworkState{ObjectMeta: metav1.ObjectMeta{Name: "net"}}} {
+			require.NoError(t, client.IgnoreNotFound(server.Client.Delete(context.Background(), left)))
+		}
+	})
 	own, others := enactment("net", "p"), enactment("net.b", "p")
 	require.NoError(t, a.Create(t.Context(), own))
 	require.NoError(t, b.Create(t.Context(), others))
