@@ -110,6 +110,9 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 	switch {
 	case err != nil:
 		return err
+	case isGone(here, r, p.Restore):
+		return errors.Join(operation.Refuse("stateroot %s, in which the restore of %s has ended, is removed: stateroot %s stays",
+			r.New, r.Image, r.Old), leave(ctx, n, r))
 	case p.Restore == flow.FlowProgress{} && r.Boot != here.Boot:
 		return errors.Join(operation.Refuse("the power failed before the restore of %s began: ask again", r.Image), clean(ctx, n))
 	case byHand && abort:
@@ -142,6 +145,13 @@ func chosenByHand(files host.Files, here operation.Here, r Request, p flow.FlowP
 	}
 	ran := flow.Fold(r.OperationID, flow.Salvage(journal)).Flow(relocation.FlowReconfigure).Begun
 	return next.Default || p.Committed || ran, nil
+}
+
+// isGone reports that the restored stateroot is removed though it was made the default: by an interrupted leave, or by a person. To
+// go on would be to boot what is not there.
+func isGone(here operation.Here, r Request, p flow.FlowProgress) bool {
+	_, there := host.FirstOf(here.All, r.New)
+	return p.Committed && p.Boot != here.Boot && here.Booted.Stateroot == r.Old && !there
 }
 
 // leave removes a restored stateroot that a person has left. The request goes last: with it an interrupted run is repeated.

@@ -260,6 +260,41 @@ func TestTheOldClusterBootedByHandRemovesNothing(t *testing.T) {
 	require.NoError(t, w.Again())
 }
 
+// Somebody removes the restored stateroot himself, or the power fails while it is removed: nothing boots it any more, and the node
+// is free for another restore.
+func TestARestoredStaterootThatIsGoneEndsTheRestore(t *testing.T) {
+	for name, remove := range map[string]func(*testing.T, *world, string){
+		"by a person": func(t *testing.T, w *world, site string) {
+			require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error { return w.node.Deployments().Remove(ctx, site) }))
+		},
+		"by an interrupted abort": func(t *testing.T, w *world, _ string) {
+			w.node.CrashWhen(func(op hosttest.Op, _ int) bool { return strings.HasPrefix(op.Name, "files.remove") })
+			require.ErrorIs(t, w.abort(), hosttest.PowerCut)
+			w.node.Disarm()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false)
+			require.NoError(t, w.Live(nil))
+			site := w.node.Describe().Booted
+			require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error { return w.node.Deployments().SetDefault(ctx, oldStateroot) }))
+			w.node.Cut()
+			require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+			remove(t, w, site)
+			require.NotContains(t, w.node.Describe().Stateroots, site)
+			w.node.Cut()
+			require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+			verdict, err := w.Judge()
+			require.NoError(t, err)
+			require.Equal(t, "old", verdict)
+			_, held, err := restore.Reservation(w.node.Ports()).Unfinished(t.Context())
+			require.NoError(t, err)
+			require.False(t, held)
+			require.NoError(t, w.Again())
+		})
+	}
+}
+
 func TestASiteThatDoesNotAnswerBringsTheOldClusterBack(t *testing.T) {
 	w := newWorld(t, false)
 	w.node.Silence(netip.MustParseAddr("203.0.113.1"))
