@@ -103,8 +103,10 @@ func serve(t *testing.T, s *apitest.Server) {
 	log, recorder := slog.New(slog.DiscardHandler), events.NewFakeRecorder(10_000)
 	require.NoError(t, ipam.New(ipam.Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: recorder, Log: log, Metrics: counted,
 		Now: time.Now}).SetupWithManager(mgr))
-	require.NoError(t, (&hostnet.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: recorder, Log: log,
-		Kinds: []schema.GroupVersionKind{hostnet.HostKind(), machineKind}, Hosts: true, Metrics: delivered, Now: time.Now}).SetupWithManager(mgr))
+	r := &hostnet.Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: recorder, Log: log, Metrics: delivered, Now: time.Now}
+	for _, kind := range []schema.GroupVersionKind{hostnet.HostKind(), machineKind} {
+		require.NoError(t, r.Add(mgr, kind))
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { _ = mgr.Start(ctx) })

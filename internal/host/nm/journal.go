@@ -59,6 +59,9 @@ type record struct {
 	// Foreign is what other programs gave these interfaces, before and after.
 	ForeignBefore []kernel.Foreign `json:"foreignBefore,omitempty"`
 	ForeignAfter  []kernel.Foreign `json:"foreignAfter,omitempty"`
+
+	// earlier: the record is of another boot than this one, which has no file of it in memory.
+	earlier bool
 }
 
 // touched is one profile of the transaction.
@@ -128,6 +131,7 @@ func (r *record) survivors(boot string) *record {
 	}
 	gone := func(i string) bool { return r.inMemory(i) }
 	left := *r
+	left.earlier = true
 	left.Old, left.New = onDisk(r.Old), onDisk(r.New)
 	left.Before, left.After = withoutInterfaces(r.Before, gone), withoutInterfaces(r.After, gone)
 	foreign := func(f kernel.Foreign) bool { return gone(f.Iface) }

@@ -105,6 +105,26 @@ func TestRecoverLeavesProfilesOfAnEarlierBootsMemoryAlone(t *testing.T) {
 	require.True(t, left.Profiles[0].Active)
 }
 
+// A program that makes its profiles anew in each boot may give them the same UUID: they are of this boot, not left over from the
+// interrupted one.
+func TestRecoverKeepsAProfileOfThisBootThatHasTheUUIDOfAnEarlierOne(t *testing.T) {
+	const runOVS, old, now = volatileDir + "/ovs-if-br-ex.nmconnection", "[connection]\nuuid=u2\n# earlier\n", "[connection]\nuuid=u2\n"
+	for _, phase := range []string{phaseOpen, phaseCommitted} {
+		m := memory{etcX: newFile, runOVS: now}
+		n := offline(m)
+		n.o.Boot = func() string { return "now" }
+		require.NoError(t, n.store(&record{
+			Version: journalVersion, Phase: phase, Boot: "earlier",
+			Profiles: []touched{{UUID: "u1", Iface: "eno1", Active: true}, {UUID: "u2", Iface: "br-ex", Active: true}},
+			Old:      map[string]string{etcX: oldFile, runOVS: old}, New: map[string]string{etcX: newFile, runOVS: old},
+		}))
+		require.NoError(t, n.RecoverFiles(t.Context()))
+		require.NoError(t, n.Recover(t.Context()))
+		require.Equal(t, now, m[runOVS], phase)
+		require.Equal(t, map[string]string{phaseOpen: oldFile, phaseCommitted: newFile}[phase], m[etcX], phase)
+	}
+}
+
 func TestRecoverRefusesAJournalItCannotRead(t *testing.T) {
 	require.ErrorContains(t, offline(memory{"/state/transaction.json": `{"version":2}`}).Recover(t.Context()), "version 2")
 	require.ErrorContains(t, offline(memory{"/state/transaction.json": `{`}).Recover(t.Context()), "read the network journal")

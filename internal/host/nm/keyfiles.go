@@ -57,10 +57,10 @@ func keyfileUUID(text string) string {
 	return ""
 }
 
-// putBack makes the files of the profiles equal to the given texts, byte for byte, and
-// says whether it had to change anything.
-func (n *Network) putBack(uuids []string, want map[string]string) (bool, error) {
-	have, err := n.keyfiles(uuids)
+// putBack makes the files of the record's profiles equal to the given texts, byte for byte, and
+// says whether it had to change anything. Files in memory are of this boot, which a record of an earlier one knows nothing of.
+func (n *Network) putBack(r *record, want map[string]string) (bool, error) {
+	have, err := n.keyfiles(r.uuids())
 	if err != nil {
 		return false, fmt.Errorf("compare the profiles: %w", err)
 	}
@@ -75,7 +75,7 @@ func (n *Network) putBack(uuids []string, want map[string]string) (bool, error) 
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(have)) {
-		if _, ok := want[path]; ok {
+		if _, ok := want[path]; ok || r.earlier && strings.HasPrefix(path, volatileDir) {
 			continue
 		}
 		changed = true

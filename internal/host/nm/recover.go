@@ -83,8 +83,9 @@ func (n *Network) RecoverFiles(ctx context.Context) error {
 	if r.Phase == phaseCommitted && r.Ephemeral && r.Boot != n.o.Boot() {
 		return n.forget()
 	}
-	right, _ := r.survivors(n.o.Boot()).sides()
-	changed, err := n.putBack(r.uuids(), right.files)
+	r = r.survivors(n.o.Boot())
+	right, _ := r.sides()
+	changed, err := n.putBack(r, right.files)
 	if err != nil {
 		return fmt.Errorf("put the profiles of an interrupted change of the network in order: %w", err)
 	}
@@ -96,7 +97,7 @@ func (n *Network) RecoverFiles(ctx context.Context) error {
 func (n *Network) undo(ctx context.Context, r *record) error {
 	c, err := n.connect(ctx)
 	if errors.Is(err, errNoManager) {
-		_, err := n.putBack(r.uuids(), r.Old)
+		_, err := n.putBack(r, r.Old)
 		return err // the journal stays: what runs could not be seen
 	}
 	if err != nil {
@@ -124,7 +125,7 @@ func (n *Network) undo(ctx context.Context, r *record) error {
 func (n *Network) redo(ctx context.Context, r *record) error {
 	c, err := n.connect(ctx)
 	if errors.Is(err, errNoManager) {
-		_, err := n.putBack(r.uuids(), r.New)
+		_, err := n.putBack(r, r.New)
 		return err
 	}
 	if err != nil {
@@ -151,7 +152,7 @@ func (n *Network) redo(ctx context.Context, r *record) error {
 // is on its way there by itself it gets the time.
 func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bool) error {
 	right, wrong := r.sides()
-	changed, err := n.putBack(r.uuids(), right.files)
+	changed, err := n.putBack(r, right.files)
 	if err != nil {
 		return fmt.Errorf("restore the profiles: %w", err)
 	}
