@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -69,7 +70,11 @@ func (r *Reconciler) reconcile(ctx context.Context, gvk schema.GroupVersionKind,
 	if len(wanted) == 0 {
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{}, r.serve(ctx, o, wanted)
+	err = r.serve(ctx, o, wanted)
+	if errors.Is(err, errNoBase) {
+		return ctrl.Result{RequeueAfter: baseRetry}, nil // Secrets are not watched
+	}
+	return ctrl.Result{}, err
 }
 
 // serve makes the claims of an owner and, once they are served, its Secret.

@@ -181,3 +181,17 @@ func TestAMetal3MachineNamesItsNetworkData(t *testing.T) {
 		require.Equal(t, want, name)
 	}
 }
+
+// TestABaseConfigMayComeLate: a machine whose role's config does not exist yet is served soon after it does, however long that took.
+func TestABaseConfigMayComeLate(t *testing.T) {
+	w := newWorld(t)
+	w.newPool(func(*metal3.IPPoolSpec) {})
+	base := w.pool + "-user-data"
+	m := w.machine(w.pool+"-early", "ens4="+w.pool, base)
+	w.eventually(func() bool {
+		result, err := w.reconciler.reconcile(t.Context(), machineKind, client.ObjectKeyFromObject(m))
+		return err == nil && result.RequeueAfter == baseRetry
+	}, "a wait that does not grow")
+	w.secret(base, map[string][]byte{"userData": []byte(roleConfig)})
+	require.Contains(t, files(t, w.userData(m.GetName())), "/etc/role")
+}

@@ -65,7 +65,8 @@ type world struct {
 	api  client.Client
 	pool string
 	// metrics are the controller's.
-	metrics *Metrics
+	metrics    *Metrics
+	reconciler *Reconciler
 }
 
 func newWorld(t testing.TB) *world {
@@ -97,6 +98,7 @@ func newWorld(t testing.TB) *world {
 	for _, k := range append(kinds, machineKind) {
 		require.NoError(t, r.Add(mgr, k))
 	}
+	w.reconciler = r
 	ctx, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { _ = mgr.Start(ctx) })

@@ -3,9 +3,11 @@ package hostnet
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +45,12 @@ func (h *host) find(all []served) (err error) {
 	return nil
 }
 
+// errNoBase: a base config may be made after the machines that need it.
+var errNoBase = errors.New("does not exist")
+
+// baseRetry is how soon a base Secret that does not exist is looked for again.
+const baseRetry = 5 * time.Second
+
 // Keys of the Secret.
 const (
 	userDataKey    = "userData"
@@ -52,6 +60,10 @@ const (
 // publish writes the Secret of an owner.
 func (r *Reconciler) publish(ctx context.Context, o *unstructured.Unstructured, h *host, got []served) error {
 	data, err := r.render(ctx, o, got)
+	if errors.Is(err, errNoBase) {
+		r.warn(o, "BaseSecretMissing", err.Error()+"; the host's own config is written when it does")
+		return err
+	}
 	if err != nil {
 		r.warn(o, "CanNotRender", err.Error())
 		return fmt.Errorf("render the config of %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
@@ -137,7 +149,11 @@ func (r *Reconciler) base(ctx context.Context, o *unstructured.Unstructured) ([]
 		return nil, nil
 	}
 	s := &corev1.Secret{}
-	if err := r.Reader.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}, s); err != nil {
+	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}, s)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("base Secret %s/%s %w", o.GetNamespace(), name, errNoBase)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read base Secret %s/%s: %w", o.GetNamespace(), name, err)
 	}
 	return baseOf(s)
