@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/policy"
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/review"
 )
 
 func decodeObject(text []byte) (*unstructured.Unstructured, error) {
@@ -20,8 +21,8 @@ func decodeObject(text []byte) (*unstructured.Unstructured, error) {
 	return o, nil
 }
 
-// review says what is wrong with an object that a template made.
-func review(o *unstructured.Unstructured) error {
+// judge says what is wrong with an object that a template made.
+func judge(o *unstructured.Unstructured) error {
 	g, known := goalOf(o)
 	switch {
 	case !known || g == addressGoal():
@@ -44,25 +45,14 @@ func kinds() string {
 	return strings.Join(out, ", ")
 }
 
-// reviewPolicy is the one place that judges a network policy.
+// reviewPolicy judges a network policy as the clusters' API servers do.
 func reviewPolicy(o *unstructured.Unstructured) error {
-	text, err := yaml.Marshal(o.Object)
-	if err != nil {
-		return fmt.Errorf("encode policy %s: %w", o.GetName(), err)
-	}
-	p, err := policy.Read(text)
-	if err != nil {
+	p := &nmstatev1.NodeNetworkConfigurationPolicy{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, p); err != nil {
 		return fmt.Errorf("policy %s: %w", o.GetName(), err)
 	}
-	if len(p.Captures) > 0 {
-		return policy.Check(p)
-	}
-	d, err := netstate.Decode(p.Desired)
-	if err != nil {
-		return fmt.Errorf("policy %s: %w", o.GetName(), err)
-	}
-	if err := netstate.Validate(d); err != nil {
-		return fmt.Errorf("policy %s: %w", o.GetName(), err)
+	if problems := review.Check(p); len(problems) > 0 {
+		return fmt.Errorf("policy %s: %w", o.GetName(), problems)
 	}
 	return nil
 }

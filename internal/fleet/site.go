@@ -89,7 +89,7 @@ func (c *checker) objects(row Row) (out []*unstructured.Unstructured) {
 	for _, t := range c.templates {
 		o, err := t.fill(row)
 		if err == nil {
-			err = review(o)
+			err = judge(o)
 		}
 		if err != nil {
 			c.fail(Problem{Row: row.Number, Column: strings.Join(t.columns, ", "), Want: fmt.Sprintf("template %s: %v", t.Name, err)})

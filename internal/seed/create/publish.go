@@ -75,7 +75,7 @@ func (g *generation) listContents(sums *image.SumList) ([]image.Content, error) 
 		diff.Changed = []string{}
 	}
 	out := []image.Content{
-		g.tree(image.Repo, host.ArchiveRequest{Dir: repoDir, Prefix: ".", Skip: []string{"tmp", ".lock"}}),
+		g.tree(image.Repo, host.ArchiveRequest{Dir: repoDir, Prefix: ".", Skip: []string{".lock"}, Empty: []string{"tmp"}}),
 		g.tree(image.Var, host.ArchiveRequest{
 			Dir: path.Join(g.system(), "var"), Prefix: "var", Skip: leftOut, Empty: emptied,
 			Keep: owned, SkipNames: leftNames, Sum: sums.Add,
