@@ -43,7 +43,7 @@ func TestRelocationSurvivesPowerCuts(t *testing.T) {
 		end := r.settles(ctx)
 		ended[end]++
 		if end == "at-home" {
-			require.True(t, drive.Look(ctx, l, away).API)
+			until(ctx, t, "its API, also after a cut that came later", func() bool { return drive.Look(ctx, l, away).API })
 			cuts += r.returns(ctx, random)
 		}
 		t.Logf("round %d ended %s; %d cuts", round, end, cuts)
