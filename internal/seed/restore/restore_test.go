@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/netip"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func TestAnImageIsRestoredAndTheNodeGoesBack(t *testing.T) {
 	require.Equal(t, "mine", read("/etc/machine-id"), "the machine is the same")
 	require.Equal(t, "mine", read("/etc/ssh/ssh_host_rsa_key"))
 	require.Equal(t, "lca-cli program\n", read(host.CLIInVar), "the program that runs, not the seed's")
-	for _, gone := range []string{"/etc/hosts", "/etc/lvm/devices/system.devices"} {
+	for _, gone := range []string{"/etc/hosts", "/etc/lvm/devices/system.devices", seedRecord} {
 		_, err := w.node.Files().Stat(gone)
 		require.ErrorContains(t, err, "not exist")
 	}
@@ -372,6 +373,59 @@ func TestCommitGivesTheWayBackUp(t *testing.T) {
 	require.NoError(t, w.do(w.restore), "another image can be restored")
 	require.NoError(t, w.node.ClusterUp())
 	require.Equal(t, []string{"192.0.2.20"}, w.node.Describe().Running)
+}
+
+// A change of the address boots another stateroot, and the restored one is its way back: neither a commit nor another restore takes it.
+func TestTheWayBackOfAChangedAddressStays(t *testing.T) {
+	for name, commitFirst := range map[string]bool{"committed after the change": false, "committed before it": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false)
+			require.NoError(t, w.Live(nil))
+			site := w.node.Describe().Booted
+			if commitFirst {
+				require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+			}
+			const changed = "rhcos_ipc-x"
+			require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error { return w.boot(ctx, changed) }))
+			w.node.Cut()
+			require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+			require.Equal(t, changed, w.node.Describe().Booted)
+			if !commitFirst {
+				require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+			}
+			require.Contains(t, w.node.Describe().Stateroots, site)
+			require.NotContains(t, w.node.Describe().Stateroots, oldStateroot)
+			w.stopAt(seed.StepDeploy)
+			require.Contains(t, w.node.Describe().Stateroots, site)
+		})
+	}
+}
+
+// boot clones the stateroot that runs, with what the relocation knows, and makes the clone the default.
+func (w *world) boot(ctx context.Context, clone string) error {
+	if err := stateroot.Clone(w.node.Deployments(), clone).Do(ctx); err != nil {
+		return err
+	}
+	all, err := w.node.Deployments().List(ctx)
+	if err != nil {
+		return err
+	}
+	made, _ := host.FirstOf(all, clone)
+	kubelet := path.Join(host.UnitDir, host.UnitKubelet)
+	for file, to := range map[string]string{relocation.LastFile: host.InVar(clone, relocation.LastFile),
+		relocation.RecordFile: host.InVar(clone, relocation.RecordFile), kubelet: made.InDeployment(kubelet)} {
+		data, err := w.node.Files().Read(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.node.Files().Write(to, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return w.node.Deployments().SetDefault(ctx, clone)
 }
 
 func TestARestoreThatAPowerCutKeptFromBeginningIsNotBegunLater(t *testing.T) {
