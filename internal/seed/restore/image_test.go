@@ -24,8 +24,6 @@ import (
 const (
 	seedName    = "registry.example.com/team/seed:1"
 	seedAddress = "192.0.2.10"
-	// seedRecord is the agent's own, of the seed's node; it ships because a MachineConfig wrote it.
-	seedRecord = host.StateDir + "/netpolicy/standing.json"
 )
 
 // published is an image that the flow seed-create has made; it is the same for all tests, which only read it.
@@ -39,8 +37,6 @@ var published = sync.OnceValue(func() *hosttest.Registry {
 		must(n.Seed(file, []byte(text)))
 	}
 	must(n.Files().Remove("/etc/hosts"))
-	must(n.Seed(host.MachineConfig, []byte(`{"spec":{"kernelArguments":["systemd.unified_cgroup_hierarchy=1"],"config":{"storage":{"files":[{"path":"`+seedRecord+`"}]}}}}`)))
-	must(n.Seed(seedRecord, []byte("of the seed")))
 	registry := hosttest.NewRegistry()
 	p := create.Ports{
 		Node: n.Ports(), Archives: n.Archives(), Registries: n.Registries(registry), Copies: n.Copies(), Reports: n.Reports(),

@@ -3,6 +3,7 @@ package restore_test
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net/netip"
 	"path"
@@ -43,7 +44,7 @@ func TestAnImageIsRestoredAndTheNodeGoesBack(t *testing.T) {
 	require.Equal(t, "mine", read("/etc/machine-id"), "the machine is the same")
 	require.Equal(t, "mine", read("/etc/ssh/ssh_host_rsa_key"))
 	require.Equal(t, "lca-cli program\n", read(host.CLIInVar), "the program that runs, not the seed's")
-	for _, gone := range []string{"/etc/hosts", "/etc/lvm/devices/system.devices", seedRecord} {
+	for _, gone := range []string{"/etc/hosts", "/etc/lvm/devices/system.devices"} {
 		_, err := w.node.Files().Stat(gone)
 		require.ErrorContains(t, err, "not exist")
 	}
@@ -426,6 +427,40 @@ func (w *world) boot(ctx context.Context, clone string) error {
 		}
 	}
 	return w.node.Deployments().SetDefault(ctx, clone)
+}
+
+// anotherMakers has images in which the state of the agent of their seed is: those of this product leave it out.
+type anotherMakers struct {
+	host.Archives
+	files host.Files
+}
+
+const seedRecord = host.StateDir + "/netpolicy/standing.json"
+
+func (a anotherMakers) Unpack(ctx context.Context, dir string, r io.Reader, sum func(string, [32]byte)) error {
+	if err := a.Archives.Unpack(ctx, dir, r, sum); err != nil || !strings.HasPrefix(dir, host.StaterootDir(relocation.StaterootPrefix)) {
+		return err
+	}
+	return a.files.Write(path.Join(dir, seedRecord), []byte("of the seed"), 0o600)
+}
+
+func TestTheStateOfTheSeedsAgentIsNotObeyed(t *testing.T) {
+	w := newWorld(t, false)
+	ports := w.ports()
+	ports.Archives = anotherMakers{ports.Archives, w.node.Files()}
+	err := w.node.Run(t.Context(), func(ctx context.Context) error {
+		if _, err := restore.Begin(ctx, ports, w.ask()); err != nil {
+			return err
+		}
+		return restore.Run(ctx, ports, operation.Instruments{})
+	})
+	require.ErrorIs(t, err, hosttest.Rebooted)
+	require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "restored", verdict)
+	_, err = w.node.Files().Stat(seedRecord)
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestARestoreThatAPowerCutKeptFromBeginningIsNotBegunLater(t *testing.T) {
