@@ -325,6 +325,19 @@ func TestTheWatchdogRunsFromTheFirstBoot(t *testing.T) {
 	require.NotContains(t, enabled, host.UnitKubelet, "the cluster is held back until it has its identity")
 }
 
+// The restored system may find no room at its first boot: a rollback needs a little for itself, and has it.
+func TestAFullDiskInTheRestoredSystemDoesNotKeepTheNodeThere(t *testing.T) {
+	w := newWorld(t, false)
+	w.node.Command("lca-cli relocation reconfigure", func(context.Context, []string) error { return hosttest.ErrStays })
+	require.NoError(t, w.Live(nil))
+	require.True(t, relocation.IsSite(w.node.Describe().Booted))
+	w.node.SetFree(0)
+	require.NoError(t, w.do(func(ctx context.Context) error { return w.launch(ctx, relocation.UnitRollback, "rollback") }))
+	verdict, err := w.Judge()
+	require.NoError(t, err, "%v", w.node.Failures())
+	require.Equal(t, "old", verdict)
+}
+
 func TestASecondRestoreIsRefusedUntilTheFirstIsOver(t *testing.T) {
 	w := newWorld(t, false)
 	w.stopAt(seed.StepUnpackVar)
