@@ -140,6 +140,15 @@ func ReadLast(files host.Files) (l Last, err error) {
 	return l, err
 }
 
+// ReadLastOf loads the last result that another stateroot has; the zero value where there is none.
+func ReadLastOf(files host.Files, stateroot string) (l Last, err error) {
+	err = operation.ReadJSON(files, host.InVar(stateroot, LastFile), &l)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Last{}, nil
+	}
+	return l, err
+}
+
 // Code is what a technician reads out on the phone when an attempt failed; empty where none did.
 func (l Last) Code() sitecode.Code {
 	switch {

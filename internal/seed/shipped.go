@@ -8,7 +8,7 @@ const PlaceholderPullSecret = `{"auths":{"registry.invalid":{"auth":"cGxhY2Vob2x
 func Shipped() []Object {
 	const lca, operator = "lca.openshift.io", "openshift-lifecycle-agent"
 	const hub, agent = "*.open-cluster-management.io", "open-cluster-management-agent*"
-	return append(sessions(), []Object{
+	return append(append(sessions(), ofTheSeedsPlace()...), []Object{
 		{Group: lca, Resource: "seedgenerators"},
 		{Group: lca, Resource: "ipconfigs"},
 		{Group: lca, Resource: "imagebasedupgrades"},
@@ -44,5 +44,16 @@ func sessions() []Object {
 		{Resource: "secrets", Namespace: "openshift-image-registry", Name: "image-registry-private-configuration"},
 		{Resource: "events"},
 		{Resource: "certificatesigningrequests"},
+	}
+}
+
+// ofTheSeedsPlace are what says where the seed is, and what its node's network is: the agent of a restored cluster would give it the
+// seed's name and domain again, and take the state of a node that it does not have for that of its own.
+func ofTheSeedsPlace() []Object {
+	const nmstate = "nmstate.io"
+	return []Object{
+		{Group: "rhsyseng.github.io", Resource: "clusterrelocations"},
+		{Group: nmstate, Resource: "nodenetworkstates"},
+		{Group: nmstate, Resource: "nodenetworkconfigurationenactments"},
 	}
 }

@@ -27,6 +27,15 @@ func KeepBallast(files host.Files, stateroot string) error {
 	return nil
 }
 
+// KeepOwnBallast writes that of a stateroot alone: it is removed with it.
+func KeepOwnBallast(files host.Files, stateroot string) error {
+	file := host.InVar(stateroot, Ballast)
+	if err := files.Write(file, make([]byte, ballastSize), 0o600); err != nil {
+		return fmt.Errorf("keep room for a rollback in %s: %w", file, err)
+	}
+	return nil
+}
+
 // DropBallast gives the room free, in the system that runs and in /boot.
 func DropBallast(files host.Files) error {
 	return errors.Join(files.Remove(Ballast), files.Remove(BootBallast))

@@ -174,24 +174,18 @@ func (w Wiring) rollback() *cobra.Command {
 	}
 }
 
+// goBack leaves the steps to a unit: the terminal may end with the network, and what was asked for outlives a power cut.
 func (w Wiring) goBack(ctx context.Context) error {
 	s, err := w.restored(ctx)
 	if err != nil {
 		return err
 	}
-	b, err := s.OpenBack(ctx, restore.CauseRequested)
-	if err != nil {
+	if err := s.AskBack(ctx, restore.CauseRequested); err != nil {
 		return err
 	}
-	if err := s.Units.Stop(ctx, relocation.UnitReconfigure); err != nil {
-		return fmt.Errorf("stop %s: %w", relocation.UnitReconfigure, err)
-	}
-	release, err := w.Take(ctx, relocation.FlowReconfigure, "seed rollback")
-	if err != nil {
-		return err
-	}
-	defer release()
-	return b.Run(ctx)
+	_, err = fmt.Fprintf(w.Out, "the node goes back to the cluster that ran before and reboots; follow it with 'journalctl -fu %s'\n",
+		relocation.UnitRollback)
+	return err
 }
 
 func (w Wiring) commit() *cobra.Command {

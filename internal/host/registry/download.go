@@ -45,24 +45,27 @@ func (d *download) open(context.Context) error {
 	if d.at > 0 {
 		header["Range"], codes = d.rest(), []int{http.StatusPartialContent, http.StatusOK}
 	}
-	resp, err := d.do(d.ctx, http.MethodGet, d.url("blobs/%s", d.digest), nil, header) //nolint:contextcheck // see above
+	ctx, cancel := context.WithCancel(d.ctx)
+	resp, err := d.do(ctx, http.MethodGet, d.url("blobs/%s", d.digest), nil, header) //nolint:contextcheck // see above
 	if err != nil {
+		cancel()
 		return err
 	}
+	body := &arriving{ReadCloser: resp.Body, cancel: cancel, patience: d.o.Stall}
 	if err := check(resp, codes...); err != nil {
-		resp.Body.Close()
+		body.Close()
 		return err
 	}
 	if d.at > 0 && resp.StatusCode == http.StatusOK { // the registry knows no ranges
-		if _, err := io.CopyN(io.Discard, resp.Body, d.at); err != nil {
-			resp.Body.Close()
+		if _, err := io.CopyN(io.Discard, body, d.at); err != nil {
+			body.Close()
 			return err
 		}
 	}
 	if d.at == 0 {
 		d.size = resp.ContentLength
 	}
-	d.body = resp.Body
+	d.body = body
 	return nil
 }
 

@@ -264,6 +264,32 @@ func TestADownloadThatBreaksOffContinues(t *testing.T) {
 	require.True(t, bytes.Equal(data, back))
 }
 
+// A registry that falls silent in the middle of a download does not hold it up for ever.
+func TestADownloadThatFallsSilentContinues(t *testing.T) {
+	var silent atomic.Int32
+	at := serve(t, broken(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/sha256:") || silent.Add(1) > 1 {
+			return false
+		}
+		w.Header().Set("Content-Length", "307200")
+		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write(content(300 << 10)[:100<<10])
+		w.(http.Flusher).Flush()
+		<-r.Context().Done() // the client has hung up
+		return true
+	}))
+	o := options(t)
+	o.Stall, o.Tries = 2*time.Second, 20
+	r, err := registry.New(o).Open(t.Context(), host.RegistryAccess{Image: at + "/seed:1", CABundle: authority(t), Push: true})
+	require.NoError(t, err)
+	data := content(300 << 10)
+	require.NoError(t, put(t, r, data))
+	back, err := get(t, r, digest(data))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(data, back))
+	require.Greater(t, silent.Load(), int32(1))
+}
+
 func TestADownloadOfOtherContentIsAnError(t *testing.T) {
 	at := serve(t, broken(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/sha256:") {

@@ -2,10 +2,13 @@ package registry
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // stallKey finds the watch of a request in its context.
@@ -56,4 +59,27 @@ func (b *watched) Read(p []byte) (int, error) {
 		w.progress()
 	}
 	return n, err
+}
+
+// arriving is the body of an answer that ends where nothing arrives for a while. Only the wait for the registry counts, not the time that
+// the reader takes.
+type arriving struct {
+	io.ReadCloser
+	cancel   context.CancelFunc
+	patience time.Duration
+}
+
+func (a *arriving) Read(p []byte) (int, error) {
+	timer := time.AfterFunc(a.patience, a.cancel)
+	n, err := a.ReadCloser.Read(p)
+	if !timer.Stop() && err != nil {
+		err = fmt.Errorf("%w: nothing arrived for %s: %w", host.ErrRegistryAway, a.patience, err)
+	}
+	return n, err
+}
+
+// Close also ends the request.
+func (a *arriving) Close() error {
+	defer a.cancel()
+	return a.ReadCloser.Close()
 }

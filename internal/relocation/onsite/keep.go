@@ -38,12 +38,22 @@ func (s *Station) keepPlan(r relocation.Request) flow.Plan {
 	return flow.Plan{
 		Name: relocation.FlowKeep, Commit: flow.FromStart, AcrossBoots: true, Urgent: true,
 		Steps: []flow.Step{
-			stateroot.RemoveOthers(s.Deployments, func(name string, _ host.Deployment) bool {
-				return name == r.Factory || relocation.IsSite(name)
+			stateroot.RemoveOthers(s.Deployments, func(name string, booted host.Deployment) bool {
+				return name == r.Factory || relocation.IsSite(name) && !s.isWayBack(r, name, booted)
 			}),
 			{Name: relocation.StepForget, Title: "Remove the units and the factory's record", Again: true, Do: s.forget},
 		},
 	}
+}
+
+// isWayBack says that the stateroot that runs is not one of the site's but was made from this one, by a change of its address: this one
+// is the way back of the change. Where that cannot be read it stays.
+func (s *Station) isWayBack(r relocation.Request, name string, booted host.Deployment) bool {
+	if relocation.IsSite(booted.Stateroot) {
+		return false
+	}
+	last, err := relocation.ReadLastOf(s.Files, name)
+	return err != nil || last.OperationID == r.OperationID && last.Outcome == relocation.OutcomeHome
 }
 
 // forget removes the record last: with it an interrupted run can be repeated.

@@ -36,7 +36,14 @@ func (m *restoration) furnish(ctx context.Context) error {
 	if err := stateroot.InstallUnit(ctx, m.Files, m.Foreign, target, relocation.UnitMonitor, relocation.MonitorUnit); err != nil {
 		return err
 	}
-	return bringup.RemoveNetworkState(m.Files, target)
+	if err := bringup.RemoveNetworkState(m.Files, target); err != nil {
+		return err
+	}
+	// What was unpacked may have left no room, and the node must go back also before the reconfiguration keeps some.
+	if err := stateroot.KeepOwnBallast(m.Files, m.request.New); err != nil {
+		return m.full(host.DeployDir, err)
+	}
+	return nil
 }
 
 // giveCLI puts the program that runs here in the place of the seed's: it knows how to continue.

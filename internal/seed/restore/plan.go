@@ -51,9 +51,7 @@ func Plan(n Ports, r Request) flow.Plan {
 			// No undo: it only asks.
 			{Name: seed.StepCheck, Title: "Check image and room", Do: m.check, Tries: 3, Pause: 5 * time.Second},
 			// No undo: what an earlier restore left behind is of no more use, and its room is needed.
-			stateroot.RemoveOthers(n.Deployments, func(name string, _ host.Deployment) bool {
-				return relocation.IsSite(name) && name != r.New
-			}),
+			stateroot.RemoveOthers(n.Deployments, m.isLeft),
 			fetching(flow.Step{Name: seed.StepDeploy, Title: "Deploy the image's system", Do: m.deploy, Undo: m.undeploy}),
 			fetching(flow.Step{Name: seed.StepUnpackVar, Title: "Unpack the cluster's state", Do: m.unpackVar, Undo: m.dropVar}),
 			// The undo of the steps below is that of deploy-system: it removes the whole stateroot.
@@ -68,6 +66,24 @@ func Plan(n Ports, r Request) flow.Plan {
 			stateroot.Reboot(n.Power, n.Clock, "Restore of a seed image: booting stateroot "+r.New),
 		},
 	}
+}
+
+// isLeft says that an earlier restore left the stateroot behind. One that was at home, and was not made from the one that runs, is the way
+// back of a change of its address, by which that was made.
+func (m *restoration) isLeft(name string, booted host.Deployment) bool {
+	if !relocation.IsSite(name) || name == m.request.New {
+		return false
+	}
+	if relocation.IsSite(booted.Stateroot) {
+		return true
+	}
+	last, err := relocation.ReadLastOf(m.Files, name)
+	if err == nil && last.Outcome != relocation.OutcomeHome {
+		return true
+	}
+	var record relocation.Record
+	err = operation.ReadJSON(m.Files, host.InVar(name, relocation.RecordFile), &record)
+	return err == nil && record.Factory == booted.Stateroot
 }
 
 func (m *restoration) wipe(context.Context) error {

@@ -3,8 +3,10 @@ package restore_test
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net/netip"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -323,6 +325,19 @@ func TestTheWatchdogRunsFromTheFirstBoot(t *testing.T) {
 	require.NotContains(t, enabled, host.UnitKubelet, "the cluster is held back until it has its identity")
 }
 
+// The restored system may find no room at its first boot: a rollback needs a little for itself, and has it.
+func TestAFullDiskInTheRestoredSystemDoesNotKeepTheNodeThere(t *testing.T) {
+	w := newWorld(t, false)
+	w.node.Command("lca-cli relocation reconfigure", func(context.Context, []string) error { return hosttest.ErrStays })
+	require.NoError(t, w.Live(nil))
+	require.True(t, relocation.IsSite(w.node.Describe().Booted))
+	w.node.SetFree(0)
+	require.NoError(t, w.do(func(ctx context.Context) error { return w.launch(ctx, relocation.UnitRollback, "rollback") }))
+	verdict, err := w.Judge()
+	require.NoError(t, err, "%v", w.node.Failures())
+	require.Equal(t, "old", verdict)
+}
+
 func TestASecondRestoreIsRefusedUntilTheFirstIsOver(t *testing.T) {
 	w := newWorld(t, false)
 	w.stopAt(seed.StepUnpackVar)
@@ -372,6 +387,93 @@ func TestCommitGivesTheWayBackUp(t *testing.T) {
 	require.NoError(t, w.do(w.restore), "another image can be restored")
 	require.NoError(t, w.node.ClusterUp())
 	require.Equal(t, []string{"192.0.2.20"}, w.node.Describe().Running)
+}
+
+// A change of the address boots another stateroot, and the restored one is its way back: neither a commit nor another restore takes it.
+func TestTheWayBackOfAChangedAddressStays(t *testing.T) {
+	for name, commitFirst := range map[string]bool{"committed after the change": false, "committed before it": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false)
+			require.NoError(t, w.Live(nil))
+			site := w.node.Describe().Booted
+			if commitFirst {
+				require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+			}
+			const changed = "rhcos_ipc-x"
+			require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error { return w.boot(ctx, changed) }))
+			w.node.Cut()
+			require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+			require.Equal(t, changed, w.node.Describe().Booted)
+			if !commitFirst {
+				require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+			}
+			require.Contains(t, w.node.Describe().Stateroots, site)
+			require.NotContains(t, w.node.Describe().Stateroots, oldStateroot)
+			w.stopAt(seed.StepDeploy)
+			require.Contains(t, w.node.Describe().Stateroots, site)
+		})
+	}
+}
+
+// boot clones the stateroot that runs, with what the relocation knows, and makes the clone the default.
+func (w *world) boot(ctx context.Context, clone string) error {
+	if err := stateroot.Clone(w.node.Deployments(), clone).Do(ctx); err != nil {
+		return err
+	}
+	all, err := w.node.Deployments().List(ctx)
+	if err != nil {
+		return err
+	}
+	made, _ := host.FirstOf(all, clone)
+	kubelet := path.Join(host.UnitDir, host.UnitKubelet)
+	for file, to := range map[string]string{relocation.LastFile: host.InVar(clone, relocation.LastFile),
+		relocation.RecordFile: host.InVar(clone, relocation.RecordFile), kubelet: made.InDeployment(kubelet)} {
+		data, err := w.node.Files().Read(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.node.Files().Write(to, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return w.node.Deployments().SetDefault(ctx, clone)
+}
+
+// anotherMakers has images in which the state of the agent of their seed is: those of this product leave it out.
+type anotherMakers struct {
+	host.Archives
+	files host.Files
+}
+
+const seedRecord = host.StateDir + "/netpolicy/standing.json"
+
+func (a anotherMakers) Unpack(ctx context.Context, dir string, r io.Reader, sum func(string, [32]byte)) error {
+	if err := a.Archives.Unpack(ctx, dir, r, sum); err != nil || !strings.HasPrefix(dir, host.StaterootDir(relocation.StaterootPrefix)) {
+		return err
+	}
+	return a.files.Write(path.Join(dir, seedRecord), []byte("of the seed"), 0o600)
+}
+
+func TestTheStateOfTheSeedsAgentIsNotObeyed(t *testing.T) {
+	w := newWorld(t, false)
+	ports := w.ports()
+	ports.Archives = anotherMakers{ports.Archives, w.node.Files()}
+	err := w.node.Run(t.Context(), func(ctx context.Context) error {
+		if _, err := restore.Begin(ctx, ports, w.ask()); err != nil {
+			return err
+		}
+		return restore.Run(ctx, ports, operation.Instruments{})
+	})
+	require.ErrorIs(t, err, hosttest.Rebooted)
+	require.NoError(t, w.node.Settle(t.Context(), maxBoots))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "restored", verdict)
+	_, err = w.node.Files().Stat(seedRecord)
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestARestoreThatAPowerCutKeptFromBeginningIsNotBegunLater(t *testing.T) {

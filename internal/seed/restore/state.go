@@ -27,7 +27,19 @@ func (m *restoration) unpackVar(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.unpack(ctx, i, image.Var, host.StaterootDir(m.request.New))
+	if err := m.unpack(ctx, i, image.Var, host.StaterootDir(m.request.New)); err != nil {
+		return err
+	}
+	return m.forget()
+}
+
+// forget removes what an image may have of the agent's own state: journals, records and requests of the seed's node would be obeyed.
+func (m *restoration) forget() error {
+	dir := host.InVar(m.request.New, host.StateDir)
+	if err := m.Files.Remove(dir); err != nil {
+		return fmt.Errorf("remove %s, which is of the seed: %w", dir, err)
+	}
+	return nil
 }
 
 // dropVar removes the state before anything else of the stateroot is undone: on a disk that it has filled, ostree cannot
