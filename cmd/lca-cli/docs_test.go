@@ -27,6 +27,9 @@ func TestEveryCommandOfTheDocsExists(t *testing.T) {
 var harmless = [][]string{{"ipam"}, {"network", "policy"}, {"network", "validate"}, {"relocation", "config"}, {"completion"}, {"--version"}}
 
 func isHarmless(c docscommands.Command) bool {
+	if slices.Contains(c.Words, "-") {
+		return false // it reads what another command prints
+	}
 	return slices.Contains(c.Words, "--help") || slices.ContainsFunc(harmless, func(verb []string) bool {
 		return slices.Equal(verb, c.Words[:min(len(verb), len(c.Words))])
 	})

@@ -1,14 +1,18 @@
 package network
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
@@ -45,7 +49,7 @@ func (w Wiring) checkAll(files []string, quiet bool) error {
 	for _, name := range files {
 		data, err := w.read(name)
 		if err == nil {
-			err = check(data)
+			err = checkFile(data)
 		}
 		if err != nil {
 			all = errors.Join(all, fmt.Errorf("%s: %w", name, err))
@@ -56,11 +60,47 @@ func (w Wiring) checkAll(files []string, quiet bool) error {
 	return all
 }
 
-// check finds out what a file holds, and what is wrong with it.
-func check(data []byte) error {
+// checkFile checks every document of a file; in a file with several, a problem names the document by its number.
+func checkFile(data []byte) error {
 	if len(data) > tree.MaxBytes {
 		return fmt.Errorf("the file has more than %d bytes, which are the most that is read", tree.MaxBytes)
 	}
+	documents, err := split(data)
+	if err != nil {
+		return err
+	}
+	if len(documents) < 2 {
+		return check(data)
+	}
+	var all error
+	for i, document := range documents {
+		if err := check(document); err != nil {
+			all = errors.Join(all, fmt.Errorf("document %d: %w", i+1, err))
+		}
+	}
+	return all
+}
+
+// split is the documents of a YAML stream, without those that hold comments alone.
+func split(data []byte) (all [][]byte, err error) {
+	stream := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		document, err := stream.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("split the file into its documents: %w", err)
+		}
+		var content any
+		if yaml.Unmarshal(document, &content) != nil || content != nil { // what is no YAML is reported by its decoder
+			all = append(all, document)
+		}
+	}
+}
+
+// check finds out what a document is, and what is wrong with it.
+func check(data []byte) error {
 	var kind metav1.TypeMeta
 	_ = yaml.Unmarshal(data, &kind) // a document has no kind; what is no YAML is reported by its decoder, with the line
 	switch kind.Kind {

@@ -63,3 +63,19 @@ func TestValidateNeedsAFile(t *testing.T) {
 	_, err := run(t, "", "validate")
 	require.ErrorContains(t, err, "validate needs a file")
 }
+
+// A file may hold several, and each of them is checked.
+func TestValidateChecksEveryDocumentOfAFile(t *testing.T) {
+	const right, wrong = "kind: NodeNetworkConfigurationPolicy\nspec: {desiredState: {interfaces: [{name: a, mtu: 1500}]}}\n",
+		"kind: NodeNetworkConfigurationPolicy\nspec: {desiredState: {interfaces: [{name: a, mtuu: 1}]}}\n"
+	t.Run("wrong", func(t *testing.T) {
+		_, err := run(t, "", "validate", write(t, "---\n"+right+"---\n"+right+"---\n"+wrong))
+		require.ErrorContains(t, err, "document 3: spec.desiredState.interfaces[a].mtuu: ")
+	})
+	t.Run("right", func(t *testing.T) {
+		file := write(t, "# two policies\n---\n"+right+"---\n"+right)
+		out, err := run(t, "", "validate", file)
+		require.NoError(t, err)
+		require.Equal(t, file+": nothing is wrong with it\n", out)
+	})
+}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"

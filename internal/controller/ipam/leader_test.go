@@ -71,7 +71,7 @@ func (w *world) taken(pool *metal3.IPPool) {
 // A replica that starts gives away nothing that is taken, and completes what its predecessor began.
 func TestStartWithAddressesThatAreTaken(t *testing.T) {
 	w := newWorld(t)
-	w.taken(w.pool("p", between(10, 15)))
+	w.taken(w.pool("p", func(s *metal3.IPPoolSpec) { between(10, 15)(s); s.Quarantine = "1h" }))
 	w.claim("new", "p")
 	w.contractClaim("newer", "p")
 	w.start()

@@ -13,6 +13,7 @@ package netenactment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -121,12 +122,13 @@ func (r *Reconciler) proceed(ctx context.Context, s *scene) (time.Duration, erro
 		}
 		soonest(wait)
 	}
+	var unknown error
 	for _, v := range s.views {
-		if wait, err := r.stand(ctx, s, v); err != nil {
-			return 0, fmt.Errorf("compare the record of policy %s with the network: %w", v.name, err)
-		} else if wait > 0 {
-			soonest(wait)
+		wait, err := r.stand(ctx, s, v)
+		if err != nil { // of this policy alone; an edit of it makes another record
+			unknown = errors.Join(unknown, fmt.Errorf("compare the record of policy %s with the network: %w", v.name, err))
 		}
+		soonest(wait)
 		j := judge(v, s)
 		if j.state == condition.Available {
 			r.drift(ctx, s, v, &j)
@@ -145,5 +147,9 @@ func (r *Reconciler) proceed(ctx context.Context, s *scene) (time.Duration, erro
 			return 0, err
 		}
 	}
-	return again, nil
+	if unknown != nil && again > 0 { // an error would have the other policies wait longer and longer
+		r.Log.Warn("a policy cannot be judged", "error", unknown)
+		return again, nil
+	}
+	return again, unknown
 }

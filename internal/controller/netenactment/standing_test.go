@@ -1,11 +1,14 @@
 package netenactment
 
 import (
+	"context"
 	"path"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
@@ -186,4 +189,42 @@ func TestAPolicyReturnsToANewStateroot(t *testing.T) {
 	c, err := netpolicyRecord(w).Committed("mtu")
 	require.NoError(t, err)
 	require.Equal(t, "rhcos", c.Stateroot)
+}
+
+// A record that cannot be compared with the network, as one of a newer version, is no reason to leave other policies alone.
+func TestARecordThatCannotBeReadConcernsItsPolicyAlone(t *testing.T) {
+	w := newWorld(t)
+	w.inForce("a", `{"routes":{"config":[]}}`, nil)
+	c, err := netpolicyRecord(w).Committed("a")
+	require.NoError(t, err)
+	c.Document = `{"a-key-of-a-newer-version":1}`
+	require.NoError(t, netpolicyRecord(w).Commit(c))
+	w.rebootInto(nil)
+	p := w.policy("mtu", mtu1400, nil)
+	var last error
+	turn := func() {
+		t.Helper()
+		require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error {
+			_, last = w.r.Reconcile(ctx, reconcile.Request{})
+			return nil
+		}))
+		require.NoError(t, w.node.Settle(t.Context(), 1))
+		w.now = w.now.Add(time.Second)
+	}
+	turn()
+	w.grant(p)
+	turn()
+	turn()
+	require.Equal(t, condition.Available, w.state("mtu"))
+	require.Equal(t, 1400, w.mtu())
+	require.ErrorContains(t, last, "compare the record of policy a with the network")
+
+	require.NoError(t, w.server.Client.Get(t.Context(), client.ObjectKey{Name: "a"}, p))
+	w.edit(p, `{"interfaces":[{"name":"br-ex","type":"ovs-interface","state":"up"}]}`)
+	turn()
+	w.grant(p)
+	turn()
+	turn()
+	require.NoError(t, last, "an edit of the policy makes another record")
+	require.Equal(t, condition.Available, w.state("a"))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,19 +64,36 @@ func TestTheAddressOfAnEarlierEnactmentIsNotUsed(t *testing.T) {
 	require.JSONEq(t, `{"storage":"192.0.2.78","storage-prefix":"24"}`, w.enactment(w.node(0), p).Annotations[v1beta1.ValuesAnnotation])
 }
 
-// TestAnotherPoolIsAnotherClaim: an edit that names another pool does not keep the address of the former one.
-func TestAnotherPoolIsAnotherClaim(t *testing.T) {
+// TestTheAddressOfTheFormerPoolStaysUntilTheNodeHasTheNew: a node whose enactment fails goes back to the address that it had.
+func TestTheAddressOfTheFormerPoolStaysUntilTheNodeHasTheNew(t *testing.T) {
 	w := newWorld(t, 1)
 	p := w.policy("p", claiming)
-	c := w.claim("p", func(*metal3.IPClaim) bool { return true }, "claimed")
-	w.serves(c, "192.0.2.79")
+	former := w.claim("p", func(*metal3.IPClaim) bool { return true }, "claimed")
+	w.serves(former, "192.0.2.79")
 	w.reaches(p, "Available", "1/1 nodes successfully configured")
+
+	w.agents.fails(func(string, string) condition.State { return condition.Failed })
 	now := w.get(p)
 	now.Spec.TemplateValues[0].Address.Pool = "other"
 	require.NoError(t, w.api.Update(t.Context(), now))
-	c = w.claim("p", func(c *metal3.IPClaim) bool { return c.Spec.Pool.Name == "other" }, "of the other pool")
-	require.Nil(t, c.Status.Address)
+	c, name := &metal3.IPClaim{}, client.ObjectKey{Namespace: "default", Name: p.Name + ".storage.other." + w.node(0)}
+	w.eventually(func() bool { return w.api.Get(t.Context(), name, c) == nil }, func() string { return "claimed of the other pool" })
+	require.Equal(t, "other", c.Spec.Pool.Name)
 	w.serves(c, "198.51.100.9")
+	w.reaches(p, "Degraded", "1/1 nodes failed to configure")
+	require.NoError(t, w.api.Get(t.Context(), client.ObjectKeyFromObject(former), former))
+	require.Nil(t, former.DeletionTimestamp, "the node still has its address")
+
+	w.agents.fails(nil)
+	now = w.get(p)
+	now.Spec.DesiredState.Raw = []byte(`{"interfaces":[{"name":"eth1","mtu":1401}]}`)
+	require.NoError(t, w.api.Update(t.Context(), now))
 	w.reaches(p, "Available", "1/1 nodes successfully configured")
 	require.JSONEq(t, `{"storage":"198.51.100.9","storage-prefix":"24"}`, w.enactment(w.node(0), p).Annotations[v1beta1.ValuesAnnotation])
+	w.eventually(func() bool {
+		return apierrors.IsNotFound(w.api.Get(t.Context(), client.ObjectKeyFromObject(former), former))
+	},
+		func() string { return "the former address is released" })
+	require.NoError(t, w.api.Get(t.Context(), name, c))
+	require.Nil(t, c.DeletionTimestamp)
 }
