@@ -36,7 +36,7 @@ func newDatabase(t *testing.T) *database {
 		_ = cmd.Process.Kill() // it may have ended by itself
 		_ = cmd.Wait()
 	})
-	require.Eventually(t, func() bool { _, err := os.Stat(d.socket); return err == nil }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(d.socket); return err == nil }, time.Minute, 10*time.Millisecond)
 	d.vsctl("init")
 	return d
 }
