@@ -142,7 +142,7 @@ func (w unshipped) Judge() (string, error) {
 	return "shipped", errors.Join(w.during(nil, w.cancel), w.ordinary())
 }
 
-func (w unshipped) Again() error { return given{w.world}.Again() }
+func (w unshipped) Again() error { return given(w).Again() }
 
 // What was asked for happens, wherever it is cut short.
 func TestCrashMatrixOfWishes(t *testing.T) {
