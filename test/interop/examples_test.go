@@ -9,31 +9,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/policy"
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/review"
 )
 
-// reviewPolicy is the one place that judges a network policy here.
+// reviewPolicy judges a network policy as the webhook does.
 func reviewPolicy(o *unstructured.Unstructured) error {
-	text, err := yaml.Marshal(o.Object)
-	if err != nil {
+	p := &nmstatev1.NodeNetworkConfigurationPolicy{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, p); err != nil {
 		return err
 	}
-	p, err := policy.Read(text)
-	if err != nil {
-		return err
+	if problems := review.Check(p); len(problems) > 0 {
+		return problems
 	}
-	if len(p.Captures) > 0 {
-		return policy.Check(p)
-	}
-	d, err := netstate.Decode(p.Desired)
-	if err != nil {
-		return err
-	}
-	return netstate.Validate(d)
+	return nil
 }
 
 // refused are examples that our validation refuses, with what it says: a part of nmstate that the product does not support.
