@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -124,7 +125,8 @@ func TestWhatTheImageSees(t *testing.T) {
 	summary, err := m.files().Read(host.RecertSummary)
 	require.NoError(t, err)
 	require.Equal(t, "recert_config: 24 bytes\n", string(summary))
-	left, err := exec.Command(m.podman, "ps", "--all", "--quiet").Output()
-	require.NoError(t, err)
-	require.Empty(t, strings.TrimSpace(string(left)), "no container is left")
+	require.Eventually(t, func() bool { // podman removes a container after its end
+		left, err := exec.Command(m.podman, "ps", "--all", "--quiet").Output()
+		return err == nil && strings.TrimSpace(string(left)) == ""
+	}, time.Minute, 100*time.Millisecond, "no container is left")
 }
