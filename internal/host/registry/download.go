@@ -46,7 +46,7 @@ func (d *download) open(context.Context) error {
 		header["Range"], codes = d.rest(), []int{http.StatusPartialContent, http.StatusOK}
 	}
 	ctx, cancel := context.WithCancel(d.ctx)
-	resp, err := d.do(ctx, http.MethodGet, d.url("blobs/%s", d.digest), nil, header) //nolint:contextcheck,bodyclose // see above; arriving closes it
+	resp, err := d.do(ctx, http.MethodGet, d.url("blobs/%s", d.digest), nil, header) //nolint:contextcheck,bodyclose // see above
 	if err != nil {
 		cancel()
 		return err
