@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
@@ -126,7 +127,7 @@ func (p *planner) dropOtherKeys(where, text string) string {
 // Credentials of registries in a containers auth.json or a dockercfg, also within a text that escapes its quotes.
 var (
 	loginField = regexp.MustCompile(`(\\*")(auth|password|identitytoken|registrytoken)(\\*"\s*:\s*\\*")([^"\\]*)(\\*")`)
-	isLogins   = regexp.MustCompile(`\\*"auths\\*"\s*:|\\*"auth\\*"\s*:\s*\\*"`)
+	authsField = regexp.MustCompile(`\\*"auths\\*"\s*:`)
 )
 
 // placeholder is "placeholder:placeholder" as user and password; its parts are those of the placeholder of the pull secret.
@@ -135,9 +136,21 @@ const (
 	placeholderAuth = "cGxhY2Vob2xkZXI6cGxhY2Vob2xkZXI="
 )
 
+// holdsLogins tells credentials of registries from other JSON with a password in it: by "auths", or by an "auth" that is the
+// base64 of a user and a password.
+func holdsLogins(text string) bool {
+	if authsField.MatchString(text) {
+		return true
+	}
+	return slices.ContainsFunc(loginField.FindAllStringSubmatch(text, -1), func(m []string) bool {
+		plain, err := base64.StdEncoding.DecodeString(m[4])
+		return m[2] == "auth" && err == nil && strings.Contains(string(plain), ":")
+	})
+}
+
 // dropRegistryLogins replaces the credentials of registries but for the cluster's own tokens, which are signed again.
 func dropRegistryLogins(text string) string {
-	if !isLogins.MatchString(text) {
+	if !holdsLogins(text) {
 		return text
 	}
 	return loginField.ReplaceAllStringFunc(text, func(field string) string {

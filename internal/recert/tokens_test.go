@@ -12,6 +12,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestScanTellsWhoSignedATokenWhereverItIs(t *testing.T) {
@@ -60,5 +62,17 @@ func TestScanTellsWhoSignedATokenWhereverItIs(t *testing.T) {
 	if err := inventory.WriteKeys(&text); err != nil || !strings.Contains(text.String(), "RS256, signed by key "+accountID[:12]+"\n  at "+accountAt+"token\n") ||
 		!strings.Contains(text.String(), "signed by a key that is not in the cluster") || strings.Contains(text.String(), "eyJhb") {
 		t.Errorf("%v in\n%s", err, text.String())
+	}
+}
+
+func TestOnlyCredentialsOfRegistriesAreReplaced(t *testing.T) {
+	login := base64.StdEncoding.EncodeToString([]byte("me:secret"))
+	for text, want := range map[string]string{
+		`{"auth": "basic", "password": "of-an-application"}`:         `{"auth": "basic", "password": "of-an-application"}`,
+		`{"r.example.com": {"auth": "` + login + `"}}`:               `{"r.example.com": {"auth": "` + placeholderAuth + `"}}`,
+		`{"auths": {"r.example.com": {"password": "secret"}}}`:       `{"auths": {"r.example.com": {"password": "placeholder"}}}`,
+		`"{\\"auths\\": {\\"r\\": {\\"password\\": \\"secret\\"}}}"`: `"{\\"auths\\": {\\"r\\": {\\"password\\": \\"placeholder\\"}}}"`,
+	} {
+		require.Equal(t, want, dropRegistryLogins(text))
 	}
 }
