@@ -28,7 +28,9 @@ type SeedFacts struct {
 	AddonNamespaces []string
 	// PersistentVolumes, LocalVolumes and LVMClusters name storage that an image cannot carry.
 	PersistentVolumes, LocalVolumes, LVMClusters []string
-	OADP                                         OADP
+	// NetworkPolicies are NodeNetworkConfigurationPolicies, which an image carries.
+	NetworkPolicies []string
+	OADP            OADP
 	// Encryption is how the cluster encrypts values in etcd; empty: it does not.
 	Encryption string
 	// Busy says which other operation is under way; empty for none.
@@ -141,6 +143,7 @@ func readStorage(ctx context.Context, r client.Reader, f *SeedFacts) error {
 		{schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}, &f.PersistentVolumes},
 		{schema.GroupVersionKind{Group: "local.storage.openshift.io", Version: "v1", Kind: "LocalVolume"}, &f.LocalVolumes},
 		{schema.GroupVersionKind{Group: "lvm.topolvm.io", Version: "v1alpha1", Kind: "LVMCluster"}, &f.LVMClusters},
+		{schema.GroupVersionKind{Group: "nmstate.io", Version: "v1", Kind: "NodeNetworkConfigurationPolicy"}, &f.NetworkPolicies},
 	} {
 		items, err := list(ctx, r, kind.is)
 		if notServed(err) {

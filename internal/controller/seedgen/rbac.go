@@ -18,6 +18,7 @@ package seedgen
 // +kubebuilder:rbac:groups=operator.open-cluster-management.io,resources=klusterlets,verbs=list
 // +kubebuilder:rbac:groups=local.storage.openshift.io,resources=localvolumes,verbs=list
 // +kubebuilder:rbac:groups=lvm.topolvm.io,resources=lvmclusters,verbs=list
+// +kubebuilder:rbac:groups=nmstate.io,resources=nodenetworkconfigurationpolicies,verbs=list
 // +kubebuilder:rbac:groups=performance.openshift.io,resources=performanceprofiles,verbs=list
 //
 // What the image says of the cluster, and what it must not have:

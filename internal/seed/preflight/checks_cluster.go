@@ -52,6 +52,11 @@ func checkLVM(_ lcav1.SeedGeneratorSpec, f Facts) finding {
 	return named("LVM Storage has LVMClusters, which name disks of this machine", f.Cluster.LVMClusters, "delete them")
 }
 
+func checkNetworkPolicies(_ lcav1.SeedGeneratorSpec, f Facts) finding {
+	return named("the image carries network policies, which nodes apply that are restored from it", f.Cluster.NetworkPolicies,
+		"delete those with an address of this node, or that name its interfaces, before you ask for the image")
+}
+
 func checkOADPConfigured(_ lcav1.SeedGeneratorSpec, f Facts) finding {
 	return named("OADP has DataProtectionApplications", f.Cluster.OADP.Applications,
 		"delete them; each node gets its own when it is upgraded")

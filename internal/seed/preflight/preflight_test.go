@@ -87,6 +87,8 @@ func TestEveryCheckFailsAndSaysWhatToDo(t *testing.T) {
 			f.Cluster.PersistentVolumes = strings.Fields("a b c d e f g")
 		}, "a, b, c, d, e and 2 more"},
 		{"local-volumes", func(_ *lcav1.SeedGeneratorSpec, f *preflight.Facts) { f.Cluster.LocalVolumes = []string{"ns/lv"} }, "ns/lv: delete them"},
+		{"network-policies", func(_ *lcav1.SeedGeneratorSpec, f *preflight.Facts) { f.Cluster.NetworkPolicies = []string{"storage"} },
+			"storage: delete those with an address of this node"},
 		{"lvm-clusters", func(_ *lcav1.SeedGeneratorSpec, f *preflight.Facts) { f.Cluster.LVMClusters = []string{"ns/lc"} }, "ns/lc: delete them"},
 		{"oadp-configured", func(_ *lcav1.SeedGeneratorSpec, f *preflight.Facts) { f.Cluster.OADP.Applications = []string{"ns/dpa"} }, "ns/dpa"},
 		{"oadp-version", func(_ *lcav1.SeedGeneratorSpec, f *preflight.Facts) { f.Cluster.OADP.Version = "1.3.0" }, "OADP 1.3.0 is older than 1.3.1: upgrade it"},
