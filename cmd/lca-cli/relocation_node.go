@@ -64,8 +64,8 @@ func (o opener) site(lock host.NodeLock) func(context.Context, bool) (onsite.Por
 }
 
 // laptopPause lies between two tries to serve a laptop whose port is not ready, laptopAgain between two looks for other
-// DHCP servers.
-const laptopPause, laptopAgain = 15 * time.Second, time.Minute
+// DHCP servers: a switch passes nothing to a port for half a minute after it is plugged in, so that the first look may see none.
+const laptopPause, laptopAgain = 15 * time.Second, 15 * time.Second
 
 // laptopDesk is on the factory's network port, where the preparation knew one and an address on it.
 func laptopDesk(log *slog.Logger) (laptop.Desk, bool, error) {

@@ -135,8 +135,10 @@ func (w NodeWiring) cancelHere(ctx context.Context) error {
 		return err
 	}
 	c := factory.Cancellation{Ports: node, With: with}
-	if err := c.Ask(ctx); err != nil {
-		return w.Verdict("relocation cancel", err)
+	if !c.Unswept() { // else nothing is left that could hold the node
+		if err := c.Ask(ctx); err != nil {
+			return w.Verdict("relocation cancel", err)
+		}
 	}
 	release, err := w.Take(ctx, relocation.FlowCancel, "relocation cancel")
 	if err != nil {

@@ -219,15 +219,19 @@ func TestTheMachineConfigIsPrinted(t *testing.T) {
 	require.ErrorContains(t, err, "is not an address with a prefix length")
 }
 
-// The power went at the very end of an earlier run.
+// The power went at the very end of an earlier run, or its unit was killed there and is restarted.
 func TestCancelSweepsWhatAnEarlierOneLeft(t *testing.T) {
-	n := held(t)
-	require.NoError(t, n.Files().Remove(domain.RecordFile))
-	require.NoError(t, operation.WriteJSON(n.Files(), domain.WishFile, domain.Wish{Action: domain.WishCancel}))
-	_, err := onNode(t, n, "", "cancel")
-	require.NoError(t, err)
-	_, err = n.Files().Stat(domain.Dir)
-	require.Error(t, err)
-	_, err = onNode(t, n, "", "cancel")
-	requireFinal(t, err, "not prepared for relocation")
+	for name, args := range map[string][]string{"a person": {"cancel"}, "the unit": {"cancel", "--run"}} {
+		t.Run(name, func(t *testing.T) {
+			n := held(t)
+			require.NoError(t, n.Files().Remove(domain.RecordFile))
+			require.NoError(t, operation.WriteJSON(n.Files(), domain.WishFile, domain.Wish{Action: domain.WishCancel}))
+			_, err := onNode(t, n, "", args...)
+			require.NoError(t, err)
+			_, err = n.Files().Stat(domain.Dir)
+			require.Error(t, err)
+			_, err = onNode(t, n, "", args...)
+			requireFinal(t, err, "not prepared for relocation")
+		})
+	}
 }

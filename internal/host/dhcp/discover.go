@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -35,7 +36,8 @@ const (
 	maxMessage               = 1500
 )
 
-// OtherServer implements laptop.Link: it asks for an address, as any machine does that is plugged in, and takes none.
+// OtherServer implements laptop.Link: it asks for an address, as any machine does that is plugged in, and takes none. Offers
+// from the port's own addresses are this node's, and hide no other one.
 func (l *Link) OtherServer(ctx context.Context, port string) (netip.Addr, error) {
 	link, err := net.InterfaceByName(port)
 	if err != nil {
@@ -46,13 +48,17 @@ func (l *Link) OtherServer(ctx context.Context, port string) (netip.Addr, error)
 		return netip.Addr{}, fmt.Errorf("look for a DHCP server on %s: %w", port, err)
 	}
 	defer conn.Close()
+	own, err := link.Addrs()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("read the addresses of port %s: %w", port, err)
+	}
 	id := rand.Uint32() // distinguishes a late answer; not a secret
 	message := discovery(id, link.HardwareAddr)
 	for range asks {
 		if _, err := conn.WriteTo(message, &net.UDPAddr{IP: net.IPv4bcast, Port: portServer}); err != nil {
 			return netip.Addr{}, fmt.Errorf("look for a DHCP server on %s: %w", port, err)
 		}
-		server, err := awaitOffer(ctx, conn, id)
+		server, err := awaitOffer(ctx, conn, id, own)
 		if err != nil || server.IsValid() {
 			return server, err
 		}
@@ -75,8 +81,8 @@ func listen(ctx context.Context, port string) (net.PacketConn, error) {
 	return (&net.ListenConfig{Control: control}).ListenPacket(ctx, "udp4", fmt.Sprintf("0.0.0.0:%d", portClient))
 }
 
-// awaitOffer is the zero value where none came in time.
-func awaitOffer(ctx context.Context, conn net.PacketConn, id uint32) (netip.Addr, error) {
+// awaitOffer is the zero value where none came in time from another machine than this one.
+func awaitOffer(ctx context.Context, conn net.PacketConn, id uint32, own []net.Addr) (netip.Addr, error) {
 	deadline := time.Now().Add(answerTime)
 	if until, ok := ctx.Deadline(); ok && until.Before(deadline) {
 		deadline = until
@@ -97,9 +103,18 @@ func awaitOffer(ctx context.Context, conn net.PacketConn, id uint32) (netip.Addr
 			if udp, isUDP := from.(*net.UDPAddr); isUDP && !server.IsValid() {
 				server = udp.AddrPort().Addr().Unmap()
 			}
-			return server, nil
+			if !isOwn(server, own) {
+				return server, nil
+			}
 		}
 	}
+}
+
+func isOwn(server netip.Addr, own []net.Addr) bool {
+	return slices.ContainsFunc(own, func(a net.Addr) bool {
+		p, err := netip.ParsePrefix(a.String())
+		return err == nil && p.Addr() == server
+	})
 }
 
 // discovery asks for an address, and for an answer to all: the port may have none to answer to.

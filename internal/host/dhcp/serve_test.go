@@ -89,6 +89,13 @@ func TestAServerIsFound(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, address.Addr(), found)
+	// On the port that has the address it is this node's own server, which must not hide another one.
+	added, err := l.Assign(t.Context(), laptop, address)
+	require.NoError(t, err)
+	require.True(t, added)
+	own, err := l.OtherServer(t.Context(), laptop)
+	require.NoError(t, err)
+	require.False(t, own.IsValid(), own)
 	cancel()
 	require.NoError(t, <-ended)
 	for range 2 {

@@ -92,6 +92,8 @@ func (m making) mirror() stateroot.Mirror {
 	return stateroot.Mirror{Trees: m.Trees, Files: m.Files, Log: m.Log, Pair: m.pair,
 		Skip: []string{"lib/lca/evidence", "lib/lca/journal", "lib/lca/workspace", "lib/lca/ipc.json",
 			"lib/lca/stateroot-clone.json", "lib/lca/relocation/last.json", "lib/lca/relocation/wish.json",
+			// Secrets of this system, which are for its own readers.
+			"lib/lca/relocation/handover.json", "lib/lca/relocation/typed.yaml",
 			// A preparation that is under way: in the new system it would be begun again, over its own files.
 			"lib/lca/relocation-prepare.json"}}
 }

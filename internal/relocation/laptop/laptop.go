@@ -25,7 +25,7 @@ type Link interface {
 	Assign(ctx context.Context, port string, address netip.Prefix) (added bool, err error)
 	// Withdraw takes the address away.
 	Withdraw(ctx context.Context, port string, address netip.Prefix) error
-	// OtherServer is a DHCP server that answers on the port; the zero value for none.
+	// OtherServer is another machine's DHCP server that answers on the port; the zero value for none.
 	OtherServer(ctx context.Context, port string) (netip.Addr, error)
 	// Serve runs dnsmasq with the configuration until ctx ends.
 	Serve(ctx context.Context, config string) error
@@ -134,17 +134,25 @@ func (d Desk) turn(ctx context.Context) (err error) {
 // errMoved: the bridge has taken the port's addresses.
 var errMoved = errors.New("the addresses of the port have moved")
 
-// watch returns when this node must not serve any more.
+// signalPause lies between two looks at the port's signal. Moving the cable to another socket takes longer.
+const signalPause = time.Second
+
+// watch returns when this node must not serve any more. After a loss of the signal the port may be plugged in elsewhere.
 func (d Desk) watch(ctx context.Context, on string) error {
+	next := time.Now().Add(d.Again)
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(d.Again):
+		case <-time.After(min(d.Again, signalPause)):
 		}
 		if now, err := d.Link.Carrier(ctx, d.Port); err != nil || now != on {
 			return errors.Join(errMoved, err)
 		}
+		if time.Now().Before(next) {
+			continue
+		}
+		next = time.Now().Add(d.Again)
 		if err := d.alone(ctx, on); err != nil {
 			return err
 		}
@@ -154,7 +162,7 @@ func (d Desk) watch(ctx context.Context, on string) error {
 // alone fails where another DHCP server answers, or that cannot be found out.
 func (d Desk) alone(ctx context.Context, on string) error {
 	other, err := d.Link.OtherServer(ctx, on)
-	if err == nil && other.IsValid() && other != d.Address.Addr() {
+	if err == nil && other.IsValid() {
 		err = fmt.Errorf("%w: %s", errOther, other)
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,11 +27,17 @@ type link struct {
 	served []string
 	// asked and serving are called at each question for servers, and when dnsmasq runs.
 	asked, serving func()
+	// unplugged is called at each look at a port without a signal; nil for a port with one.
+	unplugged func()
 }
 
 func (l *link) Carrier(context.Context, string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.unplugged != nil {
+		l.unplugged()
+		return "", errors.New("no signal")
+	}
 	return l.on, nil
 }
 
@@ -117,6 +124,37 @@ func TestItEndsWhenTheNetworkChanges(t *testing.T) {
 			require.Empty(t, l.has)
 		})
 	}
+}
+
+// The cable may go from the laptop to a site's network between two looks for other servers.
+func TestItEndsWhenTheCableIsUnplugged(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	l := &link{on: "enp1s0", has: map[string]bool{}}
+	looks := 0
+	l.serving = func() {
+		l.unplugged = func() {
+			if looks++; looks > 1 { // it has ended, and waits for a signal
+				cancel()
+			}
+		}
+	}
+	table := desk(l, "192.0.2.1/29")
+	table.Again = time.Hour
+	table.Open(ctx)
+	require.ErrorIs(t, ctx.Err(), context.Canceled)
+	require.Len(t, l.served, 1)
+	require.Empty(t, l.has)
+}
+
+// The network's own server has the address that the node would take.
+func TestAServerAtTheNodesAddressIsAnotherOne(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l := &link{on: "enp1s0", has: map[string]bool{}, other: netip.MustParseAddr("192.0.2.1"), asked: cancel, serving: cancel}
+	desk(l, "192.0.2.1/29").Open(ctx)
+	require.Empty(t, l.served)
+	require.Empty(t, l.has)
 }
 
 // The address by which the cluster knows the node stays on the bridge, whoever gave it.

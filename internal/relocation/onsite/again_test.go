@@ -3,6 +3,7 @@ package onsite_test
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
@@ -96,4 +98,42 @@ func TestKeepLeavesNothingOfTheRelocation(t *testing.T) {
 	require.NoError(t, w.switchOn())
 	require.NoError(t, w.node.ClusterUp())
 	require.ErrorIs(t, w.station().AskBack(t.Context(), onsite.CauseRequested), operation.ErrRefused)
+}
+
+// A node that was in the factory state before has its configuration there too: it goes with the other secrets.
+func TestTheFactoryStateKeepsNoConfigurationOfANodeAtHome(t *testing.T) {
+	w := newWorld(t, false)
+	require.NoError(t, w.Live(nil))
+	require.NoError(t, w.Again())
+	require.NotEqual(t, factoryStateroot, w.node.Describe().Booted)
+	_, err := w.node.Files().Stat(host.InVar(factoryStateroot, relocation.SiteConfigFile))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// A power cut has left what came by the page in the factory state, with the request for it.
+func TestARollbackDoesNotTryAgainWhatCameByThePage(t *testing.T) {
+	w := newWorld(t, false)
+	require.NoError(t, w.Live(nil))
+	require.NoError(t, w.node.Files().Write(host.InVar(factoryStateroot, relocation.TypedFile), []byte(w.stick), 0o600))
+	require.NoError(t, w.during(nil, w.back))
+	require.Equal(t, factoryStateroot, w.node.Describe().Booted)
+	_, err := w.node.Files().Stat(relocation.TypedFile)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// The credentials of one site are readable once, and not on the next site.
+func TestAPreparationCopiesNoCredentialsOfASite(t *testing.T) {
+	w := newWorld(t, false)
+	require.NoError(t, w.Live(nil))
+	_, err := w.node.Files().Stat(relocation.HandoverFile)
+	require.NoError(t, err)
+	require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+	kept := w.node.Describe().Booted
+	require.NoError(t, w.prepare())
+	site := w.node.Describe().Default
+	require.NotEqual(t, kept, site, "failures: %v", w.node.Failures())
+	_, err = w.node.Files().Stat(host.InVar(site, relocation.RecordFile))
+	require.NoError(t, err)
+	_, err = w.node.Files().Stat(host.InVar(site, relocation.HandoverFile))
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }

@@ -164,7 +164,7 @@ func (b *Back) hold(ctx context.Context) error {
 		return err
 	}
 	// What came back is over there too: it would be continued otherwise. So would an older wish.
-	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.WishFile} {
+	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.TypedFile, relocation.WishFile} {
 		if err := b.Files.Remove(host.InVar(b.Request.Factory, f)); err != nil {
 			return fmt.Errorf("remove the request from the factory state: %w", err)
 		}

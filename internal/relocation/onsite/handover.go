@@ -119,8 +119,14 @@ func (p *Reconfiguration) credentials(h *Handover, kubeconfig, password bool) er
 }
 
 // wipe removes the secrets that no step needs any more. The configuration stays until the flow has finished: after a power
-// cut here, the steps that prove something run once more and read it. What is handed over stays until it is read.
-func (p *Reconfiguration) wipe(context.Context) error { return wipe(p.Files) }
+// cut here, the steps that prove something run once more and read it. What is handed over stays until it is read. The
+// factory state may have been handed the configuration first; its request stays, so that it boots this stateroot.
+func (p *Reconfiguration) wipe(context.Context) error {
+	if err := p.Files.Remove(host.InVar(p.Request.Factory, relocation.SiteConfigFile)); err != nil {
+		return fmt.Errorf("wipe the configuration in the factory state: %w", err)
+	}
+	return wipe(p.Files)
+}
 
 func wipe(files host.Files) error {
 	var errs []error
