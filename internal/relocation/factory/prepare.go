@@ -110,7 +110,11 @@ func (m making) furnish(ctx context.Context) error {
 	if err := stateroot.WriteUnit(m.Files, target, relocation.UnitMonitor, relocation.MonitorUnit); err != nil {
 		return err
 	}
-	return bringup.RemoveNetworkState(m.Files, target)
+	if err := bringup.RemoveNetworkState(m.Files, target); err != nil {
+		return err
+	}
+	// The site's disk may be full before the reconfiguration keeps room for the way back.
+	return stateroot.KeepOwnBallast(m.Files, m.pair.New)
 }
 
 // sealing lists what must be whole when the node is switched on at its site, months later.

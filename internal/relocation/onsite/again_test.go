@@ -16,6 +16,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
 // The stick is still plugged in when a node that is at home boots again.
@@ -136,4 +137,15 @@ func TestAPreparationCopiesNoCredentialsOfASite(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.node.Files().Stat(host.InVar(site, relocation.HandoverFile))
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// The disk may be full when the node is switched on at its site: the way back has its room from the factory.
+func TestTheFactoryKeepsRoomForTheWayBack(t *testing.T) {
+	w := newWorld(t, false)
+	require.NoError(t, w.prepare())
+	require.NoError(t, w.switchOn())
+	require.True(t, relocation.IsSite(w.node.Describe().Booted))
+	info, err := w.node.Files().Stat(stateroot.Ballast)
+	require.NoError(t, err)
+	require.Equal(t, int64(1<<20), info.Size())
 }
