@@ -214,7 +214,7 @@ func (s *Station) reconfigure(ctx context.Context, record relocation.Record, r r
 	back.FromUnit = true
 	s.remember(ctx, back.Cause)
 	if rerr := back.Run(ctx); rerr != nil {
-		return errors.Join(err, rerr)
+		return errors.Join(rerr, err) // whether another run may help is a matter of the rollback
 	}
 	return err
 }
