@@ -67,6 +67,20 @@ func TestPrometheusFindsAndMayReadBothRoles(t *testing.T) {
 	find[rbacv1.ClusterRole](t, monitored, "ClusterRole", reviews.RoleRef.Name)
 }
 
+// TestPrometheusKeepsTheLabelsOfTheMetrics: without honorLabels it renames a label that it sets itself, such as the namespace of a pool, and
+// an alert about a pool names the agent's own namespace.
+func TestPrometheusKeepsTheLabelsOfTheMetrics(t *testing.T) {
+	for name, has := range exportedMetrics(t) {
+		for _, target := range []string{"namespace", "pod", "service", "instance", "job", "endpoint", "container"} {
+			if slices.Contains(has, target) {
+				require.Regexp(t, "^lifecycle_agent_ipam_", name, "%s of the node role would need honorLabels too", name)
+				monitor := find[monitoringv1.ServiceMonitor](t, monitored, "ServiceMonitor", "lifecycle-agent")
+				require.True(t, monitor.Spec.Endpoints[0].HonorLabels, "%s has label %s", name, target)
+			}
+		}
+	}
+}
+
 // TestRulesFireForWhatTheyAreFor has promtool check the rules and play testdata/rules_test.yaml, which has a case for each alert.
 func TestRulesFireForWhatTheyAreFor(t *testing.T) {
 	rules := find[monitoringv1.PrometheusRule](t, monitored, "PrometheusRule", "lifecycle-agent")

@@ -122,3 +122,12 @@ func TestAnImageNeedsATagOrDigest(t *testing.T) {
 	require.Equal(t, "registry.test:5000/lifecycle-agent", parsed.NewName)
 	require.Equal(t, "v1", parsed.NewTag)
 }
+
+// TestALoopOfTheRecipesStopsAtTheFirstFailure: the status of a loop of the shell is that of its last turn, so a release would lack, say, the
+// SBOM of the first program unnoticed.
+func TestALoopOfTheRecipesStopsAtTheFirstFailure(t *testing.T) {
+	text, err := os.ReadFile("release.mk")
+	require.NoError(t, err)
+	require.Positive(t, bytes.Count(text, []byte("; done")))
+	require.Equal(t, bytes.Count(text, []byte("; done")), bytes.Count(text, []byte(" || exit; done")))
+}

@@ -33,7 +33,7 @@ release: programs $(BIN)/cyclonedx-gomod ## Write what is released into dist/: p
 	go run ./hack/release -image "$(IMAGE)" -out $(DIST)
 	for p in lifecycle-agent lca-cli; do \
 	  cp $(OUT)/$$p $(DIST)/$$p-linux-$(GOARCH) && \
-	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/$$p.cdx.json $(OUT)/$$p; done
+	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/$$p.cdx.json $(OUT)/$$p || exit; done
 	go run ./hack/notices $(OUT)/lifecycle-agent $(OUT)/lca-cli > $(DIST)/THIRD-PARTY-NOTICES.txt
 	$(MAKE) --no-print-directory plugin bundle
 	go run ./hack/release -krew -version "$(VERSION)" -url "$(RELEASE_URL)" -out $(DIST)

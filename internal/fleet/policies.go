@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +29,7 @@ func (r Rollout) Policies(sites []Site) ([]File, error) {
 	}
 	var out []File
 	for _, s := range sites {
-		values, err := r.values(s)
+		values, err := r.values(s, sites[0])
 		if err != nil {
 			return nil, err
 		}
@@ -64,8 +65,8 @@ func (r Rollout) shared(out []File, sites []Site) ([]File, error) {
 	return out, nil
 }
 
-// values is what the policies read of one cluster.
-func (r Rollout) values(s Site) (corev1.ConfigMap, error) {
+// values is what the policies read of one cluster. What they do not read must be as on the first one.
+func (r Rollout) values(s, first Site) (corev1.ConfigMap, error) {
 	out := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: r.meta("-" + s.Cluster),
 		Data: map[string]string{}}
 	put := func(key string, v any) error {
@@ -84,12 +85,16 @@ func (r Rollout) values(s Site) (corev1.ConfigMap, error) {
 			return out, err
 		}
 	}
-	for _, o := range s.Objects {
+	for i, o := range s.Objects {
+		if !reflect.DeepEqual(reference(o), reference(first.Objects[i])) {
+			return out, fmt.Errorf("%s %s has other labels or annotations on cluster %s than on %s, and policies have one for all; "+
+				"render it as ManifestWorks", o.GetKind(), o.GetName(), s.Cluster, first.Cluster)
+		}
 		k := key(o.GetKind(), o.GetName())
 		if err := put(k, o.Object["spec"]); err != nil {
 			return out, err
 		}
-		if strings.Contains(out.Data[k], "{{") {
+		if strings.Contains(out.Data[k]+fmt.Sprint(reference(o)), "{{") {
 			return out, fmt.Errorf("%s %s has {{ }}, which policies read as templates of their own; render it as ManifestWorks",
 				o.GetKind(), o.GetName())
 		}
@@ -155,10 +160,17 @@ func (r Rollout) ipConfig(body map[string]any) map[string]any {
 	return body
 }
 
+// reference is the metadata of an object, which is the same on all clusters.
 func reference(o *unstructured.Unstructured) map[string]any {
 	out := map[string]any{"name": o.GetName()}
 	if o.GetNamespace() != "" {
 		out["namespace"] = o.GetNamespace()
+	}
+	if labels := o.GetLabels(); len(labels) > 0 {
+		out["labels"] = labels
+	}
+	if annotations := o.GetAnnotations(); len(annotations) > 0 {
+		out["annotations"] = annotations
 	}
 	return out
 }

@@ -206,3 +206,29 @@ spec:
 	require.Len(t, files, 1, "it is the same everywhere: one ManifestWorkReplicaSet")
 	require.Contains(t, string(files[0].Data), "kind: ManifestWorkReplicaSet")
 }
+
+// TestPoliciesHaveTheLabelsOfTemplates and the annotations, as ManifestWorks do, and refuse those that differ.
+func TestPoliciesHaveTheLabelsOfTemplates(t *testing.T) {
+	const labelled = `apiVersion: ipam.metal3.io/v1alpha1
+kind: IPPool
+metadata: {name: storage, namespace: hosts, labels: {team: network}, annotations: {note: "${note}"}}
+spec: {namePrefix: storage, prefix: 24}
+`
+	got, err := sites(t, "cluster,note\na,same\nb,same\n", labelled)
+	require.NoError(t, err)
+	files, err := rollout().Policies(got)
+	require.NoError(t, err)
+	all := ""
+	for _, f := range files {
+		all += string(f.Data)
+	}
+	require.Contains(t, all, "team: network")
+	require.Contains(t, all, "note: same")
+
+	got, err = sites(t, "cluster,note\na,one\nb,other\n", labelled)
+	require.NoError(t, err)
+	_, err = rollout().Policies(got)
+	require.ErrorContains(t, err, "IPPool storage has other labels or annotations on cluster b than on a")
+	_, err = rollout().Works(got)
+	require.NoError(t, err)
+}

@@ -3,6 +3,7 @@ package gather
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -42,13 +43,11 @@ Read it before you hand it on: an address or a name of the site is no secret to 
 			if file == "" {
 				file = "/var/tmp/" + root + ".tar.gz"
 			}
-			others, err := node.Others(cmd.Context())
-			if err != nil {
-				return err
-			}
+			// A node without ostree, or with one that fails, has an archive too: of the system that runs.
+			others, missing := node.Others(cmd.Context())
 			if err := archive.Save(file, func(to io.Writer) error {
 				a := archive.New(to, root, now, node.Redactor(others).Redact)
-				if err := node.Collect(cmd.Context(), a, others); err != nil {
+				if err := errors.Join(a.Add("stateroots", nil, missing), node.Collect(cmd.Context(), a, others)); err != nil {
 					return err
 				}
 				return a.Close()

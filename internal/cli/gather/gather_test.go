@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -177,6 +178,32 @@ func TestWhatCannotBeReadIsNoted(t *testing.T) {
 	files := collect(t, n)
 	require.Contains(t, files[archive.Index], "missing  network/observed.yaml: no bus, password=[redacted]")
 	require.Contains(t, files, "units/states.json")
+}
+
+// broken is a node without ostree, or one whose deployments cannot be listed.
+type broken struct{ host.Deployments }
+
+func (broken) List(context.Context) ([]host.Deployment, error) { return nil, errors.New("ostree: no sysroot") }
+
+func TestANodeWithoutOstreeHasAnArchive(t *testing.T) {
+	n := newNode(t)
+	words := plant(t, n.Files)
+	n.Deployments = broken{n.Deployments}
+	file := filepath.Join(t.TempDir(), "a.tar.gz")
+	cmd := gather.Command(gather.Wiring{Out: io.Discard, Now: time.Now, Node: func(context.Context) (gather.Node, error) { return n, nil }})
+	cmd.SetArgs([]string{"--file", file})
+	require.NoError(t, cmd.ExecuteContext(t.Context()))
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	all := ""
+	for name, text := range unpack(t, bytes.NewReader(data)) {
+		all += name + "\n" + text
+	}
+	require.Contains(t, all, "missing  stateroots: list deployments: ostree: no sysroot")
+	require.Contains(t, all, "kubelet.service says")
+	for _, word := range words {
+		require.NotContains(t, all, word)
+	}
 }
 
 func TestTheVerbPrintsWhereTheArchiveIs(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"os"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +39,7 @@ type user struct {
 	kube  kubernetes.Interface
 	story []func()
 	away  bool
+	lost  error // what the API answers instead
 	out   bytes.Buffer
 	now   time.Time
 }
@@ -72,11 +76,15 @@ func (u *user) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 func (u *user) run(args ...string) (string, error) {
+	return u.runIn(u.t.Context(), args...)
+}
+
+func (u *user) runIn(ctx context.Context, args ...string) (string, error) {
 	u.out.Reset()
 	cmd := kubectl.Command(kubectl.Wiring{Out: &u.out, Clock: u, Connect: func(string, string) (kubectl.Cluster, error) {
 		return kubectl.Cluster{Client: unreachable{u.api, u}, Kube: u.kube, Server: "https://api.sno.test:6443"}, nil
 	}})
-	err := commandline.Execute(u.t.Context(), cmd, args)
+	err := commandline.Execute(ctx, cmd, args)
 	return u.out.String(), err
 }
 
@@ -89,6 +97,9 @@ type unreachable struct {
 func (c unreachable) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	if c.u.away {
 		return errors.New("connect: connection refused")
+	}
+	if c.u.lost != nil {
+		return c.u.lost
 	}
 	return c.Client.Get(ctx, key, o, opts...)
 }
@@ -202,6 +213,31 @@ func TestAWatchEnds(t *testing.T) {
 
 	_, err = u.run(append([]string{"change", "--watch", "--timeout=0s"}, toNew...)...)
 	require.ErrorContains(t, err, "stage Config has not ended in 0s; the agent goes on with it")
+}
+
+// TestAWatchSaysWhyTheAPIGivesNoStatus: a refusal, or the certificate of another machine, is not an API that does not answer.
+func TestAWatchSaysWhyTheAPIGivesNoStatus(t *testing.T) {
+	u := newUser(t)
+	u.story = []func(){
+		func() { u.lost = apierrors.NewForbidden(schema.GroupResource{Resource: "ipconfigs"}, "ipconfig", errors.New("not bound")) },
+		func() { u.lost = &tls.CertificateVerificationError{Err: errors.New("issued for another name")} },
+		func() { u.lost = nil },
+		u.says("ConfigCompleted", yes, "Completed", "Configuration completed successfully", "Idle", "Rollback"),
+	}
+	out, err := u.run(append([]string{"change", "--watch"}, toNew...)...)
+	require.NoError(t, err, out)
+	require.Contains(t, out, "is forbidden: not bound; retrying")
+	require.Contains(t, out, "issued for another name; retrying")
+	require.NotContains(t, out, "does not answer")
+}
+
+// TestAWatchThatIsInterruptedSaysThatTheChangeGoesOn: interrupting the watch does not end the change.
+func TestAWatchThatIsInterruptedSaysThatTheChangeGoesOn(t *testing.T) {
+	u := newUser(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	u.story = []func(){interrupt}
+	_, err := u.runIn(ctx, append([]string{"change", "--watch"}, toNew...)...)
+	require.EqualError(t, err, `the watch was interrupted; the agent goes on with stage Config, see "kubectl lca status"`)
 }
 
 func TestAPlanIsJudgedByTheServerAndChangesNothing(t *testing.T) {

@@ -70,7 +70,10 @@ func (w *Wiring) set(ctx context.Context, f following, stage lcav1.IPConfigStage
 	bounded, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	err = w.follow(bounded, c, endOf(stage))
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("the watch was interrupted; the agent goes on with stage %s, see \"kubectl lca status\"", stage)
+	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("stage %s has not ended in %s; the agent goes on with it, see \"kubectl lca status\"", stage, f.timeout)
 	}
 	return err

@@ -2,6 +2,7 @@ package kubectl
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -166,7 +168,7 @@ func (w *Wiring) follow(ctx context.Context, c Cluster, done func(*lcav1.IPConfi
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			say("the API at " + c.Server + " does not answer, or has no ipconfig; retrying")
+			say(c.silence(err) + "; retrying")
 		default:
 			say(summary(ipc))
 			if ended, err := done(ipc); ended || err != nil {
@@ -177,6 +179,16 @@ func (w *Wiring) follow(ctx context.Context, c Cluster, done func(*lcav1.IPConfi
 			return err
 		}
 	}
+}
+
+// silence says why there is no status. What another try may not heal is quoted: a refusal of the API, and a certificate that is not the
+// server's, which is also what another machine shows that has the former address now. Other errors differ from try to try.
+func (c Cluster) silence(err error) string {
+	var certificate *tls.CertificateVerificationError
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || errors.As(err, &certificate) {
+		return err.Error()
+	}
+	return "the API at " + c.Server + " does not answer, or has no ipconfig"
 }
 
 // summary is the status in a line.

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,9 +44,13 @@ func (r *Reconciler) release(ctx context.Context, gvk schema.GroupVersionKind, n
 	if hosts, err = r.hostsNow(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
+	living, err := r.ownerNow(ctx, gvk, name)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	for i := range unused {
 		c := &unused[i]
-		if inUse(hosts, remembered(owner, c)) {
+		if inUse(hosts, remembered(owner, c)) || living != "" && ownedBy(c, living) {
 			return ctrl.Result{RequeueAfter: cacheLag}, nil // the cache is behind
 		}
 		if paused, err := r.paused(ctx, c); err != nil || paused {
@@ -54,6 +61,26 @@ func (r *Reconciler) release(ctx context.Context, gvk schema.GroupVersionKind, n
 		}
 	}
 	return ctrl.Result{}, nil
+}
+
+// ownerNow is the UID of the owner that the API server has; empty where it has none, or one that is being deleted. A replica that has just
+// become the leader may know claims whose owner its cache does not have yet.
+func (r *Reconciler) ownerNow(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (types.UID, error) {
+	o := object(gvk)
+	err := r.Reader.Get(ctx, name, o)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("read %s %s before its claims are released: %w", gvk.Kind, name, err)
+	case o.GetDeletionTimestamp() != nil:
+		return "", nil
+	}
+	return o.GetUID(), nil
+}
+
+func ownedBy(c *metal3.IPClaim, owner types.UID) bool {
+	return slices.ContainsFunc(c.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == owner })
 }
 
 // inUse says that a host still runs for one of them, or is one of them and still runs.

@@ -85,15 +85,15 @@ func (r *Reconciler) learnLeased(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, problem := range r.ledger.newlyUnreadable(problems) {
+		r.Log.Error("what the cluster leases cannot be read", "error", problem)
+	}
 	pools, changed := r.ledger.setLeased(leased)
 	if !changed {
 		return nil
 	}
 	for _, l := range leased {
 		r.Log.Info("the cluster leases addresses itself", "range", l.What)
-	}
-	for _, problem := range problems {
-		r.Log.Error("what the cluster leases cannot be read", "error", problem)
 	}
 	for _, name := range pools {
 		r.wake(name, true)
@@ -130,6 +130,18 @@ func (l *ledger) setLeased(leased []kinds.Leased) (pools []types.NamespacedName,
 		pools = append(pools, name)
 	}
 	return pools, true
+}
+
+// newlyUnreadable are the problems with what the cluster leases, unless they are those of the last time: it is read every minute.
+func (l *ledger) newlyUnreadable(problems []error) []error {
+	text := fmt.Sprint(problems)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unreadable == text {
+		return nil
+	}
+	l.unreadable = text
+	return problems
 }
 
 // leasedConflict says that ranges of a pool are leased by the cluster. Certain is a pool that is on the provisioning network by its

@@ -3,8 +3,10 @@ package ipam
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -81,6 +83,28 @@ func TestWhatTheClusterLeasesIsNotAllocated(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, w.api.Delete(context.Background(), config)) })
 	require.NoError(t, r.learnLeased(t.Context()))
 	require.Contains(t, w.poolReason("static", metal3.ReasonOverlap), "DHCP_RANGE 203.0.113.90-203.0.113.95 of ConfigMap metal3/ironic")
+}
+
+// unreadableRange is an API with a range of metal3 that is none.
+type unreadableRange struct{ client.Reader }
+
+func (unreadableRange) Get(_ context.Context, name client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	config, ok := o.(*corev1.ConfigMap)
+	if !ok || name != (client.ObjectKey{Namespace: "metal3", Name: "ironic"}) {
+		return apierrors.NewNotFound(corev1.Resource("configmaps"), name.Name)
+	}
+	config.Namespace, config.Name, config.Data = name.Namespace, name.Name, map[string]string{"DHCP_RANGE": "somewhere"}
+	return nil
+}
+
+// A range that cannot be read is reported, though nothing else is leased: pools may overlap it. It is reported once, not every minute.
+func TestWhatCannotBeReadOfLeasesIsReportedOnce(t *testing.T) {
+	var log strings.Builder
+	r := New(Options{Reader: unreadableRange{}, Log: slog.New(slog.NewTextHandler(&log, nil)), Now: time.Now})
+	for range 2 {
+		require.NoError(t, r.learnLeased(t.Context()))
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "ConfigMap metal3/ironic: DHCP_RANGE: "), log.String())
 }
 
 // The webhook refuses a pool of the provisioning network over what the cluster leases, and warns of one that names no network; so it

@@ -24,10 +24,12 @@ type ledger struct {
 	objects  map[key]map[string]addressObject // address objects, by claim and name
 	supplies map[types.NamespacedName]*supply // of pools that can be calculated with
 	leased   []kinds.Leased                   // what the cluster leases itself
-	waiting  map[types.NamespacedName]*waitlist
-	woken    map[key]waiter    // claims that were taken off a waitlist, until they are reconciled
-	missed   map[key]time.Time // claims whose pool was not known, since when
-	written  map[key]string    // version of a claim that was written last and not read since
+	// unreadable is what could not be read of that.
+	unreadable string
+	waiting    map[types.NamespacedName]*waitlist
+	woken      map[key]waiter    // claims that were taken off a waitlist, until they are reconciled
+	missed     map[key]time.Time // claims whose pool was not known, since when
+	written    map[key]string    // version of a claim that was written last and not read since
 }
 
 func newLedger(now func() time.Time) *ledger {
