@@ -8,8 +8,9 @@ import (
 )
 
 // secretValue finds, in a key file, YAML or JSON, a key whose name says that its value is a secret.
-var secretValue = regexp.MustCompile(`(?i)["']?[\w.-]*(?:password|passwd|passphrase|psk|secret|` +
-	`token|credential|auth|pin\b|wep-key\d|private-?key|key-data|leap)[\w.-]*["']?\s*[:=]\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s,}{][^\r\n,}]*))`)
+var secretValue = regexp.MustCompile(`(?i)["']?[\w.-]*(?:password|passwd|passphrase|psk|secret|token|credential|auth|` +
+	`pin\b|wep-key\d|private-?key|key-data|leap)[\w.-]*["']?` +
+	`\s*[:=]\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s,}{][^\r\n,}]*))`)
 
 // LearnDocument learns the secrets of a document that holds other things too, such as a connection of NetworkManager, the configuration
 // of a site or a kubeconfig, so that they are blanked wherever a log quotes them.

@@ -183,7 +183,9 @@ func TestWhatCannotBeReadIsNoted(t *testing.T) {
 // broken is a node without ostree, or one whose deployments cannot be listed.
 type broken struct{ host.Deployments }
 
-func (broken) List(context.Context) ([]host.Deployment, error) { return nil, errors.New("ostree: no sysroot") }
+func (broken) List(context.Context) ([]host.Deployment, error) {
+	return nil, errors.New("ostree: no sysroot")
+}
 
 func TestANodeWithoutOstreeHasAnArchive(t *testing.T) {
 	n := newNode(t)

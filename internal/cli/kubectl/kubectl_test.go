@@ -219,7 +219,9 @@ func TestAWatchEnds(t *testing.T) {
 func TestAWatchSaysWhyTheAPIGivesNoStatus(t *testing.T) {
 	u := newUser(t)
 	u.story = []func(){
-		func() { u.lost = apierrors.NewForbidden(schema.GroupResource{Resource: "ipconfigs"}, "ipconfig", errors.New("not bound")) },
+		func() {
+			u.lost = apierrors.NewForbidden(schema.GroupResource{Resource: "ipconfigs"}, "ipconfig", errors.New("not bound"))
+		},
 		func() { u.lost = &tls.CertificateVerificationError{Err: errors.New("issued for another name")} },
 		func() { u.lost = nil },
 		u.says("ConfigCompleted", yes, "Completed", "Configuration completed successfully", "Idle", "Rollback"),

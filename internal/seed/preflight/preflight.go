@@ -63,8 +63,8 @@ func Checks() []Check {
 		{"persistent-volumes", blocking, "there are PersistentVolumes, whose data is in no image", checkVolumes},
 		{"local-volumes", blocking, "there are LocalVolumes of the Local Storage Operator", checkLocalVolumes},
 		{"lvm-clusters", blocking, "there are LVMClusters of LVM Storage", checkLVM},
-		{"network-policies", warning, "there are NodeNetworkConfigurationPolicies, which ship with the image and are applied by nodes that " +
-			"are restored from it", checkNetworkPolicies},
+		{"network-policies", warning, "there are NodeNetworkConfigurationPolicies, which ship with the image and are applied by nodes " +
+			"that are restored from it", checkNetworkPolicies},
 		{"oadp-configured", blocking, "OADP has a DataProtectionApplication, which would point each node at one backup location",
 			checkOADPConfigured},
 		{"oadp-version", blocking, "OADP is installed in a version below " + minimumOADP, checkOADPVersion},
