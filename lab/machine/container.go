@@ -34,21 +34,42 @@ type Container struct {
 // ConsoleLog implements Machine.
 func (c Container) ConsoleLog() string { return filepath.Join(c.Dir, "console.log") }
 
-// lastOfSupervisor is the end of the supervisor's log, which goes with the machine.
-func (c Container) lastOfSupervisor() string {
-	const size = 2 << 10
-	text, err := os.ReadFile(c.supervisorLog())
-	if err != nil {
-		return err.Error()
+// lastSaid is the end of the supervisor's log and of the console, which go with the machine.
+func (c Container) lastSaid() string {
+	const size = 1 << 10
+	var said []string
+	for _, file := range []string{c.supervisorLog(), c.ConsoleLog()} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		said = append(said, strings.TrimSpace(string(text[max(len(text)-size, 0):])))
 	}
-	return strings.TrimSpace(string(text[max(len(text)-size, 0):]))
+	return strings.Join(said, "\n")
 }
 
-// Start implements Machine.
+// errStopped: a machine ended before its first process ran. Of some hundred starts beside others one did.
+var errStopped = errors.New("the machine stopped at once")
+
+// Start implements Machine. A machine that stops at once is started once more; its supervisor's log tells of both.
 func (c Container) Start(ctx context.Context) error {
 	if c.on() {
 		return nil
 	}
+	first := c.start(ctx)
+	if !errors.Is(first, errStopped) {
+		return first
+	}
+	if err := c.waitOff(ctx); err != nil {
+		return err
+	}
+	if err := c.start(ctx); err != nil {
+		return fmt.Errorf("%w; the time before: %w", err, first)
+	}
+	return nil
+}
+
+func (c Container) start(ctx context.Context) error {
 	log, err := os.OpenFile(c.supervisorLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("power on: %w", err)
@@ -68,7 +89,7 @@ func (c Container) Start(ctx context.Context) error {
 	for c.init() == 0 {
 		select {
 		case <-ended:
-			return fmt.Errorf("power on: the machine stopped at once: %s", c.lastOfSupervisor())
+			return fmt.Errorf("power on: %w: %s", errStopped, c.lastSaid())
 		case <-ctx.Done():
 			return fmt.Errorf("power on: nothing runs yet, see %s: %w", c.supervisorLog(), ctx.Err())
 		case <-time.After(pollEvery):
