@@ -212,7 +212,7 @@ func TestAWatchEnds(t *testing.T) {
 	require.EqualError(t, err, "the stage was set to Idle meanwhile")
 
 	_, err = u.run(append([]string{"change", "--watch", "--timeout=0s"}, toNew...)...)
-	require.ErrorContains(t, err, "stage Config has not ended in 0s; the agent goes on with it")
+	require.ErrorContains(t, err, "stage Config has not ended in 0s; the agent continues it")
 }
 
 // TestAWatchSaysWhyTheAPIGivesNoStatus: a refusal, or the certificate of another machine, is not an API that does not answer.
@@ -239,7 +239,7 @@ func TestAWatchThatIsInterruptedSaysThatTheChangeGoesOn(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	u.story = []func(){interrupt}
 	_, err := u.runIn(ctx, append([]string{"change", "--watch"}, toNew...)...)
-	require.EqualError(t, err, `the watch was interrupted; the agent goes on with stage Config, see "kubectl lca status"`)
+	require.EqualError(t, err, `the watch was interrupted; the agent continues stage Config, see "kubectl lca status"`)
 }
 
 func TestAPlanIsJudgedByTheServerAndChangesNothing(t *testing.T) {

@@ -72,9 +72,9 @@ func (w *Wiring) set(ctx context.Context, f following, stage lcav1.IPConfigStage
 	err = w.follow(bounded, c, endOf(stage))
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return fmt.Errorf("the watch was interrupted; the agent goes on with stage %s, see \"kubectl lca status\"", stage)
+		return fmt.Errorf("the watch was interrupted; the agent continues stage %s, see \"kubectl lca status\"", stage)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("stage %s has not ended in %s; the agent goes on with it, see \"kubectl lca status\"", stage, f.timeout)
+		return fmt.Errorf("stage %s has not ended in %s; the agent continues it, see \"kubectl lca status\"", stage, f.timeout)
 	}
 	return err
 }

@@ -138,7 +138,7 @@ func TestApplyRefuses(t *testing.T) {
 	requireFinal(t, err, "not prepared for relocation")
 }
 
-// The same configuration twice: told, and not applied again.
+// A configuration that was applied already is reported, and not applied again.
 func TestApplyTellsWhatWasAppliedAlready(t *testing.T) {
 	n := held(t)
 	_, err := onNode(t, n, siteFile, "apply", "-f", "-", "--no-wait")
