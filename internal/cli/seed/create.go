@@ -58,7 +58,7 @@ func (c creation) run(ctx context.Context, w Wiring) error {
 	if err != nil {
 		return err
 	}
-	r, err := c.request(w, node)
+	r, err := c.accept(ctx, w, node)
 	if err != nil {
 		return w.Verdict("seed create", err)
 	}
@@ -82,7 +82,17 @@ func (c creation) run(ctx context.Context, w Wiring) error {
 	return err
 }
 
-// request stores what is asked for, the request last. One that is under way is not replaced.
+// accept holds the node while the request is judged and stored: another operation must not begin meanwhile.
+func (c creation) accept(ctx context.Context, w Wiring, node create.Ports) (seed.Request, error) {
+	release, err := w.Take(ctx, seed.FlowCreate, "seed create")
+	if err != nil {
+		return seed.Request{}, err
+	}
+	defer release()
+	return c.request(w, node)
+}
+
+// request stores what is asked for, once all files are read, and the request last. One that is under way is not replaced.
 func (c creation) request(w Wiring, node create.Ports) (seed.Request, error) {
 	if rec, err := record.Read(node.Files); err != nil || rec != nil {
 		return seed.Request{}, operation.Refuse("a SeedGenerator has this node make an image: " +
@@ -96,16 +106,20 @@ func (c creation) request(w Wiring, node create.Ports) (seed.Request, error) {
 	if err := c.describe(w, &r); err != nil {
 		return r, err
 	}
-	for from, to := range map[string]string{c.authFile: seed.AuthFile, c.key: seed.SigningKeyFile, c.password: seed.SigningPasswordFile} {
+	texts := map[string][]byte{}
+	for to, from := range map[string]string{seed.AuthFile: c.authFile, seed.SigningKeyFile: c.key, seed.SigningPasswordFile: c.password} {
 		if from == "" {
 			continue
 		}
 		text, err := w.ReadInput(from)
 		if err != nil {
-			return r, err
+			return r, fmt.Errorf("read %s: %w", from, err)
 		}
+		texts[to] = text
+	}
+	for to, text := range texts {
 		if err := node.Files.Write(to, text, 0o600); err != nil {
-			return r, fmt.Errorf("store %s for the unit: %w", from, err)
+			return r, fmt.Errorf("store %s for the unit: %w", to, err)
 		}
 	}
 	if c.authFile != "" {

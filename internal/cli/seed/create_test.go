@@ -143,3 +143,28 @@ func TestAFailureNamesItsCause(t *testing.T) {
 	require.False(t, errors.Is(err, context.Canceled))
 	require.NoError(t, c.node.ClusterUp())
 }
+
+// A request that is refused leaves nothing behind: neither credentials nor a request that holds the node.
+func TestARefusedRequestStoresNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		busy bool
+		want string
+	}{
+		"another operation is under way":    {busy: true, want: "ip-config x"},
+		"a file that is named is not there": {want: "file does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := newTerminal(t)
+			if c.busy {
+				node.node.Reserve(host.Reservation{Flow: "ip-config", Unfinished: func(context.Context) (host.Holder, bool, error) {
+					return host.Holder{Operation: "ip-config x", Phase: "post-pivot, step 3 of 9"}, true, nil
+				}})
+				node.inputs["cosign.key"] = "a key"
+			}
+			before := node.node.Snapshot(true)
+			err := node.run(t, "create", "--image", seedImage, "--authfile", "auth.json", "--manifest", "manifest.json", "--signing-key", "cosign.key")
+			require.ErrorContains(t, err, c.want)
+			require.Empty(t, before.Diff(node.node.Snapshot(true)))
+		})
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -47,14 +46,7 @@ func SaveKeys(files host.Files, configPath string, keys Keys) error {
 
 // RemoveKeys removes the file of SaveKeys.
 func RemoveKeys(files host.Files, configPath string) error {
-	at := keysPath(configPath)
-	if _, err := files.Stat(at); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err := files.Remove(at); err != nil {
-		return fmt.Errorf("remove the new keys of this run: %w", err)
-	}
-	return nil
+	return removeIfThere(files, keysPath(configPath), "the new keys of this run")
 }
 
 // errKeys has no cause: one could quote a key.

@@ -109,12 +109,15 @@ func (p Record) Save(files host.Files, configPath string) error {
 
 // RemoveRecord removes the record of an earlier run, before a change that it does not describe.
 func RemoveRecord(files host.Files, configPath string) error {
-	at := RecordPath(configPath)
+	return removeIfThere(files, RecordPath(configPath), "the record of an earlier run")
+}
+
+func removeIfThere(files host.Files, at, what string) error {
 	if _, err := files.Stat(at); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err := files.Remove(at); err != nil {
-		return fmt.Errorf("remove the record of an earlier run: %w", err)
+		return fmt.Errorf("remove %s: %w", what, err)
 	}
 	return nil
 }
