@@ -1,9 +1,7 @@
 package archive_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"os"
@@ -15,24 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/archive"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/archive/archivetest"
 )
-
-func unpack(t *testing.T, r io.Reader) map[string]string {
-	t.Helper()
-	zip, err := gzip.NewReader(r)
-	require.NoError(t, err)
-	files := map[string]string{}
-	for r := tar.NewReader(zip); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		require.NoError(t, err)
-		data, err := io.ReadAll(r)
-		require.NoError(t, err)
-		files[strings.TrimPrefix(h.Name, "root/")] = string(data)
-	}
-}
 
 func TestAnArchiveIsNotedCutAndPrivate(t *testing.T) {
 	var out bytes.Buffer
@@ -41,7 +23,7 @@ func TestAnArchiveIsNotedCutAndPrivate(t *testing.T) {
 	require.NoError(t, a.Add("broken", nil, errors.New("no bus")))
 	require.NoError(t, a.Add("long", append(bytes.Repeat([]byte("x"), 5<<20), "end"...), nil))
 	require.NoError(t, a.Close())
-	files := unpack(t, &out)
+	files := archivetest.Unpack(t, &out, "root")
 	require.Len(t, files, 2)
 	require.Len(t, files["long"], 4<<20)
 	require.True(t, strings.HasSuffix(files["long"], "END"))

@@ -1,22 +1,20 @@
 package gather_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/archive"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/archive/archivetest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/gather"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
@@ -90,24 +88,7 @@ func collect(t *testing.T, n gather.Node) map[string]string {
 	a := archive.New(&file, "root", time.Unix(1, 0), n.Redactor(others).Redact)
 	require.NoError(t, n.Collect(t.Context(), a, others))
 	require.NoError(t, a.Close())
-	return unpack(t, &file)
-}
-
-func unpack(t *testing.T, r io.Reader) map[string]string {
-	t.Helper()
-	zip, err := gzip.NewReader(r)
-	require.NoError(t, err)
-	files := map[string]string{}
-	for r := tar.NewReader(zip); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		require.NoError(t, err)
-		data, err := io.ReadAll(r)
-		require.NoError(t, err)
-		files[strings.TrimPrefix(h.Name, "root/")] = string(data)
-	}
+	return archivetest.Unpack(t, &file, "root")
 }
 
 func newNode(t *testing.T) gather.Node {
@@ -198,7 +179,7 @@ func TestANodeWithoutOstreeHasAnArchive(t *testing.T) {
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	all := ""
-	for name, text := range unpack(t, bytes.NewReader(data)) {
+	for name, text := range archivetest.Unpack(t, bytes.NewReader(data), "root") {
 		all += name + "\n" + text
 	}
 	require.Contains(t, all, "missing  stateroots: list deployments: ostree: no sysroot")

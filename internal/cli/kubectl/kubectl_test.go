@@ -1,13 +1,10 @@
 package kubectl_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,6 +21,7 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/archive/archivetest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/kubectl"
 )
@@ -297,40 +295,23 @@ func TestAnArchiveHasWhatTheAgentShowsAndNoSecret(t *testing.T) {
 	out, err := u.run("must-gather", "--file", file)
 	require.NoError(t, err)
 	require.Equal(t, file+"\n", out)
-	files := unpack(t, file)
+	packed, err := os.Open(file)
+	require.NoError(t, err)
+	defer packed.Close()
+	files := archivetest.Unpack(t, packed, "lca-20260102-030405")
 	all := ""
 	for name, text := range files {
 		all += name + "\n" + text + "\n"
 	}
 	require.NotContains(t, all, "planted")
-	require.Contains(t, files["lca-20260102-030405/objects/ipconfig.lca.openshift.io.yaml"], "192.0.2.10")
-	require.Contains(t, files["lca-20260102-030405/events/default.txt"], "IPConfig/ipconfig Rollback: the node rolls back")
-	require.Contains(t, files["lca-20260102-030405/pods.txt"], "agent on")
-	require.Contains(t, files["lca-20260102-030405/logs/agent.log"], "fake logs")
-	require.Contains(t, files["lca-20260102-030405/index.txt"], "objects/ipconfig.lca.openshift.io.yaml")
+	require.Contains(t, files["objects/ipconfig.lca.openshift.io.yaml"], "192.0.2.10")
+	require.Contains(t, files["events/default.txt"], "IPConfig/ipconfig Rollback: the node rolls back")
+	require.Contains(t, files["pods.txt"], "agent on")
+	require.Contains(t, files["logs/agent.log"], "fake logs")
+	require.Contains(t, files["index.txt"], "objects/ipconfig.lca.openshift.io.yaml")
 	out, err = u.run("logs")
 	require.NoError(t, err)
 	require.Contains(t, out, "==> pod agent on node")
 	_, err = u.run("must-gather", "--file", file)
 	require.ErrorContains(t, err, "file exists", "nothing is overwritten")
-}
-
-func unpack(t *testing.T, file string) map[string]string {
-	t.Helper()
-	f, err := os.Open(file)
-	require.NoError(t, err)
-	defer f.Close()
-	zip, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	files := map[string]string{}
-	for r := tar.NewReader(zip); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		require.NoError(t, err)
-		data, err := io.ReadAll(r)
-		require.NoError(t, err)
-		files[h.Name] = string(data)
-	}
 }
