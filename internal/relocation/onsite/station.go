@@ -214,9 +214,15 @@ func (s *Station) reconfigure(ctx context.Context, record relocation.Record, r r
 	back.FromUnit = true
 	s.remember(ctx, back.Cause)
 	if rerr := back.Run(ctx); rerr != nil {
-		return errors.Join(rerr, err) // whether another run may help is a matter of the rollback
+		return backFailed(rerr, err)
 	}
 	return err
+}
+
+// backFailed is the rollback's error with its reason as text: whether another run may help is a matter of the rollback alone,
+// also where the reconfiguration was given up.
+func backFailed(rollback, reason error) error {
+	return fmt.Errorf("%w; the reason for the rollback: %s", rollback, reason.Error())
 }
 
 // outcomeOf tells a configuration that cannot be right here from a network that may yet answer.
