@@ -3,7 +3,6 @@ package onsite
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"testing"
 
@@ -15,7 +14,7 @@ import (
 
 // A reconfiguration that was given up must not make a rollback final that failed for the moment: systemd starts the unit again.
 func TestARollbackThatFailedForTheMomentIsTriedAgain(t *testing.T) {
-	w := verb.Wiring{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	w := verb.Wiring{Log: slog.New(slog.DiscardHandler)}
 	final := new(*verb.FinalError)
 	reason := &flow.FailedError{Flow: "relocation-reconfigure", Step: "health", Committed: true, Cause: fmt.Errorf("ill: %w", flow.ErrGivenUp)}
 	require.ErrorAs(t, w.Verdict("relocation reconfigure", reason), final, "alone it is final")
