@@ -55,11 +55,11 @@ func (t *transaction) write(ctx context.Context, c *plan.Change) (dbus.ObjectPat
 // activate makes the profile the one in force. Where it is so already, addresses and routes
 // are changed in place, without the link going down.
 func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.ObjectPath) error {
-	d, exists := t.snap.Device(c.Iface)
+	d, exists := t.snap.DeviceAt(c.Layer(), c.Iface)
 	if exists && d.Active != nil && d.Active.UUID == c.UUID && d.State == profile.DeviceActivated && !c.Fresh {
 		err := t.reapply(ctx, d.Path)
 		if err == nil {
-			t.activating[c.Iface] = d.Active.Path
+			t.activating[target{c.Layer(), c.Iface}] = d.Active.Path
 			return nil
 		}
 		t.log.Info("cannot change the interface in place; activating its profile again", "interface", c.Iface, "err", err)
@@ -70,21 +70,21 @@ func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.Ob
 		}
 		exists = false
 	}
-	target := noObject
+	device := noObject
 	if exists {
-		target = d.Path
+		device = d.Path
 	}
 	var active dbus.ObjectPath
 	up := func() error {
-		return t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, target, noObject}, &active)
+		return t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, device, noObject}, &active)
 	}
 	err := up()
-	if target != noObject && (gone(err) || isError(err, busName+".UnknownDevice")) {
-		target = noObject // the link went away with another one, and is made anew
+	if device != noObject && (gone(err) || isError(err, busName+".UnknownDevice")) {
+		device = noObject // the link went away with another one, and is made anew
 		err = up()
 	}
 	if err == nil {
-		t.activating[c.Iface] = active
+		t.activating[target{c.Layer(), c.Iface}] = active
 	}
 	return err
 }
@@ -95,7 +95,7 @@ func (t *transaction) reapply(ctx context.Context, dev dbus.ObjectPath) error {
 
 // takeDown ends the profile on its device; a link that NetworkManager can make goes with it.
 func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
-	d, ok := t.snap.Device(c.Iface)
+	d, ok := t.snap.DeviceAt(c.Layer(), c.Iface)
 	if !ok {
 		return nil
 	}
@@ -105,10 +105,30 @@ func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
 			return fmt.Errorf("take %s down: %w", c.Iface, err)
 		}
 	}
+	if isOVS(c) {
+		return t.removeFromSwitch(ctx, c, d)
+	}
 	if c.Action == plan.ActRemove && c.Before.Settings.Kind() != profile.TypeEthernet {
 		if _, err := net.InterfaceByName(c.Iface); err == nil {
 			return t.removeLink(ctx, d)
 		}
+	}
+	return nil
+}
+
+func isOVS(c *plan.Change) bool {
+	return c.Layer() != profile.LayerLink || c.After.Kind() == profile.TypeOVSInterface
+}
+
+// removeFromSwitch deletes what NetworkManager keeps of a bridge, port or interface of Open vSwitch. The kernel may keep a link
+// of that name: the bridge's own.
+func (t *transaction) removeFromSwitch(ctx context.Context, c *plan.Change, d profile.Device) error {
+	if c.Action != plan.ActRemove {
+		return nil
+	}
+	err := t.c.call(ctx, d.Path, ifaceDevice+".Delete", nil)
+	if err != nil && !gone(err) && !isError(err, busName+".Device.NotSoftware") {
+		return fmt.Errorf("delete %s %s: %w", c.After.Kind(), c.Iface, err)
 	}
 	return nil
 }

@@ -66,12 +66,14 @@ type record struct {
 
 // touched is one profile of the transaction.
 type touched struct {
-	UUID   string `json:"uuid"`
-	Iface  string `json:"interface"`
-	Active bool   `json:"active,omitempty"` // was in force before
-	Wanted bool   `json:"wanted,omitempty"` // is to be in force afterwards
-	Save   bool   `json:"save,omitempty"`   // differs from the disk
-	Delete bool   `json:"delete,omitempty"` // goes at commit
+	UUID  string `json:"uuid"`
+	Iface string `json:"interface"`
+	// Layer tells a bridge or port of Open vSwitch from the interface of the same name.
+	Layer  profile.Layer `json:"layer,omitempty"`
+	Active bool          `json:"active,omitempty"` // was in force before
+	Wanted bool          `json:"wanted,omitempty"` // is to be in force afterwards
+	Save   bool          `json:"save,omitempty"`   // differs from the disk
+	Delete bool          `json:"delete,omitempty"` // goes at commit
 }
 
 // lease identifies a checkpoint beyond doubt: paths are used again when
@@ -228,6 +230,11 @@ func leftovers(right, wrong side, got netstate.Document) []string {
 			}
 		}
 	}
+	for _, i := range wrong.state.Interfaces {
+		if _, exists := got.Find(i.Name, i.Type); exists && i.Type == netstate.TypeOVSBridge && up(i) && !up(bridgeOf(right.state, i.Name)) {
+			out = append(out, fmt.Sprintf("ovs-bridge %s is still there", i.Name))
+		}
+	}
 	for _, r := range wrong.state.Routes.Config {
 		same := func(o netstate.Route) bool { return netstate.SameRoute(o, r) }
 		if !r.Removes() && !slices.ContainsFunc(right.state.Routes.Config, same) && slices.ContainsFunc(got.Routes.Config, same) {
@@ -235,6 +242,16 @@ func leftovers(right, wrong side, got netstate.Document) []string {
 		}
 	}
 	return out
+}
+
+// up says that the interface is to exist.
+func up(i netstate.Interface) bool {
+	return i.Name != "" && i.State != netstate.StateAbsent && i.State != netstate.StateDown
+}
+
+func bridgeOf(d netstate.Document, name string) netstate.Interface {
+	i, _ := d.Find(name, netstate.TypeOVSBridge)
+	return i
 }
 
 func addressesOf(d netstate.Document, iface string, f netstate.Family) []netip.Prefix {

@@ -41,8 +41,14 @@ type transaction struct {
 	global     *profile.GlobalDNS // nil where it is not touched
 	record     *record
 	events     *events
-	activating map[string]dbus.ObjectPath // by interface
+	activating map[target]dbus.ObjectPath
 	ephemeral  bool
+}
+
+// target is the device that a profile is activated on.
+type target struct {
+	layer profile.Layer
+	iface string
 }
 
 // Apply implements host.Network. Errors of the document come before anything is touched. Where
@@ -96,7 +102,7 @@ func (n *Network) open(ctx context.Context, want netstate.Document, options []ho
 		return nil, fmt.Errorf("change the network: %w", err)
 	}
 	t := &transaction{
-		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[string]dbus.ObjectPath{},
+		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[target]dbus.ObjectPath{},
 		ephemeral: slices.Contains(options, host.NetworkEphemeral),
 	}
 	if err := t.prepare(ctx); err != nil {

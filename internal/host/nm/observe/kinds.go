@@ -149,7 +149,7 @@ func (o *observer) portVLAN(name string, defaultPVID *int) *netstate.PortVLAN {
 	case len(tags) == 0:
 		return &netstate.PortVLAN{Mode: "access", Tag: &native}
 	}
-	out := &netstate.PortVLAN{Mode: "trunk", EnableNative: &own, TrunkTags: ranges(tags)}
+	out := &netstate.PortVLAN{Mode: "trunk", EnableNative: &own, TrunkTags: netstate.TrunkTags(tags)}
 	if own {
 		out.Tag = &native
 	}
@@ -166,24 +166,6 @@ func (o *observer) vlans() map[int32][]*nl.BridgeVlanInfo {
 		o.filters = all
 	}
 	return o.filters
-}
-
-// ranges joins neighbours of a sorted list.
-func ranges(ids []int) []netstate.TrunkTag {
-	var out []netstate.TrunkTag
-	for n := 0; n < len(ids); {
-		end := n
-		for end+1 < len(ids) && ids[end+1] == ids[end]+1 {
-			end++
-		}
-		if end == n {
-			out = append(out, netstate.TrunkTag{ID: &ids[n]})
-		} else {
-			out = append(out, netstate.TrunkTag{Range: &netstate.IDRange{Min: ids[n], Max: ids[end]}})
-		}
-		n = end + 1
-	}
-	return out
 }
 
 // rtprotKernel marks the rules that every kernel has (RTPROT_KERNEL of linux/rtnetlink.h).

@@ -112,5 +112,16 @@ func (p *Plan) Light() bool {
 	return slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.Before != nil && c.Before.Light })
 }
 
-// Ports are the ports that a controller of a document lists.
-func Ports(i netstate.Interface) []string { return portsOf(i) }
+// Ports are the links that a controller of a document lists as its ports; a bond inside an Open vSwitch bridge counts by its
+// members.
+func Ports(i netstate.Interface) []string {
+	if i.Type == netstate.TypeOVSBridge {
+		return i.Ports()
+	}
+	return portsOf(i)
+}
+
+// Layered says that the plan changes a bridge or a port of Open vSwitch.
+func (p *Plan) Layered() bool {
+	return slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.Layer() != profile.LayerLink })
+}
