@@ -105,7 +105,7 @@ func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
 			return fmt.Errorf("take %s down: %w", c.Iface, err)
 		}
 	}
-	if isOVS(c) {
+	if c.OfSwitch() {
 		return t.removeFromSwitch(ctx, c, d)
 	}
 	if c.Action == plan.ActRemove && c.Before.Settings.Kind() != profile.TypeEthernet {
@@ -114,10 +114,6 @@ func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
 		}
 	}
 	return nil
-}
-
-func isOVS(c *plan.Change) bool {
-	return c.Layer() != profile.LayerLink || c.After.Kind() == profile.TypeOVSInterface
 }
 
 // removeFromSwitch deletes what NetworkManager keeps of a bridge, port or interface of Open vSwitch. The kernel may keep a link

@@ -56,6 +56,8 @@ type record struct {
 	Before netstate.Document `json:"before"`
 	// After is how they are to be: what the document demands and what their profiles keep.
 	After netstate.Document `json:"after"`
+	// NewBridges are the bridges of Open vSwitch that did not exist before.
+	NewBridges []string `json:"newBridges,omitempty"`
 	// Foreign is what other programs gave these interfaces, before and after.
 	ForeignBefore []kernel.Foreign `json:"foreignBefore,omitempty"`
 	ForeignAfter  []kernel.Foreign `json:"foreignAfter,omitempty"`
@@ -191,12 +193,13 @@ type side struct {
 	state   netstate.Document
 	foreign []kernel.Foreign
 	global  *profile.GlobalDNS
+	without []string // bridges of Open vSwitch that do not exist
 }
 
 // sides says which state the network belongs in, and which it must have nothing left of.
 func (r *record) sides() (right, wrong side) {
-	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld}
-	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew}
+	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld, r.NewBridges}
+	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew, nil}
 	if r.Phase == phaseCommitted {
 		return wrong, right
 	}
@@ -230,9 +233,9 @@ func leftovers(right, wrong side, got netstate.Document) []string {
 			}
 		}
 	}
-	for _, i := range wrong.state.Interfaces {
-		if _, exists := got.Find(i.Name, i.Type); exists && i.Type == netstate.TypeOVSBridge && up(i) && !up(bridgeOf(right.state, i.Name)) {
-			out = append(out, fmt.Sprintf("ovs-bridge %s is still there", i.Name))
+	for _, bridge := range right.without {
+		if _, exists := got.Find(bridge, netstate.TypeOVSBridge); exists {
+			out = append(out, fmt.Sprintf("ovs-bridge %s is still there", bridge))
 		}
 	}
 	for _, r := range wrong.state.Routes.Config {
@@ -242,16 +245,6 @@ func leftovers(right, wrong side, got netstate.Document) []string {
 		}
 	}
 	return out
-}
-
-// up says that the interface is to exist.
-func up(i netstate.Interface) bool {
-	return i.Name != "" && i.State != netstate.StateAbsent && i.State != netstate.StateDown
-}
-
-func bridgeOf(d netstate.Document, name string) netstate.Interface {
-	i, _ := d.Find(name, netstate.TypeOVSBridge)
-	return i
 }
 
 func addressesOf(d netstate.Document, iface string, f netstate.Family) []netip.Prefix {

@@ -31,10 +31,11 @@ func (t *transaction) prepare(ctx context.Context) error {
 // further than the document says (DNS servers elsewhere, say), everything is read.
 func (t *transaction) compute(ctx context.Context) error {
 	p, err := t.plan()
-	if err == nil && !p.Light() && !p.Layered() && !t.strange(p) && !sweeping(t.want) {
+	if err == nil && !p.Light() && !p.Switches() && !t.strange(p) && !sweeping(t.want) {
 		t.changes, t.global = p.Changes, p.Global
 		return kernelCan(t.changes)
 	}
+	// Devices of Open vSwitch share names, so that NetworkManager finds them in its whole list alone.
 	if t.snap, err = t.c.snapshot(ctx); err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (t *transaction) compute(ctx context.Context) error {
 	if p, err = t.plan(); err != nil {
 		return err
 	}
-	if p.Layered() {
+	if p.Switches() {
 		if err := t.c.hasOpenVSwitch(ctx); err != nil {
 			return err
 		}
@@ -140,6 +141,9 @@ func (t *transaction) begin() error {
 		})
 		if c.Layer() == profile.LayerBridge {
 			bridges = append(bridges, c.Iface)
+			if _, exists := now.Find(c.Iface, netstate.TypeOVSBridge); !exists {
+				t.record.NewBridges = append(t.record.NewBridges, c.Iface)
+			}
 		}
 		if c.Layer() != profile.LayerLink {
 			continue
@@ -153,13 +157,24 @@ func (t *transaction) begin() error {
 			}
 		}
 	}
-	t.record.Before = before(now, ifaces)
+	t.record.Before = t.withoutOwnMetrics(before(now, ifaces))
 	t.record.Before.Interfaces = append(t.record.Before.Interfaces, t.bridgesBefore(bridges)...)
 	t.record.Old, err = t.n.keyfiles(t.record.uuids())
 	if err != nil {
 		return fmt.Errorf("keep the former profiles: %w", err)
 	}
 	return nil
+}
+
+// withoutOwnMetrics leaves out the metrics that NetworkManager chose by itself: it may choose others for links that are made
+// anew.
+func (t *transaction) withoutOwnMetrics(d netstate.Document) netstate.Document {
+	for n, r := range d.Routes.Config {
+		if pr, ok := t.snap.ActiveOn(r.NextHopInterface); ok && !profile.SaysMetric(pr.Settings, r) {
+			d.Routes.Config[n].Metric = 0
+		}
+	}
+	return d
 }
 
 // bridgesBefore are bridges of Open vSwitch with those of their ports that have a profile: the others belong to other programs.

@@ -184,7 +184,7 @@ func before(now netstate.Document, ifaces []string) netstate.Document {
 			}
 		}
 		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-			if ip := f.Of(i); !ip.Auto() && i.State == netstate.StateUp {
+			if ip := f.Of(i); ip != nil && !ip.Auto() && i.State == netstate.StateUp {
 				keep := &netstate.IP{Enabled: ip.Enabled, Addresses: ip.Addresses}
 				if f == netstate.IPv4 {
 					b.IPv4 = keep

@@ -121,7 +121,10 @@ func Ports(i netstate.Interface) []string {
 	return portsOf(i)
 }
 
-// Layered says that the plan changes a bridge or a port of Open vSwitch.
-func (p *Plan) Layered() bool {
-	return slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.Layer() != profile.LayerLink })
+// Switches says that the plan changes something of Open vSwitch.
+func (p *Plan) Switches() bool { return slices.ContainsFunc(p.Changes, (*Change).OfSwitch) }
+
+// OfSwitch says that the change is of a bridge, a port or an interface that Open vSwitch makes.
+func (c *Change) OfSwitch() bool {
+	return c.Layer() != profile.LayerLink || c.After.Kind() == profile.TypeOVSInterface
 }

@@ -97,7 +97,10 @@ func (p *Plan) ovsPort(bridge *Change, i netstate.Interface, port netstate.Bridg
 
 // ovsMember puts an interface below its port.
 func (p *Plan) ovsMember(port *Change, name string) error {
-	desired, _ := carrierOf(p.want, name)
+	desired, mentioned := carrierOf(p.want, name)
+	if _, exists := carrierOf(p.now, name); !exists && !mentioned {
+		return errors.New("there is no such interface; describe it as an interface of type ovs-interface to have it made")
+	}
 	if desired.State == netstate.StateAbsent || desired.State == netstate.StateDown {
 		return fmt.Errorf("the document makes it %s", desired.State)
 	}

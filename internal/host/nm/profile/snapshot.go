@@ -91,7 +91,8 @@ func (s *Snapshot) DeviceAt(layer Layer, name string) (Device, bool) {
 		s.devices = map[Layer]map[string]int{LayerLink: make(map[string]int, len(s.Devices)), LayerPort: {}, LayerBridge: {}}
 		for n, d := range s.Devices {
 			in := s.devices[d.layer()]
-			if _, dup := in[d.Name]; !dup {
+			// NetworkManager may list the tap of an interface of Open vSwitch (user space datapath) beside the interface.
+			if _, dup := in[d.Name]; !dup || d.Kind == DeviceOVSInterface {
 				in[d.Name] = n
 			}
 		}
