@@ -118,6 +118,16 @@ func TestPortsOfAnOpenVSwitchBridge(t *testing.T) {
 	require.Equal(t, "203.0.113.9", n.find("store", "").IPv4.Addresses[0].IP)
 	n.inPlace(tagged)
 
+	noted := `interfaces: [{name: br1, type: ovs-bridge, ovs-db: {external_ids: {rack: seven}, other_config: {mac-aging-time: "600"}}},
+  {name: store, type: ovs-interface, ovs-db: {external_ids: {use: storage}}}]`
+	n.apply(noted)
+	require.Equal(t, "seven", n.vsctl("get", "Bridge", "br1", "external_ids:rack"))
+	require.Equal(t, `"600"`, n.vsctl("get", "Bridge", "br1", "other_config:mac-aging-time"))
+	require.Equal(t, "storage", n.vsctl("get", "Interface", "store", "external_ids:use"))
+	n.inPlace(noted)
+	n.apply("interfaces: [{name: br1, type: ovs-bridge, ovs-db: {external_ids: {rack: null}}}]")
+	require.NotContains(t, n.vsctl("get", "Bridge", "br1", "external_ids"), "rack")
+
 	fewer := `interfaces:
 - {name: br1, type: ovs-bridge, bridge: {port: [{name: br1}, {name: nic2}]}}
 - {name: nic1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 198.51.100.77, prefix-length: 24}]}}`
@@ -205,17 +215,4 @@ func TestTheCallerDiesWhileABridgeIsOnTrial(t *testing.T) {
 	n.Until("NetworkManager goes back by itself", func() bool { return n.vsctl("list-br") == "" })
 	require.NoError(t, n.network().Recover(timeout(t)))
 	n.isOld()
-}
-
-func TestManagerKilledWhileABridgeIsOnTrial(t *testing.T) {
-	n := newSwitch(t)
-	v := n.victim(switched, "proof")
-	v.kill()
-	n.KillNM()
-	n.StartNM()
-	require.NoError(t, n.network().Recover(timeout(t)))
-	require.Empty(t, n.vsctl("list-br"))
-	n.isOld()
-	n.apply(switched)
-	n.inPlace(switched)
 }

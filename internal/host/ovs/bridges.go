@@ -3,6 +3,7 @@ package ovs
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -98,6 +99,29 @@ func (r row) textMap(column string) map[string]string {
 	out := make(map[string]string, len(entries))
 	for _, e := range entries {
 		out[e[0]] = e[1]
+	}
+	return out
+}
+
+// columns are the free-form ones, without NetworkManager's own notes; nil for none.
+func (r row) columns() *netstate.OVSDB {
+	out := &netstate.OVSDB{ExternalIDs: notes(r.textMap("external_ids")), OtherConfig: notes(r.textMap("other_config"))}
+	if out.ExternalIDs == nil && out.OtherConfig == nil {
+		return nil
+	}
+	return out
+}
+
+func notes(all map[string]string) map[string]*string {
+	var out map[string]*string
+	for key, value := range all {
+		if strings.HasPrefix(key, "NM.") {
+			continue
+		}
+		if out == nil {
+			out = map[string]*string{}
+		}
+		out[key] = &value
 	}
 	return out
 }

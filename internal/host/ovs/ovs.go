@@ -72,7 +72,7 @@ func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
 	}
 	var out []netstate.Interface
 	for _, b := range bridges {
-		i := netstate.Interface{Name: b.name, Type: netstate.TypeOVSBridge, State: netstate.StateUp, Bridge: &netstate.Bridge{Options: b.options}}
+		i := netstate.Interface{Name: b.name, Type: netstate.TypeOVSBridge, State: netstate.StateUp, Bridge: &netstate.Bridge{Options: b.options}, OVSDB: b.columns}
 		for _, p := range b.ports {
 			i.Bridge.Ports = append(i.Bridge.Ports, netstate.BridgePort{Name: p.name, VLAN: p.vlan, Bond: p.bond})
 			i.Bridge.AllowExtraPatchPorts = i.Bridge.AllowExtraPatchPorts || p.has("patch")
@@ -89,6 +89,7 @@ func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
 type ovsBridge struct {
 	name    string
 	options *netstate.BridgeOptions
+	columns *netstate.OVSDB
 	ports   []ovsPort // sorted by name
 }
 
@@ -103,7 +104,7 @@ type ovsPort struct {
 func (p ovsPort) interfaces() []netstate.Interface {
 	var out []netstate.Interface
 	for _, l := range p.links {
-		i := netstate.Interface{Name: l.name, Type: netstate.TypeOVSInterface, State: netstate.StateUp}
+		i := netstate.Interface{Name: l.name, Type: netstate.TypeOVSInterface, State: netstate.StateUp, OVSDB: l.columns}
 		switch l.kind {
 		case "internal":
 			out = append(out, i)
@@ -120,7 +121,10 @@ func (p ovsPort) has(kind string) bool {
 }
 
 // ovsLink is what Open vSwitch calls an interface.
-type ovsLink struct{ name, kind, peer string }
+type ovsLink struct {
+	name, kind, peer string
+	columns          *netstate.OVSDB
+}
 
 // system says that the link is the kernel's own, and no patch, tunnel or internal port.
 func (l ovsLink) system() bool { return l.kind == "" || l.kind == "system" }
@@ -134,15 +138,16 @@ func (s *Switch) read(ctx context.Context) ([]ovsBridge, error) {
 	}
 	defer c.close()
 	rows, err := c.transact(ctx, "Open_vSwitch",
-		selectAll("Bridge", "name", "ports", "stp_enable", "rstp_enable", "mcast_snooping_enable", "fail_mode", "datapath_type"),
+		selectAll("Bridge", "name", "ports", "stp_enable", "rstp_enable", "mcast_snooping_enable", "fail_mode", "datapath_type",
+			"external_ids", "other_config"),
 		selectAll("Port", "_uuid", "name", "interfaces", "tag", "trunks", "vlan_mode", "bond_mode", "lacp", "bond_updelay", "bond_downdelay"),
-		selectAll("Interface", "_uuid", "name", "type", "options"))
+		selectAll("Interface", "_uuid", "name", "type", "options", "external_ids", "other_config"))
 	if err != nil {
 		return nil, err
 	}
 	links := map[string]ovsLink{}
 	for _, r := range rows[2] {
-		links[r.uuid("_uuid")] = ovsLink{r.text("name"), r.text("type"), r.textMap("options")["peer"]}
+		links[r.uuid("_uuid")] = ovsLink{r.text("name"), r.text("type"), r.textMap("options")["peer"], r.columns()}
 	}
 	ports := map[string]ovsPort{}
 	for _, r := range rows[1] {
@@ -162,7 +167,7 @@ func (s *Switch) read(ctx context.Context) ([]ovsBridge, error) {
 func assemble(bridges []row, ports map[string]ovsPort) []ovsBridge {
 	var out []ovsBridge
 	for _, r := range bridges {
-		b := ovsBridge{name: r.text("name"), options: r.options()}
+		b := ovsBridge{name: r.text("name"), options: r.options(), columns: r.columns()}
 		for _, id := range r.set("ports") {
 			b.ports = append(b.ports, ports[id])
 		}

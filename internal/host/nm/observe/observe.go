@@ -19,7 +19,7 @@ import (
 
 // Interfaces lists what the kernel has, then the bridges and patches that only Open vSwitch has.
 func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interface) []netstate.Interface {
-	o := &observer{k: k, s: s, ports: map[int][]string{}, internal: map[string]bool{}, switches: map[string]bool{}}
+	o := &observer{k: k, s: s, ports: map[int][]string{}, internal: map[string]bool{}, switches: map[string]bool{}, columns: map[string]*netstate.OVSDB{}}
 	for _, l := range k.Links {
 		if master := l.Attrs().MasterIndex; master != 0 {
 			o.ports[master] = append(o.ports[master], l.Attrs().Name)
@@ -30,6 +30,9 @@ func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interfa
 	}
 	for _, b := range bridges {
 		o.internal[b.Name] = o.internal[b.Name] || b.Type == netstate.TypeOVSInterface
+		if b.Type == netstate.TypeOVSInterface {
+			o.columns[b.Name] = b.OVSDB
+		}
 		o.switches[b.Name] = o.switches[b.Name] || b.Type == netstate.TypeOVSBridge
 	}
 	var out []netstate.Interface
@@ -37,6 +40,9 @@ func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interfa
 		i := netstate.Interface{Name: l.Attrs().Name, Type: o.linkType(l)}
 		if i.Type == "" {
 			continue
+		}
+		if i.Type == netstate.TypeOVSInterface {
+			i.OVSDB = o.columns[i.Name]
 		}
 		o.describe(&i, l)
 		o.addIP(&i, l)
@@ -57,7 +63,8 @@ type observer struct {
 	s        *profile.Snapshot
 	ports    map[int][]string // names by the index of the controller, sorted
 	internal map[string]bool  // interfaces of Open vSwitch
-	switches map[string]bool  // bridges of Open vSwitch
+	columns  map[string]*netstate.OVSDB
+	switches map[string]bool // bridges of Open vSwitch
 	filters  map[int32][]*nl.BridgeVlanInfo
 }
 

@@ -78,6 +78,8 @@ var inPlaceSections = []string{
 	"ipv4.",
 	"ipv6.",
 	"user.",
+	"ovs-external-ids.",
+	"ovs-other-config.",
 	"connection.autoconnect",
 	"connection.lldp",
 	"bridge.",

@@ -29,6 +29,7 @@ func (p *Plan) ovsBridge(i netstate.Interface) error {
 		return err
 	}
 	c := p.layered(profile.TypeOVSBridge, i.Name, cmp.Or(i.ProfileName, i.Name+"-br"))
+	ovsColumns(c.After, i.OVSDB)
 	if i.Bridge == nil {
 		return nil
 	}
@@ -77,9 +78,7 @@ func (p *Plan) mayChangeBridge(i netstate.Interface) error {
 func (p *Plan) ovsPort(bridge *Change, i netstate.Interface, port netstate.BridgePort) error {
 	c := p.layered(profile.TypeOVSPort, port.Name, port.Name+"-port")
 	below(c, bridge)
-	if err := ovsPortOptions(c.After, port); err != nil {
-		return err
-	}
+	ovsPortOptions(c.After, port)
 	have, _ := p.now.Find(i.Name, netstate.TypeOVSBridge)
 	attached := have.Bridge != nil &&
 		slices.ContainsFunc(have.Bridge.Ports, func(b netstate.BridgePort) bool { return b.Name == port.Name })

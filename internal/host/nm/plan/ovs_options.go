@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"fmt"
+	"maps"
 
 	"github.com/godbus/dbus/v5"
 
@@ -32,14 +32,13 @@ func ovsOptions(c *Change, o *netstate.BridgeOptions) {
 }
 
 // ovsPortOptions brings the VLAN and the bond of a port into its profile. What the document does not mention stays.
-func ovsPortOptions(s profile.Settings, port netstate.BridgePort) error {
+func ovsPortOptions(s profile.Settings, port netstate.BridgePort) {
 	if port.VLAN != nil {
 		ovsPortVLAN(s, port.VLAN)
 	}
-	if port.Bond == nil {
-		return nil
+	if port.Bond != nil {
+		ovsPortBond(s, port.Bond)
 	}
-	return ovsPortBond(s, port.Bond)
 }
 
 func ovsPortVLAN(s profile.Settings, v *netstate.PortVLAN) {
@@ -87,11 +86,8 @@ func ovsTrunks(tags []netstate.TrunkTag) []map[string]dbus.Variant {
 }
 
 // ovsPortBond writes a bond inside the bridge. "lacp" is not a mode of Open vSwitch, but switches LACP on.
-func ovsPortBond(s profile.Settings, b *netstate.PortBond) error {
+func ovsPortBond(s profile.Settings, b *netstate.PortBond) {
 	const sec = profile.TypeOVSPort
-	if b.OVSDB != nil {
-		return fmt.Errorf("link-aggregation.ovs-db is not supported; leave it out")
-	}
 	switch b.Mode {
 	case "":
 	case "lacp":
@@ -107,5 +103,27 @@ func ovsPortBond(s profile.Settings, b *netstate.PortBond) error {
 	if b.DownDelay != nil {
 		setUnless(s, sec, "bond-downdelay", uint32(*b.DownDelay), 0)
 	}
-	return nil
+}
+
+// ovsColumns brings free-form columns of the database into the profile of a bridge or an interface; a null removes its key.
+func ovsColumns(s profile.Settings, want *netstate.OVSDB) {
+	if want == nil {
+		return
+	}
+	for section, columns := range map[string]map[string]*string{
+		profile.SectionExternalIDs: want.ExternalIDs, profile.SectionOtherConfig: want.OtherConfig,
+	} {
+		have := profile.Value[map[string]string](s, section, "data")
+		next := map[string]string{}
+		maps.Copy(next, have)
+		for key, value := range columns {
+			delete(next, key)
+			if value != nil {
+				next[key] = *value
+			}
+		}
+		if !maps.Equal(have, next) {
+			s.Set(section, "data", next)
+		}
+	}
 }

@@ -26,6 +26,9 @@ const (
 	TypeOVSPort      = "ovs-port"
 	// SectionOVSPatch belongs to a profile of an ovs-interface that is one end of a patch.
 	SectionOVSPatch = "ovs-patch"
+	// These two hold columns of a row of the Open vSwitch database, as a map of texts under "data".
+	SectionExternalIDs = "ovs-external-ids"
+	SectionOtherConfig = "ovs-other-config"
 )
 
 // Deprecated twins of other keys. NetworkManager may prefer them to what they were
