@@ -35,6 +35,20 @@ func (t *transaction) bring(ctx context.Context, c *plan.Change) error {
 	return nil
 }
 
+// hold writes the profiles of what leaves Open vSwitch before anything is taken down: NetworkManager would activate them
+// again, and with them the ports and the bridge above.
+func (t *transaction) hold(ctx context.Context) error {
+	for _, c := range t.changes {
+		if !c.LeavesSwitch() {
+			continue
+		}
+		if _, err := t.write(ctx, c); err != nil {
+			return fmt.Errorf("profile of %s: %w", c.Iface, err)
+		}
+	}
+	return nil
+}
+
 // write stores the profile in NetworkManager's memory and returns its path.
 func (t *transaction) write(ctx context.Context, c *plan.Change) (dbus.ObjectPath, error) {
 	var path dbus.ObjectPath

@@ -165,6 +165,9 @@ func (t *transaction) underLease(ctx context.Context, settle func(context.Contex
 	if err := t.n.store(t.record); err != nil { // now with the lease
 		return err
 	}
+	if err := t.hold(ctx); err != nil {
+		return because(ctx, err)
+	}
 	for _, c := range t.changes {
 		t.log.Info("changing the network", "interface", c.Iface, "profile", c.After.ID(), "new", c.Before == nil)
 		if err := t.bring(ctx, c); err != nil {

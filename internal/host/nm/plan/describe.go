@@ -126,6 +126,14 @@ func Ports(i netstate.Interface) []string {
 // Switches says that the plan changes something of Open vSwitch.
 func (p *Plan) Switches() bool { return slices.ContainsFunc(p.Changes, (*Change).OfSwitch) }
 
+// LeavesSwitch says that a profile was below a bridge of Open vSwitch and is no longer.
+func (c *Change) LeavesSwitch() bool {
+	if c.Before == nil || profile.LayerOf(c.Before.Settings.ControllerKind()) == profile.LayerLink {
+		return false
+	}
+	return c.Action == ActRemove || c.After.Controller() != c.Before.Settings.Controller()
+}
+
 // OfSwitch says that the change is of a bridge, a port or an interface that Open vSwitch makes.
 func (c *Change) OfSwitch() bool {
 	return c.Layer() != profile.LayerLink || c.After.Kind() == profile.TypeOVSInterface

@@ -135,6 +135,7 @@ func below(c, controller *Change) {
 	c.After.Set("connection", "master", controller.UUID)
 	c.After.Set("connection", "slave-type", controller.After.Kind())
 	c.After.Drop("connection", "controller", "port-type")
+	c.Fresh = c.Fresh || c.Before != nil
 }
 
 // controls says that a profile names the change's profile as its controller.
