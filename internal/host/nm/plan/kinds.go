@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/godbus/dbus/v5"
@@ -293,7 +294,7 @@ func portVLANs(v *netstate.PortVLAN) []map[string]dbus.Variant {
 	if v.Tag != nil && (v.Mode == "access" || v.EnableNative != nil && *v.EnableNative) {
 		out = append(out, entry(*v.Tag, *v.Tag, true))
 	}
-	for _, t := range v.TrunkTags {
+	for _, t := range v.Canonical().TrunkTags {
 		switch {
 		case t.ID != nil:
 			out = append(out, entry(*t.ID, *t.ID, false))
@@ -301,5 +302,8 @@ func portVLANs(v *netstate.PortVLAN) []map[string]dbus.Variant {
 			out = append(out, entry(t.Range.Min, t.Range.Max, false))
 		}
 	}
+	slices.SortStableFunc(out, func(a, b map[string]dbus.Variant) int { // NetworkManager sorts them, too
+		return cmp.Compare(profile.Get[uint16](a, "vid-start"), profile.Get[uint16](b, "vid-start"))
+	})
 	return out
 }
