@@ -43,6 +43,7 @@ type transaction struct {
 	events     *events
 	activating map[string]dbus.ObjectPath // by interface
 	ephemeral  bool
+	leased     time.Time // when the checkpoint was asked for
 }
 
 // Apply implements host.Network. Errors of the document come before anything is touched. Where
@@ -131,6 +132,7 @@ func (t *transaction) run(ctx context.Context, settle func(context.Context) erro
 		return err
 	}
 	var err error
+	t.leased = time.Now()
 	if t.record.Lease, err = t.c.takeLease(ctx, t.lease()); err != nil {
 		return errors.Join(err, t.n.forget())
 	}
@@ -154,8 +156,8 @@ func (t *transaction) underLease(ctx context.Context, settle func(context.Contex
 	var alive sync.WaitGroup
 	defer alive.Wait() // a late sign of life must not shorten what the settlement arranged
 	defer lost(nil)
-	lease, period := t.record.Lease, t.lease() // commit replaces the record while the lease is kept alive
-	alive.Go(func() { t.c.keepAlive(ctx, lease, period, t.log, lost) })
+	lease := t.record.Lease // commit replaces the record while the lease is kept alive
+	alive.Go(func() { t.keepAlive(ctx, lease, lost) })
 	if err := t.n.store(t.record); err != nil { // now with the lease
 		return err
 	}
