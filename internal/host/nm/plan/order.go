@@ -92,11 +92,9 @@ func (s *sorter) before(c *Change) []string {
 	if master := profile.Value[string](c.After, "connection", "master"); master != "" {
 		out = append(out, master)
 	}
-	if c.After.Kind() == profile.TypeEthernet || c.After.Kind() == profile.TypeVeth {
-		for name, other := range s.byName { // the pair that it is an end of
-			if profile.Value[string](other.After, profile.TypeVeth, "peer") == c.Iface && other.Before == nil {
-				out = append(out, name)
-			}
+	for name, other := range s.byName {
+		if makesPair(other, c) {
+			out = append(out, name)
 		}
 	}
 	b := base(c.After)
@@ -111,4 +109,15 @@ func (s *sorter) before(c *Change) []string {
 		}
 	}
 	return out
+}
+
+// makesPair says that a change makes the pair that the other one has the second end of. Where each end names the other, the
+// first by name makes both.
+func makesPair(c, other *Change) bool {
+	peer := func(c *Change) string { return profile.Value[string](c.After, profile.TypeVeth, "peer") }
+	kind := other.After.Kind()
+	if c.Before != nil || peer(c) != other.Iface || kind != profile.TypeEthernet && kind != profile.TypeVeth {
+		return false
+	}
+	return other.Before != nil || peer(other) != c.Iface || c.Iface < other.Iface
 }
