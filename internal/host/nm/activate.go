@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/godbus/dbus/v5"
 
@@ -74,17 +75,51 @@ func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.Ob
 	if exists {
 		target = d.Path
 	}
-	var active dbus.ObjectPath
-	up := func() error {
-		return t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, target, noObject}, &active)
-	}
-	err := up()
+	err := t.up(ctx, c, path, target)
 	if target != noObject && (gone(err) || isError(err, busName+".UnknownDevice")) {
-		target = noObject // the link went away with another one, and is made anew
-		err = up()
+		return t.up(ctx, c, path, noObject) // the link went away with another one, and is made anew
 	}
+	return err
+}
+
+// maxActivations is how often a port that moves is activated: its former controller, which lets it go at some time, may end
+// an activation under the new one.
+const maxActivations = 4
+
+// activationEnded says whether to wait for another activation of the same profile: one that NetworkManager began by itself, as
+// it does with the ports of a controller, or one of a port that moves, which lost its own to the former controller.
+func (t *transaction) activationEnded(ctx context.Context, iface string) (again bool, err error) {
+	at := slices.IndexFunc(t.changes, func(c *plan.Change) bool { return c.Iface == iface && c.Action == plan.ActUp })
+	if at < 0 {
+		return false, t.duplicate(iface)
+	}
+	c := t.changes[at]
+	devices, err := t.c.named(ctx, []string{iface})
+	if err != nil {
+		return false, fmt.Errorf("observe the activation of %s: %w", iface, err)
+	}
+	if len(devices) == 1 && devices[0].Active != nil && devices[0].Active.UUID == c.UUID && devices[0].Active.Path != t.activating[iface] {
+		t.activating[iface] = devices[0].Active.Path
+		return true, nil
+	}
+	if err := t.duplicate(iface); err != nil || !c.Moved || t.activations[iface] >= maxActivations {
+		return false, err
+	}
+	target := noObject
+	if len(devices) == 1 {
+		target = devices[0].Path
+	}
+	t.log.Info("the former controller ended the activation of its port; activating it again", "interface", iface)
+	return true, t.up(ctx, c, c.Before.Path, target)
+}
+
+// up asks NetworkManager to activate a profile.
+func (t *transaction) up(ctx context.Context, c *plan.Change, path, target dbus.ObjectPath) error {
+	var active dbus.ObjectPath
+	err := t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, target, noObject}, &active)
 	if err == nil {
 		t.activating[c.Iface] = active
+		t.activations[c.Iface]++
 	}
 	return err
 }

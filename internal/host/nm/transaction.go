@@ -42,8 +42,10 @@ type transaction struct {
 	record     *record
 	events     *events
 	activating map[string]dbus.ObjectPath // by interface
-	ephemeral  bool
-	leased     time.Time // when the checkpoint was asked for
+	// activations counts them, by interface.
+	activations map[string]int
+	ephemeral   bool
+	leased      time.Time // when the checkpoint was asked for
 }
 
 // Apply implements host.Network. Errors of the document come before anything is touched. Where
@@ -97,7 +99,7 @@ func (n *Network) open(ctx context.Context, want netstate.Document, options []ho
 		return nil, fmt.Errorf("change the network: %w", err)
 	}
 	t := &transaction{
-		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[string]dbus.ObjectPath{},
+		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[string]dbus.ObjectPath{}, activations: map[string]int{},
 		ephemeral: slices.Contains(options, host.NetworkEphemeral),
 	}
 	if err := t.prepare(ctx); err != nil {

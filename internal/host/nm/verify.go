@@ -63,10 +63,14 @@ func (t *transaction) activation(ctx context.Context) ([]string, error) {
 		}
 		switch state := profile.Get[uint32](p, "State"); {
 		case gone(err) || state > activeActivated:
-			if err := t.duplicate(iface); err != nil {
+			again, err := t.activationEnded(ctx, iface)
+			if err != nil {
 				return nil, err
 			}
-			return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, iface))
+			if !again {
+				return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, iface))
+			}
+			waiting = append(waiting, iface+" is being activated again")
 		case state < activeActivated:
 			waiting = append(waiting, iface+" is being activated")
 		}
