@@ -123,3 +123,21 @@ func TestTheDefaultVLANIsNoFilter(t *testing.T) {
 		require.Equal(t, Document{}, Diff(now, same), first)
 	}
 }
+
+// An option without a value takes the primary port of a bond away.
+func TestAPrimaryThatIsEmptied(t *testing.T) {
+	bond := func(options string) Document {
+		return parse(t, "interfaces: [{name: bond0, type: bond, state: up, link-aggregation: {mode: active-backup, options: {"+options+"}, port: [a, b]}}]")
+	}
+	now, none, without := bond("miimon: 100, primary: a"), bond("primary: ''"), bond("miimon: 100")
+	require.NoError(t, Validate(none))
+	require.Len(t, Compare(none, now), 1)
+	diff := Diff(now, none)
+	require.Contains(t, written(t, diff), `primary: ""`)
+	require.Equal(t, plainState(without), plainState(Merge(now, diff)))
+	require.Empty(t, Compare(none, without))
+	require.Equal(t, Document{}, Diff(without, none), "applied again, it changes nothing")
+	require.Equal(t, plainState(now), plainState(Merge(without, Revert(none, now))))
+	other := bond("primary: b")
+	require.Equal(t, plainState(without), plainState(Merge(Merge(without, other), Revert(other, without))), "a new one goes with the revert")
+}

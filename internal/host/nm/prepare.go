@@ -142,6 +142,7 @@ func (t *transaction) begin() error {
 			}
 		}
 	}
+	t.record.PrimaryOld, t.record.PrimaryNew = plan.ClearedPrimaries(t.want, now)
 	t.record.Before = before(now, ifaces)
 	t.record.Old, err = t.n.keyfiles(t.record.uuids())
 	if err != nil {

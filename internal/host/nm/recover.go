@@ -172,6 +172,9 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 		if err := restoreForeign(right.foreign); err != nil {
 			return nil, err
 		}
+		if err := n.setPrimaries(right.primary); err != nil {
+			return nil, err
+		}
 		return n.missing(ctx, c, right, wrong)
 	}
 	patience := time.Duration(0)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net"
 	"slices"
 
@@ -27,6 +29,9 @@ func (t *transaction) verify(ctx context.Context) error {
 		if err != nil || len(waiting) > 0 {
 			return waiting, err
 		}
+		if err := t.n.setPrimaries(t.record.PrimaryNew); err != nil {
+			return nil, err
+		}
 		_, got, err := t.n.look(ctx, t.c, t.names())
 		if err != nil {
 			return nil, err
@@ -48,6 +53,21 @@ func restoreForeign(all []kernel.Foreign) error {
 	for _, f := range all {
 		if err := f.Restore(); err != nil {
 			return fmt.Errorf("restore the configuration of other programs: %w", err)
+		}
+	}
+	return nil
+}
+
+// setPrimaries makes the primary ports of bonds those of one side of the record. A bond that is missing is reported by the
+// comparison with that side's state.
+func (n *Network) setPrimaries(ports map[string]string) error {
+	for _, bond := range slices.Sorted(maps.Keys(ports)) {
+		set := func() error { return kernel.SetPrimary(n.o.Files, bond, ports[bond]) }
+		if ports[bond] == "" {
+			set = func() error { return kernel.ClearPrimary(n.o.Files, bond) }
+		}
+		if err := set(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	return nil

@@ -177,10 +177,31 @@ func bond(c *Change, b *netstate.Bond) {
 	}
 	for k, v := range b.Options {
 		next[k] = v
+		if v == "" { // NetworkManager takes no empty value; what is left out has none
+			delete(next, k)
+		}
 	}
 	if !maps.Equal(have, next) {
 		c.After.Set(profile.TypeBond, "options", next)
 	}
+}
+
+// ClearedPrimaries are the primary ports that the document takes away from bonds, by bond, before and after.
+func ClearedPrimaries(want, now netstate.Document) (before, after map[string]string) {
+	for _, i := range want.Interfaces {
+		have, _ := now.Find(i.Name, netstate.TypeBond)
+		if i.Bond == nil || have.Bond == nil || have.Bond.Options[netstate.OptionPrimary] == "" {
+			continue
+		}
+		if to, says := i.Bond.Options[netstate.OptionPrimary]; !says || to != "" {
+			continue
+		}
+		if before == nil {
+			before, after = map[string]string{}, map[string]string{}
+		}
+		before[i.Name], after[i.Name] = have.Bond.Options[netstate.OptionPrimary], ""
+	}
+	return before, after
 }
 
 // bondMode is the name of a mode, which NetworkManager also takes as a number.

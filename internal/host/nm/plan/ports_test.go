@@ -87,3 +87,24 @@ func TestTheLastPortLeaves(t *testing.T) {
 	require.NotNil(t, c)
 	require.Empty(t, profile.Value[string](c.After, "connection", "master"))
 }
+
+// NetworkManager refuses an option without a value, and never unsets the kernel's: the transaction does that.
+func TestAPrimaryThatIsEmptied(t *testing.T) {
+	s := &profile.Snapshot{}
+	active(s, "bond0", profile.TypeBond, func(p profile.Settings) {
+		p.Set(profile.TypeBond, "options", map[string]string{"mode": "active-backup", "primary": "nic1"})
+	})
+	bond := func(options string) netstate.Document {
+		d, err := netstate.Decode([]byte("interfaces: [{name: bond0, type: bond, state: up, link-aggregation: {mode: active-backup, options: {" + options + "}}}]"))
+		require.NoError(t, err)
+		return d
+	}
+	now := bond("primary: nic1")
+	c := changesOf(t, s, now, "interfaces: [{name: bond0, type: bond, state: up, link-aggregation: {mode: active-backup, options: {primary: ''}}}]")["bond0"]
+	require.Equal(t, map[string]string{"mode": "active-backup"}, profile.Value[map[string]string](c.After, profile.TypeBond, "options"))
+	before, after := ClearedPrimaries(bond("primary: ''"), now)
+	require.Equal(t, map[string]string{"bond0": "nic1"}, before)
+	require.Equal(t, map[string]string{"bond0": ""}, after)
+	before, _ = ClearedPrimaries(bond("primary: nic2"), now)
+	require.Empty(t, before, "NetworkManager itself sets another one")
+}
