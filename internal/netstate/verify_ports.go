@@ -40,7 +40,8 @@ func (c *comparison) bridgePort(want Interface, p, have BridgePort, pvid int) {
 	}
 	found := tree.Missing(p, have)
 	if filter && len(tree.Missing(p.VLAN, have.VLAN)) == 0 { // something that is to be gone
-		found = append(found, tree.Difference{Path: "vlan", Want: tree.Show(reflect.ValueOf(p.VLAN)), Got: tree.Show(reflect.ValueOf(have.VLAN))})
+		show := func(v *PortVLAN) string { return tree.Show(reflect.ValueOf(v)) }
+		found = append(found, tree.Difference{Path: "vlan", Want: show(p.VLAN), Got: show(have.VLAN)})
 	}
 	for _, m := range found {
 		c.add(want.Name, want.path("bridge.port["+p.Name+"]."+m.Path), m.Want, m.Got, "port %s of bridge %s has %s %s, not %s",

@@ -43,7 +43,8 @@ func (w Wiring) apply() *cobra.Command {
 	cmd.Flags().BoolVar(&a.noCommit, "no-commit", false, "leave the change uncommitted, for 'commit' or 'rollback'")
 	cmd.Flags().IntVar(&a.timeout, "timeout", lease, "seconds after which an uncommitted change is rolled back")
 	cmd.Flags().BoolVar(&a.memory, "memory-only", false, "keep the change until the next boot only")
-	cmd.Flags().BoolVar(&a.noProbe, "no-probe", false, "do not ask gateways before a change is kept; a change of the only uplink then needs none that answers")
+	cmd.Flags().BoolVar(&a.noProbe, "no-probe", false,
+		"do not ask gateways before a change is kept; a change of the only uplink then needs none that answers")
 	cmd.Flags().BoolVar(&a.noVerify, "no-verify", false, "not supported")
 	cmd.Flags().BoolVarP(&a.kernel, "kernel", "k", false, "not supported")
 	return cmd
@@ -105,7 +106,8 @@ func (w Wiring) applyOne(ctx context.Context, node Ports, a application, name st
 	}
 	changed := netstate.Diff(now, want)
 	prove := proof{
-		node: node, before: now, want: want, suite: probing.Suite{Prober: node.Prober, Network: node.Network, Clock: w.Clock, Timeout: probeTime},
+		node: node, before: now, want: want,
+		suite:     probing.Suite{Prober: node.Prober, Network: node.Network, Clock: w.Clock, Timeout: probeTime},
 		unchanged: len(netstate.Compare(want, now)) == 0 && reflect.DeepEqual(changed, netstate.Document{}),
 	}
 	if a.noProbe {

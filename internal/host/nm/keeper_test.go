@@ -33,13 +33,14 @@ func (m *manager) extend(ctx context.Context) error {
 }
 
 // kept runs a keeper of 12 s for a minute and says how it ended, and when.
-func kept(t *testing.T, m *manager) (error, time.Duration) {
+func kept(t *testing.T, m *manager) (after time.Duration, lost error) {
 	t.Helper()
 	m.start = time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	k := keeper{extend: m.extend, length: 12 * time.Second, log: slog.New(slog.DiscardHandler)}
-	return k.run(ctx, m.start), time.Since(m.start)
+	lost = k.run(ctx, m.start)
+	return time.Since(m.start), lost
 }
 
 func TestALeaseIsLostByAnAnswerOrByItsEnd(t *testing.T) {
@@ -58,7 +59,7 @@ func TestALeaseIsLostByAnAnswerOrByItsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				err, after := kept(t, &c.manager)
+				after, err := kept(t, &c.manager)
 				require.ErrorIs(t, err, c.lost)
 				require.Equal(t, c.after, after)
 			})

@@ -138,8 +138,8 @@ type keeper struct {
 func (k keeper) run(ctx context.Context, taken time.Time) error {
 	over, pause := taken.Add(k.length), k.length/3
 	for {
-		if err := sleep(ctx, min(pause, time.Until(over))); err != nil {
-			return nil //nolint:nilerr // the change has ended
+		if sleep(ctx, min(pause, time.Until(over))) != nil {
+			return nil // the change has ended
 		}
 		if !time.Now().Before(over) {
 			return errLeaseOver
@@ -148,7 +148,7 @@ func (k keeper) run(ctx context.Context, taken time.Time) error {
 		err := k.ask(ctx, over)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // the change has ended
 		case err == nil:
 			over, pause = asked.Add(k.length), k.length/3
 		case errors.Is(err, errLeaseLost):
