@@ -54,6 +54,12 @@ func TestLinkKinds(t *testing.T) {
 	k.pairs(ctx)
 	k.primaries(ctx)
 	k.uplink(ctx)
+	cut(ctx, t, node)
+	require.NoError(t, node.Ready(ctx))
+	until(ctx, t, "the pair and the uplink after a boot", func() bool {
+		return says(ctx, node, "ip -4 address show dev pair0 | grep -qF 'inet 203.0.115.1/24'") && k.pings(ctx)
+	})
+	k.answers(ctx)
 }
 
 // card is the name that the node gave an extra card.

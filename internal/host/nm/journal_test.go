@@ -162,3 +162,19 @@ func TestThePrimaryPortFollowsTheRecord(t *testing.T) {
 		require.Equal(t, want, m[file], phase)
 	}
 }
+
+// The configuration of pairs follows the profiles on the disk, and goes with the last of them.
+func TestPairsAreManagedWhileTheyHaveAProfile(t *testing.T) {
+	pair := persistentDir + "/pair0.nmconnection"
+	m := memory{
+		etcX:                                  oldFile,
+		pair:                                  "[connection]\nuuid=u3\ntype=veth\ninterface-name=pair0\n[veth]\npeer=pair1\n",
+		persistentDir + "/pair1.nmconnection": "[connection]\nuuid=u4\ntype=ethernet\ninterface-name=pair1\n",
+		volatileDir + "/pair8.nmconnection":   "[connection]\nuuid=u5\ntype=veth\ninterface-name=pair8\n[veth]\npeer=pair9\n",
+	}
+	require.NoError(t, offline(m).settlePairs())
+	require.Contains(t, m[pairsConf], "\nmatch-device=interface-name:=pair0;interface-name:=pair1\nmanaged=1\n")
+	delete(m, pair)
+	require.NoError(t, offline(m).settlePairs())
+	require.NotContains(t, m, pairsConf)
+}

@@ -144,6 +144,9 @@ func (n *Network) redo(ctx context.Context, r *record) error {
 	if err := n.restore(ctx, c, r, false); err != nil {
 		return fmt.Errorf("finish the committed network: %w", err)
 	}
+	if err := n.settlePairs(); err != nil {
+		return fmt.Errorf("finish the committed network: %w", err)
+	}
 	return n.forget()
 }
 

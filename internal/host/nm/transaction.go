@@ -114,6 +114,9 @@ func (n *Network) finish(ctx context.Context, c *client, r *record) error {
 	if err := c.dropLease(ctx, r.Lease); err != nil {
 		return fmt.Errorf("the network is committed, but the checkpoint could not be ended: %w", err)
 	}
+	if err := n.settlePairs(); err != nil {
+		return fmt.Errorf("the network is committed, but its pairs of virtual cards may not come back after a boot: %w", err)
+	}
 	return n.forget()
 }
 
