@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/godbus/dbus/v5"
 
@@ -88,17 +89,54 @@ func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.Ob
 	if exists {
 		device = d.Path
 	}
-	var active dbus.ObjectPath
-	up := func() error {
-		return t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, device, noObject}, &active)
-	}
-	err := up()
+	err := t.up(ctx, c, path, device)
 	if device != noObject && (gone(err) || isError(err, busName+".UnknownDevice")) {
-		device = noObject // the link went away with another one, and is made anew
-		err = up()
+		return t.up(ctx, c, path, noObject) // the link went away with another one, and is made anew
 	}
+	return err
+}
+
+// maxActivations is how often a port that moves is activated: its former controller, which lets it go at some time, may end
+// an activation under the new one.
+const maxActivations = 4
+
+// activationEnded says whether to wait for another activation of the same profile: one that NetworkManager began by itself, as
+// it does with the ports of a controller, or one of a port that moves, which lost its own to the former controller.
+func (t *transaction) activationEnded(ctx context.Context, on target) (again bool, err error) {
+	at := slices.IndexFunc(t.changes, func(c *plan.Change) bool {
+		return c.Iface == on.iface && c.Layer() == on.layer && c.Action == plan.ActUp
+	})
+	if at < 0 {
+		return false, t.duplicate(on.iface)
+	}
+	c := t.changes[at]
+	s, err := t.c.snapshot(ctx)
+	if err != nil {
+		return false, fmt.Errorf("observe the activation of %s: %w", on.iface, err)
+	}
+	d, exists := s.DeviceAt(on.layer, on.iface)
+	if exists && d.Active != nil && d.Active.UUID == c.UUID && d.Active.Path != t.activating[on] {
+		t.activating[on] = d.Active.Path
+		return true, nil
+	}
+	if err := t.duplicate(on.iface); err != nil || !c.Moved || t.activations[on] >= maxActivations {
+		return false, err
+	}
+	device := noObject
+	if exists {
+		device = d.Path
+	}
+	t.log.Info("the former controller ended the activation of its port; activating it again", "interface", on.iface)
+	return true, t.up(ctx, c, c.Before.Path, device)
+}
+
+// up asks NetworkManager to activate a profile.
+func (t *transaction) up(ctx context.Context, c *plan.Change, path, device dbus.ObjectPath) error {
+	var active dbus.ObjectPath
+	err := t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, device, noObject}, &active)
 	if err == nil {
 		t.activating[target{c.Layer(), c.Iface}] = active
+		t.activations[target{c.Layer(), c.Iface}]++
 	}
 	return err
 }

@@ -52,6 +52,9 @@ type record struct {
 	// GlobalOld and GlobalNew are the global DNS configuration, nil where it is not touched.
 	GlobalOld *profile.GlobalDNS `json:"globalOld,omitempty"`
 	GlobalNew *profile.GlobalDNS `json:"globalNew,omitempty"`
+	// PrimaryOld and PrimaryNew are the primary ports of the bonds that are to lose theirs, by bond; "" is none.
+	PrimaryOld map[string]string `json:"primaryOld,omitempty"`
+	PrimaryNew map[string]string `json:"primaryNew,omitempty"`
 	// Before is how the interfaces concerned were, to check that they are so again.
 	Before netstate.Document `json:"before"`
 	// After is how they are to be: what the document demands and what their profiles keep.
@@ -141,6 +144,9 @@ func (r *record) survivors(boot string) *record {
 	foreign := func(f kernel.Foreign) bool { return gone(f.Iface) }
 	left.ForeignBefore = slices.DeleteFunc(slices.Clone(r.ForeignBefore), foreign)
 	left.ForeignAfter = slices.DeleteFunc(slices.Clone(r.ForeignAfter), foreign)
+	left.PrimaryOld, left.PrimaryNew = maps.Clone(r.PrimaryOld), maps.Clone(r.PrimaryNew)
+	maps.DeleteFunc(left.PrimaryOld, func(bond, _ string) bool { return gone(bond) })
+	maps.DeleteFunc(left.PrimaryNew, func(bond, _ string) bool { return gone(bond) })
 	left.Profiles = slices.Clone(r.Profiles)
 	for i, p := range left.Profiles {
 		if gone(p.Iface) {
@@ -194,12 +200,13 @@ type side struct {
 	foreign []kernel.Foreign
 	global  *profile.GlobalDNS
 	without []string // bridges of Open vSwitch that do not exist
+	primary map[string]string
 }
 
 // sides says which state the network belongs in, and which it must have nothing left of.
 func (r *record) sides() (right, wrong side) {
-	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld, r.NewBridges}
-	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew, nil}
+	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld, r.NewBridges, r.PrimaryOld}
+	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew, nil, r.PrimaryNew}
 	if r.Phase == phaseCommitted {
 		return wrong, right
 	}

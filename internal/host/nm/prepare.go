@@ -157,6 +157,7 @@ func (t *transaction) begin() error {
 			}
 		}
 	}
+	t.record.PrimaryOld, t.record.PrimaryNew = plan.ClearedPrimaries(t.want, now)
 	t.record.Before = t.withoutOwnMetrics(before(now, ifaces))
 	t.record.Before.Interfaces = append(t.record.Before.Interfaces, t.bridgesBefore(bridges)...)
 	t.record.Old, err = t.n.keyfiles(t.record.uuids())

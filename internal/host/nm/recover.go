@@ -144,6 +144,9 @@ func (n *Network) redo(ctx context.Context, r *record) error {
 	if err := n.restore(ctx, c, r, false); err != nil {
 		return fmt.Errorf("finish the committed network: %w", err)
 	}
+	if err := n.settlePairs(); err != nil {
+		return fmt.Errorf("finish the committed network: %w", err)
+	}
 	return n.forget()
 }
 
@@ -170,6 +173,9 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 	defer e.close()
 	check := func() ([]string, error) {
 		if err := restoreForeign(right.foreign); err != nil {
+			return nil, err
+		}
+		if err := n.setPrimaries(right.primary); err != nil {
 			return nil, err
 		}
 		return n.missing(ctx, c, right, wrong)

@@ -42,7 +42,10 @@ type transaction struct {
 	record     *record
 	events     *events
 	activating map[target]dbus.ObjectPath
-	ephemeral  bool
+	// activations counts them.
+	activations map[target]int
+	ephemeral   bool
+	leased      time.Time // when the checkpoint was asked for
 }
 
 // target is the device that a profile is activated on.
@@ -102,7 +105,7 @@ func (n *Network) open(ctx context.Context, want netstate.Document, options []ho
 		return nil, fmt.Errorf("change the network: %w", err)
 	}
 	t := &transaction{
-		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[target]dbus.ObjectPath{},
+		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[target]dbus.ObjectPath{}, activations: map[target]int{},
 		ephemeral: slices.Contains(options, host.NetworkEphemeral),
 	}
 	if err := t.prepare(ctx); err != nil {
@@ -116,6 +119,9 @@ func (n *Network) open(ctx context.Context, want netstate.Document, options []ho
 func (n *Network) finish(ctx context.Context, c *client, r *record) error {
 	if err := c.dropLease(ctx, r.Lease); err != nil {
 		return fmt.Errorf("the network is committed, but the checkpoint could not be ended: %w", err)
+	}
+	if err := n.settlePairs(); err != nil {
+		return fmt.Errorf("the network is committed, but its pairs of virtual cards may not come back after a boot: %w", err)
 	}
 	return n.forget()
 }
@@ -137,6 +143,7 @@ func (t *transaction) run(ctx context.Context, settle func(context.Context) erro
 		return err
 	}
 	var err error
+	t.leased = time.Now()
 	if t.record.Lease, err = t.c.takeLease(ctx, t.lease()); err != nil {
 		return errors.Join(err, t.n.forget())
 	}
@@ -160,8 +167,8 @@ func (t *transaction) underLease(ctx context.Context, settle func(context.Contex
 	var alive sync.WaitGroup
 	defer alive.Wait() // a late sign of life must not shorten what the settlement arranged
 	defer lost(nil)
-	lease, period := t.record.Lease, t.lease() // commit replaces the record while the lease is kept alive
-	alive.Go(func() { t.c.keepAlive(ctx, lease, period, t.log, lost) })
+	lease := t.record.Lease // commit replaces the record while the lease is kept alive
+	alive.Go(func() { t.keepAlive(ctx, lease, lost) })
 	if err := t.n.store(t.record); err != nil { // now with the lease
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net"
 	"slices"
 
@@ -26,6 +28,9 @@ func (t *transaction) verify(ctx context.Context) error {
 		waiting, err := t.activation(ctx)
 		if err != nil || len(waiting) > 0 {
 			return waiting, err
+		}
+		if err := t.n.setPrimaries(t.record.PrimaryNew); err != nil {
+			return nil, err
 		}
 		_, got, err := t.n.look(ctx, t.c, t.names())
 		if err != nil {
@@ -53,6 +58,21 @@ func restoreForeign(all []kernel.Foreign) error {
 	return nil
 }
 
+// setPrimaries makes the primary ports of bonds those of one side of the record. A bond that is missing is reported by the
+// comparison with that side's state.
+func (n *Network) setPrimaries(ports map[string]string) error {
+	for _, bond := range slices.Sorted(maps.Keys(ports)) {
+		set := func() error { return kernel.SetPrimary(n.o.Files, bond, ports[bond]) }
+		if ports[bond] == "" {
+			set = func() error { return kernel.ClearPrimary(n.o.Files, bond) }
+		}
+		if err := set(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // activation names the interfaces NetworkManager still works on.
 func (t *transaction) activation(ctx context.Context) ([]string, error) {
 	var waiting []string
@@ -64,10 +84,14 @@ func (t *transaction) activation(ctx context.Context) ([]string, error) {
 		}
 		switch state := profile.Get[uint32](p, "State"); {
 		case gone(err) || state > activeActivated:
-			if err := t.duplicate(iface); err != nil {
+			again, err := t.activationEnded(ctx, on)
+			if err != nil {
 				return nil, err
 			}
-			return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, on))
+			if !again {
+				return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, on))
+			}
+			waiting = append(waiting, iface+" is being activated again")
 		case state < activeActivated:
 			waiting = append(waiting, iface+" is being activated")
 		}

@@ -2,7 +2,6 @@ package ovs
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -24,21 +23,28 @@ func (r row) options() *netstate.BridgeOptions {
 // (ovs-vswitchd.conf.db(5), table Port).
 func (r row) vlan() *netstate.PortVLAN {
 	tags, trunks := r.numbers("tag"), r.numbers("trunks")
-	slices.Sort(trunks)
 	mode := r.text("vlan_mode")
 	switch {
 	case mode == "native-untagged" || mode == "native-tagged":
-		out := &netstate.PortVLAN{Mode: "trunk", EnableNative: new(true), TrunkTags: netstate.TrunkTags(trunks)}
+		out := &netstate.PortVLAN{Mode: "trunk", EnableNative: new(true), TrunkTags: tagsOf(trunks)}
 		if len(tags) > 0 {
 			out.Tag = &tags[0]
 		}
-		return out
+		return out.Canonical()
 	case mode == "trunk" || mode == "" && len(tags) == 0 && len(trunks) > 0:
-		return &netstate.PortVLAN{Mode: "trunk", EnableNative: new(false), TrunkTags: netstate.TrunkTags(trunks)}
+		return (&netstate.PortVLAN{Mode: "trunk", EnableNative: new(false), TrunkTags: tagsOf(trunks)}).Canonical()
 	case len(tags) > 0:
 		return &netstate.PortVLAN{Mode: "access", Tag: &tags[0]}
 	}
 	return nil
+}
+
+func tagsOf(ids []int) []netstate.TrunkTag {
+	var out []netstate.TrunkTag
+	for _, id := range ids {
+		out = append(out, netstate.TrunkTag{ID: &id})
+	}
+	return out
 }
 
 // bond is a port of several links.

@@ -104,11 +104,9 @@ func (s *sorter) before(c *Change) []string {
 	if master := c.After.Controller(); master != "" {
 		out = append(out, s.controller(master, c.After.ControllerKind()))
 	}
-	if c.After.Kind() == profile.TypeEthernet || c.After.Kind() == profile.TypeVeth {
-		for key, other := range s.byKey { // the pair that it is an end of
-			if profile.Value[string](other.After, profile.TypeVeth, "peer") == c.Iface && other.Before == nil {
-				out = append(out, key)
-			}
+	for key, other := range s.byKey {
+		if makesPair(other, c) {
+			out = append(out, key)
 		}
 	}
 	b := base(c.After)
@@ -133,4 +131,15 @@ func (s *sorter) controller(name, kind string) string {
 		}
 	}
 	return keyIn(profile.LayerOf(kind), name)
+}
+
+// makesPair says that a change makes the pair that the other one has the second end of. Where each end names the other, the
+// first by name makes both.
+func makesPair(c, other *Change) bool {
+	peer := func(c *Change) string { return profile.Value[string](c.After, profile.TypeVeth, "peer") }
+	kind := other.After.Kind()
+	if c.Before != nil || peer(c) != other.Iface || kind != profile.TypeEthernet && kind != profile.TypeVeth {
+		return false
+	}
+	return other.Before != nil || peer(other) != c.Iface || c.Iface < other.Iface
 }

@@ -30,6 +30,8 @@ type Change struct {
 	After  profile.Settings
 	// Fresh demands a new activation: the kernel or NetworkManager cannot change it in place.
 	Fresh bool
+	// Moved says that a port leaves one controller for another.
+	Moved bool
 	// Recreate demands that the link is deleted before: its properties are fixed when it is made.
 	Recreate bool
 }

@@ -78,6 +78,9 @@ func (p *Plan) setController(c *Change, name, kind string) {
 	if pr, ok := p.snap.ByUUID(have); ok {
 		have = pr.Settings.Iface()
 	}
+	if have != "" && have != name && c.Before != nil {
+		c.Fresh, c.Moved = true, true // what runs cannot be handed over in place
+	}
 	if have == name && profile.Value[string](c.After, "connection", "slave-type") == kind {
 		return
 	}
@@ -86,7 +89,15 @@ func (p *Plan) setController(c *Change, name, kind string) {
 	for _, twin := range []string{"controller", "port-type"} {
 		c.After.Drop("connection", twin) // the newer names of the same properties
 	}
+	for of, section := range portSections { // NetworkManager refuses those of another kind of controller
+		if of != kind {
+			delete(c.After, section)
+		}
+	}
 }
+
+// portSections hold what a profile says as one of a port, by the kind of controller.
+var portSections = map[string]string{profile.TypeBond: "bond-port", profile.TypeBridge: "bridge-port", "team": "team-port"}
 
 func bondPort(c *Change, b *netstate.Bond, port string) {
 	for _, m := range b.PortsConfig {

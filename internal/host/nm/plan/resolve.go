@@ -169,7 +169,7 @@ func setPorts(i *netstate.Interface, names []string) error {
 		if i.Bridge != nil {
 			bridge = *i.Bridge
 		}
-		var ports []netstate.BridgePort
+		ports := []netstate.BridgePort{} // none is not the same as no list
 		for _, n := range names {
 			at := slices.IndexFunc(bridge.Ports, func(p netstate.BridgePort) bool { return p.Name == n })
 			if at < 0 {
