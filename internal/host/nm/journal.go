@@ -17,6 +17,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -52,6 +53,8 @@ type record struct {
 	// GlobalOld and GlobalNew are the global DNS configuration, nil where it is not touched.
 	GlobalOld *profile.GlobalDNS `json:"globalOld,omitempty"`
 	GlobalNew *profile.GlobalDNS `json:"globalNew,omitempty"`
+	// Node is what no profile holds, nil where it is not touched.
+	Node *nodewide.Change `json:"node,omitempty"`
 	// Before is how the interfaces concerned were, to check that they are so again.
 	Before netstate.Document `json:"before"`
 	// After is how they are to be: what the document demands and what their profiles keep.
@@ -189,12 +192,17 @@ type side struct {
 	state   netstate.Document
 	foreign []kernel.Foreign
 	global  *profile.GlobalDNS
+	node    netstate.Document
 }
 
 // sides says which state the network belongs in, and which it must have nothing left of.
 func (r *record) sides() (right, wrong side) {
-	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld}
-	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew}
+	node := nodewide.Change{}
+	if r.Node != nil {
+		node = *r.Node
+	}
+	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld, node.Old}
+	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew, node.New}
 	if r.Phase == phaseCommitted {
 		return wrong, right
 	}

@@ -2,12 +2,9 @@ package ovs
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -64,7 +61,7 @@ func (s *Switch) Uplink(ctx context.Context, bridge string) (string, error) {
 // entries, without addresses. A system without Open vSwitch has none.
 func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
 	bridges, err := s.read(ctx)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+	if absent(err) {
 		return nil, nil
 	}
 	if err != nil {
