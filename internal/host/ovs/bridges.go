@@ -95,23 +95,9 @@ func (r row) numbers(column string) []int {
 	return out
 }
 
-// textMap reads a column of ["map", [[key, value], ...]] (RFC 7047 section 5.1).
-func (r row) textMap(column string) map[string]string {
-	var pair []json.RawMessage
-	var entries [][2]string
-	if json.Unmarshal(r[column], &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[1], &entries) != nil {
-		return nil
-	}
-	out := make(map[string]string, len(entries))
-	for _, e := range entries {
-		out[e[0]] = e[1]
-	}
-	return out
-}
-
-// columns are the free-form ones, without NetworkManager's own notes; nil for none.
-func (r row) columns() *netstate.OVSDB {
-	out := &netstate.OVSDB{ExternalIDs: notes(r.textMap("external_ids")), OtherConfig: notes(r.textMap("other_config"))}
+// freeForm are those columns, without NetworkManager's own notes; nil for none.
+func (r row) freeForm() *netstate.OVSDB {
+	out := &netstate.OVSDB{ExternalIDs: notes(r.columns("external_ids")), OtherConfig: notes(r.columns("other_config"))}
 	if out.ExternalIDs == nil && out.OtherConfig == nil {
 		return nil
 	}
