@@ -31,14 +31,12 @@ func (g *generation) check(ctx context.Context) error {
 	if err := stateroot.OwnState(g.Files, g.booted.Stateroot); err != nil {
 		return flow.Permanent(err)
 	}
-	room := stateroot.Room{Files: g.Files, Disk: g.Trees}
-	need, free, err := room.SpaceFor(ctx, g.booted.Stateroot)
+	need, free, err := seed.RoomForCopy(ctx, g.Trees)
 	if err != nil {
 		return err
 	}
-	if need.Bytes > free.Bytes {
-		return flow.Permanent(fmt.Errorf("a copy of /var needs %d MiB and %d MiB are free: free %d MiB, then ask again",
-			need.Bytes>>20, free.Bytes>>20, (need.Bytes-free.Bytes)>>20+1))
+	if lacking := seed.RoomLacking(need, free); lacking != "" {
+		return flow.Permanent(fmt.Errorf("%s: remove what is not needed below /var, then ask again", lacking))
 	}
 	return nil
 }
