@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -303,6 +305,63 @@ func TestTheDoor(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	_, text = c.get("/form")
 	require.Contains(t, text, "Type the code", "one browser at a time")
+}
+
+// One laptop that guesses does not lock out the technician at another, and no laptop gets more attempts by more IPv6 addresses.
+func TestAClientThatGuessesWaitsAlone(t *testing.T) {
+	b := newBench(t)
+	p := portal.New(portal.Options{Site: b.site, Log: slog.New(slog.DiscardHandler), ShowCode: func(code string) { b.code = code },
+		Now: func() time.Time { return b.now }})
+	login := func(from, code string) *http.Response {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/login", strings.NewReader(url.Values{"code": {code}}.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("X-Forwarded-For", "192.0.2.99")
+		r.RemoteAddr = from
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		return w.Result()
+	}
+	wait := func(r *http.Response) int {
+		seconds, _ := strconv.Atoi(r.Header.Get("Retry-After"))
+		return seconds
+	}
+	for name, from := range map[string]func(n int) string{
+		"IPv4": func(int) string { return "192.0.2.66:4711" },
+		"IPv6": func(n int) string { return fmt.Sprintf("[2001:db8::%x]:4711", n+1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			longest := 0
+			for n := range 7 {
+				r := login(from(n), "00000000")
+				if n >= 4 {
+					require.Equal(t, http.StatusTooManyRequests, r.StatusCode)
+					require.Greater(t, wait(r), longest, "each wrong code makes it wait longer")
+					longest = wait(r)
+				}
+				if n < 6 {
+					b.now = b.now.Add(time.Duration(wait(r)) * time.Second)
+				}
+			}
+			require.Equal(t, http.StatusTooManyRequests, login(from(0), b.code).StatusCode)
+		})
+	}
+	require.Equal(t, http.StatusSeeOther, login("192.0.2.10:4711", b.code).StatusCode, "the technician does not wait")
+}
+
+// Many addresses do not fill the memory, nor make the node forget the one that guessed most.
+func TestManyClientsAreBounded(t *testing.T) {
+	b := newBench(t)
+	p := portal.New(portal.Options{Site: b.site, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return b.now }})
+	for range 6 {
+		p.Fail(netip.MustParseAddr("192.0.2.66"))
+	}
+	at := netip.MustParseAddr("198.18.0.0")
+	for range 5000 {
+		p.Fail(at)
+		at = at.Next()
+	}
+	require.LessOrEqual(t, p.Clients(), 1024)
+	require.Positive(t, p.Wait(netip.MustParseAddr("192.0.2.66")))
 }
 
 func TestForgeriesAreRefused(t *testing.T) {
