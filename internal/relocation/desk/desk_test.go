@@ -128,6 +128,12 @@ func TestTheResultOfAnAttempt(t *testing.T) {
 	require.Equal(t, sitecode.GatewaySilent, now.Code)
 
 	require.NoError(t, operation.WriteJSON(files, relocation.LastFile, relocation.Last{Outcome: relocation.OutcomeHome}))
+	require.NoError(t, files.Write(relocation.ReportFile, []byte("{"), 0o600))
+	now, err = page.Progress(t.Context())
+	require.NoError(t, err, "the page would never close")
+	require.True(t, now.Committed)
+	require.Equal(t, portal.Succeeded, now.State)
+	require.Contains(t, now.Facts[0].Value, "The report of the site cannot be read")
 	require.NoError(t, operation.WriteJSON(files, relocation.ReportFile, onsite.Report{Domain: "store.example.org"}))
 	require.NoError(t, operation.WriteJSON(files, relocation.HandoverFile, onsite.Handover{Site: "store", Password: "planted"}))
 	now, err = page.Progress(t.Context())

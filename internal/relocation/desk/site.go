@@ -124,8 +124,9 @@ func (s *Site) running(r relocation.Request) (portal.Progress, error) {
 func (s *Site) atHome() (portal.Progress, error) {
 	now := portal.Progress{State: portal.Succeeded, Committed: true}
 	var r onsite.Report
-	if err := operation.ReadJSON(s.files, relocation.ReportFile, &r); err != nil {
-		return now, err
+	if err := operation.ReadJSON(s.files, relocation.ReportFile, &r); err != nil { // the change is committed all the same: the page may close
+		now.Facts = []portal.Fact{{Name: "Needs attention", Value: "The report of the site cannot be read: " + err.Error()}}
+		return now, nil
 	}
 	now.Facts = []portal.Fact{
 		{Name: "Console", Value: "https://console-openshift-console.apps." + r.Domain},

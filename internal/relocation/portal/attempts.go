@@ -16,8 +16,7 @@ const (
 	clientBits6 = 64
 )
 
-// attempts counts wrong codes for each client. An attacker who has many addresses guesses eight digits as slowly as maxClients
-// times the pauses allow.
+// attempts counts wrong codes for each client. Those of all clients together are bounded by maxGuesses.
 type attempts map[netip.Prefix]client
 
 type client struct {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // door admits whoever has the code: one at a time, and each address slower with every wrong attempt.
@@ -21,6 +23,7 @@ type door struct {
 	mu      sync.Mutex
 	code    string
 	tries   attempts
+	guesses *rate.Limiter
 	session *session
 }
 
@@ -34,10 +37,12 @@ const (
 	codeDigits    = 8
 	sessionLife   = 8 * time.Hour
 	sessionCookie = "__Host-lca-session"
+	// maxGuesses codes a second are compared at most, whoever types them: one address is blocked long before.
+	maxGuesses, guessBurst = 10, 100
 )
 
 func newDoor(o Options) *door {
-	d := &door{options: o, tries: attempts{}}
+	d := &door{options: o, tries: attempts{}, guesses: rate.NewLimiter(maxGuesses, guessBurst)}
 	d.renew()
 	return d
 }
@@ -75,6 +80,9 @@ func (d *door) enter(from netip.Addr, code string) (s *session, wait time.Durati
 	now := d.options.Now()
 	if wait := d.tries.wait(from, now); wait > 0 {
 		return nil, wait
+	}
+	if !d.guesses.AllowN(now, 1) {
+		return nil, time.Second
 	}
 	typed := strings.NewReplacer(" ", "", "-", "").Replace(code)
 	if subtle.ConstantTimeCompare([]byte(typed), []byte(d.code)) != 1 {

@@ -31,6 +31,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
+// wait is generous: the machine may be busy.
+const wait = 2 * time.Minute
+
 // site is a node in memory.
 type site struct {
 	mu       sync.Mutex
@@ -321,7 +324,7 @@ func TestAClientThatGuessesWaitsAlone(t *testing.T) {
 		p.ServeHTTP(w, r)
 		return w.Result()
 	}
-	wait := func(r *http.Response) int {
+	told := func(r *http.Response) int {
 		seconds, _ := strconv.Atoi(r.Header.Get("Retry-After"))
 		return seconds
 	}
@@ -335,11 +338,11 @@ func TestAClientThatGuessesWaitsAlone(t *testing.T) {
 				r := login(from(n), "00000000")
 				if n >= 4 {
 					require.Equal(t, http.StatusTooManyRequests, r.StatusCode)
-					require.Greater(t, wait(r), longest, "each wrong code makes it wait longer")
-					longest = wait(r)
+					require.Greater(t, told(r), longest, "each wrong code makes it wait longer")
+					longest = told(r)
 				}
 				if n < 6 {
-					b.now = b.now.Add(time.Duration(wait(r)) * time.Second)
+					b.now = b.now.Add(time.Duration(told(r)) * time.Second)
 				}
 			}
 			require.Equal(t, http.StatusTooManyRequests, login(from(0), b.code).StatusCode)
@@ -395,6 +398,47 @@ func TestHeadersAndLimits(t *testing.T) {
 		limited = limited || status == http.StatusTooManyRequests
 	}
 	require.True(t, limited)
+}
+
+// One laptop that holds every connection it gets, and sends requests without a pause, does not keep another from the page.
+func TestOneClientDoesNotKeepAnotherOut(t *testing.T) {
+	p := portal.New(portal.Options{Site: &site{}, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	certificate, _, err := portal.Certificate(time.Now(), netip.MustParseAddr("127.0.0.1"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Serve(ctx, l, certificate) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	from := func(address string) *http.Client {
+		d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+		return &http.Client{Transport: &http.Transport{DialContext: d.DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	}
+	get := func(c *http.Client) (int, error) {
+		r, err := c.Get("https://" + l.Addr().String() + "/style.css")
+		if err != nil {
+			return 0, err
+		}
+		return r.StatusCode, r.Body.Close()
+	}
+	request := func(from string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/style.css", nil)
+		r.RemoteAddr = from
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		return w.Code
+	}
+	require.Eventually(t, func() bool { return request("127.0.0.66:1") == http.StatusTooManyRequests }, wait, time.Microsecond)
+	require.Equal(t, http.StatusOK, request("127.0.0.10:1"))
+	for range 80 {
+		c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.66")}}).DialContext(ctx, "tcp", l.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	status, err := get(from("127.0.0.10"))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
 }
 
 // The page goes when the change is committed and its result was fetched.
