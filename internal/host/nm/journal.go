@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -249,7 +250,8 @@ func leftovers(right, wrong side, got netstate.Document) []string {
 		}
 	}
 	for _, bridge := range right.without {
-		if _, exists := got.Find(bridge, netstate.TypeOVSBridge); exists {
+		_, exists := got.Find(bridge, netstate.TypeOVSBridge)
+		if _, err := net.InterfaceByName(bridge); exists || err == nil { // Open vSwitch deletes the link some time later
 			out = append(out, fmt.Sprintf("ovs-bridge %s is still there", bridge))
 		}
 	}

@@ -85,6 +85,7 @@ func TestAnOpenVSwitchBridge(t *testing.T) {
 	n.settled()
 
 	n.PowerCut()
+	n.RestartOVS()
 	n.boot()
 	n.cards("nic1", "nic2")
 	n.StartNM()
@@ -198,6 +199,7 @@ func TestPowerCutWhileABridgeIsOnTrial(t *testing.T) {
 	require.Equal(t, "br1", n.vsctl("list-br"))
 	v.kill()
 	n.PowerCut()
+	n.RestartOVS()
 	n.boot()
 	n.cards("nic1", "nic2")
 	n.StartNM()
