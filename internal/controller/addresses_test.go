@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,8 @@ import (
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/hostnet"
@@ -29,8 +32,9 @@ import (
 
 // bare is a server without the kinds of address management.
 var bare = apitest.New(apitest.Options{
-	CRDs:        []string{"lca.openshift.io_ipconfigs.yaml"},
-	AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, cluster.AddContract(""), lockv1.AddToScheme},
+	CRDs: []string{"lca.openshift.io_ipconfigs.yaml"},
+	AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, cluster.AddContract(""), lockv1.AddToScheme,
+		nmstatev1.AddToScheme, v1beta1.AddToScheme, mcv1.Install},
 })
 
 func TestMain(m *testing.M) { os.Exit(bare.Run(m)) }

@@ -77,6 +77,8 @@ type Reconciler struct {
 	stateroot *string
 	// differs is since when this boot is known to run without a policy's document.
 	differs map[string]time.Time
+	// lost is of which boot a policy was reported as lost.
+	lost map[string]string
 }
 
 const (

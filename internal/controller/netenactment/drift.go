@@ -72,7 +72,7 @@ func (r *Reconciler) announce(
 		publish(corev1.EventTypeNormal, "NetworkConfigured", "policy "+v.name+" is in force on node "+r.NodeName)
 	case turned && (j.state == condition.Failed || j.state == condition.Retrying):
 		publish(corev1.EventTypeWarning, failureReason(v), j.message)
-	case lost(v, before.Status.Conditions, j, turned):
+	case r.newlyLost(s, v, j):
 		publish(corev1.EventTypeWarning, "NetworkLost", lostMessage(v))
 	case turned && j.state == condition.Aborted && v.standing.is == netpolicy.StandingSuperseded:
 		publish(corev1.EventTypeWarning, "NetworkSuperseded", j.message)

@@ -15,6 +15,7 @@ import (
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -239,7 +240,7 @@ func TestARestartedAgentContinues(t *testing.T) {
 	}
 	require.Equal(t, condition.Available, w.state("mtu"))
 	// An administrator undoes it on the node.
-	c, err := netpolicyRecord(w).Undoable("")
+	c, err := newestChange(t, w)
 	require.NoError(t, err)
 	require.NoError(t, netpolicy.Prepare(w.node.Files(), netpolicy.Request{OperationID: "29990101-000000-0001", Action: netpolicy.ActionUndo,
 		Policy: c.Policy, Document: c.Revert, Undoes: c.Operation}))
@@ -273,4 +274,13 @@ func events(t *testing.T, w *world) (reasons []string) {
 		reasons = append(reasons, e.Reason)
 	}
 	return reasons
+}
+
+// newestChange is the change that "network undo" would undo.
+func newestChange(t *testing.T, w *world) (record.Change, error) {
+	t.Helper()
+	all, err := netpolicyRecord(w).History()
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	return all[0], nil
 }

@@ -77,6 +77,8 @@ func (r *Reconciler) remove(ctx context.Context, v *view) error {
 	}
 	r.Metrics.forget(v.name)
 	delete(r.mending, v.name)
+	delete(r.differs, v.name)
+	delete(r.lost, v.name)
 	if v.enactment == nil {
 		return nil
 	}

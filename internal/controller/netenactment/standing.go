@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
@@ -82,6 +81,7 @@ func (r *Reconciler) stand(ctx context.Context, s *scene, v *view) (time.Duratio
 		return 0, nil
 	}
 	delete(r.differs, v.name)
+	delete(r.lost, v.name) // what is lost from here on is another loss
 	return 0, r.confirm(s, v)
 }
 
@@ -140,16 +140,18 @@ func lostMessage(v *view) string {
 	return "This boot runs without the policy's network, which is applied again: " + describe(v.standing.differ)
 }
 
-// lost says that a persistent network is found to be lost: the policy is applied again now, or waits for its grant.
-func lost(v *view, before []nmstatev1.Condition, j judgement, turned bool) bool {
-	if v.standing.is != netpolicy.StandingLost || v.standing.settling || v.committed.Ephemeral {
+// newlyLost says, once in a boot, that a persistent network is found to be lost: the policy is applied again now, or waits for its
+// grant.
+func (r *Reconciler) newlyLost(s *scene, v *view, j judgement) bool {
+	if v.standing.is != netpolicy.StandingLost || v.standing.settling || v.committed.Ephemeral ||
+		j.state != condition.Progressing && j.state != condition.Pending || r.lost[v.name] == s.boot {
 		return false
 	}
-	if j.state == condition.Progressing {
-		return turned
+	if r.lost == nil {
+		r.lost = map[string]string{}
 	}
-	return j.state == condition.Pending &&
-		!slices.ContainsFunc(before, func(c nmstatev1.Condition) bool { return c.Message == j.message })
+	r.lost[v.name] = s.boot
+	return true
 }
 
 func superseded(v *view, s *scene) string {

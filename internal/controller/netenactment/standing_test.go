@@ -13,6 +13,8 @@ import (
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -86,6 +88,14 @@ func TestWhatABootHasUndoneIsAppliedAgain(t *testing.T) {
 	require.Equal(t, condition.Available, w.state("mtu"), w.message("mtu"))
 	require.Equal(t, 1400, w.mtu())
 	require.Contains(t, events(t, w), "NetworkLost")
+	e := w.enactment("mtu")
+	require.False(t, w.r.newlyLost(&scene{boot: "b"}, &view{name: "other", committed: &record.Committed{},
+		standing: standing{is: netpolicy.StandingInForce}}, judgement{state: condition.Pending}))
+	lost := &view{name: e.Labels[nmstatev1.PolicyLabel], committed: &record.Committed{}, standing: standing{is: netpolicy.StandingLost}}
+	for n, boot := range []string{"b", "b", "c", "c"} { // whatever else of the network comes or goes meanwhile
+		lost.standing.differ = append(lost.standing.differ, netpolicy.Mismatch{Key: boot})
+		require.Equal(t, n%2 == 0, w.r.newlyLost(&scene{boot: boot}, lost, judgement{state: condition.Pending}), "one event in each boot")
+	}
 }
 
 // A boot that has the policy's network confirms it. What changes later in that boot is drift, which the policy only reports.

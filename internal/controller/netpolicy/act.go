@@ -29,7 +29,7 @@ func (r *Reconciler) act(ctx context.Context, policy *nmstatev1.NodeNetworkConfi
 		}
 	}
 	for _, n := range seen.nodes {
-		group.Go(func() error { return r.mirror(ctx, policy, n, seen.enactments[n.Name]) })
+		group.Go(func() error { return r.mirror(ctx, policy, n, seen.enactments[n.Name], seen.unreadable[n.Name]) })
 	}
 	for _, node := range d.Abort {
 		group.Go(func() error { return r.abort(ctx, policy, seen.enactments[node]) })

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 )
@@ -34,8 +35,6 @@ type Options struct {
 	Log     *slog.Logger
 	Metrics *Metrics
 	Now     func() time.Time
-	// Pools is set where the cluster has machine config pools, Claims where it has address pools of ipam.metal3.io.
-	Pools, Claims bool
 }
 
 // Reconciler rolls policies out.
@@ -44,6 +43,7 @@ type Reconciler struct {
 	granted    granted
 	peer       peer
 	deliveries deliveries
+	later      later
 
 	// foreign logs once that the definitions are not the product's.
 	foreign sync.Once
@@ -53,13 +53,15 @@ type Reconciler struct {
 	told map[types.UID]report
 	// documents are the keys of each policy's document, for the search of conflicts.
 	documents map[types.UID]flattened
+	// pruned is when these maps were last compared with what there is.
+	pruned time.Time
 }
 
 // New makes a reconciler that knows nothing; it reads everything before its first decision.
 func New(o Options) *Reconciler {
 	return &Reconciler{Options: o, granted: granted{tokens: map[types.UID]string{}, fresh: map[types.UID]bool{}},
-		deliveries: deliveries{known: map[delivery]bool{}},
-		told:       map[types.UID]report{}, documents: map[types.UID]flattened{}}
+		deliveries: deliveries{known: map[delivery]bool{}}, later: later{wake: make(chan event.GenericEvent, 2)},
+		told: map[types.UID]report{}, documents: map[types.UID]flattened{}}
 }
 
 // Reconcile brings one policy a step further.
@@ -72,6 +74,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, fmt.Errorf("read policy %s: %w", request.Name, err)
 	}
 	if changed, err := r.guard(ctx, policy); changed || err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.pruneNowAndThen(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
 	standby, err := r.peer.standby(ctx, r.Reader, r.Now())

@@ -2,6 +2,7 @@ package netpolicy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -22,6 +23,8 @@ type observed struct {
 	nodes []rollout.Node
 	// enactments by the name of their node.
 	enactments map[string]*v1beta1.NodeNetworkConfigurationEnactment
+	// unreadable says by node why the MachineConfig that its pool rendered cannot be read.
+	unreadable map[string]string
 }
 
 // observe lists the nodes that the policy is for and that run the agent: those with an enactment of it or a network state. Of a policy
@@ -31,7 +34,7 @@ func (r *Reconciler) observe(ctx context.Context, policy *nmstatev1.NodeNetworkC
 	if err != nil {
 		return nil, err
 	}
-	seen := &observed{enactments: enactments}
+	seen := &observed{enactments: enactments, unreadable: map[string]string{}}
 	selects, err := r.selector(ctx, policy)
 	if err != nil {
 		return nil, err
@@ -55,7 +58,10 @@ func (r *Reconciler) observe(ctx context.Context, policy *nmstatev1.NodeNetworkC
 			node := r.node(policy, n, e)
 			if policy.Spec.MachineConfigPoolSelector != nil && policy.DeletionTimestamp == nil {
 				has, err := r.delivered(ctx, policy, n.Annotations[currentConfigAnnotation])
-				if err != nil {
+				var unreadable *unreadableError
+				if errors.As(err, &unreadable) { // of this pool alone
+					seen.unreadable[n.Name] = err.Error()
+				} else if err != nil {
 					return nil, err
 				}
 				node.Unresolved = !has
@@ -129,7 +135,7 @@ func (r *Reconciler) selector(ctx context.Context, policy *nmstatev1.NodeNetwork
 		return func(have map[string]string) bool { return s.Matches(labels.Set(have)) }, nil
 	}
 	var nodes []labels.Selector
-	if r.Pools {
+	if r.later.pools.Load() {
 		pools := &mcv1.MachineConfigPoolList{}
 		if err := r.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list machine config pools: %w", err)

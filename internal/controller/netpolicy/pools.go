@@ -63,11 +63,23 @@ func (r *Reconciler) delivered(ctx context.Context, policy *nmstatev1.NodeNetwor
 	}
 	has, err := machineconfig.Carries(mc.Spec.Config.Raw, policy.Name, documentOf(policy))
 	if err != nil {
-		return false, fmt.Errorf("search rendered MachineConfig %s for the document of policy %s: %w", rendered, policy.Name, err)
+		return false, &unreadableError{rendered: rendered, cause: err}
 	}
 	r.deliveries.known[k] = has
 	return has, nil
 }
+
+// unreadableError says that a rendered MachineConfig is not one that can be read. Only its pool can mend that.
+type unreadableError struct {
+	rendered string
+	cause    error
+}
+
+func (e *unreadableError) Error() string {
+	return fmt.Sprintf("rendered MachineConfig %s cannot be read: %v", e.rendered, e.cause)
+}
+
+func (e *unreadableError) Unwrap() error { return e.cause }
 
 func documentOf(policy *nmstatev1.NodeNetworkConfigurationPolicy) []byte {
 	if policy.Spec.DesiredState == nil {
@@ -82,6 +94,7 @@ func (r *Reconciler) mirror(
 	policy *nmstatev1.NodeNetworkConfigurationPolicy,
 	n rollout.Node,
 	e *v1beta1.NodeNetworkConfigurationEnactment,
+	unreadable string,
 ) error {
 	if policy.Spec.MachineConfigPoolSelector == nil || e == nil {
 		return nil
@@ -91,6 +104,9 @@ func (r *Reconciler) mirror(
 		return err
 	}
 	want := mirrored(n, e, hash(text))
+	if unreadable != "" {
+		want[v1beta1.NetworkStateAnnotation], want[v1beta1.NetworkReasonAnnotation] = stateDegraded, unreadable
+	}
 	for key, value := range want {
 		if e.Annotations[key] == value {
 			delete(want, key)

@@ -2,11 +2,14 @@ package netpolicy
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
@@ -78,4 +81,88 @@ func TestAddressesAreClaimedForEachNode(t *testing.T) {
 	w.reaches(p, "Available", "2/2 nodes successfully configured")
 	e := w.enactment(claims.Items[0].OwnerReferences[0].Name[:len(w.node(0))], p)
 	require.JSONEq(t, `{"storage":"192.0.2.10","storage-prefix":"24","storage-gateway":"192.0.2.1"}`, e.Annotations[v1beta1.ValuesAnnotation])
+}
+
+// poolOf makes a pool of one node, which has the rendered MachineConfig.
+func (w *world) poolOf(node, role string, mc *mcv1.MachineConfig) {
+	w.t.Helper()
+	pool := &mcv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + role, Labels: map[string]string{"pool": w.name}}}
+	pool.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/hostname": node}}
+	require.NoError(w.t, w.api.Create(w.t.Context(), pool))
+	mc.Name = "rendered-" + w.name + "-" + role
+	require.NoError(w.t, w.api.Create(w.t.Context(), mc))
+	w.t.Cleanup(func() { _ = w.api.Delete(context.Background(), pool); _ = w.api.Delete(context.Background(), mc) })
+	w.hasConfig(node, mc.Name)
+}
+
+// TestAnUnreadableMachineConfigDegradesItsOwnPool: the other pools of the policy, and other policies, go on. It is told once.
+func TestAnUnreadableMachineConfigDegradesItsOwnPool(t *testing.T) {
+	w := newWorld(t, 2)
+	p := w.policy("p", "machineConfigPoolSelector: {matchLabels: {pool: "+w.name+"}}\nmaxUnavailable: 2\n"+document)
+	good, err := machineconfig.Document(w.name, p.Name, p.Spec.DesiredState.Raw)
+	require.NoError(t, err)
+	bad := good.DeepCopy()
+	bad.Spec.Config.Raw = []byte(`{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"` + machineconfig.Path(p.Name) +
+		`","contents":{"source":"not a data URL"}}]}}`)
+	w.poolOf(w.node(0), "bad", bad)
+	w.poolOf(w.node(1), "good", good)
+	w.reaches(p, "Progressing", "Policy is progressing 1/2 nodes finished, 1 pending")
+	w.eventually(func() bool {
+		a := w.enactment(w.node(0), p).Annotations
+		return a[v1beta1.NetworkStateAnnotation] == stateDegraded
+	}, func() string { return asYAML(w.enactment(w.node(0), p).Annotations) })
+	require.Contains(t, w.enactment(w.node(0), p).Annotations[v1beta1.NetworkReasonAnnotation], "rendered-"+w.name+"-bad cannot be read")
+	require.Equal(t, stateDone, w.enactment(w.node(1), p).Annotations[v1beta1.NetworkStateAnnotation])
+
+	told := func() (n int) {
+		for _, said := range w.events.of(p) {
+			if strings.Contains(said, "MachineConfigUnreadable") {
+				n++
+			}
+		}
+		return n
+	}
+	w.eventually(func() bool { return told() == 1 }, func() string { return asYAML(w.events.of(p)) })
+	for range 3 { // each reconciles the policy
+		_, err := w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		require.NoError(t, err)
+	}
+	w.r.mu.Lock()
+	delete(w.r.told, w.get(p).UID) // as after a restart
+	w.r.mu.Unlock()
+	_, err = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+	require.NoError(t, err)
+	require.Equal(t, 1, told(), "one event for one cause")
+}
+
+// TestWhatIsGoneIsForgotten: nothing is remembered of policies, enactments and nodes that are gone.
+func TestWhatIsGoneIsForgotten(t *testing.T) {
+	w := newWorld(t, 1)
+	p := w.policy("p", "machineConfigPoolSelector: {matchLabels: {pool: "+w.name+"}}\n"+document)
+	mc, err := machineconfig.Document(w.name, p.Name, p.Spec.DesiredState.Raw)
+	require.NoError(t, err)
+	w.poolOf(w.node(0), "only", mc)
+	w.reaches(p, "Available", "1/1 nodes successfully configured")
+	remembered := func() (n int) {
+		w.r.mu.Lock()
+		defer w.r.mu.Unlock()
+		w.r.granted.mu.Lock()
+		defer w.r.granted.mu.Unlock()
+		w.r.deliveries.mu.Lock()
+		defer w.r.deliveries.mu.Unlock()
+		for k := range w.r.deliveries.known {
+			if k.policy == p.UID {
+				n++
+			}
+		}
+		for _, has := range []bool{w.r.granted.fresh[p.UID], w.r.told[p.UID] != report{}, w.r.documents[p.UID].generation != 0} {
+			if has {
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, 4, remembered())
+	require.NoError(t, w.api.Delete(t.Context(), w.get(p)))
+	w.eventually(func() bool { return remembered() == 0 }, func() string { return fmt.Sprint(remembered(), " memories of a policy that is gone") })
 }

@@ -80,6 +80,9 @@ func (r *Reconciler) removed(ctx context.Context, name string) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
+	if err := r.prune(ctx); err != nil {
+		return err
+	}
 	if standby, err := r.peer.standby(ctx, r.Reader, r.Now()); standby != "" || err != nil {
 		return err
 	}

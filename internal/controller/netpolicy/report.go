@@ -3,6 +3,8 @@ package netpolicy
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
@@ -29,6 +32,8 @@ type report struct {
 	outcome    condition.PolicyState
 	phase      nmstatev1.RolloutPhase
 	conflicts  string
+	// unreadable are the MachineConfigs that cannot be read, and why.
+	unreadable string
 }
 
 // report writes the status, if it says anything new, and tells changes by events and metrics.
@@ -43,7 +48,7 @@ func (r *Reconciler) report(
 	after := policy.DeepCopy()
 	r.project(after, d, outcome, message, conflicts)
 	r.Metrics.show(policy.Name, outcome, after.Status.Rollout)
-	now := report{policy.Generation, outcome, d.Phase, ""}
+	now := report{generation: policy.Generation, outcome: outcome, phase: d.Phase, unreadable: distinct(seen.unreadable)}
 	if len(conflicts) > 0 {
 		now.conflicts = summary(conflicts)
 	}
@@ -57,7 +62,7 @@ func (r *Reconciler) report(
 			r.foreign.Do(func() { r.Log.Info("kubernetes-nmstate's definitions are installed: fields beyond them are not kept") })
 		}
 	}
-	r.tell(policy, now, d, message)
+	r.tell(policy, seen, now, d, message)
 	return nil
 }
 
@@ -111,13 +116,16 @@ func unchanged(a, b nmstatev1.NodeNetworkConfigurationPolicyStatus) bool {
 }
 
 // tell emits an event for each change of phase, outcome and conflicts.
-func (r *Reconciler) tell(policy *nmstatev1.NodeNetworkConfigurationPolicy, now report, d rollout.Decision, message string) {
+func (r *Reconciler) tell(
+	policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed, now report, d rollout.Decision, message string,
+) {
 	r.mu.Lock()
 	before, known := r.told[policy.UID]
 	r.told[policy.UID] = now
 	r.mu.Unlock()
 	if !known {
 		before = remembered(policy)
+		before.unreadable = seen.toldUnreadable()
 	}
 	if len(d.Grant) > 0 {
 		r.emit(policy, normal, "Granted", "Grant", "nodes may start: "+abbreviated(d.Grant))
@@ -134,9 +142,28 @@ func (r *Reconciler) tell(policy *nmstatev1.NodeNetworkConfigurationPolicy, now 
 	if now.outcome != before.outcome {
 		r.outcome(policy, now.outcome, message)
 	}
+	if now.unreadable != before.unreadable && now.unreadable != "" {
+		r.emit(policy, warning, "MachineConfigUnreadable", "Read", now.unreadable)
+	}
 	if now.conflicts != before.conflicts && now.conflicts != "" {
 		r.emit(policy, warning, nmstatev1.ReasonConflictingPolicies, "Compare", now.conflicts)
 	}
+}
+
+// distinct joins the different texts, in an order of their own.
+func distinct(texts map[string]string) string {
+	return strings.Join(slices.Compact(slices.Sorted(maps.Values(texts))), "; ")
+}
+
+// toldUnreadable is what the enactments of these nodes were told before.
+func (o *observed) toldUnreadable() string {
+	told := map[string]string{}
+	for node := range o.unreadable {
+		if e := o.enactments[node]; e != nil && e.Annotations[v1beta1.NetworkReasonAnnotation] != "" {
+			told[node] = e.Annotations[v1beta1.NetworkReasonAnnotation]
+		}
+	}
+	return distinct(told)
 }
 
 // outcome tells a change of the policy's state, under kubernetes-nmstate's name of the event where there is one.

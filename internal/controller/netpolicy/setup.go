@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 )
@@ -53,15 +52,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1beta1.NodeNetworkConfigurationEnactment{}, delayed(ofEnactment)).
 		Watches(&corev1.Node{}, delayed(r.all), builder.WithPredicates(nodeChanged())).
 		WatchesMetadata(states, delayed(r.all), builder.WithPredicates(presence())).
+		WatchesRawSource(source.Channel(r.later.wake, delayed(r.all))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
-	if r.Pools {
-		b = b.Watches(&mcv1.MachineConfigPool{}, delayed(r.all), builder.WithPredicates(predicate.Or(
-			predicate.Predicate(predicate.GenerationChangedPredicate{}), predicate.LabelChangedPredicate{})))
-	}
-	if r.Claims {
-		b = b.Watches(&metal3.IPClaim{}, delayed(ofClaim))
-	}
-	if err := b.Complete(r); err != nil {
+	if r.later.watches, err = b.Build(r); err != nil {
 		return fmt.Errorf("watch network policies: %w", err)
 	}
 	return nil
@@ -125,8 +118,9 @@ func delayed(names func(context.Context, client.Object) []string) handler.EventH
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, to queue) { add(ctx, e.Object, to) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, to queue) { add(ctx, e.ObjectNew, to) },
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, to queue) { add(ctx, e.Object, to) },
+		CreateFunc:  func(ctx context.Context, e event.CreateEvent, to queue) { add(ctx, e.Object, to) },
+		UpdateFunc:  func(ctx context.Context, e event.UpdateEvent, to queue) { add(ctx, e.ObjectNew, to) },
+		GenericFunc: func(ctx context.Context, e event.GenericEvent, to queue) { add(ctx, e.Object, to) },
+		DeleteFunc:  func(ctx context.Context, e event.DeleteEvent, to queue) { add(ctx, e.Object, to) },
 	}
 }

@@ -75,7 +75,7 @@ func (r *Reconciler) address(
 	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, e *v1beta1.NodeNetworkConfigurationEnactment,
 	node string, v nmstatev1.TemplateValue, used map[types.NamespacedName]bool,
 ) (map[string]string, error) {
-	if !r.Claims {
+	if !r.later.claims.Load() {
 		return nil, nil
 	}
 	claim, name, err := r.claimOf(ctx, policy, e, node, v)

@@ -109,8 +109,10 @@ func (w *world) start() {
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	require.NoError(w.t, err)
 	w.r = New(Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: w.events, Log: slog.New(slog.DiscardHandler),
-		Metrics: metrics, Now: time.Now, Pools: true, Claims: true})
+		Metrics: metrics, Now: time.Now})
 	require.NoError(w.t, w.r.SetupWithManager(mgr))
+	require.NoError(w.t, w.r.ServePools(mgr))
+	require.NoError(w.t, w.r.ServeClaims(mgr))
 	w.run(mgr)
 }
 

@@ -13,11 +13,14 @@ const connectPause = 5 * time.Second
 // watched are the columns of which a change may show in Settings or Interfaces. Counters are not among them: Open vSwitch writes
 // those all the time.
 var watched = map[string]any{
-	nodeTable:   map[string]any{"columns": []string{"external_ids", "other_config"}},
-	"Bridge":    map[string]any{"columns": []string{"name", "ports", "external_ids", "other_config", "fail_mode", "datapath_type", "stp_enable", "rstp_enable", "mcast_snooping_enable"}},
-	"Port":      map[string]any{"columns": []string{"name", "interfaces", "tag", "trunks", "vlan_mode", "bond_mode", "external_ids", "other_config"}},
-	"Interface": map[string]any{"columns": []string{"name", "type", "options", "external_ids", "other_config"}},
+	nodeTable: columnsOf("external_ids", "other_config"),
+	"Bridge": columnsOf("name", "ports", "external_ids", "other_config", "fail_mode", "datapath_type", "stp_enable", "rstp_enable",
+		"mcast_snooping_enable"),
+	"Port":      columnsOf("name", "interfaces", "tag", "trunks", "vlan_mode", "bond_mode", "external_ids", "other_config"),
+	"Interface": columnsOf("name", "type", "options", "external_ids", "other_config"),
 }
+
+func columnsOf(names ...string) map[string]any { return map[string]any{"columns": names} }
 
 // Watch calls changed whenever the database changes what this package reads, until ctx ends or the connection breaks. Nothing is
 // asked meanwhile: the database reports its changes (RFC 7047 section 4.1.5). A database that is not there is waited for.
