@@ -48,8 +48,8 @@ func (o Outcome) Warnings() []string {
 		return nil
 	}
 	registry, repository := SplitImage(o.Image)
-	return []string{fmt.Sprintf("registry %s did not let the account read tag %s of %s beforehand: whether another image had it is not known",
-		registry, Tag(o.Image), repository)}
+	return []string{fmt.Sprintf("registry %s did not let the account read tag %s of %s beforehand: "+
+		"whether another image had it is not known", registry, Tag(o.Image), repository)}
 }
 
 // ReadOutcome loads the outcome of the operation that published last; an error matching fs.ErrNotExist where none did.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
@@ -31,9 +30,9 @@ type Finder struct {
 	Directories []Directory
 	// Typed is what came by the page, and comes first; nil where there is no page.
 	Typed func() (data []byte, found bool, err error)
-	// Silent are the digests of configurations whose network did not answer, the one that came last at the end: beside one of them
-	// another volume is newer. nil where none is known.
-	Silent func() []string
+	// Silent is the place, from 0, of a configuration among those whose network did not answer, in the order in which they came; -1
+	// for another one. Beside one of them another volume is newer. nil where none is known.
+	Silent func(siteconfig.SiteConfig) int
 }
 
 // Delivered is a configuration with the place where it was.
@@ -85,17 +84,13 @@ func (f Finder) Find(ctx context.Context) (Delivered, error) {
 // newest chooses among several volumes. One is chosen only where those beside it were tried and their networks are silent: a guess
 // would set a site up as another.
 func (f Finder) newest(ctx context.Context, found []host.Volume) (Delivered, error) {
-	var silent []string
-	if f.Silent != nil {
-		silent = f.Silent()
-	}
 	var unknown []host.Volume
 	last, lastAt := Delivered{}, -1
 	for _, v := range found {
 		d, err := f.onVolume(ctx, v)
 		at := -1
-		if err == nil && len(silent) > 0 {
-			at = slices.Index(silent, d.Digest())
+		if err == nil && len(d.Problems) == 0 && f.Silent != nil {
+			at = f.Silent(d.Config)
 		}
 		switch {
 		case at < 0:
@@ -116,24 +111,6 @@ func (f Finder) newest(ctx context.Context, found []host.Volume) (Delivered, err
 	}
 	return Delivered{}, &Error{sitecode.ConfigTwice, strings.Join(places, " and "),
 		errors.New("more than one volume holds a site configuration; remove all but one")}
-}
-
-// Text is the configuration with what lies in the folders beside it.
-func (d Delivered) Text() ([]byte, error) {
-	data, err := siteconfig.Text(d.Config)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.Place, err)
-	}
-	return data, nil
-}
-
-// Digest tells configurations apart; empty for one that cannot be used.
-func (d Delivered) Digest() string {
-	data, err := d.Text()
-	if err != nil || len(d.Problems) > 0 {
-		return ""
-	}
-	return relocation.Digest(data)
 }
 
 func typed(data []byte) Delivered {

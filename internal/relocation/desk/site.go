@@ -44,7 +44,7 @@ func (s *Site) Submit(_ context.Context, c siteconfig.SiteConfig) (portal.Plan, 
 	if problems := onsite.Misfits(s.record, c); len(problems) > 0 {
 		return portal.Plan{}, problems, nil
 	}
-	data, err := siteconfig.Text(c)
+	data, err := onsite.Text(c)
 	if err != nil {
 		return portal.Plan{}, nil, err
 	}
@@ -134,9 +134,10 @@ func (s *Site) running(r relocation.Request) (portal.Progress, error) {
 func (s *Site) atHome() (portal.Progress, error) {
 	now := portal.Progress{State: portal.Succeeded, Committed: true}
 	var r onsite.Report
-	if err := operation.ReadJSON(s.files, relocation.ReportFile, &r); err != nil { // the change is committed all the same: the page may close
+	// The change is committed whatever can be read of it: the page may close.
+	if err := operation.ReadJSON(s.files, relocation.ReportFile, &r); err != nil {
 		now.Facts = []portal.Fact{{Name: "Needs attention", Value: "The report of the site cannot be read: " + err.Error()}}
-		return now, nil
+		return now, nil //nolint:nilerr // it is a fact of the result
 	}
 	now.Facts = []portal.Fact{
 		{Name: "Console", Value: "https://console-openshift-console.apps." + r.Domain},

@@ -3,7 +3,10 @@ package onsite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -22,7 +25,7 @@ func newerTyped(files host.Files, r relocation.Request) bool {
 		return false
 	}
 	c, _ := siteconfig.Decode(data)
-	text, err := siteconfig.Text(c)
+	text, err := Text(c)
 	return err == nil && relocation.Digest(text) != r.Digest
 }
 
@@ -53,4 +56,13 @@ func (c leavingClock) Sleep(ctx context.Context, d time.Duration) error {
 		return errNewer
 	}
 	return c.Clock.Sleep(ctx, d) //nolint:wrapcheck // it is the clock's
+}
+
+// Text is a configuration as a delivery has it. One that was read and written is the same whenever it is read and written again.
+func Text(c siteconfig.SiteConfig) ([]byte, error) {
+	data, err := yaml.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode the site configuration: %w", err)
+	}
+	return data, nil
 }

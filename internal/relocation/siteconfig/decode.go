@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // MaxSize bounds a file, in bytes.
@@ -136,13 +135,4 @@ func quoted(s string) string {
 		return ""
 	}
 	return fmt.Sprintf("%q", s)
-}
-
-// Text is a configuration as a file. One that was read and written is the same whenever it is read and written again.
-func Text(c SiteConfig) ([]byte, error) {
-	data, err := sigsyaml.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("encode the site configuration: %w", err)
-	}
-	return data, nil
 }

@@ -80,7 +80,8 @@ func (g *generation) checkTag(ctx context.Context, repo host.Repository) error {
 	case errors.Is(err, host.ErrNoImage):
 		return nil
 	case errors.Is(err, host.ErrRegistryDenied):
-		g.Log.Warn("the registry does not let the account read the tag: whether another image has it is not known", "tag", tag, "error", err)
+		g.Log.Warn("the registry does not let the account read the tag: whether another image has it is not known",
+			"tag", tag, "error", err)
 		return nil
 	}
 	if err != nil {
