@@ -36,12 +36,12 @@ func changing(t *testing.T, moved bool) (context.Context, *transaction) {
 	require.NoError(t, c.call(ctx, pathSettings, ifaceSettings+".ReloadConnections", nil))
 	var path dbus.ObjectPath
 	require.NoError(t, c.call(ctx, pathSettings, ifaceSettings+".GetConnectionByUuid", []any{movedUUID}, &path))
-	tr := &transaction{n: network, c: c, log: slog.New(slog.DiscardHandler), activating: map[string]dbus.ObjectPath{}, activations: map[string]int{},
+	tr := &transaction{n: network, c: c, log: slog.New(slog.DiscardHandler), activating: map[target]dbus.ObjectPath{}, activations: map[target]int{},
 		changes: []*plan.Change{{Iface: "nic1", UUID: movedUUID, Before: &profile.Profile{Path: path}, Moved: moved}}}
 	tr.events = c.events()
 	t.Cleanup(tr.events.close)
 	n.Until("the card is up", func() bool { _, active := tr.running(ctx); return active })
-	tr.activating["nic1"] = ended
+	tr.activating[target{iface: "nic1"}] = ended
 	return ctx, tr
 }
 
@@ -76,8 +76,8 @@ func TestAnotherActivationOfTheSameProfileIsAwaited(t *testing.T) {
 	ctx, tr := changing(t, false)
 	require.NoError(t, tr.activated(ctx))
 	d, _ := tr.running(ctx)
-	require.Equal(t, d.Active.Path, tr.activating["nic1"])
-	require.Zero(t, tr.activations["nic1"])
+	require.Equal(t, d.Active.Path, tr.activating[target{iface: "nic1"}])
+	require.Zero(t, tr.activations[target{iface: "nic1"}])
 }
 
 // A port that moves loses its activation to the former controller, and gets it under the new one.
@@ -87,7 +87,7 @@ func TestAPortThatMovesIsActivatedAgain(t *testing.T) {
 	require.NoError(t, tr.activated(ctx))
 	_, active := tr.running(ctx)
 	require.True(t, active)
-	require.Equal(t, 1, tr.activations["nic1"])
+	require.Equal(t, 1, tr.activations[target{iface: "nic1"}])
 }
 
 func TestALostActivationOfAnotherInterfaceIsAFailure(t *testing.T) {

@@ -59,6 +59,8 @@ type record struct {
 	Before netstate.Document `json:"before"`
 	// After is how they are to be: what the document demands and what their profiles keep.
 	After netstate.Document `json:"after"`
+	// NewBridges are the bridges of Open vSwitch that did not exist before.
+	NewBridges []string `json:"newBridges,omitempty"`
 	// Foreign is what other programs gave these interfaces, before and after.
 	ForeignBefore []kernel.Foreign `json:"foreignBefore,omitempty"`
 	ForeignAfter  []kernel.Foreign `json:"foreignAfter,omitempty"`
@@ -69,12 +71,14 @@ type record struct {
 
 // touched is one profile of the transaction.
 type touched struct {
-	UUID   string `json:"uuid"`
-	Iface  string `json:"interface"`
-	Active bool   `json:"active,omitempty"` // was in force before
-	Wanted bool   `json:"wanted,omitempty"` // is to be in force afterwards
-	Save   bool   `json:"save,omitempty"`   // differs from the disk
-	Delete bool   `json:"delete,omitempty"` // goes at commit
+	UUID  string `json:"uuid"`
+	Iface string `json:"interface"`
+	// Layer tells a bridge or port of Open vSwitch from the interface of the same name.
+	Layer  profile.Layer `json:"layer,omitempty"`
+	Active bool          `json:"active,omitempty"` // was in force before
+	Wanted bool          `json:"wanted,omitempty"` // is to be in force afterwards
+	Save   bool          `json:"save,omitempty"`   // differs from the disk
+	Delete bool          `json:"delete,omitempty"` // goes at commit
 }
 
 // lease identifies a checkpoint beyond doubt: paths are used again when
@@ -196,12 +200,13 @@ type side struct {
 	foreign []kernel.Foreign
 	global  *profile.GlobalDNS
 	primary map[string]string
+	without []string // bridges of Open vSwitch that do not exist
 }
 
 // sides says which state the network belongs in, and which it must have nothing left of.
 func (r *record) sides() (right, wrong side) {
-	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld, r.PrimaryOld}
-	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew, r.PrimaryNew}
+	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld, r.PrimaryOld, r.NewBridges}
+	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew, r.PrimaryNew, nil}
 	if r.Phase == phaseCommitted {
 		return wrong, right
 	}
@@ -233,6 +238,11 @@ func leftovers(right, wrong side, got netstate.Document) []string {
 					out = append(out, fmt.Sprintf("interface %s still has address %s", i.Name, a))
 				}
 			}
+		}
+	}
+	for _, bridge := range right.without {
+		if _, exists := got.Find(bridge, netstate.TypeOVSBridge); exists {
+			out = append(out, fmt.Sprintf("ovs-bridge %s is still there", bridge))
 		}
 	}
 	for _, r := range wrong.state.Routes.Config {

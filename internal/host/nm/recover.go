@@ -217,7 +217,7 @@ func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 			continue // deleted by the change itself
 		}
 		target := noObject
-		if d, ok := s.Device(p.Iface); ok {
+		if d, ok := s.DeviceAt(p.Layer, p.Iface); ok {
 			target = d.Path
 		}
 		var active dbus.ObjectPath
@@ -229,17 +229,19 @@ func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 	return nil
 }
 
-// inActivationOrder puts controllers before cards, and what stands on others last.
+// inActivationOrder puts controllers before ports and cards, and what stands on others last.
 func inActivationOrder(all []touched, s *profile.Snapshot) []touched {
 	rank := func(p touched) int {
 		pr, _ := s.ByUUID(p.UUID)
 		switch pr.Settings.Kind() {
 		case profile.TypeBond, profile.TypeBridge, profile.TypeVRF, profile.TypeOVSBridge:
 			return 0
+		case profile.TypeOVSPort:
+			return 1
 		case profile.TypeVLAN, profile.TypeMACVLAN:
-			return 2
+			return 3
 		}
-		return 1
+		return 2
 	}
 	out := slices.Clone(all)
 	slices.SortStableFunc(out, func(a, b touched) int { return cmp.Compare(rank(a), rank(b)) })

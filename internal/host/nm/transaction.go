@@ -41,11 +41,17 @@ type transaction struct {
 	global     *profile.GlobalDNS // nil where it is not touched
 	record     *record
 	events     *events
-	activating map[string]dbus.ObjectPath // by interface
-	// activations counts them, by interface.
-	activations map[string]int
+	activating map[target]dbus.ObjectPath
+	// activations counts them.
+	activations map[target]int
 	ephemeral   bool
 	leased      time.Time // when the checkpoint was asked for
+}
+
+// target is the device that a profile is activated on.
+type target struct {
+	layer profile.Layer
+	iface string
 }
 
 // Apply implements host.Network. Errors of the document come before anything is touched. Where
@@ -99,7 +105,8 @@ func (n *Network) open(ctx context.Context, want netstate.Document, options []ho
 		return nil, fmt.Errorf("change the network: %w", err)
 	}
 	t := &transaction{
-		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[string]dbus.ObjectPath{}, activations: map[string]int{},
+		n: n, c: c, log: n.o.Log, asked: want, want: want,
+		activating: map[target]dbus.ObjectPath{}, activations: map[target]int{},
 		ephemeral: slices.Contains(options, host.NetworkEphemeral),
 	}
 	if err := t.prepare(ctx); err != nil {
@@ -165,6 +172,9 @@ func (t *transaction) underLease(ctx context.Context, settle func(context.Contex
 	alive.Go(func() { t.keepAlive(ctx, lease, lost) })
 	if err := t.n.store(t.record); err != nil { // now with the lease
 		return err
+	}
+	if err := t.hold(ctx); err != nil {
+		return because(ctx, err)
 	}
 	for _, c := range t.changes {
 		t.log.Info("changing the network", "interface", c.Iface, "profile", c.After.ID(), "new", c.Before == nil)

@@ -76,19 +76,20 @@ func (n *Network) setPrimaries(ports map[string]string) error {
 // activation names the interfaces NetworkManager still works on.
 func (t *transaction) activation(ctx context.Context) ([]string, error) {
 	var waiting []string
-	for iface, path := range t.activating {
+	for on, path := range t.activating {
 		p, err := t.c.properties(ctx, path, ifaceActive)
+		iface := on.iface
 		if err != nil && !gone(err) {
 			return nil, fmt.Errorf("observe the activation of %s: %w", iface, err)
 		}
 		switch state := profile.Get[uint32](p, "State"); {
 		case gone(err) || state > activeActivated:
-			again, err := t.activationEnded(ctx, iface)
+			again, err := t.activationEnded(ctx, on)
 			if err != nil {
 				return nil, err
 			}
 			if !again {
-				return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, iface))
+				return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, on))
 			}
 			waiting = append(waiting, iface+" is being activated again")
 		case state < activeActivated:
@@ -100,12 +101,12 @@ func (t *transaction) activation(ctx context.Context) ([]string, error) {
 }
 
 // reason is what NetworkManager says of the device's last change of state.
-func (t *transaction) reason(ctx context.Context, iface string) string {
+func (t *transaction) reason(ctx context.Context, on target) string {
 	s, err := t.c.snapshot(ctx)
 	if err != nil {
 		return err.Error()
 	}
-	d, ok := s.Device(iface)
+	d, ok := s.DeviceAt(on.layer, on.iface)
 	if !ok {
 		return "the device is gone"
 	}
@@ -122,6 +123,7 @@ func (t *transaction) reason(ctx context.Context, iface string) string {
 		6: "the DHCP lease ran out", 15: "DHCP did not start", 16: "DHCP error", 17: "DHCP failed", 36: "the device was removed",
 		37: "the machine sleeps", 38: "the profile was removed", 39: "a user disconnected it", 40: "the cable is out",
 		53: "a device it depends on failed", 60: "another activation took over",
+		64: "Open vSwitch does not answer",
 	}
 	code, _ := why[1].(uint32)
 	if s, ok := text[code]; ok {
@@ -164,6 +166,22 @@ func kernelCan(changes []*plan.Change) error {
 	return nil
 }
 
+// capabilityOVS is NetworkManager's number of its Open vSwitch plug-in (NMCapability).
+const capabilityOVS = 2
+
+// hasOpenVSwitch refuses changes of Open vSwitch where NetworkManager could not make them.
+func (c *client) hasOpenVSwitch(ctx context.Context) error {
+	p, err := c.properties(ctx, pathManager, ifaceManager)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(profile.Get[[]uint32](p, "Capabilities"), capabilityOVS) {
+		return nil
+	}
+	return errors.New("NetworkManager has no Open vSwitch plug-in here, so it changes no ovs-bridge, port or ovs-interface; " +
+		"install it (NetworkManager-ovs), or make the bridge with ovs-vsctl as the document says and apply the document again")
+}
+
 // linkModules are the kernel's modules of the kinds of links that a profile may ask for. NetworkManager and the kernel
 // name these kinds alike.
 var linkModules = map[string]string{
@@ -190,7 +208,7 @@ func before(now netstate.Document, ifaces []string) netstate.Document {
 			}
 		}
 		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-			if ip := f.Of(i); !ip.Auto() && i.State == netstate.StateUp {
+			if ip := f.Of(i); ip != nil && !ip.Auto() && i.State == netstate.StateUp {
 				keep := &netstate.IP{Enabled: ip.Enabled, Addresses: ip.Addresses}
 				if f == netstate.IPv4 {
 					b.IPv4 = keep

@@ -33,6 +33,13 @@ func (p *Plan) kind(c *Change, i netstate.Interface) error {
 	if err := macVLAN(c, i.MACVLAN); err != nil {
 		return err
 	}
+	if c.After.Kind() == profile.TypeOVSInterface {
+		ovsColumns(c.After, i.OVSDB)
+	}
+	if i.Patch != nil && i.Patch.Peer != "" && profile.Value[string](c.After, profile.SectionOVSPatch, "peer") != i.Patch.Peer {
+		c.After.Set(profile.SectionOVSPatch, "peer", i.Patch.Peer)
+		c.Fresh = c.Before != nil
+	}
 	if i.VRF != nil && i.VRF.RouteTableID != 0 {
 		recreate(c, profile.TypeVRF, "table", uint32(i.VRF.RouteTableID))
 	}
