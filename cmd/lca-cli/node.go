@@ -105,13 +105,13 @@ func buildNode(log *slog.Logger, seen *evidence) host.Node {
 	runner := run.New(run.Options{Observe: seen.add})
 	fs := files.New("/")
 	units := systemd.New(systemd.Options{Log: log})
-	sw := ovs.New("")
+	sw, names := ovs.New(""), hostname.New(runner)
 	return host.Node{
 		Files: fs, Trees: trees.New(trees.Options{Log: log}),
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: fs, Log: log}),
 		Units:       units, Masks: units, Foreign: units, Transients: units, Power: units,
-		Network: nm.New(nm.Options{Bus: nm.SystemBus(""), Files: fs, StateDir: networkState, Switch: sw, Log: log}),
-		Switch:  sw, Prober: probe.New(), Resolver: dnsmasq.New(fs), Hostname: hostname.New(runner),
+		Network: nm.New(nm.Options{Bus: nm.SystemBus(""), Files: fs, StateDir: networkState, Switch: sw, Names: names, Log: log}),
+		Switch:  sw, Prober: probe.New(), Resolver: dnsmasq.New(fs), Hostname: names,
 		Containers: containers.New(containers.Options{Runner: runner, Units: units, Log: log}),
 		Recert:     recert.New(recert.Ports{Keystore: etcd.New(etcd.Config{Log: log}), Files: fs, Log: log}),
 		RecertImages: podman.New(podman.Options{

@@ -16,7 +16,7 @@ func (e *enactment) record(ctx context.Context) error {
 		return err
 	}
 	if w.Changed {
-		if err := e.history(w); err != nil {
+		if err := e.history(ctx, w); err != nil {
 			return in(PhaseCommit, err)
 		}
 	}
@@ -24,23 +24,31 @@ func (e *enactment) record(ctx context.Context) error {
 	case ActionRevert:
 		err = e.store.Forget(e.request.Policy)
 	case ActionUndo:
-		err = e.undone()
+		err = e.undone(ctx)
 	default:
 		err = e.commit(ctx, w)
 	}
 	return in(PhaseCommit, err)
 }
 
-func (e *enactment) history(w work) error {
+func (e *enactment) history(ctx context.Context, w work) error {
+	here, err := operation.LocateAny(ctx, e.Files, e.Deployments, e.Power)
+	if err != nil {
+		return err
+	}
 	return e.store.Add(record.Change{
 		Operation: e.request.OperationID, Policy: e.request.Policy, Generation: e.request.Generation, Time: e.Clock.Now().UTC(),
-		Document: w.Document, Revert: w.Revert, Undoes: e.request.Undoes,
+		Document: w.Document, Revert: w.Revert, Undoes: e.request.Undoes, Stateroot: here.Booted.Stateroot,
 	})
 }
 
-// undone marks the change that was undone, and its policy.
-func (e *enactment) undone() error {
-	c, err := e.store.Undoable(e.request.Undoes)
+// undone marks the change that was undone, and its policy. The record of a document that another stateroot committed stays as it is.
+func (e *enactment) undone(ctx context.Context) error {
+	here, err := operation.LocateAny(ctx, e.Files, e.Deployments, e.Power)
+	if err != nil {
+		return err
+	}
+	c, err := e.store.Undoable(e.request.Undoes, here.Booted.Stateroot)
 	if err != nil {
 		return fmt.Errorf("find change %s in the history: %w", e.request.Undoes, err)
 	}
@@ -52,7 +60,7 @@ func (e *enactment) undone() error {
 	if errors.Is(err, record.ErrNone) {
 		return nil
 	}
-	if err != nil {
+	if err != nil || in.Stateroot != here.Booted.Stateroot {
 		return err
 	}
 	in.Undone = e.request.OperationID

@@ -299,11 +299,44 @@ func TestARevertReachesBackBeforeTheFirstGeneration(t *testing.T) {
 	require.NoError(t, w.Again())
 }
 
+// stateroot is the booted one.
+func (w *world) stateroot(t *testing.T) string {
+	t.Helper()
+	here, err := operation.LocateAny(t.Context(), w.node.Files(), w.node.Deployments(), w.node.Power())
+	require.NoError(t, err)
+	return here.Booted.Stateroot
+}
+
+// The clone of a stateroot has the history of the original, and another network.
+func TestAChangeOfAnotherStaterootIsNotUndone(t *testing.T) {
+	w := newWorld(false)
+	w.enact(t, w.ask)
+	store := record.Store{Files: w.node.Files()}
+	c, err := store.Undoable("", w.stateroot(t))
+	require.NoError(t, err)
+	require.NotEmpty(t, c.Stateroot)
+	committed, err := store.Committed(policy)
+	require.NoError(t, err)
+	for _, other := range []string{"former", ""} {
+		c.Stateroot = other
+		require.NoError(t, store.Add(c))
+		for _, id := range []string{"", c.Operation} {
+			_, err = store.Undoable(id, w.stateroot(t))
+			require.ErrorIs(t, err, record.ErrElsewhere)
+		}
+		o := w.enact(t, netpolicy.Request{Action: netpolicy.ActionUndo, Policy: policy, Document: c.Revert, Undoes: c.Operation})
+		require.Equal(t, netpolicy.ResultFailed, o.Result)
+		now, err := store.Committed(policy)
+		require.NoError(t, err)
+		require.Equal(t, committed.Undone, now.Undone, "the record stays as it is")
+	}
+}
+
 func TestAnUndoneChangeIsMarked(t *testing.T) {
 	w := newWorld(false)
 	first := w.enact(t, w.ask)
 	store := record.Store{Files: w.node.Files()}
-	c, err := store.Undoable("")
+	c, err := store.Undoable("", w.stateroot(t))
 	require.NoError(t, err)
 	require.Equal(t, first.Operation, c.Operation)
 	o := w.enact(t, netpolicy.Request{Action: netpolicy.ActionUndo, Policy: policy, Document: c.Revert, Undoes: c.Operation})
@@ -314,7 +347,7 @@ func TestAnUndoneChangeIsMarked(t *testing.T) {
 	committed, err := store.Committed(policy)
 	require.NoError(t, err)
 	require.Equal(t, o.Operation, committed.Undone)
-	_, err = store.Undoable("")
+	_, err = store.Undoable("", w.stateroot(t))
 	require.ErrorIs(t, err, record.ErrNone, "nothing is left to undo")
 }
 

@@ -27,6 +27,7 @@ func (d Document) Canonical() Document {
 	if r := d.RouteRules; r != nil {
 		d.RouteRules = &RouteRules{Running: canonicalRules(r.Running), Config: canonicalRules(r.Config)}
 	}
+	d.OVSDB, d.OVN = d.OVSDB.canonical(), d.OVN.canonical()
 	return d
 }
 
@@ -145,6 +146,12 @@ func canonicalRoutes(in []Route) []Route {
 		}
 		if a, err := netip.ParseAddr(r.NextHopAddress); err == nil {
 			out[k].NextHopAddress = a.String()
+		}
+		if a, err := netip.ParseAddr(r.Source); err == nil {
+			out[k].Source = a.String()
+		}
+		if r.nowhere() {
+			out[k].NextHopInterface, out[k].NextHopAddress = "", ""
 		}
 		if r.TableID == 0 && !r.Removes() {
 			out[k].TableID = MainTable

@@ -72,10 +72,7 @@ func between(before, after, asked Document) Document {
 	if r := changedResolver(before.DNS, after.DNS); r != nil {
 		out.DNS = &DNS{Config: r}
 	}
-	if after.Hostname != nil && after.Hostname.Config != nil &&
-		(before.Hostname == nil || before.Hostname.Config == nil || *before.Hostname.Config != *after.Hostname.Config) {
-		out.Hostname = &Hostname{Config: after.Hostname.Config}
-	}
+	out.Hostname = changedHostname(before.Hostname, after.Hostname)
 	out.OVN = changedMappings(before.OVN, after.OVN)
 	out.OVSDB = changedColumns(before.OVSDB, after.OVSDB)
 	return out
@@ -170,8 +167,9 @@ func changedRoutes(before, after []Route) []Route {
 	var out []Route
 	for _, b := range before {
 		if !slices.ContainsFunc(after, func(a Route) bool { return same(a, b) }) {
-			b.State, b.Metric = StateAbsent, 0 // an order to remove does not look at the metric
-			if b.NextHopAddress == "" {
+			// An order to remove does not look at the properties.
+			b.State, b.Metric, b.Source, b.CWND, b.Weight = StateAbsent, 0, "", 0, 0
+			if b.NextHopAddress == "" && !b.nowhere() {
 				b.NextHopAddress = noHop(b)
 			}
 			out = append(out, b)
@@ -240,60 +238,10 @@ func changedResolver(before, after *DNS) *Resolver {
 		return nil
 	case empty:
 		return &Resolver{}
+	case out.Clears(): // an empty list alone would take the others away, too
+		return &Resolver{Server: append([]string{}, want.Server...), Search: append([]string{}, want.Search...),
+			Options: append([]string{}, want.Options...)}
 	default:
 		return &out
 	}
-}
-
-func changedMappings(before, after *OVN) *OVN {
-	var out OVN
-	list := func(o *OVN) []BridgeMapping {
-		if o == nil {
-			return nil
-		}
-		return o.BridgeMappings
-	}
-	for _, b := range list(before) {
-		if !slices.ContainsFunc(list(after), func(a BridgeMapping) bool { return a.Localnet == b.Localnet }) {
-			out.BridgeMappings = append(out.BridgeMappings, BridgeMapping{Localnet: b.Localnet, State: StateAbsent})
-		}
-	}
-	for _, a := range list(after) {
-		if !slices.Contains(list(before), a) {
-			out.BridgeMappings = append(out.BridgeMappings, a)
-		}
-	}
-	if len(out.BridgeMappings) == 0 {
-		return nil
-	}
-	return &out
-}
-
-func changedColumns(before, after *OVSDB) *OVSDB {
-	if after == nil {
-		return nil
-	}
-	c := tree.Changed(after, before)
-	if before == nil {
-		return c
-	}
-	if c == nil {
-		c = &OVSDB{}
-	}
-	gone := func(have, want map[string]*string, into *map[string]*string) {
-		for k := range have {
-			if _, stays := want[k]; !stays {
-				if *into == nil {
-					*into = map[string]*string{}
-				}
-				(*into)[k] = nil
-			}
-		}
-	}
-	gone(before.ExternalIDs, after.ExternalIDs, &c.ExternalIDs)
-	gone(before.OtherConfig, after.OtherConfig, &c.OtherConfig)
-	if c.ExternalIDs == nil && c.OtherConfig == nil {
-		return nil
-	}
-	return c
 }

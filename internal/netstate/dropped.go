@@ -26,12 +26,8 @@ func Dropped(back, last, next Document) Document {
 	}
 	out.DNS = droppedResolver(back.DNS, last.DNS, next.DNS)
 	out.Hostname = tree.Dropped(back.Hostname, last.Hostname, next.Hostname)
-	if last.OVN != nil && next.OVN == nil {
-		out.OVN = back.OVN
-	}
-	if last.OVSDB != nil && next.OVSDB == nil {
-		out.OVSDB = back.OVSDB
-	}
+	out.OVN = droppedMappings(back.OVN, last.OVN, next.OVN)
+	out.OVSDB = tree.Dropped(back.OVSDB, last.OVSDB, next.OVSDB)
 	return out
 }
 
@@ -187,12 +183,8 @@ func With(d, dropped Document) Document {
 	}
 	d.DNS = tree.Overlay(dropped.DNS, d.DNS)
 	d.Hostname = tree.Overlay(dropped.Hostname, d.Hostname)
-	if d.OVN == nil {
-		d.OVN = dropped.OVN
-	}
-	if d.OVSDB == nil {
-		d.OVSDB = dropped.OVSDB
-	}
+	d.OVN = combineMappings(d.OVN, dropped.OVN)
+	d.OVSDB = combineColumns(d.OVSDB, dropped.OVSDB)
 	return d
 }
 
@@ -237,11 +229,7 @@ func Without(back, taken Document) Document {
 	}
 	back.DNS = tree.Without(back.DNS, taken.DNS)
 	back.Hostname = tree.Without(back.Hostname, taken.Hostname)
-	if taken.OVN != nil {
-		back.OVN = nil
-	}
-	if taken.OVSDB != nil {
-		back.OVSDB = nil
-	}
+	back.OVN = withoutMappings(back.OVN, taken.OVN)
+	back.OVSDB = tree.Without(back.OVSDB, taken.OVSDB)
 	return back
 }

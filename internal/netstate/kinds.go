@@ -124,24 +124,6 @@ type IDRange struct {
 	Max int `json:"max"`
 }
 
-// TrunkTags joins neighbours of a sorted list of VLAN ids to ranges; nil for none.
-func TrunkTags(ids []int) []TrunkTag {
-	var out []TrunkTag
-	for n := 0; n < len(ids); {
-		end := n
-		for end+1 < len(ids) && ids[end+1] == ids[end]+1 {
-			end++
-		}
-		if end == n {
-			out = append(out, TrunkTag{ID: &ids[n]})
-		} else {
-			out = append(out, TrunkTag{Range: &IDRange{Min: ids[n], Max: ids[end]}})
-		}
-		n = end + 1
-	}
-	return out
-}
-
 // PortBond is a bond inside an Open vSwitch bridge.
 type PortBond struct {
 	Mode      string       `json:"mode,omitempty"`

@@ -1,7 +1,6 @@
 package netstate
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ func Merge(now, want Document) Document {
 	}
 	m.attach()
 	m.out.DNS, m.out.Hostname = mergeResolver(now.DNS, want.DNS), mergeHostname(now.Hostname, want.Hostname)
-	m.out.OVSDB = tree.Overlay(now.OVSDB, want.OVSDB)
+	m.out.OVSDB = tree.Overlay(now.OVSDB, want.OVSDB).canonical()
 	m.out.OVN = mergeMappings(now.OVN, want.OVN)
 	m.out.Description = want.Description
 	if now.RouteRules != nil || want.RouteRules != nil {
@@ -331,36 +330,4 @@ func mergeResolver(have, want *DNS) *DNS {
 // Clears says that the resolver is to have no configuration of its own.
 func (r *Resolver) Clears() bool {
 	return len(r.Server) == 0 && len(r.Search) == 0 && len(r.Options) == 0 && r.Options == nil
-}
-
-func mergeHostname(have, want *Hostname) *Hostname {
-	out := tree.Overlay(have, want)
-	if out == nil {
-		return nil
-	}
-	return &Hostname{Config: out.Config}
-}
-
-func mergeMappings(have, want *OVN) *OVN {
-	if want == nil {
-		return have
-	}
-	all := map[string]BridgeMapping{}
-	for _, side := range []*OVN{have, want} {
-		if side == nil {
-			continue
-		}
-		for _, b := range side.BridgeMappings {
-			if b.State == StateAbsent {
-				delete(all, b.Localnet)
-			} else {
-				all[b.Localnet] = b
-			}
-		}
-	}
-	out := &OVN{BridgeMappings: []BridgeMapping{}}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		out.BridgeMappings = append(out.BridgeMappings, all[name])
-	}
-	return out
 }

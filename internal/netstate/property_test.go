@@ -34,10 +34,40 @@ func (m maker) state() Document {
 		d.RouteRules.Config = append(d.RouteRules.Config, RouteRule{IPFrom: new(fmt.Sprintf("198.51.%d.0/24", m.IntN(4))), Family: "ipv4",
 			RouteTable: 100 + m.IntN(3), Priority: 1000 + n})
 	}
+	m.nodeWide(&d)
 	for n := range m.IntN(3) {
 		d.DNS.Config.Server = append(d.DNS.Config.Server, fmt.Sprintf("192.0.2.%d", 53+n+m.IntN(2)*10))
 	}
 	return d
+}
+
+// nodeWide: a node that runs has a name, and may have a stored one, too.
+func (m maker) nodeWide(d *Document) {
+	d.Hostname = &Hostname{Running: new(fmt.Sprint("node-", m.IntN(3)))}
+	if m.maybe() {
+		d.Hostname.Config = new(fmt.Sprint("node-", m.IntN(3)))
+	}
+	d.OVSDB = &OVSDB{ExternalIDs: m.columns(), OtherConfig: m.columns()}
+	d.OVN = &OVN{}
+	for n := range m.IntN(3) {
+		d.OVN.BridgeMappings = append(d.OVN.BridgeMappings,
+			BridgeMapping{Localnet: fmt.Sprint("net", n+m.IntN(2)*3), Bridge: fmt.Sprint("br-", m.IntN(2))})
+	}
+	if m.maybe() {
+		d.DNS.Config.Options = []string{"rotate", fmt.Sprint("timeout:", 1+m.IntN(3))}
+	}
+	if m.maybe() {
+		d.Routes.Config = append(d.Routes.Config, Route{Destination: fmt.Sprintf("198.18.%d.0/24", m.IntN(2)), TableID: MainTable,
+			RouteType: []string{"blackhole", "unreachable", "prohibit"}[m.IntN(3)]})
+	}
+}
+
+func (m maker) columns() map[string]*string {
+	out := map[string]*string{}
+	for n := range m.IntN(4) {
+		out[fmt.Sprint("key", n)] = new(fmt.Sprint(m.IntN(3)))
+	}
+	return out
 }
 
 func (m maker) addresses(i *Interface, n int) {
@@ -81,7 +111,8 @@ func (m maker) routes(d *Document, i Interface) {
 		return
 	}
 	d.Routes.Config = append(d.Routes.Config, Route{Destination: fmt.Sprintf("203.0.%d.0/24", m.IntN(3)), NextHopInterface: i.Name,
-		NextHopAddress: "10.99.0.1", Metric: 100 * m.IntN(3), TableID: MainTable})
+		NextHopAddress: "10.99.0.1", Metric: 100 * m.IntN(3), TableID: MainTable,
+		Source: []string{"", i.IPv4.Addresses[0].IP}[m.IntN(2)], CWND: 10 * m.IntN(3), Weight: m.IntN(3)})
 }
 
 // plain is a state as its meaning, for comparison.
@@ -104,6 +135,12 @@ func plainState(d Document) string {
 	c := *d.DNS.Config
 	c.Server, c.Search, c.Options = append([]string{}, c.Server...), append([]string{}, c.Search...), append([]string{}, c.Options...)
 	d.DNS = &DNS{Config: &c}
+	if h := d.Hostname; h != nil && text(h.Config) == "" {
+		d.Hostname = &Hostname{Running: h.Running} // an empty stored name is none
+	}
+	if d.OVSDB != nil {
+		d.OVSDB = d.OVSDB.canonical()
+	}
 	d.Routes = &Routes{Config: append([]Route{}, d.routes()...)}
 	d.RouteRules = &RouteRules{Config: append([]RouteRule{}, d.rules()...)}
 	out, err := d.Encode()

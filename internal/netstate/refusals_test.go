@@ -83,12 +83,12 @@ func TestRefusalsOfKinds(t *testing.T) {
 		iface("ovs-bridge", "mtu: 1400"):                                                    "carries no addresses, no MTU and no MAC address",
 
 		v6("autoconf: true, dhcp: false"):                        "autoconf without dhcp is not implemented",
-		v6("dhcp-client-id: ll"):                                 "dhcp-client-id belongs to ipv4",
+		v6("dhcp-client-id: ll"):                                 "dhcp-client-id: this key belongs to ipv4",
 		v6("addr-gen-mode: random"):                              `interfaces[x].ipv6.addr-gen-mode: "random" is none of eui64, stable-privacy`,
 		v6("token: 192.0.2.1"):                                   "is not the lower half of an IPv6 address",
 		v6("forwarding: true"):                                   "forwarding is part of nmstate",
 		v6("dhcp: true, auto-route-table-id: -1"):                "cannot be negative",
-		iface("ethernet", "ipv4: {enabled: true, token: '::1'}"): "belong to ipv6",
+		iface("ethernet", "ipv4: {enabled: true, token: '::1'}"): "belongs to ipv6",
 
 		"interfaces: [{name: a, type: bond, link-aggregation: {port: [c]}}, {name: b, type: vrf, vrf: {port: [c]}}]":                       `interfaces[b]: port "c" belongs to "a" already`,
 		"interfaces: [{name: a, type: bond, link-aggregation: {port: [c]}}, {name: c, type: ethernet, controller: b}]":                     `interfaces[c].controller: "b" does not agree with the list of ports of "a"`,

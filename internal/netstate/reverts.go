@@ -25,12 +25,8 @@ func Combine(earlier, later Document) Document {
 		out.DNS = later.DNS
 	}
 	out.Hostname = tree.Overlay(later.Hostname, earlier.Hostname)
-	if out.OVN == nil {
-		out.OVN = later.OVN
-	}
-	if out.OVSDB == nil {
-		out.OVSDB = later.OVSDB
-	}
+	out.OVN = combineMappings(earlier.OVN, later.OVN)
+	out.OVSDB = combineColumns(earlier.OVSDB, later.OVSDB)
 	return out
 }
 

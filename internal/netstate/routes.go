@@ -1,8 +1,11 @@
 package netstate
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 )
 
 // MainTable is the kernel's main routing table; a route without table means this one.
@@ -31,12 +34,17 @@ func (r Route) Family() (Family, bool) {
 }
 
 // SameRoute says that two routes are one and the same: equal destination, next hop,
-// interface and table. The metric is a property of a route, not part of what it is.
+// interface and table. The metric is a property of a route, not part of what it is, and so is
+// what a route that leads nowhere does to its packets.
 func SameRoute(a, b Route) bool {
-	return sameDestination(a.Destination, b.Destination) &&
-		sameHop(a.NextHopAddress, b.NextHopAddress) &&
-		a.NextHopInterface == b.NextHopInterface && a.Table() == b.Table()
+	if !sameDestination(a.Destination, b.Destination) || a.Table() != b.Table() || a.nowhere() != b.nowhere() {
+		return false
+	}
+	return a.nowhere() || sameHop(a.NextHopAddress, b.NextHopAddress) && a.NextHopInterface == b.NextHopInterface
 }
+
+// nowhere says that the route drops its packets: it has no next hop, and no interface that means something.
+func (r Route) nowhere() bool { return r.RouteType != "" }
 
 // Matches says that the removal order r applies to the route have: every field the
 // order names is equal. The metric is never compared, as in nmstate.
@@ -44,7 +52,10 @@ func (r Route) Matches(have Route) bool {
 	if r.Destination != "" && !sameDestination(r.Destination, have.Destination) {
 		return false
 	}
-	if r.NextHopInterface != "" && r.NextHopInterface != have.NextHopInterface {
+	if r.NextHopInterface != "" && r.NextHopInterface != have.NextHopInterface && !(have.nowhere() && r.NextHopInterface == "lo") {
+		return false
+	}
+	if r.RouteType != "" && r.RouteType != have.RouteType || r.Source != "" && !sameHop(r.Source, have.Source) {
 		return false
 	}
 	if r.NextHopAddress != "" && !sameHop(r.NextHopAddress, have.NextHopAddress) {
@@ -65,10 +76,46 @@ func MergeRoutes(have, config []Route) []Route {
 	}
 	for _, c := range config {
 		if !c.Removes() && !anySame(out, c) {
-			out = append(out, c)
+			out = append(out, c.completed(have, config))
 		}
 	}
 	return out
+}
+
+// completed has the properties that the route does not mention as the same route has them now, unless that one is to go first.
+func (r Route) completed(have, config []Route) Route {
+	if r.nowhere() {
+		r.NextHopInterface = ""
+	}
+	for _, h := range have {
+		if !SameRoute(h, r) || removedBy(h, config) {
+			continue
+		}
+		r.Source, r.CWND, r.Weight = cmp.Or(r.Source, h.Source), cmp.Or(r.CWND, h.CWND), cmp.Or(r.Weight, h.Weight)
+		r.Metric = cmp.Or(r.Metric, h.Metric)
+		break
+	}
+	return r
+}
+
+// SameProperties compares what a route has besides what it is, but for its metric.
+func (r Route) SameProperties(o Route) bool {
+	return r.RouteType == o.RouteType && sameHop(r.Source, o.Source) && r.CWND == o.CWND && r.Weight == o.Weight
+}
+
+// inForce says that an observed route has the properties that the desired one mentions. The kernel shows a weight only
+// where several routes share one destination.
+func (r Route) inForce(have Route, shared bool) bool {
+	return SameRoute(r, have) && (r.Metric == 0 || r.Metric == have.Metric) && r.RouteType == have.RouteType &&
+		(r.Source == "" || sameHop(r.Source, have.Source)) && (r.CWND == 0 || r.CWND == have.CWND) &&
+		(r.Weight == 0 || r.Weight == have.Weight || !shared && have.Weight == 0)
+}
+
+// shared says that another route of the list has a weight for the same destination.
+func (r Route) shared(all []Route) bool {
+	return slices.ContainsFunc(all, func(o Route) bool {
+		return !o.Removes() && o.Weight > 0 && !SameRoute(o, r) && sameDestination(o.Destination, r.Destination) && o.Table() == r.Table()
+	})
 }
 
 func removedBy(have Route, config []Route) bool {
@@ -172,7 +219,7 @@ func hop(s string) (netip.Addr, bool) {
 
 // String writes the route the way ip(8) does.
 func (r Route) String() string {
-	s := r.Destination
+	s := strings.TrimSpace(r.RouteType + " " + r.Destination)
 	if r.NextHopAddress != "" {
 		s += " via " + r.NextHopAddress
 	}
@@ -184,6 +231,15 @@ func (r Route) String() string {
 	}
 	if r.Table() != MainTable {
 		s += fmt.Sprintf(" table %d", r.TableID)
+	}
+	if r.Source != "" {
+		s += " src " + r.Source
+	}
+	if r.CWND != 0 {
+		s += fmt.Sprintf(" cwnd %d", r.CWND)
+	}
+	if r.Weight != 0 {
+		s += fmt.Sprintf(" weight %d", r.Weight)
 	}
 	return s
 }

@@ -92,6 +92,10 @@ func (v *validator) iface(i Interface) {
 	}
 	v.identity(i)
 	v.unsupported(i)
+	if i.OVSDB != nil && i.Type != "" && i.Type != TypeOVSBridge && i.Type != TypeOVSInterface {
+		v.at = i.path("ovs-db")
+		v.add("belongs to interfaces of Open vSwitch; a %s is none", i.Type)
+	}
 	v.mtu(i)
 	v.sections(i)
 	v.kinds(i)
@@ -205,15 +209,7 @@ func (v *validator) ip(i Interface, f Family) {
 }
 
 func (v *validator) auto(i Interface, f Family, ip *IP) {
-	if f == IPv4 && ip.Autoconf != nil {
-		v.add("IPv4 knows no autoconf")
-	}
-	if f == IPv4 && (ip.AddrGenMode != "" || ip.Token != nil || ip.DHCPDUID != "") {
-		v.add("addr-gen-mode, token and dhcp-duid belong to ipv6")
-	}
-	if f == IPv6 && ip.DHCPClientID != "" {
-		v.add("dhcp-client-id belongs to ipv4; ipv6 has dhcp-duid")
-	}
+	v.otherFamily(i, f, ip)
 	if f == IPv6 && ip.Autoconf != nil && *ip.Autoconf && ip.DHCP != nil && !*ip.DHCP {
 		v.add("autoconf without dhcp is not implemented; set both, or neither")
 	}
@@ -230,6 +226,22 @@ func (v *validator) auto(i Interface, f Family, ip *IP) {
 			v.add("token %q is not the lower half of an IPv6 address such as ::10", t)
 		}
 	}
+}
+
+// otherFamily refuses keys that one family alone has.
+func (v *validator) otherFamily(i Interface, f Family, ip *IP) {
+	refuse := func(of Family, key, owner string, said bool) {
+		if f == of && said {
+			v.at = i.path(key)
+			v.add("this key belongs to %s", owner)
+		}
+	}
+	refuse(IPv4, "ipv4.autoconf", "ipv6", ip.Autoconf != nil)
+	refuse(IPv4, "ipv4.addr-gen-mode", "ipv6", ip.AddrGenMode != "")
+	refuse(IPv4, "ipv4.token", "ipv6", ip.Token != nil)
+	refuse(IPv4, "ipv4.dhcp-duid", "ipv6, and ipv4 has dhcp-client-id", ip.DHCPDUID != "")
+	refuse(IPv6, "ipv6.dhcp-client-id", "ipv4, and ipv6 has dhcp-duid", ip.DHCPClientID != "")
+	v.at = i.path(strings.ToLower(f.String()))
 }
 
 // networkOrBroadcast catches the two addresses of an IPv4 network no host can

@@ -214,6 +214,9 @@ func (v *validator) portBond(i Interface, key string, p BridgePort) {
 	if p.Bond.OVSDB != nil {
 		v.add("ovs-db of a bond inside a bridge is not supported; leave it out")
 	}
+	if slices.ContainsFunc(p.Bond.Ports, func(m BondMember) bool { return m.Priority != nil || m.QueueID != nil }) {
+		v.add("priority and queue-id belong to a bond of the kernel, not to one inside a bridge")
+	}
 	if len(p.Bond.Ports) == 1 {
 		v.add("a bond inside a bridge needs two ports or more")
 	}

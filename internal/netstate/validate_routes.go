@@ -29,6 +29,9 @@ func (v *validator) route(d Document, r Route) {
 	if r.RouteType != "" && !r.Removes() && (r.NextHopAddress != "" || r.NextHopInterface != "" && r.NextHopInterface != "lo") {
 		v.add("a %s route leads nowhere and has no next hop", r.RouteType)
 	}
+	if r.RouteType != "" && r.Weight > 0 {
+		v.add("a %s route has no weight: it is no path among several", r.RouteType)
+	}
 	if r.Metric < 0 || r.TableID < 0 || r.CWND < 0 {
 		v.add("metric, table-id and cwnd cannot be negative")
 	}
@@ -209,14 +212,40 @@ func digits(s string) bool {
 	return s != "" && len(s) <= 5 && strings.Trim(s, "0123456789") == ""
 }
 
+func (v *validator) hostname(key string, name *string) {
+	v.at = key
+	if h := text(name); len(h) > 64 || strings.ContainsAny(h, " \t\n/\x00") || strings.HasPrefix(h, "-") {
+		v.add("%q is not a host name of at most 64 characters", h)
+	}
+}
+
+// columns checks the node's own row of the Open vSwitch database.
+func (v *validator) columns(path string, o *OVSDB) {
+	if o == nil {
+		return
+	}
+	if _, has := o.ExternalIDs[MappingsKey]; has {
+		v.at = path + ".external_ids." + MappingsKey
+		v.add("is told by ovn.bridge-mappings")
+	}
+	for key, columns := range map[string]map[string]*string{"external_ids": o.ExternalIDs, "other_config": o.OtherConfig} {
+		if _, has := columns[""]; has {
+			v.at = path + "." + key
+			v.add("a key is empty")
+		}
+	}
+}
+
 // rest checks what is the node's as a whole.
 func (v *validator) rest(d Document) {
 	if d.Hostname != nil {
-		v.at = "hostname.config"
-		if h := text(d.Hostname.Config); len(h) > 64 || strings.ContainsAny(h, " \t\n/\x00") {
-			v.add("%q is not a host name of at most 64 characters", h)
+		v.hostname("hostname.config", d.Hostname.Config)
+		v.hostname("hostname.running", d.Hostname.Running)
+		if h := d.Hostname.Running; h != nil && *h == "" {
+			v.add("a node has a name; hostname.config: '' removes the stored one")
 		}
 	}
+	v.columns("ovs-db", d.OVSDB)
 	if d.OVN == nil {
 		return
 	}
@@ -228,6 +257,8 @@ func (v *validator) rest(d Document) {
 			v.add("localnet is missing or holds a comma or a colon")
 		case b.Bridge == "" && b.State != StateAbsent:
 			v.add("bridge is missing")
+		case strings.ContainsAny(b.Bridge, ",:"):
+			v.add("bridge %q holds a comma or a colon", b.Bridge)
 		case seen[b.Localnet]:
 			v.add("the localnet is there already")
 		}

@@ -49,13 +49,7 @@ func Compare(want, got Document) []Mismatch {
 	if want.DNS != nil && want.DNS.Config != nil {
 		c.resolver(*want.DNS.Config)
 	}
-	if h := want.Hostname; h != nil && h.Running != nil && (got.Hostname == nil || text(got.Hostname.Running) != *h.Running) {
-		var have string
-		if got.Hostname != nil {
-			have = text(got.Hostname.Running)
-		}
-		c.add("", "hostname.running", *h.Running, have, "the host name is %q, not %q", have, *h.Running)
-	}
+	c.nodeWide(want)
 	return c.found
 }
 
@@ -302,7 +296,8 @@ func (c *comparison) routes(want Document) {
 			c.removed(w, have, want.Routes.Config)
 			continue
 		}
-		i := slices.IndexFunc(have, func(h Route) bool { return SameRoute(w, h) && (w.Metric == 0 || w.Metric == h.Metric) })
+		shared := w.shared(want.Routes.Config)
+		i := slices.IndexFunc(have, func(h Route) bool { return w.inForce(h, shared) })
 		if i < 0 {
 			c.add(w.NextHopInterface, "routes.config", w.String(), "nothing", "route %s is missing", w)
 		}
@@ -344,6 +339,9 @@ func (c *comparison) resolver(want Resolver) {
 	if c.got.DNS != nil && c.got.DNS.Running != nil {
 		have = *c.got.DNS.Running
 	}
+	if want.Clears() {
+		want = Resolver{Server: []string{}, Search: []string{}, Options: []string{}}
+	}
 	servers := have.Server
 	if n := len(want.Server); n < len(servers) && anyAuto(c.got) {
 		servers = servers[:n] // the network adds its own after the configured ones
@@ -354,8 +352,11 @@ func (c *comparison) resolver(want Resolver) {
 	if want.Search != nil && !slices.Equal(want.Search, have.Search) && (len(want.Search) > 0 || !anyAuto(c.got)) {
 		c.list("search", "DNS search domains", want.Search, have.Search)
 	}
-	if want.Options != nil && have.Options != nil && !slices.Equal(sortedStrings(want.Options), sortedStrings(have.Options)) {
-		c.list("options", "DNS options", want.Options, have.Options)
+	if want.Options != nil && c.got.DNS != nil && c.got.DNS.Config != nil {
+		have.Options = c.got.DNS.Config.Options // others than the configured ones are NetworkManager's own
+		if !slices.Equal(sortedStrings(want.Options), sortedStrings(have.Options)) {
+			c.list("options", "DNS options", want.Options, have.Options)
+		}
 	}
 }
 

@@ -106,7 +106,15 @@ func undoChange(ctx context.Context, w Wiring, id string) error {
 	if err != nil {
 		return err
 	}
-	c, err := record.Store{Files: node.Files}.Undoable(id)
+	here, err := operation.LocateAny(ctx, node.Files, node.Deployments, node.Power)
+	if err != nil {
+		return fmt.Errorf("find the stateroot whose changes can be undone: %w", err)
+	}
+	c, err := record.Store{Files: node.Files}.Undoable(id, here.Booted.Stateroot)
+	if errors.Is(err, record.ErrElsewhere) {
+		return w.Verdict("network undo", operation.Refuse("change %s was made in %s, not in %s, which runs: what it would restore is "+
+			"another network's", c.Operation, inWords(c.Stateroot), here.Booted.Stateroot))
+	}
 	if errors.Is(err, record.ErrNone) {
 		return w.Verdict("network undo", operation.Refuse("no change of this node's network can be undone; see 'lca-cli network history'"))
 	}
@@ -134,6 +142,13 @@ func undoChange(ctx context.Context, w Wiring, id string) error {
 	}
 	_, err = fmt.Fprintf(w.Out, "change %s of policy %s is undone\n", c.Operation, c.Policy)
 	return err
+}
+
+func inWords(stateroot string) string {
+	if stateroot == "" {
+		return "a stateroot that is not on record"
+	}
+	return "stateroot " + stateroot
 }
 
 // History is the answer of "network history".

@@ -15,6 +15,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
@@ -80,6 +81,19 @@ func TestAChangeIsListedAndUndone(t *testing.T) {
 	out, err := c.run(t, "history")
 	require.NoError(t, err)
 	require.Regexp(t, `20010909-014640-0000 +\S+ +mtu +3 +in force`, out)
+
+	store := record.Store{Files: c.node.Files()}
+	all, err := store.History()
+	require.NoError(t, err)
+	here := all[0]
+	for stateroot, words := range map[string]string{"former": "stateroot former", "": "a stateroot that is not on record"} {
+		other := here
+		other.Stateroot = stateroot
+		require.NoError(t, store.Add(other))
+		_, err = c.run(t, "undo")
+		require.ErrorContains(t, err, "was made in "+words)
+	}
+	require.NoError(t, store.Add(here))
 
 	out, err = c.run(t, "undo")
 	require.NoError(t, err)

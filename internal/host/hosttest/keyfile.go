@@ -20,6 +20,8 @@ type profile struct {
 	routes []netstate.Route
 	dns    []string
 	search []string
+	// options are those of resolv.conf(5).
+	options []string
 }
 
 const keyfileSuffix = ".nmconnection"
@@ -40,8 +42,11 @@ func (p profile) keyfile() string {
 	}
 	p.family(&b, "ipv4", i.IPv4, netstate.IPv4)
 	p.family(&b, "ipv6", i.IPv6, netstate.IPv6)
-	if len(p.dns)+len(p.search) > 0 {
+	if len(p.dns)+len(p.search)+len(p.options) > 0 {
 		fmt.Fprintf(&b, "\n[user]\nhosttest.dns=%s\nhosttest.search=%s\n", strings.Join(p.dns, ";"), strings.Join(p.search, ";"))
+	}
+	if len(p.options) > 0 {
+		fmt.Fprintf(&b, "hosttest.options=%s\n", strings.Join(p.options, ";"))
 	}
 	return b.String()
 }
@@ -63,6 +68,9 @@ func (p profile) family(b *strings.Builder, section string, ip *netstate.IP, f n
 		fmt.Fprintf(b, "route%d=%s,%s,%d\n", n, r.Destination, r.NextHopAddress, r.Metric)
 		if r.TableID != 0 {
 			fmt.Fprintf(b, "route%d_options=table=%d\n", n, r.TableID)
+		}
+		if r.Source != "" || r.CWND != 0 || r.Weight != 0 {
+			fmt.Fprintf(b, "route%d_properties=%s,%d,%d\n", n, r.Source, r.CWND, r.Weight)
 		}
 	}
 	for _, s := range p.dns {
@@ -101,6 +109,7 @@ func readKeyfile(text string) (profile, error) {
 		p.routes = append(p.routes, readRoutes(keys, section, p.iface.Name)...)
 	}
 	p.dns, p.search = list(get("user.hosttest.dns")), list(get("user.hosttest.search"))
+	p.options = list(get("user.hosttest.options"))
 	return p, nil
 }
 
@@ -132,6 +141,10 @@ func readRoutes(keys map[string][]string, section, iface string) []netstate.Rout
 		r.Metric, _ = strconv.Atoi(fields[2])
 		options := strings.Join(keys[fmt.Sprintf("%s.route%d_options", section, n)], "")
 		r.TableID, _ = strconv.Atoi(strings.TrimPrefix(options, "table="))
+		more := append(strings.Split(strings.Join(keys[fmt.Sprintf("%s.route%d_properties", section, n)], ""), ","), "", "")
+		r.Source = more[0]
+		r.CWND, _ = strconv.Atoi(more[1])
+		r.Weight, _ = strconv.Atoi(more[2])
 		routes = append(routes, r)
 	}
 	return routes

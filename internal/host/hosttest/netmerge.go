@@ -24,8 +24,9 @@ func (w network) merge(want netstate.Document) (network, error) {
 	next.prune()
 	resolver := w.resolver()
 	if want.DNS != nil && want.DNS.Config != nil {
-		resolver = *want.DNS.Config
+		resolver = *netstate.Merge(netstate.Document{DNS: &netstate.DNS{Config: &resolver}}, want).DNS.Config
 	}
+	next.wide = netstate.Merge(w.wide, want.NodeWide()).NodeWide()
 	next.setDNS(resolver)
 	return next, nil
 }
@@ -102,8 +103,8 @@ func (w network) setRoutes(config []netstate.Route) {
 func (w network) resolver() netstate.Resolver {
 	var r netstate.Resolver
 	for _, name := range sorted(w.profiles) {
-		if p := w.profiles[name]; len(p.dns)+len(p.search) > 0 {
-			return netstate.Resolver{Server: p.dns, Search: p.search}
+		if p := w.profiles[name]; len(p.dns)+len(p.search)+len(p.options) > 0 {
+			return netstate.Resolver{Server: p.dns, Search: p.search, Options: p.options}
 		}
 	}
 	return r
@@ -112,9 +113,9 @@ func (w network) resolver() netstate.Resolver {
 // setDNS gives the resolver to the interfaces with a default route.
 func (w network) setDNS(r netstate.Resolver) {
 	for name, p := range w.profiles {
-		p.dns, p.search = nil, nil
+		p.dns, p.search, p.options = nil, nil, nil
 		if p.hasDefaultRoute() {
-			p.dns, p.search = slices.Clone(r.Server), slices.Clone(r.Search)
+			p.dns, p.search, p.options = slices.Clone(r.Server), slices.Clone(r.Search), slices.Clone(r.Options)
 		}
 		w.profiles[name] = p
 	}
@@ -122,7 +123,7 @@ func (w network) setDNS(r netstate.Resolver) {
 
 // observe describes what runs.
 func (w network) observe() netstate.Document {
-	var d netstate.Document
+	d := w.wide
 	routes, resolver := &netstate.Routes{}, w.resolver()
 	for _, name := range sorted(w.profiles) {
 		p := w.profiles[name]

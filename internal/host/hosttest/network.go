@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/netip"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -21,6 +22,8 @@ import (
 type network struct {
 	profiles map[string]profile
 	bridged  string
+	// wide is what no profile holds: names of the node and its row of the Open vSwitch database, as far as documents said.
+	wide netstate.Document
 }
 
 func (w network) clone() network {
@@ -29,7 +32,7 @@ func (w network) clone() network {
 }
 
 func (w network) equal(o network) bool {
-	return w.bridged == o.bridged && maps.EqualFunc(w.profiles, o.profiles,
+	return w.bridged == o.bridged && reflect.DeepEqual(w.wide, o.wide) && maps.EqualFunc(w.profiles, o.profiles,
 		func(a, b profile) bool { return a.keyfile() == b.keyfile() })
 }
 
@@ -38,7 +41,17 @@ const (
 	switchDB = "/etc/openvswitch/conf.db"
 	// netTransaction records a network change between its commit and its last profile.
 	netTransaction = "/etc/NetworkManager/hosttest-transaction.json"
+	// netWide keeps what no profile holds.
+	netWide = "/etc/NetworkManager/hosttest-node.json"
 )
+
+// nodeWide is what the disk has of it.
+func (n *Node) nodeWide() (d netstate.Document) {
+	if text, err := n.readFile(netWide); err == nil {
+		_ = json.Unmarshal(text, &d) // the fake wrote it
+	}
+	return d
+}
 
 func (n *Node) uplinkName() string {
 	if n.options.VLAN != 0 {
@@ -80,7 +93,7 @@ func (n *Node) firstProfiles() map[string]profile {
 
 // networkUp brings up what the booted deployment's profiles say.
 func (n *Node) networkUp() error {
-	n.net = network{profiles: n.profilesIn("")}
+	n.net = network{profiles: n.profilesIn(""), wide: n.nodeWide()}
 	defer n.networkChanged()
 	if db, err := n.readFile(switchDB); err == nil {
 		if uplink := strings.TrimSpace(string(db)); n.net.profiles[uplink].iface.Name != "" {
@@ -237,6 +250,13 @@ func (n *Node) keep(former, next network, want netstate.Document) error {
 			changes[keyfilePath(name)] = nil
 		}
 	}
+	if !reflect.DeepEqual(n.nodeWide(), next.wide) {
+		text, err := json.Marshal(next.wide)
+		if err != nil {
+			return err
+		}
+		changes[netWide] = new(string(text))
+	}
 	if len(changes) == 0 {
 		n.openNet = nil
 		return nil
@@ -308,7 +328,7 @@ func (w networks) Recover(context.Context) error {
 	if err := n.save(changes); err != nil {
 		return err
 	}
-	n.net.profiles = n.profilesIn("")
+	n.net.profiles, n.net.wide = n.profilesIn(""), n.nodeWide()
 	n.networkChanged()
 	return nil
 }

@@ -115,7 +115,7 @@ func (t *transaction) activationEnded(ctx context.Context, on target) (again boo
 		return false, fmt.Errorf("observe the activation of %s: %w", on.iface, err)
 	}
 	d, exists := s.DeviceAt(on.layer, on.iface)
-	if d.Active != nil && d.Active.UUID == c.UUID && d.Active.Path != t.activating[on] {
+	if exists && d.Active != nil && d.Active.UUID == c.UUID && d.Active.Path != t.activating[on] {
 		t.activating[on] = d.Active.Path
 		return true, nil
 	}
@@ -135,9 +135,8 @@ func (t *transaction) up(ctx context.Context, c *plan.Change, path, device dbus.
 	var active dbus.ObjectPath
 	err := t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, device, noObject}, &active)
 	if err == nil {
-		on := target{c.Layer(), c.Iface}
-		t.activating[on] = active
-		t.activations[on]++
+		t.activating[target{c.Layer(), c.Iface}] = active
+		t.activations[target{c.Layer(), c.Iface}]++
 	}
 	return err
 }

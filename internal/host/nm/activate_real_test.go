@@ -37,7 +37,7 @@ func changing(t *testing.T, moved bool) (context.Context, *transaction) {
 	var path dbus.ObjectPath
 	require.NoError(t, c.call(ctx, pathSettings, ifaceSettings+".GetConnectionByUuid", []any{movedUUID}, &path))
 	tr := &transaction{n: network, c: c, log: slog.New(slog.DiscardHandler), activating: map[target]dbus.ObjectPath{}, activations: map[target]int{},
-		changes: []*plan.Change{{Iface: "nic1", UUID: movedUUID, Before: &profile.Profile{Path: path}, Moved: moved}}}
+		changes: []*plan.Change{{Iface: "nic1", UUID: movedUUID, Before: &profile.Profile{Path: path}, After: profile.Settings{}, Moved: moved}}}
 	tr.events = c.events()
 	t.Cleanup(tr.events.close)
 	n.Until("the card is up", func() bool { _, active := tr.running(ctx); return active })

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -55,6 +56,8 @@ type record struct {
 	// PrimaryOld and PrimaryNew are the primary ports of the bonds that are to lose theirs, by bond; "" is none.
 	PrimaryOld map[string]string `json:"primaryOld,omitempty"`
 	PrimaryNew map[string]string `json:"primaryNew,omitempty"`
+	// Node is what no profile holds, nil where it is not touched.
+	Node *nodewide.Change `json:"node,omitempty"`
 	// Before is how the interfaces concerned were, to check that they are so again.
 	Before netstate.Document `json:"before"`
 	// After is how they are to be: what the document demands and what their profiles keep.
@@ -199,14 +202,19 @@ type side struct {
 	state   netstate.Document
 	foreign []kernel.Foreign
 	global  *profile.GlobalDNS
-	primary map[string]string
 	without []string // bridges of Open vSwitch that do not exist
+	primary map[string]string
+	node    netstate.Document
 }
 
 // sides says which state the network belongs in, and which it must have nothing left of.
 func (r *record) sides() (right, wrong side) {
-	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld, r.PrimaryOld, r.NewBridges}
-	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew, r.PrimaryNew, nil}
+	node := nodewide.Change{}
+	if r.Node != nil {
+		node = *r.Node
+	}
+	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld, r.NewBridges, r.PrimaryOld, node.Old}
+	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew, nil, r.PrimaryNew, node.New}
 	if r.Phase == phaseCommitted {
 		return wrong, right
 	}

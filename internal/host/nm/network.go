@@ -5,7 +5,7 @@
 // it must not import a domain package, a sibling adapter or Kubernetes.
 //
 // Sub-packages: plan computes the changes of profiles, profile is NetworkManager's view as data, kernel reads and repairs
-// what rtnetlink knows, watch wakes observers.
+// what rtnetlink knows, nodewide changes what no profile holds, watch wakes observers.
 //
 // The promise it is built around: killing this process, NetworkManager or the
 // power at any moment leaves the old network or the committed new one, never
@@ -32,6 +32,7 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -66,9 +67,12 @@ type Options struct {
 	Files Files
 	// StateDir holds the transaction journal, "/var/lib/lca/network" say. It must be on a disk.
 	StateDir string
-	// Switch adds what Open vSwitch knows to Observe; nil for none.
+	// Switch adds what Open vSwitch knows to Observe; nil for none. One that is a nodewide.Database, too, writes the node's
+	// own row.
 	Switch Interfaces
-	Log    *slog.Logger
+	// Names are the node's; nil shows them and changes none.
+	Names nodewide.Names
+	Log   *slog.Logger
 	// Lease is how long NetworkManager waits for a sign of life of this process before it
 	// puts the old network back. Default 4 s, at least 3 s; a change of many profiles gets more.
 	Lease time.Duration

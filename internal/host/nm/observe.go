@@ -6,7 +6,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/observe"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -69,25 +71,48 @@ func (n *Network) describe(ctx context.Context, c *client, k *kernel.State, s *p
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
+	database, ovn, err := n.nodeWide().Settings(ctx)
+	if err != nil {
+		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
+	}
 	return netstate.Document{
-		Hostname: n.hostname(), RouteRules: &netstate.RouteRules{Config: rules},
+		OVSDB: database, OVN: ovn,
+		Hostname: n.hostname(ctx), RouteRules: &netstate.RouteRules{Config: rules},
 		Interfaces: observe.Interfaces(k, s, bridges),
 		Routes:     &netstate.Routes{Running: k.Routes, Config: kernel.Configured(k.Routes, k.Protocols)},
 		DNS:        dns,
 	}, nil
 }
 
-// hostnameFile holds the stored name of the node; its first line counts (hostname(5)).
-const hostnameFile = "/etc/hostname"
+// nodeWide are the ports to what no profile holds.
+func (n *Network) nodeWide() nodewide.Ports {
+	database, _ := n.o.Switch.(nodewide.Database) // another source of interfaces has none
+	return nodewide.Ports{Names: n.o.Names, Database: database}
+}
 
 // hostname leaves out what cannot be read.
-func (n *Network) hostname() *netstate.Hostname {
+func (n *Network) hostname(ctx context.Context) *netstate.Hostname {
+	if n.o.Names != nil {
+		return nodewide.Observe(ctx, n.o.Names)
+	}
 	out := &netstate.Hostname{}
 	if name, err := os.Hostname(); err == nil {
 		out.Running = &name
 	}
-	if text, err := n.o.Files.Read(hostnameFile); err == nil {
+	if text, err := n.o.Files.Read(host.HostnameFile); err == nil {
 		out.Config = new(strings.TrimSpace(string(text)))
 	}
 	return out
+}
+
+// putBackName makes the stored name the one of a side, by its file alone: for the time before services run.
+func (n *Network) putBackName(name *netstate.Hostname) error {
+	switch {
+	case name == nil || name.Config == nil:
+		return nil
+	case *name.Config == "":
+		return n.o.Files.Remove(host.HostnameFile)
+	default:
+		return n.o.Files.Write(host.HostnameFile, []byte(*name.Config+"\n"), 0o644)
+	}
 }

@@ -21,7 +21,7 @@ func (t *transaction) prepare(ctx context.Context) error {
 	if err := t.compute(ctx); err != nil {
 		return err
 	}
-	if len(t.changes) == 0 && t.global == nil {
+	if len(t.changes) == 0 && t.global == nil && t.node == nil {
 		return nil
 	}
 	return t.begin()
@@ -32,8 +32,7 @@ func (t *transaction) prepare(ctx context.Context) error {
 func (t *transaction) compute(ctx context.Context) error {
 	p, err := t.plan()
 	if err == nil && !p.Light() && !p.Switches() && !t.strange(p) && !sweeping(t.want) {
-		t.changes, t.global = p.Changes, p.Global
-		return kernelCan(t.changes)
+		return t.accept(p)
 	}
 	// Devices of Open vSwitch share names, so that NetworkManager finds them in its whole list alone.
 	if t.snap, err = t.c.snapshot(ctx); err != nil {
@@ -50,7 +49,15 @@ func (t *transaction) compute(ctx context.Context) error {
 			return err
 		}
 	}
-	t.changes, t.global = p.Changes, p.Global
+	return t.accept(p)
+}
+
+// accept takes a plan that this node can carry out.
+func (t *transaction) accept(p *plan.Plan) error {
+	t.changes, t.global, t.node = p.Changes, p.Global, p.Node
+	if err := t.n.nodeWide().Able(t.node); err != nil {
+		return err
+	}
 	return kernelCan(t.changes)
 }
 
@@ -160,6 +167,10 @@ func (t *transaction) begin() error {
 	t.record.PrimaryOld, t.record.PrimaryNew = plan.ClearedPrimaries(t.want, now)
 	t.record.Before = t.withoutOwnMetrics(before(now, ifaces))
 	t.record.Before.Interfaces = append(t.record.Before.Interfaces, t.bridgesBefore(bridges)...)
+	if t.record.Node = t.node; t.node != nil {
+		old := t.node.Old
+		t.record.Before.Hostname, t.record.Before.OVSDB, t.record.Before.OVN = old.Hostname, old.OVSDB, old.OVN
+	}
 	t.record.Old, err = t.n.keyfiles(t.record.uuids())
 	if err != nil {
 		return fmt.Errorf("keep the former profiles: %w", err)

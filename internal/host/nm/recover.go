@@ -86,6 +86,9 @@ func (n *Network) RecoverFiles(ctx context.Context) error {
 	r = r.survivors(n.o.Boot())
 	right, _ := r.sides()
 	changed, err := n.putBack(r, right.files)
+	if err == nil {
+		err = n.putBackName(right.node.Hostname)
+	}
 	if err != nil {
 		return fmt.Errorf("put the profiles of an interrupted change of the network in order: %w", err)
 	}
@@ -168,6 +171,9 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 		if err := c.setGlobalDNS(ctx, *right.global); err != nil {
 			return fmt.Errorf("set the DNS servers: %w", err)
 		}
+	}
+	if err := n.nodeWide().Restore(ctx, right.node); err != nil {
+		return fmt.Errorf("%w: %w", errNotInForce, err)
 	}
 	e := c.events()
 	defer e.close()

@@ -12,6 +12,7 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -25,6 +26,7 @@ const goBackTime = time.Minute
 //	journal (old key files)  what recovery needs, on disk before anything changes
 //	checkpoint, short lease  NetworkManager goes back by itself when we die
 //	profiles in memory       the disk still holds the old network: a power cut heals
+//	names, Open vSwitch      what no profile holds; the journal has the way back
 //	verify, prove            the new network runs and carries traffic
 //	save each profile        to disk
 //	journal (committed)      the commit point
@@ -39,6 +41,7 @@ type transaction struct {
 	now        netstate.Document
 	changes    []*plan.Change
 	global     *profile.GlobalDNS // nil where it is not touched
+	node       *nodewide.Change   // nil where it is not touched
 	record     *record
 	events     *events
 	activating map[target]dbus.ObjectPath
@@ -105,8 +108,7 @@ func (n *Network) open(ctx context.Context, want netstate.Document, options []ho
 		return nil, fmt.Errorf("change the network: %w", err)
 	}
 	t := &transaction{
-		n: n, c: c, log: n.o.Log, asked: want, want: want,
-		activating: map[target]dbus.ObjectPath{}, activations: map[target]int{},
+		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[target]dbus.ObjectPath{}, activations: map[target]int{},
 		ephemeral: slices.Contains(options, host.NetworkEphemeral),
 	}
 	if err := t.prepare(ctx); err != nil {
@@ -187,6 +189,11 @@ func (t *transaction) underLease(ctx context.Context, settle func(context.Contex
 			return because(ctx, fmt.Errorf("set the DNS servers: %w", err))
 		}
 	}
+	if t.node != nil {
+		if err := t.n.nodeWide().Start(ctx, t.node.New); err != nil {
+			return because(ctx, err)
+		}
+	}
 	if err := t.verify(ctx); err != nil {
 		return because(ctx, err)
 	}
@@ -227,6 +234,11 @@ func (n *Network) commit(ctx context.Context, c *client, r *record) (*record, er
 	}
 	if err := n.persist(files); err != nil {
 		return nil, fmt.Errorf("flush the saved profiles: %w", err)
+	}
+	if r.Node != nil {
+		if err := n.nodeWide().Store(ctx, r.Node.New); err != nil {
+			return nil, err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err // the last moment at which the caller may change its mind

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -39,7 +40,7 @@ func (t *transaction) verify(ctx context.Context) error {
 		if err := restoreForeign(t.record.ForeignAfter); err != nil {
 			return nil, err
 		}
-		missing := netstate.Verify(t.record.After, got)
+		missing := netstate.Verify(nodewide.Unstored(t.record.After), got)
 		for _, c := range t.changes {
 			if err := t.duplicate(c.Iface); err != nil && len(missing) > 0 {
 				return nil, err

@@ -2,7 +2,6 @@ package ovs
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -24,21 +23,28 @@ func (r row) options() *netstate.BridgeOptions {
 // (ovs-vswitchd.conf.db(5), table Port).
 func (r row) vlan() *netstate.PortVLAN {
 	tags, trunks := r.numbers("tag"), r.numbers("trunks")
-	slices.Sort(trunks)
 	mode := r.text("vlan_mode")
 	switch {
 	case mode == "native-untagged" || mode == "native-tagged":
-		out := &netstate.PortVLAN{Mode: "trunk", EnableNative: new(true), TrunkTags: netstate.TrunkTags(trunks)}
+		out := &netstate.PortVLAN{Mode: "trunk", EnableNative: new(true), TrunkTags: tagsOf(trunks)}
 		if len(tags) > 0 {
 			out.Tag = &tags[0]
 		}
-		return out
+		return out.Canonical()
 	case mode == "trunk" || mode == "" && len(tags) == 0 && len(trunks) > 0:
-		return &netstate.PortVLAN{Mode: "trunk", EnableNative: new(false), TrunkTags: netstate.TrunkTags(trunks)}
+		return (&netstate.PortVLAN{Mode: "trunk", EnableNative: new(false), TrunkTags: tagsOf(trunks)}).Canonical()
 	case len(tags) > 0:
 		return &netstate.PortVLAN{Mode: "access", Tag: &tags[0]}
 	}
 	return nil
+}
+
+func tagsOf(ids []int) []netstate.TrunkTag {
+	var out []netstate.TrunkTag
+	for _, id := range ids {
+		out = append(out, netstate.TrunkTag{ID: &id})
+	}
+	return out
 }
 
 // bond is a port of several links.
@@ -89,23 +95,9 @@ func (r row) numbers(column string) []int {
 	return out
 }
 
-// textMap reads a column of ["map", [[key, value], ...]] (RFC 7047 section 5.1).
-func (r row) textMap(column string) map[string]string {
-	var pair []json.RawMessage
-	var entries [][2]string
-	if json.Unmarshal(r[column], &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[1], &entries) != nil {
-		return nil
-	}
-	out := make(map[string]string, len(entries))
-	for _, e := range entries {
-		out[e[0]] = e[1]
-	}
-	return out
-}
-
-// columns are the free-form ones, without NetworkManager's own notes; nil for none.
-func (r row) columns() *netstate.OVSDB {
-	out := &netstate.OVSDB{ExternalIDs: notes(r.textMap("external_ids")), OtherConfig: notes(r.textMap("other_config"))}
+// freeForm are those columns, without NetworkManager's own notes; nil for none.
+func (r row) freeForm() *netstate.OVSDB {
+	out := &netstate.OVSDB{ExternalIDs: notes(r.columns("external_ids")), OtherConfig: notes(r.columns("other_config"))}
 	if out.ExternalIDs == nil && out.OtherConfig == nil {
 		return nil
 	}

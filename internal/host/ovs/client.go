@@ -58,6 +58,11 @@ type operation struct {
 	Table   string   `json:"table"`
 	Where   []any    `json:"where"`
 	Columns []string `json:"columns,omitempty"`
+	// Mutations are of "mutate"; Until, Rows and Timeout of "wait".
+	Mutations []any            `json:"mutations,omitempty"`
+	Until     string           `json:"until,omitempty"`
+	Rows      []map[string]any `json:"rows,omitempty"`
+	Timeout   *int             `json:"timeout,omitempty"`
 }
 
 func selectAll(table string, columns ...string) operation {
@@ -79,6 +84,9 @@ func (c *client) transact(ctx context.Context, database string, ops ...operation
 	}
 	return results(m, len(ops))
 }
+
+// errTimedOut says that a row is not as the transaction demands.
+var errTimedOut = errors.New("another program changed the row meanwhile")
 
 // answer reads until the response; the server may ask us for a sign of life meanwhile.
 func (c *client) answer() (message, error) {
@@ -111,6 +119,9 @@ func results(m message, n int) ([][]row, error) {
 	}
 	var out [][]row
 	for _, r := range all {
+		if r.Error == "timed out" {
+			return nil, errTimedOut
+		}
 		if r.Error != "" {
 			return nil, fmt.Errorf("the Open vSwitch database refuses: %s: %s", r.Error, r.Details)
 		}
@@ -127,6 +138,20 @@ func because(ctx context.Context, err error) error {
 		return cause
 	}
 	return err
+}
+
+// columns reads a column of strings by string: ["map", [["key", "value"], ...]].
+func (r row) columns(column string) map[string]string {
+	var pair []json.RawMessage
+	var entries [][2]string
+	if json.Unmarshal(r[column], &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[1], &entries) != nil {
+		return nil
+	}
+	out := make(map[string]string, len(entries))
+	for _, e := range entries {
+		out[e[0]] = e[1]
+	}
+	return out
 }
 
 // row is one row of a table, by column.

@@ -2,12 +2,9 @@ package ovs
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -64,7 +61,7 @@ func (s *Switch) Uplink(ctx context.Context, bridge string) (string, error) {
 // entries (internal ones and ends of patches), without addresses. A system without Open vSwitch has none.
 func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
 	bridges, err := s.read(ctx)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+	if absent(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -147,7 +144,7 @@ func (s *Switch) read(ctx context.Context) ([]ovsBridge, error) {
 	}
 	links := map[string]ovsLink{}
 	for _, r := range rows[2] {
-		links[r.uuid("_uuid")] = ovsLink{r.text("name"), r.text("type"), r.textMap("options")["peer"], r.columns()}
+		links[r.uuid("_uuid")] = ovsLink{r.text("name"), r.text("type"), r.columns("options")["peer"], r.freeForm()}
 	}
 	ports := map[string]ovsPort{}
 	for _, r := range rows[1] {
@@ -167,7 +164,7 @@ func (s *Switch) read(ctx context.Context) ([]ovsBridge, error) {
 func assemble(bridges []row, ports map[string]ovsPort) []ovsBridge {
 	var out []ovsBridge
 	for _, r := range bridges {
-		b := ovsBridge{name: r.text("name"), options: r.options(), columns: r.columns()}
+		b := ovsBridge{name: r.text("name"), options: r.options(), columns: r.freeForm()}
 		for _, id := range r.set("ports") {
 			b.ports = append(b.ports, ports[id])
 		}

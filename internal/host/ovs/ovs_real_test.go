@@ -1,6 +1,8 @@
 package ovs_test
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -98,4 +100,53 @@ func TestRealBondHasNoSingleUplink(t *testing.T) {
 	d.vsctl("add-br", "br-ex", "--", "add-bond", "br-ex", "bond0", "eno1", "eno2")
 	_, err := ovs.New(d.socket).Uplink(t.Context(), "br-ex")
 	require.ErrorContains(t, err, "eno1, eno2")
+}
+
+func TestTheNodesRowIsMerged(t *testing.T) {
+	d := newDatabase(t)
+	s := ovs.New(d.socket)
+	d.vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=node", "external_ids:old=1", "external_ids:ovn-bridge-mappings=former:br-ex,stays:br-int")
+	want := &netstate.OVSDB{
+		ExternalIDs: map[string]*string{"rack": new("seven"), "old": nil}, OtherConfig: map[string]*string{"stats-update-interval": new("10000")},
+	}
+	mappings := &netstate.OVN{BridgeMappings: []netstate.BridgeMapping{
+		{Localnet: "former", State: netstate.StateAbsent}, {Localnet: "physnet", Bridge: "br-phys"},
+	}}
+	for range 2 { // it may be repeated
+		require.NoError(t, s.Configure(t.Context(), want, mappings))
+		columns, ovn, err := s.Settings(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, map[string]*string{"system-id": new("node"), "rack": new("seven")}, columns.ExternalIDs)
+		require.Equal(t, map[string]*string{"stats-update-interval": new("10000")}, columns.OtherConfig)
+		require.Equal(t, []netstate.BridgeMapping{{Localnet: "physnet", Bridge: "br-phys"}, {Localnet: "stays", Bridge: "br-int"}}, ovn.BridgeMappings)
+	}
+	require.NoError(t, s.Configure(t.Context(), nil, &netstate.OVN{BridgeMappings: []netstate.BridgeMapping{
+		{Localnet: "physnet", State: netstate.StateAbsent}, {Localnet: "stays", State: netstate.StateAbsent},
+	}}))
+	_, ovn, err := s.Settings(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, ovn.BridgeMappings)
+}
+
+func TestTheDatabaseIsWatched(t *testing.T) {
+	d := newDatabase(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	changes, ended := make(chan struct{}, 64), make(chan error, 1)
+	go func() { ended <- ovs.New(d.socket).Watch(ctx, func() { changes <- struct{}{} }) }()
+	// The monitor may start after the first of these: each is another value.
+	seen := func(n int, args ...string) bool {
+		d.vsctl(append(args, fmt.Sprint("external_ids:count=", n))...)
+		select {
+		case <-changes:
+			return true
+		case <-time.After(100 * time.Millisecond):
+			return false
+		}
+	}
+	n := 0
+	require.Eventually(t, func() bool { n++; return seen(n, "set", "Open_vSwitch", ".") }, time.Minute, 10*time.Millisecond)
+	d.vsctl("add-br", "br-phys")
+	<-changes
+	cancel()
+	require.NoError(t, <-ended)
 }

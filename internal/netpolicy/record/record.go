@@ -74,7 +74,12 @@ type Change struct {
 	// Undoes names the operation that this change undid; Undone the one that undid this change.
 	Undoes string `json:"undoes,omitempty"`
 	Undone string `json:"undone,omitempty"`
+	// Stateroot is where the change was made; empty on a node without ostree.
+	Stateroot string `json:"stateroot,omitempty"`
 }
+
+// ErrElsewhere is returned for a change of another stateroot, or of one that is not known: its way back is of another network.
+var ErrElsewhere = errors.New("the change was not made in this stateroot")
 
 // ErrNone is returned where nothing is on record.
 var ErrNone = errors.New("nothing is on record")
@@ -155,16 +160,21 @@ func (s Store) History() ([]Change, error) {
 	return all, nil
 }
 
-// Undoable finds the change to undo: the named one, or the newest that was neither undone nor undoes another.
-func (s Store) Undoable(id string) (Change, error) {
+// Undoable finds the change to undo: the named one, or the newest that was neither undone nor undoes another. The clone of a
+// stateroot has the history of the original; stateroot is the one that is booted, empty on a node without ostree.
+func (s Store) Undoable(id, stateroot string) (Change, error) {
 	all, err := s.History()
 	if err != nil {
 		return Change{}, err
 	}
 	for _, c := range all {
-		if id == "" && c.Undone == "" && c.Undoes == "" || id == c.Operation {
-			return c, nil
+		if id != c.Operation && (id != "" || c.Undone != "" || c.Undoes != "") {
+			continue
 		}
+		if c.Stateroot != stateroot {
+			return c, fmt.Errorf("change %s of stateroot %q: %w", c.Operation, c.Stateroot, ErrElsewhere)
+		}
+		return c, nil
 	}
 	return Change{}, ErrNone
 }

@@ -6,7 +6,6 @@ package schema
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
@@ -42,22 +41,40 @@ var remarks = map[string]Key{
 	"routes.running":       {Support: Read},
 	"route-rules.running":  {Support: Read},
 	"dns-resolver.running": {Support: Read},
-	"hostname.running":     {Support: Read},
+	"hostname.running":     {Support: Full, Note: "of a document with hostname.config alone, the running name follows"},
+	"hostname.config":      {Support: Full, Note: "an empty one removes it; not in an ephemeral change"},
+	"ovs-db":               {Support: Full, Note: "of the node; null removes a key; not in an ephemeral change"},
+	"ovn":                  {Support: Full, Note: "not in an ephemeral change"},
+	"routes.config[].weight": {
+		Support: Full,
+		Note:    "1-256, IPv4; the routes that share a destination need one and the same metric",
+	},
+	"routes.config[].route-type": {
+		Support: Full,
+		Note:    "blackhole, unreachable, prohibit; kept in the profile of an interface that has the family",
+	},
+	"interfaces[].ipv4.autoconf":       {Support: No, Note: "belongs to ipv6"},
+	"interfaces[].ipv4.addr-gen-mode":  {Support: No, Note: "belongs to ipv6"},
+	"interfaces[].ipv4.token":          {Support: No, Note: "belongs to ipv6"},
+	"interfaces[].ipv4.dhcp-duid":      {Support: No, Note: "belongs to ipv6"},
+	"interfaces[].ipv6.dhcp-client-id": {Support: No, Note: "belongs to ipv4"},
 	"routes.config[].metric": {
 		Support: Full,
 		Note:    "-1 and 0 leave it to NetworkManager; orders to remove do not look at it",
 	},
-	"routes.config[].state":                              {Support: Full, Note: "absent; keys that are left out match anything"},
-	"routes.config[].vrf-name":                           {Support: No, Note: "give the table of the VRF as table-id"},
-	"route-rules.config[].state":                         {Support: Full, Note: "absent; an empty ip-from or ip-to matches rules without one"},
-	"interfaces[].type":                                  {Support: Partly, Note: "see the types below"},
-	"interfaces[].state":                                 {Support: Full, Note: "up, down, absent, ignore"},
-	"interfaces[].identifier":                            {Support: Full, Note: "name, mac-address"},
-	"interfaces[].ipv6.autoconf":                         {Support: Full, Note: "true needs dhcp: true, as in nmstate"},
-	"interfaces[].bridge.allow-extra-patch-ports":        {Support: Full, Note: "true or false, patch ports are never removed"},
-	"interfaces[].bridge.port[].link-aggregation.ovs-db": {Support: No},
-	"interfaces[].ovs-db":                                {Support: Full, Note: "of an ovs-bridge and an ovs-interface"},
-	"interfaces[].link-aggregation.options":              {Support: Full, Note: "the options of the kernel's bonding driver"},
+	"routes.config[].state":                                       {Support: Full, Note: "absent; keys that are left out match anything"},
+	"routes.config[].vrf-name":                                    {Support: No, Note: "give the table of the VRF as table-id"},
+	"route-rules.config[].state":                                  {Support: Full, Note: "absent; an empty ip-from or ip-to matches rules without one"},
+	"interfaces[].type":                                           {Support: Partly, Note: "see the types below"},
+	"interfaces[].state":                                          {Support: Full, Note: "up, down, absent, ignore"},
+	"interfaces[].identifier":                                     {Support: Full, Note: "name, mac-address"},
+	"interfaces[].ipv6.autoconf":                                  {Support: Full, Note: "true needs dhcp: true, as in nmstate"},
+	"interfaces[].bridge.allow-extra-patch-ports":                 {Support: Partly, Note: "true or false, patch ports are never removed"},
+	"interfaces[].bridge.port[].link-aggregation.ovs-db":          {Support: No},
+	"interfaces[].bridge.port[].link-aggregation.port[].priority": {Support: No},
+	"interfaces[].bridge.port[].link-aggregation.port[].queue-id": {Support: No},
+	"interfaces[].ovs-db":                                         {Support: Full, Note: "of an ovs-bridge and an ovs-interface"},
+	"interfaces[].link-aggregation.options":                       {Support: Full, Note: "the options of the kernel's bonding driver"},
 }
 
 // types are nmstate's interface types.
@@ -99,7 +116,7 @@ func walk(t reflect.Type, path string, above Support, out *[]Key) {
 			k.Support, k.Note = r.Support, r.Note
 		}
 		*out = append(*out, k)
-		if inner.Kind() != reflect.Struct || len(tree.Fields(inner)) == 0 || k.Support == No || strings.HasSuffix(k.Path, "running") {
+		if inner.Kind() != reflect.Struct || len(tree.Fields(inner)) == 0 || k.Support == No || k.Support == Read {
 			continue
 		}
 		if list {

@@ -127,6 +127,45 @@ func TestWhereItIsFound(t *testing.T) {
 	}
 }
 
+// A configuration whose network is silent keeps its place; another stick beside it is newer, and of two that are silent the later one.
+func TestAStickBesideASilentOneIsNewer(t *testing.T) {
+	v := &hosttest.Volumes{}
+	var silent []string
+	f := delivery.Finder{Volumes: v, Silent: func() []string { return silent }}
+	find := func() string {
+		d, err := f.Find(t.Context())
+		if err != nil {
+			require.ErrorContains(t, err, "more than one volume")
+			return "refused"
+		}
+		return d.Config.Hostname
+	}
+	digest := func(name string) string {
+		c, problems := siteconfig.Decode([]byte(strings.Replace(config, "site-1", name, 1)))
+		require.Empty(t, problems)
+		return delivery.Delivered{File: delivery.File{Config: c}}.Digest()
+	}
+	plug := func(n, name string) {
+		v.Plug(stick(n, "SITE-CONFIG"), files("site-config.yaml", strings.Replace(config, "site-1", name, 1)))
+	}
+	plug("a", "site-a")
+	require.Equal(t, "site-a", find())
+	plug("b", "site-b")
+	require.Equal(t, "refused", find(), "neither was tried")
+	silent = []string{digest("site-a")}
+	require.Equal(t, "site-b", find())
+	silent = append(silent, digest("site-b"))
+	require.Equal(t, "site-b", find(), "the one that came last")
+	plug("c", "site-c")
+	require.Equal(t, "site-c", find())
+	plug("d", "site-d")
+	require.Equal(t, "refused", find(), "two are new")
+	v.Unplug("/dev/sdd1")
+	v.Unplug("/dev/sdc1")
+	v.Unplug("/dev/sdb1")
+	require.Equal(t, "site-a", find(), "it keeps its place")
+}
+
 // Whenever the stick is pulled, the answer is that it was, and plugged in again it is read.
 func TestAStickPulledWhileItIsRead(t *testing.T) {
 	pulled := 0

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
@@ -30,6 +31,9 @@ type Finder struct {
 	Directories []Directory
 	// Typed is what came by the page, and comes first; nil where there is no page.
 	Typed func() (data []byte, found bool, err error)
+	// Silent are the digests of configurations whose network did not answer, the one that came last at the end: beside one of them
+	// another volume is newer. nil where none is known.
+	Silent func() []string
 }
 
 // Delivered is a configuration with the place where it was.
@@ -75,12 +79,61 @@ func (f Finder) Find(ctx context.Context) (Delivered, error) {
 	case 1:
 		return f.onVolume(ctx, found[0])
 	}
+	return f.newest(ctx, found)
+}
+
+// newest chooses among several volumes. One is chosen only where those beside it were tried and their networks are silent: a guess
+// would set a site up as another.
+func (f Finder) newest(ctx context.Context, found []host.Volume) (Delivered, error) {
+	var silent []string
+	if f.Silent != nil {
+		silent = f.Silent()
+	}
+	var unknown []host.Volume
+	last, lastAt := Delivered{}, -1
+	for _, v := range found {
+		d, err := f.onVolume(ctx, v)
+		at := -1
+		if err == nil && len(silent) > 0 {
+			at = slices.Index(silent, d.Digest())
+		}
+		switch {
+		case at < 0:
+			unknown = append(unknown, v)
+		case at > lastAt:
+			last, lastAt = d, at
+		}
+	}
+	switch {
+	case len(unknown) == 0:
+		return last, nil
+	case len(unknown) == 1 && lastAt >= 0:
+		return f.onVolume(ctx, unknown[0])
+	}
 	places := make([]string, len(found))
 	for i, v := range found {
 		places[i] = describe(v)
 	}
 	return Delivered{}, &Error{sitecode.ConfigTwice, strings.Join(places, " and "),
 		errors.New("more than one volume holds a site configuration; remove all but one")}
+}
+
+// Text is the configuration with what lies in the folders beside it.
+func (d Delivered) Text() ([]byte, error) {
+	data, err := siteconfig.Text(d.Config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Place, err)
+	}
+	return data, nil
+}
+
+// Digest tells configurations apart; empty for one that cannot be used.
+func (d Delivered) Digest() string {
+	data, err := d.Text()
+	if err != nil || len(d.Problems) > 0 {
+		return ""
+	}
+	return relocation.Digest(data)
 }
 
 func typed(data []byte) Delivered {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
@@ -26,7 +24,14 @@ type Inbox struct {
 
 // NewInbox looks on volumes, in directories, and at what came by the page.
 func NewInbox(files host.Files, volumes host.Volumes, directories ...delivery.Directory) *Inbox {
-	return &Inbox{files: files, finder: delivery.Finder{Volumes: volumes, Directories: directories, Typed: func() ([]byte, bool, error) {
+	silent := func() []string {
+		last, err := relocation.ReadLast(files)
+		if err != nil {
+			return nil
+		}
+		return last.Silent()
+	}
+	return &Inbox{files: files, finder: delivery.Finder{Volumes: volumes, Directories: directories, Silent: silent, Typed: func() ([]byte, bool, error) {
 		data, err := files.Read(relocation.TypedFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, false, nil
@@ -50,9 +55,9 @@ func (i *Inbox) Next(ctx context.Context) (onsite.Delivery, error) {
 	again := d.Typed || i.gone
 	i.gone = false
 	// What lies in the folders beside the configuration comes along, so the text of the file is not enough.
-	data, err := yaml.Marshal(d.Config)
+	data, err := d.Text()
 	if err != nil {
-		return onsite.Delivery{}, fmt.Errorf("encode the configuration of %s: %w", d.Place, err)
+		return onsite.Delivery{}, err
 	}
 	return onsite.Delivery{Data: data, Source: d.Place, Again: again}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // MaxSize bounds a file, in bytes.
@@ -31,7 +32,11 @@ func Decode(data []byte) (SiteConfig, []Problem) {
 		bad[p.Key] = true
 	}
 	for _, p := range Validate(c) {
-		p.Key = nameOf(p.Key)
+		if rest, ok := strings.CutPrefix(p.Key, "network."); ok {
+			p.Key = nameOf("network") + "." + rest
+		} else {
+			p.Key = nameOf(p.Key)
+		}
 		if !bad[p.Key] { // the value that is judged is not the one that stands there
 			problems = append(problems, p)
 		}
@@ -131,4 +136,13 @@ func quoted(s string) string {
 		return ""
 	}
 	return fmt.Sprintf("%q", s)
+}
+
+// Text is a configuration as a file. One that was read and written is the same whenever it is read and written again.
+func Text(c SiteConfig) ([]byte, error) {
+	data, err := sigsyaml.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode the site configuration: %w", err)
+	}
+	return data, nil
 }

@@ -94,25 +94,43 @@ func (k *State) readRoutes() error {
 		return err
 	}
 	for _, r := range all {
-		if r.Type != unix.RTN_UNICAST || r.Table == unix.RT_TABLE_LOCAL || r.Protocol == unix.RTPROT_KERNEL ||
+		kind, nowhere := nowhereTypes[r.Type]
+		if !nowhere && r.Type != unix.RTN_UNICAST || r.Table == unix.RT_TABLE_LOCAL || r.Protocol == unix.RTPROT_KERNEL ||
 			r.Protocol == unix.RTPROT_REDIRECT || r.Protocol == unix.RTPROT_BGP {
 			continue
 		}
-		k.addRoute(r, r.LinkIndex, r.Gw)
+		if nowhere {
+			k.noteRoute(r, netstate.Route{RouteType: kind})
+			continue
+		}
+		k.addRoute(r, r.LinkIndex, r.Gw, 0)
 		for _, hop := range r.MultiPath {
-			k.addRoute(r, hop.LinkIndex, hop.Gw)
+			k.addRoute(r, hop.LinkIndex, hop.Gw, hop.Hops+1)
 		}
 	}
 	return nil
 }
 
-func (k *State) addRoute(r netlink.Route, link int, gw net.IP) {
+// nowhereTypes are the kernel's kinds of routes that drop packets, in nmstate's words.
+var nowhereTypes = map[int]string{unix.RTN_BLACKHOLE: "blackhole", unix.RTN_UNREACHABLE: "unreachable", unix.RTN_PROHIBIT: "prohibit"}
+
+// addRoute notes one hop; weight is 0 but for one of several.
+func (k *State) addRoute(r netlink.Route, link int, gw net.IP, weight int) {
 	if link == 0 {
 		return // a multipath route: its hops follow
 	}
-	out := netstate.Route{Destination: destination(r), NextHopInterface: k.NameOf(link), Metric: r.Priority, TableID: r.Table}
+	out := netstate.Route{NextHopInterface: k.NameOf(link), Weight: weight, CWND: r.Cwnd}
 	if a, ok := netip.AddrFromSlice(gw); ok {
 		out.NextHopAddress = a.Unmap().String()
+	}
+	k.noteRoute(r, out)
+}
+
+// noteRoute completes a route with what all kinds have.
+func (k *State) noteRoute(r netlink.Route, out netstate.Route) {
+	out.Destination, out.Metric, out.TableID = destination(r), r.Priority, r.Table
+	if a, ok := netip.AddrFromSlice(r.Src); ok {
+		out.Source = a.Unmap().String()
 	}
 	k.Routes = append(k.Routes, out)
 	k.Protocols = append(k.Protocols, int(r.Protocol))

@@ -21,6 +21,9 @@ const (
 // that mixes the families cannot be kept in order that way and goes into the global
 // configuration, and so does every list where that is in use already.
 func (p *Plan) resolver(want netstate.Resolver) error {
+	if want.Clears() {
+		want = netstate.Resolver{Server: []string{}, Search: []string{}, Options: []string{}}
+	}
 	if p.snap.Global.Set() {
 		return p.globally(want)
 	}
@@ -38,21 +41,33 @@ func (p *Plan) resolver(want netstate.Resolver) error {
 		}
 		c, err := p.holder(netstate.FamilyOf(group[0]))
 		if err != nil {
-			return err
+			return fmt.Errorf("DNS: %w to reach a server by", err)
 		}
 		sec := profile.Section(netstate.FamilyOf(group[0]))
 		keep = append(keep, c.Iface+"/"+sec)
 		c.After.Set(sec, "dns-data", texts(group))
 		c.After.Set(sec, "dns-priority", []int32{dnsFirst, dnsSecond}[n])
-		if want.Search != nil && n == 0 {
-			c.After.Set(sec, "dns-search", slices.Clone(want.Search))
+		if n == 0 {
+			setLists(c, sec, want)
 		}
 	}
-	if want.Server == nil {
-		return p.searchOnly(want)
+	p.clearOthers(keep, want)
+	if len(keep) == 0 && len(want.Search)+len(want.Options) > 0 {
+		return p.listsOnly(want)
 	}
-	p.clearOthers(keep, want.Search != nil)
 	return nil
+}
+
+// setLists writes the lists that the document mentions.
+func setLists(c *Change, sec string, want netstate.Resolver) {
+	for key, list := range map[string][]string{"dns-search": want.Search, "dns-options": want.Options} {
+		switch {
+		case len(list) > 0:
+			c.After.Set(sec, key, slices.Clone(list))
+		case list != nil:
+			c.After.Drop(sec, key)
+		}
+	}
 }
 
 // globally plans a change of the global configuration, where one is needed.
@@ -63,6 +78,9 @@ func (p *Plan) globally(want netstate.Resolver) error {
 	}
 	if !next.Equal(p.snap.Global) {
 		p.Global = &next
+	}
+	if want.Server != nil && !next.Set() {
+		p.clearOthers(nil, want) // what it hid comes to light
 	}
 	return nil
 }
@@ -79,7 +97,8 @@ func (p *Plan) resolverInPlace(want netstate.Resolver) bool {
 	}
 	have := profile.ConfiguredResolver(s)
 	return (want.Server == nil || netstate.SameServers(want.Server, have.Server)) &&
-		(want.Search == nil || slices.Equal(want.Search, have.Search))
+		(want.Search == nil || slices.Equal(want.Search, have.Search)) &&
+		(want.Options == nil || slices.Equal(slices.Sorted(slices.Values(want.Options)), slices.Sorted(slices.Values(have.Options))))
 }
 
 // byFamily splits the list in two runs of one family each; false where it has more runs.
@@ -101,7 +120,7 @@ func byFamily(servers []string) (first, second []netip.Addr, ok bool) {
 	return first, second, true
 }
 
-// holder finds the profile to carry the family's servers: one the document gives
+// holder finds the profile to carry the family's servers, or routes that belong to no interface: one the document gives
 // fixed addresses, any it enables, the one that holds servers now, the default route's.
 func (p *Plan) holder(f netstate.Family) (*Change, error) {
 	var candidates []string
@@ -130,42 +149,38 @@ func (p *Plan) holder(f netstate.Family) (*Change, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("DNS: no interface has %s enabled to reach a server by", f)
+	return nil, fmt.Errorf("no interface has %s enabled", f)
 }
 
-// searchOnly changes the search list and leaves the servers where they are.
-func (p *Plan) searchOnly(want netstate.Resolver) error {
+// listsOnly changes the search domains and the options, and leaves the servers where they are.
+func (p *Plan) listsOnly(want netstate.Resolver) error {
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 		c, err := p.holder(f)
 		if err != nil {
 			continue
 		}
-		c.After.Set(profile.Section(f), "dns-search", slices.Clone(want.Search))
-		p.clearSearch(c.Iface + "/" + profile.Section(f))
+		setLists(c, profile.Section(f), want)
+		want.Server = nil
+		p.clearOthers([]string{c.Iface + "/" + profile.Section(f)}, want)
 		return nil
 	}
-	return errors.New("DNS: no interface to keep the search domains with")
+	return errors.New("DNS: no interface to keep the search domains and the options with")
 }
 
-// clearOthers takes servers (and search domains) from all active profiles but the holders.
-func (p *Plan) clearOthers(keep []string, search bool) {
+// clearOthers takes the lists that the document mentions from all active profiles but the holders.
+func (p *Plan) clearOthers(keep []string, want netstate.Resolver) {
 	p.eachActive(func(c *Change, key, sec string) {
 		if slices.Contains(keep, key) {
 			return
 		}
-		if len(profile.ServersOf(c.Before.Settings, sec)) > 0 {
+		if want.Server != nil && len(profile.ServersOf(c.Before.Settings, sec)) > 0 {
 			c.After.Drop(sec, "dns-data", "dns-priority")
 		}
-		if search {
+		if want.Search != nil {
 			c.After.Drop(sec, "dns-search")
 		}
-	})
-}
-
-func (p *Plan) clearSearch(keep string) {
-	p.eachActive(func(c *Change, key, sec string) {
-		if key != keep {
-			c.After.Drop(sec, "dns-search")
+		if want.Options != nil {
+			c.After.Drop(sec, "dns-options")
 		}
 	})
 }
@@ -178,7 +193,8 @@ func (p *Plan) eachActive(fn func(c *Change, key, sec string)) {
 			continue
 		}
 		for _, sec := range []string{"ipv4", "ipv6"} {
-			if len(profile.ServersOf(pr.Settings, sec)) == 0 && len(profile.Value[[]string](pr.Settings, sec, "dns-search")) == 0 {
+			if len(profile.ServersOf(pr.Settings, sec)) == 0 && len(profile.Value[[]string](pr.Settings, sec, "dns-search")) == 0 &&
+				len(profile.Value[[]string](pr.Settings, sec, "dns-options")) == 0 {
 				continue
 			}
 			if c := p.changeOf(pr, d.Name); c.Before != nil {

@@ -123,6 +123,16 @@ func (s *sorter) before(c *Change) []string {
 	return out
 }
 
+// controller is the key of a controller that a profile names by its UUID or its interface.
+func (s *sorter) controller(name, kind string) string {
+	for key, c := range s.byKey {
+		if c.UUID == name {
+			return key
+		}
+	}
+	return keyIn(profile.LayerOf(kind), name)
+}
+
 // makesPair says that a change makes the pair that the other one has the second end of. Where each end names the other, the
 // first by name makes both.
 func makesPair(c, other *Change) bool {
@@ -132,14 +142,4 @@ func makesPair(c, other *Change) bool {
 		return false
 	}
 	return other.Before != nil || peer(other) != c.Iface || c.Iface < other.Iface
-}
-
-// controller is the key of a controller that a profile names by its UUID or its interface.
-func (s *sorter) controller(name, kind string) string {
-	for key, c := range s.byKey {
-		if c.UUID == name {
-			return key
-		}
-	}
-	return keyIn(profile.LayerOf(kind), name)
 }

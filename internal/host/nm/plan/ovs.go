@@ -108,8 +108,8 @@ func (p *Plan) ovsMember(port *Change, name string) error {
 		return err
 	}
 	below(c, port)
-	for _, sec := range []string{"bond-port", "bridge-port"} {
-		delete(c.After, sec)
+	for _, section := range portSections {
+		delete(c.After, section)
 	}
 	if c.After.Kind() == profile.TypeOVSInterface {
 		return nil
@@ -135,7 +135,9 @@ func below(c, controller *Change) {
 	c.After.Set("connection", "master", controller.UUID)
 	c.After.Set("connection", "slave-type", controller.After.Kind())
 	c.After.Drop("connection", "controller", "port-type")
-	c.Fresh = c.Fresh || c.Before != nil
+	if c.Before != nil {
+		c.Fresh, c.Moved = true, c.Before.Settings.Controller() != ""
+	}
 }
 
 // controls says that a profile names the change's profile as its controller.

@@ -98,8 +98,9 @@ func (p *Plan) removePort(port profile.Profile, act Action) {
 // release takes the controller out of the profile of a card, which stays up without addresses.
 func release(c *Change) {
 	c.After.Drop("connection", "master", "slave-type", "controller", "port-type")
-	for _, sec := range []string{"bond-port", "bridge-port", profile.TypeOVSInterface} {
-		delete(c.After, sec)
+	delete(c.After, profile.TypeOVSInterface)
+	for _, section := range portSections {
+		delete(c.After, section)
 	}
 	for _, sec := range []string{"ipv4", "ipv6"} {
 		if profile.Value[string](c.After, sec, "method") == "" {

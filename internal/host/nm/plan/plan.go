@@ -1,12 +1,13 @@
 // Package plan computes which profiles have to change so that the node matches an nmstate document. It does no I/O: its
 // input is a snapshot of NetworkManager and the observed state.
 //
-// Package nm uses it; it imports netstate and nm/profile.
+// Package nm uses it; it imports netstate, nm/nodewide and nm/profile.
 package plan
 
 import (
 	"fmt"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -51,6 +52,7 @@ type Plan struct {
 	want    netstate.Document
 	Changes []*Change
 	Global  *profile.GlobalDNS // nil leaves it alone
+	Node    *nodewide.Change   // nil leaves it alone
 }
 
 // New computes the changes that bring a resolved document about, in the order in which they are made. It touches nothing.
@@ -87,6 +89,9 @@ func New(want, now netstate.Document, s *profile.Snapshot, ephemeral bool) (*Pla
 	p.followControllers()
 	p.mark(ephemeral)
 	var err error
+	if p.Node, err = nodewide.Plan(want, now, ephemeral); err != nil {
+		return nil, err
+	}
 	p.Changes, err = inOrder(p.needed())
 	return p, err
 }

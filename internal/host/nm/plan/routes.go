@@ -14,6 +14,10 @@ import (
 // routes puts the document's routes into the profiles of their interfaces. A
 // removal that names no interface concerns every profile.
 func (p *Plan) routes(config []netstate.Route) error {
+	config, err := p.placed(config)
+	if err != nil {
+		return err
+	}
 	for _, iface := range p.routeCarriers(config) {
 		c, err := p.change(netstate.Interface{Name: iface})
 		if err != nil {
@@ -26,6 +30,43 @@ func (p *Plan) routes(config []netstate.Route) error {
 		}
 	}
 	return nil
+}
+
+// placed gives routes that lead nowhere the interface whose profile is to hold them: the one that does already, or one
+// that has the family.
+func (p *Plan) placed(config []netstate.Route) ([]netstate.Route, error) {
+	out := slices.Clone(config)
+	for n, r := range out {
+		f, known := r.Family()
+		if r.Removes() || r.RouteType == "" || !known {
+			continue
+		}
+		iface, found := p.keeperOf(r, f)
+		if !found {
+			c, err := p.holder(f)
+			if err != nil {
+				return nil, fmt.Errorf("route %s: %w to hold it", r, err)
+			}
+			iface = c.Iface
+		}
+		out[n].NextHopInterface = iface
+	}
+	return out, nil
+}
+
+// keeperOf is the interface whose active profile has the route.
+func (p *Plan) keeperOf(r netstate.Route, f netstate.Family) (string, bool) {
+	for _, d := range p.snap.Devices {
+		pr, ok := p.snap.ActiveOn(d.Name)
+		if !ok || pr.Settings.Iface() != d.Name {
+			continue
+		}
+		have, _ := profile.ProfileRoutes(pr.Settings, d.Name, f)
+		if slices.ContainsFunc(have, func(h netstate.Route) bool { return netstate.SameRoute(h, r) }) {
+			return d.Name, true
+		}
+	}
+	return "", false
 }
 
 // routeCarriers lists the interfaces whose profiles may have to change, once each.
@@ -104,7 +145,7 @@ func equalRoutes(have, merged []netstate.Route, now netstate.Document) bool {
 		found := false
 		for _, h := range have {
 			same := m.Metric == h.Metric || m.Metric == 0 || h.Metric == 0 && runs(m, now)
-			found = found || netstate.SameRoute(h, m) && same
+			found = found || netstate.SameRoute(h, m) && same && m.SameProperties(h)
 		}
 		if !found {
 			return false
@@ -123,7 +164,7 @@ func runs(r netstate.Route, now netstate.Document) bool {
 // with all it says (source address, window, ...).
 func routeEntry(r netstate.Route, have []netstate.Route, raw []map[string]dbus.Variant) (map[string]dbus.Variant, error) {
 	for i, h := range have {
-		if raw[i] != nil && netstate.SameRoute(h, r) && h.Metric == r.Metric {
+		if raw[i] != nil && netstate.SameRoute(h, r) && h.Metric == r.Metric && h.SameProperties(r) {
 			return raw[i], nil
 		}
 	}
@@ -144,5 +185,22 @@ func routeEntry(r netstate.Route, have []netstate.Route, raw []map[string]dbus.V
 	if r.Table() != netstate.MainTable {
 		e["table"] = dbus.MakeVariant(uint32(r.Table()))
 	}
+	routeProperties(e, r)
 	return e, nil
+}
+
+func routeProperties(e map[string]dbus.Variant, r netstate.Route) {
+	if r.RouteType != "" {
+		e["type"] = dbus.MakeVariant(r.RouteType)
+	}
+	if a, err := netip.ParseAddr(r.Source); err == nil {
+		e["src"] = dbus.MakeVariant(a.String())
+	}
+	if r.CWND > 0 {
+		// The kernel obeys a congestion window that is locked.
+		e["cwnd"], e["lock-cwnd"] = dbus.MakeVariant(uint32(r.CWND)), dbus.MakeVariant(true)
+	}
+	if r.Weight > 0 {
+		e["weight"] = dbus.MakeVariant(uint32(r.Weight))
+	}
 }

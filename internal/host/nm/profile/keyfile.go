@@ -58,7 +58,7 @@ func (s Settings) take(section, key, value string) {
 		s.SetDescription(unescape(value))
 	case "ipv4.dns", "ipv6.dns":
 		s.Set(section, "dns-data", list(value))
-	case "ipv4.dns-search", "ipv6.dns-search":
+	case "ipv4.dns-search", "ipv6.dns-search", "ipv4.dns-options", "ipv6.dns-options":
 		s.Set(section, key, list(value))
 	}
 }

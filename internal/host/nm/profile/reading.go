@@ -46,6 +46,12 @@ func ProfileRoutes(s Settings, iface string, f netstate.Family) ([]netstate.Rout
 			NextHopInterface: iface,
 			Metric:           int(Get[uint32](e, "metric")),
 			TableID:          int(Get[uint32](e, "table")),
+			Source:           Get[string](e, "src"),
+			CWND:             int(Get[uint32](e, "cwnd")),
+			Weight:           int(Get[uint32](e, "weight")),
+		}
+		if kind := Get[string](e, "type"); kind == "blackhole" || kind == "unreachable" || kind == "prohibit" {
+			r.RouteType, r.NextHopInterface = kind, ""
 		}
 		out, raw = append(out, r), append(raw, e)
 	}

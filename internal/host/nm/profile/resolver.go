@@ -36,7 +36,7 @@ func (g GlobalDNS) Equal(o GlobalDNS) bool {
 		len(g.Domains) == len(o.Domains) && slices.Equal(g.Domains[AnyDomain].Servers, o.Domains[AnyDomain].Servers)
 }
 
-// With replaces servers and search domains; nil keeps what there is.
+// With replaces servers, search domains and options; nil keeps what there is.
 func (g GlobalDNS) With(want netstate.Resolver) GlobalDNS {
 	out := GlobalDNS{Searches: g.Searches, Options: g.Options, Domains: map[string]GlobalDomain{}}
 	for name, d := range g.Domains {
@@ -44,6 +44,9 @@ func (g GlobalDNS) With(want netstate.Resolver) GlobalDNS {
 	}
 	if want.Search != nil {
 		out.Searches = slices.Clone(want.Search)
+	}
+	if want.Options != nil {
+		out.Options = slices.Clone(want.Options)
 	}
 	if want.Server != nil {
 		out.Domains[AnyDomain] = GlobalDomain{Servers: slices.Clone(want.Server), Options: g.Domains[AnyDomain].Options}
@@ -53,14 +56,14 @@ func (g GlobalDNS) With(want netstate.Resolver) GlobalDNS {
 
 // Resolver is the configuration in nmstate's form.
 func (g GlobalDNS) Resolver() *netstate.Resolver {
-	return &netstate.Resolver{Server: g.Domains[AnyDomain].Servers, Search: g.Searches}
+	return &netstate.Resolver{Server: g.Domains[AnyDomain].Servers, Search: g.Searches, Options: g.Options}
 }
 
 // ConfiguredResolver joins what the active profiles say, by priority.
 func ConfiguredResolver(s *Snapshot) *netstate.Resolver {
 	type entry struct {
-		priority        int32
-		servers, search []string
+		priority                 int32
+		servers, search, options []string
 	}
 	var entries []entry
 	for _, d := range s.Devices {
@@ -69,8 +72,9 @@ func ConfiguredResolver(s *Snapshot) *netstate.Resolver {
 			continue
 		}
 		for _, section := range []string{"ipv4", "ipv6"} {
-			e := entry{dnsPriority(p.Settings, section), ServersOf(p.Settings, section), Value[[]string](p.Settings, section, "dns-search")}
-			if len(e.servers)+len(e.search) > 0 {
+			e := entry{dnsPriority(p.Settings, section), ServersOf(p.Settings, section),
+				Value[[]string](p.Settings, section, "dns-search"), Value[[]string](p.Settings, section, "dns-options")}
+			if len(e.servers)+len(e.search)+len(e.options) > 0 {
 				entries = append(entries, e)
 			}
 		}
@@ -80,6 +84,7 @@ func ConfiguredResolver(s *Snapshot) *netstate.Resolver {
 	for _, e := range entries {
 		out.Server = AppendNew(out.Server, e.servers)
 		out.Search = AppendNew(out.Search, e.search)
+		out.Options = AppendNew(out.Options, e.options)
 	}
 	return out
 }
