@@ -214,7 +214,7 @@ func (k *links) uplink(ctx context.Context) {
 		"ipv4: {enabled: true, dhcp: false, address: [{ip: 203.0.116.5, prefix-length: 24}]}, ipv6: {enabled: false}}" +
 		k.defaultRoute("bond1", there, "bond1.300", netip.MustParseAddr("203.0.116.1"))
 	k.refused(ctx, unserved, "bond1", "answered before the change and does not answer after it")
-	require.False(k.t, says(ctx, k.lab, "ip link show dev bond1.300"), "the VLAN that nobody serves is gone")
+	require.False(k.t, says(ctx, k.lab, "ip link show dev bond1.300"), "the VLAN that is not served is gone")
 }
 
 // defaultRoute moves the default route from one interface to another.

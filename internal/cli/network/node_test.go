@@ -30,7 +30,7 @@ func newConsole(t *testing.T) console {
 	return console{t, hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}), &hurried{now: time.Unix(1_800_000_000, 0)}}
 }
 
-// hurried is a clock on which nobody waits.
+// hurried is a clock on which sleeping takes no time.
 type hurried struct{ now time.Time }
 
 func (c *hurried) Now() time.Time { return c.now }

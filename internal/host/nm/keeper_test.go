@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// manager answers extensions of a checkpoint, on a clock that stands still while everybody waits.
+// manager answers extensions of a checkpoint, on the clock of synctest.
 type manager struct {
 	// busyFrom to busyUntil after the start it answers nothing.
 	busyFrom, busyUntil time.Duration

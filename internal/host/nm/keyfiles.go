@@ -125,7 +125,7 @@ func (n *Network) settlePairs() error {
 		}
 		return nil
 	}
-	want := "# Pairs of virtual cards that have a profile are managed, whatever else is said of such cards.\n[device-lca-pairs]\n" +
+	want := "# Pairs of virtual cards that have a profile are managed, also where a rule of udev says otherwise.\n[device-lca-pairs]\n" +
 		"match-device=interface-name:=" + strings.Join(names, ";interface-name:=") + "\nmanaged=1\n"
 	if string(have) == want {
 		return nil

@@ -90,14 +90,15 @@ func (p *Plan) setController(c *Change, name, kind string) {
 		c.After.Drop("connection", twin) // the newer names of the same properties
 	}
 	for of, section := range portSections { // NetworkManager refuses those of another kind of controller
-		if of != kind {
+		if of != kind && section != c.After.Kind() {
 			delete(c.After, section)
 		}
 	}
 }
 
 // portSections hold what a profile says as one of a port, by the kind of controller.
-var portSections = map[string]string{profile.TypeBond: "bond-port", profile.TypeBridge: "bridge-port", "team": "team-port"}
+var portSections = map[string]string{profile.TypeBond: "bond-port", profile.TypeBridge: "bridge-port", "team": "team-port",
+	profile.TypeOVSPort: profile.TypeOVSInterface}
 
 func bondPort(c *Change, b *netstate.Bond, port string) {
 	for _, m := range b.PortsConfig {

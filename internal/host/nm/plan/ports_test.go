@@ -108,3 +108,18 @@ func TestAPrimaryThatIsEmptied(t *testing.T) {
 	before, _ = ClearedPrimaries(bond("primary: nic2"), now)
 	require.Empty(t, before, "NetworkManager itself sets another one")
 }
+
+// What NetworkManager keeps in the profile of a port of Open vSwitch does not go with it to a bond.
+func TestAPortMovesFromOpenVSwitchToABond(t *testing.T) {
+	s := &profile.Snapshot{}
+	active(s, "nic1", profile.TypeEthernet, func(p profile.Settings) {
+		p.Set("connection", "master", "nic1-port")
+		p.Set("connection", "slave-type", profile.TypeOVSPort)
+		p.Set(profile.TypeOVSInterface, "type", "system")
+	})
+	now, err := netstate.Decode([]byte("interfaces: [{name: nic1, type: ethernet, state: up}]"))
+	require.NoError(t, err)
+	c := changesOf(t, s, now, "interfaces: [{name: bond0, type: bond, state: up, link-aggregation: {mode: active-backup, port: [nic1]}}]")["nic1"]
+	require.NotContains(t, c.After, profile.TypeOVSInterface)
+	require.True(t, c.Moved)
+}
