@@ -90,15 +90,17 @@ func (p *Plan) setController(c *Change, name, kind string) {
 		c.After.Drop("connection", twin) // the newer names of the same properties
 	}
 	for of, section := range portSections { // NetworkManager refuses those of another kind of controller
-		if of != kind && section != c.After.Kind() {
+		if of != kind {
 			delete(c.After, section)
 		}
+	}
+	if kind != profile.TypeOVSPort && c.After.Kind() != profile.TypeOVSInterface {
+		delete(c.After, profile.TypeOVSInterface)
 	}
 }
 
 // portSections hold what a profile says as one of a port, by the kind of controller.
-var portSections = map[string]string{profile.TypeBond: "bond-port", profile.TypeBridge: "bridge-port", "team": "team-port",
-	profile.TypeOVSPort: profile.TypeOVSInterface}
+var portSections = map[string]string{profile.TypeBond: "bond-port", profile.TypeBridge: "bridge-port", "team": "team-port"}
 
 func bondPort(c *Change, b *netstate.Bond, port string) {
 	for _, m := range b.PortsConfig {
