@@ -95,3 +95,30 @@ func TestALostActivationOfAnotherInterfaceIsAFailure(t *testing.T) {
 	require.NoError(t, tr.disconnect(ctx))
 	require.ErrorContains(t, tr.activated(ctx), "NetworkManager gave up on nic1")
 }
+
+// The second end of a pair has a profile of a card, and there is no such card before the pair is made.
+func TestBothEndsOfAPairAreActivatedAgain(t *testing.T) {
+	ctx, tr := changing(t, false)
+	files := tr.n.o.Files
+	for name, kind := range map[string]string{"pair0": "veth", "pair1": "ethernet"} {
+		text := "[connection]\nid=" + name + "\nuuid=00000000-0000-4000-8000-00000000000" + name[4:] + "\ntype=" + kind +
+			"\ninterface-name=" + name + "\nautoconnect=false\n[ipv4]\nmethod=disabled\n[ipv6]\nmethod=disabled\n"
+		if kind == "veth" {
+			text += "[veth]\npeer=pair1\n"
+		}
+		require.NoError(t, files.Write(persistentDir+"/"+name+".nmconnection", []byte(text), 0o600))
+	}
+	require.NoError(t, tr.c.call(ctx, pathSettings, ifaceSettings+".ReloadConnections", nil))
+	r := &record{Phase: phaseOpen, Profiles: []touched{
+		{UUID: "00000000-0000-4000-8000-000000000001", Iface: "pair1", Active: true},
+		{UUID: "00000000-0000-4000-8000-000000000000", Iface: "pair0", Active: true},
+	}}
+	require.NoError(t, tr.n.reactivate(ctx, tr.c, tr.events, r))
+	require.NoError(t, tr.wait(ctx, func() ([]string, error) {
+		all, err := tr.c.named(ctx, []string{"pair0", "pair1"})
+		if err != nil || len(all) != 2 || all[0].State != profile.DeviceActivated || all[1].State != profile.DeviceActivated {
+			return []string{"the pair is not active"}, err
+		}
+		return nil, nil
+	}))
+}

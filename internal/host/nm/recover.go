@@ -196,7 +196,7 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 	if err == nil {
 		return nil
 	}
-	if err := n.reactivate(ctx, c, r); err != nil {
+	if err := n.reactivate(ctx, c, e, r); err != nil {
 		return fmt.Errorf("%w: %w", errNotInForce, err)
 	}
 	settled, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
@@ -208,7 +208,7 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 }
 
 // reactivate makes the profiles that should be in force so, from their files.
-func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
+func (n *Network) reactivate(ctx context.Context, c *client, e *events, r *record) error {
 	s, err := c.snapshot(ctx)
 	if err != nil {
 		return fmt.Errorf("activate the former profiles: %w", err)
@@ -223,7 +223,14 @@ func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 			continue // deleted by the change itself
 		}
 		target := noObject
-		if d, ok := s.DeviceAt(p.Layer, p.Iface); ok {
+		d, exists := s.DeviceAt(p.Layer, p.Iface)
+		if !exists && secondEnd(s, pr) {
+			if d, err = n.awaitCard(ctx, c, e, p.Iface); err != nil {
+				return fmt.Errorf("activate %s: %w", p.Iface, err)
+			}
+			exists = true
+		}
+		if exists {
 			target = d.Path
 		}
 		var active dbus.ObjectPath
@@ -235,6 +242,28 @@ func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 	return nil
 }
 
+// secondEnd says that a profile is for the card that another profile makes together with its own.
+func secondEnd(s *profile.Snapshot, pr profile.Profile) bool {
+	return pr.Settings.Kind() == profile.TypeEthernet && slices.ContainsFunc(s.Profiles, func(o profile.Profile) bool {
+		return profile.Value[string](o.Settings, profile.TypeVeth, "peer") == pr.Settings.Iface()
+	})
+}
+
+// awaitCard waits until NetworkManager has a card that is being made.
+func (n *Network) awaitCard(ctx context.Context, c *client, e *events, name string) (d profile.Device, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
+	defer cancel()
+	err = e.until(ctx, func() ([]string, error) {
+		all, err := c.named(ctx, []string{name})
+		if err != nil || len(all) == 0 {
+			return []string{"there is no interface " + name}, err
+		}
+		d = all[0]
+		return nil, nil
+	})
+	return d, err
+}
+
 // inActivationOrder puts controllers before ports and cards, and what stands on others last.
 func inActivationOrder(all []touched, s *profile.Snapshot) []touched {
 	rank := func(p touched) int {
@@ -244,10 +273,12 @@ func inActivationOrder(all []touched, s *profile.Snapshot) []touched {
 			return 0
 		case profile.TypeOVSPort:
 			return 1
+		case profile.TypeVeth:
+			return 2 // makes the card that may have a profile of its own
 		case profile.TypeVLAN, profile.TypeMACVLAN:
-			return 3
+			return 4
 		}
-		return 2
+		return 3
 	}
 	out := slices.Clone(all)
 	slices.SortStableFunc(out, func(a, b touched) int { return cmp.Compare(rank(a), rank(b)) })
