@@ -139,7 +139,7 @@ func (k keeper) run(ctx context.Context, taken time.Time) error {
 	over, pause := taken.Add(k.length), k.length/3
 	for {
 		if sleep(ctx, min(pause, time.Until(over))) != nil {
-			return nil // the change has ended
+			return nil //nolint:nilerr // the change has ended
 		}
 		if !time.Now().Before(over) {
 			return errLeaseOver

@@ -143,7 +143,8 @@ func (t *transaction) begin() error {
 	for _, c := range t.changes {
 		d, _ := t.snap.DeviceAt(c.Layer(), c.Iface)
 		t.record.Profiles = append(t.record.Profiles, touched{
-			UUID: c.UUID, Iface: c.Iface, Layer: c.Layer(), Wanted: c.Action == plan.ActUp, Active: d.Active != nil && d.Active.UUID == c.UUID,
+			UUID: c.UUID, Iface: c.Iface, Layer: c.Layer(), Wanted: c.Action == plan.ActUp,
+			Active: d.Active != nil && d.Active.UUID == c.UUID,
 			Save: c.Action == plan.ActUp && c.Edited() && !t.ephemeral, Delete: c.Action == plan.ActRemove && !t.ephemeral,
 		})
 		if c.Layer() == profile.LayerBridge {

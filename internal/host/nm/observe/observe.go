@@ -19,7 +19,10 @@ import (
 
 // Interfaces lists what the kernel has, then the bridges and patches that only Open vSwitch has.
 func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interface) []netstate.Interface {
-	o := &observer{k: k, s: s, ports: map[int][]string{}, internal: map[string]bool{}, switches: map[string]bool{}, columns: map[string]*netstate.OVSDB{}}
+	o := &observer{
+		k: k, s: s, ports: map[int][]string{}, internal: map[string]bool{}, switches: map[string]bool{},
+		columns: map[string]*netstate.OVSDB{},
+	}
 	for _, l := range k.Links {
 		if master := l.Attrs().MasterIndex; master != 0 {
 			o.ports[master] = append(o.ports[master], l.Attrs().Name)
