@@ -145,7 +145,7 @@ func (t *transaction) begin() error {
 		t.record.Profiles = append(t.record.Profiles, touched{
 			UUID: c.UUID, Iface: c.Iface, Layer: c.Layer(), Wanted: c.Action == plan.ActUp,
 			Active: d.Active != nil && d.Active.UUID == c.UUID,
-			Save: c.Action == plan.ActUp && c.Edited() && !t.ephemeral, Delete: c.Action == plan.ActRemove && !t.ephemeral,
+			Save:   c.Action == plan.ActUp && c.Edited() && !t.ephemeral, Delete: c.Action == plan.ActRemove && !t.ephemeral,
 		})
 		if c.Layer() == profile.LayerBridge {
 			bridges = append(bridges, c.Iface)
