@@ -98,6 +98,8 @@ type Request struct {
 	Source   string    `json:"source"`
 	Digest   string    `json:"digest"`
 	Accepted time.Time `json:"accepted"`
+	// Repeats: the node tries a silent network again by itself, nobody has asked for it.
+	Repeats bool `json:"repeats,omitempty"`
 }
 
 // Pair names both stateroots.

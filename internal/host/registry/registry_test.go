@@ -24,6 +24,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/registry"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
 )
 
 // serve runs a registry behind a handler that may disturb it, and returns its name.
@@ -190,6 +191,28 @@ func TestEachMisfortuneHasItsOutcome(t *testing.T) {
 			}
 			require.ErrorIs(t, err, c.want)
 		})
+	}
+}
+
+// Some registries answer 401 or 403 for a tag that does not exist, or let an account push and not read.
+func TestAnAccountThatMayNotReadTagsPublishes(t *testing.T) {
+	for _, code := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		at := serve(t, broken(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.URL.Path, "/manifests/") {
+				return false
+			}
+			w.WriteHeader(code)
+			return true
+		}))
+		r, err := open(t, at)
+		require.NoError(t, err)
+		_, err = r.Manifest(t.Context(), "1")
+		require.ErrorIs(t, err, host.ErrRegistryDenied)
+		p := &image.Publisher{Repository: r, Tag: "1"}
+		require.NoError(t, p.Add(t.Context(), image.Bytes("var.tgz", 0o600, content(1<<10))))
+		_, err = p.Finish(t.Context(), "amd64", map[string]string{image.LabelFormat: image.FormatVersion, image.LabelCluster: "{}"})
+		require.NoError(t, err)
+		require.True(t, p.TagUnread)
 	}
 }
 

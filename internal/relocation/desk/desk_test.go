@@ -75,8 +75,10 @@ func TestThePageReplacesAConfigurationThatIsTriedAgain(t *testing.T) {
 	plan, _, err := page.Submit(t.Context(), c)
 	require.NoError(t, err)
 	require.NoError(t, operation.WriteJSON(files, relocation.RequestFile, relocation.Request{OperationID: "20260101-000000-0001", Digest: "a"}))
-	require.ErrorIs(t, page.Start(t.Context(), plan.ID), portal.ErrUnderWay, "it is the first attempt")
+	require.ErrorIs(t, page.Start(t.Context(), plan.ID), portal.ErrUnderWay, "somebody has asked for this attempt")
 
+	request := relocation.Request{OperationID: "20260101-000000-0001", Digest: "a", Repeats: true}
+	require.NoError(t, operation.WriteJSON(files, relocation.RequestFile, request))
 	require.NoError(t, operation.WriteJSON(files, relocation.LastFile, relocation.Last{Digest: "a", Outcome: relocation.OutcomeRetry,
 		Step: "apply-network", Cause: "gateway 192.0.2.1 on br-ex gives no sign of life"}))
 	now, err := page.Progress(t.Context())

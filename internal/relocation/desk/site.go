@@ -85,8 +85,7 @@ func (s *Site) waiting() bool {
 
 // repeats: the node tries a silent network again by itself. Another configuration may take its place.
 func (s *Site) repeats(r relocation.Request) bool {
-	last, err := relocation.ReadLast(s.files)
-	if err != nil || last.OutcomeOf(r.Digest) != relocation.OutcomeRetry {
+	if !r.Repeats {
 		return false
 	}
 	entries, err := operation.ReadEntries(s.files, r.OperationID)

@@ -18,15 +18,11 @@ import (
 // errNewer ends the proof of a network that was silent before: the page has delivered another configuration meanwhile.
 var errNewer = errors.New("another configuration came by the page")
 
-// newerTyped says whether the page has delivered another configuration than that of the request.
+// newerTyped says whether the page has delivered a configuration while the node repeats another attempt by itself. In any other
+// attempt what the page has delivered is the attempt's own.
 func newerTyped(files host.Files, r relocation.Request) bool {
-	data, err := files.Read(relocation.TypedFile)
-	if err != nil {
-		return false
-	}
-	c, _ := siteconfig.Decode(data)
-	text, err := Text(c)
-	return err == nil && relocation.Digest(text) != r.Digest
+	_, err := files.Stat(relocation.TypedFile)
+	return err == nil && r.Repeats
 }
 
 // firstProof is that of a network which is not committed yet. It ends when a newer configuration is there.

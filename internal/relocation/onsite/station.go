@@ -97,6 +97,9 @@ func (s *Station) receive(ctx context.Context, record relocation.Record, here op
 	if here.Booted.Stateroot == record.Factory {
 		r.Site = relocation.StaterootName(id)
 	}
+	if last, err := relocation.ReadLast(s.Files); err == nil {
+		r.Repeats = !d.Again && last.OutcomeOf(r.Digest) == relocation.OutcomeRetry
+	}
 	if _, problems := siteconfig.Decode(d.Data); len(problems) > 0 {
 		return r, s.refused(r, refusal(problems))
 	}
