@@ -26,6 +26,7 @@ type Lab struct {
 	Dir     string
 	Net     network.Network
 	Machine machine.Machine
+	cards   int
 }
 
 // Tools says where the lab's helpers are, and what a new node is like.
@@ -40,11 +41,14 @@ type Tools struct {
 	Site *cluster.Site
 	// Agent is what runs the static pods of a node that has to be made; empty means the one that suits the machine (agentOf).
 	Agent cluster.Agent
+	// Cards is how many network cards a node has that has to be made, besides the uplink; an emulated one only.
+	Cards int
 }
 
 // record is what a lab remembers about itself on disk.
 type record struct {
-	Kind machine.Kind `json:"kind"`
+	Kind  machine.Kind `json:"kind"`
+	Cards int          `json:"cards,omitempty"`
 }
 
 // namePattern keeps a name usable as host name, namespace name and, with a suffix, in an interface list.
@@ -67,7 +71,7 @@ func Open(tools Tools, name string) (*Lab, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("lab %s: read lab.json: %w", name, err)
 	}
-	return assemble(tools, name, dir, r.Kind)
+	return assemble(tools, name, dir, r)
 }
 
 // Names lists the labs below a root.
@@ -94,22 +98,22 @@ func directory(tools Tools, name string) (string, error) {
 	return filepath.Join(root, name), nil
 }
 
-func assemble(tools Tools, name, dir string, kind machine.Kind) (*Lab, error) {
-	l := &Lab{Name: name, Kind: kind, Dir: dir, Net: network.Network{Name: name, Dir: dir}}
-	switch kind {
+func assemble(tools Tools, name, dir string, r record) (*Lab, error) {
+	l := &Lab{Name: name, Kind: r.Kind, Dir: dir, cards: r.Cards, Net: network.Network{Name: name, Dir: dir}}
+	switch r.Kind {
 	case machine.Nspawn:
 		l.Machine = machine.Container{Name: name, Dir: dir, Net: l.Net, Supervisor: append(tools.Supervise[:len(tools.Supervise):len(tools.Supervise)], name)}
 	case machine.QEMU:
-		l.Machine = machine.Emulated{Name: name, Dir: dir, Net: l.Net}
+		l.Machine = machine.Emulated{Name: name, Dir: dir, Net: l.Net, Cards: r.Cards}
 	default:
-		return nil, fmt.Errorf("unknown machine kind %q, want %s or %s", kind, machine.Nspawn, machine.QEMU)
+		return nil, fmt.Errorf("unknown machine kind %q, want %s or %s", r.Kind, machine.Nspawn, machine.QEMU)
 	}
 	return l, nil
 }
 
 // save records the lab, as the last step of its making: a lab without the record is a half-made one and is made anew.
 func (l *Lab) save() error {
-	text, err := json.Marshal(record{Kind: l.Kind})
+	text, err := json.Marshal(record{Kind: l.Kind, Cards: l.cards})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,10 @@ lab-check: build ## Check the lab itself: its scripts with shellcheck, a node bo
 test-vlan: host-packages build controlplane ## Move an emulated node into a VLAN, into another one and out again; up to an hour.
 	LCA_LAB_MACHINE=qemu go test -count=1 -timeout 120m -v -tags lab -run '^TestVLAN$$' ./lab/scenario/
 
+.PHONY: test-links
+test-links: host-packages build controlplane ## Configure every kind of link on an emulated node with two extra cards; an hour.
+	LCA_LAB_MACHINE=qemu go test -count=1 -timeout 120m -v -tags lab -run '^TestLinkKinds$$' ./lab/scenario/
+
 .PHONY: test-disk
 test-disk: host-packages build controlplane ## Fill an emulated node's disk while a change is prepared; half an hour.
 	LCA_LAB_MACHINE=qemu go test -count=1 -timeout 120m -v -tags lab -run '^TestAFullDisk' ./lab/scenario/

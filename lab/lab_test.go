@@ -68,7 +68,7 @@ func TestOpen(t *testing.T) {
 	}
 
 	dir := filepath.Join(tools.Root, "node")
-	l, err := assemble(tools, "node", dir, machine.Nspawn)
+	l, err := assemble(tools, "node", dir, record{Kind: machine.Nspawn})
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	require.NoError(t, l.save())
@@ -80,7 +80,14 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"node"}, names)
 
-	_, err = assemble(tools, "node", dir, "mainframe")
+	emulated, err := assemble(tools, "node", dir, record{Kind: machine.QEMU, Cards: 2})
+	require.NoError(t, err)
+	require.NoError(t, emulated.save())
+	again, err = Open(tools, "node")
+	require.NoError(t, err)
+	require.Equal(t, 2, again.Machine.(machine.Emulated).Cards, "a node keeps its cards over a power cycle")
+
+	_, err = assemble(tools, "node", dir, record{Kind: "mainframe"})
 	require.ErrorContains(t, err, `unknown machine kind "mainframe"`)
 }
 

@@ -43,7 +43,7 @@ func Up(ctx context.Context, tools Tools, name string, kind machine.Kind, provis
 		if err != nil {
 			return nil, err
 		}
-		if l, err = assemble(tools, name, dir, kind); err != nil {
+		if l, err = assemble(tools, name, dir, record{Kind: kind, Cards: tools.Cards}); err != nil {
 			return nil, err
 		}
 	}

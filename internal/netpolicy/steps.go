@@ -153,7 +153,7 @@ func (e *enactment) selectProbes(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("observe the network: %w", err)
 	}
-	if uplink, only := onlyUplink(document, now); only && len(w.Required) == 0 {
+	if uplink, only := OnlyUplink(document, now); only && len(w.Required) == 0 {
 		return e.failed(in(PhaseProbe, operation.Refuse("the document changes %s, the node's only uplink, and no probe passes "+
 			"now, so nothing could prove the new network: repair the network first, or name a probe that has to pass in "+
 			"spec.probes", uplink)))

@@ -14,7 +14,7 @@ var families = []netstate.Family{netstate.IPv4, netstate.IPv6}
 func (e *enactment) candidates(document netstate.Document) ([]probing.Probe, error) {
 	wanted := func(kind string) bool { return e.request.Builtin == nil || slices.Contains(e.request.Builtin, kind) }
 	var all []probing.Probe
-	if gateways, removed := defaultGateways(document); wanted(probing.KindGateway) && (len(gateways) > 0 || !removed) {
+	if gateways, removed := DefaultGateways(document); wanted(probing.KindGateway) && (len(gateways) > 0 || !removed) {
 		all = append(all, probing.Probe{Kind: probing.KindGateway, Gateways: gateways})
 	}
 	if wanted(probing.KindDNS) {
@@ -35,9 +35,9 @@ func (e *enactment) candidates(document netstate.Document) ([]probing.Probe, err
 	return append(all, e.request.Probes...), nil
 }
 
-// defaultGateways are the next hops of the default routes that the document adds to the main table. removed says that it
+// DefaultGateways are the next hops of the default routes that the document adds to the main table. removed says that it
 // takes default routes away and adds none: a node that is to have no gateway is not asked for one.
-func defaultGateways(document netstate.Document) (gateways []probing.Gateway, removed bool) {
+func DefaultGateways(document netstate.Document) (gateways []probing.Gateway, removed bool) {
 	if document.Routes == nil {
 		return nil, false
 	}
@@ -59,9 +59,9 @@ func isDefault(r netstate.Route) bool {
 	return err == nil && p.Bits() == 0 && r.Table() == netstate.MainTable
 }
 
-// onlyUplink names an interface with the node's default route that the document changes; only says that no other interface
+// OnlyUplink names an interface with the node's default route that the document changes; only says that no other interface
 // has one.
-func onlyUplink(document, now netstate.Document) (name string, only bool) {
+func OnlyUplink(document, now netstate.Document) (name string, only bool) {
 	all, touched := uplinks(now), touches(document, now)
 	if len(all) == 0 || slices.ContainsFunc(all, func(u string) bool { return !touched[u] }) {
 		return "", false

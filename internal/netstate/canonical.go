@@ -57,11 +57,11 @@ func (i Interface) canonical() Interface {
 	return i
 }
 
+// sortedStrings keeps the difference between no list and an empty one.
 func sortedStrings(in []string) []string {
-	if in == nil {
-		return nil
-	}
-	return slices.Sorted(slices.Values(in))
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return out
 }
 
 // canonical leaves out link-local IPv6 addresses: the kernel assigns them.
@@ -128,6 +128,9 @@ func (b *Bridge) canonical() *Bridge {
 	if b.Ports != nil {
 		out.Ports = slices.Clone(b.Ports)
 		slices.SortStableFunc(out.Ports, func(x, y BridgePort) int { return cmp.Compare(x.Name, y.Name) })
+		for n := range out.Ports {
+			out.Ports[n].VLAN = out.Ports[n].VLAN.Canonical()
+		}
 	}
 	return &out
 }

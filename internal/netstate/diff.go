@@ -112,12 +112,11 @@ func changedInterfaces(before, after, asked Document) []Interface {
 // changedInterface is what to say to make have into want.
 func changedInterface(have, want Interface) (Interface, bool) {
 	have.Controller, want.Controller = nil, nil
+	want = want.withFiltersOf(have)
 	c := tree.Changed(want, have)
 	// A family is told as a whole: what it does not mention would be taken from what is there.
 	c.IPv4, c.IPv6 = changedIP(have.IPv4, want.IPv4), changedIP(have.IPv6, want.IPv6)
-	if want.Bridge != nil && have.Bridge != nil && reflect.DeepEqual(want.Bridge.Ports, have.Bridge.Ports) && c.Bridge != nil {
-		c.Bridge.Ports = nil
-	}
+	c.Bond = c.Bond.emptied(have.Bond, want.Bond)
 	if reflect.DeepEqual(c, Interface{}) {
 		return c, false
 	}

@@ -233,6 +233,9 @@ func MergeInterface(have, want Interface) Interface {
 	if have.Bond != nil && want.Bond != nil && want.Bond.Mode != "" && want.Bond.canonical().Mode != have.Bond.canonical().Mode {
 		out.Bond.Options = want.Bond.Options // those of the other mode need not be valid
 	}
+	if out.Bond != nil {
+		out.Bond = out.Bond.withoutEmptied()
+	}
 	if have.Bridge != nil && want.Bridge != nil && want.Bridge.Ports != nil {
 		b := *out.Bridge
 		b.Ports = mergePorts(have.Bridge.Ports, want.Bridge.Ports)

@@ -1,6 +1,7 @@
 package netstate
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/topo"
@@ -28,6 +29,37 @@ func (i Interface) Ports() []string {
 		}
 	}
 	return out
+}
+
+// OptionPrimary is the option of a bond that an empty value takes away.
+const OptionPrimary = "primary"
+
+// withoutEmptied is a configured bond: an option without a value is not configured.
+func (b *Bond) withoutEmptied() *Bond {
+	if value, says := b.Options[OptionPrimary]; !says || value != "" {
+		return b
+	}
+	out := *b
+	out.Options = maps.Clone(b.Options)
+	delete(out.Options, OptionPrimary)
+	return &out
+}
+
+// emptied is the order to take the primary port of a bond away, where one state of it has one and the next has not.
+func (b *Bond) emptied(have, want *Bond) *Bond {
+	if have == nil || want == nil || have.Mode != want.Mode || have.Options[OptionPrimary] == "" || want.Options[OptionPrimary] != "" {
+		return b
+	}
+	var out Bond
+	if b != nil {
+		out = *b
+	}
+	out.Options = maps.Clone(out.Options)
+	if out.Options == nil {
+		out.Options = Options{}
+	}
+	out.Options[OptionPrimary] = ""
+	return &out
 }
 
 func (i Interface) controls() bool {

@@ -23,7 +23,7 @@ func (v *validator) sections(i Interface) {
 		{"patch", i.Patch != nil, []string{TypeOVSInterface}},
 		{"mac-vlan", i.MACVLAN != nil, []string{TypeMACVLAN}},
 		{"vrf", i.VRF != nil, []string{TypeVRF}},
-		{"ovs-db", i.OVSDB != nil, []string{TypeOVSBridge, TypeOVSInterface, TypeEthernet, TypeBond, TypeVLAN}},
+		{"ovs-db", i.OVSDB != nil, []string{TypeOVSBridge, TypeOVSInterface}},
 	} {
 		if s.there && i.Type != "" && !slices.Contains(s.types, i.Type) {
 			v.at = i.path(s.key)
@@ -210,6 +210,12 @@ func (v *validator) portBond(i Interface, key string, p BridgePort) {
 	v.at = i.path(key + ".link-aggregation")
 	if i.Type == TypeLinuxBridge {
 		v.add("only an ovs-bridge bonds inside; make a bond and attach it as a port")
+	}
+	if p.Bond.OVSDB != nil {
+		v.add("ovs-db of a bond inside a bridge is not supported; leave it out")
+	}
+	if slices.ContainsFunc(p.Bond.Ports, func(m BondMember) bool { return m.Priority != nil || m.QueueID != nil }) {
+		v.add("priority and queue-id belong to a bond of the kernel, not to one inside a bridge")
 	}
 	if len(p.Bond.Ports) == 1 {
 		v.add("a bond inside a bridge needs two ports or more")

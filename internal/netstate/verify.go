@@ -89,24 +89,7 @@ func (c *comparison) link(want, got Interface) {
 		words := strings.NewReplacer("mtu", "MTU", "mac-address", "MAC address", "vlan.id", "VLAN id").Replace(m.Path)
 		c.add(got.Name, want.path(m.Path), m.Want, m.Got, "interface %s has %s %s, not %s", got.Name, words, m.Got, m.Want)
 	}
-	if want.Bridge == nil {
-		return
-	}
-	var have []BridgePort
-	if got.Bridge != nil {
-		have = got.Bridge.Ports
-	}
-	for _, p := range want.Bridge.Ports {
-		n := slices.IndexFunc(have, func(h BridgePort) bool { return h.Name == p.Name })
-		if n < 0 {
-			c.add(got.Name, want.path("bridge.port["+p.Name+"]"), p.Name, "nothing", "bridge %s has no port %s", want.Name, p.Name)
-			continue
-		}
-		for _, m := range tree.Missing(p, have[n]) {
-			c.add(got.Name, want.path("bridge.port["+p.Name+"]."+m.Path), m.Want, m.Got, "port %s of bridge %s has %s %s, not %s",
-				p.Name, want.Name, m.Path, m.Got, m.Want)
-		}
-	}
+	c.bridgePorts(want, got)
 }
 
 // judged leaves out of a desired interface what says how to do something rather than how it is to be.

@@ -1,9 +1,12 @@
 package relocation
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,6 +132,86 @@ type Last struct {
 	Cause string `json:"cause,omitempty"`
 	// Attempts counts the attempts with this configuration.
 	Attempts int `json:"attempts"`
+	// Order counts the configurations in the order of their first attempts.
+	Order int `json:"order,omitempty"`
+	// Earlier are other configurations that were tried before, in the order of their first attempts.
+	Earlier []Tried `json:"earlier,omitempty"`
+}
+
+// Tried is what became of a configuration.
+type Tried struct {
+	Digest  string `json:"digest"`
+	Outcome string `json:"outcome"`
+	// Order counts the configurations.
+	Order int `json:"order"`
+}
+
+// maxTried bounds how many configurations are remembered.
+const maxTried = 32
+
+// OutcomeOf is what became of a configuration; empty where it was not tried.
+func (l Last) OutcomeOf(digest string) string {
+	for _, t := range l.tried() {
+		if t.Digest == digest {
+			return t.Outcome
+		}
+	}
+	return ""
+}
+
+// Silent are the digests of the configurations whose network did not answer, the one that came last at the end.
+func (l Last) Silent() (out []string) {
+	for _, t := range l.tried() {
+		if t.Outcome == OutcomeRetry {
+			out = append(out, t.Digest)
+		}
+	}
+	return out
+}
+
+// tried are all configurations that were tried, in order.
+func (l Last) tried() []Tried {
+	all := slices.Clone(l.Earlier)
+	if l.Digest != "" {
+		all = append(all, Tried{l.Digest, l.Outcome, l.order()})
+	}
+	slices.SortStableFunc(all, func(a, b Tried) int { return a.Order - b.Order })
+	return all
+}
+
+func (l Last) order() int {
+	if l.Order > 0 {
+		return l.Order
+	}
+	most := 0
+	for _, t := range l.Earlier {
+		most = max(most, t.Order)
+	}
+	return most + 1
+}
+
+// Next is the result of another attempt after this one.
+func (l Last) Next(n Last) Last {
+	n.Attempts = 1
+	if l.Digest == n.Digest {
+		n.Attempts = l.Attempts + 1
+	}
+	for _, t := range l.tried() {
+		if t.Digest == n.Digest {
+			n.Order = t.Order
+			continue
+		}
+		n.Earlier = append(n.Earlier, t)
+	}
+	n.Earlier = n.Earlier[max(0, len(n.Earlier)-maxTried):]
+	n.Order = n.order()
+	return n
+}
+
+// Digest tells configurations apart.
+func Digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // ReadLast loads the last result; the zero value where there is none.

@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -20,6 +21,8 @@ type Outcome struct {
 	Sent int64 `json:"sent"`
 	// Signed says that a signature was published, too.
 	Signed bool `json:"signed,omitempty"`
+	// TagUnread says that the registry did not let the tag be read before it was written: what it had is not known.
+	TagUnread bool `json:"tag-unread,omitempty"`
 	// Downtime is how long kubelet was stopped, CopyReflinked says that the copy shared its data with the original.
 	Downtime      Duration  `json:"downtime"`
 	CopyReflinked bool      `json:"copy-reflinked,omitempty"`
@@ -38,6 +41,16 @@ type Layer struct {
 
 // Duration is in seconds where it is stored.
 type Duration float64
+
+// Warnings are what a person has to know of a published image, in words.
+func (o Outcome) Warnings() []string {
+	if !o.TagUnread {
+		return nil
+	}
+	registry, repository := SplitImage(o.Image)
+	return []string{fmt.Sprintf("registry %s did not let the account read tag %s of %s beforehand: "+
+		"whether another image had it is not known", registry, Tag(o.Image), repository)}
+}
 
 // ReadOutcome loads the outcome of the operation that published last; an error matching fs.ErrNotExist where none did.
 func ReadOutcome(files host.Files) (o Outcome, err error) {

@@ -35,6 +35,14 @@ func ExplainRegistry(image string, err error) error {
 	return err
 }
 
+// Tag is that of a pull specification, "latest" where it has none.
+func Tag(pullSpec string) string {
+	if at := strings.LastIndexByte(pullSpec, ':'); at > strings.LastIndexByte(pullSpec, '/') {
+		return pullSpec[at+1:]
+	}
+	return "latest"
+}
+
 // SplitImage splits a pull specification into registry and repository.
 func SplitImage(image string) (registry, repository string) {
 	name, _, _ := strings.Cut(image, "@")

@@ -21,6 +21,8 @@ type Emulated struct {
 	Name string
 	Dir  string // run-time files: disk.img, console.log, sockets
 	Net  network.Network
+	// Cards is how many network cards it has besides the uplink.
+	Cards int
 }
 
 // One virtual processor: with several, QEMU 7.2 now and then panics a guest that patches its own code at boot. panic=5 on
@@ -42,6 +44,10 @@ func (e Emulated) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	cards, err := e.cards(ctx)
+	if err != nil {
+		return err
+	}
 	args := []string{
 		"netns", "exec", e.Net.LAN(), "qemu-system-x86_64", "-name", e.Name, "-nodefaults", "-no-user-config", "-display", "none",
 		"-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", strconv.Itoa(processors), "-m", strconv.Itoa(megabytes),
@@ -57,11 +63,24 @@ func (e Emulated) Start(ctx context.Context) error {
 		"-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
 		"-monitor", "none", "-pidfile", e.pidFile(), "-daemonize",
 	}
-	out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "ip", append(args, cards...)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("power on: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
+}
+
+// cards plugs the extra network cards in, and names them to QEMU.
+func (e Emulated) cards(ctx context.Context) (args []string, err error) {
+	for number := 1; number <= e.Cards; number++ {
+		tap, err := e.Net.PlugCard(ctx, number)
+		if err != nil {
+			return nil, fmt.Errorf("plug in card %d: %w", number, err)
+		}
+		args = append(args, "-netdev", fmt.Sprintf("tap,id=card%d,ifname=%s,script=no,downscript=no,vnet_hdr=off", number, tap),
+			"-device", fmt.Sprintf("virtio-net-pci,netdev=card%d,mac=%s,romfile=", number, network.CardMAC(number)))
+	}
+	return args, nil
 }
 
 // Stop implements Machine.

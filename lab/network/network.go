@@ -17,6 +17,8 @@ const (
 	// UplinkMAC is fixed, because the node's cluster and its profiles are tied to it.
 	UplinkMAC = "52:54:00:aa:00:01"
 
+	cardPrefix = "card" // in the LAN namespace, with a number: the other end of an extra card's cable
+
 	bridge = "lan0"  // in the LAN namespace: carries the gateways' and servers' addresses
 	port   = "port0" // in the LAN namespace: the other end of the node's cable
 )
@@ -111,6 +113,23 @@ func (n Network) PlugTap(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return port, n.attach(ctx)
+}
+
+// CardMAC is the address of an extra network card of a virtual machine; they are numbered from 1.
+func CardMAC(number int) string { return fmt.Sprintf("52:54:00:aa:01:%02x", number) }
+
+// PlugCard is PlugTap for an extra network card.
+func (n Network) PlugCard(ctx context.Context, number int) (string, error) {
+	tap := fmt.Sprintf("%s%d", cardPrefix, number)
+	if n.lan(ctx, "link show dev "+tap) == nil {
+		if err := n.lan(ctx, "link del "+tap); err != nil {
+			return "", err
+		}
+	}
+	if err := n.lan(ctx, "tuntap add "+tap+" mode tap"); err != nil {
+		return "", err
+	}
+	return tap, n.lan(ctx, "link set "+tap+" master "+bridge+" up")
 }
 
 func (n Network) attach(ctx context.Context) error {

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
@@ -71,11 +70,11 @@ func TestRecertInAContainer(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(in(ctx, t, l, "cat", "/var/tmp/recert-call.json")), &call))
 	require.Empty(t, call.Args, "the image's own entrypoint, and nothing more")
-	require.Equal(t, host.RecertConfig, call.Config)
+	require.Equal(t, "/var/lib/lca/workspace/recert_config.json", call.Config)
 	require.Equal(t, []string{"lo"}, call.Interfaces, "nobody else reaches an etcd without passwords")
 	require.Empty(t, in(ctx, t, l, "podman", "ps", "--all", "--quiet"), "no container is left")
-	require.Contains(t, in(ctx, t, l, "cat", host.RecertSummary), "subject: CN=", "the image's report")
-	require.False(t, says(ctx, l, "test -e "+host.RecertContainerLog), "what the image wrote may hold secrets")
+	require.Contains(t, in(ctx, t, l, "cat", "/var/tmp/recert-summary.yaml"), "subject: CN=", "the image's report")
+	require.False(t, says(ctx, l, "test -e /var/lib/lca/workspace/recert-container.log"), "what the image wrote may hold secrets")
 	keep(ctx, t, d)
 }
 
@@ -112,7 +111,7 @@ func pack(to io.Writer, programs map[string]string) error {
 // no image has, which containerd believes. The node takes it up when it boots.
 func runEtcdFrom(ctx context.Context, t *testing.T, l *lab.Lab, image string) {
 	t.Helper()
-	const manifest = host.EtcdPodManifest
+	const manifest = "/etc/kubernetes/manifests/etcd-pod.yaml"
 	in(ctx, t, l, "sh", "-c", "systemctl stop kubelet && "+
 		"ctr --namespace k8s.io images tag $(sed -n 's/^ *image: //p' "+manifest+" | sort -u) "+image+
 		" && sed -i \"s|image: .*|image: "+image+"|\" "+manifest)

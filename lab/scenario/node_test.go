@@ -79,6 +79,12 @@ func begin(t *testing.T) context.Context {
 // boot makes a fresh node.
 func boot(ctx context.Context, t *testing.T, name string, site *cluster.Site) *lab.Lab {
 	t.Helper()
+	return bootWith(ctx, t, name, lab.Tools{Site: site})
+}
+
+// bootWith is boot for a node that is not like the others.
+func bootWith(ctx context.Context, t *testing.T, name string, tools lab.Tools) *lab.Lab {
+	t.Helper()
 	top := root(t)
 	bin := filepath.Join(top, "build", "bin")
 	labProgram := filepath.Join(bin, "lab")
@@ -86,8 +92,8 @@ func boot(ctx context.Context, t *testing.T, name string, site *cluster.Site) *l
 		t.Skip("reason: the programs are not built (make build controlplane)")
 	}
 	labs := filepath.Join(top, "build", "lab")
-	tools := lab.Tools{Root: labs, Binaries: bin, Supervise: []string{labProgram, "supervise", "--root", labs, "--name"},
-		Agent: cluster.Agent(os.Getenv("LCA_LAB_AGENT")), Site: site}
+	tools.Root, tools.Binaries, tools.Supervise = labs, bin, []string{labProgram, "supervise", "--root", labs, "--name"}
+	tools.Agent = cluster.Agent(os.Getenv("LCA_LAB_AGENT"))
 	if old, err := lab.Open(tools, name); err == nil {
 		require.NoError(t, old.Down(ctx, false))
 	}

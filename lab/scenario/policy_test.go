@@ -56,6 +56,37 @@ spec:
         next-hop-interface: br1
 `
 
+// tenants is a bridge of Open vSwitch with an internal interface that is tagged. The node's kernel has no datapath of its own.
+const tenants = `
+apiVersion: nmstate.io/v1
+kind: NodeNetworkConfigurationPolicy
+metadata: {name: tenants}
+spec:
+  onDelete: Revert
+  desiredState:
+    interfaces:
+    - name: br-data
+      type: ovs-bridge
+      state: up
+      ovs-db: {external_ids: {used-by: tenants}}
+      bridge:
+        options: {datapath: netdev}
+        port:
+        - name: data0
+          vlan: {mode: access, tag: 42}
+    - name: data0
+      type: ovs-interface
+      state: up
+      ipv4:
+        enabled: true
+        dhcp: false
+        address:
+        - {ip: 198.51.100.5, prefix-length: 24}
+    ovn:
+      bridge-mappings:
+      - {localnet: data, bridge: br-data}
+`
+
 // deadGateway gives the node a default gateway that nobody has.
 const deadGateway = `
 apiVersion: nmstate.io/v1
@@ -86,6 +117,7 @@ func TestNetworkPolicies(t *testing.T) {
 	boot := p.boot(ctx)
 	p.follows(ctx)
 	p.takesOn(ctx)
+	p.switches(ctx)
 	p.rollsBack(ctx)
 	p.survivesKills(ctx)
 	require.Equal(t, boot, p.boot(ctx), "all that without a reboot")
@@ -119,6 +151,23 @@ func (p policies) takesOn(ctx context.Context) {
 	require.NotNil(p.t, e.Status.RevertState)
 	p.hasBridge(ctx)
 	require.Equal(p.t, "yes", in(ctx, p.t, p.lab, "sh", "-c", "grep -lq 203.0.113.5 /etc/NetworkManager/system-connections/* && echo yes"))
+}
+
+// switches says that a bridge of Open vSwitch comes and goes with its policy, and that OVN's bridge and mappings stay.
+func (p policies) switches(ctx context.Context) {
+	p.t.Helper()
+	others := in(ctx, p.t, p.lab, "ovs-vsctl", "list-br")
+	began := time.Now()
+	p.apply(ctx, tenants)
+	p.policyIs(ctx, "tenants", nmstatev1.PolicyAvailable)
+	p.t.Logf("policy tenants is Available %s after it was created", time.Since(began).Round(time.Millisecond))
+	require.Equal(p.t, "42", in(ctx, p.t, p.lab, "ovs-vsctl", "get", "Port", "data0", "tag"))
+	require.Contains(p.t, in(ctx, p.t, p.lab, "ip", "-4", "address", "show", "dev", "data0"), "198.51.100.5/24")
+	require.Contains(p.t, in(ctx, p.t, p.lab, "ovs-vsctl", "get", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings"), "data:br-data")
+	p.published(ctx, "the bridge", func(state string) bool { return strings.Contains(state, "br-data") })
+	p.forget(ctx, "tenants")
+	until(ctx, p.t, "the bridges of before", func() bool { return in(ctx, p.t, p.lab, "ovs-vsctl", "list-br") == others })
+	require.False(p.t, says(ctx, p.lab, "ovs-vsctl get Open_vSwitch . external_ids | grep -q br-data"))
 }
 
 // rollsBack says that a policy that would cut the node off is undone by the node itself, which then tells why.

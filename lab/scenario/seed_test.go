@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,24 @@ func TestSeedImage(t *testing.T) {
 // restored boots a node from the image, under the name and the address of another site.
 func restored(ctx context.Context, t *testing.T, store *registry.Store, l *lab.Lab, image string) {
 	t.Helper()
+	handSite(ctx, t, store, l)
+	began := time.Now()
+	leave(ctx, t, l, append([]string{"lca-cli"}, restoring(image)...)...)
+	t.Logf("the node has rebooted %s after the restore was asked for", time.Since(began).Round(time.Second))
+	r := &relocated{t: t, lab: l}
+	r.reports(ctx, "a restored node that is at home", func(s relocationStatus) bool { return s.Result == "at-home" })
+	t.Logf("restored and healthy %s after it was asked for", time.Since(began).Round(time.Second))
+	provesRestored(ctx, t, l)
+}
+
+// restoring is the command that asks for the restore.
+func restoring(image string) []string {
+	return []string{"seed", "restore", image, "--site-config", "/root/site.yaml", "--authfile", "/root/auth.json", "--ca-file", "/root/ca.pem"}
+}
+
+// handSite puts the files there that the command names.
+func handSite(ctx context.Context, t *testing.T, store *registry.Store, l *lab.Lab) {
+	t.Helper()
 	auth, err := store.AuthFile()
 	require.NoError(t, err)
 	authority, err := store.Authority()
@@ -75,13 +94,11 @@ func restored(ctx context.Context, t *testing.T, store *registry.Store, l *lab.L
 		require.NoError(t, err)
 		require.Zero(t, result.ExitCode, result.Stderr)
 	}
-	began := time.Now()
-	leave(ctx, t, l, "lca-cli", "seed", "restore", image, "--site-config", "/root/site.yaml", "--authfile", "/root/auth.json",
-		"--ca-file", "/root/ca.pem")
-	t.Logf("the node has rebooted %s after the restore was asked for", time.Since(began).Round(time.Second))
-	r := &relocated{t: t, lab: l}
-	r.reports(ctx, "a restored node that is at home", func(s relocationStatus) bool { return s.Result == "at-home" })
-	t.Logf("restored and healthy %s after it was asked for", time.Since(began).Round(time.Second))
+}
+
+// provesRestored says that the node runs the seed's cluster under its own name: its Node is Ready, and what was made on the seed is there.
+func provesRestored(ctx context.Context, t *testing.T, l *lab.Lab) {
+	t.Helper()
 	require.Equal(t, "store-17", in(ctx, t, l, "hostname"))
 	require.False(t, drive.Look(ctx, l, home).Ping)
 	var handover struct{ Kubeconfig string }
@@ -92,9 +109,24 @@ func restored(ctx context.Context, t *testing.T, store *registry.Store, l *lab.L
 	api, err := client.New(config, client.Options{})
 	require.NoError(t, err)
 	nodes := &corev1.NodeList{}
-	require.NoError(t, api.List(ctx, nodes))
-	require.Len(t, nodes.Items, 1)
+	until(ctx, t, "a Ready node", func() bool {
+		return api.List(ctx, nodes) == nil && len(nodes.Items) == 1 && isReady(nodes.Items[0])
+	})
 	require.Equal(t, "store-17", nodes.Items[0].Name)
+	found := &corev1.ConfigMap{}
+	require.NoError(t, api.Get(ctx, client.ObjectKeyFromObject(witness()), found), "an object of the seed")
+	require.Equal(t, witness().Data, found.Data)
+}
+
+func isReady(node corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// witness is made on the seed, and is in the cluster of every node that is restored from its image.
+func witness() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "witness"}, Data: map[string]string{"made": "on the seed"}}
 }
 
 // registryAddress is where the LAN's DNS servers say that the registry is.
@@ -119,6 +151,7 @@ func published(ctx context.Context, t *testing.T, store *registry.Store, l *lab.
 	trust := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "user-ca-bundle"},
 		Data: map[string]string{"ca-bundle.crt": string(authority)}}
 	require.NoError(t, api.Create(ctx, trust))
+	require.NoError(t, api.Create(ctx, witness()))
 	before := identity(ctx, t, l)
 
 	image = store.Image("edge/seed:1")

@@ -89,6 +89,11 @@ type SeedImageStatus struct {
 	// +optional
 	Signed bool `json:"signed,omitempty"`
 
+	// TagUnread says that the registry did not let the account read the tag before the image was published, so that it
+	// is not known whether another image had it.
+	// +optional
+	TagUnread bool `json:"tagUnread,omitempty"`
+
 	// Layers of the image, in order.
 	// +listType=atomic
 	// +optional

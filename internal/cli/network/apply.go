@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
+	"reflect"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/probing"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -33,14 +34,17 @@ func (w Wiring) apply() *cobra.Command {
 		Long: "Apply documents or policies to this node, one after the other; without a file, or with -, from standard input. What was\n" +
 			"changed is printed. A change that cannot be applied, verified or proved is rolled back, and so is one that was applied\n" +
 			"with --no-commit and is not committed before the timeout, even if this program or NetworkManager ends.\n\n" +
-			"The proof: a gateway that answered before the change must answer after it, unless the document removes its route.",
+			"The proof: a gateway that answered before the change must answer after it, unless the document removes its route. A\n" +
+			"change of the only uplink whose gateway does not answer before is refused, unless the document names another gateway,\n" +
+			"which then has to answer, or --no-probe is given.",
 		RunE: func(cmd *cobra.Command, files []string) error { return w.applyAll(cmd.Context(), a, files) },
 	}
 	a.flags(cmd)
 	cmd.Flags().BoolVar(&a.noCommit, "no-commit", false, "leave the change uncommitted, for 'commit' or 'rollback'")
 	cmd.Flags().IntVar(&a.timeout, "timeout", lease, "seconds after which an uncommitted change is rolled back")
 	cmd.Flags().BoolVar(&a.memory, "memory-only", false, "keep the change until the next boot only")
-	cmd.Flags().BoolVar(&a.noProbe, "no-probe", false, "do not ask gateways before a change is kept")
+	cmd.Flags().BoolVar(&a.noProbe, "no-probe", false,
+		"do not ask gateways before a change is kept; a change of the only uplink then needs none that answers")
 	cmd.Flags().BoolVar(&a.noVerify, "no-verify", false, "not supported")
 	cmd.Flags().BoolVarP(&a.kernel, "kernel", "k", false, "not supported")
 	return cmd
@@ -101,11 +105,17 @@ func (w Wiring) applyOne(ctx context.Context, node Ports, a application, name st
 		return err
 	}
 	changed := netstate.Diff(now, want)
-	prove := proof{node: node, before: now, want: want}
+	prove := proof{
+		node: node, before: now, want: want,
+		suite:     probing.Suite{Prober: node.Prober, Network: node.Network, Clock: w.Clock, Timeout: probeTime},
+		unchanged: len(netstate.Compare(want, now)) == 0 && reflect.DeepEqual(changed, netstate.Document{}),
+	}
 	if a.noProbe {
 		prove.node.Prober = nil
 	}
-	prove.answering(ctx)
+	if err := prove.choose(ctx); err != nil {
+		return err
+	}
 	if a.noCommit {
 		if err := w.begin(ctx, node, a, want, prove); err != nil {
 			return err
@@ -134,80 +144,6 @@ func (w Wiring) begin(ctx context.Context, node Ports, a application, want netst
 	}
 	w.Log.Info("the change is rolled back at the timeout unless 'lca-cli network commit' keeps it", "seconds", a.timeout)
 	return nil
-}
-
-// proof holds a new network against what worked before.
-type proof struct {
-	node     Ports
-	before   netstate.Document
-	want     netstate.Document
-	families []netstate.Family
-}
-
-// probeTime is how long a gateway has to answer, links that have just come up included.
-const probeTime = 20 * time.Second
-
-// answering notes the families whose gateway answers before the change.
-func (p *proof) answering(ctx context.Context) {
-	if p.node.Prober == nil || len(netstate.Compare(p.want, p.before)) == 0 {
-		return
-	}
-	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-		if gw, iface, ok := gateway(p.before, f); ok {
-			short, cancel := context.WithTimeout(ctx, 2*time.Second)
-			if p.node.Prober.Gateway(short, gw, iface) == nil {
-				p.families = append(p.families, f)
-			}
-			cancel()
-		}
-	}
-}
-
-func gateway(d netstate.Document, f netstate.Family) (netip.Addr, string, bool) {
-	r, ok := netstate.DefaultRoute(d, f, "")
-	if !ok {
-		return netip.Addr{}, "", false
-	}
-	gw, err := netip.ParseAddr(r.NextHopAddress)
-	return gw, r.NextHopInterface, err == nil
-}
-
-// run asks the gateways of the new network. A family whose default route the document takes away is not asked.
-func (p *proof) run(ctx context.Context) error {
-	for _, f := range p.families {
-		after, err := p.node.Network.Observe(ctx)
-		if err != nil {
-			return err
-		}
-		gw, iface, ok := gateway(after, f)
-		if !ok {
-			if p.givesUp(f) {
-				continue
-			}
-			return fmt.Errorf("the %s default route is missing, and the document does not remove it", f)
-		}
-		long, cancel := context.WithTimeout(ctx, probeTime)
-		err = p.node.Prober.Gateway(long, gw, iface)
-		cancel()
-		if err != nil {
-			return fmt.Errorf("the %s gateway answered before the change and does not answer after it: %w", f, err)
-		}
-	}
-	return nil
-}
-
-// givesUp says that the document orders the default route of the family away.
-func (p *proof) givesUp(f netstate.Family) bool {
-	_, _, left := gateway(netstate.Merge(p.before, p.want), f)
-	if left || p.want.Routes == nil {
-		return false
-	}
-	for _, r := range p.want.Routes.Config {
-		if family, ok := r.Family(); r.Removes() && (!ok || family == f) {
-			return true
-		}
-	}
-	return false
 }
 
 func (w Wiring) commit() *cobra.Command {

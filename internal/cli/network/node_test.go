@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	cli "github.com/lifecycle-agent/lifecycle-agent/internal/cli/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -21,12 +21,23 @@ import (
 
 // console is an administrator at the console of a node.
 type console struct {
-	t    *testing.T
-	node *hosttest.Node
+	t     *testing.T
+	node  *hosttest.Node
+	clock *hurried
 }
 
 func newConsole(t *testing.T) console {
-	return console{t, hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"})}
+	return console{t, hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}), &hurried{now: time.Unix(1_800_000_000, 0)}}
+}
+
+// hurried is a clock on which sleeping takes no time.
+type hurried struct{ now time.Time }
+
+func (c *hurried) Now() time.Time { return c.now }
+
+func (c *hurried) Sleep(ctx context.Context, d time.Duration) error {
+	c.now = c.now.Add(d)
+	return ctx.Err()
 }
 
 // run executes "network ARGS"; a document given as input goes to a file that stands for DOC.
@@ -41,7 +52,7 @@ func (c console) run(document string, args ...string) (string, error) {
 	}
 	var out bytes.Buffer
 	w := cli.Wiring{
-		Wiring: verb.Wiring{Lock: c.node.Lock(), Log: slog.New(slog.DiscardHandler), Out: &out, Clock: flow.SystemClock{}},
+		Wiring: verb.Wiring{Lock: c.node.Lock(), Log: slog.New(slog.DiscardHandler), Out: &out, Clock: c.clock},
 		In:     bytes.NewBufferString(document),
 		Node: func(context.Context) (cli.Ports, error) {
 			net := c.node.Network()
@@ -166,4 +177,37 @@ func TestBadDocumentsTouchNothing(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.Equal(t, before, c.must("", "show"))
+}
+
+// TestAChangeOfTheOnlyUplinkNeedsAnAnswerBefore: what did not answer before the change proves nothing after it.
+func TestAChangeOfTheOnlyUplinkNeedsAnAnswerBefore(t *testing.T) {
+	c := newConsole(t)
+	name, _ := c.uplink()
+	r, _ := netstate.DefaultRoute(c.document("show"), netstate.IPv4, "")
+	c.node.Silence(netip.MustParseAddr(r.NextHopAddress))
+	before := c.must("", "show")
+	for _, args := range [][]string{{"apply", "DOC"}, {"apply", "--no-commit", "DOC"}} {
+		_, err := c.run(mtu(name), args...)
+		require.ErrorContains(t, err, "the document changes "+name+", the node's only uplink")
+		require.ErrorContains(t, err, "nothing could prove the new network")
+		require.ErrorContains(t, err, "--no-probe")
+		require.Equal(t, before, c.must("", "show"))
+	}
+	t.Run("by another gateway", func(t *testing.T) {
+		other := func(gateway string) string {
+			return "routes: {config: [{destination: 0.0.0.0/0, next-hop-interface: " + name + ", state: absent}, " +
+				"{destination: 0.0.0.0/0, next-hop-interface: " + name + ", next-hop-address: " + gateway + "}]}"
+		}
+		c.node.Silence(netip.MustParseAddr("192.0.2.200"))
+		_, err := c.run(other("192.0.2.200"), "apply", "DOC")
+		require.ErrorContains(t, err, "192.0.2.200")
+		require.Equal(t, before, c.must("", "show"))
+		c.must(other("192.0.2.254"), "apply", "DOC")
+	})
+	t.Run("another interface", func(t *testing.T) {
+		c.must("interfaces: [{name: d0, type: dummy, state: up}]", "apply", "DOC")
+	})
+	t.Run("asked not to probe", func(t *testing.T) {
+		c.must(mtu(name), "apply", "--no-probe", "DOC")
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -77,8 +78,12 @@ func (c creation) run(ctx context.Context, w Wiring) error {
 	if err != nil {
 		return fmt.Errorf("read what was published: %w", err)
 	}
-	_, err = fmt.Fprintf(w.Out, "%s is published as %s: %s, of which %s were sent; the cluster was down for %.0f s\n",
+	text := fmt.Sprintf("%s is published as %s: %s, of which %s were sent; the cluster was down for %.0f s\n",
 		o.Image, o.Digest, mebibytes(o.Size), mebibytes(o.Sent), float64(o.Downtime))
+	for _, warning := range o.Warnings() {
+		text += "warning: " + warning + "\n"
+	}
+	_, err = io.WriteString(w.Out, text)
 	return err
 }
 

@@ -107,6 +107,27 @@ func TestAnImageIsMadeWithoutTheAPI(t *testing.T) {
 	}
 }
 
+// A tag that could not be read beforehand is a warning where the image is made, and in the status.
+func TestATagThatCouldNotBeReadIsSaid(t *testing.T) {
+	const warning = "registry registry.example.com did not let the account read tag 1 of"
+	c := newTerminal(t)
+	c.registry.Fail = func(request string) error {
+		if request == "get manifest" {
+			return host.ErrRegistryForbidden
+		}
+		return nil
+	}
+	require.NoError(t, c.run(t, "create", "--image", seedImage, "--authfile", "auth.json"))
+	require.Contains(t, c.out.String(), "warning: "+warning)
+
+	o, err := seed.ReadOutcome(c.node.Files())
+	require.NoError(t, err)
+	later := newConsole(t)
+	require.NoError(t, operation.WriteJSON(later.node.Files(), seed.OutcomeFile, o))
+	require.NoError(t, later.run("status"))
+	require.Contains(t, later.out.String(), warning)
+}
+
 func TestARequestUnderWayIsNotReplaced(t *testing.T) {
 	var final *verb.FinalError
 	c := newTerminal(t)

@@ -15,7 +15,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
 )
@@ -43,7 +42,7 @@ func (a *access) open(ctx context.Context, w Wiring, name string) (host.Reposito
 	}
 	_, at, ok := strings.Cut(name, "@")
 	if !ok {
-		at = create.Tag(name)
+		at = seed.Tag(name)
 	}
 	i, err := image.Open(ctx, repo, at)
 	if err != nil {

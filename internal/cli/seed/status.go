@@ -37,11 +37,14 @@ type report struct {
 	// WayBack is the stateroot that a rollback boots.
 	WayBack string `json:"wayBack,omitempty"`
 	Digest  string `json:"digest,omitempty"`
+	// Warnings are of the image that was made.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // latest is what one kind of operation says of its newest one.
 type latest struct {
 	id, where, image, wayBack, digest, failure string
+	warnings                                   []string
 }
 
 func (w Wiring) observe(ctx context.Context, n verb.Node) (verb.Report, error) {
@@ -60,8 +63,11 @@ func (w Wiring) observe(ctx context.Context, n verb.Node) (verb.Report, error) {
 			newest = l
 		}
 	}
-	s.Where, r.Image, r.WayBack, r.Digest = newest.where, newest.image, newest.wayBack, newest.digest
+	s.Where, r.Image, r.WayBack, r.Digest, r.Warnings = newest.where, newest.image, newest.wayBack, newest.digest, newest.warnings
 	s.Target = []verb.Fact{{Label: "Image", Text: r.Image}, {Label: "Way back", Text: r.WayBack}, {Label: "Digest", Text: r.Digest}}
+	for _, warning := range r.Warnings {
+		s.Target = append(s.Target, verb.Fact{Label: "Warning", Text: warning})
+	}
 	if newest.id == "" {
 		return r, nil
 	}
@@ -89,7 +95,7 @@ func making(files host.Files) (latest, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return latest{}, nil
 	}
-	return latest{id: o.OperationID, where: "published", image: o.Image, digest: o.Digest}, err
+	return latest{id: o.OperationID, where: "published", image: o.Image, digest: o.Digest, warnings: o.Warnings()}, err
 }
 
 // restoringHere is the restore that has not rebooted.

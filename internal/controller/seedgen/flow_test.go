@@ -68,6 +68,22 @@ func TestAnImageOfAClusterWithoutHub(t *testing.T) {
 	require.NotContains(t, said, "cGxhbnRlZC1zZWNyZXQ6cHc=")
 }
 
+// TestATagThatCouldNotBeReadIsReported: the image is published, and condition and status say what could not be proved.
+func TestATagThatCouldNotBeReadIsReported(t *testing.T) {
+	w := newWorld(t)
+	w.credentials(false)
+	w.ask()
+	w.until(lcav1.SeedImaging)
+	w.capture()
+	w.publishesAs(seed.Outcome{TagUnread: true})
+	sg := w.until(lcav1.SeedCompleted)
+	w.rest()
+	requireCompleted(t, sg)
+	require.True(t, sg.Status.Image.TagUnread)
+	require.Equal(t, "Seed Generation completed; warning: registry registry.example.com did not let the account read tag 4.20.3 of seeds/sno "+
+		"beforehand: whether another image had it is not known", condition(sg, lcav1.ConditionSeedGenCompleted).Message)
+}
+
 // requireCompleted checks what every generation that succeeded says.
 func requireCompleted(t testing.TB, sg *lcav1.SeedGenerator) {
 	t.Helper()

@@ -166,6 +166,9 @@ func (r *Reconciler) image(ctx context.Context, _ *lcav1.SeedGenerator, o *obser
 	p := o.progress.Create
 	switch {
 	case p.Finished:
+		if o.outcome != nil {
+			o.record.Warnings = append(o.record.Warnings, o.outcome.Warnings()...)
+		}
 		return r.enter(o, lcav1.SeedRestoring, msgFinalizing)
 	case p.RolledBack || o.imagerGaveUp():
 		return r.fail(o, nodejob.HowItEnded(seed.UnitCreate, o.unit, p.Failure))

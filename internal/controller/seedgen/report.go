@@ -85,7 +85,9 @@ func projectOperation(s *lcav1.SeedGeneratorStatus, o observation) {
 }
 
 func imageStatus(o seed.Outcome) *lcav1.SeedImageStatus {
-	image := &lcav1.SeedImageStatus{PullSpec: byDigest(o.Image, o.Digest), Digest: o.Digest, SizeBytes: o.Size, Signed: o.Signed}
+	image := &lcav1.SeedImageStatus{
+		PullSpec: byDigest(o.Image, o.Digest), Digest: o.Digest, SizeBytes: o.Size, Signed: o.Signed, TagUnread: o.TagUnread,
+	}
 	for _, l := range o.Layers {
 		image.Layers = append(image.Layers, lcav1.SeedImageLayer{Name: l.Content, Digest: l.Digest, SizeBytes: l.Size, Reused: l.Reused})
 		if l.Reused {

@@ -431,14 +431,18 @@ func (w *world) capture() {
 }
 
 // publishes plays lca-cli from the copy to its end.
-func (w *world) publishes() {
+func (w *world) publishes() { w.publishesAs(seed.Outcome{}) }
+
+// publishesAs has lca-cli say more of what it published.
+func (w *world) publishesAs(o seed.Outcome) {
 	w.t.Helper()
 	w.journal(step(flow.KindIntent, seed.StepPublish, 2), step(flow.KindDone, seed.StepPublish, 2), flow.Entry{Kind: flow.KindCommitted},
 		flow.Entry{Kind: flow.KindFinished})
 	request, err := seed.ReadRequest(w.node)
 	require.NoError(w.t, err)
-	data, err := json.Marshal(seed.Outcome{OperationID: request.OperationID, Image: request.SeedImage, Digest: "sha256:11", Size: 300,
-		Layers: []seed.Layer{{Content: "var.tgz", Digest: "sha256:22", Size: 200}, {Content: "ostree.tgz", Digest: "sha256:33", Size: 100, Reused: true}}})
+	o.OperationID, o.Image, o.Digest, o.Size = request.OperationID, request.SeedImage, "sha256:11", 300
+	o.Layers = []seed.Layer{{Content: "var.tgz", Digest: "sha256:22", Size: 200}, {Content: "ostree.tgz", Digest: "sha256:33", Size: 100, Reused: true}}
+	data, err := json.Marshal(o)
 	require.NoError(w.t, err)
 	w.node.files[seed.OutcomeFile] = data
 	delete(w.node.units, seed.UnitCreate)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/godbus/dbus/v5"
 
@@ -35,6 +36,20 @@ func (t *transaction) bring(ctx context.Context, c *plan.Change) error {
 	return nil
 }
 
+// hold writes the profiles of what leaves Open vSwitch before anything is taken down: NetworkManager would activate them
+// again, and with them the ports and the bridge above.
+func (t *transaction) hold(ctx context.Context) error {
+	for _, c := range t.changes {
+		if !c.LeavesSwitch() {
+			continue
+		}
+		if _, err := t.write(ctx, c); err != nil {
+			return fmt.Errorf("profile of %s: %w", c.Iface, err)
+		}
+	}
+	return nil
+}
+
 // write stores the profile in NetworkManager's memory and returns its path.
 func (t *transaction) write(ctx context.Context, c *plan.Change) (dbus.ObjectPath, error) {
 	var path dbus.ObjectPath
@@ -55,11 +70,11 @@ func (t *transaction) write(ctx context.Context, c *plan.Change) (dbus.ObjectPat
 // activate makes the profile the one in force. Where it is so already, addresses and routes
 // are changed in place, without the link going down.
 func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.ObjectPath) error {
-	d, exists := t.snap.Device(c.Iface)
+	d, exists := t.snap.DeviceAt(c.Layer(), c.Iface)
 	if exists && d.Active != nil && d.Active.UUID == c.UUID && d.State == profile.DeviceActivated && !c.Fresh {
 		err := t.reapply(ctx, d.Path)
 		if err == nil {
-			t.activating[c.Iface] = d.Active.Path
+			t.activating[target{c.Layer(), c.Iface}] = d.Active.Path
 			return nil
 		}
 		t.log.Info("cannot change the interface in place; activating its profile again", "interface", c.Iface, "err", err)
@@ -70,21 +85,58 @@ func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.Ob
 		}
 		exists = false
 	}
-	target := noObject
+	device := noObject
 	if exists {
-		target = d.Path
+		device = d.Path
 	}
+	err := t.up(ctx, c, path, device)
+	if device != noObject && (gone(err) || isError(err, busName+".UnknownDevice")) {
+		return t.up(ctx, c, path, noObject) // the link went away with another one, and is made anew
+	}
+	return err
+}
+
+// maxActivations is how often a port that moves is activated: its former controller, which lets it go at some time, may end
+// an activation under the new one.
+const maxActivations = 4
+
+// activationEnded says whether to wait for another activation of the same profile: one that NetworkManager began by itself, as
+// it does with the ports of a controller, or one of a port that moves, which lost its own to the former controller.
+func (t *transaction) activationEnded(ctx context.Context, on target) (again bool, err error) {
+	at := slices.IndexFunc(t.changes, func(c *plan.Change) bool {
+		return c.Iface == on.iface && c.Layer() == on.layer && c.Action == plan.ActUp
+	})
+	if at < 0 {
+		return false, t.duplicate(on.iface)
+	}
+	c := t.changes[at]
+	s, err := t.c.snapshot(ctx)
+	if err != nil {
+		return false, fmt.Errorf("observe the activation of %s: %w", on.iface, err)
+	}
+	d, exists := s.DeviceAt(on.layer, on.iface)
+	if exists && d.Active != nil && d.Active.UUID == c.UUID && d.Active.Path != t.activating[on] {
+		t.activating[on] = d.Active.Path
+		return true, nil
+	}
+	if err := t.duplicate(on.iface); err != nil || !c.Moved || t.activations[on] >= maxActivations {
+		return false, err
+	}
+	device := noObject
+	if exists {
+		device = d.Path
+	}
+	t.log.Info("the former controller ended the activation of its port; activating it again", "interface", on.iface)
+	return true, t.up(ctx, c, c.Before.Path, device)
+}
+
+// up asks NetworkManager to activate a profile.
+func (t *transaction) up(ctx context.Context, c *plan.Change, path, device dbus.ObjectPath) error {
 	var active dbus.ObjectPath
-	up := func() error {
-		return t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, target, noObject}, &active)
-	}
-	err := up()
-	if target != noObject && (gone(err) || isError(err, busName+".UnknownDevice")) {
-		target = noObject // the link went away with another one, and is made anew
-		err = up()
-	}
+	err := t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, device, noObject}, &active)
 	if err == nil {
-		t.activating[c.Iface] = active
+		t.activating[target{c.Layer(), c.Iface}] = active
+		t.activations[target{c.Layer(), c.Iface}]++
 	}
 	return err
 }
@@ -95,7 +147,7 @@ func (t *transaction) reapply(ctx context.Context, dev dbus.ObjectPath) error {
 
 // takeDown ends the profile on its device; a link that NetworkManager can make goes with it.
 func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
-	d, ok := t.snap.Device(c.Iface)
+	d, ok := t.snap.DeviceAt(c.Layer(), c.Iface)
 	if !ok {
 		return nil
 	}
@@ -105,10 +157,26 @@ func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
 			return fmt.Errorf("take %s down: %w", c.Iface, err)
 		}
 	}
+	if c.OfSwitch() {
+		return t.removeFromSwitch(ctx, c, d)
+	}
 	if c.Action == plan.ActRemove && c.Before.Settings.Kind() != profile.TypeEthernet {
 		if _, err := net.InterfaceByName(c.Iface); err == nil {
 			return t.removeLink(ctx, d)
 		}
+	}
+	return nil
+}
+
+// removeFromSwitch deletes what NetworkManager keeps of a bridge, port or interface of Open vSwitch. The kernel may keep a link
+// of that name: the bridge's own.
+func (t *transaction) removeFromSwitch(ctx context.Context, c *plan.Change, d profile.Device) error {
+	if c.Action != plan.ActRemove {
+		return nil
+	}
+	err := t.c.call(ctx, d.Path, ifaceDevice+".Delete", nil)
+	if err != nil && !gone(err) && !isError(err, busName+".Device.NotSoftware") {
+		return fmt.Errorf("delete %s %s: %w", c.After.Kind(), c.Iface, err)
 	}
 	return nil
 }

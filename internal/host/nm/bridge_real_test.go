@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nmtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ovs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -30,7 +27,7 @@ var bridgeProfiles = map[string]string{
 
 func newBridge(t *testing.T) *testNode {
 	t.Helper()
-	n := &testNode{Node: nmtest.Bare(t), t: t, state: t.TempDir(), lease: 20 * time.Second}
+	n := &testNode{Node: nmtest.Bare(t), t: t, state: t.TempDir(), lease: 20 * time.Second, ovs: true}
 	n.NeedsOVSPlugin()
 	n.StartOVS()
 	n.boot()
@@ -52,16 +49,9 @@ func (n *testNode) onBridge(addr string) bool {
 	return false
 }
 
-func (n *testNode) bridgeNetwork() *nm.Network {
-	return nm.New(nm.Options{
-		Bus: nm.SystemBus(nmtest.BusAddress), Files: n.disk, StateDir: n.state, Lease: n.lease, Settle: 10 * time.Second,
-		Switch: ovs.New(nmtest.OVSSocket), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
-}
-
 func TestBridge(t *testing.T) {
 	n := newBridge(t)
-	net := n.bridgeNetwork()
+	net := n.network()
 	got, err := net.Observe(timeout(t))
 	require.NoError(t, err)
 	br, ok := got.Find("br-ex", netstate.TypeOVSBridge)
@@ -95,5 +85,5 @@ routes:
 	require.Contains(t, n.IP("route"), "default via 192.0.2.254 dev br-ex proto static metric 48")
 
 	wrong := document(t, "interfaces: [{name: br-ex, type: ovs-bridge, bridge: {port: [{name: eno9}]}}]")
-	require.ErrorContains(t, net.Apply(timeout(t), wrong, nil), "does not change an ovs-bridge")
+	require.ErrorContains(t, net.Apply(timeout(t), wrong, nil), "there is no such interface")
 }

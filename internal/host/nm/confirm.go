@@ -146,7 +146,7 @@ func (n *Network) Plan(ctx context.Context, want netstate.Document) ([]host.Netw
 	}
 	var out []host.NetworkChange
 	for _, ch := range t.changes {
-		d, exists := t.snap.Device(ch.Iface)
+		d, exists := t.snap.DeviceAt(ch.Layer(), ch.Iface)
 		out = append(out, host.NetworkChange{
 			Interface: ch.Iface, Keys: ch.Keys(),
 			Disruption: ch.Disruption(exists, exists && d.Active != nil && d.Active.UUID == ch.UUID),

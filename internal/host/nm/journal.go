@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -53,12 +54,17 @@ type record struct {
 	// GlobalOld and GlobalNew are the global DNS configuration, nil where it is not touched.
 	GlobalOld *profile.GlobalDNS `json:"globalOld,omitempty"`
 	GlobalNew *profile.GlobalDNS `json:"globalNew,omitempty"`
+	// PrimaryOld and PrimaryNew are the primary ports of the bonds that are to lose theirs, by bond; "" is none.
+	PrimaryOld map[string]string `json:"primaryOld,omitempty"`
+	PrimaryNew map[string]string `json:"primaryNew,omitempty"`
 	// Node is what no profile holds, nil where it is not touched.
 	Node *nodewide.Change `json:"node,omitempty"`
 	// Before is how the interfaces concerned were, to check that they are so again.
 	Before netstate.Document `json:"before"`
 	// After is how they are to be: what the document demands and what their profiles keep.
 	After netstate.Document `json:"after"`
+	// NewBridges are the bridges of Open vSwitch that did not exist before.
+	NewBridges []string `json:"newBridges,omitempty"`
 	// Foreign is what other programs gave these interfaces, before and after.
 	ForeignBefore []kernel.Foreign `json:"foreignBefore,omitempty"`
 	ForeignAfter  []kernel.Foreign `json:"foreignAfter,omitempty"`
@@ -69,12 +75,14 @@ type record struct {
 
 // touched is one profile of the transaction.
 type touched struct {
-	UUID   string `json:"uuid"`
-	Iface  string `json:"interface"`
-	Active bool   `json:"active,omitempty"` // was in force before
-	Wanted bool   `json:"wanted,omitempty"` // is to be in force afterwards
-	Save   bool   `json:"save,omitempty"`   // differs from the disk
-	Delete bool   `json:"delete,omitempty"` // goes at commit
+	UUID  string `json:"uuid"`
+	Iface string `json:"interface"`
+	// Layer tells a bridge or port of Open vSwitch from the interface of the same name.
+	Layer  profile.Layer `json:"layer,omitempty"`
+	Active bool          `json:"active,omitempty"` // was in force before
+	Wanted bool          `json:"wanted,omitempty"` // is to be in force afterwards
+	Save   bool          `json:"save,omitempty"`   // differs from the disk
+	Delete bool          `json:"delete,omitempty"` // goes at commit
 }
 
 // lease identifies a checkpoint beyond doubt: paths are used again when
@@ -140,6 +148,9 @@ func (r *record) survivors(boot string) *record {
 	foreign := func(f kernel.Foreign) bool { return gone(f.Iface) }
 	left.ForeignBefore = slices.DeleteFunc(slices.Clone(r.ForeignBefore), foreign)
 	left.ForeignAfter = slices.DeleteFunc(slices.Clone(r.ForeignAfter), foreign)
+	left.PrimaryOld, left.PrimaryNew = maps.Clone(r.PrimaryOld), maps.Clone(r.PrimaryNew)
+	maps.DeleteFunc(left.PrimaryOld, func(bond, _ string) bool { return gone(bond) })
+	maps.DeleteFunc(left.PrimaryNew, func(bond, _ string) bool { return gone(bond) })
 	left.Profiles = slices.Clone(r.Profiles)
 	for i, p := range left.Profiles {
 		if gone(p.Iface) {
@@ -192,6 +203,8 @@ type side struct {
 	state   netstate.Document
 	foreign []kernel.Foreign
 	global  *profile.GlobalDNS
+	without []string // bridges of Open vSwitch that do not exist
+	primary map[string]string
 	node    netstate.Document
 }
 
@@ -201,8 +214,8 @@ func (r *record) sides() (right, wrong side) {
 	if r.Node != nil {
 		node = *r.Node
 	}
-	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld, node.Old}
-	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew, node.New}
+	right = side{r.Old, r.Before, r.ForeignBefore, r.GlobalOld, r.NewBridges, r.PrimaryOld, node.Old}
+	wrong = side{r.New, r.After, r.ForeignAfter, r.GlobalNew, nil, r.PrimaryNew, node.New}
 	if r.Phase == phaseCommitted {
 		return wrong, right
 	}
@@ -234,6 +247,12 @@ func leftovers(right, wrong side, got netstate.Document) []string {
 					out = append(out, fmt.Sprintf("interface %s still has address %s", i.Name, a))
 				}
 			}
+		}
+	}
+	for _, bridge := range right.without {
+		_, exists := got.Find(bridge, netstate.TypeOVSBridge)
+		if _, err := net.InterfaceByName(bridge); exists || err == nil { // Open vSwitch deletes the link some time later
+			out = append(out, fmt.Sprintf("ovs-bridge %s is still there", bridge))
 		}
 	}
 	for _, r := range wrong.state.Routes.Config {

@@ -24,7 +24,13 @@ func (m memory) Read(p string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 func (m memory) Write(p string, data []byte, _ fs.FileMode) error { m[p] = string(data); return nil }
-func (m memory) Remove(p string) error                            { delete(m, p); return nil }
+func (m memory) Append(p string, data []byte, _ fs.FileMode) error {
+	if m[p] = string(data); m[p] == "\n" {
+		m[p] = ""
+	}
+	return nil
+}
+func (m memory) Remove(p string) error { delete(m, p); return nil }
 func (m memory) List(dir string) ([]string, error) {
 	var out []string
 	for p := range m {
@@ -142,4 +148,33 @@ func TestKeyfileUUID(t *testing.T) {
 	require.Equal(t, "a-b", keyfileUUID("# x\n[connection]\nid=y\nuuid=a-b\n"))
 	require.Empty(t, keyfileUUID("[vpn]\nuuid=a-b\n"))
 	require.Empty(t, keyfileUUID(""))
+}
+
+// Which of the two primary ports a bond has is decided by the commit, as all else.
+func TestThePrimaryPortFollowsTheRecord(t *testing.T) {
+	const file = "/sys/class/net/bond0/bonding/primary"
+	r := &record{PrimaryOld: map[string]string{"bond0": "nic1"}, PrimaryNew: map[string]string{"bond0": "", "bond9": ""}}
+	for phase, want := range map[string]string{phaseOpen: "nic1\n", phaseCommitted: ""} {
+		m := memory{file: "nic2\n"}
+		r.Phase = phase
+		right, _ := r.sides()
+		require.NoError(t, offline(m).setPrimaries(right.primary))
+		require.Equal(t, want, m[file], phase)
+	}
+}
+
+// The configuration of pairs follows the profiles on the disk, and goes with the last of them.
+func TestPairsAreManagedWhileTheyHaveAProfile(t *testing.T) {
+	pair := persistentDir + "/pair0.nmconnection"
+	m := memory{
+		etcX:                                  oldFile,
+		pair:                                  "[connection]\nuuid=u3\ntype=veth\ninterface-name=pair0\n[veth]\npeer=pair1\n",
+		persistentDir + "/pair1.nmconnection": "[connection]\nuuid=u4\ntype=ethernet\ninterface-name=pair1\n",
+		volatileDir + "/pair8.nmconnection":   "[connection]\nuuid=u5\ntype=veth\ninterface-name=pair8\n[veth]\npeer=pair9\n",
+	}
+	require.NoError(t, offline(m).settlePairs())
+	require.Contains(t, m[pairsConf], "\nmatch-device=interface-name:=pair0;interface-name:=pair1\nmanaged=1\n")
+	delete(m, pair)
+	require.NoError(t, offline(m).settlePairs())
+	require.NotContains(t, m, pairsConf)
 }

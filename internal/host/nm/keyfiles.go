@@ -1,11 +1,15 @@
 package nm
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 )
 
 // Where NetworkManager keeps profiles: persistent ones, and those until the next boot.
@@ -98,4 +102,61 @@ func (n *Network) persist(files map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// pairsConf has NetworkManager manage the virtual cards of pairs that have a profile. Distributions tell it by a rule of udev to
+// leave such cards alone, because containers have them: activated by hand they come up, and after a boot they would not.
+const pairsConf = "/etc/NetworkManager/conf.d/95-lca-pairs.conf"
+
+// settlePairs makes the configuration follow the profiles on the disk. NetworkManager reads it when it starts, which is when it
+// is needed; so it is written once a change is committed, and there is nothing of it to roll back.
+func (n *Network) settlePairs() error {
+	names, err := n.pairs()
+	if err != nil {
+		return fmt.Errorf("find the pairs of virtual cards: %w", err)
+	}
+	have, err := n.o.Files.Read(pairsConf)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read %s: %w", pairsConf, err)
+	}
+	if len(names) == 0 {
+		if err == nil {
+			return n.o.Files.Remove(pairsConf)
+		}
+		return nil
+	}
+	want := "# Pairs of virtual cards that have a profile are managed, also where a rule of udev says otherwise.\n[device-lca-pairs]\n" +
+		"match-device=interface-name:=" + strings.Join(names, ";interface-name:=") + "\nmanaged=1\n"
+	if string(have) == want {
+		return nil
+	}
+	return n.o.Files.Write(pairsConf, []byte(want), 0o644)
+}
+
+// pairs are the ends of pairs that have a persistent profile, sorted.
+func (n *Network) pairs() ([]string, error) {
+	files, err := n.o.Files.List(persistentDir)
+	if err != nil {
+		return nil, err
+	}
+	peers, named, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, name := range files {
+		text, err := n.o.Files.Read(filepath.Join(persistentDir, name))
+		if err != nil {
+			continue // a folder, or gone meanwhile
+		}
+		p, ok := profile.FromKeyfile(string(text))
+		iface := p.Settings.Iface()
+		if !ok || iface == "" {
+			continue
+		}
+		named[iface] = true
+		if p.Settings.Kind() == profile.TypeVeth {
+			ends[iface] = true
+			peers[profile.Value[string](p.Settings, profile.TypeVeth, "peer")] = true
+		}
+	}
+	maps.DeleteFunc(peers, func(peer string, _ bool) bool { return !named[peer] })
+	maps.Copy(ends, peers)
+	return slices.Sorted(maps.Keys(ends)), nil
 }

@@ -21,9 +21,13 @@ const (
 	leaseTrackDNS      uint32 = 0x20 // global DNS too; NetworkManager 1.48 and later
 )
 
-// errLeaseLost says that NetworkManager no longer holds our checkpoint: it took the
-// old network back, or it restarted.
-var errLeaseLost = errors.New("NetworkManager no longer holds the checkpoint")
+// The two ways to lose a checkpoint.
+var (
+	// errLeaseLost says that NetworkManager no longer holds our checkpoint: it rolled it back, or it restarted.
+	errLeaseLost = errors.New("NetworkManager no longer holds the checkpoint")
+	// errLeaseOver says that NetworkManager did not answer before the checkpoint's time was over.
+	errLeaseOver = errors.New("the time of the checkpoint is over, and NetworkManager has not answered in it")
+)
 
 // takeLease opens a checkpoint of the whole network. NetworkManager goes back to it by itself
 // when the time is over, so a dead process heals.
@@ -77,13 +81,22 @@ func (c *client) holds(ctx context.Context, l lease) (bool, error) {
 	return err == nil && profile.Get[int64](cp, "Created") == l.Created, err
 }
 
-// extend asks for another full lease from now.
+// extend asks for another full lease from now. Its error is an errLeaseLost where that is what the answer says.
 func (c *client) extend(ctx context.Context, l lease, length time.Duration) error {
 	err := c.call(ctx, pathManager, ifaceManager+".CheckpointAdjustRollbackTimeout", []any{l.Path, seconds(length)})
-	if err != nil {
+	switch {
+	case err == nil:
+		return nil
+	case noSuchLease(err):
 		return fmt.Errorf("%w: %w", errLeaseLost, err)
 	}
-	return nil
+	return fmt.Errorf("extend the checkpoint: %w", err)
+}
+
+// noSuchLease says that an answer came, by NetworkManager or for it: a checkpoint lives and ends with its process.
+func noSuchLease(err error) bool {
+	return gone(err) || isError(err, busName+".InvalidArguments",
+		"org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner")
 }
 
 // dropLease keeps the present network and ends the checkpoint.
@@ -111,23 +124,68 @@ func (c *client) rollBack(ctx context.Context, l lease) error {
 	return nil
 }
 
-// keepAlive extends the lease until ctx ends; it calls lost once when that fails.
-func (c *client) keepAlive(ctx context.Context, l lease, length time.Duration, log *slog.Logger, lost func(error)) {
-	tick := time.NewTicker(length / 3)
-	defer tick.Stop()
+// keeper keeps a checkpoint alive while a change is under way.
+type keeper struct {
+	// extend asks NetworkManager for another full length from now.
+	extend func(context.Context) error
+	length time.Duration
+	log    *slog.Logger
+}
+
+// run extends the checkpoint until ctx ends; taken is when it was asked for. Its error says how the checkpoint was lost: an
+// answer said so (errLeaseLost), or its time ended without an answer (errLeaseOver). A NetworkManager that is busy answers
+// late, so what has no answer is asked again, at shorter intervals.
+func (k keeper) run(ctx context.Context, taken time.Time) error {
+	over, pause := taken.Add(k.length), k.length/3
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+		if sleep(ctx, min(pause, time.Until(over))) != nil {
+			return nil // the change has ended
 		}
-		call, cancel := context.WithTimeout(ctx, length/3)
-		err := c.extend(call, l, length)
-		cancel()
-		if err != nil && ctx.Err() == nil {
-			log.Error("the network's checkpoint is lost", "err", err)
-			lost(err)
-			return
+		if !time.Now().Before(over) {
+			return errLeaseOver
 		}
+		asked := time.Now()
+		err := k.ask(ctx, over)
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // the change has ended
+		case err == nil:
+			over, pause = asked.Add(k.length), k.length/3
+		case errors.Is(err, errLeaseLost):
+			return err
+		case !time.Now().Before(over):
+			return fmt.Errorf("%w: %w", errLeaseOver, err)
+		default:
+			k.log.Warn("NetworkManager has not extended the checkpoint; asking again", "left", time.Until(over), "err", err)
+			pause = k.length / 24
+		}
+	}
+}
+
+// ask gives NetworkManager a third of the length to answer, and no more than is left.
+func (k keeper) ask(ctx context.Context, over time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, min(k.length/3, time.Until(over)))
+	defer cancel()
+	return k.extend(ctx)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// keepAlive runs the keeper of the transaction's checkpoint until ctx ends; lost is called once when the checkpoint is.
+func (t *transaction) keepAlive(ctx context.Context, l lease, lost func(error)) {
+	k := keeper{length: t.lease(), log: t.log}
+	k.extend = func(ctx context.Context) error { return t.c.extend(ctx, l, k.length) }
+	if err := k.run(ctx, t.leased); err != nil {
+		t.log.Error("the network's checkpoint is lost", "err", err)
+		lost(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nmtest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ovs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -48,6 +49,8 @@ func victim(state string) error {
 			hang("committed")
 		}
 	}}
-	net := nm.New(nm.Options{Bus: nm.SystemBus(nmtest.BusAddress), Files: disk, StateDir: state, Lease: victimLease})
+	net := nm.New(nm.Options{
+		Bus: nm.SystemBus(nmtest.BusAddress), Files: disk, StateDir: state, Lease: victimLease, Switch: ovs.New(nmtest.OVSSocket),
+	})
 	return net.Apply(context.Background(), want, func(context.Context) error { hang("proof"); return nil })
 }

@@ -41,6 +41,7 @@ import (
 type Files interface {
 	Read(path string) ([]byte, error)
 	Write(path string, data []byte, mode fs.FileMode) error
+	Append(path string, data []byte, mode fs.FileMode) error
 	Remove(path string) error
 	List(path string) ([]string, error)
 }

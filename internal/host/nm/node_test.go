@@ -14,6 +14,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nmtest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ovs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -47,6 +48,7 @@ type testNode struct {
 	keyfile string
 	disk    nmtest.Disk
 	lease   time.Duration
+	ovs     bool
 }
 
 func newNode(t *testing.T) *testNode {
@@ -69,10 +71,14 @@ func (n *testNode) boot() {
 }
 
 func (n *testNode) network() *nm.Network {
-	return nm.New(nm.Options{
+	o := nm.Options{
 		Bus: nm.SystemBus(nmtest.BusAddress), Files: n.disk, StateDir: n.state, Lease: n.lease, Settle: nmtest.Patience(10 * time.Second),
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
+	}
+	if n.ovs {
+		o.Switch = ovs.New(nmtest.OVSSocket)
+	}
+	return nm.New(o)
 }
 
 // reload has NetworkManager read its folder and waits for nothing.

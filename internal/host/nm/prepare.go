@@ -31,9 +31,10 @@ func (t *transaction) prepare(ctx context.Context) error {
 // further than the document says (DNS servers elsewhere, say), everything is read.
 func (t *transaction) compute(ctx context.Context) error {
 	p, err := t.plan()
-	if err == nil && !p.Light() && !t.strange(p) && !sweeping(t.want) {
+	if err == nil && !p.Light() && !p.Switches() && !t.strange(p) && !sweeping(t.want) {
 		return t.accept(p)
 	}
+	// Devices of Open vSwitch share names, so that NetworkManager finds them in its whole list alone.
 	if t.snap, err = t.c.snapshot(ctx); err != nil {
 		return err
 	}
@@ -42,6 +43,11 @@ func (t *transaction) compute(ctx context.Context) error {
 	}
 	if p, err = t.plan(); err != nil {
 		return err
+	}
+	if p.Switches() {
+		if err := t.c.hasOpenVSwitch(ctx); err != nil {
+			return err
+		}
 	}
 	return t.accept(p)
 }
@@ -71,7 +77,7 @@ func (t *transaction) plan() (*plan.Plan, error) {
 // strange says that the plan changes a device of which only a file told: a document that names a card by its MAC address finds it late.
 func (t *transaction) strange(p *plan.Plan) bool {
 	return slices.ContainsFunc(p.Changes, func(c *plan.Change) bool {
-		d, exists := t.snap.Device(c.Iface)
+		d, exists := t.snap.DeviceAt(c.Layer(), c.Iface)
 		return exists && d.Path == ""
 	})
 }
@@ -133,13 +139,22 @@ func (t *transaction) begin() error {
 	if err != nil {
 		return fmt.Errorf("observe the kernel: %w", err)
 	}
-	var ifaces []string
+	var ifaces, bridges []string
 	for _, c := range t.changes {
-		d, _ := t.snap.Device(c.Iface)
+		d, _ := t.snap.DeviceAt(c.Layer(), c.Iface)
 		t.record.Profiles = append(t.record.Profiles, touched{
-			UUID: c.UUID, Iface: c.Iface, Wanted: c.Action == plan.ActUp, Active: d.Active != nil && d.Active.UUID == c.UUID,
+			UUID: c.UUID, Iface: c.Iface, Layer: c.Layer(), Wanted: c.Action == plan.ActUp, Active: d.Active != nil && d.Active.UUID == c.UUID,
 			Save: c.Action == plan.ActUp && c.Edited() && !t.ephemeral, Delete: c.Action == plan.ActRemove && !t.ephemeral,
 		})
+		if c.Layer() == profile.LayerBridge {
+			bridges = append(bridges, c.Iface)
+			if _, exists := now.Find(c.Iface, netstate.TypeOVSBridge); !exists {
+				t.record.NewBridges = append(t.record.NewBridges, c.Iface)
+			}
+		}
+		if c.Layer() != profile.LayerLink {
+			continue
+		}
 		ifaces = append(ifaces, c.Iface)
 		t.keep(k, c)
 		// What a new profile displaces has to come back with the old network.
@@ -149,7 +164,9 @@ func (t *transaction) begin() error {
 			}
 		}
 	}
-	t.record.Before = before(now, ifaces)
+	t.record.PrimaryOld, t.record.PrimaryNew = plan.ClearedPrimaries(t.want, now)
+	t.record.Before = t.withoutOwnMetrics(before(now, ifaces))
+	t.record.Before.Interfaces = append(t.record.Before.Interfaces, t.bridgesBefore(bridges)...)
 	if t.record.Node = t.node; t.node != nil {
 		old := t.node.Old
 		t.record.Before.Hostname, t.record.Before.OVSDB, t.record.Before.OVN = old.Hostname, old.OVSDB, old.OVN
@@ -159,6 +176,36 @@ func (t *transaction) begin() error {
 		return fmt.Errorf("keep the former profiles: %w", err)
 	}
 	return nil
+}
+
+// withoutOwnMetrics leaves out the metrics that NetworkManager chose by itself: it may choose others for links that are made
+// anew.
+func (t *transaction) withoutOwnMetrics(d netstate.Document) netstate.Document {
+	for n, r := range d.Routes.Config {
+		if pr, ok := t.snap.ActiveOn(r.NextHopInterface); ok && !profile.SaysMetric(pr.Settings, r) {
+			d.Routes.Config[n].Metric = 0
+		}
+	}
+	return d
+}
+
+// bridgesBefore are bridges of Open vSwitch with those of their ports that have a profile: the others belong to other programs.
+func (t *transaction) bridgesBefore(names []string) []netstate.Interface {
+	var out []netstate.Interface
+	for _, name := range names {
+		have, exists := t.now.Find(name, netstate.TypeOVSBridge)
+		if !exists || have.Bridge == nil {
+			continue
+		}
+		b := netstate.Interface{Name: name, Type: netstate.TypeOVSBridge, State: have.State, Bridge: &netstate.Bridge{}}
+		for _, p := range have.Bridge.Ports {
+			if _, known := t.snap.DeviceAt(profile.LayerPort, p.Name); known {
+				b.Bridge.Ports = append(b.Bridge.Ports, netstate.BridgePort{Name: p.Name, VLAN: p.VLAN})
+			}
+		}
+		out = append(out, b)
+	}
+	return out
 }
 
 // keep notes what must be in place afterwards besides what the document says.

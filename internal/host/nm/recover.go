@@ -147,6 +147,9 @@ func (n *Network) redo(ctx context.Context, r *record) error {
 	if err := n.restore(ctx, c, r, false); err != nil {
 		return fmt.Errorf("finish the committed network: %w", err)
 	}
+	if err := n.settlePairs(); err != nil {
+		return fmt.Errorf("finish the committed network: %w", err)
+	}
 	return n.forget()
 }
 
@@ -176,6 +179,9 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 	defer e.close()
 	check := func() ([]string, error) {
 		if err := restoreForeign(right.foreign); err != nil {
+			return nil, err
+		}
+		if err := n.setPrimaries(right.primary); err != nil {
 			return nil, err
 		}
 		return n.missing(ctx, c, right, wrong)
@@ -217,7 +223,7 @@ func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 			continue // deleted by the change itself
 		}
 		target := noObject
-		if d, ok := s.Device(p.Iface); ok {
+		if d, ok := s.DeviceAt(p.Layer, p.Iface); ok {
 			target = d.Path
 		}
 		var active dbus.ObjectPath
@@ -229,17 +235,19 @@ func (n *Network) reactivate(ctx context.Context, c *client, r *record) error {
 	return nil
 }
 
-// inActivationOrder puts controllers before cards, and what stands on others last.
+// inActivationOrder puts controllers before ports and cards, and what stands on others last.
 func inActivationOrder(all []touched, s *profile.Snapshot) []touched {
 	rank := func(p touched) int {
 		pr, _ := s.ByUUID(p.UUID)
 		switch pr.Settings.Kind() {
 		case profile.TypeBond, profile.TypeBridge, profile.TypeVRF, profile.TypeOVSBridge:
 			return 0
+		case profile.TypeOVSPort:
+			return 1
 		case profile.TypeVLAN, profile.TypeMACVLAN:
-			return 2
+			return 3
 		}
-		return 1
+		return 2
 	}
 	out := slices.Clone(all)
 	slices.SortStableFunc(out, func(a, b touched) int { return cmp.Compare(rank(a), rank(b)) })

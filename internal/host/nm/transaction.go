@@ -44,8 +44,17 @@ type transaction struct {
 	node       *nodewide.Change   // nil where it is not touched
 	record     *record
 	events     *events
-	activating map[string]dbus.ObjectPath // by interface
-	ephemeral  bool
+	activating map[target]dbus.ObjectPath
+	// activations counts them.
+	activations map[target]int
+	ephemeral   bool
+	leased      time.Time // when the checkpoint was asked for
+}
+
+// target is the device that a profile is activated on.
+type target struct {
+	layer profile.Layer
+	iface string
 }
 
 // Apply implements host.Network. Errors of the document come before anything is touched. Where
@@ -99,7 +108,7 @@ func (n *Network) open(ctx context.Context, want netstate.Document, options []ho
 		return nil, fmt.Errorf("change the network: %w", err)
 	}
 	t := &transaction{
-		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[string]dbus.ObjectPath{},
+		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[target]dbus.ObjectPath{}, activations: map[target]int{},
 		ephemeral: slices.Contains(options, host.NetworkEphemeral),
 	}
 	if err := t.prepare(ctx); err != nil {
@@ -113,6 +122,9 @@ func (n *Network) open(ctx context.Context, want netstate.Document, options []ho
 func (n *Network) finish(ctx context.Context, c *client, r *record) error {
 	if err := c.dropLease(ctx, r.Lease); err != nil {
 		return fmt.Errorf("the network is committed, but the checkpoint could not be ended: %w", err)
+	}
+	if err := n.settlePairs(); err != nil {
+		return fmt.Errorf("the network is committed, but its pairs of virtual cards may not come back after a boot: %w", err)
 	}
 	return n.forget()
 }
@@ -134,6 +146,7 @@ func (t *transaction) run(ctx context.Context, settle func(context.Context) erro
 		return err
 	}
 	var err error
+	t.leased = time.Now()
 	if t.record.Lease, err = t.c.takeLease(ctx, t.lease()); err != nil {
 		return errors.Join(err, t.n.forget())
 	}
@@ -157,10 +170,13 @@ func (t *transaction) underLease(ctx context.Context, settle func(context.Contex
 	var alive sync.WaitGroup
 	defer alive.Wait() // a late sign of life must not shorten what the settlement arranged
 	defer lost(nil)
-	lease, period := t.record.Lease, t.lease() // commit replaces the record while the lease is kept alive
-	alive.Go(func() { t.c.keepAlive(ctx, lease, period, t.log, lost) })
+	lease := t.record.Lease // commit replaces the record while the lease is kept alive
+	alive.Go(func() { t.keepAlive(ctx, lease, lost) })
 	if err := t.n.store(t.record); err != nil { // now with the lease
 		return err
+	}
+	if err := t.hold(ctx); err != nil {
+		return because(ctx, err)
 	}
 	for _, c := range t.changes {
 		t.log.Info("changing the network", "interface", c.Iface, "profile", c.After.ID(), "new", c.Before == nil)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net"
 	"slices"
 
@@ -27,6 +29,9 @@ func (t *transaction) verify(ctx context.Context) error {
 		waiting, err := t.activation(ctx)
 		if err != nil || len(waiting) > 0 {
 			return waiting, err
+		}
+		if err := t.n.setPrimaries(t.record.PrimaryNew); err != nil {
+			return nil, err
 		}
 		_, got, err := t.n.look(ctx, t.c, t.names())
 		if err != nil {
@@ -54,20 +59,40 @@ func restoreForeign(all []kernel.Foreign) error {
 	return nil
 }
 
+// setPrimaries makes the primary ports of bonds those of one side of the record. A bond that is missing is reported by the
+// comparison with that side's state.
+func (n *Network) setPrimaries(ports map[string]string) error {
+	for _, bond := range slices.Sorted(maps.Keys(ports)) {
+		set := func() error { return kernel.SetPrimary(n.o.Files, bond, ports[bond]) }
+		if ports[bond] == "" {
+			set = func() error { return kernel.ClearPrimary(n.o.Files, bond) }
+		}
+		if err := set(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // activation names the interfaces NetworkManager still works on.
 func (t *transaction) activation(ctx context.Context) ([]string, error) {
 	var waiting []string
-	for iface, path := range t.activating {
+	for on, path := range t.activating {
 		p, err := t.c.properties(ctx, path, ifaceActive)
+		iface := on.iface
 		if err != nil && !gone(err) {
 			return nil, fmt.Errorf("observe the activation of %s: %w", iface, err)
 		}
 		switch state := profile.Get[uint32](p, "State"); {
 		case gone(err) || state > activeActivated:
-			if err := t.duplicate(iface); err != nil {
+			again, err := t.activationEnded(ctx, on)
+			if err != nil {
 				return nil, err
 			}
-			return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, iface))
+			if !again {
+				return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, on))
+			}
+			waiting = append(waiting, iface+" is being activated again")
 		case state < activeActivated:
 			waiting = append(waiting, iface+" is being activated")
 		}
@@ -77,12 +102,12 @@ func (t *transaction) activation(ctx context.Context) ([]string, error) {
 }
 
 // reason is what NetworkManager says of the device's last change of state.
-func (t *transaction) reason(ctx context.Context, iface string) string {
+func (t *transaction) reason(ctx context.Context, on target) string {
 	s, err := t.c.snapshot(ctx)
 	if err != nil {
 		return err.Error()
 	}
-	d, ok := s.Device(iface)
+	d, ok := s.DeviceAt(on.layer, on.iface)
 	if !ok {
 		return "the device is gone"
 	}
@@ -99,6 +124,7 @@ func (t *transaction) reason(ctx context.Context, iface string) string {
 		6: "the DHCP lease ran out", 15: "DHCP did not start", 16: "DHCP error", 17: "DHCP failed", 36: "the device was removed",
 		37: "the machine sleeps", 38: "the profile was removed", 39: "a user disconnected it", 40: "the cable is out",
 		53: "a device it depends on failed", 60: "another activation took over",
+		64: "Open vSwitch does not answer",
 	}
 	code, _ := why[1].(uint32)
 	if s, ok := text[code]; ok {
@@ -141,6 +167,22 @@ func kernelCan(changes []*plan.Change) error {
 	return nil
 }
 
+// capabilityOVS is NetworkManager's number of its Open vSwitch plug-in (NMCapability).
+const capabilityOVS = 2
+
+// hasOpenVSwitch refuses changes of Open vSwitch where NetworkManager could not make them.
+func (c *client) hasOpenVSwitch(ctx context.Context) error {
+	p, err := c.properties(ctx, pathManager, ifaceManager)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(profile.Get[[]uint32](p, "Capabilities"), capabilityOVS) {
+		return nil
+	}
+	return errors.New("NetworkManager has no Open vSwitch plug-in here, so it changes no ovs-bridge, port or ovs-interface; " +
+		"install it (NetworkManager-ovs), or make the bridge with ovs-vsctl as the document says and apply the document again")
+}
+
 // linkModules are the kernel's modules of the kinds of links that a profile may ask for. NetworkManager and the kernel
 // name these kinds alike.
 var linkModules = map[string]string{
@@ -167,7 +209,7 @@ func before(now netstate.Document, ifaces []string) netstate.Document {
 			}
 		}
 		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-			if ip := f.Of(i); !ip.Auto() && i.State == netstate.StateUp {
+			if ip := f.Of(i); ip != nil && !ip.Auto() && i.State == netstate.StateUp {
 				keep := &netstate.IP{Enabled: ip.Enabled, Addresses: ip.Addresses}
 				if f == netstate.IPv4 {
 					b.IPv4 = keep

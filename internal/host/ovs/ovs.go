@@ -57,8 +57,8 @@ func (s *Switch) Uplink(ctx context.Context, bridge string) (string, error) {
 	}
 }
 
-// Interfaces lists the ovs-bridge entries with their ports and the ovs-interface
-// entries, without addresses. A system without Open vSwitch has none.
+// Interfaces lists the ovs-bridge entries with their options and ports, and the ovs-interface
+// entries (internal ones and ends of patches), without addresses. A system without Open vSwitch has none.
 func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
 	bridges, err := s.read(ctx)
 	if absent(err) {
@@ -69,16 +69,14 @@ func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
 	}
 	var out []netstate.Interface
 	for _, b := range bridges {
-		i := netstate.Interface{Name: b.name, Type: netstate.TypeOVSBridge, State: netstate.StateUp, Bridge: &netstate.Bridge{}}
+		i := netstate.Interface{Name: b.name, Type: netstate.TypeOVSBridge, State: netstate.StateUp, Bridge: &netstate.Bridge{Options: b.options}, OVSDB: b.columns}
 		for _, p := range b.ports {
-			i.Bridge.Ports = append(i.Bridge.Ports, netstate.BridgePort{Name: p.name})
+			i.Bridge.Ports = append(i.Bridge.Ports, netstate.BridgePort{Name: p.name, VLAN: p.vlan, Bond: p.bond})
 			i.Bridge.AllowExtraPatchPorts = i.Bridge.AllowExtraPatchPorts || p.has("patch")
 		}
 		out = append(out, i)
 		for _, p := range b.ports {
-			if p.has("internal") {
-				out = append(out, netstate.Interface{Name: p.name, Type: netstate.TypeOVSInterface, State: netstate.StateUp})
-			}
+			out = append(out, p.interfaces()...)
 		}
 	}
 	return out, nil
@@ -86,13 +84,33 @@ func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
 
 // ovsBridge and ovsPort are what this package reads of the database.
 type ovsBridge struct {
-	name  string
-	ports []ovsPort // sorted by name
+	name    string
+	options *netstate.BridgeOptions
+	columns *netstate.OVSDB
+	ports   []ovsPort // sorted by name
 }
 
 type ovsPort struct {
 	name  string
 	links []ovsLink // several make a bond
+	vlan  *netstate.PortVLAN
+	bond  *netstate.PortBond // nil for a port of one link
+}
+
+// interfaces are those of the port that only Open vSwitch has.
+func (p ovsPort) interfaces() []netstate.Interface {
+	var out []netstate.Interface
+	for _, l := range p.links {
+		i := netstate.Interface{Name: l.name, Type: netstate.TypeOVSInterface, State: netstate.StateUp, OVSDB: l.columns}
+		switch l.kind {
+		case "internal":
+			out = append(out, i)
+		case "patch":
+			i.Patch = &netstate.Patch{Peer: l.peer}
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 func (p ovsPort) has(kind string) bool {
@@ -100,7 +118,10 @@ func (p ovsPort) has(kind string) bool {
 }
 
 // ovsLink is what Open vSwitch calls an interface.
-type ovsLink struct{ name, kind string }
+type ovsLink struct {
+	name, kind, peer string
+	columns          *netstate.OVSDB
+}
 
 // system says that the link is the kernel's own, and no patch, tunnel or internal port.
 func (l ovsLink) system() bool { return l.kind == "" || l.kind == "system" }
@@ -114,21 +135,26 @@ func (s *Switch) read(ctx context.Context) ([]ovsBridge, error) {
 	}
 	defer c.close()
 	rows, err := c.transact(ctx, "Open_vSwitch",
-		selectAll("Bridge", "name", "ports"),
-		selectAll("Port", "_uuid", "name", "interfaces"),
-		selectAll("Interface", "_uuid", "name", "type"))
+		selectAll("Bridge", "name", "ports", "stp_enable", "rstp_enable", "mcast_snooping_enable", "fail_mode", "datapath_type",
+			"external_ids", "other_config"),
+		selectAll("Port", "_uuid", "name", "interfaces", "tag", "trunks", "vlan_mode", "bond_mode", "lacp", "bond_updelay", "bond_downdelay"),
+		selectAll("Interface", "_uuid", "name", "type", "options", "external_ids", "other_config"))
 	if err != nil {
 		return nil, err
 	}
 	links := map[string]ovsLink{}
 	for _, r := range rows[2] {
-		links[r.uuid("_uuid")] = ovsLink{r.text("name"), r.text("type")}
+		links[r.uuid("_uuid")] = ovsLink{r.text("name"), r.text("type"), r.columns("options")["peer"], r.freeForm()}
 	}
 	ports := map[string]ovsPort{}
 	for _, r := range rows[1] {
-		p := ovsPort{name: r.text("name")}
+		p := ovsPort{name: r.text("name"), vlan: r.vlan()}
 		for _, id := range r.set("interfaces") {
 			p.links = append(p.links, links[id])
+		}
+		slices.SortFunc(p.links, func(x, y ovsLink) int { return strings.Compare(x.name, y.name) })
+		if len(p.links) > 1 {
+			p.bond = r.bond(p.links)
 		}
 		ports[r.uuid("_uuid")] = p
 	}
@@ -138,7 +164,7 @@ func (s *Switch) read(ctx context.Context) ([]ovsBridge, error) {
 func assemble(bridges []row, ports map[string]ovsPort) []ovsBridge {
 	var out []ovsBridge
 	for _, r := range bridges {
-		b := ovsBridge{name: r.text("name")}
+		b := ovsBridge{name: r.text("name"), options: r.options(), columns: r.freeForm()}
 		for _, id := range r.set("ports") {
 			b.ports = append(b.ports, ports[id])
 		}

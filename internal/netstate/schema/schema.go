@@ -6,7 +6,6 @@ package schema
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
@@ -63,29 +62,27 @@ var remarks = map[string]Key{
 		Support: Full,
 		Note:    "-1 and 0 leave it to NetworkManager; orders to remove do not look at it",
 	},
-	"routes.config[].state":                       {Support: Full, Note: "absent; keys that are left out match anything"},
-	"routes.config[].vrf-name":                    {Support: No, Note: "give the table of the VRF as table-id"},
-	"route-rules.config[].state":                  {Support: Full, Note: "absent; an empty ip-from or ip-to matches rules without one"},
-	"interfaces[].type":                           {Support: Partly, Note: "see the types below"},
-	"interfaces[].state":                          {Support: Full, Note: "up, down, absent, ignore"},
-	"interfaces[].identifier":                     {Support: Full, Note: "name, mac-address"},
-	"interfaces[].ipv6.autoconf":                  {Support: Full, Note: "true needs dhcp: true, as in nmstate"},
-	"interfaces[].bridge.allow-extra-patch-ports": {Support: Partly, Note: "true or false, patch ports are never removed"},
-	"interfaces[].link-aggregation.options":       {Support: Full, Note: "the options of the kernel's bonding driver"},
-}
-
-// switchKeys are those of interfaces of Open vSwitch alone.
-var switchKeys = []string{
-	"interfaces[].bridge.options.rstp", "interfaces[].bridge.options.mcast-snooping-enable", "interfaces[].bridge.options.fail-mode",
-	"interfaces[].bridge.options.datapath", "interfaces[].bridge.port[].link-aggregation", "interfaces[].patch", "interfaces[].ovs-db",
+	"routes.config[].state":                                       {Support: Full, Note: "absent; keys that are left out match anything"},
+	"routes.config[].vrf-name":                                    {Support: No, Note: "give the table of the VRF as table-id"},
+	"route-rules.config[].state":                                  {Support: Full, Note: "absent; an empty ip-from or ip-to matches rules without one"},
+	"interfaces[].type":                                           {Support: Partly, Note: "see the types below"},
+	"interfaces[].state":                                          {Support: Full, Note: "up, down, absent, ignore"},
+	"interfaces[].identifier":                                     {Support: Full, Note: "name, mac-address"},
+	"interfaces[].ipv6.autoconf":                                  {Support: Full, Note: "true needs dhcp: true, as in nmstate"},
+	"interfaces[].bridge.allow-extra-patch-ports":                 {Support: Partly, Note: "true or false, patch ports are never removed"},
+	"interfaces[].bridge.port[].link-aggregation.ovs-db":          {Support: No},
+	"interfaces[].bridge.port[].link-aggregation.port[].priority": {Support: No},
+	"interfaces[].bridge.port[].link-aggregation.port[].queue-id": {Support: No},
+	"interfaces[].ovs-db":                                         {Support: Full, Note: "of an ovs-bridge and an ovs-interface"},
+	"interfaces[].link-aggregation.options":                       {Support: Full, Note: "the options of the kernel's bonding driver"},
 }
 
 // types are nmstate's interface types.
 var types = []Key{
 	{Path: netstate.TypeEthernet, Support: Full}, {Path: netstate.TypeVeth, Support: Full}, {Path: netstate.TypeVLAN, Support: Full},
 	{Path: netstate.TypeBond, Support: Full}, {Path: netstate.TypeLinuxBridge, Support: Full, Note: "with VLAN filtering"},
-	{Path: netstate.TypeOVSBridge, Support: Partly, Note: "read and compared; a node refuses a document that would make or change one"},
-	{Path: netstate.TypeOVSInterface, Support: Partly, Note: "addresses, routes and MTU of one that exists; no DPDK"},
+	{Path: netstate.TypeOVSBridge, Support: Full, Note: "where NetworkManager has its Open vSwitch plug-in; bridges of other programs are read only"},
+	{Path: netstate.TypeOVSInterface, Support: Full, Note: "internal ones and patches; no DPDK"},
 	{Path: netstate.TypeDummy, Support: Full}, {Path: netstate.TypeMACVLAN, Support: Full}, {Path: netstate.TypeVRF, Support: Full},
 	{Path: netstate.TypeLoopback, Support: Partly, Note: "addresses only"},
 	{Path: "mac-vtap", Support: No}, {Path: "ipvlan", Support: No}, {Path: "vxlan", Support: No}, {Path: "infiniband", Support: No},
@@ -117,9 +114,6 @@ func walk(t reflect.Type, path string, above Support, out *[]Key) {
 		}
 		if r, ok := remarks[k.Path]; ok {
 			k.Support, k.Note = r.Support, r.Note
-		}
-		if slices.ContainsFunc(switchKeys, func(p string) bool { return k.Path == p || strings.HasPrefix(k.Path, p+".") }) {
-			k.Support, k.Note = Partly, "of an ovs-bridge or ovs-interface: compared; see the types above"
 		}
 		*out = append(*out, k)
 		if inner.Kind() != reflect.Struct || len(tree.Fields(inner)) == 0 || k.Support == No || k.Support == Read {

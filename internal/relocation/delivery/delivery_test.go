@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -125,6 +126,40 @@ func TestWhereItIsFound(t *testing.T) {
 			require.Equal(t, "site-1", d.Config.Hostname)
 		})
 	}
+}
+
+// A configuration whose network is silent keeps its place; another stick beside it is newer, and of two that are silent the later one.
+func TestAStickBesideASilentOneIsNewer(t *testing.T) {
+	v := &hosttest.Volumes{}
+	var silent []string
+	f := delivery.Finder{Volumes: v, Silent: func(c siteconfig.SiteConfig) int { return slices.Index(silent, c.Hostname) }}
+	find := func() string {
+		d, err := f.Find(t.Context())
+		if err != nil {
+			require.ErrorContains(t, err, "more than one volume")
+			return "refused"
+		}
+		return d.Config.Hostname
+	}
+	plug := func(n, name string) {
+		v.Plug(stick(n, "SITE-CONFIG"), files("site-config.yaml", strings.Replace(config, "site-1", name, 1)))
+	}
+	plug("a", "site-a")
+	require.Equal(t, "site-a", find())
+	plug("b", "site-b")
+	require.Equal(t, "refused", find(), "neither was tried")
+	silent = []string{"site-a"}
+	require.Equal(t, "site-b", find())
+	silent = append(silent, "site-b")
+	require.Equal(t, "site-b", find(), "the one that came last")
+	plug("c", "site-c")
+	require.Equal(t, "site-c", find())
+	plug("d", "site-d")
+	require.Equal(t, "refused", find(), "two are new")
+	v.Unplug("/dev/sdd1")
+	v.Unplug("/dev/sdc1")
+	v.Unplug("/dev/sdb1")
+	require.Equal(t, "site-a", find(), "it keeps its place")
 }
 
 // Whenever the stick is pulled, the answer is that it was, and plugged in again it is read.

@@ -30,6 +30,9 @@ type Finder struct {
 	Directories []Directory
 	// Typed is what came by the page, and comes first; nil where there is no page.
 	Typed func() (data []byte, found bool, err error)
+	// Silent is the place, from 0, of a configuration among those whose network did not answer, in the order in which they came; -1
+	// for another one. Beside one of them another volume is newer. nil where none is known.
+	Silent func(siteconfig.SiteConfig) int
 }
 
 // Delivered is a configuration with the place where it was.
@@ -74,6 +77,33 @@ func (f Finder) Find(ctx context.Context) (Delivered, error) {
 		return f.inDirectories()
 	case 1:
 		return f.onVolume(ctx, found[0])
+	}
+	return f.newest(ctx, found)
+}
+
+// newest chooses among several volumes. One is chosen only where those beside it were tried and their networks are silent: a guess
+// would set a site up as another.
+func (f Finder) newest(ctx context.Context, found []host.Volume) (Delivered, error) {
+	var unknown []host.Volume
+	last, lastAt := Delivered{}, -1
+	for _, v := range found {
+		d, err := f.onVolume(ctx, v)
+		at := -1
+		if err == nil && len(d.Problems) == 0 && f.Silent != nil {
+			at = f.Silent(d.Config)
+		}
+		switch {
+		case at < 0:
+			unknown = append(unknown, v)
+		case at > lastAt:
+			last, lastAt = d, at
+		}
+	}
+	switch {
+	case len(unknown) == 0:
+		return last, nil
+	case len(unknown) == 1 && lastAt >= 0:
+		return f.onVolume(ctx, unknown[0])
 	}
 	places := make([]string, len(found))
 	for i, v := range found {

@@ -65,6 +65,30 @@ func TestWhatThePageStartsArrives(t *testing.T) {
 	require.Equal(t, "site-1", got.Hostname)
 }
 
+// While the node tries a silent network again the page shows why, and takes another configuration.
+func TestThePageReplacesAConfigurationThatIsTriedAgain(t *testing.T) {
+	files := prepared(t)
+	page, err := desk.NewSite(files)
+	require.NoError(t, err)
+	c, problems := siteconfig.Decode([]byte(config))
+	require.Empty(t, problems)
+	plan, _, err := page.Submit(t.Context(), c)
+	require.NoError(t, err)
+	require.NoError(t, operation.WriteJSON(files, relocation.RequestFile, relocation.Request{OperationID: "20260101-000000-0001", Digest: "a"}))
+	require.ErrorIs(t, page.Start(t.Context(), plan.ID), portal.ErrUnderWay, "it is the first attempt")
+
+	require.NoError(t, operation.WriteJSON(files, relocation.LastFile, relocation.Last{Digest: "a", Outcome: relocation.OutcomeRetry,
+		Step: "apply-network", Cause: "gateway 192.0.2.1 on br-ex gives no sign of life"}))
+	now, err := page.Progress(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, portal.Failed, now.State)
+	require.Equal(t, sitecode.GatewaySilent, now.Code)
+	require.NoError(t, page.Start(t.Context(), plan.ID))
+	now, err = page.Progress(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, portal.Running, now.State)
+}
+
 func TestAConfigurationForAnotherNodeIsRefusedOnThePage(t *testing.T) {
 	page, err := desk.NewSite(prepared(t))
 	require.NoError(t, err)
@@ -128,6 +152,12 @@ func TestTheResultOfAnAttempt(t *testing.T) {
 	require.Equal(t, sitecode.GatewaySilent, now.Code)
 
 	require.NoError(t, operation.WriteJSON(files, relocation.LastFile, relocation.Last{Outcome: relocation.OutcomeHome}))
+	require.NoError(t, files.Write(relocation.ReportFile, []byte("{"), 0o600))
+	now, err = page.Progress(t.Context())
+	require.NoError(t, err, "the page would never close")
+	require.True(t, now.Committed)
+	require.Equal(t, portal.Succeeded, now.State)
+	require.Contains(t, now.Facts[0].Value, "The report of the site cannot be read")
 	require.NoError(t, operation.WriteJSON(files, relocation.ReportFile, onsite.Report{Domain: "store.example.org"}))
 	require.NoError(t, operation.WriteJSON(files, relocation.HandoverFile, onsite.Handover{Site: "store", Password: "planted"}))
 	now, err = page.Progress(t.Context())

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-
-	"sigs.k8s.io/yaml"
+	"slices"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -14,6 +13,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/delivery"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
 // Inbox implements onsite.Inbox.
@@ -26,16 +26,33 @@ type Inbox struct {
 
 // NewInbox looks on volumes, in directories, and at what came by the page.
 func NewInbox(files host.Files, volumes host.Volumes, directories ...delivery.Directory) *Inbox {
-	return &Inbox{files: files, finder: delivery.Finder{Volumes: volumes, Directories: directories, Typed: func() ([]byte, bool, error) {
-		data, err := files.Read(relocation.TypedFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, false, nil
-		}
-		if err != nil {
-			return nil, false, fmt.Errorf("read what came by the page: %w", err)
-		}
-		return data, true, nil
-	}}}
+	i := &Inbox{files: files}
+	i.finder = delivery.Finder{Volumes: volumes, Directories: directories, Silent: i.silent, Typed: i.typed}
+	return i
+}
+
+func (i *Inbox) typed() ([]byte, bool, error) {
+	data, err := i.files.Read(relocation.TypedFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read what came by the page: %w", err)
+	}
+	return data, true, nil
+}
+
+// silent is delivery.Finder's.
+func (i *Inbox) silent(c siteconfig.SiteConfig) int {
+	last, err := relocation.ReadLast(i.files)
+	if err != nil {
+		return -1
+	}
+	text, err := onsite.Text(c)
+	if err != nil {
+		return -1
+	}
+	return slices.Index(last.Silent(), relocation.Digest(text))
 }
 
 // Next implements onsite.Inbox.
@@ -50,9 +67,9 @@ func (i *Inbox) Next(ctx context.Context) (onsite.Delivery, error) {
 	again := d.Typed || i.gone
 	i.gone = false
 	// What lies in the folders beside the configuration comes along, so the text of the file is not enough.
-	data, err := yaml.Marshal(d.Config)
+	data, err := onsite.Text(d.Config)
 	if err != nil {
-		return onsite.Delivery{}, fmt.Errorf("encode the configuration of %s: %w", d.Place, err)
+		return onsite.Delivery{}, fmt.Errorf("%s: %w", d.Place, err)
 	}
 	return onsite.Delivery{Data: data, Source: d.Place, Again: again}, nil
 }

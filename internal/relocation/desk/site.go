@@ -44,9 +44,9 @@ func (s *Site) Submit(_ context.Context, c siteconfig.SiteConfig) (portal.Plan, 
 	if problems := onsite.Misfits(s.record, c); len(problems) > 0 {
 		return portal.Plan{}, problems, nil
 	}
-	data, err := yaml.Marshal(c)
+	data, err := onsite.Text(c)
 	if err != nil {
-		return portal.Plan{}, nil, fmt.Errorf("encode the configuration: %w", err)
+		return portal.Plan{}, nil, err
 	}
 	sum := sha256.Sum256(data)
 	plan := describe(s.record, c)
@@ -64,11 +64,11 @@ func (s *Site) Start(_ context.Context, plan string) error {
 	if plan != s.plan || s.typed == nil {
 		return errors.New("the plan is no longer the one that was shown: check it again")
 	}
-	_, under, err := relocation.ReadRequest(s.files)
+	r, under, err := relocation.ReadRequest(s.files)
 	if err != nil {
 		return err
 	}
-	if under || s.waiting() {
+	if under && !s.repeats(r) || s.waiting() {
 		return portal.ErrUnderWay
 	}
 	if err := s.files.Write(relocation.TypedFile, s.typed, 0o600); err != nil {
@@ -83,13 +83,23 @@ func (s *Site) waiting() bool {
 	return err == nil
 }
 
+// repeats: the node tries a silent network again by itself. Another configuration may take its place.
+func (s *Site) repeats(r relocation.Request) bool {
+	last, err := relocation.ReadLast(s.files)
+	if err != nil || last.OutcomeOf(r.Digest) != relocation.OutcomeRetry {
+		return false
+	}
+	entries, err := operation.ReadEntries(s.files, r.OperationID)
+	return err == nil && !flow.Fold(r.OperationID, entries).Flow(relocation.FlowReconfigure).Committed
+}
+
 // Progress implements portal.Site.
 func (s *Site) Progress(context.Context) (portal.Progress, error) {
 	r, under, err := relocation.ReadRequest(s.files)
 	switch {
 	case err != nil:
 		return portal.Progress{}, err
-	case under:
+	case under && !s.repeats(r):
 		return s.running(r)
 	case s.waiting():
 		return portal.Progress{State: portal.Running, Title: "Reading the configuration"}, nil
@@ -124,8 +134,10 @@ func (s *Site) running(r relocation.Request) (portal.Progress, error) {
 func (s *Site) atHome() (portal.Progress, error) {
 	now := portal.Progress{State: portal.Succeeded, Committed: true}
 	var r onsite.Report
+	// The change is committed whatever can be read of it: the page may close.
 	if err := operation.ReadJSON(s.files, relocation.ReportFile, &r); err != nil {
-		return now, err
+		now.Facts = []portal.Fact{{Name: "Needs attention", Value: "The report of the site cannot be read: " + err.Error()}}
+		return now, nil //nolint:nilerr // it is a fact of the result
 	}
 	now.Facts = []portal.Fact{
 		{Name: "Console", Value: "https://console-openshift-console.apps." + r.Domain},

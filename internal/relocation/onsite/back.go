@@ -175,8 +175,12 @@ func (b *Back) hold(ctx context.Context) error {
 			step = f.Step
 		}
 	}
-	last := relocation.Last{OperationID: b.Request.OperationID, Digest: b.Request.Digest, Source: b.Request.Source,
-		Outcome: relocation.OutcomeReturned, Ended: b.Clock.Now().UTC(), Step: step, Cause: b.Cause, Attempts: 1}
+	earlier, err := relocation.ReadLast(b.Files)
+	if err != nil {
+		earlier = relocation.Last{}
+	}
+	last := earlier.Next(relocation.Last{OperationID: b.Request.OperationID, Digest: b.Request.Digest, Source: b.Request.Source,
+		Outcome: relocation.OutcomeReturned, Ended: b.Clock.Now().UTC(), Step: step, Cause: b.Cause})
 	return operation.WriteJSON(b.Files, host.InVar(b.Request.Factory, relocation.LastFile), last)
 }
 

@@ -38,7 +38,7 @@ func (p *Reconfiguration) Plan() flow.Plan {
 	steps := []flow.Step{
 		stateroot.CheckSeal(p.Files, p.Deployments),
 		{Name: relocation.StepAccept, Title: "Check the configuration against this node", Do: p.accept, Undo: p.discard},
-		bringup.ApplyNetwork(p.Network, p.Files, relocation.NMStateFile, p.proof()),
+		bringup.ApplyNetwork(p.Network, p.Files, relocation.NMStateFile, p.firstProof()),
 		{Name: relocation.StepArm, Title: "Arm the watchdog", Do: p.arm},
 		{Name: relocation.StepHostname, Title: "Set the node's name", Do: p.setHostname},
 		{Name: relocation.StepDNS, Title: "Have the node resolve the cluster's names", Do: p.setLocalDNS},

@@ -2,8 +2,6 @@ package onsite
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -94,7 +92,7 @@ func (s *Station) receive(ctx context.Context, record relocation.Record, here op
 	id := s.NewID()
 	r := relocation.Request{
 		OperationID: id, Factory: record.Factory, Site: here.Booted.Stateroot,
-		Source: d.Source, Digest: digest(d.Data), Accepted: s.Clock.Now().UTC().Truncate(time.Second),
+		Source: d.Source, Digest: relocation.Digest(d.Data), Accepted: s.Clock.Now().UTC().Truncate(time.Second),
 	}
 	if here.Booted.Stateroot == record.Factory {
 		r.Site = relocation.StaterootName(id)
@@ -136,29 +134,26 @@ func (s *Station) await(ctx context.Context) (Delivery, error) {
 
 // tell logs once that a configuration is not tried again by itself. last.json shows it to the page and to status.
 func (s *Station) tell(d Delivery, last relocation.Last) {
-	if s.told == last.Digest || last.Outcome == relocation.OutcomeRetry {
+	digest := relocation.Digest(d.Data)
+	if s.told == digest || last.OutcomeOf(digest) == relocation.OutcomeRetry {
 		return
 	}
-	s.told = last.Digest
+	s.told = digest
 	s.Log.Warn("this configuration was tried already and is not tried again by itself: unplug the volume and plug it in again, "+
-		"or run 'lca-cli relocation apply'", "source", d.Source, "outcome", last.Outcome, "op", last.OperationID)
+		"or run 'lca-cli relocation apply'", "source", d.Source, "outcome", last.OutcomeOf(digest), "op", last.OperationID)
 }
 
 // worth says how long to wait before a delivery is tried; 0 for now. The same configuration is tried again by itself only
 // where the site's network did not answer.
 func worth(d Delivery, last relocation.Last, now time.Time) time.Duration {
+	outcome := last.OutcomeOf(relocation.Digest(d.Data))
 	switch {
-	case d.Again, last.Digest != digest(d.Data):
+	case d.Again, outcome == "":
 		return 0
-	case last.Outcome == relocation.OutcomeRetry:
+	case outcome == relocation.OutcomeRetry:
 		return min(max(retryPause-now.Sub(last.Ended), 0), retryPause)
 	}
 	return inboxPause
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 // again makes another stateroot for the configuration and reboots into it.
@@ -243,15 +238,19 @@ func (s *Station) over(r relocation.Request, outcome, step string, cause error) 
 	s.Log.Error("the site configuration was not carried out; the node is as it was shipped", "op", r.OperationID,
 		"step", step, "error", cause)
 	last, err := relocation.ReadLast(s.Files)
-	if err != nil || last.Digest != r.Digest {
+	if err != nil {
 		last = relocation.Last{}
 	}
-	last = relocation.Last{OperationID: r.OperationID, Digest: r.Digest, Source: r.Source, Outcome: outcome,
-		Ended: s.Clock.Now().UTC(), Step: step, Cause: oneLine(cause.Error()), Attempts: last.Attempts + 1}
+	last = last.Next(relocation.Last{OperationID: r.OperationID, Digest: r.Digest, Source: r.Source, Outcome: outcome,
+		Ended: s.Clock.Now().UTC(), Step: step, Cause: oneLine(cause.Error())})
 	if err := operation.WriteJSON(s.Files, relocation.LastFile, last); err != nil {
 		return err
 	}
-	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.TypedFile} {
+	remove := []string{relocation.RequestFile, relocation.SiteConfigFile}
+	if !newerTyped(s.Files, r) {
+		remove = append(remove, relocation.TypedFile)
+	}
+	for _, f := range remove {
 		if err := s.Files.Remove(f); err != nil {
 			return fmt.Errorf("remove %s: %w", f, err)
 		}

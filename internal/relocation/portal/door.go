@@ -8,19 +8,22 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// door admits whoever has the code: one at a time, and slower with every wrong attempt.
+// door admits whoever has the code: one at a time, and each address slower with every wrong attempt.
 type door struct {
 	options Options
 
 	mu      sync.Mutex
 	code    string
-	wrong   int
-	blocked time.Time
+	tries   attempts
+	guesses *rate.Limiter
 	session *session
 }
 
@@ -33,14 +36,13 @@ type session struct {
 const (
 	codeDigits    = 8
 	sessionLife   = 8 * time.Hour
-	freeAttempts  = 5                // before the door is blocked
-	firstBlock    = 30 * time.Second // doubles with each further wrong attempt
-	longestBlock  = 15 * time.Minute
 	sessionCookie = "__Host-lca-session"
+	// maxGuesses codes a second are compared at most, whoever types them: one address is blocked long before.
+	maxGuesses, guessBurst = 10, 100
 )
 
 func newDoor(o Options) *door {
-	d := &door{options: o}
+	d := &door{options: o, tries: attempts{}, guesses: rate.NewLimiter(maxGuesses, guessBurst)}
 	d.renew()
 	return d
 }
@@ -70,23 +72,24 @@ func (d *door) bytes(n int) []byte {
 
 func (d *door) text() string { return base64.RawURLEncoding.EncodeToString(d.bytes(32)) }
 
-// enter compares a code in constant time. The right one is used up, and ends the session of the browser before.
-func (d *door) enter(code string) (s *session, wait time.Duration) {
+// enter compares a code in constant time. The right one is used up, and ends the session of the browser before. from is the
+// address of the browser: what another one tried does not make it wait.
+func (d *door) enter(from netip.Addr, code string) (s *session, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.options.Now()
-	if wait := d.blocked.Sub(now); wait > 0 {
+	if wait := d.tries.wait(from, now); wait > 0 {
 		return nil, wait
+	}
+	if !d.guesses.AllowN(now, 1) {
+		return nil, time.Second
 	}
 	typed := strings.NewReplacer(" ", "", "-", "").Replace(code)
 	if subtle.ConstantTimeCompare([]byte(typed), []byte(d.code)) != 1 {
-		if d.wrong++; d.wrong >= freeAttempts {
-			d.blocked = now.Add(min(firstBlock<<min(d.wrong-freeAttempts, 10), longestBlock))
-		}
-		d.options.Log.Warn("the page refused a wrong code", "attempt", d.wrong)
-		return nil, max(0, d.blocked.Sub(now))
+		d.options.Log.Warn("the page refused a wrong code", "from", from, "attempt", d.tries.failed(from, now))
+		return nil, d.tries.wait(from, now)
 	}
-	d.wrong = 0
+	d.tries.forget(from)
 	d.session = &session{id: d.text(), token: d.text(), expires: now.Add(sessionLife)}
 	d.renew()
 	return d.session, 0

@@ -43,18 +43,25 @@ const (
 
 func stages() []string { return []string{"Configuration", "Plan", "Progress", "Result"} }
 
+// pages are parsed once: a page that cannot be parsed is found by the first test, not by a technician.
+var pages = parse("login", "form", "plan", "progress", "result", "wait")
+
+func parse(names ...string) map[string]*template.Template {
+	out := make(map[string]*template.Template, len(names))
+	for _, name := range names {
+		out[name] = template.Must(template.New(name).Funcs(template.FuncMap{"inc": func(i int) int { return i + 1 }}).
+			ParseFS(assets, "assets/base.html", "assets/"+name+".html"))
+	}
+	return out
+}
+
 func (p *Portal) render(w http.ResponseWriter, r *http.Request, status int, name string, data page) {
 	data.Node, data.Stages = p.options.Node, stages()
 	if s := sessionOf(r); s != nil {
 		data.Token = s.token
 	}
-	t, err := template.New(name).Funcs(template.FuncMap{"inc": func(i int) int { return i + 1 }}).
-		ParseFS(assets, "assets/base.html", "assets/"+name+".html")
 	var out bytes.Buffer
-	if err == nil {
-		err = t.ExecuteTemplate(&out, "base", data)
-	}
-	if err != nil {
+	if err := pages[name].ExecuteTemplate(&out, "base", data); err != nil {
 		p.options.Log.Error("the page cannot be shown", "page", name, "error", err)
 		http.Error(w, "this page cannot be shown; open the first page again", http.StatusInternalServerError)
 		return
@@ -73,7 +80,7 @@ func (p *Portal) renderLogin(w http.ResponseWriter, r *http.Request, status int,
 }
 
 func (p *Portal) login(w http.ResponseWriter, r *http.Request) {
-	s, wait := p.door.enter(r.PostFormValue("code"))
+	s, wait := p.door.enter(addressOf(r), r.PostFormValue("code"))
 	switch {
 	case wait > 0:
 		w.Header().Set("Retry-After", fmt.Sprint(int(wait.Seconds())+1))

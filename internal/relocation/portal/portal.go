@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 //go:embed assets
@@ -42,7 +40,7 @@ type Port struct {
 type Portal struct {
 	options Options
 	door    *door
-	limit   *rate.Limiter
+	limits  limits
 	handler http.Handler
 	drafts  drafts
 	// downloaded is closed when the hand-over file was.
@@ -52,7 +50,7 @@ type Portal struct {
 // Bounds on what a client may do.
 const (
 	maxBody     = 6 << 20 // bytes
-	maxRequests = 20      // a second
+	maxRequests = 20      // a second, of one client
 	burst       = 80
 )
 
@@ -62,7 +60,7 @@ func New(o Options) *Portal {
 		o.Rand = rand.Reader
 	}
 	o.Node = cmp.Or(o.Node, "this node")
-	p := &Portal{options: o, door: newDoor(o), limit: rate.NewLimiter(maxRequests, burst), downloaded: make(chan struct{})}
+	p := &Portal{options: o, door: newDoor(o), downloaded: make(chan struct{})}
 	p.handler = p.routes()
 	return p
 }
@@ -94,7 +92,7 @@ func (p *Portal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
-	if !p.limit.Allow() {
+	if !p.limits.allow(addressOf(r)) {
 		h.Set("Retry-After", "1")
 		http.Error(w, "too many requests; try again in a moment", http.StatusTooManyRequests)
 		return

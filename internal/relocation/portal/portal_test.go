@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +30,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
+
+// wait is generous: the machine may be busy.
+const wait = 2 * time.Minute
 
 // site is a node in memory.
 type site struct {
@@ -305,6 +310,62 @@ func TestTheDoor(t *testing.T) {
 	require.Contains(t, text, "Type the code", "one browser at a time")
 }
 
+// One laptop that guesses does not lock out the technician at another, and no laptop gets more attempts by more IPv6 addresses.
+func TestAClientThatGuessesWaitsAlone(t *testing.T) {
+	b := newBench(t)
+	p := portal.New(portal.Options{Site: b.site, Log: slog.New(slog.DiscardHandler), ShowCode: func(code string) { b.code = code },
+		Now: func() time.Time { return b.now }})
+	login := func(from, code string) (status, wait int) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/login", strings.NewReader(url.Values{"code": {code}}.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("X-Forwarded-For", "192.0.2.99")
+		r.RemoteAddr = from
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		wait, _ = strconv.Atoi(w.Header().Get("Retry-After"))
+		return w.Code, wait
+	}
+	for name, from := range map[string]func(n int) string{
+		"IPv4": func(int) string { return "192.0.2.66:4711" },
+		"IPv6": func(n int) string { return fmt.Sprintf("[2001:db8::%x]:4711", n+1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			longest := 0
+			for n := range 7 {
+				status, wait := login(from(n), "00000000")
+				if n >= 4 {
+					require.Equal(t, http.StatusTooManyRequests, status)
+					require.Greater(t, wait, longest, "each wrong code makes it wait longer")
+					longest = wait
+				}
+				if n < 6 {
+					b.now = b.now.Add(time.Duration(wait) * time.Second)
+				}
+			}
+			status, _ := login(from(0), b.code)
+			require.Equal(t, http.StatusTooManyRequests, status)
+		})
+	}
+	status, _ := login("192.0.2.10:4711", b.code)
+	require.Equal(t, http.StatusSeeOther, status, "the technician does not wait")
+}
+
+// Many addresses do not fill the memory, nor make the node forget the one that guessed most.
+func TestManyClientsAreBounded(t *testing.T) {
+	b := newBench(t)
+	p := portal.New(portal.Options{Site: b.site, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return b.now }})
+	for range 6 {
+		p.Fail(netip.MustParseAddr("192.0.2.66"))
+	}
+	at := netip.MustParseAddr("198.18.0.0")
+	for range 5000 {
+		p.Fail(at)
+		at = at.Next()
+	}
+	require.LessOrEqual(t, p.Clients(), 1024)
+	require.Positive(t, p.Wait(netip.MustParseAddr("192.0.2.66")))
+}
+
 func TestForgeriesAreRefused(t *testing.T) {
 	b := newBench(t)
 	c := b.admitted(t)
@@ -336,6 +397,47 @@ func TestHeadersAndLimits(t *testing.T) {
 		limited = limited || status == http.StatusTooManyRequests
 	}
 	require.True(t, limited)
+}
+
+// One laptop that holds every connection it gets, and sends requests without a pause, does not keep another from the page.
+func TestOneClientDoesNotKeepAnotherOut(t *testing.T) {
+	p := portal.New(portal.Options{Site: &site{}, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	certificate, _, err := portal.Certificate(time.Now(), netip.MustParseAddr("127.0.0.1"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Serve(ctx, l, certificate) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	from := func(address string) *http.Client {
+		d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+		return &http.Client{Transport: &http.Transport{DialContext: d.DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	}
+	get := func(c *http.Client) (int, error) {
+		r, err := c.Get("https://" + l.Addr().String() + "/style.css")
+		if err != nil {
+			return 0, err
+		}
+		return r.StatusCode, r.Body.Close()
+	}
+	request := func(from string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/style.css", nil)
+		r.RemoteAddr = from
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		return w.Code
+	}
+	require.Eventually(t, func() bool { return request("127.0.0.66:1") == http.StatusTooManyRequests }, wait, time.Microsecond)
+	require.Equal(t, http.StatusOK, request("127.0.0.10:1"))
+	for range 80 {
+		c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.66")}}).DialContext(ctx, "tcp", l.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	status, err := get(from("127.0.0.10"))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
 }
 
 // The page goes when the change is committed and its result was fetched.

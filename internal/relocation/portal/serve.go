@@ -25,6 +25,7 @@ import (
 // Bounds on connections.
 const (
 	maxConnections = 64
+	maxOfOne       = 16 // of one client
 	headerTimeout  = 10 * time.Second
 	readTimeout    = time.Minute // of an upload over a poor link
 	idleTimeout    = time.Minute
@@ -47,7 +48,8 @@ func (p *Portal) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 		ErrorLog:  slog.NewLogLogger(p.options.Log.Handler(), slog.LevelDebug),
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.ServeTLS(netutil.LimitListener(l, maxConnections), "", "") }()
+	shared := netutil.LimitListener(&fair{Listener: l, share: maxOfOne, open: map[netip.Prefix]int{}}, maxConnections)
+	go func() { done <- server.ServeTLS(shared, "", "") }()
 	finished, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {

@@ -31,7 +31,11 @@ func Decode(data []byte) (SiteConfig, []Problem) {
 		bad[p.Key] = true
 	}
 	for _, p := range Validate(c) {
-		p.Key = nameOf(p.Key)
+		if rest, ok := strings.CutPrefix(p.Key, "network."); ok {
+			p.Key = nameOf("network") + "." + rest
+		} else {
+			p.Key = nameOf(p.Key)
+		}
 		if !bad[p.Key] { // the value that is judged is not the one that stands there
 			problems = append(problems, p)
 		}

@@ -2,6 +2,7 @@ package siteconfig
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 var (
@@ -207,6 +209,13 @@ func (f *filler) network(v reflect.Value, n *yaml.Node, path string) {
 		}
 	}
 	doc, err := netstate.Decode(text)
+	var found tree.Problems
+	if errors.As(err, &found) { // their lines are of the part, those of the file follow from the keys
+		for _, p := range found {
+			f.problems = append(f.problems, Problem{Key: within(path, p.Path), Want: oneLine(p.Reason)})
+		}
+		return
+	}
 	if err != nil {
 		f.problems = append(f.problems, Problem{Key: path, Want: "is not an nmstate document: " + oneLine(err.Error())})
 		return
@@ -233,6 +242,9 @@ func jsonName(f reflect.StructField) string {
 	}
 	return f.Name
 }
+
+// within is join, where the key may be empty: the path itself.
+func within(path, key string) string { return strings.TrimSuffix(join(path, key), ".") }
 
 func join(path, key string) string {
 	if path == "" {

@@ -1,7 +1,7 @@
 package siteconfig
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -60,25 +60,56 @@ type lineTable map[string]int
 
 func linesOf(root *yaml.Node) lineTable {
 	t := lineTable{}
-	var walk func(n *yaml.Node, path string)
-	walk = func(n *yaml.Node, path string) {
-		switch n.Kind {
-		case yaml.MappingNode:
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				at := join(path, n.Content[i].Value)
-				t[at] = n.Content[i].Line
-				walk(n.Content[i+1], at)
+	t.walk(root, "", 0)
+	return t
+}
+
+// walk enters what is below a node. before is the line of the file before the first one of the node's text.
+func (t lineTable) walk(n *yaml.Node, path string, before int) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			at := join(path, n.Content[i].Value)
+			t[at] = before + n.Content[i].Line
+			t.walk(n.Content[i+1], at, before)
+		}
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			label := strconv.Itoa(i)
+			if name := nameIn(c); name != "" && isNetwork(path) {
+				label = name
 			}
-		case yaml.SequenceNode:
-			for i, c := range n.Content {
-				at := fmt.Sprintf("%s[%d]", path, i)
-				t[at] = c.Line
-				walk(c, at)
-			}
+			t.item(c, path+"["+label+"]", before)
+		}
+	case yaml.ScalarNode:
+		var doc yaml.Node
+		if isNetwork(path) && n.Style == yaml.LiteralStyle && yaml.Unmarshal([]byte(n.Value), &doc) == nil && len(doc.Content) == 1 {
+			t.walk(doc.Content[0], path, before+n.Line)
 		}
 	}
-	walk(root, "")
-	return t
+}
+
+func (t lineTable) item(n *yaml.Node, at string, before int) {
+	if _, known := t[at]; !known {
+		t[at] = before + n.Line
+	}
+	t.walk(n, at, before)
+}
+
+// isNetwork says that a path is that of the network document, or of a part of it. Its problems call items by their names.
+func isNetwork(path string) bool {
+	key, _, _ := strings.Cut(path, ".")
+	return key == "network" || key == "raw_nm_state_config"
+}
+
+// nameIn is the name that an item has, empty where it has none.
+func nameIn(n *yaml.Node) string {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "name" && n.Content[i+1].Kind == yaml.ScalarNode {
+			return n.Content[i+1].Value
+		}
+	}
+	return ""
 }
 
 // of is the line of a key, or of the nearest group around it that the file has; 0 for the whole file.

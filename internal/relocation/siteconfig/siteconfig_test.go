@@ -73,7 +73,15 @@ func TestProblems(t *testing.T) {
 		"hub both":         {header + "hub: {url: 'https://hub', token: hunter2, secretRef: {name: a}}\n", []string{"hub: must have exactly one of token, secretRef and importManifests"}},
 		"traversal":        {header + "connections: [{name: ../../etc/passwd, content: '[connection]'}]\n", []string{`connections[0].name: "../../etc/passwd": must be the name of a file that ends in .nmconnection, without a folder`}},
 		"network": {header + "network:\n  interfaces:\n  - {name: eno1, ipv4: {enabled: true, address: [{ip: 192.0.2.400, prefix-length: 24}]}}\n", []string{
-			`line 3: network: interfaces[eno1].ipv4.address: address "192.0.2.400" is not an IP address`}},
+			`line 5: network.interfaces[eno1].ipv4.address: address "192.0.2.400" is not an IP address`}},
+		"network by line": {header + "network:\n  interfaces:\n  - name: eno1\n    type: ethernet\n    ipv4:\n      enabled: perhaps\n    mtuu: 9\n" +
+			"  - name: eno1.12\n    type: vlan\n    vlan:\n      base-iface: eno1\n      id: 9999\n  foo: 1\n", []string{
+			`line 8: network.interfaces[eno1].ipv4.enabled: "perhaps"`, `line 9: network.interfaces[eno1].mtuu: `, `line 15: network.foo: `}},
+		"network by line, valid keys": {header + "network:\n  interfaces:\n  - name: eno1.12\n    type: vlan\n    vlan:\n      base-iface: eno1\n      id: 9999\n" +
+			"  routes:\n    config:\n    - destination: x\n      next-hop-interface: eno1.12\n", []string{
+			`line 9: network.interfaces[eno1.12].vlan.id: VLAN id 9999`, `line 12: network.routes.config[0]`}},
+		"network as text": {header + "network: |\n  interfaces:\n  - name: eno1\n    type: ethernet\n    mtuu: 9\n", []string{
+			`line 7: network.interfaces[eno1].mtuu: `}},
 		"network elsewhere": {header + "machineNetworks: [198.51.100.0/24]\nnetwork:\n  interfaces:\n  - {name: eno1, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 192.0.2.4, prefix-length: 24}]}}\n", []string{
 			`machineNetworks[0]: "198.51.100.0/24": must hold an address of network, which has 192.0.2.4/24`}},
 		"SSH private key": {header + "sshKeys: ['-----BEGIN OPENSSH PRIVATE KEY----- hunter2']\n", []string{`sshKeys[0]: [hidden]: is a private key`}},

@@ -16,7 +16,7 @@ func (v *validator) network(c SiteConfig) {
 		switch err := netstate.Validate(*c.Network); {
 		case errors.As(err, &all):
 			for _, p := range all {
-				v.problems = append(v.problems, Problem{Key: "network", Want: p})
+				v.problems = append(v.problems, ofNetwork(p))
 			}
 		case err != nil:
 			v.problems = append(v.problems, Problem{Key: "network", Want: err.Error()})
@@ -39,6 +39,15 @@ func (v *validator) network(c SiteConfig) {
 			v.add(join(at("connections", i), "content"), "", "must be a NetworkManager keyfile, with a section [connection]")
 		}
 	}
+}
+
+// ofNetwork parts a sentence about a network document into the key and what is wrong there.
+func ofNetwork(sentence string) Problem {
+	key, want, found := strings.Cut(sentence, ": ")
+	if !found || strings.Contains(key, " ") {
+		return Problem{Key: "network", Want: sentence}
+	}
+	return Problem{Key: within("network", key), Want: want}
 }
 
 // isBaseName says that a name cannot lead out of the folder that it is written to.

@@ -31,14 +31,12 @@ func (g *generation) check(ctx context.Context) error {
 	if err := stateroot.OwnState(g.Files, g.booted.Stateroot); err != nil {
 		return flow.Permanent(err)
 	}
-	room := stateroot.Room{Files: g.Files, Disk: g.Trees}
-	need, free, err := room.SpaceFor(ctx, g.booted.Stateroot)
+	need, free, err := seed.RoomForCopy(ctx, g.Trees)
 	if err != nil {
 		return err
 	}
-	if need.Bytes > free.Bytes {
-		return flow.Permanent(fmt.Errorf("a copy of /var needs %d MiB and %d MiB are free: free %d MiB, then ask again",
-			need.Bytes>>20, free.Bytes>>20, (need.Bytes-free.Bytes)>>20+1))
+	if lacking := seed.RoomLacking(need, free); lacking != "" {
+		return flow.Permanent(fmt.Errorf("%s: remove what is not needed below /var, then ask again", lacking))
 	}
 	return nil
 }
@@ -55,17 +53,35 @@ func (g *generation) open(ctx context.Context) (host.Repository, error) {
 type announcement struct {
 	Image  string `json:"image"`
 	Digest string `json:"digest"`
+	// Operation announced it. TagUnread: it was not allowed to read the tag before.
+	Operation string `json:"operation,omitempty"`
+	TagUnread bool   `json:"tag-unread,omitempty"`
 }
 
 // announce notes what is about to be published.
-func (g *generation) announce(digest string) error {
-	return operation.WriteJSON(g.Files, seed.AnnouncedFile, announcement{g.request.SeedImage, digest})
+func (g *generation) announce(digest string, unread bool) error {
+	return operation.WriteJSON(g.Files, seed.AnnouncedFile, announcement{g.request.SeedImage, digest, g.request.OperationID, unread})
 }
 
-// checkTag refuses to replace an image that this node did not publish.
+// announced is what was announced last; without a name where nothing was, or it cannot be read.
+func (g *generation) announced() (last announcement) {
+	if err := operation.ReadJSON(g.Files, seed.AnnouncedFile, &last); err != nil {
+		return announcement{}
+	}
+	return last
+}
+
+// checkTag refuses to replace an image that this node did not publish. Some registries deny the reading of a tag that does
+// not exist, or accounts may write alone: the right to write is proved already, so that is no reason to end.
 func (g *generation) checkTag(ctx context.Context, repo host.Repository) error {
-	m, err := repo.Manifest(ctx, Tag(g.request.SeedImage))
-	if errors.Is(err, host.ErrNoImage) {
+	tag := seed.Tag(g.request.SeedImage)
+	m, err := repo.Manifest(ctx, tag)
+	switch {
+	case errors.Is(err, host.ErrNoImage):
+		return nil
+	case errors.Is(err, host.ErrRegistryDenied):
+		g.Log.Warn("the registry does not let the account read the tag: whether another image has it is not known",
+			"tag", tag, "error", err)
 		return nil
 	}
 	if err != nil {
@@ -74,13 +90,12 @@ func (g *generation) checkTag(ctx context.Context, repo host.Repository) error {
 	if o, err := seed.ReadOutcome(g.Files); err == nil && o.Image == g.request.SeedImage && o.Digest == m.Digest {
 		return nil
 	}
-	var last announcement
-	if err := operation.ReadJSON(g.Files, seed.AnnouncedFile, &last); err == nil && last == (announcement{g.request.SeedImage, m.Digest}) {
+	if last := g.announced(); last.Image == g.request.SeedImage && last.Digest == m.Digest {
 		return nil
 	}
 	registry, repository := seed.SplitImage(g.request.SeedImage)
 	return flow.Permanent(fmt.Errorf("registry %s, repository %s: tag %s has another image, %s, which this node did not publish: choose "+
-		"another tag in spec.seedImage, or delete this one", registry, repository, Tag(g.request.SeedImage), m.Digest))
+		"another tag in spec.seedImage, or delete this one", registry, repository, tag, m.Digest))
 }
 
 // hopeless explains errors of a registry, and marks those that another try in this run would not mend.

@@ -258,6 +258,6 @@ func TestObjectsAreSelectedByTheirKeys(t *testing.T) {
 
 func TestTagsOfPullSpecifications(t *testing.T) {
 	for spec, tag := range map[string]string{"r.example.com:5000/a/b": "latest", "r.example.com:5000/a/b:1": "1", "r/a:v2": "v2"} {
-		require.Equal(t, tag, create.Tag(spec))
+		require.Equal(t, tag, seed.Tag(spec))
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// etcDiff is how an /etc differs from that of its commit. Paths are relative to it.
+// etcDiff is how an /etc differs from that of its commit. Paths are relative to it. In Deleted a folder comes after its content:
+// who removes path by path removes it empty.
 type etcDiff struct{ Changed, Deleted []string }
 
 // compareEtc compares an /etc with the /usr/etc that it came from. A link counts as changed: its target shows nowhere.
@@ -21,6 +22,7 @@ func compareEtc(files host.Files, etc, origin string) (d etcDiff, err error) {
 	}
 	slices.Sort(d.Changed)
 	slices.Sort(d.Deleted)
+	slices.Reverse(d.Deleted)
 	return d, nil
 }
 
@@ -34,12 +36,35 @@ func (d *etcDiff) folder(files host.Files, etc, origin, rel string) error {
 		return err
 	}
 	for _, name := range was {
-		if !slices.Contains(have, name) {
-			d.Deleted = append(d.Deleted, path.Join(rel, name))
+		if slices.Contains(have, name) {
+			continue
+		}
+		if err := d.deleted(files, origin, path.Join(rel, name)); err != nil {
+			return err
 		}
 	}
 	for _, name := range have {
 		if err := d.entry(files, etc, origin, path.Join(rel, name), slices.Contains(was, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleted adds what is gone, with its content.
+func (d *etcDiff) deleted(files host.Files, origin, rel string) error {
+	d.Deleted = append(d.Deleted, rel)
+	at := path.Join(origin, rel)
+	info, err := files.Stat(at)
+	if err != nil || !info.IsDir() {
+		return err
+	}
+	names, err := files.List(at)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := d.deleted(files, origin, path.Join(rel, name)); err != nil {
 			return err
 		}
 	}

@@ -152,6 +152,87 @@ func TestATagOfAnotherImageIsRefused(t *testing.T) {
 	}
 }
 
+// An account that may push need not be able to read a tag that may not exist yet: the image is published, and what could not be
+// proved is said, also where the program died in between.
+func TestATagThatMayNotBeReadIsPublished(t *testing.T) {
+	for name, fault := range map[string]error{"401": host.ErrRegistryLogin, "403": host.ErrRegistryForbidden} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(false)
+			w.registry.Fail = func(request string) error {
+				if request == "get manifest" {
+					return fault
+				}
+				return nil
+			}
+			require.NoError(t, w.Live(nil))
+			verdict, err := w.Judge()
+			require.NoError(t, err)
+			require.Equal(t, "published", verdict)
+			o, err := seed.ReadOutcome(w.node.Files())
+			require.NoError(t, err)
+			require.True(t, o.TagUnread)
+			require.Len(t, o.Warnings(), 1)
+			require.Contains(t, o.Warnings()[0], "registry registry.example.com did not let the account read tag 1 of team/seed beforehand")
+
+			w.registry.Fail = nil
+			require.NoError(t, w.Again(), "the node knows the image as its own")
+			o, err = seed.ReadOutcome(w.node.Files())
+			require.NoError(t, err)
+			require.False(t, o.TagUnread)
+		})
+	}
+}
+
+// A program that dies after it wrote the tag reads its own image then; that the tag was not read before stays known.
+func TestATagThatWasNotReadStaysKnownAsSuch(t *testing.T) {
+	w := newWorld(false)
+	published := false
+	w.node.FailWhen(func(op hostOp, _ int) error {
+		published = published || op.String() == "registry put manifest"
+		return nil
+	})
+	w.registry.Fail = func(request string) error {
+		switch {
+		case request == "get manifest" && !published:
+			return host.ErrRegistryForbidden
+		case request == "get manifest" && published:
+			published = false
+			w.registry.Fail = nil
+			return host.ErrRegistryAway
+		}
+		return nil
+	}
+	require.NoError(t, w.Live(nil))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "published", verdict)
+	o, err := seed.ReadOutcome(w.node.Files())
+	require.NoError(t, err)
+	require.True(t, o.TagUnread)
+}
+
+// The field's installer removes path by path, and removes no folder that has content.
+func TestADeletedFolderIsListedAfterItsContent(t *testing.T) {
+	w := newWorld(false)
+	booted, err := host.Booted(list(t, w))
+	require.NoError(t, err)
+	for _, file := range []string{"gone/a", "gone/below/b", "gone.d/c", "half/gone/d", "half/kept", "single"} {
+		require.NoError(t, w.node.Seed(booted.InDeployment("/usr/etc/"+file), []byte("the system's")))
+	}
+	require.NoError(t, w.node.Seed("/etc/half/kept", []byte("the system's")))
+	require.NoError(t, w.Live(nil))
+	deleted, err := open(t, w).Small(t.Context(), "etc.deletions")
+	require.NoError(t, err)
+	lines := strings.Fields(string(deleted))
+	require.ElementsMatch(t, []string{"/etc/gone", "/etc/gone/a", "/etc/gone/below", "/etc/gone/below/b", "/etc/gone.d", "/etc/gone.d/c",
+		"/etc/half/gone", "/etc/half/gone/d", "/etc/single"}, lines)
+	for i, name := range lines {
+		for _, later := range lines[i+1:] {
+			require.False(t, strings.HasPrefix(later, name+"/"), "%s comes before %s", name, later)
+		}
+	}
+}
+
 // What the system itself has in /etc is not deleted on the target, and what a MachineConfig wrote ships; all else of the folder does not.
 func TestFilesOfTheSystemBecomeAsItHasThem(t *testing.T) {
 	w := newWorld(false)

@@ -26,7 +26,11 @@ func (g *generation) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &image.Publisher{Repository: repo, Tag: Tag(g.request.SeedImage), Announce: g.announce}
+	p := &image.Publisher{Repository: repo, Tag: seed.Tag(g.request.SeedImage)}
+	last := g.announced() // an earlier run may have written the tag that this one reads
+	p.Announce = func(digest string) error {
+		return g.announce(digest, p.TagUnread || last.TagUnread && last.Operation == g.request.OperationID)
+	}
 	if o, err := seed.ReadOutcome(g.Files); err == nil && repository(o.Image) == repository(g.request.SeedImage) {
 		p.Known = []string{o.Digest}
 	}
@@ -138,21 +142,13 @@ func (g *generation) record(done image.Published, signed bool) error {
 	}
 	o := seed.Outcome{
 		OperationID: g.request.OperationID, Image: g.request.SeedImage, Digest: done.Digest, Size: done.Size, Sent: done.Sent,
-		Signed: signed, CopyReflinked: mark.Reflinked, Published: g.Clock.Now().UTC(),
+		Signed: signed, TagUnread: g.announced().TagUnread, CopyReflinked: mark.Reflinked, Published: g.Clock.Now().UTC(),
 		Downtime: seed.Duration(operation.Span(g.Files, seed.StepQuiesce, seed.StepStart).Seconds()),
 	}
 	for _, l := range done.Layers {
 		o.Layers = append(o.Layers, seed.Layer{Content: l.Content, Digest: l.Digest, Size: l.Size, Reused: l.Reused})
 	}
 	return operation.WriteJSON(g.Files, seed.OutcomeFile, o)
-}
-
-// Tag is that of a pull specification, "latest" where it has none.
-func Tag(pullSpec string) string {
-	if at := strings.LastIndexByte(pullSpec, ':'); at > strings.LastIndexByte(pullSpec, '/') {
-		return pullSpec[at+1:]
-	}
-	return "latest"
 }
 
 func repository(pullSpec string) string {

@@ -32,6 +32,9 @@ type Publisher struct {
 	// Announce is told the digest of the image before the tag gets it; nil tells nobody.
 	Announce func(digest string) error
 
+	// TagUnread: the registry did not let the tag be read before it was written. The first Add sets it.
+	TagUnread bool
+
 	known  map[string]descriptor
 	layers []Layer
 }
@@ -57,7 +60,8 @@ func (p *Publisher) Add(ctx context.Context, c Content) error {
 	}
 	d, reused := p.known[c.Name+" "+m.digest]
 	if reused {
-		if reused, err = p.Repository.Has(ctx, d.Digest); err != nil {
+		reused, err = p.Repository.Has(ctx, d.Digest)
+		if err != nil && !errors.Is(err, host.ErrRegistryDenied) {
 			return fmt.Errorf("publish %s: %w", c.Name, err)
 		}
 	}
@@ -75,12 +79,16 @@ func (p *Publisher) send(ctx context.Context, m measured) (descriptor, error) {
 	return descriptor{MediaType: mediaLayer, Digest: digest, Size: size, Annotations: m.annotations()}, err
 }
 
-// learn reads which layers earlier images have. One that is not there or no seed image teaches nothing.
+// learn reads which layers earlier images have. One that is not there, may not be read or is no seed image teaches nothing.
 func (p *Publisher) learn(ctx context.Context) error {
 	p.known = map[string]descriptor{}
 	for _, name := range append([]string{p.Tag}, p.Known...) {
 		m, err := p.Repository.Manifest(ctx, name)
 		if errors.Is(err, host.ErrNoImage) {
+			continue
+		}
+		if errors.Is(err, host.ErrRegistryDenied) {
+			p.TagUnread = p.TagUnread || name == p.Tag
 			continue
 		}
 		if err != nil {
@@ -130,6 +138,9 @@ func (p *Publisher) Finish(ctx context.Context, arch string, labels map[string]s
 		return out, err
 	}
 	back, err := p.Repository.Manifest(ctx, p.Tag)
+	if errors.Is(err, host.ErrRegistryDenied) {
+		return out, nil // the registry has acknowledged it
+	}
 	if err == nil && back.Digest != out.Digest {
 		err = fmt.Errorf("the registry has %s under the tag %s, not %s: another program published to it meanwhile",
 			back.Digest, p.Tag, out.Digest)

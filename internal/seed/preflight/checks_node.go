@@ -62,10 +62,11 @@ func checkPullSecret(_ lcav1.SeedGeneratorSpec, f Facts) finding {
 
 func checkDisk(_ lcav1.SeedGeneratorSpec, f Facts) finding {
 	const mib = 1 << 20
-	if f.Need.Bytes <= f.Free.Bytes {
+	lacking := seed.RoomLacking(f.Need, f.Free)
+	if lacking == "" {
 		return finding{recorded: fmt.Sprintf("%d MiB needed, %d MiB free in /var/lib/lca", f.Need.Bytes/mib, f.Free.Bytes/mib)}
 	}
-	return finding{problem: fmt.Sprintf("the copy needs %d MiB in /var/lib/lca, where %d MiB are free", f.Need.Bytes/mib, f.Free.Bytes/mib),
+	return finding{problem: lacking,
 		hint: "remove what is not needed below /var, such as other stateroots ('lca-cli stateroot remove')"}
 }
 

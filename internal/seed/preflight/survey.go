@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -11,12 +10,8 @@ import (
 
 // Surveyor finds out about a node what the checks must know of it. It changes nothing.
 type Surveyor struct {
-	Files host.Files
-	Disk  interface {
-		Usage(ctx context.Context, path string) (host.Size, error)
-		Free(path string) (host.Size, error)
-		Shares(path string) (bool, error)
-	}
+	Files       host.Files
+	Disk        seed.Disk
 	Deployments interface {
 		CanSetDefault(ctx context.Context) error
 	}
@@ -54,7 +49,8 @@ func (s Surveyor) Look(ctx context.Context, f *Facts) {
 	} else if held && h.Flow() != seed.FlowCreate {
 		f.NodeBusy = h.String()
 	}
-	if err := s.measure(ctx, f); err != nil {
+	var err error
+	if f.Need, f.Free, err = seed.RoomForCopy(ctx, s.Disk); err != nil {
 		f.Unknown[CheckDiskSpace] = err.Error()
 	}
 }
@@ -90,40 +86,4 @@ func countCPUs(text string) (cpus, cores, sockets int) {
 		return cpus, cpus, min(cpus, 1)
 	}
 	return cpus, len(seenCores), len(seenSockets)
-}
-
-// reserve is what the work on the copy takes beside it: a decrypted and compacted etcd, lists and manifests.
-const reserve = 512 << 20
-
-// stateParent is on the file system of host.StateDir, which the first operation makes.
-const stateParent = "/var/lib"
-
-// measure compares what the copy takes with what is free. Where copies share their data, only the copy of etcd grows.
-func (s Surveyor) measure(ctx context.Context, f *Facts) error {
-	shared, err := s.Disk.Shares(stateParent)
-	if err != nil {
-		return fmt.Errorf("find out whether copies share their data: %w", err)
-	}
-	tree := "/var"
-	if shared {
-		tree = host.EtcdData
-	}
-	need, err := s.Disk.Usage(ctx, tree)
-	if err != nil {
-		return fmt.Errorf("measure %s: %w", tree, err)
-	}
-	if !shared { // the image has no container storage and no logs
-		for _, left := range []string{seed.ContainerStorageDir, "/var/log"} {
-			if part, err := s.Disk.Usage(ctx, left); err == nil {
-				need.Bytes -= part.Bytes
-			}
-		}
-	}
-	need.Bytes = max(need.Bytes, 0) + reserve
-	free, err := s.Disk.Free(stateParent)
-	if err != nil {
-		return fmt.Errorf("measure the free space of %s: %w", stateParent, err)
-	}
-	f.Need, f.Free = need, free
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 )
 
 func TestTheSurveyorReadsTheNode(t *testing.T) {
@@ -31,7 +32,7 @@ func TestTheSurveyorReadsTheNode(t *testing.T) {
 	require.True(t, f.FIPS)
 	require.Equal(t, []int{3, 2, 2}, []int{f.CPUs, f.Cores, f.Sockets})
 	require.NoError(t, f.SetDefault)
-	require.GreaterOrEqual(t, f.Need.Bytes, int64(reserve))
+	require.GreaterOrEqual(t, f.Need.Bytes, int64(seed.CopyReserve))
 	require.Positive(t, f.Free.Bytes)
 	require.NotContains(t, f.Unknown, CheckDiskSpace)
 	require.Empty(t, f.NodeBusy)

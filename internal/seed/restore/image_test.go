@@ -83,7 +83,7 @@ func (k misfit) publish(t *testing.T, w *world) {
 	ctx := t.Context()
 	repo, err := w.node.Registries(w.registry).Open(ctx, host.RegistryAccess{Image: seedName, Push: true})
 	require.NoError(t, err)
-	p := &image.Publisher{Repository: repo, Tag: create.Tag(seedName)}
+	p := &image.Publisher{Repository: repo, Tag: seed.Tag(seedName)}
 	require.NoError(t, p.Add(ctx, image.Bytes(image.Manifest, 0o644, []byte("{}"))))
 	text := func(v any) string {
 		data, err := json.Marshal(v)

@@ -12,7 +12,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
@@ -152,5 +151,5 @@ func tagOrDigest(name string) string {
 	if _, digest, ok := strings.Cut(name, "@"); ok {
 		return digest
 	}
-	return create.Tag(name)
+	return seed.Tag(name)
 }

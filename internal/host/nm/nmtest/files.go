@@ -35,6 +35,16 @@ func (d Disk) Write(path string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
+// Append writes at the end of the file there is.
+func (d Disk) Append(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
 // Remove deletes a file or tree.
 func (d Disk) Remove(path string) error { return os.RemoveAll(path) }
 

@@ -136,6 +136,12 @@ func (n *Node) KillNM() {
 	n.nm = nil
 }
 
+// StopNM keeps NetworkManager from running until ContinueNM: it is there and does not answer.
+func (n *Node) StopNM() { n.t.Helper(); n.must(n.nm.Process.Signal(unix.SIGSTOP)) }
+
+// ContinueNM lets a stopped NetworkManager run again.
+func (n *Node) ContinueNM() { n.t.Helper(); n.must(n.nm.Process.Signal(unix.SIGCONT)) }
+
 // PowerCut ends NetworkManager and takes away all that does not survive a
 // reboot: /run, links, addresses. StartNM then boots again; make the links first.
 func (n *Node) PowerCut() {

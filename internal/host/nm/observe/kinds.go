@@ -3,7 +3,6 @@ package observe
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -75,9 +74,9 @@ func (o *observer) bondOptions(b *netlink.Bond) netstate.Options {
 	}
 	if b.Mode == netlink.BOND_MODE_ACTIVE_BACKUP {
 		out["fail_over_mac"] = b.FailOverMac.String()
-		if primary := o.k.NameOf(b.Primary); b.Primary > 0 && primary != "" {
-			out["primary"] = primary
-		}
+	}
+	if primary := o.k.NameOf(b.Primary); b.Primary > 0 && primary != "" {
+		out["primary"] = primary // the modes that have one active port
 	}
 	return out
 }
@@ -102,7 +101,7 @@ func (o *observer) bridge(b *netlink.Bridge, ports []string) *netstate.Bridge {
 		p.PathCost, p.Priority = scaled(port, "path_cost", 1), scaled(port, "priority", 1)
 		p.HairpinMode = flag(port, "hairpin_mode")
 		if filtered {
-			p.VLAN = o.portVLAN(name, options.VLANDefaultPVID)
+			p.VLAN = portVLAN(o.vlans()[int32(o.k.IndexOf(name))], options.VLANDefaultPVID)
 		}
 		out.Ports = append(out.Ports, p)
 	}
@@ -130,30 +129,31 @@ func flag(dir, name string) *bool {
 	return new(*n != 0)
 }
 
-// portVLAN is the filter of a port; nil where it has the bridge's default alone.
-func (o *observer) portVLAN(name string, defaultPVID *int) *netstate.PortVLAN {
+// portVLAN is the filter of a port, by the VLANs in which the kernel has it; nil where that is the bridge's default alone. In
+// that one the kernel leaves a port which was given another native VLAN, untagged.
+func portVLAN(memberships []*nl.BridgeVlanInfo, defaultPVID *int) *netstate.PortVLAN {
 	var native int
-	var tags []int
-	for _, v := range o.vlans()[int32(o.k.IndexOf(name))] {
-		if v.PortVID() {
+	var tags []netstate.TrunkTag
+	isDefault := func(id uint16) bool { return defaultPVID != nil && int(id) == *defaultPVID }
+	for _, v := range memberships {
+		switch {
+		case v.PortVID():
 			native = int(v.Vid)
-		} else {
-			tags = append(tags, int(v.Vid))
+		case !isDefault(v.Vid) || !v.EngressUntag():
+			tags = append(tags, netstate.TrunkTag{ID: new(int(v.Vid))})
 		}
 	}
 	own := native != 0 && (defaultPVID == nil || native != *defaultPVID)
-	slices.Sort(tags)
+	out := &netstate.PortVLAN{Mode: "trunk", EnableNative: &own, TrunkTags: tags}
 	switch {
 	case len(tags) == 0 && !own:
 		return nil
 	case len(tags) == 0:
 		return &netstate.PortVLAN{Mode: "access", Tag: &native}
-	}
-	out := &netstate.PortVLAN{Mode: "trunk", EnableNative: &own, TrunkTags: ranges(tags)}
-	if own {
+	case own:
 		out.Tag = &native
 	}
-	return out
+	return out.Canonical()
 }
 
 // vlans reads the filters of all ports once.
@@ -166,24 +166,6 @@ func (o *observer) vlans() map[int32][]*nl.BridgeVlanInfo {
 		o.filters = all
 	}
 	return o.filters
-}
-
-// ranges joins neighbours of a sorted list.
-func ranges(ids []int) []netstate.TrunkTag {
-	var out []netstate.TrunkTag
-	for n := 0; n < len(ids); {
-		end := n
-		for end+1 < len(ids) && ids[end+1] == ids[end]+1 {
-			end++
-		}
-		if end == n {
-			out = append(out, netstate.TrunkTag{ID: &ids[n]})
-		} else {
-			out = append(out, netstate.TrunkTag{Range: &netstate.IDRange{Min: ids[n], Max: ids[end]}})
-		}
-		n = end + 1
-	}
-	return out
 }
 
 // rtprotKernel marks the rules that every kernel has (RTPROT_KERNEL of linux/rtnetlink.h).

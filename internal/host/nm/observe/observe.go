@@ -17,9 +17,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// Interfaces lists what the kernel has, then the bridges that only Open vSwitch has.
+// Interfaces lists what the kernel has, then the bridges and patches that only Open vSwitch has.
 func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interface) []netstate.Interface {
-	o := &observer{k: k, s: s, ports: map[int][]string{}, internal: map[string]bool{}}
+	o := &observer{k: k, s: s, ports: map[int][]string{}, internal: map[string]bool{}, switches: map[string]bool{}, columns: map[string]*netstate.OVSDB{}}
 	for _, l := range k.Links {
 		if master := l.Attrs().MasterIndex; master != 0 {
 			o.ports[master] = append(o.ports[master], l.Attrs().Name)
@@ -30,6 +30,10 @@ func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interfa
 	}
 	for _, b := range bridges {
 		o.internal[b.Name] = o.internal[b.Name] || b.Type == netstate.TypeOVSInterface
+		if b.Type == netstate.TypeOVSInterface {
+			o.columns[b.Name] = b.OVSDB
+		}
+		o.switches[b.Name] = o.switches[b.Name] || b.Type == netstate.TypeOVSBridge
 	}
 	var out []netstate.Interface
 	for _, l := range k.Links {
@@ -37,12 +41,15 @@ func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interfa
 		if i.Type == "" {
 			continue
 		}
+		if i.Type == netstate.TypeOVSInterface {
+			i.OVSDB = o.columns[i.Name]
+		}
 		o.describe(&i, l)
 		o.addIP(&i, l)
 		out = append(out, i)
 	}
 	for _, b := range bridges {
-		if b.Type == netstate.TypeOVSBridge {
+		if b.Type == netstate.TypeOVSBridge || b.Patch != nil {
 			b.State = netstate.StateUp
 			out = append(out, b)
 		}
@@ -56,6 +63,8 @@ type observer struct {
 	s        *profile.Snapshot
 	ports    map[int][]string // names by the index of the controller, sorted
 	internal map[string]bool  // interfaces of Open vSwitch
+	columns  map[string]*netstate.OVSDB
+	switches map[string]bool // bridges of Open vSwitch
 	filters  map[int32][]*nl.BridgeVlanInfo
 }
 
@@ -95,6 +104,9 @@ func (o *observer) linkType(l netlink.Link) string {
 	}
 	if o.internal[a.Name] {
 		return netstate.TypeOVSInterface
+	}
+	if o.switches[a.Name] {
+		return "" // every bridge has a link of its name, also where none of its ports has that name
 	}
 	switch t := l.Type(); t {
 	case "device":

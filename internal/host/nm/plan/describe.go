@@ -78,6 +78,8 @@ var inPlaceSections = []string{
 	"ipv4.",
 	"ipv6.",
 	"user.",
+	"ovs-external-ids.",
+	"ovs-other-config.",
 	"connection.autoconnect",
 	"connection.lldp",
 	"bridge.",
@@ -112,5 +114,27 @@ func (p *Plan) Light() bool {
 	return slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.Before != nil && c.Before.Light })
 }
 
-// Ports are the ports that a controller of a document lists.
-func Ports(i netstate.Interface) []string { return portsOf(i) }
+// Ports are the links that a controller of a document lists as its ports; a bond inside an Open vSwitch bridge counts by its
+// members.
+func Ports(i netstate.Interface) []string {
+	if i.Type == netstate.TypeOVSBridge {
+		return i.Ports()
+	}
+	return portsOf(i)
+}
+
+// Switches says that the plan changes something of Open vSwitch.
+func (p *Plan) Switches() bool { return slices.ContainsFunc(p.Changes, (*Change).OfSwitch) }
+
+// LeavesSwitch says that a profile was below a bridge of Open vSwitch and is no longer.
+func (c *Change) LeavesSwitch() bool {
+	if c.Before == nil || profile.LayerOf(c.Before.Settings.ControllerKind()) == profile.LayerLink {
+		return false
+	}
+	return c.Action == ActRemove || c.After.Controller() != c.Before.Settings.Controller()
+}
+
+// OfSwitch says that the change is of a bridge, a port or an interface that Open vSwitch makes.
+func (c *Change) OfSwitch() bool {
+	return c.Layer() != profile.LayerLink || c.After.Kind() == profile.TypeOVSInterface
+}

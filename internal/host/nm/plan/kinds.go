@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/godbus/dbus/v5"
@@ -31,6 +32,13 @@ func (p *Plan) kind(c *Change, i netstate.Interface) error {
 	}
 	if err := macVLAN(c, i.MACVLAN); err != nil {
 		return err
+	}
+	if c.After.Kind() == profile.TypeOVSInterface {
+		ovsColumns(c.After, i.OVSDB)
+	}
+	if i.Patch != nil && i.Patch.Peer != "" && profile.Value[string](c.After, profile.SectionOVSPatch, "peer") != i.Patch.Peer {
+		c.After.Set(profile.SectionOVSPatch, "peer", i.Patch.Peer)
+		c.Fresh = c.Before != nil
 	}
 	if i.VRF != nil && i.VRF.RouteTableID != 0 {
 		recreate(c, profile.TypeVRF, "table", uint32(i.VRF.RouteTableID))
@@ -176,10 +184,31 @@ func bond(c *Change, b *netstate.Bond) {
 	}
 	for k, v := range b.Options {
 		next[k] = v
+		if v == "" { // NetworkManager takes no empty value; what is left out has none
+			delete(next, k)
+		}
 	}
 	if !maps.Equal(have, next) {
 		c.After.Set(profile.TypeBond, "options", next)
 	}
+}
+
+// ClearedPrimaries are the primary ports that the document takes away from bonds, by bond, before and after.
+func ClearedPrimaries(want, now netstate.Document) (before, after map[string]string) {
+	for _, i := range want.Interfaces {
+		have, _ := now.Find(i.Name, netstate.TypeBond)
+		if i.Bond == nil || have.Bond == nil || have.Bond.Options[netstate.OptionPrimary] == "" {
+			continue
+		}
+		if to, says := i.Bond.Options[netstate.OptionPrimary]; !says || to != "" {
+			continue
+		}
+		if before == nil {
+			before, after = map[string]string{}, map[string]string{}
+		}
+		before[i.Name], after[i.Name] = have.Bond.Options[netstate.OptionPrimary], ""
+	}
+	return before, after
 }
 
 // bondMode is the name of a mode, which NetworkManager also takes as a number.
@@ -293,7 +322,7 @@ func portVLANs(v *netstate.PortVLAN) []map[string]dbus.Variant {
 	if v.Tag != nil && (v.Mode == "access" || v.EnableNative != nil && *v.EnableNative) {
 		out = append(out, entry(*v.Tag, *v.Tag, true))
 	}
-	for _, t := range v.TrunkTags {
+	for _, t := range v.Canonical().TrunkTags {
 		switch {
 		case t.ID != nil:
 			out = append(out, entry(*t.ID, *t.ID, false))
@@ -301,5 +330,8 @@ func portVLANs(v *netstate.PortVLAN) []map[string]dbus.Variant {
 			out = append(out, entry(t.Range.Min, t.Range.Max, false))
 		}
 	}
+	slices.SortStableFunc(out, func(a, b map[string]dbus.Variant) int { // NetworkManager sorts them, too
+		return cmp.Compare(profile.Get[uint16](a, "vid-start"), profile.Get[uint16](b, "vid-start"))
+	})
 	return out
 }

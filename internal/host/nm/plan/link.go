@@ -23,9 +23,9 @@ func (p *Plan) edit(c *Change, i netstate.Interface) error {
 		return err
 	}
 	now, _ := p.carrier(i.Name)
-	silent := profile.Value[uint32](c.After, mtuSection(c.After.Kind()), "mtu") == 0
+	silent := profile.Value[uint32](c.After, profile.TypeEthernet, "mtu") == 0
 	if i.MTU != 0 && (!silent || now.MTU != i.MTU) {
-		c.After.Set(mtuSection(c.After.Kind()), "mtu", uint32(i.MTU))
+		c.After.Set(profile.TypeEthernet, "mtu", uint32(i.MTU))
 	}
 	mac := i.MACAddress
 	if i.CopyMACFrom != "" {
@@ -75,15 +75,5 @@ func waitIP(s profile.Settings, which string) {
 	for _, sec := range []string{"ipv4", "ipv6"} {
 		may := which == "any" || !strings.Contains(which, sec)
 		setUnless(s, sec, "may-fail", may, true)
-	}
-}
-
-// mtuSection is where a profile of the kind keeps the MTU.
-func mtuSection(kind string) string {
-	switch kind {
-	case profile.TypeOVSInterface:
-		return profile.TypeOVSInterface
-	default:
-		return profile.TypeEthernet
 	}
 }

@@ -13,22 +13,32 @@ import (
 // inOrder sorts changes: what goes away first, because it frees addresses and ports, the top of a stack before its base;
 // then what comes up: controllers before their ports, and base interfaces with their ports before what stands on them.
 func inOrder(changes []*Change) ([]*Change, error) {
-	s := &sorter{byName: map[string]*Change{}, state: map[string]int{}}
+	s := &sorter{byKey: map[string]*Change{}, state: map[string]int{}}
 	var down []*Change
 	for _, c := range changes {
 		if c.Action != ActUp {
 			down = append(down, c)
 		} else {
-			s.byName[c.Iface] = c
+			s.byKey[c.key()] = c
 		}
 	}
 	slices.SortStableFunc(down, func(a, b *Change) int { return cmp.Compare(downRank(a), downRank(b)) })
-	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
-		if err := s.visit(name, nil); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(s.byKey)) {
+		if err := s.visit(key, nil); err != nil {
 			return nil, err
 		}
 	}
 	return append(down, s.out...), nil
+}
+
+// key tells apart what shares a name: a bridge of Open vSwitch, its port, and its interface.
+func (c *Change) key() string { return keyIn(c.Layer(), c.Iface) }
+
+func keyIn(layer profile.Layer, name string) string {
+	if layer == profile.LayerLink {
+		return name
+	}
+	return name + " (" + string(layer) + ")"
 }
 
 // downRank puts what stands on another interface first, and controllers last.
@@ -38,6 +48,8 @@ func downRank(c *Change) int {
 		return 1
 	case base(c.Before.Settings) != "":
 		return 0
+	case c.Layer() == profile.LayerBridge:
+		return 3
 	case isController(c.Before.Settings.Kind()):
 		return 2
 	}
@@ -45,7 +57,7 @@ func downRank(c *Change) int {
 }
 
 func isController(kind string) bool {
-	return slices.Contains([]string{profile.TypeBond, profile.TypeBridge, profile.TypeVRF}, kind)
+	return slices.Contains([]string{profile.TypeBond, profile.TypeBridge, profile.TypeVRF, profile.TypeOVSPort}, kind)
 }
 
 // base is the interface that a link stands on; empty for none.
@@ -59,29 +71,29 @@ func base(s profile.Settings) string {
 	return ""
 }
 
-// sorter is a depth-first topological sort over the names of the interfaces that change.
+// sorter is a depth-first topological sort over the keys of the changes.
 type sorter struct {
-	byName map[string]*Change
-	state  map[string]int // 1 being visited, 2 done
-	out    []*Change
+	byKey map[string]*Change
+	state map[string]int // 1 being visited, 2 done
+	out   []*Change
 }
 
-func (s *sorter) visit(name string, path []string) error {
-	c, changes := s.byName[name]
-	if !changes || s.state[name] == 2 {
+func (s *sorter) visit(key string, path []string) error {
+	c, changes := s.byKey[key]
+	if !changes || s.state[key] == 2 {
 		return nil
 	}
-	path = append(slices.Clone(path), name)
-	if s.state[name] == 1 {
+	path = append(slices.Clone(path), key)
+	if s.state[key] == 1 {
 		return fmt.Errorf("these interfaces stand on each other: %s", strings.Join(path, ", "))
 	}
-	s.state[name] = 1
+	s.state[key] = 1
 	for _, before := range s.before(c) {
 		if err := s.visit(before, path); err != nil {
 			return err
 		}
 	}
-	s.state[name] = 2
+	s.state[key] = 2
 	s.out = append(s.out, c)
 	return nil
 }
@@ -89,14 +101,12 @@ func (s *sorter) visit(name string, path []string) error {
 // before names what has to be up earlier.
 func (s *sorter) before(c *Change) []string {
 	var out []string
-	if master := profile.Value[string](c.After, "connection", "master"); master != "" {
-		out = append(out, master)
+	if master := c.After.Controller(); master != "" {
+		out = append(out, s.controller(master, c.After.ControllerKind()))
 	}
-	if c.After.Kind() == profile.TypeEthernet || c.After.Kind() == profile.TypeVeth {
-		for name, other := range s.byName { // the pair that it is an end of
-			if profile.Value[string](other.After, profile.TypeVeth, "peer") == c.Iface && other.Before == nil {
-				out = append(out, name)
-			}
+	for key, other := range s.byKey {
+		if makesPair(other, c) {
+			out = append(out, key)
 		}
 	}
 	b := base(c.After)
@@ -104,11 +114,32 @@ func (s *sorter) before(c *Change) []string {
 		return out
 	}
 	out = append(out, b)
-	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+	for _, key := range slices.Sorted(maps.Keys(s.byKey)) {
 		// A port that itself stands on this interface cannot come first.
-		if profile.Value[string](s.byName[name].After, "connection", "master") == b && base(s.byName[name].After) == "" {
-			out = append(out, name)
+		if s.byKey[key].After.Controller() == b && base(s.byKey[key].After) == "" {
+			out = append(out, key)
 		}
 	}
 	return out
+}
+
+// controller is the key of a controller that a profile names by its UUID or its interface.
+func (s *sorter) controller(name, kind string) string {
+	for key, c := range s.byKey {
+		if c.UUID == name {
+			return key
+		}
+	}
+	return keyIn(profile.LayerOf(kind), name)
+}
+
+// makesPair says that a change makes the pair that the other one has the second end of. Where each end names the other, the
+// first by name makes both.
+func makesPair(c, other *Change) bool {
+	peer := func(c *Change) string { return profile.Value[string](c.After, profile.TypeVeth, "peer") }
+	kind := other.After.Kind()
+	if c.Before != nil || peer(c) != other.Iface || kind != profile.TypeEthernet && kind != profile.TypeVeth {
+		return false
+	}
+	return other.Before != nil || peer(other) != c.Iface || c.Iface < other.Iface
 }

@@ -6,7 +6,6 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
@@ -32,9 +31,14 @@ type Change struct {
 	After  profile.Settings
 	// Fresh demands a new activation: the kernel or NetworkManager cannot change it in place.
 	Fresh bool
+	// Moved says that a port leaves one controller for another.
+	Moved bool
 	// Recreate demands that the link is deleted before: its properties are fixed when it is made.
 	Recreate bool
 }
+
+// Layer is that of the change's device.
+func (c *Change) Layer() profile.Layer { return profile.LayerOf(c.After.Kind()) }
 
 // Edited says that the profile itself differs afterwards.
 func (c *Change) Edited() bool {
@@ -78,6 +82,10 @@ func New(want, now netstate.Document, s *profile.Snapshot, ephemeral bool) (*Pla
 			return nil, err
 		}
 	}
+	p.emptied()
+	if err := p.orphans(); err != nil {
+		return nil, err
+	}
 	p.followControllers()
 	p.mark(ephemeral)
 	var err error
@@ -91,7 +99,7 @@ func New(want, now netstate.Document, s *profile.Snapshot, ephemeral bool) (*Pla
 // iface plans one interface of the document.
 func (p *Plan) iface(i netstate.Interface) error {
 	if i.Type == netstate.TypeOVSBridge {
-		return p.bridge(i)
+		return p.ovsBridge(i)
 	}
 	if i.State == netstate.StateAbsent || i.State == netstate.StateDown {
 		return p.takeDown(i)
@@ -101,15 +109,6 @@ func (p *Plan) iface(i netstate.Interface) error {
 		return err
 	}
 	return p.edit(c, i)
-}
-
-// bridge accepts an Open vSwitch bridge as it is: this backend builds none.
-func (p *Plan) bridge(i netstate.Interface) error {
-	if diff := netstate.Verify(netstate.Document{Interfaces: []netstate.Interface{i}}, p.now); len(diff) > 0 {
-		return fmt.Errorf("this program does not change an ovs-bridge, which NetworkManager itself can do with a plug-in only; "+
-			"make it as the document says with ovs-vsctl, and apply the document again: %s", strings.Join(diff, ", "))
-	}
-	return nil
 }
 
 func (p *Plan) takeDown(i netstate.Interface) error {
@@ -123,11 +122,7 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 			continue
 		}
 		found = true
-		c := &Change{Action: act, Iface: i.Name, UUID: pr.Settings.UUID(), Before: &pr, After: pr.Settings.Clone().WithoutTwins()}
-		if act == ActRemove {
-			c.After.Set("connection", "autoconnect", false) // until the profile goes at commit
-		}
-		p.Changes = append(p.Changes, c)
+		p.end(pr, act)
 	}
 	if d, ok := p.snap.Device(i.Name); ok && !found && d.Active != nil {
 		return fmt.Errorf("no profile of its own keeps it up, so it cannot be made %s", i.State)
@@ -166,12 +161,15 @@ func (p *Plan) needed() []*Change {
 
 // inPlace says that an unedited profile is active and the system agrees with the document.
 func (p *Plan) inPlace(c *Change) bool {
-	d, ok := p.snap.Device(c.Iface)
+	d, ok := p.snap.DeviceAt(c.Layer(), c.Iface)
 	if c.Action != ActUp {
 		return !ok || d.Active == nil
 	}
 	if !ok || d.Active == nil || d.Active.UUID != c.UUID || d.State != profile.DeviceActivated {
 		return false
+	}
+	if c.Layer() != profile.LayerLink {
+		return true
 	}
 	part := partOf(p.want, c.Iface)
 	return len(netstate.Verify(part, p.now)) == 0

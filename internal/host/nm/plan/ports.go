@@ -15,14 +15,17 @@ import (
 func (p *Plan) members() error {
 	taken := map[string]string{}
 	for _, i := range p.want.Interfaces {
-		if i.Type == netstate.TypeOVSBridge || i.State == netstate.StateAbsent || i.State == netstate.StateDown {
+		if i.State == netstate.StateAbsent || i.State == netstate.StateDown {
 			continue
 		}
-		for _, port := range portsOf(i) {
+		for _, port := range Ports(i) {
 			if other := taken[port]; other != "" {
 				return fmt.Errorf("interface %s is a port of both %s and %s", port, other, i.Name)
 			}
 			taken[port] = i.Name
+			if i.Type == netstate.TypeOVSBridge {
+				continue // planned with its bridge
+			}
 			if err := p.attach(i, port); err != nil {
 				return fmt.Errorf("port %s of %s: %w", port, i.Name, err)
 			}
@@ -75,6 +78,9 @@ func (p *Plan) setController(c *Change, name, kind string) {
 	if pr, ok := p.snap.ByUUID(have); ok {
 		have = pr.Settings.Iface()
 	}
+	if have != "" && have != name && c.Before != nil {
+		c.Fresh, c.Moved = true, true // what runs cannot be handed over in place
+	}
 	if have == name && profile.Value[string](c.After, "connection", "slave-type") == kind {
 		return
 	}
@@ -83,7 +89,16 @@ func (p *Plan) setController(c *Change, name, kind string) {
 	for _, twin := range []string{"controller", "port-type"} {
 		c.After.Drop("connection", twin) // the newer names of the same properties
 	}
+	for of, section := range portSections { // NetworkManager refuses those of another kind of controller
+		if of != kind && section != c.After.Kind() {
+			delete(c.After, section)
+		}
+	}
 }
+
+// portSections hold what a profile says as one of a port, by the kind of controller.
+var portSections = map[string]string{profile.TypeBond: "bond-port", profile.TypeBridge: "bridge-port", "team": "team-port",
+	profile.TypeOVSPort: profile.TypeOVSInterface}
 
 func bondPort(c *Change, b *netstate.Bond, port string) {
 	for _, m := range b.PortsConfig {
@@ -147,35 +162,44 @@ func (p *Plan) detachFrom(i netstate.Interface, taken map[string]string) error {
 			profile.Value[string](c.After, "connection", "controller") == "" {
 			continue
 		}
-		c.After.Drop("connection", "master", "slave-type", "controller", "port-type")
-		delete(c.After, "bond-port")
-		delete(c.After, "bridge-port")
-		for _, sec := range []string{"ipv4", "ipv6"} {
-			if profile.Value[string](c.After, sec, "method") == "" {
-				c.After.Set(sec, "method", "disabled")
-			}
-		}
+		release(c)
 	}
 	return nil
 }
 
-// followControllers activates the ports of a controller that is made anew: they go down with the old one.
+// followControllers activates the ports of a controller that is made anew: they go down with the old one, and so do the
+// interfaces of a port of Open vSwitch.
 func (p *Plan) followControllers() {
-	for _, c := range slices.Clone(p.Changes) {
-		if !c.Fresh || c.Action != ActUp {
-			continue
+	var queue []*Change
+	for _, c := range p.Changes {
+		if c.Fresh && c.Action == ActUp {
+			queue = append(queue, c)
 		}
+	}
+	for len(queue) > 0 {
+		c := queue[0]
+		queue = queue[1:]
 		for _, pr := range p.snap.Profiles {
-			master := profile.Value[string](pr.Settings, "connection", "master")
-			if pr.Generated || master != c.Iface && master != c.UUID || master == "" {
+			if pr.Generated || !c.controls(pr.Settings) {
 				continue
 			}
 			port := p.changeOf(pr, pr.Settings.Iface())
-			if port.Action == ActUp && profile.Value[string](port.After, "connection", "master") != "" {
+			if port.Action == ActUp && port.After.Controller() != "" && !port.Fresh {
 				port.Fresh = true
+				queue = append(queue, port)
 			}
 		}
 	}
+}
+
+// orphans refuses what NetworkManager would: an interface of Open vSwitch that is a port of no bridge.
+func (p *Plan) orphans() error {
+	for _, c := range p.Changes {
+		if c.Action == ActUp && c.After.Kind() == profile.TypeOVSInterface && c.After.Controller() == "" {
+			return fmt.Errorf("interface %s: an ovs-interface is a port of an ovs-bridge; list it among the ports of one", c.Iface)
+		}
+	}
+	return nil
 }
 
 // withoutFalse drops the flags that are off, which NetworkManager may spell out.

@@ -16,7 +16,7 @@ import (
 // change finds or makes the change for an interface: its profile edited, or a new one.
 func (p *Plan) change(i netstate.Interface) (*Change, error) {
 	for _, c := range p.Changes {
-		if c.Iface == i.Name && c.Action == ActUp {
+		if c.Iface == i.Name && c.Action == ActUp && c.Layer() == profile.LayerLink {
 			return c, nil
 		}
 	}
@@ -79,7 +79,7 @@ func rank(p profile.Profile) int64 {
 }
 
 // carries says that profiles of the kind may have addresses at all.
-func carries(kind string) bool { return kind != profile.TypeOVSBridge && kind != "ovs-port" }
+func carries(kind string) bool { return profile.LayerOf(kind) == profile.LayerLink }
 
 // sameKind compares nmstate's name of a type with NetworkManager's; "" fits all.
 func sameKind(nmstate, kind string) bool {
@@ -149,8 +149,12 @@ func (p *Plan) skeleton(s profile.Settings, kind string, i netstate.Interface) e
 	case "":
 		return errors.New("its type is not given and there is no such interface to take it from")
 	case netstate.TypeOVSInterface:
-		return errors.New("this program makes no ovs-interface, which NetworkManager itself can do with a plug-in only; " +
-			"add the port to its bridge with ovs-vsctl, and apply the document again")
+		s.Set("connection", "type", profile.TypeOVSInterface)
+		s.Set(profile.TypeOVSInterface, "type", "internal")
+		if i.Patch != nil && i.Patch.Peer != "" {
+			s.Set(profile.TypeOVSInterface, "type", "patch")
+			s.Set(profile.SectionOVSPatch, "peer", i.Patch.Peer)
+		}
 	default:
 		return fmt.Errorf("this program makes no new interfaces of type %s", kind)
 	}

@@ -120,8 +120,16 @@ func controllerOf(now netstate.Document, port string) string {
 
 // editPorts changes a controller's list in the document; it starts from the observed one where the document has none.
 func editPorts(d *netstate.Document, now netstate.Document, name string, edit func([]string) []string) error {
-	have, exists := now.Find(name, "")
-	at := slices.IndexFunc(d.Interfaces, func(i netstate.Interface) bool { return i.Name == name })
+	have, exists := now.Find(name, netstate.TypeOVSBridge)
+	if !exists {
+		have, exists = now.Find(name, "")
+	}
+	at := slices.IndexFunc(d.Interfaces, func(i netstate.Interface) bool { return i.Name == name && i.Type == netstate.TypeOVSBridge })
+	if at < 0 {
+		at = slices.IndexFunc(d.Interfaces, func(i netstate.Interface) bool {
+			return i.Name == name && (i.Type != netstate.TypeOVSInterface || have.Type == netstate.TypeOVSInterface)
+		})
+	}
 	if at < 0 {
 		if !exists {
 			return fmt.Errorf("there is no interface %s", name)
@@ -161,7 +169,7 @@ func setPorts(i *netstate.Interface, names []string) error {
 		if i.Bridge != nil {
 			bridge = *i.Bridge
 		}
-		var ports []netstate.BridgePort
+		ports := []netstate.BridgePort{} // none is not the same as no list
 		for _, n := range names {
 			at := slices.IndexFunc(bridge.Ports, func(p netstate.BridgePort) bool { return p.Name == n })
 			if at < 0 {

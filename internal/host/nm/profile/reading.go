@@ -58,6 +58,19 @@ func ProfileRoutes(s Settings, iface string, f netstate.Family) ([]netstate.Rout
 	return out, raw
 }
 
+// SaysMetric tells whether the metric of a route is the profile's own, and not NetworkManager's choice.
+func SaysMetric(s Settings, route netstate.Route) bool {
+	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+		routes, _ := ProfileRoutes(s, route.NextHopInterface, f)
+		for _, r := range routes {
+			if netstate.SameRoute(r, route) {
+				return r.Metric != 0 || Value[int64](s, Section(f), "route-metric") > 0
+			}
+		}
+	}
+	return true
+}
+
 // Implied is what a profile promises: its fixed addresses and routes, mentioned in the
 // document or not.
 func Implied(iface string, s Settings) netstate.Document {

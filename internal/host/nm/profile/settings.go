@@ -23,6 +23,12 @@ const (
 	TypeVRF          = "vrf"
 	TypeOVSInterface = "ovs-interface"
 	TypeOVSBridge    = "ovs-bridge"
+	TypeOVSPort      = "ovs-port"
+	// SectionOVSPatch belongs to a profile of an ovs-interface that is one end of a patch.
+	SectionOVSPatch = "ovs-patch"
+	// These two hold columns of a row of the Open vSwitch database, as a map of texts under "data".
+	SectionExternalIDs = "ovs-external-ids"
+	SectionOtherConfig = "ovs-other-config"
 )
 
 // Deprecated twins of other keys. NetworkManager may prefer them to what they were
@@ -83,6 +89,23 @@ func (s Settings) UUID() string { return Value[string](s, "connection", "uuid") 
 
 // Kind is NetworkManager's name of the profile's type.
 func (s Settings) Kind() string { return Value[string](s, "connection", "type") }
+
+// Controller is the UUID or the interface name of the profile's controller; empty for none. NetworkManager has two names for
+// it.
+func (s Settings) Controller() string {
+	if c := Value[string](s, "connection", "master"); c != "" {
+		return c
+	}
+	return Value[string](s, "connection", "controller")
+}
+
+// ControllerKind is NetworkManager's name of the controller's type.
+func (s Settings) ControllerKind() string {
+	if k := Value[string](s, "connection", "slave-type"); k != "" {
+		return k
+	}
+	return Value[string](s, "connection", "port-type")
+}
 
 // Iface is the interface that the profile is bound to; empty for any.
 func (s Settings) Iface() string { return Value[string](s, "connection", "interface-name") }

@@ -22,6 +22,28 @@ const (
 	deviceOVSBridge    = 26
 )
 
+// Layer tells apart the devices that may share a name: an Open vSwitch bridge, the port and the internal interface of the
+// same name. Its text is stored in the journal.
+type Layer string
+
+// The layers. All that the kernel knows is a link.
+const (
+	LayerLink   Layer = ""
+	LayerPort   Layer = "ovs-port"
+	LayerBridge Layer = "ovs-bridge"
+)
+
+// LayerOf is the layer of a profile's device, by the profile's type.
+func LayerOf(kind string) Layer {
+	switch kind {
+	case TypeOVSPort:
+		return LayerPort
+	case TypeOVSBridge:
+		return LayerBridge
+	}
+	return LayerLink
+}
+
 // Device is a network interface as NetworkManager sees it.
 type Device struct {
 	Path   dbus.ObjectPath
@@ -55,26 +77,41 @@ type Snapshot struct {
 	Profiles []Profile
 	Global   GlobalDNS
 
-	devices  map[string]int // filled by the first search
+	devices  map[Layer]map[string]int // filled by the first search
 	profiles map[string]int
 }
 
 // Device finds the device that carries addresses under the name: an OVS bridge and
 // its port share the name of the internal interface.
-func (s *Snapshot) Device(name string) (Device, bool) {
+func (s *Snapshot) Device(name string) (Device, bool) { return s.DeviceAt(LayerLink, name) }
+
+// DeviceAt finds the device of that name in a layer.
+func (s *Snapshot) DeviceAt(layer Layer, name string) (Device, bool) {
 	if s.devices == nil {
-		s.devices = make(map[string]int, len(s.Devices))
+		s.devices = map[Layer]map[string]int{LayerLink: make(map[string]int, len(s.Devices)), LayerPort: {}, LayerBridge: {}}
 		for n, d := range s.Devices {
-			if _, dup := s.devices[d.Name]; !dup && d.Kind != deviceOVSBridge && d.Kind != deviceOVSPort {
-				s.devices[d.Name] = n
+			in := s.devices[d.layer()]
+			// NetworkManager may list the tap of an interface of Open vSwitch (user space datapath) beside the interface.
+			if _, dup := in[d.Name]; !dup || d.Kind == DeviceOVSInterface {
+				in[d.Name] = n
 			}
 		}
 	}
-	n, ok := s.devices[name]
+	n, ok := s.devices[layer][name]
 	if !ok {
 		return Device{}, false
 	}
 	return s.Devices[n], true
+}
+
+func (d Device) layer() Layer {
+	switch d.Kind {
+	case deviceOVSPort:
+		return LayerPort
+	case deviceOVSBridge:
+		return LayerBridge
+	}
+	return LayerLink
 }
 
 // ByUUID finds a profile by its identity.

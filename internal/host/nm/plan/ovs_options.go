@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"maps"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// ovsOptions brings the options of an Open vSwitch bridge into its profile.
+func ovsOptions(c *Change, o *netstate.BridgeOptions) {
+	const sec = profile.TypeOVSBridge
+	flag := func(key string, v *bool) {
+		if v != nil {
+			setUnless(c.After, sec, key, *v, false)
+		}
+	}
+	text := func(key, v string) {
+		if v != "" {
+			setUnless(c.After, sec, key, v, "")
+		}
+	}
+	if o.STP != nil {
+		flag("stp-enable", o.STP.Enabled)
+	}
+	flag("rstp-enable", o.RSTP)
+	flag("mcast-snooping-enable", o.McastSnooping)
+	text("fail-mode", o.FailMode)
+	text("datapath-type", o.Datapath)
+}
+
+// ovsPortOptions brings the VLAN and the bond of a port into its profile. What the document does not mention stays.
+func ovsPortOptions(s profile.Settings, port netstate.BridgePort) {
+	if port.VLAN != nil {
+		ovsPortVLAN(s, port.VLAN)
+	}
+	if port.Bond != nil {
+		ovsPortBond(s, port.Bond)
+	}
+}
+
+func ovsPortVLAN(s profile.Settings, v *netstate.PortVLAN) {
+	const sec = profile.TypeOVSPort
+	native := v.EnableNative != nil && *v.EnableNative
+	mode, tag := v.Mode, uint32(0)
+	if v.Tag != nil {
+		tag = uint32(*v.Tag)
+	}
+	if native {
+		mode = "native-untagged"
+	}
+	replace(s, sec, "vlan-mode", mode, "")
+	replace(s, sec, "tag", tag, 0)
+	trunks := ovsTrunks(v.TrunkTags)
+	if have := s.Dicts(sec, "trunks"); len(trunks) == 0 && len(have) > 0 {
+		s.Drop(sec, "trunks")
+	} else if len(trunks) > 0 && !sameVariant(dbus.MakeVariant(have), dbus.MakeVariant(trunks)) {
+		s.Set(sec, "trunks", trunks)
+	}
+}
+
+// replace writes a value, or drops the key where the value means that it is unset.
+func replace[T comparable](s profile.Settings, section, key string, want, unset T) {
+	if want == unset {
+		s.Drop(section, key)
+		return
+	}
+	setUnless(s, section, key, want, unset)
+}
+
+func ovsTrunks(tags []netstate.TrunkTag) []map[string]dbus.Variant {
+	var out []map[string]dbus.Variant
+	for _, t := range tags {
+		low, high := 0, 0
+		switch {
+		case t.ID != nil:
+			low, high = *t.ID, *t.ID
+		case t.Range != nil:
+			low, high = t.Range.Min, t.Range.Max
+		}
+		out = append(out, map[string]dbus.Variant{"start": dbus.MakeVariant(uint64(low)), "end": dbus.MakeVariant(uint64(high))})
+	}
+	return out
+}
+
+// ovsPortBond writes a bond inside the bridge. "lacp" is not a mode of Open vSwitch, but switches LACP on.
+func ovsPortBond(s profile.Settings, b *netstate.PortBond) {
+	const sec = profile.TypeOVSPort
+	switch b.Mode {
+	case "":
+	case "lacp":
+		replace(s, sec, "bond-mode", "", "")
+		replace(s, sec, "lacp", "active", "")
+	default:
+		replace(s, sec, "bond-mode", b.Mode, "")
+		replace(s, sec, "lacp", "", "")
+	}
+	if b.UpDelay != nil {
+		setUnless(s, sec, "bond-updelay", uint32(*b.UpDelay), 0)
+	}
+	if b.DownDelay != nil {
+		setUnless(s, sec, "bond-downdelay", uint32(*b.DownDelay), 0)
+	}
+}
+
+// ovsColumns brings free-form columns of the database into the profile of a bridge or an interface; a null removes its key.
+func ovsColumns(s profile.Settings, want *netstate.OVSDB) {
+	if want == nil {
+		return
+	}
+	for section, columns := range map[string]map[string]*string{
+		profile.SectionExternalIDs: want.ExternalIDs, profile.SectionOtherConfig: want.OtherConfig,
+	} {
+		have := profile.Value[map[string]string](s, section, "data")
+		next := map[string]string{}
+		maps.Copy(next, have)
+		for key, value := range columns {
+			delete(next, key)
+			if value != nil {
+				next[key] = *value
+			}
+		}
+		if !maps.Equal(have, next) {
+			s.Set(section, "data", next)
+		}
+	}
+}
