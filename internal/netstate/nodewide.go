@@ -17,6 +17,23 @@ func (d Document) NodeWide() Document {
 	return Document{Hostname: d.Hostname, OVSDB: d.OVSDB, OVN: d.OVN}
 }
 
+// NotEphemeral is why a change that ends with the boot cannot have one of the Lasting keys.
+const NotEphemeral = "an ephemeral change ends with the boot, and this is kept on the disk at once"
+
+// Lasting are the paths of the keys that are kept on the disk as soon as they are applied.
+func (d Document) Lasting() (paths []string) {
+	if d.Hostname != nil && d.Hostname.Config != nil {
+		paths = append(paths, "hostname.config")
+	}
+	if d.OVSDB != nil {
+		paths = append(paths, "ovs-db")
+	}
+	if len(d.OVN.mappings()) > 0 {
+		paths = append(paths, "ovn.bridge-mappings")
+	}
+	return paths
+}
+
 // mergeHostname: the running name follows a stored one that is given alone.
 func mergeHostname(have, want *Hostname) *Hostname {
 	out := tree.Overlay(have, want)

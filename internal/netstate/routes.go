@@ -52,7 +52,8 @@ func (r Route) Matches(have Route) bool {
 	if r.Destination != "" && !sameDestination(r.Destination, have.Destination) {
 		return false
 	}
-	if r.NextHopInterface != "" && r.NextHopInterface != have.NextHopInterface && !(have.nowhere() && r.NextHopInterface == "lo") {
+	onLoopback := have.nowhere() && r.NextHopInterface == "lo"
+	if r.NextHopInterface != "" && r.NextHopInterface != have.NextHopInterface && !onLoopback {
 		return false
 	}
 	if r.RouteType != "" && r.RouteType != have.RouteType || r.Source != "" && !sameHop(r.Source, have.Source) {

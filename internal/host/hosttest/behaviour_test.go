@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // Units of a flow, as a domain would name them.
@@ -146,4 +147,38 @@ func TestDualStackNodes(t *testing.T) {
 	up, err := n.Switch().Uplink(context.Background(), host.BridgeExternal)
 	require.NoError(t, err)
 	require.Equal(t, "enp1s0.100", up)
+}
+
+// What documents say besides interfaces and addresses is observed after it was applied, and after a reboot.
+func TestTheNetworkHasWhatADocumentSaysBesidesInterfaces(t *testing.T) {
+	n := hosttest.NewNode(hosttest.Options{})
+	want, err := netstate.Decode([]byte(`
+hostname: {running: node-7, config: node-7}
+ovs-db: {external_ids: {rack: seven}, other_config: {a: b}}
+ovn: {bridge-mappings: [{localnet: physnet, bridge: br-phys}]}
+dns-resolver: {config: {options: [rotate]}}
+routes:
+  config:
+  - {destination: 198.51.100.0/24, next-hop-interface: br-ex, next-hop-address: 192.0.2.9, source: 192.0.2.10, cwnd: 20, weight: 3}
+  - {destination: 198.18.0.0/15, route-type: blackhole}
+`))
+	require.NoError(t, err)
+	differ := func() []string {
+		got, err := n.Network().Observe(t.Context())
+		require.NoError(t, err)
+		return netstate.Verify(want, got)
+	}
+	require.NoError(t, n.Boot(t.Context()))
+	before, err := n.Network().Observe(t.Context())
+	require.NoError(t, err)
+	require.Len(t, differ(), 8)
+	require.Error(t, n.Network().Apply(t.Context(), want, func(context.Context) error { return errors.New("no") }))
+	require.Len(t, differ(), 8, "the former network is back")
+	require.NoError(t, n.Network().Apply(t.Context(), want, nil))
+	require.Empty(t, differ())
+	require.NoError(t, n.Boot(t.Context()))
+	require.Empty(t, differ())
+	before.Hostname = &netstate.Hostname{Running: new("node-1")} // the simulated network knows the names that documents gave it
+	require.NoError(t, n.Network().Apply(t.Context(), netstate.Revert(want, before), nil))
+	require.Len(t, differ(), 8)
 }

@@ -69,8 +69,8 @@ func (p profile) family(b *strings.Builder, section string, ip *netstate.IP, f n
 		if r.TableID != 0 {
 			fmt.Fprintf(b, "route%d_options=table=%d\n", n, r.TableID)
 		}
-		if r.Source != "" || r.CWND != 0 || r.Weight != 0 {
-			fmt.Fprintf(b, "route%d_properties=%s,%d,%d\n", n, r.Source, r.CWND, r.Weight)
+		if r.Source != "" || r.CWND != 0 || r.Weight != 0 || r.RouteType != "" {
+			fmt.Fprintf(b, "route%d_properties=%s,%d,%d,%s\n", n, r.Source, r.CWND, r.Weight, r.RouteType)
 		}
 	}
 	for _, s := range p.dns {
@@ -141,8 +141,11 @@ func readRoutes(keys map[string][]string, section, iface string) []netstate.Rout
 		r.Metric, _ = strconv.Atoi(fields[2])
 		options := strings.Join(keys[fmt.Sprintf("%s.route%d_options", section, n)], "")
 		r.TableID, _ = strconv.Atoi(strings.TrimPrefix(options, "table="))
-		more := append(strings.Split(strings.Join(keys[fmt.Sprintf("%s.route%d_properties", section, n)], ""), ","), "", "")
+		more := append(strings.Split(strings.Join(keys[fmt.Sprintf("%s.route%d_properties", section, n)], ""), ","), "", "", "")
 		r.Source = more[0]
+		if r.RouteType = more[3]; r.RouteType != "" {
+			r.NextHopInterface = ""
+		}
 		r.CWND, _ = strconv.Atoi(more[1])
 		r.Weight, _ = strconv.Atoi(more[2])
 		routes = append(routes, r)

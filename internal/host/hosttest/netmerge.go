@@ -88,15 +88,28 @@ func (w network) setRoutes(config []netstate.Route) {
 		}
 	}
 	merged := netstate.MergeRoutes(have, want)
+	keeper := w.keeper(merged)
 	for name, p := range w.profiles {
 		p.routes = nil
 		for _, r := range merged {
-			if r.NextHopInterface == name {
+			if r.NextHopInterface == name || r.RouteType != "" && name == keeper {
 				p.routes = append(p.routes, r)
 			}
 		}
 		w.profiles[name] = p
 	}
+}
+
+// keeper is the interface whose profile has the routes that lead nowhere: the one with the default route.
+func (w network) keeper(routes []netstate.Route) string {
+	for _, name := range sorted(w.profiles) {
+		if (profile{routes: slices.DeleteFunc(slices.Clone(routes), func(r netstate.Route) bool {
+			return r.NextHopInterface != name
+		})}).hasDefaultRoute() {
+			return name
+		}
+	}
+	return ""
 }
 
 // resolver is what runs; interfaces with a default route carry it.
@@ -141,7 +154,9 @@ func (w network) observe() netstate.Document {
 			d.Interfaces = append(d.Interfaces, i)
 		}
 		for _, r := range p.routes {
-			r.NextHopInterface = out
+			if r.RouteType == "" {
+				r.NextHopInterface = out
+			}
 			routes.Running, routes.Config = append(routes.Running, r), append(routes.Config, r)
 		}
 	}

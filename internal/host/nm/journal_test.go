@@ -10,7 +10,9 @@ import (
 	"github.com/godbus/dbus/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -53,6 +55,27 @@ const (
 	etcNew  = persistentDir + "/new.nmconnection"
 	other   = persistentDir + "/other.nmconnection"
 )
+
+// Before services run, the stored name is put in order by its file.
+func TestTheStoredNameIsRecoveredWithoutServices(t *testing.T) {
+	name := func(stored string) netstate.Document {
+		return netstate.Document{Hostname: &netstate.Hostname{Config: &stored}}
+	}
+	for phase, want := range map[string]string{phaseOpen: "node-1\n", phaseCommitted: "node-7\n"} {
+		m := memory{host.HostnameFile: "half of a na"}
+		n := offline(m)
+		require.NoError(t, n.store(&record{Version: journalVersion, Phase: phase,
+			Node: &nodewide.Change{Old: name("node-1"), New: name("node-7")}}))
+		require.NoError(t, n.RecoverFiles(t.Context()))
+		require.Equal(t, want, m[host.HostnameFile], phase)
+		require.Contains(t, m, "/state/transaction.json", "what runs is for the recovery with services")
+	}
+	m := memory{host.HostnameFile: "node-7\n"}
+	n := offline(m)
+	require.NoError(t, n.store(&record{Version: journalVersion, Phase: phaseOpen, Node: &nodewide.Change{Old: name(""), New: name("node-7")}}))
+	require.NoError(t, n.RecoverFiles(t.Context()))
+	require.NotContains(t, m, host.HostnameFile, "no name was stored")
+}
 
 // A unit ordered before NetworkManager settles the files; what a crash can leave is mixed.
 func TestRecoverWithoutNetworkManager(t *testing.T) {

@@ -177,3 +177,30 @@ func TestPropertiesOfRoutesAndOptionsOfTheResolver(t *testing.T) {
 	}
 	n.Until("the options are gone", func() bool { return !strings.Contains(n.text("/run/NetworkManager/resolv.conf"), "rotate") })
 }
+
+// What another program writes into the Open vSwitch database is observed when it is written.
+func TestAChangeOfTheSwitchIsReported(t *testing.T) {
+	_, _, network := wideNode(t)
+	changes, err := network().Changes(timeout(t))
+	require.NoError(t, err)
+	other := ovs.New(nmtest.OVSSocket)
+	seen := func(rack string) bool {
+		d, err := network().Observe(timeout(t))
+		require.NoError(t, err)
+		return d.OVSDB.ExternalIDs["rack"] != nil && *d.OVSDB.ExternalIDs["rack"] == rack
+	}
+	<-changes // the first one comes at once
+	for _, rack := range []string{"one", "two"} {
+		require.NoError(t, other.Configure(timeout(t), &netstate.OVSDB{ExternalIDs: map[string]*string{"rack": new(rack)}}, nil))
+		for !seen(rack) {
+			<-changes
+		}
+	}
+	// The database is watched by now: this change alone wakes the observer.
+	for len(changes) > 0 {
+		<-changes
+	}
+	require.NoError(t, other.Configure(timeout(t), &netstate.OVSDB{ExternalIDs: map[string]*string{"rack": new("three")}}, nil))
+	<-changes
+	require.True(t, seen("three"))
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
@@ -67,6 +68,11 @@ func (r *reviewer) validate(keys map[string]any, templated *entries) {
 	if err != nil {
 		r.add(desiredState, err.Error())
 		return
+	}
+	if r.spec.Persistence == nmstatev1.PersistenceEphemeral {
+		for _, path := range d.Lasting() {
+			r.add(desiredState+"."+path, netstate.NotEphemeral)
+		}
 	}
 	err = netstate.Validate(d)
 	var all netstate.Problems

@@ -24,10 +24,12 @@ func TestCheckNamesThePath(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"nothing":   {`{}`, nil},
-		"right":     {`desiredState: {interfaces: [{name: eth1, type: ethernet, mtu: 9000}]}`, nil},
-		"key":       {`desiredState: {interfaces: [{name: eth1, mtuu: 9000}]}`, []string{"spec.desiredState.interfaces[eth1].mtuu: "}},
-		"type":      {`desiredState: {interfaces: [{name: eth1, mtu: big}]}`, []string{"spec.desiredState.interfaces[eth1].mtu: "}},
+		"nothing": {`{}`, nil},
+		"right":   {`desiredState: {interfaces: [{name: eth1, type: ethernet, mtu: 9000}]}`, nil},
+		"key":     {`desiredState: {interfaces: [{name: eth1, mtuu: 9000}]}`, []string{"spec.desiredState.interfaces[eth1].mtuu: "}},
+		"type":    {`desiredState: {interfaces: [{name: eth1, mtu: big}]}`, []string{"spec.desiredState.interfaces[eth1].mtu: "}},
+		"ephemeral": {`{persistence: Ephemeral, desiredState: {hostname: {running: a, config: a}, ovs-db: {external_ids: {rack: seven}}}}`,
+			[]string{"spec.desiredState.hostname.config: an ephemeral change", "spec.desiredState.ovs-db: an ephemeral change"}},
 		"no keys":   {`desiredState: []`, []string{"spec.desiredState: the document has to be a set of keys"}},
 		"two of it": {`desiredState: {interfaces: [{name: a, mtuu: 1}, {name: b, ipv4: {enabledd: true}}]}`, []string{"interfaces[a].mtuu", "interfaces[b].ipv4.enabledd"}},
 		"meaning": {`desiredState: {interfaces: [{name: eth1, type: ethernet, mtu: 12}], dns-resolver: {config: {options: [rotat]}}}`,

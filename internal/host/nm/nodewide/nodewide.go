@@ -47,24 +47,11 @@ func Plan(want, now netstate.Document, ephemeral bool) (*Change, error) {
 	if reflect.DeepEqual(c.New, netstate.Document{}) {
 		return nil, nil
 	}
-	if path := lasting(c.New); ephemeral && path != "" {
-		return nil, fmt.Errorf("%s: an ephemeral change ends with the boot, and this is kept on the disk", path)
+	if paths := c.New.Lasting(); ephemeral && len(paths) > 0 {
+		return nil, fmt.Errorf("%s: %s", paths[0], netstate.NotEphemeral)
 	}
 	c.Old = netstate.Revert(doc, was)
 	return c, nil
-}
-
-// lasting is the path of a key that is kept on the disk at once; empty for none.
-func lasting(d netstate.Document) string {
-	switch {
-	case d.Hostname != nil && d.Hostname.Config != nil:
-		return "hostname.config"
-	case d.OVSDB != nil:
-		return "ovs-db"
-	case d.OVN != nil:
-		return "ovn.bridge-mappings"
-	}
-	return ""
 }
 
 // Keys are the paths of the keys that change.
