@@ -69,7 +69,8 @@ func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
 	}
 	var out []netstate.Interface
 	for _, b := range bridges {
-		i := netstate.Interface{Name: b.name, Type: netstate.TypeOVSBridge, State: netstate.StateUp, Bridge: &netstate.Bridge{Options: b.options}, OVSDB: b.columns}
+		i := netstate.Interface{Name: b.name, Type: netstate.TypeOVSBridge, State: netstate.StateUp, OVSDB: b.columns}
+		i.Bridge = &netstate.Bridge{Options: b.options}
 		for _, p := range b.ports {
 			i.Bridge.Ports = append(i.Bridge.Ports, netstate.BridgePort{Name: p.name, VLAN: p.vlan, Bond: p.bond})
 			i.Bridge.AllowExtraPatchPorts = i.Bridge.AllowExtraPatchPorts || p.has("patch")
@@ -137,7 +138,8 @@ func (s *Switch) read(ctx context.Context) ([]ovsBridge, error) {
 	rows, err := c.transact(ctx, "Open_vSwitch",
 		selectAll("Bridge", "name", "ports", "stp_enable", "rstp_enable", "mcast_snooping_enable", "fail_mode", "datapath_type",
 			"external_ids", "other_config"),
-		selectAll("Port", "_uuid", "name", "interfaces", "tag", "trunks", "vlan_mode", "bond_mode", "lacp", "bond_updelay", "bond_downdelay"),
+		selectAll("Port", "_uuid", "name", "interfaces", "tag", "trunks", "vlan_mode", "bond_mode", "lacp",
+			"bond_updelay", "bond_downdelay"),
 		selectAll("Interface", "_uuid", "name", "type", "options", "external_ids", "other_config"))
 	if err != nil {
 		return nil, err

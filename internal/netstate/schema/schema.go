@@ -62,9 +62,12 @@ var remarks = map[string]Key{
 		Support: Full,
 		Note:    "-1 and 0 leave it to NetworkManager; orders to remove do not look at it",
 	},
-	"routes.config[].state":                                       {Support: Full, Note: "absent; keys that are left out match anything"},
-	"routes.config[].vrf-name":                                    {Support: No, Note: "give the table of the VRF as table-id"},
-	"route-rules.config[].state":                                  {Support: Full, Note: "absent; an empty ip-from or ip-to matches rules without one"},
+	"routes.config[].state":    {Support: Full, Note: "absent; keys that are left out match anything"},
+	"routes.config[].vrf-name": {Support: No, Note: "give the table of the VRF as table-id"},
+	"route-rules.config[].state": {
+		Support: Full,
+		Note:    "absent; an empty ip-from or ip-to matches rules without one",
+	},
 	"interfaces[].type":                                           {Support: Partly, Note: "see the types below"},
 	"interfaces[].state":                                          {Support: Full, Note: "up, down, absent, ignore"},
 	"interfaces[].identifier":                                     {Support: Full, Note: "name, mac-address"},
@@ -81,7 +84,10 @@ var remarks = map[string]Key{
 var types = []Key{
 	{Path: netstate.TypeEthernet, Support: Full}, {Path: netstate.TypeVeth, Support: Full}, {Path: netstate.TypeVLAN, Support: Full},
 	{Path: netstate.TypeBond, Support: Full}, {Path: netstate.TypeLinuxBridge, Support: Full, Note: "with VLAN filtering"},
-	{Path: netstate.TypeOVSBridge, Support: Full, Note: "where NetworkManager has its Open vSwitch plug-in; bridges of other programs are read only"},
+	{
+		Path: netstate.TypeOVSBridge, Support: Full,
+		Note: "where NetworkManager has its Open vSwitch plug-in; bridges of other programs are read only",
+	},
 	{Path: netstate.TypeOVSInterface, Support: Full, Note: "internal ones and patches; no DPDK"},
 	{Path: netstate.TypeDummy, Support: Full}, {Path: netstate.TypeMACVLAN, Support: Full}, {Path: netstate.TypeVRF, Support: Full},
 	{Path: netstate.TypeLoopback, Support: Partly, Note: "addresses only"},
