@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/stick"
 )
 
 var (
@@ -64,13 +66,45 @@ func nodeAt(t *testing.T, name string, site *cluster.Site, addresses ...netip.Ad
 	return ctx, l, driver(ctx, t, l, addresses...)
 }
 
-// begin lets the scenario run beside others, as many as go test's -parallel allows, and bounds its time from then on.
+// sticks is held by the scenario that plugs any in: all nodes of the machine see its loop devices.
+var sticks sync.Mutex
+
+// nodeWithSticks is node for a scenario that plugs sticks in. No other one does so meanwhile.
+func nodeWithSticks(t *testing.T, name string) (context.Context, *lab.Lab) {
+	t.Helper()
+	tool(t, "systemd-nspawn")
+	for _, program := range stick.Programs() {
+		tool(t, program)
+	}
+	parallel(t)
+	sticks.Lock()
+	t.Cleanup(sticks.Unlock)
+	ctx := bounded(t)
+	l := boot(ctx, t, name, nil)
+	t.Cleanup(func() { takeDown(t, l) })
+	driver(ctx, t, l, home, away)
+	return ctx, l
+}
+
+// begin lets the scenario run beside others, and bounds its time from then on.
 func begin(t *testing.T) context.Context {
+	t.Helper()
+	parallel(t)
+	return bounded(t)
+}
+
+// parallel lets the scenario run beside others, as many as go test's -parallel allows.
+func parallel(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("reason: a lab node needs root (sudo -E make test-lab)")
 	}
 	t.Parallel()
+}
+
+// bounded bounds the scenario's time.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience[kind()])
 	t.Cleanup(cancel)
 	return ctx

@@ -37,6 +37,7 @@ func TestRelocationOnAWrongSwitchPort(t *testing.T) {
 // TestRelocationWithTwoSticksAndAPulledOne brings a stick with mistakes and a second one beside it, which is refused until the first
 // is pulled. The second has a router that does not answer: a third one beside it is newer, and may be pulled when it was read.
 func TestRelocationWithTwoSticksAndAPulledOne(t *testing.T) {
+	long(t)
 	r := shipped(t, "scenario-relocation-sticks")
 	ctx, gateway := r.ctx, network.Away().Gateway.Addr().String()
 	mistaken := r.plugs(ctx, siteConfig(gateway)+"nonsense: 1\n")
@@ -56,11 +57,7 @@ func TestRelocationWithTwoSticksAndAPulledOne(t *testing.T) {
 // shipped is a node that waits for its site.
 func shipped(t *testing.T, name string) *relocated {
 	t.Helper()
-	tool(t, "systemd-nspawn")
-	for _, program := range stick.Programs() {
-		tool(t, program)
-	}
-	ctx, l, _ := node(t, name)
+	ctx, l := nodeWithSticks(t, name)
 	r := &relocated{t: t, lab: l, ctx: ctx}
 	r.ship(ctx)
 	return r

@@ -57,11 +57,7 @@ type relocated struct {
 // TestRelocation ships a node from its factory to a site whose network and names are others: the first stick has a gateway that does
 // not answer, the second is right. The node goes back to its factory state, is set up again from its console, and stays.
 func TestRelocation(t *testing.T) {
-	tool(t, "systemd-nspawn")
-	for _, program := range stick.Programs() {
-		tool(t, program)
-	}
-	ctx, l, _ := node(t, "scenario-relocation")
+	ctx, l := nodeWithSticks(t, "scenario-relocation")
 	r := &relocated{t: t, lab: l}
 	r.ship(ctx)
 	gateway := network.Away().Gateway.Addr().String()
