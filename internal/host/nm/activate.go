@@ -2,6 +2,7 @@ package nm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -92,6 +93,42 @@ func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.Ob
 	err := t.up(ctx, c, path, device)
 	if device != noObject && (gone(err) || isError(err, busName+".UnknownDevice")) {
 		return t.up(ctx, c, path, noObject) // the link went away with another one, and is made anew
+	}
+	if err != nil && !t.existed(c) {
+		return t.upOnceManaged(ctx, c, path, err)
+	}
+	return err
+}
+
+// existed says that the link of a change was there before the transaction.
+func (t *transaction) existed(c *plan.Change) bool {
+	_, exists := t.now.Find(c.Iface, "")
+	return exists
+}
+
+// upOnceManaged activates a profile on a link that has just been made: NetworkManager leaves it alone until udev has seen it.
+func (t *transaction) upOnceManaged(ctx context.Context, c *plan.Change, path dbus.ObjectPath, failure error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, min(carrierTime, t.n.o.Settle), errNotReady)
+	defer cancel()
+	err := t.events.until(ctx, func() ([]string, error) {
+		s, err := t.c.snapshot(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d, exists := s.DeviceAt(c.Layer(), c.Iface)
+		if exists && d.State != profile.DeviceUnmanaged || !exists && c.After.Kind() != profile.TypeEthernet {
+			return nil, failure
+		}
+		if !exists {
+			return []string{failure.Error()}, nil
+		}
+		if failure = t.up(ctx, c, path, d.Path); failure != nil {
+			return []string{failure.Error()}, nil
+		}
+		return nil, nil
+	})
+	if errors.Is(err, errNotReady) {
+		return failure
 	}
 	return err
 }
