@@ -119,13 +119,13 @@ func (t *transaction) upOnceManaged(ctx context.Context, c *plan.Change, path db
 		if exists && d.State != profile.DeviceUnmanaged || !exists && c.After.Kind() != profile.TypeEthernet {
 			return nil, failure
 		}
-		if !exists {
-			return []string{failure.Error()}, nil
+		if exists {
+			failure = t.up(ctx, c, path, d.Path)
 		}
-		if failure = t.up(ctx, c, path, d.Path); failure != nil {
-			return []string{failure.Error()}, nil
+		if failure == nil {
+			return nil, nil
 		}
-		return nil, nil
+		return []string{failure.Error()}, nil
 	})
 	if errors.Is(err, errNotReady) {
 		return failure
