@@ -261,15 +261,15 @@ func (r *Reconciler) report(
 	if err := r.patchStatus(ctx, policy, after); err != nil {
 		return err
 	}
-	if refused != "" && !told(policy.Status.Conditions, accepted) {
+	if refused != "" && !reported(policy.Status.Conditions, accepted) {
 		r.Events.Eventf(policy, nil, corev1.EventTypeWarning, nmstatev1.ReasonMachineConfigRefused, "Render", "%s",
 			status.ClipNote(refused))
 	}
 	return nil
 }
 
-// told says that the status reported this very refusal already, whatever else of it has changed since.
-func told(before []nmstatev1.Condition, refusal nmstatev1.Condition) bool {
+// reported says that the status has this very refusal already, whatever else of it has changed since.
+func reported(before []nmstatev1.Condition, refusal nmstatev1.Condition) bool {
 	return slices.ContainsFunc(before, func(c nmstatev1.Condition) bool {
 		return c.Type == refusal.Type && c.Status == refusal.Status && c.Reason == refusal.Reason && c.Message == refusal.Message
 	})

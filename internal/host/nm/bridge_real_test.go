@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,11 +26,7 @@ var bridgeProfiles = map[string]string{
 
 func newBridge(t *testing.T) *testNode {
 	t.Helper()
-	n := &testNode{Node: nmtest.Bare(t), t: t, state: t.TempDir(), lease: 20 * time.Second, ovs: true}
-	n.NeedsOVSPlugin()
-	n.StartOVS()
-	n.boot()
-	n.StartManager()
+	n := runningSwitch(t)
 	for i, name := range []string{"br-ex", "ovs-port-phys0", "ovs-if-phys0", "ovs-port-br-ex", "ovs-if-br-ex"} {
 		n.Keyfile(name+".nmconnection", fmt.Sprintf("[connection]\nid=%s\nuuid=00000000-0000-4000-8000-0000000000b%d\n%s", name, i, bridgeProfiles[name]))
 	}

@@ -11,14 +11,21 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// newSwitch is a node with an uplink, two cards, and a NetworkManager that drives Open vSwitch.
-func newSwitch(t *testing.T) *testNode {
+// runningSwitch is a node with an uplink that no profile is for, and a NetworkManager that drives Open vSwitch.
+func runningSwitch(t *testing.T) *testNode {
 	t.Helper()
 	n := &testNode{Node: nmtest.Bare(t), t: t, state: t.TempDir(), lease: 20 * time.Second, ovs: true}
 	n.NeedsOVSPlugin()
 	n.StartOVS()
 	n.boot()
 	n.StartManager()
+	return n
+}
+
+// newSwitch is a node with an uplink, two cards, and a NetworkManager that drives Open vSwitch.
+func newSwitch(t *testing.T) *testNode {
+	t.Helper()
+	n := runningSwitch(t)
 	n.keyfile = n.Keyfile("uplink.nmconnection", uplinkProfile)
 	n.reload()
 	n.cards("nic1", "nic2")
@@ -174,6 +181,20 @@ func TestABondInsideAnOpenVSwitchBridge(t *testing.T) {
 	n.apply("interfaces: [{name: br1, type: ovs-bridge, state: absent}]")
 	require.Empty(t, n.vsctl("list-br"))
 	n.settled()
+}
+
+// A bridge that is down keeps its profiles.
+func TestAnOpenVSwitchBridgeThatIsDown(t *testing.T) {
+	n := newSwitch(t)
+	n.apply(switched)
+	down := "interfaces: [{name: br1, type: ovs-bridge, state: down}]"
+	n.takenBack(down, switched)
+	n.apply(down)
+	require.Empty(t, n.vsctl("list-br"))
+	n.inPlace(down)
+	n.apply(switched)
+	n.inPlace(switched)
+	require.Equal(t, "100", n.vsctl("get", "Port", "store", "tag"))
 }
 
 // A bridge of another program is accepted as it is, and changed by that program alone.

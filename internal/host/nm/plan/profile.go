@@ -20,7 +20,8 @@ func (p *Plan) change(i netstate.Interface) (*Change, error) {
 			return c, nil
 		}
 	}
-	if d, ok := p.snap.Device(i.Name); ok && d.State == profile.DeviceUnmanaged {
+	_, exists := carrierOf(p.now, i.Name) // NetworkManager keeps devices for links that it may make, too
+	if d, ok := p.snap.Device(i.Name); ok && exists && d.State == profile.DeviceUnmanaged {
 		return nil, errors.New("NetworkManager is configured not to manage it")
 	}
 	if pr, ok := p.profileFor(i); ok {
