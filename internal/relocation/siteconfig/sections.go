@@ -1,6 +1,10 @@
 package siteconfig
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+)
 
 // ImageMirror says where images of a repository may be pulled from instead.
 type ImageMirror struct {
@@ -128,4 +132,47 @@ type CryptoRetention struct {
 	IngressCAKey Secret `json:"ingressCAKey,omitempty"`
 	// IngressCertificateCN is the name of that authority.
 	IngressCertificateCN string `json:"ingressCertificateCN,omitempty"`
+}
+
+// ClusterDomain is the domain that the cluster is reached by: Domain, else name.base; empty where the factory's stays.
+func (c SiteConfig) ClusterDomain() string {
+	switch {
+	case c.Domain != "":
+		return c.Domain
+	case c.ClusterName != "" && c.BaseDomain != "":
+		return c.ClusterName + "." + c.BaseDomain
+	}
+	return ""
+}
+
+// Includes says which credentials are handed over.
+func (h *Handover) Includes() (kubeconfig, kubeadminPassword bool) {
+	if h == nil {
+		return true, true
+	}
+	return h.Kubeconfig == nil || *h.Kubeconfig, h.KubeadminPassword == nil || *h.KubeadminPassword
+}
+
+// Secret is text that must not be shown. Printing or logging it, by whatever verb, yields a placeholder; encoding it
+// as JSON or YAML yields the text, because a configuration is delivered that way.
+type Secret string
+
+const hidden = "[hidden]"
+
+// Reveal is the text.
+func (s Secret) Reveal() string { return string(s) }
+
+// Format implements fmt.Formatter for every verb.
+func (s Secret) Format(f fmt.State, _ rune) {
+	if s != "" {
+		_, _ = f.Write([]byte(hidden)) // as with any Formatter, fmt keeps the error
+	}
+}
+
+// LogValue implements slog.LogValuer.
+func (s Secret) LogValue() slog.Value {
+	if s == "" {
+		return slog.StringValue("")
+	}
+	return slog.StringValue(hidden)
 }
