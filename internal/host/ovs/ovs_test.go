@@ -78,3 +78,21 @@ func TestSilentServerIsLeftWithTheContext(t *testing.T) {
 	_, err := ovs.New(server(t, ` `)).Uplink(ctx, "br-ex")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
+
+// Whoever watches again after the connection broke has to look at what changed meanwhile.
+func TestAWatchThatBeginsIsAChange(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	changes, ended := make(chan struct{}, 1), make(chan error, 1)
+	go func() {
+		ended <- ovs.New(server(t, `{"id":1,"error":null,"result":{}}`)).Watch(ctx, func() { changes <- struct{}{} })
+	}()
+	select {
+	case <-changes:
+	case err := <-ended:
+		t.Fatalf("the watch ended: %v", err)
+	case <-time.After(time.Minute):
+		t.Fatal("nothing was reported")
+	}
+	cancel()
+	require.NoError(t, <-ended)
+}

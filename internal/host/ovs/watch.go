@@ -22,10 +22,11 @@ var watched = map[string]any{
 
 func columnsOf(names ...string) map[string]any { return map[string]any{"columns": names} }
 
-// Watch calls changed whenever the database changes what this package reads, until ctx ends or the connection breaks. Nothing is
-// asked meanwhile: the database reports its changes (RFC 7047 section 4.1.5). A database that is not there is waited for.
+// Watch calls changed when it begins to watch, and whenever the database changes what this package reads, until ctx ends or the
+// connection breaks. Nothing is asked meanwhile: the database reports its changes (RFC 7047 section 4.1.5). A database that is not
+// there is waited for.
 func (s *Switch) Watch(ctx context.Context, changed func()) error {
-	c, waited, err := s.await(ctx)
+	c, err := s.await(ctx)
 	if err != nil || c == nil {
 		return err
 	}
@@ -39,9 +40,6 @@ func (s *Switch) Watch(ctx context.Context, changed func()) error {
 	if err := json.NewEncoder(c.conn).Encode(ask); err != nil {
 		return fmt.Errorf("watch the Open vSwitch database: %w", because(ctx, err))
 	}
-	if waited {
-		changed()
-	}
 	for {
 		m, err := c.answer()
 		if ctx.Err() != nil {
@@ -53,30 +51,28 @@ func (s *Switch) Watch(ctx context.Context, changed func()) error {
 		if len(m.Error) > 0 && string(m.Error) != "null" {
 			return fmt.Errorf("watch the Open vSwitch database: it refuses: %s", m.Error)
 		}
-		if m.Method == "update" {
-			changed()
-		}
+		changed() // an update, or the answer with which the monitor begins
 	}
 }
 
-// await connects, and says whether it had to wait; nil when ctx ended.
-func (s *Switch) await(ctx context.Context) (*client, bool, error) {
-	for waited := false; ; waited = true {
+// await connects, as soon as there is a database; nil when ctx ended.
+func (s *Switch) await(ctx context.Context) (*client, error) {
+	for {
 		c, err := dial(ctx, s.socket)
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {
 				c.close()
 			}
-			return nil, waited, nil
+			return nil, nil
 		case err == nil:
-			return c, waited, nil
+			return c, nil
 		case !absent(err):
-			return nil, waited, fmt.Errorf("watch the Open vSwitch database: %w", err)
+			return nil, fmt.Errorf("watch the Open vSwitch database: %w", err)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, waited, nil
+			return nil, nil
 		case <-time.After(connectPause):
 		}
 	}

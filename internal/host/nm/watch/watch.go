@@ -25,7 +25,8 @@ const (
 	pause = 2 * time.Second
 )
 
-// Source reports changes by calling changed until ctx ends or the source breaks.
+// Source reports changes by calling changed until ctx ends or the source breaks, and once when it begins: what happened before that
+// it has missed.
 type Source func(ctx context.Context, changed func()) error
 
 // Start runs the sources until ctx ends. Many changes in a row make one value; the first one comes at once.
@@ -46,11 +47,11 @@ func Start(ctx context.Context, sources ...Source) <-chan struct{} {
 	return out
 }
 
-// keep opens a source again whenever it breaks: what it missed meanwhile is a change.
+// keep opens a source again whenever it breaks.
 func keep(ctx context.Context, s Source, changed func()) {
 	for ctx.Err() == nil {
 		if err := s(ctx, changed); err != nil && ctx.Err() == nil {
-			changed()
+			changed() // it may be NetworkManager that went away
 		}
 		select {
 		case <-ctx.Done():
@@ -114,6 +115,7 @@ func Kernel(ctx context.Context, changed func()) error {
 	if err := s.SetReceiveTimeout(&unix.Timeval{Sec: 1}); err != nil {
 		return fmt.Errorf("subscribe to the kernel's network events: %w", err)
 	}
+	changed()
 	for ctx.Err() == nil {
 		_, _, err := s.Receive()
 		switch {
@@ -144,6 +146,7 @@ func Manager(bus func() (*dbus.Conn, error), name string) Source {
 			dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, name)); err != nil {
 			return fmt.Errorf("subscribe to %s: %w", name, err)
 		}
+		changed()
 		for {
 			select {
 			case <-ctx.Done():
