@@ -67,8 +67,8 @@ func (e *enactment) undone(ctx context.Context) error {
 	return e.store.Commit(in)
 }
 
-// commit records the document. The way back to before the policy is that of its first enactment; what a later one adds is
-// reverted with it.
+// commit records the document. The way back to before the policy is that of its first enactment in this stateroot; what a later one
+// adds is reverted with it.
 func (e *enactment) commit(ctx context.Context, w work) error {
 	here, err := operation.LocateAny(ctx, e.Files, e.Deployments, e.Power)
 	if err != nil {
@@ -85,7 +85,7 @@ func (e *enactment) commit(ctx context.Context, w work) error {
 		return err
 	case before.Operation == e.request.OperationID:
 		revert = before.Revert
-	case before.UID == e.request.UID && before.Undone == "":
+	case before.Of(e.request.UID, here.Booted.Stateroot) && before.Undone == "":
 		earlier, err := without(before.Revert, w.Dropped)
 		if err != nil {
 			return err

@@ -5,7 +5,9 @@ package netbench
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -55,7 +57,8 @@ func TestBenchPolicies(t *testing.T) {
 
 	f.counts.reset()
 	time.Sleep(quietTime) // what is measured is that nothing happens
-	agents, operator := f.counts.read()
+	agents, _ := f.counts.agents.take()
+	operator, _ := f.counts.operator.take()
 	fmt.Printf("| at rest, %s | | %d in all | %d in all |\n", quietTime, agents, operator)
 }
 
@@ -67,9 +70,15 @@ func (f *fleet) measure(name string, policies int, change func()) {
 	change()
 	f.converges(policies)
 	took := time.Since(began)
-	agents, operator := f.counts.read()
+	agents, byAgents := f.counts.agents.take()
+	operator, byOperator := f.counts.operator.take()
 	pairs := float64(policies * f.size)
 	fmt.Printf("| %s | %s | %.2f | %.2f |\n", name, took.Round(10*time.Millisecond), float64(agents)/pairs, float64(operator)/pairs)
+	for who, byKind := range map[string]map[string]int{"nodes": byAgents, "operator": byOperator} {
+		for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+			f.t.Logf("%s, by the %s: %.2f %s", name, who, float64(byKind[kind])/pairs, kind)
+		}
+	}
 }
 
 func policyName(i int) string { return fmt.Sprintf("bench-%d", i) }

@@ -9,8 +9,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,23 +47,59 @@ type fleet struct {
 }
 
 // counts are the requests that write.
-type counts struct{ agents, operator atomic.Int64 }
+type counts struct{ agents, operator writes }
 
-func (c *counts) reset() { c.agents.Store(0); c.operator.Store(0) }
+func (c *counts) reset() { c.agents.take(); c.operator.take() }
 
-func (c *counts) read() (agents, operator int64) { return c.agents.Load(), c.operator.Load() }
+// writes are counted by what is written.
+type writes struct {
+	mu     sync.Mutex
+	byKind map[string]int
+}
+
+func (w *writes) add(kind string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byKind == nil {
+		w.byKind = map[string]int{}
+	}
+	w.byKind[kind]++
+}
+
+// take returns what was counted, and begins anew.
+func (w *writes) take() (all int, byKind map[string]int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	byKind, w.byKind = w.byKind, nil
+	for _, n := range byKind {
+		all += n
+	}
+	return all, byKind
+}
 
 // counted is a way to the API server that counts writes.
 type counted struct {
 	http.RoundTripper
-	into *atomic.Int64
+	into *writes
 }
 
 func (c counted) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.Method != http.MethodGet && q.Method != http.MethodHead {
-		c.into.Add(1)
+		c.into.add(q.Method + " " + written(q.URL.Path))
 	}
 	return c.RoundTripper.RoundTrip(q)
+}
+
+// written is the kind in a path of the API, with its subresource: /apis/GROUP/VERSION/KIND/NAME/SUBRESOURCE.
+func written(urlPath string) string {
+	parts := strings.Split(strings.Trim(urlPath, "/"), "/")
+	switch {
+	case len(parts) > 5:
+		return parts[3] + "/" + parts[5]
+	case len(parts) > 3:
+		return parts[3]
+	}
+	return urlPath
 }
 
 func newFleet(t *testing.T, size int) *fleet {
@@ -92,7 +128,7 @@ func (f *fleet) addNode(name string) {
 	require.NoError(f.t, f.api.Status().Update(f.t.Context(), n))
 }
 
-func (f *fleet) manager(into *atomic.Int64) ctrl.Manager {
+func (f *fleet) manager(into *writes) ctrl.Manager {
 	c := rest.CopyConfig(f.server.Config)
 	c.QPS = -1
 	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return counted{rt, into} })

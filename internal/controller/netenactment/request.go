@@ -24,7 +24,7 @@ func (r *Reconciler) request(s *scene, v *view, j judgement) (request netpolicy.
 		return request, "", nil
 	}
 	request.Captures = v.policy.Spec.Capture
-	if v.committed != nil && v.committed.UID == string(v.policy.UID) {
+	if v.committed != nil && v.committed.Of(string(v.policy.UID), s.stateroot) {
 		request.Captured = v.committed.Captured
 		if v.committed.Undone == "" {
 			request.Revert, request.Before = v.committed.Revert, v.committed.Before

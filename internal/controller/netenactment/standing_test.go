@@ -185,6 +185,32 @@ func TestASupersededPolicyIsNotReverted(t *testing.T) {
 	require.NoError(t, w.server.Client.Patch(t.Context(), p, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
+// An edited policy begins anew in the new stateroot: what it captures, and its way back, are of the network that is there.
+func TestASupersededPolicyThatIsEditedBeginsAnew(t *testing.T) {
+	const mtu1350 = `{"interfaces":[{"name":"br-ex","type":"ovs-interface","state":"up","mtu":1350}]}`
+	w := newWorld(t)
+	p := w.inForce("mtu", mtu1400, func(s *nmstatev1.NodeNetworkConfigurationPolicySpec) {
+		s.Capture = map[string]string{"bridge": `interfaces.name == "br-ex"`}
+	})
+	want, err := netstate.Decode([]byte(mtu1350))
+	require.NoError(t, err)
+	require.NoError(t, w.node.Network().Apply(t.Context(), want, nil))
+	w.pivot(mtu1350, nil)
+	w.passes(int(settleAfterBoot.Seconds()) + 5)
+	require.Equal(t, condition.Aborted, w.state("mtu"))
+	w.edit(p, mtu1300)
+	w.pass()
+	w.grant(p)
+	w.passes(3)
+	require.Equal(t, condition.Available, w.state("mtu"), w.message("mtu"))
+	c, err := netpolicyRecord(w).Committed("mtu")
+	require.NoError(t, err)
+	require.Equal(t, "rhcos", c.Stateroot)
+	require.Contains(t, c.Captured["bridge"], "mtu: 1350")
+	require.Contains(t, c.Before, "mtu: 1350")
+	require.Contains(t, c.Revert, "mtu: 1350")
+}
+
 // What the new stateroot was not configured with is the policy's, as before.
 func TestAPolicyReturnsToANewStateroot(t *testing.T) {
 	w := newWorld(t)

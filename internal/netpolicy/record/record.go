@@ -61,6 +61,10 @@ func (c Committed) InForce(boot string) bool {
 	return c.Undone == "" && (!c.Ephemeral || c.Boot == boot)
 }
 
+// Of says that the way back and the captures of the record are of the network that a stateroot has. Those of another one are of a
+// network that is gone.
+func (c Committed) Of(uid, stateroot string) bool { return c.UID == uid && c.Stateroot == stateroot }
+
 // Change is one entry of the history.
 type Change struct {
 	Version    int       `json:"v"`
