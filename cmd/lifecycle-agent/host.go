@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ovs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/probe"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/run"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/shipped"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
@@ -64,14 +64,14 @@ func recertImage(getenv func(string) string) string {
 	return defaultRecertImage
 }
 
-// shippedCLI reads the lca-cli of the agent's own image. An agent that runs as a service on the node has none: the node's own
+// shippedCLI installs the lca-cli of the agent's own image. An agent that runs as a service on the node has none: the node's own
 // program is in the same place.
-func shippedCLI(hostRoot string) func() ([]byte, error) {
+func shippedCLI(hostRoot string) func() error {
 	if hostRoot == "/" {
 		return nil
 	}
 	if _, err := os.Stat(host.CLI); err != nil {
 		return nil
 	}
-	return func() ([]byte, error) { return fs.ReadFile(os.DirFS("/"), host.CLI[1:]) }
+	return shipped.Program{Node: files.New(hostRoot), Path: host.CLI}.Install
 }

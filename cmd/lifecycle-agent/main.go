@@ -103,7 +103,7 @@ func serve(ctx context.Context, role controller.Role, f flags) error {
 	if role == controller.Node {
 		options.NodeName = f.nodeName
 		options.Host, options.Network = newHost(f.hostRoot, log)
-		options.RecertImage, options.CLI = recertImage(os.Getenv), shippedCLI(f.hostRoot)
+		options.RecertImage, options.InstallCLI = recertImage(os.Getenv), shippedCLI(f.hostRoot)
 	}
 	if err := controller.Setup(mgr, enabled, options); err != nil {
 		return err

@@ -66,8 +66,8 @@ type Options struct {
 	Version string
 	// RecertImage is the image of the recert container engine that was shipped with the agent.
 	RecertImage string
-	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
-	CLI func() ([]byte, error)
+	// InstallCLI puts the agent's lca-cli on the node; nil leaves the node's own.
+	InstallCLI func() error
 }
 
 // Setup adds controllers to the manager.
@@ -129,7 +129,7 @@ func addIPConfig(mgr ctrl.Manager, o Options) error {
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Log: o.Log,
 		Node: o.Host, Metrics: m,
 		Now: time.Now, Random: func() uint16 { return uint16(rand.Uint32()) },
-		RecertImage: o.RecertImage, CLI: o.CLI,
+		RecertImage: o.RecertImage, InstallCLI: o.InstallCLI,
 	}
 	return mgr.Add(&servingNode{
 		name: o.NodeName, kind: "IPConfig", reader: mgr.GetAPIReader(), log: o.Log, start: func() error { return r.SetupWithManager(mgr) },

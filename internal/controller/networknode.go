@@ -62,7 +62,7 @@ func addNetEnactments(mgr ctrl.Manager, o Options) error {
 		r := &netenactment.Reconciler{
 			Client: mgr.GetClient(), Cache: own, Reader: mgr.GetAPIReader(), Log: o.Log, NodeName: o.NodeName,
 			Node: o.Network, Metrics: m, Version: o.Version, Now: time.Now, Random: func() uint16 { return uint16(rand.Uint32()) },
-			CLI: o.CLI,
+			InstallCLI: o.InstallCLI,
 		}
 		return r.SetupWithManager(mgr, own)
 	}})

@@ -64,11 +64,12 @@ func (p policies) links(ctx context.Context) {
 	require.Zero(p.t, result.ExitCode, result.Stderr)
 }
 
-// memory prints what the agent of the node has in RAM, now and at most.
+// memory prints what the agent of the node has in RAM, now and at most, and the time that it has computed.
 func (p policies) memory(ctx context.Context, when string) {
 	p.t.Helper()
-	script := `grep -E '^Vm(RSS|HWM):' /proc/$(pgrep --full '^/usr/local/bin/lifecycle-agent node')/status`
-	p.t.Logf("memory of the agent %s: %s", when, strings.Join(strings.Fields(in(ctx, p.t, p.lab, "sh", "-c", script)), " "))
+	script := `pid=$(pgrep --full '^/usr/local/bin/lifecycle-agent node')
+grep -E '^(VmHWM|VmRSS|RssAnon):' /proc/$pid/status; echo CPU: $(ps -o time= -p $pid)`
+	p.t.Logf("the agent %s: %s", when, strings.Join(strings.Fields(in(ctx, p.t, p.lab, "sh", "-c", script)), " "))
 }
 
 // rests says that traffic, which moves counters alone, does not make the agent write.

@@ -56,8 +56,8 @@ type Reconciler struct {
 
 	// RecertImage is used where the recert-image annotation is present but empty.
 	RecertImage string
-	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
-	CLI func() ([]byte, error)
+	// InstallCLI puts the agent's lca-cli on the node; nil leaves the node's own.
+	InstallCLI func() error
 
 	preparing, returning, cleaning, fetching nodejob.Backoff
 	// examined is when the cluster's health was observed last.

@@ -17,7 +17,7 @@ const (
 func (w *world) upgrade() {
 	w.t.Helper()
 	w.restart(shared.Server(w.t))
-	w.r.CLI = func() ([]byte, error) { return []byte(newProgram), nil }
+	w.r.InstallCLI = func() error { return w.node.Write(host.CLIInVar, []byte(newProgram), 0o755) }
 }
 
 // TestAnUpgradeOfTheAgentInEveryPhase replaces the agent by another version in every phase of a change. The new version

@@ -1,7 +1,6 @@
 package netenactment
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -101,36 +100,10 @@ func (r *Reconciler) prepareNode(ctx context.Context, s *scene) error {
 }
 
 func (r *Reconciler) installCLI() error {
-	if r.CLI == nil {
+	if r.InstallCLI == nil {
 		return nil
 	}
-	want, err := r.CLI()
-	if err != nil {
-		return fmt.Errorf("read the lca-cli of the agent: %w", err)
-	}
-	path, err := r.cliPath()
-	if err != nil {
-		return err
-	}
-	if have, err := r.Node.Files.Read(path); err == nil && bytes.Equal(have, want) {
-		return nil
-	}
-	if err := r.Node.Files.Write(path, want, 0o755); err != nil {
-		return fmt.Errorf("install %s: %w", path, err)
-	}
-	return nil
-}
-
-// cliPath is where units find lca-cli: /usr/local is a link into /var on ostree hosts, and a folder on others.
-func (r *Reconciler) cliPath() (string, error) {
-	ostree, err := host.HasDeployments(r.Node.Files)
-	if err != nil {
-		return "", err
-	}
-	if ostree {
-		return host.CLIInVar, nil
-	}
-	return host.CLI, nil
+	return r.InstallCLI()
 }
 
 // handlerCheck remembers whether kubernetes-nmstate runs on this node.

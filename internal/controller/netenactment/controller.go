@@ -65,8 +65,8 @@ type Reconciler struct {
 	// Now is the clock, Random the source of operation ids.
 	Now    func() time.Time
 	Random func() uint16
-	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
-	CLI func() ([]byte, error)
+	// InstallCLI puts the agent's lca-cli on the node; nil leaves the node's own.
+	InstallCLI func() error
 
 	running   nodejob.Backoff
 	mending   map[string]*nodejob.Backoff

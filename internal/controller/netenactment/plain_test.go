@@ -20,11 +20,11 @@ func (f plainFiles) Stat(path string) (fs.FileInfo, error) {
 	return f.Files.Stat(path)
 }
 
-// A plain node has no stateroot and no link from /usr/local into /var: lca-cli is installed where its units look for it.
+// A plain node has no stateroot.
 func TestAPlainNodeEnactsPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.r.Node.Files, w.r.Node.Deployments = plainFiles{w.node.Files()}, nil
-	w.r.CLI = func() ([]byte, error) { return []byte("lca-cli of the agent"), nil }
+	w.r.InstallCLI = func() error { return w.node.Files().Write(host.CLI, []byte("lca-cli of the agent"), 0o755) }
 	w.inForce("mtu", mtu1400, nil)
 	require.Equal(t, condition.Available, w.state("mtu"))
 	require.Equal(t, 1400, w.mtu())

@@ -1,6 +1,7 @@
 package netpolicy
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,8 +27,8 @@ func TestAPolicyIsRolledOut(t *testing.T) {
 	now := w.reaches(p, "Available", "5/5 nodes successfully configured")
 	require.Equal(t, 2, w.agents.most(p.Name))
 	require.Equal(t, nmstatev1.PhaseDone, now.Status.Rollout.Phase)
+	w.says(p, "Normal SuccessfullyConfigured: 5/5 nodes successfully configured")
 	said := w.events.of(p)
-	require.Contains(t, said, "Normal SuccessfullyConfigured: 5/5 nodes successfully configured")
 	require.True(t, strings.HasPrefix(said[0], "Normal Rolling: ") || strings.HasPrefix(said[0], "Normal Granted: "), said)
 	apitest.RequireRest(t, "netpolicy")
 }
@@ -56,6 +57,12 @@ func TestNodesThatAreNotReadyDoNotBlock(t *testing.T) {
 	w.label(w.node(2), "down", "")
 	w.ready(w.node(2), true)
 	w.reaches(p, "Available", "3/3 nodes successfully configured")
+}
+
+// says waits for an event, which follows the status.
+func (w *world) says(p *nmstatev1.NodeNetworkConfigurationPolicy, event string) {
+	w.t.Helper()
+	w.eventually(func() bool { return slices.Contains(w.events.of(p), event) }, func() string { return asYAML(w.events.of(p)) })
 }
 
 func (w *world) label(node, key, value string) {
@@ -189,7 +196,7 @@ func TestDeletionReverts(t *testing.T) {
 		return client.IgnoreNotFound(w.api.Get(t.Context(), client.ObjectKeyFromObject(p), p.DeepCopy())) == nil && len(w.states(p)) == 0 && w.gone(p)
 	}, func() string { return "the policy remains" })
 	require.Equal(t, 1, w.agents.most(p.Name))
-	require.Contains(t, w.events.of(p), "Normal Reverted: every node has reverted the policy")
+	w.says(p, "Normal Reverted: every node has reverted the policy")
 }
 
 func (w *world) gone(p *nmstatev1.NodeNetworkConfigurationPolicy) bool {

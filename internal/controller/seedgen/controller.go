@@ -49,8 +49,8 @@ type Reconciler struct {
 	Now    func() time.Time
 	Random func() uint16
 
-	// CLI returns the lca-cli program to install on the node; nil leaves the node's own.
-	CLI func() ([]byte, error)
+	// InstallCLI puts the agent's lca-cli on the node; nil leaves the node's own.
+	InstallCLI func() error
 	// Hub connects to the hub of a kubeconfig and names its server.
 	Hub func(kubeconfig []byte) (hub client.Client, server string, err error)
 

@@ -1,7 +1,6 @@
 package seedgen
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -273,20 +272,9 @@ func (r *Reconciler) restore(ctx context.Context, sg *lcav1.SeedGenerator, o *ob
 	return r.conclude(o, lcav1.SeedCompleted)
 }
 
-// installCLI installs the agent's lca-cli on the node, unless the node has its own.
 func (r *Reconciler) installCLI() error {
-	if r.CLI == nil {
+	if r.InstallCLI == nil {
 		return nil
 	}
-	want, err := r.CLI()
-	if err != nil {
-		return fmt.Errorf("read the lca-cli of the agent: %w", err)
-	}
-	if have, err := r.Node.Files.Read(host.CLIInVar); err == nil && bytes.Equal(have, want) {
-		return nil
-	}
-	if err := r.Node.Files.Write(host.CLIInVar, want, 0o755); err != nil {
-		return fmt.Errorf("install %s: %w", host.CLIInVar, err)
-	}
-	return nil
+	return r.InstallCLI()
 }

@@ -1,9 +1,11 @@
 package files
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -17,6 +19,11 @@ const labelAttr = "security.selinux"
 // and its target is replaced; owner and SELinux label of the file replaced are kept.
 // A new file gets the label the policy gives it.
 func (f *Files) Write(path string, data []byte, mode fs.FileMode) error {
+	return f.WriteFrom(path, bytes.NewReader(data), mode)
+}
+
+// WriteFrom is Write of what from yields.
+func (f *Files) WriteFrom(path string, from io.Reader, mode fs.FileMode) error {
 	dir, name, err := f.parent(path, true, true)
 	if err != nil {
 		return err
@@ -31,7 +38,7 @@ func (f *Files) Write(path string, data []byte, mode fs.FileMode) error {
 		return pathError("write", path, err)
 	}
 	file := os.NewFile(uintptr(fd), path)
-	err = fill(file, dir, name, data, mode)
+	err = fill(file, dir, name, from, mode)
 	if cerr := file.Close(); err == nil {
 		err = cerr
 	}
@@ -49,8 +56,8 @@ func (f *Files) Write(path string, data []byte, mode fs.FileMode) error {
 }
 
 // fill writes the contents of a temporary file that is to replace name in dir.
-func fill(file *os.File, dir int, name string, data []byte, mode fs.FileMode) error {
-	if _, err := file.Write(data); err != nil {
+func fill(file *os.File, dir int, name string, from io.Reader, mode fs.FileMode) error {
+	if _, err := io.Copy(file, from); err != nil {
 		return err
 	}
 	if err := inherit(file, dir, name); err != nil {

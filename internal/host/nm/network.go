@@ -89,6 +89,9 @@ type Options struct {
 type Network struct {
 	o  Options
 	mu sync.Mutex
+	// observing is held by the observation that runs: that of thousands of links takes tens of megabytes, and an agent has several
+	// observers, which one change wakes together.
+	observing chan struct{}
 }
 
 var (
@@ -116,7 +119,7 @@ func New(o Options) *Network {
 	if o.Boot == nil {
 		o.Boot = bootID
 	}
-	return &Network{o: o}
+	return &Network{o: o, observing: make(chan struct{}, 1)}
 }
 
 // bootID is the kernel's; empty where it cannot be read, and then every record counts as of this boot.

@@ -18,6 +18,12 @@ import (
 // address detection runs or failed) and IPv6 link-local ones are left out; loopback
 // and the tunnels of Open vSwitch are, too.
 func (n *Network) Observe(ctx context.Context) (netstate.Document, error) {
+	select {
+	case n.observing <- struct{}{}:
+		defer func() { <-n.observing }()
+	case <-ctx.Done():
+		return netstate.Document{}, fmt.Errorf("observe the network: %w", context.Cause(ctx))
+	}
 	c, err := n.connect(ctx)
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
