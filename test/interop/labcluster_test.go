@@ -138,6 +138,7 @@ func (c *labCluster) start() {
 	c.t.Helper()
 	c.servers = append(c.servers, launch(c.t, nil, c.inside(c.etcdCommand()...)...))
 	c.servers = append(c.servers, launch(c.t, nil, c.inside(c.apiServerCommand()...)...))
+	c.writeKubeconfig()
 	c.Config = c.connection()
 	scheme := runtime.NewScheme()
 	require.NoError(c.t, clientgoscheme.AddToScheme(scheme))
@@ -204,7 +205,7 @@ func (c *labCluster) apiServerCommand() []string {
 		"--disable-admission-plugins=ServiceAccount")
 }
 
-// connection reaches the API server by the node's primary address.
+// connection is the test's own to the API server.
 func (c *labCluster) connection() *rest.Config {
 	text, err := os.ReadFile(c.kubeconfig())
 	require.NoError(c.t, err)
@@ -214,16 +215,19 @@ func (c *labCluster) connection() *rest.Config {
 	return config
 }
 
-// kubeconfig writes the administrator's, with the node's primary address.
-func (c *labCluster) kubeconfig() string {
-	file := filepath.Join(c.out, "kubeconfig")
-	config, err := clientcmd.LoadFromFile(file)
+// kubeconfig is that of the node's own administrator.
+func (c *labCluster) kubeconfig() string { return filepath.Join(c.out, "kubeconfig") }
+
+// writeKubeconfig takes it from the node. It reaches the API server by the loopback address, which OpenShift's certificates name; the
+// node's address, only the lab's do.
+func (c *labCluster) writeKubeconfig() {
+	c.t.Helper()
+	config, err := clientcmd.LoadFromFile(c.at(host.LocalKubeconfig))
 	require.NoError(c.t, err)
 	for _, server := range config.Clusters {
-		server.Server = c.url(6443)
+		server.Server = "https://127.0.0.1:6443"
 	}
-	require.NoError(c.t, clientcmd.WriteToFile(*config, file))
-	return file
+	require.NoError(c.t, clientcmd.WriteToFile(*config, c.kubeconfig()))
 }
 
 // describeNode does a kubelet's part.
