@@ -42,10 +42,10 @@ const (
 	staticPods = "etc/kubernetes/static-pod-resources"
 )
 
-// away is where a cluster with an IPv4 address moves to, awayDual where one with both families does that is IPv6 first.
+// away is where a cluster with an IPv4 address moves to, awayDual where one with both families does, IPv6 first.
 var (
 	away     = site("198.51.100.20/24")
-	awayDual = site("2001:db8:77::20/64", "198.51.100.20/24")
+	awayDual = site("fd00:77::20/64", "198.51.100.20/24")
 )
 
 func site(addresses ...string) (s cluster.Site) {
@@ -65,6 +65,8 @@ type labCluster struct {
 	network network.Network
 	site    cluster.Site
 	servers []*process
+	// authorities are those that pods verify the API server by.
+	authorities []byte
 
 	Config *rest.Config
 	Client client.Client
@@ -79,6 +81,10 @@ func newLabCluster(t *testing.T, site cluster.Site) *labCluster {
 	c := &labCluster{t: t, root: t.TempDir(), out: t.TempDir(), site: site.WithDefaults(), network: network.Network{Name: fmt.Sprintf("interop-%d", os.Getpid())}}
 	require.NoError(t, cluster.Provision(t.Context(), cluster.Provisioning{Etc: c.made("etc"), Var: c.made("var"), OutDir: c.out,
 		BinDir: controlPlane(t), Agent: cluster.Nodelet, Node: c.site}))
+	config, err := clientcmd.LoadFromFile(c.kubeconfig())
+	require.NoError(t, err)
+	c.authorities = config.Clusters[config.Contexts[config.CurrentContext].Cluster].CertificateAuthorityData
+	require.NotEmpty(t, c.authorities)
 	c.must("ip", "netns", "add", c.network.LAN())
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", c.network.LAN()).Run() })
 	c.must("ip", "-n", c.network.LAN(), "link", "set", "lo", "up")

@@ -150,7 +150,7 @@ func (c *operatedCluster) startTokenController() *process {
 	c.t.Helper()
 	key := secret("openshift-kube-controller-manager", "service-account-private-key")
 	dir := c.volumes(map[string]client.Object{"key": key})
-	put(c.t, filepath.Join(dir, "ca.crt"), string(c.Config.CAData))
+	put(c.t, filepath.Join(dir, "ca.crt"), string(c.authorities))
 	return launch(c.t, nil, c.inside(filepath.Join(filepath.Dir(etcdtest.Binary(c.t)), "kube-controller-manager"), "--kubeconfig="+c.kubeconfig(),
 		"--leader-elect=false", "--secure-port=0", "--controllers=serviceaccount-token-controller", "--root-ca-file="+filepath.Join(dir, "ca.crt"),
 		"--service-account-private-key-file="+filepath.Join(dir, "key/service-account.key"))...)
@@ -165,7 +165,7 @@ func (c *operatedCluster) startCommand(o operator, command command, port int) *p
 	}
 	run := c.volumes(command.reads)
 	put(c.t, filepath.Join(run, "config.json"), operatorConfig)
-	put(c.t, filepath.Join(run, "secrets/kubernetes.io/serviceaccount/ca.crt"), string(c.Config.CAData))
+	put(c.t, filepath.Join(run, "secrets/kubernetes.io/serviceaccount/ca.crt"), string(c.authorities))
 	env := environment{"IMAGE": "example/operand:1", "OPERATOR_IMAGE": "example/operator:1", "OPERATOR_IMAGE_VERSION": labVersion,
 		"OPERAND_IMAGE_VERSION": labVersion, "CLUSTER_POLICY_CONTROLLER_IMAGE": "example/policy:1", "TOOLS_IMAGE": "example/tools:1",
 		"CONTROLLER_IMAGE": "example/controller:1", "POD_NAME": o.name + "-1", "POD_NAMESPACE": command.namespace}
