@@ -84,7 +84,7 @@ bench-network: controlplane network-deps ## Measure policies on simulated nodes 
 	NMTEST_PATIENCE=10 go test -run '^$$' -bench '^Benchmark(Network|Nmstatectl)$$' -benchtime 5x -v ./internal/host/nm | grep -E '^Benchmark|reason:'
 
 .PHONY: interop
-interop: controlplane ## Run our results through other projects' files (INTEROP_SRC) and programs (INTEROP_BIN): docs/interop.md.
+interop: controlplane workloads ## Run our results through other projects' files (INTEROP_SRC) and programs (INTEROP_BIN): docs/interop.md.
 	INTEROP_SRC="$(INTEROP_SRC)" INTEROP_BIN="$(INTEROP_BIN)" go test -count=1 -timeout 60m -tags interop -v ./test/interop
 
 .PHONY: lint

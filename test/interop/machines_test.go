@@ -8,11 +8,9 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -67,9 +65,9 @@ func TestEveryHostIsProvisionedWithItsOwnConfig(t *testing.T) {
 	serve(t, s)
 	admit(t, s)
 	kubeconfig := kubeconfigOf(t, s)
-	run(t, kubeconfig, operator, "-provisioner", "fixture", "-webhook-port", "0", "-metrics-addr", "0", "-health-addr", "127.0.0.1:0",
+	launch(t, environment{"KUBECONFIG": kubeconfig}, operator, "-provisioner", "fixture", "-webhook-port", "0", "-metrics-addr", "0", "-health-addr", "127.0.0.1:0",
 		"-kube-api-qps", "100", "-kube-api-burst", "200")
-	run(t, kubeconfig, machineController, "-webhook-enabled=false", "-metrics-addr", "0", "-health-addr", "127.0.0.1:0")
+	launch(t, environment{"KUBECONFIG": kubeconfig}, machineController, "-webhook-enabled=false", "-metrics-addr", "0", "-health-addr", "127.0.0.1:0")
 	for i, order := range []struct {
 		name  string
 		steps func(*fleetOfHosts)
@@ -143,23 +141,6 @@ func kubeconfigOf(t *testing.T, s *apitest.Server) string {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(*c, file))
 	return file
-}
-
-// run runs a program until the test ends; its last words are shown where the test fails.
-func run(t *testing.T, kubeconfig, program string, args ...string) {
-	log, err := os.Create(filepath.Join(t.TempDir(), filepath.Base(program)+".log"))
-	require.NoError(t, err)
-	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	cmd.Stdout, cmd.Stderr = log, log
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("%s:\n%s", program, text[max(0, len(text)-6000):])
-		}
-	})
 }
 
 // fleetOfHosts is one order of creation, in a namespace of its own.

@@ -79,6 +79,16 @@ func (s source) read(name string) []byte {
 	return text
 }
 
+// export writes folders of the project below a folder of the test.
+func (s source) export(folders ...string) string {
+	s.t.Helper()
+	to := s.t.TempDir()
+	const script = `set -o pipefail; git --git-dir="$1" archive HEAD -- "${@:3}" | tar -x -C "$2"`
+	out, err := exec.Command("bash", append([]string{"-c", script, "export", s.gitDir, to}, folders...)...).CombinedOutput()
+	require.NoError(s.t, err, "%s", out)
+	return to
+}
+
 // objects decodes YAML, one object or many.
 func objects(t testing.TB, data []byte) (out []*unstructured.Unstructured) {
 	t.Helper()

@@ -24,9 +24,10 @@ import (
 )
 
 var shared = apitest.New(apitest.Options{
-	CRDs:          []string{apitest.Nmstate},
-	OpenShiftCRDs: []string{"machineconfigpools.machineconfiguration.openshift.io", "machineconfigs.machineconfiguration.openshift.io"},
-	AddToScheme:   []func(*runtime.Scheme) error{nmstatev1.AddToScheme, mcv1.Install},
+	CRDs: []string{apitest.Nmstate},
+	OpenShiftCRDs: []string{"machineconfigpools.machineconfiguration.openshift.io", "machineconfigs.machineconfiguration.openshift.io",
+		"machineconfigurations.operator.openshift.io"},
+	AddToScheme: []func(*runtime.Scheme) error{nmstatev1.AddToScheme, mcv1.Install},
 })
 
 func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
