@@ -74,8 +74,12 @@ func laptopDesk(log *slog.Logger) (laptop.Desk, bool, error) {
 	if err != nil || !record.Internal.IsValid() || record.Uplink == "" {
 		return laptop.Desk{}, false, err
 	}
-	return laptop.Desk{Link: dhcp.New(), Port: record.Uplink, Address: record.Internal, LeaseFile: "/run/lca-laptop/leases",
-		Log: log, Pause: laptopPause, Again: laptopAgain, NodesOwn: record.Decoupled()}, true, nil
+	d := laptop.Desk{Link: dhcp.New(), Port: record.Uplink, Address: record.Internal, LeaseFile: "/run/lca-laptop/leases",
+		Log: log, Pause: laptopPause, Again: laptopAgain, NodesOwn: record.Decoupled()}
+	if !d.NodesOwn {
+		d.Yields = func() bool { return desk.ChoosesAddress(files.New("/")) }
+	}
+	return d, true, nil
 }
 
 func (o opener) siteFactory(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error) {
@@ -90,7 +94,8 @@ func siteFactoryPorts(node host.Node, log *slog.Logger) factory.Ports {
 func sitePorts(node host.Node, log *slog.Logger) onsite.Ports {
 	return onsite.Ports{
 		Node: node, Cluster: siteCluster{localCluster{files: files.New("/")}}, Password: newKubeadminPassword,
-		Inbox: desk.NewInbox(node.Files, node.Volumes, siteDirectories()...), NewID: newOperationID, Clock: flow.SystemClock{}, Log: log,
+		Withdraw: dhcp.New().WithdrawFromAll,
+		Inbox:    desk.NewInbox(node.Files, node.Volumes, siteDirectories()...), NewID: newOperationID, Clock: flow.SystemClock{}, Log: log,
 	}
 }
 
