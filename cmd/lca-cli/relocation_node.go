@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 		Alive:  func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog) },
 	})
 	return append(verbs, relocation.PageCommand(relocation.PageWiring{
-		Log: open.log, Console: os.Stdout, Now: time.Now, Node: nodeLabel, Ports: cabledPorts,
+		Log: open.log, Console: os.Stdout, Now: time.Now, Node: nodeLabel, Ports: cabledPorts, Addresses: siteAddresses,
 		Site:   func(context.Context) (portal.Site, error) { return desk.NewSite(files.New("/")) },
 		Laptop: func() (laptop.Desk, bool, error) { return laptopDesk(open.log) },
 	}))
@@ -73,8 +74,12 @@ func laptopDesk(log *slog.Logger) (laptop.Desk, bool, error) {
 	if err != nil || !record.Internal.IsValid() || record.Uplink == "" {
 		return laptop.Desk{}, false, err
 	}
-	return laptop.Desk{Link: dhcp.New(), Port: record.Uplink, Address: record.Internal, LeaseFile: "/run/lca-laptop/leases",
-		Log: log, Pause: laptopPause, Again: laptopAgain, NodesOwn: record.Decoupled()}, true, nil
+	d := laptop.Desk{Link: dhcp.New(), Port: record.Uplink, Address: record.Internal, LeaseFile: "/run/lca-laptop/leases",
+		Log: log, Pause: laptopPause, Again: laptopAgain, NodesOwn: record.Decoupled()}
+	if !d.NodesOwn {
+		d.Yields = func() bool { return desk.ChoosesAddress(files.New("/")) }
+	}
+	return d, true, nil
 }
 
 func (o opener) siteFactory(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error) {
@@ -89,7 +94,8 @@ func siteFactoryPorts(node host.Node, log *slog.Logger) factory.Ports {
 func sitePorts(node host.Node, log *slog.Logger) onsite.Ports {
 	return onsite.Ports{
 		Node: node, Cluster: siteCluster{localCluster{files: files.New("/")}}, Password: newKubeadminPassword,
-		Inbox: desk.NewInbox(node.Files, node.Volumes, siteDirectories()...), NewID: newOperationID, Clock: flow.SystemClock{}, Log: log,
+		Withdraw: dhcp.New().WithdrawFromAll,
+		Inbox:    desk.NewInbox(node.Files, node.Volumes, siteDirectories()...), NewID: newOperationID, Clock: flow.SystemClock{}, Log: log,
 	}
 }
 
@@ -119,6 +125,40 @@ func cabledPorts(context.Context) []portal.Port {
 		}
 		carrier, err := os.ReadFile(dir + "carrier")
 		out = append(out, portal.Port{Name: l.Name, Cable: err == nil && strings.TrimSpace(string(carrier)) == "1"})
+	}
+	return out
+}
+
+// siteAddresses are those at which the machine is reached from outside: of its ports, and of br-ex, which takes them over. A
+// machine without either, such as one whose ports are bonded, has all of its addresses listed.
+func siteAddresses() []netip.Addr {
+	links, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	var outside, all []netip.Addr
+	for _, l := range links {
+		addresses := globalAddresses(l)
+		all = append(all, addresses...)
+		if _, err := os.Stat(fmt.Sprintf("/sys/class/net/%s/device", l.Name)); err == nil || l.Name == host.BridgeExternal {
+			outside = append(outside, addresses...)
+		}
+	}
+	if len(outside) == 0 {
+		return all
+	}
+	return outside
+}
+
+func globalAddresses(l net.Interface) (out []netip.Addr) {
+	addresses, err := l.Addrs()
+	if err != nil {
+		return nil // the link has just gone
+	}
+	for _, a := range addresses {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
+			out = append(out, p.Addr())
+		}
 	}
 	return out
 }

@@ -240,6 +240,11 @@ func deploymentOf(sysroot, cmdline string) (string, error) {
 	if path == "" {
 		return "", errors.New("the default boot entry has no ostree= argument")
 	}
+	// The folder of all labs may be a link to another place.
+	sysroot, err := filepath.EvalSymlinks(sysroot)
+	if err != nil {
+		return "", fmt.Errorf("find the deployment to boot: %w", err)
+	}
 	deployment, err := filepath.EvalSymlinks(filepath.Join(sysroot, path))
 	if err != nil {
 		return "", fmt.Errorf("find the deployment to boot: %w", err)

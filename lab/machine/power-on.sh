@@ -39,9 +39,10 @@ echo 1 >"$run/sysctl/vm.overcommit_memory"
 
 # network: /proc/sys/net writable, as NetworkManager needs it. The kernel's arguments are also PID 1's, where systemd in a
 # container looks for them. Without --keep-unit nspawn would want the host's systemd; with it, it exits 133 on reboot.
+# console: a terminal for units that write to the console, as a machine has one; its output is nspawn's.
 # For containers in the container: runc makes session keyrings, containerd loads BPF programs, kubelet opens /dev/kmsg.
 exec env SYSTEMD_NSPAWN_API_VFS_WRITABLE=network systemd-nspawn --quiet -D /run/node --machine="$name" \
-  --register=no --keep-unit --kill-signal=SIGRTMIN+3 --console=pipe --capability=all \
+  --register=no --keep-unit --kill-signal=SIGRTMIN+3 --console=read-only --capability=all \
   --network-namespace-path="/run/netns/$netns" --link-journal=no --resolv-conf=off --timezone=off \
   --system-call-filter="@keyring bpf" --bind=/dev/null:/dev/kmsg --bind-ro="$run/sysctl:/run/lab/sysctl" \
   --bind-ro="$run/cmdline:/run/lab/cmdline" --bind-ro="$run/init.sh:/run/lab/init" \

@@ -71,11 +71,11 @@ func (n Network) Up(ctx context.Context) error {
 	return n.startDNS(ctx)
 }
 
-// Down removes both namespaces and the DNS server. Nothing there is no error.
+// Down removes all namespaces and the DNS server. Nothing there is no error.
 func (n Network) Down(ctx context.Context) error {
 	n.stopDNS()
 	var errs []error
-	for _, space := range []string{n.Node(), n.LAN()} {
+	for _, space := range []string{n.laptop(), n.Node(), n.LAN()} {
 		if n.exists(space) {
 			errs = append(errs, run(ctx, "ip", "netns", "del", space))
 		}

@@ -69,7 +69,8 @@ func nodeAt(t *testing.T, name string, site *cluster.Site, addresses ...netip.Ad
 // sticks is held by the scenario that plugs any in: all nodes of the machine see its loop devices.
 var sticks sync.Mutex
 
-// nodeWithSticks is node for a scenario that plugs sticks in. No other one does so meanwhile.
+// nodeWithSticks is node for a scenario that plugs sticks in, or that waits for its site without one. No other one plugs any in
+// meanwhile.
 func nodeWithSticks(t *testing.T, name string) (context.Context, *lab.Lab) {
 	t.Helper()
 	tool(t, "systemd-nspawn")

@@ -4,14 +4,19 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/lab"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
 )
@@ -73,9 +78,30 @@ func (r *relocated) cuts(ctx context.Context, random *rand.Rand, span time.Durat
 			r.t.Fatal("out of time")
 		case <-after.C:
 		}
+		r.t.Logf("cut: %s", lastStep(r.t, r.lab))
 		cut(ctx, r.t, r.lab)
 	}
 	return times
+}
+
+// lastStep is what a node of nspawn has journaled last, in any of its stateroots: what a cut interrupts. It is read from outside.
+func lastStep(t *testing.T, l *lab.Lab) string {
+	t.Helper()
+	journals, err := filepath.Glob(filepath.Join(l.Dir, "sysroot/ostree/deploy/*/var/lib/lca/journal/*.jsonl"))
+	require.NoError(t, err)
+	var last struct {
+		Time             time.Time
+		Flow, Step, Kind string
+	}
+	for _, file := range journals {
+		text, _ := os.ReadFile(file) // a journal may go meanwhile
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		entry := last
+		if json.Unmarshal([]byte(lines[len(lines)-1]), &entry) == nil && entry.Time.After(last.Time) {
+			last = entry
+		}
+	}
+	return fmt.Sprintf("%s %s %s", last.Flow, last.Step, last.Kind)
 }
 
 // settles waits until the node is at home, or waits in its factory state after it went back, and says which.

@@ -80,9 +80,9 @@ func TestRelocation(t *testing.T) {
 }
 
 // ship prepares the node, and switches it on where nothing of the factory's network is.
-func (r *relocated) ship(ctx context.Context) {
+func (r *relocated) ship(ctx context.Context, flags ...string) {
 	r.t.Helper()
-	in(ctx, r.t, r.lab, "lca-cli", "relocation", "prepare")
+	in(ctx, r.t, r.lab, append([]string{"lca-cli", "relocation", "prepare"}, flags...)...)
 	r.t.Log(in(ctx, r.t, r.lab, "lca-cli", "relocation", "status"))
 	require.NoError(r.t, r.lab.Machine.Stop(ctx))
 	require.NoError(r.t, r.lab.Net.Drop(ctx, network.Home().Gateway))

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,8 @@ type PageWiring struct {
 	Node func() string
 	// Ports lists the network ports of the machine.
 	Ports func(ctx context.Context) []portal.Port
+	// Addresses are the node's at present.
+	Addresses func() []netip.Addr
 	// Site is the flow that the page drives.
 	Site func(ctx context.Context) (portal.Site, error)
 	// Laptop is where a laptop gets an address while the page is open; found is false on a node without a known address.
@@ -61,11 +64,11 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 	if err != nil {
 		return err
 	}
-	addresses := []netip.Addr{at.Addr()}
+	known := []netip.Addr(nil)
 	if found {
-		addresses = append(addresses, table.Address.Addr())
+		known = append(known, table.Address.Addr())
 	}
-	certificate, fingerprint, err := portal.Certificate(w.Now(), addresses...)
+	certificate, fingerprint, err := portal.Certificate(w.Now(), append(w.at(at.Addr()), known...)...)
 	if err != nil {
 		return err
 	}
@@ -73,16 +76,18 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 	if err != nil {
 		return fmt.Errorf("serve the page: %w", err)
 	}
-	fmt.Fprintf(w.Console, "\nOpen this page on a laptop or a phone:  https://%s\nFingerprint of its certificate (SHA-256):\n  %s\n",
-		l.Addr(), fingerprint)
+	console, port := &screen{to: w.Console}, netip.MustParseAddrPort(l.Addr().String()).Port()
+	console.show("\nA page sets this node up. Fingerprint of its certificate (SHA-256):\n  %s\n", fingerprint)
 	if found {
-		fmt.Fprintf(w.Console, "A laptop on port %s, without another network there, opens:  https://%s\n", table.Port,
-			netip.AddrPortFrom(table.Address.Addr(), at.Port()))
-		defer openTable(ctx, table)()
+		console.show("A laptop on port %s, without another network there, opens:  https://%s\n", table.Port, netip.AddrPortFrom(known[0], port))
+		defer beside(ctx, table.Open)()
 	}
+	defer beside(ctx, func(ctx context.Context) {
+		console.follow(ctx, port, func() []netip.Addr { return without(w.at(at.Addr()), known) })
+	})()
 	page := portal.New(portal.Options{
 		Site: site, Node: w.Node(), Ports: w.Ports, Now: w.Now, Log: w.Log,
-		ShowCode: func(code string) { fmt.Fprintf(w.Console, "Code: %s (works once)\n", code) },
+		ShowCode: func(code string) { console.show("Code: %s (works once)\n", code) },
 	})
 	if err := page.Serve(ctx, l, certificate); err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -90,13 +95,25 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 	return nil
 }
 
-// openTable gives a laptop its address until the returned function is called, which waits until it was taken away.
-func openTable(ctx context.Context, table laptop.Desk) (closed func()) {
+func without(all, some []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(all, func(a netip.Addr) bool { return slices.Contains(some, a) })
+}
+
+// at are the addresses at which the page is: the one that it listens on, or all of the node's.
+func (w PageWiring) at(listen netip.Addr) []netip.Addr {
+	if listen.IsUnspecified() {
+		return w.Addresses()
+	}
+	return []netip.Addr{listen}
+}
+
+// beside runs do until the returned function is called, which waits for its end.
+func beside(ctx context.Context, do func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		table.Open(ctx)
+		do(ctx)
 	}()
 	return func() {
 		cancel()

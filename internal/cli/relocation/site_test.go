@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -135,6 +138,43 @@ func TestServeShowsWhereAndHow(t *testing.T) {
 	cmd.SetArgs([]string{"--listen", "x"})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	require.ErrorContains(t, cmd.ExecuteContext(t.Context()), "is not an address and port")
+}
+
+// A page that is served on all addresses is shown with each that the node has: it may get the first one later than the page begins.
+func TestServeShowsTheNodesAddressesAsTheyCome(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var has atomic.Pointer[[]netip.Addr]
+	has.Store(&[]netip.Addr{})
+	var shown []string
+	console := writer(func(text string) {
+		for line := range strings.Lines(text) {
+			if _, at, found := strings.Cut(line, "a phone:  https://"); found {
+				shown = append(shown, at[:strings.LastIndex(at, ":")])
+			}
+		}
+		switch {
+		case strings.Contains(text, "Code: "):
+			has.Store(&[]netip.Addr{netip.MustParseAddr("192.0.2.10")})
+		case len(shown) == 1:
+			has.Store(&[]netip.Addr{netip.MustParseAddr("198.51.100.20"), netip.MustParseAddr("2001:db8::1")})
+		case len(shown) == 3:
+			cancel()
+		}
+	})
+	cmd := cli.PageCommand(cli.PageWiring{Log: slog.New(slog.DiscardHandler), Console: console, Now: time.Now,
+		Node: func() string { return "n" }, Site: func(context.Context) (portal.Site, error) { return waiting{}, nil },
+		Addresses: func() []netip.Addr { return slices.Clone(*has.Load()) },
+		Laptop:    func() (laptop.Desk, bool, error) { return laptop.Desk{}, false, nil }})
+	cmd.SetArgs([]string{"--listen", "0.0.0.0:0"})
+	require.NoError(t, cmd.ExecuteContext(ctx))
+	require.Equal(t, []string{"192.0.2.10", "198.51.100.20", "[2001:db8::1]"}, shown)
+}
+
+// waiting is a site whose configuration has not arrived.
+type waiting struct{ portal.Site }
+
+func (waiting) Progress(context.Context) (portal.Progress, error) {
+	return portal.Progress{State: portal.Waiting}, nil
 }
 
 type writer func(string)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -63,6 +64,34 @@ func (l *Link) Assign(_ context.Context, port string, address netip.Prefix) (add
 		return false, fmt.Errorf("give %s the address %s: %w", port, address, err)
 	}
 	return true, nil
+}
+
+// Has implements laptop.Link.
+func (l *Link) Has(_ context.Context, port string, address netip.Prefix) (bool, error) {
+	link, err := netlink.LinkByName(port)
+	if err != nil {
+		return false, fmt.Errorf("find port %s: %w", port, err)
+	}
+	all, err := netlink.AddrList(link, netlink.FAMILY_V4)
+	if err != nil {
+		return false, fmt.Errorf("read the addresses of %s: %w", port, err)
+	}
+	return slices.ContainsFunc(all, func(a netlink.Addr) bool { return a.IPNet.String() == address.String() }), nil
+}
+
+// WithdrawFromAll takes the address from every link that has it.
+func (l *Link) WithdrawFromAll(ctx context.Context, address netip.Prefix) error {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return fmt.Errorf("list the links: %w", err)
+	}
+	var errs []error
+	for _, link := range links {
+		if has, err := l.Has(ctx, link.Attrs().Name, address); err == nil && has {
+			errs = append(errs, l.Withdraw(ctx, link.Attrs().Name, address))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Withdraw implements laptop.Link. A port that has gone has no address.

@@ -1,13 +1,17 @@
 package desk_test
 
 import (
+	"encoding/json"
 	"net/netip"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -171,4 +175,27 @@ func TestTheResultOfAnAttempt(t *testing.T) {
 	require.Contains(t, string(h.Data), "planted")
 	_, err = page.Handover(t.Context())
 	require.ErrorIs(t, err, portal.ErrHandedOver)
+}
+
+// Between the site's network and the start of kubelet the node chooses the address of its cluster.
+func TestWhenTheNodeChoosesItsAddress(t *testing.T) {
+	files := prepared(t)
+	require.False(t, desk.ChoosesAddress(files), "nothing is under way")
+	const id = "20260101-000000-0001"
+	require.NoError(t, operation.WriteJSON(files, relocation.RequestFile, relocation.Request{OperationID: id}))
+	require.False(t, desk.ChoosesAddress(files), "the network may yet be refused")
+	var lines strings.Builder
+	note := func(seq int, kind flow.Kind, step string) {
+		line, err := json.Marshal(flow.Entry{Version: 1, Seq: seq, Operation: id, Flow: relocation.FlowReconfigure, Kind: kind, Step: step})
+		require.NoError(t, err)
+		lines.Write(append(line, '\n'))
+		require.NoError(t, files.Write(operation.JournalPath(id), []byte(lines.String()), 0o600))
+	}
+	note(1, flow.KindBegin, "")
+	note(2, flow.KindDone, bringup.StepApplyNetwork)
+	require.False(t, desk.ChoosesAddress(files))
+	note(3, flow.KindCommitted, "")
+	require.True(t, desk.ChoosesAddress(files))
+	note(4, flow.KindDone, bringup.StepStartKubelet)
+	require.False(t, desk.ChoosesAddress(files))
 }

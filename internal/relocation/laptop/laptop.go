@@ -23,6 +23,8 @@ type Link interface {
 	Carrier(ctx context.Context, port string) (string, error)
 	// Assign gives the link an address that outlives no reboot. added is false where it has the address already.
 	Assign(ctx context.Context, port string, address netip.Prefix) (added bool, err error)
+	// Has says whether the link has the address still: whatever configures the link may take it away.
+	Has(ctx context.Context, port string, address netip.Prefix) (bool, error)
 	// Withdraw takes the address away.
 	Withdraw(ctx context.Context, port string, address netip.Prefix) error
 	// OtherServer is another machine's DHCP server that answers on the port; the zero value for none.
@@ -39,6 +41,9 @@ type Desk struct {
 	Address netip.Prefix
 	// NodesOwn: the cluster knows the node by Address, so that a bridge keeps it.
 	NodesOwn bool
+	// Yields is true while the node chooses the address by which its cluster knows it: the desk's must not be among those on the
+	// port then. nil for never.
+	Yields func() bool
 	// LeaseFile is where dnsmasq keeps the lease.
 	LeaseFile string
 	Log       *slog.Logger
@@ -97,6 +102,9 @@ var errOther = errors.New("another DHCP server answers on the network")
 // turn serves until dnsmasq ends, another server answers, or the addresses of the port move to a bridge, and takes
 // everything away then.
 func (d Desk) turn(ctx context.Context) (err error) {
+	if d.yields() {
+		return errYields
+	}
 	on, err := d.Link.Carrier(ctx, d.Port)
 	if err != nil {
 		return err
@@ -131,6 +139,13 @@ func (d Desk) turn(ctx context.Context) (err error) {
 	return err
 }
 
+func (d Desk) yields() bool { return d.Yields != nil && d.Yields() }
+
+var (
+	errYields = errors.New("the node is choosing its own address")
+	errTaken  = errors.New("the address was taken from the port")
+)
+
 // errMoved: the bridge has taken the port's addresses.
 var errMoved = errors.New("the addresses of the port have moved")
 
@@ -148,6 +163,12 @@ func (d Desk) watch(ctx context.Context, on string) error {
 		}
 		if now, err := d.Link.Carrier(ctx, d.Port); err != nil || now != on {
 			return errors.Join(errMoved, err)
+		}
+		if d.yields() {
+			return errYields
+		}
+		if has, err := d.Link.Has(ctx, on, d.Address); err != nil || !has {
+			return errors.Join(errTaken, err)
 		}
 		if time.Now().Before(next) {
 			continue

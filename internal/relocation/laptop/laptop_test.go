@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,12 @@ func (l *link) Assign(_ context.Context, port string, a netip.Prefix) (bool, err
 	added := !l.has[port+" "+a.String()]
 	l.has[port+" "+a.String()] = true
 	return added, nil
+}
+
+func (l *link) Has(_ context.Context, port string, a netip.Prefix) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.has[port+" "+a.String()], nil
 }
 
 func (l *link) Withdraw(_ context.Context, port string, a netip.Prefix) error {
@@ -124,6 +131,56 @@ func TestItEndsWhenTheNetworkChanges(t *testing.T) {
 			require.Empty(t, l.has)
 		})
 	}
+}
+
+// Whatever configures the port may take the desk's address away: it is given again.
+func TestAnAddressThatWasTakenIsGivenAgain(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	l := &link{on: "enp1s0", has: map[string]bool{}}
+	l.serving = func() {
+		if len(l.served) > 1 {
+			require.True(t, l.has["enp1s0 192.0.2.1/29"])
+			cancel()
+			return
+		}
+		delete(l.has, "enp1s0 192.0.2.1/29")
+	}
+	desk(l, "192.0.2.1/29").Open(ctx)
+	require.ErrorIs(t, ctx.Err(), context.Canceled)
+	require.Len(t, l.served, 2)
+}
+
+// While the node chooses its own address the desk has none on the port.
+func TestTheDeskYieldsWhileTheNodeChoosesItsAddress(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	l := &link{on: "enp1s0", has: map[string]bool{}}
+	var chooses atomic.Int32
+	l.serving = func() {
+		if len(l.served) > 1 {
+			cancel()
+			return
+		}
+		chooses.Store(1)
+	}
+	table := desk(l, "192.0.2.1/29")
+	table.Yields = func() bool {
+		switch chooses.Load() {
+		case 1: // the desk serves
+			chooses.Store(2)
+		case 2: // it has ended, and asks anew
+			require.Empty(t, l.has)
+			chooses.Store(0)
+		default:
+			return false
+		}
+		return true
+	}
+	table.Open(ctx)
+	require.ErrorIs(t, ctx.Err(), context.Canceled)
+	require.Len(t, l.served, 2)
+	require.Empty(t, l.has)
 }
 
 // The cable may go from the laptop to a site's network between two looks for other servers.

@@ -76,6 +76,18 @@ func TestAnInternalAddressStays(t *testing.T) {
 	require.Contains(t, found[0].String(), "keeps the node at its internal address 192.168.126.2")
 }
 
+// The address for a laptop was on the port before the site's: nodeip-configuration would choose it for the cluster.
+func TestTheAddressForALaptopIsWithdrawnBeforeTheClusterStarts(t *testing.T) {
+	w := newWorld(t, false)
+	known := netip.MustParsePrefix("203.0.113.1/29")
+	w.internal = known
+	require.NoError(t, w.Live(nil))
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "home", verdict)
+	require.Equal(t, []string{known.String() + " held=true"}, w.withdrawn)
+}
+
 // Power goes between the end of the flow and that of its units.
 func TestANodeAtHomeRetiresItsUnits(t *testing.T) {
 	w := newWorld(t, false)

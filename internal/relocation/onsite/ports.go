@@ -3,6 +3,7 @@ package onsite
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -46,9 +47,11 @@ type Ports struct {
 	Password func() (password, hash string, err error)
 	// Acquire takes the node's lock for a flow of the operation; nil where no other program may act.
 	Acquire func(ctx context.Context, h host.Holder) (release func(), err error)
-	NewID   func() string
-	Clock   flow.Clock
-	Log     *slog.Logger
+	// Withdraw takes an address of the node from every link; nil where there is none to take.
+	Withdraw func(ctx context.Context, address netip.Prefix) error
+	NewID    func() string
+	Clock    flow.Clock
+	Log      *slog.Logger
 }
 
 func (n Ports) factory() factory.Ports {

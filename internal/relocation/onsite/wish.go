@@ -125,7 +125,13 @@ func (s *Station) Watch(ctx context.Context, alive func()) error {
 
 // releasing lets the cluster start, which was held back until it had its identity.
 func (p *Reconfiguration) releasing() flow.Step {
-	return flow.Step{Name: relocation.StepRelease, Title: "Release the cluster", Do: func(context.Context) error {
+	return flow.Step{Name: relocation.StepRelease, Title: "Release the cluster", Do: func(ctx context.Context) error {
+		// nodeip-configuration takes the first address of the port, and the laptop's network was there before the site's.
+		if p.Record.Internal.IsValid() && !p.Record.Decoupled() && p.Withdraw != nil {
+			if err := p.Withdraw(ctx, p.Record.Internal); err != nil {
+				return fmt.Errorf("withdraw the known address: %w", err)
+			}
+		}
 		if err := p.Files.Remove(relocation.HoldFile); err != nil {
 			return fmt.Errorf("release the cluster: %w", err)
 		}

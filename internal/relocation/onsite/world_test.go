@@ -77,8 +77,18 @@ type world struct {
 	sick error
 	// asks lists the parts that were applied, names what DNS servers were asked for.
 	asks, names []string
+	// internal is the known address of the preparation; withdrawn are those that the flow took from the links.
+	internal  netip.Prefix
+	withdrawn []string
 	// certificates are the cluster's.
 	certificates []relocation.Certificate
+}
+
+// withdraw notes the address, and whether the cluster is held still.
+func (w *world) withdraw(_ context.Context, address netip.Prefix) error {
+	_, err := w.node.Files().Stat(relocation.HoldFile)
+	w.withdrawn = append(w.withdrawn, fmt.Sprintf("%s held=%t", address, err == nil))
+	return nil
 }
 
 func newWorld(t *testing.T, kill bool) *world {
@@ -123,6 +133,7 @@ func (w *world) station() *onsite.Station {
 	ports.Prober = asking{ports.Prober, w}
 	return &onsite.Station{Wrap: w.bomb.In, Ports: onsite.Ports{
 		Node: ports, Cluster: api{w}, Inbox: inbox{w}, Clock: w.clock, Log: slog.New(slog.DiscardHandler), NewID: w.id,
+		Withdraw: w.withdraw,
 		Password: func() (string, string, error) { return "planted-password", "$2a$10$hash", nil },
 	}}
 }
@@ -193,7 +204,7 @@ func (w *world) prepare() error {
 			break
 		}
 		err := w.node.Run(ctx, func(ctx context.Context) error {
-			if _, err := factory.Prepare(ctx, w.factory(), w.id(), factory.Wanted{Watchdog: time.Hour, ShelfDays: 30}); err != nil {
+			if _, err := factory.Prepare(ctx, w.factory(), w.id(), factory.Wanted{Watchdog: time.Hour, ShelfDays: 30, Internal: w.internal}); err != nil {
 				return err
 			}
 			_ = w.node.Transients().Forget(ctx, relocation.UnitPrepare)

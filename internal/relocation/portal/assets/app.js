@@ -49,9 +49,11 @@
         lost.hidden = true;
         if (p.state !== "Running") { location.href = "/"; return; }
         if (title.textContent !== p.title) title.textContent = p.title;
-        progress.querySelector("[data-count]").textContent = "Step " + p.step + " of " + p.steps;
-        const bar = progress.querySelector("[data-bar]");
-        bar.max = p.steps; bar.value = p.step;
+        if (p.steps) { // none is known before the first
+          progress.querySelector("[data-count]").textContent = "Step " + p.step + " of " + p.steps;
+          const bar = progress.querySelector("[data-bar]");
+          bar.max = p.steps; bar.value = p.step;
+        }
       } catch { lost.hidden = false; }
       setTimeout(poll, 2000);
     };
