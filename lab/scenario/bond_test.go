@@ -40,7 +40,6 @@ func TestBond(t *testing.T) {
 	t.Cleanup(func() { takeDown(t, l) })
 	b := bonded{t, l, driver(ctx, t, l, home, away)}
 	carriedBy(ctx, t, l, network.Bond, 0)
-	b.inUse(ctx, network.Uplink)
 	asDelivered := b.bond(ctx)
 
 	b.bothCablesPulled(ctx)
@@ -112,11 +111,12 @@ func (b bonded) inUse(ctx context.Context, card string) {
 	})
 }
 
-// bond is what the kernel says of the bond: its address, options, ports and the card in use.
+// bond is what the kernel says of the bond, once it uses the card that it prefers: its address, options and ports.
 func (b bonded) bond(ctx context.Context) string {
 	b.t.Helper()
+	b.inUse(ctx, network.Uplink)
 	script := "cd /sys/class/net/" + network.Bond + "; cat address; cd bonding; " +
-		"cat mode miimon primary primary_reselect fail_over_mac active_slave; tr ' ' '\\n' < slaves | sort"
+		"cat mode miimon primary primary_reselect fail_over_mac; tr ' ' '\\n' < slaves | sort"
 	state := in(ctx, b.t, b.lab, "sh", "-c", script)
 	require.Contains(b.t, state, "active-backup 1\n100\n"+network.Uplink+"\n")
 	require.True(b.t, strings.HasSuffix(state, network.Uplink+"\n"+network.Second), "both ports: %s", state)
