@@ -43,6 +43,8 @@ type Tools struct {
 	Agent cluster.Agent
 	// Cards is how many network cards a node has that has to be made, besides the uplink; an emulated one only.
 	Cards int
+	// Bond makes a bond of the first card and an extra one the uplink of a node that has to be made; an emulated one only.
+	Bond bool
 }
 
 // record is what a lab remembers about itself on disk.
@@ -118,6 +120,20 @@ func (l *Lab) save() error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(l.Dir, "lab.json"), append(text, '\n'), 0o644)
+}
+
+// Cable pulls the cable of a network card (0 is the first, the extra ones are numbered from 1), or plugs it in.
+func (l *Lab) Cable(ctx context.Context, card int, plugged bool) error {
+	emulated, is := l.Machine.(machine.Emulated)
+	switch {
+	case is:
+		return emulated.Cable(ctx, card, plugged)
+	case card > 0:
+		return fmt.Errorf("a machine of kind %s has no card %d", l.Kind, card)
+	case plugged:
+		return l.Net.LinkUp(ctx)
+	}
+	return l.Net.LinkDown(ctx)
 }
 
 // Kubeconfig is the path of the administrator's credentials for the node's cluster.

@@ -17,6 +17,10 @@ lab-check: build ## Check the lab itself: its scripts with shellcheck, a node bo
 test-vlan: host-packages build controlplane ## Move an emulated node into a VLAN, into another one and out again; up to an hour.
 	LCA_LAB_MACHINE=qemu go test -count=1 -timeout 120m -v -tags lab -run '^TestVLAN$$' ./lab/scenario/
 
+.PHONY: test-bond
+test-bond: host-packages build controlplane ## Change the address of an emulated node over a bond, and a VLAN on it; up to an hour and a half.
+	LCA_LAB_MACHINE=qemu go test -count=1 -timeout 150m -v -tags lab -run '^TestBond$$' ./lab/scenario/
+
 .PHONY: test-links
 test-links: host-packages build controlplane ## Configure every kind of link on an emulated node with two extra cards; an hour.
 	LCA_LAB_MACHINE=qemu go test -count=1 -timeout 120m -v -tags lab -run '^TestLinkKinds$$' ./lab/scenario/

@@ -45,7 +45,7 @@ dns=2001:db8:1::53;
 			etc := t.TempDir()
 			dir := filepath.Join(etc, "NetworkManager/system-connections")
 			require.NoError(t, os.MkdirAll(dir, 0o755))
-			require.NoError(t, writeUplink(etc, c.site))
+			require.NoError(t, writeUplink(etc, c.site, false))
 			path := filepath.Join(dir, "uplink0.nmconnection")
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
@@ -56,6 +56,31 @@ dns=2001:db8:1::53;
 			require.Equal(t, os.FileMode(0o600), info.Mode(), "NetworkManager ignores a profile that others may read")
 		})
 	}
+}
+
+func TestABondIsTheUplink(t *testing.T) {
+	etc := t.TempDir()
+	dir := filepath.Join(etc, "NetworkManager/system-connections")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, writeUplink(etc, HomeSite(), true))
+	text := func(name string) string {
+		out, err := os.ReadFile(filepath.Join(etc, name))
+		require.NoError(t, err)
+		return string(out)
+	}
+	bond := text("NetworkManager/system-connections/bond0.nmconnection")
+	require.Contains(t, bond, "type=bond\ninterface-name=bond0\n")
+	require.Contains(t, bond, "\n[ipv4]\nmethod=manual\naddress1=192.0.2.10/24\n")
+	for _, port := range []string{"uplink0", "uplink1"} {
+		require.Contains(t, text("NetworkManager/system-connections/bond0-"+port+".nmconnection"),
+			"interface-name="+port+"\ncontroller=bond0\nport-type=bond\n")
+	}
+	require.NoFileExists(t, filepath.Join(dir, "uplink0.nmconnection"))
+	require.Contains(t, text("systemd/network/11-second.link"), "MACAddress=52:54:00:aa:01:01\n\n[Link]\nName=uplink1\n")
+
+	require.Equal(t, 1, Tools{Bond: true}.cards())
+	require.Equal(t, 3, Tools{Bond: true, Cards: 3}.cards())
+	require.Zero(t, Tools{}.cards())
 }
 
 func TestOpen(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
@@ -66,7 +65,7 @@ func (l *Lab) provision(ctx context.Context, tools Tools, write Provision) (err 
 	if tools.Site != nil {
 		p.Node = *tools.Site
 	}
-	if err := writeUplink(p.Etc, p.Node); err != nil {
+	if err := writeUplink(p.Etc, p.Node, tools.Bond); err != nil {
 		return fmt.Errorf("provision: write the uplink's profile: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(p.Etc, "hostname"), []byte(p.Node.Hostname+"\n"), 0o644); err != nil {
@@ -94,47 +93,4 @@ func writeNodeIPHint(etc string, site cluster.Site) error {
 		return fmt.Errorf("provision: write the hint for the node's address: %w", err)
 	}
 	return nil
-}
-
-// writeUplink writes the static NetworkManager key file of the node's network card.
-func writeUplink(etc string, site cluster.Site) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "[connection]\nid=%[1]s\nuuid=6e1f7b0a-51e0-4d3c-8f0e-0a0000000001\ntype=ethernet\ninterface-name=%[1]s\n\n[ethernet]\n", network.Uplink)
-	for _, family := range []struct {
-		section string
-		is      func(netip.Addr) bool
-	}{{"ipv4", netip.Addr.Is4}, {"ipv6", netip.Addr.Is6}} {
-		fmt.Fprintf(&text, "\n[%s]\n%s", family.section, ipSection(site, family.is))
-	}
-	path := filepath.Join(etc, "NetworkManager/system-connections", network.Uplink+".nmconnection")
-	return os.WriteFile(path, []byte(text.String()), 0o600)
-}
-
-// ipSection is one family's part of a key file (NetworkManager's nm-settings-keyfile(5)).
-func ipSection(site cluster.Site, is func(netip.Addr) bool) string {
-	var lines []string
-	for _, address := range site.Addresses {
-		if is(address.Addr()) {
-			lines = append(lines, fmt.Sprintf("address%d=%s", len(lines)+1, address))
-		}
-	}
-	if len(lines) == 0 {
-		return "method=disabled\n"
-	}
-	lines = append([]string{"method=manual"}, lines...)
-	for _, gateway := range site.Gateways {
-		if is(gateway) {
-			lines = append(lines, "gateway="+gateway.String())
-		}
-	}
-	var servers strings.Builder
-	for _, server := range site.DNS {
-		if is(server) {
-			fmt.Fprintf(&servers, "%s;", server)
-		}
-	}
-	if servers.Len() > 0 {
-		lines = append(lines, "dns="+servers.String())
-	}
-	return strings.Join(lines, "\n") + "\n"
 }

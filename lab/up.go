@@ -39,11 +39,14 @@ func Up(ctx context.Context, tools Tools, name string, kind machine.Kind, provis
 		return nil, err
 	}
 	if fresh {
+		if tools.Bond && kind != machine.QEMU {
+			return nil, fmt.Errorf("a machine of kind %s cannot have a bond: its kernel is this machine's", kind)
+		}
 		dir, err := directory(tools, name)
 		if err != nil {
 			return nil, err
 		}
-		if l, err = assemble(tools, name, dir, record{Kind: kind, Cards: tools.Cards}); err != nil {
+		if l, err = assemble(tools, name, dir, record{Kind: kind, Cards: tools.cards()}); err != nil {
 			return nil, err
 		}
 	}

@@ -19,7 +19,7 @@ func (p Problems) Error() string { return "network document: " + strings.Join(p,
 
 // Limits of what a document may say.
 const (
-	maxNameLength = 15 // IFNAMSIZ - 1
+	MaxNameLength = 15 // IFNAMSIZ - 1
 	minMTU        = 68
 	minMTUv6      = 1280 // RFC 8200 section 5
 	maxMTU        = 65535
@@ -322,8 +322,8 @@ func badName(name string) string {
 	switch {
 	case name == "":
 		return "is empty"
-	case len(name) > maxNameLength:
-		return fmt.Sprintf("is longer than %d characters", maxNameLength)
+	case len(name) > MaxNameLength:
+		return fmt.Sprintf("is longer than %d characters", MaxNameLength)
 	case name == "." || name == "..":
 		return "is reserved"
 	}

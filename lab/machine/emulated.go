@@ -61,7 +61,7 @@ func (e Emulated) Start(ctx context.Context) error {
 		"-serial", "chardev:console",
 		"-chardev", "socket,id=agent,path=" + e.agentSocket() + ",server=on,wait=off", "-device", "virtio-serial",
 		"-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
-		"-monitor", "none", "-pidfile", e.pidFile(), "-daemonize",
+		"-monitor", "none", "-qmp", "unix:" + e.monitorSocket() + ",server=on,wait=off", "-pidfile", e.pidFile(), "-daemonize",
 	}
 	out, err := exec.CommandContext(ctx, "ip", append(args, cards...)...).CombinedOutput()
 	if err != nil {
@@ -142,6 +142,16 @@ func (e Emulated) State(ctx context.Context) (State, error) {
 	return stateFrom(ctx, e), nil
 }
 
+// Cable pulls the cable of a network card (0 is the uplink, the extra ones are numbered from 1), or plugs it in: the card
+// itself notices. At the next power-on all are plugged in.
+func (e Emulated) Cable(ctx context.Context, card int, plugged bool) error {
+	name := "net0"
+	if card > 0 {
+		name = fmt.Sprintf("card%d", card)
+	}
+	return monitor{socket: e.monitorSocket()}.do(ctx, "set_link", map[string]any{"name": name, "up": plugged})
+}
+
 // ConsoleSocket is a unix socket that is the other end of the machine's serial console.
 func (e Emulated) ConsoleSocket() string { return filepath.Join(e.Dir, "console.sock") }
 
@@ -158,6 +168,7 @@ func (e Emulated) pid() int {
 	return pid
 }
 
-func (e Emulated) disk() string        { return filepath.Join(e.Dir, "disk.img") }
-func (e Emulated) pidFile() string     { return filepath.Join(e.Dir, "qemu.pid") }
-func (e Emulated) agentSocket() string { return filepath.Join(e.Dir, "agent.sock") }
+func (e Emulated) disk() string          { return filepath.Join(e.Dir, "disk.img") }
+func (e Emulated) pidFile() string       { return filepath.Join(e.Dir, "qemu.pid") }
+func (e Emulated) agentSocket() string   { return filepath.Join(e.Dir, "agent.sock") }
+func (e Emulated) monitorSocket() string { return filepath.Join(e.Dir, "monitor.sock") }

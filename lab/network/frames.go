@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"slices"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,21 +27,23 @@ func (t *Tagged) fromNode() {
 	frame, beside := make([]byte, largestFrame), make([]byte, unix.CmsgSpace(int(unsafe.Sizeof(unix.TpacketAuxdata{}))))
 	for {
 		var got received
+		mine := false
 		err := conn.Read(func(fd uintptr) bool {
-			got = receive(int(fd), port, frame, beside)
+			got = receive(int(fd), frame, beside)
+			mine = got.tagged && got.tag == t.tag && slices.Contains(cables(int(fd)), got.by)
 			return !errors.Is(got.err, unix.EAGAIN)
 		})
 		if err != nil {
 			return
 		}
-		if got.err == nil && got.tagged && got.tag == t.tag {
+		if got.err == nil && mine {
 			_, _ = t.tap.Write(frame[:got.length]) // a full tap drops frames, as a switch does
 		}
 	}
 }
 
-// toNode sends what comes out of the tap to the node, tagged. The port is looked up for each frame: a machine that is powered
-// on has a new one.
+// toNode sends what comes out of the tap to the node, tagged, by each of its cables: the one that a bond does not use
+// drops it. The cables are looked up for each frame: a machine that is powered on has new ones.
 func (t *Tagged) toNode() {
 	conn, err := t.wire.SyscallConn()
 	if err != nil {
@@ -53,7 +57,9 @@ func (t *Tagged) toNode() {
 		}
 		tagged := insertTag(frame[:length], t.tag)
 		_ = conn.Control(func(fd uintptr) {
-			_ = unix.Sendto(int(fd), tagged, 0, &unix.SockaddrLinklayer{Ifindex: index(int(fd), port)})
+			for _, cable := range cables(int(fd)) {
+				_ = unix.Sendto(int(fd), tagged, 0, &unix.SockaddrLinklayer{Ifindex: cable})
+			}
 		})
 	}
 }
@@ -69,19 +75,21 @@ func insertTag(frame []byte, tag uint16) []byte {
 // received is one frame that the socket heard.
 type received struct {
 	length int
+	by     int // the device that it came in by; the bridge hears the same frame a second time
 	tagged bool
 	tag    uint16
 	err    error
 }
 
-// receive reads a frame that came in by a device; the bridge hears the same frame a second time.
-func receive(fd int, device string, frame, beside []byte) received {
+// receive reads a frame that came in by any device.
+func receive(fd int, frame, beside []byte) received {
 	length, besideLength, _, from, err := unix.Recvmsg(fd, frame, beside, 0)
 	got := received{length: length, err: err}
 	link, ok := from.(*unix.SockaddrLinklayer)
-	if err != nil || !ok || link.Pkttype == unix.PACKET_OUTGOING || link.Ifindex != index(fd, device) {
+	if err != nil || !ok || link.Pkttype == unix.PACKET_OUTGOING {
 		return received{err: cmp.Or(err, error(unix.ENOMSG))}
 	}
+	got.by = link.Ifindex
 	messages, err := unix.ParseSocketControlMessage(beside[:besideLength])
 	for _, m := range messages {
 		if err == nil && m.Header.Level == unix.SOL_PACKET && m.Header.Type == unix.PACKET_AUXDATA {
@@ -90,6 +98,17 @@ func receive(fd int, device string, frame, beside []byte) received {
 		}
 	}
 	return got
+}
+
+// cables are the numbers of the devices at the LAN's ends of the node's cables.
+func cables(fd int) (found []int) {
+	for card, device := 1, port; ; card, device = card+1, cardPrefix+strconv.Itoa(card) {
+		number := index(fd, device)
+		if number == 0 {
+			return found
+		}
+		found = append(found, number)
+	}
 }
 
 // index is a device's number in the namespace of the socket; 0 for none.

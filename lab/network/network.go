@@ -17,6 +17,11 @@ const (
 	// UplinkMAC is fixed, because the node's cluster and its profiles are tied to it.
 	UplinkMAC = "52:54:00:aa:00:01"
 
+	// Bond is the uplink of a node that has a bond, of Uplink and Second: its card 1.
+	Bond = "bond0"
+	// Second is the second port of Bond.
+	Second = "uplink1"
+
 	cardPrefix = "card" // in the LAN namespace, with a number: the other end of an extra card's cable
 
 	bridge = "lan0"  // in the LAN namespace: carries the gateways' and servers' addresses

@@ -29,6 +29,10 @@ func TestATaggedSiteIsReachedWithItsTagOnly(t *testing.T) {
 	defer func() { require.NoError(t, n.Down(context.Background())) }()
 	require.NoError(t, n.PlugContainer(ctx))
 	require.NoError(t, run(ctx, "ip", "-n", n.Node(), "link", "set", Uplink, "up"))
+	const second = "second"
+	require.NoError(t, run(ctx, "ip", "link", "add", second, "netns", n.Node(), "type", "veth", "peer", "name", cardPrefix+"1", "netns", n.LAN()))
+	require.NoError(t, n.lan(ctx, "link set "+cardPrefix+"1 up"))
+	require.NoError(t, run(ctx, "ip", "-n", n.Node(), "link", "set", second, "up"))
 
 	tagged, err := n.Tag(ctx, 100, Away())
 	require.NoError(t, err)
@@ -45,14 +49,15 @@ func TestATaggedSiteIsReachedWithItsTagOnly(t *testing.T) {
 		{"the untagged site without a tag", 0, home, true},
 		{"the untagged site with a tag", 100, home, false},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, answersARP(t, n, c.tag, c.target)) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, answersARP(t, n, Uplink, c.tag, c.target)) })
 	}
+	require.True(t, answersARP(t, n, second, 100, away), "by the node's second cable")
 	require.NoError(t, tagged.Close(ctx))
-	require.True(t, answersARP(t, n, 0, away), "the site is back in the untagged LAN")
+	require.True(t, answersARP(t, n, Uplink, 0, away), "the site is back in the untagged LAN")
 }
 
-// answersARP asks from the node's namespace who has an address, and says whether an answer with the same tag came.
-func answersARP(t *testing.T, n Network, tag uint16, target netip.Addr) bool {
+// answersARP asks from a card of the node's namespace who has an address, and says whether an answer with the same tag came.
+func answersARP(t *testing.T, n Network, card string, tag uint16, target netip.Addr) bool {
 	t.Helper()
 	fd := -1
 	require.NoError(t, inside(n.Node(), func() (err error) {
@@ -60,14 +65,14 @@ func answersARP(t *testing.T, n Network, tag uint16, target netip.Addr) bool {
 		return err
 	}))
 	defer unix.Close(fd)
-	require.NoError(t, unix.Sendto(fd, question(t, tag, target), 0, &unix.SockaddrLinklayer{Ifindex: index(fd, Uplink)}))
+	require.NoError(t, unix.Sendto(fd, question(t, tag, target), 0, &unix.SockaddrLinklayer{Ifindex: index(fd, card)}))
 	frame, beside := make([]byte, largestFrame), make([]byte, 128)
 	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); {
 		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100); n <= 0 {
 			continue
 		}
-		got := receive(fd, Uplink, frame, beside)
-		if got.err != nil || got.length < 42 || got.tag != tag || binary.BigEndian.Uint16(frame[12:]) != unix.ETH_P_ARP {
+		got := receive(fd, frame, beside)
+		if got.err != nil || got.by != index(fd, card) || got.length < 42 || got.tag != tag || binary.BigEndian.Uint16(frame[12:]) != unix.ETH_P_ARP {
 			continue
 		}
 		if sender, _ := netip.AddrFromSlice(frame[28:32]); frame[21] == 2 && sender == target {

@@ -47,6 +47,11 @@ func dualSite6() *cluster.Site {
 	return &site
 }
 
+// ipv4Home asks for the address that the node is delivered with.
+func ipv4Home() object {
+	return object{"address": home.String(), "machineNetwork": homeNetwork, "gateway": network.Home().Gateway.Addr().String()}
+}
+
 // ipv4Away and ipv6Away ask for the second site's address of one family.
 func ipv4Away() object {
 	return object{"address": away.String(), "machineNetwork": awayNetwork, "gateway": network.Away().Gateway.Addr().String()}

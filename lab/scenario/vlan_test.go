@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -30,23 +31,22 @@ func TestVLAN(t *testing.T) {
 		return object{"ipv4": ipv4Away(), "dnsServers": []string{network.Away().DNS.Addr().String()}, "vlanID": vlan}
 	}
 	back := func(vlan int) object {
-		ipv4 := object{"address": home.String(), "machineNetwork": homeNetwork, "gateway": network.Home().Gateway.Addr().String()}
-		return object{"ipv4": ipv4, "dnsServers": []string{network.Home().DNS.Addr().String()}, "vlanID": vlan}
+		return object{"ipv4": ipv4Home(), "dnsServers": []string{network.Home().DNS.Addr().String()}, "vlanID": vlan}
 	}
 
 	tagged := tag(ctx, t, l, 100, network.Away())
 	change(ctx, t, d, there(100))
-	isTagged(ctx, t, l, away, home, 100)
+	isTagged(ctx, t, l, network.Uplink, away, home, 100)
 	keep(ctx, t, d)
 
 	tag(ctx, t, l, 200, network.Home())
 	change(ctx, t, d, back(200))
-	isTagged(ctx, t, l, home, away, 200)
+	isTagged(ctx, t, l, network.Uplink, home, away, 200)
 	keep(ctx, t, d)
 
 	require.NoError(t, tagged.Close(ctx))
 	change(ctx, t, d, there(0))
-	isTagged(ctx, t, l, away, home, 0)
+	isTagged(ctx, t, l, network.Uplink, away, home, 0)
 	keep(ctx, t, d)
 }
 
@@ -58,12 +58,21 @@ func tag(ctx context.Context, t *testing.T, l *lab.Lab, vlan int, site network.S
 	return tagged
 }
 
-// isTagged says that the node is at an address, in a VLAN (0 for none), by what br-ex hangs on.
-func isTagged(ctx context.Context, t *testing.T, l *lab.Lab, at, notAt netip.Addr, vlan int) {
+// isTagged says that the node is at an address, in a VLAN (0 for none) on a card or a bond.
+func isTagged(ctx context.Context, t *testing.T, l *lab.Lab, base string, at, notAt netip.Addr, vlan int) {
 	t.Helper()
 	nodeIsAt(ctx, t, l, []netip.Addr{at}, []netip.Addr{notAt})
-	want := map[int]string{0: network.Uplink, 100: network.Uplink + ".100", 200: network.Uplink + ".200"}[vlan]
-	require.Equal(t, want, in(ctx, t, l, "sh", "-c", "ovs-vsctl list-ports br-ex | grep '^"+network.Uplink+"'"))
+	carriedBy(ctx, t, l, base, vlan)
+}
+
+// carriedBy says that br-ex hangs on a card or a bond, or on a VLAN of it, and that there is no other VLAN.
+func carriedBy(ctx context.Context, t *testing.T, l *lab.Lab, base string, vlan int) {
+	t.Helper()
+	want := base
+	if vlan > 0 {
+		want = fmt.Sprintf("%s.%d", base, vlan)
+	}
+	require.Equal(t, want, in(ctx, t, l, "sh", "-c", "ovs-vsctl list-ports br-ex | grep -v '^patch'"))
 	links := in(ctx, t, l, "sh", "-c", "ls /proc/net/vlan 2>/dev/null | grep -v config || true")
 	if vlan == 0 {
 		require.Empty(t, links, "no VLAN is left")

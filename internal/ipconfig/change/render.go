@@ -53,7 +53,14 @@ func (u Uplink) After(vlan int) Uplink {
 	if vlan == 0 {
 		return Uplink{Name: u.Base, Base: u.Base, Type: u.Type}
 	}
-	return Uplink{Name: u.Base + "." + strconv.Itoa(vlan), Base: u.Base, VLAN: vlan, Type: u.Type}
+	return Uplink{Name: vlanName(u.Base, vlan), Base: u.Base, VLAN: vlan, Type: u.Type}
+}
+
+// vlanName is the name of a VLAN on an interface. The kernel refuses a name that is too long, as cards of many ports would
+// give: of such a one the beginning serves.
+func vlanName(base string, vlan int) string {
+	tag := "." + strconv.Itoa(vlan)
+	return base[:min(len(base), netstate.MaxNameLength-len(tag))] + tag
 }
 
 // RenderNetwork writes the network of the request as an nmstate document for the

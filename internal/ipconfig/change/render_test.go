@@ -61,6 +61,8 @@ func TestVLANMayBeAddedChangedAndRemoved(t *testing.T) {
 		"bond":    {change.Uplink{Name: "bond0", Base: "bond0", Type: "bond"}, 0, []string{"bond0 bond up"}},
 		"on bond": {change.Uplink{Name: "bond0.100", Base: "bond0", VLAN: 100, Type: "bond"}, 200,
 			[]string{"bond0 bond up", "bond0.200 vlan up", "bond0.100 vlan absent"}},
+		"on a long name": {change.Uplink{Name: "enp152s0f1np1", Base: "enp152s0f1np1"}, 4094,
+			[]string{"enp152s0f1np1 ethernet up", "enp152s0f1.4094 vlan up"}},
 		"kept": {change.Uplink{Name: "bond", Base: "eno1", VLAN: 100}, 100, []string{"eno1 ethernet up", "bond vlan up"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +70,7 @@ func TestVLANMayBeAddedChangedAndRemoved(t *testing.T) {
 			r.VLANID = c.vlan
 			doc, err := change.RenderNetwork(r, c.before)
 			require.NoError(t, err)
+			require.NoError(t, netstate.Validate(doc))
 			require.Equal(t, c.want, names(doc))
 		})
 	}

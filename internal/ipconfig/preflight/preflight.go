@@ -61,7 +61,8 @@ func Checks() []Check {
 		{"vlan", blocking, "the VLAN changes without an address", checkVLAN},
 		{"dns-filter", blocking, "a filter on a node that is not dual-stack", checkFilter},
 		{"boot-entry", blocking, "ostree has no `admin set-default`, or an operating system update is staged", checkSetDefault},
-		{"uplink", blocking, "not exactly one uplink interface on `br-ex`", checkUplink},
+		{"uplink", blocking, "not exactly one uplink interface on `br-ex`, or one that is neither a network card nor a bond, with or " +
+			"without a VLAN", checkUplink},
 		{"own-state", blocking, "`/var`, `/var/lib/etcd`, `/var/lib/kubelet` or `/var/lib/lca` is a file system of its own, " +
 			"which both systems would share", checkOwnState},
 		{CheckMachineConfig, blocking, "the node's MachineConfig owns a file that the change writes: the uplink's NetworkManager " +

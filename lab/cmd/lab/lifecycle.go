@@ -17,7 +17,7 @@ import (
 
 func upCommand(o *options) *cobra.Command {
 	kind := string(machine.Nspawn)
-	bare, dual := false, false
+	bare, dual, bond := false, false, false
 	cmd := &cobra.Command{
 		Use: "up", Short: "Make the node, or power it on, and wait until it is ready", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -29,6 +29,7 @@ func upCommand(o *options) *cobra.Command {
 				site := lab.DualStackSite()
 				tools.Site = &site
 			}
+			tools.Bond = bond
 			started := time.Now()
 			l, err := lab.Up(cmd.Context(), tools, o.name, machine.Kind(kind), provisioner(bare), narrator(started))
 			if err != nil {
@@ -41,6 +42,7 @@ func upCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&kind, "machine", kind, "nspawn (seconds) or qemu (everything real, minutes)")
 	agentFlag(cmd, o)
 	cmd.Flags().BoolVar(&dual, "dual-stack", false, "a new node gets an IPv6 address as well")
+	cmd.Flags().BoolVar(&bond, "bond", false, "the uplink of a new node is a bond of two cards (qemu)")
 	cmd.Flags().BoolVar(&bare, "bare", false, "a node without a cluster")
 	return cmd
 }

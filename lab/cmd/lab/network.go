@@ -17,8 +17,8 @@ func networkCommand(o *options) *cobra.Command {
 	cmd.AddCommand(
 		faultCommand(o, "drop", "Take a gateway or DNS server off the LAN", network.Network.Drop),
 		faultCommand(o, "restore", "Give it back", network.Network.Restore),
-		onMachine(o, "unplug", "Pull the node's cable", func(ctx context.Context, l *lab.Lab) error { return l.Net.LinkDown(ctx) }),
-		onMachine(o, "plug", "Plug it in again", func(ctx context.Context, l *lab.Lab) error { return l.Net.LinkUp(ctx) }),
+		cableCommand(o, "unplug", "Pull a cable of the node", false),
+		cableCommand(o, "plug", "Plug it in again", true),
 		pingCommand(o),
 	)
 	return cmd
@@ -45,6 +45,13 @@ func faultCommand(o *options, use, short string, do func(network.Network, contex
 			return do(l.Net, cmd.Context(), prefix)
 		},
 	}
+}
+
+func cableCommand(o *options, use, short string, plugged bool) *cobra.Command {
+	card := 0
+	cmd := onMachine(o, use, short, func(ctx context.Context, l *lab.Lab) error { return l.Cable(ctx, card, plugged) })
+	cmd.Flags().IntVar(&card, "card", card, "0 is the first card; extra ones, which an emulated node may have, are numbered from 1")
+	return cmd
 }
 
 func pingCommand(o *options) *cobra.Command {
