@@ -171,7 +171,11 @@ func (p *technician) takesTheCredentials() {
 	file := p.AwaitDownload(p.t.TempDir(), "site-handover.yaml", func() { p.Press("form button") })
 	p.AwaitText("main", "cannot be downloaded again")
 	p.Look("9-downloaded")
-	var handed struct{ API, Kubeconfig, Password string }
+	var handed struct {
+		API        string `json:"api"`
+		Kubeconfig string `json:"kubeconfig"`
+		Password   string `json:"password"`
+	}
 	require.NoError(p.t, yaml.Unmarshal(file, &handed))
 	require.Equal(p.t, "https://api.store-17.example.com:6443", handed.API)
 	require.NotEmpty(p.t, handed.Password)
@@ -191,7 +195,7 @@ func (p *technician) isGone() {
 	p.t.Helper()
 	until(p.ctx, p.t, "a page that is gone", func() bool { return p.TryOpen(p.at) != nil })
 	until(p.ctx, p.t, "a node without its known address", func() bool {
-		return says(p.ctx, p.lab, "! ip -o address show | grep -qF "+strings.Split(knownAddress, "/")[0]+"/ && ! pgrep -f lca-laptop")
+		return says(p.ctx, p.lab, "! ip -o address show | grep -qF "+strings.Split(knownAddress, "/")[0]+"/ && ! pgrep -f '[l]ca-laptop'")
 	})
 	require.False(p.t, says(p.ctx, p.lab, "systemctl is-enabled --quiet "+pageUnit))
 }
