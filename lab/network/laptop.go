@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -106,6 +107,20 @@ func (l *Laptop) AwaitAddress(ctx context.Context) (netip.Prefix, error) {
 		case <-time.After(pollEvery):
 		}
 	}
+}
+
+// answerWithin bounds one attempt to connect.
+const answerWithin = 5 * time.Second
+
+// Reaches says whether the laptop gets a connection to an address and port.
+func (l *Laptop) Reaches(ctx context.Context, address string) bool {
+	return inside(l.network.laptop(), func() error {
+		conn, err := (&net.Dialer{Timeout: answerWithin}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}) == nil
 }
 
 const pollEvery = 100 * time.Millisecond

@@ -57,7 +57,8 @@ func TestRelocationByThePage(t *testing.T) {
 type technician struct {
 	*browser.Browser
 	*relocated
-	at string
+	machine *network.Laptop
+	at      string
 }
 
 // laptop plugs a laptop into the node's switch, waits for the address that the node gives it, and starts a browser there.
@@ -75,7 +76,7 @@ func (r *relocated) laptop(ctx context.Context) *technician {
 	at := r.onConsole(`A laptop on port uplink0, .* opens:  (https://\S+)`)
 	require.Equal(r.t, "https://203.0.113.1:8443", at)
 	b := browser.Start(ctx, r.t, browser.Options{Wrap: laptop.Enter(), Patience: patience[kind()]})
-	return &technician{b, r, at}
+	return &technician{b, r, laptop, at}
 }
 
 // onConsole is what the node's screen has shown last of something.
@@ -171,7 +172,11 @@ func (p *technician) takesTheCredentials() {
 	file := p.AwaitDownload(p.t.TempDir(), "site-handover.yaml", func() { p.Press("form button") })
 	p.AwaitText("main", "cannot be downloaded again")
 	p.Look("9-downloaded")
-	var handed struct{ API, Kubeconfig, Password string }
+	var handed struct {
+		API        string `json:"api"`
+		Kubeconfig string `json:"kubeconfig"`
+		Password   string `json:"password"`
+	}
 	require.NoError(p.t, yaml.Unmarshal(file, &handed))
 	require.Equal(p.t, "https://api.store-17.example.com:6443", handed.API)
 	require.NotEmpty(p.t, handed.Password)
@@ -189,9 +194,11 @@ func (p *technician) takesTheCredentials() {
 // isGone waits until the page is closed, and the node has neither its known address nor one for a laptop.
 func (p *technician) isGone() {
 	p.t.Helper()
-	until(p.ctx, p.t, "a page that is gone", func() bool { return p.TryOpen(p.at) != nil })
+	until(p.ctx, p.t, "a page that is gone", func() bool {
+		return !p.machine.Reaches(p.ctx, strings.TrimPrefix(p.at, "https://"))
+	})
 	until(p.ctx, p.t, "a node without its known address", func() bool {
-		return says(p.ctx, p.lab, "! ip -o address show | grep -qF "+strings.Split(knownAddress, "/")[0]+"/ && ! pgrep -f lca-laptop")
+		return says(p.ctx, p.lab, "! ip -o address show | grep -qF "+strings.Split(knownAddress, "/")[0]+"/ && ! pgrep -f '[l]ca-laptop'")
 	})
 	require.False(p.t, says(p.ctx, p.lab, "systemctl is-enabled --quiet "+pageUnit))
 }

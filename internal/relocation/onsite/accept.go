@@ -80,7 +80,7 @@ func (p *Reconfiguration) misfits(c siteconfig.SiteConfig) (out []siteconfig.Pro
 	for i := range have {
 		if have[i].Is4() != want[i].Is4() {
 			out = append(out, siteconfig.Problem{Key: "nodeIPs", Value: fmt.Sprint(want), Want: fmt.Sprintf(
-				"the cluster was installed with %s, in this order", families(have))})
+				"the cluster was installed with %s; give addresses of the same families in the same order", families(have))})
 			break
 		}
 	}
