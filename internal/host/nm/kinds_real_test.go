@@ -22,7 +22,7 @@ import (
 func needs(t *testing.T, kind string) {
 	t.Helper()
 	args := map[string][]string{
-		"vlan": {"link", "lo", "type", "vlan", "id", "9"}, "vrf": {"type", "vrf", "table", "99"},
+		"vlan": {"link", "uplink0", "type", "vlan", "id", "9"}, "vrf": {"type", "vrf", "table", "99"},
 		"bridge": {"type", "bridge", "vlan_filtering", "0"}, "filter": {"type", "bridge", "vlan_filtering", "1"},
 	}[kind]
 	if args == nil {
