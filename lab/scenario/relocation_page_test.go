@@ -33,6 +33,7 @@ const (
 func TestRelocationByThePage(t *testing.T) {
 	tool(t, browser.Program)
 	tool(t, network.DHCPClient)
+	long(t)
 	ctx, l := nodeWithSticks(t, "scenario-relocation-page")
 	r := &relocated{t: t, lab: l, ctx: ctx}
 	r.ship(ctx, "--internal-address", knownAddress)
