@@ -30,7 +30,6 @@ type rendering struct {
 	t          *testing.T
 	source     source
 	controller string
-	manifests  []any
 }
 
 func newRendering(t *testing.T) *rendering {
