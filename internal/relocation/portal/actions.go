@@ -169,7 +169,7 @@ func (p *Portal) showPlan(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}
-	data := page{Title: "What will happen", Step: stagePlan, Plan: *plan}
+	data := page{Title: "What will happen", Step: stagePlan, Plan: *plan, Running: titleRunning}
 	if plan.Expected > 0 {
 		data.Minutes = spoken(plan.Expected)
 	}

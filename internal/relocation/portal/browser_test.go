@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,4 +90,57 @@ func TestTheNodeIsAwayForAWhile(t *testing.T) {
 	b.away.Store(false)
 	c.AwaitText("#step-title", "Starting the cluster")
 	c.AwaitText("#step-count", "Step 4 of 14")
+}
+
+// plans logs in and gets a plan.
+func (b *bench) plans(c *browser.Browser) {
+	c.Open(b.server.URL + "/")
+	c.AwaitVisible("#code")
+	c.Focus("#code")
+	c.Key(b.code, "\r")
+	c.AwaitText("h1", "Configuration of the site")
+	for input, text := range map[string]string{
+		"hostname": "site-1", "cluster": "site-1", "domain": "edge.example.org", "address": "192.0.2.10/24", "gateway": "192.0.2.1", "dns": "192.0.2.53",
+	} {
+		c.Fill("#"+input, text)
+	}
+	c.Key("\r")
+	c.AwaitText("h1", "What will happen")
+}
+
+// The node changes its network as soon as it has begun: no page can be loaded, and the one that is there goes on.
+func TestTheNodeIsAwayAsSoonAsItHasBegun(t *testing.T) {
+	c := chromium(t, browser.Options{Trusting: true})
+	b := newBench(t)
+	b.plans(c)
+	b.leaves.Store(true)
+	c.Press("form button")
+	c.AwaitText("h1", "The node is being set up")
+	c.AwaitText(`[aria-current="step"]`, "Progress")
+	c.AwaitVisible("[data-lost]")
+	c.Look("12-away-at-once")
+	require.False(t, browser.Evaluate[bool](c, `document.querySelector("[data-plan]").checkVisibility()`))
+	b.leaves.Store(false)
+	b.away.Store(false)
+	c.AwaitText("#step-count", "Step 3 of 14")
+	require.False(t, browser.Evaluate[bool](c, `document.querySelector("[data-lost]").checkVisibility()`))
+	b.set(succeeded())
+	c.AwaitText("h1", "Done")
+}
+
+// A node that cannot say how far it is for a while does not end the page.
+func TestTheNodeCannotSayHowFarItIs(t *testing.T) {
+	c := chromium(t, browser.Options{Trusting: true})
+	b := newBench(t)
+	b.plans(c)
+	b.confuse(errors.New("read the journal: no such file"))
+	c.Press("form button")
+	c.AwaitVisible("[data-lost]")
+	b.confuse(nil)
+	c.AwaitText("#step-count", "Step 3 of 14")
+	b.confuse(errors.New("read the journal: no such file"))
+	c.Open(b.server.URL + "/")
+	c.AwaitText("h1", "Please wait")
+	b.confuse(nil)
+	c.AwaitText("h1", "The node is being set up")
 }

@@ -23,15 +23,19 @@ type page struct {
 	Groups       []group
 	Plan         Plan
 	Minutes      string
-	Progress     Progress
-	Failed       bool
-	Fault        sitecode.Entry
-	Spoken       string
-	HandedOver   bool
+	// Running is the title while the node is set up.
+	Running    string
+	Progress   Progress
+	Failed     bool
+	Fault      sitecode.Entry
+	Spoken     string
+	HandedOver bool
 }
 
 // problem links to the input it is about, if there is one.
 type problem struct{ Field, Text string }
+
+const titleRunning = "The node is being set up"
 
 // The stages.
 const (
@@ -104,7 +108,7 @@ func (p *Portal) home(w http.ResponseWriter, r *http.Request) {
 	}
 	switch now.State {
 	case Running:
-		p.render(w, r, http.StatusOK, "progress", page{Title: "The node is being set up", Step: stageRun, Progress: now, Refresh: true})
+		p.render(w, r, http.StatusOK, "progress", page{Title: titleRunning, Step: stageRun, Progress: now, Refresh: true})
 	case Succeeded:
 		p.render(w, r, http.StatusOK, "result", page{Title: "Done", Step: stageDone, Progress: now, HandedOver: p.isDownloaded()})
 	default:

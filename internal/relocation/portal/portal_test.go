@@ -42,6 +42,8 @@ type site struct {
 	progress portal.Progress
 	wiped    bool
 	started  string
+	// fault has the node not know how far it is.
+	fault error
 }
 
 func (s *site) Submit(_ context.Context, c siteconfig.SiteConfig) (portal.Plan, []siteconfig.Problem, error) {
@@ -71,7 +73,14 @@ func (s *site) set(p portal.Progress) {
 func (s *site) Progress(context.Context) (portal.Progress, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.progress, nil
+	return s.progress, s.fault
+}
+
+// confuse has the node not know how far it is until it is nil again.
+func (s *site) confuse(fault error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = fault
 }
 
 func (s *site) Handover(context.Context) (portal.Handover, error) {
@@ -100,8 +109,8 @@ type bench struct {
 	server *httptest.Server
 	code   string
 	now    time.Time
-	// away has the node not answer.
-	away atomic.Bool
+	// away has the node not answer; leaves has it go away as soon as it has answered to a start.
+	away, leaves atomic.Bool
 }
 
 func newBench(t *testing.T) *bench {
@@ -116,6 +125,9 @@ func newBench(t *testing.T) *bench {
 			panic(http.ErrAbortHandler)
 		}
 		p.ServeHTTP(w, r)
+		if b.leaves.Load() && r.URL.Path == "/start" {
+			b.away.Store(true)
+		}
 	}))
 	t.Cleanup(b.server.Close)
 	return b
