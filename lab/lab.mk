@@ -19,7 +19,7 @@ test-vlan: host-packages build controlplane ## Move an emulated node into a VLAN
 
 .PHONY: test-bond
 test-bond: host-packages build controlplane ## Change the address of an emulated node over a bond, and a VLAN on it; up to an hour and a half.
-	LCA_LAB_MACHINE=qemu go test -count=1 -timeout 150m -v -tags lab -run '^TestBond$$' ./lab/scenario/
+	LCA_LAB_MACHINE=qemu go test -count=1 -timeout 150m -v -tags lab -run '^TestBond' ./lab/scenario/
 
 .PHONY: test-links
 test-links: host-packages build controlplane ## Configure every kind of link on an emulated node with two extra cards; an hour.

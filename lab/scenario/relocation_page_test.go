@@ -26,6 +26,8 @@ const (
 	// knownAddress is the node's while it waits for its site, laptopAddress the one that it gives.
 	knownAddress, laptopAddress = "203.0.113.1/29", "203.0.113.2/29"
 	pageUnit                    = "lca-relocation-page.service"
+	// pagePatience bounds how long something is awaited on the page: a change takes half a minute.
+	pagePatience = 4 * time.Minute
 )
 
 // TestRelocationByThePage sets a node up without a stick: a laptop on its switch gets an address from it, a browser there passes the
@@ -76,7 +78,7 @@ func (r *relocated) laptop(ctx context.Context) *technician {
 	require.Contains(r.t, lease, laptopAddress+" router= dns=\n", "the laptop keeps the router and the name servers of its other networks")
 	at := r.onConsole(`A laptop on port uplink0, .* opens:  (https://\S+)`)
 	require.Equal(r.t, "https://203.0.113.1:8443", at)
-	b := browser.Start(ctx, r.t, browser.Options{Wrap: laptop.Enter(), Patience: patience[kind()]})
+	b := browser.Start(ctx, r.t, browser.Options{Wrap: laptop.Enter(), Patience: pagePatience})
 	return &technician{b, r, laptop, at}
 }
 
