@@ -148,6 +148,7 @@ func (p *technician) makesMistakes() {
 	p.Fill("#address", away6.String()+"/64")
 	p.Fill("#gateway", network.Away().Gateway6.Addr().String())
 	p.Key("\r")
+	p.AwaitText("#problems", "The cluster was installed with") // of the page that is loaded: what is typed before is lost
 	p.AwaitText("#address-error", "The cluster was installed with")
 	p.Look("5-not-for-this-node")
 	p.Fill("#address", away.String()+"/24")
