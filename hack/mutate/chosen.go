@@ -24,7 +24,7 @@ var chosen = []choice{
 		name: "a written file is not flushed", from: "return file.Sync()", to: "return nil"},
 	{file: "internal/host/files/write.go", function: "appendRecord", tests: "PowerCut",
 		name: "an appended record is not flushed", from: "return file.Sync()", to: "return nil"},
-	{file: "internal/host/files/write.go", function: "Write", tests: "PowerCut",
+	{file: "internal/host/files/write.go", function: "WriteFrom", tests: "PowerCut",
 		name: "the folder is not flushed after a rename", from: "err := syncFolder(dir)", to: "err := error(nil)"},
 	{file: "internal/host/files/write.go", function: "Append", tests: "PowerCut",
 		name: "the folder of a new journal is not flushed", from: "err := syncFolder(dir)", to: "err := error(nil)"},
