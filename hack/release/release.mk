@@ -41,12 +41,15 @@ release: programs $(BIN)/cyclonedx-gomod ## Write what is released into dist/: p
 	cd $(DIST) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum -- > SHA256SUMS
 
 .PHONY: plugin
-plugin: ## Build kubectl lca for each platform into dist/, as archives.
+plugin: $(BIN)/cyclonedx-gomod ## Build kubectl lca for each platform into dist/, as archives with their notices, and SBOMs.
 	@mkdir -p $(DIST) build/plugin
 	for p in $(PLUGIN_PLATFORMS); do \
 	  CGO_ENABLED=0 GOOS=$${p%-*} GOARCH=$${p#*-} go build -trimpath -ldflags '$(RELEASE_LDFLAGS)' -o build/plugin/kubectl-lca ./cmd/kubectl-lca && \
+	  go run ./hack/notices build/plugin/kubectl-lca > build/plugin/THIRD-PARTY-NOTICES.txt && \
+	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/kubectl-lca-$$p.cdx.json build/plugin/kubectl-lca && \
 	  cp hack/release/kubectl_complete-lca LICENSE build/plugin/ && \
-	  tar --sort=name --owner=0 --group=0 --mtime=@0 -C build/plugin -czf $(DIST)/kubectl-lca-$$p.tar.gz kubectl-lca kubectl_complete-lca LICENSE || exit; done
+	  tar --sort=name --owner=0 --group=0 --mtime=@0 -C build/plugin -czf $(DIST)/kubectl-lca-$$p.tar.gz \
+	    kubectl-lca kubectl_complete-lca LICENSE THIRD-PARTY-NOTICES.txt || exit; done
 
 .PHONY: bundle
 bundle: ## Write and validate an OLM bundle of the operator role into dist/bundle (after the manifests).

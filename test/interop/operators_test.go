@@ -94,6 +94,7 @@ func moved(t *testing.T, from, to cluster.Site, operators ...operator) (c *opera
 // crossings are the moves that are tried. An operator ignores an etcd whose address is one of 192.0.2.0/24 or 2001:db8::/32.
 var crossings = map[string]struct{ from, to cluster.Site }{
 	"IPv4":             {site("203.0.113.10/24"), away},
+	"IPv6":             {site("fd00:10::10/64"), site("fd00:77::20/64")},
 	"IPv6 before IPv4": {site("fd00:10::10/64", "203.0.113.10/24"), awayDual},
 }
 
