@@ -71,7 +71,7 @@ func (p Program) target() (string, error) {
 func (p Program) same(from io.Reader, to string) (bool, error) {
 	have, err := p.Node.Open(to, os.O_RDONLY)
 	if err != nil {
-		return false, nil //nolint:nilerr // what cannot be read is replaced
+		return false, nil // what cannot be read is replaced
 	}
 	defer have.Close()
 	const piece = 64 << 10
