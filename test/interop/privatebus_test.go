@@ -34,7 +34,7 @@ func serveUnitFiles(t *testing.T, socket string) {
 	}()
 }
 
-// answer lets the peer in, whoever it says it is, and answers its calls until it hangs up.
+// answer accepts the peer under any name, and answers its calls until it hangs up.
 func answer(conn net.Conn) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)

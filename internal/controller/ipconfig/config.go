@@ -219,7 +219,7 @@ func (o observation) failure() string {
 // handOver gives the request to lca-cli. It is idempotent. The request is written last of the files and from then on is
 // the operation.
 func (r *Reconciler) handOver(ctx context.Context, ipc *lcav1.IPConfig, o observation) error {
-	if err := r.installCLI(); err != nil {
+	if err := r.InstallCLI.Install(); err != nil {
 		return err
 	}
 	if err := r.export(ipc); err != nil {
@@ -243,11 +243,4 @@ func (r *Reconciler) recertImage(ipc *lcav1.IPConfig) string {
 		return cmp.Or(r.RecertImage, "(none named)")
 	}
 	return image
-}
-
-func (r *Reconciler) installCLI() error {
-	if r.InstallCLI == nil {
-		return nil
-	}
-	return r.InstallCLI()
 }

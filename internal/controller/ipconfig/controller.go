@@ -57,7 +57,7 @@ type Reconciler struct {
 	// RecertImage is used where the recert-image annotation is present but empty.
 	RecertImage string
 	// InstallCLI puts the agent's lca-cli on the node; nil leaves the node's own.
-	InstallCLI func() error
+	InstallCLI nodejob.Installer
 
 	preparing, returning, cleaning, fetching nodejob.Backoff
 	// examined is when the cluster's health was observed last.

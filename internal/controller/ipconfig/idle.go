@@ -153,7 +153,7 @@ func (r *Reconciler) prefetchImage(ctx context.Context, ipc *lcav1.IPConfig, o o
 	if unit.Active == "failed" {
 		r.publish(ctx, ipc, imageNotCached(want, nodejob.HowItEnded(ipconfig.UnitRecertImage, unit, ""), o.now))
 	}
-	if err := r.installCLI(); err != nil {
+	if err := r.InstallCLI.Install(); err != nil {
 		return err
 	}
 	argv := []string{"fetch-recert-image", "--image", want}

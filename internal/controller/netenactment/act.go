@@ -35,7 +35,7 @@ func (r *Reconciler) start(ctx context.Context, s *scene, v *view, j *judgement)
 		j.message = missing
 		return nil
 	}
-	if err := r.installCLI(); err != nil {
+	if err := r.InstallCLI.Install(); err != nil {
 		return err
 	}
 	err = netpolicy.Prepare(r.Node.Files, request)
@@ -74,7 +74,7 @@ func (r *Reconciler) resume(ctx context.Context, s *scene) (time.Duration, error
 // earlier process left open.
 func (r *Reconciler) prepareNode(ctx context.Context, s *scene) error {
 	if !r.installed {
-		if err := r.installCLI(); err != nil {
+		if err := r.InstallCLI.Install(); err != nil {
 			return err
 		}
 		if err := netpolicy.InstallUnits(ctx, r.Node.Files, r.Node.Units); err != nil {
@@ -97,13 +97,6 @@ func (r *Reconciler) prepareNode(ctx context.Context, s *scene) error {
 		Unit: "lca-network-settle.service", Description: "Lifecycle Agent: settle an interrupted change of the network",
 		Argv: []string{host.CLI, "network", "recover"},
 	})
-}
-
-func (r *Reconciler) installCLI() error {
-	if r.InstallCLI == nil {
-		return nil
-	}
-	return r.InstallCLI()
 }
 
 // handlerCheck remembers whether kubernetes-nmstate runs on this node.

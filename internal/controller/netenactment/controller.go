@@ -66,7 +66,7 @@ type Reconciler struct {
 	Now    func() time.Time
 	Random func() uint16
 	// InstallCLI puts the agent's lca-cli on the node; nil leaves the node's own.
-	InstallCLI func() error
+	InstallCLI nodejob.Installer
 
 	running   nodejob.Backoff
 	mending   map[string]*nodejob.Backoff

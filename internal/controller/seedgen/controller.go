@@ -50,7 +50,7 @@ type Reconciler struct {
 	Random func() uint16
 
 	// InstallCLI puts the agent's lca-cli on the node; nil leaves the node's own.
-	InstallCLI func() error
+	InstallCLI nodejob.Installer
 	// Hub connects to the hub of a kubeconfig and names its server.
 	Hub func(kubeconfig []byte) (hub client.Client, server string, err error)
 

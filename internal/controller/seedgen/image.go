@@ -42,7 +42,7 @@ func (r *Reconciler) prepare(ctx context.Context, _ *lcav1.SeedGenerator, o *obs
 }
 
 func (r *Reconciler) handOver(ctx context.Context, o *observation) error {
-	if err := r.installCLI(); err != nil {
+	if err := r.InstallCLI.Install(); err != nil {
 		return err
 	}
 	if err := r.fetchRecert(ctx, o); err != nil {
@@ -270,11 +270,4 @@ func (r *Reconciler) restore(ctx context.Context, sg *lcav1.SeedGenerator, o *ob
 		return o.stay(msgFinalizing+": "+msgStabilizing+health.String(), whileWaiting), nil
 	}
 	return r.conclude(o, lcav1.SeedCompleted)
-}
-
-func (r *Reconciler) installCLI() error {
-	if r.InstallCLI == nil {
-		return nil
-	}
-	return r.InstallCLI()
 }

@@ -79,7 +79,7 @@ func TestSilentServerIsLeftWithTheContext(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// Whoever watches again after the connection broke has to look at what changed meanwhile.
+// A watch that begins again after the connection broke has missed what changed meanwhile.
 func TestAWatchThatBeginsIsAChange(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	changes, ended := make(chan struct{}, 1), make(chan error, 1)
