@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
@@ -49,9 +51,9 @@ func number(t *testing.T, name string, otherwise int) int {
 func TestBenchPolicies(t *testing.T) {
 	nodes, policies := number(t, "LCA_BENCH_NODES", 100), number(t, "LCA_BENCH_POLICIES", 5)
 	f := newFleet(t, nodes)
-	fmt.Printf("| %d nodes, %d policies | until in force | writes of a node for each policy | writes of the operator for each node and policy |\n",
-		nodes, policies)
-	fmt.Println("|---|---|---|---|")
+	fmt.Printf("| %d nodes, %d policies | until in force | writes of a node for each policy | writes of the operator for each node and policy |"+
+		" CPU of the API server for each node and policy |\n", nodes, policies)
+	fmt.Println("|---|---|---|---|---|")
 	f.measure("first", policies, func() { f.create(policies) })
 	f.measure("edited", policies, func() { f.edit(policies) })
 
@@ -59,26 +61,44 @@ func TestBenchPolicies(t *testing.T) {
 	time.Sleep(quietTime) // what is measured is that nothing happens
 	agents, _ := f.counts.agents.take()
 	operator, _ := f.counts.operator.take()
-	fmt.Printf("| at rest, %s | | %d in all | %d in all |\n", quietTime, agents, operator)
+	fmt.Printf("| at rest, %s | | %d in all | %d in all | |\n", quietTime, agents, operator)
 }
 
 // measure runs one change until every policy reports it, and prints what it cost.
 func (f *fleet) measure(name string, policies int, change func()) {
 	f.t.Helper()
 	f.counts.reset()
-	began := time.Now()
+	began, cpu := time.Now(), f.serverCPU()
 	change()
 	f.converges(policies)
 	took := time.Since(began)
+	cpu = f.serverCPU() - cpu
 	agents, byAgents := f.counts.agents.take()
 	operator, byOperator := f.counts.operator.take()
 	pairs := float64(policies * f.size)
-	fmt.Printf("| %s | %s | %.2f | %.2f |\n", name, took.Round(10*time.Millisecond), float64(agents)/pairs, float64(operator)/pairs)
+	fmt.Printf("| %s | %s | %.2f | %.2f | %.0f ms |\n", name, took.Round(10*time.Millisecond), float64(agents)/pairs, float64(operator)/pairs,
+		1000*cpu/pairs)
 	for who, byKind := range map[string]map[string]int{"nodes": byAgents, "operator": byOperator} {
 		for _, kind := range slices.Sorted(maps.Keys(byKind)) {
 			f.t.Logf("%s, by the %s: %.2f %s", name, who, float64(byKind[kind])/pairs, kind)
 		}
 	}
+}
+
+// serverCPU is the time in seconds that the API server's process has computed, without etcd.
+func (f *fleet) serverCPU() float64 {
+	f.t.Helper()
+	c, err := kubernetes.NewForConfig(f.server.Config)
+	require.NoError(f.t, err)
+	text, err := c.RESTClient().Get().AbsPath("/metrics").DoRaw(f.t.Context())
+	require.NoError(f.t, err)
+	const metric = "\nprocess_cpu_seconds_total "
+	_, after, found := strings.Cut(string(text), metric)
+	require.True(f.t, found, "the API server does not tell its CPU time")
+	value, _, _ := strings.Cut(after, "\n")
+	seconds, err := strconv.ParseFloat(value, 64)
+	require.NoError(f.t, err)
+	return seconds
 }
 
 func policyName(i int) string { return fmt.Sprintf("bench-%d", i) }

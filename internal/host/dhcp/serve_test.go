@@ -102,3 +102,26 @@ func TestAServerIsFound(t *testing.T) {
 		require.NoError(t, l.Withdraw(t.Context(), node, address))
 	}
 }
+
+// A link that was given the address while it was another's, such as a bridge that took a port over, keeps nothing of it.
+func TestTheAddressIsTakenFromEveryLink(t *testing.T) {
+	node, laptop := cable(t)
+	l := &Link{}
+	withdrawn, kept := netip.MustParsePrefix("192.0.2.1/29"), netip.MustParsePrefix("192.0.2.9/29")
+	for link, addresses := range map[string][]netip.Prefix{node: {withdrawn, kept}, laptop: {withdrawn}} {
+		for _, address := range addresses {
+			_, err := l.Assign(t.Context(), link, address)
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, l.WithdrawFromAll(t.Context(), withdrawn))
+	for _, link := range []string{node, laptop} {
+		has, err := l.Has(t.Context(), link, withdrawn)
+		require.NoError(t, err)
+		require.False(t, has, link)
+	}
+	has, err := l.Has(t.Context(), node, kept)
+	require.NoError(t, err)
+	require.True(t, has, "another address stays")
+	require.NoError(t, l.WithdrawFromAll(t.Context(), withdrawn), "none has it any more")
+}
