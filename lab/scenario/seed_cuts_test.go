@@ -128,7 +128,6 @@ func (c *seedCuts) restore(ctx context.Context, image string) {
 		end := c.settles(ctx)
 		ended[end]++
 		if end == "restored" {
-			until(ctx, c.t, "its API, also after a cut that came later", func() bool { return drive.Look(ctx, c.lab, away).API })
 			provesRestored(ctx, c.t, c.lab)
 			leave(ctx, c.t, c.lab, "lca-cli", "seed", "rollback")
 		}

@@ -108,13 +108,12 @@ func provesRestored(ctx context.Context, t *testing.T, l *lab.Lab) {
 	config.Host, config.Dial = "https://"+netip.AddrPortFrom(away, 6443).String(), l.Net.DialContext
 	api, err := client.New(config, client.Options{})
 	require.NoError(t, err)
-	nodes := &corev1.NodeList{}
-	until(ctx, t, "a Ready node", func() bool {
-		return api.List(ctx, nodes) == nil && len(nodes.Items) == 1 && isReady(nodes.Items[0])
+	nodes, found := &corev1.NodeList{}, &corev1.ConfigMap{}
+	until(ctx, t, "a Ready node and an object of the seed", func() bool { // it may have been restored before its last boot
+		return api.List(ctx, nodes) == nil && len(nodes.Items) == 1 && isReady(nodes.Items[0]) &&
+			api.Get(ctx, client.ObjectKeyFromObject(witness()), found) == nil
 	})
 	require.Equal(t, "store-17", nodes.Items[0].Name)
-	found := &corev1.ConfigMap{}
-	require.NoError(t, api.Get(ctx, client.ObjectKeyFromObject(witness()), found), "an object of the seed")
 	require.Equal(t, witness().Data, found.Data)
 }
 

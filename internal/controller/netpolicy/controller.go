@@ -44,6 +44,7 @@ type Reconciler struct {
 	peer       peer
 	deliveries deliveries
 	later      later
+	pace       pace
 
 	// foreign logs once that the definitions are not the product's.
 	foreign sync.Once
@@ -59,7 +60,8 @@ type Reconciler struct {
 
 // New makes a reconciler that knows nothing; it reads everything before its first decision.
 func New(o Options) *Reconciler {
-	return &Reconciler{Options: o, granted: granted{tokens: map[types.UID]string{}, fresh: map[types.UID]bool{}},
+	return &Reconciler{Options: o, pace: pace{written: map[types.UID]time.Time{}},
+		granted:    granted{tokens: map[types.UID]string{}, fresh: map[types.UID]bool{}},
 		deliveries: deliveries{known: map[delivery]bool{}}, later: later{wake: make(chan event.GenericEvent, 2)},
 		told: map[types.UID]report{}, documents: map[types.UID]flattened{}}
 }
@@ -113,12 +115,16 @@ func (r *Reconciler) step(
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.report(ctx, policy, seen, decision, conflicts); err != nil {
+	counts, err := r.report(ctx, policy, seen, decision, conflicts)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	result := ctrl.Result{}
+	result := ctrl.Result{RequeueAfter: max(counts, 0)}
 	if !decision.Wake.IsZero() {
-		result.RequeueAfter = max(decision.Wake.Sub(r.Now()), time.Second)
+		wake := max(decision.Wake.Sub(r.Now()), time.Second)
+		if result.RequeueAfter == 0 || wake < result.RequeueAfter {
+			result.RequeueAfter = wake
+		}
 	}
 	if standby != "" {
 		result.RequeueAfter = peerInterval

@@ -53,6 +53,7 @@ func (r *Reconciler) prune(ctx context.Context) error {
 	keep(r.told, policies)
 	keep(r.documents, policies)
 	r.mu.Unlock()
+	r.pace.prune(policies)
 	r.granted.prune(policies, enactments)
 	r.deliveries.prune(policies, rendered)
 	return nil

@@ -36,14 +36,15 @@ type report struct {
 	unreadable string
 }
 
-// report writes the status, if it says anything new, and tells changes by events and metrics.
+// report writes the status, if it says anything new, and tells changes by events and metrics. Counts may have to wait, as long as it
+// returns.
 func (r *Reconciler) report(
 	ctx context.Context,
 	policy *nmstatev1.NodeNetworkConfigurationPolicy,
 	seen *observed,
 	d rollout.Decision,
 	conflicts []nmstatev1.Conflict,
-) error {
+) (wait time.Duration, err error) {
 	outcome, message := d.Counts.Outcome()
 	after := policy.DeepCopy()
 	r.project(after, d, outcome, message, conflicts)
@@ -53,16 +54,29 @@ func (r *Reconciler) report(
 		now.conflicts = summary(conflicts)
 	}
 	if !unchanged(policy.Status, after.Status) {
-		// Conditions are one list, to which the controller of MachineConfigs adds.
-		patch := client.MergeFromWithOptions(policy, client.MergeFromWithOptimisticLock{})
-		if err := r.Client.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("write the status of policy %s: %w", policy.Name, err)
+		if countsAlone(policy, after.Status, now) {
+			wait = r.pace.wait(policy.UID, d.Counts.Nodes, r.Now())
 		}
-		if after.Status.Rollout == nil {
-			r.foreign.Do(func() { r.Log.Info("kubernetes-nmstate's definitions are installed: fields beyond them are not kept") })
+		if wait <= 0 {
+			err = r.write(ctx, policy, after)
 		}
 	}
-	r.tell(policy, seen, now, d, message)
+	if err == nil {
+		r.tell(policy, seen, now, d, message)
+	}
+	return wait, err
+}
+
+func (r *Reconciler) write(ctx context.Context, policy, after *nmstatev1.NodeNetworkConfigurationPolicy) error {
+	// Conditions are one list, to which the controller of MachineConfigs adds.
+	patch := client.MergeFromWithOptions(policy, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the status of policy %s: %w", policy.Name, err)
+	}
+	r.pace.wrote(policy.UID, r.Now())
+	if after.Status.Rollout == nil {
+		r.foreign.Do(func() { r.Log.Info("kubernetes-nmstate's definitions are installed: fields beyond them are not kept") })
+	}
 	return nil
 }
 
