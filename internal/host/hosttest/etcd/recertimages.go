@@ -1,4 +1,4 @@
-package hosttest
+package etcd
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/files"
 )
 
 // fakeImages is where the node's images lie: below /var, so that a copy of /var has them too.
 const fakeImages = "/var/lib/containers/images"
 
-// registry is the world outside, as far as images go.
-type registry struct {
+// images is the world outside, as far as images go.
+type images struct {
 	down        bool
 	pulls, runs int
 	breaks      bool
@@ -23,40 +24,40 @@ type registry struct {
 
 // RecertImages is the node's container engine for recert. Its registry has every image but those that are called
 // absent; what an image does is FakeRecert's work.
-func (n *Node) RecertImages() host.RecertImages { return recertImages{n} }
+func (n *Member) RecertImages() host.RecertImages { return recertImages{n} }
 
 // RegistryDown cuts the node off from every registry, or lets it pull again.
-func (n *Node) RegistryDown(down bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.registry.down = down
+func (n *Member) RegistryDown(down bool) {
+	n.Lock()
+	defer n.Unlock()
+	n.images.down = down
 }
 
 // BreakRecert makes images of recert fail in the middle of their work.
-func (n *Node) BreakRecert() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.registry.breaks = true
+func (n *Member) BreakRecert() {
+	n.Lock()
+	defer n.Unlock()
+	n.images.breaks = true
 }
 
 // ImagePulls counts the images that were pulled.
-func (n *Node) ImagePulls() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.registry.pulls
+func (n *Member) ImagePulls() int {
+	n.Lock()
+	defer n.Unlock()
+	return n.images.pulls
 }
 
 // ImageRuns counts the runs of recert's images.
-func (n *Node) ImageRuns() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.registry.runs
+func (n *Member) ImageRuns() int {
+	n.Lock()
+	defer n.Unlock()
+	return n.images.runs
 }
 
 // RemoveImages is the kubelet's garbage collection.
-func (n *Node) RemoveImages() error { return n.Files().Remove(fakeImages) }
+func (n *Member) RemoveImages() error { return files.Of(n.Machine).Remove(fakeImages) }
 
-type recertImages struct{ n *Node }
+type recertImages struct{ n *Member }
 
 func imageFile(name string) string { return path.Join(fakeImages, strings.ReplaceAll(name, "/", "_")) }
 
@@ -64,20 +65,20 @@ func (i recertImages) Fetch(_ context.Context, image host.RecertImage) error {
 	if i.present(image) {
 		return nil
 	}
-	i.n.lock()
-	down := i.n.registry.down || strings.Contains(image.Name, "/absent:")
+	i.n.Enter()
+	down := i.n.images.down || strings.Contains(image.Name, "/absent:")
 	if !down {
-		i.n.registry.pulls++
+		i.n.images.pulls++
 	}
-	i.n.mu.Unlock()
+	i.n.Unlock()
 	if down {
 		return fmt.Errorf("pull image %s: manifest unknown", image.Name)
 	}
-	return i.n.Files().Write(imageFile(image.Name), []byte("layers"), 0o644)
+	return files.Of(i.n.Machine).Write(imageFile(image.Name), []byte("layers"), 0o644)
 }
 
 func (i recertImages) present(image host.RecertImage) bool {
-	_, err := i.n.Files().Stat(imageFile(image.Name))
+	_, err := files.Of(i.n.Machine).Stat(imageFile(image.Name))
 	return err == nil
 }
 
@@ -90,7 +91,7 @@ type imageEngine struct {
 
 // Run keeps the records that the adapter keeps.
 func (e imageEngine) Run(ctx context.Context, configPath string) error {
-	config, err := e.n.Files().Read(configPath)
+	config, err := files.Of(e.n.Machine).Read(configPath)
 	if err != nil {
 		return err
 	}
@@ -104,25 +105,25 @@ func (e imageEngine) Run(ctx context.Context, configPath string) error {
 	if !e.present(e.image) {
 		return fmt.Errorf("image %s is not on the node", e.image.Name)
 	}
-	if err := e.n.Files().Write(record("begun"), config, 0o600); err != nil {
+	if err := files.Of(e.n.Machine).Write(record("begun"), config, 0o600); err != nil {
 		return err
 	}
 	if err := e.work(ctx, configPath); err != nil {
 		return fmt.Errorf("%w: %w", host.ErrHalfDone, err)
 	}
-	return e.n.Files().Write(record("done"), config, 0o600)
+	return files.Of(e.n.Machine).Write(record("done"), config, 0o600)
 }
 
 func (e imageEngine) recorded(file string, config []byte) bool {
-	text, err := e.n.Files().Read(file)
+	text, err := files.Of(e.n.Machine).Read(file)
 	return !errors.Is(err, fs.ErrNotExist) && string(text) == string(config)
 }
 
 func (e imageEngine) work(ctx context.Context, configPath string) error {
-	e.n.lock()
-	e.n.registry.runs++
-	breaks := e.n.registry.breaks
-	e.n.mu.Unlock()
+	e.n.Enter()
+	e.n.images.runs++
+	breaks := e.n.images.breaks
+	e.n.Unlock()
 	if breaks {
 		return errors.New("the image panicked")
 	}

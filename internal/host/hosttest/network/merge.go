@@ -1,14 +1,35 @@
-package hosttest
+package network
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
+
+// network is what runs: profiles by interface name. bridged names the interface that is the
+// uplink of br-ex; its addresses are then found on br-ex.
+type network struct {
+	profiles map[string]profile
+	bridged  string
+	// wide is what no profile holds: names of the node and its row of the Open vSwitch database, as far as documents said.
+	wide netstate.Document
+}
+
+func (w network) clone() network {
+	w.profiles = maps.Clone(w.profiles)
+	return w
+}
+
+func (w network) equal(o network) bool {
+	return w.bridged == o.bridged && reflect.DeepEqual(w.wide, o.wide) && maps.EqualFunc(w.profiles, o.profiles,
+		func(a, b profile) bool { return a.keyfile() == b.keyfile() })
+}
 
 // merge is what runs after the document was applied.
 func (w network) merge(want netstate.Document) (network, error) {
@@ -78,7 +99,7 @@ func static(ip *netstate.IP) *netstate.IP {
 
 func (w network) setRoutes(config []netstate.Route) {
 	var have []netstate.Route
-	for _, name := range sorted(w.profiles) {
+	for _, name := range slices.Sorted(maps.Keys(w.profiles)) {
 		have = append(have, w.profiles[name].routes...)
 	}
 	want := slices.Clone(config)
@@ -102,7 +123,7 @@ func (w network) setRoutes(config []netstate.Route) {
 
 // keeper is the interface whose profile has the routes that lead nowhere: the one with the default route.
 func (w network) keeper(routes []netstate.Route) string {
-	for _, name := range sorted(w.profiles) {
+	for _, name := range slices.Sorted(maps.Keys(w.profiles)) {
 		if (profile{routes: slices.DeleteFunc(slices.Clone(routes), func(r netstate.Route) bool {
 			return r.NextHopInterface != name
 		})}).hasDefaultRoute() {
@@ -115,7 +136,7 @@ func (w network) keeper(routes []netstate.Route) string {
 // resolver is what runs; interfaces with a default route carry it.
 func (w network) resolver() netstate.Resolver {
 	var r netstate.Resolver
-	for _, name := range sorted(w.profiles) {
+	for _, name := range slices.Sorted(maps.Keys(w.profiles)) {
 		if p := w.profiles[name]; len(p.dns)+len(p.search)+len(p.options) > 0 {
 			return netstate.Resolver{Server: p.dns, Search: p.search, Options: p.options}
 		}
@@ -138,7 +159,7 @@ func (w network) setDNS(r netstate.Resolver) {
 func (w network) observe() netstate.Document {
 	d := w.wide
 	routes, resolver := &netstate.Routes{}, w.resolver()
-	for _, name := range sorted(w.profiles) {
+	for _, name := range slices.Sorted(maps.Keys(w.profiles)) {
 		p := w.profiles[name]
 		i, rest := p.iface, p.iface
 		i.IPv4, i.IPv6 = static(i.IPv4), static(i.IPv6)
@@ -168,7 +189,7 @@ func (w network) observe() netstate.Document {
 // addresses that run, in the order of interfaces.
 func (w network) addresses() []netip.Prefix {
 	var all []netip.Prefix
-	for _, name := range sorted(w.profiles) {
+	for _, name := range slices.Sorted(maps.Keys(w.profiles)) {
 		all = append(all, w.profiles[name].addresses()...)
 	}
 	return all

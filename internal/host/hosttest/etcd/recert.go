@@ -1,4 +1,4 @@
-package hosttest
+package etcd
 
 import (
 	"context"
@@ -10,15 +10,16 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/files"
 )
 
 // FakeRecert is the node's host.Recert: it gives everything in the store that carries an old
 // address the new one, in one transaction for each key, so that dying in between
 // leaves the store half done; then the etcd member, then the etcd pod on disk. It reads the rules "old,new"
 // from cn_san_replace_rules; what it finds already new stays untouched.
-func (n *Node) FakeRecert() host.Recert { return fakeRecert{n} }
+func (n *Member) FakeRecert() host.Recert { return fakeRecert{n} }
 
-type fakeRecert struct{ n *Node }
+type fakeRecert struct{ n *Member }
 
 // recertConfig is what the fake reads of recert's configuration.
 type recertConfig struct {
@@ -45,7 +46,7 @@ func (f fakeRecert) Run(ctx context.Context, configPath string) error {
 }
 
 func (f fakeRecert) rules(configPath string) (renames, error) {
-	data, err := f.n.Files().Read(configPath)
+	data, err := files.Of(f.n.Machine).Read(configPath)
 	if err != nil {
 		return nil, fmt.Errorf("recert: read configuration: %w", err)
 	}
@@ -106,8 +107,8 @@ func (r renames) members(ctx context.Context, s host.OpenKeystore) error {
 	}
 	for _, m := range members {
 		for from, to := range r {
-			if slices.Contains(m.PeerURLs, peerURL(from)) {
-				if err := s.UpdateMember(ctx, m.ID, []string{peerURL(to)}); err != nil {
+			if slices.Contains(m.PeerURLs, PeerURL(from)) {
+				if err := s.UpdateMember(ctx, m.ID, []string{PeerURL(to)}); err != nil {
 					return err
 				}
 			}
@@ -118,7 +119,7 @@ func (r renames) members(ctx context.Context, s host.OpenKeystore) error {
 
 // pod rewrites the etcd pod's manifest.
 func (f fakeRecert) pod(rules renames) error {
-	data, err := f.n.Files().Read(host.EtcdPodManifest)
+	data, err := files.Of(f.n.Machine).Read(host.EtcdPodManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -127,10 +128,10 @@ func (f fakeRecert) pod(rules renames) error {
 	}
 	after := string(data)
 	for from, to := range rules {
-		after = strings.ReplaceAll(after, "//"+urlHost(from)+":", "//"+urlHost(to)+":")
+		after = strings.ReplaceAll(after, "//"+URLHost(from)+":", "//"+URLHost(to)+":")
 	}
 	if after == string(data) {
 		return nil
 	}
-	return f.n.Files().Write(host.EtcdPodManifest, []byte(after), 0o600)
+	return files.Of(f.n.Machine).Write(host.EtcdPodManifest, []byte(after), 0o600)
 }

@@ -1,4 +1,4 @@
-package hosttest
+package ostree
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 )
 
 // Commits is the node's host.Commits. Every commit has the same content; a node knows its own, and those imported.
-func (n *Node) Commits() host.Commits { return commits{n} }
+func (n *Sysroot) Commits() host.Commits { return commits{n} }
 
-type commits struct{ n *Node }
+type commits struct{ n *Sysroot }
 
 func (c commits) Import(_ context.Context, repo, checksum string) error {
 	n := c.n
-	n.lock()
-	defer n.mu.Unlock()
+	n.Enter()
+	defer n.Unlock()
 	config := path.Join(repo, "config")
-	if _, _, err := n.look(config, true); errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := n.Look(config, true); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("import commit %s from %s: %w", checksum, repo, err)
 	}
-	if err := n.op("commits.import", checksum); err != nil {
+	if err := n.Change("commits.import", checksum); err != nil {
 		return err
 	}
 	n.imported = append(n.imported, checksum)
@@ -33,18 +33,18 @@ func (c commits) Import(_ context.Context, repo, checksum string) error {
 
 func (c commits) DeployCommit(_ context.Context, stateroot, checksum string, arguments []string) (host.Deployment, error) {
 	n := c.n
-	n.lock()
-	defer n.mu.Unlock()
+	n.Enter()
+	defer n.Unlock()
 	fail := func(err error) (host.Deployment, error) {
 		return host.Deployment{}, fmt.Errorf("deploy commit %s into stateroot %s: %w", checksum, stateroot, err)
 	}
 	if err := named(stateroot); err != nil {
 		return fail(err)
 	}
-	if i, ok := n.firstOf(stateroot); ok && n.menu[i].checksum != checksum {
-		return fail(fmt.Errorf("it has commit %s already", n.menu[i].checksum))
+	if i, ok := n.FirstOf(stateroot); ok && n.menu[i].Checksum != checksum {
+		return fail(fmt.Errorf("it has commit %s already", n.menu[i].Checksum))
 	}
-	deployed := slices.ContainsFunc(n.menu, func(d deployment) bool { return d.checksum == checksum })
+	deployed := slices.ContainsFunc(n.menu, func(d host.Deployment) bool { return d.Checksum == checksum })
 	if !deployed && !slices.Contains(n.imported, checksum) {
 		return fail(errors.New("the repository does not have it"))
 	}
@@ -53,8 +53,8 @@ func (c commits) DeployCommit(_ context.Context, stateroot, checksum string, arg
 }
 
 // ArgumentsOf are the kernel arguments with which DeployCommit deployed a stateroot.
-func (n *Node) ArgumentsOf(stateroot string) []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (n *Sysroot) ArgumentsOf(stateroot string) []string {
+	n.Lock()
+	defer n.Unlock()
 	return slices.Clone(n.arguments[stateroot])
 }

@@ -1,8 +1,7 @@
-package hosttest
+package network
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"path"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -92,7 +92,7 @@ func method(ip *netstate.IP) string {
 
 // readKeyfile is keyfile backwards.
 func readKeyfile(text string) (profile, error) {
-	keys := parseUnit(text) // the two formats share their syntax
+	keys := systemd.ParseSections(text) // the two formats share their syntax
 	get := func(k string) string { return strings.Join(keys[k], "") }
 	p := profile{iface: netstate.Interface{
 		Name: get("connection.interface-name"), Type: get("connection.type"), State: netstate.StateUp,
@@ -190,12 +190,3 @@ func (p profile) hasDefaultRoute() bool {
 		return r.Destination == "0.0.0.0/0" || r.Destination == "::/0"
 	})
 }
-
-func urlHost(ip string) string {
-	if strings.Contains(ip, ":") {
-		return "[" + ip + "]"
-	}
-	return ip
-}
-
-func peerURL(ip string) string { return "https://" + net.JoinHostPort(ip, "2380") }

@@ -1,4 +1,4 @@
-package hosttest
+package network
 
 import (
 	"context"
@@ -11,52 +11,52 @@ import (
 )
 
 // Silence makes machines outside the node give no answer.
-func (n *Node) Silence(addrs ...netip.Addr) { n.set(n.silent, true, addrs) }
+func (n *Links) Silence(addrs ...netip.Addr) { n.set(n.silent, true, addrs) }
 
 // Answer takes Silence back.
-func (n *Node) Answer(addrs ...netip.Addr) { n.set(n.silent, false, addrs) }
+func (n *Links) Answer(addrs ...netip.Addr) { n.set(n.silent, false, addrs) }
 
 // Occupy puts other machines with these addresses on the node's link.
-func (n *Node) Occupy(addrs ...netip.Addr) { n.set(n.occupied, true, addrs) }
+func (n *Links) Occupy(addrs ...netip.Addr) { n.set(n.occupied, true, addrs) }
 
 // Proxy puts a router on the node's link that answers for every address of the networks.
-func (n *Node) Proxy(networks ...netip.Prefix) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (n *Links) Proxy(networks ...netip.Prefix) {
+	n.Lock()
+	defer n.Unlock()
 	n.proxied = append(n.proxied, networks...)
 }
 
 // Place puts machines on a VLAN: they answer only an interface with that tag (0: none). Without
 // it a machine answers on any.
-func (n *Node) Place(vlan int, addrs ...netip.Addr) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (n *Links) Place(vlan int, addrs ...netip.Addr) {
+	n.Lock()
+	defer n.Unlock()
 	for _, a := range addrs {
 		n.segments[a.WithZone("").Unmap()] = vlan
 	}
 }
 
-func (n *Node) set(which map[netip.Addr]bool, to bool, addrs []netip.Addr) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (n *Links) set(which map[netip.Addr]bool, to bool, addrs []netip.Addr) {
+	n.Lock()
+	defer n.Unlock()
 	for _, a := range addrs {
 		which[a.WithZone("").Unmap()] = to
 	}
 }
 
 // Switch is the node's host.Switch.
-func (n *Node) Switch() host.Switch { return prober{n} }
+func (n *Links) Switch() host.Switch { return prober{n} }
 
 // Prober is the node's host.Prober. A next hop answers if it lies in a network of the
 // interface, a server if it does or if a default route leads to a next hop that
 // answers; Silence makes exceptions.
-func (n *Node) Prober() host.Prober { return prober{n} }
+func (n *Links) Prober() host.Prober { return prober{n} }
 
-type prober struct{ n *Node }
+type prober struct{ n *Links }
 
 func (p prober) Uplink(_ context.Context, bridge string) (string, error) {
-	p.n.lock()
-	defer p.n.mu.Unlock()
+	p.n.Enter()
+	defer p.n.Unlock()
 	if bridge != host.BridgeExternal || p.n.net.bridged == "" {
 		return "", fmt.Errorf("find uplink of %s: no such bridge", bridge)
 	}
@@ -64,13 +64,13 @@ func (p prober) Uplink(_ context.Context, bridge string) (string, error) {
 }
 
 func (p prober) Gateway(_ context.Context, gw netip.Addr, iface string) error {
-	p.n.lock()
-	defer p.n.mu.Unlock()
+	p.n.Enter()
+	defer p.n.Unlock()
 	return p.n.reach(gw, iface)
 }
 
 // reach says whether a neighbour answers; iface "" is any.
-func (n *Node) reach(to netip.Addr, iface string) error {
+func (n *Links) reach(to netip.Addr, iface string) error {
 	if iface == host.BridgeExternal && n.net.bridged != "" {
 		iface = n.net.bridged
 	}
@@ -92,19 +92,19 @@ func (n *Node) reach(to netip.Addr, iface string) error {
 }
 
 // Refuse makes name servers outside the node refuse what it asks.
-func (n *Node) Refuse(addrs ...netip.Addr) { n.set(n.refusing, true, addrs) }
+func (n *Links) Refuse(addrs ...netip.Addr) { n.set(n.refusing, true, addrs) }
 
 // Know makes a name server outside the node refuse every name but these.
-func (n *Node) Know(server netip.Addr, names ...string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (n *Links) Know(server netip.Addr, names ...string) {
+	n.Lock()
+	defer n.Unlock()
 	n.known[server.WithZone("").Unmap()] = names
 }
 
 func (p prober) DNS(_ context.Context, server netip.Addr, names ...string) error {
 	n := p.n
-	n.lock()
-	defer n.mu.Unlock()
+	n.Enter()
+	defer n.Unlock()
 	server = server.WithZone("").Unmap()
 	if n.refusing[server] {
 		return fmt.Errorf("ask name server %s: refused", server)
@@ -132,18 +132,18 @@ func (p prober) DNS(_ context.Context, server netip.Addr, names ...string) error
 
 // Serve puts something on the network that answers Reach; why is how it does, nil for well. What nobody
 // serves is out of reach.
-func (n *Node) Serve(target string, why error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (n *Links) Serve(target string, why error) {
+	n.Lock()
+	defer n.Unlock()
 	n.served[target] = why
 }
 
 // Reach asks what Serve put there: for the right kind of certificate too.
 func (p prober) Reach(_ context.Context, e host.Endpoint) error {
-	p.n.lock()
-	defer p.n.mu.Unlock()
+	p.n.Enter()
+	defer p.n.Unlock()
 	why, there := p.n.served[e.Target]
-	if at, err := netip.ParseAddrPort(e.Target); err == nil && at.Port() == 53 && p.n.listensToItself(at.Addr()) {
+	if at, err := netip.ParseAddrPort(e.Target); err == nil && at.Port() == 53 && p.n.localDNS(at.Addr()) {
 		there = true
 	}
 	switch {
@@ -170,8 +170,8 @@ var (
 )
 
 func (p prober) InUse(_ context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error) {
-	p.n.lock()
-	defer p.n.mu.Unlock()
+	p.n.Enter()
+	defer p.n.Unlock()
 	for _, iface := range ifaces {
 		if _, ok := p.n.net.profiles[iface]; !ok && iface != host.BridgeExternal && iface != p.n.net.bridged {
 			return host.Claim{}, fmt.Errorf("look for other users of %s: no interface %s", addr.Addr(), iface)

@@ -1,15 +1,17 @@
-package hosttest
+package systemd
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/machine"
 )
 
 // restartLimit is how often a unit that failed is started again in one boot.
@@ -33,14 +35,14 @@ func builtins() map[string]Command {
 	}
 }
 
-// startUnit is a start job. The lock is not held: programs make port calls.
-func (n *Node) startUnit(ctx context.Context, unit string) error {
+// StartUnit is a start job. The lock is not held: programs make port calls.
+func (n *Manager) StartUnit(ctx context.Context, unit string) error {
 	file, begun, err := n.beginStart(unit)
 	if err != nil || !begun {
 		return err
 	}
 	for _, other := range append(file.words("Unit.Requires"), file.words("Unit.Wants")...) {
-		if err := n.startUnit(ctx, other); err != nil && slices.Contains(file.words("Unit.Requires"), other) {
+		if err := n.StartUnit(ctx, other); err != nil && slices.Contains(file.words("Unit.Requires"), other) {
 			return n.endStart(unit, fmt.Errorf("dependency %s: %w", other, err))
 		}
 	}
@@ -48,10 +50,10 @@ func (n *Node) startUnit(ctx context.Context, unit string) error {
 }
 
 // beginStart marks the unit as activating, unless there is nothing to start.
-func (n *Node) beginStart(unit string) (file unitFile, begun bool, err error) {
-	n.lock()
-	defer n.mu.Unlock()
-	if n.unitState(unit).Running() {
+func (n *Manager) beginStart(unit string) (file unitFile, begun bool, err error) {
+	n.Enter()
+	defer n.Unlock()
+	if n.UnitState(unit).Running() {
 		return file, false, nil
 	}
 	file, ok := n.loadUnit("", unit)
@@ -63,7 +65,7 @@ func (n *Node) beginStart(unit string) (file unitFile, begun bool, err error) {
 	}
 	for _, p := range file.keys["Unit.ConditionPathExists"] {
 		not := strings.HasPrefix(p, "!")
-		if _, _, err := n.look(strings.TrimPrefix(p, "!"), true); (err == nil) == not {
+		if _, _, err := n.Look(strings.TrimPrefix(p, "!"), true); (err == nil) == not {
 			return file, false, nil // systemd skips it, which is no failure
 		}
 	}
@@ -71,25 +73,25 @@ func (n *Node) beginStart(unit string) (file unitFile, begun bool, err error) {
 	return file, true, nil
 }
 
-func (n *Node) activating(unit string) {
-	n.deaf = n.deaf && unit != host.UnitDnsmasq
-	run := n.running[unit]
+func (n *Manager) activating(unit string) {
+	n.started(unit)
+	run := n.runs[unit]
 	if run == nil {
 		run = &unitRun{}
-		n.running[unit] = run
+		n.runs[unit] = run
 	}
 	run.state = host.UnitState{Active: "activating", Sub: "start", Result: "success"}
 }
 
 // execute runs what the unit does. A program that is killed takes only its unit with it.
-func (n *Node) execute(ctx context.Context, unit string, file unitFile) error {
-	n.lock()
+func (n *Manager) execute(ctx context.Context, unit string, file unitFile) error {
+	n.Enter()
 	do, command := n.programs[unit], Command(nil)
 	argv := strings.Fields(strings.TrimLeft(file.get("Service.ExecStart"), "-@+!:"))
 	if len(argv) > 0 {
 		command = n.command(argv)
 	}
-	n.mu.Unlock()
+	n.Unlock()
 	switch {
 	case do != nil:
 	case command != nil:
@@ -101,13 +103,13 @@ func (n *Node) execute(ctx context.Context, unit string, file unitFile) error {
 }
 
 // process runs a program to its end; Killed is an error, the node's own end propagates.
-func (n *Node) process(ctx context.Context, do Program) (err error) {
+func (n *Manager) process(ctx context.Context, do Program) (err error) {
 	defer func() {
-		end := caught(recover())
+		end := machine.Caught(recover())
 		switch {
-		case errors.Is(end, Killed):
-			n.bury()
-			err = Killed
+		case errors.Is(end, machine.Killed):
+			n.Bury()
+			err = machine.Killed
 		case end != nil:
 			panic(end)
 		}
@@ -116,10 +118,10 @@ func (n *Node) process(ctx context.Context, do Program) (err error) {
 }
 
 // endStart records how the start job ended.
-func (n *Node) endStart(unit string, err error) error {
-	n.lock()
-	defer n.mu.Unlock()
-	run := n.running[unit]
+func (n *Manager) endStart(unit string, err error) error {
+	n.Enter()
+	defer n.Unlock()
+	run := n.runs[unit]
 	if run == nil || !run.state.Running() {
 		return nil // stopped from within
 	}
@@ -135,7 +137,7 @@ func (n *Node) endStart(unit string, err error) error {
 }
 
 // finish turns a program's end into the unit's state.
-func (n *Node) finish(unit string, r *unitRun, err error, stays bool) {
+func (n *Manager) finish(unit string, r *unitRun, err error, stays bool) {
 	s := &r.state
 	exit := &Exit{Code: 1}
 	switch {
@@ -145,7 +147,7 @@ func (n *Node) finish(unit string, r *unitRun, err error, stays bool) {
 	case err == nil:
 		s.Active, s.Sub, s.Result = "inactive", "dead", "success"
 		return
-	case errors.Is(err, Killed):
+	case errors.Is(err, machine.Killed):
 		s.Active, s.Sub, s.Result, s.ExitCode = "failed", "failed", "signal", 9
 	case errors.Is(err, context.DeadlineExceeded) && r.transient != nil && r.transient.Timeout > 0:
 		s.Active, s.Sub, s.Result = "failed", "failed", "timeout"
@@ -167,7 +169,7 @@ func (u unitFile) restarts(s host.UnitState) bool {
 }
 
 // restartLater has Settle start the unit again.
-func (n *Node) restartLater(unit string, run *unitRun) {
+func (n *Manager) restartLater(unit string, run *unitRun) {
 	if run.restarts++; run.restarts > restartLimit {
 		run.state.Result = "start-limit-hit"
 		return
@@ -176,31 +178,43 @@ func (n *Node) restartLater(unit string, run *unitRun) {
 	n.queue = append(n.queue, unit)
 }
 
-// runQueued runs a transient, or restarts a unit that failed.
-func (n *Node) runQueued(ctx context.Context, unit string) {
-	n.lock()
-	run := n.running[unit]
+// Queued takes the unit that waits first.
+func (n *Manager) Queued() (string, bool) {
+	n.Lock()
+	defer n.Unlock()
+	if len(n.queue) == 0 {
+		return "", false
+	}
+	unit := n.queue[0]
+	n.queue = n.queue[1:]
+	return unit, true
+}
+
+// RunQueued runs a transient, or restarts a unit that failed.
+func (n *Manager) RunQueued(ctx context.Context, unit string) {
+	n.Enter()
+	run := n.runs[unit]
 	if run == nil || !run.state.Running() {
-		n.mu.Unlock()
+		n.Unlock()
 		return // stopped meanwhile
 	}
 	if run.transient != nil {
-		n.mu.Unlock()
+		n.Unlock()
 		n.runTransient(ctx, unit, run)
 		return
 	}
 	run.state.Active = "failed"
-	n.mu.Unlock()
-	_ = n.startUnit(ctx, unit) // its failure is in its state
+	n.Unlock()
+	_ = n.StartUnit(ctx, unit) // its failure is in its state
 }
 
 // runTransient runs a launched unit to its end.
-func (n *Node) runTransient(ctx context.Context, unit string, run *unitRun) {
+func (n *Manager) runTransient(ctx context.Context, unit string, run *unitRun) {
 	want := run.transient
 	err := fmt.Errorf("%s: command not found", want.Argv[0])
-	n.lock()
+	n.Enter()
 	do := n.command(want.Argv)
-	n.mu.Unlock()
+	n.Unlock()
 	if do != nil {
 		if want.Timeout > 0 {
 			limited, cancel := context.WithTimeout(ctx, want.Timeout)
@@ -212,15 +226,15 @@ func (n *Node) runTransient(ctx context.Context, unit string, run *unitRun) {
 	if errors.Is(err, ErrStays) && want.Timeout > 0 {
 		err = context.DeadlineExceeded // nothing else would end it
 	}
-	n.lock()
-	defer n.mu.Unlock()
-	if n.running[unit] != run {
+	n.Enter()
+	defer n.Unlock()
+	if n.runs[unit] != run {
 		return // stopped meanwhile
 	}
 	n.finish(unit, run, err, false)
 	switch {
 	case err == nil:
-		delete(n.running, unit) // systemd forgets what ended well
+		delete(n.runs, unit) // systemd forgets what ended well
 	case run.state.Active == "failed" && want.Restart && (run.state.ExitCode != host.FinalExit || run.state.Result == "signal"):
 		n.restartLater(unit, run)
 	}
@@ -228,15 +242,15 @@ func (n *Node) runTransient(ctx context.Context, unit string, run *unitRun) {
 
 // Tick gives each active unit that registered with Every one turn, in order of names. It
 // returns PowerCut or Rebooted where that ended the node.
-func (n *Node) Tick(ctx context.Context) error {
-	return n.Run(ctx, func(ctx context.Context) error {
-		n.lock()
+func (n *Manager) Tick(ctx context.Context) error {
+	return n.Controls().Run(ctx, func(ctx context.Context) error {
+		n.Enter()
 		every := make(map[string]Program, len(n.every))
 		for unit, do := range n.every {
 			every[unit] = do
 		}
-		n.mu.Unlock()
-		for _, unit := range sorted(every) {
+		n.Unlock()
+		for _, unit := range slices.Sorted(maps.Keys(every)) {
 			state, err := n.Units().State(ctx, unit)
 			if err != nil || state.Active != "active" {
 				continue
@@ -248,13 +262,13 @@ func (n *Node) Tick(ctx context.Context) error {
 }
 
 // endTick ends the unit unless its program continues.
-func (n *Node) endTick(unit string, err error) {
+func (n *Manager) endTick(unit string, err error) {
 	if errors.Is(err, ErrStays) {
 		return
 	}
-	n.lock()
-	defer n.mu.Unlock()
-	run := n.running[unit]
+	n.Enter()
+	defer n.Unlock()
+	run := n.runs[unit]
 	if run == nil || !run.state.Running() {
 		return
 	}

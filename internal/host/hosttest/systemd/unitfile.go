@@ -1,15 +1,19 @@
-package hosttest
+package systemd
 
 import (
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/machine"
 )
 
 const (
-	vendorUnits  = "/usr/lib/systemd/system"
+	// VendorUnits is where the system has its units.
+	VendorUnits  = "/usr/lib/systemd/system"
 	runtimeUnits = "/run/systemd/system"
 	// runtimeMasks comes before /etc/systemd/system, where kubelet's unit lies; runtimeUnits, where
 	// "systemctl mask --runtime" links, does not, and such a mask has no effect there (systemd.unit(5)).
@@ -41,22 +45,22 @@ func (u unitFile) oneshot() bool { return u.get("Service.Type") == "oneshot" }
 
 // loadUnit reads a unit below root ("" is the booted system). A runtime mask
 // counts there only, and before anything else.
-func (n *Node) loadUnit(root, unit string) (unitFile, bool) {
+func (n *Manager) loadUnit(root, unit string) (unitFile, bool) {
 	if root == "" {
-		if _, mask, err := n.look(path.Join(runtimeMasks, unit), false); err == nil && mask.link == noUnit {
+		if _, mask, err := n.Look(path.Join(runtimeMasks, unit), false); err == nil && mask.Link == noUnit {
 			return unitFile{masked: true, runtime: true}, true
 		}
 	}
-	for _, dir := range []string{host.UnitDir, runtimeUnits, vendorUnits} {
+	for _, dir := range []string{host.UnitDir, runtimeUnits, VendorUnits} {
 		at := path.Join(root, dir, unit)
-		if _, in, err := n.look(at, false); err != nil {
+		if _, in, err := n.Look(at, false); err != nil {
 			continue
-		} else if in.link == noUnit {
+		} else if in.Link == noUnit {
 			return unitFile{masked: true}, true
 		}
-		data, err := n.readFile(at)
+		data, err := n.ReadFile(at)
 		if err == nil {
-			file := unitFile{keys: parseUnit(string(data))}
+			file := unitFile{keys: ParseSections(string(data))}
 			n.addDropIns(root, unit, file.keys)
 			return file, true
 		}
@@ -65,29 +69,30 @@ func (n *Node) loadUnit(root, unit string) (unitFile, bool) {
 }
 
 // addDropIns adds what the unit's drop-ins say, in the order of their names (systemd.unit(5)).
-func (n *Node) addDropIns(root, unit string, keys map[string][]string) {
+func (n *Manager) addDropIns(root, unit string, keys map[string][]string) {
 	found := map[string]string{}
-	for _, dir := range []string{vendorUnits, host.UnitDir} {
-		at, err := n.resolve(path.Join(root, dir, unit+".d"), true)
-		if err != nil || !n.disk.live[at].isDir() {
+	for _, dir := range []string{VendorUnits, host.UnitDir} {
+		at, err := n.Resolve(path.Join(root, dir, unit+".d"), true)
+		if err != nil || !n.Disk.Live[at].IsDir() {
 			continue
 		}
-		for _, name := range n.disk.children(at) {
+		for _, name := range n.Disk.Children(at) {
 			if strings.HasSuffix(name, ".conf") {
 				found[name] = path.Join(at, name)
 			}
 		}
 	}
-	for _, name := range sorted(found) {
-		if data, err := n.readFile(found[name]); err == nil {
-			for key, values := range parseUnit(string(data)) {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if data, err := n.ReadFile(found[name]); err == nil {
+			for key, values := range ParseSections(string(data)) {
 				keys[key] = append(keys[key], values...)
 			}
 		}
 	}
 }
 
-func parseUnit(text string) map[string][]string {
+// ParseSections reads a file of sections with keys; a key's values are found by "Section.Key".
+func ParseSections(text string) map[string][]string {
 	keys, section := map[string][]string{}, ""
 	for _, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
@@ -106,42 +111,42 @@ func parseUnit(text string) map[string][]string {
 }
 
 // wants lists the links below root by which targets pull the unit in.
-func (n *Node) wants(root, unit string) []string {
+func (n *Manager) wants(root, unit string) []string {
 	var links []string
-	dir, err := n.resolve(path.Join(root, host.UnitDir), true)
+	dir, err := n.Resolve(path.Join(root, host.UnitDir), true)
 	if err != nil {
 		return nil
 	}
-	for _, name := range n.disk.children(dir) {
+	for _, name := range n.Disk.Children(dir) {
 		if !strings.HasSuffix(name, ".wants") && !strings.HasSuffix(name, ".requires") {
 			continue
 		}
 		link := path.Join(dir, name, unit)
-		if _, ok := n.disk.live[link]; ok {
+		if _, ok := n.Disk.Live[link]; ok {
 			links = append(links, link)
 		}
 	}
 	return links
 }
 
-// enabledUnits lists the units that targets below root pull in, sorted.
-func (n *Node) enabledUnits(root string) []string {
-	dir, err := n.resolve(path.Join(root, host.UnitDir), true)
+// EnabledUnits lists the units that targets below root pull in, sorted.
+func (n *Manager) EnabledUnits(root string) []string {
+	dir, err := n.Resolve(path.Join(root, host.UnitDir), true)
 	if err != nil {
 		return nil
 	}
 	found := map[string]bool{}
-	for _, p := range n.disk.under(dir) {
+	for _, p := range n.Disk.Under(dir) {
 		target := path.Base(path.Dir(p))
 		if path.Dir(path.Dir(p)) == dir && (strings.HasSuffix(target, ".wants") || strings.HasSuffix(target, ".requires")) {
 			found[path.Base(p)] = true
 		}
 	}
-	return sorted(found)
+	return slices.Sorted(maps.Keys(found))
 }
 
 // enableIn links the unit into the targets it names.
-func (n *Node) enableIn(op, root, unit string) error {
+func (n *Manager) enableIn(op, root, unit string) error {
 	file, ok := n.loadUnit(root, unit)
 	if !ok {
 		return &fs.PathError{Op: "enable", Path: path.Join(root, host.UnitDir, unit), Err: fs.ErrNotExist}
@@ -154,18 +159,18 @@ func (n *Node) enableIn(op, root, unit string) error {
 	}
 	for kind, suffix := range map[string]string{"Install.WantedBy": ".wants", "Install.RequiredBy": ".requires"} {
 		for _, target := range file.words(kind) {
-			link, err := n.resolve(path.Join(root, host.UnitDir, target+suffix, unit), false)
+			link, err := n.Resolve(path.Join(root, host.UnitDir, target+suffix, unit), false)
 			if err != nil {
 				return err
 			}
-			if _, there := n.disk.live[link]; there {
+			if _, there := n.Disk.Live[link]; there {
 				continue
 			}
-			if err := n.op(op, link); err != nil {
+			if err := n.Change(op, link); err != nil {
 				return err
 			}
-			to := inode{mode: fs.ModeSymlink | 0o777, link: path.Join(host.UnitDir, unit)}
-			if err := n.disk.put(link, to, true); err != nil {
+			to := machine.Inode{Mode: fs.ModeSymlink | 0o777, Link: path.Join(host.UnitDir, unit)}
+			if err := n.Disk.Put(link, to, true); err != nil {
 				return err
 			}
 		}
@@ -173,12 +178,12 @@ func (n *Node) enableIn(op, root, unit string) error {
 	return nil
 }
 
-func (n *Node) disableIn(op, root, unit string) error {
+func (n *Manager) disableIn(op, root, unit string) error {
 	for _, link := range n.wants(root, unit) {
-		if err := n.op(op, link); err != nil {
+		if err := n.Change(op, link); err != nil {
 			return err
 		}
-		n.disk.remove(link, true)
+		n.Disk.Remove(link, true)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package hosttest
+package files
 
 import (
 	"context"
@@ -11,17 +11,29 @@ import (
 	"syscall"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/machine"
 )
 
-// Trees is the node's host.Trees. What Mirror writes is lost at a power cut unless Sync
+// Trees returns the machine's host.Trees. What Mirror writes is lost at a power cut unless Sync
 // was called (or the node was rebooted in good order) in between.
-func (n *Node) Trees() host.Trees { return trees{n} }
+func Trees(n *machine.Machine, o TreeOptions) host.Trees { return trees{n, o} }
 
-type trees struct{ n *Node }
+// TreeOptions are what Trees reports of the filesystem.
+type TreeOptions struct {
+	// FreeInodes is how many files may still be created; 0 for no limit.
+	FreeInodes int64
+	// Reflinks has Shares say that copies share their data. Copies take room all the same.
+	Reflinks bool
+}
+
+type trees struct {
+	n *machine.Machine
+	o TreeOptions
+}
 
 // mirrored is one pass: from and to are physical.
 type mirrored struct {
-	n        *Node
+	n        *machine.Machine
 	from, to string
 	r        host.CopyRequest
 	stats    host.CopyStats
@@ -29,21 +41,21 @@ type mirrored struct {
 
 func (t trees) Mirror(ctx context.Context, r host.CopyRequest) (host.CopyStats, error) {
 	n := t.n
-	n.lock()
-	defer n.mu.Unlock()
-	from, err := n.resolve(r.From, true)
+	n.Enter()
+	defer n.Unlock()
+	from, err := n.Resolve(r.From, true)
 	if err != nil {
 		return host.CopyStats{}, err
 	}
-	to, err := n.resolve(r.To, true)
+	to, err := n.Resolve(r.To, true)
 	if err != nil {
 		return host.CopyStats{}, err
 	}
-	if !n.disk.live[from].isDir() {
+	if !n.Disk.Live[from].IsDir() {
 		return host.CopyStats{}, fmt.Errorf("mirror %s to %s: %w", r.From, r.To, &fs.PathError{Op: "open", Path: r.From, Err: fs.ErrNotExist})
 	}
-	inside := within(to, from) && !listed(r.Skip, strings.TrimPrefix(to, from))
-	if inside || within(from, to) {
+	inside := machine.Within(to, from) && !listed(r.Skip, strings.TrimPrefix(to, from))
+	if inside || machine.Within(from, to) {
 		return host.CopyStats{}, fmt.Errorf("mirror %s to %s: %w", r.From, r.To, syscall.EINVAL)
 	}
 	m := &mirrored{n: n, from: from, to: to, r: r}
@@ -54,12 +66,12 @@ func (t trees) Mirror(ctx context.Context, r host.CopyRequest) (host.CopyStats, 
 }
 
 func (m *mirrored) pass(ctx context.Context) error {
-	source := m.n.disk.under(m.from)
+	source := m.n.Disk.Under(m.from)
 	for _, p := range m.surplus() {
-		if err := m.n.op("trees.remove", p); err != nil {
+		if err := m.n.Change("trees.remove", p); err != nil {
 			return err
 		}
-		m.n.disk.remove(p, false)
+		m.n.Disk.Remove(p, false)
 		m.stats.Removed++
 	}
 	for _, p := range source {
@@ -81,10 +93,10 @@ func (m *mirrored) pass(ctx context.Context) error {
 // skipped is left alone on both sides.
 func (m *mirrored) surplus() []string {
 	var gone []string
-	for _, p := range m.n.disk.under(m.to) {
+	for _, p := range m.n.Disk.Under(m.to) {
 		rel := strings.TrimPrefix(strings.TrimPrefix(p, m.to), "/")
-		have, ok := m.n.disk.live[path.Join(m.from, rel)]
-		if !m.skipped(rel) && (!ok || have.mode.Type() != m.n.disk.live[p].mode.Type()) {
+		have, ok := m.n.Disk.Live[path.Join(m.from, rel)]
+		if !m.skipped(rel) && (!ok || have.Mode.Type() != m.n.Disk.Live[p].Mode.Type()) {
 			gone = append(gone, p)
 		}
 	}
@@ -93,24 +105,24 @@ func (m *mirrored) surplus() []string {
 }
 
 func (m *mirrored) copy(from, to, rel string) error {
-	in := m.n.disk.live[from]
-	have, there := m.n.disk.live[to]
-	if !in.isDir() {
+	in := m.n.Disk.Live[from]
+	have, there := m.n.Disk.Live[to]
+	if !in.IsDir() {
 		m.stats.Files++
 	}
-	same := there && have.mode == in.mode && have.link == in.link && len(have.data) == len(in.data) &&
-		(in.isDir() || have.mtime.Equal(in.mtime))
-	if same && (in.isDir() || !listed(m.r.Always, rel)) {
+	same := there && have.Mode == in.Mode && have.Link == in.Link && len(have.Data) == len(in.Data) &&
+		(in.IsDir() || have.MTime.Equal(in.MTime))
+	if same && (in.IsDir() || !listed(m.r.Always, rel)) {
 		return nil
 	}
-	if !in.isDir() {
-		if err := m.n.op("trees.copy", to); err != nil {
+	if !in.IsDir() {
+		if err := m.n.Change("trees.copy", to); err != nil {
 			return err
 		}
 		m.stats.Copied++
-		m.stats.Bytes += int64(len(in.data))
+		m.stats.Bytes += int64(len(in.Data))
 	}
-	return m.n.disk.put(to, in, false)
+	return m.n.Disk.Put(to, in, false)
 }
 
 func (m *mirrored) skipped(rel string) bool { return listed(m.r.Skip, rel) }
@@ -118,55 +130,55 @@ func (m *mirrored) skipped(rel string) bool { return listed(m.r.Skip, rel) }
 // listed says that rel is one of the paths or below one of them.
 func listed(paths []string, rel string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
-		return within(path.Join("/", rel), path.Clean(path.Join("/", p)))
+		return machine.Within(path.Join("/", rel), path.Clean(path.Join("/", p)))
 	})
 }
 
 func (t trees) Usage(_ context.Context, p string) (host.Size, error) {
 	n := t.n
-	n.lock()
-	defer n.mu.Unlock()
-	at, _, err := n.look(p, true)
+	n.Enter()
+	defer n.Unlock()
+	at, _, err := n.Look(p, true)
 	if err != nil {
 		return host.Size{}, err
 	}
 	var sum host.Size
-	for _, f := range n.disk.under(at) {
-		sum.Bytes += int64(len(n.disk.live[f].data))
+	for _, f := range n.Disk.Under(at) {
+		sum.Bytes += int64(len(n.Disk.Live[f].Data))
 		sum.Inodes++
 	}
 	return sum, nil
 }
 
 func (t trees) Free(string) (host.Size, error) {
-	t.n.lock()
-	defer t.n.mu.Unlock()
-	inodes := t.n.options.FreeInodes
+	t.n.Enter()
+	defer t.n.Unlock()
+	inodes := t.o.FreeInodes
 	if inodes == 0 {
 		inodes = math.MaxInt64
 	}
-	return host.Size{Bytes: t.n.disk.free, Inodes: inodes}, nil
+	return host.Size{Bytes: t.n.Disk.Free, Inodes: inodes}, nil
 }
 
 func (t trees) Shares(p string) (bool, error) {
-	t.n.lock()
-	defer t.n.mu.Unlock()
-	if _, _, err := t.n.look(p, true); err != nil {
+	t.n.Enter()
+	defer t.n.Unlock()
+	if _, _, err := t.n.Look(p, true); err != nil {
 		return false, err
 	}
-	return t.n.options.Reflinks, nil
+	return t.o.Reflinks, nil
 }
 
 // Sync flushes the one filesystem of the node.
 func (t trees) Sync(p string) error {
-	t.n.lock()
-	defer t.n.mu.Unlock()
-	if _, _, err := t.n.look(p, true); err != nil {
+	t.n.Enter()
+	defer t.n.Unlock()
+	if _, _, err := t.n.Look(p, true); err != nil {
 		return err
 	}
-	if err := t.n.op("trees.sync", p); err != nil {
+	if err := t.n.Change("trees.sync", p); err != nil {
 		return err
 	}
-	t.n.disk.sync()
+	t.n.Disk.Sync()
 	return nil
 }

@@ -1,4 +1,4 @@
-package hosttest
+package machine
 
 import (
 	"io/fs"
@@ -12,10 +12,10 @@ import (
 // linkLimit is how many links a path may lead through, as Linux has it.
 const linkLimit = 40
 
-// volatile says that a physical path lives in memory and is gone at each boot.
-func volatile(p string) bool {
+// Volatile says that a physical path lives in memory and is gone at each boot.
+func Volatile(p string) bool {
 	for _, top := range []string{"/run", "/proc", "/sys", "/dev", "/tmp"} {
-		if within(p, top) {
+		if Within(p, top) {
 			return true
 		}
 	}
@@ -28,29 +28,29 @@ var moved = [...][2]string{
 	{"/srv", "/var/srv"}, {"/root", "/var/roothome"}, {"/mnt", "/var/mnt"},
 }
 
-// physical maps a clean path of the booted system, free of links, to the disk.
-func (n *Node) physical(p string) string {
-	if volatile(p) || within(p, "/ostree") || within(p, "/boot") || p == "/" {
+// Physical maps a clean path of the booted system, free of links, to the disk.
+func (n *Machine) Physical(p string) string {
+	if Volatile(p) || Within(p, "/ostree") || Within(p, "/boot") || p == "/" {
 		return p
 	}
-	if within(p, host.SysrootDir) {
+	if Within(p, host.SysrootDir) {
 		return path.Join("/", strings.TrimPrefix(p, host.SysrootDir))
 	}
 	for _, m := range moved {
-		if within(p, m[0]) {
+		if Within(p, m[0]) {
 			p = m[1] + strings.TrimPrefix(p, m[0])
 		}
 	}
-	if within(p, "/var") {
-		return host.InVar(n.booted.stateroot, p)
+	if Within(p, "/var") {
+		return host.InVar(n.Booted.Stateroot, p)
 	}
-	return n.booted.inDeployment(p)
+	return n.Booted.InDeployment(p)
 }
 
-// resolve follows a path of the booted system to its place on the disk. Links
+// Resolve follows a path of the booted system to its place on the disk. Links
 // are taken as inside the system's root, so none leads out of it; a link at
 // the end is followed only if follow is set.
-func (n *Node) resolve(p string, follow bool) (string, error) {
+func (n *Machine) Resolve(p string, follow bool) (string, error) {
 	if !path.IsAbs(p) {
 		return "", &fs.PathError{Op: "resolve", Path: p, Err: syscall.EINVAL}
 	}
@@ -58,7 +58,7 @@ func (n *Node) resolve(p string, follow bool) (string, error) {
 	for hops := 0; len(pending) > 0; {
 		next := path.Join(at, pending[0])
 		pending = pending[1:]
-		in, ok := n.disk.live[n.physical(next)]
+		in, ok := n.Disk.Live[n.Physical(next)]
 		if !ok || !in.isLink() || len(pending) == 0 && !follow {
 			at = next
 			continue
@@ -66,12 +66,12 @@ func (n *Node) resolve(p string, follow bool) (string, error) {
 		if hops++; hops > linkLimit {
 			return "", &fs.PathError{Op: "resolve", Path: p, Err: syscall.ELOOP}
 		}
-		if path.IsAbs(in.link) {
+		if path.IsAbs(in.Link) {
 			at = "/"
 		}
-		pending = append(parts(in.link), pending...)
+		pending = append(parts(in.Link), pending...)
 	}
-	return n.physical(at), nil
+	return n.Physical(at), nil
 }
 
 // parts splits a path; ".." at the root stays at the root.
@@ -82,20 +82,20 @@ func parts(p string) []string {
 	return strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
 }
 
-// readOnly says that the booted system has the place mounted read-only: /usr.
-func (n *Node) readOnly(physical string) bool {
-	return within(physical, n.booted.inDeployment("/usr"))
+// ReadOnly says that the booted system has the place mounted read-only: /usr.
+func (n *Machine) ReadOnly(physical string) bool {
+	return Within(physical, n.Booted.InDeployment("/usr"))
 }
 
-// look finds an entry by its path in the booted system.
-func (n *Node) look(p string, follow bool) (string, inode, error) {
-	at, err := n.resolve(p, follow)
+// Look finds an entry by its path in the booted system.
+func (n *Machine) Look(p string, follow bool) (string, Inode, error) {
+	at, err := n.Resolve(p, follow)
 	if err != nil {
-		return "", inode{}, err
+		return "", Inode{}, err
 	}
-	in, ok := n.disk.live[at]
+	in, ok := n.Disk.Live[at]
 	if !ok {
-		return at, inode{}, &fs.PathError{Op: "open", Path: p, Err: fs.ErrNotExist}
+		return at, Inode{}, &fs.PathError{Op: "open", Path: p, Err: fs.ErrNotExist}
 	}
 	return at, in, nil
 }

@@ -1,4 +1,4 @@
-package hosttest
+package network
 
 import (
 	"context"
@@ -20,7 +20,7 @@ type pendingNetwork struct {
 }
 
 // NetworkTransaction is the node's host.NetworkTransaction.
-func (n *Node) NetworkTransaction() host.NetworkTransaction { return networks{n} }
+func (n *Links) NetworkTransaction() host.NetworkTransaction { return networks{n} }
 
 func (w networks) Begin(
 	ctx context.Context, want netstate.Document, lease time.Duration, options ...host.NetworkOption,
@@ -32,13 +32,13 @@ func (w networks) Begin(
 		return false, err
 	}
 	next, err := w.n.bringUp(want)
-	w.n.lock()
-	defer w.n.mu.Unlock()
-	former := *w.n.openNet
-	w.n.openNet = nil
+	w.n.Enter()
+	defer w.n.Unlock()
+	former := *w.n.open
+	w.n.open = nil
 	if err != nil {
 		w.n.net = former
-		w.n.networkChanged()
+		w.n.changed()
 		return false, fmt.Errorf("begin a change of the network: %w", err)
 	}
 	if former.equal(next) {
@@ -50,32 +50,32 @@ func (w networks) Begin(
 		former:         former, next: next, ephemeral: slices.Contains(options, host.NetworkEphemeral),
 	}
 	p.expiry = time.AfterFunc(lease, func() {
-		w.n.mu.Lock()
-		defer w.n.mu.Unlock()
+		w.n.Lock()
+		defer w.n.Unlock()
 		w.n.takeBack(p)
 	})
-	w.n.pendingNet = p
+	w.n.pending = p
 	return true, nil
 }
 
 // takeBack restores the network before the pending change, if that is still the pending one.
-func (n *Node) takeBack(p *pendingNetwork) {
-	if n.pendingNet != p {
+func (n *Links) takeBack(p *pendingNetwork) {
+	if n.pending != p {
 		return
 	}
-	n.net, n.pendingNet = p.former, nil
-	n.networkChanged()
+	n.net, n.pending = p.former, nil
+	n.changed()
 }
 
 func (w networks) Commit(context.Context) error {
-	w.n.lock()
-	defer w.n.mu.Unlock()
-	p := w.n.pendingNet
+	w.n.Enter()
+	defer w.n.Unlock()
+	p := w.n.pending
 	if p == nil {
 		return host.ErrNoNetworkPending
 	}
 	p.expiry.Stop()
-	w.n.pendingNet = nil
+	w.n.pending = nil
 	if p.ephemeral {
 		return nil
 	}
@@ -83,9 +83,9 @@ func (w networks) Commit(context.Context) error {
 }
 
 func (w networks) Rollback(context.Context) error {
-	w.n.lock()
-	defer w.n.mu.Unlock()
-	p := w.n.pendingNet
+	w.n.Enter()
+	defer w.n.Unlock()
+	p := w.n.pending
 	if p == nil {
 		return host.ErrNoNetworkPending
 	}
@@ -95,9 +95,9 @@ func (w networks) Rollback(context.Context) error {
 }
 
 func (w networks) Pending(context.Context) (host.PendingNetwork, bool, error) {
-	w.n.lock()
-	defer w.n.mu.Unlock()
-	if p := w.n.pendingNet; p != nil {
+	w.n.Enter()
+	defer w.n.Unlock()
+	if p := w.n.pending; p != nil {
 		return p.PendingNetwork, true, nil
 	}
 	return host.PendingNetwork{}, false, nil
@@ -116,11 +116,11 @@ func (w network) concerned(name string, former network, want netstate.Document) 
 }
 
 // NetworkPlanner is the node's host.NetworkPlanner.
-func (n *Node) NetworkPlanner() host.NetworkPlanner { return networks{n} }
+func (n *Links) NetworkPlanner() host.NetworkPlanner { return networks{n} }
 
 func (w networks) Plan(_ context.Context, want netstate.Document) ([]host.NetworkChange, error) {
-	w.n.lock()
-	defer w.n.mu.Unlock()
+	w.n.Enter()
+	defer w.n.Unlock()
 	next, err := w.n.net.merge(want)
 	if err != nil {
 		return nil, fmt.Errorf("plan a change of the network: %w", err)
@@ -128,7 +128,7 @@ func (w networks) Plan(_ context.Context, want netstate.Document) ([]host.Networ
 	names := maps.Clone(w.n.net.profiles)
 	maps.Copy(names, next.profiles)
 	var out []host.NetworkChange
-	for _, name := range sorted(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		was, had := w.n.net.profiles[name]
 		is, has := next.profiles[name]
 		switch {
@@ -144,30 +144,30 @@ func (w networks) Plan(_ context.Context, want netstate.Document) ([]host.Networ
 }
 
 // NetworkWatch is the node's host.NetworkWatch.
-func (n *Node) NetworkWatch() host.NetworkWatch { return networks{n} }
+func (n *Links) NetworkWatch() host.NetworkWatch { return networks{n} }
 
 func (w networks) Changes(ctx context.Context) (<-chan struct{}, error) {
 	n := w.n
-	n.lock()
-	defer n.mu.Unlock()
+	n.Enter()
+	defer n.Unlock()
 	c := make(chan struct{}, 1)
 	c <- struct{}{}
-	if n.netWatchers == nil {
-		n.netWatchers = map[chan struct{}]struct{}{}
+	if n.watchers == nil {
+		n.watchers = map[chan struct{}]struct{}{}
 	}
-	n.netWatchers[c] = struct{}{}
+	n.watchers[c] = struct{}{}
 	context.AfterFunc(ctx, func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.netWatchers, c)
+		n.Lock()
+		defer n.Unlock()
+		delete(n.watchers, c)
 		close(c)
 	})
 	return c, nil
 }
 
-// networkChanged wakes the watchers.
-func (n *Node) networkChanged() {
-	for c := range n.netWatchers {
+// changed wakes the watchers.
+func (n *Links) changed() {
+	for c := range n.watchers {
 		select {
 		case c <- struct{}{}:
 		default:
@@ -176,14 +176,14 @@ func (n *Node) networkChanged() {
 }
 
 // ChangeNetwork merges the document into the running network as a program that is not under test does: the disk stays.
-func (n *Node) ChangeNetwork(want netstate.Document) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (n *Links) ChangeNetwork(want netstate.Document) error {
+	n.Lock()
+	defer n.Unlock()
 	next, err := n.net.merge(want)
 	if err != nil {
 		return err
 	}
 	n.net = next
-	n.networkChanged()
+	n.changed()
 	return nil
 }
