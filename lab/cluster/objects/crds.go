@@ -1,4 +1,4 @@
-package cluster
+package objects
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ const (
 	selfManagedHA = includePrefix + "self-managed-high-availability"
 )
 
-// loadCRDs reads the files and keeps those a self-managed cluster with the default feature set has, one for each name.
-func loadCRDs(files []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// LoadCRDs reads the files and keeps those a self-managed cluster with the default feature set has, one for each name.
+func LoadCRDs(files []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	chosen := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -1,4 +1,7 @@
-package cluster
+// Package objects has what the API of a lab node's cluster holds from the start, and creates it through an API server.
+//
+// It is called by lab/cluster. Like all of lab/cluster it imports nothing of the product.
+package objects
 
 import (
 	"bytes"
@@ -13,14 +16,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/documents"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/pki"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 )
 
-//go:embed objects
+//go:embed *.yaml
 var objectTemplates embed.FS
 
 // objectView is what the templates of the cluster's objects may say.
 type objectView struct {
-	view
+	documents.View
 	EtcdURL          string
 	Version          string // of OpenShift
 	ReleaseImage     string
@@ -35,8 +42,8 @@ type pool struct {
 	Machines int
 }
 
-// objects lists everything to create, in an order in which it can be created; CRDs aside.
-func objects(s Site, id *identity, tx texts, mc machineConfigs) ([]*unstructured.Unstructured, error) {
+// All lists everything to create, in an order in which it can be created; CRDs aside.
+func All(s site.Site, id *pki.Identity, tx documents.Texts, mc documents.MachineConfigs) ([]*unstructured.Unstructured, error) {
 	secretList, err := secrets(s, id)
 	if err != nil {
 		return nil, err
@@ -46,15 +53,15 @@ func objects(s Site, id *identity, tx texts, mc machineConfigs) ([]*unstructured
 		return nil, err
 	}
 	templated, err := templatedObjects(objectView{
-		view: newView(s), EtcdURL: s.EtcdURL(), Version: "4.22.0",
+		View: documents.NewView(s), EtcdURL: s.EtcdURL(), Version: "4.22.0",
 		ReleaseImage:   "quay.io/openshift-release-dev/ocp-release@sha256:4444444444444444444444444444444444444444444444444444444444444444",
-		RenderedMaster: mc.master.GetName(), Namespaces: namespaces(secretList, mapList), ClusterOperators: clusterOperators(),
+		RenderedMaster: mc.Master.GetName(), Namespaces: namespaces(secretList, mapList), ClusterOperators: clusterOperators(),
 		Pools: []pool{{"master", 1}, {"worker", 0}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := append(templated, mc.dnsmasq.DeepCopy(), mc.master.DeepCopy())
+	out := append(templated, mc.Dnsmasq.DeepCopy(), mc.Master.DeepCopy())
 	for _, secret := range secretList {
 		if out, err = appendObject(out, secret); err != nil {
 			return nil, err
@@ -76,9 +83,9 @@ func appendObject(list []*unstructured.Unstructured, obj any) ([]*unstructured.U
 	return append(list, &unstructured.Unstructured{Object: content}), nil
 }
 
-// templatedObjects renders the files of objects/ in the order of their names.
+// templatedObjects renders the templates of this folder in the order of their names.
 func templatedObjects(v objectView) ([]*unstructured.Unstructured, error) {
-	files, err := fs.Glob(objectTemplates, "objects/*.yaml")
+	files, err := fs.Glob(objectTemplates, "*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("list the object templates: %w", err)
 	}
@@ -88,7 +95,7 @@ func templatedObjects(v objectView) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file, err)
 		}
-		rendered, err := render(file, string(text), v)
+		rendered, err := documents.Render(file, string(text), v)
 		if err != nil {
 			return nil, err
 		}

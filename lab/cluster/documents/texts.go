@@ -1,4 +1,8 @@
-package cluster
+// Package documents has the texts of a lab node's control plane that carry its address: the static pods, kube-apiserver's
+// configuration, the MachineConfigs. Each is both on the node's disk and in the API.
+//
+// It is called by lab/cluster and by its rooms objects and nodefiles. Like all of lab/cluster it imports nothing of the product.
+package documents
 
 import (
 	"bytes"
@@ -8,13 +12,21 @@ import (
 	"net/netip"
 	"strings"
 	"text/template"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/containerimage"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 )
 
 //go:embed templates
 var templates embed.FS
 
-// texts are the documents that exist both on disk and in the API and carry the node's address.
-type texts struct {
+// WorkloadPod is the template of a static pod beside the control plane.
+//
+//go:embed templates/workload-pod.yaml
+var WorkloadPod string
+
+// Texts are the documents that exist both on disk and in the API and carry the node's address.
+type Texts struct {
 	EtcdPod       string // etcd-pod.yaml
 	APIServerPod  string // kube-apiserver-pod.yaml
 	APIConfig     string // config.yaml of kube-apiserver; JSON, as the operator writes it
@@ -24,9 +36,9 @@ type texts struct {
 	InstallConfig string // the installer's input, kept in cluster-config-v1
 }
 
-// view is what the templates may say.
-type view struct {
-	Site
+// View is what the templates may say.
+type View struct {
+	site.Site
 	Domain        string
 	Primary       netip.Addr
 	URLHost       string // the primary address as a URL's host: IPv6 in brackets
@@ -34,50 +46,48 @@ type view struct {
 	ListenHost    string
 	EtcdEndpoints string // comma separated
 	ServiceNets   []string
-	PodNets       []podNetwork
+	PodNets       []site.PodNetwork
 	MachineNets   []netip.Prefix
 
 	EtcdImage, APIServerImage string // what the static pods run
 }
 
-type podNetwork struct {
-	CIDR       string `json:"cidr"`
-	HostPrefix int    `json:"hostPrefix"`
-}
-
-func newView(s Site) view {
-	return view{
-		Site: s, Domain: s.Domain(), Primary: s.Primary(), URLHost: urlHost(s.Primary()), NodeVar: nodeVar(s.Hostname),
-		ListenHost: s.listenHost(), EtcdEndpoints: s.EtcdURL(),
-		ServiceNets: s.serviceNetworks(), PodNets: s.podNetworks(), MachineNets: s.MachineNetworks(),
-		EtcdImage: etcdImage, APIServerImage: apiServerImage,
+// NewView is the site as templates see it.
+func NewView(s site.Site) View {
+	return View{
+		Site: s, Domain: s.Domain(), Primary: s.Primary(), URLHost: site.URLHost(s.Primary()), NodeVar: nodeVar(s.Hostname),
+		ListenHost: s.ListenHost(), EtcdEndpoints: s.EtcdURL(),
+		ServiceNets: s.ServiceNetworks(), PodNets: s.PodNetworks(), MachineNets: s.MachineNetworks(),
+		EtcdImage: containerimage.Etcd, APIServerImage: containerimage.APIServer,
 	}
 }
 
-func newTexts(s Site) (texts, error) {
-	v := newView(s)
-	out := texts{EndpointValue: s.Primary().String()}
+// NewTexts renders the documents of a site; EndpointKey stays empty.
+func NewTexts(s site.Site) (Texts, error) {
+	v := NewView(s)
+	out := Texts{EndpointValue: s.Primary().String()}
 	for name, dst := range map[string]*string{
 		"etcd-pod.yaml": &out.EtcdPod, "kube-apiserver-pod.yaml": &out.APIServerPod, "etcd.env": &out.EtcdEnv,
 		"install-config.yaml": &out.InstallConfig,
 	} {
 		text, err := templates.ReadFile("templates/" + name)
 		if err != nil {
-			return texts{}, fmt.Errorf("read the template %s: %w", name, err)
+			return Texts{}, fmt.Errorf("read the template %s: %w", name, err)
 		}
-		if *dst, err = render(name, string(text), v); err != nil {
-			return texts{}, err
+		if *dst, err = Render(name, string(text), v); err != nil {
+			return Texts{}, err
 		}
 	}
 	config, err := json.Marshal(apiServerConfig(s))
 	if err != nil {
-		return texts{}, fmt.Errorf("encode the configuration of kube-apiserver: %w", err)
+		return Texts{}, fmt.Errorf("encode the configuration of kube-apiserver: %w", err)
 	}
 	out.APIConfig = string(config)
 	return out, nil
 }
 
-func render(name, text string, data any) (string, error) {
+// Render fills in a template.
+func Render(name, text string, data any) (string, error) {
 	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"json": toJSON, "indent": indent}).Parse(text)
 	if err != nil {
 		return "", fmt.Errorf("parse the template %s: %w", name, err)
@@ -100,27 +110,10 @@ func indent(n int, text string) string {
 	return pad + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+pad)
 }
 
-func urlHost(ip netip.Addr) string {
-	if ip.Is6() {
-		return "[" + ip.String() + "]"
-	}
-	return ip.String()
-}
-
 // nodeVar spells a host name as the etcd operator does in variable names.
 func nodeVar(host string) string {
 	return "NODE_" + strings.NewReplacer("-", "_", ".", "_").Replace(host)
 }
 
-// podNetworks are OpenShift's defaults for the node's families.
-func (s Site) podNetworks() []podNetwork {
-	var nets []podNetwork
-	for _, ip := range s.IPs() {
-		if ip.Is4() {
-			nets = append(nets, podNetwork{"10.128.0.0/14", 23})
-		} else {
-			nets = append(nets, podNetwork{"fd01::/48", 64})
-		}
-	}
-	return nets
-}
+// PullSecret is a well-formed placeholder: the lab pulls nothing.
+const PullSecret = `{"auths":{"registry.example.com":{"auth":"bGFiOmxhYg==","email":"lab@example.com"}}}`

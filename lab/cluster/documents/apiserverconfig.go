@@ -1,8 +1,10 @@
-package cluster
+package documents
+
+import "github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 
 // apiServerConfig is kube-apiserver's config.yaml (KubeAPIServerConfig of kubecontrolplane.config.openshift.io/v1) with the
 // fields that lab/apiserverflags turns into flags. Paths are those inside the pod.
-func apiServerConfig(s Site) map[string]any {
+func apiServerConfig(s site.Site) map[string]any {
 	const (
 		certs     = "/etc/kubernetes/static-pod-certs/"
 		resources = "/etc/kubernetes/static-pod-resources/"
@@ -15,7 +17,7 @@ func apiServerConfig(s Site) map[string]any {
 		"keyFile":  resources + "secrets/localhost-recovery-serving-certkey/tls.key",
 	}
 	serving := pair("service-network-serving-certkey")
-	serving["bindAddress"] = s.listenHost() + ":6443"
+	serving["bindAddress"] = s.ListenHost() + ":6443"
 	serving["bindNetwork"] = "tcp"
 	serving["clientCA"] = certs + "configmaps/client-ca/ca-bundle.crt"
 	serving["minTLSVersion"] = "VersionTLS12"
@@ -30,14 +32,14 @@ func apiServerConfig(s Site) map[string]any {
 		"apiServerArguments":           apiServerArguments(s, certs, resources),
 		"serviceAccountPublicKeyFiles": []any{resources + "configmaps/sa-token-signing-certs", resources + "configmaps/bound-sa-token-signing-certs"},
 		"servicesNodePortRange":        "30000-32767",
-		"servicesSubnet":               s.servicesSubnet(),
+		"servicesSubnet":               s.ServicesSubnet(),
 		"servingInfo":                  serving,
 	}
 }
 
 // apiServerArguments are the flags that OpenShift passes through as they are, and one more: the grace period for watches. Without it
 // an API server that is stopped may wait for its clients to end them until it is killed.
-func apiServerArguments(s Site, certs, resources string) map[string]any {
+func apiServerArguments(s site.Site, certs, resources string) map[string]any {
 	one := func(v string) []any { return []any{v} }
 	return map[string]any{
 		"allow-privileged":                   one("true"),
@@ -73,6 +75,6 @@ func apiServerArguments(s Site, certs, resources string) map[string]any {
 }
 
 // etcdServers is how the config observer writes etcd's endpoints: by address, and by localhost for the way back.
-func etcdServers(s Site) []any {
+func etcdServers(s site.Site) []any {
 	return []any{s.EtcdURL(), "https://localhost:2379"}
 }

@@ -1,4 +1,9 @@
-package cluster
+// Package pki makes the keys and certificates of an OpenShift control plane: tables say which authorities, leaves and bundles
+// there are and every place that holds them, an Identity is one site's.
+//
+// It is called by lab/cluster and its rooms, and by tests that make the keys of the tables themselves. Like all of lab/cluster
+// it imports nothing of the product.
+package pki
 
 import (
 	"crypto"
@@ -17,15 +22,16 @@ import (
 	"time"
 )
 
-// keyKind chooses the key's algorithm: OpenShift's operators make RSA 2048, the kubelet makes ECDSA P-256.
-type keyKind int
+// KeyKind chooses the key's algorithm: OpenShift's operators make RSA 2048, the kubelet makes ECDSA P-256.
+type KeyKind int
 
 const (
-	rsa2048 keyKind = iota
+	rsa2048 KeyKind = iota
 	ecdsaP256
 )
 
-const day = 24 * time.Hour
+// Day is 24 hours.
+const Day = 24 * time.Hour
 
 // KeyPair is a certificate and its private key, parsed and in PEM.
 type KeyPair struct {
@@ -35,14 +41,14 @@ type KeyPair struct {
 	KeyPEM  []byte // "RSA PRIVATE KEY" or "EC PRIVATE KEY"
 }
 
-// leafRequest is what a leaf certificate says about its holder.
-type leafRequest struct {
+// LeafRequest is what a leaf certificate says about its holder.
+type LeafRequest struct {
 	Subject  pkix.Name
 	DNS      []string
 	IPs      []netip.Addr
 	Usages   []x509.ExtKeyUsage
 	Validity time.Duration
-	Key      keyKind
+	Key      KeyKind
 }
 
 // newAuthority makes a self-signed CA called cn, valid from a minute before now.
@@ -68,7 +74,7 @@ func newAuthority(now time.Time, cn string, validity time.Duration) (*KeyPair, e
 }
 
 // issue signs a leaf with this authority.
-func (a *KeyPair) issue(now time.Time, req leafRequest) (*KeyPair, error) {
+func (a *KeyPair) issue(now time.Time, req LeafRequest) (*KeyPair, error) {
 	key, keyPEM, err := newKey(req.Key)
 	if err != nil {
 		return nil, err
@@ -114,7 +120,7 @@ func sign(template, parent *x509.Certificate, key, signer crypto.Signer, keyPEM 
 	return &KeyPair{Cert: cert, Key: key, CertPEM: certPEM(cert), KeyPEM: keyPEM}, nil
 }
 
-func newKey(kind keyKind) (crypto.Signer, []byte, error) {
+func newKey(kind KeyKind) (crypto.Signer, []byte, error) {
 	if kind == ecdsaP256 {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
@@ -156,7 +162,8 @@ func certPEM(cert *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
 }
 
-func publicPEM(key crypto.Signer) ([]byte, error) {
+// PublicPEM is the public half of a key.
+func PublicPEM(key crypto.Signer) ([]byte, error) {
 	der, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
 		return nil, fmt.Errorf("encode a public key: %w", err)

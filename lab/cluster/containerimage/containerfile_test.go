@@ -1,4 +1,4 @@
-package cluster
+package containerimage
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // TestTheProductsImageIsWhatItsContainerfileSays: the lab runs the image that a user builds.
 func TestTheProductsImageIsWhatItsContainerfileSays(t *testing.T) {
-	image, err := BuildImage("../../Containerfile", "/bin-dir", "localhost/x:1")
+	image, err := Build("../../../Containerfile", "/bin-dir", "localhost/x:1")
 	require.NoError(t, err)
 	require.Equal(t, Image{
 		Names: []string{"localhost/x:1"},
@@ -24,7 +24,7 @@ func TestAnInstructionThatTheLabCannotCarryOutIsAnError(t *testing.T) {
 	for _, line := range []string{"FROM debian", "RUN true", "COPY lonely", "COPY a b", "USER a b", "ENTRYPOINT true"} {
 		file := filepath.Join(t.TempDir(), "Containerfile")
 		require.NoError(t, os.WriteFile(file, []byte("FROM scratch\n"+line+"\n"), 0o600))
-		_, err := BuildImage(file, "/bin-dir", "x")
+		_, err := Build(file, "/bin-dir", "x")
 		require.Error(t, err, line)
 	}
 }

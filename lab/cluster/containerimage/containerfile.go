@@ -1,4 +1,4 @@
-package cluster
+package containerimage
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 // trusted is where this machine keeps the certificate authorities that an image gets.
 const trusted = "/etc/ssl/certs/ca-certificates.crt"
 
-// BuildImage makes the image of a Containerfile whose last stage starts from nothing and only copies: programs, which are
+// Build makes the image of a Containerfile whose last stage starts from nothing and only copies: programs, which are
 // taken from binDir instead of an earlier stage, and certificate authorities.
-func BuildImage(containerfile, binDir, name string) (Image, error) {
+func Build(containerfile, binDir, name string) (Image, error) {
 	text, err := os.ReadFile(containerfile)
 	if err != nil {
 		return Image{}, fmt.Errorf("build image %s: %w", name, err)

@@ -1,4 +1,7 @@
-package cluster
+// Package site names a lab node and where it stands.
+//
+// It is called by lab/cluster and its rooms. Like all of lab/cluster it imports nothing of the product.
+package site
 
 import (
 	"errors"
@@ -68,8 +71,8 @@ func (s Site) EtcdURL() string {
 	return "https://" + netip.AddrPortFrom(s.Primary(), 2379).String()
 }
 
-// listenHost is the wildcard a server binds to: all of IPv4, or everything when the node has an IPv6 address.
-func (s Site) listenHost() string {
+// ListenHost is the wildcard a server binds to: all of IPv4, or everything when the node has an IPv6 address.
+func (s Site) ListenHost() string {
 	for _, ip := range s.IPs() {
 		if ip.Is6() {
 			return "[::]"
@@ -78,8 +81,8 @@ func (s Site) listenHost() string {
 	return "0.0.0.0"
 }
 
-// serviceNetworks are OpenShift's defaults for the node's families, in the order of its addresses.
-func (s Site) serviceNetworks() []string {
+// ServiceNetworks are OpenShift's defaults for the node's families, in the order of its addresses.
+func (s Site) ServiceNetworks() []string {
 	nets := make([]string, 0, len(s.Addresses))
 	for _, ip := range s.IPs() {
 		if ip.Is4() {
@@ -91,7 +94,8 @@ func (s Site) serviceNetworks() []string {
 	return nets
 }
 
-func (s Site) validate() error {
+// Validate says why there is no such node, or nil.
+func (s Site) Validate() error {
 	if s.Hostname == "localhost" {
 		return errors.New("site: the node must not be called localhost")
 	}
@@ -109,4 +113,32 @@ func (s Site) validate() error {
 	return nil
 }
 
-func (s Site) servicesSubnet() string { return strings.Join(s.serviceNetworks(), ",") }
+// ServicesSubnet is how kube-apiserver takes the service networks.
+func (s Site) ServicesSubnet() string { return strings.Join(s.ServiceNetworks(), ",") }
+
+// PodNetwork is one network of pods, as install-config has it.
+type PodNetwork struct {
+	CIDR       string `json:"cidr"`
+	HostPrefix int    `json:"hostPrefix"`
+}
+
+// PodNetworks are OpenShift's defaults for the node's families.
+func (s Site) PodNetworks() []PodNetwork {
+	var nets []PodNetwork
+	for _, ip := range s.IPs() {
+		if ip.Is4() {
+			nets = append(nets, PodNetwork{"10.128.0.0/14", 23})
+		} else {
+			nets = append(nets, PodNetwork{"fd01::/48", 64})
+		}
+	}
+	return nets
+}
+
+// URLHost is the address as a URL's host: IPv6 in brackets.
+func URLHost(ip netip.Addr) string {
+	if ip.Is6() {
+		return "[" + ip.String() + "]"
+	}
+	return ip.String()
+}

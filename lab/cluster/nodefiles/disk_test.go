@@ -1,33 +1,39 @@
-package cluster
+package nodefiles
 
 import (
-	"encoding/json"
 	"io/fs"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/containerimage"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/documents"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/pki"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 )
 
-func writeSite(t *testing.T, s Site) (etc, varDir string) {
+// identity is made once: some thirty RSA keys take seconds. No test changes it.
+var identity = sync.OnceValues(func() (*pki.Identity, error) { return pki.NewIdentity(site.Site{}.WithDefaults(), time.Now()) })
+
+func writeSite(t *testing.T, s site.Site) (etc, varDir string) {
 	t.Helper()
-	id, err := dualIdentity() // no test here looks at the addresses in its certificates
+	id, err := identity() // no test here looks at the addresses in its certificates
 	require.NoError(t, err)
-	tx, err := newTexts(s)
+	tx, err := documents.NewTexts(s)
 	require.NoError(t, err)
 	tx.EndpointKey = "8e9e05c52164694d"
-	mc, err := newMachineConfigs(s)
+	mc, err := documents.NewMachineConfigs(s)
 	require.NoError(t, err)
-	files, err := diskTree(s, id, tx, mc)
+	files, err := New(s, id, tx, mc)
 	require.NoError(t, err)
 	etc, varDir = filepath.Join(t.TempDir(), "etc"), filepath.Join(t.TempDir(), "var")
-	require.NoError(t, files.write(etc, varDir))
+	require.NoError(t, files.Write(etc, varDir))
 	return etc, varDir
 }
 
@@ -52,7 +58,7 @@ func mentions(t *testing.T, dir, address string) []string {
 
 // The table in doc.go is a promise to whoever rewrites addresses.
 func TestTheAddressIsOnDiskWhereTheTableSaysAndNowhereElse(t *testing.T) {
-	etc, varDir := writeSite(t, Site{}.WithDefaults())
+	etc, varDir := writeSite(t, site.Site{}.WithDefaults())
 	require.Equal(t, []string{
 		"default/sno_dnsmasq_configuration_overrides",
 		"kubernetes/manifests/etcd-pod.yaml",
@@ -68,7 +74,7 @@ func TestTheAddressIsOnDiskWhereTheTableSaysAndNowhereElse(t *testing.T) {
 }
 
 func TestKeysAreForRootOnly(t *testing.T) {
-	etc, varDir := writeSite(t, Site{}.WithDefaults())
+	etc, varDir := writeSite(t, site.Site{}.WithDefaults())
 	for _, dir := range []string{etc, varDir} {
 		for _, file := range mentions(t, dir, "PRIVATE KEY") {
 			info, err := os.Stat(filepath.Join(dir, file))
@@ -79,7 +85,7 @@ func TestKeysAreForRootOnly(t *testing.T) {
 }
 
 func TestKubeletCertificatesAreLinksToDatedFiles(t *testing.T) {
-	_, varDir := writeSite(t, Site{}.WithDefaults())
+	_, varDir := writeSite(t, site.Site{}.WithDefaults())
 	for _, kind := range []string{"client", "server"} {
 		target, err := os.Readlink(filepath.Join(varDir, "lib/kubelet/pki/kubelet-"+kind+"-current.pem"))
 		require.NoError(t, err)
@@ -91,37 +97,11 @@ func TestKubeletCertificatesAreLinksToDatedFiles(t *testing.T) {
 	}
 }
 
-func TestTextsOfEveryFamily(t *testing.T) {
-	v6 := Site{Addresses: []netip.Prefix{netip.MustParsePrefix("2001:db8::10/64")}}
-	for name, tt := range map[string]struct {
-		site                   Site
-		url, listen, urlHost   string
-		machineNet, serviceNet string
-	}{
-		"IPv4":       {Site{}, "https://192.0.2.10:2379", "0.0.0.0", "192.0.2.10", "192.0.2.0/24", "172.30.0.0/16"},
-		"IPv6":       {v6, "https://[2001:db8::10]:2379", "[::]", "[2001:db8::10]", "2001:db8::/64", "fd02::/112"},
-		"dual stack": {dualStack(), "https://192.0.2.10:2379", "[::]", "192.0.2.10", "192.0.2.0/24", "172.30.0.0/16,fd02::/112"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			site := tt.site.WithDefaults()
-			tx, err := newTexts(site)
-			require.NoError(t, err)
-			var config struct {
-				Arguments      map[string][]string `json:"apiServerArguments"`
-				ServicesSubnet string              `json:"servicesSubnet"`
-				ServingInfo    struct{ BindAddress string }
-			}
-			require.NoError(t, json.Unmarshal([]byte(tx.APIConfig), &config))
-			require.Equal(t, []string{tt.url, "https://localhost:2379"}, config.Arguments["etcd-servers"])
-			require.Equal(t, tt.serviceNet, config.ServicesSubnet)
-			require.Equal(t, tt.listen+":6443", config.ServingInfo.BindAddress)
-			var pod corev1.Pod
-			require.NoError(t, yaml.UnmarshalStrict([]byte(tx.EtcdPod), &pod))
-			require.Contains(t, pod.Spec.Containers[0].Env, corev1.EnvVar{Name: "NODE_sno_ETCD_URL_HOST", Value: tt.urlHost})
-			require.Contains(t, pod.Spec.Containers[0].Env, corev1.EnvVar{Name: "NODE_sno_IP", Value: site.Primary().String()})
-			require.NoError(t, yaml.UnmarshalStrict([]byte(tx.APIServerPod), &pod))
-			require.Contains(t, tx.InstallConfig, "cidr: "+tt.machineNet)
-			require.Contains(t, tx.EtcdEnv, `export ALL_ETCD_ENDPOINTS="`+tt.url+`"`)
-		})
-	}
+// TestManifestsNameTheImage keeps the pods' image names and the archive's the same.
+func TestManifestsNameTheImage(t *testing.T) {
+	tx, err := documents.NewTexts(site.Site{}.WithDefaults())
+	require.NoError(t, err)
+	require.Contains(t, tx.EtcdPod, "image: "+containerimage.Etcd+"\n")
+	require.Contains(t, tx.APIServerPod, "image: "+containerimage.APIServer+"\n")
+	require.Contains(t, containerdConfig, `"`+containerimage.Pause+`"`)
 }

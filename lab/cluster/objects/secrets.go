@@ -1,51 +1,54 @@
-package cluster
+package objects
 
 import (
-	"sort"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/documents"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/pki"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 )
 
 const authPrefix = "auth.openshift.io/"
 
 // secrets are all Secrets of the cluster that hold key material.
-func secrets(s Site, id *identity) ([]*corev1.Secret, error) {
+func secrets(s site.Site, id *pki.Identity) ([]*corev1.Secret, error) {
 	var out []*corev1.Secret
-	for _, spec := range signers() {
+	for _, spec := range pki.Signers() {
 		if spec.Secret.Name != "" {
-			out = append(out, tlsSecret(spec.Secret, id.cas[spec.ID], "signer"))
+			out = append(out, tlsSecret(spec.Secret, id.CAs[spec.ID], "signer"))
 		}
 	}
-	all := opaque(objectKey{nsEtcd, "etcd-all-certs"}, map[string][]byte{})
-	for _, spec := range leaves(s) {
+	all := opaque(pki.ObjectKey{Namespace: pki.NSEtcd, Name: "etcd-all-certs"}, map[string][]byte{})
+	for _, spec := range pki.Leaves(s) {
 		for _, key := range spec.Secrets {
-			secret := tlsSecret(key, id.leaves[spec.ID], "target")
+			secret := tlsSecret(key, id.Leaves[spec.ID], "target")
 			if spec.Hostnames {
 				secret.Annotations[authPrefix+"certificate-hostnames"] = hostnames(spec.Req)
 			}
 			out = append(out, secret)
 		}
 		if spec.Etcd {
-			all.Data[spec.ID+".crt"], all.Data[spec.ID+".key"] = id.leaves[spec.ID].CertPEM, id.leaves[spec.ID].KeyPEM
+			all.Data[spec.ID+".crt"], all.Data[spec.ID+".key"] = id.Leaves[spec.ID].CertPEM, id.Leaves[spec.ID].KeyPEM
 		}
 	}
-	bound, err := publicPEM(id.boundSA.Key)
+	bound, err := pki.PublicPEM(id.BoundSA.Key)
 	if err != nil {
 		return nil, err
 	}
-	return append(out, all, opaque(objectKey{nsEtcd, "etcd-all-certs-1"}, all.Data),
-		opaque(objectKey{nsAPIServer, "node-kubeconfigs"}, nodeKubeconfigFiles(s, id)),
-		opaque(objectKey{nsAPIServer, "bound-service-account-signing-key"}, map[string][]byte{"service-account.key": id.boundSA.KeyPEM, "service-account.pub": bound}),
-		opaque(objectKey{"openshift-kube-controller-manager", "service-account-private-key"}, map[string][]byte{"service-account.key": id.serviceSA.KeyPEM}),
-		opaque(objectKey{nsConfig, "pull-secret"}, map[string][]byte{corev1.DockerConfigJsonKey: []byte(pullSecret)}),
+	return append(out, all, opaque(pki.ObjectKey{Namespace: pki.NSEtcd, Name: "etcd-all-certs-1"}, all.Data),
+		opaque(pki.ObjectKey{Namespace: pki.NSAPIServer, Name: "node-kubeconfigs"}, pki.NodeKubeconfigs(s, id)),
+		opaque(pki.ObjectKey{Namespace: pki.NSAPIServer, Name: "bound-service-account-signing-key"}, map[string][]byte{"service-account.key": id.BoundSA.KeyPEM, "service-account.pub": bound}),
+		opaque(pki.ObjectKey{Namespace: "openshift-kube-controller-manager", Name: "service-account-private-key"}, map[string][]byte{"service-account.key": id.ServiceSA.KeyPEM}),
+		opaque(pki.ObjectKey{Namespace: pki.NSConfig, Name: "pull-secret"}, map[string][]byte{corev1.DockerConfigJsonKey: []byte(documents.PullSecret)}),
 		kubeadmin()), nil
 }
 
 // tlsSecret is a certificate Secret with the notes that the certificate controllers of library-go leave.
-func tlsSecret(key objectKey, kp *KeyPair, kind string) *corev1.Secret {
+func tlsSecret(key pki.ObjectKey, kp *pki.KeyPair, kind string) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name,
@@ -60,7 +63,7 @@ func tlsSecret(key objectKey, kp *KeyPair, kind string) *corev1.Secret {
 	}
 }
 
-func opaque(key objectKey, data map[string][]byte) *corev1.Secret {
+func opaque(key pki.ObjectKey, data map[string][]byte) *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
@@ -75,20 +78,10 @@ func opaque(key objectKey, data map[string][]byte) *corev1.Secret {
 // kubeadmin is the installer's administrator. Its hash matches no password: nothing in the lab logs in by one, but the Secret must
 // outlive an address change.
 func kubeadmin() *corev1.Secret {
-	return opaque(objectKey{"kube-system", "kubeadmin"}, map[string][]byte{
+	return opaque(pki.ObjectKey{Namespace: "kube-system", Name: "kubeadmin"}, map[string][]byte{
 		"kubeadmin": []byte("$2a$10$labLabLabLabLabLabLabu1labLabLabLabLabLabLabLabLabLabLa"),
 	})
 }
 
 // hostnames lists the SANs as the operators note them.
-func hostnames(req leafRequest) string { return strings.Join(req.names(), ",") }
-
-// names are the SANs in the operators' order: as text, sorted.
-func (r leafRequest) names() []string {
-	names := append([]string{}, r.DNS...)
-	for _, ip := range r.IPs {
-		names = append(names, ip.String())
-	}
-	sort.Strings(names)
-	return names
-}
+func hostnames(req pki.LeafRequest) string { return strings.Join(req.Names(), ",") }

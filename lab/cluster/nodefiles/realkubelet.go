@@ -1,10 +1,12 @@
-package cluster
+package nodefiles
+
+import "github.com/lifecycle-agent/lifecycle-agent/lab/cluster/containerimage"
 
 // The units and settings of a node with the real kubelet. docs/decisions/0002-real-kubelet.md says which of the settings a
 // container as a machine makes necessary, and by which message each shows when it is missing.
 
-// imageArchive is where a new node finds its container image, below /var; the import removes it.
-const imageArchive = "lib/lab/images/control-plane.tar"
+// ImageArchive is where a new node finds its container image, below /var; the import removes it.
+const ImageArchive = "lib/lab/images/control-plane.tar"
 
 // kubeletUnit is ordered like OpenShift's: kubelet-dependencies.target brings network, addresses and dnsmasq. Like there,
 // the addresses come through the environment, so that a node that has moved registers where it is.
@@ -33,13 +35,13 @@ Description=Import of the container image that the lab's static pods run
 Requires=containerd.service
 After=containerd.service
 Before=kubelet.service
-ConditionPathExists=/var/` + imageArchive + `
+ConditionPathExists=/var/` + ImageArchive + `
 
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=/usr/bin/ctr --namespace k8s.io images import /var/` + imageArchive + `
-ExecStart=/usr/bin/rm /var/` + imageArchive + `
+ExecStart=/usr/bin/ctr --namespace k8s.io images import /var/` + ImageArchive + `
+ExecStart=/usr/bin/rm /var/` + ImageArchive + `
 
 [Install]
 WantedBy=multi-user.target
@@ -82,7 +84,7 @@ evictionHard: {nodefs.available: 0%, nodefs.inodesFree: 0%, imagefs.available: 0
 // containerdConfig leaves alone what a container must not touch: cgroups and the out-of-memory score.
 const containerdConfig = `version = 2
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "` + pauseImage + `"
+  sandbox_image = "` + containerimage.Pause + `"
   disable_cgroup = true
   restrict_oom_score_adj = true
 [plugins."io.containerd.grpc.v1.cri".cni]
@@ -101,16 +103,19 @@ match-device=interface-name:veth*
 managed=0
 `
 
-func putRealKubelet(t *tree) {
+// Kubelet is what only a node with the real kubelet has.
+func Kubelet() *Tree {
+	t := newTree()
 	t.unit("kubelet.service", kubeletUnit)
 	t.unit("lab-images.service", imagesUnit)
 	t.unit("node-roles.service", rolesUnit)
 	const containerd = "/usr/lib/systemd/system/containerd.service"
-	t.link(unitDir+"multi-user.target.wants/containerd.service", containerd)
+	t.link(UnitDir+"multi-user.target.wants/containerd.service", containerd)
 	// The product knows the container runtime by CRI-O's name.
-	t.link(unitDir+"crio.service", containerd)
+	t.link(UnitDir+"crio.service", containerd)
 	t.put("/etc/containerd/config.toml", containerdConfig)
 	t.put("/etc/cni/net.d/10-lab.conflist", networkConfig)
 	t.put("/etc/NetworkManager/conf.d/30-pods.conf", podInterfaces)
-	t.put(kubernetesDir+"/kubelet.conf", kubeletConfig)
+	t.put(KubernetesDir+"/kubelet.conf", kubeletConfig)
+	return t
 }

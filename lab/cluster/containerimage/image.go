@@ -1,4 +1,8 @@
-package cluster
+// Package containerimage makes container images of static programs without a registry or a builder.
+//
+// It is called by lab/cluster and its rooms, and by scenarios that run the product's image. Like all of lab/cluster it imports
+// nothing of the product.
+package containerimage
 
 import (
 	"archive/tar"
@@ -19,15 +23,15 @@ import (
 // The lab pulls nothing, so one image made here answers to every name that a pod of the lab asks for. The static pods
 // name theirs by a digest, as OpenShift does; the runtime believes the name.
 const (
-	etcdImage      = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:1111111111111111111111111111111111111111111111111111111111111111"
-	apiServerImage = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:2222222222222222222222222222222222222222222222222222222222222222"
-	pauseImage     = "localhost/lab/pause:1"
+	Etcd      = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:1111111111111111111111111111111111111111111111111111111111111111"
+	APIServer = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:2222222222222222222222222222222222222222222222222222222222222222"
+	Pause     = "localhost/lab/pause:1"
 )
 
-// controlPlaneImage is the image of the static pods and of every pod's sandbox.
-func controlPlaneImage(binDir string) Image {
+// ControlPlane is the image of the static pods and of every pod's sandbox.
+func ControlPlane(binDir string) Image {
 	return Image{
-		Names: []string{etcdImage, apiServerImage, pauseImage},
+		Names: []string{Etcd, APIServer, Pause},
 		Files: map[string]string{
 			"usr/bin/etcd":               filepath.Join(binDir, "etcd"),
 			"usr/bin/kube-apiserver":     filepath.Join(binDir, "apiserver-entrypoint"),

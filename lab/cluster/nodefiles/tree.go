@@ -1,4 +1,7 @@
-package cluster
+// Package nodefiles is what a lab node has on its disk for its control plane and its node agent, etcd's data aside.
+//
+// It is called by lab/cluster. Like all of lab/cluster it imports nothing of the product.
+package nodefiles
 
 import (
 	"fmt"
@@ -7,8 +10,8 @@ import (
 	"strings"
 )
 
-// tree collects the files of one node before they are written: /etc/... and /var/... paths as the running node sees them.
-type tree struct {
+// Tree collects the files of one node before they are written: /etc/... and /var/... paths as the running node sees them.
+type Tree struct {
 	files map[string]treeFile
 	links map[string]string
 }
@@ -18,22 +21,22 @@ type treeFile struct {
 	data []byte
 }
 
-func newTree() *tree { return &tree{files: map[string]treeFile{}, links: map[string]string{}} }
+func newTree() *Tree { return &Tree{files: map[string]treeFile{}, links: map[string]string{}} }
 
 // put adds a file that anybody may read.
-func (t *tree) put(path, text string) { t.files[path] = treeFile{0o644, []byte(text)} }
+func (t *Tree) put(path, text string) { t.files[path] = treeFile{0o644, []byte(text)} }
 
 // secret adds a file for root only.
-func (t *tree) secret(path string, data []byte) { t.files[path] = treeFile{0o600, data} }
+func (t *Tree) secret(path string, data []byte) { t.files[path] = treeFile{0o600, data} }
 
 // exec adds an executable script.
-func (t *tree) exec(path, text string) { t.files[path] = treeFile{0o755, []byte(text)} }
+func (t *Tree) exec(path, text string) { t.files[path] = treeFile{0o755, []byte(text)} }
 
 // link adds a symbolic link.
-func (t *tree) link(path, target string) { t.links[path] = target }
+func (t *Tree) link(path, target string) { t.links[path] = target }
 
-// write puts everything below etc and var. Paths start with /etc/ or /var/.
-func (t *tree) write(etc, varDir string) error {
+// Write puts everything below etc and var. Paths start with /etc/ or /var/.
+func (t *Tree) Write(etc, varDir string) error {
 	for path, f := range t.files {
 		dst, err := place(etc, varDir, path)
 		if err != nil {

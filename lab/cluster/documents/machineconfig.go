@@ -1,4 +1,4 @@
-package cluster
+package documents
 
 import (
 	"crypto/md5"
@@ -7,26 +7,28 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 )
 
-// machineConfigs are the two MachineConfigs of the node and the rendered one in the form the daemon keeps on disk.
-type machineConfigs struct {
-	dnsmasq, master *unstructured.Unstructured
-	rendered        []byte // currentconfig: the rendered MachineConfig as JSON
+// MachineConfigs are the two MachineConfigs of the node and the rendered one in the form the daemon keeps on disk.
+type MachineConfigs struct {
+	Dnsmasq, Master *unstructured.Unstructured
+	Rendered        []byte // currentconfig: the rendered MachineConfig as JSON
 }
 
 const dnsmasqMachineConfig = "50-master-dnsmasq-configuration"
 
-// newMachineConfigs makes the assisted installer's dnsmasq MachineConfig and a rendered one that contains it. Its script falls
+// NewMachineConfigs makes the assisted installer's dnsmasq MachineConfig and a rendered one that contains it. Its script falls
 // back to the address of installation day, which an address change leaves as it is: the override file wins.
-func newMachineConfigs(s Site) (machineConfigs, error) {
+func NewMachineConfigs(s site.Site) (MachineConfigs, error) {
 	text, err := templates.ReadFile("templates/dnsmasq_config.sh")
 	if err != nil {
-		return machineConfigs{}, fmt.Errorf("read the dnsmasq script: %w", err)
+		return MachineConfigs{}, fmt.Errorf("read the dnsmasq script: %w", err)
 	}
-	script, err := render("dnsmasq_config.sh", string(text), newView(s))
+	script, err := Render("dnsmasq_config.sh", string(text), NewView(s))
 	if err != nil {
-		return machineConfigs{}, err
+		return MachineConfigs{}, err
 	}
 	dnsmasq := []any{
 		ignitionFile("/usr/local/bin/dnsmasq_config.sh", 0o755, script),
@@ -35,14 +37,14 @@ func newMachineConfigs(s Site) (machineConfigs, error) {
 	units := []any{map[string]any{"name": "dnsmasq.service", "enabled": true,
 		"contents": "[Unit]\nBefore=kubelet.service\n[Service]\nExecStartPre=/usr/local/bin/dnsmasq_config.sh\nExecStart=/usr/sbin/dnsmasq -k\nRestart=always\n[Install]\nWantedBy=multi-user.target\n"}}
 	all := append(dnsmasq, ignitionFile("/var/lib/ovn-ic/etc/enable_dynamic_cpu_affinity", 0o644, ""))
-	out := machineConfigs{
-		dnsmasq: machineConfig(dnsmasqMachineConfig, dnsmasq, units, nil),
-		master:  machineConfig(renderedName(script), all, units, []any{"systemd.unified_cgroup_hierarchy=1", "psi=0"}),
+	out := MachineConfigs{
+		Dnsmasq: machineConfig(dnsmasqMachineConfig, dnsmasq, units, nil),
+		Master:  machineConfig(renderedName(script), all, units, []any{"systemd.unified_cgroup_hierarchy=1", "psi=0"}),
 	}
-	out.dnsmasq.SetLabels(map[string]string{"machineconfiguration.openshift.io/role": "master"})
-	out.master.SetAnnotations(map[string]string{"machineconfiguration.openshift.io/generated-by-controller-version": "lab"})
-	if out.rendered, err = json.Marshal(out.master); err != nil {
-		return machineConfigs{}, fmt.Errorf("encode the rendered MachineConfig: %w", err)
+	out.Dnsmasq.SetLabels(map[string]string{"machineconfiguration.openshift.io/role": "master"})
+	out.Master.SetAnnotations(map[string]string{"machineconfiguration.openshift.io/generated-by-controller-version": "lab"})
+	if out.Rendered, err = json.Marshal(out.Master); err != nil {
+		return MachineConfigs{}, fmt.Errorf("encode the rendered MachineConfig: %w", err)
 	}
 	return out, nil
 }

@@ -1,4 +1,4 @@
-package cluster
+package nodefiles
 
 // nodeletUnit starts nodelet in the kubelet's place, under the kubelet's name, because the product stops, masks and enables
 // "kubelet.service". It is ordered like OpenShift's: kubelet-dependencies.target brings network, addresses and dnsmasq.
@@ -30,7 +30,7 @@ StartLimitIntervalSec=0
 ConditionFileIsExecutable=/usr/local/bin/lifecycle-agent
 
 [Service]
-ExecStart=/usr/local/bin/lifecycle-agent node --node-name=%H --host-root=/ --kubeconfig=` + nodeKubeconfigs + `/localhost.kubeconfig
+ExecStart=/usr/local/bin/lifecycle-agent node --node-name=%H --host-root=/ --kubeconfig=` + KubeconfigDir + `/localhost.kubeconfig
 Restart=always
 RestartSec=2s
 
@@ -38,11 +38,18 @@ RestartSec=2s
 WantedBy=multi-user.target
 `
 
-// unitDir is where a node has its own units.
-const unitDir = "/etc/systemd/system/"
+// UnitDir is where a node has its own units.
+const UnitDir = "/etc/systemd/system/"
+
+// Nodelet is what only a node with the lab's stand-in for the kubelet has.
+func Nodelet() *Tree {
+	t := newTree()
+	t.unit("kubelet.service", nodeletUnit)
+	return t
+}
 
 // unit adds a unit that is started with the node.
-func (t *tree) unit(name, text string) {
-	t.put(unitDir+name, text)
-	t.link(unitDir+"multi-user.target.wants/"+name, unitDir+name)
+func (t *Tree) unit(name, text string) {
+	t.put(UnitDir+name, text)
+	t.link(UnitDir+"multi-user.target.wants/"+name, UnitDir+name)
 }

@@ -1,4 +1,4 @@
-package cluster
+package containerimage
 
 import (
 	"archive/tar"
@@ -21,7 +21,7 @@ func TestControlPlaneImageIsAWholeOCILayout(t *testing.T) {
 	for _, name := range []string{"etcd", "kube-apiserver", "apiserver-entrypoint", "pause"} {
 		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("program "+name), 0o755))
 	}
-	require.NoError(t, controlPlaneImage(bin).Write(file))
+	require.NoError(t, ControlPlane(bin).Write(file))
 	entries, err := os.ReadDir(filepath.Dir(file))
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "scratch files are left behind")
@@ -37,7 +37,7 @@ func TestControlPlaneImageIsAWholeOCILayout(t *testing.T) {
 	for _, m := range index.Manifests {
 		names = append(names, m.Annotations["io.containerd.image.name"])
 	}
-	require.Equal(t, []string{etcdImage, apiServerImage, pauseImage}, names)
+	require.Equal(t, []string{Etcd, APIServer, Pause}, names)
 
 	var manifest struct {
 		Config descriptor
@@ -57,15 +57,6 @@ func TestControlPlaneImageIsAWholeOCILayout(t *testing.T) {
 	require.Equal(t, "program kube-apiserver", layer["usr/libexec/kube-apiserver"])
 	require.Equal(t, "program etcd", layer["usr/bin/etcd"])
 	require.Equal(t, "program pause", layer["usr/bin/pause"])
-}
-
-// TestManifestsNameTheImage keeps the pods' image names and the archive's the same.
-func TestManifestsNameTheImage(t *testing.T) {
-	tx, err := newTexts(Site{}.WithDefaults())
-	require.NoError(t, err)
-	require.Contains(t, tx.EtcdPod, "image: "+etcdImage+"\n")
-	require.Contains(t, tx.APIServerPod, "image: "+apiServerImage+"\n")
-	require.Contains(t, containerdConfig, `"`+pauseImage+`"`)
 }
 
 func blob(t *testing.T, files map[string]string, d descriptor) string {

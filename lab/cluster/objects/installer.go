@@ -1,4 +1,4 @@
-package cluster
+package objects
 
 import (
 	"context"
@@ -16,13 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// installer creates objects through an API server.
-type installer struct {
+// Installer creates objects through an API server.
+type Installer struct {
 	client client.Client
 	log    *slog.Logger
 }
 
-func newInstaller(config *rest.Config, log *slog.Logger) (*installer, error) {
+// NewInstaller connects to the API server.
+func NewInstaller(config *rest.Config, log *slog.Logger) (*Installer, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("build a scheme: %w", err)
@@ -34,11 +35,11 @@ func newInstaller(config *rest.Config, log *slog.Logger) (*installer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	return &installer{client: c, log: log}, nil
+	return &Installer{client: c, log: log}, nil
 }
 
-// installCRDs creates the CRDs and waits until the server serves all of them.
-func (in *installer) installCRDs(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition) error {
+// InstallCRDs creates the CRDs and waits until the server serves all of them.
+func (in *Installer) InstallCRDs(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	for _, crd := range crds {
 		if err := in.client.Create(ctx, crd); err != nil {
 			return fmt.Errorf("create the CRD %s: %w", crd.Name, err)
@@ -67,8 +68,8 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }
 
-// create makes the objects, with their status where they have one.
-func (in *installer) create(ctx context.Context, list []*unstructured.Unstructured) error {
+// Create makes the objects, with their status where they have one.
+func (in *Installer) Create(ctx context.Context, list []*unstructured.Unstructured) error {
 	for _, obj := range list {
 		status, hasStatus := obj.Object["status"]
 		name := obj.GetKind() + " " + obj.GetNamespace() + "/" + obj.GetName()
@@ -87,7 +88,7 @@ func (in *installer) create(ctx context.Context, list []*unstructured.Unstructur
 }
 
 // setStatus sets the status in the steps that the API allows: an operator's entry of a node is created without a revision.
-func (in *installer) setStatus(ctx context.Context, obj *unstructured.Unstructured, status any) error {
+func (in *Installer) setStatus(ctx context.Context, obj *unstructured.Unstructured, status any) error {
 	steps := []any{status}
 	obj.Object["status"] = status
 	if nodes, found, _ := unstructured.NestedSlice(obj.Object, "status", "nodeStatuses"); found {
@@ -113,7 +114,7 @@ func withoutRevisions(nodes []any) (bare []any) {
 }
 
 // createOne retries while the server has not yet heard of a kind or a namespace that was created a moment ago.
-func (in *installer) createOne(ctx context.Context, obj *unstructured.Unstructured) error {
+func (in *Installer) createOne(ctx context.Context, obj *unstructured.Unstructured) error {
 	deadline := time.Now().Add(20 * time.Second)
 	return poll(ctx, 100*time.Millisecond, func() (bool, error) {
 		err := in.client.Create(ctx, obj.DeepCopy())

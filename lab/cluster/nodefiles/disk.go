@@ -1,36 +1,40 @@
-package cluster
+package nodefiles
 
 import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/documents"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/pki"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 )
 
 const (
-	kubernetesDir = "/etc/kubernetes"
-	resourcesDir  = kubernetesDir + "/static-pod-resources"
-	manifestsDir  = kubernetesDir + "/manifests"
+	// KubernetesDir is where the control plane has its files.
+	KubernetesDir = "/etc/kubernetes"
+	resourcesDir  = KubernetesDir + "/static-pod-resources"
+	// ManifestsDir is where the node agent finds static pods.
+	ManifestsDir  = KubernetesDir + "/manifests"
 	kubeletPKIDir = "/var/lib/kubelet/pki"
 
-	nodeKubeconfigs = resourcesDir + "/kube-apiserver-certs/secrets/node-kubeconfigs"
-
-	// pullSecret is a well-formed placeholder: the lab pulls nothing.
-	pullSecret = `{"auths":{"registry.example.com":{"auth":"bGFiOmxhYg==","email":"lab@example.com"}}}`
+	// KubeconfigDir has the administrator's kubeconfigs.
+	KubeconfigDir = resourcesDir + "/kube-apiserver-certs/secrets/node-kubeconfigs"
 )
 
-// diskTree is every file of a site except the binaries, etcd's data and what depends on the node's agent.
-func diskTree(s Site, id *identity, tx texts, mc machineConfigs) (*tree, error) {
+// New returns every file of a site except the binaries, etcd's data and what depends on the node's agent.
+func New(s site.Site, id *pki.Identity, tx documents.Texts, mc documents.MachineConfigs) (*Tree, error) {
 	t := newTree()
 	putCertificates(t, s, id)
 	if err := putServiceAccountKeys(t, id); err != nil {
 		return nil, err
 	}
 	putPods(t, tx)
-	for name, kc := range nodeKubeconfigFiles(s, id) {
-		t.secret(nodeKubeconfigs+"/"+name, kc)
+	for name, kc := range pki.NodeKubeconfigs(s, id) {
+		t.secret(KubeconfigDir+"/"+name, kc)
 	}
 	putKubelet(t, s, id)
-	t.secret("/etc/machine-config-daemon/currentconfig", mc.rendered)
+	t.secret("/etc/machine-config-daemon/currentconfig", mc.Rendered)
 	t.put("/etc/default/sno_dnsmasq_configuration_overrides", dnsmasqOverrides(s))
 	// A file that the machine-config daemon owns inside a directory that an address change empties.
 	t.put("/var/lib/ovn-ic/etc/enable_dynamic_cpu_affinity", "")
@@ -38,43 +42,43 @@ func diskTree(s Site, id *identity, tx texts, mc machineConfigs) (*tree, error) 
 	return t, nil
 }
 
-func putCertificates(t *tree, s Site, id *identity) {
-	for _, spec := range leaves(s) {
+func putCertificates(t *Tree, s site.Site, id *pki.Identity) {
+	for _, spec := range pki.Leaves(s) {
 		for _, file := range spec.Files {
-			t.secret(path.Join(resourcesDir, file+".crt"), id.leaves[spec.ID].CertPEM)
-			t.secret(path.Join(resourcesDir, file+".key"), id.leaves[spec.ID].KeyPEM)
+			t.secret(path.Join(resourcesDir, file+".crt"), id.Leaves[spec.ID].CertPEM)
+			t.secret(path.Join(resourcesDir, file+".key"), id.Leaves[spec.ID].KeyPEM)
 		}
 	}
-	for _, b := range bundles() {
+	for _, b := range pki.Bundles() {
 		for _, dir := range b.Dirs {
-			t.put(path.Join(resourcesDir, dir, b.Key), string(id.bundle(b.Signers...)))
+			t.put(path.Join(resourcesDir, dir, b.Key), string(id.Bundle(b.Signers...)))
 		}
 	}
-	t.put(kubernetesDir+"/kubelet-ca.crt", string(id.bundle("admin", "csr", "to-kubelet", "control-plane", "node-admin")))
-	t.put(kubernetesDir+"/ca.crt", string(id.bundle("lb", "localhost", "service-network")))
+	t.put(KubernetesDir+"/kubelet-ca.crt", string(id.Bundle("admin", "csr", "to-kubelet", "control-plane", "node-admin")))
+	t.put(KubernetesDir+"/ca.crt", string(id.Bundle("lb", "localhost", "service-network")))
 }
 
-func putServiceAccountKeys(t *tree, id *identity) error {
-	legacy, err := publicPEM(id.serviceSA.Key)
+func putServiceAccountKeys(t *Tree, id *pki.Identity) error {
+	legacy, err := pki.PublicPEM(id.ServiceSA.Key)
 	if err != nil {
 		return err
 	}
-	bound, err := publicPEM(id.boundSA.Key)
+	bound, err := pki.PublicPEM(id.BoundSA.Key)
 	if err != nil {
 		return err
 	}
 	t.put(resourcesDir+"/kube-apiserver-pod-1/configmaps/sa-token-signing-certs/service-account-001.pub", string(legacy))
 	t.put(resourcesDir+"/kube-apiserver-pod-1/configmaps/bound-sa-token-signing-certs/service-account-001.pub", string(bound))
 	dir := resourcesDir + "/kube-apiserver-certs/secrets/bound-service-account-signing-key"
-	t.secret(dir+"/service-account.key", id.boundSA.KeyPEM)
+	t.secret(dir+"/service-account.key", id.BoundSA.KeyPEM)
 	t.secret(dir+"/service-account.pub", bound)
 	return nil
 }
 
 // putPods writes the two static pods and the revisioned copies that the operators' installers leave beside them.
-func putPods(t *tree, tx texts) {
-	t.put(manifestsDir+"/etcd-pod.yaml", tx.EtcdPod)
-	t.put(manifestsDir+"/kube-apiserver-pod.yaml", tx.APIServerPod)
+func putPods(t *Tree, tx documents.Texts) {
+	t.put(ManifestsDir+"/etcd-pod.yaml", tx.EtcdPod)
+	t.put(ManifestsDir+"/kube-apiserver-pod.yaml", tx.APIServerPod)
 	api, etcd, certs := resourcesDir+"/kube-apiserver-pod-1", resourcesDir+"/etcd-pod-1", resourcesDir+"/etcd-certs"
 	t.put(api+"/kube-apiserver-pod.yaml", tx.APIServerPod)
 	t.put(api+"/configmaps/kube-apiserver-pod/pod.yaml", tx.APIServerPod)
@@ -91,21 +95,21 @@ func putPods(t *tree, tx texts) {
 
 // putKubelet writes what the kubelet keeps: its certificates as dated files behind "current" links, its kubeconfig and the
 // pull secret.
-func putKubelet(t *tree, s Site, id *identity) {
+func putKubelet(t *Tree, s site.Site, id *pki.Identity) {
 	for _, kind := range []string{"client", "server"} {
-		leaf := id.leaves["kubelet-"+kind+"-node"]
-		dated := fmt.Sprintf("kubelet-%s-%s.pem", kind, id.made.UTC().Format("2006-01-02-15-04-05"))
+		leaf := id.Leaves["kubelet-"+kind+"-node"]
+		dated := fmt.Sprintf("kubelet-%s-%s.pem", kind, id.Made.UTC().Format("2006-01-02-15-04-05"))
 		t.secret(kubeletPKIDir+"/"+dated, append(append([]byte{}, leaf.CertPEM...), leaf.KeyPEM...))
 		t.link(kubeletPKIDir+"/kubelet-"+kind+"-current.pem", kubeletPKIDir+"/"+dated)
 	}
 	current := kubeletPKIDir + "/kubelet-client-current.pem"
-	kc := kubeconfig("https://api-int."+s.Domain()+":6443", id.bundle("lb"), kubeUser{Name: "system:node:" + s.Hostname, CertFile: current, KeyFile: current})
-	t.secret(kubernetesDir+"/kubeconfig", kc)
+	kc := pki.Kubeconfig("https://api-int."+s.Domain()+":6443", id.Bundle("lb"), pki.User{Name: "system:node:" + s.Hostname, CertFile: current, KeyFile: current})
+	t.secret(KubernetesDir+"/kubeconfig", kc)
 	t.secret("/var/lib/kubelet/kubeconfig", kc)
-	t.secret("/var/lib/kubelet/config.json", []byte(pullSecret))
+	t.secret("/var/lib/kubelet/config.json", []byte(documents.PullSecret))
 }
 
-func dnsmasqOverrides(s Site) string {
+func dnsmasqOverrides(s site.Site) string {
 	return strings.Join([]string{
 		"SNO_CLUSTER_NAME_OVERRIDE=" + s.ClusterName,
 		"SNO_BASE_DOMAIN_OVERRIDE=" + s.BaseDomain,
