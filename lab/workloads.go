@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/containerimage"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 )
 
@@ -35,7 +36,7 @@ func (l *Lab) StartWorkloads(ctx context.Context, binDir string) error {
 }
 
 // ImportImage makes an image known to the node's container runtime.
-func (l *Lab) ImportImage(ctx context.Context, image cluster.Image) error {
+func (l *Lab) ImportImage(ctx context.Context, image containerimage.Image) error {
 	file := filepath.Join(l.Dir, "import-"+path.Base(image.Names[0])+".tar")
 	defer os.Remove(file)
 	if err := image.Write(file); err != nil {

@@ -3,6 +3,9 @@ package cluster
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/containerimage"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/nodefiles"
 )
 
 // Agent names the program that runs a node's static pods as kubelet.service.
@@ -34,16 +37,13 @@ func (a Agent) programs() []program {
 
 // furnish writes what only a node with this agent has.
 func (a Agent) furnish(p *Provisioning) error {
-	t := newTree()
 	if a == Nodelet {
-		t.unit("kubelet.service", nodeletUnit)
-		return t.write(p.Etc, p.Var)
+		return nodefiles.Nodelet().Write(p.Etc, p.Var)
 	}
-	putRealKubelet(t)
-	if err := t.write(p.Etc, p.Var); err != nil {
+	if err := nodefiles.Kubelet().Write(p.Etc, p.Var); err != nil {
 		return err
 	}
-	return controlPlaneImage(p.BinDir).Write(filepath.Join(p.Var, imageArchive))
+	return containerimage.ControlPlane(p.BinDir).Write(filepath.Join(p.Var, nodefiles.ImageArchive))
 }
 
 func (a Agent) validate() error {

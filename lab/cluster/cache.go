@@ -13,10 +13,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/documents"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/nodefiles"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/pki"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 )
 
 // maxAge bounds how old a prepared state may be: its shortest certificates live thirty days.
-const maxAge = 7 * day
+const maxAge = 7 * pki.Day
 
 // preparedState returns the directory with the prepared etc, var and out of the site, making it when the cache has none.
 func (p *Provisioning) preparedState(ctx context.Context) (string, error) {
@@ -92,15 +97,15 @@ func (p *Provisioning) prepare(ctx context.Context, work string, src sources) er
 	if err := os.Chmod(dataDir, 0o700); err != nil {
 		return fmt.Errorf("close etcd's directory: %w", err)
 	}
-	id, err := newIdentity(p.Node, now())
+	id, err := pki.NewIdentity(p.Node, now())
 	if err != nil {
 		return err
 	}
-	tx, err := newTexts(p.Node)
+	tx, err := documents.NewTexts(p.Node)
 	if err != nil {
 		return err
 	}
-	mc, err := newMachineConfigs(p.Node)
+	mc, err := documents.NewMachineConfigs(p.Node)
 	if err != nil {
 		return err
 	}
@@ -108,14 +113,14 @@ func (p *Provisioning) prepare(ctx context.Context, work string, src sources) er
 	if err := run.run(ctx); err != nil {
 		return err
 	}
-	files, err := diskTree(p.Node, id, run.texts, mc) // after the run: a file is named after etcd's member
+	files, err := nodefiles.New(p.Node, id, run.texts, mc) // after the run: a file is named after etcd's member
 	if err != nil {
 		return err
 	}
-	if err := files.write(etc, varDir); err != nil {
+	if err := files.Write(etc, varDir); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(out, "kubeconfig"), outsideKubeconfig(p.Node, id), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(out, "kubeconfig"), pki.OutsideKubeconfig(p.Node, id), 0o600); err != nil {
 		return fmt.Errorf("write the outside kubeconfig: %w", err)
 	}
 	return nil
@@ -123,7 +128,7 @@ func (p *Provisioning) prepare(ctx context.Context, work string, src sources) er
 
 // cacheKey hashes all that decides what the prepared state is: the site, the manifests of others, this package's sources and the pinned
 // versions of the control plane.
-func cacheKey(s Site, moduleDir, srcSum string) (string, error) {
+func cacheKey(s site.Site, moduleDir, srcSum string) (string, error) {
 	site, err := json.Marshal(s)
 	if err != nil {
 		return "", fmt.Errorf("encode the site: %w", err)

@@ -2,6 +2,10 @@
 // places, the same objects under the same etcd keys and encodings, and a PKI of the same shape. Provision writes all of it on
 // the mounted trees of a node that is not running. When the node boots, its agent runs it: the real kubelet, or lab/cmd/nodelet.
 //
+// The parts are rooms: site names the node, pki makes the keys and certificates, documents the texts that carry the address,
+// objects what the API holds, nodefiles what the disk holds, containerimage the image of the pods. This package runs etcd and
+// kube-apiserver on the build host to fill the database, keeps the result, and copies it to a node.
+//
 // It is called by the lab's machine builder and by tests. It must not import the product's domain packages: the lab is what
 // the product is measured against, so it states OpenShift's layout on its own.
 //

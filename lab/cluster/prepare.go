@@ -13,6 +13,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/documents"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/objects"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/pki"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 )
 
 // preparation fills an etcd data directory on the build host: the programs run on loopback, on ports nobody uses, and are
@@ -22,10 +27,10 @@ type preparation struct {
 	workDir string // scratch for certificates and logs
 	dataDir string // becomes the node's /var/lib/etcd
 	src     sources
-	site    Site
-	id      *identity
-	texts   texts
-	mc      machineConfigs
+	site    site.Site
+	id      *pki.Identity
+	texts   documents.Texts
+	mc      documents.MachineConfigs
 	log     *slog.Logger
 }
 
@@ -101,39 +106,39 @@ func (p *preparation) fill(ctx context.Context, etcd string, port int) (err erro
 	}); err != nil {
 		return err
 	}
-	in, err := newInstaller(config, p.log)
+	in, err := objects.NewInstaller(config, p.log)
 	if err != nil {
 		return err
 	}
-	crds, err := loadCRDs(p.src.crds)
+	crds, err := objects.LoadCRDs(p.src.crds)
 	if err != nil {
 		return err
 	}
-	if err := in.installCRDs(ctx, crds); err != nil {
+	if err := in.InstallCRDs(ctx, crds); err != nil {
 		return err
 	}
-	list, err := objects(p.site, p.id, p.texts, p.mc)
+	list, err := objects.All(p.site, p.id, p.texts, p.mc)
 	if err != nil {
 		return err
 	}
-	roles, err := loadRBAC(p.src.rbac)
+	roles, err := objects.LoadRBAC(p.src.rbac)
 	if err != nil {
 		return err
 	}
-	return in.create(ctx, append(list, roles...))
+	return in.Create(ctx, append(list, roles...))
 }
 
 func (p *preparation) startAPIServer(etcd string, port int) (*process, *rest.Config, error) {
 	file := func(name string) string { return filepath.Join(p.workDir, name) }
-	server, admin := p.id.leaves["localhost-serving-cert-certkey"], p.id.leaves["admin"]
+	server, admin := p.id.Leaves["localhost-serving-cert-certkey"], p.id.Leaves["admin"]
 	for name, data := range map[string][]byte{
-		"server.crt": server.CertPEM, "server.key": server.KeyPEM, "client-ca.crt": p.id.bundle("admin"), "sa.key": p.id.boundSA.KeyPEM,
+		"server.crt": server.CertPEM, "server.key": server.KeyPEM, "client-ca.crt": p.id.Bundle("admin"), "sa.key": p.id.BoundSA.KeyPEM,
 	} {
 		if err := os.WriteFile(file(name), data, 0o600); err != nil {
 			return nil, nil, fmt.Errorf("write a file for kube-apiserver: %w", err)
 		}
 	}
-	kc := kubeconfig(fmt.Sprintf("https://127.0.0.1:%d", port), p.id.bundle("localhost"), kubeUser{Name: "admin", Cert: admin.CertPEM, Key: admin.KeyPEM})
+	kc := pki.Kubeconfig(fmt.Sprintf("https://127.0.0.1:%d", port), p.id.Bundle("localhost"), pki.User{Name: "admin", Cert: admin.CertPEM, Key: admin.KeyPEM})
 	config, err := clientcmd.RESTConfigFromKubeConfig(kc)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read back a kubeconfig: %w", err)
@@ -144,7 +149,7 @@ func (p *preparation) startAPIServer(etcd string, port int) (*process, *rest.Con
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--endpoint-reconciler-type=none",
 		"--tls-cert-file="+file("server.crt"), "--tls-private-key-file="+file("server.key"), "--client-ca-file="+file("client-ca.crt"),
 		"--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount", "--watch-cache=false",
-		"--service-cluster-ip-range="+p.site.servicesSubnet(), "--service-account-issuer=https://kubernetes.default.svc",
+		"--service-cluster-ip-range="+p.site.ServicesSubnet(), "--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+file("sa.key"), "--service-account-signing-key-file="+file("sa.key"), "--shutdown-delay-duration=0s")
 	return api, config, err
 }
@@ -166,7 +171,7 @@ func (p *preparation) settle(ctx context.Context, client *clientv3.Client, endpo
 	if _, err := client.Defragment(ctx, endpoint); err != nil {
 		return fmt.Errorf("defragment etcd: %w", err)
 	}
-	peer := fmt.Sprintf("https://%s:2380", urlHost(p.site.Primary()))
+	peer := fmt.Sprintf("https://%s:2380", site.URLHost(p.site.Primary()))
 	if _, err := client.MemberUpdate(ctx, status.Header.MemberId, []string{peer}); err != nil {
 		return fmt.Errorf("set etcd's peer URL: %w", err)
 	}

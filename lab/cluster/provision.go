@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -13,7 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/nodefiles"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 )
+
+// Site names one lab node and where it stands.
+type Site = site.Site
 
 // Provisioning says which node to furnish and with what.
 type Provisioning struct {
@@ -42,7 +47,7 @@ func Provision(ctx context.Context, p Provisioning) error {
 		return err
 	}
 	for _, part := range []struct{ src, dst string }{{"etc", p.Etc}, {"var", p.Var}, {"out", p.OutDir}} {
-		if err := copyTree(filepath.Join(state, part.src), part.dst); err != nil {
+		if err := nodefiles.CopyTree(filepath.Join(state, part.src), part.dst); err != nil {
 			return fmt.Errorf("copy the prepared %s to the node: %w", part.src, err)
 		}
 	}
@@ -55,7 +60,7 @@ func Provision(ctx context.Context, p Provisioning) error {
 // complete fills in what was left out and checks the rest.
 func (p *Provisioning) complete(ctx context.Context) error {
 	p.Node = p.Node.WithDefaults()
-	if err := p.Node.validate(); err != nil {
+	if err := p.Node.Validate(); err != nil {
 		return err
 	}
 	for name, dir := range map[string]string{"Etc": p.Etc, "Var": p.Var, "BinDir": p.BinDir, "OutDir": p.OutDir} {
@@ -90,7 +95,7 @@ func (p *Provisioning) copyBinaries() error {
 		return fmt.Errorf("make the node's /usr/local/bin: %w", err)
 	}
 	for _, bin := range p.Agent.programs() {
-		err := copyFile(filepath.Join(p.BinDir, bin.name), filepath.Join(dst, bin.name), 0o755)
+		err := nodefiles.CopyFile(filepath.Join(p.BinDir, bin.name), filepath.Join(dst, bin.name), 0o755)
 		if bin.optional && errors.Is(err, fs.ErrNotExist) {
 			p.Log.Warn("the node gets no copy of a program that is not built", "program", bin.name)
 			continue
@@ -100,60 +105,6 @@ func (p *Provisioning) copyBinaries() error {
 		}
 	}
 	return nil
-}
-
-// copyTree copies directories, files and links below src into dst, replacing what is there and leaving the rest.
-func copyTree(src, dst string) error {
-	return filepath.WalkDir(src, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(src, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(dst, rel)
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		switch {
-		case entry.IsDir():
-			return os.MkdirAll(target, info.Mode().Perm())
-		case info.Mode()&fs.ModeSymlink != 0:
-			link, err := os.Readlink(path)
-			if err != nil {
-				return err
-			}
-			return relink(target, link)
-		}
-		return copyFile(path, target, info.Mode().Perm())
-	})
-}
-
-// copyFile replaces dst by a copy of src, sharing blocks where the file system can.
-func copyFile(src, dst string, mode os.FileMode) error {
-	in, err := os.Open(src)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	if err := os.Remove(dst); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	out, err := os.OpenFile(dst, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		out.Close()
-		return err
-	}
-	if err := out.Chmod(mode); err != nil {
-		out.Close()
-		return err
-	}
-	return out.Close()
 }
 
 // now is the moment all certificates of one preparation are made.

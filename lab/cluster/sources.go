@@ -4,21 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 const (
-	openshiftAPI      = "github.com/openshift/api"
-	openshiftCRDGlob  = "*/*/zz_generated.crd-manifests/*.crd.yaml"
-	productCRDGlob    = "config/crd/bases/*.yaml"
-	productRBACGlob   = "config/rbac/*/*.yaml"
-	operatorNamespace = "openshift-lifecycle-agent"
+	openshiftAPI     = "github.com/openshift/api"
+	openshiftCRDGlob = "*/*/zz_generated.crd-manifests/*.crd.yaml"
+	productCRDGlob   = "config/crd/bases/*.yaml"
+	productRBACGlob  = "config/rbac/*/*.yaml"
 )
 
 // sources are the files of others that end up in the cluster, and a hash over what they are.
@@ -61,33 +57,4 @@ func openshiftAPIDir(ctx context.Context, moduleDir string) (string, error) {
 		return "", fmt.Errorf("locate the module %s: not downloaded (go mod download %s)", openshiftAPI, openshiftAPI)
 	}
 	return dir, nil
-}
-
-// loadRBAC reads the product's roles and bindings; namespaced objects without a namespace go to the operator's, as kustomize
-// would put them.
-func loadRBAC(files []string) ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("read a role: %w", err)
-		}
-		list, err := parseObjects(text)
-		if err != nil {
-			return nil, fmt.Errorf("parse %s: %w", filepath.Base(file), err)
-		}
-		for _, obj := range list {
-			switch obj.GetKind() {
-			case "Role", "RoleBinding", "ServiceAccount":
-				if obj.GetNamespace() == "" {
-					obj.SetNamespace(operatorNamespace)
-				}
-			case "ClusterRole", "ClusterRoleBinding":
-			default:
-				continue // kustomization.yaml
-			}
-			out = append(out, obj)
-		}
-	}
-	return out, nil
 }

@@ -1,8 +1,11 @@
 package cluster
 
 import (
-	"fmt"
 	"path/filepath"
+
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/containerimage"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/documents"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/nodefiles"
 )
 
 const (
@@ -37,7 +40,7 @@ ExecStart=/usr/lib/systemd/systemd-socket-proxyd ` + serviceAddress + `:6443
 // Workloads are what a node with the real kubelet needs beside its control plane to run Deployments and DaemonSets:
 // kube-controller-manager and kube-scheduler as static pods, and the API's service address.
 type Workloads struct {
-	Image Image
+	Image containerimage.Image
 	// Files are those of the node by path.
 	Files map[string]string
 	// Units are to be enabled and started.
@@ -47,23 +50,19 @@ type Workloads struct {
 // NewWorkloads takes the programs from binDir.
 func NewWorkloads(binDir string) (Workloads, error) {
 	w := Workloads{
-		Image: Image{Names: []string{workloadsImage}, Files: map[string]string{}},
+		Image: containerimage.Image{Names: []string{workloadsImage}, Files: map[string]string{}},
 		Files: map[string]string{
-			unitDir + "kubernetes-service.socket":  serviceSocket,
-			unitDir + "kubernetes-service.service": serviceProxy,
+			nodefiles.UnitDir + "kubernetes-service.socket":  serviceSocket,
+			nodefiles.UnitDir + "kubernetes-service.service": serviceProxy,
 		},
 		Units: []string{"kubernetes-service.socket"},
 	}
-	text, err := templates.ReadFile("templates/workload-pod.yaml")
-	if err != nil {
-		return Workloads{}, fmt.Errorf("read the template of a workload pod: %w", err)
-	}
 	for name, args := range workloadArgs() {
-		pod, err := render(name, string(text), map[string]any{"Name": name, "Image": workloadsImage, "Args": args})
+		pod, err := documents.Render(name, documents.WorkloadPod, map[string]any{"Name": name, "Image": workloadsImage, "Args": args})
 		if err != nil {
 			return Workloads{}, err
 		}
-		w.Files[manifestsDir+"/"+name+"-pod.yaml"] = pod
+		w.Files[nodefiles.ManifestsDir+"/"+name+"-pod.yaml"] = pod
 		w.Image.Files["usr/bin/"+name] = filepath.Join(binDir, name)
 	}
 	return w, nil
@@ -71,13 +70,13 @@ func NewWorkloads(binDir string) (Workloads, error) {
 
 // workloadArgs are the flags of the two programs. There is one of each, so none waits for a lease.
 func workloadArgs() map[string][]string {
-	common := []string{"--kubeconfig=" + nodeKubeconfigs + "/localhost.kubeconfig", "--leader-elect=false", "--bind-address=127.0.0.1", "--v=1"}
+	common := []string{"--kubeconfig=" + nodefiles.KubeconfigDir + "/localhost.kubeconfig", "--leader-elect=false", "--bind-address=127.0.0.1", "--v=1"}
 	return map[string][]string{
 		"kube-scheduler": common,
 		"kube-controller-manager": append([]string{
 			"--controllers=daemonset-controller,deployment-controller,replicaset-controller,disruption-controller,endpointslice-controller," +
 				"garbage-collector-controller,namespace-controller,serviceaccount-controller,root-ca-certificate-publisher-controller",
-			"--root-ca-file=" + kubernetesDir + "/ca.crt",
+			"--root-ca-file=" + nodefiles.KubernetesDir + "/ca.crt",
 		}, common...),
 	}
 }

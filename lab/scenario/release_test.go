@@ -15,7 +15,7 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
-	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/containerimage"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
 )
 
@@ -59,7 +59,7 @@ func installRelease(ctx context.Context, t *testing.T, l *lab.Lab) {
 	release.Dir = root(t)
 	out, err := release.CombinedOutput()
 	require.NoError(t, err, string(out))
-	image, err := cluster.BuildImage(filepath.Join(root(t), "Containerfile"), bin, productImage+":1")
+	image, err := containerimage.Build(filepath.Join(root(t), "Containerfile"), bin, productImage+":1")
 	require.NoError(t, err)
 	require.NoError(t, l.ImportImage(ctx, image))
 	require.NoError(t, l.StartWorkloads(ctx, bin))

@@ -29,7 +29,7 @@ import (
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/lab"
-	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/containerimage"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
 )
 
@@ -70,7 +70,7 @@ func install(ctx context.Context, t *testing.T, l *lab.Lab, components ...string
 	t.Helper()
 	removeProduct(ctx, t, l)
 	bin := filepath.Join(root(t), "build", "bin")
-	image, err := cluster.BuildImage(filepath.Join(root(t), "Containerfile"), bin, productImage+":1")
+	image, err := containerimage.Build(filepath.Join(root(t), "Containerfile"), bin, productImage+":1")
 	require.NoError(t, err)
 	require.NoError(t, l.ImportImage(ctx, image))
 	require.NoError(t, l.StartWorkloads(ctx, bin))

@@ -1,15 +1,13 @@
 package hosttest
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/machine"
 )
 
 // Description is what a test judges a node by.
@@ -42,62 +40,42 @@ type StaterootState struct {
 // Describe looks at the node from outside; it works without power too, and then
 // sees what the disk will have when it is back.
 func (n *Node) Describe() Description {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.powered {
-		defer n.peek()()
+	n.m.Lock()
+	defer n.m.Unlock()
+	if !n.m.Powered() {
+		defer n.m.Peek()()
 	}
-	d := Description{Booted: n.booted.stateroot, Boots: n.boots, Stateroots: map[string]StaterootState{}}
-	if len(n.menu) > 0 {
-		d.Default = n.menu[0].stateroot
+	d := Description{Booted: n.m.Booted.Stateroot, Boots: n.m.Boots, Stateroots: map[string]StaterootState{}}
+	if menu := n.Menu(); len(menu) > 0 {
+		d.Default = menu[0].Stateroot
 	}
-	if n.powered {
+	if n.m.Powered() {
 		d.Running = n.nodeAddresses()
 	}
 	if err := n.clusterUp(); err != nil {
 		d.ClusterDown = err.Error()
 	}
-	for _, name := range n.disk.children(host.DeployDir) {
+	for _, name := range n.m.Disk.Children(host.DeployDir) {
 		d.Stateroots[name] = n.stateroot(name)
 	}
 	return d
 }
 
-// peek shows the disk as after a power cut until the returned function is called.
-func (n *Node) peek() (back func()) {
-	now := *n.disk
-	n.disk.lose(n.options.TornWrites)
-	return func() { *n.disk = now }
-}
-
 func (n *Node) stateroot(name string) StaterootState {
 	var s StaterootState
-	if at, ok := n.firstOf(name); ok {
-		root := n.menu[at].dir()
-		s.Deployed = n.bootable(n.menu[at]) == nil
-		s.Enabled = n.enabledUnits(root)
-		for _, p := range n.profilesIn(root) {
-			for _, a := range p.addresses() {
-				s.Profiles = append(s.Profiles, a.String())
-			}
-		}
-		slices.Sort(s.Profiles)
+	if at, ok := n.FirstOf(name); ok {
+		root := n.Menu()[at].Dir()
+		s.Deployed = n.Bootable(n.Menu()[at]) == nil
+		s.Enabled = n.EnabledUnits(root)
+		s.Profiles = n.ProfileAddresses(root)
 		s.DNSName = n.dnsName(root)
 	}
-	data, err := n.readStore(host.InVar(name, storeFile))
-	if err == nil {
-		s.Keystore = data.addresses()
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		s.StoreError = err.Error()
-	}
-	if by, err := n.readFile(host.InVar(name, storeInUse)); err == nil && string(by) != name {
-		s.StoreError = ErrHotCopy.Error()
-	}
+	s.Keystore, s.StoreError = n.AddressesIn(name)
 	return s
 }
 
 func (n *Node) dnsName(root string) string {
-	data, err := n.readFile(path.Join(root, host.DnsmasqOverrides))
+	data, err := n.m.ReadFile(path.Join(root, host.DnsmasqOverrides))
 	if err != nil {
 		return ""
 	}
@@ -109,45 +87,25 @@ func (n *Node) dnsName(root string) string {
 	return ""
 }
 
-// addresses lists every address the store mentions, once, sorted.
-func (s store) addresses() []string {
-	found := map[string]bool{}
-	for _, v := range s.Keys {
-		var r resource
-		if json.Unmarshal(v.Value, &r) == nil {
-			for _, a := range r.Addresses {
-				found[a] = true
-			}
-		}
-	}
-	for _, m := range s.Members {
-		for _, u := range m.PeerURLs {
-			host := strings.TrimSuffix(strings.TrimPrefix(u, "https://"), ":2380")
-			found[strings.Trim(host, "[]")] = true
-		}
-	}
-	return sorted(found)
-}
-
 // Snapshot is the disk and the boot menu at one moment, by path.
 type Snapshot map[string]string
 
 // Snapshot reads what a power cut at this moment would leave, or, with live, what
 // programs see.
 func (n *Node) Snapshot(live bool) Snapshot {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	from, s := n.disk.durable, Snapshot{}
+	n.m.Lock()
+	defer n.m.Unlock()
+	from, s := n.m.Disk.Durable, Snapshot{}
 	if live {
-		from = n.disk.live
+		from = n.m.Disk.Live
 	}
 	for p, in := range from {
-		if !volatile(p) {
-			s[p] = fmt.Sprintf("%s %s%s", in.mode, in.link, in.data)
+		if !machine.Volatile(p) {
+			s[p] = fmt.Sprintf("%s %s%s", in.Mode, in.Link, in.Data)
 		}
 	}
-	for i, m := range n.menu {
-		s[fmt.Sprintf("boot menu %d", i)] = m.stateroot + " " + m.port().ID()
+	for i, m := range n.Menu() {
+		s[fmt.Sprintf("boot menu %d", i)] = m.Stateroot + " " + m.ID()
 	}
 	return s
 }
@@ -175,7 +133,7 @@ func (s Snapshot) Diff(after Snapshot) []string {
 func (s Snapshot) Below(dir string) Snapshot {
 	out := Snapshot{}
 	for p, v := range s {
-		if within(p, dir) {
+		if machine.Within(p, dir) {
 			out[p] = v
 		}
 	}

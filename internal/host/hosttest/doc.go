@@ -7,6 +7,9 @@
 // change to the disk (CrashAt, CrashWhen), and it then comes back as a real one
 // would: with what had been made durable, and nothing else.
 //
+// Each part is a room: machine (disk, power, crashes), files, ostree, systemd, network, etcd. They share the machine and
+// its lock; this package joins them, boots the node, and judges it. Tests use this package alone.
+//
 // Tests only. The package imports the ports, netstate and the standard library; it must not import
 // a domain package, an adapter or Kubernetes.
 package hosttest

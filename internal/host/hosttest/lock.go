@@ -52,21 +52,20 @@ func (l nodeLock) Acquire(ctx context.Context, h host.Holder) (func(), error) {
 // take returns the hold, or who has the node.
 func (l nodeLock) take(h host.Holder) (*hold, host.Holder) {
 	n := l.n
-	n.lock()
-	defer n.mu.Unlock()
-	if n.held != nil && n.held.life == n.life {
+	n.m.Enter()
+	defer n.m.Unlock()
+	if n.held != nil && n.held.life == n.m.Life {
 		return nil, n.held.holder
 	}
-	n.nextProgram++
-	h.PID, h.Boot, h.Since = n.nextProgram, strconv.Itoa(n.boots), time.Now().UTC().Truncate(time.Second)
-	n.held = &hold{h, n.life}
+	h.PID, h.Boot, h.Since = n.m.NextProgram(), strconv.Itoa(n.m.Boots), time.Now().UTC().Truncate(time.Second)
+	n.held = &hold{h, n.m.Life}
 	return n.held, host.Holder{}
 }
 
 // drop is no port call: the kernel takes the lock from a dead program too.
 func (l nodeLock) drop(mine *hold) {
-	l.n.mu.Lock()
-	defer l.n.mu.Unlock()
+	l.n.m.Lock()
+	defer l.n.m.Unlock()
 	if l.n.held == mine {
 		l.n.held = nil
 	}
@@ -81,9 +80,9 @@ func (l nodeLock) Holder(ctx context.Context) (host.Holder, bool, error) {
 
 func (l nodeLock) process() (host.Holder, bool) {
 	n := l.n
-	n.lock()
-	defer n.mu.Unlock()
-	if n.held == nil || n.held.life != n.life {
+	n.m.Enter()
+	defer n.m.Unlock()
+	if n.held == nil || n.held.life != n.m.Life {
 		return host.Holder{}, false
 	}
 	return n.held.holder, true

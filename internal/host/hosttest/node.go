@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/etcd"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/machine"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/network"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/ostree"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/systemd"
 )
 
 // Options shape the node that NewNode makes. The zero value is a single-stack
@@ -60,73 +63,35 @@ func (o Options) withDefaults() Options {
 }
 
 // Node is a machine in memory. All methods may be called from many goroutines.
+//
+// Its parts are rooms of their own, which share the machine's disk, power and lock; their methods are the node's.
 type Node struct {
-	mu      sync.Mutex
+	machine.Controls
+	*ostree.Sysroot
+	*systemd.Manager
+	*network.Links
+	*etcd.Member
+	m       *machine.Machine
 	options Options
 
-	// What a power cut leaves.
-	disk   *disk
-	menu   []deployment // boot menu, the first boots next
-	commit map[string]inode
-	// imported are the commits that came from elsewhere, arguments those of the kernel by stateroot.
-	imported  []string
-	arguments map[string][]string
-
-	// What it does not.
-	powered, rebooting bool
-	grace              int
-	booted             deployment
-	boots              int
-	running            map[string]*unitRun
-	queue              []string // units that Settle runs
-	net                network
-	openNet            *network // what a transaction under way goes back to
-	pendingNet         *pendingNetwork
-	netWatchers        map[chan struct{}]struct{}
-	held               *hold // the node's lock
-	flows              []host.Reservation
-	containers         bool // of the cluster
-
-	// What the test says.
-	programs                   map[string]Program
-	commands                   map[string]Command
-	every                      map[string]Program
-	cannotSetDefault           error
-	kernelArguments            []string
-	silent, refusing, occupied map[netip.Addr]bool
-	deaf                       bool                    // the node's own DNS server
-	known                      map[netip.Addr][]string // what a name server is limited to
-	registry                   registry
-	segments                   map[netip.Addr]int // VLAN on which a machine is
-	proxied                    []netip.Prefix
-	served                     map[string]error // what answers, by target
-
-	trap            trap
-	killed          bool // the program that runs
-	life            int  // counts boots and kills: what is older is gone
-	seen, struck    int
-	ops             []Op
-	failures        []error
-	programsRunning map[int]context.CancelCauseFunc
-	nextProgram     int
+	held       *hold // the node's lock
+	flows      []host.Reservation
+	containers bool // of the cluster
+	deaf       bool // the node's own DNS server
 }
 
 // NewNode makes a node that looks like a single-node OpenShift, and boots it. Its
 // cluster is up.
 func NewNode(o Options) *Node {
 	o = o.withDefaults()
-	n := &Node{
-		options: o, disk: newDisk(o.Free), commit: osCommit(),
-		running: map[string]*unitRun{}, arguments: map[string][]string{},
-		programs: map[string]Program{}, commands: builtins(), every: map[string]Program{},
-		silent: map[netip.Addr]bool{}, refusing: map[netip.Addr]bool{}, occupied: map[netip.Addr]bool{},
-		segments: map[netip.Addr]int{},
-		known:    map[netip.Addr][]string{}, served: map[string]error{},
-		programsRunning: map[int]context.CancelCauseFunc{},
-	}
-	n.programs[host.UnitKubelet] = n.StartCluster
-	n.booted = deployment{stateroot: o.Stateroot, checksum: o.Commit}
-	n.menu = []deployment{n.booted}
+	m := machine.New(machine.Options{Free: o.Free, TornWrites: o.TornWrites, RebootGrace: o.RebootGrace})
+	n := &Node{m: m, options: o, Controls: m.Controls(), Sysroot: ostree.New(m, osCommit())}
+	n.Manager = systemd.New(m, n.started)
+	n.Links = network.New(m, network.Options{
+		Addresses: o.Addresses, Gateways: o.Gateways, DNS: o.DNS, Uplink: o.Uplink, VLAN: o.VLAN,
+	}, n.listensToItself)
+	n.Member = etcd.New(m, o.StoreBatch, func() bool { return n.containers })
+	n.Program(host.UnitKubelet, n.StartCluster)
 	if err := n.install(); err != nil {
 		panic(fmt.Sprintf("hosttest: install node: %v", err))
 	}
@@ -139,56 +104,44 @@ func NewNode(o Options) *Node {
 
 // install writes the booted deployment.
 func (n *Node) install() error {
-	if err := n.osInit(n.booted.stateroot); err != nil {
-		return err
-	}
-	if err := n.checkout(n.booted); err != nil {
+	if err := n.Install(host.Deployment{Stateroot: n.options.Stateroot, Checksum: n.options.Commit}); err != nil {
 		return err
 	}
 	for p, in := range n.installed() {
-		if err := n.disk.put(n.physical(p), in, true); err != nil {
+		if err := n.m.Disk.Put(n.m.Physical(p), in, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Failures are the errors with which units ended since the node was made.
-func (n *Node) Failures() []error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.failures)
-}
-
 // SetFree sets the room left on the disk in bytes.
 func (n *Node) SetFree(bytes int64) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.disk.free = bytes
+	n.m.Lock()
+	defer n.m.Unlock()
+	n.m.Disk.Free = bytes
 }
 
 // Seed puts a file on the disk of the booted system as if it had always been there: it
 // is no change that CrashWhen sees.
 func (n *Node) Seed(p string, data []byte) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	at, err := n.resolve(p, true)
+	n.m.Lock()
+	defer n.m.Unlock()
+	at, err := n.m.Resolve(p, true)
 	if err != nil {
 		return err
 	}
-	return n.disk.put(at, inode{mode: 0o644, data: slices.Clone(data)}, true)
+	return n.m.Disk.Put(at, machine.Inode{Mode: 0o644, Data: slices.Clone(data)}, true)
 }
 
 // Chtimes sets a file's modification time.
 func (n *Node) Chtimes(p string, mtime time.Time) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	at, in, err := n.look(p, true)
+	n.m.Lock()
+	defer n.m.Unlock()
+	at, in, err := n.m.Look(p, true)
 	if err != nil {
 		return err
 	}
-	in.mtime = mtime
-	return n.disk.put(at, in, true)
+	in.MTime = mtime
+	return n.m.Disk.Put(at, in, true)
 }
-
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

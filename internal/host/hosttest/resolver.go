@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest/machine"
 )
 
 const dnsNameKey = "SNO_DNSMASQ_IP_OVERRIDE="
@@ -17,26 +18,29 @@ const dnsNameKey = "SNO_DNSMASQ_IP_OVERRIDE="
 // Deafen has the node's own DNS server listen to nobody from now on, until it is started anew: it lost an address that
 // moved to another interface.
 func (n *Node) Deafen() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.m.Lock()
+	defer n.m.Unlock()
 	n.deaf = true
 }
 
 // listensToItself says whether the node's own DNS server listens at the address.
 func (n *Node) listensToItself(at netip.Addr) bool {
-	own := slices.ContainsFunc(n.net.addresses(), func(p netip.Prefix) bool { return p.Addr() == at })
-	return own && !n.deaf && n.unitState(host.UnitDnsmasq).Running()
+	own := slices.ContainsFunc(n.Addresses(), func(p netip.Prefix) bool { return p.Addr() == at })
+	return own && !n.deaf && n.UnitState(host.UnitDnsmasq).Running()
 }
+
+// started gives a DNS server that is started anew the addresses of now.
+func (n *Node) started(unit string) { n.deaf = n.deaf && unit != host.UnitDnsmasq }
 
 // forceDNS has the node's programs ask its own DNS server, as OpenShift's dispatcher script of that name does.
 func (n *Node) forceDNS() error {
-	data, err := n.readFile(host.DnsmasqOverrides)
+	data, err := n.m.ReadFile(host.DnsmasqOverrides)
 	if err != nil {
 		return nil // no such script without the baseline
 	}
 	_, rest, _ := strings.Cut(string(data), dnsNameKey)
 	ip, _, _ := strings.Cut(rest, "\n")
-	return n.writeDurable(host.ResolvConf, text("nameserver "+ip+"\n"))
+	return n.m.WriteDurable(host.ResolvConf, machine.Text("nameserver "+ip+"\n"))
 }
 
 // Resolver is the node's host.Resolver.

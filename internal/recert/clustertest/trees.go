@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/pki"
+	"github.com/lifecycle-agent/lifecycle-agent/lab/cluster/site"
 )
 
 const (
@@ -20,7 +21,7 @@ func (m *maker) controlPlane() {
 	top := m.issue(request{cn: "kube-csr-signer-signer", kind: RSA, ca: true})
 	m.tls("openshift-kube-controller-manager-operator", "csr-signer-signer", top)
 	signers, trusted := map[string]*Pair{}, map[string]string{}
-	for i, spec := range cluster.Signers() {
+	for i, spec := range pki.Signers() {
 		cn := strings.ReplaceAll(spec.CN, "%d", "1")
 		q := request{cn: cn, kind: Algorithm(m.rand("kind of " + spec.ID).IntN(4)), ca: true, serial: int64(100 + i)}
 		if spec.ID == "csr" {
@@ -34,7 +35,7 @@ func (m *maker) controlPlane() {
 	}
 	m.bundles(trusted)
 	leaves, all := map[string]*Pair{}, map[string]string{}
-	for _, spec := range cluster.Leaves(m.labSite()) {
+	for _, spec := range pki.Leaves(m.labSite()) {
 		p := m.placed(spec, signers[spec.Signer])
 		leaves[spec.ID] = p
 		if spec.Etcd {
@@ -48,15 +49,15 @@ func (m *maker) controlPlane() {
 	m.kubeconfigs(trusted["lb"]+trusted["localhost"], signers["admin"], leaves["admin"])
 }
 
-func (m *maker) labSite() cluster.Site {
-	return cluster.Site{Hostname: m.site.Node, ClusterName: m.site.Name, BaseDomain: m.site.Domain,
+func (m *maker) labSite() site.Site {
+	return site.Site{Hostname: m.site.Node, ClusterName: m.site.Name, BaseDomain: m.site.Domain,
 		Addresses: []netip.Prefix{netip.PrefixFrom(m.site.V4, 24), netip.PrefixFrom(m.site.V6, 64)}}
 }
 
 // bundles stores the bundles of authorities that components read.
 func (m *maker) bundles(trusted map[string]string) {
 	texts := map[[2]string]map[string]string{}
-	for _, spec := range cluster.Bundles() {
+	for _, spec := range pki.Bundles() {
 		text := ""
 		for _, id := range spec.Signers {
 			text += trusted[id]
@@ -78,7 +79,7 @@ func (m *maker) bundles(trusted map[string]string) {
 }
 
 // placed makes a leaf of the control plane and stores it. Etcd's name a neighbour as well, and those of the API what is nearly the zone.
-func (m *maker) placed(spec cluster.LeafSpec, parent *Pair) *Pair {
+func (m *maker) placed(spec pki.LeafSpec, parent *Pair) *Pair {
 	names := slices.Clone(spec.Req.DNS)
 	for _, ip := range spec.Req.IPs {
 		names = append(names, ip.String())
