@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	grafana "github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	prometheusquery "github.com/grafana/grafana-foundation-sdk/go/prometheus"
+	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -118,6 +124,29 @@ func readDashboard(t *testing.T) (d dashboard) {
 	require.NoError(t, json.Unmarshal([]byte(text), &d))
 	require.NotEmpty(t, d.Panels)
 	return d
+}
+
+// TestTheDashboardHasGrafanasSchema: every key is one that Grafana knows, and none that its panels rely on is left out.
+func TestTheDashboardHasGrafanasSchema(t *testing.T) {
+	kinds := cog.NewRuntime()
+	kinds.RegisterPanelcfgVariant(stat.VariantConfig())
+	kinds.RegisterPanelcfgVariant(timeseries.VariantConfig())
+	kinds.RegisterDataqueryVariant(prometheusquery.VariantConfig())
+	text := find[corev1.ConfigMap](t, monitored, "ConfigMap", "lifecycle-agent-dashboard").Data["lifecycle-agent.json"]
+	require.Empty(t, schemaErrors(text))
+	require.NotEmpty(t, schemaErrors(strings.Replace(text, `"graphMode"`, `"grafMode"`, 1)))
+	for _, panel := range readDashboard(t).Panels {
+		require.Contains(t, []string{"row", "stat", "timeseries"}, panel.Type, "%s: its schema is not registered above", panel.Title)
+	}
+}
+
+// schemaErrors is what Grafana's schema finds; the library returns an error that is empty where it finds nothing.
+func schemaErrors(text string) (found cog.BuildErrors) {
+	err := new(grafana.Dashboard).UnmarshalJSONStrict([]byte(text))
+	if !errors.As(err, &found) && err != nil {
+		found = cog.MakeBuildErrors("dashboard", err)
+	}
+	return found
 }
 
 // TestTheDashboardsExpressionsParse: promtool takes each as the expression of a recording rule.
