@@ -15,6 +15,7 @@ require (
 	github.com/google/btree v1.1.3
 	github.com/google/go-containerregistry v0.22.1
 	github.com/google/uuid v1.6.0
+	github.com/grafana/grafana-foundation-sdk/go v0.0.22
 	github.com/klauspost/pgzip v1.3.0
 	github.com/openshift/api v0.0.0-20260817165856-9fda5179a7f7
 	github.com/prometheus/client_golang v1.25.0
@@ -50,8 +51,6 @@ require (
 	sigs.k8s.io/kustomize/kyaml v0.20.1
 	sigs.k8s.io/yaml v1.6.0
 )
-
-require github.com/grafana/grafana-foundation-sdk/go v0.0.22
 
 require (
 	github.com/docker/cli v29.7.2+incompatible // indirect
