@@ -114,8 +114,12 @@ func names(list []Controller) []string {
 // Describe lists the role's controllers for --help, one a line.
 func Describe(role Role) string {
 	var text strings.Builder
-	for _, c := range ofRole(role) {
-		fmt.Fprintf(&text, "  %-12s %s\n", c.Name, c.Summary)
+	list, width := ofRole(role), 0
+	for _, name := range names(list) {
+		width = max(width, len(name))
+	}
+	for _, c := range list {
+		fmt.Fprintf(&text, "  %-*s  %s\n", width, c.Name, c.Summary)
 	}
 	return text.String()
 }
