@@ -28,3 +28,14 @@ func TestThePoolsReasonIsShownOnce(t *testing.T) {
 	require.Zero(t, testutil.CollectAndCount(m.reasons))
 	require.Zero(t, testutil.CollectAndCount(m.addresses))
 }
+
+// TestTheMetricHasTheReasonOfTheStatus: nothing may happen to a pool for days after its status was written.
+func TestTheMetricHasTheReasonOfTheStatus(t *testing.T) {
+	w := newWorld(t)
+	w.pool("p", between(1, 1))
+	r := w.start()
+	w.claim("first", "p")
+	w.poolReason("p", metal3.ReasonExhausted)
+	require.Equal(t, 1, testutil.CollectAndCount(r.Metrics.reasons))
+	require.InDelta(t, 1, testutil.ToFloat64(r.Metrics.reasons.WithLabelValues(w.namespace, "p", metal3.ReasonExhausted)), 0)
+}

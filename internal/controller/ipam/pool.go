@@ -266,7 +266,6 @@ func (r *Reconciler) poolStatus(o *metal3.IPPool, invalid error) metal3.IPPoolSt
 		stats = p.Stats()
 		status.Total, status.Free = stats.Total.String(), stats.Free.String()
 	}
-	r.Metrics.pool(name, status, stats)
 	c := metav1.Condition{Type: metal3.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: o.Generation,
 		LastTransitionTime: metav1.NewTime(r.Now())}
 	var open bool
@@ -274,6 +273,7 @@ func (r *Reconciler) poolStatus(o *metal3.IPPool, invalid error) metal3.IPPoolSt
 		c.Status = metav1.ConditionTrue
 	}
 	apimeta.SetStatusCondition(&status.Conditions, c)
+	r.Metrics.pool(name, status, stats)
 	return status
 }
 
