@@ -142,7 +142,11 @@ func (f *fleet) manager(into *writes) ctrl.Manager {
 func (f *fleet) run(mgr ctrl.Manager) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
-	done.Go(func() { _ = mgr.Start(ctx) })
+	done.Go(func() {
+		if err := mgr.Start(ctx); err != nil {
+			f.t.Errorf("a manager ended: %v", err)
+		}
+	})
 	f.t.Cleanup(func() { cancel(); done.Wait() })
 }
 
