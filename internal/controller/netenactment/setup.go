@@ -34,7 +34,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, own cache.Cache) error {
 	c, err := controller.NewUnmanaged("netenactment", controller.Options{
 		Reconciler: r, MaxConcurrentReconciles: 1, SkipNameValidation: new(true), // a load test runs the agents of many nodes
 		CacheSyncTimeout: mgr.GetControllerOptions().CacheSyncTimeout,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 30*time.Second),
+		RateLimiter:      workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 30*time.Second),
 	})
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)
