@@ -44,9 +44,10 @@ func (p *pace) prune(policies map[types.UID]bool) {
 }
 
 // countsAlone says that a status differs from the one before in nothing but how far the roll-out is: no phase, outcome, conflict or
-// failure is new.
+// failure is new. The start is news: only the pass that grants the first node knows it.
 func countsAlone(before *nmstatev1.NodeNetworkConfigurationPolicy, after nmstatev1.NodeNetworkConfigurationPolicyStatus, now report) bool {
 	was, ro := remembered(before), before.Status.Rollout
-	was.unreadable = now.unreadable // is told by an event
-	return ro != nil && was == now && ro.Failed == after.Rollout.Failed && ro.Aborted == after.Rollout.Aborted
+	was.unreadable = now.unreadable // no part of the status
+	return ro != nil && was == now && ro.Failed == after.Rollout.Failed && ro.Aborted == after.Rollout.Aborted &&
+		ro.StartTime.Equal(after.Rollout.StartTime)
 }

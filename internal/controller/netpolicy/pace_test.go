@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
@@ -16,7 +17,7 @@ func TestCountsOfManyNodesAreWrittenRarely(t *testing.T) {
 	require.Zero(t, p.wait("a", 1000, now), "nothing was written yet")
 	p.wrote("a", now)
 	require.Equal(t, 10*time.Second, p.wait("a", 1000, now))
-	require.Equal(t, 10*time.Millisecond, p.wait("a", 1, now), "one node is told at once")
+	require.Equal(t, 10*time.Millisecond, p.wait("a", 1, now), "those of a single node hardly wait")
 	require.Zero(t, p.wait("a", 1000, now.Add(10*time.Second)))
 	require.Zero(t, p.wait("b", 1000, now), "each policy has its own")
 	p.prune(map[types.UID]bool{"b": true})
@@ -37,13 +38,14 @@ func TestNewsAreNoCounts(t *testing.T) {
 		change func(s *nmstatev1.RolloutStatus, r *report)
 		counts bool
 	}{
-		"one more is configured": {func(s *nmstatev1.RolloutStatus, _ *report) { s.Configured++ }, true},
-		"one failed":             {func(s *nmstatev1.RolloutStatus, _ *report) { s.Failed++ }, false},
-		"one was aborted":        {func(s *nmstatev1.RolloutStatus, _ *report) { s.Aborted++ }, false},
-		"another phase":          {func(_ *nmstatev1.RolloutStatus, r *report) { r.phase = nmstatev1.PhasePaused }, false},
-		"all are configured":     {func(_ *nmstatev1.RolloutStatus, r *report) { r.outcome = condition.PolicyAvailable }, false},
-		"an edit":                {func(_ *nmstatev1.RolloutStatus, r *report) { r.generation = 3 }, false},
-		"a conflict":             {func(_ *nmstatev1.RolloutStatus, r *report) { r.conflicts = "with another" }, false},
+		"one more is configured":   {func(s *nmstatev1.RolloutStatus, _ *report) { s.Configured++ }, true},
+		"one failed":               {func(s *nmstatev1.RolloutStatus, _ *report) { s.Failed++ }, false},
+		"one was aborted":          {func(s *nmstatev1.RolloutStatus, _ *report) { s.Aborted++ }, false},
+		"the first node may start": {func(s *nmstatev1.RolloutStatus, _ *report) { s.StartTime = &metav1.Time{Time: time.Unix(1, 0)} }, false},
+		"another phase":            {func(_ *nmstatev1.RolloutStatus, r *report) { r.phase = nmstatev1.PhasePaused }, false},
+		"all are configured":       {func(_ *nmstatev1.RolloutStatus, r *report) { r.outcome = condition.PolicyAvailable }, false},
+		"an edit":                  {func(_ *nmstatev1.RolloutStatus, r *report) { r.generation = 3 }, false},
+		"a conflict":               {func(_ *nmstatev1.RolloutStatus, r *report) { r.conflicts = "with another" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, then := was(), now
