@@ -49,8 +49,8 @@ func TestTheServingNodeWritesIPConfig(t *testing.T) {
 	addNode(t, server, "m2", "node-role.kubernetes.io/master")
 	addNode(t, server, "b-worker", "node-role.kubernetes.io/worker")
 	serving, second, worker := podOn(t, server, "m1"), podOn(t, server, "m2"), podOn(t, server, "b-worker")
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		require.ErrorContains(c, createIPConfig(t, worker), "the agent of node b-worker may not write IPConfig: it is no node of the control plane")
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // a dry run, for it succeeds until then
+		require.ErrorContains(c, createIPConfig(t, worker, client.DryRunAll), "the agent of node b-worker may not write IPConfig: it is no node of the control plane")
 	}, wait, tick, "the policy takes effect")
 	require.ErrorContains(t, createIPConfig(t, second), "the agent of node m2 may not write IPConfig: that of node m1 serves it")
 	require.ErrorContains(t, createIPConfig(t, clientWith(t, server, requestToken(t, server, nil))), "with the token of a pod on a node only")
@@ -143,9 +143,10 @@ func label(t *testing.T, c client.Client, node string) error {
 		client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"seen":"`+time.Now().Format("150405.000000")+`"}}}`)))
 }
 
-func createIPConfig(t *testing.T, c client.Client) error {
+func createIPConfig(t *testing.T, c client.Client, options ...client.CreateOption) error {
 	t.Helper()
-	return c.Create(t.Context(), &lcav1.IPConfig{ObjectMeta: metav1.ObjectMeta{Name: lcav1.IPConfigName}, Spec: lcav1.IPConfigSpec{Stage: lcav1.StageIdle}})
+	ipc := &lcav1.IPConfig{ObjectMeta: metav1.ObjectMeta{Name: lcav1.IPConfigName}, Spec: lcav1.IPConfigSpec{Stage: lcav1.StageIdle}}
+	return c.Create(t.Context(), ipc, options...)
 }
 
 func mayPatchNodes(t *testing.T, server *apitest.Server) {

@@ -73,5 +73,5 @@ func shippedCLI(hostRoot string) func() error {
 	if _, err := os.Stat(host.CLI); err != nil {
 		return nil
 	}
-	return shipped.Program{Node: files.New(hostRoot), Path: host.CLI}.Install
+	return (&shipped.Program{Node: files.New(hostRoot), Path: host.CLI}).Install
 }

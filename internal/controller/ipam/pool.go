@@ -19,6 +19,7 @@ import (
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/requeue"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
@@ -64,7 +65,7 @@ func (r *Reconciler) reconcilePool(ctx context.Context, name types.NamespacedNam
 		return ctrl.Result{}, err
 	}
 	wait, err := r.publishPool(ctx, o, invalid)
-	return ctrl.Result{RequeueAfter: soonest(next, wait)}, err
+	return ctrl.Result{RequeueAfter: requeue.Sooner(next, wait)}, err
 }
 
 // learnPool updates the arithmetic of a pool, and wakes the claims that its change concerns. The error says why it is invalid.
@@ -157,7 +158,7 @@ func (r *Reconciler) endQuarantines(ctx context.Context, o *metal3.IPPool) (next
 			if left, err = r.shortenQuarantine(ctx, o, lock, left); err != nil {
 				return 0, err
 			}
-			next = soonest(next, left)
+			next = requeue.Sooner(next, left)
 			continue
 		}
 		if err := r.deleteLock(ctx, lock); err != nil && !apierrors.IsConflict(err) { // a conflict: a claim has taken it over
@@ -203,14 +204,6 @@ func (r *Reconciler) remaining(lock *lockv1.AddressLock, sticky bool) (left time
 	}
 	left = lock.Spec.Until.Sub(r.Now())
 	return left, left <= 0
-}
-
-// soonest is the smaller of two waits, 0 being none.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // publishPool writes the status of a pool if it reports anything new, or says how long to wait with that.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/caches"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netenactment"
@@ -114,7 +116,44 @@ func newFleet(t *testing.T, size int) *fleet {
 		f.agent(agents, nodeName(i))
 	}
 	f.run(agents)
+	f.rests()
 	return f
+}
+
+// rests waits until the network of every node is published: its agent's caches are full then, so that its start is not measured.
+func (f *fleet) rests() {
+	f.t.Helper()
+	published := func() int {
+		var states metav1.PartialObjectMetadataList
+		states.SetGroupVersionKind(nmstatev1beta1.GroupVersion.WithKind("NodeNetworkStateList"))
+		require.NoError(f.t, f.api.List(f.t.Context(), &states))
+		return len(states.Items)
+	}
+	f.until("published", f.size, published)
+}
+
+const (
+	// patience is how long a measurement may take.
+	patience = 2 * time.Hour
+	// reportEvery is how often a long one says how far it is, on stderr.
+	reportEvery = 30 * time.Second
+)
+
+// until waits for a count, and says now and then how far it is.
+func (f *fleet) until(what string, want int, count func() int) {
+	f.t.Helper()
+	began := time.Now()
+	for last := began; ; time.Sleep(100 * time.Millisecond) {
+		have := count()
+		if have == want {
+			return
+		}
+		require.Less(f.t, time.Since(began), patience, "%s: %d of %d", what, have, want)
+		if time.Since(last) >= reportEvery {
+			last = time.Now()
+			fmt.Fprintf(os.Stderr, "%s: %d of %d after %s\n", what, have, want, time.Since(began).Round(time.Second))
+		}
+	}
 }
 
 func nodeName(i int) string { return fmt.Sprintf("node-%04d", i) }
@@ -134,7 +173,7 @@ func (f *fleet) manager(into *writes) ctrl.Manager {
 	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return counted{rt, into} })
 	yes := true
 	mgr, err := ctrl.NewManager(c, ctrl.Options{Scheme: f.server.Scheme, Metrics: server.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: &yes, CacheSyncTimeout: 10 * time.Minute}})
+		Controller: config.Controller{SkipNameValidation: &yes, CacheSyncTimeout: time.Hour}})
 	require.NoError(f.t, err)
 	return mgr
 }

@@ -5,7 +5,8 @@
 // scene.go reads everything a decision rests on: the policies, this node's enactments, and what the node has on record.
 // standing.go compares the records with the boot and the stateroot that run.
 // state.go derives the state of each policy, without side effects. act.go starts one enactment at a time, through lca-cli.
-// project.go computes the status of an enactment, which is written with one patch and only if it changed.
+// project.go computes the status of an enactment, which is written with one patch and only if it changed. latest.go has what
+// the cache does not have yet.
 //
 // The operator role decides when a node may start (Granted); this controller never starts without. Nothing that a restart
 // must not lose is kept in memory: request, journal, outcome and record are on the node.
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/requeue"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -79,6 +81,8 @@ type Reconciler struct {
 	differs map[string]time.Time
 	// lost is of which boot a policy was reported as lost.
 	lost map[string]string
+	// latest is what the cache may not have yet of the enactments that this agent wrote.
+	latest latest
 }
 
 const (
@@ -112,17 +116,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 // at the next event.
 func (r *Reconciler) proceed(ctx context.Context, s *scene) (time.Duration, error) {
 	var again time.Duration
-	soonest := func(d time.Duration) {
-		if d > 0 && (again == 0 || d < again) {
-			again = d
-		}
-	}
 	if s.request != nil {
 		wait, err := r.resume(ctx, s)
 		if err != nil {
 			return 0, err
 		}
-		soonest(wait)
+		again = wait
 	}
 	var unknown error
 	for _, v := range s.views {
@@ -130,28 +129,34 @@ func (r *Reconciler) proceed(ctx context.Context, s *scene) (time.Duration, erro
 		if err != nil { // of this policy alone; an edit of it makes another record
 			unknown = errors.Join(unknown, fmt.Errorf("compare the record of policy %s with the network: %w", v.name, err))
 		}
-		soonest(wait)
-		j := judge(v, s)
-		if j.state == condition.Available {
-			r.drift(ctx, s, v, &j)
-		}
-		if j.ready && s.request == nil {
-			if wait := j.due.Sub(s.now); wait > 0 {
-				soonest(wait)
-			} else if err := r.start(ctx, s, v, &j); err != nil {
-				return 0, fmt.Errorf("enact policy %s: %w", v.name, err)
-			}
-		}
-		if s.request != nil {
-			soonest(whileRunning)
-		}
-		if err := r.report(ctx, s, v, j); err != nil {
+		again = requeue.Sooner(again, wait)
+		if wait, err = r.advance(ctx, s, v); err != nil {
 			return 0, err
 		}
+		again = requeue.Sooner(again, wait)
 	}
 	if unknown != nil && again > 0 { // an error would have the other policies wait longer and longer
 		r.Log.Warn("a policy cannot be judged", "error", unknown)
 		return again, nil
 	}
 	return again, unknown
+}
+
+// advance judges one policy, starts its enactment if it is due, and reports it.
+func (r *Reconciler) advance(ctx context.Context, s *scene, v *view) (again time.Duration, err error) {
+	j := judge(v, s)
+	if j.state == condition.Available {
+		r.drift(ctx, s, v, &j)
+	}
+	if j.ready && s.request == nil {
+		if wait := j.due.Sub(s.now); wait > 0 {
+			again = wait
+		} else if err := r.start(ctx, s, v, &j); err != nil {
+			return 0, fmt.Errorf("enact policy %s: %w", v.name, err)
+		}
+	}
+	if s.request != nil {
+		again = requeue.Sooner(again, whileRunning)
+	}
+	return again, r.report(ctx, s, v, j)
 }

@@ -42,6 +42,7 @@ func (r *Reconciler) report(ctx context.Context, s *scene, v *view, j judgement)
 	if err := status.Patch(ctx, r.Client, before, after); err != nil {
 		return err
 	}
+	r.latest.wrote(after, s.now)
 	r.announce(ctx, s, v, before, after, j)
 	return nil
 }
@@ -59,6 +60,7 @@ func (r *Reconciler) create(ctx context.Context, s *scene, v *view) error {
 		return fmt.Errorf("create enactment %s: %w", e.Name, err)
 	}
 	v.enactment = e
+	r.latest.wrote(e, s.now)
 	return nil
 }
 
@@ -85,6 +87,7 @@ func (r *Reconciler) remove(ctx context.Context, v *view) error {
 	if err := client.IgnoreNotFound(r.Client.Delete(ctx, v.enactment)); err != nil {
 		return fmt.Errorf("delete enactment %s: %w", v.enactment.Name, err)
 	}
+	r.latest.deleted(v.enactment.Name)
 	return nil
 }
 

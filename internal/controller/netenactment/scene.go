@@ -112,9 +112,10 @@ func (r *Reconciler) collect(ctx context.Context, s *scene) error {
 	if err := r.Cache.List(ctx, &enactments, client.MatchingLabels{nmstatev1.NodeLabel: r.NodeName}); err != nil {
 		return fmt.Errorf("list the enactments of node %s: %w", r.NodeName, err)
 	}
-	for i, e := range enactments.Items {
+	known := r.latest.over(enactments.Items, s.now)
+	for i, e := range known {
 		name := cmpLabel(e.Labels[nmstatev1.PolicyLabel], e.Name, r.NodeName)
-		of(name).enactment = &enactments.Items[i]
+		of(name).enactment = &known[i]
 	}
 	records, err := record.Store{Files: r.Node.Files}.All()
 	if err != nil {

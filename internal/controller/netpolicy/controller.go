@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/requeue"
 )
 
 // Options are what the controller is given.
@@ -121,10 +122,7 @@ func (r *Reconciler) step(
 	}
 	result := ctrl.Result{RequeueAfter: max(counts, 0)}
 	if !decision.Wake.IsZero() {
-		wake := max(decision.Wake.Sub(r.Now()), time.Second)
-		if result.RequeueAfter == 0 || wake < result.RequeueAfter {
-			result.RequeueAfter = wake
-		}
+		result.RequeueAfter = requeue.Sooner(result.RequeueAfter, max(decision.Wake.Sub(r.Now()), time.Second))
 	}
 	if standby != "" {
 		result.RequeueAfter = peerInterval

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -20,32 +21,81 @@ type Files interface {
 	host.Files
 	// Open opens a file of the node with flags of open(2).
 	Open(path string, flags int) (*os.File, error)
+	// StatTarget is Stat of what a link at the end of the path leads to.
+	StatTarget(path string) (fs.FileInfo, error)
 	// WriteFrom is Write of what from yields.
 	WriteFrom(path string, from io.Reader, mode fs.FileMode) error
 }
 
 // Program is one that came with the agent.
 type Program struct {
+	// Node is the node's file system.
 	Node Files
 	// Path is where this process finds it.
 	Path string
+
+	mu sync.Mutex
+	// alike are the two files, as they were when they were last found to be the same.
+	alike pair
 }
 
-// Install puts the program where units of the node find it, unless it is there already.
-func (p Program) Install() error {
+// pair is what stat says of the program and of the node's file. The zero value is of no files.
+type pair struct{ shipped, installed fs.FileInfo }
+
+// Install puts the program where units of the node find it, unless it is there already. Before every request it would read the
+// program twice: it is compared once, and again when either file has changed.
+func (p *Program) Install() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	to, err := p.target()
+	if err != nil {
+		return err
+	}
 	from, err := os.Open(p.Path)
 	if err != nil {
 		return fmt.Errorf("read the lca-cli of the agent: %w", err)
 	}
 	defer from.Close()
-	to, err := p.target()
+	now := p.pair(from, to) // before the comparison: what changes meanwhile is compared again
+	if p.alike.unchanged(now) {
+		return nil
+	}
+	same, err := p.same(from, to)
 	if err != nil {
 		return err
 	}
-	same, err := p.same(from, to)
-	if err != nil || same {
-		return err
+	if same {
+		p.alike = now
+		return nil
 	}
+	return p.copy(from, to)
+}
+
+// pair looks at both files; the zero value where one cannot be looked at.
+func (p *Program) pair(from *os.File, to string) pair {
+	shipped, err := from.Stat()
+	if err != nil {
+		return pair{}
+	}
+	installed, err := p.Node.StatTarget(to)
+	if err != nil {
+		return pair{}
+	}
+	return pair{shipped, installed}
+}
+
+// unchanged says that both files are the ones of before: a program that is replaced is another file, one that is written has another
+// time.
+func (a pair) unchanged(b pair) bool {
+	return a.shipped != nil && b.shipped != nil && unchanged(a.shipped, b.shipped) && unchanged(a.installed, b.installed)
+}
+
+func unchanged(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// copy replaces the node's file. The next call compares it once.
+func (p *Program) copy(from io.ReadSeeker, to string) error {
 	if _, err := from.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read the lca-cli of the agent: %w", err)
 	}
@@ -56,7 +106,7 @@ func (p Program) Install() error {
 }
 
 // target is where units find lca-cli: /usr/local is a link into /var on ostree hosts, and a folder on others.
-func (p Program) target() (string, error) {
+func (p *Program) target() (string, error) {
 	ostree, err := host.HasDeployments(p.Node)
 	if err != nil {
 		return "", err
@@ -68,7 +118,7 @@ func (p Program) target() (string, error) {
 }
 
 // same compares the program with a file of the node. A file that cannot be read is another one.
-func (p Program) same(from io.Reader, to string) (bool, error) {
+func (p *Program) same(from io.Reader, to string) (bool, error) {
 	have, err := p.Node.Open(to, os.O_RDONLY)
 	if err != nil {
 		return false, nil // what cannot be read is replaced

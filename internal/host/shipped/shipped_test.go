@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,7 +36,7 @@ func TestTheShippedProgramIsInstalled(t *testing.T) {
 					require.NoError(t, err)
 					before = info
 				}
-				require.NoError(t, shipped.Program{Node: files.New(root), Path: program}.Install())
+				require.NoError(t, (&shipped.Program{Node: files.New(root), Path: program}).Install())
 				got, err := os.ReadFile(installed)
 				require.NoError(t, err)
 				require.True(t, bytes.Equal(long, got))
@@ -50,7 +51,54 @@ func TestTheShippedProgramIsInstalled(t *testing.T) {
 
 func TestAProgramThatIsMissingIsNamed(t *testing.T) {
 	root := t.TempDir()
-	err := shipped.Program{Node: files.New(root), Path: filepath.Join(root, "absent")}.Install()
+	err := (&shipped.Program{Node: files.New(root), Path: filepath.Join(root, "absent")}).Install()
 	require.ErrorContains(t, err, "read the lca-cli of the agent")
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// opens counts how often the node's file is opened, which is to compare it.
+type opens struct {
+	*files.Files
+	count int
+}
+
+func (o *opens) Open(path string, flags int) (*os.File, error) {
+	o.count++
+	return o.Files.Open(path, flags)
+}
+
+func TestFilesThatHaveNotChangedAreComparedOnce(t *testing.T) {
+	root, program := t.TempDir(), filepath.Join(t.TempDir(), "lca-cli")
+	require.NoError(t, os.WriteFile(program, []byte("new"), 0o755))
+	node := &opens{Files: files.New(root)}
+	p := &shipped.Program{Node: node, Path: program}
+	installed := filepath.Join(root, host.CLI)
+	install := func(compared bool) {
+		t.Helper()
+		node.count = 0
+		require.NoError(t, p.Install())
+		require.Equal(t, compared, node.count > 0)
+		got, err := os.ReadFile(installed)
+		require.NoError(t, err)
+		want, err := os.ReadFile(program)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	install(true)
+	install(true) // what was written is compared
+	install(false)
+	install(false)
+	require.NoError(t, os.WriteFile(installed, []byte("old"), 0o755)) // another program changes it
+	later := time.Now().Add(time.Minute)
+	require.NoError(t, os.Chtimes(installed, later, later))
+	install(true)
+	install(true)
+	install(false)
+	require.NoError(t, os.WriteFile(program+".next", []byte("agent"), 0o755))
+	require.NoError(t, os.Rename(program+".next", program)) // an update of the agent
+	install(true)
+	install(true)
+	install(false)
+	require.NoError(t, os.Remove(installed))
+	install(true)
 }

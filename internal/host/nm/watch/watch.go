@@ -112,7 +112,7 @@ func Kernel(ctx context.Context, changed func()) error {
 	stop := context.AfterFunc(ctx, closeOnce)
 	defer stop()
 	// A second of waiting is the bound on how late the end of ctx is seen.
-	if err := s.SetReceiveTimeout(&unix.Timeval{Sec: 1}); err != nil {
+	if err := s.SetReceiveTimeout(&unix.Timeval{Sec: 1}); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("subscribe to the kernel's network events: %w", err)
 	}
 	changed()
@@ -121,7 +121,7 @@ func Kernel(ctx context.Context, changed func()) error {
 		switch {
 		case err == nil, errors.Is(err, unix.ENOBUFS):
 			changed() // also when events were lost
-		case errors.Is(err, unix.EAGAIN):
+		case errors.Is(err, unix.EAGAIN), ctx.Err() != nil: // the end of ctx closes the socket
 		default:
 			return fmt.Errorf("read the kernel's network events: %w", err)
 		}

@@ -61,3 +61,19 @@ func TestABrokenSourceIsOpenedAgain(t *testing.T) {
 	_, open := <-changes
 	require.False(t, open)
 }
+
+// The end of ctx closes the socket below the call that reads it, or before the socket is ready.
+func TestTheEndOfAKernelWatchIsNoFailure(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("reason: a network namespace of its own needs root")
+	}
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- watch.Kernel(ctx, func() { go cancel() }) }()
+		require.NoError(t, <-ended)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, watch.Kernel(ctx, func() {}))
+}
