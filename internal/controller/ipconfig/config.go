@@ -12,6 +12,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
@@ -113,7 +114,7 @@ func (r *Reconciler) planOf(ipc *lcav1.IPConfig, o observation, facts preflight.
 		ExpectedOutageSeconds: int64(change.LastOutage(r.Node.Files).Seconds()),
 	}
 	request := ipconfig.BuildRequest(ipc.Status.OperationID, o.booted.Stateroot, ipc.Spec, o.current)
-	if doc, err := change.RenderNetwork(request, o.uplink); err == nil {
+	if doc, err := network.Render(request, o.uplink); err == nil {
 		if text, err := doc.Encode(); err == nil {
 			plan.NMState = string(text)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/network"
 )
 
 // observeCluster reads the cluster's view of the node, and the node's network.
@@ -63,7 +63,7 @@ func (r *Reconciler) observeNetwork(ctx context.Context, ipc *lcav1.IPConfig, o 
 	}
 	o.current.FilterFamily = filter
 	o.current.Describe(doc)
-	o.uplink = change.UplinkIn(doc, o.current.Uplink)
+	o.uplink = network.In(doc, o.current.Uplink)
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
@@ -74,7 +75,7 @@ type observation struct {
 	topology      *cluster.TopologyError
 	installConfig cluster.InstallConfig
 	current       ipconfig.Current
-	uplink        change.Uplink
+	uplink        network.Uplink
 	unobserved    *status.Blocked
 
 	// The node.

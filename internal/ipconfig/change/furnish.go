@@ -61,6 +61,18 @@ func (p *PrePivot) filterAfter() string {
 	return now
 }
 
+// overrideAddress is what the cluster's own names resolve to: dnsmasq takes one
+// address, so on dual-stack the first whose family is not filtered out.
+func overrideAddress(families []ipconfig.Family, filter string) netip.Addr {
+	for _, f := range families {
+		if filter == "ipv4" && f.Address.Is4() || filter == "ipv6" && f.Address.Is6() {
+			continue
+		}
+		return f.Address
+	}
+	return families[0].Address
+}
+
 // hintKey is the variable that names the network of the node's own address to nodeip-configuration: any address in it.
 // Without a valid one it takes the interface of the default route.
 const hintKey = "KUBELET_NODEIP_HINT"

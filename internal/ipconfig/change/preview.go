@@ -13,6 +13,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -121,11 +122,11 @@ func (p *Preview) judge(wish Wish, f preflight.Facts) {
 // render adds what would be written.
 func (p *Preview) render(ctx context.Context, n Ports, r ipconfig.Request, now netstate.Document) error {
 	p.RecertUnknown = "the request is not one that could be carried out"
-	uplink, err := FindUplink(ctx, n.Switch, now)
+	uplink, err := network.Find(ctx, n.Switch, now)
 	if err != nil {
 		return err
 	}
-	doc, err := RenderNetwork(r, uplink)
+	doc, err := network.Render(r, uplink)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
@@ -69,10 +69,10 @@ func rendered(t *testing.T, vlan int, r ipconfig.Request) netstate.Document {
 	node := hosttest.NewNode(hosttest.Options{VLAN: vlan})
 	now, err := node.Network().Observe(t.Context())
 	require.NoError(t, err)
-	uplink, err := change.FindUplink(t.Context(), node.Switch(), now)
+	uplink, err := network.Find(t.Context(), node.Switch(), now)
 	require.NoError(t, err)
 	require.Equal(t, vlan, uplink.VLAN)
-	doc, err := change.RenderNetwork(r, uplink)
+	doc, err := network.Render(r, uplink)
 	require.NoError(t, err)
 	return doc
 }
