@@ -129,25 +129,41 @@ func cabledPorts(context.Context) []portal.Port {
 	return out
 }
 
-// siteAddresses are those at which the machine is reached from outside: of its ports, and of br-ex, which takes them over. A
-// machine without either, such as one whose ports are bonded, has all of its addresses listed.
+// siteAddresses are those at which the machine is reached from outside.
 func siteAddresses() []netip.Addr {
 	links, err := net.Interfaces()
 	if err != nil {
 		return nil
 	}
-	var outside, all []netip.Addr
+	var all []siteLink
 	for _, l := range links {
-		addresses := globalAddresses(l)
-		all = append(all, addresses...)
-		if _, err := os.Stat(fmt.Sprintf("/sys/class/net/%s/device", l.Name)); err == nil || l.Name == host.BridgeExternal {
-			outside = append(outside, addresses...)
+		_, err := os.Stat(fmt.Sprintf("/sys/class/net/%s/device", l.Name))
+		all = append(all, siteLink{name: l.Name, port: err == nil, addresses: globalAddresses(l)})
+	}
+	return outside(all)
+}
+
+// siteLink is a link and its addresses; port says that it has a device behind it.
+type siteLink struct {
+	name      string
+	port      bool
+	addresses []netip.Addr
+}
+
+// outside are the addresses of the machine's ports, and of br-ex, which takes them over. A machine without any, such as one whose
+// ports are bonded, has all of its addresses listed.
+func outside(links []siteLink) []netip.Addr {
+	var reached, all []netip.Addr
+	for _, l := range links {
+		all = append(all, l.addresses...)
+		if l.port || l.name == host.BridgeExternal {
+			reached = append(reached, l.addresses...)
 		}
 	}
-	if len(outside) == 0 {
+	if len(reached) == 0 {
 		return all
 	}
-	return outside
+	return reached
 }
 
 func globalAddresses(l net.Interface) (out []netip.Addr) {
