@@ -99,6 +99,9 @@ func (r *Reconciler) prepareNode(ctx context.Context, s *scene) error {
 	})
 }
 
+// fromServersCache has the API server answer from memory, without a look into etcd: a thousand agents ask this every minute.
+var fromServersCache = &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+
 // handlerCheck remembers whether kubernetes-nmstate runs on this node.
 type handlerCheck struct {
 	at      time.Time
@@ -117,7 +120,7 @@ func (r *Reconciler) handledByOther(ctx context.Context, s *scene) (bool, error)
 	var pods metav1.PartialObjectMetadataList
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	if err := r.Reader.List(ctx, &pods, client.MatchingLabels{nmstatev1.HandlerLabelKey: nmstatev1.HandlerLabelValue},
-		client.MatchingFields{"spec.nodeName": r.NodeName}); err != nil {
+		client.MatchingFields{"spec.nodeName": r.NodeName}, fromServersCache); err != nil {
 		return false, fmt.Errorf("look for kubernetes-nmstate on node %s: %w", r.NodeName, err)
 	}
 	present := len(pods.Items) > 0

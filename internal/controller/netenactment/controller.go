@@ -19,7 +19,6 @@ import (
 	"log/slog"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -81,7 +80,7 @@ type Reconciler struct {
 	differs map[string]time.Time
 	// lost is of which boot a policy was reported as lost.
 	lost map[string]string
-	// latest is what the cache may not have yet of the enactments that this agent wrote.
+	// latest is what the cache does not have yet.
 	latest latest
 }
 
@@ -106,8 +105,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	again, err := r.proceed(ctx, s)
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-		return reconcile.Result{RequeueAfter: afterWrite}, nil // the cache is behind
+	if behind(err) {
+		return reconcile.Result{RequeueAfter: afterWrite}, nil
 	}
 	return reconcile.Result{RequeueAfter: again}, err
 }

@@ -1,70 +1,130 @@
 package netenactment
 
 import (
+	"context"
+	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 )
 
-// latestHolds is how long an own write counts for more than a cache without it. An API server that is busy with many nodes sends
-// events seconds late; past this time the enactment may as well have been deleted by another client.
-const latestHolds = time.Minute
+type enactment = nmstatev1beta1.NodeNetworkConfigurationEnactment
 
-// latest are the enactments as this agent has written them last. A cache that is behind would make it write the same again, and be
-// refused. The zero value is ready for use.
+// latestHolds is how long what the agent knows better than its cache counts before the API server is asked. An API server that is busy
+// with a thousand nodes sends events minutes late.
+const latestHolds = 5 * time.Minute
+
+// latest are the enactments of which the agent knows more than its cache: as it has written them last, or as it read them after a
+// write was refused. An agent that went by a cache that is behind would write the same again, and be refused again: a thousand of them
+// keep an API server so busy that the caches fall further behind.
+//
+// The zero value is ready for use. It is used by one goroutine.
 type latest struct {
-	written map[string]written
+	known map[string]knowledge
 }
 
-type written struct {
-	enactment *nmstatev1beta1.NodeNetworkConfigurationEnactment
+// knowledge of one enactment.
+type knowledge struct {
+	// enactment is nil where it is known to be gone; uid is of the one that was.
+	enactment *enactment
+	uid       types.UID
 	at        time.Time
 }
 
-// wrote remembers an enactment as the API server returned it.
-func (l *latest) wrote(e *nmstatev1beta1.NodeNetworkConfigurationEnactment, at time.Time) {
-	if l.written == nil {
-		l.written = map[string]written{}
-	}
-	l.written[e.Name] = written{enactment: e.DeepCopy(), at: at}
+// holds remembers an enactment as the API server returned it.
+func (l *latest) holds(e *enactment, at time.Time) {
+	l.learn(e.Name, knowledge{enactment: e.DeepCopy(), uid: e.UID, at: at})
 }
 
-// deleted forgets an enactment that this agent has deleted.
-func (l *latest) deleted(name string) { delete(l.written, name) }
+// gone remembers that there is no enactment of that name any more.
+func (l *latest) gone(name string, uid types.UID, at time.Time) {
+	l.learn(name, knowledge{uid: uid, at: at})
+}
 
-// over returns the enactments of a cache, with the own writes that it does not have yet; the others are forgotten.
-func (l *latest) over(cached []nmstatev1beta1.NodeNetworkConfigurationEnactment, now time.Time,
-) []nmstatev1beta1.NodeNetworkConfigurationEnactment {
-	seen := map[string]bool{}
+func (l *latest) learn(name string, k knowledge) {
+	if l.known == nil {
+		l.known = map[string]knowledge{}
+	}
+	l.known[name] = k
+}
+
+// ask reads an enactment past the cache. The UID is of the one that is asked for.
+func (l *latest) ask(ctx context.Context, server client.Reader, name string, uid types.UID, at time.Time) error {
+	e := &enactment{}
+	err := server.Get(ctx, client.ObjectKey{Name: name}, e)
+	if apierrors.IsNotFound(err) {
+		l.gone(name, uid, at)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read enactment %s: %w", name, err)
+	}
+	l.holds(e, at)
+	return nil
+}
+
+// over corrects the enactments of a cache by what is known better, and forgets what the cache has by now.
+func (l *latest) over(ctx context.Context, cached []enactment, server client.Reader, now time.Time) ([]enactment, error) {
+	byName := map[string]*enactment{}
+	var out []enactment
 	for i, e := range cached {
-		seen[e.Name] = true
-		own, ok := l.written[e.Name]
-		if ok && now.Sub(own.at) < latestHolds && behind(e, *own.enactment) {
-			cached[i] = *own.enactment.DeepCopy()
-			continue
+		byName[e.Name] = &cached[i]
+		if k, ok := l.known[e.Name]; !ok || !k.exceeds(e) {
+			out = append(out, e)
 		}
-		delete(l.written, e.Name)
 	}
-	for name, own := range l.written {
-		if seen[name] {
+	for name, k := range l.known {
+		if k.has(byName[name]) {
+			delete(l.known, name)
 			continue
 		}
-		if now.Sub(own.at) >= latestHolds {
-			delete(l.written, name)
-			continue
+		if now.Sub(k.at) >= latestHolds {
+			if err := l.ask(ctx, server, name, k.uid, now); err != nil {
+				return nil, err
+			}
 		}
-		cached = append(cached, *own.enactment.DeepCopy())
+		if e := l.known[name].enactment; e != nil {
+			out = append(out, *e.DeepCopy())
+		}
 	}
-	return cached
+	return out, nil
 }
 
-// behind says that the cached enactment is older than the written one. Another UID is another enactment of that name.
-func behind(cached, own nmstatev1beta1.NodeNetworkConfigurationEnactment) bool {
-	if cached.UID != own.UID {
-		return false
+// exceeds says that the cached enactment is older.
+func (k knowledge) exceeds(cached enactment) bool {
+	if k.enactment == nil {
+		return cached.UID == k.uid
 	}
-	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, own.ResourceVersion)
+	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, k.enactment.ResourceVersion)
 	return err == nil && order < 0
+}
+
+// has says that the cache, with this enactment or nil for none, knows as much.
+func (k knowledge) has(cached *enactment) bool {
+	if cached == nil {
+		return k.enactment == nil
+	}
+	return !k.exceeds(*cached)
+}
+
+// refused reads what a write was refused for, if that was because the cache is behind. It returns the refusal, after which the caller
+// observes again.
+func (r *Reconciler) refused(ctx context.Context, e *enactment, err error) error {
+	if !behind(err) {
+		return err
+	}
+	if askErr := r.latest.ask(ctx, r.Reader, e.Name, e.UID, r.Now()); askErr != nil {
+		return askErr
+	}
+	return err
+}
+
+// behind says that a write was refused because it was made for another state than the present one.
+func behind(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }

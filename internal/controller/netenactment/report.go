@@ -40,9 +40,9 @@ func (r *Reconciler) report(ctx context.Context, s *scene, v *view, j judgement)
 	}
 	before := v.enactment.DeepCopy()
 	if err := status.Patch(ctx, r.Client, before, after); err != nil {
-		return err
+		return r.refused(ctx, before, err)
 	}
-	r.latest.wrote(after, s.now)
+	r.latest.holds(after, s.now)
 	r.announce(ctx, s, v, before, after, j)
 	return nil
 }
@@ -57,10 +57,10 @@ func (r *Reconciler) create(ctx context.Context, s *scene, v *view) error {
 		}},
 	}}
 	if err := r.Client.Create(ctx, e); err != nil {
-		return fmt.Errorf("create enactment %s: %w", e.Name, err)
+		return r.refused(ctx, e, fmt.Errorf("create enactment %s: %w", e.Name, err))
 	}
 	v.enactment = e
-	r.latest.wrote(e, s.now)
+	r.latest.holds(e, s.now)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (r *Reconciler) remove(ctx context.Context, v *view) error {
 	if err := client.IgnoreNotFound(r.Client.Delete(ctx, v.enactment)); err != nil {
 		return fmt.Errorf("delete enactment %s: %w", v.enactment.Name, err)
 	}
-	r.latest.deleted(v.enactment.Name)
+	r.latest.gone(v.enactment.Name, v.enactment.UID, r.Now())
 	return nil
 }
 

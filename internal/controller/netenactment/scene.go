@@ -112,7 +112,10 @@ func (r *Reconciler) collect(ctx context.Context, s *scene) error {
 	if err := r.Cache.List(ctx, &enactments, client.MatchingLabels{nmstatev1.NodeLabel: r.NodeName}); err != nil {
 		return fmt.Errorf("list the enactments of node %s: %w", r.NodeName, err)
 	}
-	known := r.latest.over(enactments.Items, s.now)
+	known, err := r.latest.over(ctx, enactments.Items, r.Reader, s.now)
+	if err != nil {
+		return err
+	}
 	for i, e := range known {
 		name := cmpLabel(e.Labels[nmstatev1.PolicyLabel], e.Name, r.NodeName)
 		of(name).enactment = &known[i]
