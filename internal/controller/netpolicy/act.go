@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,7 +48,7 @@ func (r *Reconciler) grant(
 	r.granted.promise(e.UID, token)
 	if err := r.annotate(ctx, e.Name, map[string]string{v1beta1.GrantAnnotation: token}); err != nil {
 		// It may have been written all the same: read past the cache before the next decision.
-		r.granted.withdraw(policy.UID, e.UID)
+		r.granted.withdraw(e.UID)
 		return fmt.Errorf("grant policy %s to node %s: %w", policy.Name, e.Labels[nmstatev1.NodeLabel], err)
 	}
 	r.Metrics.grants.Inc()
@@ -83,8 +84,37 @@ func (r *Reconciler) annotate(ctx context.Context, enactment string, annotations
 type granted struct {
 	mu     sync.Mutex
 	tokens map[types.UID]string
-	// fresh policies were read past the cache by this process.
-	fresh map[types.UID]bool
+	// doubted are the enactments of which it is unknown whether their grant was written.
+	doubted map[types.UID]bool
+	// learned: the grants of the operator that led before are known.
+	learned bool
+}
+
+func newGranted() granted {
+	return granted{tokens: map[types.UID]string{}, doubted: map[types.UID]bool{}}
+}
+
+// ready says that the grants of before are known: nothing may be granted without them.
+func (g *granted) ready() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.learned
+}
+
+// learn takes over what another replica has granted, which the cache may not have, from what the API server has.
+func (g *granted) learn(all []metav1.PartialObjectMetadata) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.learned {
+		return
+	}
+	for i := range all {
+		token, own := all[i].Annotations[v1beta1.GrantAnnotation], g.tokens[all[i].UID]
+		if token != "" && own == "" {
+			g.tokens[all[i].UID] = token
+		}
+	}
+	g.learned = true
 }
 
 func (g *granted) promise(enactment types.UID, token string) {
@@ -93,12 +123,28 @@ func (g *granted) promise(enactment types.UID, token string) {
 	g.tokens[enactment] = token
 }
 
-// withdraw forgets a grant of which it is unknown whether it was written; what the API server has is read again.
-func (g *granted) withdraw(policy, enactment types.UID) {
+// withdraw forgets a grant of which it is unknown whether it was written: that enactment is read past the cache.
+func (g *granted) withdraw(enactment types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.tokens, enactment)
-	delete(g.fresh, policy)
+	g.doubted[enactment] = true
+}
+
+func (g *granted) doubts(enactment types.UID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.doubted[enactment]
+}
+
+// settle ends a doubt with the grant that the API server has; empty for none.
+func (g *granted) settle(enactment types.UID, token string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.doubted, enactment)
+	if token != "" {
+		g.tokens[enactment] = token
+	}
 }
 
 // promised reports a grant that the enactment may not show yet. One that it shows, or that is void, is forgotten.
@@ -110,17 +156,4 @@ func (g *granted) promised(enactment types.UID, token string, shown bool) bool {
 		delete(g.tokens, enactment)
 	}
 	return shown || is && have == token
-}
-
-// first reports that the policy has not been read past the cache.
-func (g *granted) first(policy types.UID) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return !g.fresh[policy]
-}
-
-func (g *granted) seen(policy types.UID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.fresh[policy] = true
 }

@@ -62,7 +62,7 @@ type Reconciler struct {
 // New makes a reconciler that knows nothing; it reads everything before its first decision.
 func New(o Options) *Reconciler {
 	return &Reconciler{Options: o, pace: pace{written: map[types.UID]time.Time{}},
-		granted:    granted{tokens: map[types.UID]string{}, fresh: map[types.UID]bool{}},
+		granted:    newGranted(),
 		deliveries: deliveries{known: map[delivery]bool{}}, later: later{wake: make(chan event.GenericEvent, 2)},
 		told: map[types.UID]report{}, documents: map[types.UID]flattened{}}
 }

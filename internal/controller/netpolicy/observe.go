@@ -72,30 +72,46 @@ func (r *Reconciler) observe(ctx context.Context, policy *nmstatev1.NodeNetworkC
 	return seen, nil
 }
 
-// enactments of a policy by node. The first time that this process sees the policy they are read past the cache, which may not have what
-// another replica wrote last.
+// enactments of a policy by node.
 func (r *Reconciler) enactments(
 	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy,
 ) (map[string]*v1beta1.NodeNetworkConfigurationEnactment, error) {
 	list := &v1beta1.NodeNetworkConfigurationEnactmentList{}
-	var err error
-	if r.granted.first(policy.UID) {
-		err = r.Reader.List(ctx, list, client.MatchingLabels{nmstatev1.PolicyLabel: policy.Name})
-	} else {
-		err = r.Client.List(ctx, list, client.MatchingFields{byPolicy: policy.Name}, client.UnsafeDisableDeepCopy)
-	}
-	if err != nil {
+	if err := r.Client.List(ctx, list, client.MatchingFields{byPolicy: policy.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list enactments of policy %s: %w", policy.Name, err)
 	}
 	found := make(map[string]*v1beta1.NodeNetworkConfigurationEnactment, len(list.Items))
 	for i := range list.Items {
 		e := &list.Items[i]
-		if node := e.Labels[nmstatev1.NodeLabel]; e.Name == v1beta1.EnactmentName(node, policy.Name) {
+		node := e.Labels[nmstatev1.NodeLabel]
+		if e.Name != v1beta1.EnactmentName(node, policy.Name) {
+			continue
+		}
+		if e, err := r.undoubted(ctx, e); err != nil {
+			return nil, err
+		} else if e != nil {
 			found[node] = e
 		}
 	}
-	r.granted.seen(policy.UID)
 	return found, nil
+}
+
+// undoubted reads an enactment past the cache if it is unknown what was written of it; nil where it is gone.
+func (r *Reconciler) undoubted(
+	ctx context.Context, e *v1beta1.NodeNetworkConfigurationEnactment,
+) (*v1beta1.NodeNetworkConfigurationEnactment, error) {
+	if !r.granted.doubts(e.UID) {
+		return e, nil
+	}
+	now := &v1beta1.NodeNetworkConfigurationEnactment{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(e), now); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read enactment %s, which may have been granted: %w", e.Name, err)
+	}
+	r.granted.settle(e.UID, now.Annotations[v1beta1.GrantAnnotation])
+	if now.UID != e.UID {
+		return nil, nil
+	}
+	return now, nil
 }
 
 func (r *Reconciler) node(

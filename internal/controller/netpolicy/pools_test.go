@@ -146,8 +146,6 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 	remembered := func() (n int) {
 		w.r.mu.Lock()
 		defer w.r.mu.Unlock()
-		w.r.granted.mu.Lock()
-		defer w.r.granted.mu.Unlock()
 		w.r.deliveries.mu.Lock()
 		defer w.r.deliveries.mu.Unlock()
 		for k := range w.r.deliveries.known {
@@ -155,14 +153,14 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 				n++
 			}
 		}
-		for _, has := range []bool{w.r.granted.fresh[p.UID], w.r.told[p.UID] != report{}, w.r.documents[p.UID].generation != 0} {
+		for _, has := range []bool{w.r.told[p.UID] != report{}, w.r.documents[p.UID].generation != 0} {
 			if has {
 				n++
 			}
 		}
 		return n
 	}
-	require.Equal(t, 4, remembered())
+	require.Equal(t, 3, remembered())
 	require.NoError(t, w.api.Delete(t.Context(), w.get(p)))
 	w.eventually(func() bool { return remembered() == 0 }, func() string { return fmt.Sprint(remembered(), " memories of a policy that is gone") })
 }

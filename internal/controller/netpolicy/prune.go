@@ -20,7 +20,7 @@ const pruneInterval = 10 * time.Minute
 
 func (r *Reconciler) pruneNowAndThen(ctx context.Context) error {
 	r.mu.Lock()
-	due := r.Now().Sub(r.pruned) >= pruneInterval
+	due := !r.granted.ready() || r.Now().Sub(r.pruned) >= pruneInterval
 	if due {
 		r.pruned = r.Now()
 	}
@@ -31,13 +31,21 @@ func (r *Reconciler) pruneNowAndThen(ctx context.Context) error {
 	return r.prune(ctx)
 }
 
-// prune forgets policies, enactments and rendered MachineConfigs that are gone. Grants are not trusted to the cache.
+// prune forgets what is gone, and learns at first what was granted before. Grants are not trusted to the cache; one list for all
+// policies serves, for each costs the API server a look at every enactment there is.
 func (r *Reconciler) prune(ctx context.Context) error {
-	policies, err := r.policyUIDs(ctx)
+	enactments, err := r.enactmentsNow(ctx)
 	if err != nil {
 		return err
 	}
-	enactments, err := r.enactmentUIDs(ctx)
+	r.granted.learn(enactments)
+	r.granted.prune(enactments)
+	return r.prunePolicies(ctx)
+}
+
+// prunePolicies forgets policies and rendered MachineConfigs that the cache does not have any more.
+func (r *Reconciler) prunePolicies(ctx context.Context) error {
+	policies, err := r.policyUIDs(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,7 +62,6 @@ func (r *Reconciler) prune(ctx context.Context) error {
 	keep(r.documents, policies)
 	r.mu.Unlock()
 	r.pace.prune(policies)
-	r.granted.prune(policies, enactments)
 	r.deliveries.prune(policies, rendered)
 	return nil
 }
@@ -72,28 +79,29 @@ func (r *Reconciler) policyUIDs(ctx context.Context) (map[types.UID]bool, error)
 	return found, nil
 }
 
-func (r *Reconciler) enactmentUIDs(ctx context.Context) (map[types.UID]bool, error) {
+// enactmentsNow are the metadata of all enactments, read past the cache.
+func (r *Reconciler) enactmentsNow(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("NodeNetworkConfigurationEnactmentList"))
 	if err := r.Reader.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list enactments: %w", err)
 	}
-	found := make(map[types.UID]bool, len(list.Items))
-	for i := range list.Items {
-		found[list.Items[i].UID] = true
-	}
-	return found, nil
+	return list.Items, nil
 }
 
 func keep[V any](all map[types.UID]V, there map[types.UID]bool) {
 	maps.DeleteFunc(all, func(uid types.UID, _ V) bool { return !there[uid] })
 }
 
-func (g *granted) prune(policies, enactments map[types.UID]bool) {
+func (g *granted) prune(enactments []metav1.PartialObjectMetadata) {
+	there := make(map[types.UID]bool, len(enactments))
+	for i := range enactments {
+		there[enactments[i].UID] = true
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	keep(g.fresh, policies)
-	keep(g.tokens, enactments)
+	keep(g.tokens, there)
+	keep(g.doubted, there)
 }
 
 func (d *deliveries) prune(policies map[types.UID]bool, rendered map[string]bool) {

@@ -80,7 +80,7 @@ func (r *Reconciler) removed(ctx context.Context, name string) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	if err := r.prune(ctx); err != nil {
+	if err := r.prunePolicies(ctx); err != nil {
 		return err
 	}
 	if standby, err := r.peer.standby(ctx, r.Reader, r.Now()); standby != "" || err != nil {

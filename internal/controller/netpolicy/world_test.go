@@ -59,6 +59,18 @@ type world struct {
 
 func newWorld(t testing.TB, nodes int) *world {
 	t.Helper()
+	w := bareWorld(t)
+	for i := range nodes {
+		w.addNode(w.node(i))
+	}
+	w.agents = newFleet(w)
+	w.start()
+	return w
+}
+
+// bareWorld has neither nodes, agents nor an operator.
+func bareWorld(t testing.TB) *world {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("reason: needs an API server; run without -short")
 	}
@@ -67,13 +79,7 @@ func newWorld(t testing.TB, nodes int) *world {
 	quick.QPS = -1
 	api, err := client.New(quick, client.Options{Scheme: s.Scheme})
 	require.NoError(t, err)
-	w := &world{t: t, api: api, server: s, name: fmt.Sprintf("w%d", worlds.Add(1)), events: &recorder{}}
-	for i := range nodes {
-		w.addNode(w.node(i))
-	}
-	w.agents = newFleet(w)
-	w.start()
-	return w
+	return &world{t: t, api: api, server: s, name: fmt.Sprintf("w%d", worlds.Add(1)), events: &recorder{}}
 }
 
 func (w *world) node(i int) string { return fmt.Sprintf("%s-n%d", w.name, i) }
