@@ -29,11 +29,16 @@ var shared = apitest.New(apitest.Options{
 	CRDs: []string{apitest.Nmstate}, AddToScheme: []func(*runtime.Scheme) error{nmstatev1.AddToScheme, nmstatev1beta1.AddToScheme},
 })
 
-// heapGrowth, in percent, has the collector of the simulated agents take less of the cores, which they share with the API server.
-const heapGrowth = 400
+// heapGrowth, in percent, has the collector of the simulated agents take less of the cores, which they share with the API server;
+// heapLimit, in bytes, leaves the API server its part of a machine of 24 GiB.
+const (
+	heapGrowth = 400
+	heapLimit  = 12 << 30
+)
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(heapGrowth)
+	debug.SetMemoryLimit(heapLimit)
 	os.Exit(shared.Run(m))
 }
 

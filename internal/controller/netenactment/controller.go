@@ -108,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if behind(err) {
 		return reconcile.Result{RequeueAfter: afterWrite}, nil
 	}
-	return reconcile.Result{RequeueAfter: again}, err
+	return reconcile.Result{RequeueAfter: requeue.Sooner(again, r.latest.due(s.now))}, err
 }
 
 // proceed judges every policy, starts at most one enactment, and reports all. The result is when to observe again; 0 is

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/requeue"
 )
 
 type enactment = nmstatev1beta1.NodeNetworkConfigurationEnactment
@@ -93,6 +94,14 @@ func (l *latest) over(ctx context.Context, cached []enactment, server client.Rea
 		}
 	}
 	return out, nil
+}
+
+// due is how long from now something that the cache does not have is asked for; 0 where the cache has everything.
+func (l *latest) due(now time.Time) (wait time.Duration) {
+	for _, k := range l.known {
+		wait = requeue.Sooner(wait, max(k.at.Add(latestHolds).Sub(now), time.Second))
+	}
+	return wait
 }
 
 // exceeds says that the cached enactment is older.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -148,9 +149,10 @@ func TestAnEnactmentThatWasDeletedComesBack(t *testing.T) {
 	w.policy("mtu", mtu1400, nil)
 	w.pass()
 	require.NoError(t, w.server.Client.Delete(t.Context(), w.enactment("mtu")))
-	w.pass()
+	wait := w.pass().RequeueAfter
 	require.Nil(t, w.enactment("mtu"))
-	w.now = w.now.Add(latestHolds)
+	require.InDelta(t, latestHolds, wait, float64(2*time.Second), "no event may come")
+	w.now = w.now.Add(wait)
 	w.pass()
 	require.Equal(t, condition.Pending, w.state("mtu"))
 	require.Len(t, *writes, 4)
