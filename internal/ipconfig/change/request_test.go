@@ -14,14 +14,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-func request() ipconfig.Request {
-	return ipconfig.Request{
-		OperationID: "op", NewStateroot: "n", OldStateroot: "o",
-		IPv4Address: "198.51.100.20", IPv4MachineNetwork: "198.51.100.0/24", IPv4Gateway: "198.51.100.1", CurrentIPv4Gateway: "192.0.2.1",
-		DNSServers: []string{"198.51.100.53", "198.51.100.54"},
-	}
-}
-
 func TestARequestThatIsNotWholeIsRefused(t *testing.T) {
 	for says, r := range map[string]ipconfig.Request{
 		"names no address":            {},
