@@ -80,7 +80,7 @@ bench-ipam: controlplane ## Measure address management: in memory, and with two 
 
 .PHONY: bench-network
 bench-network: controlplane network-deps ## Measure policies on simulated nodes of a real API server (LCA_BENCH_NODES, LCA_BENCH_POLICIES), and documents on a real NetworkManager, beside nmstatectl if installed.
-	go test -count=1 -timeout 120m -tags bench -run '^TestBench' -v ./internal/controller/netbench | grep -E '^\||, by the '
+	go test -count=1 -timeout 120m -tags bench -run '^TestBench' -v ./internal/controller/netbench | grep --line-buffered -E '^\||, by the |: [0-9]+ of [0-9]+ after '
 	NMTEST_PATIENCE=10 go test -run '^$$' -bench '^Benchmark(Network|Nmstatectl)$$' -benchtime 5x -v ./internal/host/nm | grep -E '^Benchmark|reason:'
 
 .PHONY: interop

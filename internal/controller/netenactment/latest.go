@@ -71,6 +71,9 @@ func (l *latest) ask(ctx context.Context, server client.Reader, name string, uid
 
 // over corrects the enactments of a cache by what is known better, and forgets what the cache has by now.
 func (l *latest) over(ctx context.Context, cached []enactment, server client.Reader, now time.Time) ([]enactment, error) {
+	if len(l.known) == 0 {
+		return cached, nil
+	}
 	byName := map[string]*enactment{}
 	var out []enactment
 	for i, e := range cached {

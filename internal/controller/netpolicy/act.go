@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -86,12 +88,14 @@ type granted struct {
 	tokens map[types.UID]string
 	// doubted are the enactments of which it is unknown whether their grant was written.
 	doubted map[types.UID]bool
+	// unseen are the enactments that the operator that led before granted, which the cache may lack, by policy: their names.
+	unseen map[string]map[types.UID]string
 	// learned: the grants of the operator that led before are known.
 	learned bool
 }
 
 func newGranted() granted {
-	return granted{tokens: map[types.UID]string{}, doubted: map[types.UID]bool{}}
+	return granted{tokens: map[types.UID]string{}, doubted: map[types.UID]bool{}, unseen: map[string]map[types.UID]string{}}
 }
 
 // ready says that the grants of before are known: nothing may be granted without them.
@@ -110,11 +114,30 @@ func (g *granted) learn(all []metav1.PartialObjectMetadata) {
 	}
 	for i := range all {
 		token, own := all[i].Annotations[v1beta1.GrantAnnotation], g.tokens[all[i].UID]
-		if token != "" && own == "" {
-			g.tokens[all[i].UID] = token
+		if token == "" || own != "" {
+			continue
 		}
+		g.tokens[all[i].UID] = token
+		policy := all[i].Labels[nmstatev1.PolicyLabel]
+		if g.unseen[policy] == nil {
+			g.unseen[policy] = map[types.UID]string{}
+		}
+		g.unseen[policy][all[i].UID] = all[i].Name
 	}
 	g.learned = true
+}
+
+// missing are the names of granted enactments of a policy that are not among those of the cache.
+func (g *granted) missing(policy string, cached []v1beta1.NodeNetworkConfigurationEnactment) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range cached {
+		delete(g.unseen[policy], cached[i].UID)
+	}
+	if len(g.unseen[policy]) == 0 {
+		delete(g.unseen, policy)
+	}
+	return slices.Sorted(maps.Values(g.unseen[policy]))
 }
 
 func (g *granted) promise(enactment types.UID, token string) {

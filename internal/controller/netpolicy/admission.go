@@ -59,7 +59,7 @@ func (d *documents) Handle(ctx context.Context, q admission.Request) admission.R
 }
 
 // servedByPeer says that kubernetes-nmstate configures the nodes, which takes documents that this product does not. Where that cannot
-// be told, the nodes decide.
+// be said, the nodes decide.
 func (d *documents) servedByPeer(ctx context.Context) bool {
 	standby, err := d.peer.standby(ctx, d.reader, d.now())
 	return standby != "" || err != nil

@@ -51,8 +51,8 @@ type Reconciler struct {
 	foreign sync.Once
 
 	mu sync.Mutex
-	// told is what was last reported of each policy by an event.
-	told map[types.UID]report
+	// reported is what was last reported of each policy by an event.
+	reported map[types.UID]report
 	// documents are the keys of each policy's document, for the search of conflicts.
 	documents map[types.UID]flattened
 	// pruned is when these maps were last compared with what there is.
@@ -64,7 +64,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{Options: o, pace: pace{written: map[types.UID]time.Time{}},
 		granted:    newGranted(),
 		deliveries: deliveries{known: map[delivery]bool{}}, later: later{wake: make(chan event.GenericEvent, 2)},
-		told: map[types.UID]report{}, documents: map[types.UID]flattened{}}
+		reported: map[types.UID]report{}, documents: map[types.UID]flattened{}}
 }
 
 // Reconcile brings one policy a step further.

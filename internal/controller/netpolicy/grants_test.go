@@ -59,6 +59,12 @@ func (s *stage) operator() *Reconciler {
 	s.t.Helper()
 	var cached v1beta1.NodeNetworkConfigurationEnactmentList
 	require.NoError(s.t, s.api.List(s.t.Context(), &cached))
+	return s.operatorBehind(cached.Items)
+}
+
+// operatorBehind is one whose cache has these enactments.
+func (s *stage) operatorBehind(cached []v1beta1.NodeNetworkConfigurationEnactment) *Reconciler {
+	s.t.Helper()
 	server, err := client.NewWithWatch(s.server.Config, client.Options{Scheme: s.server.Scheme})
 	require.NoError(s.t, err)
 	behind := interceptor.NewClient(server, interceptor.Funcs{
@@ -69,7 +75,7 @@ func (s *stage) operator() *Reconciler {
 			}
 			o := (&client.ListOptions{}).ApplyOptions(options)
 			policy, _ := o.FieldSelector.RequiresExactMatch(byPolicy)
-			for _, e := range cached.Items {
+			for _, e := range cached {
 				if e.Labels[nmstatev1.PolicyLabel] == policy {
 					found.Items = append(found.Items, *e.DeepCopy())
 				}
@@ -131,6 +137,30 @@ func TestTheGrantsOfTheFormerLeaderCount(t *testing.T) {
 		require.NoError(t, s.step(second, p))
 		require.Equal(t, before, s.granted(p))
 	}
+}
+
+// Its cache may not have these enactments at all.
+func TestTheGrantsOfTheFormerLeaderCountWhereTheCacheLacksThem(t *testing.T) {
+	s := newStage(t, 3)
+	p := s.policy("p", "maxUnavailable: 1\n"+document)
+	s.waits(p, 1)
+	first := s.operator()
+	late := s.operatorBehind(nil)
+	require.NoError(t, s.step(first, p))
+	before := s.granted(p)
+	require.Equal(t, []string{s.node(0)}, before)
+	all, err := late.enactments(t.Context(), p)
+	require.NoError(t, err)
+	require.Empty(t, all)
+	require.NoError(t, late.prune(t.Context()))
+	all, err = late.enactments(t.Context(), p)
+	require.NoError(t, err)
+	require.Contains(t, all, s.node(0))
+
+	require.NoError(t, s.api.Delete(t.Context(), all[s.node(0)].DeepCopy()))
+	all, err = late.enactments(t.Context(), p)
+	require.NoError(t, err)
+	require.Empty(t, all, "it is gone")
 }
 
 // However many policies there are: such a list has the API server go through the enactments of all nodes and policies.

@@ -93,7 +93,24 @@ func (r *Reconciler) enactments(
 			found[node] = e
 		}
 	}
-	return found, nil
+	return found, r.addMissing(ctx, policy.Name, list.Items, found)
+}
+
+// addMissing reads what the former leader granted and the cache does not have at all: those nodes may be changing.
+func (r *Reconciler) addMissing(ctx context.Context, policy string, cached []v1beta1.NodeNetworkConfigurationEnactment,
+	found map[string]*v1beta1.NodeNetworkConfigurationEnactment,
+) error {
+	for _, name := range r.granted.missing(policy, cached) {
+		e := &v1beta1.NodeNetworkConfigurationEnactment{}
+		err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, e)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read enactment %s, which was granted before: %w", name, err)
+		}
+		if node := e.Labels[nmstatev1.NodeLabel]; err == nil && name == v1beta1.EnactmentName(node, policy) {
+			found[node] = e
+		}
+	}
+	return nil
 }
 
 // undoubted reads an enactment past the cache if it is unknown what was written of it; nil where it is gone.

@@ -95,7 +95,7 @@ func (w *world) poolOf(node, role string, mc *mcv1.MachineConfig) {
 	w.hasConfig(node, mc.Name)
 }
 
-// TestAnUnreadableMachineConfigDegradesItsOwnPool: the other pools of the policy, and other policies, go on. It is told once.
+// TestAnUnreadableMachineConfigDegradesItsOwnPool: the other pools of the policy, and other policies, go on. It is reported once.
 func TestAnUnreadableMachineConfigDegradesItsOwnPool(t *testing.T) {
 	w := newWorld(t, 2)
 	p := w.policy("p", "machineConfigPoolSelector: {matchLabels: {pool: "+w.name+"}}\nmaxUnavailable: 2\n"+document)
@@ -114,7 +114,7 @@ func TestAnUnreadableMachineConfigDegradesItsOwnPool(t *testing.T) {
 	require.Contains(t, w.enactment(w.node(0), p).Annotations[v1beta1.NetworkReasonAnnotation], "rendered-"+w.name+"-bad cannot be read")
 	require.Equal(t, stateDone, w.enactment(w.node(1), p).Annotations[v1beta1.NetworkStateAnnotation])
 
-	told := func() (n int) {
+	reported := func() (n int) {
 		for _, said := range w.events.of(p) {
 			if strings.Contains(said, "MachineConfigUnreadable") {
 				n++
@@ -122,17 +122,17 @@ func TestAnUnreadableMachineConfigDegradesItsOwnPool(t *testing.T) {
 		}
 		return n
 	}
-	w.eventually(func() bool { return told() == 1 }, func() string { return asYAML(w.events.of(p)) })
+	w.eventually(func() bool { return reported() == 1 }, func() string { return asYAML(w.events.of(p)) })
 	for range 3 { // each reconciles the policy
 		_, err := w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 		require.NoError(t, err)
 	}
 	w.r.mu.Lock()
-	delete(w.r.told, w.get(p).UID) // as after a restart
+	delete(w.r.reported, w.get(p).UID) // as after a restart
 	w.r.mu.Unlock()
 	_, err = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 	require.NoError(t, err)
-	require.Equal(t, 1, told(), "one event for one cause")
+	require.Equal(t, 1, reported(), "one event for one cause")
 }
 
 // TestWhatIsGoneIsForgotten: nothing is remembered of policies, enactments and nodes that are gone.
@@ -153,7 +153,7 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 				n++
 			}
 		}
-		for _, has := range []bool{w.r.told[p.UID] != report{}, w.r.documents[p.UID].generation != 0} {
+		for _, has := range []bool{w.r.reported[p.UID] != report{}, w.r.documents[p.UID].generation != 0} {
 			if has {
 				n++
 			}

@@ -58,7 +58,7 @@ func (r *Reconciler) prunePolicies(ctx context.Context) error {
 		rendered[nodes.Items[i].Annotations[currentConfigAnnotation]] = true
 	}
 	r.mu.Lock()
-	keep(r.told, policies)
+	keep(r.reported, policies)
 	keep(r.documents, policies)
 	r.mu.Unlock()
 	r.pace.prune(policies)
@@ -102,6 +102,9 @@ func (g *granted) prune(enactments []metav1.PartialObjectMetadata) {
 	defer g.mu.Unlock()
 	keep(g.tokens, there)
 	keep(g.doubted, there)
+	for _, names := range g.unseen {
+		keep(names, there)
+	}
 }
 
 func (d *deliveries) prune(policies map[types.UID]bool, rendered map[string]bool) {

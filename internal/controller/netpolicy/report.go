@@ -134,8 +134,8 @@ func (r *Reconciler) tell(
 	policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed, now report, d rollout.Decision, message string,
 ) {
 	r.mu.Lock()
-	before, known := r.told[policy.UID]
-	r.told[policy.UID] = now
+	before, known := r.reported[policy.UID]
+	r.reported[policy.UID] = now
 	r.mu.Unlock()
 	if !known {
 		before = remembered(policy)
@@ -169,15 +169,15 @@ func distinct(texts map[string]string) string {
 	return strings.Join(slices.Compact(slices.Sorted(maps.Values(texts))), "; ")
 }
 
-// toldUnreadable is what the enactments of these nodes were told before.
+// toldUnreadable is what the enactments of these nodes were reported before.
 func (o *observed) toldUnreadable() string {
-	told := map[string]string{}
+	reported := map[string]string{}
 	for node := range o.unreadable {
 		if e := o.enactments[node]; e != nil && e.Annotations[v1beta1.NetworkReasonAnnotation] != "" {
-			told[node] = e.Annotations[v1beta1.NetworkReasonAnnotation]
+			reported[node] = e.Annotations[v1beta1.NetworkReasonAnnotation]
 		}
 	}
-	return distinct(told)
+	return distinct(reported)
 }
 
 // outcome tells a change of the policy's state, under kubernetes-nmstate's name of the event where there is one.
