@@ -3,10 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -14,20 +10,12 @@ import (
 	"go/token"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/hack/golist"
 )
-
-// listed is what "go list -json" says of a package.
-type listed struct {
-	ImportPath, Dir                    string
-	GoFiles, TestGoFiles, XTestGoFiles []string
-	TestImports, XTestImports          []string
-}
-
-func (p listed) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
 
 func main() {
 	others := flag.Bool("others", false, "list the other packages that have tests")
@@ -41,20 +29,20 @@ func main() {
 // run prints the packages with tests that need the race detector, or the others with tests. A package of suites
 // or fakes that starts goroutines does so in the tests that import it.
 func run(w io.Writer, patterns []string, others bool) error {
-	packages, err := list(patterns)
+	packages, err := golist.List(patterns...)
 	if err != nil {
 		return err
 	}
 	concurrent := map[string]bool{}
 	for _, p := range packages {
-		if concurrent[p.ImportPath], err = p.concurrent(); err != nil {
+		if concurrent[p.ImportPath], err = isConcurrent(p); err != nil {
 			return err
 		}
 	}
 	for _, p := range packages {
 		raced := concurrent[p.ImportPath] || slices.ContainsFunc(slices.Concat(p.TestImports, p.XTestImports),
 			func(i string) bool { return concurrent[i] && forTests(i) })
-		if !p.hasTests() || raced == others {
+		if len(p.TestFiles()) == 0 || raced == others {
 			continue
 		}
 		if _, err := fmt.Fprintln(w, p.ImportPath); err != nil {
@@ -68,27 +56,7 @@ func forTests(path string) bool {
 	return strings.HasSuffix(path, "test") || strings.HasSuffix(path, "contract")
 }
 
-func list(patterns []string) ([]listed, error) {
-	const fields = "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,TestImports,XTestImports"
-	out, err := exec.CommandContext(context.Background(), "go", append([]string{"list", fields}, patterns...)...).Output()
-	if err != nil {
-		return nil, fmt.Errorf("list the packages: %w", err)
-	}
-	var all []listed
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listed
-		err := dec.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the list of packages: %w", err)
-		}
-		all = append(all, p)
-	}
-}
-
-func (p listed) concurrent() (bool, error) {
+func isConcurrent(p golist.Package) (bool, error) {
 	for _, name := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {

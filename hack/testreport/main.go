@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,29 +26,50 @@ func main() {
 	only := flag.String("only", "", "with -failures: the packages that may be run again, separated by white space; empty for all")
 	file := flag.String("ledger", "", "count the run in this ledger of second attempts, and print it")
 	flag.Parse()
+	if err := report(*tier, *seconds, *summary, *failures, *only, *file, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "testreport:", err)
+		os.Exit(1)
+	}
+}
+
+// report reads the files of runs. What stands behind them after "--" is what "go test" was given: flags, "--", packages;
+// the tests that this selects are compared with those that ran.
+func report(tier string, seconds int, summary, failures bool, only, ledger string, arguments []string) error {
+	files, selected, compare := cutAt(arguments, "--")
 	t := newTally()
-	for _, file := range flag.Args() {
+	for _, file := range files {
 		if err := t.read(file); err != nil {
-			fmt.Fprintln(os.Stderr, "testreport:", err)
-			os.Exit(1)
+			return fmt.Errorf("read the run %s: %w", file, err)
+		}
+	}
+	if compare {
+		s, err := readSelection(selected)
+		if err != nil {
+			return err
+		}
+		if err := t.compareWith(s); err != nil {
+			return err
 		}
 	}
 	switch {
-	case *file != "":
-		if err := count(*file, t); err != nil {
-			fmt.Fprintln(os.Stderr, "testreport:", err)
-			os.Exit(1)
-		}
-	case *summary:
+	case ledger != "":
+		return count(ledger, t)
+	case summary:
 		fmt.Println(t.closing())
-	case *failures:
-		if err := t.printFailures(os.Stdout, strings.Fields(*only)); err != nil {
-			fmt.Fprintln(os.Stderr, "testreport:", err)
-			os.Exit(1)
-		}
+	case failures:
+		return t.printFailures(os.Stdout, strings.Fields(only))
 	default:
-		t.print(*tier, *seconds)
+		t.print(tier, seconds)
 	}
+	return nil
+}
+
+func cutAt(arguments []string, separator string) (before, after []string, found bool) {
+	n := slices.Index(arguments, separator)
+	if n < 0 {
+		return arguments, nil, false
+	}
+	return arguments[:n], arguments[n+1:], true
 }
 
 func count(file string, t *tally) error {

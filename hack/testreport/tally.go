@@ -24,6 +24,7 @@ type tally struct {
 	again     map[test]bool
 	firstSaid map[test]string
 	broken    []string // what a compiler said
+	missing   []test   // were selected and have no outcome
 	shown     []string
 }
 
@@ -129,7 +130,7 @@ func reason(lines []string) string {
 	return "no reason given"
 }
 
-// print shows a tier, and ends the program with 1 when something in it failed.
+// print shows a tier, and ends the program with 1 when something in it failed or did not run.
 func (t *tally) print(tier string, seconds int) {
 	fmt.Print(strings.Join(t.broken, ""))
 	failures := append(t.all("fail", false), t.all("fail", true)...)
@@ -143,8 +144,11 @@ func (t *tally) print(tier string, seconds int) {
 	for _, why := range slices.Sorted(maps.Keys(reasons)) {
 		fmt.Printf("   skipped %d: %s (%s)\n", len(reasons[why]), why, reasons[why][0])
 	}
+	for _, id := range t.missing {
+		fmt.Printf("--- NOT RUN: %s\n", id)
+	}
 	fmt.Printf("   %s: %s in %d s\n", tier, t.closing(), seconds)
-	if len(failures) > 0 {
+	if len(failures)+len(t.missing) > 0 {
 		os.Exit(1)
 	}
 }

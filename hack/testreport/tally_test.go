@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,9 @@ func tallied(t *testing.T, runs ...string) *tally {
 		var text strings.Builder
 		for line := range strings.Lines(run) {
 			f := append(strings.SplitN(strings.TrimSpace(line), " ", 4), "", "", "")
-			text.WriteString(`{"Action":"` + f[0] + `","Package":"` + f[1] + `","Test":"` + f[2] + `","Output":"` + f[3] + `"}` + "\n")
+			e, err := json.Marshal(event{Action: f[0], Package: f[1], Test: f[2], Output: f[3]})
+			require.NoError(t, err)
+			text.Write(append(e, '\n'))
 		}
 		file := filepath.Join(t.TempDir(), "run.json")
 		require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
@@ -54,6 +57,17 @@ func TestWhatRunsAgain(t *testing.T) {
 		{name: "a package that may", run: "fail a TestOne\nfail a", want: "a ^(TestOne)$\n", only: []string{"b", "a"}},
 		{name: "a package that may not", run: "fail a TestOne\nfail a", refusal: "a depends on no other program", only: []string{"b"}},
 		{name: "a data race", run: "output a TestOne WARNING: DATA RACE\nfail a TestOne\nfail a", refusal: "a TestOne has a data race"},
+		{name: "a data race in a test that passed", run: "output a TestTwo WARNING: DATA RACE\npass a TestTwo\nfail a TestOne\nfail a",
+			refusal: "a TestTwo has a data race"},
+		{name: "a panic", run: "output a TestOne panic: boom\nfail a TestOne\nfail a", refusal: "a TestOne has a panic"},
+		{name: "a time limit", run: "output a TestOne panic: test timed out after 20m0s\nfail a TestOne\nfail a",
+			refusal: "a TestOne has a panic"},
+		{name: "a fatal error outside of its tests", run: "fail a TestOne\noutput a  fatal error: concurrent map writes\nfail a",
+			refusal: "a has a fatal error"},
+		{name: "a panic in another package", run: "fail a TestOne\nfail a\noutput b TestB panic: recovered\npass b TestB\npass b",
+			want: "a ^(TestOne)$\n"},
+		{name: "a test that quotes a panic", run: "output a TestOne     x_test.go:1: panic: boom\nfail a TestOne\nfail a",
+			want: "a ^(TestOne)$\n"},
 		{name: "does not compile", run: "build-output\nfail a", refusal: "does not compile"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
