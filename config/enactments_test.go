@@ -48,6 +48,13 @@ func TestANodeWritesItsOwnEnactmentsButNoGrant(t *testing.T) {
 	mislabelled.Labels[nmstatev1.NodeLabel] = "net.b"
 	require.ErrorContains(t, a.Create(t.Context(), mislabelled), "may write enactments only that have its node")
 
+	const taken = "enactment net.b.q may be one of node net.b: give the policy a name without a dot to have it on node net"
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.ErrorContains(c, a.Create(t.Context(), enactment("net", "b.q"), client.DryRunAll), taken)
+	}, wait, tick, "the policy takes effect")
+	require.NoError(t, b.Create(t.Context(), enactment("net.b", "q"), client.DryRunAll))
+	require.NoError(t, a.Create(t.Context(), enactment("net", "c.q"), client.DryRunAll), "there is no node net.c")
+
 	write := func(c client.Client, annotations string) error {
 		e := &v1beta1.NodeNetworkConfigurationEnactment{ObjectMeta: metav1.ObjectMeta{Name: own.Name}}
 		return c.Patch(t.Context(), e, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":`+annotations+`}}`)))

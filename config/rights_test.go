@@ -19,6 +19,7 @@ import (
 const (
 	operatorUser = "system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-operator"
 	nodeUser     = "system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-node"
+	seedUser     = "system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-seed"
 )
 
 // access is one question to the API server's authorizer: who, verb, group/resource, namespace/name.
@@ -39,6 +40,8 @@ func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 		{operatorUser, "create", "authentication.k8s.io/tokenreviews", "", true},
 		{operatorUser, "update", "coordination.k8s.io/leases", own + "other", false},
 		{operatorUser, "update", "coordination.k8s.io/leases", "kube-node-lease/sno", false},
+		{operatorUser, "get", "/secrets", "openshift-config/pull-secret", false},
+		{operatorUser, "create", "/secrets", "default", false},
 		{operatorUser, "list", "/secrets", "", false},
 		{operatorUser, "watch", "/secrets", own, false},
 		{operatorUser, "update", "/secrets", own + "x", false},
@@ -68,8 +71,14 @@ func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 		{nodeUser, "delete", "lca.openshift.io/ipconfigs", "ipconfig", false},
 		{nodeUser, "patch", "/nodes", "sno", false},
 		{nodeUser, "patch", "lca.openshift.io/seedgenerators/status", "seedimage", true},
-		{nodeUser, "get", "/secrets", own + "seedgen", true},
-		{nodeUser, "get", "/secrets", own + "seedgen-signing", true},
+		{nodeUser, "get", "/secrets", own + "seedgen", false}, // the account below may, and a policy says which node has a token of it
+		{nodeUser, "get", "/secrets", own + "seedgen-signing", false},
+		{nodeUser, "create", "/serviceaccounts/token", own + "lifecycle-agent-seed", true},
+		{nodeUser, "create", "/serviceaccounts/token", own + "lifecycle-agent-operator", false},
+		{seedUser, "get", "/secrets", own + "seedgen", true},
+		{seedUser, "get", "/secrets", own + "seedgen-signing", true},
+		{seedUser, "get", "/secrets", own + "x", false},
+		{seedUser, "get", "lca.openshift.io/seedgenerators", "seedimage", false},
 		{nodeUser, "get", "/configmaps", "openshift-config/user-ca-bundle", true},
 		{nodeUser, "update", "/secrets", own + "seedgen", false},
 		{nodeUser, "delete", "/secrets", own + "seedgen", false},
@@ -135,15 +144,26 @@ func TestRelocationGivesTheOperatorItsRights(t *testing.T) {
 	server.Apply(t, "config/samples/relocation_clusterrelocation.yaml")
 }
 
-// TestTheSecretsOfMachinesCanBeLimitedToTheirNamespaces: without that one binding, the operator reads no Secret but where it is bound.
-func TestTheSecretsOfMachinesCanBeLimitedToTheirNamespaces(t *testing.T) {
-	for _, o := range build(t, "operator") {
-		if o.GetKind() != "ClusterRole" && o.GetKind() != "Role" || o.GetName() == "lifecycle-agent-operator-machine-secrets" {
-			continue
+// TestTheOperatorReadsNoSecretByDefault: on a cluster with its own nodes, until the role for Secrets of machines is bound in their
+// namespaces. A hub has it bound in all.
+func TestTheOperatorReadsNoSecretByDefault(t *testing.T) {
+	const role = "lifecycle-agent-operator-machine-secrets"
+	bound := func(folder string) (bound bool) {
+		for _, o := range build(t, folder) {
+			switch {
+			case strings.HasSuffix(o.GetKind(), "Binding") && o.GetName() == role:
+				bound = true
+			case o.GetKind() == "ClusterRole" && o.GetName() != role || o.GetKind() == "Role" && o.GetName() != "lifecycle-agent-seed":
+				for _, rule := range typed[rbacv1.ClusterRole](t, o).Rules {
+					require.NotContains(t, rule.Resources, "secrets", o.GetName())
+				}
+			}
 		}
-		for _, rule := range typed[rbacv1.ClusterRole](t, o).Rules {
-			require.NotContains(t, rule.Resources, "secrets", o.GetName())
-		}
+		return bound
+	}
+	for folder, want := range map[string]bool{"default": false, "release/openshift": false, "release/kubernetes": false,
+		"operator": true, "release/ipam": true, "release/clusterctl": true} {
+		require.Equal(t, want, bound(folder), folder)
 	}
 }
 

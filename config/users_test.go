@@ -24,7 +24,7 @@ func TestViewersSeeAndEditorsChange(t *testing.T) {
 	server := shared.Server(t)
 	apply(t, server, build(t, "default")...)
 	bound := map[string]string{"cluster-viewer": "lifecycle-agent-cluster-viewer", "cluster-editor": "lifecycle-agent-cluster-editor",
-		"viewer": "lifecycle-agent-viewer", "editor": "lifecycle-agent-editor"}
+		"network-editor": "lifecycle-agent-network-editor", "viewer": "lifecycle-agent-viewer", "editor": "lifecycle-agent-editor"}
 	for user, role := range bound {
 		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "test-" + user},
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
@@ -37,6 +37,12 @@ func TestViewersSeeAndEditorsChange(t *testing.T) {
 		{"cluster-viewer", "patch", "lca.openshift.io/ipconfigs", "ipconfig", false},
 		{"cluster-viewer", "list", "/secrets", "", false},
 		{"cluster-editor", "update", "lca.openshift.io/ipconfigs", "ipconfig", true},
+		{"cluster-editor", "create", "lca.openshift.io/seedgenerators", "seedimage", true},
+		{"cluster-editor", "set-recert-image", "lca.openshift.io/ipconfigs", "ipconfig", false},
+		{"cluster-editor", "patch", "nmstate.io/nodenetworkconfigurationpolicies", "p", false},
+		{"network-editor", "patch", "nmstate.io/nodenetworkconfigurationpolicies", "p", true},
+		{"network-editor", "patch", "lca.openshift.io/ipconfigs", "ipconfig", false},
+		{"network-editor", "create", "lca.openshift.io/seedgenerators", "seedimage", false},
 		{"cluster-editor", "delete", "lca.openshift.io/ipconfigs", "ipconfig", false},
 		{"cluster-editor", "update", "lca.openshift.io/ipconfigs/status", "ipconfig", false},
 		{"viewer", "list", "ipam.metal3.io/ippools", "default/p", true},

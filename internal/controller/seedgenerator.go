@@ -18,6 +18,7 @@ func addSeedGenerator(mgr ctrl.Manager, o Options) error {
 	}
 	r := &seedgen.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Log: o.Log, Metrics: m,
+		ReadSecret: seedgen.AsAccount(mgr.GetConfig(), mgr.GetClient()),
 		Node: seedgen.Node{Files: o.Host.Files, Disk: o.Host.Disk, Deployments: o.Host.Deployments, Units: o.Host.Units,
 			Transients: o.Host.Transients, Lock: o.Host.Lock},
 		Now: time.Now, Random: func() uint16 { return uint16(rand.Uint32()) }, InstallCLI: o.InstallCLI,

@@ -151,8 +151,7 @@ func (r *Reconciler) askHub(ctx context.Context, g *gathered) {
 
 // secret reads a Secret of the agent's namespace; nil where it does not exist.
 func (r *Reconciler) secret(ctx context.Context, name string) (*corev1.Secret, error) {
-	s := &corev1.Secret{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, s)
+	s, err := r.ReadSecret(ctx, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -178,7 +177,7 @@ func (r *Reconciler) signingKey(ctx context.Context, spec lcav1.SeedGeneratorSpe
 	switch {
 	case errors.As(err, &refused) && apierrors.IsForbidden(err):
 		return nil, fmt.Sprintf("the agent may not read Secret %s: name it %s, or grant 'get' on it to service account "+
-			"lifecycle-agent-node", spec.SigningSecret, lcav1.SeedSigningSecretName), nil
+			Account, spec.SigningSecret, lcav1.SeedSigningSecretName), nil
 	case err != nil:
 		return nil, "", err
 	case s == nil:

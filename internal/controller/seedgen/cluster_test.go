@@ -42,6 +42,7 @@ func (w *world) furnish() {
 	if err := w.api.Create(w.t.Context(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
 		require.NoError(w.t, err)
 	}
+	shared.Server(w.t).Apply(w.t, "config/rbac/node/seed_account.yaml")
 	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cluster-config-v1"},
 		Data: map[string]string{"install-config": "baseDomain: example.com\nmetadata:\n  name: " + managed +
 			"\nnetworking:\n  machineNetwork:\n  - cidr: 192.0.2.0/24\n  clusterNetwork:\n  - cidr: 10.128.0.0/14\n  serviceNetwork: [172.30.0.0/16]\n"}})

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -40,7 +41,9 @@ type Reconciler struct {
 	// Client writes; Reader reads past any cache.
 	Client client.Client
 	Reader client.Reader
-	Log    *slog.Logger
+	// ReadSecret reads a Secret of the agent's namespace; AsAccount makes one.
+	ReadSecret func(ctx context.Context, name string) (*corev1.Secret, error)
+	Log        *slog.Logger
 
 	Node    Node
 	Metrics *Metrics

@@ -56,13 +56,18 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 				lcav1.SeedSecretAuthKey: []byte(auth), lcav1.SeedSecretHubKey: []byte(`{"clusters":[{"name":"c","cluster":{"server":"https://h"}}],
 "users":[{"name":"u","user":{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/sh"}}}]}`)}})
 		}, "it runs a program to authenticate"},
-		"a signing key that is missing": {func(w *world) { w.credentials(false) }, "Secret absent of spec.signingSecret does not exist"},
+		"a signing key that is missing": {func(w *world) { w.credentials(false) }, "Secret seedgen-signing of spec.signingSecret does not exist"},
+		"a signing key of another name": {func(w *world) { w.credentials(false) },
+			"the agent may not read Secret absent: name it seedgen-signing, or grant 'get' on it to service account lifecycle-agent-seed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			c.prepare(w)
 			sg := &lcav1.SeedGenerator{ObjectMeta: metav1.ObjectMeta{Name: lcav1.SeedGeneratorName}, Spec: lcav1.SeedGeneratorSpec{SeedImage: image}}
-			if name == "a signing key that is missing" {
+			switch name {
+			case "a signing key that is missing":
+				sg.Spec.SigningSecret = lcav1.SeedSigningSecretName
+			case "a signing key of another name":
 				sg.Spec.SigningSecret = "absent"
 			}
 			require.NoError(t, w.api.Create(t.Context(), sg))

@@ -5,7 +5,7 @@ package seedgen
 //
 // +kubebuilder:rbac:groups=lca.openshift.io,resources=seedgenerators,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=lca.openshift.io,resources=seedgenerators/status,verbs=patch
-// +kubebuilder:rbac:groups="",namespace=openshift-lifecycle-agent,resources=secrets,resourceNames=seedgen;seedgen-signing,verbs=get
+// +kubebuilder:rbac:groups="",namespace=openshift-lifecycle-agent,resources=serviceaccounts/token,resourceNames=lifecycle-agent-seed,verbs=create
 //
 // Facts for the checks:
 //

@@ -90,6 +90,10 @@ func newWorld(t testing.TB) *world {
 	w.serveKlusterlets(false)
 	w.furnish()
 	w.restart()
+	require.Eventually(t, func() bool { // the API server follows new roles by and by
+		_, err := w.r.ReadSecret(t.Context(), lcav1.SeedSecretName)
+		return client.IgnoreNotFound(err) == nil
+	}, 5*time.Minute, 50*time.Millisecond, "the account may read the Secret")
 	return w
 }
 
@@ -117,7 +121,7 @@ func (w *world) restart() {
 	require.NoError(w.t, err)
 	c := w.connect(shared.Server(w.t), w.who)
 	w.r = &Reconciler{
-		Client: c, Reader: c, Log: slog.New(slog.DiscardHandler), Node: w.node.node(), Metrics: metrics,
+		Client: c, Reader: c, ReadSecret: AsAccount(shared.Server(w.t).Config, w.api), Log: slog.New(slog.DiscardHandler), Node: w.node.node(), Metrics: metrics,
 		Now: func() time.Time { return w.now }, Random: func() uint16 { return 0xbeef },
 		Hub: func(kubeconfig []byte) (client.Client, string, error) {
 			_, err := cluster.HubConfig(kubeconfig)
