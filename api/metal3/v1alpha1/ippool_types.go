@@ -28,6 +28,11 @@ const (
 	// HostAnnotation, on a claim of either kind, names the host the address is for. A sticky pool gives
 	// the same host the same address again.
 	HostAnnotation = "ipam.lca.openshift.io/host"
+	// NetworkGrantAnnotation, on a pool, lists namespaces, separated by commas, whose pools may use the pool's network too. Only the
+	// namespace that the network belongs to can grant it.
+	NetworkGrantAnnotation = "ipam.lca.openshift.io/network-for-namespaces"
+	// InterfaceLabel, on a claim, names the interface that it is for.
+	InterfaceLabel = "ipam.lca.openshift.io/interface"
 	// PreRegisteredLabel marks claims and addresses that an installer made in advance.
 	PreRegisteredLabel = "ipam.lca.openshift.io/pre-registered"
 )

@@ -31,8 +31,6 @@ const (
 	cacheLag = 50 * time.Millisecond
 	// poolGrace is how long a claim waits for its pool before it reports that there is none.
 	poolGrace = 2 * time.Second
-	// turnRetry is how soon a claim is tried again that leaves free addresses to the claims before it.
-	turnRetry = time.Second
 	// invalidRetry is how soon a claim is tried again whose address object the API server refuses.
 	invalidRetry = 5 * time.Minute
 )
@@ -56,8 +54,12 @@ func (r *Reconciler) reconcileClaim(ctx context.Context, k kind, name types.Name
 	if err := r.load(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	defer r.passTurn(k.key(name))
+	var pool types.NamespacedName
+	defer func() { r.endTurn(k.key(name), pool) }()
 	c, err := k.get(ctx, r.Client, name)
+	if err == nil {
+		pool = c.pool
+	}
 	if apierrors.IsNotFound(err) {
 		return ctrl.Result{}, r.releaseAll(ctx, k, k.key(name))
 	}
@@ -77,9 +79,9 @@ func (r *Reconciler) reconcileClaim(ctx context.Context, k kind, name types.Name
 	return r.serve(ctx, k, c)
 }
 
-// passTurn requeues the claims that get what a claim left that was woken.
-func (r *Reconciler) passTurn(of key) {
-	for _, next := range r.ledger.pass(of) {
+// endTurn requeues the claims that get what a claim left.
+func (r *Reconciler) endTurn(of key, pool types.NamespacedName) {
+	for _, next := range r.ledger.pass(of, pool) {
 		r.queues.addClaim(next)
 	}
 }
@@ -93,6 +95,10 @@ func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, 
 		if err := r.release(ctx, k, extra); err != nil {
 			return ctrl.Result{}, err
 		}
+	}
+	lock, err := r.ensureHost(ctx, c, lock)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	if lock != nil && lock.Spec.Address == published {
 		return ctrl.Result{}, r.deleteOrphans(ctx, k, c.key, c.addressName)
@@ -219,7 +225,7 @@ func (r *Reconciler) refuse(ctx context.Context, k kind, c *claim, news uint64, 
 		grace = r.ledger.miss(c.key, poolGrace)
 	}
 	switch {
-	case !r.ledger.wait(c.asWaiter(news, why.particular)):
+	case !r.ledger.wait(c.asWaiter(news, why)):
 		result.RequeueAfter = cacheLag
 	case grace > 0:
 		result.RequeueAfter = grace
@@ -234,8 +240,9 @@ func (r *Reconciler) refuse(ctx context.Context, k kind, c *claim, news uint64, 
 }
 
 // asWaiter is a claim on the waitlist of its pool.
-func (c *claim) asWaiter(news uint64, particular bool) waiter {
-	return waiter{key: c.key, pool: c.pool, created: c.GetCreationTimestamp().Time, news: news, particular: particular}
+func (c *claim) asWaiter(news uint64, why *blocked) waiter {
+	return waiter{key: c.key, pool: c.pool, created: c.GetCreationTimestamp().Time, news: news, particular: why.particular,
+		any: why.reason == metal3.ReasonPoolExhausted && !why.particular}
 }
 
 // refuseInvalid reports that the API server refuses the address object of a claim, and frees the address. The claim does not wait for

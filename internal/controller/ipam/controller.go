@@ -142,6 +142,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(r.followLeased)); err != nil {
 		return fmt.Errorf("follow what the cluster leases: %w", err)
 	}
+	if err := mgr.Add(manager.RunnableFunc(r.pollWaiting)); err != nil {
+		return fmt.Errorf("try claims that wait again: %w", err)
+	}
 	return r.follow(mgr.GetCache(), r.followed(r.Contract != ""))
 }
 
@@ -295,6 +298,9 @@ func (r *Reconciler) load(ctx context.Context) error {
 		r.ledger.observe(&locks.Items[i])
 	}
 	for i := range pools.Items {
+		r.ledger.enroll(&pools.Items[i])
+	}
+	for i := range pools.Items {
 		if spec, err := kinds.Spec(&pools.Items[i]); err == nil {
 			_, _ = r.ledger.setPool(&pools.Items[i], spec) // its own reconciliation reports what is wrong
 		}
@@ -342,10 +348,10 @@ func (r *Reconciler) lockChanged(lock *lockv1.AddressLock) {
 		r.queues.addClaim(keyOf(lock.Spec.Claim))
 	}
 	if lock.Spec.State == lockv1.LockHeld {
-		r.queues.addPool(poolOf(lock))
+		r.recount(lock)
 		return
 	}
-	r.freed(poolOf(lock))
+	r.freed(lock)
 }
 
 func (r *Reconciler) lockGone(lock *lockv1.AddressLock) {
@@ -355,7 +361,7 @@ func (r *Reconciler) lockGone(lock *lockv1.AddressLock) {
 	if lock.Spec.Claim != nil {
 		r.queues.addClaim(keyOf(lock.Spec.Claim))
 	}
-	r.freed(poolOf(lock))
+	r.freed(lock)
 }
 
 func (r *Reconciler) addressSeen(h held) {
@@ -373,9 +379,9 @@ func (r *Reconciler) noteAddress(h held) {
 
 func (r *Reconciler) addressGone(h held) {
 	if r.ready() {
-		r.ledger.unnote(h)
+		shared := r.ledger.unnote(h)
 		r.queues.addClaim(h.claim)
-		r.wake(h.pool, false)
+		r.wakeEach(shared)
 	}
 }
 

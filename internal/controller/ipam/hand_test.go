@@ -33,6 +33,8 @@ type hand struct {
 	pools  drained
 	// made counts the locks that it tried to make.
 	made int
+	// creating, if set, is called before a lock is made.
+	creating func()
 	// failing has each attempt to make a lock fail.
 	failing bool
 	// reading, if set, is called before a read, and may make its answer what the cache of a replica could say.
@@ -56,6 +58,9 @@ func (w *world) byHand() *hand {
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if _, lock := o.(*lockv1.AddressLock); lock {
 				h.made++
+				if h.creating != nil {
+					h.creating()
+				}
 				if h.failing {
 					return apierrors.NewInternalError(errors.New("injected"))
 				}

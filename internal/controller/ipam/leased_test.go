@@ -83,6 +83,7 @@ func TestWhatTheClusterLeasesIsNotAllocated(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, w.api.Delete(context.Background(), config)) })
 	require.NoError(t, r.learnLeased(t.Context()))
 	require.Contains(t, w.poolReason("static", metal3.ReasonOverlap), "DHCP_RANGE 203.0.113.90-203.0.113.95 of ConfigMap metal3/ironic")
+	w.delete(&metal3.IPPool{ObjectMeta: w.meta("static")}) // the network has one name for all tests, and belongs to its first pool's namespace
 }
 
 // unreadableRange is an API with a range of metal3 that is none.

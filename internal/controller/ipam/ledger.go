@@ -23,7 +23,8 @@ type ledger struct {
 	byClaim  map[key]map[string]bool          // names of the locks that a claim holds
 	objects  map[key]map[string]addressObject // address objects, by claim and name
 	supplies map[types.NamespacedName]*supply // of pools that can be calculated with
-	leased   []kinds.Leased                   // what the cluster leases itself
+	tenants
+	leased []kinds.Leased // what the cluster leases itself
 	// unreadable is what could not be read of that.
 	unreadable string
 	waiting    map[types.NamespacedName]*waitlist
@@ -36,6 +37,7 @@ func newLedger(now func() time.Time) *ledger {
 	return &ledger{
 		now: now, locks: map[string]*lockv1.AddressLock{}, byClaim: map[key]map[string]bool{},
 		objects: map[key]map[string]addressObject{}, supplies: map[types.NamespacedName]*supply{},
+		tenants: newTenants(),
 		waiting: map[types.NamespacedName]*waitlist{}, woken: map[key]waiter{},
 		missed: map[key]time.Time{}, written: map[key]string{},
 	}
@@ -249,7 +251,7 @@ func (l *ledger) note(h held) (unguarded bool) {
 // reserve keeps the address of an object without a lock from other claims.
 func (l *ledger) reserve(o addressObject) {
 	lock, network := l.lockOf(o)
-	if lock != nil || !o.address.IsValid() {
+	if lock != nil || !o.address.IsValid() || l.refusal(network, o.pool.Namespace) != nil {
 		return
 	}
 	for name, s := range l.supplies {
@@ -259,8 +261,8 @@ func (l *ledger) reserve(o addressObject) {
 	}
 }
 
-// unnote records that an address object is gone.
-func (l *ledger) unnote(h held) {
+// unnote records that an address object is gone, and returns the pools that have its address.
+func (l *ledger) unnote(h held) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := l.objects[h.claim][h.GetName()]
@@ -271,6 +273,8 @@ func (l *ledger) unnote(h held) {
 	for _, s := range l.supplies {
 		s.Withdraw(o.holder())
 	}
+	_, network := l.lockOf(o)
+	return l.sharingLocked(h.pool, network, o.address)
 }
 
 // objectsOf are the names of the address objects that name a claim.

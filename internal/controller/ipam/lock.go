@@ -62,7 +62,7 @@ func (r *Reconciler) acquire(
 			return ipam.Lease{}, nil, err
 		}
 		if lock != nil {
-			r.queues.addPool(c.pool)
+			r.recount(lock)
 			return lease, lock, nil
 		}
 		addressName = ""
@@ -78,11 +78,11 @@ func (r *Reconciler) inTurn(c *claim, p *supply, q ipam.Request) error {
 	if q.Address.IsValid() || reserved || p.spec.Strategy == ipam.Sticky && q.Host != "" {
 		return nil
 	}
-	before := r.ledger.ahead(c.asWaiter(0, false))
+	before := r.ledger.ahead(c.asWaiter(0, &blocked{}))
 	if free := p.available(); before == 0 || free == 0 || before < free {
 		return nil
 	}
-	return &blocked{reason: metal3.ReasonPoolExhausted, retryAt: r.Now().Add(turnRetry),
+	return &blocked{reason: metal3.ReasonPoolExhausted, // woken when those have had their turn
 		message: fmt.Sprintf("pool %s: the free addresses go to %d claims that were created earlier", p.spec.Name, before)}
 }
 
@@ -121,6 +121,22 @@ func (r *Reconciler) request(c *claim) (q ipam.Request, addressName string, err 
 }
 
 func hostOf(c *claim) string { return c.GetAnnotations()[metal3.HostAnnotation] }
+
+// ensureHost writes the host of a claim into its lock, where the claim names another than it did: a claim that was registered in advance
+// is given the identity of its host when its machine is known, and the address is kept for the host under that name.
+func (r *Reconciler) ensureHost(ctx context.Context, c *claim, lock *lockv1.AddressLock) (*lockv1.AddressLock, error) {
+	host := hostOf(c)
+	if lock == nil || host == "" || len(host) > maxHost || lock.Spec.Host == host {
+		return lock, nil
+	}
+	next := lock.DeepCopy()
+	next.Spec.Host = host
+	if err := r.Client.Update(ctx, next); err != nil {
+		return nil, fmt.Errorf("write host %s into lock %s: %w", host, lock.Name, err)
+	}
+	r.ledger.observe(next)
+	return next, nil
+}
 
 // confirm asks the API, not the cache, for the lock that a claim is known to have; nil says that the claim does not hold it.
 func (r *Reconciler) confirm(ctx context.Context, c *claim, known *lockv1.AddressLock) (*lockv1.AddressLock, error) {
@@ -259,7 +275,7 @@ func (r *Reconciler) unlock(ctx context.Context, lock *lockv1.AddressLock) error
 		return fmt.Errorf("keep back the address of lock %s: %w", lock.Name, err)
 	}
 	r.ledger.observe(next)
-	r.freed(poolOf(lock))
+	r.freed(lock)
 	return nil
 }
 
@@ -291,6 +307,6 @@ func (r *Reconciler) deleteLock(ctx context.Context, lock *lockv1.AddressLock) e
 		return fmt.Errorf("delete lock %s: %w", lock.Name, err)
 	}
 	r.ledger.vanish(lock)
-	r.freed(poolOf(lock))
+	r.freed(lock)
 	return nil
 }

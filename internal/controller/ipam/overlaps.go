@@ -88,11 +88,16 @@ func (o *overlaps) judge(ctx context.Context, name client.ObjectKey, spec ipam.S
 	if err := o.reader.List(ctx, list); err != nil {
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("list pools: %w", err))
 	}
+	tenancy := tenancyOf(spec.Network, list)
+	if err := tenancy.Refusal(name.Namespace); err != nil && was == nil {
+		return admission.Denied(fmt.Sprintf("pool %s: %v", name, err))
+	}
 	answer := admission.Allowed("")
 	for i := range list.Items {
 		p := &list.Items[i]
 		other, err := kinds.Spec(p)
-		if err != nil || client.ObjectKeyFromObject(p) == name || p.DeletionTimestamp != nil {
+		if err != nil || client.ObjectKeyFromObject(p) == name || p.DeletionTimestamp != nil ||
+			other.Network == spec.Network && tenancy.Refusal(p.Namespace) != nil {
 			continue
 		}
 		meeting := ipam.Conflicts(spec, other)
@@ -110,6 +115,15 @@ func (o *overlaps) judge(ctx context.Context, name client.ObjectKey, spec ipam.S
 		}
 	}
 	return answer
+}
+
+// tenancyOf is who may use a network now.
+func tenancyOf(network string, list *metal3.IPPoolList) kinds.Tenancy {
+	pools := make([]*metal3.IPPool, len(list.Items))
+	for i := range list.Items {
+		pools[i] = &list.Items[i]
+	}
+	return kinds.TenancyOf(network, pools)
 }
 
 // nameless says that two pools are on the networks of two namespaces, which may be one network all the same.

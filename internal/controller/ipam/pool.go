@@ -36,6 +36,7 @@ func (r *Reconciler) reconcilePool(ctx context.Context, name types.NamespacedNam
 	err := r.Client.Get(ctx, name, o)
 	if apierrors.IsNotFound(err) {
 		r.dropPool(name)
+		r.wakeNeighbours(name, r.ledger.expel(name)...)
 		r.Metrics.forgetPool(name)
 		r.wake(name, true)
 		return ctrl.Result{}, nil
@@ -71,15 +72,20 @@ func (r *Reconciler) reconcilePool(ctx context.Context, name types.NamespacedNam
 // learnPool updates the arithmetic of a pool, and wakes the claims that its change concerns. The error says why it is invalid.
 func (r *Reconciler) learnPool(o *metal3.IPPool) error {
 	name := client.ObjectKeyFromObject(o)
+	moved := r.ledger.enroll(o) // before the pool can allocate anything
 	spec, err := kinds.Spec(o)
 	if err != nil {
 		r.dropPool(name)
+		r.wakeNeighbours(name, moved...)
 		return fmt.Errorf("read the spec: %w", err)
 	}
 	changed, err := r.ledger.setPool(o, spec)
 	if changed {
+		moved = append(moved, spec.Network)
+	}
+	if len(moved) > 0 {
 		r.wake(name, true)
-		r.wakeNeighbours(name, spec.Network)
+		r.wakeNeighbours(name, moved...)
 	}
 	return err
 }
@@ -94,12 +100,14 @@ func (r *Reconciler) dropPool(name types.NamespacedName) {
 	r.wakeNeighbours(name, before.spec.Network)
 }
 
-// wakeNeighbours requeues the other pools of a network and the claims that wait for them: the DHCP range of the pool that changed
-// may have closed them.
-func (r *Reconciler) wakeNeighbours(name types.NamespacedName, network string) {
-	for _, other := range r.ledger.neighbours(name, network) {
-		r.wake(other.name(), true)
-		r.queues.addPool(other.name())
+// wakeNeighbours requeues the other pools of networks and the claims that wait for them: the DHCP range of the pool that changed may
+// have closed them, or the network may be another namespace's now.
+func (r *Reconciler) wakeNeighbours(name types.NamespacedName, networks ...string) {
+	for _, network := range networks {
+		for _, other := range r.ledger.neighbours(name, network) {
+			r.wake(other.name(), true)
+			r.queues.addPool(other.name())
+		}
 	}
 }
 
@@ -292,7 +300,7 @@ func (r *Reconciler) poolReason(o *metal3.IPPool, p *supply, stats ipam.Stats, i
 	if p.available() == 0 {
 		return metal3.ReasonExhausted, r.exhausted(p, stats), false
 	}
-	for _, other := range r.ledger.neighbours(p.name(), p.spec.Network) {
+	for _, other := range r.ledger.partners(p) {
 		if err := ipam.Conflicts(p.spec, other.spec); err != nil {
 			return metal3.ReasonOverlap, err.Error() + "; each address is allocated once nevertheless", true
 		}

@@ -3,11 +3,14 @@ package ipam
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -64,8 +67,44 @@ func (r *Reconciler) wake(name types.NamespacedName, all bool) {
 	}
 }
 
-// freed requeues the claims that wait for an address of a pool, and the pool, whose counts have changed.
-func (r *Reconciler) freed(name types.NamespacedName) {
-	r.wake(name, false)
-	r.queues.addPool(name)
+// freed requeues what a lock concerned that keeps its address no longer, or from fewer claims: the claims that wait for a pool which
+// has that address, and these pools, whose counts have changed. Several pools of a network may have it, in several namespaces.
+func (r *Reconciler) freed(lock *lockv1.AddressLock) {
+	shared := r.ledger.sharing(poolOf(lock), lock.Spec.Network, addressOf(lock))
+	r.wakeEach(shared)
+	for _, name := range shared {
+		r.queues.addPool(name)
+	}
+}
+
+// recount requeues the pools whose counts a lock has changed.
+func (r *Reconciler) recount(lock *lockv1.AddressLock) {
+	for _, name := range r.ledger.sharing(poolOf(lock), lock.Spec.Network, addressOf(lock)) {
+		r.queues.addPool(name)
+	}
+}
+
+func (r *Reconciler) wakeEach(pools []types.NamespacedName) {
+	for _, name := range pools {
+		r.wake(name, false)
+	}
+}
+
+// waitingPoll is how often claims that wait are tried although nothing has told of a free address: a freed address wakes them at once.
+const waitingPoll = time.Minute
+
+// pollWaiting wakes the claims that wait for a pool with free addresses, until the operator ends.
+func (r *Reconciler) pollWaiting(ctx context.Context) error {
+	tick := time.NewTicker(waitingPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			for _, k := range r.ledger.wakeAgain() {
+				r.queues.addClaim(k)
+			}
+		}
+	}
 }

@@ -126,6 +126,26 @@ func (l *ledger) neighbours(name types.NamespacedName, network string) (out []*s
 	return out
 }
 
+// sharing are the pools that an address on a network concerns: the one that it was taken from, and all of the network that have it too.
+func (l *ledger) sharing(from types.NamespacedName, network string, a netip.Addr) []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sharingLocked(from, network, a)
+}
+
+func (l *ledger) sharingLocked(from types.NamespacedName, network string, a netip.Addr) []types.NamespacedName {
+	names := []types.NamespacedName{from}
+	if !a.IsValid() {
+		return names
+	}
+	for name, s := range l.supplies {
+		if name != from && s.spec.Network == network && s.Extent().Why(a) == "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // setPool records a pool as it is now; changed says that its spec was not known so. A pool that cannot be calculated with is
 // dropped, so that it allocates nothing; its locks are not.
 func (l *ledger) setPool(object *metal3.IPPool, spec ipam.Spec) (changed bool, err error) {
@@ -244,10 +264,13 @@ func (l *ledger) closed(s *supply) (reason, message string) {
 	if s.object.DeletionTimestamp != nil {
 		return metal3.ReasonDeleting, fmt.Sprintf("pool %s is being deleted and allocates no more addresses", s.spec.Name)
 	}
+	if err := l.notGranted(s); err != nil {
+		return metal3.ReasonNotGranted, err.Error()
+	}
 	if certain, conflict := l.leasedConflict(s); conflict != nil && certain {
 		return metal3.ReasonOverlap, conflict.Error() + ": an address would be leased and allocated at once"
 	}
-	for _, other := range l.neighbours(s.name(), s.spec.Network) {
+	for _, other := range l.partners(s) {
 		if conflict := dhcpConflict(s.spec, other.spec); conflict != nil {
 			return metal3.ReasonOverlap, conflict.Error()
 		}

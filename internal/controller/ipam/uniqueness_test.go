@@ -40,6 +40,9 @@ func TestPoolsThatOverlapGiveAnAddressOutOnce(t *testing.T) {
 				w.pool(name, func(s *metal3.IPPoolSpec) { between(1, 4)(s); s.NamePrefix = prefixes[i] })
 			}
 			w.start()
+			for _, name := range []string{"p", "q"} {
+				require.Contains(t, w.poolReason(name, metal3.ReasonOverlap), "192.0.2.1-192.0.2.4")
+			}
 			seen := map[string]bool{}
 			for i := range 2 {
 				for _, pool := range []string{"p", "q"} {
@@ -52,7 +55,9 @@ func TestPoolsThatOverlapGiveAnAddressOutOnce(t *testing.T) {
 			}
 			w.claim("more", "q")
 			require.Contains(t, w.reason("more", metal3.ReasonPoolExhausted), w.namespace+"/q")
-			require.Contains(t, w.poolReason("q", metal3.ReasonOverlap), "192.0.2.1-192.0.2.4")
+			for _, name := range []string{"p", "q"} { // that none is left goes before the overlap, and its message says where they are
+				require.Contains(t, w.poolReason(name, metal3.ReasonExhausted), "2 of them are locked on network "+w.network)
+			}
 		})
 	}
 }

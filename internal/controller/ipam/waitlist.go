@@ -11,22 +11,30 @@ import (
 // waitlist holds the claims that a pool had no address for, in the order in which they were created. Free addresses are for those
 // first: a later claim waits as long as there are not more of them than claims before it.
 //
-// A freed address wakes as many claims as there are addresses, not all. A claim that was woken and does not take its address (it is
-// gone, or paused, or asks for another) passes its turn to the next claim. The news counter bounds that: each change of a pool wakes
-// a claim at most once. A claim that asks for a particular address is woken by any change, since that address may be free when the
-// pool has no other.
+// Whether a claim is woken follows from the state, not from an event alone: as long as a pool has more addresses than claims that were
+// woken for them, the next claims that take any address are woken. That is decided when an address of the pool's network is freed,
+// when a claim ends its turn (it may have given back what it was promised), and once a minute. A claim that was woken and does not take its address (it is gone, or paused, or asks
+// for another) so passes its turn to the next one. A claim that asks for one address, or whose pool is closed or missing, is woken by
+// news of the pool only. Without news a claim is woken wakesWithoutNews times at most, so that no claim spins.
 type waitlist struct {
 	news  uint64
 	order []waiter
 	in    map[key]bool
+	// woken is how many claims that take any address were woken and have not been tried yet.
+	woken int64
 }
+
+// wakesWithoutNews is how often a claim is woken for a free address that it does not get, until there is news of its pool.
+const wakesWithoutNews = 8
 
 type waiter struct {
 	key
 	pool       types.NamespacedName
 	created    time.Time
 	news       uint64 // the news that the claim was last tried with
+	wakes      int    // how often it was woken since that news
 	particular bool   // the claim asks for one address
+	any        bool   // the claim takes any address, and the pool had none for it
 }
 
 // waitlist is the list of a pool.
@@ -46,14 +54,17 @@ func (l *ledger) newsOf(pool types.NamespacedName) uint64 {
 	return l.waitlist(pool).news
 }
 
-// wait puts a claim on the list of a pool, unless the pool has changed since the claim was tried: that change did not find the
-// claim on the list.
+// wait puts a claim on the list of a pool. False says that there was news of the pool since the claim was tried, and that nothing but
+// news wakes such a claim: it has to be tried again.
 func (l *ledger) wait(as waiter) (waits bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.waitlist(as.pool)
-	if w.news != as.news {
+	if w.news != as.news && !as.any {
 		return false
+	}
+	if before, ok := l.woken[as.key]; ok && before.pool == as.pool && before.news == as.news {
+		as.wakes = before.wakes
 	}
 	if !w.in[as.key] {
 		w.in[as.key] = true
@@ -114,7 +125,7 @@ func (l *ledger) ahead(of waiter) (n int64) {
 	return n
 }
 
-// wake takes claims off the list of a pool that has changed: as many as it has addresses for, or all.
+// wake takes claims off the list of a pool of which there is news: as many as it has addresses for, or all.
 func (l *ledger) wake(name types.NamespacedName, all bool) []key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,43 +136,86 @@ func (l *ledger) wake(name types.NamespacedName, all bool) []key {
 	w.news++
 	n := int64(len(w.order))
 	if !all {
-		n = l.turns(name, n)
+		n = l.turns(name, w)
 	}
 	return l.take(w, n)
 }
 
-// pass ends the turn of a claim that was woken, and takes the claims off the list that get what it left.
-func (l *ledger) pass(k key) []key {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	as, woken := l.woken[k]
-	w := l.waiting[as.pool]
-	if !woken || w == nil {
-		return nil
+// wakeAgain is wake for each pool that has addresses for claims that wait for it.
+func (l *ledger) wakeAgain() (woken []key) {
+	for _, name := range l.waitedForNow() {
+		woken = append(woken, l.wake(name, false)...)
 	}
-	delete(l.woken, k)
-	return l.take(w, l.turns(as.pool, int64(len(w.order))))
+	return woken
 }
 
-// turns is how many of the waiting claims a pool has addresses for.
-func (l *ledger) turns(name types.NamespacedName, waiting int64) int64 {
-	s := l.supplies[name]
+// waitedForNow are the pools that are known and that claims wait for.
+func (l *ledger) waitedForNow() (names []types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, w := range l.waiting {
+		if len(w.order) > 0 && l.supplies[name] != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// pass ends the turn of a claim, if it was woken, and takes the claims off the lists that get what it left. The pool is the one that
+// the claim names now.
+func (l *ledger) pass(k key, pool types.NamespacedName) (woken []key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, ok := l.woken[k]
+	if ok {
+		delete(l.woken, k)
+		if w := l.waiting[before.pool]; w != nil && !before.particular {
+			w.woken--
+		}
+		woken = l.settle(before.pool)
+	}
+	if before.pool != pool {
+		woken = append(woken, l.settle(pool)...)
+	}
+	return woken
+}
+
+// settle takes claims off the list of a pool that has more addresses than claims that were woken for them.
+func (l *ledger) settle(name types.NamespacedName) []key {
+	w := l.waiting[name]
+	if w == nil || l.supplies[name] == nil {
+		return nil
+	}
+	if n := l.turns(name, w); n > 0 {
+		return l.take(w, n)
+	}
+	return nil
+}
+
+// turns is how many of the waiting claims a pool has addresses for, beside those that were woken and are on their way.
+func (l *ledger) turns(name types.NamespacedName, w *waitlist) int64 {
+	s, waiting := l.supplies[name], int64(len(w.order))
 	if s == nil || waiting == 0 {
 		return waiting
 	}
-	return min(waiting, s.available())
+	return min(waiting, s.available()-w.woken)
 }
 
-// take takes off the list the first n claims that were not tried with the latest news, and all that ask for a particular address.
+// take takes off the list the first n claims that may be woken, and all that ask for a particular address.
 func (l *ledger) take(w *waitlist, n int64) (woken []key) {
 	left := w.order[:0]
 	for _, a := range w.order {
-		if a.news == w.news || n == 0 && !a.particular {
+		if a.news != w.news {
+			a.wakes = 0
+		}
+		if may := a.news != w.news || a.any && a.wakes < wakesWithoutNews; !may || n <= 0 && !a.particular {
 			left = append(left, a)
 			continue
 		}
+		a.news, a.wakes = w.news, a.wakes+1
 		if !a.particular {
 			n--
+			w.woken++
 		}
 		delete(w.in, a.key)
 		l.woken[a.key] = a

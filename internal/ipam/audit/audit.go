@@ -16,6 +16,8 @@ import (
 // Facts are the records, as they were found.
 type Facts struct {
 	Pools []ipam.Spec
+	// Refused says, by name, of pools that may not use their network, why.
+	Refused map[string]error
 	// Leased is what the cluster leases itself, each as a DHCP range of its network.
 	Leased    []ipam.Spec
 	Claims    []Claim

@@ -82,8 +82,13 @@ func (a *auditor) checkPools() {
 			continue
 		}
 		a.extents[s.Name] = e
+		if why := a.facts.Refused[s.Name]; why != nil { // it concerns no other pool
+			a.add(Finding{Problem: Conflict, Network: s.Network, Pool: s.Name}, "name another network, or have this one granted",
+				"pool %s allocates nothing: %v", s.Name, why)
+			continue
+		}
 		for _, t := range a.facts.Pools[:i] {
-			if _, valid := a.extents[t.Name]; !valid || s.Network != t.Network {
+			if _, valid := a.extents[t.Name]; !valid || s.Network != t.Network || a.facts.Refused[t.Name] != nil {
 				continue
 			}
 			if err := ipam.Conflicts(t, s); err != nil {
