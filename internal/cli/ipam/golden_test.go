@@ -53,6 +53,7 @@ func TestGolden(t *testing.T) {
 		"plan.json":            "plan -f pools.yaml --pool storage -o json",
 		"plan-hosts.txt":       "plan -f pools.yaml -f hosts.yaml --pool storage --for-hosts ens4 --count 1",
 		"reserve.yaml":         "reserve -f pools.yaml --pool storage --pool storage-v6 --host master-0 --host master-1",
+		"reserve-hosts.yaml":   "reserve -f pools.yaml -f hosts.yaml --pool storage --host osd-1 --interface ens4",
 		"reserve.txt":          "reserve -f pools.yaml --pool storage --host master-1 --address 192.0.2.9 -o text",
 		"ignition.json":        "render ignition -f pools.yaml -f golden/reserve.yaml --host master-0 --interface name=eth1,pool=storage,pool=storage-v6 --base base.ign",
 		"nmstate.json":         "render ignition -f pools.yaml -f golden/reserve.yaml --host master-0 --interface eth1=storage --form nmstate",

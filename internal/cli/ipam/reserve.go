@@ -59,12 +59,13 @@ func (r registrations) Text(w io.Writer) error {
 func (w Wiring) reserve() *cobra.Command {
 	var in input
 	var pools, hosts []string
-	var address string
+	var address, iface string
 	cmd := &cobra.Command{
 		Use:   "reserve -f FILE --pool POOL --host HOST",
 		Short: "Register addresses for hosts before the cluster exists",
 		Long: "Write claims and addresses to apply to the cluster once it exists. Such a claim has no\n" +
-			"owner until its host's machine adopts it. A host that has an address keeps it.",
+			"owner until its host's machine adopts it. A host that has an address keeps it.\n" +
+			"With the BareMetalHosts among the files a claim names its host as they do.",
 		Example: "  lca-cli ipam reserve -f pools.yaml --pool storage --host master-0 --host master-1 > masters.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -72,7 +73,7 @@ func (w Wiring) reserve() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			wishes, err := wishesOf(pools, hosts, address)
+			wishes, err := wishesOf(pools, hosts, iface, address)
 			if err != nil {
 				return err
 			}
@@ -86,11 +87,12 @@ func (w Wiring) reserve() *cobra.Command {
 	in.flags(cmd, output.YAML)
 	cmd.Flags().StringArrayVar(&pools, "pool", nil, "pool, as name or namespace/name; may be repeated")
 	cmd.Flags().StringArrayVar(&hosts, "host", nil, "name of the host; may be repeated")
+	cmd.Flags().StringVar(&iface, "interface", "", "interface of the hosts that has the address, as machines name it")
 	cmd.Flags().StringVar(&address, "address", "", "register this address; only with one host and one pool")
 	return cmd
 }
 
-func wishesOf(pools, hosts []string, address string) (out []manifest.Wish, err error) {
+func wishesOf(pools, hosts []string, iface, address string) (out []manifest.Wish, err error) {
 	if len(pools) == 0 || len(hosts) == 0 {
 		return nil, fmt.Errorf("say which --pool and which --host")
 	}
@@ -103,7 +105,7 @@ func wishesOf(pools, hosts []string, address string) (out []manifest.Wish, err e
 			return nil, fmt.Errorf("--host %s is not a name that Kubernetes allows: %s", h, problems[0])
 		}
 		for _, p := range pools {
-			wish := manifest.Wish{Pool: p, Host: h}
+			wish := manifest.Wish{Pool: p, Host: h, Interface: iface}
 			if address != "" {
 				if wish.Address, err = ipam.ParseAddr(address); err != nil {
 					return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +34,7 @@ func (r *Reconciler) claim(ctx context.Context, o *unstructured.Unstructured, h 
 		}
 		return ipam.Lease{}, false, r.createClaim(ctx, o, h, l, poolName)
 	}
-	if err := r.adopt(ctx, o, c, l); err != nil {
+	if err := r.adopt(ctx, o, h, c, l); err != nil {
 		return ipam.Lease{}, false, err
 	}
 	return r.leaseOf(ctx, c, pool)
@@ -52,42 +51,14 @@ func (r *Reconciler) findClaim(ctx context.Context, o *unstructured.Unstructured
 	if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("read claim %s/%s: %w", o.GetNamespace(), name, err)
 	}
-	reserved := []string{o.GetName()}
-	if h != nil {
-		reserved = append(reserved, h.Name)
-	}
-	list := &metal3.IPClaimList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.HasLabels{metal3.PreRegisteredLabel}); err != nil {
-		return nil, fmt.Errorf("list the claims registered in advance: %w", err)
-	}
-	for i := range list.Items {
-		c := &list.Items[i]
-		iface, named := c.Labels[InterfaceLabel]
-		if c.Spec.Pool.Name == pool && slices.Contains(reserved, c.Annotations[metal3.HostAnnotation]) &&
-			(!named || iface == labelValue(l.name)) &&
-			(metav1.GetControllerOf(c) == nil || metav1.IsControlledBy(c, o)) {
-			return c, nil
-		}
-	}
-	return nil, nil
-}
-
-// labelValue is an interface's name or MAC address as the value of a label.
-func labelValue(name string) string {
-	out := []byte(name)
-	for i, b := range out {
-		if b == ':' {
-			out[i] = '-'
-		}
-	}
-	return string(out)
+	return r.reservation(ctx, o, h, l, pool)
 }
 
 func (r *Reconciler) createClaim(ctx context.Context, o *unstructured.Unstructured, h *host, l link, pool string) error {
 	c := &metal3.IPClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: claimName(o.GetName(), l, pool),
 			Labels: map[string]string{
-				OwnerLabel: ownerLabel(o.GroupVersionKind(), o.GetName()), InterfaceLabel: labelValue(l.name),
+				OwnerLabel: ownerLabel(o.GroupVersionKind(), o.GetName()), InterfaceLabel: kinds.InterfaceLabel(l.name),
 			},
 			Finalizers:      []string{Finalizer},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, o.GroupVersionKind())}},
@@ -96,7 +67,7 @@ func (r *Reconciler) createClaim(ctx context.Context, o *unstructured.Unstructur
 	}
 	mark(c, o)
 	if h != nil {
-		metav1.SetMetaDataAnnotation(&c.ObjectMeta, metal3.HostAnnotation, h.String()+"/"+l.name)
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, metal3.HostAnnotation, h.identity(l))
 	}
 	if err := r.Client.Create(ctx, c); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create claim %s/%s: %w", c.Namespace, c.Name, err)
@@ -117,11 +88,12 @@ func mark(c *metal3.IPClaim, o *unstructured.Unstructured) (changed bool) {
 	return changed
 }
 
-// adopt makes the owner the controller of a claim that was registered in advance; its address stays.
-func (r *Reconciler) adopt(ctx context.Context, o *unstructured.Unstructured, c *metal3.IPClaim, l link) error {
+// adopt makes the owner the controller of a claim that was registered in advance, under the identity of the host; its address stays.
+func (r *Reconciler) adopt(ctx context.Context, o *unstructured.Unstructured, h *host, c *metal3.IPClaim, l link) error {
 	before := c.DeepCopy()
-	marked := mark(c, o)
-	if metav1.IsControlledBy(c, o) && controllerutil.ContainsFinalizer(c, Finalizer) && c.Labels[OwnerLabel] != "" && !marked {
+	news := mark(c, o)
+	news = identify(c, h, l) || news
+	if metav1.IsControlledBy(c, o) && controllerutil.ContainsFinalizer(c, Finalizer) && c.Labels[OwnerLabel] != "" && !news {
 		return nil
 	}
 	if other := metav1.GetControllerOf(c); other != nil && !metav1.IsControlledBy(c, o) {
@@ -137,7 +109,7 @@ func (r *Reconciler) adopt(ctx context.Context, o *unstructured.Unstructured, c 
 	}
 	controllerutil.AddFinalizer(c, Finalizer)
 	metav1.SetMetaDataLabel(&c.ObjectMeta, OwnerLabel, ownerLabel(o.GroupVersionKind(), o.GetName()))
-	metav1.SetMetaDataLabel(&c.ObjectMeta, InterfaceLabel, labelValue(l.name))
+	metav1.SetMetaDataLabel(&c.ObjectMeta, InterfaceLabel, kinds.InterfaceLabel(l.name))
 	if err := r.Client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("adopt claim %s/%s for %s %s: %w", c.Namespace, c.Name, o.GetKind(), o.GetName(), err)
 	}

@@ -22,6 +22,9 @@ type consumer struct{ kind, group, namespace, name string }
 
 func (c consumer) String() string { return c.kind + "." + c.group + "/" + c.name }
 
+// key is a consumer in the indexes: without its group, since a host need not say it.
+func (c consumer) key() string { return c.kind + "/" + c.namespace + "/" + c.name }
+
 // itself is the owner as a host would name it.
 func itself(o *unstructured.Unstructured) consumer {
 	gvk := o.GroupVersionKind()
@@ -47,14 +50,23 @@ func remembered(owner consumer, c *metal3.IPClaim) []consumer {
 	return []consumer{owner, {kind: kind, group: group, namespace: c.Namespace, name: name}}
 }
 
-// consumes says whether a host names one of them as who uses it.
-func consumes(h *unstructured.Unstructured, any ...consumer) bool {
+// consumerOf is what a host names as its consumer; without a group where it does not say it.
+func consumerOf(h *unstructured.Unstructured) (c consumer, ok bool) {
 	ref, _, _ := unstructured.NestedStringMap(h.Object, "spec", "consumerRef")
 	group, _, _ := strings.Cut(ref["apiVersion"], "/")
-	return slices.ContainsFunc(any, func(c consumer) bool {
-		return ref["kind"] == c.kind && ref["name"] == c.name && cmp.Or(ref["namespace"], h.GetNamespace()) == c.namespace &&
-			(group == c.group || ref["apiVersion"] == "")
-	})
+	c = consumer{kind: ref["kind"], group: group, namespace: cmp.Or(ref["namespace"], h.GetNamespace()), name: ref["name"]}
+	return c, c.kind != "" && c.name != ""
+}
+
+// is says that a host's consumer is another, of which the group is known.
+func (c consumer) is(known consumer) bool {
+	return c.key() == known.key() && (c.group == known.group || c.group == "")
+}
+
+// consumes says whether a host names one of them as who uses it.
+func consumes(h *unstructured.Unstructured, any ...consumer) bool {
+	named, ok := consumerOf(h)
+	return ok && slices.ContainsFunc(any, named.is)
 }
 
 // serves says whether a host serves an owner.

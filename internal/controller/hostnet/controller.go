@@ -1,10 +1,13 @@
 package hostnet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
@@ -36,6 +40,8 @@ type Reconciler struct {
 	// adding guards what follows: the controllers of the kinds that the cluster has. Kinds may be installed later.
 	adding      sync.Mutex
 	controllers map[schema.GroupVersionKind]controller.Controller
+	// objects is the cache of owners and hosts.
+	objects cache.Cache
 
 	// reported is the last message about the delivery to an owner without conditions, by its UID.
 	reported sync.Map
@@ -45,7 +51,7 @@ type Reconciler struct {
 func (r *Reconciler) reconcile(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (ctrl.Result, error) {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(gvk)
-	err := r.Client.Get(ctx, name, o)
+	err := r.cached().Get(ctx, name, o)
 	if apierrors.IsNotFound(err) {
 		return r.release(ctx, gvk, name)
 	}
@@ -117,40 +123,71 @@ func (r *Reconciler) serve(ctx context.Context, o *unstructured.Unstructured, wa
 
 // hostFor is the BareMetalHost that serves an owner; nil while there is none.
 func (r *Reconciler) hostFor(ctx context.Context, o *unstructured.Unstructured) (*host, error) {
-	hosts, err := r.hosts(ctx)
+	if o.GroupVersionKind() == HostKind() {
+		return hostOf(o), nil
+	}
+	consumers := []consumer{itself(o)}
+	if machine, ok := infrastructure(o); ok {
+		consumers = append(consumers, machine)
+	}
+	hosts, err := r.hostsWith(ctx, consumers...)
 	if err != nil {
 		return nil, err
 	}
-	for i := range hosts {
-		if serves(&hosts[i], o) {
-			return hostOf(&hosts[i]), nil
+	named, err := r.hostNamed(ctx, o.GetAnnotations()[hostAnnotation])
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range append(named, hosts...) {
+		if serves(&h, o) {
+			return hostOf(&h), nil
 		}
 	}
 	return nil, nil
 }
 
-// hosts are those in the cache; none while the cluster has no such kind.
-func (r *Reconciler) hosts(ctx context.Context) ([]unstructured.Unstructured, error) {
+// hostsWith are the hosts in the cache that name one of them as their consumer; none while the cluster has no such kind.
+func (r *Reconciler) hostsWith(ctx context.Context, any ...consumer) (hosts []unstructured.Unstructured, err error) {
 	if !r.serves(HostKind()) {
 		return nil, nil
 	}
-	return listHosts(ctx, r.Client)
+	for _, c := range any {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(HostKind())
+		if err := r.cached().List(ctx, list, client.MatchingFields{byConsumer: c.key()}); err != nil {
+			return nil, fmt.Errorf("list the hosts of %s: %w", c, err)
+		}
+		slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
+		hosts = append(hosts, list.Items...)
+	}
+	return hosts, nil
+}
+
+// hostNamed is the host in the cache of that name, namespace/name, if there is one.
+func (r *Reconciler) hostNamed(ctx context.Context, text string) ([]unstructured.Unstructured, error) {
+	namespace, name, found := strings.Cut(text, "/")
+	if !found || !r.serves(HostKind()) {
+		return nil, nil
+	}
+	h := object(HostKind())
+	if err := r.cached().Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, h); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read host %s: %w", text, err)
+	}
+	return []unstructured.Unstructured{*h}, nil
 }
 
 // hostsNow are those that the API server has. What may only be done when a host is gone rests on this: a cache may be empty because
 // it is not filled, or because the kind is not watched yet.
 func (r *Reconciler) hostsNow(ctx context.Context) ([]unstructured.Unstructured, error) {
-	hosts, err := listHosts(ctx, r.Reader)
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	return hosts, err
-}
-
-func listHosts(ctx context.Context, from client.Reader) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(HostKind())
-	if err := from.List(ctx, list); err != nil {
+	if err := r.Reader.List(ctx, list); err != nil {
+		if meta.IsNoMatchError(err) {
+			return nil, nil
+		}
 		return nil, fmt.Errorf("list hosts: %w", err)
 	}
 	return list.Items, nil

@@ -67,6 +67,8 @@ type world struct {
 	// metrics are the controller's.
 	metrics    *Metrics
 	reconciler *Reconciler
+	// requests are those of the operator.
+	requests *requests
 }
 
 func newWorld(t testing.TB) *world {
@@ -83,7 +85,10 @@ func newWorld(t testing.TB) *world {
 	kinds := []schema.GroupVersionKind{HostKind(), contractMachine, metal3Machine}
 	w.install(append(kinds, clusterKind)...)
 	yes := true
-	mgr, err := ctrl.NewManager(configuration, ctrl.Options{Scheme: s.Scheme, Metrics: server.Options{BindAddress: "0"},
+	w.requests = &requests{}
+	counted := rest.CopyConfig(configuration)
+	counted.Wrap(w.requests.wrap)
+	mgr, err := ctrl.NewManager(counted, ctrl.Options{Scheme: s.Scheme, Metrics: server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &yes}})
 	require.NoError(t, err)
 	metrics, err := ipam.NewMetrics(prometheus.NewRegistry())

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
 
 // Annotations and names that belong to the contract of this controller.
@@ -22,7 +24,7 @@ const (
 	// Secret is named after the owner.
 	SecretAnnotation = "ipam.lca.openshift.io/own-user-data"
 	// InterfaceLabel, on a claim, names the interface.
-	InterfaceLabel = "ipam.lca.openshift.io/interface"
+	InterfaceLabel = metal3.InterfaceLabel
 	// OwnerLabel, on a claim, names its owner, to find claims of an owner that is gone.
 	OwnerLabel = "ipam.lca.openshift.io/owner"
 	// Finalizer, on a claim, keeps its address until the host is deprovisioned.

@@ -12,6 +12,7 @@ package hostnet
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines/finalizers,verbs=update
 // +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts/finalizers,verbs=update
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims/status,verbs=patch
 // +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools;ipaddresses,verbs=get;list;watch
 // +kubebuilder:rbac:groups=ipam.lca.openshift.io,resources=addresslocks,verbs=get;list;watch;delete
 //

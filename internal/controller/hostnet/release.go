@@ -18,6 +18,9 @@ import (
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
 
+// hostPoll is how soon an owner that is gone is reconciled again whose host still runs; an event of the host is what ends the wait.
+const hostPoll = 10 * time.Minute
+
 // cacheLag is how soon an owner is reconciled again whose host the cache does not have yet.
 const cacheLag = 5 * time.Second
 
@@ -25,23 +28,23 @@ const cacheLag = 5 * time.Second
 // addresses.
 func (r *Reconciler) release(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (ctrl.Result, error) {
 	claims := &metal3.IPClaimList{}
-	err := r.Client.List(ctx, claims, client.InNamespace(name.Namespace), client.MatchingLabels{OwnerLabel: ownerLabel(gvk, name.Name)})
+	err := r.Client.List(ctx, claims, client.InNamespace(name.Namespace), r.claimsOf(gvk, name.Name))
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("list the claims of %s %s: %w", gvk.Kind, name, err)
 	}
 	if len(claims.Items) == 0 {
 		return ctrl.Result{}, nil
 	}
-	hosts, err := r.hosts(ctx)
+	owner := consumer{kind: gvk.Kind, group: gvk.Group, namespace: name.Namespace, name: name.Name}
+	unused, err := r.unused(ctx, owner, claims.Items)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	owner := consumer{kind: gvk.Kind, group: gvk.Group, namespace: name.Namespace, name: name.Name}
-	unused := slices.DeleteFunc(claims.Items, func(c metal3.IPClaim) bool { return inUse(hosts, remembered(owner, &c)) })
 	if len(unused) == 0 {
-		return ctrl.Result{}, nil // hosts are watched
+		return ctrl.Result{RequeueAfter: hostPoll}, nil // hosts are watched
 	}
-	if hosts, err = r.hostsNow(ctx); err != nil {
+	hosts, err := r.hostsNow(ctx)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
 	living, err := r.ownerNow(ctx, gvk, name)
@@ -61,6 +64,35 @@ func (r *Reconciler) release(ctx context.Context, gvk schema.GroupVersionKind, n
 		}
 	}
 	return ctrl.Result{}, nil
+}
+
+// claimsOf selects the claims of an owner.
+func (r *Reconciler) claimsOf(gvk schema.GroupVersionKind, owner string) client.ListOption {
+	if r.objects == nil { // without a manager there are no indexes
+		return client.MatchingLabels{OwnerLabel: ownerLabel(gvk, owner)}
+	}
+	return client.MatchingFields{byOwner: ownerLabel(gvk, owner)}
+}
+
+// unused are the claims of an owner that no host in the cache runs for.
+func (r *Reconciler) unused(ctx context.Context, owner consumer, claims []metal3.IPClaim) (out []metal3.IPClaim, err error) {
+	var own []unstructured.Unstructured
+	if owner.kind == HostKind().Kind {
+		if own, err = r.hostNamed(ctx, owner.namespace+"/"+owner.name); err != nil {
+			return nil, err
+		}
+	}
+	for i := range claims {
+		consumers := remembered(owner, &claims[i])
+		hosts, err := r.hostsWith(ctx, consumers...)
+		if err != nil {
+			return nil, err
+		}
+		if !inUse(append(hosts, own...), consumers) {
+			out = append(out, claims[i])
+		}
+	}
+	return out, nil
 }
 
 // ownerNow is the UID of the owner that the API server has; empty where it has none, or one that is being deleted. A replica that has just

@@ -50,7 +50,7 @@ func TestClaimsAreKeptForHostsThatAreNotWatchedYet(t *testing.T) {
 			kept(cacheLag, "the claim is in the cache, and the host runs")
 			if watched {
 				require.NoError(t, r.Add(mgr, HostKind()))
-				kept(0, "hosts are watched, and the host runs")
+				kept(hostPoll, "hosts are watched, and the host runs")
 			}
 
 			w.patch(h, `{"spec":{"consumerRef":null}}`)

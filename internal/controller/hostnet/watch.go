@@ -34,6 +34,9 @@ func (r *Reconciler) Add(mgr ctrl.Manager, gvk schema.GroupVersionKind) error {
 		return fmt.Errorf("watch %s: %w", gvk, err)
 	}
 	if r.controllers == nil {
+		if err := r.watchReservations(mgr); err != nil {
+			return err
+		}
 		r.controllers = map[schema.GroupVersionKind]controller.Controller{}
 	}
 	r.controllers[gvk] = c
@@ -53,7 +56,11 @@ func (r *Reconciler) watchHosts(mgr ctrl.Manager, owner schema.GroupVersionKind)
 	if r.controllers[HostKind()] == nil || owner == HostKind() {
 		return nil
 	}
-	hosts := source.Kind[client.Object](mgr.GetCache(), object(HostKind()), handler.EnqueueRequestsFromMapFunc(r.servedBy(owner)))
+	objects, err := r.objectsOf(mgr)
+	if err != nil {
+		return err
+	}
+	hosts := source.Kind[client.Object](objects, object(HostKind()), handler.EnqueueRequestsFromMapFunc(r.concerned(owner)), changed())
 	if err := r.controllers[owner].Watch(hosts); err != nil {
 		return fmt.Errorf("watch hosts for %s: %w", owner, err)
 	}
@@ -73,10 +80,21 @@ func object(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	return o
 }
 
+// workers is how many owners of a kind are reconciled at a time. Most of the time of each is waiting for the API.
+const workers = 8
+
 // control adds the controller of a kind of owners.
 func (r *Reconciler) control(mgr ctrl.Manager, gvk schema.GroupVersionKind) (controller.Controller, error) {
+	objects, err := r.objectsOf(mgr)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.index(objects, gvk); err != nil {
+		return nil, err
+	}
 	b := ctrl.NewControllerManagedBy(mgr).Named("hostnet-"+strings.ToLower(gvk.Kind+"."+gvk.Group)).
-		For(object(gvk)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WatchesRawSource(source.Kind[client.Object](objects, object(gvk), &handler.EnqueueRequestForObject{}, changed())).
 		Watches(&metal3.IPClaim{}, handler.EnqueueRequestsFromMapFunc(ownerOf(gvk)))
 	if gvk == HostKind() {
 		b = b.Watches(&lockv1.AddressLock{}, handler.EnqueueRequestsFromMapFunc(keptFor))
@@ -115,39 +133,67 @@ func keptFor(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: parts[0], Name: parts[1]}}}
 }
 
-// servedBy finds the owners that a host serves or served: all that have claims, since a host that serves no owner any
-// more does not say whom it served.
-func (r *Reconciler) servedBy(gvk schema.GroupVersionKind) handler.MapFunc {
-	return func(ctx context.Context, h client.Object) []reconcile.Request {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(gvk)
-		var out []reconcile.Request
-		if err := r.Client.List(ctx, list); err == nil {
-			for i := range list.Items {
-				if u, ok := h.(*unstructured.Unstructured); ok && serves(u, &list.Items[i]) {
-					out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-				}
-			}
+// concerned finds the owners of a kind that a host concerns: those that it names as its consumer or that name it, and those of claims
+// that are for it or for its consumer, which may be gone. A host that changes concerns those of before and those of now.
+func (r *Reconciler) concerned(gvk schema.GroupVersionKind) handler.MapFunc {
+	return func(ctx context.Context, h client.Object) (out []reconcile.Request) {
+		u, ok := h.(*unstructured.Unstructured)
+		if !ok {
+			return nil
 		}
-		claims := &metal3.IPClaimList{}
-		if err := r.Client.List(ctx, claims, client.HasLabels{OwnerLabel}); err == nil {
-			for i := range claims.Items {
-				out = append(out, ownerOf(gvk)(ctx, &claims.Items[i])...)
+		of := client.ObjectKeyFromObject(h).String()
+		owners, claims := []client.MatchingFields{{byHost: of}}, []client.MatchingFields{{byHost: of}}
+		if c, named := consumerOf(u); named {
+			if c.is(consumer{kind: gvk.Kind, group: gvk.Group, namespace: c.namespace, name: c.name}) {
+				out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: c.namespace, Name: c.name}})
 			}
+			owners = append(owners, client.MatchingFields{byInfrastructure: c.key()})
+			claims = append(claims, client.MatchingFields{byConsumer: c.key()})
 		}
-		return out
+		for _, with := range owners {
+			out = append(out, r.ownersWith(ctx, gvk, with)...)
+		}
+		for _, with := range claims {
+			out = append(out, r.ownersOfClaims(ctx, gvk, with)...)
+		}
+		return out // the queue keeps each once
 	}
+}
+
+func (r *Reconciler) ownersWith(ctx context.Context, gvk schema.GroupVersionKind, with client.MatchingFields) (out []reconcile.Request) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+	if err := r.cached().List(ctx, list, with); err != nil {
+		r.Log.Error("the owners that a host concerns are unknown", "kind", gvk.Kind, "error", err)
+		return nil
+	}
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}
+
+func (r *Reconciler) ownersOfClaims(ctx context.Context, gvk schema.GroupVersionKind, with client.MatchingFields) (out []reconcile.Request) {
+	claims := &metal3.IPClaimList{}
+	if err := r.Client.List(ctx, claims, with); err != nil {
+		r.Log.Error("the claims that a host concerns are unknown", "error", err)
+		return nil
+	}
+	for i := range claims.Items {
+		out = append(out, ownerOf(gvk)(ctx, &claims.Items[i])...)
+	}
+	return out
 }
 
 // forget gives up what is kept for a host that does not exist any more, as the API server says, not the cache.
 func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) error {
-	for _, from := range []client.Reader{r.Client, r.Reader} {
+	for _, from := range []client.Reader{r.cached(), r.Reader} {
 		if err := from.Get(ctx, name, object(HostKind())); err == nil || client.IgnoreNotFound(err) != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}
 	locks := &lockv1.AddressLockList{}
-	if err := r.Client.List(ctx, locks); err != nil {
+	if err := r.Client.List(ctx, locks, client.MatchingFields{byHost: name.String()}); err != nil {
 		return fmt.Errorf("list what is kept for host %s: %w", name, err)
 	}
 	for i := range locks.Items {

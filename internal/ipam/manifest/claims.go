@@ -2,11 +2,13 @@ package manifest
 
 import (
 	"net/netip"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
 
 // claim is a claim of either kind, as far as both agree.
@@ -79,12 +81,22 @@ func (c claim) request() (ipam.Request, error) {
 	return r, err
 }
 
-// host is whose the claim is: its annotation says so, or its name does.
+// isOf says whose the claim is: its annotation says so, or its name does. The annotation has the host's name, or its identity.
 func (c claim) isOf(host, pool string) bool {
-	if named, ok := c.GetAnnotations()[metal3.HostAnnotation]; ok {
-		return named == host
+	named, ok := c.GetAnnotations()[metal3.HostAnnotation]
+	if !ok {
+		return c.GetName() == claimName(host, pool)
 	}
-	return c.GetName() == claimName(host, pool)
+	if parts := strings.SplitN(named, "/", 3); len(parts) > 1 && kinds.PlainHost(parts[1]) == kinds.PlainHost(host) {
+		return true
+	}
+	return named == host
+}
+
+// isOn says that a claim may be for an interface: it names that one, or none. Any claim is for an interface that is not known.
+func (c claim) isOn(iface string) bool {
+	label, named := c.GetLabels()[metal3.InterfaceLabel]
+	return !named || iface == "" || label == kinds.InterfaceLabel(iface)
 }
 
 // claimName is the name of the claim of a host on a pool.

@@ -14,7 +14,7 @@ import (
 // Facts is the inventory as the consistency checker wants it. An address that cannot be
 // read is an error; a pool that makes no sense is a finding.
 func (v *Inventory) Facts(now time.Time) (audit.Facts, error) {
-	f := audit.Facts{Now: now, Locked: len(v.Locks) > 0}
+	f := audit.Facts{Now: now, Locked: len(v.Locks) > 0, Refused: v.refused()}
 	var problems []error
 	for _, o := range v.Pools {
 		spec, err := kinds.Spec(o)
@@ -53,6 +53,21 @@ func (v *Inventory) Facts(now time.Time) (audit.Facts, error) {
 		f.Locks = append(f.Locks, k)
 	}
 	return f, errors.Join(problems...)
+}
+
+// refused are the pools whose network is another namespace's.
+func (v *Inventory) refused() map[string]error {
+	out, tenancies := map[string]error{}, map[string]kinds.Tenancy{}
+	for _, o := range v.Pools {
+		network := kinds.Network(o)
+		if _, known := tenancies[network]; !known {
+			tenancies[network] = kinds.TenancyOf(network, v.Pools)
+		}
+		if why := tenancies[network].Refusal(o.Namespace); why != nil {
+			out[kinds.PoolName(o)] = why
+		}
+	}
+	return out
 }
 
 // Leases are dnsmasq's, of a network, for the facts; those that are over do not count.

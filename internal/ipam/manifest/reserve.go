@@ -10,11 +10,14 @@ import (
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
 
 // Wish is an address for a host, in advance.
 type Wish struct {
 	Pool, Host string
+	// Interface is where the host has the address, if that is known.
+	Interface string
 	// Address is a certain one; without it the pool chooses.
 	Address netip.Addr
 }
@@ -52,17 +55,21 @@ func (v *Inventory) register(o *metal3.IPPool, w Wish, with ipam.Options) (Regis
 	if err != nil {
 		return Registration{}, err
 	}
-	c := v.claimOf(o, w.Host)
+	identity, err := v.identity(o.Namespace, w)
+	if err != nil {
+		return Registration{}, err
+	}
+	c := v.claimOf(o, w)
 	if c == nil {
 		c = newClaim(o, w)
 		v.Claims = append(v.Claims[:len(v.Claims):len(v.Claims)], c)
 	}
-	req := ipam.Request{Claim: claimID("IPClaim", c.Namespace, c.Name), Name: c.Name, Host: w.Host, Address: w.Address}
+	req := ipam.Request{Claim: claimID("IPClaim", c.Namespace, c.Name), Name: c.Name, Host: identity, Address: w.Address}
 	l, err := p.Claim(req)
 	if err != nil {
 		return Registration{}, err
 	}
-	c = v.pin(c, l.Address)
+	c = v.annotate(v.annotate(c, metal3.RequestedAddressAnnotation, l.Address.String()), metal3.HostAnnotation, identity)
 	for _, a := range v.Addresses {
 		if a.Namespace == c.Namespace && a.Spec.Claim.Name == c.Name {
 			return Registration{c, a}, nil
@@ -73,39 +80,68 @@ func (v *Inventory) register(o *metal3.IPPool, w Wish, with ipam.Options) (Regis
 	return Registration{c, a}, nil
 }
 
-// pin has a claim ask for the address that is planned for it: whatever the strategy of its pool, and whoever comes first, it gets
-// this one or is told why not.
-func (v *Inventory) pin(c *metal3.IPClaim, a netip.Addr) *metal3.IPClaim {
-	if c.Annotations[metal3.RequestedAddressAnnotation] == a.String() {
+// annotate gives a claim of the inventory an annotation. That of the address has the claim ask for the one that is planned for it:
+// whatever the strategy of its pool, and whatever comes first, it gets this one or is told why not.
+func (v *Inventory) annotate(c *metal3.IPClaim, key, value string) *metal3.IPClaim {
+	if c.Annotations[key] == value {
 		return c
 	}
-	pinned := c.DeepCopy()
-	metav1.SetMetaDataAnnotation(&pinned.ObjectMeta, metal3.RequestedAddressAnnotation, a.String())
+	changed := c.DeepCopy()
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
 	v.Claims = slices.Clone(v.Claims)
-	v.Claims[slices.Index(v.Claims, c)] = pinned
-	return pinned
+	v.Claims[slices.Index(v.Claims, c)] = changed
+	return changed
 }
 
-func (v *Inventory) claimOf(o *metal3.IPPool, host string) *metal3.IPClaim {
+func (v *Inventory) claimOf(o *metal3.IPPool, w Wish) *metal3.IPClaim {
 	for _, c := range v.Claims {
 		k := claim{Object: c}
-		if c.Namespace == o.Namespace && c.Spec.Pool.Name == o.Name && k.isOf(host, o.Name) {
+		if c.Namespace == o.Namespace && c.Spec.Pool.Name == o.Name && k.isOf(w.Host, o.Name) && k.isOn(w.Interface) {
 			return c
 		}
 	}
 	return nil
 }
 
+// identity is what a reservation calls its host. Where the files have its BareMetalHost that is what its machine's claims will call it,
+// namespace/name/interface, or namespace/name as long as the interface is not known; else the name that is given.
+func (v *Inventory) identity(namespace string, w Wish) (string, error) {
+	var found []string
+	for _, plain := range []bool{false, true} {
+		for _, h := range v.Hosts {
+			if h.Namespace == namespace && (h.Name == w.Host || plain && kinds.PlainHost(h.Name) == kinds.PlainHost(w.Host)) {
+				found = append(found, h.Namespace+"/"+h.Name)
+			}
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	switch {
+	case len(found) > 1:
+		return "", fmt.Errorf("%s may be each of the hosts %s: give the name of one", w.Host, strings.Join(found, ", "))
+	case len(found) == 0:
+		return w.Host, nil // its machine says it when it adopts the claim
+	case w.Interface == "":
+		return found[0], nil
+	}
+	return found[0] + "/" + w.Interface, nil
+}
+
 func newClaim(o *metal3.IPPool, w Wish) *metal3.IPClaim {
-	return &metal3.IPClaim{
+	c := &metal3.IPClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: metal3Group + "/v1alpha1", Kind: "IPClaim"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: o.Namespace, Name: claimName(w.Host, o.Name),
-			Labels:      map[string]string{metal3.PreRegisteredLabel: "true"},
-			Annotations: map[string]string{metal3.HostAnnotation: w.Host},
+			Labels: map[string]string{metal3.PreRegisteredLabel: "true"},
 		},
 		Spec: metal3.IPClaimSpec{Pool: metal3.ObjectReference{Name: o.Name}},
 	}
+	if w.Interface != "" {
+		c.Name = claimName(w.Host+"-"+kinds.InterfaceLabel(w.Interface), o.Name)
+		c.Labels[metal3.InterfaceLabel] = kinds.InterfaceLabel(w.Interface)
+	}
+	return c
 }
 
 func newAddress(o *metal3.IPPool, c *metal3.IPClaim, l ipam.Lease) *metal3.IPAddress {
