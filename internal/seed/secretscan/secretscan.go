@@ -1,0 +1,142 @@
+package secretscan
+
+import (
+	"io"
+	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Scan examines one copy.
+type Scan struct {
+	// Rulings are the user's decisions, Seen what the seed itself has of what recert renews.
+	Rulings []Ruling
+	Seen    *Seen
+	Report  Report
+
+	scanner *scanner
+}
+
+// New begins a scan.
+func New(rulings []Ruling, seen *Seen) *Scan {
+	s := &Scan{Rulings: rulings, Seen: seen, scanner: newScanner()}
+	for _, n := range notExamined {
+		s.Report.NotExamined = append(s.Report.NotExamined, Unexamined{n.what, n.why})
+	}
+	return s
+}
+
+// NoteObject notes what an object of the seed has of what recert renews.
+func (s *Scan) NoteObject(kv host.KeyValue) {
+	v := &objectVisit{Scan: &Scan{Seen: nil, scanner: s.scanner}, ref: ReferenceOf(kv.Key), names: map[string]string{}}
+	v.secret = strings.HasPrefix(v.ref, "secrets/")
+	v.noting = s.Seen
+	if _, err := v.edit(kv); err != nil {
+		s.noteIn(s.Seen, string(kv.Value))
+	}
+}
+
+// NoteFile does the same for a file.
+func (s *Scan) NoteFile(content []byte) { s.noteIn(s.Seen, string(content)) }
+
+// FileAction is what becomes of a file.
+type FileAction int
+
+// Actions.
+const (
+	LeaveFile FileAction = iota
+	RewriteFile
+	RemoveFile
+)
+
+// Bounds of files: up to EditLimit one is read whole; of a larger one windows are read, until WindowLimit.
+const (
+	EditLimit   = 4 << 20
+	WindowLimit = 256 << 20
+	window      = 1 << 20
+	overlap     = 16 << 10
+)
+
+// Placed examines the path of a file: it may be a secret by its place.
+func (s *Scan) Placed(file string) FileAction {
+	because, ok := secretByPlace(file)
+	if !ok {
+		return LeaveFile
+	}
+	h := hit{rule: s.scanner.whole[rulePath]}
+	decision, reason := s.decide(h, Place{Path: file})
+	if decision == Removed && reason == h.rule.What {
+		reason = because
+	}
+	s.note(h.rule, Place{Path: file}, decision, reason)
+	if decision == Removed {
+		return RemoveFile
+	}
+	return LeaveFile
+}
+
+// File examines the content of a file. One that is replaced as a whole is to be removed; the content that it gets otherwise is also
+// that of a file that cannot be removed, because a MachineConfig wrote it.
+func (s *Scan) File(file string, content []byte) ([]byte, FileAction) {
+	s.Report.Files++
+	pl := Place{Path: file}
+	text := string(content)
+	out, unread := s.scanner.edit(text, goesByWords(file, text), func(h hit) bool {
+		return s.inFile(h, pl)
+	})
+	s.noteUnread(pl, unread)
+	switch out {
+	case text:
+		return content, LeaveFile
+	case Placeholder:
+		return []byte(out), RemoveFile
+	}
+	return []byte(out), RewriteFile
+}
+
+// inFile decides about a find in a file. One that is within a program's own data cannot be cut out, and without its data the program
+// may not work: only the user can decide that.
+func (s *Scan) inFile(h hit, pl Place) (remove bool) {
+	decision, reason := s.decide(h, pl)
+	if h.inside && decision == Removed && !s.ruled(pl) {
+		decision, reason = Refused, h.rule.What+", in a file that cannot be edited"
+	}
+	s.note(h.rule, pl, decision, reason)
+	return decision == Removed
+}
+
+// LargeFile examines a file that is too large to be edited, window by window.
+func (s *Scan) LargeFile(file string, from io.Reader) (FileAction, error) {
+	s.Report.Files++
+	pl, action, total := Place{Path: file}, LeaveFile, 0
+	buffer := make([]byte, 0, window+overlap)
+	for {
+		n, err := io.ReadFull(from, buffer[len(buffer):window+overlap])
+		buffer = buffer[:len(buffer)+n]
+		if s.window(pl, string(buffer)) {
+			action = RemoveFile
+		}
+		total += n
+		switch {
+		case err == io.EOF || err == io.ErrUnexpectedEOF:
+			return action, nil
+		case err != nil:
+			return action, err
+		case total >= WindowLimit:
+			s.Report.NotExamined = append(s.Report.NotExamined, Unexamined{file, "is larger than is read of one file; its beginning was examined"})
+			return action, nil
+		}
+		buffer = append(buffer[:0], buffer[len(buffer)-overlap:]...)
+	}
+}
+
+// window examines a part of a large file by the rules that need no context.
+func (s *Scan) window(pl Place, part string) (remove bool) {
+	p := pass{scanner: s.scanner, judge: func(h hit) bool {
+		h.inside = true
+		remove = s.inFile(h, pl) || remove
+		return false
+	}}
+	p.rules(part)
+	return remove
+}
