@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"path"
@@ -66,6 +67,10 @@ type systemCopies struct{ log *slog.Logger }
 var _ host.SystemCopies = systemCopies{}
 
 func (c systemCopies) Files(root string) host.Files { return files.New(root) }
+
+func (c systemCopies) Open(root, p string) (io.ReadCloser, error) {
+	return files.New(root).OpenRegular(p)
+}
 
 func (c systemCopies) Keystore(root string) host.Keystore { return etcd.New(c.etcd(root)) }
 

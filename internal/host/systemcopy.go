@@ -1,12 +1,17 @@
 package host
 
-import "context"
+import (
+	"context"
+	"io"
+)
 
 // SystemCopies give access to copies of /etc and /var of a cluster's node, below a folder. The cluster itself may run
 // meanwhile; nothing of it is touched.
 type SystemCopies interface {
 	// Files are those of the copy; no path leads out of it.
 	Files(root string) Files
+	// Open opens a regular file of the copy to be read piece by piece, however large it is. The caller closes it.
+	Open(root, path string) (io.ReadCloser, error)
 	// Keystore is over the etcd data of the copy.
 	Keystore(root string) Keystore
 	// Recert is the native engine; all paths of its configuration, and that of the configuration itself, are in the copy.

@@ -28,6 +28,8 @@ const (
 	SigningPasswordFile = Dir + "/cosign.password"
 	// OutcomeFile holds the Outcome of the last operation that published an image.
 	OutcomeFile = Dir + "/outcome.json"
+	// SecretsFile holds what the last operation found of secrets, also where it refused to publish.
+	SecretsFile = Dir + "/secrets.json"
 	// AnnouncedFile holds what an operation was about to publish: after an interruption the tag may be its own.
 	AnnouncedFile = Dir + "/announced.json"
 )

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/secretscan"
 )
 
 // Request says which image to make. The controller writes it to RequestFile.
@@ -31,6 +32,8 @@ type Request struct {
 	ExcludeImages []string `json:"exclude-images,omitempty"`
 	// Drop are objects that the image must not have, beside those of Shipped.
 	Drop []Object `json:"drop,omitempty"`
+	// Rulings are the user's decisions about secrets that are found.
+	Rulings []secretscan.Ruling `json:"secret-decisions,omitempty"`
 	// Kubelet's and others' own configuration of CPUs, for the target to compare; the node fills what is empty.
 	Node NodeFacts `json:"node-facts,omitzero"`
 }
@@ -120,6 +123,11 @@ func (r Request) Validate() error {
 		return operation.Refuse("%s: seed-image is missing: give registry/repository:tag", RequestFile)
 	case strings.Contains(r.SeedImage, "@"):
 		return operation.Refuse("%s: seed-image %s has a digest: give a tag, the digest is the result", RequestFile, r.SeedImage)
+	}
+	for i, d := range r.Rulings {
+		if problem := d.Problem(); problem != "" {
+			return operation.Refuse("%s: secret-decisions %d: %s", RequestFile, i+1, problem)
+		}
 	}
 	for _, o := range r.Drop {
 		if o.Resource == "" {

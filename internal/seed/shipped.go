@@ -42,6 +42,12 @@ func sessions() []Object {
 		{Resource: "secrets", Namespace: "openshift-console", Name: "console-oauth-config"},
 		{Resource: "secrets", Namespace: "openshift-ingress", Name: "router-stats-default"},
 		{Resource: "secrets", Namespace: "openshift-image-registry", Name: "image-registry-private-configuration"},
+		{Resource: "secrets", Namespace: "openshift-monitoring", Name: "telemeter-client"},
+		{Resource: "secrets", Namespace: "openshift-monitoring", Name: "*-proxy"},
+		{Resource: "secrets", Namespace: "openshift-monitoring", Name: "*-oauth-cookie"},
+		{Resource: "secrets", Namespace: "openshift-machine-api", Name: "metal3-*-password"},
+		{Resource: "leases"},
+		{Resource: "masterleases"},
 		{Resource: "events"},
 		{Resource: "certificatesigningrequests"},
 	}

@@ -51,6 +51,22 @@ func (f *Files) Read(path string) ([]byte, error) {
 	return data, nil
 }
 
+// OpenRegular opens a regular file to be read piece by piece. A link at the end of the path is not followed.
+func (f *Files) OpenRegular(path string) (io.ReadCloser, error) {
+	file, err := f.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW)
+	if err != nil {
+		return nil, err
+	}
+	st, err := file.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = unix.EINVAL
+	}
+	if err != nil {
+		return nil, errors.Join(pathError("open", path, err), file.Close())
+	}
+	return file, nil
+}
+
 // List implements host.Files.
 func (f *Files) List(path string) ([]string, error) {
 	dir, err := f.Open(path, unix.O_RDONLY|unix.O_DIRECTORY)

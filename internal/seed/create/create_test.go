@@ -58,7 +58,7 @@ func TestAnImageHasWhatTheFieldReads(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{
 		"lca-cli", "containers.list", "manifest.json", "var.tgz", "etc.tgz", "etc.deletions", "ostree.tgz", "rpm-ostree.json",
-		"ostree-" + booted.ID() + ".origin", "seed-sha256sums", "seed-node-facts.json", "mco-currentconfig.json",
+		"ostree-" + booted.ID() + ".origin", "seed-sha256sums", "seed-node-facts.json", "seed-secrets.json", "mco-currentconfig.json",
 	}, names)
 	text, err := i.Small(t.Context(), "containers.list")
 	require.NoError(t, err)

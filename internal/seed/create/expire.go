@@ -27,6 +27,9 @@ const (
 func (g *generation) expire(ctx context.Context) error {
 	files := g.Copies.Files(g.system())
 	have, err := g.dropObjects(ctx)
+	if err == nil {
+		err = g.noteSeen(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -40,10 +43,23 @@ func (g *generation) expire(ctx context.Context) error {
 	if err := g.Copies.Recert(g.system()).Run(ctx, recertFile); err != nil {
 		return fmt.Errorf("expire the certificates of the copy: %w", err)
 	}
+	sweep, err := g.newSweep()
+	if err != nil {
+		return err
+	}
+	if err := sweep.store(ctx); err != nil {
+		return err
+	}
 	if err := g.Copies.Purge(ctx, g.system()); err != nil {
 		return fmt.Errorf("purge the log of etcd in the copy: %w", err)
 	}
-	return g.scrubFiles(files)
+	if err := g.scrubFiles(files); err != nil {
+		return err
+	}
+	if err := sweep.files(ctx); err != nil {
+		return err
+	}
+	return sweep.report()
 }
 
 // recertConfig asks for other keys, certificates that have expired, other SSH host keys, and none of the seed's credentials.

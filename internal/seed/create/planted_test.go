@@ -44,6 +44,10 @@ type realCopies struct {
 
 func (c realCopies) Files(root string) host.Files { return files.New(path.Join(c.root, root)) }
 
+func (c realCopies) Open(root, p string) (io.ReadCloser, error) {
+	return files.New(path.Join(c.root, root)).OpenRegular(p)
+}
+
 func (c realCopies) config(root string) etcd.Config {
 	return etcd.Config{DataDir: path.Join(c.root, root, host.EtcdData), Manifest: "/nonexistent", Binary: c.etcd, RuntimeDir: c.run}
 }

@@ -33,6 +33,8 @@ const (
 	Sums = "seed-sha256sums"
 	// Node is LabelNode as a file.
 	Node = "seed-node-facts.json"
+	// Secrets says which secrets were found, and what became of each; never a value.
+	Secrets = "seed-secrets.json"
 )
 
 // Origin names the content that is a deployment's origin file; id is CHECKSUM.SERIAL.

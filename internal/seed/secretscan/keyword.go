@@ -24,7 +24,22 @@ var (
 var assignment = regexp.MustCompile(`(?m)(?:^[ \t]*(?:export[ \t]+|-[ \t]+)?|[{,;?&\s]|\\n|--)(\\*["']?)([A-Za-z][\w.-]{0,80})(\\*["']?)[ \t]*(?:[:=]|:=)[ \t]*(?:(\\*")([^"\\\n]*)(\\*")|(')([^'\n]*)'|([^\s"'\\,;&{}\[\]|<>` + "`" + `]+))`)
 
 // keywords finds values that are named like a secret.
-func keywords(text string) (out []span) {
+func keywords() func(string) []span {
+	names := newHintIndex([]Rule{{hints: keywordStems}})
+	return func(text string) []span { return assignedNear(names, text) }
+}
+
+func assignedNear(names *hintIndex, text string) (out []span) {
+	names.near(text, func(part string, from int) {
+		for _, s := range assigned(part) {
+			out = append(out, span{s.start + from, s.end + from})
+		}
+	})
+	return out
+}
+
+// assigned finds them in a part of a text.
+func assigned(text string) (out []span) {
 	for _, at := range assignment.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[4]:at[5]]
 		value := span{}

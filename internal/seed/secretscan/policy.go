@@ -22,6 +22,26 @@ type Ruling struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Problem says what is wrong with a ruling; empty is nothing.
+func (r Ruling) Problem() string {
+	switch {
+	case (r.Object == "") == (r.Path == ""):
+		return "needs object or path, not both"
+	case r.Key != "" && r.Object == "":
+		return "has a key without an object"
+	case strings.TrimSpace(r.Reason) == "":
+		return "has no reason"
+	case r.Path != "" && !strings.HasPrefix(r.Path, "/"):
+		return "path " + r.Path + " is not absolute"
+	}
+	for _, pattern := range []string{r.Object, r.Key, r.Path} {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return "pattern " + pattern + " cannot be read: write [ ] * ? as path.Match has them"
+		}
+	}
+	return ""
+}
+
 // Place is where a secret is.
 type Place struct {
 	// Object and Key, or Path.

@@ -33,10 +33,12 @@ type judge func(h hit) bool
 type scanner struct {
 	text  []Rule
 	whole map[string]*Rule
+	hints *hintIndex
 }
 
 func newScanner() *scanner {
 	s := &scanner{text: textRules(), whole: map[string]*Rule{}}
+	s.hints = newHintIndex(s.text)
 	for _, r := range wholeRules() {
 		s.whole[r.Name] = &r
 	}
@@ -157,18 +159,15 @@ func (p *pass) plain(text string, depth int) string {
 
 // rules applies the rules about parts of a text. Where two overlap, the first in the table counts.
 func (p *pass) rules(text string) string {
-	folded := ""
-	lower := func() string {
-		if folded == "" {
-			folded = strings.ToLower(text)
-		}
-		return folded
+	may := p.hints.in(text)
+	if may == nil {
+		return text
 	}
 	var edits []wire.Edit
 	var taken []bool // the bytes of values that were found
 	for i := range p.text {
 		r := &p.text[i]
-		if r.Name == ruleKeyword && !p.words || !r.mayFind(text, lower) {
+		if r.Name == ruleKeyword && !p.words || !may[i] {
 			continue
 		}
 		for _, s := range r.find(text) {

@@ -183,6 +183,9 @@ func BenchmarkFile(b *testing.B) {
 	var text strings.Builder
 	for i := range 20000 {
 		fmt.Fprintf(&text, "- name: line-%d\n  value: the text of a configuration # and its note\n", i)
+		if i%50 == 0 {
+			fmt.Fprintf(&text, "  secretName: x-%d\n  tokenFile: /var/run/%d\n", i, i)
+		}
 	}
 	data := []byte(text.String())
 	s := New(nil, nil)

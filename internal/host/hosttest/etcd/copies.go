@@ -1,10 +1,12 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 
@@ -18,6 +20,12 @@ func (n *Member) Copies() host.SystemCopies { return copies{n} }
 type copies struct{ n *Member }
 
 func (c copies) Files(root string) host.Files { return files.Below(files.Of(c.n.Machine), root) }
+
+// Open implements host.SystemCopies.
+func (c copies) Open(root, p string) (io.ReadCloser, error) {
+	data, err := c.Files(root).Read(p)
+	return io.NopCloser(bytes.NewReader(data)), err
+}
 
 func (c copies) Keystore(root string) host.Keystore { return keystore{c.n, root} }
 
