@@ -52,6 +52,10 @@ type SeedGeneratorStatus struct {
 	// +optional
 	Image *SeedImageStatus `json:"image,omitempty"`
 
+	// Secrets says what the search of the image for secrets found. It has no part of a value.
+	// +optional
+	Secrets *SeedSecretsStatus `json:"secrets,omitempty"`
+
 	// Hub is the hub that the cluster was detached from.
 	// +optional
 	Hub *SeedHubStatus `json:"hub,omitempty"`
@@ -117,6 +121,66 @@ type SeedImageLayer struct {
 	// Reused says that the registry had it already.
 	// +optional
 	Reused bool `json:"reused,omitempty"`
+}
+
+// SeedSecretsStatus counts the secrets that were found by what became of them, and lists the first of them. The whole list is
+// in the image (seed-secrets.json) and on the node.
+type SeedSecretsStatus struct {
+	// Objects and Files are how many were examined.
+	// +optional
+	Objects int32 `json:"objects,omitempty"`
+	// +optional
+	Files int32 `json:"files,omitempty"`
+
+	// Removed are in no image.
+	// +optional
+	Removed int32 `json:"removed,omitempty"`
+
+	// Renewed were made for the image; the seed does not have them.
+	// +optional
+	Renewed int32 `json:"renewed,omitempty"`
+
+	// Kept ship on purpose.
+	// +optional
+	Kept int32 `json:"kept,omitempty"`
+
+	// Allowed ship because spec.secretDecisions says so.
+	// +optional
+	Allowed int32 `json:"allowed,omitempty"`
+
+	// Refused need a decision: the image is not published.
+	// +optional
+	Refused int32 `json:"refused,omitempty"`
+
+	// Found are the first of them, those that need a decision first.
+	// +listType=atomic
+	// +optional
+	Found []SeedSecretFound `json:"found,omitempty"`
+}
+
+// SeedSecretFound is a place where a secret was found.
+type SeedSecretFound struct {
+	// Object is the object, Key the place in it.
+	// +optional
+	Object string `json:"object,omitempty"`
+	// +optional
+	Key string `json:"key,omitempty"`
+
+	// Path is the file.
+	// +optional
+	Path string `json:"path,omitempty"`
+
+	// Rule is the rule that found it.
+	// +optional
+	Rule string `json:"rule,omitempty"`
+
+	// Decision is what became of it: removed, kept, allowed or refused.
+	// +optional
+	Decision string `json:"decision,omitempty"`
+
+	// Reason is why.
+	// +optional
+	Reason string `json:"reason,omitempty"`
 }
 
 // SeedHubStatus names a hub and the cluster on it.

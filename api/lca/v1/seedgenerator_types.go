@@ -170,4 +170,67 @@ type SeedGeneratorSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="spec.signingSecret must be the name of a Secret"
 	// +optional
 	SigningSecret string `json:"signingSecret,omitempty"`
+
+	// SecretDecisions are decisions about secrets that the search of the image finds. What is found and neither removed
+	// by itself nor decided about here refuses the image; status.secrets lists it.
+	//
+	// +kubebuilder:validation:MaxItems=200
+	// +listType=atomic
+	// +optional
+	SecretDecisions []SecretDecision `json:"secretDecisions,omitempty"`
+}
+
+// SecretDecisionKind is what becomes of a secret that is found.
+//
+// +kubebuilder:validation:Enum=Keep;Remove
+type SecretDecisionKind string
+
+// Decisions about a secret that is found.
+const (
+	// SecretKeep ships it with the image.
+	SecretKeep SecretDecisionKind = "Keep"
+
+	// SecretRemove puts a placeholder in its place, or removes the file.
+	SecretRemove SecretDecisionKind = "Remove"
+)
+
+// SecretDecision says what becomes of secrets that are found in a place. It names an object or a path.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.object) != has(self.path)",message="a secret decision needs object or path, and not both"
+// +kubebuilder:validation:XValidation:rule="!has(self.key) || has(self.object)",message="a secret decision has key only with object"
+type SecretDecision struct {
+	// Object is the object as status.secrets shows it: resource/namespace/name, or group/resource/namespace/name; for
+	// example "secrets/app/db". The wildcards * and ? stand for characters of one step.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Object string `json:"object,omitempty"`
+
+	// Key is a key of the object's data, with the same wildcards. Without it all of the object is meant.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Key string `json:"key,omitempty"`
+
+	// Path is a file of the node, with the same wildcards. A path that ends with "/**" means all files below it.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="path of a secret decision must be absolute, for example /etc/app/*.conf"
+	// +optional
+	Path string `json:"path,omitempty"`
+
+	// Decision is Keep or Remove.
+	//
+	// +required
+	Decision SecretDecisionKind `json:"decision"`
+
+	// Reason is why; it is in the report that ships with the image.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +required
+	Reason string `json:"reason"`
 }

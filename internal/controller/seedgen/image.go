@@ -139,6 +139,7 @@ func (r *Reconciler) request(ctx context.Context, rec *record.Record) (seed.Requ
 		Images: info.Images, ExcludeImages: info.CatalogImages,
 		Node: seed.NodeFacts{Reserved: facts.ReservedCPUs, Isolated: facts.IsolatedCPUs, FIPS: info.FIPS, InfraID: info.InfraID},
 	}
+	request.Rulings = rulings(rec.Spec.SecretDecisions)
 	for _, removal := range removals {
 		request.Drop = append(request.Drop, seed.Object(removal))
 	}

@@ -61,7 +61,9 @@ type observation struct {
 	unit, aborting host.UnitState
 	progress       seed.Progress
 	// outcome is what the generation published; nil until it has.
-	outcome  *seed.Outcome
+	outcome *seed.Outcome
+	// secrets is what it found of secrets; nil until it has searched.
+	secrets  *seed.SecretReport
 	evidence []string
 }
 
@@ -102,6 +104,14 @@ func (r *Reconciler) observeOperation(o *observation) (err error) {
 		r.Log.Warn("the outcome of the seed generation cannot be read", "op", id, "error", err)
 	case outcome.OperationID == id:
 		o.outcome = &outcome
+	}
+	report, err := seed.ReadSecretReport(r.Node.Files)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		r.Log.Warn("the report about secrets cannot be read", "op", id, "error", err)
+	case report.OperationID == id:
+		o.secrets = &report
 	}
 	return nil
 }

@@ -78,6 +78,9 @@ func projectOperation(s *lcav1.SeedGeneratorStatus, o observation) {
 	if image := o.outcome; image != nil {
 		s.Image = imageStatus(*image)
 	}
+	if o.secrets != nil {
+		s.Secrets = secretsStatus(o.secrets)
+	}
 	s.ImagerStep = imagerStep(o.progress.Create)
 	if s.Phase == lcav1.SeedCompleted {
 		s.ImagerStep = nil

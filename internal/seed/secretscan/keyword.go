@@ -113,13 +113,18 @@ func looksRandom(value string) bool {
 	if len(value) < randomLen || len(value) > randomMax || !tokenChars.MatchString(value) || wordsShape.MatchString(value) {
 		return false
 	}
-	if uuidShape.MatchString(value) || isPublic(value) {
+	if uuidShape.MatchString(value) || isPublic(value) || isCleaned(value) {
 		return false
 	}
 	if hexDigits.MatchString(value) {
 		return entropy(value) >= 2.8
 	}
 	return kinds(value) >= 2 && entropy(value) >= randomBits
+}
+
+// isCleaned recognises what an earlier run left in the place of a secret.
+func isCleaned(value string) bool {
+	return strings.Contains(value, "!*") || strings.Contains(value, dots) || strings.Contains(value, "laceholder") || strings.Contains(value, Placeholder)
 }
 
 // isPublic recognises tokens, which have a rule of their own, digests, and certificates.

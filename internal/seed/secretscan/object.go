@@ -142,11 +142,11 @@ func (v *objectVisit) text(at, name, text string) (string, bool) {
 // named goes by the name of a text; in the data of a Secret also by its randomness alone.
 func (v *objectVisit) named(pl Place, name, text string, data bool) (string, bool) {
 	value := strings.TrimSpace(text)
-	rule := ""
+	plain, rule := plainOf(value), ""
 	switch {
-	case namesSecret(withoutSuffix(name), plainOf(value)) && !strings.ContainsAny(value, "\n"):
+	case namesSecret(withoutSuffix(name), plain) && !strings.ContainsAny(value, "\n"):
 		rule = ruleKeyword
-	case v.secret && data && (looksRandom(value) || !isText(text) && len(text) <= 512):
+	case v.secret && data && (looksRandom(plain) || isRandomBytes(text)):
 		rule = ruleOpaque
 	default:
 		return text, false
@@ -158,6 +158,11 @@ func (v *objectVisit) named(pl Place, name, text string, data bool) (string, boo
 	return text, false
 }
 
+// isRandomBytes recognises a key that is no text, as programs draw them.
+func isRandomBytes(content string) bool {
+	return len(content) >= randomLen && len(content) <= 128 && !isText(content) && !wire.IsCompressed(content) && entropy(content) >= randomBits
+}
+
 // withoutSuffix is a name without the ending of a file.
 func withoutSuffix(name string) string {
 	for _, suffix := range []string{".txt", ".json", ".yaml", ".conf", ".b64"} {
@@ -166,9 +171,10 @@ func withoutSuffix(name string) string {
 	return name
 }
 
-// plainOf decodes a value that is text in base64.
+// plainOf decodes a value that is text, or something compressed, in base64.
 func plainOf(value string) string {
-	if plain, err := base64.StdEncoding.DecodeString(value); err == nil && len(plain) >= 4 && isText(string(plain)) {
+	plain, err := base64.StdEncoding.DecodeString(value)
+	if err == nil && len(plain) >= 4 && (isText(string(plain)) || wire.IsCompressed(string(plain))) {
 		return string(plain)
 	}
 	return value
