@@ -45,61 +45,59 @@ func lower(b byte) byte {
 	return b
 }
 
-// in says which rules have a hint in the text.
-func (x *hintIndex) in(text string) []bool {
-	var out []bool
+// in says where in the text each rule has hints; nil where no rule has any.
+func (x *hintIndex) in(text string) (out [][]int) {
 	for i := 0; i+1 < len(text); i++ {
 		if !x.begins[int(text[i])<<8|int(text[i+1])] {
 			continue
 		}
 		for _, h := range x.hints[[2]byte{lower(text[i]), lower(text[i+1])}] {
-			if len(text)-i < len(h.text) || out != nil && out[h.rule] || !strings.EqualFold(text[i:i+len(h.text)], h.text) {
+			if len(text)-i < len(h.text) || !strings.EqualFold(text[i:i+len(h.text)], h.text) {
 				continue
 			}
 			if out == nil {
-				out = make([]bool, x.rules)
+				out = make([][]int, x.rules)
 			}
-			out[h.rule] = true
+			out[h.rule] = append(out[h.rule], i)
 		}
 	}
 	return out
 }
 
-// next is where the next hint stands, from a position on; -1 is none.
-func (x *hintIndex) next(text string, from int) (start, end int) {
-	for i := from; i+1 < len(text); i++ {
-		if !x.begins[int(text[i])<<8|int(text[i+1])] {
+// How much of a text is read before and after a hint; a value that is longer is read to its end, within a bound.
+const (
+	before   = 160
+	after    = 200
+	lineMax  = 4096
+	valueMax = 64 << 10
+)
+
+// near calls see with the parts of the text around the hints, and where each begins. A part begins with a line, and no value is cut.
+func near(text string, hints []int, see func(part string, at int)) {
+	last := 0
+	for _, at := range hints {
+		if at < last {
 			continue
 		}
-		for _, h := range x.hints[[2]byte{lower(text[i]), lower(text[i+1])}] {
-			if len(text)-i >= len(h.text) && strings.EqualFold(text[i:i+len(h.text)], h.text) {
-				return i, i + len(h.text)
+		start := max(last, at-before)
+		if start > last {
+			if line := strings.LastIndexByte(text[max(last, start-lineMax):start], '\n'); line >= 0 {
+				start = max(last, start-lineMax) + line + 1
 			}
 		}
+		last = endOfPart(text, at)
+		see(text[start:last], start)
 	}
-	return -1, -1
 }
 
-// around is how much of a text before and after a name is read with it.
-const around = 512
-
-// near calls see with each part of the text that has a hint, and where the part begins.
-func (x *hintIndex) near(text string, see func(part string, at int)) {
-	for pos := 0; pos < len(text); {
-		found, end := x.next(text, pos)
-		if found < 0 {
-			return
-		}
-		start := max(pos, found-around)
-		if line := strings.LastIndexByte(text[start:found], '\n'); line >= 0 {
-			start += line + 1
-		}
-		if line := strings.IndexByte(text[end:], '\n'); line >= 0 && line < 8*around {
-			end += line + 1
-		} else {
-			end = min(len(text), end+8*around)
-		}
-		see(text[start:end], start)
-		pos = end
+func endOfPart(text string, at int) int {
+	end := min(len(text), at+after)
+	if line := strings.IndexByte(text[end:min(len(text), end+lineMax)], '\n'); line >= 0 {
+		return end + line + 1
 	}
+	limit := min(len(text), end+valueMax)
+	for end < limit && strings.IndexByte(" \t\r\n\"'", text[end]) < 0 {
+		end++
+	}
+	return end
 }

@@ -24,22 +24,7 @@ var (
 var assignment = regexp.MustCompile(`(?m)(?:^[ \t]*(?:export[ \t]+|-[ \t]+)?|[{,;?&\s]|\\n|--)(\\*["']?)([A-Za-z][\w.-]{0,80})(\\*["']?)[ \t]*(?:[:=]|:=)[ \t]*(?:(\\*")([^"\\\n]*)(\\*")|(')([^'\n]*)'|([^\s"'\\,;&{}\[\]|<>` + "`" + `]+))`)
 
 // keywords finds values that are named like a secret.
-func keywords() func(string) []span {
-	names := newHintIndex([]Rule{{hints: keywordStems}})
-	return func(text string) []span { return assignedNear(names, text) }
-}
-
-func assignedNear(names *hintIndex, text string) (out []span) {
-	names.near(text, func(part string, from int) {
-		for _, s := range assigned(part) {
-			out = append(out, span{s.start + from, s.end + from})
-		}
-	})
-	return out
-}
-
-// assigned finds them in a part of a text.
-func assigned(text string) (out []span) {
+func keywords(text string) (out []span) {
 	for _, at := range assignment.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[4]:at[5]]
 		value := span{}
@@ -52,7 +37,7 @@ func assigned(text string) (out []span) {
 		if value.end <= value.start || bare && !endsLine(text, value.end) {
 			continue
 		}
-		if namesSecret(name, text[value.start:value.end]) {
+		if namesSecret(name, text[value.start:value.end], leastInText) {
 			out = append(out, value)
 		}
 	}
@@ -65,10 +50,16 @@ func endsLine(text string, at int) bool {
 	return rest == "" || strings.HasPrefix(rest, `\n`) || strings.HasPrefix(rest, `\r`) || strings.IndexByte("\r\n#,;}&'\"", rest[0]) >= 0
 }
 
+// How long a value is at least that is taken for a password: in a text, and in a field of its own.
+const (
+	leastInText  = 6
+	leastInField = 3
+)
+
 // namesSecret reports whether a name and its value are those of a secret.
-func namesSecret(name, value string) bool {
+func namesSecret(name, value string, least int) bool {
 	value = strings.TrimSpace(value)
-	if len(value) < 4 || refers(value) || isPlaceholder(value) || notSecret.MatchString(name) {
+	if len(value) < least || refers(value) || isPlaceholder(value) || notSecret.MatchString(name) {
 		return false
 	}
 	switch {

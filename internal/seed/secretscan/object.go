@@ -119,7 +119,7 @@ func (v *objectVisit) visitPair(at, name, text string) (string, bool) { return v
 
 // text examines one text of the object, which is called name.
 func (v *objectVisit) text(at, name, text string) (string, bool) {
-	if len(text) < 4 {
+	if len(text) < leastInField {
 		return text, false
 	}
 	if v.noting != nil {
@@ -144,7 +144,7 @@ func (v *objectVisit) named(pl Place, name, text string, data bool) (string, boo
 	value := strings.TrimSpace(text)
 	plain, rule := plainOf(value), ""
 	switch {
-	case namesSecret(withoutSuffix(name), plain) && !strings.ContainsAny(value, "\n"):
+	case namesSecret(withoutSuffix(name), plain, leastInField) && !strings.ContainsAny(value, "\n"):
 		rule = ruleKeyword
 	case v.secret && data && (looksRandom(plain) || isRandomBytes(text)):
 		rule = ruleOpaque

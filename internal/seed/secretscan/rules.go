@@ -33,6 +33,8 @@ type Rule struct {
 	// hints are texts of which one is in whatever the rule finds, in lower case.
 	hints []string
 	find  func(text string) []span
+	// wide: find needs all of the text, else it gets the parts around the hints.
+	wide bool
 	// put makes the text that takes the place of a value; nil is the placeholder.
 	put func(value string) string
 }
@@ -54,18 +56,18 @@ const (
 func textRules() []Rule {
 	return []Rule{
 		{Name: "private-key", What: "a private key in PEM", Decision: Removed, renewable: true, hints: []string{"private key"},
-			find: whole(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?-----END [A-Z0-9 ]*-----`), put: nothing},
+			find: privateBlocks, wide: true, put: nothing},
 		{Name: "secret-key-text", What: "a secret key in a text form of its own", Decision: Removed,
-			hints: []string{"putty-user-key-file", "age-secret-key-", "static key v1", "secret key", "ssh2 encrypted"}, put: nothing,
+			hints: []string{"putty-user-key-file", "age-secret-key-", "static key v1", "secret key", "ssh2 encrypted"}, put: nothing, wide: true,
 			find: whole(`(?s)PuTTY-User-Key-File-\d:.*?Private-MAC: [0-9a-f]+|AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{50,}|` +
 				`-----BEGIN OpenVPN Static key V1-----.*?-----END OpenVPN Static key V1-----|` +
 				`untrusted comment: [^\n]*secret key[^\n]*\n[A-Za-z0-9+/=]{100,}`)},
-		{Name: "json-web-key", What: "a private JSON Web Key", Decision: Removed, hints: []string{`kty`},
+		{Name: "json-web-key", What: "a private JSON Web Key", Decision: Removed, wide: true, hints: []string{`kty`},
 			find: groups(`\{[^{}]*\\*"kty\\*"[^{}]*\}`, `\\*"(?:d|k|p|q|dp|dq|qi)\\*"\s*:\s*\\*"([\w-]{16,})\\*"`)},
 		{Name: "token-signed", What: "a signed token (JWT)", Decision: Removed, renewable: true, hints: []string{"eyj"},
 			find: tokens, put: voided},
 		{Name: "registry-login", What: "credentials of a registry", Decision: Removed, hints: []string{"auth", "identitytoken", "registrytoken"},
-			find: registryLogins, put: placeholderLogin},
+			find: registryLogins, wide: true, put: placeholderLogin},
 		{Name: "password-hash", What: "the hash of a password", Decision: Removed, hints: hashHints,
 			find: passwordHashes, put: lockedHash},
 		{Name: "token-openshift", What: "an access token of OpenShift", Decision: Removed, hints: []string{"sha256~"},
@@ -86,7 +88,7 @@ func textRules() []Rule {
 			hints: []string{"hvs.", "hvb.", "sk_live_", "rk_live_", "sk-ant-", "sk-proj-", "sk-svcacct-", "sg.", "tskey-", "glsa_", "shpat_", "hf_", "dapi", "pmak-", "lin_api_"},
 			find: whole(`\b(?:hv[sb]\.[\w-]{24,}|[sr]k_live_[A-Za-z0-9]{20,}|sk-(?:ant|proj|svcacct)-[\w-]{20,}|SG\.[\w-]{20,}\.[\w-]{20,}|` +
 				`tskey-[a-z]+-[\w-]{15,}|glsa_\w{32,}|shpat_[0-9a-f]{32}|hf_[A-Za-z0-9]{30,}|dapi[0-9a-f]{32}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|lin_api_[A-Za-z0-9]{40})`)},
-		{Name: "login-in-url", What: "a password within a URL", Decision: Removed, hints: []string{"://"}, find: urlLogins, put: literal("placeholder")},
+		{Name: "login-in-url", What: "a password within a URL", Decision: Removed, hints: []string{"://"}, find: urlLogins, wide: true, put: literal("placeholder")},
 		{Name: "login-in-header", What: "credentials of an HTTP header", Decision: Removed, hints: []string{"authorization"},
 			find: first(`(?i)authorization\\*["']?\s*[:=]\s*\\*["']?(?:basic|bearer|token)\s+([A-Za-z0-9+/=._~-]{12,})`)},
 		{Name: "login-in-netrc", What: "a password of a netrc file", Decision: Removed, hints: []string{"machine"},
@@ -96,12 +98,12 @@ func textRules() []Rule {
 		{Name: "ipsec-secret", What: "a secret of IPsec", Decision: Removed, hints: []string{"psk", "xauth", "eap"},
 			find: first(`(?m)(?:^|\s|:)(?:PSK|XAUTH|EAP|NTLM)\s+\\*("[^"\n]+"|0s[A-Za-z0-9+/=]+|0x[0-9A-Fa-f]+)`), put: literal(`"` + Placeholder + `"`)},
 		{Name: "network-secret", What: "a secret of a network connection", Decision: Removed, hints: []string{"psk", "password", "passwd", "passphrase", "wep", "mka-cak", "cert-pass", "[connection]", "[802-1x]", "[wifi-security]", "[vpn-secrets]", "[gsm]", "[pppoe]", "[network]", "network={"},
-			find: networkSecrets},
+			find: networkSecrets, wide: true},
 		{Name: "dns-key", What: "a key of a name server", Decision: Removed, hints: []string{"secret"},
 			find: first(`(?m)\bsecret\s+"([A-Za-z0-9+/]{20,}={0,2})"\s*;`)},
 		{Name: "iscsi-chap", What: "a password of iSCSI", Decision: Removed, hints: []string{"auth.password"},
 			find: first(`(?m)^\s*(?:node\.session|discovery\.sendtargets)\.auth\.password(?:_in)?\s*=\s*(\S+)`)},
-		{Name: ruleKeyword, What: "a value that is named like a secret", Decision: Refused, hints: keywordStems, find: keywords()},
+		{Name: ruleKeyword, What: "a value that is named like a secret", Decision: Refused, hints: keywordStems, find: keywords},
 	}
 }
 

@@ -167,10 +167,10 @@ func (p *pass) rules(text string) string {
 	var taken []bool // the bytes of values that were found
 	for i := range p.text {
 		r := &p.text[i]
-		if r.Name == ruleKeyword && !p.words || !may[i] {
+		if r.Name == ruleKeyword && !p.words || len(may[i]) == 0 {
 			continue
 		}
-		for _, s := range r.find(text) {
+		for _, s := range r.findNear(text, may[i]) {
 			if taken == nil {
 				taken = make([]bool, len(text))
 			}
@@ -187,6 +187,19 @@ func (p *pass) rules(text string) string {
 	}
 	slices.SortFunc(edits, func(a, b wire.Edit) int { return a.Start - b.Start })
 	return wire.Splice(text, edits)
+}
+
+// findNear finds what the rule does in the parts of a text around its hints.
+func (r *Rule) findNear(text string, hints []int) (out []span) {
+	if r.wide {
+		return r.find(text)
+	}
+	near(text, hints, func(part string, at int) {
+		for _, s := range r.find(part) {
+			out = append(out, span{s.start + at, s.end + at})
+		}
+	})
+	return out
 }
 
 func (r *Rule) replace(value string) string {

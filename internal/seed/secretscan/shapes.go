@@ -3,6 +3,7 @@ package secretscan
 import (
 	"encoding/base64"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,9 @@ const placeholderAuth = "cGxhY2Vob2xkZXI6cGxhY2Vob2xkZXI="
 // registryLogins finds the credentials of a containers auth.json or a dockercfg. A token in one is found by itself.
 func registryLogins(text string) (out []span) {
 	whole := strings.Contains(text, `auths`) && loginsOf.MatchString(text)
+	if !whole && !strings.Contains(text, `"auth`) && !strings.Contains(text, `auth\"`) {
+		return nil
+	}
 	for _, at := range loginShape.FindAllStringSubmatchIndex(text, -1) {
 		field, value := text[at[2]:at[3]], text[at[4]:at[5]]
 		plain := value
@@ -95,36 +99,84 @@ func lockedHash(value string) string {
 	return "!*"
 }
 
-var urlShape = regexp.MustCompile(`\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@"'<>\\]*:([^\s/@"'<>\\]+)@[\w.\[-]`)
-
 // urlLogins finds the passwords of URLs.
 func urlLogins(text string) (out []span) {
-	for _, at := range urlShape.FindAllStringSubmatchIndex(text, -1) {
-		if value := text[at[2]:at[3]]; !refers(value) && !isPlaceholder(value) {
-			out = append(out, span{at[2], at[3]})
+	const colon = "://"
+	for from := 0; ; {
+		at := strings.Index(text[from:], colon)
+		if at < 0 {
+			return out
+		}
+		from += at + len(colon)
+		end := from
+		for end < len(text) && strings.IndexByte(" \t\r\n/\"'<>\\`,", text[end]) < 0 {
+			end++
+		}
+		login := strings.LastIndexByte(text[from:end], '@')
+		if login < 0 {
+			continue
+		}
+		begin := strings.IndexByte(text[from:from+login], ':') + 1
+		value := text[from+begin : from+login]
+		if begin > 0 && value != "" && !refers(value) && !isPlaceholder(value) {
+			out = append(out, span{from + begin, from + login})
 		}
 	}
-	return out
+}
+
+// privateBlocks finds private keys in PEM, also with escaped ends of lines.
+func privateBlocks(text string) (out []span) {
+	for from := 0; ; {
+		at := strings.Index(text[from:], armor)
+		if at < 0 {
+			return out
+		}
+		start := from + at
+		from = start + len(armor)
+		label, _, ok := strings.Cut(text[from:min(len(text), from+80)], "-----")
+		if !ok || !strings.Contains(label, "PRIVATE KEY") {
+			continue
+		}
+		end := strings.Index(text[from:], "-----END ")
+		if end < 0 {
+			continue
+		}
+		end += from + len("-----END ")
+		if closing := strings.Index(text[end:min(len(text), end+80)], "-----"); closing >= 0 {
+			end += closing + len("-----")
+		}
+		out = append(out, span{start, end})
+		from = end
+	}
 }
 
 var (
 	networkShape = regexp.MustCompile(`(?im)^[ \t]*(?:psk|sae_password|wep-key[0-3]|wep_key[0-3]|leap-password|private-key-password|private_key_passwd|phase2-private-key-password|ca-cert-password|wpa_psk(?:_passphrase)?|key_passphrase[0-9]?|ieee_8021x_password|wpa_passphrase|mka-cak)[ \t]*=[ \t]*["']?([^\s"'#][^\n"']*?)["']?[ \t]*\r?$`)
-	keyfileShape = regexp.MustCompile(`(?m)^\[(?:connection|802-1x|wifi-security|vpn-secrets|gsm|pppoe|network)\]|^network=\{`)
 	inKeyfile    = regexp.MustCompile(`(?m)^[ \t]*(?:password|pin|secret|Xauth password|cert-pass)[ \t]*=[ \t]*["']?([^\s"'][^\n"']*?)["']?[ \t]*\r?$`)
 )
 
+// sections are of files in which a password is one of a network.
+var sections = []string{"[connection]", "[802-1x]", "[wifi-security]", "[vpn-secrets]", "[gsm]", "[pppoe]", "network={"}
+
+var networkHints = []string{"psk", "sae_password", "wep-key", "wep_key", "leap-password", "private-key-password", "private_key_passwd", "wpa_pass",
+	"ca-cert-password", "key_passphrase", "ieee_8021x_password", "mka-cak"}
+
+var networkNames = newHintIndex([]Rule{{hints: networkHints}})
+
 // networkSecrets finds those of NetworkManager's keyfiles, of wpa_supplicant and of ifcfg files.
 func networkSecrets(text string) (out []span) {
-	add := func(re *regexp.Regexp) {
-		for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
-			if value := text[at[2]:at[3]]; !refers(value) && !isPlaceholder(value) {
-				out = append(out, span{at[2], at[3]})
+	add := func(re *regexp.Regexp, part string, from int) {
+		for _, at := range re.FindAllStringSubmatchIndex(part, -1) {
+			if value := part[at[2]:at[3]]; !refers(value) && !isPlaceholder(value) {
+				out = append(out, span{from + at[2], from + at[3]})
 			}
 		}
 	}
-	add(networkShape)
-	if keyfileShape.MatchString(text) {
-		add(inKeyfile)
+	if named := networkNames.in(text); named != nil {
+		near(text, named[0], func(part string, at int) { add(networkShape, part, at) })
+	}
+	if slices.ContainsFunc(sections, func(s string) bool { return strings.Contains(text, s) }) {
+		add(inKeyfile, text, 0)
 	}
 	return out
 }
