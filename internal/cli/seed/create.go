@@ -22,6 +22,7 @@ type creation struct {
 	image, recertImage         string
 	authFile, caFile, manifest string
 	key, password              string
+	decisions                  string
 }
 
 func generate(w Wiring) *cobra.Command {
@@ -48,6 +49,7 @@ func generate(w Wiring) *cobra.Command {
 	f.StringVar(&c.caFile, "registry-ca", "", "authorities to trust for the registry beside the node's, in PEM")
 	f.StringVar(&c.recertImage, "recert-image", "", "image of recert for nodes that restore the seed image")
 	f.StringVar(&c.manifest, "manifest", "", "what the image says of the cluster, as its manifest.json; the node fills what it knows")
+	f.StringVar(&c.decisions, "secret-decisions", "", "decisions about secrets that are found, as spec.secretDecisions of a SeedGenerator, in YAML or JSON")
 	f.StringVar(&c.key, "signing-key", "", "private key of cosign to sign the image with, in PEM")
 	f.StringVar(&c.password, "signing-password-file", "", "file with the password of the key")
 	return cmd
@@ -77,6 +79,11 @@ func (c creation) run(ctx context.Context, w Wiring) error {
 	o, err := seed.ReadOutcome(node.Files)
 	if err != nil {
 		return fmt.Errorf("read what was published: %w", err)
+	}
+	if report, err := seed.ReadSecretReport(node.Files); err == nil && report.OperationID == r.OperationID {
+		if _, err := fmt.Fprintf(w.Out, "secrets: %s\n", report.Summary()); err != nil {
+			return err
+		}
 	}
 	text := fmt.Sprintf("%s is published as %s: %s, of which %s were sent; the cluster was down for %.0f s\n",
 		o.Image, o.Digest, mebibytes(o.Size), mebibytes(o.Sent), float64(o.Downtime))
@@ -141,6 +148,15 @@ func (c creation) describe(w Wiring, r *seed.Request) error {
 			return err
 		}
 		r.CABundle = string(bundle)
+	}
+	if c.decisions != "" {
+		text, err := w.ReadInput(c.decisions)
+		if err != nil {
+			return err
+		}
+		if r.Rulings, err = readDecisions(text); err != nil {
+			return operation.Refuse("%s: %w", c.decisions, err)
+		}
 	}
 	if c.manifest != "" {
 		text, err := w.ReadInput(c.manifest)

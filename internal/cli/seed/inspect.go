@@ -3,6 +3,7 @@ package seed
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/secretscan"
 )
 
 // access is how a verb reaches an image.
@@ -61,12 +63,14 @@ type Inspection struct {
 	Node    seed.NodeFacts   `json:"nodeFacts"`
 	Layers  []seed.Layer     `json:"layers"`
 	Images  []string         `json:"images,omitempty"`
+	// Secrets is what was found of secrets when the image was made.
+	Secrets *secretscan.Report `json:"secrets,omitempty"`
 }
 
 func inspect(w Wiring) *cobra.Command {
 	var a access
 	var format string
-	var images bool
+	var images, secrets bool
 	cmd := &cobra.Command{
 		Use: "inspect IMAGE", Args: cobra.ExactArgs(1), Short: "Show what a seed image says of its cluster, and its sizes",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,11 +94,22 @@ func inspect(w Wiring) *cobra.Command {
 				}
 				answer.Images = strings.Fields(string(text))
 			}
+			if secrets {
+				text, err := i.Small(cmd.Context(), image.Secrets)
+				if err != nil {
+					return err
+				}
+				answer.Secrets = &secretscan.Report{}
+				if err := json.Unmarshal(text, answer.Secrets); err != nil {
+					return fmt.Errorf("read %s of the image: %w", image.Secrets, err)
+				}
+			}
 			return output.Print(w.Out, f, answer)
 		},
 	}
 	a.flags(cmd)
 	outputFlag(cmd, &format)
+	cmd.Flags().BoolVar(&secrets, "secrets", false, "also list which secrets were found when the image was made, and what became of each")
 	cmd.Flags().BoolVar(&images, "images", false, "also list the container images that the seed had")
 	return cmd
 }
@@ -120,6 +135,12 @@ func (i Inspection) Text(out io.Writer) error {
 	}
 	for _, name := range i.Images {
 		fmt.Fprintln(tw, name)
+	}
+	if i.Secrets != nil {
+		fmt.Fprintln(tw, "\nSECRETS\tRULE\tDECISION\tREASON")
+		for _, f := range i.Secrets.Found {
+			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", f.Where(), f.Rule, f.Decision, f.Reason)
+		}
 	}
 	return tw.Flush()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/secretscan"
 )
 
 func checkSeedImage(spec lcav1.SeedGeneratorSpec, _ Facts) finding {
@@ -25,6 +26,17 @@ func checkRecertImage(spec lcav1.SeedGeneratorSpec, _ Facts) finding {
 	if _, err := name.ParseReference(spec.RecertImage, name.StrictValidation); err != nil {
 		return finding{problem: fmt.Sprintf("spec.recertImage %q is no pull specification", spec.RecertImage),
 			hint: "write registry/repository with a tag or a digest, or leave it out"}
+	}
+	return finding{}
+}
+
+func checkDecisions(spec lcav1.SeedGeneratorSpec, _ Facts) finding {
+	for i, d := range spec.SecretDecisions {
+		r := secretscan.Ruling{Object: d.Object, Key: d.Key, Path: d.Path, Reason: d.Reason}
+		if problem := r.Problem(); problem != "" {
+			return finding{problem: fmt.Sprintf("spec.secretDecisions[%d] %s", i, problem),
+				hint: "name the object or the path as status.secrets shows it, and say why"}
+		}
 	}
 	return finding{}
 }

@@ -70,6 +70,9 @@ func TestEveryCheckFailsAndSaysWhatToDo(t *testing.T) {
 		{"seed-auth", func(_ *lcav1.SeedGeneratorSpec, f *preflight.Facts) { f.Auth = []byte("planted-secret") }, "is no auth file"},
 		{"seed-auth", func(s *lcav1.SeedGeneratorSpec, _ *preflight.Facts) { s.SeedImage = "quay.io/x/y:1" }, "has no credentials for quay.io"},
 		{"signing-key", func(_ *lcav1.SeedGeneratorSpec, f *preflight.Facts) { f.SigningProblem = "Secret x does not exist" }, "cosign generate-key-pair"},
+		{"secret-decisions", func(s *lcav1.SeedGeneratorSpec, _ *preflight.Facts) {
+			s.SecretDecisions = []lcav1.SecretDecision{{Object: "secrets/a/[", Decision: lcav1.SecretKeep, Reason: "r"}}
+		}, "spec.secretDecisions[0] pattern secrets/a/[ cannot be read"},
 		{"recert-image", func(s *lcav1.SeedGeneratorSpec, _ *preflight.Facts) { s.RecertImage = "Recert" }, `"Recert" is no pull specification`},
 		{"boot-entry", func(_ *lcav1.SeedGeneratorSpec, f *preflight.Facts) { f.SetDefault = errors.New("no set-default") }, "cannot choose its next boot: no set-default"},
 		{"container-storage", func(_ *lcav1.SeedGeneratorSpec, f *preflight.Facts) { f.ContainerStorage = "" }, "no mount of its own"},

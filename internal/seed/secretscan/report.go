@@ -83,6 +83,12 @@ func (r *Report) Refused() (out []Found) {
 	return out
 }
 
+// Summary counts in words.
+func (r *Report) Summary() string {
+	return fmt.Sprintf("%d removed, %d renewed, %d kept, %d allowed, %d refused; %d objects and %d files were examined", r.Counts[Removed],
+		r.Counts[Renewed], r.Counts[Kept], r.Counts[Allowed], r.Counts[Refused], r.Objects, r.Files)
+}
+
 // namedInRefusal is how many places a refusal names.
 const namedInRefusal = 5
 
