@@ -40,6 +40,9 @@ method=manual
 address1=2001:db8::10/64,2001:db8::1
 `
 
+// uplinkMAC is the address of the card, before and after a power cut.
+const uplinkMAC = "02:00:00:00:00:10"
+
 // testNode is a node with one uplink, up on its first address.
 type testNode struct {
 	*nmtest.Node
@@ -63,7 +66,7 @@ func newNode(t *testing.T) *testNode {
 
 // boot plugs the uplink in, with a router at the far end.
 func (n *testNode) boot() {
-	n.Link("uplink0")
+	n.Card("uplink0", uplinkMAC)
 	n.Peer("addr", "add", "192.0.2.1/24", "dev", "uplink0p")
 	n.Peer("addr", "add", "192.0.2.254/24", "dev", "uplink0p")
 	n.Peer("addr", "add", "2001:db8::1/64", "dev", "uplink0p", "nodad")

@@ -40,7 +40,7 @@ func (t *transaction) verify(ctx context.Context) error {
 		if err := restoreForeign(t.record.ForeignAfter); err != nil {
 			return nil, err
 		}
-		missing := netstate.Verify(nodewide.Unstored(t.record.After), got)
+		missing := append(netstate.Verify(nodewide.Unstored(t.record.After), got), t.unleased(got)...)
 		for _, c := range t.changes {
 			if err := t.duplicate(c.Iface); err != nil && len(missing) > 0 {
 				return nil, err
@@ -48,6 +48,26 @@ func (t *transaction) verify(ctx context.Context) error {
 		}
 		return missing, nil
 	})
+}
+
+// unleased names the interfaces that had addresses from the network, start over with a copy of their profile, and have none yet:
+// their document may say nothing of addresses.
+func (t *transaction) unleased(got netstate.Document) []string {
+	var out []string
+	for _, c := range t.changes {
+		if c.From == nil {
+			continue
+		}
+		was, _ := t.now.Find(c.Iface, "")
+		is, _ := got.Find(c.Iface, "")
+		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+			auto := slices.Contains([]string{"auto", "dhcp"}, profile.Value[string](c.After, profile.Section(f), "method"))
+			if had := f.Of(was); auto && had.Auto() && len(had.Addresses) > 0 && (f.Of(is) == nil || len(f.Of(is).Addresses) == 0) {
+				out = append(out, fmt.Sprintf("interface %s has no %s address from the network yet", c.Iface, f))
+			}
+		}
+	}
+	return out
 }
 
 func restoreForeign(all []kernel.Foreign) error {

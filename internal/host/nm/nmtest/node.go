@@ -169,6 +169,15 @@ func (n *Node) LinkWithDAD(name string) {
 	n.Peer("link", "set", far, "up")
 }
 
+// Card is a Link that has the given MAC address from the first moment on, as a card has its own.
+func (n *Node) Card(name, mac string) {
+	n.t.Helper()
+	far := name + "p"
+	n.IP("link", "add", name, "address", mac, "type", "veth", "peer", "name", far, "netns", peer)
+	n.Peer("link", "set", far, "up")
+	n.must(os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/dad_transmits", []byte("0"), 0o600))
+}
+
 // Keyfile puts a profile on disk, private as NetworkManager demands.
 func (n *Node) Keyfile(name, text string) string {
 	n.t.Helper()

@@ -51,10 +51,10 @@ func (c *Change) MarkOnly() bool {
 
 // Keys are the settings that differ, as "ipv4.method"; none for a new profile or one that goes.
 func (c *Change) Keys() []string {
-	if c.Before == nil || c.Action != ActUp {
+	if c.Before == nil && c.From == nil || c.Action != ActUp {
 		return nil
 	}
-	was := c.Before.Settings.Clone().WithoutTwins()
+	was := c.former()
 	var out []string
 	for _, pair := range [][2]profile.Settings{{was, c.After}, {c.After, was}} {
 		for sec, keys := range pair[0] {
@@ -67,6 +67,14 @@ func (c *Change) Keys() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// former is what the profile said before, or the shared one that it is a copy of.
+func (c *Change) former() profile.Settings {
+	if c.From != nil {
+		return c.copy
+	}
+	return c.Before.Settings.Clone().WithoutTwins()
 }
 
 func sameVariant(a, b dbus.Variant) bool {
@@ -111,7 +119,9 @@ func (c *Change) Disruption(exists, active bool) host.Disruption {
 
 // Light says that the plan changes a profile of which only a part was read.
 func (p *Plan) Light() bool {
-	return slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.Before != nil && c.Before.Light })
+	return slices.ContainsFunc(p.Changes, func(c *Change) bool {
+		return c.Before != nil && c.Before.Light || c.From != nil && c.From.Light
+	})
 }
 
 // Ports are the links that a controller of a document lists as its ports; a bond inside an Open vSwitch bridge counts by its

@@ -87,7 +87,13 @@ func (p *Plan) globally(want netstate.Resolver) error {
 
 // resolverInPlace says that the active profiles, as planned so far, already give these servers.
 func (p *Plan) resolverInPlace(want netstate.Resolver) bool {
-	s := &profile.Snapshot{Devices: p.snap.Devices, Profiles: slices.Clone(p.snap.Profiles)}
+	s := &profile.Snapshot{Devices: slices.Clone(p.snap.Devices), Profiles: slices.Clone(p.snap.Profiles)}
+	for n, d := range s.Devices {
+		if c, ok := p.replaced(d.Name); ok && d.Active != nil {
+			s.Devices[n].Active = &profile.Active{UUID: c.UUID}
+			s.Profiles = append(s.Profiles, profile.Profile{Settings: c.After})
+		}
+	}
 	for _, c := range p.Changes {
 		for i := range s.Profiles {
 			if s.Profiles[i].Settings.UUID() == c.UUID {
@@ -173,7 +179,7 @@ func (p *Plan) clearOthers(keep []string, want netstate.Resolver) {
 		if slices.Contains(keep, key) {
 			return
 		}
-		if want.Server != nil && len(profile.ServersOf(c.Before.Settings, sec)) > 0 {
+		if want.Server != nil && len(profile.ServersOf(c.former(), sec)) > 0 {
 			c.After.Drop(sec, "dns-data", "dns-priority")
 		}
 		if want.Search != nil {
@@ -197,7 +203,7 @@ func (p *Plan) eachActive(fn func(c *Change, key, sec string)) {
 				len(profile.Value[[]string](pr.Settings, sec, "dns-options")) == 0 {
 				continue
 			}
-			if c := p.changeOf(pr, d.Name); c.Before != nil {
+			if c := p.changeActive(pr, d.Name); c.Before != nil || c.From != nil {
 				fn(c, d.Name+"/"+sec, sec)
 			}
 		}

@@ -29,6 +29,9 @@ type Change struct {
 	UUID   string
 	Before *profile.Profile // nil for a new one
 	After  profile.Settings
+	// From is the shared profile that a new one is a copy of; nil for any other. It stays as it is.
+	From *profile.Profile
+	copy profile.Settings // what the new profile says without the document
 	// Fresh demands a new activation: the kernel or NetworkManager cannot change it in place.
 	Fresh bool
 	// Moved says that a port leaves one controller for another.
@@ -42,6 +45,9 @@ func (c *Change) Layer() profile.Layer { return profile.LayerOf(c.After.Kind()) 
 
 // Edited says that the profile itself differs afterwards.
 func (c *Change) Edited() bool {
+	if c.From != nil {
+		return !c.After.Equal(c.copy)
+	}
 	return c.Before == nil || !c.After.Equal(c.Before.Settings.Clone().WithoutTwins())
 }
 
@@ -118,14 +124,14 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 	}
 	found := false
 	for _, pr := range p.snap.Profiles {
-		if pr.Generated || pr.Settings.Iface() != i.Name || !sameKind(i.Type, pr.Settings.Kind()) {
+		if pr.Generated || !p.belongs(pr, i.Name) || !sameKind(i.Type, pr.Settings.Kind()) {
 			continue
 		}
 		found = true
 		p.end(pr, act)
 	}
 	if d, ok := p.snap.Device(i.Name); ok && !found && d.Active != nil {
-		return fmt.Errorf("no profile of its own keeps it up, so it cannot be made %s", i.State)
+		return p.sharedStaysUp(i)
 	}
 	if act == ActRemove && i.Type != netstate.TypeEthernet {
 		return p.removeChildren(i.Name)
@@ -152,6 +158,9 @@ func (p *Plan) removeChildren(base string) error {
 func (p *Plan) needed() []*Change {
 	var out []*Change
 	for _, c := range p.Changes {
+		if c.From != nil && !c.Edited() {
+			c = c.withoutCopy()
+		}
 		if c.Edited() || c.Fresh || !p.inPlace(c) {
 			out = append(out, c)
 		}

@@ -41,7 +41,7 @@ func node(change func(profile.Settings)) *profile.Snapshot {
 
 var observed = netstate.Document{
 	Interfaces: []netstate.Interface{{
-		Name: "eno1", Type: netstate.TypeEthernet, State: netstate.StateUp, MTU: 1500,
+		Name: "eno1", Type: netstate.TypeEthernet, State: netstate.StateUp, MTU: 1500, MACAddress: "02:00:00:00:00:01",
 		IPv4: &netstate.IP{Enabled: new(true), Addresses: []netstate.Address{{IP: "192.0.2.10", PrefixLength: 24}}}, IPv6: netstate.Disabled(),
 	}},
 	Routes: &netstate.Routes{Running: []netstate.Route{{Destination: "0.0.0.0/0", NextHopAddress: "192.0.2.1", NextHopInterface: "eno1", Metric: 100, TableID: 254}}},

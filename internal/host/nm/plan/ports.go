@@ -185,7 +185,11 @@ func (p *Plan) followControllers() {
 			if pr.Generated || !c.controls(pr.Settings) {
 				continue
 			}
-			port := p.changeOf(pr, pr.Settings.Iface())
+			iface := p.ifaceOf(pr)
+			if iface == "" {
+				continue
+			}
+			port := p.changeOf(pr, iface)
 			if port.Action == ActUp && port.After.Controller() != "" && !port.Fresh {
 				port.Fresh = true
 				queue = append(queue, port)

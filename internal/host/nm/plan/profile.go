@@ -24,8 +24,12 @@ func (p *Plan) change(i netstate.Interface) (*Change, error) {
 	if d, ok := p.snap.Device(i.Name); ok && exists && d.State == profile.DeviceUnmanaged {
 		return nil, errors.New("NetworkManager is configured not to manage it")
 	}
-	if pr, ok := p.profileFor(i); ok {
+	shared, isShared := p.sharedOn(i)
+	if pr, ok := p.profileFor(i); ok && (!isShared || rank(pr) > rank(shared)) {
 		return p.changeOf(pr, i.Name), nil
+	}
+	if isShared {
+		return p.copyOf(shared, i), nil
 	}
 	s, err := p.newProfile(i)
 	if err != nil {
@@ -51,16 +55,13 @@ func (p *Plan) changeOf(pr profile.Profile, iface string) *Change {
 // profileFor picks the profile to edit: made for this interface and type; the active one is
 // preferred, then what NetworkManager would pick at the next boot.
 func (p *Plan) profileFor(i netstate.Interface) (profile.Profile, bool) {
-	mine := func(pr profile.Profile) bool {
-		return pr.Settings.Iface() == i.Name || i.Identifier == netstate.IdentifierMAC && pr.Settings.Iface() == ""
-	}
-	if pr, ok := p.snap.ActiveOn(i.Name); ok && mine(pr) && sameKind(i.Type, pr.Settings.Kind()) {
+	if pr, ok := p.snap.ActiveOn(i.Name); ok && p.belongs(pr, i.Name) && sameKind(i.Type, pr.Settings.Kind()) {
 		return pr, true
 	}
 	var best profile.Profile
 	found := false
 	for _, pr := range p.snap.Profiles {
-		if pr.Generated || pr.Settings.Iface() != i.Name || !carries(pr.Settings.Kind()) || !sameKind(i.Type, pr.Settings.Kind()) {
+		if pr.Generated || !p.belongs(pr, i.Name) || !carries(pr.Settings.Kind()) || !sameKind(i.Type, pr.Settings.Kind()) {
 			continue
 		}
 		if !found || rank(pr) > rank(best) {
@@ -187,10 +188,15 @@ func (p *Plan) newProfile(i netstate.Interface) (profile.Settings, error) {
 	if err := p.skeleton(s, kind, i); err != nil {
 		return nil, err
 	}
-	if best := p.strongestRival(i.Name); best >= 0 {
+	p.outrank(s, i.Name)
+	return s, nil
+}
+
+// outrank lets the new profile win the interface at the next boot.
+func (p *Plan) outrank(s profile.Settings, iface string) {
+	if best := p.strongestRival(iface); best >= 0 {
 		s.Set("connection", "autoconnect-priority", min(best+1, 999))
 	}
-	return s, nil
 }
 
 // strongestRival is the highest priority among the profiles that could take the

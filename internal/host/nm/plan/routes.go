@@ -58,7 +58,7 @@ func (p *Plan) placed(config []netstate.Route) ([]netstate.Route, error) {
 func (p *Plan) keeperOf(r netstate.Route, f netstate.Family) (string, bool) {
 	for _, d := range p.snap.Devices {
 		pr, ok := p.snap.ActiveOn(d.Name)
-		if !ok || pr.Settings.Iface() != d.Name {
+		if !ok {
 			continue
 		}
 		have, _ := profile.ProfileRoutes(pr.Settings, d.Name, f)
@@ -75,13 +75,16 @@ func (p *Plan) routeCarriers(config []netstate.Route) []string {
 	for _, r := range config {
 		if r.NextHopInterface != "" {
 			// An order to remove routes of an interface without profile asks for nothing.
-			if _, ok := p.profileFor(netstate.Interface{Name: r.NextHopInterface}); ok || !r.Removes() || p.planned(r.NextHopInterface) {
+			i := netstate.Interface{Name: r.NextHopInterface}
+			_, own := p.profileFor(i)
+			_, shared := p.sharedOn(i)
+			if own || shared || !r.Removes() || p.planned(r.NextHopInterface) {
 				out = profile.AppendNew(out, []string{r.NextHopInterface})
 			}
 			continue
 		}
 		for _, d := range p.snap.Devices {
-			if pr, ok := p.snap.ActiveOn(d.Name); ok && pr.Settings.Iface() == d.Name {
+			if _, ok := p.snap.ActiveOn(d.Name); ok {
 				out = profile.AppendNew(out, []string{d.Name})
 			}
 		}

@@ -51,7 +51,7 @@ func (p *Plan) removeRules(orders []netstate.RouteRule) {
 			if len(keep) == len(have) {
 				continue
 			}
-			c := p.changeOf(pr, d.Name)
+			c := p.changeActive(pr, d.Name)
 			if len(keep) == 0 {
 				c.After.Drop(sec, "routing-rules")
 			} else {
@@ -123,6 +123,9 @@ func (p *Plan) plannedProfiles() []profile.Settings {
 	}
 	for _, d := range p.snap.Devices {
 		pr, ok := p.snap.ActiveOn(d.Name)
+		if _, replaced := p.replaced(d.Name); replaced {
+			continue
+		}
 		if ok && !slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.UUID == pr.Settings.UUID() }) {
 			out = append(out, pr.Settings)
 		}

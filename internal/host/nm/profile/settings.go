@@ -110,6 +110,17 @@ func (s Settings) ControllerKind() string {
 // Iface is the interface that the profile is bound to; empty for any.
 func (s Settings) Iface() string { return Value[string](s, "connection", "interface-name") }
 
+// Card is the permanent MAC address of the only card that the profile fits; nil for any.
+func (s Settings) Card() []byte { return Value[[]byte](s, TypeEthernet, "mac-address") }
+
+// Values of connection.multi-connect from which on a profile may be active on several devices at once.
+const manualMultiple = 2
+
+// Multiple says that the profile may be active on several devices at once.
+func (s Settings) Multiple() bool {
+	return Value[int32](s, "connection", "multi-connect") >= manualMultiple
+}
+
 // Autoconnect says that NetworkManager may activate the profile by itself, which is the default.
 func (s Settings) Autoconnect() bool {
 	v, ok := s["connection"]["autoconnect"]
