@@ -70,6 +70,11 @@ func (ip *IP) canonical() *IP {
 		return nil
 	}
 	out := *ip
+	if ip.Token != nil {
+		if a, err := netip.ParseAddr(*ip.Token); err == nil {
+			out.Token = new(a.String())
+		}
+	}
 	if ip.Addresses != nil {
 		out.Addresses = make([]Address, 0, len(ip.Addresses))
 	}
@@ -125,6 +130,12 @@ func canonicalOption(key, value string) string {
 
 func (b *Bridge) canonical() *Bridge {
 	out := *b
+	if b.Options != nil {
+		o := *b.Options
+		o.GroupAddr, o.VLANProtocol = strings.ToUpper(o.GroupAddr), strings.ToLower(o.VLANProtocol)
+		o.MulticastRouter = MulticastRouter(o.MulticastRouter)
+		out.Options = &o
+	}
 	if b.Ports != nil {
 		out.Ports = slices.Clone(b.Ports)
 		slices.SortStableFunc(out.Ports, func(x, y BridgePort) int { return cmp.Compare(x.Name, y.Name) })
@@ -135,12 +146,26 @@ func (b *Bridge) canonical() *Bridge {
 	return &out
 }
 
+// MulticastRouter is the name of a mode, which the kernel numbers.
+func MulticastRouter(mode string) string {
+	names := []string{"disabled", "auto", "enabled"}
+	for n, name := range names {
+		if mode == string(rune('0'+n)) {
+			return name
+		}
+	}
+	return mode
+}
+
 func canonicalRoutes(in []Route) []Route {
 	if in == nil {
 		return nil
 	}
 	out := slices.Clone(in)
 	for k, r := range out {
+		if r.Weight > 0 && !r.shared(in) {
+			out[k].Weight = 0 // among one
+		}
 		if p, err := ParseDestination(r.Destination); err == nil {
 			out[k].Destination = p.String()
 		}

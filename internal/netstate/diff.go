@@ -149,6 +149,7 @@ func plainIP(ip *IP) IP {
 		return IP{}
 	}
 	out := *ip
+	out.AllowExtraAddress = nil // it says how to judge, and no state has it
 	out.Addresses = append([]Address{}, ip.Addresses...)
 	for n := range out.Addresses {
 		out.Addresses[n].ValidLifetime, out.Addresses[n].PreferredLifetime = "", ""

@@ -86,6 +86,7 @@ func (m *merging) iface(w Interface) {
 	if w.Identifier == IdentifierMAC && exists {
 		w.ProfileName, w.Name, w.MACAddress = w.Name, m.out.Interfaces[n].Name, ""
 	}
+	m.copyMAC(&w)
 	switch {
 	case w.State == StateIgnore:
 	case w.State == StateAbsent || w.State == StateDown:
@@ -102,6 +103,15 @@ func (m *merging) iface(w Interface) {
 		m.out.Interfaces = append(m.out.Interfaces, i)
 		m.ports(Interface{}, i, w)
 	}
+}
+
+// copyMAC names the MAC address that is to be copied, where the interface to copy it from is known.
+func (m *merging) copyMAC(w *Interface) {
+	n, ok := m.index[w.CopyMACFrom]
+	if w.CopyMACFrom == "" || !ok || m.out.Interfaces[n].MACAddress == "" {
+		return
+	}
+	w.MACAddress, w.CopyMACFrom = m.out.Interfaces[n].MACAddress, ""
 }
 
 // takeDown removes a virtual interface with all that rests on it; a card stays, without configuration.

@@ -261,3 +261,16 @@ dns-resolver: {config: {server: [192.0.2.54]}}
 	_, ok := back.Find("eno2", "")
 	require.False(t, ok, "nobody mentioned it")
 }
+
+// TestWhatIsNotReportedIsNotCompared, and what is reported is, also where the value is the zero of its type.
+func TestWhatIsNotReportedIsNotCompared(t *testing.T) {
+	want := parse(t, "interfaces: [{name: eth1, type: ethernet, lldp: {enabled: true}, accept-all-mac-addresses: true, ethernet: {speed: 1000}}]")
+	got := parse(t, "interfaces: [{name: eth1, type: ethernet, state: up}]")
+	require.Empty(t, Verify(want, got))
+	got = parse(t, "interfaces: [{name: eth1, type: ethernet, state: up, lldp: {enabled: false}, accept-all-mac-addresses: false, ethernet: {speed: 100}}]")
+	all := Compare(want, got)
+	require.Len(t, all, 3)
+	for _, m := range all {
+		require.True(t, m.Settled, m.Sentence)
+	}
+}

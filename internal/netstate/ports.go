@@ -176,6 +176,9 @@ func (v *PortVLAN) Canonical() *PortVLAN {
 		out.EnableNative, out.TrunkTags = nil, nil
 	case "trunk":
 		out.EnableNative, out.TrunkTags = new(isTrue(v.EnableNative)), joined(v.TrunkTags)
+		if v.Tag != nil && *v.Tag == 0 {
+			out.Tag = nil // VLAN 0 is none
+		}
 	}
 	return &out
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// localTable is RT_TABLE_LOCAL of linux/rtnetlink.h.
+const localTable = 255
+
 func (v *validator) route(d Document, r Route) {
 	if !slices.Contains([]string{"", StateAbsent}, r.State) {
 		v.add("state %q is neither empty nor absent", r.State)
@@ -34,6 +37,9 @@ func (v *validator) route(d Document, r Route) {
 	}
 	if r.Metric < 0 || r.TableID < 0 || r.CWND < 0 {
 		v.add("metric, table-id and cwnd cannot be negative")
+	}
+	if r.TableID == localTable && !r.Removes() {
+		v.add("table-id %d is the kernel's own table of local addresses; leave it out, or give another table", r.TableID)
 	}
 	if r.Weight < 0 || r.Weight > 256 {
 		v.add("weight %d is outside 1-256", r.Weight)

@@ -19,6 +19,8 @@ type Mismatch struct {
 	Got  string `json:"got"`
 	// Sentence says it for a person.
 	Sentence string `json:"-"`
+	// Settled says that the system follows this key when the interface is activated or not at all: waiting does not help.
+	Settled bool `json:"-"`
 }
 
 func (m Mismatch) String() string { return m.Sentence }
@@ -78,6 +80,9 @@ func (c *comparison) iface(want Interface) {
 		c.add(got.Name, want.path("state"), StateUp, StateDown, "interface %s is down", got.Name)
 	}
 	want, got = want.canonical(), got.canonical()
+	if got.Controller == nil && want.Controller != nil {
+		got.Controller = controllerOf(c.got, got.Name)
+	}
 	c.link(want, got)
 	c.ip(IPv4, want, got)
 	c.ip(IPv6, want, got)
@@ -86,16 +91,24 @@ func (c *comparison) iface(want Interface) {
 // link compares all that is not an address.
 func (c *comparison) link(want, got Interface) {
 	for _, m := range tree.Missing(judged(want, got), got) {
+		if settledKeys[m.Path] && m.Unknown {
+			continue
+		}
 		words := strings.NewReplacer("mtu", "MTU", "mac-address", "MAC address", "vlan.id", "VLAN id").Replace(m.Path)
 		c.add(got.Name, want.path(m.Path), m.Want, m.Got, "interface %s has %s %s, not %s", got.Name, words, m.Got, m.Want)
+		c.found[len(c.found)-1].Settled = settledKeys[m.Path]
 	}
+	c.bondMembers(want, got)
 	c.bridgePorts(want, got)
 }
 
 // judged leaves out of a desired interface what says how to do something rather than how it is to be.
 func judged(want, got Interface) Interface {
 	want.Name, want.Type, want.State, want.Identifier, want.ProfileName, want.CopyMACFrom = got.Name, got.Type, got.State, "", "", ""
-	want.IPv4, want.IPv6, want.WaitIP, want.PermanentMACAddress, want.Driver = nil, nil, "", "", ""
+	want.IPv4, want.IPv6, want.PermanentMACAddress, want.Driver = nil, nil, "", ""
+	if got.Type == TypeVRF {
+		want.MACAddress = "" // the kernel chooses it, and NetworkManager sets none; nmstate takes no notice, too
+	}
 	want.MinMTU, want.MaxMTU = 0, 0
 	if want.Controller != nil && *want.Controller == "" && got.Controller == nil {
 		want.Controller = nil
@@ -137,6 +150,7 @@ func (b *Bond) observable(got *Bond) *Bond {
 	if len(out.Options) == 0 {
 		out.Options = nil
 	}
+	out.PortsConfig = nil // compared port by port
 	return &out
 }
 
@@ -267,7 +281,8 @@ func (c *comparison) addressing(key string, want, got Interface, ip, have *IP) {
 		return
 	}
 	ask := IP{AutoDNS: ip.AutoDNS, AutoGateway: ip.AutoGateway, AutoRoutes: ip.AutoRoutes, AutoRouteTableID: ip.AutoRouteTableID,
-		AutoRouteMetric: ip.AutoRouteMetric, AddrGenMode: ip.AddrGenMode}
+		AutoRouteMetric: ip.AutoRouteMetric, AddrGenMode: ip.AddrGenMode, Token: ip.Token, DHCPClientID: ip.DHCPClientID,
+		DHCPDUID: ip.DHCPDUID, DHCPSendHostname: ip.DHCPSendHostname, DHCPCustomHostname: ip.DHCPCustomHostname}
 	if !ip.Auto() {
 		ask = IP{AddrGenMode: ip.AddrGenMode}
 	}
@@ -276,6 +291,7 @@ func (c *comparison) addressing(key string, want, got Interface, ip, have *IP) {
 			continue
 		}
 		c.add(got.Name, want.path(key+"."+m.Path), m.Want, m.Got, "interface %s has %s %s %s, not %s", got.Name, key, m.Path, m.Got, m.Want)
+		c.found[len(c.found)-1].Settled = true
 	}
 }
 

@@ -3,6 +3,7 @@ package netstate
 import (
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
@@ -60,4 +61,57 @@ func (c *comparison) unlisted(want Interface, have []BridgePort) {
 				want.Name, h.Name)
 		}
 	}
+}
+
+// settledKeys are the keys of an interface that the system follows when the interface is activated, or not at all. A witness may
+// be unable to tell: a card without ethtool, a kernel without multicast snooping. What is not reported is not compared; a
+// transaction has NetworkManager's applied connection as witness for what the kernel does not tell.
+var settledKeys = map[string]bool{
+	"accept-all-mac-addresses": true, "lldp.enabled": true, "wait-ip": true,
+	"ethernet.auto-negotiation": true, "ethernet.speed": true, "ethernet.duplex": true,
+	"vlan.registration-protocol": true, "vlan.reorder-headers": true, "vlan.loose-binding": true,
+	"mac-vlan.promiscuous": true,
+
+	"bridge.options.group-addr": true, "bridge.options.group-forward-mask": true, "bridge.options.hash-max": true,
+	"bridge.options.multicast-last-member-count": true, "bridge.options.multicast-last-member-interval": true,
+	"bridge.options.multicast-membership-interval": true, "bridge.options.multicast-querier": true,
+	"bridge.options.multicast-querier-interval": true, "bridge.options.multicast-query-interval": true,
+	"bridge.options.multicast-query-response-interval": true, "bridge.options.multicast-query-use-ifaddr": true,
+	"bridge.options.multicast-router": true, "bridge.options.multicast-snooping": true,
+	"bridge.options.multicast-startup-query-count": true, "bridge.options.multicast-startup-query-interval": true,
+	"bridge.options.vlan-protocol": true, "bridge.options.vlan-default-pvid": true,
+}
+
+// bondMembers compares the settings of ports of a bond where they are reported.
+func (c *comparison) bondMembers(want, got Interface) {
+	if want.Bond == nil || got.Bond == nil {
+		return
+	}
+	for _, m := range want.Bond.PortsConfig {
+		n := slices.IndexFunc(got.Bond.PortsConfig, func(h BondMember) bool { return h.Name == m.Name })
+		if n < 0 {
+			continue
+		}
+		c.bondMember(want, m.Name, "priority", m.Priority, got.Bond.PortsConfig[n].Priority)
+		c.bondMember(want, m.Name, "queue-id", m.QueueID, got.Bond.PortsConfig[n].QueueID)
+	}
+}
+
+func (c *comparison) bondMember(want Interface, port, key string, ask, have *int) {
+	if ask == nil || have == nil || *ask == *have {
+		return
+	}
+	c.add(want.Name, want.path("link-aggregation.ports-config["+port+"]."+key), strconv.Itoa(*ask), strconv.Itoa(*have),
+		"port %s of bond %s has %s %d, not %d", port, want.Name, key, *have, *ask)
+	c.found[len(c.found)-1].Settled = true
+}
+
+// controllerOf is the controller that lists an interface as its port; nil for none.
+func controllerOf(d Document, port string) *string {
+	for _, i := range d.Interfaces {
+		if i.Name != port && slices.Contains(i.Ports(), port) {
+			return new(i.Name)
+		}
+	}
+	return nil
 }

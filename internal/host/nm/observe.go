@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -47,7 +48,57 @@ func (n *Network) look(ctx context.Context, c *client, names []string) (*profile
 		return nil, netstate.Document{}, err
 	}
 	d, err := n.describe(ctx, c, k, s)
+	if err == nil {
+		err = c.complete(ctx, s, &d, names)
+	}
 	return s, d, err
+}
+
+// complete fills in what only the connections tell that NetworkManager has applied to the named interfaces.
+func (c *client) complete(ctx context.Context, s *profile.Snapshot, d *netstate.Document, names []string) error {
+	for k := range d.Interfaces {
+		i := &d.Interfaces[k]
+		if i.Type == netstate.TypeOVSBridge || !slices.Contains(names, i.Name) {
+			continue
+		}
+		applied, err := c.applied(ctx, s, i.Name)
+		if err != nil {
+			return err
+		}
+		if applied != nil {
+			observe.Complete(i, applied)
+		}
+		if i.Bond == nil {
+			continue
+		}
+		for _, port := range i.Bond.Ports {
+			if applied, err = c.applied(ctx, s, port); err != nil {
+				return err
+			}
+			if applied != nil {
+				i.Bond.PortsConfig = append(i.Bond.PortsConfig, observe.Member(port, applied))
+			}
+		}
+	}
+	return nil
+}
+
+// applied is the connection that NetworkManager has applied to a device; nil where there is none.
+func (c *client) applied(ctx context.Context, s *profile.Snapshot, name string) (profile.Settings, error) {
+	d, ok := s.Device(name)
+	if !ok || d.Path == "" || d.Active == nil {
+		return nil, nil
+	}
+	var out profile.Settings
+	var version uint64
+	err := c.call(ctx, d.Path, ifaceDevice+".GetAppliedConnection", []any{uint32(0)}, &out, &version)
+	if gone(err) || isError(err, busName+".Device.NotActive") {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the connection applied to %s: %w", name, err)
+	}
+	return out, nil
 }
 
 // observe reads the kernel and joins it with what NetworkManager said.

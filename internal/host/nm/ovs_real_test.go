@@ -39,6 +39,7 @@ interfaces:
 - name: br1
   type: ovs-bridge
   state: up
+  description: to the storage
   bridge:
     options: {stp: false, mcast-snooping-enable: true, fail-mode: standalone, datapath: netdev}
     port:

@@ -41,6 +41,9 @@ func (t *transaction) compute(ctx context.Context) error {
 	if t.now, err = t.n.observe(ctx, t.c, t.snap); err != nil {
 		return err
 	}
+	if err := t.c.complete(ctx, t.snap, &t.now, t.names()); err != nil {
+		return err
+	}
 	if p, err = t.plan(); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (n *Network) quick(ctx context.Context, c *client, k *kernel.State, names [
 		return nil, err
 	}
 	s.Devices = append(s.Devices, asked...)
-	if err := c.complete(ctx, light, asked, names); err != nil {
+	if err := c.readInFull(ctx, light, asked, names); err != nil {
 		return nil, err
 	}
 	for _, p := range light {
@@ -146,8 +146,8 @@ func (c *client) named(ctx context.Context, names []string) ([]profile.Device, e
 	return each(paths, func(p dbus.ObjectPath) (profile.Device, error) { return c.device(ctx, p) })
 }
 
-// complete reads in full the profiles that the asked devices have active, and those for the named interfaces.
-func (c *client) complete(ctx context.Context, all map[string]profile.Profile, asked []profile.Device, names []string) error {
+// readInFull reads the profiles that the asked devices have active, and those for the named interfaces.
+func (c *client) readInFull(ctx context.Context, all map[string]profile.Profile, asked []profile.Device, names []string) error {
 	var uuids []string
 	for _, d := range asked {
 		if d.Active != nil {

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -25,6 +27,7 @@ const activeActivated = 2
 // verify waits until the system is what the document says. It fails at once where
 // NetworkManager gave up or another machine uses the address.
 func (t *transaction) verify(ctx context.Context) error {
+	unable := unable{patience: min(followTime, t.n.o.Settle/2)}
 	return t.wait(ctx, func() ([]string, error) {
 		waiting, err := t.activation(ctx)
 		if err != nil || len(waiting) > 0 {
@@ -40,7 +43,14 @@ func (t *transaction) verify(ctx context.Context) error {
 		if err := restoreForeign(t.record.ForeignAfter); err != nil {
 			return nil, err
 		}
-		missing := append(netstate.Verify(nodewide.Unstored(t.record.After), got), t.unleased(got)...)
+		found := netstate.Compare(nodewide.Unstored(t.record.After), got)
+		if err := unable.check(found, time.Now()); err != nil {
+			return nil, err
+		}
+		missing := t.unleased(got)
+		for _, m := range found {
+			missing = append(missing, m.Sentence)
+		}
 		for _, c := range t.changes {
 			if err := t.duplicate(c.Iface); err != nil && len(missing) > 0 {
 				return nil, err
@@ -48,6 +58,35 @@ func (t *transaction) verify(ctx context.Context) error {
 		}
 		return missing, nil
 	})
+}
+
+// followTime is how long an interface that is activated may take to follow settings that are made with the activation.
+const followTime = 10 * time.Second
+
+// unable notices settings that a link does not follow: the wait for them would end in vain.
+type unable struct {
+	patience time.Duration
+	since    time.Time
+	settled  string
+}
+
+func (u *unable) check(found []netstate.Mismatch, now time.Time) error {
+	var words []string
+	for _, m := range found {
+		if m.Settled {
+			words = append(words, m.Sentence)
+		}
+	}
+	settled := strings.Join(words, "; ")
+	if settled != u.settled || settled == "" {
+		u.settled, u.since = settled, now
+		return nil
+	}
+	if now.Sub(u.since) < u.patience {
+		return nil
+	}
+	return fmt.Errorf("%s: NetworkManager has activated the interface and the link does not follow; leave the key out, "+
+		"or give what the link can do", settled)
 }
 
 // unleased names the interfaces that had addresses from the network, start over with a copy of their profile, and have none yet:

@@ -61,6 +61,8 @@ func nested(t reflect.Type) bool { return t.Kind() == reflect.Struct && len(Fiel
 // Difference is a key that is not as wanted.
 type Difference struct {
 	Path, Want, Got string
+	// Unknown says that the other side does not mention the key.
+	Unknown bool
 }
 
 // Missing are the keys that want mentions and got has otherwise or not at all. Lists must be equal.
@@ -74,11 +76,12 @@ func missing(want, got reflect.Value, path string, out *[]Difference) {
 	if !mentioned(want) {
 		return
 	}
+	unknown := !mentioned(got) // false behind a pointer is said
 	if want.Kind() == reflect.Pointer {
 		if got.IsNil() {
 			got = reflect.Zero(got.Type().Elem())
 			if !nested(got.Type()) {
-				*out = append(*out, Difference{Path: path, Want: Show(want.Elem()), Got: "nothing"})
+				*out = append(*out, Difference{Path: path, Want: Show(want.Elem()), Got: "nothing", Unknown: true})
 				return
 			}
 		} else {
@@ -94,7 +97,7 @@ func missing(want, got reflect.Value, path string, out *[]Difference) {
 	case want.Kind() == reflect.Map:
 		missingKeys(want, got, path, out)
 	case !reflect.DeepEqual(want.Interface(), got.Interface()) && (want.Kind() != reflect.Slice || want.Len()+got.Len() > 0):
-		*out = append(*out, Difference{Path: path, Want: Show(want), Got: Show(got)})
+		*out = append(*out, Difference{Path: path, Want: Show(want), Got: Show(got), Unknown: unknown})
 	}
 }
 

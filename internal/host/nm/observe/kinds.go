@@ -8,7 +8,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -19,18 +21,22 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 	if ports == nil {
 		ports = []string{}
 	}
+	if i.Type == netstate.TypeEthernet || i.Type == netstate.TypeVeth {
+		i.Ethernet = kernel.Ethernet(i.Name)
+	}
 	switch v := l.(type) {
 	case *netlink.Vlan:
 		i.VLAN = &netstate.VLAN{ID: v.VlanId, BaseIface: o.k.NameOf(a.ParentIndex), Protocol: strings.ToLower(v.VlanProtocol.String())}
 		if i.VLAN.Protocol == "unknown" {
 			i.VLAN.Protocol = ""
 		}
+		vlanFlags(i.VLAN, v)
 	case *netlink.Macvlan:
 		mode := map[netlink.MacvlanMode]string{
 			netlink.MACVLAN_MODE_VEPA: "vepa", netlink.MACVLAN_MODE_BRIDGE: "bridge", netlink.MACVLAN_MODE_PRIVATE: "private",
 			netlink.MACVLAN_MODE_PASSTHRU: "passthru", netlink.MACVLAN_MODE_SOURCE: "source",
 		}[v.Mode]
-		i.MACVLAN = &netstate.MACVLAN{BaseIface: o.k.NameOf(a.ParentIndex), Mode: mode}
+		i.MACVLAN = &netstate.MACVLAN{BaseIface: o.k.NameOf(a.ParentIndex), Mode: mode, Promiscuous: kernel.MACVLANPromiscuous(a.Index)}
 	case *netlink.Vrf:
 		i.VRF = &netstate.VRF{RouteTableID: int(v.Table), Ports: ports}
 	case *netlink.Bond:
@@ -41,6 +47,20 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 		if peer := o.k.NameOf(a.ParentIndex); peer != "" && i.Type == netstate.TypeVeth && a.NetNsID < 0 {
 			i.Veth = &netstate.Veth{Peer: peer}
 		}
+	}
+}
+
+// vlanFlags are what the kernel does with the frames of a VLAN.
+func vlanFlags(out *netstate.VLAN, v *netlink.Vlan) {
+	on := func(flag *bool) bool { return flag != nil && *flag }
+	out.ReorderHeaders, out.LooseBinding = v.ReorderHdr, v.LooseBinding
+	switch {
+	case on(v.Gvrp):
+		out.RegistrationProtocol = "gvrp"
+	case on(v.Mvrp):
+		out.RegistrationProtocol = "mvrp"
+	case v.Gvrp != nil:
+		out.RegistrationProtocol = "none"
 	}
 }
 
@@ -93,6 +113,15 @@ func (o *observer) bridge(b *netlink.Bridge, ports []string) *netstate.Bridge {
 		MulticastSnooping: flag(dir, "multicast_snooping"), MulticastQuerier: flag(dir, "multicast_querier"),
 		VLANDefaultPVID: scaled(dir, "default_pvid", 1),
 	}
+	multicast(dir, options)
+	options.GroupAddr, options.HashMax = strings.ToUpper(word(dir, "group_addr")), scaled(dir, "hash_max", 1)
+	switch n := scaled(dir, "vlan_protocol", 1); {
+	case n == nil:
+	case *n == unix.ETH_P_8021Q:
+		options.VLANProtocol = "802.1q"
+	case *n == unix.ETH_P_8021AD:
+		options.VLANProtocol = "802.1ad"
+	}
 	out := &netstate.Bridge{Options: options, Ports: []netstate.BridgePort{}}
 	filtered := b.VlanFiltering != nil && *b.VlanFiltering
 	for _, name := range ports {
@@ -106,6 +135,24 @@ func (o *observer) bridge(b *netlink.Bridge, ports []string) *netstate.Bridge {
 		out.Ports = append(out.Ports, p)
 	}
 	return out
+}
+
+// multicast reads the options of IGMP and MLD snooping, which a kernel may be built without. Their times have the kernel's unit
+// in nmstate, too.
+func multicast(dir string, o *netstate.BridgeOptions) {
+	number := func(name string) *int { return scaled(dir, "multicast_"+name, 1) }
+	o.MulticastLastMemberCount, o.MulticastLastMemberInterval = number("last_member_count"), number("last_member_interval")
+	o.MulticastMembershipInterval, o.MulticastQuerierInterval = number("membership_interval"), number("querier_interval")
+	o.MulticastQueryInterval, o.MulticastQueryResponse = number("query_interval"), number("query_response_interval")
+	o.MulticastStartupCount, o.MulticastStartupInterval = number("startup_query_count"), number("startup_query_interval")
+	o.MulticastQueryUseIfaddr = flag(dir, "multicast_query_use_ifaddr")
+	o.MulticastRouter = netstate.MulticastRouter(word(dir, "multicast_router"))
+}
+
+// word reads a text of sysfs; empty where there is none.
+func word(dir, name string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, name))
+	return strings.TrimSpace(string(text))
 }
 
 // scaled reads a number of sysfs; nil where there is none.
@@ -166,47 +213,4 @@ func (o *observer) vlans() map[int32][]*nl.BridgeVlanInfo {
 		o.filters = all
 	}
 	return o.filters
-}
-
-// rtprotKernel marks the rules that every kernel has (RTPROT_KERNEL of linux/rtnetlink.h).
-const rtprotKernel = 2
-
-// Rules lists the route rules that were configured.
-func Rules() ([]netstate.RouteRule, error) {
-	var out []netstate.RouteRule
-	for _, f := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		all, err := netlink.RuleList(f)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range all {
-			if r.Protocol != rtprotKernel && r.Table != 255 {
-				out = append(out, rule(r, f))
-			}
-		}
-	}
-	return out, nil
-}
-
-func rule(r netlink.Rule, family int) netstate.RouteRule {
-	out := netstate.RouteRule{Family: "ipv4", Priority: r.Priority, RouteTable: r.Table, IIF: r.IifName}
-	if family == netlink.FAMILY_V6 {
-		out.Family = "ipv6"
-	}
-	if r.Src != nil {
-		out.IPFrom = new(r.Src.String())
-	}
-	if r.Dst != nil {
-		out.IPTo = new(r.Dst.String())
-	}
-	if r.Mark != 0 {
-		out.FwMark = new(netstate.Mark(r.Mark))
-		if r.Mask != nil {
-			out.FwMask = new(netstate.Mark(*r.Mask))
-		}
-	}
-	if r.SuppressPrefixlen >= 0 {
-		out.SuppressPfx = new(r.SuppressPrefixlen)
-	}
-	return out
 }

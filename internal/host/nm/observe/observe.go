@@ -54,6 +54,9 @@ func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interfa
 	for _, b := range bridges {
 		if b.Type == netstate.TypeOVSBridge || b.Patch != nil {
 			b.State = netstate.StateUp
+			if b.Type == netstate.TypeOVSBridge {
+				b.Description = o.describedBridge(b.Name)
+			}
 			out = append(out, b)
 		}
 	}
@@ -80,6 +83,7 @@ func (o *observer) describe(i *netstate.Interface, l netlink.Link) {
 	if a.RawFlags&unix.IFF_UP != 0 {
 		i.State = netstate.StateUp
 	}
+	i.AcceptAll = new(a.RawFlags&unix.IFF_PROMISC != 0)
 	if d, ok := o.s.Device(i.Name); ok && d.State == profile.DeviceUnmanaged {
 		i.State = netstate.StateIgnore
 	}
@@ -92,6 +96,17 @@ func (o *observer) describe(i *netstate.Interface, l netlink.Link) {
 		}
 	}
 	o.byKind(i, l)
+}
+
+// describedBridge is the description in the profile of a bridge of Open vSwitch; nil for none. NetworkManager notes the
+// activation of a bridge nowhere in its files, but a bridge has one profile.
+func (o *observer) describedBridge(name string) *string {
+	for _, p := range o.s.Profiles {
+		if !p.Generated && p.Settings.Kind() == profile.TypeOVSBridge && p.Settings.Iface() == name && p.Settings.Description() != "" {
+			return new(p.Settings.Description())
+		}
+	}
+	return nil
 }
 
 // linkType is nmstate's name of the kernel's kind of link; "" leaves the link out.
@@ -151,6 +166,9 @@ func (o *observer) addIP(i *netstate.Interface, l netlink.Link) {
 	}
 	i.IPv4 = &netstate.IP{Enabled: &on4, DHCP: auto4}
 	i.IPv6 = &netstate.IP{Enabled: &on6, DHCP: auto6, Autoconf: autoconf}
+	if p, ok := o.s.ActiveOn(i.Name); ok {
+		configured(i, p.Settings)
+	}
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 		for _, p := range o.k.Addresses[index][f] {
 			f.Of(*i).Addresses = append(f.Of(*i).Addresses, netstate.FromPrefix(p))

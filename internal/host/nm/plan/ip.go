@@ -43,6 +43,8 @@ func disable(s profile.Settings, sec string) {
 	s.Set(sec, "method", "disabled")
 	// None of these may stand beside the method "disabled".
 	s.Drop(sec, "address-data", "route-data", "gateway", "dns-data", "dns-search", "dns-options")
+	// These would change what a later document brings.
+	s.Drop(sec, "route-table", "route-metric", "never-default", "ignore-auto-dns", "ignore-auto-routes")
 }
 
 func automatic(s profile.Settings, sec string, ip *netstate.IP, f netstate.Family) error {
@@ -98,7 +100,11 @@ func (p *Plan) static(c *Change, iface string, ip *netstate.IP, f netstate.Famil
 		method = "link-local"
 		c.After.Drop(sec, "gateway")
 	}
-	if profile.Value[string](c.After, sec, "method") != method {
+	if was := profile.Value[string](c.After, sec, "method"); was != method {
+		if was == "auto" || was == "dhcp" {
+			// They were for the routes and servers of the network.
+			c.After.Drop(sec, "route-table", "ignore-auto-dns", "ignore-auto-routes")
+		}
 		c.After.Set(sec, "method", method)
 	}
 	setAddresses(c.After, sec, wanted)
@@ -185,7 +191,7 @@ func autoOptions(s profile.Settings, sec string, ip *netstate.IP, f netstate.Fam
 		setUnless(s, sec, "dhcp-client-id", id, "")
 	}
 	if ip.DHCPDUID != "" && f == netstate.IPv6 {
-		id := map[string]string{"ll": "ll", "llt": "llt", "en": "lease", "uuid": "uuid"}[ip.DHCPDUID]
+		id := map[string]string{"ll": "ll", "llt": "llt", "en": "lease", "uuid": "stable-uuid"}[ip.DHCPDUID]
 		if id == "" {
 			id = ip.DHCPDUID
 		}
@@ -202,7 +208,10 @@ func autoOptions(s profile.Settings, sec string, ip *netstate.IP, f netstate.Fam
 			setUnless(s, sec, "addr-gen-mode", mode, 1)
 		}
 		if ip.Token != nil {
-			setUnless(s, sec, "token", *ip.Token, "")
+			have, _ := netip.ParseAddr(profile.Value[string](s, sec, "token"))
+			if want, err := netip.ParseAddr(*ip.Token); err != nil || want != have { // NetworkManager may spell it otherwise
+				setUnless(s, sec, "token", *ip.Token, "")
+			}
 		}
 	}
 }

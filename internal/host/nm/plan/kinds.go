@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 // kind brings the properties of the interface's own type into its profile.
@@ -25,7 +26,8 @@ func (p *Plan) kind(c *Change, i netstate.Interface) error {
 		recreate(c, profile.TypeVeth, "peer", i.Veth.Peer)
 	}
 	if e := i.Ethernet; e != nil {
-		ethernet(c.After, e)
+		now, _ := p.carrier(i.Name)
+		ethernet(c.After, e, now.Ethernet)
 	}
 	if err := vlan(c, i.VLAN); err != nil {
 		return err
@@ -77,15 +79,25 @@ func recreate[T comparable](c *Change, section, key string, want T) {
 	}
 }
 
-func ethernet(s profile.Settings, e *netstate.Ethernet) {
+// ethernet leaves a profile alone that is silent where the card does already what is wanted.
+func ethernet(s profile.Settings, e, now *netstate.Ethernet) {
+	const sec = profile.TypeEthernet
+	if now == nil {
+		now = &netstate.Ethernet{}
+	}
+	silent := profile.Value[uint32](s, sec, "speed") == 0 && profile.Value[string](s, sec, "duplex") == "" &&
+		!profile.Value[bool](s, sec, "auto-negotiate")
+	if silent && len(tree.Missing(*e, *now)) == 0 {
+		return
+	}
 	if e.AutoNegotiation != nil {
-		setUnless(s, profile.TypeEthernet, "auto-negotiate", *e.AutoNegotiation, false)
+		setUnless(s, sec, "auto-negotiate", *e.AutoNegotiation, false)
 	}
 	if e.Speed != 0 {
-		setUnless(s, profile.TypeEthernet, "speed", uint32(e.Speed), 0)
+		setUnless(s, sec, "speed", uint32(e.Speed), 0)
 	}
 	if e.Duplex != "" {
-		setUnless(s, profile.TypeEthernet, "duplex", e.Duplex, "")
+		setUnless(s, sec, "duplex", e.Duplex, "")
 	}
 }
 
@@ -139,15 +151,18 @@ func vlan(c *Change, v *netstate.VLAN) error {
 	return nil
 }
 
+// vlanProtocols are NetworkManager's spellings.
+var vlanProtocols = map[string]string{"802.1q": "802.1Q", "802.1ad": "802.1ad"}
+
 func vlanProtocol(c *Change, want string) {
-	name := map[string]string{"802.1q": "802.1Q", "802.1ad": "802.1ad"}[strings.ToLower(want)]
+	name := vlanProtocols[strings.ToLower(want)]
 	if have := profile.Value[string](c.After, profile.TypeVLAN, "protocol"); have != "" || name != "802.1Q" {
 		recreate(c, profile.TypeVLAN, "protocol", name)
 	}
 }
 
 // macVLANModes are NetworkManager's numbers of the modes.
-var macVLANModes = map[string]uint32{"vepa": 1, "bridge": 2, "private": 3, "passthru": 4, "source": 5}
+var macVLANModes = map[string]uint32{"vepa": 1, "bridge": 2, "private": 3, "passthru": 4}
 
 func macVLAN(c *Change, m *netstate.MACVLAN) error {
 	if m == nil {
@@ -159,7 +174,7 @@ func macVLAN(c *Change, m *netstate.MACVLAN) error {
 	if m.Mode != "" {
 		mode, ok := macVLANModes[m.Mode]
 		if !ok {
-			return fmt.Errorf("mac-vlan mode %q is none of vepa, bridge, private, passthru, source", m.Mode)
+			return fmt.Errorf("mac-vlan.mode %q: NetworkManager makes vepa, bridge, private and passthru; give one of these", m.Mode)
 		}
 		recreate(c, profile.TypeMACVLAN, "mode", mode)
 	}
@@ -297,11 +312,10 @@ func bridgeOptions(s profile.Settings, o *netstate.BridgeOptions) error {
 	wide("multicast-startup-query-interval", o.MulticastStartupInterval, 3125)
 	number("vlan-default-pvid", o.VLANDefaultPVID, 1)
 	if o.MulticastRouter != "" {
-		name := map[string]string{"0": "disabled", "1": "auto", "2": "enabled"}[o.MulticastRouter]
-		setUnless(s, sec, "multicast-router", cmp.Or(name, o.MulticastRouter), "auto")
+		setUnless(s, sec, "multicast-router", netstate.MulticastRouter(o.MulticastRouter), "auto")
 	}
 	if o.VLANProtocol != "" {
-		setUnless(s, sec, "vlan-protocol", strings.ToUpper(o.VLANProtocol), "802.1Q")
+		setUnless(s, sec, "vlan-protocol", vlanProtocols[strings.ToLower(o.VLANProtocol)], "802.1Q")
 	}
 	return nil
 }

@@ -35,18 +35,20 @@ func (p *Plan) edit(c *Change, i netstate.Interface) error {
 		}
 		mac = from.MACAddress
 	}
-	if mac != "" && i.Identifier != netstate.IdentifierMAC {
+	if mac != "" && i.Identifier != netstate.IdentifierMAC && c.After.Kind() != profile.TypeVRF {
 		if err := setMAC(c, i.Name, mac, p.now); err != nil {
 			return err
 		}
 	}
 	if i.AcceptAll != nil {
-		want := map[bool]int32{true: 1, false: 0}[*i.AcceptAll]
-		setUnless(c.After, profile.TypeEthernet, "accept-all-mac-addresses", want, -1)
+		toggle(c.After, profile.TypeEthernet, "accept-all-mac-addresses", *i.AcceptAll, now.AcceptAll)
 	}
 	if i.LLDP != nil && i.LLDP.Enabled != nil {
-		want := map[bool]int32{true: 1, false: 0}[*i.LLDP.Enabled]
-		setUnless(c.After, "connection", "lldp", want, -1)
+		have := now.LLDP
+		if have == nil {
+			have = &netstate.LLDP{}
+		}
+		toggle(c.After, "connection", "lldp", *i.LLDP.Enabled, have.Enabled)
 	}
 	if i.WaitIP != "" {
 		waitIP(c.After, i.WaitIP)
@@ -68,6 +70,16 @@ func setUnless[T comparable](s profile.Settings, section, key string, want, unse
 	if have != want {
 		s.Set(section, key, want)
 	}
+}
+
+// toggle writes a switch that NetworkManager may leave to its configuration (-1). A profile that leaves it there stays so where
+// the interface does already what is wanted.
+func toggle(s profile.Settings, section, key string, want bool, now *bool) {
+	have, says := s[section][key].Value().(int32)
+	if (!says || have == -1) && now != nil && *now == want {
+		return
+	}
+	setUnless(s, section, key, map[bool]int32{true: 1, false: 0}[want], -1)
 }
 
 // waitIP says which families must be configured before the interface counts as up.

@@ -30,6 +30,9 @@ func (p *Plan) ovsBridge(i netstate.Interface) error {
 	}
 	c := p.layered(profile.TypeOVSBridge, i.Name, cmp.Or(i.ProfileName, i.Name+"-br"))
 	ovsColumns(c.After, i.OVSDB)
+	if i.Description != nil {
+		c.After.SetDescription(*i.Description)
+	}
 	if i.Bridge == nil {
 		return nil
 	}

@@ -73,6 +73,9 @@ func New(want, now netstate.Document, s *profile.Snapshot, ephemeral bool) (*Pla
 	if err := p.members(); err != nil {
 		return nil, err
 	}
+	if err := p.addressedPorts(); err != nil {
+		return nil, err
+	}
 	if want.Routes != nil {
 		if err := p.routes(want.Routes.Config); err != nil {
 			return nil, err

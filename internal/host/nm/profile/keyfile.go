@@ -44,9 +44,23 @@ func (s Settings) take(section, key, value string) {
 	case "connection.id", "connection.uuid", "connection.interface-name", "connection.master", "connection.slave-type",
 		"ipv4.method", "ipv6.method", "vlan.parent", "macvlan.parent", "veth.peer":
 		s.Set(section, key, value)
-	case "connection.autoconnect":
+	case "ipv4.dhcp-client-id", "ipv4.dhcp-hostname", "ipv6.dhcp-duid", "ipv6.dhcp-hostname", "ipv6.token":
+		s.Set(section, key, unescape(value))
+	case "connection.autoconnect", "ipv4.may-fail", "ipv6.may-fail", "ipv4.ignore-auto-dns", "ipv6.ignore-auto-dns",
+		"ipv4.never-default", "ipv6.never-default", "ipv4.ignore-auto-routes", "ipv6.ignore-auto-routes",
+		"ipv4.dhcp-send-hostname", "ipv6.dhcp-send-hostname":
 		s.Set(section, key, value == "true" || value == "1")
-	case "connection.autoconnect-priority", "ipv4.dns-priority", "ipv6.dns-priority":
+	case "ipv4.route-table", "ipv6.route-table":
+		if n, err := strconv.ParseUint(value, 10, 32); err == nil {
+			s.Set(section, key, uint32(n))
+		}
+	case "ipv4.route-metric", "ipv6.route-metric":
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			s.Set(section, key, n)
+		}
+	case "ipv6.addr-gen-mode":
+		s.setAddrGenMode(value)
+	case "connection.autoconnect-priority", "connection.lldp", "ipv4.dns-priority", "ipv6.dns-priority":
 		if n, err := strconv.ParseInt(value, 10, 32); err == nil {
 			s.Set(section, key, int32(n))
 		}
@@ -60,6 +74,17 @@ func (s Settings) take(section, key, value string) {
 		s.Set(section, "dns-data", list(value))
 	case "ipv4.dns-search", "ipv6.dns-search", "ipv4.dns-options", "ipv6.dns-options":
 		s.Set(section, key, list(value))
+	}
+}
+
+// addrGenModes are the names of NetworkManager's numbers; a key file may have either.
+var addrGenModes = []string{"eui64", "stable-privacy", "default-or-eui64", "default"}
+
+func (s Settings) setAddrGenMode(value string) {
+	for n, name := range addrGenModes {
+		if value == name || value == strconv.Itoa(n) {
+			s.Set("ipv6", "addr-gen-mode", int32(n))
+		}
 	}
 }
 

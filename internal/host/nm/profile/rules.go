@@ -41,6 +41,9 @@ var ruleActions = map[byte]string{
 	unix.FR_ACT_PROHIBIT:    "prohibit",
 }
 
+// RuleAction is the name of an action that is not the choice of a table; empty for that one.
+func RuleAction(number byte) string { return ruleActions[number] }
+
 func rulePrefix(e map[string]dbus.Variant, key string) *string {
 	a := Get[string](e, key)
 	if a == "" {
