@@ -125,7 +125,7 @@ func TestATreeComesBackAsItWas(t *testing.T) {
 	to := t.TempDir()
 	sums := map[string]bool{}
 	require.NoError(t, archive.New(archive.Options{Root: to}).Unpack(t.Context(), "/", bytes.NewReader(data),
-		func(name string, _ [32]byte) { sums[name] = true }))
+		host.ArchiveReading{Sum: func(name string, _ [32]byte) { sums[name] = true }}))
 	want := describe(t, filepath.Join(root, "var"))
 	for _, gone := range []string{"lib/lca", "lib/lca/secret", "log/messages", "root/.bash_history"} {
 		delete(want, gone)
@@ -201,7 +201,7 @@ func TestNoNameLeadsOutOfTheFolder(t *testing.T) {
 			}
 			require.NoError(t, tw.Close())
 			require.NoError(t, zip.Close())
-			require.Error(t, archive.New(archive.Options{Root: t.TempDir()}).Unpack(t.Context(), "/in", &out, nil))
+			require.Error(t, archive.New(archive.Options{Root: t.TempDir()}).Unpack(t.Context(), "/in", &out, host.ArchiveReading{}))
 			left, err := os.ReadDir(outside)
 			require.NoError(t, err)
 			require.Empty(t, left)
@@ -221,6 +221,6 @@ func TestATornArchiveIsAnError(t *testing.T) {
 	root := plant(t)
 	data := pack(t, root, request())
 	for _, torn := range [][]byte{data[:len(data)/2], append(bytes.Clone(data[:len(data)-8]), make([]byte, 8)...)} {
-		require.Error(t, archive.New(archive.Options{Root: t.TempDir()}).Unpack(t.Context(), "/", bytes.NewReader(torn), nil))
+		require.Error(t, archive.New(archive.Options{Root: t.TempDir()}).Unpack(t.Context(), "/", bytes.NewReader(torn), host.ArchiveReading{}))
 	}
 }

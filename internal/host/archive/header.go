@@ -13,12 +13,16 @@ import (
 
 type statT = syscall.Stat_t
 
-// paxTime is a time as PAX records have it, in decimal seconds.
+// paxTime is a time as PAX records have it, in decimal seconds. Before 1970 both parts count down from it.
 func paxTime(t time.Time) string {
-	if t.Nanosecond() == 0 {
-		return strconv.FormatInt(t.Unix(), 10)
+	seconds, part, sign := t.Unix(), int64(t.Nanosecond()), ""
+	if part == 0 {
+		return strconv.FormatInt(seconds, 10)
 	}
-	return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond())
+	if seconds < 0 {
+		seconds, part, sign = -seconds-1, 1e9-part, "-"
+	}
+	return fmt.Sprintf("%s%d.%09d", sign, seconds, part)
 }
 
 // paxBody encodes records, each of which begins with its own length, in order of their keys.

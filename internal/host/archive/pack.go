@@ -29,6 +29,8 @@ type packer struct {
 	base  string // of the tree, through a descriptor that stays open
 	dev   uint64
 	files int
+	// content is the size of all files, holes included.
+	content int64
 	// first holds the name in the archive under which a file with several names came first.
 	first map[inode]string
 	// above holds the folders of Only and Keep and those above them.
@@ -163,8 +165,11 @@ func (p *packer) header(rel string, info os.FileInfo, st *unixStat) error {
 	h.Name = p.name(rel, info.IsDir())
 	h.Uname, h.Gname, h.AccessTime, h.ChangeTime = "", "", zeroTime, zeroTime
 	h.Format = tar.FormatPAX
+	if _, err := cleanName(h.Name); err != nil {
+		return err
+	}
 	p.files++
-	if info.Mode().IsRegular() && st.Nlink > 1 {
+	if !info.IsDir() && st.Nlink > 1 {
 		id := inode{st.Dev, st.Ino}
 		if first, again := p.first[id]; again {
 			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, first, 0
@@ -188,6 +193,7 @@ func (p *packer) regular(full string, h *tar.Header) error {
 		return err
 	}
 	defer f.Close()
+	p.content += h.Size
 	sum := sha256.New()
 	parts, err := extents(f, h.Size)
 	if err != nil {

@@ -35,7 +35,7 @@ func extents(f *os.File, size int64) ([]extent, error) {
 		return nil, nil
 	}
 	var parts []extent
-	holes := size
+	var holes int64
 	for at := int64(0); at < size; {
 		from, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
@@ -52,18 +52,41 @@ func extents(f *os.File, size int64) ([]extent, error) {
 		if from >= to {
 			break
 		}
-		parts, holes, at = append(parts, extent{from, to - from}), holes-(to-from), to
+		parts, at = append(parts, extent{from, to - from}), to
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	if holes < worthwhile {
+	if parts, holes = merge(parts, size); holes < worthwhile {
 		return nil, nil
 	}
 	if n := len(parts); n == 0 || parts[n-1].at+parts[n-1].size < size {
 		parts = append(parts, extent{size, 0}) // GNU tar marks the end so
 	}
 	return parts, nil
+}
+
+// maxParts bounds the table of a sparse file: readers, archive/tar among them, take one of at most 1 MiB.
+const maxParts = 20_000
+
+// merge stores holes as zeros, small ones first, until few parts are left. It also returns how much the holes are that stay.
+func merge(parts []extent, size int64) (out []extent, holes int64) {
+	for smallest := int64(hole); len(parts) > maxParts; smallest *= 2 {
+		kept := parts[:1]
+		for _, e := range parts[1:] {
+			if last := &kept[len(kept)-1]; e.at-last.at-last.size < smallest {
+				last.size = e.at + e.size - last.at
+			} else {
+				kept = append(kept, e)
+			}
+		}
+		parts = kept
+	}
+	holes = size
+	for _, e := range parts {
+		holes -= e.size
+	}
+	return parts, holes
 }
 
 // sparse writes a file in GNU's PAX format 1.0, which archive/tar reads and does not write.
@@ -100,6 +123,9 @@ func (p *packer) sparse(f *os.File, h *tar.Header, parts []extent, sum hash.Hash
 	return err
 }
 
+// maxRecords bounds a PAX header, as in archive/tar.
+const maxRecords = 1 << 20
+
 // sparseHeader writes the header by hand, since archive/tar drops these records. What it writes besides is left to it.
 func (p *packer) sparseHeader(h *tar.Header, size int64) error {
 	if err := p.tar.Flush(); err != nil {
@@ -108,12 +134,15 @@ func (p *packer) sparseHeader(h *tar.Header, size int64) error {
 	records := map[string]string{
 		"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": h.Name,
 		"GNU.sparse.realsize": strconv.FormatInt(h.Size, 10), "size": strconv.FormatInt(size, 10),
-		"mtime": paxTime(h.ModTime),
+		"mtime": paxTime(h.ModTime), "uid": strconv.Itoa(h.Uid), "gid": strconv.Itoa(h.Gid),
 	}
 	for k, v := range h.PAXRecords {
 		records[k] = v
 	}
 	body := paxBody(records)
+	if len(body) > maxRecords {
+		return tar.ErrFieldTooLong
+	}
 	if _, err := p.to.Write(block512("PaxHeaders/sparse", 'x', 0o600, int64(len(body)), h)); err != nil {
 		return err
 	}

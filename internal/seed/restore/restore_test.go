@@ -298,8 +298,8 @@ type anotherMakers struct {
 
 const seedRecord = host.StateDir + "/netpolicy/standing.json"
 
-func (a anotherMakers) Unpack(ctx context.Context, dir string, r io.Reader, sum func(string, [32]byte)) error {
-	if err := a.Archives.Unpack(ctx, dir, r, sum); err != nil || !strings.HasPrefix(dir, host.StaterootDir(relocation.StaterootPrefix)) {
+func (a anotherMakers) Unpack(ctx context.Context, dir string, r io.Reader, reading host.ArchiveReading) error {
+	if err := a.Archives.Unpack(ctx, dir, r, reading); err != nil || !strings.HasPrefix(dir, host.StaterootDir(relocation.StaterootPrefix)) {
 		return err
 	}
 	return a.files.Write(path.Join(dir, seedRecord), []byte("of the seed"), 0o600)

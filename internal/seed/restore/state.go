@@ -110,7 +110,7 @@ func (m *restoration) unpack(ctx context.Context, i *image.Image, content, dir s
 			wrong = append(wrong, name)
 		}
 	}
-	err = i.Read(ctx, content, func(r io.Reader) error { return m.Archives.Unpack(ctx, dir, r, sum) })
+	err = i.Read(ctx, content, func(r io.Reader) error { return m.Archives.Unpack(ctx, dir, r, host.ArchiveReading{Sum: sum}) })
 	switch {
 	case err != nil:
 		return m.full(host.DeployDir, fmt.Errorf("unpack %s into %s: %w", content, dir, hopeless(err)))

@@ -116,7 +116,7 @@ func (m *restoration) fetch(ctx context.Context, i *image.Image, commit string) 
 	if err := m.dropRepo(); err != nil {
 		return err
 	}
-	err := i.Read(ctx, image.Repo, func(r io.Reader) error { return m.Archives.Unpack(ctx, seed.RestoreRepo, r, nil) })
+	err := i.Read(ctx, image.Repo, func(r io.Reader) error { return m.Archives.Unpack(ctx, seed.RestoreRepo, r, host.ArchiveReading{}) })
 	if err != nil {
 		return m.full(seed.RestoreRepo, fmt.Errorf("unpack %s: %w", image.Repo, hopeless(err)))
 	}

@@ -46,17 +46,14 @@ func (a archives) Pack(_ context.Context, r host.ArchiveRequest, to io.Writer) (
 		}
 	}
 	a.n.Unlock()
-	for _, f := range all {
-		if r.Sum != nil && f.Mode.IsRegular() {
-			r.Sum(f.Name, sha256.Sum256(f.Data))
-		}
-	}
+	sums(all, r.Sum)
 	data, err := json.Marshal(all)
 	if err != nil {
 		return host.ArchiveStats{}, err
 	}
+	size := host.ArchiveSize{Bytes: int64(len(data)), Content: contentOf(all)}
 	_, err = to.Write(data)
-	return host.ArchiveStats{Files: len(all), Bytes: int64(len(data))}, err
+	return host.ArchiveStats{Files: len(all), ArchiveSize: size}, err
 }
 
 func wanted(r host.ArchiveRequest, rel string, dir bool) bool {
@@ -74,13 +71,54 @@ func wanted(r host.ArchiveRequest, rel string, dir bool) bool {
 	return true
 }
 
-func (a archives) Unpack(_ context.Context, dir string, from io.Reader, sum func(string, [32]byte)) error {
+func sums(all []archived, sum func(string, [32]byte)) {
+	for _, f := range all {
+		if sum != nil && f.Mode.IsRegular() {
+			sum(f.Name, sha256.Sum256(f.Data))
+		}
+	}
+}
+
+func contentOf(all []archived) (n int64) {
+	for _, f := range all {
+		n += int64(len(f.Data))
+	}
+	return n
+}
+
+// read is what Unpack and Verify have in common.
+func (archives) read(from io.Reader, r host.ArchiveReading) (all []archived, err error) {
 	data, err := io.ReadAll(from)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var all []archived
 	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		if !fs.ValidPath(f.Name) {
+			return nil, fmt.Errorf("the name %q leads out of the folder", f.Name)
+		}
+	}
+	have := host.ArchiveSize{Bytes: int64(len(data)), Content: contentOf(all)}
+	if r.Size.Bytes > 0 && r.Size.Bytes != have.Bytes || r.Size.Content > 0 && r.Size.Content != have.Content {
+		return nil, fmt.Errorf("the archive holds %+v, declared are %+v", have, r.Size)
+	}
+	return all, nil
+}
+
+func (a archives) Verify(_ context.Context, from io.Reader, r host.ArchiveReading) error {
+	all, err := a.read(from, r)
+	if err != nil {
+		return fmt.Errorf("verify the archive: %w", err)
+	}
+	sums(all, r.Sum)
+	return nil
+}
+
+func (a archives) Unpack(_ context.Context, dir string, from io.Reader, r host.ArchiveReading) error {
+	all, err := a.read(from, r)
+	if err != nil {
 		return fmt.Errorf("unpack into %s: %w", dir, err)
 	}
 	a.n.Enter()
@@ -90,9 +128,6 @@ func (a archives) Unpack(_ context.Context, dir string, from io.Reader, sum func
 		return err
 	}
 	for _, f := range all {
-		if !fs.ValidPath(f.Name) {
-			return fmt.Errorf("unpack into %s: the name %q leads out of the folder", dir, f.Name)
-		}
 		to := path.Join(at, f.Name)
 		if err := a.n.Change("archives.unpack", to); err != nil {
 			return err
@@ -100,9 +135,7 @@ func (a archives) Unpack(_ context.Context, dir string, from io.Reader, sum func
 		if err := a.n.Disk.Put(to, machine.Inode{Mode: f.Mode, Link: f.Link, Data: f.Data}, false); err != nil {
 			return err
 		}
-		if sum != nil && f.Mode.IsRegular() {
-			sum(f.Name, sha256.Sum256(f.Data))
-		}
 	}
+	sums(all, r.Sum)
 	return nil
 }
