@@ -31,8 +31,8 @@ func seedCommand(shared verb.Wiring, open opener) *cobra.Command {
 	return seed.Command(seed.Wiring{
 		Wiring: shared, Node: open.seedCreate, Restore: open.seedRestore, Target: targetCluster{localCluster{files: fs}},
 		Site: open.site(shared.Lock), Survey: open.seedSurvey(shared.Lock), Files: fs,
-		Registries: registry.New(registry.Options{Files: fs, Log: open.log}),
-		ReadInput:  os.ReadFile, NewID: newOperationID,
+		Registries: registry.New(registry.Options{Files: fs, Log: open.log}), Archives: archive.New(archive.Options{}),
+		ReadInput: os.ReadFile, NewID: newOperationID,
 	})
 }
 

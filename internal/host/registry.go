@@ -52,12 +52,12 @@ type Repository interface {
 	// Put uploads a blob in pieces, resumes after an interruption, and returns its digest. write may be called several
 	// times and must write the same bytes each time.
 	Put(ctx context.Context, write func(context.Context, io.Writer) error) (digest string, size int64, err error)
-	// Get reads a blob; the reader resumes after an interruption, and ends with an error where the content does not match the
-	// digest.
-	Get(ctx context.Context, digest string) (io.ReadCloser, error)
+	// Get reads a blob of the size that its descriptor has; the reader resumes after an interruption that let it make
+	// progress, and ends with an error where the content does not match the digest, is longer or shorter.
+	Get(ctx context.Context, digest string, size int64) (io.ReadCloser, error)
 	// PutManifest stores a manifest under a tag and returns its digest.
 	PutManifest(ctx context.Context, tag, mediaType string, data []byte) (digest string, err error)
-	// Manifest reads the one of a tag or digest.
+	// Manifest reads the one of a tag or digest. One whose content does not match the digest is an error.
 	Manifest(ctx context.Context, tagOrDigest string) (Manifest, error)
 }
 

@@ -30,8 +30,9 @@ type Wiring struct {
 	Target restore.TargetCluster
 	// Survey gathers what the checks must know, and completes what is asked for by the SeedGenerator of the cluster.
 	Survey func(ctx context.Context, asked lcav1.SeedGeneratorSpec) (lcav1.SeedGeneratorSpec, preflight.Facts, error)
-	// Registries and Files serve the verbs that look at images, on any machine.
+	// Registries, Archives and Files serve the verbs that look at images, on any machine.
 	Registries host.Registries
+	Archives   host.Archives
 	Files      host.Files
 	// ReadInput reads a file that the caller named, relative to where the caller is.
 	ReadInput func(path string) ([]byte, error)

@@ -63,7 +63,7 @@ func (r ready) Ready(context.Context) error { return r.node.ClusterUp() }
 func (c *terminal) execute(ctx context.Context, args []string) error {
 	log := slog.New(slog.NewTextHandler(&c.log, nil))
 	cmd := cli.Command(cli.Wiring{
-		Wiring: verb.Wiring{Lock: c.node.Lock(), Log: log, Out: &c.out, Clock: nodeTime{c.node}}, Files: c.node.Files(), Registries: c.node.Registries(c.registry),
+		Wiring: verb.Wiring{Lock: c.node.Lock(), Log: log, Out: &c.out, Clock: nodeTime{c.node}}, Files: c.node.Files(), Registries: c.node.Registries(c.registry), Archives: c.node.Archives(),
 		Node: func(context.Context, bool) (create.Ports, operation.Instruments, error) {
 			return create.Ports{Node: c.node.Ports(), Archives: c.node.Archives(), Registries: c.node.Registries(c.registry),
 				Copies: c.node.Copies(), Reports: c.node.Reports(), Cluster: ready{c.node}, Clock: flow.SystemClock{}, Log: log}, operation.Instruments{}, nil

@@ -166,7 +166,7 @@ func verify(w Wiring) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify IMAGE", Args: cobra.ExactArgs(1),
 		Short: "Prove that a seed image is whole, signed, and fits this node",
-		Long: "Read the whole image and prove every digest and checksum. With --key the signature must be that of the key; with\n" +
+		Long: "Read the whole image, prove every digest and checksum, and read its archives as a restore does. With --key the signature must be that of the key; with\n" +
 			"--target the image must fit the node that this runs on: architecture, processors, FIPS, container storage; the\n" +
 			"versions of OpenShift are shown. Nothing is changed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -200,7 +200,7 @@ func prove(ctx context.Context, w Wiring, a access, name, key string, target boo
 		return Verification{}, err
 	}
 	v := Verification{Image: name, Digest: i.Digest, Layers: len(i.Layers)}
-	if v.Problems, v.Bytes, err = i.Prove(ctx); err != nil {
+	if v.Problems, v.Bytes, err = i.Prove(ctx, w.Archives); err != nil {
 		return v, err
 	}
 	if key != "" {

@@ -123,6 +123,9 @@ func (w Wiring) read(o restoring, image string) (ask restore.Ask, err error) {
 			return ask, err
 		}
 	}
+	if o.key != "" && len(ask.Key) == 0 {
+		return ask, fmt.Errorf("%s is empty: give the public key that must have signed the image", o.key)
+	}
 	ask.CABundle = string(bundle)
 	if o.authFile != "" {
 		ask.AuthFile, err = filepath.Abs(o.authFile)

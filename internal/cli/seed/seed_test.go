@@ -3,7 +3,12 @@ package seed_test
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -142,7 +147,7 @@ func (c *console) wiring() cli.Wiring {
 		Survey: func(_ context.Context, asked lcav1.SeedGeneratorSpec) (lcav1.SeedGeneratorSpec, preflight.Facts, error) {
 			return asked, c.facts, nil
 		},
-		Target: c, Registries: n.Registries(c.registry), Files: n.Files(),
+		Target: c, Registries: n.Registries(c.registry), Archives: n.Archives(), Files: n.Files(),
 		ReadInput: func(name string) ([]byte, error) {
 			if text, ok := c.inputs[name]; ok {
 				return []byte(text), nil
@@ -201,6 +206,24 @@ func TestARefusedRestoreHasExitCodeThreeAndTouchesNothing(t *testing.T) {
 	require.ErrorContains(t, err, "baseDomain")
 	require.Empty(t, before.Diff(c.node.Snapshot(true)))
 	require.ErrorContains(t, c.run("restore", imageName), "--site-config")
+}
+
+// A key that was named and not used would be worse than none.
+func TestAKeyThatIsNamedIsAskedFor(t *testing.T) {
+	c := newConsole(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	require.NoError(t, err)
+	c.inputs["cosign.pub"] = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	c.inputs["empty"] = ""
+	before := c.node.Snapshot(true)
+	for file, want := range map[string]string{"cosign.pub": image.ErrUnsigned.Error(), "empty": "empty is empty"} {
+		require.ErrorContains(t, c.run("restore", imageName, "--site-config", "site.yaml", "--key", file), want)
+	}
+	require.Empty(t, before.Diff(c.node.Snapshot(true)))
+	require.Error(t, c.run("verify", imageName, "--key", "cosign.pub"))
+	require.Contains(t, c.out.String(), "PROBLEM: "+image.ErrUnsigned.Error())
 }
 
 func TestARestoreIsRefusedAmidAnotherOperation(t *testing.T) {

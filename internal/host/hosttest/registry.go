@@ -85,7 +85,7 @@ func (r repository) Put(ctx context.Context, write func(context.Context, io.Writ
 	return digest, int64(b.Len()), nil
 }
 
-func (r repository) Get(_ context.Context, digest string) (io.ReadCloser, error) {
+func (r repository) Get(_ context.Context, digest string, size int64) (io.ReadCloser, error) {
 	if err := r.ask("get blob"); err != nil {
 		return nil, err
 	}
@@ -94,6 +94,9 @@ func (r repository) Get(_ context.Context, digest string) (io.ReadCloser, error)
 	data, ok := r.r.blobs[digest]
 	if !ok {
 		return nil, fmt.Errorf("blob %s: %w", digest, host.ErrNoImage)
+	}
+	if int64(len(data)) != size || digestOf(data) != digest {
+		return nil, fmt.Errorf("blob %s has %d bytes, not %d, or another content: it is not what was published", digest, len(data), size)
 	}
 	return io.NopCloser(strings.NewReader(string(data))), nil
 }

@@ -9,16 +9,20 @@ import (
 	"hash"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // Get implements host.Repository.
-func (r *repository) Get(ctx context.Context, digest string) (io.ReadCloser, error) {
+func (r *repository) Get(ctx context.Context, digest string, size int64) (io.ReadCloser, error) {
 	if _, err := parse(digest); err != nil {
 		return nil, err
 	}
-	d := &download{repository: r, ctx: ctx, digest: digest, sum: sha256.New()}
+	if size < 0 {
+		return nil, fmt.Errorf("blob %s of %s: %d is no size", digest, r.repo.Name(), size)
+	}
+	d := &download{repository: r, ctx: context.WithValue(ctx, longKey{}, true), digest: digest, size: size, sum: sha256.New()}
 	if err := r.retry(ctx, d.open); err != nil {
 		return nil, fmt.Errorf("read blob %s of %s: %w", digest, r.repo.Name(), err)
 	}
@@ -32,10 +36,12 @@ type download struct {
 	digest string
 	body   io.ReadCloser
 	at     int64
-	size   int64 // of the whole, -1 where the registry does not say
-	fails  int
-	sum    hash.Hash
-	ended  error
+	size   int64 // of the whole, by its descriptor
+	// fails are the tries since the last one that made progress, of which since is the end.
+	fails int
+	since int64
+	sum   hash.Hash
+	ended error
 }
 
 // open requests what is left. The request outlives the context of the try, so it has that of the whole.
@@ -52,7 +58,11 @@ func (d *download) open(context.Context) error {
 		return err
 	}
 	body := &arriving{ReadCloser: resp.Body, cancel: cancel, patience: d.o.Stall}
-	if err := check(resp, codes...); err != nil {
+	err = check(resp, codes...)
+	if err == nil {
+		err = d.fits(resp)
+	}
+	if err != nil {
 		body.Close()
 		return err
 	}
@@ -62,37 +72,57 @@ func (d *download) open(context.Context) error {
 			return err
 		}
 	}
-	if d.at == 0 {
-		d.size = resp.ContentLength
-	}
 	d.body = body
 	return nil
 }
 
-// rest is what is left, with its end where that is known: not every registry takes it without.
-func (d *download) rest() string {
-	if d.size <= d.at {
-		return fmt.Sprintf("bytes=%d-", d.at)
+// fits refuses an answer that cannot be the blob, or what is left of it.
+func (d *download) fits(resp *http.Response) error {
+	part, want := resp.StatusCode == http.StatusPartialContent, d.size
+	if part {
+		want -= d.at
 	}
-	return fmt.Sprintf("bytes=%d-%d", d.at, d.size-1)
+	if have := resp.ContentLength; have >= 0 && have != want {
+		return d.forged(fmt.Sprintf("%d bytes instead of %d", have, want))
+	}
+	if at := resp.Header.Get("Content-Range"); part && at != "" && !strings.HasPrefix(at, fmt.Sprintf("bytes %d-", d.at)) {
+		return d.forged(fmt.Sprintf("%q instead of what begins at byte %d", at, d.at))
+	}
+	return nil
 }
+
+func (d *download) forged(as string) error {
+	return fmt.Errorf("blob %s of %s arrived as %s: it is not what was published", d.digest, d.repo.Name(), as)
+}
+
+// rest is what is left. Not every registry takes it without its end.
+func (d *download) rest() string { return fmt.Sprintf("bytes=%d-%d", d.at, d.size-1) }
+
+// minProgress is how much more has to arrive for a try to count as none. It bounds how often a blob is asked for.
+const minProgress = 64 << 10
 
 func (d *download) Read(b []byte) (int, error) {
 	for d.ended == nil {
-		n, err := d.body.Read(b)
+		n, err := d.body.Read(b[:min(int64(len(b)), d.size-d.at+1)]) // one more shows a longer one
 		d.sum.Write(b[:n])
-		d.at += int64(n)
+		if d.at += int64(n); d.at-d.since >= minProgress {
+			d.fails, d.since = 0, d.at
+		}
 		switch {
-		case errors.Is(err, io.EOF):
+		case d.at > d.size:
+			d.ended = d.forged(fmt.Sprintf("more than %d bytes", d.size))
+			return 0, d.ended
+		case err != nil && d.at == d.size:
 			d.ended = io.EOF
 			if have := "sha256:" + hex.EncodeToString(d.sum.Sum(nil)); have != d.digest {
-				d.ended = fmt.Errorf("blob %s of %s arrived as %s: it is not what was published", d.digest, d.repo.Name(), have)
+				d.ended = d.forged(have)
 			}
+		case errors.Is(err, io.EOF):
+			d.ended = d.resume(io.ErrUnexpectedEOF)
 		case err != nil:
 			d.ended = d.resume(err)
 		}
 		if n > 0 {
-			d.fails = 0 // there is progress
 			return n, nil
 		}
 	}

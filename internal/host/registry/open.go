@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -121,7 +122,8 @@ func (r *Registries) transport(registry, bundle string) (*http.Transport, error)
 	}, nil
 }
 
-// overTLS sends every request over TLS: the library would also ask registries on private addresses without it.
+// overTLS sends every request over TLS: the library would also ask registries on private addresses without it. It bounds
+// what is answered.
 type overTLS struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -131,7 +133,26 @@ func (t overTLS) RoundTrip(r *http.Request) (*http.Response, error) {
 		clone.URL.Scheme = secure
 		r = clone
 	}
-	return t.base.RoundTrip(r)
+	resp, err := t.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if long, _ := r.Context().Value(longKey{}).(bool); !long || resp.StatusCode >= http.StatusMultipleChoices {
+		resp.Body = limited{io.LimitReader(resp.Body, answerLimit), resp.Body}
+	}
+	return resp, nil
+}
+
+// longKey marks the context of requests whose answer is a blob. Every other answer, an error and a token included, is held
+// in memory, some by the library without a limit of its own.
+type longKey struct{}
+
+// answerLimit bounds such an answer.
+const answerLimit = 2 * manifestLimit
+
+type limited struct {
+	io.Reader
+	io.Closer
 }
 
 const secure = "https"

@@ -112,7 +112,10 @@ func (r *repository) Manifest(ctx context.Context, tagOrDigest string) (m host.M
 			return err
 		}
 		m.MediaType = resp.Header.Get("Content-Type")
-		m.Data, err = io.ReadAll(io.LimitReader(resp.Body, manifestLimit))
+		m.Data, err = io.ReadAll(io.LimitReader(resp.Body, manifestLimit+1))
+		if len(m.Data) > manifestLimit {
+			return fmt.Errorf("it has more than %d bytes", manifestLimit)
+		}
 		return err
 	})
 	if err != nil {

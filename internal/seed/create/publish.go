@@ -106,10 +106,12 @@ func (g *generation) listContents(sums *image.SumList) ([]image.Content, error) 
 }
 
 func (g *generation) tree(name string, r host.ArchiveRequest) image.Content {
+	var size host.ArchiveSize
 	return image.Content{Name: name, Mode: 0o600, Write: func(ctx context.Context, to io.Writer) error {
-		_, err := g.Archives.Pack(ctx, r, to)
+		stats, err := g.Archives.Pack(ctx, r, to)
+		size = stats.ArchiveSize
 		return err
-	}}
+	}, Archive: func() host.ArchiveSize { return size }}
 }
 
 // deletions is etc.deletions: one absolute path on each line.

@@ -58,6 +58,9 @@ const (
 	noteContent = "com.openshift.lifecycle-agent.seed_content"
 	noteDigest  = "com.openshift.lifecycle-agent.seed_content_digest"
 	noteSize    = "com.openshift.lifecycle-agent.seed_content_size"
+	// Of an archive: its size before compression, and that of its files with their holes.
+	noteArchive = "com.openshift.lifecycle-agent.seed_archive_size"
+	noteFiles   = "com.openshift.lifecycle-agent.seed_archive_files_size"
 )
 
 // descriptor names a blob.

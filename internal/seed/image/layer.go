@@ -11,6 +11,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // Content is one file at / of an image.
@@ -19,6 +21,8 @@ type Content struct {
 	Mode int64
 	// Write writes the file. It is called twice where the file is large and must write the same bytes each time.
 	Write func(ctx context.Context, to io.Writer) error
+	// Archive is how much the archive holds that was written; nil for a content that is none.
+	Archive func() host.ArchiveSize
 }
 
 // Bytes is a content that is in memory.
@@ -35,8 +39,9 @@ const heldLimit = 48 << 20
 // measured is a content of known size: a tar entry begins with it.
 type measured struct {
 	Content
-	size   int64
-	digest string
+	size    int64
+	digest  string
+	archive host.ArchiveSize
 	// held is the content; nil where it is too large.
 	held []byte
 }
@@ -49,6 +54,9 @@ func measure(ctx context.Context, c Content) (measured, error) {
 		return m, fmt.Errorf("prepare %s: %w", c.Name, err)
 	}
 	m.size, m.digest = g.n, hexDigest(g.sum)
+	if c.Archive != nil {
+		m.archive = c.Archive()
+	}
 	if g.n <= heldLimit {
 		m.held = g.held.Bytes()
 	}
@@ -99,19 +107,27 @@ func (m measured) layer(ctx context.Context, to io.Writer) error {
 
 // annotations identify the layer's content.
 func (m measured) annotations() map[string]string {
-	return map[string]string{noteContent: m.Name, noteDigest: m.digest, noteSize: strconv.FormatInt(m.size, 10)}
+	out := map[string]string{noteContent: m.Name, noteDigest: m.digest, noteSize: strconv.FormatInt(m.size, 10)}
+	if m.Archive != nil {
+		out[noteArchive], out[noteFiles] = strconv.FormatInt(m.archive.Bytes, 10), strconv.FormatInt(m.archive.Content, 10)
+	}
+	return out
 }
 
-// file finds the one file of a layer.
-func file(layer io.Reader, name string) (io.Reader, error) {
+// file finds the one file of a layer of this size.
+func file(layer io.Reader, name string, size int64) (io.Reader, error) {
 	t := tar.NewReader(layer)
 	for {
 		h, err := t.Next()
 		if err != nil {
 			return nil, fmt.Errorf("find %s in its layer: %w", name, err)
 		}
-		if h.Name == name || h.Name == "./"+name {
-			return t, nil
+		if h.Name != name && h.Name != "./"+name {
+			continue
 		}
+		if h.Typeflag != tar.TypeReg || h.Size > size { // a hole may be longer than the layer
+			return nil, fmt.Errorf("%s is no file of its layer: type %q with %d bytes", name, h.Typeflag, h.Size)
+		}
+		return t, nil
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -30,6 +31,12 @@ const (
 	smallLimit  = 64 << 20
 )
 
+// layerLimit and contentLimit bound what a layer may be said to have, so that no sum of them overflows.
+const (
+	layerLimit   = 16 << 40
+	contentLimit = 1 << 50
+)
+
 // Open reads the description of the image of a tag or digest. An image that is no seed image is an error.
 func Open(ctx context.Context, r host.Repository, tagOrDigest string) (*Image, error) {
 	m, err := r.Manifest(ctx, tagOrDigest)
@@ -40,26 +47,60 @@ func Open(ctx context.Context, r host.Repository, tagOrDigest string) (*Image, e
 	if err := json.Unmarshal(m.Data, &doc); err != nil {
 		return nil, fmt.Errorf("decode the manifest %s: %w", tagOrDigest, err)
 	}
-	body, err := r.Get(ctx, doc.Config.Digest)
-	if err != nil {
-		return nil, err
+	digest := digestOf(m.Data)
+	if asked, named := strings.CutPrefix(tagOrDigest, sha256Prefix); named && digest != sha256Prefix+asked {
+		return nil, fmt.Errorf("the registry sent %s instead of %s: it is not the image that was asked for", digest, tagOrDigest)
 	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, configLimit))
+	data, err := whole(ctx, r, doc.Config, configLimit)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the configuration of image %s: %w", tagOrDigest, err)
 	}
 	var s settings
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("decode the configuration of image %s: %w", tagOrDigest, err)
 	}
-	out := &Image{Digest: m.Digest, Labels: s.Config.Labels, Arch: s.Architecture, repository: r}
+	out := &Image{Digest: digest, Labels: s.Config.Labels, Arch: s.Architecture, repository: r}
 	for _, l := range doc.Layers {
-		out.Layers = append(out.Layers, Layer{
-			Content: l.Annotations[noteContent], File: strings.TrimPrefix(l.Annotations[noteDigest], "sha256:"), descriptor: l,
-		})
+		layer, err := l.layer()
+		if err != nil {
+			return nil, err
+		}
+		out.Layers = append(out.Layers, layer)
 	}
 	return out, out.readLabels()
+}
+
+// whole reads a blob that is held in memory.
+func whole(ctx context.Context, r host.Repository, d descriptor, limit int64) ([]byte, error) {
+	if d.Size > limit {
+		return nil, fmt.Errorf("blob %s has %d bytes, of which at most %d are read", d.Digest, d.Size, limit)
+	}
+	body, err := r.Get(ctx, d.Digest, d.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return io.ReadAll(body)
+}
+
+// layer is what a descriptor says of its layer.
+func (d descriptor) layer() (Layer, error) {
+	l := Layer{Content: d.Annotations[noteContent], File: strings.TrimPrefix(d.Annotations[noteDigest], sha256Prefix), descriptor: d}
+	if d.Size < 0 || d.Size > layerLimit {
+		return l, fmt.Errorf("layer %s of the image has %d bytes: that is no size", d.Digest, d.Size)
+	}
+	for note, into := range map[string]*int64{noteArchive: &l.Archive.Bytes, noteFiles: &l.Archive.Content} {
+		text, declared := d.Annotations[note]
+		if !declared {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 || n > contentLimit {
+			return l, fmt.Errorf("layer %s of the image has the annotation %s: %q, which is no size", d.Digest, note, text)
+		}
+		*into = n
+	}
+	return l, nil
 }
 
 func (i *Image) readLabels() error {
@@ -93,12 +134,12 @@ func (i *Image) Read(ctx context.Context, content string, fn func(io.Reader) err
 	if err != nil {
 		return err
 	}
-	body, err := i.repository.Get(ctx, l.Digest)
+	body, err := i.repository.Get(ctx, l.Digest, l.Size)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", content, err)
 	}
 	defer body.Close()
-	f, err := file(body, content)
+	f, err := file(body, content, l.Size)
 	if err != nil {
 		return err
 	}
@@ -113,8 +154,15 @@ func (i *Image) Read(ctx context.Context, content string, fn func(io.Reader) err
 
 // Small reads a small content whole.
 func (i *Image) Small(ctx context.Context, content string) (data []byte, err error) {
+	l, err := i.Find(content)
+	if err != nil {
+		return nil, err
+	}
+	if l.Size > smallLimit {
+		return nil, fmt.Errorf("read %s: its layer has %d bytes, of which at most %d are read", content, l.Size, smallLimit)
+	}
 	err = i.Read(ctx, content, func(r io.Reader) error {
-		data, err = io.ReadAll(io.LimitReader(r, smallLimit))
+		data, err = io.ReadAll(r)
 		return err
 	})
 	return data, err

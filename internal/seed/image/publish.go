@@ -19,6 +19,8 @@ type Layer struct {
 	Content string
 	// File is the SHA-256 of the content itself, in hexadecimal.
 	File string
+	// Archive is what is declared of an archive; an image of an earlier version declares nothing.
+	Archive host.ArchiveSize
 	descriptor
 	Reused bool
 }
@@ -65,12 +67,14 @@ func (p *Publisher) Add(ctx context.Context, c Content) error {
 			return fmt.Errorf("publish %s: %w", c.Name, err)
 		}
 	}
+	d.Annotations = m.annotations()
 	if !reused {
 		if d, err = p.send(ctx, m); err != nil {
 			return fmt.Errorf("publish %s: %w", c.Name, err)
 		}
 	}
-	p.layers = append(p.layers, Layer{Content: c.Name, File: strings.TrimPrefix(m.digest, "sha256:"), descriptor: d, Reused: reused})
+	p.layers = append(p.layers, Layer{Content: c.Name, File: strings.TrimPrefix(m.digest, "sha256:"), Archive: m.archive,
+		descriptor: d, Reused: reused})
 	return nil
 }
 
@@ -165,5 +169,7 @@ func (p *Publisher) Layers() []Layer { return p.layers }
 
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return sha256Prefix + hex.EncodeToString(sum[:])
 }
+
+const sha256Prefix = "sha256:"

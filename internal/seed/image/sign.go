@@ -87,6 +87,9 @@ func Sign(ctx context.Context, r host.Repository, reference, digest string, key 
 // ErrUnsigned says that an image has no signature of the key.
 var ErrUnsigned = errors.New("the image has no signature of this key")
 
+// maxSignatures bounds how many signatures of an image are read.
+const maxSignatures = 100
+
 // VerifySignature proves that the holder of the key signed the image.
 func VerifySignature(ctx context.Context, r host.Repository, digest string, key crypto.PublicKey) error {
 	public, ok := key.(*ecdsa.PublicKey)
@@ -104,6 +107,9 @@ func VerifySignature(ctx context.Context, r host.Repository, digest string, key 
 	if err := json.Unmarshal(m.Data, &doc); err != nil {
 		return fmt.Errorf("decode the signature of %s: %w", digest, err)
 	}
+	if len(doc.Layers) > maxSignatures {
+		return fmt.Errorf("%s has %d signatures, of which at most %d are read", digest, len(doc.Layers), maxSignatures)
+	}
 	for _, l := range doc.Layers {
 		ok, err := signedBy(ctx, r, l, digest, public)
 		if err != nil || ok {
@@ -114,12 +120,7 @@ func VerifySignature(ctx context.Context, r host.Repository, digest string, key 
 }
 
 func signedBy(ctx context.Context, r host.Repository, l descriptor, digest string, key *ecdsa.PublicKey) (bool, error) {
-	body, err := r.Get(ctx, l.Digest)
-	if err != nil {
-		return false, err
-	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, configLimit))
+	data, err := whole(ctx, r, l, configLimit)
 	if err != nil {
 		return false, err
 	}

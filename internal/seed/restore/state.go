@@ -3,7 +3,6 @@ package restore
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -105,17 +104,17 @@ func (m *restoration) unpack(ctx context.Context, i *image.Image, content, dir s
 		return flow.Permanent(err)
 	}
 	var wrong []string
-	sum := func(name string, have [32]byte) {
-		if want[name] != hex.EncodeToString(have[:]) {
-			wrong = append(wrong, name)
-		}
+	l, err := i.Find(content)
+	if err != nil {
+		return flow.Permanent(err)
 	}
-	err = i.Read(ctx, content, func(r io.Reader) error { return m.Archives.Unpack(ctx, dir, r, host.ArchiveReading{Sum: sum}) })
+	reading := host.ArchiveReading{Size: l.Archive, Sum: image.CompareSums(want, &wrong)}
+	err = i.Read(ctx, content, func(r io.Reader) error { return m.Archives.Unpack(ctx, dir, r, reading) })
 	switch {
 	case err != nil:
 		return m.full(host.DeployDir, fmt.Errorf("unpack %s into %s: %w", content, dir, hopeless(err)))
 	case len(wrong) > 0:
-		return flow.Permanent(fmt.Errorf("%d files of %s are not as %s says, the first is %s", len(wrong), content, image.Sums, wrong[0]))
+		return flow.Permanent(errors.New(image.Differing(content, wrong)))
 	}
 	return nil
 }

@@ -33,8 +33,12 @@ func (m *restoration) open(ctx context.Context) (*image.Image, error) {
 // expansion is what unpacked trees take at least, as a multiple of their compressed size.
 const expansion = 2
 
-// check refuses what cannot succeed while nothing is touched. How much the image takes unpacked it does not say: the check
-// takes what it takes at least, and a disk that fills up later ends the restore with everything removed.
+// unpacked is how much room a tree takes at least: what is declared of it, which is enforced while it is read. An image of
+// an earlier version declares nothing.
+func unpacked(l image.Layer) int64 { return max(l.Archive.Bytes, l.Size*expansion) }
+
+// check refuses what cannot succeed while nothing is touched. A disk that fills up later ends the restore with everything
+// removed.
 func (m *restoration) check(ctx context.Context) error {
 	i, err := m.open(ctx)
 	if err != nil {
@@ -49,7 +53,7 @@ func (m *restoration) check(ctx context.Context) error {
 	var need int64
 	for _, l := range i.Layers {
 		if slices.Contains(trees, l.Content) {
-			need += l.Size * expansion
+			need += unpacked(l)
 		}
 	}
 	room, err := m.Trees.Free(host.DeployDir)
@@ -116,7 +120,13 @@ func (m *restoration) fetch(ctx context.Context, i *image.Image, commit string) 
 	if err := m.dropRepo(); err != nil {
 		return err
 	}
-	err := i.Read(ctx, image.Repo, func(r io.Reader) error { return m.Archives.Unpack(ctx, seed.RestoreRepo, r, host.ArchiveReading{}) })
+	l, err := i.Find(image.Repo)
+	if err != nil {
+		return flow.Permanent(err)
+	}
+	err = i.Read(ctx, image.Repo, func(r io.Reader) error {
+		return m.Archives.Unpack(ctx, seed.RestoreRepo, r, host.ArchiveReading{Size: l.Archive})
+	})
 	if err != nil {
 		return m.full(seed.RestoreRepo, fmt.Errorf("unpack %s: %w", image.Repo, hopeless(err)))
 	}
