@@ -30,9 +30,10 @@ func (r *Request) setIPv4(spec *lcav1.IPv4Config, now *lcav1.IPStatus) {
 	switch {
 	case spec != nil:
 		w := desired("ipv4", spec.Address, spec.MachineNetwork, spec.Gateway, now)
-		r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway = w.Address, w.Network, w.Gateway
+		r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.IPv4PrefixLength = w.Address, w.Network, w.Gateway, w.PrefixLength
 	case now != nil && now.Address != "":
 		r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway = now.Address, now.MachineNetwork, now.Gateway
+		r.IPv4PrefixLength = int(now.PrefixLength)
 	}
 	if now != nil {
 		r.CurrentIPv4Gateway, r.CurrentIPv4MachineNetwork = now.Gateway, now.MachineNetwork
@@ -43,9 +44,10 @@ func (r *Request) setIPv6(spec *lcav1.IPv6Config, now *lcav1.IPStatus) {
 	switch {
 	case spec != nil:
 		w := desired("ipv6", spec.Address, spec.MachineNetwork, spec.Gateway, now)
-		r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway = w.Address, w.Network, w.Gateway
+		r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.IPv6PrefixLength = w.Address, w.Network, w.Gateway, w.PrefixLength
 	case now != nil && now.Address != "":
 		r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway = now.Address, now.MachineNetwork, now.Gateway
+		r.IPv6PrefixLength = int(now.PrefixLength)
 	}
 	if now != nil {
 		r.CurrentIPv6Gateway, r.CurrentIPv6MachineNetwork = now.Gateway, now.MachineNetwork

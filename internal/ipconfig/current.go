@@ -118,9 +118,11 @@ func (current *Current) Describe(doc netstate.Document) {
 	}
 	if current.IPv4 != nil {
 		current.IPv4.Gateway = gateway(doc, "0.0.0.0/0")
+		current.IPv4.PrefixLength = prefixLength(doc, current.IPv4.Address)
 	}
 	if current.IPv6 != nil {
 		current.IPv6.Gateway = gateway(doc, "::/0")
+		current.IPv6.PrefixLength = prefixLength(doc, current.IPv6.Address)
 	}
 	if doc.Routes != nil {
 		elsewhere := func(r netstate.Route) bool { return r.Table() != netstate.MainTable }
@@ -135,6 +137,25 @@ func (current *Current) Describe(doc netstate.Document) {
 	if carrier, ok := doc.Find(current.Carrier, ""); ok && current.Carrier != "" {
 		current.CarrierType = carrier.Type
 	}
+}
+
+// prefixLength is what the address has on br-ex; 0 where br-ex does not have the address.
+func prefixLength(doc netstate.Document, address string) int32 {
+	iface, ok := doc.Find(host.BridgeExternal, netstate.TypeOVSInterface)
+	if !ok {
+		return 0
+	}
+	for _, ip := range []*netstate.IP{iface.IPv4, iface.IPv6} {
+		if ip == nil {
+			continue
+		}
+		for _, a := range ip.Addresses {
+			if SameAddr(a.IP, address) {
+				return int32(a.PrefixLength)
+			}
+		}
+	}
+	return 0
 }
 
 // gateway is the next hop of the default route over br-ex that the kernel prefers: the
@@ -195,8 +216,21 @@ func uplinkPort(doc netstate.Document) string {
 	return found
 }
 
-// DesiredFamily is one family as it would be after the change: what spec leaves out is taken from the node.
-type DesiredFamily struct{ Name, Address, Network, Gateway string }
+// DesiredFamily is one family as it would be after the change: what spec leaves out is taken from the node. PrefixLength is
+// that of the address on the network card; 0 where it is not known.
+type DesiredFamily struct {
+	Name, Address, Network, Gateway string
+	PrefixLength                    int
+}
+
+// OnLink is the network that the node would reach without a gateway; zero where it is not known.
+func (d DesiredFamily) OnLink() netip.Prefix {
+	addr, err := netip.ParseAddr(d.Address)
+	if err != nil || d.PrefixLength == 0 {
+		return netip.Prefix{}
+	}
+	return netip.PrefixFrom(addr, d.PrefixLength).Masked()
+}
 
 // DesiredFamilies are the families that the spec names.
 func DesiredFamilies(spec lcav1.IPConfigSpec, now Current) (out []DesiredFamily) {
@@ -210,7 +244,8 @@ func DesiredFamilies(spec lcav1.IPConfigSpec, now Current) (out []DesiredFamily)
 }
 
 func desired(name, address, network, gateway string, now *lcav1.IPStatus) DesiredFamily {
-	d := DesiredFamily{name, address, network, gateway}
+	d := DesiredFamily{Name: name, Address: address, Network: network, Gateway: gateway}
+	d.PrefixLength = desiredPrefixLength(network, now)
 	if now != nil {
 		if d.Network == "" {
 			d.Network = now.MachineNetwork
@@ -220,4 +255,16 @@ func desired(name, address, network, gateway string, now *lcav1.IPStatus) Desire
 		}
 	}
 	return d
+}
+
+// desiredPrefixLength is the card's own, unless the spec names another machine network than the cluster has: that of the
+// cluster says nothing about the link.
+func desiredPrefixLength(network string, now *lcav1.IPStatus) int {
+	if now != nil && now.PrefixLength > 0 && (network == "" || SamePrefix(network, now.MachineNetwork)) {
+		return int(now.PrefixLength)
+	}
+	if p, err := netip.ParsePrefix(network); err == nil {
+		return p.Bits()
+	}
+	return 0
 }

@@ -1,6 +1,7 @@
 package ipconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -22,12 +23,14 @@ type Request struct {
 
 	IPv4Address               string `json:"ipv4-address,omitempty"`
 	IPv4MachineNetwork        string `json:"ipv4-machine-network,omitempty"`
+	IPv4PrefixLength          int    `json:"ipv4-prefix-length,omitempty"`
 	IPv4Gateway               string `json:"ipv4-gateway,omitempty"`
 	CurrentIPv4Gateway        string `json:"current-ipv4-gateway,omitempty"`
 	CurrentIPv4MachineNetwork string `json:"current-ipv4-machine-network,omitempty"`
 
 	IPv6Address               string `json:"ipv6-address,omitempty"`
 	IPv6MachineNetwork        string `json:"ipv6-machine-network,omitempty"`
+	IPv6PrefixLength          int    `json:"ipv6-prefix-length,omitempty"`
 	IPv6Gateway               string `json:"ipv6-gateway,omitempty"`
 	CurrentIPv6Gateway        string `json:"current-ipv6-gateway,omitempty"`
 	CurrentIPv6MachineNetwork string `json:"current-ipv6-machine-network,omitempty"`
@@ -92,28 +95,40 @@ func (a AutoRollback) RunEnabled() bool { return a.EnabledComponents[ComponentRu
 
 // Family is one address family's part of a request, parsed.
 type Family struct {
-	Address        netip.Addr
-	Network        netip.Prefix
+	Address netip.Addr
+	// Network is the cluster's machine network; what is on the link is OnLink.
+	Network netip.Prefix
+	// PrefixLength is that of the address on the network card; 0 in a request that was written before there was one: then
+	// it is that of the machine network.
+	PrefixLength   int
 	Gateway        netip.Addr // zero: none
 	CurrentGateway netip.Addr // zero: none
 	// CurrentNetwork is the machine network that the change leaves; zero where it is not known.
 	CurrentNetwork netip.Prefix
 }
 
-// Prefix is the address with the length of its network.
-func (f Family) Prefix() netip.Prefix { return netip.PrefixFrom(f.Address, f.Network.Bits()) }
+// Prefix is the address as the network card gets it.
+func (f Family) Prefix() netip.Prefix {
+	return netip.PrefixFrom(f.Address, cmp.Or(f.PrefixLength, f.Network.Bits()))
+}
+
+// OnLink is the network that the node reaches without a gateway.
+func (f Family) OnLink() netip.Prefix { return f.Prefix().Masked() }
 
 // Families parses the request's families, IPv4 first.
 func (r Request) Families() ([]Family, error) {
 	var out []Family
-	for _, text := range [][5]string{
-		{r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.CurrentIPv4Gateway, r.CurrentIPv4MachineNetwork},
-		{r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.CurrentIPv6Gateway, r.CurrentIPv6MachineNetwork},
+	for _, family := range []struct {
+		text   [5]string
+		prefix int
+	}{
+		{[5]string{r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.CurrentIPv4Gateway, r.CurrentIPv4MachineNetwork}, r.IPv4PrefixLength},
+		{[5]string{r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.CurrentIPv6Gateway, r.CurrentIPv6MachineNetwork}, r.IPv6PrefixLength},
 	} {
-		if text[0] == "" && text[1] == "" {
+		if family.text[0] == "" && family.text[1] == "" {
 			continue
 		}
-		f, err := parseFamily(text)
+		f, err := parseFamily(family.text, family.prefix)
 		if err != nil {
 			return nil, fmt.Errorf("request %s: %w", r.OperationID, err)
 		}
@@ -125,8 +140,8 @@ func (r Request) Families() ([]Family, error) {
 	return out, nil
 }
 
-func parseFamily(text [5]string) (Family, error) {
-	var f Family
+func parseFamily(text [5]string, prefix int) (Family, error) {
+	f := Family{PrefixLength: prefix}
 	var errs []error
 	parse := func(what, s string, to *netip.Addr) {
 		if s == "" {
@@ -151,6 +166,9 @@ func parseFamily(text [5]string) (Family, error) {
 	}
 	if len(errs) == 0 && !n.Contains(f.Address) {
 		errs = append(errs, fmt.Errorf("address %s is outside its machine network %s", f.Address, n))
+	}
+	if prefix < 0 || f.Address.IsValid() && prefix > f.Address.BitLen() {
+		errs = append(errs, fmt.Errorf("address %s cannot have prefix length %d", f.Address, prefix))
 	}
 	if why := UnusableAddress(f.Address); why != "" && f.Address.IsValid() {
 		errs = append(errs, fmt.Errorf("address %s %s", f.Address, why))

@@ -99,6 +99,11 @@ type IPStatus struct {
 	// +optional
 	MachineNetwork string `json:"machineNetwork,omitempty"`
 
+	// PrefixLength is that of the address as the network card has it. It can differ from that of the machine network, which
+	// the installer makes 10.0.0.0/16 unless it is told otherwise. 0 where it is not known.
+	// +optional
+	PrefixLength int32 `json:"prefixLength,omitempty"`
+
 	// Gateway is the default gateway.
 	// +optional
 	Gateway string `json:"gateway,omitempty"`

@@ -277,8 +277,9 @@ type IPv4Config struct {
 	// +required
 	Address string `json:"address"`
 
-	// MachineNetwork is the network that contains the address, in CIDR notation.
-	// When omitted, the current machine network is kept.
+	// MachineNetwork is the network that contains the address, in CIDR notation. When omitted, the current machine network
+	// is kept. A network that is not the current one also gives the address on the network card its prefix length;
+	// otherwise the card keeps the one that it has.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4 && cidr(self) == cidr(self).masked()",message="spec.ipv4.machineNetwork must be an IPv4 network in CIDR notation with no host bits set, for example 192.0.2.0/24; correct it"
 	// +optional
@@ -304,8 +305,9 @@ type IPv6Config struct {
 	// +required
 	Address string `json:"address"`
 
-	// MachineNetwork is the network that contains the address, in CIDR notation.
-	// When omitted, the current machine network is kept.
+	// MachineNetwork is the network that contains the address, in CIDR notation. When omitted, the current machine network
+	// is kept. A network that is not the current one also gives the address on the network card its prefix length;
+	// otherwise the card keeps the one that it has.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 6 && cidr(self) == cidr(self).masked()",message="spec.ipv6.machineNetwork must be an IPv6 network in CIDR notation with no host bits set, for example 2001:db8::/64; correct it"
 	// +optional

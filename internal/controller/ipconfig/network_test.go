@@ -22,7 +22,7 @@ interfaces:
     - name: patch-br-ex_sno-to-br-int
 - name: br-ex
   type: ovs-interface
-  ipv4: {enabled: true, dhcp: false}
+  ipv4: {enabled: true, dhcp: false, address: [{ip: 192.0.2.11, prefix-length: 28}, {ip: 192.0.2.10, prefix-length: 27}]}
   ipv6: {enabled: true, dhcp: false, autoconf: true}
 - name: enp1s0.100
   type: vlan
@@ -40,10 +40,12 @@ dns-resolver:
 func TestDescribeNetwork(t *testing.T) {
 	doc, err := netstate.Decode([]byte(tagged))
 	require.NoError(t, err)
-	now := ipconfig.Current{IPv4: &lcav1.IPStatus{}, IPv6: &lcav1.IPStatus{}}
+	now := ipconfig.Current{IPv4: &lcav1.IPStatus{Address: "192.0.2.10"}, IPv6: &lcav1.IPStatus{Address: "2001:db8::10"}}
 	now.Describe(doc)
 	require.Equal(t, "192.0.2.1", now.IPv4.Gateway, "the route of least metric over br-ex")
 	require.Equal(t, "fe80::1", now.IPv6.Gateway)
+	require.Equal(t, int32(27), now.IPv4.PrefixLength, "that of the node's own address")
+	require.Zero(t, now.IPv6.PrefixLength, "br-ex does not have the address")
 	require.Equal(t, []string{"2001:db8::53", "192.0.2.53"}, now.DNSServers)
 	require.Equal(t, int32(100), now.VLANID)
 	require.Equal(t, "enp1s0.100", now.Uplink)
@@ -91,4 +93,27 @@ func (w *world) tag(id int) {
 	w.node.doc.Interfaces = append(w.node.doc.Interfaces, netstate.Interface{
 		Name: name, Type: netstate.TypeVLAN, VLAN: &netstate.VLAN{ID: id, BaseIface: "enp1s0"},
 	})
+}
+
+// The machine network of the install-config says nothing about the link.
+func TestTheCardKeepsItsPrefixLength(t *testing.T) {
+	w := newWorld(t)
+	w.node.doc.Interfaces[1].IPv4.Addresses[0].PrefixLength = 26
+	require.Equal(t, int32(26), w.rest().Status.IPv4.PrefixLength)
+	ipc := w.change(func(ipc *lcav1.IPConfig) {
+		ipc.Spec.Stage = lcav1.StageConfig
+		ipc.Spec.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.11"}
+	})
+	request, err := ipconfig.ReadRequest(w.node)
+	require.NoError(t, err, "%v", ipc.Status.Conditions)
+	require.Equal(t, 26, request.IPv4PrefixLength)
+	require.Equal(t, "192.0.2.0/24", request.IPv4MachineNetwork)
+	require.Contains(t, ipc.Status.Plan.NMState, "prefix-length: 26")
+	for _, check := range ipc.Status.Preflight {
+		if check.Name == "prefix-length" {
+			require.Contains(t, check.Message, "machine network 192.0.2.0/24 has prefix length /24, and the network card has /26")
+			return
+		}
+	}
+	t.Fatal("the difference is not reported")
 }

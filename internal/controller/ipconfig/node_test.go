@@ -52,7 +52,8 @@ func newFakeNode() *fakeNode {
 			Interfaces: []netstate.Interface{
 				{Name: "br-ex", Type: netstate.TypeOVSBridge, Bridge: &netstate.Bridge{Ports: []netstate.BridgePort{
 					{Name: "br-ex"}, {Name: "enp1s0"}, {Name: "patch-br-ex_sno-to-br-int"}}}},
-				{Name: "br-ex", Type: netstate.TypeOVSInterface, IPv4: &netstate.IP{Enabled: new(true), DHCP: &static}},
+				{Name: "br-ex", Type: netstate.TypeOVSInterface, IPv4: &netstate.IP{Enabled: new(true), DHCP: &static,
+					Addresses: []netstate.Address{{IP: "192.0.2.10", PrefixLength: 24}}}},
 				{Name: "enp1s0", Type: netstate.TypeEthernet},
 			},
 			Routes: &netstate.Routes{Running: []netstate.Route{

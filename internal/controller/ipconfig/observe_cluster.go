@@ -49,8 +49,8 @@ func (r *Reconciler) observeNetwork(ctx context.Context, ipc *lcav1.IPConfig, o 
 	keep := func(err error) error {
 		o.current.DNSServers, o.current.VLANID = ipc.Status.DNSServers, ipc.Status.VLANID
 		o.current.FilterFamily = ipc.Status.DNSFilterOutFamily
-		keepGateway(o.current.IPv4, ipc.Status.IPv4)
-		keepGateway(o.current.IPv6, ipc.Status.IPv6)
+		keepLink(o.current.IPv4, ipc.Status.IPv4)
+		keepLink(o.current.IPv6, ipc.Status.IPv6)
 		return err
 	}
 	doc, err := r.Node.Network.Observe(ctx)
@@ -67,9 +67,10 @@ func (r *Reconciler) observeNetwork(ctx context.Context, ipc *lcav1.IPConfig, o 
 	return nil
 }
 
-func keepGateway(now, before *lcav1.IPStatus) {
+// keepLink keeps what the node's network said of a family.
+func keepLink(now, before *lcav1.IPStatus) {
 	if now != nil && before != nil {
-		now.Gateway = before.Gateway
+		now.Gateway, now.PrefixLength = before.Gateway, before.PrefixLength
 	}
 }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
@@ -186,6 +187,9 @@ func (w *world) address(name, address string) {
 	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	require.NoError(w.t, w.api.Status().Update(w.t.Context(), n))
+	if name == "sno" {
+		w.node.doc.Interfaces[1].IPv4.Addresses = []netstate.Address{{IP: address, PrefixLength: 24}}
+	}
 }
 
 // operatorDegraded sets the health of the only ClusterOperator.

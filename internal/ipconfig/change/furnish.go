@@ -168,13 +168,13 @@ func nextHint(hint string, families []ipconfig.Family) (next, why string) {
 		return hint, "it is not an IP address"
 	}
 	for _, f := range families {
-		if f.Network.Contains(at) {
-			return hint, "it is in the machine network " + f.Network.Masked().String()
+		if f.OnLink().Contains(at) {
+			return hint, "it is in the node's network " + f.OnLink().String()
 		}
 	}
 	for _, f := range families {
 		if f.CurrentNetwork.IsValid() && f.CurrentNetwork.Contains(at) {
-			return f.Network.Masked().Addr().String(), ""
+			return f.OnLink().Addr().String(), ""
 		}
 	}
 	return hint, "it is in no machine network that the change leaves"

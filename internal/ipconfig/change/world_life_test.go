@@ -27,6 +27,19 @@ func (w *world) ask(ctx context.Context, to, from site) error {
 
 // request writes the files of an operation.
 func (w *world) request(ctx context.Context, to, from site) error {
+	spec := lcav1.IPConfigSpec{
+		IPv4:       &lcav1.IPv4Config{Address: to.address, MachineNetwork: to.network, Gateway: to.gateway},
+		DNSServers: []string{cmp.Or(w.dns, to.dns)}, Probes: w.probes,
+	}
+	if w.edit != nil {
+		w.edit(&spec)
+	}
+	now := ipconfig.Current{IPv4: &lcav1.IPStatus{Address: from.address, MachineNetwork: from.network, Gateway: from.gateway}}
+	return w.hand(ctx, spec, now)
+}
+
+// hand writes the files of an operation on a node as it was observed.
+func (w *world) hand(ctx context.Context, spec lcav1.IPConfigSpec, now ipconfig.Current) error {
 	all, err := w.node.Deployments().List(ctx)
 	if err != nil {
 		return err
@@ -36,14 +49,6 @@ func (w *world) request(ctx context.Context, to, from site) error {
 		return err
 	}
 	w.ops++
-	spec := lcav1.IPConfigSpec{
-		IPv4:       &lcav1.IPv4Config{Address: to.address, MachineNetwork: to.network, Gateway: to.gateway},
-		DNSServers: []string{cmp.Or(w.dns, to.dns)}, Probes: w.probes,
-	}
-	if w.edit != nil {
-		w.edit(&spec)
-	}
-	now := ipconfig.Current{IPv4: &lcav1.IPStatus{Address: from.address, MachineNetwork: from.network, Gateway: from.gateway}}
 	id := operation.NewID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
 	req := ipconfig.BuildRequest(id, booted.Stateroot, spec, now)
 	auto := ipconfig.AutoRollbackFor(&lcav1.IPConfig{ObjectMeta: metav1.ObjectMeta{Annotations: w.annotations}, Spec: spec})

@@ -114,11 +114,14 @@ func (f fused) Reboot(ctx context.Context, reason string) error {
 	return f.Power.Reboot(ctx, reason)
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *world { return newWorldAt(t, "192.0.2.10/24", "192.0.2.1") }
+
+// newWorldAt is a world whose node was installed with an address on its card, and a gateway that is also the DNS server.
+func newWorldAt(t *testing.T, card, gateway string) *world {
 	w := &world{t: t, log: slog.New(slog.DiscardHandler), clock: &fakeTime{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
 	w.node = hosttest.NewNode(hosttest.Options{
-		Stateroot: oldStateroot, Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")},
-		Gateways: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, DNS: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
+		Stateroot: oldStateroot, Addresses: []netip.Prefix{netip.MustParsePrefix(card)},
+		Gateways: []netip.Addr{netip.MustParseAddr(gateway)}, DNS: []netip.Addr{netip.MustParseAddr(gateway)},
 	})
 	w.recert = w.node.FakeRecert()
 	w.node.Serve(registry, nil)

@@ -111,7 +111,7 @@ func ip(families []ipconfig.Family, v4 bool) *netstate.IP {
 		if f.Address.Is4() != v4 {
 			continue
 		}
-		address := netstate.Address{IP: f.Address.String(), PrefixLength: f.Network.Bits()}
+		address := netstate.Address{IP: f.Address.String(), PrefixLength: f.Prefix().Bits()}
 		out := &netstate.IP{Enabled: new(true), DHCP: &no, Addresses: []netstate.Address{address}}
 		if !v4 {
 			out.Autoconf = &no

@@ -16,9 +16,9 @@ func checkGatewayOnLink(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 }
 
 func judgeGateway(w ipconfig.DesiredFamily) (string, string) {
-	network, err := netip.ParsePrefix(w.Network)
-	if err != nil {
-		return "", "" // the check of the addresses says it
+	link := w.OnLink()
+	if !link.IsValid() {
+		return "", "" // the checks of the addresses say it
 	}
 	if w.Gateway == "" {
 		return fmt.Sprintf("the node would have no default gateway for %s", w.Address), "set spec." + w.Name + ".gateway"
@@ -28,9 +28,9 @@ func judgeGateway(w ipconfig.DesiredFamily) (string, string) {
 	case err != nil || gw.Is4() != (w.Name == "ipv4"):
 		return fmt.Sprintf("gateway %q of spec.%s is not an address of that family", w.Gateway, w.Name),
 			"correct spec." + w.Name + ".gateway"
-	case !network.Contains(gw) && (gw.Is4() || !gw.IsLinkLocalUnicast()):
-		return fmt.Sprintf("gateway %s is not on the link: it is outside %s", gw, network),
-			"set spec." + w.Name + ".gateway to the router inside the new machine network"
+	case !link.Contains(gw) && (gw.Is4() || !gw.IsLinkLocalUnicast()):
+		return fmt.Sprintf("gateway %s is not on the link: it is outside %s", gw, link),
+			"set spec." + w.Name + ".gateway to the router inside the new network"
 	}
 	return "", ""
 }
@@ -49,6 +49,9 @@ func checkOverlap(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 		network, err := netip.ParsePrefix(w.Network)
 		if err != nil {
 			return "", "" // the check of the addresses says it
+		}
+		if link := w.OnLink(); link.IsValid() && link.Bits() < network.Bits() {
+			network = link
 		}
 		for _, inner := range []struct {
 			what     string

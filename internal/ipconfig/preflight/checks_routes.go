@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
@@ -49,13 +48,13 @@ func onUplink(r netstate.Route, now ipconfig.Current) bool {
 	return r.NextHopInterface == host.BridgeExternal || r.NextHopInterface == now.Uplink
 }
 
-// checkRoutes finds routes that take part of the new machine network away. Routes to more than the network do not: the
+// checkRoutes finds routes that take part of the new network away. Routes to more than the network do not: the
 // network's own is more specific.
 func checkRoutes(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 	return judgeEach(spec, f, func(w ipconfig.DesiredFamily) (string, string) {
-		network, err := netip.ParsePrefix(w.Network)
-		if err != nil {
-			return "", "" // the check of the addresses says it
+		network := w.OnLink()
+		if !network.IsValid() {
+			return "", "" // the checks of the addresses say it
 		}
 		var found []string
 		for _, r := range f.Current.Routes {
@@ -68,7 +67,7 @@ func checkRoutes(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 		if len(found) == 0 {
 			return "", ""
 		}
-		return fmt.Sprintf("routes lead part of the new machine network %s elsewhere: %s", network, strings.Join(found, ", ")),
-			"remove these routes, or choose another machine network"
+		return fmt.Sprintf("routes lead part of the new network %s elsewhere: %s", network, strings.Join(found, ", ")),
+			"remove these routes, or choose another network"
 	})
 }

@@ -70,12 +70,13 @@ func judge(w ipconfig.DesiredFamily) (string, string) {
 	if err != nil {
 		return fmt.Sprintf("the machine network of %s (%q) is not known", w.Address, w.Network), "set spec." + w.Name + ".machineNetwork"
 	}
+	link := w.OnLink()
 	switch {
 	case !network.Contains(addr):
 		return fmt.Sprintf("spec.%s.address %s is outside its machine network %s", w.Name, addr, network),
 			"set spec." + w.Name + ".machineNetwork to the network of the new address, or choose an address inside it"
-	case addr.Is4() && network.Bits() < 31 && (addr == network.Masked().Addr() || addr == broadcast(network)):
-		return fmt.Sprintf("spec.%s.address %s is the network or broadcast address of %s", w.Name, addr, network), "choose a host address"
+	case addr.Is4() && link.IsValid() && link.Bits() < 31 && (addr == link.Addr() || addr == broadcast(link)):
+		return fmt.Sprintf("spec.%s.address %s is the network or broadcast address of %s", w.Name, addr, link), "choose a host address"
 	}
 	return "", ""
 }

@@ -32,6 +32,8 @@ const (
 	CheckMachineConfig = "machineconfig-files"
 	CheckRecertPlan    = "recert-plan"
 	CheckWatchdogTime  = "watchdog-time"
+	CheckPrefixKnown   = "prefix-length-known"
+	CheckPrefix        = "prefix-length"
 )
 
 // Checks is every check, in the order in which a person would ask. The table in the documentation is
@@ -52,7 +54,9 @@ func Checks() []Check {
 		{"coupling", blocking, "gateway, machine network or DNS servers change without an address", checkCoupling},
 		{"addresses", blocking, "address outside its machine network, network or broadcast address, or one that no host has: " +
 			"unspecified, loopback, multicast, link-local, IPv4-mapped, in `0.0.0.0/8` or `240.0.0.0/4`", checkAddresses},
-		{"gateway-on-link", blocking, "no gateway, or one outside the machine network (link-local IPv6 is on the link)",
+		{CheckPrefixKnown, blocking, "`br-ex` does not have the node's address, so that the prefix length of the network card is not known, " +
+			"and the spec names no machine network", checkPrefixKnown},
+		{"gateway-on-link", blocking, "no gateway, or one outside the network on the link (link-local IPv6 is on the link)",
 			checkGatewayOnLink},
 		{"gateway-not-self", blocking, "the gateway is an address of the node itself", checkGatewayNotSelf},
 		{CheckOverlap, blocking, "the machine network overlaps one for pods, for services, or of OVN's own (join, transit, masquerade)",
@@ -73,7 +77,7 @@ func Checks() []Check {
 		{"default-bridge", blocking, "`/etc/ovnk/default_bridge` names another bridge than `br-ex`", checkDefaultBridge},
 		{"default-route", blocking, "another interface than `br-ex` has a default route of a family that changes, with a metric up to 48",
 			checkDefaultRoute},
-		{"routes", blocking, "a route leads the new machine network, or a part of it, over another interface or a next hop", checkRoutes},
+		{"routes", blocking, "a route leads the new network on the link, or a part of it, over another interface or a next hop", checkRoutes},
 		{CheckFirstBoot, blocking, "the boot loader entry of the running system has kernel argument `ignition.firstboot`", checkFirstBoot},
 		{CheckDiskSpace, blocking, "the second stateroot, or its kernel and initramfs in `/boot`, does not fit; measured late, " +
 			"and again by `collect-inputs` before anything is made", checkDisk},
@@ -85,6 +89,8 @@ func Checks() []Check {
 			"work by hand", checkExpiry},
 		{"other-default-routes", warning, "the same as `default-route`, with a metric above 48", checkOtherDefaults},
 		{CheckDNSKept, warning, "the machine network changes, and the spec leaves the DNS servers as they are", checkDNSKept},
+		{CheckPrefix, warning, "the network card has another prefix length than the machine network, which the address keeps, or another " +
+			"than the spec's new machine network, which the address gets", checkPrefix},
 		{CheckWatchdogTime, warning, "`initMonitorTimeoutSeconds` is set, and below the 600 seconds that a node needs, probes included",
 			checkWatchdogTime},
 		{CheckProxy, warning, "the cluster's proxy settings name an address or network that the change takes away", checkProxy},

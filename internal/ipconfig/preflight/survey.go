@@ -176,10 +176,8 @@ func newAddresses(spec lcav1.IPConfigSpec, now ipconfig.Current) (out []netip.Pr
 		if h := have[w.Name]; h != nil && ipconfig.SameAddr(h.Address, w.Address) {
 			continue
 		}
-		addr, errA := netip.ParseAddr(w.Address)
-		network, errN := netip.ParsePrefix(w.Network)
-		if errA == nil && errN == nil {
-			out = append(out, netip.PrefixFrom(addr, network.Bits()))
+		if addr, err := netip.ParseAddr(w.Address); err == nil && w.PrefixLength > 0 {
+			out = append(out, netip.PrefixFrom(addr, w.PrefixLength))
 		}
 	}
 	return out

@@ -20,7 +20,7 @@ import (
 func goodFacts() preflight.Facts {
 	return preflight.Facts{
 		Current: ipconfig.Current{
-			IPv4:       &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", Gateway: "192.0.2.1"},
+			IPv4:       &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", PrefixLength: 24, Gateway: "192.0.2.1"},
 			DNSServers: []string{"192.0.2.53"}, Uplink: "eno1", FilterFamily: lcav1.DNSFilterNone,
 		},
 		ControlPlaneNodes: 1, DnsmasqMachineConfig: true,
@@ -39,7 +39,7 @@ func goodSpec() lcav1.IPConfigSpec {
 }
 
 func dualStack(f *preflight.Facts) {
-	f.Current.IPv6 = &lcav1.IPStatus{Address: "2001:db8::10", MachineNetwork: "2001:db8::/64", Gateway: "fe80::1"}
+	f.Current.IPv6 = &lcav1.IPStatus{Address: "2001:db8::10", MachineNetwork: "2001:db8::/64", PrefixLength: 64, Gateway: "fe80::1"}
 }
 
 func TestAGoodChangeIsAccepted(t *testing.T) {
@@ -144,7 +144,7 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 		}, "default routes of other interfaces come before that of br-ex: 0.0.0.0/0 over enp7s0 (metric 48): remove them, or give them a metric above 48"},
 		{"routes", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
 			f.Current.Routes = routes("198.51.100.128/25 enp7s0 203.0.113.1 100", "198.51.100.9/32 br-ex 192.0.2.1 48")
-		}, "routes lead part of the new machine network 198.51.100.0/24 elsewhere: 198.51.100.128/25 over enp7s0, 198.51.100.9/32 over br-ex: remove these routes"},
+		}, "routes lead part of the new network 198.51.100.0/24 elsewhere: 198.51.100.128/25 over enp7s0, 198.51.100.9/32 over br-ex: remove these routes"},
 		{"routes", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
 			f.Current.Routes = routes("198.51.100.0/24 enp7s0 - 100")
 		},
