@@ -10,7 +10,7 @@ import (
 func BuildRequest(operationID, oldStateroot string, spec lcav1.IPConfigSpec, now Current) Request {
 	r := Request{
 		OperationID: operationID, NewStateroot: StaterootName(operationID), OldStateroot: oldStateroot,
-		DNSServers: spec.DNSServers, CurrentVLANID: int(now.VLANID), DNSFilterOutFamily: string(spec.DNSFilterOutFamily),
+		DNSServers: spec.DNSServers, CurrentDNSServers: now.DNSServers, CurrentVLANID: int(now.VLANID), DNSFilterOutFamily: string(spec.DNSFilterOutFamily),
 		Probes:             probesOf(spec),
 		InstallInitMonitor: true, InstallIPConfigurationService: true,
 	}
@@ -37,6 +37,7 @@ func (r *Request) setIPv4(spec *lcav1.IPv4Config, now *lcav1.IPStatus) {
 	}
 	if now != nil {
 		r.CurrentIPv4Gateway, r.CurrentIPv4MachineNetwork = now.Gateway, now.MachineNetwork
+		r.CurrentIPv4Address, r.CurrentIPv4PrefixLength = now.Address, int(now.PrefixLength)
 	}
 }
 
@@ -51,6 +52,7 @@ func (r *Request) setIPv6(spec *lcav1.IPv6Config, now *lcav1.IPStatus) {
 	}
 	if now != nil {
 		r.CurrentIPv6Gateway, r.CurrentIPv6MachineNetwork = now.Gateway, now.MachineNetwork
+		r.CurrentIPv6Address, r.CurrentIPv6PrefixLength = now.Address, int(now.PrefixLength)
 	}
 }
 
@@ -63,6 +65,9 @@ func AutoRollbackFor(ipc *lcav1.IPConfig) AutoRollback {
 		MonitorEnabled:    enabled(lcav1.AutoRollbackOnFailureInitMonitorAnnotation),
 		EnabledComponents: map[string]bool{ComponentRun: enabled(lcav1.AutoRollbackOnFailureIPConfigRunAnnotation)},
 		MonitorTimeout:    lcav1.DefaultInitMonitorTimeoutSeconds,
+	}
+	if ipc.Annotations[lcav1.AutoRollbackOnFailureHealthAnnotation] == lcav1.AutoRollbackEnableValue {
+		a.EnabledComponents[ComponentHealth] = true
 	}
 	if c := ipc.Spec.AutoRollbackOnFailure; c != nil && c.InitMonitorTimeoutSeconds > 0 {
 		a.MonitorTimeout = int(c.InitMonitorTimeoutSeconds)

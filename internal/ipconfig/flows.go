@@ -35,6 +35,7 @@ const (
 	StepProveNetwork  = bringup.StepProveNetwork
 	StepWaitNode      = bringup.StepWaitNode
 	StepRunProbes     = bringup.StepRunProbes
+	StepDisarm        = "disarm-watchdog"
 	StepWipe          = "wipe-secrets"
 	StepStopPostPivot = "stop-post-pivot"
 	StepEvidence      = "collect-evidence"

@@ -12,7 +12,9 @@ const (
 	MonitorModeFile = host.Workspace + "/initmonitor_mode"
 	NMStateFile     = host.Workspace + "/nmstate.yaml"
 	// WatchedFile is the watchdog's own record; see Watched.
-	WatchedFile  = host.Workspace + "/watchdog.json"
+	WatchedFile = host.Workspace + "/watchdog.json"
+	// HealthFile says what a proved change still waits for; see Health.
+	HealthFile   = host.Workspace + "/health.json"
 	ForecastFile = host.Workspace + "/forecast.json"
 	CryptoDir    = host.Workspace + "/kubeconfig-crypto"
 	// SavedObjectFile is the exported IPConfig object.

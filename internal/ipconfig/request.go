@@ -26,6 +26,8 @@ type Request struct {
 	IPv4PrefixLength          int    `json:"ipv4-prefix-length,omitempty"`
 	IPv4Gateway               string `json:"ipv4-gateway,omitempty"`
 	CurrentIPv4Gateway        string `json:"current-ipv4-gateway,omitempty"`
+	CurrentIPv4Address        string `json:"current-ipv4-address,omitempty"`
+	CurrentIPv4PrefixLength   int    `json:"current-ipv4-prefix-length,omitempty"`
 	CurrentIPv4MachineNetwork string `json:"current-ipv4-machine-network,omitempty"`
 
 	IPv6Address               string `json:"ipv6-address,omitempty"`
@@ -33,9 +35,12 @@ type Request struct {
 	IPv6PrefixLength          int    `json:"ipv6-prefix-length,omitempty"`
 	IPv6Gateway               string `json:"ipv6-gateway,omitempty"`
 	CurrentIPv6Gateway        string `json:"current-ipv6-gateway,omitempty"`
+	CurrentIPv6Address        string `json:"current-ipv6-address,omitempty"`
+	CurrentIPv6PrefixLength   int    `json:"current-ipv6-prefix-length,omitempty"`
 	CurrentIPv6MachineNetwork string `json:"current-ipv6-machine-network,omitempty"`
 
 	DNSServers         []string `json:"dns-servers,omitempty"`
+	CurrentDNSServers  []string `json:"current-dns-servers,omitempty"`
 	VLANID             int      `json:"vlan-id,omitempty"`
 	CurrentVLANID      int      `json:"current-vlan-id,omitempty"`
 	DNSFilterOutFamily string   `json:"dns-filter-out-family,omitempty"`
@@ -68,6 +73,9 @@ type Watched = stateroot.Watched
 // ComponentRun is the key in EnabledComponents for a failed post-pivot.
 const ComponentRun = "ip-config-run"
 
+// ComponentHealth is the key in EnabledComponents for a cluster that is reachable and not healthy.
+const ComponentHealth = "health"
+
 // InitMonitorModeIPConfig is the content of the initmonitor_mode file.
 const InitMonitorModeIPConfig = "ipconfig"
 
@@ -92,6 +100,12 @@ func (a AutoRollback) Timeout() time.Duration {
 
 // RunEnabled says whether a failed post-pivot rolls back by itself.
 func (a AutoRollback) RunEnabled() bool { return a.EnabledComponents[ComponentRun] }
+
+// HealthEnabled says whether the watchdog rolls a proved change back whose cluster does not become healthy in time. A watchdog
+// that is switched off rolls nothing back.
+func (a AutoRollback) HealthEnabled() bool {
+	return a.MonitorEnabled && a.EnabledComponents[ComponentHealth]
+}
 
 // Family is one address family's part of a request, parsed.
 type Family struct {

@@ -25,6 +25,9 @@ func (r Request) Object(auto AutoRollback, post PostPivotConfig) *lcav1.IPConfig
 			ipc.Annotations[annotation] = lcav1.AutoRollbackDisableValue
 		}
 	}
+	if auto.EnabledComponents[ComponentHealth] {
+		ipc.Annotations[lcav1.AutoRollbackOnFailureHealthAnnotation] = lcav1.AutoRollbackEnableValue
+	}
 	for annotation, value := range map[string]string{
 		lcav1.RecertImageAnnotation: post.RecertImage, lcav1.RecertPullSecretAnnotation: r.PullSecretRefName,
 	} {

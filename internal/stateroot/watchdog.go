@@ -34,17 +34,25 @@ type Watchdog struct {
 	Limit             time.Duration
 	// Alive reports at each turn that the watchdog works; nil reports nothing. systemd kills a watchdog that does not report.
 	Alive func()
+	// Over reports that there is nothing to watch any more; nil: there always is.
+	Over func() bool
 
 	spent time.Duration
 	at    time.Time
 }
 
-// Watch returns nil when the limit is reached, and an error when ctx ended first.
+// ErrOver means that a watchdog has ended because there was nothing to watch any more.
+var ErrOver = errors.New("the new system is proved")
+
+// Watch returns nil when the limit is reached, ErrOver when Over says so, and another error when ctx ended first.
 func (w *Watchdog) Watch(ctx context.Context) error {
 	w.Resume()
 	for {
 		if w.Alive != nil {
 			w.Alive()
+		}
+		if w.Over != nil && w.Over() {
+			return ErrOver
 		}
 		left := w.Count()
 		if left <= 0 {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestTheWatchdogGoesBackWhenNobodyProvesTheChange takes the operator away in the new
-// stateroot, so that nobody ever says that the change is good.
+// stateroot, so that no agent ever says that the cluster is healthy, where a rollback for that was asked for.
 func TestTheWatchdogGoesBackWhenNobodyProvesTheChange(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	watchdogGoesBack(t, "scenario-watchdog", func(context.Context, *lab.Lab) {})
@@ -35,7 +35,7 @@ func watchdogGoesBack(t *testing.T, name string, meanwhile func(context.Context,
 	ctx, l, d := node(t, name)
 	in(ctx, t, l, "sh", "-c", "sed -i '/^\\[Unit\\]/a ConditionPathExists=!/var/lib/lca/workspace/seal.json' /etc/systemd/system/lifecycle-agent.service")
 
-	request := move()
+	request := withAnnotations(move(), object{lcav1.AutoRollbackOnFailureHealthAnnotation: lcav1.AutoRollbackEnableValue})
 	request["spec"].(object)["autoRollbackOnFailure"] = object{"initMonitorTimeoutSeconds": 45}
 	require.NoError(t, d.Patch(ctx, request))
 	until(ctx, t, "the node at its new address", func() bool { return drive.Look(ctx, l, away).API })

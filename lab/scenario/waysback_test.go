@@ -132,12 +132,26 @@ func TestAWatchdogThatIsSwitchedOffNeverGoesBack(t *testing.T) {
 	tool(t, "systemd-nspawn")
 	long(t)
 	ctx, l, d := node(t, "scenario-no-watchdog")
+	staysUnconfirmed(ctx, t, l, d, 20, object{lcav1.AutoRollbackOnFailureInitMonitorAnnotation: "Disabled"})
+}
+
+// TestAProvedChangeStaysThoughNoAgentConfirmsIt: what can be reached is not rolled back, unless that was asked for.
+func TestAProvedChangeStaysThoughNoAgentConfirmsIt(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	long(t)
+	ctx, l, d := node(t, "scenario-proved")
+	staysUnconfirmed(ctx, t, l, d, 180, object{})
+}
+
+// staysUnconfirmed makes a change whose agent does not start before post-pivot and the deadline are over.
+func staysUnconfirmed(ctx context.Context, t *testing.T, l *lab.Lab, d *drive.Driver, deadline int, annotations object) {
+	t.Helper()
 	dropIn(ctx, t, l, "lifecycle-agent.service", notWhileSealed)
-	request := withAnnotations(move(), object{lcav1.AutoRollbackOnFailureInitMonitorAnnotation: "Disabled"})
-	request["spec"].(object)["autoRollbackOnFailure"] = object{"initMonitorTimeoutSeconds": 20}
+	request := withAnnotations(move(), annotations)
+	request["spec"].(object)["autoRollbackOnFailure"] = object{"initMonitorTimeoutSeconds": deadline}
 	require.NoError(t, d.Patch(ctx, request))
 	untilJournal(ctx, t, l, "a finished post-pivot", `"flow":"post-pivot","kind":"finished"`)
-	passed := time.Now().Add(40 * time.Second)
+	passed := time.Now().Add(time.Duration(deadline+20) * time.Second)
 	until(ctx, t, "the deadline to pass", func() bool { return time.Now().After(passed) })
 	require.True(t, drive.Look(ctx, l, away).API)
 	in(ctx, t, l, "sh", "-c", "rm -r /etc/systemd/system/lifecycle-agent.service.d && systemctl daemon-reload && systemctl start lifecycle-agent")

@@ -49,6 +49,15 @@ const (
 	// watchdog when its deadline passes.
 	AutoRollbackOnFailureInitMonitorAnnotation = "auto-rollback-on-failure.lca.openshift.io/init-monitor"
 
+	// AutoRollbackOnFailureHealthAnnotation governs the rollback by the
+	// watchdog when the cluster can be reached but is not healthy at its
+	// deadline. It is off, and switched on by AutoRollbackEnableValue alone,
+	// which is read once, when a change starts.
+	AutoRollbackOnFailureHealthAnnotation = "auto-rollback-on-failure.lca.openshift.io/health"
+
+	// AutoRollbackEnableValue is the value that enables an automatic rollback.
+	AutoRollbackEnableValue = "Enabled"
+
 	// AutoRollbackDisableValue is the value that disables an automatic rollback.
 	AutoRollbackDisableValue = "Disabled"
 )

@@ -81,7 +81,7 @@ func rollBack(ctx context.Context, w cli.Wiring, op *change.Operation, cause str
 		return err
 	}
 	defer release()
-	if err := op.RollBack(ctx, "", cause); err != nil && !errors.Is(err, flow.ErrLeaving) {
+	if err := op.RollBackInTime(ctx, cause); err != nil && !errors.Is(err, flow.ErrLeaving) {
 		return err
 	}
 	return nil

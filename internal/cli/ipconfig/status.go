@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -67,6 +68,7 @@ func describe(ctx context.Context, w Wiring, node change.Ports) (*Status, error)
 		s.Deadline = &watched.Until
 	}
 	s.add(r, p)
+	s.addHealth(node.Files, r.OperationID)
 	if damage != nil {
 		s.Failure = damage.Error()
 	}
@@ -86,6 +88,20 @@ func (s *Status) add(r ipconfig.Request, p ipconfig.Progress) {
 		{Label: "Addresses", Text: strings.Join(s.Request.Addresses, ", ")}, {Label: "DNS servers", Text: strings.Join(r.DNSServers, ", ")},
 	}
 	s.Outcome = []verb.Fact{{Label: "Rollback", Text: s.Cause}, {Label: "Certificates", Text: s.Recert}}
+}
+
+// addHealth says what a proved change waits for. A watchdog that was disarmed has no deadline.
+func (s *Status) addHealth(files host.Files, id string) {
+	h, found, err := ipconfig.ReadHealth(files, id)
+	if err != nil || !found {
+		return
+	}
+	if auto, err := ipconfig.ReadAutoRollback(files); err == nil && !auto.HealthEnabled() {
+		s.Deadline = nil
+	}
+	if !h.Healthy {
+		s.Outcome = append(s.Outcome, verb.Fact{Label: "Awaiting", Text: h.Missing})
+	}
 }
 
 func where(p ipconfig.Progress, pivoted bool) string {

@@ -85,6 +85,12 @@ func observationFailed(err error, now time.Time) status.Event {
 		Note: "The node cannot be observed, retrying: " + err.Error(), At: now.Truncate(repeatedFor)}
 }
 
+// awaitingHealth is at most one event a minute.
+func awaitingHealth(missing *status.Blocked, now time.Time) status.Event {
+	return status.Event{Type: corev1.EventTypeWarning, Reason: "AwaitingHealth", Action: "ChangeStage",
+		Note: "The change is proved and not complete: " + missing.String(), At: now.Truncate(time.Minute)}
+}
+
 // otherAgent is one event in ten minutes.
 func otherAgent(name string, now time.Time) status.Event {
 	return status.Event{Type: corev1.EventTypeWarning, Reason: "OtherAgent", Action: "Observe",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
@@ -12,7 +13,8 @@ import (
 )
 
 // finish is Config in the new stateroot: the change is complete when lca-cli is done, the cluster is
-// healthy and the node has what the spec asks for. Until then the watchdog stays armed.
+// healthy and the node has what the spec asks for. lca-cli has disarmed the watchdog when it was done, unless an annotation
+// asks for a rollback where health does not follow.
 func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) outcome {
 	if o.progress.Rollback.Begun && o.canRollBack() {
 		return r.awaitRollback(ctx, o)
@@ -28,17 +30,55 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		func() *status.Blocked { return o.unobserved },
 		func() *status.Blocked { return mismatch(ipc, o) },
 	)
-	if blocked != nil {
-		return outcome{state: state, message: with(blocked.String(), o.rollbackBlocked()), again: whileWaiting}
+	if blocked == nil {
+		blocked = r.disarm(ctx, o)
 	}
-	if blocked := r.disarm(ctx, o); blocked != nil {
-		return outcome{state: state, message: blocked.String(), again: whileWaiting}
+	news, err := r.recordHealth(o, blocked)
+	if err != nil && blocked == nil {
+		blocked = &status.Blocked{Reason: "NotRecorded", Message: msgStabilizing + status.OneLine(err.Error()) + "; retrying"}
+	}
+	if blocked != nil {
+		if news {
+			r.publish(ctx, ipc, awaitingHealth(blocked, o.now))
+		}
+		return outcome{state: state, message: with(blocked.String(), o.wayBack(), o.rollbackBlocked()), again: whileWaiting}
 	}
 	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured + o.warning(), again: atRest}
 	if !o.canRollBack() {
 		out.state = out.state.WithoutRollback()
 	}
 	return out
+}
+
+// wayBack says what becomes of a change that is proved while its cluster is not healthy.
+func (o observation) wayBack() *status.Blocked {
+	switch {
+	case !o.canRollBack():
+		return nil
+	case o.auto.HealthEnabled():
+		return &status.Blocked{Reason: "Watched", Message: "the change is proved, and the watchdog rolls it back unless the cluster becomes healthy in time",
+			Hint: "set spec.stage to " + string(lcav1.StageRollback) + " to roll back now"}
+	}
+	return &status.Blocked{Reason: "Proved", Message: "network, API server, node and probes are proved, and nothing rolls back by itself any more",
+		Hint: "repair what is missing, or set spec.stage to " + string(lcav1.StageRollback)}
+}
+
+// recordHealth gives the node what the change waits for, for evidence and for what waits for the operation to end, and says
+// whether that is news.
+func (r *Reconciler) recordHealth(o observation, blocked *status.Blocked) (news bool, err error) {
+	id := o.request.OperationID
+	h := ipconfig.Health{OperationID: id, Healthy: blocked == nil, Since: o.now.UTC().Truncate(time.Second)}
+	if blocked != nil {
+		h.Missing = status.Clip(strings.TrimPrefix(blocked.Message, msgStabilizing))
+	}
+	was, found, err := ipconfig.ReadHealth(r.Node.Files, id)
+	if err == nil && found && was.Healthy == h.Healthy && was.Missing == h.Missing {
+		return false, nil
+	}
+	if err := ipconfig.WriteHealth(r.Node.Files, h); err != nil {
+		return false, fmt.Errorf("record the health of operation %s: %w", id, err)
+	}
+	return true, nil
 }
 
 // warning is what a change that succeeded leaves to do.

@@ -1,6 +1,8 @@
 package ipconfig
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +27,7 @@ func TestNewClusterBecomesIdleAndRests(t *testing.T) {
 	require.Equal(t, lcav1.StageIdle, ipc.Spec.Stage)
 	requireLast(t, ipc, "Idle", yes, "Idle", "Idle")
 	require.Equal(t, stages{"Config"}, ipc.Status.ValidNextStages)
-	require.Equal(t, &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", Gateway: "192.0.2.1"}, ipc.Status.IPv4)
+	require.Equal(t, &lcav1.IPStatus{Address: "192.0.2.10", MachineNetwork: "192.0.2.0/24", PrefixLength: 24, Gateway: "192.0.2.1"}, ipc.Status.IPv4)
 	require.Nil(t, ipc.Status.IPv6)
 	require.Equal(t, []string{"192.0.2.53"}, ipc.Status.DNSServers)
 	require.Equal(t, lcav1.DNSFilterNone, ipc.Status.DNSFilterOutFamily)
@@ -73,14 +75,25 @@ func TestConfigFromRequestToConfirmation(t *testing.T) {
 	w.postPivotDone()
 	w.operatorDegraded(true)
 	requireLast(t, w.rest(), "ConfigInProgress", yes, "InProgress", "Waiting for system to stabilize: clusteroperator etcd: degraded")
-	require.NotContains(t, w.node.acts, "stop "+ipconfig.UnitInitMonitor, "the watchdog stays armed until health is proved")
+	requireLast(t, w.get(), "ConfigInProgress", yes, "InProgress", "nothing rolls back by itself any more; repair what is missing, or set spec.stage to Rollback")
+	require.Equal(t, stages{"Rollback"}, w.get().Status.ValidNextStages)
+	require.True(t, slices.ContainsFunc(w.events, func(e string) bool {
+		return strings.HasPrefix(e, "Warning AwaitingHealth: The change is proved and not complete: Waiting for system to stabilize: clusteroperator etcd: degraded")
+	}), "%v", w.events)
+	h, found, err := ipconfig.ReadHealth(w.node, request.OperationID)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Contains(t, h.Missing, "clusteroperator etcd: degraded")
 
 	w.operatorDegraded(false)
 	ipc = w.rest()
 	requireLast(t, ipc, "ConfigCompleted", yes, "Completed", "Configuration completed successfully")
 	require.Equal(t, "Completed", condition(ipc, "ConfigInProgress").Reason)
 	require.Equal(t, stages{"Idle", "Rollback"}, ipc.Status.ValidNextStages)
-	require.Contains(t, w.node.acts, "stop "+ipconfig.UnitInitMonitor)
+	h, _, err = ipconfig.ReadHealth(w.node, request.OperationID)
+	require.NoError(t, err)
+	require.True(t, h.Healthy)
+	require.Contains(t, w.node.acts, "stop "+ipconfig.UnitInitMonitor, "one that was to roll back without health")
 	require.Contains(t, w.node.acts, "disable "+ipconfig.UnitInitMonitor)
 	requireHistory(t, ipc, "Config: pre-pivot post-pivot")
 	require.Contains(t, w.events, "Normal ConfigCompletedCompleted: Configuration completed successfully")

@@ -99,6 +99,7 @@ type observation struct {
 	exported *lcav1.IPConfig
 
 	progress ipconfig.Progress
+	auto     ipconfig.AutoRollback
 	// forecast is what recert is going to rewrite; nil until pre-pivot has counted.
 	forecast *change.Counts
 	entries  []flow.Entry
@@ -198,6 +199,9 @@ func (r *Reconciler) observeOperation(_ context.Context, o *observation) error {
 		return fmt.Errorf("read the journal of operation %s: %w", request.OperationID, err)
 	}
 	o.progress = ipconfig.Project(flow.Fold(request.OperationID, o.entries))
+	if o.auto, err = ipconfig.ReadAutoRollback(r.Node.Files); err != nil {
+		r.Log.Debug("the settings of the automatic rollback cannot be read; it stays on", "error", err)
+	}
 	if counts, found := change.ReadForecast(r.Node.Files); found {
 		o.forecast = &counts
 	}

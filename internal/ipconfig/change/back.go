@@ -50,6 +50,19 @@ func (o *Operation) RollBack(ctx context.Context, to, cause string) error {
 	return o.rollBack(ctx, o.Request.OldStateroot, cause, false)
 }
 
+// RollBackInTime is the watchdog's rollback. Post-pivot, which was stopped for it, may have proved the change in the last
+// moment: then it continues instead.
+func (o *Operation) RollBackInTime(ctx context.Context, cause string) error {
+	if !o.Disarmed() {
+		return o.RollBack(ctx, "", cause)
+	}
+	o.Ports.Log.Warn("the change was proved at the last moment; it is not rolled back", "op", o.ID)
+	if err := o.Ports.Units.Start(ctx, ipconfig.UnitIPConfiguration); err != nil {
+		return fmt.Errorf("start %s again: %w", ipconfig.UnitIPConfiguration, err)
+	}
+	return nil
+}
+
 func (o *Operation) rollBack(ctx context.Context, to, cause string, fromPostPivot bool) error {
 	if _, err := stateroot.WayBack(ctx, o.Ports.Deployments, to); err != nil {
 		return err

@@ -91,7 +91,7 @@ func (o *Operation) refuseReturned() error {
 }
 
 // PostPivot finishes the change. When it fails, or was begun too often, it rolls back by itself, unless the user has
-// switched that off or the old stateroot is gone. It continues a rollback that was begun before anything else.
+// switched that off, the old stateroot is gone, or the change was proved before. It continues a rollback that was begun before anything else.
 func (o *Operation) PostPivot(ctx context.Context) error {
 	if !o.InNewStateroot() {
 		return operation.Refuse("post-pivot of %s: stateroot %s runs, not %s",
@@ -101,7 +101,7 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 		return err
 	}
 	noWayBack := o.CanRollBack(ctx, "")
-	stay := !o.Auto.RunEnabled() || errors.Is(noWayBack, operation.ErrRefused)
+	stay := !o.Auto.RunEnabled() || errors.Is(noWayBack, operation.ErrRefused) || o.Disarmed()
 	err := o.finish(ctx, stay)
 	switch {
 	case err == nil:
@@ -109,9 +109,9 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return err
 	}
-	if stay {
+	if stay || o.Disarmed() {
 		o.Ports.Log.Warn("the change is not rolled back", "op", o.ID,
-			"switchedOffByAnnotation", !o.Auto.RunEnabled(), "noWayBack", noWayBack)
+			"switchedOffByAnnotation", !o.Auto.RunEnabled(), "noWayBack", noWayBack, "proved", o.Disarmed())
 		o.keepEvidence(ctx, err)
 		return err
 	}
@@ -120,6 +120,14 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 		return errors.Join(err, rerr)
 	}
 	return err
+}
+
+// Disarmed says that the change was proved and that nothing rolls it back by itself any more: neither the watchdog, nor a
+// post-pivot that a power cut made begin again, nor its limit of attempts.
+func (o *Operation) Disarmed() bool { return disarmed(o.Ports.Files, o.Request, o.Auto) }
+
+func disarmed(files host.Files, r ipconfig.Request, auto ipconfig.AutoRollback) bool {
+	return !auto.HealthEnabled() && ipconfig.Proved(files, r.OperationID)
 }
 
 // finish runs post-pivot's plan, unless the request is damaged. It retries without end where the node is to stay, or
@@ -169,7 +177,7 @@ func (o *Operation) postPivot(endless bool) *PostPivot {
 	return &PostPivot{
 		Files: n.Files, Deployments: n.Deployments, Network: n.Network, Prober: n.Prober, Units: n.Units, Power: n.Power,
 		Recert: n.engines(), Cluster: n.Cluster, Clock: n.Clock, Log: n.Log,
-		Request: o.Request, Note: o.Runner.Note, Endless: endless,
+		Request: o.Request, Auto: o.Auto, Note: o.Runner.Note, Endless: endless,
 	}
 }
 

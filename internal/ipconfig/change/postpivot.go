@@ -31,6 +31,7 @@ type PostPivot struct {
 	Log         *slog.Logger
 
 	Request ipconfig.Request
+	Auto    ipconfig.AutoRollback
 	// Note journals a fact.
 	Note func(flow, message string, deadline time.Time) error
 	// Endless: it never gives up, because automatic rollback is switched off or no stateroot is left to go back to. It
@@ -57,6 +58,7 @@ func (p *PostPivot) Plan() flow.Plan {
 			bringup.ProveNetwork(p.lastProof(), dns),
 			bringup.WaitNode(p.Cluster, p.Power, dns),
 			bringup.RunProbes(p.Prober, p.Clock, p.Request.Probes),
+			{Name: ipconfig.StepDisarm, Title: "Disarm the watchdog", Do: p.disarm},
 			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Do: p.wipe},
 		},
 	}
@@ -99,6 +101,23 @@ func (p *PostPivot) localDNS() bringup.LocalDNS {
 			return own, err
 		},
 	}
+}
+
+// disarm records that the change is proved, which the watchdog reads, and keeps the watchdog from starting again. What can be
+// reached can be repaired by a person, and in disaster recovery the old network is dead: from here on nothing rolls back by
+// itself, unless that was asked for. The watchdog is not stopped here: one that is at its limit stops this service.
+func (p *PostPivot) disarm(ctx context.Context) error {
+	h := ipconfig.Health{OperationID: p.Request.OperationID, Missing: ipconfig.NotReported, Since: p.Clock.Now().UTC().Truncate(time.Second)}
+	if err := ipconfig.WriteHealth(p.Files, h); err != nil {
+		return fmt.Errorf("record that the change is proved: %w", err)
+	}
+	if p.Auto.HealthEnabled() || !p.Request.InstallInitMonitor {
+		return nil
+	}
+	if err := p.Units.Disable(ctx, ipconfig.UnitInitMonitor); err != nil {
+		return fmt.Errorf("disarm %s: %w", ipconfig.UnitInitMonitor, err)
+	}
+	return nil
 }
 
 // wipe also removes the log of a recert image: it serves to explain a failure, and may hold any secret.

@@ -69,12 +69,15 @@ func (r *Rollback) stopOthers(ctx context.Context) error {
 	return nil
 }
 
-// collectEvidence keeps what explains the failure in the stateroot that boots next. It never stops the rollback.
+// collectEvidence keeps what explains the failure in the stateroot that boots next, and in the one that is left. It never
+// stops the rollback.
 func (r *Rollback) collectEvidence(ctx context.Context) error {
-	b := r.Evidence
-	b.Stateroot = r.To
-	if err := b.Collect(ctx); err != nil {
-		r.Log.Warn("the evidence could not be kept", "op", b.Operation, "error", err)
+	for _, stateroot := range []string{r.To, ""} {
+		b := r.Evidence
+		b.Stateroot = stateroot
+		if err := b.Collect(ctx); err != nil {
+			r.Log.Warn("the evidence could not be kept", "op", b.Operation, "stateroot", stateroot, "error", err)
+		}
 	}
 	return nil
 }

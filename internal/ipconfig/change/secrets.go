@@ -46,6 +46,7 @@ func (n Ports) bundle(operationID, cause string) operation.Bundle {
 	return operation.Bundle{
 		Files: n.Files, Logs: n.Logs, Clock: n.Clock, Operation: operationID, Cause: cause, Secrets: secrets(),
 		Documents: []operation.Document{
+			operation.FileDocument(n.Files, "health.json", ipconfig.HealthFile),
 			operation.FileDocument(n.Files, "nmstate.yaml", ipconfig.NMStateFile),
 			{Name: "network.yaml", Get: n.observed},
 			operation.FileDocument(n.Files, "recert-summary.yaml", host.RecertSummary),

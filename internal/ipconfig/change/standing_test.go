@@ -69,7 +69,7 @@ func TestAnUnfinishedChangeHoldsTheNode(t *testing.T) {
 	require.Equal(t, "pre-pivot, step 4 of 13", phases["pre-pivot "+ipconfig.StepCopyLive])
 	require.Contains(t, phases["pre-pivot "+ipconfig.StepReboot], "the reboot into stateroot rhcos_ipc-")
 	require.Equal(t, "post-pivot", arrived, "the time between the boot and the first step counts")
-	require.Equal(t, "post-pivot, step 3 of 9", phases["post-pivot "+ipconfig.StepRecert])
+	require.Equal(t, "post-pivot, step 3 of 10", phases["post-pivot "+ipconfig.StepRecert])
 
 	require.Equal(t, "the cluster is not proved healthy yet", w.blockedBy(t.Context()))
 	w.node.Cut()
@@ -84,9 +84,12 @@ func TestAnUnfinishedChangeHoldsTheNode(t *testing.T) {
 	require.Empty(t, w.blockedBy(t.Context()))
 }
 
-// confirm is what the agent does when the change is proved.
+// confirm is what the agent does when the cluster is healthy.
 func (w *world) confirm() {
 	w.t.Helper()
+	r, err := ipconfig.ReadRequest(w.node.Files())
+	require.NoError(w.t, err)
+	require.NoError(w.t, ipconfig.WriteHealth(w.node.Files(), ipconfig.Health{OperationID: r.OperationID, Healthy: true}))
 	require.NoError(w.t, w.node.Units().Stop(w.t.Context(), ipconfig.UnitInitMonitor))
 	require.NoError(w.t, w.node.Units().Disable(w.t.Context(), ipconfig.UnitInitMonitor))
 }

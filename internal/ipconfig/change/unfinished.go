@@ -42,7 +42,10 @@ func unfinished(ctx context.Context, n Ports) (host.Holder, bool, error) {
 		return host.Holder{}, false, fmt.Errorf("look for an unfinished IP change: %w", err)
 	}
 	s := unfinishedChange{request: r, progress: ipconfig.Project(flow.Fold(r.OperationID, entries)), entries: entries, here: here,
-		armed: enabled(n.Files, ipconfig.UnitInitMonitor)}
+		waits: enabled(n.Files, ipconfig.UnitInitMonitor)}
+	if h, found, err := ipconfig.ReadHealth(n.Files, r.OperationID); err == nil && found {
+		s.waits = !h.Healthy
+	}
 	phase, since := s.phase()
 	h := host.Holder{Operation: holderFlow + " " + r.OperationID, Phase: phase, Boot: here.Boot, Since: since}
 	return h, phase != "", nil
@@ -60,8 +63,8 @@ type unfinishedChange struct {
 	progress ipconfig.Progress
 	entries  []flow.Entry
 	here     operation.Here
-	// armed: the watchdog has not been disarmed, which the agent does when the change is proved.
-	armed bool
+	// waits: the agent has not seen the cluster healthy. An operation without a record of that has a watchdog for as long.
+	waits bool
 }
 
 // phase is how far the operation is; empty when it has ended, or can never end because its stateroot is gone.
@@ -79,7 +82,7 @@ func (s unfinishedChange) phase() (phase string, since time.Time) {
 	case !p.PostPivot.Finished:
 		phase, since = operation.Phase(ipconfig.FlowPostPivot, p.PostPivot)
 		return phase, cmp.Or(since, p.PrePivot.Started)
-	case s.armed:
+	case s.waits:
 		return "the cluster is not proved healthy yet", p.PostPivot.Ended
 	}
 	return "", time.Time{}

@@ -33,26 +33,39 @@ type Monitor struct {
 	dog *stateroot.Watchdog
 }
 
-// Watch returns nil when the watchdog is switched off, an error when ctx ended
+// Watch returns nil when the watchdog is switched off or the change is proved, an error when ctx ended
 // first, and the cause of the rollback when the limit is reached.
 func (m *Monitor) Watch(ctx context.Context) (cause string, err error) {
 	if !m.Auto.MonitorEnabled {
 		m.Log.Info("the watchdog is switched off by annotation", "op", m.Request.OperationID)
 		return "", nil
 	}
-	if err := m.watchdog().Watch(ctx); err != nil {
+	err = m.watchdog().Watch(ctx)
+	if errors.Is(err, stateroot.ErrOver) {
+		m.Log.Info("the change is proved; the watchdog ends", "op", m.Request.OperationID)
+		return "", nil
+	}
+	if err != nil {
 		return "", err
 	}
 	return m.cause(), nil
 }
 
-func (m *Monitor) cause() string { return ipconfig.CauseWatchdog + m.Auto.Timeout().String() }
+// cause also says what a change that is proved still waits for.
+func (m *Monitor) cause() string {
+	cause := ipconfig.CauseWatchdog + m.Auto.Timeout().String()
+	if h, found, err := ipconfig.ReadHealth(m.Files, m.Request.OperationID); err == nil && found && !h.Healthy {
+		cause += "; the cluster can be reached, but is not healthy: " + h.Missing
+	}
+	return cause
+}
 
 func (m *Monitor) watchdog() *stateroot.Watchdog {
 	if m.dog == nil {
 		m.dog = &stateroot.Watchdog{
 			Files: m.Files, Clock: m.Clock, Log: m.Log, Operation: m.Request.OperationID,
 			Record: ipconfig.WatchedFile, Limit: m.Auto.Timeout(), Alive: m.Alive,
+			Over: func() bool { return disarmed(m.Files, m.Request, m.Auto) },
 		}
 	}
 	return m.dog

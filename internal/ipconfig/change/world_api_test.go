@@ -75,5 +75,5 @@ func (w *world) watch(ctx context.Context) error {
 	case cause == "":
 		return nil
 	}
-	return op.RollBack(ctx, "", cause)
+	return op.RollBackInTime(ctx, cause)
 }
