@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -17,6 +18,8 @@ type MachineConfig struct {
 	Name string
 	// Owned are the paths of its files, units and drop-ins.
 	Owned map[string]bool
+	// KernelArguments are those that it adds.
+	KernelArguments []string
 }
 
 // renderedConfig is the part of the document that is read.
@@ -25,7 +28,8 @@ type renderedConfig struct {
 		Name string `json:"name"`
 	} `json:"metadata"`
 	Spec struct {
-		Config struct {
+		KernelArguments []string `json:"kernelArguments"`
+		Config          struct {
 			Storage struct {
 				Files []struct {
 					Path string `json:"path"`
@@ -58,7 +62,8 @@ func ReadMachineConfig(files host.Files) (MachineConfig, error) {
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return MachineConfig{}, fmt.Errorf("decode %s: %w", host.MachineConfig, err)
 	}
-	return MachineConfig{Name: doc.Metadata.Name, Owned: doc.owned()}, nil
+	return MachineConfig{Name: doc.Metadata.Name, Owned: doc.owned(),
+		KernelArguments: strings.Fields(strings.Join(doc.Spec.KernelArguments, " "))}, nil
 }
 
 func (c renderedConfig) owned() map[string]bool {

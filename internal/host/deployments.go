@@ -39,10 +39,10 @@ type Deployments interface {
 	CanSetDefault(ctx context.Context) error
 	// KernelArguments are those of the booted system's boot loader entry, without ostree=.
 	KernelArguments(ctx context.Context) ([]string, error)
-	// Clone deploys the booted commit with these kernel arguments into the named
-	// stateroot, creating it where needed. The default is left alone: the clone
+	// Clone deploys the booted commit into the named stateroot, creating it where needed, with the given kernel arguments;
+	// without any with those of the booted system. The default is left alone: the clone
 	// boots only after SetDefault. An existing clone is returned as it is.
-	Clone(ctx context.Context, stateroot string) (Deployment, error)
+	Clone(ctx context.Context, stateroot string, kernel ...string) (Deployment, error)
 	// SetDefault makes the stateroot's first deployment boot next. It is atomic: a power
 	// cut leaves the former or the new default, both bootable.
 	SetDefault(ctx context.Context, stateroot string) error

@@ -8,12 +8,21 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// Clone deploys the booted system into the stateroot; its undo removes that.
+// Clone deploys the booted system into the stateroot, with its kernel arguments; its undo removes that.
 func Clone(d host.Deployments, stateroot string) flow.Step {
+	return CloneWith(d, stateroot, func(context.Context) ([]string, error) { return nil, nil })
+}
+
+// CloneWith is Clone with kernel arguments of the caller's; none: those of the booted system.
+func CloneWith(d host.Deployments, stateroot string, kernel func(context.Context) ([]string, error)) flow.Step {
 	return flow.Step{
 		Name: StepClone, Title: "Deploy the new stateroot",
 		Do: func(ctx context.Context) error {
-			if _, err := d.Clone(ctx, stateroot); err != nil {
+			arguments, err := kernel(ctx)
+			if err != nil {
+				return err
+			}
+			if _, err := d.Clone(ctx, stateroot, arguments...); err != nil {
 				return fmt.Errorf("deploy stateroot %s: %w", stateroot, err)
 			}
 			return nil

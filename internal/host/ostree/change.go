@@ -14,7 +14,7 @@ import (
 // Clone implements host.Deployments. The new boot entry takes the kernel arguments of the booted one, and not those of
 // /proc/cmdline: they have what held for a single boot too, typed in the boot loader's menu or added by it (Ignition's
 // first boot).
-func (d *Deployments) Clone(ctx context.Context, stateroot string) (host.Deployment, error) {
+func (d *Deployments) Clone(ctx context.Context, stateroot string, kernel ...string) (host.Deployment, error) {
 	if err := validName(stateroot); err != nil {
 		return host.Deployment{}, fmt.Errorf("clone into stateroot %s: %w", stateroot, err)
 	}
@@ -35,7 +35,7 @@ func (d *Deployments) Clone(ctx context.Context, stateroot string) (host.Deploym
 	if err := d.initStateroot(ctx, stateroot); err != nil {
 		return host.Deployment{}, fmt.Errorf("make stateroot %s: %w", stateroot, err)
 	}
-	if err := d.deploy(ctx, booted, stateroot); err != nil {
+	if err := d.deploy(ctx, booted, stateroot, kernel); err != nil {
 		return host.Deployment{}, fmt.Errorf("clone %s into stateroot %s: %w", booted.ID(), stateroot, err)
 	}
 	return d.cloned(ctx, stateroot)
@@ -60,11 +60,13 @@ func (d *Deployments) initStateroot(ctx context.Context, stateroot string) error
 
 // deploy writes the deployment. --retain and --no-prune keep every other deployment and
 // object; the origin file makes the clone follow the same updates as the original.
-func (d *Deployments) deploy(ctx context.Context, booted host.Deployment, stateroot string) error {
+func (d *Deployments) deploy(ctx context.Context, booted host.Deployment, stateroot string, kernel []string) error {
 	args := []string{"deploy", "--os=" + stateroot, "--retain", "--no-prune", "--not-as-default", "--karg-none"}
-	kernel, err := d.KernelArguments(ctx)
-	if err != nil {
-		return err
+	if len(kernel) == 0 {
+		var err error
+		if kernel, err = d.KernelArguments(ctx); err != nil {
+			return err
+		}
 	}
 	for _, argument := range kernel {
 		args = append(args, "--karg-append="+argument)
@@ -72,7 +74,7 @@ func (d *Deployments) deploy(ctx context.Context, booted host.Deployment, stater
 	if _, err := d.files.Stat(booted.Origin()); err == nil {
 		args = append(args, "--origin-file="+booted.Origin())
 	}
-	_, err = d.admin(ctx, slow, append(args, booted.Checksum)...)
+	_, err := d.admin(ctx, slow, append(args, booted.Checksum)...)
 	return err
 }
 

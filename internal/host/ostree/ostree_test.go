@@ -146,6 +146,14 @@ func TestACloneHasTheArgumentsOfTheBootEntry(t *testing.T) {
 	require.NotContains(t, line, "single")
 }
 
+// TestACloneCanHaveArgumentsOfItsOwn in place of those of the boot entry.
+func TestACloneCanHaveArgumentsOfItsOwn(t *testing.T) {
+	f, d := booted(t)
+	_, err := d.Clone(t.Context(), "new", "rw", "ip=198.51.100.20::198.51.100.1:24::eno1:none")
+	require.NoError(t, err)
+	require.Contains(t, f.calls[len(f.calls)-1], "--karg-none --karg-append=rw --karg-append=ip=198.51.100.20::198.51.100.1:24::eno1:none --origin-file")
+}
+
 func TestCloneAfterEachInterruption(t *testing.T) {
 	for _, command := range []string{"os-init", "deploy"} {
 		t.Run(command, func(t *testing.T) {

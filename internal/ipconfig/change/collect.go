@@ -53,6 +53,9 @@ func (p *PrePivot) refuse(ctx context.Context) error {
 	if err := p.Deployments.CanSetDefault(ctx); err != nil {
 		return flow.Permanent(err)
 	}
+	if _, err := p.kernel(ctx); err != nil {
+		return err
+	}
 	return stateroot.Room{Files: p.Files, Disk: p.Trees}.Enough(ctx, p.pair())
 }
 

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/kernelargs"
 )
 
 // furnish writes into the new stateroot what makes it the new node.
@@ -178,4 +181,32 @@ func nextHint(hint string, families []ipconfig.Family) (next, why string) {
 		}
 	}
 	return hint, "it is in no machine network that the change leaves"
+}
+
+// kernel gives the new boot entry the arguments that it needs on the new network; the entry of the old system keeps its own. It
+// refuses where the root of the new system would stay locked: no watchdog runs there.
+func (p *PrePivot) kernel(ctx context.Context) ([]string, error) {
+	arguments, err := p.Deployments.KernelArguments(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the kernel arguments: %w", err)
+	}
+	change, err := kernelargs.Of(p.Request)
+	if err != nil {
+		return nil, fmt.Errorf("move the kernel arguments: %w", err)
+	}
+	config, err := bringup.ReadMachineConfig(p.Files)
+	if err != nil {
+		return nil, fmt.Errorf("find the owner of the kernel arguments: %w", err)
+	}
+	change.Owned = config.KernelArguments
+	moved := change.Move(arguments)
+	if len(moved.Stuck) > 0 && kernelargs.NeedsNetwork(arguments) {
+		return nil, flow.Permanent(fmt.Errorf("the root needs the network, and kernel arguments of the old network cannot be moved: %s",
+			strings.Join(moved.Stuck, ", ")))
+	}
+	if slices.Equal(moved.Arguments, arguments) {
+		return nil, nil
+	}
+	p.Log.Info("kernel arguments", "op", p.Request.OperationID, "moved", strings.Join(moved.Changed, ", "))
+	return moved.Arguments, nil
 }

@@ -50,7 +50,7 @@ func (p *PrePivot) Plan() flow.Plan {
 			// No undo: one more image on the node does no harm, and the next attempt needs it.
 			{Name: ipconfig.StepFetchImage, Title: "Fetch the image that recert runs in, if it does", Do: p.fetchImage,
 				Tries: 3, Pause: 5 * time.Second},
-			stateroot.Clone(p.Deployments, p.Request.NewStateroot),
+			stateroot.CloneWith(p.Deployments, p.Request.NewStateroot, p.kernel),
 			stateroot.CopyLive(p.mirror()),
 			stateroot.Quiesce(p.Workload),
 			// Kubelet, which has stopped, may have removed an image that no container uses.

@@ -39,6 +39,8 @@ type Facts struct {
 	OtherBridge string
 	// KernelArguments are those of the booted boot loader entry.
 	KernelArguments []string
+	// OwnedArguments are kernel arguments that the node's MachineConfig adds.
+	OwnedArguments []string
 
 	// SetDefault is why the node cannot choose its next boot; nil when it can.
 	SetDefault error

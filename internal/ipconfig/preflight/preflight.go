@@ -34,6 +34,8 @@ const (
 	CheckWatchdogTime  = "watchdog-time"
 	CheckPrefixKnown   = "prefix-length-known"
 	CheckPrefix        = "prefix-length"
+	CheckKernelStuck   = "kernel-network"
+	CheckKernelMoved   = "kernel-network-moved"
 )
 
 // Checks is every check, in the order in which a person would ask. The table in the documentation is
@@ -79,6 +81,9 @@ func Checks() []Check {
 			checkDefaultRoute},
 		{"routes", blocking, "a route leads the new network on the link, or a part of it, over another interface or a next hop", checkRoutes},
 		{CheckFirstBoot, blocking, "the boot loader entry of the running system has kernel argument `ignition.firstboot`", checkFirstBoot},
+		{CheckKernelStuck, blocking, "the initramfs needs a network (`rd.neednet=1`, `rd.luks.options=_netdev`), and an `ip=`, `nameserver=` or " +
+			"`rd.route=` of the old network cannot be moved: its gateway is not the node's, it has a peer, the VLAN changes, or a MachineConfig " +
+			"owns it", checkKernelStuck},
 		{CheckDiskSpace, blocking, "the second stateroot, or its kernel and initramfs in `/boot`, does not fit; measured late, " +
 			"and again by `collect-inputs` before anything is made", checkDisk},
 		{CheckDiskInodes, blocking, "the file system has too few inodes left for the files of a second stateroot", checkInodes},
@@ -91,6 +96,8 @@ func Checks() []Check {
 		{CheckDNSKept, warning, "the machine network changes, and the spec leaves the DNS servers as they are", checkDNSKept},
 		{CheckPrefix, warning, "the network card has another prefix length than the machine network, which the address keeps, or another " +
 			"than the spec's new machine network, which the address gets", checkPrefix},
+		{CheckKernelMoved, warning, "kernel arguments `ip=` and `nameserver=` of the old network are moved for the new boot entry, or stay where " +
+			"the initramfs needs no network", checkKernelMoved},
 		{CheckWatchdogTime, warning, "`initMonitorTimeoutSeconds` is set, and below the 600 seconds that a node needs, probes included",
 			checkWatchdogTime},
 		{CheckProxy, warning, "the cluster's proxy settings name an address or network that the change takes away", checkProxy},

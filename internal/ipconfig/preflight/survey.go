@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
@@ -46,6 +48,8 @@ func (s Surveyor) Look(ctx context.Context, old string, f *Facts) {
 	var noArguments, notOwned error
 	f.KernelArguments, noArguments = s.Deployments.KernelArguments(ctx)
 	f.Owned, notOwned = ownedFiles(s.Files)
+	config, noConfig := bringup.ReadMachineConfig(s.Files)
+	f.OwnedArguments = config.KernelArguments
 	f.Certificates = certificates(s.Files)
 	f.Unknown = map[string]string{
 		CheckAddressInUse: later, CheckDiskSpace: later, CheckDiskInodes: later,
@@ -53,6 +57,9 @@ func (s Surveyor) Look(ctx context.Context, old string, f *Facts) {
 	}
 	if noArguments != nil {
 		f.Unknown[CheckFirstBoot] = noArguments.Error()
+	}
+	if err := errors.Join(noArguments, noConfig); err != nil {
+		f.Unknown[CheckKernelStuck], f.Unknown[CheckKernelMoved] = err.Error(), err.Error()
 	}
 	if notOwned != nil {
 		f.Unknown[CheckMachineConfig] = notOwned.Error()

@@ -52,7 +52,7 @@ func (c commits) DeployCommit(_ context.Context, stateroot, checksum string, arg
 	return n.deploy(stateroot, checksum)
 }
 
-// ArgumentsOf are the kernel arguments with which DeployCommit deployed a stateroot.
+// ArgumentsOf are the kernel arguments with which a stateroot was deployed.
 func (n *Sysroot) ArgumentsOf(stateroot string) []string {
 	n.Lock()
 	defer n.Unlock()

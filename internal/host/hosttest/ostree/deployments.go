@@ -72,12 +72,18 @@ func (n *Sysroot) FirstOf(stateroot string) (int, bool) {
 }
 
 // Clone is os-init, checkout, and a new boot menu: a power cut can come between any two.
-func (d deployments) Clone(ctx context.Context, stateroot string) (host.Deployment, error) {
+func (d deployments) Clone(ctx context.Context, stateroot string, kernel ...string) (host.Deployment, error) {
 	n := d.n
 	n.Enter()
 	defer n.Unlock()
 	if err := named(stateroot); err != nil {
 		return host.Deployment{}, fmt.Errorf("clone booted deployment: %w", err)
+	}
+	if _, there := n.FirstOf(stateroot); !there {
+		if len(kernel) == 0 {
+			kernel = n.kernelArguments
+		}
+		n.arguments[stateroot] = slices.Clone(kernel)
 	}
 	return n.deploy(stateroot, n.Booted.Checksum)
 }
