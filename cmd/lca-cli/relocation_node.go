@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/relocation"
@@ -95,7 +96,8 @@ func sitePorts(node host.Node, log *slog.Logger) onsite.Ports {
 	return onsite.Ports{
 		Node: node, Cluster: siteCluster{localCluster{files: files.New("/")}}, Password: newKubeadminPassword,
 		Withdraw: dhcp.New().WithdrawFromAll,
-		Inbox:    desk.NewInbox(node.Files, node.Volumes, siteDirectories()...), NewID: newOperationID, Clock: flow.SystemClock{}, Log: log,
+		Inbox:    desk.NewInbox(node.Files, node.Volumes, siteDirectories()...), NewID: newOperationID,
+		NewClusterID: uuid.NewString, Clock: flow.SystemClock{}, Log: log,
 	}
 }
 

@@ -27,8 +27,12 @@ const (
 	KernelCmdline = "/proc/cmdline"
 	BootIDFile    = "/proc/sys/kernel/random/boot_id"
 
-	UnitDir            = "/etc/systemd/system"
-	DnsmasqOverrides   = "/etc/default/sno_dnsmasq_configuration_overrides"
+	UnitDir          = "/etc/systemd/system"
+	DnsmasqOverrides = "/etc/default/sno_dnsmasq_configuration_overrides"
+	// ProxyEnv is the environment by which kubelet and crio use the cluster's proxy.
+	ProxyEnv = "/etc/mco/proxy.env"
+	// DnsmasqSite has what the node's own DNS server answers beside the cluster's own names.
+	DnsmasqSite        = "/etc/dnsmasq.d/lca-site.conf"
 	DnsmasqFilter      = "/etc/dnsmasq.d/single-node-filter.conf"
 	ResolvConf         = "/etc/resolv.conf"
 	HostnameFile       = "/etc/hostname"
@@ -55,6 +59,9 @@ const (
 	UnitKubelet = "kubelet.service"
 	UnitCRIO    = "crio.service"
 	UnitDnsmasq = "dnsmasq.service"
+	// UnitNetwork and UnitSSH are the node's NetworkManager and its SSH server.
+	UnitNetwork = "NetworkManager.service"
+	UnitSSH     = "sshd.service"
 	UnitReboot  = "lifecycle-agent-reboot.service"
 )
 

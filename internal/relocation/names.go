@@ -32,15 +32,18 @@ const (
 	StepArm      = "arm-watchdog"
 	StepHostname = "hostname"
 	StepDNS      = "local-dns"
-	StepHealth   = "health"
-	StepReport   = "report"
-	StepWipe     = "wipe-secrets"
-	StepHold     = "hold-factory"
-	StepEvidence = "keep-evidence"
-	StepHandBack = "hand-back"
-	StepStop     = "stop-reconfiguration"
-	StepForget   = "forget-factory"
-	StepRelease  = "release-cluster"
+	StepHostKeys = "ssh-host-keys"
+	// StepConnections brings up the keyfiles of a site.
+	StepConnections = "apply-connections"
+	StepHealth      = "health"
+	StepReport      = "report"
+	StepWipe        = "wipe-secrets"
+	StepHold        = "hold-factory"
+	StepEvidence    = "keep-evidence"
+	StepHandBack    = "hand-back"
+	StepStop        = "stop-reconfiguration"
+	StepForget      = "forget-factory"
+	StepRelease     = "release-cluster"
 )
 
 // Files. Those in Dir outlive an operation, those in the workspace do not.
@@ -69,6 +72,10 @@ const (
 	// SiteConfigFile is the configuration as it was delivered. Secret.
 	SiteConfigFile = host.Workspace + "/site-config.yaml"
 	NMStateFile    = host.Workspace + "/relocation-nmstate.yaml"
+	// ConnectionsDir holds the connections that were there before the site's, until the node is at home. Secret.
+	ConnectionsDir = host.Workspace + "/former-connections"
+	// ClusterIDFile is the ID that a restored cluster gets where its site names none.
+	ClusterIDFile = host.Workspace + "/cluster-id"
 	// PasswordFile holds the new kubeadmin password until the hand-over. Secret.
 	PasswordFile = host.Workspace + "/kubeadmin-password"
 )

@@ -241,7 +241,7 @@ func (l Last) Code() sitecode.Code {
 		return ""
 	case strings.Contains(l.Cause, "no space left on device"):
 		return sitecode.DiskFull
-	case l.Step == bringup.StepApplyNetwork:
+	case l.Step == bringup.StepApplyNetwork, l.Step == StepConnections:
 		return networkCode(l.Cause)
 	case stepCodes[l.Step] != "":
 		return stepCodes[l.Step]
@@ -256,6 +256,7 @@ func (l Last) Code() sitecode.Code {
 // stepCodes say what failed where the step alone tells.
 var stepCodes = map[string]sitecode.Code{
 	StepAccept: sitecode.ConfigUnfit, StepHostname: sitecode.IdentityFailed, StepDNS: sitecode.IdentityFailed,
+	StepHostKeys:       sitecode.IdentityFailed,
 	bringup.StepRecert: sitecode.IdentityFailed, bringup.StepStartKubelet: sitecode.ClusterSilent,
 	bringup.StepWaitAPI: sitecode.ClusterSilent, bringup.StepWaitNode: sitecode.ClusterSilent,
 	bringup.StepProveNetwork: sitecode.GatewaySilent, StepHealth: sitecode.ClusterUnwell,

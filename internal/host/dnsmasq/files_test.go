@@ -97,3 +97,16 @@ func TestFilterWrittenByOthers(t *testing.T) {
 	_, err := r.Filter()
 	require.Error(t, err)
 }
+
+// A later change of the node's address moves what a site has the node answer, too.
+func TestTheNamesOfASiteFollowTheAddress(t *testing.T) {
+	r, f := fresh(t)
+	const before = "# a site\naddress=/api.shop.example.net/192.0.2.10\naddress=/api.shop.example.net/2001:db8::10\n"
+	require.NoError(t, f.Write("/d"+host.DnsmasqSite, []byte(before), 0o644))
+	for range 2 {
+		require.NoError(t, r.SetOverride("/d", netip.MustParseAddr("192.0.2.20")))
+		got, err := f.Read("/d" + host.DnsmasqSite)
+		require.NoError(t, err)
+		require.Equal(t, "# a site\naddress=/api.shop.example.net/192.0.2.20\naddress=/api.shop.example.net/2001:db8::10\n", string(got))
+	}
+}

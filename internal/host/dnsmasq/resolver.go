@@ -48,7 +48,32 @@ func (r *Resolver) SetOverride(root string, addr netip.Addr) error {
 	if err := r.assign(root, [2]string{overrideKey, addr.String()}); err != nil {
 		return fmt.Errorf("set the address of the cluster's names: %w", err)
 	}
+	if err := r.moveSite(root, addr); err != nil {
+		return fmt.Errorf("move what is answered for the site: %w", err)
+	}
 	return nil
+}
+
+// moveSite has the names of the site's domain lead to the node's new address as well.
+func (r *Resolver) moveSite(root string, addr netip.Addr) error {
+	file := path.Join("/", root, host.DnsmasqSite)
+	text, mode, err := r.read(file, overrideMode)
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(text)) {
+		at := strings.LastIndex(line, "/") + 1
+		former, err := netip.ParseAddr(strings.TrimSpace(line[at:]))
+		if strings.HasPrefix(line, "address=") && err == nil && former.Is4() == addr.Is4() {
+			line = line[:at] + addr.String() + "\n"
+		}
+		out.WriteString(line)
+	}
+	if out.String() == string(text) {
+		return nil
+	}
+	return r.files.Write(file, []byte(out.String()), mode)
 }
 
 // SetCluster implements host.Resolver.

@@ -29,6 +29,7 @@ func osCommit() map[string]machine.Inode {
 		path.Join(systemd.VendorUnits, host.UnitCRIO):     machine.Text("[Unit]\nDescription=Container runtime\n[Service]\nType=notify\nExecStart=/usr/bin/crio\n[Install]\nWantedBy=multi-user.target\n"),
 		path.Join(systemd.VendorUnits, "sshd.service"):    machine.Text("[Unit]\nDescription=OpenSSH\n[Service]\nType=notify\nExecStart=/usr/sbin/sshd -D\n[Install]\nWantedBy=multi-user.target\n"),
 		path.Join(systemd.VendorUnits, "chronyd.service"): machine.Text("[Unit]\nDescription=NTP\n[Service]\nType=forking\nExecStart=/usr/sbin/chronyd\n[Install]\nWantedBy=multi-user.target\n"),
+		path.Join(systemd.VendorUnits, host.UnitNetwork):  machine.Text("[Unit]\nDescription=Network Manager\n[Service]\nType=dbus\nExecStart=/usr/sbin/NetworkManager\n[Install]\nWantedBy=multi-user.target\n"),
 		"/usr/etc/NetworkManager/NetworkManager.conf":     machine.Text("[main]\nplugins=keyfile\n"),
 		"/usr/etc/chrony.conf":                            machine.Text("pool pool.example.org iburst\n"),
 		"/usr/etc/hosts":                                  machine.Text("127.0.0.1 localhost\n::1 localhost\n"),

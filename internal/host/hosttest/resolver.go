@@ -29,8 +29,13 @@ func (n *Node) listensToItself(at netip.Addr) bool {
 	return own && !n.deaf && n.UnitState(host.UnitDnsmasq).Running()
 }
 
-// started gives a DNS server that is started anew the addresses of now.
-func (n *Node) started(unit string) { n.deaf = n.deaf && unit != host.UnitDnsmasq }
+// started gives a DNS server that is started anew the addresses of now, and a NetworkManager the profiles on the disk.
+func (n *Node) started(unit string) {
+	n.deaf = n.deaf && unit != host.UnitDnsmasq
+	if unit == host.UnitNetwork {
+		_ = n.NetworkUp() // it has no error where the disk can be read
+	}
+}
 
 // forceDNS has the node's programs ask its own DNS server, as OpenShift's dispatcher script of that name does.
 func (n *Node) forceDNS() error {

@@ -13,7 +13,7 @@ import (
 func (r *reader) beside(f *File) error {
 	before := len(f.Problems)
 	err := r.each(connectionsFolder, func(name string, data []byte) {
-		f.Config.Connections = append(f.Config.Connections, siteconfig.File{Name: path.Base(name), Content: string(data)})
+		f.Config.Connections = append(f.Config.Connections, siteconfig.File{Name: path.Base(name), Content: siteconfig.Secret(data)})
 	}, ".nmconnection")
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ func describe(record relocation.Record, c siteconfig.SiteConfig) portal.Plan {
 	say := func(format string, args ...any) { p.Sentences = append(p.Sentences, fmt.Sprintf(format, args...)) }
 	facts := record.Facts
 	addresses := onsite.Addresses(record, c)
-	if c.Network != nil {
+	if c.Network != nil || len(c.Connections) > 0 {
 		say("Give the node the address %s and check that the site's router and name servers answer.", joined(addresses))
 	} else {
 		p.Warnings = append(p.Warnings, "No network is given. The node keeps the address of the factory.")

@@ -39,6 +39,9 @@ func (p *Reconfiguration) accept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.identify(c); err != nil {
+		return err
+	}
 	for _, why := range retain(c).attention {
 		if err := p.note(AttentionNote + why); err != nil {
 			return err
@@ -50,7 +53,7 @@ func (p *Reconfiguration) accept(ctx context.Context) error {
 // discard removes what accept wrote.
 func (p *Reconfiguration) discard(context.Context) error {
 	var errs []error
-	for _, f := range []string{relocation.NMStateFile, host.RecertConfig, relocation.PasswordFile} {
+	for _, f := range []string{relocation.NMStateFile, host.RecertConfig, relocation.PasswordFile, relocation.ClusterIDFile} {
 		errs = append(errs, p.Files.Remove(f))
 	}
 	return errors.Join(errs...)
@@ -68,8 +71,9 @@ func Addresses(record relocation.Record, c siteconfig.SiteConfig) []netip.Addr {
 
 // misfits lists what the configuration asks for and this node cannot do.
 func (p *Reconfiguration) misfits(c siteconfig.SiteConfig) (out []siteconfig.Problem) {
+	out = p.unansweredBy(c)
 	if p.Record.Decoupled() {
-		return p.movesInternal(c)
+		return append(out, p.movesInternal(c)...)
 	}
 	have, want := p.Record.Facts.Addresses, p.addresses(c)
 	if len(have) != len(want) {
@@ -130,10 +134,10 @@ func (p *Reconfiguration) addresses(c siteconfig.SiteConfig) (out []netip.Addr) 
 	if len(out) > 0 {
 		return out
 	}
-	if c.Network == nil {
+	if c.Network == nil && len(c.Connections) == 0 {
 		return p.Record.Facts.Addresses
 	}
-	static := staticAddresses(*c.Network)
+	static := static(c)
 	networks := machineNetworks(c)
 	for _, have := range p.Record.Facts.Addresses { // one of each family, in the cluster's order
 		for _, a := range static {
@@ -161,14 +165,26 @@ func (p *Reconfiguration) networks(c siteconfig.SiteConfig) []netip.Prefix {
 	if named := machineNetworks(c); len(named) > 0 {
 		return named
 	}
-	if c.Network == nil {
-		return nil
-	}
 	var out []netip.Prefix
 	for _, a := range p.addresses(c) {
-		for _, s := range staticAddresses(*c.Network) {
+		for _, s := range static(c) {
 			if s.Addr() == a {
 				out = append(out, s.Masked())
+			}
+		}
+	}
+	return out
+}
+
+// static are the addresses that the site's network document or its keyfiles give.
+func static(c siteconfig.SiteConfig) (out []netip.Prefix) {
+	if c.Network != nil {
+		return staticAddresses(*c.Network)
+	}
+	for _, connection := range c.ConnectionList() {
+		for _, a := range connection.Addresses {
+			if !a.Addr().IsLinkLocalUnicast() {
+				out = append(out, a)
 			}
 		}
 	}
@@ -192,6 +208,13 @@ func staticAddresses(doc netstate.Document) (out []netip.Prefix) {
 }
 
 func dnsServers(c siteconfig.SiteConfig) []string {
+	if len(c.DNSServers) == 0 {
+		for _, connection := range c.ConnectionList() {
+			for _, server := range connection.DNS {
+				c.DNSServers = append(c.DNSServers, server.String())
+			}
+		}
+	}
 	if len(c.DNSServers) > 0 || c.Network == nil || c.Network.DNS == nil || c.Network.DNS.Config == nil {
 		return c.DNSServers
 	}

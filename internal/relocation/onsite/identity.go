@@ -17,7 +17,7 @@ import (
 )
 
 // recertConfig is recert_config.json as a reconfiguration needs it; see docs/recert-config.md. What the node may have been
-// shipped without, such as a proxy, is left to the steps after the API answers: recert refuses a value without a place.
+// shipped without, as a proxy may be, is left to the steps after the API answers: recert refuses a value without a place.
 type recertConfig struct {
 	IP                        []string `json:"ip,omitempty"`
 	MachineNetworkCIDR        []string `json:"machine_network_cidr,omitempty"`
@@ -27,6 +27,7 @@ type recertConfig struct {
 	PullSecret                string   `json:"pull_secret,omitempty"`
 	InstallConfig             string   `json:"install_config,omitempty"`
 	KubeadminPasswordHash     string   `json:"kubeadmin_password_hash,omitempty"`
+	Proxy                     string   `json:"proxy,omitempty"`
 	UseKeyRules               []string `json:"use_key_rules,omitempty"`
 	UseCertRules              []string `json:"use_cert_rules,omitempty"`
 	ExtendExpiration          bool     `json:"extend_expiration"`
@@ -60,6 +61,7 @@ func (p *Reconfiguration) recertConfig(c siteconfig.SiteConfig, passwordHash str
 	if c.Hostname != "" && c.Hostname != facts.Node {
 		r.Hostname = c.Hostname
 	}
+	r.Proxy = p.recertProxy(c)
 	name, base := p.named(c)
 	infra := ""
 	if c.Identity != nil {
@@ -149,25 +151,6 @@ func (p *Reconfiguration) setHostname(ctx context.Context) error {
 		return fmt.Errorf("set the node's name to %s: %w", c.Hostname, err)
 	}
 	return nil
-}
-
-// setLocalDNS has the node's own DNS server answer with the new address for the new names.
-func (p *Reconfiguration) setLocalDNS(ctx context.Context) error {
-	c, err := p.config()
-	if err != nil {
-		return err
-	}
-	if err := p.Resolver.SetOverride("", p.addresses(c)[0]); err != nil {
-		return err
-	}
-	name, base := p.named(c)
-	if err := p.Resolver.SetCluster("", name, base); err != nil {
-		return err
-	}
-	if err := p.hint(c); err != nil {
-		return err
-	}
-	return bringup.RestartDNS(ctx, p.Units)
 }
 
 // hint has nodeip-configuration choose the node's address in the site's network. A file that a MachineConfig owns stays.

@@ -34,6 +34,9 @@ func (p *Reconfiguration) firstProof() bringup.Proof {
 		if newer() {
 			return bringup.Site{}, errNewer
 		}
+		if c, err := p.config(); err != nil || c.Network == nil {
+			return bringup.Site{}, err // nothing is applied; the site's connections were proved when they came up
+		}
 		return p.site()
 	}
 	return proof

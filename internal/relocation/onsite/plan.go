@@ -38,9 +38,11 @@ func (p *Reconfiguration) Plan() flow.Plan {
 	steps := []flow.Step{
 		stateroot.CheckSeal(p.Files, p.Deployments),
 		{Name: relocation.StepAccept, Title: "Check the configuration against this node", Do: p.accept, Undo: p.discard},
+		{Name: relocation.StepConnections, Title: "Bring the site's connections up and prove them", Do: p.connect, Undo: p.disconnect},
 		bringup.ApplyNetwork(p.Network, p.Files, relocation.NMStateFile, p.firstProof()),
 		{Name: relocation.StepArm, Title: "Arm the watchdog", Do: p.arm},
 		{Name: relocation.StepHostname, Title: "Set the node's name", Do: p.setHostname},
+		{Name: relocation.StepHostKeys, Title: "Set the node's SSH host keys", Do: p.setHostKeys},
 		{Name: relocation.StepDNS, Title: "Have the node resolve the cluster's names", Do: p.setLocalDNS},
 		bringup.RunRecert(bringup.Recert{Native: p.Recert, Images: p.RecertImages, Files: p.Files}, nativeRecert, p.note),
 		p.releasing(),
@@ -74,7 +76,7 @@ func (p *Reconfiguration) note(message string) error {
 // applying is the step that brings a part of the configuration about.
 func (p *Reconfiguration) applying(part reconcile.Part) flow.Step {
 	do := func(ctx context.Context) error {
-		c, err := p.config()
+		c, err := p.identified()
 		if err != nil {
 			return err
 		}
@@ -108,10 +110,13 @@ func (p *Reconfiguration) lastProof() bringup.Proof {
 // site is what must answer: the gateways of the node's own networks, and the DNS servers.
 func (p *Reconfiguration) site() (s bringup.Site, err error) {
 	c, err := p.config()
-	if err != nil || c.Network == nil {
+	if err != nil || c.Network == nil && len(c.Connections) == 0 {
 		return s, err
 	}
-	if c.Network.Routes != nil {
+	for _, connection := range c.ConnectionList() {
+		s.Gateways = append(s.Gateways, connection.Gateways...)
+	}
+	if c.Network != nil && c.Network.Routes != nil {
 		for _, r := range c.Network.Routes.Config {
 			if a, err := netip.ParseAddr(r.NextHopAddress); err == nil && isDefaultRoute(r) {
 				s.Gateways = append(s.Gateways, a)
@@ -174,6 +179,15 @@ func (p *Reconfiguration) localDNS() bringup.LocalDNS {
 			return p.addresses(c), nil
 		},
 	}
+}
+
+// identified is the configuration with the cluster's ID.
+func (p *Reconfiguration) identified() (siteconfig.SiteConfig, error) {
+	c, err := p.config()
+	if err != nil {
+		return c, err
+	}
+	return p.withClusterID(c)
 }
 
 // config reads the configuration that was accepted.

@@ -45,6 +45,8 @@ type Ports struct {
 	Inbox   Inbox
 	// Password makes a new password for kubeadmin and its bcrypt hash.
 	Password func() (password, hash string, err error)
+	// NewClusterID makes a random UUID.
+	NewClusterID func() string
 	// Acquire takes the node's lock for a flow of the operation; nil where no other program may act.
 	Acquire func(ctx context.Context, h host.Holder) (release func(), err error)
 	// Withdraw takes an address of the node from every link; nil where there is none to take.

@@ -288,7 +288,8 @@ func (s *Station) retire(ctx context.Context) error {
 	if err := retireUnit(ctx, s.Units, relocation.UnitMonitor); err != nil {
 		return err
 	}
-	for _, f := range []string{relocation.SiteConfigFile, relocation.NMStateFile, relocation.RequestFile, relocation.TypedFile} {
+	for _, f := range []string{relocation.SiteConfigFile, relocation.NMStateFile, relocation.ClusterIDFile, relocation.ConnectionsDir,
+		relocation.RequestFile, relocation.TypedFile} {
 		if err := s.Files.Remove(f); err != nil {
 			return fmt.Errorf("remove %s: %w", f, err)
 		}

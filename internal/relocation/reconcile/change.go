@@ -47,6 +47,10 @@ type Change struct {
 	Want any
 	// Labels are given to an object that is created.
 	Labels map[string]string
+	// Status: the place is in the object's status, which the API server writes apart from the rest.
+	Status bool `json:",omitempty"`
+	// Final: what stood there before is never wanted back, and the ledger does not keep it.
+	Final bool `json:"-"`
 	// Optional: a kind that the cluster does not serve, or an object that it does not have, is no error.
 	Optional bool
 }

@@ -97,9 +97,7 @@ func anyList(list []string) []any {
 
 // olderThan compares the cluster's version; one that it does not say is new.
 func (v *view) olderThan(major, minor int) (bool, error) {
-	ref := configRef("ClusterVersion")
-	ref.Name = "version"
-	text, err := v.text(ref, "status", "desired", "version")
+	text, err := v.text(versionRef(), "status", "desired", "version")
 	if err != nil || text == "" {
 		return false, err
 	}

@@ -110,8 +110,11 @@ func (r *Reconciler) put(ctx context.Context, l *ledger, part string, c Change, 
 	if err != nil {
 		return err
 	}
-	e, known := l.entries[c.key()]
 	inPlace := !missing && holds(have, c.Want)
+	if c.Final {
+		return r.putFinal(ctx, o, c, inPlace, out)
+	}
+	e, known := l.entries[c.key()]
 	if known && inPlace && e.Applied && equal(e.Change.Want, c.Want) {
 		return nil
 	}
@@ -142,6 +145,18 @@ func (r *Reconciler) put(ctx context.Context, l *ledger, part string, c Change, 
 	return l.save(ctx, r.Client)
 }
 
+// putFinal brings a change about of which nothing is ever given back.
+func (r *Reconciler) putFinal(ctx context.Context, o *unstructured.Unstructured, c Change, inPlace bool, out *Outcome) error {
+	if inPlace {
+		return nil
+	}
+	if err := r.write(ctx, o, c, false); err != nil {
+		return err
+	}
+	out.Changed = append(out.Changed, c.key())
+	return nil
+}
+
 func (r *Reconciler) write(ctx context.Context, o *unstructured.Unstructured, c Change, missing bool) error {
 	u := o
 	if missing {
@@ -157,10 +172,17 @@ func (r *Reconciler) write(ctx context.Context, o *unstructured.Unstructured, c 
 		}
 		return nil
 	}
-	if err := r.Client.Update(ctx, u); err != nil {
+	if err := r.update(ctx, u, c); err != nil {
 		return fmt.Errorf("update %s: %w", c.key(), err)
 	}
 	return nil
+}
+
+func (r *Reconciler) update(ctx context.Context, o *unstructured.Unstructured, c Change) error {
+	if c.Status {
+		return r.Client.Status().Update(ctx, o) //nolint:wrapcheck // the callers name the place
+	}
+	return r.Client.Update(ctx, o) //nolint:wrapcheck // the callers name the place
 }
 
 // foreign says whether someone else has changed the place since.
@@ -206,7 +228,7 @@ func (r *Reconciler) restore(ctx context.Context, e entry) error {
 	if err := e.Change.write(o, e.Original); err != nil {
 		return err
 	}
-	return r.Client.Update(ctx, o) //nolint:wrapcheck // the caller names the place
+	return r.update(ctx, o, e.Change)
 }
 
 // notServed says that the kind or the object is missing.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
 // registryCAs is the ConfigMap that Image/cluster names; it repeats what the user's own holds.
@@ -150,16 +151,22 @@ func chrony(servers []string) string {
 	return b.String() + "driftfile /var/lib/chrony/drift\nmakestep 1.0 3\nrtcsync\nlogdir /var/log/chrony\n"
 }
 
+// proxy writes what the site gives. The network operator derives the status from the spec; what the site gives of it is in force at once.
 func proxy(v *view) (out []Change, err error) {
-	p := v.config.Proxy
-	if p == nil {
-		return nil, nil
-	}
-	for _, field := range [][2]string{
-		{"httpProxy", p.HTTPProxy.Reveal()}, {"httpsProxy", p.HTTPSProxy.Reveal()}, {"noProxy", p.NoProxy},
-	} {
-		if field[1] != "" {
-			out = append(out, Change{Ref: configRef("Proxy"), Path: []string{"spec", field[0]}, Want: field[1]})
+	for _, part := range []struct {
+		name string
+		p    *siteconfig.Proxy
+	}{{"spec", v.config.Proxy}, {"status", v.config.StatusProxy}} {
+		if part.p == nil {
+			continue
+		}
+		for _, field := range [][2]string{
+			{"httpProxy", part.p.HTTPProxy.Reveal()}, {"httpsProxy", part.p.HTTPSProxy.Reveal()}, {"noProxy", part.p.NoProxy},
+		} {
+			if field[1] != "" {
+				out = append(out, Change{Ref: configRef("Proxy"), Path: []string{part.name, field[0]}, Want: field[1],
+					Status: part.name == "status"})
+			}
 		}
 	}
 	return out, nil

@@ -106,7 +106,7 @@ type Handover struct {
 // Identity is what a cluster keeps that is installed again under the same name. All of it comes from the cluster
 // that was there before.
 type Identity struct {
-	// ClusterID is a UUID.
+	// ClusterID is a UUID. Without it a cluster that is restored from a seed image gets a new one, and any other keeps its own.
 	ClusterID string `json:"clusterID,omitempty"`
 	// InfraID is the infrastructure's name, at most 27 characters.
 	InfraID string `json:"infraID,omitempty"`

@@ -33,7 +33,8 @@ type SiteConfig struct {
 
 	// Network is the desired state of the node's network, an nmstate document.
 	Network *netstate.Document `json:"network,omitempty"`
-	// Connections are NetworkManager keyfiles, for sites that have no nmstate document.
+	// Connections are NetworkManager keyfiles, for sites that have no nmstate document. They replace the connections of the factory
+	// that are for the same interface.
 	Connections []File `json:"connections,omitempty"`
 	// NodeIPs are the addresses by which the cluster knows the node, at most one of each family, the primary first.
 	// Without them they are the addresses of Network that lie in MachineNetworks.
@@ -46,7 +47,7 @@ type SiteConfig struct {
 	Dnsmasq *Dnsmasq `json:"dnsmasq,omitempty"`
 	// Proxy is how the cluster reaches the world.
 	Proxy *Proxy `json:"proxy,omitempty"`
-	// StatusProxy is what the Proxy object reports as in effect; without it, it follows from Proxy.
+	// StatusProxy is what the Proxy object reports as in effect, until the network operator derives it from Proxy again.
 	StatusProxy *Proxy `json:"statusProxy,omitempty"`
 	// NTPServers are names or addresses of time servers.
 	NTPServers []string `json:"ntpServers,omitempty"`
@@ -57,7 +58,7 @@ type SiteConfig struct {
 	PullSecret Secret `json:"pullSecret,omitempty"`
 	// PullSecretRef names a Secret of the cluster with a key .dockerconfigjson instead.
 	PullSecretRef *SecretRef `json:"pullSecretRef,omitempty"`
-	// ReleaseRegistry is the registry that the release images are pulled from.
+	// ReleaseRegistry is the registry that the release image is pulled from. Where a mirror stands for its registry, the mirror is used.
 	ReleaseRegistry string `json:"releaseRegistry,omitempty"`
 	// ImageContentSources become an ImageDigestMirrorSet, or an ImageContentSourcePolicy where the cluster is older.
 	ImageContentSources []ImageMirror `json:"imageContentSources,omitempty"`
@@ -76,7 +77,7 @@ type SiteConfig struct {
 
 	// SSHKeys may log in as core, one line of authorized_keys each.
 	SSHKeys []string `json:"sshKeys,omitempty"`
-	// ServerSSHKeys are the node's own host keys, file by file below /etc/ssh.
+	// ServerSSHKeys are the node's own host keys, file by file below /etc/ssh. They replace all that are there.
 	ServerSSHKeys []SecretFile `json:"serverSSHKeys,omitempty"`
 	// NodeLabels are set on the node.
 	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
@@ -98,27 +99,28 @@ type Metadata struct {
 	Name string `json:"name,omitempty"`
 }
 
-// File is a file by its base name.
+// File is a NetworkManager keyfile by its base name. Its content must not be shown: it may hold a password.
 type File struct {
-	// Name has no folder.
+	// Name ends in .nmconnection and has no folder.
 	Name string `json:"name"`
-	// Content is the text.
-	Content string `json:"content"`
+	// Content is the text, nm-settings-keyfile(5).
+	Content Secret `json:"content"`
 }
 
 // SecretFile is a file whose content must not be shown.
 type SecretFile struct {
-	// Name has no folder.
+	// Name is ssh_host_TYPE_key, or that with .pub.
 	Name string `json:"name"`
-	// Content is the text.
+	// Content is the text. A public key that is left out is made from the private one.
 	Content Secret `json:"content"`
 }
 
-// Dnsmasq is about the node's own resolver, which answers api, api-int and *.apps of the cluster's domain.
+// Dnsmasq is about the node's own resolver. It always answers api, api-int and *.apps of the cluster's own domain, by which kubelet
+// finds the API.
 type Dnsmasq struct {
-	// Enabled says that the node answers these names itself.
+	// Enabled says that the node also answers these names of Domain itself.
 	Enabled bool `json:"enabled"`
-	// Addresses are what it answers, at most one of each family; without them the node's.
+	// Addresses are what it answers, of the node's own, at most one of each family; without them all of the node's.
 	Addresses []string `json:"addresses,omitempty"`
 }
 

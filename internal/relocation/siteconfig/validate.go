@@ -80,6 +80,9 @@ func looksNumeric(s string) bool { return strings.Trim(s, "0123456789.") == "" }
 func (v *validator) services(c SiteConfig) {
 	v.proxy("proxy", c.Proxy)
 	v.proxy("statusProxy", c.StatusProxy)
+	if c.StatusProxy != nil && c.Proxy == nil {
+		v.add("statusProxy", "", "must be left out where proxy is not given: the cluster derives the one from the other")
+	}
 	if len(c.NTPServers) > 0 && c.ChronyConfig != "" {
 		v.add("ntpServers", strings.Join(c.NTPServers, ", "), "must be left out where chronyConfig is given, or the other way round")
 	}

@@ -23,15 +23,7 @@ func (v *validator) access(c SiteConfig) {
 			v.add(at("sshKeys", i), k, "%s", want)
 		}
 	}
-	for i, f := range c.ServerSSHKeys {
-		if !isBaseName(f.Name) || !strings.HasPrefix(f.Name, "ssh_host_") {
-			v.add(join(at("serverSSHKeys", i), "name"), f.Name,
-				"must be the name of a host key below /etc/ssh, such as ssh_host_ed25519_key")
-		}
-		if f.Content == "" {
-			v.add(join(at("serverSSHKeys", i), "content"), "", "must be the text of the key")
-		}
-	}
+	v.hostKeys(c.ServerSSHKeys)
 	for _, name := range slices.Sorted(maps.Keys(c.NodeLabels)) {
 		if len(validation.IsQualifiedName(name)) > 0 {
 			v.add(join("nodeLabels", shorten(name)), name, "must be the name of a label, such as example.org/site")

@@ -25,19 +25,29 @@ func (v *validator) network(c SiteConfig) {
 	if c.Network != nil && len(c.Connections) > 0 {
 		v.add("connections", "", "must be left out where network is given, or the other way round")
 	}
-	seen := map[string]bool{}
-	for i, f := range c.Connections {
-		key := join(at("connections", i), "name")
+	v.connections(c.Connections)
+}
+
+// connections refuses what NetworkManager would ignore or could not use.
+func (v *validator) connections(list []File) {
+	names, uuids := map[string]bool{}, map[string]bool{}
+	for i, f := range list {
+		key := at("connections", i)
 		switch {
-		case !isBaseName(f.Name) || path.Ext(f.Name) != ".nmconnection":
-			v.add(key, f.Name, "must be the name of a file that ends in .nmconnection, without a folder")
-		case seen[strings.ToLower(f.Name)]:
-			v.add(key, f.Name, "appears twice; keep one")
+		case !isBaseName(f.Name) || path.Ext(f.Name) != ".nmconnection" || strings.HasPrefix(f.Name, "."):
+			v.add(join(key, "name"), f.Name, "must be the name of a file that ends in .nmconnection, without a folder")
+		case names[strings.ToLower(f.Name)]:
+			v.add(join(key, "name"), f.Name, "appears twice; keep one")
 		}
-		seen[strings.ToLower(f.Name)] = true
-		if !strings.Contains(f.Content, "[connection]") {
-			v.add(join(at("connections", i), "content"), "", "must be a NetworkManager keyfile, with a section [connection]")
+		names[strings.ToLower(f.Name)] = true
+		c, err := f.Connection()
+		switch {
+		case err != nil:
+			v.add(join(key, "content"), "", "must be a NetworkManager keyfile; it %v", err)
+		case c.UUID != "" && uuids[c.UUID]:
+			v.add(join(key, "content"), "", "must have a uuid of its own: %s appears twice", c.UUID)
 		}
+		uuids[c.UUID] = true
 	}
 }
 

@@ -63,14 +63,17 @@ func siteFor(network string) string { return fmt.Sprintf(siteYAML, network) }
 
 // world is a node with a cluster of its own, onto which an image is restored.
 type world struct {
-	t        *testing.T
-	node     *hosttest.Node
-	registry *hosttest.Registry
-	clock    *stepped
-	bomb     *flowtest.Bomb
-	kill     bool
-	ops      int
-	network  string
+	// clusterIDs are those that the cluster was given, drawn counts those that were made.
+	clusterIDs []string
+	drawn      int
+	t          *testing.T
+	node       *hosttest.Node
+	registry   *hosttest.Registry
+	clock      *stepped
+	bomb       *flowtest.Bomb
+	kill       bool
+	ops        int
+	network    string
 	// sick is why the restored cluster is not healthy.
 	sick error
 	// cutBack: a power cut may have come between the flip back and the wiping of the stateroot that is left.
@@ -130,7 +133,8 @@ func (target) Target(context.Context) (restore.ClusterFacts, error) {
 func (w *world) station() *onsite.Station {
 	return &onsite.Station{Wrap: w.bomb.In, Ports: onsite.Ports{
 		Node: w.node.Ports(), Cluster: api{w}, Inbox: noInbox{}, Clock: w.clock, Log: slog.New(slog.DiscardHandler), NewID: w.id,
-		Password: func() (string, string, error) { return plantedPassword, "$2a$10$hash", nil },
+		NewClusterID: func() string { w.drawn++; return fmt.Sprintf("11111111-2222-4333-8444-%012d", w.drawn) },
+		Password:     func() (string, string, error) { return plantedPassword, "$2a$10$hash", nil },
 	}}
 }
 
@@ -154,7 +158,10 @@ func (a api) Healthy(context.Context) error {
 func (a api) Ready(context.Context) error             { return a.w.node.ClusterUp() }
 func (a api) NodeReady(context.Context, string) error { return a.w.node.ClusterUp() }
 
-func (a api) Apply(context.Context, string, siteconfig.SiteConfig) (string, error) {
+func (a api) Apply(_ context.Context, part string, c siteconfig.SiteConfig) (string, error) {
+	if part == "cluster-id" && c.Identity != nil {
+		a.w.clusterIDs = append(a.w.clusterIDs, c.Identity.ClusterID)
+	}
 	return "", a.w.node.ClusterUp()
 }
 
