@@ -1,6 +1,7 @@
 package relocation
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,7 +50,7 @@ func (w *world) with(objects map[place]map[string]any) {
 			u.Object[k] = v
 		}
 		require.NoError(w.t, w.api.Create(w.t.Context(), u), "%v", p)
-		w.t.Cleanup(func() { _ = w.api.Delete(w.t.Context(), p.empty()) })
+		w.t.Cleanup(func() { _ = w.api.Delete(context.Background(), p.empty()) })
 	}
 }
 

@@ -229,3 +229,22 @@ func TestTheNodeAnswersTheNamesOfItsSite(t *testing.T) {
 	require.Equal(t, relocation.OutcomeRefused, last.Outcome)
 	require.Contains(t, last.Cause, "dnsmasq.addresses[0]: 198.51.100.77: must be an address of the node")
 }
+
+func TestTheHandoverHoldsWhatTheSiteAsksFor(t *testing.T) {
+	for site, want := range map[string]onsite.Handover{
+		"metadata: {name: shop}\n":                                 {Site: "shop", User: "kubeadmin", Password: "planted-password", Kubeconfig: "some"},
+		"handover: {kubeconfig: false}\n":                          {User: "kubeadmin", Password: "planted-password"},
+		"handover: {kubeconfig: true, kubeadminPassword: false}\n": {Kubeconfig: "some"},
+	} {
+		w := shipped(t, strings.Replace(siteFor("198.51.100"), "metadata: {name: store-42}\n", "", 1)+site)
+		require.NoError(t, w.switchOn())
+		w.atHome()
+		h, err := onsite.TakeHandover(w.node.Files())
+		require.NoError(t, err)
+		if h.Kubeconfig != "" {
+			h.Kubeconfig = "some"
+		}
+		h.API, h.Console = "", ""
+		require.Equal(t, want, h, site)
+	}
+}
