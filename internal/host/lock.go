@@ -33,11 +33,19 @@ func (h Holder) Flow() string {
 func (h Holder) String() string {
 	switch {
 	case h.Phase != "":
-		return fmt.Sprintf("%s (unfinished: %s, since %s)", h.Operation, h.Phase, h.Since.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s (unfinished: %s%s)", h.Operation, h.Phase, h.since())
 	case h.Program == "":
 		return "an unidentified program"
 	}
-	return fmt.Sprintf("%s (%s, pid %d, since %s)", h.Operation, h.Program, h.PID, h.Since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s (%s, pid %d%s)", h.Operation, h.Program, h.PID, h.since())
+}
+
+// since is empty where the beginning is not on record.
+func (h Holder) since() string {
+	if h.Since.IsZero() {
+		return ""
+	}
+	return ", since " + h.Since.UTC().Format(time.RFC3339)
 }
 
 // BusyError reports that another operation holds the node.

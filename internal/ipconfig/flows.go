@@ -2,6 +2,7 @@ package ipconfig
 
 import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
@@ -12,6 +13,11 @@ const (
 	FlowRollback  = "rollback"
 	FlowCleanup   = "cleanup"
 )
+
+// Kind is that of all IP changes.
+func Kind() operation.Kind {
+	return operation.Kind{FlowPrePivot, FlowPostPivot, FlowRollback, FlowCleanup}
+}
 
 // Step names, as journals store them: this package's own, and those of the step libraries that others refer to.
 const (

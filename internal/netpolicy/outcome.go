@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -71,3 +72,18 @@ func writeOutcome(files host.Files, o Outcome) error {
 }
 
 func outcomeFile(policy string) string { return path.Join(outcomeDir, path.Base(policy)+".json") }
+
+// prune removes the records of old enactments, except those of the latest one of each policy.
+func prune(files host.Files, id string) error {
+	names, err := files.List(outcomeDir)
+	if err != nil {
+		return fmt.Errorf("list the outcomes in %s: %w", outcomeDir, err)
+	}
+	spared := []string{id}
+	for _, name := range names {
+		if o, found, err := ReadOutcome(files, strings.TrimSuffix(name, ".json")); err == nil && found {
+			spared = append(spared, o.Operation)
+		}
+	}
+	return operation.Prune(files, operation.Kind{FlowEnact}, spared...)
+}

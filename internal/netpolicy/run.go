@@ -76,7 +76,7 @@ func finish(ctx context.Context, n Ports, r Request, err error) error {
 	if rerr := n.Files.Remove(RequestFile); rerr != nil {
 		return errors.Join(err, fmt.Errorf("remove the request of %s: %w", r.OperationID, rerr))
 	}
-	return errors.Join(err, operation.Prune(n.Files, r.OperationID))
+	return errors.Join(err, prune(n.Files, r.OperationID))
 }
 
 func outcomeOf(n Ports, r Request, err error) Outcome {

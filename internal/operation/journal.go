@@ -44,28 +44,6 @@ func List(files host.Files) ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// keptRecords is how many operations stay on record.
-const keptRecords = 10
-
-// Prune removes the journals and evidence bundles of the oldest operations, but for those of the spared ones. Names tell the
-// age, and a wrong clock gives wrong names: spare the operation that is under way.
-func Prune(files host.Files, spared ...string) error {
-	ids, err := List(files)
-	if err != nil {
-		return err
-	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(spared, id) })
-	var errs []error
-	for _, id := range ids[:max(len(ids)-keptRecords, 0)] {
-		for _, record := range records(id) {
-			if err := files.Remove(record); err != nil {
-				errs = append(errs, fmt.Errorf("remove %s: %w", record, err))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
 func records(id string) []string {
 	return []string{JournalPath(id), PivotedJournalPath(id), EvidencePath(id)}
 }

@@ -234,6 +234,22 @@ func ReadLastOf(files host.Files, stateroot string) (l Last, err error) {
 	return l, err
 }
 
+// Prune removes the records of old relocations, except those of the operation and of what this stateroot's own files name.
+func Prune(files host.Files, id string) error {
+	spared := []string{id}
+	if r, err := ReadRecord(files); err == nil {
+		spared = append(spared, r.OperationID)
+	}
+	if r, found, err := ReadRequest(files); err == nil && found {
+		spared = append(spared, r.OperationID)
+	}
+	if last, err := ReadLast(files); err == nil {
+		spared = append(spared, last.OperationID)
+	}
+	kind := operation.Kind{FlowPrepare, FlowAgain, FlowReconfigure, FlowRollback, FlowKeep, FlowCancel}
+	return operation.Prune(files, kind, spared...)
+}
+
 // Code is what a technician reads out on the phone when an attempt failed; empty where none did.
 func (l Last) Code() sitecode.Code {
 	switch {

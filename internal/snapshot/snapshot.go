@@ -93,7 +93,7 @@ func finish(n Ports, r Request, err error) error {
 	if rerr := n.Files.Remove(RequestFile); rerr != nil {
 		return errors.Join(err, fmt.Errorf("remove the request of %s: %w", r.OperationID, rerr))
 	}
-	return errors.Join(err, operation.Prune(n.Files, r.OperationID))
+	return errors.Join(err, operation.Prune(n.Files, operation.Kind{FlowClone}, r.OperationID))
 }
 
 // ReadRequest loads the request; the error matches operation.ErrRefused where there is none.

@@ -70,22 +70,8 @@ func (c *Cleanup) removeFiles(ctx context.Context) error {
 		ipconfig.LastResortScript, ipconfig.CLIChecksum, ipconfig.LastResortLog} {
 		errs = append(errs, c.Files.Remove(file))
 	}
-	errs = append(errs, stateroot.DropBallast(c.Files), c.prune(ctx))
+	errs = append(errs, stateroot.DropBallast(c.Files), operation.Prune(c.Files, ipconfig.Kind(), c.Request.OperationID))
 	return errors.Join(errs...)
-}
-
-// prune removes old records. The operation that made the booted stateroot keeps its journal: without it the stateroot
-// would look like that of an unfinished change.
-func (c *Cleanup) prune(ctx context.Context) error {
-	all, err := c.Deployments.List(ctx)
-	if err != nil {
-		return fmt.Errorf("list deployments: %w", err)
-	}
-	booted, err := host.Booted(all)
-	if err != nil {
-		return fmt.Errorf("find the booted deployment: %w", err)
-	}
-	return operation.Prune(c.Files, strings.TrimPrefix(booted.Stateroot, ipconfig.StaterootPrefix), c.Request.OperationID)
 }
 
 // CleanUpBare cleans a node whose workspace holds no readable operation: it removes stateroots that this product made,

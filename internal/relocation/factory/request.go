@@ -206,7 +206,7 @@ func finish(n Ports, r relocation.Record, err error) error {
 	if rerr := n.Files.Remove(requestFile); rerr != nil {
 		return errors.Join(err, fmt.Errorf("remove the request of %s: %w", r.OperationID, rerr))
 	}
-	return errors.Join(err, operation.Prune(n.Files, r.OperationID))
+	return errors.Join(err, relocation.Prune(n.Files, r.OperationID))
 }
 
 // Reservation reports whether a preparation is unfinished in this boot.

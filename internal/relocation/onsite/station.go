@@ -258,7 +258,7 @@ func (s *Station) over(r relocation.Request, outcome, step string, cause error) 
 			return fmt.Errorf("remove %s: %w", f, err)
 		}
 	}
-	if err := operation.Prune(s.Files, r.OperationID); err != nil {
+	if err := relocation.Prune(s.Files, r.OperationID); err != nil {
 		s.Log.Warn("old records could not be removed", "error", err)
 	}
 	return errAgain

@@ -151,7 +151,7 @@ func finish(n Ports, r seed.Request, err error) error {
 			return errors.Join(err, fmt.Errorf("remove %s of %s: %w", path.Base(f), r.OperationID, rerr))
 		}
 	}
-	return errors.Join(err, operation.Prune(n.Files, r.OperationID))
+	return errors.Join(err, operation.Prune(n.Files, operation.Kind{seed.FlowCreate}, r.OperationID))
 }
 
 // discard removes the copy.

@@ -190,7 +190,7 @@ func finish(ctx context.Context, n Ports, r Request, err error) error {
 	if !hasEnded(p.Restore, err) {
 		return err
 	}
-	return errors.Join(err, clean(ctx, n), operation.Prune(n.Files, r.OperationID))
+	return errors.Join(err, clean(ctx, n), operation.Prune(n.Files, operation.Kind{seed.FlowRestore}, r.OperationID))
 }
 
 // hasEnded also counts a restore of which nothing was journaled, because it could not begin.
