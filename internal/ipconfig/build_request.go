@@ -10,7 +10,8 @@ import (
 func BuildRequest(operationID, oldStateroot string, spec lcav1.IPConfigSpec, now Current) Request {
 	r := Request{
 		OperationID: operationID, NewStateroot: StaterootName(operationID), OldStateroot: oldStateroot,
-		DNSServers: spec.DNSServers, CurrentDNSServers: now.DNSServers, CurrentVLANID: int(now.VLANID), DNSFilterOutFamily: string(spec.DNSFilterOutFamily),
+		DNSServers: spec.DNSServers, CurrentDNSServers: now.DNSServers,
+		CurrentVLANID: int(now.VLANID), DNSFilterOutFamily: string(spec.DNSFilterOutFamily),
 		Probes:             probesOf(spec),
 		InstallInitMonitor: true, InstallIPConfigurationService: true,
 	}

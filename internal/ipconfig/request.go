@@ -136,8 +136,10 @@ func (r Request) Families() ([]Family, error) {
 		text   [5]string
 		prefix int
 	}{
-		{[5]string{r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.CurrentIPv4Gateway, r.CurrentIPv4MachineNetwork}, r.IPv4PrefixLength},
-		{[5]string{r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.CurrentIPv6Gateway, r.CurrentIPv6MachineNetwork}, r.IPv6PrefixLength},
+		{[5]string{r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.CurrentIPv4Gateway, r.CurrentIPv4MachineNetwork},
+			r.IPv4PrefixLength},
+		{[5]string{r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.CurrentIPv6Gateway, r.CurrentIPv6MachineNetwork},
+			r.IPv6PrefixLength},
 	} {
 		if family.text[0] == "" && family.text[1] == "" {
 			continue

@@ -56,11 +56,13 @@ func (o observation) wayBack() *status.Blocked {
 	case !o.canRollBack():
 		return nil
 	case o.auto.HealthEnabled():
-		return &status.Blocked{Reason: "Watched", Message: "the change is proved, and the watchdog rolls it back unless the cluster becomes healthy in time",
-			Hint: "set spec.stage to " + string(lcav1.StageRollback) + " to roll back now"}
+		return &status.Blocked{Reason: "Watched",
+			Message: "the change is proved, and the watchdog rolls it back unless the cluster becomes healthy in time",
+			Hint:    "set spec.stage to " + string(lcav1.StageRollback) + " to roll back now"}
 	}
-	return &status.Blocked{Reason: "Proved", Message: "network, API server, node and probes are proved, and nothing rolls back by itself any more",
-		Hint: "repair what is missing, or set spec.stage to " + string(lcav1.StageRollback)}
+	return &status.Blocked{Reason: "Proved",
+		Message: "network, API server, node and probes are proved, and nothing rolls back by itself any more",
+		Hint:    "repair what is missing, or set spec.stage to " + string(lcav1.StageRollback)}
 }
 
 // recordHealth gives the node what the change waits for, for evidence and for what waits for the operation to end, and says

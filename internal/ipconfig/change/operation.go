@@ -91,7 +91,8 @@ func (o *Operation) refuseReturned() error {
 }
 
 // PostPivot finishes the change. When it fails, or was begun too often, it rolls back by itself, unless the user has
-// switched that off, the old stateroot is gone, or the change was proved before. It continues a rollback that was begun before anything else.
+// switched that off, the old stateroot is gone, or the change was proved before. It continues a rollback that was begun
+// before anything else.
 func (o *Operation) PostPivot(ctx context.Context) error {
 	if !o.InNewStateroot() {
 		return operation.Refuse("post-pivot of %s: stateroot %s runs, not %s",

@@ -107,7 +107,8 @@ func (p *PostPivot) localDNS() bringup.LocalDNS {
 // reached can be repaired by a person, and in disaster recovery the old network is dead: from here on nothing rolls back by
 // itself, unless that was asked for. The watchdog is not stopped here: one that is at its limit stops this service.
 func (p *PostPivot) disarm(ctx context.Context) error {
-	h := ipconfig.Health{OperationID: p.Request.OperationID, Missing: ipconfig.NotReported, Since: p.Clock.Now().UTC().Truncate(time.Second)}
+	now := p.Clock.Now().UTC().Truncate(time.Second)
+	h := ipconfig.Health{OperationID: p.Request.OperationID, Missing: ipconfig.NotReported, Since: now}
 	if err := ipconfig.WriteHealth(p.Files, h); err != nil {
 		return fmt.Errorf("record that the change is proved: %w", err)
 	}

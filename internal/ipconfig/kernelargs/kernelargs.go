@@ -44,17 +44,17 @@ func Of(r ipconfig.Request) (Change, error) {
 	}
 	c := Change{vlan: r.VLANID != r.CurrentVLANID, oldDNS: addresses(r.CurrentDNSServers), newDNS: addresses(r.DNSServers)}
 	for _, f := range families {
-		have := map[bool]struct {
-			address string
-			length  int
-		}{true: {r.CurrentIPv4Address, r.CurrentIPv4PrefixLength}, false: {r.CurrentIPv6Address, r.CurrentIPv6PrefixLength}}[f.Address.Is4()]
-		from, err := netip.ParseAddr(have.address)
+		address, length := r.CurrentIPv6Address, r.CurrentIPv6PrefixLength
+		if f.Address.Is4() {
+			address, length = r.CurrentIPv4Address, r.CurrentIPv4PrefixLength
+		}
+		from, err := netip.ParseAddr(address)
 		if err != nil {
 			continue
 		}
 		m := move{from: from, gateway: f.CurrentGateway, to: f.Prefix(), newGateway: f.Gateway, link: f.CurrentNetwork}
-		if have.length > 0 && have.length <= from.BitLen() {
-			m.link = netip.PrefixFrom(from, have.length).Masked()
+		if length > 0 && length <= from.BitLen() {
+			m.link = netip.PrefixFrom(from, length).Masked()
 		}
 		m.leaves = m.link != f.OnLink()
 		m.stands = from == f.Address && m.gateway == m.newGateway && !m.leaves

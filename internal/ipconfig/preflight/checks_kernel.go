@@ -46,7 +46,8 @@ func checkKernelMoved(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 	}
 	hint := "the entry of the old system keeps its own"
 	if kernelargs.NeedsNetwork(f.KernelArguments) {
-		hint += "; the initramfs needs this network: make sure that what unlocks the disks (Tang) answers there, because no watchdog runs before"
+		hint += "; the initramfs needs this network: make sure that what unlocks the disks (Tang) answers there, " +
+			"because no watchdog runs before"
 	}
 	return strings.Join(found, "; "), hint
 }

@@ -15,7 +15,8 @@ func checkPrefixKnown(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 		if w.PrefixLength > 0 || w.Address == "" {
 			continue
 		}
-		return fmt.Sprintf("the prefix length of %s address %s is not known: br-ex does not have the node's present address", w.Name, w.Address),
+		return fmt.Sprintf("the prefix length of %s address %s is not known: br-ex does not have the node's present address",
+				w.Name, w.Address),
 			"set spec." + w.Name + ".machineNetwork to the network on the link, or check 'ip address show br-ex' on the node"
 	}
 	return "", ""

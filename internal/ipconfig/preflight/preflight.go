@@ -56,8 +56,8 @@ func Checks() []Check {
 		{"coupling", blocking, "gateway, machine network or DNS servers change without an address", checkCoupling},
 		{"addresses", blocking, "address outside its machine network, network or broadcast address, or one that no host has: " +
 			"unspecified, loopback, multicast, link-local, IPv4-mapped, in `0.0.0.0/8` or `240.0.0.0/4`", checkAddresses},
-		{CheckPrefixKnown, blocking, "`br-ex` does not have the node's address, so that the prefix length of the network card is not known, " +
-			"and the spec names no machine network", checkPrefixKnown},
+		{CheckPrefixKnown, blocking, "the spec names no machine network, and the card's prefix length is not known: the node's address is " +
+			"not on `br-ex`", checkPrefixKnown},
 		{"gateway-on-link", blocking, "no gateway, or one outside the network on the link (link-local IPv6 is on the link)",
 			checkGatewayOnLink},
 		{"gateway-not-self", blocking, "the gateway is an address of the node itself", checkGatewayNotSelf},
@@ -81,9 +81,9 @@ func Checks() []Check {
 			checkDefaultRoute},
 		{"routes", blocking, "a route leads the new network on the link, or a part of it, over another interface or a next hop", checkRoutes},
 		{CheckFirstBoot, blocking, "the boot loader entry of the running system has kernel argument `ignition.firstboot`", checkFirstBoot},
-		{CheckKernelStuck, blocking, "the initramfs needs a network (`rd.neednet=1`, `rd.luks.options=_netdev`), and an `ip=`, `nameserver=` or " +
-			"`rd.route=` of the old network cannot be moved: its gateway is not the node's, it has a peer, the VLAN changes, or a MachineConfig " +
-			"owns it", checkKernelStuck},
+		{CheckKernelStuck, blocking, "the initramfs needs a network (`rd.neednet=1`, `rd.luks.options=_netdev`), and an `ip=`, `nameserver=` " +
+			"or `rd.route=` of the old network cannot be moved: its gateway is not the node's, it has a peer, the VLAN changes, or a " +
+			"MachineConfig owns it", checkKernelStuck},
 		{CheckDiskSpace, blocking, "the second stateroot, or its kernel and initramfs in `/boot`, does not fit; measured late, " +
 			"and again by `collect-inputs` before anything is made", checkDisk},
 		{CheckDiskInodes, blocking, "the file system has too few inodes left for the files of a second stateroot", checkInodes},
@@ -94,10 +94,9 @@ func Checks() []Check {
 			"work by hand", checkExpiry},
 		{"other-default-routes", warning, "the same as `default-route`, with a metric above 48", checkOtherDefaults},
 		{CheckDNSKept, warning, "the machine network changes, and the spec leaves the DNS servers as they are", checkDNSKept},
-		{CheckPrefix, warning, "the network card has another prefix length than the machine network, which the address keeps, or another " +
-			"than the spec's new machine network, which the address gets", checkPrefix},
-		{CheckKernelMoved, warning, "kernel arguments `ip=` and `nameserver=` of the old network are moved for the new boot entry, or stay where " +
-			"the initramfs needs no network", checkKernelMoved},
+		{CheckPrefix, warning, "the card's prefix length, which the address keeps, is not the machine network's; or the address gets that of " +
+			"the spec's new machine network", checkPrefix},
+		{CheckKernelMoved, warning, "kernel arguments of the old network are moved for the new boot entry, or stay there", checkKernelMoved},
 		{CheckWatchdogTime, warning, "`initMonitorTimeoutSeconds` is set, and below the 600 seconds that a node needs, probes included",
 			checkWatchdogTime},
 		{CheckProxy, warning, "the cluster's proxy settings name an address or network that the change takes away", checkProxy},
