@@ -35,7 +35,8 @@ type VolumeFiles interface {
 type Volumes interface {
 	// List reads the labels of all devices, sorted by device. A device that cannot be read is left out.
 	List(ctx context.Context) ([]Volume, error)
-	// Open makes the files of a volume readable. Errors of the files match ErrVolumeGone where the device has gone.
+	// Open makes the files of a volume readable, as long as the context lasts, and up to a bound in all: a volume is foreign input.
+	// Errors of the files match ErrVolumeGone where the device has gone.
 	Open(ctx context.Context, v Volume) (VolumeFiles, error)
 	// Await returns when devices have come, gone or changed since the last call, or after a few seconds without such
 	// a sign: there are nodes on which no sign arrives. It fails only with the context.

@@ -14,6 +14,8 @@ type clusters struct {
 	table int64  // where the table begins
 	bits  int    // of an entry: 12, 16, 32
 	last  uint32 // an entry from here on ends a chain
+	// budget is that of the volume.
+	budget *budget
 }
 
 func (c clusters) valid(n uint32) bool { return n >= 2 && n-2 < c.count }
@@ -49,44 +51,102 @@ func (c clusters) next(n uint32) (next uint32, more bool, err error) {
 	return next, true, nil
 }
 
-// read reads a chain up to a number of bytes; whole says that a chain that ends before is damaged.
-func (c clusters) read(first uint32, limit int64, whole, contiguous bool) ([]byte, error) {
-	if limit == 0 {
-		return nil, nil
-	}
+// walk visits the clusters of a chain, by where they begin, until visit wants no more; whole reports that the chain ended
+// before. A chain that comes back to one of its clusters is damaged: the mark is moved on after 1, 2, 4, 8, … steps,
+// until it is in the circle and the chain comes by.
+func (c clusters) walk(first uint32, contiguous bool, visit func(at int64) (more bool, err error)) (whole bool, err error) {
 	if !c.valid(first) {
-		return nil, errCorrupt
+		return false, errCorrupt
 	}
-	var out []byte
+	mark, steps, until := uint32(0), 0, 1
 	for n := first; ; {
-		part := make([]byte, min(c.size, limit-int64(len(out))))
-		if _, err := c.r.ReadAt(part, c.data+int64(n-2)*c.size); err != nil {
-			return nil, err
+		if n == mark {
+			return false, errCorrupt
 		}
-		if out = append(out, part...); int64(len(out)) >= limit {
-			return out, nil
+		if steps++; steps == until {
+			mark, until = n, 2*until
+		}
+		if more, err := visit(c.data + int64(n-2)*c.size); err != nil || !more {
+			return false, err
 		}
 		following, more, err := n+1, c.valid(n+1), error(nil)
 		if !contiguous {
 			following, more, err = c.next(n)
 		}
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			if whole {
-				return nil, errCorrupt
-			}
-			return out, nil
+		if err != nil || !more {
+			return true, err
 		}
 		n = following
 	}
 }
 
+// folderPiece is how much of a folder is read at once: most end in the first one, and clusters may be large.
+const folderPiece = 4 << 10
+
+// readFolder reads the entries of a folder, up to its end or a number of bytes.
+func (c clusters) readFolder(first uint32, limit int64, contiguous bool) ([]byte, error) {
+	if err := c.budget.enter(int64(first)); err != nil {
+		return nil, err
+	}
+	var out []byte
+	_, err := c.walk(first, contiguous, func(at int64) (bool, error) {
+		for end := at + c.size; at < end; {
+			size := min(folderPiece, end-at, limit-int64(len(out)))
+			if err := c.budget.spend(&c.budget.folders, size); err != nil {
+				return false, err
+			}
+			have := len(out)
+			out = append(out, make([]byte, size)...)
+			if _, err := c.r.ReadAt(out[have:], at); err != nil {
+				return false, err
+			}
+			if at += size; ends(out[have:]) || int64(len(out)) >= limit {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	return out, err
+}
+
+// ends reports that entries have the mark of the end.
+func ends(entries []byte) bool {
+	for ; len(entries) >= fatEntry; entries = entries[fatEntry:] {
+		if entries[0] == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// read reads a file. A chain that ends before it does is damaged.
+func (c clusters) read(first uint32, size int64, contiguous bool) ([]byte, error) {
+	if size == 0 {
+		return nil, nil
+	}
+	var out []byte
+	short, err := c.walk(first, contiguous, func(at int64) (bool, error) {
+		part := min(c.size, size-int64(len(out)))
+		if err := c.budget.spend(&c.budget.content, part); err != nil {
+			return false, err
+		}
+		have := len(out)
+		out = append(out, make([]byte, part)...)
+		if _, err := c.r.ReadAt(out[have:], at); err != nil {
+			return false, err
+		}
+		return int64(len(out)) < size, nil
+	})
+	if err == nil && short {
+		err = errCorrupt
+	}
+	return out, err
+}
+
 // file is a node for a chain.
 func (c clusters) file(name string, first uint32, size int64, contiguous bool) *node {
 	return &node{name: name, size: size, open: func() (io.Reader, error) {
-		data, err := c.read(first, size, true, contiguous)
+		data, err := c.read(first, size, contiguous)
 		return reader(data), err
 	}}
 }

@@ -1,6 +1,9 @@
 package volumes
 
-import "io"
+import (
+	"context"
+	"io"
+)
 
 // The layout is that of Microsoft's "exFAT file system specification".
 const (
@@ -20,10 +23,9 @@ func isExFAT(s []byte) bool {
 type exFAT struct {
 	clusters
 	rootNode uint32
-	budget   *budget
 }
 
-func openExFAT(r io.ReaderAt) (*exFAT, error) {
+func openExFAT(ctx context.Context, r io.ReaderAt) (*exFAT, error) {
 	s := make([]byte, 512)
 	if _, err := r.ReadAt(s, 0); err != nil {
 		return nil, err
@@ -32,16 +34,17 @@ func openExFAT(r io.ReaderAt) (*exFAT, error) {
 		return nil, errCorrupt
 	}
 	shift := s[108]
-	return &exFAT{rootNode: le.Uint32(s[96:]), budget: newBudget(), clusters: clusters{
-		r: r, size: 1 << (shift + s[109]), data: int64(le.Uint32(s[88:])) << shift, count: le.Uint32(s[92:]),
+	return &exFAT{rootNode: le.Uint32(s[96:]), clusters: clusters{
+		budget: newBudget(ctx),
+		r:      r, size: 1 << (shift + s[109]), data: int64(le.Uint32(s[88:])) << shift, count: le.Uint32(s[92:]),
 		table: int64(le.Uint32(s[80:])) << shift, bits: 32, last: 0xfffffff8,
 	}}, nil
 }
 
-func (x *exFAT) root() ([]byte, error) { return x.read(x.rootNode, maxFolder, false, false) }
+func (x *exFAT) root() ([]byte, error) { return x.readFolder(x.rootNode, maxFolder, false) }
 
-func labelOfExFAT(r io.ReaderAt) (string, error) {
-	x, err := openExFAT(r)
+func labelOfExFAT(ctx context.Context, r io.ReaderAt) (string, error) {
+	x, err := openExFAT(ctx, r)
 	if err != nil {
 		return "", err
 	}
@@ -57,8 +60,8 @@ func labelOfExFAT(r io.ReaderAt) (string, error) {
 	return "", nil
 }
 
-func readExFAT(r io.ReaderAt) (*node, error) {
-	x, err := openExFAT(r)
+func readExFAT(ctx context.Context, r io.ReaderAt) (*node, error) {
+	x, err := openExFAT(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +120,7 @@ func (x *exFAT) add(into *node, file, stream, names []byte, depth int) error {
 	if depth >= maxDepth || length == 0 {
 		return nil
 	}
-	below, err := x.read(first, min(int64(length), maxFolder), false, contiguous)
+	below, err := x.readFolder(first, min(int64(length), maxFolder), contiguous)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package volumes
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"strings"
 )
@@ -33,10 +34,12 @@ type fat struct {
 	rootAt   int64 // of FAT12 and FAT16
 	rootSize int64
 	rootNode uint32 // cluster, of FAT32
-	budget   *budget
 }
 
-func openFAT(r io.ReaderAt, s []byte) (*fat, error) {
+func openFAT(ctx context.Context, r io.ReaderAt, s []byte) (*fat, error) {
+	if !isFAT(s) { // also where it was one a moment ago
+		return nil, errCorrupt
+	}
 	sector := int64(le.Uint16(s[11:]))
 	tableSectors, total := int64(le.Uint16(s[22:])), int64(le.Uint16(s[19:]))
 	wide := tableSectors == 0
@@ -47,10 +50,10 @@ func openFAT(r io.ReaderAt, s []byte) (*fat, error) {
 		total = int64(le.Uint32(s[32:]))
 	}
 	reserved := int64(le.Uint16(s[14:]))
-	f := &fat{budget: newBudget(), rootSize: int64(le.Uint16(s[17:])) * fatEntry}
+	f := &fat{rootSize: int64(le.Uint16(s[17:])) * fatEntry}
 	f.rootAt = (reserved + int64(s[16])*tableSectors) * sector
 	first := f.rootAt + (f.rootSize+sector-1)/sector*sector
-	f.clusters = clusters{r: r, size: sector * int64(s[13]), data: first, table: reserved * sector}
+	f.clusters = clusters{r: r, size: sector * int64(s[13]), data: first, table: reserved * sector, budget: newBudget(ctx)}
 	count := (total*sector - first) / f.size
 	if tableSectors == 0 || count < 1 || count > 0x0ffffff5 {
 		return nil, errCorrupt
@@ -69,7 +72,7 @@ func openFAT(r io.ReaderAt, s []byte) (*fat, error) {
 
 func (f *fat) root() ([]byte, error) {
 	if f.bits == 32 {
-		return f.read(f.rootNode, maxFolder, false, false)
+		return f.readFolder(f.rootNode, maxFolder, false)
 	}
 	out := make([]byte, min(f.rootSize, maxFolder))
 	_, err := f.r.ReadAt(out, f.rootAt)
@@ -77,8 +80,8 @@ func (f *fat) root() ([]byte, error) {
 }
 
 // labelOfFAT prefers the entry in the root folder, which Windows writes, to the one in the boot sector.
-func labelOfFAT(r io.ReaderAt, s []byte) (string, error) {
-	f, err := openFAT(r, s)
+func labelOfFAT(ctx context.Context, r io.ReaderAt, s []byte) (string, error) {
+	f, err := openFAT(ctx, r, s)
 	if err != nil {
 		return "", err
 	}
@@ -101,12 +104,12 @@ func labelOfFAT(r io.ReaderAt, s []byte) (string, error) {
 	return "", nil
 }
 
-func readFAT(r io.ReaderAt) (*node, error) {
+func readFAT(ctx context.Context, r io.ReaderAt) (*node, error) {
 	s := make([]byte, 512)
 	if _, err := r.ReadAt(s, 0); err != nil {
 		return nil, err
 	}
-	f, err := openFAT(r, s)
+	f, err := openFAT(ctx, r, s)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +152,7 @@ func (f *fat) fill(into *node, entries []byte, depth int) error {
 		if depth >= maxDepth || first == 0 {
 			continue
 		}
-		below, err := f.read(first, maxFolder, false, false)
+		below, err := f.readFolder(first, maxFolder, false)
 		if err == nil {
 			err = f.fill(child, below, depth+1)
 		}

@@ -27,5 +27,8 @@ func FuzzReadImage(f *testing.F) {
 		}
 		f.Add(data[:min(len(data), 64<<10)])
 	}
-	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = volumes.ReadImage(data) })
+	for _, hostile := range hostileImages() {
+		f.Add(hostile.data[:min(len(hostile.data), 256<<10)])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { _, _ = volumes.ReadImage(t.Context(), data) })
 }

@@ -2,6 +2,7 @@ package volumes
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -22,17 +23,17 @@ var errNoFilesystem = errors.New("no filesystem that is known here")
 var le = binary.LittleEndian
 
 // identify reads the superblock. Only one that fits in full counts; most devices hold none of these.
-func identify(r io.ReaderAt) (kind, label string, err error) {
+func identify(ctx context.Context, r io.ReaderAt) (kind, label string, err error) {
 	sector := make([]byte, 512)
 	if _, err := r.ReadAt(sector, 0); err != nil {
 		return "", "", err
 	}
 	switch {
 	case isExFAT(sector):
-		label, err := labelOfExFAT(r)
+		label, err := labelOfExFAT(ctx, r)
 		return kindExFAT, label, err
 	case isFAT(sector):
-		label, err := labelOfFAT(r, sector)
+		label, err := labelOfFAT(ctx, r, sector)
 		return kindFAT, label, err
 	}
 	if label, ok := extLabel(r); ok {

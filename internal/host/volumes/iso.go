@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 	"io/fs"
@@ -28,12 +29,12 @@ type iso struct {
 	budget *budget
 }
 
-func readISO(r io.ReaderAt) (*node, error) {
+func readISO(ctx context.Context, r io.ReaderAt) (*node, error) {
 	primary, joliet, err := isoRoots(r)
 	if err != nil {
 		return nil, err
 	}
-	i := &iso{r: r, budget: newBudget()}
+	i := &iso{r: r, budget: newBudget(ctx)}
 	entries, err := i.extent(primary)
 	if err != nil {
 		return nil, err
@@ -79,8 +80,16 @@ func (i *iso) extent(record []byte) ([]byte, error) {
 	if size > maxFolder {
 		return nil, errTooMany
 	}
+	start := int64(le.Uint32(record[2:])) * isoSector
+	err := i.budget.enter(start)
+	if err == nil {
+		err = i.budget.spend(&i.budget.folders, size)
+	}
+	if err != nil {
+		return nil, err
+	}
 	out := make([]byte, size)
-	_, err := i.r.ReadAt(out, int64(le.Uint32(record[2:]))*isoSector)
+	_, err = i.r.ReadAt(out, start)
 	return out, err
 }
 
@@ -128,6 +137,9 @@ func (i *iso) add(into *node, record []byte, depth int) error {
 		mode = fs.ModeIrregular // longer than any file that is read here
 	}
 	into.add(&node{name: name, mode: mode, size: size, open: func() (io.Reader, error) {
+		if err := i.budget.spend(&i.budget.content, size); err != nil {
+			return nil, err
+		}
 		data := make([]byte, size)
 		_, err := i.r.ReadAt(data, start)
 		return reader(data), err

@@ -3,9 +3,12 @@ package volumes
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -67,8 +70,20 @@ func (m *mounted) Open(name string) (fs.File, error) {
 
 // ReadDir implements fs.ReadDirFS.
 func (m *mounted) ReadDir(name string) ([]fs.DirEntry, error) {
-	entries, err := fs.ReadDir(m.root.FS(), name)
-	return entries, m.explain(err)
+	f, err := m.root.Open(name)
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(maxEntries + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, m.explain(err)
+	}
+	if len(entries) > maxEntries {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errTooMany}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
 }
 
 // Close unmounts, also a device that has gone.

@@ -65,6 +65,9 @@ func (i *iso) continued(f []byte) []byte {
 	if length > isoSector || offset > isoSector {
 		return nil
 	}
+	if i.budget.spend(&i.budget.folders, int64(length)) != nil {
+		return nil
+	}
 	out := make([]byte, length)
 	if _, err := i.r.ReadAt(out, int64(block)*isoSector+int64(offset)); err != nil {
 		return nil

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,6 +16,8 @@ const (
 	maxDepth     = 6
 	maxFolder    = 1 << 20  // bytes of one folder's entries
 	maxReadable  = 32 << 20 // bytes of one file
+	maxFolders   = 32 << 20 // bytes of the entries of all folders
+	maxContent   = 64 << 20 // bytes that are read of all files
 	maxNameUnits = 255
 )
 
@@ -34,16 +37,41 @@ type node struct {
 
 func (n *node) add(c *node) { n.children = append(n.children, c) }
 
-// budget counts entries over a whole volume.
-type budget struct{ left int }
+// budget is what reading a whole volume may cost, folders apart from files. It also ends with its context.
+type budget struct {
+	ctx                       context.Context
+	entries, folders, content int64
+	// seen is where folders begin. One that is reached twice is reached for ever.
+	seen map[int64]bool
+}
 
-func newBudget() *budget { return &budget{maxEntries} }
+func newBudget(ctx context.Context) *budget {
+	return &budget{ctx: ctx, entries: maxEntries, folders: maxFolders, content: maxContent, seen: map[int64]bool{}}
+}
 
+// take counts an entry of a folder.
 func (b *budget) take() error {
-	if b.left--; b.left < 0 {
+	if b.entries--; b.entries < 0 {
 		return errTooMany
 	}
-	return nil
+	return b.ctx.Err()
+}
+
+// enter counts a folder by where it begins.
+func (b *budget) enter(at int64) error {
+	if b.seen[at] {
+		return errCorrupt
+	}
+	b.seen[at] = true
+	return b.ctx.Err()
+}
+
+// spend counts bytes that are about to be read of folders or files.
+func (b *budget) spend(from *int64, n int64) error {
+	if *from -= n; *from < 0 {
+		return errTooMany
+	}
+	return b.ctx.Err()
 }
 
 // usable says that a name can stand in a path.

@@ -63,7 +63,7 @@ func (v *Volumes) List(ctx context.Context) ([]host.Volume, error) {
 		if notMedia(e.Name()) || firstLine(filepath.Join(folder, e.Name(), "size")) == "0" {
 			continue
 		}
-		volume, err := v.probe(e.Name())
+		volume, err := v.probe(ctx, e.Name())
 		switch {
 		case err != nil:
 			v.options.Log.Debug("block device left out", "device", e.Name(), "error", err)
@@ -75,13 +75,13 @@ func (v *Volumes) List(ctx context.Context) ([]host.Volume, error) {
 	return out, nil
 }
 
-func (v *Volumes) probe(name string) (host.Volume, error) {
+func (v *Volumes) probe(ctx context.Context, name string) (host.Volume, error) {
 	d, err := v.device(name)
 	if err != nil {
 		return host.Volume{}, err
 	}
 	defer d.Close()
-	kind, label, err := identify(d)
+	kind, label, err := identify(ctx, d)
 	if err != nil {
 		return host.Volume{}, err
 	}
@@ -106,7 +106,7 @@ func (v *Volumes) diskOf(name string) string {
 }
 
 // Open implements host.Volumes.
-func (v *Volumes) Open(_ context.Context, volume host.Volume) (host.VolumeFiles, error) {
+func (v *Volumes) Open(ctx context.Context, volume host.Volume) (host.VolumeFiles, error) {
 	name := filepath.Base(volume.Device)
 	if volume.Filesystem == kindExt {
 		return v.mount(volume)
@@ -115,15 +115,15 @@ func (v *Volumes) Open(_ context.Context, volume host.Volume) (host.VolumeFiles,
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", volume.Device, err)
 	}
-	tree, err := readTree(d, volume)
+	tree, err := readTree(ctx, d, volume)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read %s (%s): %w", volume.Device, volume.Filesystem, err), d.Close())
 	}
 	return tree, nil
 }
 
-func readTree(d *device, volume host.Volume) (*tree, error) {
-	kind, label, err := identify(d)
+func readTree(ctx context.Context, d *device, volume host.Volume) (*tree, error) {
+	kind, label, err := identify(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -133,11 +133,11 @@ func readTree(d *device, volume host.Volume) (*tree, error) {
 	var root *node
 	switch kind {
 	case kindFAT:
-		root, err = readFAT(d)
+		root, err = readFAT(ctx, d)
 	case kindExFAT:
-		root, err = readExFAT(d)
+		root, err = readExFAT(ctx, d)
 	case kindISO:
-		root, err = readISO(d)
+		root, err = readISO(ctx, d)
 	}
 	return &tree{root: root, closer: d}, err
 }
