@@ -49,7 +49,8 @@ func generate(w Wiring) *cobra.Command {
 	f.StringVar(&c.caFile, "registry-ca", "", "authorities to trust for the registry beside the node's, in PEM")
 	f.StringVar(&c.recertImage, "recert-image", "", "image of recert for nodes that restore the seed image")
 	f.StringVar(&c.manifest, "manifest", "", "what the image says of the cluster, as its manifest.json; the node fills what it knows")
-	f.StringVar(&c.decisions, "secret-decisions", "", "decisions about secrets that are found, as spec.secretDecisions of a SeedGenerator, in YAML or JSON")
+	f.StringVar(&c.decisions, "secret-decisions", "",
+		"decisions about secrets that are found, as spec.secretDecisions of a SeedGenerator, in YAML or JSON")
 	f.StringVar(&c.key, "signing-key", "", "private key of cosign to sign the image with, in PEM")
 	f.StringVar(&c.password, "signing-password-file", "", "file with the password of the key")
 	return cmd

@@ -9,19 +9,23 @@ import (
 )
 
 // keywordStems are in every name that the rule looks for.
-var keywordStems = []string{"passw", "passphrase", "secret", "token", "apikey", "api_key", "api-key", "accesskey", "access_key", "access-key",
-	"privatekey", "private_key", "credential", "authtok", "community", "encryptionkey", "encryption_key", "encryption-key"}
+var keywordStems = []string{"passw", "passphrase", "secret", "token", "apikey", "api_key", "api-key", "accesskey", "access_key",
+	"access-key", "privatekey", "private_key", "credential", "authtok", "community", "encryptionkey", "encryption_key", "encryption-key"}
 
 // A name is strong where its value is a secret however short it is, and weak where values are often names or references.
 var (
 	strongName = regexp.MustCompile(`(?i)(?:passw(?:or)?d|passwd|passphrase|authtok|^pass|_pass|\bpass|^psk)\d*$`)
-	weakName   = regexp.MustCompile(`(?i)(?:secret|token|api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|credentials?|encryption[_-]?key|auth[_-]?key|license[_-]?key|signing[_-]?key|cookie[_-]?secret|client[_-]?secret|secret[_-]?key)\d*$`)
+	weakName   = regexp.MustCompile(`(?i)(?:` +
+		`secret|token|api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|` +
+		`credentials?|encryption[_-]?key|auth[_-]?key|license[_-]?key|signing[_-]?key|cookie[_-]?secret|` +
+		`client[_-]?secret|secret[_-]?key)\d*$`)
 	// notSecret are names that end like one and hold something else.
 	notSecret = regexp.MustCompile(`(?i)(?:page|next|continue|sync|public)[_-]?(?:token|key|credentials?)$`)
 )
 
 // assignment is a line "name: value" or "name = value", or a field of JSON; also with escaped quotes.
-var assignment = regexp.MustCompile(`(?m)(?:^[ \t]*(?:export[ \t]+|-[ \t]+)?|[{,;?&\s]|\\n|--)(\\*["']?)([A-Za-z][\w.-]{0,80})(\\*["']?)[ \t]*(?:[:=]|:=)[ \t]*(?:(\\*")([^"\\\n]*)(\\*")|(')([^'\n]*)'|([^\s"'\\,;&{}\[\]|<>` + "`" + `]+))`)
+var assignment = regexp.MustCompile(`(?m)(?:^[ \t]*(?:export[ \t]+|-[ \t]+)?|[{,;?&\s]|\\n|--)(\\*["']?)([A-Za-z][\w.-]{0,80})(\\*["']?)[ \t]*(?:[:=]|:=)[ \t]*` +
+	`(?:(\\*")([^"\\\n]*)(\\*")|(')([^'\n]*)'|([^\s"'\\,;&{}\[\]|<>` + "`" + `]+))`)
 
 // keywords finds values that are named like a secret.
 func keywords(text string) (out []span) {
@@ -72,14 +76,21 @@ func namesSecret(name, value string, least int) bool {
 }
 
 var (
-	reference   = regexp.MustCompile(`^(?:[/~.]|\$|%[A-Za-z{(]|\{\{|<|@|&|\*$|data:|file:|https?://[^@]*$|system:|-----BEGIN|\(|\[|valueFrom|secretKeyRef)`)
-	literals    = regexp.MustCompile(`(?i)^(?:true|false|yes|no|on|off|none|null|nil|[-+]?[0-9.]+[a-z]{0,2}|0x[0-9a-f]{1,8}|x+|\*+|!+\*?|-+|required|optional|requisite|sufficient|include|substack|string|boolean|object|integer|files|sss|compat|prompt|enabled|disabled|default|basic|bearer|plain)$`)
-	placeholder = regexp.MustCompile(`(?i)^(?:` + Placeholder + `|placeholder|change-?_?me\d*|example.*|your[-_ ].*|my[-_]?(?:password|secret|token)|redacted|dummy|fake|sample|todo|(?:user)?pass(?:word|wd)?|secret|token|username|insert.*|replace.*|s?ecret-?here|foo|bar|xxx.*|test)$`)
+	reference = regexp.MustCompile(`^(?:[/~.]|\$|%[A-Za-z{(]|` +
+		`\{\{|<|@|&|\*$|data:|file:|https?://[^@]*$|system:|-----BEGIN|\(|\[|valueFrom|secretKeyRef)`)
+	literals = regexp.MustCompile(`(?i)^(?:` +
+		`true|false|yes|no|on|off|none|null|nil|[-+]?[0-9.]+[a-z]{0,2}|0x[0-9a-f]{1,8}|x+|\*+|!+\*?|-+|` +
+		`required|optional|requisite|sufficient|include|substack|string|` +
+		`boolean|object|integer|files|sss|compat|prompt|enabled|disabled|default|basic|bearer|plain)$`)
+	placeholder = regexp.MustCompile(`(?i)^(?:` + Placeholder + `|placeholder|change-?_?me\d*|example.*|` +
+		`your[-_ ].*|my[-_]?(?:password|secret|token)|redacted|dummy|fake|sample|todo|` +
+		`(?:user)?pass(?:word|wd)?|secret|token|username|insert.*|replace.*|s?ecret-?here|foo|bar|xxx.*|test)$`)
 )
 
 // refers reports whether a value says where a secret is, and is none itself.
 func refers(value string) bool {
-	return reference.MatchString(value) || literals.MatchString(value) || strings.Contains(value, "${") || strings.Contains(value, "$(") || strings.Contains(value, "{{")
+	return reference.MatchString(value) || literals.MatchString(value) ||
+		strings.Contains(value, "${") || strings.Contains(value, "$(") || strings.Contains(value, "{{")
 }
 
 func isPlaceholder(value string) bool { return placeholder.MatchString(strings.Trim(value, `"'`)) }

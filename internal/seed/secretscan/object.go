@@ -76,7 +76,7 @@ func (v *objectVisit) edit(kv host.KeyValue) ([]byte, error) {
 	if err := o.Edit(v.visit); err != nil {
 		return nil, err
 	}
-	if !o.Changed && !bytes.HasPrefix(kv.Value, protobufMagic) && !bytes.HasPrefix(kv.Value, cborMagic) && !bytes.HasPrefix(kv.Value, []byte("{")) {
+	if !isEncoded(kv.Value) {
 		v.raw(kv.Value)
 	}
 	return o.Value, nil
@@ -86,6 +86,11 @@ var (
 	protobufMagic = []byte("k8s\x00")
 	cborMagic     = []byte{0xd9, 0xd9, 0xf7}
 )
+
+// isEncoded reports whether a value is in one of the encodings of kube-apiserver.
+func isEncoded(value []byte) bool {
+	return bytes.HasPrefix(value, protobufMagic) || bytes.HasPrefix(value, cborMagic) || bytes.HasPrefix(value, []byte("{"))
+}
 
 // raw examines a value that cannot be edited. What is found in it is refused: the place is not known well enough to change it.
 func (v *objectVisit) raw(value []byte) {
@@ -224,7 +229,8 @@ func (v *objectVisit) releaseHolds(text string) bool {
 }
 
 func secretManifest(text string) bool {
-	return strings.Contains(text, "kind: Secret") || strings.Contains(text, `"kind":"Secret"`) || strings.Contains(text, `kind\":\"Secret`) ||
+	return strings.Contains(text, "kind: Secret") || strings.Contains(text, `"kind":"Secret"`) ||
+		strings.Contains(text, `kind\":\"Secret`) ||
 		strings.Contains(text, `"kind": "Secret"`)
 }
 

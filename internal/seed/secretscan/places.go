@@ -7,7 +7,8 @@ import (
 
 // isRenewed says where recert renews keys and tokens: in the store, and in the folders of the node's components.
 func isRenewed(p Place) bool {
-	return p.Path == "" || strings.HasPrefix(p.Path, "/etc/") || strings.HasPrefix(p.Path, "/var/lib/kubelet/") || strings.HasPrefix(p.Path, "/var/lib/lca/")
+	return p.Path == "" || strings.HasPrefix(p.Path, "/etc/") ||
+		strings.HasPrefix(p.Path, "/var/lib/kubelet/") || strings.HasPrefix(p.Path, "/var/lib/lca/")
 }
 
 // RenewedDirs are the folders of it.
@@ -27,7 +28,8 @@ func kept() []keeping {
 	words := []string{ruleKeyword, ruleOpaque}
 	return []keeping{
 		{rules: words, object: "apiextensions.k8s.io/customresourcedefinitions/*", because: "the definition of a type: no value is in it"},
-		{rules: words, object: "operators.coreos.com/clusterserviceversions/*/*", because: "the description of an operator, the same on every cluster"},
+		{rules: words, object: "operators.coreos.com/clusterserviceversions/*/*",
+			because: "the description of an operator, the same on every cluster"},
 		{rules: words, object: "configmaps/openshift-marketplace/*", because: "the unpacked package of an operator, the same on every cluster"},
 		{rules: words, object: "operators.coreos.com/*/openshift-marketplace/*", because: "a catalog of operators, the same on every cluster"},
 		{rules: words, object: "secrets/*/builder-*", because: "a login of the cluster's own registry, signed again"},
@@ -109,8 +111,8 @@ var notExamined = []struct{ what, why string }{
 }
 
 // packaged are folders of package managers and caches: what they hold came with packages.
-var packaged = []string{"/var/lib/dpkg/", "/var/lib/rpm/", "/var/lib/apt/", "/var/cache/", "/var/lib/selinux/", "/var/lib/dnf/", "/var/lib/alternatives/",
-	"/var/lib/ucf/", "/var/lib/pam/"}
+var packaged = []string{"/var/lib/dpkg/", "/var/lib/rpm/", "/var/lib/apt/", "/var/cache/", "/var/lib/selinux/",
+	"/var/lib/dnf/", "/var/lib/alternatives/", "/var/lib/ucf/", "/var/lib/pam/"}
 
 // goesByWords reports whether the rule about key words applies to a file: it is about configurations. In scripts and in what packages
 // brought, names of secrets stand beside variables and texts.
@@ -121,7 +123,8 @@ func goesByWords(file, content string) bool {
 		}
 	}
 	switch path.Ext(file) {
-	case ".md", ".html", ".css", ".js", ".py", ".pyc", ".sh", ".go", ".c", ".h", ".te", ".cil", ".pp", ".rules", ".po", ".mo", ".svg", ".service", ".crt":
+	case ".md", ".html", ".css", ".js", ".py", ".pyc", ".sh", ".go", ".c", ".h", ".te", ".cil", ".pp", ".rules",
+		".po", ".mo", ".svg", ".service", ".crt":
 		return false
 	}
 	return !strings.HasPrefix(content, "#!")

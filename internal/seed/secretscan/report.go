@@ -115,7 +115,8 @@ func (r *Report) Refusal() string {
 
 // note adds a find.
 func (s *Scan) note(rule *Rule, p Place, d Decision, reason string) {
-	s.Report.Found = append(s.Report.Found, Found{Rule: rule.Name, Object: p.Object, Key: s.safe(p.Key), Path: p.Path, Decision: d, Reason: reason})
+	s.Report.Found = append(s.Report.Found, Found{Rule: rule.Name, Object: p.Object, Key: s.safe(p.Key), Path: p.Path,
+		Decision: d, Reason: reason})
 }
 
 func (s *Scan) noteUnread(p Place, why string) {
