@@ -19,7 +19,9 @@ func readDecisions(text []byte) (out []secretscan.Ruling, err error) {
 		if d.Decision != lcav1.SecretKeep && d.Decision != lcav1.SecretRemove {
 			return nil, fmt.Errorf("entry %d: decision is %q: write Keep or Remove", i+1, d.Decision)
 		}
-		out = append(out, secretscan.Ruling{Object: d.Object, Key: d.Key, Path: d.Path, Keep: d.Decision == lcav1.SecretKeep, Reason: d.Reason})
+		out = append(out, secretscan.Ruling{
+			Object: d.Object, Key: d.Key, Path: d.Path, Keep: d.Decision == lcav1.SecretKeep, Reason: d.Reason,
+		})
 	}
 	return out, nil
 }

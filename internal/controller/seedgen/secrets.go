@@ -11,7 +11,9 @@ import (
 // rulings are the decisions of the spec as lca-cli has them.
 func rulings(decisions []lcav1.SecretDecision) (out []secretscan.Ruling) {
 	for _, d := range decisions {
-		out = append(out, secretscan.Ruling{Object: d.Object, Key: d.Key, Path: d.Path, Keep: d.Decision == lcav1.SecretKeep, Reason: d.Reason})
+		out = append(out, secretscan.Ruling{
+			Object: d.Object, Key: d.Key, Path: d.Path, Keep: d.Decision == lcav1.SecretKeep, Reason: d.Reason,
+		})
 	}
 	return out
 }
@@ -34,7 +36,8 @@ func secretsStatus(r *seed.SecretReport) *lcav1.SeedSecretsStatus {
 			continue
 		}
 		out.Found = append(out.Found, lcav1.SeedSecretFound{
-			Object: clip(f.Object), Key: clip(f.Key), Path: clip(f.Path), Rule: f.Rule, Decision: string(f.Decision), Reason: clip(f.Reason),
+			Object: clip(f.Object), Key: clip(f.Key), Path: clip(f.Path),
+			Rule: f.Rule, Decision: string(f.Decision), Reason: clip(f.Reason),
 		})
 	}
 	return out

@@ -140,7 +140,8 @@ func (s *sweep) report() error {
 	if err := s.Files.Write(path.Join(s.contents(), image.Secrets), text, 0o600); err != nil {
 		return fmt.Errorf("store %s: %w", image.Secrets, err)
 	}
-	if err := operation.WriteJSON(s.Files, seed.SecretsFile, seed.SecretReport{OperationID: s.request.OperationID, Report: *r}); err != nil {
+	full := seed.SecretReport{OperationID: s.request.OperationID, Report: *r}
+	if err := operation.WriteJSON(s.Files, seed.SecretsFile, full); err != nil {
 		return err
 	}
 	s.Log.Info("searched the copy for secrets", "objects", r.Objects, "files", r.Files, "found", r.Counts)

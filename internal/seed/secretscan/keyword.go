@@ -17,14 +17,16 @@ var (
 	strongName = regexp.MustCompile(`(?i)(?:passw(?:or)?d|passwd|passphrase|authtok|^pass|_pass|\bpass|^psk)\d*$`)
 	weakName   = regexp.MustCompile(`(?i)(?:` +
 		`secret|token|api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|` +
-		`credentials?|encryption[_-]?key|auth[_-]?key|license[_-]?key|signing[_-]?key|cookie[_-]?secret|` +
+		`credentials?|encryption[_-]?key|auth[_-]?key|` +
+		`license[_-]?key|signing[_-]?key|cookie[_-]?secret|` +
 		`client[_-]?secret|secret[_-]?key)\d*$`)
 	// notSecret are names that end like one and hold something else.
 	notSecret = regexp.MustCompile(`(?i)(?:page|next|continue|sync|public)[_-]?(?:token|key|credentials?)$`)
 )
 
 // assignment is a line "name: value" or "name = value", or a field of JSON; also with escaped quotes.
-var assignment = regexp.MustCompile(`(?m)(?:^[ \t]*(?:export[ \t]+|-[ \t]+)?|[{,;?&\s]|\\n|--)(\\*["']?)([A-Za-z][\w.-]{0,80})(\\*["']?)[ \t]*(?:[:=]|:=)[ \t]*` +
+var assignment = regexp.MustCompile(`(?m)` +
+	`(?:^[ \t]*(?:export[ \t]+|-[ \t]+)?|[{,;?&\s]|\\n|--)(\\*["']?)([A-Za-z][\w.-]{0,80})(\\*["']?)[ \t]*(?:[:=]|:=)[ \t]*` +
 	`(?:(\\*")([^"\\\n]*)(\\*")|(')([^'\n]*)'|([^\s"'\\,;&{}\[\]|<>` + "`" + `]+))`)
 
 // keywords finds values that are named like a secret.
@@ -126,7 +128,8 @@ func looksRandom(value string) bool {
 
 // isCleaned recognises what an earlier run left in the place of a secret.
 func isCleaned(value string) bool {
-	return strings.Contains(value, "!*") || strings.Contains(value, dots) || strings.Contains(value, "laceholder") || strings.Contains(value, Placeholder)
+	return strings.Contains(value, "!*") || strings.Contains(value, dots) ||
+		strings.Contains(value, "laceholder") || strings.Contains(value, Placeholder)
 }
 
 // isPublic recognises tokens, which have a rule of their own, digests, and certificates.

@@ -165,7 +165,8 @@ func (v *objectVisit) named(pl Place, name, text string, data bool) (string, boo
 
 // isRandomBytes recognises a key that is no text, as programs draw them.
 func isRandomBytes(content string) bool {
-	return len(content) >= randomLen && len(content) <= 128 && !isText(content) && !wire.IsCompressed(content) && entropy(content) >= randomBits
+	return len(content) >= randomLen && len(content) <= 128 && !isText(content) &&
+		!wire.IsCompressed(content) && entropy(content) >= randomBits
 }
 
 // withoutSuffix is a name without the ending of a file.

@@ -27,15 +27,22 @@ type keeping struct {
 func kept() []keeping {
 	words := []string{ruleKeyword, ruleOpaque}
 	return []keeping{
-		{rules: words, object: "apiextensions.k8s.io/customresourcedefinitions/*", because: "the definition of a type: no value is in it"},
+		{rules: words, object: "apiextensions.k8s.io/customresourcedefinitions/*",
+			because: "the definition of a type: no value is in it"},
 		{rules: words, object: "operators.coreos.com/clusterserviceversions/*/*",
 			because: "the description of an operator, the same on every cluster"},
-		{rules: words, object: "configmaps/openshift-marketplace/*", because: "the unpacked package of an operator, the same on every cluster"},
-		{rules: words, object: "operators.coreos.com/*/openshift-marketplace/*", because: "a catalog of operators, the same on every cluster"},
-		{rules: words, object: "secrets/*/builder-*", because: "a login of the cluster's own registry, signed again"},
-		{rules: words, object: "secrets/openshift-ovn-kubernetes/*", because: "certificates of the cluster's network, renewed by their operator"},
-		{rules: words, object: "configmaps/*/kube-root-ca.crt", because: "public certificates"},
-		{rules: words, object: "configmaps/*/openshift-service-ca.crt", because: "public certificates"},
+		{rules: words, object: "configmaps/openshift-marketplace/*",
+			because: "the unpacked package of an operator, the same on every cluster"},
+		{rules: words, object: "operators.coreos.com/*/openshift-marketplace/*",
+			because: "a catalog of operators, the same on every cluster"},
+		{rules: words, object: "secrets/*/builder-*",
+			because: "a login of the cluster's own registry, signed again"},
+		{rules: words, object: "secrets/openshift-ovn-kubernetes/*",
+			because: "certificates of the cluster's network, renewed by their operator"},
+		{rules: words, object: "configmaps/*/kube-root-ca.crt",
+			because: "public certificates"},
+		{rules: words, object: "configmaps/*/openshift-service-ca.crt",
+			because: "public certificates"},
 		{rules: words, path: "/etc/kubernetes/manifests/*", because: "a static pod: it names files of secrets"},
 	}
 }

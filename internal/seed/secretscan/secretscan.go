@@ -123,7 +123,9 @@ func (s *Scan) LargeFile(file string, from io.Reader) (FileAction, error) {
 		case err != nil:
 			return action, err
 		case total >= WindowLimit:
-			s.Report.NotExamined = append(s.Report.NotExamined, Unexamined{file, "is larger than is read of one file; its beginning was examined"})
+			s.Report.NotExamined = append(s.Report.NotExamined, Unexamined{
+				file, "is larger than is read of one file; its beginning was examined",
+			})
 			return action, nil
 		}
 		buffer = append(buffer[:0], buffer[len(buffer)-overlap:]...)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -152,6 +153,14 @@ func TestWhatRecertRenewedShips(t *testing.T) {
 	require.Equal(t, RewriteFile, action)
 	_, action = s.File("/var/lib/app/x.key", []byte(fresh))
 	require.Equal(t, RewriteFile, action, "recert renews nothing there")
+}
+
+func TestTheDocumentationListsEachRule(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/seed-images.md")
+	require.NoError(t, err)
+	for _, r := range append(textRules(), wholeRules()...) {
+		require.Contains(t, string(page), "`"+r.Name+"`")
+	}
 }
 
 func FuzzFile(f *testing.F) {

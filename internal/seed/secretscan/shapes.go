@@ -16,7 +16,8 @@ func tokens(text string) (out []span) {
 		if at[0] > 0 && isTokenByte(text[at[0]-1]) || voided(token) == token {
 			continue
 		}
-		if head, err := base64.RawURLEncoding.DecodeString(token[:strings.IndexByte(token, '.')]); err == nil && strings.Contains(string(head), `"alg"`) {
+		head, err := base64.RawURLEncoding.DecodeString(token[:strings.IndexByte(token, '.')])
+		if err == nil && strings.Contains(string(head), `"alg"`) {
 			out = append(out, span{at[0], at[1]})
 		}
 	}
@@ -57,7 +58,8 @@ func registryLogins(text string) (out []span) {
 		} else if !whole {
 			continue
 		}
-		if plain == "" || plain == "placeholder" || strings.HasPrefix(plain, "eyJ") || refers(plain) || isPlaceholder(plain) {
+		if plain == "" || plain == "placeholder" || strings.HasPrefix(plain, "eyJ") ||
+			refers(plain) || isPlaceholder(plain) {
 			continue
 		}
 		out = append(out, span{at[4], at[5]})
@@ -74,7 +76,8 @@ func placeholderLogin(value string) string {
 	return "placeholder"
 }
 
-var hashShape = regexp.MustCompile(`\$(?:1|5|6|7|y|gy|2[abxy]?|apr1|argon2(?:id|i|d)|scrypt|pbkdf2[\w-]*)\$[./A-Za-z0-9=,$+-]{20,}|\{(?i:S?SHA(?:256|384|512)?|S?MD5|PBKDF2[\w-]*|CRYPT)\}[./A-Za-z0-9=,$+-]{20,}`)
+var hashShape = regexp.MustCompile(`\$(?:1|5|6|7|y|gy|2[abxy]?|apr1|argon2(?:id|i|d)|scrypt|pbkdf2[\w-]*)\$[./A-Za-z0-9=,$+-]{20,}|` +
+	`\{(?i:S?SHA(?:256|384|512)?|S?MD5|PBKDF2[\w-]*|CRYPT)\}[./A-Za-z0-9=,$+-]{20,}`)
 
 // locked is a bcrypt hash that no password has; dots are what recert leaves.
 const (
@@ -151,14 +154,20 @@ func privateBlocks(text string) (out []span) {
 }
 
 var (
-	networkShape = regexp.MustCompile(`(?im)^[ \t]*(?:psk|sae_password|wep-key[0-3]|wep_key[0-3]|leap-password|private-key-password|private_key_passwd|phase2-private-key-password|ca-cert-password|wpa_psk(?:_passphrase)?|key_passphrase[0-9]?|ieee_8021x_password|wpa_passphrase|mka-cak)[ \t]*=[ \t]*["']?([^\s"'#][^\n"']*?)["']?[ \t]*\r?$`)
-	inKeyfile    = regexp.MustCompile(`(?m)^[ \t]*(?:password|pin|secret|Xauth password|cert-pass)[ \t]*=[ \t]*["']?([^\s"'][^\n"']*?)["']?[ \t]*\r?$`)
+	networkShape = regexp.MustCompile(`(?im)^[ \t]*(?:psk|sae_password|wep-key[0-3]|wep_key[0-3]|` +
+		`leap-password|private-key-password|private_key_passwd|phase2-private-key-password|` +
+		`ca-cert-password|wpa_psk(?:_passphrase)?|key_passphrase[0-9]?|ieee_8021x_password|` +
+		`wpa_passphrase|mka-cak)` +
+		`[ \t]*=[ \t]*["']?([^\s"'#][^\n"']*?)["']?[ \t]*\r?$`)
+	inKeyfile = regexp.MustCompile(`(?m)^[ \t]*(?:password|pin|secret|Xauth password|cert-pass)` +
+		`[ \t]*=[ \t]*["']?([^\s"'][^\n"']*?)["']?[ \t]*\r?$`)
 )
 
 // sections are of files in which a password is one of a network.
 var sections = []string{"[connection]", "[802-1x]", "[wifi-security]", "[vpn-secrets]", "[gsm]", "[pppoe]", "network={"}
 
-var networkHints = []string{"psk", "sae_password", "wep-key", "wep_key", "leap-password", "private-key-password", "private_key_passwd", "wpa_pass",
+var networkHints = []string{"psk", "sae_password", "wep-key", "wep_key", "leap-password", "private-key-password", "private_key_passwd",
+	"wpa_pass",
 	"ca-cert-password", "key_passphrase", "ieee_8021x_password", "mka-cak"}
 
 var networkNames = newHintIndex([]Rule{{hints: networkHints}})
