@@ -145,6 +145,20 @@ func TestASharedProfileComesBackAfterACrash(t *testing.T) {
 	n.isShared()
 }
 
+// TestASharedCardBecomesAPort and is up by the shared profile again when the change is refused.
+func TestASharedCardBecomesAPort(t *testing.T) {
+	n := newSharedNode(t)
+	doc := "interfaces: [{name: br0, type: linux-bridge, state: up, ipv4: {enabled: true, dhcp: false, " +
+		"address: [{ip: 192.0.2.9, prefix-length: 24}]}, bridge: {options: {stp: {enabled: false}}, port: [{name: uplink0}]}}]"
+	require.ErrorIs(t, n.network().Apply(timeout(t), document(t, doc), no), errNo)
+	n.isShared()
+	n.missing("br0")
+	n.apply(doc)
+	n.inPlace(doc)
+	require.Equal(t, wiredConnection, n.text(n.keyfile))
+	require.Equal(t, "Wired Connection", n.profileOn("uplink1"))
+}
+
 // TestASharedProfileWithFixedAddresses may be for one card only, as installers write it for a machine with one card.
 func TestASharedProfileWithFixedAddresses(t *testing.T) {
 	for name, doc := range sharedDocuments {

@@ -185,3 +185,27 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 	}
 	n.settled()
 }
+
+// TestWhatIsShownIsInPlace: the observed state, with all keys that it has, is a document that changes nothing.
+func TestWhatIsShownIsInPlace(t *testing.T) {
+	n := newNode(t)
+	n.cards("card0", "card1")
+	n.Peer("addr", "add", "203.0.113.1/24", "dev", "card0p")
+	n.ServeDHCP([]string{"card0"}, []string{"203.0.113.100,203.0.113.120,255.255.255.0"})
+	n.apply(onCard("ipv4: {enabled: true, dhcp: true, auto-gateway: false}"))
+	n.Until("the card has a lease", func() bool { return len(n.find("card0", "").IPv4.Addresses) > 0 })
+	n.apply("interfaces: [{name: br0, type: linux-bridge, state: up, bridge: {port: [{name: card1}]}}]\n" +
+		"route-rules: {config: [{family: ipv4, ip-from: 198.51.100.0/24, priority: 902, action: prohibit}]}")
+	n.apply(macVLAN("mode: bridge"))
+	got, err := n.network().Observe(timeout(t))
+	require.NoError(t, err)
+	got.Routes.Running, got.DNS.Running, got.Hostname = nil, nil, nil
+	shown := encoded(t, got)
+	for _, key := range []string{"lldp:", "accept-all-mac-addresses:", "auto-gateway: false", "wait-ip:", "multicast-router:", "promiscuous: true"} {
+		require.Contains(t, shown, key)
+	}
+	n.inPlace(shown)
+	before := len(n.Log())
+	n.apply(shown)
+	require.NotContains(t, n.Log()[before:], `op="checkpoint-create"`, "no link is touched")
+}

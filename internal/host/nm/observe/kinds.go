@@ -21,7 +21,7 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 	if ports == nil {
 		ports = []string{}
 	}
-	if i.Type == netstate.TypeEthernet || i.Type == netstate.TypeVeth {
+	if (i.Type == netstate.TypeEthernet || i.Type == netstate.TypeVeth) && i.State != netstate.StateIgnore {
 		i.Ethernet = kernel.Ethernet(i.Name)
 	}
 	switch v := l.(type) {

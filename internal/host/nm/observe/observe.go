@@ -83,9 +83,10 @@ func (o *observer) describe(i *netstate.Interface, l netlink.Link) {
 	if a.RawFlags&unix.IFF_UP != 0 {
 		i.State = netstate.StateUp
 	}
-	i.AcceptAll = new(a.RawFlags&unix.IFF_PROMISC != 0)
 	if d, ok := o.s.Device(i.Name); ok && d.State == profile.DeviceUnmanaged {
-		i.State = netstate.StateIgnore
+		i.State = netstate.StateIgnore // there may be thousands, of containers: the details of links are for those that can be set
+	} else {
+		i.AcceptAll = new(a.RawFlags&unix.IFF_PROMISC != 0)
 	}
 	if p, ok := o.s.ActiveOn(i.Name); ok {
 		if id := p.Settings.ID(); id != i.Name {

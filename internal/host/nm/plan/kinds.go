@@ -238,7 +238,8 @@ func bondMode(mode string) string {
 // linuxBridge brings in the options, and filters VLANs where a port says so.
 func (p *Plan) linuxBridge(c *Change, i netstate.Interface) error {
 	if o := i.Bridge.Options; o != nil {
-		if err := bridgeOptions(c.After, o); err != nil {
+		now, _ := p.carrier(i.Name)
+		if err := bridgeOptions(c.After, o, now); err != nil {
 			return err
 		}
 	}
@@ -263,61 +264,90 @@ func allDropped(ports []netstate.BridgePort) bool {
 	return len(ports) > 0
 }
 
-func bridgeOptions(s profile.Settings, o *netstate.BridgeOptions) error {
+// bridgeOptions leaves a profile alone that is silent where the bridge does already what is wanted: its own defaults are the
+// kernel's, which differ.
+func bridgeOptions(s profile.Settings, o *netstate.BridgeOptions, now netstate.Interface) error {
 	const sec = profile.TypeBridge
-	number := func(key string, v *int, unset uint32) {
+	have := &netstate.BridgeOptions{}
+	if now.Bridge != nil && now.Bridge.Options != nil {
+		have = now.Bridge.Options
+	}
+	silent := func(key string) bool { _, says := s[sec][key]; return !says }
+	number := func(key string, v, is *int, unset uint32) {
+		if v != nil && silent(key) && is != nil {
+			unset = uint32(*is)
+		}
 		if v != nil {
 			setUnless(s, sec, key, uint32(*v), unset)
 		}
 	}
-	wide := func(key string, v *int, unset uint64) {
+	wide := func(key string, v, is *int, unset uint64) {
+		if v != nil && silent(key) && is != nil {
+			unset = uint64(*is)
+		}
 		if v != nil {
 			setUnless(s, sec, key, uint64(*v), unset)
 		}
 	}
-	flag := func(key string, v *bool, unset bool) {
+	flag := func(key string, v, is *bool, unset bool) {
+		if v != nil && silent(key) && is != nil {
+			unset = *is
+		}
 		if v != nil {
 			setUnless(s, sec, key, *v, unset)
 		}
 	}
 	if o.STP != nil {
-		flag("stp", o.STP.Enabled, true)
-		number("forward-delay", o.STP.ForwardDelay, 15)
-		number("hello-time", o.STP.HelloTime, 2)
-		number("max-age", o.STP.MaxAge, 20)
-		number("priority", o.STP.Priority, 0x8000)
+		bridgeSTP(s, o.STP)
 	}
-	if o.GroupAddr != "" {
-		hw, err := net.ParseMAC(o.GroupAddr)
-		if err != nil {
-			return fmt.Errorf("group-addr %q: %w", o.GroupAddr, err)
-		}
-		if string(profile.Value[[]byte](s, sec, "group-address")) != string(hw) {
-			s.Set(sec, "group-address", []byte(hw))
-		}
-	}
-	number("group-forward-mask", o.GroupForwardMask, 0)
-	number("multicast-hash-max", o.HashMax, 4096)
-	number("ageing-time", o.MACAgeingTime, 300)
-	number("multicast-last-member-count", o.MulticastLastMemberCount, 2)
-	wide("multicast-last-member-interval", o.MulticastLastMemberInterval, 100)
-	wide("multicast-membership-interval", o.MulticastMembershipInterval, 26000)
-	flag("multicast-querier", o.MulticastQuerier, false)
-	wide("multicast-querier-interval", o.MulticastQuerierInterval, 25500)
-	wide("multicast-query-interval", o.MulticastQueryInterval, 12500)
-	wide("multicast-query-response-interval", o.MulticastQueryResponse, 1000)
-	flag("multicast-query-use-ifaddr", o.MulticastQueryUseIfaddr, false)
-	flag("multicast-snooping", o.MulticastSnooping, true)
-	number("multicast-startup-query-count", o.MulticastStartupCount, 2)
-	wide("multicast-startup-query-interval", o.MulticastStartupInterval, 3125)
-	number("vlan-default-pvid", o.VLANDefaultPVID, 1)
+	number("group-forward-mask", o.GroupForwardMask, have.GroupForwardMask, 0)
+	number("multicast-hash-max", o.HashMax, have.HashMax, 4096)
+	number("ageing-time", o.MACAgeingTime, have.MACAgeingTime, 300)
+	number("multicast-last-member-count", o.MulticastLastMemberCount, have.MulticastLastMemberCount, 2)
+	wide("multicast-last-member-interval", o.MulticastLastMemberInterval, have.MulticastLastMemberInterval, 100)
+	wide("multicast-membership-interval", o.MulticastMembershipInterval, have.MulticastMembershipInterval, 26000)
+	flag("multicast-querier", o.MulticastQuerier, have.MulticastQuerier, false)
+	wide("multicast-querier-interval", o.MulticastQuerierInterval, have.MulticastQuerierInterval, 25500)
+	wide("multicast-query-interval", o.MulticastQueryInterval, have.MulticastQueryInterval, 12500)
+	wide("multicast-query-response-interval", o.MulticastQueryResponse, have.MulticastQueryResponse, 1000)
+	flag("multicast-query-use-ifaddr", o.MulticastQueryUseIfaddr, have.MulticastQueryUseIfaddr, false)
+	flag("multicast-snooping", o.MulticastSnooping, have.MulticastSnooping, true)
+	number("multicast-startup-query-count", o.MulticastStartupCount, have.MulticastStartupCount, 2)
+	wide("multicast-startup-query-interval", o.MulticastStartupInterval, have.MulticastStartupInterval, 3125)
+	number("vlan-default-pvid", o.VLANDefaultPVID, have.VLANDefaultPVID, 1)
 	if o.MulticastRouter != "" {
 		setUnless(s, sec, "multicast-router", netstate.MulticastRouter(o.MulticastRouter), "auto")
 	}
 	if o.VLANProtocol != "" {
 		setUnless(s, sec, "vlan-protocol", vlanProtocols[strings.ToLower(o.VLANProtocol)], "802.1Q")
 	}
+	if o.GroupAddr == "" || silent("group-address") && strings.EqualFold(o.GroupAddr, have.GroupAddr) {
+		return nil
+	}
+	hw, err := net.ParseMAC(o.GroupAddr)
+	if err != nil {
+		return fmt.Errorf("group-addr %q: %w", o.GroupAddr, err)
+	}
+	if string(profile.Value[[]byte](s, sec, "group-address")) != string(hw) {
+		s.Set(sec, "group-address", []byte(hw))
+	}
 	return nil
+}
+
+func bridgeSTP(s profile.Settings, o *netstate.STP) {
+	const sec = profile.TypeBridge
+	if o.Enabled != nil {
+		setUnless(s, sec, "stp", *o.Enabled, true)
+	}
+	number := func(key string, v *int, unset uint32) {
+		if v != nil {
+			setUnless(s, sec, key, uint32(*v), unset)
+		}
+	}
+	number("forward-delay", o.ForwardDelay, 15)
+	number("hello-time", o.HelloTime, 2)
+	number("max-age", o.MaxAge, 20)
+	number("priority", o.Priority, 0x8000)
 }
 
 // portVLANs is a port's filter in NetworkManager's form.
