@@ -30,6 +30,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
@@ -77,17 +78,35 @@ func snapshotPorts(node host.Node, log *slog.Logger) snapshot.Ports {
 	return snapshot.Ports{Node: node, Clock: flow.SystemClock{}, Log: log}
 }
 
-// keptStateroots are those of the IP change on this node.
-func keptStateroots(ctx context.Context, n snapshot.Ports) ([]string, error) {
+// keptStateroots are those of the IP change and of the relocation on this node, and the way back of the stateroot that runs.
+func keptStateroots(ctx context.Context, n snapshot.Ports) (kept []string, err error) {
 	all, err := n.Deployments.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list deployments: %w", err)
 	}
 	r, _, err := ipconfig.FindRequest(n.Files, all)
-	if errors.Is(err, ipconfig.ErrNoRequest) {
-		return nil, nil
+	switch {
+	case err == nil:
+		kept = append(kept, r.OldStateroot, r.NewStateroot)
+	case !errors.Is(err, ipconfig.ErrNoRequest):
+		return nil, err
 	}
-	return []string{r.OldStateroot, r.NewStateroot}, err
+	booted, err := host.Booted(all)
+	if err != nil {
+		return nil, fmt.Errorf("find the booted deployment: %w", err)
+	}
+	if s, found, _ := operation.ReadStateroot(n.Files, booted); found && s.WayBack != nil {
+		kept = append(kept, s.WayBack.Stateroot)
+	}
+	switch record, err := relocation.ReadRecord(n.Files); {
+	case err == nil && booted.Stateroot == record.Factory:
+		kept = append(kept, record.Site)
+	case err == nil:
+		kept = append(kept, record.Factory) // a change of the address on site, or a copy, has the same way back
+	case !errors.Is(err, operation.ErrRefused):
+		return nil, err
+	}
+	return kept, nil
 }
 
 func newOperationID() string { return operation.NewID(time.Now(), uint16(rand.Uint32())) }

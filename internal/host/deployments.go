@@ -46,6 +46,8 @@ type Deployments interface {
 	// SetDefault makes the stateroot's first deployment boot next. It is atomic: a power
 	// cut leaves the former or the new default, both bootable.
 	SetDefault(ctx context.Context, stateroot string) error
+	// Choose is SetDefault for exactly this deployment, wherever it is in the boot order.
+	Choose(ctx context.Context, d Deployment) error
 	// Remove undeploys the stateroot and deletes its directory. It refuses the booted and the
 	// default one. A stateroot that does not exist counts as removed.
 	Remove(ctx context.Context, stateroot string) error
@@ -73,6 +75,16 @@ func Booted(all []Deployment) (Deployment, error) {
 		}
 	}
 	return Deployment{}, fmt.Errorf("none of %d ostree deployments is the booted one", len(all))
+}
+
+// Find picks the deployment of that stateroot, checksum and serial: its place in the boot order may have changed.
+func Find(all []Deployment, d Deployment) (Deployment, bool) {
+	for _, have := range all {
+		if have.Stateroot == d.Stateroot && have.ID() == d.ID() {
+			return have, true
+		}
+	}
+	return Deployment{}, false
 }
 
 // FirstOf picks a stateroot's first deployment in boot order.

@@ -20,6 +20,9 @@ const (
 	FlowCancel = "relocation-cancel"
 )
 
+// MadeBy names this kind of operation in the record of a stateroot.
+const MadeBy = "relocation"
+
 // Step names of the flows' own steps, as journals store them.
 const (
 	StepCheck    = "check"

@@ -15,16 +15,17 @@ import (
 // name is what ostree takes as the name of a stateroot, and no shell misreads.
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
 
-// reserved begins the names of stateroots that IP changes make and clean up.
-const reserved = "rhcos_ipc-"
+// reserved begin the names of stateroots that IP changes, relocations and restores make and clean up.
+func reserved() []string { return []string{"rhcos_ipc-", "rhcos_site-"} }
 
 // Prepare checks the request for a copy of the running system under that name, and stores it. An unfinished request for
 // the same name is continued.
 func Prepare(ctx context.Context, n Ports, id, to string) (Request, error) {
-	if !name.MatchString(to) || strings.HasPrefix(to, reserved) {
+	taken := slices.ContainsFunc(reserved(), func(prefix string) bool { return strings.HasPrefix(to, prefix) })
+	if !name.MatchString(to) || taken {
 		return Request{}, operation.Refuse("%q cannot name a copy: use lower-case letters, digits, '.', '_' and '-', "+
 			"and no name that begins with %s",
-			to, reserved)
+			to, strings.Join(reserved(), " or "))
 	}
 	if r, err := ReadRequest(n.Files); !errors.Is(err, operation.ErrRefused) {
 		if err == nil && r.New != to {
@@ -48,8 +49,8 @@ func Prepare(ctx context.Context, n Ports, id, to string) (Request, error) {
 	return r, operation.WriteJSON(n.Files, RequestFile, r)
 }
 
-// Remove removes a copy. It refuses the stateroot that runs or boots next, and those that an IP change keeps as its way
-// back or forward.
+// Remove removes a copy. It refuses the stateroot that runs or boots next, and those that another operation keeps as its
+// way back or forward.
 func Remove(ctx context.Context, n Ports, doomed string, kept []string) error {
 	all, err := n.Deployments.List(ctx)
 	if err != nil {
@@ -65,8 +66,10 @@ func Remove(ctx context.Context, n Ports, doomed string, kept []string) error {
 		return operation.Refuse("there is no stateroot %s", doomed)
 	case d.Booted, d.Default:
 		return operation.Refuse("stateroot %s is the one that runs or boots next", doomed)
-	case slices.Contains(kept, doomed) || strings.HasPrefix(doomed, reserved):
-		return operation.Refuse("stateroot %s belongs to an IP change: set spec.stage of the IPConfig to Idle, which removes it", doomed)
+	case slices.Contains(kept, doomed):
+		return operation.Refuse("stateroot %s belongs to an operation of this node, which still needs it: end that first. An IP change "+
+			"ends with spec.stage Idle of the IPConfig, a relocation with 'lca-cli relocation keep', a restore with "+
+			"'lca-cli seed commit'; each removes it", doomed)
 	}
 	if err := n.Deployments.Remove(ctx, doomed); err != nil {
 		return fmt.Errorf("remove stateroot %s: %w", doomed, err)

@@ -32,7 +32,7 @@ func TestNoSystemInUseIsRemoved(t *testing.T) {
 	w := newWorld(false)
 	require.NoError(t, w.Live(nil))
 	for doomed, says := range map[string]string{
-		running: "runs or boots next", "absent": "no stateroot absent", copied: "belongs to an IP change",
+		running: "runs or boots next", "absent": "no stateroot absent", copied: "belongs to an operation of this node",
 	} {
 		err := snapshot.Remove(t.Context(), w.ports(), doomed, []string{copied})
 		require.ErrorIs(t, err, operation.ErrRefused)

@@ -57,10 +57,24 @@ func Plan(n Ports, r Request) flow.Plan {
 			stateroot.CopyLive(mirror),
 			stateroot.Quiesce(workload),
 			stateroot.CopyFinal(mirror, n.Deployments),
-			{Name: StepFlush, Title: "Flush it to the disk", Do: func(context.Context) error { return n.Trees.Sync(host.DeployDir) }},
+			{Name: StepFlush, Title: "Flush it to the disk", Do: func(ctx context.Context) error {
+				if err := record(ctx, n, r); err != nil {
+					return err
+				}
+				return n.Trees.Sync(host.DeployDir)
+			}},
 			{Name: StepStart, Title: "Start the cluster again", Do: workload.Revive, Tries: 3, Pause: 5 * time.Second},
 		},
 	}
+}
+
+// record says in the copy what it is: no operation is under way there, whatever runs here.
+func record(ctx context.Context, n Ports, r Request) error {
+	_, made, err := stateroot.Pair{Old: r.Old, New: r.New}.Deployments(ctx, n.Deployments)
+	if err != nil {
+		return err
+	}
+	return operation.WriteStateroot(n.Files, made, operation.Stateroot{MadeBy: FlowClone, Operation: r.OperationID, Made: n.Clock.Now().UTC()})
 }
 
 // Run makes the copy that the request file describes, from wherever an earlier run ended. The request file is removed

@@ -10,45 +10,51 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// Flip makes the new stateroot the default; its undo makes the old one the default again.
+// Flip makes the new stateroot the default; its undo makes the deployment that runs the default again.
 func Flip(d host.Deployments, p Pair) flow.Step {
 	return flow.Step{
 		Name: StepFlip, Title: "Make it the default",
-		Check: func(ctx context.Context) (bool, error) { return isDefault(ctx, d, p.New) },
+		Check: func(ctx context.Context) (bool, error) { return isDefault(ctx, d, p.New, FirstOf(p.New)) },
 		Do: func(ctx context.Context) error {
 			if err := d.SetDefault(ctx, p.New); err != nil {
 				return fmt.Errorf("make %s the default: %w", p.New, err)
 			}
 			return nil
 		},
-		Undo: func(ctx context.Context) error {
-			if err := d.SetDefault(ctx, p.Old); err != nil {
-				return fmt.Errorf("make %s the default again: %w", p.Old, err)
-			}
-			return nil
-		},
+		Undo: func(ctx context.Context) error { return makeDefault(ctx, d, p.Old, Running(p.Old)) },
 	}
 }
 
-// FlipBack flushes what a rollback has written and makes the old stateroot the default. From here on a request to
-// stop this program is ignored: what boots next and what runs must not stay two different things.
-func FlipBack(d host.Deployments, trees host.Trees, to string) flow.Step {
+// FlipBack flushes what a rollback has written and makes the way back in that stateroot the default. From here on a request
+// to stop this program is ignored: what boots next and what runs must not stay two different things.
+func FlipBack(d host.Deployments, trees host.Trees, stateroot string, to Target) flow.Step {
 	return flow.Step{
 		Name: StepFlipBack, Title: "Make the old stateroot the default",
-		Check: func(ctx context.Context) (bool, error) { return isDefault(ctx, d, to) },
+		Check: func(ctx context.Context) (bool, error) { return isDefault(ctx, d, stateroot, to) },
 		Do: func(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("make %s the default: %w", to, err)
+				return fmt.Errorf("make %s the default: %w", stateroot, err)
 			}
 			if err := trees.Sync(host.DeployDir); err != nil {
 				return fmt.Errorf("flush %s to the disk: %w", host.DeployDir, err)
 			}
-			if err := d.SetDefault(context.WithoutCancel(ctx), to); err != nil {
-				return fmt.Errorf("make %s the default: %w", to, err)
-			}
-			return nil
+			return makeDefault(context.WithoutCancel(ctx), d, stateroot, to)
 		},
 	}
+}
+
+func makeDefault(ctx context.Context, d host.Deployments, stateroot string, to Target) error {
+	target, found, err := to.in(ctx, d)
+	if err != nil {
+		return fmt.Errorf("make %s the default: %w", stateroot, err)
+	}
+	if !found {
+		return fmt.Errorf("make %s the default: its deployment is missing", stateroot)
+	}
+	if err := d.Choose(ctx, target); err != nil {
+		return fmt.Errorf("make %s the default: %w", stateroot, err)
+	}
+	return nil
 }
 
 // rebootTimeout is how long an orderly reboot may take to end this process.

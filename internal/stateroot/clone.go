@@ -36,16 +36,19 @@ func CloneWith(d host.Deployments, stateroot string, kernel func(context.Context
 	}
 }
 
+// Doomed selects a stateroot that is to be removed, given the deployments of the node and the one that runs.
+type Doomed func(stateroot string, all []host.Deployment, booted host.Deployment) bool
+
 // RemoveOthers makes the booted stateroot the default and removes the others that are doomed, for good. It never
 // removes the booted one.
-func RemoveOthers(d host.Deployments, doomed func(stateroot string, booted host.Deployment) bool) flow.Step {
+func RemoveOthers(d host.Deployments, doomed Doomed) flow.Step {
 	return flow.Step{
 		Name: StepRemove, Title: "Remove the other stateroot", Again: true,
 		Do: func(ctx context.Context) error { return removeOthers(ctx, d, doomed) },
 	}
 }
 
-func removeOthers(ctx context.Context, d host.Deployments, doomed func(string, host.Deployment) bool) error {
+func removeOthers(ctx context.Context, d host.Deployments, doomed Doomed) error {
 	all, err := d.List(ctx)
 	if err != nil {
 		return fmt.Errorf("list deployments: %w", err)
@@ -54,8 +57,8 @@ func removeOthers(ctx context.Context, d host.Deployments, doomed func(string, h
 	if err != nil {
 		return fmt.Errorf("find the booted deployment: %w", err)
 	}
-	if !booted.Default {
-		if err := d.SetDefault(ctx, booted.Stateroot); err != nil {
+	if len(all) > 0 && all[0].Stateroot != booted.Stateroot { // an update of the running stateroot may be what boots next
+		if err := d.Choose(ctx, booted); err != nil {
 			return fmt.Errorf("make the booted stateroot %s the default: %w", booted.Stateroot, err)
 		}
 	}
@@ -64,7 +67,7 @@ func removeOthers(ctx context.Context, d host.Deployments, doomed func(string, h
 		return fmt.Errorf("list stateroots: %w", err)
 	}
 	for _, name := range names {
-		if name == booted.Stateroot || !doomed(name, booted) {
+		if name == booted.Stateroot || !doomed(name, all, booted) {
 			continue
 		}
 		if err := d.Remove(ctx, name); err != nil {

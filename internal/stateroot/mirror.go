@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -22,6 +23,12 @@ type Mirror struct {
 // always lists what is copied even where size and time are unchanged: etcd's data and the product's own records
 // decide what the new cluster is.
 var always = []string{"lib/etcd", "lib/lca"}
+
+// The record of a stateroot stays with it, also where /var and /etc are copied: a copy gets its own.
+const (
+	RecordInVar = "lib/lca/stateroot.json"
+	RecordInEtc = "lifecycle-agent/stateroot.json"
+)
 
 // CopyLive copies the bulk of /var while the cluster runs, so that the outage does not depend on its size.
 func CopyLive(m Mirror) flow.Step {
@@ -61,7 +68,8 @@ func (m Mirror) finish(ctx context.Context, d host.Deployments) error {
 	if err := m.copy(ctx, m.state()); err != nil {
 		return err
 	}
-	if err := m.copy(ctx, host.CopyRequest{From: old.InDeployment("/etc"), To: target.InDeployment("/etc")}); err != nil {
+	etc := host.CopyRequest{From: old.InDeployment("/etc"), To: target.InDeployment("/etc"), Skip: []string{RecordInEtc}}
+	if err := m.copy(ctx, etc); err != nil {
 		return err
 	}
 	origin, err := m.Files.Read(old.Origin())
@@ -76,7 +84,8 @@ func (m Mirror) finish(ctx context.Context, d host.Deployments) error {
 
 func (m Mirror) state() host.CopyRequest {
 	return host.CopyRequest{
-		From: host.InVar(m.Pair.Old, "/var"), To: host.InVar(m.Pair.New, "/var"), Skip: m.Skip, Always: always,
+		From: host.InVar(m.Pair.Old, "/var"), To: host.InVar(m.Pair.New, "/var"),
+		Skip: append(slices.Clone(m.Skip), RecordInVar), Always: always,
 	}
 }
 

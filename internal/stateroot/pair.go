@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 // Step names, as journals store them.
@@ -42,31 +41,4 @@ func (p Pair) Deployments(ctx context.Context, d host.Deployments) (old, target 
 		return old, target, fmt.Errorf("stateroot %s has no deployment", p.New)
 	}
 	return old, target, nil
-}
-
-// isDefault reports whether the stateroot boots next.
-func isDefault(ctx context.Context, d host.Deployments, stateroot string) (bool, error) {
-	all, err := d.List(ctx)
-	if err != nil {
-		return false, fmt.Errorf("list deployments: %w", err)
-	}
-	first, ok := host.FirstOf(all, stateroot)
-	return ok && first.Default, nil
-}
-
-// WayBack is the deployment that a rollback to the stateroot boots. It must be deployed and must not run; the error
-// matches operation.ErrRefused otherwise.
-func WayBack(ctx context.Context, d host.Deployments, stateroot string) (host.Deployment, error) {
-	all, err := d.List(ctx)
-	if err != nil {
-		return host.Deployment{}, fmt.Errorf("list deployments: %w", err)
-	}
-	target, ok := host.FirstOf(all, stateroot)
-	switch {
-	case !ok:
-		return host.Deployment{}, operation.Refuse("stateroot %s is no longer there: there is nothing to go back to", stateroot)
-	case target.Booted:
-		return host.Deployment{}, operation.Refuse("stateroot %s is the one that runs: there is nothing to roll back", stateroot)
-	}
-	return target, nil
 }

@@ -29,6 +29,9 @@ type manifest struct {
 type Sealing struct {
 	Operation string
 	Pair      Pair
+	// MadeBy is the kind of the operation, for the record of the stateroot.
+	MadeBy string
+	Clock  flow.Clock
 	// Contents lists what must be whole, by its path in the new system; prefix maps that to the path from here.
 	Contents func(prefix func(string) string) ([]string, error)
 }
@@ -37,8 +40,11 @@ type Sealing struct {
 // copied whole: without it neither the change nor a rollback would happen after the reboot.
 func Seal(s Sealing, files host.Files, d host.Deployments, trees host.Trees) flow.Step {
 	return flow.Step{Name: StepSeal, Title: "Flush and seal it", Do: func(ctx context.Context) error {
-		_, target, err := s.Pair.Deployments(ctx, d)
+		old, target, err := s.Pair.Deployments(ctx, d)
 		if err != nil {
+			return err
+		}
+		if err := s.record(files, old, target); err != nil {
 			return err
 		}
 		if err := sameCLI(files, s.Pair.New); err != nil {
@@ -76,6 +82,13 @@ func CheckSeal(files host.Files, d host.Deployments) flow.Step {
 		}
 		return m.verify(files, booted.Stateroot)
 	}}
+}
+
+// record is no part of the seal: it changes when the operation is proved, and when it ends.
+func (s Sealing) record(files host.Files, old, target host.Deployment) error {
+	return operation.WriteStateroot(files, target, operation.Stateroot{
+		MadeBy: s.MadeBy, Operation: s.Operation, Made: s.Clock.Now().UTC(), WayBack: operation.NameOf(old),
+	})
 }
 
 func (s Sealing) manifest(files host.Files, target host.Deployment) (manifest, error) {

@@ -103,7 +103,7 @@ func cloneDetached(ctx context.Context, w Wiring, name string) error {
 func remove(w Wiring) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Args: cobra.ExactArgs(1),
-		Short: "Remove stateroot NAME, unless it runs, boots next or belongs to an IP change",
+		Short: "Remove stateroot NAME, unless it runs, boots next or another operation needs it",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			node, _, err := w.Node(ctx, true)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
@@ -15,6 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
 // config advances the change.
@@ -31,7 +34,27 @@ func (r *Reconciler) config(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		message := with("ip-config post-pivot failed. error: "+why, o.rollbackBlocked(), o.givenUp())
 		return outcome{state: state, message: message, again: atRest}, nil
 	default:
-		return outcome{state: state, again: atRest}, nil
+		out := outcome{state: state, again: atRest}
+		if !meta.IsStatusConditionTrue(ipc.Status.Conditions, lcav1.ConditionConfigCompleted) {
+			out.message = msgConfigured // it was lost; the record of the stateroot has it
+		}
+		r.confirm(o)
+		return out, nil
+	}
+}
+
+// confirm records in the stateroot that runs that the change is proved: who has lost everything else finds it there. The
+// change is complete also where it cannot be written; it is tried again.
+func (r *Reconciler) confirm(o observation) {
+	if !o.inNew() || o.proved() {
+		return
+	}
+	var back *operation.Deployed
+	if d, ok := stateroot.BackBy(o.record, o.request.OldStateroot)(o.deployments); ok {
+		back = operation.NameOf(d)
+	}
+	if err := operation.Confirm(r.Node.Files, o.booted, o.request.Made(back, o.now), o.now); err != nil {
+		r.Log.Warn("the stateroot's record does not say that the change is proved; retrying", "op", o.request.OperationID, "error", err)
 	}
 }
 

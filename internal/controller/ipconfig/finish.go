@@ -43,6 +43,7 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 		}
 		return outcome{state: state, message: with(blocked.String(), o.wayBack(), o.rollbackBlocked()), again: whileWaiting}
 	}
+	r.confirm(o)
 	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured + o.warning(), again: atRest}
 	if !o.canRollBack() {
 		out.state = out.state.WithoutRollback()

@@ -119,6 +119,10 @@ func (w *world) cleanedUp() {
 	booted, err := host.Booted(w.node.deployments)
 	require.NoError(w.t, err)
 	w.node.deployments = []host.Deployment{booted}
+	if _, found, err := operation.ReadStateroot(w.node, booted); found {
+		require.NoError(w.t, err)
+		require.NoError(w.t, operation.End(w.node, booted, operation.Stateroot{}, w.now))
+	}
 	w.node.ends(ipconfig.UnitCleanup, true)
 }
 

@@ -81,8 +81,11 @@ type observation struct {
 	// The node.
 	deployments []host.Deployment
 	booted      host.Deployment
-	// unbooted are the stateroots of this product that do not run.
+	// record is that of the stateroot that runs; zero where there is none.
+	record operation.Stateroot
+	// unbooted are the stateroots of IP changes that do not run, leftover those of them that are to be removed.
 	unbooted  []string
+	leftover  []string
 	bootID    string
 	workspace []string
 	units     map[string]host.UnitState
@@ -157,13 +160,20 @@ func (r *Reconciler) observeDeployments(ctx context.Context, o *observation) err
 		return fmt.Errorf("find the booted deployment: %w", err)
 	}
 	o.deployments = all
+	if o.record, _, err = operation.ReadStateroot(r.Node.Files, o.booted); err != nil {
+		r.Log.Warn("the record of the stateroot that runs cannot be read", "stateroot", o.booted.Stateroot, "error", err)
+	}
 	roots, err := r.Node.Deployments.Stateroots(ctx)
 	if err != nil {
 		return fmt.Errorf("list stateroots: %w", err)
 	}
 	for _, root := range roots {
-		if strings.HasPrefix(root, ipconfig.StaterootPrefix) && root != o.booted.Stateroot {
-			o.unbooted = append(o.unbooted, root)
+		if !strings.HasPrefix(root, ipconfig.StaterootPrefix) || root == o.booted.Stateroot {
+			continue
+		}
+		o.unbooted = append(o.unbooted, root)
+		if ipconfig.Leftover(r.Node.Files, all, o.booted, root) {
+			o.leftover = append(o.leftover, root)
 		}
 	}
 	return nil
@@ -242,8 +252,13 @@ func (o observation) canRollBack() bool {
 	if !o.inNew() {
 		return false
 	}
-	_, ok := host.FirstOf(o.deployments, o.request.OldStateroot)
+	_, ok := stateroot.BackBy(o.record, o.request.OldStateroot)(o.deployments)
 	return ok
+}
+
+// proved says that the change which made the running stateroot is on record as proved.
+func (o observation) proved() bool {
+	return o.inNew() && o.record.Operation == o.request.OperationID && !o.record.Confirmed.IsZero()
 }
 
 // returned says that the old stateroot runs after the node was to leave, or left, it.
@@ -267,9 +282,12 @@ func (o observation) last(name string) (flow.Entry, bool) {
 
 // leftovers names what a cleanup would remove.
 func (o observation) leftovers() []string {
-	found := slices.Clone(o.unbooted)
+	found := slices.Clone(o.leftover)
 	if o.canRollBack() {
 		found = append(found, o.request.OldStateroot)
+	}
+	if o.inOld() && slices.Contains(o.unbooted, o.request.NewStateroot) && !slices.Contains(found, o.request.NewStateroot) {
+		found = append(found, o.request.NewStateroot)
 	}
 	if len(o.workspace) > 0 {
 		found = append(found, host.Workspace)

@@ -140,9 +140,9 @@ func (r *Reconciler) restoreSpec(ctx context.Context, ipc, record *lcav1.IPConfi
 	return nil
 }
 
-// confirmed says that the change was completed, by status or by its export.
+// confirmed says that the change was completed, by status, by its export or by the record of the stateroot.
 func (o observation) confirmed(ipc *lcav1.IPConfig) bool {
-	return meta.IsStatusConditionTrue(ipc.Status.Conditions, lcav1.ConditionConfigCompleted) ||
+	return meta.IsStatusConditionTrue(ipc.Status.Conditions, lcav1.ConditionConfigCompleted) || o.proved() ||
 		o.exported != nil && meta.IsStatusConditionTrue(o.exported.Status.Conditions, lcav1.ConditionConfigCompleted)
 }
 
@@ -154,6 +154,18 @@ func (r *Reconciler) ensureExport(ipc *lcav1.IPConfig, o observation) {
 	}
 	if err := r.export(ipc); err != nil {
 		r.Log.Warn("the ipconfig could not be exported", "op", ipc.Status.OperationID, "error", err)
+	}
+}
+
+// ensureRecord completes the record of the stateroot that runs: where one of its copies was lost, and where an earlier version
+// made the change that stands there.
+func (r *Reconciler) ensureRecord(o observation) {
+	request := ipconfig.Request{}
+	if o.request != nil {
+		request = *o.request
+	}
+	if err := ipconfig.EnsureRecord(r.Node.Files, o.deployments, request, o.now); err != nil {
+		r.Log.Warn("the record of the stateroot that runs is not complete", "stateroot", o.booted.Stateroot, "error", err)
 	}
 }
 

@@ -29,6 +29,7 @@ func (r *Reconciler) report(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	}
 	r.Metrics.progress.show(ipc.Status, o)
 	r.ensureExport(ipc, o)
+	r.ensureRecord(o)
 	if changed || !r.publishedSomething {
 		r.publishChanges(ctx, before, ipc, o)
 	}

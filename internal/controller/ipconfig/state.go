@@ -63,7 +63,7 @@ func stageState(stage lcav1.IPConfigStage, conds []metav1.Condition, o observati
 
 func configState(completed *metav1.Condition, o observation) ipconfig.State {
 	switch {
-	case completed != nil && completed.Status == metav1.ConditionTrue:
+	case completed != nil && completed.Status == metav1.ConditionTrue, o.proved() && !o.progress.Rollback.Begun:
 		return ipconfig.StateConfigured
 	case o.inNew() && o.finishFailed():
 		return ipconfig.StateFinishFailed

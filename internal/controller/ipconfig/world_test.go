@@ -327,7 +327,11 @@ func (w *world) pivot(request ipconfig.Request) {
 func (w *world) arrive(request ipconfig.Request) {
 	w.t.Helper()
 	w.node.deployments = append(w.node.deployments, host.Deployment{Stateroot: request.NewStateroot, Checksum: "c0"})
+	old, ok := host.FirstOf(w.node.deployments, request.OldStateroot)
+	require.True(w.t, ok)
 	w.node.boot(request.NewStateroot, "boot-2")
+	made := request.Made(operation.NameOf(old), w.now) // as lca-cli seals it
+	require.NoError(w.t, operation.WriteStateroot(w.node, host.Deployment{Stateroot: request.NewStateroot, Booted: true}, made))
 	w.exported = w.node.files[ipconfig.SavedObjectFile]
 	delete(w.node.files, ipconfig.SavedObjectFile)
 }

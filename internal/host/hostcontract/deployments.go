@@ -29,6 +29,7 @@ func TestDeployments(t *testing.T, fresh func(t *testing.T) DeploymentsFixture) 
 		{"a clone starts with an empty /var and the commit's /etc", cloneFresh},
 		{"the default can be set, and set back", setDefault},
 		{"an unknown stateroot cannot become the default", setDefaultUnknown},
+		{"a deployment can be chosen by its name, and only one that is deployed", choose},
 		{"the booted stateroot is not removed", removeBooted},
 		{"the default stateroot is not removed", removeDefault},
 		{"removing takes deployment and directory, once and again", removeClone},
@@ -170,6 +171,20 @@ func setDefault(t *testing.T, f DeploymentsFixture) {
 	noError(t, f.Deployments.SetDefault(t.Context(), booted.Stateroot))
 	require.Equal(t, booted.Stateroot, f.defaultStateroot(t))
 	require.Len(t, f.list(t), count)
+}
+
+func choose(t *testing.T, f DeploymentsFixture) {
+	booted := f.booted(t)
+	d := f.clone(t)
+	for _, want := range []host.Deployment{d, d, booted} {
+		want.Index, want.Default = 0, false // the place in the boot order says nothing
+		noError(t, f.Deployments.Choose(t.Context(), want))
+		require.Equal(t, want.Stateroot, f.defaultStateroot(t))
+		require.Equal(t, booted.ID(), f.booted(t).ID(), "what runs stays")
+	}
+	d.Serial += 7
+	require.Error(t, f.Deployments.Choose(t.Context(), d))
+	require.Equal(t, booted.Stateroot, f.defaultStateroot(t))
 }
 
 func setDefaultUnknown(t *testing.T, f DeploymentsFixture) {

@@ -93,8 +93,7 @@ func (d *Deployments) cloned(ctx context.Context, stateroot string) (host.Deploy
 	return found, nil
 }
 
-// SetDefault implements host.Deployments. ostree swaps one link after it has flushed what the
-// link leads to.
+// SetDefault implements host.Deployments.
 func (d *Deployments) SetDefault(ctx context.Context, stateroot string) error {
 	all, err := d.List(ctx)
 	if err != nil {
@@ -104,22 +103,39 @@ func (d *Deployments) SetDefault(ctx context.Context, stateroot string) error {
 	if !ok {
 		return fmt.Errorf("make stateroot %s the default: it has no deployment", stateroot)
 	}
-	if want.Default {
+	return d.Choose(ctx, want)
+}
+
+// Choose implements host.Deployments. ostree swaps one link after it has flushed what the link leads to.
+func (d *Deployments) Choose(ctx context.Context, want host.Deployment) error {
+	fail := func(err error) error {
+		return fmt.Errorf("make deployment %s of stateroot %s the default: %w", want.ID(), want.Stateroot, err)
+	}
+	all, err := d.List(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	found, ok := host.Find(all, want)
+	if !ok {
+		return fail(errors.New("it is not deployed"))
+	}
+	if found.Default {
 		unix.Sync() // a run that was cut off may not have got so far
 		return nil
 	}
 	if err := d.refuseStaged(); err != nil {
-		return fmt.Errorf("make stateroot %s the default: %w", stateroot, err)
+		return fail(err)
 	}
-	if err := d.byIndex(ctx, want, "set-default"); err != nil {
-		return fmt.Errorf("make stateroot %s the default: %w", stateroot, err)
+	if err := d.byIndex(ctx, found, "set-default"); err != nil {
+		return fail(err)
 	}
 	unix.Sync()
 	if all, err = d.List(ctx); err != nil {
-		return fmt.Errorf("make stateroot %s the default: %w", stateroot, err)
+		return fail(err)
 	}
-	if all[0].Stateroot != stateroot {
-		return fmt.Errorf("ostree set the default, yet %s boots next and not %s", all[0].Stateroot, stateroot)
+	if found, ok := host.Find(all, want); !ok || !found.Default {
+		return fmt.Errorf("ostree set the default, yet %s of %s boots next and not %s of %s",
+			all[0].ID(), all[0].Stateroot, want.ID(), want.Stateroot)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (o *Operation) CanRollBack(ctx context.Context, to string) error {
 	if to != "" && to != o.Request.OldStateroot {
 		return operation.Refuse("operation %s was made from stateroot %s; it cannot go back to %s", o.ID, o.Request.OldStateroot, to)
 	}
-	_, err := stateroot.WayBack(ctx, o.Ports.Deployments, o.Request.OldStateroot)
+	_, err := stateroot.WayBack(ctx, o.Ports.Files, o.Ports.Deployments, o.Request.OldStateroot)
 	return err
 }
 
@@ -64,7 +64,7 @@ func (o *Operation) RollBackInTime(ctx context.Context, cause string) error {
 }
 
 func (o *Operation) rollBack(ctx context.Context, to, cause string, fromPostPivot bool) error {
-	if _, err := stateroot.WayBack(ctx, o.Ports.Deployments, to); err != nil {
+	if _, err := stateroot.WayBack(ctx, o.Ports.Files, o.Ports.Deployments, to); err != nil {
 		return err
 	}
 	if err := stateroot.DropBallast(o.Ports.Files); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -20,6 +19,7 @@ type Cleanup struct {
 	Files       host.Files
 	Deployments host.Deployments
 	Units       host.Units
+	Clock       flow.Clock
 
 	Request ipconfig.Request
 	// Abort rolls back a pre-pivot that was begun and never reached its commit point; nil where there is none.
@@ -50,13 +50,41 @@ func (c *Cleanup) settle(ctx context.Context) error {
 	return c.Abort(ctx)
 }
 
-// ours selects the stateroots that this product made and, from the new one, the one it was made from.
-func (c *Cleanup) ours(name string, booted host.Deployment) bool {
-	return name == c.Request.OldStateroot && booted.Stateroot == c.Request.NewStateroot || strings.HasPrefix(name, ipconfig.StaterootPrefix)
+// ours selects the two stateroots of the operation, and what earlier ones have left of this one.
+func (c *Cleanup) ours(name string, all []host.Deployment, booted host.Deployment) bool {
+	r := c.Request
+	switch name {
+	case r.OldStateroot:
+		return booted.Stateroot == r.NewStateroot
+	case r.NewStateroot:
+		return booted.Stateroot == r.OldStateroot
+	}
+	return ipconfig.Leftover(c.Files, all, booted, name)
+}
+
+// end records that the running stateroot is at rest, before anything that says so otherwise is removed.
+func (c *Cleanup) end(ctx context.Context) error {
+	all, err := c.Deployments.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list deployments: %w", err)
+	}
+	booted, err := host.Booted(all)
+	if err != nil {
+		return fmt.Errorf("find the booted deployment: %w", err)
+	}
+	s, found, _ := operation.ReadStateroot(c.Files, booted)
+	if booted.Stateroot != c.Request.NewStateroot && (!found || s.MadeBy != ipconfig.MadeBy) {
+		return nil
+	}
+	now := c.Clock.Now()
+	return operation.End(c.Files, booted, c.Request.Made(nil, now), now)
 }
 
 // removeFiles removes the operation's services and everything secret.
 func (c *Cleanup) removeFiles(ctx context.Context) error {
+	if err := c.end(ctx); err != nil {
+		return err
+	}
 	var errs []error
 	for _, unit := range []string{ipconfig.UnitLastResortTimer, ipconfig.UnitLastResort, ipconfig.UnitCheckCLI,
 		ipconfig.UnitInitMonitor, ipconfig.UnitIPConfiguration} {

@@ -34,6 +34,9 @@ func OpenOperation(ctx context.Context, n Ports, with operation.Instruments) (*O
 	if err != nil {
 		return nil, fmt.Errorf("open the operation: %w", err)
 	}
+	if err := ipconfig.EnsureRecord(n.Files, here.All, request, n.Clock.Now()); err != nil { // a full disk must not keep the node from going back
+		n.Log.Warn("the record of the stateroot that runs is not complete", "op", request.OperationID, "error", err)
+	}
 	auto, err := ipconfig.ReadAutoRollback(n.Files)
 	if err != nil {
 		n.Log.Error("automatic rollback stays on, because its settings cannot be read", "error", err)
@@ -183,5 +186,5 @@ func (o *Operation) postPivot(endless bool) *PostPivot {
 }
 
 func (n Ports) cleanup(r ipconfig.Request) *Cleanup {
-	return &Cleanup{Files: n.Files, Deployments: n.Deployments, Units: n.Units, Request: r}
+	return &Cleanup{Files: n.Files, Deployments: n.Deployments, Units: n.Units, Clock: n.Clock, Request: r}
 }

@@ -79,7 +79,7 @@ func (p *PrePivot) mirror() stateroot.Mirror {
 // sealing lists what must be whole in the new stateroot.
 func (p *PrePivot) sealing() stateroot.Sealing {
 	return stateroot.Sealing{
-		Operation: p.Request.OperationID, Pair: p.pair(),
+		Operation: p.Request.OperationID, Pair: p.pair(), MadeBy: ipconfig.MadeBy, Clock: p.Clock,
 		Contents: p.sealedFiles,
 	}
 }

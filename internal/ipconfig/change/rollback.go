@@ -45,7 +45,7 @@ func (r *Rollback) Plan() flow.Plan {
 			{Name: ipconfig.StepStopPostPivot, Title: "Stop the change", Again: true, Do: r.stopOthers},
 			{Name: ipconfig.StepEvidence, Title: "Keep the evidence", Do: r.collectEvidence},
 			{Name: ipconfig.StepHandBack, Title: "Hand the journal to the old stateroot", Again: true, Do: r.handBack},
-			stateroot.FlipBack(r.Deployments, r.Trees, r.To),
+			stateroot.FlipBack(r.Deployments, r.Trees, r.To, stateroot.Back(r.Files, r.To)),
 			// After the flip: where that fails the change continues and needs them.
 			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Again: true, Do: r.wipe},
 			r.reboot(),

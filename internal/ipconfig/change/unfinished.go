@@ -41,8 +41,12 @@ func unfinished(ctx context.Context, n Ports) (host.Holder, bool, error) {
 	if err != nil {
 		return host.Holder{}, false, fmt.Errorf("look for an unfinished IP change: %w", err)
 	}
-	s := unfinishedChange{request: r, progress: ipconfig.Project(flow.Fold(r.OperationID, entries)), entries: entries, here: here,
-		waits: enabled(n.Files, ipconfig.UnitInitMonitor)}
+	record, _, _ := operation.ReadStateroot(n.Files, here.Booted)
+	if record.Operation != r.OperationID {
+		record = operation.Stateroot{}
+	}
+	s := unfinishedChange{request: r, record: record, progress: ipconfig.Project(flow.Fold(r.OperationID, entries)), entries: entries,
+		here: here, waits: enabled(n.Files, ipconfig.UnitInitMonitor)}
 	if h, found, err := ipconfig.ReadHealth(n.Files, r.OperationID); err == nil && found {
 		s.waits = !h.Healthy
 	}
@@ -63,6 +67,8 @@ type unfinishedChange struct {
 	progress ipconfig.Progress
 	entries  []flow.Entry
 	here     operation.Here
+	// record is that of the stateroot that runs; zero where it says nothing of this operation.
+	record operation.Stateroot
 	// waits: the agent has not seen the cluster healthy. An operation without a record of that has a watchdog for as long.
 	waits bool
 }
@@ -79,13 +85,20 @@ func (s unfinishedChange) phase() (phase string, since time.Time) {
 		return "", time.Time{}
 	case p.Rollback.Running():
 		return operation.Phase(ipconfig.FlowRollback, p.Rollback)
-	case !p.PostPivot.Finished:
+	case !s.record.Confirmed.IsZero():
+		return "", time.Time{}
+	case !p.PostPivot.Finished && s.begun():
 		phase, since = operation.Phase(ipconfig.FlowPostPivot, p.PostPivot)
-		return phase, cmp.Or(since, p.PrePivot.Started)
+		return phase, cmp.Or(since, p.PrePivot.Started, s.record.Made)
 	case s.waits:
 		return "the cluster is not proved healthy yet", p.PostPivot.Ended
 	}
 	return "", time.Time{}
+}
+
+// begun says that a record has the change begun. A journal that is missing says nothing.
+func (s unfinishedChange) begun() bool {
+	return s.progress.PrePivot.Begun || s.progress.PostPivot.Begun || s.record.WayBack != nil
 }
 
 // preparing is the phase in the old stateroot. Once the node has come back there the operation is over.

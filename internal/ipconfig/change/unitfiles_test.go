@@ -108,3 +108,20 @@ func TestSystemdUnderstandsTheUnits(t *testing.T) {
 		require.NotContains(t, lines[len(lines)-1], "UNSAFE")
 	}
 }
+
+// TestTheLastResortBootsTheDeploymentThatRan runs the part of the script that picks it, in a shell whose ostree lists an update of the
+// old stateroot first.
+func TestTheLastResortBootsTheDeploymentThatRan(t *testing.T) {
+	p := &PrePivot{Request: ipconfig.Request{OperationID: "op", OldStateroot: "rhcos"}}
+	for id, want := range map[string]string{"aa.0": "2\n", "aa.1": "1\n", "bb.0": ""} {
+		script := p.lastResortScript(host.Deployment{Stateroot: "rhcos", Checksum: id[:2], Serial: int(id[3] - '0')})
+		_, pick, found := strings.Cut(script, "\nindex=")
+		require.True(t, found)
+		pick, _, found = strings.Cut(pick, "ostree admin set-default")
+		require.True(t, found)
+		const status = `ostree() { printf '%s\n' '* rhcos_ipc-op aa.0' '  rhcos aa.1 (pending)' '    Version: 9' '  rhcos aa.0 (rollback)'; }` + "\n"
+		out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", status+"index="+pick+`echo "$index"`).Output()
+		require.Equal(t, want, string(out), id)
+		require.Equal(t, want == "", err != nil, id)
+	}
+}

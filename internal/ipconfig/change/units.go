@@ -16,7 +16,7 @@ import (
 // installUnits gives the new deployment its services, and keeps kubelet there
 // down until post-pivot starts it.
 func (p *PrePivot) installUnits(ctx context.Context) error {
-	_, target, err := p.pair().Deployments(ctx, p.Deployments)
+	old, target, err := p.pair().Deployments(ctx, p.Deployments)
 	if err != nil {
 		return err
 	}
@@ -28,12 +28,12 @@ func (p *PrePivot) installUnits(ctx context.Context) error {
 		units[ipconfig.UnitInitMonitor] = initMonitorUnit
 	}
 	for name, text := range units {
-		if err := p.installUnit(ctx, target, name, withOldStateroot(text, p.Request.OldStateroot)); err != nil {
+		if err := p.installUnit(ctx, target, name, withWayBack(text, old)); err != nil {
 			return err
 		}
 	}
 	if p.wantsLastResort() {
-		if err := p.installLastResort(ctx, target); err != nil {
+		if err := p.installLastResort(ctx, old, target); err != nil {
 			return err
 		}
 	}
@@ -43,9 +43,10 @@ func (p *PrePivot) installUnits(ctx context.Context) error {
 	return nil
 }
 
-// withOldStateroot names the way back in a unit: with it a rollback needs neither request nor journal.
-func withOldStateroot(unit, old string) string {
-	return strings.Replace(unit, "[Unit]\n", "[Unit]\n"+ipconfig.UnitKeyOldStateroot+"="+old+"\n", 1)
+// withWayBack names the way back in a unit: with it a rollback needs neither request nor journal.
+func withWayBack(unit string, old host.Deployment) string {
+	return strings.Replace(unit, "[Unit]\n", "[Unit]\n"+ipconfig.UnitKeyOldStateroot+"="+old.Stateroot+"\n"+
+		ipconfig.UnitKeyOldDeployment+"="+old.ID()+"\n", 1)
 }
 
 func (p *PrePivot) installUnit(ctx context.Context, target host.Deployment, name, text string) error {

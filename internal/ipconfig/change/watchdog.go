@@ -82,13 +82,13 @@ func (p *PrePivot) wantsLastResort() bool {
 
 // installLastResort gives the new stateroot a way back that needs systemd, ostree and a shell, but not lca-cli, which both
 // other units are. It is armed as long as the watchdog is enabled.
-func (p *PrePivot) installLastResort(ctx context.Context, target host.Deployment) error {
+func (p *PrePivot) installLastResort(ctx context.Context, back, target host.Deployment) error {
 	check, err := p.checkOfCLI(target)
 	if err != nil {
 		return err
 	}
 	script := target.InDeployment(ipconfig.LastResortScript)
-	if err := p.Files.Write(script, []byte(p.lastResortScript()), 0o600); err != nil {
+	if err := p.Files.Write(script, []byte(p.lastResortScript(back)), 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", script, err)
 	}
 	timer := fmt.Sprintf(lastResortTimer, int((p.Auto.Timeout() + lastResortMargin).Seconds()))
@@ -129,10 +129,10 @@ func (p *PrePivot) checkOfCLI(target host.Deployment) (string, error) {
 const checkedFile = host.Workspace + "/lca-cli.checked"
 
 // lastResortScript boots the old stateroot. It leaves the logs there, which is all that explains what happened.
-func (p *PrePivot) lastResortScript() string {
+func (p *PrePivot) lastResortScript(back host.Deployment) string {
 	id, old := p.Request.OperationID, p.Request.OldStateroot
 	return strings.NewReplacer(
-		"@OLD@", old,
+		"@OLD@", old, "@DEPLOYMENT@", back.ID(),
 		"@LOG@", path.Join(host.SysrootDir, host.InVar(old, ipconfig.LastResortLog)),
 		"@JOURNAL@", operation.JournalPath(id),
 		"@HANDED@", path.Join(host.SysrootDir, host.InVar(old, operation.PivotedJournalPath(id))),
@@ -149,9 +149,9 @@ rm -f ` + stateroot.Ballast + ` ` + stateroot.BootBallast + `
     --unit=lca-check-cli.service
 } >@LOG@
 cp @JOURNAL@ @HANDED@
-index=$(ostree admin status | awk -v os=@OLD@ '
-  /^[* ] [^ ]+ [0-9a-f]+\.[0-9]+/ { if ($1 == os || $2 == os) { print n + 0; exit } n++ }')
-[ -n "$index" ] || { echo "stateroot @OLD@ is not deployed: there is no way back" >&2; exit 1; }
+index=$(ostree admin status | awk -v os=@OLD@ -v id=@DEPLOYMENT@ '
+  /^[* ] [^ ]+ [0-9a-f]+\.[0-9]+/ { if ($1 == os && $2 == id || $2 == os && $3 == id) { print n + 0; exit } n++ }')
+[ -n "$index" ] || { echo "deployment @DEPLOYMENT@ of @OLD@ is missing: there is no way back" >&2; exit 1; }
 ostree admin set-default "$index" || exit
 sync
 systemctl --no-block reboot

@@ -21,7 +21,7 @@ func Again(n Ports, r relocation.Request) flow.Plan {
 		Name: relocation.FlowAgain, Commit: stateroot.StepFlip, MaxAttempts: 3,
 		Steps: []flow.Step{
 			// No undo: what failed on site is of no more use, and its room is needed.
-			stateroot.RemoveOthers(n.Deployments, func(name string, _ host.Deployment) bool {
+			stateroot.RemoveOthers(n.Deployments, func(name string, _ []host.Deployment, _ host.Deployment) bool {
 				return relocation.IsSite(name) && name != r.Site
 			}),
 			{Name: relocation.StepCheck, Title: "Check that there is room", Do: m.check},

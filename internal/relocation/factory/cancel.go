@@ -90,9 +90,9 @@ func (c Cancellation) Plan(r relocation.Record) flow.Plan {
 	return flow.Plan{
 		Name: relocation.FlowCancel, Commit: flow.FromStart, AcrossBoots: true, Urgent: true,
 		Steps: []flow.Step{
-			stateroot.FlipBack(c.Deployments, c.Trees, r.Factory),
+			stateroot.FlipBack(c.Deployments, c.Trees, r.Factory, stateroot.Running(r.Factory)),
 			{Name: relocation.StepStop, Title: "Stop waiting for a configuration", Again: true, Do: c.stop},
-			stateroot.RemoveOthers(c.Deployments, func(name string, _ host.Deployment) bool { return relocation.IsSite(name) }),
+			stateroot.RemoveOthers(c.Deployments, isSite),
 			{Name: relocation.StepRelease, Title: "Release the factory's cluster", Again: true, Do: c.release},
 			{Name: relocation.StepStart, Title: "Start the factory's cluster", Again: true, Do: c.start},
 			{Name: relocation.StepForget, Title: "Remove the record of the preparation", Again: true, Do: c.forget},
@@ -159,3 +159,5 @@ func (c Cancellation) sweep(ctx context.Context) error {
 	}
 	return nil
 }
+
+func isSite(name string, _ []host.Deployment, _ host.Deployment) bool { return relocation.IsSite(name) }

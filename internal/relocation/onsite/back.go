@@ -61,7 +61,7 @@ func (s *Station) OpenBack(ctx context.Context, cause string) (*Back, error) {
 		r.OperationID = record.OperationID
 	}
 	r.Factory, r.Site = record.Factory, here.Booted.Stateroot
-	if _, err := stateroot.WayBack(ctx, s.Deployments, r.Factory); err != nil {
+	if _, err := stateroot.WayBack(ctx, s.Files, s.Deployments, r.Factory); err != nil {
 		return nil, err
 	}
 	return s.back(s.open(r, here), record, r, cause), nil
@@ -95,7 +95,7 @@ func causeOf(entries []flow.Entry) string {
 
 // Run rolls back; it ends in a reboot.
 func (b *Back) Run(ctx context.Context) error {
-	if _, err := stateroot.WayBack(ctx, b.Deployments, b.Request.Factory); err != nil {
+	if _, err := stateroot.WayBack(ctx, b.Files, b.Deployments, b.Request.Factory); err != nil {
 		return err
 	}
 	if err := stateroot.DropBallast(b.Files); err != nil {
@@ -118,7 +118,7 @@ func (b *Back) Plan() flow.Plan {
 			{Name: relocation.StepEvidence, Title: "Keep the evidence", Do: b.collectEvidence},
 			{Name: relocation.StepHold, Title: "Make the stateroot that boots next ready", Again: true, Do: b.hold},
 			{Name: relocation.StepHandBack, Title: "Hand the journal to the factory state", Again: true, Do: b.handBack},
-			stateroot.FlipBack(b.Deployments, b.Trees, b.Request.Factory),
+			stateroot.FlipBack(b.Deployments, b.Trees, b.Request.Factory, stateroot.Back(b.Files, b.Request.Factory)),
 			{Name: relocation.StepWipe, Title: "Wipe the secrets", Again: true, Do: b.wipe},
 			reboot,
 		},
@@ -156,7 +156,7 @@ func (b *Back) collectEvidence(ctx context.Context) error {
 
 // hold also tells the factory state what happened, so that the same configuration is not tried again by itself.
 func (b *Back) hold(ctx context.Context) error {
-	target, err := stateroot.WayBack(ctx, b.Deployments, b.Request.Factory)
+	target, err := stateroot.WayBack(ctx, b.Files, b.Deployments, b.Request.Factory)
 	if err != nil {
 		return err
 	}

@@ -38,16 +38,28 @@ func (s *Station) keepPlan(r relocation.Request) flow.Plan {
 	return flow.Plan{
 		Name: relocation.FlowKeep, Commit: flow.FromStart, AcrossBoots: true, Urgent: true,
 		Steps: []flow.Step{
-			stateroot.RemoveOthers(s.Deployments, func(name string, booted host.Deployment) bool {
-				return name == r.Factory || relocation.IsSite(name) && !s.isWayBack(r, name, booted)
+			stateroot.RemoveOthers(s.Deployments, func(name string, all []host.Deployment, booted host.Deployment) bool {
+				return name == r.Factory || relocation.IsSite(name) && s.isLeft(r, name, all, booted)
 			}),
 			{Name: relocation.StepForget, Title: "Remove the units and the factory's record", Again: true, Do: s.forget},
 		},
 	}
 }
 
-// isWayBack says that the stateroot that runs is not one of the site's but was made from this one, by a change of its address: this one
-// is the way back of the change. Where that cannot be read it stays.
+// isLeft says that an attempt left the stateroot behind: it never came home.
+func (s *Station) isLeft(r relocation.Request, name string, all []host.Deployment, booted host.Deployment) bool {
+	if here, _, _ := operation.ReadStateroot(s.Files, booted); here.LeadsTo(name) {
+		return false
+	}
+	if site, found, _ := operation.ReadStaterootOf(s.Files, all, name); found {
+		return site.Confirmed.IsZero()
+	}
+	return !s.isWayBack(r, name, booted)
+}
+
+// isWayBack judges a stateroot without a record, which an earlier version made. It says that the stateroot that runs is not
+// one of the site's but was made from this one, by a change of its address: this one is the way back of the
+// change. Where that cannot be read it stays.
 func (s *Station) isWayBack(r relocation.Request, name string, booted host.Deployment) bool {
 	if relocation.IsSite(booted.Stateroot) {
 		return false
@@ -58,6 +70,9 @@ func (s *Station) isWayBack(r relocation.Request, name string, booted host.Deplo
 
 // forget removes the record last: with it an interrupted run can be repeated.
 func (s *Station) forget(ctx context.Context) error {
+	if err := s.end(ctx); err != nil {
+		return err
+	}
 	units := []string{relocation.UnitMonitor, relocation.UnitPage, relocation.UnitReconfigure}
 	if err := factory.RemoveUnits(ctx, s.Node, units...); err != nil {
 		return err
@@ -69,4 +84,17 @@ func (s *Station) forget(ctx context.Context) error {
 		return fmt.Errorf("free the room kept for a rollback: %w", err)
 	}
 	return s.Files.Remove(relocation.RecordFile)
+}
+
+// end records that the site's stateroot is at rest. One that a change of the address made from it keeps its own way back.
+func (s *Station) end(ctx context.Context) error {
+	here, err := operation.Locate(ctx, s.Deployments, s.Power)
+	if err != nil {
+		return err
+	}
+	if !relocation.IsSite(here.Booted.Stateroot) {
+		return nil
+	}
+	now := s.Clock.Now()
+	return operation.End(s.Files, here.Booted, operation.Stateroot{MadeBy: relocation.MadeBy, Made: now.UTC()}, now)
 }

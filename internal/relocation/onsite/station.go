@@ -12,6 +12,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
 const (
@@ -200,7 +201,7 @@ func (s *Station) reconfigure(ctx context.Context, record relocation.Record, r r
 	var failed *flow.FailedError
 	switch {
 	case err == nil:
-		return s.atHome(ctx, r)
+		return s.atHome(ctx, r, here)
 	case ctx.Err() != nil, !errors.As(err, &failed):
 		return err
 	case failed.RolledBack && record.Running == nil:
@@ -271,7 +272,7 @@ func (s *Station) refused(r relocation.Request, cause error) error {
 
 // atHome disarms the watchdog and retires the units. It is no step: after a power cut between the two, a disabled unit
 // could not finish the flow. A unit that finds everything done retires again.
-func (s *Station) atHome(ctx context.Context, r relocation.Request) error {
+func (s *Station) atHome(ctx context.Context, r relocation.Request, here operation.Here) error {
 	last := relocation.Last{OperationID: r.OperationID, Digest: r.Digest, Source: r.Source,
 		Outcome: relocation.OutcomeHome, Ended: s.Clock.Now().UTC(), Attempts: 1}
 	if err := retireUnit(ctx, s.Units, relocation.UnitMonitor); err != nil {
@@ -280,7 +281,19 @@ func (s *Station) atHome(ctx context.Context, r relocation.Request) error {
 	if err := operation.WriteJSON(s.Files, relocation.LastFile, last); err != nil {
 		return err
 	}
+	if err := operation.Confirm(s.Files, here.Booted, s.made(r, here), s.Clock.Now()); err != nil {
+		return err
+	}
 	return s.retire(ctx)
+}
+
+// made is the record of the site's stateroot, for where it is missing: an earlier version wrote none.
+func (s *Station) made(r relocation.Request, here operation.Here) operation.Stateroot {
+	made := operation.Stateroot{MadeBy: relocation.MadeBy, Operation: r.OperationID, Made: s.Clock.Now().UTC()}
+	if back, ok := stateroot.Back(s.Files, r.Factory)(here.All); ok && !back.Booted {
+		made.WayBack = operation.NameOf(back)
+	}
+	return made
 }
 
 // retire ends the units of the relocation and removes what only an attempt needs.

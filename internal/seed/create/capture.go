@@ -12,6 +12,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
 // copyLive copies the bulk of /var, so that the cluster is down for the differences alone.
@@ -35,7 +36,7 @@ func (g *generation) capture(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := g.mirror(ctx, host.CopyRequest{From: "/etc", To: path.Join(g.system(), "etc")}); err != nil {
+	if _, err := g.mirror(ctx, host.CopyRequest{From: "/etc", To: path.Join(g.system(), "etc"), Skip: []string{stateroot.RecordInEtc}}); err != nil {
 		return err
 	}
 	if err := g.Trees.Sync(g.dir()); err != nil {

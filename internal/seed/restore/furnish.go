@@ -90,7 +90,7 @@ func (m *restoration) sealing() stateroot.Sealing {
 		path.Join(host.UnitDir, relocation.UnitReconfigure), path.Join(host.UnitDir, relocation.UnitMonitor),
 	}
 	return stateroot.Sealing{
-		Operation: m.request.OperationID, Pair: m.request.pair(),
+		Operation: m.request.OperationID, Pair: m.request.pair(), MadeBy: seed.FlowRestore, Clock: m.Clock,
 		Contents: func(func(string) string) ([]string, error) { return whole, nil },
 	}
 }

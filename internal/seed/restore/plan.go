@@ -68,12 +68,24 @@ func Plan(n Ports, r Request) flow.Plan {
 	}
 }
 
-// isLeft says that an earlier restore left the stateroot behind. One that was at home, and was not made from the one that runs, is the way
-// back of a change of its address, by which that was made.
-func (m *restoration) isLeft(name string, booted host.Deployment) bool {
+// isLeft says that an earlier restore left the stateroot behind: its record says that it was made from the one that runs. The way back of
+// the one that runs is none.
+func (m *restoration) isLeft(name string, all []host.Deployment, booted host.Deployment) bool {
 	if !relocation.IsSite(name) || name == m.request.New {
 		return false
 	}
+	if here, _, _ := operation.ReadStateroot(m.Files, booted); here.LeadsTo(name) {
+		return false
+	}
+	if s, found, _ := operation.ReadStaterootOf(m.Files, all, name); found {
+		return s.LeadsTo(booted.Stateroot)
+	}
+	return m.isLeftBefore(name, booted)
+}
+
+// isLeftBefore judges a stateroot without a record: an earlier version made it, or it was not finished. One that was at home, and was not
+// made from the one that runs, is the way back of a change of its address, by which that was made.
+func (m *restoration) isLeftBefore(name string, booted host.Deployment) bool {
 	if relocation.IsSite(booted.Stateroot) {
 		return true
 	}

@@ -149,12 +149,27 @@ func (d deployments) SetDefault(_ context.Context, stateroot string) error {
 	n := d.n
 	n.Enter()
 	defer n.Unlock()
+	at, ok := n.FirstOf(stateroot)
+	if !ok && n.cannotSetDefault == nil {
+		return fmt.Errorf("make stateroot %s boot next: it has no deployment", stateroot)
+	}
+	return n.setDefault(stateroot, at)
+}
+
+func (d deployments) Choose(_ context.Context, want host.Deployment) error {
+	n := d.n
+	n.Enter()
+	defer n.Unlock()
+	found, ok := host.Find(n.list(), want)
+	if !ok && n.cannotSetDefault == nil {
+		return fmt.Errorf("make deployment %s of stateroot %s boot next: it is not deployed", want.ID(), want.Stateroot)
+	}
+	return n.setDefault(want.Stateroot, found.Index)
+}
+
+func (n *Sysroot) setDefault(stateroot string, at int) error {
 	if n.cannotSetDefault != nil {
 		return fmt.Errorf("make stateroot %s boot next: %w", stateroot, n.cannotSetDefault)
-	}
-	at, ok := n.FirstOf(stateroot)
-	if !ok {
-		return fmt.Errorf("make stateroot %s boot next: it has no deployment", stateroot)
 	}
 	if at == 0 {
 		return nil
@@ -169,6 +184,26 @@ func (d deployments) SetDefault(_ context.Context, stateroot string) error {
 	menu = append(menu, n.menu[:at]...)
 	n.menu = append(menu, n.menu[at+1:]...)
 	return nil
+}
+
+// Pending puts another deployment of a stateroot before its first one in the boot menu, as an update of the operating system does that
+// nobody has booted yet.
+func (n *Sysroot) Pending(stateroot, checksum string) (host.Deployment, error) {
+	n.Enter()
+	defer n.Unlock()
+	at, ok := n.FirstOf(stateroot)
+	if !ok {
+		return host.Deployment{}, fmt.Errorf("stateroot %s has no deployment", stateroot)
+	}
+	update := host.Deployment{Stateroot: stateroot, Checksum: checksum}
+	if checksum == n.menu[at].Checksum {
+		update.Serial = n.menu[at].Serial + 1
+	}
+	if err := n.checkout(update); err != nil {
+		return host.Deployment{}, err
+	}
+	n.menu = slices.Insert(n.menu, at, update)
+	return n.list()[at], nil
 }
 
 // menuRoom is what a new boot menu takes on the disk while it is written.
