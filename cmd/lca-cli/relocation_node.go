@@ -50,6 +50,7 @@ func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 	})
 	return append(verbs, relocation.PageCommand(relocation.PageWiring{
 		Log: open.log, Console: os.Stdout, Now: time.Now, Node: nodeLabel, Ports: cabledPorts, Addresses: siteAddresses,
+		Keep:   func(text string) error { return domain.KeepOnScreen(files.New("/"), text) },
 		Site:   func(context.Context) (portal.Site, error) { return desk.NewSite(files.New("/")) },
 		Laptop: func() (laptop.Desk, bool, error) { return laptopDesk(open.log) },
 	}))

@@ -65,6 +65,9 @@ const (
 	TypedFile = Dir + "/typed.yaml"
 	// ArrivalFile says why no configuration could be read yet.
 	ArrivalFile = Dir + "/arrival.json"
+	// IssueFile has getty show the result of an attempt beside the login, IssueChanged has it do so at once (agetty(8)).
+	IssueFile    = "/etc/issue.d/90-lca-site.issue"
+	IssueChanged = "/run/agetty.reload"
 	// WatchedFile is how long the watchdog has waited.
 	WatchedFile = Dir + "/watchdog.json"
 

@@ -65,10 +65,13 @@ func TestRelocation(t *testing.T) {
 	r.insert(ctx, siteConfig("198.51.100.254"))
 	r.reports(ctx, "a refusal for the dead gateway", func(s relocationStatus) bool { return s.Code == "L23" })
 	require.True(t, r.waits(ctx), "the node waits for another configuration")
+	r.ctx = ctx
+	r.onConsole("(The site's router does not answer)")
 	began := time.Now()
 	r.insert(ctx, siteConfig(gateway))
 	r.atHome(ctx)
 	t.Logf("healthy on its site %s after the stick was plugged in", time.Since(began).Round(time.Second))
+	r.onConsole("(The node is at home on its site)")
 
 	leave(ctx, t, l, "lca-cli", "relocation", "rollback")
 	r.reports(ctx, "the factory state", func(relocationStatus) bool { return r.stateroot(ctx) == "rhcos" && r.waits(ctx) })

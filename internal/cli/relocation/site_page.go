@@ -15,14 +15,17 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/laptop"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/screen"
 )
 
 // PageWiring is what main gives the verb "serve".
 type PageWiring struct {
 	Log *slog.Logger
-	// Console is where address, fingerprint and code are shown.
+	// Console is the node's screen: it shows what the node does, how it ended, and how its page is opened.
 	Console io.Writer
-	Now     func() time.Time
+	// Keep has a result stay on the screen when the page has closed; an empty text ends that. nil keeps none.
+	Keep func(text string) error
+	Now  func() time.Time
 	// Node names the machine, as on its label.
 	Node func() string
 	// Ports lists the network ports of the machine.
@@ -76,19 +79,19 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 	if err != nil {
 		return fmt.Errorf("serve the page: %w", err)
 	}
-	console, port := &screen{to: w.Console}, netip.MustParseAddrPort(l.Addr().String()).Port()
-	console.show("\nA page sets this node up. Fingerprint of its certificate (SHA-256):\n  %s\n", fingerprint)
+	port := netip.MustParseAddrPort(l.Addr().String()).Port()
+	console := &console{to: w.Console, keep: w.Keep, log: w.Log, site: site, view: screen.View{Fingerprint: fingerprint}}
 	if found {
-		console.show("A laptop on port %s, without another network there, opens:  https://%s\n", table.Port, netip.AddrPortFrom(known[0], port))
+		console.view.Port, console.view.Laptop = table.Port, "https://"+netip.AddrPortFrom(known[0], port).String()
 		defer beside(ctx, table.Open)()
 	}
+	page := portal.New(portal.Options{
+		Site: site, Node: w.Node(), Ports: w.Ports, Now: w.Now, Log: w.Log,
+		ShowCode: func(code string) { console.change(func(v *screen.View) { v.Door = code }) },
+	})
 	defer beside(ctx, func(ctx context.Context) {
 		console.follow(ctx, port, func() []netip.Addr { return without(w.at(at.Addr()), known) })
 	})()
-	page := portal.New(portal.Options{
-		Site: site, Node: w.Node(), Ports: w.Ports, Now: w.Now, Log: w.Log,
-		ShowCode: func(code string) { console.show("Code: %s (works once)\n", code) },
-	})
 	if err := page.Serve(ctx, l, certificate); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}

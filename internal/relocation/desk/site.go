@@ -115,7 +115,8 @@ func (s *Site) Progress(context.Context) (portal.Progress, error) {
 	case last.Outcome == relocation.OutcomeHome:
 		return s.atHome()
 	}
-	return portal.Progress{State: portal.Failed, Code: last.Code(), Message: last.Cause}, nil
+	return portal.Progress{State: portal.Failed, Code: last.Code(), Message: last.Cause,
+		Returned: last.Outcome == relocation.OutcomeReturned}, nil
 }
 
 func (s *Site) running(r relocation.Request) (portal.Progress, error) {

@@ -80,6 +80,9 @@ func (s *Station) forget(ctx context.Context) error {
 	if err := factory.Unhold(ctx, s.Node); err != nil {
 		return err
 	}
+	if err := s.Files.Remove(relocation.IssueFile); err != nil {
+		return fmt.Errorf("take the result off the console: %w", err)
+	}
 	if err := stateroot.DropBallast(s.Files); err != nil {
 		return fmt.Errorf("free the room kept for a rollback: %w", err)
 	}

@@ -66,6 +66,8 @@ type Progress struct {
 	// Code and Message say what failed, in plain words; set in state Failed.
 	Code    sitecode.Code
 	Message string
+	// Returned: the node went back to its factory state.
+	Returned bool
 	// Facts are shown with the result: console address, API address, addresses of the node.
 	Facts []Fact
 	// Committed says that the change is final: the page is about to close.
