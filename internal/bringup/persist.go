@@ -9,28 +9,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// StepHealth is the name of WaitHealthy's step, as journals store it.
-const StepHealth = "health"
-
-const (
-	// healthTimeout is how long a cluster may take to become healthy once its node is Ready.
-	healthTimeout = 20 * time.Minute
-	// persistTimeout is how long an API server that restarts may hold up a change of its objects.
-	persistTimeout = 10 * time.Minute
-)
-
-// WaitHealthy waits until the cluster is healthy; healthy says what is wrong.
-func WaitHealthy(healthy func(context.Context) error, clock flow.Clock) flow.Step {
-	return flow.Step{
-		Name: StepHealth, Title: "Wait until the cluster is healthy", Again: true,
-		Do: func(ctx context.Context) error {
-			if err := until(ctx, clock, wait{healthTimeout, 2 * time.Second}, healthy); err != nil {
-				return fmt.Errorf("the cluster did not become healthy within %s: %w", healthTimeout, err)
-			}
-			return nil
-		},
-	}
-}
+// persistTimeout is how long an API server that restarts may hold up a change of its objects.
+const persistTimeout = 10 * time.Minute
 
 // Persist repeats a change of the cluster's objects until it succeeds, for as long as an API server may be restarting.
 func Persist(ctx context.Context, clock flow.Clock, change func(context.Context) error) error {

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -62,16 +65,17 @@ func clip(text string, limit int) string {
 // check is one check of the cluster's health.
 type check struct {
 	name string
-	// optional: the check passes where the API does not know the kind.
-	optional bool
-	run      func(ctx context.Context, r client.Reader) ([]Finding, error)
+	// optional: the check passes where the API does not know the kind. openShift: it does where the cluster is not OpenShift.
+	optional, openShift bool
+	run                 func(ctx context.Context, r client.Reader) ([]Finding, error)
 }
 
 // checks lists all of them in the order in which they are reported.
 func checks() []check {
 	return []check{
-		{name: "clusteroperator", run: clusterOperators},
-		{name: "machineconfigpool", run: machineConfigPools},
+		{name: "clusterversion", optional: true, run: clusterVersion},
+		{name: "clusteroperator", openShift: true, run: clusterOperators},
+		{name: "machineconfigpool", openShift: true, run: machineConfigPools},
 		{name: "node", run: nodes},
 		{name: "sriovnetworknodestate", optional: true, run: sriovNodeStates},
 		{name: "dataprotectionapplication", optional: true, run: backupLocations},
@@ -82,11 +86,13 @@ func checks() []check {
 
 // Health makes every check once. A check that cannot be made, because the
 // API does not answer, is a finding too: unknown is not healthy.
+//
+// One good report may be that of a cluster that has not begun to act on a change yet: bringup.Hold tells when to believe it.
 func Health(ctx context.Context, r client.Reader) Report {
 	var report Report
 	for _, c := range checks() {
 		found, err := c.run(ctx, r)
-		if c.optional && notServed(err) {
+		if c.passes(ctx, r, err) {
 			continue
 		}
 		for _, f := range found {
@@ -98,4 +104,17 @@ func Health(ctx context.Context, r client.Reader) Report {
 		}
 	}
 	return report
+}
+
+// passes says that a check does not apply to this cluster. A cluster that OpenShift's installer made has OpenShift's kinds: there
+// they are missing, and not unknown.
+func (c check) passes(ctx context.Context, r client.Reader, err error) bool {
+	switch {
+	case c.optional:
+		return notServed(err)
+	case c.openShift && meta.IsNoMatchError(err):
+		key := client.ObjectKey{Namespace: installConfigNamespace, Name: installConfigName}
+		return apierrors.IsNotFound(r.Get(ctx, key, &corev1.ConfigMap{}))
+	}
+	return false
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,22 +58,6 @@ func describe(what, reason, message string) string {
 		return fmt.Sprintf("%s (%s)", what, detail)
 	}
 	return fmt.Sprintf("%s (%s: %s)", what, reason, detail)
-}
-
-// machineConfigPools must have all their machines ready.
-func machineConfigPools(ctx context.Context, r client.Reader) ([]Finding, error) {
-	var list mcv1.MachineConfigPoolList
-	if err := r.List(ctx, &list); err != nil {
-		return nil, err
-	}
-	var found []Finding
-	for _, p := range list.Items {
-		if p.Status.MachineCount != p.Status.ReadyMachineCount {
-			found = append(found, Finding{Object: p.Name, Reason: fmt.Sprintf("%d of %d machines ready",
-				p.Status.ReadyMachineCount, p.Status.MachineCount)})
-		}
-	}
-	return found, nil
 }
 
 // nodes must be registered, ready and have their network; the one of a cluster that was

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
-	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	"github.com/stretchr/testify/require"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,11 +24,6 @@ func clusterOperator(name string, available, progressing, degraded configv1.Cond
 		co.Status.Conditions = append(co.Status.Conditions, configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, Reason: "AsItIs"})
 	}
 	return co
-}
-
-func pool(name string, machines, ready int32) *mcv1.MachineConfigPool {
-	return &mcv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Status: mcv1.MachineConfigPoolStatus{MachineCount: machines, ReadyMachineCount: ready}}
 }
 
 func csr(name string, decided ...certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequest {
@@ -81,6 +75,9 @@ func TestHealthFindings(t *testing.T) {
 			want: []string{"clusteroperator dns: progressing (AsItIs)"}},
 		{name: "pool behind", replace: map[string]client.Object{"master": pool("master", 1, 0)},
 			want: []string{"machineconfigpool master: 0 of 1 machines ready"}},
+		{name: "version operator behind", add: []client.Object{clusterVersionAt(3, 2)}, want: []string{"clusterversion version: " +
+			"the cluster version operator has not observed its latest change yet (generation 3, observed 2)"}},
+		{name: "version operator done", add: []client.Object{clusterVersionAt(3, 3)}},
 		{name: "node", replace: map[string]client.Object{"sno": notReady},
 			want: []string{"node sno: not ready (KubeletNotReady: no CNI yet), network unavailable, label " + LabelWorker + " is missing"}},
 		{name: "pending request", add: []client.Object{csr("csr-1")},

@@ -94,6 +94,7 @@ func handSite(ctx context.Context, t *testing.T, store *registry.Store, l *lab.L
 		require.NoError(t, err)
 		require.Zero(t, result.ExitCode, result.Stderr)
 	}
+	renderMachineConfigs(ctx, t, l, away) // of the SSH keys
 }
 
 // provesRestored says that the node runs the seed's cluster under its own name: its Node is Ready, and what was made on the seed is there.

@@ -35,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 )
@@ -62,6 +63,9 @@ type Reconciler struct {
 	preparing, returning, cleaning, fetching nodejob.Backoff
 	// examined is when the cluster's health was observed last.
 	examined time.Time
+	// hold is that of the health after the change of operation holding. A restart begins anew.
+	hold    bringup.Hold
+	holding string
 	// What was published of the operation that is running: its timeline and its rollback; and whether anything was
 	// published since the start.
 	published          cursor

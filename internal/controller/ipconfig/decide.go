@@ -2,9 +2,11 @@ package ipconfig
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
@@ -144,6 +146,23 @@ func (r *Reconciler) unhealthy(ctx context.Context, ipc *lcav1.IPConfig, skip st
 			Hint: "to continue without health, annotate ipconfig with " + skip}
 	}
 	return nil
+}
+
+// unsteady blocks while the cluster has not been healthy for long enough after the change of an operation to end the way back.
+func (r *Reconciler) unsteady(ctx context.Context, ipc *lcav1.IPConfig, operation string) *status.Blocked {
+	const skip = lcav1.SkipPostConfigurationHealthChecksAnnotation
+	if _, skipped := ipc.Annotations[skip]; skipped {
+		return nil
+	}
+	if r.holding != operation {
+		r.hold, r.holding = bringup.Hold{}, operation
+	}
+	blocked := r.unhealthy(ctx, ipc, skip)
+	if r.hold.Observe(r.examined, blocked == nil) || blocked != nil {
+		return blocked
+	}
+	return &status.Blocked{Reason: "Stabilizing",
+		Message: fmt.Sprintf("%sthe cluster is healthy; that has to hold for %s", msgStabilizing, bringup.HealthHold)}
 }
 
 // job is `lca-cli ip-config <verb...>` as a transient unit. Pre-pivot stops the cluster, so only systemd can restart it; the

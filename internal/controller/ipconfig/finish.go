@@ -13,7 +13,7 @@ import (
 )
 
 // finish is Config in the new stateroot: the change is complete when lca-cli is done, the cluster is
-// healthy and the node has what the spec asks for. lca-cli has disarmed the watchdog when it was done, unless an annotation
+// steadily healthy and the node has what the spec asks for. lca-cli has disarmed the watchdog when it was done, unless an annotation
 // asks for a rollback where health does not follow.
 func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) outcome {
 	if o.progress.Rollback.Begun && o.canRollBack() {
@@ -25,7 +25,7 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	}
 	blocked := status.FirstOf(
 		func() *status.Blocked {
-			return r.unhealthy(ctx, ipc, lcav1.SkipPostConfigurationHealthChecksAnnotation)
+			return r.unsteady(ctx, ipc, o.request.OperationID)
 		},
 		func() *status.Blocked { return o.unobserved },
 		func() *status.Blocked { return mismatch(ipc, o) },

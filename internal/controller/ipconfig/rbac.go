@@ -17,8 +17,10 @@ package ipconfig
 // +kubebuilder:rbac:groups=config.openshift.io,resources=apiservers;infrastructures;proxies,resourceNames=cluster,verbs=get
 // +kubebuilder:rbac:groups=operator.openshift.io,resources=networks,resourceNames=cluster,verbs=get
 //
-// Its health:
+// Its health; of MachineConfigs it reads names and labels:
 //
+// +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,resourceNames=version,verbs=get
+// +kubebuilder:rbac:groups=machineconfiguration.openshift.io,resources=machineconfigs,verbs=list
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusteroperators,verbs=list
 // +kubebuilder:rbac:groups=machineconfiguration.openshift.io,resources=machineconfigpools,verbs=list
 // +kubebuilder:rbac:groups=sriovnetwork.openshift.io,resources=sriovnetworknodestates,verbs=list

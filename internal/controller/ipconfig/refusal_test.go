@@ -173,6 +173,29 @@ func TestSkipHealthAfterTheChange(t *testing.T) {
 	requireLast(t, ipc, "ConfigCompleted", yes, "Completed", "")
 }
 
+// TestAChangeIsCompleteWhenHealthHasHeld: one good answer may be that of a cluster that has not begun to act on the change yet.
+func TestAChangeIsCompleteWhenHealthHasHeld(t *testing.T) {
+	w, request := configuring(t)
+	w.pivot(request)
+	w.postPivotDone()
+	open := func(why string) {
+		t.Helper()
+		w.reconcile()
+		requireLast(t, w.get(), "ConfigInProgress", yes, "InProgress", why)
+	}
+	const holds = "Waiting for system to stabilize: the cluster is healthy; that has to hold for 1m0s"
+	open(holds)
+	open(holds)
+	w.operatorDegraded(true)
+	open("clusteroperator etcd: degraded")
+	w.operatorDegraded(false)
+	for range 3 {
+		open(holds)
+	}
+	w.reconcile()
+	requireLast(t, w.get(), "ConfigCompleted", yes, "Completed", "")
+}
+
 func TestUnhealthyClusterDoesNotBecomeIdle(t *testing.T) {
 	w := newWorld(t)
 	w.operatorDegraded(true)

@@ -55,7 +55,7 @@ func (w *world) furnish() {
 	v := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: clusterID}}
 	w.put(v)
 	v.Status.Desired = configv1.Release{Version: "4.20.3", Image: "quay.io/openshift-release-dev/ocp-release@sha256:00"}
-	v.Status.VersionHash, v.Status.AvailableUpdates = "x", []configv1.Release{}
+	v.Status.VersionHash, v.Status.AvailableUpdates, v.Status.ObservedGeneration = "x", []configv1.Release{}, v.Generation
 	require.NoError(w.t, w.api.Status().Update(w.t.Context(), v))
 	w.health(true)
 }
