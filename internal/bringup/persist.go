@@ -9,12 +9,19 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// persistTimeout is how long an API server that restarts may hold up a change of its objects.
-const persistTimeout = 10 * time.Minute
+// PersistTimeout is how long an API server that restarts may hold up a change of its objects.
+const PersistTimeout = 10 * time.Minute
 
-// Persist repeats a change of the cluster's objects until it succeeds, for as long as an API server may be restarting.
-func Persist(ctx context.Context, clock flow.Clock, change func(context.Context) error) error {
-	return until(ctx, clock, wait{persistTimeout, 2 * time.Second}, change)
+const persistPause = 2 * time.Second
+
+// Persist repeats a change of the cluster's objects until it succeeds, or has been tried for as long as its error deserves.
+func Persist(ctx context.Context, clock flow.Clock, deserves func(error) time.Duration, change func(context.Context) error) error {
+	for start := clock.Now(); ; {
+		err := change(ctx)
+		if err == nil || clock.Now().Sub(start) >= deserves(err) || clock.Sleep(ctx, persistPause) != nil {
+			return err
+		}
+	}
 }
 
 // RestartDNS has the node's own DNS server read its files again; a node without one has nothing to restart.

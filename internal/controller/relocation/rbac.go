@@ -9,7 +9,7 @@ package relocation
 //
 // Secrets are named by the user and by Kubernetes' own places; Manifests of a hub bring objects of kinds of its own:
 //
-// +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get;create;update;delete
+// +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list
 // +kubebuilder:rbac:groups=config.openshift.io,resources=apiservers;ingresses;images;dnses;proxies,resourceNames=cluster,verbs=get;update
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,resourceNames=version,verbs=get
@@ -20,3 +20,4 @@ package relocation
 // +kubebuilder:rbac:groups=route.openshift.io,resources=routes/custom-host,verbs=create;update
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=catalogsources,verbs=get;create;update;delete
 // +kubebuilder:rbac:groups=machineconfiguration.openshift.io,resources=machineconfigs,verbs=get;create;update;delete
+// +kubebuilder:rbac:groups=machineconfiguration.openshift.io,resources=machineconfigpools,verbs=list

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func (p *Reconfiguration) addSteps(r *Report) error {
 		return err
 	}
 	for _, e := range entries {
-		if text, ok := strings.CutPrefix(e.Message, AttentionNote); ok && e.Kind == flow.KindNote {
+		if text, ok := strings.CutPrefix(e.Message, AttentionNote); ok && e.Kind == flow.KindNote && !slices.Contains(r.Attention, text) {
 			r.Attention = append(r.Attention, text)
 		}
 		if e.Flow == relocation.FlowReconfigure && e.Kind == flow.KindDone {

@@ -73,30 +73,6 @@ func (p *Reconfiguration) note(message string) error {
 	return p.Note(relocation.FlowReconfigure, message, time.Time{})
 }
 
-// applying is the step that brings a part of the configuration about.
-func (p *Reconfiguration) applying(part reconcile.Part) flow.Step {
-	do := func(ctx context.Context) error {
-		c, err := p.identified()
-		if err != nil {
-			return err
-		}
-		return bringup.Persist(ctx, p.Clock, func(ctx context.Context) error {
-			attention, err := p.Cluster.Apply(ctx, part.Name, c)
-			if err != nil {
-				return fmt.Errorf("%s: %w", part.Title, err)
-			}
-			if attention != "" {
-				return p.note(AttentionNote + attention)
-			}
-			return nil
-		})
-	}
-	return flow.Step{Name: "apply-" + part.Name, Title: part.Title, Do: do}
-}
-
-// AttentionNote begins a note about what somebody should attend to though the node is at home.
-const AttentionNote = "needs attention: "
-
 func (p *Reconfiguration) proof() bringup.Proof {
 	return bringup.Proof{Prober: p.Prober, Clock: p.Clock, Site: p.site}
 }

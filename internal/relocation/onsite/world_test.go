@@ -76,6 +76,10 @@ type world struct {
 	again bool
 	// sick is why the cluster is not healthy on site.
 	sick error
+	// answers is what the cluster says to a part, by the number of times that it was asked before; nil is well.
+	answers func(part string, before int) (attention string, err error)
+	// healths counts how often its health was asked for.
+	healths int
 	// asks lists the parts that were applied, names what DNS servers were asked for.
 	asks, names []string
 	// applied is the configuration that each part was last asked to bring about.
@@ -186,6 +190,7 @@ func (a api) Healthy(context.Context) error {
 		return err
 	}
 	if d := a.w.node.Describe(); d.Booted != factoryStateroot {
+		a.w.healths++
 		return a.w.sick
 	}
 	return nil
@@ -195,8 +200,19 @@ func (a api) Ready(context.Context) error             { return a.w.node.ClusterU
 func (a api) NodeReady(context.Context, string) error { return a.w.node.ClusterUp() }
 
 func (a api) Apply(_ context.Context, part string, c siteconfig.SiteConfig) (string, error) {
+	before := 0
+	for _, p := range a.w.asks {
+		if p == part {
+			before++
+		}
+	}
 	a.w.asks = append(a.w.asks, part)
 	a.w.applied[part] = c
+	if a.w.answers != nil {
+		if attention, err := a.w.answers(part, before); attention != "" || err != nil {
+			return attention, err
+		}
+	}
 	return "", a.w.node.ClusterUp()
 }
 

@@ -53,6 +53,10 @@ type Change struct {
 	Final bool `json:"-"`
 	// Optional: a kind that the cluster does not serve, or an object that it does not have, is no error.
 	Optional bool
+	// Manifest is an object that the API server merges by its fields; the change then says nothing but Ref.
+	Manifest *unstructured.Unstructured `json:"-"`
+	// fault is why the manifest cannot be applied.
+	fault error
 }
 
 // key names the place, as the ledger stores it.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +24,9 @@ var (
 	addonConfig    = Ref{Group: "agent.open-cluster-management.io", Version: "v1", Kind: "KlusterletAddonConfig"}
 )
 
+// hubPart is the name of the part.
+const hubPart = "hub"
+
 // hub registers the cluster: the objects that the hub wants on this cluster are applied here. A hub that does not answer
 // must not hold the site up.
 func hub(v *view) ([]Change, error) {
@@ -34,33 +38,23 @@ func hub(v *view) ([]Change, error) {
 		return objects(h.ImportManifests)
 	case h.URL == "" || v.Hub == nil:
 		v.attention = "the cluster is not registered with a hub: give hub.url with a token, or hub.importManifests"
-		return v.kept("hub")
+		v.kept = v.ledger.of(hubPart)
+		return nil, nil
 	}
 	list, err := v.register(h)
 	if err != nil {
 		v.attention = fmt.Sprintf("the cluster is not registered with the hub %s yet: %v", h.URL, err)
-		return v.kept("hub")
+		v.kept = v.ledger.of(hubPart) // nothing is given back while the hub is silent
+		return nil, nil
 	}
 	return objects(list)
 }
 
-// kept repeats what the part has changed so far, so that nothing is given back while the hub is silent.
-func (v *view) kept(part string) (out []Change, err error) {
-	for _, key := range v.ledger.of(part) {
-		out = append(out, v.ledger.entries[key].Change)
-	}
-	return out, nil
-}
-
-// register creates the ManagedCluster on the hub and returns the objects of its import Secret.
+// register has the hub know the cluster, and returns the objects of its import Secret.
 func (v *view) register(h *siteconfig.Hub) ([]json.RawMessage, error) {
-	token, err := v.hubToken(h)
+	api, err := v.dial(h)
 	if err != nil {
 		return nil, err
-	}
-	api, err := v.Hub(v.ctx, h.URL, []byte(h.CABundle), token)
-	if err != nil {
-		return nil, fmt.Errorf("open the hub's API: %w", err)
 	}
 	name := h.ClusterName
 	if name == "" {
@@ -68,15 +62,50 @@ func (v *view) register(h *siteconfig.Hub) ([]json.RawMessage, error) {
 			return nil, errors.Join(errors.New("the cluster does not say its name: give hub.clusterName"), err)
 		}
 	}
-	hubView := &view{Reconciler: &Reconciler{Client: api}, ctx: v.ctx}
-	if err := hubView.createManaged(h, name); err != nil {
-		return nil, err
+	there := &view{Reconciler: &Reconciler{Client: api}, ctx: v.ctx}
+	// An account that may read the import Secret alone is enough where an administrator of the hub has made the ManagedCluster.
+	created := there.createManaged(h, name)
+	if created != nil && !apierrors.IsForbidden(created) {
+		return nil, created
 	}
-	var all []json.RawMessage
-	for _, key := range []string{"crds.yaml", "import.yaml"} {
-		text, err := hubView.secret(secretRef(name, name+"-import"), key)
+	list, err := there.importManifests(name)
+	if err != nil {
+		return nil, errors.Join(err, created)
+	}
+	return list, nil
+}
+
+// dial opens the hub's API with the token and the authority that the site names.
+func (v *view) dial(h *siteconfig.Hub) (client.Client, error) {
+	token, ca := h.Token.Reveal(), h.CABundle
+	if h.SecretRef != nil {
+		from := secretRef(h.SecretRef.Namespace, h.SecretRef.Name)
+		if from.Namespace == "" {
+			from.Namespace = nsConfig
+		}
+		text, err := v.secret(from, "token")
 		if err != nil {
-			return nil, fmt.Errorf("%w for the hub to make the import Secret %s/%s-import", ErrWaiting, name, name)
+			return nil, err
+		}
+		token = string(text)
+		// ca.crt may be missing: the hub's certificate is verified against the node's own trust then.
+		if text, err := v.secret(from, "ca.crt"); err == nil && ca == "" {
+			ca = string(text)
+		}
+	}
+	api, err := v.Hub(v.ctx, h.URL, []byte(ca), token)
+	if err != nil {
+		return nil, fmt.Errorf("open the hub's API: %w", err)
+	}
+	return api, nil
+}
+
+// importManifests reads the import Secret that the hub makes for the cluster.
+func (v *view) importManifests(name string) (all []json.RawMessage, err error) {
+	for _, key := range []string{"crds.yaml", "import.yaml"} {
+		text, err := v.secret(secretRef(name, name+"-import"), key)
+		if err != nil {
+			return nil, fmt.Errorf("%w for the hub to make the import Secret %s/%s-import: %w", ErrWaiting, name, name, err)
 		}
 		docs, err := documents(text)
 		if err != nil {
@@ -85,18 +114,6 @@ func (v *view) register(h *siteconfig.Hub) ([]json.RawMessage, error) {
 		all = append(all, docs...)
 	}
 	return all, nil
-}
-
-func (v *view) hubToken(h *siteconfig.Hub) (string, error) {
-	if h.SecretRef == nil {
-		return h.Token.Reveal(), nil
-	}
-	from := secretRef(h.SecretRef.Namespace, h.SecretRef.Name)
-	if from.Namespace == "" {
-		from.Namespace = nsConfig
-	}
-	token, err := v.secret(from, "token")
-	return string(token), err
 }
 
 // createManaged creates what the hub knows of this cluster, where it does not yet.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,11 @@ type entry struct {
 	Missing bool `json:"missing,omitempty"`
 	// Applied: the change was seen in place once, so that another value is drift.
 	Applied bool `json:"applied,omitempty"`
+	// Fields: the object is applied by its fields. Digest is that of the manifest that was applied, Owned that of the fields
+	// that were ours then.
+	Fields bool   `json:"fields,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	Owned  string `json:"owned,omitempty"`
 }
 
 // ledger is the originals of all changes, by place.
@@ -36,6 +42,8 @@ type ledger struct {
 	entries map[string]entry
 	secret  *corev1.Secret
 	found   bool
+	// dirty: entries were set that are not written yet.
+	dirty bool
 }
 
 func loadLedger(ctx context.Context, c client.Client) (*ledger, error) {
@@ -76,6 +84,35 @@ func (l *ledger) save(ctx context.Context, c client.Client) error {
 		return fmt.Errorf("write the originals to secret %s/%s: %w", LedgerNamespace, LedgerName, err)
 	}
 	l.found = true
+	return nil
+}
+
+// byFields says that the object stands as it was applied by its fields. One that an earlier version wrote as a whole, and that
+// was not applied by its fields since, does not.
+func (e entry) byFields() bool { return e.Fields && (e.Owned != "" || !e.Applied) }
+
+// set changes an entry, to be written by flush.
+func (l *ledger) set(key string, e entry) {
+	if before, known := l.entries[key]; known && same(before, e) {
+		return
+	}
+	l.entries[key], l.dirty = e, true
+}
+
+func same(a, b entry) bool {
+	a.Change.Manifest, b.Change.Manifest = nil, nil
+	return reflect.DeepEqual(clone(a), clone(b))
+}
+
+// flush writes the entries that were set.
+func (l *ledger) flush(ctx context.Context, c client.Client) error {
+	if !l.dirty {
+		return nil
+	}
+	if err := l.save(ctx, c); err != nil {
+		return err
+	}
+	l.dirty = false
 	return nil
 }
 

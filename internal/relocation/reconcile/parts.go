@@ -27,7 +27,7 @@ func Parts() []Part {
 		{"proxy", "ProxyReconciled", "Set the proxy", proxy},
 		{"node-labels", "NodeLabelsReconciled", "Label the node", nodeLabels},
 		{"manifests", "ManifestsReconciled", "Apply the site's manifests", manifests},
-		{"hub", "HubReconciled", "Register the cluster with its hub", hub},
+		{hubPart, "HubReconciled", "Register the cluster with its hub", hub},
 	}
 }
 

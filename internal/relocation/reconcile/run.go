@@ -51,24 +51,52 @@ func (r *Reconciler) Apply(ctx context.Context, part Part, c siteconfig.SiteConf
 	if err != nil {
 		return Outcome{}, err
 	}
+	if text, err := v.pausedPools(wanted); err != nil {
+		return Outcome{}, err
+	} else if text != "" {
+		v.attention = text
+	}
 	out := Outcome{Attention: v.attention}
 	keep := map[string]bool{}
+	for _, key := range v.kept {
+		keep[key] = true
+	}
+	var whole []Change
 	for _, change := range wanted {
 		keep[change.key()] = true
+		if change.Manifest != nil {
+			whole = append(whole, change)
+			continue
+		}
 		if err := r.put(ctx, l, part.Name, change, &out); err != nil {
 			return out, err
 		}
 	}
-	for _, key := range l.of(part.Name) {
+	failed, err := r.applyObjects(ctx, l, part.Name, whole, &out)
+	if err != nil {
+		return out, err
+	}
+	if err := r.giveBackOthers(ctx, l, part.Name, keep, &out); err != nil {
+		return out, err
+	}
+	if len(failed) > 0 {
+		return out, &ObjectsError{failed}
+	}
+	return out, l.remove(ctx, r.Client)
+}
+
+// giveBackOthers gives what the part has changed and no longer wants its original back.
+func (r *Reconciler) giveBackOthers(ctx context.Context, l *ledger, part string, keep map[string]bool, out *Outcome) error {
+	for _, key := range l.of(part) {
 		if keep[key] {
 			continue
 		}
 		if err := r.giveBack(ctx, l, key); err != nil {
-			return out, err
+			return err
 		}
 		out.Changed = append(out.Changed, key)
 	}
-	return out, l.remove(ctx, r.Client)
+	return nil
 }
 
 // Revert gives everything its original back, in the reverse order. What someone else has changed since stays as it is;
@@ -195,6 +223,9 @@ func (r *Reconciler) foreign(ctx context.Context, e entry) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("get %s: %w", e.Change.Ref, err)
 	}
+	if e.byFields() {
+		return e.Applied && !e.intact(o), nil
+	}
 	have, err := e.Change.read(o)
 	return err == nil && e.Applied && !holds(have, e.Change.Want) && !equal(have, e.Original), err
 }
@@ -210,6 +241,9 @@ func (r *Reconciler) giveBack(ctx context.Context, l *ledger, key string) error 
 }
 
 func (r *Reconciler) restore(ctx context.Context, e entry) error {
+	if e.byFields() {
+		return r.restoreObject(ctx, e)
+	}
 	foreign, err := r.foreign(ctx, e)
 	if err != nil || foreign {
 		return err

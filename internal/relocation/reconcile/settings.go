@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -189,24 +188,6 @@ func nodeLabels(v *view) (out []Change, err error) {
 			out = append(out, Change{Ref: Ref{Version: "v1", Kind: "Node", Name: n.Name},
 				Path: []string{"metadata", "labels", key}, Want: v.config.NodeLabels[key], Optional: true})
 		}
-	}
-	return out, nil
-}
-
-func manifests(v *view) ([]Change, error) { return objects(v.config.Manifests) }
-
-// objects are manifests as changes of whole objects.
-func objects(list []json.RawMessage) (out []Change, err error) {
-	for i, raw := range list {
-		u := &unstructured.Unstructured{}
-		if err := json.Unmarshal(raw, &u.Object); err != nil {
-			return nil, fmt.Errorf("manifest %d: %w", i+1, err)
-		}
-		gvk := u.GroupVersionKind()
-		out = append(out, Change{
-			Ref:    Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()},
-			Labels: u.GetLabels(), Want: clone(content(u.Object)),
-		})
 	}
 	return out, nil
 }

@@ -20,6 +20,8 @@ type view struct {
 	config    siteconfig.SiteConfig
 	ledger    *ledger
 	attention string
+	// kept are places of the part that stay as they are, wanted or not.
+	kept []string
 }
 
 // Namespaces of the cluster's configuration.

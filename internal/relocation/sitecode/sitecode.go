@@ -35,6 +35,7 @@ const (
 	SettingsFailed  Code = "K34"
 	ClusterUnwell   Code = "K35"
 	HubFailed       Code = "H41"
+	ObjectsFailed   Code = "H42"
 	WentBack        Code = "W51"
 	TooManyAttempts Code = "W52"
 	DiskFull        Code = "W53"
@@ -76,6 +77,8 @@ func All() []Entry {
 		{ClusterUnwell, "The cluster runs, but not all of it is healthy.",
 			"Wait ten minutes. If the page is not green then, read the message out."},
 		{HubFailed, "The cluster runs, but cannot register with the head office.", "Leave the node running. Read the code out."},
+		{ObjectsFailed, "The cluster runs, but does not have all that the site's configuration adds to it.",
+			"Leave the node running. Read the code and the message out."},
 		{WentBack, "The change failed and the node is back in its factory state.",
 			"Read out the message below the code. You can try again."},
 		{TooManyAttempts, "The node tried several times and stopped.", "Do not try again. Read the code out."},

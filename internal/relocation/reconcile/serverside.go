@@ -1,0 +1,244 @@
+package reconcile
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Manager is the field manager of the objects of a site. There is one, so that what a manifest no longer says is removed, and
+// what others say of the object stays.
+const Manager = "lca-relocation"
+
+// objectTimeout bounds what one object may take of the time of the others.
+const objectTimeout = 10 * time.Second
+
+// applyObjects applies each object by itself. One that fails is a problem of its own; an error is about the ledger.
+func (r *Reconciler) applyObjects(
+	ctx context.Context, l *ledger, part string, wanted []Change, out *Outcome,
+) (failed []ObjectProblem, err error) {
+	ready, failed := r.noteOriginals(ctx, l, part, wanted)
+	if err := l.flush(ctx, r.Client); err != nil {
+		return nil, err
+	}
+	for _, c := range ready {
+		e := l.entries[c.key()]
+		changed, err := r.applyObject(ctx, c, &e)
+		if err != nil {
+			failed = append(failed, problemOf(c, err))
+			continue
+		}
+		if changed.any {
+			out.Changed = append(out.Changed, c.key())
+		}
+		if changed.drift {
+			out.Drifted = append(out.Drifted, c.key())
+		}
+		l.set(c.key(), e)
+	}
+	return failed, l.flush(ctx, r.Client)
+}
+
+// noteOriginals notes in the ledger what stands in the cluster where an object is applied for the first time.
+func (r *Reconciler) noteOriginals(ctx context.Context, l *ledger, part string, wanted []Change) (ready []Change, failed []ObjectProblem) {
+	for _, c := range wanted {
+		e, known := l.entries[c.key()]
+		o, err := r.observe(ctx, c)
+		if err != nil {
+			failed = append(failed, problemOf(c, err))
+			continue
+		}
+		if !known {
+			e = entry{Part: part, Missing: o == nil}
+			if o != nil {
+				e.Original = clone(state(o))
+			}
+		}
+		e.Part, e.Change, e.Fields = part, c, true
+		if !e.Missing {
+			e.Change.Want = clone(state(c.Manifest)) // says later which of the original's fields were changed
+		}
+		l.set(c.key(), e)
+		ready = append(ready, c)
+	}
+	return ready, failed
+}
+
+var errNoNamespace = errors.New("objects of this kind are in a namespace: give metadata.namespace")
+
+// observe reads the object; nil where there is none. It is an error where the object cannot be applied at all.
+func (r *Reconciler) observe(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
+	if c.fault != nil {
+		return nil, c.fault
+	}
+	ctx, cancel := context.WithTimeout(ctx, objectTimeout)
+	defer cancel()
+	o := c.Ref.empty()
+	// An error is that of the request below too.
+	if namespaced, err := r.Client.IsObjectNamespaced(o); err == nil && namespaced && c.Ref.Namespace == "" {
+		return nil, errNoNamespace
+	}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // no error: the answer is that there is none
+	}
+	return o, err //nolint:wrapcheck // the problem names the object
+}
+
+// applied says what became of an object: whether it is another than before, and whether because someone else had changed it.
+type applied struct{ any, drift bool }
+
+// applyObject has the API server merge the object by its fields, and notes in the entry what was applied. It takes fields
+// that others have set, as the site's configuration says what they are to be.
+func (r *Reconciler) applyObject(ctx context.Context, c Change, e *entry) (applied, error) {
+	ctx, cancel := context.WithTimeout(ctx, objectTimeout)
+	defer cancel()
+	want := c.Manifest.DeepCopy()
+	if e.Missing {
+		want.SetLabels(merge(want.GetLabels(), map[string]string{Marker: "true"}))
+	}
+	before, err := r.observe(ctx, c)
+	if err != nil {
+		return applied{}, err
+	}
+	digest := digestOf(want.Object)
+	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(Manager), client.ForceOwnership)
+	if err != nil {
+		return applied{}, err //nolint:wrapcheck // the problem names the object
+	}
+	changed := before == nil || !equal(state(before), state(want))
+	drift := changed && e.Applied && e.Digest == digest
+	e.Applied, e.Digest, e.Owned = true, digest, owned(want)
+	return applied{changed, drift}, nil
+}
+
+func merge(into, more map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range []map[string]string{into, more} {
+		for k, v := range m {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// state is what a manifest can say of an object: its content, and the part of its metadata that is the user's.
+func state(o *unstructured.Unstructured) map[string]any {
+	out, users := content(o.Object), map[string]any{}
+	if all, ok := o.Object["metadata"].(map[string]any); ok {
+		for _, key := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+			if v, found := all[key]; found {
+				users[key] = v
+			}
+		}
+	}
+	out["metadata"] = users
+	return out
+}
+
+func digestOf(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func ours(f metav1.ManagedFieldsEntry) bool {
+	return f.Manager == Manager && f.Operation == metav1.ManagedFieldsOperationApply
+}
+
+// nothing is what owned returns where no field is ours.
+const nothing = "none"
+
+// owned is a digest of the fields that are ours. It changes when someone else changes or removes one of them.
+func owned(o *unstructured.Unstructured) string {
+	for _, f := range o.GetManagedFields() {
+		if ours(f) && f.FieldsV1 != nil {
+			return digestOf(string(f.FieldsV1.Raw))
+		}
+	}
+	return nothing
+}
+
+// restoreObject deletes an object that was not there before, or gives it its original back. Later changes by others stay.
+func (r *Reconciler) restoreObject(ctx context.Context, e entry) error {
+	o := e.Change.Ref.empty()
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	switch {
+	case notServed(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("get %s: %w", e.Change.Ref, err)
+	case !e.intact(o):
+		return r.release(ctx, o)
+	case e.Missing:
+		return client.IgnoreNotFound(r.Client.Delete(ctx, o)) //nolint:wrapcheck // the caller names the place
+	}
+	original := e.Change.Ref.empty()
+	content, _ := project(e.Original, e.Change.Want).(map[string]any)
+	for k, v := range content {
+		if k != "metadata" {
+			original.Object[k] = v
+		}
+	}
+	users, _ := content["metadata"].(map[string]any)
+	for k, v := range users {
+		if err := unstructured.SetNestedField(original.Object, v, "metadata", k); err != nil {
+			return err //nolint:wrapcheck // it names the path
+		}
+	}
+	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(original), client.FieldOwner(Manager), client.ForceOwnership)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller names the place
+	}
+	return r.release(ctx, original)
+}
+
+// intact says that nobody else has changed what is ours of the object. Where the ledger does not say what is ours, because the
+// process died in between, it is what the API server says.
+func (e entry) intact(o *unstructured.Unstructured) bool {
+	now := owned(o)
+	return e.Owned == now || e.Owned == "" && now != nothing
+}
+
+// release gives the fields of the object up as they are: the API server would remove those that a manager applies no longer.
+func (r *Reconciler) release(ctx context.Context, o *unstructured.Unstructured) error {
+	fields := o.GetManagedFields()
+	rest := slices.DeleteFunc(slices.Clone(fields), ours)
+	if len(rest) == len(fields) {
+		return nil
+	}
+	if len(rest) == 0 {
+		rest = []metav1.ManagedFieldsEntry{{}} // what an API server takes for "none"
+	}
+	o.SetManagedFields(rest)
+	return r.Client.Update(ctx, o) //nolint:wrapcheck // the caller names the place
+}
+
+// project is what have says of the fields that want names; nil for nothing.
+func project(have, want any) any {
+	w, ok := want.(map[string]any)
+	h, is := have.(map[string]any)
+	if !ok || !is {
+		return have
+	}
+	out := map[string]any{}
+	for k := range w {
+		if v, found := h[k]; found {
+			out[k] = project(v, w[k])
+		}
+	}
+	return out
+}
