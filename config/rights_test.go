@@ -11,6 +11,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
@@ -31,6 +32,8 @@ type access struct {
 // TestEachRoleMayDoItsOwnWorkAndNoMore asks for what each needs, and above all for what it is refused.
 func TestEachRoleMayDoItsOwnWorkAndNoMore(t *testing.T) {
 	server := shared.Server(t)
+	hub := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "lifecycle-agent-operator-machine-secrets"}}
+	require.NoError(t, client.IgnoreNotFound(server.Client.Delete(t.Context(), hub)), "other tests install a hub")
 	apply(t, server, build(t, "default")...)
 	const own = "openshift-lifecycle-agent/"
 	for _, c := range []access{
