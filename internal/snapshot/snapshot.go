@@ -74,7 +74,8 @@ func record(ctx context.Context, n Ports, r Request) error {
 	if err != nil {
 		return err
 	}
-	return operation.WriteStateroot(n.Files, made, operation.Stateroot{MadeBy: FlowClone, Operation: r.OperationID, Made: n.Clock.Now().UTC()})
+	return operation.WriteStateroot(n.Files, made,
+		operation.Stateroot{MadeBy: FlowClone, Operation: r.OperationID, Made: n.Clock.Now().UTC()})
 }
 
 // Run makes the copy that the request file describes, from wherever an earlier run ended. The request file is removed

@@ -100,8 +100,8 @@ func (r *Reconciler) objectsOf(mgr ctrl.Manager) (cache.Cache, error) {
 	if r.objects != nil {
 		return r.objects, nil
 	}
-	c, err := cache.New(mgr.GetConfig(), cache.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		DefaultTransform: strip})
+	c, err := cache.New(mgr.GetConfig(), cache.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(),
+		Mapper: mgr.GetRESTMapper(), DefaultTransform: strip})
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of machines and hosts: %w", err)
 	}

@@ -142,7 +142,8 @@ func (r *Reconciler) isAnothers(ctx context.Context, o *unstructured.Unstructure
 
 // identify writes the identity of the host into a reservation, which had the installer's word for it.
 func identify(c *metal3.IPClaim, h *host, l link) (changed bool) {
-	if _, registered := c.Labels[metal3.PreRegisteredLabel]; !registered || h == nil || c.Annotations[metal3.HostAnnotation] == h.identity(l) {
+	_, registered := c.Labels[metal3.PreRegisteredLabel]
+	if !registered || h == nil || c.Annotations[metal3.HostAnnotation] == h.identity(l) {
 		return false
 	}
 	metav1.SetMetaDataAnnotation(&c.ObjectMeta, metal3.HostAnnotation, h.identity(l))

@@ -173,7 +173,9 @@ func (r *Reconciler) ownersWith(ctx context.Context, gvk schema.GroupVersionKind
 	return out
 }
 
-func (r *Reconciler) ownersOfClaims(ctx context.Context, gvk schema.GroupVersionKind, with client.MatchingFields) (out []reconcile.Request) {
+func (r *Reconciler) ownersOfClaims(
+	ctx context.Context, gvk schema.GroupVersionKind, with client.MatchingFields,
+) (out []reconcile.Request) {
 	claims := &metal3.IPClaimList{}
 	if err := r.Client.List(ctx, claims, with); err != nil {
 		r.Log.Error("the claims that a host concerns are unknown", "error", err)

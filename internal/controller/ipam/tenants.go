@@ -43,7 +43,8 @@ func (l *ledger) enroll(pool *metal3.IPPool) (moved []string) {
 		l.pools[network] = map[types.NamespacedName]*metal3.IPPool{}
 	}
 	grant := pool.Annotations[metal3.NetworkGrantAnnotation]
-	if before := l.pools[network][name]; before != nil && before.UID == pool.UID && before.Annotations[metal3.NetworkGrantAnnotation] == grant {
+	before := l.pools[network][name]
+	if before != nil && before.UID == pool.UID && before.Annotations[metal3.NetworkGrantAnnotation] == grant {
 		return moved
 	}
 	l.networkOf[name] = network

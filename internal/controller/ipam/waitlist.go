@@ -13,9 +13,9 @@ import (
 //
 // Whether a claim is woken follows from the state, not from an event alone: as long as a pool has more addresses than claims that were
 // woken for them, the next claims that take any address are woken. That is decided when an address of the pool's network is freed,
-// when a claim ends its turn (it may have given back what it was promised), and once a minute. A claim that was woken and does not take its address (it is gone, or paused, or asks
-// for another) so passes its turn to the next one. A claim that asks for one address, or whose pool is closed or missing, is woken by
-// news of the pool only. Without news a claim is woken wakesWithoutNews times at most, so that no claim spins.
+// when a claim ends its turn (it may have given back what it was promised), and once a minute. A claim that was woken and does not take
+// its address (it is gone, or paused, or asks for another) so passes its turn to the next one. A claim that asks for one address, or
+// whose pool is closed or missing, is woken by news of the pool only. Without news a claim is woken wakesWithoutNews times at most, so that no claim spins.
 type waitlist struct {
 	news  uint64
 	order []waiter

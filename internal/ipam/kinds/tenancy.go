@@ -56,8 +56,8 @@ func (t Tenancy) Refusal(namespace string) error {
 	if t.owner == "" || namespace == t.owner || t.granted[namespace] {
 		return nil
 	}
-	return fmt.Errorf("network %s belongs to namespace %s, whose pool %s was created first: make a pool with another name in spec.network, "+
-		"or have namespace %s list %s in annotation %s of its pool", t.network, t.owner, t.first, t.owner, namespace,
+	return fmt.Errorf("network %s belongs to namespace %s, whose pool %s was created first: make a pool with another name in "+
+		"spec.network, or have namespace %s list %s in annotation %s of its pool", t.network, t.owner, t.first, t.owner, namespace,
 		metal3.NetworkGrantAnnotation)
 }
 

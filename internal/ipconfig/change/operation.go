@@ -34,7 +34,8 @@ func OpenOperation(ctx context.Context, n Ports, with operation.Instruments) (*O
 	if err != nil {
 		return nil, fmt.Errorf("open the operation: %w", err)
 	}
-	if err := ipconfig.EnsureRecord(n.Files, here.All, request, n.Clock.Now()); err != nil { // a full disk must not keep the node from going back
+	// A full disk must not keep the node from going back.
+	if err := ipconfig.EnsureRecord(n.Files, here.All, request, n.Clock.Now()); err != nil {
 		n.Log.Warn("the record of the stateroot that runs is not complete", "op", request.OperationID, "error", err)
 	}
 	auto, err := ipconfig.ReadAutoRollback(n.Files)

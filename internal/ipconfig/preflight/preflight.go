@@ -56,8 +56,8 @@ func Checks() []Check {
 		{"coupling", blocking, "gateway, machine network or DNS servers change without an address", checkCoupling},
 		{"addresses", blocking, "address outside its machine network, network or broadcast address, or one that no host has: " +
 			"unspecified, loopback, multicast, link-local, IPv4-mapped, in `0.0.0.0/8` or `240.0.0.0/4`", checkAddresses},
-		{CheckPrefixKnown, blocking, "the spec names no machine network, and the card's prefix length is not known: the node's address is " +
-			"not on `br-ex`", checkPrefixKnown},
+		{CheckPrefixKnown, blocking, "the spec names no machine network, and the card's prefix length is not known: the node's address " +
+			"is not on `br-ex`", checkPrefixKnown},
 		{"gateway-on-link", blocking, "no gateway, or one outside the network on the link (link-local IPv6 is on the link)",
 			checkGatewayOnLink},
 		{"gateway-not-self", blocking, "the gateway is an address of the node itself", checkGatewayNotSelf},
@@ -79,10 +79,11 @@ func Checks() []Check {
 		{"default-bridge", blocking, "`/etc/ovnk/default_bridge` names another bridge than `br-ex`", checkDefaultBridge},
 		{"default-route", blocking, "another interface than `br-ex` has a default route of a family that changes, with a metric up to 48",
 			checkDefaultRoute},
-		{"routes", blocking, "a route leads the new network on the link, or a part of it, over another interface or a next hop", checkRoutes},
+		{"routes", blocking, "a route leads the new network on the link, or a part of it, over another interface or a next hop",
+			checkRoutes},
 		{CheckFirstBoot, blocking, "the boot loader entry of the running system has kernel argument `ignition.firstboot`", checkFirstBoot},
-		{CheckKernelStuck, blocking, "the initramfs needs a network (`rd.neednet=1`, `rd.luks.options=_netdev`), and an `ip=`, `nameserver=` " +
-			"or `rd.route=` of the old network cannot be moved: its gateway is not the node's, it has a peer, the VLAN changes, or a " +
+		{CheckKernelStuck, blocking, "the initramfs needs a network (`rd.neednet=1`, `rd.luks.options=_netdev`), and an `ip=`, " +
+			"`nameserver=` or `rd.route=` of the old network cannot be moved: its gateway is not the node's, it has a peer, the VLAN changes, or a " +
 			"MachineConfig owns it", checkKernelStuck},
 		{CheckDiskSpace, blocking, "the second stateroot, or its kernel and initramfs in `/boot`, does not fit; measured late, " +
 			"and again by `collect-inputs` before anything is made", checkDisk},
@@ -94,9 +95,10 @@ func Checks() []Check {
 			"work by hand", checkExpiry},
 		{"other-default-routes", warning, "the same as `default-route`, with a metric above 48", checkOtherDefaults},
 		{CheckDNSKept, warning, "the machine network changes, and the spec leaves the DNS servers as they are", checkDNSKept},
-		{CheckPrefix, warning, "the card's prefix length, which the address keeps, is not the machine network's; or the address gets that of " +
-			"the spec's new machine network", checkPrefix},
-		{CheckKernelMoved, warning, "kernel arguments of the old network are moved for the new boot entry, or stay there", checkKernelMoved},
+		{CheckPrefix, warning, "the card's prefix length, which the address keeps, is not the machine network's; or the address gets that " +
+			"of the spec's new machine network", checkPrefix},
+		{CheckKernelMoved, warning, "kernel arguments of the old network are moved for the new boot entry, or stay there",
+			checkKernelMoved},
 		{CheckWatchdogTime, warning, "`initMonitorTimeoutSeconds` is set, and below the 600 seconds that a node needs, probes included",
 			checkWatchdogTime},
 		{CheckProxy, warning, "the cluster's proxy settings name an address or network that the change takes away", checkProxy},

@@ -119,11 +119,12 @@ func (m making) furnish(ctx context.Context) error {
 
 // sealing lists what must be whole when the node is switched on at its site, months later.
 func (m making) sealing() stateroot.Sealing {
-	return stateroot.Sealing{Operation: m.operation, Pair: m.pair, MadeBy: relocation.MadeBy, Clock: m.Clock, Contents: func(func(string) string) ([]string, error) {
-		return []string{
-			relocation.RecordFile, relocation.HoldFile, dropIn(host.UnitKubelet),
-			path.Join(host.UnitDir, relocation.UnitPage),
-			path.Join(host.UnitDir, relocation.UnitReconfigure), path.Join(host.UnitDir, relocation.UnitMonitor),
-		}, nil
-	}}
+	return stateroot.Sealing{Operation: m.operation, Pair: m.pair, MadeBy: relocation.MadeBy, Clock: m.Clock,
+		Contents: func(func(string) string) ([]string, error) {
+			return []string{
+				relocation.RecordFile, relocation.HoldFile, dropIn(host.UnitKubelet),
+				path.Join(host.UnitDir, relocation.UnitPage),
+				path.Join(host.UnitDir, relocation.UnitReconfigure), path.Join(host.UnitDir, relocation.UnitMonitor),
+			}, nil
+		}}
 }

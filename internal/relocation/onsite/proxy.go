@@ -9,8 +9,8 @@ import (
 
 // recertProxy has recert write the proxy into the Proxy object with its status, the node's environment and the machine's configuration,
 // before kubelet starts: the node neither uses the former proxy nor reboots for the new one. That needs a cluster that was installed
-// behind a proxy for http and https, and all of its status. Else the step after the API answers writes the object, and the cluster's operators
-// do the rest.
+// behind a proxy for http and https, and all of its status. Else the step after the API answers writes the object, and the cluster's
+// operators do the rest.
 func (p *Reconfiguration) recertProxy(c siteconfig.SiteConfig) string {
 	if c.Proxy == nil || c.StatusProxy == nil {
 		return ""

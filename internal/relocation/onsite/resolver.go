@@ -59,7 +59,8 @@ func (p *Reconfiguration) unansweredBy(c siteconfig.SiteConfig) (out []siteconfi
 	for i, text := range c.Dnsmasq.Addresses {
 		if a, err := netip.ParseAddr(text); err == nil && !slices.Contains(own, a) {
 			out = append(out, siteconfig.Problem{Key: fmt.Sprintf("dnsmasq.addresses[%d]", i), Value: text,
-				Want: fmt.Sprintf("must be an address of the node, which has %v; leave dnsmasq.addresses out to answer with all of them", own)})
+				Want: fmt.Sprintf("must be an address of the node, which has %v; "+
+					"leave dnsmasq.addresses out to answer with all of them", own)})
 		}
 	}
 	return out

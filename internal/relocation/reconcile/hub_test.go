@@ -21,7 +21,9 @@ import (
 )
 
 // registers applies the part hub of a cluster whose Secret names token and authority.
-func registers(t *testing.T, create error, onHub ...client.Object) (out Outcome, err error, here client.Client, dialled *[2]string) { //nolint:revive // for a test
+func registers(t *testing.T, create error, onHub ...client.Object) (
+	out Outcome, here client.Client, dialled *[2]string, err error,
+) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, corev1.AddToScheme(scheme))
@@ -41,7 +43,7 @@ func registers(t *testing.T, create error, onHub ...client.Object) (out Outcome,
 	part, _ := Find(hubPart)
 	out, err = r.Apply(t.Context(), part, siteconfig.SiteConfig{Hub: &siteconfig.Hub{
 		URL: "https://hub.example.org:6443", ClusterName: "store-17", SecretRef: &siteconfig.SecretRef{Name: "acm"}}})
-	return out, err, here, dialled
+	return out, here, dialled, err
 }
 
 func importSecret() *corev1.Secret {
@@ -59,7 +61,7 @@ func forbidden() error {
 // TestAHubThatHasTheClusterAlready: an account that may read the import Secret alone is enough.
 func TestAHubThatHasTheClusterAlready(t *testing.T) {
 	for _, create := range []error{nil, forbidden()} {
-		out, err, here, dialled := registers(t, create, importSecret())
+		out, here, dialled, err := registers(t, create, importSecret())
 		require.NoError(t, err)
 		require.Empty(t, out.Attention)
 		require.Equal(t, [2]string{"the-authority", "the-token"}, *dialled)
@@ -70,13 +72,13 @@ func TestAHubThatHasTheClusterAlready(t *testing.T) {
 }
 
 func TestAHubWithoutAnImportSecretIsTold(t *testing.T) {
-	out, err, _, _ := registers(t, nil)
+	out, _, _, err := registers(t, nil)
 	require.NoError(t, err)
 	require.Contains(t, out.Attention, "waiting for the hub to make the import Secret store-17/store-17-import")
-	out, err, _, _ = registers(t, forbidden())
+	out, _, _, err = registers(t, forbidden())
 	require.NoError(t, err)
 	require.Contains(t, out.Attention, "it may read Secrets alone", "why there is none is told too")
-	out, err, _, _ = registers(t, errors.New("connection refused"), importSecret())
+	out, _, _, err = registers(t, errors.New("connection refused"), importSecret())
 	require.NoError(t, err)
 	require.Contains(t, out.Attention, "connection refused")
 }

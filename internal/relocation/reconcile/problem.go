@@ -46,7 +46,8 @@ func (e *ObjectsError) Is(target error) bool {
 }
 
 func problemOf(c Change, err error) ObjectProblem {
-	return ObjectProblem{Ref: c.Ref, Reason: reasonOf(c.Ref, err), Refused: c.fault != nil || errors.Is(err, errNoNamespace) || refused(err),
+	return ObjectProblem{Ref: c.Ref, Reason: reasonOf(c.Ref, err),
+		Refused:  c.fault != nil || errors.Is(err, errNoNamespace) || refused(err),
 		Required: c.Manifest.GetAnnotations()[RequiredAnnotation] == "true"}
 }
 

@@ -36,7 +36,8 @@ func (g *generation) capture(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := g.mirror(ctx, host.CopyRequest{From: "/etc", To: path.Join(g.system(), "etc"), Skip: []string{stateroot.RecordInEtc}}); err != nil {
+	etc := host.CopyRequest{From: "/etc", To: path.Join(g.system(), "etc"), Skip: []string{stateroot.RecordInEtc}}
+	if _, err := g.mirror(ctx, etc); err != nil {
 		return err
 	}
 	if err := g.Trees.Sync(g.dir()); err != nil {

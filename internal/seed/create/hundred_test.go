@@ -78,9 +78,6 @@ type placeOf struct {
 	plant func(p *plantation, n int, text string)
 }
 
-// textual are shapes that a place of texts can hold.
-func binaryShape(text string) bool { return strings.ContainsRune(text, 0) }
-
 func places() []placeOf {
 	return []placeOf{
 		{"a file of /etc", func(p *plantation, n int, text string) { p.write(fmt.Sprintf("/etc/app/file-%d.conf", n), text) }},

@@ -124,10 +124,10 @@ func signedBy(ctx context.Context, r host.Repository, l descriptor, digest strin
 	if err != nil {
 		return false, err
 	}
-	signature, err := base64.StdEncoding.DecodeString(l.Annotations[noteSignature])
+	signature, malformed := base64.StdEncoding.DecodeString(l.Annotations[noteSignature])
 	sum := sha256.Sum256(data)
-	if err != nil || !ecdsa.VerifyASN1(key, sum[:], signature) {
-		return false, nil // a signature that cannot be decoded is none
+	if malformed != nil || !ecdsa.VerifyASN1(key, sum[:], signature) {
+		return false, nil
 	}
 	var s statement
 	return json.Unmarshal(data, &s) == nil && s.Critical.Image.Digest == digest, nil

@@ -52,7 +52,8 @@ func Checks() []Check {
 		{CheckSigningKey, blocking, "the Secret that `spec.signingSecret` names is missing, may not be read, or has no `cosign.key`",
 			checkSigning},
 		{"recert-image", blocking, "`spec.recertImage` is set and no pull specification", checkRecertImage},
-		{"secret-decisions", blocking, "an entry of `spec.secretDecisions` has a pattern that cannot be read, or no reason", checkDecisions},
+		{"secret-decisions", blocking, "an entry of `spec.secretDecisions` has a pattern that cannot be read, or no reason",
+			checkDecisions},
 		{"boot-entry", blocking, "ostree has no `admin set-default`: nodes could not boot what they restore", checkSetDefault},
 		{CheckContainerStorage, blocking, "`/var/lib/containers` is no mount of its own, or one inside the stateroot: container " +
 			"storage has to be shared between stateroots", checkContainerStorage},

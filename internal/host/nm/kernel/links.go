@@ -58,15 +58,17 @@ func attribute(data []byte, kind uint16) []byte {
 
 // ethtoolSettings is struct ethtool_cmd of linux/ethtool.h.
 type ethtoolSettings struct {
-	cmd, supported, advertising uint32
-	speed                       uint16
-	duplex, port, phy           uint8
-	transceiver, autoneg, mdio  uint8
-	maxTx, maxRx                uint32
-	speedHigh                   uint16
-	mdix, mdixControl           uint8
-	partner                     uint32
-	_                           [2]uint32
+	cmd       uint32
+	_         [2]uint32 // supported and advertised modes
+	speed     uint16
+	duplex    uint8
+	_         [3]uint8 // port, phy_address, transceiver
+	autoneg   uint8
+	_         uint8     // mdio_support
+	_         [2]uint32 // maxtxpkt, maxrxpkt
+	speedHigh uint16
+	_         [2]uint8  // eth_tp_mdix and its control
+	_         [3]uint32 // lp_advertising, reserved
 }
 
 // Ethernet are the link settings of a card; nil where its driver does not tell. What is unknown while the link is down is left

@@ -272,6 +272,33 @@ func bridgeOptions(s profile.Settings, o *netstate.BridgeOptions, now netstate.I
 	if now.Bridge != nil && now.Bridge.Options != nil {
 		have = now.Bridge.Options
 	}
+	setBridgeValues(s, o, have)
+	if o.STP != nil {
+		bridgeSTP(s, o.STP)
+	}
+	if o.MulticastRouter != "" {
+		setUnless(s, sec, "multicast-router", netstate.MulticastRouter(o.MulticastRouter), "auto")
+	}
+	if o.VLANProtocol != "" {
+		setUnless(s, sec, "vlan-protocol", vlanProtocols[strings.ToLower(o.VLANProtocol)], "802.1Q")
+	}
+	_, says := s[sec]["group-address"]
+	if o.GroupAddr == "" || !says && strings.EqualFold(o.GroupAddr, have.GroupAddr) {
+		return nil
+	}
+	hw, err := net.ParseMAC(o.GroupAddr)
+	if err != nil {
+		return fmt.Errorf("group-addr %q: %w", o.GroupAddr, err)
+	}
+	if string(profile.Value[[]byte](s, sec, "group-address")) != string(hw) {
+		s.Set(sec, "group-address", []byte(hw))
+	}
+	return nil
+}
+
+// setBridgeValues sets the options that are numbers or switches.
+func setBridgeValues(s profile.Settings, o, have *netstate.BridgeOptions) {
+	const sec = profile.TypeBridge
 	silent := func(key string) bool { _, says := s[sec][key]; return !says }
 	number := func(key string, v, is *int, unset uint32) {
 		if v != nil && silent(key) && is != nil {
@@ -297,9 +324,6 @@ func bridgeOptions(s profile.Settings, o *netstate.BridgeOptions, now netstate.I
 			setUnless(s, sec, key, *v, unset)
 		}
 	}
-	if o.STP != nil {
-		bridgeSTP(s, o.STP)
-	}
 	number("group-forward-mask", o.GroupForwardMask, have.GroupForwardMask, 0)
 	number("multicast-hash-max", o.HashMax, have.HashMax, 4096)
 	number("ageing-time", o.MACAgeingTime, have.MACAgeingTime, 300)
@@ -315,23 +339,6 @@ func bridgeOptions(s profile.Settings, o *netstate.BridgeOptions, now netstate.I
 	number("multicast-startup-query-count", o.MulticastStartupCount, have.MulticastStartupCount, 2)
 	wide("multicast-startup-query-interval", o.MulticastStartupInterval, have.MulticastStartupInterval, 3125)
 	number("vlan-default-pvid", o.VLANDefaultPVID, have.VLANDefaultPVID, 1)
-	if o.MulticastRouter != "" {
-		setUnless(s, sec, "multicast-router", netstate.MulticastRouter(o.MulticastRouter), "auto")
-	}
-	if o.VLANProtocol != "" {
-		setUnless(s, sec, "vlan-protocol", vlanProtocols[strings.ToLower(o.VLANProtocol)], "802.1Q")
-	}
-	if o.GroupAddr == "" || silent("group-address") && strings.EqualFold(o.GroupAddr, have.GroupAddr) {
-		return nil
-	}
-	hw, err := net.ParseMAC(o.GroupAddr)
-	if err != nil {
-		return fmt.Errorf("group-addr %q: %w", o.GroupAddr, err)
-	}
-	if string(profile.Value[[]byte](s, sec, "group-address")) != string(hw) {
-		s.Set(sec, "group-address", []byte(hw))
-	}
-	return nil
 }
 
 func bridgeSTP(s profile.Settings, o *netstate.STP) {
