@@ -37,7 +37,7 @@ test: host-packages network-deps build controlplane workloads ## Run everything 
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need neither root nor a server.
-	go test -short ./api/... ./cmd/... ./config/... ./hack/... ./internal/... ./lab/...
+	go test -short ./api/... ./cmd/... ./config/... ./hack/... ./internal/... ./lab/... ./test/...
 
 .PHONY: test-lab
 test-lab: host-packages build controlplane workloads ## Run the scenarios on a lab node (MACHINE=nspawn|qemu).

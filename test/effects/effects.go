@@ -65,15 +65,13 @@ func (w *walker) walk(t reflect.Type, at Field, above []reflect.Type) {
 	above = append(slices.Clone(above), t)
 	for i := range t.NumField() {
 		f := t.Field(i)
-		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		key := keyOf(f)
 		switch {
 		case !f.IsExported() && !f.Anonymous, key == "-":
 			continue
-		case key == "" && f.Anonymous:
+		case key == "":
 			w.walk(f.Type, at, above)
 			continue
-		case key == "":
-			key = f.Name
 		}
 		w.walk(f.Type, Field{Path: strings.TrimPrefix(at.Path+"."+key, "."), Name: f.Name, Key: key}, above)
 	}

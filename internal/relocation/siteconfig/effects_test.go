@@ -2,7 +2,6 @@ package siteconfig
 
 import (
 	"encoding/json"
-	"maps"
 	"reflect"
 	"testing"
 
@@ -70,42 +69,7 @@ func TestEveryFieldOfAManifestIsTheSites(t *testing.T) {
 			continue // TestProblemsOfOlderFormats: the one is checked, the other decoded
 		}
 		m := seedReconfiguration{}
-		plant(t, reflect.ValueOf(&m).Elem(), f.Path)
+		require.NoError(t, effects.Plant(reflect.ValueOf(&m).Elem(), f.Path))
 		require.NotEqual(t, empty, m.siteConfig(), "%s is read and dropped", f.Path)
-	}
-}
-
-// plant writes a value at a path.
-func plant(t *testing.T, v reflect.Value, path string) {
-	t.Helper()
-	for v.Kind() == reflect.Pointer {
-		v.Set(reflect.New(v.Type().Elem()))
-		v = v.Elem()
-	}
-	if v.Kind() == reflect.Slice {
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		v = v.Index(0)
-	}
-	if v.Kind() == reflect.Struct {
-		for i := range v.NumField() {
-			name := jsonName(v.Type().Field(i))
-			for _, begin := range []string{name + ".", name + "[].", name + "[]", name} {
-				if len(path) >= len(begin) && path[:len(begin)] == begin {
-					plant(t, v.Field(i), path[len(begin):])
-					return
-				}
-			}
-		}
-		t.Fatalf("there is no %s", path)
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString("planted")
-	case reflect.Int:
-		v.SetInt(1)
-	case reflect.Map:
-		v.Set(reflect.ValueOf(maps.Clone(map[string]string{"planted": "planted"})))
-	default:
-		t.Fatalf("%s is of a kind that this test does not know", path)
 	}
 }
