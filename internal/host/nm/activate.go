@@ -73,7 +73,7 @@ func (t *transaction) write(ctx context.Context, c *plan.Change) (dbus.ObjectPat
 func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.ObjectPath) error {
 	d, exists := t.snap.DeviceAt(c.Layer(), c.Iface)
 	if exists && d.Active != nil && d.Active.UUID == c.UUID && d.State == profile.DeviceActivated && !c.Fresh {
-		err := t.reapply(ctx, d.Path)
+		err := t.c.reapply(ctx, d.Path)
 		if err == nil {
 			t.activating[target{c.Layer(), c.Iface}] = d.Active.Path
 			return nil
@@ -178,8 +178,9 @@ func (t *transaction) up(ctx context.Context, c *plan.Change, path, device dbus.
 	return err
 }
 
-func (t *transaction) reapply(ctx context.Context, dev dbus.ObjectPath) error {
-	return t.c.call(ctx, dev, ifaceDevice+".Reapply", []any{profile.Settings{}, uint64(0), uint32(0)})
+// reapply has NetworkManager follow the profile in force on a device, in place.
+func (c *client) reapply(ctx context.Context, dev dbus.ObjectPath) error {
+	return c.call(ctx, dev, ifaceDevice+".Reapply", []any{profile.Settings{}, uint64(0), uint32(0)})
 }
 
 // takeDown ends the profile on its device; a link that NetworkManager can make goes with it.

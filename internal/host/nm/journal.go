@@ -233,7 +233,8 @@ func (n *Network) missing(ctx context.Context, c *client, right, wrong side) ([]
 	if err != nil {
 		return nil, err
 	}
-	return append(netstate.Verify(right.state, got), leftovers(right, wrong, got)...), nil
+	state := kernel.WithoutForeign(right.state, right.foreign)
+	return append(netstate.Verify(state, got), leftovers(right, wrong, got)...), nil
 }
 
 // leftovers lists the addresses and routes of the wrong side that are there and have no business to.

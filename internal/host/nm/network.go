@@ -78,6 +78,9 @@ type Options struct {
 	Lease time.Duration
 	// Settle bounds how long the new network may take to be in place. Default 60 s.
 	Settle time.Duration
+	// Foreign bounds the wait for addresses and routes of other programs that a change took away and that cannot be put back
+	// yet. Default 10 s.
+	Foreign time.Duration
 	// Now is the clock, for the journal's time stamps. Default time.Now.
 	Now func() time.Time
 	// Boot identifies the boot of the machine. Default: the kernel's boot id.
@@ -112,6 +115,9 @@ func New(o Options) *Network {
 	o.Lease = max(o.Lease, 3*time.Second)
 	if o.Settle == 0 {
 		o.Settle = time.Minute
+	}
+	if o.Foreign == 0 {
+		o.Foreign = 10 * time.Second
 	}
 	if o.Now == nil {
 		o.Now = time.Now

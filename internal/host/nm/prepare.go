@@ -142,6 +142,10 @@ func (t *transaction) begin() error {
 	if err != nil {
 		return fmt.Errorf("observe the kernel: %w", err)
 	}
+	messages, err := kernel.ReadMessages()
+	if err != nil {
+		return fmt.Errorf("observe the kernel: %w", err)
+	}
 	var ifaces, bridges []string
 	for _, c := range t.changes {
 		d, _ := t.snap.DeviceAt(c.Layer(), c.Iface)
@@ -160,7 +164,7 @@ func (t *transaction) begin() error {
 			continue
 		}
 		ifaces = append(ifaces, c.Iface)
-		t.keep(k, c)
+		t.keep(k, messages, c)
 		// What a new profile displaces has to come back with the old network.
 		if d.Active != nil && d.Active.UUID != c.UUID {
 			if _, ok := t.snap.ActiveOn(c.Iface); ok {
@@ -213,13 +217,13 @@ func (t *transaction) bridgesBefore(names []string) []netstate.Interface {
 }
 
 // keep notes what must be in place afterwards besides what the document says.
-func (t *transaction) keep(k *kernel.State, c *plan.Change) {
+func (t *transaction) keep(k *kernel.State, all kernel.Messages, c *plan.Change) {
 	if c.Action != plan.ActUp {
 		return
 	}
 	// Without a profile, foreign and own addresses cannot be distinguished: the document alone decides.
 	if was, ok := t.snap.ActiveOn(c.Iface); ok {
-		f := kernel.ForeignOn(k, c.Iface, was.Settings)
+		f := kernel.ForeignOn(k, all, c.Iface, was.Settings)
 		t.record.ForeignBefore = append(t.record.ForeignBefore, f)
 		t.record.ForeignAfter = append(t.record.ForeignAfter, f.Without(t.want))
 	}

@@ -111,6 +111,9 @@ func (n *Network) undo(ctx context.Context, r *record) error {
 	if err != nil {
 		return fmt.Errorf("check the checkpoint: %w", err)
 	}
+	if held && n.goBackInPlace(ctx, c, r) {
+		return n.forget()
+	}
 	if held {
 		if err := c.rollBack(ctx, r.Lease); err != nil {
 			n.o.Log.Warn("NetworkManager did not roll back completely; restoring the rest", "err", err)
@@ -157,7 +160,38 @@ func (n *Network) redo(ctx context.Context, r *record) error {
 // one side of the record. What agrees is left untouched, and where NetworkManager
 // is on its way there by itself it gets the time.
 func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bool) error {
-	right, wrong := r.sides()
+	if err := n.putSettingsBack(ctx, c, r); err != nil {
+		return err
+	}
+	e := c.events()
+	defer e.close()
+	check := n.notBack(ctx, c, r)
+	patience := time.Duration(0)
+	if onItsWay {
+		patience = goBackTime / 4
+	}
+	soon, cancel := context.WithTimeout(ctx, patience)
+	err := e.until(soon, check)
+	cancel()
+	if err == nil {
+		n.settleForeignOf(ctx, e, r)
+		return nil
+	}
+	if err := n.reactivate(ctx, c, e, r); err != nil {
+		return fmt.Errorf("%w: %w", errNotInForce, err)
+	}
+	settled, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
+	defer cancel()
+	if err := e.until(settled, check); err != nil {
+		return fmt.Errorf("%w: %w", errNotInForce, err)
+	}
+	n.settleForeignOf(ctx, e, r)
+	return nil
+}
+
+// putSettingsBack makes key files, NetworkManager's memory and what no profile holds agree with the record's side.
+func (n *Network) putSettingsBack(ctx context.Context, c *client, r *record) error {
+	right, _ := r.sides()
 	changed, err := n.putBack(r, right.files)
 	if err != nil {
 		return fmt.Errorf("restore the profiles: %w", err)
@@ -175,35 +209,86 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 	if err := n.nodeWide().Restore(ctx, right.node); err != nil {
 		return fmt.Errorf("%w: %w", errNotInForce, err)
 	}
-	e := c.events()
-	defer e.close()
-	check := func() ([]string, error) {
-		if err := restoreForeign(right.foreign); err != nil {
-			return nil, err
+	return nil
+}
+
+// notBack makes the check that names what the record's side is missing.
+func (n *Network) notBack(ctx context.Context, c *client, r *record) func() ([]string, error) {
+	right, wrong := r.sides()
+	return func() ([]string, error) {
+		if !r.earlier {
+			putForeignBack(right.foreign)
 		}
 		if err := n.setPrimaries(right.primary); err != nil {
 			return nil, err
 		}
 		return n.missing(ctx, c, right, wrong)
 	}
-	patience := time.Duration(0)
-	if onItsWay {
-		patience = goBackTime / 4
+}
+
+// settleForeignOf does so for the record's side. What other programs had set in an earlier boot ended with it.
+func (n *Network) settleForeignOf(ctx context.Context, e *events, r *record) {
+	if right, _ := r.sides(); !r.earlier {
+		n.settleForeign(ctx, e, right.foreign)
 	}
-	soon, cancel := context.WithTimeout(ctx, patience)
-	err = e.until(soon, check)
-	cancel()
-	if err == nil {
-		return nil
+}
+
+// goBackInPlace gives interfaces that kept their profile its former settings, without taking a link down: the roll-back of
+// a checkpoint activates profiles again and with that removes and makes bridges of Open vSwitch, under the feet of
+// the programs that use them. It says whether the former network is back; until it is, the checkpoint stays.
+func (n *Network) goBackInPlace(ctx context.Context, c *client, r *record) bool {
+	devices, err := c.inForce(ctx, r)
+	if len(devices) > 0 && err == nil {
+		err = n.reapplyFormer(ctx, c, r, devices)
 	}
-	if err := n.reactivate(ctx, c, e, r); err != nil {
-		return fmt.Errorf("%w: %w", errNotInForce, err)
+	if err != nil {
+		n.o.Log.Info("cannot go back in place; NetworkManager rolls back its checkpoint", "err", err)
 	}
-	settled, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
+	return len(devices) > 0 && err == nil
+}
+
+// inForce are the devices of the record, where each has the same profile in force as before the change; else none.
+func (c *client) inForce(ctx context.Context, r *record) ([]profile.Device, error) {
+	s, err := c.snapshot(ctx)
+	if err != nil || len(r.NewBridges) > 0 {
+		return nil, err
+	}
+	var out []profile.Device
+	for _, p := range r.Profiles {
+		d, exists := s.DeviceAt(p.Layer, p.Iface)
+		same := exists && d.Active != nil && d.Active.UUID == p.UUID && d.State == profile.DeviceActivated
+		if !same || !p.Active || !p.Wanted || p.Delete {
+			return nil, nil
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func (n *Network) reapplyFormer(ctx context.Context, c *client, r *record, devices []profile.Device) error {
+	const patience = goBackTime / 6
+	if err := c.extend(ctx, r.Lease, n.o.Lease+2*patience); err != nil {
+		return err
+	}
+	if err := n.putSettingsBack(ctx, c, r); err != nil {
+		return err
+	}
+	e := c.events()
+	defer e.close()
+	for _, d := range devices {
+		if err := c.reapply(ctx, d.Path); err != nil {
+			return fmt.Errorf("change %s in place: %w", d.Name, err)
+		}
+	}
+	soon, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not in place after %s", patience))
 	defer cancel()
-	if err := e.until(settled, check); err != nil {
-		return fmt.Errorf("%w: %w", errNotInForce, err)
+	if err := e.until(soon, n.notBack(ctx, c, r)); err != nil {
+		return err
 	}
+	if err := c.dropLease(ctx, r.Lease); err != nil {
+		return err
+	}
+	n.settleForeignOf(ctx, e, r)
 	return nil
 }
 

@@ -27,8 +27,17 @@ const activeActivated = 2
 // verify waits until the system is what the document says. It fails at once where
 // NetworkManager gave up or another machine uses the address.
 func (t *transaction) verify(ctx context.Context) error {
+	if err := t.wait(ctx, t.notInPlace(ctx)); err != nil {
+		return err
+	}
+	t.n.settleForeign(ctx, t.events, t.record.ForeignAfter)
+	return ctx.Err()
+}
+
+// notInPlace makes the check that names what is missing of the document.
+func (t *transaction) notInPlace(ctx context.Context) func() ([]string, error) {
 	unable := unable{patience: min(followTime, t.n.o.Settle/2)}
-	return t.wait(ctx, func() ([]string, error) {
+	return func() ([]string, error) {
 		waiting, err := t.activation(ctx)
 		if err != nil || len(waiting) > 0 {
 			return waiting, err
@@ -40,9 +49,7 @@ func (t *transaction) verify(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		if err := restoreForeign(t.record.ForeignAfter); err != nil {
-			return nil, err
-		}
+		putForeignBack(t.record.ForeignAfter)
 		found := netstate.Compare(nodewide.Unstored(t.record.After), got)
 		if err := unable.check(found, time.Now()); err != nil {
 			return nil, err
@@ -57,7 +64,7 @@ func (t *transaction) verify(ctx context.Context) error {
 			}
 		}
 		return missing, nil
-	})
+	}
 }
 
 // followTime is how long an interface that is activated may take to follow settings that are made with the activation.
@@ -109,13 +116,29 @@ func (t *transaction) unleased(got netstate.Document) []string {
 	return out
 }
 
-func restoreForeign(all []kernel.Foreign) error {
+// putForeignBack adds what is missing of other programs' addresses and routes, and names what could not be added.
+func putForeignBack(all []kernel.Foreign) (pending []string) {
 	for _, f := range all {
-		if err := f.Restore(); err != nil {
-			return fmt.Errorf("restore the configuration of other programs: %w", err)
-		}
+		pending = append(pending, f.PutBack()...)
 	}
-	return nil
+	return pending
+}
+
+// settleForeign puts the addresses and routes of other programs back and waits for what cannot be there yet. Their owners
+// repair them too, at the same time, so that a failure is no fault of the change: at the end of the wait the rest is left to
+// its owner, and the log says what.
+func (n *Network) settleForeign(ctx context.Context, e *events, all []kernel.Foreign) {
+	ctx, cancel := context.WithTimeout(ctx, n.o.Foreign)
+	defer cancel()
+	var pending []string
+	err := e.until(ctx, func() ([]string, error) {
+		pending = putForeignBack(all)
+		return pending, nil
+	})
+	if err != nil {
+		n.o.Log.Warn("addresses or routes of other programs could not be put back; they are left to the programs that own them",
+			"missing", strings.Join(pending, "; "), "waited", n.o.Foreign)
+	}
 }
 
 // setPrimaries makes the primary ports of bonds those of one side of the record. A bond that is missing is reported by the

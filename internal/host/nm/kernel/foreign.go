@@ -1,15 +1,10 @@
 package kernel
 
 import (
-	"errors"
-	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 
 	"github.com/godbus/dbus/v5"
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -18,35 +13,58 @@ import (
 // Foreign are the addresses and routes that other programs (OVN-Kubernetes, keepalived)
 // gave an interface besides its profile. NetworkManager drops them when it applies a
 // profile again: the flag that should keep them (1.42) does so for IPv4 alone and then
-// loses the IPv6 addresses of the profile. So this package puts them back.
+// loses the IPv6 addresses of the profile. So this package puts them back. Their owner does
+// the same in its own time, and what it has put there counts.
 type Foreign struct {
 	Iface     string           `json:"interface"`
 	Addresses []string         `json:"addresses,omitempty"` // with prefix length
 	Routes    []netstate.Route `json:"routes,omitempty"`
+	// WholeAddresses and WholeRoutes are the same with all their attributes. A journal of an earlier version has none.
+	WholeAddresses []Message `json:"wholeAddresses,omitempty"`
+	WholeRoutes    []Message `json:"wholeRoutes,omitempty"`
 }
 
 // ForeignOn lists what the interface has and its profile does not know. Automatic
 // addresses and routes are not foreign: DHCP and routers bring them again.
-func ForeignOn(k *State, iface string, s profile.Settings) Foreign {
+func ForeignOn(k *State, all Messages, iface string, s profile.Settings) Foreign {
 	out := Foreign{Iface: iface}
-	for _, l := range k.Links {
-		if l.Attrs().Name != iface {
-			continue
-		}
-		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-			for _, p := range k.permanent[l.Attrs().Index][f] {
-				same := func(e map[string]dbus.Variant) bool { return profile.SameAddress(e, p) }
-				if !slices.ContainsFunc(s.Dicts(profile.Section(f), "address-data"), same) {
-					out.Addresses = append(out.Addresses, p.String())
-				}
+	index := k.IndexOf(iface)
+	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+		for _, p := range k.permanent[index][f] {
+			same := func(e map[string]dbus.Variant) bool { return profile.SameAddress(e, p) }
+			if !slices.ContainsFunc(s.Dicts(profile.Section(f), "address-data"), same) {
+				out.Addresses = append(out.Addresses, p.String())
 			}
 		}
 	}
-	for _, r := range Configured(k.Routes, k.Protocols) {
-		f, _ := r.Family()
+	for _, m := range all.addresses {
+		a, err := m.address()
+		if err == nil && a.link == index && slices.Contains(out.Addresses, a.prefix.String()) {
+			out.WholeAddresses = append(out.WholeAddresses, m.naming(k))
+		}
+	}
+	for _, m := range all.routes {
+		r, err := m.route()
+		if err != nil || !r.configured() {
+			continue
+		}
+		if mine := r.foreignHops(k, iface, s); len(mine) > 0 {
+			out.Routes = append(out.Routes, mine...)
+			out.WholeRoutes = append(out.WholeRoutes, m.naming(k))
+		}
+	}
+	return out
+}
+
+// foreignHops are the route's hops over the interface that the profile does not know.
+func (r route) foreignHops(k *State, iface string, s profile.Settings) []netstate.Route {
+	var out []netstate.Route
+	for _, hop := range r.hops(k.NameOf) {
+		f, _ := hop.Family()
 		own, _ := profile.ProfileRoutes(s, iface, f)
-		if r.NextHopInterface == iface && !slices.ContainsFunc(own, func(o netstate.Route) bool { return netstate.SameRoute(o, r) }) {
-			out.Routes = append(out.Routes, r)
+		same := func(o netstate.Route) bool { return netstate.SameRoute(o, hop) }
+		if hop.NextHopInterface == iface && !slices.ContainsFunc(own, same) {
+			out = append(out, hop)
 		}
 	}
 	return out
@@ -69,53 +87,68 @@ func (f Foreign) Without(want netstate.Document) Foreign {
 	if want.Routes != nil {
 		config = want.Routes.Config
 	}
+	kept := netstate.MergeRoutes(f.Routes, config)
 	for _, r := range f.Routes {
-		if slices.ContainsFunc(netstate.MergeRoutes(f.Routes, config), func(m netstate.Route) bool { return netstate.SameRoute(m, r) }) {
+		if slices.ContainsFunc(kept, func(m netstate.Route) bool { return netstate.SameRoute(m, r) }) {
 			out.Routes = append(out.Routes, r)
 		}
 	}
+	out.WholeAddresses, out.WholeRoutes = f.wholeOf(out.Addresses, out.Routes)
 	return out
 }
 
-// Restore adds the missing addresses and routes and keeps the others.
-func (f Foreign) Restore() error {
-	if len(f.Addresses)+len(f.Routes) == 0 {
-		return nil
+// wholeOf are the messages of these addresses and routes. A route of several hops is kept while one of them is.
+func (f Foreign) wholeOf(addresses []string, routes []netstate.Route) (as, rs []Message) {
+	for _, m := range f.WholeAddresses {
+		if a, err := m.address(); err == nil && slices.Contains(addresses, a.prefix.String()) {
+			as = append(as, m)
+		}
 	}
-	link, err := netlink.LinkByName(f.Iface)
-	if err != nil {
-		return fmt.Errorf("interface %s: %w", f.Iface, err)
-	}
-	for _, text := range f.Addresses {
-		a, err := netlink.ParseAddr(text)
+	for _, m := range f.WholeRoutes {
+		r, err := m.route()
 		if err != nil {
-			return fmt.Errorf("address %s: %w", text, err)
+			continue
 		}
-		if err := netlink.AddrAdd(link, a); err != nil && !errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("put address %s of another program back on %s: %w", text, f.Iface, err)
+		kept := func(hop netstate.Route) bool {
+			return slices.ContainsFunc(routes, func(o netstate.Route) bool { return netstate.SameRoute(o, hop) })
 		}
-	}
-	for _, r := range f.Routes {
-		if err := addRoute(link, r); err != nil && !errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("put route %s of another program back: %w", r, err)
+		if slices.ContainsFunc(r.hops(m.nameOf), kept) {
+			rs = append(rs, m)
 		}
 	}
-	return nil
+	return as, rs
 }
 
-func addRoute(link netlink.Link, r netstate.Route) error {
-	dest, err := netstate.ParseDestination(r.Destination)
-	if err != nil {
-		return err
+// WithoutForeign leaves the addresses and routes of other programs out of a state that an interface is compared with: what
+// their owners do with them is no fault of a change.
+func WithoutForeign(d netstate.Document, all []Foreign) netstate.Document {
+	d.Interfaces = slices.Clone(d.Interfaces)
+	for n, i := range d.Interfaces {
+		d.Interfaces[n].IPv4 = withoutAddresses(i.IPv4, i.Name, all)
+		d.Interfaces[n].IPv6 = withoutAddresses(i.IPv6, i.Name, all)
 	}
-	out := &netlink.Route{
-		LinkIndex: link.Attrs().Index, Table: r.Table(), Priority: r.Metric, Protocol: unix.RTPROT_STATIC,
-		Dst: &net.IPNet{IP: dest.Addr().AsSlice(), Mask: net.CIDRMask(dest.Bits(), dest.Addr().BitLen())},
+	if d.Routes != nil {
+		routes := *d.Routes
+		routes.Config = slices.DeleteFunc(slices.Clone(routes.Config), func(r netstate.Route) bool {
+			return slices.ContainsFunc(all, func(f Foreign) bool {
+				return slices.ContainsFunc(f.Routes, func(o netstate.Route) bool { return netstate.SameRoute(o, r) })
+			})
+		})
+		d.Routes = &routes
 	}
-	if hop, err := netip.ParseAddr(r.NextHopAddress); err == nil {
-		out.Gw = hop.WithZone("").AsSlice()
-	} else {
-		out.Scope = netlink.SCOPE_LINK
+	return d
+}
+
+func withoutAddresses(ip *netstate.IP, iface string, all []Foreign) *netstate.IP {
+	if ip == nil {
+		return nil
 	}
-	return netlink.RouteAdd(out)
+	out := *ip
+	out.Addresses = slices.DeleteFunc(slices.Clone(ip.Addresses), func(a netstate.Address) bool {
+		p, err := a.Prefix()
+		return err == nil && slices.ContainsFunc(all, func(f Foreign) bool {
+			return f.Iface == iface && slices.Contains(f.Addresses, p.String())
+		})
+	})
+	return &out
 }

@@ -1,0 +1,205 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// routeKey is what the kernel tells routes apart by.
+type routeKey struct {
+	destination          netip.Prefix
+	tos, table, priority int
+}
+
+// route is what this program knows of a route's message.
+type route struct {
+	routeKey
+	protocol, kind int
+	source         netip.Addr
+	via            []hop
+}
+
+// hop is one of a route's next hops.
+type hop struct {
+	link    int
+	gateway netip.Addr
+	weight  int // 0 where it is the only one
+}
+
+func (m Message) route() (route, error) {
+	if len(m.Data) < unix.SizeofRtMsg {
+		return route{}, errors.New("the message of a route is too short")
+	}
+	header := nl.DeserializeRtMsg(m.Data)
+	attrs, err := parseAttributes(m.Data[unix.SizeofRtMsg:])
+	if err != nil {
+		return route{}, err
+	}
+	to, some := netip.AddrFromSlice(attrs.value(unix.RTA_DST))
+	switch {
+	case header.Family == unix.AF_INET && !some:
+		to = netip.IPv4Unspecified()
+	case header.Family == unix.AF_INET6 && !some:
+		to = netip.IPv6Unspecified()
+	case header.Family != unix.AF_INET && header.Family != unix.AF_INET6:
+		return route{}, fmt.Errorf("a route of family %d", header.Family)
+	}
+	out := route{protocol: int(header.Protocol), kind: int(header.Type), routeKey: routeKey{
+		destination: netip.PrefixFrom(to, int(header.Dst_len)), tos: int(header.Tos), table: int(header.Table),
+		priority: attrs.number(unix.RTA_PRIORITY),
+	}}
+	if table := attrs.number(unix.RTA_TABLE); table != 0 {
+		out.table = table
+	}
+	out.source, _ = netip.AddrFromSlice(attrs.value(unix.RTA_PREFSRC))
+	if link := attrs.number(unix.RTA_OIF); link != 0 {
+		gateway, _ := netip.AddrFromSlice(attrs.value(unix.RTA_GATEWAY))
+		out.via = []hop{{link: link, gateway: gateway}}
+		return out, nil
+	}
+	err = eachHop(attrs.value(unix.RTA_MULTIPATH), func(next []byte) error {
+		more, err := parseAttributes(next[unix.SizeofRtNexthop:])
+		gateway, _ := netip.AddrFromSlice(more.value(unix.RTA_GATEWAY))
+		out.via = append(out.via, hop{int(binary.NativeEndian.Uint32(next[hopLink:])), gateway, int(next[hopWeight]) + 1})
+		return err
+	})
+	return out, err
+}
+
+// Offsets in struct rtnexthop of linux/rtnetlink.h.
+const (
+	hopFlags  = 2
+	hopWeight = 3
+	hopLink   = 4
+)
+
+// eachHop calls do with each next hop of an attribute RTA_MULTIPATH.
+func eachHop(data []byte, do func(next []byte) error) error {
+	for len(data) >= unix.SizeofRtNexthop {
+		length := int(binary.NativeEndian.Uint16(data))
+		if length < unix.SizeofRtNexthop || length > len(data) {
+			return errors.New("a next hop of a route is cut off")
+		}
+		if err := do(data[:length]); err != nil {
+			return err
+		}
+		aligned := (length + unix.RTA_ALIGNTO - 1) &^ (unix.RTA_ALIGNTO - 1)
+		data = data[min(aligned, len(data)):]
+	}
+	return nil
+}
+
+// byThemselves are the protocols of routes that come again without anybody's help: from the kernel, from routers and DHCP, and
+// from routing daemons, which may have a great many of them.
+var byThemselves = []int{
+	unix.RTPROT_UNSPEC, unix.RTPROT_REDIRECT, unix.RTPROT_KERNEL, unix.RTPROT_RA, unix.RTPROT_DHCP,
+	unix.RTPROT_GATED, unix.RTPROT_MRT, unix.RTPROT_ZEBRA, unix.RTPROT_BIRD, unix.RTPROT_DNROUTED, unix.RTPROT_XORP,
+	unix.RTPROT_NTK, unix.RTPROT_MROUTED, unix.RTPROT_BABEL, unix.RTPROT_OPENR,
+	unix.RTPROT_BGP, unix.RTPROT_ISIS, unix.RTPROT_OSPF, unix.RTPROT_RIP, unix.RTPROT_EIGRP,
+}
+
+// configured says that a person or a program set the route.
+func (r route) configured() bool {
+	return r.kind == unix.RTN_UNICAST && r.table != unix.RT_TABLE_LOCAL && !slices.Contains(byThemselves, r.protocol)
+}
+
+// stripped says that the kernel took the source from the route, and left the rest: it does so with IPv6 when the address
+// goes.
+func (r route) stripped(want route) bool {
+	return want.source.Is6() && !r.source.IsValid() && r.routeKey == want.routeKey && r.protocol == want.protocol &&
+		slices.Equal(r.via, want.via)
+}
+
+// replaces says that the route is the one that is wanted, or does the same for the same owner with another priority. Profiles
+// have routes of the same protocol as those that a person sets, and such a one takes no other's place.
+func (r route) replaces(want route) bool {
+	other := r.protocol == want.protocol && want.protocol != unix.RTPROT_STATIC
+	return r.destination == want.destination && r.table == want.table && r.tos == want.tos && (r.priority == want.priority || other)
+}
+
+// hops are the route in words, one for each next hop.
+func (r route) hops(nameOf func(int) string) []netstate.Route {
+	var out []netstate.Route
+	for _, h := range r.via {
+		w := netstate.Route{
+			Destination: r.destination.String(), Metric: r.priority, TableID: r.table, NextHopInterface: nameOf(h.link), Weight: h.weight,
+		}
+		if h.gateway.IsValid() {
+			w.NextHopAddress = h.gateway.Unmap().String()
+		}
+		if r.source.IsValid() {
+			w.Source = r.source.Unmap().String()
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// routeWords describes the route of a message.
+func (m Message) routeWords() string {
+	r, err := m.route()
+	if err != nil {
+		return err.Error()
+	}
+	var out []string
+	for _, h := range r.hops(m.nameOf) {
+		out = append(out, h.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// nextHopObject is RTA_NH_ID of linux/rtnetlink.h, which the library does not know.
+const nextHopObject = 30
+
+// addRoute has the kernel add the route again, as it was; presence is NLM_F_EXCL or NLM_F_REPLACE.
+func (m Message) addRoute(presence int) error {
+	if _, err := m.route(); err != nil {
+		return err
+	}
+	attrs, err := parseAttributes(m.Data[unix.SizeofRtMsg:])
+	if err != nil {
+		return err
+	}
+	header := *nl.DeserializeRtMsg(slices.Clone(m.Data))
+	header.Flags &= unix.RTNH_F_ONLINK // the others are the kernel's own remarks
+	attrs = attrs.without(unix.RTA_CACHEINFO)
+	if attrs.number(nextHopObject) != 0 {
+		// The next hop is an object of its own; the kernel shows what it says, and takes only its number.
+		attrs, header.Flags = attrs.without(unix.RTA_OIF, unix.RTA_GATEWAY, unix.RTA_VIA, unix.RTA_MULTIPATH), 0
+	}
+	for n, a := range attrs {
+		if attrs[n].Value, err = m.renumbered(kindOf(a), a.Value); err != nil {
+			return err
+		}
+	}
+	return send(unix.RTM_NEWROUTE, presence, header.Serialize(), attrs)
+}
+
+// renumbered is an attribute's value with the present numbers of the links.
+func (m Message) renumbered(kind uint16, value []byte) ([]byte, error) {
+	out := slices.Clone(value)
+	renumber := func(at []byte) error {
+		index, err := m.indexNow(int(binary.NativeEndian.Uint32(at)))
+		binary.NativeEndian.PutUint32(at, uint32(index))
+		return err
+	}
+	switch kind {
+	case unix.RTA_OIF:
+		return out, renumber(out)
+	case unix.RTA_MULTIPATH:
+		return out, eachHop(out, func(next []byte) error {
+			next[hopFlags] &= unix.RTNH_F_ONLINK
+			return renumber(next[hopLink:])
+		})
+	}
+	return out, nil
+}
