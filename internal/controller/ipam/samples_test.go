@@ -48,5 +48,7 @@ func TestSamplesAreSatisfied(t *testing.T) {
 		c := w.claim("on-"+name, name, forHost("default/host-0/ens4"))
 		w.address("on-" + name)
 		w.delete(c)
+		// A network belongs to the namespace of its first pool, here to the default one; other tests have theirs on it.
+		w.delete(&metal3.IPPool{ObjectMeta: w.meta(name)})
 	}
 }
