@@ -167,8 +167,8 @@ func verify(w Wiring) *cobra.Command {
 		Use: "verify IMAGE", Args: cobra.ExactArgs(1),
 		Short: "Prove that a seed image is whole, signed, and fits this node",
 		Long: "Read the whole image, prove every digest and checksum, and read its archives as a restore does. With --key the\n" +
-			"signature must be that of the key; with --target the image must fit the node that this runs on: architecture, processors, FIPS, container storage; the\n" +
-			"versions of OpenShift are shown. Nothing is changed.",
+			"signature must be that of the key; with --target the image must fit the node that this runs on: architecture,\n" +
+			"processors, FIPS, container storage; the versions of OpenShift are shown. Nothing is changed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := output.Parse(format)
 			if err != nil {

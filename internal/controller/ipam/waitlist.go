@@ -15,7 +15,8 @@ import (
 // woken for them, the next claims that take any address are woken. That is decided when an address of the pool's network is freed,
 // when a claim ends its turn (it may have given back what it was promised), and once a minute. A claim that was woken and does not take
 // its address (it is gone, or paused, or asks for another) so passes its turn to the next one. A claim that asks for one address, or
-// whose pool is closed or missing, is woken by news of the pool only. Without news a claim is woken wakesWithoutNews times at most, so that no claim spins.
+// whose pool is closed or missing, is woken by news of the pool only. Without news a claim is woken wakesWithoutNews times at most, so
+// that no claim spins.
 type waitlist struct {
 	news  uint64
 	order []waiter

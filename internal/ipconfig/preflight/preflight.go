@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
@@ -40,8 +41,11 @@ const (
 
 // Checks is every check, in the order in which a person would ask. The table in the documentation is
 // made from it.
-func Checks() []Check {
-	const blocking, warning = lcav1.PreflightBlocking, lcav1.PreflightWarning
+func Checks() []Check { return slices.Concat(blockingChecks(), warnings()) }
+
+// blockingChecks refuse the change.
+func blockingChecks() []Check {
+	const blocking = lcav1.PreflightBlocking
 	return []Check{
 		{CheckSingleNode, blocking, "there is not exactly one control plane node, or there are workers beside it", checkSingleNode},
 		{"static-network", blocking, "`br-ex` gets addresses by DHCP or autoconfiguration", checkStatic},
@@ -83,20 +87,27 @@ func Checks() []Check {
 			checkRoutes},
 		{CheckFirstBoot, blocking, "the boot loader entry of the running system has kernel argument `ignition.firstboot`", checkFirstBoot},
 		{CheckKernelStuck, blocking, "the initramfs needs a network (`rd.neednet=1`, `rd.luks.options=_netdev`), and an `ip=`, " +
-			"`nameserver=` or `rd.route=` of the old network cannot be moved: its gateway is not the node's, it has a peer, the VLAN changes, or a " +
-			"MachineConfig owns it", checkKernelStuck},
+			"`nameserver=` or `rd.route=` of the old network cannot be moved: its gateway is not the node's, it has a peer, " +
+			"the VLAN changes, or a MachineConfig owns it", checkKernelStuck},
 		{CheckDiskSpace, blocking, "the second stateroot, or its kernel and initramfs in `/boot`, does not fit; measured late, " +
 			"and again by `collect-inputs` before anything is made", checkDisk},
 		{CheckDiskInodes, blocking, "the file system has too few inodes left for the files of a second stateroot", checkInodes},
 		{CheckAddressInUse, blocking, "another machine on the link answers for the new address (ARP, neighbour discovery). " +
 			"`Unknown` where a router answers for every address (proxy ARP), or the address is for a VLAN that is not up", checkInUse},
+	}
+}
+
+// warnings are told, and the change goes on.
+func warnings() []Check {
+	const warning = lcav1.PreflightWarning
+	return []Check{
 		{"leftover-stateroots", warning, "stateroots of earlier changes are still there", checkLeftovers},
 		{CheckCertificates, warning, "a certificate of kubelet or API server expires within 3 days: going back after that needs " +
 			"work by hand", checkExpiry},
 		{"other-default-routes", warning, "the same as `default-route`, with a metric above 48", checkOtherDefaults},
 		{CheckDNSKept, warning, "the machine network changes, and the spec leaves the DNS servers as they are", checkDNSKept},
-		{CheckPrefix, warning, "the card's prefix length, which the address keeps, is not the machine network's; or the address gets that " +
-			"of the spec's new machine network", checkPrefix},
+		{CheckPrefix, warning, "the card's prefix length, which the address keeps, is not the machine network's; or the address gets " +
+			"that of the spec's new machine network", checkPrefix},
 		{CheckKernelMoved, warning, "kernel arguments of the old network are moved for the new boot entry, or stay there",
 			checkKernelMoved},
 		{CheckWatchdogTime, warning, "`initMonitorTimeoutSeconds` is set, and below the 600 seconds that a node needs, probes included",
