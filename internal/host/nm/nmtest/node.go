@@ -277,6 +277,11 @@ func (n *Node) reset() {
 	n.must(os.MkdirAll(KeyfileDir, 0o755))
 	n.must(os.MkdirAll("/run/dbus", 0o755))
 	n.removeLinks()
+	for _, family := range []string{"-4", "-6"} { // rules belong to no link, and a manager that was killed leaves its own
+		n.IP(family, "rule", "flush")
+		n.IP(family, "rule", "add", "lookup", "main", "priority", "32766", "protocol", "kernel")
+	}
+	n.IP("-4", "rule", "add", "lookup", "default", "priority", "32767", "protocol", "kernel")
 	if _, err := os.Stat("/run/netns/" + peer); err == nil {
 		n.IP("netns", "del", peer)
 	}
