@@ -21,7 +21,8 @@ type Files interface {
 	Write(path string, data []byte, mode fs.FileMode) error
 	// Append adds one record and fsyncs it. A power cut may leave a torn last line, which readers skip.
 	Append(path string, data []byte, mode fs.FileMode) error
-	// Remove deletes a file or a whole tree; a missing one counts as removed.
+	// Remove deletes a file or a whole tree; a missing one counts as removed. The folder is flushed in any case, with what other
+	// programs removed in it.
 	Remove(path string) error
 	// List names the entries of a folder, sorted; a missing folder is empty.
 	List(path string) ([]string, error)

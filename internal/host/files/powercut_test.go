@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -111,6 +112,25 @@ func TestPowerCutDuringRemove(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A removal flushes the folder also where there was nothing to remove: what another program removed in it without a flush
+// stays removed.
+func TestPowerCutAfterARemovalOfNothing(t *testing.T) {
+	tr := crashtest.Record(t,
+		func(dir string) error { return os.WriteFile(filepath.Join(dir, "theirs"), []byte("old\n"), 0o600) },
+		func(dir string) error {
+			if err := os.Remove(filepath.Join(dir, "theirs")); err != nil {
+				return err
+			}
+			return New(dir).Remove("/nothing")
+		})
+	tr.Check(t, func(s crashtest.State, finished bool) error {
+		if finished && s.Exists("/theirs") {
+			return errors.New("what another program had removed came back")
+		}
+		return nil
+	})
 }
 
 func TestPowerCutDuringMakeFolder(t *testing.T) {

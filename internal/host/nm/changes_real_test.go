@@ -113,6 +113,10 @@ func TestDNSOrderAcrossFamilies(t *testing.T) {
 	n.isOld()
 
 	require.NoError(t, n.network().Apply(timeout(t), doc, nil))
+	n.PowerCut()
+	n.boot()
+	n.StartNM()
+	n.Until("the committed servers boot", func() bool { return slices.Equal(mixed, servers()) })
 	n.KillNM()
 	n.StartNM()
 	require.Equal(t, mixed, servers())

@@ -109,21 +109,85 @@ func TestPowerCutInTheWindow(t *testing.T) {
 	n.canMove()
 }
 
-// The disk then holds what nobody committed: recovery has to put the old files back, here
+// The disk then holds what nobody committed, in full, in part or not yet: recovery has to put the old files back, here
 // before NetworkManager even starts.
 func TestPowerCutBetweenTheSaves(t *testing.T) {
+	states := map[string]func(n *testNode){
+		"nothing is flushed":  func(*testNode) {},
+		"all is flushed":      func(n *testNode) { n.Sync() },
+		"the name is flushed": func(n *testNode) { require.NoError(n.t, n.disk.Remove(nmtest.KeyfileDir+"/another")) },
+	}
+	for name, written := range states {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			v := n.victim(moved, "proof")
+			n.save("uplink")
+			require.NotEqual(t, uplinkProfile, n.text(n.keyfile), "the new profile is on disk, uncommitted")
+			written(n)
+			v.kill()
+			n.PowerCut()
+			n.boot()
+			require.NoError(t, n.network().Recover(timeout(t)))
+			require.Equal(t, uplinkProfile, n.text(n.keyfile))
+			n.StartNM()
+			require.NoError(t, n.network().Recover(timeout(t)))
+			n.isOld()
+		})
+	}
+}
+
+// withCard is a document that makes a profile for a card that has none.
+const withCard = "interfaces: [{name: nic1, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 198.51.100.9, prefix-length: 24}]}}]"
+
+// profiles are the files of persistent profiles.
+func (n *testNode) profiles() []string {
+	n.t.Helper()
+	names, err := n.disk.List(nmtest.KeyfileDir)
+	require.NoError(n.t, err)
+	return names
+}
+
+// A profile that a committed change removed does not come back with a power cut.
+func TestPowerCutAfterARemoval(t *testing.T) {
 	n := newNode(t)
-	v := n.victim(moved, "proof")
-	n.save("uplink")
-	require.NotEqual(t, uplinkProfile, n.text(n.keyfile), "the new profile is on disk, uncommitted")
-	v.kill()
+	n.cards("nic1")
+	n.apply(withCard)
+	require.Len(t, n.profiles(), 2)
+	n.apply("interfaces: [{name: nic1, type: ethernet, state: absent}]")
 	n.PowerCut()
-	n.boot()
+	require.Equal(t, []string{"uplink.nmconnection"}, n.profiles())
+}
+
+// Neither does one that was saved and not committed, once recovery has closed the journal.
+func TestPowerCutAfterTheRecovery(t *testing.T) {
+	n := newNode(t)
+	n.cards("nic1")
+	v := n.victim(withCard, "proof")
+	n.save("nic1")
+	n.Sync()
+	v.kill()
+	n.Until("the lease is over and NetworkManager has deleted the profile", func() bool { return len(n.profiles()) == 1 })
 	require.NoError(t, n.network().Recover(timeout(t)))
-	require.Equal(t, uplinkProfile, n.text(n.keyfile))
-	n.StartNM()
+	n.settled()
+	n.PowerCut()
+	require.Equal(t, []string{"uplink.nmconnection"}, n.profiles())
+}
+
+// And one that NetworkManager gave its former text again, without a flush, keeps it.
+func TestPowerCutAfterTheRecoveryOfAnEdit(t *testing.T) {
+	n := newNode(t)
+	n.canMove() // from here on the file is as NetworkManager writes it
+	former := n.text(n.keyfile)
+	v := n.victim(elsewhere, "proof")
+	n.save("uplink")
+	require.NotEqual(t, former, n.text(n.keyfile))
+	n.Sync()
+	v.kill()
+	n.Until("the lease is over and the former profile is back", func() bool { return n.text(n.keyfile) == former })
 	require.NoError(t, n.network().Recover(timeout(t)))
-	n.isOld()
+	n.settled()
+	n.PowerCut()
+	require.Equal(t, former, n.text(n.keyfile))
 }
 
 func TestCallerDiesBetweenTheSaves(t *testing.T) {

@@ -70,10 +70,12 @@ func (n *Network) putBack(r *record, want map[string]string) (bool, error) {
 	}
 	changed := false
 	for _, path := range slices.Sorted(maps.Keys(want)) {
-		if text, ok := have[path]; ok && text == want[path] {
+		text, ok := have[path]
+		same := ok && text == want[path]
+		if same && !flushable(path) {
 			continue
 		}
-		changed = true
+		changed = changed || !same // the same text may be NetworkManager's, which did not flush it
 		if err := n.o.Files.Write(path, []byte(want[path]), 0o600); err != nil {
 			return changed, fmt.Errorf("put profile back: %w", err)
 		}
@@ -87,19 +89,51 @@ func (n *Network) putBack(r *record, want map[string]string) (bool, error) {
 			return changed, fmt.Errorf("remove profile: %w", err)
 		}
 	}
-	return changed, nil
+	return changed, n.flushRemovals(persistentDir)
 }
 
-// persist writes the profiles' files once more through Files, which flushes them to the disk;
-// NetworkManager does not.
+// persist writes the profiles' files once more through Files, which flushes them to the disk, and flushes what was deleted;
+// NetworkManager does neither.
 func (n *Network) persist(files map[string]string) error {
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		if strings.HasPrefix(path, volatileDir) || strings.HasSuffix(path, ".nmmeta") {
+		if !flushable(path) {
 			continue
 		}
 		if err := n.o.Files.Write(path, []byte(files[path]), 0o600); err != nil {
 			return fmt.Errorf("flush profile: %w", err)
 		}
+	}
+	return n.flushRemovals(persistentDir)
+}
+
+// flushable says that a file is on the disk, and a file: a tombstone is a link.
+func flushable(path string) bool {
+	return !strings.HasPrefix(path, volatileDir) && !strings.HasSuffix(path, ".nmmeta")
+}
+
+// flushRemovals makes what NetworkManager deleted in a folder stay deleted after a power cut: a removal through Files
+// flushes the folder, also where there was nothing to remove.
+func (n *Network) flushRemovals(dir string) error {
+	if err := n.o.Files.Remove(filepath.Join(dir, ".lca-flush")); err != nil {
+		return fmt.Errorf("flush the removal of profiles: %w", err)
+	}
+	return nil
+}
+
+// internConf is where NetworkManager keeps the global DNS configuration that D-Bus gave it.
+const internConf = "/var/lib/NetworkManager/NetworkManager-intern.conf"
+
+// persistGlobal flushes the global DNS configuration that NetworkManager wrote, or that it removed.
+func (n *Network) persistGlobal() error {
+	text, err := n.o.Files.Read(internConf)
+	if errors.Is(err, fs.ErrNotExist) {
+		return n.flushRemovals(filepath.Dir(internConf))
+	}
+	if err != nil {
+		return fmt.Errorf("read the DNS configuration: %w", err)
+	}
+	if err := n.o.Files.Write(internConf, text, 0o644); err != nil {
+		return fmt.Errorf("flush the DNS configuration: %w", err)
 	}
 	return nil
 }

@@ -205,6 +205,9 @@ func (n *Network) putSettingsBack(ctx context.Context, c *client, r *record) err
 		if err := c.setGlobalDNS(ctx, *right.global); err != nil {
 			return fmt.Errorf("set the DNS servers: %w", err)
 		}
+		if err := n.persistGlobal(); err != nil {
+			return err
+		}
 	}
 	if err := n.nodeWide().Restore(ctx, right.node); err != nil {
 		return fmt.Errorf("%w: %w", errNotInForce, err)

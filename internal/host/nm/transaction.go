@@ -228,12 +228,9 @@ func (n *Network) commit(ctx context.Context, c *client, r *record) (*record, er
 			return nil, fmt.Errorf("save the profile of %s: %w", p.Iface, err)
 		}
 	}
-	files, err := n.keyfiles(r.uuids())
+	files, err := n.flushSaved(r)
 	if err != nil {
-		return nil, fmt.Errorf("read the saved profiles: %w", err)
-	}
-	if err := n.persist(files); err != nil {
-		return nil, fmt.Errorf("flush the saved profiles: %w", err)
+		return nil, err
 	}
 	if r.Node != nil {
 		if err := n.nodeWide().Store(ctx, r.Node.New); err != nil {
@@ -246,6 +243,23 @@ func (n *Network) commit(ctx context.Context, c *client, r *record) (*record, er
 	committed := *r
 	committed.Phase, committed.New, committed.Confirm = phaseCommitted, files, nil
 	return &committed, n.store(&committed)
+}
+
+// flushSaved makes what NetworkManager saved survive a power cut, and returns the profiles' files.
+func (n *Network) flushSaved(r *record) (map[string]string, error) {
+	files, err := n.keyfiles(r.uuids())
+	if err != nil {
+		return nil, fmt.Errorf("read the saved profiles: %w", err)
+	}
+	if err := n.persist(files); err != nil {
+		return nil, fmt.Errorf("flush the saved profiles: %w", err)
+	}
+	if r.GlobalNew != nil {
+		if err := n.persistGlobal(); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
 }
 
 // save brings the disk in line with NetworkManager's memory.

@@ -22,6 +22,9 @@ type Foreign struct {
 	// WholeAddresses and WholeRoutes are the same with all their attributes. A journal of an earlier version has none.
 	WholeAddresses []Message `json:"wholeAddresses,omitempty"`
 	WholeRoutes    []Message `json:"wholeRoutes,omitempty"`
+	// Connected are the kernel's own routes to the networks of these addresses. The kernel makes them with the address, and
+	// NetworkManager, which goes by what it read before, may then remove them.
+	Connected []Message `json:"connectedRoutes,omitempty"`
 }
 
 // ForeignOn lists what the interface has and its profile does not know. Automatic
@@ -45,7 +48,13 @@ func ForeignOn(k *State, all Messages, iface string, s profile.Settings) Foreign
 	}
 	for _, m := range all.routes {
 		r, err := m.route()
-		if err != nil || !r.configured() {
+		if err != nil {
+			continue
+		}
+		if r.connects(out.Addresses) && r.via[0].link == index {
+			out.Connected = append(out.Connected, m.naming(k))
+		}
+		if !r.configured() {
 			continue
 		}
 		if mine := r.foreignHops(k, iface, s); len(mine) > 0 {
@@ -94,6 +103,11 @@ func (f Foreign) Without(want netstate.Document) Foreign {
 		}
 	}
 	out.WholeAddresses, out.WholeRoutes = f.wholeOf(out.Addresses, out.Routes)
+	for _, m := range f.Connected {
+		if r, err := m.route(); err == nil && r.connects(out.Addresses) {
+			out.Connected = append(out.Connected, m)
+		}
+	}
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -37,13 +38,16 @@ func (f Foreign) PutBack() (pending []string) {
 		for _, r := range f.Routes {
 			note("route "+r.String(), addPlainRoute(f.Iface, r))
 		}
+	}
+	routes := slices.Concat(f.Connected, f.WholeRoutes)
+	if len(routes) == 0 {
 		return pending
 	}
 	all, err := ReadMessages()
 	if err != nil {
 		return append(pending, err.Error())
 	}
-	for _, m := range f.WholeRoutes {
+	for _, m := range routes {
 		if served, presence := f.served(m, all.routes); !served {
 			note("route "+m.routeWords(), m.addRoute(presence))
 		}

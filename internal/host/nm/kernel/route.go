@@ -126,6 +126,17 @@ func (r route) replaces(want route) bool {
 	return r.destination == want.destination && r.table == want.table && r.tos == want.tos && (r.priority == want.priority || other)
 }
 
+// connects says that the kernel made the route for one of the addresses.
+func (r route) connects(addresses []string) bool {
+	if r.protocol != unix.RTPROT_KERNEL || r.kind != unix.RTN_UNICAST || len(r.via) != 1 || r.via[0].gateway.IsValid() {
+		return false
+	}
+	return slices.ContainsFunc(addresses, func(text string) bool {
+		p, err := netip.ParsePrefix(text)
+		return err == nil && p.Masked() == r.destination && (!r.source.IsValid() || r.source == p.Addr())
+	})
+}
+
 // hops are the route in words, one for each next hop.
 func (r route) hops(nameOf func(int) string) []netstate.Route {
 	var out []netstate.Route

@@ -6,5 +6,8 @@
 // namespaces. Where that cannot be (not root, no NetworkManager) the tests run
 // outside and Start skips each with the reason and what to install.
 //
+// PowerCut leaves of /etc/NetworkManager and /var/lib/NetworkManager what was flushed: what the tested code wrote or removed
+// through Disk, the names in those folders, and what Sync made durable. NetworkManager flushes nothing by itself.
+//
 // Test code only; nothing of the product imports it.
 package nmtest

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// Disk is the node's disk, as much of host.Files as the tests need.
+// Disk is the node's disk, as much of host.Files as the tests need, with what host.Files promises of a power cut: what it
+// has written and removed is durable when it returns, and so are the names in the folder.
 type Disk struct {
 	// AfterWrite, where set, is called when a file has been written.
 	AfterWrite func(path string, data []byte)
@@ -29,6 +30,9 @@ func (d Disk) Write(path string, data []byte, mode fs.FileMode) error {
 	if err := os.Rename(tmp, path); err != nil {
 		return err
 	}
+	if err := flushFile(path); err != nil {
+		return err
+	}
 	if d.AfterWrite != nil {
 		d.AfterWrite(path, data)
 	}
@@ -42,11 +46,13 @@ func (d Disk) Append(path string, data []byte, mode fs.FileMode) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	return errors.Join(err, f.Close(), flushFile(path))
 }
 
-// Remove deletes a file or tree.
-func (d Disk) Remove(path string) error { return os.RemoveAll(path) }
+// Remove deletes a file or tree, and flushes the folder also where there was none.
+func (d Disk) Remove(path string) error {
+	return errors.Join(os.RemoveAll(path), flushFolder(filepath.Dir(path)))
+}
 
 // List names a folder's entries, sorted.
 func (d Disk) List(path string) ([]string, error) {

@@ -115,6 +115,7 @@ func (n *Node) StartNM() {
 	n.must(nm.Start())
 	n.nm = nm
 	n.Until("NetworkManager has started", n.started)
+	n.Sync() // what it writes as it starts is old when a change begins
 	n.must(unix.Mount("", "/sys", "", unix.MS_REMOUNT, ""))
 }
 
@@ -141,17 +142,6 @@ func (n *Node) StopNM() { n.t.Helper(); n.must(n.nm.Process.Signal(unix.SIGSTOP)
 
 // ContinueNM lets a stopped NetworkManager run again.
 func (n *Node) ContinueNM() { n.t.Helper(); n.must(n.nm.Process.Signal(unix.SIGCONT)) }
-
-// PowerCut ends NetworkManager and takes away all that does not survive a
-// reboot: /run, links, addresses. StartNM then boots again; make the links first.
-func (n *Node) PowerCut() {
-	n.t.Helper()
-	if n.nm != nil {
-		n.KillNM()
-	}
-	n.must(os.RemoveAll("/run/NetworkManager"))
-	n.removeLinks()
-}
 
 // Link makes a network card of that name; its far end is NAMEp in the peer namespace.
 // It looks for duplicate addresses no time at all; LinkWithDAD does it properly.
@@ -237,6 +227,7 @@ func (n *Node) write(path, text string) {
 	n.t.Helper()
 	n.must(os.MkdirAll(filepath.Dir(path), 0o755))
 	n.must(os.WriteFile(path, []byte(text), 0o600))
+	n.must(flushFile(path))
 }
 
 func (n *Node) must(err error) {
@@ -268,7 +259,7 @@ func tail(s string, n int) string {
 // reset takes away what an earlier test left.
 func (n *Node) reset() {
 	n.t.Helper()
-	for _, dir := range []string{"/run/NetworkManager", "/run/dbus", "/run/openvswitch", "/etc/openvswitch", "/etc/NetworkManager", "/var/lib/NetworkManager"} {
+	for _, dir := range []string{"/run/NetworkManager", durable, "/run/dbus", "/run/openvswitch", "/etc/openvswitch", "/etc/NetworkManager", "/var/lib/NetworkManager"} {
 		entries, _ := os.ReadDir(dir) // none there is fine
 		for _, e := range entries {
 			n.must(os.RemoveAll(filepath.Join(dir, e.Name())))
