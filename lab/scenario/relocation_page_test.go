@@ -105,7 +105,7 @@ func (p *technician) entersTheCode() {
 	seen := strings.ToUpper(fmt.Sprintf("% x", sha256.Sum256(p.Certificate())))
 	require.Equal(p.t, p.onConsole(`Fingerprint of its certificate \(SHA-256\):[^:]+:?\s+([0-9A-F:]{95})\s`), strings.ReplaceAll(seen, " ", ":"))
 	p.PassWarning()
-	p.AwaitVisible("#code")
+	p.AwaitFocus("#code")
 	p.Look("1-code")
 
 	code := p.onConsole(`Code: (\d{4} \d{4}) `)

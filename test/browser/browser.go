@@ -134,6 +134,13 @@ func (b *Browser) AwaitVisible(selector string) {
 		selector, selector))
 }
 
+// AwaitFocus waits until an element has the focus: a page gives it to a field after it shows the field, and keys that are
+// pressed before that go nowhere.
+func (b *Browser) AwaitFocus(selector string) {
+	b.t.Helper()
+	b.await(selector+" to have the focus", fmt.Sprintf(`document.activeElement !== null && document.activeElement.matches(%q)`, selector))
+}
+
 func (b *Browser) await(what, script string) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool { // a script fails while the browser goes from one page to the next

@@ -26,7 +26,7 @@ func TestInABrowser(t *testing.T) {
 	require.ErrorContains(t, c.TryOpen(b.server.URL+"/"), "ERR_CERT_")
 	require.Equal(t, b.server.Certificate().Raw, c.Certificate())
 	c.PassWarning()
-	c.AwaitVisible("#code")
+	c.AwaitFocus("#code")
 	c.Look("1-login")
 	c.Key("1234", "\r")
 	c.AwaitText("#problems", "not the code")
@@ -74,8 +74,7 @@ func TestTheNodeIsAwayForAWhile(t *testing.T) {
 	b := newBench(t)
 	b.set(portal.Progress{State: portal.Running, Title: "Reading the configuration"})
 	c.Open(b.server.URL + "/")
-	c.AwaitVisible("#code")
-	c.Focus("#code")
+	c.AwaitFocus("#code")
 	c.Key(b.code, "\r")
 	c.AwaitText("#step-title", "Reading the configuration")
 	require.Empty(t, browser.Evaluate[string](c, `document.querySelector("#step-count").textContent`), "no step is known yet")
@@ -95,8 +94,7 @@ func TestTheNodeIsAwayForAWhile(t *testing.T) {
 // plans logs in and gets a plan.
 func (b *bench) plans(c *browser.Browser) {
 	c.Open(b.server.URL + "/")
-	c.AwaitVisible("#code")
-	c.Focus("#code")
+	c.AwaitFocus("#code")
 	c.Key(b.code, "\r")
 	c.AwaitText("h1", "Configuration of the site")
 	for input, text := range map[string]string{
