@@ -1,6 +1,7 @@
 package secretscan
 
 import (
+	"bufio"
 	"io"
 	"strings"
 
@@ -78,6 +79,9 @@ func (s *Scan) Placed(file string) FileAction {
 // File examines the content of a file. One that is replaced as a whole is to be removed; the content that it gets otherwise is also
 // that of a file that cannot be removed, because a MachineConfig wrote it.
 func (s *Scan) File(file string, content []byte) ([]byte, FileAction) {
+	if s.passesProgram(file, content) {
+		return content, LeaveFile
+	}
 	s.Report.Files++
 	pl := Place{Path: file}
 	text := string(content)
@@ -107,11 +111,15 @@ func (s *Scan) inFile(h hit, pl Place) (remove bool) {
 
 // LargeFile examines a file that is too large to be edited, window by window.
 func (s *Scan) LargeFile(file string, from io.Reader) (FileAction, error) {
+	in := bufio.NewReader(from)
+	if begin, err := in.Peek(len(programMagic)); err == nil && s.passesProgram(file, begin) {
+		return LeaveFile, nil
+	}
 	s.Report.Files++
 	pl, action, total := Place{Path: file}, LeaveFile, 0
 	buffer := make([]byte, 0, window+overlap)
 	for {
-		n, err := io.ReadFull(from, buffer[len(buffer):window+overlap])
+		n, err := io.ReadFull(in, buffer[len(buffer):window+overlap])
 		buffer = buffer[:len(buffer)+n]
 		if s.window(pl, string(buffer)) {
 			action = RemoveFile
@@ -130,6 +138,19 @@ func (s *Scan) LargeFile(file string, from io.Reader) (FileAction, error) {
 		}
 		buffer = append(buffer[:0], buffer[len(buffer)-overlap:]...)
 	}
+}
+
+// programMagic begins every program and library in ELF.
+const programMagic = "\x7fELF"
+
+// passesProgram passes over what was compiled and says so in the report: the texts within are the same on every machine that has the
+// program, and many name or imitate secrets, as this one's rules do.
+func (s *Scan) passesProgram(file string, begin []byte) bool {
+	if !strings.HasPrefix(string(begin[:min(len(begin), len(programMagic))]), programMagic) {
+		return false
+	}
+	s.Report.NotExamined = append(s.Report.NotExamined, Unexamined{file, "is a compiled program"})
+	return true
 }
 
 // window examines a part of a large file by the rules that need no context.

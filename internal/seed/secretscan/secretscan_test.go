@@ -76,6 +76,27 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 	}
 }
 
+// What was compiled names and imitates secrets, as lca-cli does: it stays, and the report says that it was not examined.
+func TestACompiledProgramIsPassedOver(t *testing.T) {
+	key := "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIPlanted\n-----END EC PRIVATE KEY-----\n"
+	program := "\x7fELF\x02\x01\x01" + key
+	want := Unexamined{Where: "/var/usrlocal/bin/lca-cli", Why: "is a compiled program"}
+	s := New(nil, nil)
+	out, action := s.File("/var/usrlocal/bin/lca-cli", []byte(program))
+	require.Equal(t, LeaveFile, action)
+	require.Equal(t, program, string(out))
+	large := New(nil, nil)
+	action, err := large.LargeFile("/var/usrlocal/bin/lca-cli", strings.NewReader(program))
+	require.NoError(t, err)
+	require.Equal(t, LeaveFile, action)
+	for _, s := range []*Scan{s, large} {
+		require.Empty(t, s.Report.Found)
+		require.Contains(t, s.Report.NotExamined, want)
+	}
+	_, action = New(nil, nil).File("/var/usrlocal/bin/script", []byte("#!/bin/sh\n"+key))
+	require.NotEqual(t, LeaveFile, action, "a script is examined")
+}
+
 // What is packed in each other is unpacked, edited and packed again.
 func TestPackedSecretsAreFound(t *testing.T) {
 	key := "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIPlanted\n-----END EC PRIVATE KEY-----\n"
