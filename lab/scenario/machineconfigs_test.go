@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +24,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/lab/machine"
 )
 
-// renderMachineConfigs stands in for the machine config operator on a node at an address: each pool gets every MachineConfig of
-// its role. What is in them is not written to the node. It ends with the test, and goes on while the node reboots.
+// renderMachineConfigs stands in for operators on a node at an address. That of machine configs: each pool gets every MachineConfig
+// of its role; what is in them is not written to the node. That of the cluster's version: it observes what is asked for, such as
+// another cluster ID. It ends with the test, and goes on while the node reboots.
 func renderMachineConfigs(ctx context.Context, t *testing.T, l *lab.Lab, at netip.Addr) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
@@ -61,7 +63,19 @@ func renderPools(ctx context.Context, l *lab.Lab, at netip.Addr) error {
 			return err
 		}
 	}
-	return nil
+	return observeVersion(ctx, api)
+}
+
+func observeVersion(ctx context.Context, api client.Client) error {
+	v := &configv1.ClusterVersion{}
+	if err := api.Get(ctx, client.ObjectKey{Name: "version"}, v); err != nil {
+		return err
+	}
+	if v.Status.ObservedGeneration == v.Generation {
+		return nil
+	}
+	v.Status.ObservedGeneration = v.Generation
+	return api.Status().Update(ctx, v)
 }
 
 // renderPool gives a pool the MachineConfigs that it lacks.
@@ -103,8 +117,10 @@ func localAPI(ctx context.Context, l *lab.Lab, at netip.Addr) (client.Client, er
 	config.Host, config.Dial = "https://"+netip.AddrPortFrom(at, 6443).String(), l.Net.DialContext
 	config.ServerName, config.Timeout = "localhost", 10*time.Second
 	scheme := runtime.NewScheme()
-	if err := mcv1.Install(scheme); err != nil {
-		return nil, err
+	for _, add := range []func(*runtime.Scheme) error{mcv1.Install, configv1.Install} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
 	}
 	return client.New(config, client.Options{Scheme: scheme})
 }

@@ -28,6 +28,7 @@ func act(ctx context.Context, w Wiring, name string, run func(context.Context, *
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	op.EnsureRecord()
 	w.Log.Info("starting", "verb", name, "op", op.ID, "stateroot", op.Runner.Stateroot)
 	return w.Verdict(name, run(ctx, op))
 }
@@ -134,5 +135,6 @@ func cleanUp(ctx context.Context, w Wiring) error {
 	if err != nil {
 		return fmt.Errorf("cleanup: %w", err)
 	}
+	op.EnsureRecord()
 	return w.Verdict("cleanup", op.CleanUp(ctx))
 }

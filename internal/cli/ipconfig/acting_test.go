@@ -33,8 +33,13 @@ func newByHand(t *testing.T, former string) *byHand {
 	r := ipconfig.Request{OperationID: "op", NewStateroot: ipconfig.StaterootName("op"), OldStateroot: former}
 	require.NoError(t, ipconfig.WriteRequest(b.node.Files(), r, ipconfig.PostPivotConfig{}, ipconfig.AutoRollback{MonitorEnabled: true}))
 	if former == "rhcos" {
-		_, err := b.node.Deployments().Clone(t.Context(), former)
+		back, err := b.node.Deployments().Clone(t.Context(), former)
 		require.NoError(t, err)
+		all, err := b.node.Deployments().List(t.Context())
+		require.NoError(t, err)
+		booted, err := host.Booted(all)
+		require.NoError(t, err)
+		require.NoError(t, operation.WriteStateroot(b.node.Files(), booted, r.Made(operation.NameOf(back), time.Now())))
 	}
 	unit := "[Service]\nType=exec\nExecStart=sleep\n[Install]\nWantedBy=multi-user.target\n"
 	require.NoError(t, b.node.Seed(host.UnitDir+"/"+ipconfig.UnitIPConfiguration, []byte(unit)))

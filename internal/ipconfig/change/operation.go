@@ -34,10 +34,6 @@ func OpenOperation(ctx context.Context, n Ports, with operation.Instruments) (*O
 	if err != nil {
 		return nil, fmt.Errorf("open the operation: %w", err)
 	}
-	// A full disk must not keep the node from going back.
-	if err := ipconfig.EnsureRecord(n.Files, here.All, request, n.Clock.Now()); err != nil {
-		n.Log.Warn("the record of the stateroot that runs is not complete", "op", request.OperationID, "error", err)
-	}
 	auto, err := ipconfig.ReadAutoRollback(n.Files)
 	if err != nil {
 		n.Log.Error("automatic rollback stays on, because its settings cannot be read", "error", err)
@@ -47,6 +43,14 @@ func OpenOperation(ctx context.Context, n Ports, with operation.Instruments) (*O
 		Operation: operation.Open(request.OperationID, here, ports, with),
 		Ports:     n, Request: request, Auto: auto, Damage: damage,
 	}, nil
+}
+
+// EnsureRecord completes the record of the running stateroot; call it with the node's lock. A full disk must not keep the node
+// from going back, so a failure is a warning.
+func (o *Operation) EnsureRecord() {
+	if err := ipconfig.EnsureRecord(o.Ports.Files, o.Here.All, o.Request, o.Ports.Clock.Now()); err != nil {
+		o.Ports.Log.Warn("the record of the stateroot that runs is not complete", "op", o.Request.OperationID, "error", err)
+	}
 }
 
 // HolderName is how the operation on this node calls itself when it takes the node's lock.
