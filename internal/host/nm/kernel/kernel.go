@@ -34,7 +34,7 @@ func Read() (*State, error) {
 		SpeaksIPv6: map[int]bool{}, names: map[int]string{}, indexes: map[string]int{},
 	}
 	var err error
-	if k.Links, err = netlink.LinkList(); err != nil {
+	if k.Links, err = List(netlink.LinkList); err != nil {
 		return nil, fmt.Errorf("list links: %w", err)
 	}
 	for _, l := range k.Links {
@@ -56,7 +56,7 @@ func (k *State) NameOf(index int) string { return k.names[index] }
 func (k *State) IndexOf(name string) int { return k.indexes[name] }
 
 func (k *State) readAddresses() error {
-	all, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	all, err := List(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,9 @@ func note(m map[int]map[netstate.Family][]netip.Prefix, link int, f netstate.Fam
 
 // readRoutes keeps the unicast routes that a person, NetworkManager, DHCP or a router set.
 func (k *State) readRoutes() error {
-	all, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+	all, err := List(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+	})
 	if err != nil {
 		return err
 	}

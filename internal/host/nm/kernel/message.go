@@ -37,20 +37,13 @@ func ReadMessages() (Messages, error) {
 	return Messages{addresses: addresses, routes: routes}, nil
 }
 
-// dump repeats a listing that a change interrupted.
 func dump(ask int, answer uint16, header nl.NetlinkRequestData) ([]Message, error) {
-	const attempts = 5
-	var all [][]byte
-	var err error
-	for range attempts {
+	all, err := List(func() ([][]byte, error) {
 		req := nl.NewNetlinkRequest(ask, unix.NLM_F_DUMP)
 		req.AddData(header)
-		all, err = req.Execute(unix.NETLINK_ROUTE, answer)
-		if !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
-	}
-	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return req.Execute(unix.NETLINK_ROUTE, answer)
+	})
+	if err != nil {
 		return nil, err
 	}
 	out := make([]Message, len(all))

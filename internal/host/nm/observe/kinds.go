@@ -206,7 +206,7 @@ func portVLAN(memberships []*nl.BridgeVlanInfo, defaultPVID *int) *netstate.Port
 // vlans reads the filters of all ports once.
 func (o *observer) vlans() map[int32][]*nl.BridgeVlanInfo {
 	if o.filters == nil {
-		all, err := netlink.BridgeVlanList()
+		all, err := kernel.List(netlink.BridgeVlanList)
 		if err != nil {
 			all = map[int32][]*nl.BridgeVlanInfo{} // a kernel without VLAN filters has none
 		}
