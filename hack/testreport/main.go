@@ -26,15 +26,15 @@ func main() {
 	only := flag.String("only", "", "with -failures: the packages that may be run again, separated by white space; empty for all")
 	file := flag.String("ledger", "", "count the run in this ledger of second attempts, and print it")
 	flag.Parse()
-	if err := report(*tier, *seconds, *summary, *failures, *only, *file, flag.Args()); err != nil {
+	if err := reportRuns(*tier, *seconds, *summary, *failures, *only, *file, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(1)
 	}
 }
 
-// report reads the files of runs. What stands behind them after "--" is what "go test" was given: flags, "--", packages;
+// reportRuns reads the files of runs. What stands behind them after "--" is what "go test" was given: flags, "--", packages;
 // the tests that this selects are compared with those that ran.
-func report(tier string, seconds int, summary, failures bool, only, ledger string, arguments []string) error {
+func reportRuns(tier string, seconds int, summary, failures bool, only, ledger string, arguments []string) error {
 	files, selected, compare := cutAt(arguments, "--")
 	t := newTally()
 	for _, file := range files {

@@ -94,15 +94,15 @@ func declaredTests(file *ast.File) []string {
 			continue
 		}
 		name := f.Name.Name
-		if strings.HasPrefix(name, "Test") && takes(f, "T") || strings.HasPrefix(name, "Fuzz") && takes(f, "F") {
+		if strings.HasPrefix(name, "Test") && takesPointerTo(f, "T") || strings.HasPrefix(name, "Fuzz") && takesPointerTo(f, "F") {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// takes reports whether a function's parameter is a pointer to the named type of package testing.
-func takes(f *ast.FuncDecl, name string) bool {
+// takesPointerTo reports whether a function's parameter is a pointer to the named type of package testing.
+func takesPointerTo(f *ast.FuncDecl, name string) bool {
 	star, ok := f.Type.Params.List[0].Type.(*ast.StarExpr)
 	if !ok {
 		return false

@@ -79,10 +79,6 @@ func (r *Reconciler) reconcile(ctx context.Context, gvk schema.GroupVersionKind,
 	if errors.Is(err, errNoBase) {
 		return ctrl.Result{RequeueAfter: baseRetry}, nil // Secrets are not watched
 	}
-	if apierrors.IsForbidden(err) {
-		r.warn(o, "SecretForbidden", fmt.Sprintf("the operator may not do what it has to in namespace %s: %v; for Secrets, bind "+
-			"ClusterRole lifecycle-agent-operator-machine-secrets there (docs/ipam.md)", o.GetNamespace(), err))
-	}
 	return ctrl.Result{}, err
 }
 

@@ -57,11 +57,23 @@ const (
 	networkDataKey = "networkData"
 )
 
-// publish writes the Secret of an owner.
+// publish writes the Secret of an owner. Where the operator has no right to Secrets, an event says how to give it.
 func (r *Reconciler) publish(ctx context.Context, o *unstructured.Unstructured, h *host, got []served) error {
+	err := r.writeSecret(ctx, o, h, got)
+	if apierrors.IsForbidden(err) {
+		r.warn(o, "SecretForbidden", fmt.Sprintf("%v; bind ClusterRole lifecycle-agent-operator-machine-secrets in namespace %s",
+			err, o.GetNamespace()))
+	}
+	return err
+}
+
+func (r *Reconciler) writeSecret(ctx context.Context, o *unstructured.Unstructured, h *host, got []served) error {
 	data, err := r.render(ctx, o, got)
 	if errors.Is(err, errNoBase) {
 		r.warn(o, "BaseSecretMissing", err.Error()+"; the host's own config is written when it does")
+		return err
+	}
+	if apierrors.IsForbidden(err) {
 		return err
 	}
 	if err != nil {
