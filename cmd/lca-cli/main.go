@@ -30,15 +30,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operations"
 	engine "github.com/lifecycle-agent/lifecycle-agent/internal/recert"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/version"
 )
 
@@ -86,9 +80,7 @@ func root(log *slog.Logger) *cobra.Command {
 	open, node := opener{log}, buildNode(log, &evidence{})
 	shared := verb.Wiring{
 		Log: log, Out: os.Stdout, Screen: screen(os.Stdout), Clock: flow.SystemClock{},
-		Lock: lock.New("/", change.Reservation(ipConfigPorts(node, log)), snapshot.Reservation(snapshotPorts(node, log)),
-			netpolicy.Reservation(netPolicyPorts(node, log)), record.Reservation(node.Files),
-			factory.Reservation(siteFactoryPorts(node, log)), onsite.Reservation(node), restore.Reservation(node)),
+		Lock: lock.New("/", operations.Reservations(node)...),
 	}
 	w := ipconfig.Wiring{Wiring: shared, Node: open.ipConfig}
 	addresses := ipam.Wiring{

@@ -18,9 +18,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/shipped"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/trees"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operations"
 )
 
 // defaultRecertImage is used where no other was shipped.
@@ -43,17 +42,16 @@ func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Nod
 		Files: node, StateDir: networkState, Log: log,
 		Switch: ovs.New(filepath.Join(hostRoot, ovs.DefaultSocket)),
 	})
-	// The lock shows which other program, or which generation of a seed image or relocation, holds the node;
-	// the agent reads an unfinished IP change from its journal.
-	change := ipconfig.Node{
+	// The agent reads an unfinished IP change from its journal; the lock shows which other operation holds the node.
+	ports := ipconfig.Node{
 		Files:       node,
 		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: node, Log: log}),
 		Network:     network,
-		Units:       units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot, record.Reservation(node),
-			onsite.Reservation(host.Node{Files: node, Power: units}), restore.Reservation(host.Node{Files: node, Power: units})),
+		Units:       units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot,
+			operations.Reservations(host.Node{Files: node, Power: units}, change.LockName)...),
 	}
-	return change, netenactment.Node{Files: node, Units: units, Transients: units, Network: network, Deployments: change.Deployments}
+	return ports, netenactment.Node{Files: node, Units: units, Transients: units, Network: network, Deployments: ports.Deployments}
 }
 
 // recertImage is the image that was shipped with the agent.

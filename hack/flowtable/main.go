@@ -8,6 +8,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
@@ -33,7 +34,13 @@ type page struct {
 
 func main() {
 	fmt.Print(head)
-	for _, p := range []page{
+	for _, p := range pages() {
+		p.print()
+	}
+}
+
+func pages() []page {
+	return []page{
 		{"IPConfig, in the old stateroot", (&change.PrePivot{}).Plan()},
 		{"IPConfig, in the new stateroot", (&change.PostPivot{}).Plan()},
 		{"IPConfig, in the new stateroot", (&change.Rollback{}).Plan()},
@@ -46,8 +53,7 @@ func main() {
 		{"Relocation, on site", (&onsite.Reconfiguration{}).Plan()},
 		{"Relocation, on site", (&onsite.Back{}).Plan()},
 		{"`lca-cli relocation cancel`, in the factory's stateroot", factory.Cancellation{}.Plan(relocation.Record{})},
-	} {
-		p.print()
+		{"`lca-cli network apply`, and the policies that the agent carries out", netpolicy.Plan(netpolicy.Ports{}, netpolicy.Request{})},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operations"
 )
 
 // The reference of IPConfig explains every step, in the order of the plans.
@@ -49,6 +50,17 @@ func TestSamplesNumberTheStepsOfThePlans(t *testing.T) {
 			step := fmt.Sprintf("%s of %s: %s", s[1], s[2], strings.TrimSpace(s[3]))
 			require.True(t, known[step], "%s: no plan has the step %q", name, step)
 		}
+	}
+}
+
+// Every kind of operation that a node can have is on the page.
+func TestThePageHasEveryKindOfOperation(t *testing.T) {
+	listed := map[string]bool{}
+	for _, p := range pages() {
+		listed[p.plan.Name] = true
+	}
+	for _, k := range operations.All() {
+		require.True(t, listed[k.Plan.Name], "%s", k.Name)
 	}
 }
 

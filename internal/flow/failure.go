@@ -52,6 +52,9 @@ func givenUp(pl Place) error {
 	if pl.Position == Unknown {
 		return fmt.Errorf("%w: %w", ErrGivenUp, ErrUnreadable)
 	}
+	if pl.Failure != "" {
+		return fmt.Errorf("%w after %d runs, the last failure was: %s", ErrGivenUp, pl.Attempts, pl.Failure)
+	}
 	return fmt.Errorf("%w after %d runs", ErrGivenUp, pl.Attempts)
 }
 

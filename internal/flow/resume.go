@@ -34,8 +34,8 @@ type Place struct {
 	SameBoot bool
 	// Attempts counts the runs begun so far.
 	Attempts int
-	// Step is the last one the journal names.
-	Step string
+	// Step is the last one the journal names, Failure the last error.
+	Step, Failure string
 }
 
 // rule is one row of the resume table; the first that matches decides.
@@ -133,5 +133,8 @@ func (pl *Place) see(p Plan, e Entry, boot string) {
 	pl.Position = next
 	if e.Step != "" {
 		pl.Step = e.Step
+	}
+	if e.Kind == KindFailed {
+		pl.Failure = e.Error
 	}
 }

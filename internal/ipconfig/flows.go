@@ -2,7 +2,6 @@ package ipconfig
 
 import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
@@ -14,9 +13,9 @@ const (
 	FlowCleanup   = "cleanup"
 )
 
-// Kind is that of all IP changes.
-func Kind() operation.Kind {
-	return operation.Kind{FlowPrePivot, FlowPostPivot, FlowRollback, FlowCleanup}
+// Flows lists the flows of an IP change, whose records belong together.
+func Flows() []string {
+	return []string{FlowPrePivot, FlowPostPivot, FlowRollback, FlowCleanup}
 }
 
 // Step names, as journals store them: this package's own, and those of the step libraries that others refer to.

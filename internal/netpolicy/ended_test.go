@@ -3,11 +3,13 @@ package netpolicy_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -121,6 +123,12 @@ func TestACommittedNetworkWithoutARecordIsReportedAsCommitted(t *testing.T) {
 	require.NoError(t, err)
 
 	require.NoError(t, w.node.Files().Write(journal, readable, 0o600))
+	w.node.FailWhen(func(op hosttest.Op, _ int) error {
+		if strings.Contains(op.String(), record.Dir+"/committed") || strings.Contains(op.String(), record.Dir+"/history") {
+			return full
+		}
+		return nil
+	})
 	require.ErrorIs(t, netpolicy.Run(t.Context(), w.ports(), operation.Instruments{}), flow.ErrGivenUp)
 	o := w.outcome(t)
 	require.Equal(t, netpolicy.ResultFailed, o.Result)
@@ -130,6 +138,23 @@ func TestACommittedNetworkWithoutARecordIsReportedAsCommitted(t *testing.T) {
 	at, err := w.address()
 	require.NoError(t, err)
 	require.Equal(t, after, at)
+}
+
+// Where the record can be written in the end, the policy is in force and can be reverted.
+func TestACommittedNetworkIsRecordedWhenItIsGivenUp(t *testing.T) {
+	w, full := newWorld(false), errors.New("no space left on device")
+	w.prepare(t)
+	unrecorded := dying(netpolicy.StepRecord, func(func(context.Context) error) func(context.Context) error {
+		return func(context.Context) error { return full }
+	})
+	for range 3 {
+		require.ErrorIs(t, netpolicy.RunWrapped(t.Context(), w.ports(), operation.Instruments{}, unrecorded), full)
+	}
+	require.NoError(t, netpolicy.Run(t.Context(), w.ports(), operation.Instruments{}))
+	require.Equal(t, netpolicy.ResultChanged, w.outcome(t).Result)
+	c, err := record.Store{Files: w.node.Files()}.Committed(policy)
+	require.NoError(t, err)
+	require.NotEmpty(t, c.Revert)
 }
 
 // A request that came with the copy of a stateroot is dropped: it was made for another network.

@@ -19,6 +19,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation/operationtest"
 )
 
 const (
@@ -34,20 +35,10 @@ const (
 	before, after = "192.0.2.10/24", "198.51.100.20/24"
 )
 
-// stepped is a clock that moves on with each sleep.
-type stepped struct{ now time.Time }
-
-func (c *stepped) Now() time.Time { return c.now }
-
-func (c *stepped) Sleep(ctx context.Context, d time.Duration) error {
-	c.now = c.now.Add(d)
-	return ctx.Err()
-}
-
 // world is a node whose agent enacts policies.
 type world struct {
 	node  *hosttest.Node
-	clock *stepped
+	clock *operationtest.Clock
 	bomb  *flowtest.Bomb
 	kill  bool
 	// manager: NetworkManager dies with the program.
@@ -58,7 +49,7 @@ type world struct {
 }
 
 func newWorld(kill bool) *world {
-	w := &world{node: hosttest.NewNode(hosttest.Options{}), clock: &stepped{time.Unix(1e9, 0).UTC()}, kill: kill}
+	w := &world{node: hosttest.NewNode(hosttest.Options{}), clock: &operationtest.Clock{Time: time.Unix(1e9, 0).UTC()}, kill: kill}
 	w.ask = netpolicy.Request{Action: netpolicy.ActionApply, Policy: policy, UID: "u1", Generation: 1, Attempt: 1, Document: moved}
 	w.node.Command("lca-cli network enact", func(ctx context.Context, _ []string) error {
 		err := netpolicy.RunWrapped(ctx, w.ports(), operation.Instruments{}, w.bomb.In)
@@ -78,7 +69,7 @@ func (w *world) ports() netpolicy.Ports {
 // request stores a request and starts the unit, as the agent does.
 func (w *world) request(ctx context.Context, r netpolicy.Request) error {
 	w.ops++
-	r.OperationID = operation.NewID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
+	r.OperationID = operation.NewID(w.clock.Time.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
 	if under, err := netpolicy.ReadRequest(w.node.Files()); err == nil {
 		r.OperationID = under.OperationID
 	}
@@ -109,9 +100,7 @@ func (w *world) enact(t *testing.T, r netpolicy.Request) netpolicy.Outcome {
 // Live implements flowtest.World: the agent asks, and asks again after a failure or a power cut.
 func (w *world) Live(bomb *flowtest.Bomb) error {
 	w.bomb = bomb
-	if bomb != nil {
-		w.arm(bomb)
-	}
+	operationtest.Arm(bomb, w.node, w.kill)
 	for range 4 {
 		if w.manager {
 			if err := w.node.RestartNetwork(); err != nil {
@@ -133,19 +122,6 @@ func (w *world) Live(bomb *flowtest.Bomb) error {
 		}
 	}
 	return nil
-}
-
-func (w *world) arm(bomb *flowtest.Bomb) {
-	bomb.Kill = func() { w.node.Cut(); panic(hosttest.PowerCut) }
-	arm := w.node.CrashAt
-	if w.kill {
-		bomb.Kill = func() { panic(hosttest.Killed) }
-		arm = w.node.KillAt
-	}
-	bomb.ArmInside = func(n int) func() {
-		arm(n)
-		return w.node.Disarm
-	}
 }
 
 func (w *world) address() (string, error) {
@@ -365,4 +341,14 @@ func TestAnEphemeralDocumentEndsWithTheBoot(t *testing.T) {
 	c, err := record.Store{Files: w.node.Files()}.Committed(policy)
 	require.NoError(t, err)
 	require.False(t, c.InForce("another-boot"))
+}
+
+// TakeWayOut implements flowtest.Person: the policy is applied again.
+func (w *world) TakeWayOut() error { return w.Live(nil) }
+
+// TestAnEnactmentThatIsGivenUpHasAWayOut has each step fail until nobody tries any more.
+func TestAnEnactmentThatIsGivenUpHasAWayOut(t *testing.T) {
+	plan := netpolicy.Plan(newWorld(false).ports(), newWorld(false).ask)
+	got := flowtest.GiveUp(t, []flow.Plan{plan}, func(*testing.T) flowtest.Person { return newWorld(false) })
+	require.Equal(t, 2*len(plan.Steps), got.Cells)
 }

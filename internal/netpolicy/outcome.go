@@ -73,17 +73,16 @@ func writeOutcome(files host.Files, o Outcome) error {
 
 func outcomeFile(policy string) string { return path.Join(outcomeDir, path.Base(policy)+".json") }
 
-// prune removes the records of old enactments, except those of the latest one of each policy.
-func prune(files host.Files, id string) error {
+// reported are the latest enactments of all policies: their records stay.
+func reported(files host.Files) (ids []string) {
 	names, err := files.List(outcomeDir)
 	if err != nil {
-		return fmt.Errorf("list the outcomes in %s: %w", outcomeDir, err)
+		return nil
 	}
-	spared := []string{id}
 	for _, name := range names {
 		if o, found, err := ReadOutcome(files, strings.TrimSuffix(name, ".json")); err == nil && found {
-			spared = append(spared, o.Operation)
+			ids = append(ids, o.Operation)
 		}
 	}
-	return operation.Prune(files, operation.Kind{FlowEnact}, spared...)
+	return ids
 }

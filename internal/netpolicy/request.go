@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"regexp"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -108,27 +107,26 @@ func Prepare(files host.Files, r Request) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	under, err := ReadRequest(files)
-	if err == nil && under.OperationID != r.OperationID {
-		return operation.Refuse("operation %s enacts policy %s; it has to end first", under.OperationID, under.Policy)
-	}
-	if err != nil && !errors.Is(err, ErrNoRequest) {
+	kind := Kind(Ports{})
+	under, found, err := kind.Find(files)
+	if err != nil {
 		return err
 	}
-	return operation.WriteJSON(files, RequestFile, r)
+	if found && under.OperationID != r.OperationID {
+		return operation.Refuse("operation %s enacts policy %s; it has to end first", under.OperationID, under.Policy)
+	}
+	return kind.Store(files, r)
 }
 
 // ErrNoRequest is returned where no enactment is under way.
 var ErrNoRequest = errors.New("no enactment of a network policy was requested")
 
 // ReadRequest loads the enactment under way.
-func ReadRequest(files host.Files) (r Request, err error) {
-	err = operation.ReadJSON(files, RequestFile, &r)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, ErrNoRequest
+func ReadRequest(files host.Files) (Request, error) { return Kind(Ports{}).Read(files) }
+
+func (r Request) checkVersion() error {
+	if r.Version != requestVersion {
+		return fmt.Errorf("%s has version %d, this program knows %d", RequestFile, r.Version, requestVersion)
 	}
-	if err == nil && r.Version != requestVersion {
-		err = fmt.Errorf("%s has version %d, this program knows %d", RequestFile, r.Version, requestVersion)
-	}
-	return r, err
+	return nil
 }

@@ -11,6 +11,20 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
+// Kind is the enactment as an operation. One that a reboot interrupted does not hold the node: it is rolled back where its unit runs
+// again.
+func Kind(n Ports) operation.Kind[Request] {
+	return operation.Kind[Request]{
+		Name: FlowEnact, RequestFile: RequestFile, Unit: Unit, PlainNodes: true, Missing: ErrNoRequest,
+		WayOut:   "The network is in force; mend what kept its record from being written, then apply the policy again",
+		ID:       func(r Request) string { return r.OperationID },
+		Validate: Request.checkVersion,
+		Plan:     func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
+		Conclude: n.conclude,
+		Spared:   reported,
+	}
+}
+
 // Run carries out the request file, from wherever an earlier run ended. When the flow has ended, in either way, the
 // outcome is on disk and the request is gone.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
@@ -32,9 +46,9 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 	if r.Stateroot != "" && r.Stateroot != here.Booted.Stateroot {
 		return foreign(n, r, here)
 	}
-	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
-	o.Wrap = wrap
-	return finish(ctx, n, r, o.Run(ctx, Plan(n, r)))
+	kind := Kind(n)
+	kind.Wrap = wrap
+	return kind.Continue(ctx, operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}, with, r, here)
 }
 
 // foreign drops a request that came with the copy of a stateroot: its network is not the one that the request was made for. The agent
@@ -48,35 +62,23 @@ func foreign(n Ports, r Request, here operation.Here) error {
 	return nil
 }
 
-// ended says that a run leaves nothing to another one: it finished, it was rolled back, or it was given up behind its commit point. A
-// journal that this version cannot read has not ended: a version that reads it continues.
-func ended(err error) bool {
-	var failed *flow.FailedError
-	if err == nil || errors.As(err, &failed) && failed.RolledBack {
-		return true
+// conclude writes the outcome. The request goes after it: the agent finds one of them at any time.
+func (n Ports) conclude(ctx context.Context, r Request, end error) (result, failed error) {
+	if flow.EndingOf(end) == flow.EndingGivenUp {
+		// What kept the record from being written may be mended by now, and without it nobody can revert the policy.
+		e := &enactment{Ports: n, request: r, store: record.Store{Files: n.Files}}
+		if e.record(ctx) == nil {
+			end = nil
+		}
 	}
-	return errors.Is(err, flow.ErrGivenUp) && !errors.Is(err, flow.ErrUnreadable)
-}
-
-// finish writes the outcome of a flow that has ended, then removes its request: the agent finds one of them at any time.
-func finish(ctx context.Context, n Ports, r Request, err error) error {
-	if !ended(err) {
-		return err
-	}
-	kept, kerr := recordKept(ctx, n, r, err)
-	if kerr != nil {
-		return errors.Join(err, kerr)
+	kept, err := recordKept(ctx, n, r, end)
+	if err != nil {
+		return end, err
 	}
 	if kept {
-		err = nil
+		end = nil
 	}
-	if oerr := writeOutcome(n.Files, outcomeOf(n, r, err)); oerr != nil {
-		return errors.Join(err, oerr)
-	}
-	if rerr := n.Files.Remove(RequestFile); rerr != nil {
-		return errors.Join(err, fmt.Errorf("remove the request of %s: %w", r.OperationID, rerr))
-	}
-	return errors.Join(err, prune(n.Files, r.OperationID))
+	return end, writeOutcome(n.Files, outcomeOf(n, r, end))
 }
 
 func outcomeOf(n Ports, r Request, err error) Outcome {
@@ -147,30 +149,4 @@ func Unreadable(files host.Files, r Request) bool {
 	}
 	_, err = flow.Decode(data)
 	return errors.Is(err, flow.ErrUnreadable)
-}
-
-// Reservation reports whether an enactment is unfinished in this boot: its unit starts it again, and no other flow may
-// change the node meanwhile.
-func Reservation(n Ports) host.Reservation {
-	return host.Reservation{Flow: FlowEnact, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
-		r, err := ReadRequest(n.Files)
-		if errors.Is(err, ErrNoRequest) {
-			return host.Holder{}, false, nil
-		}
-		if err != nil {
-			return host.Holder{}, false, err
-		}
-		entries, err := operation.ReadEntries(n.Files, r.OperationID)
-		if err != nil {
-			return host.Holder{}, false, err
-		}
-		boot, err := n.Power.BootID(ctx)
-		if err != nil {
-			return host.Holder{}, false, fmt.Errorf("read the boot id: %w", err)
-		}
-		f := flow.Fold(r.OperationID, entries).Flow(FlowEnact)
-		phase, since := operation.Phase(FlowEnact, f)
-		h := host.Holder{Operation: FlowEnact + " " + r.OperationID, Phase: phase, Boot: boot, Since: since}
-		return h, f.Running() && f.Boot == boot, nil
-	}}
 }

@@ -9,17 +9,14 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// Kind is one kind of operation: the names of its flows, as journals store them.
-type Kind []string
-
 // keptRecords is how many operations of a kind stay on record.
 const keptRecords = 10
 
-// Prune removes the journals and evidence bundles of the kind's oldest operations, except those of the spared ones and of the
-// operations that made a stateroot of this node. An operation of another kind is never removed, and neither is one whose
+// Prune removes the journals and evidence bundles of the oldest operations with these flows, except those of the spared ones and of
+// the operations that made a stateroot of this node. An operation of another kind is never removed, and neither is one whose
 // journal does not say its kind. Names tell the age, and a wrong clock gives wrong names: spare the operation that is under
 // way, and those that a status names.
-func Prune(files host.Files, kind Kind, spared ...string) error {
+func Prune(files host.Files, flows []string, spared ...string) error {
 	ids, err := List(files)
 	if err != nil {
 		return err
@@ -35,7 +32,7 @@ func Prune(files host.Files, kind Kind, spared ...string) error {
 		}
 		entries, err := ReadEntries(files, id)
 		errs = append(errs, err)
-		return len(entries) == 0 || !slices.Contains(kind, entries[0].Flow)
+		return len(entries) == 0 || !slices.Contains(flows, entries[0].Flow)
 	})
 	for _, id := range ids[:max(len(ids)-keptRecords, 0)] {
 		errs = append(errs, forget(files, id))

@@ -35,7 +35,7 @@ func TestEachKindKeepsItsOwnRecords(t *testing.T) {
 		journal(t, files, fmt.Sprintf("20260101-0000%02d-0000", i), "mine")
 	}
 	for range 2 {
-		require.NoError(t, operation.Prune(files, operation.Kind{"first", "mine"}, spared))
+		require.NoError(t, operation.Prune(files, []string{"first", "mine"}, spared))
 		ids, err := operation.List(files)
 		require.NoError(t, err)
 		require.Subset(t, ids, []string{maker, other, spared, damaged})

@@ -20,6 +20,11 @@ const (
 	FlowCancel = "relocation-cancel"
 )
 
+// Flows lists the flows of a relocation, whose records belong together.
+func Flows() []string {
+	return []string{FlowPrepare, FlowAgain, FlowReconfigure, FlowRollback, FlowKeep, FlowCancel}
+}
+
 // MadeBy names this kind of operation in the record of a stateroot.
 const MadeBy = "relocation"
 

@@ -236,18 +236,21 @@ func ReadLastOf(files host.Files, stateroot string) (l Last, err error) {
 
 // Prune removes the records of old relocations, except those of the operation and of what this stateroot's own files name.
 func Prune(files host.Files, id string) error {
-	spared := []string{id}
+	return operation.Prune(files, Flows(), append(Spared(files), id)...)
+}
+
+// Spared are the operations that this stateroot's own files name: their records stay.
+func Spared(files host.Files) (ids []string) {
 	if r, err := ReadRecord(files); err == nil {
-		spared = append(spared, r.OperationID)
+		ids = append(ids, r.OperationID)
 	}
 	if r, found, err := ReadRequest(files); err == nil && found {
-		spared = append(spared, r.OperationID)
+		ids = append(ids, r.OperationID)
 	}
 	if last, err := ReadLast(files); err == nil {
-		spared = append(spared, last.OperationID)
+		ids = append(ids, last.OperationID)
 	}
-	kind := operation.Kind{FlowPrepare, FlowAgain, FlowReconfigure, FlowRollback, FlowKeep, FlowCancel}
-	return operation.Prune(files, kind, spared...)
+	return ids
 }
 
 // Code is what a technician reads out on the phone when an attempt failed; empty where none did.

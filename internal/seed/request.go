@@ -2,7 +2,6 @@ package seed
 
 import (
 	"errors"
-	"io/fs"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -94,25 +93,22 @@ type NodeFacts struct {
 // ErrNoRequest says that no seed image was requested.
 var ErrNoRequest = errors.New("no seed image was requested")
 
-// ReadRequest loads the request; ErrNoRequest where there is none.
-func ReadRequest(files host.Files) (r Request, err error) {
-	err = operation.ReadJSON(files, RequestFile, &r)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, ErrNoRequest
+// CreateKind is the generation as an operation; package create adds its plan.
+func CreateKind() operation.Kind[Request] {
+	return operation.Kind[Request]{
+		Name: FlowCreate, RequestFile: RequestFile, Unit: UnitCreate, AcrossBoots: true, Missing: ErrNoRequest,
+		Credentials: []string{AuthFile, SigningKeyFile, SigningPasswordFile},
+		WayOut:      "The image is published; only the cluster did not come back in time: see 'oc get clusteroperators'",
+		ID:          func(r Request) string { return r.OperationID },
+		Validate:    Request.Validate,
 	}
-	if err != nil {
-		return r, err
-	}
-	return r, r.Validate()
 }
 
+// ReadRequest loads the request; ErrNoRequest where there is none.
+func ReadRequest(files host.Files) (Request, error) { return CreateKind().Read(files) }
+
 // WriteRequest stores a valid request.
-func WriteRequest(files host.Files, r Request) error {
-	if err := r.Validate(); err != nil {
-		return err
-	}
-	return operation.WriteJSON(files, RequestFile, r)
-}
+func WriteRequest(files host.Files, r Request) error { return CreateKind().Store(files, r) }
 
 // Validate refuses what could never be carried out; the error matches operation.ErrRefused.
 func (r Request) Validate() error {

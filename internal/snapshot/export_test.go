@@ -9,5 +9,7 @@ import (
 
 // RunWrapped is Run with a crash put into the plan.
 func RunWrapped(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
-	return run(ctx, n, with, wrap)
+	k := Kind(n)
+	k.Wrap = wrap
+	return k.Run(ctx, n.machine(), with)
 }

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -27,7 +26,8 @@ func Prepare(ctx context.Context, n Ports, id, to string) (Request, error) {
 			"and no name that begins with %s",
 			to, strings.Join(reserved(), " or "))
 	}
-	if r, err := ReadRequest(n.Files); !errors.Is(err, operation.ErrRefused) {
+	kind := Kind(n)
+	if r, found, err := kind.Find(n.Files); found || err != nil {
 		if err == nil && r.New != to {
 			err = operation.Refuse("the copy %s is unfinished: finish it with 'lca-cli stateroot clone %s'", r.New, r.New)
 		}
@@ -46,7 +46,7 @@ func Prepare(ctx context.Context, n Ports, id, to string) (Request, error) {
 			"or take another name", to, to)
 	}
 	r := Request{OperationID: id, Old: here.Booted.Stateroot, New: to}
-	return r, operation.WriteJSON(n.Files, RequestFile, r)
+	return r, kind.Store(n.Files, r)
 }
 
 // Remove removes a copy. It refuses the stateroot that runs or boots next, and those that another operation keeps as its

@@ -63,7 +63,7 @@ func TestTheCopyBootsWithoutRecordsOfOperations(t *testing.T) {
 
 func TestAnUnfinishedCopyHoldsTheNode(t *testing.T) {
 	w := newWorld(false)
-	w.node.Reserve(snapshot.Reservation(w.ports()))
+	w.node.Reserve(snapshot.Kind(w.ports()).Reservation(w.ports().Node))
 	change := host.Holder{Operation: "ip-config 20260102-030405-beef", Program: "lca-cli ip-config pre-pivot"}
 	var refusals []string
 	w.node.Command("lca-cli stateroot clone", func(ctx context.Context, _ []string) error {

@@ -2,9 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"time"
 
@@ -22,8 +19,12 @@ const (
 	StepStart = "start-cluster"
 )
 
-// RequestFile holds the request of the copy that is being made; it is removed when the flow has ended.
-const RequestFile = host.StateDir + "/stateroot-clone.json"
+const (
+	// RequestFile holds the request of the copy that is being made.
+	RequestFile = host.StateDir + "/stateroot-clone.json"
+	// Unit runs a copy.
+	Unit = "lca-stateroot-clone.service"
+)
 
 // Request says what to copy where.
 type Request struct {
@@ -78,70 +79,23 @@ func record(ctx context.Context, n Ports, r Request) error {
 		operation.Stateroot{MadeBy: FlowClone, Operation: r.OperationID, Made: n.Clock.Now().UTC()})
 }
 
-// Run makes the copy that the request file describes, from wherever an earlier run ended. The request file is removed
-// once the flow has ended, in either way.
+// Kind is the copy as an operation. A reboot starts the cluster, and an incomplete copy then disturbs no other operation.
+func Kind(n Ports) operation.Kind[Request] {
+	return operation.Kind[Request]{
+		Name: FlowClone, RequestFile: RequestFile, Unit: Unit,
+		Missing: operation.Refuse("no copy of a stateroot was requested"),
+		WayOut: "The copy is complete, but the cluster does not run: reboot the node, or start it with " +
+			"'systemctl unmask --runtime " + host.UnitKubelet + " && systemctl start " + host.UnitKubelet + "'",
+		ID:   func(r Request) string { return r.OperationID },
+		Plan: func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
+	}
+}
+
+// Run makes the copy that the request file describes, from wherever an earlier run ended.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
-	return run(ctx, n, with, nil)
+	return Kind(n).Run(ctx, n.machine(), with)
 }
 
-func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
-	r, err := ReadRequest(n.Files)
-	if err != nil {
-		return err
-	}
-	here, err := operation.Locate(ctx, n.Deployments, n.Power)
-	if err != nil {
-		return err
-	}
-	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
-	o.Wrap = wrap
-	return finish(n, r, o.Run(ctx, Plan(n, r)))
-}
-
-// finish removes the request of a flow that has ended.
-func finish(n Ports, r Request, err error) error {
-	var failed *flow.FailedError
-	rolledBack := errors.As(err, &failed) && failed.RolledBack
-	if err != nil && !rolledBack {
-		return err
-	}
-	if rerr := n.Files.Remove(RequestFile); rerr != nil {
-		return errors.Join(err, fmt.Errorf("remove the request of %s: %w", r.OperationID, rerr))
-	}
-	return errors.Join(err, operation.Prune(n.Files, operation.Kind{FlowClone}, r.OperationID))
-}
-
-// ReadRequest loads the request; the error matches operation.ErrRefused where there is none.
-func ReadRequest(files host.Files) (r Request, err error) {
-	err = operation.ReadJSON(files, RequestFile, &r)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, operation.Refuse("no copy of a stateroot was requested")
-	}
-	return r, err
-}
-
-// Reservation reports whether a copy is unfinished in this boot: the cluster may be stopped for it. A reboot starts the
-// cluster, and an incomplete copy then disturbs no other operation.
-func Reservation(n Ports) host.Reservation {
-	return host.Reservation{Flow: FlowClone, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
-		r, err := ReadRequest(n.Files)
-		if errors.Is(err, operation.ErrRefused) {
-			return host.Holder{}, false, nil
-		}
-		if err != nil {
-			return host.Holder{}, false, err
-		}
-		entries, err := operation.ReadEntries(n.Files, r.OperationID)
-		if err != nil {
-			return host.Holder{}, false, err
-		}
-		boot, err := n.Power.BootID(ctx)
-		if err != nil {
-			return host.Holder{}, false, fmt.Errorf("read the boot id: %w", err)
-		}
-		f := flow.Fold(r.OperationID, entries).Flow(FlowClone)
-		phase, since := operation.Phase(FlowClone, f)
-		h := host.Holder{Operation: FlowClone + " " + r.OperationID, Phase: phase, Boot: boot, Since: since}
-		return h, f.Running() && f.Boot == boot, nil
-	}}
+func (n Ports) machine() operation.Machine {
+	return operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation/operationtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
@@ -24,27 +25,17 @@ const (
 	unit    = "lca-stateroot-clone.service"
 )
 
-// stepped is a clock that moves on with each sleep.
-type stepped struct{ now time.Time }
-
-func (c *stepped) Now() time.Time { return c.now }
-
-func (c *stepped) Sleep(ctx context.Context, d time.Duration) error {
-	c.now = c.now.Add(d)
-	return ctx.Err()
-}
-
 // world is a node on which an administrator copies the running system.
 type world struct {
 	node  *hosttest.Node
-	clock *stepped
+	clock *operationtest.Clock
 	bomb  *flowtest.Bomb
 	kill  bool
 	ops   int
 }
 
 func newWorld(kill bool) *world {
-	w := &world{node: hosttest.NewNode(hosttest.Options{Stateroot: running}), clock: &stepped{time.Unix(1e9, 0).UTC()}, kill: kill}
+	w := &world{node: hosttest.NewNode(hosttest.Options{Stateroot: running}), clock: &operationtest.Clock{Time: time.Unix(1e9, 0).UTC()}, kill: kill}
 	w.node.Command("lca-cli stateroot clone", func(ctx context.Context, _ []string) error {
 		return snapshot.RunWrapped(ctx, w.ports(), operation.Instruments{}, w.bomb.In)
 	})
@@ -58,7 +49,7 @@ func (w *world) ports() snapshot.Ports {
 // ask requests the copy and starts its unit, as the verb does.
 func (w *world) ask(ctx context.Context, name string) error {
 	w.ops++
-	id := operation.NewID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
+	id := operation.NewID(w.clock.Time.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
 	if _, err := snapshot.Prepare(ctx, w.ports(), id, name); err != nil {
 		return err
 	}
@@ -69,11 +60,9 @@ func (w *world) ask(ctx context.Context, name string) error {
 // Live implements flowtest.World. After a power cut the administrator asks once more.
 func (w *world) Live(bomb *flowtest.Bomb) error {
 	w.bomb = bomb
-	if bomb != nil {
-		w.arm(bomb)
-	}
+	operationtest.Arm(bomb, w.node, w.kill)
 	for range 4 {
-		if _, err := snapshot.ReadRequest(w.node.Files()); err == nil || !w.made() {
+		if w.unfinished() || !w.made() {
 			err := w.node.Run(context.Background(), func(ctx context.Context) error { return w.ask(ctx, copied) })
 			if err != nil && !errors.Is(err, hosttest.PowerCut) {
 				return err
@@ -86,17 +75,24 @@ func (w *world) Live(bomb *flowtest.Bomb) error {
 	return nil
 }
 
-func (w *world) arm(bomb *flowtest.Bomb) {
-	bomb.Kill = func() { w.node.Cut(); panic(hosttest.PowerCut) }
-	arm := w.node.CrashAt
-	if w.kill {
-		bomb.Kill = func() { panic(hosttest.Killed) }
-		arm = w.node.KillAt
+func (w *world) unfinished() bool {
+	_, err := w.node.Files().Stat(snapshot.RequestFile)
+	return err == nil
+}
+
+// TakeWayOut implements flowtest.Person: a copy that was rolled back is asked for again, and a cluster that was not started is
+// started by the commands that the message has.
+func (w *world) TakeWayOut() error {
+	ctx := context.Background()
+	if !w.made() {
+		return w.Live(nil)
 	}
-	bomb.ArmInside = func(n int) func() {
-		arm(n)
-		return w.node.Disarm
+	if _, held, err := snapshot.Kind(w.ports()).Reservation(w.ports().Node).Unfinished(ctx); err != nil || held {
+		return fmt.Errorf("the node is held: %w", err)
 	}
+	return w.node.Run(ctx, func(ctx context.Context) error {
+		return errors.Join(w.node.RuntimeMasks().Unmask(ctx, host.UnitKubelet), w.node.Units().Start(ctx, host.UnitKubelet))
+	})
 }
 
 func (w *world) made() bool { return w.node.Describe().Stateroots[copied].Deployed }
@@ -143,4 +139,38 @@ func TestCrashMatrix(t *testing.T) {
 			require.Equal(t, res.Cells, res.Verdicts["copied"])
 		})
 	}
+}
+
+// TestAFlowThatIsGivenUpHasAWayOut has each step fail until nobody tries any more.
+func TestAFlowThatIsGivenUpHasAWayOut(t *testing.T) {
+	plan := snapshot.Plan(newWorld(false).ports(), snapshot.Request{New: copied, Old: running})
+	res := flowtest.GiveUp(t, []flow.Plan{plan}, func(*testing.T) flowtest.Person { return newWorld(false) })
+	require.Equal(t, 2*len(plan.Steps), res.Cells)
+}
+
+// TestAClusterThatDoesNotStartIsToldWithTheCommandsForIt: the copy is whole, and the request does not hold the node for ever.
+func TestAClusterThatDoesNotStartIsToldWithTheCommandsForIt(t *testing.T) {
+	w := newWorld(false)
+	ctx := t.Context()
+	w.node.FailWhen(func(op hosttest.Op, _ int) error {
+		if op.Name == "units.unmask" {
+			return errors.New("systemd does not answer")
+		}
+		return nil
+	})
+	_, err := snapshot.Prepare(ctx, w.ports(), "20260101-000000-0001", copied)
+	require.NoError(t, err)
+	for range 3 {
+		err = snapshot.Run(ctx, w.ports(), operation.Instruments{})
+		require.ErrorContains(t, err, "systemd does not answer")
+		require.Equal(t, flow.EndingInterrupted, flow.EndingOf(err))
+	}
+	err = snapshot.Run(ctx, w.ports(), operation.Instruments{})
+	require.Equal(t, flow.EndingGivenUp, flow.EndingOf(err))
+	require.ErrorContains(t, err, "The copy is complete, but the cluster does not run: reboot the node, or start it with "+
+		"'systemctl unmask --runtime kubelet.service && systemctl start kubelet.service'")
+	w.node.Disarm()
+	require.False(t, w.unfinished())
+	_, err = snapshot.Prepare(ctx, w.ports(), "20260101-000000-0002", "another")
+	require.NoError(t, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operations"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 )
@@ -37,11 +38,11 @@ const (
 	systemLines = 5000
 )
 
-// units are those whose state and log explain a change, a restore or a relocation.
-var units = []string{
-	ipconfig.UnitPrePivot, ipconfig.UnitIPConfiguration, ipconfig.UnitInitMonitor, ipconfig.UnitRollback, ipconfig.UnitCleanup,
+// companions are units beside those that run operations, and explain them.
+var companions = []string{
+	ipconfig.UnitIPConfiguration, ipconfig.UnitInitMonitor, ipconfig.UnitRollback, ipconfig.UnitCleanup,
 	ipconfig.UnitRecertImage, ipconfig.UnitCheckCLI, ipconfig.UnitLastResort, host.UnitKubelet, host.UnitCRIO, host.UnitDnsmasq,
-	seed.UnitCreate, seed.UnitRestore, seed.UnitRestoreUndo,
+	seed.UnitRestoreUndo, relocation.UnitMonitor, relocation.UnitPage, relocation.UnitRollback, relocation.UnitCancel,
 	"NetworkManager.service", "nodeip-configuration.service", "ovs-configuration.service",
 }
 
@@ -153,7 +154,7 @@ func (n Node) system(ctx context.Context, a *archive.Archive) error {
 func (n Node) units(ctx context.Context, a *archive.Archive) error {
 	states := map[string]host.UnitState{}
 	var failed error
-	for _, unit := range units {
+	for _, unit := range append(operations.Units(), companions...) {
 		state, err := n.Units.State(ctx, unit)
 		if err != nil {
 			failed = err

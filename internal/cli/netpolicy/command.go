@@ -136,9 +136,8 @@ func undoChange(ctx context.Context, w Wiring, id string) error {
 	if err != nil {
 		return err
 	}
-	if f := p.Flow(netpolicy.FlowEnact); !f.Finished {
-		return &verb.FinalError{Cause: fmt.Errorf("undo change %s of policy %s: %s (see journalctl -u %s)",
-			c.Operation, c.Policy, f.Failure, netpolicy.Unit)}
+	if err := netpolicy.Kind(node).Facts().Failure(p); err != nil {
+		return &verb.FinalError{Cause: fmt.Errorf("undo change %s of policy %s: %w", c.Operation, c.Policy, err)}
 	}
 	_, err = fmt.Fprintf(w.Out, "change %s of policy %s is undone\n", c.Operation, c.Policy)
 	return err

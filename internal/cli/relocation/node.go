@@ -104,8 +104,8 @@ func (w NodeWiring) prepareDetached(ctx context.Context, want factory.Wanted) er
 	if err != nil {
 		return err
 	}
-	if f := p.Flow(relocation.FlowPrepare); !f.Finished {
-		return &verb.FinalError{Cause: fmt.Errorf("prepare the node: %s (see journalctl -u %s)", f.Failure, relocation.UnitPrepare)}
+	if err := factory.Kind(node).Facts().Failure(p); err != nil {
+		return &verb.FinalError{Cause: fmt.Errorf("prepare the node: %w", err)}
 	}
 	_, err = fmt.Fprintf(w.Out, "the node boots stateroot %s next and waits for its site there; switch it off to ship it\n", r.Site)
 	return err

@@ -73,9 +73,8 @@ func (c creation) run(ctx context.Context, w Wiring) error {
 	if err != nil {
 		return err
 	}
-	if f := p.Flow(seed.FlowCreate); !f.Finished {
-		return &verb.FinalError{Cause: fmt.Errorf("make the seed image %s: %s (see journalctl -u %s)",
-			r.SeedImage, f.Failure, seed.UnitCreate)}
+	if err := create.Kind(node).Facts().Failure(p); err != nil {
+		return &verb.FinalError{Cause: fmt.Errorf("make the seed image %s: %w", r.SeedImage, err)}
 	}
 	o, err := seed.ReadOutcome(node.Files)
 	if err != nil {
@@ -189,7 +188,7 @@ func act(ctx context.Context, w Wiring, name string, do func(context.Context, cr
 	if err != nil {
 		return err
 	}
-	release, err := w.Take(ctx, create.Holder(node.Files), name)
+	release, err := w.Take(ctx, create.Kind(node).Holder(node.Files), name)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (w Wiring) restoreHere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	release, err := w.Take(ctx, restore.Holder(node.Files), "seed restore")
+	release, err := w.Take(ctx, restore.Kind(node).Holder(node.Files), "seed restore")
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (w Wiring) restoreDetached(ctx context.Context, o restoring, image string) 
 		return err
 	}
 	if f := p.Flow(seed.FlowRestore); !f.Committed {
-		return &verb.FinalError{Cause: fmt.Errorf("restore %s: %s (see journalctl -u %s)", image, f.Failure, seed.UnitRestore)}
+		return &verb.FinalError{Cause: fmt.Errorf("restore %s: %w", image, restore.Kind(node).Facts().Failure(p))}
 	}
 	_, err = fmt.Fprintf(w.Out, "the node reboots into stateroot %s; follow it there with 'lca-cli seed status --watch'\n", r.New)
 	return err
@@ -142,7 +142,7 @@ func (w Wiring) abortRestore(ctx context.Context) error {
 	if err := node.Units.Stop(ctx, seed.UnitRestore); err != nil {
 		return fmt.Errorf("stop %s: %w", seed.UnitRestore, err)
 	}
-	release, err := w.Take(ctx, restore.Holder(node.Files), "seed abort")
+	release, err := w.Take(ctx, restore.Kind(node).Holder(node.Files), "seed abort")
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func newConsole(t *testing.T) *console {
 		return restore.Run(ctx, c.ports(), operation.Instruments{})
 	})
 	c.publish(seed.NodeFacts{})
-	c.node.Reserve(restore.Reservation(c.node.Ports()))
+	c.node.Reserve(restore.Kind(restore.Ports{}).Reservation(c.node.Ports()))
 	return c
 }
 

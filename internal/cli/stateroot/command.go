@@ -14,9 +14,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
 
-// unit runs a copy.
-const unit = "lca-stateroot-clone.service"
-
 // Wiring is what main gives the verbs.
 type Wiring struct {
 	verb.Wiring
@@ -44,8 +41,8 @@ func clone(w Wiring) *cobra.Command {
 	var run bool
 	cmd := &cobra.Command{
 		Use: "clone NAME", Args: cobra.ExactArgs(1),
-		Short: "Copy the running system into stateroot NAME (runs as " + unit + ")",
-		Long: "Copy the running system into stateroot NAME, which boots like this one. It runs as " + unit + ",\n" +
+		Short: "Copy the running system into stateroot NAME (runs as " + snapshot.Unit + ")",
+		Long: "Copy the running system into stateroot NAME, which boots like this one. It runs as " + snapshot.Unit + ",\n" +
 			"which continues if this command is interrupted; 'lca-cli status --watch' shows it.\n\n" +
 			"The cluster is down while the last differences are copied.\n\n" +
 			"To boot the copy: ostree admin set-default INDEX (see 'ostree admin status'), then reboot.",
@@ -87,14 +84,14 @@ func cloneDetached(ctx context.Context, w Wiring, name string) error {
 		return w.Verdict("stateroot clone", err)
 	}
 	p, err := w.Follow(ctx, verb.Detached{
-		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: unit, Operation: r.OperationID,
+		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: snapshot.Unit, Operation: r.OperationID,
 		Description: "Lifecycle Agent: copy the running system", Args: []string{"stateroot", "clone", name, "--run"},
 	})
 	if err != nil {
 		return err
 	}
-	if f := p.Flow(snapshot.FlowClone); !f.Finished {
-		return &verb.FinalError{Cause: fmt.Errorf("copy the system into stateroot %s: %s (see journalctl -u %s)", name, f.Failure, unit)}
+	if err := snapshot.Kind(node).Facts().Failure(p); err != nil {
+		return &verb.FinalError{Cause: fmt.Errorf("copy the system into stateroot %s: %w", name, err)}
 	}
 	_, err = fmt.Fprintf(w.Out, "stateroot %s is a bootable copy of %s\n", r.New, r.Old)
 	return err

@@ -38,7 +38,6 @@ func (e *FinalError) Unwrap() error { return e.Cause }
 // Verdict is the error that a verb ends with: leaving for a reboot is success, and what was refused, rolled back or given
 // up is final.
 func (w Wiring) Verdict(verb string, err error) error {
-	var failed *flow.FailedError
 	switch {
 	case err == nil:
 		w.Log.Info("finished", "verb", verb)
@@ -46,13 +45,8 @@ func (w Wiring) Verdict(verb string, err error) error {
 	case errors.Is(err, flow.ErrLeaving):
 		w.Log.Info("the node is going down for its reboot", "verb", verb)
 		return nil
-	case errors.Is(err, operation.ErrRefused), errors.As(err, &failed) && hasEnded(failed):
+	case errors.Is(err, operation.ErrRefused), flow.EndingOf(err).Final():
 		return &FinalError{err}
 	}
 	return err
-}
-
-// hasEnded reports whether the flow is over. One whose rollback failed is not, however often it was begun: another run tries again.
-func hasEnded(failed *flow.FailedError) bool {
-	return failed.RolledBack || failed.Committed && errors.Is(failed, flow.ErrGivenUp)
 }

@@ -1,11 +1,13 @@
 // Package flowtest generates the crash matrix of a flow: for each step of each
-// plan it dies before, inside and after the step, restarts, and judges what is left.
+// plan it dies before, inside and after the step, restarts, and judges what is left. GiveUp does the same with steps that
+// fail until the flow is given up.
 //
 // Tests of domain packages call it. It imports flow and the testing package only.
 package flowtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -20,6 +22,12 @@ const (
 	Before Where = "before"
 	Inside Where = "inside"
 	After  Where = "after"
+)
+
+// Where, relative to a step's effect, it fails each time until it is repaired.
+const (
+	FailsBefore Where = "fails-before"
+	FailsAfter  Where = "fails-after"
 )
 
 // Crash is one cell of the matrix.
@@ -57,7 +65,16 @@ type Bomb struct {
 	// it returns calls that off.
 	ArmInside func(n int) (disarm func())
 	spent     bool
+	repaired  bool
 }
+
+// Fails says that the bomb has the step fail, and does not kill.
+func (b *Bomb) Fails() bool {
+	return b != nil && (b.Crash.Where == FailsBefore || b.Crash.Where == FailsAfter)
+}
+
+// ErrBroken is what a step fails with until it is repaired.
+var ErrBroken = errors.New("broken for the test")
 
 // Spent says whether the bomb went off, or would have: whether its place was reached.
 func (b *Bomb) Spent() bool { return b.spent }
@@ -79,6 +96,9 @@ func (b *Bomb) In(p flow.Plan) flow.Plan {
 
 func (b *Bomb) wrap(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
+		if b.Fails() {
+			return b.fail(ctx, do)
+		}
 		if b.spent {
 			return do(ctx)
 		}
@@ -101,6 +121,19 @@ func (b *Bomb) wrap(do func(context.Context) error) func(context.Context) error 
 		}
 		return err
 	}
+}
+
+func (b *Bomb) fail(ctx context.Context, do func(context.Context) error) error {
+	if b.repaired {
+		return do(ctx)
+	}
+	b.spent = true
+	if b.Crash.Where == FailsAfter {
+		if err := do(ctx); err != nil {
+			return err
+		}
+	}
+	return ErrBroken
 }
 
 // Result counts what became of the cells.
@@ -128,6 +161,54 @@ func Matrix(t *testing.T, plans []flow.Plan, world func(t *testing.T) World) Res
 		}
 	}
 	return res
+}
+
+// Person is a world in which somebody does what a flow that was given up names as the way out.
+type Person interface {
+	World
+	// TakeWayOut is called when the cause is repaired.
+	TakeWayOut() error
+}
+
+// GiveUp has each step of the plans fail until its flow is given up or rolled back, and repairs it then. Whatever a person
+// finds has a way out: the node is whole afterwards, and can be changed again.
+func GiveUp(t *testing.T, plans []flow.Plan, world func(t *testing.T) Person) Result {
+	t.Helper()
+	res := Result{Verdicts: map[string]int{}}
+	for _, p := range plans {
+		for _, s := range p.Steps {
+			for _, where := range []Where{FailsBefore, FailsAfter} {
+				giveUp(t, Crash{Flow: p.Name, Step: s.Name, Where: where}, world, &res)
+			}
+		}
+	}
+	return res
+}
+
+func giveUp(t *testing.T, c Crash, world func(t *testing.T) Person, res *Result) {
+	t.Helper()
+	t.Run(c.String(), func(t *testing.T) {
+		w, bomb := world(t), &Bomb{Crash: c}
+		if err := w.Live(bomb); err != nil {
+			t.Fatalf("the node did not settle: %v", err)
+		}
+		if !bomb.Spent() {
+			t.Fatal("the step was never reached")
+		}
+		bomb.repaired = true
+		if err := w.TakeWayOut(); err != nil {
+			t.Fatalf("there is no way out: %v", err)
+		}
+		verdict, err := w.Judge()
+		if err != nil {
+			t.Fatalf("neither old nor new after the way out: %v", err)
+		}
+		if err := w.Again(); err != nil {
+			t.Fatalf("the node (%s) cannot be changed again: %v", verdict, err)
+		}
+		res.Cells++
+		res.Verdicts[verdict]++
+	})
 }
 
 // run plays one cell and says whether its place was reached.

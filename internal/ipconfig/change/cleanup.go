@@ -98,7 +98,7 @@ func (c *Cleanup) removeFiles(ctx context.Context) error {
 		ipconfig.LastResortScript, ipconfig.CLIChecksum, ipconfig.LastResortLog} {
 		errs = append(errs, c.Files.Remove(file))
 	}
-	errs = append(errs, stateroot.DropBallast(c.Files), operation.Prune(c.Files, ipconfig.Kind(), c.Request.OperationID))
+	errs = append(errs, stateroot.DropBallast(c.Files), operation.Prune(c.Files, ipconfig.Flows(), c.Request.OperationID))
 	return errors.Join(errs...)
 }
 

@@ -296,7 +296,7 @@ func journalsOfChanges(h *history) (ids []string) {
 	for _, id := range all {
 		entries, err := operation.ReadEntries(h.node.Files(), id)
 		require.NoError(h.t, err)
-		if len(entries) > 0 && slices.Contains(ipconfig.Kind(), entries[0].Flow) {
+		if len(entries) > 0 && slices.Contains(ipconfig.Flows(), entries[0].Flow) {
 			ids = append(ids, id)
 		}
 	}

@@ -57,9 +57,9 @@ func (o *Operation) EnsureRecord() {
 func HolderName(files host.Files) string {
 	r, err := ipconfig.ReadRequest(files)
 	if err != nil || r.OperationID == "" {
-		return holderFlow
+		return LockName
 	}
-	return holderFlow + " " + r.OperationID
+	return LockName + " " + r.OperationID
 }
 
 // InNewStateroot reports whether the operation has pivoted.

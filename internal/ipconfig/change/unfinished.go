@@ -14,13 +14,13 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// holderFlow is the first word of the lock's holder while an IP change runs.
-const holderFlow = "ip-config"
+// LockName is the first word of the lock's holder while an IP change runs.
+const LockName = "ip-config"
 
 // Reservation reports whether an IP change of this node is unfinished: from the first step of pre-pivot, over the reboot,
 // until the agent has seen the cluster healthy on the new network, or the node is back. The journal decides.
 func Reservation(n Ports) host.Reservation {
-	return host.Reservation{Flow: holderFlow, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
+	return host.Reservation{Flow: LockName, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
 		return unfinished(ctx, n)
 	}}
 }
@@ -51,7 +51,7 @@ func unfinished(ctx context.Context, n Ports) (host.Holder, bool, error) {
 		s.waits = !h.Healthy
 	}
 	phase, since := s.phase()
-	h := host.Holder{Operation: holderFlow + " " + r.OperationID, Phase: phase, Boot: here.Boot, Since: since}
+	h := host.Holder{Operation: LockName + " " + r.OperationID, Phase: phase, Boot: here.Boot, Since: since}
 	return h, phase != "", nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation/operationtest"
 )
 
 // ask does what the operator does when stage Config is accepted.
@@ -93,9 +94,7 @@ func (w *world) operator(ctx context.Context) (bool, error) {
 func (w *world) Live(bomb *flowtest.Bomb) error {
 	ctx := context.Background()
 	w.bomb = bomb
-	if bomb != nil {
-		w.arm(bomb)
-	}
+	operationtest.Arm(bomb, w.node, w.killOnly)
 	if err := w.node.Run(ctx, func(ctx context.Context) error { return w.ask(ctx, newSite, oldSite) }); err != nil {
 		return err
 	}
@@ -103,19 +102,6 @@ func (w *world) Live(bomb *flowtest.Bomb) error {
 }
 
 // arm makes the bomb cut the power, or kill lca-cli alone.
-func (w *world) arm(bomb *flowtest.Bomb) {
-	bomb.Kill = func() { w.node.Cut(); panic(hosttest.PowerCut) }
-	arm := w.node.CrashAt
-	if w.killOnly {
-		bomb.Kill = func() { panic(hosttest.Killed) }
-		arm = w.node.KillAt
-	}
-	bomb.ArmInside = func(n int) func() {
-		arm(n)
-		return w.node.Disarm
-	}
-}
-
 // rest lets node and operator go on until neither has anything to do.
 func (w *world) rest(ctx context.Context) error {
 	for range 20 {

@@ -78,7 +78,7 @@ func (c Cancellation) open(ctx context.Context) (relocation.Record, operation.He
 		return record, here, operation.Refuse("stateroot %s runs, not the factory's: 'lca-cli relocation rollback' boots that",
 			here.Booted.Stateroot)
 	}
-	if _, found, err := unfinished(c.Files); err != nil || found {
+	if _, found, err := Kind(c.Ports).Find(c.Files); err != nil || found {
 		return record, here, operation.Refuse("a preparation is under way: wait until it has ended, or stop %s and run it again",
 			relocation.UnitPrepare)
 	}

@@ -60,6 +60,10 @@ func Unhold(ctx context.Context, n host.Node) error {
 			}
 		}
 	}
+	// A preparation that was given up has left its mask, and systemd enables no unit that is masked.
+	if err := n.Masks.Unmask(ctx, host.UnitKubelet); err != nil {
+		return fmt.Errorf("unmask %s: %w", host.UnitKubelet, err)
+	}
 	if err := n.Units.Enable(ctx, host.UnitKubelet); err != nil {
 		return fmt.Errorf("enable %s: %w", host.UnitKubelet, err)
 	}

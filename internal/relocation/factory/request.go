@@ -37,7 +37,8 @@ func Prepare(ctx context.Context, n Ports, id string, want Wanted) (relocation.R
 	if err != nil {
 		return relocation.Record{}, err
 	}
-	if r, found, err := unfinished(n.Files); err != nil || found {
+	kind := Kind(n)
+	if r, found, err := kind.Find(n.Files); err != nil || found {
 		return r, errors.Join(err, belongs(r, here))
 	}
 	if err := n.unprepared(here); err != nil {
@@ -70,7 +71,7 @@ func Prepare(ctx context.Context, n Ports, id string, want Wanted) (relocation.R
 		Factory: here.Booted.Stateroot, Site: relocation.StaterootName(id), WatchdogSeconds: int(want.Watchdog.Seconds()),
 		Uplink: uplink, Internal: internal,
 	}
-	return r, operation.WriteJSON(n.Files, requestFile, r)
+	return r, kind.Store(n.Files, r)
 }
 
 // lasts refuses a cluster with a certificate that ends on the shelf and that the reconfiguration on site does not renew.
@@ -161,61 +162,26 @@ func refuse(f relocation.Facts) error {
 	return nil
 }
 
-// unfinished is the preparation whose flow has not ended.
-func unfinished(files host.Files) (r relocation.Record, found bool, err error) {
-	if _, err := files.Stat(requestFile); err != nil {
-		return r, false, nil //nolint:nilerr // there is none
+// Kind is the preparation as an operation.
+func Kind(n Ports) operation.Kind[relocation.Record] {
+	return operation.Kind[relocation.Record]{
+		Name: relocation.FlowPrepare, Flows: relocation.Flows(), RequestFile: requestFile, Unit: relocation.UnitPrepare,
+		Missing: operation.Refuse("no preparation was requested"),
+		WayOut: "The node is prepared and can be switched off to ship it, but the factory's cluster does not run now: " +
+			"to have it back, undo the preparation with 'lca-cli relocation cancel'",
+		ID:     func(r relocation.Record) string { return r.OperationID },
+		Admit:  belongs,
+		Plan:   func(r relocation.Record, _ operation.Here) flow.Plan { return Plan(n, r) },
+		Spared: relocation.Spared,
 	}
-	err = operation.ReadJSON(files, requestFile, &r)
-	return r, err == nil, err
 }
 
 // Run carries the preparation out, from wherever an earlier run ended.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
-	return RunWrapped(ctx, n, with, nil)
+	return Kind(n).Run(ctx, n.Machine(), with)
 }
 
-// RunWrapped is Run with a plan that tests may put a crash into.
-func RunWrapped(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
-	r, found, err := unfinished(n.Files)
-	if err != nil {
-		return err
-	}
-	if !found {
-		return operation.Refuse("no preparation was requested")
-	}
-	here, err := operation.Locate(ctx, n.Deployments, n.Power)
-	if err != nil {
-		return err
-	}
-	if err := belongs(r, here); err != nil {
-		return err
-	}
-	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
-	o.Wrap = wrap
-	return finish(n, r, o.Run(ctx, Plan(n, r)))
-}
-
-// finish removes the request of a flow that has ended.
-func finish(n Ports, r relocation.Record, err error) error {
-	var failed *flow.FailedError
-	rolledBack := errors.As(err, &failed) && failed.RolledBack
-	if err != nil && !rolledBack {
-		return err
-	}
-	if rerr := n.Files.Remove(requestFile); rerr != nil {
-		return errors.Join(err, fmt.Errorf("remove the request of %s: %w", r.OperationID, rerr))
-	}
-	return errors.Join(err, relocation.Prune(n.Files, r.OperationID))
-}
-
-// Reservation reports whether a preparation is unfinished in this boot.
-func Reservation(n Ports) host.Reservation {
-	return host.Reservation{Flow: relocation.FlowPrepare, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
-		r, found, err := unfinished(n.Files)
-		if err != nil || !found {
-			return host.Holder{}, false, err
-		}
-		return relocation.Holder(ctx, n.Node, relocation.FlowPrepare, r.OperationID, false)
-	}}
+// Machine is the node that a preparation runs on.
+func (n Ports) Machine() operation.Machine {
+	return operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}
 }

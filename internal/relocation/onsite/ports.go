@@ -8,6 +8,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
@@ -75,6 +76,6 @@ func Reservation(n host.Node) host.Reservation {
 		if err != nil || !found {
 			return host.Holder{}, false, err
 		}
-		return relocation.Holder(ctx, n, relocation.FlowReconfigure, r.OperationID, true)
+		return operation.Unfinished(ctx, n, relocation.FlowReconfigure, r.OperationID, true)
 	}}
 }

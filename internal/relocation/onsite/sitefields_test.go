@@ -17,6 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation/operationtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
@@ -131,7 +132,7 @@ type keyed struct{ *world }
 
 func (k keyed) Live(bomb *flowtest.Bomb) error {
 	k.bomb = bomb
-	k.arm(bomb)
+	operationtest.Arm(bomb, k.node, k.kill)
 	if err := k.prepare(); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation/operationtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
@@ -23,9 +24,7 @@ import (
 // during runs what may be cut short by the bomb, and lets the node come to rest.
 func (w *world) during(bomb *flowtest.Bomb, do func(context.Context) error) error {
 	w.bomb = bomb
-	if bomb != nil {
-		w.arm(bomb)
-	}
+	operationtest.Arm(bomb, w.node, w.kill)
 	w.stick = ""
 	if err := w.node.Run(context.Background(), do); err != nil && !errors.Is(err, hosttest.PowerCut) {
 		return err
@@ -275,9 +274,9 @@ func TestAPreparationIsRefusedAwayFromTheFactory(t *testing.T) {
 func TestACertificateThatEndsOnTheShelfAndIsNotRenewedIsRefusedByName(t *testing.T) {
 	w := newWorld(t, false)
 	w.certificates = []relocation.Certificate{
-		{Subject: "CN=kubelet", Ends: w.clock.now.Add(time.Hour), Renewed: true},
-		{Subject: "CN=api.example.com", Ends: w.clock.now.Add(20 * 24 * time.Hour), Places: []string{"openshift-config/api"}},
-		{Subject: "CN=other", Ends: w.clock.now.Add(40 * 24 * time.Hour)},
+		{Subject: "CN=kubelet", Ends: w.clock.Time.Add(time.Hour), Renewed: true},
+		{Subject: "CN=api.example.com", Ends: w.clock.Time.Add(20 * 24 * time.Hour), Places: []string{"openshift-config/api"}},
+		{Subject: "CN=other", Ends: w.clock.Time.Add(40 * 24 * time.Hour)},
 	}
 	_, err := factory.Prepare(t.Context(), w.factory(), w.id(), factory.Wanted{ShelfDays: 30})
 	require.ErrorIs(t, err, operation.ErrRefused)

@@ -17,6 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation/operationtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
@@ -53,21 +54,11 @@ network:
 dnsServers: [%[1]s.1]
 `
 
-// stepped is a clock that moves on with each sleep, in long steps: what waits for minutes asks a few times only.
-type stepped struct{ now time.Time }
-
-func (c *stepped) Now() time.Time { return c.now }
-
-func (c *stepped) Sleep(ctx context.Context, d time.Duration) error {
-	c.now = c.now.Add(max(d, 20*time.Second))
-	return ctx.Err()
-}
-
 // world is a node that was prepared in a factory and is switched on at its site.
 type world struct {
 	t     *testing.T
 	node  *hosttest.Node
-	clock *stepped
+	clock *operationtest.Clock
 	bomb  *flowtest.Bomb
 	kill  bool
 	ops   int
@@ -99,13 +90,13 @@ func (w *world) withdraw(_ context.Context, address netip.Prefix) error {
 }
 
 func newWorld(t *testing.T, kill bool) *world {
-	w := &world{t: t, kill: kill, applied: map[string]siteconfig.SiteConfig{}, clock: &stepped{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	w := &world{t: t, kill: kill, applied: map[string]siteconfig.SiteConfig{}, clock: &operationtest.Clock{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Least: 20 * time.Second}}
 	w.node = hosttest.NewNode(hosttest.Options{
 		Stateroot: factoryStateroot, Addresses: []netip.Prefix{netip.MustParsePrefix(factoryAddress + "/24")},
 		Gateways: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, DNS: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
 	})
 	w.node.Command("lca-cli relocation prepare", func(ctx context.Context, _ []string) error {
-		return factory.RunWrapped(ctx, w.factory(), operation.Instruments{}, w.bomb.In)
+		return w.runPreparation(ctx)
 	})
 	w.node.Command("lca-cli relocation reconfigure", func(ctx context.Context, _ []string) error {
 		err := w.station().Run(ctx)
@@ -126,9 +117,16 @@ func newWorld(t *testing.T, kill bool) *world {
 	return w
 }
 
+// runPreparation is the unit of the preparation, with the bomb in its plan.
+func (w *world) runPreparation(ctx context.Context) error {
+	kind := factory.Kind(w.factory())
+	kind.Wrap = w.bomb.In
+	return kind.Run(ctx, w.factory().Machine(), operation.Instruments{})
+}
+
 func (w *world) id() string {
 	w.ops++
-	return operation.NewID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
+	return operation.NewID(w.clock.Time.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
 }
 
 func (w *world) factory() factory.Ports {
@@ -244,9 +242,7 @@ func (w *world) prepare() error {
 // Live implements flowtest.World: the node is prepared, and switched on at its site, where a stick waits.
 func (w *world) Live(bomb *flowtest.Bomb) error {
 	w.bomb = bomb
-	if bomb != nil {
-		w.arm(bomb)
-	}
+	operationtest.Arm(bomb, w.node, w.kill)
 	if err := w.prepare(); err != nil {
 		return err
 	}
@@ -257,19 +253,6 @@ func (w *world) Live(bomb *flowtest.Bomb) error {
 func (w *world) switchOn() error {
 	w.node.Cut()
 	return w.node.Settle(context.Background(), maxBoots)
-}
-
-func (w *world) arm(bomb *flowtest.Bomb) {
-	bomb.Kill = func() { w.node.Cut(); panic(hosttest.PowerCut) }
-	arm := w.node.CrashAt
-	if w.kill {
-		bomb.Kill = func() { panic(hosttest.Killed) }
-		arm = w.node.KillAt
-	}
-	bomb.ArmInside = func(n int) func() {
-		arm(n)
-		return w.node.Disarm
-	}
 }
 
 // Judge implements flowtest.World: the node is at home on its site, or waits in the factory state for another

@@ -28,6 +28,3 @@ func Expired(ctx context.Context, n Ports, r seed.Request, booted host.Deploymen
 	}
 	return g.listContents(&image.SumList{})
 }
-
-// HasEnded is hasEnded.
-var HasEnded = hasEnded

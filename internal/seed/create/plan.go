@@ -74,6 +74,14 @@ func Plan(n Ports, r seed.Request, booted host.Deployment) flow.Plan {
 	}
 }
 
+// Kind is the generation as an operation. Its reservation is that of the agent's record, which holds the node until the cluster is
+// healthy again.
+func Kind(n Ports) operation.Kind[seed.Request] {
+	k := seed.CreateKind()
+	k.Plan = func(r seed.Request, here operation.Here) flow.Plan { return Plan(n, r, here.Booted) }
+	return k
+}
+
 // Run makes the image that the request file describes, from wherever an earlier run ended.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
 	return run(ctx, n, with, nil, false)
@@ -90,8 +98,8 @@ func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
 func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
 	r, err := seed.ReadRequest(n.Files)
 	if err == nil {
-		if err = carryOn(ctx, n, r, with, wrap, abort); err == nil || hasEnded(err) {
-			return finish(n, r, err)
+		if err = carryOn(ctx, n, r, with, wrap, abort); flow.EndingOf(err).Ended() {
+			return err
 		}
 	}
 	if errors.Is(err, flow.ErrLeaving) {
@@ -113,19 +121,12 @@ func carryOn(
 	if err != nil {
 		return err
 	}
-	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
-	o.Wrap = wrap
-	plan := Plan(n, r, here.Booted)
-	if !abort {
-		return o.Run(ctx, plan)
+	kind, m := Kind(n), operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}
+	kind.Wrap = wrap
+	if p, err := seed.ReadProgress(n.Files, r.OperationID); !abort || err == nil && p.Published() {
+		return kind.Continue(ctx, m, with, r, here)
 	}
-	switch p, err := seed.ReadProgress(n.Files, r.OperationID); {
-	case err == nil && p.Published():
-		return o.Run(ctx, plan)
-	case err == nil && !p.Create.Begun:
-		return nil
-	}
-	return o.Abort(ctx, plan)
+	return kind.Abort(ctx, m, with, r, here)
 }
 
 // revive starts the cluster if a generation has stopped it. A copy is the trace of one; without it others may have masked kubelet.
@@ -135,23 +136,6 @@ func revive(ctx context.Context, n Ports) error {
 	}
 	w := stateroot.Workload{Units: n.Units, Masks: n.Masks, Containers: n.Containers}
 	return w.ReviveStopped(ctx)
-}
-
-// hasEnded reports whether no further run is needed: all is undone, or the image is published and its flow was given up. A rollback
-// that failed has not ended, however often it was tried: the next run tries again.
-func hasEnded(err error) bool {
-	var failed *flow.FailedError
-	return errors.As(err, &failed) && (failed.RolledBack || failed.Committed && errors.Is(err, flow.ErrGivenUp))
-}
-
-// finish removes the request and the credentials of a generation that has ended.
-func finish(n Ports, r seed.Request, err error) error {
-	for _, f := range []string{seed.AuthFile, seed.SigningKeyFile, seed.SigningPasswordFile, seed.RequestFile} {
-		if rerr := n.Files.Remove(f); rerr != nil {
-			return errors.Join(err, fmt.Errorf("remove %s of %s: %w", path.Base(f), r.OperationID, rerr))
-		}
-	}
-	return errors.Join(err, operation.Prune(n.Files, operation.Kind{seed.FlowCreate}, r.OperationID))
 }
 
 // discard removes the copy.

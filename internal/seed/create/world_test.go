@@ -17,6 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation/operationtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 )
@@ -26,21 +27,11 @@ const (
 	seedName = "registry.example.com/team/seed:1"
 )
 
-// stepped is a clock that moves on with each sleep.
-type stepped struct{ now time.Time }
-
-func (c *stepped) Now() time.Time { return c.now }
-
-func (c *stepped) Sleep(ctx context.Context, d time.Duration) error {
-	c.now = c.now.Add(d)
-	return ctx.Err()
-}
-
 // world is a seed node, a registry, and an agent that starts the unit again where a reboot ended it.
 type world struct {
 	node     *hosttest.Node
 	registry *hosttest.Registry
-	clock    *stepped
+	clock    *operationtest.Clock
 	bomb     *flowtest.Bomb
 	kill     bool
 	ops      int
@@ -52,7 +43,7 @@ type world struct {
 func newWorld(kill bool) *world {
 	w := &world{
 		node: hosttest.NewNode(hosttest.Options{Stateroot: running}), registry: hosttest.NewRegistry(),
-		clock: &stepped{time.Unix(1e9, 0).UTC()}, kill: kill,
+		clock: &operationtest.Clock{Time: time.Unix(1e9, 0).UTC()}, kill: kill,
 	}
 	for file, text := range map[string]string{
 		"/ostree/repo/config": "[core]\n", host.KubeletConfigJSON: "seedpullsecret", "/var/log/messages": "line",
@@ -101,7 +92,7 @@ func (w *world) ask(ctx context.Context) error {
 
 func (w *world) request() error {
 	w.ops++
-	w.id = operation.NewID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
+	w.id = operation.NewID(w.clock.Time.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
 	r := seed.Request{OperationID: w.id, SeedImage: seedName, AuthFile: seed.AuthFile,
 		Cluster: seed.ClusterInfo{ClusterName: "sno", NodeIPs: []string{"192.0.2.10"}}, RecertImage: "quay.io/edge/recert:v0"}
 	if err := w.node.Files().Write(seed.AuthFile, []byte(`{"auths":{}}`), 0o600); err != nil {
@@ -123,9 +114,7 @@ func (w *world) launch(ctx context.Context) error {
 // Live implements flowtest.World.
 func (w *world) Live(bomb *flowtest.Bomb) error {
 	w.bomb = bomb
-	if bomb != nil {
-		w.arm(bomb)
-	}
+	operationtest.Arm(bomb, w.node, w.kill)
 	asked := false
 	for range 5 {
 		err := w.node.Run(context.Background(), func(ctx context.Context) error {
@@ -148,19 +137,6 @@ func (w *world) Live(bomb *flowtest.Bomb) error {
 		}
 	}
 	return nil
-}
-
-func (w *world) arm(bomb *flowtest.Bomb) {
-	bomb.Kill = func() { w.node.Cut(); panic(hosttest.PowerCut) }
-	arm := w.node.CrashAt
-	if w.kill {
-		bomb.Kill = func() { panic(hosttest.Killed) }
-		arm = w.node.KillAt
-	}
-	bomb.ArmInside = func(n int) func() {
-		arm(n)
-		return w.node.Disarm
-	}
 }
 
 // Judge implements flowtest.World: the very same cluster runs, nothing is left behind, and the image is whole or absent.
@@ -199,7 +175,7 @@ func (w *world) Judge() (string, error) {
 // Again implements flowtest.World: another image can be made.
 func (w *world) Again() error {
 	w.bomb = nil
-	w.clock.now = w.clock.now.Add(time.Hour)
+	w.clock.Time = w.clock.Time.Add(time.Hour)
 	err := w.node.Run(context.Background(), w.ask)
 	if err != nil {
 		return err
@@ -213,6 +189,27 @@ func (w *world) Again() error {
 	return nil
 }
 
+// ended is the generation of a world that was given up: its image may be published without the end of the flow.
+type ended struct{ *world }
+
+// TakeWayOut implements flowtest.Person: another image is asked for where none was published.
+func (e ended) TakeWayOut() error {
+	if p, err := seed.ReadProgress(e.node.Files(), e.id); err != nil || p.Published() {
+		return err
+	}
+	return e.Again()
+}
+
+func (e ended) Judge() (string, error) {
+	if p, err := seed.ReadProgress(e.node.Files(), e.id); err != nil || !p.Published() || p.Create.Finished {
+		return e.world.Judge()
+	}
+	if _, err := seed.ReadRequest(e.node.Files()); !errors.Is(err, seed.ErrNoRequest) {
+		return "", fmt.Errorf("the request is left: %w", err)
+	}
+	return "published", e.node.ClusterUp()
+}
+
 func decode[T any](t *testing.T, data []byte) (v T) {
 	t.Helper()
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -221,4 +218,4 @@ func decode[T any](t *testing.T, data []byte) (v T) {
 	return v
 }
 
-var _ flow.Clock = (*stepped)(nil)
+var _ flow.Clock = (*operationtest.Clock)(nil)

@@ -84,3 +84,11 @@ func TestNoMomentIsLeftOutWhenARestoreIsRequested(t *testing.T) {
 		require.NoError(t, w.Again())
 	}
 }
+
+// TestARestoreThatIsGivenUpHasAWayOut has each step up to the reboot fail until nobody tries any more.
+func TestARestoreThatIsGivenUpHasAWayOut(t *testing.T) {
+	plan := restore.Plan(newWorld(t, false).ports(), restore.Request{Old: "o", New: "n"})
+	got := flowtest.GiveUp(t, []flow.Plan{plan}, func(t *testing.T) flowtest.Person { return newWorld(t, false) })
+	require.Equal(t, 2*len(plan.Steps), got.Cells)
+	t.Log(got)
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation/operationtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
@@ -40,7 +41,7 @@ var published = sync.OnceValue(func() *hosttest.Registry {
 	registry := hosttest.NewRegistry()
 	p := create.Ports{
 		Node: n.Ports(), Archives: n.Archives(), Registries: n.Registries(registry), Copies: n.Copies(), Reports: n.Reports(),
-		Cluster: upAgain{n}, Clock: &stepped{time.Unix(1e9, 0).UTC()}, Log: slog.New(slog.DiscardHandler),
+		Cluster: upAgain{n}, Clock: &operationtest.Clock{Time: time.Unix(1e9, 0).UTC(), Least: 20 * time.Second}, Log: slog.New(slog.DiscardHandler),
 	}
 	r := seed.Request{OperationID: operation.NewID(time.Unix(1e9, 0), 1), SeedImage: seedName, Cluster: seed.ClusterInfo{
 		OCPVersion: "4.20.3", ClusterName: "sno", BaseDomain: "example.org", NodeIPs: []string{seedAddress}, SNOHostname: "node0",
@@ -59,16 +60,6 @@ func must(err error) {
 	if err != nil {
 		panic(err)
 	}
-}
-
-// stepped is a clock that moves on with each sleep, in long steps: what waits for minutes asks a few times only.
-type stepped struct{ now time.Time }
-
-func (c *stepped) Now() time.Time { return c.now }
-
-func (c *stepped) Sleep(ctx context.Context, d time.Duration) error {
-	c.now = c.now.Add(max(d, 20*time.Second))
-	return ctx.Err()
 }
 
 // misfit is an image that is like a seed image but for one thing.

@@ -107,13 +107,27 @@ func (m *restoration) wipe(context.Context) error {
 	return nil
 }
 
+// Kind is the restore as an operation. It holds the node until it has ended, also over a power cut.
+func Kind(n Ports) operation.Kind[Request] {
+	return operation.Kind[Request]{
+		Name: seed.FlowRestore, RequestFile: seed.RestoreFile, Unit: seed.UnitRestore, AcrossBoots: true,
+		Missing: operation.Refuse("no restore is under way"),
+		WayOut: "The restored stateroot boots next: reboot the node to run its cluster, or remove it with " +
+			"'lca-cli seed abort'",
+		Holds:    true,
+		ID:       func(r Request) string { return r.OperationID },
+		Plan:     func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
+		Conclude: func(ctx context.Context, _ Request, end error) (result, failed error) { return end, clean(ctx, n) },
+	}
+}
+
 // Run carries out the restore that the request file describes, from wherever an earlier run ended.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
 	return run(ctx, n, with, nil, false)
 }
 
-// Abort gives up a restore that has not flipped the default, and removes what it made. Where the restored stateroot has booted
-// and a person has chosen the old one in the boot menu, it removes that one.
+// Abort gives up a restore, and removes what it made: before the flip of the default, where the reboot after it was given up, and
+// where the restored stateroot has booted and a person has chosen the old one in the boot menu.
 func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
 	return run(ctx, n, with, nil, true)
 }
@@ -143,18 +157,18 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 			r.New, r.Image, r.Old), leave(ctx, n, r))
 	case p.Restore == flow.FlowProgress{} && r.Boot != here.Boot:
 		return errors.Join(operation.Refuse("the power failed before the restore of %s began: ask again", r.Image), clean(ctx, n))
-	case byHand && abort:
+	case abort && (byHand || p.Restore.Committed && here.Booted.Stateroot == r.Old):
 		return leave(ctx, n, r)
 	case byHand:
 		return operation.Refuse("the restore of %s has ended in stateroot %s, but somebody chose to boot stateroot %s: reboot to run the "+
 			"restored cluster, or remove it with 'lca-cli seed abort'", r.Image, r.New, r.Old)
 	}
-	o := operation.Open(r.OperationID, here, operation.Ports{Files: n.Files, Clock: n.Clock, Log: n.Log}, with)
-	o.Wrap = wrap
+	kind, m := Kind(n), operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}
+	kind.Wrap = wrap
 	if abort {
-		return finish(ctx, n, r, o.Abort(ctx, Plan(n, r)))
+		return kind.Abort(ctx, m, with, r, here)
 	}
-	return finish(ctx, n, r, o.Run(ctx, Plan(n, r)))
+	return kind.Continue(ctx, m, with, r, here)
 }
 
 // chosenByHand reports that the old stateroot runs though the restored one was made the default: then a person has booted
@@ -191,27 +205,6 @@ func leave(ctx context.Context, n Ports, r Request) error {
 		return fmt.Errorf("remove stateroot %s: %w", r.New, err)
 	}
 	return clean(ctx, n)
-}
-
-// finish removes the request of a restore that has ended, by what the journal says: an error alone does not tell.
-func finish(ctx context.Context, n Ports, r Request, err error) error {
-	p, perr := seed.ReadProgress(n.Files, r.OperationID)
-	if perr != nil {
-		return errors.Join(err, perr)
-	}
-	if !hasEnded(p.Restore, err) {
-		return err
-	}
-	return errors.Join(err, clean(ctx, n), operation.Prune(n.Files, operation.Kind{seed.FlowRestore}, r.OperationID))
-}
-
-// hasEnded also counts a restore of which nothing was journaled, because it could not begin.
-func hasEnded(f flow.FlowProgress, err error) bool {
-	var failed *flow.FailedError
-	if errors.As(err, &failed) && !failed.RolledBack {
-		return false
-	}
-	return f.Finished || f.RolledBack || f == flow.FlowProgress{}
 }
 
 // guard has systemd run the restore again at the next boot, which undoes it where it has not reached the flip.
@@ -256,25 +249,6 @@ UMask=0077
 [Install]
 WantedBy=multi-user.target
 `
-
-// Reservation reports a restore that is unfinished: it holds the node until it has ended, also over a power cut.
-func Reservation(n host.Node) host.Reservation {
-	return host.Reservation{Flow: seed.FlowRestore, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
-		r, found, err := ReadRequest(n.Files)
-		if err != nil || !found {
-			return host.Holder{}, false, err
-		}
-		return relocation.Holder(ctx, n, seed.FlowRestore, r.OperationID, true)
-	}}
-}
-
-// Holder is what the lock calls a restore.
-func Holder(files host.Files) string {
-	if r, found, err := ReadRequest(files); err == nil && found {
-		return seed.FlowRestore + " " + r.OperationID
-	}
-	return seed.FlowRestore
-}
 
 // CauseRequested is why a person goes back.
 const CauseRequested = "a person asked for the cluster that ran before the restore"

@@ -142,7 +142,7 @@ func TestARestoreUnderWayHoldsTheNodeAlsoOverAPowerCut(t *testing.T) {
 	w := newWorld(t, false)
 	w.stopAt(seed.StepUnpackVar)
 	held := func() bool {
-		_, found, err := restore.Reservation(w.node.Ports()).Unfinished(t.Context())
+		_, found, err := restore.Kind(restore.Ports{}).Reservation(w.node.Ports()).Unfinished(t.Context())
 		require.NoError(t, err)
 		return found
 	}

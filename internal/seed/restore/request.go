@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -48,11 +47,7 @@ func (r Request) record() relocation.Record {
 
 // ReadRequest loads the request; found is false where there is none.
 func ReadRequest(files host.Files) (r Request, found bool, err error) {
-	err = operation.ReadJSON(files, seed.RestoreFile, &r)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, false, nil
-	}
-	return r, err == nil, err
+	return Kind(Ports{}).Find(files)
 }
 
 // Ask is what a person asks for.
@@ -131,7 +126,7 @@ func store(ctx context.Context, n Ports, r Request, ask Ask) error {
 			return errors.Join(fmt.Errorf("store %s: %w", file, err), clean(ctx, n))
 		}
 	}
-	if err := operation.WriteJSON(n.Files, seed.RestoreFile, r); err != nil {
+	if err := Kind(n).Store(n.Files, r); err != nil {
 		return errors.Join(err, clean(ctx, n))
 	}
 	return nil

@@ -90,32 +90,42 @@ func TestAnUnreadableJournalRemovesEverythingAndEnds(t *testing.T) {
 	require.NoError(t, w.Again())
 }
 
-// A reboot that cannot be requested is given up after some runs, but the restore has not ended: it boots next.
-func TestGivenUpIsNotEnded(t *testing.T) {
-	w := newWorld(t, false)
-	w.node.FailWhen(func(op hosttest.Op, _ int) error {
-		if op.Name == "power.reboot" {
-			return errors.New("logind does not answer")
+// A reboot that cannot be requested is given up after some runs, but the restore has not ended: it boots next, and holds the node
+// until a person has rebooted it or removes the restored stateroot.
+func TestARebootThatIsGivenUpHasTwoWaysOut(t *testing.T) {
+	for verdict, out := range map[string]func(*world) error{
+		"restored": func(w *world) error { w.node.Cut(); return w.node.Settle(t.Context(), maxBoots) },
+		"old":      func(w *world) error { return w.abort() },
+	} {
+		w := newWorld(t, false)
+		w.node.FailWhen(func(op hosttest.Op, _ int) error {
+			if op.Name == "power.reboot" {
+				return errors.New("logind does not answer")
+			}
+			return nil
+		})
+		require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error {
+			_, err := restore.Begin(ctx, w.ports(), w.ask())
+			return err
+		}))
+		for range 3 {
+			require.ErrorContains(t, w.run(), "logind does not answer")
 		}
-		return nil
-	})
-	require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error {
-		_, err := restore.Begin(ctx, w.ports(), w.ask())
-		return err
-	}))
-	for range 3 {
-		require.ErrorContains(t, w.run(), "logind does not answer")
+		err := w.run()
+		require.ErrorIs(t, err, flow.ErrGivenUp)
+		require.ErrorContains(t, err, "reboot the node to run its cluster, or remove it with 'lca-cli seed abort'")
+		require.Equal(t, w.request().New, w.node.Describe().Default)
+		_, held, err := restore.Kind(w.ports()).Reservation(w.node.Ports()).Unfinished(t.Context())
+		require.NoError(t, err)
+		require.True(t, held)
+		w.node.Disarm()
+
+		require.NoError(t, out(w))
+		got, err := w.Judge()
+		require.NoError(t, err)
+		require.Equal(t, verdict, got)
+		require.NoError(t, w.Again())
 	}
-	require.ErrorIs(t, w.run(), flow.ErrGivenUp)
-	r := w.request()
-	require.Equal(t, r.New, w.node.Describe().Default)
-	require.ErrorContains(t, w.abort(), "past its commit point")
-	w.node.Disarm()
-	w.node.Cut()
-	require.NoError(t, w.node.Settle(t.Context(), maxBoots))
-	verdict, err := w.Judge()
-	require.NoError(t, err)
-	require.Equal(t, "restored", verdict)
 }
 
 func TestAbortBeforeTheFlipRemovesWhatWasMade(t *testing.T) {
@@ -176,7 +186,7 @@ func TestARestoredStaterootThatIsGoneEndsTheRestore(t *testing.T) {
 			verdict, err := w.Judge()
 			require.NoError(t, err)
 			require.Equal(t, "old", verdict)
-			_, held, err := restore.Reservation(w.node.Ports()).Unfinished(t.Context())
+			_, held, err := restore.Kind(restore.Ports{}).Reservation(w.node.Ports()).Unfinished(t.Context())
 			require.NoError(t, err)
 			require.False(t, held)
 			require.NoError(t, w.Again())

@@ -18,6 +18,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation/operationtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
@@ -69,7 +70,7 @@ type world struct {
 	t          *testing.T
 	node       *hosttest.Node
 	registry   *hosttest.Registry
-	clock      *stepped
+	clock      *operationtest.Clock
 	bomb       *flowtest.Bomb
 	kill       bool
 	ops        int
@@ -82,7 +83,7 @@ type world struct {
 
 func newWorld(t *testing.T, kill bool) *world {
 	t.Helper()
-	w := &world{t: t, kill: kill, registry: published(), network: "203.0.113", clock: &stepped{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	w := &world{t: t, kill: kill, registry: published(), network: "203.0.113", clock: &operationtest.Clock{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Least: 20 * time.Second}}
 	w.node = hosttest.NewNode(hosttest.Options{
 		Stateroot: oldStateroot, Commit: strings.Repeat("0ld0", 16), Addresses: []netip.Prefix{netip.MustParsePrefix(oldAddress + "/24")},
 		Gateways: []netip.Addr{netip.MustParseAddr("198.51.100.1")}, DNS: []netip.Addr{netip.MustParseAddr("198.51.100.1")},
@@ -113,7 +114,7 @@ func (w *world) commands() {
 
 func (w *world) id() string {
 	w.ops++
-	return operation.NewID(w.clock.now.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
+	return operation.NewID(w.clock.Time.Add(time.Duration(w.ops)*time.Hour), uint16(w.ops))
 }
 
 func (w *world) ports() restore.Ports {
@@ -225,23 +226,16 @@ func (w *world) do(program func(context.Context) error) error {
 // Live implements flowtest.World.
 func (w *world) Live(bomb *flowtest.Bomb) error {
 	w.bomb = bomb
-	if bomb != nil {
-		w.arm(bomb)
-	}
+	operationtest.Arm(bomb, w.node, w.kill)
 	return w.do(w.restore)
 }
 
-func (w *world) arm(bomb *flowtest.Bomb) {
-	bomb.Kill = func() { w.node.Cut(); panic(hosttest.PowerCut) }
-	arm := w.node.CrashAt
-	if w.kill {
-		bomb.Kill = func() { panic(hosttest.Killed) }
-		arm = w.node.KillAt
+// TakeWayOut implements flowtest.Person: a restore that boots next is removed.
+func (w *world) TakeWayOut() error {
+	if _, found, err := restore.ReadRequest(w.node.Files()); err != nil || !found {
+		return err
 	}
-	bomb.ArmInside = func(n int) func() {
-		arm(n)
-		return w.node.Disarm
-	}
+	return w.abort()
 }
 
 // Judge implements flowtest.World: the cluster of before runs and nothing of the restore is left, or the restored one runs.

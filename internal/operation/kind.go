@@ -1,0 +1,245 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+)
+
+// Kind is one kind of operation, such as a copy of a stateroot or a restore. R is its request, which is in a file from the moment
+// that it was accepted until the operation has ended. What is the same for every kind is done here: reading and storing the
+// request, running and aborting the plan, the end, the reservation of the node, and retention. A kind adds its plan and its rules.
+type Kind[R any] struct {
+	// Name is that of its flow: journals, the lock and status call it so.
+	Name string
+	// Flows are those of its journals, for retention; Name alone where empty.
+	Flows []string
+	// RequestFile holds the request. A node has one of a kind at a time.
+	RequestFile string
+	// Credentials are removed before the request.
+	Credentials []string
+	// Unit runs it.
+	Unit string
+	// AcrossBoots: it continues after a reboot, and holds the node until it has ended.
+	AcrossBoots bool
+	// PlainNodes: it runs on nodes without ostree, too.
+	PlainNodes bool
+	// WayOut is what a person can do when it was given up past its commit point: a sentence. Holds keeps the request and the
+	// reservation of the node until that was done.
+	WayOut string
+	Holds  bool
+
+	ID func(R) string
+	// Missing is the error where there is no request.
+	Missing error
+	// Validate refuses a request that nothing can carry out; may be nil.
+	Validate func(R) error
+	// Admit refuses a request that is not for the system that runs; may be nil.
+	Admit func(R, Here) error
+	Plan  func(R, Here) flow.Plan
+	// Conclude writes the outcome of an operation that has ended with that error, and may judge it otherwise. The request goes
+	// after it, unless it failed; may be nil.
+	Conclude func(ctx context.Context, r R, end error) (result, failed error)
+	// Spared are operations whose records stay; may be nil.
+	Spared func(host.Files) []string
+	// Wrap lets tests put a crash into the plan; nil elsewhere.
+	Wrap func(flow.Plan) flow.Plan
+}
+
+// Machine is the node that an operation runs on.
+type Machine struct {
+	host.Node
+	Clock flow.Clock
+	Log   *slog.Logger
+}
+
+// Facts are what is known of a kind without its requests.
+type Facts struct {
+	Name, RequestFile, Unit, WayOut string
+	Flows                           []string
+	Plan                            flow.Plan
+	Reserve                         func(host.Node) host.Reservation
+}
+
+// Facts describes the kind.
+func (k Kind[R]) Facts() Facts {
+	var none R
+	return Facts{k.Name, k.RequestFile, k.Unit, k.WayOut, k.flows(), k.Plan(none, Here{}), k.Reservation}
+}
+
+// Failure says why an operation that does not run any more is not finished, and the way out of it; nil where it is finished.
+func (f Facts) Failure(p flow.Progress) error {
+	at := p.Flow(f.Name)
+	switch {
+	case at.Finished:
+		return nil
+	case at.Committed && f.WayOut != "":
+		return fmt.Errorf("%s. %s (see journalctl -u %s)", at.Failure, f.WayOut, f.Unit)
+	}
+	return fmt.Errorf("%s (see journalctl -u %s)", at.Failure, f.Unit)
+}
+
+func (k Kind[R]) flows() []string {
+	if len(k.Flows) > 0 {
+		return k.Flows
+	}
+	return []string{k.Name}
+}
+
+// Read loads the request; Missing where there is none.
+func (k Kind[R]) Read(files host.Files) (r R, err error) {
+	err = ReadJSON(files, k.RequestFile, &r)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, k.Missing
+	}
+	if err == nil && k.Validate != nil {
+		err = k.Validate(r)
+	}
+	return r, err
+}
+
+// Find is Read for those who expect none.
+func (k Kind[R]) Find(files host.Files) (r R, found bool, err error) {
+	r, err = k.Read(files)
+	if errors.Is(err, k.Missing) {
+		return r, false, nil
+	}
+	return r, err == nil, err
+}
+
+// Store writes the request, unless another operation has one.
+func (k Kind[R]) Store(files host.Files, r R) error {
+	if k.Validate != nil {
+		if err := k.Validate(r); err != nil {
+			return err
+		}
+	}
+	under, found, err := k.Find(files)
+	if err != nil {
+		return err
+	}
+	if found && k.ID(under) != k.ID(r) {
+		return Refuse("%s %s is under way: it has to end first", k.Name, k.ID(under))
+	}
+	return WriteJSON(files, k.RequestFile, r)
+}
+
+// Run carries out the request, from wherever an earlier run ended.
+func (k Kind[R]) Run(ctx context.Context, m Machine, with Instruments) error {
+	r, err := k.Read(m.Files)
+	if err != nil {
+		return err
+	}
+	here, err := k.locate(ctx, m)
+	if err != nil {
+		return err
+	}
+	return k.Continue(ctx, m, with, r, here)
+}
+
+func (k Kind[R]) locate(ctx context.Context, m Machine) (Here, error) {
+	if k.PlainNodes {
+		return LocateAny(ctx, m.Files, m.Deployments, m.Power)
+	}
+	return Locate(ctx, m.Deployments, m.Power)
+}
+
+// Continue carries out a request that was read, in the system that runs.
+func (k Kind[R]) Continue(ctx context.Context, m Machine, with Instruments, r R, here Here) error {
+	if k.Admit != nil {
+		if err := k.Admit(r, here); err != nil {
+			return err
+		}
+	}
+	return k.Close(ctx, m.Files, r, k.open(m, with, r, here).Run(ctx, k.Plan(r, here)))
+}
+
+// Abort takes back what a request has done, up to the plan's commit point.
+func (k Kind[R]) Abort(ctx context.Context, m Machine, with Instruments, r R, here Here) error {
+	return k.Close(ctx, m.Files, r, k.open(m, with, r, here).Abort(ctx, k.Plan(r, here)))
+}
+
+func (k Kind[R]) open(m Machine, with Instruments, r R, here Here) *Operation {
+	o := Open(k.ID(r), here, Ports{Files: m.Files, Clock: m.Clock, Log: m.Log}, with)
+	o.Wrap = k.Wrap
+	return o
+}
+
+// Close removes the request of an operation that has ended, in whichever way, after its outcome was written. An interruption
+// leaves the request, and the next run does the same again.
+func (k Kind[R]) Close(ctx context.Context, files host.Files, r R, err error) error {
+	ending := flow.EndingOf(err)
+	if !ending.Ended() {
+		return err
+	}
+	if ending == flow.EndingGivenUp {
+		err = fmt.Errorf("%w. %s", err, k.WayOut)
+		if k.Holds {
+			return err
+		}
+	}
+	if k.Conclude != nil {
+		result, failed := k.Conclude(ctx, r, err)
+		if failed != nil {
+			return errors.Join(err, failed)
+		}
+		err = result
+	}
+	return errors.Join(err, k.Forget(files, r))
+}
+
+// Forget removes the request and its credentials, and the records of old operations of this kind.
+func (k Kind[R]) Forget(files host.Files, r R) error {
+	for _, file := range slices.Concat(k.Credentials, []string{k.RequestFile}) {
+		if err := files.Remove(file); err != nil {
+			return fmt.Errorf("remove %s of %s %s: %w", file, k.Name, k.ID(r), err)
+		}
+	}
+	spared := []string{k.ID(r)}
+	if k.Spared != nil {
+		spared = append(spared, k.Spared(files)...)
+	}
+	return Prune(files, k.flows(), spared...)
+}
+
+// Holder is what the lock calls an operation of this kind.
+func (k Kind[R]) Holder(files host.Files) string {
+	if r, found, err := k.Find(files); err == nil && found {
+		return k.Name + " " + k.ID(r)
+	}
+	return k.Name
+}
+
+// Reservation reports an operation that is unfinished: no other may change the node meanwhile.
+func (k Kind[R]) Reservation(n host.Node) host.Reservation {
+	return host.Reservation{Flow: k.Name, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
+		r, found, err := k.Find(n.Files)
+		if err != nil || !found {
+			return host.Holder{}, false, err
+		}
+		return Unfinished(ctx, n, k.Name, k.ID(r), k.AcrossBoots)
+	}}
+}
+
+// Unfinished describes a flow that was begun and has not ended, for programs that wait for the node. A flow that does not
+// continue after a reboot counts in the boot in which it ran.
+func Unfinished(ctx context.Context, n host.Node, name, id string, acrossBoots bool) (h host.Holder, found bool, err error) {
+	entries, err := ReadEntries(n.Files, id)
+	if err != nil {
+		return h, false, err
+	}
+	boot, err := n.Power.BootID(ctx)
+	if err != nil {
+		return h, false, fmt.Errorf("read the boot id: %w", err)
+	}
+	f := flow.Fold(id, entries).Flow(name)
+	phase, since := Phase(name, f)
+	h = host.Holder{Operation: name + " " + id, Phase: phase, Boot: boot, Since: since}
+	return h, f.Running() && (acrossBoots || f.Boot == boot), nil
+}
