@@ -52,7 +52,7 @@ func pages() []page {
 		{"Relocation, on site, in the factory's stateroot", factory.Again(factory.Ports{}, relocation.Request{})},
 		{"Relocation, on site", (&onsite.Reconfiguration{}).Plan()},
 		{"Relocation, on site", (&onsite.Back{}).Plan()},
-		{"`lca-cli relocation cancel`, in the factory's stateroot", factory.Cancellation{}.Plan(relocation.Record{})},
+		{"`lca-cli relocation abort`, in the factory's stateroot", factory.Cancellation{}.Plan(relocation.Record{})},
 		{"`lca-cli network apply`, and the policies that the agent carries out", netpolicy.Plan(netpolicy.Ports{}, netpolicy.Request{})},
 	}
 }

@@ -45,7 +45,7 @@ func Plan(n Ports, r Request) flow.Plan {
 			{Name: StepPlan, Title: "Plan the difference", Do: e.plan},
 			{Name: StepSelect, Title: "Select the probes that pass now", Check: e.unchanged, Do: e.selectProbes},
 			{Name: StepApply, Title: "Apply, prove and commit", Check: e.unchanged, Do: e.apply, Undo: e.recover},
-			{Name: StepRecord, Title: "Record how to revert it", Do: e.record, Tries: 3, Pause: recordPause},
+			{Name: StepRecord, Title: "Record how to revert the policy", Do: e.record, Tries: 3, Pause: recordPause},
 		},
 	}
 }

@@ -68,7 +68,7 @@ func Remove(ctx context.Context, n Ports, doomed string, kept []string) error {
 		return operation.Refuse("stateroot %s is the one that runs or boots next", doomed)
 	case slices.Contains(kept, doomed):
 		return operation.Refuse("stateroot %s belongs to an operation of this node, which still needs it: end that first. An IP change "+
-			"ends with spec.stage Idle of the IPConfig, a relocation with 'lca-cli relocation keep', a restore with "+
+			"ends with spec.stage Idle of the IPConfig, a relocation with 'lca-cli relocation commit', a restore with "+
 			"'lca-cli seed commit'; each removes it", doomed)
 	}
 	if err := n.Deployments.Remove(ctx, doomed); err != nil {

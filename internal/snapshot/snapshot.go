@@ -58,7 +58,7 @@ func Plan(n Ports, r Request) flow.Plan {
 			stateroot.CopyLive(mirror),
 			stateroot.Quiesce(workload),
 			stateroot.CopyFinal(mirror, n.Deployments),
-			{Name: StepFlush, Title: "Flush it to the disk", Do: func(ctx context.Context) error {
+			{Name: StepFlush, Title: "Flush the copy to the disk", Do: func(ctx context.Context) error {
 				if err := record(ctx, n, r); err != nil {
 					return err
 				}

@@ -13,7 +13,7 @@ import (
 // Flip makes the new stateroot the default; its undo makes the deployment that runs the default again.
 func Flip(d host.Deployments, p Pair) flow.Step {
 	return flow.Step{
-		Name: StepFlip, Title: "Make it the default",
+		Name: StepFlip, Title: "Make the new stateroot the default",
 		Check: func(ctx context.Context) (bool, error) { return isDefault(ctx, d, p.New, FirstOf(p.New)) },
 		Do: func(ctx context.Context) error {
 			if err := d.SetDefault(ctx, p.New); err != nil {
@@ -63,7 +63,7 @@ const rebootTimeout = 10 * time.Minute
 // Reboot requests a reboot and waits for it to end this process. The default has changed by now, so a request to stop
 // this program is no reason not to.
 func Reboot(power host.Power, clock flow.Clock, reason string) flow.Step {
-	return flow.Step{Name: StepReboot, Title: "Reboot into it", Do: func(ctx context.Context) error {
+	return flow.Step{Name: StepReboot, Title: "Reboot into the new stateroot", Do: func(ctx context.Context) error {
 		if err := power.Reboot(context.WithoutCancel(ctx), reason); err != nil {
 			return fmt.Errorf("reboot: %w", err)
 		}

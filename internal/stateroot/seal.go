@@ -39,7 +39,7 @@ type Sealing struct {
 // Seal records what the new stateroot must hold and flushes everything to the disk. It refuses where lca-cli was not
 // copied whole: without it neither the change nor a rollback would happen after the reboot.
 func Seal(s Sealing, files host.Files, d host.Deployments, trees host.Trees) flow.Step {
-	return flow.Step{Name: StepSeal, Title: "Flush and seal it", Do: func(ctx context.Context) error {
+	return flow.Step{Name: StepSeal, Title: "Flush and seal the new stateroot", Do: func(ctx context.Context) error {
 		old, target, err := s.Pair.Deployments(ctx, d)
 		if err != nil {
 			return err

@@ -68,7 +68,7 @@ func (w *Wiring) change() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "change", Args: cobra.NoArgs, Short: "Change the address of the node",
 		Long: "Write what the flags say into the IPConfig and set its stage to Config. A flag that is omitted keeps the present value.\n" +
-			"The node reboots once. Its previous system stays until \"kubectl lca keep\", and \"kubectl lca rollback\" returns to it.",
+			"The node reboots once. Its previous system stays until \"kubectl lca commit\", and \"kubectl lca rollback\" returns to it.",
 		Example: "  kubectl lca change --ipv4-address 198.51.100.20 --ipv4-machine-network 198.51.100.0/24 \\\n" +
 			"    --ipv4-gateway 198.51.100.1 --watch",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -42,10 +42,11 @@ func (w *Wiring) rollback() *cobra.Command {
 func (w *Wiring) keep() *cobra.Command {
 	var f following
 	cmd := &cobra.Command{
-		Use: "keep", Args: cobra.NoArgs, Short: "Keep the system that runs, and remove the other one and the way back",
+		Use: "commit", Aliases: []string{"keep"}, Args: cobra.NoArgs,
+		Short: "Keep the system that runs, and remove the other one and the way back",
 		Long: "Set the stage to Idle. After a change this keeps the new address, after a rollback the old one. Before the reboot it\n" +
 			"aborts the change.",
-		Example: "  kubectl lca keep --watch",
+		Example: "  kubectl lca commit --watch",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return w.set(cmd.Context(), f, lcav1.StageIdle, func(*lcav1.IPConfigSpec) {})
 		},

@@ -45,7 +45,7 @@ func (w NodeWiring) prepare() *cobra.Command {
 		Short: "Make this node ready to be shipped to a site (runs as " + relocation.UnitPrepare + ")",
 		Long: "Copy the running cluster into a stateroot that waits for its site's configuration at the next boot. The factory's\n" +
 			"stateroot stays as it is, and is the way back on site. The cluster is down while the last differences are\n" +
-			"copied. 'lca-cli relocation cancel' undoes it.\n\n" +
+			"copied. 'lca-cli relocation abort' undoes it.\n\n" +
 			"Certificates are renewed on site, however long the node was switched off. One that ends before --shelf-days and\n" +
 			"cannot be renewed there, because the key of its authority is not in the cluster, is named and refused.",
 		Example: "  lca-cli relocation prepare && lca-cli relocation verify && systemctl poweroff",
@@ -114,7 +114,8 @@ func (w NodeWiring) prepareDetached(ctx context.Context, want factory.Wanted) er
 func (w NodeWiring) cancel() *cobra.Command {
 	var run bool
 	cmd := &cobra.Command{
-		Use: "cancel", Args: cobra.NoArgs, Short: "Undo a preparation in the factory state, and start the factory's cluster",
+		Use: "abort", Aliases: []string{"cancel"}, Args: cobra.NoArgs,
+		Short: "Undo a preparation in the factory state, and start the factory's cluster",
 		Long: "Remove the stateroot that waits for its site, and have the factory's cluster run: at once where it is held back, as\n" +
 			"after 'lca-cli relocation rollback', and at every boot.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -137,15 +138,15 @@ func (w NodeWiring) cancelHere(ctx context.Context) error {
 	c := factory.Cancellation{Ports: node, With: with}
 	if !c.Unswept() { // else nothing is left that could hold the node
 		if err := c.Ask(ctx); err != nil {
-			return w.Verdict("relocation cancel", err)
+			return w.Verdict("relocation abort", err)
 		}
 	}
-	release, err := w.Take(ctx, relocation.FlowCancel, "relocation cancel")
+	release, err := w.Take(ctx, relocation.FlowCancel, "relocation abort")
 	if err != nil {
 		return err
 	}
 	defer release()
-	return w.Verdict("relocation cancel", c.Run(ctx))
+	return w.Verdict("relocation abort", c.Run(ctx))
 }
 
 // cancelDetached: the start of the cluster moves the node's address to another link, which may end the terminal.
@@ -156,14 +157,14 @@ func (w NodeWiring) cancelDetached(ctx context.Context) error {
 	}
 	c := factory.Cancellation{Ports: node}
 	if c.Unswept() {
-		return w.Verdict("relocation cancel", c.Run(ctx))
+		return w.Verdict("relocation abort", c.Run(ctx))
 	}
 	if err := c.Check(ctx); err != nil {
-		return w.Verdict("relocation cancel", err)
+		return w.Verdict("relocation abort", err)
 	}
 	record, err := relocation.ReadRecord(node.Files)
 	if err != nil {
-		return w.Verdict("relocation cancel", err)
+		return w.Verdict("relocation abort", err)
 	}
 	p, err := w.Follow(ctx, verb.Detached{
 		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: relocation.UnitCancel, Operation: record.OperationID,
@@ -224,7 +225,7 @@ func (w NodeWiring) rollback() *cobra.Command {
 		Use: "rollback", Args: cobra.NoArgs,
 		Short: "Reboot into the factory state, where the node waits for another configuration",
 		Long: "Reboot into the factory state. The wish is stored first: a power cut does not lose it. In the factory state the node\n" +
-			"waits for another configuration; 'lca-cli relocation cancel' there starts the factory's cluster instead.",
+			"waits for another configuration; 'lca-cli relocation abort' there starts the factory's cluster instead.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			s, err := w.station(ctx, run)
@@ -251,19 +252,19 @@ func (w NodeWiring) rollback() *cobra.Command {
 
 func (w NodeWiring) keep() *cobra.Command {
 	return &cobra.Command{
-		Use: "keep", Aliases: []string{"commit"}, Args: cobra.NoArgs,
+		Use: "commit", Aliases: []string{"keep"}, Args: cobra.NoArgs,
 		Short: "Give the factory state up: the node stays as it is on its site, and has no way back",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := w.station(cmd.Context(), true)
 			if err != nil {
 				return err
 			}
-			release, err := w.Take(cmd.Context(), relocation.FlowKeep, "relocation keep")
+			release, err := w.Take(cmd.Context(), relocation.FlowKeep, "relocation commit")
 			if err != nil {
 				return err
 			}
 			defer release()
-			return w.Verdict("relocation keep", s.Keep(cmd.Context()))
+			return w.Verdict("relocation commit", s.Keep(cmd.Context()))
 		},
 	}
 }

@@ -78,7 +78,7 @@ func (w NodeWiring) observe(ctx context.Context, n onsite.Ports) (verb.Report, e
 	if _, err := n.Files.Stat(relocation.HoldFile); err == nil {
 		s.Where = "waiting for a site configuration"
 		if s.Booted == record.Factory {
-			s.Where = "in the factory state, waiting for a site configuration; 'lca-cli relocation cancel' starts the factory's cluster"
+			s.Where = "in the factory state, waiting for a site configuration; 'lca-cli relocation abort' starts the factory's cluster"
 		}
 	}
 	if wish, found, err := relocation.ReadWish(n.Files); err == nil && found {

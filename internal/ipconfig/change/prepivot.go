@@ -48,7 +48,7 @@ func (p *PrePivot) Plan() flow.Plan {
 			{Name: ipconfig.StepCollect, Title: "Collect what the cluster knows", Do: p.collect, Undo: p.uncollect,
 				Tries: 3, Pause: 5 * time.Second},
 			// No undo: one more image on the node does no harm, and the next attempt needs it.
-			{Name: ipconfig.StepFetchImage, Title: "Fetch the image that recert runs in, if it does", Do: p.fetchImage,
+			{Name: ipconfig.StepFetchImage, Title: "Fetch the image that recert runs in, if there is one", Do: p.fetchImage,
 				Tries: 3, Pause: 5 * time.Second},
 			stateroot.CloneWith(p.Deployments, p.Request.NewStateroot, p.kernel),
 			stateroot.CopyLive(p.mirror()),
@@ -56,7 +56,7 @@ func (p *PrePivot) Plan() flow.Plan {
 			// Kubelet, which has stopped, may have removed an image that no container uses.
 			stateroot.CopyFinal(p.mirror(), p.Deployments).Before(p.fetchImage),
 			{Name: ipconfig.StepFurnish, Title: "Furnish the new stateroot", Do: p.furnish},
-			{Name: ipconfig.StepUnits, Title: "Install its services", Do: p.installUnits},
+			{Name: ipconfig.StepUnits, Title: "Install the services of the new stateroot", Do: p.installUnits},
 			{Name: ipconfig.StepArm, Title: "Arm the watchdog", Do: p.arm, Undo: p.disarm},
 			stateroot.Seal(p.sealing(), p.Files, p.Deployments, p.Trees),
 			// From here on the new stateroot alone has the secrets; undoing the others wipes them there too.

@@ -58,7 +58,7 @@ func Plan(n Ports, r relocation.Record) flow.Plan {
 			stateroot.CopyLive(m.mirror()),
 			stateroot.Quiesce(n.workload()),
 			stateroot.CopyFinal(m.mirror(), n.Deployments),
-			{Name: relocation.StepFurnish, Title: "Have it wait for its site", Do: m.furnish},
+			{Name: relocation.StepFurnish, Title: "Configure the new stateroot to wait for its site", Do: m.furnish},
 			stateroot.Seal(m.sealing(), n.Files, n.Deployments, n.Trees),
 			stateroot.Flip(n.Deployments, m.pair),
 			{Name: relocation.StepStart, Title: "Start the factory's cluster again", Do: n.workload().Revive,

@@ -141,11 +141,11 @@ func (n Ports) unprepared(here operation.Here) error {
 	case err != nil:
 		return err
 	case here.Booted.Stateroot == r.Factory:
-		return operation.Refuse("this node was prepared at %s: switch it off to ship it, or undo that with 'lca-cli relocation cancel'",
+		return operation.Refuse("this node was prepared at %s: switch it off to ship it, or undo that with 'lca-cli relocation abort'",
 			r.Prepared.UTC().Format(time.RFC3339))
 	}
 	return operation.Refuse("this node has left the factory: stateroot %s runs, prepared at %s. Give the factory state up with "+
-		"'lca-cli relocation keep' before it is prepared for another site", here.Booted.Stateroot, r.Prepared.UTC().Format(time.RFC3339))
+		"'lca-cli relocation commit' before it is prepared for another site", here.Booted.Stateroot, r.Prepared.UTC().Format(time.RFC3339))
 }
 
 // refuse says why a cluster cannot be relocated.
@@ -168,7 +168,7 @@ func Kind(n Ports) operation.Kind[relocation.Record] {
 		Name: relocation.FlowPrepare, Flows: relocation.Flows(), RequestFile: requestFile, Unit: relocation.UnitPrepare,
 		Missing: operation.Refuse("no preparation was requested"),
 		WayOut: "The node is prepared and can be switched off to ship it, but the factory's cluster does not run now: " +
-			"to have it back, undo the preparation with 'lca-cli relocation cancel'",
+			"to have it back, undo the preparation with 'lca-cli relocation abort'",
 		ID:     func(r relocation.Record) string { return r.OperationID },
 		Admit:  belongs,
 		Plan:   func(r relocation.Record, _ operation.Here) flow.Plan { return Plan(n, r) },

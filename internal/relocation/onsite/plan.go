@@ -38,7 +38,7 @@ func (p *Reconfiguration) Plan() flow.Plan {
 	steps := []flow.Step{
 		stateroot.CheckSeal(p.Files, p.Deployments),
 		{Name: relocation.StepAccept, Title: "Check the configuration against this node", Do: p.accept, Undo: p.discard},
-		{Name: relocation.StepConnections, Title: "Bring the site's connections up and prove them", Do: p.connect, Undo: p.disconnect},
+		{Name: relocation.StepConnections, Title: "Bring up and prove the site's connections", Do: p.connect, Undo: p.disconnect},
 		bringup.ApplyNetwork(p.Network, p.Files, relocation.NMStateFile, p.firstProof()),
 		{Name: relocation.StepArm, Title: "Arm the watchdog", Do: p.arm},
 		{Name: relocation.StepHostname, Title: "Set the node's name", Do: p.setHostname},

@@ -163,7 +163,7 @@ func (s *survey) preparation(context.Context) Check {
 	case boots != s.record.Site:
 		return Check{Severity: Failure,
 			Message: fmt.Sprintf("stateroot %s boots next, not %s, which waits for its site", boots, s.record.Site),
-			Hint:    "Run 'lca-cli relocation cancel' and 'prepare' again."}
+			Hint:    "Run 'lca-cli relocation abort' and 'prepare' again."}
 	}
 	return fine("stateroot %s boots next and waits for its site", boots)
 }
@@ -198,7 +198,7 @@ func (s *survey) ostree(ctx context.Context) Check {
 	for _, name := range []string{s.record.Factory, s.record.Site} {
 		if !slices.ContainsFunc(s.here.All, func(d host.Deployment) bool { return d.Stateroot == name }) {
 			return Check{Severity: Failure, Message: "stateroot " + name + " is not deployed",
-				Hint: "Run 'lca-cli relocation cancel' and 'prepare' again."}
+				Hint: "Run 'lca-cli relocation abort' and 'prepare' again."}
 		}
 	}
 	return fine("the factory state %s and the site's %s can boot", s.record.Factory, s.record.Site)

@@ -56,9 +56,9 @@ func Plan(n Ports, r Request) flow.Plan {
 			fetching(flow.Step{Name: seed.StepUnpackVar, Title: "Unpack the cluster's state", Do: m.unpackVar, Undo: m.dropVar}),
 			// The undo of the steps below is that of deploy-system: it removes the whole stateroot.
 			fetching(flow.Step{Name: seed.StepUnpackEtc, Title: "Unpack the configuration", Do: m.unpackEtc}),
-			{Name: seed.StepFetchEtcd, Title: "Fetch the image of its etcd", Do: m.fetchEtcd},
-			{Name: seed.StepFurnish, Title: "Have it change its identity when it boots", Do: m.furnish},
-			{Name: seed.StepHand, Title: "Hand the site configuration to it", Do: m.hand},
+			{Name: seed.StepFetchEtcd, Title: "Fetch the image of the seed's etcd", Do: m.fetchEtcd},
+			{Name: seed.StepFurnish, Title: "Install the identity change for the first boot", Do: m.furnish},
+			{Name: seed.StepHand, Title: "Hand over the site configuration", Do: m.hand},
 			stateroot.Seal(m.sealing(), n.Files, n.Deployments, n.Trees),
 			// No undo: the sealed stateroot has what it needs, and a rollback needs nothing of it.
 			{Name: seed.StepWipe, Title: "Wipe the secrets here", Do: m.wipe},

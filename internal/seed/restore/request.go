@@ -108,7 +108,7 @@ func free(n Ports) error {
 		return operation.Refuse("this node was restored at %s and can still go back to stateroot %s: keep it with 'lca-cli seed commit', "+
 			"or go back with 'lca-cli seed rollback', then ask again", r.Prepared.UTC().Format(time.RFC3339), r.Factory)
 	}
-	return operation.Refuse("this node was prepared for relocation at %s: undo that with 'lca-cli relocation cancel' or keep it with "+
+	return operation.Refuse("this node was prepared for relocation at %s: undo that with 'lca-cli relocation abort' or keep it with "+
 		"'lca-cli relocation commit', then ask again", r.Prepared.UTC().Format(time.RFC3339))
 }
 
