@@ -44,7 +44,7 @@ test-lab: host-packages build controlplane workloads ## Run the scenarios on a l
 	LCA_LAB_MACHINE=$(MACHINE) go test -count=1 -shuffle=on -timeout 60m -parallel $(LAB_PARALLEL) -v -tags lab ./lab/scenario/...
 
 .PHONY: test-long
-test-long: ## Run every scenario, also those that take long and prove little more than another.
+test-long: ## Also run slow scenarios.
 	LCA_LAB_LONG=1 $(MAKE) test-lab
 
 .PHONY: fuzz

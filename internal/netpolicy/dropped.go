@@ -44,7 +44,7 @@ func withDropped(text, dropped string) (string, error) {
 	return edit(text, dropped, netstate.With)
 }
 
-// without is a way back from which what was restored is taken.
+// without returns the revert document minus the keys that a dropped part already restored.
 func without(back, dropped string) (string, error) {
 	if dropped == "" {
 		return back, nil

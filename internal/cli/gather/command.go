@@ -25,7 +25,7 @@ func Command(w Wiring) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "must-gather", Args: cobra.NoArgs,
-		Short: "Collect what explains a trouble of this node into one archive, without secrets",
+		Short: "Collect diagnostics of this node into one archive, without secrets",
 		Long: `Collect into one archive, for support: the journals and evidence of the operations of every stateroot, their system
 journals, the state and the logs of the units, the network as observed, and the summary of recert.
 

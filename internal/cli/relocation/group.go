@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 func Group(verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "relocation",
-		Short: "Prepare a cluster for a site in the factory, and make it at home there",
+		Short: "Prepare a cluster in the factory and configure it on site",
 	}
 	cmd.AddCommand(verbs...)
 	return cmd

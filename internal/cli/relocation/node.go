@@ -253,7 +253,7 @@ func (w NodeWiring) rollback() *cobra.Command {
 func (w NodeWiring) keep() *cobra.Command {
 	return &cobra.Command{
 		Use: "commit", Aliases: []string{"keep"}, Args: cobra.NoArgs,
-		Short: "Give the factory state up: the node stays as it is on its site, and has no way back",
+		Short: "Commit the relocation: remove the factory stateroot; rollback is no longer possible",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := w.station(cmd.Context(), true)
 			if err != nil {

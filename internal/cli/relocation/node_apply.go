@@ -134,7 +134,7 @@ func takes(ctx context.Context, n onsite.Ports, digest string) error {
 	_, held := n.Files.Stat(relocation.HoldFile)
 	switch {
 	case last.Outcome == relocation.OutcomeHome && last.Digest == digest:
-		return operation.Refuse("this configuration was applied already, at %s: the node is at home with it",
+		return operation.Refuse("this configuration was applied at %s and is active",
 			last.Ended.UTC().Format(time.RFC3339))
 	case last.Outcome == relocation.OutcomeHome:
 		return operation.Refuse("the node is at home on its site: 'lca-cli relocation rollback' goes back to the factory state, where " +

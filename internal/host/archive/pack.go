@@ -119,7 +119,7 @@ func (p *packer) entry(rel string, emptied bool) error {
 	}
 	st, ok := info.Sys().(*unixStat)
 	if !ok {
-		return errors.New("the file system says too little about it")
+		return errors.New("the file system reports no inode data for it")
 	}
 	if info.Mode().Type()&os.ModeSocket != 0 {
 		return nil // it means nothing without its program, and tar has no such thing

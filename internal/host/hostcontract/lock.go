@@ -41,14 +41,14 @@ func TestLock(t *testing.T, fresh func(t *testing.T) LockFixture) {
 		{"a second Acquire names the holder", lockNamesItsHolder},
 		{"Holder does not delay an Acquire", lockMayBeLookedAt},
 		{"it is free after release", lockIsReleased},
-		{"who waits gets it", lockIsHandedOver},
+		{"a waiting Acquire succeeds after release", lockIsHandedOver},
 		{"a dead holder is not waited for", lockOutlivesNobody},
 		{"no holder outlives the boot", lockEndsWithTheBoot},
 		{"an unfinished operation has the node against other flows, over a reboot", lockStands},
 		{"an unfinished operation admits its own flow", lockLetsItsOwnGoOn},
 		{"an operation that has ended does not hold the node", lockOfTheEnded},
 		{"a program is named before the operation", lockNamesTheProgramFirst},
-		{"who cannot tell takes nothing", lockOfTheUnknown},
+		{"Acquire fails if a reservation cannot be evaluated", lockOfTheUnknown},
 	})
 }
 

@@ -77,7 +77,7 @@ func (n *Network) putBack(r *record, want map[string]string) (bool, error) {
 		}
 		changed = changed || !same // the same text may be NetworkManager's, which did not flush it
 		if err := n.o.Files.Write(path, []byte(want[path]), 0o600); err != nil {
-			return changed, fmt.Errorf("put profile back: %w", err)
+			return changed, fmt.Errorf("restore profile: %w", err)
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(have)) {

@@ -80,7 +80,7 @@ func (m *mirror) doubt(dst int, leader string) error {
 	return unix.UtimesNanoAt(dst, name, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unsettled}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// orphan copies a name whose first name vanished meanwhile.
+// orphan copies a hard link whose source was deleted during the copy.
 func (m *mirror) orphan(l link, dst int) error {
 	src, err := m.openBelow(m.src, path.Dir(l.rel))
 	if errors.Is(err, unix.ENOENT) {

@@ -85,7 +85,7 @@ func (s Surveyor) lookAtBridge(f *Facts) {
 func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, old, fresh string, f *Facts) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var heard hearing
+	var heard conflicts
 	var asking sync.WaitGroup
 	asking.Go(func() { heard = s.claims(ctx, spec, f.Current) })
 	err := s.room(ctx, old, fresh, f)
@@ -127,15 +127,15 @@ func (s Surveyor) room(ctx context.Context, old, fresh string, f *Facts) (err er
 	return nil
 }
 
-// hearing is what the link said of the new addresses.
-type hearing struct {
+// conflicts are the machines that answered for the new addresses.
+type conflicts struct {
 	claimed []Claimed
 	unknown string
 }
 
 // claims asks the link for the addresses that are new to the node. What stays unknown is no reason to
 // refuse: the question may be put to the wrong network, where the node is about to be moved.
-func (s Surveyor) claims(ctx context.Context, spec lcav1.IPConfigSpec, now ipconfig.Current) (heard hearing) {
+func (s Surveyor) claims(ctx context.Context, spec lcav1.IPConfigSpec, now ipconfig.Current) (heard conflicts) {
 	if id, said := ipconfig.DesiredVLAN(spec); said && id != now.VLANID {
 		heard.unknown = "the new address is for " + vlanName(id) + ", which the node is not on yet"
 		return heard

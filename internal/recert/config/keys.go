@@ -21,7 +21,7 @@ const keysName = "recert-new-keys.json"
 
 func keysPath(configPath string) string { return path.Join(path.Dir(configPath), keysName) }
 
-// SaveKeys stores new keys before the first of them is written; none are no file.
+// SaveKeys writes new keys before any is used; it writes no file if there are none.
 func SaveKeys(files host.Files, configPath string, keys Keys) error {
 	if len(keys) == 0 {
 		return nil

@@ -93,7 +93,7 @@ func scalarOffset(doc string, n *yaml.Node) (int, error) {
 		pos++
 	}
 	if !strings.HasPrefix(doc[min(pos, len(doc)):], n.Value) {
-		return 0, fmt.Errorf("line %d does not hold the value in plain", n.Line)
+		return 0, fmt.Errorf("line %d does not contain the value as plain text", n.Line)
 	}
 	return pos, nil
 }

@@ -21,7 +21,7 @@ import (
 // maxAttempts is how often a reconfiguration is begun before the node goes back.
 const maxAttempts = 6
 
-// Reconfiguration is one configuration on its way into the node.
+// Reconfiguration applies one site configuration.
 type Reconfiguration struct {
 	Ports
 	Record  relocation.Record

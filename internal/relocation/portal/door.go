@@ -16,7 +16,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// door admits whoever has the code: one at a time, and each address slower with every wrong attempt.
+// door allows one session at a time and limits wrong codes per client.
 type door struct {
 	options Options
 

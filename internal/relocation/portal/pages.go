@@ -131,5 +131,5 @@ func spoken(d time.Duration) string {
 	return fmt.Sprintf("%d minutes", int(d.Round(time.Minute).Minutes()))
 }
 
-// letters reads a code letter by letter, for those who listen to the page.
+// letters reads a code letter by letter, for screen readers.
 func letters(c sitecode.Code) string { return strings.Join(strings.Split(string(c), ""), " ") }

@@ -13,7 +13,7 @@ import (
 
 // networkCommand breaks and mends what is around the node, and looks at the node from outside.
 func networkCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{Use: "network", Short: "Break, mend or look from the LAN around the node"}
+	cmd := &cobra.Command{Use: "network", Short: "Inject network faults, repair them, or run a command from the LAN"}
 	cmd.AddCommand(
 		faultCommand(o, "drop", "Take a gateway or DNS server off the LAN", network.Network.Drop),
 		faultCommand(o, "restore", "Give it back", network.Network.Restore),
