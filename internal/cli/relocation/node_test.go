@@ -148,7 +148,7 @@ func TestApplyTellsWhatWasAppliedAlready(t *testing.T) {
 	require.NoError(t, n.Files().Remove(domain.TypedFile))
 	require.NoError(t, operation.WriteJSON(n.Files(), domain.LastFile, domain.Last{Outcome: domain.OutcomeHome, Digest: digest(typed)}))
 	_, err = onNode(t, n, siteFile, "apply", "-f", "-")
-	requireFinal(t, err, "was applied already")
+	requireFinal(t, err, "and is active")
 	_, err = onNode(t, n, siteFile+"baseDomain: other.example.org\n", "apply", "-f", "-")
 	requireFinal(t, err, "the node is at home on its site")
 }
