@@ -122,8 +122,8 @@ func (r *Registries) transport(registry, bundle string) (*http.Transport, error)
 	}, nil
 }
 
-// overTLS sends every request over TLS: the library would also ask registries on private addresses without it. It bounds
-// what is answered.
+// overTLS sends every request over TLS: the library would also ask registries on private addresses without it. It sends the
+// whole content each time: the library repeats a request with a new token, and its content has been read then. It bounds what is answered.
 type overTLS struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -132,6 +132,15 @@ func (t overTLS) RoundTrip(r *http.Request) (*http.Response, error) {
 		clone := r.Clone(r.Context())
 		clone.URL.Scheme = secure
 		r = clone
+	}
+	if r.GetBody != nil {
+		body, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		clone := *r
+		clone.Body = body
+		r = &clone
 	}
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {

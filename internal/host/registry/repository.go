@@ -45,8 +45,11 @@ func (r *repository) do(ctx context.Context, method, at string, body io.Reader, 
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
-	if req.Body != nil {
-		req.Body = &watched{req.Body, ctx}
+	if again := req.GetBody; again != nil { // overTLS reads from it
+		req.GetBody = func() (io.ReadCloser, error) {
+			body, err := again()
+			return &watched{body, ctx}, err
+		}
 	}
 	return r.client.Do(req)
 }
