@@ -31,8 +31,9 @@ const (
 	cacheLag = 50 * time.Millisecond
 	// poolGrace is how long a claim waits for its pool before it reports that there is none.
 	poolGrace = 2 * time.Second
-	// invalidRetry is how soon a claim is tried again whose address object the API server refuses.
-	invalidRetry = 5 * time.Minute
+	// invalidRetry is how soon a claim is tried again whose address object the API server finds invalid, and forbiddenRetry where a
+	// quota or a right is missing: both are given while the claim stays as it is.
+	invalidRetry, forbiddenRetry = 5 * time.Minute, time.Minute
 )
 
 // blocked says why a claim gets no address now.
@@ -110,14 +111,21 @@ func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, 
 	if err := r.ensureFinalizer(ctx, c); err != nil {
 		return ctrl.Result{}, err
 	}
-	lease, lock, err := r.acquire(ctx, c, pool, lock)
+	lease, held, err := r.acquire(ctx, c, pool, lock)
 	if err != nil {
 		return r.refuse(ctx, k, c, news, err)
 	}
 	r.ledger.leave(c.pool, c.key)
-	name, err := r.ensureAddress(ctx, k, c, pool, lease, lock)
-	if apierrors.IsInvalid(err) && c.addressName == "" {
-		return r.refuseInvalid(ctx, k, c, lock, err)
+	name, err := r.ensureAddress(ctx, k, c, pool, lease, held)
+	switch {
+	case c.addressName != "":
+	case apierrors.IsInvalid(err):
+		return r.refuseObject(ctx, k, c, held, err)
+	case apierrors.IsForbidden(err):
+		if lock != nil || held.Spec.Host != "" {
+			held = nil // it may be the address that a host runs with
+		}
+		return r.refuseObject(ctx, k, c, held, err)
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -245,15 +253,21 @@ func (c *claim) asWaiter(news uint64, why *blocked) waiter {
 		any: why.reason == metal3.ReasonPoolExhausted && !why.particular}
 }
 
-// refuseInvalid reports that the API server refuses the address object of a claim, and frees the address. The claim does not wait for
-// its pool: other claims may be refused alike, and would wake each other.
-func (r *Reconciler) refuseInvalid(ctx context.Context, k kind, c *claim, lock *lockv1.AddressLock, why error) (ctrl.Result, error) {
-	r.ledger.withdraw(c.key, c.pool, string(c.GetUID()))
-	if err := r.deleteLock(ctx, lock); err != nil {
-		return ctrl.Result{}, err
+// refuseObject reports that the API server refuses the address object of a claim, because of what it says or of a quota, and frees the
+// address unless lock is nil. The claim does not wait for its pool: other claims may be refused alike, and would wake each other.
+func (r *Reconciler) refuseObject(ctx context.Context, k kind, c *claim, lock *lockv1.AddressLock, why error) (ctrl.Result, error) {
+	if lock != nil {
+		r.ledger.withdraw(c.key, c.pool, string(c.GetUID()))
+		if err := r.deleteLock(ctx, lock); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	retry := invalidRetry
+	if apierrors.IsForbidden(why) {
+		retry = forbiddenRetry
 	}
 	r.Metrics.refused(k, metal3.ReasonAllocationFailed)
-	return ctrl.Result{RequeueAfter: invalidRetry},
+	return ctrl.Result{RequeueAfter: retry},
 		r.report(ctx, k, c, outcome{reason: metal3.ReasonAllocationFailed, message: status.ClipNote(why.Error())})
 }
 

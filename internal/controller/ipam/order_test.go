@@ -1,11 +1,15 @@
 package ipam
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
@@ -113,4 +117,30 @@ func TestWhatCanNotBeStoredIsReported(t *testing.T) {
 	require.Len(t, w.locks(), 1)
 	before := r.writes.Load()
 	require.Never(t, func() bool { return r.writes.Load() > before+2 }, 3*time.Second, tick, "it is not tried all the time")
+}
+
+// An address object that the API server refuses, for a quota too, is reported, and its address is free for others. A claim of a host
+// keeps it: it may be the one that the host runs with.
+func TestARefusedAddressObjectIsReported(t *testing.T) {
+	w := newWorld(t)
+	w.pool("p", between(1, 9))
+	r := w.start()
+	full := func(verb string, o client.Object) error {
+		if _, address := o.(*metal3.IPAddress); verb != "create" || !address {
+			return nil
+		}
+		return apierrors.NewForbidden(schema.GroupResource{Group: "ipam.metal3.io", Resource: "ipaddresses"}, o.GetName(),
+			errors.New("exceeded quota: q"))
+	}
+	r.fail.Store(&full)
+	w.claim("c", "p")
+	require.Contains(t, w.reason("c", metal3.ReasonAllocationFailed), "exceeded quota: q")
+	w.eventually(func() bool { return strings.Contains(strings.Join(r.events(), "\n"), "exceeded quota: q") }, "an event says so")
+	w.noLocks()
+	w.claim("hosted", "p", forHost("h"))
+	w.reason("hosted", metal3.ReasonAllocationFailed)
+	w.eventually(func() bool { l := w.locks(); return len(l) == 1 && l[0].Spec.Host == "h" }, "the address of the host is kept")
+	r.fail.Store(nil)
+	w.claim("next", "p")
+	require.NotEmpty(t, w.address("next"))
 }
