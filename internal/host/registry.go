@@ -22,6 +22,8 @@ var (
 	ErrRegistryAway = errors.New("the registry cannot be reached")
 	// ErrRegistryTrust: its certificate is signed by no authority that this node trusts; a retry does not help.
 	ErrRegistryTrust = errors.New("the registry's certificate is not trusted")
+	// ErrRegistryClock: of these, it is signed by one, and not valid at the time that this node's clock says.
+	ErrRegistryClock = fmt.Errorf("%w: it is not valid at the time of this node's clock", ErrRegistryTrust)
 	// ErrRegistryPlain: it answers without TLS; a retry does not help.
 	ErrRegistryPlain = errors.New("the registry answers over http alone")
 )

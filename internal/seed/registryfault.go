@@ -14,6 +14,7 @@ var registryAdvice = []struct {
 	advice string
 }{
 	{host.ErrRegistryPlain, "give it a certificate: images are sent and read over TLS alone"},
+	{host.ErrRegistryClock, "set the clock of this node, or renew the certificate"},
 	{host.ErrRegistryTrust, "add the authority of its certificate to the node's trust or to the cluster's trusted CA bundle, " +
 		"or correct the name in the certificate"},
 	{host.ErrRegistryLogin, "log in again, and renew key seedAuth of Secret seedgen"},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -29,6 +30,8 @@ func classify(err error) error {
 		return byStatus(status.StatusCode, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("%w: %w", host.ErrRegistryPlain, err)
+	case outdated(err):
+		return fmt.Errorf("%w: %w", host.ErrRegistryClock, err)
 	case untrusted(err):
 		return fmt.Errorf("%w: %w", host.ErrRegistryTrust, err)
 	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
@@ -57,6 +60,12 @@ func untrusted(err error) bool {
 	return errors.As(err, &unknown) || errors.As(err, &name) || errors.As(err, &invalid) || errors.As(err, &verify)
 }
 
+// outdated says that a certificate is not valid yet, or not any more.
+func outdated(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
+}
+
 // noSpace is how the registry of the distribution project reports a full disk: as the number of the error (ENOSPC).
 const noSpace = "err:28"
 
@@ -79,7 +88,44 @@ func byStatus(code int, err error) error {
 
 // check turns an answer into an error, unless it has one of the codes.
 func check(resp *http.Response, codes ...int) error {
-	return classify(transport.CheckError(resp, codes...))
+	err := classify(transport.CheckError(resp, codes...))
+	if after := retryAfter(resp.Header); err != nil && after > 0 {
+		return &busy{error: err, after: after}
+	}
+	return err
+}
+
+// busy is an answer that says when to ask again.
+type busy struct {
+	error
+	after time.Duration
+}
+
+// Unwrap returns the error that the answer is.
+func (b *busy) Unwrap() error { return b.error }
+
+// longestPause bounds what a registry may ask for.
+const longestPause = 2 * time.Minute
+
+// retryAfter reads the header of that name; 0 stands for none.
+func retryAfter(header http.Header) time.Duration {
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(min(max(seconds, 0), int(longestPause/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(time.Until(at), longestPause)
+	}
+	return 0
+}
+
+// pauseAfter is how long to wait after an error: the pause of this try, or what the registry asks for.
+func pauseAfter(err error, pause time.Duration) time.Duration {
+	var b *busy
+	if errors.As(err, &b) {
+		return max(pause, b.after)
+	}
+	return pause
 }
 
 // retry tries again what failed because the registry was away. A try ends where nothing was sent or answered for a while: one over a slow
@@ -96,7 +142,7 @@ func (r *Registries) retry(ctx context.Context, try func(context.Context) error)
 			return err
 		}
 		r.o.Log.Warn("registry: trying again", "try", n, "of", r.o.Tries, "error", err)
-		if serr := sleep(ctx, pause); serr != nil {
+		if serr := sleep(ctx, pauseAfter(err, pause)); serr != nil {
 			return errors.Join(err, serr)
 		}
 		pause = min(2*pause, 30*time.Second)
