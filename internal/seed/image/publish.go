@@ -133,6 +133,9 @@ func (p *Publisher) Finish(ctx context.Context, arch string, labels map[string]s
 	if err != nil {
 		return out, err
 	}
+	if err := p.confirm(ctx); err != nil {
+		return out, err
+	}
 	if p.Announce != nil {
 		if err := p.Announce(digestOf(data)); err != nil {
 			return out, err
@@ -150,6 +153,23 @@ func (p *Publisher) Finish(ctx context.Context, arch string, labels map[string]s
 			back.Digest, p.Tag, out.Digest)
 	}
 	return out, err
+}
+
+// confirm asks the registry for every layer: not every one refuses a manifest whose blobs it does not have.
+func (p *Publisher) confirm(ctx context.Context) error {
+	for _, l := range p.layers {
+		there, err := p.Repository.Has(ctx, l.Digest)
+		if errors.Is(err, host.ErrRegistryDenied) {
+			return nil // the registry has acknowledged them
+		}
+		if err != nil {
+			return err
+		}
+		if !there {
+			return fmt.Errorf("the registry has lost %s, blob %s, that it acknowledged: publish again", l.Content, l.Digest)
+		}
+	}
+	return nil
 }
 
 func putJSON(ctx context.Context, r host.Repository, mediaType string, v any) (descriptor, error) {
