@@ -39,15 +39,11 @@ func (r *reader) beside(f *File) error {
 
 // each reads the files of a folder that have one of the endings, by name.
 func (r *reader) each(folder string, use func(name string, data []byte), endings ...string) error {
-	entries, err := r.list(folder)
+	real, entries, err := r.list(folder)
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	real, _, err := r.folder(folder)
-	if err != nil {
-		return err
-	}
 	for _, e := range entries {
 		if !slices.Contains(endings, strings.ToLower(path.Ext(e.Name()))) {
 			continue

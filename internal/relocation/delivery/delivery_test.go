@@ -50,6 +50,7 @@ func TestWhatAFolderYields(t *testing.T) {
 		"plain":           {files("site-config.yaml", config), ""},
 		"capitals":        {files("SITE-CONFIG.YAML", config, "System Volume Information/x", "y", "._site-config.yaml", "\x00"), ""},
 		"with folders":    {files("cluster-configuration/manifest.json", `{"api_version":1}`, "x/y", ""), ""},
+		"folder in caps":  {files("CLUSTER-configuration/Site-Config.yaml", config, "x/y", ""), ""},
 		"none":            {files("readme.txt", ""), "no configuration file: a file with the name site-config.yaml is expected"},
 		"two":             {files("site-config.yaml", config, "manifest.json", "{}"), "there is more than one configuration file: manifest.json, site-config.yaml; keep one"},
 		"two by case":     {files("site-config.yaml", config, "Site-Config.yaml", config), "there is more than one"},

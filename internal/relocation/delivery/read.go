@@ -78,13 +78,13 @@ type reader struct {
 func (r *reader) findConfig() (string, error) {
 	var found []string
 	for _, folder := range []string{".", clusterFolder} {
-		entries, err := r.list(folder)
+		at, entries, err := r.list(folder)
 		if err != nil {
 			return "", err
 		}
 		for _, e := range entries {
 			if slices.Contains(Names(), strings.ToLower(e.Name())) {
-				found = append(found, path.Join(folder, e.Name()))
+				found = append(found, path.Join(at, e.Name()))
 			}
 		}
 	}
@@ -97,17 +97,17 @@ func (r *reader) findConfig() (string, error) {
 	return "", fmt.Errorf("there is more than one configuration file: %s; keep one", strings.Join(found, ", "))
 }
 
-// list is empty for a folder that is not there. The folder's name may be written in any case.
-func (r *reader) list(folder string) ([]fs.DirEntry, error) {
+// list returns the name of a folder as it is written there, in any case of letters, and its files; none for a folder that is missing.
+func (r *reader) list(folder string) (name string, entries []fs.DirEntry, err error) {
 	name, ok, err := r.folder(folder)
 	if err != nil || !ok {
-		return nil, err
+		return "", nil, err
 	}
-	entries, err := fs.ReadDir(r.files, name)
+	entries, err = fs.ReadDir(r.files, name)
 	if err != nil {
-		return nil, fmt.Errorf("list the files of %s: %w", folder, err)
+		return "", nil, fmt.Errorf("list the files of %s: %w", folder, err)
 	}
-	return slices.DeleteFunc(entries, ignored), nil
+	return name, slices.DeleteFunc(entries, ignored), nil
 }
 
 // folder finds a folder part by part, whatever the case of its letters. A link is not a folder.
