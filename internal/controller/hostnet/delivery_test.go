@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -194,4 +195,34 @@ func TestABaseConfigMayComeLate(t *testing.T) {
 	}, "a wait that does not grow")
 	w.secret(base, map[string][]byte{"userData": []byte(roleConfig)})
 	require.Contains(t, files(t, w.userData(m.GetName())), "/etc/role")
+}
+
+// A Secret that was lost is made anew for a host that runs with the former: what is in it may be something else.
+func TestALostSecretOfAProvisionedHostIsReported(t *testing.T) {
+	w := newWorld(t)
+	w.newPool(func(*metal3.IPPoolSpec) {})
+	w.secret(w.pool+"-user-data", map[string][]byte{"userData": []byte(`{"ignition":{"version":"3.2.0"}}`)})
+	m := w.machine(w.pool+"-lost", "ens4="+w.pool, w.pool+"-user-data")
+	w.userData(m.GetName())
+	w.eventually(func() bool {
+		require.NoError(t, w.api.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+		name, _, _ := unstructured.NestedString(m.Object, "spec", "providerSpec", "value", "userData", "name")
+		return name == m.GetName()+ownSuffix
+	}, "the machine uses its own config")
+	require.Equal(t, m.GetName()+ownSuffix, w.provision(m))
+	w.delivered(m)
+	for len(w.recorded.Events) > 0 {
+		require.NotContains(t, <-w.recorded.Events, "SecretMadeAnew")
+	}
+	lost := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: m.GetName() + ownSuffix}}
+	require.NoError(t, w.api.Delete(t.Context(), lost))
+	w.userData(m.GetName())
+	w.eventually(func() bool {
+		select {
+		case e := <-w.recorded.Events:
+			return strings.Contains(e, "SecretMadeAnew")
+		default:
+			return false
+		}
+	}, "an event says so")
 }

@@ -69,6 +69,7 @@ type world struct {
 	reconciler *Reconciler
 	// requests are those of the operator.
 	requests *requests
+	recorded *events.FakeRecorder
 }
 
 func newWorld(t testing.TB) *world {
@@ -98,7 +99,8 @@ func newWorld(t testing.TB) *world {
 	served := ipam.New(ipam.Options{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: slog.New(slog.DiscardHandler),
 		Metrics: metrics, Now: time.Now})
 	require.NoError(t, served.SetupWithManager(mgr))
-	r := &Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: events.NewFakeRecorder(1000), Log: slog.New(slog.DiscardHandler),
+	w.recorded = events.NewFakeRecorder(1000)
+	r := &Reconciler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: w.recorded, Log: slog.New(slog.DiscardHandler),
 		Metrics: w.metrics, Now: time.Now}
 	for _, k := range append(kinds, machineKind) {
 		require.NoError(t, r.Add(mgr, k))

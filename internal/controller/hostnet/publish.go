@@ -118,6 +118,10 @@ func (r *Reconciler) createSecret(
 	}
 	r.Events.Eventf(o, nil, corev1.EventTypeNormal, "HostConfigWritten", "Configure", "%s",
 		status.ClipNote("Secret "+name.String()+" holds the host's own config"))
+	if h.settled() && slices.Contains(h.configs, name.Name) {
+		r.warn(o, "SecretMadeAnew", fmt.Sprintf("host %s was provisioned with Secret %s, which was lost and is made anew; "+
+			"compare the addresses in it with those of the host", h.NamespacedName, name))
+	}
 	return r.use(ctx, o, h)
 }
 
