@@ -39,6 +39,10 @@ test: host-packages network-deps build controlplane workloads ## Run everything 
 test-unit: ## Run the tests that need neither root nor a server.
 	go test -short ./api/... ./cmd/... ./config/... ./hack/... ./internal/... ./lab/... ./test/...
 
+.PHONY: test-matrix
+test-matrix: ## Crash at every point of every crash matrix; "make test" plays a quarter of them (LCA_MATRIX_SEED).
+	LCA_MATRIX=all go test -count=1 -timeout 120m -run "$$(./hack/matrices pattern)" $$(./hack/matrices packages)
+
 .PHONY: test-lab
 test-lab: host-packages build controlplane workloads ## Run the scenarios on a lab node (MACHINE=nspawn|qemu).
 	LCA_LAB_MACHINE=$(MACHINE) go test -count=1 -shuffle=on -timeout 60m -parallel $(LAB_PARALLEL) -v -tags lab ./lab/scenario/...

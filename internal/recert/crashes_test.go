@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
@@ -40,14 +41,6 @@ func requireAtRest(t *testing.T, w *world, at time.Time) {
 	}
 }
 
-// stride is how many writes lie between two moments at which the power is cut.
-func stride() int {
-	if testing.Short() {
-		return 7
-	}
-	return 1
-}
-
 // siteOf makes what the settings of a site are written into.
 func siteOf(b *builder) {
 	b.secret("openshift-config", "pull-secret", map[string]string{".dockerconfigjson": "seed"})
@@ -68,12 +61,12 @@ func TestSiteSettingsSurviveACrash(t *testing.T) {
 	whole := start.clone()
 	runAt(t, whole, testTime)
 	want := worldTexts(t, whole)
-	for cut := 0; cut < whole.writes; cut += stride() {
+	flowtest.Points(t, whole.writes, func(t *testing.T, cut int) {
 		w := cutAfter(t, start, cut)
 		runAt(t, w, testTime)
 		compareWorlds(t, fmt.Sprintf("cut after %d writes", cut), worldTexts(t, w), want)
 		requireAtRest(t, w, testTime)
-	}
+	})
 }
 
 // Half of a swap cannot be told from the other half without its record, and the record is of its configuration.

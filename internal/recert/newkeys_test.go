@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
@@ -90,15 +91,12 @@ func TestNewKeySurvivesACrashAtEveryStep(t *testing.T) {
 			withConfig(t, start, extra)
 			whole := start.clone()
 			runRecert(t, whole)
-			for cut := 0; cut < whole.writes; cut += stride() {
+			flowtest.Points(t, whole.writes, func(t *testing.T, cut int) {
 				w := cutAfter(t, start, cut)
 				runRecert(t, w)
 				checkKeyless(t, start, w)
 				requireAtRest(t, w, testTime)
-				if t.Failed() {
-					t.Fatalf("cut after %d of %d writes", cut, whole.writes)
-				}
-			}
+			})
 		})
 	}
 }

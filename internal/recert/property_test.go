@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
@@ -270,16 +271,12 @@ func TestMadeUpClusterSurvivesACrashAtEveryStep(t *testing.T) {
 			whole := start.clone()
 			runRecert(t, whole)
 			judge := newOracle(t, want)
-			for cut := 0; cut < whole.writes; cut += stride() {
+			flowtest.Points(t, whole.writes, func(t *testing.T, cut int) {
 				w := cutAfter(t, start, cut)
 				runRecert(t, w)
 				judge.compare(t, fmt.Sprintf("cut after %d writes", cut), w, want)
 				requireAtRest(t, w, testTime)
-				if t.Failed() {
-					return
-				}
-			}
-			t.Logf("%d writes, a crash at every %d", whole.writes, stride())
+			})
 		})
 	}
 }

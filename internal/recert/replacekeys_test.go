@@ -13,6 +13,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/config"
@@ -203,15 +204,13 @@ func TestNewKeysSurviveACrashAtEveryStep(t *testing.T) {
 	start, theirs := seedWorld(t, map[string]any{"new_keys": true, "force_expire": true})
 	whole := start.clone()
 	runRecert(t, whole)
-	for cut := 0; cut < whole.writes; cut += 17 * stride() {
-		w := cutAfter(t, start, cut)
+	const apart = 17 // each run makes every key anew
+	flowtest.Points(t, (whole.writes+apart-1)/apart, func(t *testing.T, point int) {
+		w := cutAfter(t, start, point*apart)
 		runRecert(t, w)
 		requireReplaced(t, start, w, theirs)
 		requireAtRest(t, w, testTime)
-		if t.Failed() {
-			t.Fatalf("cut after %d of %d writes", cut, whole.writes)
-		}
-	}
+	})
 }
 
 func TestNewKeysContradictWhatKeepsThem(t *testing.T) {

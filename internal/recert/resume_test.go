@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/rules"
 )
@@ -48,13 +49,12 @@ func TestEveryCrashIsCompletedByTheNextRun(t *testing.T) {
 			whole := start.clone()
 			runRecert(t, whole)
 			want := worldTexts(t, whole)
-			for cut := range whole.writes {
+			flowtest.Points(t, whole.writes, func(t *testing.T, cut int) {
 				w := cutAfter(t, start, cut)
 				runRecert(t, w)
 				compareWorlds(t, fmt.Sprintf("cut after %d writes", cut), worldTexts(t, w), want)
 				requireAtRest(t, w, testTime)
-			}
-			t.Logf("%d crashes", whole.writes)
+			})
 		})
 	}
 }

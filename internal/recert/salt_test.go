@@ -8,6 +8,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
 )
 
@@ -34,7 +35,7 @@ func TestSaltedSignaturesStayAndAreOneInAllPlaces(t *testing.T) {
 	}
 	whole := start.clone()
 	runRecert(t, whole)
-	for cut := 0; cut < whole.writes; cut += stride() {
+	flowtest.Points(t, whole.writes, func(t *testing.T, cut int) {
 		w := cutAfter(t, start, cut)
 		runRecert(t, w)
 		for name, algorithm := range algorithms {
@@ -42,13 +43,13 @@ func TestSaltedSignaturesStayAndAreOneInAllPlaces(t *testing.T) {
 			was, is := certificateAt(t, start, at, 0), certificateAt(t, w, at, 0)
 			copied := certificatesOf(t, worldTexts(t, w)["/etc/kubernetes/"+name+".crt"])[0]
 			if is.Equal(was) || !is.Equal(copied) || is.SignatureAlgorithm != algorithm || is.CheckSignatureFrom(ca.Cert) != nil {
-				t.Fatalf("cut after %d writes: %s with %s, the same in both places: %t", cut, name, is.SignatureAlgorithm, is.Equal(copied))
+				t.Fatalf("%s with %s, the same in both places: %t", name, is.SignatureAlgorithm, is.Equal(copied))
 			}
 			if outer(t, is) != outer(t, was) {
 				t.Errorf("%s: the parameters of the algorithm changed", name)
 			}
 		}
-	}
+	})
 }
 
 func outer(t *testing.T, cert *x509.Certificate) string {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/certs"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/clustertest"
@@ -212,7 +213,7 @@ func TestEveryCrashOfATreeIsCompletedByTheNextRun(t *testing.T) {
 			whole := start.clone()
 			runAt(t, whole, testTime)
 			want := worldTexts(t, whole)
-			for cut := 0; cut < whole.writes; cut += stride() {
+			flowtest.Points(t, whole.writes, func(t *testing.T, cut int) {
 				w := cutAfter(t, start, cut)
 				later := testTime
 				if cut > 0 && extra["ip"] == nil { // later, the record tells when it began
@@ -221,7 +222,7 @@ func TestEveryCrashOfATreeIsCompletedByTheNextRun(t *testing.T) {
 				runAt(t, w, later)
 				compareWorlds(t, fmt.Sprintf("cut after %d writes", cut), worldTexts(t, w), want)
 				requireAtRest(t, w, later)
-			}
+			})
 		})
 	}
 }

@@ -1,6 +1,7 @@
 // Package flowtest generates the crash matrix of a flow: for each step of each
 // plan it dies before, inside and after the step, restarts, and judges what is left. GiveUp does the same with steps that
 // fail until the flow is given up.
+// A run plays a sample of it, which Sample chooses; LCA_MATRIX=all plays all of it.
 //
 // Tests of domain packages call it. It imports flow and the testing package only.
 package flowtest
@@ -9,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
@@ -38,11 +40,12 @@ type Crash struct {
 	Effect int
 }
 
-func (c Crash) String() string {
+// place is where, relative to the step, death comes.
+func (c Crash) place() string {
 	if c.Where == Inside {
-		return fmt.Sprintf("%s/%s/inside-%d", c.Flow, c.Step, c.Effect)
+		return fmt.Sprintf("%s-%d", Inside, c.Effect)
 	}
-	return fmt.Sprintf("%s/%s/%s", c.Flow, c.Step, c.Where)
+	return string(c.Where)
 }
 
 // World is one node living through one operation.
@@ -144,23 +147,71 @@ type Result struct {
 
 func (r Result) String() string { return fmt.Sprintf("%d crashes survived: %v", r.Cells, r.Verdicts) }
 
-// Matrix runs every cell for the plans, each in a world of its own.
+// matrix collects what the cells of one call of Matrix end with.
+type matrix struct {
+	sample Sample
+	world  func(t *testing.T) World
+	mu     sync.Mutex
+	result Result
+}
+
+// Matrix runs the cells for the plans that the sample chooses, each in a world of its own: of each step, one cell at
+// least whose place is reached. Steps run side by side, so worlds share nothing. It returns when all cells have ended.
 func Matrix(t *testing.T, plans []flow.Plan, world func(t *testing.T) World) Result {
 	t.Helper()
-	res := Result{Verdicts: map[string]int{}}
+	return newMatrix(ReadSample(t), world).play(t, plans)
+}
+
+func newMatrix(s Sample, world func(t *testing.T) World) *matrix {
+	return &matrix{sample: s, world: world, result: Result{Verdicts: map[string]int{}}}
+}
+
+func (m *matrix) play(t *testing.T, plans []flow.Plan) Result {
+	t.Helper()
 	for _, p := range plans {
-		for _, s := range p.Steps {
-			for _, where := range []Where{Before, After} {
-				run(t, Crash{Flow: p.Name, Step: s.Name, Where: where}, world, &res)
+		t.Run(p.Name, func(t *testing.T) {
+			for _, s := range p.Steps {
+				t.Run(s.Name, func(t *testing.T) {
+					t.Parallel()
+					m.step(t, p.Name, s.Name)
+				})
 			}
-			for n := 1; run(t, Crash{Flow: p.Name, Step: s.Name, Where: Inside, Effect: n}, world, &res); n++ {
-				if n > 500 {
-					t.Fatalf("%s/%s has more than 500 effects: it is not one step", p.Name, s.Name)
-				}
-			}
+		})
+	}
+	return m.result
+}
+
+// step plays the chosen cells of a step: before it, after it, at its first effect, its second one, and so on until it
+// has no more. How many there are is known at the end only, so where the sample begins behind it, the step itself is
+// met before it.
+func (m *matrix) step(t *testing.T, name, step string) {
+	met := false
+	for at := m.sample.begin(name + "/" + step); ; at += m.sample.Every {
+		c := cell(name, step, at)
+		if c.Effect > 500 {
+			t.Fatalf("%s/%s has more than 500 effects: it is not one step", name, step)
+		}
+		reached := m.run(t, c)
+		met = met || reached
+		if c.Where == Inside && !reached {
+			break
 		}
 	}
-	return res
+	if !met && !t.Failed() {
+		m.run(t, Crash{Flow: name, Step: step, Where: Before})
+	}
+}
+
+// cell is the one at a place of a step's row.
+func cell(name, step string, at int) Crash {
+	c := Crash{Flow: name, Step: step, Where: Inside, Effect: at - 1}
+	switch at {
+	case 0:
+		c.Where, c.Effect = Before, 0
+	case 1:
+		c.Where, c.Effect = After, 0
+	}
+	return c
 }
 
 // Person is a world in which somebody does what a flow that was given up names as the way out.
@@ -212,11 +263,11 @@ func giveUp(t *testing.T, c Crash, world func(t *testing.T) Person, res *Result)
 }
 
 // run plays one cell and says whether its place was reached.
-func run(t *testing.T, c Crash, world func(t *testing.T) World, res *Result) bool {
+func (m *matrix) run(t *testing.T, c Crash) bool {
 	t.Helper()
 	reached := false
-	t.Run(c.String(), func(t *testing.T) {
-		w, bomb := world(t), &Bomb{Crash: c}
+	t.Run(c.place(), func(t *testing.T) {
+		w, bomb := m.world(t), &Bomb{Crash: c}
 		if err := w.Live(bomb); err != nil {
 			t.Fatalf("the node did not settle: %v", err)
 		}
@@ -233,8 +284,14 @@ func run(t *testing.T, c Crash, world func(t *testing.T) World, res *Result) boo
 		if err := w.Again(); err != nil {
 			t.Fatalf("the node (%s) cannot be changed again: %v", verdict, err)
 		}
-		res.Cells++
-		res.Verdicts[verdict]++
+		m.count(verdict)
 	})
 	return reached
+}
+
+func (m *matrix) count(verdict string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.result.Cells++
+	m.result.Verdicts[verdict]++
 }

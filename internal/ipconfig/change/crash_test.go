@@ -126,37 +126,40 @@ func TestNoMomentIsLeftOut(t *testing.T) {
 	for name, arm := range map[string]func(*hosttest.Node, int){"power-cut": (*hosttest.Node).CrashAt, "killed": (*hosttest.Node).KillAt} {
 		for _, l := range lives() {
 			t.Run(l.name+"/"+name, func(t *testing.T) {
-				ends, moment := map[string]int{}, 1
-				for verdict := l.cutShort(t, arm, moment); verdict != ""; verdict = l.cutShort(t, arm, moment) {
-					ends[verdict]++
-					moment++
-				}
-				t.Logf("%s, %s: %d moments survived: %v", l.name, name, moment-1, ends)
-				require.Greater(t, moment, 10)
+				moments := l.changes(t)
+				require.Greater(t, moments, 10)
+				flowtest.Points(t, moments, func(t *testing.T, before int) { l.cutShort(t, arm, before+1) })
 			})
 		}
 	}
 }
 
-// cutShort lives once and dies at the moment; the verdict is empty where the life was over before.
-func (l life) cutShort(t *testing.T, arm func(*hosttest.Node, int), moment int) string {
+// changes counts those that an undisturbed life makes.
+func (l life) changes(t *testing.T) (all int) {
+	w := newWorld(t)
+	require.NoError(t, l.first(w))
+	require.NoError(t, w.node.Run(t.Context(), func(context.Context) error { return l.asked(w) }))
+	w.node.CrashWhen(func(_ hosttest.Op, seen int) bool { all = seen; return false })
+	require.NoError(t, w.rest(t.Context()))
+	return all
+}
+
+// cutShort lives once and dies at the moment.
+func (l life) cutShort(t *testing.T, arm func(*hosttest.Node, int), moment int) {
 	w := newWorld(t)
 	require.NoError(t, l.first(w))
 	require.NoError(t, w.node.Run(t.Context(), func(context.Context) error { return l.asked(w) }))
 	arm(w.node, moment)
-	require.NoError(t, w.rest(t.Context()), "died at change %d", moment)
-	if w.node.Struck() == 0 {
-		return ""
-	}
+	require.NoError(t, w.rest(t.Context()))
+	require.Equal(t, 1, w.node.Struck(), "the moment was reached")
 	verdict, err := w.Judge()
-	require.NoError(t, err, "died at change %d", moment)
+	require.NoError(t, err)
 	if l.ends != "" && verdict != l.ends { // nothing of it was journaled; the operator asks again, since status says so
 		require.NoError(t, w.node.Run(t.Context(), func(context.Context) error { return l.asked(w) }))
 		require.NoError(t, w.rest(t.Context()))
 		verdict, err = w.Judge()
-		require.NoError(t, err, "died at change %d", moment)
-		require.Equal(t, l.ends, verdict, "died at change %d", moment)
+		require.NoError(t, err)
+		require.Equal(t, l.ends, verdict)
 	}
-	require.NoError(t, w.Again(), "died at change %d", moment)
-	return verdict
+	require.NoError(t, w.Again())
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -217,41 +219,43 @@ func TestARollbackThatWasBegunIsGoneOnWith(t *testing.T) {
 
 // TestDeathWhileTakingBack fails the last step before the flip, and then dies at every single effect of the undoing.
 func TestDeathWhileTakingBack(t *testing.T) {
-	for name, arm := range map[string]func(*world, int){
-		"power-cut": func(w *world, n int) { w.node.CrashAt(n) },
-		"killed":    func(w *world, n int) { w.node.KillAt(n) },
-	} {
+	effects := 0
+	takeBack(t, func(w *world) { w.node.CrashWhen(func(_ hosttest.Op, seen int) bool { effects = seen; return false }) })
+	require.Greater(t, effects, 5)
+	for name, arm := range map[string]func(*hosttest.Node, int){"power-cut": (*hosttest.Node).CrashAt, "killed": (*hosttest.Node).KillAt} {
 		t.Run(name, func(t *testing.T) {
-			for n := 1; ; n++ {
-				w := newWorld(t)
-				armed := false
-				w.wrap = func(p flow.Plan) flow.Plan {
-					for i, s := range p.Steps {
-						if s.Name == ipconfig.StepSeal && !armed {
-							p.Steps[i].Do = func(context.Context) error {
-								armed = true
-								arm(w, n)
-								return errors.New("input/output error")
-							}
-						}
-					}
-					return p
+			flowtest.Points(t, effects, func(t *testing.T, at int) {
+				w, verdict := takeBack(t, func(w *world) { arm(w.node, at+1) })
+				require.Equal(t, 1, w.node.Struck(), "the effect was reached")
+				if at > 1 { // the first two are the record of the failure: without it the run goes on
+					require.Equal(t, "old", verdict)
 				}
-				require.NoError(t, w.Live(nil), "effect %d", n)
-				w.node.Disarm()
-				verdict, err := w.Judge()
-				require.NoError(t, err, "effect %d", n)
-				if n > 2 { // the first two are the record of the failure: without it the run goes on
-					require.Equal(t, "old", verdict, "effect %d", n)
-				}
-				struck := w.node.Struck()
-				w.wrap = nil
-				require.NoError(t, w.Again(), "effect %d", n)
-				if struck == 0 {
-					require.Greater(t, n, 5)
-					return
-				}
-			}
+			})
 		})
 	}
+}
+
+// takeBack fails the last step before the flip once, calls arm then, and says what the node is in the end.
+func takeBack(t *testing.T, arm func(*world)) (*world, string) {
+	w := newWorld(t)
+	armed := false
+	w.wrap = func(p flow.Plan) flow.Plan {
+		for i, s := range p.Steps {
+			if s.Name == ipconfig.StepSeal && !armed {
+				p.Steps[i].Do = func(context.Context) error {
+					armed = true
+					arm(w)
+					return errors.New("input/output error")
+				}
+			}
+		}
+		return p
+	}
+	require.NoError(t, w.Live(nil))
+	w.node.Disarm()
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	w.wrap = nil
+	require.NoError(t, w.Again())
+	return w, verdict
 }

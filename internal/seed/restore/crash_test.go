@@ -63,26 +63,32 @@ func TestCrashMatrix(t *testing.T) {
 
 // Begin is no step: the power fails before each of its changes, and of what was stored nothing stays behind.
 func TestNoMomentIsLeftOutWhenARestoreIsRequested(t *testing.T) {
-	for at := 1; ; at++ {
+	changes := 0
+	whole := newWorld(t, false)
+	whole.node.CrashWhen(func(_ hosttest.Op, seen int) bool { changes = seen; return false })
+	require.NoError(t, begin(t, whole))
+	require.GreaterOrEqual(t, changes, 4)
+	flowtest.Points(t, changes, func(t *testing.T, before int) {
 		w := newWorld(t, false)
-		w.node.CrashWhen(func(_ hosttest.Op, seen int) bool { return seen == at })
 		struck := w.node.Struck()
-		err := w.node.Run(t.Context(), func(ctx context.Context) error {
-			_, err := restore.Begin(ctx, w.ports(), w.ask())
-			return err
-		})
-		if w.node.Struck() == struck {
-			require.NoError(t, err)
-			require.Greater(t, at, 4)
-			return
-		}
+		w.node.CrashAt(before + 1)
+		_ = begin(t, w) // it dies on the way
+		require.Equal(t, struck+1, w.node.Struck(), "the change was reached")
 		w.node.Disarm()
 		require.NoError(t, w.node.Settle(t.Context(), maxBoots))
 		verdict, err := w.Judge()
-		require.NoError(t, err, "after change %d", at)
+		require.NoError(t, err)
 		require.Equal(t, "old", verdict)
 		require.NoError(t, w.Again())
-	}
+	})
+}
+
+func begin(t *testing.T, w *world) error {
+	t.Helper()
+	return w.node.Run(t.Context(), func(ctx context.Context) error {
+		_, err := restore.Begin(ctx, w.ports(), w.ask())
+		return err
+	})
 }
 
 // TestARestoreThatIsGivenUpHasAWayOut has each step up to the reboot fail until nobody tries any more.
