@@ -45,7 +45,7 @@ test-matrix: ## Crash at every point of every crash matrix; "make test" plays a 
 
 .PHONY: test-lab
 test-lab: host-packages build controlplane workloads ## Run the scenarios on a lab node (MACHINE=nspawn|qemu).
-	LCA_LAB_MACHINE=$(MACHINE) go test -count=1 -shuffle=on -timeout 60m -parallel $(LAB_PARALLEL) -v -tags lab ./lab/scenario/...
+	LCA_LAB_MACHINE=$(MACHINE) go test -count=1 -shuffle=on -timeout 60m -parallel $(LAB_PARALLEL) -v -tags lab ./lab/scenario/... ./lab/cmd/nodelet
 
 .PHONY: test-long
 test-long: ## Also run slow scenarios.
