@@ -195,7 +195,7 @@ func (n *Node) Log() string {
 // Until polls the condition and fails the test when it does not come true in time.
 func (n *Node) Until(what string, condition func() bool) {
 	n.t.Helper()
-	deadline := time.Now().Add(Patience(20 * time.Second))
+	deadline := time.Now().Add(Patience(60 * time.Second))
 	for !condition() {
 		if time.Now().After(deadline) {
 			n.t.Fatalf("waited in vain until %s", what)
