@@ -23,9 +23,9 @@ help: ## List the targets.
 	@grep -hE '^[a-zA-Z_-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
 
 .PHONY: build
-build: ## Build the programs into build/bin.
+build: ## Build the programs into build/bin, stripped: the node keeps a copy in each stateroot.
 	@mkdir -p $(BIN)
-	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/... ./lab/cmd/...
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o $(BIN)/ ./cmd/... ./lab/cmd/...
 
 .PHONY: demo
 demo: host-packages build controlplane ## Change a real node's address and bring it back (MACHINE=nspawn|qemu).

@@ -11,7 +11,7 @@ DIST := dist
 OUT ?= build/image/$(GOARCH)/image
 CA_BUNDLE ?= /etc/ssl/certs/ca-certificates.crt
 VERSION_PACKAGE := github.com/lifecycle-agent/lifecycle-agent/internal/version
-RELEASE_LDFLAGS = -s -w -X $(VERSION_PACKAGE).release=$(VERSION) -X $(VERSION_PACKAGE).commit=$(COMMIT) -X $(VERSION_PACKAGE).date=$(DATE)
+PROGRAM_LDFLAGS = -s -w -X $(VERSION_PACKAGE).release=$(VERSION) -X $(VERSION_PACKAGE).commit=$(COMMIT) -X $(VERSION_PACKAGE).date=$(DATE)
 
 # Where the files of a release will be downloaded from; the manifest of krew names it.
 RELEASE_URL ?= https://example.invalid/lifecycle-agent/$(VERSION)
@@ -20,7 +20,7 @@ PLUGIN_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
 .PHONY: programs
 programs: ## Build what an image holds, stripped, for GOARCH: both programs and the public certificate authorities.
 	@mkdir -p $(OUT)
-	CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build -trimpath -ldflags '$(RELEASE_LDFLAGS)' -o $(OUT)/ ./cmd/lifecycle-agent ./cmd/lca-cli
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o $(OUT)/ ./cmd/lifecycle-agent ./cmd/lca-cli
 	cp $(CA_BUNDLE) $(OUT)/ca-certificates.crt
 
 .PHONY: image
@@ -44,7 +44,7 @@ release: programs $(BIN)/cyclonedx-gomod ## Write what is released into dist/: p
 plugin: $(BIN)/cyclonedx-gomod ## Build kubectl lca for each platform into dist/, as archives with their notices, and SBOMs.
 	@mkdir -p $(DIST) build/plugin
 	for p in $(PLUGIN_PLATFORMS); do \
-	  CGO_ENABLED=0 GOOS=$${p%-*} GOARCH=$${p#*-} go build -trimpath -ldflags '$(RELEASE_LDFLAGS)' -o build/plugin/kubectl-lca ./cmd/kubectl-lca && \
+	  CGO_ENABLED=0 GOOS=$${p%-*} GOARCH=$${p#*-} go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o build/plugin/kubectl-lca ./cmd/kubectl-lca && \
 	  go run ./hack/notices build/plugin/kubectl-lca > build/plugin/THIRD-PARTY-NOTICES.txt && \
 	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/kubectl-lca-$$p.cdx.json build/plugin/kubectl-lca && \
 	  cp hack/release/kubectl_complete-lca LICENSE build/plugin/ && \
