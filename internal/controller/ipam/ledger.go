@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/latest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
@@ -28,9 +28,9 @@ type ledger struct {
 	// unreadable is what could not be read of that.
 	unreadable string
 	waiting    map[types.NamespacedName]*waitlist
-	woken      map[key]waiter    // claims that were taken off a waitlist, until they are reconciled
-	missed     map[key]time.Time // claims whose pool was not known, since when
-	written    map[key]string    // version of a claim that was written last and not read since
+	woken      map[key]waiter       // claims that were taken off a waitlist, until they are reconciled
+	missed     map[key]time.Time    // claims whose pool was not known, since when
+	written    latest.Versions[key] // of claims
 }
 
 func newLedger(now func() time.Time) *ledger {
@@ -39,7 +39,7 @@ func newLedger(now func() time.Time) *ledger {
 		objects: map[key]map[string]addressObject{}, supplies: map[types.NamespacedName]*supply{},
 		tenants: newTenants(),
 		waiting: map[types.NamespacedName]*waitlist{}, woken: map[key]waiter{},
-		missed: map[key]time.Time{}, written: map[key]string{},
+		missed: map[key]time.Time{},
 	}
 }
 
@@ -58,7 +58,7 @@ func (l *ledger) observe(lock *lockv1.AddressLock) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.locks[lock.Name]; known != nil {
-		if known.UID == lock.UID && (known.ResourceVersion == lock.ResourceVersion || older(lock, known)) {
+		if known.UID == lock.UID && (known.ResourceVersion == lock.ResourceVersion || latest.IsOlder(lock.ResourceVersion, known.ResourceVersion)) {
 			return false
 		}
 		l.unlink(known)
@@ -66,12 +66,6 @@ func (l *ledger) observe(lock *lockv1.AddressLock) (news bool) {
 	l.link(lock)
 	l.applyToAll(lock)
 	return true
-}
-
-// older says that a is a former version of b.
-func older(a, b *lockv1.AddressLock) bool {
-	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
-	return err == nil && order < 0
 }
 
 // correct records a lock, and applies it even if it was known: a pool has promised its address in spite of it.
@@ -159,23 +153,14 @@ func (l *ledger) ownersOf() (claims map[key][]types.UID) {
 func (l *ledger) wrote(k key, version string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.written[k] = version
+	l.written.Record(k, version)
 }
 
 // stale says that the cache does not have yet what was written to the claim.
 func (l *ledger) stale(k key, version string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, ok := l.written[k]
-	if !ok {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(version, last)
-	if err == nil && order < 0 {
-		return true
-	}
-	delete(l.written, k)
-	return false
+	return l.written.IsBehind(k, version)
 }
 
 // forget drops what is remembered of a claim that is gone.
@@ -183,7 +168,7 @@ func (l *ledger) forget(k key) {
 	l.leaveAll(k)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.written, k)
+	l.written.Forget(k)
 	delete(l.missed, k)
 }
 

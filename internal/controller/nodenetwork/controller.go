@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +22,7 @@ import (
 
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/caches"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/latest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -73,8 +73,7 @@ func (p *Publisher) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := p.publish(ctx, node, object, content); apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) ||
-		apierrors.IsNotFound(err) {
+	if err := p.publish(ctx, node, object, content); latest.IsRefusal(err) {
 		p.uid = ""
 		return reconcile.Result{RequeueAfter: retryPause}, nil
 	} else if err != nil {
@@ -104,7 +103,7 @@ func (p *Publisher) publish(ctx context.Context, node, object *metav1.PartialObj
 	if object == nil {
 		return p.create(ctx, node, content)
 	}
-	if p.uid != object.UID || newer(object.ResourceVersion, p.resourceVersion) {
+	if p.uid != object.UID || !latest.IsOlder(object.ResourceVersion, p.resourceVersion) && object.ResourceVersion != p.resourceVersion {
 		if err := p.compare(ctx, content); err != nil {
 			return err
 		}
@@ -128,13 +127,6 @@ func (p *Publisher) create(ctx context.Context, node *metav1.PartialObjectMetada
 	}
 	p.remember(state, nil)
 	return p.write(ctx, content)
-}
-
-// newer says that another client has written the object. A cache that has not seen this one's own write is older.
-func newer(cached, own string) bool {
-	c, cerr := strconv.ParseUint(cached, 10, 64)
-	o, oerr := strconv.ParseUint(own, 10, 64)
-	return cerr != nil || oerr != nil || c > o
 }
 
 // compare reads what is published, once after a start and after a write by another client.
