@@ -2,9 +2,11 @@ package netenactment
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,10 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
+	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/probing"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/values"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
@@ -25,9 +30,9 @@ var job = nodejob.Job{
 	Argv: []string{host.CLI, "network", "enact"}, Restart: true,
 }
 
-// start stores the request of an enactment and starts its unit. What the policy lacks is reported as its state.
-func (r *Reconciler) start(ctx context.Context, s *scene, v *view, j *judgement) error {
-	request, missing, err := r.request(s, v, *j)
+// startEnactment stores the request of an enactment and starts its unit. What the policy lacks is reported as its state.
+func (r *Reconciler) startEnactment(ctx context.Context, s *observation, v *policyView, j *decision) error {
+	request, missing, err := r.buildRequest(s, v, *j)
 	if err != nil {
 		return err
 	}
@@ -55,8 +60,8 @@ func (r *Reconciler) start(ctx context.Context, s *scene, v *view, j *judgement)
 	return nodejob.Start(ctx, r.Node.Transients, job)
 }
 
-// resume starts the unit again where it ended without carrying the request out, and says when to look again.
-func (r *Reconciler) resume(ctx context.Context, s *scene) (time.Duration, error) {
+// restartUnit starts the unit again where it ended without carrying the request out, and says when to look again.
+func (r *Reconciler) restartUnit(ctx context.Context, s *observation) (time.Duration, error) {
 	state, err := r.Node.Units.State(ctx, job.Unit)
 	if err != nil {
 		return 0, fmt.Errorf("read the state of %s: %w", job.Unit, err)
@@ -72,7 +77,7 @@ func (r *Reconciler) resume(ctx context.Context, s *scene) (time.Duration, error
 
 // prepareNode installs, once, the unit that settles a change before NetworkManager starts, and has a change settled that an
 // earlier process left open.
-func (r *Reconciler) prepareNode(ctx context.Context, s *scene) error {
+func (r *Reconciler) prepareNode(ctx context.Context, s *observation) error {
 	if !r.installed {
 		if err := r.InstallCLI.Install(); err != nil {
 			return err
@@ -110,7 +115,7 @@ type handlerCheck struct {
 
 // handledByOther says whether a pod of kubernetes-nmstate runs on this node: two agents must not act on one node. What this
 // agent has begun is brought to its end all the same.
-func (r *Reconciler) handledByOther(ctx context.Context, s *scene) (bool, error) {
+func (r *Reconciler) handledByOther(ctx context.Context, s *observation) (bool, error) {
 	if s.request != nil {
 		return false, nil
 	}
@@ -130,4 +135,117 @@ func (r *Reconciler) handledByOther(ctx context.Context, s *scene) (bool, error)
 	}
 	r.handler = handlerCheck{at: s.now, present: present}
 	return present, nil
+}
+
+// buildRequest makes the request of the enactment that a decision calls for. missing says what the policy waits for; the request is
+// then empty.
+func (r *Reconciler) buildRequest(s *observation, v *policyView, j decision) (request netpolicy.Request, missing string, err error) {
+	request = netpolicy.Request{
+		OperationID: operation.NewID(s.now, r.Random()), Action: j.action, Policy: v.name, UID: string(v.policy.UID),
+		Generation: v.policy.Generation, Attempt: j.attempt, Persistence: string(v.policy.Spec.Persistence),
+		Stateroot: s.stateroot,
+	}
+	addProbes(&request, v.policy.Spec.Probes)
+	if j.action == netpolicy.ActionRevert {
+		request.Document = v.committed.Revert
+		return request, "", nil
+	}
+	request.Captures = v.policy.Spec.Capture
+	if v.committed != nil && v.committed.Of(string(v.policy.UID), s.stateroot) {
+		request.Captured = v.committed.Captured
+		if v.committed.Undone == "" {
+			request.Revert, request.Before = v.committed.Revert, v.committed.Before
+			if v.policy.Spec.MachineConfigPoolSelector != nil {
+				request.Last = v.committed.Document
+			}
+		}
+	}
+	request.Document, missing, err = fillDocument(s, v)
+	return request, missing, err
+}
+
+// fillDocument is the policy's document with the values of this node.
+func fillDocument(s *observation, v *policyView) (text, missing string, err error) {
+	raw := []byte("{}")
+	if v.policy.Spec.DesiredState != nil && len(v.policy.Spec.DesiredState.Raw) > 0 {
+		raw = v.policy.Spec.DesiredState.Raw
+	}
+	if len(v.policy.Spec.TemplateValues) == 0 {
+		return string(raw), "", nil
+	}
+	known, missing, err := templateValues(s, v)
+	if missing != "" || err != nil {
+		return "", missing, err
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return "", "", fmt.Errorf("decode desiredState: %w", err)
+	}
+	filled, err := json.Marshal(values.Fill(tree, known))
+	if err != nil {
+		return "", "", fmt.Errorf("encode desiredState: %w", err)
+	}
+	return string(filled), "", nil
+}
+
+// addProbes translates the probes of a policy.
+func addProbes(request *netpolicy.Request, probes *nmstatev1.Probes) {
+	if probes == nil {
+		return
+	}
+	request.ProbeSeconds = int(probes.TimeoutSeconds)
+	if probes.Builtin != nil {
+		request.Builtin = []string{}
+		for _, b := range *probes.Builtin {
+			request.Builtin = append(request.Builtin, string(b))
+		}
+	}
+	for _, p := range probes.Custom {
+		timeout := int(p.TimeoutSeconds)
+		if timeout == 0 {
+			timeout = customSeconds
+		}
+		request.Probes = append(request.Probes, probing.Probe{
+			Kind: probing.KindCustom, Name: p.Name, TimeoutSeconds: timeout,
+			Endpoint: &probing.Endpoint{Type: string(p.Type), Target: p.Target},
+		})
+	}
+}
+
+// customSeconds is the default of the API.
+const customSeconds = 30
+
+// templateValues are the policy's template values on this node: labels and annotations of the Node, and the addresses that the
+// operator claimed. missing names the one that the node waits for.
+func templateValues(s *observation, v *policyView) (all map[string]string, missing string, err error) {
+	all = map[string]string{}
+	if v.enactment != nil && v.enactment.Annotations[nmstatev1beta1.ValuesAnnotation] != "" {
+		claimed := map[string]string{}
+		if err := json.Unmarshal([]byte(v.enactment.Annotations[nmstatev1beta1.ValuesAnnotation]), &claimed); err != nil {
+			return nil, "", fmt.Errorf("decode annotation %s of %s: %w", nmstatev1beta1.ValuesAnnotation, v.enactment.Name, err)
+		}
+		maps.Copy(all, claimed)
+	}
+	for _, t := range v.policy.Spec.TemplateValues {
+		value, found, what := "", false, ""
+		switch {
+		case t.Label != "":
+			value, found = s.node.Labels[t.Label]
+			what = "label " + t.Label
+		case t.Annotation != "":
+			value, found = s.node.Annotations[t.Annotation]
+			what = "annotation " + t.Annotation
+		default:
+			value, found = all[t.Name]
+			what = "an address for value " + t.Name
+		}
+		if !found && t.Default != nil {
+			value, found = *t.Default, true
+		}
+		if !found {
+			return nil, fmt.Sprintf("Waiting for %s of node %s", what, s.node.Name), nil
+		}
+		all[t.Name] = value
+	}
+	return all, "", nil
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/latest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 )
 
@@ -99,7 +100,7 @@ func TestACacheThatIsAheadOfTheOwnWritesIsBelieved(t *testing.T) {
 	w.grant(p)
 	w.passes(3)
 	require.Equal(t, condition.Available, w.state("mtu"))
-	require.Empty(t, w.r.latest.known, "the cache has it all")
+	require.Zero(t, w.r.latest.Len(), "the cache has it all")
 }
 
 // A new process has written nothing yet: it learns from the refusal.
@@ -151,7 +152,7 @@ func TestAnEnactmentThatWasDeletedComesBack(t *testing.T) {
 	require.NoError(t, w.server.Client.Delete(t.Context(), w.enactment("mtu")))
 	wait := w.pass().RequeueAfter
 	require.Nil(t, w.enactment("mtu"))
-	require.InDelta(t, latestHolds, wait, float64(2*time.Second), "no event may come")
+	require.InDelta(t, latest.Validity, wait, float64(2*time.Second), "no event may come")
 	w.now = w.now.Add(wait)
 	w.pass()
 	require.Equal(t, condition.Pending, w.state("mtu"))
@@ -167,7 +168,7 @@ func TestAGrantReachesAnAgentWhoseCacheStandsStill(t *testing.T) {
 	w.grant(p)
 	w.pass()
 	require.Equal(t, condition.Pending, w.state("mtu"))
-	w.now = w.now.Add(latestHolds)
+	w.now = w.now.Add(latest.Validity)
 	w.passes(3)
 	require.Equal(t, condition.Available, w.state("mtu"))
 }
@@ -182,15 +183,15 @@ func TestALaterEnactmentOfTheNameIsBelieved(t *testing.T) {
 	w.r = w.reconciler(nil)
 	w.pass()
 	second := w.enactment("mtu")
-	l := latest{}
-	l.holds(first, w.now)
-	got, err := l.over(t.Context(), []enactment{*second}, w.server.Client, w.now)
+	var l latest.Objects[enactment, *enactment]
+	l.Keep(first, w.now)
+	got, err := l.Correct(t.Context(), []enactment{*second}, w.server.Client, w.now)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.Equal(t, second.UID, got[0].UID)
-	require.Empty(t, l.known)
-	l.holds(second, w.now)
-	got, err = l.over(t.Context(), []enactment{*first}, w.server.Client, w.now)
+	require.Zero(t, l.Len())
+	l.Keep(second, w.now)
+	got, err = l.Correct(t.Context(), []enactment{*first}, w.server.Client, w.now)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.Equal(t, second.UID, got[0].UID, "and a cache that still has the earlier one is not")
@@ -206,7 +207,7 @@ func TestADeletedEnactmentStaysAway(t *testing.T) {
 	w.passes(3)
 	require.Nil(t, w.enactment("mtu"))
 	require.Equal(t, []string{"delete node-a.mtu"}, *writes)
-	w.now = w.now.Add(latestHolds)
+	w.now = w.now.Add(latest.Validity)
 	w.passes(2)
 	require.Equal(t, []string{"delete node-a.mtu"}, *writes)
 }

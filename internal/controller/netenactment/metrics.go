@@ -36,25 +36,13 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// enacted counts an enactment when the state turns at its end.
-func (m *Metrics) enacted(s condition.State, turned bool, o *netpolicy.Outcome) {
+// countEnactment counts an enactment when the state turns at its end.
+func (m *Metrics) countEnactment(s condition.State, turned bool, o *netpolicy.Outcome) {
 	if m == nil || !turned || o == nil || s != condition.Available && s != condition.Failed && s != condition.Retrying {
 		return
 	}
 	m.took.WithLabelValues(o.Result).Observe(o.Ended.Sub(o.Started).Seconds())
 	if o.Result == netpolicy.ResultFailed && o.Evidence != nil && o.Evidence.RolledBack {
 		m.rollbacks.WithLabelValues(o.Evidence.Phase).Inc()
-	}
-}
-
-func (m *Metrics) drifted(policy string, keys int) {
-	if m != nil {
-		m.drift.WithLabelValues(policy).Set(float64(keys))
-	}
-}
-
-func (m *Metrics) forget(policy string) {
-	if m != nil {
-		m.drift.DeleteLabelValues(policy)
 	}
 }

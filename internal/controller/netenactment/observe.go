@@ -1,6 +1,7 @@
 package netenactment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// scene is everything that one pass decides on.
-type scene struct {
+// observation is everything that one pass decides on.
+type observation struct {
 	now  time.Time
 	node *metav1.PartialObjectMetadata
 	// boot and stateroot are the system that runs.
@@ -35,27 +36,27 @@ type scene struct {
 	// unreadable: its journal is one that this version cannot read.
 	unreadable bool
 	// views are the policies, and the enactments and records of policies that are gone, by name.
-	views []*view
+	views []*policyView
 
 	observe  func(ctx context.Context) (netstate.Document, error)
 	observed *netstate.Document
 }
 
-// view is one policy on this node.
-type view struct {
+// policyView is one policy on this node.
+type policyView struct {
 	name string
 	// policy is nil where it does not exist; the others are nil where there is none.
 	policy    *nmstatev1.NodeNetworkConfigurationPolicy
 	enactment *nmstatev1beta1.NodeNetworkConfigurationEnactment
 	outcome   *netpolicy.Outcome
 	committed *record.Committed
-	standing  standing
+	compared  comparison
 	// delivered: the node has the document of a policy for machine config pools.
 	delivered bool
 }
 
-// network observes the network, once in a pass.
-func (s *scene) network(ctx context.Context) (netstate.Document, error) {
+// observeNetwork observes the network, once in a pass.
+func (s *observation) observeNetwork(ctx context.Context) (netstate.Document, error) {
 	if s.observed == nil {
 		d, err := s.observe(ctx)
 		if err != nil {
@@ -66,9 +67,9 @@ func (s *scene) network(ctx context.Context) (netstate.Document, error) {
 	return *s.observed, nil
 }
 
-// observe reads the scene; nil where the node has no Node object yet.
-func (r *Reconciler) observe(ctx context.Context) (*scene, error) {
-	s := &scene{now: r.Now(), node: caches.NodeMetadata(), observe: r.Node.Network.Observe}
+// observeNode reads everything that a pass decides on; nil where the node has no Node object yet.
+func (r *Reconciler) observeNode(ctx context.Context) (*observation, error) {
+	s := &observation{now: r.Now(), node: caches.NodeMetadata(), observe: r.Node.Network.Observe}
 	if err := r.Cache.Get(ctx, client.ObjectKey{Name: r.NodeName}, s.node); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
@@ -89,15 +90,15 @@ func (r *Reconciler) observe(ctx context.Context) (*scene, error) {
 	if err == nil {
 		s.request, s.unreadable = &request, netpolicy.Unreadable(r.Node.Files, request)
 	}
-	return s, r.collect(ctx, s)
+	return s, r.joinByPolicy(ctx, s)
 }
 
-// collect joins policies, enactments and records by the policy's name.
-func (r *Reconciler) collect(ctx context.Context, s *scene) error {
-	views := map[string]*view{}
-	of := func(name string) *view {
+// joinByPolicy joins policies, enactments and records by the policy's name.
+func (r *Reconciler) joinByPolicy(ctx context.Context, s *observation) error {
+	views := map[string]*policyView{}
+	of := func(name string) *policyView {
 		if views[name] == nil {
-			views[name] = &view{name: name}
+			views[name] = &policyView{name: name}
 		}
 		return views[name]
 	}
@@ -112,12 +113,12 @@ func (r *Reconciler) collect(ctx context.Context, s *scene) error {
 	if err := r.Cache.List(ctx, &enactments, client.MatchingLabels{nmstatev1.NodeLabel: r.NodeName}); err != nil {
 		return fmt.Errorf("list the enactments of node %s: %w", r.NodeName, err)
 	}
-	known, err := r.latest.over(ctx, enactments.Items, r.Reader, s.now)
+	known, err := r.latest.Correct(ctx, enactments.Items, r.Reader, s.now)
 	if err != nil {
 		return err
 	}
 	for i, e := range known {
-		name := cmpLabel(e.Labels[nmstatev1.PolicyLabel], e.Name, r.NodeName)
+		name := cmp.Or(e.Labels[nmstatev1.PolicyLabel], strings.TrimPrefix(e.Name, r.NodeName+"."))
 		of(name).enactment = &known[i]
 	}
 	records, err := record.Store{Files: r.Node.Files}.All()
@@ -136,7 +137,7 @@ func (r *Reconciler) collect(ctx context.Context, s *scene) error {
 		if found {
 			v.outcome = &o
 		}
-		if v.delivered, err = r.delivered(v); err != nil {
+		if v.delivered, err = r.isDelivered(v); err != nil {
 			return err
 		}
 		s.views = append(s.views, v)
@@ -144,17 +145,9 @@ func (r *Reconciler) collect(ctx context.Context, s *scene) error {
 	return nil
 }
 
-// cmpLabel is the policy that an enactment is of: by its label, or else by its name NODE.POLICY.
-func cmpLabel(label, name, node string) string {
-	if label != "" {
-		return label
-	}
-	return strings.TrimPrefix(name, node+".")
-}
-
-// delivered says whether the machine-config daemon has written the document of a policy for machine config pools: such a policy is for
+// isDelivered says whether the machine-config daemon has written the document of a policy for machine config pools: such a policy is for
 // the nodes that have it.
-func (r *Reconciler) delivered(v *view) (bool, error) {
+func (r *Reconciler) isDelivered(v *policyView) (bool, error) {
 	if v.policy == nil || v.policy.Spec.MachineConfigPoolSelector == nil {
 		return false, nil
 	}
@@ -165,8 +158,8 @@ func (r *Reconciler) delivered(v *view) (bool, error) {
 	return err == nil, nil
 }
 
-// selected says whether the policy is for this node.
-func (s *scene) selected(v *view) bool {
+// isSelectedBy says whether the policy is for this node.
+func (s *observation) isSelectedBy(v *policyView) bool {
 	p := v.policy
 	if p.Spec.MachineConfigPoolSelector != nil {
 		return v.delivered
@@ -177,4 +170,29 @@ func (s *scene) selected(v *view) bool {
 		}
 	}
 	return true
+}
+
+// bootedStateroot is empty on a plain node.
+func (r *Reconciler) bootedStateroot(ctx context.Context) (string, error) {
+	if r.stateroot != nil {
+		return *r.stateroot, nil
+	}
+	ostree, err := host.HasDeployments(r.Node.Files)
+	if err != nil {
+		return "", err
+	}
+	name := ""
+	if ostree && r.Node.Deployments != nil {
+		all, err := r.Node.Deployments.List(ctx)
+		if err != nil {
+			return "", fmt.Errorf("list deployments: %w", err)
+		}
+		booted, err := host.Booted(all)
+		if err != nil {
+			return "", fmt.Errorf("find the booted deployment: %w", err)
+		}
+		name = booted.Stateroot
+	}
+	r.stateroot = &name
+	return name, nil
 }

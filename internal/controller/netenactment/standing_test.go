@@ -89,12 +89,13 @@ func TestWhatABootHasUndoneIsAppliedAgain(t *testing.T) {
 	require.Equal(t, 1400, w.mtu())
 	require.Contains(t, events(t, w), "NetworkLost")
 	e := w.enactment("mtu")
-	require.False(t, w.r.newlyLost(&scene{boot: "b"}, &view{name: "other", committed: &record.Committed{},
-		standing: standing{is: netpolicy.StandingInForce}}, judgement{state: condition.Pending}))
-	lost := &view{name: e.Labels[nmstatev1.PolicyLabel], committed: &record.Committed{}, standing: standing{is: netpolicy.StandingLost}}
+	require.False(t, w.r.newlyLost(&observation{boot: "b"}, &policyView{name: "other", committed: &record.Committed{},
+		compared: comparison{is: netpolicy.StandingInForce}}, decision{state: condition.Pending}))
+	lost := &policyView{name: e.Labels[nmstatev1.PolicyLabel], committed: &record.Committed{},
+		compared: comparison{is: netpolicy.StandingLost}}
 	for n, boot := range []string{"b", "b", "c", "c"} { // whatever else of the network comes or goes meanwhile
-		lost.standing.differ = append(lost.standing.differ, netpolicy.Mismatch{Key: boot})
-		require.Equal(t, n%2 == 0, w.r.newlyLost(&scene{boot: boot}, lost, judgement{state: condition.Pending}), "one event in each boot")
+		lost.compared.differ = append(lost.compared.differ, netpolicy.Mismatch{Key: boot})
+		require.Equal(t, n%2 == 0, w.r.newlyLost(&observation{boot: boot}, lost, decision{state: condition.Pending}), "one event in each boot")
 	}
 }
 
