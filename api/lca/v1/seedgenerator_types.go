@@ -24,7 +24,7 @@ const (
 const SeedSigningSecretName = "seedgen-signing"
 
 // Types of the conditions in SeedGenerator.status.conditions. The last one is the most recent of those about the
-// generation; HubDetached stands before them.
+// generation; HubDetached, and NodeObserved where observation has failed, stand before them.
 const (
 	// ConditionSeedGenInProgress is True while an image is generated, and while the cluster is given back to its hub.
 	ConditionSeedGenInProgress = "SeedGenInProgress"

@@ -48,7 +48,7 @@ func TestAnotherAgentIsNotFought(t *testing.T) {
 	toNewAddress(ipc)
 	require.NoError(t, w.api.Update(t.Context(), ipc))
 	before := w.writes
-	result, err := w.r.Reconcile(t.Context(), singletonRequest())
+	result, err := w.r.Reconcile(t.Context(), kind.Request())
 	require.NoError(t, err)
 	require.Equal(t, whileBlocked, result.RequeueAfter)
 	require.Equal(t, before, w.writes)

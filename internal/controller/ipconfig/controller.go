@@ -22,23 +22,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/singleton"
 )
+
+// kind is that of the one IPConfig.
+var kind = singleton.Kind[lcav1.IPConfig, *lcav1.IPConfig]{
+	Kind: "IPConfig", Name: lcav1.IPConfigName,
+	Conditions:         func(ipc *lcav1.IPConfig) *[]metav1.Condition { return &ipc.Status.Conditions },
+	ObservedGeneration: func(ipc *lcav1.IPConfig) *int64 { return &ipc.Status.ObservedGeneration },
+}
 
 // Reconciler reconciles the one IPConfig. It reconciles one at a time.
 type Reconciler struct {
@@ -75,18 +80,19 @@ type Reconciler struct {
 
 // Reconcile observes, takes the next step, and reports.
 func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	ipc, err := r.get(ctx)
+	ipc, err := kind.Get(ctx, r.Reader)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	o, err := r.observeNode(ctx)
 	if err != nil {
-		r.publish(ctx, ipc, observationFailed(err, r.Now()))
-		return reconcile.Result{}, errors.Join(fmt.Errorf("observe the node: %w", err), r.reportUnobserved(ctx, ipc, err))
+		r.publish(ctx, ipc, singleton.ObservationFailed(err, r.Now()))
+		return reconcile.Result{}, errors.Join(fmt.Errorf("observe the node: %w", err),
+			kind.ReportUnobserved(ctx, r.Client, ipc, err, r.Now()))
 	}
 	if other, err := r.otherAgent(ctx, o); other != "" || err != nil {
 		if err == nil {
-			r.publish(ctx, ipc, otherAgent(other, r.Now()))
+			r.publish(ctx, ipc, kind.OtherAgent(other, r.Now()))
 		}
 		return reconcile.Result{RequeueAfter: whileBlocked}, err
 	}
@@ -121,19 +127,6 @@ func (r *Reconciler) otherAgent(ctx context.Context, o observation) (string, err
 	return cluster.OtherAgent(ctx, r.Reader)
 }
 
-// get returns the one IPConfig, or nil where it does not exist.
-func (r *Reconciler) get(ctx context.Context) (*lcav1.IPConfig, error) {
-	ipc := &lcav1.IPConfig{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Name: lcav1.IPConfigName}, ipc)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get ipconfig %s: %w", lcav1.IPConfigName, err)
-	}
-	return ipc, nil
-}
-
 // consumeAnnotations removes the annotations that are requests: this reconciliation is what trigger-reconcile asked for,
 // and after a manual cleanup the agent retries at once.
 func (r *Reconciler) consumeAnnotations(ctx context.Context, ipc *lcav1.IPConfig) error {
@@ -156,35 +149,16 @@ func (r *Reconciler) consumeAnnotations(ctx context.Context, ipc *lcav1.IPConfig
 // SetupWithManager runs the controller when the object, or an address of a node, changes, and once at the start, when there
 // may be no object yet.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	err := ctrl.NewControllerManagedBy(mgr).Named("ipconfig").
-		For(&lcav1.IPConfig{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+	err := kind.NewController(mgr, "ipconfig").
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(
 			func(context.Context, client.Object) []reconcile.Request {
-				return []reconcile.Request{singletonRequest()}
+				return []reconcile.Request{kind.Request()}
 			},
 		), builder.WithPredicates(addressesChanged())).
-		WatchesRawSource(source.Func(atStart)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: backoff()}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up the ipconfig controller: %w", err)
 	}
-	return nil
-}
-
-// backoff spaces out reconciliations that fail, as all do while the API restarts. The longest pause is short, because
-// people wait for the result.
-func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 20*time.Second)
-}
-
-func singletonRequest() reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Name: lcav1.IPConfigName}}
-}
-
-func atStart(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	queue.Add(singletonRequest())
 	return nil
 }
 

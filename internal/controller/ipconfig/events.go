@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/singleton"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
@@ -17,10 +18,7 @@ import (
 
 // publish publishes an event on the object, which may be missing.
 func (r *Reconciler) publish(ctx context.Context, on *lcav1.IPConfig, e status.Event) {
-	if on == nil {
-		on = &lcav1.IPConfig{ObjectMeta: metav1.ObjectMeta{Name: lcav1.IPConfigName}}
-	}
-	status.Recorder{Client: r.Client, Log: r.Log}.Publish(ctx, on, e)
+	kind.Publish(ctx, status.Recorder{Client: r.Client, Log: r.Log}, on, e)
 }
 
 // publishChanges publishes each condition that changed, and each step that ended, since status was last written. The first
@@ -35,15 +33,12 @@ func (r *Reconciler) publishChanges(ctx context.Context, before, after *lcav1.IP
 	}
 	known := before.Status.Conditions
 	if !r.publishedSomething {
-		known, r.publishedSomething = older(known, o.now.Add(-repeatedFor)), true
+		known, r.publishedSomething = older(known, o.now.Add(-singleton.RepeatedFor)), true
 	}
 	for _, c := range status.Changed(known, after.Status.Conditions) {
 		r.publish(ctx, after, conditionEvent(c))
 	}
 }
-
-// repeatedFor is how long after a condition changed a new operator publishes it again. Events are kept for longer.
-const repeatedFor = 10 * time.Minute
 
 // older are the conditions that changed their status before t.
 func older(conds []metav1.Condition, t time.Time) []metav1.Condition {
@@ -51,12 +46,12 @@ func older(conds []metav1.Condition, t time.Time) []metav1.Condition {
 }
 
 func conditionEvent(c metav1.Condition) status.Event {
-	kind := corev1.EventTypeNormal
+	severity := corev1.EventTypeNormal
 	switch c.Reason {
 	case lcav1.ReasonFailed, lcav1.ReasonInvalidTransition, lcav1.ReasonBlocked, lcav1.ReasonNotObserved:
-		kind = corev1.EventTypeWarning
+		severity = corev1.EventTypeWarning
 	}
-	return status.Event{Type: kind, Reason: c.Type + c.Reason, Action: "ChangeStage", Note: c.Message, At: c.LastTransitionTime.Time}
+	return status.Event{Type: severity, Reason: c.Type + c.Reason, Action: "ChangeStage", Note: c.Message, At: c.LastTransitionTime.Time}
 }
 
 func stepEvent(s flow.StepRecord) status.Event {
@@ -79,29 +74,17 @@ func rollbackEvent(p ipconfig.Progress) status.Event {
 	return status.Event{Type: corev1.EventTypeWarning, Reason: "Rollback", Action: "Rollback", Note: note, At: p.Rollback.Started}
 }
 
-// observationFailed is one event in ten minutes.
-func observationFailed(err error, now time.Time) status.Event {
-	return status.Event{Type: corev1.EventTypeWarning, Reason: "ObservationFailed", Action: "Observe",
-		Note: "The node cannot be observed, retrying: " + err.Error(), At: now.Truncate(repeatedFor)}
-}
-
 // awaitingHealth is at most one event a minute.
 func awaitingHealth(missing *status.Blocked, now time.Time) status.Event {
 	return status.Event{Type: corev1.EventTypeWarning, Reason: "AwaitingHealth", Action: "ChangeStage",
 		Note: "The change is proved and not complete: " + missing.String(), At: now.Truncate(time.Minute)}
 }
 
-// otherAgent is one event in ten minutes.
-func otherAgent(name string, now time.Time) status.Event {
-	return status.Event{Type: corev1.EventTypeWarning, Reason: "OtherAgent", Action: "Observe",
-		Note: fmt.Sprintf("ClusterServiceVersion %s is installed and serves the same IPConfig: this agent leaves it alone. "+
-			"Remove its Subscription and ClusterServiceVersion, or this agent", name), At: now.Truncate(repeatedFor)}
-}
-
 // imageNotCached is one event in ten minutes.
 func imageNotCached(image, why string, now time.Time) status.Event {
 	return status.Event{Type: corev1.EventTypeWarning, Reason: "RecertImageNotCached", Action: "FetchImage",
-		Note: fmt.Sprintf("The image %s could not be fetched ahead of a change, retrying: %s", image, why), At: now.Truncate(repeatedFor)}
+		Note: fmt.Sprintf("The image %s could not be fetched ahead of a change, retrying: %s", image, why),
+		At: now.Truncate(singleton.RepeatedFor)}
 }
 
 func restored(ipc *lcav1.IPConfig, now time.Time) status.Event {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/singleton"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
@@ -97,7 +98,7 @@ func TestAnEventThatWasLostIsPublishedAfterARestart(t *testing.T) {
 
 func TestAPersistentFailureIsOneEventInTenMinutes(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	failed := func(at time.Time) status.Event { return observationFailed(errors.New("no bus"), at) }
+	failed := func(at time.Time) status.Event { return singleton.ObservationFailed(errors.New("no bus"), at) }
 	require.Equal(t, failed(now), failed(now.Add(3*time.Minute)))
 	require.NotEqual(t, failed(now), failed(now.Add(10*time.Minute)))
 }

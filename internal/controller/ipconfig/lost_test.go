@@ -255,7 +255,7 @@ func TestARestoreThatIsCutShortIsDoneAgain(t *testing.T) {
 			l.lose(w)
 			w.budget = &budget
 			for range 4 {
-				_, _ = w.r.Reconcile(t.Context(), singletonRequest()) // fails once the API is gone
+				_, _ = w.r.Reconcile(t.Context(), kind.Request()) // fails once the API is gone
 			}
 			w.budget = nil
 			w.restart(shared.Server(t))
@@ -320,7 +320,7 @@ func TestALostDefinitionComesBackWithTheObject(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return w.api.Get(t.Context(), client.ObjectKeyFromObject(crd), crd) != nil
 	}, time.Minute, wait)
-	_, err := w.r.Reconcile(t.Context(), singletonRequest())
+	_, err := w.r.Reconcile(t.Context(), kind.Request())
 	require.ErrorContains(t, err, "ipconfig")
 	install()
 	after := w.rest()

@@ -300,7 +300,7 @@ func TestANodeThatCannotBeReadIsReported(t *testing.T) {
 	w.node.fail["deployments"] = errors.New("no sysroot")
 	before := w.writes
 	for range 3 {
-		_, err := w.r.Reconcile(t.Context(), singletonRequest())
+		_, err := w.r.Reconcile(t.Context(), kind.Request())
 		require.ErrorContains(t, err, "no sysroot")
 	}
 	require.Equal(t, before+1, w.writes, "it is reported once")
@@ -326,7 +326,7 @@ func TestAnObjectOfANodeThatCannotBeReadIsNotEmpty(t *testing.T) {
 	require.NoError(t, w.api.Create(t.Context(), &lcav1.IPConfig{ObjectMeta: metav1.ObjectMeta{Name: lcav1.IPConfigName},
 		Spec: lcav1.IPConfigSpec{Stage: lcav1.StageIdle}}))
 	w.node.fail["deployments"] = errors.New("no sysroot")
-	_, err := w.r.Reconcile(t.Context(), singletonRequest())
+	_, err := w.r.Reconcile(t.Context(), kind.Request())
 	require.ErrorContains(t, err, "no sysroot")
 	requireLast(t, w.get(), lcav1.ConditionNodeObserved, no, "NotObserved", "no sysroot")
 	delete(w.node.fail, "deployments")

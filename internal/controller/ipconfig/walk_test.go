@@ -39,7 +39,7 @@ type walk struct {
 // pass is Reconcile with the outcome in view.
 func (k *walk) pass() (reconcile.Result, error) {
 	ctx, r := k.t.Context(), k.r
-	ipc, err := r.get(ctx)
+	ipc, err := kind.Get(ctx, r.Reader)
 	require.NoError(k.t, err)
 	o, err := r.observeNode(ctx)
 	require.NoError(k.t, err)

@@ -214,7 +214,7 @@ func (w *world) reconcile() time.Duration {
 	w.t.Helper()
 	pass := w.pass
 	if pass == nil {
-		pass = func() (reconcile.Result, error) { return w.r.Reconcile(w.t.Context(), singletonRequest()) }
+		pass = func() (reconcile.Result, error) { return w.r.Reconcile(w.t.Context(), kind.Request()) }
 	}
 	result, err := pass()
 	require.NoError(w.t, err)

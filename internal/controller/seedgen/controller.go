@@ -12,29 +12,32 @@ package seedgen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/singleton"
 )
 
 // Namespace is the agent's, where the Secrets are.
 const Namespace = "openshift-lifecycle-agent"
+
+// kind is that of the one SeedGenerator. Its observedGeneration says which generation was accepted.
+var kind = singleton.Kind[lcav1.SeedGenerator, *lcav1.SeedGenerator]{
+	Kind: "SeedGenerator", Name: lcav1.SeedGeneratorName,
+	Conditions: func(sg *lcav1.SeedGenerator) *[]metav1.Condition { return &sg.Status.Conditions },
+}
 
 // Reconciler reconciles the one SeedGenerator. It reconciles one at a time.
 type Reconciler struct {
@@ -73,21 +76,22 @@ func ConnectHub(kubeconfig []byte) (client.Client, string, error) {
 
 // Reconcile observes, takes the next step, and reports.
 func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	sg, err := r.get(ctx)
+	sg, err := kind.Get(ctx, r.Reader)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	o, err := r.observe(ctx)
 	if err != nil {
-		r.publish(ctx, sg, observationFailed(err, r.Now()))
-		return reconcile.Result{}, fmt.Errorf("observe the node: %w", err)
+		r.publish(ctx, sg, singleton.ObservationFailed(err, r.Now()))
+		return reconcile.Result{}, errors.Join(fmt.Errorf("observe the node: %w", err),
+			kind.ReportUnobserved(ctx, r.Client, sg, err, r.Now()))
 	}
 	if sg == nil && o.record == nil {
 		return reconcile.Result{}, nil
 	}
 	if other, err := r.otherAgent(ctx, o); other != "" || err != nil {
 		if err == nil {
-			r.publish(ctx, sg, otherAgent(other, r.Now()))
+			r.publish(ctx, sg, kind.OtherAgent(other, r.Now()))
 		}
 		return reconcile.Result{RequeueAfter: whileWaiting}, err
 	}
@@ -112,19 +116,6 @@ func (r *Reconciler) otherAgent(ctx context.Context, o observation) (string, err
 	return cluster.OtherAgent(ctx, r.Reader)
 }
 
-// get returns the one SeedGenerator, or nil where it does not exist.
-func (r *Reconciler) get(ctx context.Context) (*lcav1.SeedGenerator, error) {
-	sg := &lcav1.SeedGenerator{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Name: lcav1.SeedGeneratorName}, sg)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get seedgenerator %s: %w", lcav1.SeedGeneratorName, err)
-	}
-	return sg, nil
-}
-
 // consume removes an annotation that is a request.
 func (r *Reconciler) consume(ctx context.Context, sg *lcav1.SeedGenerator, annotation string) error {
 	if _, set := sg.Annotations[annotation]; !set {
@@ -138,30 +129,10 @@ func (r *Reconciler) consume(ctx context.Context, sg *lcav1.SeedGenerator, annot
 	return nil
 }
 
-// SetupWithManager runs the controller when the object changes, and once at the start, when a generation may be on the node.
+// SetupWithManager runs the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	err := ctrl.NewControllerManagedBy(mgr).Named("seedgen").
-		For(&lcav1.SeedGenerator{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WatchesRawSource(source.Func(atStart)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: backoff()}).
-		Complete(r)
-	if err != nil {
+	if err := kind.NewController(mgr, "seedgen").Complete(r); err != nil {
 		return fmt.Errorf("set up the seedgen controller: %w", err)
 	}
-	return nil
-}
-
-// backoff spaces out reconciliations that fail, as all do while the API restarts.
-func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 20*time.Second)
-}
-
-func singletonRequest() reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Name: lcav1.SeedGeneratorName}}
-}
-
-func atStart(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	queue.Add(singletonRequest())
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
@@ -22,10 +21,7 @@ type publisher struct {
 
 // publish publishes an event on the object, which may be missing.
 func (r *Reconciler) publish(ctx context.Context, on *lcav1.SeedGenerator, e status.Event) {
-	if on == nil {
-		on = &lcav1.SeedGenerator{ObjectMeta: metav1.ObjectMeta{Name: lcav1.SeedGeneratorName}}
-	}
-	status.Recorder{Client: r.Client, Log: r.Log}.Publish(ctx, on, e)
+	kind.Publish(ctx, status.Recorder{Client: r.Client, Log: r.Log}, on, e)
 }
 
 // publishChanges publishes each step that ended, a phase that began, and each condition that changed.
@@ -43,12 +39,12 @@ func (r *Reconciler) publishChanges(ctx context.Context, before, after *lcav1.Se
 			Note: fmt.Sprintf("Phase %s (%d of %d): %s", s.Name, s.Index, s.Total, s.Message), At: s.StartTime.Time})
 	}
 	for _, c := range status.Changed(before.Status.Conditions, after.Status.Conditions) {
-		kind := corev1.EventTypeNormal
+		severity := corev1.EventTypeNormal
 		switch c.Reason {
-		case lcav1.ReasonFailed, lcav1.ReasonReimported, lcav1.ReasonNotReattached:
-			kind = corev1.EventTypeWarning
+		case lcav1.ReasonFailed, lcav1.ReasonReimported, lcav1.ReasonNotReattached, lcav1.ReasonNotObserved:
+			severity = corev1.EventTypeWarning
 		}
-		r.publish(ctx, after, status.Event{Type: kind, Reason: c.Type + c.Reason, Action: "Generate", Note: c.Message,
+		r.publish(ctx, after, status.Event{Type: severity, Reason: c.Type + c.Reason, Action: "Generate", Note: c.Message,
 			At: c.LastTransitionTime.Time})
 	}
 }
@@ -66,18 +62,4 @@ func stepEvent(s flow.StepRecord) status.Event {
 		e.Note = fmt.Sprintf("%s: %s (%s) took %s", s.Flow, s.Step, s.Title, took)
 	}
 	return e
-}
-
-// repeatedFor is the time in which an event that has no time of its own is published once.
-const repeatedFor = 10 * time.Minute
-
-func observationFailed(err error, now time.Time) status.Event {
-	return status.Event{Type: corev1.EventTypeWarning, Reason: "ObservationFailed", Action: "Observe",
-		Note: "The node cannot be observed, retrying: " + err.Error(), At: now.Truncate(repeatedFor)}
-}
-
-func otherAgent(name string, now time.Time) status.Event {
-	return status.Event{Type: corev1.EventTypeWarning, Reason: "OtherAgent", Action: "Observe",
-		Note: fmt.Sprintf("ClusterServiceVersion %s is installed and serves the same SeedGenerator: this agent leaves it alone. "+
-			"Remove its Subscription and ClusterServiceVersion, or this agent", name), At: now.Truncate(repeatedFor)}
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 )
 
@@ -363,4 +364,27 @@ func (w *world) cleanUp() {
 		require.NoError(w.t, client.IgnoreNotFound(w.api.Delete(w.t.Context(), o)))
 	}
 	w.cleanUpVersion()
+}
+
+// TestANodeThatCannotBeReadIsReportedInStatus: whoever reads the object learns why nothing goes on, and the generation is as it was.
+func TestANodeThatCannotBeReadIsReportedInStatus(t *testing.T) {
+	w := newWorld(t)
+	w.credentials(false)
+	w.ask()
+	known := w.until(lcav1.SeedChecking)
+	boot := w.node.files[host.BootIDFile]
+	delete(w.node.files, host.BootIDFile)
+	require.ErrorContains(t, w.pass(), "read boot id")
+	require.ErrorContains(t, w.pass(), "read boot id")
+	sg := w.get()
+	require.Equal(t, lcav1.ConditionNodeObserved, sg.Status.Conditions[0].Type)
+	require.Equal(t, metav1.ConditionFalse, sg.Status.Conditions[0].Status)
+	require.Contains(t, sg.Status.Conditions[0].Message, "read boot id")
+	sg.Status.Conditions = sg.Status.Conditions[1:]
+	require.Equal(t, known.Status, sg.Status)
+
+	w.node.files[host.BootIDFile] = boot
+	require.NoError(t, w.pass())
+	c := condition(w.get(), lcav1.ConditionNodeObserved)
+	require.Equal(t, []string{string(metav1.ConditionTrue), "Observed"}, []string{string(c.Status), c.Reason})
 }

@@ -43,7 +43,7 @@ func (w *world) annotate(key string) {
 
 // pass reconciles once; time goes on as the controller asks.
 func (w *world) pass() error {
-	result, err := w.r.Reconcile(w.t.Context(), singletonRequest())
+	result, err := w.r.Reconcile(w.t.Context(), kind.Request())
 	w.now = w.now.Add(max(result.RequeueAfter, time.Second))
 	return err
 }

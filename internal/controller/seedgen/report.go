@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/singleton"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
@@ -172,12 +174,15 @@ func closeLast(h []lcav1.PhaseHistory, at time.Time) {
 	}
 }
 
-// conditionsFor computes the conditions: HubDetached first, and of those about the generation the newest last.
+// conditionsFor computes the conditions: NodeObserved and HubDetached first, and of those about the generation the newest last.
 func conditionsFor(
 	before []metav1.Condition, generation int64, o observation, p lcav1.SeedGeneratorPhase, message string,
 ) []metav1.Condition {
 	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
 	l := status.NewConditions(slices.Clone(before), generation, o.now)
+	if meta.FindStatusCondition(l.Items, lcav1.ConditionNodeObserved) != nil {
+		singleton.SetObserved(l, generation, o.now, "")
+	}
 	if o.record != nil {
 		setHub(l, o.record)
 	}
@@ -200,10 +205,13 @@ func conditionsFor(
 }
 
 func rank(c metav1.Condition) int {
-	if c.Type == lcav1.ConditionHubDetached {
+	switch c.Type {
+	case lcav1.ConditionNodeObserved:
 		return 0
+	case lcav1.ConditionHubDetached:
+		return 1
 	}
-	return 1
+	return 2
 }
 
 // setHub sets HubDetached.
