@@ -41,17 +41,17 @@ func (a *owners) Handle(ctx context.Context, q admission.Request) admission.Resp
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("read the %s: %w", q.Kind.Kind, err))
 	}
 	o.SetNamespace(q.Namespace)
-	wanted, err := links(o)
+	wanted, err := linksOf(o)
 	if err != nil {
 		return admission.Denied(err.Error())
 	}
 	if len(wanted) == 0 {
 		return admission.Allowed("")
 	}
-	if err := a.readable(ctx, o); err != nil {
+	if err := a.checkBase(ctx, o); err != nil {
 		return admission.Denied(err.Error())
 	}
-	if !a.name(o, wanted) {
+	if !a.nameSecret(o, wanted) {
 		return admission.Allowed("")
 	}
 	text, err := json.Marshal(o)
@@ -61,9 +61,9 @@ func (a *owners) Handle(ctx context.Context, q admission.Request) admission.Resp
 	return admission.PatchResponseFromRaw(q.Object.Raw, text)
 }
 
-// readable refuses a base config that the addresses cannot be merged into: at the boot of the host it would be too late. A
+// checkBase refuses a base config that the addresses cannot be merged into: at the boot of the host it would be too late. A
 // Secret that is not there yet is taken for what it will be.
-func (a *owners) readable(ctx context.Context, o *unstructured.Unstructured) error {
+func (a *owners) checkBase(ctx context.Context, o *unstructured.Unstructured) error {
 	if o.GetKind() != "Machine" {
 		return nil
 	}
@@ -87,29 +87,29 @@ func (a *owners) readable(ctx context.Context, o *unstructured.Unstructured) err
 	return nil
 }
 
-// name names the own Secret where the consumer of the kind reads it; false where there is nothing to name.
-func (a *owners) name(o *unstructured.Unstructured, wanted []link) bool {
+// nameSecret names the own Secret where the consumer of the kind reads it; false where there is nothing to name.
+func (a *owners) nameSecret(o *unstructured.Unstructured, wanted []link) bool {
 	own := o.GetAnnotations()[SecretAnnotation]
 	if own == "" {
-		own = a.fresh(o)
+		own = a.newSecretName(o)
 	}
 	switch group := o.GroupVersionKind().Group; {
 	case o.GetKind() == "Machine" && group == "machine.openshift.io":
 		if base := baseSecret(o); base != "" {
-			annotate(o, BaseAnnotation, base)
+			setAnnotation(o, BaseAnnotation, base)
 		}
 		_ = unstructured.SetNestedField(o.Object, own, "spec", "providerSpec", "value", "userData", "name")
-	case o.GetKind() == "Metal3Machine" && byMAC(wanted) && !has(o, "spec", "networkData") && !has(o, "spec", "dataTemplate"):
+	case o.GetKind() == "Metal3Machine" && byMAC(wanted) && !hasField(o, "spec", "networkData") && !hasField(o, "spec", "dataTemplate"):
 		_ = unstructured.SetNestedField(o.Object, map[string]any{"name": own, "namespace": o.GetNamespace()}, "spec", "networkData")
 	default:
 		return false
 	}
-	annotate(o, SecretAnnotation, own)
+	setAnnotation(o, SecretAnnotation, own)
 	return true
 }
 
-// fresh is the name of a Secret that no other owner has.
-func (a *owners) fresh(o *unstructured.Unstructured) string {
+// newSecretName is the name of a Secret that no other owner has.
+func (a *owners) newSecretName(o *unstructured.Unstructured) string {
 	if name := o.GetName(); name != "" {
 		return name + ownSuffix
 	}
@@ -126,12 +126,12 @@ func byMAC(wanted []link) bool {
 	return true
 }
 
-func has(o *unstructured.Unstructured, path ...string) bool {
+func hasField(o *unstructured.Unstructured, path ...string) bool {
 	_, found, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
 	return found
 }
 
-func annotate(o *unstructured.Unstructured, key, value string) {
+func setAnnotation(o *unstructured.Unstructured, key, value string) {
 	all := o.GetAnnotations()
 	if all == nil {
 		all = map[string]string{}

@@ -44,8 +44,8 @@ var keptOfNICs = []string{"name", "mac", "pxe", "speedGbps", "vlanId", "vlans"}
 // largeAnnotations are copies of whole objects that nothing here reads.
 var largeAnnotations = []string{"kubectl.kubernetes.io/last-applied-configuration", "baremetalhost.metal3.io/status"}
 
-// strip keeps what is read of an owner or host. What it is given is the cache's own.
-func strip(in any) (any, error) {
+// stripObject keeps what is read of an owner or host. What it is given is the cache's own.
+func stripObject(in any) (any, error) {
 	u, ok := in.(*unstructured.Unstructured)
 	if !ok {
 		return in, nil
@@ -101,7 +101,7 @@ func (r *Reconciler) objectsOf(mgr ctrl.Manager) (cache.Cache, error) {
 		return r.objects, nil
 	}
 	c, err := cache.New(mgr.GetConfig(), cache.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(),
-		Mapper: mgr.GetRESTMapper(), DefaultTransform: strip})
+		Mapper: mgr.GetRESTMapper(), DefaultTransform: stripObject})
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of machines and hosts: %w", err)
 	}
@@ -113,8 +113,8 @@ func (r *Reconciler) objectsOf(mgr ctrl.Manager) (cache.Cache, error) {
 		name string
 		key  client.IndexerFunc
 	}{
-		{&metal3.IPClaim{}, byOwner, func(o client.Object) []string { return one(o.GetLabels()[OwnerLabel]) }},
-		{&metal3.IPClaim{}, byHost, func(o client.Object) []string { return one(hostIn(o.GetAnnotations()[metal3.HostAnnotation])) }},
+		{&metal3.IPClaim{}, byOwner, func(o client.Object) []string { return keyList(o.GetLabels()[OwnerLabel]) }},
+		{&metal3.IPClaim{}, byHost, func(o client.Object) []string { return keyList(hostIn(o.GetAnnotations()[metal3.HostAnnotation])) }},
 		{&metal3.IPClaim{}, byConsumer, consumersOfClaim},
 		{&metal3.IPClaim{}, byReservedPool, reservedPool},
 		{&lockv1.AddressLock{}, byHost, keptHost},
@@ -127,17 +127,17 @@ func (r *Reconciler) objectsOf(mgr ctrl.Manager) (cache.Cache, error) {
 	return c, nil
 }
 
-// index adds the indexes of a kind of owners, or of hosts.
-func (r *Reconciler) index(in cache.Cache, gvk schema.GroupVersionKind) error {
+// addIndexes adds the indexes of a kind of owners, or of hosts.
+func (r *Reconciler) addIndexes(in cache.Cache, gvk schema.GroupVersionKind) error {
 	indexes := map[string]client.IndexerFunc{
 		byInfrastructure: func(o client.Object) []string {
-			c, ok := infrastructure(o.(*unstructured.Unstructured))
+			c, ok := infrastructureOf(o.(*unstructured.Unstructured))
 			if !ok {
 				return nil
 			}
-			return one(c.key())
+			return keyList(c.indexKey())
 		},
-		byHost: func(o client.Object) []string { return one(o.GetAnnotations()[hostAnnotation]) },
+		byHost: func(o client.Object) []string { return keyList(o.GetAnnotations()[hostAnnotation]) },
 	}
 	if gvk == HostKind() {
 		indexes = map[string]client.IndexerFunc{byConsumer: func(o client.Object) []string {
@@ -145,18 +145,18 @@ func (r *Reconciler) index(in cache.Cache, gvk schema.GroupVersionKind) error {
 			if !ok {
 				return nil
 			}
-			return one(c.key())
+			return keyList(c.indexKey())
 		}}
 	}
 	for name, key := range indexes {
-		if err := in.IndexField(context.Background(), object(gvk), name, key); err != nil {
+		if err := in.IndexField(context.Background(), newObject(gvk), name, key); err != nil {
 			return fmt.Errorf("index %s by %s: %w", gvk.Kind, name, err)
 		}
 	}
 	return nil
 }
 
-func one(key string) []string {
+func keyList(key string) []string {
 	if key == "" {
 		return nil
 	}
@@ -179,9 +179,9 @@ func consumersOfClaim(o client.Object) (keys []string) {
 	if ref := metav1.GetControllerOf(c); ref != nil {
 		owner = consumer{kind: ref.Kind, namespace: c.Namespace, name: ref.Name}
 	}
-	for _, of := range remembered(owner, c) {
+	for _, of := range rememberedConsumers(owner, c) {
 		if of.name != "" {
-			keys = append(keys, of.key())
+			keys = append(keys, of.indexKey())
 		}
 	}
 	return keys
@@ -192,27 +192,27 @@ func reservedPool(o client.Object) []string {
 	if _, registered := o.GetLabels()[metal3.PreRegisteredLabel]; !registered {
 		return nil
 	}
-	return one(o.(*metal3.IPClaim).Spec.Pool.Name)
+	return keyList(o.(*metal3.IPClaim).Spec.Pool.Name)
 }
 
 // keptHost is the host that a lock keeps an address for.
 func keptHost(o client.Object) []string {
 	if l := o.(*lockv1.AddressLock); l.Spec.State == lockv1.LockReserved {
-		return one(hostIn(l.Spec.Host))
+		return keyList(hostIn(l.Spec.Host))
 	}
 	return nil
 }
 
-// cached reads owners and hosts.
-func (r *Reconciler) cached() client.Reader {
+// objectReader reads owners and hosts.
+func (r *Reconciler) objectReader() client.Reader {
 	if r.objects != nil {
 		return r.objects
 	}
 	return r.Client
 }
 
-// changed leaves out updates of what is not kept of an object: a host reports its state every minute.
-func changed() predicate.Predicate {
+// keptFieldsChanged leaves out updates of what is not kept of an object: a host reports its state every minute.
+func keptFieldsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*unstructured.Unstructured)
 		after, both := e.ObjectNew.(*unstructured.Unstructured)

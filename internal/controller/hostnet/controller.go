@@ -1,3 +1,17 @@
+// Package hostnet gives each machine the addresses of its secondary networks, and an Ignition config of its
+// own that sets them.
+//
+// An owner is a Machine of OpenShift or of the Cluster API, a Metal3Machine, or a BareMetalHost. Its annotation
+// ipam.lca.openshift.io/networks says which interface is on which pool:
+//
+//	ipam.lca.openshift.io/networks: ens4=storage,ens5=backup4+backup6
+//
+// For each pool there is an IPClaim that the owner controls. A finalizer on the claim keeps the address until no
+// BareMetalHost serves the owner any more. What is paused is left alone. Once all claims have their addresses, the Secret
+// <owner>-host-user-data is written: the base config of the role with the addresses merged in, and the same as
+// networkData. It does not change any more once the host is being provisioned.
+//
+// internal/controller sets it up. It knows the controller that serves claims only through their kinds.
 package hostnet
 
 import (
@@ -23,6 +37,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 )
 
@@ -47,13 +63,13 @@ type Reconciler struct {
 	reported sync.Map
 }
 
-// reconcile serves one owner.
-func (r *Reconciler) reconcile(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (ctrl.Result, error) {
+// reconcileOwner serves one owner.
+func (r *Reconciler) reconcileOwner(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (ctrl.Result, error) {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(gvk)
-	err := r.cached().Get(ctx, name, o)
+	err := r.objectReader().Get(ctx, name, o)
 	if apierrors.IsNotFound(err) {
-		return r.release(ctx, gvk, name)
+		return r.releaseClaims(ctx, gvk, name)
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("read %s %s: %w", gvk.Kind, name, err)
@@ -61,29 +77,29 @@ func (r *Reconciler) reconcile(ctx context.Context, gvk schema.GroupVersionKind,
 	if len(o.GetAnnotations()[NetworksAnnotation]) == 0 && o.GetDeletionTimestamp() == nil {
 		return ctrl.Result{}, nil
 	}
-	if paused, err := r.paused(ctx, o); err != nil || paused {
+	if paused, err := r.isPaused(ctx, o); err != nil || paused {
 		return ctrl.Result{RequeueAfter: pausedRetry}, err
 	}
 	if o.GetDeletionTimestamp() != nil {
-		return r.release(ctx, gvk, name)
+		return r.releaseClaims(ctx, gvk, name)
 	}
-	wanted, err := links(o)
+	wanted, err := linksOf(o)
 	if err != nil {
-		r.warn(o, "InvalidNetworks", err.Error())
+		r.warnOwner(o, "InvalidNetworks", err.Error())
 		return ctrl.Result{}, nil
 	}
 	if len(wanted) == 0 {
 		return ctrl.Result{}, nil
 	}
-	err = r.serve(ctx, o, wanted)
+	err = r.serveOwner(ctx, o, wanted)
 	if errors.Is(err, errNoBase) {
 		return ctrl.Result{RequeueAfter: baseRetry}, nil // Secrets are not watched
 	}
 	return ctrl.Result{}, err
 }
 
-// serve makes the claims of an owner and, once they are served, its Secret.
-func (r *Reconciler) serve(ctx context.Context, o *unstructured.Unstructured, wanted []link) error {
+// serveOwner makes the claims of an owner and, once they are served, its Secret.
+func (r *Reconciler) serveOwner(ctx context.Context, o *unstructured.Unstructured, wanted []link) error {
 	h, err := r.hostFor(ctx, o)
 	if err != nil {
 		return err
@@ -93,7 +109,7 @@ func (r *Reconciler) serve(ctx context.Context, o *unstructured.Unstructured, wa
 	for _, l := range wanted {
 		s := served{link: l}
 		for _, pool := range l.pools {
-			lease, ok, err := r.claim(ctx, o, h, l, pool)
+			lease, ok, err := r.ensureClaim(ctx, o, h, l, pool)
 			if err != nil {
 				return err
 			}
@@ -105,16 +121,16 @@ func (r *Reconciler) serve(ctx context.Context, o *unstructured.Unstructured, wa
 	if !complete {
 		return nil // the claims are watched
 	}
-	if err := h.find(got); err != nil {
+	if err := h.findInterfaces(got); err != nil {
 		if h != nil && len(h.nics) > 0 { // a host that is chosen and inspected lacks it
-			r.warn(o, "NoInterfaceOfRole", err.Error())
+			r.warnOwner(o, "NoInterfaceOfRole", err.Error())
 		}
 		return nil // hosts are watched
 	}
-	if err := r.publish(ctx, o, h, got); err != nil {
+	if err := r.publishSecret(ctx, o, h, got); err != nil {
 		return err
 	}
-	return r.judge(ctx, o, h)
+	return r.reportDelivery(ctx, o, h)
 }
 
 // hostFor is the BareMetalHost that serves an owner; nil while there is none.
@@ -122,8 +138,8 @@ func (r *Reconciler) hostFor(ctx context.Context, o *unstructured.Unstructured) 
 	if o.GroupVersionKind() == HostKind() {
 		return hostOf(o), nil
 	}
-	consumers := []consumer{itself(o)}
-	if machine, ok := infrastructure(o); ok {
+	consumers := []consumer{asConsumer(o)}
+	if machine, ok := infrastructureOf(o); ok {
 		consumers = append(consumers, machine)
 	}
 	hosts, err := r.hostsWith(ctx, consumers...)
@@ -135,7 +151,7 @@ func (r *Reconciler) hostFor(ctx context.Context, o *unstructured.Unstructured) 
 		return nil, err
 	}
 	for _, h := range append(named, hosts...) {
-		if serves(&h, o) {
+		if servesOwner(&h, o) {
 			return hostOf(&h), nil
 		}
 	}
@@ -144,13 +160,13 @@ func (r *Reconciler) hostFor(ctx context.Context, o *unstructured.Unstructured) 
 
 // hostsWith are the hosts in the cache that name one of them as their consumer; none while the cluster has no such kind.
 func (r *Reconciler) hostsWith(ctx context.Context, any ...consumer) (hosts []unstructured.Unstructured, err error) {
-	if !r.serves(HostKind()) {
+	if !r.isServed(HostKind()) {
 		return nil, nil
 	}
 	for _, c := range any {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(HostKind())
-		if err := r.cached().List(ctx, list, client.MatchingFields{byConsumer: c.key()}); err != nil {
+		if err := r.objectReader().List(ctx, list, client.MatchingFields{byConsumer: c.indexKey()}); err != nil {
 			return nil, fmt.Errorf("list the hosts of %s: %w", c, err)
 		}
 		slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
@@ -162,11 +178,11 @@ func (r *Reconciler) hostsWith(ctx context.Context, any ...consumer) (hosts []un
 // hostNamed is the host in the cache of that name, namespace/name, if there is one.
 func (r *Reconciler) hostNamed(ctx context.Context, text string) ([]unstructured.Unstructured, error) {
 	namespace, name, found := strings.Cut(text, "/")
-	if !found || !r.serves(HostKind()) {
+	if !found || !r.isServed(HostKind()) {
 		return nil, nil
 	}
-	h := object(HostKind())
-	if err := r.cached().Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, h); err != nil {
+	h := newObject(HostKind())
+	if err := r.objectReader().Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, h); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
@@ -189,6 +205,32 @@ func (r *Reconciler) hostsNow(ctx context.Context) ([]unstructured.Unstructured,
 	return list.Items, nil
 }
 
-func (r *Reconciler) warn(on client.Object, reason, note string) {
+func (r *Reconciler) warnOwner(on client.Object, reason, note string) {
 	r.Events.Eventf(on, nil, corev1.EventTypeWarning, reason, "Configure", "%s", status.ClipNote(note))
+}
+
+// hostPausedAnnotation pauses the controllers of a BareMetalHost.
+const hostPausedAnnotation = "baremetalhost.metal3.io/paused"
+
+// pausedRetry is how soon a paused Cluster is read again; owners are watched.
+const pausedRetry = 15 * time.Second
+
+// isPaused says that an owner or its Cluster is paused: nothing is created, changed or released for it.
+func (r *Reconciler) isPaused(ctx context.Context, o client.Object) (bool, error) {
+	for _, name := range []string{metal3.PausedAnnotation, hostPausedAnnotation} {
+		if _, yes := o.GetAnnotations()[name]; yes {
+			return true, nil
+		}
+	}
+	return cluster.Paused(ctx, r.Reader, types.NamespacedName{Namespace: o.GetNamespace(), Name: clusterOf(o)})
+}
+
+// clusterOf is the name of the Cluster that an owner, or its claim, belongs to.
+func clusterOf(o client.Object) string {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		if name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName"); name != "" {
+			return name
+		}
+	}
+	return o.GetLabels()[metal3.ClusterNameLabel]
 }

@@ -190,7 +190,7 @@ func TestABaseConfigMayComeLate(t *testing.T) {
 	base := w.pool + "-user-data"
 	m := w.machine(w.pool+"-early", "ens4="+w.pool, base)
 	w.eventually(func() bool {
-		result, err := w.reconciler.reconcile(t.Context(), machineKind, client.ObjectKeyFromObject(m))
+		result, err := w.reconciler.reconcileOwner(t.Context(), machineKind, client.ObjectKeyFromObject(m))
 		return err == nil && result.RequeueAfter == baseRetry
 	}, "a wait that does not grow")
 	w.secret(base, map[string][]byte{"userData": []byte(roleConfig)})

@@ -32,7 +32,7 @@ func TestSecretsThatAreForbiddenAreReported(t *testing.T) {
 			o.SetNamespace("machines")
 			o.SetName("host-0")
 			o.SetAnnotations(annotations)
-			require.True(t, apierrors.IsForbidden(r.publish(t.Context(), o, &host{}, nil)))
+			require.True(t, apierrors.IsForbidden(r.publishSecret(t.Context(), o, &host{}, nil)))
 			require.Len(t, recorder.Events, 1)
 			event := <-recorder.Events
 			require.Contains(t, event, "Warning SecretForbidden")

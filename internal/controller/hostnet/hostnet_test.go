@@ -319,14 +319,14 @@ func TestLinks(t *testing.T) {
 	} {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetAnnotations(map[string]string{NetworksAnnotation: text})
-		got, err := links(o)
+		got, err := linksOf(o)
 		require.NoError(t, err, text)
 		require.Equal(t, want, fmt.Sprint(got))
 	}
 	for _, text := range []string{"ens4", "=a", "ens4=", "ens4=a,b"} {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetAnnotations(map[string]string{NetworksAnnotation: text})
-		_, err := links(o)
+		_, err := linksOf(o)
 		require.ErrorContains(t, err, "is not of the form", text)
 	}
 }

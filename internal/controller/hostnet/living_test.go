@@ -57,7 +57,7 @@ func TestClaimsOfAnOwnerThatTheCacheDoesNotHaveYetAreKept(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: machineKind.GroupVersion().String(), Kind: machineKind.Kind, Name: owner.Name,
 				UID: "itself", Controller: &yes}}}}}
 		r := &Reconciler{Client: api, Reader: api, Log: slog.New(slog.DiscardHandler)}
-		result, err := r.release(t.Context(), machineKind, owner)
+		result, err := r.releaseClaims(t.Context(), machineKind, owner)
 		require.NoError(t, err)
 		require.Equal(t, deleted, api.deleted, "machine %q", machine)
 		if deleted == 0 {

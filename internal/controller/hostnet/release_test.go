@@ -244,7 +244,7 @@ func TestEmptyCacheReleasesNothing(t *testing.T) {
 	})
 	r := &Reconciler{Client: blind, Reader: base, Log: slog.New(slog.DiscardHandler), controllers: map[schema.GroupVersionKind]controller.Controller{HostKind(): nil}}
 	for range 2 { // with and without hosts being watched
-		result, err := r.release(t.Context(), machineKind, types.NamespacedName{Namespace: ns, Name: name})
+		result, err := r.releaseClaims(t.Context(), machineKind, types.NamespacedName{Namespace: ns, Name: name})
 		require.NoError(t, err)
 		require.NotZero(t, result.RequeueAfter)
 		r.controllers = nil
@@ -253,7 +253,7 @@ func TestEmptyCacheReleasesNothing(t *testing.T) {
 
 	w.patch(h, `{"spec":{"consumerRef":null}}`)
 	w.eventually(func() bool { l := w.locks(); return len(l) == 1 && l[0].Spec.State == lockv1.LockReserved }, "kept for the host")
-	require.NoError(t, r.forget(t.Context(), client.ObjectKeyFromObject(h)))
+	require.NoError(t, r.releaseKeptAddresses(t.Context(), client.ObjectKeyFromObject(h)))
 	require.Len(t, w.locks(), 1, "the host is there")
 	w.gone(h)
 	w.eventually(func() bool { return len(w.locks()) == 0 }, "the host is gone")

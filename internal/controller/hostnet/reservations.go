@@ -44,11 +44,13 @@ const adoptionGrace = time.Hour
 // infraLabel, on a Machine of OpenShift, is the identifier of the cluster, with which the names of its machines begin.
 const infraLabel = "machine.openshift.io/cluster-api-cluster"
 
-// identity is what claims, locks and reservations call an interface of a host.
-func (h *host) identity(l link) string { return h.String() + "/" + l.name }
+// interfaceIdentity is what claims, locks and reservations call an interface of a host.
+func (h *host) interfaceIdentity(l link) string { return h.String() + "/" + l.name }
 
-// reservation finds the claim that was registered in advance for an interface of an owner on a pool; nil where there is none.
-func (r *Reconciler) reservation(ctx context.Context, o *unstructured.Unstructured, h *host, l link, pool string) (*metal3.IPClaim, error) {
+// findReservation finds the claim that was registered in advance for an interface of an owner on a pool; nil where there is none.
+func (r *Reconciler) findReservation(
+	ctx context.Context, o *unstructured.Unstructured, h *host, l link, pool string,
+) (*metal3.IPClaim, error) {
 	list := &metal3.IPClaimList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{byReservedPool: pool}); err != nil {
 		return nil, fmt.Errorf("list the claims registered in advance: %w", err)
@@ -82,7 +84,7 @@ func (r *Reconciler) reservation(ctx context.Context, o *unstructured.Unstructur
 // rankOf says how surely a reservation is for an interface of a host, 0 being the surest; no less than len(names)+1 means that it is not.
 func rankOf(reserved string, names []string, h *host, l link) int {
 	no := len(names) + 1
-	if h != nil && (reserved == h.String() || reserved == h.identity(l)) {
+	if h != nil && (reserved == h.String() || reserved == h.interfaceIdentity(l)) {
 		return 0
 	}
 	name, iface, split := strings.Cut(reserved, "/")
@@ -124,12 +126,12 @@ func (r *Reconciler) namesOf(ctx context.Context, o *unstructured.Unstructured, 
 
 // isAnothers says that a name is the own one of another owner of the kind, or of another host, in the namespace.
 func (r *Reconciler) isAnothers(ctx context.Context, o *unstructured.Unstructured, name string) (bool, error) {
-	gvks := []*unstructured.Unstructured{object(o.GroupVersionKind())}
-	if r.serves(HostKind()) {
-		gvks = append(gvks, object(HostKind()))
+	gvks := []*unstructured.Unstructured{newObject(o.GroupVersionKind())}
+	if r.isServed(HostKind()) {
+		gvks = append(gvks, newObject(HostKind()))
 	}
 	for _, other := range gvks {
-		err := r.cached().Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}, other)
+		err := r.objectReader().Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}, other)
 		if err == nil {
 			return true, nil
 		}
@@ -140,13 +142,13 @@ func (r *Reconciler) isAnothers(ctx context.Context, o *unstructured.Unstructure
 	return false, nil
 }
 
-// identify writes the identity of the host into a reservation, which had the installer's word for it.
-func identify(c *metal3.IPClaim, h *host, l link) (changed bool) {
+// setHostIdentity writes the identity of the host into a reservation, which had the installer's word for it.
+func setHostIdentity(c *metal3.IPClaim, h *host, l link) (changed bool) {
 	_, registered := c.Labels[metal3.PreRegisteredLabel]
-	if !registered || h == nil || c.Annotations[metal3.HostAnnotation] == h.identity(l) {
+	if !registered || h == nil || c.Annotations[metal3.HostAnnotation] == h.interfaceIdentity(l) {
 		return false
 	}
-	metav1.SetMetaDataAnnotation(&c.ObjectMeta, metal3.HostAnnotation, h.identity(l))
+	metav1.SetMetaDataAnnotation(&c.ObjectMeta, metal3.HostAnnotation, h.interfaceIdentity(l))
 	return true
 }
 

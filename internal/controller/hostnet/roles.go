@@ -89,12 +89,12 @@ func (h *host) interfaceOf(l link) (nic, error) {
 	case !isRole && h == nil:
 		return asNamed(l.name), nil
 	case !isRole:
-		return h.named(l.name), nil
+		return h.interfaceNamed(l.name), nil
 	case h == nil:
 		return nic{}, fmt.Errorf("role %s: no host is known yet", role)
 	}
 	if name := h.roles[role]; name != "" {
-		return h.named(name), nil
+		return h.interfaceNamed(name), nil
 	}
 	return h.inRole(role)
 }
@@ -107,7 +107,7 @@ func asNamed(name string) nic {
 	return nic{name: name}
 }
 
-func (h *host) named(name string) nic {
+func (h *host) interfaceNamed(name string) nic {
 	for _, n := range h.nics {
 		if n.name == name || strings.EqualFold(n.mac, name) {
 			return n

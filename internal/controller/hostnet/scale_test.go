@@ -177,7 +177,7 @@ func newFleet(t *testing.T, n int) *fleet {
 
 // disband deletes all, so that later tests do not have to do with it.
 func (f *fleet) disband() {
-	for _, kind := range []*unstructured.Unstructured{object(HostKind()), object(machineKind)} {
+	for _, kind := range []*unstructured.Unstructured{newObject(HostKind()), newObject(machineKind)} {
 		require.NoError(f.t, f.api.DeleteAllOf(context.Background(), kind, client.InNamespace(f.namespace)))
 	}
 	f.eventually(func() bool { return len(f.locks()) == 0 }, "all addresses are free")
@@ -187,7 +187,7 @@ func (f *fleet) disband() {
 func costs(t *testing.T, n int) (event, heartbeat, machine map[string]int) {
 	t.Helper()
 	f := newFleet(t, n)
-	h, m := object(HostKind()), object(machineKind)
+	h, m := newObject(HostKind()), newObject(machineKind)
 	require.NoError(t, f.api.Get(t.Context(), types.NamespacedName{Namespace: f.namespace, Name: f.name("h", 0)}, h))
 	event = f.during(func() { f.patch(h, `{"status":{"provisioning":{"state":"provisioned"}}}`) }, func() bool {
 		err := f.api.Get(t.Context(), types.NamespacedName{Namespace: f.namespace, Name: f.name("m", 0)}, m)
@@ -230,7 +230,7 @@ func TestWhatIsKeptOfAHost(t *testing.T) {
 	h.SetAnnotations(map[string]string{RolesAnnotation: "storage=ens3", "baremetalhost.metal3.io/status": "{}"})
 	h.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m"}})
 	full := hostOf(h)
-	out, err := strip(h.DeepCopy())
+	out, err := stripObject(h.DeepCopy())
 	require.NoError(t, err)
 	kept := out.(*unstructured.Unstructured)
 	require.Equal(t, full, hostOf(kept))
@@ -241,7 +241,7 @@ func TestWhatIsKeptOfAHost(t *testing.T) {
 		"status": map[string]any{"provisioning": map[string]any{"state": "available"}, "hardware": map[string]any{
 			"nics": []any{map[string]any{"name": "ens3", "mac": "52:54:00:00:00:01", "pxe": true}}}},
 	}, map[string]any{"spec": kept.Object["spec"], "status": kept.Object["status"]})
-	again, err := strip(kept)
+	again, err := stripObject(kept)
 	require.NoError(t, err)
 	require.Equal(t, kept, again)
 }
@@ -259,14 +259,14 @@ func TestAHostConcernsItsOwnersAlone(t *testing.T) {
 	w.machine(name+"-other", "", "")
 	concerns := func(h *unstructured.Unstructured) (out []string) {
 		for _, kind := range w.reconciler.kinds() {
-			for _, q := range w.reconciler.concerned(kind)(t.Context(), h) {
+			for _, q := range w.reconciler.ownersOfHost(kind)(t.Context(), h) {
 				out = append(out, kind.Kind+"."+kind.Group+" "+q.Name)
 			}
 		}
 		slices.Sort(out)
 		return slices.Compact(out)
 	}
-	h := object(HostKind())
+	h := newObject(HostKind())
 	h.SetNamespace(ns)
 	h.SetName(name + "-h")
 	named := "Machine.machine.openshift.io " + name + "-named"

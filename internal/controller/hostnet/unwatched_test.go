@@ -41,7 +41,7 @@ func TestClaimsAreKeptForHostsThatAreNotWatchedYet(t *testing.T) {
 			kept := func(again time.Duration, what string) {
 				t.Helper()
 				w.eventually(func() bool {
-					result, err := r.release(t.Context(), machineKind, owner)
+					result, err := r.releaseClaims(t.Context(), machineKind, owner)
 					return err == nil && result.RequeueAfter == again
 				}, "%s", what)
 				require.NoError(t, w.api.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))

@@ -29,7 +29,7 @@ func (r *Reconciler) Add(mgr ctrl.Manager, gvk schema.GroupVersionKind) error {
 			return nil
 		}
 	}
-	c, err := r.control(mgr, gvk)
+	c, err := r.newController(mgr, gvk)
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", gvk, err)
 	}
@@ -60,21 +60,22 @@ func (r *Reconciler) watchHosts(mgr ctrl.Manager, owner schema.GroupVersionKind)
 	if err != nil {
 		return err
 	}
-	hosts := source.Kind[client.Object](objects, object(HostKind()), handler.EnqueueRequestsFromMapFunc(r.concerned(owner)), changed())
+	hosts := source.Kind[client.Object](objects, newObject(HostKind()),
+		handler.EnqueueRequestsFromMapFunc(r.ownersOfHost(owner)), keptFieldsChanged())
 	if err := r.controllers[owner].Watch(hosts); err != nil {
 		return fmt.Errorf("watch hosts for %s: %w", owner, err)
 	}
 	return nil
 }
 
-// serves says whether a kind is watched.
-func (r *Reconciler) serves(gvk schema.GroupVersionKind) bool {
+// isServed says whether a kind is watched.
+func (r *Reconciler) isServed(gvk schema.GroupVersionKind) bool {
 	r.adding.Lock()
 	defer r.adding.Unlock()
 	return r.controllers[gvk] != nil
 }
 
-func object(gvk schema.GroupVersionKind) *unstructured.Unstructured {
+func newObject(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(gvk)
 	return o
@@ -83,29 +84,29 @@ func object(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 // workers is how many owners of a kind are reconciled at a time. Most of the time of each is waiting for the API.
 const workers = 8
 
-// control adds the controller of a kind of owners.
-func (r *Reconciler) control(mgr ctrl.Manager, gvk schema.GroupVersionKind) (controller.Controller, error) {
+// newController makes the controller of a kind of owners.
+func (r *Reconciler) newController(mgr ctrl.Manager, gvk schema.GroupVersionKind) (controller.Controller, error) {
 	objects, err := r.objectsOf(mgr)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.index(objects, gvk); err != nil {
+	if err := r.addIndexes(objects, gvk); err != nil {
 		return nil, err
 	}
 	b := ctrl.NewControllerManagedBy(mgr).Named("hostnet-"+strings.ToLower(gvk.Kind+"."+gvk.Group)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		WatchesRawSource(source.Kind[client.Object](objects, object(gvk), &handler.EnqueueRequestForObject{}, changed())).
+		WatchesRawSource(source.Kind[client.Object](objects, newObject(gvk), &handler.EnqueueRequestForObject{}, keptFieldsChanged())).
 		Watches(&metal3.IPClaim{}, handler.EnqueueRequestsFromMapFunc(ownerOf(gvk)))
 	if gvk == HostKind() {
 		b = b.Watches(&lockv1.AddressLock{}, handler.EnqueueRequestsFromMapFunc(keptFor))
 	}
 	return b.Build(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 		if gvk == HostKind() {
-			if err := r.forget(ctx, q.NamespacedName); err != nil {
+			if err := r.releaseKeptAddresses(ctx, q.NamespacedName); err != nil {
 				return reconcile.Result{}, err
 			}
 		}
-		return r.reconcile(ctx, gvk, q.NamespacedName)
+		return r.reconcileOwner(ctx, gvk, q.NamespacedName)
 	}))
 }
 
@@ -133,9 +134,9 @@ func keptFor(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: parts[0], Name: parts[1]}}}
 }
 
-// concerned finds the owners of a kind that a host concerns: those that it names as its consumer or that name it, and those of claims
+// ownersOfHost finds the owners of a kind that a host concerns: those that it names as its consumer or that name it, and those of claims
 // that are for it or for its consumer, which may be gone. A host that changes concerns those of before and those of now.
-func (r *Reconciler) concerned(gvk schema.GroupVersionKind) handler.MapFunc {
+func (r *Reconciler) ownersOfHost(gvk schema.GroupVersionKind) handler.MapFunc {
 	return func(ctx context.Context, h client.Object) (out []reconcile.Request) {
 		u, ok := h.(*unstructured.Unstructured)
 		if !ok {
@@ -144,11 +145,11 @@ func (r *Reconciler) concerned(gvk schema.GroupVersionKind) handler.MapFunc {
 		of := client.ObjectKeyFromObject(h).String()
 		owners, claims := []client.MatchingFields{{byHost: of}}, []client.MatchingFields{{byHost: of}}
 		if c, named := consumerOf(u); named {
-			if c.is(consumer{kind: gvk.Kind, group: gvk.Group, namespace: c.namespace, name: c.name}) {
+			if c.matches(consumer{kind: gvk.Kind, group: gvk.Group, namespace: c.namespace, name: c.name}) {
 				out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: c.namespace, Name: c.name}})
 			}
-			owners = append(owners, client.MatchingFields{byInfrastructure: c.key()})
-			claims = append(claims, client.MatchingFields{byConsumer: c.key()})
+			owners = append(owners, client.MatchingFields{byInfrastructure: c.indexKey()})
+			claims = append(claims, client.MatchingFields{byConsumer: c.indexKey()})
 		}
 		for _, with := range owners {
 			out = append(out, r.ownersWith(ctx, gvk, with)...)
@@ -163,7 +164,7 @@ func (r *Reconciler) concerned(gvk schema.GroupVersionKind) handler.MapFunc {
 func (r *Reconciler) ownersWith(ctx context.Context, gvk schema.GroupVersionKind, with client.MatchingFields) (out []reconcile.Request) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk)
-	if err := r.cached().List(ctx, list, with); err != nil {
+	if err := r.objectReader().List(ctx, list, with); err != nil {
 		r.Log.Error("the owners that a host concerns are unknown", "kind", gvk.Kind, "error", err)
 		return nil
 	}
@@ -187,10 +188,10 @@ func (r *Reconciler) ownersOfClaims(
 	return out
 }
 
-// forget gives up what is kept for a host that does not exist any more, as the API server says, not the cache.
-func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) error {
-	for _, from := range []client.Reader{r.cached(), r.Reader} {
-		if err := from.Get(ctx, name, object(HostKind())); err == nil || client.IgnoreNotFound(err) != nil {
+// releaseKeptAddresses releases what is kept for a host that does not exist any more, as the API server says, not the cache.
+func (r *Reconciler) releaseKeptAddresses(ctx context.Context, name types.NamespacedName) error {
+	for _, from := range []client.Reader{r.objectReader(), r.Reader} {
+		if err := from.Get(ctx, name, newObject(HostKind())); err == nil || client.IgnoreNotFound(err) != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}
@@ -205,7 +206,7 @@ func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) erro
 		}
 		uid, version := l.UID, l.ResourceVersion
 		if err := r.Client.Delete(ctx, l, client.Preconditions{UID: &uid, ResourceVersion: &version}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("give up lock %s of host %s: %w", l.Name, name, err)
+			return fmt.Errorf("release lock %s of host %s: %w", l.Name, name, err)
 		}
 	}
 	return nil
