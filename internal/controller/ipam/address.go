@@ -27,10 +27,10 @@ func (r *Reconciler) publishedAddress(ctx context.Context, k kind, c *claim) str
 	if err != nil || h.claim != c.key {
 		return ""
 	}
-	return canonical(h.address)
+	return canonicalAddress(h.address)
 }
 
-func canonical(address string) string {
+func canonicalAddress(address string) string {
 	a, err := ipam.ParseAddr(address)
 	if err != nil {
 		return address
@@ -56,11 +56,11 @@ func (r *Reconciler) ensureAddress(
 	}
 	mine := existing.belongsTo(c.key, c.GetUID())
 	switch {
-	case mine && canonical(existing.address) == lock.Spec.Address:
+	case mine && canonicalAddress(existing.address) == lock.Spec.Address:
 		return name, nil
 	case mine:
-		return "", errors.Join(errServed, r.release(ctx, k, lock))
-	case existing.claim == c.key || existing.pool == p.name():
+		return "", errors.Join(errServed, r.releaseLock(ctx, k, lock))
+	case existing.claim == c.key || existing.pool == p.poolName():
 		// Of an earlier claim, or of one that lost the address, whose lock this claim has now.
 		if err := r.deleteAddress(ctx, existing); err != nil {
 			return "", err
@@ -82,14 +82,14 @@ func (r *Reconciler) renameAddress(
 	if err := r.Client.Update(ctx, renamed); err != nil {
 		return "", fmt.Errorf("rename the address of lock %s: %w", lock.Name, err)
 	}
-	r.ledger.observe(renamed)
+	r.ledger.recordLock(renamed)
 	return r.ensureAddress(ctx, k, c, p, lease, renamed)
 }
 
 // deleteAddress deletes an address object if it is still the one that was read.
 func (r *Reconciler) deleteAddress(ctx context.Context, h held) error {
 	if err := r.removeFinalizers(ctx, h.Object, metal3.AddressFinalizer, contractAddressFinalizer); err != nil {
-		return fmt.Errorf("take finalizer off address %s: %w", h.GetName(), err)
+		return fmt.Errorf("remove finalizer from address %s: %w", h.GetName(), err)
 	}
 	uid := h.GetUID()
 	err := r.Client.Delete(ctx, h.Object, client.Preconditions{UID: &uid})
@@ -138,12 +138,12 @@ func (r *Reconciler) deleteOrphan(ctx context.Context, k kind, of key, name stri
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil || h.claim != of || h.registered() {
+	if err != nil || h.claim != of || h.isPreRegistered() {
 		return err
 	}
 	if gone {
-		c, err := k.get(ctx, r.Reader, of.object())
-		if client.IgnoreNotFound(err) != nil || err == nil && c.GetUID() == h.owner() && c.kept() {
+		c, err := k.getClaim(ctx, r.Reader, of.objectKey())
+		if client.IgnoreNotFound(err) != nil || err == nil && c.GetUID() == h.ownerUID() && c.keepsAddress() {
 			return client.IgnoreNotFound(err)
 		}
 	}

@@ -52,48 +52,48 @@ func (b *blocked) Error() string { return b.message }
 
 // reconcileClaim allocates the address of a claim, or releases what a claim had that is gone or being deleted.
 func (r *Reconciler) reconcileClaim(ctx context.Context, k kind, name types.NamespacedName) (ctrl.Result, error) {
-	if err := r.load(ctx); err != nil {
+	if err := r.loadLedger(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
 	var pool types.NamespacedName
-	defer func() { r.endTurn(k.key(name), pool) }()
-	c, err := k.get(ctx, r.Client, name)
+	defer func() { r.endTurn(k.keyOf(name), pool) }()
+	c, err := k.getClaim(ctx, r.Client, name)
 	if err == nil {
 		pool = c.pool
 	}
 	if apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.releaseAll(ctx, k, k.key(name))
+		return ctrl.Result{}, r.releaseAll(ctx, k, k.keyOf(name))
 	}
 	if err != nil || c.foreign {
 		return ctrl.Result{}, err
 	}
-	if r.ledger.stale(c.key, c.GetResourceVersion()) {
+	if r.ledger.isCacheBehind(c.key, c.GetResourceVersion()) {
 		return ctrl.Result{RequeueAfter: cacheLag}, nil // the event of an own status write is filtered out
 	}
-	if paused, err := r.paused(ctx, c); err != nil || paused {
-		r.ledger.leave(c.pool, c.key)
+	if paused, err := r.isPaused(ctx, c); err != nil || paused {
+		r.ledger.removeWaiter(c.pool, c.key)
 		return ctrl.Result{RequeueAfter: pausedRetry}, err
 	}
 	if c.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, r.releaseDeleted(ctx, k, c)
 	}
-	return r.serve(ctx, k, c)
+	return r.serveClaim(ctx, k, c)
 }
 
 // endTurn requeues the claims that get what a claim left.
 func (r *Reconciler) endTurn(of key, pool types.NamespacedName) {
-	for _, next := range r.ledger.pass(of, pool) {
+	for _, next := range r.ledger.endTurn(of, pool) {
 		r.queues.addClaim(next)
 	}
 }
 
-// serve allocates an address: the claim's lock, its address object, its status, in this order.
-func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, error) {
+// serveClaim allocates an address: the claim's lock, its address object, its status, in this order.
+func (r *Reconciler) serveClaim(ctx context.Context, k kind, c *claim) (ctrl.Result, error) {
 	news := r.ledger.newsOf(c.pool)
 	published := r.publishedAddress(ctx, k, c)
 	lock, surplus := r.chooseLock(c, published)
 	for _, extra := range surplus {
-		if err := r.release(ctx, k, extra); err != nil {
+		if err := r.releaseLock(ctx, k, extra); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
@@ -106,16 +106,16 @@ func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, 
 	}
 	pool, err := r.poolFor(ctx, c, lock)
 	if err != nil {
-		return r.refuse(ctx, k, c, news, err)
+		return r.refuseClaim(ctx, k, c, news, err)
 	}
 	if err := r.ensureFinalizer(ctx, c); err != nil {
 		return ctrl.Result{}, err
 	}
-	lease, held, err := r.acquire(ctx, c, pool, lock)
+	lease, held, err := r.acquireLock(ctx, c, pool, lock)
 	if err != nil {
-		return r.refuse(ctx, k, c, news, err)
+		return r.refuseClaim(ctx, k, c, news, err)
 	}
-	r.ledger.leave(c.pool, c.key)
+	r.ledger.removeWaiter(c.pool, c.key)
 	name, err := r.ensureAddress(ctx, k, c, pool, lease, held)
 	switch {
 	case c.addressName != "":
@@ -131,19 +131,19 @@ func (r *Reconciler) serve(ctx context.Context, k kind, c *claim) (ctrl.Result, 
 		return ctrl.Result{}, err
 	}
 	if c.addressName != name {
-		r.Metrics.allocated(k, r.Now().Sub(c.GetCreationTimestamp().Time))
+		r.Metrics.countAllocation(k, r.Now().Sub(c.GetCreationTimestamp().Time))
 	}
-	return ctrl.Result{}, r.report(ctx, k, c, outcome{addressName: name, reason: metal3.ReasonAllocated,
+	return ctrl.Result{}, r.reportOutcome(ctx, k, c, outcome{addressName: name, reason: metal3.ReasonAllocated,
 		message: fmt.Sprintf("%s of pool %s", lease.Address, pool.spec.Name)})
 }
 
-// paused says that a claim, its pool or the Cluster of either is paused.
-func (r *Reconciler) paused(ctx context.Context, c *claim) (bool, error) {
+// isPaused says that a claim, its pool or the Cluster of either is paused.
+func (r *Reconciler) isPaused(ctx context.Context, c *claim) (bool, error) {
 	if annotatedPaused(c.Object) {
 		return true, nil
 	}
 	clusters := map[string]bool{c.cluster: true}
-	if p := r.ledger.supply(c.pool); p != nil {
+	if p := r.ledger.supplyOf(c.pool); p != nil {
 		if annotatedPaused(p.object) {
 			return true, nil
 		}
@@ -194,9 +194,9 @@ func (r *Reconciler) poolFor(ctx context.Context, c *claim, lock *lockv1.Address
 	if c.badReference != "" {
 		return nil, &blocked{reason: metal3.ReasonPoolNotFound, message: c.badReference}
 	}
-	if p := r.ledger.supply(c.pool); p != nil {
-		r.ledger.found(c.key)
-		if reason, message := r.ledger.closed(p); reason != "" && lock == nil {
+	if p := r.ledger.supplyOf(c.pool); p != nil {
+		r.ledger.endPoolGrace(c.key)
+		if reason, message := r.ledger.closedReason(p); reason != "" && lock == nil {
 			return nil, &blocked{reason: metal3.ReasonPoolNotReady, message: message}
 		}
 		return p, nil
@@ -208,7 +208,7 @@ func (r *Reconciler) poolFor(ctx context.Context, c *claim, lock *lockv1.Address
 		message: fmt.Sprintf("pool %s cannot allocate addresses; its condition Ready says why", c.pool)}
 }
 
-// ensureFinalizer puts the finalizer on a claim whose contract asks for one.
+// ensureFinalizer adds the finalizer to a claim whose contract asks for one.
 func (r *Reconciler) ensureFinalizer(ctx context.Context, c *claim) error {
 	if !c.needsFinalizer || controllerutil.ContainsFinalizer(c.Object, c.ownFinalizers[0]) {
 		return nil
@@ -216,24 +216,24 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, c *claim) error {
 	before := c.DeepCopyObject().(client.Object)
 	controllerutil.AddFinalizer(c.Object, c.ownFinalizers[0])
 	if err := r.Client.Patch(ctx, c.Object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("put finalizer on %s: %w", c.key, err)
+		return fmt.Errorf("add finalizer to %s: %w", c.key, err)
 	}
-	r.ledger.wrote(c.key, c.GetResourceVersion())
+	r.ledger.recordVersion(c.key, c.GetResourceVersion())
 	return nil
 }
 
-// refuse reports why a claim gets no address, and puts it on the waitlist of its pool. Other errors are the API's: the queue retries.
-func (r *Reconciler) refuse(ctx context.Context, k kind, c *claim, news uint64, err error) (ctrl.Result, error) {
+// refuseClaim reports why a claim gets no address, and puts it on the waitlist of its pool. Other errors are the API's: the queue retries.
+func (r *Reconciler) refuseClaim(ctx context.Context, k kind, c *claim, news uint64, err error) (ctrl.Result, error) {
 	var why *blocked
 	if !errors.As(err, &why) {
 		return ctrl.Result{}, err
 	}
 	result, grace := ctrl.Result{}, time.Duration(0)
 	if why.unsure && len(c.conditions) == 0 {
-		grace = r.ledger.miss(c.key, poolGrace)
+		grace = r.ledger.startPoolGrace(c.key, poolGrace)
 	}
 	switch {
-	case !r.ledger.wait(c.asWaiter(news, why)):
+	case !r.ledger.addWaiter(c.asWaiter(news, why)):
 		result.RequeueAfter = cacheLag
 	case grace > 0:
 		result.RequeueAfter = grace
@@ -243,8 +243,8 @@ func (r *Reconciler) refuse(ctx context.Context, k kind, c *claim, news uint64, 
 	if grace > 0 {
 		return result, nil
 	}
-	r.Metrics.refused(k, why.reason)
-	return result, r.report(ctx, k, c, outcome{reason: why.reason, message: status.ClipNote(why.message)})
+	r.Metrics.countRefusal(k, why.reason)
+	return result, r.reportOutcome(ctx, k, c, outcome{reason: why.reason, message: status.ClipNote(why.message)})
 }
 
 // asWaiter is a claim on the waitlist of its pool.
@@ -257,7 +257,7 @@ func (c *claim) asWaiter(news uint64, why *blocked) waiter {
 // address unless lock is nil. The claim does not wait for its pool: other claims may be refused alike, and would wake each other.
 func (r *Reconciler) refuseObject(ctx context.Context, k kind, c *claim, lock *lockv1.AddressLock, why error) (ctrl.Result, error) {
 	if lock != nil {
-		r.ledger.withdraw(c.key, c.pool, string(c.GetUID()))
+		r.ledger.withdrawPromise(c.key, c.pool, string(c.GetUID()))
 		if err := r.deleteLock(ctx, lock); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -266,13 +266,13 @@ func (r *Reconciler) refuseObject(ctx context.Context, k kind, c *claim, lock *l
 	if apierrors.IsForbidden(why) {
 		retry = forbiddenRetry
 	}
-	r.Metrics.refused(k, metal3.ReasonAllocationFailed)
+	r.Metrics.countRefusal(k, metal3.ReasonAllocationFailed)
 	return ctrl.Result{RequeueAfter: retry},
-		r.report(ctx, k, c, outcome{reason: metal3.ReasonAllocationFailed, message: status.ClipNote(why.Error())})
+		r.reportOutcome(ctx, k, c, outcome{reason: metal3.ReasonAllocationFailed, message: status.ClipNote(why.Error())})
 }
 
-// refusal turns a refusal of the arithmetic into what blocks the claim.
-func refusal(err error) error {
+// toBlocked turns a refusal of the arithmetic into what blocks the claim.
+func toBlocked(err error) error {
 	b := &blocked{reason: metal3.ReasonAllocationFailed, message: err.Error(), particular: !errors.Is(err, ipam.ErrExhausted)}
 	for _, r := range []struct {
 		err    error
@@ -295,8 +295,8 @@ func refusal(err error) error {
 	return b
 }
 
-// report writes the outcome into the claim's status, if it is news. It fails when the claim has changed since it was read.
-func (r *Reconciler) report(ctx context.Context, k kind, c *claim, o outcome) error {
+// reportOutcome writes the outcome into the claim's status, if it is news. It fails when the claim has changed since it was read.
+func (r *Reconciler) reportOutcome(ctx context.Context, k kind, c *claim, o outcome) error {
 	ready := apimeta.FindStatusCondition(c.conditions, metal3.ConditionReady)
 	if c.addressName == o.addressName && ready != nil && ready.Reason == o.reason && ready.Message == o.message {
 		return nil
@@ -306,13 +306,13 @@ func (r *Reconciler) report(ctx context.Context, k kind, c *claim, o outcome) er
 	if err := r.Client.Status().Patch(ctx, after, patch); err != nil {
 		return fmt.Errorf("write status of %s: %w", c.key, err)
 	}
-	r.ledger.wrote(c.key, after.GetResourceVersion())
+	r.ledger.recordVersion(c.key, after.GetResourceVersion())
 	// A claim that is served at once has no event: events are writes too, and there may be thousands of claims.
 	switch {
 	case o.addressName == "" && (ready == nil || ready.Reason != o.reason):
-		r.emit(c.Object, corev1.EventTypeWarning, o.reason, "Allocate", o.message)
+		r.emitEvent(c.Object, corev1.EventTypeWarning, o.reason, "Allocate", o.message)
 	case o.addressName != "" && ready != nil && ready.Reason != o.reason:
-		r.emit(c.Object, corev1.EventTypeNormal, o.reason, "Allocate", o.message)
+		r.emitEvent(c.Object, corev1.EventTypeNormal, o.reason, "Allocate", o.message)
 	}
 	return nil
 }
@@ -320,20 +320,20 @@ func (r *Reconciler) report(ctx context.Context, k kind, c *claim, o outcome) er
 // releaseAll releases what a claim had that the cache does not know any more.
 func (r *Reconciler) releaseAll(ctx context.Context, k kind, gone key) error {
 	for _, lock := range r.ledger.locksOf(gone) {
-		if err := r.release(ctx, k, lock); err != nil {
+		if err := r.releaseLock(ctx, k, lock); err != nil {
 			return err
 		}
 	}
 	if err := r.deleteOrphans(ctx, k, gone, ""); err != nil {
 		return err
 	}
-	r.ledger.forget(gone)
+	r.ledger.forgetClaim(gone)
 	return nil
 }
 
 // releaseDeleted releases what a claim has that is being deleted, unless another controller's finalizer keeps it.
 func (r *Reconciler) releaseDeleted(ctx context.Context, k kind, c *claim) error {
-	if c.kept() {
+	if c.keepsAddress() {
 		return nil
 	}
 	if err := r.releaseAll(ctx, k, c.key); err != nil {
@@ -343,7 +343,7 @@ func (r *Reconciler) releaseDeleted(ctx context.Context, k kind, c *claim) error
 		return fmt.Errorf("release %s: a lock of it was made meanwhile", c.key)
 	}
 	if err := r.removeFinalizers(ctx, c.Object, c.ownFinalizers...); err != nil {
-		return fmt.Errorf("take finalizer off %s: %w", c.key, err)
+		return fmt.Errorf("remove finalizer from %s: %w", c.key, err)
 	}
 	return nil
 }

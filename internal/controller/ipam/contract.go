@@ -23,25 +23,25 @@ const (
 // contract is the kind IPAddressClaim of the Cluster API's contract, in the version that the API server serves.
 type contract struct{ version string }
 
-func (contract) key(n types.NamespacedName) key {
+func (contract) keyOf(n types.NamespacedName) key {
 	return key{capi.GroupVersion.Group, "IPAddressClaim", n.Namespace, n.Name}
 }
 
-func (contract) empty() client.Object { return &capi.IPAddressClaim{} }
+func (contract) newObject() client.Object { return &capi.IPAddressClaim{} }
 
-func (k contract) get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error) {
+func (k contract) getClaim(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error) {
 	o := &capi.IPAddressClaim{}
 	if err := from.Get(ctx, name, o); err != nil {
 		return nil, fmt.Errorf("read IPAddressClaim %s: %w", name, err)
 	}
-	return k.claim(o), nil
+	return k.readClaim(o), nil
 }
 
-// claim reads an IPAddressClaim. Consumers of the contract expect the address object under the claim's own name.
-func (k contract) claim(o *capi.IPAddressClaim) *claim {
+// readClaim reads an IPAddressClaim. Consumers of the contract expect the address object under the claim's own name.
+func (k contract) readClaim(o *capi.IPAddressClaim) *claim {
 	ref := o.Spec.PoolRef
 	c := &claim{
-		Object: o, key: k.key(client.ObjectKeyFromObject(o)), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
+		Object: o, key: k.keyOf(client.ObjectKeyFromObject(o)), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
 		foreign: ref.APIGroup != metal3.GroupVersion.Group || ref.Kind != "IPPool",
 		cluster: o.Spec.ClusterName, ownFinalizers: []string{contractClaimFinalizer}, needsFinalizer: true,
 		fixedAddressName: o.Name, addressName: o.Status.AddressRef.Name, conditions: o.Status.Conditions,
@@ -57,12 +57,12 @@ func (k contract) getAddress(ctx context.Context, from client.Reader, name types
 	if err := from.Get(ctx, name, o); err != nil {
 		return held{}, fmt.Errorf("read IPAddress %s: %w", name, err)
 	}
-	return k.held(o), nil
+	return k.readAddress(o), nil
 }
 
-func (k contract) held(o *capi.IPAddress) held {
+func (k contract) readAddress(o *capi.IPAddress) held {
 	h := held{Object: o, address: o.Spec.Address,
-		claim: k.key(types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.ClaimRef.Name}),
+		claim: k.keyOf(types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.ClaimRef.Name}),
 		pool:  types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.PoolRef.Name}}
 	if o.Spec.PoolRef.APIGroup != metal3.GroupVersion.Group || o.Spec.PoolRef.Kind != "IPPool" {
 		h.pool = types.NamespacedName{}
@@ -70,7 +70,7 @@ func (k contract) held(o *capi.IPAddress) held {
 	return h
 }
 
-func (k contract) list(ctx context.Context, from client.Reader) (claims []*claim, addresses []held, err error) {
+func (k contract) listAll(ctx context.Context, from client.Reader) (claims []*claim, addresses []held, err error) {
 	c, a := &capi.IPAddressClaimList{}, &capi.IPAddressList{}
 	for _, l := range []client.ObjectList{c, a} {
 		if err := from.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
@@ -78,10 +78,10 @@ func (k contract) list(ctx context.Context, from client.Reader) (claims []*claim
 		}
 	}
 	for i := range c.Items {
-		claims = append(claims, k.claim(&c.Items[i]))
+		claims = append(claims, k.readClaim(&c.Items[i]))
 	}
 	for i := range a.Items {
-		addresses = append(addresses, k.held(&a.Items[i]))
+		addresses = append(addresses, k.readAddress(&a.Items[i]))
 	}
 	return claims, addresses, nil
 }
@@ -108,6 +108,6 @@ func (k contract) newAddress(c *claim, name string, pool *metal3.IPPool, lease i
 func (contract) withOutcome(c *claim, of outcome, now metav1.Time) client.Object {
 	o := c.Object.(*capi.IPAddressClaim).DeepCopy()
 	o.Status.AddressRef = capi.IPAddressReference{Name: of.addressName}
-	apimeta.SetStatusCondition(&o.Status.Conditions, of.condition(o.Generation, now))
+	apimeta.SetStatusCondition(&o.Status.Conditions, of.readyCondition(o.Generation, now))
 	return o
 }

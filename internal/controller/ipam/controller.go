@@ -113,8 +113,8 @@ func New(o Options) *Reconciler {
 	return r
 }
 
-// kinds are the kinds of claims that are served.
-func (r *Reconciler) kinds() []kind {
+// claimKinds are the kinds of claims that are served.
+func (r *Reconciler) claimKinds() []kind {
 	r.serving.Lock()
 	defer r.serving.Unlock()
 	return slices.Clone(r.served)
@@ -125,16 +125,16 @@ func (r *Reconciler) kinds() []kind {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	warm := true
 	err := ctrl.NewControllerManagedBy(mgr).Named("ippool").
-		For(&metal3.IPPool{}, builder.WithPredicates(changed())).
+		For(&metal3.IPPool{}, builder.WithPredicates(specChanged())).
 		WithOptions(controller.Options{EnableWarmup: &warm}).
-		WatchesRawSource(r.queues.tap(func(q queue) { r.queues.pools = q })).
+		WatchesRawSource(r.queues.tapQueue(func(q queue) { r.queues.pools = q })).
 		Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 			return r.reconcilePool(ctx, q.NamespacedName)
 		}))
 	if err != nil {
 		return fmt.Errorf("watch pools: %w", err)
 	}
-	for _, k := range r.kinds() {
+	for _, k := range r.claimKinds() {
 		if err := r.watchClaims(mgr, k); err != nil {
 			return err
 		}
@@ -145,16 +145,16 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(r.pollWaiting)); err != nil {
 		return fmt.Errorf("try claims that wait again: %w", err)
 	}
-	return r.follow(mgr.GetCache(), r.followed(r.Contract != ""))
+	return r.followObjects(mgr.GetCache(), r.ledgerHandlers(r.Contract != ""))
 }
 
 // watchClaims adds the controller of a kind of claims.
 func (r *Reconciler) watchClaims(mgr ctrl.Manager, k kind) error {
-	kindName, warm := k.key(types.NamespacedName{}).kind, true
+	kindName, warm := k.keyOf(types.NamespacedName{}).kind, true
 	err := ctrl.NewControllerManagedBy(mgr).Named("ipam-"+kindName).
-		Watches(k.empty(), &pendingFirst{}, builder.WithPredicates(changed())).
+		Watches(k.newObject(), &pendingFirst{}, builder.WithPredicates(specChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, EnableWarmup: &warm}).
-		WatchesRawSource(r.queues.tap(func(q queue) { r.queues.claims[kindName] = q })).
+		WatchesRawSource(r.queues.tapQueue(func(q queue) { r.queues.claims[kindName] = q })).
 		Complete(reconcile.Func(func(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 			return r.reconcileClaim(ctx, k, q.NamespacedName)
 		}))
@@ -170,14 +170,14 @@ func (r *Reconciler) AddContract(mgr ctrl.Manager, version string) error {
 	r.serving.Lock()
 	r.served = append(r.served, k)
 	r.serving.Unlock()
-	if err := r.follow(mgr.GetCache(), contractFollowed(r)); err != nil {
+	if err := r.followObjects(mgr.GetCache(), contractFollowed(r)); err != nil {
 		return err
 	}
 	return r.watchClaims(mgr, k)
 }
 
-// changed leaves out updates of the status, which this controller writes itself, unless the address is taken out of it.
-func changed() predicate.Predicate {
+// specChanged leaves out updates of the status, which this controller writes itself, unless the address is taken out of it.
+func specChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		a, b := e.ObjectOld, e.ObjectNew
 		return a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID() || lostAddress(a, b) ||
@@ -224,13 +224,13 @@ func hasAddress(o client.Object) bool {
 	return false
 }
 
-// followed is what the ledger follows; nil where a list is begun only, so that all are read side by side before the manager starts.
-func (r *Reconciler) followed(withContract bool) map[client.Object]toolscache.ResourceEventHandler {
+// ledgerHandlers is what the ledger follows; nil where a list is begun only, so that all are read side by side before the manager starts.
+func (r *Reconciler) ledgerHandlers(withContract bool) map[client.Object]toolscache.ResourceEventHandler {
 	handlers := map[client.Object]toolscache.ResourceEventHandler{
 		&metal3.IPPool{}: nil, &metal3.IPClaim{}: nil,
-		&lockv1.AddressLock{}: observed(r.lockChanged, r.lockGone),
-		&metal3.IPAddress{}: observed(func(o *metal3.IPAddress) { r.addressSeen(native{}.held(o)) },
-			func(o *metal3.IPAddress) { r.addressGone(native{}.held(o)) }),
+		&lockv1.AddressLock{}: handleObject(r.lockChanged, r.lockGone),
+		&metal3.IPAddress{}: handleObject(func(o *metal3.IPAddress) { r.addressSeen(native{}.readAddress(o)) },
+			func(o *metal3.IPAddress) { r.addressGone(native{}.readAddress(o)) }),
 	}
 	if withContract {
 		maps.Copy(handlers, contractFollowed(r))
@@ -242,13 +242,13 @@ func (r *Reconciler) followed(withContract bool) map[client.Object]toolscache.Re
 func contractFollowed(r *Reconciler) map[client.Object]toolscache.ResourceEventHandler {
 	return map[client.Object]toolscache.ResourceEventHandler{
 		&capi.IPAddressClaim{}: nil,
-		&capi.IPAddress{}: observed(func(o *capi.IPAddress) { r.addressSeen(contract{}.held(o)) },
-			func(o *capi.IPAddress) { r.addressGone(contract{}.held(o)) }),
+		&capi.IPAddress{}: handleObject(func(o *capi.IPAddress) { r.addressSeen(contract{}.readAddress(o)) },
+			func(o *capi.IPAddress) { r.addressGone(contract{}.readAddress(o)) }),
 	}
 }
 
-// follow keeps the ledger up to date with locks and address objects.
-func (r *Reconciler) follow(from cache.Cache, handlers map[client.Object]toolscache.ResourceEventHandler) error {
+// followObjects keeps the ledger up to date with locks and address objects.
+func (r *Reconciler) followObjects(from cache.Cache, handlers map[client.Object]toolscache.ResourceEventHandler) error {
 	for what, handle := range handlers {
 		informer, err := from.GetInformer(context.Background(), what, cache.BlockUntilSynced(false))
 		if err == nil && handle != nil {
@@ -261,8 +261,8 @@ func (r *Reconciler) follow(from cache.Cache, handlers map[client.Object]toolsca
 	return nil
 }
 
-// observed calls one function for an object as it is now, another when it is gone.
-func observed[T client.Object](seen, gone func(T)) toolscache.ResourceEventHandlerFuncs {
+// handleObject calls one function for an object as it is now, another when it is gone.
+func handleObject[T client.Object](seen, gone func(T)) toolscache.ResourceEventHandlerFuncs {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { seen(o.(T)) },
 		UpdateFunc: func(_, o any) { seen(o.(T)) },
@@ -277,8 +277,8 @@ func observed[T client.Object](seen, gone func(T)) toolscache.ResourceEventHandl
 	}
 }
 
-// load fills the ledger from the caches before the first reconciliation; the watches keep it up to date from then on.
-func (r *Reconciler) load(ctx context.Context) error {
+// loadLedger fills the ledger from the caches before the first reconciliation; the watches keep it up to date from then on.
+func (r *Reconciler) loadLedger(ctx context.Context) error {
 	r.loading.Lock()
 	defer r.loading.Unlock()
 	if r.loaded {
@@ -295,10 +295,10 @@ func (r *Reconciler) load(ctx context.Context) error {
 		return fmt.Errorf("list pools: %w", err)
 	}
 	for i := range locks.Items {
-		r.ledger.observe(&locks.Items[i])
+		r.ledger.recordLock(&locks.Items[i])
 	}
 	for i := range pools.Items {
-		r.ledger.enroll(&pools.Items[i])
+		r.ledger.enrollPool(&pools.Items[i])
 	}
 	for i := range pools.Items {
 		if spec, err := kinds.Spec(&pools.Items[i]); err == nil {
@@ -306,8 +306,8 @@ func (r *Reconciler) load(ctx context.Context) error {
 		}
 	}
 	uids := map[key]types.UID{}
-	for _, k := range r.kinds() {
-		claims, addresses, err := k.list(ctx, r.Client)
+	for _, k := range r.claimKinds() {
+		claims, addresses, err := k.listAll(ctx, r.Client)
 		if err != nil {
 			return err
 		}
@@ -328,8 +328,8 @@ func (r *Reconciler) load(ctx context.Context) error {
 	return nil
 }
 
-// ready says that the ledger is loaded. Events before that are in the cache that it is loaded from.
-func (r *Reconciler) ready() bool {
+// isLoaded says that the ledger is loaded. Events before that are in the cache that it is loaded from.
+func (r *Reconciler) isLoaded() bool {
 	r.loading.Lock()
 	defer r.loading.Unlock()
 	return r.loaded
@@ -337,54 +337,54 @@ func (r *Reconciler) ready() bool {
 
 // lockChanged follows what another replica, or an administrator, did to a lock.
 func (r *Reconciler) lockChanged(lock *lockv1.AddressLock) {
-	if !r.ready() {
+	if !r.isLoaded() {
 		return
 	}
-	own := r.ledger.promised(lock)
-	if !r.ledger.observe(lock) {
+	own := r.ledger.isPromised(lock)
+	if !r.ledger.recordLock(lock) {
 		return
 	}
 	if lock.Spec.Claim != nil && !own {
 		r.queues.addClaim(keyOf(lock.Spec.Claim))
 	}
 	if lock.Spec.State == lockv1.LockHeld {
-		r.recount(lock)
+		r.requeuePools(lock)
 		return
 	}
-	r.freed(lock)
+	r.requeueAfterRelease(lock)
 }
 
 func (r *Reconciler) lockGone(lock *lockv1.AddressLock) {
-	if !r.ready() || !r.ledger.vanish(lock) {
+	if !r.isLoaded() || !r.ledger.removeLock(lock) {
 		return
 	}
 	if lock.Spec.Claim != nil {
 		r.queues.addClaim(keyOf(lock.Spec.Claim))
 	}
-	r.freed(lock)
+	r.requeueAfterRelease(lock)
 }
 
 func (r *Reconciler) addressSeen(h held) {
-	if r.ready() && h.GetDeletionTimestamp() == nil {
+	if r.isLoaded() && h.GetDeletionTimestamp() == nil {
 		r.noteAddress(h)
 	}
 }
 
 // noteAddress requeues the claim of an address object that no lock of the claim guards.
 func (r *Reconciler) noteAddress(h held) {
-	if r.ledger.note(h) {
+	if r.ledger.recordAddress(h) {
 		r.queues.addClaim(h.claim)
 	}
 }
 
 func (r *Reconciler) addressGone(h held) {
-	if r.ready() {
-		shared := r.ledger.unnote(h)
+	if r.isLoaded() {
+		shared := r.ledger.removeAddress(h)
 		r.queues.addClaim(h.claim)
 		r.wakeEach(shared)
 	}
 }
 
-func (r *Reconciler) emit(on runtime.Object, severity, reason, action, note string) {
+func (r *Reconciler) emitEvent(on runtime.Object, severity, reason, action, note string) {
 	r.Events.Eventf(on, nil, severity, reason, action, "%s", status.ClipNote(note))
 }

@@ -19,16 +19,16 @@ import (
 
 // kind is one of the two kinds of claims, with its kind of address objects.
 type kind interface {
-	// key names a claim of this kind.
-	key(types.NamespacedName) key
-	// empty is a claim object without content.
-	empty() client.Object
-	// get reads a claim.
-	get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error)
+	// keyOf names a claim of this kind.
+	keyOf(types.NamespacedName) key
+	// newObject is a claim object without content.
+	newObject() client.Object
+	// getClaim reads a claim.
+	getClaim(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error)
 	// getAddress reads an address object.
 	getAddress(ctx context.Context, from client.Reader, name types.NamespacedName) (held, error)
-	// list reads all claims and address objects. They are the cache's own and must not be changed.
-	list(ctx context.Context, from client.Reader) ([]*claim, []held, error)
+	// listAll reads all claims and address objects. They are the cache's own and must not be changed.
+	listAll(ctx context.Context, from client.Reader) ([]*claim, []held, error)
 	// newAddress makes the address object of a claim.
 	newAddress(c *claim, name string, pool *metal3.IPPool, lease ipam.Lease) client.Object
 	// withOutcome is a copy of the claim whose status reports the outcome.
@@ -40,7 +40,7 @@ type key struct {
 	group, kind, namespace, name string
 }
 
-func (k key) object() types.NamespacedName {
+func (k key) objectKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: k.namespace, Name: k.name}
 }
 
@@ -72,8 +72,8 @@ type claim struct {
 	conditions  []metav1.Condition
 }
 
-// kept says that the claim keeps its address: it is not being deleted, or another controller's finalizer is on it.
-func (c *claim) kept() bool {
+// keepsAddress says that the claim keeps its address: it is not being deleted, or another controller's finalizer is on it.
+func (c *claim) keepsAddress() bool {
 	return c.GetDeletionTimestamp() == nil ||
 		slices.ContainsFunc(c.GetFinalizers(), func(f string) bool { return !slices.Contains(c.ownFinalizers, f) })
 }
@@ -91,8 +91,8 @@ type outcome struct {
 	message     string
 }
 
-// condition is the outcome as condition Ready.
-func (o outcome) condition(generation int64, now metav1.Time) metav1.Condition {
+// readyCondition is the outcome as condition Ready.
+func (o outcome) readyCondition(generation int64, now metav1.Time) metav1.Condition {
 	c := metav1.Condition{Type: metal3.ConditionReady, Status: metav1.ConditionFalse, Reason: o.reason, Message: o.message,
 		ObservedGeneration: generation, LastTransitionTime: now}
 	if o.addressName != "" {
@@ -109,8 +109,8 @@ type held struct {
 	address string
 }
 
-// owner is the claim that the address object was made for; empty for an object that an installer registered.
-func (h held) owner() types.UID {
+// ownerUID is the claim that the address object was made for; empty for an object that an installer registered.
+func (h held) ownerUID() types.UID {
 	for _, o := range h.GetOwnerReferences() {
 		if o.Kind == h.claim.kind && o.Name == h.claim.name {
 			return o.UID
@@ -119,15 +119,15 @@ func (h held) owner() types.UID {
 	return ""
 }
 
-// registered says that no controller made the object: an installer did, for a claim that need not exist yet. An object that only its
+// isPreRegistered says that no controller made the object: an installer did, for a claim that need not exist yet. An object that only its
 // pool owns was made for a claim that is gone: the garbage collector takes an owner that is gone off the list.
-func (h held) registered() bool {
-	return h.owner() == "" && (len(h.GetOwnerReferences()) == 0 || h.GetLabels()[metal3.PreRegisteredLabel] != "")
+func (h held) isPreRegistered() bool {
+	return h.ownerUID() == "" && (len(h.GetOwnerReferences()) == 0 || h.GetLabels()[metal3.PreRegisteredLabel] != "")
 }
 
 // belongsTo says that the object names the claim and was not made for an earlier claim of that name.
 func (h held) belongsTo(of key, uid types.UID) bool {
-	return h.claim == of && (h.owner() == uid || h.registered())
+	return h.claim == of && (h.ownerUID() == uid || h.isPreRegistered())
 }
 
 func ownerPool(pool *metal3.IPPool) metav1.OwnerReference {
@@ -137,25 +137,25 @@ func ownerPool(pool *metal3.IPPool) metav1.OwnerReference {
 // native is the kind IPClaim of metal3.
 type native struct{}
 
-func (native) key(n types.NamespacedName) key {
+func (native) keyOf(n types.NamespacedName) key {
 	return key{metal3.GroupVersion.Group, "IPClaim", n.Namespace, n.Name}
 }
 
-func (native) empty() client.Object { return &metal3.IPClaim{} }
+func (native) newObject() client.Object { return &metal3.IPClaim{} }
 
-func (k native) get(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error) {
+func (k native) getClaim(ctx context.Context, from client.Reader, name types.NamespacedName) (*claim, error) {
 	o := &metal3.IPClaim{}
 	if err := from.Get(ctx, name, o); err != nil {
 		return nil, fmt.Errorf("read IPClaim %s: %w", name, err)
 	}
-	return k.claim(o), nil
+	return k.readClaim(o), nil
 }
 
-// claim reads an IPClaim. The lock outlives a claim that vanishes, so it needs no finalizer; metal3's own is taken off.
-func (k native) claim(o *metal3.IPClaim) *claim {
+// readClaim reads an IPClaim. The lock outlives a claim that vanishes, so it needs no finalizer; metal3's own is taken off.
+func (k native) readClaim(o *metal3.IPClaim) *claim {
 	ref := o.Spec.Pool
 	c := &claim{
-		Object: o, key: k.key(client.ObjectKeyFromObject(o)), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
+		Object: o, key: k.keyOf(client.ObjectKeyFromObject(o)), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
 		cluster: o.Labels[metal3.ClusterNameLabel], ownFinalizers: []string{metal3.ClaimFinalizer}, conditions: o.Status.Conditions,
 	}
 	if o.Status.Address != nil {
@@ -185,16 +185,16 @@ func (k native) getAddress(ctx context.Context, from client.Reader, name types.N
 	if err := from.Get(ctx, name, o); err != nil {
 		return held{}, fmt.Errorf("read IPAddress %s: %w", name, err)
 	}
-	return k.held(o), nil
+	return k.readAddress(o), nil
 }
 
-func (k native) held(o *metal3.IPAddress) held {
+func (k native) readAddress(o *metal3.IPAddress) held {
 	return held{Object: o, address: string(o.Spec.Address),
-		claim: k.key(types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.Claim.Name}),
+		claim: k.keyOf(types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.Claim.Name}),
 		pool:  types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.Pool.Name}}
 }
 
-func (k native) list(ctx context.Context, from client.Reader) (claims []*claim, addresses []held, err error) {
+func (k native) listAll(ctx context.Context, from client.Reader) (claims []*claim, addresses []held, err error) {
 	c, a := &metal3.IPClaimList{}, &metal3.IPAddressList{}
 	for _, l := range []client.ObjectList{c, a} {
 		if err := from.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
@@ -202,10 +202,10 @@ func (k native) list(ctx context.Context, from client.Reader) (claims []*claim, 
 		}
 	}
 	for i := range c.Items {
-		claims = append(claims, k.claim(&c.Items[i]))
+		claims = append(claims, k.readClaim(&c.Items[i]))
 	}
 	for i := range a.Items {
-		addresses = append(addresses, k.held(&a.Items[i]))
+		addresses = append(addresses, k.readAddress(&a.Items[i]))
 	}
 	return claims, addresses, nil
 }
@@ -239,6 +239,6 @@ func (native) withOutcome(c *claim, of outcome, now metav1.Time) client.Object {
 	} else {
 		o.Status.ErrorMessage = &of.message
 	}
-	apimeta.SetStatusCondition(&o.Status.Conditions, of.condition(o.Generation, now))
+	apimeta.SetStatusCondition(&o.Status.Conditions, of.readyCondition(o.Generation, now))
 	return o
 }

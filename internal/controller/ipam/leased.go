@@ -48,7 +48,7 @@ func readLeased(ctx context.Context, from client.Reader) (leased []kinds.Leased,
 	}
 	provisioning := &unstructured.Unstructured{}
 	provisioning.SetGroupVersionKind(kinds.ProvisioningKind())
-	found, err := exists(ctx, from, types.NamespacedName{Name: kinds.ProvisioningName}, provisioning)
+	found, err := getIfExists(ctx, from, types.NamespacedName{Name: kinds.ProvisioningName}, provisioning)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,7 +57,7 @@ func readLeased(ctx context.Context, from client.Reader) (leased []kinds.Leased,
 	}
 	for _, name := range ironicConfigs() {
 		config := &corev1.ConfigMap{}
-		if found, err = exists(ctx, from, name, config); err != nil {
+		if found, err = getIfExists(ctx, from, name, config); err != nil {
 			return nil, nil, err
 		}
 		if found {
@@ -67,8 +67,8 @@ func readLeased(ctx context.Context, from client.Reader) (leased []kinds.Leased,
 	return leased, problems, nil
 }
 
-// exists reads an object that need not be there, nor its kind.
-func exists(ctx context.Context, from client.Reader, name types.NamespacedName, o client.Object) (bool, error) {
+// getIfExists reads an object that need not be there, nor its kind.
+func getIfExists(ctx context.Context, from client.Reader, name types.NamespacedName, o client.Object) (bool, error) {
 	err := from.Get(ctx, name, o)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apimeta.IsNoMatchError(err) {
 		return false, nil
@@ -96,7 +96,7 @@ func (r *Reconciler) learnLeased(ctx context.Context) error {
 		r.Log.Info("the cluster leases addresses itself", "range", l.What)
 	}
 	for _, name := range pools {
-		r.wake(name, true)
+		r.requeueWaiting(name, true)
 		r.queues.addPool(name)
 	}
 	return nil

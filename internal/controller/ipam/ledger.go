@@ -53,24 +53,25 @@ func poolOf(l *lockv1.AddressLock) types.NamespacedName {
 	return types.NamespacedName{Namespace: l.Spec.Pool.Namespace, Name: l.Spec.Pool.Name}
 }
 
-// observe records a lock as it is now; news says that it was not known so.
-func (l *ledger) observe(lock *lockv1.AddressLock) (news bool) {
+// recordLock records a lock as it is now; news says that it was not known so.
+func (l *ledger) recordLock(lock *lockv1.AddressLock) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.locks[lock.Name]; known != nil {
-		if known.UID == lock.UID && (known.ResourceVersion == lock.ResourceVersion || latest.IsOlder(lock.ResourceVersion, known.ResourceVersion)) {
+		if known.UID == lock.UID &&
+			(known.ResourceVersion == lock.ResourceVersion || latest.IsOlder(lock.ResourceVersion, known.ResourceVersion)) {
 			return false
 		}
-		l.unlink(known)
+		l.unindexLock(known)
 	}
-	l.link(lock)
+	l.indexLock(lock)
 	l.applyToAll(lock)
 	return true
 }
 
-// correct records a lock, and applies it even if it was known: a pool has promised its address in spite of it.
-func (l *ledger) correct(lock *lockv1.AddressLock) (news bool) {
-	news = l.observe(lock)
+// reapplyLock records a lock, and applies it even if it was known: a pool has promised its address in spite of it.
+func (l *ledger) reapplyLock(lock *lockv1.AddressLock) (news bool) {
+	news = l.recordLock(lock)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.applyToAll(lock)
@@ -79,26 +80,26 @@ func (l *ledger) correct(lock *lockv1.AddressLock) (news bool) {
 
 func (l *ledger) applyToAll(lock *lockv1.AddressLock) {
 	for _, s := range l.supplies {
-		s.apply(lock, l.now())
+		s.applyLock(lock, l.now())
 	}
 }
 
-// vanish records that a lock was deleted.
-func (l *ledger) vanish(lock *lockv1.AddressLock) (news bool) {
+// removeLock records that a lock was deleted.
+func (l *ledger) removeLock(lock *lockv1.AddressLock) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.locks[lock.Name]
 	if known == nil || known.UID != lock.UID {
 		return false
 	}
-	l.unlink(known)
+	l.unindexLock(known)
 	for _, s := range l.supplies {
-		s.free(known, l.now())
+		s.freeLock(known, l.now())
 	}
 	return true
 }
 
-func (l *ledger) link(lock *lockv1.AddressLock) {
+func (l *ledger) indexLock(lock *lockv1.AddressLock) {
 	l.locks[lock.Name] = lock
 	if lock.Spec.State == lockv1.LockHeld {
 		k := keyOf(lock.Spec.Claim)
@@ -108,11 +109,11 @@ func (l *ledger) link(lock *lockv1.AddressLock) {
 		l.byClaim[k][lock.Name] = true
 	}
 	if s := l.supplies[poolOf(lock)]; s != nil {
-		s.link(lock)
+		s.indexLock(lock)
 	}
 }
 
-func (l *ledger) unlink(lock *lockv1.AddressLock) {
+func (l *ledger) unindexLock(lock *lockv1.AddressLock) {
 	delete(l.locks, lock.Name)
 	if lock.Spec.Claim != nil {
 		k := keyOf(lock.Spec.Claim)
@@ -122,7 +123,7 @@ func (l *ledger) unlink(lock *lockv1.AddressLock) {
 		}
 	}
 	if s := l.supplies[poolOf(lock)]; s != nil {
-		s.unlink(lock)
+		s.unindexLock(lock)
 	}
 }
 
@@ -149,22 +150,22 @@ func (l *ledger) ownersOf() (claims map[key][]types.UID) {
 	return claims
 }
 
-// wrote records the version of a claim that was written.
-func (l *ledger) wrote(k key, version string) {
+// recordVersion records the version of a claim that was written.
+func (l *ledger) recordVersion(k key, version string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.written.Record(k, version)
 }
 
-// stale says that the cache does not have yet what was written to the claim.
-func (l *ledger) stale(k key, version string) bool {
+// isCacheBehind says that the cache does not have yet what was written to the claim.
+func (l *ledger) isCacheBehind(k key, version string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.written.IsBehind(k, version)
 }
 
-// forget drops what is remembered of a claim that is gone.
-func (l *ledger) forget(k key) {
+// forgetClaim drops what is remembered of a claim that is gone.
+func (l *ledger) forgetClaim(k key) {
 	l.leaveAll(k)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,8 +173,8 @@ func (l *ledger) forget(k key) {
 	delete(l.missed, k)
 }
 
-// miss is how much of a grace period is left to a claim whose pool is not known.
-func (l *ledger) miss(k key, grace time.Duration) time.Duration {
+// startPoolGrace begins, once, the grace period of a claim whose pool is not known, and returns what is left of it.
+func (l *ledger) startPoolGrace(k key, grace time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
@@ -184,8 +185,8 @@ func (l *ledger) miss(k key, grace time.Duration) time.Duration {
 	return grace - now.Sub(since)
 }
 
-// found ends the grace period of a claim: its pool is known.
-func (l *ledger) found(k key) {
+// endPoolGrace ends the grace period of a claim: its pool is known.
+func (l *ledger) endPoolGrace(k key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.missed, k)
@@ -201,8 +202,10 @@ type addressObject struct {
 	address netip.Addr // not valid where it cannot be read, or is another provider's
 }
 
-// holder stands in a pool for the claim of an address object without a lock.
-func (o addressObject) holder() string { return o.claim.String() + " (address object " + o.name + ")" }
+// holderName names in a pool the claim of an address object without a lock.
+func (o addressObject) holderName() string {
+	return o.claim.String() + " (address object " + o.name + ")"
+}
 
 // lockOf is the lock that guards an address object, nil where there is none, and the network that it has to be on.
 func (l *ledger) lockOf(o addressObject) (lock *lockv1.AddressLock, network string) {
@@ -213,8 +216,8 @@ func (l *ledger) lockOf(o addressObject) (lock *lockv1.AddressLock, network stri
 	return l.locks[lockv1.LockName(network, o.address)], network
 }
 
-// note records an address object, and reserves its address if it has no lock; unguarded says that no lock of its claim guards it.
-func (l *ledger) note(h held) (unguarded bool) {
+// recordAddress records an address object, and reserves its address if it has no lock; unguarded says that no lock of its claim guards it.
+func (l *ledger) recordAddress(h held) (unguarded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := addressObject{name: h.GetName(), claim: h.claim, pool: h.pool}
@@ -229,25 +232,25 @@ func (l *ledger) note(h held) (unguarded bool) {
 		return false
 	}
 	lock, _ := l.lockOf(o)
-	l.reserve(o)
+	l.reserveAddress(o)
 	return lock == nil || lock.Spec.State != lockv1.LockHeld || keyOf(lock.Spec.Claim) != h.claim
 }
 
-// reserve keeps the address of an object without a lock from other claims.
-func (l *ledger) reserve(o addressObject) {
+// reserveAddress keeps the address of an object without a lock from other claims.
+func (l *ledger) reserveAddress(o addressObject) {
 	lock, network := l.lockOf(o)
-	if lock != nil || !o.address.IsValid() || l.refusal(network, o.pool.Namespace) != nil {
+	if lock != nil || !o.address.IsValid() || l.refusalFor(network, o.pool.Namespace) != nil {
 		return
 	}
 	for name, s := range l.supplies {
 		if _, taken := s.Holder(o.address); !taken && s.spec.Network == network {
-			s.restore(o.holder(), "", o.address, name == o.pool)
+			s.restoreHolding(o.holderName(), "", o.address, name == o.pool)
 		}
 	}
 }
 
-// unnote records that an address object is gone, and returns the pools that have its address.
-func (l *ledger) unnote(h held) []types.NamespacedName {
+// removeAddress records that an address object is gone, and returns the pools that have its address.
+func (l *ledger) removeAddress(h held) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := l.objects[h.claim][h.GetName()]
@@ -256,7 +259,7 @@ func (l *ledger) unnote(h held) []types.NamespacedName {
 		delete(l.objects, h.claim)
 	}
 	for _, s := range l.supplies {
-		s.Withdraw(o.holder())
+		s.Withdraw(o.holderName())
 	}
 	_, network := l.lockOf(o)
 	return l.sharingLocked(h.pool, network, o.address)
@@ -272,8 +275,8 @@ func (l *ledger) objectsOf(k key) (names []string) {
 	return names
 }
 
-// adopt promises a claim the address of an object without a lock that names it, whatever the pool says of that address.
-func (l *ledger) adopt(k key, uid, host string) (o addressObject, ok bool) {
+// adoptAddress promises a claim the address of an object without a lock that names it, whatever the pool says of that address.
+func (l *ledger) adoptAddress(k key, uid, host string) (o addressObject, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.objects[k] {
@@ -281,16 +284,16 @@ func (l *ledger) adopt(k key, uid, host string) (o addressObject, ok bool) {
 		if s == nil || !o.address.IsValid() {
 			continue
 		}
-		if lease, taken := s.Holder(o.address); taken && lease.Claim == o.holder() {
-			s.restore(uid, host, o.address, true)
+		if lease, taken := s.Holder(o.address); taken && lease.Claim == o.holderName() {
+			s.restoreHolding(uid, host, o.address, true)
 			return o, true
 		}
 	}
 	return addressObject{}, false
 }
 
-// withdraw takes back what a pool promised a claim that got no lock.
-func (l *ledger) withdraw(k key, pool types.NamespacedName, uid string) {
+// withdrawPromise takes back what a pool promised a claim that got no lock.
+func (l *ledger) withdrawPromise(k key, pool types.NamespacedName, uid string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.supplies[pool]
@@ -300,9 +303,9 @@ func (l *ledger) withdraw(k key, pool types.NamespacedName, uid string) {
 	lease, promised := s.Of(uid)
 	s.Withdraw(uid)
 	if lock := l.locks[lockv1.LockName(s.spec.Network, lease.Address)]; promised && lock != nil {
-		s.apply(lock, l.now())
+		s.applyLock(lock, l.now())
 	}
 	for _, o := range l.objects[k] {
-		l.reserve(o)
+		l.reserveAddress(o)
 	}
 }

@@ -366,7 +366,7 @@ func TestWritesPerClaimAndAtRest(t *testing.T) {
 	r.stop()
 	again := w.start()
 	w.eventually(func() bool {
-		return again.ready() && again.ledger.supply(types.NamespacedName{Namespace: w.namespace, Name: "p"}) != nil
+		return again.isLoaded() && again.ledger.supplyOf(types.NamespacedName{Namespace: w.namespace, Name: "p"}) != nil
 	}, "it has looked")
 	require.Never(t, func() bool { return again.writes.Load() != 0 }, 3*time.Second, tick, "nor after a restart")
 }

@@ -23,13 +23,13 @@ const attempts = 32
 // errBusy says that the attempts are used up.
 var errBusy = errors.New("every address that was tried is locked by another claim")
 
-// acquire makes sure that a claim holds the lock of an address of the pool. It makes no second lock for a claim that it knows to
+// acquireLock makes sure that a claim holds the lock of an address of the pool. It makes no second lock for a claim that it knows to
 // have one.
-func (r *Reconciler) acquire(
+func (r *Reconciler) acquireLock(
 	ctx context.Context, c *claim, p *supply, known *lockv1.AddressLock,
 ) (ipam.Lease, *lockv1.AddressLock, error) {
 	if known != nil && known.Spec.Network == p.spec.Network {
-		lock, err := r.confirm(ctx, c, known)
+		lock, err := r.confirmLock(ctx, c, known)
 		if err != nil {
 			return ipam.Lease{}, nil, err
 		}
@@ -37,7 +37,7 @@ func (r *Reconciler) acquire(
 			return lease, lock, nil
 		}
 	}
-	request, addressName, err := r.request(c)
+	request, addressName, err := r.buildRequest(c)
 	if err != nil {
 		return ipam.Lease{}, nil, err
 	}
@@ -47,27 +47,27 @@ func (r *Reconciler) acquire(
 	for range attempts {
 		lease, err := p.Claim(request)
 		if err != nil {
-			return ipam.Lease{}, nil, refusal(err)
+			return ipam.Lease{}, nil, toBlocked(err)
 		}
 		if addressName == "" {
 			addressName = c.newAddressName(p.object, lease)
 		}
 		if err := validName(addressName); err != nil {
-			r.ledger.withdraw(c.key, c.pool, request.Claim)
+			r.ledger.withdrawPromise(c.key, c.pool, request.Claim)
 			return ipam.Lease{}, nil, err
 		}
-		lock, err := r.lock(ctx, newLock(c, p, lease, addressName))
+		lock, err := r.createLock(ctx, newLock(c, p, lease, addressName))
 		if err != nil {
-			r.ledger.withdraw(c.key, c.pool, request.Claim)
+			r.ledger.withdrawPromise(c.key, c.pool, request.Claim)
 			return ipam.Lease{}, nil, err
 		}
 		if lock != nil {
-			r.recount(lock)
+			r.requeuePools(lock)
 			return lease, lock, nil
 		}
 		addressName = ""
 	}
-	r.ledger.withdraw(c.key, c.pool, request.Claim)
+	r.ledger.withdrawPromise(c.key, c.pool, request.Claim)
 	return ipam.Lease{}, nil, errBusy
 }
 
@@ -78,8 +78,8 @@ func (r *Reconciler) inTurn(c *claim, p *supply, q ipam.Request) error {
 	if q.Address.IsValid() || reserved || p.spec.Strategy == ipam.Sticky && q.Host != "" {
 		return nil
 	}
-	before := r.ledger.ahead(c.asWaiter(0, &blocked{}))
-	if free := p.available(); before == 0 || free == 0 || before < free {
+	before := r.ledger.countAhead(c.asWaiter(0, &blocked{}))
+	if free := p.countAvailable(); before == 0 || free == 0 || before < free {
 		return nil
 	}
 	return &blocked{reason: metal3.ReasonPoolExhausted, // woken when those have had their turn
@@ -99,9 +99,9 @@ func validName(name string) error {
 // maxHost is how long the name of a host may be in a lock.
 const maxHost = 317
 
-// request is what a claim asks its pool for. A claim that has an address object without a lock is promised that address, and keeps
+// buildRequest makes what a claim asks its pool for. A claim that has an address object without a lock is promised that address, and keeps
 // the object's name.
-func (r *Reconciler) request(c *claim) (q ipam.Request, addressName string, err error) {
+func (r *Reconciler) buildRequest(c *claim) (q ipam.Request, addressName string, err error) {
 	q = ipam.Request{Claim: string(c.GetUID()), Name: c.GetName(), Host: hostOf(c)}
 	if len(q.Host) > maxHost {
 		return q, "", &blocked{reason: metal3.ReasonAllocationFailed, particular: true,
@@ -114,7 +114,7 @@ func (r *Reconciler) request(c *claim) (q ipam.Request, addressName string, err 
 				message: fmt.Sprintf("annotation %s: %v", metal3.RequestedAddressAnnotation, err)}
 		}
 	}
-	if object, ok := r.ledger.adopt(c.key, q.Claim, q.Host); ok {
+	if object, ok := r.ledger.adoptAddress(c.key, q.Claim, q.Host); ok {
 		q.Address, addressName = object.address, object.name
 	}
 	return q, addressName, nil
@@ -134,33 +134,33 @@ func (r *Reconciler) ensureHost(ctx context.Context, c *claim, lock *lockv1.Addr
 	if err := r.Client.Update(ctx, next); err != nil {
 		return nil, fmt.Errorf("write host %s into lock %s: %w", host, lock.Name, err)
 	}
-	r.ledger.observe(next)
+	r.ledger.recordLock(next)
 	return next, nil
 }
 
-// confirm asks the API, not the cache, for the lock that a claim is known to have; nil says that the claim does not hold it.
-func (r *Reconciler) confirm(ctx context.Context, c *claim, known *lockv1.AddressLock) (*lockv1.AddressLock, error) {
+// confirmLock asks the API, not the cache, for the lock that a claim is known to have; nil says that the claim does not hold it.
+func (r *Reconciler) confirmLock(ctx context.Context, c *claim, known *lockv1.AddressLock) (*lockv1.AddressLock, error) {
 	actual := &lockv1.AddressLock{}
 	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(known), actual)
 	if apierrors.IsNotFound(err) {
-		r.ledger.vanish(known)
+		r.ledger.removeLock(known)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read lock %s: %w", known.Name, err)
 	}
-	r.ledger.observe(actual)
+	r.ledger.recordLock(actual)
 	if actual.Spec.State != lockv1.LockHeld || actual.Spec.Claim.UID != c.GetUID() {
 		return nil, nil
 	}
 	return actual, nil
 }
 
-// lock creates a lock. Neither lock nor error says that the address is taken.
-func (r *Reconciler) lock(ctx context.Context, lock *lockv1.AddressLock) (*lockv1.AddressLock, error) {
+// createLock creates a lock. Neither lock nor error says that the address is taken.
+func (r *Reconciler) createLock(ctx context.Context, lock *lockv1.AddressLock) (*lockv1.AddressLock, error) {
 	err := r.Client.Create(ctx, lock)
 	if err == nil {
-		r.ledger.observe(lock)
+		r.ledger.recordLock(lock)
 		return lock, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
@@ -177,7 +177,7 @@ func (r *Reconciler) lock(ctx context.Context, lock *lockv1.AddressLock) (*lockv
 	case actual.Spec.State != lockv1.LockHeld:
 		return r.takeOver(ctx, actual, lock)
 	}
-	r.ledger.correct(actual)
+	r.ledger.reapplyLock(actual)
 	if actual.Spec.Claim.UID != lock.Spec.Claim.UID {
 		return nil, nil
 	}
@@ -188,8 +188,8 @@ func (r *Reconciler) lock(ctx context.Context, lock *lockv1.AddressLock) (*lockv
 func (r *Reconciler) takeOver(ctx context.Context, actual, lock *lockv1.AddressLock) (*lockv1.AddressLock, error) {
 	own := actual.Spec.Host != "" && actual.Spec.Host == lock.Spec.Host
 	resting := actual.Spec.Until != nil && actual.Spec.Until.After(r.Now())
-	if !own && (r.ledger.observe(actual) || resting) {
-		r.ledger.correct(actual)
+	if !own && (r.ledger.recordLock(actual) || resting) {
+		r.ledger.reapplyLock(actual)
 		return nil, nil
 	}
 	actual.Spec = lock.Spec
@@ -200,7 +200,7 @@ func (r *Reconciler) takeOver(ctx context.Context, actual, lock *lockv1.AddressL
 	if err != nil {
 		return nil, fmt.Errorf("take over lock %s: %w", actual.Name, err)
 	}
-	r.ledger.observe(actual)
+	r.ledger.recordLock(actual)
 	return actual, nil
 }
 
@@ -217,9 +217,9 @@ func newLock(c *claim, p *supply, lease ipam.Lease, addressName string) *lockv1.
 	}
 }
 
-// release releases an address: first its object, then the lock. A lock that its claim is entitled to stays: the cache was stale.
-func (r *Reconciler) release(ctx context.Context, k kind, lock *lockv1.AddressLock) error {
-	entitled, err := r.entitled(ctx, k, lock)
+// releaseLock releases an address: first its object, then the lock. A lock that its claim is entitled to stays: the cache was stale.
+func (r *Reconciler) releaseLock(ctx context.Context, k kind, lock *lockv1.AddressLock) error {
+	entitled, err := r.isEntitled(ctx, k, lock)
 	if err != nil || entitled {
 		return err
 	}
@@ -228,12 +228,12 @@ func (r *Reconciler) release(ctx context.Context, k kind, lock *lockv1.AddressLo
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	if err == nil && object.belongsTo(of, lock.Spec.Claim.UID) && canonical(object.address) == lock.Spec.Address {
+	if err == nil && object.belongsTo(of, lock.Spec.Claim.UID) && canonicalAddress(object.address) == lock.Spec.Address {
 		if err := r.deleteAddress(ctx, object); err != nil {
 			return err
 		}
 	}
-	if err := r.unlock(ctx, lock); err != nil {
+	if err := r.deleteOrReserveLock(ctx, lock); err != nil {
 		return err
 	}
 	r.Metrics.releases.Inc()
@@ -241,14 +241,14 @@ func (r *Reconciler) release(ctx context.Context, k kind, lock *lockv1.AddressLo
 	return nil
 }
 
-// entitled asks the API, not the cache, whether a claim has a right to its lock.
-func (r *Reconciler) entitled(ctx context.Context, k kind, lock *lockv1.AddressLock) (bool, error) {
+// isEntitled asks the API, not the cache, whether a claim has a right to its lock.
+func (r *Reconciler) isEntitled(ctx context.Context, k kind, lock *lockv1.AddressLock) (bool, error) {
 	of := keyOf(lock.Spec.Claim)
-	c, err := k.get(ctx, r.Reader, of.object())
+	c, err := k.getClaim(ctx, r.Reader, of.objectKey())
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
-	if err != nil || c.GetUID() != lock.Spec.Claim.UID || !c.kept() {
+	if err != nil || c.GetUID() != lock.Spec.Claim.UID || !c.keepsAddress() {
 		return false, err
 	}
 	name := c.addressName
@@ -262,11 +262,11 @@ func (r *Reconciler) entitled(ctx context.Context, k kind, lock *lockv1.AddressL
 	if err != nil {
 		return false, err
 	}
-	return !object.belongsTo(of, lock.Spec.Claim.UID) || canonical(object.address) == lock.Spec.Address, nil
+	return !object.belongsTo(of, lock.Spec.Claim.UID) || canonicalAddress(object.address) == lock.Spec.Address, nil
 }
 
-// unlock deletes a lock, or turns it into one that keeps the address back.
-func (r *Reconciler) unlock(ctx context.Context, lock *lockv1.AddressLock) error {
+// deleteOrReserveLock deletes a lock, or turns it into one that keeps the address back.
+func (r *Reconciler) deleteOrReserveLock(ctx context.Context, lock *lockv1.AddressLock) error {
 	next := r.keptBack(lock)
 	if next == nil {
 		return r.deleteLock(ctx, lock)
@@ -274,14 +274,14 @@ func (r *Reconciler) unlock(ctx context.Context, lock *lockv1.AddressLock) error
 	if err := r.Client.Update(ctx, next); err != nil {
 		return fmt.Errorf("keep back the address of lock %s: %w", lock.Name, err)
 	}
-	r.ledger.observe(next)
-	r.freed(lock)
+	r.ledger.recordLock(next)
+	r.requeueAfterRelease(lock)
 	return nil
 }
 
 // keptBack is the lock of an address that no claim holds, but that is not free either; nil where it is free.
 func (r *Reconciler) keptBack(lock *lockv1.AddressLock) *lockv1.AddressLock {
-	p := r.ledger.supply(poolOf(lock))
+	p := r.ledger.supplyOf(poolOf(lock))
 	if p == nil || p.object.DeletionTimestamp != nil {
 		return nil
 	}
@@ -306,7 +306,7 @@ func (r *Reconciler) deleteLock(ctx context.Context, lock *lockv1.AddressLock) e
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete lock %s: %w", lock.Name, err)
 	}
-	r.ledger.vanish(lock)
-	r.freed(lock)
+	r.ledger.removeLock(lock)
+	r.requeueAfterRelease(lock)
 	return nil
 }

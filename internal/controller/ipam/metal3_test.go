@@ -69,10 +69,10 @@ func TestIndexesAreBounded(t *testing.T) {
 	}
 	native, contract := lock(1, "IPClaim", "ipam.metal3.io"), lock(2, "IPAddressClaim", "ipam.cluster.x-k8s.io")
 	for _, both := range [][]*lockv1.AddressLock{{native, contract}, {contract, native}} {
-		require.Equal(t, map[string]string{"c": "1"}, indexes(both, 2))
+		require.Equal(t, map[string]string{"c": "1"}, indexByClaim(both, 2))
 	}
-	require.Nil(t, indexes(nil, metal3.MaxIndexes+1))
-	require.Nil(t, indexes(nil, 0))
+	require.Nil(t, indexByClaim(nil, metal3.MaxIndexes+1))
+	require.Nil(t, indexByClaim(nil, 0))
 }
 
 // A pool without an address, as metal3 admits it, is exhausted and says why; it serves once it has a range.

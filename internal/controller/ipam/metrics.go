@@ -52,18 +52,18 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) allocated(k kind, took time.Duration) {
-	m.waiting.WithLabelValues(k.key(types.NamespacedName{}).kind).Observe(took.Seconds())
+func (m *Metrics) countAllocation(k kind, took time.Duration) {
+	m.waiting.WithLabelValues(k.keyOf(types.NamespacedName{}).kind).Observe(took.Seconds())
 }
 
-func (m *Metrics) refused(k kind, reason string) {
-	m.refusals.WithLabelValues(k.key(types.NamespacedName{}).kind, reason).Inc()
+func (m *Metrics) countRefusal(k kind, reason string) {
+	m.refusals.WithLabelValues(k.keyOf(types.NamespacedName{}).kind, reason).Inc()
 }
 
-// pool shows the counts of a pool and the reason of its condition.
-func (m *Metrics) pool(name types.NamespacedName, status metal3.IPPoolStatus, stats ipam.Stats) {
+// showPool shows the counts of a pool and the reason of its condition.
+func (m *Metrics) showPool(name types.NamespacedName, status metal3.IPPoolStatus, stats ipam.Stats) {
 	for state, n := range map[string]float64{
-		"total": number(status.Total), "free": number(status.Free), "used": float64(status.Used),
+		"total": parseNumber(status.Total), "free": parseNumber(status.Free), "used": float64(status.Used),
 		"kept": float64(status.Quarantined), "outside": float64(stats.Outside),
 	} {
 		m.addresses.WithLabelValues(name.Namespace, name.Name, state).Set(n)
@@ -80,7 +80,7 @@ func (m *Metrics) forgetPool(name types.NamespacedName) {
 	m.reasons.DeletePartialMatch(of)
 }
 
-func number(text string) float64 {
+func parseNumber(text string) float64 {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return math.NaN()

@@ -19,7 +19,7 @@ func TestThePoolsReasonIsShownOnce(t *testing.T) {
 	require.NoError(t, err)
 	name := types.NamespacedName{Namespace: "ns", Name: "p"}
 	for _, reason := range []string{metal3.ReasonOverlap, metal3.ReasonAvailable} {
-		m.pool(name, metal3.IPPoolStatus{Total: "8", Free: "8",
+		m.showPool(name, metal3.IPPoolStatus{Total: "8", Free: "8",
 			Conditions: []metav1.Condition{{Type: metal3.ConditionReady, Reason: reason}}}, ipam.Stats{})
 	}
 	require.Equal(t, 1, testutil.CollectAndCount(m.reasons))

@@ -55,7 +55,7 @@ func (o *overlaps) Handle(ctx context.Context, q admission.Request) admission.Re
 			was = &old
 		}
 	}
-	answer := o.judge(ctx, client.ObjectKey{Namespace: q.Namespace, Name: q.Name}, spec, was)
+	answer := o.comparePools(ctx, client.ObjectKey{Namespace: q.Namespace, Name: q.Name}, spec, was)
 	if !answer.Allowed {
 		return answer
 	}
@@ -81,9 +81,9 @@ func (o *overlaps) judgeLeased(
 	return answer.WithWarnings(conflict.Error() + "; if that is another network, name it in spec.network")
 }
 
-// judge compares a pool with the others. A conflict that existed before is admitted with a warning, so that it can be corrected in
+// comparePools compares a pool with the others. A conflict that existed before is admitted with a warning, so that it can be corrected in
 // steps.
-func (o *overlaps) judge(ctx context.Context, name client.ObjectKey, spec ipam.Spec, was *ipam.Spec) admission.Response {
+func (o *overlaps) comparePools(ctx context.Context, name client.ObjectKey, spec ipam.Spec, was *ipam.Spec) admission.Response {
 	list := &metal3.IPPoolList{}
 	if err := o.reader.List(ctx, list); err != nil {
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("list pools: %w", err))
@@ -102,7 +102,7 @@ func (o *overlaps) judge(ctx context.Context, name client.ObjectKey, spec ipam.S
 		}
 		meeting := ipam.Conflicts(spec, other)
 		switch {
-		case nameless(spec, other):
+		case onNamespaceNetworks(spec, other):
 			if elsewhere := acrossNamespaces(spec, other); elsewhere != nil {
 				answer = answer.WithWarnings(elsewhere.Error() +
 					"; if the namespaces share a network, name it in spec.network of both pools")
@@ -126,8 +126,8 @@ func tenancyOf(network string, list *metal3.IPPoolList) kinds.Tenancy {
 	return kinds.TenancyOf(network, pools)
 }
 
-// nameless says that two pools are on the networks of two namespaces, which may be one network all the same.
-func nameless(a, b ipam.Spec) bool {
+// onNamespaceNetworks says that two pools are on the networks of two namespaces, which may be one network all the same.
+func onNamespaceNetworks(a, b ipam.Spec) bool {
 	ofNamespace := func(s ipam.Spec) bool {
 		namespace, _, _ := strings.Cut(s.Name, "/")
 		return s.Network == metal3.NamespaceNetwork(namespace)

@@ -29,16 +29,16 @@ const publishEvery = time.Second
 
 // reconcilePool keeps what is known of a pool up to date, ends its quarantines, and publishes its status.
 func (r *Reconciler) reconcilePool(ctx context.Context, name types.NamespacedName) (ctrl.Result, error) {
-	if err := r.load(ctx); err != nil {
+	if err := r.loadLedger(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
 	o := &metal3.IPPool{}
 	err := r.Client.Get(ctx, name, o)
 	if apierrors.IsNotFound(err) {
 		r.dropPool(name)
-		r.wakeNeighbours(name, r.ledger.expel(name)...)
+		r.wakeNeighbours(name, r.ledger.expelPool(name)...)
 		r.Metrics.forgetPool(name)
-		r.wake(name, true)
+		r.requeueWaiting(name, true)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *Reconciler) reconcilePool(ctx context.Context, name types.NamespacedNam
 // learnPool updates the arithmetic of a pool, and wakes the claims that its change concerns. The error says why it is invalid.
 func (r *Reconciler) learnPool(o *metal3.IPPool) error {
 	name := client.ObjectKeyFromObject(o)
-	moved := r.ledger.enroll(o) // before the pool can allocate anything
+	moved := r.ledger.enrollPool(o) // before the pool can allocate anything
 	spec, err := kinds.Spec(o)
 	if err != nil {
 		r.dropPool(name)
@@ -84,7 +84,7 @@ func (r *Reconciler) learnPool(o *metal3.IPPool) error {
 		moved = append(moved, spec.Network)
 	}
 	if len(moved) > 0 {
-		r.wake(name, true)
+		r.requeueWaiting(name, true)
 		r.wakeNeighbours(name, moved...)
 	}
 	return err
@@ -92,7 +92,7 @@ func (r *Reconciler) learnPool(o *metal3.IPPool) error {
 
 // dropPool forgets a pool that is gone, or cannot be calculated with.
 func (r *Reconciler) dropPool(name types.NamespacedName) {
-	before := r.ledger.supply(name)
+	before := r.ledger.supplyOf(name)
 	if before == nil {
 		return
 	}
@@ -104,9 +104,9 @@ func (r *Reconciler) dropPool(name types.NamespacedName) {
 // have closed them, or the network may be another namespace's now.
 func (r *Reconciler) wakeNeighbours(name types.NamespacedName, networks ...string) {
 	for _, network := range networks {
-		for _, other := range r.ledger.neighbours(name, network) {
-			r.wake(other.name(), true)
-			r.queues.addPool(other.name())
+		for _, other := range r.ledger.poolsBeside(name, network) {
+			r.requeueWaiting(other.poolName(), true)
+			r.queues.addPool(other.poolName())
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (r *Reconciler) addPoolFinalizer(ctx context.Context, o *metal3.IPPool) err
 	before := o.DeepCopy()
 	controllerutil.RemoveFinalizer(before, metal3.PoolFinalizer)
 	if err := r.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("put finalizer on pool %s/%s: %w", o.Namespace, o.Name, err)
+		return fmt.Errorf("add finalizer to pool %s/%s: %w", o.Namespace, o.Name, err)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (r *Reconciler) releasePool(ctx context.Context, o *metal3.IPPool) (gone bo
 		}
 	}
 	if err := r.removeFinalizers(ctx, o, metal3.PoolFinalizer); err != nil {
-		return false, fmt.Errorf("take finalizer off pool %s/%s: %w", o.Namespace, o.Name, err)
+		return false, fmt.Errorf("remove finalizer from pool %s/%s: %w", o.Namespace, o.Name, err)
 	}
 	return true, nil
 }
@@ -161,7 +161,7 @@ func (r *Reconciler) releasePool(ctx context.Context, o *metal3.IPPool) (gone bo
 func (r *Reconciler) endQuarantines(ctx context.Context, o *metal3.IPPool) (next time.Duration, err error) {
 	locks, _ := r.ledger.heldBy(client.ObjectKeyFromObject(o))
 	for _, lock := range locks {
-		left, over := r.remaining(lock, o.Spec.Sticky)
+		left, over := r.reservationLeft(lock, o.Spec.Sticky)
 		if !over {
 			if left, err = r.shortenQuarantine(ctx, o, lock, left); err != nil {
 				return 0, err
@@ -184,7 +184,7 @@ const quarantineSlack = 5 * time.Second
 func (r *Reconciler) shortenQuarantine(
 	ctx context.Context, o *metal3.IPPool, lock *lockv1.AddressLock, left time.Duration,
 ) (time.Duration, error) {
-	p := r.ledger.supply(client.ObjectKeyFromObject(o))
+	p := r.ledger.supplyOf(client.ObjectKeyFromObject(o))
 	if p == nil || left <= p.spec.Quarantine+quarantineSlack {
 		return left, nil
 	}
@@ -198,12 +198,12 @@ func (r *Reconciler) shortenQuarantine(
 	if err != nil {
 		return 0, fmt.Errorf("shorten the quarantine of lock %s: %w", lock.Name, err)
 	}
-	r.ledger.observe(next)
+	r.ledger.recordLock(next)
 	return max(until.Sub(r.Now()), time.Second), nil
 }
 
-// remaining is how long a lock keeps its address back; 0 and false: without a known end.
-func (r *Reconciler) remaining(lock *lockv1.AddressLock, sticky bool) (left time.Duration, over bool) {
+// reservationLeft is how long a lock keeps its address back; 0 and false: without a known end.
+func (r *Reconciler) reservationLeft(lock *lockv1.AddressLock, sticky bool) (left time.Duration, over bool) {
 	switch {
 	case lock.Spec.State == lockv1.LockHeld, lock.Spec.State == lockv1.LockReserved && sticky:
 		return 0, false
@@ -250,7 +250,7 @@ func (r *Reconciler) announcePool(before, after *metal3.IPPool) {
 	if now.Reason != metal3.ReasonAvailable && now.Reason != metal3.ReasonDeleting {
 		severity = corev1.EventTypeWarning
 	}
-	r.emit(after, severity, now.Reason, "Watch", now.Message)
+	r.emitEvent(after, severity, now.Reason, "Watch", now.Message)
 }
 
 // poolStatus computes the status of a pool.
@@ -259,9 +259,9 @@ func (r *Reconciler) poolStatus(o *metal3.IPPool, invalid error) metal3.IPPoolSt
 	status.ObservedGeneration = o.Generation
 	name := client.ObjectKeyFromObject(o)
 	locks, held := r.ledger.heldBy(name)
-	status.Used, status.InUse, status.Indexes = int64(held), spanOf(locks), indexes(locks, held)
+	status.Used, status.InUse, status.Indexes = int64(held), spanOf(locks), indexByClaim(locks, held)
 	status.Quarantined = int64(len(locks) - held)
-	p := r.ledger.supply(name)
+	p := r.ledger.supplyOf(name)
 	var stats ipam.Stats
 	if p != nil {
 		stats = p.Stats()
@@ -274,7 +274,7 @@ func (r *Reconciler) poolStatus(o *metal3.IPPool, invalid error) metal3.IPPoolSt
 		c.Status = metav1.ConditionTrue
 	}
 	apimeta.SetStatusCondition(&status.Conditions, c)
-	r.Metrics.pool(name, status, stats)
+	r.Metrics.showPool(name, status, stats)
 	return status
 }
 
@@ -288,19 +288,19 @@ func (r *Reconciler) poolReason(o *metal3.IPPool, p *supply, stats ipam.Stats, i
 	case p == nil:
 		return metal3.ReasonInvalid, "the spec cannot be calculated with", false
 	}
-	if reason, message := r.ledger.closed(p); reason != "" {
+	if reason, message := r.ledger.closedReason(p); reason != "" {
 		return reason, message, false
 	}
 	if stats.Outside > 0 {
-		return metal3.ReasonOutOfRange, fmt.Sprintf("%d addresses in use are not the pool's: %s", stats.Outside, r.outside(p)), false
+		return metal3.ReasonOutOfRange, fmt.Sprintf("%d addresses in use are not the pool's: %s", stats.Outside, r.outsideMessage(p)), false
 	}
 	if _, conflict := r.ledger.leasedConflict(p); conflict != nil {
 		return metal3.ReasonOverlap, conflict.Error() + "; if that is another network, make a pool that names it in spec.network", true
 	}
-	if p.available() == 0 {
-		return metal3.ReasonExhausted, r.exhausted(p, stats), false
+	if p.countAvailable() == 0 {
+		return metal3.ReasonExhausted, r.exhaustedMessage(p, stats), false
 	}
-	for _, other := range r.ledger.partners(p) {
+	for _, other := range r.ledger.poolsSharing(p) {
 		if err := ipam.Conflicts(p.spec, other.spec); err != nil {
 			return metal3.ReasonOverlap, err.Error() + "; each address is allocated once nevertheless", true
 		}
@@ -308,8 +308,8 @@ func (r *Reconciler) poolReason(o *metal3.IPPool, p *supply, stats ipam.Stats, i
 	return metal3.ReasonAvailable, "addresses are available", true
 }
 
-// exhausted says where the addresses of a pool are. Those that another pool of the network allocated are in the way of this one.
-func (r *Reconciler) exhausted(p *supply, stats ipam.Stats) string {
+// exhaustedMessage says where the addresses of a pool are. Those that another pool of the network allocated are in the way of this one.
+func (r *Reconciler) exhaustedMessage(p *supply, stats ipam.Stats) string {
 	if stats.Total.IsZero() {
 		return "the ranges of the pool hold no address: a range begins with its start or its subnet"
 	}
@@ -329,10 +329,10 @@ func lockWords(lock *lockv1.AddressLock) string {
 	return string(lock.Spec.State)
 }
 
-// outside names the addresses that are in use and not the pool's.
-func (r *Reconciler) outside(p *supply) string {
+// outsideMessage names the addresses that are in use and not the pool's.
+func (r *Reconciler) outsideMessage(p *supply) string {
 	var in []ipam.Holding
-	locks, _ := r.ledger.heldBy(p.name())
+	locks, _ := r.ledger.heldBy(p.poolName())
 	for _, lock := range locks {
 		if lock.Spec.State == lockv1.LockHeld {
 			in = append(in, ipam.Holding{Claim: keyOf(lock.Spec.Claim).String(), Address: addressOf(lock)})
@@ -344,9 +344,9 @@ func (r *Reconciler) outside(p *supply) string {
 	return "excluded, or outside its ranges"
 }
 
-// indexes are the addresses held by the name of the claim, as metal3 lists them; nil where the list would be too long. Claims of two
+// indexByClaim lists the addresses held by the name of the claim, as metal3 lists them; nil where the list would be too long. Claims of two
 // kinds may have one name: the IPClaim is listed.
-func indexes(locks []*lockv1.AddressLock, held int) map[string]string {
+func indexByClaim(locks []*lockv1.AddressLock, held int) map[string]string {
 	if held == 0 || held > metal3.MaxIndexes {
 		return nil
 	}

@@ -28,7 +28,7 @@ func (q *queues) addClaim(k key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if to := q.claims[k.kind]; to != nil {
-		to.Add(reconcile.Request{NamespacedName: k.object()})
+		to.Add(reconcile.Request{NamespacedName: k.objectKey()})
 		return
 	}
 	q.pending = append(q.pending, func() { q.addClaim(k) })
@@ -44,8 +44,8 @@ func (q *queues) addPool(name types.NamespacedName) {
 	q.pending = append(q.pending, func() { q.addPool(name) })
 }
 
-// tap is a source without events that takes hold of its controller's queue.
-func (q *queues) tap(take func(queue)) source.Source {
+// tapQueue returns a source without events that takes hold of its controller's queue.
+func (q *queues) tapQueue(take func(queue)) source.Source {
 	return source.Func(func(_ context.Context, to queue) error {
 		q.mu.Lock()
 		take(to)
@@ -59,34 +59,35 @@ func (q *queues) tap(take func(queue)) source.Source {
 	})
 }
 
-// wake requeues claims that wait for a pool: as many as it has addresses for, or all of them. It leaves the pool alone, because
+// requeueWaiting requeues claims that wait for a pool: as many as it has addresses for, or all of them. It leaves the pool alone, because
 // the reconciliation of a pool calls it too.
-func (r *Reconciler) wake(name types.NamespacedName, all bool) {
-	for _, k := range r.ledger.wake(name, all) {
+func (r *Reconciler) requeueWaiting(name types.NamespacedName, all bool) {
+	for _, k := range r.ledger.wakeWaiters(name, all) {
 		r.queues.addClaim(k)
 	}
 }
 
-// freed requeues what a lock concerned that keeps its address no longer, or from fewer claims: the claims that wait for a pool which
-// has that address, and these pools, whose counts have changed. Several pools of a network may have it, in several namespaces.
-func (r *Reconciler) freed(lock *lockv1.AddressLock) {
-	shared := r.ledger.sharing(poolOf(lock), lock.Spec.Network, addressOf(lock))
+// requeueAfterRelease requeues what a lock concerned that keeps its address no longer, or from fewer claims: the claims that wait for
+// a pool which has that address, and these pools, whose counts have changed. Several pools of a network may have it, in several
+// namespaces.
+func (r *Reconciler) requeueAfterRelease(lock *lockv1.AddressLock) {
+	shared := r.ledger.poolsWithAddress(poolOf(lock), lock.Spec.Network, addressOf(lock))
 	r.wakeEach(shared)
 	for _, name := range shared {
 		r.queues.addPool(name)
 	}
 }
 
-// recount requeues the pools whose counts a lock has changed.
-func (r *Reconciler) recount(lock *lockv1.AddressLock) {
-	for _, name := range r.ledger.sharing(poolOf(lock), lock.Spec.Network, addressOf(lock)) {
+// requeuePools requeues the pools whose counts a lock has changed.
+func (r *Reconciler) requeuePools(lock *lockv1.AddressLock) {
+	for _, name := range r.ledger.poolsWithAddress(poolOf(lock), lock.Spec.Network, addressOf(lock)) {
 		r.queues.addPool(name)
 	}
 }
 
 func (r *Reconciler) wakeEach(pools []types.NamespacedName) {
 	for _, name := range pools {
-		r.wake(name, false)
+		r.requeueWaiting(name, false)
 	}
 }
 

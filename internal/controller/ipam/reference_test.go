@@ -17,7 +17,7 @@ import (
 // namespace is refused. UID, ResourceVersion and FieldPath choose nothing, as in metal3's own manager: they are kept as written.
 func TestTheReferenceOfAClaim(t *testing.T) {
 	read := func(ref metal3.ObjectReference) *claim {
-		return native{}.claim(&metal3.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}, Spec: metal3.IPClaimSpec{Pool: ref}})
+		return native{}.readClaim(&metal3.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}, Spec: metal3.IPClaimSpec{Pool: ref}})
 	}
 	want := types.NamespacedName{Namespace: "n", Name: "p"}
 	for name, c := range map[string]struct {

@@ -146,17 +146,17 @@ func TestAClaimIsNotWokenForEver(t *testing.T) {
 	p := &metal3.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p"}, Spec: metal3.IPPoolSpec{Prefix: 24}}
 	between(1, 9)(&p.Spec)
 	pool := record(t, l, p)
-	k := native{}.key(pool)
+	k := native{}.keyOf(pool)
 	as := waiter{key: k, pool: pool, any: true, news: l.newsOf(pool)}
-	require.True(t, l.wait(as))
+	require.True(t, l.addWaiter(as))
 	woken := 0
 	for range 100 {
-		if len(l.pass(k, pool)) == 0 {
+		if len(l.endTurn(k, pool)) == 0 {
 			continue
 		}
 		woken++
 		as.news = l.newsOf(pool)
-		require.True(t, l.wait(as))
+		require.True(t, l.addWaiter(as))
 	}
 	require.Equal(t, wakesWithoutNews, woken)
 	require.Len(t, l.wakeAgain(), 1, "the poll tries it again")

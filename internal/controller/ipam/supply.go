@@ -27,19 +27,19 @@ type supply struct {
 	counted time.Time       // when the status was computed last
 }
 
-// snapshot is a copy for use without the ledger's mutex: object and spec are replaced when the pool changes.
-func (s *supply) snapshot() *supply { return &supply{Pool: s.Pool, object: s.object, spec: s.spec} }
+// copyForRead makes a copy for use without the ledger's mutex: object and spec are replaced when the pool changes.
+func (s *supply) copyForRead() *supply { return &supply{Pool: s.Pool, object: s.object, spec: s.spec} }
 
-func (s *supply) name() types.NamespacedName { return client.ObjectKeyFromObject(s.object) }
+func (s *supply) poolName() types.NamespacedName { return client.ObjectKeyFromObject(s.object) }
 
-func (s *supply) link(lock *lockv1.AddressLock) {
+func (s *supply) indexLock(lock *lockv1.AddressLock) {
 	s.locks[lock.Name] = true
 	if lock.Spec.State == lockv1.LockHeld {
 		s.held++
 	}
 }
 
-func (s *supply) unlink(lock *lockv1.AddressLock) {
+func (s *supply) unindexLock(lock *lockv1.AddressLock) {
 	if s.locks[lock.Name] && lock.Spec.State == lockv1.LockHeld {
 		s.held--
 	}
@@ -54,14 +54,14 @@ func holderOf(lock *lockv1.AddressLock) string {
 	return keyOf(lock.Spec.Claim).String() + " (lock " + lock.Name + ")"
 }
 
-// apply makes the arithmetic agree with a lock of the pool's network.
-func (s *supply) apply(lock *lockv1.AddressLock, now time.Time) {
+// applyLock makes the arithmetic agree with a lock of the pool's network.
+func (s *supply) applyLock(lock *lockv1.AddressLock, now time.Time) {
 	if lock.Spec.Network != s.spec.Network {
 		return
 	}
 	a := addressOf(lock)
 	if lock.Spec.State == lockv1.LockHeld {
-		s.restore(holderOf(lock), lock.Spec.Host, a, poolOf(lock) == s.name())
+		s.restoreHolding(holderOf(lock), lock.Spec.Host, a, poolOf(lock) == s.poolName())
 		return
 	}
 	if lease, ok := s.Holder(a); ok {
@@ -74,15 +74,15 @@ func (s *supply) apply(lock *lockv1.AddressLock, now time.Time) {
 	_ = s.Quarantine(a, lock.Spec.Host, until) // an address that is not the pool's needs no quarantine there
 }
 
-// restore makes a holding known, unless it is another pool's and outside this one.
-func (s *supply) restore(holder, host string, a netip.Addr, own bool) {
+// restoreHolding makes a holding known, unless it is another pool's and outside this one.
+func (s *supply) restoreHolding(holder, host string, a netip.Addr, own bool) {
 	if own || s.Extent().Why(a) == "" {
 		s.Restore(ipam.Holding{Claim: holder, Host: host, Address: a})
 	}
 }
 
-// free makes the arithmetic agree with the deletion of a lock.
-func (s *supply) free(lock *lockv1.AddressLock, now time.Time) {
+// freeLock makes the arithmetic agree with the deletion of a lock.
+func (s *supply) freeLock(lock *lockv1.AddressLock, now time.Time) {
 	if lock.Spec.Network != s.spec.Network {
 		return
 	}
@@ -95,8 +95,8 @@ func (s *supply) free(lock *lockv1.AddressLock, now time.Time) {
 	_ = s.Quarantine(addressOf(lock), "", now)
 }
 
-// available is how many addresses the pool could allocate now.
-func (s *supply) available() int64 {
+// countAvailable counts the addresses that the pool could allocate now.
+func (s *supply) countAvailable() int64 {
 	stats := s.Stats()
 	if free := stats.Free.Int64(); free < math.MaxInt64-int64(stats.Idle) {
 		return free + int64(stats.Idle)
@@ -104,30 +104,31 @@ func (s *supply) available() int64 {
 	return math.MaxInt64
 }
 
-// supply is what is known of a pool; nil where nothing can be calculated.
-func (l *ledger) supply(name types.NamespacedName) *supply {
+// supplyOf is what is known of a pool; nil where nothing can be calculated.
+func (l *ledger) supplyOf(name types.NamespacedName) *supply {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.supplies[name]; s != nil {
-		return s.snapshot()
+		return s.copyForRead()
 	}
 	return nil
 }
 
-// neighbours are the other pools of a network.
-func (l *ledger) neighbours(name types.NamespacedName, network string) (out []*supply) {
+// poolsBeside are the other pools of a network.
+func (l *ledger) poolsBeside(name types.NamespacedName, network string) (out []*supply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for n, s := range l.supplies {
 		if n != name && s.spec.Network == network {
-			out = append(out, s.snapshot())
+			out = append(out, s.copyForRead())
 		}
 	}
 	return out
 }
 
-// sharing are the pools that an address on a network concerns: the one that it was taken from, and all of the network that have it too.
-func (l *ledger) sharing(from types.NamespacedName, network string, a netip.Addr) []types.NamespacedName {
+// poolsWithAddress are the pools that an address on a network concerns: the one that it was taken from, and all of the network that
+// have it too.
+func (l *ledger) poolsWithAddress(from types.NamespacedName, network string, a netip.Addr) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sharingLocked(from, network, a)
@@ -160,7 +161,7 @@ func (l *ledger) setPool(object *metal3.IPPool, spec ipam.Spec) (changed bool, e
 		}
 		if _, err := old.Resize(spec); err == nil {
 			old.object, old.spec = object, spec
-			l.replay(old)
+			l.replayNetwork(old)
 			return true, nil
 		}
 	}
@@ -170,22 +171,22 @@ func (l *ledger) setPool(object *metal3.IPPool, spec ipam.Spec) (changed bool, e
 		return true, fmt.Errorf("calculate with pool %s: %w", name, err)
 	}
 	l.supplies[name] = &supply{Pool: arithmetic, object: object, spec: spec}
-	l.replay(l.supplies[name])
+	l.replayNetwork(l.supplies[name])
 	return true, nil
 }
 
-// replay applies everything that is known of a pool's network.
-func (l *ledger) replay(s *supply) {
+// replayNetwork applies everything that is known of a pool's network.
+func (l *ledger) replayNetwork(s *supply) {
 	s.locks, s.held = map[string]bool{}, 0
 	for _, lock := range l.locks {
-		if poolOf(lock) == s.name() {
-			s.link(lock)
+		if poolOf(lock) == s.poolName() {
+			s.indexLock(lock)
 		}
-		s.apply(lock, l.now())
+		s.applyLock(lock, l.now())
 	}
 	for _, objects := range l.objects {
 		for _, o := range objects {
-			l.reserve(o)
+			l.reserveAddress(o)
 		}
 	}
 }
@@ -224,7 +225,7 @@ func (l *ledger) inTheWay(p *supply) (first *lockv1.AddressLock, n int) {
 	defer l.mu.Unlock()
 	extent := p.Extent()
 	for _, lock := range l.locks {
-		if lock.Spec.Network != p.spec.Network || poolOf(lock) == p.name() || extent.Why(addressOf(lock)) != "" {
+		if lock.Spec.Network != p.spec.Network || poolOf(lock) == p.poolName() || extent.Why(addressOf(lock)) != "" {
 			continue
 		}
 		if n++; first == nil || addressOf(lock).Less(addressOf(first)) {
@@ -249,9 +250,9 @@ func (l *ledger) countIn(name types.NamespacedName, every time.Duration) time.Du
 	return 0
 }
 
-// promised says that a pool has promised the address of a lock to the lock's claim: the lock is one that this process is making.
-func (l *ledger) promised(lock *lockv1.AddressLock) bool {
-	s := l.supply(poolOf(lock))
+// isPromised says that a pool has promised the address of a lock to the lock's claim: the lock is one that this process is making.
+func (l *ledger) isPromised(lock *lockv1.AddressLock) bool {
+	s := l.supplyOf(poolOf(lock))
 	if s == nil || lock.Spec.Claim == nil {
 		return false
 	}
@@ -259,8 +260,8 @@ func (l *ledger) promised(lock *lockv1.AddressLock) bool {
 	return ok && lease.Claim == string(lock.Spec.Claim.UID)
 }
 
-// closed says why a pool allocates nothing new; empty where it does.
-func (l *ledger) closed(s *supply) (reason, message string) {
+// closedReason says why a pool allocates nothing new; empty where it does.
+func (l *ledger) closedReason(s *supply) (reason, message string) {
 	if s.object.DeletionTimestamp != nil {
 		return metal3.ReasonDeleting, fmt.Sprintf("pool %s is being deleted and allocates no more addresses", s.spec.Name)
 	}
@@ -270,7 +271,7 @@ func (l *ledger) closed(s *supply) (reason, message string) {
 	if certain, conflict := l.leasedConflict(s); conflict != nil && certain {
 		return metal3.ReasonOverlap, conflict.Error() + ": an address would be leased and allocated at once"
 	}
-	for _, other := range l.partners(s) {
+	for _, other := range l.poolsSharing(s) {
 		if conflict := dhcpConflict(s.spec, other.spec); conflict != nil {
 			return metal3.ReasonOverlap, conflict.Error()
 		}

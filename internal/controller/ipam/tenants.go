@@ -26,18 +26,18 @@ func newTenants() tenants {
 		tenancies: map[string]kinds.Tenancy{}}
 }
 
-// refusal says why pools of a namespace may not use a network.
-func (t *tenants) refusal(network, namespace string) error {
+// refusalFor says why pools of a namespace may not use a network.
+func (t *tenants) refusalFor(network, namespace string) error {
 	return t.tenancies[network].Refusal(namespace)
 }
 
-// enroll records a pool among the tenants of its network; moved are the networks that other namespaces may use now.
-func (l *ledger) enroll(pool *metal3.IPPool) (moved []string) {
+// enrollPool records a pool among the tenants of its network; moved are the networks that other namespaces may use now.
+func (l *ledger) enrollPool(pool *metal3.IPPool) (moved []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name, network := client.ObjectKeyFromObject(pool), kinds.Network(pool)
 	if before, known := l.networkOf[name]; known && before != network {
-		moved = l.strike(name, before) // another pool of that name
+		moved = l.strikePool(name, before) // another pool of that name
 	}
 	if l.pools[network] == nil {
 		l.pools[network] = map[types.NamespacedName]*metal3.IPPool{}
@@ -51,23 +51,23 @@ func (l *ledger) enroll(pool *metal3.IPPool) (moved []string) {
 	l.pools[network][name] = &metal3.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: pool.Namespace, Name: pool.Name, UID: pool.UID,
 		CreationTimestamp: pool.CreationTimestamp, Annotations: map[string]string{metal3.NetworkGrantAnnotation: grant}},
 		Spec: metal3.IPPoolSpec{Network: pool.Spec.Network}}
-	return append(moved, l.reassign(network)...)
+	return append(moved, l.reassignNetwork(network)...)
 }
 
-// expel is enroll for a pool that is gone.
-func (l *ledger) expel(name types.NamespacedName) (moved []string) {
+// expelPool is enrollPool for a pool that is gone.
+func (l *ledger) expelPool(name types.NamespacedName) (moved []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if network, known := l.networkOf[name]; known {
-		return l.strike(name, network)
+		return l.strikePool(name, network)
 	}
 	return nil
 }
 
-func (l *ledger) strike(name types.NamespacedName, network string) (moved []string) {
+func (l *ledger) strikePool(name types.NamespacedName, network string) (moved []string) {
 	delete(l.networkOf, name)
 	delete(l.pools[network], name)
-	moved = l.reassign(network)
+	moved = l.reassignNetwork(network)
 	if len(l.pools[network]) == 0 {
 		delete(l.pools, network)
 		delete(l.tenancies, network)
@@ -75,8 +75,8 @@ func (l *ledger) strike(name types.NamespacedName, network string) (moved []stri
 	return moved
 }
 
-// reassign works out anew who may use a network. The addresses of objects without a lock are kept from others for pools that may.
-func (l *ledger) reassign(network string) (moved []string) {
+// reassignNetwork works out anew who may use a network. The addresses of objects without a lock are kept from others for pools that may.
+func (l *ledger) reassignNetwork(network string) (moved []string) {
 	before, now := l.tenancies[network], kinds.TenancyOf(network, slices.Collect(maps.Values(l.pools[network])))
 	if now.Same(before) {
 		return nil
@@ -87,12 +87,12 @@ func (l *ledger) reassign(network string) (moved []string) {
 			if _, on := l.lockOf(o); on != network {
 				continue
 			}
-			if l.refusal(network, o.pool.Namespace) == nil {
-				l.reserve(o)
+			if l.refusalFor(network, o.pool.Namespace) == nil {
+				l.reserveAddress(o)
 				continue
 			}
 			for _, s := range l.supplies {
-				s.Withdraw(o.holder())
+				s.Withdraw(o.holderName())
 			}
 		}
 	}
@@ -103,10 +103,10 @@ func (l *ledger) reassign(network string) (moved []string) {
 func (l *ledger) notGranted(s *supply) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.refusal(s.spec.Network, s.object.Namespace)
+	return l.refusalFor(s.spec.Network, s.object.Namespace)
 }
 
-// partners are the other pools of a pool's network that may use it.
-func (l *ledger) partners(of *supply) []*supply {
-	return slices.DeleteFunc(l.neighbours(of.name(), of.spec.Network), func(s *supply) bool { return l.notGranted(s) != nil })
+// poolsSharing are the other pools of a pool's network that may use it.
+func (l *ledger) poolsSharing(of *supply) []*supply {
+	return slices.DeleteFunc(l.poolsBeside(of.poolName(), of.spec.Network), func(s *supply) bool { return l.notGranted(s) != nil })
 }

@@ -101,7 +101,7 @@ func TestObjectsOfAnotherNamespaceKeepNoAddress(t *testing.T) {
 	tenant.poolReason("hostile", metal3.ReasonNotGranted)
 	second := register("192.0.2.2")
 	w.eventually(func() bool {
-		return len(r.ledger.objectsOf(native{}.key(client.ObjectKey{Namespace: tenant.namespace, Name: "none"}))) == 2
+		return len(r.ledger.objectsOf(native{}.keyOf(client.ObjectKey{Namespace: tenant.namespace, Name: "none"}))) == 2
 	},
 		"the operator knows of %s", second.Name)
 	for _, name := range []string{"c", "d"} {

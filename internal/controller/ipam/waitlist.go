@@ -38,8 +38,8 @@ type waiter struct {
 	any        bool   // the claim takes any address, and the pool had none for it
 }
 
-// waitlist is the list of a pool.
-func (l *ledger) waitlist(pool types.NamespacedName) *waitlist {
+// waitlistOf is the list of a pool.
+func (l *ledger) waitlistOf(pool types.NamespacedName) *waitlist {
 	w := l.waiting[pool]
 	if w == nil {
 		w = &waitlist{in: map[key]bool{}}
@@ -52,15 +52,15 @@ func (l *ledger) waitlist(pool types.NamespacedName) *waitlist {
 func (l *ledger) newsOf(pool types.NamespacedName) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.waitlist(pool).news
+	return l.waitlistOf(pool).news
 }
 
-// wait puts a claim on the list of a pool. False says that there was news of the pool since the claim was tried, and that nothing but
+// addWaiter puts a claim on the list of a pool. False says that there was news of the pool since the claim was tried, and that nothing but
 // news wakes such a claim: it has to be tried again.
-func (l *ledger) wait(as waiter) (waits bool) {
+func (l *ledger) addWaiter(as waiter) (waits bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.waitlist(as.pool)
+	w := l.waitlistOf(as.pool)
 	if w.news != as.news && !as.any {
 		return false
 	}
@@ -75,8 +75,8 @@ func (l *ledger) wait(as waiter) (waits bool) {
 	return true
 }
 
-// leave takes a claim off the list of a pool: it has its address, or is gone, or paused.
-func (l *ledger) leave(pool types.NamespacedName, k key) {
+// removeWaiter takes a claim off the list of a pool: it has its address, or is gone, or paused.
+func (l *ledger) removeWaiter(pool types.NamespacedName, k key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if w := l.waiting[pool]; w != nil && w.in[k] {
@@ -88,7 +88,7 @@ func (l *ledger) leave(pool types.NamespacedName, k key) {
 // leaveAll takes a claim that is gone off every list.
 func (l *ledger) leaveAll(k key) {
 	for _, pool := range l.waitedFor(k) {
-		l.leave(pool, k)
+		l.removeWaiter(pool, k)
 	}
 }
 
@@ -103,14 +103,14 @@ func (l *ledger) waitedFor(k key) (pools []types.NamespacedName) {
 	return pools
 }
 
-// ahead is how many claims have a right to an address of a pool before a claim.
-func (l *ledger) ahead(of waiter) (n int64) {
+// countAhead counts the claims that have a right to an address of a pool before a claim.
+func (l *ledger) countAhead(of waiter) (n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := func(a waiter) bool {
 		return a.pool == of.pool && a.key != of.key && !a.particular && a.created.Before(of.created)
 	}
-	for _, a := range l.waitlist(of.pool).order {
+	for _, a := range l.waitlistOf(of.pool).order {
 		if !a.created.Before(of.created) {
 			break
 		}
@@ -126,8 +126,8 @@ func (l *ledger) ahead(of waiter) (n int64) {
 	return n
 }
 
-// wake takes claims off the list of a pool of which there is news: as many as it has addresses for, or all.
-func (l *ledger) wake(name types.NamespacedName, all bool) []key {
+// wakeWaiters takes claims off the list of a pool of which there is news: as many as it has addresses for, or all.
+func (l *ledger) wakeWaiters(name types.NamespacedName, all bool) []key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.waiting[name]
@@ -137,15 +137,15 @@ func (l *ledger) wake(name types.NamespacedName, all bool) []key {
 	w.news++
 	n := int64(len(w.order))
 	if !all {
-		n = l.turns(name, w)
+		n = l.countTurns(name, w)
 	}
-	return l.take(w, n)
+	return l.takeWaiters(w, n)
 }
 
 // wakeAgain is wake for each pool that has addresses for claims that wait for it.
 func (l *ledger) wakeAgain() (woken []key) {
 	for _, name := range l.waitedForNow() {
-		woken = append(woken, l.wake(name, false)...)
+		woken = append(woken, l.wakeWaiters(name, false)...)
 	}
 	return woken
 }
@@ -162,9 +162,9 @@ func (l *ledger) waitedForNow() (names []types.NamespacedName) {
 	return names
 }
 
-// pass ends the turn of a claim, if it was woken, and takes the claims off the lists that get what it left. The pool is the one that
+// endTurn ends the turn of a claim, if it was woken, and takes the claims off the lists that get what it left. The pool is the one that
 // the claim names now.
-func (l *ledger) pass(k key, pool types.NamespacedName) (woken []key) {
+func (l *ledger) endTurn(k key, pool types.NamespacedName) (woken []key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, ok := l.woken[k]
@@ -173,37 +173,37 @@ func (l *ledger) pass(k key, pool types.NamespacedName) (woken []key) {
 		if w := l.waiting[before.pool]; w != nil && !before.particular {
 			w.woken--
 		}
-		woken = l.settle(before.pool)
+		woken = l.wakeForSurplus(before.pool)
 	}
 	if before.pool != pool {
-		woken = append(woken, l.settle(pool)...)
+		woken = append(woken, l.wakeForSurplus(pool)...)
 	}
 	return woken
 }
 
-// settle takes claims off the list of a pool that has more addresses than claims that were woken for them.
-func (l *ledger) settle(name types.NamespacedName) []key {
+// wakeForSurplus takes claims off the list of a pool that has more addresses than claims that were woken for them.
+func (l *ledger) wakeForSurplus(name types.NamespacedName) []key {
 	w := l.waiting[name]
 	if w == nil || l.supplies[name] == nil {
 		return nil
 	}
-	if n := l.turns(name, w); n > 0 {
-		return l.take(w, n)
+	if n := l.countTurns(name, w); n > 0 {
+		return l.takeWaiters(w, n)
 	}
 	return nil
 }
 
-// turns is how many of the waiting claims a pool has addresses for, beside those that were woken and are on their way.
-func (l *ledger) turns(name types.NamespacedName, w *waitlist) int64 {
+// countTurns counts the waiting claims that a pool has addresses for, beside those that were woken and are on their way.
+func (l *ledger) countTurns(name types.NamespacedName, w *waitlist) int64 {
 	s, waiting := l.supplies[name], int64(len(w.order))
 	if s == nil || waiting == 0 {
 		return waiting
 	}
-	return min(waiting, s.available()-w.woken)
+	return min(waiting, s.countAvailable()-w.woken)
 }
 
-// take takes off the list the first n claims that may be woken, and all that ask for a particular address.
-func (l *ledger) take(w *waitlist, n int64) (woken []key) {
+// takeWaiters takes off the list the first n claims that may be woken, and all that ask for a particular address.
+func (l *ledger) takeWaiters(w *waitlist, n int64) (woken []key) {
 	left := w.order[:0]
 	for _, a := range w.order {
 		if a.news != w.news {

@@ -74,8 +74,8 @@ func (v *Inventory) sameNetwork(pool, network string) bool {
 	return false
 }
 
-// locks applies the locks that keep an address back without holding it. What a lock of an
-// address outside the pool says, does not matter to it.
+// locks applies the locks that keep an address back without holding it. Locks on addresses outside the pool are
+// ignored.
 func (v *Inventory) locks(p *ipam.Pool, spec ipam.Spec) {
 	for _, l := range v.Locks {
 		a, err := ipam.ParseAddr(l.Spec.Address)
