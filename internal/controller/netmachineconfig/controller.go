@@ -62,15 +62,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	if !has {
-		return ctrl.Result{}, r.finalizer(ctx, policy, controllerutil.AddFinalizer)
+		return ctrl.Result{}, r.changeFinalizer(ctx, policy, controllerutil.AddFinalizer)
 	}
-	wanted, refused, err := r.wanted(ctx, policy)
+	wanted, refused, err := r.desiredConfigs(ctx, policy)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	again := ctrl.Result{}
 	if refused == "" {
-		if refused, err = r.write(ctx, policy, wanted); err != nil {
+		if refused, err = r.writeConfigs(ctx, policy, wanted); err != nil {
 			return ctrl.Result{}, err
 		}
 		if refused != "" {
@@ -78,13 +78,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 	}
 	if !wants {
-		return ctrl.Result{}, r.leave(ctx, policy)
+		return ctrl.Result{}, r.leavePolicy(ctx, policy)
 	}
-	return again, r.report(ctx, policy, wanted, refused)
+	return again, r.reportStatus(ctx, policy, wanted, refused)
 }
 
-// wanted are the MachineConfigs that there should be, or why there can be none.
-func (r *Reconciler) wanted(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) ([]*mcv1.MachineConfig, string, error) {
+// desiredConfigs are the MachineConfigs that there should be, or why there can be none.
+func (r *Reconciler) desiredConfigs(
+	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy,
+) ([]*mcv1.MachineConfig, string, error) {
 	if policy.DeletionTimestamp != nil || policy.Spec.MachineConfigPoolSelector == nil {
 		return nil, "", nil
 	}
@@ -119,9 +121,9 @@ func (r *Reconciler) wanted(ctx context.Context, policy *nmstatev1.NodeNetworkCo
 	return wanted, "", nil
 }
 
-// write creates, corrects and deletes MachineConfigs of the policy. One of another owner stays as it is; refused names it, if the policy
-// needs its name.
-func (r *Reconciler) write(
+// writeConfigs creates, corrects and deletes MachineConfigs of the policy. One of another owner stays as it is; refused names it, if
+// the policy needs its name.
+func (r *Reconciler) writeConfigs(
 	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, wanted []*mcv1.MachineConfig,
 ) (refused string, err error) {
 	have := &mcv1.MachineConfigList{}
@@ -132,11 +134,11 @@ func (r *Reconciler) write(
 		i := slices.IndexFunc(have.Items, func(h mcv1.MachineConfig) bool { return h.Name == mc.Name })
 		switch {
 		case i < 0:
-			err = r.create(ctx, policy, mc)
+			err = r.createConfig(ctx, policy, mc)
 		case !metav1.IsControlledBy(&have.Items[i], policy):
 			refused = ownedByAnother(mc.Name)
 		default:
-			err = r.correct(ctx, policy, &have.Items[i], mc)
+			err = r.correctConfig(ctx, policy, &have.Items[i], mc)
 		}
 		if apierrors.IsAlreadyExists(err) { // without the policy's label
 			refused, err = ownedByAnother(mc.Name), nil
@@ -145,22 +147,24 @@ func (r *Reconciler) write(
 			return "", err
 		}
 	}
-	return refused, r.clean(ctx, policy, have, wanted)
+	return refused, r.deleteUnwanted(ctx, policy, have, wanted)
 }
 
 func ownedByAnother(name string) string {
 	return "MachineConfig " + name + " exists and is not this policy's; delete it or rename the policy"
 }
 
-func (r *Reconciler) create(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, mc *mcv1.MachineConfig) error {
+func (r *Reconciler) createConfig(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, mc *mcv1.MachineConfig) error {
 	if err := r.Client.Create(ctx, mc.DeepCopy()); err != nil {
 		return fmt.Errorf("create MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
 	}
-	r.tell(policy, "MachineConfigCreated", mc.Name)
+	r.emitChange(policy, "MachineConfigCreated", mc.Name)
 	return nil
 }
 
-func (r *Reconciler) correct(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, is, mc *mcv1.MachineConfig) error {
+func (r *Reconciler) correctConfig(
+	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, is, mc *mcv1.MachineConfig,
+) error {
 	if bytes.Equal(is.Spec.Config.Raw, mc.Spec.Config.Raw) && is.Labels[machineconfig.RoleLabel] == mc.Labels[machineconfig.RoleLabel] {
 		return nil
 	}
@@ -169,12 +173,12 @@ func (r *Reconciler) correct(ctx context.Context, policy *nmstatev1.NodeNetworkC
 	if err := r.Client.Patch(ctx, is, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("update MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
 	}
-	r.tell(policy, "MachineConfigUpdated", mc.Name)
+	r.emitChange(policy, "MachineConfigUpdated", mc.Name)
 	return nil
 }
 
-// clean deletes the policy's MachineConfigs that are not wanted any longer.
-func (r *Reconciler) clean(
+// deleteUnwanted deletes the policy's MachineConfigs that are not wanted any longer.
+func (r *Reconciler) deleteUnwanted(
 	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, have *mcv1.MachineConfigList, wanted []*mcv1.MachineConfig,
 ) error {
 	for i := range have.Items {
@@ -186,13 +190,13 @@ func (r *Reconciler) clean(
 		if err := r.Client.Delete(ctx, mc); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete MachineConfig %s of policy %s: %w", mc.Name, policy.Name, err)
 		}
-		r.tell(policy, "MachineConfigDeleted", mc.Name)
+		r.emitChange(policy, "MachineConfigDeleted", mc.Name)
 	}
 	return nil
 }
 
-// leave ends the controller's part in a policy that is deleted, or is for nodes now: its status says nothing of MachineConfigs then.
-func (r *Reconciler) leave(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) error {
+// leavePolicy ends the controller's part in a policy that is deleted, or is for nodes now: its status says nothing of MachineConfigs then.
+func (r *Reconciler) leavePolicy(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) error {
 	if policy.DeletionTimestamp == nil {
 		after := policy.DeepCopy()
 		after.Status.Conditions = condition.Put(policy.Status.Conditions, nmstatev1.Condition{Type: nmstatev1.PolicyAccepted}, r.Now())
@@ -202,7 +206,7 @@ func (r *Reconciler) leave(ctx context.Context, policy *nmstatev1.NodeNetworkCon
 		}
 		policy = after
 	}
-	return r.finalizer(ctx, policy, controllerutil.RemoveFinalizer)
+	return r.changeFinalizer(ctx, policy, controllerutil.RemoveFinalizer)
 }
 
 func (r *Reconciler) patchStatus(ctx context.Context, before, after *nmstatev1.NodeNetworkConfigurationPolicy) error {
@@ -213,7 +217,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, after *nmstatev1.N
 	return nil
 }
 
-func (r *Reconciler) finalizer(
+func (r *Reconciler) changeFinalizer(
 	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, change func(client.Object, string) bool,
 ) error {
 	before := policy.DeepCopy()
@@ -225,8 +229,8 @@ func (r *Reconciler) finalizer(
 	return nil
 }
 
-// report writes the condition Accepted and the names of the MachineConfigs, beside what netpolicy writes.
-func (r *Reconciler) report(
+// reportStatus writes the condition Accepted and the names of the MachineConfigs, beside what netpolicy writes.
+func (r *Reconciler) reportStatus(
 	ctx context.Context,
 	policy *nmstatev1.NodeNetworkConfigurationPolicy,
 	wanted []*mcv1.MachineConfig,
@@ -261,21 +265,21 @@ func (r *Reconciler) report(
 	if err := r.patchStatus(ctx, policy, after); err != nil {
 		return err
 	}
-	if refused != "" && !reported(policy.Status.Conditions, accepted) {
+	if refused != "" && !isReported(policy.Status.Conditions, accepted) {
 		r.Events.Eventf(policy, nil, corev1.EventTypeWarning, nmstatev1.ReasonMachineConfigRefused, "Render", "%s",
 			status.ClipNote(refused))
 	}
 	return nil
 }
 
-// reported says that the status has this very refusal already, whatever else of it has changed since.
-func reported(before []nmstatev1.Condition, refusal nmstatev1.Condition) bool {
+// isReported says that the status has this very refusal already, whatever else of it has changed since.
+func isReported(before []nmstatev1.Condition, refusal nmstatev1.Condition) bool {
 	return slices.ContainsFunc(before, func(c nmstatev1.Condition) bool {
 		return c.Type == refusal.Type && c.Status == refusal.Status && c.Reason == refusal.Reason && c.Message == refusal.Message
 	})
 }
 
-func (r *Reconciler) tell(policy *nmstatev1.NodeNetworkConfigurationPolicy, reason, name string) {
+func (r *Reconciler) emitChange(policy *nmstatev1.NodeNetworkConfigurationPolicy, reason, name string) {
 	r.Log.Info("machine config of a network policy", "policy", policy.Name, "machineConfig", name, "event", reason)
 	r.Events.Eventf(policy, nil, corev1.EventTypeNormal, reason, "Render", "%s", status.ClipNote(name))
 }

@@ -22,43 +22,45 @@ import (
 // writers is how many enactments of a policy are written at a time.
 const writers = 8
 
-// act writes what was decided into enactments.
-func (r *Reconciler) act(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed, d rollout.Decision) error {
+// applyDecision writes what was decided into enactments.
+func (r *Reconciler) applyDecision(
+	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observation, d rollout.Decision,
+) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for _, names := range [][]string{d.Grant, d.Adopt} {
 		for _, node := range names {
-			group.Go(func() error { return r.grant(ctx, policy, seen.enactments[node]) })
+			group.Go(func() error { return r.grantNode(ctx, policy, seen.enactments[node]) })
 		}
 	}
 	for _, n := range seen.nodes {
-		group.Go(func() error { return r.mirror(ctx, policy, n, seen.enactments[n.Name], seen.unreadable[n.Name]) })
+		group.Go(func() error { return r.mirrorState(ctx, policy, n, seen.enactments[n.Name], seen.unreadable[n.Name]) })
 	}
 	for _, node := range d.Abort {
-		group.Go(func() error { return r.abort(ctx, policy, seen.enactments[node]) })
+		group.Go(func() error { return r.abortNode(ctx, policy, seen.enactments[node]) })
 	}
 	return group.Wait()
 }
 
-// grant lets a node start. That it did is remembered until the cache shows it, lest the next decision start another in its place.
-func (r *Reconciler) grant(
+// grantNode lets a node start. That it did is remembered until the cache shows it, lest the next decision start another in its place.
+func (r *Reconciler) grantNode(
 	ctx context.Context,
 	policy *nmstatev1.NodeNetworkConfigurationPolicy,
 	e *v1beta1.NodeNetworkConfigurationEnactment,
 ) error {
 	token := v1beta1.Grant(policy)
-	r.granted.promise(e.UID, token)
-	if err := r.annotate(ctx, e.Name, map[string]string{v1beta1.GrantAnnotation: token}); err != nil {
+	r.granted.recordGrant(e.UID, token)
+	if err := r.annotateEnactment(ctx, e.Name, map[string]string{v1beta1.GrantAnnotation: token}); err != nil {
 		// It may have been written all the same: read past the cache before the next decision.
-		r.granted.withdraw(e.UID)
+		r.granted.doubtGrant(e.UID)
 		return fmt.Errorf("grant policy %s to node %s: %w", policy.Name, e.Labels[nmstatev1.NodeLabel], err)
 	}
 	r.Metrics.grants.Inc()
 	return nil
 }
 
-// abort tells a node that it will not start in this generation.
-func (r *Reconciler) abort(
+// abortNode tells a node that it will not start in this generation.
+func (r *Reconciler) abortNode(
 	ctx context.Context,
 	policy *nmstatev1.NodeNetworkConfigurationPolicy,
 	e *v1beta1.NodeNetworkConfigurationEnactment,
@@ -72,7 +74,7 @@ func (r *Reconciler) abort(
 	return nil
 }
 
-func (r *Reconciler) annotate(ctx context.Context, enactment string, annotations map[string]string) error {
+func (r *Reconciler) annotateEnactment(ctx context.Context, enactment string, annotations map[string]string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return fmt.Errorf("format annotations: %w", err)
@@ -82,8 +84,8 @@ func (r *Reconciler) annotate(ctx context.Context, enactment string, annotations
 	return client.IgnoreNotFound(r.Client.Patch(ctx, e, client.RawPatch(types.MergePatchType, patch)))
 }
 
-// granted are the grants that were written and may not be in the cache yet, by the enactment's UID.
-type granted struct {
+// grants are the grants that were written and may not be in the cache yet, by the enactment's UID.
+type grants struct {
 	mu     sync.Mutex
 	tokens map[types.UID]string
 	// doubted are the enactments of which it is unknown whether their grant was written.
@@ -94,19 +96,19 @@ type granted struct {
 	learned bool
 }
 
-func newGranted() granted {
-	return granted{tokens: map[types.UID]string{}, doubted: map[types.UID]bool{}, unseen: map[string]map[types.UID]string{}}
+func newGranted() grants {
+	return grants{tokens: map[types.UID]string{}, doubted: map[types.UID]bool{}, unseen: map[string]map[types.UID]string{}}
 }
 
-// ready says that the grants of before are known: nothing may be granted without them.
-func (g *granted) ready() bool {
+// isLoaded says that the grants of before are known: nothing may be granted without them.
+func (g *grants) isLoaded() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.learned
 }
 
-// learn takes over what another replica has granted, which the cache may not have, from what the API server has.
-func (g *granted) learn(all []metav1.PartialObjectMetadata) {
+// loadGrants takes over what another replica has granted, which the cache may not have, from what the API server has.
+func (g *grants) loadGrants(all []metav1.PartialObjectMetadata) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.learned {
@@ -127,8 +129,8 @@ func (g *granted) learn(all []metav1.PartialObjectMetadata) {
 	g.learned = true
 }
 
-// missing are the names of granted enactments of a policy that are not among those of the cache.
-func (g *granted) missing(policy string, cached []v1beta1.NodeNetworkConfigurationEnactment) []string {
+// missingFrom are the names of granted enactments of a policy that are not among those of the cache.
+func (g *grants) missingFrom(policy string, cached []v1beta1.NodeNetworkConfigurationEnactment) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range cached {
@@ -140,28 +142,28 @@ func (g *granted) missing(policy string, cached []v1beta1.NodeNetworkConfigurati
 	return slices.Sorted(maps.Values(g.unseen[policy]))
 }
 
-func (g *granted) promise(enactment types.UID, token string) {
+func (g *grants) recordGrant(enactment types.UID, token string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.tokens[enactment] = token
 }
 
-// withdraw forgets a grant of which it is unknown whether it was written: that enactment is read past the cache.
-func (g *granted) withdraw(enactment types.UID) {
+// doubtGrant forgets a grant of which it is unknown whether it was written: that enactment is read past the cache.
+func (g *grants) doubtGrant(enactment types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.tokens, enactment)
 	g.doubted[enactment] = true
 }
 
-func (g *granted) doubts(enactment types.UID) bool {
+func (g *grants) isDoubted(enactment types.UID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.doubted[enactment]
 }
 
-// settle ends a doubt with the grant that the API server has; empty for none.
-func (g *granted) settle(enactment types.UID, token string) {
+// resolveDoubt ends a doubt with the grant that the API server has; empty for none.
+func (g *grants) resolveDoubt(enactment types.UID, token string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.doubted, enactment)
@@ -170,8 +172,8 @@ func (g *granted) settle(enactment types.UID, token string) {
 	}
 }
 
-// promised reports a grant that the enactment may not show yet. One that it shows, or that is void, is forgotten.
-func (g *granted) promised(enactment types.UID, token string, shown bool) bool {
+// isGranted reports a grant that the enactment may not show yet. One that it shows, or that is void, is forgotten.
+func (g *grants) isGranted(enactment types.UID, token string, shown bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	have, is := g.tokens[enactment]

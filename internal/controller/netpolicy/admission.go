@@ -53,7 +53,7 @@ func (d *documents) Handle(ctx context.Context, q admission.Request) admission.R
 		return admission.Allowed("")
 	}
 	if d.servedByPeer(ctx) {
-		return admission.Allowed("").WithWarnings(warnings(problems)...)
+		return admission.Allowed("").WithWarnings(warningsOf(problems)...)
 	}
 	return admission.Denied(problems.Error())
 }
@@ -61,11 +61,11 @@ func (d *documents) Handle(ctx context.Context, q admission.Request) admission.R
 // servedByPeer says that kubernetes-nmstate configures the nodes, which takes documents that this product does not. Where that cannot
 // be said, the nodes decide.
 func (d *documents) servedByPeer(ctx context.Context) bool {
-	standby, err := d.peer.standby(ctx, d.reader, d.now())
+	standby, err := d.peer.standbyReason(ctx, d.reader, d.now())
 	return standby != "" || err != nil
 }
 
-func warnings(problems review.Problems) (all []string) {
+func warningsOf(problems review.Problems) (all []string) {
 	for _, p := range problems {
 		all = append(all, "Lifecycle Agent will refuse "+p.String())
 	}

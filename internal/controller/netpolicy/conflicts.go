@@ -27,26 +27,26 @@ type flattened struct {
 	document   conflict.Document
 }
 
-// conflicts finds the other policies that want other values for the same keys of a node.
-func (r *Reconciler) conflicts(
-	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed,
+// findConflicts finds the other policies that want other values for the same keys of a node.
+func (r *Reconciler) findConflicts(
+	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observation,
 ) ([]nmstatev1.Conflict, error) {
 	list := &nmstatev1.NodeNetworkConfigurationPolicyList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list policies: %w", err)
 	}
-	own := r.flatten(policy)
+	own := r.flattenPolicy(policy)
 	var found []nmstatev1.Conflict
 	for i := range list.Items {
 		other := &list.Items[i]
 		if other.Name == policy.Name || other.DeletionTimestamp != nil || policy.DeletionTimestamp != nil {
 			continue
 		}
-		keys := conflict.Keys(own, r.flatten(other))
+		keys := conflict.Keys(own, r.flattenPolicy(other))
 		if len(keys) == 0 {
 			continue
 		}
-		node, err := r.common(ctx, seen, other)
+		node, err := r.commonNode(ctx, seen, other)
 		if err != nil {
 			return nil, err
 		}
@@ -62,9 +62,9 @@ func (r *Reconciler) conflicts(
 	return found[:min(len(found), maxConflicts)], nil
 }
 
-// common is a node that both policies are for.
-func (r *Reconciler) common(ctx context.Context, seen *observed, other *nmstatev1.NodeNetworkConfigurationPolicy) (string, error) {
-	selects, err := r.selector(ctx, other)
+// commonNode finds a node that both policies are for.
+func (r *Reconciler) commonNode(ctx context.Context, seen *observation, other *nmstatev1.NodeNetworkConfigurationPolicy) (string, error) {
+	selects, err := r.nodeSelector(ctx, other)
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +81,7 @@ func (r *Reconciler) common(ctx context.Context, seen *observed, other *nmstatev
 	return "", nil
 }
 
-func (r *Reconciler) flatten(policy *nmstatev1.NodeNetworkConfigurationPolicy) conflict.Document {
+func (r *Reconciler) flattenPolicy(policy *nmstatev1.NodeNetworkConfigurationPolicy) conflict.Document {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known, is := r.documents[policy.UID]; is && known.generation == policy.Generation {
@@ -96,8 +96,8 @@ func (r *Reconciler) flatten(policy *nmstatev1.NodeNetworkConfigurationPolicy) c
 	return document
 }
 
-// summary is the message of the condition Conflicting.
-func summary(conflicts []nmstatev1.Conflict) string {
+// summarizeConflicts makes the message of the condition Conflicting.
+func summarizeConflicts(conflicts []nmstatev1.Conflict) string {
 	parts := make([]string, 0, len(conflicts))
 	for _, c := range conflicts {
 		parts = append(parts, fmt.Sprintf("policy %s on node %s (%s)", c.Policy, c.Node, strings.Join(c.Keys, "; ")))

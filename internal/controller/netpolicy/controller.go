@@ -41,7 +41,7 @@ type Options struct {
 // Reconciler rolls policies out.
 type Reconciler struct {
 	Options
-	granted    granted
+	granted    grants
 	peer       peer
 	deliveries deliveries
 	later      later
@@ -72,51 +72,51 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	policy := &nmstatev1.NodeNetworkConfigurationPolicy{}
 	if err := r.Client.Get(ctx, request.NamespacedName, policy); err != nil {
 		if apierrors.IsNotFound(err) {
-			return ctrl.Result{}, r.removed(ctx, request.Name)
+			return ctrl.Result{}, r.deleteLeftovers(ctx, request.Name)
 		}
 		return ctrl.Result{}, fmt.Errorf("read policy %s: %w", request.Name, err)
 	}
-	if changed, err := r.guard(ctx, policy); changed || err != nil {
+	if changed, err := r.ensureFinalizer(ctx, policy); changed || err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := r.pruneNowAndThen(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	standby, err := r.peer.standby(ctx, r.Reader, r.Now())
+	standby, err := r.peer.standbyReason(ctx, r.Reader, r.Now())
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	seen, err := r.observe(ctx, policy)
+	seen, err := r.observeNodes(ctx, policy)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if standby == "" {
-		if err := r.resolve(ctx, policy, seen); err != nil {
+		if err := r.resolveValues(ctx, policy, seen); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
 	if policy.DeletionTimestamp != nil && len(seen.nodes) == 0 {
-		return ctrl.Result{}, r.reverted(ctx, policy)
+		return ctrl.Result{}, r.releaseReverted(ctx, policy)
 	}
-	return r.step(ctx, policy, seen, standby)
+	return r.advancePolicy(ctx, policy, seen, standby)
 }
 
-// step decides, acts and reports.
-func (r *Reconciler) step(
+// advancePolicy decides, acts and reports.
+func (r *Reconciler) advancePolicy(
 	ctx context.Context,
 	policy *nmstatev1.NodeNetworkConfigurationPolicy,
-	seen *observed,
+	seen *observation,
 	standby string,
 ) (ctrl.Result, error) {
-	decision := decide(policy, seen, standby, r.Now())
-	if err := r.act(ctx, policy, seen, decision); err != nil {
+	decision := decideRollout(policy, seen, standby, r.Now())
+	if err := r.applyDecision(ctx, policy, seen, decision); err != nil {
 		return ctrl.Result{}, err
 	}
-	conflicts, err := r.conflicts(ctx, policy, seen)
+	conflicts, err := r.findConflicts(ctx, policy, seen)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	counts, err := r.report(ctx, policy, seen, decision, conflicts)
+	counts, err := r.reportStatus(ctx, policy, seen, decision, conflicts)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -22,8 +22,8 @@ type peer struct {
 	name  string
 }
 
-// standby says why nothing may be granted; empty if there is no other agent.
-func (p *peer) standby(ctx context.Context, reader client.Reader, now time.Time) (string, error) {
+// standbyReason says why nothing may be granted; empty if there is no other agent.
+func (p *peer) standbyReason(ctx context.Context, reader client.Reader, now time.Time) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asked.IsZero() || now.Sub(p.asked) >= peerInterval {

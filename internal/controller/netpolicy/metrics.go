@@ -40,7 +40,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) show(policy string, outcome condition.PolicyState, ro *nmstatev1.RolloutStatus) {
+func (m *Metrics) showPolicy(policy string, outcome condition.PolicyState, ro *nmstatev1.RolloutStatus) {
 	for _, s := range []condition.PolicyState{
 		condition.PolicyProgressing, condition.PolicyAvailable, condition.PolicyFailed, condition.PolicyIgnored,
 	} {
@@ -56,7 +56,7 @@ func (m *Metrics) show(policy string, outcome condition.PolicyState, ro *nmstate
 	}
 }
 
-func (m *Metrics) forget(policy string) {
+func (m *Metrics) forgetPolicy(policy string) {
 	m.policies.DeletePartialMatch(prometheus.Labels{"policy": policy})
 	m.nodes.DeletePartialMatch(prometheus.Labels{"policy": policy})
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout"
 )
 
-// observed is what there is of a policy.
-type observed struct {
+// observation is what there is of a policy.
+type observation struct {
 	nodes []rollout.Node
 	// enactments by the name of their node.
 	enactments map[string]*v1beta1.NodeNetworkConfigurationEnactment
@@ -27,19 +27,19 @@ type observed struct {
 	unreadable map[string]string
 }
 
-// observe lists the nodes that the policy is for and that run the agent: those with an enactment of it or a network state. Of a policy
+// observeNodes lists the nodes that the policy is for and that run the agent: those with an enactment of it or a network state. Of a policy
 // that is being deleted, the nodes are those that have not reverted it.
-func (r *Reconciler) observe(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) (*observed, error) {
-	enactments, err := r.enactments(ctx, policy)
+func (r *Reconciler) observeNodes(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) (*observation, error) {
+	enactments, err := r.enactmentsOf(ctx, policy)
 	if err != nil {
 		return nil, err
 	}
-	seen := &observed{enactments: enactments, unreadable: map[string]string{}}
-	selects, err := r.selector(ctx, policy)
+	seen := &observation{enactments: enactments, unreadable: map[string]string{}}
+	selects, err := r.nodeSelector(ctx, policy)
 	if err != nil {
 		return nil, err
 	}
-	agents, err := r.agents(ctx)
+	agents, err := r.nodesWithAgent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,9 @@ func (r *Reconciler) observe(ctx context.Context, policy *nmstatev1.NodeNetworkC
 			is = e != nil
 		}
 		if is {
-			node := r.node(policy, n, e)
+			node := r.rolloutNode(policy, n, e)
 			if policy.Spec.MachineConfigPoolSelector != nil && policy.DeletionTimestamp == nil {
-				has, err := r.delivered(ctx, policy, n.Annotations[currentConfigAnnotation])
+				has, err := r.isDelivered(ctx, policy, n.Annotations[currentConfigAnnotation])
 				var unreadable *unreadableError
 				if errors.As(err, &unreadable) { // of this pool alone
 					seen.unreadable[n.Name] = err.Error()
@@ -72,8 +72,8 @@ func (r *Reconciler) observe(ctx context.Context, policy *nmstatev1.NodeNetworkC
 	return seen, nil
 }
 
-// enactments of a policy by node.
-func (r *Reconciler) enactments(
+// enactmentsOf maps nodes to their enactments of a policy.
+func (r *Reconciler) enactmentsOf(
 	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy,
 ) (map[string]*v1beta1.NodeNetworkConfigurationEnactment, error) {
 	list := &v1beta1.NodeNetworkConfigurationEnactmentList{}
@@ -87,7 +87,7 @@ func (r *Reconciler) enactments(
 		if e.Name != v1beta1.EnactmentName(node, policy.Name) {
 			continue
 		}
-		if e, err := r.undoubted(ctx, e); err != nil {
+		if e, err := r.readIfDoubted(ctx, e); err != nil {
 			return nil, err
 		} else if e != nil {
 			found[node] = e
@@ -100,7 +100,7 @@ func (r *Reconciler) enactments(
 func (r *Reconciler) addMissing(ctx context.Context, policy string, cached []v1beta1.NodeNetworkConfigurationEnactment,
 	found map[string]*v1beta1.NodeNetworkConfigurationEnactment,
 ) error {
-	for _, name := range r.granted.missing(policy, cached) {
+	for _, name := range r.granted.missingFrom(policy, cached) {
 		e := &v1beta1.NodeNetworkConfigurationEnactment{}
 		err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, e)
 		if client.IgnoreNotFound(err) != nil {
@@ -113,42 +113,42 @@ func (r *Reconciler) addMissing(ctx context.Context, policy string, cached []v1b
 	return nil
 }
 
-// undoubted reads an enactment past the cache if it is unknown what was written of it; nil where it is gone.
-func (r *Reconciler) undoubted(
+// readIfDoubted reads an enactment past the cache if it is unknown what was written of it; nil where it is gone.
+func (r *Reconciler) readIfDoubted(
 	ctx context.Context, e *v1beta1.NodeNetworkConfigurationEnactment,
 ) (*v1beta1.NodeNetworkConfigurationEnactment, error) {
-	if !r.granted.doubts(e.UID) {
+	if !r.granted.isDoubted(e.UID) {
 		return e, nil
 	}
 	now := &v1beta1.NodeNetworkConfigurationEnactment{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(e), now); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read enactment %s, which may have been granted: %w", e.Name, err)
 	}
-	r.granted.settle(e.UID, now.Annotations[v1beta1.GrantAnnotation])
+	r.granted.resolveDoubt(e.UID, now.Annotations[v1beta1.GrantAnnotation])
 	if now.UID != e.UID {
 		return nil, nil
 	}
 	return now, nil
 }
 
-func (r *Reconciler) node(
+func (r *Reconciler) rolloutNode(
 	policy *nmstatev1.NodeNetworkConfigurationPolicy,
 	n *corev1.Node,
 	e *v1beta1.NodeNetworkConfigurationEnactment,
 ) rollout.Node {
-	node := rollout.Node{Name: n.Name, Ready: ready(n)}
-	if c := canary(policy); c != nil && c.Selector != nil {
+	node := rollout.Node{Name: n.Name, Ready: isReady(n)}
+	if c := canaryOf(policy); c != nil && c.Selector != nil {
 		node.Canary = labels.SelectorFromSet(c.Selector).Matches(labels.Set(n.Labels))
 	}
 	node = rollout.Of(node, policy, e)
 	if e != nil {
-		node.Granted = r.granted.promised(e.UID, v1beta1.Grant(policy), node.Granted)
+		node.Granted = r.granted.isGranted(e.UID, v1beta1.Grant(policy), node.Granted)
 	}
 	return node
 }
 
-// agents are the nodes that publish their network.
-func (r *Reconciler) agents(ctx context.Context) (map[string]bool, error) {
+// nodesWithAgent are the nodes that publish their network.
+func (r *Reconciler) nodesWithAgent(ctx context.Context) (map[string]bool, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("NodeNetworkStateList"))
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -161,8 +161,10 @@ func (r *Reconciler) agents(ctx context.Context) (map[string]bool, error) {
 	return found, nil
 }
 
-// selector reports whether a policy is for a node with these labels: by the node's labels, or by pools that select the node.
-func (r *Reconciler) selector(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) (func(map[string]string) bool, error) {
+// nodeSelector reports whether a policy is for a node with these labels: by the node's labels, or by pools that select the node.
+func (r *Reconciler) nodeSelector(
+	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy,
+) (func(map[string]string) bool, error) {
 	if policy.Spec.MachineConfigPoolSelector == nil {
 		s := labels.SelectorFromSet(policy.Spec.NodeSelector)
 		return func(have map[string]string) bool { return s.Matches(labels.Set(have)) }, nil
@@ -202,11 +204,11 @@ func poolNodes(selector *metav1.LabelSelector, pools []mcv1.MachineConfigPool) (
 	return nodes
 }
 
-// decide asks the arithmetic.
-func decide(policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed, standby string, now time.Time) rollout.Decision {
+// decideRollout asks the arithmetic.
+func decideRollout(policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observation, standby string, now time.Time) rollout.Decision {
 	generation := strconv.FormatInt(policy.Generation, 10)
 	p := rollout.Policy{
-		Generation: policy.Generation, MaxUnavailable: policy.Spec.MaxUnavailable, Canary: canary(policy),
+		Generation: policy.Generation, MaxUnavailable: policy.Spec.MaxUnavailable, Canary: canaryOf(policy),
 		Manual:   policy.Spec.Approval == nmstatev1.ApprovalManual,
 		Approved: policy.Annotations[nmstatev1.ApprovedAnnotation] == generation,
 		Resumed:  policy.Annotations[nmstatev1.ResumedAnnotation] == generation,
@@ -221,14 +223,14 @@ func decide(policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed, st
 	return rollout.Decide(p, seen.nodes, now)
 }
 
-func canary(policy *nmstatev1.NodeNetworkConfigurationPolicy) *nmstatev1.Canary {
+func canaryOf(policy *nmstatev1.NodeNetworkConfigurationPolicy) *nmstatev1.Canary {
 	if policy.Spec.Rollout == nil {
 		return nil
 	}
 	return policy.Spec.Rollout.Canary
 }
 
-func ready(n *corev1.Node) bool {
+func isReady(n *corev1.Node) bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			return c.Status == corev1.ConditionTrue

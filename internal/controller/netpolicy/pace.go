@@ -20,8 +20,8 @@ type pace struct {
 	written map[types.UID]time.Time
 }
 
-// wait is how long from now the counts of a policy for so many nodes still stand; 0 or less is not at all.
-func (p *pace) wait(policy types.UID, nodes int, now time.Time) time.Duration {
+// waitForCounts tells how long from now the counts of a policy for so many nodes still stand; 0 or less is not at all.
+func (p *pace) waitForCounts(policy types.UID, nodes int, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last, known := p.written[policy]
@@ -31,22 +31,22 @@ func (p *pace) wait(policy types.UID, nodes int, now time.Time) time.Duration {
 	return last.Add(time.Duration(nodes) * perNode).Sub(now)
 }
 
-func (p *pace) wrote(policy types.UID, now time.Time) {
+func (p *pace) recordWrite(policy types.UID, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.written[policy] = now
 }
 
-func (p *pace) prune(policies map[types.UID]bool) {
+func (p *pace) dropPolicies(policies map[types.UID]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	keep(p.written, policies)
+	keepOnly(p.written, policies)
 }
 
 // countsAlone says that a status differs from the one before in nothing but how far the roll-out is: no phase, outcome, conflict or
 // failure is new. The start is news: only the pass that grants the first node knows it.
 func countsAlone(before *nmstatev1.NodeNetworkConfigurationPolicy, after nmstatev1.NodeNetworkConfigurationPolicyStatus, now report) bool {
-	was, ro := remembered(before), before.Status.Rollout
+	was, ro := reportedIn(before), before.Status.Rollout
 	was.unreadable = now.unreadable // no part of the status
 	return ro != nil && was == now && ro.Failed == after.Rollout.Failed && ro.Aborted == after.Rollout.Aborted &&
 		ro.StartTime.Equal(after.Rollout.StartTime)

@@ -14,14 +14,14 @@ import (
 
 func TestCountsOfManyNodesAreWrittenRarely(t *testing.T) {
 	p, now := pace{written: map[types.UID]time.Time{}}, time.Unix(1_700_000_000, 0)
-	require.Zero(t, p.wait("a", 1000, now), "nothing was written yet")
-	p.wrote("a", now)
-	require.Equal(t, 10*time.Second, p.wait("a", 1000, now))
-	require.Equal(t, 10*time.Millisecond, p.wait("a", 1, now), "those of a single node hardly wait")
-	require.Zero(t, p.wait("a", 1000, now.Add(10*time.Second)))
-	require.Zero(t, p.wait("b", 1000, now), "each policy has its own")
-	p.prune(map[types.UID]bool{"b": true})
-	require.Zero(t, p.wait("a", 1000, now))
+	require.Zero(t, p.waitForCounts("a", 1000, now), "nothing was written yet")
+	p.recordWrite("a", now)
+	require.Equal(t, 10*time.Second, p.waitForCounts("a", 1000, now))
+	require.Equal(t, 10*time.Millisecond, p.waitForCounts("a", 1, now), "those of a single node hardly wait")
+	require.Zero(t, p.waitForCounts("a", 1000, now.Add(10*time.Second)))
+	require.Zero(t, p.waitForCounts("b", 1000, now), "each policy has its own")
+	p.dropPolicies(map[types.UID]bool{"b": true})
+	require.Zero(t, p.waitForCounts("a", 1000, now))
 }
 
 // What an administrator waits for is written at once.

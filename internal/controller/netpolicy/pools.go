@@ -43,8 +43,8 @@ type delivery struct {
 	generation int64
 }
 
-// delivered reports whether a node has the document of a policy for machine config pools, so that it may apply it.
-func (r *Reconciler) delivered(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, rendered string) (bool, error) {
+// isDelivered reports whether a node has the document of a policy for machine config pools, so that it may apply it.
+func (r *Reconciler) isDelivered(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, rendered string) (bool, error) {
 	if rendered == "" {
 		return false, nil
 	}
@@ -88,8 +88,8 @@ func documentOf(policy *nmstatev1.NodeNetworkConfigurationPolicy) []byte {
 	return policy.Spec.DesiredState.Raw
 }
 
-// mirror writes how far a node is with its pool's document into the enactment, in the words of the machine-config daemon.
-func (r *Reconciler) mirror(
+// mirrorState writes how far a node is with its pool's document into the enactment, in the words of the machine-config daemon.
+func (r *Reconciler) mirrorState(
 	ctx context.Context,
 	policy *nmstatev1.NodeNetworkConfigurationPolicy,
 	n rollout.Node,
@@ -103,7 +103,7 @@ func (r *Reconciler) mirror(
 	if err != nil {
 		return err
 	}
-	want := mirrored(n, e, hash(text))
+	want := mirroredAnnotations(n, e, hashText(text))
 	if unreadable != "" {
 		want[v1beta1.NetworkStateAnnotation], want[v1beta1.NetworkReasonAnnotation] = stateDegraded, unreadable
 	}
@@ -115,22 +115,23 @@ func (r *Reconciler) mirror(
 	if len(want) == 0 {
 		return nil
 	}
-	if err := r.annotate(ctx, e.Name, want); err != nil {
+	if err := r.annotateEnactment(ctx, e.Name, want); err != nil {
 		return fmt.Errorf("write the network state of enactment %s: %w", e.Name, err)
 	}
 	return nil
 }
 
-// mirrored is the table: a node that has not started keeps what it said, with the new document as desired.
-func mirrored(n rollout.Node, e *v1beta1.NodeNetworkConfigurationEnactment, desired string) map[string]string {
+// mirroredAnnotations maps the state of a node to the annotations of machine-config. A node that has not started keeps its state, with
+// the new document as desired.
+func mirroredAnnotations(n rollout.Node, e *v1beta1.NodeNetworkConfigurationEnactment, desired string) map[string]string {
 	want := map[string]string{v1beta1.DesiredNetworkAnnotation: desired, v1beta1.NetworkReasonAnnotation: ""}
 	switch n.State {
 	case condition.Available:
 		want[v1beta1.CurrentNetworkAnnotation], want[v1beta1.NetworkStateAnnotation] = desired, stateDone
 	case condition.Failed:
-		want[v1beta1.NetworkStateAnnotation], want[v1beta1.NetworkReasonAnnotation] = stateUnreconcilable, reason(e)
+		want[v1beta1.NetworkStateAnnotation], want[v1beta1.NetworkReasonAnnotation] = stateUnreconcilable, failureReason(e)
 	case condition.Retrying:
-		want[v1beta1.NetworkStateAnnotation], want[v1beta1.NetworkReasonAnnotation] = stateDegraded, reason(e)
+		want[v1beta1.NetworkStateAnnotation], want[v1beta1.NetworkReasonAnnotation] = stateDegraded, failureReason(e)
 	case condition.Progressing:
 		want[v1beta1.NetworkStateAnnotation] = stateWorking
 	default:
@@ -139,7 +140,7 @@ func mirrored(n rollout.Node, e *v1beta1.NodeNetworkConfigurationEnactment, desi
 	return want
 }
 
-func reason(e *v1beta1.NodeNetworkConfigurationEnactment) string {
+func failureReason(e *v1beta1.NodeNetworkConfigurationEnactment) string {
 	for _, c := range e.Status.Conditions {
 		if c.Type == v1beta1.EnactmentFailing {
 			return c.Message[:min(len(c.Message), 2000)]
@@ -148,7 +149,7 @@ func reason(e *v1beta1.NodeNetworkConfigurationEnactment) string {
 	return ""
 }
 
-func hash(text string) string {
+func hashText(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }

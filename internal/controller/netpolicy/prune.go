@@ -20,7 +20,7 @@ const pruneInterval = 10 * time.Minute
 
 func (r *Reconciler) pruneNowAndThen(ctx context.Context) error {
 	r.mu.Lock()
-	due := !r.granted.ready() || r.Now().Sub(r.pruned) >= pruneInterval
+	due := !r.granted.isLoaded() || r.Now().Sub(r.pruned) >= pruneInterval
 	if due {
 		r.pruned = r.Now()
 	}
@@ -28,18 +28,18 @@ func (r *Reconciler) pruneNowAndThen(ctx context.Context) error {
 	if !due {
 		return nil
 	}
-	return r.prune(ctx)
+	return r.pruneState(ctx)
 }
 
-// prune forgets what is gone, and learns at first what was granted before. Grants are not trusted to the cache; one list for all
+// pruneState forgets what is gone, and learns at first what was granted before. Grants are not trusted to the cache; one list for all
 // policies serves, for each costs the API server a look at every enactment there is.
-func (r *Reconciler) prune(ctx context.Context) error {
+func (r *Reconciler) pruneState(ctx context.Context) error {
 	enactments, err := r.enactmentsNow(ctx)
 	if err != nil {
 		return err
 	}
-	r.granted.learn(enactments)
-	r.granted.prune(enactments)
+	r.granted.loadGrants(enactments)
+	r.granted.dropEnactments(enactments)
 	return r.prunePolicies(ctx)
 }
 
@@ -58,11 +58,11 @@ func (r *Reconciler) prunePolicies(ctx context.Context) error {
 		rendered[nodes.Items[i].Annotations[currentConfigAnnotation]] = true
 	}
 	r.mu.Lock()
-	keep(r.reported, policies)
-	keep(r.documents, policies)
+	keepOnly(r.reported, policies)
+	keepOnly(r.documents, policies)
 	r.mu.Unlock()
-	r.pace.prune(policies)
-	r.deliveries.prune(policies, rendered)
+	r.pace.dropPolicies(policies)
+	r.deliveries.dropUnused(policies, rendered)
 	return nil
 }
 
@@ -89,25 +89,25 @@ func (r *Reconciler) enactmentsNow(ctx context.Context) ([]metav1.PartialObjectM
 	return list.Items, nil
 }
 
-func keep[V any](all map[types.UID]V, there map[types.UID]bool) {
+func keepOnly[V any](all map[types.UID]V, there map[types.UID]bool) {
 	maps.DeleteFunc(all, func(uid types.UID, _ V) bool { return !there[uid] })
 }
 
-func (g *granted) prune(enactments []metav1.PartialObjectMetadata) {
+func (g *grants) dropEnactments(enactments []metav1.PartialObjectMetadata) {
 	there := make(map[types.UID]bool, len(enactments))
 	for i := range enactments {
 		there[enactments[i].UID] = true
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	keep(g.tokens, there)
-	keep(g.doubted, there)
+	keepOnly(g.tokens, there)
+	keepOnly(g.doubted, there)
 	for _, names := range g.unseen {
-		keep(names, there)
+		keepOnly(names, there)
 	}
 }
 
-func (d *deliveries) prune(policies map[types.UID]bool, rendered map[string]bool) {
+func (d *deliveries) dropUnused(policies map[types.UID]bool, rendered map[string]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.known, func(k delivery, _ bool) bool { return !policies[k.policy] || !rendered[k.rendered] })

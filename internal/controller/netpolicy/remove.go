@@ -13,8 +13,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 )
 
-// guard gives a policy with onDelete: Revert its finalizer, before any node starts, and takes it from one that is to be kept.
-func (r *Reconciler) guard(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) (changed bool, err error) {
+// ensureFinalizer gives a policy with onDelete: Revert its finalizer, before any node starts, and takes it from one that is to be kept.
+func (r *Reconciler) ensureFinalizer(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) (changed bool, err error) {
 	before := policy.DeepCopy()
 	if policy.Spec.OnDelete == nmstatev1.OnDeleteRevert {
 		if policy.DeletionTimestamp == nil {
@@ -26,10 +26,10 @@ func (r *Reconciler) guard(ctx context.Context, policy *nmstatev1.NodeNetworkCon
 	if !changed {
 		return false, nil
 	}
-	return true, r.finalizers(ctx, before, policy)
+	return true, r.patchFinalizers(ctx, before, policy)
 }
 
-func (r *Reconciler) finalizers(ctx context.Context, before, after *nmstatev1.NodeNetworkConfigurationPolicy) error {
+func (r *Reconciler) patchFinalizers(ctx context.Context, before, after *nmstatev1.NodeNetworkConfigurationPolicy) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := client.IgnoreNotFound(r.Client.Patch(ctx, after, patch)); err != nil {
 		return fmt.Errorf("write the finalizers of policy %s: %w", after.Name, err)
@@ -37,8 +37,8 @@ func (r *Reconciler) finalizers(ctx context.Context, before, after *nmstatev1.No
 	return nil
 }
 
-// reverted lets go of a policy that no node has any longer. The cache is not trusted with that.
-func (r *Reconciler) reverted(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) error {
+// releaseReverted releases a policy that no node has any longer. The cache is not trusted with that.
+func (r *Reconciler) releaseReverted(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) error {
 	left := &v1beta1.NodeNetworkConfigurationEnactmentList{}
 	if err := r.Reader.List(ctx, left, client.MatchingLabels{nmstatev1.PolicyLabel: policy.Name}); err != nil {
 		return fmt.Errorf("list enactments of policy %s: %w", policy.Name, err)
@@ -56,8 +56,8 @@ func (r *Reconciler) reverted(ctx context.Context, policy *nmstatev1.NodeNetwork
 	if !controllerutil.RemoveFinalizer(policy, nmstatev1.RevertFinalizer) {
 		return nil
 	}
-	r.emit(policy, normal, "Reverted", "Revert", "every node has reverted the policy")
-	return r.finalizers(ctx, before, policy)
+	r.emitEvent(policy, normal, "Reverted", "Revert", "every node has reverted the policy")
+	return r.patchFinalizers(ctx, before, policy)
 }
 
 func (r *Reconciler) nodeNames(ctx context.Context) (map[string]bool, error) {
@@ -72,10 +72,10 @@ func (r *Reconciler) nodeNames(ctx context.Context) (map[string]bool, error) {
 	return found, nil
 }
 
-// removed deletes what is left of a policy that is gone: enactments of nodes whose agent is not there to do it. Where kubernetes-nmstate
-// is, its handlers do.
-func (r *Reconciler) removed(ctx context.Context, name string) error {
-	r.Metrics.forget(name)
+// deleteLeftovers deletes what is left of a policy that is gone: enactments of nodes whose agent is not there to do it. Where
+// kubernetes-nmstate is, its handlers do.
+func (r *Reconciler) deleteLeftovers(ctx context.Context, name string) error {
+	r.Metrics.forgetPolicy(name)
 	err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, &nmstatev1.NodeNetworkConfigurationPolicy{})
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -83,7 +83,7 @@ func (r *Reconciler) removed(ctx context.Context, name string) error {
 	if err := r.prunePolicies(ctx); err != nil {
 		return err
 	}
-	if standby, err := r.peer.standby(ctx, r.Reader, r.Now()); standby != "" || err != nil {
+	if standby, err := r.peer.standbyReason(ctx, r.Reader, r.Now()); standby != "" || err != nil {
 		return err
 	}
 	list := &v1beta1.NodeNetworkConfigurationEnactmentList{}

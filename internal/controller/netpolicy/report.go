@@ -36,52 +36,52 @@ type report struct {
 	unreadable string
 }
 
-// report writes the status, if it says anything new, and tells changes by events and metrics. Counts may have to wait, as long as it
+// reportStatus writes the status, if it says anything new, and tells changes by events and metrics. Counts may have to wait, as long as it
 // returns.
-func (r *Reconciler) report(
+func (r *Reconciler) reportStatus(
 	ctx context.Context,
 	policy *nmstatev1.NodeNetworkConfigurationPolicy,
-	seen *observed,
+	seen *observation,
 	d rollout.Decision,
 	conflicts []nmstatev1.Conflict,
 ) (wait time.Duration, err error) {
 	outcome, message := d.Counts.Outcome()
 	after := policy.DeepCopy()
-	r.project(after, d, outcome, message, conflicts)
-	r.Metrics.show(policy.Name, outcome, after.Status.Rollout)
-	now := report{generation: policy.Generation, outcome: outcome, phase: d.Phase, unreadable: distinct(seen.unreadable)}
+	r.projectStatus(after, d, outcome, message, conflicts)
+	r.Metrics.showPolicy(policy.Name, outcome, after.Status.Rollout)
+	now := report{generation: policy.Generation, outcome: outcome, phase: d.Phase, unreadable: joinDistinct(seen.unreadable)}
 	if len(conflicts) > 0 {
-		now.conflicts = summary(conflicts)
+		now.conflicts = summarizeConflicts(conflicts)
 	}
-	if !unchanged(policy.Status, after.Status) {
+	if !sameButHeartbeats(policy.Status, after.Status) {
 		if countsAlone(policy, after.Status, now) {
-			wait = r.pace.wait(policy.UID, d.Counts.Nodes, r.Now())
+			wait = r.pace.waitForCounts(policy.UID, d.Counts.Nodes, r.Now())
 		}
 		if wait <= 0 {
-			err = r.write(ctx, policy, after)
+			err = r.writeStatus(ctx, policy, after)
 		}
 	}
 	if err == nil {
-		r.tell(policy, seen, now, d, message)
+		r.emitChanges(policy, seen, now, d, message)
 	}
 	return wait, err
 }
 
-func (r *Reconciler) write(ctx context.Context, policy, after *nmstatev1.NodeNetworkConfigurationPolicy) error {
+func (r *Reconciler) writeStatus(ctx context.Context, policy, after *nmstatev1.NodeNetworkConfigurationPolicy) error {
 	// Conditions are one list, to which the controller of MachineConfigs adds.
 	patch := client.MergeFromWithOptions(policy, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write the status of policy %s: %w", policy.Name, err)
 	}
-	r.pace.wrote(policy.UID, r.Now())
+	r.pace.recordWrite(policy.UID, r.Now())
 	if after.Status.Rollout == nil {
 		r.foreign.Do(func() { r.Log.Info("kubernetes-nmstate's definitions are installed: fields beyond them are not kept") })
 	}
 	return nil
 }
 
-// project computes the status. It is the only place that does.
-func (r *Reconciler) project(
+// projectStatus computes the status. It is the only place that does.
+func (r *Reconciler) projectStatus(
 	policy *nmstatev1.NodeNetworkConfigurationPolicy,
 	d rollout.Decision,
 	outcome condition.PolicyState,
@@ -94,9 +94,8 @@ func (r *Reconciler) project(
 	}
 	conflicting := nmstatev1.Condition{Type: nmstatev1.PolicyConflicting}
 	if len(conflicts) > 0 {
-		conflicting.Status, conflicting.Reason, conflicting.Message = metav1.ConditionTrue, nmstatev1.ReasonConflictingPolicies, summary(
-			conflicts,
-		)
+		conflicting.Status, conflicting.Reason = metav1.ConditionTrue, nmstatev1.ReasonConflictingPolicies
+		conflicting.Message = summarizeConflicts(conflicts)
 	}
 	s.Conditions = condition.Put(s.Conditions, conflicting, now)
 	s.Conflicts = conflicts
@@ -122,81 +121,81 @@ func startTime(policy *nmstatev1.NodeNetworkConfigurationPolicy, d rollout.Decis
 	return &at
 }
 
-// unchanged reports that two statuses differ in heartbeats at most.
-func unchanged(a, b nmstatev1.NodeNetworkConfigurationPolicyStatus) bool {
+// sameButHeartbeats reports that two statuses differ in heartbeats at most.
+func sameButHeartbeats(a, b nmstatev1.NodeNetworkConfigurationPolicyStatus) bool {
 	same := condition.Same(a.Conditions, b.Conditions)
 	a.Conditions, b.Conditions = nil, nil
 	return same && equality.Semantic.DeepEqual(a, b)
 }
 
-// tell emits an event for each change of phase, outcome and conflicts.
-func (r *Reconciler) tell(
-	policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed, now report, d rollout.Decision, message string,
+// emitChanges emits an event for each change of phase, outcome and conflicts.
+func (r *Reconciler) emitChanges(
+	policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observation, now report, d rollout.Decision, message string,
 ) {
 	r.mu.Lock()
 	before, known := r.reported[policy.UID]
 	r.reported[policy.UID] = now
 	r.mu.Unlock()
 	if !known {
-		before = remembered(policy)
+		before = reportedIn(policy)
 		before.unreadable = seen.toldUnreadable()
 	}
 	if len(d.Grant) > 0 {
-		r.emit(policy, normal, "Granted", "Grant", "nodes may start: "+abbreviated(d.Grant))
+		r.emitEvent(policy, normal, "Granted", "Grant", "nodes may start: "+abbreviateNames(d.Grant))
 	}
 	if len(d.Adopt) > 0 {
-		r.emit(policy, normal, "Adopted", "Grant", "nodes are configured already: "+abbreviated(d.Adopt))
+		r.emitEvent(policy, normal, "Adopted", "Grant", "nodes are configured already: "+abbreviateNames(d.Adopt))
 	}
 	if len(d.Abort) > 0 {
-		r.emit(policy, warning, "Aborted", "Abort", "nodes will not start: "+abbreviated(d.Abort))
+		r.emitEvent(policy, warning, "Aborted", "Abort", "nodes will not start: "+abbreviateNames(d.Abort))
 	}
 	if now.phase != before.phase || now.generation != before.generation {
-		r.emit(policy, severity(now.phase), string(now.phase), "RollOut", orElse(d.Message, message))
+		r.emitEvent(policy, severityOf(now.phase), string(now.phase), "RollOut", orElse(d.Message, message))
 	}
 	if now.outcome != before.outcome {
-		r.outcome(policy, now.outcome, message)
+		r.emitOutcome(policy, now.outcome, message)
 	}
 	if now.unreadable != before.unreadable && now.unreadable != "" {
-		r.emit(policy, warning, "MachineConfigUnreadable", "Read", now.unreadable)
+		r.emitEvent(policy, warning, "MachineConfigUnreadable", "Read", now.unreadable)
 	}
 	if now.conflicts != before.conflicts && now.conflicts != "" {
-		r.emit(policy, warning, nmstatev1.ReasonConflictingPolicies, "Compare", now.conflicts)
+		r.emitEvent(policy, warning, nmstatev1.ReasonConflictingPolicies, "Compare", now.conflicts)
 	}
 }
 
-// distinct joins the different texts, in an order of their own.
-func distinct(texts map[string]string) string {
+// joinDistinct joins the different texts, in an order of their own.
+func joinDistinct(texts map[string]string) string {
 	return strings.Join(slices.Compact(slices.Sorted(maps.Values(texts))), "; ")
 }
 
 // toldUnreadable is what the enactments of these nodes were reported before.
-func (o *observed) toldUnreadable() string {
+func (o *observation) toldUnreadable() string {
 	reported := map[string]string{}
 	for node := range o.unreadable {
 		if e := o.enactments[node]; e != nil && e.Annotations[v1beta1.NetworkReasonAnnotation] != "" {
 			reported[node] = e.Annotations[v1beta1.NetworkReasonAnnotation]
 		}
 	}
-	return distinct(reported)
+	return joinDistinct(reported)
 }
 
-// outcome tells a change of the policy's state, under kubernetes-nmstate's name of the event where there is one.
-func (r *Reconciler) outcome(policy *nmstatev1.NodeNetworkConfigurationPolicy, outcome condition.PolicyState, message string) {
+// emitOutcome tells a change of the policy's state, under kubernetes-nmstate's name of the event where there is one.
+func (r *Reconciler) emitOutcome(policy *nmstatev1.NodeNetworkConfigurationPolicy, outcome condition.PolicyState, message string) {
 	switch outcome {
 	case condition.PolicyFailed:
-		r.emit(policy, warning, "ReconcileFailed", "RollOut", message)
+		r.emitEvent(policy, warning, "ReconcileFailed", "RollOut", message)
 	case condition.PolicyAvailable:
-		r.emit(policy, normal, nmstatev1.ReasonSuccessfullyConfigured, "RollOut", message)
+		r.emitEvent(policy, normal, nmstatev1.ReasonSuccessfullyConfigured, "RollOut", message)
 		if ro := policy.Status.Rollout; ro != nil && ro.StartTime != nil {
 			r.Metrics.duration.Observe(r.Now().Sub(ro.StartTime.Time).Seconds())
 		}
 	case condition.PolicyIgnored:
-		r.emit(policy, normal, nmstatev1.ReasonNoMatchingNode, "RollOut", message)
+		r.emitEvent(policy, normal, nmstatev1.ReasonNoMatchingNode, "RollOut", message)
 	}
 }
 
-// remembered is what the status says was reported, for a process that starts.
-func remembered(policy *nmstatev1.NodeNetworkConfigurationPolicy) report {
+// reportedIn is what the status says was reported, for a process that starts.
+func reportedIn(policy *nmstatev1.NodeNetworkConfigurationPolicy) report {
 	was := report{generation: policy.Status.ObservedGeneration}
 	if ro := policy.Status.Rollout; ro != nil {
 		was.phase = ro.Phase
@@ -221,7 +220,7 @@ func remembered(policy *nmstatev1.NodeNetworkConfigurationPolicy) report {
 	return was
 }
 
-func severity(phase nmstatev1.RolloutPhase) string {
+func severityOf(phase nmstatev1.RolloutPhase) string {
 	switch phase {
 	case nmstatev1.PhasePaused, nmstatev1.PhaseAborted, nmstatev1.PhaseStandby:
 		return warning
@@ -229,11 +228,11 @@ func severity(phase nmstatev1.RolloutPhase) string {
 	return normal
 }
 
-func (r *Reconciler) emit(on runtime.Object, severity, reason, action, note string) {
+func (r *Reconciler) emitEvent(on runtime.Object, severity, reason, action, note string) {
 	r.Events.Eventf(on, nil, severity, reason, action, "%s", status.ClipNote(note))
 }
 
-func abbreviated(names []string) string {
+func abbreviateNames(names []string) string {
 	if len(names) > 10 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:10], ", "), len(names)-10)
 	}

@@ -49,13 +49,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	states := &metav1.PartialObjectMetadata{}
 	states.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("NodeNetworkState"))
 	b := ctrl.NewControllerManagedBy(mgr).Named("netpolicy").
-		For(&nmstatev1.NodeNetworkConfigurationPolicy{}, builder.WithPredicates(edited())).
-		Watches(&nmstatev1.NodeNetworkConfigurationPolicy{}, delayed(r.all),
+		For(&nmstatev1.NodeNetworkConfigurationPolicy{}, builder.WithPredicates(specChanged())).
+		Watches(&nmstatev1.NodeNetworkConfigurationPolicy{}, enqueueLater(r.allPolicies),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1beta1.NodeNetworkConfigurationEnactment{}, delayed(ofEnactment)).
-		Watches(&corev1.Node{}, delayed(r.all), builder.WithPredicates(nodeChanged())).
-		WatchesMetadata(states, delayed(r.all), builder.WithPredicates(presence())).
-		WatchesRawSource(source.Channel(r.later.wake, delayed(r.all))).
+		Watches(&v1beta1.NodeNetworkConfigurationEnactment{}, enqueueLater(ofEnactment)).
+		Watches(&corev1.Node{}, enqueueLater(r.allPolicies), builder.WithPredicates(nodeChanged())).
+		WatchesMetadata(states, enqueueLater(r.allPolicies), builder.WithPredicates(createdOrDeleted())).
+		WatchesRawSource(source.Channel(r.later.wake, enqueueLater(r.allPolicies))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if r.later.watches, err = b.Build(r); err != nil {
 		return fmt.Errorf("watch network policies: %w", err)
@@ -63,8 +63,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// edited leaves out updates of the status, which this controller writes itself.
-func edited() predicate.Predicate {
+// specChanged leaves out updates of the status, which this controller writes itself.
+func specChanged() predicate.Predicate {
 	return predicate.Or(
 		predicate.Predicate(predicate.GenerationChangedPredicate{}),
 		predicate.AnnotationChangedPredicate{},
@@ -80,13 +80,13 @@ func edited() predicate.Predicate {
 func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)
-		return ready(before) != ready(after) || !maps.Equal(before.Labels, after.Labels) ||
+		return isReady(before) != isReady(after) || !maps.Equal(before.Labels, after.Labels) ||
 			before.Annotations[currentConfigAnnotation] != after.Annotations[currentConfigAnnotation]
 	}}
 }
 
-// presence is of objects that come and go.
-func presence() predicate.Predicate {
+// createdOrDeleted is of objects that come and go.
+func createdOrDeleted() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
@@ -98,7 +98,7 @@ func ofClaim(_ context.Context, o client.Object) []string {
 	return []string{o.GetLabels()[nmstatev1.PolicyLabel]}
 }
 
-func (r *Reconciler) all(ctx context.Context, _ client.Object) []string {
+func (r *Reconciler) allPolicies(ctx context.Context, _ client.Object) []string {
 	list := &nmstatev1.NodeNetworkConfigurationPolicyList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		r.Log.Error("list policies", "error", err)
@@ -111,8 +111,8 @@ func (r *Reconciler) all(ctx context.Context, _ client.Object) []string {
 	return names
 }
 
-// delayed enqueues policies by name, a moment later, so that events which come together are served together.
-func delayed(names func(context.Context, client.Object) []string) handler.EventHandler {
+// enqueueLater enqueues policies by name, a moment later, so that events which come together are served together.
+func enqueueLater(names func(context.Context, client.Object) []string) handler.EventHandler {
 	add := func(ctx context.Context, o client.Object, to queue) {
 		for _, name := range names(ctx, o) {
 			if name != "" {
@@ -140,26 +140,26 @@ type later struct {
 // ServePools begins to watch machine config pools, once the cluster has them.
 func (r *Reconciler) ServePools(mgr ctrl.Manager) error {
 	changed := predicate.Or(predicate.Predicate(predicate.GenerationChangedPredicate{}), predicate.LabelChangedPredicate{})
-	pools := source.Kind[client.Object](mgr.GetCache(), &mcv1.MachineConfigPool{}, delayed(r.all), changed)
+	pools := source.Kind[client.Object](mgr.GetCache(), &mcv1.MachineConfigPool{}, enqueueLater(r.allPolicies), changed)
 	if err := r.later.watches.Watch(pools); err != nil {
 		return fmt.Errorf("watch machine config pools: %w", err)
 	}
-	r.later.begin(&r.later.pools)
+	r.later.startServing(&r.later.pools)
 	return nil
 }
 
 // ServeClaims begins to claim addresses for nodes, once the cluster has the kinds for that.
 func (r *Reconciler) ServeClaims(mgr ctrl.Manager) error {
-	claims := source.Kind[client.Object](mgr.GetCache(), &metal3.IPClaim{}, delayed(ofClaim))
+	claims := source.Kind[client.Object](mgr.GetCache(), &metal3.IPClaim{}, enqueueLater(ofClaim))
 	if err := r.later.watches.Watch(claims); err != nil {
 		return fmt.Errorf("watch claims of addresses: %w", err)
 	}
-	r.later.begin(&r.later.claims)
+	r.later.startServing(&r.later.claims)
 	return nil
 }
 
-// begin has every policy reconciled with the new kind: some may wait for it.
-func (l *later) begin(served *atomic.Bool) {
+// startServing has every policy reconciled with the new kind: some may wait for it.
+func (l *later) startServing(served *atomic.Bool) {
 	served.Store(true)
 	l.wake <- event.GenericEvent{Object: &nmstatev1.NodeNetworkConfigurationPolicy{}}
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 )
 
-// resolve claims the addresses that the policy's nodes take from pools, and publishes those that are allocated in the enactments, before
-// the nodes may start. Labels and annotations of the Node are read by its agent.
-func (r *Reconciler) resolve(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observed) error {
+// resolveValues claims the addresses that the policy's nodes take from pools, and publishes those that are allocated in the
+// enactments, before the nodes may start. Labels and annotations of the Node are read by its agent.
+func (r *Reconciler) resolveValues(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, seen *observation) error {
 	if policy.DeletionTimestamp != nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (r *Reconciler) resolve(ctx context.Context, policy *nmstatev1.NodeNetworkC
 			if v.Address == nil || e == nil {
 				continue
 			}
-			given, err := r.address(ctx, policy, e, n.Name, v, used)
+			given, err := r.addressFor(ctx, policy, e, n.Name, v, used)
 			if err != nil {
 				return err
 			}
@@ -45,17 +45,17 @@ func (r *Reconciler) resolve(ctx context.Context, policy *nmstatev1.NodeNetworkC
 		if len(values) == 0 || !complete {
 			continue
 		}
-		if err := r.publish(ctx, e, values); err != nil {
+		if err := r.publishValues(ctx, e, values); err != nil {
 			return err
 		}
-		if err := r.unclaim(ctx, policy, e, used); err != nil {
+		if err := r.releaseUnused(ctx, policy, e, used); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) publish(ctx context.Context, e *v1beta1.NodeNetworkConfigurationEnactment, values map[string]string) error {
+func (r *Reconciler) publishValues(ctx context.Context, e *v1beta1.NodeNetworkConfigurationEnactment, values map[string]string) error {
 	text, err := json.Marshal(values)
 	if err != nil {
 		return fmt.Errorf("format the template values: %w", err)
@@ -63,15 +63,15 @@ func (r *Reconciler) publish(ctx context.Context, e *v1beta1.NodeNetworkConfigur
 	if e.Annotations[v1beta1.ValuesAnnotation] == string(text) {
 		return nil
 	}
-	if err := r.annotate(ctx, e.Name, map[string]string{v1beta1.ValuesAnnotation: string(text)}); err != nil {
+	if err := r.annotateEnactment(ctx, e.Name, map[string]string{v1beta1.ValuesAnnotation: string(text)}); err != nil {
 		return fmt.Errorf("publish the template values of enactment %s: %w", e.Name, err)
 	}
 	return nil
 }
 
-// address is what the node's claim was given, which is then one of those used; nil as long as it has nothing. The claim belongs to the
+// addressFor is what the node's claim was given, which is then one of those used; nil as long as it has nothing. The claim belongs to the
 // enactment, and goes with it.
-func (r *Reconciler) address(
+func (r *Reconciler) addressFor(
 	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, e *v1beta1.NodeNetworkConfigurationEnactment,
 	node string, v nmstatev1.TemplateValue, used map[types.NamespacedName]bool,
 ) (map[string]string, error) {
@@ -83,7 +83,7 @@ func (r *Reconciler) address(
 	case err != nil:
 		return nil, err
 	case claim == nil:
-		return nil, r.claim(ctx, name, policy, e, v.Address.Pool)
+		return nil, r.createClaim(ctx, name, policy, e, v.Address.Pool)
 	case !ownedBy(claim, e) || claim.DeletionTimestamp != nil:
 		return nil, nil // of an earlier enactment: it goes, with its address, and then another is claimed
 	case claim.Status.Address == nil:
@@ -139,12 +139,12 @@ func ownedBy(claim *metal3.IPClaim, e *v1beta1.NodeNetworkConfigurationEnactment
 	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == e.UID })
 }
 
-// unclaim releases the addresses of an enactment that are not used any longer, once its node has the document with the others.
-func (r *Reconciler) unclaim(
+// releaseUnused releases the addresses of an enactment that are not used any longer, once its node has the document with the others.
+func (r *Reconciler) releaseUnused(
 	ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy, e *v1beta1.NodeNetworkConfigurationEnactment,
 	used map[types.NamespacedName]bool,
 ) error {
-	if !available(policy, e) {
+	if !isAvailable(policy, e) {
 		return nil
 	}
 	claims := &metal3.IPClaimList{}
@@ -166,8 +166,8 @@ func (r *Reconciler) unclaim(
 	return nil
 }
 
-// available says that the node has the policy's document as it is now.
-func available(policy *nmstatev1.NodeNetworkConfigurationPolicy, e *v1beta1.NodeNetworkConfigurationEnactment) bool {
+// isAvailable says that the node has the policy's document as it is now.
+func isAvailable(policy *nmstatev1.NodeNetworkConfigurationPolicy, e *v1beta1.NodeNetworkConfigurationEnactment) bool {
 	state, _ := condition.Of(e.Status.Conditions)
 	return state == condition.Available && e.Status.PolicyGeneration == policy.Generation
 }
@@ -183,10 +183,10 @@ func (r *Reconciler) availableNow(
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(e), now); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	return p.UID == policy.UID && p.Generation == policy.Generation && now.UID == e.UID && available(p, now), nil
+	return p.UID == policy.UID && p.Generation == policy.Generation && now.UID == e.UID && isAvailable(p, now), nil
 }
 
-func (r *Reconciler) claim(
+func (r *Reconciler) createClaim(
 	ctx context.Context, name types.NamespacedName, policy *nmstatev1.NodeNetworkConfigurationPolicy,
 	e *v1beta1.NodeNetworkConfigurationEnactment, pool string,
 ) error {

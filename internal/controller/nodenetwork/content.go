@@ -14,7 +14,7 @@ const MaxContent = 1 << 20
 // Content is the published form of an observation, as JSON: without what changes by itself, and within
 // MaxContent. trimmed says that details were left out.
 func Content(now netstate.Document) (content []byte, trimmed bool, err error) {
-	d := filter(now)
+	d := filterInterfaces(now)
 	for _, trim := range []func(*netstate.Document){nil, dropDetails, dropRunningRoutes, dropAddresses} {
 		if trim != nil {
 			trim(&d)
@@ -31,9 +31,9 @@ func Content(now netstate.Document) (content []byte, trimmed bool, err error) {
 	return content, true, err
 }
 
-// filter leaves out what no administrator configures: the ends of pods' veth pairs that NetworkManager does not manage, with
+// filterInterfaces leaves out what no administrator configures: the ends of pods' veth pairs that NetworkManager does not manage, with
 // their routes; and what changes by itself: timers of bridges and lifetimes of leases. It copies what it changes.
-func filter(now netstate.Document) netstate.Document {
+func filterInterfaces(now netstate.Document) netstate.Document {
 	out, dropped := now, map[string]bool{}
 	out.Interfaces = make([]netstate.Interface, 0, len(now.Interfaces))
 	for _, i := range now.Interfaces {
@@ -46,7 +46,7 @@ func filter(now netstate.Document) netstate.Document {
 			options.HelloTimer, options.GCTimer = nil, nil
 			bridge.Options, i.Bridge = &options, &bridge
 		}
-		i.IPv4, i.IPv6 = lasting(i.IPv4), lasting(i.IPv6)
+		i.IPv4, i.IPv6 = withoutLifetimes(i.IPv4), withoutLifetimes(i.IPv6)
 		out.Interfaces = append(out.Interfaces, i)
 	}
 	if now.Routes != nil {
@@ -63,7 +63,7 @@ func filter(now netstate.Document) netstate.Document {
 	return out
 }
 
-func lasting(ip *netstate.IP) *netstate.IP {
+func withoutLifetimes(ip *netstate.IP) *netstate.IP {
 	if ip == nil || len(ip.Addresses) == 0 {
 		return ip
 	}

@@ -56,11 +56,11 @@ type Publisher struct {
 
 // Reconcile publishes the network if it differs from what is published.
 func (p *Publisher) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	node, err := p.metadata(ctx, caches.NodeMetadata())
+	node, err := p.getMetadata(ctx, caches.NodeMetadata())
 	if node == nil || err != nil {
 		return reconcile.Result{}, err // the Node's creation calls again
 	}
-	object, err := p.metadata(ctx, caches.StateMetadata())
+	object, err := p.getMetadata(ctx, caches.StateMetadata())
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -73,20 +73,20 @@ func (p *Publisher) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := p.publish(ctx, node, object, content); latest.IsRefusal(err) {
+	if err := p.publishContent(ctx, node, object, content); latest.IsRefusal(err) {
 		p.uid = ""
 		return reconcile.Result{RequeueAfter: retryPause}, nil
 	} else if err != nil {
 		return reconcile.Result{}, err
 	}
-	p.Metrics.observed(p.Now().Sub(began), len(now.Interfaces), len(content), trimmed)
+	p.Metrics.countObservation(p.Now().Sub(began), len(now.Interfaces), len(content), trimmed)
 	return reconcile.Result{}, nil
 }
 
 // retryPause lets the cache take in what another client, or this one, wrote.
 const retryPause = 200 * time.Millisecond
 
-func (p *Publisher) metadata(ctx context.Context, m *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+func (p *Publisher) getMetadata(ctx context.Context, m *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	kind := m.Kind
 	err := p.Cache.Get(ctx, client.ObjectKey{Name: p.NodeName}, m)
 	if apierrors.IsNotFound(err) {
@@ -98,24 +98,24 @@ func (p *Publisher) metadata(ctx context.Context, m *metav1.PartialObjectMetadat
 	return m, nil
 }
 
-// publish writes content unless the object has it.
-func (p *Publisher) publish(ctx context.Context, node, object *metav1.PartialObjectMetadata, content []byte) error {
+// publishContent writes content unless the object has it.
+func (p *Publisher) publishContent(ctx context.Context, node, object *metav1.PartialObjectMetadata, content []byte) error {
 	if object == nil {
-		return p.create(ctx, node, content)
+		return p.createState(ctx, node, content)
 	}
 	if p.uid != object.UID || !latest.IsOlder(object.ResourceVersion, p.resourceVersion) && object.ResourceVersion != p.resourceVersion {
-		if err := p.compare(ctx, content); err != nil {
+		if err := p.readPublished(ctx, content); err != nil {
 			return err
 		}
 	}
 	if bytes.Equal(p.published, content) {
 		return nil
 	}
-	return p.write(ctx, content)
+	return p.writeContent(ctx, content)
 }
 
-// create makes the object, owned by the Node: it goes with it.
-func (p *Publisher) create(ctx context.Context, node *metav1.PartialObjectMetadata, content []byte) error {
+// createState makes the object, owned by the Node: it goes with it.
+func (p *Publisher) createState(ctx context.Context, node *metav1.PartialObjectMetadata, content []byte) error {
 	state := &nmstatev1beta1.NodeNetworkState{ObjectMeta: metav1.ObjectMeta{
 		Name: p.NodeName,
 		OwnerReferences: []metav1.OwnerReference{{
@@ -125,25 +125,25 @@ func (p *Publisher) create(ctx context.Context, node *metav1.PartialObjectMetada
 	if err := p.Client.Create(ctx, state); err != nil {
 		return fmt.Errorf("create NodeNetworkState %s: %w", p.NodeName, err)
 	}
-	p.remember(state, nil)
-	return p.write(ctx, content)
+	p.rememberPublished(state, nil)
+	return p.writeContent(ctx, content)
 }
 
-// compare reads what is published, once after a start and after a write by another client.
-func (p *Publisher) compare(ctx context.Context, content []byte) error {
+// readPublished reads what is published, once after a start and after a write by another client.
+func (p *Publisher) readPublished(ctx context.Context, content []byte) error {
 	state := &nmstatev1beta1.NodeNetworkState{}
 	if err := p.Reader.Get(ctx, client.ObjectKey{Name: p.NodeName}, state); err != nil {
 		return fmt.Errorf("get NodeNetworkState %s: %w", p.NodeName, err)
 	}
-	p.remember(state, nil)
-	if state.Status.CurrentState != nil && bytes.Equal(canonical(state.Status.CurrentState.Raw), canonical(content)) {
+	p.rememberPublished(state, nil)
+	if state.Status.CurrentState != nil && bytes.Equal(canonicalJSON(state.Status.CurrentState.Raw), canonicalJSON(content)) {
 		p.published = content
 	}
 	return nil
 }
 
-// write patches the status. The time moves with the content only.
-func (p *Publisher) write(ctx context.Context, content []byte) error {
+// writeContent patches the status. The time moves with the content only.
+func (p *Publisher) writeContent(ctx context.Context, content []byte) error {
 	status := map[string]any{
 		"currentState":             json.RawMessage(content),
 		"lastSuccessfulUpdateTime": metav1.NewTime(p.Now()).Rfc3339Copy(),
@@ -166,18 +166,18 @@ func (p *Publisher) write(ctx context.Context, content []byte) error {
 	if err := p.Client.Status().Patch(ctx, state, client.RawPatch(types.JSONPatchType, patch)); err != nil {
 		return fmt.Errorf("publish the network of node %s (%d bytes): %w", p.NodeName, len(content), err)
 	}
-	p.remember(state, content)
-	p.Metrics.wrote()
+	p.rememberPublished(state, content)
+	p.Metrics.countWrite()
 	p.Log.Info("network published", "node", p.NodeName, "bytes", len(content))
 	return nil
 }
 
-func (p *Publisher) remember(state *nmstatev1beta1.NodeNetworkState, content []byte) {
+func (p *Publisher) rememberPublished(state *nmstatev1beta1.NodeNetworkState, content []byte) {
 	p.uid, p.resourceVersion, p.published = state.UID, state.ResourceVersion, content
 }
 
-// canonical is JSON with sorted keys: the API server sorts them.
-func canonical(raw []byte) []byte {
+// canonicalJSON returns JSON with sorted keys: the API server sorts them.
+func canonicalJSON(raw []byte) []byte {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
 		return nil

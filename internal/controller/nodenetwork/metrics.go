@@ -41,7 +41,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) observed(took time.Duration, interfaces, size int, trimmed bool) {
+func (m *Metrics) countObservation(took time.Duration, interfaces, size int, trimmed bool) {
 	if m == nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (m *Metrics) observed(took time.Duration, interfaces, size int, trimmed boo
 	}
 }
 
-func (m *Metrics) wrote() {
+func (m *Metrics) countWrite() {
 	if m != nil {
 		m.writes.Inc()
 	}

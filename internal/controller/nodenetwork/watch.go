@@ -40,9 +40,9 @@ func (p *Publisher) SetupWithManager(mgr ctrl.Manager, own cache.Cache) error {
 	}
 	toSelf := &handler.TypedEnqueueRequestForObject[*metav1.PartialObjectMetadata]{}
 	for _, s := range []source.Source{
-		source.Kind(own, caches.StateMetadata(), toSelf, refreshed()),
-		source.Kind(own, caches.NodeMetadata(), toSelf, created()),
-		source.Func(p.watch),
+		source.Kind(own, caches.StateMetadata(), toSelf, deletedOrRefreshed()),
+		source.Kind(own, caches.NodeMetadata(), toSelf, nodeCreated()),
+		source.Func(p.watchNetwork),
 	} {
 		if err := c.Watch(s); err != nil {
 			return fmt.Errorf("watch: %w", err)
@@ -54,11 +54,11 @@ func (p *Publisher) SetupWithManager(mgr ctrl.Manager, own cache.Cache) error {
 	return nil
 }
 
-// watch feeds the changes that the node reports into the queue, until ctx ends.
-func (p *Publisher) watch(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+// watchNetwork feeds the changes that the node reports into the queue, until ctx ends.
+func (p *Publisher) watchNetwork(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	go func() {
 		for ctx.Err() == nil {
-			if err := p.feed(ctx, queue); err != nil {
+			if err := p.enqueueChanges(ctx, queue); err != nil {
 				p.Log.Warn("the network cannot be watched", "error", err)
 			}
 			select {
@@ -70,7 +70,7 @@ func (p *Publisher) watch(ctx context.Context, queue workqueue.TypedRateLimiting
 	return nil
 }
 
-func (p *Publisher) feed(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (p *Publisher) enqueueChanges(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	changes, err := p.Network.Changes(ctx)
 	if err != nil {
 		return err
@@ -81,8 +81,8 @@ func (p *Publisher) feed(ctx context.Context, queue workqueue.TypedRateLimitingI
 	return nil
 }
 
-// refreshed lets deletions of the object pass, and updates that ask for a refresh.
-func refreshed() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
+// deletedOrRefreshed lets deletions of the object pass, and updates that ask for a refresh.
+func deletedOrRefreshed() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
 	return predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
 			return e.ObjectOld.Labels[nmstatev1.ForceRefreshLabel] != e.ObjectNew.Labels[nmstatev1.ForceRefreshLabel]
@@ -90,8 +90,8 @@ func refreshed() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
 	}
 }
 
-// created lets the Node's creation pass: the state is made with it, and its heartbeats are of no interest.
-func created() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
+// nodeCreated lets the Node's creation pass: the state is made with it, and its heartbeats are of no interest.
+func nodeCreated() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
 	return predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
 			return e.ObjectOld.UID != e.ObjectNew.UID

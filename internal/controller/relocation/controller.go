@@ -49,22 +49,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the logger names the object
 	}
 	if o.DeletionTimestamp != nil {
-		return ctrl.Result{}, r.revert(ctx, o)
+		return ctrl.Result{}, r.revertOriginals(ctx, o)
 	}
-	config, problems, err := decode(o)
+	config, problems, err := decodeObject(o)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	report := newReport(o, r.Now())
 	if len(problems) > 0 {
-		report.invalid(problems)
-		return ctrl.Result{}, r.publish(ctx, o, report)
+		report.addProblems(problems)
+		return ctrl.Result{}, r.publishStatus(ctx, o, report)
 	}
-	if err := r.hold(ctx, o); err != nil {
+	if err := r.ensureFinalizer(ctx, o); err != nil {
 		return ctrl.Result{}, err
 	}
 	result, err := r.carryOut(ctx, config, report)
-	return result, errors.Join(err, r.publish(ctx, o, report))
+	return result, errors.Join(err, r.publishStatus(ctx, o, report))
 }
 
 // carryOut applies all parts in their order. A part that fails does not hold up the others.
@@ -73,7 +73,7 @@ func (r *Reconciler) carryOut(ctx context.Context, config siteconfig.SiteConfig,
 	var errs []error
 	for _, part := range reconcile.Parts() {
 		out, err := r.Direct.Apply(ctx, part, config)
-		report.part(part, out, err)
+		report.addPart(part, out, err)
 		switch {
 		case errors.Is(err, reconcile.ErrWaiting):
 			result.RequeueAfter = tryAgain
@@ -84,15 +84,15 @@ func (r *Reconciler) carryOut(ctx context.Context, config siteconfig.SiteConfig,
 			r.Log.Info("part of the site's configuration changed", "part", part.Name, "places", out.Changed, "drifted", out.Drifted)
 		}
 	}
-	report.conclude(config)
+	report.summarizeParts(config)
 	if len(errs) > 0 {
 		return ctrl.Result{}, errors.Join(errs...)
 	}
 	return result, nil
 }
 
-// hold sees to it that the object stays until its originals are back.
-func (r *Reconciler) hold(ctx context.Context, o *v1beta1.ClusterRelocation) error {
+// ensureFinalizer keeps the object until its originals are restored.
+func (r *Reconciler) ensureFinalizer(ctx context.Context, o *v1beta1.ClusterRelocation) error {
 	before := o.DeepCopy()
 	if !controllerutil.AddFinalizer(o, v1beta1.Finalizer) {
 		return nil
@@ -103,8 +103,8 @@ func (r *Reconciler) hold(ctx context.Context, o *v1beta1.ClusterRelocation) err
 	return nil
 }
 
-// revert gives every original back and lets the object go. What somebody else has changed since stays as it is, and is logged.
-func (r *Reconciler) revert(ctx context.Context, o *v1beta1.ClusterRelocation) error {
+// revertOriginals restores every original and removes the finalizer. What another client has changed since stays as it is, and is logged.
+func (r *Reconciler) revertOriginals(ctx context.Context, o *v1beta1.ClusterRelocation) error {
 	if !controllerutil.ContainsFinalizer(o, v1beta1.Finalizer) {
 		return nil
 	}
@@ -124,8 +124,8 @@ func (r *Reconciler) revert(ctx context.Context, o *v1beta1.ClusterRelocation) e
 	return nil
 }
 
-// publish writes the status where it says something new.
-func (r *Reconciler) publish(ctx context.Context, o *v1beta1.ClusterRelocation, report *report) error {
+// publishStatus writes the status where it says something new.
+func (r *Reconciler) publishStatus(ctx context.Context, o *v1beta1.ClusterRelocation, report *report) error {
 	after := o.DeepCopy()
 	after.Status.Conditions = report.conditions.Items
 	slices.SortFunc(after.Status.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
@@ -140,8 +140,8 @@ func sameCondition(a, b metav1.Condition) bool {
 		a.ObservedGeneration == b.ObservedGeneration
 }
 
-// decode reads the object as a site configuration, as the file of the same kind is read on site.
-func decode(o *v1beta1.ClusterRelocation) (siteconfig.SiteConfig, []siteconfig.Problem, error) {
+// decodeObject reads the object as a site configuration, as the file of the same kind is read on site.
+func decodeObject(o *v1beta1.ClusterRelocation) (siteconfig.SiteConfig, []siteconfig.Problem, error) {
 	bare := &v1beta1.ClusterRelocation{Spec: o.Spec}
 	bare.APIVersion, bare.Kind, bare.Name = v1beta1.GroupVersion.String(), "ClusterRelocation", o.Name
 	text, err := json.Marshal(bare)
@@ -159,7 +159,7 @@ func decode(o *v1beta1.ClusterRelocation) (siteconfig.SiteConfig, []siteconfig.P
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("relocation").
 		For(&v1beta1.ClusterRelocation{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: backoff()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: newRateLimiter()}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up the relocation controller: %w", err)
@@ -167,7 +167,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// backoff spaces out reconciliations that fail, as they do while the API server takes its new certificate.
-func backoff() workqueue.TypedRateLimiter[ctrlreconcile.Request] {
+// newRateLimiter spaces out reconciliations that fail, as they do while the API server takes its new certificate.
+func newRateLimiter() workqueue.TypedRateLimiter[ctrlreconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[ctrlreconcile.Request](time.Second, time.Minute)
 }

@@ -21,7 +21,7 @@ func TestEveryFieldOfARelocationIsTheSites(t *testing.T) {
 	bare := func() *v1beta1.ClusterRelocation { // a port says nothing without its host
 		return &v1beta1.ClusterRelocation{Spec: v1beta1.ClusterRelocationSpec{RegistryCert: &v1beta1.RegistryCert{RegistryHostname: "r"}}}
 	}
-	empty, _, err := decode(bare())
+	empty, _, err := decodeObject(bare())
 	require.NoError(t, err)
 	for _, f := range fields {
 		o := bare()
@@ -30,7 +30,7 @@ func TestEveryFieldOfARelocationIsTheSites(t *testing.T) {
 		} else {
 			require.NoError(t, effects.Plant(reflect.ValueOf(&o.Spec).Elem(), f.Path))
 		}
-		got, problems, err := decode(o)
+		got, problems, err := decodeObject(o)
 		require.NoError(t, err, f.Path)
 		refused := slices.ContainsFunc(problems, func(p siteconfig.Problem) bool { return p.Key == "spec."+f.Path })
 		require.True(t, refused || !reflect.DeepEqual(empty, got), "%s is read and dropped", f.Path)

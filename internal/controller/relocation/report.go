@@ -36,8 +36,8 @@ func newReport(o *v1beta1.ClusterRelocation, now time.Time) *report {
 	return &report{conditions: status.NewConditions(slices.Clone(o.Status.Conditions), o.Generation, now)}
 }
 
-// invalid says all that is wrong with the object; nothing of it is carried out.
-func (r *report) invalid(problems []siteconfig.Problem) {
+// addProblems says all that is wrong with the object; nothing of it is carried out.
+func (r *report) addProblems(problems []siteconfig.Problem) {
 	var all []string
 	for _, p := range problems {
 		all = append(all, p.String())
@@ -46,8 +46,8 @@ func (r *report) invalid(problems []siteconfig.Problem) {
 	r.conditions.Set(v1beta1.ConditionReconciled, metav1.ConditionFalse, reasonInvalid, "nothing is changed until the object is valid")
 }
 
-// part says what became of one part.
-func (r *report) part(p reconcile.Part, out reconcile.Outcome, err error) {
+// addPart says what became of one part.
+func (r *report) addPart(p reconcile.Part, out reconcile.Outcome, err error) {
 	s, reason, message := metav1.ConditionTrue, reasonReconciled, "in place"
 	switch {
 	case errors.Is(err, reconcile.ErrWaiting):
@@ -65,8 +65,8 @@ func (r *report) part(p reconcile.Part, out reconcile.Outcome, err error) {
 	r.conditions.Set(p.Condition, s, reason, message)
 }
 
-// conclude sums the parts up.
-func (r *report) conclude(c siteconfig.SiteConfig) {
+// summarizeParts sums the parts up.
+func (r *report) summarizeParts(c siteconfig.SiteConfig) {
 	r.conditions.Set(v1beta1.ConditionReady, metav1.ConditionTrue, reasonValid, "the object can be carried out")
 	if len(r.open) > 0 {
 		r.conditions.Set(v1beta1.ConditionReconciled, metav1.ConditionFalse, reasonFailed, strings.Join(r.open, "; "))
