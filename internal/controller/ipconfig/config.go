@@ -20,33 +20,33 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
-// config advances the change.
-func (r *Reconciler) config(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
+// advanceConfig advances the change.
+func (r *Reconciler) advanceConfig(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
 	switch state {
 	case ipconfig.StatePreparing:
-		return r.prepare(ctx, ipc, o)
+		return r.prepareChange(ctx, ipc, o)
 	case ipconfig.StateFinishing, ipconfig.StateFinishingNoRollback:
-		return r.finish(ctx, ipc, o, state), nil
+		return r.finishChange(ctx, ipc, o, state), nil
 	case ipconfig.StateConfigFailed:
-		return outcome{state: state, message: o.failure(), again: atRest}, nil
+		return outcome{state: state, message: o.failureMessage(), again: atRest}, nil
 	case ipconfig.StateFinishFailed, ipconfig.StateFinishFailedNoRollback:
 		why := nodejob.HowItEnded(ipconfig.UnitIPConfiguration, o.units[ipconfig.UnitIPConfiguration], o.progress.PostPivot.Failure)
-		message := with("ip-config post-pivot failed. error: "+why, o.rollbackBlocked(), o.givenUp())
+		message := appendBlocked("ip-config post-pivot failed. error: "+why, o.rollbackBlocked(), o.givenUp())
 		return outcome{state: state, message: message, again: atRest}, nil
 	default:
 		out := outcome{state: state, again: atRest}
 		if !meta.IsStatusConditionTrue(ipc.Status.Conditions, lcav1.ConditionConfigCompleted) {
 			out.message = msgConfigured // it was lost; the record of the stateroot has it
 		}
-		r.confirm(o)
+		r.confirmChange(o)
 		return out, nil
 	}
 }
 
-// confirm records in the stateroot that runs that the change is proved: who has lost everything else finds it there. The
+// confirmChange records in the stateroot that runs that the change is proved: an agent that has lost everything else finds it there. The
 // change is complete also where it cannot be written; it is tried again.
-func (r *Reconciler) confirm(o observation) {
-	if !o.inNew() || o.proved() {
+func (r *Reconciler) confirmChange(o observation) {
+	if !o.inNew() || o.isProved() {
 		return
 	}
 	var back *operation.Deployed
@@ -58,57 +58,57 @@ func (r *Reconciler) confirm(o observation) {
 	}
 }
 
-// prepare is Config in the old stateroot: validate, hand the request to lca-cli, await the reboot.
-func (r *Reconciler) prepare(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, error) {
+// prepareChange carries out Config in the old stateroot: validate, hand the request to lca-cli, await the reboot.
+func (r *Reconciler) prepareChange(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, error) {
 	if o.request != nil {
 		return r.awaitPrePivot(ctx, o), nil
 	}
 	if o.unreadable != "" {
-		return failed("ip-config pre-pivot failed. error: " + o.unreadable), nil
+		return failedOutcome("ip-config pre-pivot failed. error: " + o.unreadable), nil
 	}
 	if lost, err := r.requestLost(ipc); lost || err != nil {
-		return failed(fmt.Sprintf("ip-config pre-pivot failed. error: the request of operation %s is missing from %s",
+		return failedOutcome(fmt.Sprintf("ip-config pre-pivot failed. error: the request of operation %s is missing from %s",
 			ipc.Status.OperationID, host.Workspace)), err
 	}
 	if blocked, err := r.nodeTaken(ctx, o); err != nil {
 		return outcome{}, err
 	} else if blocked != nil {
-		return preparing(msgConfig + "; waiting: " + blocked.String()), nil
+		return preparingOutcome(msgConfig + "; waiting: " + blocked.String()), nil
 	}
 	switch {
 	case o.unobserved != nil:
-		return preparing(o.unobserved.String()), nil
+		return preparingOutcome(o.unobserved.String()), nil
 	case len(ipconfig.InSync(ipc.Spec, o.current)) == 0:
 		return outcome{state: ipconfig.StateConfiguredNoRollback, message: msgNothingToDo, again: atRest}, nil
 	}
-	facts, err := r.facts(ctx, ipc, o)
+	facts, err := r.gatherFacts(ctx, ipc, o)
 	if err != nil {
 		return outcome{}, err
 	}
-	return r.begin(ctx, ipc, o, facts), nil
+	return r.handOverRequest(ctx, ipc, o, facts), nil
 }
 
-// begin hands an accepted request over once the cluster is healthy. Measuring the disk and probing the link take longest
+// handOverRequest hands an accepted request over once the cluster is healthy. Measuring the disk and probing the link take longest
 // and come last.
-func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observation, facts preflight.Facts) outcome {
+func (r *Reconciler) handOverRequest(ctx context.Context, ipc *lcav1.IPConfig, o observation, facts preflight.Facts) outcome {
 	checks := preflight.Validate(ipc.Spec, facts)
 	if refusal := preflight.Refusal(checks); refusal != nil {
-		return refused(checks, refusal)
+		return refusedOutcome(checks, refusal)
 	}
-	out := preparing(msgConfig)
+	out := preparingOutcome(msgConfig)
 	out.preflight = checks
-	if blocked := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation); blocked != nil {
+	if blocked := r.blockUnhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation); blocked != nil {
 		out.message = blocked.String()
 		return out
 	}
 	fresh := ipconfig.StaterootName(ipc.Status.OperationID)
-	if err := r.surveyor().Measure(ctx, ipc.Spec, o.booted.Stateroot, fresh, &facts); err != nil {
+	if err := r.newSurveyor().Measure(ctx, ipc.Spec, o.booted.Stateroot, fresh, &facts); err != nil {
 		out.message = "The disk could not be measured, retrying: " + err.Error()
 		return out
 	}
 	out.preflight = preflight.Validate(ipc.Spec, facts)
 	if refusal := preflight.Refusal(out.preflight); refusal != nil {
-		return refused(out.preflight, refusal)
+		return refusedOutcome(out.preflight, refusal)
 	}
 	if err := r.handOver(ctx, ipc, o); err != nil {
 		out.message = msgNotStarted + err.Error()
@@ -118,13 +118,13 @@ func (r *Reconciler) begin(ctx context.Context, ipc *lcav1.IPConfig, o observati
 	return out
 }
 
-func refused(checks []lcav1.PreflightCheck, refusal error) outcome {
-	out := failed("config validation failed: " + refusal.Error())
+func refusedOutcome(checks []lcav1.PreflightCheck, refusal error) outcome {
+	out := failedOutcome("config validation failed: " + refusal.Error())
 	out.preflight = checks
 	return out
 }
 
-func (r *Reconciler) surveyor() preflight.Surveyor {
+func (r *Reconciler) newSurveyor() preflight.Surveyor {
 	return preflight.Surveyor{
 		Files: r.Node.Files, Disk: r.Node.Disk, Deployments: r.Node.Deployments, Prober: r.Node.Prober, Now: r.Now,
 	}
@@ -145,11 +145,11 @@ func (r *Reconciler) planOf(ipc *lcav1.IPConfig, o observation, facts preflight.
 	return plan
 }
 
-func preparing(message string) outcome {
+func preparingOutcome(message string) outcome {
 	return outcome{state: ipconfig.StatePreparing, message: message, again: whileWaiting}
 }
 
-func failed(message string) outcome {
+func failedOutcome(message string) outcome {
 	return outcome{state: ipconfig.StateConfigFailed, message: message, again: atRest}
 }
 
@@ -165,8 +165,8 @@ func (r *Reconciler) requestLost(ipc *lcav1.IPConfig) (bool, error) {
 	return len(entries) > 0, nil
 }
 
-// facts gathers what validation needs beyond the observation.
-func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observation) (preflight.Facts, error) {
+// gatherFacts gathers what validation needs beyond the observation.
+func (r *Reconciler) gatherFacts(ctx context.Context, ipc *lcav1.IPConfig, o observation) (preflight.Facts, error) {
 	dnsmasq, err := cluster.HasDnsmasqMachineConfig(ctx, r.Reader)
 	if err != nil {
 		return preflight.Facts{}, fmt.Errorf("observe dnsmasq's configuration: %w", err)
@@ -189,7 +189,7 @@ func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observati
 	if o.topology != nil {
 		f.ControlPlaneNodes, f.OtherNodes = o.topology.ControlPlane, o.topology.Workers
 	}
-	r.surveyor().Look(ctx, o.booted.Stateroot, &f)
+	r.newSurveyor().Look(ctx, o.booted.Stateroot, &f)
 	return f, nil
 }
 
@@ -197,7 +197,7 @@ func (r *Reconciler) facts(ctx context.Context, ipc *lcav1.IPConfig, o observati
 // resumes from its journal.
 func (r *Reconciler) awaitPrePivot(ctx context.Context, o observation) outcome {
 	unit := o.units[ipconfig.UnitPrePivot]
-	out := preparing(flowMessage(ipconfig.UnitPrePivot, unit, o.progress.PrePivot))
+	out := preparingOutcome(flowMessage(ipconfig.UnitPrePivot, unit, o.progress.PrePivot))
 	out.again = whileRunning
 	if unit.Running() {
 		return out
@@ -205,7 +205,7 @@ func (r *Reconciler) awaitPrePivot(ctx context.Context, o observation) outcome {
 	if o.holder != nil {
 		out.message += "; waiting: " + lockHeld(o.holder).String()
 	}
-	if err := r.retry(ctx, o, &r.preparing, job(ipconfig.UnitPrePivot, "pre-pivot")); err != nil {
+	if err := r.retryJob(ctx, o, &r.preparing, cliJob(ipconfig.UnitPrePivot, "pre-pivot")); err != nil {
 		out.message = msgNotStarted + err.Error()
 	}
 	return out
@@ -222,18 +222,18 @@ func flowMessage(name string, unit host.UnitState, p flow.FlowProgress) string {
 	return msgConfig
 }
 
-// failure says why the node runs its old network; empty where only status knows.
-func (o observation) failure() string {
+// failureMessage says why the node runs its old network; empty where only status knows.
+func (o observation) failureMessage() string {
 	switch {
 	case o.request == nil:
 		return ""
 	case !o.inOld():
 		return fmt.Sprintf("the node runs stateroot %s, which is not part of operation %s", o.booted.Stateroot, o.request.OperationID)
-	case o.returned() && o.progress.Automatic():
+	case o.hasReturned() && o.progress.Automatic():
 		return o.progress.Cause
-	case o.returned() && o.lastResort:
+	case o.hasReturned() && o.lastResort:
 		return msgLastResort + o.request.NewStateroot + "; see " + ipconfig.LastResortLog
-	case o.returned():
+	case o.hasReturned():
 		return msgUncontrolled
 	}
 	return "ip-config pre-pivot failed. error: " +
@@ -246,7 +246,7 @@ func (r *Reconciler) handOver(ctx context.Context, ipc *lcav1.IPConfig, o observ
 	if err := r.InstallCLI.Install(); err != nil {
 		return err
 	}
-	if err := r.export(ipc); err != nil {
+	if err := r.exportObject(ipc); err != nil {
 		return err
 	}
 	request := ipconfig.BuildRequest(ipc.Status.OperationID, o.booted.Stateroot, ipc.Spec, o.current)
@@ -256,7 +256,7 @@ func (r *Reconciler) handOver(ctx context.Context, ipc *lcav1.IPConfig, o observ
 		return fmt.Errorf("write the request of operation %s: %w", request.OperationID, err)
 	}
 	r.preparing.Reset()
-	return r.retry(ctx, o, &r.preparing, job(ipconfig.UnitPrePivot, "pre-pivot"))
+	return r.retryJob(ctx, o, &r.preparing, cliJob(ipconfig.UnitPrePivot, "pre-pivot"))
 }
 
 // recertImage is the image of recert that the annotation selects; present but empty it selects the one that the operator

@@ -86,13 +86,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	o, err := r.observeNode(ctx)
 	if err != nil {
-		r.publish(ctx, ipc, singleton.ObservationFailed(err, r.Now()))
+		r.publishEvent(ctx, ipc, singleton.ObservationFailed(err, r.Now()))
 		return reconcile.Result{}, errors.Join(fmt.Errorf("observe the node: %w", err),
 			kind.ReportUnobserved(ctx, r.Client, ipc, err, r.Now()))
 	}
 	if other, err := r.otherAgent(ctx, o); other != "" || err != nil {
 		if err == nil {
-			r.publish(ctx, ipc, kind.OtherAgent(other, r.Now()))
+			r.publishEvent(ctx, ipc, kind.OtherAgent(other, r.Now()))
 		}
 		return reconcile.Result{RequeueAfter: whileBlocked}, err
 	}
@@ -103,14 +103,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err := r.consumeAnnotations(ctx, ipc); err != nil {
 		return reconcile.Result{}, err
 	}
-	out, err := r.decide(ctx, ipc, o)
+	out, err := r.decideStep(ctx, ipc, o)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if out.again == atRest {
 		r.observeHealthAtRest(ctx)
 	}
-	if err := r.report(ctx, ipc, o, out); apierrors.IsConflict(err) {
+	if err := r.reportStatus(ctx, ipc, o, out); apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: atOnce}, nil
 	} else if err != nil {
 		return reconcile.Result{}, err

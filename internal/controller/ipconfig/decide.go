@@ -61,41 +61,41 @@ const (
 	msgNotStarted   = "The request could not be handed to the node, retrying: "
 )
 
-// decide takes the next step of the accepted stage, or accepts another one.
-func (r *Reconciler) decide(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, error) {
+// decideStep takes the next step of the accepted stage, or accepts another one.
+func (r *Reconciler) decideStep(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, error) {
 	stage, want := stageOf(ipc.Status.Conditions), ipc.Spec.Stage
 	state := stateOf(stage, ipc.Status.Conditions, o)
 	switch {
 	case want == lcav1.StageConfig && o.returnedOnRequest():
 		return r.adoptRollback(ctx, ipc)
 	case stage == want:
-		return r.advance(ctx, ipc, o, want, state)
+		return r.advanceStage(ctx, ipc, o, want, state)
 	case ipconfig.Allowed(state, want):
-		return r.accept(ctx, want, o)
+		return r.acceptStage(ctx, want, o)
 	}
 	// The request is declined; the stage that was accepted before continues.
-	out, err := r.advance(ctx, ipc, o, stage, state)
+	out, err := r.advanceStage(ctx, ipc, o, stage, state)
 	out.invalid = want
 	return out, err
 }
 
-// advance takes the next step of an accepted stage.
-func (r *Reconciler) advance(
+// advanceStage takes the next step of an accepted stage.
+func (r *Reconciler) advanceStage(
 	ctx context.Context, ipc *lcav1.IPConfig, o observation, stage lcav1.IPConfigStage, state ipconfig.State,
 ) (outcome, error) {
 	switch stage {
 	case lcav1.StageIdle:
-		return r.idle(ctx, ipc, o, state)
+		return r.bringToIdle(ctx, ipc, o, state)
 	case lcav1.StageConfig:
-		return r.config(ctx, ipc, o, state)
+		return r.advanceConfig(ctx, ipc, o, state)
 	default:
-		return r.rollback(ctx, ipc, o, state), nil
+		return r.advanceRollback(ctx, ipc, o, state), nil
 	}
 }
 
-// accept accepts a new stage. It is written to status before anything is done about it, so that a crash right after finds
+// acceptStage accepts a new stage. It is written to status before anything is done about it, so that a crash right after finds
 // it there.
-func (r *Reconciler) accept(ctx context.Context, want lcav1.IPConfigStage, o observation) (outcome, error) {
+func (r *Reconciler) acceptStage(ctx context.Context, want lcav1.IPConfigStage, o observation) (outcome, error) {
 	if blocked, err := r.nodeTaken(ctx, o); blocked != nil || err != nil {
 		return blockedBy(blocked), err
 	}
@@ -136,8 +136,8 @@ func lockHeld(by *host.Holder) *status.Blocked {
 	return &status.Blocked{Reason: lcav1.ReasonBlocked, Message: (&host.BusyError{Holder: *by}).Error()}
 }
 
-// unhealthy blocks while the cluster is not healthy, unless the annotation skips the checks.
-func (r *Reconciler) unhealthy(ctx context.Context, ipc *lcav1.IPConfig, skip string) *status.Blocked {
+// blockUnhealthy blocks while the cluster is not healthy, unless the annotation skips the checks.
+func (r *Reconciler) blockUnhealthy(ctx context.Context, ipc *lcav1.IPConfig, skip string) *status.Blocked {
 	if _, skipped := ipc.Annotations[skip]; skipped {
 		return nil
 	}
@@ -148,8 +148,8 @@ func (r *Reconciler) unhealthy(ctx context.Context, ipc *lcav1.IPConfig, skip st
 	return nil
 }
 
-// unsteady blocks while the cluster has not been healthy for long enough after the change of an operation to end the way back.
-func (r *Reconciler) unsteady(ctx context.Context, ipc *lcav1.IPConfig, operation string) *status.Blocked {
+// blockUnsteady blocks while the cluster has not been healthy for long enough after the change of an operation to end the way back.
+func (r *Reconciler) blockUnsteady(ctx context.Context, ipc *lcav1.IPConfig, operation string) *status.Blocked {
 	const skip = lcav1.SkipPostConfigurationHealthChecksAnnotation
 	if _, skipped := ipc.Annotations[skip]; skipped {
 		return nil
@@ -157,7 +157,7 @@ func (r *Reconciler) unsteady(ctx context.Context, ipc *lcav1.IPConfig, operatio
 	if r.holding != operation {
 		r.hold, r.holding = bringup.Hold{}, operation
 	}
-	blocked := r.unhealthy(ctx, ipc, skip)
+	blocked := r.blockUnhealthy(ctx, ipc, skip)
 	if r.hold.Observe(r.examined, blocked == nil) || blocked != nil {
 		return blocked
 	}
@@ -165,9 +165,9 @@ func (r *Reconciler) unsteady(ctx context.Context, ipc *lcav1.IPConfig, operatio
 		Message: fmt.Sprintf("%sthe cluster is healthy; that has to hold for %s", msgStabilizing, bringup.HealthHold)}
 }
 
-// job is `lca-cli ip-config <verb...>` as a transient unit. Pre-pivot stops the cluster, so only systemd can restart it; the
+// cliJob makes `lca-cli ip-config <verb...>` as a transient unit. Pre-pivot stops the cluster, so only systemd can restart it; the
 // others are retried by the operator, with back-off, which also reports why.
-func job(unit string, verb ...string) nodejob.Job {
+func cliJob(unit string, verb ...string) nodejob.Job {
 	return nodejob.Job{
 		Unit: unit, Description: "lifecycle-agent: ip-config " + verb[0],
 		Argv:    append([]string{host.CLI, "ip-config"}, verb...),
@@ -175,11 +175,11 @@ func job(unit string, verb ...string) nodejob.Job {
 	}
 }
 
-func (r *Reconciler) retry(ctx context.Context, o observation, b *nodejob.Backoff, j nodejob.Job) error {
+func (r *Reconciler) retryJob(ctx context.Context, o observation, b *nodejob.Backoff, j nodejob.Job) error {
 	return nodejob.Retry(ctx, r.Node.Transients, j, b, o.now)
 }
 
 // retryRollback starts lca-cli's rollback to the old stateroot, with back-off.
 func (r *Reconciler) retryRollback(ctx context.Context, o observation) error {
-	return r.retry(ctx, o, &r.returning, job(ipconfig.UnitRollback, "rollback", "--stateroot", o.request.OldStateroot))
+	return r.retryJob(ctx, o, &r.returning, cliJob(ipconfig.UnitRollback, "rollback", "--stateroot", o.request.OldStateroot))
 }

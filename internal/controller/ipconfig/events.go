@@ -16,32 +16,32 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
-// publish publishes an event on the object, which may be missing.
-func (r *Reconciler) publish(ctx context.Context, on *lcav1.IPConfig, e status.Event) {
+// publishEvent publishes an event on the object, which may be missing.
+func (r *Reconciler) publishEvent(ctx context.Context, on *lcav1.IPConfig, e status.Event) {
 	kind.Publish(ctx, status.Recorder{Client: r.Client, Log: r.Log}, on, e)
 }
 
 // publishChanges publishes each condition that changed, and each step that ended, since status was last written. The first
 // time it repeats what a previous operator may have written to status and not published.
 func (r *Reconciler) publishChanges(ctx context.Context, before, after *lcav1.IPConfig, o observation) {
-	for _, s := range r.published.next(before.Status, o.progress) {
-		r.publish(ctx, after, stepEvent(s))
+	for _, s := range r.published.newlyEnded(before.Status, o.progress) {
+		r.publishEvent(ctx, after, stepEvent(s))
 	}
 	if rollback := o.progress.Rollback; rollback.Begun && r.publishedRollback != o.progress.Operation {
 		r.publishedRollback = o.progress.Operation
-		r.publish(ctx, after, rollbackEvent(o.progress))
+		r.publishEvent(ctx, after, rollbackEvent(o.progress))
 	}
 	known := before.Status.Conditions
 	if !r.publishedSomething {
-		known, r.publishedSomething = older(known, o.now.Add(-singleton.RepeatedFor)), true
+		known, r.publishedSomething = changedBefore(known, o.now.Add(-singleton.RepeatedFor)), true
 	}
 	for _, c := range status.Changed(known, after.Status.Conditions) {
-		r.publish(ctx, after, conditionEvent(c))
+		r.publishEvent(ctx, after, conditionEvent(c))
 	}
 }
 
-// older are the conditions that changed their status before t.
-func older(conds []metav1.Condition, t time.Time) []metav1.Condition {
+// changedBefore are the conditions that changed their status before t.
+func changedBefore(conds []metav1.Condition, t time.Time) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(conds), func(c metav1.Condition) bool { return c.LastTransitionTime.After(t) })
 }
 
@@ -70,7 +70,7 @@ func stepEvent(s flow.StepRecord) status.Event {
 }
 
 func rollbackEvent(p ipconfig.Progress) status.Event {
-	note := "The node rolls back to its previous stateroot: " + or(p.Cause, "cause unknown")
+	note := "The node rolls back to its previous stateroot: " + orDefault(p.Cause, "cause unknown")
 	return status.Event{Type: corev1.EventTypeWarning, Reason: "Rollback", Action: "Rollback", Note: note, At: p.Rollback.Started}
 }
 
@@ -84,10 +84,10 @@ func awaitingHealth(missing *status.Blocked, now time.Time) status.Event {
 func imageNotCached(image, why string, now time.Time) status.Event {
 	return status.Event{Type: corev1.EventTypeWarning, Reason: "RecertImageNotCached", Action: "FetchImage",
 		Note: fmt.Sprintf("The image %s could not be fetched ahead of a change, retrying: %s", image, why),
-		At: now.Truncate(singleton.RepeatedFor)}
+		At:   now.Truncate(singleton.RepeatedFor)}
 }
 
-func restored(ipc *lcav1.IPConfig, now time.Time) status.Event {
+func restoredEvent(ipc *lcav1.IPConfig, now time.Time) status.Event {
 	note := fmt.Sprintf("The object or its status was lost while operation %s is on the node; "+
 		"it is restored with stage %s from the node's record", ipc.Status.OperationID, ipc.Spec.Stage)
 	return status.Event{Type: corev1.EventTypeWarning, Reason: "Restored", Action: "Restore", Note: note, At: now}
@@ -100,9 +100,9 @@ type cursor struct {
 	read      int
 }
 
-// next returns the steps that ended since the last call. For a new operator those count as read that ended before the
+// newlyEnded returns the steps that ended since the last call. For a new operator those count as read that ended before the
 // newest time in status.
-func (c *cursor) next(reported lcav1.IPConfigStatus, p ipconfig.Progress) []flow.StepRecord {
+func (c *cursor) newlyEnded(reported lcav1.IPConfigStatus, p ipconfig.Progress) []flow.StepRecord {
 	if p.Operation == "" {
 		return nil
 	}

@@ -12,26 +12,26 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
-// finish is Config in the new stateroot: the change is complete when lca-cli is done, the cluster is
+// finishChange carries out Config in the new stateroot: the change is complete when lca-cli is done, the cluster is
 // steadily healthy and the node has what the spec asks for. lca-cli has disarmed the watchdog when it was done, unless an annotation
 // asks for a rollback where health does not follow.
-func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) outcome {
+func (r *Reconciler) finishChange(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) outcome {
 	if o.progress.Rollback.Begun && o.canRollBack() {
 		return r.awaitRollback(ctx, o)
 	}
 	if !o.progress.PostPivot.Finished {
 		message := flowMessage(ipconfig.UnitIPConfiguration, o.units[ipconfig.UnitIPConfiguration], o.progress.PostPivot)
-		return outcome{state: state, message: with(message, o.stopped(), o.rollbackBlocked()), again: whileRunning}
+		return outcome{state: state, message: appendBlocked(message, o.blockStopped(), o.rollbackBlocked()), again: whileRunning}
 	}
 	blocked := status.FirstOf(
 		func() *status.Blocked {
-			return r.unsteady(ctx, ipc, o.request.OperationID)
+			return r.blockUnsteady(ctx, ipc, o.request.OperationID)
 		},
 		func() *status.Blocked { return o.unobserved },
-		func() *status.Blocked { return mismatch(ipc, o) },
+		func() *status.Blocked { return blockMismatch(ipc, o) },
 	)
 	if blocked == nil {
-		blocked = r.disarm(ctx, o)
+		blocked = r.disarmWatchdog(ctx, o)
 	}
 	news, err := r.recordHealth(o, blocked)
 	if err != nil && blocked == nil {
@@ -39,12 +39,12 @@ func (r *Reconciler) finish(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	}
 	if blocked != nil {
 		if news {
-			r.publish(ctx, ipc, awaitingHealth(blocked, o.now))
+			r.publishEvent(ctx, ipc, awaitingHealth(blocked, o.now))
 		}
-		return outcome{state: state, message: with(blocked.String(), o.wayBack(), o.rollbackBlocked()), again: whileWaiting}
+		return outcome{state: state, message: appendBlocked(blocked.String(), o.wayBack(), o.rollbackBlocked()), again: whileWaiting}
 	}
-	r.confirm(o)
-	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured + o.warning(), again: atRest}
+	r.confirmChange(o)
+	out := outcome{state: ipconfig.StateConfigured, message: msgConfigured + o.warningMessage(), again: atRest}
 	if !o.canRollBack() {
 		out.state = out.state.WithoutRollback()
 	}
@@ -84,17 +84,17 @@ func (r *Reconciler) recordHealth(o observation, blocked *status.Blocked) (news 
 	return true, nil
 }
 
-// warning is what a change that succeeded leaves to do.
-func (o observation) warning() string {
+// warningMessage is what a change that succeeded leaves to do.
+func (o observation) warningMessage() string {
 	if o.progress.DNS == "" {
 		return ""
 	}
 	return status.Clip("; warning: " + o.progress.DNS)
 }
 
-// stopped blocks while post-pivot is stopped by hand. It is not restarted, because a person may be at work on the node; if
+// blockStopped blocks while post-pivot is stopped by hand. It is not restarted, because a person may be at work on the node; if
 // not, the watchdog rolls back at its deadline.
-func (o observation) stopped() *status.Blocked {
+func (o observation) blockStopped() *status.Blocked {
 	unit := o.units[ipconfig.UnitIPConfiguration]
 	if !unit.Exists() || unit.Running() {
 		return nil
@@ -125,8 +125,8 @@ func (o observation) rollbackBlocked() *status.Blocked {
 		Message: fmt.Sprintf("rollback is not possible, because stateroot %s no longer exists", o.request.OldStateroot)}
 }
 
-// with appends what blocks, if anything does, to a message.
-func with(message string, blocked ...*status.Blocked) string {
+// appendBlocked appends what blocks, if anything does, to a message.
+func appendBlocked(message string, blocked ...*status.Blocked) string {
 	for _, b := range blocked {
 		if b != nil {
 			message += "; " + b.String()
@@ -135,8 +135,8 @@ func with(message string, blocked ...*status.Blocked) string {
 	return message
 }
 
-// mismatch blocks while the node does not have what the spec asks for.
-func mismatch(ipc *lcav1.IPConfig, o observation) *status.Blocked {
+// blockMismatch blocks while the node does not have what the spec asks for.
+func blockMismatch(ipc *lcav1.IPConfig, o observation) *status.Blocked {
 	differences := ipconfig.InSync(ipc.Spec, o.current)
 	if len(differences) == 0 {
 		return nil
@@ -161,9 +161,9 @@ func (r *Reconciler) awaitRollback(ctx context.Context, o observation) outcome {
 	return out
 }
 
-// disarm stops the watchdog, now and for later boots. Its deadline may have passed in the meantime: then its rollback
+// disarmWatchdog stops the watchdog, now and for later boots. Its deadline may have passed in the meantime: then its rollback
 // counts, and not what was observed before.
-func (r *Reconciler) disarm(ctx context.Context, o observation) *status.Blocked {
+func (r *Reconciler) disarmWatchdog(ctx context.Context, o observation) *status.Blocked {
 	armed := func(err error) *status.Blocked {
 		return &status.Blocked{Reason: "WatchdogArmed", Message: msgStabilizing + err.Error() + "; retrying"}
 	}

@@ -26,8 +26,8 @@ func historyFor(before []lcav1.StageHistory, o observation, state ipconfig.State
 		return before
 	}
 	h := before
-	for _, m := range milestones(o, state) {
-		h = reach(h, m, o)
+	for _, m := range milestonesOf(o, state) {
+		h = addMilestone(h, m, o)
 	}
 	if isRest(state) {
 		closeAll(h, o.now)
@@ -35,8 +35,8 @@ func historyFor(before []lcav1.StageHistory, o observation, state ipconfig.State
 	return h
 }
 
-// milestones lists the phases that have begun, in order.
-func milestones(o observation, state ipconfig.State) []milestone {
+// milestonesOf lists the phases that have begun, in order.
+func milestonesOf(o observation, state ipconfig.State) []milestone {
 	config := func(phase string, at time.Time) milestone { return milestone{lcav1.StageConfig, phase, at} }
 	if state == ipconfig.StateBecomingIdle {
 		return nil
@@ -73,8 +73,8 @@ func isRest(state ipconfig.State) bool {
 	return false
 }
 
-// reach adds a milestone unless the history has passed it.
-func reach(h []lcav1.StageHistory, m milestone, o observation) []lcav1.StageHistory {
+// addMilestone adds a milestone unless the history has passed it.
+func addMilestone(h []lcav1.StageHistory, m milestone, o observation) []lcav1.StageHistory {
 	for i := range h {
 		if h[i].Stage != m.stage {
 			continue
@@ -85,7 +85,7 @@ func reach(h []lcav1.StageHistory, m milestone, o observation) []lcav1.StageHist
 			}
 		}
 	}
-	at := stamp(m.at)
+	at := apiTime(m.at)
 	if len(h) == 0 || h[len(h)-1].Stage != m.stage {
 		closeAll(h, m.at)
 		h = append(h, lcav1.StageHistory{Stage: m.stage, StartTime: &at})
@@ -103,7 +103,7 @@ func leftAt(entry *lcav1.StageHistory, m milestone, o observation) time.Time {
 	if entry.Stage == lcav1.StageRollback {
 		name = ipconfig.FlowRollback
 	}
-	if last, ok := o.last(name); ok && last.Time.Before(m.at) {
+	if last, ok := o.lastEntry(name); ok && last.Time.Before(m.at) {
 		return last.Time
 	}
 	return m.at
@@ -111,7 +111,7 @@ func leftAt(entry *lcav1.StageHistory, m milestone, o observation) time.Time {
 
 func closePhase(entry *lcav1.StageHistory, at time.Time) {
 	if n := len(entry.Phases); n > 0 && entry.Phases[n-1].CompletionTime == nil {
-		t := stamp(at)
+		t := apiTime(at)
 		entry.Phases[n-1].CompletionTime = &t
 	}
 }
@@ -122,10 +122,10 @@ func closeAll(h []lcav1.StageHistory, at time.Time) {
 		return
 	}
 	closePhase(&h[n-1], at)
-	if t := stamp(at); h[n-1].CompletionTime == nil {
+	if t := apiTime(at); h[n-1].CompletionTime == nil {
 		h[n-1].CompletionTime = &t
 	}
 }
 
-// stamp is a time as the API keeps it: whole seconds.
-func stamp(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
+// apiTime returns a time as the API keeps it: whole seconds.
+func apiTime(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }

@@ -15,11 +15,11 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
-// idle brings the node to rest: what still runs is aborted, the cluster is healthy, leftovers of the operation are removed.
-func (r *Reconciler) idle(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
+// bringToIdle brings the node to rest: what still runs is aborted, the cluster is healthy, leftovers of the operation are removed.
+func (r *Reconciler) bringToIdle(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) (outcome, error) {
 	if state == ipconfig.StateIdle {
 		if err := r.prefetchImage(ctx, ipc, o); err != nil { // a convenience that blocks nothing
-			r.publish(ctx, ipc, imageNotCached(r.recertImage(ipc), err.Error(), o.now))
+			r.publishEvent(ctx, ipc, imageNotCached(r.recertImage(ipc), err.Error(), o.now))
 		}
 		return outcome{state: state, again: atRest}, nil
 	}
@@ -27,7 +27,7 @@ func (r *Reconciler) idle(ctx context.Context, ipc *lcav1.IPConfig, o observatio
 		return blockedBy(blocked), err
 	}
 	for _, step := range []func(context.Context, *lcav1.IPConfig, observation) (outcome, bool){
-		r.abort, r.rollBackUnconfirmed, r.awaitHealth, r.cleanUp,
+		r.abortPrePivot, r.rollBackUnconfirmed, r.awaitHealth, r.cleanUp,
 	} {
 		if out, wait := step(ctx, ipc, o); wait {
 			return out, nil
@@ -47,9 +47,9 @@ func becomingIdle(message string) outcome {
 // stopTimeout is how long one reconciliation waits for lca-cli to undo its work; the next one continues to wait.
 const stopTimeout = 30 * time.Second
 
-// abort stops a pre-pivot before its commit point; lca-cli then undoes everything. After it the reboot is imminent.
-func (r *Reconciler) abort(ctx context.Context, _ *lcav1.IPConfig, o observation) (outcome, bool) {
-	if !o.inOld() || o.returned() || !o.units[ipconfig.UnitPrePivot].Running() {
+// abortPrePivot stops a pre-pivot before its commit point; lca-cli then undoes everything. After it the reboot is imminent.
+func (r *Reconciler) abortPrePivot(ctx context.Context, _ *lcav1.IPConfig, o observation) (outcome, bool) {
+	if !o.inOld() || o.hasReturned() || !o.units[ipconfig.UnitPrePivot].Running() {
 		return outcome{}, false
 	}
 	if o.progress.PrePivot.Committed {
@@ -67,7 +67,7 @@ func (r *Reconciler) abort(ctx context.Context, _ *lcav1.IPConfig, o observation
 // is it wanted any more. A confirmed change, and one whose cleanup has begun, is kept.
 func (r *Reconciler) rollBackUnconfirmed(ctx context.Context, ipc *lcav1.IPConfig, o observation) (outcome, bool) {
 	rollbackEnded := meta.FindStatusCondition(ipc.Status.Conditions, lcav1.ConditionRollbackCompleted) != nil
-	if rollbackEnded || o.confirmed(ipc) || o.progress.Cleanup.Begun || !o.canRollBack() {
+	if rollbackEnded || o.isConfirmed(ipc) || o.progress.Cleanup.Begun || !o.canRollBack() {
 		return outcome{}, false
 	}
 	message := "Rolling back to the previous stateroot, because Idle was requested before the configuration completed"
@@ -86,7 +86,7 @@ func (r *Reconciler) rollBackUnconfirmed(ctx context.Context, ipc *lcav1.IPConfi
 }
 
 func (r *Reconciler) awaitHealth(ctx context.Context, ipc *lcav1.IPConfig, _ observation) (outcome, bool) {
-	blocked := r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation)
+	blocked := r.blockUnhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation)
 	if blocked == nil {
 		return outcome{}, false
 	}
@@ -110,7 +110,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, _ *lcav1.IPConfig, o observati
 			tries.Failure = "not removed: " + strings.Join(left, ", ")
 		}
 		outlook = tries.Outlook(o.now)
-		if err := r.retry(ctx, o, tries, job(ipconfig.UnitCleanup, "cleanup")); err != nil {
+		if err := r.retryJob(ctx, o, tries, cliJob(ipconfig.UnitCleanup, "cleanup")); err != nil {
 			tries.Failure = err.Error()
 			outlook = tries.Outlook(o.now)
 		}
@@ -151,7 +151,7 @@ func (r *Reconciler) prefetchImage(ctx context.Context, ipc *lcav1.IPConfig, o o
 		return nil
 	}
 	if unit.Active == "failed" {
-		r.publish(ctx, ipc, imageNotCached(want, nodejob.HowItEnded(ipconfig.UnitRecertImage, unit, ""), o.now))
+		r.publishEvent(ctx, ipc, imageNotCached(want, nodejob.HowItEnded(ipconfig.UnitRecertImage, unit, ""), o.now))
 	}
 	if err := r.InstallCLI.Install(); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (r *Reconciler) prefetchImage(ctx context.Context, ipc *lcav1.IPConfig, o o
 	if secret := ipc.Annotations[lcav1.RecertPullSecretAnnotation]; secret != "" {
 		argv = append(argv, "--pull-secret", secret)
 	}
-	return r.retry(ctx, o, &r.fetching, job(ipconfig.UnitRecertImage, argv...))
+	return r.retryJob(ctx, o, &r.fetching, cliJob(ipconfig.UnitRecertImage, argv...))
 }
 
 // reportCached writes the annotation.

@@ -61,11 +61,11 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 	return m, nil
 }
 
-// measure observes what ended between two statuses.
-func (r *Reconciler) measure(before, after *lcav1.IPConfig, o observation, out outcome) {
+// measureChange observes what ended between two statuses.
+func (r *Reconciler) measureChange(before, after *lcav1.IPConfig, o observation, out outcome) {
 	m := r.Metrics
 	m.measureHistory(before.Status.History, after.Status.History, out.state)
-	for _, s := range m.timeline.next(before.Status, o.progress) {
+	for _, s := range m.timeline.newlyEnded(before.Status, o.progress) {
 		result := "done"
 		switch s.Kind {
 		case flow.KindFailed, flow.KindUndoFailed:
@@ -100,24 +100,24 @@ func (m *Metrics) measureHistory(before, after []lcav1.StageHistory, state ipcon
 	}
 	for _, h := range after {
 		if h.CompletionTime != nil && !had[string(h.Stage)] {
-			m.stages.WithLabelValues(string(h.Stage), result(state)).Observe(seconds(h.StartTime, h.CompletionTime))
+			m.stages.WithLabelValues(string(h.Stage), resultLabel(state)).Observe(secondsBetween(h.StartTime, h.CompletionTime))
 		}
 		for _, p := range h.Phases {
 			if p.CompletionTime != nil && !had[p.Phase] {
-				m.phases.WithLabelValues(p.Phase).Observe(seconds(p.StartTime, p.CompletionTime))
+				m.phases.WithLabelValues(p.Phase).Observe(secondsBetween(p.StartTime, p.CompletionTime))
 			}
 		}
 	}
 }
 
-func seconds(from, to *metav1.Time) float64 {
+func secondsBetween(from, to *metav1.Time) float64 {
 	if from == nil || to == nil {
 		return 0
 	}
 	return to.Sub(from.Time).Seconds()
 }
 
-func result(state ipconfig.State) string {
+func resultLabel(state ipconfig.State) string {
 	switch state.WithRollback() {
 	case ipconfig.StateConfigFailed, ipconfig.StateFinishFailed, ipconfig.StateRollbackFailed:
 		return "failed"
@@ -132,7 +132,7 @@ func rollbackCause(c metav1.Condition, o observation) string {
 	switch {
 	case c.Type == lcav1.ConditionRollbackCompleted && c.Status == metav1.ConditionTrue:
 		return "requested"
-	case c.Type != lcav1.ConditionConfigCompleted || c.Reason != lcav1.ReasonFailed || !o.returned():
+	case c.Type != lcav1.ConditionConfigCompleted || c.Reason != lcav1.ReasonFailed || !o.hasReturned():
 		return ""
 	case strings.HasPrefix(o.progress.Cause, ipconfig.CauseWatchdog):
 		return "watchdog"
@@ -156,7 +156,7 @@ func (r *Reconciler) observeHealthAtRest(ctx context.Context) {
 func (r *Reconciler) observeHealth(ctx context.Context) cluster.Report {
 	health := cluster.Health(ctx, r.Reader)
 	r.examined = r.Now()
-	r.Metrics.health.seen(r.examined, health.Healthy())
+	r.Metrics.health.recordHealth(r.examined, health.Healthy())
 	return health
 }
 
@@ -179,7 +179,7 @@ func newHealthAge(now func() time.Time) *healthAge {
 	}
 }
 
-func (h *healthAge) seen(at time.Time, healthy bool) {
+func (h *healthAge) recordHealth(at time.Time, healthy bool) {
 	h.latest.Store(&healthy)
 	if healthy {
 		h.nanos.Store(at.UnixNano())
@@ -225,8 +225,8 @@ func newProgressGauges() *progressGauges {
 	}
 }
 
-// show replaces what the gauges say by what a status says.
-func (g *progressGauges) show(s lcav1.IPConfigStatus, o observation) {
+// showProgress replaces what the gauges say by what a status says.
+func (g *progressGauges) showProgress(s lcav1.IPConfigStatus, o observation) {
 	g.started.Reset()
 	for _, h := range s.History {
 		if h.StartTime != nil && h.CompletionTime == nil {

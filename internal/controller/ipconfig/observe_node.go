@@ -256,22 +256,22 @@ func (o observation) canRollBack() bool {
 	return ok
 }
 
-// proved says that the change which made the running stateroot is on record as proved.
-func (o observation) proved() bool {
+// isProved says that the change which made the running stateroot is on record as proved.
+func (o observation) isProved() bool {
 	return o.inNew() && o.record.Operation == o.request.OperationID && !o.record.Confirmed.IsZero()
 }
 
-// returned says that the old stateroot runs after the node was to leave, or left, it.
-func (o observation) returned() bool {
+// hasReturned says that the old stateroot runs after the node was to leave, or left, it.
+func (o observation) hasReturned() bool {
 	if !o.inOld() || !o.progress.PrePivot.Committed && !o.progress.Rollback.Begun {
 		return false
 	}
-	last, ok := o.last(ipconfig.FlowPrePivot)
+	last, ok := o.lastEntry(ipconfig.FlowPrePivot)
 	return o.progress.Rollback.Begun || ok && last.Boot != o.bootID
 }
 
-// last is the flow's last entry in the journal.
-func (o observation) last(name string) (flow.Entry, bool) {
+// lastEntry returns the flow's last entry in the journal.
+func (o observation) lastEntry(name string) (flow.Entry, bool) {
 	for _, e := range slices.Backward(o.entries) {
 		if e.Flow == name && e.Kind != flow.KindNote {
 			return e, true

@@ -25,23 +25,23 @@ import (
 func (r *Reconciler) ensureObject(ctx context.Context, ipc *lcav1.IPConfig, o observation) (bool, error) {
 	switch {
 	case ipc == nil:
-		return true, r.create(ctx, r.record(o))
-	case o.request != nil && lost(ipc):
-		return true, r.restore(ctx, ipc, r.record(o))
+		return true, r.createObject(ctx, r.recordedObject(o))
+	case o.request != nil && isLost(ipc):
+		return true, r.restoreObject(ctx, ipc, r.recordedObject(o))
 	}
 	return false, nil
 }
 
-// lost says that status knows no operation, though one is on the node: the object is new, its status was wiped, or a
+// isLost says that status knows no operation, though one is on the node: the object is new, its status was wiped, or a
 // restore was cut short.
-func lost(ipc *lcav1.IPConfig) bool {
+func isLost(ipc *lcav1.IPConfig) bool {
 	stage := stageOf(ipc.Status.Conditions)
 	return stage == "" || meta.IsStatusConditionTrue(ipc.Status.Conditions, lcav1.ConditionIdle)
 }
 
-// record is the object as the node has it on record: as it was exported to ipc.json when a stage was last accepted or
+// recordedObject returns the object as the node has it on record: as it was exported to ipc.json when a stage was last accepted or
 // ended, or else as request and journal imply. It is nil where the node has no operation.
-func (r *Reconciler) record(o observation) *lcav1.IPConfig {
+func (r *Reconciler) recordedObject(o observation) *lcav1.IPConfig {
 	if o.request == nil {
 		return nil
 	}
@@ -86,9 +86,9 @@ func impliedConditions(stage lcav1.IPConfigStage, now time.Time) []metav1.Condit
 	return l.Items
 }
 
-// create makes the object as the record has it, or empty. The API takes a new one only with stage Idle and without a DNS
-// filter; restore does the rest.
-func (r *Reconciler) create(ctx context.Context, record *lcav1.IPConfig) error {
+// createObject makes the object as the record has it, or empty. The API takes a new one only with stage Idle and without a DNS
+// filter; restoreObject does the rest.
+func (r *Reconciler) createObject(ctx context.Context, record *lcav1.IPConfig) error {
 	ipc := &lcav1.IPConfig{ObjectMeta: metav1.ObjectMeta{Name: lcav1.IPConfigName}}
 	if record != nil {
 		ipc.Labels, ipc.Annotations, ipc.Spec = record.Labels, record.Annotations, *record.Spec.DeepCopy()
@@ -101,9 +101,9 @@ func (r *Reconciler) create(ctx context.Context, record *lcav1.IPConfig) error {
 	return nil
 }
 
-// restore brings spec and status back, through the rules of the API. It never undoes a request: a stage other than Idle
+// restoreObject brings spec and status back, through the rules of the API. It never undoes a request: a stage other than Idle
 // can only be the user's and stays. Cut short, it is done again.
-func (r *Reconciler) restore(ctx context.Context, ipc, record *lcav1.IPConfig) error {
+func (r *Reconciler) restoreObject(ctx context.Context, ipc, record *lcav1.IPConfig) error {
 	if ipc.Spec.Stage == lcav1.StageIdle && record.Spec.Stage != lcav1.StageIdle {
 		if err := r.restoreSpec(ctx, ipc, record); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (r *Reconciler) restore(ctx context.Context, ipc, record *lcav1.IPConfig) e
 	if err := r.Client.Status().Patch(ctx, ipc, client.MergeFrom(base)); err != nil {
 		return fmt.Errorf("restore status of ipconfig %s: %w", ipc.Name, err)
 	}
-	r.publish(ctx, ipc, restored(ipc, r.Now()))
+	r.publishEvent(ctx, ipc, restoredEvent(ipc, r.Now()))
 	return nil
 }
 
@@ -140,9 +140,9 @@ func (r *Reconciler) restoreSpec(ctx context.Context, ipc, record *lcav1.IPConfi
 	return nil
 }
 
-// confirmed says that the change was completed, by status, by its export or by the record of the stateroot.
-func (o observation) confirmed(ipc *lcav1.IPConfig) bool {
-	return meta.IsStatusConditionTrue(ipc.Status.Conditions, lcav1.ConditionConfigCompleted) || o.proved() ||
+// isConfirmed says that the change was completed, by status, by its export or by the record of the stateroot.
+func (o observation) isConfirmed(ipc *lcav1.IPConfig) bool {
+	return meta.IsStatusConditionTrue(ipc.Status.Conditions, lcav1.ConditionConfigCompleted) || o.isProved() ||
 		o.exported != nil && meta.IsStatusConditionTrue(o.exported.Status.Conditions, lcav1.ConditionConfigCompleted)
 }
 
@@ -152,7 +152,7 @@ func (r *Reconciler) ensureExport(ipc *lcav1.IPConfig, o observation) {
 	if o.request == nil || ipc.Status.OperationID != o.request.OperationID || o.exported != nil && sameRecord(o.exported, ipc) {
 		return
 	}
-	if err := r.export(ipc); err != nil {
+	if err := r.exportObject(ipc); err != nil {
 		r.Log.Warn("the ipconfig could not be exported", "op", ipc.Status.OperationID, "error", err)
 	}
 }
@@ -175,8 +175,8 @@ func sameRecord(a, b *lcav1.IPConfig) bool {
 		len(a.Status.Conditions) == len(b.Status.Conditions) && len(status.Changed(a.Status.Conditions, b.Status.Conditions)) == 0
 }
 
-// export writes the object to ipc.json.
-func (r *Reconciler) export(ipc *lcav1.IPConfig) error {
+// exportObject writes the object to ipc.json.
+func (r *Reconciler) exportObject(ipc *lcav1.IPConfig) error {
 	out := ipc.DeepCopy()
 	out.APIVersion, out.Kind = lcav1.GroupVersion.String(), "IPConfig"
 	out.ManagedFields, out.ResourceVersion, out.UID = nil, "", ""

@@ -15,18 +15,18 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
-// report writes the status that observation and outcome amount to, if it changed, and publishes events and metrics.
-func (r *Reconciler) report(ctx context.Context, ipc *lcav1.IPConfig, o observation, out outcome) error {
+// reportStatus writes the status that observation and outcome amount to, if it changed, and publishes events and metrics.
+func (r *Reconciler) reportStatus(ctx context.Context, ipc *lcav1.IPConfig, o observation, out outcome) error {
 	before := ipc.DeepCopy()
-	ipc.Status = project(ipc, o, out)
+	ipc.Status = projectStatus(ipc, o, out)
 	changed := !equality.Semantic.DeepEqual(before.Status, ipc.Status)
 	if changed {
 		if err := status.Patch(ctx, r.Client, before, ipc); err != nil {
 			return fmt.Errorf("report on ipconfig: %w", err)
 		}
-		r.measure(before, ipc, o, out)
+		r.measureChange(before, ipc, o, out)
 	}
-	r.Metrics.progress.show(ipc.Status, o)
+	r.Metrics.progress.showProgress(ipc.Status, o)
 	r.ensureExport(ipc, o)
 	r.ensureRecord(o)
 	if changed || !r.publishedSomething {
@@ -35,8 +35,8 @@ func (r *Reconciler) report(ctx context.Context, ipc *lcav1.IPConfig, o observat
 	return nil
 }
 
-// project computes the whole status. It is the only place that does.
-func project(ipc *lcav1.IPConfig, o observation, out outcome) lcav1.IPConfigStatus {
+// projectStatus computes the whole status. It is the only place that does.
+func projectStatus(ipc *lcav1.IPConfig, o observation, out outcome) lcav1.IPConfigStatus {
 	s := ipc.Status.DeepCopy()
 	s.ObservedGeneration = ipc.Generation
 	s.IPv4, s.IPv6, s.DNSServers = o.current.IPv4, o.current.IPv6, o.current.DNSServers
@@ -72,7 +72,7 @@ func projectOperation(s *lcav1.IPConfigStatus, o observation, out outcome) {
 		s.Plan.Warnings = counts.Warnings
 	}
 	if !o.rollbackUntil.IsZero() {
-		until := stamp(o.rollbackUntil)
+		until := apiTime(o.rollbackUntil)
 		s.RollbackAvailabilityExpiration = &until
 	}
 	if o.request == nil {
@@ -100,7 +100,7 @@ func stepOf(p ipconfig.Progress, state ipconfig.State) *lcav1.StepStatus {
 	}
 	s := &lcav1.StepStatus{Name: last.Step, Index: int32(last.Index), Total: int32(last.Total), Message: status.Clip(message)}
 	if !last.StepStarted.IsZero() {
-		started := stamp(last.StepStarted)
+		started := apiTime(last.StepStarted)
 		s.StartTime = &started
 	}
 	return s
@@ -145,7 +145,7 @@ func setState(l *status.Conditions, out outcome, blockedType string) {
 	case ipconfig.StateBlocked:
 		l.Set(blockedType, metav1.ConditionFalse, lcav1.ReasonBlocked, out.message)
 	case ipconfig.StateNew, ipconfig.StateBecomingIdle:
-		reason, message := lcav1.ReasonInProgress, or(out.message, msgBecomingIdle)
+		reason, message := lcav1.ReasonInProgress, orDefault(out.message, msgBecomingIdle)
 		if out.failed {
 			reason = lcav1.ReasonFailed
 		}
@@ -166,12 +166,12 @@ func setStage(l *status.Conditions, out outcome) {
 	switch out.state.WithRollback() {
 	case ipconfig.StatePreparing, ipconfig.StateFinishing:
 		l.Drop(lcav1.ConditionConfigCompleted)
-		l.Set(lcav1.ConditionConfigInProgress, yes, lcav1.ReasonInProgress, or(out.message, msgConfig))
+		l.Set(lcav1.ConditionConfigInProgress, yes, lcav1.ReasonInProgress, orDefault(out.message, msgConfig))
 	case ipconfig.StateConfigured:
-		l.Set(lcav1.ConditionConfigInProgress, no, lcav1.ReasonCompleted, or(out.message, l.Message(lcav1.ConditionConfigCompleted)))
-		l.Set(lcav1.ConditionConfigCompleted, yes, lcav1.ReasonCompleted, or(out.message, l.Message(lcav1.ConditionConfigCompleted)))
+		l.Set(lcav1.ConditionConfigInProgress, no, lcav1.ReasonCompleted, orDefault(out.message, l.Message(lcav1.ConditionConfigCompleted)))
+		l.Set(lcav1.ConditionConfigCompleted, yes, lcav1.ReasonCompleted, orDefault(out.message, l.Message(lcav1.ConditionConfigCompleted)))
 	case ipconfig.StateConfigFailed, ipconfig.StateFinishFailed:
-		message := or(out.message, l.Message(lcav1.ConditionConfigCompleted))
+		message := orDefault(out.message, l.Message(lcav1.ConditionConfigCompleted))
 		l.Set(lcav1.ConditionConfigCompleted, no, lcav1.ReasonFailed, message)
 		l.Set(lcav1.ConditionConfigInProgress, no, lcav1.ReasonFailed, message)
 	case ipconfig.StateRollingBack, ipconfig.StateReturned:
@@ -179,17 +179,17 @@ func setStage(l *status.Conditions, out outcome) {
 		if meta.IsStatusConditionTrue(l.Items, lcav1.ConditionConfigInProgress) {
 			l.Drop(lcav1.ConditionConfigInProgress) // superseded
 		}
-		l.Set(lcav1.ConditionRollbackInProgress, yes, lcav1.ReasonInProgress, or(out.message, msgRollback))
+		l.Set(lcav1.ConditionRollbackInProgress, yes, lcav1.ReasonInProgress, orDefault(out.message, msgRollback))
 	case ipconfig.StateRolledBack:
 		l.Set(lcav1.ConditionRollbackInProgress, no, lcav1.ReasonCompleted, msgRolledBack)
 		l.Set(lcav1.ConditionRollbackCompleted, yes, lcav1.ReasonCompleted, msgRolledBack)
 	case ipconfig.StateRollbackFailed:
-		l.Set(lcav1.ConditionRollbackCompleted, no, lcav1.ReasonFailed, or(out.message, l.Message(lcav1.ConditionRollbackCompleted)))
-		l.Set(lcav1.ConditionRollbackInProgress, no, lcav1.ReasonFailed, or(out.message, l.Message(lcav1.ConditionRollbackCompleted)))
+		l.Set(lcav1.ConditionRollbackCompleted, no, lcav1.ReasonFailed, orDefault(out.message, l.Message(lcav1.ConditionRollbackCompleted)))
+		l.Set(lcav1.ConditionRollbackInProgress, no, lcav1.ReasonFailed, orDefault(out.message, l.Message(lcav1.ConditionRollbackCompleted)))
 	}
 }
 
-func or(message, usual string) string {
+func orDefault(message, usual string) string {
 	if message == "" {
 		return usual
 	}

@@ -14,23 +14,23 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
-// rollback reboots into the old stateroot, and awaits the cluster's health there.
-func (r *Reconciler) rollback(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) outcome {
+// advanceRollback reboots into the old stateroot, and awaits the cluster's health there.
+func (r *Reconciler) advanceRollback(ctx context.Context, ipc *lcav1.IPConfig, o observation, state ipconfig.State) outcome {
 	switch {
 	case state == ipconfig.StateRollbackFailedNoRollback:
-		message := with(msgNoRollback, o.rollbackBlocked()) + "; set spec.stage to Idle to accept it"
+		message := appendBlocked(msgNoRollback, o.rollbackBlocked()) + "; set spec.stage to Idle to accept it"
 		return outcome{state: state, message: message, again: whileBlocked}
 	case state == ipconfig.StateRollbackFailed || state == ipconfig.StateRollingBack && o.inNew():
-		return r.leave(ctx, o, state)
+		return r.rebootToOldRoot(ctx, o, state)
 	case state == ipconfig.StateReturned:
-		return r.settle(ctx, ipc, o)
+		return r.awaitOldRootHealth(ctx, ipc, o)
 	default:
 		return outcome{state: state, again: atRest}
 	}
 }
 
-// leave has lca-cli reboot into the old stateroot, and retries until it does.
-func (r *Reconciler) leave(ctx context.Context, o observation, state ipconfig.State) outcome {
+// rebootToOldRoot has lca-cli reboot into the old stateroot, and retries until it does.
+func (r *Reconciler) rebootToOldRoot(ctx context.Context, o observation, state ipconfig.State) outcome {
 	out := outcome{state: state, message: msgRollback, again: whileRunning}
 	unit := o.units[ipconfig.UnitRollback]
 	if unit.Running() {
@@ -51,11 +51,13 @@ func (r *Reconciler) leave(ctx context.Context, o observation, state ipconfig.St
 // hintRollback is what a person can do about a rollback that keeps failing.
 const hintRollback = ". Run 'lca-cli ip-config status' on the node for details; set spec.stage to Idle to keep the new network instead"
 
-// settle awaits the cluster's health in the old stateroot.
-func (r *Reconciler) settle(ctx context.Context, ipc *lcav1.IPConfig, o observation) outcome {
+// awaitOldRootHealth awaits the cluster's health in the old stateroot.
+func (r *Reconciler) awaitOldRootHealth(ctx context.Context, ipc *lcav1.IPConfig, o observation) outcome {
 	r.returning.Reset()
 	blocked := status.FirstOf(
-		func() *status.Blocked { return r.unhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation) },
+		func() *status.Blocked {
+			return r.blockUnhealthy(ctx, ipc, lcav1.SkipPreConfigurationHealthChecksAnnotation)
+		},
 		func() *status.Blocked { return o.unobserved },
 	)
 	if blocked != nil { // Idle, too, waits for health before it removes anything
@@ -67,7 +69,7 @@ func (r *Reconciler) settle(ctx context.Context, ipc *lcav1.IPConfig, o observat
 // returnedOnRequest says that the user requested the rollback in the new stateroot's API; the object here is older than
 // that request.
 func (o observation) returnedOnRequest() bool {
-	return o.returned() && strings.HasPrefix(o.progress.Cause, ipconfig.CauseRequested)
+	return o.hasReturned() && strings.HasPrefix(o.progress.Cause, ipconfig.CauseRequested)
 }
 
 // adoptRollback sets the stage that the user requested before the reboot. The API allows that only once validNextStages

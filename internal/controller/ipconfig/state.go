@@ -23,15 +23,15 @@ func stageOf(conds []metav1.Condition) lcav1.IPConfigStage {
 		return lcav1.StageIdle
 	}
 	for _, kind := range []string{lcav1.ConditionRollbackInProgress, lcav1.ConditionRollbackCompleted} {
-		if slices.ContainsFunc(conds, func(c metav1.Condition) bool { return c.Type == kind && !declined(c) }) {
+		if slices.ContainsFunc(conds, func(c metav1.Condition) bool { return c.Type == kind && !isDeclined(c) }) {
 			return lcav1.StageRollback
 		}
 	}
 	return lcav1.StageConfig
 }
 
-// declined says that the condition is about a request that was not accepted.
-func declined(c metav1.Condition) bool {
+// isDeclined says that the condition is about a request that was not accepted.
+func isDeclined(c metav1.Condition) bool {
 	return c.Reason == lcav1.ReasonInvalidTransition || c.Reason == lcav1.ReasonBlocked
 }
 
@@ -63,7 +63,7 @@ func stageState(stage lcav1.IPConfigStage, conds []metav1.Condition, o observati
 
 func configState(completed *metav1.Condition, o observation) ipconfig.State {
 	switch {
-	case completed != nil && completed.Status == metav1.ConditionTrue, o.proved() && !o.progress.Rollback.Begun:
+	case completed != nil && completed.Status == metav1.ConditionTrue, o.isProved() && !o.progress.Rollback.Begun:
 		return ipconfig.StateConfigured
 	case o.inNew() && o.finishFailed():
 		return ipconfig.StateFinishFailed
@@ -73,7 +73,7 @@ func configState(completed *metav1.Condition, o observation) ipconfig.State {
 		return ipconfig.StateConfigFailed
 	case o.request == nil:
 		return ipconfig.StatePreparing
-	case !o.inOld() || o.returned() || o.prepareFailed():
+	case !o.inOld() || o.hasReturned() || o.prepareFailed():
 		return ipconfig.StateConfigFailed
 	}
 	return ipconfig.StatePreparing
@@ -83,7 +83,7 @@ func rollbackState(completed *metav1.Condition, o observation) ipconfig.State {
 	switch {
 	case completed != nil && completed.Status == metav1.ConditionTrue:
 		return ipconfig.StateRolledBack
-	case !o.inNew() && o.returned():
+	case !o.inNew() && o.hasReturned():
 		return ipconfig.StateReturned
 	case !o.canRollBack():
 		return ipconfig.StateRollbackFailed

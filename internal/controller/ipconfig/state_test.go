@@ -133,11 +133,11 @@ func TestEveryOutcomeReadsBackAsItsStage(t *testing.T) {
 		for _, to := range from.Leads {
 			ipc := &lcav1.IPConfig{Spec: lcav1.IPConfigSpec{Stage: stage[to.WithRollback()]}}
 			for _, s := range []ipconfig.State{ipconfig.StateBecomingIdle, ipconfig.StateIdle, from.State, to} {
-				ipc.Status = project(ipc, observation{now: time.Unix(1, 0)}, outcome{state: s, message: string(s)})
+				ipc.Status = projectStatus(ipc, observation{now: time.Unix(1, 0)}, outcome{state: s, message: string(s)})
 			}
 			require.Equal(t, stage[to.WithRollback()], stageOf(ipc.Status.Conditions), "%s -> %s: %v", from.State, to, ipc.Status.Conditions)
 			once := ipc.Status
-			again := project(ipc, observation{now: time.Unix(99, 0)}, outcome{state: to, message: string(to)})
+			again := projectStatus(ipc, observation{now: time.Unix(99, 0)}, outcome{state: to, message: string(to)})
 			require.Equal(t, once, again, "%s: the same outcome writes nothing new", to)
 		}
 	}
@@ -147,16 +147,16 @@ func TestATimelineIsReadOnce(t *testing.T) {
 	at := func(s int64) flow.StepRecord { return flow.StepRecord{Step: "s", Ended: time.Unix(s, 0)} }
 	p := ipconfig.Progress{Progress: flow.Progress{Operation: "op", Timeline: []flow.StepRecord{at(1), at(2)}}}
 	var n cursor
-	require.Len(t, n.next(lcav1.IPConfigStatus{}, p), 2)
-	require.Empty(t, n.next(lcav1.IPConfigStatus{}, p))
+	require.Len(t, n.newlyEnded(lcav1.IPConfigStatus{}, p), 2)
+	require.Empty(t, n.newlyEnded(lcav1.IPConfigStatus{}, p))
 	p.Timeline = append(p.Timeline, at(3))
-	require.Len(t, n.next(lcav1.IPConfigStatus{}, p), 1)
+	require.Len(t, n.newlyEnded(lcav1.IPConfigStatus{}, p), 1)
 
 	restarted, since := cursor{}, metav1.NewTime(time.Unix(2, 0))
-	require.Len(t, restarted.next(lcav1.IPConfigStatus{Step: &lcav1.StepStatus{StartTime: &since}}, p), 2, "what ended since status was written")
+	require.Len(t, restarted.newlyEnded(lcav1.IPConfigStatus{Step: &lcav1.StepStatus{StartTime: &since}}, p), 2, "what ended since status was written")
 	completed := metav1.NewTime(time.Unix(9, 0))
 	restarted = cursor{}
-	require.Empty(t, restarted.next(lcav1.IPConfigStatus{Conditions: []metav1.Condition{{LastTransitionTime: completed}}}, p))
+	require.Empty(t, restarted.newlyEnded(lcav1.IPConfigStatus{Conditions: []metav1.Condition{{LastTransitionTime: completed}}}, p))
 }
 
 func TestAStepIsShownWhileItsFlowIsWhatGoesOn(t *testing.T) {

@@ -48,9 +48,9 @@ func (k *walk) pass() (reconcile.Result, error) {
 	}
 	r.observeCluster(ctx, ipc, &o)
 	require.NoError(k.t, r.consumeAnnotations(ctx, ipc))
-	out, err := r.decide(ctx, ipc, o)
+	out, err := r.decideStep(ctx, ipc, o)
 	require.NoError(k.t, err)
-	require.NoError(k.t, r.report(ctx, ipc, o, out))
+	require.NoError(k.t, r.reportStatus(ctx, ipc, o, out))
 	k.saw(out)
 	return reconcile.Result{RequeueAfter: out.again}, nil
 }

@@ -17,38 +17,38 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 )
 
-// begin is everything before the first change: nothing is on the node yet.
-func (r *Reconciler) begin(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
+// beginGeneration does everything before the first change: nothing is on the node yet.
+func (r *Reconciler) beginGeneration(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
 	switch sg.Status.Phase {
 	case "":
-		return r.accept(o), nil
+		return r.acceptGeneration(o), nil
 	case lcav1.SeedCompleted, lcav1.SeedFailed:
 		_, asked := sg.Annotations[lcav1.TriggerReconcileAnnotation]
 		if sg.Generation != sg.Status.ObservedGeneration || asked && sg.Status.Phase == lcav1.SeedFailed {
-			return r.accept(o), nil
+			return r.acceptGeneration(o), nil
 		}
-		return outcome{phase: sg.Status.Phase}, r.consume(ctx, sg, lcav1.TriggerReconcileAnnotation)
+		return outcome{phase: sg.Status.Phase}, r.consumeAnnotation(ctx, sg, lcav1.TriggerReconcileAnnotation)
 	case lcav1.SeedChecking, lcav1.SeedStabilizing:
-		if err := r.consume(ctx, sg, lcav1.TriggerReconcileAnnotation); err != nil {
+		if err := r.consumeAnnotation(ctx, sg, lcav1.TriggerReconcileAnnotation); err != nil {
 			return outcome{}, err
 		}
-		return r.check(ctx, sg, o)
+		return r.checkGeneration(ctx, sg, o)
 	}
 	return outcome{phase: lcav1.SeedFailed, message: fmt.Sprintf("%sthe record of operation %s is missing from the node%s",
 		msgFailed, sg.Status.OperationID, msgTryAgain)}, nil
 }
 
-// accept accepts a generation. It is written to status before anything is done about it.
-func (r *Reconciler) accept(o *observation) outcome {
+// acceptGeneration accepts a generation. It is written to status before anything is done about it.
+func (r *Reconciler) acceptGeneration(o *observation) outcome {
 	return outcome{phase: lcav1.SeedChecking, message: msgChecking, accepted: operation.NewID(o.now, r.Random()), again: onward}
 }
 
 // hubPatience is how long a hub may be silent, or a ManagedCluster take to go, before the generation fails.
 const hubPatience = 15 * time.Minute
 
-// check makes the checks, waits for health, and begins.
-func (r *Reconciler) check(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
-	g, err := r.gather(ctx, sg)
+// checkGeneration makes the checks, waits for health, and begins.
+func (r *Reconciler) checkGeneration(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
+	g, err := r.gatherFacts(ctx, sg)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -65,7 +65,7 @@ func (r *Reconciler) check(ctx context.Context, sg *lcav1.SeedGenerator, o *obse
 		out.phase, out.message, out.again = lcav1.SeedStabilizing, msgStabilizing+health.String(), whileWaiting
 		return out, nil
 	}
-	return r.start(sg, o, g, out.preflight)
+	return r.writeRecord(sg, o, g, out.preflight)
 }
 
 func startOf(sg *lcav1.SeedGenerator, o *observation) time.Time {
@@ -75,8 +75,8 @@ func startOf(sg *lcav1.SeedGenerator, o *observation) time.Time {
 	return sg.Status.StartedAt.Time
 }
 
-// start writes the record: from here on the node has the generation. What a later phase needs of the Secret is written first.
-func (r *Reconciler) start(sg *lcav1.SeedGenerator, o *observation, g gathered, checks []lcav1.PreflightCheck) (outcome, error) {
+// writeRecord writes the record: from here on the node has the generation. What a later phase needs of the Secret is written first.
+func (r *Reconciler) writeRecord(sg *lcav1.SeedGenerator, o *observation, g gathered, checks []lcav1.PreflightCheck) (outcome, error) {
 	rec := &record.Record{
 		OperationID: sg.Status.OperationID, UID: string(sg.UID), Spec: sg.Spec, Started: startOf(sg, o), Preflight: checks,
 	}
@@ -94,7 +94,7 @@ func (r *Reconciler) start(sg *lcav1.SeedGenerator, o *observation, g gathered, 
 		next, message = lcav1.SeedDetaching, msgDetaching
 	}
 	o.record = rec
-	return r.enter(o, next, message)
+	return r.enterPhase(o, next, message)
 }
 
 // gathered is what the checks need, and what is then needed of the Secrets.
@@ -103,15 +103,15 @@ type gathered struct {
 	hubConfig []byte
 }
 
-// gather gathers the facts of cluster, node, Secrets and hub.
-func (r *Reconciler) gather(ctx context.Context, sg *lcav1.SeedGenerator) (g gathered, err error) {
+// gatherFacts gathers the facts of cluster, node, Secrets and hub.
+func (r *Reconciler) gatherFacts(ctx context.Context, sg *lcav1.SeedGenerator) (g gathered, err error) {
 	g.facts.Unknown = map[string]string{}
 	if g.facts.Cluster, err = cluster.ReadSeedFacts(ctx, r.Reader); err != nil {
 		return g, fmt.Errorf("observe the cluster: %w", err)
 	}
 	surveyor := preflight.Surveyor{Files: r.Node.Files, Disk: r.Node.Disk, Deployments: r.Node.Deployments, Lock: r.Node.Lock}
 	surveyor.Look(ctx, &g.facts)
-	secret, err := r.secret(ctx, lcav1.SeedSecretName)
+	secret, err := r.readSecretIfExists(ctx, lcav1.SeedSecretName)
 	if err != nil {
 		return g, err
 	}
@@ -148,8 +148,8 @@ func (r *Reconciler) askHub(ctx context.Context, g *gathered) {
 	f.HubUnreachable = status.OneLine(err.Error())
 }
 
-// secret reads a Secret of the agent's namespace; nil where it does not exist.
-func (r *Reconciler) secret(ctx context.Context, name string) (*corev1.Secret, error) {
+// readSecretIfExists reads a Secret of the agent's namespace; nil where it does not exist.
+func (r *Reconciler) readSecretIfExists(ctx context.Context, name string) (*corev1.Secret, error) {
 	s, err := r.ReadSecret(ctx, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -171,7 +171,7 @@ func (r *Reconciler) signingKey(ctx context.Context, spec lcav1.SeedGeneratorSpe
 	if spec.SigningSecret == "" {
 		return nil, "", nil
 	}
-	s, err = r.secret(ctx, spec.SigningSecret)
+	s, err = r.readSecretIfExists(ctx, spec.SigningSecret)
 	var refused apierrors.APIStatus
 	switch {
 	case errors.As(err, &refused) && apierrors.IsForbidden(err):

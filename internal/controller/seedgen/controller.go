@@ -80,9 +80,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	o, err := r.observe(ctx)
+	o, err := r.observeNode(ctx)
 	if err != nil {
-		r.publish(ctx, sg, singleton.ObservationFailed(err, r.Now()))
+		r.publishEvent(ctx, sg, singleton.ObservationFailed(err, r.Now()))
 		return reconcile.Result{}, errors.Join(fmt.Errorf("observe the node: %w", err),
 			kind.ReportUnobserved(ctx, r.Client, sg, err, r.Now()))
 	}
@@ -91,15 +91,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	if other, err := r.otherAgent(ctx, o); other != "" || err != nil {
 		if err == nil {
-			r.publish(ctx, sg, kind.OtherAgent(other, r.Now()))
+			r.publishEvent(ctx, sg, kind.OtherAgent(other, r.Now()))
 		}
 		return reconcile.Result{RequeueAfter: whileWaiting}, err
 	}
-	out, err := r.decide(ctx, sg, &o)
+	out, err := r.decideStep(ctx, sg, &o)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.report(ctx, sg, o, out); apierrors.IsConflict(err) {
+	if err := r.reportStatus(ctx, sg, o, out); apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: onward}, nil
 	} else if err != nil {
 		return reconcile.Result{}, err
@@ -116,8 +116,8 @@ func (r *Reconciler) otherAgent(ctx context.Context, o observation) (string, err
 	return cluster.OtherAgent(ctx, r.Reader)
 }
 
-// consume removes an annotation that is a request.
-func (r *Reconciler) consume(ctx context.Context, sg *lcav1.SeedGenerator, annotation string) error {
+// consumeAnnotation removes an annotation that is a request.
+func (r *Reconciler) consumeAnnotation(ctx context.Context, sg *lcav1.SeedGenerator, annotation string) error {
 	if _, set := sg.Annotations[annotation]; !set {
 		return nil
 	}

@@ -54,74 +54,74 @@ type phase struct {
 	abort bool
 }
 
-// phases is every phase in which something is changed, in order.
-func phases() []phase {
+// changingPhases lists every phase in which something is changed, in order.
+func changingPhases() []phase {
 	return []phase{
-		{lcav1.SeedDetaching, (*Reconciler).detach, true},
-		{lcav1.SeedPreparing, (*Reconciler).prepare, true},
-		{lcav1.SeedImaging, (*Reconciler).image, false},
-		{lcav1.SeedRestoring, (*Reconciler).restore, false},
-		{lcav1.SeedCompleted, (*Reconciler).end, false},
-		{lcav1.SeedFailed, (*Reconciler).end, false},
+		{lcav1.SeedDetaching, (*Reconciler).detachCluster, true},
+		{lcav1.SeedPreparing, (*Reconciler).prepareRequest, true},
+		{lcav1.SeedImaging, (*Reconciler).followImage, false},
+		{lcav1.SeedRestoring, (*Reconciler).restoreCluster, false},
+		{lcav1.SeedCompleted, (*Reconciler).endGeneration, false},
+		{lcav1.SeedFailed, (*Reconciler).endGeneration, false},
 	}
 }
 
-// decide takes the next step.
-func (r *Reconciler) decide(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
+// decideStep takes the next step.
+func (r *Reconciler) decideStep(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
 	switch {
 	case o.unreadable != "":
-		return r.forget(ctx, sg, o)
+		return r.forgetUnreadable(ctx, sg, o)
 	case o.record == nil:
-		return r.begin(ctx, sg, o)
+		return r.beginGeneration(ctx, sg, o)
 	}
 	mine := sg != nil && string(sg.UID) == o.record.UID
 	if !mine {
-		if err := r.cancel(o); err != nil {
+		if err := r.cancelGeneration(o); err != nil {
 			return outcome{}, err
 		}
-	} else if err := r.consume(ctx, sg, lcav1.TriggerReconcileAnnotation); err != nil {
+	} else if err := r.consumeAnnotation(ctx, sg, lcav1.TriggerReconcileAnnotation); err != nil {
 		return outcome{}, err
 	}
-	out, err := r.advance(ctx, sg, o)
+	out, err := r.advancePhase(ctx, sg, o)
 	out.foreign = !mine
 	return out, err
 }
 
-// advance takes the next step of the generation under way.
-func (r *Reconciler) advance(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
-	for _, p := range phases() {
+// advancePhase takes the next step of the generation under way.
+func (r *Reconciler) advancePhase(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
+	for _, p := range changingPhases() {
 		if p.name != o.record.Phase {
 			continue
 		}
 		if p.abort && o.record.Failure != "" {
-			return r.enter(o, lcav1.SeedRestoring, msgFinalizing)
+			return r.enterPhase(o, lcav1.SeedRestoring, msgFinalizing)
 		}
 		return p.does(r, ctx, sg, o)
 	}
-	return r.fail(o, "the record has the unknown phase "+string(o.record.Phase))
+	return r.failGeneration(o, "the record has the unknown phase "+string(o.record.Phase))
 }
 
-// enter begins a phase.
-func (r *Reconciler) enter(o *observation, name lcav1.SeedGeneratorPhase, message string) (outcome, error) {
+// enterPhase begins a phase.
+func (r *Reconciler) enterPhase(o *observation, name lcav1.SeedGeneratorPhase, message string) (outcome, error) {
 	o.record.Enter(name, o.now)
 	return outcome{phase: name, message: message, again: onward}, record.Write(r.Node.Files, o.record)
 }
 
-// fail ends the generation: what was taken away is brought back first.
-func (r *Reconciler) fail(o *observation, why string) (outcome, error) {
+// failGeneration ends the generation: what was taken away is brought back first.
+func (r *Reconciler) failGeneration(o *observation, why string) (outcome, error) {
 	if o.record.Failure == "" {
 		o.record.Failure = why
 	}
-	return r.enter(o, lcav1.SeedRestoring, msgFinalizing)
+	return r.enterPhase(o, lcav1.SeedRestoring, msgFinalizing)
 }
 
-// stay is another reconciliation of the same phase.
-func (o *observation) stay(message string, again time.Duration) outcome {
+// stayInPhase asks for another reconciliation of the same phase.
+func (o *observation) stayInPhase(message string, again time.Duration) outcome {
 	return outcome{phase: o.record.Phase, message: message, again: again}
 }
 
-// cancel notes that the SeedGenerator was deleted. A generation that has published its image is brought to its end.
-func (r *Reconciler) cancel(o *observation) error {
+// cancelGeneration notes that the SeedGenerator was deleted. A generation that has published its image is brought to its end.
+func (r *Reconciler) cancelGeneration(o *observation) error {
 	if o.record.Cancelled || o.record.Ended() {
 		return nil
 	}
@@ -132,19 +132,19 @@ func (r *Reconciler) cancel(o *observation) error {
 	return record.Write(r.Node.Files, o.record)
 }
 
-// end forgets a generation once status says how it ended.
-func (r *Reconciler) end(_ context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
+// endGeneration forgets a generation once status says how it ended.
+func (r *Reconciler) endGeneration(_ context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
 	rec := o.record
 	reported := sg != nil && sg.Status.OperationID == rec.OperationID && sg.Status.Phase == rec.Phase
 	if reported || rec.Cancelled {
-		return o.stay("", onward), record.Remove(r.Node.Files)
+		return o.stayInPhase("", onward), record.Remove(r.Node.Files)
 	}
-	return o.stay(endMessage(rec), onward), nil
+	return o.stayInPhase(endMessage(rec), onward), nil
 }
 
-// conclude ends a generation: the record says so before status does.
-func (r *Reconciler) conclude(o *observation, as lcav1.SeedGeneratorPhase) (outcome, error) {
-	out, err := r.enter(o, as, "")
+// concludeGeneration ends a generation: the record says so before status does.
+func (r *Reconciler) concludeGeneration(o *observation, as lcav1.SeedGeneratorPhase) (outcome, error) {
+	out, err := r.enterPhase(o, as, "")
 	out.message = endMessage(o.record)
 	return out, err
 }
@@ -160,8 +160,8 @@ func endMessage(rec *record.Record) string {
 	return message
 }
 
-// forget reports a record that cannot be read, and removes it when a person says that nothing is left to be restored.
-func (r *Reconciler) forget(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
+// forgetUnreadable reports a record that cannot be read, and removes it when a person says that nothing is left to be restored.
+func (r *Reconciler) forgetUnreadable(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
 	if sg == nil {
 		r.Log.Warn("the record of a seed generation cannot be read", "error", o.unreadable)
 		return outcome{again: whileWaiting}, nil
@@ -171,7 +171,7 @@ func (r *Reconciler) forget(ctx context.Context, sg *lcav1.SeedGenerator, o *obs
 			return outcome{}, err
 		}
 		return outcome{phase: lcav1.SeedFailed, message: msgFailed + o.unreadable + msgTryAgain, again: onward},
-			r.consume(ctx, sg, lcav1.ManualCleanupAnnotation)
+			r.consumeAnnotation(ctx, sg, lcav1.ManualCleanupAnnotation)
 	}
 	return outcome{phase: lcav1.SeedFailed, again: whileWaiting, message: msgFailed + o.unreadable +
 		"; restore what its files beside it hold, then annotate seedgenerator seedimage with " + lcav1.ManualCleanupAnnotation}, nil

@@ -19,8 +19,8 @@ type publisher struct {
 	read      int
 }
 
-// publish publishes an event on the object, which may be missing.
-func (r *Reconciler) publish(ctx context.Context, on *lcav1.SeedGenerator, e status.Event) {
+// publishEvent publishes an event on the object, which may be missing.
+func (r *Reconciler) publishEvent(ctx context.Context, on *lcav1.SeedGenerator, e status.Event) {
 	kind.Publish(ctx, status.Recorder{Client: r.Client, Log: r.Log}, on, e)
 }
 
@@ -31,11 +31,11 @@ func (r *Reconciler) publishChanges(ctx context.Context, before, after *lcav1.Se
 	}
 	timeline := o.progress.Timeline
 	for _, s := range timeline[min(r.published.read, len(timeline)):] {
-		r.publish(ctx, after, stepEvent(s))
+		r.publishEvent(ctx, after, stepEvent(s))
 	}
 	r.published.read = len(timeline)
 	if s := after.Status.Step; s != nil && before.Status.Phase != after.Status.Phase {
-		r.publish(ctx, after, status.Event{Type: corev1.EventTypeNormal, Reason: "Phase" + s.Name, Action: "Generate",
+		r.publishEvent(ctx, after, status.Event{Type: corev1.EventTypeNormal, Reason: "Phase" + s.Name, Action: "Generate",
 			Note: fmt.Sprintf("Phase %s (%d of %d): %s", s.Name, s.Index, s.Total, s.Message), At: s.StartTime.Time})
 	}
 	for _, c := range status.Changed(before.Status.Conditions, after.Status.Conditions) {
@@ -44,7 +44,7 @@ func (r *Reconciler) publishChanges(ctx context.Context, before, after *lcav1.Se
 		case lcav1.ReasonFailed, lcav1.ReasonReimported, lcav1.ReasonNotReattached, lcav1.ReasonNotObserved:
 			severity = corev1.EventTypeWarning
 		}
-		r.publish(ctx, after, status.Event{Type: severity, Reason: c.Type + c.Reason, Action: "Generate", Note: c.Message,
+		r.publishEvent(ctx, after, status.Event{Type: severity, Reason: c.Type + c.Reason, Action: "Generate", Note: c.Message,
 			At: c.LastTransitionTime.Time})
 	}
 }

@@ -18,31 +18,31 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 )
 
-// detach deletes the ManagedCluster, saved first, and waits until it and the hub's agents are gone.
-func (r *Reconciler) detach(ctx context.Context, _ *lcav1.SeedGenerator, o *observation) (outcome, error) {
+// detachCluster deletes the ManagedCluster, saved first, and waits until it and the hub's agents are gone.
+func (r *Reconciler) detachCluster(ctx context.Context, _ *lcav1.SeedGenerator, o *observation) (outcome, error) {
 	hub, mc, err := r.managedCluster(ctx, o.record)
 	late := o.now.Sub(o.record.Since) >= hubPatience
 	switch {
 	case err != nil && late:
-		return r.fail(o, "the cluster could not be detached from its hub within 15 minutes: "+status.OneLine(err.Error()))
+		return r.failGeneration(o, "the cluster could not be detached from its hub within 15 minutes: "+status.OneLine(err.Error()))
 	case err != nil:
-		return o.stay(msgDetaching+"; retrying: "+status.OneLine(err.Error()), whileHub), nil
+		return o.stayInPhase(msgDetaching+"; retrying: "+status.OneLine(err.Error()), whileHub), nil
 	case mc == nil && o.record.Hub.UID == "":
 		o.record.Hub = nil // it was deleted by someone else, and is not ours to restore
-		return r.enter(o, lcav1.SeedPreparing, msgPreparing)
+		return r.enterPhase(o, lcav1.SeedPreparing, msgPreparing)
 	case mc == nil:
 		return r.awaitAgentsGone(ctx, o, late)
 	case o.record.Hub.UID == "":
 		return r.saveManagedCluster(ctx, o, hub, mc)
 	case string(mc.GetUID()) != o.record.Hub.UID:
-		return r.reimported(o)
+		return r.endReimported(o)
 	case mc.GetDeletionTimestamp() == nil:
 		return r.deleteManagedCluster(ctx, o, hub, mc)
 	case late:
-		return r.fail(o, fmt.Sprintf("ManagedCluster %s did not go within 15 minutes; its finalizers are %v: "+
+		return r.failGeneration(o, fmt.Sprintf("ManagedCluster %s did not go within 15 minutes; its finalizers are %v: "+
 			"repair what holds them on the hub", mc.GetName(), mc.GetFinalizers()))
 	}
-	return o.stay(fmt.Sprintf("%s: waiting until ManagedCluster %s is gone", msgDetaching, mc.GetName()), whileHub), nil
+	return o.stayInPhase(fmt.Sprintf("%s: waiting until ManagedCluster %s is gone", msgDetaching, mc.GetName()), whileHub), nil
 }
 
 // managedCluster connects to the hub of the record and reads the cluster's object there; nil where there is none.
@@ -64,7 +64,7 @@ func (r *Reconciler) saveManagedCluster(
 	ctx context.Context, o *observation, hub client.Client, mc *unstructured.Unstructured,
 ) (outcome, error) {
 	if owners := cluster.Owners(mc); len(owners) > 0 {
-		return r.fail(o, fmt.Sprintf("ManagedCluster %s now belongs to %v, which would create it again", mc.GetName(), owners))
+		return r.failGeneration(o, fmt.Sprintf("ManagedCluster %s now belongs to %v, which would create it again", mc.GetName(), owners))
 	}
 	if err := operation.WriteJSON(r.Node.Files, record.ManagedClusterFile, mc.Object); err != nil {
 		return outcome{}, fmt.Errorf("save managedcluster %s: %w", mc.GetName(), err)
@@ -77,11 +77,11 @@ func (r *Reconciler) saveManagedCluster(
 		if err := operation.WriteJSON(r.Node.Files, record.AddonFile, addons.Object); err != nil {
 			return outcome{}, fmt.Errorf("save klusterletaddonconfig %s: %w", mc.GetName(), err)
 		}
-	case !missing(err):
-		return o.stay(msgDetaching+"; retrying: "+status.OneLine(err.Error()), whileHub), nil
+	case !isMissing(err):
+		return o.stayInPhase(msgDetaching+"; retrying: "+status.OneLine(err.Error()), whileHub), nil
 	}
 	o.record.Hub.UID = string(mc.GetUID())
-	return r.enter(o, lcav1.SeedDetaching, msgDetaching)
+	return r.enterPhase(o, lcav1.SeedDetaching, msgDetaching)
 }
 
 func (r *Reconciler) deleteManagedCluster(
@@ -90,10 +90,10 @@ func (r *Reconciler) deleteManagedCluster(
 	uid := types.UID(o.record.Hub.UID)
 	err := hub.Delete(ctx, mc, client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &uid})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return o.stay(fmt.Sprintf("%s; retrying: delete managedcluster %s: %s", msgDetaching, mc.GetName(), status.OneLine(err.Error())),
+		return o.stayInPhase(fmt.Sprintf("%s; retrying: delete managedcluster %s: %s", msgDetaching, mc.GetName(), status.OneLine(err.Error())),
 			whileHub), nil
 	}
-	return o.stay(msgDetaching, whileRunning), nil
+	return o.stayInPhase(msgDetaching, whileRunning), nil
 }
 
 // awaitAgentsGone waits until the hub's agents have left the cluster: one that runs would register it again.
@@ -103,18 +103,18 @@ func (r *Reconciler) awaitAgentsGone(ctx context.Context, o *observation, late b
 		return outcome{}, fmt.Errorf("observe the hub's agents: %w", err)
 	}
 	if len(left) > 0 && late {
-		return r.fail(o, fmt.Sprintf("klusterlet %v is still on the cluster 15 minutes after ManagedCluster %s was deleted: "+
+		return r.failGeneration(o, fmt.Sprintf("klusterlet %v is still on the cluster 15 minutes after ManagedCluster %s was deleted: "+
 			"delete it with 'oc delete klusterlet --all'", left, o.record.Hub.Cluster))
 	}
 	if len(left) > 0 {
-		return o.stay(fmt.Sprintf("%s: waiting until klusterlet %v is gone", msgDetaching, left), whileHub), nil
+		return o.stayInPhase(fmt.Sprintf("%s: waiting until klusterlet %v is gone", msgDetaching, left), whileHub), nil
 	}
 	o.record.Hub.Detached = true
-	return r.enter(o, lcav1.SeedPreparing, msgPreparing)
+	return r.enterPhase(o, lcav1.SeedPreparing, msgPreparing)
 }
 
-// reimported ends a generation whose cluster was imported again before its copy was made.
-func (r *Reconciler) reimported(o *observation) (outcome, error) {
+// endReimported ends a generation whose cluster was imported again before its copy was made.
+func (r *Reconciler) endReimported(o *observation) (outcome, error) {
 	o.record.Hub.Reimported = true
 	if o.record.Failure == "" {
 		o.record.Failure = fmt.Sprintf("ManagedCluster %s was created again on the hub %s while the cluster was detached, and the hub "+
@@ -126,7 +126,7 @@ func (r *Reconciler) reimported(o *observation) (outcome, error) {
 
 // watchHub says whether the cluster is imported again before the copy is made. A hub that does not answer imports nothing.
 func (r *Reconciler) watchHub(ctx context.Context, o *observation) bool {
-	if o.record.Hub == nil || !o.record.Hub.Detached || o.captured() {
+	if o.record.Hub == nil || !o.record.Hub.Detached || o.isCaptured() {
 		return false
 	}
 	_, mc, err := r.managedCluster(ctx, o.record)
@@ -140,8 +140,8 @@ func (r *Reconciler) watchHub(ctx context.Context, o *observation) bool {
 // reattachPatience is how long a restored cluster may take to become Available before a person is asked.
 const reattachPatience = 30 * time.Minute
 
-// reattach gives the cluster back to its hub. It returns a message while it is not done.
-func (r *Reconciler) reattach(ctx context.Context, o *observation) (waiting string, err error) {
+// reattachCluster gives the cluster back to its hub. It returns a message while it is not done.
+func (r *Reconciler) reattachCluster(ctx context.Context, o *observation) (waiting string, err error) {
 	h := o.record.Hub
 	if h == nil || h.Reattached || h.GivenUp {
 		return "", nil
@@ -156,7 +156,7 @@ func (r *Reconciler) reattach(ctx context.Context, o *observation) (waiting stri
 		return fmt.Sprintf("the hub does not answer, retrying (to leave it to a person, annotate seedgenerator seedimage with %s): %s",
 			lcav1.ManualCleanupAnnotation, status.OneLine(err.Error())), nil
 	case mc == nil:
-		if err := r.create(ctx, hub, record.ManagedClusterFile); err != nil {
+		if err := r.createSaved(ctx, hub, record.ManagedClusterFile); err != nil {
 			return "ManagedCluster " + h.Cluster + " could not be created, retrying: " + status.OneLine(err.Error()), nil
 		}
 		return "ManagedCluster " + h.Cluster + " is restored", r.noteRestored(o)
@@ -181,7 +181,7 @@ func (r *Reconciler) awaitAvailable(
 ) (waiting string, err error) {
 	h := o.record.Hub
 	if _, err := r.Node.Files.Stat(record.AddonFile); err == nil {
-		if err := r.create(ctx, hub, record.AddonFile); err != nil {
+		if err := r.createSaved(ctx, hub, record.AddonFile); err != nil {
 			r.Log.Info("the addons of the cluster are not restored yet", "op", o.record.OperationID, "error", err)
 		} else if err := r.Node.Files.Remove(record.AddonFile); err != nil {
 			return "", fmt.Errorf("remove %s: %w", record.AddonFile, err)
@@ -201,8 +201,8 @@ func (r *Reconciler) awaitAvailable(
 	return "", record.Write(r.Node.Files, o.record)
 }
 
-// create creates a saved object. One that exists already is left as it is.
-func (r *Reconciler) create(ctx context.Context, hub client.Client, file string) error {
+// createSaved creates a saved object. One that exists already is left as it is.
+func (r *Reconciler) createSaved(ctx context.Context, hub client.Client, file string) error {
 	o := &unstructured.Unstructured{}
 	if err := operation.ReadJSON(r.Node.Files, file, &o.Object); err != nil {
 		return err

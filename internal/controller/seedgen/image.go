@@ -19,26 +19,26 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 )
 
-// missing says that an object, or its kind, does not exist.
-func missing(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+// isMissing says that an object, or its kind, does not exist.
+func isMissing(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // preparePatience is how long the request may take to be written before the generation fails.
 const preparePatience = 15 * time.Minute
 
-// prepare writes credentials and request to the node, the request last.
-func (r *Reconciler) prepare(ctx context.Context, _ *lcav1.SeedGenerator, o *observation) (outcome, error) {
+// prepareRequest writes credentials and request to the node, the request last.
+func (r *Reconciler) prepareRequest(ctx context.Context, _ *lcav1.SeedGenerator, o *observation) (outcome, error) {
 	if r.watchHub(ctx, o) {
-		return r.reimported(o)
+		return r.endReimported(o)
 	}
 	err := r.handOver(ctx, o)
 	switch {
 	case err == nil:
 		r.imaging.Reset()
-		return r.enter(o, lcav1.SeedImaging, msgLaunching)
+		return r.enterPhase(o, lcav1.SeedImaging, msgLaunching)
 	case o.now.Sub(o.record.Since) >= preparePatience:
-		return r.fail(o, "the request could not be handed to the node: "+status.OneLine(err.Error()))
+		return r.failGeneration(o, "the request could not be handed to the node: "+status.OneLine(err.Error()))
 	}
-	return o.stay(msgPreparing+"; retrying: "+status.OneLine(err.Error()), whileWaiting), nil
+	return o.stayInPhase(msgPreparing+"; retrying: "+status.OneLine(err.Error()), whileWaiting), nil
 }
 
 func (r *Reconciler) handOver(ctx context.Context, o *observation) error {
@@ -48,7 +48,7 @@ func (r *Reconciler) handOver(ctx context.Context, o *observation) error {
 	if err := r.fetchRecert(ctx, o); err != nil {
 		return err
 	}
-	request, err := r.request(ctx, o.record)
+	request, err := r.buildRequest(ctx, o.record)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r *Reconciler) fetchRecert(ctx context.Context, o *observation) error {
 
 // writeCredentials writes what lca-cli needs to publish and to sign.
 func (r *Reconciler) writeCredentials(ctx context.Context, spec lcav1.SeedGeneratorSpec) error {
-	secret, err := r.secret(ctx, lcav1.SeedSecretName)
+	secret, err := r.readSecretIfExists(ctx, lcav1.SeedSecretName)
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (r *Reconciler) writeCredentials(ctx context.Context, spec lcav1.SeedGenera
 	return nil
 }
 
-// request says what the image says of the cluster, and what it must not have.
-func (r *Reconciler) request(ctx context.Context, rec *record.Record) (seed.Request, error) {
+// buildRequest makes the request: what the image says of the cluster, and what it must not contain.
+func (r *Reconciler) buildRequest(ctx context.Context, rec *record.Record) (seed.Request, error) {
 	info, err := cluster.ReadSeedInfo(ctx, r.Reader)
 	if err != nil {
 		return seed.Request{}, fmt.Errorf("observe the cluster: %w", err)
@@ -139,7 +139,7 @@ func (r *Reconciler) request(ctx context.Context, rec *record.Record) (seed.Requ
 		Images: info.Images, ExcludeImages: info.CatalogImages,
 		Node: seed.NodeFacts{Reserved: facts.ReservedCPUs, Isolated: facts.IsolatedCPUs, FIPS: info.FIPS, InfraID: info.InfraID},
 	}
-	request.Rulings = rulings(rec.Spec.SecretDecisions)
+	request.Rulings = rulingsOf(rec.Spec.SecretDecisions)
 	for _, removal := range removals {
 		request.Drop = append(request.Drop, seed.Object(removal))
 	}
@@ -161,25 +161,25 @@ func clusterInfo(info cluster.SeedInfo, recertImage string) seed.ClusterInfo {
 	}
 }
 
-// image follows lca-cli: it starts it, also again after a reboot, and aborts it before the image is published.
-func (r *Reconciler) image(ctx context.Context, _ *lcav1.SeedGenerator, o *observation) (outcome, error) {
+// followImage follows lca-cli: it starts it, also again after a reboot, and aborts it before the image is published.
+func (r *Reconciler) followImage(ctx context.Context, _ *lcav1.SeedGenerator, o *observation) (outcome, error) {
 	p := o.progress.Create
 	switch {
 	case p.Finished:
 		if o.outcome != nil {
 			o.record.Warnings = append(o.record.Warnings, o.outcome.Warnings()...)
 		}
-		return r.enter(o, lcav1.SeedRestoring, msgFinalizing)
+		return r.enterPhase(o, lcav1.SeedRestoring, msgFinalizing)
 	case p.RolledBack || o.imagerGaveUp():
-		return r.fail(o, nodejob.HowItEnded(seed.UnitCreate, o.unit, p.Failure))
+		return r.failGeneration(o, nodejob.HowItEnded(seed.UnitCreate, o.unit, p.Failure))
 	case o.record.Failure != "" && !o.progress.Published():
-		return r.abort(ctx, o)
+		return r.abortImage(ctx, o)
 	case r.watchHub(ctx, o):
-		return r.reimported(o)
+		return r.endReimported(o)
 	case o.unit.Running():
-		return o.stay(o.imagerMessage(), whileRunning), nil
+		return o.stayInPhase(o.imagerMessage(), whileRunning), nil
 	}
-	out := o.stay(o.imagerMessage(), whileRunning)
+	out := o.stayInPhase(o.imagerMessage(), whileRunning)
 	if err := r.startImager(ctx, o); err != nil {
 		out.message += "; retrying: " + status.OneLine(err.Error())
 	}
@@ -200,9 +200,9 @@ const stopTimeout = 30 * time.Second
 // unitAbort runs "lca-cli seed abort".
 const unitAbort = "lca-abort-seed-image.service"
 
-// abort stops lca-cli and has it give the generation up, which starts the cluster and removes the copy.
-func (r *Reconciler) abort(ctx context.Context, o *observation) (outcome, error) {
-	out := o.stay("Aborting: "+o.record.Failure, whileRunning)
+// abortImage stops lca-cli and has it give the generation up, which starts the cluster and removes the copy.
+func (r *Reconciler) abortImage(ctx context.Context, o *observation) (outcome, error) {
+	out := o.stayInPhase("Aborting: "+o.record.Failure, whileRunning)
 	switch {
 	case o.unit.Running():
 		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
@@ -215,7 +215,7 @@ func (r *Reconciler) abort(ctx context.Context, o *observation) (outcome, error)
 		if err := r.Node.Files.Remove(seed.RequestFile); err != nil {
 			return outcome{}, fmt.Errorf("remove %s: %w", seed.RequestFile, err)
 		}
-		return r.enter(o, lcav1.SeedRestoring, msgFinalizing)
+		return r.enterPhase(o, lcav1.SeedRestoring, msgFinalizing)
 	default:
 		err := nodejob.Retry(ctx, r.Node.Transients, nodejob.Job{
 			Unit: unitAbort, Description: "lifecycle-agent: abort seed image", Argv: []string{host.CLI, "seed", "abort"}, Restart: true,
@@ -241,8 +241,8 @@ func (o *observation) imagerMessage() string {
 	return fmt.Sprintf("%s: %s (%d of %d)", msgImaging, p.Title, p.Index, p.Total)
 }
 
-// restore gives the cluster back to its hub and, after success, waits for its health.
-func (r *Reconciler) restore(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
+// restoreCluster gives the cluster back to its hub and, after success, waits for its health.
+func (r *Reconciler) restoreCluster(ctx context.Context, sg *lcav1.SeedGenerator, o *observation) (outcome, error) {
 	told := false
 	if sg != nil {
 		_, told = sg.Annotations[lcav1.ManualCleanupAnnotation]
@@ -253,22 +253,22 @@ func (r *Reconciler) restore(ctx context.Context, sg *lcav1.SeedGenerator, o *ob
 				return outcome{}, err
 			}
 		}
-		if err := r.consume(ctx, sg, lcav1.ManualCleanupAnnotation); err != nil {
+		if err := r.consumeAnnotation(ctx, sg, lcav1.ManualCleanupAnnotation); err != nil {
 			return outcome{}, err
 		}
 	}
-	waiting, err := r.reattach(ctx, o)
+	waiting, err := r.reattachCluster(ctx, o)
 	if err != nil {
 		return outcome{}, err
 	}
 	if waiting != "" {
-		return o.stay(msgFinalizing+": "+waiting, whileHub), nil
+		return o.stayInPhase(msgFinalizing+": "+waiting, whileHub), nil
 	}
 	if o.record.Failure != "" {
-		return r.conclude(o, lcav1.SeedFailed)
+		return r.concludeGeneration(o, lcav1.SeedFailed)
 	}
 	if health := cluster.Health(ctx, r.Reader); !health.Healthy() && !told {
-		return o.stay(msgFinalizing+": "+msgStabilizing+health.String(), whileWaiting), nil
+		return o.stayInPhase(msgFinalizing+": "+msgStabilizing+health.String(), whileWaiting), nil
 	}
-	return r.conclude(o, lcav1.SeedCompleted)
+	return r.concludeGeneration(o, lcav1.SeedCompleted)
 }

@@ -41,10 +41,10 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// measure observes what ended between two statuses.
-func (m *Metrics) measure(before, after lcav1.SeedGeneratorStatus) {
+// measureChange observes what ended between two statuses.
+func (m *Metrics) measureChange(before, after lcav1.SeedGeneratorStatus) {
 	m.measureHistory(before, after)
-	if ended(after.Phase) && (before.Phase != after.Phase || before.OperationID != after.OperationID) {
+	if hasEnded(after.Phase) && (before.Phase != after.Phase || before.OperationID != after.OperationID) {
 		m.generations.WithLabelValues(string(after.Phase)).Inc()
 	}
 	if before.Preflight == nil || before.OperationID != after.OperationID {

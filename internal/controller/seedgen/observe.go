@@ -67,8 +67,8 @@ type observation struct {
 	evidence []string
 }
 
-// observe reads the unit first, so that what a unit at rest has written is read after it.
-func (r *Reconciler) observe(ctx context.Context) (observation, error) {
+// observeNode reads the unit first, so that what a unit at rest has written is read after it.
+func (r *Reconciler) observeNode(ctx context.Context) (observation, error) {
 	o := observation{now: r.Now()}
 	states, err := nodejob.Observe(ctx, r.Node.Units, seed.UnitCreate, unitAbort)
 	if err != nil {
@@ -116,8 +116,8 @@ func (r *Reconciler) observeOperation(o *observation) (err error) {
 	return nil
 }
 
-// captured reports that the copy is made: what happens to the cluster afterwards is in no image.
-func (o observation) captured() bool {
+// isCaptured reports that the copy is made: what happens to the cluster afterwards is in no image.
+func (o observation) isCaptured() bool {
 	for _, s := range o.progress.Timeline {
 		if s.Flow == seed.FlowCreate && s.Step == seed.StepCapture && s.Kind == flow.KindDone {
 			return true

@@ -18,26 +18,26 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 )
 
-// report writes the status that observation and outcome amount to, if it changed, and publishes events and metrics.
-func (r *Reconciler) report(ctx context.Context, sg *lcav1.SeedGenerator, o observation, out outcome) error {
+// reportStatus writes the status that observation and outcome amount to, if it changed, and publishes events and metrics.
+func (r *Reconciler) reportStatus(ctx context.Context, sg *lcav1.SeedGenerator, o observation, out outcome) error {
 	if sg == nil {
 		return nil // nothing to report on: events would be about an object that is gone
 	}
 	before := sg.DeepCopy()
-	sg.Status = project(sg, o, out)
+	sg.Status = projectStatus(sg, o, out)
 	if equality.Semantic.DeepEqual(before.Status, sg.Status) {
 		return nil
 	}
 	if err := status.Patch(ctx, r.Client, before, sg); err != nil {
 		return fmt.Errorf("report on seedgenerator: %w", err)
 	}
-	r.Metrics.measure(before.Status, sg.Status)
+	r.Metrics.measureChange(before.Status, sg.Status)
 	r.publishChanges(ctx, before, sg, o)
 	return nil
 }
 
-// project computes the whole status. It is the only place that does.
-func project(sg *lcav1.SeedGenerator, o observation, out outcome) lcav1.SeedGeneratorStatus {
+// projectStatus computes the whole status. It is the only place that does.
+func projectStatus(sg *lcav1.SeedGenerator, o observation, out outcome) lcav1.SeedGeneratorStatus {
 	s := sg.Status.DeepCopy()
 	if out.foreign {
 		l := status.NewConditions(s.Conditions, sg.Generation, o.now)
@@ -48,7 +48,7 @@ func project(sg *lcav1.SeedGenerator, o observation, out outcome) lcav1.SeedGene
 		return *s
 	}
 	if out.accepted != "" {
-		started := stamp(o.now)
+		started := apiTime(o.now)
 		*s = lcav1.SeedGeneratorStatus{ObservedGeneration: sg.Generation, OperationID: out.accepted, StartedAt: &started}
 	}
 	if out.phase != "" {
@@ -61,8 +61,8 @@ func project(sg *lcav1.SeedGenerator, o observation, out outcome) lcav1.SeedGene
 	s.History = historyFor(s.History, o, s.Phase)
 	projectOperation(s, o)
 	s.Conditions = conditionsFor(s.Conditions, sg.Generation, o, s.Phase, out.message)
-	if ended(s.Phase) && s.CompletedAt == nil {
-		at := stamp(o.now)
+	if hasEnded(s.Phase) && s.CompletedAt == nil {
+		at := apiTime(o.now)
 		s.CompletedAt = &at
 	}
 	return *s
@@ -112,32 +112,34 @@ func imagerStep(p flow.FlowProgress) *lcav1.StepStatus {
 	}
 	s := &lcav1.StepStatus{Name: p.Step, Index: int32(p.Index), Total: int32(p.Total), Message: status.Clip(message)}
 	if !p.StepStarted.IsZero() {
-		at := stamp(p.StepStarted)
+		at := apiTime(p.StepStarted)
 		s.StartTime = &at
 	}
 	return s
 }
 
-// order is every phase before the end.
-func order() []lcav1.SeedGeneratorPhase {
+// phaseOrder lists every phase before the end.
+func phaseOrder() []lcav1.SeedGeneratorPhase {
 	return []lcav1.SeedGeneratorPhase{lcav1.SeedChecking, lcav1.SeedStabilizing, lcav1.SeedDetaching, lcav1.SeedPreparing,
 		lcav1.SeedImaging, lcav1.SeedRestoring}
 }
 
-func ended(p lcav1.SeedGeneratorPhase) bool { return p == lcav1.SeedCompleted || p == lcav1.SeedFailed }
+func hasEnded(p lcav1.SeedGeneratorPhase) bool {
+	return p == lcav1.SeedCompleted || p == lcav1.SeedFailed
+}
 
 // stepOf is the place of the phase among all phases.
 func stepOf(p lcav1.SeedGeneratorPhase, before *lcav1.StepStatus, o observation, message string) *lcav1.StepStatus {
-	if ended(p) || p == "" {
+	if hasEnded(p) || p == "" {
 		return nil
 	}
 	s := &lcav1.StepStatus{
-		Name: string(p), Index: int32(slices.Index(order(), p) + 1), Total: int32(len(order())), Message: status.Clip(message),
+		Name: string(p), Index: int32(slices.Index(phaseOrder(), p) + 1), Total: int32(len(phaseOrder())), Message: status.Clip(message),
 	}
-	at := stamp(o.now)
+	at := apiTime(o.now)
 	switch {
 	case o.record != nil:
-		at = stamp(o.record.Since)
+		at = apiTime(o.record.Since)
 	case before != nil && before.Name == s.Name:
 		at = *before.StartTime
 	}
@@ -153,7 +155,7 @@ func historyFor(before []lcav1.PhaseHistory, o observation, p lcav1.SeedGenerato
 		begun = o.record.Phases
 	}
 	for _, m := range begun {
-		if ended(m.Phase) {
+		if hasEnded(m.Phase) {
 			closeLast(h, m.At)
 			continue
 		}
@@ -161,7 +163,7 @@ func historyFor(before []lcav1.PhaseHistory, o observation, p lcav1.SeedGenerato
 			continue
 		}
 		closeLast(h, m.At)
-		at := stamp(m.At)
+		at := apiTime(m.At)
 		h = append(h, lcav1.PhaseHistory{Phase: string(m.Phase), StartTime: &at})
 	}
 	return h
@@ -169,7 +171,7 @@ func historyFor(before []lcav1.PhaseHistory, o observation, p lcav1.SeedGenerato
 
 func closeLast(h []lcav1.PhaseHistory, at time.Time) {
 	if n := len(h); n > 0 && h[n-1].CompletionTime == nil {
-		t := stamp(at)
+		t := apiTime(at)
 		h[n-1].CompletionTime = &t
 	}
 }
@@ -200,11 +202,11 @@ func conditionsFor(
 		l.Drop(lcav1.ConditionSeedGenCompleted)
 		l.Set(lcav1.ConditionSeedGenInProgress, yes, lcav1.ReasonInProgress, message)
 	}
-	slices.SortStableFunc(l.Items, func(a, b metav1.Condition) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(l.Items, func(a, b metav1.Condition) int { return rankCondition(a) - rankCondition(b) })
 	return l.Items
 }
 
-func rank(c metav1.Condition) int {
+func rankCondition(c metav1.Condition) int {
 	switch c.Type {
 	case lcav1.ConditionNodeObserved:
 		return 0
@@ -254,5 +256,5 @@ func byDigest(image, digest string) string {
 	return image + "@" + digest
 }
 
-// stamp is a time as the API keeps it: whole seconds.
-func stamp(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
+// apiTime returns a time as the API keeps it: whole seconds.
+func apiTime(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }

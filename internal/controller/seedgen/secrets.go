@@ -8,8 +8,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/secretscan"
 )
 
-// rulings are the decisions of the spec as lca-cli has them.
-func rulings(decisions []lcav1.SecretDecision) (out []secretscan.Ruling) {
+// rulingsOf returns the decisions of the spec as lca-cli has them.
+func rulingsOf(decisions []lcav1.SecretDecision) (out []secretscan.Ruling) {
 	for _, d := range decisions {
 		out = append(out, secretscan.Ruling{
 			Object: d.Object, Key: d.Key, Path: d.Path, Keep: d.Decision == lcav1.SecretKeep, Reason: d.Reason,
@@ -36,14 +36,14 @@ func secretsStatus(r *seed.SecretReport) *lcav1.SeedSecretsStatus {
 			continue
 		}
 		out.Found = append(out.Found, lcav1.SeedSecretFound{
-			Object: clip(f.Object), Key: clip(f.Key), Path: clip(f.Path),
-			Rule: f.Rule, Decision: string(f.Decision), Reason: clip(f.Reason),
+			Object: clipText(f.Object), Key: clipText(f.Key), Path: clipText(f.Path),
+			Rule: f.Rule, Decision: string(f.Decision), Reason: clipText(f.Reason),
 		})
 	}
 	return out
 }
 
-func clip(text string) string {
+func clipText(text string) string {
 	if len(text) <= maxFoundText {
 		return text
 	}

@@ -36,7 +36,7 @@ func TestStatusShowsTheFirstSecrets(t *testing.T) {
 }
 
 func TestDecisionsReachTheRequest(t *testing.T) {
-	got := rulings([]lcav1.SecretDecision{
+	got := rulingsOf([]lcav1.SecretDecision{
 		{Object: "secrets/app/*", Key: "password", Decision: lcav1.SecretKeep, Reason: "of a demo"},
 		{Path: "/etc/app/**", Decision: lcav1.SecretRemove, Reason: "of the seed"},
 	})
