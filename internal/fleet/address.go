@@ -39,13 +39,13 @@ func (f family) endpointOf(row Row) (*endpoint, Problems) {
 		var problems Problems
 		for _, c := range []string{f.network, f.gateway} {
 			if row.Values[c] != "" {
-				problems = append(problems, row.problem(c, "it needs a value in "+f.address+", too; fill it or empty this one"))
+				problems = append(problems, row.newProblem(c, "it needs a value in "+f.address+", too; fill it or empty this one"))
 			}
 		}
 		return nil, problems
 	}
 	out := &endpoint{}
-	address, problems := f.host(row, f.address, false)
+	address, problems := f.parseHost(row, f.address, false)
 	out.Address = address.String()
 	network, more := f.networkOf(row)
 	problems = append(problems, more...)
@@ -54,22 +54,22 @@ func (f family) endpointOf(row Row) (*endpoint, Problems) {
 	}
 	gateway := netip.Addr{}
 	if row.Values[f.gateway] != "" {
-		gateway, more = f.host(row, f.gateway, true)
+		gateway, more = f.parseHost(row, f.gateway, true)
 		problems = append(problems, more...)
 		out.Gateway = gateway.String()
 	}
-	return out, append(problems, f.together(row, address, gateway, network)...)
+	return out, append(problems, f.checkTogether(row, address, gateway, network)...)
 }
 
-// host reads a column with an address that a host can have. A router's IPv6 address may be link-local.
-func (f family) host(row Row, column string, router bool) (netip.Addr, Problems) {
+// parseHost reads a column with an address that a host can have. A router's IPv6 address may be link-local.
+func (f family) parseHost(row Row, column string, router bool) (netip.Addr, Problems) {
 	a, err := netip.ParseAddr(row.Values[column])
 	usable := err == nil && f.is(a) && (a.IsGlobalUnicast() || router && a.Is6() && a.IsLinkLocalUnicast())
 	if usable && a.Is4() {
 		usable = router || a.As4()[0] != 0 && a.As4()[0] < 240
 	}
 	if !usable {
-		return netip.Addr{}, Problems{row.problem(column,
+		return netip.Addr{}, Problems{row.newProblem(column,
 			fmt.Sprintf("it must be a unicast %s address without prefix length, for example %s", f.name, f.example))}
 	}
 	return a, nil
@@ -83,27 +83,27 @@ func (f family) networkOf(row Row) (netip.Prefix, Problems) {
 	p, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil || !f.is(p.Addr()):
-		return netip.Prefix{}, Problems{row.problem(f.network, fmt.Sprintf("it must be an %s network, for example %s",
-			f.name, f.sample().String()))}
+		return netip.Prefix{}, Problems{row.newProblem(f.network, fmt.Sprintf("it must be an %s network, for example %s",
+			f.name, f.samplePrefix().String()))}
 	case p != p.Masked():
-		return netip.Prefix{}, Problems{row.problem(f.network, "host bits are set; the network is "+p.Masked().String())}
+		return netip.Prefix{}, Problems{row.newProblem(f.network, "host bits are set; the network is "+p.Masked().String())}
 	}
 	return p, nil
 }
 
-func (f family) sample() netip.Prefix {
+func (f family) samplePrefix() netip.Prefix {
 	p, _ := netip.MustParseAddr(f.example).Prefix(map[string]int{"IPv4": 24, "IPv6": 64}[f.name]) // the lengths fit
 	return p
 }
 
-// together checks what no column can be blamed for alone. Values that were refused before are not valid and are skipped.
-func (f family) together(row Row, address, gateway netip.Addr, network netip.Prefix) (problems Problems) {
+// checkTogether checks what no column can be blamed for alone. Values that were refused before are not valid and are skipped.
+func (f family) checkTogether(row Row, address, gateway netip.Addr, network netip.Prefix) (problems Problems) {
 	if address.IsValid() && network.IsValid() {
 		switch {
 		case !network.Contains(address):
-			problems = append(problems, row.problem(f.address, "it must be inside "+f.network+", "+network.String()))
+			problems = append(problems, row.newProblem(f.address, "it must be inside "+f.network+", "+network.String()))
 		case address == network.Addr() && network.Bits() < f.allHosts:
-			problems = append(problems, row.problem(f.address,
+			problems = append(problems, row.newProblem(f.address,
 				"it is the first address of "+f.network+", which no host may have; choose another"))
 		}
 	}
@@ -111,9 +111,9 @@ func (f family) together(row Row, address, gateway netip.Addr, network netip.Pre
 		return problems
 	}
 	if gateway == address {
-		problems = append(problems, row.problem(f.gateway, "it is the node's own address; enter that of the router"))
+		problems = append(problems, row.newProblem(f.gateway, "it is the node's own address; enter that of the router"))
 	} else if network.IsValid() && !network.Contains(gateway) && !gateway.IsLinkLocalUnicast() {
-		problems = append(problems, row.problem(f.gateway, "it must be inside "+f.network+", "+network.String()))
+		problems = append(problems, row.newProblem(f.gateway, "it must be inside "+f.network+", "+network.String()))
 	}
 	return problems
 }
@@ -137,7 +137,7 @@ func dnsServers(row Row) (out []string, problems Problems) {
 		seen[a] = true
 	}
 	if len(out) > maxDNSServers {
-		problems = append(problems, row.problem(columnDNSServers,
+		problems = append(problems, row.newProblem(columnDNSServers,
 			fmt.Sprintf("there are %d; an IPConfig takes %d", len(out), maxDNSServers)))
 	}
 	return out, problems
@@ -163,7 +163,7 @@ func ipConfig(row Row) (*lcav1.IPConfigSpec, Problems) {
 	if text := row.Values[columnVLANID]; text != "" {
 		id, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || id < 0 || id > 4094 {
-			problems = append(problems, row.problem(columnVLANID, "it must be a number from 1 to 4094, or 0 for no VLAN"))
+			problems = append(problems, row.newProblem(columnVLANID, "it must be a number from 1 to 4094, or 0 for no VLAN"))
 		}
 		spec.VLANID = new(int32(id))
 	}

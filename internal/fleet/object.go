@@ -21,12 +21,12 @@ func decodeObject(text []byte) (*unstructured.Unstructured, error) {
 	return o, nil
 }
 
-// judge says what is wrong with an object that a template made.
-func judge(o *unstructured.Unstructured) error {
+// checkObject reports what is wrong with an object that a template made.
+func checkObject(o *unstructured.Unstructured) error {
 	g, known := goalOf(o)
 	switch {
 	case !known || g == addressGoal():
-		return fmt.Errorf("%s %s is not a kind for templates; those are %s", o.GetAPIVersion(), o.GetKind(), kinds())
+		return fmt.Errorf("%s %s is not a kind for templates; those are %s", o.GetAPIVersion(), o.GetKind(), listKinds())
 	case len(validation.IsDNS1123Subdomain(o.GetName())) > 0:
 		return fmt.Errorf("metadata.name %q is not a Kubernetes name", o.GetName())
 	case o.Object["spec"] == nil:
@@ -37,7 +37,7 @@ func judge(o *unstructured.Unstructured) error {
 	return nil
 }
 
-func kinds() string {
+func listKinds() string {
 	var out []string
 	for _, g := range goals() {
 		out = append(out, g.kind)

@@ -29,25 +29,25 @@ func (r Rollout) Policies(sites []Site) ([]File, error) {
 	}
 	var out []File
 	for _, s := range sites {
-		values, err := r.values(s, sites[0])
+		values, err := r.clusterValues(s, sites[0])
 		if err != nil {
 			return nil, err
 		}
-		f, err := file(clusterFile(s.Cluster), values)
+		f, err := encodeFile(clusterFile(s.Cluster), values)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, f)
 	}
-	return r.shared(out, sites)
+	return r.addShared(out, sites)
 }
 
-func (r Rollout) shared(out []File, sites []Site) ([]File, error) {
-	policies, err := r.policies(sites[0])
+func (r Rollout) addShared(out []File, sites []Site) ([]File, error) {
+	policies, err := r.policiesFor(sites[0])
 	if err != nil {
 		return nil, err
 	}
-	placed := []any{r.placement(sites), r.binding(policies)}
+	placed := []any{r.newPlacement(sites), r.newBinding(policies)}
 	var objects []any
 	for _, p := range policies {
 		objects = append(objects, p)
@@ -55,8 +55,8 @@ func (r Rollout) shared(out []File, sites []Site) ([]File, error) {
 	for _, set := range []struct {
 		name    string
 		objects []any
-	}{{"placement.yaml", placed}, {"policies.yaml", objects}, {"rollout.yaml", r.upgrades(sites)}} {
-		f, err := file(set.name, set.objects...)
+	}{{"placement.yaml", placed}, {"policies.yaml", objects}, {"rollout.yaml", r.newUpgrades(sites)}} {
+		f, err := encodeFile(set.name, set.objects...)
 		if err != nil {
 			return nil, err
 		}
@@ -65,9 +65,9 @@ func (r Rollout) shared(out []File, sites []Site) ([]File, error) {
 	return out, nil
 }
 
-// values is what the policies read of one cluster. What they do not read must be as on the first one.
-func (r Rollout) values(s, first Site) (corev1.ConfigMap, error) {
-	out := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: r.meta("-" + s.Cluster),
+// clusterValues returns what the policies read of one cluster. What they do not read must be as on the first one.
+func (r Rollout) clusterValues(s, first Site) (corev1.ConfigMap, error) {
+	out := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: r.newMeta("-" + s.Cluster),
 		Data: map[string]string{}}
 	put := func(key string, v any) error {
 		text, err := json.Marshal(v)
@@ -81,20 +81,20 @@ func (r Rollout) values(s, first Site) (corev1.ConfigMap, error) {
 		if err := put(keyChange, s.IPConfig); err != nil {
 			return out, err
 		}
-		if err := put(keySettled, settled(s.IPConfig)); err != nil {
+		if err := put(keySettled, settledStatus(s.IPConfig)); err != nil {
 			return out, err
 		}
 	}
 	for i, o := range s.Objects {
-		if !reflect.DeepEqual(reference(o), reference(first.Objects[i])) {
+		if !reflect.DeepEqual(metadataOf(o), metadataOf(first.Objects[i])) {
 			return out, fmt.Errorf("%s %s has other labels or annotations on cluster %s than on %s, and policies have one for all; "+
 				"render it as ManifestWorks", o.GetKind(), o.GetName(), s.Cluster, first.Cluster)
 		}
-		k := key(o.GetKind(), o.GetName())
+		k := valueKey(o.GetKind(), o.GetName())
 		if err := put(k, o.Object["spec"]); err != nil {
 			return out, err
 		}
-		if strings.Contains(out.Data[k]+fmt.Sprint(reference(o)), "{{") {
+		if strings.Contains(out.Data[k]+fmt.Sprint(metadataOf(o)), "{{") {
 			return out, fmt.Errorf("%s %s has {{ }}, which policies read as templates of their own; render it as ManifestWorks",
 				o.GetKind(), o.GetName())
 		}
@@ -102,9 +102,9 @@ func (r Rollout) values(s, first Site) (corev1.ConfigMap, error) {
 	return out, nil
 }
 
-// settled is the status of a cluster that is where its row wants it, with nothing in progress.
-func settled(spec *lcav1.IPConfigSpec) map[string]any {
-	out := map[string]any{"conditions": conditions(lcav1.ConditionIdle)}
+// settledStatus is the status of a cluster that is where its row wants it, with nothing in progress.
+func settledStatus(spec *lcav1.IPConfigSpec) map[string]any {
+	out := map[string]any{"conditions": trueCondition(lcav1.ConditionIdle)}
 	if spec.IPv4 != nil {
 		out["ipv4"] = map[string]any{"address": spec.IPv4.Address}
 	}
@@ -120,36 +120,36 @@ func settled(spec *lcav1.IPConfigSpec) map[string]any {
 	return out
 }
 
-// conditions is the one that must be True.
-func conditions(kind string) []any {
+// trueCondition makes the condition that must be True.
+func trueCondition(kind string) []any {
 	return []any{map[string]any{"type": kind, "status": string(metav1.ConditionTrue)}}
 }
 
-// value is the hub's template for a value of the cluster that a policy is for.
-func (r Rollout) value(key string) string {
+// valueTemplate returns the hub's template for a value of the cluster that a policy is for.
+func (r Rollout) valueTemplate(key string) string {
 	return fmt.Sprintf(`{{hub fromConfigMap "" (printf "%s-%%s" .ManagedClusterName) "%s" | toLiteral hub}}`, r.Name, key)
 }
 
-// policies are one for each object of a site. They are the same for all sites.
-func (r Rollout) policies(s Site) (out []definition.Policy, err error) {
+// policiesFor makes one for each object of a site. They are the same for all sites.
+func (r Rollout) policiesFor(s Site) (out []definition.Policy, err error) {
 	add := func(suffix string, object map[string]any) {
 		var p definition.Policy
 		if err == nil {
-			p, err = r.policy(suffix, object)
+			p, err = r.newPolicy(suffix, object)
 		}
 		out = append(out, p)
 	}
 	for i, o := range s.Objects {
 		g, _ := goalOf(o)
-		add(fmt.Sprintf("-object-%d", i+1), map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": reference(o),
-			"spec": r.value(key(o.GetKind(), o.GetName())), "status": map[string]any{"conditions": conditions(g.reached)}})
+		add(fmt.Sprintf("-object-%d", i+1), map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": metadataOf(o),
+			"spec": r.valueTemplate(valueKey(o.GetKind(), o.GetName())), "status": map[string]any{"conditions": trueCondition(g.reached)}})
 	}
 	if s.IPConfig != nil {
-		add("-change", r.ipConfig(map[string]any{"spec": r.value(keyChange),
-			"status": map[string]any{"conditions": conditions(lcav1.ConditionConfigCompleted)}}))
+		add("-change", r.ipConfig(map[string]any{"spec": r.valueTemplate(keyChange),
+			"status": map[string]any{"conditions": trueCondition(lcav1.ConditionConfigCompleted)}}))
 		add("-finalize", r.ipConfig(map[string]any{"spec": map[string]any{"stage": string(lcav1.StageIdle)},
-			"status": map[string]any{"conditions": conditions(lcav1.ConditionIdle)}}))
-		add("-settled", r.ipConfig(map[string]any{"status": r.value(keySettled)}))
+			"status": map[string]any{"conditions": trueCondition(lcav1.ConditionIdle)}}))
+		add("-settled", r.ipConfig(map[string]any{"status": r.valueTemplate(keySettled)}))
 	}
 	return out, err
 }
@@ -160,8 +160,8 @@ func (r Rollout) ipConfig(body map[string]any) map[string]any {
 	return body
 }
 
-// reference is the metadata of an object, which is the same on all clusters.
-func reference(o *unstructured.Unstructured) map[string]any {
+// metadataOf is the metadata of an object, which is the same on all clusters.
+func metadataOf(o *unstructured.Unstructured) map[string]any {
 	out := map[string]any{"name": o.GetName()}
 	if o.GetNamespace() != "" {
 		out["namespace"] = o.GetNamespace()
@@ -175,14 +175,14 @@ func reference(o *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// policy only informs: the ClusterGroupUpgrade enforces it, one batch after the other.
-func (r Rollout) policy(suffix string, object map[string]any) (definition.Policy, error) {
+// newPolicy makes a policy that only informs: the ClusterGroupUpgrade enforces it, one batch after the other.
+func (r Rollout) newPolicy(suffix string, object map[string]any) (definition.Policy, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
 		return definition.Policy{}, fmt.Errorf("encode policy %s%s: %w", r.Name, suffix, err)
 	}
 	return definition.Policy{
-		TypeMeta: metav1.TypeMeta{APIVersion: definition.PolicyAPI, Kind: "Policy"}, ObjectMeta: r.meta(suffix),
+		TypeMeta: metav1.TypeMeta{APIVersion: definition.PolicyAPI, Kind: "Policy"}, ObjectMeta: r.newMeta(suffix),
 		Spec: definition.PolicySpec{RemediationAction: definition.Inform, PolicyTemplates: []definition.PolicyTemplate{{
 			ObjectDefinition: definition.ConfigurationPolicy{
 				TypeMeta:   metav1.TypeMeta{APIVersion: definition.PolicyAPI, Kind: "ConfigurationPolicy"},
@@ -193,11 +193,11 @@ func (r Rollout) policy(suffix string, object map[string]any) (definition.Policy
 	}, nil
 }
 
-func (r Rollout) binding(policies []definition.Policy) definition.PlacementBinding {
+func (r Rollout) newBinding(policies []definition.Policy) definition.PlacementBinding {
 	group, _, _ := strings.Cut(definition.PolicyAPI, "/")
 	clusters, _, _ := strings.Cut(definition.ClusterAPI, "/")
 	b := definition.PlacementBinding{
-		TypeMeta: metav1.TypeMeta{APIVersion: definition.PolicyAPI, Kind: "PlacementBinding"}, ObjectMeta: r.meta(""),
+		TypeMeta: metav1.TypeMeta{APIVersion: definition.PolicyAPI, Kind: "PlacementBinding"}, ObjectMeta: r.newMeta(""),
 		PlacementRef: definition.Reference{APIGroup: clusters, Kind: "Placement", Name: r.Name},
 	}
 	for _, p := range policies {
@@ -206,15 +206,15 @@ func (r Rollout) binding(policies []definition.Policy) definition.PlacementBindi
 	return b
 }
 
-// upgrades are the batches: the objects first, then the addresses, then what makes them final.
-func (r Rollout) upgrades(sites []Site) (out []any) {
+// newUpgrades makes the batches: the objects first, then the addresses, then what makes them final.
+func (r Rollout) newUpgrades(sites []Site) (out []any) {
 	var before string
 	add := func(suffix string, policies ...string) {
 		u := definition.ClusterGroupUpgrade{
-			TypeMeta: metav1.TypeMeta{APIVersion: definition.RolloutAPI, Kind: "ClusterGroupUpgrade"}, ObjectMeta: r.meta(suffix),
-			Spec: definition.ClusterGroupUpgradeSpec{BatchTimeoutAction: "Abort", Clusters: names(sites, false), ManagedPolicies: policies,
+			TypeMeta: metav1.TypeMeta{APIVersion: definition.RolloutAPI, Kind: "ClusterGroupUpgrade"}, ObjectMeta: r.newMeta(suffix),
+			Spec: definition.ClusterGroupUpgradeSpec{BatchTimeoutAction: "Abort", Clusters: clusterNames(sites, false), ManagedPolicies: policies,
 				RemediationStrategy: definition.RemediationStrategy{
-					Canaries: names(sites, true), MaxConcurrency: r.MaxConcurrency, Timeout: r.Timeout}},
+					Canaries: clusterNames(sites, true), MaxConcurrency: r.MaxConcurrency, Timeout: r.Timeout}},
 		}
 		if before != "" {
 			u.Spec.BlockingCRs = []definition.BlockingCR{{Name: before, Namespace: r.Namespace}}

@@ -43,8 +43,8 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err is nil where there is no problem.
-func (p Problems) err() error {
+// asError is nil where there is no problem.
+func (p Problems) asError() error {
 	if len(p) == 0 {
 		return nil
 	}

@@ -55,12 +55,12 @@ type File struct {
 	Data []byte
 }
 
-func (r Rollout) meta(suffix string) metav1.ObjectMeta {
+func (r Rollout) newMeta(suffix string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: r.Name + suffix, Namespace: r.Namespace, Labels: map[string]string{Label: r.Name}}
 }
 
-// file encodes objects into one file.
-func file(name string, objects ...any) (File, error) {
+// encodeFile encodes objects into one file.
+func encodeFile(name string, objects ...any) (File, error) {
 	out := File{Name: name}
 	for i, o := range objects {
 		text, err := yaml.Marshal(o)
@@ -80,7 +80,7 @@ func clusterFile(cluster string) string { return path.Join("clusters", cluster+"
 // nameLabel is the label of a ManagedCluster with its own name.
 const nameLabel = "name"
 
-func selector(clusters []string) definition.Selector {
+func clusterSelector(clusters []string) definition.Selector {
 	return definition.Selector{LabelSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: nameLabel, Operator: metav1.LabelSelectorOpIn, Values: clusters}}}}
 }
@@ -88,26 +88,27 @@ func selector(clusters []string) definition.Selector {
 // canaryGroup is the decision group that goes first.
 const canaryGroup = "canaries"
 
-// placement selects the clusters of the table. A cluster that is unreachable for a while, as every one is that changes its
+// newPlacement selects the clusters of the table. A cluster that is unreachable for a while, as every one is that changes its
 // address, stays selected.
-func (r Rollout) placement(sites []Site) definition.Placement {
+func (r Rollout) newPlacement(sites []Site) definition.Placement {
 	p := definition.Placement{
-		TypeMeta: metav1.TypeMeta{APIVersion: definition.ClusterAPI, Kind: "Placement"}, ObjectMeta: r.meta(""),
-		Spec: definition.PlacementSpec{Predicates: []definition.Predicate{{RequiredClusterSelector: selector(names(sites, false))}}},
+		TypeMeta: metav1.TypeMeta{APIVersion: definition.ClusterAPI, Kind: "Placement"}, ObjectMeta: r.newMeta(""),
+		Spec: definition.PlacementSpec{Predicates: []definition.Predicate{
+			{RequiredClusterSelector: clusterSelector(clusterNames(sites, false))}}},
 	}
 	for _, taint := range []string{"unreachable", "unavailable"} {
 		p.Spec.Tolerations = append(p.Spec.Tolerations,
 			definition.Toleration{Key: "cluster.open-cluster-management.io/" + taint, Operator: "Exists"})
 	}
-	if canaries := names(sites, true); len(canaries) > 0 {
+	if canaries := clusterNames(sites, true); len(canaries) > 0 {
 		p.Spec.DecisionStrategy = &definition.DecisionStrategy{GroupStrategy: definition.GroupStrategy{
-			DecisionGroups: []definition.DecisionGroup{{GroupName: canaryGroup, GroupClusterSelector: selector(canaries)}}}}
+			DecisionGroups: []definition.DecisionGroup{{GroupName: canaryGroup, GroupClusterSelector: clusterSelector(canaries)}}}}
 	}
 	return p
 }
 
-// names of the clusters, or of the canaries alone.
-func names(sites []Site, canaries bool) (out []string) {
+// clusterNames lists the names of the clusters, or of the canaries alone.
+func clusterNames(sites []Site, canaries bool) (out []string) {
 	for _, s := range sites {
 		if s.Canary || !canaries {
 			out = append(out, s.Cluster)
@@ -116,7 +117,7 @@ func names(sites []Site, canaries bool) (out []string) {
 	return out
 }
 
-// key is how a value of a cluster is named in its ConfigMap.
-func key(kind, name string) string { return notInKeys.ReplaceAllString(kind+"."+name, "-") }
+// valueKey is how a value of a cluster is named in its ConfigMap.
+func valueKey(kind, name string) string { return notInKeys.ReplaceAllString(kind+"."+name, "-") }
 
 var notInKeys = regexp.MustCompile(`[^-._a-zA-Z0-9]`)

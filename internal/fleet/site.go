@@ -25,23 +25,23 @@ type Site struct {
 func Sites(t Table, templates []Template) ([]Site, error) {
 	c := &checker{table: t, templates: templates, seen: map[string]int{}}
 	for _, template := range templates {
-		c.problems = append(c.problems, template.unusable(t)...)
+		c.problems = append(c.problems, template.checkUsable(t)...)
 	}
-	c.unused()
+	c.checkUnused()
 	broken := len(c.problems) > 0
 	out := make([]Site, len(t.Rows))
 	for i, row := range t.Rows {
-		out[i] = c.site(row)
+		out[i] = c.readSite(row)
 		if !broken {
-			out[i].Objects = c.objects(row)
+			out[i].Objects = c.fillObjects(row)
 		}
 	}
-	c.empty(out)
+	c.checkEmpty(out)
 	if len(c.problems) == 0 {
-		c.same(out)
+		c.checkSame(out)
 	}
 	slices.SortStableFunc(c.problems, func(a, b Problem) int { return a.Row - b.Row })
-	return out, c.problems.err()
+	return out, c.problems.asError()
 }
 
 type checker struct {
@@ -51,8 +51,8 @@ type checker struct {
 	problems  Problems
 }
 
-// unused refuses a column that nothing reads: it is most likely a mistyped one.
-func (c *checker) unused() {
+// checkUnused refuses a column that nothing reads: it is most likely a mistyped one.
+func (c *checker) checkUnused() {
 	for _, column := range c.table.Columns {
 		used := column == columnCluster || column == columnCanary || slices.Contains(addressColumns(), column) ||
 			slices.ContainsFunc(c.templates, func(t Template) bool { return slices.Contains(t.columns, column) })
@@ -64,12 +64,13 @@ func (c *checker) unused() {
 	}
 }
 
-func (c *checker) site(row Row) Site {
+func (c *checker) readSite(row Row) Site {
 	s := Site{Cluster: row.Values[columnCluster]}
 	if len(validation.IsDNS1123Label(s.Cluster)) > 0 {
-		c.fail(row.problem(columnCluster, "it must be the name of a ManagedCluster: lower-case letters, digits and hyphens, 63 at most"))
+		c.addProblems(row.newProblem(columnCluster,
+			"it must be the name of a ManagedCluster: lower-case letters, digits and hyphens, 63 at most"))
 	} else if before, twice := c.seen[s.Cluster]; twice {
-		c.fail(row.problem(columnCluster, fmt.Sprintf("it is that of row %d, too; a cluster has one row", before)))
+		c.addProblems(row.newProblem(columnCluster, fmt.Sprintf("it is that of row %d, too; a cluster has one row", before)))
 	}
 	c.seen[s.Cluster] = row.Number
 	switch strings.ToLower(row.Values[columnCanary]) {
@@ -77,26 +78,26 @@ func (c *checker) site(row Row) Site {
 	case "yes", "true":
 		s.Canary = true
 	default:
-		c.fail(row.problem(columnCanary, "it must be yes, no or empty"))
+		c.addProblems(row.newProblem(columnCanary, "it must be yes, no or empty"))
 	}
 	var problems Problems
 	s.IPConfig, problems = ipConfig(row)
-	c.fail(problems...)
+	c.addProblems(problems...)
 	return s
 }
 
-func (c *checker) objects(row Row) (out []*unstructured.Unstructured) {
+func (c *checker) fillObjects(row Row) (out []*unstructured.Unstructured) {
 	for _, t := range c.templates {
-		o, err := t.fill(row)
+		o, err := t.fillRow(row)
 		if err == nil {
-			err = judge(o)
+			err = checkObject(o)
 		}
 		if err != nil {
-			c.fail(Problem{Row: row.Number, Column: strings.Join(t.columns, ", "), Want: fmt.Sprintf("template %s: %v", t.Name, err)})
+			c.addProblems(Problem{Row: row.Number, Column: strings.Join(t.columns, ", "), Want: fmt.Sprintf("template %s: %v", t.Name, err)})
 			continue
 		}
 		if slices.ContainsFunc(out, func(other *unstructured.Unstructured) bool { return objectName(other) == objectName(o) }) {
-			c.fail(Problem{Row: row.Number, Want: fmt.Sprintf(
+			c.addProblems(Problem{Row: row.Number, Want: fmt.Sprintf(
 				"template %s makes %s, as another does; an object comes from one template", t.Name, objectName(o))})
 		}
 		out = append(out, o)
@@ -104,30 +105,30 @@ func (c *checker) objects(row Row) (out []*unstructured.Unstructured) {
 	return out
 }
 
-// empty refuses rows by which nothing would change.
-func (c *checker) empty(sites []Site) {
+// checkEmpty refuses rows by which nothing would change.
+func (c *checker) checkEmpty(sites []Site) {
 	for i, s := range sites {
 		if s.IPConfig == nil && len(c.templates) == 0 {
-			c.fail(Problem{Row: c.table.Rows[i].Number,
+			c.addProblems(Problem{Row: c.table.Rows[i].Number,
 				Want: "it asks for nothing: fill " + columnIPv4Address + " or another column of addresses, or name a template"})
 		}
 	}
 }
 
-// same refuses rows that differ in which kinds they ask for: a policy is one for all clusters, and its objects have one name.
-func (c *checker) same(sites []Site) {
+// checkSame refuses rows that differ in which kinds they ask for: a policy is one for all clusters, and its objects have one name.
+func (c *checker) checkSame(sites []Site) {
 	for i, s := range sites {
 		if (s.IPConfig == nil) != (sites[0].IPConfig == nil) {
-			c.fail(Problem{Row: c.table.Rows[i].Number, Column: columnIPv4Address,
+			c.addProblems(Problem{Row: c.table.Rows[i].Number, Column: columnIPv4Address,
 				Want: "rows with and without addresses need tables of their own: one roll-out changes the same kinds everywhere"})
 		}
 		for k, o := range s.Objects {
 			if objectName(o) != objectName(sites[0].Objects[k]) {
-				c.fail(Problem{Row: c.table.Rows[i].Number, Want: fmt.Sprintf(
+				c.addProblems(Problem{Row: c.table.Rows[i].Number, Want: fmt.Sprintf(
 					"template %s: the name and namespace of an object must be the same on all clusters", c.templates[k].Name)})
 			}
 		}
 	}
 }
 
-func (c *checker) fail(problems ...Problem) { c.problems = append(c.problems, problems...) }
+func (c *checker) addProblems(problems ...Problem) { c.problems = append(c.problems, problems...) }

@@ -44,7 +44,7 @@ type Row struct {
 	Values map[string]string
 }
 
-func (r Row) problem(column, want string) Problem {
+func (r Row) newProblem(column, want string) Problem {
 	return Problem{Row: r.Number, Column: column, Value: r.Values[column], Want: want}
 }
 
@@ -54,7 +54,7 @@ type Table struct {
 	Rows    []Row
 }
 
-func (t Table) has(column string) bool { return slices.Contains(t.Columns, column) }
+func (t Table) hasColumn(column string) bool { return slices.Contains(t.Columns, column) }
 
 // ReadTable reads a CSV file, with commas or semicolons, as spreadsheets write them. Its first line names the columns.
 func ReadTable(data []byte) (Table, error) {
@@ -76,16 +76,16 @@ func ReadTable(data []byte) (Table, error) {
 	}
 	t := Table{Columns: header}
 	problems := checkHeader(header)
-	if err := t.rows(r, &problems); err != nil {
+	if err := t.readRows(r, &problems); err != nil {
 		return Table{}, err
 	}
 	if len(t.Rows) == 0 && len(problems) == 0 {
 		return Table{}, errors.New("the table names no cluster")
 	}
-	return t, problems.err()
+	return t, problems.asError()
 }
 
-func (t *Table) rows(r *csv.Reader, problems *Problems) error {
+func (t *Table) readRows(r *csv.Reader, problems *Problems) error {
 	for {
 		fields, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -100,7 +100,7 @@ func (t *Table) rows(r *csv.Reader, problems *Problems) error {
 		}
 		if len(fields) != len(t.Columns) {
 			*problems = append(*problems, Problem{Row: line, Want: fmt.Sprintf("it has %s, the first line names %s",
-				count(len(fields), "field"), count(len(t.Columns), "column"))})
+				countOf(len(fields), "field"), countOf(len(t.Columns), "column"))})
 			continue
 		}
 		row := Row{Number: line, Values: map[string]string{}}
@@ -135,7 +135,7 @@ func checkHeader(header []string) (problems Problems) {
 	return problems
 }
 
-func count(n int, what string) string {
+func countOf(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -76,7 +76,7 @@ func ReadTemplates(name string, data []byte) ([]Template, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read template %s: %w", name, err)
 		}
-		t.columns = slices.Sorted(maps.Keys(mentioned(&t.node)))
+		t.columns = slices.Sorted(maps.Keys(mentionedColumns(&t.node)))
 		out = append(out, t)
 	}
 	if len(out) == 0 {
@@ -85,21 +85,21 @@ func ReadTemplates(name string, data []byte) ([]Template, error) {
 	return out, nil
 }
 
-// mentioned are the columns that placeholders name.
-func mentioned(n *yaml.Node) map[string]bool {
+// mentionedColumns are the columns that placeholders name.
+func mentionedColumns(n *yaml.Node) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range placeholder.FindAllStringSubmatch(n.Value, -1) {
 		out[m[1]] = true
 	}
 	for _, c := range n.Content {
-		maps.Copy(out, mentioned(c))
+		maps.Copy(out, mentionedColumns(c))
 	}
 	return out
 }
 
-// fill makes the object of a row. A value never changes the shape of the document: it is put into a scalar that was read.
-func (t Template) fill(row Row) (*unstructured.Unstructured, error) {
-	filled := substituted(&t.node, row.Values)
+// fillRow makes the object of a row. A value never changes the shape of the document: it is put into a scalar that was read.
+func (t Template) fillRow(row Row) (*unstructured.Unstructured, error) {
+	filled := substituteNode(&t.node, row.Values)
 	var object map[string]any
 	if err := filled.Decode(&object); err != nil {
 		return nil, fmt.Errorf("template %s is not an object: %w", t.Name, err)
@@ -111,7 +111,7 @@ func (t Template) fill(row Row) (*unstructured.Unstructured, error) {
 	return decodeObject(text)
 }
 
-func substituted(n *yaml.Node, values map[string]string) *yaml.Node {
+func substituteNode(n *yaml.Node, values map[string]string) *yaml.Node {
 	out := *n
 	if n.Kind == yaml.ScalarNode && placeholder.MatchString(n.Value) {
 		out.Value = placeholder.ReplaceAllStringFunc(n.Value, func(m string) string { return values[m[2:len(m)-1]] })
@@ -122,15 +122,15 @@ func substituted(n *yaml.Node, values map[string]string) *yaml.Node {
 	}
 	out.Content = make([]*yaml.Node, len(n.Content))
 	for i, c := range n.Content {
-		out.Content[i] = substituted(c, values)
+		out.Content[i] = substituteNode(c, values)
 	}
 	return &out
 }
 
-// unusable lists columns that a template names and the table has not, and the fields that a row leaves empty.
-func (t Template) unusable(table Table) (problems Problems) {
+// checkUsable lists columns that a template names and the table has not, and the fields that a row leaves empty.
+func (t Template) checkUsable(table Table) (problems Problems) {
 	for _, column := range t.columns {
-		if !table.has(column) {
+		if !table.hasColumn(column) {
 			problems = append(problems, Problem{Value: "${" + column + "}",
 				Want: fmt.Sprintf("template %s names a column that the table has not; it has %s",
 					t.Name, strings.Join(table.Columns, ", "))})
@@ -138,7 +138,7 @@ func (t Template) unusable(table Table) (problems Problems) {
 		}
 		for _, row := range table.Rows {
 			if row.Values[column] == "" {
-				problems = append(problems, row.problem(column, fmt.Sprintf("it is empty, and template %s needs it", t.Name)))
+				problems = append(problems, row.newProblem(column, fmt.Sprintf("it is empty, and template %s needs it", t.Name)))
 			}
 		}
 	}

@@ -49,9 +49,9 @@ func (r Rollout) Works(sites []Site) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		meta := r.meta("")
+		meta := r.newMeta("")
 		meta.Namespace = s.Cluster
-		f, err := file(workFile(s), definition.ManifestWork{
+		f, err := encodeFile(workFile(s), definition.ManifestWork{
 			TypeMeta: metav1.TypeMeta{APIVersion: definition.WorkAPI, Kind: "ManifestWork"}, ObjectMeta: meta, Spec: work})
 		if err != nil {
 			return nil, err
@@ -116,18 +116,18 @@ func (r Rollout) replicaSetFile(sites []Site, common map[string]bool) (File, err
 	if err != nil {
 		return File{}, err
 	}
-	return file("rollout.yaml", r.placement(sites), set)
+	return encodeFile("rollout.yaml", r.newPlacement(sites), set)
 }
 
 func (r Rollout) replicaSet(sites []Site, objects []*unstructured.Unstructured) (definition.ManifestWorkReplicaSet, error) {
 	work, err := workSpec(objects)
 	progressive := definition.Progressive{
 		MaxConcurrency: r.MaxConcurrency, MinSuccessTime: "5m", ProgressDeadline: fmt.Sprintf("%dm", r.Timeout)}
-	if len(names(sites, true)) > 0 {
+	if len(clusterNames(sites, true)) > 0 {
 		progressive.MandatoryDecisionGroups = []definition.MandatoryGroup{{GroupName: canaryGroup}}
 	}
 	return definition.ManifestWorkReplicaSet{
-		TypeMeta: metav1.TypeMeta{APIVersion: definition.ReplicaSetAPI, Kind: "ManifestWorkReplicaSet"}, ObjectMeta: r.meta("-objects"),
+		TypeMeta: metav1.TypeMeta{APIVersion: definition.ReplicaSetAPI, Kind: "ManifestWorkReplicaSet"}, ObjectMeta: r.newMeta("-objects"),
 		Spec: definition.ReplicaSetSpec{ManifestWorkTemplate: work, PlacementRefs: []definition.PlacementRef{{Name: r.Name,
 			RolloutStrategy: definition.RolloutStrategy{Type: "Progressive", Progressive: progressive}}}},
 	}, err
@@ -148,15 +148,15 @@ func workSpec(objects []*unstructured.Unstructured) (definition.WorkSpec, error)
 				Group: g.group, Resource: g.resource, Name: o.GetName(), Namespace: o.GetNamespace()},
 			UpdateStrategy: definition.UpdateStrategy{
 				Type: "ServerSideApply", ServerSideApply: &definition.ServerSideApply{Force: true}},
-			ConditionRules: g.rules(), FeedbackRules: g.feedback(),
+			ConditionRules: g.conditionRules(), FeedbackRules: g.feedbackRules(),
 		})
 	}
 	return out, nil
 }
 
-// rules make the conditions of the work from those of the object. The one of an IPConfig is Complete when the address has
+// conditionRules make the conditions of the work from those of the object. The one of an IPConfig is Complete when the address has
 // changed: the work then writes it no more, and the person who ends the change is not overruled.
-func (g goal) rules() []definition.ConditionRule {
+func (g goal) conditionRules() []definition.ConditionRule {
 	const cel = "CEL"
 	is := func(kind, status string) string {
 		return "has(object.status) && has(object.status.conditions) && " +
@@ -178,7 +178,7 @@ func (g goal) rules() []definition.ConditionRule {
 	return out
 }
 
-func (g goal) feedback() []definition.FeedbackRule {
+func (g goal) feedbackRules() []definition.FeedbackRule {
 	at := fmt.Sprintf(`.status.conditions[?(@.type=="%s")]`, g.reached)
 	return []definition.FeedbackRule{{Type: "JSONPaths", JSONPaths: []definition.JSONPath{
 		{Name: "status", Path: at + ".status"}, {Name: "reason", Path: at + ".reason"}, {Name: "message", Path: at + ".message"}}}}

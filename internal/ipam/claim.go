@@ -20,47 +20,47 @@ type Request struct {
 func (p *Pool) Claim(r Request) (Lease, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tidy()
-	h, err := p.grant(r)
+	p.endQuarantines()
+	h, err := p.grantAddress(r)
 	if err != nil {
 		return Lease{}, err
 	}
-	return p.lease(h), nil
+	return p.leaseOf(h), nil
 }
 
-// grant makes a claim the holder of an address. Restore aside, an address gets its holder nowhere else.
-func (p *Pool) grant(r Request) (*holding, error) {
+// grantAddress makes a claim the holder of an address. Restore aside, an address gets its holder nowhere else.
+func (p *Pool) grantAddress(r Request) (*holding, error) {
 	if r.Claim == "" {
-		return nil, p.refuse(ErrConflict, r.Address, "cannot be claimed by a claim without an identity")
+		return nil, p.newRefusal(ErrConflict, r.Address, "cannot be claimed by a claim without an identity")
 	}
 	if h := p.byClaim[r.Claim]; h != nil {
-		if r.Address.IsValid() && number(r.Address.Unmap()) != h.addr {
-			return nil, p.refuse(ErrConflict, r.Address, "is asked for by %s, which holds %s", r.Claim, h.addr.address(p.lay.v4))
+		if r.Address.IsValid() && numberOf(r.Address.Unmap()) != h.addr {
+			return nil, p.newRefusal(ErrConflict, r.Address, "is asked for by %s, which holds %s", r.Claim, h.addr.toAddress(p.lay.v4))
 		}
 		return h, nil
 	}
-	rng, n, err := p.pick(r)
+	rng, n, err := p.pickAddress(r)
 	if err != nil {
 		return nil, err
 	}
-	p.seize(rng, n, r.Host)
+	p.takeAddress(rng, n, r.Host)
 	h := &holding{claim: r.Claim, host: r.Host, addr: n, rng: rng, wire: &p.lay.wires[rng]}
 	p.byClaim[r.Claim], p.byAddr[n] = h, h
 	return h, nil
 }
 
-// seize takes n out of the free, quarantined or idle addresses. A host that had it before, and is not the new one, is forgotten.
-func (p *Pool) seize(rng int32, n Count, host string) {
+// takeAddress takes n out of the free, quarantined or idle addresses. A host that had it before, and is not the new one, is forgotten.
+func (p *Pool) takeAddress(rng int32, n Count, host string) {
 	for _, k := range []*kept{&p.resting, &p.idle} {
 		r, ok := k.at[n]
 		if !ok {
 			continue
 		}
-		k.remove(n)
+		k.removeRest(n)
 		if r.host != host && r.host != "" && p.had[r.host] == r.addr {
 			delete(p.had, r.host)
 		}
 		return
 	}
-	p.free.take(rng, n) // a reserved address is not among the free ones
+	p.free.removeFree(rng, n) // a reserved address is not among the free ones
 }

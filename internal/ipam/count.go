@@ -55,8 +55,8 @@ func (c Count) less(d Count) bool { return c.Compare(d) < 0 }
 // IsZero reports whether there are none.
 func (c Count) IsZero() bool { return c == Count{} }
 
-// mod is the remainder of c divided by d, which is not zero.
-func (c Count) mod(d Count) Count {
+// remainder is the remainder of c divided by d, which is not zero.
+func (c Count) remainder(d Count) Count {
 	if d.hi == 0 {
 		return Count{lo: bits.Rem64(c.hi, c.lo, d.lo)}
 	}
@@ -87,8 +87,8 @@ func (c Count) String() string {
 // MarshalText writes the exact number.
 func (c Count) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// number is an address as a number; the family has to be remembered elsewhere.
-func number(a netip.Addr) Count {
+// numberOf returns an address as a number; the family has to be remembered elsewhere.
+func numberOf(a netip.Addr) Count {
 	if a.Is4() {
 		b := a.As4()
 		return Count{lo: uint64(binary.BigEndian.Uint32(b[:]))}
@@ -97,8 +97,8 @@ func number(a netip.Addr) Count {
 	return Count{hi: binary.BigEndian.Uint64(b[:8]), lo: binary.BigEndian.Uint64(b[8:])}
 }
 
-// address is the inverse of number.
-func (c Count) address(v4 bool) netip.Addr {
+// toAddress is the inverse of numberOf.
+func (c Count) toAddress(v4 bool) netip.Addr {
 	if v4 {
 		var b [4]byte
 		binary.BigEndian.PutUint32(b[:], uint32(c.lo))

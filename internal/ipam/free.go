@@ -25,11 +25,11 @@ func newFreeSet(usable []span) *freeSet {
 	return f
 }
 
-// first is the lowest free span of the first range that has one.
-func (f *freeSet) first() (span, bool) { return f.spans.Min() }
+// firstSpan is the lowest free span of the first range that has one.
+func (f *freeSet) firstSpan() (span, bool) { return f.spans.Min() }
 
-// around is the free span that holds n, if any.
-func (f *freeSet) around(rng int32, n Count) (found span, ok bool) {
+// spanAround is the free span that holds n, if any.
+func (f *freeSet) spanAround(rng int32, n Count) (found span, ok bool) {
 	f.spans.DescendLessOrEqual(span{rng: rng, from: n}, func(s span) bool {
 		found, ok = s, s.rng == rng && s.has(n)
 		return false
@@ -37,19 +37,19 @@ func (f *freeSet) around(rng int32, n Count) (found span, ok bool) {
 	return found, ok
 }
 
-// from is the first free address at n or after it; past the last one it starts anew.
-func (f *freeSet) from(rng int32, n Count) (int32, Count, bool) {
-	if _, ok := f.around(rng, n); ok {
+// nextFree is the first free address at n or after it; past the last one it starts anew.
+func (f *freeSet) nextFree(rng int32, n Count) (int32, Count, bool) {
+	if _, ok := f.spanAround(rng, n); ok {
 		return rng, n, true
 	}
-	next, ok := f.after(rng, n)
+	next, ok := f.spanAfter(rng, n)
 	if !ok {
-		next, ok = f.first()
+		next, ok = f.firstSpan()
 	}
 	return next.rng, next.from, ok
 }
 
-func (f *freeSet) after(rng int32, n Count) (found span, ok bool) {
+func (f *freeSet) spanAfter(rng int32, n Count) (found span, ok bool) {
 	f.spans.AscendGreaterOrEqual(span{rng: rng, from: n}, func(s span) bool {
 		found, ok = s, true
 		return false
@@ -57,9 +57,9 @@ func (f *freeSet) after(rng int32, n Count) (found span, ok bool) {
 	return found, ok
 }
 
-// take removes n and reports whether it was free.
-func (f *freeSet) take(rng int32, n Count) bool {
-	s, ok := f.around(rng, n)
+// removeFree removes n and reports whether it was free.
+func (f *freeSet) removeFree(rng int32, n Count) bool {
+	s, ok := f.spanAround(rng, n)
 	if !ok {
 		return false
 	}
@@ -75,19 +75,19 @@ func (f *freeSet) take(rng int32, n Count) bool {
 	return true
 }
 
-// give puts n back and joins it with its neighbours; giving what is there changes nothing.
-func (f *freeSet) give(rng int32, n Count) {
-	if _, ok := f.around(rng, n); ok {
+// returnFree adds n and joins it with its neighbours; adding what is there changes nothing.
+func (f *freeSet) returnFree(rng int32, n Count) {
+	if _, ok := f.spanAround(rng, n); ok {
 		return
 	}
 	f.total = f.total.next()
 	s := span{rng, n, n}
-	if right, ok := f.after(rng, n); ok && right.rng == rng && right.from == n.next() {
+	if right, ok := f.spanAfter(rng, n); ok && right.rng == rng && right.from == n.next() {
 		f.spans.Delete(right)
 		s.to = right.to
 	}
 	if !n.IsZero() {
-		if left, ok := f.around(rng, n.prev()); ok {
+		if left, ok := f.spanAround(rng, n.prev()); ok {
 			s.from = left.from // replaces the left one
 		}
 	}
@@ -118,13 +118,13 @@ func newKept() kept {
 	return kept{order: btree.NewG(degree, byTime), at: map[Count]rest{}}
 }
 
-func (k kept) put(r rest) {
-	k.remove(r.addr)
+func (k kept) keepRest(r rest) {
+	k.removeRest(r.addr)
 	k.order.ReplaceOrInsert(r)
 	k.at[r.addr] = r
 }
 
-func (k kept) remove(n Count) {
+func (k kept) removeRest(n Count) {
 	if r, ok := k.at[n]; ok {
 		k.order.Delete(r)
 		delete(k.at, n)

@@ -24,27 +24,27 @@ func (p *Pool) Restore(h Holding) (lost []Holding) {
 	if a.Is4() != p.lay.v4 {
 		return []Holding{h}
 	}
-	n := number(a)
+	n := numberOf(a)
 	if now := p.byClaim[h.Claim]; now != nil && now.addr == n {
 		now.host = h.Host
 		return nil
 	}
 	for _, old := range []*holding{p.byClaim[h.Claim], p.byAddr[n]} {
 		if old != nil {
-			lost = append(lost, Holding{Claim: old.claim, Host: old.host, Address: old.addr.address(p.lay.v4)})
-			p.drop(old)
-			p.retire("", old.addr, p.now())
+			lost = append(lost, Holding{Claim: old.claim, Host: old.host, Address: old.addr.toAddress(p.lay.v4)})
+			p.dropHolding(old)
+			p.retireAddress("", old.addr, p.now())
 		}
 	}
-	p.hold(h, n)
+	p.addHolding(h, n)
 	return lost
 }
 
-func (p *Pool) hold(h Holding, n Count) {
+func (p *Pool) addHolding(h Holding, n Count) {
 	k := &holding{claim: h.Claim, host: h.Host, addr: n}
-	p.place(k, n)
+	p.placeHolding(k, n)
 	if k.rng >= 0 {
-		p.seize(k.rng, n, h.Host)
+		p.takeAddress(k.rng, n, h.Host)
 	}
 	p.byClaim[h.Claim], p.byAddr[n] = k, k
 }
@@ -57,7 +57,7 @@ func (p *Pool) Of(claim string) (Lease, bool) {
 	if h == nil {
 		return Lease{}, false
 	}
-	return p.lease(h), true
+	return p.leaseOf(h), true
 }
 
 // Holder is the lease on an address.
@@ -65,11 +65,11 @@ func (p *Pool) Holder(a netip.Addr) (Lease, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a = a.Unmap()
-	h := p.byAddr[number(a)]
+	h := p.byAddr[numberOf(a)]
 	if h == nil || a.Is4() != p.lay.v4 {
 		return Lease{}, false
 	}
-	return p.lease(h), true
+	return p.leaseOf(h), true
 }
 
 // Release ends a claim's holding at once and says what it was; a claim that holds
@@ -77,14 +77,14 @@ func (p *Pool) Holder(a netip.Addr) (Lease, bool) {
 func (p *Pool) Release(claim string) (Lease, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tidy()
+	p.endQuarantines()
 	h := p.byClaim[claim]
 	if h == nil {
 		return Lease{}, false
 	}
-	l := p.lease(h)
-	p.drop(h)
-	p.retire(h.host, h.addr, p.now().Add(p.spec.Quarantine))
+	l := p.leaseOf(h)
+	p.dropHolding(h)
+	p.retireAddress(h.host, h.addr, p.now().Add(p.spec.Quarantine))
 	return l, true
 }
 
@@ -96,21 +96,21 @@ func (p *Pool) Withdraw(claim string) {
 	if h == nil {
 		return
 	}
-	p.drop(h)
+	p.dropHolding(h)
 	if p.had[h.host] == h.addr {
 		delete(p.had, h.host)
 	}
-	p.retire("", h.addr, p.now())
+	p.retireAddress("", h.addr, p.now())
 }
 
-func (p *Pool) drop(h *holding) {
+func (p *Pool) dropHolding(h *holding) {
 	delete(p.byClaim, h.claim)
 	delete(p.byAddr, h.addr)
 }
 
-// retire puts an address that lost its holder where it belongs.
-func (p *Pool) retire(host string, n Count, until time.Time) {
-	s, usable := p.lay.find(n)
+// retireAddress puts an address that lost its holder where it belongs.
+func (p *Pool) retireAddress(host string, n Count, until time.Time) {
+	s, usable := p.lay.spanWith(n)
 	if !usable {
 		return
 	}
@@ -121,32 +121,32 @@ func (p *Pool) retire(host string, n Count, until time.Time) {
 		return
 	}
 	if until.After(p.now()) {
-		p.resting.put(rest{until: until, addr: n, host: host})
+		p.resting.keepRest(rest{until: until, addr: n, host: host})
 		return
 	}
-	p.settle(s.rng, rest{until: until, addr: n, host: host})
+	p.freeOrKeep(s.rng, rest{until: until, addr: n, host: host})
 }
 
-// settle makes an address free, or keeps it apart for the host that had it.
-func (p *Pool) settle(rng int32, r rest) {
+// freeOrKeep makes an address free, or keeps it apart for the host that had it.
+func (p *Pool) freeOrKeep(rng int32, r rest) {
 	if r.host != "" && p.spec.Strategy == Sticky && p.had[r.host] == r.addr {
-		p.free.take(rng, r.addr)
-		p.idle.put(r)
+		p.free.removeFree(rng, r.addr)
+		p.idle.keepRest(r)
 		return
 	}
-	p.free.give(rng, r.addr)
+	p.free.returnFree(rng, r.addr)
 }
 
-// tidy ends the quarantines that are over.
-func (p *Pool) tidy() {
+// endQuarantines ends the quarantines that are over.
+func (p *Pool) endQuarantines() {
 	for {
 		r, ok := p.resting.order.Min()
 		if !ok || r.until.After(p.now()) {
 			return
 		}
-		p.resting.remove(r.addr)
-		if s, usable := p.lay.find(r.addr); usable {
-			p.settle(s.rng, r)
+		p.resting.removeRest(r.addr)
+		if s, usable := p.lay.spanWith(r.addr); usable {
+			p.freeOrKeep(s.rng, r)
 		}
 	}
 }
@@ -155,21 +155,21 @@ func (p *Pool) tidy() {
 func (p *Pool) Quarantine(a netip.Addr, host string, until time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tidy()
+	p.endQuarantines()
 	a = a.Unmap()
-	if why := p.lay.why(a); why != "" {
-		return p.refuse(ErrOutside, a, "%s", why)
+	if why := p.lay.whyUnusable(a); why != "" {
+		return p.newRefusal(ErrOutside, a, "%s", why)
 	}
-	n := number(a)
+	n := numberOf(a)
 	if h := p.byAddr[n]; h != nil {
-		return p.held(h, "")
+		return p.refuseHeld(h, "")
 	}
 	if name, ok := p.reservedAt[n]; ok {
-		return p.refuse(ErrReserved, a, "is reserved for %s", name)
+		return p.newRefusal(ErrReserved, a, "is reserved for %s", name)
 	}
-	s, _ := p.lay.find(n)
-	p.seize(s.rng, n, host)
-	p.retire(host, n, until)
+	s, _ := p.lay.spanWith(n)
+	p.takeAddress(s.rng, n, host)
+	p.retireAddress(host, n, until)
 	return nil
 }
 
@@ -177,12 +177,12 @@ func (p *Pool) Quarantine(a netip.Addr, host string, until time.Time) error {
 func (p *Pool) Remember(host string, a netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := number(a.Unmap())
-	if _, usable := p.lay.find(n); !usable || host == "" || a.Unmap().Is4() != p.lay.v4 {
+	n := numberOf(a.Unmap())
+	if _, usable := p.lay.spanWith(n); !usable || host == "" || a.Unmap().Is4() != p.lay.v4 {
 		return
 	}
 	p.had[host] = n
-	if s, ok := p.lay.find(n); ok && p.free.take(s.rng, n) {
-		p.idle.put(rest{until: p.now(), addr: n, host: host})
+	if s, ok := p.lay.spanWith(n); ok && p.free.removeFree(s.rng, n) {
+		p.idle.keepRest(rest{until: p.now(), addr: n, host: host})
 	}
 }

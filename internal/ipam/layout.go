@@ -8,15 +8,15 @@ import (
 	"go4.org/netipx"
 )
 
-// carve works out what may be allocated: the ranges without what is excluded.
-func (l *layout) carve(s Spec, bounds []netipx.IPRange) {
+// carveSpans works out what may be allocated: the ranges without what is excluded.
+func (l *layout) carveSpans(s Spec, bounds []netipx.IPRange) {
 	l.off, l.is = slices.Clone(s.Exclude), map[netip.Addr]string{}
 	for i, r := range s.Ranges {
-		l.wires = append(l.wires, s.wire(r))
+		l.wires = append(l.wires, s.toWire(r))
 		if !bounds[i].IsValid() {
 			continue
 		}
-		for a, is := range s.unusable(r, bounds[i]) {
+		for a, is := range s.unusableAddresses(r, bounds[i]) {
 			l.off = append(l.off, netipx.IPRangeFrom(a, a))
 			l.is[a] = is
 		}
@@ -31,22 +31,22 @@ func (l *layout) carve(s Spec, bounds []netipx.IPRange) {
 		left := []span{whole}
 		for _, e := range l.off {
 			if e.IsValid() && e.From().Is4() == l.v4 {
-				left = without(left, spanOf(e))
+				left = withoutHole(left, spanOf(e))
 			}
 		}
 		l.usable = append(l.usable, left...)
 	}
-	l.index()
+	l.indexSpans()
 }
 
-func without(spans []span, hole span) (left []span) {
+func withoutHole(spans []span, hole span) (left []span) {
 	for _, s := range spans {
 		left = append(left, s.minus(hole)...)
 	}
 	return left
 }
 
-func (l *layout) index() {
+func (l *layout) indexSpans() {
 	for i, s := range l.usable {
 		l.before = append(l.before, l.total)
 		l.byAddr = append(l.byAddr, i)
@@ -55,8 +55,8 @@ func (l *layout) index() {
 	sort.Slice(l.byAddr, func(a, b int) bool { return l.usable[l.byAddr[a]].from.less(l.usable[l.byAddr[b]].from) })
 }
 
-// find is the usable span that holds n.
-func (l *layout) find(n Count) (span, bool) {
+// spanWith is the usable span that holds n.
+func (l *layout) spanWith(n Count) (span, bool) {
 	i := sort.Search(len(l.byAddr), func(i int) bool { return n.less(l.usable[l.byAddr[i]].from) })
 	if i == 0 {
 		return span{}, false
@@ -65,14 +65,14 @@ func (l *layout) find(n Count) (span, bool) {
 	return s, s.has(n)
 }
 
-// at is the k-th usable address, k below total.
-func (l *layout) at(k Count) (rng int32, n Count) {
+// addressAt is the k-th usable address, k below total.
+func (l *layout) addressAt(k Count) (rng int32, n Count) {
 	i := sort.Search(len(l.before), func(i int) bool { return k.less(l.before[i]) }) - 1
 	return l.usable[i].rng, l.usable[i].from.add(k.sub(l.before[i]))
 }
 
-// size is how many addresses the ranges span, with what is excluded.
-func (l *layout) size() (c Count) {
+// countAddresses counts the addresses that the ranges span, with what is excluded.
+func (l *layout) countAddresses() (c Count) {
 	for _, r := range l.ranges {
 		c = c.add(r.size())
 	}
@@ -89,15 +89,15 @@ func (l *layout) rangeOf(n Count) (int32, bool) {
 	return 0, false
 }
 
-// why says in words why an address is not the pool's to give, or "".
-func (l *layout) why(a netip.Addr) string {
-	switch _, declared := l.rangeOf(number(a)); {
+// whyUnusable says in words why an address is not the pool's to give, or "".
+func (l *layout) whyUnusable(a netip.Addr) string {
+	switch _, declared := l.rangeOf(numberOf(a)); {
 	case a.Is4() != l.v4:
 		return "is not " + familyWord(l.v4) + ", as the pool is"
 	case !declared:
 		return "lies outside its ranges"
 	}
-	if _, ok := l.find(number(a)); ok {
+	if _, ok := l.spanWith(numberOf(a)); ok {
 		return ""
 	}
 	if is, ok := l.is[a]; ok {
@@ -116,13 +116,13 @@ type Extent struct{ lay *layout }
 
 // ExtentOf works it out; it fails with what Validate says.
 func ExtentOf(s Spec) (Extent, error) {
-	l, err := lay(s)
+	l, err := newLayout(s)
 	return Extent{l}, err
 }
 
 // Why says in words why an address is not one the pool allocates, as the end of a
 // sentence about the address, or "".
-func (e Extent) Why(a netip.Addr) string { return e.lay.why(a.Unmap()) }
+func (e Extent) Why(a netip.Addr) string { return e.lay.whyUnusable(a.Unmap()) }
 
 // Extent is what the pool allocates now.
 func (p *Pool) Extent() Extent {

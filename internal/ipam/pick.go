@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// pick says which address a request gets; it changes nothing. In order: what is
+// pickAddress says which address a request gets; it changes nothing. In order: what is
 // reserved for its name, what it wishes, what its host had, what the strategy says.
-func (p *Pool) pick(r Request) (int32, Count, error) {
+func (p *Pool) pickAddress(r Request) (int32, Count, error) {
 	if n, ok := p.reserved[r.Name]; ok && r.Name != "" {
 		return p.pickReserved(r, n)
 	}
@@ -15,8 +15,8 @@ func (p *Pool) pick(r Request) (int32, Count, error) {
 		return p.pickWish(r, r.Address.Unmap())
 	}
 	if p.spec.Strategy == Sticky && r.Host != "" {
-		if n, ok := p.had[r.Host]; ok && p.available(r.Host, n) {
-			s, _ := p.lay.find(n)
+		if n, ok := p.had[r.Host]; ok && p.isAvailable(r.Host, n) {
+			s, _ := p.lay.spanWith(n)
 			return s.rng, n, nil
 		}
 	}
@@ -24,53 +24,53 @@ func (p *Pool) pick(r Request) (int32, Count, error) {
 		return rng, n, nil
 	}
 	if gone, ok := p.idle.order.Min(); ok {
-		s, _ := p.lay.find(gone.addr)
+		s, _ := p.lay.spanWith(gone.addr)
 		return s.rng, gone.addr, nil
 	}
-	return 0, Count{}, p.exhausted()
+	return 0, Count{}, p.refuseExhausted()
 }
 
 func (p *Pool) pickReserved(r Request, n Count) (int32, Count, error) {
-	a := n.address(p.lay.v4)
+	a := n.toAddress(p.lay.v4)
 	if r.Address.IsValid() && r.Address.Unmap() != a {
-		return 0, n, p.refuse(ErrConflict, r.Address, "is asked for by %s, for which %s is reserved", r.Name, a)
+		return 0, n, p.newRefusal(ErrConflict, r.Address, "is asked for by %s, for which %s is reserved", r.Name, a)
 	}
 	if h := p.byAddr[n]; h != nil {
-		return 0, n, p.held(h, "reserved for %s, ", r.Name)
+		return 0, n, p.refuseHeld(h, "reserved for %s, ", r.Name)
 	}
-	s, _ := p.lay.find(n)
+	s, _ := p.lay.spanWith(n)
 	return s.rng, n, nil
 }
 
 func (p *Pool) pickWish(r Request, a netip.Addr) (int32, Count, error) {
-	n := number(a)
-	if why := p.lay.why(a); why != "" {
-		return 0, n, p.refuse(ErrOutside, a, "%s", why)
+	n := numberOf(a)
+	if why := p.lay.whyUnusable(a); why != "" {
+		return 0, n, p.newRefusal(ErrOutside, a, "%s", why)
 	}
 	if h := p.byAddr[n]; h != nil {
-		return 0, n, p.held(h, "")
+		return 0, n, p.refuseHeld(h, "")
 	}
 	if name, ok := p.reservedAt[n]; ok {
-		return 0, n, p.refuse(ErrReserved, a, "is reserved for %s", name)
+		return 0, n, p.newRefusal(ErrReserved, a, "is reserved for %s", name)
 	}
-	if q, ok := p.resting.at[n]; ok && !p.available(r.Host, n) {
-		no := p.refuse(ErrQuarantined, a, "is in quarantine until %s", q.until.UTC().Format("2006-01-02T15:04:05Z"))
+	if q, ok := p.resting.at[n]; ok && !p.isAvailable(r.Host, n) {
+		no := p.newRefusal(ErrQuarantined, a, "is in quarantine until %s", q.until.UTC().Format("2006-01-02T15:04:05Z"))
 		no.RetryAt = q.until
 		return 0, n, no
 	}
-	s, _ := p.lay.find(n)
+	s, _ := p.lay.spanWith(n)
 	return s.rng, n, nil
 }
 
-func (p *Pool) held(h *holding, format string, args ...any) *Refusal {
-	no := p.refuse(ErrHeld, h.addr.address(p.lay.v4), "is "+format+"held by %s", append(args, h.claim)...)
+func (p *Pool) refuseHeld(h *holding, format string, args ...any) *Refusal {
+	no := p.newRefusal(ErrHeld, h.addr.toAddress(p.lay.v4), "is "+format+"held by %s", append(args, h.claim)...)
 	no.Holder = h.claim
 	return no
 }
 
-// available reports whether a host may have n: quarantine keeps an address from others,
+// isAvailable reports whether a host may have n: quarantine keeps an address from others,
 // not from the host that had it.
-func (p *Pool) available(host string, n Count) bool {
+func (p *Pool) isAvailable(host string, n Count) bool {
 	if _, taken := p.byAddr[n]; taken {
 		return false
 	}
@@ -80,7 +80,7 @@ func (p *Pool) available(host string, n Count) bool {
 	if q, ok := p.resting.at[n]; ok {
 		return host != "" && q.host == host
 	}
-	_, ok := p.lay.find(n)
+	_, ok := p.lay.spanWith(n)
 	return ok
 }
 
@@ -92,10 +92,10 @@ func (p *Pool) pickFree(r Request) (int32, Count, bool) {
 	case p.spec.Strategy == Random:
 		return p.pickRandom()
 	case p.spec.Strategy == Sticky && r.Host != "":
-		rng, n := p.lay.at(pointOf(r.Host).mod(p.lay.total))
-		return p.free.from(rng, n)
+		rng, n := p.lay.addressAt(pointOf(r.Host).remainder(p.lay.total))
+		return p.free.nextFree(rng, n)
 	}
-	s, ok := p.free.first()
+	s, ok := p.free.firstSpan()
 	return s.rng, s.from, ok
 }
 
@@ -105,12 +105,12 @@ const throws = 16
 
 func (p *Pool) pickRandom() (rng int32, n Count, ok bool) {
 	for range throws {
-		rng, n = p.lay.at(Count{hi: p.rand.Uint64(), lo: p.rand.Uint64()}.mod(p.lay.total))
-		if _, free := p.free.around(rng, n); free {
+		rng, n = p.lay.addressAt(Count{hi: p.rand.Uint64(), lo: p.rand.Uint64()}.remainder(p.lay.total))
+		if _, free := p.free.spanAround(rng, n); free {
 			return rng, n, true
 		}
 	}
-	return p.free.from(rng, n)
+	return p.free.nextFree(rng, n)
 }
 
 // pointOf is a number that follows from a host's name and from nothing else.
@@ -118,20 +118,20 @@ func pointOf(host string) Count {
 	h := fnv.New128a()
 	_, _ = h.Write([]byte(host)) // never fails
 	var sum [16]byte
-	return number(netip.AddrFrom16([16]byte(h.Sum(sum[:0]))))
+	return numberOf(netip.AddrFrom16([16]byte(h.Sum(sum[:0]))))
 }
 
-func (p *Pool) exhausted() *Refusal {
-	no := p.refuse(ErrExhausted, netip.Addr{}, "is exhausted: of %s addresses %d are held, %d reserved, %d in quarantine",
-		p.lay.total, len(p.byAddr), p.unclaimed(), len(p.resting.at))
+func (p *Pool) refuseExhausted() *Refusal {
+	no := p.newRefusal(ErrExhausted, netip.Addr{}, "is exhausted: of %s addresses %d are held, %d reserved, %d in quarantine",
+		p.lay.total, len(p.byAddr), p.countUnclaimed(), len(p.resting.at))
 	if q, ok := p.resting.order.Min(); ok {
 		no.RetryAt = q.until
 	}
 	return no
 }
 
-// unclaimed is how many reserved addresses no claim holds.
-func (p *Pool) unclaimed() (n int) {
+// countUnclaimed counts the reserved addresses that no claim holds.
+func (p *Pool) countUnclaimed() (n int) {
 	for a := range p.reservedAt {
 		if p.byAddr[a] == nil {
 			n++

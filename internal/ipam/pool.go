@@ -44,7 +44,7 @@ type holding struct {
 
 // New works the Spec out; it fails with what Validate says.
 func New(s Spec, o Options) (*Pool, error) {
-	l, err := lay(s)
+	l, err := newLayout(s)
 	if err != nil {
 		return nil, err
 	}
@@ -53,57 +53,57 @@ func New(s Spec, o Options) (*Pool, error) {
 		byClaim: map[string]*holding{}, byAddr: map[Count]*holding{},
 		resting: newKept(), idle: newKept(), had: map[string]Count{},
 	}
-	p.rebuild(l)
+	p.rebuildFree(l)
 	return p, nil
 }
 
-// rebuild derives what is free from the layout and everything that is known.
-func (p *Pool) rebuild(l *layout) {
+// rebuildFree derives what is free from the layout and everything that is known.
+func (p *Pool) rebuildFree(l *layout) {
 	p.lay, p.free = l, newFreeSet(l.usable)
 	p.reserved, p.reservedAt = map[string]Count{}, map[Count]string{}
 	for name, a := range p.spec.Reserved {
-		p.setReserved(name, number(a.Unmap()))
+		p.setReserved(name, numberOf(a.Unmap()))
 	}
 	for n, h := range p.byAddr {
-		p.place(h, n)
+		p.placeHolding(h, n)
 		if h.rng >= 0 {
-			p.free.take(h.rng, n)
+			p.free.removeFree(h.rng, n)
 		}
 	}
-	p.rekeep(p.resting)
-	p.rekeep(p.idle)
+	p.restoreKept(p.resting)
+	p.restoreKept(p.idle)
 }
 
 // setReserved keeps an address for claims of a name. A claim that holds it already keeps it.
 func (p *Pool) setReserved(name string, n Count) {
 	p.reserved[name], p.reservedAt[n] = n, name
-	if s, ok := p.lay.find(n); ok && p.byAddr[n] == nil {
-		p.seize(s.rng, n, "")
-		p.free.take(s.rng, n) // the free set is new, and has what rested
+	if s, ok := p.lay.spanWith(n); ok && p.byAddr[n] == nil {
+		p.takeAddress(s.rng, n, "")
+		p.free.removeFree(s.rng, n) // the free set is new, and has what rested
 	}
 }
 
-// place finds the range that a holding lies in now, if any.
-func (p *Pool) place(h *holding, n Count) {
+// placeHolding finds the range that a holding lies in now, if any.
+func (p *Pool) placeHolding(h *holding, n Count) {
 	h.rng = -1
-	if s, ok := p.lay.find(n); ok {
+	if s, ok := p.lay.spanWith(n); ok {
 		h.rng = s.rng
 	}
 	if rng, ok := p.lay.rangeOf(n); ok {
 		h.wire = &p.lay.wires[rng]
 	} else if h.wire == nil {
-		w := p.spec.wire(Range{})
+		w := p.spec.toWire(Range{})
 		h.wire = &w
 	}
 }
 
-// rekeep takes what rests out of the free set, and forgets what is no longer usable.
-func (p *Pool) rekeep(k kept) {
+// restoreKept takes what rests out of the free set, and forgets what is no longer usable.
+func (p *Pool) restoreKept(k kept) {
 	for n := range k.at {
-		if s, ok := p.lay.find(n); ok {
-			p.free.take(s.rng, n)
+		if s, ok := p.lay.spanWith(n); ok {
+			p.free.removeFree(s.rng, n)
 		} else {
-			k.remove(n)
+			k.removeRest(n)
 		}
 	}
 }
@@ -134,10 +134,10 @@ func (l Lease) Prefix() netip.Prefix {
 	return netip.PrefixFrom(l.Address, l.Bits)
 }
 
-func (p *Pool) lease(h *holding) Lease {
+func (p *Pool) leaseOf(h *holding) Lease {
 	l := Lease{
 		Pool: p.spec.Name, Network: p.spec.Network, Claim: h.claim, Host: h.host,
-		Address: h.addr.address(p.lay.v4), VLAN: p.spec.VLAN, MTU: p.spec.MTU,
+		Address: h.addr.toAddress(p.lay.v4), VLAN: p.spec.VLAN, MTU: p.spec.MTU,
 		Outside: h.rng < 0,
 	}
 	l.Bits, l.Gateway, l.DNS = h.wire.bits, h.wire.gateway, h.wire.dns
@@ -168,11 +168,11 @@ type Stats struct {
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tidy()
-	kept := p.unclaimed()
+	p.endQuarantines()
+	kept := p.countUnclaimed()
 	inside := p.lay.total.sub(p.free.total).Int64() - int64(kept+len(p.resting.at)+len(p.idle.at))
 	return Stats{
-		Total: p.lay.total, Excluded: p.lay.size().sub(p.lay.total), Free: p.free.total,
+		Total: p.lay.total, Excluded: p.lay.countAddresses().sub(p.lay.total), Free: p.free.total,
 		Used: len(p.byAddr), Reserved: kept, Quarantined: len(p.resting.at), Idle: len(p.idle.at),
 		Outside: len(p.byAddr) - int(inside),
 	}

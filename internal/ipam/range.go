@@ -7,32 +7,32 @@ import (
 	"go4.org/netipx"
 )
 
-// bounds resolves what a range left out. An open end stops where the subnet or the prefix stops, so that it never runs into the
+// resolveBounds resolves what a range left out. An open end stops where the subnet or the prefix stops, so that it never runs into the
 // neighbour's network. A range that has no address, such as one with an end alone, is not valid and no error: metal3 accepts it.
-func (s Spec) bounds(r Range) (netipx.IPRange, error) {
-	around, err := s.around(r)
-	if err != nil || r.empty() {
+func (s Spec) resolveBounds(r Range) (netipx.IPRange, error) {
+	around, err := s.networkOf(r)
+	if err != nil || r.hasNoStart() {
 		return netipx.IPRange{}, err
 	}
-	from, to := r.first(), r.End
+	from, to := r.firstAddress(), r.End
 	if !to.IsValid() {
 		to = around.To()
 	}
 	if open := !r.Start.IsValid() && !r.End.IsValid(); open && (!from.IsValid() || to.Less(from)) {
 		return netipx.IPRange{}, nil // the subnet's host bits are those of its last address
 	}
-	if err := ordered(from, to); err != nil {
+	if err := checkOrder(from, to); err != nil {
 		return netipx.IPRange{}, err
 	}
 	return netipx.IPRangeFrom(from, to), nil
 }
 
-// empty says that a range does not say where it begins.
-func (r Range) empty() bool { return !r.Start.IsValid() && !r.Subnet.IsValid() }
+// hasNoStart says that a range does not say where it begins.
+func (r Range) hasNoStart() bool { return !r.Start.IsValid() && !r.Subnet.IsValid() }
 
-// first is the first address of a range, which may be one that no host can have. A subnet with host bits begins after the address
+// firstAddress is the first address of a range, which may be one that no host can have. A subnet with host bits begins after the address
 // that they make.
-func (r Range) first() netip.Addr {
+func (r Range) firstAddress() netip.Addr {
 	if r.Start.IsValid() {
 		return r.Start
 	}
@@ -42,11 +42,11 @@ func (r Range) first() netip.Addr {
 	return r.Subnet.Addr()
 }
 
-// around is the network a range lies in: its subnet, or the prefix around its ends. With both ends it need not be known; with neither
+// networkOf is the network a range lies in: its subnet, or the prefix around its ends. With both ends it need not be known; with neither
 // an end nor a prefix it is all that follows.
-func (s Spec) around(r Range) (netipx.IPRange, error) {
+func (s Spec) networkOf(r Range) (netipx.IPRange, error) {
 	if r.Subnet.IsValid() {
-		return netipx.RangeOfPrefix(r.Subnet.Masked()), r.inside(r.Subnet)
+		return netipx.RangeOfPrefix(r.Subnet.Masked()), r.checkInside(r.Subnet)
 	}
 	if !r.Start.IsValid() && !r.End.IsValid() {
 		return netipx.IPRange{}, fmt.Errorf("a range has neither start, end nor subnet")
@@ -54,7 +54,7 @@ func (s Spec) around(r Range) (netipx.IPRange, error) {
 	if r.End.IsValid() {
 		return netipx.IPRange{}, nil
 	}
-	bits := s.wire(r).bits
+	bits := s.toWire(r).bits
 	p, err := r.Start.Prefix(bits)
 	if err != nil {
 		return netipx.IPRange{}, fmt.Errorf("range at %s: a prefix length of %d is not possible", r.Start, bits)
@@ -67,14 +67,14 @@ func (s Spec) onWire(r Range, b netipx.IPRange) netipx.IPRange {
 	if r.Subnet.IsValid() {
 		return netipx.RangeOfPrefix(r.Subnet.Masked())
 	}
-	p, err := b.From().Prefix(s.wire(r).bits)
+	p, err := b.From().Prefix(s.toWire(r).bits)
 	if err != nil || p.Bits() == 0 {
 		return netipx.IPRange{}
 	}
 	return netipx.RangeOfPrefix(p)
 }
 
-func (r Range) inside(p netip.Prefix) error {
+func (r Range) checkInside(p netip.Prefix) error {
 	for i, a := range []netip.Addr{r.Start, r.End} {
 		switch name := []string{"start", "end"}[i]; {
 		case !a.IsValid():
@@ -87,19 +87,19 @@ func (r Range) inside(p netip.Prefix) error {
 	return nil
 }
 
-// unusable are the addresses of a range that no host can have, and what they are: gateway, network and broadcast, of the subnet and
-// of the prefix on the wire where that is as wide. A prefix longer than the subnet makes several networks of it, as metal3 has it:
-// their ends are the owner's to exclude.
-func (s Spec) unusable(r Range, b netipx.IPRange) map[netip.Addr]string {
+// unusableAddresses are the addresses of a range that no host can have, and what they are: gateway, network and broadcast, of the
+// subnet and of the prefix on the wire where that is as wide. A prefix longer than the subnet makes several networks of it, as metal3
+// has it: their ends are the owner's to exclude.
+func (s Spec) unusableAddresses(r Range, b netipx.IPRange) map[netip.Addr]string {
 	out := map[netip.Addr]string{}
-	w := s.wire(r)
+	w := s.toWire(r)
 	if r.Subnet.IsValid() {
-		ends(out, r.Subnet.Masked())
+		addEnds(out, r.Subnet.Masked())
 	}
 	if w.bits > 0 && (!r.Subnet.IsValid() || w.bits <= r.Subnet.Bits()) {
 		for _, at := range []netip.Addr{b.From(), b.To()} {
 			if p, err := at.Prefix(w.bits); err == nil {
-				ends(out, p)
+				addEnds(out, p)
 			}
 		}
 	}
@@ -109,9 +109,9 @@ func (s Spec) unusable(r Range, b netipx.IPRange) map[netip.Addr]string {
 	return out
 }
 
-// ends are network and broadcast address. IPv6 has no broadcast, but its first address
+// addEnds adds network and broadcast address. IPv6 has no broadcast, but its first address
 // is every router's (RFC 4291 2.6.1); networks of one or two addresses have neither.
-func ends(out map[netip.Addr]string, p netip.Prefix) {
+func addEnds(out map[netip.Addr]string, p netip.Prefix) {
 	if p.Addr().BitLen()-p.Bits() <= 1 {
 		return
 	}

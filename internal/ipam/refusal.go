@@ -36,7 +36,7 @@ func (r *Refusal) Error() string { return "pool " + r.Pool + r.text }
 // Unwrap is the reason.
 func (r *Refusal) Unwrap() error { return r.Why }
 
-func (p *Pool) refuse(why error, a netip.Addr, format string, args ...any) *Refusal {
+func (p *Pool) newRefusal(why error, a netip.Addr, format string, args ...any) *Refusal {
 	text := " " + fmt.Sprintf(format, args...)
 	if a.IsValid() {
 		text = ": address " + a.String() + text

@@ -11,24 +11,24 @@ import (
 // lease the new Spec has no room for becomes Outside, is returned, and ends with its
 // claim. Whoever wants a shrink refused instead asks CheckResize first.
 func (p *Pool) Resize(s Spec) (outside []Lease, err error) {
-	l, err := lay(s)
+	l, err := newLayout(s)
 	if err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l.v4 != p.lay.v4 {
-		return nil, p.refuse(ErrConflict, netip.Addr{}, "cannot change its family from %s to %s", familyWord(p.lay.v4), familyWord(l.v4))
+		return nil, p.newRefusal(ErrConflict, netip.Addr{}, "cannot change its family from %s to %s", familyWord(p.lay.v4), familyWord(l.v4))
 	}
 	p.spec = s
-	p.rebuild(l)
-	return p.outside(), nil
+	p.rebuildFree(l)
+	return p.leasesOutside(), nil
 }
 
-func (p *Pool) outside() (out []Lease) {
+func (p *Pool) leasesOutside() (out []Lease) {
 	for _, h := range p.byAddr {
 		if h.rng < 0 {
-			out = append(out, p.lease(h))
+			out = append(out, p.leaseOf(h))
 		}
 	}
 	slices.SortFunc(out, func(a, b Lease) int { return a.Address.Compare(b.Address) })
@@ -41,7 +41,7 @@ const named = 5
 // CheckResize says which holders another Spec would put outside, or who would come to
 // hold an address that is reserved for another name or leased by DHCP.
 func CheckResize(s Spec, held []Holding) error {
-	l, err := lay(s)
+	l, err := newLayout(s)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func CheckResize(s Spec, held []Holding) error {
 			problems = append(problems, resizeRefusal(s.Name, h, "lies in the DHCP range "+s.DHCP.String()))
 			continue
 		}
-		if why := l.why(a); why != "" {
+		if why := l.whyUnusable(a); why != "" {
 			words = append(words, a.String()+" (held by "+h.Claim+") "+why)
 		}
 	}

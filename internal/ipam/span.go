@@ -50,7 +50,7 @@ func spanBetween(first, last string) (netipx.IPRange, error) {
 	if err != nil {
 		return netipx.IPRange{}, err
 	}
-	if err := ordered(from, to); err != nil {
+	if err := checkOrder(from, to); err != nil {
 		return netipx.IPRange{}, err
 	}
 	return netipx.IPRangeFrom(from, to), nil
@@ -68,8 +68,8 @@ func ParseSubnet(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// ordered says why two addresses are not the ends of a range.
-func ordered(from, to netip.Addr) error {
+// checkOrder says why two addresses are not the ends of a range.
+func checkOrder(from, to netip.Addr) error {
 	if from.Is4() != to.Is4() {
 		return fmt.Errorf("range %s-%s mixes IPv4 and IPv6", from, to)
 	}
@@ -90,7 +90,7 @@ func (s span) size() Count          { return s.to.sub(s.from).next() }
 func (s span) has(n Count) bool     { return !n.less(s.from) && !s.to.less(n) }
 func (s span) overlaps(t span) bool { return !s.to.less(t.from) && !t.to.less(s.from) }
 func bySpan(a, b span) bool         { return a.rng < b.rng || a.rng == b.rng && a.from.less(b.from) }
-func spanOf(r netipx.IPRange) span  { return span{from: number(r.From()), to: number(r.To())} }
+func spanOf(r netipx.IPRange) span  { return span{from: numberOf(r.From()), to: numberOf(r.To())} }
 func familyWord(v4 bool) string     { return map[bool]string{true: "IPv4", false: "IPv6"}[v4] }
 func rangeWord(r netipx.IPRange) string {
 	if r.From() == r.To() {

@@ -66,7 +66,7 @@ type wire struct {
 	dns     []netip.Addr
 }
 
-func (s Spec) wire(r Range) wire {
+func (s Spec) toWire(r Range) wire {
 	w := wire{bits: r.Prefix, gateway: r.Gateway, dns: r.DNS}
 	if w.bits == 0 {
 		w.bits = s.Prefix

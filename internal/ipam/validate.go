@@ -13,7 +13,7 @@ import (
 // Validate says everything that is wrong with a pool by itself, one sentence per
 // error, each naming the pool and the address. What lies between pools is Conflicts.
 func Validate(s Spec) error {
-	_, err := lay(s)
+	_, err := newLayout(s)
 	return err
 }
 
@@ -30,24 +30,24 @@ type layout struct {
 	is     map[netip.Addr]string // what an excluded address is, for the refusals
 }
 
-func lay(s Spec) (*layout, error) {
+func newLayout(s Spec) (*layout, error) {
 	l := &layout{}
 	c := &check{pool: s.Name}
 	if s.Name == "" {
 		c.add("it has no name")
 	}
-	bounds := c.ranges(s)
+	bounds := c.checkRanges(s)
 	if len(c.problems) > 0 {
 		return nil, errors.Join(c.problems...)
 	}
 	l.v4 = isV4(s, bounds)
-	l.carve(s, bounds)
-	if l.total.IsZero() && !l.size().IsZero() {
+	l.carveSpans(s, bounds)
+	if l.total.IsZero() && !l.countAddresses().IsZero() {
 		c.add("every address of its ranges is excluded: nothing is left to allocate")
 	}
-	c.settings(s, l.v4)
-	c.dhcp(s, l, bounds)
-	c.reserved(s, l)
+	c.checkSettings(s, l.v4)
+	c.checkDHCP(s, l, bounds)
+	c.checkReserved(s, l)
 	return l, errors.Join(c.problems...)
 }
 
@@ -82,9 +82,9 @@ func (c *check) add(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Errorf("pool %s: "+format, append([]any{c.pool}, args...)...))
 }
 
-func (c *check) ranges(s Spec) (bounds []netipx.IPRange) {
+func (c *check) checkRanges(s Spec) (bounds []netipx.IPRange) {
 	for _, r := range s.Ranges {
-		b, err := s.bounds(r)
+		b, err := s.resolveBounds(r)
 		if err != nil {
 			c.add("%w", err)
 			continue
@@ -95,27 +95,27 @@ func (c *check) ranges(s Spec) (bounds []netipx.IPRange) {
 			case other.From().Is4() != b.From().Is4():
 				c.add("ranges %s and %s mix IPv4 and IPv6; make a pool of each", other, b)
 			case other.Overlaps(b):
-				c.add("ranges %s and %s overlap at %s", other, b, later(other.From(), b.From()))
+				c.add("ranges %s and %s overlap at %s", other, b, laterOf(other.From(), b.From()))
 			}
 		}
-		c.prefix(s, r, b)
+		c.checkPrefix(s, r, b)
 		bounds = append(bounds, b)
 	}
 	return bounds
 }
 
-// prefix checks that hosts can have the prefix length. It may be longer than that of the subnet, and a range may leave the network that
-// it makes: metal3 serves both.
-func (c *check) prefix(s Spec, r Range, b netipx.IPRange) {
-	if bits := s.wire(r).bits; b.IsValid() && bits > b.From().BitLen() {
+// checkPrefix checks that hosts can have the prefix length. It may be longer than that of the subnet, and a range may leave the
+// network that it makes: metal3 serves both.
+func (c *check) checkPrefix(s Spec, r Range, b netipx.IPRange) {
+	if bits := s.toWire(r).bits; b.IsValid() && bits > b.From().BitLen() {
 		c.add("range %s: a prefix length of %d is not possible", b, bits)
 	}
 }
 
-// settings checks what goes with an address: everything is of its family.
-func (c *check) settings(s Spec, v4 bool) {
+// checkSettings checks what goes with an address: everything is of its family.
+func (c *check) checkSettings(s Spec, v4 bool) {
 	for _, r := range s.Ranges {
-		if w := s.wire(r); w.gateway.IsValid() && w.gateway.Is4() != v4 {
+		if w := s.toWire(r); w.gateway.IsValid() && w.gateway.Is4() != v4 {
 			c.add("gateway %s is not %s, as the pool is", w.gateway, familyWord(v4))
 		}
 	}
@@ -137,11 +137,11 @@ func (c *check) settings(s Spec, v4 bool) {
 	}
 }
 
-func (c *check) dhcp(s Spec, l *layout, bounds []netipx.IPRange) {
+func (c *check) checkDHCP(s Spec, l *layout, bounds []netipx.IPRange) {
 	if s.DHCP == (netipx.IPRange{}) {
 		return
 	}
-	if err := ordered(s.DHCP.From(), s.DHCP.To()); err != nil {
+	if err := checkOrder(s.DHCP.From(), s.DHCP.To()); err != nil {
 		c.add("DHCP: %w", err)
 		return
 	}
@@ -159,7 +159,7 @@ func (c *check) dhcp(s Spec, l *layout, bounds []netipx.IPRange) {
 		}
 		if b.Overlaps(s.DHCP) {
 			c.add("DHCP range %s overlaps range %s at %s: an address cannot be leased and static at once",
-				s.DHCP, b, later(b.From(), s.DHCP.From()))
+				s.DHCP, b, laterOf(b.From(), s.DHCP.From()))
 		}
 		around := s.onWire(s.Ranges[i], b)
 		lies = lies || !around.IsValid() || around.Contains(s.DHCP.From()) && around.Contains(s.DHCP.To())
@@ -174,7 +174,7 @@ func (c *check) dhcp(s Spec, l *layout, bounds []netipx.IPRange) {
 	}
 }
 
-func (c *check) reserved(s Spec, l *layout) {
+func (c *check) checkReserved(s Spec, l *layout) {
 	owner := map[netip.Addr]string{}
 	for _, name := range slices.Sorted(maps.Keys(s.Reserved)) {
 		a := s.Reserved[name]
@@ -183,7 +183,7 @@ func (c *check) reserved(s Spec, l *layout) {
 			continue
 		}
 		a = a.Unmap()
-		if why := l.why(a); why != "" {
+		if why := l.whyUnusable(a); why != "" {
 			c.add("address %s reserved for %s %s", a, name, why)
 		}
 		if other, twice := owner[a]; twice {
@@ -193,7 +193,7 @@ func (c *check) reserved(s Spec, l *layout) {
 	}
 }
 
-func later(a, b netip.Addr) netip.Addr {
+func laterOf(a, b netip.Addr) netip.Addr {
 	if a.Less(b) {
 		return b
 	}

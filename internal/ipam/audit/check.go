@@ -14,7 +14,7 @@ import (
 func Check(f Facts) []Finding {
 	a := &auditor{facts: f, pools: map[string]ipam.Spec{}, claims: map[string]Claim{}, records: map[string]Address{},
 		extents: map[string]ipam.Extent{}, locks: map[place]Lock{}, byPlace: map[place][]Address{}}
-	a.index()
+	a.indexLocks()
 	a.checkPools()
 	for _, at := range f.Addresses {
 		a.checkAddress(at)
@@ -30,7 +30,7 @@ func Check(f Facts) []Finding {
 	}
 	a.checkLeases()
 	a.checkClusterLeases()
-	return a.sorted()
+	return a.sortFindings()
 }
 
 // place is where an address exists once.
@@ -50,7 +50,7 @@ type auditor struct {
 	found   []Finding
 }
 
-func (a *auditor) index() {
+func (a *auditor) indexLocks() {
 	for _, s := range a.facts.Pools {
 		a.pools[s.Name] = s
 	}
@@ -69,7 +69,7 @@ func (a *auditor) index() {
 	}
 }
 
-func (a *auditor) add(f Finding, remedy, format string, args ...any) {
+func (a *auditor) addFinding(f Finding, remedy, format string, args ...any) {
 	f.Text, f.Remedy = fmt.Sprintf(format, args...), remedy
 	a.found = append(a.found, f)
 }
@@ -78,12 +78,12 @@ func (a *auditor) checkPools() {
 	for i, s := range a.facts.Pools {
 		e, err := ipam.ExtentOf(s)
 		if err != nil {
-			a.add(Finding{Problem: Conflict, Network: s.Network, Pool: s.Name}, "correct the pool", "%v", err)
+			a.addFinding(Finding{Problem: Conflict, Network: s.Network, Pool: s.Name}, "correct the pool", "%v", err)
 			continue
 		}
 		a.extents[s.Name] = e
 		if why := a.facts.Refused[s.Name]; why != nil { // it concerns no other pool
-			a.add(Finding{Problem: Conflict, Network: s.Network, Pool: s.Name}, "name another network, or have this one granted",
+			a.addFinding(Finding{Problem: Conflict, Network: s.Network, Pool: s.Name}, "name another network, or have this one granted",
 				"pool %s allocates nothing: %v", s.Name, why)
 			continue
 		}
@@ -92,7 +92,7 @@ func (a *auditor) checkPools() {
 				continue
 			}
 			if err := ipam.Conflicts(t, s); err != nil {
-				a.add(Finding{Problem: Conflict, Network: s.Network, Pool: t.Name, Objects: []string{s.Name}},
+				a.addFinding(Finding{Problem: Conflict, Network: s.Network, Pool: t.Name, Objects: []string{s.Name}},
 					"remove the addresses from one of the two", "%v", err)
 			}
 		}
@@ -108,7 +108,7 @@ func (a *auditor) checkClusterLeases() {
 			}
 			for _, b := range ipam.Bounds(s) {
 				if b.Overlaps(l.DHCP) {
-					a.add(Finding{Problem: Conflict, Network: s.Network, Pool: s.Name, Objects: []string{l.Name}},
+					a.addFinding(Finding{Problem: Conflict, Network: s.Network, Pool: s.Name, Objects: []string{l.Name}},
 						"move the range of the pool, or what is leased", "pool %s: range %s overlaps %s", s.Name, b, l.Name)
 				}
 			}
@@ -122,23 +122,23 @@ func (a *auditor) checkAddress(at Address) {
 	f.Network = s.Network
 	if !known {
 		f.Problem = Outside
-		a.add(f, "delete the record, or create the pool again", "%s is of pool %s, which does not exist", at.Name, at.Pool)
+		a.addFinding(f, "delete the record, or create the pool again", "%s is of pool %s, which does not exist", at.Name, at.Pool)
 		return
 	}
 	if e, valid := a.extents[at.Pool]; valid && e.Why(at.Address) != "" {
 		f.Problem = Outside
-		a.add(f, "delete its claim when its host leaves, or widen the pool",
+		a.addFinding(f, "delete its claim when its host leaves, or widen the pool",
 			"pool %s: address %s of %s %s", at.Pool, at.Address, at.Claim, e.Why(at.Address))
 	}
 	c, known := a.claims[at.Claim]
 	switch {
 	case !known:
 		f.Problem = Leak
-		a.add(f, "delete the record; the address is free then",
+		a.addFinding(f, "delete the record; the address is free then",
 			"pool %s: address %s is allocated to %s, which does not exist", at.Pool, at.Address, at.Claim)
 	case c.Address != "" && c.Address != at.Name:
 		f.Problem = Leak
-		a.add(f, "delete the record that its claim does not name",
+		a.addFinding(f, "delete the record that its claim does not name",
 			"pool %s: address %s is allocated to %s, which has %s instead", at.Pool, at.Address, at.Claim, c.Address)
 	default:
 		a.checkLocked(f, at)
@@ -153,14 +153,14 @@ func (a *auditor) checkLocked(f Finding, at Address) {
 	f.Problem = Unlocked
 	l, locked := a.locks[place{f.Network, at.Address.Unmap()}]
 	if !locked {
-		a.add(f, "none: the controller locks it when it reconciles the claim",
+		a.addFinding(f, "none: the controller locks it when it reconciles the claim",
 			"pool %s: address %s of %s is not locked in network %s", at.Pool, at.Address, at.Claim, f.Network)
 		return
 	}
 	if l.State != Held || l.Claim != at.Claim {
 		f.Problem = Duplicate
 		f.Objects = append(f.Objects, l.Name)
-		a.add(f, "the lock decides: delete the claim that does not hold it, and create it again",
+		a.addFinding(f, "the lock decides: delete the claim that does not hold it, and create it again",
 			"pool %s: address %s is allocated to %s, but its lock %s is %s", at.Pool, at.Address, at.Claim, l.Name, l.holder())
 	}
 }
@@ -186,6 +186,6 @@ func (a *auditor) checkDuplicates(p place, all []Address) {
 		}
 		text += at.Claim + " (pool " + at.Pool + ")"
 	}
-	a.add(f, "delete all but one of the claims, and configure their hosts anew",
+	a.addFinding(f, "delete all but one of the claims, and configure their hosts anew",
 		"address %s of network %s is allocated to %s at once", p.address, p.network, text)
 }

@@ -17,11 +17,11 @@ func (a *auditor) checkClaim(c Claim) {
 	at, there := a.records[c.Address]
 	switch {
 	case !there:
-		a.add(f, "delete the claim and create it again, with the address its host has",
+		a.addFinding(f, "delete the claim and create it again, with the address its host has",
 			"pool %s: %s has %s, which does not exist: its address can be allocated to another claim", c.Pool, c.Name, c.Address)
 	case at.Claim != c.Name:
 		f.Problem, f.Address, f.Objects = Duplicate, at.Address.String(), []string{c.Name, at.Name}
-		a.add(f, "delete the claim that the record does not name",
+		a.addFinding(f, "delete the claim that the record does not name",
 			"pool %s: %s has %s, which is of %s", c.Pool, c.Name, c.Address, at.Claim)
 	}
 }
@@ -32,15 +32,15 @@ func (a *auditor) checkLock(l Lock) {
 	case Held:
 		c, known := a.claims[l.Claim]
 		if !known {
-			a.add(f, "delete the lock; the address is free then",
+			a.addFinding(f, "delete the lock; the address is free then",
 				"pool %s: address %s is locked for %s, which does not exist", l.Pool, l.Address, l.Claim)
 		} else if l.ClaimUID != "" && c.UID != "" && l.ClaimUID != c.UID {
-			a.add(f, "delete the lock; the address is free then",
+			a.addFinding(f, "delete the lock; the address is free then",
 				"pool %s: address %s is locked for an earlier claim with the name of %s", l.Pool, l.Address, l.Claim)
 		}
 	case Quarantined:
 		if over := a.facts.Now.Sub(l.Until); over > patience {
-			a.add(f, "delete the lock; its quarantine is over",
+			a.addFinding(f, "delete the lock; its quarantine is over",
 				"pool %s: address %s should have left quarantine at %s", l.Pool, l.Address, l.Until.UTC().Format(time.RFC3339))
 		}
 	}
@@ -56,13 +56,13 @@ func (a *auditor) checkLeases() {
 			}
 			f := Finding{Problem: Taken, Network: s.Network, Pool: s.Name, Address: l.Address.String()}
 			f.Objects = []string{"DHCP lease of " + l.Client}
-			a.add(f, "end the lease before the address is allocated; exclude it until then",
+			a.addFinding(f, "end the lease before the address is allocated; exclude it until then",
 				"pool %s: address %s is static, but DHCP leased it to %s", s.Name, l.Address, l.Client)
 		}
 	}
 }
 
-func (a *auditor) sorted() []Finding {
+func (a *auditor) sortFindings() []Finding {
 	order := []Problem{Duplicate, Conflict, Taken, Unlocked, Lost, Leak, Outside}
 	slices.SortFunc(a.found, func(x, y Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, x.Problem), slices.Index(order, y.Problem)),

@@ -31,7 +31,7 @@ func ReadLeases(r io.Reader) (out []Lease, err error) {
 		if len(fields) == 0 || fields[0] == "duid" {
 			continue // the server's own identity
 		}
-		l, err := lease(fields)
+		l, err := parseLease(fields)
 		if err != nil {
 			return nil, fmt.Errorf("lease file: line %d: %w", n, err)
 		}
@@ -43,7 +43,7 @@ func ReadLeases(r io.Reader) (out []Lease, err error) {
 	return out, nil
 }
 
-func lease(fields []string) (Lease, error) {
+func parseLease(fields []string) (Lease, error) {
 	if len(fields) < 4 {
 		return Lease{}, fmt.Errorf("%d fields are too few for a lease", len(fields))
 	}

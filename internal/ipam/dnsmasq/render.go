@@ -31,74 +31,74 @@ func (c Config) Render() (string, error) {
 		line("tftp-root=%s", c.Boot.TFTPRoot)
 	}
 	if c.Subnet.Addr().Is4() {
-		c.v4(line)
+		c.writeV4(line)
 	} else {
-		c.v6(line)
+		c.writeV6(line)
 	}
 	for _, h := range c.Hosts {
-		c.host(line, h)
+		c.writeHost(line, h)
 	}
 	line("log-dhcp")
 	return b.String(), nil
 }
 
-func (c Config) lease() string {
+func (c Config) leaseTime() string {
 	if c.LeaseTime == "" {
 		return "infinite"
 	}
 	return c.LeaseTime
 }
 
-// v4 says the netmask in full: a bare number there would be taken for a lease time.
-func (c Config) v4(line func(string, ...any)) {
+// writeV4 says the netmask in full: a bare number there would be taken for a lease time.
+func (c Config) writeV4(line func(string, ...any)) {
 	mask, _ := netip.AddrFromSlice(netipx.PrefixIPNet(c.Subnet).Mask)
-	line("dhcp-range=%s,%s,%s,%s", c.Range.From(), c.Range.To(), mask, c.lease())
+	line("dhcp-range=%s,%s,%s,%s", c.Range.From(), c.Range.To(), mask, c.leaseTime())
 	line("dhcp-option=option:router%s", one(c.Gateway))
 	line("dhcp-option=option:dns-server%s", list(c.DNS, "%s"))
 	if c.Boot != nil {
-		c.Boot.v4(line)
+		c.Boot.writeV4(line)
 	}
 }
 
-// v4 sends iPXE its script, UEFI firmware the iPXE of its processor, and BIOS the rest.
-func (b Boot) v4(line func(string, ...any)) {
+// writeV4 sends iPXE its script, UEFI firmware the iPXE of its processor, and BIOS the rest.
+func (b Boot) writeV4(line func(string, ...any)) {
 	line("dhcp-match=set:ipxe,175")
 	line("dhcp-match=set:efi,option:client-arch,7")
 	line("dhcp-match=set:efi,option:client-arch,9")
 	line("dhcp-match=set:efi_arm,option:client-arch,11")
-	line("dhcp-boot=tag:ipxe,%s", b.script())
+	line("dhcp-boot=tag:ipxe,%s", b.scriptURL())
 	line("dhcp-boot=tag:efi,tag:!ipxe,snponly.efi,,%s", b.Server)
 	line("dhcp-boot=tag:efi_arm,tag:!ipxe,arm64-efi/snponly.efi,,%s", b.Server)
 	line("dhcp-boot=tag:!efi,tag:!efi_arm,tag:!ipxe,undionly.kpxe,,%s", b.Server)
 }
 
-// v6 does the same with URLs; only UEFI boots over IPv6.
-func (b Boot) v6(line func(string, ...any)) {
+// writeV6 does the same with URLs; only UEFI boots over IPv6.
+func (b Boot) writeV6(line func(string, ...any)) {
 	line("dhcp-vendorclass=set:pxe6,enterprise:343,PXEClient")
 	line("dhcp-userclass=set:ipxe6,iPXE")
 	line("dhcp-option=tag:pxe6,tag:!ipxe6,option6:bootfile-url,tftp://[%s]/snponly.efi", b.Server)
-	line("dhcp-option=tag:ipxe6,option6:bootfile-url,%s", b.script())
+	line("dhcp-option=tag:ipxe6,option6:bootfile-url,%s", b.scriptURL())
 }
 
-// script is the URL of what iPXE runs.
-func (b Boot) script() string {
+// scriptURL is the URL of what iPXE runs.
+func (b Boot) scriptURL() string {
 	return fmt.Sprintf("http://%s/boot.ipxe", netip.AddrPortFrom(b.Server, uint16(b.HTTPPort)))
 }
 
-// v6 announces the network, and no way out of it: routers are for that.
-func (c Config) v6(line func(string, ...any)) {
+// writeV6 announces the network, and no way out of it: routers are for that.
+func (c Config) writeV6(line func(string, ...any)) {
 	line("enable-ra")
 	line("ra-param=%s,0,0", c.Interface)
-	line("dhcp-range=%s,%s,%d,%s", c.Range.From(), c.Range.To(), c.Subnet.Bits(), c.lease())
+	line("dhcp-range=%s,%s,%d,%s", c.Range.From(), c.Range.To(), c.Subnet.Bits(), c.leaseTime())
 	if len(c.DNS) > 0 {
 		line("dhcp-option=option6:dns-server%s", list(c.DNS, "[%s]"))
 	}
 	if c.Boot != nil {
-		c.Boot.v6(line)
+		c.Boot.writeV6(line)
 	}
 }
 
-func (c Config) host(line func(string, ...any), h Host) {
+func (c Config) writeHost(line func(string, ...any), h Host) {
 	address := h.Address.String()
 	if h.Address.Is6() {
 		address = "[" + address + "]"

@@ -27,33 +27,33 @@ func (h Host) Keyfiles() ([]Keyfile, error) {
 	}
 	out := make([]Keyfile, 0, len(h.Interfaces))
 	for _, i := range h.Interfaces {
-		out = append(out, h.keyfile(i))
+		out = append(out, h.renderKeyfile(i))
 	}
 	return out, nil
 }
 
-func (h Host) keyfile(i Interface) Keyfile {
-	id := "lca-" + strings.ReplaceAll(strings.ToLower(i.label()), ":", "-")
+func (h Host) renderKeyfile(i Interface) Keyfile {
+	id := "lca-" + strings.ReplaceAll(strings.ToLower(i.labelOf()), ":", "-")
 	var b strings.Builder
-	fmt.Fprintf(&b, "[connection]\nid=%s\nuuid=%s\n", id, uuid.NewSHA1(namespace, []byte(h.Name+"/"+i.label())))
-	fmt.Fprintf(&b, "type=%s\nautoconnect=true\nautoconnect-priority=10\n", i.kind())
+	fmt.Fprintf(&b, "[connection]\nid=%s\nuuid=%s\n", id, uuid.NewSHA1(namespace, []byte(h.Name+"/"+i.labelOf())))
+	fmt.Fprintf(&b, "type=%s\nautoconnect=true\nautoconnect-priority=10\n", i.interfaceType())
 	if i.Name != "" {
 		fmt.Fprintf(&b, "interface-name=%s\n", i.Device())
 	}
-	b.WriteString(i.link())
-	b.WriteString("\n[ipv4]\n" + i.addressing(netstate.IPv4))
-	b.WriteString("\n[ipv6]\n" + i.addressing(netstate.IPv6))
+	b.WriteString(i.linkSection())
+	b.WriteString("\n[ipv4]\n" + i.addressSection(netstate.IPv4))
+	b.WriteString("\n[ipv6]\n" + i.addressSection(netstate.IPv6))
 	return Keyfile{Name: id + ".nmconnection", Text: b.String()}
 }
 
-func (i Interface) kind() string {
+func (i Interface) interfaceType() string {
 	if i.VLAN != 0 {
 		return "vlan"
 	}
 	return "ethernet"
 }
 
-func (i Interface) link() string {
+func (i Interface) linkSection() string {
 	var b strings.Builder
 	if i.VLAN != 0 {
 		fmt.Fprintf(&b, "\n[vlan]\nflags=1\nid=%d\nparent=%s\n", i.VLAN, i.Name)
@@ -71,9 +71,9 @@ func (i Interface) link() string {
 	return b.String()
 }
 
-// addressing is the section of one family: static addresses, or none at all. A secondary
+// addressSection is the section of one family: static addresses, or none at all. A secondary
 // network never becomes the default route, whatever arrives there by itself.
-func (i Interface) addressing(f netstate.Family) string {
+func (i Interface) addressSection(f netstate.Family) string {
 	addresses := i.Of(f)
 	if len(addresses) == 0 {
 		return "method=disabled\n"
@@ -89,7 +89,7 @@ func (i Interface) addressing(f netstate.Family) string {
 	if !i.Default {
 		b.WriteString("never-default=true\n")
 	}
-	b.WriteString(servers(i.DNS, f))
+	b.WriteString(serversOf(i.DNS, f))
 	n := 0
 	for _, r := range i.AllRoutes() {
 		if netstate.FamilyOf(r.Via) == f {
@@ -100,7 +100,7 @@ func (i Interface) addressing(f netstate.Family) string {
 	return b.String()
 }
 
-func servers(dns []netip.Addr, f netstate.Family) string {
+func serversOf(dns []netip.Addr, f netstate.Family) string {
 	var b strings.Builder
 	for _, a := range dns {
 		if netstate.FamilyOf(a) == f {

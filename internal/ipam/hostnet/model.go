@@ -65,10 +65,10 @@ func FromLeases(link Link, leases ...ipam.Lease) (Interface, error) {
 	for k, l := range leases {
 		if !l.Prefix().IsValid() {
 			return i, fmt.Errorf("pool %s: address %s cannot be configured on %s: the pool says no prefix length",
-				l.Pool, l.Address, i.label())
+				l.Pool, l.Address, i.labelOf())
 		}
 		if k > 0 && (l.VLAN != i.VLAN || l.MTU != i.MTU) {
-			return i, fmt.Errorf("pools %s and %s disagree on the VLAN or MTU of %s", leases[0].Pool, l.Pool, i.label())
+			return i, fmt.Errorf("pools %s and %s disagree on the VLAN or MTU of %s", leases[0].Pool, l.Pool, i.labelOf())
 		}
 		i.VLAN, i.MTU = l.VLAN, l.MTU
 		i.Addresses = append(i.Addresses, Address{Prefix: l.Prefix(), Gateway: l.Gateway})
@@ -79,8 +79,8 @@ func FromLeases(link Link, leases ...ipam.Lease) (Interface, error) {
 	return i, nil
 }
 
-// label names an interface in sentences, device its own name on the host.
-func (i Interface) label() string {
+// labelOf names an interface in sentences, device its own name on the host.
+func (i Interface) labelOf() string {
 	if i.Name == "" {
 		return i.MAC
 	}
@@ -112,21 +112,21 @@ func (h Host) Validate() error {
 	seen := map[netip.Addr]string{}
 	for _, i := range h.Interfaces {
 		problems = append(problems, i.validate())
-		if slices.Contains(devices, i.label()) {
-			problems = append(problems, fmt.Errorf("interface %s appears twice", i.label()))
+		if slices.Contains(devices, i.labelOf()) {
+			problems = append(problems, fmt.Errorf("interface %s appears twice", i.labelOf()))
 		}
-		devices = append(devices, i.label())
+		devices = append(devices, i.labelOf())
 		for _, a := range i.Addresses {
 			if other, twice := seen[a.Prefix.Addr()]; twice {
-				problems = append(problems, fmt.Errorf("address %s is on both %s and %s", a.Prefix.Addr(), other, i.label()))
+				problems = append(problems, fmt.Errorf("address %s is on both %s and %s", a.Prefix.Addr(), other, i.labelOf()))
 			}
-			seen[a.Prefix.Addr()] = i.label()
+			seen[a.Prefix.Addr()] = i.labelOf()
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("host %s: %w", h.Name, err)
 	}
-	return netstate.Validate(h.document())
+	return netstate.Validate(h.newDocument())
 }
 
 func (i Interface) validate() error {
@@ -136,30 +136,30 @@ func (i Interface) validate() error {
 	if i.Name == "" && i.VLAN != 0 {
 		return fmt.Errorf("interface %s: VLAN %d needs the name of the interface below", i.MAC, i.VLAN)
 	}
-	if kind := assembled(i.Name); kind != "" && i.VLAN == 0 {
+	if kind := assembledKind(i.Name); kind != "" && i.VLAN == 0 {
 		return fmt.Errorf("interface %s is a %s by its name, and has a profile of its own that says what it is made of: "+
 			"a pool's addresses cannot be added to that; give the pool a VLAN, or set them with a NodeNetworkConfigurationPolicy",
-			i.label(), kind)
+			i.labelOf(), kind)
 	}
 	if i.MAC != "" {
 		if hw, err := net.ParseMAC(i.MAC); err != nil || len(hw) != 6 {
-			return fmt.Errorf("interface %s: %q is not a MAC address", i.label(), i.MAC)
+			return fmt.Errorf("interface %s: %q is not a MAC address", i.labelOf(), i.MAC)
 		}
 	}
 	if len(i.Addresses) == 0 {
-		return fmt.Errorf("interface %s has no addresses", i.label())
+		return fmt.Errorf("interface %s has no addresses", i.labelOf())
 	}
 	for _, r := range i.Routes {
 		if !slices.ContainsFunc(i.Addresses, func(a Address) bool { return a.Prefix.Contains(r.Via) }) {
-			return fmt.Errorf("interface %s: gateway %s of route %s is not on its network", i.label(), r.Via, r.Destination)
+			return fmt.Errorf("interface %s: gateway %s of route %s is not on its network", i.labelOf(), r.Via, r.Destination)
 		}
 	}
 	return nil
 }
 
-// assembled is the kind of an interface that is made of others or is no Ethernet card, as far as its name tells: a profile of
+// assembledKind is the kind of an interface that is made of others or is no Ethernet card, as far as its name tells: a profile of
 // type ethernet would never be applied to it.
-func assembled(name string) string {
+func assembledKind(name string) string {
 	for _, k := range []struct{ prefix, kind string }{
 		{"bond", "bond"}, {"team", "team"}, {"br-", "bridge"}, {"br", "bridge"}, {"ovs", "bridge"}, {"virbr", "bridge"},
 		{"ib", "InfiniBand interface"},

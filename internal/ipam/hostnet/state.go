@@ -17,15 +17,15 @@ func (h Host) State() (netstate.Document, error) {
 			return netstate.Document{}, fmt.Errorf("host %s: interface %s: an nmstate document needs its name", h.Name, i.MAC)
 		}
 	}
-	return h.document(), nil
+	return h.newDocument(), nil
 }
 
-func (h Host) document() netstate.Document {
+func (h Host) newDocument() netstate.Document {
 	var d netstate.Document
 	for _, i := range h.Interfaces {
 		if i.Name != "" {
-			d.Interfaces = append(d.Interfaces, i.state())
-			i.routes(&d)
+			d.Interfaces = append(d.Interfaces, i.toState())
+			i.addRoutes(&d)
 		}
 		for _, a := range i.DNS {
 			d = withServer(d, a)
@@ -34,12 +34,12 @@ func (h Host) document() netstate.Document {
 	return d
 }
 
-// state is the interface; the one below a VLAN is the host's own affair. It says no MAC
+// toState makes the interface; the one below a VLAN is the host's own affair. It says no MAC
 // address: in an nmstate document that would set one.
-func (i Interface) state() netstate.Interface {
+func (i Interface) toState() netstate.Interface {
 	s := netstate.Interface{
 		Name: i.Device(), Type: netstate.TypeEthernet, State: netstate.StateUp, MTU: i.MTU,
-		IPv4: i.ip(netstate.IPv4), IPv6: i.ip(netstate.IPv6),
+		IPv4: i.ipOf(netstate.IPv4), IPv6: i.ipOf(netstate.IPv6),
 	}
 	if i.VLAN != 0 {
 		s.Type, s.VLAN = netstate.TypeVLAN, &netstate.VLAN{ID: i.VLAN, BaseIface: i.Name}
@@ -47,7 +47,7 @@ func (i Interface) state() netstate.Interface {
 	return s
 }
 
-func (i Interface) ip(f netstate.Family) *netstate.IP {
+func (i Interface) ipOf(f netstate.Family) *netstate.IP {
 	ip := netstate.Disabled()
 	for _, a := range i.Of(f) {
 		ip.Enabled = new(true)
@@ -63,7 +63,7 @@ func (i Interface) ip(f netstate.Family) *netstate.IP {
 	return ip
 }
 
-func (i Interface) routes(d *netstate.Document) {
+func (i Interface) addRoutes(d *netstate.Document) {
 	for _, r := range i.AllRoutes() {
 		if d.Routes == nil {
 			d.Routes = &netstate.Routes{}
@@ -79,13 +79,13 @@ func (i Interface) AllRoutes() []Route {
 	out := append([]Route(nil), i.Routes...)
 	for _, a := range i.Addresses {
 		if i.Default && a.Gateway.IsValid() {
-			out = append(out, Route{Destination: everywhere(a.Gateway), Via: a.Gateway})
+			out = append(out, Route{Destination: defaultRoute(a.Gateway), Via: a.Gateway})
 		}
 	}
 	return out
 }
 
-func everywhere(like netip.Addr) netip.Prefix {
+func defaultRoute(like netip.Addr) netip.Prefix {
 	if like.Is4() {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 	}

@@ -51,11 +51,11 @@ func Render(base []byte, h hostnet.Host, form Form) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := decode(base)
+	doc, err := decodeBase(base)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.Name, err)
 	}
-	if err := add(doc, files); err != nil {
+	if err := addFiles(doc, files); err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.Name, err)
 	}
 	out, err := json.Marshal(doc)
@@ -81,7 +81,7 @@ func Supported(base []byte) error {
 		return fmt.Errorf("userData is an Ignition config of version %s: addresses can be merged into versions 3.0.0 and later",
 			doc.Ignition.Version)
 	}
-	_, err := decode(base)
+	_, err := decodeBase(base)
 	return err
 }
 
@@ -99,9 +99,9 @@ func Validate(raw []byte) error {
 	return fmt.Errorf("refused by Ignition: %w", err)
 }
 
-// decode validates the base before anything is added, so that an error in it is not
+// decodeBase validates the base before anything is added, so that an error in it is not
 // blamed on the addresses. Numbers stay as they are written.
-func decode(base []byte) (map[string]any, error) {
+func decodeBase(base []byte) (map[string]any, error) {
 	if len(bytes.TrimSpace(base)) == 0 {
 		return map[string]any{"ignition": map[string]any{"version": version}}, nil
 	}
@@ -142,8 +142,8 @@ func networkFiles(h hostnet.Host, form Form) ([]file, error) {
 	return nil, fmt.Errorf("host %s: form %q is none of keyfile, nmstate", h.Name, form)
 }
 
-// add appends the files to storage.files.
-func add(doc map[string]any, files []file) error {
+// addFiles appends the files to storage.files.
+func addFiles(doc map[string]any, files []file) error {
 	storage, _ := doc["storage"].(map[string]any)
 	if storage == nil {
 		storage = map[string]any{}

@@ -18,26 +18,26 @@ import (
 func Spec(p *metal3.IPPool) (ipam.Spec, error) {
 	r := &reading{pool: PoolName(p)}
 	s := ipam.Spec{
-		Name: r.pool, Network: Network(p), Prefix: p.Spec.Prefix, Strategy: strategy(p),
-		Gateway: r.optional("gateway", p.Spec.Gateway), DNS: r.list("dnsServers", p.Spec.DNSServers),
+		Name: r.pool, Network: Network(p), Prefix: p.Spec.Prefix, Strategy: strategyOf(p),
+		Gateway: r.parseOptional("gateway", p.Spec.Gateway), DNS: r.parseList("dnsServers", p.Spec.DNSServers),
 		Reserved: map[string]netip.Addr{},
 	}
 	for i, in := range p.Spec.Pools {
 		s.Ranges = append(s.Ranges, r.rangeOf(fmt.Sprintf("pools[%d]", i), in))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Spec.PreAllocations)) {
-		s.Reserved[name] = r.address("preAllocations["+name+"]", string(p.Spec.PreAllocations[name]))
+		s.Reserved[name] = r.parseAddress("preAllocations["+name+"]", string(p.Spec.PreAllocations[name]))
 	}
 	for i, text := range p.Spec.Exclusions {
-		s.Exclude = append(s.Exclude, r.span(fmt.Sprintf("exclusions[%d]", i), string(text)))
+		s.Exclude = append(s.Exclude, r.parseRange(fmt.Sprintf("exclusions[%d]", i), string(text)))
 	}
 	if d := p.Spec.DHCPRange; d != nil {
-		s.DHCP = r.span("dhcpRange", string(d.Start)+"-"+string(d.End))
+		s.DHCP = r.parseRange("dhcpRange", string(d.Start)+"-"+string(d.End))
 	}
 	if p.Spec.VLAN != nil {
 		s.VLAN = int(*p.Spec.VLAN)
 	}
-	s.Quarantine = r.duration("quarantine", p.Spec.Quarantine)
+	s.Quarantine = r.parseDuration("quarantine", p.Spec.Quarantine)
 	if err := errors.Join(r.problems...); err != nil {
 		return s, err
 	}
@@ -55,7 +55,7 @@ func Network(p *metal3.IPPool) string {
 	return p.Spec.Network
 }
 
-func strategy(p *metal3.IPPool) ipam.Strategy {
+func strategyOf(p *metal3.IPPool) ipam.Strategy {
 	switch {
 	case p.Spec.Sticky:
 		return ipam.Sticky
@@ -71,58 +71,58 @@ type reading struct {
 	problems []error
 }
 
-func (r *reading) fail(field string, err error) {
+func (r *reading) addError(field string, err error) {
 	if err != nil {
 		r.problems = append(r.problems, fmt.Errorf("pool %s: %s: %w", r.pool, field, err))
 	}
 }
 
-func (r *reading) address(field, text string) netip.Addr {
+func (r *reading) parseAddress(field, text string) netip.Addr {
 	a, err := ipam.ParseAddr(text)
-	r.fail(field, err)
+	r.addError(field, err)
 	return a
 }
 
-func (r *reading) optional(field string, text *metal3.IPAddressStr) netip.Addr {
+func (r *reading) parseOptional(field string, text *metal3.IPAddressStr) netip.Addr {
 	if text == nil || *text == "" {
 		return netip.Addr{}
 	}
-	return r.address(field, string(*text))
+	return r.parseAddress(field, string(*text))
 }
 
-func (r *reading) list(field string, texts []metal3.IPAddressStr) (out []netip.Addr) {
+func (r *reading) parseList(field string, texts []metal3.IPAddressStr) (out []netip.Addr) {
 	for i, text := range texts {
-		out = append(out, r.address(fmt.Sprintf("%s[%d]", field, i), string(text)))
+		out = append(out, r.parseAddress(fmt.Sprintf("%s[%d]", field, i), string(text)))
 	}
 	return out
 }
 
-func (r *reading) duration(field string, text metal3.Duration) time.Duration {
+func (r *reading) parseDuration(field string, text metal3.Duration) time.Duration {
 	if text == "" {
 		return 0
 	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil {
-		r.fail(field, fmt.Errorf("%q is not a duration such as 30m or 24h", text))
+		r.addError(field, fmt.Errorf("%q is not a duration such as 30m or 24h", text))
 	}
 	return d
 }
 
-func (r *reading) span(field, text string) netipx.IPRange {
+func (r *reading) parseRange(field, text string) netipx.IPRange {
 	s, err := ipam.ParseSpan(text)
-	r.fail(field, err)
+	r.addError(field, err)
 	return s
 }
 
 func (r *reading) rangeOf(field string, in metal3.Pool) ipam.Range {
 	out := ipam.Range{
-		Start: r.optional(field+".start", in.Start), End: r.optional(field+".end", in.End), Prefix: in.Prefix,
-		Gateway: r.optional(field+".gateway", in.Gateway), DNS: r.list(field+".dnsServers", in.DNSServers),
+		Start: r.parseOptional(field+".start", in.Start), End: r.parseOptional(field+".end", in.End), Prefix: in.Prefix,
+		Gateway: r.parseOptional(field+".gateway", in.Gateway), DNS: r.parseList(field+".dnsServers", in.DNSServers),
 	}
 	if in.Subnet != nil {
 		var err error
 		out.Subnet, err = ipam.ParseSubnet(string(*in.Subnet))
-		r.fail(field+".subnet", err)
+		r.addError(field+".subnet", err)
 	}
 	return out
 }

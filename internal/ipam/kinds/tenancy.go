@@ -24,11 +24,11 @@ func TenancyOf(network string, pools []*metal3.IPPool) Tenancy {
 	if len(pools) == 0 {
 		return Tenancy{network: network}
 	}
-	first := slices.MinFunc(pools, earlier)
+	first := slices.MinFunc(pools, compareAge)
 	t := Tenancy{network: network, owner: first.Namespace, first: PoolName(first), granted: map[string]bool{}}
 	for _, p := range pools {
 		if p.Namespace == t.owner {
-			for _, namespace := range grants(p) {
+			for _, namespace := range grantedNamespaces(p) {
 				t.granted[namespace] = true
 			}
 		}
@@ -36,13 +36,13 @@ func TenancyOf(network string, pools []*metal3.IPPool) Tenancy {
 	return t
 }
 
-// earlier orders pools by their age, which the API server knows to the second, and pools of one age by their names.
-func earlier(a, b *metal3.IPPool) int {
+// compareAge orders pools by their age, which the API server knows to the second, and pools of one age by their names.
+func compareAge(a, b *metal3.IPPool) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// grants are the namespaces that a pool lets use its network.
-func grants(p *metal3.IPPool) (namespaces []string) {
+// grantedNamespaces are the namespaces that a pool lets use its network.
+func grantedNamespaces(p *metal3.IPPool) (namespaces []string) {
 	for name := range strings.SplitSeq(p.Annotations[metal3.NetworkGrantAnnotation], ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			namespaces = append(namespaces, name)

@@ -33,7 +33,7 @@ const (
 	capiAddress   = "IPAddress." + capiGroup
 )
 
-func (v *Inventory) claims() (out []claim) {
+func (v *Inventory) allClaims() (out []claim) {
 	for _, c := range v.Claims {
 		k := claim{Object: c, id: claimID("IPClaim", c.Namespace, c.Name), pool: c.Namespace + "/" + c.Spec.Pool.Name}
 		if a := c.Status.Address; a != nil {
@@ -54,7 +54,7 @@ func (v *Inventory) claims() (out []claim) {
 	return out
 }
 
-func (v *Inventory) records() (out []record) {
+func (v *Inventory) allRecords() (out []record) {
 	for _, a := range v.Addresses {
 		out = append(out, record{claimID(metal3Address, a.Namespace, a.Name), claimID("IPClaim", a.Namespace, a.Spec.Claim.Name),
 			a.Namespace + "/" + a.Spec.Pool.Name, string(a.Spec.Address)})
@@ -69,8 +69,8 @@ func (v *Inventory) records() (out []record) {
 	return out
 }
 
-// request is what a claim asks for.
-func (c claim) request() (ipam.Request, error) {
+// buildRequest makes what a claim asks for.
+func (c claim) buildRequest() (ipam.Request, error) {
 	r := ipam.Request{Claim: c.id, Name: c.GetName(), Host: c.GetAnnotations()[metal3.HostAnnotation]}
 	wish, asked := c.GetAnnotations()[metal3.RequestedAddressAnnotation]
 	if !asked {
@@ -102,7 +102,7 @@ func (c claim) isOn(iface string) bool {
 // claimName is the name of the claim of a host on a pool.
 func claimName(host, pool string) string { return host + "-" + pool }
 
-func valid(text string) netip.Addr {
+func parseValid(text string) netip.Addr {
 	a, err := ipam.ParseAddr(text)
 	if err != nil {
 		return netip.Addr{}

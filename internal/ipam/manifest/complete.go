@@ -19,10 +19,11 @@ func (v *Inventory) CheckComplete() error {
 			bound[capiGroup]++
 		}
 	}
-	return errors.Join(absent(metal3Group, bound[metal3Group], len(v.Addresses)), absent(capiGroup, bound[capiGroup], len(v.CAPIAddresses)))
+	return errors.Join(errAbsent(metal3Group, bound[metal3Group], len(v.Addresses)),
+		errAbsent(capiGroup, bound[capiGroup], len(v.CAPIAddresses)))
 }
 
-func absent(group string, bound, addresses int) error {
+func errAbsent(group string, bound, addresses int) error {
 	if bound == 0 || addresses > 0 {
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 
 var errNoObject = errors.New("not a Kubernetes object: it has no apiVersion and kind")
 
-// strictly decodes a document and refuses fields that its kind does not have.
-func strictly(raw []byte, into any) error {
+// decodeStrict decodes a document and refuses fields that its kind does not have.
+func decodeStrict(raw []byte, into any) error {
 	text, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {
 		return fmt.Errorf("read the YAML: %w", err)
@@ -23,8 +23,8 @@ func strictly(raw []byte, into any) error {
 	return errors.Join(append(unknown, inWords(err))...)
 }
 
-// loosely decodes a document and passes over fields that into does not have.
-func loosely(raw []byte, into any) error {
+// decodeLoose decodes a document and passes over fields that into does not have.
+func decodeLoose(raw []byte, into any) error {
 	text, err := yaml.YAMLToJSON(raw)
 	if err != nil {
 		return fmt.Errorf("read the YAML: %w", err)

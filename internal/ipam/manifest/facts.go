@@ -14,7 +14,7 @@ import (
 // Facts is the inventory as the consistency checker wants it. An address that cannot be
 // read is an error; a pool that makes no sense is a finding.
 func (v *Inventory) Facts(now time.Time) (audit.Facts, error) {
-	f := audit.Facts{Now: now, Locked: len(v.Locks) > 0, Refused: v.refused()}
+	f := audit.Facts{Now: now, Locked: len(v.Locks) > 0, Refused: v.refusedPools()}
 	var problems []error
 	for _, o := range v.Pools {
 		spec, err := kinds.Spec(o)
@@ -26,12 +26,12 @@ func (v *Inventory) Facts(now time.Time) (audit.Facts, error) {
 	for _, l := range v.Leased {
 		f.Leased = append(f.Leased, ipam.Spec{Name: l.What, Network: kinds.ProvisioningNetwork, DHCP: l.Range})
 	}
-	for _, c := range v.claims() {
+	for _, c := range v.allClaims() {
 		if c.pool != "" {
 			f.Claims = append(f.Claims, audit.Claim{Name: c.id, Pool: c.pool, UID: string(c.GetUID()), Address: c.address})
 		}
 	}
-	for _, r := range v.records() {
+	for _, r := range v.allRecords() {
 		a, err := ipam.ParseAddr(r.text)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", r.id, err))
@@ -42,7 +42,7 @@ func (v *Inventory) Facts(now time.Time) (audit.Facts, error) {
 	for _, l := range v.Locks {
 		k := audit.Lock{
 			Name: "AddressLock " + l.Name, Network: l.Spec.Network, Pool: l.Spec.Pool.Namespace + "/" + l.Spec.Pool.Name,
-			Address: valid(l.Spec.Address), State: audit.State(l.Spec.State),
+			Address: parseValid(l.Spec.Address), State: audit.State(l.Spec.State),
 		}
 		if l.Spec.Claim != nil {
 			k.Claim, k.ClaimUID = lockClaim(l), string(l.Spec.Claim.UID)
@@ -55,8 +55,8 @@ func (v *Inventory) Facts(now time.Time) (audit.Facts, error) {
 	return f, errors.Join(problems...)
 }
 
-// refused are the pools whose network is another namespace's.
-func (v *Inventory) refused() map[string]error {
+// refusedPools are the pools whose network is another namespace's.
+func (v *Inventory) refusedPools() map[string]error {
 	out, tenancies := map[string]error{}, map[string]kinds.Tenancy{}
 	for _, o := range v.Pools {
 		network := kinds.Network(o)

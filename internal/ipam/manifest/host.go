@@ -48,7 +48,7 @@ func (v *Inventory) leaseOf(host, pool string, with ipam.Options) (ipam.Lease, e
 	if err != nil {
 		return ipam.Lease{}, err
 	}
-	for _, c := range v.claims() {
+	for _, c := range v.allClaims() {
 		if c.pool != kinds.PoolName(o) || !c.isOf(host, o.Name) {
 			continue
 		}

@@ -57,7 +57,7 @@ func (v *Inventory) Read(name string, r io.Reader) error {
 			return nil
 		}
 		if err == nil {
-			err = v.document(raw)
+			err = v.readDocument(raw)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: document %d: %w", name, n, err)
@@ -65,7 +65,7 @@ func (v *Inventory) Read(name string, r io.Reader) error {
 	}
 }
 
-func (v *Inventory) document(raw []byte) error {
+func (v *Inventory) readDocument(raw []byte) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
@@ -73,53 +73,53 @@ func (v *Inventory) document(raw []byte) error {
 		metav1.TypeMeta `json:",inline"`
 		Items           []any `json:"items"`
 	}
-	if err := loosely(raw, &head); err != nil {
+	if err := decodeLoose(raw, &head); err != nil {
 		return err
 	}
 	for _, item := range head.Items {
 		one, err := yaml.Marshal(item)
 		if err == nil {
-			err = v.document(one)
+			err = v.readDocument(one)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	gvk := head.GroupVersionKind()
-	return v.object(gvk.Group, gvk.Version, gvk.Kind, raw)
+	return v.readObject(gvk.Group, gvk.Version, gvk.Kind, raw)
 }
 
-func (v *Inventory) object(group, version, kind string, raw []byte) error {
+func (v *Inventory) readObject(group, version, kind string, raw []byte) error {
 	switch group + "/" + kind {
 	case metal3Group + "/IPPool":
-		return add(raw, &v.Pools)
+		return decodeInto(raw, &v.Pools)
 	case metal3Group + "/IPClaim":
-		return add(raw, &v.Claims)
+		return decodeInto(raw, &v.Claims)
 	case metal3Group + "/IPAddress":
-		return add(raw, &v.Addresses)
+		return decodeInto(raw, &v.Addresses)
 	case capiGroup + "/IPAddressClaim":
 		if version == "v1beta1" { // its status has fields of its own, and nothing here reads them
 			return addLoosely(raw, &v.CAPIClaims)
 		}
-		return add(raw, &v.CAPIClaims)
+		return decodeInto(raw, &v.CAPIClaims)
 	case capiGroup + "/IPAddress":
 		return addLoosely(raw, &v.CAPIAddresses)
 	case lockGroup + "/AddressLock":
-		return add(raw, &v.Locks)
+		return decodeInto(raw, &v.Locks)
 	case kinds.ProvisioningKind().Group + "/" + kinds.ProvisioningKind().Kind:
-		return v.provisioning(raw)
+		return v.readProvisioning(raw)
 	case kinds.ProvisioningKind().Group + "/BareMetalHost":
-		return v.host(raw)
+		return v.readHost(raw)
 	case "/ConfigMap":
 		return v.configMap(raw)
 	}
 	return nil
 }
 
-// provisioning reads what OpenShift's metal3 leases.
-func (v *Inventory) provisioning(raw []byte) error {
+// readProvisioning reads what OpenShift's metal3 leases.
+func (v *Inventory) readProvisioning(raw []byte) error {
 	o := &unstructured.Unstructured{}
-	if err := loosely(raw, &o.Object); err != nil {
+	if err := decodeLoose(raw, &o.Object); err != nil {
 		return err
 	}
 	leased, err := kinds.LeasedByProvisioning(o)
@@ -130,7 +130,7 @@ func (v *Inventory) provisioning(raw []byte) error {
 // configMap reads what metal3's own dnsmasq leases.
 func (v *Inventory) configMap(raw []byte) error {
 	o := &corev1.ConfigMap{}
-	if err := loosely(raw, o); err != nil {
+	if err := decodeLoose(raw, o); err != nil {
 		return err
 	}
 	leased, err := kinds.LeasedByConfigMap(o)
@@ -138,24 +138,24 @@ func (v *Inventory) configMap(raw []byte) error {
 	return err
 }
 
-func add[T any](raw []byte, to *[]*T) error {
+func decodeInto[T any](raw []byte, to *[]*T) error {
 	o := new(T)
-	if err := strictly(raw, o); err != nil {
+	if err := decodeStrict(raw, o); err != nil {
 		return err
 	}
-	return keep(o, to)
+	return storeOnce(o, to)
 }
 
 func addLoosely[T any](raw []byte, to *[]*T) error {
 	o := new(T)
-	if err := loosely(raw, o); err != nil {
+	if err := decodeLoose(raw, o); err != nil {
 		return err
 	}
-	return keep(o, to)
+	return storeOnce(o, to)
 }
 
-// keep stores an object once; in a file without namespaces all is in "default".
-func keep[T any](o *T, to *[]*T) error {
+// storeOnce stores an object once; in a file without namespaces all is in "default".
+func storeOnce[T any](o *T, to *[]*T) error {
 	m, ok := any(o).(metav1.Object)
 	if !ok {
 		return nil

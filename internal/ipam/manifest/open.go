@@ -43,10 +43,10 @@ func (v *Inventory) Open(o *metal3.IPPool, with ipam.Options) (*ipam.Pool, error
 		return nil, err
 	}
 	hosts := map[string]string{}
-	for _, c := range v.claims() {
+	for _, c := range v.allClaims() {
 		hosts[c.id] = c.GetAnnotations()[metal3.HostAnnotation]
 	}
-	for _, r := range v.records() {
+	for _, r := range v.allRecords() {
 		if !v.sameNetwork(r.pool, spec.Network) {
 			continue
 		}
@@ -61,7 +61,7 @@ func (v *Inventory) Open(o *metal3.IPPool, with ipam.Options) (*ipam.Pool, error
 			return nil, fmt.Errorf("pool %s: address %s of %s is that of %s too; see fsck", spec.Name, a, r.claim, lost[0].Claim)
 		}
 	}
-	v.locks(p, spec)
+	v.applyLocks(p, spec)
 	return p, nil
 }
 
@@ -74,9 +74,9 @@ func (v *Inventory) sameNetwork(pool, network string) bool {
 	return false
 }
 
-// locks applies the locks that keep an address back without holding it. Locks on addresses outside the pool are
+// applyLocks applies the locks that keep an address back without holding it. Locks on addresses outside the pool are
 // ignored.
-func (v *Inventory) locks(p *ipam.Pool, spec ipam.Spec) {
+func (v *Inventory) applyLocks(p *ipam.Pool, spec ipam.Spec) {
 	for _, l := range v.Locks {
 		a, err := ipam.ParseAddr(l.Spec.Address)
 		if err != nil || l.Spec.Network != spec.Network || p.Extent().Why(a) != "" {

@@ -48,23 +48,23 @@ func (v *Inventory) Plan(o *metal3.IPPool, more int, with ipam.Options) (Plan, e
 	if err != nil {
 		return Plan{}, err
 	}
-	return next(p, v.plan(p), more), nil
+	return addNext(p, v.planPool(p), more), nil
 }
 
-// plan is what a pool has, and what the waiting claims would get.
-func (v *Inventory) plan(p *ipam.Pool) Plan {
-	out := v.describe(p)
-	for _, c := range v.claims() {
+// planPool lists what a pool has, and what the waiting claims would get.
+func (v *Inventory) planPool(p *ipam.Pool) Plan {
+	out := v.describePool(p)
+	for _, c := range v.allClaims() {
 		if _, has := p.Of(c.id); has || c.pool != out.Pool {
 			continue
 		}
-		out.Waiting = append(out.Waiting, give(p, c))
+		out.Waiting = append(out.Waiting, allocateFor(p, c))
 	}
 	return out
 }
 
-// next adds what so many more claims would get.
-func next(p *ipam.Pool, out Plan, more int) Plan {
+// addNext adds what so many more claims would get.
+func addNext(p *ipam.Pool, out Plan, more int) Plan {
 	for i := range more {
 		l, err := p.Claim(ipam.Request{Claim: fmt.Sprint("another ", i)})
 		if err != nil {
@@ -76,9 +76,9 @@ func next(p *ipam.Pool, out Plan, more int) Plan {
 	return out
 }
 
-func give(p *ipam.Pool, c claim) Given {
+func allocateFor(p *ipam.Pool, c claim) Given {
 	g := Given{Claim: c.id}
-	r, err := c.request()
+	r, err := c.buildRequest()
 	if err == nil {
 		g.Host = r.Host
 		var l ipam.Lease
@@ -91,7 +91,7 @@ func give(p *ipam.Pool, c claim) Given {
 	return g
 }
 
-func (v *Inventory) describe(p *ipam.Pool) Plan {
+func (v *Inventory) describePool(p *ipam.Pool) Plan {
 	spec, s := p.Spec(), p.Stats()
 	out := Plan{
 		Pool: spec.Name, Network: spec.Network, Strategy: string(spec.Strategy), Total: s.Total.String(), Free: s.Free.String(),

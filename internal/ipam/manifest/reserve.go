@@ -40,7 +40,7 @@ func (v *Inventory) Reserve(wishes []Wish, with ipam.Options) ([]Registration, e
 		if err != nil {
 			return nil, err
 		}
-		r, err := draft.register(o, w, with)
+		r, err := draft.registerAddress(o, w, with)
 		if err != nil {
 			return nil, fmt.Errorf("host %s: %w", w.Host, err)
 		}
@@ -50,12 +50,12 @@ func (v *Inventory) Reserve(wishes []Wish, with ipam.Options) ([]Registration, e
 	return out, nil
 }
 
-func (v *Inventory) register(o *metal3.IPPool, w Wish, with ipam.Options) (Registration, error) {
+func (v *Inventory) registerAddress(o *metal3.IPPool, w Wish, with ipam.Options) (Registration, error) {
 	p, err := v.Open(o, with)
 	if err != nil {
 		return Registration{}, err
 	}
-	identity, err := v.identity(o.Namespace, w)
+	identity, err := v.hostIdentity(o.Namespace, w)
 	if err != nil {
 		return Registration{}, err
 	}
@@ -69,7 +69,7 @@ func (v *Inventory) register(o *metal3.IPPool, w Wish, with ipam.Options) (Regis
 	if err != nil {
 		return Registration{}, err
 	}
-	c = v.annotate(v.annotate(c, metal3.RequestedAddressAnnotation, l.Address.String()), metal3.HostAnnotation, identity)
+	c = v.annotateClaim(v.annotateClaim(c, metal3.RequestedAddressAnnotation, l.Address.String()), metal3.HostAnnotation, identity)
 	for _, a := range v.Addresses {
 		if a.Namespace == c.Namespace && a.Spec.Claim.Name == c.Name {
 			return Registration{c, a}, nil
@@ -80,9 +80,9 @@ func (v *Inventory) register(o *metal3.IPPool, w Wish, with ipam.Options) (Regis
 	return Registration{c, a}, nil
 }
 
-// annotate gives a claim of the inventory an annotation. That of the address has the claim ask for the one that is planned for it:
+// annotateClaim gives a claim of the inventory an annotation. That of the address has the claim ask for the one that is planned for it:
 // whatever the strategy of its pool, and whatever comes first, it gets this one or is told why not.
-func (v *Inventory) annotate(c *metal3.IPClaim, key, value string) *metal3.IPClaim {
+func (v *Inventory) annotateClaim(c *metal3.IPClaim, key, value string) *metal3.IPClaim {
 	if c.Annotations[key] == value {
 		return c
 	}
@@ -103,9 +103,9 @@ func (v *Inventory) claimOf(o *metal3.IPPool, w Wish) *metal3.IPClaim {
 	return nil
 }
 
-// identity is what a reservation calls its host. Where the files have its BareMetalHost that is what its machine's claims will call it,
+// hostIdentity is what a reservation calls its host. Where the files have its BareMetalHost that is what its machine's claims will call it,
 // namespace/name/interface, or namespace/name as long as the interface is not known; else the name that is given.
-func (v *Inventory) identity(namespace string, w Wish) (string, error) {
+func (v *Inventory) hostIdentity(namespace string, w Wish) (string, error) {
 	var found []string
 	for _, plain := range []bool{false, true} {
 		for _, h := range v.Hosts {

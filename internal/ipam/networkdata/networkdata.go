@@ -66,8 +66,8 @@ func Render(h hostnet.Host) ([]byte, error) {
 		if i.MAC == "" {
 			return nil, fmt.Errorf("host %s: interface %s: networkData needs its MAC address", h.Name, i.Device())
 		}
-		link := d.link(i)
-		d.networks(i, link)
+		link := d.addLink(i)
+		d.addNetworks(i, link)
 		for _, a := range i.DNS {
 			d.Services = append(d.Services, Service{"dns", a.String()})
 		}
@@ -79,13 +79,13 @@ func Render(h hostnet.Host) ([]byte, error) {
 	return append(out, '\n'), nil
 }
 
-// link adds the interface, and below a VLAN the one that carries it.
-func (d *Document) link(i hostnet.Interface) string {
+// addLink adds the interface, and below a VLAN the one that carries it.
+func (d *Document) addLink(i hostnet.Interface) string {
 	mac, below := strings.ToLower(i.MAC), i.Name
 	if below == "" {
 		below = "if-" + strings.ReplaceAll(mac, ":", "")
 	}
-	if !d.has(below) {
+	if !d.hasLink(below) {
 		d.Links = append(d.Links, Link{ID: below, Type: "phy", MAC: mac, MTU: i.MTU})
 	}
 	if i.VLAN == 0 {
@@ -95,7 +95,7 @@ func (d *Document) link(i hostnet.Interface) string {
 	return i.Device()
 }
 
-func (d *Document) has(id string) bool {
+func (d *Document) hasLink(id string) bool {
 	for _, l := range d.Links {
 		if l.ID == id {
 			return true
@@ -104,30 +104,30 @@ func (d *Document) has(id string) bool {
 	return false
 }
 
-func (d *Document) networks(i hostnet.Interface, link string) {
+func (d *Document) addNetworks(i hostnet.Interface, link string) {
 	for _, a := range i.Addresses {
 		n := Network{
-			ID: fmt.Sprintf("network%d", len(d.Networks)), Type: kind(a.Prefix.Addr()), Link: link,
-			Address: a.Prefix.Addr().String(), Netmask: mask(a.Prefix), Routes: []Route{},
+			ID: fmt.Sprintf("network%d", len(d.Networks)), Type: networkType(a.Prefix.Addr()), Link: link,
+			Address: a.Prefix.Addr().String(), Netmask: formatMask(a.Prefix), Routes: []Route{},
 		}
 		for _, r := range i.AllRoutes() {
 			if a.Prefix.Contains(r.Via) {
-				n.Routes = append(n.Routes, Route{r.Destination.Addr().String(), mask(r.Destination), r.Via.String()})
+				n.Routes = append(n.Routes, Route{r.Destination.Addr().String(), formatMask(r.Destination), r.Via.String()})
 			}
 		}
 		d.Networks = append(d.Networks, n)
 	}
 }
 
-func kind(a netip.Addr) string {
+func networkType(a netip.Addr) string {
 	if a.Is4() {
 		return "ipv4"
 	}
 	return "ipv6"
 }
 
-// mask is a prefix length the long way.
-func mask(p netip.Prefix) string {
+// formatMask writes a prefix length the long way.
+func formatMask(p netip.Prefix) string {
 	b := make([]byte, p.Addr().BitLen()/8)
 	for bit := range p.Bits() {
 		b[bit/8] |= 1 << (7 - bit%8)
