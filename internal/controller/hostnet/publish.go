@@ -90,7 +90,8 @@ func (r *Reconciler) writeSecret(ctx context.Context, o *unstructured.Unstructur
 	case err != nil:
 		return fmt.Errorf("read Secret %s: %w", name, err)
 	case !metav1.IsControlledBy(s, o):
-		r.warnOwner(o, "SecretOfAnother", fmt.Sprintf("Secret %s is not controlled by %s %s; it is not changed", name, o.GetKind(), o.GetName()))
+		r.warnOwner(o, "SecretOfAnother", fmt.Sprintf("Secret %s is not controlled by %s %s; it is not changed",
+			name, o.GetKind(), o.GetName()))
 		return nil
 	case maps.EqualFunc(s.Data, data, bytes.Equal):
 		return r.useSecret(ctx, o, h)

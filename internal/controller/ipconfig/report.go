@@ -185,7 +185,8 @@ func setStage(l *status.Conditions, out outcome) {
 		l.Set(lcav1.ConditionRollbackCompleted, yes, lcav1.ReasonCompleted, msgRolledBack)
 	case ipconfig.StateRollbackFailed:
 		l.Set(lcav1.ConditionRollbackCompleted, no, lcav1.ReasonFailed, orDefault(out.message, l.Message(lcav1.ConditionRollbackCompleted)))
-		l.Set(lcav1.ConditionRollbackInProgress, no, lcav1.ReasonFailed, orDefault(out.message, l.Message(lcav1.ConditionRollbackCompleted)))
+		l.Set(lcav1.ConditionRollbackInProgress, no, lcav1.ReasonFailed,
+			orDefault(out.message, l.Message(lcav1.ConditionRollbackCompleted)))
 	}
 }
 

@@ -235,7 +235,8 @@ func (r *Reconciler) publishEvents(
 	r.Metrics.countEnactment(j.state, turned, v.outcome)
 	switch {
 	case before.Status.Drift == nil && after.Status.Drift != nil:
-		publish(corev1.EventTypeWarning, "NetworkDrift", "something else changed what policy "+v.name+" configured: "+listMismatches(j.drift))
+		publish(corev1.EventTypeWarning, "NetworkDrift",
+			"something else changed what policy "+v.name+" configured: "+listMismatches(j.drift))
 	case before.Status.Drift != nil && after.Status.Drift == nil && j.state == condition.Available:
 		publish(corev1.EventTypeNormal, "NetworkRestored", "the network is as policy "+v.name+" configured it")
 	}
