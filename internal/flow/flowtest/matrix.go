@@ -238,7 +238,7 @@ func GiveUp(t *testing.T, plans []flow.Plan, world func(t *testing.T) Person) Re
 
 func giveUp(t *testing.T, c Crash, world func(t *testing.T) Person, res *Result) {
 	t.Helper()
-	t.Run(c.String(), func(t *testing.T) {
+	t.Run(c.Flow+"/"+c.Step+"/"+c.place(), func(t *testing.T) {
 		w, bomb := world(t), &Bomb{Crash: c}
 		if err := w.Live(bomb); err != nil {
 			t.Fatalf("the node did not settle: %v", err)
