@@ -212,7 +212,8 @@ func (r Rollout) newUpgrades(sites []Site) (out []any) {
 	add := func(suffix string, policies ...string) {
 		u := definition.ClusterGroupUpgrade{
 			TypeMeta: metav1.TypeMeta{APIVersion: definition.RolloutAPI, Kind: "ClusterGroupUpgrade"}, ObjectMeta: r.newMeta(suffix),
-			Spec: definition.ClusterGroupUpgradeSpec{BatchTimeoutAction: "Abort", Clusters: clusterNames(sites, false), ManagedPolicies: policies,
+			Spec: definition.ClusterGroupUpgradeSpec{
+				BatchTimeoutAction: "Abort", Clusters: clusterNames(sites, false), ManagedPolicies: policies,
 				RemediationStrategy: definition.RemediationStrategy{
 					Canaries: clusterNames(sites, true), MaxConcurrency: r.MaxConcurrency, Timeout: r.Timeout}},
 		}

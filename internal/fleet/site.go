@@ -93,7 +93,8 @@ func (c *checker) fillObjects(row Row) (out []*unstructured.Unstructured) {
 			err = checkObject(o)
 		}
 		if err != nil {
-			c.addProblems(Problem{Row: row.Number, Column: strings.Join(t.columns, ", "), Want: fmt.Sprintf("template %s: %v", t.Name, err)})
+			want := fmt.Sprintf("template %s: %v", t.Name, err)
+			c.addProblems(Problem{Row: row.Number, Column: strings.Join(t.columns, ", "), Want: want})
 			continue
 		}
 		if slices.ContainsFunc(out, func(other *unstructured.Unstructured) bool { return objectName(other) == objectName(o) }) {

@@ -18,7 +18,8 @@ func (p *Pool) Resize(s Spec) (outside []Lease, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l.v4 != p.lay.v4 {
-		return nil, p.newRefusal(ErrConflict, netip.Addr{}, "cannot change its family from %s to %s", familyWord(p.lay.v4), familyWord(l.v4))
+		return nil, p.newRefusal(ErrConflict, netip.Addr{}, "cannot change its family from %s to %s",
+			familyWord(p.lay.v4), familyWord(l.v4))
 	}
 	p.spec = s
 	p.rebuildFree(l)

@@ -61,8 +61,8 @@ func decide(v *policyView, s *observation) decision {
 	case v.isCurrent() && v.compared.is == netpolicy.StandingSuperseded:
 		return decision{
 			state: condition.Aborted,
-			message: fmt.Sprintf("Stateroot %s was configured otherwise after the policy was applied, and is left as it is; edit the policy "+
-				"to apply it again. It would change %s", s.stateroot, listMismatches(v.compared.differ)),
+			message: fmt.Sprintf("Stateroot %s was configured otherwise after the policy was applied, and is left as it is; edit the "+
+				"policy to apply it again. It would change %s", s.stateroot, listMismatches(v.compared.differ)),
 		}
 	case v.hasEnded(netpolicy.ActionApply) && v.outcome.Result == netpolicy.ResultFailed:
 		return decideFailed(v, netpolicy.ActionApply)

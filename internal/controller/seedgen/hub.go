@@ -90,8 +90,8 @@ func (r *Reconciler) deleteManagedCluster(
 	uid := types.UID(o.record.Hub.UID)
 	err := hub.Delete(ctx, mc, client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &uid})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return o.stayInPhase(fmt.Sprintf("%s; retrying: delete managedcluster %s: %s", msgDetaching, mc.GetName(), status.OneLine(err.Error())),
-			whileHub), nil
+		why := fmt.Sprintf("%s; retrying: delete managedcluster %s: %s", msgDetaching, mc.GetName(), status.OneLine(err.Error()))
+		return o.stayInPhase(why, whileHub), nil
 	}
 	return o.stayInPhase(msgDetaching, whileRunning), nil
 }
