@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -126,6 +127,12 @@ func (r *Reconciler) adoptClaim(ctx context.Context, o *unstructured.Unstructure
 	return nil
 }
 
+// errAddressUnseen: a claim names an address that the cache does not have yet. Addresses are not watched: no event tells when it has.
+var errAddressUnseen = errors.New("the address of the claim is not in the cache yet")
+
+// addressLag is how soon an owner is reconciled again then.
+const addressLag = time.Second
+
 // leaseOf is the address of a claim, with the settings of its pool.
 func (r *Reconciler) leaseOf(ctx context.Context, c *metal3.IPClaim, pool *metal3.IPPool) (ipam.Lease, bool, error) {
 	if c.Status.Address == nil {
@@ -134,7 +141,7 @@ func (r *Reconciler) leaseOf(ctx context.Context, c *metal3.IPClaim, pool *metal
 	a := &metal3.IPAddress{}
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: c.Status.Address.Name}, a)
 	if apierrors.IsNotFound(err) {
-		return ipam.Lease{}, false, nil
+		return ipam.Lease{}, false, errAddressUnseen
 	}
 	if err != nil {
 		return ipam.Lease{}, false, fmt.Errorf("read address %s/%s: %w", c.Namespace, c.Status.Address.Name, err)

@@ -95,6 +95,9 @@ func (r *Reconciler) reconcileOwner(ctx context.Context, gvk schema.GroupVersion
 	if errors.Is(err, errNoBase) {
 		return ctrl.Result{RequeueAfter: baseRetry}, nil // Secrets are not watched
 	}
+	if errors.Is(err, errAddressUnseen) {
+		return ctrl.Result{RequeueAfter: addressLag}, nil
+	}
 	return ctrl.Result{}, err
 }
 
