@@ -60,7 +60,7 @@ func writeKrew(out, version, url string) error {
 		sum := sha256.Sum256(data)
 		p.Spec.Platforms = append(p.Spec.Platforms, pluginPlatform{
 			Selector: map[string]map[string]string{"matchLabels": {"os": m[1], "arch": m[2]}},
-			URI:      url + "/" + f.Name(), SHA256: hex.EncodeToString(sum[:]), Bin: "kubectl-lca"})
+			URI:      url + "/" + f.Name(), SHA256: hex.EncodeToString(sum[:]), Bin: program(m[1])})
 	}
 	if len(p.Spec.Platforms) == 0 {
 		return fmt.Errorf("%s has no archive of kubectl-lca", out)
@@ -73,6 +73,14 @@ func writeKrew(out, version, url string) error {
 		return fmt.Errorf("write the manifest of krew: %w", err)
 	}
 	return nil
+}
+
+// program is the plugin's name in the archive for a system.
+func program(system string) string {
+	if system == "windows" {
+		return "kubectl-lca.exe"
+	}
+	return "kubectl-lca"
 }
 
 var semantic = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)$`)

@@ -13,7 +13,8 @@ import (
 func TestKrewGetsEveryPlatform(t *testing.T) {
 	out := t.TempDir()
 	require.ErrorContains(t, writeKrew(out, "v1.2.3", "https://example.test/v1.2.3"), "no archive of kubectl-lca")
-	for _, name := range []string{"kubectl-lca-linux-amd64.tar.gz", "kubectl-lca-darwin-arm64.tar.gz", "install-ipam.yaml"} {
+	for _, name := range []string{"kubectl-lca-linux-amd64.tar.gz", "kubectl-lca-darwin-arm64.tar.gz", "kubectl-lca-windows-amd64.tar.gz",
+		"install-ipam.yaml"} {
 		require.NoError(t, os.WriteFile(filepath.Join(out, name), []byte("x"), 0o600))
 	}
 	require.NoError(t, writeKrew(out, "v1.2.3", "https://example.test/v1.2.3"))
@@ -23,8 +24,10 @@ func TestKrewGetsEveryPlatform(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalStrict(text, &p))
 	require.Equal(t, "lca", p.Metadata["name"])
 	require.Equal(t, "v1.2.3", p.Spec.Version)
-	require.Len(t, p.Spec.Platforms, 2)
+	require.Len(t, p.Spec.Platforms, 3)
 	require.Equal(t, map[string]string{"os": "darwin", "arch": "arm64"}, p.Spec.Platforms[0].Selector["matchLabels"])
+	require.Equal(t, "kubectl-lca", p.Spec.Platforms[0].Bin)
+	require.Equal(t, "kubectl-lca.exe", p.Spec.Platforms[2].Bin)
 	require.Equal(t, "https://example.test/v1.2.3/kubectl-lca-darwin-arm64.tar.gz", p.Spec.Platforms[0].URI)
 	require.Equal(t, "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881", p.Spec.Platforms[0].SHA256)
 }

@@ -15,7 +15,7 @@ PROGRAM_LDFLAGS = -s -w -X $(VERSION_PACKAGE).release=$(VERSION) -X $(VERSION_PA
 
 # Where the files of a release will be downloaded from; the manifest of krew names it.
 RELEASE_URL ?= https://example.invalid/lifecycle-agent/$(VERSION)
-PLUGIN_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
+PLUGIN_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
 
 .PHONY: programs
 programs: ## Build what an image holds, stripped, for GOARCH: both programs and the public certificate authorities.
@@ -44,12 +44,13 @@ release: programs $(BIN)/cyclonedx-gomod ## Write what is released into dist/: p
 plugin: $(BIN)/cyclonedx-gomod ## Build kubectl lca for each platform into dist/, as archives with their notices, and SBOMs.
 	@mkdir -p $(DIST) build/plugin
 	for p in $(PLUGIN_PLATFORMS); do \
-	  CGO_ENABLED=0 GOOS=$${p%-*} GOARCH=$${p#*-} go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o build/plugin/kubectl-lca ./cmd/kubectl-lca && \
-	  go run ./hack/notices build/plugin/kubectl-lca > build/plugin/THIRD-PARTY-NOTICES.txt && \
-	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/kubectl-lca-$$p.cdx.json build/plugin/kubectl-lca && \
+	  plugin=kubectl-lca; if [ $${p%-*} = windows ]; then plugin=kubectl-lca.exe; fi; \
+	  CGO_ENABLED=0 GOOS=$${p%-*} GOARCH=$${p#*-} go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o build/plugin/$$plugin ./cmd/kubectl-lca && \
+	  go run ./hack/notices build/plugin/$$plugin > build/plugin/THIRD-PARTY-NOTICES.txt && \
+	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/kubectl-lca-$$p.cdx.json build/plugin/$$plugin && \
 	  cp hack/release/kubectl_complete-lca LICENSE build/plugin/ && \
 	  tar --sort=name --owner=0 --group=0 --mtime=@0 -C build/plugin -czf $(DIST)/kubectl-lca-$$p.tar.gz \
-	    kubectl-lca kubectl_complete-lca LICENSE THIRD-PARTY-NOTICES.txt || exit; done
+	    $$plugin kubectl_complete-lca LICENSE THIRD-PARTY-NOTICES.txt || exit; done
 
 .PHONY: bundle
 bundle: ## Write and validate an OLM bundle of the operator role into dist/bundle (after the manifests).

@@ -29,7 +29,8 @@ func Prepare(ctx context.Context, n Ports, id, to string) (Request, error) {
 	kind := Kind(n)
 	if r, found, err := kind.Find(n.Files); found || err != nil {
 		if err == nil && r.New != to {
-			err = operation.Refuse("the copy %s is unfinished: finish it with 'lca-cli stateroot clone %s'", r.New, r.New)
+			err = operation.Refuse("the copy %s is unfinished: finish it with 'lca-cli stateroot clone %s', or give it up with "+
+				"'lca-cli stateroot abort'", r.New, r.New)
 		}
 		return r, err
 	}

@@ -96,6 +96,20 @@ func Run(ctx context.Context, n Ports, with operation.Instruments) error {
 	return Kind(n).Run(ctx, n.machine(), with)
 }
 
+// Abort gives up a copy that is unfinished, and removes it. It refuses where the copy is whole and only the cluster has to be started.
+func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
+	kind := Kind(n)
+	r, err := kind.Read(n.Files)
+	if err != nil {
+		return err
+	}
+	here, err := operation.Locate(ctx, n.Deployments, n.Power)
+	if err != nil {
+		return err
+	}
+	return kind.Abort(ctx, n.machine(), with, r, here)
+}
+
 func (n Ports) machine() operation.Machine {
 	return operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}
 }

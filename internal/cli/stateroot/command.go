@@ -4,6 +4,7 @@ package stateroot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ func Command(w Wiring) *cobra.Command {
 		Long: "List, copy and remove the systems that this node can boot. A copy made with clone is a way back before an upgrade\n" +
 			"or a change by hand: see docs/operate/copy-a-stateroot.md.",
 	}
-	cmd.AddCommand(list(w), clone(w), remove(w))
+	cmd.AddCommand(list(w), clone(w), abort(w), remove(w))
 	return cmd
 }
 
@@ -95,6 +96,38 @@ func cloneDetached(ctx context.Context, w Wiring, name string) error {
 	}
 	_, err = fmt.Fprintf(w.Out, "stateroot %s is a bootable copy of %s\n", r.New, r.Old)
 	return err
+}
+
+func abort(w Wiring) *cobra.Command {
+	return &cobra.Command{
+		Use: "abort", Args: cobra.NoArgs, Short: "Give up a copy that is unfinished, and remove it",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			node, with, err := w.Node(ctx, true)
+			if err != nil {
+				return err
+			}
+			r, err := snapshot.Kind(node).Read(node.Files)
+			if err != nil {
+				return w.Verdict("stateroot abort", err)
+			}
+			if err := node.Units.Stop(ctx, snapshot.Unit); err != nil { // which may undo the copy already
+				return fmt.Errorf("stop %s: %w", snapshot.Unit, err)
+			}
+			release, err := w.Take(ctx, snapshot.FlowClone, "stateroot abort")
+			if err != nil {
+				return err
+			}
+			defer release()
+			if _, found, err := snapshot.Kind(node).Find(node.Files); err != nil || found {
+				if err := errors.Join(err, snapshot.Abort(ctx, node, with)); err != nil {
+					return w.Verdict("stateroot abort", err)
+				}
+			}
+			_, err = fmt.Fprintf(w.Out, "the copy %s is given up\n", r.New)
+			return err
+		},
+	}
 }
 
 func remove(w Wiring) *cobra.Command {

@@ -3,7 +3,9 @@ package stateroot_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +107,35 @@ func TestStatusShowsAnyOperation(t *testing.T) {
 	require.NoError(t, err)
 	require.Regexp(t, `Where +stateroot-clone finished`, out)
 	require.Regexp(t, `stateroot-clone +quiesce +[0-9.]+ +done`, out)
+}
+
+// TestAnUnfinishedCopyIsGivenUp aborts a copy whose unit a power cut ended, and makes another one.
+func TestAnUnfinishedCopyIsGivenUp(t *testing.T) {
+	c := newConsole()
+	_, err := c.run(t, "abort")
+	var final *verb.FinalError
+	require.ErrorAs(t, err, &final, "nothing is under way")
+
+	stuck := errors.New("the disk hangs")
+	c.node.FailWhen(func(op hosttest.Op, _ int) error {
+		if op.Name == "trees.copy" || strings.HasPrefix(op.Name, "deployments.remove") {
+			return stuck
+		}
+		return nil
+	})
+	_, err = c.run(t, "clone", "before-upgrade")
+	require.ErrorContains(t, err, stuck.Error())
+	_, err = c.run(t, "clone", "another")
+	require.ErrorContains(t, err, "give it up with 'lca-cli stateroot abort'")
+	c.node.Disarm()
+
+	out, err := c.run(t, "abort")
+	require.NoError(t, err)
+	require.Contains(t, out, "the copy before-upgrade is given up\n")
+	require.Len(t, c.node.Describe().Stateroots, 1)
+	require.NoError(t, c.node.ClusterUp())
+	_, err = c.run(t, "clone", "another")
+	require.NoError(t, err)
 }
 
 func TestARefusalIsFinal(t *testing.T) {
