@@ -17,7 +17,7 @@ func TestEveryCommandOfTheDocsExists(t *testing.T) {
 		require.NoError(t, err)
 		for _, c := range commands {
 			found++
-			require.NoError(t, docscommands.Check(root(&bytes.Buffer{}), c))
+			require.NoError(t, docscommands.Check(newRootCommand(&bytes.Buffer{}), c))
 		}
 	}
 	require.NotZero(t, found)

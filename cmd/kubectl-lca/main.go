@@ -30,7 +30,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	ctrl.SetLogger(logr.Discard())
-	err := commandline.Execute(ctx, root(os.Stdout), os.Args[1:])
+	err := commandline.Execute(ctx, newRootCommand(os.Stdout), os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "kubectl lca: %s\n", operation.Redact([]byte(err.Error())))
@@ -46,14 +46,14 @@ func exitCode(err error) int {
 	return 1
 }
 
-func root(out io.Writer) *cobra.Command {
-	cmd := kubectl.Command(kubectl.Wiring{Out: out, Clock: flow.SystemClock{}, Connect: connect})
+func newRootCommand(out io.Writer) *cobra.Command {
+	cmd := kubectl.Command(kubectl.Wiring{Out: out, Clock: flow.SystemClock{}, Connect: connectCluster})
 	cmd.Version = version.Get().String()
 	return cmd
 }
 
-// connect finds the cluster as kubectl does: the flag, $KUBECONFIG, ~/.kube/config.
-func connect(kubeconfig, kubeContext string) (kubectl.Cluster, error) {
+// connectCluster finds the cluster as kubectl does: the flag, $KUBECONFIG, ~/.kube/config.
+func connectCluster(kubeconfig, kubeContext string) (kubectl.Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,

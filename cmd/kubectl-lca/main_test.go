@@ -22,22 +22,22 @@ func TestMistakesExitWithTwo(t *testing.T) {
 		`unexpected argument "now": "kubectl lca rollback" takes none`:         {"rollback", "now"},
 		`--watch prints text; for other formats use "kubectl get ipconfig -w"`: {"status", "-w", "-o", "json"},
 	} {
-		err := commandline.Execute(t.Context(), root(&bytes.Buffer{}), args)
+		err := commandline.Execute(t.Context(), newRootCommand(&bytes.Buffer{}), args)
 		require.EqualError(t, err, text)
 	}
-	err := commandline.Execute(t.Context(), root(&bytes.Buffer{}), []string{"stauts"})
+	err := commandline.Execute(t.Context(), newRootCommand(&bytes.Buffer{}), []string{"stauts"})
 	require.Equal(t, commandline.UsageExit, exitCode(err))
 }
 
 // TestTheShellCompletesVerbsAndFlags as kubectl_complete-lca asks for them.
 func TestTheShellCompletesVerbsAndFlags(t *testing.T) {
 	var out bytes.Buffer
-	cmd := root(&out)
+	cmd := newRootCommand(&out)
 	cmd.SetOut(&out)
 	require.NoError(t, commandline.Execute(t.Context(), cmd, []string{"__complete", "roll"}))
 	require.Contains(t, out.String(), "rollback\t")
 	out.Reset()
-	cmd = root(&out)
+	cmd = newRootCommand(&out)
 	cmd.SetOut(&out)
 	require.NoError(t, commandline.Execute(t.Context(), cmd, []string{"__complete", "change", "--ipv4-a"}))
 	require.Contains(t, out.String(), "--ipv4-address")
@@ -46,7 +46,7 @@ func TestTheShellCompletesVerbsAndFlags(t *testing.T) {
 func TestAKubeconfigThatCannotBeReadIsNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
-	_, err := connect(file, "")
+	_, err := connectCluster(file, "")
 	require.ErrorContains(t, err, file)
 	require.Equal(t, 1, exitCode(err))
 }

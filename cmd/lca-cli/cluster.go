@@ -31,7 +31,7 @@ type localCluster struct {
 	files *files.Files
 }
 
-func (c localCluster) client() (client.Client, error) {
+func (c localCluster) newClient() (client.Client, error) {
 	data, err := c.files.Read(host.LocalKubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", host.LocalKubeconfig, err)
@@ -50,7 +50,7 @@ func (c localCluster) client() (client.Client, error) {
 
 // Inputs implements change.Cluster.
 func (c localCluster) Inputs(ctx context.Context, pullSecretRef string) (change.Inputs, error) {
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return change.Inputs{}, err
 	}
@@ -94,7 +94,7 @@ func (c localCluster) pullSecret(ctx context.Context, api client.Client, ref str
 
 // Facts implements change.Cluster.
 func (c localCluster) Facts(ctx context.Context) (preflight.Facts, error) {
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return preflight.Facts{}, err
 	}
@@ -129,7 +129,7 @@ func (c localCluster) Facts(ctx context.Context) (preflight.Facts, error) {
 
 // Ready implements change.Cluster.
 func (c localCluster) Ready(ctx context.Context) error {
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (c localCluster) Ready(ctx context.Context) error {
 
 // NodeReady implements change.Cluster.
 func (c localCluster) NodeReady(ctx context.Context, boot string) error {
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func TestEveryCommandOfTheDocsExists(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, commands)
 	for _, c := range commands {
-		require.NoError(t, docscommands.Check(root(slog.New(slog.DiscardHandler)), c))
+		require.NoError(t, docscommands.Check(newRootCommand(slog.New(slog.DiscardHandler)), c))
 	}
 }
 
@@ -72,5 +72,5 @@ func runListed(t *testing.T, c docscommands.Command) error {
 	stdout := os.Stdout
 	os.Stdout = out
 	defer func() { os.Stdout = stdout }()
-	return commandline.Execute(t.Context(), root(slog.New(slog.DiscardHandler)), c.Words)
+	return commandline.Execute(t.Context(), newRootCommand(slog.New(slog.DiscardHandler)), c.Words)
 }

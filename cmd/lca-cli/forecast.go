@@ -31,10 +31,10 @@ func (f forecaster) Forecast(ctx context.Context, text []byte) (change.Forecast,
 	if err != nil {
 		return change.Forecast{}, err
 	}
-	return summarise(plan), nil
+	return summarizePlan(plan), nil
 }
 
-func summarise(plan *recert.Plan) (out change.Forecast) {
+func summarizePlan(plan *recert.Plan) (out change.Forecast) {
 	for _, c := range plan.Certificates {
 		out.Certificates = append(out.Certificates, c.Subject)
 	}
@@ -48,8 +48,8 @@ func summarise(plan *recert.Plan) (out change.Forecast) {
 			out.Files = append(out.Files, c.Where)
 		}
 	}
-	out.Blocked, out.Warnings, out.Leftovers = words(plan.Blocked), words(plan.Warnings), words(plan.Leftovers)
-	out.NotRead = words(plan.NotRead)
+	out.Blocked, out.Warnings, out.Leftovers = describeNotes(plan.Blocked), describeNotes(plan.Warnings), describeNotes(plan.Leftovers)
+	out.NotRead = describeNotes(plan.NotRead)
 	for _, list := range []*[]string{&out.Certificates, &out.Objects, &out.Files} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
@@ -57,7 +57,7 @@ func summarise(plan *recert.Plan) (out change.Forecast) {
 	return out
 }
 
-func words(notes []inspect.Note) (out []string) {
+func describeNotes(notes []inspect.Note) (out []string) {
 	for _, n := range notes {
 		out = append(out, n.Where+": "+n.Why)
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestAForecastTellsWhyAndWhereOfThePlan(t *testing.T) {
 	note := func(where string) []inspect.Note { return []inspect.Note{{Where: where, Why: "why"}} }
-	f := summarise(&recert.Plan{Blocked: note("/blocked"), Warnings: note("/warned"), Leftovers: note("/left"), NotRead: note("/closed")})
+	f := summarizePlan(&recert.Plan{Blocked: note("/blocked"), Warnings: note("/warned"), Leftovers: note("/left"), NotRead: note("/closed")})
 	require.Equal(t, []string{"/blocked: why"}, f.Blocked)
 	require.Equal(t, []string{"/warned: why"}, f.Warnings)
 	require.Equal(t, []string{"/left: why"}, f.Leftovers)

@@ -32,7 +32,7 @@ func TestQuotedHelpIsTheProgramsOwn(t *testing.T) {
 func help(t *testing.T, args []string) string {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := root(slog.New(slog.DiscardHandler))
+	cmd := newRootCommand(slog.New(slog.DiscardHandler))
 	cmd.SetOut(&out)
 	cmd.SetArgs(args)
 	require.NoError(t, cmd.Execute())

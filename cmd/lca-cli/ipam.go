@@ -84,12 +84,12 @@ func readRecords(ctx context.Context, api client.Reader) (*manifest.Inventory, e
 		}
 	}
 	return &manifest.Inventory{
-		Pools: pointers(pools.Items), Claims: pointers(claims.Items), Addresses: pointers(addresses.Items),
-		CAPIClaims: pointers(contractClaims.Items), CAPIAddresses: pointers(contractAddresses.Items), Locks: pointers(locks.Items),
+		Pools: toPointers(pools.Items), Claims: toPointers(claims.Items), Addresses: toPointers(addresses.Items),
+		CAPIClaims: toPointers(contractClaims.Items), CAPIAddresses: toPointers(contractAddresses.Items), Locks: toPointers(locks.Items),
 	}, nil
 }
 
-func pointers[T any](items []T) []*T {
+func toPointers[T any](items []T) []*T {
 	out := make([]*T, len(items))
 	for i := range items {
 		out[i] = &items[i]

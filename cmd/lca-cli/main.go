@@ -38,15 +38,15 @@ import (
 
 func main() {
 	engine.LimitMemory() // nothing else that it does makes much garbage, the watchdog, which stays, least of all
-	os.Exit(execute())
+	os.Exit(runCommand())
 }
 
-// execute carries out one command and returns the exit code.
-func execute() int {
+// runCommand carries out one command and returns the exit code.
+func runCommand() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: operation.RedactAttr}))
-	err := commandline.Execute(ctx, root(log), os.Args[1:])
+	err := commandline.Execute(ctx, newRootCommand(log), os.Args[1:])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "lca-cli: %s\n", operation.Redact([]byte(err.Error())))
 	}
@@ -69,7 +69,7 @@ func exitCode(err error) int {
 	}
 }
 
-func root(log *slog.Logger) *cobra.Command {
+func newRootCommand(log *slog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "lca-cli",
 		Short:         "Change, copy and inspect the systems of this node, and plan addresses",
@@ -79,26 +79,26 @@ func root(log *slog.Logger) *cobra.Command {
 	}
 	open, node := opener{log}, buildNode(log, &evidence{})
 	shared := verb.Wiring{
-		Log: log, Out: os.Stdout, Screen: screen(os.Stdout), Clock: flow.SystemClock{},
+		Log: log, Out: os.Stdout, Screen: terminalSize(os.Stdout), Clock: flow.SystemClock{},
 		Lock: lock.New("/", operations.Reservations(node)...),
 	}
-	w := ipconfig.Wiring{Wiring: shared, Node: open.ipConfig}
+	w := ipconfig.Wiring{Wiring: shared, Node: open.openIPConfig}
 	addresses := ipam.Wiring{
 		In: os.Stdin, Out: os.Stdout, Now: time.Now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64()),
 		Cluster: addressRecords,
 	}
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
 		relocation.Group(append(siteFileVerbs(), siteNodeVerbs(shared, open)...)...),
-		networkCommand(shared, open, node),
-		seedCommand(shared, open), dnsmasq.Command(os.Stdout), gatherCommand(open), fleet.Command(fleet.Wiring{Out: os.Stdout}),
-		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.snapshot, Kept: keptStateroots, NewID: newOperationID}),
+		newNetworkCommand(shared, open, node),
+		newSeedCommand(shared, open), dnsmasq.Command(os.Stdout), newGatherCommand(open), fleet.Command(fleet.Wiring{Out: os.Stdout}),
+		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.openSnapshot, Kept: keptStateroots, NewID: newOperationID}),
 		shared.StatusCommand("Show the latest operation on this node, of any kind",
 			shared.Newest(verb.Node{Files: node.Files, Deployments: node.Deployments}, w.Source)))
 	return cmd
 }
 
-// screen is the size of the terminal that a file is, or nil.
-func screen(f *os.File) func() (width, height int) {
+// terminalSize is the size of the terminal that a file is, or nil.
+func terminalSize(f *os.File) func() (width, height int) {
 	fd := int(f.Fd())
 	if !term.IsTerminal(fd) || os.Getenv("TERM") == "dumb" {
 		return nil

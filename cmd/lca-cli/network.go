@@ -19,18 +19,18 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// networkCommand is "network": the verbs of documents, and those by which the agent has a node enact policies.
-func networkCommand(shared verb.Wiring, open opener, node host.Node) *cobra.Command {
+// newNetworkCommand is "network": the verbs of documents, and those by which the agent has a node enact policies.
+func newNetworkCommand(shared verb.Wiring, open opener, node host.Node) *cobra.Command {
 	cmd := network.Command(network.Wiring{Wiring: shared, In: os.Stdin, Node: networkPorts(node)})
 	cmd.AddCommand(policyverbs.Commands(policyverbs.Wiring{
-		Wiring: shared, Node: open.netPolicy, NewID: newOperationID, RecoverFiles: open.recoverFiles,
+		Wiring: shared, Node: open.openNetPolicy, NewID: newOperationID, RecoverFiles: open.recoverFiles,
 	})...)
 	return cmd
 }
 
-// netPolicy builds the ports of a policy's enactment. Only files below /var and /etc change: the sysroot stays as it is.
-func (o opener) netPolicy(ctx context.Context) (netpolicy.Ports, operation.Instruments, error) {
-	node, with, err := o.node(ctx, false)
+// openNetPolicy builds the ports of a policy's enactment. Only files below /var and /etc change: the sysroot stays as it is.
+func (o opener) openNetPolicy(ctx context.Context) (netpolicy.Ports, operation.Instruments, error) {
+	node, with, err := o.openNode(ctx, false)
 	return netPolicyPorts(node, o.log), with, err
 }
 

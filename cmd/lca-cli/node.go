@@ -40,8 +40,8 @@ const networkState = host.StateDir + "/network"
 // opener builds the ports of the machine that this process runs on.
 type opener struct{ log *slog.Logger }
 
-// node builds the ports, and for a verb that acts a writable view of the sysroot.
-func (o opener) node(ctx context.Context, acting bool) (host.Node, operation.Instruments, error) {
+// openNode builds the ports, and for a verb that acts a writable view of the sysroot.
+func (o opener) openNode(ctx context.Context, acting bool) (host.Node, operation.Instruments, error) {
 	if acting {
 		if err := ownMounts(); err != nil {
 			return host.Node{}, operation.Instruments{}, err
@@ -51,12 +51,12 @@ func (o opener) node(ctx context.Context, acting bool) (host.Node, operation.Ins
 		}
 	}
 	seen := &evidence{}
-	return buildNode(o.log, seen), operation.Instruments{Evidence: seen.drain, Watch: narrate(o.log)}, nil
+	return buildNode(o.log, seen), operation.Instruments{Evidence: seen.drain, Watch: logEntries(o.log)}, nil
 }
 
-// ipConfig adds what an IP change needs besides.
-func (o opener) ipConfig(ctx context.Context, acting bool) (change.Ports, operation.Instruments, error) {
-	node, with, err := o.node(ctx, acting)
+// openIPConfig adds what an IP change needs besides.
+func (o opener) openIPConfig(ctx context.Context, acting bool) (change.Ports, operation.Instruments, error) {
+	node, with, err := o.openNode(ctx, acting)
 	return ipConfigPorts(node, o.log), with, err
 }
 
@@ -68,9 +68,9 @@ func ipConfigPorts(node host.Node, log *slog.Logger) change.Ports {
 	}
 }
 
-// snapshot adds what a copy of the system needs besides.
-func (o opener) snapshot(ctx context.Context, acting bool) (snapshot.Ports, operation.Instruments, error) {
-	node, with, err := o.node(ctx, acting)
+// openSnapshot adds what a copy of the system needs besides.
+func (o opener) openSnapshot(ctx context.Context, acting bool) (snapshot.Ports, operation.Instruments, error) {
+	node, with, err := o.openNode(ctx, acting)
 	return snapshotPorts(node, o.log), with, err
 }
 
@@ -111,8 +111,8 @@ func keptStateroots(ctx context.Context, n snapshot.Ports) (kept []string, err e
 
 func newOperationID() string { return operation.NewID(time.Now(), uint16(rand.Uint32())) }
 
-// narrate logs each journal entry that a person wants to read.
-func narrate(log *slog.Logger) func(flow.Entry) {
+// logEntries logs each journal entry that a person wants to read.
+func logEntries(log *slog.Logger) func(flow.Entry) {
 	return func(e flow.Entry) {
 		if line := operation.Narrate(e); line != "" {
 			log.Info("progress", "what", line, "op", e.Operation, "flow", e.Flow, "step", e.Step, "attempt", e.Attempt)
@@ -121,7 +121,7 @@ func narrate(log *slog.Logger) func(flow.Entry) {
 }
 
 func buildNode(log *slog.Logger, seen *evidence) host.Node {
-	runner := run.New(run.Options{Observe: seen.add})
+	runner := run.New(run.Options{Observe: seen.addCommand})
 	fs := files.New("/")
 	units := systemd.New(systemd.Options{Log: log})
 	sw, names := ovs.New(""), hostname.New(runner)
@@ -149,7 +149,7 @@ type evidence struct {
 // keptEvidence bounds what one step may add to the journal.
 const keptEvidence = 40
 
-func (e *evidence) add(r run.Evidence) {
+func (e *evidence) addCommand(r run.Evidence) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.list) < keptEvidence {

@@ -24,7 +24,7 @@ type siteCluster struct{ localCluster }
 
 // Facts implements factory.Cluster.
 func (c siteCluster) Facts(ctx context.Context) (relocation.Facts, error) {
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return relocation.Facts{}, err
 	}
@@ -62,7 +62,7 @@ func clusterVersion(ctx context.Context, api client.Reader) string {
 
 // Healthy implements factory.Cluster and onsite.Cluster.
 func (c siteCluster) Healthy(ctx context.Context) error {
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (c siteCluster) Apply(ctx context.Context, part string, want siteconfig.Sit
 	if !ok {
 		return "", fmt.Errorf("%q is not a part of a site's configuration", part)
 	}
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return "", err
 	}

@@ -43,9 +43,9 @@ func siteDirectories() []delivery.Directory {
 // siteNodeVerbs are the verbs of "relocation" that run on a node.
 func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 	verbs := relocation.NodeCommands(relocation.NodeWiring{
-		Wiring: shared, Factory: open.siteFactory, NewID: newOperationID, Machine: nodeLabel,
+		Wiring: shared, Factory: open.openSiteFactory, NewID: newOperationID, Machine: nodeLabel,
 		Report: func(ctx context.Context) (report.Ports, error) { return open.shippingReport(ctx, shared.Lock) },
-		Site:   open.site(shared.Lock),
+		Site:   open.openSite(shared.Lock),
 		Alive:  func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog) },
 	})
 	return append(verbs, relocation.PageCommand(relocation.PageWiring{
@@ -56,10 +56,10 @@ func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 	}))
 }
 
-// site builds the ports of the flows on site; each of their attempts takes the lock.
-func (o opener) site(lock host.NodeLock) func(context.Context, bool) (onsite.Ports, operation.Instruments, error) {
+// openSite builds the ports of the flows on site; each of their attempts takes the lock.
+func (o opener) openSite(lock host.NodeLock) func(context.Context, bool) (onsite.Ports, operation.Instruments, error) {
 	return func(ctx context.Context, acting bool) (onsite.Ports, operation.Instruments, error) {
-		node, with, err := o.node(ctx, acting)
+		node, with, err := o.openNode(ctx, acting)
 		p := sitePorts(node, o.log)
 		p.Acquire = lock.Acquire
 		return p, with, err
@@ -84,8 +84,8 @@ func laptopDesk(log *slog.Logger) (laptop.Desk, bool, error) {
 	return d, true, nil
 }
 
-func (o opener) siteFactory(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error) {
-	node, with, err := o.node(ctx, acting)
+func (o opener) openSiteFactory(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error) {
+	node, with, err := o.openNode(ctx, acting)
 	return siteFactoryPorts(node, o.log), with, err
 }
 
@@ -143,7 +143,7 @@ func siteAddresses() []netip.Addr {
 		_, err := os.Stat(fmt.Sprintf("/sys/class/net/%s/device", l.Name))
 		all = append(all, siteLink{name: l.Name, port: err == nil, addresses: globalAddresses(l)})
 	}
-	return outside(all)
+	return reachableAddresses(all)
 }
 
 // siteLink is a link and its addresses; port says that it has a device behind it.
@@ -153,9 +153,9 @@ type siteLink struct {
 	addresses []netip.Addr
 }
 
-// outside are the addresses of the machine's ports, and of br-ex, which takes them over. A machine without any, such as one whose
-// ports are bonded, has all of its addresses listed.
-func outside(links []siteLink) []netip.Addr {
+// reachableAddresses are the addresses of the machine's ports, and of br-ex, which takes them over. A machine without any, such as
+// one whose ports are bonded, has all of its addresses listed.
+func reachableAddresses(links []siteLink) []netip.Addr {
 	var reached, all []netip.Addr
 	for _, l := range links {
 		all = append(all, l.addresses...)

@@ -31,6 +31,6 @@ func TestTheAddressesOnSiteAreThoseThatALaptopReaches(t *testing.T) {
 		"no link has an address":    {[]siteLink{{name: "eno1", port: true}}, nil},
 		"a machine without network": {nil, nil},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, outside(c.links)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, reachableAddresses(c.links)) })
 	}
 }

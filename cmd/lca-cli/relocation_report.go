@@ -45,13 +45,13 @@ func (c siteCluster) Crypto(ctx context.Context) (out report.Crypto, err error) 
 			Subject: l.Subject, Ends: l.NotAfter, Places: l.Places, Renewed: l.Renewed,
 		})
 	}
-	out.Blocked = words(plan.Blocked)
+	out.Blocked = describeNotes(plan.Blocked)
 	return out, nil
 }
 
 // Problems implements report.Cluster.
 func (c siteCluster) Problems(ctx context.Context) (out []string, err error) {
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (c siteCluster) Problems(ctx context.Context) (out []string, err error) {
 
 // Encryption implements report.Cluster.
 func (c siteCluster) Encryption(ctx context.Context) (string, error) {
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return "", err
 	}
@@ -72,7 +72,7 @@ func (c siteCluster) Encryption(ctx context.Context) (string, error) {
 
 // Images implements report.Cluster.
 func (c siteCluster) Images(ctx context.Context) (out []report.Image, err error) {
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (c siteCluster) Images(ctx context.Context) (out []report.Image, err error)
 
 // shippingReport builds what the report reads.
 func (o opener) shippingReport(ctx context.Context, lock host.NodeLock) (report.Ports, error) {
-	node, _, err := o.node(ctx, false)
+	node, _, err := o.openNode(ctx, false)
 	if err != nil {
 		return report.Ports{}, err
 	}

@@ -25,20 +25,20 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 )
 
-// seedCommand is "seed" with its verbs; those that look at images work on any machine.
-func seedCommand(shared verb.Wiring, open opener) *cobra.Command {
+// newSeedCommand is "seed" with its verbs; those that look at images work on any machine.
+func newSeedCommand(shared verb.Wiring, open opener) *cobra.Command {
 	fs := files.New("/")
 	return seed.Command(seed.Wiring{
-		Wiring: shared, Node: open.seedCreate, Restore: open.seedRestore, Target: targetCluster{localCluster{files: fs}},
-		Site: open.site(shared.Lock), Survey: open.seedSurvey(shared.Lock), Files: fs,
+		Wiring: shared, Node: open.openSeedCreate, Restore: open.openSeedRestore, Target: targetCluster{localCluster{files: fs}},
+		Site: open.openSite(shared.Lock), Survey: open.seedSurvey(shared.Lock), Files: fs,
 		Registries: registry.New(registry.Options{Files: fs, Log: open.log}), Archives: archive.New(archive.Options{}),
 		ReadInput: os.ReadFile, NewID: newOperationID,
 	})
 }
 
-// seedCreate adds what making a seed image needs besides.
-func (o opener) seedCreate(ctx context.Context, acting bool) (create.Ports, operation.Instruments, error) {
-	node, with, err := o.node(ctx, acting)
+// openSeedCreate adds what making a seed image needs besides.
+func (o opener) openSeedCreate(ctx context.Context, acting bool) (create.Ports, operation.Instruments, error) {
+	node, with, err := o.openNode(ctx, acting)
 	return seedPorts(node, o.log), with, err
 }
 
@@ -72,10 +72,10 @@ func (c systemCopies) Open(root, p string) (io.ReadCloser, error) {
 	return files.New(root).OpenRegular(p)
 }
 
-func (c systemCopies) Keystore(root string) host.Keystore { return etcd.New(c.etcd(root)) }
+func (c systemCopies) Keystore(root string) host.Keystore { return etcd.New(c.etcdConfig(root)) }
 
-// etcd runs the release that the copy's own manifest names.
-func (c systemCopies) etcd(root string) etcd.Config {
+// etcdConfig runs the release that the copy's own manifest names.
+func (c systemCopies) etcdConfig(root string) etcd.Config {
 	return etcd.Config{
 		DataDir: path.Join(root, host.EtcdData), Manifest: path.Join(root, host.EtcdPodManifest),
 		RuntimeDir: "/run/lca/seed-etcd", Log: c.log,
@@ -96,5 +96,5 @@ func (r limitedRecert) Run(ctx context.Context, configPath string) error {
 }
 
 func (c systemCopies) Purge(ctx context.Context, root string) error {
-	return etcd.Purge(ctx, c.etcd(root))
+	return etcd.Purge(ctx, c.etcdConfig(root))
 }

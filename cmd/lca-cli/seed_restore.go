@@ -25,9 +25,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
 )
 
-// seedRestore adds what restoring a seed image needs besides.
-func (o opener) seedRestore(ctx context.Context, acting bool) (restore.Ports, operation.Instruments, error) {
-	node, with, err := o.node(ctx, acting)
+// openSeedRestore adds what restoring a seed image needs besides.
+func (o opener) openSeedRestore(ctx context.Context, acting bool) (restore.Ports, operation.Instruments, error) {
+	node, with, err := o.openNode(ctx, acting)
 	fs := files.New("/")
 	return restore.Ports{
 		Node: node, Archives: archive.New(archive.Options{}), Registries: registry.New(registry.Options{Files: fs, Log: o.log}),
@@ -41,7 +41,7 @@ type targetCluster struct{ localCluster }
 
 // Target implements restore.TargetCluster.
 func (c targetCluster) Target(ctx context.Context) (restore.ClusterFacts, error) {
-	api, err := c.client()
+	api, err := c.newClient()
 	if err != nil {
 		return restore.ClusterFacts{}, err
 	}
@@ -50,7 +50,7 @@ func (c targetCluster) Target(ctx context.Context) (restore.ClusterFacts, error)
 		return restore.ClusterFacts{}, fmt.Errorf("observe the cluster: %w", err)
 	}
 	var version configv1.ClusterVersion
-	if err := api.Get(ctx, types.NamespacedName{Name: "version"}, &version); err != nil && !absent(err) {
+	if err := api.Get(ctx, types.NamespacedName{Name: "version"}, &version); err != nil && !isAbsent(err) {
 		return restore.ClusterFacts{}, fmt.Errorf("read the version of OpenShift: %w", err)
 	}
 	return restore.ClusterFacts{
@@ -65,7 +65,7 @@ func (o opener) seedSurvey(
 	return func(ctx context.Context, asked lcav1.SeedGeneratorSpec) (lcav1.SeedGeneratorSpec, preflight.Facts, error) {
 		f := preflight.Facts{Unknown: map[string]string{}}
 		node := buildNode(o.log, &evidence{})
-		api, err := localCluster{files: files.New("/")}.client()
+		api, err := localCluster{files: files.New("/")}.newClient()
 		if err != nil {
 			return asked, f, err
 		}
@@ -93,14 +93,14 @@ func askedFor(ctx context.Context, api client.Client, asked lcav1.SeedGeneratorS
 	if err == nil {
 		return have.Spec, nil
 	}
-	if absent(err) {
+	if isAbsent(err) {
 		return asked, nil
 	}
 	return asked, fmt.Errorf("read the SeedGenerator: %w", err)
 }
 
-// absent says that an object, or its kind, is not there.
-func absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+// isAbsent says that an object, or its kind, is not there.
+func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // readSeedSecret reads the credentials, and marks the checks that the agent alone makes.
 func readSeedSecret(ctx context.Context, api client.Client, asked lcav1.SeedGeneratorSpec, f *preflight.Facts) error {

@@ -28,7 +28,7 @@ func TestUnitsCallVerbsThatExist(t *testing.T) {
 				continue
 			}
 			lines++
-			cmd, rest, err := root(slog.New(slog.DiscardHandler)).Find(strings.Fields(command))
+			cmd, rest, err := newRootCommand(slog.New(slog.DiscardHandler)).Find(strings.Fields(command))
 			require.NoError(t, err, name)
 			require.NotNil(t, cmd.RunE, "%s: %s is a group of verbs", name, command)
 			require.NoError(t, cmd.ParseFlags(rest), name)
@@ -42,7 +42,7 @@ func TestUnitsCallVerbsThatExist(t *testing.T) {
 // So are those of the units that a relocation starts without a file.
 func TestTransientUnitsCallVerbsThatExist(t *testing.T) {
 	for _, command := range []string{"relocation prepare --run", "relocation cancel --run", "relocation rollback --run"} {
-		cmd, rest, err := root(slog.New(slog.DiscardHandler)).Find(strings.Fields(command))
+		cmd, rest, err := newRootCommand(slog.New(slog.DiscardHandler)).Find(strings.Fields(command))
 		require.NoError(t, err, command)
 		require.NoError(t, cmd.ParseFlags(rest), command)
 		require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), command)

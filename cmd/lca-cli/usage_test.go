@@ -32,7 +32,7 @@ func TestMistakesOfTheCommandLine(t *testing.T) {
 		"recert scan --endpoint foo:2379": "--endpoint foo:2379: is not a URL such as https://127.0.0.1:2379",
 	} {
 		t.Run(args, func(t *testing.T) {
-			cmd := root(slog.New(slog.DiscardHandler))
+			cmd := newRootCommand(slog.New(slog.DiscardHandler))
 			cmd.SetOut(io.Discard)
 			err := commandline.Execute(t.Context(), cmd, strings.Fields(args))
 			require.ErrorContains(t, err, want)

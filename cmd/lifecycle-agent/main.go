@@ -27,7 +27,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := commandline.Execute(ctx, root(serve), os.Args[1:])
+	err := commandline.Execute(ctx, newRootCommand(runRole), os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "lifecycle-agent: %s\n", operation.Redact([]byte(err.Error())))
@@ -46,7 +46,7 @@ func exitCode(err error) int {
 // serveRole runs a role until the context ends.
 type serveRole func(ctx context.Context, role controller.Role, f flags) error
 
-func root(serve serveRole) *cobra.Command {
+func newRootCommand(serve serveRole) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lifecycle-agent",
 		Short: "Reconcile node addresses, address pools and host networks from Kubernetes resources",
@@ -66,7 +66,7 @@ A cluster that only manages addresses, such as a hub, installs the operator role
 			return errors.New(`no role given: run "lifecycle-agent operator" or "lifecycle-agent node"`)
 		},
 	}
-	cmd.AddCommand(operatorCommand(serve), nodeCommand(serve))
+	cmd.AddCommand(newOperatorCommand(serve), newNodeCommand(serve))
 	return cmd
 }
 
@@ -83,8 +83,8 @@ func newLog(out io.Writer, debug bool) *slog.Logger {
 	return log
 }
 
-// serve runs the role's controllers until ctx ends.
-func serve(ctx context.Context, role controller.Role, f flags) error {
+// runRole runs the role's controllers until ctx ends.
+func runRole(ctx context.Context, role controller.Role, f flags) error {
 	enabled, err := controller.Enabled(role, f.controllers)
 	if err != nil {
 		return err

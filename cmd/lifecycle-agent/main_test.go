@@ -17,7 +17,7 @@ import (
 func execute(t *testing.T, args ...string) (role controller.Role, f flags, printed string, err error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := root(func(_ context.Context, r controller.Role, given flags) error {
+	cmd := newRootCommand(func(_ context.Context, r controller.Role, given flags) error {
 		role, f = r, given
 		return nil
 	})
@@ -58,7 +58,7 @@ func TestARoleIsRequired(t *testing.T) {
 
 // TestAnUnknownControllerIsRefusedBeforeAnythingStarts: no API server is needed to learn of a typing error.
 func TestAnUnknownControllerIsRefusedBeforeAnythingStarts(t *testing.T) {
-	err := serve(t.Context(), controller.Operator, flags{controllers: []string{"ipconfig"}, kubeconfig: "/missing"})
+	err := runRole(t.Context(), controller.Operator, flags{controllers: []string{"ipconfig"}, kubeconfig: "/missing"})
 	require.EqualError(t, err, `unknown controller "ipconfig": role operator has ipam, hostnet, netpolicy, netmachineconfig, relocation`)
 }
 

@@ -71,7 +71,8 @@ func newManager(f flags) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", synced(mgr.GetCache()))); err != nil {
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches",
+		newSyncCheck(mgr.GetCache()))); err != nil {
 		return nil, fmt.Errorf("add the health checks: %w", err)
 	}
 	return mgr, nil
@@ -110,13 +111,13 @@ func metricsOptions(f flags) server.Options {
 	}
 	if f.metricsCerts != "" {
 		certificates := &servingCertificates{dir: f.metricsCerts}
-		o.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.get }}
+		o.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.getCertificate }}
 	}
 	return o
 }
 
-// synced reports ready when the caches are filled: the controllers act on nothing before.
-func synced(c cache.Cache) healthz.Checker {
+// newSyncCheck reports ready when the caches are filled: the controllers act on nothing before.
+func newSyncCheck(c cache.Cache) healthz.Checker {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()

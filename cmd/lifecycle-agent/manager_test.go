@@ -13,7 +13,7 @@ import (
 func TestReadyMeansThatTheClusterIsSeen(t *testing.T) {
 	ask := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil)
 	for _, is := range []bool{false, true} {
-		err := synced(&informertest.FakeInformers{Synced: &is})(ask)
+		err := newSyncCheck(&informertest.FakeInformers{Synced: &is})(ask)
 		require.Equal(t, is, err == nil, "%v", err)
 	}
 }

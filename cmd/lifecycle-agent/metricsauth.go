@@ -30,7 +30,7 @@ func byRBAC(config *rest.Config, client *http.Client) (server.Filter, error) {
 	g := guard{users.TokenReviews(), rights.SubjectAccessReviews()}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if status, err := g.check(r); status != http.StatusOK {
+			if status, err := g.authorize(r); status != http.StatusOK {
 				log.Error(err, "metrics request refused", "status", status)
 				http.Error(w, http.StatusText(status), status)
 				return
@@ -45,13 +45,13 @@ type guard struct {
 	access authorization.SubjectAccessReviewInterface
 }
 
-// check returns StatusOK or the answer to a request that is refused.
-func (g guard) check(r *http.Request) (int, error) {
+// authorize returns StatusOK or the answer to a request that is refused.
+func (g guard) authorize(r *http.Request) (int, error) {
 	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !found {
 		return http.StatusUnauthorized, nil
 	}
-	user, err := g.user(r.Context(), token)
+	user, err := g.reviewToken(r.Context(), token)
 	if err != nil {
 		return http.StatusInternalServerError, err
 	}
@@ -75,8 +75,8 @@ func (g guard) check(r *http.Request) (int, error) {
 	return http.StatusOK, nil
 }
 
-// user is whose token it is; nil if the API server does not accept it.
-func (g guard) user(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
+// reviewToken is whose token it is; nil if the API server does not accept it.
+func (g guard) reviewToken(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	review, err := g.tokens.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {

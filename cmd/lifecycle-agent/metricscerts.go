@@ -23,11 +23,11 @@ type servingCertificates struct {
 	own     *tls.Certificate
 }
 
-// get implements tls.Config.GetCertificate.
-func (s *servingCertificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// getCertificate implements tls.Config.GetCertificate.
+func (s *servingCertificates) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.load(); s.pair != nil {
+	if s.loadPair(); s.pair != nil {
 		return s.pair, nil
 	}
 	if s.own == nil {
@@ -40,8 +40,8 @@ func (s *servingCertificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error
 	return s.own, nil
 }
 
-// load reads the pair if its file is new. A pair that cannot be read, such as one that is half written, leaves the one before.
-func (s *servingCertificates) load() {
+// loadPair reads the pair if its file is new. A pair that cannot be read, such as one that is half written, leaves the one before.
+func (s *servingCertificates) loadPair() {
 	crt, key := filepath.Join(s.dir, corev1.TLSCertKey), filepath.Join(s.dir, corev1.TLSPrivateKeyKey)
 	info, err := os.Stat(crt)
 	if err != nil || info.ModTime().Equal(s.changed) {

@@ -29,14 +29,14 @@ func TestMetricsAreServedWithTheCertificateThatIsThere(t *testing.T) {
 	}
 	s := &servingCertificates{dir: dir}
 	names := func() []string {
-		pair, err := s.get(nil)
+		pair, err := s.getCertificate(nil)
 		require.NoError(t, err)
 		return pair.Leaf.DNSNames
 	}
 	require.Equal(t, []string{"localhost"}, names())
-	first, err := s.get(nil)
+	first, err := s.getCertificate(nil)
 	require.NoError(t, err)
-	second, err := s.get(nil)
+	second, err := s.getCertificate(nil)
 	require.NoError(t, err)
 	require.Same(t, first, second, "it is signed once")
 

@@ -25,7 +25,7 @@ type flags struct {
 	nodeName, hostRoot string
 }
 
-func operatorCommand(serve serveRole) *cobra.Command {
+func newOperatorCommand(serve serveRole) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "operator",
@@ -43,7 +43,7 @@ Controllers:
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), controller.Operator, f) },
 	}
-	f.declare(cmd, ":8443", ":8081", true)
+	f.addFlags(cmd, ":8443", ":8081", true)
 	set := cmd.Flags()
 	set.BoolVar(&f.leaderElection, "leader-elect", true, "reconcile only while holding the lease; false for a single replica")
 	set.StringVar(&f.webhookCerts, "webhook-certs", "",
@@ -52,7 +52,7 @@ Controllers:
 	return cmd
 }
 
-func nodeCommand(serve serveRole) *cobra.Command {
+func newNodeCommand(serve serveRole) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "node",
@@ -75,15 +75,15 @@ Controllers:
 			return serve(cmd.Context(), controller.Node, f)
 		},
 	}
-	f.declare(cmd, "127.0.0.1:29443", "127.0.0.1:29444", false)
+	f.addFlags(cmd, "127.0.0.1:29443", "127.0.0.1:29444", false)
 	set := cmd.Flags()
 	set.StringVar(&f.nodeName, "node-name", os.Getenv("NODE_NAME"), "name of the node's Node object; $NODE_NAME by default")
 	set.StringVar(&f.hostRoot, "host-root", defaultHostRoot(), "where the node's root directory is mounted; /host in the pod")
 	return cmd
 }
 
-// declare adds the flags that both roles have.
-func (f *flags) declare(cmd *cobra.Command, metrics, probes string, secure bool) {
+// addFlags adds the flags that both roles have.
+func (f *flags) addFlags(cmd *cobra.Command, metrics, probes string, secure bool) {
 	set := cmd.Flags()
 	set.SortFlags = false
 	set.StringSliceVar(&f.controllers, "controllers", []string{"*"},

@@ -24,12 +24,12 @@ const (
 // wait is how long to try, and the pause between two tries.
 type wait struct{ limit, pause time.Duration }
 
-// until repeats ask until it succeeds, the limit passes or the context ends; it then returns the last error. No single
+// pollUntil repeats ask until it succeeds, the limit passes or the context ends; it then returns the last error. No single
 // try outlasts tryTimeout.
-func until(ctx context.Context, clock flow.Clock, w wait, ask func(context.Context) error) error {
+func pollUntil(ctx context.Context, clock flow.Clock, w wait, ask func(context.Context) error) error {
 	deadline := clock.Now().Add(w.limit)
 	for {
-		err := try(ctx, ask)
+		err := callWithTimeout(ctx, ask)
 		if err == nil {
 			return nil
 		}

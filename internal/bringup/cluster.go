@@ -55,7 +55,7 @@ func WaitAPI(cluster Cluster, dns LocalDNS) flow.Step {
 	return flow.Step{
 		Name: StepWaitAPI, Title: "Wait for the API", Again: true,
 		Do: func(ctx context.Context) error {
-			if err := until(ctx, dns.Clock, wait{apiTimeout, 250 * time.Millisecond}, dns.during(cluster.Ready)); err != nil {
+			if err := pollUntil(ctx, dns.Clock, wait{apiTimeout, 250 * time.Millisecond}, dns.withDNSCheck(cluster.Ready)); err != nil {
 				return fmt.Errorf("the API server did not come back within %s: %w", apiTimeout, err)
 			}
 			return nil
@@ -74,7 +74,7 @@ func WaitNode(cluster Cluster, power host.Power, dns LocalDNS) flow.Step {
 				return fmt.Errorf("read the boot id: %w", err)
 			}
 			ready := func(ctx context.Context) error { return cluster.NodeReady(ctx, boot) }
-			if err := until(ctx, dns.Clock, wait{nodeTimeout, time.Second}, dns.during(ready)); err != nil {
+			if err := pollUntil(ctx, dns.Clock, wait{nodeTimeout, time.Second}, dns.withDNSCheck(ready)); err != nil {
 				return fmt.Errorf("the node did not become Ready within %s: %w", nodeTimeout, err)
 			}
 			return nil

@@ -29,7 +29,7 @@ type elapsed struct {
 	total time.Duration
 }
 
-func (e *elapsed) observe(now time.Time) time.Duration {
+func (e *elapsed) addElapsed(now time.Time) time.Duration {
 	if !e.last.IsZero() {
 		e.total += min(max(0, now.Sub(e.last)), maxObservedGap)
 	}
@@ -46,7 +46,7 @@ func (h *Hold) Observe(now time.Time, healthy bool) bool {
 		*h = Hold{}
 		return false
 	}
-	return h.healthy.observe(now) >= HealthHold
+	return h.healthy.addElapsed(now) >= HealthHold
 }
 
 // WaitHealthy waits until the cluster has been healthy for HealthHold; healthy says what is wrong. A cluster that is
@@ -58,8 +58,8 @@ func WaitHealthy(healthy func(context.Context) error, clock flow.Clock) flow.Ste
 			var waited elapsed
 			var hold Hold
 			for {
-				err := try(ctx, healthy)
-				over := waited.observe(clock.Now()) > healthTimeout
+				err := callWithTimeout(ctx, healthy)
+				over := waited.addElapsed(clock.Now()) > healthTimeout
 				if hold.Observe(clock.Now(), err == nil) {
 					return nil
 				}
@@ -74,8 +74,8 @@ func WaitHealthy(healthy func(context.Context) error, clock flow.Clock) flow.Ste
 	}
 }
 
-// try asks once, and bounds how long the answer may take.
-func try(ctx context.Context, ask func(context.Context) error) error {
+// callWithTimeout asks once, and bounds how long the answer may take.
+func callWithTimeout(ctx context.Context, ask func(context.Context) error) error {
 	once, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	return ask(once)

@@ -43,7 +43,7 @@ const (
 
 // Await waits until the server listens where the node's programs expect it.
 func (d LocalDNS) Await(ctx context.Context) error {
-	return until(ctx, d.Clock, wait{proofTimeout, time.Second}, d.Ensure)
+	return pollUntil(ctx, d.Clock, wait{proofTimeout, time.Second}, d.Ensure)
 }
 
 // Ensure restarts the server where it does not listen.
@@ -67,12 +67,12 @@ func (d LocalDNS) Ensure(ctx context.Context) error {
 }
 
 func (d LocalDNS) awaitListening(ctx context.Context) error {
-	return until(ctx, d.Clock, wait{dnsTimeout, 500 * time.Millisecond}, d.listening)
+	return pollUntil(ctx, d.Clock, wait{dnsTimeout, 500 * time.Millisecond}, d.checkListening)
 }
 
-// listening connects only: it is not this server's fault when upstream servers do not answer.
-func (d LocalDNS) listening(ctx context.Context) error {
-	servers, err := d.servers()
+// checkListening connects only: it is not this server's fault when upstream servers do not answer.
+func (d LocalDNS) checkListening(ctx context.Context) error {
+	servers, err := d.ownServers()
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (d LocalDNS) listening(ctx context.Context) error {
 	return askAll(questions)
 }
 
-// servers are the node's addresses among the name servers that its programs ask.
-func (d LocalDNS) servers() (own []netip.Addr, err error) {
+// ownServers are the node's addresses among the name servers that its programs ask.
+func (d LocalDNS) ownServers() (own []netip.Addr, err error) {
 	addresses, err := d.Addresses()
 	if err != nil {
 		return nil, err
@@ -125,9 +125,9 @@ func nameServers(resolvConf []byte) (servers []netip.Addr) {
 	return servers
 }
 
-// during returns try with a check of the server every dnsInterval, for waits that may depend on it. The server's
+// withDNSCheck returns try with a check of the server every dnsInterval, for waits that may depend on it. The server's
 // trouble is part of the error. What the wait is for goes to the log every reportInterval.
-func (d LocalDNS) during(try func(context.Context) error) func(context.Context) error {
+func (d LocalDNS) withDNSCheck(try func(context.Context) error) func(context.Context) error {
 	checked, reported := d.Clock.Now(), d.Clock.Now()
 	var dnsErr error
 	return func(ctx context.Context) error {

@@ -62,11 +62,11 @@ func ReadMachineConfig(files host.Files) (MachineConfig, error) {
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return MachineConfig{}, fmt.Errorf("decode %s: %w", host.MachineConfig, err)
 	}
-	return MachineConfig{Name: doc.Metadata.Name, Owned: doc.owned(),
+	return MachineConfig{Name: doc.Metadata.Name, Owned: doc.ownedPaths(),
 		KernelArguments: strings.Fields(strings.Join(doc.Spec.KernelArguments, " "))}, nil
 }
 
-func (c renderedConfig) owned() map[string]bool {
+func (c renderedConfig) ownedPaths() map[string]bool {
 	owned := map[string]bool{}
 	for _, f := range c.Spec.Config.Storage.Files {
 		owned[path.Clean(f.Path)] = true

@@ -45,8 +45,8 @@ type Proof struct {
 // Over waits until gateways and DNS servers answer through the interface.
 func (p Proof) Over(ctx context.Context, iface string) error {
 	var dead []error
-	err := until(ctx, p.Clock, wait{proofTimeout, time.Second}, func(ctx context.Context) (err error) {
-		dead, err = p.once(ctx, iface)
+	err := pollUntil(ctx, p.Clock, wait{proofTimeout, time.Second}, func(ctx context.Context) (err error) {
+		dead, err = p.probeOnce(ctx, iface)
 		return err
 	})
 	if err != nil || len(dead) == 0 || p.Warn == nil {
@@ -58,9 +58,9 @@ func (p Proof) Over(ctx context.Context, iface string) error {
 // DNSWarning begins the note about DNS servers that do not serve the node, beside others that do.
 const DNSWarning = "not every DNS server serves the node: "
 
-// once asks everything at once, so that one dead server does not use up the time of the others, and the error names
+// probeOnce asks everything at once, so that one dead server does not use up the time of the others, and the error names
 // each that is silent. dead are the DNS servers that others of their family make up for.
-func (p Proof) once(ctx context.Context, iface string) (dead []error, err error) {
+func (p Proof) probeOnce(ctx context.Context, iface string) (dead []error, err error) {
 	site, err := p.Site()
 	if err != nil {
 		return nil, err
@@ -147,16 +147,17 @@ func ApplyNetwork(network host.Network, files host.Files, document string, proof
 				return nil
 			}
 			if err := network.Apply(ctx, doc, prove); err != nil {
-				return fmt.Errorf("apply the new network to %s: %w", carrier, errors.Join(err, proof.collision(ctx, doc, carrier)))
+				return fmt.Errorf("apply the new network to %s: %w", carrier, errors.Join(err, proof.findAddressConflict(ctx, doc,
+					carrier)))
 			}
 			return recordConfigured(files, document)
 		},
 	}
 }
 
-// collision names another machine that has an address of the document. It is asked for once the network could not be applied:
+// findAddressConflict names another machine that has an address of the document. It is asked for once the network could not be applied:
 // NetworkManager does not say why.
-func (p Proof) collision(ctx context.Context, doc netstate.Document, carrier string) error {
+func (p Proof) findAddressConflict(ctx context.Context, doc netstate.Document, carrier string) error {
 	for _, i := range doc.Interfaces {
 		if i.Name != carrier {
 			continue

@@ -23,12 +23,12 @@ type Probe struct {
 }
 
 func (p Probe) String() string {
-	return fmt.Sprintf("%s: %s %s within %s", p.Name, p.Type, p.Target, p.timeout())
+	return fmt.Sprintf("%s: %s %s within %s", p.Name, p.Type, p.Target, p.timeLimit())
 }
 
-func (p Probe) timeout() time.Duration { return time.Duration(p.TimeoutSeconds) * time.Second }
+func (p Probe) timeLimit() time.Duration { return time.Duration(p.TimeoutSeconds) * time.Second }
 
-func (p Probe) endpoint() host.Endpoint {
+func (p Probe) hostEndpoint() host.Endpoint {
 	return host.Endpoint{
 		Kind: p.Type, Target: p.Target, StatusCodes: p.StatusCodes, CABundle: []byte(p.CABundle), SkipVerify: p.SkipVerify,
 	}
@@ -40,7 +40,7 @@ func RunProbes(prober host.Prober, clock flow.Clock, probes []Probe) flow.Step {
 	r := probeRun{prober, clock}
 	return flow.Step{
 		Name: StepRunProbes, Title: "Run the user's probes", Again: true,
-		Do: func(ctx context.Context) error { return r.all(ctx, probes) },
+		Do: func(ctx context.Context) error { return r.runAll(ctx, probes) },
 	}
 }
 
@@ -49,11 +49,11 @@ type probeRun struct {
 	clock  flow.Clock
 }
 
-func (r probeRun) all(ctx context.Context, open []Probe) error {
+func (r probeRun) runAll(ctx context.Context, open []Probe) error {
 	start := r.clock.Now()
 	var failed []error
 	for len(open) > 0 {
-		answers := r.once(ctx, open)
+		answers := r.runOnce(ctx, open)
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("run the probes: %w", err)
 		}
@@ -61,8 +61,8 @@ func (r probeRun) all(ctx context.Context, open []Probe) error {
 		for i, probe := range open {
 			switch spent := r.clock.Now().Sub(start); {
 			case answers[i] == nil:
-			case spent >= probe.timeout():
-				failed = append(failed, fmt.Errorf("probe %q got no good answer within %s: %w", probe.Name, probe.timeout(), answers[i]))
+			case spent >= probe.timeLimit():
+				failed = append(failed, fmt.Errorf("probe %q got no good answer within %s: %w", probe.Name, probe.timeLimit(), answers[i]))
 			default:
 				again = append(again, probe)
 			}
@@ -76,15 +76,15 @@ func (r probeRun) all(ctx context.Context, open []Probe) error {
 	return errors.Join(failed...)
 }
 
-// once runs each probe one time.
-func (r probeRun) once(ctx context.Context, probes []Probe) []error {
+// runOnce runs each probe one time.
+func (r probeRun) runOnce(ctx context.Context, probes []Probe) []error {
 	answers := make([]error, len(probes))
 	var questions []func() error
 	for i, probe := range probes {
 		questions = append(questions, func() error {
-			once, cancel := context.WithTimeout(ctx, min(tryTimeout, probe.timeout()))
+			once, cancel := context.WithTimeout(ctx, min(tryTimeout, probe.timeLimit()))
 			defer cancel()
-			answers[i] = r.prober.Reach(once, probe.endpoint())
+			answers[i] = r.prober.Reach(once, probe.hostEndpoint())
 			return nil
 		})
 	}

@@ -70,7 +70,7 @@ func ImageBasedUpgradeBusy(ctx context.Context, r client.Reader) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("get imagebasedupgrade %s: %w", imageBasedUpgradeName, err)
 	}
-	found := conditions(ibu.Object)
+	found := conditionsOf(ibu.Object)
 	if len(found) == 0 {
 		return false, nil
 	}
@@ -130,7 +130,7 @@ type condition struct {
 	kind, status, reason, message string
 }
 
-func conditions(object map[string]any) []condition {
+func conditionsOf(object map[string]any) []condition {
 	list, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	var out []condition
 	for _, entry := range list {

@@ -41,7 +41,7 @@ const maxSentence = 1024
 func (r Report) String() string {
 	var b strings.Builder
 	for i, f := range r.Findings {
-		part := clip(f.String(), maxSentence/2)
+		part := truncateText(f.String(), maxSentence/2)
 		if i > 0 {
 			part = "; " + part
 		}
@@ -54,8 +54,8 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// clip shortens text to at most limit bytes without cutting a character.
-func clip(text string, limit int) string {
+// truncateText shortens text to at most limit bytes without cutting a character.
+func truncateText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -70,13 +70,13 @@ type check struct {
 	run                 func(ctx context.Context, r client.Reader) ([]Finding, error)
 }
 
-// checks lists all of them in the order in which they are reported.
-func checks() []check {
+// healthChecks lists all of them in the order in which they are reported.
+func healthChecks() []check {
 	return []check{
 		{name: "clusterversion", optional: true, run: clusterVersion},
 		{name: "clusteroperator", openShift: true, run: clusterOperators},
 		{name: "machineconfigpool", openShift: true, run: machineConfigPools},
-		{name: "node", run: nodes},
+		{name: "node", run: checkNodes},
 		{name: "sriovnetworknodestate", optional: true, run: sriovNodeStates},
 		{name: "dataprotectionapplication", optional: true, run: backupLocations},
 		{name: "clusterserviceversion", optional: true, run: clusterServiceVersions},
@@ -90,9 +90,9 @@ func checks() []check {
 // One good report may be that of a cluster that has not begun to act on a change yet: bringup.Hold tells when to believe it.
 func Health(ctx context.Context, r client.Reader) Report {
 	var report Report
-	for _, c := range checks() {
+	for _, c := range healthChecks() {
 		found, err := c.run(ctx, r)
-		if c.passes(ctx, r, err) {
+		if c.isInapplicable(ctx, r, err) {
 			continue
 		}
 		for _, f := range found {
@@ -106,9 +106,9 @@ func Health(ctx context.Context, r client.Reader) Report {
 	return report
 }
 
-// passes says that a check does not apply to this cluster. A cluster that OpenShift's installer made has OpenShift's kinds: there
+// isInapplicable says that a check does not apply to this cluster. A cluster that OpenShift's installer made has OpenShift's kinds: there
 // they are missing, and not unknown.
-func (c check) passes(ctx context.Context, r client.Reader, err error) bool {
+func (c check) isInapplicable(ctx context.Context, r client.Reader, err error) bool {
 	switch {
 	case c.optional:
 		return notServed(err)

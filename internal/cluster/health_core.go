@@ -33,13 +33,13 @@ func operatorProblem(conds []configv1.ClusterOperatorStatusCondition) string {
 	}
 	var problems []string
 	if c := status[configv1.OperatorAvailable]; c.Status != configv1.ConditionTrue {
-		problems = append(problems, describe("not available", c.Reason, c.Message))
+		problems = append(problems, formatReason("not available", c.Reason, c.Message))
 	}
 	if c := status[configv1.OperatorProgressing]; c.Status == configv1.ConditionTrue {
-		problems = append(problems, describe("progressing", c.Reason, c.Message))
+		problems = append(problems, formatReason("progressing", c.Reason, c.Message))
 	}
 	if c := status[configv1.OperatorDegraded]; c.Status == configv1.ConditionTrue {
-		problems = append(problems, describe("degraded", c.Reason, c.Message))
+		problems = append(problems, formatReason("degraded", c.Reason, c.Message))
 	}
 	return strings.Join(problems, ", ")
 }
@@ -47,8 +47,8 @@ func operatorProblem(conds []configv1.ClusterOperatorStatusCondition) string {
 // maxDetail bounds how much of another component's message is repeated, in bytes.
 const maxDetail = 160
 
-func describe(what, reason, message string) string {
-	detail := clip(strings.Join(strings.Fields(message), " "), maxDetail)
+func formatReason(what, reason, message string) string {
+	detail := truncateText(strings.Join(strings.Fields(message), " "), maxDetail)
 	switch {
 	case reason == "" && detail == "":
 		return what
@@ -60,9 +60,9 @@ func describe(what, reason, message string) string {
 	return fmt.Sprintf("%s (%s: %s)", what, reason, detail)
 }
 
-// nodes must be registered, ready and have their network; the one of a cluster that was
+// checkNodes must be registered, ready and have their network; the one of a cluster that was
 // installed as a single node must carry the labels of all three roles.
-func nodes(ctx context.Context, r client.Reader) ([]Finding, error) {
+func checkNodes(ctx context.Context, r client.Reader) ([]Finding, error) {
 	var list corev1.NodeList
 	if err := r.List(ctx, &list); err != nil {
 		return nil, err
@@ -99,9 +99,9 @@ func nodeConditionProblems(n *corev1.Node) []string {
 		case c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue:
 			ready = true
 		case c.Type == corev1.NodeReady:
-			problems = append(problems, describe("not ready", c.Reason, c.Message))
+			problems = append(problems, formatReason("not ready", c.Reason, c.Message))
 		case c.Type == corev1.NodeNetworkUnavailable && c.Status == corev1.ConditionTrue:
-			problems = append(problems, describe("network unavailable", c.Reason, c.Message))
+			problems = append(problems, formatReason("network unavailable", c.Reason, c.Message))
 		}
 	}
 	if !ready && len(problems) == 0 {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// list reads all objects of a kind that may not be installed.
-func list(
+// listObjects reads all objects of a kind that may not be installed.
+func listObjects(
 	ctx context.Context, r client.Reader, gvk schema.GroupVersionKind, opts ...client.ListOption,
 ) ([]unstructured.Unstructured, error) {
 	var l unstructured.UnstructuredList
@@ -25,7 +25,7 @@ func list(
 	return l.Items, nil
 }
 
-func name(u unstructured.Unstructured) string {
+func objectName(u unstructured.Unstructured) string {
 	if u.GetNamespace() == "" {
 		return u.GetName()
 	}
@@ -34,7 +34,8 @@ func name(u unstructured.Unstructured) string {
 
 // sriovNodeStates must have been applied. Where SR-IOV is installed, the node has one.
 func sriovNodeStates(ctx context.Context, r client.Reader) ([]Finding, error) {
-	items, err := list(ctx, r, schema.GroupVersionKind{Group: "sriovnetwork.openshift.io", Version: "v1", Kind: "SriovNetworkNodeState"})
+	items, err := listObjects(ctx, r, schema.GroupVersionKind{Group: "sriovnetwork.openshift.io", Version: "v1",
+		Kind: "SriovNetworkNodeState"})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func sriovNodeStates(ctx context.Context, r client.Reader) ([]Finding, error) {
 	var found []Finding
 	for _, u := range items {
 		if sync, _, _ := unstructured.NestedString(u.Object, "status", "syncStatus"); sync != "Succeeded" {
-			found = append(found, Finding{Object: name(u), Reason: fmt.Sprintf("sync status is %q, not Succeeded", sync)})
+			found = append(found, Finding{Object: objectName(u), Reason: fmt.Sprintf("sync status is %q, not Succeeded", sync)})
 		}
 	}
 	return found, nil
@@ -53,37 +54,39 @@ func sriovNodeStates(ctx context.Context, r client.Reader) ([]Finding, error) {
 // backupLocations: every DataProtectionApplication must be reconciled and, where there
 // is one, every backup storage location available.
 func backupLocations(ctx context.Context, r client.Reader) ([]Finding, error) {
-	apps, err := list(ctx, r, schema.GroupVersionKind{Group: "oadp.openshift.io", Version: "v1alpha1", Kind: "DataProtectionApplication"})
+	apps, err := listObjects(ctx, r, schema.GroupVersionKind{Group: "oadp.openshift.io", Version: "v1alpha1",
+		Kind: "DataProtectionApplication"})
 	if err != nil || len(apps) == 0 {
 		return nil, err
 	}
 	var found []Finding
 	for _, u := range apps {
 		if problem := notReconciled(u); problem != "" {
-			found = append(found, Finding{Object: name(u), Reason: problem})
+			found = append(found, Finding{Object: objectName(u), Reason: problem})
 		}
 	}
-	locations, err := list(ctx, r, schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"})
+	locations, err := listObjects(ctx, r, schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"})
 	if err != nil && !notServed(err) { // OADP can be installed without Velero's kinds
 		return found, fmt.Errorf("list backup storage locations: %w", err)
 	}
 	for _, u := range locations {
 		if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase != "Available" {
-			found = append(found, Finding{Object: name(u), Reason: fmt.Sprintf("backup storage location is %q, not Available", phase)})
+			found = append(found, Finding{Object: objectName(u), Reason: fmt.Sprintf("backup storage location is %q, not Available",
+				phase)})
 		}
 	}
 	return found, nil
 }
 
 func notReconciled(u unstructured.Unstructured) string {
-	for _, c := range conditions(u.Object) {
+	for _, c := range conditionsOf(u.Object) {
 		if c.kind != "Reconciled" {
 			continue
 		}
 		if c.status == "True" {
 			return ""
 		}
-		return describe("not reconciled", c.reason, c.message)
+		return formatReason("not reconciled", c.reason, c.message)
 	}
 	return "not reconciled"
 }
@@ -95,7 +98,7 @@ const agentName = "lifecycle-agent"
 // OtherAgent names the ClusterServiceVersion of the agent from OpenShift's catalog, where that is installed: it serves an
 // IPConfig of the same name. Empty means that there is none.
 func OtherAgent(ctx context.Context, r client.Reader) (string, error) {
-	items, err := originals(ctx, r)
+	items, err := listOriginalCSVs(ctx, r)
 	if notServed(err) {
 		return "", nil
 	}
@@ -110,19 +113,19 @@ func OtherAgent(ctx context.Context, r client.Reader) (string, error) {
 	return "", nil
 }
 
-// originals are the ClusterServiceVersions without the copies that OLM makes in each namespace.
-func originals(ctx context.Context, r client.Reader) ([]unstructured.Unstructured, error) {
+// listOriginalCSVs are the ClusterServiceVersions without the copies that OLM makes in each namespace.
+func listOriginalCSVs(ctx context.Context, r client.Reader) ([]unstructured.Unstructured, error) {
 	original, err := labels.NewRequirement("olm.copiedFrom", selection.DoesNotExist, nil)
 	if err != nil {
 		return nil, fmt.Errorf("select original ClusterServiceVersions: %w", err)
 	}
-	return list(ctx, r, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"},
+	return listObjects(ctx, r, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"},
 		client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*original)})
 }
 
 // clusterServiceVersions must have succeeded.
 func clusterServiceVersions(ctx context.Context, r client.Reader) ([]Finding, error) {
-	items, err := originals(ctx, r)
+	items, err := listOriginalCSVs(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +135,7 @@ func clusterServiceVersions(ctx context.Context, r client.Reader) ([]Finding, er
 			continue
 		}
 		if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase != "Succeeded" {
-			found = append(found, Finding{Object: name(u), Reason: fmt.Sprintf("phase is %q, not Succeeded", phase)})
+			found = append(found, Finding{Object: objectName(u), Reason: fmt.Sprintf("phase is %q, not Succeeded", phase)})
 		}
 	}
 	return found, nil

@@ -101,7 +101,7 @@ func poolDegraded(p *mcv1.MachineConfigPool) string {
 		mcv1.MachineConfigPoolDegraded, mcv1.MachineConfigPoolRenderDegraded, mcv1.MachineConfigPoolNodeDegraded,
 	} {
 		if c := poolCondition(p, kind); c.Status == corev1.ConditionTrue {
-			return describe("degraded", c.Reason, c.Message)
+			return formatReason("degraded", c.Reason, c.Message)
 		}
 	}
 	return ""
@@ -116,10 +116,10 @@ func poolProgress(p *mcv1.MachineConfigPool) (problems []string) {
 		problems = append(problems, fmt.Sprintf("it has %q and is to have %q", have, want))
 	}
 	if c := poolCondition(p, mcv1.MachineConfigPoolUpdating); c.Status == corev1.ConditionTrue {
-		return append(problems, describe("updating", c.Reason, c.Message))
+		return append(problems, formatReason("updating", c.Reason, c.Message))
 	}
 	if c := poolCondition(p, mcv1.MachineConfigPoolUpdated); c.Status != corev1.ConditionTrue {
-		problems = append(problems, describe("not updated", c.Reason, c.Message))
+		problems = append(problems, formatReason("not updated", c.Reason, c.Message))
 	}
 	return problems
 }

@@ -99,7 +99,7 @@ func ReadHubFacts(ctx context.Context, hub client.Reader, server, cluster string
 		return f, err
 	}
 	f.Managed, f.ID, f.Owners = true, managedID(mc), Owners(mc)
-	instances, err := list(ctx, hub, clusterInstanceKind())
+	instances, err := listObjects(ctx, hub, clusterInstanceKind())
 	if err != nil && !notServed(err) {
 		return f, fmt.Errorf("list the clusterinstances of the hub: %w", err)
 	}
@@ -108,7 +108,7 @@ func ReadHubFacts(ctx context.Context, hub client.Reader, server, cluster string
 			f.Owners = append(f.Owners, "ClusterInstance "+u.GetNamespace()+"/"+u.GetName())
 		}
 	}
-	addons, err := list(ctx, hub, schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1",
+	addons, err := listObjects(ctx, hub, schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1",
 		Kind: "ManagedClusterAddOn"}, client.InNamespace(cluster))
 	if err != nil && !notServed(err) {
 		return f, fmt.Errorf("list the addons of cluster %s on the hub: %w", cluster, err)
@@ -152,9 +152,9 @@ func managedID(mc *unstructured.Unstructured) string {
 
 // ManagedClusterAvailable says that the hub sees the cluster; the reason otherwise.
 func ManagedClusterAvailable(mc *unstructured.Unstructured) (available bool, why string) {
-	for _, c := range conditions(mc.Object) {
+	for _, c := range conditionsOf(mc.Object) {
 		if c.kind == "ManagedClusterConditionAvailable" {
-			return c.status == "True", describe("not Available", c.reason, c.message)
+			return c.status == "True", formatReason("not Available", c.reason, c.message)
 		}
 	}
 	return false, "not Available (the hub has not reported yet)"

@@ -75,7 +75,7 @@ func parseInstallConfig(text string) (InstallConfig, error) {
 		return InstallConfig{}, errors.New("the install-config is not valid YAML")
 	}
 	ic := InstallConfig{Text: text, ClusterName: doc.Metadata.Name, BaseDomain: doc.BaseDomain, FIPS: doc.FIPS}
-	machine := cidrs(doc.Networking.MachineNetwork)
+	machine := cidrsOf(doc.Networking.MachineNetwork)
 	if len(machine) == 0 && doc.Networking.MachineCIDR != "" {
 		machine = []string{doc.Networking.MachineCIDR}
 	}
@@ -85,7 +85,7 @@ func parseInstallConfig(text string) (InstallConfig, error) {
 		to   *[]netip.Prefix
 	}{
 		{"machineNetwork", machine, &ic.MachineNetworks},
-		{"clusterNetwork", cidrs(doc.Networking.ClusterNetwork), &ic.ClusterNetworks},
+		{"clusterNetwork", cidrsOf(doc.Networking.ClusterNetwork), &ic.ClusterNetworks},
 		{"serviceNetwork", doc.Networking.ServiceNetwork, &ic.ServiceNetworks},
 	} {
 		for _, s := range part.from {
@@ -99,7 +99,7 @@ func parseInstallConfig(text string) (InstallConfig, error) {
 	return ic, nil
 }
 
-func cidrs(entries []networkEntry) []string {
+func cidrsOf(entries []networkEntry) []string {
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.CIDR)

@@ -60,7 +60,7 @@ func recertSources() []source {
 func ReadRecertInputs(ctx context.Context, r client.Reader) (RecertInputs, error) {
 	var in RecertInputs
 	for _, s := range recertSources() {
-		data, err := s.read(ctx, r)
+		data, err := s.readData(ctx, r)
 		if err != nil {
 			return RecertInputs{}, fmt.Errorf("read %s: %w", s.file, err)
 		}
@@ -81,18 +81,18 @@ func ReadRecertInputs(ctx context.Context, r client.Reader) (RecertInputs, error
 // ingressCN is the common name of the ingress operator's CA.
 func ingressCN(ctx context.Context, r client.Reader) (string, error) {
 	s := source{namespace: ingressOperatorNamespace, name: routerCA, key: corev1.TLSCertKey}
-	data, err := s.read(ctx, r)
+	data, err := s.readData(ctx, r)
 	if err != nil {
 		return "", err
 	}
-	certs, err := certificates(data)
+	certs, err := parseCertificates(data)
 	if err != nil {
 		return "", fmt.Errorf("key %s of secret %s/%s: %w", s.key, s.namespace, s.name, err)
 	}
 	return certs[0].Subject.CommonName, nil
 }
 
-func (s source) read(ctx context.Context, r client.Reader) ([]byte, error) {
+func (s source) readData(ctx context.Context, r client.Reader) ([]byte, error) {
 	key := client.ObjectKey{Namespace: s.namespace, Name: s.name}
 	kind, data := "secret", []byte(nil)
 	if s.configMap {
@@ -121,7 +121,7 @@ func (s source) read(ctx context.Context, r client.Reader) ([]byte, error) {
 func EarliestExpiry(files ...[]byte) (time.Time, error) {
 	var earliest time.Time
 	for i, data := range files {
-		certs, err := certificates(data)
+		certs, err := parseCertificates(data)
 		if err != nil {
 			return time.Time{}, fmt.Errorf("certificate file %d of %d: %w", i+1, len(files), err)
 		}
@@ -137,7 +137,7 @@ func EarliestExpiry(files ...[]byte) (time.Time, error) {
 	return earliest, nil
 }
 
-func certificates(data []byte) ([]*x509.Certificate, error) {
+func parseCertificates(data []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {

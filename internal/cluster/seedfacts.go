@@ -104,7 +104,7 @@ func ClusterID(ctx context.Context, r client.Reader) (string, error) {
 }
 
 func readKlusterlet(ctx context.Context, r client.Reader, f *SeedFacts) error {
-	items, err := list(ctx, r, klusterletKind())
+	items, err := listObjects(ctx, r, klusterletKind())
 	if notServed(err) {
 		return nil
 	}
@@ -123,7 +123,7 @@ func Klusterlets(ctx context.Context, r client.Reader) ([]string, error) {
 }
 
 func readAddons(ctx context.Context, r client.Reader, f *SeedFacts) error {
-	items, err := list(ctx, r, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	items, err := listObjects(ctx, r, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	if err != nil {
 		return fmt.Errorf("list namespaces: %w", err)
 	}
@@ -145,7 +145,7 @@ func readStorage(ctx context.Context, r client.Reader, f *SeedFacts) error {
 		{schema.GroupVersionKind{Group: "lvm.topolvm.io", Version: "v1alpha1", Kind: "LVMCluster"}, &f.LVMClusters},
 		{schema.GroupVersionKind{Group: "nmstate.io", Version: "v1", Kind: "NodeNetworkConfigurationPolicy"}, &f.NetworkPolicies},
 	} {
-		items, err := list(ctx, r, kind.is)
+		items, err := listObjects(ctx, r, kind.is)
 		if notServed(err) {
 			continue
 		}
@@ -158,7 +158,7 @@ func readStorage(ctx context.Context, r client.Reader, f *SeedFacts) error {
 }
 
 func readOADP(ctx context.Context, r client.Reader, f *SeedFacts) error {
-	versions, err := originals(ctx, r)
+	versions, err := listOriginalCSVs(ctx, r)
 	if err != nil && !notServed(err) {
 		return fmt.Errorf("list clusterserviceversions: %w", err)
 	}
@@ -168,7 +168,8 @@ func readOADP(ctx context.Context, r client.Reader, f *SeedFacts) error {
 			f.OADP.Version, _, _ = unstructured.NestedString(u.Object, "spec", "version")
 		}
 	}
-	items, err := list(ctx, r, schema.GroupVersionKind{Group: "oadp.openshift.io", Version: "v1alpha1", Kind: "DataProtectionApplication"})
+	items, err := listObjects(ctx, r, schema.GroupVersionKind{Group: "oadp.openshift.io", Version: "v1alpha1",
+		Kind: "DataProtectionApplication"})
 	if err != nil && !notServed(err) {
 		return fmt.Errorf("list dataprotectionapplications: %w", err)
 	}
@@ -195,7 +196,7 @@ func readOperations(ctx context.Context, r client.Reader, f *SeedFacts) error {
 	if err != nil {
 		return fmt.Errorf("get ipconfig ipconfig: %w", err)
 	}
-	for _, c := range conditions(ipc.Object) {
+	for _, c := range conditionsOf(ipc.Object) {
 		if c.kind == "Idle" && c.status != "True" && c.reason != "Blocked" {
 			f.Busy = "IPConfig ipconfig is not Idle"
 		}
@@ -205,7 +206,7 @@ func readOperations(ctx context.Context, r client.Reader, f *SeedFacts) error {
 
 // readPerformance reads the CPUs that the node's performance profile reserves.
 func readPerformance(ctx context.Context, r client.Reader, f *SeedFacts) error {
-	items, err := list(ctx, r, schema.GroupVersionKind{Group: "performance.openshift.io", Version: "v2", Kind: "PerformanceProfile"})
+	items, err := listObjects(ctx, r, schema.GroupVersionKind{Group: "performance.openshift.io", Version: "v2", Kind: "PerformanceProfile"})
 	if notServed(err) {
 		return nil
 	}
@@ -222,7 +223,7 @@ func readPerformance(ctx context.Context, r client.Reader, f *SeedFacts) error {
 func namesOf(items []unstructured.Unstructured) []string {
 	var names []string
 	for _, u := range items {
-		names = append(names, name(u))
+		names = append(names, objectName(u))
 	}
 	slices.Sort(names)
 	return names

@@ -107,7 +107,7 @@ func readMirrors(ctx context.Context, r client.Reader, s *SeedInfo) error {
 		{Group: "config.openshift.io", Version: "v1", Kind: "ImageTagMirrorSet"},
 		{Group: "operator.openshift.io", Version: "v1alpha1", Kind: "ImageContentSourcePolicy"},
 	} {
-		items, err := list(ctx, r, kind)
+		items, err := listObjects(ctx, r, kind)
 		if err != nil && !notServed(err) {
 			return fmt.Errorf("list %s: %w", kind.Kind, err)
 		}
@@ -170,7 +170,7 @@ func otherPlatforms() []string { return []string{"-for-microsoft-azure", "-for-g
 
 // readImages reads what operators may pull later, and what catalogs are.
 func readImages(ctx context.Context, r client.Reader, s *SeedInfo) error {
-	versions, err := originals(ctx, r)
+	versions, err := listOriginalCSVs(ctx, r)
 	if err != nil && !notServed(err) {
 		return fmt.Errorf("list clusterserviceversions: %w", err)
 	}
@@ -184,7 +184,7 @@ func readImages(ctx context.Context, r client.Reader, s *SeedInfo) error {
 	}
 	slices.Sort(s.Images)
 	s.Images = slices.Compact(s.Images)
-	catalogs, err := list(ctx, r, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "CatalogSource"})
+	catalogs, err := listObjects(ctx, r, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "CatalogSource"})
 	if err != nil && !notServed(err) {
 		return fmt.Errorf("list catalogsources: %w", err)
 	}

@@ -21,11 +21,11 @@ type family struct {
 	allHosts int
 }
 
-func ipv4() family {
+func familyIPv4() family {
 	return family{"IPv4", netip.Addr.Is4, columnIPv4Address, columnIPv4Network, columnIPv4Gateway, "192.0.2.10", 31}
 }
 
-func ipv6() family {
+func familyIPv6() family {
 	return family{"IPv6", func(a netip.Addr) bool { return a.Is6() && !a.Is4In6() && a.Zone() == "" },
 		columnIPv6Address, columnIPv6Network, columnIPv6Gateway, "2001:db8::10", 127}
 }
@@ -149,11 +149,11 @@ func ipConfig(row Row) (*lcav1.IPConfigSpec, Problems) {
 		return nil, nil
 	}
 	spec := &lcav1.IPConfigSpec{Stage: lcav1.StageConfig}
-	four, problems := ipv4().endpointOf(row)
+	four, problems := familyIPv4().endpointOf(row)
 	if four != nil {
 		spec.IPv4 = &lcav1.IPv4Config{Address: four.Address, MachineNetwork: four.MachineNetwork, Gateway: four.Gateway}
 	}
-	six, more := ipv6().endpointOf(row)
+	six, more := familyIPv6().endpointOf(row)
 	problems = append(problems, more...)
 	if six != nil {
 		spec.IPv6 = &lcav1.IPv6Config{Address: six.Address, MachineNetwork: six.MachineNetwork, Gateway: six.Gateway}

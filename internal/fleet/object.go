@@ -31,7 +31,7 @@ func checkObject(o *unstructured.Unstructured) error {
 		return fmt.Errorf("metadata.name %q is not a Kubernetes name", o.GetName())
 	case o.Object["spec"] == nil:
 		return fmt.Errorf("%s %s has no spec", o.GetKind(), o.GetName())
-	case g.group == goals()[0].group:
+	case g.group == templateGoals()[0].group:
 		return reviewPolicy(o)
 	}
 	return nil
@@ -39,7 +39,7 @@ func checkObject(o *unstructured.Unstructured) error {
 
 func listKinds() string {
 	var out []string
-	for _, g := range goals() {
+	for _, g := range templateGoals() {
 		out = append(out, g.kind)
 	}
 	return strings.Join(out, ", ")

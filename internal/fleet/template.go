@@ -29,8 +29,8 @@ type goal struct {
 	failed                string
 }
 
-// goals are the kinds that templates may have.
-func goals() []goal {
+// templateGoals are the kinds that templates may have.
+func templateGoals() []goal {
 	return []goal{
 		{nmstatev1.GroupVersion.Group, "NodeNetworkConfigurationPolicy", "nodenetworkconfigurationpolicies",
 			nmstatev1.PolicyAvailable, nmstatev1.PolicyDegraded},
@@ -46,7 +46,7 @@ func addressGoal() goal {
 
 func goalOf(o *unstructured.Unstructured) (goal, bool) {
 	gvk := o.GroupVersionKind()
-	all := append(goals(), addressGoal())
+	all := append(templateGoals(), addressGoal())
 	i := slices.IndexFunc(all, func(g goal) bool { return g.group == gvk.Group && g.kind == gvk.Kind })
 	if i < 0 {
 		return goal{}, false

@@ -40,8 +40,8 @@ func (e *stoppedError) Error() string { return "stopped from outside, by systemc
 
 func (e *stoppedError) Unwrap() error { return e.cause }
 
-// plainly replaces the error of a step that ended because its context was cancelled.
-func plainly(ctx context.Context, err error) error {
+// asStoppedError replaces the error of a step that ended because its context was cancelled.
+func asStoppedError(ctx context.Context, err error) error {
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -58,26 +58,26 @@ func givenUp(pl Place) error {
 	return fmt.Errorf("%w after %d runs", ErrGivenUp, pl.Attempts)
 }
 
-func interruption(p Plan, pl Place) error {
+func interruptionCause(p Plan, pl Place) error {
 	if p.MaxAttempts > 0 && pl.Attempts >= p.MaxAttempts {
 		return fmt.Errorf("%w after %d runs", ErrGivenUp, pl.Attempts)
 	}
 	return ErrInterrupted
 }
 
-// ended answers a run of a plan that was over before.
-func ended(p Plan, pl Place) error {
+// endedError answers a run of a plan that was over before.
+func endedError(p Plan, pl Place) error {
 	if pl.Position == Finished {
 		return nil
 	}
 	return &FailedError{Flow: p.Name, Step: pl.Step, Cause: ErrInterrupted, RolledBack: true}
 }
 
-func (r *Runner) failure(p Plan, step string, cause error) *FailedError {
+func (r *Runner) newFailure(p Plan, step string, cause error) *FailedError {
 	return &FailedError{Flow: p.Name, Step: step, Cause: cause}
 }
 
-func (e *FailedError) committed() *FailedError {
+func (e *FailedError) markCommitted() *FailedError {
 	e.Committed = true
 	return e
 }

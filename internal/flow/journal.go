@@ -48,8 +48,8 @@ func (j *Journal) Entries() ([]Entry, error) {
 	return j.entries, j.damage
 }
 
-// known returns what was read last and everything added since.
-func (j *Journal) known() ([]Entry, error) {
+// cachedEntries returns what was read last and everything added since.
+func (j *Journal) cachedEntries() ([]Entry, error) {
 	if j.loaded {
 		return j.entries, j.damage
 	}
@@ -66,7 +66,7 @@ func Decode(data []byte) ([]Entry, error) {
 		}
 		var e Entry
 		if err := json.Unmarshal(line, &e); err != nil {
-			if torn(lines, i) {
+			if isTorn(lines, i) {
 				continue
 			}
 			return entries, fmt.Errorf("%w: line %d: %w", ErrUnreadable, i+1, err)
@@ -93,17 +93,17 @@ func Salvage(data []byte) []Entry {
 	return entries
 }
 
-// torn reports whether a power cut shortened line i: it is the last one, or the writer that came after closed it
+// isTorn reports whether a power cut shortened line i: it is the last one, or the writer that came after closed it
 // with an empty line (see add).
-func torn(lines [][]byte, i int) bool {
+func isTorn(lines [][]byte, i int) bool {
 	last := i == len(lines)-1
 	return last || len(lines[i+1]) == 0
 }
 
-// add numbers the entry and appends it. Where the store ends in a torn line, an empty line closes that first, so that
+// appendEntry numbers the entry and appends it. Where the store ends in a torn line, an empty line closes that first, so that
 // the new entry stands on its own.
-func (j *Journal) add(e Entry) (Entry, error) {
-	before, err := j.known()
+func (j *Journal) appendEntry(e Entry) (Entry, error) {
+	before, err := j.cachedEntries()
 	if err != nil && !errors.Is(err, ErrUnreadable) {
 		return e, err
 	}

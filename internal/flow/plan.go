@@ -84,8 +84,8 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// index is the step's position from 1, or 0 for a name the plan does not have.
-func (p Plan) index(step string) int {
+// stepIndex is the step's position from 1, or 0 for a name the plan does not have.
+func (p Plan) stepIndex(step string) int {
 	for i, s := range p.Steps {
 		if s.Name == step {
 			return i + 1

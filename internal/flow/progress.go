@@ -64,7 +64,7 @@ type Note struct{ Flow, Message string }
 func Fold(operation string, entries []Entry) Progress {
 	p := Progress{Operation: operation, flows: map[string]*FlowProgress{}}
 	for _, e := range entries {
-		p.add(e)
+		p.addEntry(e)
 	}
 	return p
 }
@@ -102,7 +102,7 @@ func (p Progress) Current() (FlowProgress, bool) {
 	return f, !ended
 }
 
-func (p *Progress) add(e Entry) {
+func (p *Progress) addEntry(e Entry) {
 	if e.Deadline != nil {
 		p.Deadline = *e.Deadline
 	}
@@ -115,7 +115,7 @@ func (p *Progress) add(e Entry) {
 		f = &FlowProgress{}
 		p.flows[e.Flow], p.order = f, append(p.order, e.Flow)
 	}
-	f.add(e)
+	f.addEntry(e)
 	if e.Step != "" {
 		p.Latest = e.Flow
 	}
@@ -128,7 +128,7 @@ func (p *Progress) add(e Entry) {
 	}
 }
 
-func (f *FlowProgress) add(e Entry) {
+func (f *FlowProgress) addEntry(e Entry) {
 	f.Boot = e.Boot
 	switch e.Kind {
 	case KindBegin:

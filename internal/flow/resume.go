@@ -44,7 +44,7 @@ type rule struct {
 	then Action
 }
 
-func at(positions ...Position) func(Place, Plan) bool {
+func atPosition(positions ...Position) func(Place, Plan) bool {
 	return func(pl Place, _ Plan) bool {
 		for _, p := range positions {
 			if pl.Position == p {
@@ -55,28 +55,28 @@ func at(positions ...Position) func(Place, Plan) bool {
 	}
 }
 
-func both(a, b func(Place, Plan) bool) func(Place, Plan) bool {
+func bothTrue(a, b func(Place, Plan) bool) func(Place, Plan) bool {
 	return func(pl Place, p Plan) bool { return a(pl, p) && b(pl, p) }
 }
 
-func committed(pl Place, _ Plan) bool { return pl.Committed }
-func exhausted(pl Place, p Plan) bool { return p.MaxAttempts > 0 && pl.Attempts >= p.MaxAttempts }
-func stranded(pl Place, p Plan) bool  { return !pl.SameBoot && !p.AcrossBoots }
+func isCommitted(pl Place, _ Plan) bool { return pl.Committed }
+func isExhausted(pl Place, p Plan) bool { return p.MaxAttempts > 0 && pl.Attempts >= p.MaxAttempts }
+func isStranded(pl Place, p Plan) bool  { return !pl.SameBoot && !p.AcrossBoots }
 func forwardOnly(_ Place, p Plan) bool {
 	return p.Commit == FromStart && !p.Urgent // an urgent plan repeats every step
 }
 
 // resumeTable decides how to resume from any place. A place that no row matches is rolled back.
 var resumeTable = []rule{
-	{at(Fresh), Begin},
-	{at(Finished, RolledBack), Nothing},
-	{both(at(Unknown), forwardOnly), GiveUp},
-	{both(committed, exhausted), GiveUp},
-	{committed, Continue},
-	{at(RollingBack, StepFailed, Unknown), RollBack},
-	{exhausted, RollBack},
-	{stranded, RollBack},
-	{at(Underway), Continue},
+	{atPosition(Fresh), Begin},
+	{atPosition(Finished, RolledBack), Nothing},
+	{bothTrue(atPosition(Unknown), forwardOnly), GiveUp},
+	{bothTrue(isCommitted, isExhausted), GiveUp},
+	{isCommitted, Continue},
+	{atPosition(RollingBack, StepFailed, Unknown), RollBack},
+	{isExhausted, RollBack},
+	{isStranded, RollBack},
+	{atPosition(Underway), Continue},
 }
 
 // Resume reads the table.
@@ -94,7 +94,7 @@ func Locate(p Plan, entries []Entry, boot string, readable bool) Place {
 	pl := Place{Position: Fresh, SameBoot: true}
 	for _, e := range entries {
 		if e.Flow == p.Name {
-			pl.see(p, e, boot)
+			pl.applyEntry(p, e, boot)
 		}
 	}
 	if !readable {
@@ -113,12 +113,12 @@ var positionAfter = map[Kind]Position{
 	KindRolledBack: RolledBack,
 }
 
-func (pl *Place) see(p Plan, e Entry, boot string) {
+func (pl *Place) applyEntry(p Plan, e Entry, boot string) {
 	if e.Kind == KindNote || pl.Position == Unknown {
 		return
 	}
 	next, known := positionAfter[e.Kind]
-	if !known || e.Step != "" && p.index(e.Step) == 0 {
+	if !known || e.Step != "" && p.stepIndex(e.Step) == 0 {
 		pl.Position = Unknown
 		return
 	}

@@ -46,13 +46,13 @@ func (r *Runner) Run(ctx context.Context, p Plan) error {
 	place := Locate(p, entries, r.Boot, err == nil)
 	switch action := Resume(place, p); action {
 	case Begin, Continue:
-		return r.forward(ctx, p, place)
+		return r.runForward(ctx, p, place)
 	case RollBack:
-		return r.rollBack(ctx, p, toUndo(p, entries, err == nil), r.failure(p, place.Step, interruption(p, place)))
+		return r.rollBack(ctx, p, toUndo(p, entries, err == nil), r.newFailure(p, place.Step, interruptionCause(p, place)))
 	case GiveUp:
-		return r.failure(p, place.Step, givenUp(place)).committed()
+		return r.newFailure(p, place.Step, givenUp(place)).markCommitted()
 	default:
-		return ended(p, place)
+		return endedError(p, place)
 	}
 }
 
@@ -73,9 +73,9 @@ func (r *Runner) Abort(ctx context.Context, p Plan) error {
 	case pl.Position == Fresh, pl.Position == Finished, pl.Position == RolledBack:
 		return nil
 	case pl.Committed:
-		return r.failure(p, pl.Step, errors.New("it is past its commit point and cannot be rolled back")).committed()
+		return r.newFailure(p, pl.Step, errors.New("it is past its commit point and cannot be rolled back")).markCommitted()
 	}
-	err = r.rollBack(ctx, p, toUndo(p, entries, err == nil), r.failure(p, pl.Step, ErrAborted))
+	err = r.rollBack(ctx, p, toUndo(p, entries, err == nil), r.newFailure(p, pl.Step, ErrAborted))
 	if failed := (*FailedError)(nil); errors.As(err, &failed) && failed.RolledBack {
 		return nil
 	}
@@ -92,41 +92,41 @@ func (r *Runner) Note(flow, message string, deadline time.Time) error {
 	if !deadline.IsZero() {
 		e.Deadline = &deadline
 	}
-	return r.write(e)
+	return r.writeEntry(e)
 }
 
-// forward does the steps that are not done yet.
-func (r *Runner) forward(ctx context.Context, p Plan, pl Place) error {
+// runForward does the steps that are not done yet.
+func (r *Runner) runForward(ctx context.Context, p Plan, pl Place) error {
 	begin := Entry{Flow: p.Name, Kind: KindBegin, Attempt: pl.Attempts + 1, Total: len(p.Steps)}
 	past := pl.Committed || p.Commit == FromStart
 	p.Urgent = p.Urgent || pl.Committed && p.Commit != FromStart
-	if err := r.record(p, begin); err != nil {
-		return r.settle(ctx, p, pl.Step, err, past)
+	if err := r.recordEntry(p, begin); err != nil {
+		return r.handleFailure(ctx, p, pl.Step, err, past)
 	}
 	for i, s := range p.Steps {
-		if err := r.step(ctx, p, i, begin.Attempt); errors.Is(err, ErrLeaving) {
+		if err := r.runStep(ctx, p, i, begin.Attempt); errors.Is(err, ErrLeaving) {
 			return err
 		} else if err != nil {
-			return r.settle(ctx, p, s.Name, err, past)
+			return r.handleFailure(ctx, p, s.Name, err, past)
 		}
 		if s.Name == p.Commit && !past {
 			past, p.Urgent = true, true // a full disk must not hold up what can no longer be rolled back
-			if err := r.record(p, Entry{Flow: p.Name, Kind: KindCommitted}); err != nil {
+			if err := r.recordEntry(p, Entry{Flow: p.Name, Kind: KindCommitted}); err != nil {
 				return err
 			}
 		}
 	}
-	return r.record(p, Entry{Flow: p.Name, Kind: KindFinished})
+	return r.recordEntry(p, Entry{Flow: p.Name, Kind: KindFinished})
 }
 
-// settle decides what a failed step means: before the commit point everything is rolled back, after it the failure is
+// handleFailure decides what a failed step means: before the commit point everything is rolled back, after it the failure is
 // reported and the next run continues.
-func (r *Runner) settle(ctx context.Context, p Plan, step string, cause error, past bool) error {
-	failed := r.failure(p, step, cause)
+func (r *Runner) handleFailure(ctx context.Context, p Plan, step string, cause error, past bool) error {
+	failed := r.newFailure(p, step, cause)
 	if past {
-		return failed.committed()
+		return failed.markCommitted()
 	}
-	entries, err := r.Journal.known()
+	entries, err := r.Journal.cachedEntries()
 	if err != nil {
 		r.Log.Error("journal unreadable while rolling back; undoing every step", "flow", p.Name, "error", err)
 	}
@@ -134,31 +134,31 @@ func (r *Runner) settle(ctx context.Context, p Plan, step string, cause error, p
 	return r.rollBack(context.WithoutCancel(ctx), p, names, failed)
 }
 
-func (e Entry) as(k Kind) Entry { e.Kind = k; return e }
+func (e Entry) withKind(k Kind) Entry { e.Kind = k; return e }
 
-func (r *Runner) evidence() []Evidence {
+func (r *Runner) takeEvidence() []Evidence {
 	if r.Evidence == nil {
 		return nil
 	}
 	return r.Evidence()
 }
 
-// record writes the entry; only a plan that is urgent, or past its commit point, continues without it.
-func (r *Runner) record(p Plan, e Entry) error {
+// recordEntry writes the entry; only a plan that is urgent, or past its commit point, continues without it.
+func (r *Runner) recordEntry(p Plan, e Entry) error {
 	if p.Urgent {
 		r.writeIfPossible(e)
 		return nil
 	}
-	return r.write(e)
+	return r.writeEntry(e)
 }
 
-// write completes the entry and appends it.
-func (r *Runner) write(e Entry) error {
+// writeEntry completes the entry and appends it.
+func (r *Runner) writeEntry(e Entry) error {
 	e.Version, e.Time, e.Boot, e.Stateroot, e.Operation = SchemaVersion, r.Clock.Now().UTC(), r.Boot, r.Stateroot, r.Operation
 	if r.Clean != nil {
 		e.Error, e.Message = r.Clean(e.Error), r.Clean(e.Message)
 	}
-	e, err := r.Journal.add(e)
+	e, err := r.Journal.appendEntry(e)
 	if err != nil {
 		return err
 	}

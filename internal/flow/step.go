@@ -25,40 +25,40 @@ func (s Step) Retrying(tries int, pause time.Duration) Step {
 	return s
 }
 
-// step does one step, or finds it done.
-func (r *Runner) step(ctx context.Context, p Plan, i, attempt int) error {
+// runStep does one step, or finds it done.
+func (r *Runner) runStep(ctx context.Context, p Plan, i, attempt int) error {
 	s := p.Steps[i]
 	mark := Entry{Flow: p.Name, Step: s.Name, Title: s.Title, Index: i + 1, Total: len(p.Steps), Attempt: attempt}
-	there, err := r.already(ctx, p, s)
+	there, err := r.isInPlace(ctx, p, s)
 	if err != nil {
 		return err
 	}
 	if there {
-		return r.record(p, mark.as(KindSkipped))
+		return r.recordEntry(p, mark.withKind(KindSkipped))
 	}
-	if err := r.record(p, mark.as(KindIntent)); err != nil {
+	if err := r.recordEntry(p, mark.withKind(KindIntent)); err != nil {
 		return err
 	}
 	start := r.Clock.Now()
-	err = r.try(ctx, s)
+	err = r.tryStep(ctx, s)
 	mark.TookMS = r.Clock.Now().Sub(start).Milliseconds()
-	mark.Evidence = r.evidence()
+	mark.Evidence = r.takeEvidence()
 	if err == nil {
-		return r.record(p, mark.as(KindDone))
+		return r.recordEntry(p, mark.withKind(KindDone))
 	}
 	if errors.Is(err, ErrLeaving) {
 		return err
 	}
-	err = plainly(ctx, err)
+	err = asStoppedError(ctx, err)
 	mark.Error = err.Error()
-	if werr := r.write(mark.as(KindFailed)); werr != nil {
+	if werr := r.writeEntry(mark.withKind(KindFailed)); werr != nil {
 		r.Log.Error("failure could not be journaled", "flow", p.Name, "step", s.Name, "error", werr)
 	}
 	return err
 }
 
-// already says whether the step's effect is in place.
-func (r *Runner) already(ctx context.Context, p Plan, s Step) (bool, error) {
+// isInPlace says whether the step's effect is in place.
+func (r *Runner) isInPlace(ctx context.Context, p Plan, s Step) (bool, error) {
 	if s.Again {
 		return false, nil
 	}
@@ -69,18 +69,18 @@ func (r *Runner) already(ctx context.Context, p Plan, s Step) (bool, error) {
 		}
 		return there, nil
 	}
-	entries, err := r.Journal.known() // what cannot be read is done again
+	entries, err := r.Journal.cachedEntries() // what cannot be read is done again
 	if err != nil && !errors.Is(err, ErrUnreadable) {
 		return false, err
 	}
 	return doneInJournal(p, s.Name, entries), nil
 }
 
-func (r *Runner) try(ctx context.Context, s Step) error {
+func (r *Runner) tryStep(ctx context.Context, s Step) error {
 	tries := max(s.Tries, 1)
 	for n := 1; ; n++ {
 		err := s.Do(ctx)
-		if err == nil || n == tries || ctx.Err() != nil || hopeless(err) {
+		if err == nil || n == tries || ctx.Err() != nil || isPermanent(err) {
 			return err
 		}
 		r.Log.Warn("step failed, trying again", "step", s.Name, "try", n, "of", tries, "error", err)
@@ -90,7 +90,7 @@ func (r *Runner) try(ctx context.Context, s Step) error {
 	}
 }
 
-func hopeless(err error) bool {
+func isPermanent(err error) bool {
 	var permanent *permanentError
 	return errors.Is(err, ErrLeaving) || errors.As(err, &permanent)
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// begun lists the steps that were begun and not yet rolled back, last first. A step
+// begunSteps lists the steps that were begun and not yet rolled back, last first. A step
 // that was only ever found in place is not this plan's to undo.
-func begun(p Plan, entries []Entry) []string {
+func begunSteps(p Plan, entries []Entry) []string {
 	touched := map[string]bool{}
 	for _, e := range entries {
 		if e.Flow != p.Name || e.Step == "" {
@@ -34,7 +34,7 @@ func begun(p Plan, entries []Entry) []string {
 // any step, so each is undone: Undo copes with however little there is.
 func toUndo(p Plan, entries []Entry, readable bool) []string {
 	if readable {
-		return begun(p, entries)
+		return begunSteps(p, entries)
 	}
 	return allSteps(p)
 }
@@ -72,11 +72,11 @@ func (r *Runner) rollBack(ctx context.Context, p Plan, names []string, failed *F
 	r.writeIfPossible(Entry{Flow: p.Name, Kind: KindUndo, Error: failed.Cause.Error()})
 	var errs []error
 	for _, name := range names {
-		i := p.index(name)
+		i := p.stepIndex(name)
 		if i == 0 || p.Steps[i-1].Undo == nil {
 			continue
 		}
-		if err := r.undo(ctx, p, i-1); err != nil {
+		if err := r.undoStep(ctx, p, i-1); err != nil {
 			errs = append(errs, fmt.Errorf("undo %s: %w", name, err))
 		}
 	}
@@ -89,25 +89,25 @@ func (r *Runner) rollBack(ctx context.Context, p Plan, names []string, failed *F
 	return failed
 }
 
-func (r *Runner) undo(ctx context.Context, p Plan, i int) error {
+func (r *Runner) undoStep(ctx context.Context, p Plan, i int) error {
 	s := p.Steps[i]
 	mark := Entry{Flow: p.Name, Step: s.Name, Title: s.Title, Index: i + 1, Total: len(p.Steps)}
-	r.writeIfPossible(mark.as(KindUndo))
+	r.writeIfPossible(mark.withKind(KindUndo))
 	start := r.Clock.Now()
 	err := s.Undo(ctx)
 	mark.TookMS = r.Clock.Now().Sub(start).Milliseconds()
-	mark.Evidence = r.evidence()
+	mark.Evidence = r.takeEvidence()
 	if err != nil {
 		mark.Error = err.Error()
-		r.writeIfPossible(mark.as(KindUndoFailed))
+		r.writeIfPossible(mark.withKind(KindUndoFailed))
 		return err
 	}
-	r.writeIfPossible(mark.as(KindUndone))
+	r.writeIfPossible(mark.withKind(KindUndone))
 	return nil
 }
 
 func (r *Runner) writeIfPossible(e Entry) {
-	if err := r.write(e); err != nil {
+	if err := r.writeEntry(e); err != nil {
 		r.Log.Error("entry could not be journaled", "flow", e.Flow, "step", e.Step, "kind", e.Kind, "error", err)
 	}
 }

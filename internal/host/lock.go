@@ -33,15 +33,15 @@ func (h Holder) Flow() string {
 func (h Holder) String() string {
 	switch {
 	case h.Phase != "":
-		return fmt.Sprintf("%s (unfinished: %s%s)", h.Operation, h.Phase, h.since())
+		return fmt.Sprintf("%s (unfinished: %s%s)", h.Operation, h.Phase, h.formatSince())
 	case h.Program == "":
 		return "an unidentified program"
 	}
-	return fmt.Sprintf("%s (%s, pid %d%s)", h.Operation, h.Program, h.PID, h.since())
+	return fmt.Sprintf("%s (%s, pid %d%s)", h.Operation, h.Program, h.PID, h.formatSince())
 }
 
-// since is empty where the beginning is not on record.
-func (h Holder) since() string {
+// formatSince is empty where the beginning is not on record.
+func (h Holder) formatSince() string {
 	if h.Since.IsZero() {
 		return ""
 	}

@@ -31,7 +31,7 @@ func (f *freeSet) firstSpan() (span, bool) { return f.spans.Min() }
 // spanAround is the free span that holds n, if any.
 func (f *freeSet) spanAround(rng int32, n Count) (found span, ok bool) {
 	f.spans.DescendLessOrEqual(span{rng: rng, from: n}, func(s span) bool {
-		found, ok = s, s.rng == rng && s.has(n)
+		found, ok = s, s.rng == rng && s.contains(n)
 		return false
 	})
 	return found, ok

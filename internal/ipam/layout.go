@@ -41,7 +41,7 @@ func (l *layout) carveSpans(s Spec, bounds []netipx.IPRange) {
 
 func withoutHole(spans []span, hole span) (left []span) {
 	for _, s := range spans {
-		left = append(left, s.minus(hole)...)
+		left = append(left, s.subtract(hole)...)
 	}
 	return left
 }
@@ -62,7 +62,7 @@ func (l *layout) spanWith(n Count) (span, bool) {
 		return span{}, false
 	}
 	s := l.usable[l.byAddr[i-1]]
-	return s, s.has(n)
+	return s, s.contains(n)
 }
 
 // addressAt is the k-th usable address, k below total.
@@ -82,7 +82,7 @@ func (l *layout) countAddresses() (c Count) {
 // rangeOf is the declared range that n lies in, excluded or not.
 func (l *layout) rangeOf(n Count) (int32, bool) {
 	for _, r := range l.ranges {
-		if r.has(n) {
+		if r.contains(n) {
 			return r.rng, true
 		}
 	}

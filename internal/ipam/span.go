@@ -86,12 +86,12 @@ type span struct {
 	from, to Count
 }
 
-func (s span) size() Count          { return s.to.sub(s.from).next() }
-func (s span) has(n Count) bool     { return !n.less(s.from) && !s.to.less(n) }
-func (s span) overlaps(t span) bool { return !s.to.less(t.from) && !t.to.less(s.from) }
-func bySpan(a, b span) bool         { return a.rng < b.rng || a.rng == b.rng && a.from.less(b.from) }
-func spanOf(r netipx.IPRange) span  { return span{from: numberOf(r.From()), to: numberOf(r.To())} }
-func familyWord(v4 bool) string     { return map[bool]string{true: "IPv4", false: "IPv6"}[v4] }
+func (s span) size() Count           { return s.to.sub(s.from).next() }
+func (s span) contains(n Count) bool { return !n.less(s.from) && !s.to.less(n) }
+func (s span) overlaps(t span) bool  { return !s.to.less(t.from) && !t.to.less(s.from) }
+func bySpan(a, b span) bool          { return a.rng < b.rng || a.rng == b.rng && a.from.less(b.from) }
+func spanOf(r netipx.IPRange) span   { return span{from: numberOf(r.From()), to: numberOf(r.To())} }
+func familyWord(v4 bool) string      { return map[bool]string{true: "IPv4", false: "IPv6"}[v4] }
 func rangeWord(r netipx.IPRange) string {
 	if r.From() == r.To() {
 		return r.From().String()
@@ -99,8 +99,8 @@ func rangeWord(r netipx.IPRange) string {
 	return r.String()
 }
 
-// minus is what is left of s without t.
-func (s span) minus(t span) (left []span) {
+// subtract is what is left of s without t.
+func (s span) subtract(t span) (left []span) {
 	if !s.overlaps(t) {
 		return []span{s}
 	}

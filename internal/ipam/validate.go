@@ -34,7 +34,7 @@ func newLayout(s Spec) (*layout, error) {
 	l := &layout{}
 	c := &check{pool: s.Name}
 	if s.Name == "" {
-		c.add("it has no name")
+		c.addProblem("it has no name")
 	}
 	bounds := c.checkRanges(s)
 	if len(c.problems) > 0 {
@@ -43,7 +43,7 @@ func newLayout(s Spec) (*layout, error) {
 	l.v4 = isV4(s, bounds)
 	l.carveSpans(s, bounds)
 	if l.total.IsZero() && !l.countAddresses().IsZero() {
-		c.add("every address of its ranges is excluded: nothing is left to allocate")
+		c.addProblem("every address of its ranges is excluded: nothing is left to allocate")
 	}
 	c.checkSettings(s, l.v4)
 	c.checkDHCP(s, l, bounds)
@@ -78,7 +78,7 @@ type check struct {
 	problems []error
 }
 
-func (c *check) add(format string, args ...any) {
+func (c *check) addProblem(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Errorf("pool %s: "+format, append([]any{c.pool}, args...)...))
 }
 
@@ -86,16 +86,16 @@ func (c *check) checkRanges(s Spec) (bounds []netipx.IPRange) {
 	for _, r := range s.Ranges {
 		b, err := s.resolveBounds(r)
 		if err != nil {
-			c.add("%w", err)
+			c.addProblem("%w", err)
 			continue
 		}
 		for _, other := range bounds {
 			switch {
 			case !other.IsValid() || !b.IsValid():
 			case other.From().Is4() != b.From().Is4():
-				c.add("ranges %s and %s mix IPv4 and IPv6; make a pool of each", other, b)
+				c.addProblem("ranges %s and %s mix IPv4 and IPv6; make a pool of each", other, b)
 			case other.Overlaps(b):
-				c.add("ranges %s and %s overlap at %s", other, b, laterOf(other.From(), b.From()))
+				c.addProblem("ranges %s and %s overlap at %s", other, b, laterOf(other.From(), b.From()))
 			}
 		}
 		c.checkPrefix(s, r, b)
@@ -108,7 +108,7 @@ func (c *check) checkRanges(s Spec) (bounds []netipx.IPRange) {
 // network that it makes: metal3 serves both.
 func (c *check) checkPrefix(s Spec, r Range, b netipx.IPRange) {
 	if bits := s.toWire(r).bits; b.IsValid() && bits > b.From().BitLen() {
-		c.add("range %s: a prefix length of %d is not possible", b, bits)
+		c.addProblem("range %s: a prefix length of %d is not possible", b, bits)
 	}
 }
 
@@ -116,24 +116,24 @@ func (c *check) checkPrefix(s Spec, r Range, b netipx.IPRange) {
 func (c *check) checkSettings(s Spec, v4 bool) {
 	for _, r := range s.Ranges {
 		if w := s.toWire(r); w.gateway.IsValid() && w.gateway.Is4() != v4 {
-			c.add("gateway %s is not %s, as the pool is", w.gateway, familyWord(v4))
+			c.addProblem("gateway %s is not %s, as the pool is", w.gateway, familyWord(v4))
 		}
 	}
 	for _, e := range s.Exclude {
 		if !e.IsValid() {
-			c.add("an exclusion is empty, reversed or of two families")
+			c.addProblem("an exclusion is empty, reversed or of two families")
 		} else if e.From().Is4() != v4 {
-			c.add("exclusion %s is not %s, as the pool is", rangeWord(e), familyWord(v4))
+			c.addProblem("exclusion %s is not %s, as the pool is", rangeWord(e), familyWord(v4))
 		}
 	}
 	if s.VLAN < 0 || s.VLAN > 4094 {
-		c.add("VLAN id %d is outside 1-4094", s.VLAN)
+		c.addProblem("VLAN id %d is outside 1-4094", s.VLAN)
 	}
 	if s.Quarantine < 0 {
-		c.add("a quarantine of %s is in the past", s.Quarantine)
+		c.addProblem("a quarantine of %s is in the past", s.Quarantine)
 	}
 	if !slices.Contains([]Strategy{"", Sequential, Random, Sticky}, s.Strategy) {
-		c.add("strategy %q is none of sequential, random, sticky", s.Strategy)
+		c.addProblem("strategy %q is none of sequential, random, sticky", s.Strategy)
 	}
 }
 
@@ -142,14 +142,14 @@ func (c *check) checkDHCP(s Spec, l *layout, bounds []netipx.IPRange) {
 		return
 	}
 	if err := checkOrder(s.DHCP.From(), s.DHCP.To()); err != nil {
-		c.add("DHCP: %w", err)
+		c.addProblem("DHCP: %w", err)
 		return
 	}
 	if len(l.ranges) == 0 {
 		return
 	}
 	if s.DHCP.From().Is4() != l.v4 {
-		c.add("DHCP range %s is not %s, as the pool is", s.DHCP, familyWord(l.v4))
+		c.addProblem("DHCP range %s is not %s, as the pool is", s.DHCP, familyWord(l.v4))
 		return
 	}
 	lies := false
@@ -158,7 +158,7 @@ func (c *check) checkDHCP(s Spec, l *layout, bounds []netipx.IPRange) {
 			continue
 		}
 		if b.Overlaps(s.DHCP) {
-			c.add("DHCP range %s overlaps range %s at %s: an address cannot be leased and static at once",
+			c.addProblem("DHCP range %s overlaps range %s at %s: an address cannot be leased and static at once",
 				s.DHCP, b, laterOf(b.From(), s.DHCP.From()))
 		}
 		around := s.onWire(s.Ranges[i], b)
@@ -166,11 +166,11 @@ func (c *check) checkDHCP(s Spec, l *layout, bounds []netipx.IPRange) {
 	}
 	for _, a := range slices.SortedFunc(maps.Keys(l.is), netip.Addr.Compare) {
 		if s.DHCP.Contains(a) {
-			c.add("DHCP range %s holds %s, which is %s", s.DHCP, a, l.is[a])
+			c.addProblem("DHCP range %s holds %s, which is %s", s.DHCP, a, l.is[a])
 		}
 	}
 	if !lies {
-		c.add("DHCP range %s lies outside every subnet of the pool", s.DHCP)
+		c.addProblem("DHCP range %s lies outside every subnet of the pool", s.DHCP)
 	}
 }
 
@@ -179,15 +179,15 @@ func (c *check) checkReserved(s Spec, l *layout) {
 	for _, name := range slices.Sorted(maps.Keys(s.Reserved)) {
 		a := s.Reserved[name]
 		if !a.IsValid() {
-			c.add("the address reserved for %s is not an address", name)
+			c.addProblem("the address reserved for %s is not an address", name)
 			continue
 		}
 		a = a.Unmap()
 		if why := l.whyUnusable(a); why != "" {
-			c.add("address %s reserved for %s %s", a, name, why)
+			c.addProblem("address %s reserved for %s %s", a, name, why)
 		}
 		if other, twice := owner[a]; twice {
-			c.add("address %s is reserved for both %s and %s", a, other, name)
+			c.addProblem("address %s is reserved for both %s and %s", a, other, name)
 		}
 		owner[a] = name
 	}

@@ -30,7 +30,7 @@ func BuildRequest(operationID, oldStateroot string, spec lcav1.IPConfigSpec, now
 func (r *Request) setIPv4(spec *lcav1.IPv4Config, now *lcav1.IPStatus) {
 	switch {
 	case spec != nil:
-		w := desired("ipv4", spec.Address, spec.MachineNetwork, spec.Gateway, now)
+		w := newDesiredFamily("ipv4", spec.Address, spec.MachineNetwork, spec.Gateway, now)
 		r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.IPv4PrefixLength = w.Address, w.Network, w.Gateway, w.PrefixLength
 	case now != nil && now.Address != "":
 		r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway = now.Address, now.MachineNetwork, now.Gateway
@@ -45,7 +45,7 @@ func (r *Request) setIPv4(spec *lcav1.IPv4Config, now *lcav1.IPStatus) {
 func (r *Request) setIPv6(spec *lcav1.IPv6Config, now *lcav1.IPStatus) {
 	switch {
 	case spec != nil:
-		w := desired("ipv6", spec.Address, spec.MachineNetwork, spec.Gateway, now)
+		w := newDesiredFamily("ipv6", spec.Address, spec.MachineNetwork, spec.Gateway, now)
 		r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.IPv6PrefixLength = w.Address, w.Network, w.Gateway, w.PrefixLength
 	case now != nil && now.Address != "":
 		r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway = now.Address, now.MachineNetwork, now.Gateway

@@ -117,11 +117,11 @@ func (current *Current) Describe(doc netstate.Document) {
 		current.DNSServers = doc.DNS.Running.Server
 	}
 	if current.IPv4 != nil {
-		current.IPv4.Gateway = gateway(doc, "0.0.0.0/0")
+		current.IPv4.Gateway = defaultGatewayOf(doc, "0.0.0.0/0")
 		current.IPv4.PrefixLength = prefixLength(doc, current.IPv4.Address)
 	}
 	if current.IPv6 != nil {
-		current.IPv6.Gateway = gateway(doc, "::/0")
+		current.IPv6.Gateway = defaultGatewayOf(doc, "::/0")
 		current.IPv6.PrefixLength = prefixLength(doc, current.IPv6.Address)
 	}
 	if doc.Routes != nil {
@@ -158,9 +158,9 @@ func prefixLength(doc netstate.Document, address string) int32 {
 	return 0
 }
 
-// gateway is the next hop of the default route over br-ex that the kernel prefers: the
+// defaultGatewayOf is the next hop of the default route over br-ex that the kernel prefers: the
 // one of least metric.
-func gateway(doc netstate.Document, destination string) string {
+func defaultGatewayOf(doc netstate.Document, destination string) string {
 	if doc.Routes == nil {
 		return ""
 	}
@@ -235,15 +235,15 @@ func (d DesiredFamily) OnLink() netip.Prefix {
 // DesiredFamilies are the families that the spec names.
 func DesiredFamilies(spec lcav1.IPConfigSpec, now Current) (out []DesiredFamily) {
 	if spec.IPv4 != nil {
-		out = append(out, desired("ipv4", spec.IPv4.Address, spec.IPv4.MachineNetwork, spec.IPv4.Gateway, now.IPv4))
+		out = append(out, newDesiredFamily("ipv4", spec.IPv4.Address, spec.IPv4.MachineNetwork, spec.IPv4.Gateway, now.IPv4))
 	}
 	if spec.IPv6 != nil {
-		out = append(out, desired("ipv6", spec.IPv6.Address, spec.IPv6.MachineNetwork, spec.IPv6.Gateway, now.IPv6))
+		out = append(out, newDesiredFamily("ipv6", spec.IPv6.Address, spec.IPv6.MachineNetwork, spec.IPv6.Gateway, now.IPv6))
 	}
 	return out
 }
 
-func desired(name, address, network, gateway string, now *lcav1.IPStatus) DesiredFamily {
+func newDesiredFamily(name, address, network, gateway string, now *lcav1.IPStatus) DesiredFamily {
 	d := DesiredFamily{Name: name, Address: address, Network: network, Gateway: gateway}
 	d.PrefixLength = desiredPrefixLength(network, now)
 	if now != nil {

@@ -209,12 +209,12 @@ func (r Request) DNS() ([]netip.Addr, error) {
 func PrimaryFirst(families []Family, primary netip.Addr) []Family {
 	out := slices.Clone(families)
 	slices.SortStableFunc(out, func(a, b Family) int {
-		return rank(a, primary) - rank(b, primary)
+		return familyRank(a, primary) - familyRank(b, primary)
 	})
 	return out
 }
 
-func rank(f Family, primary netip.Addr) int {
+func familyRank(f Family, primary netip.Addr) int {
 	if primary.IsValid() && f.Address.Is4() != primary.Is4() {
 		return 1
 	}

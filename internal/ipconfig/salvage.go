@@ -25,22 +25,22 @@ func FindRequest(files host.Files, all []host.Deployment) (r Request, damage, er
 	if err == nil {
 		return r, nil, nil
 	}
-	if r, ok := standing(files, all); ok {
+	if r, ok := findUnendedChange(files, all); ok {
 		return r, err, nil
 	}
 	return Request{}, nil, err
 }
 
-// standing is the change that made the running stateroot, where a record says that it has not ended. After a cleanup there
+// findUnendedChange is the change that made the running stateroot, where a record says that it has not ended. After a cleanup there
 // is nothing to salvage, whatever is missing.
-func standing(files host.Files, all []host.Deployment) (Request, bool) {
+func findUnendedChange(files host.Files, all []host.Deployment) (Request, bool) {
 	booted, err := host.Booted(all)
 	if err != nil {
 		return Request{}, false
 	}
 	id, old := onRecord(files, booted)
 	entries, err := operation.ReadEntries(files, id)
-	if old == "" || err == nil && began(entries, FlowCleanup) {
+	if old == "" || err == nil && hasFlowEntry(entries, FlowCleanup) {
 		return Request{}, false
 	}
 	_, deployed := stateroot.Back(files, old)(all)
@@ -78,8 +78,8 @@ func onRecordBefore(files host.Files, booted string) (id, old string) {
 	return id, namedByUnits(files)
 }
 
-// began also counts a flow whose first entry is lost.
-func began(entries []flow.Entry, name string) bool {
+// hasFlowEntry also counts a flow whose first entry is lost.
+func hasFlowEntry(entries []flow.Entry, name string) bool {
 	return slices.ContainsFunc(entries, func(e flow.Entry) bool { return e.Flow == name })
 }
 

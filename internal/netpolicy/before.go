@@ -17,12 +17,12 @@ func beforePolicy(r Request, now netstate.Document) (netstate.Document, error) {
 	if r.Revert == "" || len(r.Captures) == 0 {
 		return now, nil
 	}
-	back, err := decode(r.Revert)
+	back, err := decodeDocument(r.Revert)
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("read the recorded way back: %w", err)
 	}
 	before := netstate.Merge(now, back)
-	kept, err := decode(r.Before)
+	kept, err := decodeDocument(r.Before)
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("read the record of the interfaces before policy %s: %w", r.Policy, err)
 	}
@@ -44,7 +44,7 @@ func recordBefore(r Request, document, before netstate.Document) (string, error)
 	}
 	var kept netstate.Document
 	for _, i := range before.Interfaces {
-		if slices.ContainsFunc(document.Interfaces, func(w netstate.Interface) bool { return names(w, i) }) {
+		if slices.ContainsFunc(document.Interfaces, func(w netstate.Interface) bool { return matchesInterface(w, i) }) {
 			kept.Interfaces = append(kept.Interfaces, i)
 		}
 	}
@@ -52,11 +52,11 @@ func recordBefore(r Request, document, before netstate.Document) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("encode the interfaces before policy %s: %w", r.Policy, err)
 	}
-	return combine(r.Before, string(text))
+	return combineDocuments(r.Before, string(text))
 }
 
-// names says that a document's interface is this one, by its name or by its hardware address.
-func names(w, i netstate.Interface) bool {
+// matchesInterface says that a document's interface is this one, by its name or by its hardware address.
+func matchesInterface(w, i netstate.Interface) bool {
 	if w.Identifier == netstate.IdentifierMAC {
 		return strings.EqualFold(w.MACAddress, i.MACAddress)
 	}

@@ -9,29 +9,29 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// record writes what is in force now and how to revert it. Running it twice writes the same.
-func (e *enactment) record(ctx context.Context) error {
-	w, err := e.load()
+// recordEnactment writes what is in force now and how to revert it. Running it twice writes the same.
+func (e *enactment) recordEnactment(ctx context.Context) error {
+	w, err := e.loadWork()
 	if err != nil {
 		return err
 	}
 	if w.Changed {
-		if err := e.history(ctx, w); err != nil {
-			return in(PhaseCommit, err)
+		if err := e.addHistory(ctx, w); err != nil {
+			return inPhase(PhaseCommit, err)
 		}
 	}
 	switch e.request.Action {
 	case ActionRevert:
 		err = e.store.Forget(e.request.Policy)
 	case ActionUndo:
-		err = e.undone(ctx)
+		err = e.markUndone(ctx)
 	default:
-		err = e.commit(ctx, w)
+		err = e.commitDocument(ctx, w)
 	}
-	return in(PhaseCommit, err)
+	return inPhase(PhaseCommit, err)
 }
 
-func (e *enactment) history(ctx context.Context, w work) error {
+func (e *enactment) addHistory(ctx context.Context, w work) error {
 	here, err := operation.LocateAny(ctx, e.Files, e.Deployments, e.Power)
 	if err != nil {
 		return err
@@ -42,8 +42,8 @@ func (e *enactment) history(ctx context.Context, w work) error {
 	})
 }
 
-// undone marks the change that was undone, and its policy. The record of a document that another stateroot committed stays as it is.
-func (e *enactment) undone(ctx context.Context) error {
+// markUndone marks the change that was undone, and its policy. The record of a document that another stateroot committed stays as it is.
+func (e *enactment) markUndone(ctx context.Context) error {
 	here, err := operation.LocateAny(ctx, e.Files, e.Deployments, e.Power)
 	if err != nil {
 		return err
@@ -67,9 +67,9 @@ func (e *enactment) undone(ctx context.Context) error {
 	return e.store.Commit(in)
 }
 
-// commit records the document. The way back to before the policy is that of its first enactment in this stateroot; what a later one
+// commitDocument records the document. The way back to before the policy is that of its first enactment in this stateroot; what a later one
 // adds is reverted with it.
-func (e *enactment) commit(ctx context.Context, w work) error {
+func (e *enactment) commitDocument(ctx context.Context, w work) error {
 	here, err := operation.LocateAny(ctx, e.Files, e.Deployments, e.Power)
 	if err != nil {
 		return err
@@ -86,11 +86,11 @@ func (e *enactment) commit(ctx context.Context, w work) error {
 	case before.Operation == e.request.OperationID:
 		revert = before.Revert
 	case before.Of(e.request.UID, here.Booted.Stateroot) && before.Undone == "":
-		earlier, err := without(before.Revert, w.Dropped)
+		earlier, err := withoutDropped(before.Revert, w.Dropped)
 		if err != nil {
 			return err
 		}
-		if revert, err = combine(earlier, revert); err != nil {
+		if revert, err = combineDocuments(earlier, revert); err != nil {
 			return err
 		}
 	}

@@ -24,34 +24,34 @@ type Resolved struct {
 func Resolve(r Request, now netstate.Document) (Resolved, error) {
 	p := policy.Policy{Captures: r.Captures, Desired: []byte(r.Document)}
 	if err := policy.Check(p); err != nil {
-		return Resolved{}, in(PhaseValidate, fmt.Errorf("read policy %s: %w", r.Policy, err))
+		return Resolved{}, inPhase(PhaseValidate, fmt.Errorf("read policy %s: %w", r.Policy, err))
 	}
 	before, err := beforePolicy(r, now)
 	if err != nil {
-		return Resolved{}, in(PhaseResolve, err)
+		return Resolved{}, inPhase(PhaseResolve, err)
 	}
 	resolved, err := policy.Resolve(p, before, r.Captured)
 	if err != nil && len(r.Captures) > 0 {
-		return Resolved{}, in(PhaseResolve, err)
+		return Resolved{}, inPhase(PhaseResolve, err)
 	}
 	if err == nil {
 		err = netstate.Validate(resolved.Desired)
 	}
 	if err != nil {
-		return Resolved{}, in(PhaseValidate, fmt.Errorf("validate the document of policy %s: %w", r.Policy, err))
+		return Resolved{}, inPhase(PhaseValidate, fmt.Errorf("validate the document of policy %s: %w", r.Policy, err))
 	}
 	kept, err := recordBefore(r, resolved.Desired, before)
 	if err != nil {
-		return Resolved{}, in(PhaseResolve, err)
+		return Resolved{}, inPhase(PhaseResolve, err)
 	}
 	out := Resolved{Document: resolved.Desired, Captured: resolved.Captured, Before: kept}
-	if out.Dropped, err = dropped(r, resolved.Desired); err != nil {
-		return Resolved{}, in(PhaseResolve, err)
+	if out.Dropped, err = droppedPart(r, resolved.Desired); err != nil {
+		return Resolved{}, inPhase(PhaseResolve, err)
 	}
 	return out, nil
 }
 
-func decode(text string) (netstate.Document, error) { return netstate.Decode([]byte(text)) }
+func decodeDocument(text string) (netstate.Document, error) { return netstate.Decode([]byte(text)) }
 
 // Change is one key that an enactment changes, as a status shows it.
 type Change struct {
@@ -69,7 +69,7 @@ type Delta struct {
 
 // Difference compares a document with the network of now.
 func Difference(text string, now netstate.Document) (Delta, error) {
-	document, err := decode(text)
+	document, err := decodeDocument(text)
 	if err != nil {
 		return Delta{}, err
 	}
@@ -87,7 +87,7 @@ func Difference(text string, now netstate.Document) (Delta, error) {
 
 // Mismatches lists the keys in which the network of now differs from a document that is in force.
 func Mismatches(text string, now netstate.Document) ([]Mismatch, error) {
-	document, err := decode(text)
+	document, err := decodeDocument(text)
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +101,13 @@ func asMismatches(differ []netstate.Mismatch) (all []Mismatch) {
 	return all
 }
 
-// combine joins the way back of an earlier enactment with that of a later one, key by key.
-func combine(earlier, later string) (string, error) {
-	first, err := decode(earlier)
+// combineDocuments joins the way back of an earlier enactment with that of a later one, key by key.
+func combineDocuments(earlier, later string) (string, error) {
+	first, err := decodeDocument(earlier)
 	if err != nil {
 		return "", fmt.Errorf("read the recorded way back: %w", err)
 	}
-	second, err := decode(later)
+	second, err := decodeDocument(later)
 	if err != nil {
 		return "", fmt.Errorf("read the new way back: %w", err)
 	}
@@ -139,7 +139,7 @@ func Assess(r Request, now netstate.Document) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
-	document, err := decode(whole)
+	document, err := decodeDocument(whole)
 	if err != nil {
 		return Assessment{}, err
 	}

@@ -9,16 +9,16 @@ import (
 // A policy for machine config pools owns what it configures, as a MachineConfig owns its files: what an edit drops is restored, key by
 // key, to what it was before the policy. Three documents decide: the one in force, its way back, and the new one.
 
-// dropped is the document that restores it; empty for nothing.
-func dropped(r Request, next netstate.Document) (string, error) {
+// droppedPart is the document that restores it; empty for nothing.
+func droppedPart(r Request, next netstate.Document) (string, error) {
 	if r.Last == "" || r.Revert == "" {
 		return "", nil
 	}
-	last, err := decode(r.Last)
+	last, err := decodeDocument(r.Last)
 	if err != nil {
 		return "", fmt.Errorf("read the document in force: %w", err)
 	}
-	back, err := decode(r.Revert)
+	back, err := decodeDocument(r.Revert)
 	if err != nil {
 		return "", fmt.Errorf("read the recorded way back: %w", err)
 	}
@@ -41,23 +41,23 @@ func withDropped(text, dropped string) (string, error) {
 	if dropped == "" {
 		return text, nil
 	}
-	return edit(text, dropped, netstate.With)
+	return editDocument(text, dropped, netstate.With)
 }
 
-// without returns the revert document minus the keys that a dropped part already restored.
-func without(back, dropped string) (string, error) {
+// withoutDropped returns the revert document minus the keys that a dropped part already restored.
+func withoutDropped(back, dropped string) (string, error) {
 	if dropped == "" {
 		return back, nil
 	}
-	return edit(back, dropped, netstate.Without)
+	return editDocument(back, dropped, netstate.Without)
 }
 
-func edit(text, dropped string, how func(d, dropped netstate.Document) netstate.Document) (string, error) {
-	d, err := decode(text)
+func editDocument(text, dropped string, how func(d, dropped netstate.Document) netstate.Document) (string, error) {
+	d, err := decodeDocument(text)
 	if err != nil {
 		return "", err
 	}
-	restored, err := decode(dropped)
+	restored, err := decodeDocument(dropped)
 	if err != nil {
 		return "", fmt.Errorf("read what the policy dropped: %w", err)
 	}

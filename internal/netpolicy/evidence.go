@@ -53,36 +53,36 @@ func (e Evidence) Permanent() bool { return e.Phase == PhaseValidate }
 
 // Clipped returns the evidence within MaxEvidence: the last mismatches are left out first, then texts are shortened.
 func (e Evidence) Clipped() Evidence {
-	for len(e.Mismatches) > 1 && e.size() > MaxEvidence {
+	for len(e.Mismatches) > 1 && e.encodedSize() > MaxEvidence {
 		e.Mismatches = e.Mismatches[:len(e.Mismatches)-1]
 	}
-	if len(e.Mismatches) > 0 && e.size() > MaxEvidence {
+	if len(e.Mismatches) > 0 && e.encodedSize() > MaxEvidence {
 		m := e.Mismatches[0]
-		e.Mismatches = []Mismatch{{Key: shorten(m.Key, 128), Want: shorten(m.Want, 64), Got: shorten(m.Got, 64)}}
+		e.Mismatches = []Mismatch{{Key: shortenText(m.Key, 128), Want: shortenText(m.Want, 64), Got: shortenText(m.Got, 64)}}
 	}
-	if e.Probe != nil && e.size() > MaxEvidence {
+	if e.Probe != nil && e.encodedSize() > MaxEvidence {
 		e.Probe = &ProbeResult{
-			Name:    shorten(e.Probe.Name, 63),
-			Target:  shorten(e.Probe.Target, 128),
-			Message: shorten(e.Probe.Message, 128),
+			Name:    shortenText(e.Probe.Name, 63),
+			Target:  shortenText(e.Probe.Target, 128),
+			Message: shortenText(e.Probe.Message, 128),
 		}
 	}
-	for keep := len(e.Message); keep > 0 && e.size() > MaxEvidence; keep /= 2 {
-		e.Message = shorten(e.Message, keep)
+	for keep := len(e.Message); keep > 0 && e.encodedSize() > MaxEvidence; keep /= 2 {
+		e.Message = shortenText(e.Message, keep)
 	}
 	return e
 }
 
 const ellipsis = "..."
 
-func shorten(text string, limit int) string {
+func shortenText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
 	return strings.ToValidUTF8(text[:max(limit-len(ellipsis), 0)], "") + ellipsis
 }
 
-func (e Evidence) size() int {
+func (e Evidence) encodedSize() int {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return 0 // strings always encode
@@ -100,8 +100,8 @@ func (e *failedIn) Error() string { return e.cause.Error() }
 
 func (e *failedIn) Unwrap() error { return e.cause }
 
-// in marks an error with its phase.
-func in(phase string, cause error) error {
+// inPhase marks an error with its phase.
+func inPhase(phase string, cause error) error {
 	if cause == nil {
 		return nil
 	}

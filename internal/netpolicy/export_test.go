@@ -9,5 +9,5 @@ import (
 
 // RunWrapped is Run with a crash put into the plan.
 func RunWrapped(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
-	return run(ctx, n, with, wrap)
+	return runWrapped(ctx, n, with, wrap)
 }

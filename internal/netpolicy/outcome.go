@@ -73,8 +73,8 @@ func writeOutcome(files host.Files, o Outcome) error {
 
 func outcomeFile(policy string) string { return path.Join(outcomeDir, path.Base(policy)+".json") }
 
-// reported are the latest enactments of all policies: their records stay.
-func reported(files host.Files) (ids []string) {
+// reportedOperations are the latest enactments of all policies: their records stay.
+func reportedOperations(files host.Files) (ids []string) {
 	names, err := files.List(outcomeDir)
 	if err != nil {
 		return nil

@@ -40,32 +40,32 @@ func Plan(n Ports, r Request) flow.Plan {
 	return flow.Plan{
 		Name: FlowEnact, Commit: StepApply, MaxAttempts: maxRuns, AcrossBoots: true,
 		Steps: []flow.Step{
-			{Name: StepSettle, Title: "Settle an interrupted change of the network", Again: true, Do: e.settle},
-			{Name: StepResolve, Title: "Resolve captures and templates", Do: e.resolve},
-			{Name: StepPlan, Title: "Plan the difference", Do: e.plan},
-			{Name: StepSelect, Title: "Select the probes that pass now", Check: e.unchanged, Do: e.selectProbes},
-			{Name: StepApply, Title: "Apply, prove and commit", Check: e.unchanged, Do: e.apply, Undo: e.recover},
-			{Name: StepRecord, Title: "Record how to revert the policy", Do: e.record, Tries: 3, Pause: recordPause},
+			{Name: StepSettle, Title: "Settle an interrupted change of the network", Again: true, Do: e.settleInterrupted},
+			{Name: StepResolve, Title: "Resolve captures and templates", Do: e.resolveDocument},
+			{Name: StepPlan, Title: "Plan the difference", Do: e.planDifference},
+			{Name: StepSelect, Title: "Select the probes that pass now", Check: e.isUnchanged, Do: e.selectProbes},
+			{Name: StepApply, Title: "Apply, prove and commit", Check: e.isUnchanged, Do: e.applyDocument, Undo: e.recoverApply},
+			{Name: StepRecord, Title: "Record how to revert the policy", Do: e.recordEnactment, Tries: 3, Pause: recordPause},
 		},
 	}
 }
 
-// settle finishes or rolls back what an earlier process left open. An error does not end the enactment: apply settles
+// settleInterrupted finishes or rolls back what an earlier process left open. An error does not end the enactment: apply settles
 // too, and refuses where it has to.
-func (e *enactment) settle(ctx context.Context) error {
+func (e *enactment) settleInterrupted(ctx context.Context) error {
 	if err := e.Network.Recover(ctx); err != nil {
 		e.Log.Warn("an earlier change of the network is not settled", "error", err)
 	}
 	return nil
 }
 
-// recover is the undo of apply, which rolls back by itself unless its process was killed. Where the killed process had committed, the
+// recoverApply is the undo of apply, which rolls back by itself unless its process was killed. Where the killed process had committed, the
 // network keeps the document: that must not be taken for a rollback.
-func (e *enactment) recover(ctx context.Context) error {
+func (e *enactment) recoverApply(ctx context.Context) error {
 	if err := e.Network.Recover(ctx); err != nil {
 		return err
 	}
-	w, err := e.load()
+	w, err := e.loadWork()
 	if err != nil || !w.Changed {
 		return nil //nolint:nilerr // without the work file nothing was applied
 	}
@@ -82,5 +82,5 @@ func (e *enactment) recover(ctx context.Context) error {
 		return err
 	}
 	w.Kept = len(differ) == 0
-	return e.save(w)
+	return e.saveWork(w)
 }

@@ -20,18 +20,18 @@ func Kind(n Ports) operation.Kind[Request] {
 		ID:       func(r Request) string { return r.OperationID },
 		Validate: Request.checkVersion,
 		Plan:     func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
-		Conclude: n.conclude,
-		Spared:   reported,
+		Conclude: n.concludeEnactment,
+		Spared:   reportedOperations,
 	}
 }
 
 // Run carries out the request file, from wherever an earlier run ended. When the flow has ended, in either way, the
 // outcome is on disk and the request is gone.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
-	return run(ctx, n, with, nil)
+	return runWrapped(ctx, n, with, nil)
 }
 
-func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
+func runWrapped(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
 	r, err := ReadRequest(n.Files)
 	if err != nil {
 		return err
@@ -44,16 +44,16 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 		return err
 	}
 	if r.Stateroot != "" && r.Stateroot != here.Booted.Stateroot {
-		return foreign(n, r, here)
+		return dropForeignRequest(n, r, here)
 	}
 	kind := Kind(n)
 	kind.Wrap = wrap
 	return kind.Continue(ctx, operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}, with, r, here)
 }
 
-// foreign drops a request that came with the copy of a stateroot: its network is not the one that the request was made for. The agent
-// makes another where the policy still asks for it.
-func foreign(n Ports, r Request, here operation.Here) error {
+// dropForeignRequest drops a request that came with the copy of a stateroot: its network is not the one that the request was made
+// for. The agent makes another where the policy still asks for it.
+func dropForeignRequest(n Ports, r Request, here operation.Here) error {
 	n.Log.Warn("the enactment was requested in another stateroot and is dropped",
 		"op", r.OperationID, "policy", r.Policy, "requested", r.Stateroot, "booted", here.Booted.Stateroot)
 	if err := n.Files.Remove(RequestFile); err != nil {
@@ -62,12 +62,12 @@ func foreign(n Ports, r Request, here operation.Here) error {
 	return nil
 }
 
-// conclude writes the outcome. The request goes after it: the agent finds one of them at any time.
-func (n Ports) conclude(ctx context.Context, r Request, end error) (result, failed error) {
+// concludeEnactment writes the outcome. The request goes after it: the agent finds one of them at any time.
+func (n Ports) concludeEnactment(ctx context.Context, r Request, end error) (result, failed error) {
 	if flow.EndingOf(end) == flow.EndingGivenUp {
 		// What kept the record from being written may be mended by now, and without it nobody can revert the policy.
 		e := &enactment{Ports: n, request: r, store: record.Store{Files: n.Files}}
-		if e.record(ctx) == nil {
+		if e.recordEnactment(ctx) == nil {
 			end = nil
 		}
 	}
@@ -93,7 +93,7 @@ func outcomeOf(n Ports, r Request, err error) Outcome {
 		}
 	}
 	e := &enactment{Ports: n, request: r}
-	w, lerr := e.load()
+	w, lerr := e.loadWork()
 	if lerr == nil {
 		o.Document, o.Changes, o.Captured, o.Skipped = w.Document, w.Changes, w.Captured, w.Skipped
 		for _, p := range w.Required {
@@ -102,18 +102,18 @@ func outcomeOf(n Ports, r Request, err error) Outcome {
 	}
 	switch {
 	case err != nil:
-		o.Result, o.Evidence = ResultFailed, failure(w, err)
+		o.Result, o.Evidence = ResultFailed, failureEvidence(w, err)
 	case w.Changed:
 		o.Result = ResultChanged
 	}
 	return o
 }
 
-// failure is the evidence of an enactment that has ended with an error.
-func failure(w work, err error) *Evidence {
+// failureEvidence is the evidence of an enactment that has ended with an error.
+func failureEvidence(w work, err error) *Evidence {
 	var failed *flow.FailedError
 	if errors.As(err, &failed) && failed.Committed {
-		evidence := evidenceOf(in(PhaseCommit, fmt.Errorf("the network is committed, and that could not be recorded: %w", err)))
+		evidence := evidenceOf(inPhase(PhaseCommit, fmt.Errorf("the network is committed, and that could not be recorded: %w", err)))
 		return &evidence
 	}
 	evidence := w.Evidence
@@ -129,15 +129,15 @@ func failure(w work, err error) *Evidence {
 // rolled back afterwards, but what the network port has committed it does not roll back.
 func recordKept(ctx context.Context, n Ports, r Request, err error) (bool, error) {
 	e := &enactment{Ports: n, request: r, store: record.Store{Files: n.Files}}
-	if err == nil || !e.kept() {
+	if err == nil || !e.isNetworkKept() {
 		return false, nil
 	}
 	n.Log.Info("an interrupted run had committed the network; it is recorded", "op", r.OperationID, "policy", r.Policy)
-	return true, e.record(ctx)
+	return true, e.recordEnactment(ctx)
 }
 
-func (e *enactment) kept() bool {
-	w, err := e.load()
+func (e *enactment) isNetworkKept() bool {
+	w, err := e.loadWork()
 	return err == nil && w.Kept
 }
 

@@ -40,13 +40,13 @@ func Stands(files host.Files, c record.Committed, s SystemNow) (Standing, []Mism
 	if err != nil {
 		return "", nil, err
 	}
-	document, err := decode(c.Document)
+	document, err := decodeDocument(c.Document)
 	if err != nil {
 		return "", nil, fmt.Errorf("read the record of policy %s: %w", c.Policy, err)
 	}
 	differ := asMismatches(netstate.Compare(document, now))
 	if foreign && len(differ) > 0 {
-		if lost, err := overwrites(files, document, now); err != nil || len(lost) > 0 {
+		if lost, err := findOverwritten(files, document, now); err != nil || len(lost) > 0 {
 			return StandingSuperseded, lost, err
 		}
 	}
@@ -56,8 +56,8 @@ func Stands(files host.Files, c record.Committed, s SystemNow) (Standing, []Mism
 	return StandingInForce, nil, nil
 }
 
-// overwrites lists the keys of the stateroot's own configuration that are in place, and would not be with the document.
-func overwrites(files host.Files, document, now netstate.Document) ([]Mismatch, error) {
+// findOverwritten lists the keys of the stateroot's own configuration that are in place, and would not be with the document.
+func findOverwritten(files host.Files, document, now netstate.Document) ([]Mismatch, error) {
 	own, found, err := bringup.ReadConfigured(files)
 	if err != nil {
 		return nil, fmt.Errorf("read the network that this stateroot was configured with: %w", err)

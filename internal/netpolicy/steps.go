@@ -44,16 +44,16 @@ type work struct {
 	Kept bool `json:"kept,omitempty"`
 }
 
-// whole is what is applied: the policy's document, with what it dropped restored.
-func (w work) whole() (netstate.Document, error) {
+// wholeDocument is what is applied: the policy's document, with what it dropped restored.
+func (w work) wholeDocument() (netstate.Document, error) {
 	text, err := withDropped(w.Document, w.Dropped)
 	if err != nil {
 		return netstate.Document{}, err
 	}
-	return decode(text)
+	return decodeDocument(text)
 }
 
-func (e *enactment) load() (work, error) {
+func (e *enactment) loadWork() (work, error) {
 	var w work
 	if err := operation.ReadJSON(e.Files, workFile, &w); err != nil {
 		return w, err
@@ -64,29 +64,29 @@ func (e *enactment) load() (work, error) {
 	return w, nil
 }
 
-func (e *enactment) save(w work) error { return operation.WriteJSON(e.Files, workFile, w) }
+func (e *enactment) saveWork(w work) error { return operation.WriteJSON(e.Files, workFile, w) }
 
-// resolve turns the policy's document into one for this node.
-func (e *enactment) resolve(ctx context.Context) error {
+// resolveDocument turns the policy's document into one for this node.
+func (e *enactment) resolveDocument(ctx context.Context) error {
 	now, err := e.Network.Observe(ctx)
 	if err != nil {
-		return in(PhaseResolve, fmt.Errorf("observe the network: %w", err))
+		return inPhase(PhaseResolve, fmt.Errorf("observe the network: %w", err))
 	}
 	resolved, err := Resolve(e.request, now)
 	if err != nil {
-		return e.failed(err)
+		return e.keepEvidence(err)
 	}
 	text, err := resolved.Document.Encode()
 	if err != nil {
-		return e.failed(in(PhaseResolve, err))
+		return e.keepEvidence(inPhase(PhaseResolve, err))
 	}
-	return e.save(work{Operation: e.request.OperationID, Document: string(text), Captured: resolved.Captured, Before: resolved.Before,
+	return e.saveWork(work{Operation: e.request.OperationID, Document: string(text), Captured: resolved.Captured, Before: resolved.Before,
 		Dropped: resolved.Dropped})
 }
 
-// plan compares the document with what runs.
-func (e *enactment) plan(ctx context.Context) error {
-	w, err := e.load()
+// planDifference compares the document with what runs.
+func (e *enactment) planDifference(ctx context.Context) error {
+	w, err := e.loadWork()
 	if err != nil {
 		return err
 	}
@@ -96,28 +96,28 @@ func (e *enactment) plan(ctx context.Context) error {
 	}
 	whole, err := withDropped(w.Document, w.Dropped)
 	if err != nil {
-		return e.failed(in(PhaseResolve, err))
+		return e.keepEvidence(inPhase(PhaseResolve, err))
 	}
 	d, err := Difference(whole, now)
 	if err != nil {
-		return e.failed(in(PhaseValidate, err))
+		return e.keepEvidence(inPhase(PhaseValidate, err))
 	}
 	w.Changed, w.Changes, w.Revert = len(d.Changes) > 0, d.Changes, d.Revert
 	if w.Dropped != "" {
 		own, err := Difference(w.Document, now)
 		if err != nil {
-			return e.failed(in(PhaseValidate, err))
+			return e.keepEvidence(inPhase(PhaseValidate, err))
 		}
 		w.OwnRevert = own.Revert
 	}
-	return e.save(w)
+	return e.saveWork(w)
 }
 
-// unchanged says that the policy has this very document in force: there is nothing to prove and nothing to apply. A
+// isUnchanged says that the policy has this very document in force: there is nothing to prove and nothing to apply. A
 // document that runs already, but not by this policy, is applied all the same: the port leaves what is in place alone, and
 // stores what is not on disk.
-func (e *enactment) unchanged(context.Context) (bool, error) {
-	w, err := e.load()
+func (e *enactment) isUnchanged(context.Context) (bool, error) {
+	w, err := e.loadWork()
 	if err != nil || w.Changed {
 		return false, err
 	}
@@ -131,49 +131,49 @@ func (e *enactment) unchanged(context.Context) (bool, error) {
 // selectProbes chooses what the new network has to pass. A change of the node's only uplink that nothing could prove is
 // refused.
 func (e *enactment) selectProbes(ctx context.Context) error {
-	w, err := e.load()
+	w, err := e.loadWork()
 	if err != nil {
 		return err
 	}
 	if !w.Changed {
 		return nil // nothing that runs will change
 	}
-	document, err := w.whole()
+	document, err := w.wholeDocument()
 	if err != nil {
 		return err
 	}
-	candidates, err := e.candidates(document)
+	candidates, err := e.probeCandidates(document)
 	if err != nil {
-		return e.failed(in(PhaseProbe, err))
+		return e.keepEvidence(inPhase(PhaseProbe, err))
 	}
-	if w.Required, w.Skipped, err = e.suite().Select(ctx, candidates); err != nil {
-		return e.failed(in(PhaseProbe, err))
+	if w.Required, w.Skipped, err = e.probeSuite().Select(ctx, candidates); err != nil {
+		return e.keepEvidence(inPhase(PhaseProbe, err))
 	}
 	now, err := e.Network.Observe(ctx)
 	if err != nil {
 		return fmt.Errorf("observe the network: %w", err)
 	}
 	if uplink, only := OnlyUplink(document, now); only && len(w.Required) == 0 {
-		return e.failed(in(PhaseProbe, operation.Refuse("the document changes %s, the node's only uplink, and no probe passes "+
+		return e.keepEvidence(inPhase(PhaseProbe, operation.Refuse("the document changes %s, the node's only uplink, and no probe passes "+
 			"now, so nothing could prove the new network: repair the network first, or name a probe that has to pass in "+
 			"spec.probes", uplink)))
 	}
-	return e.save(w)
+	return e.saveWork(w)
 }
 
-func (e *enactment) suite() probing.Suite {
+func (e *enactment) probeSuite() probing.Suite {
 	return probing.Suite{
 		Prober: e.Prober, Network: e.Network, Clock: e.Clock, Timeout: time.Duration(e.request.ProbeSeconds) * time.Second,
 	}
 }
 
-// apply runs the transaction.
-func (e *enactment) apply(ctx context.Context) error {
-	w, err := e.load()
+// applyDocument runs the transaction.
+func (e *enactment) applyDocument(ctx context.Context) error {
+	w, err := e.loadWork()
 	if err != nil {
 		return err
 	}
-	document, err := w.whole()
+	document, err := w.wholeDocument()
 	if err != nil {
 		return err
 	}
@@ -181,22 +181,22 @@ func (e *enactment) apply(ctx context.Context) error {
 	if e.request.Persistence == Ephemeral {
 		options = append(options, host.NetworkEphemeral)
 	}
-	prove := func(ctx context.Context) error { return e.suite().Prove(ctx, w.Required) }
-	return e.failed(in(PhaseApply, e.Network.Apply(ctx, document, prove, options...)))
+	prove := func(ctx context.Context) error { return e.probeSuite().Prove(ctx, w.Required) }
+	return e.keepEvidence(inPhase(PhaseApply, e.Network.Apply(ctx, document, prove, options...)))
 }
 
-// failed keeps the evidence of a failure for the outcome; err itself goes on.
-func (e *enactment) failed(err error) error {
+// keepEvidence keeps the evidence of a failure for the outcome; err itself goes on.
+func (e *enactment) keepEvidence(err error) error {
 	if err == nil {
 		return nil
 	}
-	w, lerr := e.load()
+	w, lerr := e.loadWork()
 	if lerr != nil {
 		w = work{Operation: e.request.OperationID}
 	}
 	evidence := evidenceOf(err)
 	w.Evidence = &evidence
-	if serr := e.save(w); serr != nil {
+	if serr := e.saveWork(w); serr != nil {
 		return errors.Join(err, fmt.Errorf("keep the evidence: %w", serr))
 	}
 	return err

@@ -10,8 +10,8 @@ import (
 
 var families = []netstate.Family{netstate.IPv4, netstate.IPv6}
 
-// candidates lists the probes to select from. Where the document names default gateways, those have to answer.
-func (e *enactment) candidates(document netstate.Document) ([]probing.Probe, error) {
+// probeCandidates lists the probes to select from. Where the document names default gateways, those have to answer.
+func (e *enactment) probeCandidates(document netstate.Document) ([]probing.Probe, error) {
 	wanted := func(kind string) bool { return e.request.Builtin == nil || slices.Contains(e.request.Builtin, kind) }
 	var all []probing.Probe
 	if gateways, removed := DefaultGateways(document); wanted(probing.KindGateway) && (len(gateways) > 0 || !removed) {
@@ -62,7 +62,7 @@ func isDefault(r netstate.Route) bool {
 // OnlyUplink names an interface with the node's default route that the document changes; only says that no other interface
 // has one.
 func OnlyUplink(document, now netstate.Document) (name string, only bool) {
-	all, touched := uplinks(now), touches(document, now)
+	all, touched := findUplinks(now), touchedInterfaces(document, now)
 	if len(all) == 0 || slices.ContainsFunc(all, func(u string) bool { return !touched[u] }) {
 		return "", false
 	}
@@ -71,12 +71,12 @@ func OnlyUplink(document, now netstate.Document) (name string, only bool) {
 
 // touchesUplink says that the document changes an interface with a default route.
 func touchesUplink(document, now netstate.Document) bool {
-	touched := touches(document, now)
-	return slices.ContainsFunc(uplinks(now), func(u string) bool { return touched[u] })
+	touched := touchedInterfaces(document, now)
+	return slices.ContainsFunc(findUplinks(now), func(u string) bool { return touched[u] })
 }
 
-// uplinks are the interfaces with a default route.
-func uplinks(now netstate.Document) (names []string) {
+// findUplinks are the interfaces with a default route.
+func findUplinks(now netstate.Document) (names []string) {
 	for _, f := range families {
 		if r, ok := netstate.DefaultRoute(now, f, ""); ok && !slices.Contains(names, r.NextHopInterface) {
 			names = append(names, r.NextHopInterface)
@@ -85,9 +85,9 @@ func uplinks(now netstate.Document) (names []string) {
 	return names
 }
 
-// touches lists the interfaces that a document changes, and those that are carried by them: a VLAN by its base, a bridge or
+// touchedInterfaces lists the interfaces that a document changes, and those that are carried by them: a VLAN by its base, a bridge or
 // a bond by its ports.
-func touches(want, now netstate.Document) map[string]bool {
+func touchedInterfaces(want, now netstate.Document) map[string]bool {
 	document, touched := netstate.Diff(now, want), map[string]bool{}
 	for _, i := range document.Interfaces {
 		touched[i.Name] = true
@@ -102,7 +102,7 @@ func touches(want, now netstate.Document) map[string]bool {
 	for again := true; again; {
 		again = false
 		for _, i := range now.Interfaces {
-			if !touched[i.Name] && slices.ContainsFunc(carriers(i), func(c string) bool { return touched[c] }) {
+			if !touched[i.Name] && slices.ContainsFunc(carriersOf(i), func(c string) bool { return touched[c] }) {
 				touched[i.Name], again = true, true
 			}
 		}
@@ -110,8 +110,8 @@ func touches(want, now netstate.Document) map[string]bool {
 	return touched
 }
 
-// carriers are the interfaces that an interface rests on.
-func carriers(i netstate.Interface) []string {
+// carriersOf are the interfaces that an interface rests on.
+func carriersOf(i netstate.Interface) []string {
 	if base := i.Base(); base != "" {
 		return append(i.Ports(), base)
 	}

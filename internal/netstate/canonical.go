@@ -163,7 +163,7 @@ func canonicalRoutes(in []Route) []Route {
 	}
 	out := slices.Clone(in)
 	for k, r := range out {
-		if r.Weight > 0 && !r.shared(in) {
+		if r.Weight > 0 && !r.isMultipath(in) {
 			out[k].Weight = 0 // among one
 		}
 		if p, err := ParseDestination(r.Destination); err == nil {
@@ -175,7 +175,7 @@ func canonicalRoutes(in []Route) []Route {
 		if a, err := netip.ParseAddr(r.Source); err == nil {
 			out[k].Source = a.String()
 		}
-		if r.nowhere() {
+		if r.dropsPackets() {
 			out[k].NextHopInterface, out[k].NextHopAddress = "", ""
 		}
 		if r.TableID == 0 && !r.Removes() {

@@ -25,10 +25,10 @@ func Decode(data []byte) (Document, error) {
 	if err := tree.Decode(data, &d); err != nil {
 		return Document{}, fmt.Errorf("decode network document: %w", err)
 	}
-	if p := oversized(d); len(p) > 0 {
+	if p := sizeProblems(d); len(p) > 0 {
 		return Document{}, fmt.Errorf("decode network document: %w", p)
 	}
-	for n, r := range d.routes() {
+	for n, r := range d.configRoutes() {
 		if r.Metric == -1 { // nmstate's way to say: not given
 			d.Routes.Config[n].Metric = 0
 		}
@@ -50,21 +50,21 @@ func (Interface) Keeps(key string, value func(string) string) bool {
 	return value("state") != StateAbsent || slices.Contains([]string{"name", "type", "state", "identifier", "mac-address"}, key)
 }
 
-func (d Document) routes() []Route {
+func (d Document) configRoutes() []Route {
 	if d.Routes == nil {
 		return nil
 	}
 	return d.Routes.Config
 }
 
-func (d Document) rules() []RouteRule {
+func (d Document) configRules() []RouteRule {
 	if d.RouteRules == nil {
 		return nil
 	}
 	return d.RouteRules.Config
 }
 
-func oversized(d Document) tree.Problems {
+func sizeProblems(d Document) tree.Problems {
 	var out tree.Problems
 	check := func(path string, n, most int) {
 		if n > most {
@@ -75,26 +75,26 @@ func oversized(d Document) tree.Problems {
 		}
 	}
 	check("interfaces", len(d.Interfaces), maxInterfaces)
-	check("routes.config", len(d.routes()), maxRoutes)
-	check("route-rules.config", len(d.rules()), maxRules)
+	check("routes.config", len(d.configRoutes()), maxRoutes)
+	check("route-rules.config", len(d.configRules()), maxRules)
 	for _, i := range d.Interfaces {
 		for key, ip := range map[string]*IP{"ipv4": i.IPv4, "ipv6": i.IPv6} {
 			if ip != nil {
-				check(i.path(key+".address"), len(ip.Addresses), maxEntries)
+				check(i.keyPath(key+".address"), len(ip.Addresses), maxEntries)
 			}
 		}
 		if i.Bridge != nil {
-			check(i.path("bridge.port"), len(i.Bridge.Ports), maxEntries)
+			check(i.keyPath("bridge.port"), len(i.Bridge.Ports), maxEntries)
 		}
 		if i.Bond != nil {
-			check(i.path("link-aggregation.port"), len(i.Bond.Ports), maxEntries)
+			check(i.keyPath("link-aggregation.port"), len(i.Bond.Ports), maxEntries)
 		}
 	}
 	return out
 }
 
-// path of a key of the interface, as error messages name it.
-func (i Interface) path(key string) string {
+// keyPath of a key of the interface, as error messages name it.
+func (i Interface) keyPath(key string) string {
 	if key == "" {
 		return "interfaces[" + i.Name + "]"
 	}
@@ -153,7 +153,7 @@ type Options map[string]string
 func (o Options) MarshalJSON() ([]byte, error) {
 	out := make(map[string]any, len(o))
 	for k, v := range o {
-		out[k] = plain(v)
+		out[k] = numberOrText(v)
 	}
 	return json.Marshal(out)
 }
@@ -175,7 +175,7 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func plain(v string) any {
+func numberOrText(v string) any {
 	if n, err := strconv.ParseInt(v, 10, 64); err == nil && strconv.FormatInt(n, 10) == v {
 		return n
 	}

@@ -10,7 +10,7 @@ import (
 // Diff is the part of want that applying it to now would change: nothing else is in it, and nothing at all where
 // everything is in place. Interfaces keep their name, type and state.
 func Diff(now, want Document) Document {
-	out := between(now.Canonical(), Merge(now, want).Canonical(), want)
+	out := diffDocuments(now.Canonical(), Merge(now, want).Canonical(), want)
 	for _, w := range want.Interfaces {
 		if w.Identifier != IdentifierMAC {
 			continue
@@ -30,7 +30,7 @@ func Diff(now, want Document) Document {
 // Transition is the document that turns one whole state into another: what to lacks is taken away. Applying it to
 // from gives to, but for single settings that from has and to is silent about, which nothing can take away.
 func Transition(from, to Document) Document {
-	return between(from.Canonical(), to.Canonical(), Document{})
+	return diffDocuments(from.Canonical(), to.Canonical(), Document{})
 }
 
 // Revert is the document that undoes applying want to now: it removes what is new, restores what was changed, and
@@ -38,13 +38,13 @@ func Transition(from, to Document) Document {
 func Revert(want, now Document) Document {
 	out := Transition(Merge(now, want), now)
 	for n, i := range out.Interfaces {
-		out.Interfaces[n] = unleased(i)
+		out.Interfaces[n] = withoutAutoAddresses(i)
 	}
 	return out
 }
 
-// unleased leaves addresses out that come back by themselves.
-func unleased(i Interface) Interface {
+// withoutAutoAddresses leaves addresses out that come back by themselves.
+func withoutAutoAddresses(i Interface) Interface {
 	for _, ip := range []**IP{&i.IPv4, &i.IPv6} {
 		if *ip == nil {
 			continue
@@ -58,15 +58,15 @@ func unleased(i Interface) Interface {
 	return i
 }
 
-// between compares two whole documents in canonical form. asked gives the interfaces that are allowed to be missing
+// diffDocuments compares two whole documents in canonical form. asked gives the interfaces that are allowed to be missing
 // from after without being told so: those that it orders away in its own words.
-func between(before, after, asked Document) Document {
+func diffDocuments(before, after, asked Document) Document {
 	var out Document
 	out.Interfaces = changedInterfaces(before, after, asked)
-	if routes := changedRoutes(before.routes(), after.routes()); len(routes) > 0 {
+	if routes := changedRoutes(before.configRoutes(), after.configRoutes()); len(routes) > 0 {
 		out.Routes = &Routes{Config: routes}
 	}
-	if rules := changedRules(before.rules(), after.rules()); len(rules) > 0 {
+	if rules := changedRules(before.configRules(), after.configRules()); len(rules) > 0 {
 		out.RouteRules = &RouteRules{Config: rules}
 	}
 	if r := changedResolver(before.DNS, after.DNS); r != nil {
@@ -116,7 +116,7 @@ func changedInterface(have, want Interface) (Interface, bool) {
 	c := tree.Changed(want, have)
 	// A family is told as a whole: what it does not mention would be taken from what is there.
 	c.IPv4, c.IPv6 = changedIP(have.IPv4, want.IPv4), changedIP(have.IPv6, want.IPv6)
-	c.Bond = c.Bond.emptied(have.Bond, want.Bond)
+	c.Bond = c.Bond.clearLostPrimary(have.Bond, want.Bond)
 	if reflect.DeepEqual(c, Interface{}) {
 		return c, false
 	}
@@ -170,8 +170,8 @@ func changedRoutes(before, after []Route) []Route {
 		if !slices.ContainsFunc(after, func(a Route) bool { return same(a, b) }) {
 			// An order to remove does not look at the properties.
 			b.State, b.Metric, b.Source, b.CWND, b.Weight = StateAbsent, 0, "", 0, 0
-			if b.NextHopAddress == "" && !b.nowhere() {
-				b.NextHopAddress = noHop(b)
+			if b.NextHopAddress == "" && !b.dropsPackets() {
+				b.NextHopAddress = unspecifiedHop(b)
 			}
 			out = append(out, b)
 		}
@@ -185,8 +185,8 @@ func changedRoutes(before, after []Route) []Route {
 	return out
 }
 
-// noHop says "without a next hop" in the route's family; an order that leaves it out means any.
-func noHop(r Route) string {
+// unspecifiedHop says "without a next hop" in the route's family; an order that leaves it out means any.
+func unspecifiedHop(r Route) string {
 	if f, ok := r.Family(); ok && f == IPv6 {
 		return "::"
 	}

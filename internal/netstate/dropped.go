@@ -18,10 +18,10 @@ func Dropped(back, last, next Document) Document {
 			out.Interfaces = append(out.Interfaces, i)
 		}
 	}
-	if all := droppedRoutes(back.routes(), last.routes(), next.routes()); len(all) > 0 {
+	if all := droppedRoutes(back.configRoutes(), last.configRoutes(), next.configRoutes()); len(all) > 0 {
 		out.Routes = &Routes{Config: all}
 	}
-	if all := droppedRules(back.rules(), last.rules(), next.rules()); len(all) > 0 {
+	if all := droppedRules(back.configRules(), last.configRules(), next.configRules()); len(all) > 0 {
 		out.RouteRules = &RouteRules{Config: all}
 	}
 	out.DNS = droppedResolver(back.DNS, last.DNS, next.DNS)
@@ -31,8 +31,8 @@ func Dropped(back, last, next Document) Document {
 	return out
 }
 
-// mentions finds the entry of an interface; one without a type means whichever it is.
-func (d Document) mentions(i Interface) (Interface, bool) {
+// findEntry finds the entry of an interface; one without a type means whichever it is.
+func (d Document) findEntry(i Interface) (Interface, bool) {
 	if e, ok := d.Find(i.Name, i.Type); ok {
 		return e, true
 	}
@@ -41,15 +41,15 @@ func (d Document) mentions(i Interface) (Interface, bool) {
 }
 
 func droppedInterface(back Interface, last, next Document) (Interface, bool) {
-	l, said := last.mentions(back)
-	n, says := next.mentions(back)
+	l, said := last.findEntry(back)
+	n, says := next.findEntry(back)
 	switch {
 	case !said && !says: // changed because a controller took it
-		return back, controlled(last, back.Name) && !controlled(next, back.Name)
+		return back, isPortIn(last, back.Name) && !isPortIn(next, back.Name)
 	case !said:
 		return Interface{}, false
 	case !says:
-		return back, !controlled(next, back.Name)
+		return back, !isPortIn(next, back.Name)
 	case n.State == StateAbsent || n.State == StateDown || n.State == StateIgnore:
 		return Interface{}, false
 	case back.State == StateAbsent:
@@ -94,8 +94,8 @@ func droppedFamilies(last, next Interface) (Interface, bool) {
 	return out, out.IPv4 != nil || out.IPv6 != nil
 }
 
-// controlled says that a document has the interface as a port.
-func controlled(d Document, name string) bool {
+// isPortIn says that a document has the interface as a port.
+func isPortIn(d Document, name string) bool {
 	return slices.ContainsFunc(d.Interfaces, func(i Interface) bool {
 		return i.State != StateAbsent && slices.Contains(i.Ports(), name)
 	})
@@ -175,11 +175,11 @@ func With(d, dropped Document) Document {
 			d.Interfaces[n] = tree.Overlay(i, d.Interfaces[n])
 		}
 	}
-	if all := dropped.routes(); len(all) > 0 {
-		d.Routes = &Routes{Config: append(slices.Clone(d.routes()), all...)}
+	if all := dropped.configRoutes(); len(all) > 0 {
+		d.Routes = &Routes{Config: append(slices.Clone(d.configRoutes()), all...)}
 	}
-	if all := dropped.rules(); len(all) > 0 {
-		d.RouteRules = &RouteRules{Config: append(slices.Clone(d.rules()), all...)}
+	if all := dropped.configRules(); len(all) > 0 {
+		d.RouteRules = &RouteRules{Config: append(slices.Clone(d.configRules()), all...)}
 	}
 	d.DNS = tree.Overlay(dropped.DNS, d.DNS)
 	d.Hostname = tree.Overlay(dropped.Hostname, d.Hostname)
@@ -219,12 +219,12 @@ func Without(back, taken Document) Document {
 	}
 	if back.Routes != nil {
 		back.Routes = &Routes{Config: slices.DeleteFunc(slices.Clone(back.Routes.Config), func(r Route) bool {
-			return anySame(taken.routes(), r)
+			return anySame(taken.configRoutes(), r)
 		})}
 	}
 	if back.RouteRules != nil {
 		back.RouteRules = &RouteRules{Config: slices.DeleteFunc(slices.Clone(back.RouteRules.Config), func(r RouteRule) bool {
-			return anyRule(taken.rules(), func(o RouteRule) bool { return o.State == r.State && SameRule(o, r) })
+			return anyRule(taken.configRules(), func(o RouteRule) bool { return o.State == r.State && SameRule(o, r) })
 		})}
 	}
 	back.DNS = tree.Without(back.DNS, taken.DNS)

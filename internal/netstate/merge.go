@@ -13,20 +13,20 @@ import (
 func Merge(now, want Document) Document {
 	m := merging{out: now, index: map[string]int{}}
 	m.out.Interfaces = slices.Clone(now.Interfaces)
-	m.reindex()
+	m.rebuildIndex()
 	for _, w := range want.Interfaces {
-		m.iface(w)
+		m.applyInterface(w)
 	}
-	m.attach()
+	m.attachPorts()
 	m.out.DNS, m.out.Hostname = mergeResolver(now.DNS, want.DNS), mergeHostname(now.Hostname, want.Hostname)
 	m.out.OVSDB = tree.Overlay(now.OVSDB, want.OVSDB).canonical()
 	m.out.OVN = mergeMappings(now.OVN, want.OVN)
 	m.out.Description = want.Description
 	if now.RouteRules != nil || want.RouteRules != nil {
-		m.out.RouteRules = &RouteRules{Config: MergeRules(now.rules(), want.rules())}
+		m.out.RouteRules = &RouteRules{Config: MergeRules(now.configRules(), want.configRules())}
 	}
 	if now.Routes != nil || want.Routes != nil {
-		m.out.Routes = &Routes{Config: m.carried(MergeRoutes(now.routes(), want.routes()))}
+		m.out.Routes = &Routes{Config: m.usableRoutes(MergeRoutes(now.configRoutes(), want.configRoutes()))}
 	}
 	return m.out
 }
@@ -49,15 +49,15 @@ func nameKey(i Interface) string {
 	return i.Name
 }
 
-func (m *merging) reindex() {
+func (m *merging) rebuildIndex() {
 	clear(m.index)
 	for n, i := range m.out.Interfaces {
 		m.index[nameKey(i)] = n
 	}
 }
 
-// find is the interface that a document means.
-func (m *merging) find(w Interface) (int, bool) {
+// findInterface is the interface that a document means.
+func (m *merging) findInterface(w Interface) (int, bool) {
 	if w.Identifier == IdentifierMAC {
 		n, ok := findByMAC(m.out.Interfaces, w.MACAddress)
 		return n, ok
@@ -81,8 +81,8 @@ func findByMAC(all []Interface, mac string) (int, bool) {
 	return 0, false
 }
 
-func (m *merging) iface(w Interface) {
-	n, exists := m.find(w)
+func (m *merging) applyInterface(w Interface) {
+	n, exists := m.findInterface(w)
 	if w.Identifier == IdentifierMAC && exists {
 		w.ProfileName, w.Name, w.MACAddress = w.Name, m.out.Interfaces[n].Name, ""
 	}
@@ -96,12 +96,12 @@ func (m *merging) iface(w Interface) {
 	case exists:
 		before := m.out.Interfaces[n]
 		m.out.Interfaces[n] = MergeInterface(before, w)
-		m.ports(before, m.out.Interfaces[n], w)
+		m.recordPortChanges(before, m.out.Interfaces[n], w)
 	default:
 		i := MergeInterface(Interface{Name: w.Name, Type: w.Type, State: StateUp}, w)
 		m.index[nameKey(i)] = len(m.out.Interfaces)
 		m.out.Interfaces = append(m.out.Interfaces, i)
-		m.ports(Interface{}, i, w)
+		m.recordPortChanges(Interface{}, i, w)
 	}
 }
 
@@ -120,7 +120,7 @@ func (m *merging) takeDown(n int, state string) {
 	for _, p := range gone.Ports() {
 		m.attached = append(m.attached, attachment{p, ""})
 	}
-	if gone.physical() {
+	if gone.isPhysical() {
 		bare := Interface{Name: gone.Name, Type: gone.Type, State: StateDown, MACAddress: gone.MACAddress,
 			PermanentMACAddress: gone.PermanentMACAddress, MTU: gone.MTU, MinMTU: gone.MinMTU, MaxMTU: gone.MaxMTU, Driver: gone.Driver}
 		bare.IPv4, bare.IPv6 = Disabled(), Disabled()
@@ -128,26 +128,26 @@ func (m *merging) takeDown(n int, state string) {
 		return
 	}
 	m.out.Interfaces = slices.Delete(m.out.Interfaces, n, n+1)
-	m.reindex()
+	m.rebuildIndex()
 	if state == StateDown {
 		return
 	}
 	for _, i := range slices.Clone(m.out.Interfaces) {
 		if i.Base() == gone.Name {
-			if k, ok := m.find(i); ok {
+			if k, ok := m.findInterface(i); ok {
 				m.takeDown(k, state)
 			}
 		}
 	}
 }
 
-// physical says that the link exists without configuration.
-func (i Interface) physical() bool {
+// isPhysical says that the link exists without configuration.
+func (i Interface) isPhysical() bool {
 	return i.Type == TypeEthernet || i.Type == "" || i.Type == TypeLoopback || i.Type == TypeUnknown
 }
 
-// ports notes what the new list of ports gives and takes.
-func (m *merging) ports(before, after, want Interface) {
+// recordPortChanges notes what the new list of ports gives and takes.
+func (m *merging) recordPortChanges(before, after, want Interface) {
 	if want.Controller != nil {
 		m.attached = append(m.attached, attachment{after.Name, *want.Controller})
 	}
@@ -164,8 +164,8 @@ func (m *merging) ports(before, after, want Interface) {
 	}
 }
 
-// attach carries out what was noted: a port belongs to the last controller that names it, and to no other.
-func (m *merging) attach() {
+// attachPorts carries out what was noted: a port belongs to the last controller that names it, and to no other.
+func (m *merging) attachPorts() {
 	for _, a := range m.attached {
 		if a.controller == "" {
 			continue
@@ -174,7 +174,7 @@ func (m *merging) attach() {
 			switch named := slices.Contains(i.Ports(), a.port); {
 			case named && i.Name != a.controller:
 				m.out.Interfaces[n] = i.withoutPort(a.port)
-			case !named && i.Name == a.controller && i.controls():
+			case !named && i.Name == a.controller && i.canHavePorts():
 				m.out.Interfaces[n] = i.withPort(a.port)
 			}
 		}
@@ -211,8 +211,8 @@ func (i Interface) asPortOf(c Interface) Interface {
 	return i
 }
 
-// carried drops routes of interfaces that are gone, and of families that are off.
-func (m *merging) carried(routes []Route) []Route {
+// usableRoutes drops routes of interfaces that are gone, and of families that are off.
+func (m *merging) usableRoutes(routes []Route) []Route {
 	return slices.DeleteFunc(slices.Clone(routes), func(r Route) bool {
 		if r.NextHopInterface == "" {
 			return false
@@ -295,20 +295,20 @@ func MergeIP(have, want *IP) *IP {
 	default:
 		ip.AutoDNS, ip.AutoGateway, ip.AutoRoutes, ip.AutoRouteTableID, ip.AutoRouteMetric = nil, nil, nil, nil, nil
 		if want.Addresses == nil && have.Auto() {
-			ip.Addresses = settled(have.Addresses)
+			ip.Addresses = stripLifetimes(have.Addresses)
 		}
 	}
 	if want.Addresses != nil {
 		ip.Addresses = slices.DeleteFunc(slices.Clone(want.Addresses), Address.Dynamic)
 		if ip.Auto() && have.Auto() {
-			ip.Addresses = append(ip.Addresses, leased(have.Addresses)...) // what the network gave, it gives further
+			ip.Addresses = append(ip.Addresses, leasedAddresses(have.Addresses)...) // what the network gave, it gives further
 		}
 	}
 	return &ip
 }
 
-// settled turns leased addresses into configured ones: that is what switching DHCP off without naming any means.
-func settled(in []Address) []Address {
+// stripLifetimes turns leased addresses into configured ones: that is what switching DHCP off without naming any means.
+func stripLifetimes(in []Address) []Address {
 	out := slices.Clone(in)
 	for n := range out {
 		out[n].ValidLifetime, out[n].PreferredLifetime = "", ""
@@ -316,7 +316,7 @@ func settled(in []Address) []Address {
 	return out
 }
 
-func leased(in []Address) []Address {
+func leasedAddresses(in []Address) []Address {
 	return slices.DeleteFunc(slices.Clone(in), func(a Address) bool { return !a.Dynamic() })
 }
 

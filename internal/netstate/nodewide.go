@@ -28,7 +28,7 @@ func (d Document) Lasting() (paths []string) {
 	if d.OVSDB != nil {
 		paths = append(paths, "ovs-db")
 	}
-	if len(d.OVN.mappings()) > 0 {
+	if len(d.OVN.bridgeMappings()) > 0 {
 		paths = append(paths, "ovn.bridge-mappings")
 	}
 	return paths
@@ -37,7 +37,7 @@ func (d Document) Lasting() (paths []string) {
 // mergeHostname: the running name follows a stored one that is given alone.
 func mergeHostname(have, want *Hostname) *Hostname {
 	out := tree.Overlay(have, want)
-	if want != nil && want.Running == nil && text(want.Config) != "" {
+	if want != nil && want.Running == nil && textOf(want.Config) != "" {
 		followed := *out
 		followed.Running = want.Config
 		return &followed
@@ -54,11 +54,11 @@ func changedHostname(before, after *Hostname) *Hostname {
 	if before != nil {
 		had = *before
 	}
-	if text(had.Config) != text(after.Config) {
-		out.Config = new(text(after.Config)) // empty where no name is stored
+	if textOf(had.Config) != textOf(after.Config) {
+		out.Config = new(textOf(after.Config)) // empty where no name is stored
 	}
-	follows := text(out.Config) != "" && text(out.Config) == text(after.Running)
-	otherwise := text(had.Running) != text(after.Running) || text(out.Config) != ""
+	follows := textOf(out.Config) != "" && textOf(out.Config) == textOf(after.Running)
+	otherwise := textOf(had.Running) != textOf(after.Running) || textOf(out.Config) != ""
 	if after.Running != nil && !follows && otherwise {
 		out.Running = after.Running
 	}
@@ -73,10 +73,10 @@ func (o *OVSDB) canonical() *OVSDB {
 	if o == nil {
 		return nil
 	}
-	return &OVSDB{ExternalIDs: present(o.ExternalIDs), OtherConfig: present(o.OtherConfig)}
+	return &OVSDB{ExternalIDs: dropNullKeys(o.ExternalIDs), OtherConfig: dropNullKeys(o.OtherConfig)}
 }
 
-func present(in map[string]*string) map[string]*string {
+func dropNullKeys(in map[string]*string) map[string]*string {
 	out := maps.Clone(in)
 	maps.DeleteFunc(out, func(_ string, v *string) bool { return v == nil })
 	if len(out) == 0 {
@@ -102,7 +102,7 @@ func mergeMappings(have, want *OVN) *OVN {
 		return have
 	}
 	all := map[string]BridgeMapping{}
-	for _, b := range slices.Concat(have.mappings(), want.mappings()) {
+	for _, b := range slices.Concat(have.bridgeMappings(), want.bridgeMappings()) {
 		if b.State == StateAbsent {
 			delete(all, b.Localnet)
 		} else {
@@ -117,7 +117,7 @@ func mergeMappings(have, want *OVN) *OVN {
 	return out
 }
 
-func (o *OVN) mappings() []BridgeMapping {
+func (o *OVN) bridgeMappings() []BridgeMapping {
 	if o == nil {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (o *OVN) mappings() []BridgeMapping {
 
 // Mapping finds the mapping of a localnet network, or the order to remove it.
 func (o *OVN) Mapping(localnet string) (BridgeMapping, bool) {
-	for _, b := range o.mappings() {
+	for _, b := range o.bridgeMappings() {
 		if b.Localnet == localnet {
 			return b, true
 		}
@@ -136,13 +136,13 @@ func (o *OVN) Mapping(localnet string) (BridgeMapping, bool) {
 
 func changedMappings(before, after *OVN) *OVN {
 	var all []BridgeMapping
-	for _, b := range before.mappings() {
+	for _, b := range before.bridgeMappings() {
 		if _, stays := after.Mapping(b.Localnet); !stays {
 			all = append(all, BridgeMapping{Localnet: b.Localnet, State: StateAbsent})
 		}
 	}
-	for _, a := range after.mappings() {
-		if !slices.Contains(before.mappings(), a) {
+	for _, a := range after.bridgeMappings() {
+		if !slices.Contains(before.bridgeMappings(), a) {
 			all = append(all, a)
 		}
 	}
@@ -218,34 +218,34 @@ func combineMappings(first, second *OVN) *OVN {
 	if first == nil || second == nil {
 		return tree.Overlay(second, first)
 	}
-	return asOVN(slices.Concat(first.mappings(), withoutMappings(second, first).mappings()))
+	return asOVN(slices.Concat(first.bridgeMappings(), withoutMappings(second, first).bridgeMappings()))
 }
 
 // withoutMappings leaves out the networks that the part mentions.
 func withoutMappings(all, part *OVN) *OVN {
-	return asOVN(slices.DeleteFunc(slices.Clone(all.mappings()), func(b BridgeMapping) bool {
+	return asOVN(slices.DeleteFunc(slices.Clone(all.bridgeMappings()), func(b BridgeMapping) bool {
 		_, said := part.Mapping(b.Localnet)
 		return said
 	}))
 }
 
 func droppedMappings(back, last, next *OVN) *OVN {
-	return asOVN(slices.DeleteFunc(slices.Clone(back.mappings()), func(b BridgeMapping) bool {
+	return asOVN(slices.DeleteFunc(slices.Clone(back.bridgeMappings()), func(b BridgeMapping) bool {
 		_, said := last.Mapping(b.Localnet)
 		_, says := next.Mapping(b.Localnet)
 		return !said || says
 	}))
 }
 
-// nodeWide compares what belongs to the node as a whole.
-func (c *comparison) nodeWide(want Document) {
+// compareNodeWide compares what belongs to the node as a whole.
+func (c *comparison) compareNodeWide(want Document) {
 	var names Hostname
 	if c.got.Hostname != nil {
 		names = *c.got.Hostname
 	}
 	if want.Hostname != nil {
-		c.name("hostname.running", "the host name", want.Hostname.Running, names.Running)
-		c.name("hostname.config", "the stored host name", want.Hostname.Config, names.Config)
+		c.compareName("hostname.running", "the host name", want.Hostname.Running, names.Running)
+		c.compareName("hostname.config", "the stored host name", want.Hostname.Config, names.Config)
 	}
 	var columns OVSDB
 	if c.got.OVSDB != nil {
@@ -253,23 +253,23 @@ func (c *comparison) nodeWide(want Document) {
 	}
 	if want.OVSDB != nil {
 		for _, m := range tree.Missing(*want.OVSDB, columns) {
-			c.add("", "ovs-db."+m.Path, m.Want, m.Got, "the Open vSwitch database has %s %s, not %s", m.Path, m.Got, m.Want)
+			c.addMismatch("", "ovs-db."+m.Path, m.Want, m.Got, "the Open vSwitch database has %s %s, not %s", m.Path, m.Got, m.Want)
 		}
 	}
-	for _, b := range want.OVN.mappings() {
+	for _, b := range want.OVN.bridgeMappings() {
 		have, exists := c.got.OVN.Mapping(b.Localnet)
 		path := "ovn.bridge-mappings[" + b.Localnet + "]"
 		switch {
 		case b.State == StateAbsent && exists:
-			c.add("", path, "nothing", have.Bridge, "OVN's network %s is still mapped to %s", b.Localnet, have.Bridge)
+			c.addMismatch("", path, "nothing", have.Bridge, "OVN's network %s is still mapped to %s", b.Localnet, have.Bridge)
 		case b.State != StateAbsent && have.Bridge != b.Bridge:
-			c.add("", path, b.Bridge, have.Bridge, "OVN's network %s is mapped to %q, not %q", b.Localnet, have.Bridge, b.Bridge)
+			c.addMismatch("", path, b.Bridge, have.Bridge, "OVN's network %s is mapped to %q, not %q", b.Localnet, have.Bridge, b.Bridge)
 		}
 	}
 }
 
-func (c *comparison) name(key, words string, want, got *string) {
-	if want != nil && *want != text(got) {
-		c.add("", key, *want, text(got), "%s is %q, not %q", words, text(got), *want)
+func (c *comparison) compareName(key, words string, want, got *string) {
+	if want != nil && *want != textOf(got) {
+		c.addMismatch("", key, *want, textOf(got), "%s is %q, not %q", words, textOf(got), *want)
 	}
 }

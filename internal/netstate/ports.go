@@ -47,8 +47,8 @@ func (b *Bond) withoutEmptied() *Bond {
 	return &out
 }
 
-// emptied is the order to take the primary port of a bond away, where one state of it has one and the next has not.
-func (b *Bond) emptied(have, want *Bond) *Bond {
+// clearLostPrimary is the order to take the primary port of a bond away, where one state of it has one and the next has not.
+func (b *Bond) clearLostPrimary(have, want *Bond) *Bond {
 	if have == nil || want == nil || have.Mode != want.Mode || have.Options[OptionPrimary] == "" || want.Options[OptionPrimary] != "" {
 		return b
 	}
@@ -64,7 +64,7 @@ func (b *Bond) emptied(have, want *Bond) *Bond {
 	return &out
 }
 
-func (i Interface) controls() bool {
+func (i Interface) canHavePorts() bool {
 	return slices.Contains([]string{TypeBond, TypeVRF, TypeLinuxBridge, TypeOVSBridge}, i.Type)
 }
 
@@ -145,7 +145,7 @@ func Order(all []Interface) ([]Interface, error) {
 		for _, p := range i.Ports() {
 			needs[p] = append(needs[p], nameKey(i))
 		}
-		if c := text(i.Controller); c != "" {
+		if c := textOf(i.Controller); c != "" {
 			key := c
 			if _, bridge := byKey["ovs-bridge/"+c]; bridge {
 				key = "ovs-bridge/" + c
@@ -175,7 +175,7 @@ func (v *PortVLAN) Canonical() *PortVLAN {
 	case "access":
 		out.EnableNative, out.TrunkTags = nil, nil
 	case "trunk":
-		out.EnableNative, out.TrunkTags = new(isTrue(v.EnableNative)), joined(v.TrunkTags)
+		out.EnableNative, out.TrunkTags = new(isTrue(v.EnableNative)), joinTags(v.TrunkTags)
 		if v.Tag != nil && *v.Tag == 0 {
 			out.Tag = nil // VLAN 0 is none
 		}
@@ -183,11 +183,11 @@ func (v *PortVLAN) Canonical() *PortVLAN {
 	return &out
 }
 
-// joined sorts tags and joins neighbours; a list with a tag that is none stays as it is, for the validation to name.
-func joined(tags []TrunkTag) []TrunkTag {
+// joinTags sorts tags and joins neighbours; a list with a tag that is none stays as it is, for the validation to name.
+func joinTags(tags []TrunkTag) []TrunkTag {
 	var spans []IDRange
 	for _, t := range tags {
-		low, high, err := t.bounds()
+		low, high, err := t.vlanRange()
 		if err != nil {
 			return tags
 		}
@@ -213,9 +213,9 @@ func joined(tags []TrunkTag) []TrunkTag {
 	return out
 }
 
-// beside is the filter as it is observed on a bridge with that default VLAN, of which a port is a member without any filter.
+// asObserved is the filter as it is observed on a bridge with that default VLAN, of which a port is a member without any filter.
 // An empty filter stands for that.
-func (v *PortVLAN) beside(defaultPVID int) PortVLAN {
+func (v *PortVLAN) asObserved(defaultPVID int) PortVLAN {
 	if v == nil {
 		return PortVLAN{}
 	}
@@ -231,7 +231,7 @@ func (v *PortVLAN) beside(defaultPVID int) PortVLAN {
 }
 
 func sameFilter(a, b *PortVLAN, defaultPVID int) bool {
-	return reflect.DeepEqual(a.beside(defaultPVID), b.beside(defaultPVID))
+	return reflect.DeepEqual(a.asObserved(defaultPVID), b.asObserved(defaultPVID))
 }
 
 // defaultPVID is the VLAN in which the bridge puts its ports by itself; 0 for none. The kernel's own default is 1.

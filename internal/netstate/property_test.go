@@ -135,14 +135,14 @@ func plainState(d Document) string {
 	c := *d.DNS.Config
 	c.Server, c.Search, c.Options = append([]string{}, c.Server...), append([]string{}, c.Search...), append([]string{}, c.Options...)
 	d.DNS = &DNS{Config: &c}
-	if h := d.Hostname; h != nil && text(h.Config) == "" {
+	if h := d.Hostname; h != nil && textOf(h.Config) == "" {
 		d.Hostname = &Hostname{Running: h.Running} // an empty stored name is none
 	}
 	if d.OVSDB != nil {
 		d.OVSDB = d.OVSDB.canonical()
 	}
-	d.Routes = &Routes{Config: append([]Route{}, d.routes()...)}
-	d.RouteRules = &RouteRules{Config: append([]RouteRule{}, d.rules()...)}
+	d.Routes = &Routes{Config: append([]Route{}, d.configRoutes()...)}
+	d.RouteRules = &RouteRules{Config: append([]RouteRule{}, d.configRules()...)}
 	out, err := d.Encode()
 	if err != nil {
 		return err.Error()

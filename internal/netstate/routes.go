@@ -37,14 +37,14 @@ func (r Route) Family() (Family, bool) {
 // interface and table. The metric is a property of a route, not part of what it is, and so is
 // what a route that leads nowhere does to its packets.
 func SameRoute(a, b Route) bool {
-	if !sameDestination(a.Destination, b.Destination) || a.Table() != b.Table() || a.nowhere() != b.nowhere() {
+	if !sameDestination(a.Destination, b.Destination) || a.Table() != b.Table() || a.dropsPackets() != b.dropsPackets() {
 		return false
 	}
-	return a.nowhere() || sameHop(a.NextHopAddress, b.NextHopAddress) && a.NextHopInterface == b.NextHopInterface
+	return a.dropsPackets() || sameHop(a.NextHopAddress, b.NextHopAddress) && a.NextHopInterface == b.NextHopInterface
 }
 
-// nowhere says that the route drops its packets: it has no next hop, and no interface that means something.
-func (r Route) nowhere() bool { return r.RouteType != "" }
+// dropsPackets says that the route drops its packets: it has no next hop, and no interface that means something.
+func (r Route) dropsPackets() bool { return r.RouteType != "" }
 
 // Matches says that the removal order r applies to the route have: every field the
 // order names is equal. The metric is never compared, as in nmstate.
@@ -52,7 +52,7 @@ func (r Route) Matches(have Route) bool {
 	if r.Destination != "" && !sameDestination(r.Destination, have.Destination) {
 		return false
 	}
-	onLoopback := have.nowhere() && r.NextHopInterface == "lo"
+	onLoopback := have.dropsPackets() && r.NextHopInterface == "lo"
 	if r.NextHopInterface != "" && r.NextHopInterface != have.NextHopInterface && !onLoopback {
 		return false
 	}
@@ -77,15 +77,15 @@ func MergeRoutes(have, config []Route) []Route {
 	}
 	for _, c := range config {
 		if !c.Removes() && !anySame(out, c) {
-			out = append(out, c.completed(have, config))
+			out = append(out, c.withPropertiesOf(have, config))
 		}
 	}
 	return out
 }
 
-// completed has the properties that the route does not mention as the same route has them now, unless that one is to go first.
-func (r Route) completed(have, config []Route) Route {
-	if r.nowhere() {
+// withPropertiesOf has the properties that the route does not mention as the same route has them now, unless that one is to go first.
+func (r Route) withPropertiesOf(have, config []Route) Route {
+	if r.dropsPackets() {
 		r.NextHopInterface = ""
 	}
 	for _, h := range have {
@@ -104,16 +104,16 @@ func (r Route) SameProperties(o Route) bool {
 	return r.RouteType == o.RouteType && sameHop(r.Source, o.Source) && r.CWND == o.CWND && r.Weight == o.Weight
 }
 
-// inForce says that an observed route has the properties that the desired one mentions. The kernel shows a weight only
+// isInForce says that an observed route has the properties that the desired one mentions. The kernel shows a weight only
 // where several routes share one destination.
-func (r Route) inForce(have Route, shared bool) bool {
+func (r Route) isInForce(have Route, shared bool) bool {
 	return SameRoute(r, have) && (r.Metric == 0 || r.Metric == have.Metric) && r.RouteType == have.RouteType &&
 		(r.Source == "" || sameHop(r.Source, have.Source)) && (r.CWND == 0 || r.CWND == have.CWND) &&
 		(r.Weight == 0 || r.Weight == have.Weight || !shared && have.Weight == 0)
 }
 
-// shared says that another route of the list has a weight for the same destination.
-func (r Route) shared(all []Route) bool {
+// isMultipath says that another route of the list has a weight for the same destination.
+func (r Route) isMultipath(all []Route) bool {
 	return slices.ContainsFunc(all, func(o Route) bool {
 		return !o.Removes() && o.Weight > 0 && !SameRoute(o, r) && sameDestination(o.Destination, r.Destination) && o.Table() == r.Table()
 	})
@@ -197,14 +197,14 @@ func sameDestination(a, b string) bool {
 }
 
 func sameHop(a, b string) bool {
-	ha, okA := hop(a)
-	hb, okB := hop(b)
+	ha, okA := parseHop(a)
+	hb, okB := parseHop(b)
 	return okA && okB && ha == hb
 }
 
-// hop reads a next hop; the zone only repeats the interface, and an
+// parseHop reads a next hop; the zone only repeats the interface, and an
 // unspecified address means a route without one.
-func hop(s string) (netip.Addr, bool) {
+func parseHop(s string) (netip.Addr, bool) {
 	if s == "" {
 		return netip.Addr{}, true
 	}

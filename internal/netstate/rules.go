@@ -44,8 +44,8 @@ func (r RouteRule) String() string {
 			s = append(s, key+" "+value)
 		}
 	}
-	add("from", text(r.IPFrom))
-	add("to", text(r.IPTo))
+	add("from", textOf(r.IPFrom))
+	add("to", textOf(r.IPTo))
 	add("iif", r.IIF)
 	if r.FwMark != nil {
 		add("fwmark", fmt.Sprintf("0x%x", uint32(*r.FwMark)))
@@ -64,7 +64,7 @@ func (r RouteRule) String() string {
 	return strings.Join(s, " ")
 }
 
-func text(s *string) string {
+func textOf(s *string) string {
 	if s == nil {
 		return ""
 	}
@@ -100,7 +100,7 @@ func (r RouteRule) canonical() RouteRule {
 // SameRule says that two rules do the same. A priority that one of them leaves to the system is not compared.
 func SameRule(a, b RouteRule) bool {
 	a, b = a.canonical(), b.canonical()
-	return a.Family == b.Family && text(a.IPFrom) == text(b.IPFrom) && text(a.IPTo) == text(b.IPTo) && a.IIF == b.IIF &&
+	return a.Family == b.Family && textOf(a.IPFrom) == textOf(b.IPFrom) && textOf(a.IPTo) == textOf(b.IPTo) && a.IIF == b.IIF &&
 		a.Action == b.Action && a.RouteTable == b.RouteTable && sameMark(a.FwMark, b.FwMark) && sameMark(a.FwMask, b.FwMask) &&
 		sameInt(a.SuppressPfx, b.SuppressPfx) && (a.Priority == 0 || b.Priority == 0 || a.Priority == b.Priority)
 }
@@ -126,7 +126,7 @@ func (RouteRule) matchesPrefix(order, have *string) bool {
 	if order == nil {
 		return true
 	}
-	return canonicalPrefix(*order) == canonicalPrefix(text(have))
+	return canonicalPrefix(*order) == canonicalPrefix(textOf(have))
 }
 
 func canonicalPrefix(s string) netip.Prefix {

@@ -33,23 +33,23 @@ func Validate(d Document) error {
 	v := &validator{}
 	seen := map[string]bool{}
 	for _, i := range d.Interfaces {
-		v.once(seen, i)
-		v.iface(i)
+		v.checkDuplicate(seen, i)
+		v.checkInterface(i)
 	}
-	v.ports(d)
-	v.nesting(d)
-	for n, r := range d.routes() {
+	v.checkPorts(d)
+	v.checkCycles(d)
+	for n, r := range d.configRoutes() {
 		v.at = fmt.Sprintf("routes.config[%d]", n)
-		v.route(d, r)
+		v.checkRoute(d, r)
 	}
-	for n, r := range d.rules() {
+	for n, r := range d.configRules() {
 		v.at = fmt.Sprintf("route-rules.config[%d]", n)
-		v.rule(r)
+		v.checkRule(r)
 	}
 	if d.DNS != nil {
-		v.resolver(d.DNS.Config)
+		v.checkResolver(d.DNS.Config)
 	}
-	v.rest(d)
+	v.checkNodeWide(d)
 	if len(v.problems) > 0 {
 		return v.problems
 	}
@@ -62,178 +62,178 @@ type validator struct {
 	at string
 }
 
-func (v *validator) add(format string, args ...any) {
+func (v *validator) addProblem(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(v.at+": "+format, args...))
 }
 
-// once refuses two entries for one link. A bridge of Open vSwitch shares its name with its internal port; all other
+// checkDuplicate refuses two entries for one link. A bridge of Open vSwitch shares its name with its internal port; all other
 // types have one name space, in which an entry without a type means whichever it is.
-func (v *validator) once(seen map[string]bool, i Interface) {
-	v.at = i.path("")
+func (v *validator) checkDuplicate(seen map[string]bool, i Interface) {
+	v.at = i.keyPath("")
 	if key := nameKey(i); seen[key] {
-		v.add("interface %q appears twice", i.Name)
+		v.addProblem("interface %q appears twice", i.Name)
 	} else {
 		seen[key] = true
 	}
 }
 
-func (v *validator) iface(i Interface) {
-	v.at = i.path("")
+func (v *validator) checkInterface(i Interface) {
+	v.at = i.keyPath("")
 	if reason := badName(i.Name); reason != "" && i.Identifier != IdentifierMAC {
-		v.add("interface name %q %s", i.Name, reason)
+		v.addProblem("interface name %q %s", i.Name, reason)
 		return
 	}
 	if slices.Contains([]string{"all", "default", "bonding_masters"}, i.Name) {
-		v.add("interface name %q is reserved by the kernel", i.Name)
+		v.addProblem("interface name %q is reserved by the kernel", i.Name)
 	}
-	v.oneOf(i, "state", i.State, "", StateUp, StateDown, StateAbsent, StateIgnore)
+	v.checkOneOf(i, "state", i.State, "", StateUp, StateDown, StateAbsent, StateIgnore)
 	if i.State == StateAbsent || i.State == StateIgnore {
 		return // the other keys have no effect
 	}
-	v.identity(i)
-	v.unsupported(i)
+	v.checkIdentity(i)
+	v.checkUnsupported(i)
 	if i.OVSDB != nil && i.Type != "" && i.Type != TypeOVSBridge && i.Type != TypeOVSInterface {
-		v.at = i.path("ovs-db")
-		v.add("belongs to interfaces of Open vSwitch; a %s is none", i.Type)
+		v.at = i.keyPath("ovs-db")
+		v.addProblem("belongs to interfaces of Open vSwitch; a %s is none", i.Type)
 	}
-	v.mtu(i)
-	v.sections(i)
-	v.kinds(i)
+	v.checkMTU(i)
+	v.checkSections(i)
+	v.checkKinds(i)
 	if i.Type == TypeOVSBridge && (i.IPv4 != nil || i.IPv6 != nil || i.MTU != 0 || i.MACAddress != "") {
-		v.at = i.path("")
-		v.add("an ovs-bridge carries no addresses, no MTU and no MAC address; give them to its ovs-interface")
+		v.at = i.keyPath("")
+		v.addProblem("an ovs-bridge carries no addresses, no MTU and no MAC address; give them to its ovs-interface")
 	}
-	v.ip(i, IPv4)
-	v.ip(i, IPv6)
+	v.checkIP(i, IPv4)
+	v.checkIP(i, IPv6)
 }
 
-// oneOf checks a word. The empty one is listed where it is allowed and not named to the reader.
-func (v *validator) oneOf(i Interface, key, value string, allowed ...string) {
+// checkOneOf checks a word. The empty one is listed where it is allowed and not named to the reader.
+func (v *validator) checkOneOf(i Interface, key, value string, allowed ...string) {
 	if slices.Contains(allowed, value) {
 		return
 	}
-	v.at = i.path(key)
+	v.at = i.keyPath(key)
 	named := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return s == "" })
-	v.add("%q is none of %s", value, strings.Join(named, ", "))
+	v.addProblem("%q is none of %s", value, strings.Join(named, ", "))
 }
 
-func (v *validator) identity(i Interface) {
-	v.oneOf(i, "identifier", i.Identifier, "", IdentifierName, IdentifierMAC)
-	v.oneOf(i, "wait-ip", i.WaitIP, "", "any", "ipv4", "ipv6", "ipv4+ipv6")
+func (v *validator) checkIdentity(i Interface) {
+	v.checkOneOf(i, "identifier", i.Identifier, "", IdentifierName, IdentifierMAC)
+	v.checkOneOf(i, "wait-ip", i.WaitIP, "", "any", "ipv4", "ipv6", "ipv4+ipv6")
 	if i.Identifier == IdentifierMAC && i.MACAddress == "" {
-		v.at = i.path("mac-address")
-		v.add("is missing; identifier: mac-address finds the interface by it")
+		v.at = i.keyPath("mac-address")
+		v.addProblem("is missing; identifier: mac-address finds the interface by it")
 	}
 	if hw, err := net.ParseMAC(i.MACAddress); i.MACAddress != "" && (err != nil || len(hw) != 6) {
-		v.at = i.path("mac-address")
-		v.add("%q is not a MAC address", i.MACAddress)
+		v.at = i.keyPath("mac-address")
+		v.addProblem("%q is not a MAC address", i.MACAddress)
 	} else if err == nil && hw[0]&1 == 1 {
-		v.at = i.path("mac-address")
-		v.add("%s is a group address; an interface cannot have it", i.MACAddress)
+		v.at = i.keyPath("mac-address")
+		v.addProblem("%s is a group address; an interface cannot have it", i.MACAddress)
 	}
 	if i.CopyMACFrom != "" {
-		v.at = i.path("copy-mac-from")
+		v.at = i.keyPath("copy-mac-from")
 		if !slices.Contains([]string{"", TypeBond, TypeLinuxBridge, TypeOVSInterface}, i.Type) {
-			v.add("only a bond, a linux-bridge or an ovs-interface can copy a MAC address, not a %s", i.Type)
+			v.addProblem("only a bond, a linux-bridge or an ovs-interface can copy a MAC address, not a %s", i.Type)
 		}
 		if i.MACAddress != "" {
-			v.add("excludes mac-address; give one of the two")
+			v.addProblem("excludes mac-address; give one of the two")
 		}
 	}
 }
 
-func (v *validator) unsupported(i Interface) {
+func (v *validator) checkUnsupported(i Interface) {
 	for _, p := range i.Unsupported() {
 		if *p.Value != nil {
-			v.at = i.path(p.Key)
-			v.add("is part of nmstate, and this product does not support it; take it out of the document")
+			v.at = i.keyPath(p.Key)
+			v.addProblem("is part of nmstate, and this product does not support it; take it out of the document")
 		}
 	}
 	if i.Ethernet != nil && i.Ethernet.SRIOV != nil {
-		v.at = i.path("ethernet.sr-iov")
-		v.add("is part of nmstate, and this product does not support it; use the SR-IOV operator")
+		v.at = i.keyPath("ethernet.sr-iov")
+		v.addProblem("is part of nmstate, and this product does not support it; use the SR-IOV operator")
 	}
 	if !slices.Contains(knownTypes, i.Type) {
-		v.at = i.path("type")
-		v.add("%q is not a type that can be configured; those are %s", i.Type, strings.Join(knownTypes[1:], ", "))
+		v.at = i.keyPath("type")
+		v.addProblem("%q is not a type that can be configured; those are %s", i.Type, strings.Join(knownTypes[1:], ", "))
 	}
 }
 
 var knownTypes = []string{"", TypeEthernet, TypeVeth, TypeVLAN, TypeBond, TypeLinuxBridge, TypeOVSBridge, TypeOVSInterface,
 	TypeDummy, TypeMACVLAN, TypeVRF, TypeLoopback}
 
-func (v *validator) mtu(i Interface) {
-	v.at = i.path("mtu")
+func (v *validator) checkMTU(i Interface) {
+	v.at = i.keyPath("mtu")
 	switch {
 	case i.MTU == 0:
 	case i.MTU < minMTU || i.MTU > maxMTU:
-		v.add("MTU %d is outside %d-%d", i.MTU, minMTU, maxMTU)
+		v.addProblem("MTU %d is outside %d-%d", i.MTU, minMTU, maxMTU)
 	case i.MTU < minMTUv6 && i.IPv6.On():
-		v.add("IPv6 needs an MTU of at least %d, not %d", minMTUv6, i.MTU)
+		v.addProblem("IPv6 needs an MTU of at least %d, not %d", minMTUv6, i.MTU)
 	case i.MaxMTU > 0 && i.MTU > i.MaxMTU || i.MTU < i.MinMTU:
-		v.add("MTU %d is outside %d-%d, which the interface can do", i.MTU, i.MinMTU, i.MaxMTU)
+		v.addProblem("MTU %d is outside %d-%d, which the interface can do", i.MTU, i.MinMTU, i.MaxMTU)
 	}
 }
 
-func (v *validator) ip(i Interface, f Family) {
+func (v *validator) checkIP(i Interface, f Family) {
 	ip, key := f.Of(i), strings.ToLower(f.String())
-	v.at = i.path(key)
+	v.at = i.keyPath(key)
 	if ip == nil {
 		return
 	}
 	if ip.Off() && (len(ip.Addresses) > 0 || isTrue(ip.DHCP) || isTrue(ip.Autoconf)) {
-		v.add("%s is disabled and configured at once", f)
+		v.addProblem("%s is disabled and configured at once", f)
 	}
-	v.auto(i, f, ip)
-	v.at = i.path(key + ".address")
+	v.checkAddressing(i, f, ip)
+	v.at = i.keyPath(key + ".address")
 	var seen []netip.Addr
 	for _, a := range ip.Addresses {
 		p, err := a.Prefix()
 		switch {
 		case err != nil:
-			v.add("%v", err)
+			v.addProblem("%v", err)
 		case FamilyOf(p.Addr()) != f:
-			v.add("%s is not an %s address", a.IP, f)
+			v.addProblem("%s is not an %s address", a.IP, f)
 		case p.Addr().IsUnspecified() || p.Addr().IsMulticast() || p.Bits() == 0 || p.Addr().IsLoopback() && i.Type != TypeLoopback:
-			v.add("%s cannot be an address of a host", p)
+			v.addProblem("%s cannot be an address of a host", p)
 		case p.Addr().Is4In6():
-			v.add("%s is an IPv4 address in IPv6 clothing", a.IP)
+			v.addProblem("%s is an IPv4 address in IPv6 clothing", a.IP)
 		case networkOrBroadcast(p):
-			v.add("%s is the network or broadcast address of its own network", p)
+			v.addProblem("%s is the network or broadcast address of its own network", p)
 		case slices.Contains(seen, p.Addr()):
-			v.add("address %s appears twice", p.Addr())
+			v.addProblem("address %s appears twice", p.Addr())
 		default:
 			seen = append(seen, p.Addr())
 		}
 	}
 }
 
-func (v *validator) auto(i Interface, f Family, ip *IP) {
-	v.otherFamily(i, f, ip)
+func (v *validator) checkAddressing(i Interface, f Family, ip *IP) {
+	v.checkOtherFamily(i, f, ip)
 	if f == IPv6 && ip.Autoconf != nil && *ip.Autoconf && ip.DHCP != nil && !*ip.DHCP {
-		v.add("autoconf without dhcp is not implemented; set both, or neither")
+		v.addProblem("autoconf without dhcp is not implemented; set both, or neither")
 	}
 	if ip.Forwarding != nil {
-		v.add("forwarding is part of nmstate, and this product does not support it; take it out of the document")
+		v.addProblem("forwarding is part of nmstate, and this product does not support it; take it out of the document")
 	}
 	if n := ip.AutoRouteTableID; n != nil && (*n < 0 || *n > maxTable) || ip.AutoRouteMetric != nil && *ip.AutoRouteMetric < -1 {
-		v.add("auto-route-table-id and auto-route-metric cannot be negative")
+		v.addProblem("auto-route-table-id and auto-route-metric cannot be negative")
 	}
-	v.oneOf(i, "ipv6.addr-gen-mode", ip.AddrGenMode, "", "eui64", "stable-privacy")
-	v.at = i.path(strings.ToLower(f.String()))
-	if t := text(ip.Token); t != "" {
+	v.checkOneOf(i, "ipv6.addr-gen-mode", ip.AddrGenMode, "", "eui64", "stable-privacy")
+	v.at = i.keyPath(strings.ToLower(f.String()))
+	if t := textOf(ip.Token); t != "" {
 		if a, err := netip.ParseAddr(t); err != nil || !a.Is6() {
-			v.add("token %q is not the lower half of an IPv6 address such as ::10", t)
+			v.addProblem("token %q is not the lower half of an IPv6 address such as ::10", t)
 		}
 	}
 }
 
-// otherFamily refuses keys that one family alone has.
-func (v *validator) otherFamily(i Interface, f Family, ip *IP) {
+// checkOtherFamily refuses keys that one family alone has.
+func (v *validator) checkOtherFamily(i Interface, f Family, ip *IP) {
 	refuse := func(of Family, key, owner string, said bool) {
 		if f == of && said {
-			v.at = i.path(key)
-			v.add("this key belongs to %s", owner)
+			v.at = i.keyPath(key)
+			v.addProblem("this key belongs to %s", owner)
 		}
 	}
 	refuse(IPv4, "ipv4.autoconf", "ipv6", ip.Autoconf != nil)
@@ -241,7 +241,7 @@ func (v *validator) otherFamily(i Interface, f Family, ip *IP) {
 	refuse(IPv4, "ipv4.token", "ipv6", ip.Token != nil)
 	refuse(IPv4, "ipv4.dhcp-duid", "ipv6, and ipv4 has dhcp-client-id", ip.DHCPDUID != "")
 	refuse(IPv6, "ipv6.dhcp-client-id", "ipv4, and ipv6 has dhcp-duid", ip.DHCPClientID != "")
-	v.at = i.path(strings.ToLower(f.String()))
+	v.at = i.keyPath(strings.ToLower(f.String()))
 }
 
 // networkOrBroadcast catches the two addresses of an IPv4 network no host can
@@ -257,26 +257,26 @@ func networkOrBroadcast(p netip.Prefix) bool {
 	return p.Addr() == p.Masked().Addr() || p.Addr() == netip.AddrFrom4(last)
 }
 
-// ports refuses a port that two controllers claim, addresses on a port, and a port that says otherwise itself.
-func (v *validator) ports(d Document) {
+// checkPorts refuses a port that two controllers claim, addresses on a port, and a port that says otherwise itself.
+func (v *validator) checkPorts(d Document) {
 	owner := map[string]Interface{}
 	for _, i := range d.Interfaces {
 		if i.State == StateAbsent || i.State == StateDown || i.State == StateIgnore {
 			continue
 		}
-		v.at = i.path("")
+		v.at = i.keyPath("")
 		seen := map[string]bool{}
 		for _, p := range i.Ports() {
 			other, taken := owner[p]
 			switch {
 			case seen[p]:
-				v.add("port %q is listed twice", p)
+				v.addProblem("port %q is listed twice", p)
 			case p == i.Name && i.Type != TypeOVSBridge && i.Type != "":
-				v.add("it cannot be its own port")
+				v.addProblem("it cannot be its own port")
 			case taken:
-				v.add("port %q belongs to %q already", p, other.Name)
+				v.addProblem("port %q belongs to %q already", p, other.Name)
 			case badName(p) != "":
-				v.add("the name of port %q %s", p, badName(p))
+				v.addProblem("the name of port %q %s", p, badName(p))
 			}
 			owner[p], seen[p] = i, true
 		}
@@ -286,35 +286,35 @@ func (v *validator) ports(d Document) {
 		if !owned || i.Type == TypeOVSBridge {
 			continue
 		}
-		v.port(i, c)
+		v.checkPort(i, c)
 	}
 }
 
-func (v *validator) port(i, controller Interface) {
-	v.at = i.path("")
+func (v *validator) checkPort(i, controller Interface) {
+	v.at = i.keyPath("")
 	if i.State == StateAbsent || i.State == StateDown {
-		v.add("it is to be %s and a port of %q at once", i.State, controller.Name)
+		v.addProblem("it is to be %s and a port of %q at once", i.State, controller.Name)
 		return
 	}
 	if i.Controller != nil && *i.Controller != controller.Name {
-		v.at = i.path("controller")
-		v.add("%q does not agree with the list of ports of %q", *i.Controller, controller.Name)
+		v.at = i.keyPath("controller")
+		v.addProblem("%q does not agree with the list of ports of %q", *i.Controller, controller.Name)
 	}
 	if controller.Type == TypeVRF || i.Type == TypeOVSInterface ||
 		controller.Type == TypeOVSBridge && (i.Type == "" || i.Name == controller.Name) {
 		return
 	}
 	if i.IPv4.On() || i.IPv6.On() {
-		v.at = i.path("")
-		v.add("it is a port of %q and cannot have addresses; give them to %q", controller.Name, controller.Name)
+		v.at = i.keyPath("")
+		v.addProblem("it is a port of %q and cannot have addresses; give them to %q", controller.Name, controller.Name)
 	}
 }
 
-func (v *validator) nesting(d Document) {
+func (v *validator) checkCycles(d Document) {
 	var loop *topo.CycleError
 	if _, err := Order(d.Interfaces); errors.As(err, &loop) {
 		v.at = "interfaces"
-		v.add("%s", strings.ReplaceAll(loop.Error(), "ovs-bridge/", ""))
+		v.addProblem("%s", strings.ReplaceAll(loop.Error(), "ovs-bridge/", ""))
 	}
 }
 

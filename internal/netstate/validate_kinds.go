@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// sections refuses a section that belongs to another type.
-func (v *validator) sections(i Interface) {
+// checkSections refuses a section that belongs to another type.
+func (v *validator) checkSections(i Interface) {
 	for _, s := range []struct {
 		key   string
 		there bool
@@ -26,66 +26,66 @@ func (v *validator) sections(i Interface) {
 		{"ovs-db", i.OVSDB != nil, []string{TypeOVSBridge, TypeOVSInterface}},
 	} {
 		if s.there && i.Type != "" && !slices.Contains(s.types, i.Type) {
-			v.at = i.path(s.key)
-			v.add("a %s section does not belong to type %s", s.key, i.Type)
+			v.at = i.keyPath(s.key)
+			v.addProblem("a %s section does not belong to type %s", s.key, i.Type)
 		}
 	}
 }
 
-func (v *validator) kinds(i Interface) {
+func (v *validator) checkKinds(i Interface) {
 	if i.VLAN != nil {
-		v.vlan(i, *i.VLAN)
+		v.checkVLAN(i, *i.VLAN)
 	}
 	if i.Bond != nil {
-		v.bond(i, *i.Bond)
+		v.checkBond(i, *i.Bond)
 	}
 	if i.Bridge != nil {
-		v.bridge(i, *i.Bridge)
+		v.checkBridge(i, *i.Bridge)
 	}
 	if i.MACVLAN != nil {
-		v.oneOf(i, "mac-vlan.mode", i.MACVLAN.Mode, "", "vepa", "bridge", "private", "passthru", "source")
-		v.base(i, "mac-vlan.base-iface", i.MACVLAN.BaseIface)
+		v.checkOneOf(i, "mac-vlan.mode", i.MACVLAN.Mode, "", "vepa", "bridge", "private", "passthru", "source")
+		v.checkBase(i, "mac-vlan.base-iface", i.MACVLAN.BaseIface)
 		if p := i.MACVLAN.Promiscuous; p != nil && !*p && i.MACVLAN.Mode != "passthru" {
-			v.at = i.path("mac-vlan.promiscuous")
-			v.add("can be switched off in mode passthru only")
+			v.at = i.keyPath("mac-vlan.promiscuous")
+			v.addProblem("can be switched off in mode passthru only")
 		}
 	}
 	if i.VRF != nil && (i.VRF.RouteTableID < 0 || i.VRF.RouteTableID > maxTable) {
-		v.at = i.path("vrf.route-table-id")
-		v.add("%d is not the number of a routing table", i.VRF.RouteTableID)
+		v.at = i.keyPath("vrf.route-table-id")
+		v.addProblem("%d is not the number of a routing table", i.VRF.RouteTableID)
 	}
 	if i.Veth != nil && i.Veth.Peer == i.Name {
-		v.at = i.path("veth.peer")
-		v.add("a pair needs two names")
+		v.at = i.keyPath("veth.peer")
+		v.addProblem("a pair needs two names")
 	}
 	if e := i.Ethernet; e != nil {
-		v.oneOf(i, "ethernet.duplex", e.Duplex, "", "full", "half")
+		v.checkOneOf(i, "ethernet.duplex", e.Duplex, "", "full", "half")
 		if e.AutoNegotiation != nil && !*e.AutoNegotiation && (e.Speed == 0) != (e.Duplex == "") {
-			v.at = i.path("ethernet")
-			v.add("without auto-negotiation, speed and duplex are needed both")
+			v.at = i.keyPath("ethernet")
+			v.addProblem("without auto-negotiation, speed and duplex are needed both")
 		}
 	}
 }
 
-func (v *validator) vlan(i Interface, l VLAN) {
-	v.at = i.path("vlan.id")
+func (v *validator) checkVLAN(i Interface, l VLAN) {
+	v.at = i.keyPath("vlan.id")
 	if l.ID < 1 || l.ID > maxVLAN {
-		v.add("VLAN id %d is outside 1-%d", l.ID, maxVLAN)
+		v.addProblem("VLAN id %d is outside 1-%d", l.ID, maxVLAN)
 	}
-	v.oneOf(i, "vlan.protocol", strings.ToLower(l.Protocol), "", "802.1q", "802.1ad")
-	v.oneOf(i, "vlan.registration-protocol", l.RegistrationProtocol, "", "none", "gvrp", "mvrp")
-	v.base(i, "vlan.base-iface", l.BaseIface)
+	v.checkOneOf(i, "vlan.protocol", strings.ToLower(l.Protocol), "", "802.1q", "802.1ad")
+	v.checkOneOf(i, "vlan.registration-protocol", l.RegistrationProtocol, "", "none", "gvrp", "mvrp")
+	v.checkBase(i, "vlan.base-iface", l.BaseIface)
 }
 
-func (v *validator) base(i Interface, key, base string) {
-	v.at = i.path(key)
+func (v *validator) checkBase(i Interface, key, base string) {
+	v.at = i.keyPath(key)
 	if base == "" {
 		return
 	}
 	if base == i.Name {
-		v.add("an interface cannot be its own base interface")
+		v.addProblem("an interface cannot be its own base interface")
 	} else if reason := badName(base); reason != "" {
-		v.add("base interface name %q %s", base, reason)
+		v.addProblem("base interface name %q %s", base, reason)
 	}
 }
 
@@ -123,184 +123,184 @@ var onlyModes = map[string][]string{
 	"arp_validate": {"balance-rr", "active-backup", "balance-xor", "broadcast"},
 }
 
-func (v *validator) bond(i Interface, b Bond) {
+func (v *validator) checkBond(i Interface, b Bond) {
 	b = *b.canonical()
-	v.oneOf(i, "link-aggregation.mode", b.Mode, append([]string{""}, bondModes...)...)
+	v.checkOneOf(i, "link-aggregation.mode", b.Mode, append([]string{""}, bondModes...)...)
 	number := func(key string) int { n, _ := strconv.Atoi(b.Options[key]); return n }
-	v.at = i.path("link-aggregation.options")
+	v.at = i.keyPath("link-aggregation.options")
 	for _, key := range slices.Sorted(maps.Keys(b.Options)) {
-		v.bondOption(i, b.Mode, key, b.Options[key])
+		v.checkBondOption(i, b.Mode, key, b.Options[key])
 	}
-	v.at = i.path("link-aggregation.options")
+	v.at = i.keyPath("link-aggregation.options")
 	if number("miimon") > 0 && number("arp_interval") > 0 {
-		v.add("miimon and arp_interval exclude each other; give one of the two")
+		v.addProblem("miimon and arp_interval exclude each other; give one of the two")
 	}
 	if number("arp_interval") > 0 && b.Options["arp_ip_target"] == "" {
-		v.add("arp_interval needs arp_ip_target")
+		v.addProblem("arp_interval needs arp_ip_target")
 	}
 	if (number("updelay") > 0 || number("downdelay") > 0) && number("arp_interval") > 0 {
-		v.add("updelay and downdelay need miimon, not arp_interval")
+		v.addProblem("updelay and downdelay need miimon, not arp_interval")
 	}
 	if b.Mode == "active-backup" && b.Options["fail_over_mac"] == "active" && i.MACAddress != "" {
-		v.at = i.path("mac-address")
-		v.add("a bond in mode active-backup with fail_over_mac active takes the MAC address of its active port")
+		v.at = i.keyPath("mac-address")
+		v.addProblem("a bond in mode active-backup with fail_over_mac active takes the MAC address of its active port")
 	}
-	v.bondMembers(i, b)
+	v.checkBondMembers(i, b)
 }
 
-func (v *validator) bondMembers(i Interface, b Bond) {
-	v.at = i.path("link-aggregation.ports-config")
+func (v *validator) checkBondMembers(i Interface, b Bond) {
+	v.at = i.keyPath("link-aggregation.ports-config")
 	queues := map[int]string{}
 	for _, m := range b.PortsConfig {
 		if b.Ports != nil && !slices.Contains(b.Ports, m.Name) {
-			v.add("%q is not a port of the bond", m.Name)
+			v.addProblem("%q is not a port of the bond", m.Name)
 		}
 		if m.QueueID == nil || *m.QueueID == 0 {
 			continue
 		}
 		if other, taken := queues[*m.QueueID]; taken {
-			v.add("queue-id %d of %q is that of %q already", *m.QueueID, m.Name, other)
+			v.addProblem("queue-id %d of %q is that of %q already", *m.QueueID, m.Name, other)
 		}
 		queues[*m.QueueID] = m.Name
 	}
 }
 
-func (v *validator) bondOption(i Interface, mode, key, value string) {
-	v.at = i.path("link-aggregation.options." + key)
+func (v *validator) checkBondOption(i Interface, mode, key, value string) {
+	v.at = i.keyPath("link-aggregation.options." + key)
 	names, named := bondValues[key]
 	most, known := bondOptions[key]
 	switch n, err := strconv.Atoi(value); {
 	case !named && !known:
-		v.add("is not an option of a bond")
+		v.addProblem("is not an option of a bond")
 	case named && !slices.Contains(names, value):
-		v.add("%q is none of %s", value, strings.Join(names, ", "))
+		v.addProblem("%q is none of %s", value, strings.Join(names, ", "))
 	case known && most >= 0 && (err != nil || n < 0 || n > most):
-		v.add("%q is not a number of 0-%d", value, most)
+		v.addProblem("%q is not a number of 0-%d", value, most)
 	}
 	if modes := onlyModes[key]; mode != "" && modes != nil && !slices.Contains(modes, mode) && value != "" && value != "0" &&
 		value != "none" {
-		v.add("has an effect in mode %s only, not in %s", strings.Join(modes, ", "), mode)
+		v.addProblem("has an effect in mode %s only, not in %s", strings.Join(modes, ", "), mode)
 	}
 }
 
-func (v *validator) bridge(i Interface, b Bridge) {
-	v.bridgeOptions(i, b)
+func (v *validator) checkBridge(i Interface, b Bridge) {
+	v.checkBridgeOptions(i, b)
 	for _, p := range b.Ports {
 		key := "bridge.port[" + p.Name + "]"
-		v.at = i.path(key)
+		v.at = i.keyPath(key)
 		if p.Name == "" {
-			v.add("a port has no name")
+			v.addProblem("a port has no name")
 		}
 		if i.Type == TypeOVSBridge && (p.HairpinMode != nil || p.PathCost != nil || p.Priority != nil) {
-			v.add("stp-hairpin-mode, stp-path-cost and stp-priority belong to a linux-bridge")
+			v.addProblem("stp-hairpin-mode, stp-path-cost and stp-priority belong to a linux-bridge")
 		}
-		v.within(p.PathCost, key+".stp-path-cost", i, 1, 65535)
-		v.within(p.Priority, key+".stp-priority", i, 0, 63)
+		v.checkRange(p.PathCost, key+".stp-path-cost", i, 1, 65535)
+		v.checkRange(p.Priority, key+".stp-priority", i, 0, 63)
 		if p.VLAN != nil {
-			v.portVLAN(i, key+".vlan", *p.VLAN)
+			v.checkPortVLAN(i, key+".vlan", *p.VLAN)
 		}
-		v.portBond(i, key, p)
+		v.checkPortBond(i, key, p)
 	}
 }
 
-func (v *validator) portBond(i Interface, key string, p BridgePort) {
+func (v *validator) checkPortBond(i Interface, key string, p BridgePort) {
 	if p.Bond == nil {
 		return
 	}
-	v.at = i.path(key + ".link-aggregation")
+	v.at = i.keyPath(key + ".link-aggregation")
 	if i.Type == TypeLinuxBridge {
-		v.add("only an ovs-bridge bonds inside; make a bond and attach it as a port")
+		v.addProblem("only an ovs-bridge bonds inside; make a bond and attach it as a port")
 	}
 	if p.Bond.OVSDB != nil {
-		v.add("ovs-db of a bond inside a bridge is not supported; leave it out")
+		v.addProblem("ovs-db of a bond inside a bridge is not supported; leave it out")
 	}
 	if slices.ContainsFunc(p.Bond.Ports, func(m BondMember) bool { return m.Priority != nil || m.QueueID != nil }) {
-		v.add("priority and queue-id belong to a bond of the kernel, not to one inside a bridge")
+		v.addProblem("priority and queue-id belong to a bond of the kernel, not to one inside a bridge")
 	}
 	if len(p.Bond.Ports) == 1 {
-		v.add("a bond inside a bridge needs two ports or more")
+		v.addProblem("a bond inside a bridge needs two ports or more")
 	}
-	v.oneOf(i, key+".link-aggregation.mode", p.Bond.Mode, "", "active-backup", "balance-slb", "balance-tcp", "lacp")
+	v.checkOneOf(i, key+".link-aggregation.mode", p.Bond.Mode, "", "active-backup", "balance-slb", "balance-tcp", "lacp")
 }
 
-// within checks a number that may be missing.
-func (v *validator) within(n *int, key string, i Interface, low, high int) {
+// checkRange checks a number that may be missing.
+func (v *validator) checkRange(n *int, key string, i Interface, low, high int) {
 	if n != nil && (*n < low || *n > high) {
-		v.at = i.path(key)
-		v.add("%d is outside %d-%d", *n, low, high)
+		v.at = i.keyPath(key)
+		v.addProblem("%d is outside %d-%d", *n, low, high)
 	}
 }
 
-func (v *validator) bridgeOptions(i Interface, b Bridge) {
+func (v *validator) checkBridgeOptions(i Interface, b Bridge) {
 	o := b.Options
 	if b.AllowExtraPatchPorts && i.Type == TypeLinuxBridge {
-		v.at = i.path("bridge.allow-extra-patch-ports")
-		v.add("belongs to an ovs-bridge")
+		v.at = i.keyPath("bridge.allow-extra-patch-ports")
+		v.addProblem("belongs to an ovs-bridge")
 	}
 	if o == nil {
 		return
 	}
-	v.at = i.path("bridge.options")
+	v.at = i.keyPath("bridge.options")
 	ovs := o.RSTP != nil || o.McastSnooping != nil || o.FailMode != "" || o.Datapath != ""
 	if ovs && i.Type == TypeLinuxBridge {
-		v.add("rstp, mcast-snooping-enable, fail-mode and datapath belong to an ovs-bridge")
+		v.addProblem("rstp, mcast-snooping-enable, fail-mode and datapath belong to an ovs-bridge")
 	}
 	if i.Type == TypeOVSBridge && (o.MACAgeingTime != nil || o.GroupAddr != "" || o.VLANProtocol != "" || o.MulticastSnooping != nil) {
-		v.add("mac-ageing-time, group-addr, vlan-protocol and multicast-* belong to a linux-bridge")
+		v.addProblem("mac-ageing-time, group-addr, vlan-protocol and multicast-* belong to a linux-bridge")
 	}
 	if o.RSTP != nil && *o.RSTP && o.STP != nil && isTrue(o.STP.Enabled) {
-		v.add("stp and rstp exclude each other; give one of the two")
+		v.addProblem("stp and rstp exclude each other; give one of the two")
 	}
-	v.oneOf(i, "bridge.options.fail-mode", o.FailMode, "", "secure", "standalone")
-	v.oneOf(i, "bridge.options.vlan-protocol", o.VLANProtocol, "", "802.1q", "802.1ad")
-	v.oneOf(i, "bridge.options.multicast-router", o.MulticastRouter, "", "auto", "disabled", "enabled", "0", "1", "2")
-	v.within(o.VLANDefaultPVID, "bridge.options.vlan-default-pvid", i, 0, maxVLAN)
+	v.checkOneOf(i, "bridge.options.fail-mode", o.FailMode, "", "secure", "standalone")
+	v.checkOneOf(i, "bridge.options.vlan-protocol", o.VLANProtocol, "", "802.1q", "802.1ad")
+	v.checkOneOf(i, "bridge.options.multicast-router", o.MulticastRouter, "", "auto", "disabled", "enabled", "0", "1", "2")
+	v.checkRange(o.VLANDefaultPVID, "bridge.options.vlan-default-pvid", i, 0, maxVLAN)
 	if s := o.STP; s != nil {
-		v.within(s.ForwardDelay, "bridge.options.stp.forward-delay", i, 2, 30)
-		v.within(s.HelloTime, "bridge.options.stp.hello-time", i, 1, 10)
-		v.within(s.MaxAge, "bridge.options.stp.max-age", i, 6, 40)
-		v.within(s.Priority, "bridge.options.stp.priority", i, 0, 65535)
+		v.checkRange(s.ForwardDelay, "bridge.options.stp.forward-delay", i, 2, 30)
+		v.checkRange(s.HelloTime, "bridge.options.stp.hello-time", i, 1, 10)
+		v.checkRange(s.MaxAge, "bridge.options.stp.max-age", i, 6, 40)
+		v.checkRange(s.Priority, "bridge.options.stp.priority", i, 0, 65535)
 	}
 }
 
-func (v *validator) portVLAN(i Interface, key string, l PortVLAN) {
-	v.oneOf(i, key+".mode", l.Mode, "", "access", "trunk")
-	v.within(l.Tag, key+".tag", i, 0, maxVLAN)
-	v.at = i.path(key)
+func (v *validator) checkPortVLAN(i Interface, key string, l PortVLAN) {
+	v.checkOneOf(i, key+".mode", l.Mode, "", "access", "trunk")
+	v.checkRange(l.Tag, key+".tag", i, 0, maxVLAN)
+	v.at = i.keyPath(key)
 	switch l.Mode {
 	case "access":
 		if len(l.TrunkTags) > 0 || isTrue(l.EnableNative) {
-			v.add("mode access excludes trunk-tags and enable-native")
+			v.addProblem("mode access excludes trunk-tags and enable-native")
 		}
 	case "trunk":
 		if len(l.TrunkTags) == 0 && i.Type != TypeOVSBridge {
-			v.add("mode trunk needs trunk-tags")
+			v.addProblem("mode trunk needs trunk-tags")
 		}
 		if l.Tag != nil && *l.Tag != 0 && !isTrue(l.EnableNative) {
-			v.add("tag in mode trunk needs enable-native: true")
+			v.addProblem("tag in mode trunk needs enable-native: true")
 		}
 		if isTrue(l.EnableNative) && l.Tag == nil {
-			v.add("enable-native needs tag")
+			v.addProblem("enable-native needs tag")
 		}
 	default:
 		if l.Tag != nil || len(l.TrunkTags) > 0 || l.EnableNative != nil {
-			v.add("mode is missing")
+			v.addProblem("mode is missing")
 		}
 	}
-	v.trunkTags(l.TrunkTags)
+	v.checkTrunkTags(l.TrunkTags)
 }
 
-func (v *validator) trunkTags(tags []TrunkTag) {
+func (v *validator) checkTrunkTags(tags []TrunkTag) {
 	taken := map[int]bool{}
 	for n, t := range tags {
-		low, high, err := t.bounds()
+		low, high, err := t.vlanRange()
 		if err != nil {
-			v.add("trunk-tags[%d]: %v", n, err)
+			v.addProblem("trunk-tags[%d]: %v", n, err)
 			continue
 		}
 		for id := low; id <= high; id++ {
 			if taken[id] {
-				v.add("trunk-tags[%d]: VLAN %d is there already", n, id)
+				v.addProblem("trunk-tags[%d]: VLAN %d is there already", n, id)
 				break
 			}
 			taken[id] = true
@@ -308,7 +308,7 @@ func (v *validator) trunkTags(tags []TrunkTag) {
 	}
 }
 
-func (t TrunkTag) bounds() (low, high int, err error) {
+func (t TrunkTag) vlanRange() (low, high int, err error) {
 	switch {
 	case (t.ID == nil) == (t.Range == nil):
 		return 0, 0, fmt.Errorf("needs id or id-range, one of the two")

@@ -9,101 +9,101 @@ import (
 // localTable is RT_TABLE_LOCAL of linux/rtnetlink.h.
 const localTable = 255
 
-func (v *validator) route(d Document, r Route) {
+func (v *validator) checkRoute(d Document, r Route) {
 	if !slices.Contains([]string{"", StateAbsent}, r.State) {
-		v.add("state %q is neither empty nor absent", r.State)
+		v.addProblem("state %q is neither empty nor absent", r.State)
 	}
 	p, err := ParseDestination(r.Destination)
 	switch {
 	case r.Destination == "" && !r.Removes():
-		v.add("the route has no destination")
+		v.addProblem("the route has no destination")
 	case r.Destination == "":
 	case err != nil:
-		v.add("%v", err)
+		v.addProblem("%v", err)
 	case p.Addr().IsMulticast():
-		v.add("multicast cannot be routed this way")
+		v.addProblem("multicast cannot be routed this way")
 	case p.Addr().Is4() && p.Addr().As4()[0] == 0 && p.Bits() > 0:
-		v.add("destination %s is in 0.0.0.0/8, which means this network and cannot be routed; 0.0.0.0/0 is the default route", p)
+		v.addProblem("destination %s is in 0.0.0.0/8, which means this network and cannot be routed; 0.0.0.0/0 is the default route", p)
 	}
-	v.oneWord("route-type", r.RouteType, "blackhole", "unreachable", "prohibit")
+	v.checkWord("route-type", r.RouteType, "blackhole", "unreachable", "prohibit")
 	if r.NextHopInterface == "" && !r.Removes() && r.RouteType == "" {
-		v.add("next-hop-interface is missing")
+		v.addProblem("next-hop-interface is missing")
 	}
 	if r.RouteType != "" && !r.Removes() && (r.NextHopAddress != "" || r.NextHopInterface != "" && r.NextHopInterface != "lo") {
-		v.add("a %s route leads nowhere and has no next hop", r.RouteType)
+		v.addProblem("a %s route leads nowhere and has no next hop", r.RouteType)
 	}
 	if r.RouteType != "" && r.Weight > 0 {
-		v.add("a %s route has no weight: it is no path among several", r.RouteType)
+		v.addProblem("a %s route has no weight: it is no path among several", r.RouteType)
 	}
 	if r.Metric < 0 || r.TableID < 0 || r.CWND < 0 {
-		v.add("metric, table-id and cwnd cannot be negative")
+		v.addProblem("metric, table-id and cwnd cannot be negative")
 	}
 	if r.TableID == localTable && !r.Removes() {
-		v.add("table-id %d is the kernel's own table of local addresses; leave it out, or give another table", r.TableID)
+		v.addProblem("table-id %d is the kernel's own table of local addresses; leave it out, or give another table", r.TableID)
 	}
 	if r.Weight < 0 || r.Weight > 256 {
-		v.add("weight %d is outside 1-256", r.Weight)
+		v.addProblem("weight %d is outside 1-256", r.Weight)
 	} else if r.Weight > 0 && p.Addr().Is6() {
-		v.add("weight has an effect for IPv4 only")
+		v.addProblem("weight has an effect for IPv4 only")
 	}
 	if r.VRFName != "" {
-		v.add("vrf-name is part of nmstate, and this product does not support it; give the table of the VRF as table-id")
+		v.addProblem("vrf-name is part of nmstate, and this product does not support it; give the table of the VRF as table-id")
 	}
-	v.source(r, p)
-	v.nextHop(d, r)
+	v.checkSource(r, p)
+	v.checkNextHop(d, r)
 }
 
-func (v *validator) oneWord(key, value string, allowed ...string) {
+func (v *validator) checkWord(key, value string, allowed ...string) {
 	if value != "" && !slices.Contains(allowed, value) {
-		v.add("%s %q is none of %s", key, value, strings.Join(allowed, ", "))
+		v.addProblem("%s %q is none of %s", key, value, strings.Join(allowed, ", "))
 	}
 }
 
-func (v *validator) source(r Route, p netip.Prefix) {
+func (v *validator) checkSource(r Route, p netip.Prefix) {
 	if r.Source == "" {
 		return
 	}
 	a, err := netip.ParseAddr(r.Source)
 	switch {
 	case err != nil:
-		v.add("source %q is not an IP address", r.Source)
+		v.addProblem("source %q is not an IP address", r.Source)
 	case p.IsValid() && a.Is4() != p.Addr().Is4():
-		v.add("source %s is of the other IP family", a)
+		v.addProblem("source %s is of the other IP family", a)
 	}
 }
 
-func (v *validator) nextHop(d Document, r Route) {
+func (v *validator) checkNextHop(d Document, r Route) {
 	f, known := r.Family()
 	if r.NextHopAddress != "" {
 		a, err := netip.ParseAddr(r.NextHopAddress)
 		switch {
 		case err != nil:
-			v.add("next hop %q is not an IP address", r.NextHopAddress)
+			v.addProblem("next hop %q is not an IP address", r.NextHopAddress)
 			return
 		case a.IsUnspecified():
 		case known && FamilyOf(a) != f:
-			v.add("next hop %s is of the other IP family", a)
+			v.addProblem("next hop %s is of the other IP family", a)
 		case a.IsMulticast() || a.IsLoopback():
-			v.add("%s cannot be a next hop", a)
+			v.addProblem("%s cannot be a next hop", a)
 		}
 	}
-	i, ok := carrier(d, r.NextHopInterface)
+	i, ok := findCarrier(d, r.NextHopInterface)
 	if r.Removes() || !ok {
 		return
 	}
 	if i.State == StateAbsent || i.State == StateDown || i.State == StateIgnore {
-		v.add("the route's interface %q is to be %s", i.Name, i.State)
+		v.addProblem("the route's interface %q is to be %s", i.Name, i.State)
 	}
 	if ip := f.Of(i); known && ip.Off() {
-		v.add("%s is disabled on its interface %q", f, i.Name)
+		v.addProblem("%s is disabled on its interface %q", f, i.Name)
 	}
 	if ownAddress(i, r.NextHopAddress) {
-		v.add("next hop %s is an address of %q itself", r.NextHopAddress, i.Name)
+		v.addProblem("next hop %s is an address of %q itself", r.NextHopAddress, i.Name)
 	}
 }
 
-// carrier finds the interface that carries addresses under the name.
-func carrier(d Document, name string) (Interface, bool) {
+// findCarrier finds the interface that carries addresses under the name.
+func findCarrier(d Document, name string) (Interface, bool) {
 	for _, i := range d.Interfaces {
 		if i.Name == name && i.Type != TypeOVSBridge {
 			return i, true
@@ -128,12 +128,12 @@ func ownAddress(i Interface, addr string) bool {
 	return false
 }
 
-func (v *validator) rule(r RouteRule) {
+func (v *validator) checkRule(r RouteRule) {
 	if !slices.Contains([]string{"", StateAbsent}, r.State) {
-		v.add("state %q is neither empty nor absent", r.State)
+		v.addProblem("state %q is neither empty nor absent", r.State)
 	}
-	v.oneWord("family", r.Family, "ipv4", "ipv6")
-	v.oneWord("action", r.Action, "blackhole", "unreachable", "prohibit")
+	v.checkWord("family", r.Family, "ipv4", "ipv6")
+	v.checkWord("action", r.Action, "blackhole", "unreachable", "prohibit")
 	families := map[Family]bool{}
 	if r.Family == "ipv4" || r.Family == "ipv6" {
 		families[map[string]Family{"ipv4": IPv4, "ipv6": IPv6}[r.Family]] = true
@@ -142,34 +142,34 @@ func (v *validator) rule(r RouteRule) {
 		key   string
 		value *string
 	}{{"ip-from", r.IPFrom}, {"ip-to", r.IPTo}} {
-		if text(side.value) == "" {
+		if textOf(side.value) == "" {
 			continue
 		}
 		p, err := ParseDestination(*side.value)
 		if err != nil {
-			v.add("%s %q is not a network such as 192.0.2.0/24", side.key, *side.value)
+			v.addProblem("%s %q is not a network such as 192.0.2.0/24", side.key, *side.value)
 			continue
 		}
 		families[FamilyOf(p.Addr())] = true
 	}
 	switch {
 	case len(families) > 1:
-		v.add("family, ip-from and ip-to are of different IP families")
+		v.addProblem("family, ip-from and ip-to are of different IP families")
 	case len(families) == 0 && !r.Removes():
-		v.add("one of ip-from, ip-to and family is needed")
+		v.addProblem("one of ip-from, ip-to and family is needed")
 	}
 	if r.Priority < 0 || r.RouteTable < 0 || r.SuppressPfx != nil && *r.SuppressPfx < 0 {
-		v.add("priority, route-table and suppress-prefix-length cannot be negative")
+		v.addProblem("priority, route-table and suppress-prefix-length cannot be negative")
 	}
 	if r.FwMask != nil && r.FwMark == nil && !r.Removes() {
-		v.add("fwmask needs fwmark")
+		v.addProblem("fwmask needs fwmark")
 	}
 	if r.LoopbackOnly != nil {
-		v.add("loopback is part of nmstate, and this product does not support it")
+		v.addProblem("loopback is part of nmstate, and this product does not support it")
 	}
 }
 
-func (v *validator) resolver(r *Resolver) {
+func (v *validator) checkResolver(r *Resolver) {
 	if r == nil {
 		return
 	}
@@ -179,13 +179,13 @@ func (v *validator) resolver(r *Resolver) {
 		a, err := netip.ParseAddr(s)
 		switch {
 		case err != nil:
-			v.add("DNS server %q is not an IP address", s)
+			v.addProblem("DNS server %q is not an IP address", s)
 		case a.IsUnspecified() || a.IsMulticast():
-			v.add("%s cannot be a DNS server", s)
+			v.addProblem("%s cannot be a DNS server", s)
 		case a.IsLinkLocalUnicast() && a.Is6() && a.Zone() == "":
-			v.add("DNS server %s is link-local and needs its interface, as in %s%%eno1", s, s)
+			v.addProblem("DNS server %s is link-local and needs its interface, as in %s%%eno1", s, s)
 		case slices.Contains(seen, a):
-			v.add("DNS server %s appears twice", s)
+			v.addProblem("DNS server %s appears twice", s)
 		default:
 			seen = append(seen, a)
 		}
@@ -193,14 +193,14 @@ func (v *validator) resolver(r *Resolver) {
 	v.at = "dns-resolver.config.search"
 	for _, s := range r.Search {
 		if s == "" || strings.ContainsAny(s, " \t\n,;") {
-			v.add("DNS search domain %q is not a domain name", s)
+			v.addProblem("DNS search domain %q is not a domain name", s)
 		}
 	}
 	v.at = "dns-resolver.config.options"
 	for _, s := range r.Options {
 		name, value, hasValue := strings.Cut(s, ":")
-		if want, known := resolverOptions[name]; !known || want != hasValue || want && !digits(value) {
-			v.add("%q is not an option of resolv.conf; those are %s", s, resolverOptionNames)
+		if want, known := resolverOptions[name]; !known || want != hasValue || want && !isShortNumber(value) {
+			v.addProblem("%q is not an option of resolv.conf; those are %s", s, resolverOptionNames)
 		}
 	}
 }
@@ -214,44 +214,44 @@ var resolverOptions = map[string]bool{
 
 const resolverOptionNames = "attempts:N, ndots:N, timeout:N, edns0, rotate, trust-ad, use-vc and the others of resolv.conf(5)"
 
-func digits(s string) bool {
+func isShortNumber(s string) bool {
 	return s != "" && len(s) <= 5 && strings.Trim(s, "0123456789") == ""
 }
 
-func (v *validator) hostname(key string, name *string) {
+func (v *validator) checkHostname(key string, name *string) {
 	v.at = key
-	if h := text(name); len(h) > 64 || strings.ContainsAny(h, " \t\n/\x00") || strings.HasPrefix(h, "-") {
-		v.add("%q is not a host name of at most 64 characters", h)
+	if h := textOf(name); len(h) > 64 || strings.ContainsAny(h, " \t\n/\x00") || strings.HasPrefix(h, "-") {
+		v.addProblem("%q is not a host name of at most 64 characters", h)
 	}
 }
 
-// columns checks the node's own row of the Open vSwitch database.
-func (v *validator) columns(path string, o *OVSDB) {
+// checkColumns checks the node's own row of the Open vSwitch database.
+func (v *validator) checkColumns(path string, o *OVSDB) {
 	if o == nil {
 		return
 	}
 	if _, has := o.ExternalIDs[MappingsKey]; has {
 		v.at = path + ".external_ids." + MappingsKey
-		v.add("is told by ovn.bridge-mappings")
+		v.addProblem("is told by ovn.bridge-mappings")
 	}
 	for key, columns := range map[string]map[string]*string{"external_ids": o.ExternalIDs, "other_config": o.OtherConfig} {
 		if _, has := columns[""]; has {
 			v.at = path + "." + key
-			v.add("a key is empty")
+			v.addProblem("a key is empty")
 		}
 	}
 }
 
-// rest checks what is the node's as a whole.
-func (v *validator) rest(d Document) {
+// checkNodeWide checks what is the node's as a whole.
+func (v *validator) checkNodeWide(d Document) {
 	if d.Hostname != nil {
-		v.hostname("hostname.config", d.Hostname.Config)
-		v.hostname("hostname.running", d.Hostname.Running)
+		v.checkHostname("hostname.config", d.Hostname.Config)
+		v.checkHostname("hostname.running", d.Hostname.Running)
 		if h := d.Hostname.Running; h != nil && *h == "" {
-			v.add("a node has a name; hostname.config: '' removes the stored one")
+			v.addProblem("a node has a name; hostname.config: '' removes the stored one")
 		}
 	}
-	v.columns("ovs-db", d.OVSDB)
+	v.checkColumns("ovs-db", d.OVSDB)
 	if d.OVN == nil {
 		return
 	}
@@ -260,15 +260,15 @@ func (v *validator) rest(d Document) {
 		v.at = "ovn.bridge-mappings[" + b.Localnet + "]"
 		switch {
 		case b.Localnet == "" || strings.ContainsAny(b.Localnet, ",:"):
-			v.add("localnet is missing or holds a comma or a colon")
+			v.addProblem("localnet is missing or holds a comma or a colon")
 		case b.Bridge == "" && b.State != StateAbsent:
-			v.add("bridge is missing")
+			v.addProblem("bridge is missing")
 		case strings.ContainsAny(b.Bridge, ",:"):
-			v.add("bridge %q holds a comma or a colon", b.Bridge)
+			v.addProblem("bridge %q holds a comma or a colon", b.Bridge)
 		case seen[b.Localnet]:
-			v.add("the localnet is there already")
+			v.addProblem("the localnet is there already")
 		}
 		seen[b.Localnet] = true
-		v.oneWord("state", b.State, "present", StateAbsent)
+		v.checkWord("state", b.State, "present", StateAbsent)
 	}
 }

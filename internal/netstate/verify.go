@@ -41,17 +41,17 @@ func Compare(want, got Document) []Mismatch {
 	c := &comparison{got: got}
 	for _, i := range want.Interfaces {
 		if i.State != StateIgnore {
-			c.iface(i)
+			c.compareInterface(i)
 		}
 	}
 	if want.Routes != nil {
-		c.routes(want)
+		c.compareRoutes(want)
 	}
-	c.rules(want)
+	c.compareRules(want)
 	if want.DNS != nil && want.DNS.Config != nil {
-		c.resolver(*want.DNS.Config)
+		c.compareResolver(*want.DNS.Config)
 	}
-	c.nodeWide(want)
+	c.compareNodeWide(want)
 	return c.found
 }
 
@@ -60,50 +60,50 @@ type comparison struct {
 	found []Mismatch
 }
 
-func (c *comparison) add(iface, path, want, got, format string, args ...any) {
+func (c *comparison) addMismatch(iface, path, want, got, format string, args ...any) {
 	c.found = append(c.found, Mismatch{Interface: iface, Path: path, Want: want, Got: got, Sentence: fmt.Sprintf(format, args...)})
 }
 
-func (c *comparison) iface(want Interface) {
-	got, ok := find(c.got, want)
+func (c *comparison) compareInterface(want Interface) {
+	got, ok := findObserved(c.got, want)
 	if want.State == StateAbsent || want.State == StateDown {
 		if ok {
-			c.takenDown(want, got)
+			c.compareTakenDown(want, got)
 		}
 		return
 	}
 	if !ok {
-		c.add(want.Name, want.path(""), "exists", "does not exist", "interface %s does not exist", want.Name)
+		c.addMismatch(want.Name, want.keyPath(""), "exists", "does not exist", "interface %s does not exist", want.Name)
 		return
 	}
 	if got.State == StateDown {
-		c.add(got.Name, want.path("state"), StateUp, StateDown, "interface %s is down", got.Name)
+		c.addMismatch(got.Name, want.keyPath("state"), StateUp, StateDown, "interface %s is down", got.Name)
 	}
 	want, got = want.canonical(), got.canonical()
 	if got.Controller == nil && want.Controller != nil {
 		got.Controller = controllerOf(c.got, got.Name)
 	}
-	c.link(want, got)
-	c.ip(IPv4, want, got)
-	c.ip(IPv6, want, got)
+	c.compareLink(want, got)
+	c.compareIP(IPv4, want, got)
+	c.compareIP(IPv6, want, got)
 }
 
-// link compares all that is not an address.
-func (c *comparison) link(want, got Interface) {
-	for _, m := range tree.Missing(judged(want, got), got) {
+// compareLink compares all that is not an address.
+func (c *comparison) compareLink(want, got Interface) {
+	for _, m := range tree.Missing(comparablePart(want, got), got) {
 		if settledKeys[m.Path] && m.Unknown {
 			continue
 		}
 		words := strings.NewReplacer("mtu", "MTU", "mac-address", "MAC address", "vlan.id", "VLAN id").Replace(m.Path)
-		c.add(got.Name, want.path(m.Path), m.Want, m.Got, "interface %s has %s %s, not %s", got.Name, words, m.Got, m.Want)
+		c.addMismatch(got.Name, want.keyPath(m.Path), m.Want, m.Got, "interface %s has %s %s, not %s", got.Name, words, m.Got, m.Want)
 		c.found[len(c.found)-1].Settled = settledKeys[m.Path]
 	}
-	c.bondMembers(want, got)
-	c.bridgePorts(want, got)
+	c.compareBondMembers(want, got)
+	c.compareBridgePorts(want, got)
 }
 
-// judged leaves out of a desired interface what says how to do something rather than how it is to be.
-func judged(want, got Interface) Interface {
+// comparablePart leaves out of a desired interface what says how to do something rather than how it is to be.
+func comparablePart(want, got Interface) Interface {
 	want.Name, want.Type, want.State, want.Identifier, want.ProfileName, want.CopyMACFrom = got.Name, got.Type, got.State, "", "", ""
 	want.IPv4, want.IPv6, want.PermanentMACAddress, want.Driver = nil, nil, "", ""
 	if got.Type == TypeVRF {
@@ -130,7 +130,7 @@ func judged(want, got Interface) Interface {
 		want.Description = nil
 	}
 	if want.Bond != nil {
-		want.Bond = want.Bond.observable(got.Bond)
+		want.Bond = want.Bond.withReportedOptions(got.Bond)
 	}
 	for _, o := range want.Unsupported() {
 		*o.Value = nil
@@ -138,8 +138,8 @@ func judged(want, got Interface) Interface {
 	return want
 }
 
-// observable leaves out of a desired bond the options that the observer does not report.
-func (b *Bond) observable(got *Bond) *Bond {
+// withReportedOptions leaves out of a desired bond the options that the observer does not report.
+func (b *Bond) withReportedOptions(got *Bond) *Bond {
 	out := *b
 	out.Options = make(Options, len(b.Options))
 	for k, v := range b.Options {
@@ -154,26 +154,26 @@ func (b *Bond) observable(got *Bond) *Bond {
 	return &out
 }
 
-// takenDown judges what is to be down or absent: a virtual interface must not be up, a card
+// compareTakenDown judges what is to be down or absent: a virtual interface must not be up, a card
 // only has to carry no addresses, for its link may stay up unused.
-func (c *comparison) takenDown(want, got Interface) {
+func (c *comparison) compareTakenDown(want, got Interface) {
 	if got.Type != TypeEthernet {
 		if got.State == StateUp {
-			c.add(want.Name, want.path("state"), want.State, StateUp, "interface %s is up, not %s", want.Name, want.State)
+			c.addMismatch(want.Name, want.keyPath("state"), want.State, StateUp, "interface %s is up, not %s", want.Name, want.State)
 		}
 		return
 	}
 	for _, f := range []Family{IPv4, IPv6} {
 		if all, _ := f.Of(got).canonical().Prefixes(); len(all) > 0 {
-			c.add(want.Name, want.path("state"), want.State, all[0].String(),
+			c.addMismatch(want.Name, want.keyPath("state"), want.State, all[0].String(),
 				"interface %s is to be %s and still has address %s", want.Name, want.State, all[0])
 		}
 	}
 }
 
-// find prefers the type; a document may leave it out, and the carrier of addresses is meant where two interfaces
+// findObserved prefers the type; a document may leave it out, and the carrier of addresses is meant where two interfaces
 // share a name. veth and ethernet are one name space, as in nmstate.
-func find(in Document, want Interface) (Interface, bool) {
+func findObserved(in Document, want Interface) (Interface, bool) {
 	if want.Identifier == IdentifierMAC {
 		n, ok := findByMAC(in.Interfaces, want.MACAddress)
 		if !ok {
@@ -182,7 +182,7 @@ func find(in Document, want Interface) (Interface, bool) {
 		return in.Interfaces[n], true
 	}
 	if want.Type == TypeEthernet || want.Type == TypeVeth {
-		if i, ok := carrier(in, want.Name); ok && slices.Contains([]string{"", TypeEthernet, TypeVeth}, i.Type) {
+		if i, ok := findCarrier(in, want.Name); ok && slices.Contains([]string{"", TypeEthernet, TypeVeth}, i.Type) {
 			return i, true
 		}
 		return Interface{}, false
@@ -190,13 +190,13 @@ func find(in Document, want Interface) (Interface, bool) {
 	if want.Type != "" {
 		return in.Find(want.Name, want.Type)
 	}
-	if i, ok := carrier(in, want.Name); ok {
+	if i, ok := findCarrier(in, want.Name); ok {
 		return i, true
 	}
 	return in.Find(want.Name, "")
 }
 
-func (c *comparison) ip(f Family, want, got Interface) {
+func (c *comparison) compareIP(f Family, want, got Interface) {
 	ip, have := f.Of(want), f.Of(got)
 	if ip == nil {
 		return
@@ -204,13 +204,13 @@ func (c *comparison) ip(f Family, want, got Interface) {
 	key := strings.ToLower(f.String())
 	addrs, err := have.Prefixes()
 	if err != nil {
-		c.add(got.Name, want.path(key), "", "", "interface %s: %v", want.Name, err)
+		c.addMismatch(got.Name, want.keyPath(key), "", "", "interface %s: %v", want.Name, err)
 	}
 	if ip.Off() {
 		if len(addrs) > 0 {
-			c.add(
+			c.addMismatch(
 				got.Name,
-				want.path(key+".enabled"),
+				want.keyPath(key+".enabled"),
 				"false",
 				addrs[0].String(),
 				"interface %s still has %s address %s",
@@ -221,18 +221,18 @@ func (c *comparison) ip(f Family, want, got Interface) {
 		}
 		return
 	}
-	c.toggle(f, want, got, "DHCP", ip.DHCP, have, func(i *IP) *bool { return i.DHCP })
-	c.toggle(f, want, got, "autoconf", ip.Autoconf, have, func(i *IP) *bool { return i.Autoconf })
-	c.addresses(key, want, got, ip, addrs)
-	c.addressing(key, want, got, ip, have)
+	c.compareToggle(f, want, got, "DHCP", ip.DHCP, have, func(i *IP) *bool { return i.DHCP })
+	c.compareToggle(f, want, got, "autoconf", ip.Autoconf, have, func(i *IP) *bool { return i.Autoconf })
+	c.compareAddresses(key, want, got, ip, addrs)
+	c.compareAddressing(key, want, got, ip, have)
 }
 
-func (c *comparison) toggle(f Family, want, got Interface, name string, ask *bool, have *IP, of func(*IP) *bool) {
+func (c *comparison) compareToggle(f Family, want, got Interface, name string, ask *bool, have *IP, of func(*IP) *bool) {
 	if ask == nil || have == nil || of(have) == nil || *ask == *of(have) {
 		return
 	}
-	path := want.path(strings.ToLower(f.String() + "." + name))
-	c.add(
+	path := want.keyPath(strings.ToLower(f.String() + "." + name))
+	c.addMismatch(
 		got.Name,
 		path,
 		onOff(*ask),
@@ -246,15 +246,15 @@ func (c *comparison) toggle(f Family, want, got Interface, name string, ask *boo
 	)
 }
 
-func (c *comparison) addresses(key string, want, got Interface, ip *IP, addrs []netip.Prefix) {
+func (c *comparison) compareAddresses(key string, want, got Interface, ip *IP, addrs []netip.Prefix) {
 	wanted, err := ip.Prefixes()
 	if err != nil {
-		c.add(got.Name, want.path(key), "", "", "interface %s: %v", want.Name, err)
+		c.addMismatch(got.Name, want.keyPath(key), "", "", "interface %s: %v", want.Name, err)
 	}
-	path := want.path(key + ".address")
+	path := want.keyPath(key + ".address")
 	for n, p := range wanted {
 		if !ip.Addresses[n].Dynamic() && !slices.Contains(addrs, p) {
-			c.add(got.Name, path, p.String(), fmt.Sprint(addrs), "interface %s lacks address %s", got.Name, p)
+			c.addMismatch(got.Name, path, p.String(), fmt.Sprint(addrs), "interface %s lacks address %s", got.Name, p)
 		}
 	}
 	if ip.AllowExtraAddress == nil || *ip.AllowExtraAddress {
@@ -262,7 +262,7 @@ func (c *comparison) addresses(key string, want, got Interface, ip *IP, addrs []
 	}
 	for _, p := range addrs {
 		if !slices.Contains(wanted, p) {
-			c.add(
+			c.addMismatch(
 				got.Name,
 				path,
 				fmt.Sprint(wanted),
@@ -275,8 +275,8 @@ func (c *comparison) addresses(key string, want, got Interface, ip *IP, addrs []
 	}
 }
 
-// addressing compares what an observer may or may not be able to see; what it does not report is not held against it.
-func (c *comparison) addressing(key string, want, got Interface, ip, have *IP) {
+// compareAddressing compares what an observer may or may not be able to see; what it does not report is not held against it.
+func (c *comparison) compareAddressing(key string, want, got Interface, ip, have *IP) {
 	if have == nil || !ip.On() {
 		return
 	}
@@ -290,7 +290,8 @@ func (c *comparison) addressing(key string, want, got Interface, ip, have *IP) {
 		if m.Got == "nothing" || m.Got == `""` {
 			continue
 		}
-		c.add(got.Name, want.path(key+"."+m.Path), m.Want, m.Got, "interface %s has %s %s %s, not %s", got.Name, key, m.Path, m.Got, m.Want)
+		c.addMismatch(got.Name, want.keyPath(key+"."+m.Path), m.Want, m.Got, "interface %s has %s %s %s, not %s", got.Name, key, m.Path,
+			m.Got, m.Want)
 		c.found[len(c.found)-1].Settled = true
 	}
 }
@@ -302,55 +303,55 @@ func onOff(on bool) string {
 	return "off"
 }
 
-func (c *comparison) routes(want Document) {
+func (c *comparison) compareRoutes(want Document) {
 	var have []Route
 	if c.got.Routes != nil {
 		have = append(slices.Clone(c.got.Routes.Running), c.got.Routes.Config...)
 	}
 	for _, w := range want.Routes.Config {
 		if w.Removes() {
-			c.removed(w, have, want.Routes.Config)
+			c.compareRemoval(w, have, want.Routes.Config)
 			continue
 		}
-		shared := w.shared(want.Routes.Config)
-		i := slices.IndexFunc(have, func(h Route) bool { return w.inForce(h, shared) })
+		shared := w.isMultipath(want.Routes.Config)
+		i := slices.IndexFunc(have, func(h Route) bool { return w.isInForce(h, shared) })
 		if i < 0 {
-			c.add(w.NextHopInterface, "routes.config", w.String(), "nothing", "route %s is missing", w)
+			c.addMismatch(w.NextHopInterface, "routes.config", w.String(), "nothing", "route %s is missing", w)
 		}
 	}
 }
 
-func (c *comparison) removed(order Route, have, config []Route) {
+func (c *comparison) compareRemoval(order Route, have, config []Route) {
 	for _, h := range have {
 		if order.Matches(h) && !replacedBy(h, config) {
-			c.add(h.NextHopInterface, "routes.config", "nothing", h.String(), "route %s is still there", h)
+			c.addMismatch(h.NextHopInterface, "routes.config", "nothing", h.String(), "route %s is still there", h)
 			return
 		}
 	}
 }
 
-func (c *comparison) rules(want Document) {
+func (c *comparison) compareRules(want Document) {
 	var have []RouteRule
 	if c.got.RouteRules != nil {
 		have = append(slices.Clone(c.got.RouteRules.Config), c.got.RouteRules.Running...)
 	}
-	for _, w := range want.rules() {
+	for _, w := range want.configRules() {
 		if !w.Removes() {
 			if !anyRule(have, func(h RouteRule) bool { return SameRule(w, h) }) {
-				c.add("", "route-rules.config", w.String(), "nothing", "rule %s is missing", w)
+				c.addMismatch("", "route-rules.config", w.String(), "nothing", "rule %s is missing", w)
 			}
 			continue
 		}
 		for _, h := range have {
-			if w.Matches(h) && !anyRule(want.rules(), func(r RouteRule) bool { return !r.Removes() && SameRule(r, h) }) {
-				c.add("", "route-rules.config", "nothing", h.String(), "rule %s is still there", h)
+			if w.Matches(h) && !anyRule(want.configRules(), func(r RouteRule) bool { return !r.Removes() && SameRule(r, h) }) {
+				c.addMismatch("", "route-rules.config", "nothing", h.String(), "rule %s is still there", h)
 				break
 			}
 		}
 	}
 }
 
-func (c *comparison) resolver(want Resolver) {
+func (c *comparison) compareResolver(want Resolver) {
 	var have Resolver
 	if c.got.DNS != nil && c.got.DNS.Running != nil {
 		have = *c.got.DNS.Running
@@ -363,22 +364,22 @@ func (c *comparison) resolver(want Resolver) {
 		servers = servers[:n] // the network adds its own after the configured ones
 	}
 	if want.Server != nil && !SameServers(want.Server, servers) {
-		c.list("server", "DNS servers", want.Server, have.Server)
+		c.addListMismatch("server", "DNS servers", want.Server, have.Server)
 	}
 	if want.Search != nil && !slices.Equal(want.Search, have.Search) && (len(want.Search) > 0 || !anyAuto(c.got)) {
-		c.list("search", "DNS search domains", want.Search, have.Search)
+		c.addListMismatch("search", "DNS search domains", want.Search, have.Search)
 	}
 	if want.Options != nil && c.got.DNS != nil && c.got.DNS.Config != nil {
 		have.Options = c.got.DNS.Config.Options // others than the configured ones are NetworkManager's own
 		if !slices.Equal(sortedStrings(want.Options), sortedStrings(have.Options)) {
-			c.list("options", "DNS options", want.Options, have.Options)
+			c.addListMismatch("options", "DNS options", want.Options, have.Options)
 		}
 	}
 }
 
-func (c *comparison) list(key, words string, want, have []string) {
+func (c *comparison) addListMismatch(key, words string, want, have []string) {
 	w, h := "["+strings.Join(want, " ")+"]", "["+strings.Join(have, " ")+"]"
-	c.add("", "dns-resolver.config."+key, w, h, "%s are %s, not %s", words, h, w)
+	c.addMismatch("", "dns-resolver.config."+key, w, h, "%s are %s, not %s", words, h, w)
 }
 
 func anyAuto(d Document) bool {

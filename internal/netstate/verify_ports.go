@@ -8,8 +8,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
-// bridgePorts compares the list of a bridge, if there is one.
-func (c *comparison) bridgePorts(want, got Interface) {
+// compareBridgePorts compares the list of a bridge, if there is one.
+func (c *comparison) compareBridgePorts(want, got Interface) {
 	if want.Bridge == nil {
 		return
 	}
@@ -21,20 +21,21 @@ func (c *comparison) bridgePorts(want, got Interface) {
 	for _, p := range want.Bridge.Ports {
 		n := slices.IndexFunc(have, func(h BridgePort) bool { return h.Name == p.Name })
 		if n < 0 {
-			c.add(got.Name, want.path("bridge.port["+p.Name+"]"), p.Name, "nothing", "bridge %s has no port %s", want.Name, p.Name)
+			c.addMismatch(got.Name, want.keyPath("bridge.port["+p.Name+"]"), p.Name, "nothing", "bridge %s has no port %s", want.Name,
+				p.Name)
 			continue
 		}
-		c.bridgePort(want, p, have[n], pvid)
+		c.compareBridgePort(want, p, have[n], pvid)
 	}
 	if want.Bridge.Ports != nil && want.Type == TypeLinuxBridge {
-		c.unlisted(want, have)
+		c.addUnlistedPorts(want, have)
 	}
 }
 
-func (c *comparison) bridgePort(want Interface, p, have BridgePort, pvid int) {
+func (c *comparison) compareBridgePort(want Interface, p, have BridgePort, pvid int) {
 	filter := p.VLAN != nil && !sameFilter(p.VLAN, have.VLAN, pvid)
 	if p.VLAN != nil {
-		p.VLAN, have.VLAN = new(p.VLAN.beside(pvid)), new(have.VLAN.beside(pvid))
+		p.VLAN, have.VLAN = new(p.VLAN.asObserved(pvid)), new(have.VLAN.asObserved(pvid))
 	}
 	if !filter {
 		p.VLAN = nil
@@ -45,19 +46,20 @@ func (c *comparison) bridgePort(want Interface, p, have BridgePort, pvid int) {
 		found = append(found, tree.Difference{Path: "vlan", Want: show(p.VLAN), Got: show(have.VLAN)})
 	}
 	for _, m := range found {
-		c.add(want.Name, want.path("bridge.port["+p.Name+"]."+m.Path), m.Want, m.Got, "port %s of bridge %s has %s %s, not %s",
+		c.addMismatch(want.Name, want.keyPath("bridge.port["+p.Name+"]."+m.Path), m.Want, m.Got, "port %s of bridge %s has %s %s, not %s",
 			p.Name, want.Name, m.Path, m.Got, m.Want)
 	}
 }
 
-// unlisted names the ports that the document would release. Those that NetworkManager does not manage, and those of a type
+// addUnlistedPorts names the ports that the document would release. Those that NetworkManager does not manage, and those of a type
 // that no document configures, belong to containers and virtual machines.
-func (c *comparison) unlisted(want Interface, have []BridgePort) {
+func (c *comparison) addUnlistedPorts(want Interface, have []BridgePort) {
 	for _, h := range have {
-		i, known := carrier(c.got, h.Name)
+		i, known := findCarrier(c.got, h.Name)
 		ours := known && i.State != StateIgnore && i.Type != "" && slices.Contains(knownTypes, i.Type)
 		if ours && !slices.ContainsFunc(want.Bridge.Ports, func(p BridgePort) bool { return p.Name == h.Name }) {
-			c.add(want.Name, want.path("bridge.port"), "nothing", h.Name, "bridge %s has port %s, which the document does not list",
+			c.addMismatch(want.Name, want.keyPath("bridge.port"), "nothing", h.Name,
+				"bridge %s has port %s, which the document does not list",
 				want.Name, h.Name)
 		}
 	}
@@ -82,8 +84,8 @@ var settledKeys = map[string]bool{
 	"bridge.options.vlan-protocol": true, "bridge.options.vlan-default-pvid": true,
 }
 
-// bondMembers compares the settings of ports of a bond where they are reported.
-func (c *comparison) bondMembers(want, got Interface) {
+// compareBondMembers compares the settings of ports of a bond where they are reported.
+func (c *comparison) compareBondMembers(want, got Interface) {
 	if want.Bond == nil || got.Bond == nil {
 		return
 	}
@@ -92,16 +94,16 @@ func (c *comparison) bondMembers(want, got Interface) {
 		if n < 0 {
 			continue
 		}
-		c.bondMember(want, m.Name, "priority", m.Priority, got.Bond.PortsConfig[n].Priority)
-		c.bondMember(want, m.Name, "queue-id", m.QueueID, got.Bond.PortsConfig[n].QueueID)
+		c.compareBondMember(want, m.Name, "priority", m.Priority, got.Bond.PortsConfig[n].Priority)
+		c.compareBondMember(want, m.Name, "queue-id", m.QueueID, got.Bond.PortsConfig[n].QueueID)
 	}
 }
 
-func (c *comparison) bondMember(want Interface, port, key string, ask, have *int) {
+func (c *comparison) compareBondMember(want Interface, port, key string, ask, have *int) {
 	if ask == nil || have == nil || *ask == *have {
 		return
 	}
-	c.add(want.Name, want.path("link-aggregation.ports-config["+port+"]."+key), strconv.Itoa(*ask), strconv.Itoa(*have),
+	c.addMismatch(want.Name, want.keyPath("link-aggregation.ports-config["+port+"]."+key), strconv.Itoa(*ask), strconv.Itoa(*have),
 		"port %s of bond %s has %s %d, not %d", port, want.Name, key, *have, *ask)
 	c.found[len(c.found)-1].Settled = true
 }

@@ -86,8 +86,8 @@ type bundleMissing struct {
 	Error string `json:"error"`
 }
 
-// documents lists the files of the bundle in order.
-func (b *Bundle) documents() []Document {
+// listDocuments lists the files of the bundle in order.
+func (b *Bundle) listDocuments() []Document {
 	all := append([]Document{FileDocument(b.Files, "operation.jsonl", JournalPath(b.Operation))}, b.Documents...)
 	for _, unit := range b.Units {
 		log := func(ctx context.Context) ([]byte, error) { return b.Logs.Unit(ctx, unit, unitLines) }
@@ -101,31 +101,31 @@ func (b *Bundle) Collect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, bundleTimeout)
 	defer cancel()
 	b.scrub, b.left = NewRedactor(b.Files, b.Secrets), maxBundle
-	b.index = bundleIndex{Version: 1, Operation: b.Operation, Cause: b.brief(b.Cause), Collected: b.Clock.Now().UTC()}
-	for _, s := range b.documents() {
+	b.index = bundleIndex{Version: 1, Operation: b.Operation, Cause: b.shortenText(b.Cause), Collected: b.Clock.Now().UTC()}
+	for _, s := range b.listDocuments() {
 		data, err := s.Get(ctx)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
 			continue
 		}
 		if err == nil {
-			err = b.keep(s.Name, data)
+			err = b.writeFile(s.Name, data)
 		}
 		if err != nil {
-			b.index.Missing = append(b.index.Missing, bundleMissing{s.Name, b.brief(err.Error())})
+			b.index.Missing = append(b.index.Missing, bundleMissing{s.Name, b.shortenText(err.Error())})
 		}
 	}
 	data, err := json.MarshalIndent(b.index, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", BundleIndex, err)
 	}
-	if err := b.Files.Write(b.file(BundleIndex), append(data, '\n'), 0o600); err != nil {
+	if err := b.Files.Write(b.filePath(BundleIndex), append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("write the evidence bundle of operation %s: %w", b.Operation, err)
 	}
 	return nil
 }
 
-// file is where a file of the bundle is kept.
-func (b *Bundle) file(name string) string {
+// filePath is where a file of the bundle is kept.
+func (b *Bundle) filePath(name string) string {
 	at := path.Join(EvidencePath(b.Operation), name)
 	if b.Stateroot == "" {
 		return at
@@ -133,8 +133,8 @@ func (b *Bundle) file(name string) string {
 	return host.InVar(b.Stateroot, at)
 }
 
-// brief is a text for the index. Redaction comes before the cut: half a secret is not recognised.
-func (b *Bundle) brief(text string) string {
+// shortenText is a text for the index. Redaction comes before the cut: half a secret is not recognised.
+func (b *Bundle) shortenText(text string) string {
 	text = b.scrub.Text(text[:min(len(text), maxBundleFile)])
 	if len(text) > maxBundleText {
 		text = strings.ToValidUTF8(text[:maxBundleText], "") + "..."
@@ -142,16 +142,16 @@ func (b *Bundle) brief(text string) string {
 	return text
 }
 
-// keep writes one file, without secrets and as much of its end as there is room for.
-func (b *Bundle) keep(name string, data []byte) error {
+// writeFile writes one file, without secrets and as much of its end as there is room for.
+func (b *Bundle) writeFile(name string, data []byte) error {
 	whole := len(data)
 	data = b.scrub.Redact(lastLines(data, 2*maxBundleFile)) // the second cut drops a secret that this one halves
 	kept := lastLines(data, min(maxBundleFile, b.left))
 	if len(kept) == 0 {
 		return errors.New("the bundle is full")
 	}
-	if err := b.Files.Write(b.file(name), kept, 0o600); err != nil {
-		return fmt.Errorf("write %s: %w", b.file(name), err)
+	if err := b.Files.Write(b.filePath(name), kept, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", b.filePath(name), err)
 	}
 	b.left -= len(kept)
 	b.index.Files = append(b.index.Files, bundleFile{name, len(kept), max(whole-len(kept), 0)})
@@ -173,7 +173,7 @@ func lastLines(data []byte, limit int) []byte {
 // CollectOnce writes the bundle of a failure after which the running stateroot stays. The first bundle is kept: it
 // was made when the failure was fresh.
 func (b *Bundle) CollectOnce(ctx context.Context) error {
-	if _, err := b.Files.Stat(b.file(BundleIndex)); err == nil {
+	if _, err := b.Files.Stat(b.filePath(BundleIndex)); err == nil {
 		return nil
 	}
 	return b.Collect(ctx)

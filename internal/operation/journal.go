@@ -44,13 +44,13 @@ func List(files host.Files) ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-func records(id string) []string {
+func recordPaths(id string) []string {
 	return []string{JournalPath(id), PivotedJournalPath(id), EvidencePath(id)}
 }
 
 // Records lists the files and folders that hold an operation's records on this node.
 func Records(files host.Files, operation string) (paths []string) {
-	for _, p := range records(operation) {
+	for _, p := range recordPaths(operation) {
 		if _, err := files.Stat(p); err == nil {
 			paths = append(paths, p)
 		}
@@ -70,14 +70,14 @@ func Span(files host.Files, from, to string) time.Duration {
 		if err != nil {
 			continue
 		}
-		if took := span(entries, from, to); took > 0 {
+		if took := measureSpan(entries, from, to); took > 0 {
 			return took
 		}
 	}
 	return 0
 }
 
-func span(entries []flow.Entry, from, to string) time.Duration {
+func measureSpan(entries []flow.Entry, from, to string) time.Duration {
 	var began time.Time
 	for _, e := range entries {
 		switch {
@@ -101,20 +101,20 @@ func ReadEntries(files host.Files, operation string) ([]flow.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return merge(own, pivoted), nil
+	return mergeEntries(own, pivoted), nil
 }
 
-// merge inserts what the other stateroot wrote after everything that this one wrote before the reboot into it, which is
+// mergeEntries inserts what the other stateroot wrote after everything that this one wrote before the reboot into it, which is
 // the boot of the last entry both have, and before everything that this one wrote later.
-func merge(own, pivoted []flow.Entry) []flow.Entry {
+func mergeEntries(own, pivoted []flow.Entry) []flow.Entry {
 	known := map[string]bool{}
 	for _, e := range own {
-		known[identity(e)] = true
+		known[entryIdentity(e)] = true
 	}
 	var other []flow.Entry
 	left := ""
 	for _, e := range pivoted {
-		if known[identity(e)] {
+		if known[entryIdentity(e)] {
 			left = e.Boot
 			continue
 		}
@@ -127,8 +127,8 @@ func merge(own, pivoted []flow.Entry) []flow.Entry {
 	return slices.Insert(slices.Clone(own), at, other...)
 }
 
-// identity is equal for the copies of an entry that both stateroots hold.
-func identity(e flow.Entry) string {
+// entryIdentity is equal for the copies of an entry that both stateroots hold.
+func entryIdentity(e flow.Entry) string {
 	return fmt.Sprint(e.Seq, e.Time.UnixNano(), e.Flow, e.Kind, e.Step)
 }
 

@@ -70,7 +70,7 @@ type Facts struct {
 // Facts describes the kind.
 func (k Kind[R]) Facts() Facts {
 	var none R
-	return Facts{k.Name, k.RequestFile, k.Unit, k.WayOut, k.flows(), k.Plan(none, Here{}), k.Reservation}
+	return Facts{k.Name, k.RequestFile, k.Unit, k.WayOut, k.flowNames(), k.Plan(none, Here{}), k.Reservation}
 }
 
 // Failure says why an operation that does not run any more is not finished, and the way out of it; nil where it is finished.
@@ -85,7 +85,7 @@ func (f Facts) Failure(p flow.Progress) error {
 	return fmt.Errorf("%s (see journalctl -u %s)", at.Failure, f.Unit)
 }
 
-func (k Kind[R]) flows() []string {
+func (k Kind[R]) flowNames() []string {
 	if len(k.Flows) > 0 {
 		return k.Flows
 	}
@@ -136,14 +136,14 @@ func (k Kind[R]) Run(ctx context.Context, m Machine, with Instruments) error {
 	if err != nil {
 		return err
 	}
-	here, err := k.locate(ctx, m)
+	here, err := k.locateHere(ctx, m)
 	if err != nil {
 		return err
 	}
 	return k.Continue(ctx, m, with, r, here)
 }
 
-func (k Kind[R]) locate(ctx context.Context, m Machine) (Here, error) {
+func (k Kind[R]) locateHere(ctx context.Context, m Machine) (Here, error) {
 	if k.PlainNodes {
 		return LocateAny(ctx, m.Files, m.Deployments, m.Power)
 	}
@@ -157,15 +157,15 @@ func (k Kind[R]) Continue(ctx context.Context, m Machine, with Instruments, r R,
 			return err
 		}
 	}
-	return k.Close(ctx, m.Files, r, k.open(m, with, r, here).Run(ctx, k.Plan(r, here)))
+	return k.Close(ctx, m.Files, r, k.openOperation(m, with, r, here).Run(ctx, k.Plan(r, here)))
 }
 
 // Abort takes back what a request has done, up to the plan's commit point.
 func (k Kind[R]) Abort(ctx context.Context, m Machine, with Instruments, r R, here Here) error {
-	return k.Close(ctx, m.Files, r, k.open(m, with, r, here).Abort(ctx, k.Plan(r, here)))
+	return k.Close(ctx, m.Files, r, k.openOperation(m, with, r, here).Abort(ctx, k.Plan(r, here)))
 }
 
-func (k Kind[R]) open(m Machine, with Instruments, r R, here Here) *Operation {
+func (k Kind[R]) openOperation(m Machine, with Instruments, r R, here Here) *Operation {
 	o := Open(k.ID(r), here, Ports{Files: m.Files, Clock: m.Clock, Log: m.Log}, with)
 	o.Wrap = k.Wrap
 	return o
@@ -205,7 +205,7 @@ func (k Kind[R]) Forget(files host.Files, r R) error {
 	if k.Spared != nil {
 		spared = append(spared, k.Spared(files)...)
 	}
-	return Prune(files, k.flows(), spared...)
+	return Prune(files, k.flowNames(), spared...)
 }
 
 // Holder is what the lock calls an operation of this kind.

@@ -103,18 +103,18 @@ func Open(id string, here Here, p Ports, with Instruments) *Operation {
 
 // Run carries out the plan from wherever the journal says it stands; see flow.Runner.
 func (o *Operation) Run(ctx context.Context, p flow.Plan) error {
-	return o.Runner.Run(ctx, o.wrapped(p))
+	return o.Runner.Run(ctx, o.wrapPlan(p))
 }
 
 // Abort rolls back a plan that was begun and is not past its commit point.
 func (o *Operation) Abort(ctx context.Context, p flow.Plan) error {
-	return o.Runner.Abort(ctx, o.wrapped(p))
+	return o.Runner.Abort(ctx, o.wrapPlan(p))
 }
 
 // Entries reads the operation's journal, with the part that a rollback brought back.
 func (o *Operation) Entries() ([]flow.Entry, error) { return ReadEntries(o.files, o.ID) }
 
-func (o *Operation) wrapped(p flow.Plan) flow.Plan {
+func (o *Operation) wrapPlan(p flow.Plan) flow.Plan {
 	if o.Wrap == nil {
 		return p
 	}

@@ -23,7 +23,7 @@ func (r *Redactor) LearnDocument(data []byte) {
 func (r *Redactor) learnValues(data []byte) {
 	for _, m := range secretValue.FindAllSubmatch(data, -1) {
 		for _, value := range m[1:] {
-			r.learn(strings.TrimSpace(string(value)))
+			r.addSecret(strings.TrimSpace(string(value)))
 			if inner := bytes.ReplaceAll(value, []byte(`\"`), []byte(`"`)); len(inner) < len(data) && bytes.ContainsAny(inner, ":=") {
 				r.learnValues(inner)
 			}

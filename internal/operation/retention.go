@@ -35,13 +35,13 @@ func Prune(files host.Files, flows []string, spared ...string) error {
 		return len(entries) == 0 || !slices.Contains(flows, entries[0].Flow)
 	})
 	for _, id := range ids[:max(len(ids)-keptRecords, 0)] {
-		errs = append(errs, forget(files, id))
+		errs = append(errs, removeRecords(files, id))
 	}
 	return errors.Join(errs...)
 }
 
-func forget(files host.Files, id string) error {
-	for _, record := range records(id) {
+func removeRecords(files host.Files, id string) error {
+	for _, record := range recordPaths(id) {
 		if err := files.Remove(record); err != nil {
 			return fmt.Errorf("remove %s: %w", record, err)
 		}

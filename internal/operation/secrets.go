@@ -45,7 +45,7 @@ func NewRedactor(files host.Files, s Secrets) Redactor {
 	return r
 }
 
-func (r *Redactor) learn(secret string) {
+func (r *Redactor) addSecret(secret string) {
 	if len(secret) >= shortestSecret {
 		r.known = append(r.known, []byte(secret))
 	}
@@ -55,7 +55,7 @@ func (r *Redactor) learn(secret string) {
 func (r *Redactor) learnLines(key string) {
 	for line := range strings.Lines(key) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
-			r.learn(line)
+			r.addSecret(line)
 		}
 	}
 }
@@ -71,10 +71,10 @@ func (r *Redactor) learnCredentials(config []byte) {
 	for _, entry := range file.Auths {
 		for _, key := range []string{"auth", "password", "identitytoken", "registrytoken"} {
 			secret, _ := entry[key].(string)
-			r.learn(secret)
+			r.addSecret(secret)
 			if plain, err := base64.StdEncoding.DecodeString(secret); err == nil && key == "auth" {
 				_, password, _ := strings.Cut(string(plain), ":")
-				r.learn(password)
+				r.addSecret(password)
 			}
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/wire"
 )
 
-// assemble turns what was found into writes.
-func (p *planner) assemble() error {
+// assembleWrites turns what was found into writes.
+func (p *planner) assembleWrites() error {
 	p.assembleFiles()
 	changed := len(p.plan.files)+len(p.plan.members)+len(p.plan.nodes) > 0
 	for _, o := range p.Objects {
@@ -37,7 +37,7 @@ func (p *planner) assemble() error {
 	}
 	moves := changed && p.Mapping.Moves()
 	if moves {
-		if err := p.follow(); err != nil {
+		if err := p.applyFollowers(); err != nil {
 			return fmt.Errorf("update what depends on the change: %w", err)
 		}
 	}
@@ -78,7 +78,7 @@ func (p *planner) assembleFiles() {
 func (p *planner) assembleObjects(moves bool) {
 	for _, o := range p.Objects {
 		if o.Changed {
-			p.write(o)
+			p.addWrites(o)
 		}
 	}
 	if !moves {
@@ -90,10 +90,10 @@ func (p *planner) assembleObjects(moves bool) {
 	}
 }
 
-// write adds a changed object to the writes. Objects with a new key or with hashes of others come first, because a hash can be checked
+// addWrites adds a changed object to the writes. Objects with a new key or with hashes of others come first, because a hash can be checked
 // only against objects that have not changed yet. Objects that name the cluster come last, DNS cluster at the very end: where it has
 // the new name, the next run takes the rest for done.
-func (p *planner) write(o *wire.Object) {
+func (p *planner) addWrites(o *wire.Object) {
 	switch {
 	case rules.NamesCluster(o.Key) && !p.Mapping.Cluster.Empty():
 		p.plan.last = append(p.plan.last, p.editsOf(o)...)
@@ -119,7 +119,7 @@ func (p *planner) editsOf(o *wire.Object) []host.Edit {
 	case string(existing.Value) == string(o.Value), p.Record.Settled(o.MovesTo, existing.Value):
 		return []host.Edit{removal}
 	}
-	p.block(o.MovesTo, "already exists, and "+o.Key+" is renamed to it: delete the one that is not the node's")
+	p.addBlocked(o.MovesTo, "already exists, and "+o.Key+" is renamed to it: delete the one that is not the node's")
 	return nil
 }
 

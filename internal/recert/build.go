@@ -47,15 +47,15 @@ func buildPlan(ctx context.Context, ports Ports, cfg config.Config, store host.O
 	if !s.Mapping.Cluster.Empty() {
 		p.plan.Cluster = &s.Mapping.Cluster
 	}
-	err = p.complete()
+	err = p.completePlan()
 	p.plan.Warnings = append(p.plan.Warnings, s.Returning()...)
 	p.plan.Changes, p.plan.Kept, p.plan.Leftovers, p.plan.NotRead = s.Changes, s.Kept, s.Leftovers, s.NotRead
 	return p.plan, err
 }
 
-// complete works out the writes, unless something blocks the plan.
-func (p *planner) complete() error {
-	p.refuse()
+// completePlan works out the writes, unless something blocks the plan.
+func (p *planner) completePlan() error {
+	p.blockUnworkable()
 	if err := p.planServerKeys(); err != nil {
 		return fmt.Errorf("plan SSH host keys: %w", err)
 	}
@@ -69,7 +69,7 @@ func (p *planner) complete() error {
 	if err := p.reissueAll(); err != nil {
 		return fmt.Errorf("re-issue certificates: %w", err)
 	}
-	if err := p.assemble(); err != nil {
+	if err := p.assembleWrites(); err != nil {
 		return fmt.Errorf("plan the writes: %w", err)
 	}
 	if p.Config.Defragment {
@@ -116,20 +116,20 @@ func (p *planner) planNodes() error {
 	return nil
 }
 
-func (p *planner) block(where, why string) {
+func (p *planner) addBlocked(where, why string) {
 	p.plan.Blocked = append(p.plan.Blocked, inspect.Note{Where: where, Why: why})
 }
 
-// refuse blocks a plan that cannot be carried out as asked.
-func (p *planner) refuse() {
+// blockUnworkable blocks a plan that cannot be carried out as asked.
+func (p *planner) blockUnworkable() {
 	p.refuseUnknownAddresses()
 	for _, n := range p.UnreadResources() {
-		p.block(n.Where, n.Why)
+		p.addBlocked(n.Where, n.Why)
 	}
 	p.refuseMissingObjects()
 	for _, u := range p.PKI.Unread {
 		if rules.IsEssential(u.At) {
-			p.block(u.At.Where, u.String())
+			p.addBlocked(u.At.Where, u.String())
 		} else {
 			p.Keep(u.At.Where, u.String())
 		}
@@ -148,7 +148,7 @@ func (p *planner) refuseUnknownAddresses() {
 			at, err := netip.ParseAddrPort(strings.TrimPrefix(text, "https://"))
 			if !known && err == nil && at.Addr().Is4() == fresh.Is4() && at.Addr() != fresh {
 				const why = "is at %s, and no Node says whether %s replaces it: list both in cn_san_replace_rules"
-				p.block(config.MemberLocation, fmt.Sprintf(why, at.Addr(), fresh))
+				p.addBlocked(config.MemberLocation, fmt.Sprintf(why, at.Addr(), fresh))
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func (p *planner) refuseUnknownAddresses() {
 // install-config works without them.
 func (p *planner) refuseMissingObjects() {
 	missing := func(name, setting string) {
-		p.block(rules.StoragePrefix+name, setting+" is written here, and the object does not exist")
+		p.addBlocked(rules.StoragePrefix+name, setting+" is written here, and the object does not exist")
 	}
 	for _, r := range rules.ObjectRules() {
 		if r.Setting != "" && r.Wanted(p.Config) && !p.Seen[r.Keys] {
@@ -172,6 +172,6 @@ func (p *planner) refuseMissingObjects() {
 		p.Keep("machine_network_cidr", "has no effect: the cluster has no install-config")
 	}
 	if p.Config.Chrony != "" && !p.Seen[rules.ChronyFile] {
-		p.block(rules.ChronyFile, "chrony_config is written here, and the file does not exist")
+		p.addBlocked(rules.ChronyFile, "chrony_config is written here, and the file does not exist")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/wire"
 )
 
-// follow makes the changes that are made only together with others.
-func (p *planner) follow() error {
+// applyFollowers makes the changes that are made only together with others.
+func (p *planner) applyFollowers() error {
 	for _, f := range p.Followers {
 		before := f.Object.Value
 		if err := f.Rule.Apply(p.Config, p.Mapping, p.Now, f.Object); err != nil {
@@ -22,13 +22,13 @@ func (p *planner) follow() error {
 			continue
 		}
 		p.AddChange(inspect.Rewrite, f.Object.Key, f.Rule.Why)
-		p.include(f.Object)
+		p.includeObject(f.Object)
 	}
 	return nil
 }
 
-// include adds an object to those that are written if they change.
-func (p *planner) include(o *wire.Object) {
+// includeObject adds an object to those that are written if they change.
+func (p *planner) includeObject(o *wire.Object) {
 	if !slices.Contains(p.Objects, o) {
 		p.Objects = append(p.Objects, o)
 	}
@@ -70,7 +70,7 @@ func (p *planner) followDependencies() error {
 			return fmt.Errorf("update the hashes in %s: %w", d.Key, err)
 		}
 		if d.Changed {
-			p.include(d)
+			p.includeObject(d)
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func (e *Engine) Lives(ctx context.Context, cfg config.Config) ([]Life, *Plan, e
 	if err != nil {
 		return nil, nil, err
 	}
-	renewed := plan.renewals()
+	renewed := plan.renewalMatcher()
 	var out []Life
 	for _, f := range inventory.Certificates {
 		if f.Authority && !f.HasKey {
@@ -46,8 +46,8 @@ func (e *Engine) Lives(ctx context.Context, cfg config.Config) ([]Life, *Plan, e
 	return out, plan, nil
 }
 
-// renewals says of a subject at a place whether its certificate is signed again.
-func (p *Plan) renewals() func(subject, place string) bool {
+// renewalMatcher says of a subject at a place whether its certificate is signed again.
+func (p *Plan) renewalMatcher() func(subject, place string) bool {
 	signed, requested := map[[2]string]bool{}, map[string]bool{}
 	for _, r := range p.Certificates {
 		for _, at := range r.Places {

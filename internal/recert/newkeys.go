@@ -96,8 +96,8 @@ func (p *planner) recordedKey(leaf *certs.Certificate) (crypto.Signer, error) {
 	return p.PKI.KeysByPublic()[string(was.RawSubjectPublicKeyInfo)], nil
 }
 
-// adopt continues with what an interrupted run signed.
-func (p *planner) adopt(keys map[string]crypto.Signer) error {
+// adoptKeys continues with what an interrupted run signed.
+func (p *planner) adoptKeys(keys map[string]crypto.Signer) error {
 	if err := p.PKI.Adopt(p.Record, keys); err != nil {
 		return fmt.Errorf("continue an interrupted run: %w", err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/recert/replace"
 )
 
-// apply carries the plan out. The order makes every interruption harmless: files and objects can be written again with the same
+// commitTo carries the plan out. The order makes every interruption harmless: files and objects can be written again with the same
 // result, and the Node, from which the next run learns the old address, is deleted last.
-func (p *Plan) apply(ctx context.Context, files host.Files, store host.OpenKeystore) error {
+func (p *Plan) commitTo(ctx context.Context, files host.Files, store host.OpenKeystore) error {
 	if err := store.Commit(ctx, p.first); err != nil {
 		return fmt.Errorf("write objects with new keys and hashes: %w", err)
 	}

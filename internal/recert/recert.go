@@ -48,15 +48,15 @@ func New(p Ports) *Engine {
 
 // Scan lists every certificate and key of the cluster; see inspect.
 func (e *Engine) Scan(ctx context.Context, cfg config.Config) (*inspect.Inventory, error) {
-	return inspect.Scan(ctx, e.sources(), cfg)
+	return inspect.Scan(ctx, e.inspectPorts(), cfg)
 }
 
 // Verify proves that the cluster is as the configuration asks; see inspect.
 func (e *Engine) Verify(ctx context.Context, configPath string) (*inspect.Verification, error) {
-	return inspect.Verify(ctx, e.sources(), configPath)
+	return inspect.Verify(ctx, e.inspectPorts(), configPath)
 }
 
-func (e *Engine) sources() inspect.Ports {
+func (e *Engine) inspectPorts() inspect.Ports {
 	return inspect.Ports{Keystore: e.ports.Keystore, Files: e.ports.Files, Clock: e.ports.Clock}
 }
 
@@ -66,10 +66,10 @@ var ErrBlocked = errors.New("the change cannot be carried out")
 
 // Plan works out what Run would do. It starts and stops etcd over the data but writes nothing.
 func (e *Engine) Plan(ctx context.Context, cfg config.Config) (*Plan, error) {
-	return e.plan(ctx, cfg, config.Record{})
+	return e.planOffline(ctx, cfg, config.Record{})
 }
 
-func (e *Engine) plan(ctx context.Context, cfg config.Config, resume config.Record) (plan *Plan, err error) {
+func (e *Engine) planOffline(ctx context.Context, cfg config.Config, resume config.Record) (plan *Plan, err error) {
 	store, err := e.ports.Keystore.Open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open the cluster's store: %w", err)
@@ -87,7 +87,7 @@ func (e *Engine) Preview(ctx context.Context, configPath string) (*Plan, error) 
 	if resume.Done {
 		return &Plan{}, nil
 	}
-	return e.plan(ctx, cfg, resume)
+	return e.planOffline(ctx, cfg, resume)
 }
 
 // Run implements host.Recert. A run that was interrupted is completed by the next; one after that is a no-op.
@@ -110,8 +110,8 @@ func (e *Engine) Apply(ctx context.Context, configPath string) (*Plan, error) {
 		return &Plan{}, config.RemoveKeys(e.ports.Files, configPath)
 	}
 	run := &run{ports: e.ports, cfg: cfg, configPath: configPath, resume: resume, times: map[string]string{}, began: e.ports.Clock()}
-	err = run.do(ctx)
-	return run.plan, run.conclude(err)
+	err = run.planAndApply(ctx)
+	return run.plan, run.concludeRun(err)
 }
 
 // What LimitMemory sets. The limit leaves a quarter to what a process needs besides.

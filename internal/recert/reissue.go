@@ -23,7 +23,7 @@ func (p *planner) reissueLeaves() error {
 			p.cannotReissue(leaf, err)
 			continue
 		}
-		if err := p.prepare(work); err != nil {
+		if err := p.prepareSigning(work); err != nil {
 			return work.Failed(err)
 		}
 		all = append(all, work)
@@ -52,8 +52,8 @@ func (p *planner) signingOf(leaf *certs.Certificate) (*certs.Signing, error) {
 	return work, nil
 }
 
-// prepare gives a leaf a new key, where its own is missing and has an empty place, and adopts what an interrupted run signed.
-func (p *planner) prepare(work *certs.Signing) error {
+// prepareSigning gives a leaf a new key, where its own is missing and has an empty place, and adopts what an interrupted run signed.
+func (p *planner) prepareSigning(work *certs.Signing) error {
 	own, err := p.newKeyFor(work.Leaf)
 	if err != nil {
 		return err
@@ -117,22 +117,22 @@ func (p *planner) cannotReissue(leaf *certs.Certificate, cause error) {
 	}
 	why := "cannot be re-issued: " + cause.Error()
 	if i := slices.IndexFunc(leaf.Places, rules.IsEssential); i >= 0 {
-		p.block(leaf.Places[i].Where, why)
+		p.addBlocked(leaf.Places[i].Where, why)
 		return
 	}
 	p.keepAt(leaf.Places, why)
-	p.warn(leaf.Places[0].Where, fmt.Sprintf("the certificate of %q keeps an old address or name in %s, and %s", leaf.Subject,
+	p.addWarning(leaf.Places[0].Where, fmt.Sprintf("the certificate of %q keeps an old address or name in %s, and %s", leaf.Subject,
 		inspect.Count(len(leaf.Places), "place"), why))
 }
 
-func (p *planner) warn(where, why string) {
+func (p *planner) addWarning(where, why string) {
 	p.plan.Warnings = append(p.plan.Warnings, inspect.Note{Where: where, Why: why})
 }
 
 // reissueTrees signs everything again that the rules for names, keys, certificates and validity reach.
 func (p *planner) reissueTrees() error {
 	t := certs.NewTree(p.Config, p.Mapping, p.Now, p.PKI)
-	t.Rand, t.NewKey, t.OnUnsignable, t.Refuse, t.Keep = p.ports.Rand, p.newKeyFor, p.cannotReissue, p.block, p.Keep
+	t.Rand, t.NewKey, t.OnUnsignable, t.Refuse, t.Keep = p.ports.Rand, p.newKeyFor, p.cannotReissue, p.addBlocked, p.Keep
 	t.IsEssential = rules.HasEssentialPlace
 	t.OnAlone, t.Successor = p.signedAlone, p.successorOf
 	if err := t.Load(p.ports.Files); err != nil {
@@ -142,7 +142,7 @@ func (p *planner) reissueTrees() error {
 		return err
 	}
 	if len(p.Record.Certificates) > 0 { // an interrupted run has signed already
-		return p.adopt(t.Keys)
+		return p.adoptKeys(t.Keys)
 	}
 	if err := t.Reissue(); err != nil {
 		return fmt.Errorf("re-issue trees: %w", err)

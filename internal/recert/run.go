@@ -27,12 +27,12 @@ type run struct {
 	times      map[string]string
 }
 
-func (r *run) do(ctx context.Context) (err error) {
+func (r *run) planAndApply(ctx context.Context) (err error) {
 	store, err := r.ports.Keystore.Open(ctx)
 	if err != nil {
 		return fmt.Errorf("open the cluster's store: %w", err)
 	}
-	r.lap("open")
+	r.recordTime("open")
 	defer func() {
 		if closeErr := store.Close(ctx); closeErr != nil {
 			err = errors.Join(err, fmt.Errorf("close the cluster's store: %w", closeErr))
@@ -41,8 +41,8 @@ func (r *run) do(ctx context.Context) (err error) {
 	if r.plan, err = buildPlan(ctx, r.ports, r.cfg, store, r.resume); err != nil {
 		return fmt.Errorf("plan the change: %w", err)
 	}
-	r.lap("plan")
-	r.described = describe(r.plan)
+	r.recordTime("plan")
+	r.described = renderPlan(r.plan)
 	r.logPlan()
 	if len(r.plan.Blocked) > 0 {
 		n := r.plan.Blocked[0]
@@ -52,15 +52,15 @@ func (r *run) do(ctx context.Context) (err error) {
 	case r.cfg.DryRun:
 		return nil
 	case r.plan.Empty():
-		return r.settle()
+		return r.completeRecord()
 	}
-	err = r.apply(ctx, store)
-	r.lap("apply")
+	err = r.applyPlan(ctx, store)
+	r.recordTime("apply")
 	return err
 }
 
-// settle completes the record of a run that did all its work and was interrupted before it recorded that.
-func (r *run) settle() error {
+// completeRecord completes the record of a run that did all its work and was interrupted before it recorded that.
+func (r *run) completeRecord() error {
 	if len(r.resume.After) == 0 {
 		return nil
 	}
@@ -71,13 +71,13 @@ func (r *run) settle() error {
 	return config.RemoveKeys(r.ports.Files, r.configPath)
 }
 
-// apply carries the plan out and records it where the result cannot be told from the data. Otherwise it removes an older record.
-func (r *run) apply(ctx context.Context, store host.OpenKeystore) error {
+// applyPlan carries the plan out and records it where the result cannot be told from the data. Otherwise it removes an older record.
+func (r *run) applyPlan(ctx context.Context, store host.OpenKeystore) error {
 	mapping, err := replace.NewMapping(r.plan.Addresses)
 	if err != nil {
 		return err
 	}
-	record := extend(r.resume, r.plan)
+	record := extendRecord(r.resume, r.plan)
 	recorded := mapping.Overlaps() || r.cfg.NeedsRecord() || len(r.plan.signed) > 0
 	begin := record.Save
 	if !recorded {
@@ -89,7 +89,7 @@ func (r *run) apply(ctx context.Context, store host.OpenKeystore) error {
 	if err := begin(r.ports.Files, r.configPath); err != nil {
 		return fmt.Errorf("begin the record: %w", err)
 	}
-	if err := r.plan.apply(ctx, r.ports.Files, store); err != nil {
+	if err := r.plan.commitTo(ctx, r.ports.Files, store); err != nil {
 		return fmt.Errorf("apply the change: %w", err)
 	}
 	if recorded {
@@ -116,13 +116,13 @@ func (r *run) logPlan() {
 		"kept", len(r.plan.Kept), "leftovers", len(r.plan.Leftovers), "blocked", len(r.plan.Blocked))
 }
 
-func (r *run) lap(name string) {
+func (r *run) recordTime(name string) {
 	r.times[name] = r.ports.Clock().Sub(r.began).Round(time.Millisecond).String()
 }
 
-// conclude writes the report. A change that succeeded does not fail for lack of a report: the caller would roll it back.
-func (r *run) conclude(err error) error {
-	unreported := r.report(err)
+// concludeRun writes the report. A change that succeeded does not fail for lack of a report: the caller would roll it back.
+func (r *run) concludeRun(err error) error {
+	unreported := r.writeReport(err)
 	if unreported == nil || err != nil || r.cfg.DryRun {
 		return errors.Join(err, unreported)
 	}
@@ -130,17 +130,17 @@ func (r *run) conclude(err error) error {
 	return nil
 }
 
-func (r *run) report(err error) error {
+func (r *run) writeReport(err error) error {
 	s := summary{Engine: "native", Started: r.began, DryRun: r.cfg.DryRun, RunTimes: r.times,
 		Config: newSummaryConfig(r.cfg), plan: r.described}
 	if err != nil {
 		s.Error = err.Error()
 	}
-	return s.write(r.ports.Files, r.cfg.SummaryFile)
+	return s.writeFile(r.ports.Files, r.cfg.SummaryFile)
 }
 
-// extend adds to a record what a plan is going to write.
-func extend(p config.Record, plan *Plan) config.Record {
+// extendRecord adds to a record what a plan is going to write.
+func extendRecord(p config.Record, plan *Plan) config.Record {
 	after := maps.Clone(p.After)
 	if after == nil {
 		after = map[string]string{}

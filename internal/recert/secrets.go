@@ -52,7 +52,7 @@ func (p *planner) chooseKeys(given map[string]crypto.Signer) error {
 
 // signedAlone warns of a certificate that its authority cannot sign for its new key.
 func (p *planner) signedAlone(cert *certs.Certificate, cause error) {
-	p.warn(cert.Places[0].Where, fmt.Sprintf("the certificate of %q gets a new key and is signed with that key itself, because %v: "+
+	p.addWarning(cert.Places[0].Where, fmt.Sprintf("the certificate of %q gets a new key and is signed with that key itself, because %v: "+
 		"replace it on the node", cert.Subject, cause))
 }
 
@@ -72,10 +72,10 @@ func (p *planner) replaceIn(where, text string) string {
 	case strings.HasSuffix(where, lastApplied) && strings.Contains(where, "/secrets/"):
 		return "" // a copy of a Secret's data
 	}
-	return unpacked(text, func(text string) string {
+	return editUnpacked(text, func(text string) string {
 		out := p.replaceSecrets(where, text)
 		return wire.EditDataURLs(out, func(content string) []wire.Edit {
-			edited := unpacked(content, func(content string) string { return p.replaceSecrets(where, content) })
+			edited := editUnpacked(content, func(content string) string { return p.replaceSecrets(where, content) })
 			if edited == content {
 				return nil
 			}
@@ -88,18 +88,18 @@ const lastApplied = "metadata/annotations/kubectl.kubernetes.io/last-applied-con
 
 // replaceSecrets replaces what stands in a text itself.
 func (p *planner) replaceSecrets(where, text string) string {
-	out := inspect.EditTokens(p.PKI.Replace(text), p.tokens.replace)
+	out := inspect.EditTokens(p.PKI.Replace(text), p.tokens.replaceToken)
 	out = p.dropOtherKeys(where, out)
 	return dropRegistryLogins(out)
 }
 
-// unpacked edits a text that is compressed as what it is.
-func unpacked(text string, edit func(string) string) string {
+// editUnpacked edits a text that is compressed as what it is.
+func editUnpacked(text string, edit func(string) string) string {
 	plain, ok := wire.Inflate(text)
 	if !ok {
 		return edit(text)
 	}
-	edited := unpacked(plain, edit)
+	edited := editUnpacked(plain, edit)
 	if edited == plain {
 		return text
 	}
@@ -115,11 +115,11 @@ func (p *planner) dropOtherKeys(where, text string) string {
 		return text
 	}
 	return privateBlock.ReplaceAllStringFunc(text, func(block string) string {
-		if key := certs.FirstKey(block); key != nil && p.tokens.has(key) {
+		if key := certs.FirstKey(block); key != nil && p.tokens.isNewKey(key) {
 			return block
 		}
 		label := privateBlock.FindStringSubmatch(block)[1]
-		p.warn(where, fmt.Sprintf("a key in it is removed, because it could not be replaced (%s)", label))
+		p.addWarning(where, fmt.Sprintf("a key in it is removed, because it could not be replaced (%s)", label))
 		return ""
 	})
 }
@@ -198,8 +198,8 @@ func newResigner(keys config.Keys) (*resigner, error) {
 	return r, nil
 }
 
-// has reports whether the key is one of the new ones.
-func (r *resigner) has(key crypto.Signer) bool {
+// isNewKey reports whether the key is one of the new ones.
+func (r *resigner) isNewKey(key crypto.Signer) bool {
 	info, err := x509.MarshalPKIXPublicKey(key.Public())
 	return err == nil && r.made[keyID(info)]
 }
@@ -210,9 +210,9 @@ func keyID(info []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// replace is what takes a token's place.
-func (r *resigner) replace(t inspect.Token) (string, bool) {
-	info, ok := r.signer(t)
+// replaceToken is what takes a token's place.
+func (r *resigner) replaceToken(t inspect.Token) (string, bool) {
+	info, ok := r.findSigner(t)
 	if !ok {
 		return t.Voided(), !r.isFresh(t)
 	}
@@ -241,8 +241,8 @@ func (r *resigner) isFresh(t inspect.Token) bool {
 	return false
 }
 
-// signer is the old key that signed the token.
-func (r *resigner) signer(t inspect.Token) (info string, ok bool) {
+// findSigner is the old key that signed the token.
+func (r *resigner) findSigner(t inspect.Token) (info string, ok bool) {
 	if info, ok := r.named[t.KeyID]; ok && t.SignedWith(r.old[info]) {
 		return info, true
 	}

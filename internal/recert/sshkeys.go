@@ -46,7 +46,7 @@ func (p *planner) planServerKeys() error {
 		}
 	}
 	if !found {
-		p.block(dir, "regenerate_server_ssh_keys: there are no SSH host keys")
+		p.addBlocked(dir, "regenerate_server_ssh_keys: there are no SSH host keys")
 	}
 	return nil
 }

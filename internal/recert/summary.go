@@ -31,8 +31,8 @@ type described struct {
 	text func() ([]byte, error)
 }
 
-// describe renders a plan in the background, while the store is written.
-func describe(p *Plan) *described {
+// renderPlan renders a plan in the background, while the store is written.
+func renderPlan(p *Plan) *described {
 	d := &described{p, sync.OnceValues(func() ([]byte, error) { return yaml.Marshal(map[string]*Plan{"plan": p}) })}
 	go d.text() //nolint:errcheck // text returns the error again
 	return d
@@ -73,14 +73,14 @@ func newSummaryConfig(c config.Config) summaryConfig {
 	return out
 }
 
-// write stores the summary. A run that found nothing to do keeps the report of the run that did the work.
-func (s summary) write(files host.Files, path string) error {
+// writeFile stores the summary. A run that found nothing to do keeps the report of the run that did the work.
+func (s summary) writeFile(files host.Files, path string) error {
 	if s.Error == "" && s.plan != nil && s.plan.Empty() {
 		if _, err := files.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 	}
-	text, err := s.encode()
+	text, err := s.encodeYAML()
 	if err != nil {
 		return fmt.Errorf("encode the summary: %w", err)
 	}
@@ -90,7 +90,7 @@ func (s summary) write(files host.Files, path string) error {
 	return nil
 }
 
-func (s summary) encode() ([]byte, error) {
+func (s summary) encodeYAML() ([]byte, error) {
 	head, err := yaml.Marshal(s)
 	if err != nil || s.plan == nil {
 		return head, err

@@ -153,7 +153,7 @@ const maxTried = 32
 
 // OutcomeOf is what became of a configuration; empty where it was not tried.
 func (l Last) OutcomeOf(digest string) string {
-	for _, t := range l.tried() {
+	for _, t := range l.triedInOrder() {
 		if t.Digest == digest {
 			return t.Outcome
 		}
@@ -163,7 +163,7 @@ func (l Last) OutcomeOf(digest string) string {
 
 // Silent are the digests of the configurations whose network did not answer, the one that came last at the end.
 func (l Last) Silent() (out []string) {
-	for _, t := range l.tried() {
+	for _, t := range l.triedInOrder() {
 		if t.Outcome == OutcomeRetry {
 			out = append(out, t.Digest)
 		}
@@ -171,17 +171,17 @@ func (l Last) Silent() (out []string) {
 	return out
 }
 
-// tried are all configurations that were tried, in order.
-func (l Last) tried() []Tried {
+// triedInOrder are all configurations that were tried, in order.
+func (l Last) triedInOrder() []Tried {
 	all := slices.Clone(l.Earlier)
 	if l.Digest != "" {
-		all = append(all, Tried{l.Digest, l.Outcome, l.order()})
+		all = append(all, Tried{l.Digest, l.Outcome, l.effectiveOrder()})
 	}
 	slices.SortStableFunc(all, func(a, b Tried) int { return a.Order - b.Order })
 	return all
 }
 
-func (l Last) order() int {
+func (l Last) effectiveOrder() int {
 	if l.Order > 0 {
 		return l.Order
 	}
@@ -198,7 +198,7 @@ func (l Last) Next(n Last) Last {
 	if l.Digest == n.Digest {
 		n.Attempts = l.Attempts + 1
 	}
-	for _, t := range l.tried() {
+	for _, t := range l.triedInOrder() {
 		if t.Digest == n.Digest {
 			n.Order = t.Order
 			continue
@@ -206,7 +206,7 @@ func (l Last) Next(n Last) Last {
 		n.Earlier = append(n.Earlier, t)
 	}
 	n.Earlier = n.Earlier[max(0, len(n.Earlier)-maxTried):]
-	n.Order = n.order()
+	n.Order = n.effectiveOrder()
 	return n
 }
 

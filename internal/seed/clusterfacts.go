@@ -11,7 +11,7 @@ const hostnameFile = "/etc/hostname"
 
 // CompleteFromNode fills what is empty from files of the node: without the API they are all that is known.
 func CompleteFromNode(c ClusterInfo, files host.Files) ClusterInfo {
-	names := assignments(files, host.DnsmasqOverrides)
+	names := readAssignments(files, host.DnsmasqOverrides)
 	c.ClusterName = cmp.Or(c.ClusterName, names["SNO_CLUSTER_NAME_OVERRIDE"])
 	c.BaseDomain = cmp.Or(c.BaseDomain, names["SNO_BASE_DOMAIN_OVERRIDE"])
 	if ip := names["SNO_DNSMASQ_IP_OVERRIDE"]; len(c.NodeIPs) == 0 && ip != "" {
@@ -20,15 +20,15 @@ func CompleteFromNode(c ClusterInfo, files host.Files) ClusterInfo {
 	if c.NodeIP == "" && len(c.NodeIPs) > 0 {
 		c.NodeIP = c.NodeIPs[0]
 	}
-	c.SNOHostname = cmp.Or(c.SNOHostname, line(files, hostnameFile))
-	c.OCPVersion = cmp.Or(c.OCPVersion, assignments(files, "/etc/os-release")["OPENSHIFT_VERSION"])
-	c.HasFIPS = c.HasFIPS || line(files, fipsEnabled) == "1"
+	c.SNOHostname = cmp.Or(c.SNOHostname, readLine(files, hostnameFile))
+	c.OCPVersion = cmp.Or(c.OCPVersion, readAssignments(files, "/etc/os-release")["OPENSHIFT_VERSION"])
+	c.HasFIPS = c.HasFIPS || readLine(files, fipsEnabled) == "1"
 	c.ContainerStorageTarget = cmp.Or(c.ContainerStorageTarget, storageSource(files))
 	return c
 }
 
-// assignments are the lines NAME=VALUE of a file, without quotes.
-func assignments(files host.Files, file string) map[string]string {
+// readAssignments are the lines NAME=VALUE of a file, without quotes.
+func readAssignments(files host.Files, file string) map[string]string {
 	out := map[string]string{}
 	data, err := files.Read(file)
 	if err != nil {

@@ -28,18 +28,18 @@ func ReadNodeFacts(files host.Files) (NodeFacts, error) {
 			continue
 		}
 		f.CPUs++
-		socket := line(files, path.Join(cpuDir, name, "topology/physical_package_id"))
+		socket := readLine(files, path.Join(cpuDir, name, "topology/physical_package_id"))
 		sockets[socket] = true
-		cores[socket+" "+line(files, path.Join(cpuDir, name, "topology/core_id"))] = true
+		cores[socket+" "+readLine(files, path.Join(cpuDir, name, "topology/core_id"))] = true
 	}
 	f.Cores, f.Sockets = len(cores), len(sockets)
-	f.Isolated = line(files, path.Join(cpuDir, "isolated"))
-	f.FIPS = line(files, fipsEnabled) == "1"
+	f.Isolated = readLine(files, path.Join(cpuDir, "isolated"))
+	f.FIPS = readLine(files, fipsEnabled) == "1"
 	return f, nil
 }
 
-// line is the content of a small file, empty where there is none.
-func line(files host.Files, file string) string {
+// readLine is the content of a small file, empty where there is none.
+func readLine(files host.Files, file string) string {
 	data, err := files.Read(file)
 	if err != nil {
 		return ""

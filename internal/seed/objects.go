@@ -30,9 +30,9 @@ func (o Object) Selects(key string) bool {
 		namespace, parts = parts[1], []string{parts[0], parts[2]}
 	}
 	// Of Kubernetes' own groups etcd does not know the name.
-	return len(parts) == 2 && (group == "" && !strings.Contains(o.Group, "*") || matches(o.Group, group)) &&
-		matches(o.Resource, parts[0]) && (o.Namespace == "" || matches(o.Namespace, namespace)) &&
-		(o.Name == "" || matches(o.Name, parts[1]))
+	return len(parts) == 2 && (group == "" && !strings.Contains(o.Group, "*") || matchPattern(o.Group, group)) &&
+		matchPattern(o.Resource, parts[0]) && (o.Namespace == "" || matchPattern(o.Namespace, namespace)) &&
+		(o.Name == "" || matchPattern(o.Name, parts[1]))
 }
 
 // selectsAggregated is for the objects of OAuth, which are cluster-scoped: oauth/accesstokens/NAME is oauthaccesstokens.oauth.openshift.io.
@@ -42,11 +42,11 @@ func (o Object) selectsAggregated(key string) bool {
 	if !ok || len(parts) != 3 || o.Group == "" {
 		return false
 	}
-	return matches(o.Group, parts[0]+aggregatedGroup) && matches(o.Resource, parts[0]+parts[1]) &&
-		(o.Name == "" || matches(o.Name, parts[2]))
+	return matchPattern(o.Group, parts[0]+aggregatedGroup) && matchPattern(o.Resource, parts[0]+parts[1]) &&
+		(o.Name == "" || matchPattern(o.Name, parts[2]))
 }
 
-func matches(pattern, name string) bool {
+func matchPattern(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return err == nil && ok
 }

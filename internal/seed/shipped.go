@@ -8,7 +8,7 @@ const PlaceholderPullSecret = `{"auths":{"registry.invalid":{"auth":"cGxhY2Vob2x
 func Shipped() []Object {
 	const lca, operator = "lca.openshift.io", "openshift-lifecycle-agent"
 	const hub, agent = "*.open-cluster-management.io", "open-cluster-management-agent*"
-	return append(append(sessions(), ofTheSeedsPlace()...), []Object{
+	return append(append(sessionObjects(), ofTheSeedsPlace()...), []Object{
 		{Group: lca, Resource: "seedgenerators"},
 		{Group: lca, Resource: "ipconfigs"},
 		{Group: lca, Resource: "imagebasedupgrades"},
@@ -29,9 +29,9 @@ func Shipped() []Object {
 	}...)
 }
 
-// sessions are who is logged in, and the random secrets that logins are protected with: their operators make others. Events and
+// sessionObjects are who is logged in, and the random secrets that logins are protected with: their operators make others. Events and
 // requests for certificates are about the seed's past.
-func sessions() []Object {
+func sessionObjects() []Object {
 	const oauth = "oauth.openshift.io"
 	return []Object{
 		{Group: oauth, Resource: "oauthaccesstokens"},

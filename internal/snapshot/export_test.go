@@ -11,5 +11,5 @@ import (
 func RunWrapped(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
 	k := Kind(n)
 	k.Wrap = wrap
-	return k.Run(ctx, n.machine(), with)
+	return k.Run(ctx, n.toMachine(), with)
 }

@@ -14,17 +14,17 @@ import (
 // name is what ostree takes as the name of a stateroot, and no shell misreads.
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
 
-// reserved begin the names of stateroots that IP changes, relocations and restores make and clean up.
-func reserved() []string { return []string{"rhcos_ipc-", "rhcos_site-"} }
+// reservedPrefixes begin the names of stateroots that IP changes, relocations and restores make and clean up.
+func reservedPrefixes() []string { return []string{"rhcos_ipc-", "rhcos_site-"} }
 
 // Prepare checks the request for a copy of the running system under that name, and stores it. An unfinished request for
 // the same name is continued.
 func Prepare(ctx context.Context, n Ports, id, to string) (Request, error) {
-	taken := slices.ContainsFunc(reserved(), func(prefix string) bool { return strings.HasPrefix(to, prefix) })
+	taken := slices.ContainsFunc(reservedPrefixes(), func(prefix string) bool { return strings.HasPrefix(to, prefix) })
 	if !name.MatchString(to) || taken {
 		return Request{}, operation.Refuse("%q cannot name a copy: use lower-case letters, digits, '.', '_' and '-', "+
 			"and no name that begins with %s",
-			to, strings.Join(reserved(), " or "))
+			to, strings.Join(reservedPrefixes(), " or "))
 	}
 	kind := Kind(n)
 	if r, found, err := kind.Find(n.Files); found || err != nil {

@@ -59,7 +59,7 @@ func Plan(n Ports, r Request) flow.Plan {
 			stateroot.Quiesce(workload),
 			stateroot.CopyFinal(mirror, n.Deployments),
 			{Name: StepFlush, Title: "Flush the copy to the disk", Do: func(ctx context.Context) error {
-				if err := record(ctx, n, r); err != nil {
+				if err := recordCopy(ctx, n, r); err != nil {
 					return err
 				}
 				return n.Trees.Sync(host.DeployDir)
@@ -69,8 +69,8 @@ func Plan(n Ports, r Request) flow.Plan {
 	}
 }
 
-// record says in the copy what it is: no operation is under way there, whatever runs here.
-func record(ctx context.Context, n Ports, r Request) error {
+// recordCopy says in the copy what it is: no operation is under way there, whatever runs here.
+func recordCopy(ctx context.Context, n Ports, r Request) error {
 	_, made, err := stateroot.Pair{Old: r.Old, New: r.New}.Deployments(ctx, n.Deployments)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func Kind(n Ports) operation.Kind[Request] {
 
 // Run makes the copy that the request file describes, from wherever an earlier run ended.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
-	return Kind(n).Run(ctx, n.machine(), with)
+	return Kind(n).Run(ctx, n.toMachine(), with)
 }
 
 // Abort gives up a copy that is unfinished, and removes it. It refuses where the copy is whole and only the cluster has to be started.
@@ -107,9 +107,9 @@ func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
 	if err != nil {
 		return err
 	}
-	return kind.Abort(ctx, n.machine(), with, r, here)
+	return kind.Abort(ctx, n.toMachine(), with, r, here)
 }
 
-func (n Ports) machine() operation.Machine {
+func (n Ports) toMachine() operation.Machine {
 	return operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}
 }

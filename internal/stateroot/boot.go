@@ -44,7 +44,7 @@ func FlipBack(d host.Deployments, trees host.Trees, stateroot string, to Target)
 }
 
 func makeDefault(ctx context.Context, d host.Deployments, stateroot string, to Target) error {
-	target, found, err := to.in(ctx, d)
+	target, found, err := to.findIn(ctx, d)
 	if err != nil {
 		return fmt.Errorf("make %s the default: %w", stateroot, err)
 	}

@@ -35,9 +35,9 @@ func CopyLive(m Mirror) flow.Step {
 	return flow.Step{
 		Name: StepCopyLive, Title: "Copy the state while the cluster runs",
 		Do: func(ctx context.Context) error {
-			r := m.state()
+			r := m.stateRequest()
 			r.Live = true
-			return m.copy(ctx, r)
+			return m.copyTree(ctx, r)
 		},
 		// Before anything else of the stateroot is undone: on a disk that the copy has filled, ostree cannot even
 		// write the boot menu.
@@ -56,20 +56,20 @@ func CopyLive(m Mirror) flow.Step {
 func CopyFinal(m Mirror, d host.Deployments) flow.Step {
 	return flow.Step{
 		Name: StepCopyFinal, Title: "Copy what changed since",
-		Do: func(ctx context.Context) error { return m.finish(ctx, d) },
+		Do: func(ctx context.Context) error { return m.finishCopy(ctx, d) },
 	}
 }
 
-func (m Mirror) finish(ctx context.Context, d host.Deployments) error {
+func (m Mirror) finishCopy(ctx context.Context, d host.Deployments) error {
 	old, target, err := m.Pair.Deployments(ctx, d)
 	if err != nil {
 		return err
 	}
-	if err := m.copy(ctx, m.state()); err != nil {
+	if err := m.copyTree(ctx, m.stateRequest()); err != nil {
 		return err
 	}
 	etc := host.CopyRequest{From: old.InDeployment("/etc"), To: target.InDeployment("/etc"), Skip: []string{RecordInEtc}}
-	if err := m.copy(ctx, etc); err != nil {
+	if err := m.copyTree(ctx, etc); err != nil {
 		return err
 	}
 	origin, err := m.Files.Read(old.Origin())
@@ -82,14 +82,14 @@ func (m Mirror) finish(ctx context.Context, d host.Deployments) error {
 	return nil
 }
 
-func (m Mirror) state() host.CopyRequest {
+func (m Mirror) stateRequest() host.CopyRequest {
 	return host.CopyRequest{
 		From: host.InVar(m.Pair.Old, "/var"), To: host.InVar(m.Pair.New, "/var"),
 		Skip: append(slices.Clone(m.Skip), RecordInVar), Always: always,
 	}
 }
 
-func (m Mirror) copy(ctx context.Context, r host.CopyRequest) error {
+func (m Mirror) copyTree(ctx context.Context, r host.CopyRequest) error {
 	stats, err := m.Trees.Mirror(ctx, r)
 	if err != nil {
 		return fmt.Errorf("copy %s to %s: %w", r.From, r.To, err)

@@ -12,12 +12,12 @@ import (
 // OwnState says why a second stateroot would not have a state of its own: what a change rewrites lies on a file system
 // that both would mount, so that a rollback would not restore it.
 func OwnState(files host.Files, stateroot string) error {
-	mine, err := device(files, host.InVar(stateroot, "/var"))
+	mine, err := deviceOf(files, host.InVar(stateroot, "/var"))
 	if err != nil {
 		return err
 	}
 	for _, dir := range []string{"/var", "/var/lib", host.EtcdData, "/var/lib/kubelet", host.StateDir} {
-		have, err := device(files, dir)
+		have, err := deviceOf(files, dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -31,8 +31,8 @@ func OwnState(files host.Files, stateroot string) error {
 	return nil
 }
 
-// device is the file system that a folder is on; 0 where the platform does not say.
-func device(files host.Files, dir string) (uint64, error) {
+// deviceOf is the file system that a folder is on; 0 where the platform does not say.
+func deviceOf(files host.Files, dir string) (uint64, error) {
 	info, err := files.Stat(dir)
 	if err != nil {
 		return 0, fmt.Errorf("read the file system of %s: %w", dir, err)

@@ -72,7 +72,7 @@ func (r Room) Enough(ctx context.Context, p Pair) error {
 	if !shared {
 		need.Bytes -= have.Bytes
 	}
-	if err := fits("the new stateroot", host.DeployDir, need.Bytes, free.Bytes); err != nil {
+	if err := checkFits("the new stateroot", host.DeployDir, need.Bytes, free.Bytes); err != nil {
 		return err
 	}
 	if need.Inodes -= have.Inodes; need.Inodes > free.Inodes {
@@ -83,10 +83,10 @@ func (r Room) Enough(ctx context.Context, p Pair) error {
 	if err != nil {
 		return err
 	}
-	return fits("its kernel with initramfs", "/boot", kernel, room)
+	return checkFits("its kernel with initramfs", "/boot", kernel, room)
 }
 
-func fits(what, where string, need, free int64) error {
+func checkFits(what, where string, need, free int64) error {
 	if need <= free {
 		return nil
 	}

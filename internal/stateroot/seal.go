@@ -44,13 +44,13 @@ func Seal(s Sealing, files host.Files, d host.Deployments, trees host.Trees) flo
 		if err != nil {
 			return err
 		}
-		if err := s.record(files, old, target); err != nil {
+		if err := s.recordStateroot(files, old, target); err != nil {
 			return err
 		}
 		if err := sameCLI(files, s.Pair.New); err != nil {
 			return err
 		}
-		m, err := s.manifest(files, target)
+		m, err := s.buildManifest(files, target)
 		if err != nil {
 			return err
 		}
@@ -80,18 +80,18 @@ func CheckSeal(files host.Files, d host.Deployments) flow.Step {
 		if err != nil {
 			return fmt.Errorf("find the booted deployment: %w", err)
 		}
-		return m.verify(files, booted.Stateroot)
+		return m.verifyBooted(files, booted.Stateroot)
 	}}
 }
 
-// record is no part of the seal: it changes when the operation is proved, and when it ends.
-func (s Sealing) record(files host.Files, old, target host.Deployment) error {
+// recordStateroot is no part of the seal: it changes when the operation is proved, and when it ends.
+func (s Sealing) recordStateroot(files host.Files, old, target host.Deployment) error {
 	return operation.WriteStateroot(files, target, operation.Stateroot{
 		MadeBy: s.MadeBy, Operation: s.Operation, Made: s.Clock.Now().UTC(), WayBack: operation.NameOf(old),
 	})
 }
 
-func (s Sealing) manifest(files host.Files, target host.Deployment) (manifest, error) {
+func (s Sealing) buildManifest(files host.Files, target host.Deployment) (manifest, error) {
 	prefix := func(file string) string {
 		if strings.HasPrefix(file, "/var/") {
 			return host.InVar(s.Pair.New, file)
@@ -108,13 +108,13 @@ func (s Sealing) manifest(files host.Files, target host.Deployment) (manifest, e
 		if err != nil {
 			return manifest{}, fmt.Errorf("seal %s: %w", file, err)
 		}
-		m.Files[file] = digest(data)
+		m.Files[file] = sha256Hex(data)
 	}
 	return m, nil
 }
 
-// verify compares the running system with the manifest.
-func (m manifest) verify(files host.Files, booted string) error {
+// verifyBooted compares the running system with the manifest.
+func (m manifest) verifyBooted(files host.Files, booted string) error {
 	if booted != m.Stateroot {
 		return fmt.Errorf("stateroot %s is booted but %s was sealed", booted, m.Stateroot)
 	}
@@ -123,14 +123,14 @@ func (m manifest) verify(files host.Files, booted string) error {
 		if err != nil {
 			return fmt.Errorf("sealed file %s: %w", file, err)
 		}
-		if digest(data) != want {
+		if sha256Hex(data) != want {
 			return fmt.Errorf("%s is not what was sealed before the reboot", file)
 		}
 	}
 	return nil
 }
 
-func digest(data []byte) string {
+func sha256Hex(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

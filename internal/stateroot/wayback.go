@@ -50,7 +50,7 @@ func BackBy(record operation.Stateroot, stateroot string) Target {
 	}
 }
 
-func (t Target) in(ctx context.Context, d host.Deployments) (host.Deployment, bool, error) {
+func (t Target) findIn(ctx context.Context, d host.Deployments) (host.Deployment, bool, error) {
 	all, err := d.List(ctx)
 	if err != nil {
 		return host.Deployment{}, false, fmt.Errorf("list deployments: %w", err)
@@ -60,7 +60,7 @@ func (t Target) in(ctx context.Context, d host.Deployments) (host.Deployment, bo
 }
 
 func isDefault(ctx context.Context, d host.Deployments, stateroot string, t Target) (bool, error) {
-	found, ok, err := t.in(ctx, d)
+	found, ok, err := t.findIn(ctx, d)
 	if err != nil {
 		return false, fmt.Errorf("find out whether %s is the default: %w", stateroot, err)
 	}

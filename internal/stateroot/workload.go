@@ -18,10 +18,10 @@ type Workload struct {
 // Quiesce stops the cluster; its undo revives it. Kubelet's mask is in /run only: after a power cut the old system
 // boots whole.
 func Quiesce(w Workload) flow.Step {
-	return flow.Step{Name: StepQuiesce, Title: "Stop the cluster", Do: w.stop, Undo: w.Revive}
+	return flow.Step{Name: StepQuiesce, Title: "Stop the cluster", Do: w.stopCluster, Undo: w.Revive}
 }
 
-func (w Workload) stop(ctx context.Context) error {
+func (w Workload) stopCluster(ctx context.Context) error {
 	// Stopped first: a masked unit has lost its own settings for the stop, KillMode= and the like.
 	if err := w.Units.Stop(ctx, host.UnitKubelet); err != nil {
 		return fmt.Errorf("stop %s: %w", host.UnitKubelet, err)

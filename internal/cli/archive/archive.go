@@ -58,10 +58,10 @@ func (a *Archive) Add(name string, data []byte, err error) error {
 	}
 	a.left -= len(data)
 	fmt.Fprintf(&a.index, "file     %s (%d bytes)\n", name, len(data))
-	return a.write(name, data)
+	return a.writeEntry(name, data)
 }
 
-func (a *Archive) write(name string, data []byte) error {
+func (a *Archive) writeEntry(name string, data []byte) error {
 	header := &tar.Header{Name: path.Join(a.root, name), Mode: 0o600, Size: int64(len(data)), ModTime: a.at, Format: tar.FormatPAX}
 	if err := a.tar.WriteHeader(header); err != nil {
 		return fmt.Errorf("add %s to the archive: %w", name, err)
@@ -74,7 +74,7 @@ func (a *Archive) write(name string, data []byte) error {
 
 // Close writes the index and ends the archive.
 func (a *Archive) Close() error {
-	if err := a.write(Index, []byte(a.index.String())); err != nil {
+	if err := a.writeEntry(Index, []byte(a.index.String())); err != nil {
 		return err
 	}
 	if err := errors.Join(a.tar.Close(), a.out.Close()); err != nil {

@@ -30,7 +30,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	root.InitDefaultCompletionCmd(args...)
 	root.SetFlagErrorFunc(flagError)
 	root.SetArgs(args)
-	each(root, checkArguments)
+	forEachCommand(root, checkArguments)
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		return root.ExecuteContext(ctx) // a shell asks for completions; cobra adds this verb itself, later
 	}
@@ -40,10 +40,10 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	return root.ExecuteContext(ctx)
 }
 
-func each(cmd *cobra.Command, do func(*cobra.Command)) {
+func forEachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
 	do(cmd)
 	for _, sub := range cmd.Commands() {
-		each(sub, do)
+		forEachCommand(sub, do)
 	}
 }
 
@@ -59,18 +59,18 @@ func checkArguments(cmd *cobra.Command) {
 			return nil
 		}
 		if len(args) > 0 && check(cmd, nil) == nil {
-			err = unexpected(cmd, args[0])
+			err = unexpectedArgError(cmd, args[0])
 		}
 		return &UsageError{err}
 	}
 }
 
-// unexpected suggests the flag that a bare file name was meant for.
-func unexpected(cmd *cobra.Command, arg string) error {
+// unexpectedArgError suggests the flag that a bare file name was meant for.
+func unexpectedArgError(cmd *cobra.Command, arg string) error {
 	if flag := cmd.Flags().ShorthandLookup("f"); flag != nil && looksLikeFile(arg) {
 		return fmt.Errorf("unexpected argument %q: did you mean -f %s?", arg, arg)
 	}
-	if meant := suggestion(cmd, arg); meant != "" {
+	if meant := suggestCommand(cmd, arg); meant != "" {
 		return fmt.Errorf("unknown command %q for %q: did you mean %q?", arg, cmd.CommandPath(), meant)
 	}
 	return fmt.Errorf("unexpected argument %q: %q takes none", arg, cmd.CommandPath())
@@ -99,7 +99,7 @@ func unknownVerb(root *cobra.Command, args []string) error {
 		if strings.HasPrefix(arg, "-") {
 			continue
 		}
-		if meant := suggestion(cmd, arg); meant != "" {
+		if meant := suggestCommand(cmd, arg); meant != "" {
 			return fmt.Errorf("unknown command %q for %q: did you mean %q?", arg, cmd.CommandPath(), meant)
 		}
 		return fmt.Errorf("unknown command %q for %q: see \"%s --help\"", arg, cmd.CommandPath(), cmd.CommandPath())
@@ -107,7 +107,7 @@ func unknownVerb(root *cobra.Command, args []string) error {
 	return nil
 }
 
-func suggestion(cmd *cobra.Command, arg string) string {
+func suggestCommand(cmd *cobra.Command, arg string) string {
 	cmd.SuggestionsMinimumDistance = 2
 	if names := cmd.SuggestionsFor(arg); len(names) > 0 {
 		return names[0]
@@ -141,5 +141,5 @@ func nearestFlag(flags *pflag.FlagSet, name string) string {
 			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
 		}
 	})
-	return suggestion(names, name)
+	return suggestCommand(names, name)
 }

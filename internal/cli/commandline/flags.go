@@ -41,13 +41,13 @@ func (b *bounded) Type() string { return "int" }
 func (b *bounded) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < b.min || b.max > 0 && n > b.max {
-		return b.demand()
+		return b.rangeError()
 	}
 	*b.to = n
 	return nil
 }
 
-func (b *bounded) demand() error {
+func (b *bounded) rangeError() error {
 	if b.max > 0 {
 		return fmt.Errorf("must be a number from %d to %d", b.min, b.max)
 	}

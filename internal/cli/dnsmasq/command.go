@@ -16,7 +16,7 @@ import (
 // Command is "dnsmasq" with its verbs; answers go to out.
 func Command(out io.Writer) *cobra.Command {
 	cmd := &cobra.Command{Use: "dnsmasq", Short: "Print the dnsmasq configuration that a seed and its targets need"}
-	cmd.AddCommand(machineConfig(out), policy(out))
+	cmd.AddCommand(newMachineConfigCommand(out), newPolicyCommand(out))
 	return cmd
 }
 
@@ -26,7 +26,7 @@ type flags struct {
 	ips          []string
 }
 
-func (f *flags) add(cmd *cobra.Command) {
+func (f *flags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.name, "name", "", "cluster name (required)")
 	cmd.Flags().StringVar(&f.domain, "domain", "", "cluster baseDomain (required)")
 	cmd.Flags().StringSliceVar(&f.ips, "ip", nil, "node address; twice for dual stack, the primary one first (required)")
@@ -35,8 +35,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	}
 }
 
-// site checks the flags. What they say ends up in a shell script, so nothing else may pass.
-func (f *flags) site() (Site, error) {
+// parseSite checks the flags. What they say ends up in a shell script, so nothing else may pass.
+func (f *flags) parseSite() (Site, error) {
 	s := Site{Name: f.name, Domain: f.domain}
 	if wrong := validation.IsDNS1123Label(f.name); len(wrong) > 0 {
 		return s, fmt.Errorf("--name %q cannot be the name of a cluster: %s", f.name, wrong[0])
@@ -58,13 +58,13 @@ func (f *flags) site() (Site, error) {
 	return s, nil
 }
 
-func machineConfig(out io.Writer) *cobra.Command {
+func newMachineConfigCommand(out io.Writer) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use: "machineconfig", Args: cobra.NoArgs, Short: "Print the MachineConfig " + configName,
 		Example: "  lca-cli dnsmasq machineconfig --name mysno --domain sno.cluster-domain.com --ip 10.20.30.5 | oc apply -f -",
 		RunE: func(*cobra.Command, []string) error {
-			s, err := f.site()
+			s, err := f.parseSite()
 			if err != nil {
 				return err
 			}
@@ -72,18 +72,18 @@ func machineConfig(out io.Writer) *cobra.Command {
 			return err
 		},
 	}
-	f.add(cmd)
+	f.addFlags(cmd)
 	return cmd
 }
 
-func policy(out io.Writer) *cobra.Command {
+func newPolicyCommand(out io.Writer) *cobra.Command {
 	var f flags
 	var wave int
 	cmd := &cobra.Command{
 		Use: "policy", Args: cobra.NoArgs, Short: "Print the same as a section of a site policy",
 		Example: "  lca-cli dnsmasq policy --name mysno --domain sno.cluster-domain.com --ip 10.20.30.5 --wave 100",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := f.site()
+			s, err := f.parseSite()
 			if err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ func policy(out io.Writer) *cobra.Command {
 			return err
 		},
 	}
-	f.add(cmd)
+	f.addFlags(cmd)
 	cmd.Flags().IntVar(&wave, "wave", 0, "add the annotation ztp-deploy-wave with this value, 1 to 100")
 	return cmd
 }

@@ -12,7 +12,7 @@ const configName = "50-master-dnsmasq-configuration"
 // MachineConfig is the whole object.
 func (s Site) MachineConfig() string {
 	return "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  labels:\n" +
-		"    machineconfiguration.openshift.io/role: master\n  name: " + configName + "\n" + s.spec()
+		"    machineconfiguration.openshift.io/role: master\n  name: " + configName + "\n" + s.renderSpec()
 }
 
 // Policy is the section of a policy template; wave adds the annotation of that name, 0 none.
@@ -28,11 +28,11 @@ func (s Site) Policy(wave int) string {
 	if wave > 0 {
 		head += fmt.Sprintf("    annotations:\n      ran.openshift.io/ztp-deploy-wave: \"%d\"\n", wave)
 	}
-	return indent(head+indent(s.spec(), 2), 4)
+	return indentLines(head+indentLines(s.renderSpec(), 2), 4)
 }
 
-// spec is that of the MachineConfig.
-func (s Site) spec() string {
+// renderSpec is that of the MachineConfig.
+func (s Site) renderSpec() string {
 	var b strings.Builder
 	b.WriteString("spec:\n  config:\n    ignition:\n      version: 3.1.0\n    storage:\n      files:\n")
 	for _, f := range []struct {
@@ -48,12 +48,12 @@ func (s Site) spec() string {
 			base64.StdEncoding.EncodeToString([]byte(f.text)), f.mode, f.path)
 	}
 	b.WriteString("    systemd:\n      units:\n        - name: dnsmasq.service\n          enabled: true\n          contents: |\n")
-	b.WriteString(indent(unit, 12))
+	b.WriteString(indentLines(unit, 12))
 	return b.String()
 }
 
-// indent moves every line that is not empty to the right.
-func indent(text string, by int) string {
+// indentLines moves every line that is not empty to the right.
+func indentLines(text string, by int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if strings.TrimSpace(line) != "" {

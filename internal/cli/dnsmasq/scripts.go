@@ -78,19 +78,19 @@ type Site struct {
 	Addresses []netip.Addr
 }
 
-func (s Site) head() string { return fmt.Sprintf(overrideHead, s.Addresses[0], s.Name, s.Domain) }
+func (s Site) renderHead() string { return fmt.Sprintf(overrideHead, s.Addresses[0], s.Name, s.Domain) }
 
 // configScript writes dnsmasq's configuration before it starts.
 func (s Site) configScript() string {
 	if len(s.Addresses) == 1 {
-		return "#!/usr/bin/env bash\n" + s.head() + oneFamily
+		return "#!/usr/bin/env bash\n" + s.renderHead() + oneFamily
 	}
 	var all []string
 	for _, a := range s.Addresses {
 		all = append(all, a.String())
 	}
-	return "#!/usr/bin/env bash\n" + s.head() + fmt.Sprintf(twoFamilies, strings.Join(all, " "))
+	return "#!/usr/bin/env bash\n" + s.renderHead() + fmt.Sprintf(twoFamilies, strings.Join(all, " "))
 }
 
 // dispatcherScript makes the node ask its own dnsmasq first.
-func (s Site) dispatcherScript() string { return "#!/bin/bash\n" + s.head() + resolverTail }
+func (s Site) dispatcherScript() string { return "#!/bin/bash\n" + s.renderHead() + resolverTail }

@@ -26,7 +26,7 @@ func Command(w Wiring) *cobra.Command {
 		Use:   "fleet",
 		Short: "Write the objects by which fleet managers change many clusters",
 	}
-	cmd.AddCommand(w.render(), w.healthChecks())
+	cmd.AddCommand(w.newRenderCommand(), w.newHealthChecksCommand())
 	return cmd
 }
 
@@ -43,7 +43,7 @@ const (
 	byWorks    = "works"
 )
 
-func (w Wiring) render() *cobra.Command {
+func (w Wiring) newRenderCommand() *cobra.Command {
 	var f renderFlags
 	cmd := &cobra.Command{
 		Use:   "render --csv FILE -o FOLDER",
@@ -56,7 +56,7 @@ func (w Wiring) render() *cobra.Command {
 			"and the others start when they are applied.",
 		Example: "  lca-cli fleet render --csv sites.csv --template vlan.yaml --name move -o out",
 		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return w.write(f) },
+		RunE:    func(*cobra.Command, []string) error { return w.writeObjects(f) },
 	}
 	cmd.Flags().StringVar(&f.table, "csv", "", "table of the sites")
 	cmd.Flags().StringSliceVar(&f.templates, "template", nil, "file with objects for every cluster; may be given more than once")
@@ -72,16 +72,16 @@ func (w Wiring) render() *cobra.Command {
 	return cmd
 }
 
-func (w Wiring) write(f renderFlags) error {
-	sites, err := f.sites()
+func (w Wiring) writeObjects(f renderFlags) error {
+	sites, err := f.readSites()
 	if err != nil {
 		return err
 	}
-	files, err := f.files(sites)
+	files, err := f.renderFiles(sites)
 	if err != nil {
 		return fmt.Errorf("render the roll-out: %w", err)
 	}
-	if err := stale(f.folder, files); err != nil {
+	if err := refuseStaleFiles(f.folder, files); err != nil {
 		return err
 	}
 	for _, file := range files {
@@ -97,8 +97,8 @@ func (w Wiring) write(f renderFlags) error {
 	return err
 }
 
-// stale refuses a folder with files of an earlier rendering that this one does not write: they would be applied with it.
-func stale(folder string, files []fleet.File) error {
+// refuseStaleFiles refuses a folder with files of an earlier rendering that this one does not write: they would be applied with it.
+func refuseStaleFiles(folder string, files []fleet.File) error {
 	found, err := filepath.Glob(filepath.Join(folder, "*", "*.yaml"))
 	if err != nil {
 		return fmt.Errorf("list %s: %w", folder, err)
@@ -116,7 +116,7 @@ func stale(folder string, files []fleet.File) error {
 	return all
 }
 
-func (f renderFlags) sites() ([]fleet.Site, error) {
+func (f renderFlags) readSites() ([]fleet.Site, error) {
 	data, err := readFile(f.table)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (f renderFlags) sites() ([]fleet.Site, error) {
 	return sites, nil
 }
 
-func (f renderFlags) files(sites []fleet.Site) ([]fleet.File, error) {
+func (f renderFlags) renderFiles(sites []fleet.Site) ([]fleet.File, error) {
 	switch f.by {
 	case byPolicies:
 		return f.rollout.Policies(sites)
@@ -154,7 +154,7 @@ func (f renderFlags) files(sites []fleet.Site) ([]fleet.File, error) {
 	return nil, fmt.Errorf("--for %q is none of %s, %s", f.by, byPolicies, byWorks)
 }
 
-func (w Wiring) healthChecks() *cobra.Command {
+func (w Wiring) newHealthChecksCommand() *cobra.Command {
 	var namespace string
 	cmd := &cobra.Command{
 		Use:   "health-checks",

@@ -74,13 +74,13 @@ func (n Node) Redactor(stateroots []string) operation.Redactor {
 	for _, name := range names {
 		documents = append(documents, path.Join(host.NMConnections, name))
 	}
-	n.learn(r.LearnDocument, documents, stateroots)
-	n.learn(r.LearnSecret, secretFiles, stateroots)
+	n.learnSecrets(r.LearnDocument, documents, stateroots)
+	n.learnSecrets(r.LearnSecret, secretFiles, stateroots)
 	return r
 }
 
-// learn reads files of the system that runs, and those of the other stateroots that lie in /var.
-func (n Node) learn(from func([]byte), files, stateroots []string) {
+// learnSecrets reads files of the system that runs, and those of the other stateroots that lie in /var.
+func (n Node) learnSecrets(from func([]byte), files, stateroots []string) {
 	for _, file := range files {
 		all := []string{file}
 		for _, root := range stateroots {
@@ -98,17 +98,17 @@ func (n Node) learn(from func([]byte), files, stateroots []string) {
 
 // Collect adds everything. It reads only, and notes what it cannot read.
 func (n Node) Collect(ctx context.Context, a *archive.Archive, others []string) error {
-	for _, add := range []func(context.Context, *archive.Archive) error{n.system, n.units, n.network} {
+	for _, add := range []func(context.Context, *archive.Archive) error{n.addSystem, n.addUnits, n.addNetwork} {
 		if err := add(ctx, a); err != nil {
 			return err
 		}
 	}
-	if err := n.records(a, "running", func(file string) string { return file }); err != nil {
+	if err := n.addRecords(a, "running", func(file string) string { return file }); err != nil {
 		return err
 	}
 	for _, root := range others {
 		at := func(file string) string { return host.InVar(root, file) }
-		if err := n.records(a, root, at); err != nil {
+		if err := n.addRecords(a, root, at); err != nil {
 			return err
 		}
 		journal, err := n.Journals.Stored(ctx, at("/var/log/journal"), systemLines)
@@ -136,8 +136,8 @@ func (n Node) Others(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(roots, func(r string) bool { return r == booted.Stateroot }), nil
 }
 
-// system adds what boots, and the system's own journal.
-func (n Node) system(ctx context.Context, a *archive.Archive) error {
+// addSystem adds what boots, and the system's own journal.
+func (n Node) addSystem(ctx context.Context, a *archive.Archive) error {
 	all, err := n.Deployments.List(ctx)
 	data, encodeErr := json.MarshalIndent(all, "", "  ")
 	if err == nil {
@@ -150,8 +150,8 @@ func (n Node) system(ctx context.Context, a *archive.Archive) error {
 	return a.Add("running/journal.log", journal, err)
 }
 
-// units adds the state and the log of each unit.
-func (n Node) units(ctx context.Context, a *archive.Archive) error {
+// addUnits adds the state and the log of each unit.
+func (n Node) addUnits(ctx context.Context, a *archive.Archive) error {
 	states := map[string]host.UnitState{}
 	var failed error
 	for _, unit := range append(operations.Units(), companions...) {
@@ -176,9 +176,9 @@ func (n Node) units(ctx context.Context, a *archive.Archive) error {
 	return a.Add("units/states.json", data, err)
 }
 
-// network adds the observed network and the files that decide about it. Of NetworkManager's connections the names are enough: the files
+// addNetwork adds the observed network and the files that decide about it. Of NetworkManager's connections the names are enough: the files
 // have keys.
-func (n Node) network(ctx context.Context, a *archive.Archive) error {
+func (n Node) addNetwork(ctx context.Context, a *archive.Archive) error {
 	var data []byte
 	doc, err := n.Network.Observe(ctx)
 	if err == nil {
@@ -200,8 +200,8 @@ func (n Node) network(ctx context.Context, a *archive.Archive) error {
 	return nil
 }
 
-// records adds what operations left in a stateroot: journals, evidence, requests, the exported object, the summary of recert.
-func (n Node) records(a *archive.Archive, name string, at func(string) string) error {
+// addRecords adds what operations left in a stateroot: journals, evidence, requests, the exported object, the summary of recert.
+func (n Node) addRecords(a *archive.Archive, name string, at func(string) string) error {
 	files := append(slices.Clone(workspace), ipconfig.SavedObjectFile, ipconfig.LastResortLog, host.RecertSummary)
 	journals, err := n.Files.List(at(operation.JournalDir))
 	if err := a.Add(path.Join(name, "journal"), nil, err); err != nil {

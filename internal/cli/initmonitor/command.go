@@ -30,14 +30,14 @@ func Command(w cli.Wiring) *cobra.Command {
 			if !monitor {
 				return errors.New("init-monitor needs --monitor")
 			}
-			return watch(cmd.Context(), w)
+			return watchDeadline(cmd.Context(), w)
 		},
 	}
 	cmd.Flags().BoolVar(&monitor, "monitor", false, "wait for the deadline and roll back when it passes")
 	return cmd
 }
 
-func watch(ctx context.Context, w cli.Wiring) error {
+func watchDeadline(ctx context.Context, w cli.Wiring) error {
 	node, with, err := w.Node(ctx, true)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func watch(ctx context.Context, w cli.Wiring) error {
 		w.Log.Info("nothing to watch: the old stateroot runs", "op", op.ID)
 		return nil
 	}
-	m := change.Monitor{Files: node.Files, Clock: node.Clock, Log: node.Log, Request: op.Request, Auto: op.Auto, Alive: alive}
+	m := change.Monitor{Files: node.Files, Clock: node.Clock, Log: node.Log, Request: op.Request, Auto: op.Auto, Alive: notifyWatchdog}
 	cause, err := m.Watch(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // stopped on request: the change was proved, or the node goes down
@@ -64,8 +64,8 @@ func watch(ctx context.Context, w cli.Wiring) error {
 	return rollBack(ctx, w, op, cause)
 }
 
-// alive reports to systemd that the watchdog itself is not stuck. It does nothing where no service manager listens.
-func alive() { _, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog) }
+// notifyWatchdog reports to systemd that the watchdog itself is not stuck. It does nothing where no service manager listens.
+func notifyWatchdog() { _, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog) }
 
 // rollBackWithin is what systemd grants a rollback, which does not report in between.
 const rollBackWithin = 20 * time.Minute

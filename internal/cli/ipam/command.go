@@ -36,11 +36,11 @@ func Command(w Wiring) *cobra.Command {
 		Short: "Plan, register and render addresses of secondary networks",
 		Long:  "Work on pools, claims and addresses in YAML files, with the arithmetic that serves a cluster. No cluster is needed.",
 	}
-	cmd.AddCommand(w.plan(), w.reserve(), w.render(), w.fsck())
+	cmd.AddCommand(w.newPlanCommand(), w.newReserveCommand(), w.newRenderCommand(), w.newFsckCommand())
 	return cmd
 }
 
-func (w Wiring) options() ipam.Options { return ipam.Options{Now: w.Now, Rand: w.Rand} }
+func (w Wiring) poolOptions() ipam.Options { return ipam.Options{Now: w.Now, Rand: w.Rand} }
 
 // input are the flags that every verb has.
 type input struct {
@@ -48,26 +48,26 @@ type input struct {
 	format string
 }
 
-func (in *input) flags(cmd *cobra.Command, format output.Format) {
+func (in *input) addFlags(cmd *cobra.Command, format output.Format) {
 	cmd.Flags().StringArrayVarP(&in.files, "filename", "f", nil, "file with pools, claims, addresses; - is standard input; may be repeated")
 	cmd.Flags().StringVarP(&in.format, "output", "o", string(format), "output format: text, yaml or json")
 }
 
-// load is the one way from files to an inventory.
-func (w Wiring) load(in input) (*manifest.Inventory, error) {
+// loadInventory is the one way from files to an inventory.
+func (w Wiring) loadInventory(in input) (*manifest.Inventory, error) {
 	if len(in.files) == 0 {
 		return nil, fmt.Errorf("name the files with -f")
 	}
 	v := &manifest.Inventory{}
 	for _, name := range in.files {
-		if err := w.read(v, name); err != nil {
+		if err := w.readFile(v, name); err != nil {
 			return nil, err
 		}
 	}
 	return v, nil
 }
 
-func (w Wiring) read(v *manifest.Inventory, name string) error {
+func (w Wiring) readFile(v *manifest.Inventory, name string) error {
 	if name == "-" {
 		return v.Read("standard input", w.In)
 	}
@@ -79,8 +79,8 @@ func (w Wiring) read(v *manifest.Inventory, name string) error {
 	return v.Read(name, f)
 }
 
-// answer prints in the format asked for.
-func (w Wiring) answer(in input, a output.Answer) error {
+// printAnswer prints in the format asked for.
+func (w Wiring) printAnswer(in input, a output.Answer) error {
 	f, err := output.Parse(in.format)
 	if err != nil {
 		return err

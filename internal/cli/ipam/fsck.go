@@ -28,23 +28,23 @@ func (r report) Text(w io.Writer) error {
 	for _, f := range r.Findings {
 		fmt.Fprintf(w, "%s: %s\n    %s\n", f.Problem, f.Text, f.Remedy)
 	}
-	_, err := fmt.Fprintf(w, "%s, %s, %s, %s: %s\n", counted(r.Pools, "pool", "s"), counted(r.Claims, "claim", "s"),
-		counted(r.Addresses, "address", "es"), counted(r.Locks, "lock", "s"), counted(len(r.Findings), "finding", "s"))
+	_, err := fmt.Fprintf(w, "%s, %s, %s, %s: %s\n", countNoun(r.Pools, "pool", "s"), countNoun(r.Claims, "claim", "s"),
+		countNoun(r.Addresses, "address", "es"), countNoun(r.Locks, "lock", "s"), countNoun(len(r.Findings), "finding", "s"))
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
 }
 
-// counted is a number with its noun.
-func counted(n int, noun, plural string) string {
+// countNoun is a number with its noun.
+func countNoun(n int, noun, plural string) string {
 	if n != 1 {
 		noun += plural
 	}
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-func (w Wiring) fsck() *cobra.Command {
+func (w Wiring) newFsckCommand() *cobra.Command {
 	var in input
 	var leases, network string
 	cmd := &cobra.Command{
@@ -56,7 +56,7 @@ func (w Wiring) fsck() *cobra.Command {
 			"    -A -o yaml | lca-cli ipam fsck -f -",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v, err := w.records(cmd.Context(), in)
+			v, err := w.readRecords(cmd.Context(), in)
 			if err != nil {
 				return err
 			}
@@ -65,31 +65,31 @@ func (w Wiring) fsck() *cobra.Command {
 				return err
 			}
 			if leases != "" {
-				if facts.Leases, err = w.leases(leases, network); err != nil {
+				if facts.Leases, err = w.readLeases(leases, network); err != nil {
 					return err
 				}
 			}
-			return w.report(in, facts)
+			return w.reportFindings(in, facts)
 		},
 	}
-	in.flags(cmd, output.Text)
+	in.addFlags(cmd, output.Text)
 	cmd.Flags().StringVar(&leases, "leases", "", "lease file of dnsmasq; finds static addresses that DHCP has leased")
 	cmd.Flags().StringVar(&network, "network", "", "network that the leases belong to (default: all)")
 	return cmd
 }
 
-func (w Wiring) records(ctx context.Context, in input) (*manifest.Inventory, error) {
+func (w Wiring) readRecords(ctx context.Context, in input) (*manifest.Inventory, error) {
 	if len(in.files) == 0 && w.Cluster != nil {
 		return w.Cluster(ctx)
 	}
-	v, err := w.load(in)
+	v, err := w.loadInventory(in)
 	if err != nil {
 		return nil, err
 	}
 	return v, v.CheckComplete()
 }
 
-func (w Wiring) leases(file, network string) ([]audit.Leased, error) {
+func (w Wiring) readLeases(file, network string) ([]audit.Leased, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("read leases: %w", err)
@@ -102,16 +102,16 @@ func (w Wiring) leases(file, network string) ([]audit.Leased, error) {
 	return manifest.Leases(network, all, w.Now()), nil
 }
 
-func (w Wiring) report(in input, f audit.Facts) error {
+func (w Wiring) reportFindings(in input, f audit.Facts) error {
 	r := report{Pools: len(f.Pools), Claims: len(f.Claims), Addresses: len(f.Addresses), Locks: len(f.Locks), Findings: audit.Check(f)}
 	if r.Findings == nil {
 		r.Findings = []audit.Finding{}
 	}
-	if err := w.answer(in, r); err != nil {
+	if err := w.printAnswer(in, r); err != nil {
 		return err
 	}
 	if n := len(r.Findings); n > 0 {
-		return fmt.Errorf("fsck: %s", counted(n, "finding", "s"))
+		return fmt.Errorf("fsck: %s", countNoun(n, "finding", "s"))
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func orRefused(g manifest.Given) string {
 	return g.Address
 }
 
-func (w Wiring) plan() *cobra.Command {
+func (w Wiring) newPlanCommand() *cobra.Command {
 	var in input
 	var pool, iface string
 	var more int
@@ -91,7 +91,7 @@ func (w Wiring) plan() *cobra.Command {
 			"  oc get baremetalhost -A -o yaml | lca-cli ipam plan -f pools.yaml -f - --pool storage --for-hosts ens4",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v, err := w.load(in)
+			v, err := w.loadInventory(in)
 			if err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func (w Wiring) plan() *cobra.Command {
 			return w.planAll(in, v, chosen, iface, more)
 		},
 	}
-	in.flags(cmd, output.Text)
+	in.addFlags(cmd, output.Text)
 	cmd.Flags().StringVar(&pool, "pool", "", "pool, as name or namespace/name (default: all pools of the files)")
 	cmd.Flags().StringVar(&iface, "for-hosts", "", "interface of each BareMetalHost of the files to plan an address for")
 	commandline.Count(cmd.Flags(), &more, "count", "number of further addresses to show")
@@ -115,12 +115,12 @@ func (w Wiring) plan() *cobra.Command {
 
 func (w Wiring) planOne(v *manifest.Inventory, o *metal3.IPPool, iface string, more int) (manifest.Plan, error) {
 	if iface == "" {
-		return v.Plan(o, more, w.options())
+		return v.Plan(o, more, w.poolOptions())
 	}
 	if len(v.Hosts) == 0 {
 		return manifest.Plan{}, fmt.Errorf("--for-hosts %s: there is no BareMetalHost in the files", iface)
 	}
-	return v.PlanForHosts(o, iface, more, w.options())
+	return v.PlanForHosts(o, iface, more, w.poolOptions())
 }
 
 // planAll fails when something does not fit, so that a script can ask.
@@ -145,7 +145,7 @@ func (w Wiring) planAll(in input, v *manifest.Inventory, pools []*metal3.IPPool,
 		}
 		out.Pools = append(out.Pools, p)
 	}
-	if err := w.answer(in, out); err != nil {
+	if err := w.printAnswer(in, out); err != nil {
 		return err
 	}
 	if refused > 0 {

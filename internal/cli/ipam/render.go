@@ -30,13 +30,13 @@ func (r rendered) Text(w io.Writer) error {
 	return err
 }
 
-func (w Wiring) render() *cobra.Command {
+func (w Wiring) newRenderCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "render", Short: "Write configuration files from pools and allocated addresses"}
-	cmd.AddCommand(w.renderIgnition(), w.renderDnsmasq())
+	cmd.AddCommand(w.newIgnitionCommand(), w.newDnsmasqCommand())
 	return cmd
 }
 
-func (w Wiring) renderIgnition() *cobra.Command {
+func (w Wiring) newIgnitionCommand() *cobra.Command {
 	var in input
 	var host, base, form string
 	var interfaces []string
@@ -49,26 +49,26 @@ func (w Wiring) renderIgnition() *cobra.Command {
 		Example: "  lca-cli ipam render ignition -f pools.yaml -f masters.yaml --host master-0 --interface eth1=storage --base master.ign",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v, err := w.load(in)
+			v, err := w.loadInventory(in)
 			if err != nil {
 				return err
 			}
-			attached, err := attachments(interfaces)
+			attached, err := parseAttachments(interfaces)
 			if err != nil {
 				return err
 			}
-			h, err := v.Host(host, attached, w.options())
+			h, err := v.Host(host, attached, w.poolOptions())
 			if err != nil {
 				return err
 			}
-			content, err := w.content(h, base, form)
+			content, err := w.renderHost(h, base, form)
 			if err != nil {
 				return err
 			}
-			return w.answer(in, rendered{Host: host, Form: form, Content: string(content)})
+			return w.printAnswer(in, rendered{Host: host, Form: form, Content: string(content)})
 		},
 	}
-	in.flags(cmd, output.Text)
+	in.addFlags(cmd, output.Text)
 	cmd.Flags().StringVar(&host, "host", "", "name of the host")
 	cmd.Flags().StringArrayVar(&interfaces, "interface", nil, "interface and its pools; may be repeated")
 	cmd.Flags().StringVar(&base, "base", "", "file with the base Ignition config of the host's role")
@@ -76,7 +76,7 @@ func (w Wiring) renderIgnition() *cobra.Command {
 	return cmd
 }
 
-func (w Wiring) content(h hostnet.Host, base, form string) ([]byte, error) {
+func (w Wiring) renderHost(h hostnet.Host, base, form string) ([]byte, error) {
 	switch form {
 	case "networkdata":
 		return networkdata.Render(h)
@@ -94,13 +94,13 @@ func (w Wiring) content(h hostnet.Host, base, form string) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// attachments reads the --interface flags.
-func attachments(flags []string) (out []manifest.Attachment, err error) {
+// parseAttachments reads the --interface flags.
+func parseAttachments(flags []string) (out []manifest.Attachment, err error) {
 	if len(flags) == 0 {
 		return nil, fmt.Errorf("say which --interface has which pool")
 	}
 	for _, f := range flags {
-		a, err := attachment(f)
+		a, err := parseAttachment(f)
 		if err != nil {
 			return nil, fmt.Errorf("--interface %s: %w", f, err)
 		}
@@ -109,7 +109,7 @@ func attachments(flags []string) (out []manifest.Attachment, err error) {
 	return out, nil
 }
 
-func attachment(flag string) (a manifest.Attachment, err error) {
+func parseAttachment(flag string) (a manifest.Attachment, err error) {
 	for _, part := range strings.Split(flag, ",") {
 		switch key, value, _ := strings.Cut(part, "="); key {
 		case "name":
@@ -133,7 +133,7 @@ func attachment(flag string) (a manifest.Attachment, err error) {
 	return a, nil
 }
 
-func (w Wiring) renderDnsmasq() *cobra.Command {
+func (w Wiring) newDnsmasqCommand() *cobra.Command {
 	var in input
 	var pool, iface, leaseFile, server string
 	var boot dnsmasq.Boot
@@ -147,7 +147,7 @@ func (w Wiring) renderDnsmasq() *cobra.Command {
 			"  lca-cli ipam render dnsmasq -f pools.yaml --pool provisioning --interface eth1 --boot-server 172.22.0.3",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v, err := w.load(in)
+			v, err := w.loadInventory(in)
 			if err != nil {
 				return err
 			}
@@ -166,10 +166,10 @@ func (w Wiring) renderDnsmasq() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return w.answer(in, rendered{Form: "dnsmasq", Content: text})
+			return w.printAnswer(in, rendered{Form: "dnsmasq", Content: text})
 		},
 	}
-	in.flags(cmd, output.Text)
+	in.addFlags(cmd, output.Text)
 	cmd.Flags().StringVar(&pool, "pool", "", "pool with the DHCP range, as name or namespace/name")
 	cmd.Flags().StringVar(&iface, "interface", "", "interface on which dnsmasq answers")
 	cmd.Flags().StringVar(&leaseFile, "lease-file", "", "file in which dnsmasq keeps its leases (default: dnsmasq's own)")

@@ -56,7 +56,7 @@ func (r registrations) Text(w io.Writer) error {
 	return nil
 }
 
-func (w Wiring) reserve() *cobra.Command {
+func (w Wiring) newReserveCommand() *cobra.Command {
 	var in input
 	var pools, hosts []string
 	var address, iface string
@@ -69,7 +69,7 @@ func (w Wiring) reserve() *cobra.Command {
 		Example: "  lca-cli ipam reserve -f pools.yaml --pool storage --host master-0 --host master-1 > masters.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v, err := w.load(in)
+			v, err := w.loadInventory(in)
 			if err != nil {
 				return err
 			}
@@ -77,14 +77,14 @@ func (w Wiring) reserve() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			got, err := v.Reserve(wishes, w.options())
+			got, err := v.Reserve(wishes, w.poolOptions())
 			if err != nil {
 				return err
 			}
-			return w.answer(in, registrations{got})
+			return w.printAnswer(in, registrations{got})
 		},
 	}
-	in.flags(cmd, output.YAML)
+	in.addFlags(cmd, output.YAML)
 	cmd.Flags().StringArrayVar(&pools, "pool", nil, "pool, as name or namespace/name; may be repeated")
 	cmd.Flags().StringArrayVar(&hosts, "host", nil, "name of the host; may be repeated")
 	cmd.Flags().StringVar(&iface, "interface", "", "interface of the hosts that has the address, as machines name it")

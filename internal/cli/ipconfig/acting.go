@@ -13,13 +13,13 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// act takes the lock, opens the operation and runs one of its flows.
-func act(ctx context.Context, w Wiring, name string, run func(context.Context, *change.Operation) error) error {
+// runFlow takes the lock, opens the operation and runs one of its flows.
+func runFlow(ctx context.Context, w Wiring, name string, run func(context.Context, *change.Operation) error) error {
 	node, with, err := w.Node(ctx, true)
 	if err != nil {
 		return err
 	}
-	release, err := w.take(ctx, node, "ip-config "+name)
+	release, err := w.takeLock(ctx, node, "ip-config "+name)
 	if err != nil {
 		return err
 	}
@@ -42,32 +42,32 @@ func Open(ctx context.Context, node change.Ports, with operation.Instruments) (*
 	return op, err
 }
 
-// take takes the node's lock for a verb.
-func (w Wiring) take(ctx context.Context, node change.Ports, name string) (release func(), err error) {
+// takeLock takes the node's lock for a verb.
+func (w Wiring) takeLock(ctx context.Context, node change.Ports, name string) (release func(), err error) {
 	return w.Take(ctx, change.HolderName(node.Files), name)
 }
 
-func prePivot(w Wiring) *cobra.Command {
+func newPrePivotCommand(w Wiring) *cobra.Command {
 	return &cobra.Command{
 		Use: "pre-pivot", Args: cobra.NoArgs,
 		Short: "Prepare the new stateroot and reboot into it (run by " + ipconfig.UnitPrePivot + ")",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return act(cmd.Context(), w, "pre-pivot", func(ctx context.Context, o *change.Operation) error { return o.PrePivot(ctx) })
+			return runFlow(cmd.Context(), w, "pre-pivot", func(ctx context.Context, o *change.Operation) error { return o.PrePivot(ctx) })
 		},
 	}
 }
 
-func postPivot(w Wiring) *cobra.Command {
+func newPostPivotCommand(w Wiring) *cobra.Command {
 	return &cobra.Command{
 		Use: "post-pivot", Args: cobra.NoArgs,
 		Short: "Finish the change in the new stateroot (run by " + ipconfig.UnitIPConfiguration + ")",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return act(cmd.Context(), w, "post-pivot", func(ctx context.Context, o *change.Operation) error { return o.PostPivot(ctx) })
+			return runFlow(cmd.Context(), w, "post-pivot", func(ctx context.Context, o *change.Operation) error { return o.PostPivot(ctx) })
 		},
 	}
 }
 
-func rollback(w Wiring) *cobra.Command {
+func newRollbackCommand(w Wiring) *cobra.Command {
 	var stateroot string
 	cmd := &cobra.Command{
 		Use: "rollback", Args: cobra.NoArgs,
@@ -76,7 +76,7 @@ func rollback(w Wiring) *cobra.Command {
 			if err := StopPostPivot(cmd.Context(), w, stateroot); err != nil {
 				return err
 			}
-			return act(cmd.Context(), w, "rollback", func(ctx context.Context, o *change.Operation) error {
+			return runFlow(cmd.Context(), w, "rollback", func(ctx context.Context, o *change.Operation) error {
 				return o.RollBack(ctx, stateroot, ipconfig.CauseRequested)
 			})
 		},
@@ -105,7 +105,7 @@ func StopPostPivot(ctx context.Context, w Wiring, to string) error {
 	return nil
 }
 
-func cleanup(w Wiring) *cobra.Command {
+func newCleanupCommand(w Wiring) *cobra.Command {
 	return &cobra.Command{
 		Use: "cleanup", Args: cobra.NoArgs,
 		Short: "Remove the other stateroot, and with it the way back (run by " + ipconfig.UnitCleanup + ")",
@@ -123,7 +123,7 @@ func cleanUp(ctx context.Context, w Wiring) error {
 	if err := node.Units.Stop(ctx, ipconfig.UnitPrePivot); err != nil {
 		return fmt.Errorf("stop %s: %w", ipconfig.UnitPrePivot, err)
 	}
-	release, err := w.take(ctx, node, "ip-config cleanup")
+	release, err := w.takeLock(ctx, node, "ip-config cleanup")
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ func Command(w Wiring) *cobra.Command {
 		Long: "Run the flows of an IP change on the node. systemd units call these verbs for the agent. By hand, use status and\n" +
 			"plan; read docs/operate/recover-by-hand.md before you use another one.",
 	}
-	cmd.AddCommand(prePivot(w), postPivot(w), rollback(w), cleanup(w), status(w), plan(w), fetchImage(w))
+	cmd.AddCommand(newPrePivotCommand(w), newPostPivotCommand(w), newRollbackCommand(w), newCleanupCommand(w), newStatusCommand(w),
+		newPlanCommand(w), newFetchImageCommand(w))
 	return cmd
 }

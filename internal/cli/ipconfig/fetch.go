@@ -16,7 +16,7 @@ import (
 // imageAuth holds the pull secret while an image is fetched ahead of a change.
 const imageAuth = host.StateDir + "/recert-image-auth.json"
 
-func fetchImage(w Wiring) *cobra.Command {
+func newFetchImageCommand(w Wiring) *cobra.Command {
 	var image, secret string
 	cmd := &cobra.Command{
 		Use: "fetch-recert-image", Args: cobra.NoArgs,

@@ -27,7 +27,7 @@ type wanted struct {
 	vlan int
 }
 
-func plan(w Wiring) *cobra.Command {
+func newPlanCommand(w Wiring) *cobra.Command {
 	var format string
 	var want wanted
 	cmd := &cobra.Command{
@@ -45,7 +45,7 @@ func plan(w Wiring) *cobra.Command {
 				vlan := int32(want.vlan)
 				want.spec.VLANID = &vlan
 			}
-			p, err := preview(cmd.Context(), w, want)
+			p, err := makePreview(cmd.Context(), w, want)
 			if err != nil {
 				return err
 			}
@@ -65,8 +65,8 @@ func plan(w Wiring) *cobra.Command {
 	return cmd
 }
 
-// preview works out what the flags ask for or, when they name no address, the prepared request.
-func preview(ctx context.Context, w Wiring, want wanted) (change.Preview, error) {
+// makePreview works out what the flags ask for or, when they name no address, the prepared request.
+func makePreview(ctx context.Context, w Wiring, want wanted) (change.Preview, error) {
 	node, _, err := w.Node(ctx, false)
 	if err != nil {
 		return change.Preview{}, err
@@ -101,10 +101,10 @@ func (a planAnswer) Text(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "Outage         %s\n", a.textOutage())
 	a.textChecks(w)
-	fmt.Fprintf(w, "\nNetwork document (nmstate):\n%s", indent(a.NMState))
+	fmt.Fprintf(w, "\nNetwork document (nmstate):\n%s", indentLines(a.NMState))
 	a.textRecert(w)
 	if len(a.Probes) > 0 {
-		fmt.Fprintf(w, "\nProbes that must get a good answer:\n%s", indent(strings.Join(a.Probes, "\n")+"\n"))
+		fmt.Fprintf(w, "\nProbes that must get a good answer:\n%s", indentLines(strings.Join(a.Probes, "\n")+"\n"))
 	}
 	fmt.Fprintf(w, "\nSteps (the cluster is down from %q until %q):\n", a.OutageFrom, a.OutageTo)
 	for i, s := range a.Steps {
@@ -158,7 +158,7 @@ func (a planAnswer) textRecert(w io.Writer) {
 		{"Not looked into", a.Recert.NotRead},
 	} {
 		if len(list.items) > 0 {
-			fmt.Fprintf(w, "\n%s (%d):\n%s", list.title, len(list.items), indent(head(list.items)))
+			fmt.Fprintf(w, "\n%s (%d):\n%s", list.title, len(list.items), indentLines(cutList(list.items)))
 		}
 	}
 }
@@ -166,14 +166,14 @@ func (a planAnswer) textRecert(w io.Writer) {
 // shown is how much of a list the text has; yaml and json have all of it.
 const shown = 12
 
-func head(items []string) string {
+func cutList(items []string) string {
 	if len(items) <= shown {
 		return strings.Join(items, "\n") + "\n"
 	}
 	return strings.Join(items[:shown], "\n") + fmt.Sprintf("\n... and %d more (-o yaml)\n", len(items)-shown)
 }
 
-func indent(s string) string {
+func indentLines(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
 		b.WriteString("    " + line)

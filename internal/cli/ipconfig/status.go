@@ -31,7 +31,7 @@ type Target struct {
 	New       string   `json:"newStateroot"`
 }
 
-func status(w Wiring) *cobra.Command {
+func newStatusCommand(w Wiring) *cobra.Command {
 	return w.StatusCommand("Show the IP change of this node, from its journal", w.Source)
 }
 
@@ -41,10 +41,10 @@ func (w Wiring) Source(ctx context.Context) (verb.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (verb.Report, error) { return describe(ctx, w, node) }, nil
+	return func(ctx context.Context) (verb.Report, error) { return describeChange(ctx, w, node) }, nil
 }
 
-func describe(ctx context.Context, w Wiring, node change.Ports) (*Status, error) {
+func describeChange(ctx context.Context, w Wiring, node change.Ports) (*Status, error) {
 	core, all, err := w.Observe(ctx, verb.Node{Files: node.Files, Deployments: node.Deployments})
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func describe(ctx context.Context, w Wiring, node change.Ports) (*Status, error)
 	if operation.ReadJSON(node.Files, ipconfig.WatchedFile, &watched) == nil {
 		s.Deadline = &watched.Until
 	}
-	s.add(r, p)
+	s.addChange(r, p)
 	s.addHealth(node.Files, r.OperationID)
 	if damage != nil {
 		s.Failure = damage.Error()
@@ -75,9 +75,9 @@ func describe(ctx context.Context, w Wiring, node change.Ports) (*Status, error)
 	return s, nil
 }
 
-// add adds what only an IP change has.
-func (s *Status) add(r ipconfig.Request, p ipconfig.Progress) {
-	s.Where, s.Cause, s.Recert = where(p, s.Booted == r.NewStateroot), p.Cause, p.Recert
+// addChange adds what only an IP change has.
+func (s *Status) addChange(r ipconfig.Request, p ipconfig.Progress) {
+	s.Where, s.Cause, s.Recert = describeProgress(p, s.Booted == r.NewStateroot), p.Cause, p.Recert
 	s.Request = &Target{DNS: r.DNSServers, VLAN: r.VLANID, Old: r.OldStateroot, New: r.NewStateroot}
 	for _, a := range []string{r.IPv4Address, r.IPv6Address} {
 		if a != "" {
@@ -104,7 +104,7 @@ func (s *Status) addHealth(files host.Files, id string) {
 	}
 }
 
-func where(p ipconfig.Progress, pivoted bool) string {
+func describeProgress(p ipconfig.Progress, pivoted bool) string {
 	switch {
 	case p.Cleanup.Begun:
 		return "cleaning up"

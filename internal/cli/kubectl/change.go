@@ -24,7 +24,7 @@ type wanted struct {
 	vlan int
 }
 
-func (want *wanted) declare(cmd *cobra.Command) {
+func (want *wanted) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&want.v4.Address, "ipv4-address", "", "new IPv4 address, without prefix length")
 	flags.StringVar(&want.v4.MachineNetwork, "ipv4-machine-network", "", "its machine network, CIDR")
@@ -36,8 +36,8 @@ func (want *wanted) declare(cmd *cobra.Command) {
 	commandline.Range(flags, &want.vlan, "vlan-id", 0, 4094, "VLAN of the uplink, 1 to 4094; 0 removes it; omit it to keep the present one")
 }
 
-// edit returns what the flags make of a spec. Without flags the spec is taken as it is in the object.
-func (want *wanted) edit(cmd *cobra.Command) (func(*lcav1.IPConfigSpec), error) {
+// buildSpecEdit returns what the flags make of a spec. Without flags the spec is taken as it is in the object.
+func (want *wanted) buildSpecEdit(cmd *cobra.Command) (func(*lcav1.IPConfigSpec), error) {
 	if want.v4.Address == "" && want.v4.MachineNetwork+want.v4.Gateway != "" {
 		return nil, errors.New("--ipv4-machine-network and --ipv4-gateway need --ipv4-address")
 	}
@@ -62,7 +62,7 @@ func (want *wanted) edit(cmd *cobra.Command) (func(*lcav1.IPConfigSpec), error) 
 	}, nil
 }
 
-func (w *Wiring) change() *cobra.Command {
+func (w *Wiring) newChangeCommand() *cobra.Command {
 	var f following
 	var want wanted
 	cmd := &cobra.Command{
@@ -72,19 +72,19 @@ func (w *Wiring) change() *cobra.Command {
 		Example: "  kubectl lca change --ipv4-address 198.51.100.20 --ipv4-machine-network 198.51.100.0/24 \\\n" +
 			"    --ipv4-gateway 198.51.100.1 --watch",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			edit, err := want.edit(cmd)
+			edit, err := want.buildSpecEdit(cmd)
 			if err != nil {
 				return err
 			}
-			return w.set(cmd.Context(), f, lcav1.StageConfig, edit)
+			return w.setStage(cmd.Context(), f, lcav1.StageConfig, edit)
 		},
 	}
-	want.declare(cmd)
-	f.declare(cmd)
+	want.addFlags(cmd)
+	f.addFlags(cmd)
 	return cmd
 }
 
-func (w *Wiring) plan() *cobra.Command {
+func (w *Wiring) newPlanCommand() *cobra.Command {
 	var want wanted
 	var format string
 	cmd := &cobra.Command{
@@ -98,22 +98,22 @@ func (w *Wiring) plan() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			edit, err := want.edit(cmd)
+			edit, err := want.buildSpecEdit(cmd)
 			if err != nil {
 				return err
 			}
-			c, err := w.connect()
+			c, err := w.connectCluster()
 			if err != nil {
 				return err
 			}
-			p, err := c.preview(cmd.Context(), edit)
+			p, err := c.previewChange(cmd.Context(), edit)
 			if err != nil {
 				return err
 			}
 			return output.Print(w.Out, f, p)
 		},
 	}
-	want.declare(cmd)
+	want.addFlags(cmd)
 	cmd.Flags().StringVarP(&format, "output", "o", string(output.Text), "text, yaml or json")
 	return cmd
 }
@@ -131,8 +131,8 @@ type difference struct {
 	Then  string `json:"then"`
 }
 
-func (c Cluster) preview(ctx context.Context, edit func(*lcav1.IPConfigSpec)) (preview, error) {
-	ipc, err := c.get(ctx)
+func (c Cluster) previewChange(ctx context.Context, edit func(*lcav1.IPConfigSpec)) (preview, error) {
+	ipc, err := c.getIPConfig(ctx)
 	if err != nil {
 		return preview{}, err
 	}
@@ -141,7 +141,7 @@ func (c Cluster) preview(ctx context.Context, edit func(*lcav1.IPConfigSpec)) (p
 	if ipc.Spec.Stage != lcav1.StageConfig &&
 		!slices.Contains(status.ValidNextStages, lcav1.StageConfig) {
 		p.NotNow = fmt.Sprintf("stage Config is not possible now: %s; the next stages are: %s", stateOf(status),
-			stages(status.ValidNextStages))
+			joinStages(status.ValidNextStages))
 	} else {
 		ipc.Spec.Stage = lcav1.StageConfig
 	}
@@ -149,17 +149,17 @@ func (c Cluster) preview(ctx context.Context, edit func(*lcav1.IPConfigSpec)) (p
 	if err := c.Client.Update(ctx, ipc.DeepCopy(), client.DryRunAll); err != nil {
 		return preview{}, fmt.Errorf("the API server refuses the change: %w", err)
 	}
-	p.Differences = differences(ipc.Spec, status)
+	p.Differences = diffNetwork(ipc.Spec, status)
 	return p, nil
 }
 
-func differences(s lcav1.IPConfigSpec, now lcav1.IPConfigStatus) (all []difference) {
+func diffNetwork(s lcav1.IPConfigSpec, now lcav1.IPConfigStatus) (all []difference) {
 	add := func(field, before, after string) {
 		if after != "" && before != after {
 			all = append(all, difference{field, before, after})
 		}
 	}
-	v4, v6 := or(now.IPv4), or(now.IPv6)
+	v4, v6 := valueOrEmpty(now.IPv4), valueOrEmpty(now.IPv6)
 	if s.IPv4 != nil {
 		add("IPv4 address", v4.Address, s.IPv4.Address)
 		add("IPv4 machine network", v4.MachineNetwork, s.IPv4.MachineNetwork)
@@ -177,7 +177,7 @@ func differences(s lcav1.IPConfigSpec, now lcav1.IPConfigStatus) (all []differen
 	return all
 }
 
-func or(s *lcav1.IPStatus) lcav1.IPStatus {
+func valueOrEmpty(s *lcav1.IPStatus) lcav1.IPStatus {
 	if s == nil {
 		return lcav1.IPStatus{}
 	}

@@ -53,11 +53,12 @@ kubectl and oc run this program as "kubectl lca" and "oc lca" when it is in the 
 	set := cmd.PersistentFlags()
 	set.StringVar(&w.kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl)")
 	set.StringVar(&w.kubeContext, "context", "", "context of the kubeconfig (default: its current one)")
-	cmd.AddCommand(w.status(), w.plan(), w.change(), w.rollback(), w.keep(), w.logs(), w.mustGather())
+	cmd.AddCommand(w.newStatusCommand(), w.newPlanCommand(), w.newChangeCommand(), w.newRollbackCommand(), w.newCommitCommand(),
+		w.newLogsCommand(), w.newMustGatherCommand())
 	return cmd
 }
 
-func (w *Wiring) connect() (Cluster, error) {
+func (w *Wiring) connectCluster() (Cluster, error) {
 	c, err := w.Connect(w.kubeconfig, w.kubeContext)
 	if err != nil {
 		return Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
@@ -68,8 +69,8 @@ func (w *Wiring) connect() (Cluster, error) {
 // requestTimeout bounds one call to an API that goes away during a change.
 const requestTimeout = 20 * time.Second
 
-// get reads the IPConfig.
-func (c Cluster) get(ctx context.Context) (*lcav1.IPConfig, error) {
+// getIPConfig reads the IPConfig.
+func (c Cluster) getIPConfig(ctx context.Context) (*lcav1.IPConfig, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	ipc := &lcav1.IPConfig{}

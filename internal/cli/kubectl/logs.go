@@ -17,7 +17,7 @@ import (
 // podLabels are those of the agent's pods, of both roles.
 var podLabels = client.MatchingLabels{"app.kubernetes.io/component": "lifecycle-agent"}
 
-func (w *Wiring) logs() *cobra.Command {
+func (w *Wiring) newLogsCommand() *cobra.Command {
 	var previous bool
 	lines := 200
 	cmd := &cobra.Command{
@@ -25,17 +25,17 @@ func (w *Wiring) logs() *cobra.Command {
 		Long:    "Print the logs of the agent's pods. What lca-cli did is in the node's journal: run \"lca-cli must-gather\" there.",
 		Example: "  kubectl lca logs --lines 50\n  kubectl lca logs --previous",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := w.connect()
+			c, err := w.connectCluster()
 			if err != nil {
 				return err
 			}
-			pods, err := c.pods(cmd.Context())
+			pods, err := c.listPods(cmd.Context())
 			if err != nil {
 				return err
 			}
 			for _, p := range pods {
 				fmt.Fprintf(w.Out, "==> pod %s on node %s (%s)\n", p.Name, p.Spec.NodeName, p.Status.Phase)
-				if err := c.log(cmd.Context(), w.Out, p.Name, lines, previous); err != nil {
+				if err := c.copyLog(cmd.Context(), w.Out, p.Name, lines, previous); err != nil {
 					fmt.Fprintf(w.Out, "no log: %v\n", err)
 				}
 			}
@@ -47,8 +47,8 @@ func (w *Wiring) logs() *cobra.Command {
 	return cmd
 }
 
-// pods are the agent's, by name.
-func (c Cluster) pods(ctx context.Context) ([]corev1.Pod, error) {
+// listPods are the agent's, by name.
+func (c Cluster) listPods(ctx context.Context) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := c.Client.List(ctx, &list, client.InNamespace(Namespace), podLabels); err != nil {
 		return nil, fmt.Errorf("list the pods of namespace %s: %w", Namespace, err)
@@ -60,7 +60,7 @@ func (c Cluster) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-func (c Cluster) log(ctx context.Context, to io.Writer, pod string, lines int, previous bool) error {
+func (c Cluster) copyLog(ctx context.Context, to io.Writer, pod string, lines int, previous bool) error {
 	count := int64(lines)
 	stream, err := c.Kube.CoreV1().Pods(Namespace).GetLogs(pod, &corev1.PodLogOptions{
 		Container: "manager", TailLines: &count, Previous: previous}).Stream(ctx)

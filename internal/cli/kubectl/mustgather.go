@@ -37,7 +37,7 @@ var kinds = []schema.GroupVersionKind{
 // gatheredLines of each pod's log.
 const gatheredLines = 5000
 
-func (w *Wiring) mustGather() *cobra.Command {
+func (w *Wiring) newMustGatherCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "must-gather", Args: cobra.NoArgs, Short: "Collect the agent's objects, events and logs into one archive, without secrets",
@@ -45,7 +45,7 @@ func (w *Wiring) mustGather() *cobra.Command {
 			"tokens and passwords are blanked; read the archive before you hand it on.",
 		Example: "  kubectl lca must-gather --file lca.tar.gz",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := w.connect()
+			c, err := w.connectCluster()
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ func (w *Wiring) mustGather() *cobra.Command {
 			}
 			err = archive.Save(file, func(to io.Writer) error {
 				a := archive.New(to, root, now, operation.Redact)
-				if err := c.collect(cmd.Context(), a); err != nil {
+				if err := c.collectAll(cmd.Context(), a); err != nil {
 					return err
 				}
 				return a.Close()
@@ -71,9 +71,9 @@ func (w *Wiring) mustGather() *cobra.Command {
 	return cmd
 }
 
-func (c Cluster) collect(ctx context.Context, a *archive.Archive) error {
+func (c Cluster) collectAll(ctx context.Context, a *archive.Archive) error {
 	for _, kind := range kinds {
-		data, err := c.objects(ctx, kind)
+		data, err := c.dumpObjects(ctx, kind)
 		if meta.IsNoMatchError(err) {
 			continue // not installed here
 		}
@@ -82,7 +82,7 @@ func (c Cluster) collect(ctx context.Context, a *archive.Archive) error {
 		}
 	}
 	for _, namespace := range []string{corev1.NamespaceDefault, Namespace} {
-		data, err := c.events(ctx, namespace)
+		data, err := c.dumpEvents(ctx, namespace)
 		if err := a.Add(path.Join("events", namespace+".txt"), data, err); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (c Cluster) collect(ctx context.Context, a *archive.Archive) error {
 	return c.collectLogs(ctx, a)
 }
 
-func (c Cluster) objects(ctx context.Context, kind schema.GroupVersionKind) ([]byte, error) {
+func (c Cluster) dumpObjects(ctx context.Context, kind schema.GroupVersionKind) ([]byte, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err := c.Client.List(ctx, list); err != nil {
@@ -109,8 +109,8 @@ func (c Cluster) objects(ctx context.Context, kind schema.GroupVersionKind) ([]b
 	return out.Bytes(), nil
 }
 
-// events are those of the agent's objects, one a line; the default namespace has those of objects without one.
-func (c Cluster) events(ctx context.Context, namespace string) ([]byte, error) {
+// dumpEvents are those of the agent's objects, one a line; the default namespace has those of objects without one.
+func (c Cluster) dumpEvents(ctx context.Context, namespace string) ([]byte, error) {
 	var list corev1.EventList
 	if err := c.Client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list the events of namespace %s: %w", namespace, err)
@@ -129,7 +129,7 @@ func (c Cluster) events(ctx context.Context, namespace string) ([]byte, error) {
 
 // collectLogs adds the logs of the agent's pods, of the containers that run and of those before, and in what state the pods are.
 func (c Cluster) collectLogs(ctx context.Context, a *archive.Archive) error {
-	pods, err := c.pods(ctx)
+	pods, err := c.listPods(ctx)
 	var states bytes.Buffer
 	for _, p := range pods {
 		fmt.Fprintf(&states, "%s on %s: %s\n", p.Name, p.Spec.NodeName, p.Status.Phase)
@@ -142,7 +142,7 @@ func (c Cluster) collectLogs(ctx context.Context, a *archive.Archive) error {
 				name = path.Join("logs", p.Name+".previous.log")
 			}
 			var log bytes.Buffer
-			logErr := c.log(ctx, &log, p.Name, gatheredLines, previous)
+			logErr := c.copyLog(ctx, &log, p.Name, gatheredLines, previous)
 			if previous && logErr != nil {
 				continue // most containers have none before
 			}

@@ -21,25 +21,25 @@ type following struct {
 	timeout time.Duration
 }
 
-func (f *following) declare(cmd *cobra.Command) {
+func (f *following) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "follow it to its end; the exit code is 0 if it succeeds")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", time.Hour, "how long to follow it; the agent goes on in any case")
 }
 
-func (w *Wiring) rollback() *cobra.Command {
+func (w *Wiring) newRollbackCommand() *cobra.Command {
 	var f following
 	cmd := &cobra.Command{
 		Use: "rollback", Args: cobra.NoArgs, Short: "Return to the system and the address from before the change",
 		Example: "  kubectl lca rollback --watch",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.set(cmd.Context(), f, lcav1.StageRollback, func(*lcav1.IPConfigSpec) {})
+			return w.setStage(cmd.Context(), f, lcav1.StageRollback, func(*lcav1.IPConfigSpec) {})
 		},
 	}
-	f.declare(cmd)
+	f.addFlags(cmd)
 	return cmd
 }
 
-func (w *Wiring) keep() *cobra.Command {
+func (w *Wiring) newCommitCommand() *cobra.Command {
 	var f following
 	cmd := &cobra.Command{
 		Use: "commit", Aliases: []string{"keep"}, Args: cobra.NoArgs,
@@ -48,20 +48,20 @@ func (w *Wiring) keep() *cobra.Command {
 			"aborts the change.",
 		Example: "  kubectl lca commit --watch",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.set(cmd.Context(), f, lcav1.StageIdle, func(*lcav1.IPConfigSpec) {})
+			return w.setStage(cmd.Context(), f, lcav1.StageIdle, func(*lcav1.IPConfigSpec) {})
 		},
 	}
-	f.declare(cmd)
+	f.addFlags(cmd)
 	return cmd
 }
 
-// set sets the stage, edited otherwise, and follows it if that is wanted.
-func (w *Wiring) set(ctx context.Context, f following, stage lcav1.IPConfigStage, edit func(*lcav1.IPConfigSpec)) error {
-	c, err := w.connect()
+// setStage sets the stage, edited otherwise, and follows it if that is wanted.
+func (w *Wiring) setStage(ctx context.Context, f following, stage lcav1.IPConfigStage, edit func(*lcav1.IPConfigSpec)) error {
+	c, err := w.connectCluster()
 	if err != nil {
 		return err
 	}
-	if err := c.ask(ctx, stage, edit); err != nil {
+	if err := c.requestStage(ctx, stage, edit); err != nil {
 		return err
 	}
 	fmt.Fprintf(w.Out, "stage %s is set\n", stage)
@@ -70,7 +70,7 @@ func (w *Wiring) set(ctx context.Context, f following, stage lcav1.IPConfigStage
 	}
 	bounded, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	err = w.follow(bounded, c, endOf(stage))
+	err = w.followStatus(bounded, c, endOf(stage))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("the watch was interrupted; the agent continues stage %s, see \"kubectl lca status\"", stage)
@@ -80,16 +80,16 @@ func (w *Wiring) set(ctx context.Context, f following, stage lcav1.IPConfigStage
 	return err
 }
 
-// ask writes the spec. A stage that the agent does not list is refused here too, with the list.
-func (c Cluster) ask(ctx context.Context, stage lcav1.IPConfigStage, edit func(*lcav1.IPConfigSpec)) error {
+// requestStage writes the spec. A stage that the agent does not list is refused here too, with the list.
+func (c Cluster) requestStage(ctx context.Context, stage lcav1.IPConfigStage, edit func(*lcav1.IPConfigSpec)) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		ipc, err := c.get(ctx)
+		ipc, err := c.getIPConfig(ctx)
 		if err != nil {
 			return err
 		}
 		if ipc.Spec.Stage != stage && !slices.Contains(ipc.Status.ValidNextStages, stage) {
 			return fmt.Errorf("stage %s is not possible now: from %s (%s) the next stages are: %s",
-				stage, ipc.Spec.Stage, stateOf(ipc.Status), stages(ipc.Status.ValidNextStages))
+				stage, ipc.Spec.Stage, stateOf(ipc.Status), joinStages(ipc.Status.ValidNextStages))
 		}
 		edit(&ipc.Spec)
 		ipc.Spec.Stage = stage
@@ -111,10 +111,10 @@ func endOf(stage lcav1.IPConfigStage) func(*lcav1.IPConfig) (bool, error) {
 }
 
 func configEnded(ipc *lcav1.IPConfig) (bool, error) {
-	if refused := condition(ipc, lcav1.ConditionConfigInProgress); refused.Reason == lcav1.ReasonInvalidTransition {
+	if refused := conditionOf(ipc, lcav1.ConditionConfigInProgress); refused.Reason == lcav1.ReasonInvalidTransition {
 		return true, fmt.Errorf("the change was refused: %s", refused.Message)
 	}
-	done := condition(ipc, lcav1.ConditionConfigCompleted)
+	done := conditionOf(ipc, lcav1.ConditionConfigCompleted)
 	switch {
 	case ipc.Spec.Stage != lcav1.StageConfig:
 		return true, fmt.Errorf("the stage was set to %s meanwhile", ipc.Spec.Stage)
@@ -132,18 +132,18 @@ func rollbackEnded(ipc *lcav1.IPConfig) (bool, error) {
 	if ipc.Spec.Stage == lcav1.StageIdle {
 		return true, errors.New("the stage was set to Idle meanwhile")
 	}
-	return condition(ipc, lcav1.ConditionRollbackCompleted).Status == metav1.ConditionTrue, nil
+	return conditionOf(ipc, lcav1.ConditionRollbackCompleted).Status == metav1.ConditionTrue, nil
 }
 
 func idleEnded(ipc *lcav1.IPConfig) (bool, error) {
 	if ipc.Spec.Stage != lcav1.StageIdle {
 		return true, fmt.Errorf("the stage was set to %s meanwhile", ipc.Spec.Stage)
 	}
-	return condition(ipc, lcav1.ConditionIdle).Status == metav1.ConditionTrue, nil
+	return conditionOf(ipc, lcav1.ConditionIdle).Status == metav1.ConditionTrue, nil
 }
 
-// condition is empty where the object has none of the type.
-func condition(ipc *lcav1.IPConfig, kind string) metav1.Condition {
+// conditionOf is empty where the object has none of the type.
+func conditionOf(ipc *lcav1.IPConfig, kind string) metav1.Condition {
 	if c := meta.FindStatusCondition(ipc.Status.Conditions, kind); c != nil {
 		return *c
 	}

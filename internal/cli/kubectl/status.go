@@ -22,7 +22,7 @@ import (
 // interval lies between two observations.
 const interval = 2 * time.Second
 
-func (w *Wiring) status() *cobra.Command {
+func (w *Wiring) newStatusCommand() *cobra.Command {
 	var format string
 	var watch bool
 	cmd := &cobra.Command{
@@ -36,18 +36,18 @@ func (w *Wiring) status() *cobra.Command {
 			if watch && f != output.Text {
 				return errors.New("--watch prints text; for other formats use \"kubectl get ipconfig -w\"")
 			}
-			c, err := w.connect()
+			c, err := w.connectCluster()
 			if err != nil {
 				return err
 			}
 			if watch {
-				err := w.follow(cmd.Context(), c, func(*lcav1.IPConfig) (bool, error) { return false, nil })
+				err := w.followStatus(cmd.Context(), c, func(*lcav1.IPConfig) (bool, error) { return false, nil })
 				if cmd.Context().Err() != nil {
 					return nil //nolint:nilerr // the user has interrupted it
 				}
 				return err
 			}
-			ipc, err := c.get(cmd.Context())
+			ipc, err := c.getIPConfig(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -79,15 +79,15 @@ func (r report) Text(to io.Writer) error {
 	if c := meta.FindStatusCondition(s.Conditions, lcav1.ConditionNodeObserved); c != nil && c.Status == metav1.ConditionFalse {
 		line("Not observed", c.Message)
 	}
-	line("IPv4", family(s.IPv4))
-	line("IPv6", family(s.IPv6))
+	line("IPv4", describeIP(s.IPv4))
+	line("IPv6", describeIP(s.IPv6))
 	line("DNS servers", strings.Join(s.DNSServers, ", "))
 	if s.VLANID != 0 {
 		line("VLAN", fmt.Sprint(s.VLANID))
 	}
 	line("Operation", s.OperationID)
-	line("Step", step(s.Step))
-	line("Next stages", stages(s.ValidNextStages))
+	line("Step", describeStep(s.Step))
+	line("Next stages", joinStages(s.ValidNextStages))
 	if until := s.RollbackAvailabilityExpiration; until != nil {
 		line("Way back until", until.UTC().Format(time.RFC3339))
 	}
@@ -120,7 +120,7 @@ func stateOf(s lcav1.IPConfigStatus) string {
 	return text
 }
 
-func family(s *lcav1.IPStatus) string {
+func describeIP(s *lcav1.IPStatus) string {
 	if s == nil || s.Address == "" {
 		return ""
 	}
@@ -134,14 +134,14 @@ func family(s *lcav1.IPStatus) string {
 	return text
 }
 
-func step(s *lcav1.StepStatus) string {
+func describeStep(s *lcav1.StepStatus) string {
 	if s == nil {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d, %s: %s", s.Index, s.Total, s.Name, s.Message)
 }
 
-func stages(list []lcav1.IPConfigStage) string {
+func joinStages(list []lcav1.IPConfigStage) string {
 	texts := make([]string, 0, len(list))
 	for _, s := range list {
 		texts = append(texts, string(s))
@@ -152,9 +152,9 @@ func stages(list []lcav1.IPConfigStage) string {
 	return strings.Join(texts, ", ")
 }
 
-// follow prints a line for each change of the status until done says so or ctx ends. The API is down during most of a change, and
+// followStatus prints a line for each change of the status until done says so or ctx ends. The API is down during most of a change, and
 // after it answers at another address: that is shown, and is no failure.
-func (w *Wiring) follow(ctx context.Context, c Cluster, done func(*lcav1.IPConfig) (bool, error)) error {
+func (w *Wiring) followStatus(ctx context.Context, c Cluster, done func(*lcav1.IPConfig) (bool, error)) error {
 	said := ""
 	say := func(text string) {
 		if text != said {
@@ -163,14 +163,14 @@ func (w *Wiring) follow(ctx context.Context, c Cluster, done func(*lcav1.IPConfi
 		}
 	}
 	for {
-		ipc, err := c.get(ctx)
+		ipc, err := c.getIPConfig(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			say(c.silence(err) + "; retrying")
+			say(c.describeGetError(err) + "; retrying")
 		default:
-			say(summary(ipc))
+			say(summarizeStatus(ipc))
 			if ended, err := done(ipc); ended || err != nil {
 				return err
 			}
@@ -181,9 +181,10 @@ func (w *Wiring) follow(ctx context.Context, c Cluster, done func(*lcav1.IPConfi
 	}
 }
 
-// silence says why there is no status. What another try may not heal is quoted: a refusal of the API, and a certificate that is not the
-// server's, which is also what another machine shows that has the former address now. Other errors differ from try to try.
-func (c Cluster) silence(err error) string {
+// describeGetError says why there is no status. What another try may not heal is quoted: a refusal of the API, and a certificate
+// that is not the server's, which is also what another machine shows that has the former address now. Other errors differ from try
+// to try.
+func (c Cluster) describeGetError(err error) string {
 	var certificate *tls.CertificateVerificationError
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || errors.As(err, &certificate) {
 		return err.Error()
@@ -191,10 +192,10 @@ func (c Cluster) silence(err error) string {
 	return "the API at " + c.Server + " does not answer, or has no ipconfig"
 }
 
-// summary is the status in a line.
-func summary(ipc *lcav1.IPConfig) string {
+// summarizeStatus is the status in a line.
+func summarizeStatus(ipc *lcav1.IPConfig) string {
 	text := "stage " + string(ipc.Spec.Stage) + ": " + stateOf(ipc.Status)
-	if s := step(ipc.Status.Step); s != "" {
+	if s := describeStep(ipc.Status.Step); s != "" {
 		text += "; step " + s
 	}
 	return text

@@ -33,10 +33,10 @@ type Wiring struct {
 
 // Commands are the verbs, for "network".
 func Commands(w Wiring) []*cobra.Command {
-	return []*cobra.Command{enact(w), recoverNetwork(w), history(w), undo(w)}
+	return []*cobra.Command{newEnactCommand(w), newRecoverCommand(w), newHistoryCommand(w), newUndoCommand(w)}
 }
 
-func enact(w Wiring) *cobra.Command {
+func newEnactCommand(w Wiring) *cobra.Command {
 	return &cobra.Command{
 		Use: "enact", Args: cobra.NoArgs, Hidden: true,
 		Short: "Carry out the requested enactment of a policy, as " + netpolicy.Unit + " does",
@@ -60,7 +60,7 @@ func enact(w Wiring) *cobra.Command {
 	}
 }
 
-func recoverNetwork(w Wiring) *cobra.Command {
+func newRecoverCommand(w Wiring) *cobra.Command {
 	var boot bool
 	cmd := &cobra.Command{
 		Use: "recover", Args: cobra.NoArgs,
@@ -87,7 +87,7 @@ func recoverNetwork(w Wiring) *cobra.Command {
 	return cmd
 }
 
-func undo(w Wiring) *cobra.Command {
+func newUndoCommand(w Wiring) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "undo", Args: cobra.NoArgs,
@@ -172,7 +172,7 @@ func (h History) Text(out io.Writer) error {
 	return tw.Flush()
 }
 
-func history(w Wiring) *cobra.Command {
+func newHistoryCommand(w Wiring) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "history", Args: cobra.NoArgs, Short: "List the changes that policies made to this node's network, newest first",

@@ -26,7 +26,7 @@ type application struct {
 	timeout                                     int
 }
 
-func (w Wiring) apply() *cobra.Command {
+func (w Wiring) newApplyCommand() *cobra.Command {
 	var a application
 	cmd := &cobra.Command{
 		Use: "apply [FILE...]", Aliases: []string{"set", "a"},
@@ -39,7 +39,7 @@ func (w Wiring) apply() *cobra.Command {
 			"which then has to answer, or --no-probe is given.",
 		RunE: func(cmd *cobra.Command, files []string) error { return w.applyAll(cmd.Context(), a, files) },
 	}
-	a.flags(cmd)
+	a.addFlags(cmd)
 	cmd.Flags().BoolVar(&a.noCommit, "no-commit", false, "leave the change uncommitted, for 'commit' or 'rollback'")
 	cmd.Flags().IntVar(&a.timeout, "timeout", lease, "seconds after which an uncommitted change is rolled back")
 	cmd.Flags().BoolVar(&a.memory, "memory-only", false, "keep the change until the next boot only")
@@ -50,7 +50,7 @@ func (w Wiring) apply() *cobra.Command {
 	return cmd
 }
 
-func (a application) check(files []string) error {
+func (a application) checkFlags(files []string) error {
 	switch {
 	case a.kernel:
 		return errKernel
@@ -64,7 +64,7 @@ func (a application) check(files []string) error {
 	return nil
 }
 
-func (a application) options() []host.NetworkOption {
+func (a application) networkOptions() []host.NetworkOption {
 	if a.memory {
 		return []host.NetworkOption{host.NetworkEphemeral}
 	}
@@ -72,7 +72,7 @@ func (a application) options() []host.NetworkOption {
 }
 
 func (w Wiring) applyAll(ctx context.Context, a application, files []string) error {
-	if err := a.check(files); err != nil {
+	if err := a.checkFlags(files); err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
 	if len(files) == 0 {
@@ -100,7 +100,7 @@ func (w Wiring) applyOne(ctx context.Context, node Ports, a application, name st
 	if err != nil {
 		return err
 	}
-	want, err := w.desired(name, func() (netstate.Document, error) { return now, nil })
+	want, err := w.readDesired(name, func() (netstate.Document, error) { return now, nil })
 	if err != nil {
 		return err
 	}
@@ -113,22 +113,22 @@ func (w Wiring) applyOne(ctx context.Context, node Ports, a application, name st
 	if a.noProbe {
 		prove.node.Prober = nil
 	}
-	if err := prove.choose(ctx); err != nil {
+	if err := prove.chooseGateways(ctx); err != nil {
 		return err
 	}
 	if a.noCommit {
-		if err := w.begin(ctx, node, a, want, prove); err != nil {
+		if err := w.beginUncommitted(ctx, node, a, want, prove); err != nil {
 			return err
 		}
-	} else if err := node.Network.Apply(ctx, want, prove.run, a.options()...); err != nil {
+	} else if err := node.Network.Apply(ctx, want, prove.probeGateways, a.networkOptions()...); err != nil {
 		return err
 	}
-	return w.print(a.form, changed)
+	return w.printDocument(a.form, changed)
 }
 
-// begin leaves the change unconfirmed, but for one that does not pass its proof.
-func (w Wiring) begin(ctx context.Context, node Ports, a application, want netstate.Document, prove proof) error {
-	pending, err := node.Transaction.Begin(ctx, want, time.Duration(a.timeout)*time.Second, a.options()...)
+// beginUncommitted leaves the change unconfirmed, but for one that does not pass its proof.
+func (w Wiring) beginUncommitted(ctx context.Context, node Ports, a application, want netstate.Document, prove proof) error {
+	pending, err := node.Transaction.Begin(ctx, want, time.Duration(a.timeout)*time.Second, a.networkOptions()...)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (w Wiring) begin(ctx context.Context, node Ports, a application, want netst
 		w.Log.Info("everything is in place; there is nothing to commit")
 		return nil
 	}
-	if err := prove.run(ctx); err != nil {
+	if err := prove.probeGateways(ctx); err != nil {
 		if back := node.Transaction.Rollback(ctx); back != nil {
 			return fmt.Errorf("%w; roll back the change: %w", err, back)
 		}
@@ -146,22 +146,25 @@ func (w Wiring) begin(ctx context.Context, node Ports, a application, want netst
 	return nil
 }
 
-func (w Wiring) commit() *cobra.Command {
+func (w Wiring) newCommitCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "commit", Args: cobra.MaximumNArgs(1),
 		Short: "Keep the change that waits for a commit",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.settle(cmd.Context(), "commit", func(ctx context.Context, t host.NetworkTransaction) error { return t.Commit(ctx) })
+			return w.endTransaction(cmd.Context(), "commit", func(ctx context.Context,
+				t host.NetworkTransaction) error {
+				return t.Commit(ctx)
+			})
 		},
 	}
 }
 
-func (w Wiring) rollback() *cobra.Command {
+func (w Wiring) newRollbackCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "rollback", Args: cobra.MaximumNArgs(1),
 		Short: "Roll back the change that waits for a commit",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.settle(
+			return w.endTransaction(
 				cmd.Context(),
 				"rollback",
 				func(ctx context.Context, t host.NetworkTransaction) error { return t.Rollback(ctx) },
@@ -170,7 +173,7 @@ func (w Wiring) rollback() *cobra.Command {
 	}
 }
 
-func (w Wiring) settle(ctx context.Context, verb string, do func(context.Context, host.NetworkTransaction) error) error {
+func (w Wiring) endTransaction(ctx context.Context, verb string, do func(context.Context, host.NetworkTransaction) error) error {
 	node, err := w.Node(ctx)
 	if err != nil {
 		return err

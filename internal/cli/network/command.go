@@ -45,13 +45,14 @@ func Command(w Wiring) *cobra.Command {
 			"it has them. A change is one transaction: it is verified and proved before it is kept, and rolled back\n" +
 			"otherwise.",
 	}
-	cmd.AddCommand(w.show(), w.plan(), w.apply(), w.commit(), w.rollback(),
-		w.diff(), w.revert(), w.policy(), w.format(), w.validate(), w.machineconfig(), keyfiles())
+	cmd.AddCommand(w.newShowCommand(), w.newPlanCommand(), w.newApplyCommand(), w.newCommitCommand(), w.newRollbackCommand(),
+		w.newDiffCommand(), w.newRevertCommand(), w.newPolicyCommand(), w.newFormatCommand(), w.newValidateCommand(),
+		w.newMachineConfigCommand(), newGenConfCommand())
 	return cmd
 }
 
-// keyfiles answers nmstatectl's gc, which has no counterpart.
-func keyfiles() *cobra.Command {
+// newGenConfCommand answers nmstatectl's gc, which has no counterpart.
+func newGenConfCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "gen-conf FILE", Aliases: []string{"gc"}, Hidden: true, Args: cobra.ArbitraryArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -61,8 +62,8 @@ func keyfiles() *cobra.Command {
 	}
 }
 
-// read is the content of a file, or of standard input for "-".
-func (w Wiring) read(name string) ([]byte, error) {
+// readFile is the content of a file, or of standard input for "-".
+func (w Wiring) readFile(name string) ([]byte, error) {
 	in := w.In
 	if name != "-" {
 		f, err := os.Open(name)
@@ -80,9 +81,9 @@ func (w Wiring) read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// document reads a state.
-func (w Wiring) document(name string) (netstate.Document, error) {
-	data, err := w.read(name)
+// readDocument reads a state.
+func (w Wiring) readDocument(name string) (netstate.Document, error) {
+	data, err := w.readFile(name)
 	if err != nil {
 		return netstate.Document{}, err
 	}
@@ -93,9 +94,9 @@ func (w Wiring) document(name string) (netstate.Document, error) {
 	return d, nil
 }
 
-// desired reads a state or a policy, which is resolved over the current state, and validates it.
-func (w Wiring) desired(name string, current func() (netstate.Document, error)) (netstate.Document, error) {
-	data, err := w.read(name)
+// readDesired reads a state or a policy, which is resolved over the current state, and validates it.
+func (w Wiring) readDesired(name string, current func() (netstate.Document, error)) (netstate.Document, error) {
+	data, err := w.readFile(name)
 	if err != nil {
 		return netstate.Document{}, err
 	}
@@ -125,8 +126,8 @@ func stateOrPolicy(data []byte, current func() (netstate.Document, error)) (nets
 	return r.Desired, err
 }
 
-// observe is the state of this node.
-func (w Wiring) observe(ctx context.Context) (netstate.Document, error) {
+// observeNode is the state of this node.
+func (w Wiring) observeNode(ctx context.Context) (netstate.Document, error) {
 	p, err := w.Node(ctx)
 	if err != nil {
 		return netstate.Document{}, err
@@ -137,7 +138,7 @@ func (w Wiring) observe(ctx context.Context) (netstate.Document, error) {
 // currentOr reads the state from a file, or from this node where none is named.
 func (w Wiring) currentOr(ctx context.Context, file string) (netstate.Document, error) {
 	if file != "" {
-		return w.document(file)
+		return w.readDocument(file)
 	}
-	return w.observe(ctx)
+	return w.observeNode(ctx)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/policy"
 )
 
-func (w Wiring) format() *cobra.Command {
+func (w Wiring) newFormatCommand() *cobra.Command {
 	var f form
 	cmd := &cobra.Command{
 		Use: "format [FILE]", Aliases: []string{"f", "fmt"}, Args: cobra.MaximumNArgs(1),
@@ -19,23 +19,23 @@ func (w Wiring) format() *cobra.Command {
 		Long: "Print a document in its one canonical form: keys and interfaces in a fixed order, addresses in their shortest spelling.\n" +
 			"Without a file, or with -, standard input is read.",
 		RunE: func(_ *cobra.Command, args []string) error {
-			d, err := w.document(append(args, "-")[0])
+			d, err := w.readDocument(append(args, "-")[0])
 			if err != nil {
 				return err
 			}
-			return w.print(f, d.Canonical())
+			return w.printDocument(f, d.Canonical())
 		},
 	}
-	f.flags(cmd)
+	f.addFlags(cmd)
 	return cmd
 }
 
-// current adds the flag that names the state to start from.
-func current(cmd *cobra.Command, file *string) {
+// addCurrentFlag adds the flag that names the state to start from.
+func addCurrentFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVarP(file, "current", "c", "", "file with the current state; this node's, if not given")
 }
 
-func (w Wiring) diff() *cobra.Command {
+func (w Wiring) newDiffCommand() *cobra.Command {
 	var f form
 	var now string
 	cmd := &cobra.Command{
@@ -45,53 +45,53 @@ func (w Wiring) diff() *cobra.Command {
 			if len(args) == 2 {
 				now = args[1]
 			}
-			before, want, err := w.pair(cmd, args[0], now)
+			before, want, err := w.readPair(cmd, args[0], now)
 			if err != nil {
 				return fmt.Errorf("diff: %w", err)
 			}
-			return w.print(f, netstate.Diff(before, want))
+			return w.printDocument(f, netstate.Diff(before, want))
 		},
 	}
-	f.flags(cmd)
-	current(cmd, &now)
+	f.addFlags(cmd)
+	addCurrentFlag(cmd, &now)
 	return cmd
 }
 
-func (w Wiring) pair(cmd *cobra.Command, file, now string) (before, want netstate.Document, err error) {
+func (w Wiring) readPair(cmd *cobra.Command, file, now string) (before, want netstate.Document, err error) {
 	if before, err = w.currentOr(cmd.Context(), now); err != nil {
 		return before, want, err
 	}
-	want, err = w.desired(file, func() (netstate.Document, error) { return before, nil })
+	want, err = w.readDesired(file, func() (netstate.Document, error) { return before, nil })
 	return before, want, err
 }
 
-func (w Wiring) revert() *cobra.Command {
+func (w Wiring) newRevertCommand() *cobra.Command {
 	var f form
 	var now string
 	cmd := &cobra.Command{
 		Use: "revert FILE", Aliases: []string{"gr", "gen-revert"}, Args: cobra.ExactArgs(1),
 		Short: "Print the document that undoes a document",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			before, want, err := w.pair(cmd, args[0], now)
+			before, want, err := w.readPair(cmd, args[0], now)
 			if err != nil {
 				return fmt.Errorf("revert: %w", err)
 			}
-			return w.print(f, netstate.Revert(want, before))
+			return w.printDocument(f, netstate.Revert(want, before))
 		},
 	}
-	f.flags(cmd)
-	current(cmd, &now)
+	f.addFlags(cmd)
+	addCurrentFlag(cmd, &now)
 	return cmd
 }
 
-func (w Wiring) policy() *cobra.Command {
+func (w Wiring) newPolicyCommand() *cobra.Command {
 	var f form
 	var now, captured, keep string
 	cmd := &cobra.Command{
 		Use: "policy FILE", Aliases: []string{"p"}, Args: cobra.ExactArgs(1),
 		Short: "Print the document that a policy means for a node",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := w.read(args[0])
+			data, err := w.readFile(args[0])
 			if err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func (w Wiring) policy() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			cache, err := w.captured(captured)
+			cache, err := w.readCaptured(captured)
 			if err != nil {
 				return err
 			}
@@ -116,11 +116,11 @@ func (w Wiring) policy() *cobra.Command {
 			if err := keepCaptured(keep, r.Captured); err != nil {
 				return err
 			}
-			return w.print(f, r.Desired)
+			return w.printDocument(f, r.Desired)
 		},
 	}
-	f.flags(cmd)
-	current(cmd, &now)
+	f.addFlags(cmd)
+	addCurrentFlag(cmd, &now)
 	cmd.Flags().StringVar(&captured, "captured", "", "file with what the captures selected before; it is used again")
 	cmd.Flags().StringVarP(&keep, "output-captured", "o", "", "file to write what the captures selected")
 	return cmd
@@ -131,11 +131,11 @@ type selected struct {
 	State any `json:"state"`
 }
 
-func (w Wiring) captured(file string) (map[string]string, error) {
+func (w Wiring) readCaptured(file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := w.read(file)
+	data, err := w.readFile(file)
 	if err != nil {
 		return nil, err
 	}

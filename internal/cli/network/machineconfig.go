@@ -16,8 +16,8 @@ type machineConfigs struct {
 	overlay, disruption bool
 }
 
-// machineconfig prints what an administrator applies where nodes get their network from the machine config operator.
-func (w Wiring) machineconfig() *cobra.Command {
+// newMachineConfigCommand prints what an administrator applies where nodes get their network from the machine config operator.
+func (w Wiring) newMachineConfigCommand() *cobra.Command {
 	var f machineConfigs
 	cmd := &cobra.Command{
 		Use: "machineconfig [FILE]", Aliases: []string{"mc"}, Args: cobra.MaximumNArgs(1),
@@ -59,7 +59,7 @@ func (w Wiring) renderMachineConfig(f machineConfigs, args []string) (any, error
 	case f.name == "":
 		return nil, errors.New("--name must be set, to the name of the policy that the document is of")
 	}
-	document, err := w.document(append(args, "-")[0])
+	document, err := w.readDocument(append(args, "-")[0])
 	if err != nil {
 		return nil, err
 	}

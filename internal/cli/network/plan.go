@@ -56,7 +56,7 @@ var meaning = map[host.Disruption]string{
 	host.DisruptionDown:       "goes down",
 }
 
-func (w Wiring) plan() *cobra.Command {
+func (w Wiring) newPlanCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "plan FILE", Args: cobra.ExactArgs(1),
@@ -66,7 +66,7 @@ func (w Wiring) plan() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := w.planned(cmd, args[0])
+			p, err := w.makePlan(cmd, args[0])
 			if err != nil {
 				return fmt.Errorf("plan: %w", err)
 			}
@@ -77,7 +77,7 @@ func (w Wiring) plan() *cobra.Command {
 	return cmd
 }
 
-func (w Wiring) planned(cmd *cobra.Command, file string) (Plan, error) {
+func (w Wiring) makePlan(cmd *cobra.Command, file string) (Plan, error) {
 	ctx := cmd.Context()
 	node, err := w.Node(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (w Wiring) planned(cmd *cobra.Command, file string) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	want, err := w.desired(file, func() (netstate.Document, error) { return now, nil })
+	want, err := w.readDesired(file, func() (netstate.Document, error) { return now, nil })
 	if err != nil {
 		return Plan{}, err
 	}

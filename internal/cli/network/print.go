@@ -16,14 +16,14 @@ type form struct {
 	secrets bool
 }
 
-func (f *form) flags(cmd *cobra.Command) {
+func (f *form) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON instead of YAML")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but errors")
 	cmd.Flags().BoolVarP(&f.secrets, "show-secrets", "s", false, "print keys and passwords too")
 }
 
 // document prints a state.
-func (w Wiring) print(f form, d netstate.Document) error {
+func (w Wiring) printDocument(f form, d netstate.Document) error {
 	if f.quiet {
 		return nil
 	}

@@ -27,15 +27,15 @@ type proof struct {
 // probeTime is how long a gateway has to answer, links that have just come up included.
 const probeTime = 20 * time.Second
 
-// choose notes what has to answer after the change: the gateway of each family in which it answers before it, and where none
+// chooseGateways notes what has to answer after the change: the gateway of each family in which it answers before it, and where none
 // does and the only uplink changes, those that the document names. A change of the only uplink that nothing could prove is
 // refused.
-func (p *proof) choose(ctx context.Context) error {
+func (p *proof) chooseGateways(ctx context.Context) error {
 	if p.node.Prober == nil || p.unchanged {
 		return nil
 	}
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-		if gw, iface, ok := gateway(p.before, f); ok {
+		if gw, iface, ok := gatewayOf(p.before, f); ok {
 			short, cancel := context.WithTimeout(ctx, 2*time.Second)
 			if p.node.Prober.Gateway(short, gw, iface) == nil {
 				p.families = append(p.families, f)
@@ -54,7 +54,7 @@ func (p *proof) choose(ctx context.Context) error {
 		"new network: repair the network first, name a default route whose gateway answers, or give --no-probe", uplink)
 }
 
-func gateway(d netstate.Document, f netstate.Family) (netip.Addr, string, bool) {
+func gatewayOf(d netstate.Document, f netstate.Family) (netip.Addr, string, bool) {
 	r, ok := netstate.DefaultRoute(d, f, "")
 	if !ok {
 		return netip.Addr{}, "", false
@@ -63,14 +63,14 @@ func gateway(d netstate.Document, f netstate.Family) (netip.Addr, string, bool) 
 	return gw, r.NextHopInterface, err == nil
 }
 
-// run asks the gateways of the new network. A family whose default route the document takes away is not asked.
-func (p *proof) run(ctx context.Context) error {
+// probeGateways asks the gateways of the new network. A family whose default route the document takes away is not asked.
+func (p *proof) probeGateways(ctx context.Context) error {
 	for _, f := range p.families {
 		after, err := p.node.Network.Observe(ctx)
 		if err != nil {
 			return err
 		}
-		gw, iface, ok := gateway(after, f)
+		gw, iface, ok := gatewayOf(after, f)
 		if !ok {
 			if p.givesUp(f) {
 				continue
@@ -92,7 +92,7 @@ func (p *proof) run(ctx context.Context) error {
 
 // givesUp says that the document orders the default route of the family away.
 func (p *proof) givesUp(f netstate.Family) bool {
-	_, _, left := gateway(netstate.Merge(p.before, p.want), f)
+	_, _, left := gatewayOf(netstate.Merge(p.before, p.want), f)
 	if left || p.want.Routes == nil {
 		return false
 	}

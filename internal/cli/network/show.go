@@ -15,7 +15,7 @@ import (
 // errKernel answers nmstatectl's -k.
 var errKernel = errors.New("--kernel is not supported: this program configures NetworkManager, so that changes survive a reboot")
 
-func (w Wiring) show() *cobra.Command {
+func (w Wiring) newShowCommand() *cobra.Command {
 	var f form
 	var kernel, config bool
 	cmd := &cobra.Command{
@@ -27,29 +27,29 @@ func (w Wiring) show() *cobra.Command {
 			if kernel {
 				return errKernel
 			}
-			d, err := w.observe(cmd.Context())
+			d, err := w.observeNode(cmd.Context())
 			if err != nil {
 				return fmt.Errorf("show the network: %w", err)
 			}
 			if len(names) > 0 {
-				if d, err = chosen(d, names); err != nil {
+				if d, err = selectInterfaces(d, names); err != nil {
 					return err
 				}
 			}
 			if config {
-				d = configured(d)
+				d = stripRuntimeState(d)
 			}
-			return w.print(f, d)
+			return w.printDocument(f, d)
 		},
 	}
-	f.flags(cmd)
+	f.addFlags(cmd)
 	cmd.Flags().BoolVarP(&config, "running-config", "r", false, "show only what is configured: no leased addresses, no running routes")
 	cmd.Flags().BoolVarP(&kernel, "kernel", "k", false, "not supported")
 	return cmd
 }
 
-// chosen keeps the named interfaces and what routes over them.
-func chosen(d netstate.Document, names []string) (netstate.Document, error) {
+// selectInterfaces keeps the named interfaces and what routes over them.
+func selectInterfaces(d netstate.Document, names []string) (netstate.Document, error) {
 	for _, n := range names {
 		if _, err := path.Match(n, ""); err != nil {
 			return d, fmt.Errorf("show: %q is not a pattern: %w", n, err)
@@ -79,8 +79,8 @@ func chosen(d netstate.Document, names []string) (netstate.Document, error) {
 	return out, nil
 }
 
-// configured leaves out what the network or the kernel gave, so that the document can be applied elsewhere or later.
-func configured(d netstate.Document) netstate.Document {
+// stripRuntimeState leaves out what the network or the kernel gave, so that the document can be applied elsewhere or later.
+func stripRuntimeState(d netstate.Document) netstate.Document {
 	d.Interfaces = slices.DeleteFunc(slices.Clone(d.Interfaces), func(i netstate.Interface) bool { return i.State == netstate.StateIgnore })
 	for n, i := range d.Interfaces {
 		i.PermanentMACAddress, i.MinMTU, i.MaxMTU, i.Driver = "", 0, 0, ""

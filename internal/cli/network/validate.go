@@ -23,7 +23,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
-func (w Wiring) validate() *cobra.Command {
+func (w Wiring) newValidateCommand() *cobra.Command {
 	var quiet bool
 	var more []string
 	cmd := &cobra.Command{
@@ -47,7 +47,7 @@ func (w Wiring) validate() *cobra.Command {
 func (w Wiring) checkAll(files []string, quiet bool) error {
 	var all error
 	for _, name := range files {
-		data, err := w.read(name)
+		data, err := w.readFile(name)
 		if err == nil {
 			err = checkFile(data)
 		}
@@ -65,24 +65,24 @@ func checkFile(data []byte) error {
 	if len(data) > tree.MaxBytes {
 		return fmt.Errorf("the file has more than %d bytes, which are the most that is read", tree.MaxBytes)
 	}
-	documents, err := split(data)
+	documents, err := splitDocuments(data)
 	if err != nil {
 		return err
 	}
 	if len(documents) < 2 {
-		return check(data)
+		return checkByKind(data)
 	}
 	var all error
 	for i, document := range documents {
-		if err := check(document); err != nil {
+		if err := checkByKind(document); err != nil {
 			all = errors.Join(all, fmt.Errorf("document %d: %w", i+1, err))
 		}
 	}
 	return all
 }
 
-// split is the documents of a YAML stream, without those that hold comments alone.
-func split(data []byte) (all [][]byte, err error) {
+// splitDocuments is the documents of a YAML stream, without those that hold comments alone.
+func splitDocuments(data []byte) (all [][]byte, err error) {
 	stream := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
 		document, err := stream.Read()
@@ -99,8 +99,8 @@ func split(data []byte) (all [][]byte, err error) {
 	}
 }
 
-// check finds out what a document is, and what is wrong with it.
-func check(data []byte) error {
+// checkByKind finds out what a document is, and what is wrong with it.
+func checkByKind(data []byte) error {
 	var kind metav1.TypeMeta
 	_ = yaml.Unmarshal(data, &kind) // a document has no kind; what is no YAML is reported by its decoder, with the line
 	switch kind.Kind {

@@ -50,7 +50,7 @@ func Command(w Wiring) *cobra.Command {
 		Long: "Work on etcd's data and the files of a node whose cluster is stopped, as configured in recert_config.json.\n" +
 			"plan, verify and scan change nothing; with --endpoint they also read a running cluster.",
 	}
-	cmd.AddCommand(plan(w), apply(w), verify(w), scan(w))
+	cmd.AddCommand(newPlanCommand(w), newApplyCommand(w), newVerifyCommand(w), newScanCommand(w))
 	return cmd
 }
 
@@ -61,8 +61,8 @@ type call struct {
 	format string
 }
 
-// verb makes a command with the flags that all verbs share.
-func verb(name, short, long string, run func(context.Context, call, output.Format) error) *cobra.Command {
+// newVerbCommand makes a command with the flags that all verbs share.
+func newVerbCommand(name, short, long string, run func(context.Context, call, output.Format) error) *cobra.Command {
 	c := &call{}
 	cmd := &cobra.Command{
 		Use: name, Args: cobra.NoArgs, Short: short, Long: long,
@@ -85,8 +85,8 @@ func verb(name, short, long string, run func(context.Context, call, output.Forma
 	return cmd
 }
 
-// engine opens the cluster.
-func (w Wiring) engine(s Source) (*recert.Engine, recert.Ports, error) {
+// openEngine opens the cluster.
+func (w Wiring) openEngine(s Source) (*recert.Engine, recert.Ports, error) {
 	ports, err := w.Ports(s)
 	if err != nil {
 		return nil, recert.Ports{}, fmt.Errorf("open the cluster: %w", err)

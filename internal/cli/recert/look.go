@@ -17,12 +17,12 @@ import (
 // ErrNotVerified is the end of a verify that found problems.
 var ErrNotVerified = errors.New("the cluster does not match its configuration")
 
-func verify(w Wiring) *cobra.Command {
-	return verb("verify", "Check that the cluster matches the configuration",
+func newVerifyCommand(w Wiring) *cobra.Command {
+	return newVerbCommand("verify", "Check that the cluster matches the configuration",
 		"Every leaf certificate must be signed by its authority and match the key beside it, and apply must have nothing\n"+
 			"left to change. Other mentions of an old address are listed; they are no failure.",
 		func(ctx context.Context, c call, f output.Format) error {
-			engine, ports, err := w.engine(c.source)
+			engine, ports, err := w.openEngine(c.source)
 			if err != nil {
 				return err
 			}
@@ -43,11 +43,11 @@ func verify(w Wiring) *cobra.Command {
 		})
 }
 
-func scan(w Wiring) *cobra.Command {
-	return verb("scan", "List every certificate, key and token, their signers, and mentions of old addresses",
+func newScanCommand(w Wiring) *cobra.Command {
+	return newVerbCommand("scan", "List every certificate, key and token, their signers, and mentions of old addresses",
 		"Needs no configuration: without one it reads the folders that an IP change names and searches for no address.",
 		func(ctx context.Context, c call, f output.Format) error {
-			engine, ports, err := w.engine(c.source)
+			engine, ports, err := w.openEngine(c.source)
 			if err != nil {
 				return err
 			}

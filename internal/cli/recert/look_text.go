@@ -36,7 +36,7 @@ func (a scanAnswer) Text(w io.Writer) error {
 		t.signed[c.SignedBy] = append(t.signed[c.SignedBy], c)
 	}
 	for _, c := range append(slices.Clone(t.signed[""]), a.Certificates...) { // what is left signed each other
-		t.write(c, "")
+		t.writeCertificate(c, "")
 	}
 	if err := a.WriteKeys(&b); err != nil {
 		return err
@@ -62,22 +62,22 @@ type tree struct {
 	shown  map[string]bool
 }
 
-func (t tree) write(c inspect.Found, indent string) {
+func (t tree) writeCertificate(c inspect.Found, indent string) {
 	if t.shown[c.Fingerprint] {
 		return
 	}
 	t.shown[c.Fingerprint] = true
 	fmt.Fprintf(t.out, "%s%s  %s\n", indent, c.Fingerprint[:12], c.Subject)
-	fmt.Fprintf(t.out, "%s  %s\n", indent, describe(c))
+	fmt.Fprintf(t.out, "%s  %s\n", indent, describeCertificate(c))
 	for _, p := range c.Places {
 		fmt.Fprintf(t.out, "%s  at %s\n", indent, p)
 	}
 	for _, child := range t.signed[c.Fingerprint] {
-		t.write(child, indent+"    ")
+		t.writeCertificate(child, indent+"    ")
 	}
 }
 
-func describe(c inspect.Found) string {
+func describeCertificate(c inspect.Found) string {
 	words := []string{"leaf"}
 	if c.Authority {
 		words[0] = "authority"
@@ -90,13 +90,13 @@ func describe(c inspect.Found) string {
 		words = append(words, "its issuer "+c.Issuer+" is not in the cluster")
 	}
 	if !c.Authority && len(c.Names) > 0 {
-		words = append(words, "for "+strings.Join(once(c.Names), " "))
+		words = append(words, "for "+strings.Join(uniqueNames(c.Names), " "))
 	}
 	return strings.Join(words, ", ")
 }
 
-// once drops repeated names: OpenShift lists an address as such and as a DNS name.
-func once(names []string) (out []string) {
+// uniqueNames drops repeated names: OpenShift lists an address as such and as a DNS name.
+func uniqueNames(names []string) (out []string) {
 	for _, n := range names {
 		if !slices.Contains(out, n) {
 			out = append(out, n)

@@ -23,12 +23,12 @@ type planAnswer struct{ *recert.Plan }
 // Text implements output.Answer.
 func (a planAnswer) Text(w io.Writer) error { return a.WriteText(w) }
 
-func plan(w Wiring) *cobra.Command {
-	return verb("plan", "Show what apply would do, without changing anything",
+func newPlanCommand(w Wiring) *cobra.Command {
+	return newVerbCommand("plan", "Show what apply would do, without changing anything",
 		"List the certificates that are signed again, the fields and files that change, the objects that are\n"+
 			"deleted because the cluster recreates them, and what is kept. It fails where apply would refuse.",
 		func(ctx context.Context, c call, f output.Format) error {
-			engine, ports, err := w.engine(c.source)
+			engine, ports, err := w.openEngine(c.source)
 			if err != nil {
 				return err
 			}
@@ -92,13 +92,13 @@ func (a applyAnswer) Text(w io.Writer) error {
 // lockTimeout is how long apply waits for another verb to end.
 const lockTimeout = 2 * time.Minute
 
-func apply(w Wiring) *cobra.Command {
-	return verb("apply", "Change the cluster as the configuration says",
+func newApplyCommand(w Wiring) *cobra.Command {
+	return newVerbCommand("apply", "Change the cluster as the configuration says",
 		"Make the changes that plan shows, and print them. The cluster must be stopped. The next run completes one that\n"+
 			"was interrupted; a run after that finds nothing to do.",
 		func(ctx context.Context, c call, f output.Format) error {
 			c.source.Write = true
-			engine, ports, err := w.engine(c.source)
+			engine, ports, err := w.openEngine(c.source)
 			if err != nil {
 				return err
 			}

@@ -32,11 +32,12 @@ type NodeWiring struct {
 
 // NodeCommands are the verbs that run on a node.
 func NodeCommands(w NodeWiring) []*cobra.Command {
-	return []*cobra.Command{w.prepare(), w.verify(), w.cancel(), w.apply(), w.reconfigure(), w.monitor(), w.rollback(), w.keep(),
-		w.handover(), w.status()}
+	return []*cobra.Command{w.newPrepareCommand(), w.newVerifyCommand(), w.newAbortCommand(), w.newApplyCommand(),
+		w.newReconfigureCommand(), w.newMonitorCommand(), w.newRollbackCommand(), w.newCommitCommand(),
+		w.newHandoverCommand(), w.newStatusCommand()}
 }
 
-func (w NodeWiring) prepare() *cobra.Command {
+func (w NodeWiring) newPrepareCommand() *cobra.Command {
 	var run bool
 	var want factory.Wanted
 	var internal string
@@ -111,7 +112,7 @@ func (w NodeWiring) prepareDetached(ctx context.Context, want factory.Wanted) er
 	return err
 }
 
-func (w NodeWiring) cancel() *cobra.Command {
+func (w NodeWiring) newAbortCommand() *cobra.Command {
 	var run bool
 	cmd := &cobra.Command{
 		Use: "abort", Aliases: []string{"cancel"}, Args: cobra.NoArgs,
@@ -180,8 +181,8 @@ func (w NodeWiring) cancelDetached(ctx context.Context) error {
 	return err
 }
 
-// station opens the node's side of the flow on site. Reconfigure takes the node's lock for each attempt, not for the wait.
-func (w NodeWiring) station(ctx context.Context, acting bool) (*onsite.Station, error) {
+// openStation opens the node's side of the flow on site. Reconfigure takes the node's lock for each attempt, not for the wait.
+func (w NodeWiring) openStation(ctx context.Context, acting bool) (*onsite.Station, error) {
 	ports, with, err := w.Site(ctx, acting)
 	if err != nil {
 		return nil, err
@@ -189,14 +190,14 @@ func (w NodeWiring) station(ctx context.Context, acting bool) (*onsite.Station, 
 	return &onsite.Station{Ports: ports, With: with}, nil
 }
 
-func (w NodeWiring) reconfigure() *cobra.Command {
+func (w NodeWiring) newReconfigureCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "reconfigure", Args: cobra.NoArgs,
 		Short: "Wait for the site's configuration and carry it out (run by " + relocation.UnitReconfigure + ")",
 		Long: "Wait for a configuration on a volume, in a directory of the node or from the page, and make the node at home with\n" +
 			"it. 'lca-cli relocation status --watch' shows it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := w.station(cmd.Context(), true)
+			s, err := w.openStation(cmd.Context(), true)
 			if err != nil {
 				return err
 			}
@@ -205,12 +206,12 @@ func (w NodeWiring) reconfigure() *cobra.Command {
 	}
 }
 
-func (w NodeWiring) monitor() *cobra.Command {
+func (w NodeWiring) newMonitorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "monitor", Args: cobra.NoArgs,
 		Short: "Have the node go back when the reconfiguration is not proved in time (run by " + relocation.UnitMonitor + ")",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := w.station(cmd.Context(), false)
+			s, err := w.openStation(cmd.Context(), false)
 			if err != nil {
 				return err
 			}
@@ -219,7 +220,7 @@ func (w NodeWiring) monitor() *cobra.Command {
 	}
 }
 
-func (w NodeWiring) rollback() *cobra.Command {
+func (w NodeWiring) newRollbackCommand() *cobra.Command {
 	var run bool
 	cmd := &cobra.Command{
 		Use: "rollback", Args: cobra.NoArgs,
@@ -228,7 +229,7 @@ func (w NodeWiring) rollback() *cobra.Command {
 			"waits for another configuration; 'lca-cli relocation abort' there starts the factory's cluster instead.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			s, err := w.station(ctx, run)
+			s, err := w.openStation(ctx, run)
 			if err != nil {
 				return err
 			}
@@ -250,12 +251,12 @@ func (w NodeWiring) rollback() *cobra.Command {
 	return cmd
 }
 
-func (w NodeWiring) keep() *cobra.Command {
+func (w NodeWiring) newCommitCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "commit", Aliases: []string{"keep"}, Args: cobra.NoArgs,
 		Short: "Commit the relocation: remove the factory stateroot; rollback is no longer possible",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := w.station(cmd.Context(), true)
+			s, err := w.openStation(cmd.Context(), true)
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
-func (w NodeWiring) apply() *cobra.Command {
+func (w NodeWiring) newApplyCommand() *cobra.Command {
 	var from string
 	var dry, leave bool
 	cmd := &cobra.Command{
@@ -52,7 +52,7 @@ func readSite(from string, in io.Reader) (siteconfig.SiteConfig, error) {
 		if err != nil {
 			return siteconfig.SiteConfig{}, fmt.Errorf("read %s: %w", from, err)
 		}
-		return f.Config, refused(from, f.Problems)
+		return f.Config, refuseProblems(from, f.Problems)
 	}
 	if from != "-" {
 		f, err := os.Open(from)
@@ -67,10 +67,10 @@ func readSite(from string, in io.Reader) (siteconfig.SiteConfig, error) {
 		return siteconfig.SiteConfig{}, fmt.Errorf("read the site configuration: %w", err)
 	}
 	c, problems := siteconfig.Decode(data)
-	return c, refused(from, problems)
+	return c, refuseProblems(from, problems)
 }
 
-func refused(from string, problems []siteconfig.Problem) error {
+func refuseProblems(from string, problems []siteconfig.Problem) error {
 	var errs []error
 	for _, p := range problems {
 		errs = append(errs, errors.New(p.String()))
@@ -92,7 +92,7 @@ func (w NodeWiring) applyConfig(ctx context.Context, c siteconfig.SiteConfig, dr
 	}
 	plan, problems, err := site.Submit(ctx, c)
 	if err != nil || len(problems) > 0 {
-		return errors.Join(err, refused("the configuration", problems))
+		return errors.Join(err, refuseProblems("the configuration", problems))
 	}
 	for _, line := range append(plan.Sentences, plan.Warnings...) {
 		fmt.Fprintln(w.Out, "- "+line)
@@ -100,7 +100,7 @@ func (w NodeWiring) applyConfig(ctx context.Context, c siteconfig.SiteConfig, dr
 	if dry {
 		return nil
 	}
-	if err := takes(ctx, ports, plan.ID); err != nil {
+	if err := checkCanApply(ctx, ports, plan.ID); err != nil {
 		return err
 	}
 	if err := site.Start(ctx, plan.ID); errors.Is(err, portal.ErrUnderWay) {
@@ -117,8 +117,8 @@ func (w NodeWiring) applyConfig(ctx context.Context, c siteconfig.SiteConfig, dr
 	return w.followSite(ctx, site)
 }
 
-// takes refuses where no configuration can be taken: on a node that is at home, and while the factory's cluster runs.
-func takes(ctx context.Context, n onsite.Ports, digest string) error {
+// checkCanApply refuses where no configuration can be taken: on a node that is at home, and while the factory's cluster runs.
+func checkCanApply(ctx context.Context, n onsite.Ports, digest string) error {
 	record, err := relocation.ReadRecord(n.Files)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
 )
 
-func (w NodeWiring) handover() *cobra.Command {
+func (w NodeWiring) newHandoverCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "handover", Args: cobra.NoArgs, Short: "Print the cluster's credentials, once, and wipe them",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,13 +39,13 @@ func (w NodeWiring) handover() *cobra.Command {
 	}
 }
 
-func (w NodeWiring) status() *cobra.Command {
+func (w NodeWiring) newStatusCommand() *cobra.Command {
 	return w.StatusCommand("Show how far this node is on its way to its site", func(ctx context.Context) (verb.Source, error) {
 		ports, _, err := w.Site(ctx, false)
 		if err != nil {
 			return nil, err
 		}
-		return func(ctx context.Context) (verb.Report, error) { return w.observe(ctx, ports) }, nil
+		return func(ctx context.Context) (verb.Report, error) { return w.observeRelocation(ctx, ports) }, nil
 	})
 }
 
@@ -62,7 +62,7 @@ type statusReport struct {
 	Action string        `json:"action,omitempty"`
 }
 
-func (w NodeWiring) observe(ctx context.Context, n onsite.Ports) (verb.Report, error) {
+func (w NodeWiring) observeRelocation(ctx context.Context, n onsite.Ports) (verb.Report, error) {
 	s, _, err := w.Observe(ctx, verb.Node{Files: n.Files, Deployments: n.Deployments})
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (w NodeWiring) observe(ctx context.Context, n onsite.Ports) (verb.Report, e
 	if wish, found, err := relocation.ReadWish(n.Files); err == nil && found {
 		s.Where = "a " + wish.Action + " was asked for and is under way: " + wish.Cause
 	}
-	if err := r.attempt(n.Files, record); err != nil {
+	if err := r.addAttempt(n.Files, record); err != nil {
 		return nil, err
 	}
 	s.Target = []verb.Fact{{Label: "Factory state", Text: r.Factory}, {Label: "Source", Text: r.Source}}
@@ -96,8 +96,8 @@ func (w NodeWiring) observe(ctx context.Context, n onsite.Ports) (verb.Report, e
 	return r, nil
 }
 
-// attempt adds the attempt that is under way, or the last one.
-func (r *statusReport) attempt(files host.Files, record relocation.Record) error {
+// addAttempt adds the attempt that is under way, or the last one.
+func (r *statusReport) addAttempt(files host.Files, record relocation.Record) error {
 	id := record.OperationID
 	request, under, err := relocation.ReadRequest(files)
 	if err != nil {

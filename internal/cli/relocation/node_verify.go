@@ -15,7 +15,7 @@ import (
 // formatHTML is a page to print, beside the formats of every verb.
 const formatHTML = "html"
 
-func (w NodeWiring) verify() *cobra.Command {
+func (w NodeWiring) newVerifyCommand() *cobra.Command {
 	var days int
 	var format, file string
 	cmd := &cobra.Command{

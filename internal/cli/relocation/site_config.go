@@ -22,11 +22,11 @@ type FilesWiring struct {
 // ConfigCommand is "relocation config", with its verbs.
 func ConfigCommand(w FilesWiring) *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Write, check and describe the configuration of a site"}
-	cmd.AddCommand(w.validate(), w.initConfig(), w.schema())
+	cmd.AddCommand(w.newValidateCommand(), w.newInitCommand(), w.newSchemaCommand())
 	return cmd
 }
 
-func (w FilesWiring) schema() *cobra.Command {
+func (w FilesWiring) newSchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON schema of a SiteConfig", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -36,7 +36,7 @@ func (w FilesWiring) schema() *cobra.Command {
 	}
 }
 
-func (w FilesWiring) initConfig() *cobra.Command {
+func (w FilesWiring) newInitCommand() *cobra.Command {
 	var full bool
 	cmd := &cobra.Command{
 		Use: "init", Short: "Print a SiteConfig to begin with",
@@ -72,7 +72,7 @@ func (v verdict) Text(out io.Writer) error {
 	return nil
 }
 
-func (w FilesWiring) validate() *cobra.Command {
+func (w FilesWiring) newValidateCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "validate FILE|FOLDER|-",
@@ -87,7 +87,7 @@ func (w FilesWiring) validate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := w.judge(args[0])
+			v, err := w.checkConfig(args[0])
 			if err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func (w FilesWiring) validate() *cobra.Command {
 	return cmd
 }
 
-func (w FilesWiring) judge(name string) (verdict, error) {
+func (w FilesWiring) checkConfig(name string) (verdict, error) {
 	v := verdict{File: name, Problems: []siteconfig.Problem{}}
 	info, err := os.Stat(name)
 	switch {

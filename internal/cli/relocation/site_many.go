@@ -42,7 +42,7 @@ func SitesCommand(w SitesWiring) *cobra.Command {
 			"anything is wrong: a name or an address twice, pools that overlap, a row that cannot be used.",
 		Example: "  lca-cli relocation sites --csv sites.csv --pools pools.yaml --template common.yaml -o out",
 		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return w.run(f) },
+		RunE:    func(*cobra.Command, []string) error { return w.makeSites(f) },
 	}
 	cmd.Flags().StringVar(&f.table, "csv", "", "table of the sites")
 	cmd.Flags().StringVar(&f.pools, "pools", "", "IPPools, with the claims and addresses that there are already")
@@ -57,8 +57,8 @@ func SitesCommand(w SitesWiring) *cobra.Command {
 // maxTable bounds the table, in bytes.
 const maxTable = 64 << 20
 
-func (w SitesWiring) run(f sitesFlags) error {
-	in, err := w.input(f)
+func (w SitesWiring) makeSites(f sitesFlags) error {
+	in, err := w.readInput(f)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (w SitesWiring) run(f sitesFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := write(filepath.Join(f.folder, sites.TableName), table); err != nil {
+	if err := writeSiteFile(filepath.Join(f.folder, sites.TableName), table); err != nil {
 		return err
 	}
 	noun := "sites"
@@ -89,7 +89,7 @@ func (w SitesWiring) run(f sitesFlags) error {
 	return err
 }
 
-func (w SitesWiring) input(f sitesFlags) (sites.Input, error) {
+func (w SitesWiring) readInput(f sitesFlags) (sites.Input, error) {
 	data, err := readLimited(f.table, maxTable)
 	if err != nil {
 		return sites.Input{}, err
@@ -164,14 +164,14 @@ func writeSite(folder string, s sites.Site) (sites.Line, error) {
 		return sites.Line{}, err
 	}
 	image := filepath.Join(s.Row.Site, s.Row.Site+".iso")
-	if err := write(filepath.Join(folder, s.Row.Site, sites.ConfigName), files.Config); err != nil {
+	if err := writeSiteFile(filepath.Join(folder, s.Row.Site, sites.ConfigName), files.Config); err != nil {
 		return sites.Line{}, err
 	}
-	return sites.LineOf(s, image, files.Sum), write(filepath.Join(folder, image), files.Image)
+	return sites.LineOf(s, image, files.Sum), writeSiteFile(filepath.Join(folder, image), files.Image)
 }
 
-// write replaces a file; the folder can be made anew at any time, so it is not flushed.
-func write(name string, data []byte) error {
+// writeSiteFile replaces a file; the folder can be made anew at any time, so it is not flushed.
+func writeSiteFile(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("create the folder of a site: %w", err)
 	}

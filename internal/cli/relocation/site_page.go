@@ -47,14 +47,14 @@ func PageCommand(w PageWiring) *cobra.Command {
 		Long: "Serve the page on the node's known address, over TLS with a certificate of its own. Address, fingerprint of\n" +
 			"the certificate and the one-time code are printed. The page closes when the change is committed.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return w.serve(cmd.Context(), listen) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return w.servePage(cmd.Context(), listen) },
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "address and port, such as 192.0.2.1:8443")
 	_ = cmd.MarkFlagRequired("listen") // fails for unknown flags only
 	return cmd
 }
 
-func (w PageWiring) serve(ctx context.Context, listen string) error {
+func (w PageWiring) servePage(ctx context.Context, listen string) error {
 	at, err := netip.ParseAddrPort(listen)
 	if err != nil {
 		return fmt.Errorf("--listen %q is not an address and port, such as 192.0.2.1:8443", listen)
@@ -71,7 +71,7 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 	if found {
 		known = append(known, table.Address.Addr())
 	}
-	certificate, fingerprint, err := portal.Certificate(w.Now(), append(w.at(at.Addr()), known...)...)
+	certificate, fingerprint, err := portal.Certificate(w.Now(), append(w.pageAddresses(at.Addr()), known...)...)
 	if err != nil {
 		return err
 	}
@@ -83,14 +83,14 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 	console := &console{to: w.Console, keep: w.Keep, log: w.Log, site: site, view: screen.View{Fingerprint: fingerprint}}
 	if found {
 		console.view.Port, console.view.Laptop = table.Port, "https://"+netip.AddrPortFrom(known[0], port).String()
-		defer beside(ctx, table.Open)()
+		defer runInBackground(ctx, table.Open)()
 	}
 	page := portal.New(portal.Options{
 		Site: site, Node: w.Node(), Ports: w.Ports, Now: w.Now, Log: w.Log,
-		ShowCode: func(code string) { console.change(func(v *screen.View) { v.Door = code }) },
+		ShowCode: func(code string) { console.updateView(func(v *screen.View) { v.Door = code }) },
 	})
-	defer beside(ctx, func(ctx context.Context) {
-		console.follow(ctx, port, func() []netip.Addr { return without(w.at(at.Addr()), known) })
+	defer runInBackground(ctx, func(ctx context.Context) {
+		console.followNode(ctx, port, func() []netip.Addr { return excludeAddrs(w.pageAddresses(at.Addr()), known) })
 	})()
 	if err := page.Serve(ctx, l, certificate); err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -98,20 +98,20 @@ func (w PageWiring) serve(ctx context.Context, listen string) error {
 	return nil
 }
 
-func without(all, some []netip.Addr) []netip.Addr {
+func excludeAddrs(all, some []netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(all, func(a netip.Addr) bool { return slices.Contains(some, a) })
 }
 
-// at are the addresses at which the page is: the one that it listens on, or all of the node's.
-func (w PageWiring) at(listen netip.Addr) []netip.Addr {
+// pageAddresses are the addresses at which the page is: the one that it listens on, or all of the node's.
+func (w PageWiring) pageAddresses(listen netip.Addr) []netip.Addr {
 	if listen.IsUnspecified() {
 		return w.Addresses()
 	}
 	return []netip.Addr{listen}
 }
 
-// beside runs do until the returned function is called, which waits for its end.
-func beside(ctx context.Context, do func(context.Context)) (end func()) {
+// runInBackground runs do until the returned function is called, which waits for its end.
+func runInBackground(ctx context.Context, do func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

@@ -34,16 +34,16 @@ type console struct {
 	kept *string
 }
 
-// change alters what is shown, and draws it.
-func (c *console) change(alter func(*screen.View)) {
+// updateView alters what is shown, and draws it.
+func (c *console) updateView(alter func(*screen.View)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	alter(&c.view)
-	c.draw()
+	c.redraw()
 }
 
-// draw shows the view where it differs from what is on the screen.
-func (c *console) draw() {
+// redraw shows the view where it differs from what is on the screen.
+func (c *console) redraw() {
 	if c.view.Door == "" {
 		return // the page has no code yet
 	}
@@ -69,17 +69,17 @@ func (c *console) draw() {
 	c.kept = &result
 }
 
-// follow shows each step of the node, and each address that its page has, until ctx ends.
-func (c *console) follow(ctx context.Context, port uint16, addresses func() []netip.Addr) {
+// followNode shows each step of the node, and each address that its page has, until ctx ends.
+func (c *console) followNode(ctx context.Context, port uint16, addresses func() []netip.Addr) {
 	tick := time.NewTicker(screenPause)
 	defer tick.Stop()
 	for {
-		now, known := c.progress(ctx)
+		now, known := c.readProgress(ctx)
 		pages := []string(nil)
 		for _, a := range addresses() {
 			pages = append(pages, "https://"+netip.AddrPortFrom(a, port).String())
 		}
-		c.change(func(v *screen.View) {
+		c.updateView(func(v *screen.View) {
 			if known {
 				v.Progress = now
 			}
@@ -93,8 +93,8 @@ func (c *console) follow(ctx context.Context, port uint16, addresses func() []ne
 	}
 }
 
-// progress is false where the node cannot say how far it is: the screen stays as it is.
-func (c *console) progress(ctx context.Context) (portal.Progress, bool) {
+// readProgress is false where the node cannot say how far it is: the screen stays as it is.
+func (c *console) readProgress(ctx context.Context) (portal.Progress, bool) {
 	if c.site == nil {
 		return portal.Progress{}, false
 	}

@@ -23,7 +23,7 @@ type Checked struct {
 	Refused bool `json:"refused"`
 }
 
-func check(w Wiring) *cobra.Command {
+func newCheckCommand(w Wiring) *cobra.Command {
 	var spec lcav1.SeedGeneratorSpec
 	var format string
 	cmd := &cobra.Command{

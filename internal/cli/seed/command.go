@@ -46,7 +46,8 @@ func Command(w Wiring) *cobra.Command {
 		Use: "seed", Short: "Make, inspect, verify and restore seed images",
 		Long: "Make, inspect, verify and restore seed images: docs/seed-images.md.",
 	}
-	cmd.AddCommand(check(w), generate(w), abort(w), inspect(w), verify(w), manifests(w), w.restore(), w.rollback(), w.commit(), w.status())
+	cmd.AddCommand(newCheckCommand(w), newCreateCommand(w), newAbortCommand(w), newInspectCommand(w), newVerifyCommand(w),
+		newSecretCommand(w), w.newRestoreCommand(), w.newRollbackCommand(), w.newCommitCommand(), w.newStatusCommand())
 	return cmd
 }
 

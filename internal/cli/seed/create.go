@@ -25,7 +25,7 @@ type creation struct {
 	decisions                  string
 }
 
-func generate(w Wiring) *cobra.Command {
+func newCreateCommand(w Wiring) *cobra.Command {
 	var c creation
 	cmd := &cobra.Command{
 		Use: "create", Args: cobra.NoArgs,
@@ -38,9 +38,9 @@ func generate(w Wiring) *cobra.Command {
 		Example: "  lca-cli seed create --image registry.example.com/seeds/sno:4.20.3 --authfile auth.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.image == "" {
-				return act(cmd.Context(), w, "seed create", create.Run)
+				return runLocked(cmd.Context(), w, "seed create", create.Run)
 			}
-			return c.run(cmd.Context(), w)
+			return c.createDetached(cmd.Context(), w)
 		},
 	}
 	f := cmd.Flags()
@@ -56,13 +56,13 @@ func generate(w Wiring) *cobra.Command {
 	return cmd
 }
 
-// run stores the request and has the unit carry it out.
-func (c creation) run(ctx context.Context, w Wiring) error {
+// createDetached stores the request and has the unit carry it out.
+func (c creation) createDetached(ctx context.Context, w Wiring) error {
 	node, _, err := w.Node(ctx, false)
 	if err != nil {
 		return err
 	}
-	r, err := c.accept(ctx, w, node)
+	r, err := c.acceptRequest(ctx, w, node)
 	if err != nil {
 		return w.Verdict("seed create", err)
 	}
@@ -86,7 +86,7 @@ func (c creation) run(ctx context.Context, w Wiring) error {
 		}
 	}
 	text := fmt.Sprintf("%s is published as %s: %s, of which %s were sent; the cluster was down for %.0f s\n",
-		o.Image, o.Digest, mebibytes(o.Size), mebibytes(o.Sent), float64(o.Downtime))
+		o.Image, o.Digest, formatMiB(o.Size), formatMiB(o.Sent), float64(o.Downtime))
 	for _, warning := range o.Warnings() {
 		text += "warning: " + warning + "\n"
 	}
@@ -94,18 +94,18 @@ func (c creation) run(ctx context.Context, w Wiring) error {
 	return err
 }
 
-// accept holds the node while the request is judged and stored: another operation must not begin meanwhile.
-func (c creation) accept(ctx context.Context, w Wiring, node create.Ports) (seed.Request, error) {
+// acceptRequest holds the node while the request is judged and stored: another operation must not begin meanwhile.
+func (c creation) acceptRequest(ctx context.Context, w Wiring, node create.Ports) (seed.Request, error) {
 	release, err := w.Take(ctx, seed.FlowCreate, "seed create")
 	if err != nil {
 		return seed.Request{}, err
 	}
 	defer release()
-	return c.request(w, node)
+	return c.storeRequest(w, node)
 }
 
-// request stores what is asked for, once all files are read, and the request last. One that is under way is not replaced.
-func (c creation) request(w Wiring, node create.Ports) (seed.Request, error) {
+// storeRequest stores what is asked for, once all files are read, and the request last. One that is under way is not replaced.
+func (c creation) storeRequest(w Wiring, node create.Ports) (seed.Request, error) {
 	if rec, err := record.Read(node.Files); err != nil || rec != nil {
 		return seed.Request{}, operation.Refuse("a SeedGenerator has this node make an image: " +
 			"see 'oc get seedgenerator' and 'lca-cli status'")
@@ -115,7 +115,7 @@ func (c creation) request(w Wiring, node create.Ports) (seed.Request, error) {
 			have.OperationID, have.SeedImage)
 	}
 	r := seed.Request{OperationID: w.NewID(), SeedImage: c.image, RecertImage: c.recertImage, Sign: c.key != ""}
-	if err := c.describe(w, &r); err != nil {
+	if err := c.completeRequest(w, &r); err != nil {
 		return r, err
 	}
 	texts := map[string][]byte{}
@@ -140,8 +140,8 @@ func (c creation) request(w Wiring, node create.Ports) (seed.Request, error) {
 	return r, seed.WriteRequest(node.Files, r)
 }
 
-// describe completes a request that nothing is stored of yet.
-func (c creation) describe(w Wiring, r *seed.Request) error {
+// completeRequest completes a request that nothing is stored of yet.
+func (c creation) completeRequest(w Wiring, r *seed.Request) error {
 	if c.caFile != "" {
 		bundle, err := w.ReadInput(c.caFile)
 		if err != nil {
@@ -170,7 +170,7 @@ func (c creation) describe(w Wiring, r *seed.Request) error {
 	return r.Validate()
 }
 
-func abort(w Wiring) *cobra.Command {
+func newAbortCommand(w Wiring) *cobra.Command {
 	return &cobra.Command{
 		Use: "abort", Args: cobra.NoArgs,
 		Short: "Give up an unfinished seed image, or a restore that has not rebooted, and remove what it made",
@@ -178,12 +178,12 @@ func abort(w Wiring) *cobra.Command {
 			if _, found, err := restore.ReadRequest(w.Files); err != nil || found {
 				return errors.Join(err, w.abortRestore(cmd.Context()))
 			}
-			return act(cmd.Context(), w, "seed abort", create.Abort)
+			return runLocked(cmd.Context(), w, "seed abort", create.Abort)
 		},
 	}
 }
 
-func act(ctx context.Context, w Wiring, name string, do func(context.Context, create.Ports, operation.Instruments) error) error {
+func runLocked(ctx context.Context, w Wiring, name string, do func(context.Context, create.Ports, operation.Instruments) error) error {
 	node, with, err := w.Node(ctx, true)
 	if err != nil {
 		return err

@@ -24,12 +24,12 @@ import (
 // access is how a verb reaches an image.
 type access struct{ authFile, caFile string }
 
-func (a *access) flags(cmd *cobra.Command) {
+func (a *access) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.authFile, "authfile", "", "credentials of the registry, a containers auth.json")
 	cmd.Flags().StringVar(&a.caFile, "ca-file", "", "authorities to trust for the registry beside the system's, in PEM")
 }
 
-func (a *access) open(ctx context.Context, w Wiring, name string) (host.Repository, *image.Image, error) {
+func (a *access) openImage(ctx context.Context, w Wiring, name string) (host.Repository, *image.Image, error) {
 	r := host.RegistryAccess{Image: name, AuthFile: a.authFile}
 	if a.caFile != "" {
 		bundle, err := w.ReadInput(a.caFile)
@@ -67,7 +67,7 @@ type Inspection struct {
 	Secrets *secretscan.Report `json:"secrets,omitempty"`
 }
 
-func inspect(w Wiring) *cobra.Command {
+func newInspectCommand(w Wiring) *cobra.Command {
 	var a access
 	var format string
 	var images, secrets bool
@@ -78,7 +78,7 @@ func inspect(w Wiring) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, i, err := a.open(cmd.Context(), w, args[0])
+			_, i, err := a.openImage(cmd.Context(), w, args[0])
 			if err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func inspect(w Wiring) *cobra.Command {
 			return output.Print(w.Out, f, answer)
 		},
 	}
-	a.flags(cmd)
+	a.addFlags(cmd)
 	outputFlag(cmd, &format)
 	cmd.Flags().BoolVar(&secrets, "secrets", false, "also list which secrets were found when the image was made, and what became of each")
 	cmd.Flags().BoolVar(&images, "images", false, "also list the container images that the seed had")
@@ -120,7 +120,7 @@ func (i Inspection) Text(out io.Writer) error {
 	line := func(key, value string) { fmt.Fprintf(tw, "%s\t%s\n", key, value) }
 	line("Image", i.Image)
 	line("Digest", i.Digest)
-	line("Size", mebibytes(i.Size))
+	line("Size", formatMiB(i.Size))
 	line("OpenShift", i.Cluster.OCPVersion)
 	line("Cluster", i.Cluster.ClusterName+"."+i.Cluster.BaseDomain)
 	line("Node", i.Cluster.SNOHostname+" "+strings.Join(i.Cluster.NodeIPs, ", "))
@@ -131,7 +131,7 @@ func (i Inspection) Text(out io.Writer) error {
 	line("Container storage", i.Cluster.ContainerStorageTarget)
 	fmt.Fprintln(tw, "\nCONTENT\tSIZE\tDIGEST")
 	for _, l := range i.Layers {
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", l.Content, mebibytes(l.Size), l.Digest)
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", l.Content, formatMiB(l.Size), l.Digest)
 	}
 	for _, name := range i.Images {
 		fmt.Fprintln(tw, name)
@@ -145,7 +145,7 @@ func (i Inspection) Text(out io.Writer) error {
 	return tw.Flush()
 }
 
-func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+func formatMiB(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // Verification is the answer of verify.
 type Verification struct {
@@ -159,7 +159,7 @@ type Verification struct {
 	Problems []string      `json:"problems,omitempty"`
 }
 
-func verify(w Wiring) *cobra.Command {
+func newVerifyCommand(w Wiring) *cobra.Command {
 	var a access
 	var format, key string
 	var target bool
@@ -174,7 +174,7 @@ func verify(w Wiring) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := prove(cmd.Context(), w, a, args[0], key, target)
+			v, err := verifyImage(cmd.Context(), w, a, args[0], key, target)
 			if err != nil {
 				return err
 			}
@@ -187,15 +187,15 @@ func verify(w Wiring) *cobra.Command {
 			return nil
 		},
 	}
-	a.flags(cmd)
+	a.addFlags(cmd)
 	outputFlag(cmd, &format)
 	cmd.Flags().StringVar(&key, "key", "", "public key of the signature, in PEM")
 	cmd.Flags().BoolVar(&target, "target", false, "compare the seed with this node")
 	return cmd
 }
 
-func prove(ctx context.Context, w Wiring, a access, name, key string, target bool) (Verification, error) {
-	repo, i, err := a.open(ctx, w, name)
+func verifyImage(ctx context.Context, w Wiring, a access, name, key string, target bool) (Verification, error) {
+	repo, i, err := a.openImage(ctx, w, name)
 	if err != nil {
 		return Verification{}, err
 	}
@@ -209,13 +209,13 @@ func prove(ctx context.Context, w Wiring, a access, name, key string, target boo
 		}
 	}
 	if target {
-		v.compare(i, restore.Survey(ctx, w.Files, w.Target))
+		v.compareTarget(i, restore.Survey(ctx, w.Files, w.Target))
 	}
 	return v, nil
 }
 
-// compare adds the comparison, and a problem for each difference that keeps the image from being restored.
-func (v *Verification) compare(i *image.Image, t restore.Target) {
+// compareTarget adds the comparison, and a problem for each difference that keeps the image from being restored.
+func (v *Verification) compareTarget(i *image.Image, t restore.Target) {
 	v.Target = restore.Compare(i, t)
 	for _, row := range v.Target {
 		if row.Blocks {
@@ -244,11 +244,11 @@ func (v *Verification) proveSignature(ctx context.Context, w Wiring, repo host.R
 
 // Text implements output.Answer.
 func (v Verification) Text(out io.Writer) error {
-	fmt.Fprintf(out, "%s\n%s, %d layers, %s read\n", v.Image, v.Digest, v.Layers, mebibytes(v.Bytes))
+	fmt.Fprintf(out, "%s\n%s, %d layers, %s read\n", v.Image, v.Digest, v.Layers, formatMiB(v.Bytes))
 	if v.Signed {
 		fmt.Fprintln(out, "signed by the key")
 	}
-	if err := v.table(out); err != nil {
+	if err := v.writeTable(out); err != nil {
 		return err
 	}
 	for _, p := range v.Problems {
@@ -260,8 +260,8 @@ func (v Verification) Text(out io.Writer) error {
 	return nil
 }
 
-// table shows the comparison.
-func (v Verification) table(out io.Writer) error {
+// writeTable shows the comparison.
+func (v Verification) writeTable(out io.Writer) error {
 	if len(v.Target) == 0 {
 		return nil
 	}

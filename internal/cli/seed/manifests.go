@@ -27,7 +27,7 @@ type object struct {
 	Spec       map[string]string `json:"spec,omitempty"`
 }
 
-func manifests(w Wiring) *cobra.Command {
+func newSecretCommand(w Wiring) *cobra.Command {
 	var seedImage, recertImage, authFile, hub, key, password string
 	cmd := &cobra.Command{
 		Use: "secret", Args: cobra.NoArgs, Short: "Print the seedgen Secret and the SeedGenerator for 'oc apply -f -'",

@@ -26,7 +26,7 @@ type restoring struct {
 	run       bool
 }
 
-func (w Wiring) restore() *cobra.Command {
+func (w Wiring) newRestoreCommand() *cobra.Command {
 	var o restoring
 	cmd := &cobra.Command{
 		Use: "restore IMAGE", Args: cobra.MaximumNArgs(1),
@@ -48,7 +48,7 @@ func (w Wiring) restore() *cobra.Command {
 			return w.restoreDetached(cmd.Context(), o, args[0])
 		},
 	}
-	o.flags(cmd)
+	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.site, "site-config", "", "the site configuration: name, domain, address, keys, pull secret (required)")
 	cmd.Flags().StringVar(&o.key, "key", "", "public key in PEM that must have signed the image")
 	cmd.Flags().DurationVar(&o.watchdog, "watchdog", 45*time.Minute, "how long the restored system may take before the node goes back")
@@ -76,11 +76,11 @@ func (w Wiring) restoreDetached(ctx context.Context, o restoring, image string) 
 	if err != nil {
 		return err
 	}
-	ask, err := w.read(o, image)
+	ask, err := w.readRestoreFiles(o, image)
 	if err != nil {
 		return err
 	}
-	r, err := w.accept(ctx, node, ask)
+	r, err := w.acceptRestore(ctx, node, ask)
 	if err != nil {
 		return w.Verdict("seed restore", err)
 	}
@@ -98,8 +98,8 @@ func (w Wiring) restoreDetached(ctx context.Context, o restoring, image string) 
 	return err
 }
 
-// accept holds the node while the request is judged and stored: a restore must not begin amidst another operation.
-func (w Wiring) accept(ctx context.Context, node restore.Ports, ask restore.Ask) (restore.Request, error) {
+// acceptRestore holds the node while the request is judged and stored: a restore must not begin amidst another operation.
+func (w Wiring) acceptRestore(ctx context.Context, node restore.Ports, ask restore.Ask) (restore.Request, error) {
 	release, err := w.Take(ctx, seed.FlowRestore, "seed restore")
 	if err != nil {
 		return restore.Request{}, err
@@ -108,8 +108,8 @@ func (w Wiring) accept(ctx context.Context, node restore.Ports, ask restore.Ask)
 	return restore.Begin(ctx, node, ask)
 }
 
-// read reads the files that were named.
-func (w Wiring) read(o restoring, image string) (ask restore.Ask, err error) {
+// readRestoreFiles reads the files that were named.
+func (w Wiring) readRestoreFiles(o restoring, image string) (ask restore.Ask, err error) {
 	ask = restore.Ask{Image: image, Watchdog: o.watchdog, OtherHardware: o.otherCPUs}
 	bundle := []byte(nil)
 	for _, f := range []struct {
@@ -153,8 +153,8 @@ func (w Wiring) abortRestore(ctx context.Context) error {
 	return w.Verdict("seed abort", restore.Abort(ctx, node, with))
 }
 
-// restored opens the side of a restore after the reboot. It refuses a node that runs no restored image.
-func (w Wiring) restored(ctx context.Context) (*onsite.Station, error) {
+// openRestored opens the side of a restore after the reboot. It refuses a node that runs no restored image.
+func (w Wiring) openRestored(ctx context.Context) (*onsite.Station, error) {
 	ports, with, err := w.Site(ctx, true)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (w Wiring) restored(ctx context.Context) (*onsite.Station, error) {
 	return &onsite.Station{Ports: ports, With: with}, nil
 }
 
-func (w Wiring) rollback() *cobra.Command {
+func (w Wiring) newRollbackCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "rollback", Args: cobra.NoArgs,
 		Short: "Reboot into the cluster that ran before the restore, as it was",
@@ -179,7 +179,7 @@ func (w Wiring) rollback() *cobra.Command {
 
 // goBack leaves the steps to a unit: the terminal may end with the network, and what was asked for outlives a power cut.
 func (w Wiring) goBack(ctx context.Context) error {
-	s, err := w.restored(ctx)
+	s, err := w.openRestored(ctx)
 	if err != nil {
 		return err
 	}
@@ -191,16 +191,18 @@ func (w Wiring) goBack(ctx context.Context) error {
 	return err
 }
 
-func (w Wiring) commit() *cobra.Command {
+func (w Wiring) newCommitCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "commit", Args: cobra.NoArgs,
 		Short: "Keep the restored cluster: remove the stateroot that ran before, and with it the way back",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return w.Verdict("seed commit", w.keep(cmd.Context())) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return w.Verdict("seed commit", w.commitRestore(cmd.Context()))
+		},
 	}
 }
 
-func (w Wiring) keep(ctx context.Context) error {
-	s, err := w.restored(ctx)
+func (w Wiring) commitRestore(ctx context.Context) error {
+	s, err := w.openRestored(ctx)
 	if err != nil {
 		return err
 	}

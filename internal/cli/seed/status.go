@@ -17,14 +17,14 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
 )
 
-func (w Wiring) status() *cobra.Command {
+func (w Wiring) newStatusCommand() *cobra.Command {
 	return w.StatusCommand("Show the latest seed image made or restored on this node", func(ctx context.Context) (verb.Source, error) {
 		node, _, err := w.Restore(ctx, false)
 		if err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context) (verb.Report, error) {
-			return w.observe(ctx, verb.Node{Files: node.Files, Deployments: node.Deployments})
+			return w.observeImage(ctx, verb.Node{Files: node.Files, Deployments: node.Deployments})
 		}, nil
 	})
 }
@@ -47,14 +47,14 @@ type latest struct {
 	warnings                                   []string
 }
 
-func (w Wiring) observe(ctx context.Context, n verb.Node) (verb.Report, error) {
+func (w Wiring) observeImage(ctx context.Context, n verb.Node) (verb.Report, error) {
 	s, _, err := w.Observe(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	r := &report{Status: &s}
 	newest := latest{where: "no seed image was made or restored here"}
-	for _, read := range []func(host.Files) (latest, error){making, restoringHere, restoredHere} {
+	for _, read := range []func(host.Files) (latest, error){latestCreation, restoringHere, restoredHere} {
 		l, err := read(n.Files)
 		if err != nil {
 			return nil, err
@@ -82,8 +82,8 @@ func (w Wiring) observe(ctx context.Context, n verb.Node) (verb.Report, error) {
 	return r, nil
 }
 
-// making is the image that is made, or was made last.
-func making(files host.Files) (latest, error) {
+// latestCreation is the image that is made, or was made last.
+func latestCreation(files host.Files) (latest, error) {
 	r, err := seed.ReadRequest(files)
 	if err == nil {
 		return latest{id: r.OperationID, where: "making a seed image", image: r.SeedImage}, nil

@@ -34,11 +34,11 @@ func Command(w Wiring) *cobra.Command {
 		Long: "List, copy and remove the systems that this node can boot. A copy made with clone is a way back before an upgrade\n" +
 			"or a change by hand: see docs/operate/copy-a-stateroot.md.",
 	}
-	cmd.AddCommand(list(w), clone(w), abort(w), remove(w))
+	cmd.AddCommand(newListCommand(w), newCloneCommand(w), abort(w), newRemoveCommand(w))
 	return cmd
 }
 
-func clone(w Wiring) *cobra.Command {
+func newCloneCommand(w Wiring) *cobra.Command {
 	var run bool
 	cmd := &cobra.Command{
 		Use: "clone NAME", Args: cobra.ExactArgs(1),
@@ -130,7 +130,7 @@ func abort(w Wiring) *cobra.Command {
 	}
 }
 
-func remove(w Wiring) *cobra.Command {
+func newRemoveCommand(w Wiring) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Args: cobra.ExactArgs(1),
 		Short: "Remove stateroot NAME, unless it runs, boots next or another operation needs it",
@@ -154,7 +154,7 @@ func remove(w Wiring) *cobra.Command {
 	}
 }
 
-func list(w Wiring) *cobra.Command {
+func newListCommand(w Wiring) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "list", Args: cobra.NoArgs, Short: "List the stateroots of this node",
@@ -167,7 +167,7 @@ func list(w Wiring) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := observe(cmd.Context(), node)
+			all, err := listStateroots(cmd.Context(), node)
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ type Stateroot struct {
 	Default    bool   `json:"default"`
 }
 
-func observe(ctx context.Context, n snapshot.Ports) (Listing, error) {
+func listStateroots(ctx context.Context, n snapshot.Ports) (Listing, error) {
 	all, err := n.Deployments.List(ctx)
 	if err != nil {
 		return Listing{}, fmt.Errorf("list deployments: %w", err)
@@ -53,12 +53,12 @@ func (l Listing) Text(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "STATEROOT\tRUNS\tBOOTS NEXT\tDEPLOYMENT")
 	for _, s := range l.Stateroots {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%.20s\n", s.Name, mark(s.Booted), mark(s.Default), s.Deployment)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%.20s\n", s.Name, yesOrDash(s.Booted), yesOrDash(s.Default), s.Deployment)
 	}
 	return tw.Flush()
 }
 
-func mark(yes bool) string {
+func yesOrDash(yes bool) string {
 	if yes {
 		return "yes"
 	}

@@ -26,7 +26,7 @@ type Detached struct {
 // Follow starts the unit, or joins the one that runs, and narrates the operation's journal until the unit has ended. When
 // ctx ends the unit continues.
 func (w Wiring) Follow(ctx context.Context, d Detached) (flow.Progress, error) {
-	if err := w.launch(ctx, d); err != nil {
+	if err := w.launchUnit(ctx, d); err != nil {
 		return flow.Progress{}, err
 	}
 	for seen := 0; ; {
@@ -52,7 +52,7 @@ func (w Wiring) Follow(ctx context.Context, d Detached) (flow.Progress, error) {
 	}
 }
 
-func (w Wiring) launch(ctx context.Context, d Detached) error {
+func (w Wiring) launchUnit(ctx context.Context, d Detached) error {
 	state, err := d.Units.State(ctx, d.Unit)
 	if err != nil {
 		return fmt.Errorf("read the state of %s: %w", d.Unit, err)

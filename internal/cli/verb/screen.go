@@ -23,7 +23,7 @@ type screen struct {
 	begun bool
 }
 
-func (c *screen) show(r Report, now time.Time) error {
+func (c *screen) redraw(r Report, now time.Time) error {
 	width, height := c.size()
 	var b strings.Builder
 	if !c.begun {
@@ -31,31 +31,32 @@ func (c *screen) show(r Report, now time.Time) error {
 		c.begun = true
 	}
 	b.WriteString(home)
-	for _, line := range drawing(r.Core(), now, max(height-1, 1)) {
-		b.WriteString(clip(plain(line), width) + clearLine + "\n")
+	for _, line := range drawLines(r.Core(), now, max(height-1, 1)) {
+		b.WriteString(clipLine(stripControls(line), width) + clearLine + "\n")
 	}
 	b.WriteString(clearBelow)
 	_, err := io.WriteString(c.out, b.String())
 	return err
 }
 
-// drawing is the status in at most height lines. Where they are too few, the oldest steps are left out.
-func drawing(s *Status, now time.Time, height int) []string {
-	lines := heading(s, now)
+// drawLines is the status in at most height lines. Where they are too few, the oldest steps are left out.
+func drawLines(s *Status, now time.Time, height int) []string {
+	lines := headerLines(s, now)
 	var steps []string
 	for _, t := range s.Steps {
-		took := brief(seconds(t.Seconds))
-		steps = append(steps, fmt.Sprintf("%s  %-10s %8s  %s", t.Ended.Format(time.TimeOnly), t.Flow, took, t.outcome()))
+		took := formatDuration(toDuration(t.Seconds))
+		steps = append(steps, fmt.Sprintf("%s  %-10s %8s  %s", t.Ended.Format(time.TimeOnly), t.Flow, took, t.describeOutcome()))
 	}
 	if c := s.Current; c != nil {
-		steps = append(steps, fmt.Sprintf("%s  %-10s %8s  %s ...", now.Format(time.TimeOnly), c.Flow, brief(now.Sub(c.Started)), c))
+		steps = append(steps, fmt.Sprintf("%s  %-10s %8s  %s ...", now.Format(time.TimeOnly), c.Flow,
+			formatDuration(now.Sub(c.Started)), c))
 	}
 	room := max(height-len(lines), 1)
 	return append(lines, steps[max(len(steps)-room, 0):]...)
 }
 
-// heading is what stays at the top.
-func heading(s *Status, now time.Time) []string {
+// headerLines is what stays at the top.
+func headerLines(s *Status, now time.Time) []string {
 	var lines []string
 	add := func(name, text string) {
 		if text != "" {
@@ -65,7 +66,8 @@ func heading(s *Status, now time.Time) []string {
 	add("Operation", s.Operation)
 	add("Where", s.Where)
 	if c := s.Current; c != nil {
-		add("Step", fmt.Sprintf("%s %d of %d: %s, for %s", bar(c.Index, c.Total), c.Index, c.Total, c.Title, brief(now.Sub(c.Started))))
+		add("Step", fmt.Sprintf("%s %d of %d: %s, for %s", drawBar(c.Index, c.Total), c.Index, c.Total, c.Title,
+			formatDuration(now.Sub(c.Started))))
 	}
 	for _, f := range s.Target {
 		add(f.Label, f.Text)
@@ -76,7 +78,7 @@ func heading(s *Status, now time.Time) []string {
 	}
 	add("Stateroot", stateroots)
 	if d := s.Deadline; d != nil && s.Current != nil {
-		add("Watchdog", fmt.Sprintf("rolls back at %s, in %s", d.Format(time.TimeOnly), brief(d.Sub(now))))
+		add("Watchdog", fmt.Sprintf("rolls back at %s, in %s", d.Format(time.TimeOnly), formatDuration(d.Sub(now))))
 	}
 	add("Holds node", s.Holder)
 	add("Failure", s.Failure)
@@ -90,7 +92,7 @@ func heading(s *Status, now time.Time) []string {
 // barWidth is how many characters the bar is long.
 const barWidth = 20
 
-func bar(n, of int) string {
+func drawBar(n, of int) string {
 	done := 0
 	if of > 0 {
 		done = min(max(n-1, 0)*barWidth/of, barWidth)
@@ -98,10 +100,10 @@ func bar(n, of int) string {
 	return "[" + strings.Repeat("#", done) + strings.Repeat("-", barWidth-done) + "]"
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func toDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// brief is a duration for a person: tenths of a second below ten seconds, else whole seconds.
-func brief(d time.Duration) string {
+// formatDuration is a duration for a person: tenths of a second below ten seconds, else whole seconds.
+func formatDuration(d time.Duration) string {
 	if d < 0 {
 		return "0s"
 	}
@@ -111,8 +113,8 @@ func brief(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// plain keeps text on one line and removes control characters, which a terminal would obey.
-func plain(text string) string {
+// stripControls keeps text on one line and removes control characters, which a terminal would obey.
+func stripControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
@@ -121,7 +123,7 @@ func plain(text string) string {
 	}, oneLine(text))
 }
 
-func clip(line string, width int) string {
+func clipLine(line string, width int) string {
 	if r := []rune(line); width > 0 && len(r) > width {
 		return string(r[:width])
 	}

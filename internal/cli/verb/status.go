@@ -78,8 +78,8 @@ var outcomes = map[string]string{
 	string(flow.KindUndone): "undone", string(flow.KindUndoFailed): "could not be undone",
 }
 
-// outcome names the step and how it ended.
-func (t Step) outcome() string {
+// describeOutcome names the step and how it ended.
+func (t Step) describeOutcome() string {
 	text := fmt.Sprintf("[%d/%d] %s: %s", t.Index, t.Total, t.Title, outcomes[t.Result])
 	if t.Error != "" {
 		text += ": " + t.Error
@@ -93,7 +93,7 @@ func (t Step) String() string {
 	if t.Error != "" {
 		how = "after"
 	}
-	text := fmt.Sprintf("[%d/%d] %s: %s %s %s", t.Index, t.Total, t.Title, outcomes[t.Result], how, brief(seconds(t.Seconds)))
+	text := fmt.Sprintf("[%d/%d] %s: %s %s %s", t.Index, t.Total, t.Title, outcomes[t.Result], how, formatDuration(toDuration(t.Seconds)))
 	if t.Error != "" {
 		text += ": " + t.Error
 	}
@@ -162,7 +162,7 @@ func (w Wiring) Newest(n Node, domains ...func(context.Context) (Source, error))
 			sources = append(sources, s)
 		}
 		return func(ctx context.Context) (Report, error) {
-			newest, err := w.latest(ctx, n)
+			newest, err := w.reportLatest(ctx, n)
 			if err != nil {
 				return nil, err
 			}
@@ -180,8 +180,8 @@ func (w Wiring) Newest(n Node, domains ...func(context.Context) (Source, error))
 	}
 }
 
-// latest reports the newest operation on record, whatever its flows are.
-func (w Wiring) latest(ctx context.Context, n Node) (Report, error) {
+// reportLatest reports the newest operation on record, whatever its flows are.
+func (w Wiring) reportLatest(ctx context.Context, n Node) (Report, error) {
 	s, _, err := w.Observe(ctx, n)
 	if err != nil {
 		return nil, err
@@ -200,12 +200,12 @@ func (w Wiring) latest(ctx context.Context, n Node) (Report, error) {
 	}
 	p := flow.Fold(id, entries)
 	s.Fill(n.Files, p)
-	s.Where = where(p)
+	s.Where = describeProgress(p)
 	return &s, nil
 }
 
-// where says how far the flow is that wrote last.
-func where(p flow.Progress) string {
+// describeProgress says how far the flow is that wrote last.
+func describeProgress(p flow.Progress) string {
 	f := p.Flow(p.Latest)
 	switch {
 	case p.Latest == "":

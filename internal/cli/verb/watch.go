@@ -38,7 +38,7 @@ func (w Wiring) StatusCommand(short string, open func(context.Context) (Source, 
 				return err
 			}
 			if watch {
-				return w.watch(cmd.Context(), source, f)
+				return w.watchReports(cmd.Context(), source, f)
 			}
 			report, err := source(cmd.Context())
 			if err != nil {
@@ -56,9 +56,9 @@ func (w Wiring) StatusCommand(short string, open func(context.Context) (Source, 
 // display shows one report after the other, and nothing where nothing changed.
 type display func(r Report, now time.Time) error
 
-// watch shows reports until ctx ends. It asks nothing of the API, which is down during most of a change.
-func (w Wiring) watch(ctx context.Context, source Source, f output.Format) error {
-	for show := w.display(f); ; {
+// watchReports shows reports until ctx ends. It asks nothing of the API, which is down during most of a change.
+func (w Wiring) watchReports(ctx context.Context, source Source, f output.Format) error {
+	for show := w.newDisplay(f); ; {
 		r, err := source(ctx)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the user has interrupted it
@@ -75,23 +75,23 @@ func (w Wiring) watch(ctx context.Context, source Source, f output.Format) error
 	}
 }
 
-// display chooses: documents for programs, a screen for a person, lines for a file.
-func (w Wiring) display(f output.Format) display {
+// newDisplay chooses: documents for programs, a screen for a person, lines for a file.
+func (w Wiring) newDisplay(f output.Format) display {
 	switch {
 	case f != output.Text:
-		return documents(w.Out, f)
+		return displayDocuments(w.Out, f)
 	case w.Screen != nil:
-		return (&screen{out: w.Out, size: w.Screen}).show
+		return (&screen{out: w.Out, size: w.Screen}).redraw
 	}
-	return (&lines{out: w.Out}).show
+	return (&lines{out: w.Out}).writeChanges
 }
 
-// documents writes each status that differs from the one before: JSON one on a line, YAML
+// displayDocuments writes each status that differs from the one before: JSON one on a line, YAML
 // as documents of a stream.
-func documents(out io.Writer, f output.Format) display {
+func displayDocuments(out io.Writer, f output.Format) display {
 	var last []byte
 	return func(r Report, _ time.Time) error {
-		data, err := encode(r, f)
+		data, err := encodeReport(r, f)
 		if err != nil || bytes.Equal(data, last) {
 			return err
 		}
@@ -101,7 +101,7 @@ func documents(out io.Writer, f output.Format) display {
 	}
 }
 
-func encode(r Report, f output.Format) ([]byte, error) {
+func encodeReport(r Report, f output.Format) ([]byte, error) {
 	if f == output.JSON {
 		data, err := json.Marshal(r)
 		return append(data, '\n'), err
@@ -118,13 +118,15 @@ type lines struct {
 	written                   int
 }
 
-func (t *lines) show(r Report, now time.Time) error {
+func (t *lines) writeChanges(r Report, now time.Time) error {
 	s := r.Core()
 	if s.Operation != t.operation && s.Operation != "" {
 		*t = lines{out: t.out, operation: s.Operation}
 	}
 	var b bytes.Buffer
-	line := func(at time.Time, text string) { fmt.Fprintf(&b, "%s  %s\n", at.Format(time.TimeOnly), plain(text)) }
+	line := func(at time.Time, text string) {
+		fmt.Fprintf(&b, "%s  %s\n", at.Format(time.TimeOnly), stripControls(text))
+	}
 	for _, step := range s.Steps[min(t.written, len(s.Steps)):] {
 		line(step.Ended, step.String())
 	}
@@ -135,7 +137,7 @@ func (t *lines) show(r Report, now time.Time) error {
 		}
 	}
 	if s.Where != t.where {
-		line(now, s.summary())
+		line(now, s.summarize())
 	}
 	if c := s.Current; c != nil && c.Flow+c.Step != t.current {
 		line(c.Started, c.String()+" ...")
@@ -146,8 +148,8 @@ func (t *lines) show(r Report, now time.Time) error {
 	return err
 }
 
-// summary is the status in a line.
-func (s *Status) summary() string {
+// summarize is the status in a line.
+func (s *Status) summarize() string {
 	text := s.Where
 	if s.Operation != "" {
 		text = s.Operation + ": " + text

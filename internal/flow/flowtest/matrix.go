@@ -40,8 +40,8 @@ type Crash struct {
 	Effect int
 }
 
-// place is where, relative to the step, death comes.
-func (c Crash) place() string {
+// describePlace is where, relative to the step, death comes.
+func (c Crash) describePlace() string {
 	if c.Where == Inside {
 		return fmt.Sprintf("%s-%d", Inside, c.Effect)
 	}
@@ -90,17 +90,17 @@ func (b *Bomb) In(p flow.Plan) flow.Plan {
 	steps := append([]flow.Step(nil), p.Steps...)
 	for i := range steps {
 		if steps[i].Name == b.Crash.Step {
-			steps[i].Do = b.wrap(steps[i].Do)
+			steps[i].Do = b.wrapStep(steps[i].Do)
 		}
 	}
 	p.Steps = steps
 	return p
 }
 
-func (b *Bomb) wrap(do func(context.Context) error) func(context.Context) error {
+func (b *Bomb) wrapStep(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if b.Fails() {
-			return b.fail(ctx, do)
+			return b.failStep(ctx, do)
 		}
 		if b.spent {
 			return do(ctx)
@@ -126,7 +126,7 @@ func (b *Bomb) wrap(do func(context.Context) error) func(context.Context) error 
 	}
 }
 
-func (b *Bomb) fail(ctx context.Context, do func(context.Context) error) error {
+func (b *Bomb) failStep(ctx context.Context, do func(context.Context) error) error {
 	if b.repaired {
 		return do(ctx)
 	}
@@ -159,21 +159,21 @@ type matrix struct {
 // least whose place is reached. Steps run side by side, so worlds share nothing. It returns when all cells have ended.
 func Matrix(t *testing.T, plans []flow.Plan, world func(t *testing.T) World) Result {
 	t.Helper()
-	return newMatrix(ReadSample(t), world).play(t, plans)
+	return newMatrix(ReadSample(t), world).playPlans(t, plans)
 }
 
 func newMatrix(s Sample, world func(t *testing.T) World) *matrix {
 	return &matrix{sample: s, world: world, result: Result{Verdicts: map[string]int{}}}
 }
 
-func (m *matrix) play(t *testing.T, plans []flow.Plan) Result {
+func (m *matrix) playPlans(t *testing.T, plans []flow.Plan) Result {
 	t.Helper()
 	for _, p := range plans {
 		t.Run(p.Name, func(t *testing.T) {
 			for _, s := range p.Steps {
 				t.Run(s.Name, func(t *testing.T) {
 					t.Parallel()
-					m.step(t, p.Name, s.Name)
+					m.playStep(t, p.Name, s.Name)
 				})
 			}
 		})
@@ -181,29 +181,29 @@ func (m *matrix) play(t *testing.T, plans []flow.Plan) Result {
 	return m.result
 }
 
-// step plays the chosen cells of a step: before it, after it, at its first effect, its second one, and so on until it
+// playStep plays the chosen cells of a step: before it, after it, at its first effect, its second one, and so on until it
 // has no more. How many there are is known at the end only, so where the sample begins behind it, the step itself is
 // met before it.
-func (m *matrix) step(t *testing.T, name, step string) {
+func (m *matrix) playStep(t *testing.T, name, step string) {
 	met := false
-	for at := m.sample.begin(name + "/" + step); ; at += m.sample.Every {
-		c := cell(name, step, at)
+	for at := m.sample.firstPoint(name + "/" + step); ; at += m.sample.Every {
+		c := cellAt(name, step, at)
 		if c.Effect > 500 {
 			t.Fatalf("%s/%s has more than 500 effects: it is not one step", name, step)
 		}
-		reached := m.run(t, c)
+		reached := m.playCell(t, c)
 		met = met || reached
 		if c.Where == Inside && !reached {
 			break
 		}
 	}
 	if !met && !t.Failed() {
-		m.run(t, Crash{Flow: name, Step: step, Where: Before})
+		m.playCell(t, Crash{Flow: name, Step: step, Where: Before})
 	}
 }
 
-// cell is the one at a place of a step's row.
-func cell(name, step string, at int) Crash {
+// cellAt is the one at a place of a step's row.
+func cellAt(name, step string, at int) Crash {
 	c := Crash{Flow: name, Step: step, Where: Inside, Effect: at - 1}
 	switch at {
 	case 0:
@@ -238,7 +238,7 @@ func GiveUp(t *testing.T, plans []flow.Plan, world func(t *testing.T) Person) Re
 
 func giveUp(t *testing.T, c Crash, world func(t *testing.T) Person, res *Result) {
 	t.Helper()
-	t.Run(c.Flow+"/"+c.Step+"/"+c.place(), func(t *testing.T) {
+	t.Run(c.Flow+"/"+c.Step+"/"+c.describePlace(), func(t *testing.T) {
 		w, bomb := world(t), &Bomb{Crash: c}
 		if err := w.Live(bomb); err != nil {
 			t.Fatalf("the node did not settle: %v", err)
@@ -262,11 +262,11 @@ func giveUp(t *testing.T, c Crash, world func(t *testing.T) Person, res *Result)
 	})
 }
 
-// run plays one cell and says whether its place was reached.
-func (m *matrix) run(t *testing.T, c Crash) bool {
+// playCell plays one cell and says whether its place was reached.
+func (m *matrix) playCell(t *testing.T, c Crash) bool {
 	t.Helper()
 	reached := false
-	t.Run(c.place(), func(t *testing.T) {
+	t.Run(c.describePlace(), func(t *testing.T) {
 		w, bomb := m.world(t), &Bomb{Crash: c}
 		if err := w.Live(bomb); err != nil {
 			t.Fatalf("the node did not settle: %v", err)
@@ -284,12 +284,12 @@ func (m *matrix) run(t *testing.T, c Crash) bool {
 		if err := w.Again(); err != nil {
 			t.Fatalf("the node (%s) cannot be changed again: %v", verdict, err)
 		}
-		m.count(verdict)
+		m.countVerdict(verdict)
 	})
 	return reached
 }
 
-func (m *matrix) count(verdict string) {
+func (m *matrix) countVerdict(verdict string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.result.Cells++

@@ -68,8 +68,8 @@ func (s Sample) String() string {
 	return fmt.Sprintf("1 in %d (%s=%d, %s=all for all of them)", s.Every, SeedVar, s.Seed, MatrixVar)
 }
 
-// begin is the first point of a row that is played, counted from 0. Rows begin at different points.
-func (s Sample) begin(row string) int {
+// firstPoint is the first point of a row that is played, counted from 0. Rows begin at different points.
+func (s Sample) firstPoint(row string) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(row)) // a hash takes everything
 	return rand.New(rand.NewPCG(s.Seed, h.Sum64())).IntN(s.Every)
@@ -81,7 +81,7 @@ func (s Sample) Of(row string, n int) iter.Seq[int] {
 		if n < 1 {
 			return
 		}
-		for at := s.begin(row) % n; at < n; at += s.Every {
+		for at := s.firstPoint(row) % n; at < n; at += s.Every {
 			if !yield(at) {
 				return
 			}

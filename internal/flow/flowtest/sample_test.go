@@ -103,7 +103,7 @@ func (l *life) Live(bomb *Bomb) (err error) {
 		if _, died := recover().(death); died {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.cells = append(l.cells, bomb.Crash.Step+" "+bomb.Crash.place())
+			l.cells = append(l.cells, bomb.Crash.Step+" "+bomb.Crash.describePlace())
 		}
 	}()
 	for _, s := range bomb.In(l.plan()).Steps {
@@ -136,7 +136,7 @@ func (w *toy) world(*testing.T) World { return &life{toy: w} }
 
 func (w *toy) play(t *testing.T, s Sample) Result {
 	w.cells = nil
-	return newMatrix(s, w.world).play(t, []flow.Plan{(&life{toy: w}).plan()})
+	return newMatrix(s, w.world).playPlans(t, []flow.Plan{(&life{toy: w}).plan()})
 }
 
 func TestAMatrixPlaysEveryCellOnce(t *testing.T) {

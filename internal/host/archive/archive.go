@@ -56,14 +56,14 @@ func New(o Options) *Archives {
 
 // Pack implements host.Archives.
 func (a *Archives) Pack(ctx context.Context, r host.ArchiveRequest, to io.Writer) (host.ArchiveStats, error) {
-	stats, err := a.pack(ctx, r, to)
+	stats, err := a.writeArchive(ctx, r, to)
 	if err != nil {
 		return stats, fmt.Errorf("archive %s: %w", r.Dir, err)
 	}
 	return stats, nil
 }
 
-func (a *Archives) pack(ctx context.Context, r host.ArchiveRequest, to io.Writer) (host.ArchiveStats, error) {
+func (a *Archives) writeArchive(ctx context.Context, r host.ArchiveRequest, to io.Writer) (host.ArchiveStats, error) {
 	top, err := a.root.Open(r.Dir, os.O_RDONLY)
 	if err != nil {
 		return host.ArchiveStats{}, err
@@ -78,7 +78,7 @@ func (a *Archives) pack(ctx context.Context, r host.ArchiveRequest, to io.Writer
 	}
 	count := &counting{to: bufio.NewWriterSize(zip, readSize)}
 	p := newPacker(ctx, r, count)
-	err = p.tree(top)
+	err = p.packTree(top)
 	if err == nil {
 		err = p.tar.Close()
 	}
@@ -106,13 +106,13 @@ func (c *counting) Write(b []byte) (int, error) {
 
 // Unpack implements host.Archives.
 func (a *Archives) Unpack(ctx context.Context, dir string, from io.Reader, r host.ArchiveReading) error {
-	if err := a.unpack(ctx, dir, from, r); err != nil {
+	if err := a.unpackInto(ctx, dir, from, r); err != nil {
 		return fmt.Errorf("unpack into %s: %w", dir, err)
 	}
 	return nil
 }
 
-func (a *Archives) unpack(ctx context.Context, dir string, from io.Reader, r host.ArchiveReading) error {
+func (a *Archives) unpackInto(ctx context.Context, dir string, from io.Reader, r host.ArchiveReading) error {
 	if err := a.root.MakeFolder(dir); err != nil {
 		return err
 	}
@@ -122,13 +122,13 @@ func (a *Archives) unpack(ctx context.Context, dir string, from io.Reader, r hos
 	}
 	defer top.Close()
 	d := &disk{top: int(top.Fd()), parent: -1}
-	defer d.close()
-	return a.read(ctx, from, r, d)
+	defer d.closeParent()
+	return a.readInto(ctx, from, r, d)
 }
 
 // Verify implements host.Archives.
 func (a *Archives) Verify(ctx context.Context, from io.Reader, r host.ArchiveReading) error {
-	if err := a.read(ctx, from, r, nowhere{}); err != nil {
+	if err := a.readInto(ctx, from, r, nowhere{}); err != nil {
 		return fmt.Errorf("verify the archive: %w", err)
 	}
 	return nil

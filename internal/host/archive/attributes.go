@@ -24,15 +24,15 @@ const (
 	xattrDefault = "system.posix_acl_default"
 )
 
-// attributes are the extended attributes of a file as PAX records; links are not followed.
-func attributes(full string) (map[string]string, error) {
-	names, err := list(full)
+// readXattrs are the extended attributes of a file as PAX records; links are not followed.
+func readXattrs(full string) (map[string]string, error) {
+	names, err := listXattrs(full)
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
 	records := map[string]string{}
 	for _, name := range names {
-		value, err := get(full, name)
+		value, err := getXattr(full, name)
 		if errors.Is(err, unix.ENODATA) {
 			continue
 		}
@@ -56,7 +56,7 @@ func attributes(full string) (map[string]string, error) {
 	return records, nil
 }
 
-func list(full string) ([]string, error) {
+func listXattrs(full string) ([]string, error) {
 	buf := make([]byte, 1<<10)
 	n, err := unix.Llistxattr(full, buf)
 	if errors.Is(err, unix.ERANGE) {
@@ -72,7 +72,7 @@ func list(full string) ([]string, error) {
 	return strings.Split(strings.TrimRight(string(buf[:n]), "\x00"), "\x00"), nil
 }
 
-func get(full, name string) ([]byte, error) {
+func getXattr(full, name string) ([]byte, error) {
 	buf := make([]byte, 256)
 	n, err := unix.Lgetxattr(full, name, buf)
 	if errors.Is(err, unix.ERANGE) {
@@ -102,12 +102,12 @@ func aclText(value []byte) (string, bool) {
 		if tag == 2 || tag == 8 {
 			kind += fmt.Sprintf(":%d", id)
 		}
-		lines = append(lines, kind+":"+rwx(perm))
+		lines = append(lines, kind+":"+permText(perm))
 	}
 	return strings.Join(lines, "\n") + "\n", true
 }
 
-func rwx(perm uint16) string {
+func permText(perm uint16) string {
 	out := []byte("---")
 	for i, bit := range []uint16{4, 2, 1} {
 		if perm&bit != 0 {

@@ -20,35 +20,35 @@ type disk struct {
 	above  string
 }
 
-func (d *disk) close() {
+func (d *disk) closeParent() {
 	if d.parent >= 0 {
 		unix.Close(d.parent)
 	}
 	d.parent = -1
 }
 
-// within opens the folder that an entry is in, and makes it where the archive does not list it.
-func (d *disk) within(name string) (dir int, base string, err error) {
+// openParent opens the folder that an entry is in, and makes it where the archive does not list it.
+func (d *disk) openParent(name string) (dir int, base string, err error) {
 	above, base := path.Dir(name), path.Base(name)
 	if d.parent >= 0 && d.above == above {
 		return d.parent, base, nil
 	}
-	fd, err := d.open(above, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := d.openBeneath(above, unix.O_PATH|unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) {
 		var up int
 		var last string
-		if up, last, err = d.within(above); err != nil {
+		if up, last, err = d.openParent(above); err != nil {
 			return -1, "", err
 		}
 		if err = unix.Mkdirat(up, last, 0o700); err != nil {
 			return -1, "", pathError("create", above, err)
 		}
-		fd, err = d.open(above, unix.O_PATH|unix.O_DIRECTORY)
+		fd, err = d.openBeneath(above, unix.O_PATH|unix.O_DIRECTORY)
 	}
 	if err != nil {
 		return -1, "", pathError("open", above, err)
 	}
-	d.close()
+	d.closeParent()
 	d.parent, d.above = fd, above
 	return fd, base, nil
 }
@@ -56,8 +56,8 @@ func (d *disk) within(name string) (dir int, base string, err error) {
 // raceRetries is as in package files: openat2 gives up where something is renamed meanwhile.
 const raceRetries = 64
 
-// open opens what is below the folder, by a path without links.
-func (d *disk) open(name string, flags int) (int, error) {
+// openBeneath opens what is below the folder, by a path without links.
+func (d *disk) openBeneath(name string, flags int) (int, error) {
 	how := &unix.OpenHow{
 		Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	}
@@ -71,15 +71,15 @@ func (d *disk) open(name string, flags int) (int, error) {
 
 func pathError(op, name string, err error) error { return &os.PathError{Op: op, Path: name, Err: err} }
 
-// create calls fn, again after what had the name is removed.
-func (d *disk) create(name string, fn func(dir int, base string) error) error {
-	dir, base, err := d.within(name)
+// createReplacing calls fn, again after what had the name is removed.
+func (d *disk) createReplacing(name string, fn func(dir int, base string) error) error {
+	dir, base, err := d.openParent(name)
 	if err != nil {
 		return err
 	}
 	err = fn(dir, base)
 	if errors.Is(err, unix.EEXIST) {
-		if err = remove(dir, base); err == nil {
+		if err = removeAll(dir, base); err == nil {
 			err = fn(dir, base)
 		}
 	}
@@ -89,8 +89,8 @@ func (d *disk) create(name string, fn func(dir int, base string) error) error {
 	return nil
 }
 
-// remove removes a file or a tree. It follows no link.
-func remove(dir int, base string) error {
+// removeAll removes a file or a tree. It follows no link.
+func removeAll(dir int, base string) error {
 	err := unix.Unlinkat(dir, base, 0)
 	if !errors.Is(err, unix.EISDIR) {
 		return err
@@ -103,28 +103,28 @@ func remove(dir int, base string) error {
 	return root.RemoveAll(base)
 }
 
-// folder makes a folder, or takes the one that is there. That one loses its ACLs at once: what is made in it would have
+// makeFolder makes a folder, or takes the one that is there. That one loses its ACLs at once: what is made in it would have
 // them too.
-func (d *disk) folder(e entry) error {
+func (d *disk) makeFolder(e entry) error {
 	if e.name == "." {
 		return dropACLs(d.top)
 	}
-	dir, base, err := d.within(e.name)
+	dir, base, err := d.openParent(e.name)
 	if err != nil {
 		return err
 	}
 	var st unix.Stat_t
 	err = unix.Mkdirat(dir, base, 0o700)
 	if !errors.Is(err, unix.EEXIST) {
-		return named("create", e.name, err)
+		return wrapPathError("create", e.name, err)
 	}
 	if err := unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return pathError("stat", e.name, err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return d.create(e.name, func(dir int, base string) error { return unix.Mkdirat(dir, base, 0o700) })
+		return d.createReplacing(e.name, func(dir int, base string) error { return unix.Mkdirat(dir, base, 0o700) })
 	}
-	fd, err := d.open(e.name, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := d.openBeneath(e.name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return pathError("open", e.name, err)
 	}
@@ -132,7 +132,7 @@ func (d *disk) folder(e entry) error {
 	return dropACLs(fd)
 }
 
-func named(op, name string, err error) error {
+func wrapPathError(op, name string, err error) error {
 	if err != nil {
 		return pathError(op, name, err)
 	}
@@ -149,8 +149,8 @@ func dropACLs(fd int) error {
 	return nil
 }
 
-func (d *disk) link(e entry) error {
-	from, last, err := d.within(e.link)
+func (d *disk) makeHardLink(e entry) error {
+	from, last, err := d.openParent(e.link)
 	if err != nil {
 		return err
 	}
@@ -158,14 +158,14 @@ func (d *disk) link(e entry) error {
 		return pathError("open", e.link, err)
 	}
 	defer unix.Close(from)
-	return d.create(e.name, func(dir int, base string) error { return unix.Linkat(from, last, dir, base, 0) })
+	return d.createReplacing(e.name, func(dir int, base string) error { return unix.Linkat(from, last, dir, base, 0) })
 }
 
-func (d *disk) symlink(e entry) error {
-	if err := d.create(e.name, func(dir int, base string) error { return unix.Symlinkat(e.link, dir, base) }); err != nil {
+func (d *disk) makeSymlink(e entry) error {
+	if err := d.createReplacing(e.name, func(dir int, base string) error { return unix.Symlinkat(e.link, dir, base) }); err != nil {
 		return err
 	}
-	dir, base, err := d.within(e.name)
+	dir, base, err := d.openParent(e.name)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (d *disk) symlink(e entry) error {
 }
 
 func setTime(dir int, base string, e entry) error {
-	return named("set the time of", e.name, unix.UtimesNanoAt(dir, base, []unix.Timespec{e.time, e.time}, unix.AT_SYMLINK_NOFOLLOW))
+	return wrapPathError("set the time of", e.name, unix.UtimesNanoAt(dir, base, []unix.Timespec{e.time, e.time}, unix.AT_SYMLINK_NOFOLLOW))
 }
 
 func (e entry) setXattrs(set func(name string, value []byte) error) error {
@@ -194,13 +194,13 @@ func (e entry) setXattrs(set func(name string, value []byte) error) error {
 	return nil
 }
 
-func (d *disk) special(e entry) error {
+func (d *disk) makeSpecial(e entry) error {
 	kinds := map[byte]uint32{tar.TypeFifo: unix.S_IFIFO, tar.TypeChar: unix.S_IFCHR, tar.TypeBlock: unix.S_IFBLK}
-	err := d.create(e.name, func(dir int, base string) error { return unix.Mknodat(dir, base, kinds[e.kind]|0o600, e.device) })
+	err := d.createReplacing(e.name, func(dir int, base string) error { return unix.Mknodat(dir, base, kinds[e.kind]|0o600, e.device) })
 	if err != nil {
 		return err
 	}
-	dir, base, err := d.within(e.name)
+	dir, base, err := d.openParent(e.name)
 	if err != nil {
 		return err
 	}
@@ -223,9 +223,9 @@ func (d *disk) special(e entry) error {
 	return setTime(dir, base, e)
 }
 
-func (d *disk) regular(e entry, fill func(write writeAt) error) error {
+func (d *disk) makeRegular(e entry, fill func(write writeAt) error) error {
 	fd := -1
-	err := d.create(e.name, func(dir int, base string) (err error) {
+	err := d.createReplacing(e.name, func(dir int, base string) (err error) {
 		fd, err = unix.Openat(dir, base, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 		return err
 	})
@@ -239,7 +239,7 @@ func (d *disk) regular(e entry, fill func(write writeAt) error) error {
 		err = fill(func(b []byte, at int64) error { return writeData(f, b, at) })
 	}
 	if err == nil {
-		err = e.apply(fd)
+		err = e.applyAttributes(fd)
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
@@ -247,15 +247,15 @@ func (d *disk) regular(e entry, fill func(write writeAt) error) error {
 	if err != nil {
 		return err
 	}
-	dir, base, err := d.within(e.name)
+	dir, base, err := d.openParent(e.name)
 	if err != nil {
 		return err
 	}
 	return setTime(dir, base, e)
 }
 
-// apply gives a file owner, mode and extended attributes, in this order: a new owner resets some.
-func (e entry) apply(fd int) error {
+// applyAttributes gives a file owner, mode and extended attributes, in this order: a new owner resets some.
+func (e entry) applyAttributes(fd int) error {
 	if err := unix.Fchown(fd, e.uid, e.gid); err != nil {
 		return pathError("chown", e.name, err)
 	}
@@ -265,17 +265,17 @@ func (e entry) apply(fd int) error {
 	return e.setXattrs(func(name string, value []byte) error { return unix.Fsetxattr(fd, name, value, 0) })
 }
 
-func (d *disk) finish(e entry) error {
-	fd, err := d.open(e.name, unix.O_RDONLY|unix.O_DIRECTORY)
+func (d *disk) finishFolder(e entry) error {
+	fd, err := d.openBeneath(e.name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return pathError("open", e.name, err)
 	}
 	defer unix.Close(fd)
-	if err := e.apply(fd); err != nil {
+	if err := e.applyAttributes(fd); err != nil {
 		return err
 	}
 	full := fmt.Sprintf("/proc/self/fd/%d", fd)
-	return named("set the time of", e.name, unix.UtimesNanoAt(unix.AT_FDCWD, full, []unix.Timespec{e.time, e.time}, 0))
+	return wrapPathError("set the time of", e.name, unix.UtimesNanoAt(unix.AT_FDCWD, full, []unix.Timespec{e.time, e.time}, 0))
 }
 
 // hole is how many zeros in a row become a hole.

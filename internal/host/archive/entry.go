@@ -46,8 +46,8 @@ type seen struct {
 	held   int64
 }
 
-// check refuses what no tree can hold, and what Linux would.
-func (s *seen) check(h *tar.Header) (entry, error) {
+// checkHeader refuses what no tree can hold, and what Linux would.
+func (s *seen) checkHeader(h *tar.Header) (entry, error) {
 	if s.kinds == nil {
 		s.kinds, s.folder = map[string]byte{".": tar.TypeDir}, "."
 	}
@@ -64,13 +64,13 @@ func (s *seen) check(h *tar.Header) (entry, error) {
 	if e.uid < 0 || e.uid >= noID || e.gid < 0 || e.gid >= noID {
 		return e, fmt.Errorf("%d:%d is no owner", e.uid, e.gid)
 	}
-	if err := s.target(&e, h); err != nil {
+	if err := s.checkTarget(&e, h); err != nil {
 		return e, err
 	}
-	if err := e.attributes(h.PAXRecords); err != nil {
+	if err := e.parseXattrs(h.PAXRecords); err != nil {
 		return e, err
 	}
-	return e, s.add(e)
+	return e, s.addEntry(e)
 }
 
 // cleanName refuses a name that leads out of the folder. It may be of any encoding, as in Linux.
@@ -90,8 +90,8 @@ func cleanName(raw string) (string, error) {
 	return name, nil
 }
 
-// target checks what an entry of each kind points to.
-func (s *seen) target(e *entry, h *tar.Header) error {
+// checkTarget checks what an entry of each kind points to.
+func (s *seen) checkTarget(e *entry, h *tar.Header) error {
 	switch e.kind {
 	case tar.TypeDir, tar.TypeReg, tar.TypeFifo:
 	case tar.TypeChar, tar.TypeBlock:
@@ -122,8 +122,8 @@ func (s *seen) target(e *entry, h *tar.Header) error {
 	return nil
 }
 
-// attributes takes the extended attributes out of the records.
-func (e *entry) attributes(records map[string]string) error {
+// parseXattrs takes the extended attributes out of the records.
+func (e *entry) parseXattrs(records map[string]string) error {
 	if e.kind == tar.TypeLink {
 		return nil // those of its other name
 	}
@@ -150,11 +150,11 @@ func (e *entry) attributes(records map[string]string) error {
 	return nil
 }
 
-// add notes the name, and the folders above it as folders.
-func (s *seen) add(e entry) error {
+// addEntry notes the name, and the folders above it as folders.
+func (s *seen) addEntry(e entry) error {
 	above := path.Dir(e.name)
 	for dir := above; dir != s.folder && dir != "."; dir = path.Dir(dir) {
-		if err := s.note(dir, tar.TypeDir); err != nil {
+		if err := s.recordKind(dir, tar.TypeDir); err != nil {
 			return fmt.Errorf("%q above it: %w", dir, err)
 		}
 	}
@@ -168,10 +168,10 @@ func (s *seen) add(e entry) error {
 			s.held += int64(len(name) + len(value))
 		}
 	}
-	return s.note(e.name, kind)
+	return s.recordKind(e.name, kind)
 }
 
-func (s *seen) note(name string, kind byte) error {
+func (s *seen) recordKind(name string, kind byte) error {
 	was, before := s.kinds[name]
 	if before && was != kind {
 		return fmt.Errorf("it comes twice, as %s and as %s", kindNames[was], kindNames[kind])

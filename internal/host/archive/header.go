@@ -39,15 +39,15 @@ func paxBody(records map[string]string) []byte {
 	return b.Bytes()
 }
 
-// block512 is a header block of the ustar format. Sizes beyond its field are in the PAX record.
-func block512(name string, kind byte, mode, size int64, h *tar.Header) []byte {
+// headerBlock is a header block of the ustar format. Sizes beyond its field are in the PAX record.
+func headerBlock(name string, kind byte, mode, size int64, h *tar.Header) []byte {
 	b := make([]byte, 512)
 	copy(b[0:100], name)
-	octal(b[100:108], mode&0o7777)
-	octal(b[108:116], int64(h.Uid))
-	octal(b[116:124], int64(h.Gid))
-	octal(b[124:136], min(size, 0o77777777777))
-	octal(b[136:148], max(h.ModTime.Unix(), 0))
+	putOctal(b[100:108], mode&0o7777)
+	putOctal(b[108:116], int64(h.Uid))
+	putOctal(b[116:124], int64(h.Gid))
+	putOctal(b[124:136], min(size, 0o77777777777))
+	putOctal(b[136:148], max(h.ModTime.Unix(), 0))
 	b[156] = kind
 	copy(b[257:265], "ustar\x0000")
 	copy(b[148:156], "        ")
@@ -59,8 +59,8 @@ func block512(name string, kind byte, mode, size int64, h *tar.Header) []byte {
 	return b
 }
 
-// octal writes a number into a field; one that does not fit is cut, and belongs into a PAX record.
-func octal(field []byte, n int64) {
+// putOctal writes a number into a field; one that does not fit is cut, and belongs into a PAX record.
+func putOctal(field []byte, n int64) {
 	text := fmt.Sprintf("%0*o", len(field)-1, n)
 	copy(field, text[len(text)-(len(field)-1):])
 }

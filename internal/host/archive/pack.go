@@ -43,7 +43,7 @@ type packer struct {
 func newPacker(ctx context.Context, r host.ArchiveRequest, to *counting) *packer {
 	p := &packer{
 		ctx: ctx, r: r, to: to, tar: tar.NewWriter(to), first: map[inode]string{}, above: map[string]bool{},
-		only: set(r.Only), keep: set(r.Keep), buf: make([]byte, readSize),
+		only: pathSet(r.Only), keep: pathSet(r.Keep), buf: make([]byte, readSize),
 	}
 	for _, rel := range slices.Concat(r.Only, r.Keep) {
 		for dir := path.Dir(path.Clean(rel)); dir != "." && dir != "/"; dir = path.Dir(dir) {
@@ -53,7 +53,7 @@ func newPacker(ctx context.Context, r host.ArchiveRequest, to *counting) *packer
 	return p
 }
 
-func set(paths []string) map[string]bool {
+func pathSet(paths []string) map[string]bool {
 	out := make(map[string]bool, len(paths))
 	for _, p := range paths {
 		out[path.Clean(p)] = true
@@ -61,8 +61,8 @@ func set(paths []string) map[string]bool {
 	return out
 }
 
-// tree writes everything below the open folder.
-func (p *packer) tree(top *os.File) error {
+// packTree writes everything below the open folder.
+func (p *packer) packTree(top *os.File) error {
 	p.base = fmt.Sprintf("/proc/self/fd/%d", top.Fd())
 	info, err := os.Stat(p.base)
 	if err != nil {
@@ -73,14 +73,14 @@ func (p *packer) tree(top *os.File) error {
 		return errors.New("not a folder")
 	}
 	p.dev = st.Dev
-	if err := p.header(".", info, st); err != nil {
+	if err := p.writeEntry(".", info, st); err != nil {
 		return err
 	}
-	return p.folder(".", false)
+	return p.packFolder(".", false)
 }
 
-// folder writes what is in a folder; within one of Empty only what Keep lists.
-func (p *packer) folder(rel string, emptied bool) error {
+// packFolder writes what is in a folder; within one of Empty only what Keep lists.
+func (p *packer) packFolder(rel string, emptied bool) error {
 	entries, err := os.ReadDir(path.Join(p.base, rel)) // sorted
 	if err != nil {
 		return err
@@ -90,17 +90,17 @@ func (p *packer) folder(rel string, emptied bool) error {
 			return err
 		}
 		at := path.Join(rel, e.Name())
-		if !p.wanted(at, e.Name(), e.IsDir(), emptied) {
+		if !p.isWanted(at, e.Name(), e.IsDir(), emptied) {
 			continue
 		}
-		if err := p.entry(at, emptied); err != nil {
+		if err := p.packEntry(at, emptied); err != nil {
 			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
 	return nil
 }
 
-func (p *packer) wanted(rel, name string, dir, emptied bool) bool {
+func (p *packer) isWanted(rel, name string, dir, emptied bool) bool {
 	switch {
 	case slices.Contains(p.r.Skip, rel), slices.Contains(p.r.SkipNames, name):
 		return false
@@ -112,7 +112,7 @@ func (p *packer) wanted(rel, name string, dir, emptied bool) bool {
 	return true
 }
 
-func (p *packer) entry(rel string, emptied bool) error {
+func (p *packer) packEntry(rel string, emptied bool) error {
 	info, err := os.Lstat(path.Join(p.base, rel))
 	if err != nil {
 		return err
@@ -124,17 +124,17 @@ func (p *packer) entry(rel string, emptied bool) error {
 	if info.Mode().Type()&os.ModeSocket != 0 {
 		return nil // it means nothing without its program, and tar has no such thing
 	}
-	if err := p.header(rel, info, st); err != nil {
+	if err := p.writeEntry(rel, info, st); err != nil {
 		return err
 	}
 	if !info.IsDir() || st.Dev != p.dev {
 		return nil // of a mount point, the folder alone
 	}
-	return p.folder(rel, emptied || slices.Contains(p.r.Empty, rel))
+	return p.packFolder(rel, emptied || slices.Contains(p.r.Empty, rel))
 }
 
-// name is what the archive calls the file.
-func (p *packer) name(rel string, dir bool) string {
+// archiveName is what the archive calls the file.
+func (p *packer) archiveName(rel string, dir bool) string {
 	name := p.r.Prefix
 	switch {
 	case name == "." && rel != ".":
@@ -148,8 +148,8 @@ func (p *packer) name(rel string, dir bool) string {
 	return name
 }
 
-// header writes one entry with its content.
-func (p *packer) header(rel string, info os.FileInfo, st *unixStat) error {
+// writeEntry writes one entry with its content.
+func (p *packer) writeEntry(rel string, info os.FileInfo, st *unixStat) error {
 	full := path.Join(p.base, rel)
 	link := ""
 	if info.Mode()&os.ModeSymlink != 0 {
@@ -162,7 +162,7 @@ func (p *packer) header(rel string, info os.FileInfo, st *unixStat) error {
 	if err != nil {
 		return err
 	}
-	h.Name = p.name(rel, info.IsDir())
+	h.Name = p.archiveName(rel, info.IsDir())
 	h.Uname, h.Gname, h.AccessTime, h.ChangeTime = "", "", zeroTime, zeroTime
 	h.Format = tar.FormatPAX
 	if _, err := cleanName(h.Name); err != nil {
@@ -177,17 +177,17 @@ func (p *packer) header(rel string, info os.FileInfo, st *unixStat) error {
 		}
 		p.first[id] = h.Name
 	}
-	if h.PAXRecords, err = attributes(full); err != nil {
+	if h.PAXRecords, err = readXattrs(full); err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() {
 		return p.tar.WriteHeader(h)
 	}
-	return p.regular(full, h)
+	return p.writeRegular(full, h)
 }
 
-// regular writes a file. One that changes meanwhile is an error: the archive would not be of one moment.
-func (p *packer) regular(full string, h *tar.Header) error {
+// writeRegular writes a file. One that changes meanwhile is an error: the archive would not be of one moment.
+func (p *packer) writeRegular(full string, h *tar.Header) error {
 	f, err := os.OpenFile(full, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NOATIME, 0)
 	if err != nil {
 		return err
@@ -195,12 +195,12 @@ func (p *packer) regular(full string, h *tar.Header) error {
 	defer f.Close()
 	p.content += h.Size
 	sum := sha256.New()
-	parts, err := extents(f, h.Size)
+	parts, err := dataExtents(f, h.Size)
 	if err != nil {
 		return fmt.Errorf("find its holes: %w", err)
 	}
 	if parts != nil {
-		err = p.sparse(f, h, parts, sum)
+		err = p.writeSparse(f, h, parts, sum)
 	} else if err = p.tar.WriteHeader(h); err == nil {
 		var n int64
 		n, err = io.CopyBuffer(onlyWriter{io.MultiWriter(p.tar, sum)}, io.LimitReader(f, h.Size), p.buf)

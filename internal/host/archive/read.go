@@ -15,15 +15,15 @@ import (
 
 // place receives the entries of an archive, which are checked before.
 type place interface {
-	folder(e entry) error
-	// link makes another name of an entry that came before.
-	link(e entry) error
-	symlink(e entry) error
-	special(e entry) error
-	// regular makes a file of the content that fill writes, in order, without its runs of zeros.
-	regular(e entry, fill func(write writeAt) error) error
-	// finish gives a folder its attributes, after all that is in it.
-	finish(e entry) error
+	makeFolder(e entry) error
+	// makeHardLink makes another name of an entry that came before.
+	makeHardLink(e entry) error
+	makeSymlink(e entry) error
+	makeSpecial(e entry) error
+	// makeRegular makes a file of the content that fill writes, in order, without its runs of zeros.
+	makeRegular(e entry, fill func(write writeAt) error) error
+	// finishFolder gives a folder its attributes, after all that is in it.
+	finishFolder(e entry) error
 }
 
 type writeAt func(b []byte, at int64) error
@@ -42,8 +42,8 @@ type reader struct {
 	folders []entry
 }
 
-// read brings the archive to its place.
-func (a *Archives) read(ctx context.Context, from io.Reader, r host.ArchiveReading, into place) error {
+// readInto brings the archive to its place.
+func (a *Archives) readInto(ctx context.Context, from io.Reader, r host.ArchiveReading, into place) error {
 	zip, err := pgzip.NewReaderN(from, block, 4)
 	if err != nil {
 		return fmt.Errorf("read the compressed archive: %w", err)
@@ -54,7 +54,7 @@ func (a *Archives) read(ctx context.Context, from io.Reader, r host.ArchiveReadi
 	if r.Size.Content > 0 {
 		u.content = r.Size.Content
 	}
-	if err := u.all(); err != nil {
+	if err := u.readAll(); err != nil {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, bytes); err != nil { // the checksum is at the end
@@ -90,7 +90,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (u *reader) all() error {
+func (u *reader) readAll() error {
 	for {
 		h, err := u.tar.Next()
 		if errors.Is(err, io.EOF) {
@@ -99,9 +99,9 @@ func (u *reader) all() error {
 		if err != nil {
 			return fmt.Errorf("read the archive: %w", err)
 		}
-		e, err := u.seen.check(h)
+		e, err := u.seen.checkHeader(h)
 		if err == nil {
-			err = u.entry(e)
+			err = u.readEntry(e)
 		}
 		if err != nil {
 			return fmt.Errorf("%q: %w", h.Name, err)
@@ -111,34 +111,34 @@ func (u *reader) all() error {
 		if err := u.ctx.Err(); err != nil {
 			return err
 		}
-		if err := u.into.finish(u.folders[n]); err != nil {
+		if err := u.into.finishFolder(u.folders[n]); err != nil {
 			return fmt.Errorf("%q: %w", u.folders[n].name, err)
 		}
 	}
 	return nil
 }
 
-func (u *reader) entry(e entry) error {
+func (u *reader) readEntry(e entry) error {
 	switch e.kind {
 	case tar.TypeDir:
 		u.folders = append(u.folders, e)
-		return u.into.folder(e)
+		return u.into.makeFolder(e)
 	case tar.TypeLink:
-		return u.into.link(e)
+		return u.into.makeHardLink(e)
 	case tar.TypeSymlink:
-		return u.into.symlink(e)
+		return u.into.makeSymlink(e)
 	case tar.TypeReg:
-		return u.regular(e)
+		return u.readRegular(e)
 	}
-	return u.into.special(e)
+	return u.into.makeSpecial(e)
 }
 
-func (u *reader) regular(e entry) error {
+func (u *reader) readRegular(e entry) error {
 	if u.content -= e.size; u.content < 0 {
 		return errors.New("with it the archive holds more than is declared")
 	}
 	sum := sha256.New()
-	err := u.into.regular(e, func(write writeAt) error {
+	err := u.into.makeRegular(e, func(write writeAt) error {
 		for at := int64(0); at < e.size; {
 			if err := u.ctx.Err(); err != nil { // a hole is read without the archive
 				return err
@@ -164,12 +164,12 @@ func (u *reader) regular(e entry) error {
 // nowhere is the place of an archive that is read only.
 type nowhere struct{}
 
-func (nowhere) folder(entry) error  { return nil }
-func (nowhere) link(entry) error    { return nil }
-func (nowhere) symlink(entry) error { return nil }
-func (nowhere) special(entry) error { return nil }
-func (nowhere) finish(entry) error  { return nil }
+func (nowhere) makeFolder(entry) error   { return nil }
+func (nowhere) makeHardLink(entry) error { return nil }
+func (nowhere) makeSymlink(entry) error  { return nil }
+func (nowhere) makeSpecial(entry) error  { return nil }
+func (nowhere) finishFolder(entry) error { return nil }
 
-func (nowhere) regular(_ entry, fill func(writeAt) error) error {
+func (nowhere) makeRegular(_ entry, fill func(writeAt) error) error {
 	return fill(func([]byte, int64) error { return nil })
 }

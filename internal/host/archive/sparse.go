@@ -25,8 +25,8 @@ type extent struct{ at, size int64 }
 // worthwhile is how much of a file must be holes to store it as a sparse one.
 const worthwhile = 64 << 10
 
-// extents lists the data of a file with holes; nil for one to store whole.
-func extents(f *os.File, size int64) ([]extent, error) {
+// dataExtents lists the data of a file with holes; nil for one to store whole.
+func dataExtents(f *os.File, size int64) ([]extent, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func extents(f *os.File, size int64) ([]extent, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	if parts, holes = merge(parts, size); holes < worthwhile {
+	if parts, holes = mergeExtents(parts, size); holes < worthwhile {
 		return nil, nil
 	}
 	if n := len(parts); n == 0 || parts[n-1].at+parts[n-1].size < size {
@@ -69,8 +69,8 @@ func extents(f *os.File, size int64) ([]extent, error) {
 // maxParts bounds the table of a sparse file: readers, archive/tar among them, take one of at most 1 MiB.
 const maxParts = 20_000
 
-// merge stores holes as zeros, small ones first, until few parts are left. It also returns how much the holes are that stay.
-func merge(parts []extent, size int64) (out []extent, holes int64) {
+// mergeExtents stores holes as zeros, small ones first, until few parts are left. It also returns how much the holes are that stay.
+func mergeExtents(parts []extent, size int64) (out []extent, holes int64) {
 	for smallest := int64(hole); len(parts) > maxParts; smallest *= 2 {
 		kept := parts[:1]
 		for _, e := range parts[1:] {
@@ -89,8 +89,8 @@ func merge(parts []extent, size int64) (out []extent, holes int64) {
 	return parts, holes
 }
 
-// sparse writes a file in GNU's PAX format 1.0, which archive/tar reads and does not write.
-func (p *packer) sparse(f *os.File, h *tar.Header, parts []extent, sum hash.Hash) error {
+// writeSparse writes a file in GNU's PAX format 1.0, which archive/tar reads and does not write.
+func (p *packer) writeSparse(f *os.File, h *tar.Header, parts []extent, sum hash.Hash) error {
 	var table bytes.Buffer
 	fmt.Fprintf(&table, "%d\n", len(parts))
 	stored := int64(0)
@@ -107,7 +107,7 @@ func (p *packer) sparse(f *os.File, h *tar.Header, parts []extent, sum hash.Hash
 	}
 	at := int64(0)
 	for _, e := range parts {
-		if err := zeros(sum, e.at-at); err != nil {
+		if err := hashZeros(sum, e.at-at); err != nil {
 			return err
 		}
 		n, err := io.CopyBuffer(onlyWriter{io.MultiWriter(p.to, sum)}, io.NewSectionReader(f, e.at, e.size), p.buf)
@@ -143,19 +143,19 @@ func (p *packer) sparseHeader(h *tar.Header, size int64) error {
 	if len(body) > maxRecords {
 		return tar.ErrFieldTooLong
 	}
-	if _, err := p.to.Write(block512("PaxHeaders/sparse", 'x', 0o600, int64(len(body)), h)); err != nil {
+	if _, err := p.to.Write(headerBlock("PaxHeaders/sparse", 'x', 0o600, int64(len(body)), h)); err != nil {
 		return err
 	}
 	if _, err := p.to.Write(append(body, make([]byte, padding(int64(len(body))))...)); err != nil {
 		return err
 	}
 	name := "GNUSparseFile.0/" + path.Base(h.Name)
-	_, err := p.to.Write(block512(name[:min(len(name), 100)], tar.TypeReg, h.Mode, size, h))
+	_, err := p.to.Write(headerBlock(name[:min(len(name), 100)], tar.TypeReg, h.Mode, size, h))
 	return err
 }
 
-// zeros feeds a hole to the checksum.
-func zeros(sum hash.Hash, n int64) error {
+// hashZeros feeds a hole to the checksum.
+func hashZeros(sum hash.Hash, n int64) error {
 	_, err := io.CopyN(sum, zeroReader{}, n)
 	return err
 }

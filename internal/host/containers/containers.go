@@ -74,7 +74,7 @@ func (r *Runtime) StopAll(ctx context.Context) error {
 // stopByRuntime stops containers until none runs: one that restarts by itself may appear between two passes.
 func (r *Runtime) stopByRuntime(ctx context.Context) error {
 	for pass := 1; ; pass++ {
-		running, err := r.list(ctx, "crictl", "ps", "--quiet")
+		running, err := r.listIDs(ctx, "crictl", "ps", "--quiet")
 		if run.NotFound(err) {
 			return r.stopScopes(ctx)
 		}
@@ -91,19 +91,19 @@ func (r *Runtime) stopByRuntime(ctx context.Context) error {
 			return err
 		}
 		r.log.Info("stopping containers", "count", len(running), "pass", pass)
-		r.parallel(ctx, running, "crictl", "stop", "--timeout", grace)
+		r.runForEach(ctx, running, "crictl", "stop", "--timeout", grace)
 	}
-	pods, err := r.list(ctx, "crictl", "pods", "--quiet")
+	pods, err := r.listIDs(ctx, "crictl", "pods", "--quiet")
 	if err != nil {
 		return err
 	}
-	r.parallel(ctx, pods, "crictl", "rmp", "--force")
+	r.runForEach(ctx, pods, "crictl", "rmp", "--force")
 	return ctx.Err()
 }
 
 // storeLast leaves etcd out while anything else runs, so that etcd also stores what the API server still accepts.
 func (r *Runtime) storeLast(ctx context.Context, running []string) ([]string, error) {
-	store, err := r.list(ctx, "crictl", "ps", "--quiet", "--name", "^etcd$")
+	store, err := r.listIDs(ctx, "crictl", "ps", "--quiet", "--name", "^etcd$")
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (r *Runtime) storeLast(ctx context.Context, running []string) ([]string, er
 
 // stopScopes stops containers whose runtime is down. systemd keeps each in a scope of its own.
 func (r *Runtime) stopScopes(ctx context.Context) error {
-	out, err := r.run(ctx, "systemctl", "list-units", "--type=scope", "--state=active", "--plain", "--no-legend", "crio-*.scope")
+	out, err := r.runCommand(ctx, "systemctl", "list-units", "--type=scope", "--state=active", "--plain", "--no-legend", "crio-*.scope")
 	if err != nil {
 		return err
 	}
@@ -133,16 +133,16 @@ func (r *Runtime) stopScopes(ctx context.Context) error {
 	return nil
 }
 
-// parallel runs argv once for each word, a few at a time. Failures are only logged: what
+// runForEach runs argv once for each word, a few at a time. Failures are only logged: what
 // counts is whether a container still runs, and the next pass checks that.
-func (r *Runtime) parallel(ctx context.Context, words []string, argv ...string) {
+func (r *Runtime) runForEach(ctx context.Context, words []string, argv ...string) {
 	slots := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup
 	for _, word := range words {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if _, err := r.run(ctx, append(append([]string{}, argv...), word)...); err != nil {
+			if _, err := r.runCommand(ctx, append(append([]string{}, argv...), word)...); err != nil {
 				r.log.Warn("container runtime", "error", err)
 			}
 		})
@@ -150,12 +150,12 @@ func (r *Runtime) parallel(ctx context.Context, words []string, argv ...string) 
 	wg.Wait()
 }
 
-func (r *Runtime) list(ctx context.Context, argv ...string) ([]string, error) {
-	out, err := r.run(ctx, argv...)
+func (r *Runtime) listIDs(ctx context.Context, argv ...string) ([]string, error) {
+	out, err := r.runCommand(ctx, argv...)
 	return strings.Fields(out), err
 }
 
-func (r *Runtime) run(ctx context.Context, argv ...string) (string, error) {
+func (r *Runtime) runCommand(ctx context.Context, argv ...string) (string, error) {
 	res, err := r.runner.Run(ctx, run.Command{Argv: argv, Timeout: each})
 	return string(res.Stdout), err
 }

@@ -2,7 +2,7 @@ package crashtest
 
 import "golang.org/x/sys/unix"
 
-func flushes(number int) bool {
+func isFlush(number int) bool {
 	switch number {
 	case unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNCFS, unix.SYS_SYNC:
 		return true

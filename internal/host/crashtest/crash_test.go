@@ -57,7 +57,7 @@ func TestRecordedReplacements(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tr := Record(t, before, func(root string) error { return replace(root, c.syncFile, c.folder) })
-			states, err := tr.find(oldOrNew)
+			states, err := tr.checkStates(oldOrNew)
 			if c.refused == "" {
 				require.NoError(t, err)
 				require.Greater(t, states, len(tr.h.cuts))
@@ -80,7 +80,7 @@ func TestEveryCombinationOfUnflushedFiles(t *testing.T) {
 				return nil
 			})
 			seen := map[string]bool{}
-			_, err := tr.find(func(s State, finished bool) error {
+			_, err := tr.checkStates(func(s State, finished bool) error {
 				if finished {
 					seen[fmt.Sprintf("%q", s.Below("/"))] = true
 				}
@@ -103,11 +103,11 @@ func TestEveryCombinationOfUnflushedFiles(t *testing.T) {
 func TestAnInodeNumberThatComesAgain(t *testing.T) {
 	old := version{mode: 0o600, data: "old"}
 	h := newHistory(snapshot{root: 1, byInode: map[uint64]version{1: {entries: map[string]int{"a": 7}}, 7: old}})
-	h.update(snapshot{root: 1, byInode: map[uint64]version{1: {entries: map[string]int{}}}})
-	h.update(snapshot{root: 1, byInode: map[uint64]version{1: {entries: map[string]int{"b": 7}}, 7: {mode: 0o600, data: "new"}}})
-	h.cut("all", true)
+	h.addVersions(snapshot{root: 1, byInode: map[uint64]version{1: {entries: map[string]int{}}}})
+	h.addVersions(snapshot{root: 1, byInode: map[uint64]version{1: {entries: map[string]int{"b": 7}}, 7: {mode: 0o600, data: "new"}}})
+	h.addCut("all", true)
 	tr := &Trace{h}
-	_, err := tr.find(func(s State, _ bool) error {
+	_, err := tr.checkStates(func(s State, _ bool) error {
 		if s.Data("/b") == "old" || s.Data("/a") == "new" {
 			return errors.New("one file was taken for the other")
 		}

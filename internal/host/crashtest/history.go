@@ -26,15 +26,15 @@ type cut struct {
 // newHistory starts with a tree of which everything is durable.
 func newHistory(s snapshot) *history {
 	h := &history{ids: map[uint64]int{}, floor: map[int]int{}}
-	h.update(s)
+	h.addVersions(s)
 	h.root = h.ids[s.root]
-	h.flushAll(h.lengths())
+	h.flushAll(h.newestVersions())
 	return h
 }
 
-// update adds a version for each inode that differs from its last one and says whether there was one. Node
+// addVersions adds a version for each inode that differs from its last one and says whether there was one. Node
 // numbers follow the order of inode numbers, so that a failure repeats itself.
-func (h *history) update(s snapshot) (changed bool) {
+func (h *history) addVersions(s snapshot) (changed bool) {
 	for ino := range h.ids {
 		if _, there := s.byInode[ino]; !there {
 			delete(h.ids, ino) // the number may come again for another file
@@ -43,7 +43,7 @@ func (h *history) update(s snapshot) (changed bool) {
 	for _, ino := range slices.Sorted(maps.Keys(s.byInode)) {
 		if _, known := h.ids[ino]; !known {
 			h.ids[ino] = len(h.nodes)
-			h.nodes = append(h.nodes, h.blank(s.byInode[ino]))
+			h.nodes = append(h.nodes, h.blankVersions(s.byInode[ino]))
 		}
 	}
 	for ino, v := range s.byInode {
@@ -57,8 +57,8 @@ func (h *history) update(s snapshot) (changed bool) {
 	return changed
 }
 
-// blank is what a new file or folder begins with, even if it was filled before it was first seen.
-func (h *history) blank(v version) []version {
+// blankVersions is what a new file or folder begins with, even if it was filled before it was first seen.
+func (h *history) blankVersions(v version) []version {
 	if len(h.floor) == 0 || v.mode&fs.ModeSymlink != 0 {
 		return nil
 	}
@@ -80,8 +80,8 @@ func (h *history) toNodes(entries map[string]int) map[string]int {
 	return out
 }
 
-// lengths is the newest version of each node.
-func (h *history) lengths() map[int]int {
+// newestVersions is the newest version of each node.
+func (h *history) newestVersions() map[int]int {
 	out := make(map[int]int, len(h.nodes))
 	for id, versions := range h.nodes {
 		out[id] = len(versions) - 1
@@ -89,15 +89,15 @@ func (h *history) lengths() map[int]int {
 	return out
 }
 
-// flush makes one node durable up to a version, flushAll all nodes that are named.
-func (h *history) flush(id, upTo int) { h.floor[id] = max(h.floor[id], upTo) }
+// flushNode makes one node durable up to a version, flushAll all nodes that are named.
+func (h *history) flushNode(id, upTo int) { h.floor[id] = max(h.floor[id], upTo) }
 
 func (h *history) flushAll(upTo map[int]int) {
 	for id, n := range upTo {
-		h.flush(id, n)
+		h.flushNode(id, n)
 	}
 }
 
-func (h *history) cut(after string, finished bool) {
-	h.cuts = append(h.cuts, cut{after: after, floor: maps.Clone(h.floor), last: h.lengths(), finished: finished})
+func (h *history) addCut(after string, finished bool) {
+	h.cuts = append(h.cuts, cut{after: after, floor: maps.Clone(h.floor), last: h.newestVersions(), finished: finished})
 }

@@ -36,7 +36,7 @@ func Record(t *testing.T, before, act func(root string) error) *Trace {
 	require.NoError(t, before(root), "prepare the files")
 	r, err := newRecorder(root)
 	require.NoError(t, err)
-	out, code, err := r.trace(t.Name())
+	out, code, err := r.traceTest(t.Name())
 	if errors.Is(err, errNotPermitted) {
 		t.Skipf("reason: %v", err)
 	}
@@ -48,9 +48,9 @@ func Record(t *testing.T, before, act func(root string) error) *Trace {
 
 // actTraced is the other process: it ends here.
 func actTraced(root string, act func(string) error) {
-	mark(markBegin)
+	emitMark(markBegin)
 	err := act(root)
-	mark(markEnd)
+	emitMark(markEnd)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(3)
@@ -58,7 +58,7 @@ func actTraced(root string, act func(string) error) {
 	os.Exit(0)
 }
 
-func mark(name string) {
+func emitMark(name string) {
 	_ = unix.Faccessat(unix.AT_FDCWD, name, 0, 0) // the file does not exist: the call itself is the mark
 }
 
@@ -71,14 +71,14 @@ type recorder struct {
 }
 
 func newRecorder(root string) (*recorder, error) {
-	s, err := snap(root)
+	s, err := takeSnapshot(root)
 	if err != nil {
 		return nil, fmt.Errorf("read the prepared files: %w", err)
 	}
 	return &recorder{root: root, history: newHistory(s), syncing: map[int]map[int]int{}}, nil
 }
 
-func (r *recorder) trace(test string) (output string, code int, err error) {
+func (r *recorder) traceTest(test string) (output string, code int, err error) {
 	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^") + "$"
 	cmd := exec.Command(os.Args[0], "-test.run", pattern, "-test.count=1")
 	cmd.Env = append(os.Environ(), rootVar+"="+r.root)
@@ -89,46 +89,46 @@ func (r *recorder) trace(test string) (output string, code int, err error) {
 	defer os.Remove(file.Name())
 	defer file.Close()
 	cmd.Stdout, cmd.Stderr = file, file
-	tr := tracer{onEntry: r.entry, onExit: r.exit}
-	if code, err = tr.run(cmd); err != nil {
+	tr := tracer{onEntry: r.handleEntry, onExit: r.handleExit}
+	if code, err = tr.traceCommand(cmd); err != nil {
 		return "", code, err
 	}
 	text, err := os.ReadFile(file.Name())
 	return string(text), code, err
 }
 
-func (r *recorder) entry(tid int, call syscallInfo) error {
+func (r *recorder) handleEntry(tid int, call syscallInfo) error {
 	if call.number() == unix.SYS_FACCESSAT {
-		return r.marked(peekString(tid, call.arg(1)))
+		return r.handleMark(peekString(tid, call.arg(1)))
 	}
-	if !r.begun || r.ended || !flushes(call.number()) {
+	if !r.begun || r.ended || !isFlush(call.number()) {
 		return nil
 	}
-	if err := r.update(callName(call.number())); err != nil {
+	if err := r.recordChanges(callName(call.number())); err != nil {
 		return err
 	}
-	r.syncing[tid] = r.flushed(tid, call)
+	r.syncing[tid] = r.flushedVersions(tid, call)
 	return nil
 }
 
-func (r *recorder) marked(name string) error {
+func (r *recorder) handleMark(name string) error {
 	switch name {
 	case markBegin:
 		r.begun = true
-		r.history.cut("nothing yet", false)
+		r.history.addCut("nothing yet", false)
 	case markEnd:
-		if err := r.update("the last call"); err != nil {
+		if err := r.recordChanges("the last call"); err != nil {
 			return err
 		}
 		r.ended = true
-		r.history.cut("the end of the change", true)
+		r.history.addCut("the end of the change", true)
 	}
 	return nil
 }
 
-// flushed is what a flush that begins now makes durable.
-func (r *recorder) flushed(tid int, call syscallInfo) map[int]int {
-	all := r.history.lengths()
+// flushedVersions is what a flush that begins now makes durable.
+func (r *recorder) flushedVersions(tid int, call syscallInfo) map[int]int {
+	all := r.history.newestVersions()
 	if n := call.number(); n == unix.SYS_SYNCFS || n == unix.SYS_SYNC {
 		return all
 	}
@@ -143,28 +143,28 @@ func (r *recorder) flushed(tid int, call syscallInfo) map[int]int {
 	return map[int]int{id: all[id]}
 }
 
-func (r *recorder) exit(tid int, call syscallInfo) error {
+func (r *recorder) handleExit(tid int, call syscallInfo) error {
 	if !r.begun || r.ended {
 		return nil
 	}
-	if flushes(call.number()) {
+	if isFlush(call.number()) {
 		r.history.flushAll(r.syncing[tid])
-		r.history.cut(callName(call.number()), false)
+		r.history.addCut(callName(call.number()), false)
 		return nil
 	}
 	if callName(call.number()) == "" {
 		return nil
 	}
-	return r.update(callName(call.number()))
+	return r.recordChanges(callName(call.number()))
 }
 
-func (r *recorder) update(after string) error {
-	s, err := snap(r.root)
+func (r *recorder) recordChanges(after string) error {
+	s, err := takeSnapshot(r.root)
 	if err != nil {
 		return fmt.Errorf("read the files after %s: %w", after, err)
 	}
-	if r.history.update(s) {
-		r.history.cut(after, false)
+	if r.history.addVersions(s) {
+		r.history.addCut(after, false)
 	}
 	return nil
 }
@@ -173,14 +173,14 @@ func (r *recorder) update(after string) error {
 // the test at the first state that it refuses. Finished says that the change had returned before the cut.
 func (tr *Trace) Check(t *testing.T, holds func(s State, finished bool) error) {
 	t.Helper()
-	states, err := tr.find(holds)
+	states, err := tr.checkStates(holds)
 	require.NoError(t, err)
 	t.Logf("survived a power cut at %d moments, in %d states of the disk", len(tr.h.cuts), states)
 }
 
-func (tr *Trace) find(holds func(s State, finished bool) error) (states int, err error) {
+func (tr *Trace) checkStates(holds func(s State, finished bool) error) (states int, err error) {
 	for i, c := range tr.h.cuts {
-		err := tr.h.each(c, func(s State) error {
+		err := tr.h.eachState(c, func(s State) error {
 			states++
 			return holds(s, c.finished)
 		})

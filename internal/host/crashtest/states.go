@@ -9,21 +9,21 @@ import (
 // inode is tried with all others at their durable version and with all others at their newest.
 const exhaustive = 5000
 
-// choices are the versions of a node that may be on the disk at a cut.
-func (h *history) choices(c cut, id int) []version {
+// possibleVersions are the versions of a node that may be on the disk at a cut.
+func (h *history) possibleVersions(c cut, id int) []version {
 	floor := h.nodes[id][c.floor[id]]
 	out := []version{floor}
 	for _, v := range h.nodes[id][c.floor[id]+1 : c.last[id]+1] {
 		if v.data != floor.data && v.mode.IsRegular() {
-			out = append(out, torn(floor, v)...)
+			out = append(out, tornVersions(floor, v)...)
 		}
 		out = append(out, v)
 	}
 	return out
 }
 
-// torn are versions of which the size has reached the disk and the data has not, or the data in part.
-func torn(floor, v version) []version {
+// tornVersions are versions of which the size has reached the disk and the data has not, or the data in part.
+func tornVersions(floor, v version) []version {
 	same := 0
 	for same < min(len(floor.data), len(v.data)) && floor.data[same] == v.data[same] {
 		same++
@@ -34,13 +34,13 @@ func torn(floor, v version) []version {
 	return []version{zeros, part}
 }
 
-// each calls do with every state that may be found after the cut.
-func (h *history) each(c cut, do func(State) error) error {
+// eachState calls do with every state that may be found after the cut.
+func (h *history) eachState(c cut, do func(State) error) error {
 	pick := make(map[int]version, len(h.nodes))
 	options, total := map[int][]version{}, 1
 	var ids []int
 	for id := range len(c.last) {
-		all := h.choices(c, id)
+		all := h.possibleVersions(c, id)
 		pick[id] = all[len(all)-1]
 		if len(all) > 1 {
 			options[id], ids = all, append(ids, id)
@@ -55,7 +55,7 @@ func (h *history) each(c cut, do func(State) error) error {
 
 func (h *history) eachProduct(pick map[int]version, options map[int][]version, ids []int, do func(State) error) error {
 	if len(ids) == 0 {
-		return do(h.state(pick))
+		return do(h.buildState(pick))
 	}
 	for _, v := range options[ids[0]] {
 		pick[ids[0]] = v
@@ -78,7 +78,7 @@ func (h *history) eachSingle(pick map[int]version, options map[int][]version, id
 			base := pick[id]
 			for _, v := range options[id] {
 				pick[id] = v
-				if err := do(h.state(pick)); err != nil {
+				if err := do(h.buildState(pick)); err != nil {
 					return err
 				}
 			}
@@ -93,19 +93,19 @@ type State struct {
 	files map[string]version
 }
 
-// state follows the chosen entries from the root. A name whose inode's versions are all newer than
+// buildState follows the chosen entries from the root. A name whose inode's versions are all newer than
 // the cut cannot appear: its folder's version is older too.
-func (h *history) state(pick map[int]version) State {
+func (h *history) buildState(pick map[int]version) State {
 	s := State{files: map[string]version{}}
-	h.walk(s, pick, "/", h.root)
+	h.collectFiles(s, pick, "/", h.root)
 	return s
 }
 
-func (h *history) walk(s State, pick map[int]version, at string, id int) {
+func (h *history) collectFiles(s State, pick map[int]version, at string, id int) {
 	v := pick[id]
 	s.files[at] = v
 	for name, below := range v.entries {
-		h.walk(s, pick, path.Join(at, name), below)
+		h.collectFiles(s, pick, path.Join(at, name), below)
 	}
 }
 

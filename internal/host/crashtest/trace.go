@@ -35,7 +35,7 @@ const (
 
 func (i syscallInfo) number() int      { return int(i.words[0]) }
 func (i syscallInfo) arg(n int) uint64 { return i.words[1+n] }
-func (i syscallInfo) failed() bool     { return uint8(i.words[1]) != 0 }
+func (i syscallInfo) hasFailed() bool  { return uint8(i.words[1]) != 0 }
 
 // tracer sees each thread of a process at the entry and the exit of each system call.
 type tracer struct {
@@ -45,8 +45,8 @@ type tracer struct {
 	onExit  func(tid int, call syscallInfo) error
 }
 
-// run starts the command and traces it to its end; it returns the exit code. Must keep its thread.
-func (t *tracer) run(cmd *exec.Cmd) (int, error) {
+// traceCommand starts the command and traces it to its end; it returns the exit code. Must keep its thread.
+func (t *tracer) traceCommand(cmd *exec.Cmd) (int, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL}
@@ -58,14 +58,14 @@ func (t *tracer) run(cmd *exec.Cmd) (int, error) {
 	}
 	t.pid, t.entered = cmd.Process.Pid, map[int]syscallInfo{}
 	defer cmd.Process.Release()
-	code, err := t.loop()
+	code, err := t.traceLoop()
 	if err != nil {
 		_ = unix.Kill(t.pid, unix.SIGKILL)
 	}
 	return code, err
 }
 
-func (t *tracer) loop() (int, error) {
+func (t *tracer) traceLoop() (int, error) {
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(t.pid, &status, unix.WALL|wnothread, nil); err != nil {
 		return 0, fmt.Errorf("wait for the traced process: %w", err)
@@ -80,19 +80,19 @@ func (t *tracer) loop() (int, error) {
 			return 0, fmt.Errorf("resume thread %d: %w", tid, err)
 		}
 		var err error
-		if tid, err = wait(&status); err != nil {
+		if tid, err = waitThread(&status); err != nil {
 			return 0, err
 		}
 		if tid == t.pid && (status.Exited() || status.Signaled()) {
 			return status.ExitStatus(), nil
 		}
-		if signal, err = t.stopped(tid, status); err != nil {
+		if signal, err = t.handleStop(tid, status); err != nil {
 			return 0, err
 		}
 	}
 }
 
-func wait(status *unix.WaitStatus) (int, error) {
+func waitThread(status *unix.WaitStatus) (int, error) {
 	for {
 		tid, err := unix.Wait4(-1, status, unix.WALL|wnothread, nil)
 		if !errors.Is(err, unix.EINTR) {
@@ -101,14 +101,14 @@ func wait(status *unix.WaitStatus) (int, error) {
 	}
 }
 
-// stopped handles one stop and returns the signal to deliver when the thread is resumed.
-func (t *tracer) stopped(tid int, status unix.WaitStatus) (int, error) {
+// handleStop handles one stop and returns the signal to deliver when the thread is resumed.
+func (t *tracer) handleStop(tid int, status unix.WaitStatus) (int, error) {
 	switch sig := status.StopSignal(); {
 	case !status.Stopped():
 		delete(t.entered, tid)
 		return 0, nil
 	case sig == unix.SIGTRAP|0x80:
-		return 0, t.call(tid)
+		return 0, t.handleCall(tid)
 	case sig == unix.SIGTRAP, sig == unix.SIGSTOP: // an event of ptrace, the first stop of a new thread
 		return 0, nil
 	default:
@@ -116,7 +116,7 @@ func (t *tracer) stopped(tid int, status unix.WaitStatus) (int, error) {
 	}
 }
 
-func (t *tracer) call(tid int) error {
+func (t *tracer) handleCall(tid int) error {
 	var info syscallInfo
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(tid),
 		unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
@@ -133,7 +133,7 @@ func (t *tracer) call(tid int) error {
 	case infoExit:
 		call := t.entered[tid]
 		delete(t.entered, tid)
-		if info.failed() {
+		if info.hasFailed() {
 			return nil
 		}
 		return t.onExit(tid, call)

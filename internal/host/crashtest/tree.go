@@ -29,15 +29,15 @@ type snapshot struct {
 	root    uint64
 }
 
-// snap reads all below root. Entries lead to inode numbers here; the history turns them into nodes.
-func snap(root string) (snapshot, error) {
+// takeSnapshot reads all below root. Entries lead to inode numbers here; the history turns them into nodes.
+func takeSnapshot(root string) (snapshot, error) {
 	s := snapshot{byInode: map[uint64]version{}}
 	var err error
-	s.root, err = s.read(root)
+	s.root, err = s.readNode(root)
 	return s, err
 }
 
-func (s *snapshot) read(path string) (uint64, error) {
+func (s *snapshot) readNode(path string) (uint64, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
 		return 0, &fs.PathError{Op: "lstat", Path: path, Err: err}
@@ -72,7 +72,7 @@ func (s *snapshot) readDir(path string) (map[string]int, error) {
 	}
 	entries := map[string]int{}
 	for _, e := range list {
-		ino, err := s.read(filepath.Join(path, e.Name()))
+		ino, err := s.readNode(filepath.Join(path, e.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

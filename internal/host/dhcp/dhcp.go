@@ -56,7 +56,7 @@ func (l *Link) Assign(_ context.Context, port string, address netip.Prefix) (add
 	if err != nil {
 		return false, fmt.Errorf("find port %s: %w", port, err)
 	}
-	err = netlink.AddrAdd(link, &netlink.Addr{IPNet: ipnet(address)})
+	err = netlink.AddrAdd(link, &netlink.Addr{IPNet: toIPNet(address)})
 	if errors.Is(err, syscall.EEXIST) {
 		return false, nil
 	}
@@ -103,7 +103,7 @@ func (l *Link) Withdraw(_ context.Context, port string, address netip.Prefix) er
 	if err != nil {
 		return fmt.Errorf("find port %s: %w", port, err)
 	}
-	err = netlink.AddrDel(link, &netlink.Addr{IPNet: ipnet(address)})
+	err = netlink.AddrDel(link, &netlink.Addr{IPNet: toIPNet(address)})
 	if err != nil && !errors.Is(err, syscall.EADDRNOTAVAIL) {
 		return fmt.Errorf("take %s from %s: %w", address, port, err)
 	}
@@ -134,6 +134,6 @@ func (l *Link) Serve(ctx context.Context, config string) error {
 // maxOutput bounds what is kept of dnsmasq's words, in bytes.
 const maxOutput = 500
 
-func ipnet(p netip.Prefix) *net.IPNet {
+func toIPNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

@@ -43,7 +43,7 @@ func (l *Link) OtherServer(ctx context.Context, port string) (netip.Addr, error)
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("find port %s: %w", port, err)
 	}
-	conn, err := listen(ctx, port)
+	conn, err := listenOnPort(ctx, port)
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("look for a DHCP server on %s: %w", port, err)
 	}
@@ -53,7 +53,7 @@ func (l *Link) OtherServer(ctx context.Context, port string) (netip.Addr, error)
 		return netip.Addr{}, fmt.Errorf("read the addresses of port %s: %w", port, err)
 	}
 	id := rand.Uint32() // distinguishes a late answer; not a secret
-	message := discovery(id, link.HardwareAddr)
+	message := discoverMessage(id, link.HardwareAddr)
 	for range asks {
 		if _, err := conn.WriteTo(message, &net.UDPAddr{IP: net.IPv4bcast, Port: portServer}); err != nil {
 			return netip.Addr{}, fmt.Errorf("look for a DHCP server on %s: %w", port, err)
@@ -66,8 +66,8 @@ func (l *Link) OtherServer(ctx context.Context, port string) (netip.Addr, error)
 	return netip.Addr{}, nil
 }
 
-// listen opens a socket that sends and receives on the port only, also without an address.
-func listen(ctx context.Context, port string) (net.PacketConn, error) {
+// listenOnPort opens a socket that sends and receives on the port only, also without an address.
+func listenOnPort(ctx context.Context, port string) (net.PacketConn, error) {
 	control := func(_, _ string, c syscall.RawConn) error {
 		var failed error
 		err := c.Control(func(fd uintptr) {
@@ -99,7 +99,7 @@ func awaitOffer(ctx context.Context, conn net.PacketConn, id uint32, own []net.A
 		if err != nil {
 			return netip.Addr{}, fmt.Errorf("wait for a DHCP server: %w", err)
 		}
-		if server, ok := offered(buf[:n], id); ok {
+		if server, ok := parseOffer(buf[:n], id); ok {
 			if udp, isUDP := from.(*net.UDPAddr); isUDP && !server.IsValid() {
 				server = udp.AddrPort().Addr().Unmap()
 			}
@@ -117,8 +117,8 @@ func isOwn(server netip.Addr, own []net.Addr) bool {
 	})
 }
 
-// discovery asks for an address, and for an answer to all: the port may have none to answer to.
-func discovery(id uint32, hardware net.HardwareAddr) []byte {
+// discoverMessage asks for an address, and for an answer to all: the port may have none to answer to.
+func discoverMessage(id uint32, hardware net.HardwareAddr) []byte {
 	m := make([]byte, headerSize, headerSize+16)
 	m[0], m[1], m[2] = bootRequest, ethernet, hardwareLength
 	binary.BigEndian.PutUint32(m[4:], id)
@@ -128,8 +128,8 @@ func discovery(id uint32, hardware net.HardwareAddr) []byte {
 	return append(m, optionType, 1, discover, optionEnd)
 }
 
-// offered reads an offer to the message of that id; the server is its identifier. A hostile message is no offer.
-func offered(m []byte, id uint32) (server netip.Addr, ok bool) {
+// parseOffer reads an offer to the message of that id; the server is its identifier. A hostile message is no offer.
+func parseOffer(m []byte, id uint32) (server netip.Addr, ok bool) {
 	if len(m) < headerSize+4 || m[0] != bootReply || binary.BigEndian.Uint32(m[4:]) != id ||
 		binary.BigEndian.Uint32(m[headerSize:]) != cookie {
 		return server, false

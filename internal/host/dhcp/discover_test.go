@@ -11,7 +11,7 @@ import (
 
 // reply is an answer to the discovery, with options.
 func reply(id uint32, options ...byte) []byte {
-	m := discovery(id, net.HardwareAddr{2, 0, 0, 0, 0, 1})[:headerSize]
+	m := discoverMessage(id, net.HardwareAddr{2, 0, 0, 0, 0, 1})[:headerSize]
 	m[0] = bootReply
 	m = binary.BigEndian.AppendUint32(m, cookie)
 	return append(m, options...)
@@ -27,13 +27,13 @@ func TestOffers(t *testing.T) {
 		"without its server":  {reply(7, 53, 1, 2, 255), "", true},
 		"another's":           {reply(8, 53, 1, 2, 255), "", false},
 		"a refusal":           {reply(7, 53, 1, 6, 54, 4, 192, 0, 2, 1, 255), "192.0.2.1", false},
-		"our own question":    {discovery(7, nil), "", false},
+		"our own question":    {discoverMessage(7, nil), "", false},
 		"cut short":           {reply(7, 53), "", false},
 		"a length beyond all": {reply(7, 53, 200, 2), "", false},
 		"empty":               {nil, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, ok := offered(k.message, 7)
+			server, ok := parseOffer(k.message, 7)
 			require.Equal(t, k.ok, ok)
 			if k.server != "" {
 				require.Equal(t, netip.MustParseAddr(k.server), server)
@@ -44,5 +44,5 @@ func TestOffers(t *testing.T) {
 
 func FuzzOffers(f *testing.F) {
 	f.Add(reply(7, 53, 1, 2, 54, 4, 192, 0, 2, 1, 255))
-	f.Fuzz(func(_ *testing.T, m []byte) { offered(m, 7) })
+	f.Fuzz(func(_ *testing.T, m []byte) { parseOffer(m, 7) })
 }

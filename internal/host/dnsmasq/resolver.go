@@ -45,7 +45,7 @@ const header = "# Written by Lifecycle Agent; set spec.dnsFilterOutFamily of the
 // SetOverride implements host.Resolver. Only our line of the file changes; the first keeps its
 // place, further ones of the same key would overrule it and go.
 func (r *Resolver) SetOverride(root string, addr netip.Addr) error {
-	if err := r.assign(root, [2]string{overrideKey, addr.String()}); err != nil {
+	if err := r.setVariables(root, [2]string{overrideKey, addr.String()}); err != nil {
 		return fmt.Errorf("set the address of the cluster's names: %w", err)
 	}
 	if err := r.moveSite(root, addr); err != nil {
@@ -57,7 +57,7 @@ func (r *Resolver) SetOverride(root string, addr netip.Addr) error {
 // moveSite has the names of the site's domain lead to the node's new address as well.
 func (r *Resolver) moveSite(root string, addr netip.Addr) error {
 	file := path.Join("/", root, host.DnsmasqSite)
-	text, mode, err := r.read(file, overrideMode)
+	text, mode, err := r.readFile(file, overrideMode)
 	if err != nil || len(text) == 0 {
 		return err
 	}
@@ -78,16 +78,16 @@ func (r *Resolver) moveSite(root string, addr netip.Addr) error {
 
 // SetCluster implements host.Resolver.
 func (r *Resolver) SetCluster(root, name, base string) error {
-	if err := r.assign(root, [2]string{clusterNameKey, name}, [2]string{baseDomainKey, base}); err != nil {
+	if err := r.setVariables(root, [2]string{clusterNameKey, name}, [2]string{baseDomainKey, base}); err != nil {
 		return fmt.Errorf("set the cluster's names: %w", err)
 	}
 	return nil
 }
 
-// assign sets variables of the file of overrides.
-func (r *Resolver) assign(root string, values ...[2]string) error {
+// setVariables sets variables of the file of overrides.
+func (r *Resolver) setVariables(root string, values ...[2]string) error {
 	file := path.Join("/", root, host.DnsmasqOverrides)
-	old, mode, err := r.read(file, overrideMode)
+	old, mode, err := r.readFile(file, overrideMode)
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (r *Resolver) assign(root string, values ...[2]string) error {
 	return r.files.Write(file, []byte(text), mode)
 }
 
-// read returns a file with its mode; one that is missing is empty.
-func (r *Resolver) read(file string, mode fs.FileMode) ([]byte, fs.FileMode, error) {
+// readFile returns a file with its mode; one that is missing is empty.
+func (r *Resolver) readFile(file string, mode fs.FileMode) ([]byte, fs.FileMode, error) {
 	data, err := r.files.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, mode, nil
@@ -118,7 +118,7 @@ func replaceLine(text, key, assignment string) string {
 	var out strings.Builder
 	found := false
 	for line := range strings.Lines(text) {
-		if !assigns(line, key) {
+		if !isAssignment(line, key) {
 			out.WriteString(line)
 			if !strings.HasSuffix(line, "\n") {
 				out.WriteByte('\n')
@@ -136,8 +136,8 @@ func replaceLine(text, key, assignment string) string {
 	return out.String()
 }
 
-// assigns says whether a line of shell sets the variable.
-func assigns(line, key string) bool {
+// isAssignment says whether a line of shell sets the variable.
+func isAssignment(line, key string) bool {
 	word := strings.TrimPrefix(strings.TrimSpace(line), "export ")
 	return strings.HasPrefix(strings.TrimSpace(word), key+"=")
 }

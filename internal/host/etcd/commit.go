@@ -23,7 +23,7 @@ func (s *session) Commit(ctx context.Context, edits []host.Edit) error {
 		seen[e.Key] = true
 	}
 	for len(edits) > 0 {
-		n := s.txn.batch(edits)
+		n := s.txn.batchSize(edits)
 		if err := s.commitBatch(ctx, edits[:n]); err != nil {
 			return err
 		}
@@ -32,8 +32,8 @@ func (s *session) Commit(ctx context.Context, edits []host.Edit) error {
 	return nil
 }
 
-// batch is how many edits fit one transaction; at least one.
-func (l txnLimits) batch(edits []host.Edit) int {
+// batchSize is how many edits fit one transaction; at least one.
+func (l txnLimits) batchSize(edits []host.Edit) int {
 	size := 0
 	for i, e := range edits {
 		size += 2*len(e.Key) + len(e.Value) + 64
@@ -61,13 +61,13 @@ func (s *session) commitBatch(ctx context.Context, edits []host.Edit) error {
 		return fmt.Errorf("commit %d edits starting with %s: %w", len(edits), edits[0].Key, err)
 	}
 	if !answer.Succeeded {
-		return conflict(edits, answer)
+		return conflictError(edits, answer)
 	}
 	return nil
 }
 
-// conflict finds the first key whose guard did not hold.
-func conflict(edits []host.Edit, answer *clientv3.TxnResponse) error {
+// conflictError finds the first key whose guard did not hold.
+func conflictError(edits []host.Edit, answer *clientv3.TxnResponse) error {
 	for i, e := range edits {
 		var now int64
 		if kvs := answer.Responses[i].GetResponseRange().Kvs; len(kvs) > 0 {

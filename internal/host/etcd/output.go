@@ -48,7 +48,7 @@ func (t *tail) String() string {
 // causeIn is the reason in a line of etcd's log, or of the Go runtime, that it ended for; empty for any other line.
 func causeIn(line []byte) string {
 	if text, found := strings.CutPrefix(string(line), "panic: "); found {
-		return clip(text)
+		return clipCause(text)
 	}
 	var entry struct {
 		Level string `json:"level"`
@@ -59,12 +59,12 @@ func causeIn(line []byte) string {
 		return ""
 	}
 	if entry.Error == "" {
-		return clip(entry.Msg)
+		return clipCause(entry.Msg)
 	}
-	return clip(entry.Msg + ": " + entry.Error)
+	return clipCause(entry.Msg + ": " + entry.Error)
 }
 
 // causeSize bounds a cause, in bytes.
 const causeSize = 512
 
-func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), causeSize)], "") }
+func clipCause(text string) string { return strings.ToValidUTF8(text[:min(len(text), causeSize)], "") }

@@ -28,9 +28,9 @@ type process struct {
 	err  error
 }
 
-// start launches etcd with a clean environment (ETCD_* variables would configure it)
+// startProcess launches etcd with a clean environment (ETCD_* variables would configure it)
 // and in its own process group, so that an interrupt of the caller lets it finish. The end of ctx kills it.
-func (s *Store) start(ctx context.Context, run launcher) (*process, error) {
+func (s *Store) startProcess(ctx context.Context, run launcher) (*process, error) {
 	argv := append(run.argv(s.cfg.DataDir, s.cfg.RuntimeDir), s.cfg.Args...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	p := &process{cmd: cmd, output: &tail{}, done: make(chan struct{})}
@@ -39,7 +39,7 @@ func (s *Store) start(ctx context.Context, run launcher) (*process, error) {
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	started := make(chan error)
-	go p.supervise(started)
+	go p.startAndWait(started)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start etcd by %s: %w", run.name(), err)
 	}
@@ -51,9 +51,9 @@ func (s *Store) start(ctx context.Context, run launcher) (*process, error) {
 	return p, nil
 }
 
-// supervise keeps its thread until the process ends: the kernel sends the parent-death signal,
+// startAndWait keeps its thread until the process ends: the kernel sends the parent-death signal,
 // which stops etcd in order when this process is killed, as soon as the starting thread exits.
-func (p *process) supervise(started chan<- error) {
+func (p *process) startAndWait(started chan<- error) {
 	runtime.LockOSThread()
 	if err := p.cmd.Start(); err != nil {
 		close(p.done)
@@ -100,7 +100,7 @@ func (p *process) kill() {
 
 // clearRemains stops the etcd of an earlier run that was killed, then waits until no process holds the data.
 func (s *Store) clearRemains(ctx context.Context) error {
-	orphan := s.orphan()
+	orphan := s.findOrphan()
 	if orphan != 0 {
 		s.cfg.Log.Info("stopping the etcd of an earlier run", "op", "keystore-open", "pid", orphan)
 		_ = syscall.Kill(orphan, syscall.SIGTERM) // may have exited meanwhile: the lock below decides
@@ -127,9 +127,9 @@ func (s *Store) clearRemains(ctx context.Context) error {
 	}
 }
 
-// orphan returns the pid that the last run recorded if it is still that etcd: same working
+// findOrphan returns the pid that the last run recorded if it is still that etcd: same working
 // directory and the socket among its arguments, so a recycled pid is never signalled.
-func (s *Store) orphan() int {
+func (s *Store) findOrphan() int {
 	text, err := os.ReadFile(filepath.Join(s.cfg.RuntimeDir, pidFile))
 	if err != nil {
 		return 0

@@ -22,15 +22,15 @@ const (
 // makes snapshots, and the next one drops the files before the last snapshot.
 func Purge(ctx context.Context, cfg Config) error {
 	cfg.Args = []string{"--snapshot-count", "1", "--max-wals", "1", "--max-snapshots", "1"}
-	for _, do := range []func(context.Context, host.OpenKeystore) error{fill, defragment} {
-		if err := during(ctx, cfg, do); err != nil {
+	for _, do := range []func(context.Context, host.OpenKeystore) error{writeFiller, defragmentStore} {
+		if err := withStore(ctx, cfg, do); err != nil {
 			return fmt.Errorf("purge the log of etcd: %w", err)
 		}
 	}
 	return nil
 }
 
-func during(ctx context.Context, cfg Config, do func(context.Context, host.OpenKeystore) error) error {
+func withStore(ctx context.Context, cfg Config, do func(context.Context, host.OpenKeystore) error) error {
 	store, err := New(cfg).Open(ctx)
 	if err != nil {
 		return err
@@ -38,14 +38,16 @@ func during(ctx context.Context, cfg Config, do func(context.Context, host.OpenK
 	return errors.Join(do(ctx, store), store.Close(ctx))
 }
 
-// defragment drops the history.
-func defragment(ctx context.Context, store host.OpenKeystore) error { return store.Defragment(ctx) }
+// defragmentStore drops the history.
+func defragmentStore(ctx context.Context, store host.OpenKeystore) error {
+	return store.Defragment(ctx)
+}
 
-// fill writes the filler and removes it again.
-func fill(ctx context.Context, store host.OpenKeystore) error {
+// writeFiller writes the filler and removes it again.
+func writeFiller(ctx context.Context, store host.OpenKeystore) error {
 	filler := make([]byte, fillerSize)
 	for range fillerCount {
-		at, err := revision(ctx, store)
+		at, err := fillerRevision(ctx, store)
 		if err != nil {
 			return err
 		}
@@ -53,14 +55,14 @@ func fill(ctx context.Context, store host.OpenKeystore) error {
 			return err
 		}
 	}
-	at, err := revision(ctx, store)
+	at, err := fillerRevision(ctx, store)
 	if err != nil {
 		return err
 	}
 	return store.Commit(ctx, []host.Edit{{Key: fillerKey, Delete: true, ModRevision: at}})
 }
 
-func revision(ctx context.Context, store host.OpenKeystore) (at int64, err error) {
+func fillerRevision(ctx context.Context, store host.OpenKeystore) (at int64, err error) {
 	err = store.Range(ctx, fillerKey, func(kv host.KeyValue) error {
 		at = kv.ModRevision
 		return nil

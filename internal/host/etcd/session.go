@@ -33,8 +33,8 @@ type session struct {
 	txn     txnLimits
 }
 
-// connect waits until etcd answers a linearizable read: then it leads and has applied its log.
-func (s *Store) connect(ctx context.Context, proc *process) (*session, error) {
+// connectSession waits until etcd answers a linearizable read: then it leads and has applied its log.
+func (s *Store) connectSession(ctx context.Context, proc *process) (*session, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:          []string{"unix://" + filepath.Join(s.cfg.RuntimeDir, clientSocket)},
 		Logger:             zap.NewNop(),
@@ -66,7 +66,7 @@ func waitReady(ctx context.Context, cfg Config, client *clientv3.Client, proc *p
 	socket := filepath.Join(cfg.RuntimeDir, clientSocket)
 	for {
 		// A failed dial would put the client into a back-off of a second.
-		if accepts(ctx, socket) {
+		if isListening(ctx, socket) {
 			try, stop := context.WithTimeout(ctx, 5*time.Second)
 			_, err := client.Get(try, "health")
 			stop()
@@ -84,7 +84,7 @@ func waitReady(ctx context.Context, cfg Config, client *clientv3.Client, proc *p
 	}
 }
 
-func accepts(ctx context.Context, socket string) bool {
+func isListening(ctx context.Context, socket string) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return false

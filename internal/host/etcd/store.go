@@ -85,11 +85,11 @@ func (s *Store) Open(ctx context.Context) (host.OpenKeystore, error) {
 		return nil, err
 	}
 	began := time.Now()
-	proc, err := s.start(context.WithoutCancel(ctx), run)
+	proc, err := s.startProcess(context.WithoutCancel(ctx), run)
 	if err != nil {
 		return nil, err
 	}
-	session, err := s.connect(ctx, proc)
+	session, err := s.connectSession(ctx, proc)
 	if err != nil {
 		proc.kill()
 		return nil, err

@@ -87,13 +87,13 @@ func (f *Files) List(path string) ([]string, error) {
 
 // Stat implements host.Files.
 func (f *Files) Stat(path string) (fs.FileInfo, error) {
-	return f.stat(path, unix.O_NOFOLLOW)
+	return f.statPath(path, unix.O_NOFOLLOW)
 }
 
 // StatTarget is Stat of what a link at the end of the path leads to.
-func (f *Files) StatTarget(path string) (fs.FileInfo, error) { return f.stat(path, 0) }
+func (f *Files) StatTarget(path string) (fs.FileInfo, error) { return f.statPath(path, 0) }
 
-func (f *Files) stat(path string, flags int) (fs.FileInfo, error) {
+func (f *Files) statPath(path string, flags int) (fs.FileInfo, error) {
 	file, err := f.Open(path, unix.O_PATH|flags)
 	if err != nil {
 		return nil, err
@@ -118,11 +118,11 @@ func (f *Files) RealPath(path string) (string, error) {
 		return "", pathError("resolve", path, err)
 	}
 	defer unix.Close(fd)
-	return beneath(root, fd)
+	return pathBeneath(root, fd)
 }
 
-// beneath asks the kernel for the path of fd as seen from root.
-func beneath(root, fd int) (string, error) {
+// pathBeneath asks the kernel for the path of fd as seen from root.
+func pathBeneath(root, fd int) (string, error) {
 	top, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", root))
 	if err != nil {
 		return "", fmt.Errorf("name the root folder: %w", err)

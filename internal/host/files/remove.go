@@ -11,7 +11,7 @@ import (
 // Remove implements host.Files. It does not follow links, and it fails at a mount point
 // below path instead of emptying what is mounted there.
 func (f *Files) Remove(path string) error {
-	dir, name, err := f.parent(path, false, false)
+	dir, name, err := f.openParent(path, false, false)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}

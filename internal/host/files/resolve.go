@@ -59,10 +59,10 @@ func pathError(op, path string, err error) error {
 	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 
-// parent opens the folder that holds the last element of path and returns it with that
+// openParent opens the folder that holds the last element of path and returns it with that
 // element's name. With follow, a link there is followed to the place it points to. With
 // create, missing folders are made.
-func (f *Files) parent(path string, follow, create bool) (dir int, name string, err error) {
+func (f *Files) openParent(path string, follow, create bool) (dir int, name string, err error) {
 	if !strings.HasPrefix(path, "/") {
 		return -1, "", pathError("resolve", path, errors.New("path is not absolute"))
 	}
@@ -73,7 +73,7 @@ func (f *Files) parent(path string, follow, create bool) (dir int, name string, 
 	defer unix.Close(root)
 	at := strings.TrimRight(path, "/")
 	for range maxLinks {
-		folder, base := split(at)
+		folder, base := splitPath(at)
 		if base == "" || base == "." || base == ".." {
 			return -1, "", pathError("resolve", path, unix.EINVAL)
 		}
@@ -88,7 +88,7 @@ func (f *Files) parent(path string, follow, create bool) (dir int, name string, 
 		if err != nil {
 			return -1, "", pathError("resolve", path, err)
 		}
-		at = join(folder, target)
+		at = joinTarget(folder, target)
 	}
 	return -1, "", pathError("resolve", path, unix.ELOOP)
 }
@@ -102,14 +102,14 @@ func openFolder(root int, path string, create bool, depth int) (int, error) {
 	if depth > 2*maxLinks {
 		return -1, unix.ELOOP
 	}
-	above, name := split(strings.TrimRight(path, "/"))
+	above, name := splitPath(strings.TrimRight(path, "/"))
 	dir, err := openFolder(root, above, true, depth+1)
 	if err != nil {
 		return -1, err
 	}
 	defer unix.Close(dir)
 	if target, err := readlinkAt(dir, name); err == nil {
-		return openFolder(root, join(above, target), true, depth+1)
+		return openFolder(root, joinTarget(above, target), true, depth+1)
 	}
 	if err := unix.Mkdirat(dir, name, newFolder); err != nil && !errors.Is(err, unix.EEXIST) {
 		return -1, err
@@ -120,9 +120,9 @@ func openFolder(root int, path string, create bool, depth int) (int, error) {
 	return openIn(root, path, unix.O_PATH|unix.O_DIRECTORY, 0)
 }
 
-// split cuts a path before its last element. It does not clean: "a/../b" means b beside
+// splitPath cuts a path before its last element. It does not clean: "a/../b" means b beside
 // what a leads to, which only the kernel knows.
-func split(path string) (folder, name string) {
+func splitPath(path string) (folder, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 {
 		return "/", path[i+1:]
@@ -130,7 +130,7 @@ func split(path string) (folder, name string) {
 	return path[:i], path[i+1:]
 }
 
-func join(folder, target string) string {
+func joinTarget(folder, target string) string {
 	if strings.HasPrefix(target, "/") {
 		return strings.TrimRight(target, "/")
 	}

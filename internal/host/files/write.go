@@ -24,7 +24,7 @@ func (f *Files) Write(path string, data []byte, mode fs.FileMode) error {
 
 // WriteFrom is Write of what from yields.
 func (f *Files) WriteFrom(path string, from io.Reader, mode fs.FileMode) error {
-	dir, name, err := f.parent(path, true, true)
+	dir, name, err := f.openParent(path, true, true)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (f *Files) WriteFrom(path string, from io.Reader, mode fs.FileMode) error {
 		return pathError("write", path, err)
 	}
 	file := os.NewFile(uintptr(fd), path)
-	err = fill(file, dir, name, from, mode)
+	err = writeReplacement(file, dir, name, from, mode)
 	if cerr := file.Close(); err == nil {
 		err = cerr
 	}
@@ -47,7 +47,7 @@ func (f *Files) WriteFrom(path string, from io.Reader, mode fs.FileMode) error {
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dir, temp, 0)
-		return pathError("write", path, cause(err))
+		return pathError("write", path, stripPathError(err))
 	}
 	if err := syncFolder(dir); err != nil {
 		return pathError("sync the folder of", path, err)
@@ -55,12 +55,12 @@ func (f *Files) WriteFrom(path string, from io.Reader, mode fs.FileMode) error {
 	return nil
 }
 
-// fill writes the contents of a temporary file that is to replace name in dir.
-func fill(file *os.File, dir int, name string, from io.Reader, mode fs.FileMode) error {
+// writeReplacement writes the contents of a temporary file that is to replace name in dir.
+func writeReplacement(file *os.File, dir int, name string, from io.Reader, mode fs.FileMode) error {
 	if _, err := io.Copy(file, from); err != nil {
 		return err
 	}
-	if err := inherit(file, dir, name); err != nil {
+	if err := copyOwnerAndLabel(file, dir, name); err != nil {
 		return err
 	}
 	if err := file.Chmod(mode); err != nil {
@@ -69,8 +69,8 @@ func fill(file *os.File, dir int, name string, from io.Reader, mode fs.FileMode)
 	return file.Sync()
 }
 
-// inherit gives the new file the owner and the SELinux label of the one it replaces.
-func inherit(file *os.File, dir int, name string) error {
+// copyOwnerAndLabel gives the new file the owner and the SELinux label of the one it replaces.
+func copyOwnerAndLabel(file *os.File, dir int, name string) error {
 	fd := int(file.Fd())
 	var was, is unix.Stat_t
 	err := unix.Fstatat(dir, name, &was, unix.AT_SYMLINK_NOFOLLOW)
@@ -114,7 +114,7 @@ func keepLabel(fd, dir int, name string) error {
 // Append implements host.Files. A record that did not fit is truncated, so that the file
 // never ends in half of it unless the power was cut.
 func (f *Files) Append(path string, data []byte, mode fs.FileMode) error {
-	dir, name, err := f.parent(path, true, true)
+	dir, name, err := f.openParent(path, true, true)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (f *Files) Append(path string, data []byte, mode fs.FileMode) error {
 	file := os.NewFile(uintptr(fd), path)
 	defer file.Close()
 	if err := appendRecord(file, data, mode, created); err != nil {
-		return pathError("append", path, cause(err))
+		return pathError("append", path, stripPathError(err))
 	}
 	if created {
 		if err := syncFolder(dir); err != nil {
@@ -158,8 +158,8 @@ func appendRecord(file *os.File, data []byte, mode fs.FileMode, created bool) er
 	return file.Sync()
 }
 
-// cause strips the path that package os put around a system error; pathError names it.
-func cause(err error) error {
+// stripPathError strips the path that package os put around a system error; pathError names it.
+func stripPathError(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return at.Err

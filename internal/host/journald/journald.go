@@ -20,7 +20,7 @@ func New(runner run.Runner) *Journal { return &Journal{runner: runner} }
 
 // Unit implements host.Logs.
 func (j *Journal) Unit(ctx context.Context, unit string, lines int) ([]byte, error) {
-	out, err := j.last(ctx, lines, "--unit="+unit)
+	out, err := j.lastLines(ctx, lines, "--unit="+unit)
 	if err != nil {
 		return nil, fmt.Errorf("read the log of %s: %w", unit, err)
 	}
@@ -29,7 +29,7 @@ func (j *Journal) Unit(ctx context.Context, unit string, lines int) ([]byte, err
 
 // System implements host.Logs.
 func (j *Journal) System(ctx context.Context, lines int) ([]byte, error) {
-	out, err := j.last(ctx, lines, "--priority=warning")
+	out, err := j.lastLines(ctx, lines, "--priority=warning")
 	if err != nil {
 		return nil, fmt.Errorf("read the system journal: %w", err)
 	}
@@ -39,16 +39,16 @@ func (j *Journal) System(ctx context.Context, lines int) ([]byte, error) {
 // Stored returns the last lines of the journal in a folder, such as the one that another stateroot has kept. There is none where the
 // folder is missing.
 func (j *Journal) Stored(ctx context.Context, folder string, lines int) ([]byte, error) {
-	out, err := j.last(ctx, lines, "--directory="+folder)
+	out, err := j.lastLines(ctx, lines, "--directory="+folder)
 	if err != nil {
 		return nil, fmt.Errorf("read the journal in %s: %w", folder, err)
 	}
 	return out, nil
 }
 
-// last asks for the last lines that match. Their number bounds the question, never a time: a clock may have been
+// lastLines asks for the last lines that match. Their number bounds the question, never a time: a clock may have been
 // set while the change ran. The output is no evidence for another journal.
-func (j *Journal) last(ctx context.Context, lines int, match string) ([]byte, error) {
+func (j *Journal) lastLines(ctx context.Context, lines int, match string) ([]byte, error) {
 	res, err := j.runner.Run(ctx, run.Command{SecretOutput: true, Argv: []string{
 		"journalctl", match, "--no-pager", "--quiet", "--output=short-iso", "--lines=" + strconv.Itoa(lines),
 	}})

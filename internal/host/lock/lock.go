@@ -45,13 +45,13 @@ func (l *Lock) Acquire(ctx context.Context, h host.Holder) (release func(), err 
 	if err != nil {
 		return nil, fmt.Errorf("open lock %s: %w", l.file, err)
 	}
-	if err := l.wait(ctx, f); err != nil {
+	if err := l.awaitLock(ctx, f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if err := l.refuseUnfinished(ctx, h); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := sign(f, h); err != nil {
+	if err := writeHolder(f, h); err != nil {
 		return nil, errors.Join(fmt.Errorf("write the holder into lock %s: %w", l.file, err), f.Close())
 	}
 	return sync.OnceFunc(func() {
@@ -69,8 +69,8 @@ func (l *Lock) refuseUnfinished(ctx context.Context, h host.Holder) error {
 	return err
 }
 
-// sign names this process in the file.
-func sign(f *os.File, h host.Holder) error {
+// writeHolder names this process in the file.
+func writeHolder(f *os.File, h host.Holder) error {
 	boot, err := bootID()
 	if err != nil {
 		return err
@@ -87,20 +87,20 @@ func sign(f *os.File, h host.Holder) error {
 	return err
 }
 
-func (l *Lock) wait(ctx context.Context, f *os.File) error {
+func (l *Lock) awaitLock(ctx context.Context, f *os.File) error {
 	for {
-		busy, err := try(f, unix.LOCK_EX)
+		busy, err := tryLock(f, unix.LOCK_EX)
 		if err != nil || !busy {
 			return err
 		}
-		if sleep(ctx, poll) != nil {
-			return &host.BusyError{Holder: l.named(context.WithoutCancel(ctx), f)}
+		if sleepContext(ctx, poll) != nil {
+			return &host.BusyError{Holder: l.awaitHolderName(context.WithoutCancel(ctx), f)}
 		}
 	}
 }
 
-// try takes the lock unless another process holds it.
-func try(f *os.File, how int) (busy bool, err error) {
+// tryLock takes the lock unless another process holds it.
+func tryLock(f *os.File, how int) (busy bool, err error) {
 	err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return true, nil
@@ -111,7 +111,7 @@ func try(f *os.File, how int) (busy bool, err error) {
 	return false, nil
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+func sleepContext(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -125,14 +125,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 // Holder implements host.NodeLock. It detects a program by taking the lock shared for a moment: an Acquire meanwhile
 // retries, and other readers are not affected.
 func (l *Lock) Holder(ctx context.Context) (host.Holder, bool, error) {
-	if h, held, err := l.process(ctx); err != nil || held {
+	if h, held, err := l.programHolder(ctx); err != nil || held {
 		return h, held, err
 	}
 	return host.Unfinished(ctx, l.flows, "")
 }
 
-// process returns the program that holds the lock.
-func (l *Lock) process(ctx context.Context) (host.Holder, bool, error) {
+// programHolder returns the program that holds the lock.
+func (l *Lock) programHolder(ctx context.Context) (host.Holder, bool, error) {
 	f, err := os.Open(l.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return host.Holder{}, false, nil
@@ -141,28 +141,28 @@ func (l *Lock) process(ctx context.Context) (host.Holder, bool, error) {
 		return host.Holder{}, false, fmt.Errorf("open lock %s: %w", l.file, err)
 	}
 	defer func() { _ = f.Close() }()
-	busy, err := try(f, unix.LOCK_SH)
+	busy, err := tryLock(f, unix.LOCK_SH)
 	if err != nil || !busy {
 		return host.Holder{}, false, err
 	}
-	return l.named(ctx, f), true, nil
+	return l.awaitHolderName(ctx, f), true, nil
 }
 
-// named reads the holder's name. The name of a process that has exited is an earlier holder's; the present one gets a
+// awaitHolderName reads the holder's name. The name of a process that has exited is an earlier holder's; the present one gets a
 // moment to write its own.
-func (l *Lock) named(ctx context.Context, f *os.File) host.Holder {
+func (l *Lock) awaitHolderName(ctx context.Context, f *os.File) host.Holder {
 	for end := time.Now().Add(settling); ; {
-		if h, ok := read(f); ok {
+		if h, ok := readHolder(f); ok {
 			return h
 		}
-		if time.Now().After(end) || sleep(ctx, poll/4) != nil {
+		if time.Now().After(end) || sleepContext(ctx, poll/4) != nil {
 			return host.Holder{}
 		}
 	}
 }
 
-// read returns the holder in the file if that process is running.
-func read(f *os.File) (h host.Holder, ok bool) {
+// readHolder returns the holder in the file if that process is running.
+func readHolder(f *os.File) (h host.Holder, ok bool) {
 	buf := make([]byte, 4096)
 	n, _ := f.ReadAt(buf, 0)
 	if json.Unmarshal(buf[:n], &h) != nil || h.PID <= 0 {

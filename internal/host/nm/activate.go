@@ -19,9 +19,9 @@ const (
 	blockAutoconnect uint32 = 0x20
 )
 
-// bring puts one change into effect in memory; nothing of it survives a reboot.
-func (t *transaction) bring(ctx context.Context, c *plan.Change) error {
-	path, err := t.write(ctx, c)
+// applyChange puts one change into effect in memory; nothing of it survives a reboot.
+func (t *transaction) applyChange(ctx context.Context, c *plan.Change) error {
+	path, err := t.writeProfile(ctx, c)
 	if err != nil {
 		return fmt.Errorf("profile of %s: %w", c.Iface, err)
 	}
@@ -31,28 +31,28 @@ func (t *transaction) bring(ctx context.Context, c *plan.Change) error {
 	if c.MarkOnly() {
 		return nil
 	}
-	if err := t.activate(ctx, c, path); err != nil {
+	if err := t.activateProfile(ctx, c, path); err != nil {
 		return fmt.Errorf("activate %s: %w", c.Iface, err)
 	}
 	return nil
 }
 
-// hold writes the profiles of what leaves Open vSwitch before anything is taken down: NetworkManager would activate them
+// writeLeavingProfiles writes the profiles of what leaves Open vSwitch before anything is taken down: NetworkManager would activate them
 // again, and with them the ports and the bridge above.
-func (t *transaction) hold(ctx context.Context) error {
+func (t *transaction) writeLeavingProfiles(ctx context.Context) error {
 	for _, c := range t.changes {
 		if !c.LeavesSwitch() {
 			continue
 		}
-		if _, err := t.write(ctx, c); err != nil {
+		if _, err := t.writeProfile(ctx, c); err != nil {
 			return fmt.Errorf("profile of %s: %w", c.Iface, err)
 		}
 	}
 	return nil
 }
 
-// write stores the profile in NetworkManager's memory and returns its path.
-func (t *transaction) write(ctx context.Context, c *plan.Change) (dbus.ObjectPath, error) {
+// writeProfile stores the profile in NetworkManager's memory and returns its path.
+func (t *transaction) writeProfile(ctx context.Context, c *plan.Change) (dbus.ObjectPath, error) {
 	var path dbus.ObjectPath
 	var ignored map[string]dbus.Variant
 	none := map[string]dbus.Variant{}
@@ -68,12 +68,12 @@ func (t *transaction) write(ctx context.Context, c *plan.Change) (dbus.ObjectPat
 	return c.Before.Path, t.c.call(ctx, c.Before.Path, ifaceProfile+".Update2", args, &ignored)
 }
 
-// activate makes the profile the one in force. Where it is so already, addresses and routes
+// activateProfile makes the profile the one in force. Where it is so already, addresses and routes
 // are changed in place, without the link going down.
-func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.ObjectPath) error {
+func (t *transaction) activateProfile(ctx context.Context, c *plan.Change, path dbus.ObjectPath) error {
 	d, exists := t.snap.DeviceAt(c.Layer(), c.Iface)
 	if exists && d.Active != nil && d.Active.UUID == c.UUID && d.State == profile.DeviceActivated && !c.Fresh {
-		err := t.c.reapply(ctx, d.Path)
+		err := t.c.reapplyDevice(ctx, d.Path)
 		if err == nil {
 			t.activating[target{c.Layer(), c.Iface}] = d.Active.Path
 			return nil
@@ -90,18 +90,18 @@ func (t *transaction) activate(ctx context.Context, c *plan.Change, path dbus.Ob
 	if exists {
 		device = d.Path
 	}
-	err := t.up(ctx, c, path, device)
-	if device != noObject && (gone(err) || isError(err, busName+".UnknownDevice")) {
-		return t.up(ctx, c, path, noObject) // the link went away with another one, and is made anew
+	err := t.requestActivation(ctx, c, path, device)
+	if device != noObject && (isGone(err) || isError(err, busName+".UnknownDevice")) {
+		return t.requestActivation(ctx, c, path, noObject) // the link went away with another one, and is made anew
 	}
-	if err != nil && !t.existed(c) {
+	if err != nil && !t.hadLink(c) {
 		return t.upOnceManaged(ctx, c, path, err)
 	}
 	return err
 }
 
-// existed says that the link of a change was there before the transaction.
-func (t *transaction) existed(c *plan.Change) bool {
+// hadLink says that the link of a change was there before the transaction.
+func (t *transaction) hadLink(c *plan.Change) bool {
 	_, exists := t.now.Find(c.Iface, "")
 	return exists
 }
@@ -110,8 +110,8 @@ func (t *transaction) existed(c *plan.Change) bool {
 func (t *transaction) upOnceManaged(ctx context.Context, c *plan.Change, path dbus.ObjectPath, failure error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, min(carrierTime, t.n.o.Settle), errNotReady)
 	defer cancel()
-	err := t.events.until(ctx, func() ([]string, error) {
-		s, err := t.c.snapshot(ctx)
+	err := t.events.waitFor(ctx, func() ([]string, error) {
+		s, err := t.c.readSnapshot(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (t *transaction) upOnceManaged(ctx context.Context, c *plan.Change, path db
 			return nil, failure
 		}
 		if exists {
-			failure = t.up(ctx, c, path, d.Path)
+			failure = t.requestActivation(ctx, c, path, d.Path)
 		}
 		if failure == nil {
 			return nil, nil
@@ -144,10 +144,10 @@ func (t *transaction) activationEnded(ctx context.Context, on target) (again boo
 		return c.Iface == on.iface && c.Layer() == on.layer && c.Action == plan.ActUp
 	})
 	if at < 0 {
-		return false, t.duplicate(on.iface)
+		return false, t.checkDuplicate(on.iface)
 	}
 	c := t.changes[at]
-	s, err := t.c.snapshot(ctx)
+	s, err := t.c.readSnapshot(ctx)
 	if err != nil {
 		return false, fmt.Errorf("observe the activation of %s: %w", on.iface, err)
 	}
@@ -156,7 +156,7 @@ func (t *transaction) activationEnded(ctx context.Context, on target) (again boo
 		t.activating[on] = d.Active.Path
 		return true, nil
 	}
-	if err := t.duplicate(on.iface); err != nil || !c.Moved || t.activations[on] >= maxActivations {
+	if err := t.checkDuplicate(on.iface); err != nil || !c.Moved || t.activations[on] >= maxActivations {
 		return false, err
 	}
 	device := noObject
@@ -164,11 +164,11 @@ func (t *transaction) activationEnded(ctx context.Context, on target) (again boo
 		device = d.Path
 	}
 	t.log.Info("the former controller ended the activation of its port; activating it again", "interface", on.iface)
-	return true, t.up(ctx, c, c.Before.Path, device)
+	return true, t.requestActivation(ctx, c, c.Before.Path, device)
 }
 
-// up asks NetworkManager to activate a profile.
-func (t *transaction) up(ctx context.Context, c *plan.Change, path, device dbus.ObjectPath) error {
+// requestActivation asks NetworkManager to activate a profile.
+func (t *transaction) requestActivation(ctx context.Context, c *plan.Change, path, device dbus.ObjectPath) error {
 	var active dbus.ObjectPath
 	err := t.c.call(ctx, pathManager, ifaceManager+".ActivateConnection", []any{path, device, noObject}, &active)
 	if err == nil {
@@ -178,8 +178,8 @@ func (t *transaction) up(ctx context.Context, c *plan.Change, path, device dbus.
 	return err
 }
 
-// reapply has NetworkManager follow the profile in force on a device, in place.
-func (c *client) reapply(ctx context.Context, dev dbus.ObjectPath) error {
+// reapplyDevice has NetworkManager follow the profile in force on a device, in place.
+func (c *client) reapplyDevice(ctx context.Context, dev dbus.ObjectPath) error {
 	return c.call(ctx, dev, ifaceDevice+".Reapply", []any{profile.Settings{}, uint64(0), uint32(0)})
 }
 
@@ -191,7 +191,7 @@ func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
 	}
 	if d.Active != nil && d.Active.UUID == c.UUID {
 		err := t.c.call(ctx, d.Path, ifaceDevice+".Disconnect", nil)
-		if err != nil && !gone(err) && !isError(err, busName+".Device.NotActive") {
+		if err != nil && !isGone(err) && !isError(err, busName+".Device.NotActive") {
 			return fmt.Errorf("take %s down: %w", c.Iface, err)
 		}
 	}
@@ -213,7 +213,7 @@ func (t *transaction) removeFromSwitch(ctx context.Context, c *plan.Change, d pr
 		return nil
 	}
 	err := t.c.call(ctx, d.Path, ifaceDevice+".Delete", nil)
-	if err != nil && !gone(err) && !isError(err, busName+".Device.NotSoftware") {
+	if err != nil && !isGone(err) && !isError(err, busName+".Device.NotSoftware") {
 		return fmt.Errorf("delete %s %s: %w", c.After.Kind(), c.Iface, err)
 	}
 	return nil
@@ -223,10 +223,10 @@ func (t *transaction) removeFromSwitch(ctx context.Context, c *plan.Change, d pr
 func (t *transaction) removeLink(ctx context.Context, d profile.Device) error {
 	err := t.c.call(ctx, d.Path, ifaceDevice+".Delete", nil)
 	// NetworkManager may be deleting it already, because its profile ended.
-	if err != nil && !gone(err) && !isError(err, busName+".Device.NotSoftware") {
+	if err != nil && !isGone(err) && !isError(err, busName+".Device.NotSoftware") {
 		return fmt.Errorf("delete link %s: %w", d.Name, err)
 	}
-	return t.wait(ctx, func() ([]string, error) {
+	return t.waitBounded(ctx, func() ([]string, error) {
 		if _, err := net.InterfaceByName(d.Name); err == nil {
 			return []string{d.Name + " is still there"}, nil
 		}

@@ -38,7 +38,7 @@ func changing(t *testing.T, moved bool) (context.Context, *transaction) {
 	require.NoError(t, c.call(ctx, pathSettings, ifaceSettings+".GetConnectionByUuid", []any{movedUUID}, &path))
 	tr := &transaction{n: network, c: c, log: slog.New(slog.DiscardHandler), activating: map[target]dbus.ObjectPath{}, activations: map[target]int{},
 		changes: []*plan.Change{{Iface: "nic1", UUID: movedUUID, Before: &profile.Profile{Path: path}, After: profile.Settings{}, Moved: moved}}}
-	tr.events = c.events()
+	tr.events = c.subscribeEvents()
 	t.Cleanup(tr.events.close)
 	n.Until("the card is up", func() bool { _, active := tr.running(ctx); return active })
 	tr.activating[target{iface: "nic1"}] = ended
@@ -47,7 +47,7 @@ func changing(t *testing.T, moved bool) (context.Context, *transaction) {
 
 // running is the card, and whether its profile is in force.
 func (t *transaction) running(ctx context.Context) (profile.Device, bool) {
-	all, err := t.c.named(ctx, []string{"nic1"})
+	all, err := t.c.readNamedDevices(ctx, []string{"nic1"})
 	if err != nil || len(all) != 1 {
 		return profile.Device{}, false
 	}
@@ -59,7 +59,7 @@ func (t *transaction) disconnect(ctx context.Context) error {
 	if err := t.c.call(ctx, d.Path, ifaceDevice+".Disconnect", nil); err != nil {
 		return err
 	}
-	return t.wait(ctx, func() ([]string, error) {
+	return t.waitBounded(ctx, func() ([]string, error) {
 		if d, _ := t.running(ctx); d.Active != nil {
 			return []string{"nic1 is active"}, nil
 		}
@@ -68,7 +68,7 @@ func (t *transaction) disconnect(ctx context.Context) error {
 }
 
 func (t *transaction) activated(ctx context.Context) error {
-	return t.wait(ctx, func() ([]string, error) { return t.activation(ctx) })
+	return t.waitBounded(ctx, func() ([]string, error) { return t.pendingActivations(ctx) })
 }
 
 // NetworkManager activates the ports of a controller by itself, in place of the activation that was asked for.
@@ -113,9 +113,9 @@ func TestBothEndsOfAPairAreActivatedAgain(t *testing.T) {
 		{UUID: "00000000-0000-4000-8000-000000000001", Iface: "pair1", Active: true},
 		{UUID: "00000000-0000-4000-8000-000000000000", Iface: "pair0", Active: true},
 	}}
-	require.NoError(t, tr.n.reactivate(ctx, tr.c, tr.events, r))
-	require.NoError(t, tr.wait(ctx, func() ([]string, error) {
-		all, err := tr.c.named(ctx, []string{"pair0", "pair1"})
+	require.NoError(t, tr.n.reactivateProfiles(ctx, tr.c, tr.events, r))
+	require.NoError(t, tr.waitBounded(ctx, func() ([]string, error) {
+		all, err := tr.c.readNamedDevices(ctx, []string{"pair0", "pair1"})
 		if err != nil || len(all) != 2 || all[0].State != profile.DeviceActivated || all[1].State != profile.DeviceActivated {
 			return []string{"the pair is not active"}, err
 		}

@@ -39,7 +39,7 @@ func (n *Network) connect(ctx context.Context) (*client, error) {
 		return nil, fmt.Errorf("%w: connect to D-Bus: %w", errNoManager, err)
 	}
 	c := &client{conn: conn}
-	if _, err := c.owner(ctx); err != nil {
+	if _, err := c.busOwner(ctx); err != nil {
 		c.close()
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func (n *Network) connect(ctx context.Context) (*client, error) {
 
 func (c *client) close() { _ = c.conn.Close() } // nothing is buffered
 
-// owner is the unique bus name of the running NetworkManager; it changes when that restarts.
-func (c *client) owner(ctx context.Context) (string, error) {
+// busOwner is the unique bus name of the running NetworkManager; it changes when that restarts.
+func (c *client) busOwner(ctx context.Context) (string, error) {
 	var name string
 	err := c.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, busName).Store(&name)
 	if isError(err, "org.freedesktop.DBus.Error.NameHasNoOwner") {
@@ -80,7 +80,7 @@ func (c *client) call(ctx context.Context, path dbus.ObjectPath, method string, 
 // properties are an object's properties of one D-Bus interface.
 type properties map[string]dbus.Variant
 
-func (c *client) properties(ctx context.Context, path dbus.ObjectPath, iface string) (properties, error) {
+func (c *client) readProperties(ctx context.Context, path dbus.ObjectPath, iface string) (properties, error) {
 	var p properties
 	if err := c.call(ctx, path, propsGetAll, []any{iface}, &p); err != nil {
 		return nil, fmt.Errorf("%s of %s: %w", shortName(iface), path, err)
@@ -102,8 +102,8 @@ func isError(err error, names ...string) bool {
 	return false
 }
 
-// gone says that the object asked for does not exist any more.
-func gone(err error) bool {
+// isGone says that the object asked for does not exist any more.
+func isGone(err error) bool {
 	return isError(err, "org.freedesktop.DBus.Error.UnknownObject", "org.freedesktop.DBus.Error.UnknownMethod",
 		"org.freedesktop.DBus.Error.UnknownInterface")
 }

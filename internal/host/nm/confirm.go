@@ -20,7 +20,7 @@ func (n *Network) Begin(
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t, err := n.open(ctx, want, options)
+	t, err := n.openTransaction(ctx, want, options)
 	if err != nil {
 		return false, err
 	}
@@ -35,9 +35,9 @@ func (n *Network) Begin(
 	now := n.o.Now()
 	waiting := *t.record
 	waiting.Confirm = &host.PendingNetwork{Began: waiting.Began, Deadline: now.Add(lease), Want: want}
-	err = t.c.extend(ctx, waiting.Lease, lease)
+	err = t.c.extendLease(ctx, waiting.Lease, lease)
 	if err == nil {
-		err = n.store(&waiting)
+		err = n.storeJournal(&waiting)
 	}
 	if err != nil {
 		return false, fmt.Errorf("change the network: %w", t.goBack(ctx, err))
@@ -49,7 +49,7 @@ func (n *Network) Begin(
 func (n *Network) Pending(ctx context.Context) (host.PendingNetwork, bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	r, c, err := n.pending(ctx)
+	r, c, err := n.loadPending(ctx)
 	if errors.Is(err, host.ErrNoNetworkPending) {
 		return host.PendingNetwork{}, false, nil
 	}
@@ -60,9 +60,9 @@ func (n *Network) Pending(ctx context.Context) (host.PendingNetwork, bool, error
 	return *r.Confirm, true, nil
 }
 
-// pending returns the record of the change that waits, and a connection.
-func (n *Network) pending(ctx context.Context) (*record, *client, error) {
-	r, err := n.load()
+// loadPending returns the record of the change that waits, and a connection.
+func (n *Network) loadPending(ctx context.Context) (*record, *client, error) {
+	r, err := n.loadJournal()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +76,7 @@ func (n *Network) pending(ctx context.Context) (*record, *client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	held, err := c.holds(ctx, r.Lease)
+	held, err := c.holdsLease(ctx, r.Lease)
 	if err == nil && !held {
 		err = host.ErrNoNetworkPending
 	}
@@ -91,22 +91,22 @@ func (n *Network) pending(ctx context.Context) (*record, *client, error) {
 func (n *Network) Commit(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	r, c, err := n.pending(ctx)
+	r, c, err := n.loadPending(ctx)
 	if err != nil {
 		return fmt.Errorf("commit the change of the network: %w", err)
 	}
 	defer c.close()
 	// The saving must not run into the end of the lease.
-	if err := c.extend(ctx, r.Lease, n.o.Lease+goBackTime); err != nil {
+	if err := c.extendLease(ctx, r.Lease, n.o.Lease+goBackTime); err != nil {
 		return fmt.Errorf("commit the change of the network: %w", err)
 	}
-	committed, err := n.commit(ctx, c, r)
+	committed, err := n.commitRecord(ctx, c, r)
 	if err != nil {
 		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), goBackTime)
 		defer cancel()
-		return errors.Join(fmt.Errorf("commit the change of the network: %w", err), n.undo(back, r))
+		return errors.Join(fmt.Errorf("commit the change of the network: %w", err), n.undoRecord(back, r))
 	}
-	if err := n.finish(context.WithoutCancel(ctx), c, committed); err != nil {
+	if err := n.finishCommitted(context.WithoutCancel(ctx), c, committed); err != nil {
 		return fmt.Errorf("commit the change of the network: %w", err)
 	}
 	return nil
@@ -116,12 +116,12 @@ func (n *Network) Commit(ctx context.Context) error {
 func (n *Network) Rollback(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	r, c, err := n.pending(ctx)
+	r, c, err := n.loadPending(ctx)
 	if err != nil {
 		return fmt.Errorf("roll back the change of the network: %w", err)
 	}
 	c.close()
-	if err := n.undo(ctx, r); err != nil {
+	if err := n.undoRecord(ctx, r); err != nil {
 		return fmt.Errorf("roll back the change of the network: %w", err)
 	}
 	return nil
@@ -138,10 +138,10 @@ func (n *Network) Plan(ctx context.Context, want netstate.Document) ([]host.Netw
 	}
 	defer c.close()
 	t := &transaction{n: n, c: c, log: n.o.Log, asked: want}
-	if err := t.look(ctx); err != nil {
+	if err := t.refreshState(ctx); err != nil {
 		return nil, fmt.Errorf("plan a change of the network: %w", err)
 	}
-	if err := t.compute(ctx); err != nil {
+	if err := t.computeChanges(ctx); err != nil {
 		return nil, fmt.Errorf("plan a change of the network: %w", err)
 	}
 	var out []host.NetworkChange

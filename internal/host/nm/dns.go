@@ -11,13 +11,13 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// resolver reports the servers NetworkManager uses now and those its active
+// readResolver reports the servers NetworkManager uses now and those its active
 // profiles ask for, each in order of precedence.
-func (c *client) resolver(ctx context.Context, s *profile.Snapshot) (*netstate.DNS, error) {
+func (c *client) readResolver(ctx context.Context, s *profile.Snapshot) (*netstate.DNS, error) {
 	if s.Global.Set() {
 		return &netstate.DNS{Running: s.Global.Resolver(), Config: s.Global.Resolver()}, nil
 	}
-	p, err := c.properties(ctx, pathDNS, ifaceDNS)
+	p, err := c.readProperties(ctx, pathDNS, ifaceDNS)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (c *client) resolver(ctx context.Context, s *profile.Snapshot) (*netstate.D
 }
 
 func (c *client) globalDNS(ctx context.Context) (profile.GlobalDNS, error) {
-	p, err := c.properties(ctx, pathManager, ifaceManager)
+	p, err := c.readProperties(ctx, pathManager, ifaceManager)
 	if err != nil {
 		return profile.GlobalDNS{}, err
 	}

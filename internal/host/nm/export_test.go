@@ -13,9 +13,9 @@ func (n *Network) ObserveThoroughly(ctx context.Context) (netstate.Document, err
 		return netstate.Document{}, err
 	}
 	defer c.close()
-	s, err := c.snapshot(ctx)
+	s, err := c.readSnapshot(ctx)
 	if err != nil {
 		return netstate.Document{}, err
 	}
-	return n.observe(ctx, c, s)
+	return n.observeWithKernel(ctx, c, s)
 }

@@ -95,8 +95,8 @@ type lease struct {
 
 func (n *Network) journalPath() string { return filepath.Join(n.o.StateDir, "transaction.json") }
 
-// load reads the journal; nil where no transaction is open.
-func (n *Network) load() (*record, error) {
+// loadJournal reads the journal; nil where no transaction is open.
+func (n *Network) loadJournal() (*record, error) {
 	data, err := n.o.Files.Read(n.journalPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -114,8 +114,8 @@ func (n *Network) load() (*record, error) {
 	return &r, nil
 }
 
-// store replaces the journal; it is on disk when store returns.
-func (n *Network) store(r *record) error {
+// storeJournal replaces the journal; it is on disk when store returns.
+func (n *Network) storeJournal(r *record) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("write the network journal: %w", err)
@@ -126,17 +126,17 @@ func (n *Network) store(r *record) error {
 	return nil
 }
 
-func (n *Network) forget() error {
+func (n *Network) removeJournal() error {
 	if err := n.o.Files.Remove(n.journalPath()); err != nil {
 		return fmt.Errorf("remove the network journal: %w", err)
 	}
 	return nil
 }
 
-// survivors is what a record of an earlier boot still has a say in: profiles on the disk. Those in memory ended with their
+// survivingPart is what a record of an earlier boot still has a say in: profiles on the disk. Those in memory ended with their
 // boot, and a program that had made them, such as OpenShift's configure-ovs, makes others under the same names. A record of
 // this boot is returned as it is.
-func (r *record) survivors(boot string) *record {
+func (r *record) survivingPart(boot string) *record {
 	if r.Boot == "" || boot == "" || r.Boot == boot {
 		return r
 	}
@@ -222,28 +222,28 @@ func (r *record) sides() (right, wrong side) {
 	return right, wrong
 }
 
-// missing compares the system with the side it belongs in, in words. A restarted NetworkManager
+// findMissing compares the system with the side it belongs in, in words. A restarted NetworkManager
 // leaves addresses it finds alone, so what is left of the other side counts.
-func (n *Network) missing(ctx context.Context, c *client, right, wrong side) ([]string, error) {
-	s, err := c.snapshot(ctx)
+func (n *Network) findMissing(ctx context.Context, c *client, right, wrong side) ([]string, error) {
+	s, err := c.readSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	got, err := n.observe(ctx, c, s)
+	got, err := n.observeWithKernel(ctx, c, s)
 	if err != nil {
 		return nil, err
 	}
 	state := kernel.WithoutForeign(right.state, right.foreign)
-	return append(netstate.Verify(state, got), leftovers(right, wrong, got)...), nil
+	return append(netstate.Verify(state, got), findLeftovers(right, wrong, got)...), nil
 }
 
-// leftovers lists the addresses and routes of the wrong side that are there and have no business to.
-func leftovers(right, wrong side, got netstate.Document) []string {
+// findLeftovers lists the addresses and routes of the wrong side that are there and have no business to.
+func findLeftovers(right, wrong side, got netstate.Document) []string {
 	var out []string
 	for _, i := range wrong.state.Interfaces {
 		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 			for _, a := range addressesOf(wrong.state, i.Name, f) {
-				if !slices.Contains(addressesOf(right.state, i.Name, f), a) && fixed(right.state, i.Name, f) &&
+				if !slices.Contains(addressesOf(right.state, i.Name, f), a) && hasFixedAddresses(right.state, i.Name, f) &&
 					!isForeign(right.foreign, i.Name, a) && slices.Contains(addressesOf(got, i.Name, f), a) {
 					out = append(out, fmt.Sprintf("interface %s still has address %s", i.Name, a))
 				}
@@ -276,8 +276,8 @@ func addressesOf(d netstate.Document, iface string, f netstate.Family) []netip.P
 	return out
 }
 
-// fixed says that the side knows every address the family should have.
-func fixed(d netstate.Document, iface string, f netstate.Family) bool {
+// hasFixedAddresses says that the side knows every address the family should have.
+func hasFixedAddresses(d netstate.Document, iface string, f netstate.Family) bool {
 	return slices.ContainsFunc(d.Interfaces, func(i netstate.Interface) bool {
 		return i.Name == iface && f.Of(i) != nil && !f.Of(i).Auto()
 	})

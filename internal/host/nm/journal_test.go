@@ -64,7 +64,7 @@ func TestTheStoredNameIsRecoveredWithoutServices(t *testing.T) {
 	for phase, want := range map[string]string{phaseOpen: "node-1\n", phaseCommitted: "node-7\n"} {
 		m := memory{host.HostnameFile: "half of a na"}
 		n := offline(m)
-		require.NoError(t, n.store(&record{Version: journalVersion, Phase: phase,
+		require.NoError(t, n.storeJournal(&record{Version: journalVersion, Phase: phase,
 			Node: &nodewide.Change{Old: name("node-1"), New: name("node-7")}}))
 		require.NoError(t, n.RecoverFiles(t.Context()))
 		require.Equal(t, want, m[host.HostnameFile], phase)
@@ -72,7 +72,7 @@ func TestTheStoredNameIsRecoveredWithoutServices(t *testing.T) {
 	}
 	m := memory{host.HostnameFile: "node-7\n"}
 	n := offline(m)
-	require.NoError(t, n.store(&record{Version: journalVersion, Phase: phaseOpen, Node: &nodewide.Change{Old: name(""), New: name("node-7")}}))
+	require.NoError(t, n.storeJournal(&record{Version: journalVersion, Phase: phaseOpen, Node: &nodewide.Change{Old: name(""), New: name("node-7")}}))
 	require.NoError(t, n.RecoverFiles(t.Context()))
 	require.NotContains(t, m, host.HostnameFile, "no name was stored")
 }
@@ -93,7 +93,7 @@ func TestRecoverWithoutNetworkManager(t *testing.T) {
 		m := mixed()
 		n := offline(m)
 		r.Phase = phase
-		require.NoError(t, n.store(r))
+		require.NoError(t, n.storeJournal(r))
 		require.NoError(t, n.Recover(t.Context()))
 		require.Contains(t, m, "/state/transaction.json", "nobody has seen yet what runs")
 		delete(m, "/state/transaction.json")
@@ -120,13 +120,13 @@ func TestRecoverLeavesProfilesOfAnEarlierBootsMemoryAlone(t *testing.T) {
 		m := memory{etcX: newFile, runOVS: madeAnew}
 		n := offline(m)
 		n.o.Boot = func() string { return boot }
-		require.NoError(t, n.store(r))
+		require.NoError(t, n.storeJournal(r))
 		require.NoError(t, n.RecoverFiles(t.Context()))
 		require.NoError(t, n.Recover(t.Context()))
 		require.Equal(t, oldFile, m[etcX], "what is on the disk is put in order in every boot")
 		require.Equal(t, want, m[runOVS], boot)
 	}
-	left := r.survivors("now")
+	left := r.survivingPart("now")
 	require.Equal(t, []netstate.Interface{{Name: "eno1"}}, left.Before.Interfaces, "br-ex is not waited for")
 	require.Equal(t, []netstate.Route{{NextHopInterface: "eno1"}}, left.Before.Routes.Config)
 	require.Equal(t, []kernel.Foreign{{Iface: "eno1"}}, left.ForeignBefore)
@@ -142,7 +142,7 @@ func TestRecoverKeepsAProfileOfThisBootThatHasTheUUIDOfAnEarlierOne(t *testing.T
 		m := memory{etcX: newFile, runOVS: now}
 		n := offline(m)
 		n.o.Boot = func() string { return "now" }
-		require.NoError(t, n.store(&record{
+		require.NoError(t, n.storeJournal(&record{
 			Version: journalVersion, Phase: phase, Boot: "earlier",
 			Profiles: []touched{{UUID: "u1", Iface: "eno1", Active: true}, {UUID: "u2", Iface: "br-ex", Active: true}},
 			Old:      map[string]string{etcX: oldFile, runOVS: old}, New: map[string]string{etcX: newFile, runOVS: old},

@@ -39,7 +39,7 @@ func kept(t *testing.T, m *manager) (after time.Duration, lost error) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	k := keeper{extend: m.extend, length: 12 * time.Second, log: slog.New(slog.DiscardHandler)}
-	lost = k.run(ctx, m.start)
+	lost = k.keepExtending(ctx, m.start)
 	return time.Since(m.start), lost
 }
 

@@ -18,8 +18,8 @@ const (
 	volatileDir   = "/run/NetworkManager/system-connections"
 )
 
-// keyfiles reads the files of the given profiles in both folders, by path.
-func (n *Network) keyfiles(uuids []string) (map[string]string, error) {
+// readKeyfiles reads the files of the given profiles in both folders, by path.
+func (n *Network) readKeyfiles(uuids []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, dir := range []string{persistentDir, volatileDir} {
 		names, err := n.o.Files.List(dir)
@@ -64,7 +64,7 @@ func keyfileUUID(text string) string {
 // putBack makes the files of the record's profiles equal to the given texts, byte for byte, and
 // says whether it had to change anything. Files in memory are of this boot, which a record of an earlier one knows nothing of.
 func (n *Network) putBack(r *record, want map[string]string) (bool, error) {
-	have, err := n.keyfiles(r.uuids())
+	have, err := n.readKeyfiles(r.profileUUIDs())
 	if err != nil {
 		return false, fmt.Errorf("compare the profiles: %w", err)
 	}
@@ -72,7 +72,7 @@ func (n *Network) putBack(r *record, want map[string]string) (bool, error) {
 	for _, path := range slices.Sorted(maps.Keys(want)) {
 		text, ok := have[path]
 		same := ok && text == want[path]
-		if same && !flushable(path) {
+		if same && !isFlushable(path) {
 			continue
 		}
 		changed = changed || !same // the same text may be NetworkManager's, which did not flush it
@@ -92,11 +92,11 @@ func (n *Network) putBack(r *record, want map[string]string) (bool, error) {
 	return changed, n.flushRemovals(persistentDir)
 }
 
-// persist writes the profiles' files once more through Files, which flushes them to the disk, and flushes what was deleted;
+// flushProfiles writes the profiles' files once more through Files, which flushes them to the disk, and flushes what was deleted;
 // NetworkManager does neither.
-func (n *Network) persist(files map[string]string) error {
+func (n *Network) flushProfiles(files map[string]string) error {
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		if !flushable(path) {
+		if !isFlushable(path) {
 			continue
 		}
 		if err := n.o.Files.Write(path, []byte(files[path]), 0o600); err != nil {
@@ -106,8 +106,8 @@ func (n *Network) persist(files map[string]string) error {
 	return n.flushRemovals(persistentDir)
 }
 
-// flushable says that a file is on the disk, and a file: a tombstone is a link.
-func flushable(path string) bool {
+// isFlushable says that a file is on the disk, and a file: a tombstone is a link.
+func isFlushable(path string) bool {
 	return !strings.HasPrefix(path, volatileDir) && !strings.HasSuffix(path, ".nmmeta")
 }
 
@@ -145,7 +145,7 @@ const pairsConf = "/etc/NetworkManager/conf.d/95-lca-pairs.conf"
 // settlePairs makes the configuration follow the profiles on the disk. NetworkManager reads it when it starts, which is when it
 // is needed; so it is written once a change is committed, and there is nothing of it to roll back.
 func (n *Network) settlePairs() error {
-	names, err := n.pairs()
+	names, err := n.findPairEnds()
 	if err != nil {
 		return fmt.Errorf("find the pairs of virtual cards: %w", err)
 	}
@@ -167,8 +167,8 @@ func (n *Network) settlePairs() error {
 	return n.o.Files.Write(pairsConf, []byte(want), 0o644)
 }
 
-// pairs are the ends of pairs that have a persistent profile, sorted.
-func (n *Network) pairs() ([]string, error) {
+// findPairEnds are the ends of pairs that have a persistent profile, sorted.
+func (n *Network) findPairEnds() ([]string, error) {
 	files, err := n.o.Files.List(persistentDir)
 	if err != nil {
 		return nil, err

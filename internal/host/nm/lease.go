@@ -32,14 +32,14 @@ var (
 // takeLease opens a checkpoint of the whole network. NetworkManager goes back to it by itself
 // when the time is over, so a dead process heals.
 func (c *client) takeLease(ctx context.Context, length time.Duration) (lease, error) {
-	owner, err := c.owner(ctx)
+	owner, err := c.busOwner(ctx)
 	if err != nil {
 		return lease{}, fmt.Errorf("take a checkpoint: %w", err)
 	}
 	l := lease{Owner: owner}
 	flags := leaseDeleteNew | leaseDisconnectNew | leaseTrackDNS
 	create := func() error {
-		args := []any{[]dbus.ObjectPath{}, seconds(length), flags}
+		args := []any{[]dbus.ObjectPath{}, wholeSeconds(length), flags}
 		return c.call(ctx, pathManager, ifaceManager+".CheckpointCreate", args, &l.Path)
 	}
 	err = create()
@@ -50,7 +50,7 @@ func (c *client) takeLease(ctx context.Context, length time.Duration) (lease, er
 	if err != nil {
 		return lease{}, fmt.Errorf("open a checkpoint: %w", err)
 	}
-	p, err := c.properties(ctx, l.Path, ifaceLease)
+	p, err := c.readProperties(ctx, l.Path, ifaceLease)
 	if err != nil {
 		return lease{}, fmt.Errorf("open a checkpoint: %w", err)
 	}
@@ -58,32 +58,32 @@ func (c *client) takeLease(ctx context.Context, length time.Duration) (lease, er
 	return l, nil
 }
 
-// seconds rounds up: NetworkManager counts whole ones, and 0 would mean for ever.
-func seconds(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
+// wholeSeconds rounds up: NetworkManager counts whole ones, and 0 would mean for ever.
+func wholeSeconds(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
 
-// holds says whether NetworkManager still has the checkpoint.
-func (c *client) holds(ctx context.Context, l lease) (bool, error) {
-	owner, err := c.owner(ctx)
+// holdsLease says whether NetworkManager still has the checkpoint.
+func (c *client) holdsLease(ctx context.Context, l lease) (bool, error) {
+	owner, err := c.busOwner(ctx)
 	if err != nil || owner != l.Owner || l.Path == "" {
 		return false, err
 	}
-	p, err := c.properties(ctx, pathManager, ifaceManager)
+	p, err := c.readProperties(ctx, pathManager, ifaceManager)
 	if err != nil {
 		return false, err
 	}
 	if !slices.Contains(profile.Get[[]dbus.ObjectPath](p, "Checkpoints"), l.Path) {
 		return false, nil
 	}
-	cp, err := c.properties(ctx, l.Path, ifaceLease)
-	if gone(err) {
+	cp, err := c.readProperties(ctx, l.Path, ifaceLease)
+	if isGone(err) {
 		return false, nil
 	}
 	return err == nil && profile.Get[int64](cp, "Created") == l.Created, err
 }
 
-// extend asks for another full lease from now. Its error is an errLeaseLost where that is what the answer says.
-func (c *client) extend(ctx context.Context, l lease, length time.Duration) error {
-	err := c.call(ctx, pathManager, ifaceManager+".CheckpointAdjustRollbackTimeout", []any{l.Path, seconds(length)})
+// extendLease asks for another full lease from now. Its error is an errLeaseLost where that is what the answer says.
+func (c *client) extendLease(ctx context.Context, l lease, length time.Duration) error {
+	err := c.call(ctx, pathManager, ifaceManager+".CheckpointAdjustRollbackTimeout", []any{l.Path, wholeSeconds(length)})
 	switch {
 	case err == nil:
 		return nil
@@ -95,7 +95,7 @@ func (c *client) extend(ctx context.Context, l lease, length time.Duration) erro
 
 // noSuchLease says that an answer came, by NetworkManager or for it: a checkpoint lives and ends with its process.
 func noSuchLease(err error) bool {
-	return gone(err) || isError(err, busName+".InvalidArguments",
+	return isGone(err) || isError(err, busName+".InvalidArguments",
 		"org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner")
 }
 
@@ -132,10 +132,10 @@ type keeper struct {
 	log    *slog.Logger
 }
 
-// run extends the checkpoint until ctx ends; taken is when it was asked for. Its error says how the checkpoint was lost: an
+// keepExtending extends the checkpoint until ctx ends; taken is when it was asked for. Its error says how the checkpoint was lost: an
 // answer said so (errLeaseLost), or its time ended without an answer (errLeaseOver). A NetworkManager that is busy answers
 // late, so what has no answer is asked again, at shorter intervals.
-func (k keeper) run(ctx context.Context, taken time.Time) error {
+func (k keeper) keepExtending(ctx context.Context, taken time.Time) error {
 	over, pause := taken.Add(k.length), k.length/3
 	for {
 		if sleep(ctx, min(pause, time.Until(over))) != nil {
@@ -145,7 +145,7 @@ func (k keeper) run(ctx context.Context, taken time.Time) error {
 			return errLeaseOver
 		}
 		asked := time.Now()
-		err := k.ask(ctx, over)
+		err := k.askExtension(ctx, over)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // the change has ended
@@ -162,8 +162,8 @@ func (k keeper) run(ctx context.Context, taken time.Time) error {
 	}
 }
 
-// ask gives NetworkManager a third of the length to answer, and no more than is left.
-func (k keeper) ask(ctx context.Context, over time.Time) error {
+// askExtension gives NetworkManager a third of the length to answer, and no more than is left.
+func (k keeper) askExtension(ctx context.Context, over time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, min(k.length/3, time.Until(over)))
 	defer cancel()
 	return k.extend(ctx)
@@ -182,9 +182,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // keepAlive runs the keeper of the transaction's checkpoint until ctx ends; lost is called once when the checkpoint is.
 func (t *transaction) keepAlive(ctx context.Context, l lease, lost func(error)) {
-	k := keeper{length: t.lease(), log: t.log}
-	k.extend = func(ctx context.Context) error { return t.c.extend(ctx, l, k.length) }
-	if err := k.run(ctx, t.leased); err != nil {
+	k := keeper{length: t.leaseLength(), log: t.log}
+	k.extend = func(ctx context.Context) error { return t.c.extendLease(ctx, l, k.length) }
+	if err := k.keepExtending(ctx, t.leased); err != nil {
 		t.log.Error("the network's checkpoint is lost", "err", err)
 		lost(err)
 	}

@@ -30,38 +30,38 @@ func (n *Network) Observe(ctx context.Context) (netstate.Document, error) {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
 	defer c.close()
-	_, d, err := n.look(ctx, c, nil)
+	_, d, err := n.observeQuickly(ctx, c, nil)
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
 	return d, nil
 }
 
-// look reads the kernel once, NetworkManager quickly, and observes. What concerns the names is read in full.
-func (n *Network) look(ctx context.Context, c *client, names []string) (*profile.Snapshot, netstate.Document, error) {
+// observeQuickly reads the kernel once, NetworkManager quickly, and observes. What concerns the names is read in full.
+func (n *Network) observeQuickly(ctx context.Context, c *client, names []string) (*profile.Snapshot, netstate.Document, error) {
 	k, err := kernel.Read()
 	if err != nil {
 		return nil, netstate.Document{}, err
 	}
-	s, err := n.quick(ctx, c, k, names)
+	s, err := n.quickSnapshot(ctx, c, k, names)
 	if err != nil {
 		return nil, netstate.Document{}, err
 	}
-	d, err := n.describe(ctx, c, k, s)
+	d, err := n.joinWitnesses(ctx, c, k, s)
 	if err == nil {
-		err = c.complete(ctx, s, &d, names)
+		err = c.fillFromApplied(ctx, s, &d, names)
 	}
 	return s, d, err
 }
 
-// complete fills in what only the connections tell that NetworkManager has applied to the named interfaces.
-func (c *client) complete(ctx context.Context, s *profile.Snapshot, d *netstate.Document, names []string) error {
+// fillFromApplied fills in what only the connections tell that NetworkManager has applied to the named interfaces.
+func (c *client) fillFromApplied(ctx context.Context, s *profile.Snapshot, d *netstate.Document, names []string) error {
 	for k := range d.Interfaces {
 		i := &d.Interfaces[k]
 		if i.Type == netstate.TypeOVSBridge || !slices.Contains(names, i.Name) {
 			continue
 		}
-		applied, err := c.applied(ctx, s, i.Name)
+		applied, err := c.appliedConnection(ctx, s, i.Name)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (c *client) complete(ctx context.Context, s *profile.Snapshot, d *netstate.
 			continue
 		}
 		for _, port := range i.Bond.Ports {
-			if applied, err = c.applied(ctx, s, port); err != nil {
+			if applied, err = c.appliedConnection(ctx, s, port); err != nil {
 				return err
 			}
 			if applied != nil {
@@ -83,8 +83,8 @@ func (c *client) complete(ctx context.Context, s *profile.Snapshot, d *netstate.
 	return nil
 }
 
-// applied is the connection that NetworkManager has applied to a device; nil where there is none.
-func (c *client) applied(ctx context.Context, s *profile.Snapshot, name string) (profile.Settings, error) {
+// appliedConnection is the connection that NetworkManager has applied to a device; nil where there is none.
+func (c *client) appliedConnection(ctx context.Context, s *profile.Snapshot, name string) (profile.Settings, error) {
 	d, ok := s.Device(name)
 	if !ok || d.Path == "" || d.Active == nil {
 		return nil, nil
@@ -92,7 +92,7 @@ func (c *client) applied(ctx context.Context, s *profile.Snapshot, name string) 
 	var out profile.Settings
 	var version uint64
 	err := c.call(ctx, d.Path, ifaceDevice+".GetAppliedConnection", []any{uint32(0)}, &out, &version)
-	if gone(err) || isError(err, busName+".Device.NotActive") {
+	if isGone(err) || isError(err, busName+".Device.NotActive") {
 		return nil, nil
 	}
 	if err != nil {
@@ -101,18 +101,18 @@ func (c *client) applied(ctx context.Context, s *profile.Snapshot, name string) 
 	return out, nil
 }
 
-// observe reads the kernel and joins it with what NetworkManager said.
-func (n *Network) observe(ctx context.Context, c *client, s *profile.Snapshot) (netstate.Document, error) {
+// observeWithKernel reads the kernel and joins it with what NetworkManager said.
+func (n *Network) observeWithKernel(ctx context.Context, c *client, s *profile.Snapshot) (netstate.Document, error) {
 	k, err := kernel.Read()
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
-	return n.describe(ctx, c, k, s)
+	return n.joinWitnesses(ctx, c, k, s)
 }
 
-// describe joins three witnesses: the kernel for what is, NetworkManager for what
+// joinWitnesses joins three witnesses: the kernel for what is, NetworkManager for what
 // the kernel cannot tell, Open vSwitch for its bridges.
-func (n *Network) describe(ctx context.Context, c *client, k *kernel.State, s *profile.Snapshot) (netstate.Document, error) {
+func (n *Network) joinWitnesses(ctx context.Context, c *client, k *kernel.State, s *profile.Snapshot) (netstate.Document, error) {
 	var err error
 	var bridges []netstate.Interface
 	if n.o.Switch != nil {
@@ -120,7 +120,7 @@ func (n *Network) describe(ctx context.Context, c *client, k *kernel.State, s *p
 			return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 		}
 	}
-	dns, err := c.resolver(ctx, s)
+	dns, err := c.readResolver(ctx, s)
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
@@ -134,7 +134,7 @@ func (n *Network) describe(ctx context.Context, c *client, k *kernel.State, s *p
 	}
 	return netstate.Document{
 		OVSDB: database, OVN: ovn,
-		Hostname: n.hostname(ctx), RouteRules: &netstate.RouteRules{Config: rules},
+		Hostname: n.observeHostname(ctx), RouteRules: &netstate.RouteRules{Config: rules},
 		Interfaces: observe.Interfaces(k, s, bridges),
 		Routes:     &netstate.Routes{Running: k.Routes, Config: kernel.Configured(k.Routes, k.Protocols)},
 		DNS:        dns,
@@ -147,8 +147,8 @@ func (n *Network) nodeWide() nodewide.Ports {
 	return nodewide.Ports{Names: n.o.Names, Database: database}
 }
 
-// hostname leaves out what cannot be read.
-func (n *Network) hostname(ctx context.Context) *netstate.Hostname {
+// observeHostname leaves out what cannot be read.
+func (n *Network) observeHostname(ctx context.Context) *netstate.Hostname {
 	if n.o.Names != nil {
 		return nodewide.Observe(ctx, n.o.Names)
 	}

@@ -13,38 +13,38 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// prepare plans; it touches nothing.
-func (t *transaction) prepare(ctx context.Context) error {
-	if err := t.ready(ctx); err != nil {
+// preparePlan plans; it touches nothing.
+func (t *transaction) preparePlan(ctx context.Context) error {
+	if err := t.awaitReady(ctx); err != nil {
 		return fmt.Errorf("wait for the network cards: %w", err)
 	}
-	if err := t.compute(ctx); err != nil {
+	if err := t.computeChanges(ctx); err != nil {
 		return err
 	}
 	if len(t.changes) == 0 && t.global == nil && t.node == nil {
 		return nil
 	}
-	return t.begin()
+	return t.beginRecord()
 }
 
-// compute plans against the snapshot and what runs. What the plan changes must have been read in full; where it reaches
+// computeChanges plans against the snapshot and what runs. What the plan changes must have been read in full; where it reaches
 // further than the document says (DNS servers elsewhere, say), everything is read.
-func (t *transaction) compute(ctx context.Context) error {
-	p, err := t.plan()
-	if err == nil && !p.Light() && !p.Switches() && !t.strange(p) && !sweeping(t.want) {
-		return t.accept(p)
+func (t *transaction) computeChanges(ctx context.Context) error {
+	p, err := t.makePlan()
+	if err == nil && !p.Light() && !p.Switches() && !t.changesUnreadDevice(p) && !affectsUnnamed(t.want) {
+		return t.acceptPlan(p)
 	}
 	// Devices of Open vSwitch share names, so that NetworkManager finds them in its whole list alone.
-	if t.snap, err = t.c.snapshot(ctx); err != nil {
+	if t.snap, err = t.c.readSnapshot(ctx); err != nil {
 		return err
 	}
-	if t.now, err = t.n.observe(ctx, t.c, t.snap); err != nil {
+	if t.now, err = t.n.observeWithKernel(ctx, t.c, t.snap); err != nil {
 		return err
 	}
-	if err := t.c.complete(ctx, t.snap, &t.now, t.names()); err != nil {
+	if err := t.c.fillFromApplied(ctx, t.snap, &t.now, t.concernedNames()); err != nil {
 		return err
 	}
-	if p, err = t.plan(); err != nil {
+	if p, err = t.makePlan(); err != nil {
 		return err
 	}
 	if p.Switches() {
@@ -52,11 +52,11 @@ func (t *transaction) compute(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.accept(p)
+	return t.acceptPlan(p)
 }
 
-// accept takes a plan that this node can carry out.
-func (t *transaction) accept(p *plan.Plan) error {
+// acceptPlan takes a plan that this node can carry out.
+func (t *transaction) acceptPlan(p *plan.Plan) error {
 	t.changes, t.global, t.node = p.Changes, p.Global, p.Node
 	if err := t.n.nodeWide().Able(t.node); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (t *transaction) accept(p *plan.Plan) error {
 	return kernelCan(t.changes)
 }
 
-func (t *transaction) plan() (*plan.Plan, error) {
+func (t *transaction) makePlan() (*plan.Plan, error) {
 	want, err := plan.Resolve(t.asked, t.now)
 	if err != nil {
 		return nil, fmt.Errorf("resolve the document: %w", err)
@@ -77,31 +77,32 @@ func (t *transaction) plan() (*plan.Plan, error) {
 	return p, nil
 }
 
-// strange says that the plan changes a device of which only a file told: a document that names a card by its MAC address finds it late.
-func (t *transaction) strange(p *plan.Plan) bool {
+// changesUnreadDevice says that the plan changes a device of which only a file told: a document that names a card by its MAC
+// address finds it late.
+func (t *transaction) changesUnreadDevice(p *plan.Plan) bool {
 	return slices.ContainsFunc(p.Changes, func(c *plan.Change) bool {
 		d, exists := t.snap.DeviceAt(c.Layer(), c.Iface)
 		return exists && d.Path == ""
 	})
 }
 
-// sweeping says that the document has orders for interfaces that it does not name.
-func sweeping(d netstate.Document) bool {
+// affectsUnnamed says that the document has orders for interfaces that it does not name.
+func affectsUnnamed(d netstate.Document) bool {
 	if d.RouteRules != nil && len(d.RouteRules.Config) > 0 {
 		return true
 	}
 	return d.Routes != nil && slices.ContainsFunc(d.Routes.Config, func(r netstate.Route) bool { return r.NextHopInterface == "" })
 }
 
-// look reads anew what the document is about.
-func (t *transaction) look(ctx context.Context) error {
+// refreshState reads anew what the document is about.
+func (t *transaction) refreshState(ctx context.Context) error {
 	var err error
-	t.snap, t.now, err = t.n.look(ctx, t.c, t.names())
+	t.snap, t.now, err = t.n.observeQuickly(ctx, t.c, t.concernedNames())
 	return err
 }
 
-// names are the interfaces that the document mentions, in whatever role.
-func (t *transaction) names() []string {
+// concernedNames are the interfaces that the document mentions, in whatever role.
+func (t *transaction) concernedNames() []string {
 	var out []string
 	for _, i := range t.asked.Interfaces {
 		out = append(out, i.Name)
@@ -128,12 +129,12 @@ func (t *transaction) names() []string {
 	return slices.Compact(out)
 }
 
-// begin makes the journal's first record.
-func (t *transaction) begin() error {
+// beginRecord makes the journal's first record.
+func (t *transaction) beginRecord() error {
 	now := t.now
 	t.record = &record{
 		Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(), Boot: t.n.o.Boot(), Ephemeral: t.ephemeral,
-		After: join(t.want, netstate.Document{Routes: &netstate.Routes{}}),
+		After: joinDemands(t.want, netstate.Document{Routes: &netstate.Routes{}}),
 	}
 	if t.global != nil {
 		t.record.GlobalOld, t.record.GlobalNew = &t.snap.Global, t.global
@@ -164,7 +165,7 @@ func (t *transaction) begin() error {
 			continue
 		}
 		ifaces = append(ifaces, c.Iface)
-		t.keep(k, messages, c)
+		t.recordPreserved(k, messages, c)
 		// What a new profile displaces has to come back with the old network.
 		if d.Active != nil && d.Active.UUID != c.UUID {
 			if _, ok := t.snap.ActiveOn(c.Iface); ok {
@@ -173,13 +174,13 @@ func (t *transaction) begin() error {
 		}
 	}
 	t.record.PrimaryOld, t.record.PrimaryNew = plan.ClearedPrimaries(t.want, now)
-	t.record.Before = t.withoutOwnMetrics(before(now, ifaces))
+	t.record.Before = t.withoutOwnMetrics(stateBefore(now, ifaces))
 	t.record.Before.Interfaces = append(t.record.Before.Interfaces, t.bridgesBefore(bridges)...)
 	if t.record.Node = t.node; t.node != nil {
 		old := t.node.Old
 		t.record.Before.Hostname, t.record.Before.OVSDB, t.record.Before.OVN = old.Hostname, old.OVSDB, old.OVN
 	}
-	t.record.Old, err = t.n.keyfiles(t.record.uuids())
+	t.record.Old, err = t.n.readKeyfiles(t.record.profileUUIDs())
 	if err != nil {
 		return fmt.Errorf("keep the former profiles: %w", err)
 	}
@@ -216,8 +217,8 @@ func (t *transaction) bridgesBefore(names []string) []netstate.Interface {
 	return out
 }
 
-// keep notes what must be in place afterwards besides what the document says.
-func (t *transaction) keep(k *kernel.State, all kernel.Messages, c *plan.Change) {
+// recordPreserved notes what must be in place afterwards besides what the document says.
+func (t *transaction) recordPreserved(k *kernel.State, all kernel.Messages, c *plan.Change) {
 	if c.Action != plan.ActUp {
 		return
 	}
@@ -228,11 +229,11 @@ func (t *transaction) keep(k *kernel.State, all kernel.Messages, c *plan.Change)
 		t.record.ForeignAfter = append(t.record.ForeignAfter, f.Without(t.want))
 	}
 	promised := profile.Implied(c.Iface, c.After)
-	t.record.After = join(t.record.After, promised)
+	t.record.After = joinDemands(t.record.After, promised)
 }
 
-// join is both documents' demands in one.
-func join(a, b netstate.Document) netstate.Document {
+// joinDemands is both documents' demands in one.
+func joinDemands(a, b netstate.Document) netstate.Document {
 	out := a
 	out.Interfaces = slices.Concat(a.Interfaces, b.Interfaces)
 	out.Routes = &netstate.Routes{}
@@ -243,7 +244,7 @@ func join(a, b netstate.Document) netstate.Document {
 	return out
 }
 
-func (r *record) uuids() []string {
+func (r *record) profileUUIDs() []string {
 	var out []string
 	for _, p := range r.Profiles {
 		out = profile.AppendNew(out, []string{p.UUID})
@@ -258,34 +259,34 @@ const carrierTime = 15 * time.Second
 // errNotReady ends the wait; what was missing then shows in the change itself.
 var errNotReady = errors.New("not ready before the deadline")
 
-// ready waits, right after boot, until NetworkManager has started up and the wanted
+// awaitReady waits, right after boot, until NetworkManager has started up and the wanted
 // cards have a link, and leaves the snapshot it has seen. It gives up without an error: the change then says what is wrong.
-func (t *transaction) ready(ctx context.Context) error {
+func (t *transaction) awaitReady(ctx context.Context) error {
 	check := func() ([]string, error) { return t.notReady(ctx) }
 	if missing, err := check(); err != nil || len(missing) == 0 {
 		return err
 	}
-	e := t.c.events()
+	e := t.c.subscribeEvents()
 	defer e.close()
 	bounded, cancel := context.WithTimeoutCause(ctx, min(carrierTime, t.n.o.Settle), errNotReady)
 	defer cancel()
-	err := e.until(bounded, check)
+	err := e.waitFor(bounded, check)
 	if errors.Is(err, errNotReady) {
 		t.log.Warn("going on without waiting any longer", "missing", err)
-		return t.look(ctx)
+		return t.refreshState(ctx)
 	}
 	return err
 }
 
 func (t *transaction) notReady(ctx context.Context) ([]string, error) {
-	p, err := t.c.properties(ctx, pathManager, ifaceManager)
+	p, err := t.c.readProperties(ctx, pathManager, ifaceManager)
 	if err != nil {
 		return nil, err
 	}
 	if profile.Get[bool](p, "Startup") {
 		return []string{"NetworkManager is starting up"}, nil
 	}
-	if err := t.look(ctx); err != nil {
+	if err := t.refreshState(ctx); err != nil {
 		return nil, err
 	}
 	var out []string

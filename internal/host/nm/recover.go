@@ -24,36 +24,36 @@ var errNotInForce = errors.New("the profiles are in order, but not in force")
 func (n *Network) Recover(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err := n.recover(ctx); err != nil {
+	if err := n.recoverChange(ctx); err != nil {
 		return fmt.Errorf("settle an interrupted change of the network: %w", err)
 	}
 	return nil
 }
 
-func (n *Network) recover(ctx context.Context) error {
-	r, err := n.load()
+func (n *Network) recoverChange(ctx context.Context) error {
+	r, err := n.loadJournal()
 	if r == nil || err != nil {
 		return err
 	}
 	if r.Confirm != nil {
-		if held, err := n.waits(ctx, r); err != nil || held {
+		if held, err := n.awaitsConfirmation(ctx, r); err != nil || held {
 			return err
 		}
 	}
 	n.o.Log.Warn("a change of the network was interrupted", "phase", r.Phase, "began", r.Began)
-	r = r.survivors(n.o.Boot())
+	r = r.survivingPart(n.o.Boot())
 	switch {
 	case r.Phase != phaseCommitted:
-		return n.undo(ctx, r)
+		return n.undoRecord(ctx, r)
 	case r.Ephemeral && r.Boot != n.o.Boot():
-		return n.forget() // it ended with its boot
+		return n.removeJournal() // it ended with its boot
 	default:
-		return n.redo(ctx, r)
+		return n.redoRecord(ctx, r)
 	}
 }
 
-// waits says that NetworkManager still holds the checkpoint of a change that waits for its confirmation.
-func (n *Network) waits(ctx context.Context, r *record) (bool, error) {
+// awaitsConfirmation says that NetworkManager still holds the checkpoint of a change that waits for its confirmation.
+func (n *Network) awaitsConfirmation(ctx context.Context, r *record) (bool, error) {
 	c, err := n.connect(ctx)
 	if errors.Is(err, errNoManager) {
 		return false, nil
@@ -62,7 +62,7 @@ func (n *Network) waits(ctx context.Context, r *record) (bool, error) {
 		return false, err
 	}
 	defer c.close()
-	return c.holds(ctx, r.Lease)
+	return c.holdsLease(ctx, r.Lease)
 }
 
 // RecoverFiles puts the key files of an interrupted change in order, by the journal alone: those of the former network, or
@@ -71,7 +71,7 @@ func (n *Network) waits(ctx context.Context, r *record) (bool, error) {
 func (n *Network) RecoverFiles(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	r, err := n.load()
+	r, err := n.loadJournal()
 	if r == nil || err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (n *Network) RecoverFiles(ctx context.Context) error {
 		return nil
 	}
 	if r.Phase == phaseCommitted && r.Ephemeral && r.Boot != n.o.Boot() {
-		return n.forget()
+		return n.removeJournal()
 	}
-	r = r.survivors(n.o.Boot())
+	r = r.survivingPart(n.o.Boot())
 	right, _ := r.sides()
 	changed, err := n.putBack(r, right.files)
 	if err == nil {
@@ -96,8 +96,8 @@ func (n *Network) RecoverFiles(ctx context.Context) error {
 	return nil
 }
 
-// undo brings the old network back, whatever of the new one exists, and closes the journal.
-func (n *Network) undo(ctx context.Context, r *record) error {
+// undoRecord brings the old network back, whatever of the new one exists, and closes the journal.
+func (n *Network) undoRecord(ctx context.Context, r *record) error {
 	c, err := n.connect(ctx)
 	if errors.Is(err, errNoManager) {
 		_, err := n.putBack(r, r.Old)
@@ -107,12 +107,12 @@ func (n *Network) undo(ctx context.Context, r *record) error {
 		return err
 	}
 	defer c.close()
-	held, err := c.holds(ctx, r.Lease)
+	held, err := c.holdsLease(ctx, r.Lease)
 	if err != nil {
 		return fmt.Errorf("check the checkpoint: %w", err)
 	}
 	if held && n.goBackInPlace(ctx, c, r) {
-		return n.forget()
+		return n.removeJournal()
 	}
 	if held {
 		if err := c.rollBack(ctx, r.Lease); err != nil {
@@ -120,15 +120,15 @@ func (n *Network) undo(ctx context.Context, r *record) error {
 			held = false // it is not on its way
 		}
 	}
-	if err := n.restore(ctx, c, r, held); err != nil {
+	if err := n.restoreSide(ctx, c, r, held); err != nil {
 		return fmt.Errorf("restore the former network: %w", err)
 	}
-	return n.forget()
+	return n.removeJournal()
 }
 
-// redo finishes a committed transaction: NetworkManager may have gone back to
+// redoRecord finishes a committed transaction: NetworkManager may have gone back to
 // the old network when the lease ended, right after the commit.
-func (n *Network) redo(ctx context.Context, r *record) error {
+func (n *Network) redoRecord(ctx context.Context, r *record) error {
 	c, err := n.connect(ctx)
 	if errors.Is(err, errNoManager) {
 		_, err := n.putBack(r, r.New)
@@ -138,7 +138,7 @@ func (n *Network) redo(ctx context.Context, r *record) error {
 		return err
 	}
 	defer c.close()
-	held, err := c.holds(ctx, r.Lease)
+	held, err := c.holdsLease(ctx, r.Lease)
 	if err != nil {
 		return err
 	}
@@ -147,23 +147,23 @@ func (n *Network) redo(ctx context.Context, r *record) error {
 			return err
 		}
 	}
-	if err := n.restore(ctx, c, r, false); err != nil {
+	if err := n.restoreSide(ctx, c, r, false); err != nil {
 		return fmt.Errorf("finish the committed network: %w", err)
 	}
 	if err := n.settlePairs(); err != nil {
 		return fmt.Errorf("finish the committed network: %w", err)
 	}
-	return n.forget()
+	return n.removeJournal()
 }
 
-// restore makes key files, NetworkManager's memory and the running system agree with
+// restoreSide makes key files, NetworkManager's memory and the running system agree with
 // one side of the record. What agrees is left untouched, and where NetworkManager
 // is on its way there by itself it gets the time.
-func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bool) error {
+func (n *Network) restoreSide(ctx context.Context, c *client, r *record, onItsWay bool) error {
 	if err := n.putSettingsBack(ctx, c, r); err != nil {
 		return err
 	}
-	e := c.events()
+	e := c.subscribeEvents()
 	defer e.close()
 	check := n.notBack(ctx, c, r)
 	patience := time.Duration(0)
@@ -171,18 +171,18 @@ func (n *Network) restore(ctx context.Context, c *client, r *record, onItsWay bo
 		patience = goBackTime / 4
 	}
 	soon, cancel := context.WithTimeout(ctx, patience)
-	err := e.until(soon, check)
+	err := e.waitFor(soon, check)
 	cancel()
 	if err == nil {
 		n.settleForeignOf(ctx, e, r)
 		return nil
 	}
-	if err := n.reactivate(ctx, c, e, r); err != nil {
+	if err := n.reactivateProfiles(ctx, c, e, r); err != nil {
 		return fmt.Errorf("%w: %w", errNotInForce, err)
 	}
 	settled, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
 	defer cancel()
-	if err := e.until(settled, check); err != nil {
+	if err := e.waitFor(settled, check); err != nil {
 		return fmt.Errorf("%w: %w", errNotInForce, err)
 	}
 	n.settleForeignOf(ctx, e, r)
@@ -225,7 +225,7 @@ func (n *Network) notBack(ctx context.Context, c *client, r *record) func() ([]s
 		if err := n.setPrimaries(right.primary); err != nil {
 			return nil, err
 		}
-		return n.missing(ctx, c, right, wrong)
+		return n.findMissing(ctx, c, right, wrong)
 	}
 }
 
@@ -252,7 +252,7 @@ func (n *Network) goBackInPlace(ctx context.Context, c *client, r *record) bool 
 
 // inForce are the devices of the record, where each has the same profile in force as before the change; else none.
 func (c *client) inForce(ctx context.Context, r *record) ([]profile.Device, error) {
-	s, err := c.snapshot(ctx)
+	s, err := c.readSnapshot(ctx)
 	if err != nil || len(r.NewBridges) > 0 {
 		return nil, err
 	}
@@ -270,22 +270,22 @@ func (c *client) inForce(ctx context.Context, r *record) ([]profile.Device, erro
 
 func (n *Network) reapplyFormer(ctx context.Context, c *client, r *record, devices []profile.Device) error {
 	const patience = goBackTime / 6
-	if err := c.extend(ctx, r.Lease, n.o.Lease+2*patience); err != nil {
+	if err := c.extendLease(ctx, r.Lease, n.o.Lease+2*patience); err != nil {
 		return err
 	}
 	if err := n.putSettingsBack(ctx, c, r); err != nil {
 		return err
 	}
-	e := c.events()
+	e := c.subscribeEvents()
 	defer e.close()
 	for _, d := range devices {
-		if err := c.reapply(ctx, d.Path); err != nil {
+		if err := c.reapplyDevice(ctx, d.Path); err != nil {
 			return fmt.Errorf("change %s in place: %w", d.Name, err)
 		}
 	}
 	soon, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not in place after %s", patience))
 	defer cancel()
-	if err := e.until(soon, n.notBack(ctx, c, r)); err != nil {
+	if err := e.waitFor(soon, n.notBack(ctx, c, r)); err != nil {
 		return err
 	}
 	if err := c.dropLease(ctx, r.Lease); err != nil {
@@ -295,9 +295,9 @@ func (n *Network) reapplyFormer(ctx context.Context, c *client, r *record, devic
 	return nil
 }
 
-// reactivate makes the profiles that should be in force so, from their files.
-func (n *Network) reactivate(ctx context.Context, c *client, e *events, r *record) error {
-	s, err := c.snapshot(ctx)
+// reactivateProfiles makes the profiles that should be in force so, from their files.
+func (n *Network) reactivateProfiles(ctx context.Context, c *client, e *events, r *record) error {
+	s, err := c.readSnapshot(ctx)
 	if err != nil {
 		return fmt.Errorf("activate the former profiles: %w", err)
 	}
@@ -341,8 +341,8 @@ func secondEnd(s *profile.Snapshot, pr profile.Profile) bool {
 func (n *Network) awaitCard(ctx context.Context, c *client, e *events, name string) (d profile.Device, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
 	defer cancel()
-	err = e.until(ctx, func() ([]string, error) {
-		all, err := c.named(ctx, []string{name})
+	err = e.waitFor(ctx, func() ([]string, error) {
+		all, err := c.readNamedDevices(ctx, []string{name})
 		if err != nil || len(all) == 0 {
 			return []string{"there is no interface " + name}, err
 		}

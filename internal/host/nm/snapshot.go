@@ -23,13 +23,13 @@ const (
 	flagExternal  = 0x8
 )
 
-func (c *client) snapshot(ctx context.Context) (*profile.Snapshot, error) {
+func (c *client) readSnapshot(ctx context.Context) (*profile.Snapshot, error) {
 	s := &profile.Snapshot{}
 	var err error
-	if s.Devices, err = c.devices(ctx); err != nil {
+	if s.Devices, err = c.readDevices(ctx); err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
-	if s.Profiles, err = c.profiles(ctx); err != nil {
+	if s.Profiles, err = c.readProfiles(ctx); err != nil {
 		return nil, fmt.Errorf("list profiles: %w", err)
 	}
 	if s.Global, err = c.globalDNS(ctx); err != nil {
@@ -38,13 +38,13 @@ func (c *client) snapshot(ctx context.Context) (*profile.Snapshot, error) {
 	return s, nil
 }
 
-// quick reads in full what concerns the named interfaces; the rest it takes from files of NetworkManager: its state of
+// quickSnapshot reads in full what concerns the named interfaces; the rest it takes from files of NetworkManager: its state of
 // the devices and the key files. Asking NetworkManager for hundreds of devices and profiles takes most of a second.
 // Where the files do not tell, it asks.
-func (n *Network) quick(ctx context.Context, c *client, k *kernel.State, names []string) (*profile.Snapshot, error) {
+func (n *Network) quickSnapshot(ctx context.Context, c *client, k *kernel.State, names []string) (*profile.Snapshot, error) {
 	light, err := n.lightProfiles()
 	if err != nil || len(light) == 0 {
-		return c.snapshot(ctx)
+		return c.readSnapshot(ctx)
 	}
 	var ask []string
 	s := &profile.Snapshot{}
@@ -62,9 +62,9 @@ func (n *Network) quick(ctx context.Context, c *client, k *kernel.State, names [
 		s.Devices = append(s.Devices, d)
 	}
 	if len(ask) > len(k.Links)/2+16 {
-		return c.snapshot(ctx)
+		return c.readSnapshot(ctx)
 	}
-	asked, err := c.named(ctx, ask)
+	asked, err := c.readNamedDevices(ctx, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -133,17 +133,17 @@ func (n *Network) lightProfiles() (map[string]profile.Profile, error) {
 	return out, nil
 }
 
-// named reads the devices of these names; a link that NetworkManager does not know has none.
-func (c *client) named(ctx context.Context, names []string) ([]profile.Device, error) {
+// readNamedDevices reads the devices of these names; a link that NetworkManager does not know has none.
+func (c *client) readNamedDevices(ctx context.Context, names []string) ([]profile.Device, error) {
 	paths := make([]dbus.ObjectPath, len(names))
 	for i, name := range names { // a few, and cheap
 		err := c.call(ctx, pathManager, ifaceManager+".GetDeviceByIpIface", []any{name}, &paths[i])
-		if err != nil && !isError(err, busName+".UnknownDevice") && !gone(err) {
+		if err != nil && !isError(err, busName+".UnknownDevice") && !isGone(err) {
 			return nil, err
 		}
 	}
 	paths = slices.DeleteFunc(paths, func(p dbus.ObjectPath) bool { return p == "" })
-	return each(paths, func(p dbus.ObjectPath) (profile.Device, error) { return c.device(ctx, p) })
+	return readEach(paths, func(p dbus.ObjectPath) (profile.Device, error) { return c.readDevice(ctx, p) })
 }
 
 // readInFull reads the profiles that the asked devices have active, and those for the named interfaces.
@@ -164,12 +164,12 @@ func (c *client) readInFull(ctx context.Context, all map[string]profile.Profile,
 		err := c.call(ctx, pathSettings, ifaceSettings+".GetConnectionByUuid", []any{uuid}, &path)
 		if err == nil {
 			var p profile.Profile
-			if p, err = c.profile(ctx, path); err == nil {
+			if p, err = c.readProfile(ctx, path); err == nil {
 				all[uuid] = p
 				continue
 			}
 		}
-		if !gone(err) && !isError(err, busName+".Settings.InvalidConnection") {
+		if !isGone(err) && !isError(err, busName+".Settings.InvalidConnection") {
 			return err
 		}
 		delete(all, uuid) // a file that NetworkManager has not loaded
@@ -177,17 +177,17 @@ func (c *client) readInFull(ctx context.Context, all map[string]profile.Profile,
 	return nil
 }
 
-func (c *client) devices(ctx context.Context) ([]profile.Device, error) {
+func (c *client) readDevices(ctx context.Context) ([]profile.Device, error) {
 	var paths []dbus.ObjectPath
 	if err := c.call(ctx, pathManager, ifaceManager+".GetAllDevices", nil, &paths); err != nil {
 		return nil, err
 	}
-	return each(paths, func(p dbus.ObjectPath) (profile.Device, error) { return c.device(ctx, p) })
+	return readEach(paths, func(p dbus.ObjectPath) (profile.Device, error) { return c.readDevice(ctx, p) })
 }
 
-// each reads many objects with several questions under way at once; objects that are gone
+// readEach reads many objects with several questions under way at once; objects that are gone
 // meanwhile are left out, the order is kept.
-func each[T any](paths []dbus.ObjectPath, read func(dbus.ObjectPath) (T, error)) ([]T, error) {
+func readEach[T any](paths []dbus.ObjectPath, read func(dbus.ObjectPath) (T, error)) ([]T, error) {
 	const atOnce = 16 // a bus may limit the answers a connection waits for to 128
 	results, errs := make([]T, len(paths)), make([]error, len(paths))
 	slots := make(chan struct{}, atOnce)
@@ -202,7 +202,7 @@ func each[T any](paths []dbus.ObjectPath, read func(dbus.ObjectPath) (T, error))
 	wg.Wait()
 	var out []T
 	for i, err := range errs {
-		if err != nil && !gone(err) {
+		if err != nil && !isGone(err) {
 			return nil, err
 		}
 		if err == nil {
@@ -212,8 +212,8 @@ func each[T any](paths []dbus.ObjectPath, read func(dbus.ObjectPath) (T, error))
 	return out, nil
 }
 
-func (c *client) device(ctx context.Context, path dbus.ObjectPath) (profile.Device, error) {
-	p, err := c.properties(ctx, path, ifaceDevice)
+func (c *client) readDevice(ctx context.Context, path dbus.ObjectPath) (profile.Device, error) {
+	p, err := c.readProperties(ctx, path, ifaceDevice)
 	if err != nil {
 		return profile.Device{}, err
 	}
@@ -222,15 +222,15 @@ func (c *client) device(ctx context.Context, path dbus.ObjectPath) (profile.Devi
 		Kind: profile.Get[uint32](p, "DeviceType"), State: profile.Get[uint32](p, "State"),
 	}
 	if a := profile.Get[dbus.ObjectPath](p, "ActiveConnection"); a != "" && a != noObject {
-		d.Active, err = c.active(ctx, a)
+		d.Active, err = c.readActive(ctx, a)
 	}
 	return d, err
 }
 
-// active reads an active connection; nil where it has ended meanwhile.
-func (c *client) active(ctx context.Context, path dbus.ObjectPath) (*profile.Active, error) {
-	p, err := c.properties(ctx, path, ifaceActive)
-	if gone(err) {
+// readActive reads an active connection; nil where it has ended meanwhile.
+func (c *client) readActive(ctx context.Context, path dbus.ObjectPath) (*profile.Active, error) {
+	p, err := c.readProperties(ctx, path, ifaceActive)
+	if isGone(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -239,20 +239,20 @@ func (c *client) active(ctx context.Context, path dbus.ObjectPath) (*profile.Act
 	return &profile.Active{Path: path, Profile: profile.Get[dbus.ObjectPath](p, "Connection"), UUID: profile.Get[string](p, "Uuid")}, nil
 }
 
-func (c *client) profiles(ctx context.Context) ([]profile.Profile, error) {
+func (c *client) readProfiles(ctx context.Context) ([]profile.Profile, error) {
 	var paths []dbus.ObjectPath
 	if err := c.call(ctx, pathSettings, ifaceSettings+".ListConnections", nil, &paths); err != nil {
 		return nil, err
 	}
-	return each(paths, func(p dbus.ObjectPath) (profile.Profile, error) { return c.profile(ctx, p) })
+	return readEach(paths, func(p dbus.ObjectPath) (profile.Profile, error) { return c.readProfile(ctx, p) })
 }
 
-func (c *client) profile(ctx context.Context, path dbus.ObjectPath) (profile.Profile, error) {
+func (c *client) readProfile(ctx context.Context, path dbus.ObjectPath) (profile.Profile, error) {
 	pr := profile.Profile{Path: path}
 	if err := c.call(ctx, path, ifaceProfile+".GetSettings", nil, &pr.Settings); err != nil {
 		return pr, err
 	}
-	p, err := c.properties(ctx, path, ifaceProfile)
+	p, err := c.readProperties(ctx, path, ifaceProfile)
 	if err != nil {
 		return pr, err
 	}

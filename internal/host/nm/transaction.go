@@ -65,7 +65,7 @@ func (n *Network) Apply(
 ) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t, err := n.open(ctx, want, options)
+	t, err := n.openTransaction(ctx, want, options)
 	if err != nil {
 		return err
 	}
@@ -78,29 +78,29 @@ func (n *Network) Apply(
 		if err := runProof(ctx, prove); err != nil {
 			return err
 		}
-		return t.commit(ctx)
+		return t.commitChange(ctx)
 	}
 	if err := t.run(ctx, confirmed); err != nil {
 		return fmt.Errorf("change the network: %w", err)
 	}
 	// Committed: from here on there is only forward.
-	if err := n.finish(context.WithoutCancel(ctx), t.c, t.record); err != nil {
+	if err := n.finishCommitted(context.WithoutCancel(ctx), t.c, t.record); err != nil {
 		return fmt.Errorf("change the network: %w", err)
 	}
 	return nil
 }
 
-// open validates and plans the document; it touches nothing. The transaction has no record where everything is in place.
-func (n *Network) open(ctx context.Context, want netstate.Document, options []host.NetworkOption) (*transaction, error) {
+// openTransaction validates and plans the document; it touches nothing. The transaction has no record where everything is in place.
+func (n *Network) openTransaction(ctx context.Context, want netstate.Document, options []host.NetworkOption) (*transaction, error) {
 	if err := netstate.Validate(want); err != nil {
 		return nil, fmt.Errorf("validate the document: %w", err)
 	}
-	if err := n.recover(ctx); errors.Is(err, errNotInForce) {
+	if err := n.recoverChange(ctx); errors.Is(err, errNotInForce) {
 		n.o.Log.Warn("an earlier change of the network is not settled, going on", "err", err)
 	} else if err != nil {
 		return nil, fmt.Errorf("settle an earlier change of the network: %w", err)
 	}
-	if r, err := n.load(); err == nil && r != nil && r.Confirm != nil {
+	if r, err := n.loadJournal(); err == nil && r != nil && r.Confirm != nil {
 		return nil, fmt.Errorf("change the network: %w until %s", host.ErrNetworkPending, r.Confirm.Deadline.Format(time.RFC3339))
 	}
 	c, err := n.connect(ctx)
@@ -111,22 +111,22 @@ func (n *Network) open(ctx context.Context, want netstate.Document, options []ho
 		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[target]dbus.ObjectPath{}, activations: map[target]int{},
 		ephemeral: slices.Contains(options, host.NetworkEphemeral),
 	}
-	if err := t.prepare(ctx); err != nil {
+	if err := t.preparePlan(ctx); err != nil {
 		c.close()
 		return nil, fmt.Errorf("plan the change of the network: %w", err)
 	}
 	return t, nil
 }
 
-// finish ends the checkpoint of a committed record and forgets the record.
-func (n *Network) finish(ctx context.Context, c *client, r *record) error {
+// finishCommitted ends the checkpoint of a committed record and forgets the record.
+func (n *Network) finishCommitted(ctx context.Context, c *client, r *record) error {
 	if err := c.dropLease(ctx, r.Lease); err != nil {
 		return fmt.Errorf("the network is committed, but the checkpoint could not be ended: %w", err)
 	}
 	if err := n.settlePairs(); err != nil {
 		return fmt.Errorf("the network is committed, but its pairs of virtual cards may not come back after a boot: %w", err)
 	}
-	return n.forget()
+	return n.removeJournal()
 }
 
 func runProof(ctx context.Context, prove func(context.Context) error) error {
@@ -142,15 +142,15 @@ func runProof(ctx context.Context, prove func(context.Context) error) error {
 // run does the transaction up to and including the settlement (commit, or hand-over to a person); on any error the old
 // network is back when it returns, or the error says that it is not.
 func (t *transaction) run(ctx context.Context, settle func(context.Context) error) error {
-	if err := t.n.store(t.record); err != nil {
+	if err := t.n.storeJournal(t.record); err != nil {
 		return err
 	}
 	var err error
 	t.leased = time.Now()
-	if t.record.Lease, err = t.c.takeLease(ctx, t.lease()); err != nil {
-		return errors.Join(err, t.n.forget())
+	if t.record.Lease, err = t.c.takeLease(ctx, t.leaseLength()); err != nil {
+		return errors.Join(err, t.n.removeJournal())
 	}
-	t.events = t.c.events()
+	t.events = t.c.subscribeEvents()
 	defer t.events.close()
 	if err := t.underLease(ctx, settle); err != nil {
 		return t.goBack(ctx, err)
@@ -158,8 +158,8 @@ func (t *transaction) run(ctx context.Context, settle func(context.Context) erro
 	return nil
 }
 
-// lease grows with the change: NetworkManager answers nothing while it works through many profiles.
-func (t *transaction) lease() time.Duration {
+// leaseLength grows with the change: NetworkManager answers nothing while it works through many profiles.
+func (t *transaction) leaseLength() time.Duration {
 	const each = 20 * time.Millisecond
 	return t.n.o.Lease + time.Duration(len(t.changes))*each
 }
@@ -172,59 +172,59 @@ func (t *transaction) underLease(ctx context.Context, settle func(context.Contex
 	defer lost(nil)
 	lease := t.record.Lease // commit replaces the record while the lease is kept alive
 	alive.Go(func() { t.keepAlive(ctx, lease, lost) })
-	if err := t.n.store(t.record); err != nil { // now with the lease
+	if err := t.n.storeJournal(t.record); err != nil { // now with the lease
 		return err
 	}
-	if err := t.hold(ctx); err != nil {
-		return because(ctx, err)
+	if err := t.writeLeavingProfiles(ctx); err != nil {
+		return withContextCause(ctx, err)
 	}
 	for _, c := range t.changes {
 		t.log.Info("changing the network", "interface", c.Iface, "profile", c.After.ID(), "new", c.Before == nil)
-		if err := t.bring(ctx, c); err != nil {
-			return because(ctx, err)
+		if err := t.applyChange(ctx, c); err != nil {
+			return withContextCause(ctx, err)
 		}
 	}
 	if t.global != nil {
 		if err := t.c.setGlobalDNS(ctx, *t.global); err != nil {
-			return because(ctx, fmt.Errorf("set the DNS servers: %w", err))
+			return withContextCause(ctx, fmt.Errorf("set the DNS servers: %w", err))
 		}
 	}
 	if t.node != nil {
 		if err := t.n.nodeWide().Start(ctx, t.node.New); err != nil {
-			return because(ctx, err)
+			return withContextCause(ctx, err)
 		}
 	}
-	if err := t.verify(ctx); err != nil {
-		return because(ctx, err)
+	if err := t.awaitInPlace(ctx); err != nil {
+		return withContextCause(ctx, err)
 	}
-	return because(ctx, settle(ctx))
+	return withContextCause(ctx, settle(ctx))
 }
 
-// because adds why the context ended, which the failed call does not know.
-func because(ctx context.Context, err error) error {
+// withContextCause adds why the context ended, which the failed call does not know.
+func withContextCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w (%w)", cause, err)
 	}
 	return err
 }
 
-// commit extends the lease, saves and says so in the journal.
-func (t *transaction) commit(ctx context.Context) error {
+// commitChange extends the lease, saves and says so in the journal.
+func (t *transaction) commitChange(ctx context.Context) error {
 	// A full lease from here: the saving must not run into its end.
-	if err := t.c.extend(ctx, t.record.Lease, t.lease()); err != nil {
+	if err := t.c.extendLease(ctx, t.record.Lease, t.leaseLength()); err != nil {
 		return fmt.Errorf("extend the checkpoint for the commit: %w", err)
 	}
-	committed, err := t.n.commit(ctx, t.c, t.record)
+	committed, err := t.n.commitRecord(ctx, t.c, t.record)
 	if err == nil {
 		t.record = committed
 	}
 	return err
 }
 
-// commit writes the record's profiles to disk and then says so in the journal.
-func (n *Network) commit(ctx context.Context, c *client, r *record) (*record, error) {
+// commitRecord writes the record's profiles to disk and then says so in the journal.
+func (n *Network) commitRecord(ctx context.Context, c *client, r *record) (*record, error) {
 	for _, p := range r.Profiles {
-		if err := c.save(ctx, p); err != nil && !r.Ephemeral {
+		if err := c.saveProfile(ctx, p); err != nil && !r.Ephemeral {
 			return nil, fmt.Errorf("save the profile of %s: %w", p.Iface, err)
 		}
 	}
@@ -242,16 +242,16 @@ func (n *Network) commit(ctx context.Context, c *client, r *record) (*record, er
 	}
 	committed := *r
 	committed.Phase, committed.New, committed.Confirm = phaseCommitted, files, nil
-	return &committed, n.store(&committed)
+	return &committed, n.storeJournal(&committed)
 }
 
 // flushSaved makes what NetworkManager saved survive a power cut, and returns the profiles' files.
 func (n *Network) flushSaved(r *record) (map[string]string, error) {
-	files, err := n.keyfiles(r.uuids())
+	files, err := n.readKeyfiles(r.profileUUIDs())
 	if err != nil {
 		return nil, fmt.Errorf("read the saved profiles: %w", err)
 	}
-	if err := n.persist(files); err != nil {
+	if err := n.flushProfiles(files); err != nil {
 		return nil, fmt.Errorf("flush the saved profiles: %w", err)
 	}
 	if r.GlobalNew != nil {
@@ -262,8 +262,8 @@ func (n *Network) flushSaved(r *record) (map[string]string, error) {
 	return files, nil
 }
 
-// save brings the disk in line with NetworkManager's memory.
-func (c *client) save(ctx context.Context, p touched) error {
+// saveProfile brings the disk in line with NetworkManager's memory.
+func (c *client) saveProfile(ctx context.Context, p touched) error {
 	if !p.Save && !p.Delete {
 		return nil
 	}
@@ -282,15 +282,15 @@ func (t *transaction) goBack(ctx context.Context, cause error) error {
 	t.log.Warn("going back to the old network", "because", cause)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goBackTime)
 	defer cancel()
-	if err := t.n.undo(ctx, t.record); err != nil {
+	if err := t.n.undoRecord(ctx, t.record); err != nil {
 		return fmt.Errorf("%w; and the old network is not back: %w", cause, err)
 	}
 	return fmt.Errorf("%w; the old network is back", cause)
 }
 
-// wait is events.until with the transaction's own bound.
-func (t *transaction) wait(ctx context.Context, check func() ([]string, error)) error {
+// waitBounded is events.until with the transaction's own bound.
+func (t *transaction) waitBounded(ctx context.Context, check func() ([]string, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, t.n.o.Settle, fmt.Errorf("not in place after %s", t.n.o.Settle))
 	defer cancel()
-	return t.events.until(ctx, check)
+	return t.events.waitFor(ctx, check)
 }

@@ -24,10 +24,10 @@ import (
 // States of an active connection.
 const activeActivated = 2
 
-// verify waits until the system is what the document says. It fails at once where
+// awaitInPlace waits until the system is what the document says. It fails at once where
 // NetworkManager gave up or another machine uses the address.
-func (t *transaction) verify(ctx context.Context) error {
-	if err := t.wait(ctx, t.notInPlace(ctx)); err != nil {
+func (t *transaction) awaitInPlace(ctx context.Context) error {
+	if err := t.waitBounded(ctx, t.notInPlace(ctx)); err != nil {
 		return err
 	}
 	t.n.settleForeign(ctx, t.events, t.record.ForeignAfter)
@@ -38,28 +38,28 @@ func (t *transaction) verify(ctx context.Context) error {
 func (t *transaction) notInPlace(ctx context.Context) func() ([]string, error) {
 	unable := unable{patience: min(followTime, t.n.o.Settle/2)}
 	return func() ([]string, error) {
-		waiting, err := t.activation(ctx)
+		waiting, err := t.pendingActivations(ctx)
 		if err != nil || len(waiting) > 0 {
 			return waiting, err
 		}
 		if err := t.n.setPrimaries(t.record.PrimaryNew); err != nil {
 			return nil, err
 		}
-		_, got, err := t.n.look(ctx, t.c, t.names())
+		_, got, err := t.n.observeQuickly(ctx, t.c, t.concernedNames())
 		if err != nil {
 			return nil, err
 		}
 		putForeignBack(t.record.ForeignAfter)
 		found := netstate.Compare(nodewide.Unstored(t.record.After), got)
-		if err := unable.check(found, time.Now()); err != nil {
+		if err := unable.checkFollowed(found, time.Now()); err != nil {
 			return nil, err
 		}
-		missing := t.unleased(got)
+		missing := t.findUnleased(got)
 		for _, m := range found {
 			missing = append(missing, m.Sentence)
 		}
 		for _, c := range t.changes {
-			if err := t.duplicate(c.Iface); err != nil && len(missing) > 0 {
+			if err := t.checkDuplicate(c.Iface); err != nil && len(missing) > 0 {
 				return nil, err
 			}
 		}
@@ -77,7 +77,7 @@ type unable struct {
 	settled  string
 }
 
-func (u *unable) check(found []netstate.Mismatch, now time.Time) error {
+func (u *unable) checkFollowed(found []netstate.Mismatch, now time.Time) error {
 	var words []string
 	for _, m := range found {
 		if m.Settled {
@@ -96,9 +96,9 @@ func (u *unable) check(found []netstate.Mismatch, now time.Time) error {
 		"or give what the link can do", settled)
 }
 
-// unleased names the interfaces that had addresses from the network, start over with a copy of their profile, and have none yet:
+// findUnleased names the interfaces that had addresses from the network, start over with a copy of their profile, and have none yet:
 // their document may say nothing of addresses.
-func (t *transaction) unleased(got netstate.Document) []string {
+func (t *transaction) findUnleased(got netstate.Document) []string {
 	var out []string
 	for _, c := range t.changes {
 		if c.From == nil {
@@ -131,7 +131,7 @@ func (n *Network) settleForeign(ctx context.Context, e *events, all []kernel.For
 	ctx, cancel := context.WithTimeout(ctx, n.o.Foreign)
 	defer cancel()
 	var pending []string
-	err := e.until(ctx, func() ([]string, error) {
+	err := e.waitFor(ctx, func() ([]string, error) {
 		pending = putForeignBack(all)
 		return pending, nil
 	})
@@ -156,23 +156,23 @@ func (n *Network) setPrimaries(ports map[string]string) error {
 	return nil
 }
 
-// activation names the interfaces NetworkManager still works on.
-func (t *transaction) activation(ctx context.Context) ([]string, error) {
+// pendingActivations names the interfaces NetworkManager still works on.
+func (t *transaction) pendingActivations(ctx context.Context) ([]string, error) {
 	var waiting []string
 	for on, path := range t.activating {
-		p, err := t.c.properties(ctx, path, ifaceActive)
+		p, err := t.c.readProperties(ctx, path, ifaceActive)
 		iface := on.iface
-		if err != nil && !gone(err) {
+		if err != nil && !isGone(err) {
 			return nil, fmt.Errorf("observe the activation of %s: %w", iface, err)
 		}
 		switch state := profile.Get[uint32](p, "State"); {
-		case gone(err) || state > activeActivated:
+		case isGone(err) || state > activeActivated:
 			again, err := t.activationEnded(ctx, on)
 			if err != nil {
 				return nil, err
 			}
 			if !again {
-				return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.reason(ctx, on))
+				return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.deviceReason(ctx, on))
 			}
 			waiting = append(waiting, iface+" is being activated again")
 		case state < activeActivated:
@@ -183,9 +183,9 @@ func (t *transaction) activation(ctx context.Context) ([]string, error) {
 	return waiting, nil
 }
 
-// reason is what NetworkManager says of the device's last change of state.
-func (t *transaction) reason(ctx context.Context, on target) string {
-	s, err := t.c.snapshot(ctx)
+// deviceReason is what NetworkManager says of the device's last change of state.
+func (t *transaction) deviceReason(ctx context.Context, on target) string {
+	s, err := t.c.readSnapshot(ctx)
 	if err != nil {
 		return err.Error()
 	}
@@ -193,7 +193,7 @@ func (t *transaction) reason(ctx context.Context, on target) string {
 	if !ok {
 		return "the device is gone"
 	}
-	p, err := t.c.properties(ctx, d.Path, ifaceDevice)
+	p, err := t.c.readProperties(ctx, d.Path, ifaceDevice)
 	if err != nil {
 		return err.Error()
 	}
@@ -215,13 +215,13 @@ func (t *transaction) reason(ctx context.Context, on target) string {
 	return fmt.Sprintf("reason %d of NetworkManager's device states", code)
 }
 
-// duplicate reports an address of the interface that another machine on its link has.
-func (t *transaction) duplicate(iface string) error {
+// checkDuplicate reports an address of the interface that another machine on its link has.
+func (t *transaction) checkDuplicate(iface string) error {
 	link, err := netlink.LinkByName(iface)
 	if err != nil {
 		return nil //nolint:nilerr // no link, no duplicate
 	}
-	if a, ok := t.events.duplicate(link.Attrs().Index); ok {
+	if a, ok := t.events.duplicateOn(link.Attrs().Index); ok {
 		return fmt.Errorf("another machine on the link of %s already has %s", iface, a)
 	}
 	return nil
@@ -254,7 +254,7 @@ const capabilityOVS = 2
 
 // hasOpenVSwitch refuses changes of Open vSwitch where NetworkManager could not make them.
 func (c *client) hasOpenVSwitch(ctx context.Context) error {
-	p, err := c.properties(ctx, pathManager, ifaceManager)
+	p, err := c.readProperties(ctx, pathManager, ifaceManager)
 	if err != nil {
 		return err
 	}
@@ -272,9 +272,9 @@ var linkModules = map[string]string{
 	profile.TypeMACVLAN: "macvlan", profile.TypeBridge: "bridge",
 }
 
-// before is how the given interfaces are now, in a form netstate.Verify can hold the system
+// stateBefore is how the given interfaces are now, in a form netstate.Verify can hold the system
 // to after going back: fixed addresses and configured routes.
-func before(now netstate.Document, ifaces []string) netstate.Document {
+func stateBefore(now netstate.Document, ifaces []string) netstate.Document {
 	out := netstate.Document{Routes: &netstate.Routes{}}
 	for _, i := range now.Interfaces {
 		if !slices.Contains(ifaces, i.Name) || i.Type == netstate.TypeOVSBridge {

@@ -16,14 +16,14 @@ func TestUnable(t *testing.T) {
 	follows := []netstate.Mismatch{{Sentence: "route r is missing"}}
 	not := append([]netstate.Mismatch{{Sentence: "card0 has speed 100, not 1000", Settled: true}}, follows...)
 	for _, found := range [][]netstate.Mismatch{nil, follows, not, nil, not} { // it was in place meanwhile: the time begins anew
-		require.NoError(t, u.check(found, now))
+		require.NoError(t, u.checkFollowed(found, now))
 		now = now.Add(9 * time.Second)
 	}
-	err := u.check(not, now.Add(time.Second))
+	err := u.checkFollowed(not, now.Add(time.Second))
 	require.ErrorContains(t, err, "card0 has speed 100, not 1000")
 	require.NotContains(t, err.Error(), "route r")
 	for range 3 {
 		now = now.Add(time.Minute)
-		require.NoError(t, (&unable{patience: 10 * time.Second}).check(follows, now))
+		require.NoError(t, (&unable{patience: 10 * time.Second}).checkFollowed(follows, now))
 	}
 }

@@ -31,7 +31,7 @@ type events struct {
 	duplicates map[int]netip.Addr // by link index: the last address that another machine uses
 }
 
-func (c *client) events() *events {
+func (c *client) subscribeEvents() *events {
 	e := &events{
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), conn: c.conn, sigs: make(chan *dbus.Signal, 64),
 		duplicates: map[int]netip.Addr{},
@@ -43,11 +43,11 @@ func (c *client) events() *events {
 	routes := make(chan netlink.RouteUpdate, 64)
 	_ = netlink.AddrSubscribe(addrs, e.stop)
 	_ = netlink.RouteSubscribe(routes, e.stop)
-	go e.run(addrs, routes)
+	go e.forwardEvents(addrs, routes)
 	return e
 }
 
-func (e *events) run(addrs chan netlink.AddrUpdate, routes chan netlink.RouteUpdate) {
+func (e *events) forwardEvents(addrs chan netlink.AddrUpdate, routes chan netlink.RouteUpdate) {
 	for {
 		var open bool
 		select {
@@ -61,7 +61,7 @@ func (e *events) run(addrs chan netlink.AddrUpdate, routes chan netlink.RouteUpd
 			if !ok {
 				addrs = nil
 			}
-			e.note(a)
+			e.recordDuplicate(a)
 		case _, open = <-routes:
 			if !open {
 				routes = nil
@@ -74,8 +74,8 @@ func (e *events) run(addrs chan netlink.AddrUpdate, routes chan netlink.RouteUpd
 	}
 }
 
-// note keeps failures of duplicate address detection: NetworkManager removes the address at once.
-func (e *events) note(a netlink.AddrUpdate) {
+// recordDuplicate keeps failures of duplicate address detection: NetworkManager removes the address at once.
+func (e *events) recordDuplicate(a netlink.AddrUpdate) {
 	addr, ok := netip.AddrFromSlice(a.LinkAddress.IP)
 	if !ok || a.Flags&unix.IFA_F_DADFAILED == 0 {
 		return
@@ -85,8 +85,8 @@ func (e *events) note(a netlink.AddrUpdate) {
 	e.duplicates[a.LinkIndex] = addr.Unmap()
 }
 
-// duplicate says which address of the link another machine has.
-func (e *events) duplicate(link int) (netip.Addr, bool) {
+// duplicateOn says which address of the link another machine has.
+func (e *events) duplicateOn(link int) (netip.Addr, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	a, ok := e.duplicates[link]
@@ -98,9 +98,9 @@ func (e *events) close() {
 	close(e.stop)
 }
 
-// until calls check after each event until it finds nothing missing. At the end of
+// waitFor calls check after each event until it finds nothing missing. At the end of
 // ctx it fails, naming what was missing last.
-func (e *events) until(ctx context.Context, check func() (missing []string, err error)) error {
+func (e *events) waitFor(ctx context.Context, check func() (missing []string, err error)) error {
 	tick := time.NewTicker(recheck)
 	defer tick.Stop()
 	for {

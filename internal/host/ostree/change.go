@@ -35,10 +35,10 @@ func (d *Deployments) Clone(ctx context.Context, stateroot string, kernel ...str
 	if err := d.initStateroot(ctx, stateroot); err != nil {
 		return host.Deployment{}, fmt.Errorf("make stateroot %s: %w", stateroot, err)
 	}
-	if err := d.deploy(ctx, booted, stateroot, kernel); err != nil {
+	if err := d.deployClone(ctx, booted, stateroot, kernel); err != nil {
 		return host.Deployment{}, fmt.Errorf("clone %s into stateroot %s: %w", booted.ID(), stateroot, err)
 	}
-	return d.cloned(ctx, stateroot)
+	return d.findClone(ctx, stateroot)
 }
 
 // initStateroot makes the stateroot's directories. One without /var is what an interrupted
@@ -54,13 +54,13 @@ func (d *Deployments) initStateroot(ctx context.Context, stateroot string) error
 	if err := d.removeDir(stateroot); err != nil {
 		return fmt.Errorf("remove an incomplete one: %w", err)
 	}
-	_, err = d.admin(ctx, quick, "os-init", stateroot)
+	_, err = d.runAdmin(ctx, quick, "os-init", stateroot)
 	return err
 }
 
-// deploy writes the deployment. --retain and --no-prune keep every other deployment and
+// deployClone writes the deployment. --retain and --no-prune keep every other deployment and
 // object; the origin file makes the clone follow the same updates as the original.
-func (d *Deployments) deploy(ctx context.Context, booted host.Deployment, stateroot string, kernel []string) error {
+func (d *Deployments) deployClone(ctx context.Context, booted host.Deployment, stateroot string, kernel []string) error {
 	args := []string{"deploy", "--os=" + stateroot, "--retain", "--no-prune", "--not-as-default", "--karg-none"}
 	if len(kernel) == 0 {
 		var err error
@@ -74,11 +74,11 @@ func (d *Deployments) deploy(ctx context.Context, booted host.Deployment, stater
 	if _, err := d.files.Stat(booted.Origin()); err == nil {
 		args = append(args, "--origin-file="+booted.Origin())
 	}
-	_, err := d.admin(ctx, slow, append(args, booted.Checksum)...)
+	_, err := d.runAdmin(ctx, slow, append(args, booted.Checksum)...)
 	return err
 }
 
-func (d *Deployments) cloned(ctx context.Context, stateroot string) (host.Deployment, error) {
+func (d *Deployments) findClone(ctx context.Context, stateroot string) (host.Deployment, error) {
 	all, err := d.List(ctx)
 	if err != nil {
 		return host.Deployment{}, fmt.Errorf("find the clone in stateroot %s: %w", stateroot, err)
@@ -168,8 +168,8 @@ func (d *Deployments) DeployCommit(ctx context.Context, stateroot, checksum stri
 	for _, argument := range kernel {
 		args = append(args, "--karg-append="+argument)
 	}
-	if _, err := d.admin(ctx, slow, append(args, checksum)...); err != nil {
+	if _, err := d.runAdmin(ctx, slow, append(args, checksum)...); err != nil {
 		return fail(err)
 	}
-	return d.cloned(ctx, stateroot)
+	return d.findClone(ctx, stateroot)
 }

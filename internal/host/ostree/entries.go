@@ -22,8 +22,8 @@ type entry struct {
 	options []string
 }
 
-// entries reads what the boot loader offers, in its order.
-func (d *Deployments) entries() ([]entry, error) {
+// readEntries reads what the boot loader offers, in its order.
+func (d *Deployments) readEntries() ([]entry, error) {
 	names, err := d.files.List(host.BootEntries)
 	if err != nil {
 		return nil, fmt.Errorf("list boot loader entries: %w", err)
@@ -96,8 +96,8 @@ func parseBootLink(target string) (bootLink, error) {
 	return bootLink{parts[2], parts[3]}, nil
 }
 
-// deployment resolves a boot link to what it leads to.
-func (d *Deployments) deployment(target string) (host.Deployment, error) {
+// resolveBootLink resolves a boot link to what it leads to.
+func (d *Deployments) resolveBootLink(target string) (host.Deployment, error) {
 	real, err := d.files.RealPath(path.Join(host.SysrootDir, target))
 	if err != nil {
 		return host.Deployment{}, fmt.Errorf("resolve ostree=%s: %w", target, err)

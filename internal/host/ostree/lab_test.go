@@ -63,7 +63,7 @@ func TestLabCloneTakesTheKernelArguments(t *testing.T) {
 	clone, err := d.Clone(t.Context(), "contract-kargs")
 	require.NoError(t, err)
 	defer onNode(t)
-	menu, err := d.entries()
+	menu, err := d.readEntries()
 	require.NoError(t, err)
 	var options [2]string
 	for i, index := range []int{0, clone.Index} {

@@ -14,13 +14,13 @@ import (
 
 // List implements host.Deployments. It runs no program.
 func (d *Deployments) List(context.Context) ([]host.Deployment, error) {
-	menu, err := d.entries()
+	menu, err := d.readEntries()
 	if err != nil {
 		return nil, err
 	}
 	var all []host.Deployment
 	for i, e := range menu {
-		dep, err := d.deployment(e.target)
+		dep, err := d.resolveBootLink(e.target)
 		if err != nil {
 			return nil, fmt.Errorf("boot loader entry %s: %w", e.file, err)
 		}
@@ -44,7 +44,7 @@ func (d *Deployments) KernelArguments(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the booted kernel arguments: %w", err)
 	}
-	menu, err := d.entries()
+	menu, err := d.readEntries()
 	if err != nil {
 		return nil, fmt.Errorf("read the booted kernel arguments: %w", err)
 	}
@@ -82,12 +82,12 @@ func (d *Deployments) bootedIndex(all []host.Deployment, menu []entry) (int, err
 }
 
 func (d *Deployments) sameFolder(all []host.Deployment, running string) (int, bool) {
-	here, ok := d.inode(running)
+	here, ok := d.inodeOf(running)
 	if !ok {
 		return 0, false
 	}
 	for i, dep := range all {
-		if there, ok := d.inode(dep.InDeployment(running)); ok && there == here {
+		if there, ok := d.inodeOf(dep.InDeployment(running)); ok && there == here {
 			return i, true
 		}
 	}
@@ -96,7 +96,7 @@ func (d *Deployments) sameFolder(all []host.Deployment, running string) (int, bo
 
 type inode struct{ dev, ino uint64 }
 
-func (d *Deployments) inode(path string) (inode, bool) {
+func (d *Deployments) inodeOf(path string) (inode, bool) {
 	st, err := d.files.StatTarget(path)
 	if err != nil {
 		return inode{}, false
@@ -110,7 +110,7 @@ func (d *Deployments) inode(path string) (inode, bool) {
 
 // linkTarget follows the link in the kernel's arguments while it exists.
 func (d *Deployments) linkTarget(all []host.Deployment, word string) (int, bool, error) {
-	dep, err := d.deployment(word)
+	dep, err := d.resolveBootLink(word)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
 	}

@@ -52,7 +52,7 @@ func New(o Options) *Deployments {
 // CanSetDefault implements host.Deployments. Older ostree (2022.7, say) has no
 // `ostree admin set-default`; an update waiting to be finished would override any choice.
 func (d *Deployments) CanSetDefault(ctx context.Context) error {
-	res, err := d.admin(ctx, quick, "--help")
+	res, err := d.runAdmin(ctx, quick, "--help")
 	if err != nil {
 		return fmt.Errorf("ask ostree for its commands: %w", err)
 	}
@@ -84,7 +84,7 @@ func (d *Deployments) Stateroots(context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (d *Deployments) admin(ctx context.Context, timeout time.Duration, args ...string) (run.Result, error) {
+func (d *Deployments) runAdmin(ctx context.Context, timeout time.Duration, args ...string) (run.Result, error) {
 	argv := append([]string{"ostree", "admin"}, args...)
 	return d.runner.Run(ctx, run.Command{Argv: argv, Timeout: timeout})
 }

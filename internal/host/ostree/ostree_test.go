@@ -49,7 +49,7 @@ func TestEntriesSortByNumber(t *testing.T) {
 		text := fmt.Sprintf("version %d\noptions quiet ostree=%s\n", i, f.link(0))
 		require.NoError(t, os.WriteFile(f.path(fmt.Sprintf("boot/loader/entries/ostree-%d.conf", i)), []byte(text), 0o644))
 	}
-	menu, err := d.entries()
+	menu, err := d.readEntries()
 	require.NoError(t, err)
 	require.Equal(t, 11, menu[0].version)
 	require.Equal(t, 1, menu[len(menu)-1].version)

@@ -34,12 +34,12 @@ func (d *Deployments) Remove(ctx context.Context, stateroot string) error {
 	if _, err := d.files.Stat(host.StaterootDir(stateroot)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := d.undeploy(ctx, stateroot); err != nil {
+	if err := d.undeployAll(ctx, stateroot); err != nil {
 		return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
 	}
 	// Deployments that an interrupted deploy left without a boot entry, their kernels in
 	// /boot included.
-	if _, err := d.admin(ctx, slow, "cleanup"); err != nil {
+	if _, err := d.runAdmin(ctx, slow, "cleanup"); err != nil {
 		return fmt.Errorf("remove stateroot %s: %w", stateroot, err)
 	}
 	if err := d.removeKernels(stateroot); err != nil {
@@ -69,9 +69,9 @@ func (d *Deployments) removeKernels(stateroot string) error {
 	return nil
 }
 
-// undeploy takes the stateroot's deployments off the menu, the last first, since each
+// undeployAll takes the stateroot's deployments off the menu, the last first, since each
 // removal moves up those behind it.
-func (d *Deployments) undeploy(ctx context.Context, stateroot string) error {
+func (d *Deployments) undeployAll(ctx context.Context, stateroot string) error {
 	for {
 		all, err := d.List(ctx)
 		if err != nil {

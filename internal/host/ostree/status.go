@@ -29,7 +29,7 @@ func parseStatus(text string) []host.Deployment {
 // byIndex runs a command that names a deployment by index, after making sure that ostree
 // counts it the same way.
 func (d *Deployments) byIndex(ctx context.Context, dep host.Deployment, command string) error {
-	res, err := d.admin(ctx, quick, "status")
+	res, err := d.runAdmin(ctx, quick, "status")
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (d *Deployments) byIndex(ctx context.Context, dep host.Deployment, command 
 			return fmt.Errorf("ostree counts deployment %s of %s as number %d, the boot loader as %d",
 				dep.ID(), dep.Stateroot, listed.Index, dep.Index)
 		}
-		_, err := d.admin(ctx, slow, command, strconv.Itoa(dep.Index))
+		_, err := d.runAdmin(ctx, slow, command, strconv.Itoa(dep.Index))
 		return err
 	}
 	return fmt.Errorf("ostree admin status does not list deployment %s of %s", dep.ID(), dep.Stateroot)

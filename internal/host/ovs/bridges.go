@@ -7,23 +7,24 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// options are those of a bridge in nmstate's words. An empty datapath type is the kernel's.
-func (r row) options() *netstate.BridgeOptions {
-	datapath := r.text("datapath_type")
+// bridgeOptions are those of a bridge in nmstate's words. An empty datapath type is the kernel's.
+func (r row) bridgeOptions() *netstate.BridgeOptions {
+	datapath := r.stringColumn("datapath_type")
 	if datapath == "" {
 		datapath = "system"
 	}
 	return &netstate.BridgeOptions{
-		STP: &netstate.STP{Enabled: r.flag("stp_enable")}, RSTP: r.flag("rstp_enable"), McastSnooping: r.flag("mcast_snooping_enable"),
-		FailMode: r.text("fail_mode"), Datapath: datapath,
+		STP: &netstate.STP{Enabled: r.boolColumn("stp_enable")}, RSTP: r.boolColumn("rstp_enable"),
+		McastSnooping: r.boolColumn("mcast_snooping_enable"),
+		FailMode:      r.stringColumn("fail_mode"), Datapath: datapath,
 	}
 }
 
-// vlan is the filter of a port; nil where it has none. Without a mode a port with a tag is an access port
+// portVLAN is the filter of a port; nil where it has none. Without a mode a port with a tag is an access port
 // (ovs-vswitchd.conf.db(5), table Port).
-func (r row) vlan() *netstate.PortVLAN {
-	tags, trunks := r.numbers("tag"), r.numbers("trunks")
-	mode := r.text("vlan_mode")
+func (r row) portVLAN() *netstate.PortVLAN {
+	tags, trunks := r.intSetColumn("tag"), r.intSetColumn("trunks")
+	mode := r.stringColumn("vlan_mode")
 	switch {
 	case mode == "native-untagged" || mode == "native-tagged":
 		out := &netstate.PortVLAN{Mode: "trunk", EnableNative: new(true), TrunkTags: tagsOf(trunks)}
@@ -47,12 +48,12 @@ func tagsOf(ids []int) []netstate.TrunkTag {
 	return out
 }
 
-// bond is a port of several links.
-func (r row) bond(links []ovsLink) *netstate.PortBond {
+// portBond is a port of several links.
+func (r row) portBond(links []ovsLink) *netstate.PortBond {
 	out := &netstate.PortBond{
-		Mode: r.text("bond_mode"), UpDelay: new(r.number("bond_updelay")), DownDelay: new(r.number("bond_downdelay")),
+		Mode: r.stringColumn("bond_mode"), UpDelay: new(r.intColumn("bond_updelay")), DownDelay: new(r.intColumn("bond_downdelay")),
 	}
-	if l := r.text("lacp"); out.Mode == "" && (l == "active" || l == "passive") {
+	if l := r.stringColumn("lacp"); out.Mode == "" && (l == "active" || l == "passive") {
 		out.Mode = "lacp"
 	}
 	for _, l := range links {
@@ -61,8 +62,8 @@ func (r row) bond(links []ovsLink) *netstate.PortBond {
 	return out
 }
 
-// flag reads a boolean column; nil where it is none.
-func (r row) flag(column string) *bool {
+// boolColumn reads a boolean column; nil where it is none.
+func (r row) boolColumn(column string) *bool {
 	var b bool
 	if json.Unmarshal(r[column], &b) != nil {
 		return nil
@@ -70,16 +71,16 @@ func (r row) flag(column string) *bool {
 	return &b
 }
 
-// number reads an integer column; 0 where it is none.
-func (r row) number(column string) int {
-	if all := r.numbers(column); len(all) > 0 {
+// intColumn reads an integer column; 0 where it is none.
+func (r row) intColumn(column string) int {
+	if all := r.intSetColumn(column); len(all) > 0 {
 		return all[0]
 	}
 	return 0
 }
 
-// numbers reads a column of integers: one alone, or ["set", [...]] (RFC 7047 section 5.1).
-func (r row) numbers(column string) []int {
+// intSetColumn reads a column of integers: one alone, or ["set", [...]] (RFC 7047 section 5.1).
+func (r row) intSetColumn(column string) []int {
 	var n int
 	if json.Unmarshal(r[column], &n) == nil && len(r[column]) > 0 {
 		return []int{n}
@@ -97,14 +98,15 @@ func (r row) numbers(column string) []int {
 
 // freeForm are those columns, without NetworkManager's own notes; nil for none.
 func (r row) freeForm() *netstate.OVSDB {
-	out := &netstate.OVSDB{ExternalIDs: notes(r.columns("external_ids")), OtherConfig: notes(r.columns("other_config"))}
+	out := &netstate.OVSDB{ExternalIDs: withoutNMNotes(r.mapColumn("external_ids")),
+		OtherConfig: withoutNMNotes(r.mapColumn("other_config"))}
 	if out.ExternalIDs == nil && out.OtherConfig == nil {
 		return nil
 	}
 	return out
 }
 
-func notes(all map[string]string) map[string]*string {
+func withoutNMNotes(all map[string]string) map[string]*string {
 	var out map[string]*string
 	for key, value := range all {
 		if strings.HasPrefix(key, "NM.") {

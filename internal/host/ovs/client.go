@@ -19,7 +19,7 @@ type client struct {
 // answerTime bounds one exchange: the server is on this machine.
 const answerTime = 10 * time.Second
 
-func dial(ctx context.Context, socket string) (*client, error) {
+func dialDatabase(ctx context.Context, socket string) (*client, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -76,20 +76,20 @@ func (c *client) transact(ctx context.Context, database string, ops ...operation
 		params = append(params, o)
 	}
 	if err := json.NewEncoder(c.conn).Encode(request{Method: "transact", Params: params, ID: 1}); err != nil {
-		return nil, fmt.Errorf("ask the Open vSwitch database: %w", because(ctx, err))
+		return nil, fmt.Errorf("ask the Open vSwitch database: %w", contextCause(ctx, err))
 	}
-	m, err := c.answer()
+	m, err := c.readResponse()
 	if err != nil {
-		return nil, fmt.Errorf("ask the Open vSwitch database: %w", because(ctx, err))
+		return nil, fmt.Errorf("ask the Open vSwitch database: %w", contextCause(ctx, err))
 	}
-	return results(m, len(ops))
+	return parseResults(m, len(ops))
 }
 
 // errTimedOut says that a row is not as the transaction demands.
 var errTimedOut = errors.New("another program changed the row meanwhile")
 
-// answer reads until the response; the server may ask us for a sign of life meanwhile.
-func (c *client) answer() (message, error) {
+// readResponse reads until the response; the server may ask us for a sign of life meanwhile.
+func (c *client) readResponse() (message, error) {
 	for {
 		var m message
 		if err := c.dec.Decode(&m); err != nil {
@@ -105,7 +105,7 @@ func (c *client) answer() (message, error) {
 	}
 }
 
-func results(m message, n int) ([][]row, error) {
+func parseResults(m message, n int) ([][]row, error) {
 	if len(m.Error) > 0 && string(m.Error) != "null" {
 		return nil, fmt.Errorf("the Open vSwitch database refuses: %s", m.Error)
 	}
@@ -133,15 +133,15 @@ func results(m message, n int) ([][]row, error) {
 	return out, nil
 }
 
-func because(ctx context.Context, err error) error {
+func contextCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	return err
 }
 
-// columns reads a column of strings by string: ["map", [["key", "value"], ...]].
-func (r row) columns(column string) map[string]string {
+// mapColumn reads a column of strings by string: ["map", [["key", "value"], ...]].
+func (r row) mapColumn(column string) map[string]string {
 	var pair []json.RawMessage
 	var entries [][2]string
 	if json.Unmarshal(r[column], &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[1], &entries) != nil {
@@ -157,22 +157,22 @@ func (r row) columns(column string) map[string]string {
 // row is one row of a table, by column.
 type row map[string]json.RawMessage
 
-// text reads a string column; "" where it is none.
-func (r row) text(column string) string {
+// stringColumn reads a string column; "" where it is none.
+func (r row) stringColumn(column string) string {
 	var s string
 	_ = json.Unmarshal(r[column], &s) // another type is no text
 	return s
 }
 
-// uuid reads a column holding ["uuid", "..."].
-func (r row) uuid(column string) string {
-	id, _ := atom(r[column])
+// uuidColumn reads a column holding ["uuid", "..."].
+func (r row) uuidColumn(column string) string {
+	id, _ := parseUUID(r[column])
 	return id
 }
 
-// set reads a column of uuids: one alone, or ["set", [[...], ...]] (RFC 7047 section 5.1).
-func (r row) set(column string) []string {
-	if id, ok := atom(r[column]); ok {
+// uuidSetColumn reads a column of uuids: one alone, or ["set", [[...], ...]] (RFC 7047 section 5.1).
+func (r row) uuidSetColumn(column string) []string {
+	if id, ok := parseUUID(r[column]); ok {
 		return []string{id}
 	}
 	var pair []json.RawMessage
@@ -186,14 +186,14 @@ func (r row) set(column string) []string {
 	}
 	var out []string
 	for _, m := range members {
-		if id, ok := atom(m); ok {
+		if id, ok := parseUUID(m); ok {
 			out = append(out, id)
 		}
 	}
 	return out
 }
 
-func atom(raw json.RawMessage) (string, bool) {
+func parseUUID(raw json.RawMessage) (string, bool) {
 	var pair []string
 	if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 || pair[0] != "uuid" {
 		return "", false

@@ -30,7 +30,7 @@ func New(socket string) *Switch {
 // Uplink implements host.Switch. More than one candidate is an error that names them
 // all: a guess could cost the node its network.
 func (s *Switch) Uplink(ctx context.Context, bridge string) (string, error) {
-	bridges, err := s.read(ctx)
+	bridges, err := s.readBridges(ctx)
 	if err != nil {
 		return "", fmt.Errorf("find the uplink of bridge %s: %w", bridge, err)
 	}
@@ -41,7 +41,7 @@ func (s *Switch) Uplink(ctx context.Context, bridge string) (string, error) {
 	var found []string
 	for _, p := range bridges[i].ports {
 		for _, l := range p.links {
-			if l.system() && l.name != bridge {
+			if l.isSystem() && l.name != bridge {
 				found = append(found, l.name)
 			}
 		}
@@ -60,8 +60,8 @@ func (s *Switch) Uplink(ctx context.Context, bridge string) (string, error) {
 // Interfaces lists the ovs-bridge entries with their options and ports, and the ovs-interface
 // entries (internal ones and ends of patches), without addresses. A system without Open vSwitch has none.
 func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
-	bridges, err := s.read(ctx)
-	if absent(err) {
+	bridges, err := s.readBridges(ctx)
+	if isNotRunning(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -73,11 +73,11 @@ func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
 		i.Bridge = &netstate.Bridge{Options: b.options}
 		for _, p := range b.ports {
 			i.Bridge.Ports = append(i.Bridge.Ports, netstate.BridgePort{Name: p.name, VLAN: p.vlan, Bond: p.bond})
-			i.Bridge.AllowExtraPatchPorts = i.Bridge.AllowExtraPatchPorts || p.has("patch")
+			i.Bridge.AllowExtraPatchPorts = i.Bridge.AllowExtraPatchPorts || p.hasLinkKind("patch")
 		}
 		out = append(out, i)
 		for _, p := range b.ports {
-			out = append(out, p.interfaces()...)
+			out = append(out, p.ovsInterfaces()...)
 		}
 	}
 	return out, nil
@@ -98,8 +98,8 @@ type ovsPort struct {
 	bond  *netstate.PortBond // nil for a port of one link
 }
 
-// interfaces are those of the port that only Open vSwitch has.
-func (p ovsPort) interfaces() []netstate.Interface {
+// ovsInterfaces are those of the port that only Open vSwitch has.
+func (p ovsPort) ovsInterfaces() []netstate.Interface {
 	var out []netstate.Interface
 	for _, l := range p.links {
 		i := netstate.Interface{Name: l.name, Type: netstate.TypeOVSInterface, State: netstate.StateUp, OVSDB: l.columns}
@@ -114,7 +114,7 @@ func (p ovsPort) interfaces() []netstate.Interface {
 	return out
 }
 
-func (p ovsPort) has(kind string) bool {
+func (p ovsPort) hasLinkKind(kind string) bool {
 	return slices.ContainsFunc(p.links, func(l ovsLink) bool { return l.kind == kind })
 }
 
@@ -124,13 +124,13 @@ type ovsLink struct {
 	columns          *netstate.OVSDB
 }
 
-// system says that the link is the kernel's own, and no patch, tunnel or internal port.
-func (l ovsLink) system() bool { return l.kind == "" || l.kind == "system" }
+// isSystem says that the link is the kernel's own, and no patch, tunnel or internal port.
+func (l ovsLink) isSystem() bool { return l.kind == "" || l.kind == "system" }
 
-// read selects the three tables in one transaction, so that they fit together.
+// readBridges selects the three tables in one transaction, so that they fit together.
 // Schema: ovs-vswitchd.conf.db(5).
-func (s *Switch) read(ctx context.Context) ([]ovsBridge, error) {
-	c, err := dial(ctx, s.socket)
+func (s *Switch) readBridges(ctx context.Context) ([]ovsBridge, error) {
+	c, err := dialDatabase(ctx, s.socket)
 	if err != nil {
 		return nil, err
 	}
@@ -146,28 +146,28 @@ func (s *Switch) read(ctx context.Context) ([]ovsBridge, error) {
 	}
 	links := map[string]ovsLink{}
 	for _, r := range rows[2] {
-		links[r.uuid("_uuid")] = ovsLink{r.text("name"), r.text("type"), r.columns("options")["peer"], r.freeForm()}
+		links[r.uuidColumn("_uuid")] = ovsLink{r.stringColumn("name"), r.stringColumn("type"), r.mapColumn("options")["peer"], r.freeForm()}
 	}
 	ports := map[string]ovsPort{}
 	for _, r := range rows[1] {
-		p := ovsPort{name: r.text("name"), vlan: r.vlan()}
-		for _, id := range r.set("interfaces") {
+		p := ovsPort{name: r.stringColumn("name"), vlan: r.portVLAN()}
+		for _, id := range r.uuidSetColumn("interfaces") {
 			p.links = append(p.links, links[id])
 		}
 		slices.SortFunc(p.links, func(x, y ovsLink) int { return strings.Compare(x.name, y.name) })
 		if len(p.links) > 1 {
-			p.bond = r.bond(p.links)
+			p.bond = r.portBond(p.links)
 		}
-		ports[r.uuid("_uuid")] = p
+		ports[r.uuidColumn("_uuid")] = p
 	}
-	return assemble(rows[0], ports), nil
+	return assembleBridges(rows[0], ports), nil
 }
 
-func assemble(bridges []row, ports map[string]ovsPort) []ovsBridge {
+func assembleBridges(bridges []row, ports map[string]ovsPort) []ovsBridge {
 	var out []ovsBridge
 	for _, r := range bridges {
-		b := ovsBridge{name: r.text("name"), options: r.options(), columns: r.freeForm()}
-		for _, id := range r.set("ports") {
+		b := ovsBridge{name: r.stringColumn("name"), options: r.bridgeOptions(), columns: r.freeForm()}
+		for _, id := range r.uuidSetColumn("ports") {
 			b.ports = append(b.ports, ports[id])
 		}
 		slices.SortFunc(b.ports, func(x, y ovsPort) int { return strings.Compare(x.name, y.name) })

@@ -20,7 +20,7 @@ const nodeTable = "Open_vSwitch"
 // external ids. Both are nil on a node without Open vSwitch.
 func (s *Switch) Settings(ctx context.Context) (*netstate.OVSDB, *netstate.OVN, error) {
 	ids, other, err := s.nodeRow(ctx)
-	if absent(err) {
+	if isNotRunning(err) {
 		return nil, nil, nil
 	}
 	if err != nil {
@@ -28,15 +28,15 @@ func (s *Switch) Settings(ctx context.Context) (*netstate.OVSDB, *netstate.OVN, 
 	}
 	ovn := &netstate.OVN{BridgeMappings: parseMappings(ids[netstate.MappingsKey])}
 	delete(ids, netstate.MappingsKey)
-	return &netstate.OVSDB{ExternalIDs: optional(ids), OtherConfig: optional(other)}, ovn, nil
+	return &netstate.OVSDB{ExternalIDs: pointerValues(ids), OtherConfig: pointerValues(other)}, ovn, nil
 }
 
-// absent says that the node has no Open vSwitch that runs.
-func absent(err error) bool {
+// isNotRunning says that the node has no Open vSwitch that runs.
+func isNotRunning(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-func optional(in map[string]string) map[string]*string {
+func pointerValues(in map[string]string) map[string]*string {
 	out := make(map[string]*string, len(in))
 	for k, v := range in {
 		out[k] = new(v)
@@ -45,7 +45,7 @@ func optional(in map[string]string) map[string]*string {
 }
 
 func (s *Switch) nodeRow(ctx context.Context) (ids, other map[string]string, err error) {
-	c, err := dial(ctx, s.socket)
+	c, err := dialDatabase(ctx, s.socket)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,7 +57,7 @@ func (s *Switch) nodeRow(ctx context.Context) (ids, other map[string]string, err
 	if len(rows[0]) == 0 {
 		return nil, nil, errors.New("the database has no row of the node; ovs-vsctl init makes it")
 	}
-	return rows[0][0].columns("external_ids"), rows[0][0].columns("other_config"), nil
+	return rows[0][0].mapColumn("external_ids"), rows[0][0].mapColumn("other_config"), nil
 }
 
 // writeAttempts bounds how often a change is tried while other programs write the same row.
@@ -68,7 +68,7 @@ const writeAttempts = 10
 func (s *Switch) Configure(ctx context.Context, columns *netstate.OVSDB, ovn *netstate.OVN) error {
 	var err error
 	for range writeAttempts {
-		if err = s.configure(ctx, columns, ovn); !errors.Is(err, errTimedOut) {
+		if err = s.writeNodeRow(ctx, columns, ovn); !errors.Is(err, errTimedOut) {
 			break
 		}
 	}
@@ -78,7 +78,7 @@ func (s *Switch) Configure(ctx context.Context, columns *netstate.OVSDB, ovn *ne
 	return nil
 }
 
-func (s *Switch) configure(ctx context.Context, columns *netstate.OVSDB, ovn *netstate.OVN) error {
+func (s *Switch) writeNodeRow(ctx context.Context, columns *netstate.OVSDB, ovn *netstate.OVN) error {
 	ids, _, err := s.nodeRow(ctx)
 	if err != nil {
 		return err
@@ -99,12 +99,12 @@ func (s *Switch) configure(ctx context.Context, columns *netstate.OVSDB, ovn *ne
 		next.ExternalIDs[netstate.MappingsKey] = mergedMappings(ids[netstate.MappingsKey], ovn)
 	}
 	var mutations []any
-	mutations = append(mutations, mutate("external_ids", next.ExternalIDs)...)
-	mutations = append(mutations, mutate("other_config", next.OtherConfig)...)
+	mutations = append(mutations, keyMutations("external_ids", next.ExternalIDs)...)
+	mutations = append(mutations, keyMutations("other_config", next.OtherConfig)...)
 	if len(mutations) == 0 {
 		return nil
 	}
-	c, err := dial(ctx, s.socket)
+	c, err := dialDatabase(ctx, s.socket)
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func (s *Switch) configure(ctx context.Context, columns *netstate.OVSDB, ovn *ne
 	return err
 }
 
-// mutate deletes all keys that are mentioned, and then inserts those with a value: an insert alone overwrites nothing.
-func mutate(column string, keys map[string]*string) []any {
+// keyMutations deletes all keys that are mentioned, and then inserts those with a value: an insert alone overwrites nothing.
+func keyMutations(column string, keys map[string]*string) []any {
 	if len(keys) == 0 {
 		return nil
 	}

@@ -26,7 +26,7 @@ func columnsOf(names ...string) map[string]any { return map[string]any{"columns"
 // connection breaks. Nothing is asked meanwhile: the database reports its changes (RFC 7047 section 4.1.5). A database that is not
 // there is waited for.
 func (s *Switch) Watch(ctx context.Context, changed func()) error {
-	c, err := s.await(ctx)
+	c, err := s.awaitDatabase(ctx)
 	if err != nil || c == nil {
 		return err
 	}
@@ -38,10 +38,10 @@ func (s *Switch) Watch(ctx context.Context, changed func()) error {
 	defer stop()
 	ask := request{Method: "monitor", Params: []any{"Open_vSwitch", nil, watched}, ID: 1}
 	if err := json.NewEncoder(c.conn).Encode(ask); err != nil {
-		return fmt.Errorf("watch the Open vSwitch database: %w", because(ctx, err))
+		return fmt.Errorf("watch the Open vSwitch database: %w", contextCause(ctx, err))
 	}
 	for {
-		m, err := c.answer()
+		m, err := c.readResponse()
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -55,10 +55,10 @@ func (s *Switch) Watch(ctx context.Context, changed func()) error {
 	}
 }
 
-// await connects, as soon as there is a database; nil when ctx ended.
-func (s *Switch) await(ctx context.Context) (*client, error) {
+// awaitDatabase connects, as soon as there is a database; nil when ctx ended.
+func (s *Switch) awaitDatabase(ctx context.Context) (*client, error) {
 	for {
-		c, err := dial(ctx, s.socket)
+		c, err := dialDatabase(ctx, s.socket)
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {
@@ -67,7 +67,7 @@ func (s *Switch) await(ctx context.Context) (*client, error) {
 			return nil, nil
 		case err == nil:
 			return c, nil
-		case !absent(err):
+		case !isNotRunning(err):
 			return nil, fmt.Errorf("watch the Open vSwitch database: %w", err)
 		}
 		select {

@@ -41,10 +41,10 @@ func (e *engine) Run(ctx context.Context, configPath string) error {
 	}
 	sum := sha256.Sum256(config)
 	record := record{files: e.Files, dir: path.Dir(configPath), hash: hex.EncodeToString(sum[:])}
-	if err := e.clear(ctx); err != nil {
+	if err := e.removeContainers(ctx); err != nil {
 		return err
 	}
-	switch done, begun, err := record.read(); {
+	switch done, begun, err := record.readMarks(); {
 	case err != nil:
 		return err
 	case done:
@@ -53,12 +53,12 @@ func (e *engine) Run(ctx context.Context, configPath string) error {
 	case begun:
 		return fmt.Errorf("%w: image %s was interrupted", host.ErrHalfDone, e.image.Name)
 	}
-	return e.overEtcd(ctx, func() error { return e.recert(ctx, configPath, record) })
+	return e.overEtcd(ctx, func() error { return e.runRecert(ctx, configPath, record) })
 }
 
-// clear removes the containers of a killed run, so that the cluster's data is not in use.
-func (e *engine) clear(ctx context.Context) error {
-	if _, err := e.podman(ctx, 2*time.Minute, "rm", "--force", "--ignore", "--time", "60", recertContainer, etcdContainer); err != nil {
+// removeContainers removes the containers of a killed run, so that the cluster's data is not in use.
+func (e *engine) removeContainers(ctx context.Context) error {
+	if _, err := e.runPodman(ctx, 2*time.Minute, "rm", "--force", "--ignore", "--time", "60", recertContainer, etcdContainer); err != nil {
 		return fmt.Errorf("remove the containers of an earlier run: %w", err)
 	}
 	return nil
@@ -71,15 +71,15 @@ func (e *engine) overEtcd(ctx context.Context, work func() error) (err error) {
 		return fmt.Errorf("find out which etcd image recert needs: %w", err)
 	}
 	for _, name := range []string{e.image.Name, etcd} {
-		if present, err := e.present(ctx, name); err != nil || !present {
+		if present, err := e.hasImage(ctx, name); err != nil || !present {
 			return errors.Join(fmt.Errorf("image %s is not on the node", name), err)
 		}
 	}
-	if _, err := e.podman(ctx, lookTime, e.etcdArgs(etcd)...); err != nil {
+	if _, err := e.runPodman(ctx, lookTime, e.etcdArgs(etcd)...); err != nil {
 		return fmt.Errorf("start etcd from image %s: %w", etcd, err)
 	}
 	defer func() { // also where the caller was cancelled: the data must come to rest
-		_, stopErr := e.podman(context.WithoutCancel(ctx), 2*time.Minute, "stop", "--ignore", "--time", "60", etcdContainer)
+		_, stopErr := e.runPodman(context.WithoutCancel(ctx), 2*time.Minute, "stop", "--ignore", "--time", "60", etcdContainer)
 		if stopErr != nil {
 			err = errors.Join(err, fmt.Errorf("stop etcd: %w", stopErr))
 		}
@@ -93,7 +93,7 @@ func (e *engine) overEtcd(ctx context.Context, work func() error) (err error) {
 // etcdArgs run etcd without authentication, in a network that has nothing but a loopback.
 func (e *engine) etcdArgs(image string) []string {
 	argv := []string{"run", "--rm", "--network=none", "--privileged", "--replace", "--pull=never"}
-	argv = append(argv, e.auth(e.image)...)
+	argv = append(argv, e.authArgs(e.image)...)
 	return append(argv, "--detach", "--name", etcdContainer, "--entrypoint", "etcd",
 		"-v", e.Root+host.EtcdData+":/store", image, "--name", "editor", "--data-dir", "/store")
 }
@@ -103,7 +103,7 @@ func (e *engine) waitHealthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
 	for {
-		_, err := e.podman(ctx, lookTime, "exec", etcdContainer, "etcdctl", "--endpoints", "http://localhost:2379", "endpoint", "health")
+		_, err := e.runPodman(ctx, lookTime, "exec", etcdContainer, "etcdctl", "--endpoints", "http://localhost:2379", "endpoint", "health")
 		if err == nil {
 			return nil
 		}
@@ -115,12 +115,12 @@ func (e *engine) waitHealthy(ctx context.Context) error {
 	}
 }
 
-// recert runs the image between two records.
-func (e *engine) recert(ctx context.Context, configPath string, r record) error {
-	if err := r.write(begunName); err != nil {
+// runRecert runs the image between two records.
+func (e *engine) runRecert(ctx context.Context, configPath string, r record) error {
+	if err := r.writeMark(begunName); err != nil {
 		return err
 	}
-	command := e.command(runTime, e.recertArgs(configPath)...)
+	command := e.podmanCommand(runTime, e.recertArgs(configPath)...)
 	command.SecretOutput = true // it handles every key of the cluster
 	res, err := e.Runner.Run(ctx, command)
 	log := path.Join(path.Dir(configPath), path.Base(host.RecertContainerLog))
@@ -130,7 +130,7 @@ func (e *engine) recert(ctx context.Context, configPath string, r record) error 
 	if err != nil {
 		return fmt.Errorf("%w: image %s failed, see %s: %w", host.ErrHalfDone, e.image.Name, log, err)
 	}
-	return r.write(doneName)
+	return r.writeMark(doneName)
 }
 
 // mounts are the host's folders and where the image looks for them.
@@ -147,7 +147,7 @@ func (e *engine) recertArgs(configPath string) []string {
 		argv = append(argv, "-v", e.Root+m[0]+":"+m[1])
 	}
 	argv = append(argv, "-e", "RECERT_CONFIG="+configPath)
-	argv = append(argv, e.auth(e.image)...)
+	argv = append(argv, e.authArgs(e.image)...)
 	return append(argv, "-v", e.Root+workspace+":"+workspace, e.image.Name)
 }
 
@@ -158,16 +158,16 @@ type record struct {
 	hash  string
 }
 
-func (r record) read() (done, begun bool, err error) {
-	if done, err = r.has(doneName); err != nil {
+func (r record) readMarks() (done, begun bool, err error) {
+	if done, err = r.hasMark(doneName); err != nil {
 		return false, false, err
 	}
-	begun, err = r.has(begunName)
+	begun, err = r.hasMark(begunName)
 	return done, begun, err
 }
 
-// has says whether the record is there and belongs to this configuration.
-func (r record) has(name string) (bool, error) {
+// hasMark says whether the record is there and belongs to this configuration.
+func (r record) hasMark(name string) (bool, error) {
 	text, err := r.files.Read(path.Join(r.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -178,7 +178,7 @@ func (r record) has(name string) (bool, error) {
 	return strings.TrimSpace(string(text)) == r.hash, nil
 }
 
-func (r record) write(name string) error {
+func (r record) writeMark(name string) error {
 	if err := r.files.Write(path.Join(r.dir, name), []byte(r.hash+"\n"), 0o600); err != nil {
 		return fmt.Errorf("record how far recert got: %w", err)
 	}

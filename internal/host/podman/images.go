@@ -62,29 +62,29 @@ func (i *Images) Fetch(ctx context.Context, image host.RecertImage) error {
 		return fmt.Errorf("find out which etcd image recert needs: %w", err)
 	}
 	for _, name := range []string{image.Name, etcd} {
-		if err := i.o.fetch(ctx, host.RecertImage{Name: name, AuthFile: image.AuthFile}); err != nil {
+		if err := i.o.pullMissing(ctx, host.RecertImage{Name: name, AuthFile: image.AuthFile}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o Options) fetch(ctx context.Context, image host.RecertImage) error {
-	present, err := o.present(ctx, image.Name)
+func (o Options) pullMissing(ctx context.Context, image host.RecertImage) error {
+	present, err := o.hasImage(ctx, image.Name)
 	if err != nil || present {
 		return err
 	}
 	o.Log.Info("pulling an image", "op", "recert-image", "image", image.Name)
-	argv := append([]string{"pull", "--quiet"}, o.auth(image)...)
-	if _, err := o.podman(ctx, pullTime, append(argv, image.Name)...); err != nil {
+	argv := append([]string{"pull", "--quiet"}, o.authArgs(image)...)
+	if _, err := o.runPodman(ctx, pullTime, append(argv, image.Name)...); err != nil {
 		return fmt.Errorf("pull image %s: %w", image.Name, err)
 	}
 	return nil
 }
 
-// present says whether the image is on the node; podman exits with 1 where it is not.
-func (o Options) present(ctx context.Context, name string) (bool, error) {
-	_, err := o.podman(ctx, lookTime, "image", "exists", name)
+// hasImage says whether the image is on the node; podman exits with 1 where it is not.
+func (o Options) hasImage(ctx context.Context, name string) (bool, error) {
+	_, err := o.runPodman(ctx, lookTime, "image", "exists", name)
 	if run.ExitCode(err) == 1 {
 		return false, nil
 	}
@@ -94,8 +94,8 @@ func (o Options) present(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
-// auth are the arguments that name the pull secret, where there is one.
-func (o Options) auth(image host.RecertImage) []string {
+// authArgs are the arguments that name the pull secret, where there is one.
+func (o Options) authArgs(image host.RecertImage) []string {
 	if image.AuthFile == "" {
 		return nil
 	}
@@ -105,12 +105,12 @@ func (o Options) auth(image host.RecertImage) []string {
 	return []string{"--authfile", o.Root + image.AuthFile}
 }
 
-// podman runs the program, without the warnings that it likes to write.
-func (o Options) podman(ctx context.Context, limit time.Duration, argv ...string) (run.Result, error) {
-	return o.Runner.Run(ctx, o.command(limit, argv...))
+// runPodman runs the program, without the warnings that it likes to write.
+func (o Options) runPodman(ctx context.Context, limit time.Duration, argv ...string) (run.Result, error) {
+	return o.Runner.Run(ctx, o.podmanCommand(limit, argv...))
 }
 
-func (o Options) command(limit time.Duration, argv ...string) run.Command {
+func (o Options) podmanCommand(limit time.Duration, argv ...string) run.Command {
 	return run.Command{
 		Argv: append([]string{o.Podman, "--log-level", "error"}, argv...), Timeout: limit,
 		Env: []string{"HOME=/root"}, // podman looks there for its settings; a unit has none

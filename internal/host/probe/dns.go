@@ -29,7 +29,7 @@ func (p *Prober) DNS(ctx context.Context, server netip.Addr, names ...string) er
 		network := [...]string{"udp", "tcp"}[n%2]
 		attempt, cancel := context.WithTimeout(ctx, 2*again)
 		last = queryAny(attempt, network, netip.AddrPortFrom(withIndex(server.Unmap()), portDNS), questions)
-		<-pause(attempt, last)
+		<-pauseIfFailed(attempt, last)
 		cancel()
 		if last == nil {
 			return nil
@@ -68,7 +68,7 @@ func queryAny(ctx context.Context, network string, server netip.AddrPort, questi
 	}
 	answers := make(chan answer, len(questions))
 	for i, question := range questions {
-		go func() { answers <- answer{i, query(ctx, network, server, question)} }()
+		go func() { answers <- answer{i, queryOnce(ctx, network, server, question)} }()
 	}
 	failures := make([]error, len(questions))
 	for range questions {
@@ -101,9 +101,9 @@ func withIndex(a netip.Addr) netip.Addr {
 	return a.WithZone(strconv.Itoa(link.Index))
 }
 
-// pause holds a failed attempt until its time is over: a server that is just starting
+// pauseIfFailed holds a failed attempt until its time is over: a server that is just starting
 // refuses at once, and must not be asked a thousand times a second.
-func pause(ctx context.Context, failed error) <-chan struct{} {
+func pauseIfFailed(ctx context.Context, failed error) <-chan struct{} {
 	if failed != nil {
 		return ctx.Done()
 	}
@@ -112,8 +112,8 @@ func pause(ctx context.Context, failed error) <-chan struct{} {
 	return over
 }
 
-// query asks once and checks that what comes back is an answer to it.
-func query(ctx context.Context, network string, server netip.AddrPort, question dnsmessage.Question) error {
+// queryOnce asks once and checks that what comes back is an answer to it.
+func queryOnce(ctx context.Context, network string, server netip.AddrPort, question dnsmessage.Question) error {
 	id := uint16(rand.Uint32()) // distinguishes a late answer; not a secret
 	msg := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: id, RecursionDesired: true},
@@ -141,7 +141,7 @@ func query(ctx context.Context, network string, server netip.AddrPort, question 
 	if err != nil {
 		return err
 	}
-	return served(answer, id, question.Name)
+	return checkAnswer(answer, id, question.Name)
 }
 
 // readAnswer reads one message; over TCP its length comes first (RFC 1035 section 4.2.2).
@@ -159,8 +159,8 @@ func readAnswer(conn net.Conn, network string) ([]byte, error) {
 	return buf[:n], err
 }
 
-// served accepts a response to our question that has what was asked for, or says that it does not exist.
-func served(answer []byte, id uint16, name dnsmessage.Name) error {
+// checkAnswer accepts a response to our question that has what was asked for, or says that it does not exist.
+func checkAnswer(answer []byte, id uint16, name dnsmessage.Name) error {
 	var p dnsmessage.Parser
 	h, err := p.Start(answer)
 	if err != nil {

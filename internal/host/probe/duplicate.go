@@ -36,7 +36,7 @@ func (p *Prober) InUse(ctx context.Context, addr netip.Prefix, ifaces ...string)
 	if err != nil || who == nil {
 		return host.Claim{}, err
 	}
-	proxy, err := answersForAll(ctx, who, neighbours(netip.PrefixFrom(target, addr.Bits())), links)
+	proxy, err := answersForAll(ctx, who, pickNeighbours(netip.PrefixFrom(target, addr.Bits())), links)
 	return host.Claim{Hardware: who.String(), Proxy: proxy}, err
 }
 
@@ -54,7 +54,7 @@ func whoHas(ctx context.Context, target netip.Addr, links []*net.Interface) (net
 	answers := make(chan answer, len(links))
 	for _, link := range links {
 		go func() {
-			who, err := ask(window, target, netip.Addr{}, link, questions)
+			who, err := askNeighbour(window, target, netip.Addr{}, link, questions)
 			if err == nil && len(who) == 0 {
 				who = unnamed
 			}
@@ -89,9 +89,9 @@ func answersForAll(ctx context.Context, who net.HardwareAddr, addrs []netip.Addr
 	return len(addrs) > 0, nil
 }
 
-// neighbours picks two host addresses of the network, arbitrary but the same in each run; none from a network that is
+// pickNeighbours picks two host addresses of the network, arbitrary but the same in each run; none from a network that is
 // too small for that.
-func neighbours(p netip.Prefix) (out []netip.Addr) {
+func pickNeighbours(p netip.Prefix) (out []netip.Addr) {
 	const smallest = 5 // bits of a network in which two addresses prove something
 	if p.Addr().BitLen()-p.Bits() < smallest {
 		return nil

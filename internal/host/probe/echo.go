@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// echo asks for an echo until it comes back, over the link, or whatever route leads there where it is nil.
-func echo(ctx context.Context, to netip.Addr, link *net.Interface) error {
+// probeEcho asks for an echo until it comes back, over the link, or whatever route leads there where it is nil.
+func probeEcho(ctx context.Context, to netip.Addr, link *net.Interface) error {
 	network, local, kind, reply := "ip4:icmp", "0.0.0.0", icmp.Type(ipv4.ICMPTypeEcho), icmp.Type(ipv4.ICMPTypeEchoReply)
 	if to.Is6() {
 		network, local, kind, reply = "ip6:ipv6-icmp", "::", ipv6.ICMPTypeEchoRequest, ipv6.ICMPTypeEchoReply
@@ -43,7 +43,7 @@ func echo(ctx context.Context, to netip.Addr, link *net.Interface) error {
 	heard := make(chan error, 1)
 	go func() { heard <- awaitEcho(conn, to, id, kind.Protocol(), reply) }()
 	send := func() error { _, err := conn.WriteTo(question, dest); return err }
-	if err := repeat(ctx, 0, send, heard, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) }); err != nil {
+	if err := askRepeatedly(ctx, 0, send, heard, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) }); err != nil {
 		return fmt.Errorf("echo: %w", err)
 	}
 	return nil

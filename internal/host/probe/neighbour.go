@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ask sends neighbour questions for the target until another machine answers, and returns its address, or
+// askNeighbour sends neighbour questions for the target until another machine answers, and returns its address, or
 // ctx ends. source may be invalid: then the question claims no address, as in the search
 // for duplicates. questions bounds how many are sent, 0 for no bound.
-func ask(ctx context.Context, target, source netip.Addr, link *net.Interface, questions int) (net.HardwareAddr, error) {
-	q := question4(target, source, link)
+func askNeighbour(ctx context.Context, target, source netip.Addr, link *net.Interface, questions int) (net.HardwareAddr, error) {
+	q := arpRequest(target, source, link)
 	if target.Is6() {
-		q = question6(target, source, link)
+		q = neighbourSolicitation(target, source, link)
 	}
-	s, err := listen(link, q)
+	s, err := openPacketSocket(link, q)
 	if err != nil {
 		return nil, err
 	}
@@ -28,13 +28,13 @@ func ask(ctx context.Context, target, source netip.Addr, link *net.Interface, qu
 	var who net.HardwareAddr
 	heard := make(chan error, 1)
 	go func() {
-		heard <- s.receive(func(packet []byte) bool {
+		heard <- s.receiveMatching(func(packet []byte) bool {
 			hw, ok := q.answer(packet)
 			who = slices.Clone(hw)
 			return ok && !slices.ContainsFunc(own, func(o net.HardwareAddr) bool { return slices.Equal(o, hw) })
 		})
 	}()
-	if err := repeat(ctx, questions, func() error { return s.send(q.packet, q.to) }, heard, s.interrupt); err != nil {
+	if err := askRepeatedly(ctx, questions, func() error { return s.send(q.packet, q.to) }, heard, s.interrupt); err != nil {
 		return nil, err
 	}
 	return who, nil
@@ -67,8 +67,8 @@ type question struct {
 
 var broadcast = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
-// question4 is an ARP request (RFC 826), a probe (RFC 5227) where source is invalid.
-func question4(target, source netip.Addr, link *net.Interface) question {
+// arpRequest is an ARP request (RFC 826), a probe (RFC 5227) where source is invalid.
+func arpRequest(target, source netip.Addr, link *net.Interface) question {
 	const request = 1
 	p := []byte{0, 1, 8, 0, 6, 4, 0, request}
 	p = append(p, link.HardwareAddr...)
@@ -101,8 +101,8 @@ const (
 	targetOption  = 2
 )
 
-// question6 is a neighbour solicitation, one without source address where source is invalid.
-func question6(target, source netip.Addr, link *net.Interface) question {
+// neighbourSolicitation is a neighbour solicitation, one without source address where source is invalid.
+func neighbourSolicitation(target, source netip.Addr, link *net.Interface) question {
 	t := target.As16()
 	group := netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 11: 1, 12: 0xff, 13: t[13], 14: t[14], 15: t[15]})
 	body := append([]byte{solicitation, 0, 0, 0, 0, 0, 0, 0}, t[:]...)
@@ -112,7 +112,7 @@ func question6(target, source netip.Addr, link *net.Interface) question {
 	} else {
 		source = netip.IPv6Unspecified()
 	}
-	binary.BigEndian.PutUint16(body[2:], checksum6(source, group, body))
+	binary.BigEndian.PutUint16(body[2:], icmpv6Checksum(source, group, body))
 	p := binary.BigEndian.AppendUint32(nil, 6<<28)
 	p = binary.BigEndian.AppendUint16(p, uint16(len(body)))
 	p = append(p, protoICMPv6, 255)
@@ -126,13 +126,13 @@ func question6(target, source netip.Addr, link *net.Interface) question {
 			bpf.LoadAbsolute{Off: 40, Size: 1}, bpf.JumpIf{Val: advertisement, SkipFalse: 1},
 			bpf.RetConstant{Val: 4096}, bpf.RetConstant{Val: 0},
 		},
-		answer: func(r []byte) (net.HardwareAddr, bool) { return advertised(r, target) },
+		answer: func(r []byte) (net.HardwareAddr, bool) { return parseAdvertisement(r, target) },
 	}
 }
 
-// advertised reads a neighbour advertisement for the target. Without the option that carries it, the
+// parseAdvertisement reads a neighbour advertisement for the target. Without the option that carries it, the
 // hardware address is left empty.
-func advertised(r []byte, target netip.Addr) (net.HardwareAddr, bool) {
+func parseAdvertisement(r []byte, target netip.Addr) (net.HardwareAddr, bool) {
 	if len(r) < 64 || r[6] != protoICMPv6 || r[7] != 255 || r[40] != advertisement {
 		return nil, false
 	}
@@ -153,8 +153,8 @@ func advertised(r []byte, target netip.Addr) (net.HardwareAddr, bool) {
 	return nil, true
 }
 
-// checksum6 is the ICMPv6 checksum over pseudo header and body (RFC 4443 section 2.3).
-func checksum6(from, to netip.Addr, body []byte) uint16 {
+// icmpv6Checksum is the ICMPv6 checksum over pseudo header and body (RFC 4443 section 2.3).
+func icmpv6Checksum(from, to netip.Addr, body []byte) uint16 {
 	data := append(from.AsSlice(), to.AsSlice()...)
 	data = binary.BigEndian.AppendUint32(data, uint32(len(body)))
 	data = append(data, 0, 0, 0, protoICMPv6)

@@ -19,7 +19,7 @@ type packetSocket struct {
 	to   unix.SockaddrLinklayer
 }
 
-func listen(link *net.Interface, q question) (*packetSocket, error) {
+func openPacketSocket(link *net.Interface, q question) (*packetSocket, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open a packet socket: %w", err)
@@ -28,7 +28,7 @@ func listen(link *net.Interface, q question) (*packetSocket, error) {
 		file: os.NewFile(uintptr(fd), "packet"),
 		to:   unix.SockaddrLinklayer{Protocol: bigEndian(q.protocol), Ifindex: link.Index},
 	}
-	if err := filter(fd, only(q)); err != nil {
+	if err := attachFilter(fd, protocolFilter(q)); err != nil {
 		s.close()
 		return nil, fmt.Errorf("filter a packet socket: %w", err)
 	}
@@ -40,8 +40,8 @@ func listen(link *net.Interface, q question) (*packetSocket, error) {
 	return s, nil
 }
 
-// only is a program that passes the question's protocol, as far as the question's own filter does.
-func only(q question) []bpf.Instruction {
+// protocolFilter is a program that passes the question's protocol, as far as the question's own filter does.
+func protocolFilter(q question) []bpf.Instruction {
 	passes := q.filter
 	if len(passes) == 0 {
 		passes = []bpf.Instruction{bpf.RetConstant{Val: 4096}}
@@ -51,7 +51,7 @@ func only(q question) []bpf.Instruction {
 	}, passes...)
 }
 
-func filter(fd int, program []bpf.Instruction) error {
+func attachFilter(fd int, program []bpf.Instruction) error {
 	raw, err := bpf.Assemble(program)
 	if err != nil {
 		return err
@@ -88,8 +88,8 @@ func (s *packetSocket) send(packet []byte, to net.HardwareAddr) error {
 	return sent
 }
 
-// receive calls match for each packet until it says yes.
-func (s *packetSocket) receive(match func([]byte) bool) error {
+// receiveMatching calls match for each packet until it says yes.
+func (s *packetSocket) receiveMatching(match func([]byte) bool) error {
 	buf := make([]byte, 4096)
 	for {
 		n, err := s.file.Read(buf)
@@ -102,10 +102,10 @@ func (s *packetSocket) receive(match func([]byte) bool) error {
 	}
 }
 
-// repeat asks at once and then every pause until heard reports or ctx ends. A question that
+// askRepeatedly asks at once and then every pause until heard reports or ctx ends. A question that
 // cannot be sent now (the link is just coming up) is asked again. limit bounds the
 // questions, 0 for no bound. interrupt makes heard report.
-func repeat(ctx context.Context, limit int, send func() error, heard chan error, interrupt func()) error {
+func askRepeatedly(ctx context.Context, limit int, send func() error, heard chan error, interrupt func()) error {
 	tick := time.NewTicker(again)
 	defer tick.Stop()
 	var last error

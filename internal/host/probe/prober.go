@@ -34,8 +34,8 @@ func (p *Prober) Gateway(ctx context.Context, gw netip.Addr, iface string) error
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan error, 2)
-	go func() { answers <- resolve(ctx, gw, link) }()
-	go func() { answers <- echo(ctx, gw, link) }()
+	go func() { answers <- resolveGateway(ctx, gw, link) }()
+	go func() { answers <- probeEcho(ctx, gw, link) }()
 	var failures []error
 	for range cap(answers) {
 		err := <-answers
@@ -47,12 +47,12 @@ func (p *Prober) Gateway(ctx context.Context, gw netip.Addr, iface string) error
 	return fmt.Errorf("gateway %s on %s gives no sign of life: %w", gw, iface, errors.Join(failures...))
 }
 
-// resolve asks for the hardware address of the next hop until it answers.
-func resolve(ctx context.Context, gw netip.Addr, link *net.Interface) error {
+// resolveGateway asks for the hardware address of the next hop until it answers.
+func resolveGateway(ctx context.Context, gw netip.Addr, link *net.Interface) error {
 	if link.Flags&net.FlagLoopback != 0 || len(link.HardwareAddr) != 6 {
 		return errors.New("the link has no hardware addresses to ask for")
 	}
-	if _, err := ask(ctx, gw, sourceFor(gw, link), link, 0); err != nil {
+	if _, err := askNeighbour(ctx, gw, sourceFor(gw, link), link, 0); err != nil {
 		return fmt.Errorf("neighbour discovery: %w", err)
 	}
 	return nil

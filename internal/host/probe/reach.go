@@ -19,9 +19,9 @@ func (p *Prober) Reach(ctx context.Context, e host.Endpoint) error {
 	var err error
 	switch e.Kind {
 	case host.EndpointTCP:
-		err = dial(ctx, e.Target)
+		err = dialTCP(ctx, e.Target)
 	case host.EndpointHTTP:
-		err = get(ctx, e)
+		err = getURL(ctx, e)
 	case host.EndpointDNS:
 		_, err = lookUp(ctx, e.Target)
 	case host.EndpointICMP:
@@ -35,11 +35,11 @@ func (p *Prober) Reach(ctx context.Context, e host.Endpoint) error {
 	return nil
 }
 
-// resolver reads the node's resolv.conf by itself: no name service of this process may answer from memory.
-func resolver() *net.Resolver { return &net.Resolver{PreferGo: true} }
+// newResolver reads the node's resolv.conf by itself: no name service of this process may answer from memory.
+func newResolver() *net.Resolver { return &net.Resolver{PreferGo: true} }
 
-func dial(ctx context.Context, target string) error {
-	conn, err := (&net.Dialer{Resolver: resolver()}).DialContext(ctx, "tcp", target)
+func dialTCP(ctx context.Context, target string) error {
+	conn, err := (&net.Dialer{Resolver: newResolver()}).DialContext(ctx, "tcp", target)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func dial(ctx context.Context, target string) error {
 }
 
 func lookUp(ctx context.Context, name string) ([]netip.Addr, error) {
-	found, err := resolver().LookupNetIP(ctx, "ip", name)
+	found, err := newResolver().LookupNetIP(ctx, "ip", name)
 	if err == nil && len(found) == 0 {
 		err = errors.New("the name has no address")
 	}
@@ -66,7 +66,7 @@ func echoFrom(ctx context.Context, target string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for _, a := range addrs {
-		go func() { answers <- echo(ctx, a.Unmap(), nil) }()
+		go func() { answers <- probeEcho(ctx, a.Unmap(), nil) }()
 	}
 	var failures []error
 	for range addrs {
@@ -79,15 +79,15 @@ func echoFrom(ctx context.Context, target string) error {
 	return errors.Join(failures...)
 }
 
-// get asks the URL itself: no proxy, no redirect, no connection of an earlier question.
-func get(ctx context.Context, e host.Endpoint) error {
+// getURL asks the URL itself: no proxy, no redirect, no connection of an earlier question.
+func getURL(ctx context.Context, e host.Endpoint) error {
 	trust, err := trustOf(e)
 	if err != nil {
 		return err
 	}
 	client := &http.Client{
 		Transport: &http.Transport{
-			DialContext: (&net.Dialer{Resolver: resolver()}).DialContext, TLSClientConfig: trust, DisableKeepAlives: true,
+			DialContext: (&net.Dialer{Resolver: newResolver()}).DialContext, TLSClientConfig: trust, DisableKeepAlives: true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

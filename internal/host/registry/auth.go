@@ -13,9 +13,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
 )
 
-// credentials finds those of a repository in an auth file: the entry that names the longest part of it, as
+// findCredentials finds those of a repository in an auth file: the entry that names the longest part of it, as
 // containers-auth.json(5) says.
-func credentials(on *files.Files, file string, repo name.Repository) (authn.Authenticator, error) {
+func findCredentials(on *files.Files, file string, repo name.Repository) (authn.Authenticator, error) {
 	if file == "" {
 		return authn.Anonymous, nil
 	}

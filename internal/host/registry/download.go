@@ -16,14 +16,14 @@ import (
 
 // Get implements host.Repository.
 func (r *repository) Get(ctx context.Context, digest string, size int64) (io.ReadCloser, error) {
-	if _, err := parse(digest); err != nil {
+	if _, err := parseDigest(digest); err != nil {
 		return nil, err
 	}
 	if size < 0 {
 		return nil, fmt.Errorf("blob %s of %s: %d is no size", digest, r.repo.Name(), size)
 	}
 	d := &download{repository: r, ctx: context.WithValue(ctx, longKey{}, true), digest: digest, size: size, sum: sha256.New()}
-	if err := r.retry(ctx, d.open); err != nil {
+	if err := r.retryWhileAway(ctx, d.openRest); err != nil {
 		return nil, fmt.Errorf("read blob %s of %s: %w", digest, r.repo.Name(), err)
 	}
 	return d, nil
@@ -44,23 +44,24 @@ type download struct {
 	ended error
 }
 
-// open requests what is left. The request outlives the context of the try, so it has that of the whole.
-func (d *download) open(context.Context) error {
+// openRest requests what is left. The request outlives the context of the try, so it has that of the whole.
+func (d *download) openRest(context.Context) error {
 	header := map[string]string{}
 	codes := []int{http.StatusOK}
 	if d.at > 0 {
-		header["Range"], codes = d.rest(), []int{http.StatusPartialContent, http.StatusOK}
+		header["Range"], codes = d.rangeHeader(), []int{http.StatusPartialContent, http.StatusOK}
 	}
 	ctx, cancel := context.WithCancel(d.ctx)
-	resp, err := d.do(ctx, http.MethodGet, d.url("blobs/%s", d.digest), nil, header) //nolint:contextcheck,bodyclose // see above
+	at := d.endpointURL("blobs/%s", d.digest)
+	resp, err := d.sendRequest(ctx, http.MethodGet, at, nil, header) //nolint:contextcheck,bodyclose // see above
 	if err != nil {
 		cancel()
 		return err
 	}
 	body := &arriving{ReadCloser: resp.Body, cancel: cancel, patience: d.o.Stall}
-	err = check(resp, codes...)
+	err = checkResponse(resp, codes...)
 	if err == nil {
-		err = d.fits(resp)
+		err = d.checkLength(resp)
 	}
 	if err != nil {
 		body.Close()
@@ -76,27 +77,27 @@ func (d *download) open(context.Context) error {
 	return nil
 }
 
-// fits refuses an answer that cannot be the blob, or what is left of it.
-func (d *download) fits(resp *http.Response) error {
+// checkLength refuses an answer that cannot be the blob, or what is left of it.
+func (d *download) checkLength(resp *http.Response) error {
 	part, want := resp.StatusCode == http.StatusPartialContent, d.size
 	if part {
 		want -= d.at
 	}
 	if have := resp.ContentLength; have >= 0 && have != want {
-		return d.forged(fmt.Sprintf("%d bytes instead of %d", have, want))
+		return d.mismatchError(fmt.Sprintf("%d bytes instead of %d", have, want))
 	}
 	if at := resp.Header.Get("Content-Range"); part && at != "" && !strings.HasPrefix(at, fmt.Sprintf("bytes %d-", d.at)) {
-		return d.forged(fmt.Sprintf("%q instead of what begins at byte %d", at, d.at))
+		return d.mismatchError(fmt.Sprintf("%q instead of what begins at byte %d", at, d.at))
 	}
 	return nil
 }
 
-func (d *download) forged(as string) error {
+func (d *download) mismatchError(as string) error {
 	return fmt.Errorf("blob %s of %s arrived as %s: it is not what was published", d.digest, d.repo.Name(), as)
 }
 
-// rest is what is left. Not every registry takes it without its end.
-func (d *download) rest() string { return fmt.Sprintf("bytes=%d-%d", d.at, d.size-1) }
+// rangeHeader is what is left. Not every registry takes it without its end.
+func (d *download) rangeHeader() string { return fmt.Sprintf("bytes=%d-%d", d.at, d.size-1) }
 
 // minProgress is how much more has to arrive for a try to count as none. It bounds how often a blob is asked for.
 const minProgress = 64 << 10
@@ -110,17 +111,17 @@ func (d *download) Read(b []byte) (int, error) {
 		}
 		switch {
 		case d.at > d.size:
-			d.ended = d.forged(fmt.Sprintf("more than %d bytes", d.size))
+			d.ended = d.mismatchError(fmt.Sprintf("more than %d bytes", d.size))
 			return 0, d.ended
 		case err != nil && d.at == d.size:
 			d.ended = io.EOF
 			if have := "sha256:" + hex.EncodeToString(d.sum.Sum(nil)); have != d.digest {
-				d.ended = d.forged(have)
+				d.ended = d.mismatchError(have)
 			}
 		case errors.Is(err, io.EOF):
-			d.ended = d.resume(io.ErrUnexpectedEOF)
+			d.ended = d.resumeAfter(io.ErrUnexpectedEOF)
 		case err != nil:
-			d.ended = d.resume(err)
+			d.ended = d.resumeAfter(err)
 		}
 		if n > 0 {
 			return n, nil
@@ -129,15 +130,15 @@ func (d *download) Read(b []byte) (int, error) {
 	return 0, d.ended
 }
 
-// resume opens the rest after a failure.
-func (d *download) resume(cause error) error {
+// resumeAfter opens the rest after a failure.
+func (d *download) resumeAfter(cause error) error {
 	d.body.Close()
 	d.fails++
 	if d.ctx.Err() != nil || d.fails > d.o.Tries {
-		return fmt.Errorf("read blob %s of %s: %w", d.digest, d.repo.Name(), classify(cause))
+		return fmt.Errorf("read blob %s of %s: %w", d.digest, d.repo.Name(), classifyError(cause))
 	}
 	d.o.Log.Warn("registry: the download continues", "blob", d.digest, "at", d.at, "error", cause)
-	if err := d.retry(d.ctx, d.open); err != nil {
+	if err := d.retryWhileAway(d.ctx, d.openRest); err != nil {
 		return fmt.Errorf("read blob %s of %s: %w", d.digest, d.repo.Name(), err)
 	}
 	return nil

@@ -65,11 +65,11 @@ func (r *Registries) Open(ctx context.Context, a host.RegistryAccess) (host.Repo
 		return nil, fmt.Errorf("%q is not the name of an image: give registry/repository:tag", a.Image)
 	}
 	repo := ref.Context()
-	base, err := r.transport(repo.RegistryStr(), a.CABundle)
+	base, err := r.newTransport(repo.RegistryStr(), a.CABundle)
 	if err != nil {
 		return nil, err
 	}
-	auth, err := credentials(r.o.Files, a.AuthFile, repo)
+	auth, err := findCredentials(r.o.Files, a.AuthFile, repo)
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +78,12 @@ func (r *Registries) Open(ctx context.Context, a host.RegistryAccess) (host.Repo
 		scope = repo.Scope(transport.PushScope)
 	}
 	var rt http.RoundTripper
-	err = r.retry(ctx, func(ctx context.Context) error {
+	err = r.retryWhileAway(ctx, func(ctx context.Context) error {
 		rt, err = transport.NewWithContext(ctx, repo.Registry, auth, overTLS{base}, []string{scope})
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("connect to the registry %s: %w", repo.RegistryStr(), classify(err))
+		return nil, fmt.Errorf("connect to the registry %s: %w", repo.RegistryStr(), classifyError(err))
 	}
 	out := &repository{Registries: r, repo: repo, client: &http.Client{Transport: rt}}
 	if a.Push {
@@ -94,8 +94,8 @@ func (r *Registries) Open(ctx context.Context, a host.RegistryAccess) (host.Repo
 	return out, nil
 }
 
-// transport trusts what the system trusts, what podman trusts for this registry, and the bundle.
-func (r *Registries) transport(registry, bundle string) (*http.Transport, error) {
+// newTransport trusts what the system trusts, what podman trusts for this registry, and the bundle.
+func (r *Registries) newTransport(registry, bundle string) (*http.Transport, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool()

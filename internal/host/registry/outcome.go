@@ -19,20 +19,20 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// classify gives an error the outcome that it means; one that has an outcome already stays.
-func classify(err error) error {
+// classifyError gives an error the outcome that it means; one that has an outcome already stays.
+func classifyError(err error) error {
 	var status *transport.Error
 	var netErr net.Error
 	switch {
-	case err == nil, decided(err), errors.Is(err, context.Canceled):
+	case err == nil, isClassified(err), errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &status):
 		return byStatus(status.StatusCode, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("%w: %w", host.ErrRegistryPlain, err)
-	case outdated(err):
+	case isOutsideValidity(err):
 		return fmt.Errorf("%w: %w", host.ErrRegistryClock, err)
-	case untrusted(err):
+	case isUntrusted(err):
 		return fmt.Errorf("%w: %w", host.ErrRegistryTrust, err)
 	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, context.DeadlineExceeded):
@@ -41,7 +41,7 @@ func classify(err error) error {
 	return err
 }
 
-func decided(err error) bool {
+func isClassified(err error) bool {
 	for _, known := range []error{
 		host.ErrNoImage, host.ErrRegistryAway, host.ErrRegistryDenied, host.ErrRegistryFull, host.ErrRegistryTrust, host.ErrRegistryPlain,
 	} {
@@ -52,7 +52,7 @@ func decided(err error) bool {
 	return false
 }
 
-func untrusted(err error) bool {
+func isUntrusted(err error) bool {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -60,8 +60,8 @@ func untrusted(err error) bool {
 	return errors.As(err, &unknown) || errors.As(err, &name) || errors.As(err, &invalid) || errors.As(err, &verify)
 }
 
-// outdated says that a certificate is not valid yet, or not any more.
-func outdated(err error) bool {
+// isOutsideValidity says that a certificate is not valid yet, or not any more.
+func isOutsideValidity(err error) bool {
 	var invalid x509.CertificateInvalidError
 	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
@@ -86,9 +86,9 @@ func byStatus(code int, err error) error {
 	return err
 }
 
-// check turns an answer into an error, unless it has one of the codes.
-func check(resp *http.Response, codes ...int) error {
-	err := classify(transport.CheckError(resp, codes...))
+// checkResponse turns an answer into an error, unless it has one of the codes.
+func checkResponse(resp *http.Response, codes ...int) error {
+	err := classifyError(transport.CheckError(resp, codes...))
 	if after := retryAfter(resp.Header); err != nil && after > 0 {
 		return &busy{error: err, after: after}
 	}
@@ -128,13 +128,13 @@ func pauseAfter(err error, pause time.Duration) time.Duration {
 	return pause
 }
 
-// retry tries again what failed because the registry was away. A try ends where nothing was sent or answered for a while: one over a slow
-// line takes as long as it takes.
-func (r *Registries) retry(ctx context.Context, try func(context.Context) error) error {
+// retryWhileAway tries again what failed because the registry was away. A try ends where nothing was sent or answered for a while:
+// one over a slow line takes as long as it takes.
+func (r *Registries) retryWhileAway(ctx context.Context, try func(context.Context) error) error {
 	pause := r.o.Pause
 	for n := 1; ; n++ {
-		watch, stop := stalling(ctx, r.o.Stall)
-		err := classify(try(watch))
+		watch, stop := withStallWatch(ctx, r.o.Stall)
+		err := classifyError(try(watch))
 		if stop() && ctx.Err() == nil && err != nil {
 			err = fmt.Errorf("%w: nothing was sent or answered for %s: %w", host.ErrRegistryAway, r.o.Stall, err)
 		}
@@ -142,14 +142,14 @@ func (r *Registries) retry(ctx context.Context, try func(context.Context) error)
 			return err
 		}
 		r.o.Log.Warn("registry: trying again", "try", n, "of", r.o.Tries, "error", err)
-		if serr := sleep(ctx, pauseAfter(err, pause)); serr != nil {
+		if serr := sleepContext(ctx, pauseAfter(err, pause)); serr != nil {
 			return errors.Join(err, serr)
 		}
 		pause = min(2*pause, 30*time.Second)
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+func sleepContext(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -31,13 +31,13 @@ var accepted = []string{
 	"application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json",
 }
 
-func (r *repository) url(format string, args ...any) string {
+func (r *repository) endpointURL(format string, args ...any) string {
 	at := "/v2/" + r.repo.RepositoryStr() + "/" + fmt.Sprintf(format, args...)
 	return (&url.URL{Scheme: secure, Host: r.repo.RegistryStr(), Path: at}).String()
 }
 
-// do sends one request; the caller closes the body.
-func (r *repository) do(ctx context.Context, method, at string, body io.Reader, header map[string]string) (*http.Response, error) {
+// sendRequest sends one request; the caller closes the body.
+func (r *repository) sendRequest(ctx context.Context, method, at string, body io.Reader, header map[string]string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, at, body)
 	if err != nil {
 		return nil, err
@@ -54,16 +54,16 @@ func (r *repository) do(ctx context.Context, method, at string, body io.Reader, 
 	return r.client.Do(req)
 }
 
-// ask sends a request without interest in the body of its answer.
-func (r *repository) ask(
+// requestHeaders sends a request without interest in the body of its answer.
+func (r *repository) requestHeaders(
 	ctx context.Context, method, at string, body io.Reader, header map[string]string, codes ...int,
 ) (http.Header, error) {
-	resp, err := r.do(ctx, method, at, body, header)
+	resp, err := r.sendRequest(ctx, method, at, body, header)
 	if err != nil {
-		return nil, classify(err)
+		return nil, classifyError(err)
 	}
 	defer resp.Body.Close()
-	if err := check(resp, codes...); err != nil {
+	if err := checkResponse(resp, codes...); err != nil {
 		return resp.Header, err
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, manifestLimit))
@@ -72,8 +72,8 @@ func (r *repository) ask(
 
 // Has implements host.Repository.
 func (r *repository) Has(ctx context.Context, digest string) (bool, error) {
-	err := r.retry(ctx, func(ctx context.Context) error {
-		_, err := r.ask(ctx, http.MethodHead, r.url("blobs/%s", digest), nil, nil, http.StatusOK)
+	err := r.retryWhileAway(ctx, func(ctx context.Context) error {
+		_, err := r.requestHeaders(ctx, http.MethodHead, r.endpointURL("blobs/%s", digest), nil, nil, http.StatusOK)
 		return err
 	})
 	if errors.Is(err, host.ErrNoImage) {
@@ -87,8 +87,8 @@ func (r *repository) Has(ctx context.Context, digest string) (bool, error) {
 
 // PutManifest implements host.Repository.
 func (r *repository) PutManifest(ctx context.Context, tag, mediaType string, data []byte) (string, error) {
-	err := r.retry(ctx, func(ctx context.Context) error {
-		_, err := r.ask(ctx, http.MethodPut, r.url("manifests/%s", tag), bytes.NewReader(data),
+	err := r.retryWhileAway(ctx, func(ctx context.Context) error {
+		_, err := r.requestHeaders(ctx, http.MethodPut, r.endpointURL("manifests/%s", tag), bytes.NewReader(data),
 			map[string]string{"Content-Type": mediaType}, http.StatusCreated, http.StatusOK, http.StatusAccepted)
 		return err
 	})
@@ -100,8 +100,8 @@ func (r *repository) PutManifest(ctx context.Context, tag, mediaType string, dat
 
 // Manifest implements host.Repository.
 func (r *repository) Manifest(ctx context.Context, tagOrDigest string) (m host.Manifest, err error) {
-	err = r.retry(ctx, func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url("manifests/%s", tagOrDigest), nil)
+	err = r.retryWhileAway(ctx, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.endpointURL("manifests/%s", tagOrDigest), nil)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (r *repository) Manifest(ctx context.Context, tagOrDigest string) (m host.M
 			return err
 		}
 		defer resp.Body.Close()
-		if err := check(resp, http.StatusOK); err != nil {
+		if err := checkResponse(resp, http.StatusOK); err != nil {
 			return err
 		}
 		m.MediaType = resp.Header.Get("Content-Type")
@@ -125,7 +125,7 @@ func (r *repository) Manifest(ctx context.Context, tagOrDigest string) (m host.M
 		return host.Manifest{}, fmt.Errorf("read the manifest %s of %s: %w", tagOrDigest, r.repo.Name(), err)
 	}
 	m.Digest = digestOf(m.Data)
-	if hash, err := parse(tagOrDigest); err == nil && "sha256:"+hash != m.Digest {
+	if hash, err := parseDigest(tagOrDigest); err == nil && "sha256:"+hash != m.Digest {
 		return host.Manifest{}, fmt.Errorf("read the manifest %s of %s: the registry sent another one, %s",
 			tagOrDigest, r.repo.Name(), m.Digest)
 	}
@@ -137,8 +137,8 @@ func digestOf(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// parse returns the hexadecimal part of a SHA-256 digest.
-func parse(digest string) (string, error) {
+// parseDigest returns the hexadecimal part of a SHA-256 digest.
+func parseDigest(digest string) (string, error) {
 	const prefix = "sha256:"
 	if len(digest) != len(prefix)+64 || digest[:len(prefix)] != prefix {
 		return "", fmt.Errorf("%q is not a SHA-256 digest", digest)

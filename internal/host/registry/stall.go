@@ -22,9 +22,9 @@ type watch struct {
 	stalled atomic.Bool
 }
 
-// stalling returns a context that ends where nothing happens for a while. stop ends the watch, and reports whether it has ended the
+// withStallWatch returns a context that ends where nothing happens for a while. stop ends the watch, and reports whether it has ended the
 // request.
-func stalling(ctx context.Context, after time.Duration) (watched context.Context, stop func() bool) {
+func withStallWatch(ctx context.Context, after time.Duration) (watched context.Context, stop func() bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watch{after: after}
 	w.timer = time.AfterFunc(after, func() {
@@ -38,8 +38,8 @@ func stalling(ctx context.Context, after time.Duration) (watched context.Context
 	}
 }
 
-// progress says that something was sent.
-func (w *watch) progress() {
+// recordProgress says that something was sent.
+func (w *watch) recordProgress() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.stalled.Load() {
@@ -56,7 +56,7 @@ type watched struct {
 func (b *watched) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if w, ok := b.ctx.Value(stallKey{}).(*watch); ok && n > 0 {
-		w.progress()
+		w.recordProgress()
 	}
 	return n, err
 }

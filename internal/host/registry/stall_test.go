@@ -15,7 +15,7 @@ import (
 func TestASlowUploadGoesOnAndASilentOneEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const patience = 3 * time.Minute
-		ctx, stop := stalling(t.Context(), patience)
+		ctx, stop := withStallWatch(t.Context(), patience)
 		body := &watched{io.NopCloser(strings.NewReader("a slow upload")), ctx}
 		for range 10 {
 			time.Sleep(patience - time.Second)

@@ -25,13 +25,13 @@ var errForgotten = fmt.Errorf("%w: it has forgotten what it had of the upload", 
 
 // proveWrite begins an upload and gives it up.
 func (r *repository) proveWrite(ctx context.Context) error {
-	return r.retry(ctx, func(ctx context.Context) error {
-		at, err := r.begin(ctx)
+	return r.retryWhileAway(ctx, func(ctx context.Context) error {
+		at, err := r.beginUpload(ctx)
 		if err != nil {
 			return err
 		}
 		// A registry that cannot cancel removes it after a while.
-		_, err = r.ask(ctx, http.MethodDelete, at, nil, nil, http.StatusNoContent, http.StatusAccepted, http.StatusOK)
+		_, err = r.requestHeaders(ctx, http.MethodDelete, at, nil, nil, http.StatusNoContent, http.StatusAccepted, http.StatusOK)
 		if errors.Is(err, context.Canceled) {
 			return err
 		}
@@ -39,19 +39,19 @@ func (r *repository) proveWrite(ctx context.Context) error {
 	})
 }
 
-// begin returns the location of a new upload.
-func (r *repository) begin(ctx context.Context) (string, error) {
-	header, err := r.ask(ctx, http.MethodPost, r.url("blobs/uploads/"), nil, nil, http.StatusAccepted)
+// beginUpload returns the location of a new upload.
+func (r *repository) beginUpload(ctx context.Context) (string, error) {
+	header, err := r.requestHeaders(ctx, http.MethodPost, r.endpointURL("blobs/uploads/"), nil, nil, http.StatusAccepted)
 	if errors.Is(err, host.ErrNoImage) { // some registries hide a repository so
 		return "", fmt.Errorf("%w: %w", host.ErrRegistryDenied, err)
 	}
 	if err != nil {
 		return "", err
 	}
-	return r.location(r.url("blobs/uploads/"), header)
+	return r.uploadLocation(r.endpointURL("blobs/uploads/"), header)
 }
 
-func (r *repository) location(base string, header http.Header) (string, error) {
+func (r *repository) uploadLocation(base string, header http.Header) (string, error) {
 	b, err := url.Parse(base)
 	if err != nil {
 		return "", err
@@ -66,7 +66,7 @@ func (r *repository) location(base string, header http.Header) (string, error) {
 // Put implements host.Repository.
 func (r *repository) Put(ctx context.Context, write func(context.Context, io.Writer) error) (digest string, size int64, err error) {
 	for n := 1; ; n++ {
-		digest, size, err = r.put(ctx, write)
+		digest, size, err = r.uploadBlob(ctx, write)
 		if !errors.Is(err, errForgotten) || n == restarts {
 			break
 		}
@@ -78,22 +78,22 @@ func (r *repository) Put(ctx context.Context, write func(context.Context, io.Wri
 	return digest, size, nil
 }
 
-func (r *repository) put(ctx context.Context, write func(context.Context, io.Writer) error) (string, int64, error) {
+func (r *repository) uploadBlob(ctx context.Context, write func(context.Context, io.Writer) error) (string, int64, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	u := &upload{repository: r, sum: sha256.New()}
-	err := r.retry(ctx, func(ctx context.Context) (err error) {
-		u.at, err = r.begin(ctx)
+	err := r.retryWhileAway(ctx, func(ctx context.Context) (err error) {
+		u.at, err = r.beginUpload(ctx)
 		return err
 	})
 	if err != nil {
 		return "", 0, err
 	}
-	for piece := range r.pieces(ctx, write) {
+	for piece := range r.readPieces(ctx, write) {
 		if piece.err != nil {
 			return "", 0, fmt.Errorf("read what is to be sent: %w", piece.err)
 		}
-		if err := u.send(ctx, piece.data); err != nil {
+		if err := u.sendPiece(ctx, piece.data); err != nil {
 			return "", 0, err
 		}
 	}
@@ -101,7 +101,7 @@ func (r *repository) put(ctx context.Context, write func(context.Context, io.Wri
 		return "", 0, err
 	}
 	digest := "sha256:" + hex.EncodeToString(u.sum.Sum(nil))
-	return digest, u.sent, u.finish(ctx, digest)
+	return digest, u.sent, u.completeUpload(ctx, digest)
 }
 
 // piece is a part of a blob, or the reason why there is none.
@@ -110,9 +110,9 @@ type piece struct {
 	err  error
 }
 
-// pieces produces the content piece by piece, one ahead of the one that is being sent. The buffers take turns: a piece is
+// readPieces produces the content piece by piece, one ahead of the one that is being sent. The buffers take turns: a piece is
 // valid until the one after the next is asked for.
-func (r *repository) pieces(ctx context.Context, write func(context.Context, io.Writer) error) <-chan piece {
+func (r *repository) readPieces(ctx context.Context, write func(context.Context, io.Writer) error) <-chan piece {
 	out := make(chan piece)
 	reader, writer := io.Pipe()
 	go func() { writer.CloseWithError(write(ctx, writer)) }()
@@ -151,17 +151,17 @@ type upload struct {
 	sum  hash.Hash
 }
 
-// send brings one piece to the registry, and resumes in the middle of it where the connection broke.
-func (u *upload) send(ctx context.Context, data []byte) error {
+// sendPiece brings one piece to the registry, and resumes in the middle of it where the connection broke.
+func (u *upload) sendPiece(ctx context.Context, data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
 	u.sum.Write(data)
 	from, end := u.sent, u.sent+int64(len(data))
 	broken := false
-	err := u.retry(ctx, func(ctx context.Context) error {
+	err := u.retryWhileAway(ctx, func(ctx context.Context) error {
 		if broken {
-			have, err := u.arrived(ctx)
+			have, err := u.receivedSize(ctx)
 			if err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func (u *upload) send(ctx context.Context, data []byte) error {
 			return nil
 		}
 		broken = true
-		header, err := u.ask(ctx, http.MethodPatch, u.at, bytes.NewReader(data[u.sent-from:]), map[string]string{
+		header, err := u.requestHeaders(ctx, http.MethodPatch, u.at, bytes.NewReader(data[u.sent-from:]), map[string]string{
 			"Content-Type": "application/octet-stream", "Content-Range": fmt.Sprintf("%d-%d", u.sent, end-1),
 		}, http.StatusAccepted, http.StatusNoContent)
 		if errors.Is(err, host.ErrNoImage) {
@@ -184,7 +184,7 @@ func (u *upload) send(ctx context.Context, data []byte) error {
 			return err
 		}
 		u.sent = end
-		u.at, err = u.location(u.at, header)
+		u.at, err = u.uploadLocation(u.at, header)
 		return err
 	})
 	if err != nil {
@@ -193,16 +193,16 @@ func (u *upload) send(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// arrived asks how much of the upload has arrived.
-func (u *upload) arrived(ctx context.Context) (int64, error) {
-	header, err := u.ask(ctx, http.MethodGet, u.at, nil, nil, http.StatusNoContent, http.StatusOK)
+// receivedSize asks how much of the upload has arrived.
+func (u *upload) receivedSize(ctx context.Context) (int64, error) {
+	header, err := u.requestHeaders(ctx, http.MethodGet, u.at, nil, nil, http.StatusNoContent, http.StatusOK)
 	if errors.Is(err, host.ErrRegistryAway) || errors.Is(err, host.ErrRegistryDenied) || errors.Is(err, context.Canceled) {
 		return 0, err
 	}
 	if err != nil {
 		return 0, errForgotten
 	}
-	if at, err := u.location(u.at, header); err == nil {
+	if at, err := u.uploadLocation(u.at, header); err == nil {
 		u.at = at
 	}
 	// "0-0" also stands for nothing at all (https://github.com/opencontainers/distribution-spec/issues/578).
@@ -217,8 +217,8 @@ func (u *upload) arrived(ctx context.Context) (int64, error) {
 	return n + 1, nil
 }
 
-// finish closes the upload. Where the answer got lost the blob is there.
-func (u *upload) finish(ctx context.Context, digest string) error {
+// completeUpload closes the upload. Where the answer got lost the blob is there.
+func (u *upload) completeUpload(ctx context.Context, digest string) error {
 	at, err := url.Parse(u.at)
 	if err != nil {
 		return err
@@ -226,8 +226,8 @@ func (u *upload) finish(ctx context.Context, digest string) error {
 	q := at.Query()
 	q.Set("digest", digest)
 	at.RawQuery = q.Encode()
-	return u.retry(ctx, func(ctx context.Context) error {
-		_, err := u.ask(ctx, http.MethodPut, at.String(), nil, nil, http.StatusCreated, http.StatusNoContent)
+	return u.retryWhileAway(ctx, func(ctx context.Context) error {
+		_, err := u.requestHeaders(ctx, http.MethodPut, at.String(), nil, nil, http.StatusCreated, http.StatusNoContent)
 		if errors.Is(err, host.ErrNoImage) {
 			if there, herr := u.Has(ctx, digest); herr == nil && there {
 				return nil

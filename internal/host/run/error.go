@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 	if e.ExitCode == NoExit || errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded) {
 		what = e.Err.Error()
 	}
-	msg := fmt.Sprintf("run %s: %s after %s", quote(e.Argv), what, e.Took.Round(time.Millisecond))
+	msg := fmt.Sprintf("run %s: %s after %s", quoteArgv(e.Argv), what, e.Took.Round(time.Millisecond))
 	if tail := strings.TrimSpace(lastBytes(e.Output, errorTail)); tail != "" {
 		msg += ": " + tail
 	}
@@ -57,8 +57,8 @@ func ExitCode(err error) int {
 	return NoExit
 }
 
-// quote renders argv so that it can be pasted into a shell.
-func quote(argv []string) string {
+// quoteArgv renders argv so that it can be pasted into a shell.
+func quoteArgv(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {
 		if w == "" || strings.ContainsAny(w, " \t\n\"'\\$`*?;&|<>()") {

@@ -61,11 +61,11 @@ func (x *Exec) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	started := time.Now()
 	out := &streams{tail: newTail(c.Secrets)}
-	err := x.execute(ctx, c, out)
+	err := x.runCommand(ctx, c, out)
 	res := Result{Stdout: out.stdout.Bytes(), Stderr: out.stderr.Bytes(), Took: time.Since(started)}
-	ev := Evidence{Argv: blotArgv(c.Argv, c.Secrets), ExitCode: x.code(err), Started: started, Took: res.Took}
+	ev := Evidence{Argv: blotArgv(c.Argv, c.Secrets), ExitCode: x.exitCode(err), Started: started, Took: res.Took}
 	if !c.SecretOutput {
-		ev.Output = out.tail.text(c.Secrets)
+		ev.Output = out.tail.redactedText(c.Secrets)
 	}
 	if x.o.Observe != nil {
 		x.o.Observe(ev)
@@ -73,7 +73,7 @@ func (x *Exec) Run(ctx context.Context, c Command) (Result, error) {
 	if err == nil {
 		return res, nil
 	}
-	return res, &Error{Argv: ev.Argv, ExitCode: ev.ExitCode, Output: ev.Output, Took: ev.Took, Err: x.cause(ctx, c.Argv[0], err)}
+	return res, &Error{Argv: ev.Argv, ExitCode: ev.ExitCode, Output: ev.Output, Took: ev.Took, Err: x.failureCause(ctx, c.Argv[0], err)}
 }
 
 // streams collects what a program writes: each stream alone, and the tail of both.
@@ -97,11 +97,11 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-func (x *Exec) execute(ctx context.Context, c Command, out *streams) error {
+func (x *Exec) runCommand(ctx context.Context, c Command, out *streams) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	cmd := x.command(ctx, c)
+	cmd := x.buildCommand(ctx, c)
 	cmd.Stdout = io.MultiWriter(out.tail, &out.stdout)
 	cmd.Stderr = io.MultiWriter(out.tail, &out.stderr)
 	if c.Stdin != nil {
@@ -126,9 +126,9 @@ func (x *Exec) execute(ctx context.Context, c Command, out *streams) error {
 	return err
 }
 
-// command builds the process. Beneath a root env(1) of that root looks the program up,
+// buildCommand builds the process. Beneath a root env(1) of that root looks the program up,
 // since a lookup from outside would search the wrong file system.
-func (x *Exec) command(ctx context.Context, c Command) *exec.Cmd {
+func (x *Exec) buildCommand(ctx context.Context, c Command) *exec.Cmd {
 	argv := c.Argv
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	env := append(os.Environ(), "LC_ALL=C.UTF-8")
@@ -147,8 +147,8 @@ func (x *Exec) command(ctx context.Context, c Command) *exec.Cmd {
 	return cmd
 }
 
-// code is the exit code in what execute returned.
-func (x *Exec) code(err error) int {
+// exitCode is the exit code in what execute returned.
+func (x *Exec) exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
@@ -159,22 +159,22 @@ func (x *Exec) code(err error) int {
 	return NoExit
 }
 
-// cause names why a command failed: the context that ended it, or "not found" where env(1) reported that.
-func (x *Exec) cause(ctx context.Context, argv0 string, err error) error {
+// failureCause names why a command failed: the context that ended it, or "not found" where env(1) reported that.
+func (x *Exec) failureCause(ctx context.Context, argv0 string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if x.absent(argv0, err) {
+	if x.isNotFound(argv0, err) {
 		return fmt.Errorf("%w (%w)", exec.ErrNotFound, err)
 	}
 	return err
 }
 
-// absent says that err means a missing program, directly or beneath a root. A missing working folder gives the same
+// isNotFound says that err means a missing program, directly or beneath a root. A missing working folder gives the same
 // error, so the file itself is checked.
-func (x *Exec) absent(argv0 string, err error) bool {
+func (x *Exec) isNotFound(argv0 string, err error) bool {
 	if x.o.Root != "" {
-		return x.code(err) == envNotFound
+		return x.exitCode(err) == envNotFound
 	}
 	_, serr := os.Stat(argv0)
 	return filepath.IsAbs(argv0) && errors.Is(err, os.ErrNotExist) && errors.Is(serr, os.ErrNotExist)

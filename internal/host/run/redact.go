@@ -50,9 +50,9 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is the recorded tail without secrets. Secrets are first overwritten in place, so
+// redactedText is the recorded tail without secrets. Secrets are first overwritten in place, so
 // that cutting to tailSize drops exactly the bytes that could be half a secret.
-func (t *tail) text(secrets []string) string {
+func (t *tail) redactedText(secrets []string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := string(t.buf)

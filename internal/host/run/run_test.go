@@ -135,7 +135,7 @@ func TestTailIsBoundedAndNeverCutsIntoASecret(t *testing.T) {
 	for pad := 0; pad < 220; pad += 7 {
 		tl := newTail([]string{secret})
 		_, _ = tl.Write([]byte(strings.Repeat("x", 9000) + secret + strings.Repeat("y", tailSize-pad)))
-		text := tl.text([]string{secret})
+		text := tl.redactedText([]string{secret})
 		require.LessOrEqual(t, len(text), tailSize+len(blot))
 		require.NotContains(t, text, "S")
 		require.NotContains(t, text, "END")

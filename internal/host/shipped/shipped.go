@@ -47,7 +47,7 @@ type pair struct{ shipped, installed fs.FileInfo }
 func (p *Program) Install() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	to, err := p.target()
+	to, err := p.installPath()
 	if err != nil {
 		return err
 	}
@@ -56,11 +56,11 @@ func (p *Program) Install() error {
 		return fmt.Errorf("read the lca-cli of the agent: %w", err)
 	}
 	defer from.Close()
-	now := p.pair(from, to) // before the comparison: what changes meanwhile is compared again
-	if p.alike.unchanged(now) {
+	now := p.statBoth(from, to) // before the comparison: what changes meanwhile is compared again
+	if p.alike.isUnchanged(now) {
 		return nil
 	}
-	same, err := p.same(from, to)
+	same, err := p.hasSameContent(from, to)
 	if err != nil {
 		return err
 	}
@@ -68,11 +68,11 @@ func (p *Program) Install() error {
 		p.alike = now
 		return nil
 	}
-	return p.copy(from, to)
+	return p.installFrom(from, to)
 }
 
-// pair looks at both files; the zero value where one cannot be looked at.
-func (p *Program) pair(from *os.File, to string) pair {
+// statBoth looks at both files; the zero value where one cannot be looked at.
+func (p *Program) statBoth(from *os.File, to string) pair {
 	shipped, err := from.Stat()
 	if err != nil {
 		return pair{}
@@ -84,18 +84,18 @@ func (p *Program) pair(from *os.File, to string) pair {
 	return pair{shipped, installed}
 }
 
-// unchanged says that both files are the ones of before: a program that is replaced is another file, one that is written has another
+// isUnchanged says that both files are the ones of before: a program that is replaced is another file, one that is written has another
 // time.
-func (a pair) unchanged(b pair) bool {
-	return a.shipped != nil && b.shipped != nil && unchanged(a.shipped, b.shipped) && unchanged(a.installed, b.installed)
+func (a pair) isUnchanged(b pair) bool {
+	return a.shipped != nil && b.shipped != nil && isSameFile(a.shipped, b.shipped) && isSameFile(a.installed, b.installed)
 }
 
-func unchanged(a, b fs.FileInfo) bool {
+func isSameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// copy replaces the node's file. The next call compares it once.
-func (p *Program) copy(from io.ReadSeeker, to string) error {
+// installFrom replaces the node's file. The next call compares it once.
+func (p *Program) installFrom(from io.ReadSeeker, to string) error {
 	if _, err := from.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read the lca-cli of the agent: %w", err)
 	}
@@ -105,8 +105,8 @@ func (p *Program) copy(from io.ReadSeeker, to string) error {
 	return nil
 }
 
-// target is where units find lca-cli: /usr/local is a link into /var on ostree hosts, and a folder on others.
-func (p *Program) target() (string, error) {
+// installPath is where units find lca-cli: /usr/local is a link into /var on ostree hosts, and a folder on others.
+func (p *Program) installPath() (string, error) {
 	ostree, err := host.HasDeployments(p.Node)
 	if err != nil {
 		return "", err
@@ -117,8 +117,8 @@ func (p *Program) target() (string, error) {
 	return host.CLI, nil
 }
 
-// same compares the program with a file of the node. A file that cannot be read is another one.
-func (p *Program) same(from io.Reader, to string) (bool, error) {
+// hasSameContent compares the program with a file of the node. A file that cannot be read is another one.
+func (p *Program) hasSameContent(from io.Reader, to string) (bool, error) {
 	have, err := p.Node.Open(to, os.O_RDONLY)
 	if err != nil {
 		return false, nil // what cannot be read is replaced
@@ -128,11 +128,11 @@ func (p *Program) same(from io.Reader, to string) (bool, error) {
 	a, b := make([]byte, piece), make([]byte, piece)
 	for {
 		n, err := io.ReadFull(from, a)
-		if err != nil && !ends(err) {
+		if err != nil && !isEOF(err) {
 			return false, fmt.Errorf("read the lca-cli of the agent: %w", err)
 		}
 		m, haveErr := io.ReadFull(have, b)
-		if !bytes.Equal(a[:n], b[:m]) || haveErr != nil && !ends(haveErr) {
+		if !bytes.Equal(a[:n], b[:m]) || haveErr != nil && !isEOF(haveErr) {
 			return false, nil
 		}
 		if err != nil || haveErr != nil {
@@ -141,4 +141,4 @@ func (p *Program) same(from io.Reader, to string) (bool, error) {
 	}
 }
 
-func ends(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

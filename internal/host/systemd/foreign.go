@@ -22,7 +22,7 @@ var pullers = map[string]string{"WantedBy": ".wants", "RequiredBy": ".requires",
 // EnableIn implements host.ForeignUnits. It makes the links itself: "systemctl --root=ROOT enable" gives up with "Channel
 // number out of range" when the unit has a drop-in and ROOT is reached through a link, as /ostree is.
 func (m *Manager) EnableIn(_ context.Context, root, unit string) error {
-	err := m.within(root, func(deployment *os.Root) error { return enable(deployment, unit) })
+	err := m.changeDeployment(root, func(deployment *os.Root) error { return enableUnit(deployment, unit) })
 	if err != nil {
 		return fmt.Errorf("enable %s in %s: %w", unit, root, err)
 	}
@@ -31,15 +31,15 @@ func (m *Manager) EnableIn(_ context.Context, root, unit string) error {
 
 // DisableIn implements host.ForeignUnits. A unit that does not exist there is disabled.
 func (m *Manager) DisableIn(_ context.Context, root, unit string) error {
-	err := m.within(root, func(deployment *os.Root) error { return disable(deployment, unit) })
+	err := m.changeDeployment(root, func(deployment *os.Root) error { return disableUnit(deployment, unit) })
 	if err != nil {
 		return fmt.Errorf("disable %s in %s: %w", unit, root, err)
 	}
 	return nil
 }
 
-// within changes a deployment, out of which no link can lead, and flushes it.
-func (m *Manager) within(root string, change func(*os.Root) error) error {
+// changeDeployment changes a deployment, out of which no link can lead, and flushes it.
+func (m *Manager) changeDeployment(root string, change func(*os.Root) error) error {
 	deployment, err := os.OpenRoot(filepath.Join(m.root, root))
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (m *Manager) within(root string, change func(*os.Root) error) error {
 	if err := change(deployment); err != nil {
 		return err
 	}
-	return m.flush(root)
+	return m.flushFolder(root)
 }
 
 // inUnitDir is a path below the folder of units, as os.Root wants it.
@@ -56,7 +56,7 @@ func inUnitDir(names ...string) string {
 	return strings.TrimPrefix(path.Join(append([]string{host.UnitDir}, names...)...), "/")
 }
 
-func enable(deployment *os.Root, name string) error {
+func enableUnit(deployment *os.Root, name string) error {
 	folders, err := pulledBy(deployment, name)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func enable(deployment *os.Root, name string) error {
 		if err := deployment.MkdirAll(inUnitDir(folder), 0o755); err != nil {
 			return err
 		}
-		if err := link(deployment, path.Join(host.UnitDir, name), inUnitDir(folder), name); err != nil {
+		if err := replaceLink(deployment, path.Join(host.UnitDir, name), inUnitDir(folder), name); err != nil {
 			return err
 		}
 	}
@@ -97,9 +97,9 @@ func pulledBy(deployment *os.Root, name string) ([]string, error) {
 	return folders, nil
 }
 
-// link makes name in folder lead to target, in one step. What a run that was cut short left is replaced; systemd passes
+// replaceLink makes name in folder lead to target, in one step. What a run that was cut short left is replaced; systemd passes
 // over names that begin with a dot.
-func link(deployment *os.Root, target, folder, name string) error {
+func replaceLink(deployment *os.Root, target, folder, name string) error {
 	at, temp := path.Join(folder, name), path.Join(folder, ".lca-"+name)
 	if now, err := deployment.Readlink(at); err == nil && now == target {
 		return nil
@@ -113,8 +113,8 @@ func link(deployment *os.Root, target, folder, name string) error {
 	return deployment.Rename(temp, at)
 }
 
-// disable removes every link by which a target pulls the unit in.
-func disable(deployment *os.Root, name string) error {
+// disableUnit removes every link by which a target pulls the unit in.
+func disableUnit(deployment *os.Root, name string) error {
 	for _, suffix := range pullers {
 		folders, err := fs.Glob(deployment.FS(), inUnitDir("*"+suffix))
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 // tells it is lost when the message bus restarts.
 const lookAgain = 2 * time.Second
 
-// job enqueues a job and waits for its end. An end by the context leaves the job to systemd.
-func (m *Manager) job(ctx context.Context, unit string, enqueue func(done chan<- string) (int, error)) error {
+// runJob enqueues a job and waits for its end. An end by the context leaves the job to systemd.
+func (m *Manager) runJob(ctx context.Context, unit string, enqueue func(done chan<- string) (int, error)) error {
 	done := make(chan string, 1) // the library's dispatcher must never wait for us
 	id, err := enqueue(done)
 	if err != nil {
@@ -22,20 +22,20 @@ func (m *Manager) job(ctx context.Context, unit string, enqueue func(done chan<-
 	for missed := false; ; {
 		select {
 		case result := <-done:
-			return m.verdict(ctx, unit, result)
+			return m.jobError(ctx, unit, result)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for its job: %w", context.Cause(ctx))
 		case <-tick.C:
 			if missed {
-				return m.missed(ctx, unit)
+				return m.checkUnit(ctx, unit)
 			}
-			missed = !m.queued(ctx, unit, id)
+			missed = !m.isQueued(ctx, unit, id)
 		}
 	}
 }
 
-// verdict turns a job's result into an error that says what became of the unit.
-func (m *Manager) verdict(ctx context.Context, unit, result string) error {
+// jobError turns a job's result into an error that says what became of the unit.
+func (m *Manager) jobError(ctx context.Context, unit, result string) error {
 	if result == "done" {
 		return nil
 	}
@@ -47,8 +47,8 @@ func (m *Manager) verdict(ctx context.Context, unit, result string) error {
 		result, s.Active, s.Sub, s.Result, s.ExitCode)
 }
 
-// queued says whether the unit still has the job. In doubt it has.
-func (m *Manager) queued(ctx context.Context, unit string, id int) bool {
+// isQueued says whether the unit still has the job. In doubt it has.
+func (m *Manager) isQueued(ctx context.Context, unit string, id int) bool {
 	conn, err := m.connect()
 	if err != nil {
 		return true
@@ -65,14 +65,14 @@ func (m *Manager) queued(ctx context.Context, unit string, id int) bool {
 	return !ok || int(current) == id
 }
 
-// missed judges by the unit itself when the job's end was not heard.
-func (m *Manager) missed(ctx context.Context, unit string) error {
+// checkUnit judges by the unit itself when the job's end was not heard.
+func (m *Manager) checkUnit(ctx context.Context, unit string) error {
 	s, err := m.State(ctx, unit)
 	if err != nil {
 		return err
 	}
 	if s.Active == "failed" {
-		return m.verdict(ctx, unit, "failed")
+		return m.jobError(ctx, unit, "failed")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (m *Manager) Mask(ctx context.Context, unit string) error {
 		return fmt.Errorf("mask %s: %w", unit, err)
 	}
 	err := os.Symlink(nowhere, link)
-	if errors.Is(err, fs.ErrExist) && masks(link) {
+	if errors.Is(err, fs.ErrExist) && isMaskLink(link) {
 		err = nil
 	}
 	if err != nil {
@@ -39,7 +39,7 @@ func (m *Manager) Mask(ctx context.Context, unit string) error {
 func (m *Manager) Unmask(ctx context.Context, unit string) error {
 	for _, dir := range []string{controlDir, runtimeDir} {
 		link := filepath.Join(m.root, dir, unit)
-		if !masks(link) {
+		if !isMaskLink(link) {
 			continue
 		}
 		if err := os.Remove(link); err != nil {
@@ -49,7 +49,7 @@ func (m *Manager) Unmask(ctx context.Context, unit string) error {
 	return m.Reload(ctx)
 }
 
-func masks(link string) bool {
+func isMaskLink(link string) bool {
 	target, err := os.Readlink(link)
 	return err == nil && target == nowhere
 }

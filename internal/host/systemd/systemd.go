@@ -77,8 +77,8 @@ func (m *Manager) connect() (*dbus.Conn, error) {
 		m.conn = nil
 	}
 	var errs []error
-	for _, socket := range m.sockets() {
-		conn, err := dbus.NewConnection(func() (*godbus.Conn, error) { return dial(socket) })
+	for _, socket := range m.socketPaths() {
+		conn, err := dbus.NewConnection(func() (*godbus.Conn, error) { return dialSocket(socket) })
 		if err == nil {
 			m.conn = conn
 			return conn, nil
@@ -88,15 +88,15 @@ func (m *Manager) connect() (*dbus.Conn, error) {
 	return nil, errors.Join(errs...)
 }
 
-func (m *Manager) sockets() []string {
+func (m *Manager) socketPaths() []string {
 	if m.socket != "" {
 		return []string{m.socket}
 	}
 	return []string{filepath.Join(m.root, systemBus), filepath.Join(m.root, privateSocket)}
 }
 
-// dial opens an authenticated connection; only a message bus wants to be greeted.
-func dial(socket string) (*godbus.Conn, error) {
+// dialSocket opens an authenticated connection; only a message bus wants to be greeted.
+func dialSocket(socket string) (*godbus.Conn, error) {
 	conn, err := godbus.Dial("unix:path=" + socket)
 	if err != nil {
 		return nil, err
@@ -146,8 +146,8 @@ func (m *Manager) Reboot(ctx context.Context, reason string) error {
 	return err
 }
 
-// flush makes changes below a folder of the host survive a power cut; systemd does not.
-func (m *Manager) flush(dir string) error {
+// flushFolder makes changes below a folder of the host survive a power cut; systemd does not.
+func (m *Manager) flushFolder(dir string) error {
 	f, err := os.Open(filepath.Join(m.root, dir))
 	if err != nil {
 		return fmt.Errorf("flush: %w", err)

@@ -35,9 +35,9 @@ func TestProgramIsLookedUpOnTheHost(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "usr/bin"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "usr/bin/systemctl"), nil, 0o755))
 	m := New(Options{Root: root})
-	argv, err := m.program([]string{"systemctl", "reboot"})
+	argv, err := m.resolveProgram([]string{"systemctl", "reboot"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"/usr/bin/systemctl", "reboot"}, argv)
-	_, err = m.program([]string{"sh"})
+	_, err = m.resolveProgram([]string{"sh"})
 	require.Error(t, err)
 }

@@ -44,18 +44,18 @@ func (m *Manager) Launch(ctx context.Context, t host.Transient) error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", t.Unit, err)
 	}
-	if err := m.vacate(ctx, t.Unit); err != nil {
+	if err := m.awaitFreeName(ctx, t.Unit); err != nil {
 		return err
 	}
-	props, err := m.properties(t)
+	props, err := m.unitProperties(t)
 	if err != nil {
 		return fmt.Errorf("launch %s: %w", t.Unit, err)
 	}
-	err = m.job(ctx, t.Unit, func(done chan<- string) (int, error) {
+	err = m.runJob(ctx, t.Unit, func(done chan<- string) (int, error) {
 		return conn.StartTransientUnitContext(ctx, t.Unit, "fail", props, done)
 	})
 	if isError(err, errUnitExists) {
-		if s, serr := m.State(ctx, t.Unit); serr == nil && busy(s) {
+		if s, serr := m.State(ctx, t.Unit); serr == nil && isBusy(s) {
 			return fmt.Errorf("launch %s: %w", t.Unit, host.ErrUnitRunning)
 		}
 	}
@@ -65,41 +65,41 @@ func (m *Manager) Launch(ctx context.Context, t host.Transient) error {
 	return nil
 }
 
-// properties are the unit's settings. Type=exec has the start job tell whether the program
+// unitProperties are the unit's settings. Type=exec has the start job tell whether the program
 // could be executed, and allows a limit on its run time.
-func (m *Manager) properties(t host.Transient) ([]dbus.Property, error) {
-	argv, err := m.program(t.Argv)
+func (m *Manager) unitProperties(t host.Transient) ([]dbus.Property, error) {
+	argv, err := m.resolveProgram(t.Argv)
 	if err != nil {
 		return nil, err
 	}
 	props := []dbus.Property{
 		dbus.PropDescription(t.Description),
 		dbus.PropType("exec"),
-		property("PrivateMounts", true),
-		property("KillMode", "control-group"),
+		newProperty("PrivateMounts", true),
+		newProperty("KillMode", "control-group"),
 		dbus.PropExecStart(argv, false),
 	}
 	if len(t.Env) > 0 {
-		props = append(props, property("Environment", t.Env))
+		props = append(props, newProperty("Environment", t.Env))
 	}
 	if t.Timeout > 0 {
-		props = append(props, property("RuntimeMaxUSec", uint64(t.Timeout.Microseconds())))
+		props = append(props, newProperty("RuntimeMaxUSec", uint64(t.Timeout.Microseconds())))
 	}
 	if t.Restart {
 		props = append(props,
-			property("Restart", "on-failure"),
-			property("RestartUSec", uint64(restartPause.Microseconds())),
-			property("RestartPreventExitStatus", exitStatuses{Codes: []int32{host.FinalExit}, Signals: []int32{}}))
+			newProperty("Restart", "on-failure"),
+			newProperty("RestartUSec", uint64(restartPause.Microseconds())),
+			newProperty("RestartPreventExitStatus", exitStatuses{Codes: []int32{host.FinalExit}, Signals: []int32{}}))
 	}
 	return props, nil
 }
 
-func property(name string, value any) dbus.Property {
+func newProperty(name string, value any) dbus.Property {
 	return dbus.Property{Name: name, Value: godbus.MakeVariant(value)}
 }
 
-// program gives argv the absolute path that systemd of some versions insists on.
-func (m *Manager) program(argv []string) ([]string, error) {
+// resolveProgram gives argv the absolute path that systemd of some versions insists on.
+func (m *Manager) resolveProgram(argv []string) ([]string, error) {
 	if strings.HasPrefix(argv[0], "/") {
 		return argv, nil
 	}
@@ -112,10 +112,10 @@ func (m *Manager) program(argv []string) ([]string, error) {
 	return nil, fmt.Errorf("program %s is not on the host", argv[0])
 }
 
-func busy(s host.UnitState) bool { return s.Running() || s.Active == "deactivating" }
+func isBusy(s host.UnitState) bool { return s.Running() || s.Active == "deactivating" }
 
-// vacate makes sure that the name is free, or says that it is in use.
-func (m *Manager) vacate(ctx context.Context, unit string) error {
+// awaitFreeName makes sure that the name is free, or says that it is in use.
+func (m *Manager) awaitFreeName(ctx context.Context, unit string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, clearWithin, errors.New("systemd does not release the unit of that name"))
 	defer cancel()
 	tick := time.NewTicker(clearPoll)
@@ -125,7 +125,7 @@ func (m *Manager) vacate(ctx context.Context, unit string) error {
 		if err != nil {
 			return err
 		}
-		if busy(s) {
+		if isBusy(s) {
 			return fmt.Errorf("launch %s: %w", unit, host.ErrUnitRunning)
 		}
 		if !s.Exists() && s.Active != "failed" {

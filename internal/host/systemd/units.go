@@ -52,7 +52,7 @@ func (m *Manager) Start(ctx context.Context, unit string) error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", unit, err)
 	}
-	err = m.job(ctx, unit, func(done chan<- string) (int, error) {
+	err = m.runJob(ctx, unit, func(done chan<- string) (int, error) {
 		return conn.StartUnitContext(ctx, unit, "replace", done)
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func (m *Manager) Stop(ctx context.Context, unit string) error {
 	if err != nil {
 		return fmt.Errorf("stop %s: %w", unit, err)
 	}
-	err = m.job(ctx, unit, func(done chan<- string) (int, error) {
+	err = m.runJob(ctx, unit, func(done chan<- string) (int, error) {
 		return conn.StopUnitContext(ctx, unit, "replace", done)
 	})
 	if err != nil && !isError(err, errNoSuchUnit) {
@@ -90,7 +90,7 @@ func (m *Manager) Enable(ctx context.Context, unit string) error {
 	if err != nil {
 		return fmt.Errorf("enable %s: %w", unit, err)
 	}
-	return m.reread(ctx)
+	return m.reloadAndFlush(ctx)
 }
 
 // Disable implements host.Units. A unit that does not exist is disabled.
@@ -102,14 +102,14 @@ func (m *Manager) Disable(ctx context.Context, unit string) error {
 	if _, err := conn.DisableUnitFilesContext(ctx, []string{unit}, false); err != nil && !isError(err, errNoSuchUnit) {
 		return fmt.Errorf("disable %s: %w", unit, err)
 	}
-	return m.reread(ctx)
+	return m.reloadAndFlush(ctx)
 }
 
-func (m *Manager) reread(ctx context.Context) error {
+func (m *Manager) reloadAndFlush(ctx context.Context) error {
 	if err := m.Reload(ctx); err != nil {
 		return err
 	}
-	return m.flush(host.UnitDir)
+	return m.flushFolder(host.UnitDir)
 }
 
 // Reload has systemd read its unit files again.

@@ -16,21 +16,21 @@ type at struct {
 	name string
 }
 
-// path is a name of the file for calls that know no folder descriptors.
-func (a at) path() string { return "/proc/self/fd/" + strconv.Itoa(a.dir) + "/" + a.name }
+// procPath is a name of the file for calls that know no folder descriptors.
+func (a at) procPath() string { return "/proc/self/fd/" + strconv.Itoa(a.dir) + "/" + a.name }
 
-// attributes gives dst the owner, extended attributes, mode and times of src. have is what
+// copyAttributes gives dst the owner, extended attributes, mode and times of src. have is what
 // dst is known to have; nil for a file just made. The order matters: a new owner
 // takes away capabilities and set-id bits, an ACL sets the mode's group bits,
 // and everything moves the times.
-func (m *mirror) attributes(src, dst at, want meta, have *meta) error {
+func (m *mirror) copyAttributes(src, dst at, want meta, have *meta) error {
 	chown := have == nil || have.uid != want.uid || have.gid != want.gid
 	if chown {
 		if err := unix.Fchownat(dst.dir, dst.name, int(want.uid), int(want.gid), unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return fmt.Errorf("set owner: %w", err)
 		}
 	}
-	touched, err := m.xattrs(src, dst)
+	touched, err := m.copyXattrs(src, dst)
 	if err != nil {
 		if errors.Is(err, unix.ENOENT) {
 			return errRaced
@@ -52,27 +52,27 @@ func (m *mirror) attributes(src, dst at, want meta, have *meta) error {
 	return nil
 }
 
-// xattrs makes the extended attributes equal: labels, capabilities, ACLs, user's own.
-func (m *mirror) xattrs(src, dst at) (touched bool, err error) {
-	from, to := src.path(), dst.path()
-	want, err := m.names(from)
+// copyXattrs makes the extended attributes equal: labels, capabilities, ACLs, user's own.
+func (m *mirror) copyXattrs(src, dst at) (touched bool, err error) {
+	from, to := src.procPath(), dst.procPath()
+	want, err := m.listXattrs(from)
 	if err != nil {
 		return false, fmt.Errorf("list attributes: %w", err)
 	}
-	have, err := m.names(to)
+	have, err := m.listXattrs(to)
 	if err != nil {
 		return false, fmt.Errorf("list attributes of the copy: %w", err)
 	}
 	for _, name := range want {
-		value, err := getxattr(from, name)
+		value, err := readXattr(from, name)
 		if errors.Is(err, unix.ENODATA) {
 			continue
 		}
 		if err != nil {
 			return false, fmt.Errorf("read attribute %s: %w", name, err)
 		}
-		if has(have, name) {
-			if now, err := getxattr(to, name); err == nil && bytes.Equal(now, value) {
+		if hasName(have, name) {
+			if now, err := readXattr(to, name); err == nil && bytes.Equal(now, value) {
 				continue
 			}
 		}
@@ -82,7 +82,7 @@ func (m *mirror) xattrs(src, dst at) (touched bool, err error) {
 		touched = true
 	}
 	for _, name := range have {
-		if has(want, name) || name == "security.selinux" { // a label is never taken away
+		if hasName(want, name) || name == "security.selinux" { // a label is never taken away
 			continue
 		}
 		if err := unix.Lremovexattr(to, name); err != nil && !errors.Is(err, unix.ENODATA) {
@@ -93,9 +93,9 @@ func (m *mirror) xattrs(src, dst at) (touched bool, err error) {
 	return touched, nil
 }
 
-// names lists the attributes that belong to the file. Without root only those its
+// listXattrs lists the attributes that belong to the file. Without root only those its
 // owner can set.
-func (m *mirror) names(path string) ([]string, error) {
+func (m *mirror) listXattrs(path string) ([]string, error) {
 	var buf [512]byte
 	n, err := unix.Llistxattr(path, buf[:])
 	list := buf[:max(n, 0)]
@@ -112,14 +112,14 @@ func (m *mirror) names(path string) ([]string, error) {
 	}
 	var out []string
 	for _, name := range strings.Split(strings.TrimRight(string(list), "\x00"), "\x00") {
-		if m.carried(name) {
+		if m.isCarried(name) {
 			out = append(out, name)
 		}
 	}
 	return out, nil
 }
 
-func (m *mirror) carried(name string) bool {
+func (m *mirror) isCarried(name string) bool {
 	switch {
 	case name == markAttr:
 		return false
@@ -131,7 +131,7 @@ func (m *mirror) carried(name string) bool {
 	return false
 }
 
-func getxattr(path, name string) ([]byte, error) {
+func readXattr(path, name string) ([]byte, error) {
 	buf := make([]byte, 256)
 	n, err := unix.Lgetxattr(path, name, buf)
 	if errors.Is(err, unix.ERANGE) {
@@ -144,7 +144,7 @@ func getxattr(path, name string) ([]byte, error) {
 	return buf[:n], nil
 }
 
-func has(names []string, name string) bool {
+func hasName(names []string, name string) bool {
 	for _, n := range names {
 		if n == name {
 			return true

@@ -16,29 +16,29 @@ const (
 	blockSize = 1 << 20
 )
 
-// contents brings the data of src into the empty dst and returns how much there was.
-func (m *mirror) contents(dst, src int, was meta) (int64, error) {
+// copyContents brings the data of src into the empty dst and returns how much there was.
+func (m *mirror) copyContents(dst, src int, was meta) (int64, error) {
 	if was.size == 0 {
 		return 0, nil
 	}
 	if !m.noClone.Load() {
 		err := unix.IoctlFileClone(dst, src)
 		if err == nil {
-			return m.cloned(dst)
+			return m.recordClone(dst)
 		}
 		if cannotClone(err) {
 			m.noClone.Store(true)
 		}
 	}
-	if was.sparse() {
-		return m.sparse(dst, src, was.size)
+	if was.hasHoles() {
+		return m.copySparse(dst, src, was.size)
 	}
-	end, err := m.span(dst, src, 0, was.size)
+	end, err := m.copyRange(dst, src, 0, was.size)
 	return end, err
 }
 
-// cloned accounts for a reflink, which is of the size the source had at that instant.
-func (m *mirror) cloned(dst int) (int64, error) {
+// recordClone accounts for a reflink, which is of the size the source had at that instant.
+func (m *mirror) recordClone(dst int) (int64, error) {
 	m.stats.cloned.Add(1)
 	now, err := statFD(dst)
 	return now.size, err
@@ -50,8 +50,8 @@ func cannotClone(err error) bool {
 		errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.ENOSYS)
 }
 
-// sparse copies the parts that hold data.
-func (m *mirror) sparse(dst, src int, size int64) (int64, error) {
+// copySparse copies the parts that hold data.
+func (m *mirror) copySparse(dst, src int, size int64) (int64, error) {
 	if err := unix.Ftruncate(dst, size); err != nil {
 		return 0, err
 	}
@@ -71,7 +71,7 @@ func (m *mirror) sparse(dst, src int, size int64) (int64, error) {
 		if data >= end {
 			break
 		}
-		got, err := m.span(dst, src, data, end)
+		got, err := m.copyRange(dst, src, data, end)
 		if err != nil || got < end {
 			return got, errors.Join(err, unix.Ftruncate(dst, got))
 		}
@@ -80,13 +80,13 @@ func (m *mirror) sparse(dst, src int, size int64) (int64, error) {
 	return size, nil
 }
 
-// span copies the bytes from off to end and returns where the source ended.
-func (m *mirror) span(dst, src int, off, end int64) (int64, error) {
+// copyRange copies the bytes from off to end and returns where the source ended.
+func (m *mirror) copyRange(dst, src int, off, end int64) (int64, error) {
 	for off < end {
 		if err := m.ctx.Err(); err != nil {
 			return off, err
 		}
-		n, err := m.piece(dst, src, off, int(min(chunk, end-off)))
+		n, err := m.copyPiece(dst, src, off, int(min(chunk, end-off)))
 		off += int64(n)
 		m.stats.bytes.Add(int64(n))
 		if errors.Is(err, io.EOF) {
@@ -104,8 +104,8 @@ func (m *mirror) span(dst, src int, off, end int64) (int64, error) {
 	return off, nil
 }
 
-// piece copies up to n bytes at one offset: in the kernel, or by hand where it cannot.
-func (m *mirror) piece(dst, src int, off int64, n int) (int, error) {
+// copyPiece copies up to n bytes at one offset: in the kernel, or by hand where it cannot.
+func (m *mirror) copyPiece(dst, src int, off int64, n int) (int, error) {
 	from, to := off, off
 	got, err := unix.CopyFileRange(src, &from, dst, &to, n, 0)
 	switch {

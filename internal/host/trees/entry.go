@@ -14,21 +14,21 @@ const attempts = 3
 // errRaced says that a file was not what it had been a moment before.
 var errRaced = errors.New("changed while it was copied")
 
-// entry mirrors one entry of a folder.
-func (m *mirror) entry(f *folder, name string) error {
+// mirrorEntry mirrors one entry of a folder.
+func (m *mirror) mirrorEntry(f *folder, name string) error {
 	rel := path.Join(f.rel, name)
-	if covers(m.skip, rel) {
+	if containsPath(m.skip, rel) {
 		return nil
 	}
 	var err error
 	for try := 1; try <= attempts; try++ {
-		err = m.once(f, name, rel, try)
+		err = m.mirrorAttempt(f, name, rel, try)
 		if !errors.Is(err, errRaced) {
 			break
 		}
 	}
 	if errors.Is(err, errRaced) {
-		return m.vanished(f, name, rel)
+		return m.removeVanished(f, name, rel)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", rel, err)
@@ -36,17 +36,17 @@ func (m *mirror) entry(f *folder, name string) error {
 	return nil
 }
 
-// vanished settles an entry that is gone from From, or never the same twice.
-func (m *mirror) vanished(f *folder, name, rel string) error {
-	return m.remove(f.dst, name, rel)
+// removeVanished settles an entry that is gone from From, or never the same twice.
+func (m *mirror) removeVanished(f *folder, name, rel string) error {
+	return m.removeEntry(f.dst, name, rel)
 }
 
-// once looks at both sides and brings them together. In the last try a file that changes
+// mirrorAttempt looks at both sides and brings them together. In the last try a file that changes
 // during the copy is taken as it was read.
-func (m *mirror) once(f *folder, name, rel string, try int) error {
+func (m *mirror) mirrorAttempt(f *folder, name, rel string, try int) error {
 	want, err := statAt(f.src, name)
 	if errors.Is(err, unix.ENOENT) {
-		return m.vanished(f, name, rel)
+		return m.removeVanished(f, name, rel)
 	}
 	if err != nil {
 		return err
@@ -54,22 +54,22 @@ func (m *mirror) once(f *folder, name, rel string, try int) error {
 	if want.inode() == m.toRoot {
 		return errors.New("the target lies below the source")
 	}
-	have, err := m.existing(f, name, rel, want, try)
+	have, err := m.findExisting(f, name, rel, want, try)
 	if err != nil {
 		return err
 	}
 	foreign := want.mount() != m.from
 	switch {
 	case want.kind() == unix.S_IFDIR:
-		return m.folder(f, name, want, have, foreign)
+		return m.mirrorFolder(f, name, want, have, foreign)
 	case foreign:
 		return nil // a single file mounted over another: not of this tree
 	case want.kind() == unix.S_IFREG:
-		err = m.regular(f, name, rel, want, have, m.r.Live || try == attempts)
+		err = m.mirrorRegular(f, name, rel, want, have, m.r.Live || try == attempts)
 	case want.kind() == unix.S_IFLNK:
-		err = m.symlink(f, name, want, have)
+		err = m.mirrorSymlink(f, name, want, have)
 	default:
-		err = m.special(f, name, want, have)
+		err = m.mirrorSpecial(f, name, want, have)
 	}
 	if err == nil {
 		m.stats.files.Add(1)
@@ -77,8 +77,8 @@ func (m *mirror) once(f *folder, name, rel string, try int) error {
 	return err
 }
 
-// existing is what To has there, if it can become what From has; else it is removed.
-func (m *mirror) existing(f *folder, name, rel string, want meta, try int) (*meta, error) {
+// findExisting is what To has there, if it can become what From has; else it is removed.
+func (m *mirror) findExisting(f *folder, name, rel string, want meta, try int) (*meta, error) {
 	if f.fresh && try == 1 {
 		return nil, nil
 	}
@@ -92,12 +92,12 @@ func (m *mirror) existing(f *folder, name, rel string, want meta, try int) (*met
 	if have.kind() == want.kind() {
 		return &have, nil
 	}
-	return nil, m.remove(f.dst, name, rel)
+	return nil, m.removeEntry(f.dst, name, rel)
 }
 
-// folder makes a folder and queues what is in it. A mount point on either side is made, but
+// mirrorFolder makes a folder and queues what is in it. A mount point on either side is made, but
 // what is mounted there is neither read nor touched.
-func (m *mirror) folder(f *folder, name string, want meta, have *meta, foreign bool) error {
+func (m *mirror) mirrorFolder(f *folder, name string, want meta, have *meta, foreign bool) error {
 	if have != nil && have.mount() != m.to {
 		return nil
 	}
@@ -107,14 +107,14 @@ func (m *mirror) folder(f *folder, name string, want meta, have *meta, foreign b
 		}
 	}
 	if foreign {
-		return m.attributes(at{f.src, name}, at{f.dst, name}, want, nil)
+		return m.copyAttributes(at{f.src, name}, at{f.dst, name}, want, nil)
 	}
 	m.submitFolder(f, name, have == nil)
 	return nil
 }
 
-func (m *mirror) symlink(f *folder, name string, want meta, have *meta) error {
-	target, err := readlink(f.src, name)
+func (m *mirror) mirrorSymlink(f *folder, name string, want meta, have *meta) error {
+	target, err := readLinkAt(f.src, name)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
 		return errRaced
 	}
@@ -122,8 +122,8 @@ func (m *mirror) symlink(f *folder, name string, want meta, have *meta) error {
 		return err
 	}
 	if have != nil {
-		if now, err := readlink(f.dst, name); err == nil && now == target {
-			return m.attributes(at{f.src, name}, at{f.dst, name}, want, have)
+		if now, err := readLinkAt(f.dst, name); err == nil && now == target {
+			return m.copyAttributes(at{f.src, name}, at{f.dst, name}, want, have)
 		}
 		if err := unix.Unlinkat(f.dst, name, 0); err != nil {
 			return err
@@ -133,13 +133,13 @@ func (m *mirror) symlink(f *folder, name string, want meta, have *meta) error {
 		return err
 	}
 	m.stats.copied.Add(1)
-	return m.attributes(at{f.src, name}, at{f.dst, name}, want, nil)
+	return m.copyAttributes(at{f.src, name}, at{f.dst, name}, want, nil)
 }
 
-// special makes pipes, sockets and devices; their kind and number are all they hold.
-func (m *mirror) special(f *folder, name string, want meta, have *meta) error {
+// mirrorSpecial makes pipes, sockets and devices; their kind and number are all they hold.
+func (m *mirror) mirrorSpecial(f *folder, name string, want meta, have *meta) error {
 	if have != nil && have.rdev == want.rdev {
-		return m.attributes(at{f.src, name}, at{f.dst, name}, want, have)
+		return m.copyAttributes(at{f.src, name}, at{f.dst, name}, want, have)
 	}
 	if have != nil {
 		if err := unix.Unlinkat(f.dst, name, 0); err != nil {
@@ -150,10 +150,10 @@ func (m *mirror) special(f *folder, name string, want meta, have *meta) error {
 		return fmt.Errorf("make special file: %w", err)
 	}
 	m.stats.copied.Add(1)
-	return m.attributes(at{f.src, name}, at{f.dst, name}, want, nil)
+	return m.copyAttributes(at{f.src, name}, at{f.dst, name}, want, nil)
 }
 
-func readlink(dir int, name string) (string, error) {
+func readLinkAt(dir int, name string) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(dir, name, buf)
 	if err != nil {

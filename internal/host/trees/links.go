@@ -15,14 +15,14 @@ func (m *mirror) linkAll() error {
 		if err := m.ctx.Err(); err != nil {
 			return err
 		}
-		if err := m.link(l); err != nil {
+		if err := m.makeLink(l); err != nil {
 			return fmt.Errorf("link %s to %s: %w", l.rel, l.leader, err)
 		}
 	}
 	return nil
 }
 
-func (m *mirror) link(l link) error {
+func (m *mirror) makeLink(l link) error {
 	leaderDir, err := m.openBelow(m.dst, path.Dir(l.leader))
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (m *mirror) link(l link) error {
 	defer unix.Close(dir)
 	leader, err := statAt(leaderDir, path.Base(l.leader))
 	if errors.Is(err, unix.ENOENT) {
-		return m.orphan(l, dir)
+		return m.copyOrphan(l, dir)
 	}
 	if err != nil {
 		return err
@@ -48,20 +48,20 @@ func (m *mirror) link(l link) error {
 		return nil
 	}
 	return m.keepTimes(dir, func() error {
-		if err := m.remove(dir, name, l.rel); err != nil {
+		if err := m.removeEntry(dir, name, l.rel); err != nil {
 			return err
 		}
 		m.stats.copied.Add(1)
 		if err := unix.Linkat(leaderDir, path.Base(l.leader), dir, name, 0); err != nil {
 			return err
 		}
-		return m.doubt(leaderDir, l.leader)
+		return m.distrustChanged(leaderDir, l.leader)
 	})
 }
 
-// doubt makes the next pass copy a live file again that changed since it was read: creating the link updated the copy's
+// distrustChanged makes the next pass copy a live file again that changed since it was read: creating the link updated the copy's
 // change time, by which that pass would have noticed.
-func (m *mirror) doubt(dst int, leader string) error {
+func (m *mirror) distrustChanged(dst int, leader string) error {
 	if !m.r.Live {
 		return nil
 	}
@@ -80,8 +80,8 @@ func (m *mirror) doubt(dst int, leader string) error {
 	return unix.UtimesNanoAt(dst, name, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unsettled}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// orphan copies a hard link whose source was deleted during the copy.
-func (m *mirror) orphan(l link, dst int) error {
+// copyOrphan copies a hard link whose source was deleted during the copy.
+func (m *mirror) copyOrphan(l link, dst int) error {
 	src, err := m.openBelow(m.src, path.Dir(l.rel))
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -95,12 +95,12 @@ func (m *mirror) orphan(l link, dst int) error {
 		name := path.Base(l.rel)
 		want, err := statAt(src, name)
 		if errors.Is(err, unix.ENOENT) {
-			return m.vanished(f, name, l.rel)
+			return m.removeVanished(f, name, l.rel)
 		}
 		if err != nil || want.kind() != unix.S_IFREG {
 			return err
 		}
-		if err := m.remove(dst, name, l.rel); err != nil {
+		if err := m.removeEntry(dst, name, l.rel); err != nil {
 			return err
 		}
 		err = m.copyFile(f, name, want, nil, true)

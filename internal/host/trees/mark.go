@@ -16,9 +16,9 @@ const markAttr = "user.lca.mirror"
 
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
 
-// begin sets the mark and detects a pass that a power cut interrupted. A file system without such attributes (an
+// beginPass sets the mark and detects a pass that a power cut interrupted. A file system without such attributes (an
 // old tmpfs) does not survive a power cut anyway.
-func (m *mirror) begin() error {
+func (m *mirror) beginPass() error {
 	id, err := os.ReadFile(bootIDFile)
 	if err != nil {
 		return fmt.Errorf("read the boot id: %w", err)
@@ -45,8 +45,8 @@ func (m *mirror) begin() error {
 	return unix.Fsync(m.dst)
 }
 
-// finish flushes the target and then removes the mark.
-func (m *mirror) finish() error {
+// finishPass flushes the target and then removes the mark.
+func (m *mirror) finishPass() error {
 	if err := unix.Syncfs(m.dst); err != nil {
 		return fmt.Errorf("flush the target: %w", err)
 	}

@@ -25,16 +25,16 @@ func (m meta) perm() uint32   { return m.mode & 0o7777 }
 func (m meta) inode() inode   { return inode{m.dev, m.ino} }
 func (m meta) mount() mountID { return mountID{m.dev, m.mnt} }
 
-// sparse says that the file has holes worth looking for.
-func (m meta) sparse() bool { return m.blocks*512 < m.size }
+// hasHoles says that the file has holes worth looking for.
+func (m meta) hasHoles() bool { return m.blocks*512 < m.size }
 
 func statAt(dir int, name string) (meta, error) {
-	return statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT)
+	return readMeta(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT)
 }
 
-func statFD(fd int) (meta, error) { return statx(fd, "", unix.AT_EMPTY_PATH) }
+func statFD(fd int) (meta, error) { return readMeta(fd, "", unix.AT_EMPTY_PATH) }
 
-func statx(dir int, name string, flags int) (meta, error) {
+func readMeta(dir int, name string, flags int) (meta, error) {
 	var s unix.Statx_t
 	if err := unix.Statx(dir, name, flags, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &s); err != nil {
 		return meta{}, err
@@ -44,15 +44,15 @@ func statx(dir int, name string, flags int) (meta, error) {
 		mode: uint32(s.Mode), nlink: s.Nlink, uid: s.Uid, gid: s.Gid,
 		rdev: unix.Mkdev(s.Rdev_major, s.Rdev_minor),
 		size: int64(s.Size), blocks: int64(s.Blocks),
-		atime: timespec(s.Atime), mtime: timespec(s.Mtime), ctime: timespec(s.Ctime),
+		atime: toTimespec(s.Atime), mtime: toTimespec(s.Mtime), ctime: toTimespec(s.Ctime),
 	}, nil
 }
 
-func timespec(t unix.StatxTimestamp) unix.Timespec {
+func toTimespec(t unix.StatxTimestamp) unix.Timespec {
 	return unix.NsecToTimespec(t.Sec*1e9 + int64(t.Nsec))
 }
 
-func after(a, b unix.Timespec) bool {
+func isAfter(a, b unix.Timespec) bool {
 	return a.Sec > b.Sec || (a.Sec == b.Sec && a.Nsec > b.Nsec)
 }
 

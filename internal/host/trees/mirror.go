@@ -67,41 +67,41 @@ type link struct{ rel, leader string }
 // names it.
 func (t *Trees) Mirror(ctx context.Context, r host.CopyRequest) (host.CopyStats, error) {
 	started := time.Now()
-	m := t.pass(ctx, r)
-	if err := t.mirror(m); err != nil {
-		return m.result(started), fmt.Errorf("mirror %s to %s: %w", r.From, r.To, err)
+	m := t.newPass(ctx, r)
+	if err := t.runPass(m); err != nil {
+		return m.copyStats(started), fmt.Errorf("mirror %s to %s: %w", r.From, r.To, err)
 	}
-	return m.result(started), nil
+	return m.copyStats(started), nil
 }
 
-func (t *Trees) pass(ctx context.Context, r host.CopyRequest) *mirror {
+func (t *Trees) newPass(ctx context.Context, r host.CopyRequest) *mirror {
 	m := &mirror{
-		ctx: ctx, r: r, log: t.log, pool: newPool(), skip: clean(r.Skip), always: clean(r.Always),
+		ctx: ctx, r: r, log: t.log, pool: newPool(), skip: cleanPaths(r.Skip), always: cleanPaths(r.Always),
 		leaders: map[inode]string{}, claimed: map[inode]inode{}, asOf: map[string]unix.Timespec{},
 	}
 	m.onlyOwn.Store(os.Geteuid() != 0)
 	return m
 }
 
-func (m *mirror) result(started time.Time) host.CopyStats {
+func (m *mirror) copyStats(started time.Time) host.CopyStats {
 	return host.CopyStats{
 		Files: int(m.stats.files.Load()), Copied: int(m.stats.copied.Load()), Removed: int(m.stats.removed.Load()),
 		Bytes: m.stats.bytes.Load(), Reflinked: m.stats.cloned.Load() > 0, Took: time.Since(started),
 	}
 }
 
-func (t *Trees) mirror(m *mirror) error {
+func (t *Trees) runPass(m *mirror) error {
 	src, err := t.root.Open(m.r.From, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	dst, fresh, err := t.target(m.r.To)
+	dst, fresh, err := t.openTarget(m.r.To)
 	if err != nil {
 		return err
 	}
 	defer dst.Close()
-	return m.between(src, dst, func() error {
+	return m.withFolders(src, dst, func() error {
 		m.submitRoot(fresh)
 		if err := m.pool.run(t.workers); err != nil {
 			return err
@@ -109,12 +109,12 @@ func (t *Trees) mirror(m *mirror) error {
 		if err := m.linkAll(); err != nil {
 			return err
 		}
-		return m.finish()
+		return m.finishPass()
 	})
 }
 
-// between sets the two folders and runs do.
-func (m *mirror) between(src, dst *os.File, do func() error) error {
+// withFolders sets the two folders and runs do.
+func (m *mirror) withFolders(src, dst *os.File, do func() error) error {
 	from, err := statFD(int(src.Fd()))
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (m *mirror) between(src, dst *os.File, do func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := apart(int(src.Fd()), int(dst.Fd()), from, to); err != nil {
+	if err := refuseNested(int(src.Fd()), int(dst.Fd()), from, to); err != nil {
 		return err
 	}
 	if a, b, ok := sameMount(int(src.Fd()), int(dst.Fd()), from, to); ok {
@@ -131,7 +131,7 @@ func (m *mirror) between(src, dst *os.File, do func() error) error {
 		src, dst = a, b
 	}
 	m.src, m.dst = int(src.Fd()), int(dst.Fd())
-	if err := m.prepare(); err != nil {
+	if err := m.preparePass(); err != nil {
 		return err
 	}
 	err = do()
@@ -140,8 +140,8 @@ func (m *mirror) between(src, dst *os.File, do func() error) error {
 	return err
 }
 
-// target opens To and makes it where it is missing.
-func (t *Trees) target(to string) (dir *os.File, fresh bool, err error) {
+// openTarget opens To and makes it where it is missing.
+func (t *Trees) openTarget(to string) (dir *os.File, fresh bool, err error) {
 	dir, err = t.root.Open(to, unix.O_RDONLY|unix.O_DIRECTORY)
 	if !errors.Is(err, os.ErrNotExist) {
 		return dir, false, err
@@ -153,7 +153,7 @@ func (t *Trees) target(to string) (dir *os.File, fresh bool, err error) {
 	return dir, true, err
 }
 
-func (m *mirror) prepare() error {
+func (m *mirror) preparePass() error {
 	from, err := statFD(m.src)
 	if err != nil {
 		return err
@@ -170,11 +170,11 @@ func (m *mirror) prepare() error {
 			return fmt.Errorf("flush the source: %w", err)
 		}
 	}
-	return m.begin()
+	return m.beginPass()
 }
 
-// apart refuses trees that contain one another.
-func apart(src, dst int, from, to meta) error {
+// refuseNested refuses trees that contain one another.
+func refuseNested(src, dst int, from, to meta) error {
 	if from.inode() == to.inode() {
 		return errors.New("both are the same folder")
 	}
@@ -193,8 +193,8 @@ func apart(src, dst int, from, to meta) error {
 	return nil
 }
 
-// clean makes request paths comparable with those of the walk.
-func clean(paths []string) []string {
+// cleanPaths makes request paths comparable with those of the walk.
+func cleanPaths(paths []string) []string {
 	var out []string
 	for _, p := range paths {
 		if p = strings.TrimPrefix(path.Clean("/"+p), "/"); p != "" {
@@ -204,8 +204,8 @@ func clean(paths []string) []string {
 	return out
 }
 
-// covers says whether rel is one of the paths or below one.
-func covers(paths []string, rel string) bool {
+// containsPath says whether rel is one of the paths or below one.
+func containsPath(paths []string, rel string) bool {
 	for _, p := range paths {
 		if rel == p || (len(rel) > len(p) && rel[len(p)] == '/' && rel[:len(p)] == p) {
 			return true

@@ -93,7 +93,7 @@ func TestForgedTimeIsFoundByTheChangeTime(t *testing.T) {
 // A link moves the change time of the copy, which must not hide what happened to the original meanwhile.
 func TestForgedTimeBetweenCopyAndLinkIsFound(t *testing.T) {
 	tr, root, from, to := pair(t)
-	m := tr.pass(t.Context(), host.CopyRequest{From: "/from", To: "/to", Live: true})
+	m := tr.newPass(t.Context(), host.CopyRequest{From: "/from", To: "/to", Live: true})
 	src, err := os.Open(from)
 	require.NoError(t, err)
 	defer src.Close()
@@ -101,14 +101,14 @@ func TestForgedTimeBetweenCopyAndLinkIsFound(t *testing.T) {
 	dst, err := os.Open(to)
 	require.NoError(t, err)
 	defer dst.Close()
-	require.NoError(t, m.between(src, dst, func() error {
+	require.NoError(t, m.withFolders(src, dst, func() error {
 		m.submitRoot(true)
 		require.NoError(t, m.pool.run(2))
 		write(t, from, "log/messages", "LINE\n")
 		age(t, from, oldDay)
 		tick(t, root)
 		require.NoError(t, m.linkAll())
-		return m.finish()
+		return m.finishPass()
 	}))
 	run(t, tr, host.CopyRequest{})
 	requireSame(t, from, to)

@@ -28,7 +28,7 @@ func sameMount(src, dst int, from, to meta) (newSrc, newDst *os.File, ok bool) {
 	if from.dev != to.dev || from.mnt == to.mnt {
 		return nil, nil, false
 	}
-	srcRel, dstRel, point, err := common(src, dst, from, to)
+	srcRel, dstRel, point, err := pathsInMount(src, dst, from, to)
 	if err != nil {
 		return nil, nil, false
 	}
@@ -46,8 +46,8 @@ func sameMount(src, dst int, from, to meta) (newSrc, newDst *os.File, ok bool) {
 	return newSrc, newDst, true
 }
 
-// common finds the paths of both folders relative to the mount point of To's mount.
-func common(src, dst int, from, to meta) (srcRel, dstRel, point string, err error) {
+// pathsInMount finds the paths of both folders relative to the mount point of To's mount.
+func pathsInMount(src, dst int, from, to meta) (srcRel, dstRel, point string, err error) {
 	mounts, err := readMounts()
 	if err != nil {
 		return "", "", "", err
@@ -59,12 +59,12 @@ func common(src, dst int, from, to meta) (srcRel, dstRel, point string, err erro
 	}
 	srcPath, err1 := fdPath(src)
 	dstPath, err2 := fdPath(dst)
-	inSrc, err3 := relative(a.point, srcPath)
-	dstRel, err4 := relative(b.point, dstPath)
+	inSrc, err3 := relativePath(a.point, srcPath)
+	dstRel, err4 := relativePath(b.point, dstPath)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return "", "", "", err
 	}
-	srcRel, err = relative(b.root, path.Join(a.root, inSrc))
+	srcRel, err = relativePath(b.root, path.Join(a.root, inSrc))
 	return srcRel, dstRel, b.point, err
 }
 
@@ -96,8 +96,8 @@ func unescape(s string) string { return escapes.Replace(s) }
 
 func fdPath(fd int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)) }
 
-// relative is the rest of full below base; "." for base itself.
-func relative(base, full string) (string, error) {
+// relativePath is the rest of full below base; "." for base itself.
+func relativePath(base, full string) (string, error) {
 	if base == full {
 		return ".", nil
 	}

@@ -33,13 +33,13 @@ func (p *pool) submit(t task) {
 func (p *pool) run(workers int) error {
 	var wg sync.WaitGroup
 	for range workers {
-		wg.Go(p.work)
+		wg.Go(p.runTasks)
 	}
 	wg.Wait()
 	return p.err
 }
 
-func (p *pool) work() {
+func (p *pool) runTasks() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.pending > 0 {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prune removes from To what From does not have.
-func (m *mirror) prune(f *folder, keep []string) error {
+// pruneFolder removes from To what From does not have.
+func (m *mirror) pruneFolder(f *folder, keep []string) error {
 	have, err := readNames(f.dst)
 	if err != nil {
 		return fmt.Errorf("list the copy of %s: %w", f.rel, err)
@@ -20,10 +20,10 @@ func (m *mirror) prune(f *folder, keep []string) error {
 	}
 	for _, name := range have {
 		rel := path.Join(f.rel, name)
-		if _, ok := wanted[name]; ok || covers(m.skip, rel) {
+		if _, ok := wanted[name]; ok || containsPath(m.skip, rel) {
 			continue
 		}
-		if err := m.remove(f.dst, name, rel); err != nil {
+		if err := m.removeEntry(f.dst, name, rel); err != nil {
 			return err
 		}
 		m.stats.removed.Add(1)
@@ -31,8 +31,8 @@ func (m *mirror) prune(f *folder, keep []string) error {
 	return nil
 }
 
-// remove deletes an entry of To, except for skipped paths and mounts below it.
-func (m *mirror) remove(dir int, name, rel string) error {
+// removeEntry deletes an entry of To, except for skipped paths and mounts below it.
+func (m *mirror) removeEntry(dir int, name, rel string) error {
 	if err := m.ctx.Err(); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (m *mirror) remove(dir int, name, rel string) error {
 	if st.mount() != m.to {
 		return fmt.Errorf("remove %s: it is a mount point: %w", rel, unix.EBUSY)
 	}
-	kept, err := m.empty(dir, name, rel)
+	kept, err := m.emptyFolder(dir, name, rel)
 	if err != nil || kept {
 		return err
 	}
@@ -60,8 +60,8 @@ func (m *mirror) remove(dir int, name, rel string) error {
 	return nil
 }
 
-// empty removes what is in a folder of To and says whether something had to stay.
-func (m *mirror) empty(dir int, name, rel string) (kept bool, err error) {
+// emptyFolder removes what is in a folder of To and says whether something had to stay.
+func (m *mirror) emptyFolder(dir int, name, rel string) (kept bool, err error) {
 	fd, err := openDir(dir, name)
 	if err != nil {
 		return false, fmt.Errorf("remove %s: %w", rel, err)
@@ -73,11 +73,11 @@ func (m *mirror) empty(dir int, name, rel string) (kept bool, err error) {
 	}
 	for _, n := range names {
 		sub := path.Join(rel, n)
-		if covers(m.skip, sub) || m.skipBelow(sub) {
+		if containsPath(m.skip, sub) || m.skipBelow(sub) {
 			kept = true
 			continue
 		}
-		if err := m.remove(fd, n, sub); err != nil {
+		if err := m.removeEntry(fd, n, sub); err != nil {
 			return false, err
 		}
 	}
@@ -87,7 +87,7 @@ func (m *mirror) empty(dir int, name, rel string) (kept bool, err error) {
 // skipBelow says whether a skipped path lies below rel.
 func (m *mirror) skipBelow(rel string) bool {
 	for _, s := range m.skip {
-		if covers([]string{rel}, s) {
+		if containsPath([]string{rel}, s) {
 			return true
 		}
 	}

@@ -12,18 +12,18 @@ import (
 // carries it: ostree and tar set whole seconds.
 var unsettled = unix.Timespec{Sec: 0, Nsec: 1}
 
-func (m *mirror) regular(f *folder, name, rel string, want meta, have *meta, lenient bool) error {
-	if want.nlink > 1 && !m.lead(want, rel) {
+func (m *mirror) mirrorRegular(f *folder, name, rel string, want meta, have *meta, lenient bool) error {
+	if want.nlink > 1 && !m.claimLeader(want, rel) {
 		return nil
 	}
-	if m.unchanged(rel, want, have) {
-		return m.attributes(at{f.src, name}, at{f.dst, name}, want, have)
+	if m.isUnchanged(rel, want, have) {
+		return m.copyAttributes(at{f.src, name}, at{f.dst, name}, want, have)
 	}
 	return m.copyFile(f, name, want, have, lenient)
 }
 
-// lead claims a file with several names for the first of them; the others become links later.
-func (m *mirror) lead(file meta, rel string) bool {
+// claimLeader claims a file with several names for the first of them; the others become links later.
+func (m *mirror) claimLeader(file meta, rel string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	leader, known := m.leaders[file.inode()]
@@ -35,25 +35,25 @@ func (m *mirror) lead(file meta, rel string) bool {
 	return false
 }
 
-// unchanged says that the copy in To can stay. Size and times have to be equal, and the copy's change time has to be later
+// isUnchanged says that the copy in To can stay. Size and times have to be equal, and the copy's change time has to be later
 // than the file's: a file changed after the copy is copied again even if its writer restored the old time. Equal change
 // times do not count, because the file system's clock advances in steps of milliseconds. A copy that is linked where the
 // original is not has to become a file of its own.
-func (m *mirror) unchanged(rel string, want meta, have *meta) bool {
-	if have == nil || m.distrust || covers(m.always, rel) {
+func (m *mirror) isUnchanged(rel string, want meta, have *meta) bool {
+	if have == nil || m.distrust || containsPath(m.always, rel) {
 		return false
 	}
-	if have.size != want.size || have.mtime != want.mtime || !after(have.ctime, want.ctime) {
+	if have.size != want.size || have.mtime != want.mtime || !isAfter(have.ctime, want.ctime) {
 		return false
 	}
 	if want.nlink == 1 {
 		return have.nlink == 1
 	}
-	return m.claim(have.inode(), want.inode())
+	return m.claimCopy(have.inode(), want.inode())
 }
 
-// claim says that the file in To is the copy of no other file of From.
-func (m *mirror) claim(copied, original inode) bool {
+// claimCopy says that the file in To is the copy of no other file of From.
+func (m *mirror) claimCopy(copied, original inode) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if owner, ok := m.claimed[copied]; ok && owner != original {
@@ -81,7 +81,7 @@ func (m *mirror) copyFile(f *folder, name string, want meta, have *meta, lenient
 			return err
 		}
 	}
-	steady, err := m.fill(src, f.dst, name, before)
+	steady, err := m.writeCopy(src, f.dst, name, before)
 	if err != nil {
 		return err
 	}
@@ -93,14 +93,14 @@ func (m *mirror) copyFile(f *folder, name string, want meta, have *meta, lenient
 		m.log.Warn("file kept changing while it was copied; taken as last read", "path", path.Join(f.rel, name))
 	}
 	m.stats.copied.Add(1)
-	if m.r.Live && (!steady || after(before.mtime, m.quiet)) {
+	if m.r.Live && (!steady || isAfter(before.mtime, m.quiet)) {
 		before.mtime = unsettled
 	}
-	return m.attributes(at{f.src, name}, at{f.dst, name}, before, nil)
+	return m.copyAttributes(at{f.src, name}, at{f.dst, name}, before, nil)
 }
 
-// fill copies the contents and says whether they stayed unchanged meanwhile.
-func (m *mirror) fill(src, dir int, name string, before meta) (steady bool, err error) {
+// writeCopy copies the contents and says whether they stayed unchanged meanwhile.
+func (m *mirror) writeCopy(src, dir int, name string, before meta) (steady bool, err error) {
 	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	dst, err := unix.Openat(dir, name, flags, 0o600)
 	if errors.Is(err, unix.EEXIST) {
@@ -113,7 +113,7 @@ func (m *mirror) fill(src, dir int, name string, before meta) (steady bool, err 
 		return false, fmt.Errorf("create: %w", err)
 	}
 	defer unix.Close(dst)
-	got, err := m.contents(dst, src, before)
+	got, err := m.copyContents(dst, src, before)
 	if err != nil {
 		return false, fmt.Errorf("copy contents: %w", err)
 	}

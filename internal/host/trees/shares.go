@@ -14,12 +14,12 @@ func (t *Trees) Shares(path string) (bool, error) {
 		return false, fmt.Errorf("try to share data in %s: %w", path, err)
 	}
 	defer dir.Close()
-	src, err := unnamed(int(dir.Fd()))
+	src, err := openUnnamed(int(dir.Fd()))
 	if err != nil {
 		return false, fmt.Errorf("try to share data in %s: %w", path, err)
 	}
 	defer unix.Close(src)
-	dst, err := unnamed(int(dir.Fd()))
+	dst, err := openUnnamed(int(dir.Fd()))
 	if err != nil {
 		return false, fmt.Errorf("try to share data in %s: %w", path, err)
 	}
@@ -30,6 +30,6 @@ func (t *Trees) Shares(path string) (bool, error) {
 	return unix.IoctlFileClone(dst, src) == nil, nil
 }
 
-func unnamed(dir int) (int, error) {
+func openUnnamed(dir int) (int, error) {
 	return unix.Openat(dir, ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 }

@@ -84,7 +84,7 @@ func tick(t testing.TB, dir string) {
 		require.NoError(t, os.Remove(path))
 		return st.Ctim
 	}
-	for first := changed(); !after(changed(), first); {
+	for first := changed(); !isAfter(changed(), first); {
 	}
 }
 
@@ -152,12 +152,12 @@ func attrsOf(t testing.TB, path string) string {
 	t.Helper()
 	m := &mirror{}
 	m.onlyOwn.Store(os.Geteuid() != 0)
-	names, err := m.names(path)
+	names, err := m.listXattrs(path)
 	require.NoError(t, err)
 	slices.Sort(names)
 	var out strings.Builder
 	for _, n := range names {
-		v, err := getxattr(path, n)
+		v, err := readXattr(path, n)
 		require.NoError(t, err)
 		fmt.Fprintf(&out, " %s=%q", n, v)
 	}

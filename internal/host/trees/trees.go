@@ -57,8 +57,8 @@ func (t *Trees) Usage(ctx context.Context, path string) (host.Size, error) {
 		return host.Size{}, fmt.Errorf("measure %s: %w", path, err)
 	}
 	u.mount = self.mount()
-	u.count(self)
-	if err := u.folder(top); err != nil {
+	u.addFile(self)
+	if err := u.addFolder(top); err != nil {
 		return host.Size{}, fmt.Errorf("measure %s: %w", path, err)
 	}
 	return u.total, nil
@@ -71,12 +71,12 @@ type usage struct {
 	total host.Size
 }
 
-func (u *usage) count(m meta) {
+func (u *usage) addFile(m meta) {
 	u.total.Bytes += m.blocks * 512
 	u.total.Inodes++
 }
 
-func (u *usage) folder(dir *os.File) error {
+func (u *usage) addFolder(dir *os.File) error {
 	if err := u.ctx.Err(); err != nil {
 		return err
 	}
@@ -92,14 +92,14 @@ func (u *usage) folder(dir *os.File) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := u.entry(dir, name, m); err != nil {
+		if err := u.addEntry(dir, name, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (u *usage) entry(dir *os.File, name string, m meta) error {
+func (u *usage) addEntry(dir *os.File, name string, m meta) error {
 	if m.mount() != u.mount || u.seen[m.inode()] {
 		return nil
 	}
@@ -107,10 +107,10 @@ func (u *usage) entry(dir *os.File, name string, m meta) error {
 		if m.nlink > 1 {
 			u.seen[m.inode()] = true
 		}
-		u.count(m)
+		u.addFile(m)
 		return nil
 	}
-	u.count(m)
+	u.addFile(m)
 	fd, err := openDir(int(dir.Fd()), name)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return nil
@@ -120,7 +120,7 @@ func (u *usage) entry(dir *os.File, name string, m meta) error {
 	}
 	sub := os.NewFile(uintptr(fd), name)
 	defer sub.Close()
-	return u.folder(sub)
+	return u.addFolder(sub)
 }
 
 // Free implements host.Trees.

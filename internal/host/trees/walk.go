@@ -33,7 +33,7 @@ func (m *mirror) submitRoot(fresh bool) {
 		if failed {
 			return nil
 		}
-		return m.done(root, m.list(root))
+		return m.releaseFolder(root, m.queueEntries(root))
 	})
 }
 
@@ -42,18 +42,18 @@ func (m *mirror) submitFolder(up *folder, name string, fresh bool) {
 	up.refs.Add(1)
 	m.pool.submit(func(failed bool) error {
 		if failed {
-			return m.done(up, nil)
+			return m.releaseFolder(up, nil)
 		}
-		f, err := m.enter(up, name, fresh)
+		f, err := m.openFolder(up, name, fresh)
 		if err != nil || f == nil {
-			return m.done(up, err)
+			return m.releaseFolder(up, err)
 		}
-		return m.done(f, m.list(f))
+		return m.releaseFolder(f, m.queueEntries(f))
 	})
 }
 
-// enter opens a folder on both sides; nil means that it vanished.
-func (m *mirror) enter(up *folder, name string, fresh bool) (*folder, error) {
+// openFolder opens a folder on both sides; nil means that it vanished.
+func (m *mirror) openFolder(up *folder, name string, fresh bool) (*folder, error) {
 	rel := path.Join(up.rel, name)
 	src, err := openDir(up.src, name)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
@@ -72,9 +72,9 @@ func (m *mirror) enter(up *folder, name string, fresh bool) (*folder, error) {
 	return f, nil
 }
 
-// done gives back one reference. With the last one the folder gets its attributes and
+// releaseFolder gives back one reference. With the last one the folder gets its attributes and
 // lets go of the one above.
-func (m *mirror) done(f *folder, err error) error {
+func (m *mirror) releaseFolder(f *folder, err error) error {
 	for ; f != nil; f = f.up {
 		if err != nil {
 			f.failed.Store(true)
@@ -98,20 +98,20 @@ func (m *mirror) sealFolder(f *folder) error {
 	if err != nil {
 		return fmt.Errorf("stat %s: %w", f.rel, err)
 	}
-	if err := m.attributes(at{f.src, "."}, at{f.dst, "."}, want, nil); err != nil {
+	if err := m.copyAttributes(at{f.src, "."}, at{f.dst, "."}, want, nil); err != nil {
 		return fmt.Errorf("attributes of %s: %w", f.rel, err)
 	}
 	return nil
 }
 
-// list removes what From lacks and queues the rest in batches.
-func (m *mirror) list(f *folder) error {
+// queueEntries removes what From lacks and queues the rest in batches.
+func (m *mirror) queueEntries(f *folder) error {
 	names, err := readNames(f.src)
 	if err != nil && !errors.Is(err, unix.ENOENT) { // removed since we opened it: empty
 		return fmt.Errorf("list %s: %w", f.rel, err)
 	}
 	if !f.fresh {
-		if err := m.prune(f, names); err != nil {
+		if err := m.pruneFolder(f, names); err != nil {
 			return err
 		}
 	}
@@ -122,20 +122,20 @@ func (m *mirror) list(f *folder) error {
 		f.refs.Add(1)
 		m.pool.submit(func(failed bool) error {
 			if failed {
-				return m.done(f, nil)
+				return m.releaseFolder(f, nil)
 			}
-			return m.done(f, m.batch(f, batch))
+			return m.releaseFolder(f, m.mirrorBatch(f, batch))
 		})
 	}
 	return nil
 }
 
-func (m *mirror) batch(f *folder, names []string) error {
+func (m *mirror) mirrorBatch(f *folder, names []string) error {
 	for _, name := range names {
 		if err := m.ctx.Err(); err != nil {
 			return err
 		}
-		if err := m.entry(f, name); err != nil {
+		if err := m.mirrorEntry(f, name); err != nil {
 			return err
 		}
 	}

@@ -18,10 +18,10 @@ type clusters struct {
 	budget *budget
 }
 
-func (c clusters) valid(n uint32) bool { return n >= 2 && n-2 < c.count }
+func (c clusters) isValid(n uint32) bool { return n >= 2 && n-2 < c.count }
 
-// next is the entry of the table; more is false at the end of the chain.
-func (c clusters) next(n uint32) (next uint32, more bool, err error) {
+// nextCluster is the entry of the table; more is false at the end of the chain.
+func (c clusters) nextCluster(n uint32) (next uint32, more bool, err error) {
 	var b [4]byte
 	switch c.bits {
 	case 12:
@@ -45,17 +45,17 @@ func (c clusters) next(n uint32) (next uint32, more bool, err error) {
 	if next >= c.last {
 		return 0, false, nil
 	}
-	if !c.valid(next) {
+	if !c.isValid(next) {
 		return 0, false, errCorrupt
 	}
 	return next, true, nil
 }
 
-// walk visits the clusters of a chain, by where they begin, until visit wants no more; whole reports that the chain ended
+// walkChain visits the clusters of a chain, by where they begin, until visit wants no more; whole reports that the chain ended
 // before. A chain that comes back to one of its clusters is damaged: the mark is moved on after 1, 2, 4, 8, … steps,
 // until it is in the circle and the chain comes by.
-func (c clusters) walk(first uint32, contiguous bool, visit func(at int64) (more bool, err error)) (whole bool, err error) {
-	if !c.valid(first) {
+func (c clusters) walkChain(first uint32, contiguous bool, visit func(at int64) (more bool, err error)) (whole bool, err error) {
+	if !c.isValid(first) {
 		return false, errCorrupt
 	}
 	mark, steps, until := uint32(0), 0, 1
@@ -69,9 +69,9 @@ func (c clusters) walk(first uint32, contiguous bool, visit func(at int64) (more
 		if more, err := visit(c.data + int64(n-2)*c.size); err != nil || !more {
 			return false, err
 		}
-		following, more, err := n+1, c.valid(n+1), error(nil)
+		following, more, err := n+1, c.isValid(n+1), error(nil)
 		if !contiguous {
-			following, more, err = c.next(n)
+			following, more, err = c.nextCluster(n)
 		}
 		if err != nil || !more {
 			return true, err
@@ -85,14 +85,14 @@ const folderPiece = 4 << 10
 
 // readFolder reads the entries of a folder, up to its end or a number of bytes.
 func (c clusters) readFolder(first uint32, limit int64, contiguous bool) ([]byte, error) {
-	if err := c.budget.enter(int64(first)); err != nil {
+	if err := c.budget.enterFolder(int64(first)); err != nil {
 		return nil, err
 	}
 	var out []byte
-	_, err := c.walk(first, contiguous, func(at int64) (bool, error) {
+	_, err := c.walkChain(first, contiguous, func(at int64) (bool, error) {
 		for end := at + c.size; at < end; {
 			size := min(folderPiece, end-at, limit-int64(len(out)))
-			if err := c.budget.spend(&c.budget.folders, size); err != nil {
+			if err := c.budget.spendBytes(&c.budget.folders, size); err != nil {
 				return false, err
 			}
 			have := len(out)
@@ -100,7 +100,7 @@ func (c clusters) readFolder(first uint32, limit int64, contiguous bool) ([]byte
 			if _, err := c.r.ReadAt(out[have:], at); err != nil {
 				return false, err
 			}
-			if at += size; ends(out[have:]) || int64(len(out)) >= limit {
+			if at += size; hasEndMark(out[have:]) || int64(len(out)) >= limit {
 				return false, nil
 			}
 		}
@@ -109,8 +109,8 @@ func (c clusters) readFolder(first uint32, limit int64, contiguous bool) ([]byte
 	return out, err
 }
 
-// ends reports that entries have the mark of the end.
-func ends(entries []byte) bool {
+// hasEndMark reports that entries have the mark of the end.
+func hasEndMark(entries []byte) bool {
 	for ; len(entries) >= fatEntry; entries = entries[fatEntry:] {
 		if entries[0] == 0 {
 			return true
@@ -119,15 +119,15 @@ func ends(entries []byte) bool {
 	return false
 }
 
-// read reads a file. A chain that ends before it does is damaged.
-func (c clusters) read(first uint32, size int64, contiguous bool) ([]byte, error) {
+// readChain reads a file. A chain that ends before it does is damaged.
+func (c clusters) readChain(first uint32, size int64, contiguous bool) ([]byte, error) {
 	if size == 0 {
 		return nil, nil
 	}
 	var out []byte
-	short, err := c.walk(first, contiguous, func(at int64) (bool, error) {
+	short, err := c.walkChain(first, contiguous, func(at int64) (bool, error) {
 		part := min(c.size, size-int64(len(out)))
-		if err := c.budget.spend(&c.budget.content, part); err != nil {
+		if err := c.budget.spendBytes(&c.budget.content, part); err != nil {
 			return false, err
 		}
 		have := len(out)
@@ -143,12 +143,12 @@ func (c clusters) read(first uint32, size int64, contiguous bool) ([]byte, error
 	return out, err
 }
 
-// file is a node for a chain.
-func (c clusters) file(name string, first uint32, size int64, contiguous bool) *node {
+// fileNode is a node for a chain.
+func (c clusters) fileNode(name string, first uint32, size int64, contiguous bool) *node {
 	return &node{name: name, size: size, open: func() (io.Reader, error) {
-		data, err := c.read(first, size, contiguous)
-		return reader(data), err
+		data, err := c.readChain(first, size, contiguous)
+		return newReader(data), err
 	}}
 }
 
-func folder(name string) *node { return &node{name: name, mode: fs.ModeDir} }
+func folderNode(name string) *node { return &node{name: name, mode: fs.ModeDir} }

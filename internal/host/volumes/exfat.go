@@ -41,20 +41,20 @@ func openExFAT(ctx context.Context, r io.ReaderAt) (*exFAT, error) {
 	}}, nil
 }
 
-func (x *exFAT) root() ([]byte, error) { return x.readFolder(x.rootNode, maxFolder, false) }
+func (x *exFAT) readRoot() ([]byte, error) { return x.readFolder(x.rootNode, maxFolder, false) }
 
 func labelOfExFAT(ctx context.Context, r io.ReaderAt) (string, error) {
 	x, err := openExFAT(ctx, r)
 	if err != nil {
 		return "", err
 	}
-	root, err := x.root()
+	root, err := x.readRoot()
 	if err != nil {
 		return "", err
 	}
 	for ; len(root) >= fatEntry && root[0] != 0; root = root[fatEntry:] {
 		if root[0] == exBitLabel {
-			return wide(root[2:2+2*min(int(root[1]), 11)], le), nil
+			return decodeUTF16(root[2:2+2*min(int(root[1]), 11)], le), nil
 		}
 	}
 	return "", nil
@@ -65,20 +65,20 @@ func readExFAT(ctx context.Context, r io.ReaderAt) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := x.root()
+	entries, err := x.readRoot()
 	if err != nil {
 		return nil, err
 	}
-	root := folder(".")
-	return root, x.fill(root, entries, 0)
+	root := folderNode(".")
+	return root, x.addEntries(root, entries, 0)
 }
 
-// fill adds the entries of a folder. A file is a set of entries: itself, its data, its name.
-func (x *exFAT) fill(into *node, entries []byte, depth int) error {
+// addEntries adds the entries of a folder. A file is a set of entries: itself, its data, its name.
+func (x *exFAT) addEntries(into *node, entries []byte, depth int) error {
 	for len(entries) >= fatEntry && entries[0] != 0 {
 		e := entries[:fatEntry]
 		entries = entries[fatEntry:]
-		if err := x.budget.take(); err != nil {
+		if err := x.budget.countEntry(); err != nil {
 			return err
 		}
 		if e[0] != exBitFile {
@@ -88,7 +88,7 @@ func (x *exFAT) fill(into *node, entries []byte, depth int) error {
 		if set < 2*fatEntry || set > len(entries) || entries[0] != exBitStream {
 			return errCorrupt
 		}
-		err := x.add(into, e, entries[:fatEntry], entries[fatEntry:set], depth)
+		err := x.addEntrySet(into, e, entries[:fatEntry], entries[fatEntry:set], depth)
 		if err != nil {
 			return err
 		}
@@ -97,13 +97,13 @@ func (x *exFAT) fill(into *node, entries []byte, depth int) error {
 	return nil
 }
 
-func (x *exFAT) add(into *node, file, stream, names []byte, depth int) error {
+func (x *exFAT) addEntrySet(into *node, file, stream, names []byte, depth int) error {
 	var name []byte
 	for ; len(names) >= fatEntry && names[0] == exBitName; names = names[fatEntry:] {
 		name = append(name, names[2:2+2*exNameInEntry]...)
 	}
-	text := wide(name[:min(len(name), 2*int(stream[3]))], le)
-	if !usable(text) {
+	text := decodeUTF16(name[:min(len(name), 2*int(stream[3]))], le)
+	if !isUsableName(text) {
 		return nil
 	}
 	first, contiguous := le.Uint32(stream[20:]), stream[1]&exContiguous != 0
@@ -112,11 +112,11 @@ func (x *exFAT) add(into *node, file, stream, names []byte, depth int) error {
 		return errCorrupt
 	}
 	if le.Uint16(file[4:])&exAttrFolder == 0 {
-		into.add(x.file(text, first, int64(le.Uint64(stream[8:])), contiguous))
+		into.addChild(x.fileNode(text, first, int64(le.Uint64(stream[8:])), contiguous))
 		return nil
 	}
-	child := folder(text)
-	into.add(child)
+	child := folderNode(text)
+	into.addChild(child)
 	if depth >= maxDepth || length == 0 {
 		return nil
 	}
@@ -124,5 +124,5 @@ func (x *exFAT) add(into *node, file, stream, names []byte, depth int) error {
 	if err != nil {
 		return err
 	}
-	return x.fill(child, below, depth+1)
+	return x.addEntries(child, below, depth+1)
 }

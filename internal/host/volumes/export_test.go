@@ -24,7 +24,7 @@ func ReadImage(ctx context.Context, data []byte) (names []string, err error) {
 			return nil
 		})
 	}
-	_, _, err = identify(ctx, r)
+	_, _, err = identifyFilesystem(ctx, r)
 	return names, err
 }
 

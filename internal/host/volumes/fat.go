@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// reader is a file's content.
-func reader(data []byte) io.Reader { return bytes.NewReader(data) }
+// newReader is a file's content.
+func newReader(data []byte) io.Reader { return bytes.NewReader(data) }
 
 // The layout is that of Microsoft's "FAT: General Overview of On-Disk Format" 1.03.
 const (
@@ -70,7 +70,7 @@ func openFAT(ctx context.Context, r io.ReaderAt, s []byte) (*fat, error) {
 	return f, nil
 }
 
-func (f *fat) root() ([]byte, error) {
+func (f *fat) readRoot() ([]byte, error) {
 	if f.bits == 32 {
 		return f.readFolder(f.rootNode, maxFolder, false)
 	}
@@ -85,7 +85,7 @@ func labelOfFAT(ctx context.Context, r io.ReaderAt, s []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	root, err := f.root()
+	root, err := f.readRoot()
 	if err != nil {
 		return "", err
 	}
@@ -113,20 +113,20 @@ func readFAT(ctx context.Context, r io.ReaderAt) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := f.root()
+	entries, err := f.readRoot()
 	if err != nil {
 		return nil, err
 	}
-	root := folder(".")
-	return root, f.fill(root, entries, 0)
+	root := folderNode(".")
+	return root, f.addEntries(root, entries, 0)
 }
 
-// fill adds the entries of a folder.
-func (f *fat) fill(into *node, entries []byte, depth int) error {
+// addEntries adds the entries of a folder.
+func (f *fat) addEntries(into *node, entries []byte, depth int) error {
 	var long longName
 	for ; len(entries) >= fatEntry && entries[0] != 0; entries = entries[fatEntry:] {
 		e := entries[:fatEntry]
-		if err := f.budget.take(); err != nil {
+		if err := f.budget.countEntry(); err != nil {
 			return err
 		}
 		switch {
@@ -134,27 +134,27 @@ func (f *fat) fill(into *node, entries []byte, depth int) error {
 			long = longName{}
 			continue
 		case e[11]&0x3f == attrLongName:
-			long.add(e)
+			long.addPart(e)
 			continue
 		}
-		name := long.of(e)
+		name := long.nameOf(e)
 		long = longName{}
-		if e[11]&attrVolume != 0 || !usable(name) {
+		if e[11]&attrVolume != 0 || !isUsableName(name) {
 			continue
 		}
 		first := uint32(le.Uint16(e[20:]))<<16 | uint32(le.Uint16(e[26:]))
 		if e[11]&attrFolder == 0 {
-			into.add(f.file(name, first, int64(le.Uint32(e[28:])), false))
+			into.addChild(f.fileNode(name, first, int64(le.Uint32(e[28:])), false))
 			continue
 		}
-		child := folder(name)
-		into.add(child)
+		child := folderNode(name)
+		into.addChild(child)
 		if depth >= maxDepth || first == 0 {
 			continue
 		}
 		below, err := f.readFolder(first, maxFolder, false)
 		if err == nil {
-			err = f.fill(child, below, depth+1)
+			err = f.addEntries(child, below, depth+1)
 		}
 		if err != nil {
 			return err
@@ -170,7 +170,7 @@ type longName struct {
 	checksum byte
 }
 
-func (l *longName) add(e []byte) {
+func (l *longName) addPart(e []byte) {
 	number := e[0] & 0x3f
 	if e[0]&0x40 != 0 {
 		*l = longName{next: number, checksum: e[13]}
@@ -184,10 +184,10 @@ func (l *longName) add(e []byte) {
 	l.parts = append([][]byte{part}, l.parts...)
 }
 
-// of is the name of a short entry: the long one, where one belongs to it.
-func (l *longName) of(e []byte) string {
+// nameOf is the name of a short entry: the long one, where one belongs to it.
+func (l *longName) nameOf(e []byte) string {
 	if len(l.parts) > 0 && l.next == 0 && l.checksum == shortChecksum(e) {
-		return wide(bytes.Join(l.parts, nil), le)
+		return decodeUTF16(bytes.Join(l.parts, nil), le)
 	}
 	base, extension := strings.TrimRight(string(e[:8]), " "), strings.TrimRight(string(e[8:11]), " ")
 	if e[12]&0x08 != 0 {

@@ -22,8 +22,8 @@ var errNoFilesystem = errors.New("no filesystem that is known here")
 
 var le = binary.LittleEndian
 
-// identify reads the superblock. Only one that fits in full counts; most devices hold none of these.
-func identify(ctx context.Context, r io.ReaderAt) (kind, label string, err error) {
+// identifyFilesystem reads the superblock. Only one that fits in full counts; most devices hold none of these.
+func identifyFilesystem(ctx context.Context, r io.ReaderAt) (kind, label string, err error) {
 	sector := make([]byte, 512)
 	if _, err := r.ReadAt(sector, 0); err != nil {
 		return "", "", err
@@ -70,8 +70,8 @@ func cString(b []byte) string {
 	return string(b)
 }
 
-// wide decodes UTF-16 up to its first zero.
-func wide(b []byte, order binary.ByteOrder) string {
+// decodeUTF16 decodes UTF-16 up to its first zero.
+func decodeUTF16(b []byte, order binary.ByteOrder) string {
 	units := make([]uint16, 0, len(b)/2)
 	for ; len(b) >= 2; b = b[2:] {
 		u := order.Uint16(b)

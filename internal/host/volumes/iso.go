@@ -35,19 +35,19 @@ func readISO(ctx context.Context, r io.ReaderAt) (*node, error) {
 		return nil, err
 	}
 	i := &iso{r: r, budget: newBudget(ctx)}
-	entries, err := i.extent(primary)
+	entries, err := i.readFolder(primary)
 	if err != nil {
 		return nil, err
 	}
 	i.detectRock(entries)
 	if !i.rock && joliet != nil {
 		i.joliet = true
-		if entries, err = i.extent(joliet); err != nil {
+		if entries, err = i.readFolder(joliet); err != nil {
 			return nil, err
 		}
 	}
-	root := folder(".")
-	return root, i.fill(root, entries, 0)
+	root := folderNode(".")
+	return root, i.addEntries(root, entries, 0)
 }
 
 // isoRoots are the records of the root folder, with plain names and with Joliet's.
@@ -74,16 +74,16 @@ func isoRoots(r io.ReaderAt) (primary, joliet []byte, err error) {
 	return primary, joliet, nil
 }
 
-// extent reads a folder's entries.
-func (i *iso) extent(record []byte) ([]byte, error) {
+// readFolder reads a folder's entries.
+func (i *iso) readFolder(record []byte) ([]byte, error) {
 	size := int64(le.Uint32(record[10:]))
 	if size > maxFolder {
 		return nil, errTooMany
 	}
 	start := int64(le.Uint32(record[2:])) * isoSector
-	err := i.budget.enter(start)
+	err := i.budget.enterFolder(start)
 	if err == nil {
-		err = i.budget.spend(&i.budget.folders, size)
+		err = i.budget.spendBytes(&i.budget.folders, size)
 	}
 	if err != nil {
 		return nil, err
@@ -93,8 +93,8 @@ func (i *iso) extent(record []byte) ([]byte, error) {
 	return out, err
 }
 
-// fill adds the entries of a folder.
-func (i *iso) fill(into *node, entries []byte, depth int) error {
+// addEntries adds the entries of a folder.
+func (i *iso) addEntries(into *node, entries []byte, depth int) error {
 	for at := 0; at < len(entries); {
 		length := int(entries[at])
 		if length == 0 { // none crosses a sector
@@ -104,10 +104,10 @@ func (i *iso) fill(into *node, entries []byte, depth int) error {
 		if length < 34 || at+length > len(entries) || 33+int(entries[at+32]) > length {
 			return errCorrupt
 		}
-		if err := i.budget.take(); err != nil {
+		if err := i.budget.countEntry(); err != nil {
 			return err
 		}
-		if err := i.add(into, entries[at:at+length], depth); err != nil {
+		if err := i.addRecord(into, entries[at:at+length], depth); err != nil {
 			return err
 		}
 		at += length
@@ -115,34 +115,34 @@ func (i *iso) fill(into *node, entries []byte, depth int) error {
 	return nil
 }
 
-func (i *iso) add(into *node, record []byte, depth int) error {
+func (i *iso) addRecord(into *node, record []byte, depth int) error {
 	name, mode := i.nameOf(record)
-	if !usable(name) {
+	if !isUsableName(name) {
 		return nil
 	}
 	flags, start, size := record[25], int64(le.Uint32(record[2:]))*isoSector, int64(le.Uint32(record[10:]))
 	if mode == 0 && flags&isoFlagFolder != 0 {
-		child := folder(name)
-		into.add(child)
+		child := folderNode(name)
+		into.addChild(child)
 		if depth >= maxDepth {
 			return nil
 		}
-		below, err := i.extent(record)
+		below, err := i.readFolder(record)
 		if err != nil {
 			return err
 		}
-		return i.fill(child, below, depth+1)
+		return i.addEntries(child, below, depth+1)
 	}
 	if flags&isoFlagMore != 0 {
 		mode = fs.ModeIrregular // longer than any file that is read here
 	}
-	into.add(&node{name: name, mode: mode, size: size, open: func() (io.Reader, error) {
-		if err := i.budget.spend(&i.budget.content, size); err != nil {
+	into.addChild(&node{name: name, mode: mode, size: size, open: func() (io.Reader, error) {
+		if err := i.budget.spendBytes(&i.budget.content, size); err != nil {
 			return nil, err
 		}
 		data := make([]byte, size)
 		_, err := i.r.ReadAt(data, start)
-		return reader(data), err
+		return newReader(data), err
 	}})
 	return nil
 }
@@ -161,7 +161,7 @@ func (i *iso) nameOf(record []byte) (string, fs.FileMode) {
 	}
 	name := string(id)
 	if i.joliet {
-		name = wide(id, binary.BigEndian)
+		name = decodeUTF16(id, binary.BigEndian)
 	}
 	name, _, _ = strings.Cut(name, ";")
 	if !i.joliet {

@@ -22,8 +22,8 @@ type mounted struct {
 	gone  func() bool
 }
 
-// mount needs root. "noload" keeps the driver from replaying the journal, which would write.
-func (v *Volumes) mount(volume host.Volume) (host.VolumeFiles, error) {
+// mountExt needs root. "noload" keeps the driver from replaying the journal, which would write.
+func (v *Volumes) mountExt(volume host.Volume) (host.VolumeFiles, error) {
 	if err := os.MkdirAll(v.options.Run, 0o700); err != nil {
 		return nil, fmt.Errorf("create a mount point: %w", err)
 	}
@@ -45,7 +45,7 @@ func (v *Volumes) mount(volume host.Volume) (host.VolumeFiles, error) {
 	return m, nil
 }
 
-func (m *mounted) explain(err error) error {
+func (m *mounted) wrapGone(err error) error {
 	if err != nil && m.gone() {
 		return fmt.Errorf("%w: %w", host.ErrVolumeGone, err)
 	}
@@ -56,14 +56,14 @@ func (m *mounted) explain(err error) error {
 func (m *mounted) Open(name string) (fs.File, error) {
 	info, err := m.root.Lstat(name)
 	if err != nil {
-		return nil, m.explain(err)
+		return nil, m.wrapGone(err)
 	}
 	if !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
 	}
 	f, err := m.root.FS().Open(name)
 	if err != nil {
-		return nil, m.explain(err)
+		return nil, m.wrapGone(err)
 	}
 	return mountedFile{f, m}, nil
 }
@@ -72,12 +72,12 @@ func (m *mounted) Open(name string) (fs.File, error) {
 func (m *mounted) ReadDir(name string) ([]fs.DirEntry, error) {
 	f, err := m.root.Open(name)
 	if err != nil {
-		return nil, m.explain(err)
+		return nil, m.wrapGone(err)
 	}
 	defer f.Close()
 	entries, err := f.ReadDir(maxEntries + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, m.explain(err)
+		return nil, m.wrapGone(err)
 	}
 	if len(entries) > maxEntries {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errTooMany}
@@ -104,7 +104,7 @@ type mountedFile struct {
 func (f mountedFile) Read(p []byte) (int, error) {
 	n, err := f.File.Read(p)
 	if err != nil && f.of.gone() {
-		err = f.of.explain(err)
+		err = f.of.wrapGone(err)
 	}
 	return n, err
 }

@@ -38,7 +38,7 @@ func (i *iso) rockName(record []byte) (name string, mode fs.FileMode) {
 			case kind == "PX" && len(f) >= 8 && mode == 0:
 				mode = specialMode(le.Uint32(f[4:]))
 			case kind == "CE" && len(f) >= 28:
-				more = i.continued(f)
+				more = i.readContinued(f)
 			}
 		}
 		if more == nil {
@@ -60,12 +60,12 @@ func specialMode(mode uint32) fs.FileMode {
 	return fs.ModeDevice
 }
 
-func (i *iso) continued(f []byte) []byte {
+func (i *iso) readContinued(f []byte) []byte {
 	block, offset, length := le.Uint32(f[4:]), le.Uint32(f[12:]), le.Uint32(f[20:])
 	if length > isoSector || offset > isoSector {
 		return nil
 	}
-	if i.budget.spend(&i.budget.folders, int64(length)) != nil {
+	if i.budget.spendBytes(&i.budget.folders, int64(length)) != nil {
 		return nil
 	}
 	out := make([]byte, length)

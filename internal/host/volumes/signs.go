@@ -25,8 +25,8 @@ type signs struct {
 
 const kernelGroup = 1
 
-// open subscribes once. Without a subscription Await looks again after a time.
-func (s *signs) open(log *slog.Logger) {
+// openSocket subscribes once. Without a subscription Await looks again after a time.
+func (s *signs) openSocket(log *slog.Logger) {
 	s.once.Do(func() {
 		fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
 		if err == nil {
@@ -42,10 +42,10 @@ func (s *signs) open(log *slog.Logger) {
 
 // Await implements host.Volumes.
 func (v *Volumes) Await(ctx context.Context) error {
-	v.signs.open(v.options.Log)
+	v.signs.openSocket(v.options.Log)
 	ctx, cancel := context.WithTimeoutCause(ctx, lookAgain, errTime)
 	defer cancel()
-	err := v.signs.wait(ctx)
+	err := v.signs.awaitBlockEvent(ctx)
 	if errors.Is(context.Cause(ctx), errTime) {
 		return nil
 	}
@@ -54,8 +54,8 @@ func (v *Volumes) Await(ctx context.Context) error {
 
 var errTime = errors.New("time to look again")
 
-// wait returns at the first message about a block device.
-func (s *signs) wait(ctx context.Context) error {
+// awaitBlockEvent returns at the first message about a block device.
+func (s *signs) awaitBlockEvent(ctx context.Context) error {
 	if s.socket == nil {
 		<-ctx.Done()
 		return ctx.Err()

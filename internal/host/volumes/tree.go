@@ -35,7 +35,7 @@ type node struct {
 	open     func() (io.Reader, error)
 }
 
-func (n *node) add(c *node) { n.children = append(n.children, c) }
+func (n *node) addChild(c *node) { n.children = append(n.children, c) }
 
 // budget is what reading a whole volume may cost, folders apart from files. It also ends with its context.
 type budget struct {
@@ -49,16 +49,16 @@ func newBudget(ctx context.Context) *budget {
 	return &budget{ctx: ctx, entries: maxEntries, folders: maxFolders, content: maxContent, seen: map[int64]bool{}}
 }
 
-// take counts an entry of a folder.
-func (b *budget) take() error {
+// countEntry counts an entry of a folder.
+func (b *budget) countEntry() error {
 	if b.entries--; b.entries < 0 {
 		return errTooMany
 	}
 	return b.ctx.Err()
 }
 
-// enter counts a folder by where it begins.
-func (b *budget) enter(at int64) error {
+// enterFolder counts a folder by where it begins.
+func (b *budget) enterFolder(at int64) error {
 	if b.seen[at] {
 		return errCorrupt
 	}
@@ -66,16 +66,16 @@ func (b *budget) enter(at int64) error {
 	return b.ctx.Err()
 }
 
-// spend counts bytes that are about to be read of folders or files.
-func (b *budget) spend(from *int64, n int64) error {
+// spendBytes counts bytes that are about to be read of folders or files.
+func (b *budget) spendBytes(from *int64, n int64) error {
 	if *from -= n; *from < 0 {
 		return errTooMany
 	}
 	return b.ctx.Err()
 }
 
-// usable says that a name can stand in a path.
-func usable(name string) bool {
+// isUsableName says that a name can stand in a path.
+func isUsableName(name string) bool {
 	return name != "" && name != "." && name != ".." && len(name) <= 4*maxNameUnits && !strings.ContainsAny(name, "/\x00")
 }
 
@@ -85,7 +85,7 @@ type tree struct {
 	closer io.Closer
 }
 
-func (t *tree) find(op, name string) (*node, error) {
+func (t *tree) findNode(op, name string) (*node, error) {
 	fail := func(err error) (*node, error) { return nil, &fs.PathError{Op: op, Path: name, Err: err} }
 	if !fs.ValidPath(name) {
 		return fail(fs.ErrInvalid)
@@ -106,7 +106,7 @@ func (t *tree) find(op, name string) (*node, error) {
 
 // Open implements fs.FS.
 func (t *tree) Open(name string) (fs.File, error) {
-	n, err := t.find("open", name)
+	n, err := t.findNode("open", name)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (t *tree) Open(name string) (fs.File, error) {
 
 // ReadDir implements fs.ReadDirFS.
 func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
-	n, err := t.find("readdir", name)
+	n, err := t.findNode("readdir", name)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func notMedia(name string) bool {
 
 // List implements host.Volumes.
 func (v *Volumes) List(ctx context.Context) ([]host.Volume, error) {
-	v.signs.open(v.options.Log)
+	v.signs.openSocket(v.options.Log)
 	folder := filepath.Join(v.options.Sys, "class/block")
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -63,7 +63,7 @@ func (v *Volumes) List(ctx context.Context) ([]host.Volume, error) {
 		if notMedia(e.Name()) || firstLine(filepath.Join(folder, e.Name(), "size")) == "0" {
 			continue
 		}
-		volume, err := v.probe(ctx, e.Name())
+		volume, err := v.probeDevice(ctx, e.Name())
 		switch {
 		case err != nil:
 			v.options.Log.Debug("block device left out", "device", e.Name(), "error", err)
@@ -75,20 +75,20 @@ func (v *Volumes) List(ctx context.Context) ([]host.Volume, error) {
 	return out, nil
 }
 
-func (v *Volumes) probe(ctx context.Context, name string) (host.Volume, error) {
-	d, err := v.device(name)
+func (v *Volumes) probeDevice(ctx context.Context, name string) (host.Volume, error) {
+	d, err := v.openDevice(name)
 	if err != nil {
 		return host.Volume{}, err
 	}
 	defer d.Close()
-	kind, label, err := identify(ctx, d)
+	kind, label, err := identifyFilesystem(ctx, d)
 	if err != nil {
 		return host.Volume{}, err
 	}
 	disk := v.diskOf(name)
 	model := firstLine(filepath.Join(v.options.Sys, "class/block", disk, "device/model"))
 	return host.Volume{
-		Device: filepath.Join(v.options.Dev, name), Disk: disk, Label: printable(label), Filesystem: kind, Model: printable(model),
+		Device: filepath.Join(v.options.Dev, name), Disk: disk, Label: printableText(label), Filesystem: kind, Model: printableText(model),
 	}, nil
 }
 
@@ -109,9 +109,9 @@ func (v *Volumes) diskOf(name string) string {
 func (v *Volumes) Open(ctx context.Context, volume host.Volume) (host.VolumeFiles, error) {
 	name := filepath.Base(volume.Device)
 	if volume.Filesystem == kindExt {
-		return v.mount(volume)
+		return v.mountExt(volume)
 	}
-	d, err := v.device(name)
+	d, err := v.openDevice(name)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", volume.Device, err)
 	}
@@ -123,11 +123,11 @@ func (v *Volumes) Open(ctx context.Context, volume host.Volume) (host.VolumeFile
 }
 
 func readTree(ctx context.Context, d *device, volume host.Volume) (*tree, error) {
-	kind, label, err := identify(ctx, d)
+	kind, label, err := identifyFilesystem(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	if kind != volume.Filesystem || printable(label) != volume.Label {
+	if kind != volume.Filesystem || printableText(label) != volume.Label {
 		return nil, fmt.Errorf("%w: another one is in its place", host.ErrVolumeGone)
 	}
 	var root *node
@@ -148,7 +148,7 @@ type device struct {
 	gone func() bool
 }
 
-func (v *Volumes) device(name string) (*device, error) {
+func (v *Volumes) openDevice(name string) (*device, error) {
 	entry := filepath.Join(v.options.Sys, "class/block", name)
 	gone := func() bool {
 		_, err := os.Stat(entry)
@@ -190,8 +190,8 @@ func firstLine(file string) string {
 	return strings.TrimSpace(line)
 }
 
-// printable is a text of a device without what would change a terminal.
-func printable(s string) string {
+// printableText is a text of a device without what would change a terminal.
+func printableText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0xfffd || r > 0xffff {
 			return -1

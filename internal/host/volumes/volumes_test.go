@@ -59,8 +59,8 @@ func tool(t *testing.T, name string, args ...string) {
 	require.NoError(t, err, "%s %v: %s", name, args, out)
 }
 
-// folder writes files to a folder of the machine's disk.
-func folder(t *testing.T, files map[string]string) string {
+// folderNode writes files to a folder of the machine's disk.
+func folderNode(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, content := range files {
 		file := filepath.Join(dir, name)
@@ -85,7 +85,7 @@ func vfat(bits int, megabytes int64) func(*testing.T, string, map[string]string)
 	return func(t *testing.T, label string, files map[string]string) string {
 		image := blank(t, megabytes)
 		tool(t, "mkfs.vfat", "-F", fmt.Sprint(bits), "-n", label, image)
-		dir := folder(t, files)
+		dir := folderNode(t, files)
 		entries, err := os.ReadDir(dir)
 		require.NoError(t, err)
 		for _, e := range entries {
@@ -98,7 +98,7 @@ func vfat(bits int, megabytes int64) func(*testing.T, string, map[string]string)
 func isoImage(options ...string) func(*testing.T, string, map[string]string) string {
 	return func(t *testing.T, label string, files map[string]string) string {
 		image := filepath.Join(t.TempDir(), "image")
-		tool(t, "genisoimage", append(append([]string{"-quiet", "-V", label, "-o", image}, options...), folder(t, files))...)
+		tool(t, "genisoimage", append(append([]string{"-quiet", "-V", label, "-o", image}, options...), folderNode(t, files))...)
 		return image
 	}
 }

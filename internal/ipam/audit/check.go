@@ -161,11 +161,11 @@ func (a *auditor) checkLocked(f Finding, at Address) {
 		f.Problem = Duplicate
 		f.Objects = append(f.Objects, l.Name)
 		a.addFinding(f, "the lock decides: delete the claim that does not hold it, and create it again",
-			"pool %s: address %s is allocated to %s, but its lock %s is %s", at.Pool, at.Address, at.Claim, l.Name, l.holder())
+			"pool %s: address %s is allocated to %s, but its lock %s is %s", at.Pool, at.Address, at.Claim, l.Name, l.describeHolder())
 	}
 }
 
-func (l Lock) holder() string {
+func (l Lock) describeHolder() string {
 	if l.State == Held {
 		return "held by " + l.Claim
 	}

@@ -53,8 +53,8 @@ func (c Config) leaseTime() string {
 func (c Config) writeV4(line func(string, ...any)) {
 	mask, _ := netip.AddrFromSlice(netipx.PrefixIPNet(c.Subnet).Mask)
 	line("dhcp-range=%s,%s,%s,%s", c.Range.From(), c.Range.To(), mask, c.leaseTime())
-	line("dhcp-option=option:router%s", one(c.Gateway))
-	line("dhcp-option=option:dns-server%s", list(c.DNS, "%s"))
+	line("dhcp-option=option:router%s", formatAddress(c.Gateway))
+	line("dhcp-option=option:dns-server%s", formatAddresses(c.DNS, "%s"))
 	if c.Boot != nil {
 		c.Boot.writeV4(line)
 	}
@@ -91,7 +91,7 @@ func (c Config) writeV6(line func(string, ...any)) {
 	line("ra-param=%s,0,0", c.Interface)
 	line("dhcp-range=%s,%s,%d,%s", c.Range.From(), c.Range.To(), c.Subnet.Bits(), c.leaseTime())
 	if len(c.DNS) > 0 {
-		line("dhcp-option=option6:dns-server%s", list(c.DNS, "[%s]"))
+		line("dhcp-option=option6:dns-server%s", formatAddresses(c.DNS, "[%s]"))
 	}
 	if c.Boot != nil {
 		c.Boot.writeV6(line)
@@ -110,14 +110,14 @@ func (c Config) writeHost(line func(string, ...any), h Host) {
 	line("dhcp-host=%s", strings.Join(append(parts, "infinite"), ","))
 }
 
-func one(a netip.Addr) string {
+func formatAddress(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""
 	}
 	return "," + a.String()
 }
 
-func list(addresses []netip.Addr, form string) string {
+func formatAddresses(addresses []netip.Addr, form string) string {
 	var b strings.Builder
 	for _, a := range addresses {
 		fmt.Fprintf(&b, ","+form, a)

@@ -76,7 +76,7 @@ func (o *Operation) rollBack(ctx context.Context, to, cause string, fromPostPivo
 	n := o.Ports
 	r := &Rollback{
 		Files: n.Files, Trees: n.Trees, Deployments: n.Deployments, Units: n.Units, Power: n.Power, Clock: n.Clock, Log: n.Log,
-		Evidence: n.bundle(o.ID, cause), Request: o.Request, To: to, Cause: cause, FromPostPivot: fromPostPivot,
+		Evidence: n.evidenceBundle(o.ID, cause), Request: o.Request, To: to, Cause: cause, FromPostPivot: fromPostPivot,
 	}
 	return o.Run(ctx, r.Plan())
 }
@@ -86,9 +86,9 @@ func (o *Operation) CleanUp(ctx context.Context) error {
 	if err := o.refuseUnfinished(ctx); err != nil {
 		return err
 	}
-	c := o.Ports.cleanup(o.Request)
+	c := o.Ports.newCleanup(o.Request)
 	if !o.InNewStateroot() {
-		c.Abort = o.abort
+		c.Abort = o.abortPrePivot
 	}
 	return o.Run(ctx, c.Plan())
 }
@@ -113,13 +113,13 @@ func (o *Operation) refuseUnfinished(ctx context.Context) error {
 		"or go back with 'lca-cli ip-config rollback'", o.Request.NewStateroot, ipconfig.UnitIPConfiguration)
 }
 
-// abort rolls back an unfinished pre-pivot. One that is past its commit point while the old stateroot runs was rolled
+// abortPrePivot rolls back an unfinished pre-pivot. One that is past its commit point while the old stateroot runs was rolled
 // back by other means, or was stopped before its reboot.
-func (o *Operation) abort(ctx context.Context) error {
+func (o *Operation) abortPrePivot(ctx context.Context) error {
 	err := o.Abort(ctx, o.prePivot().Plan())
 	var failed *flow.FailedError
 	if errors.As(err, &failed) && failed.Committed {
-		return o.Ports.workload().ReviveStopped(ctx)
+		return o.Ports.newWorkload().ReviveStopped(ctx)
 	}
 	return err
 }

@@ -32,15 +32,15 @@ func (c *Cleanup) Plan() flow.Plan {
 		Name: ipconfig.FlowCleanup, Commit: flow.FromStart, AcrossBoots: true,
 		Urgent: true, // it is what makes room on a full disk
 		Steps: []flow.Step{
-			{Name: ipconfig.StepSettle, Title: "Roll back what is unfinished", Again: true, Do: c.settle},
-			stateroot.RemoveOthers(c.Deployments, c.ours).Retrying(2, 2*time.Second),
+			{Name: ipconfig.StepSettle, Title: "Roll back what is unfinished", Again: true, Do: c.stopUnfinished},
+			stateroot.RemoveOthers(c.Deployments, c.isOwnStateroot).Retrying(2, 2*time.Second),
 			{Name: ipconfig.StepRemoveFiles, Title: "Remove services and secrets", Again: true, Do: c.removeFiles},
 		},
 	}
 }
 
-// settle ends the watchdog first: it must not ask for a way back that is about to be removed.
-func (c *Cleanup) settle(ctx context.Context) error {
+// stopUnfinished ends the watchdog first: it must not ask for a way back that is about to be removed.
+func (c *Cleanup) stopUnfinished(ctx context.Context) error {
 	if err := c.Units.Stop(ctx, ipconfig.UnitInitMonitor); err != nil {
 		return fmt.Errorf("stop %s: %w", ipconfig.UnitInitMonitor, err)
 	}
@@ -50,8 +50,8 @@ func (c *Cleanup) settle(ctx context.Context) error {
 	return c.Abort(ctx)
 }
 
-// ours selects the two stateroots of the operation, and what earlier ones have left of this one.
-func (c *Cleanup) ours(name string, all []host.Deployment, booted host.Deployment) bool {
+// isOwnStateroot selects the two stateroots of the operation, and what earlier ones have left of this one.
+func (c *Cleanup) isOwnStateroot(name string, all []host.Deployment, booted host.Deployment) bool {
 	r := c.Request
 	switch name {
 	case r.OldStateroot:
@@ -62,8 +62,8 @@ func (c *Cleanup) ours(name string, all []host.Deployment, booted host.Deploymen
 	return ipconfig.Leftover(c.Files, all, booted, name)
 }
 
-// end records that the running stateroot is at rest, before anything that says so otherwise is removed.
-func (c *Cleanup) end(ctx context.Context) error {
+// recordEnd records that the running stateroot is at rest, before anything that says so otherwise is removed.
+func (c *Cleanup) recordEnd(ctx context.Context) error {
 	all, err := c.Deployments.List(ctx)
 	if err != nil {
 		return fmt.Errorf("list deployments: %w", err)
@@ -82,7 +82,7 @@ func (c *Cleanup) end(ctx context.Context) error {
 
 // removeFiles removes the operation's services and everything secret.
 func (c *Cleanup) removeFiles(ctx context.Context) error {
-	if err := c.end(ctx); err != nil {
+	if err := c.recordEnd(ctx); err != nil {
 		return err
 	}
 	var errs []error
@@ -105,8 +105,8 @@ func (c *Cleanup) removeFiles(ctx context.Context) error {
 // CleanUpBare cleans a node whose workspace holds no readable operation: it removes stateroots that this product made,
 // and files that an operation may have left.
 func CleanUpBare(ctx context.Context, n Ports) error {
-	c := n.cleanup(ipconfig.Request{})
-	c.Abort = n.workload().ReviveStopped
+	c := n.newCleanup(ipconfig.Request{})
+	c.Abort = n.newWorkload().ReviveStopped
 	for _, step := range c.Plan().Steps {
 		if err := step.Do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.Name, err)

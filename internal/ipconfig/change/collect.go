@@ -16,10 +16,10 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
-// collect refuses what cannot work on this node, while nothing is touched yet. Then it reads everything that needs the
+// collectInputs refuses what cannot work on this node, while nothing is touched yet. Then it reads everything that needs the
 // running cluster and writes it into the workspace, which is copied to the new stateroot.
-func (p *PrePivot) collect(ctx context.Context) error {
-	if err := p.refuse(ctx); err != nil {
+func (p *PrePivot) collectInputs(ctx context.Context) error {
+	if err := p.checkNode(ctx); err != nil {
 		return err
 	}
 	in, err := p.Cluster.Inputs(ctx, p.Request.PullSecretRefName)
@@ -29,7 +29,7 @@ func (p *PrePivot) collect(ctx context.Context) error {
 	if err := p.writeSecrets(in); err != nil {
 		return err
 	}
-	config, err := renderRecert(p.Request, in, primary(p.Files, in.NodeAddresses))
+	config, err := renderRecert(p.Request, in, primaryAddress(p.Files, in.NodeAddresses))
 	if err != nil {
 		return err
 	}
@@ -39,11 +39,11 @@ func (p *PrePivot) collect(ctx context.Context) error {
 	if err := p.writeNetwork(ctx); err != nil {
 		return err
 	}
-	return p.forecast(ctx, config)
+	return p.recordForecast(ctx, config)
 }
 
-// refuse fails on what no retry mends.
-func (p *PrePivot) refuse(ctx context.Context) error {
+// checkNode fails on what no retry mends.
+func (p *PrePivot) checkNode(ctx context.Context) error {
 	if _, err := chosenImage(p.Files); err != nil {
 		return err
 	}
@@ -53,10 +53,10 @@ func (p *PrePivot) refuse(ctx context.Context) error {
 	if err := p.Deployments.CanSetDefault(ctx); err != nil {
 		return flow.Permanent(err)
 	}
-	if _, err := p.kernel(ctx); err != nil {
+	if _, err := p.moveKernelArguments(ctx); err != nil {
 		return err
 	}
-	return stateroot.Room{Files: p.Files, Disk: p.Trees}.Enough(ctx, p.pair())
+	return stateroot.Room{Files: p.Files, Disk: p.Trees}.Enough(ctx, p.stateroots())
 }
 
 func (p *PrePivot) writeSecrets(in Inputs) error {
@@ -74,10 +74,10 @@ func (p *PrePivot) writeSecrets(in Inputs) error {
 	return nil
 }
 
-// primary is the node's primary address: what nodeip-configuration chose, else the Node object's first.
-func primary(files host.Files, fallback []netip.Addr) netip.Addr {
+// primaryAddress is the node's primary address: what nodeip-configuration chose, else the Node object's first.
+func primaryAddress(files host.Files, fallback []netip.Addr) netip.Addr {
 	if data, err := files.Read(host.PrimaryIP); err == nil {
-		if a, err := netip.ParseAddr(trim(data)); err == nil {
+		if a, err := netip.ParseAddr(trimText(data)); err == nil {
 			return a
 		}
 	}
@@ -110,8 +110,8 @@ func (p *PrePivot) writeNetwork(ctx context.Context) error {
 	return nil
 }
 
-// uncollect wipes what collect wrote; the request stays, the operator owns it.
-func (p *PrePivot) uncollect(context.Context) error {
+// removeInputs wipes what collect wrote; the request stays, the operator owns it.
+func (p *PrePivot) removeInputs(context.Context) error {
 	var errs []error
 	for _, f := range append(secretFiles(), host.RecertConfig, ipconfig.NMStateFile, ipconfig.ForecastFile) {
 		errs = append(errs, p.Files.Remove(f))
@@ -119,7 +119,7 @@ func (p *PrePivot) uncollect(context.Context) error {
 	return errors.Join(errs...)
 }
 
-func trim(data []byte) string { return strings.TrimSpace(string(data)) }
+func trimText(data []byte) string { return strings.TrimSpace(string(data)) }
 
 // recertConfig is recert_config.json as the address change needs it. Its keys are recert's
 // own; the kubeadmin key is left out on purpose, because an empty one

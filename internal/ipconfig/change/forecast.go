@@ -46,8 +46,8 @@ type Counts struct {
 // maxWarnings is how many warnings the status of a change has room for.
 const maxWarnings = 20
 
-// counts leaves of a long list of warnings the beginning, and where the rest is.
-func (f Forecast) counts() Counts {
+// summarize leaves of a long list of warnings the beginning, and where the rest is.
+func (f Forecast) summarize() Counts {
 	c := Counts{len(f.Certificates), len(f.Objects), len(f.Files), f.Warnings}
 	if more := len(f.Warnings) - maxWarnings; more > 0 {
 		c.Warnings = append(slices.Clone(f.Warnings[:maxWarnings]), fmt.Sprintf("%d more: see lca-cli ip-config plan", more))
@@ -58,9 +58,9 @@ func (f Forecast) counts() Counts {
 // forecastTimeout bounds a forecast. The cluster runs meanwhile.
 const forecastTimeout = time.Minute
 
-// forecast records how much recert is going to rewrite, for people, and refuses a change that recert would fail in the new
+// recordForecast records how much recert is going to rewrite, for people, and refuses a change that recert would fail in the new
 // stateroot. The change continues where no forecast can be made.
-func (p *PrePivot) forecast(ctx context.Context, config any) error {
+func (p *PrePivot) recordForecast(ctx context.Context, config any) error {
 	if p.Forecaster == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (p *PrePivot) forecast(ctx context.Context, config any) error {
 	if err := refuseForecast(p.Files, f); err != nil {
 		return err
 	}
-	return operation.WriteJSON(p.Files, ipconfig.ForecastFile, f.counts())
+	return operation.WriteJSON(p.Files, ipconfig.ForecastFile, f.summarize())
 }
 
 // refuseForecast fails on a forecast that says no. It is the native engine's: the image of another engine may know more.
@@ -102,13 +102,13 @@ type Forecaster interface {
 	Forecast(ctx context.Context, config []byte) (Forecast, error)
 }
 
-// forecast asks what recert would do; a cluster that cannot be asked gives no forecast,
+// addForecast asks what recert would do; a cluster that cannot be asked gives no forecast,
 // and the preview says why.
-func (p *Preview) forecast(ctx context.Context, n Ports, r ipconfig.Request) {
+func (p *Preview) addForecast(ctx context.Context, n Ports, r ipconfig.Request) {
 	if n.Forecaster == nil {
 		return
 	}
-	f, err := forecast(ctx, n, r)
+	f, err := forecastRecert(ctx, n, r)
 	if err != nil {
 		p.RecertUnknown = err.Error()
 		return
@@ -116,12 +116,12 @@ func (p *Preview) forecast(ctx context.Context, n Ports, r ipconfig.Request) {
 	p.Recert = &f
 }
 
-func forecast(ctx context.Context, n Ports, r ipconfig.Request) (Forecast, error) {
+func forecastRecert(ctx context.Context, n Ports, r ipconfig.Request) (Forecast, error) {
 	in, err := n.Cluster.Inputs(ctx, r.PullSecretRefName)
 	if err != nil {
 		return Forecast{}, fmt.Errorf("ask the cluster: %w", err)
 	}
-	config, err := renderRecert(r, in, primary(n.Files, in.NodeAddresses))
+	config, err := renderRecert(r, in, primaryAddress(n.Files, in.NodeAddresses))
 	if err != nil {
 		return Forecast{}, fmt.Errorf("render the configuration of recert: %w", err)
 	}

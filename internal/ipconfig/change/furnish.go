@@ -16,9 +16,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/kernelargs"
 )
 
-// furnish writes into the new stateroot what makes it the new node.
-func (p *PrePivot) furnish(ctx context.Context) error {
-	_, target, err := p.pair().Deployments(ctx, p.Deployments)
+// configureStateroot writes into the new stateroot what makes it the new node.
+func (p *PrePivot) configureStateroot(ctx context.Context) error {
+	_, target, err := p.stateroots().Deployments(ctx, p.Deployments)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (p *PrePivot) furnish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	families = ipconfig.PrimaryFirst(families, primary(p.Files, nil))
+	families = ipconfig.PrimaryFirst(families, primaryAddress(p.Files, nil))
 	if err := p.Resolver.SetOverride(target.Dir(), overrideAddress(families, p.filterAfter())); err != nil {
 		return err
 	}
@@ -183,9 +183,9 @@ func nextHint(hint string, families []ipconfig.Family) (next, why string) {
 	return hint, "it is in no machine network that the change leaves"
 }
 
-// kernel gives the new boot entry the arguments that it needs on the new network; the entry of the old system keeps its own. It
-// refuses where the root of the new system would stay locked: no watchdog runs there.
-func (p *PrePivot) kernel(ctx context.Context) ([]string, error) {
+// moveKernelArguments gives the new boot entry the arguments that it needs on the new network; the entry of the old system keeps
+// its own. It refuses where the root of the new system would stay locked: no watchdog runs there.
+func (p *PrePivot) moveKernelArguments(ctx context.Context) ([]string, error) {
 	arguments, err := p.Deployments.KernelArguments(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the kernel arguments: %w", err)

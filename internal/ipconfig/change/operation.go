@@ -111,10 +111,10 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 	}
 	noWayBack := o.CanRollBack(ctx, "")
 	stay := !o.Auto.RunEnabled() || errors.Is(noWayBack, operation.ErrRefused) || o.Disarmed()
-	err := o.finish(ctx, stay)
+	err := o.runPostPivot(ctx, stay)
 	switch {
 	case err == nil:
-		return o.retire(ctx)
+		return o.disablePostPivot(ctx)
 	case ctx.Err() != nil:
 		return err
 	}
@@ -133,24 +133,24 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 
 // Disarmed says that the change was proved and that nothing rolls it back by itself any more: neither the watchdog, nor a
 // post-pivot that a power cut made begin again, nor its limit of attempts.
-func (o *Operation) Disarmed() bool { return disarmed(o.Ports.Files, o.Request, o.Auto) }
+func (o *Operation) Disarmed() bool { return isDisarmed(o.Ports.Files, o.Request, o.Auto) }
 
-func disarmed(files host.Files, r ipconfig.Request, auto ipconfig.AutoRollback) bool {
+func isDisarmed(files host.Files, r ipconfig.Request, auto ipconfig.AutoRollback) bool {
 	return !auto.HealthEnabled() && ipconfig.Proved(files, r.OperationID)
 }
 
-// finish runs post-pivot's plan, unless the request is damaged. It retries without end where the node is to stay, or
+// runPostPivot runs post-pivot's plan, unless the request is damaged. It retries without end where the node is to stay, or
 // has no stateroot to go back to.
-func (o *Operation) finish(ctx context.Context, stay bool) error {
+func (o *Operation) runPostPivot(ctx context.Context, stay bool) error {
 	if o.Damage != nil {
 		return &flow.FailedError{Flow: ipconfig.FlowPostPivot, Committed: true, Cause: fmt.Errorf("%w: %w", flow.ErrGivenUp, o.Damage)}
 	}
 	return o.Run(ctx, o.postPivot(stay).Plan())
 }
 
-// retire disables the service that runs post-pivot. It is no step: after a power cut between the two, a disabled service
+// disablePostPivot disables the service that runs post-pivot. It is no step: after a power cut between the two, a disabled service
 // could not finish the flow. A service that finds everything done retires again.
-func (o *Operation) retire(ctx context.Context) error {
+func (o *Operation) disablePostPivot(ctx context.Context) error {
 	if err := o.Ports.Units.Disable(ctx, ipconfig.UnitIPConfiguration); err != nil {
 		return fmt.Errorf("disable %s: %w", ipconfig.UnitIPConfiguration, err)
 	}
@@ -159,7 +159,7 @@ func (o *Operation) retire(ctx context.Context) error {
 
 // keepEvidence writes the bundle of a failure after which the running stateroot stays.
 func (o *Operation) keepEvidence(ctx context.Context, cause error) {
-	b := o.Ports.bundle(o.ID, cause.Error())
+	b := o.Ports.evidenceBundle(o.ID, cause.Error())
 	if err := b.CollectOnce(ctx); err != nil {
 		o.Ports.Log.Warn("the evidence could not be kept", "op", o.ID, "error", err)
 	}
@@ -167,15 +167,15 @@ func (o *Operation) keepEvidence(ctx context.Context, cause error) {
 
 // The flows of the operation, each with the ports that it uses.
 
-func (n Ports) workload() stateroot.Workload {
+func (n Ports) newWorkload() stateroot.Workload {
 	return stateroot.Workload{Units: n.Units, Masks: n.Masks, Containers: n.Containers}
 }
 
 func (o *Operation) prePivot() *PrePivot {
 	n := o.Ports
 	return &PrePivot{
-		Files: n.Files, Trees: n.Trees, Deployments: n.Deployments, Workload: n.workload(), Foreign: n.Foreign,
-		Network: n.Network, Switch: n.Switch, Resolver: n.Resolver, Power: n.Power, Recert: n.engines(),
+		Files: n.Files, Trees: n.Trees, Deployments: n.Deployments, Workload: n.newWorkload(), Foreign: n.Foreign,
+		Network: n.Network, Switch: n.Switch, Resolver: n.Resolver, Power: n.Power, Recert: n.recertEngines(),
 		Cluster: n.Cluster, Forecaster: n.Forecaster, Clock: n.Clock, Log: n.Log,
 		Request: o.Request, Auto: o.Auto, Note: o.Runner.Note,
 	}
@@ -185,11 +185,11 @@ func (o *Operation) postPivot(endless bool) *PostPivot {
 	n := o.Ports
 	return &PostPivot{
 		Files: n.Files, Deployments: n.Deployments, Network: n.Network, Prober: n.Prober, Units: n.Units, Power: n.Power,
-		Recert: n.engines(), Cluster: n.Cluster, Clock: n.Clock, Log: n.Log,
+		Recert: n.recertEngines(), Cluster: n.Cluster, Clock: n.Clock, Log: n.Log,
 		Request: o.Request, Auto: o.Auto, Note: o.Runner.Note, Endless: endless,
 	}
 }
 
-func (n Ports) cleanup(r ipconfig.Request) *Cleanup {
+func (n Ports) newCleanup(r ipconfig.Request) *Cleanup {
 	return &Cleanup{Files: n.Files, Deployments: n.Deployments, Units: n.Units, Clock: n.Clock, Request: r}
 }

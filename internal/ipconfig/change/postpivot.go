@@ -51,38 +51,38 @@ func (p *PostPivot) Plan() flow.Plan {
 		Name: ipconfig.FlowPostPivot, Commit: flow.FromStart, MaxAttempts: attempts, AcrossBoots: true,
 		Steps: []flow.Step{
 			stateroot.CheckSeal(p.Files, p.Deployments),
-			bringup.ApplyNetwork(p.Network, p.Files, ipconfig.NMStateFile, p.proof()),
-			bringup.RunRecert(p.Recert, p.image, p.noteRecert),
+			bringup.ApplyNetwork(p.Network, p.Files, ipconfig.NMStateFile, p.newProof()),
+			bringup.RunRecert(p.Recert, p.recertImage, p.noteRecert),
 			bringup.StartKubelet(p.Units, dns),
 			bringup.WaitAPI(p.Cluster, dns),
 			bringup.ProveNetwork(p.lastProof(), dns),
 			bringup.WaitNode(p.Cluster, p.Power, dns),
 			bringup.RunProbes(p.Prober, p.Clock, p.Request.Probes),
-			{Name: ipconfig.StepDisarm, Title: "Disarm the watchdog", Do: p.disarm},
-			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Do: p.wipe},
+			{Name: ipconfig.StepDisarm, Title: "Disarm the watchdog", Do: p.disarmWatchdog},
+			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Do: p.wipeSecretsAndLog},
 		},
 	}
 }
 
-func (p *PostPivot) image() (host.RecertImage, error) { return chosenImage(p.Files) }
+func (p *PostPivot) recertImage() (host.RecertImage, error) { return chosenImage(p.Files) }
 
 func (p *PostPivot) noteRecert(message string) error {
 	return p.Note(ipconfig.FlowPostPivot, message, time.Time{})
 }
 
-func (p *PostPivot) proof() bringup.Proof {
-	return bringup.Proof{Prober: p.Prober, Clock: p.Clock, Site: p.site}
+func (p *PostPivot) newProof() bringup.Proof {
+	return bringup.Proof{Prober: p.Prober, Clock: p.Clock, Site: p.siteWithAPIName}
 }
 
 // lastProof also notes the DNS servers that do not answer, beside others that do.
 func (p *PostPivot) lastProof() bringup.Proof {
-	proof := p.proof()
+	proof := p.newProof()
 	proof.Warn = func(message string) error { return p.Note(ipconfig.FlowPostPivot, message, time.Time{}) }
 	return proof
 }
 
-// site is the request's, with the name of the API server: a DNS server without the Internet may know no other.
-func (p *PostPivot) site() (bringup.Site, error) {
+// siteWithAPIName is the request's, with the name of the API server: a DNS server without the Internet may know no other.
+func (p *PostPivot) siteWithAPIName() (bringup.Site, error) {
 	s, err := p.Request.Site()
 	if name := bringup.APIName(p.Files); name != "" {
 		s.Names = append(s.Names, name)
@@ -103,10 +103,10 @@ func (p *PostPivot) localDNS() bringup.LocalDNS {
 	}
 }
 
-// disarm records that the change is proved, which the watchdog reads, and keeps the watchdog from starting again. What can be
+// disarmWatchdog records that the change is proved, which the watchdog reads, and keeps the watchdog from starting again. What can be
 // reached can be repaired by a person, and in disaster recovery the old network is dead: from here on nothing rolls back by
 // itself, unless that was asked for. The watchdog is not stopped here: one that is at its limit stops this service.
-func (p *PostPivot) disarm(ctx context.Context) error {
+func (p *PostPivot) disarmWatchdog(ctx context.Context) error {
 	now := p.Clock.Now().UTC().Truncate(time.Second)
 	h := ipconfig.Health{OperationID: p.Request.OperationID, Missing: ipconfig.NotReported, Since: now}
 	if err := ipconfig.WriteHealth(p.Files, h); err != nil {
@@ -121,8 +121,8 @@ func (p *PostPivot) disarm(ctx context.Context) error {
 	return nil
 }
 
-// wipe also removes the log of a recert image: it serves to explain a failure, and may hold any secret.
-func (p *PostPivot) wipe(context.Context) error {
+// wipeSecretsAndLog also removes the log of a recert image: it serves to explain a failure, and may hold any secret.
+func (p *PostPivot) wipeSecretsAndLog(context.Context) error {
 	return wipeSecrets(p.Files, host.RecertContainerLog)
 }
 
@@ -149,9 +149,9 @@ func (p *PrePivot) fetchImage(ctx context.Context) error {
 
 // FetchImage puts an image of recert onto the node, ahead of a change.
 func (n Ports) FetchImage(ctx context.Context, image host.RecertImage) error {
-	return n.engines().Fetch(ctx, image)
+	return n.recertEngines().Fetch(ctx, image)
 }
 
-func (n Ports) engines() bringup.Recert {
+func (n Ports) recertEngines() bringup.Recert {
 	return bringup.Recert{Native: n.Recert, Images: n.RecertImages, Files: n.Files}
 }

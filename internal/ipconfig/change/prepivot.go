@@ -45,41 +45,41 @@ func (p *PrePivot) Plan() flow.Plan {
 	return flow.Plan{
 		Name: ipconfig.FlowPrePivot, Commit: ipconfig.StepFlip, MaxAttempts: maxAttemptsPrePivot,
 		Steps: []flow.Step{
-			{Name: ipconfig.StepCollect, Title: "Collect what the cluster knows", Do: p.collect, Undo: p.uncollect,
+			{Name: ipconfig.StepCollect, Title: "Collect what the cluster knows", Do: p.collectInputs, Undo: p.removeInputs,
 				Tries: 3, Pause: 5 * time.Second},
 			// No undo: one more image on the node does no harm, and the next attempt needs it.
 			{Name: ipconfig.StepFetchImage, Title: "Fetch the image that recert runs in, if there is one", Do: p.fetchImage,
 				Tries: 3, Pause: 5 * time.Second},
-			stateroot.CloneWith(p.Deployments, p.Request.NewStateroot, p.kernel),
-			stateroot.CopyLive(p.mirror()),
+			stateroot.CloneWith(p.Deployments, p.Request.NewStateroot, p.moveKernelArguments),
+			stateroot.CopyLive(p.newMirror()),
 			stateroot.Quiesce(p.Workload),
 			// Kubelet, which has stopped, may have removed an image that no container uses.
-			stateroot.CopyFinal(p.mirror(), p.Deployments).Before(p.fetchImage),
-			{Name: ipconfig.StepFurnish, Title: "Furnish the new stateroot", Do: p.furnish},
+			stateroot.CopyFinal(p.newMirror(), p.Deployments).Before(p.fetchImage),
+			{Name: ipconfig.StepFurnish, Title: "Furnish the new stateroot", Do: p.configureStateroot},
 			{Name: ipconfig.StepUnits, Title: "Install the services of the new stateroot", Do: p.installUnits},
-			{Name: ipconfig.StepArm, Title: "Arm the watchdog", Do: p.arm, Undo: p.disarm},
-			stateroot.Seal(p.sealing(), p.Files, p.Deployments, p.Trees),
+			{Name: ipconfig.StepArm, Title: "Arm the watchdog", Do: p.armWatchdog, Undo: p.dropBallast},
+			stateroot.Seal(p.newSealing(), p.Files, p.Deployments, p.Trees),
 			// From here on the new stateroot alone has the secrets; undoing the others wipes them there too.
-			{Name: ipconfig.StepWipe, Title: "Wipe the secrets here", Do: p.wipe},
-			stateroot.Flip(p.Deployments, p.pair()),
+			{Name: ipconfig.StepWipe, Title: "Wipe the secrets here", Do: p.wipeWorkspace},
+			stateroot.Flip(p.Deployments, p.stateroots()),
 			stateroot.Reboot(p.Power, p.Clock, "IP Config: booting stateroot "+p.Request.NewStateroot),
 		},
 	}
 }
 
-func (p *PrePivot) pair() stateroot.Pair { return p.Request.Pair() }
+func (p *PrePivot) stateroots() stateroot.Pair { return p.Request.Pair() }
 
-func (p *PrePivot) mirror() stateroot.Mirror {
+func (p *PrePivot) newMirror() stateroot.Mirror {
 	return stateroot.Mirror{
-		Trees: p.Trees, Files: p.Files, Log: p.Log, Pair: p.pair(),
+		Trees: p.Trees, Files: p.Files, Log: p.Log, Pair: p.stateroots(),
 		Skip: []string{"lib/lca/evidence", "lib/lca/ipc.json"},
 	}
 }
 
-// sealing lists what must be whole in the new stateroot.
-func (p *PrePivot) sealing() stateroot.Sealing {
+// newSealing lists what must be whole in the new stateroot.
+func (p *PrePivot) newSealing() stateroot.Sealing {
 	return stateroot.Sealing{
-		Operation: p.Request.OperationID, Pair: p.pair(), MadeBy: ipconfig.MadeBy, Clock: p.Clock,
+		Operation: p.Request.OperationID, Pair: p.stateroots(), MadeBy: ipconfig.MadeBy, Clock: p.Clock,
 		Contents: p.sealedFiles,
 	}
 }

@@ -76,12 +76,12 @@ func MakePreview(ctx context.Context, n Ports, wish Wish) (Preview, error) {
 	if err != nil {
 		return Preview{}, fmt.Errorf("observe the node's network: %w", err)
 	}
-	f := n.facts(ctx, booted.Stateroot, now)
+	f := n.gatherFacts(ctx, booted.Stateroot, now)
 	r := ipconfig.BuildRequest("preview", booted.Stateroot, wish.Spec, f.Current)
 	if wish.Prepared != nil {
 		r = *wish.Prepared
 	}
-	if err := n.surveyor().Measure(ctx, wish.Spec, booted.Stateroot, r.NewStateroot, &f); err != nil {
+	if err := n.newSurveyor().Measure(ctx, wish.Spec, booted.Stateroot, r.NewStateroot, &f); err != nil {
 		return Preview{}, fmt.Errorf("measure the node: %w", err)
 	}
 	p := Preview{
@@ -90,11 +90,11 @@ func MakePreview(ctx context.Context, n Ports, wish Wish) (Preview, error) {
 		OutageFrom: ipconfig.StepQuiesce, OutageTo: ipconfig.StepWaitAPI, OutageSeconds: int64(LastOutage(n.Files).Seconds()),
 		AddressChanges: addressChanges(r, presentAddresses(n.Files)), Steps: allSteps(),
 	}
-	renderErr := p.render(ctx, n, r, now)
+	renderErr := p.renderNetwork(ctx, n, r, now)
 	if image, err := chosenImage(n.Files); err == nil && wish.Prepared != nil {
 		f.RecertImage = image.Name
 	}
-	p.judge(wish, f)
+	p.runChecks(wish, f)
 	for _, probe := range r.Probes {
 		p.Probes = append(p.Probes, probe.String())
 	}
@@ -104,8 +104,8 @@ func MakePreview(ctx context.Context, n Ports, wish Wish) (Preview, error) {
 	return p, nil
 }
 
-// judge makes the checks, now that recert's forecast is known too.
-func (p *Preview) judge(wish Wish, f preflight.Facts) {
+// runChecks makes the checks, now that recert's forecast is known too.
+func (p *Preview) runChecks(wish Wish, f preflight.Facts) {
 	switch {
 	case p.Recert != nil:
 		f.RecertBlocked = p.Recert.Blocked
@@ -119,8 +119,8 @@ func (p *Preview) judge(wish Wish, f preflight.Facts) {
 	}
 }
 
-// render adds what would be written.
-func (p *Preview) render(ctx context.Context, n Ports, r ipconfig.Request, now netstate.Document) error {
+// renderNetwork adds what would be written.
+func (p *Preview) renderNetwork(ctx context.Context, n Ports, r ipconfig.Request, now netstate.Document) error {
 	p.RecertUnknown = "the request is not one that could be carried out"
 	uplink, err := network.Find(ctx, n.Switch, now)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *Preview) render(ctx context.Context, n Ports, r ipconfig.Request, now n
 	if p.NodeIPHint, err = forecastHint(n.Files, r); err != nil {
 		return err
 	}
-	p.forecast(ctx, n, r)
+	p.addForecast(ctx, n, r)
 	return nil
 }
 
@@ -148,8 +148,8 @@ func LastOutage(files host.Files) time.Duration {
 	return operation.Span(files, ipconfig.StepQuiesce, ipconfig.StepWaitAPI)
 }
 
-// facts are gathered from cluster and node. A cluster that does not answer leaves its checks unknown.
-func (n Ports) facts(ctx context.Context, stateroot string, now netstate.Document) preflight.Facts {
+// gatherFacts are gathered from cluster and node. A cluster that does not answer leaves its checks unknown.
+func (n Ports) gatherFacts(ctx context.Context, stateroot string, now netstate.Document) preflight.Facts {
 	f, err := n.Cluster.Facts(ctx)
 	if err != nil {
 		f = preflight.Facts{ControlPlaneNodes: 1, DnsmasqMachineConfig: true}
@@ -165,7 +165,7 @@ func (n Ports) facts(ctx context.Context, stateroot string, now netstate.Documen
 	if filter, err := n.Resolver.Filter(); err == nil {
 		f.Current.FilterFamily = lcav1.DNSFilterFamily(filter)
 	}
-	n.surveyor().Look(ctx, stateroot, &f)
+	n.newSurveyor().Look(ctx, stateroot, &f)
 	if roots, err := n.Deployments.Stateroots(ctx); err == nil {
 		f.LeftoverStateroots = slices.DeleteFunc(roots, func(root string) bool {
 			return root == stateroot || !strings.HasPrefix(root, ipconfig.StaterootPrefix)
@@ -179,7 +179,7 @@ func (n Ports) facts(ctx context.Context, stateroot string, now netstate.Documen
 	return f
 }
 
-func (n Ports) surveyor() preflight.Surveyor {
+func (n Ports) newSurveyor() preflight.Surveyor {
 	return preflight.Surveyor{Files: n.Files, Disk: n.Trees, Deployments: n.Deployments, Prober: n.Prober, Now: n.Clock.Now}
 }
 
@@ -200,7 +200,7 @@ func presentAddresses(files host.Files) (out []netip.Addr) {
 		if err != nil {
 			continue
 		}
-		if a, err := netip.ParseAddr(trim(data)); err == nil {
+		if a, err := netip.ParseAddr(trimText(data)); err == nil {
 			out = append(out, a)
 		}
 	}

@@ -47,13 +47,13 @@ func (r *Rollback) Plan() flow.Plan {
 			{Name: ipconfig.StepHandBack, Title: "Hand the journal to the old stateroot", Again: true, Do: r.handBack},
 			stateroot.FlipBack(r.Deployments, r.Trees, r.To, stateroot.Back(r.Files, r.To)),
 			// After the flip: where that fails the change continues and needs them.
-			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Again: true, Do: r.wipe},
-			r.reboot(),
+			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Again: true, Do: r.tryWipeSecrets},
+			r.rebootStep(),
 		},
 	}
 }
 
-func (r *Rollback) reboot() flow.Step {
+func (r *Rollback) rebootStep() flow.Step {
 	s := stateroot.Reboot(r.Power, r.Clock, "IP Config: rolling back to stateroot "+r.To)
 	s.Again = true
 	return s
@@ -94,14 +94,14 @@ func (r *Rollback) handBack(context.Context) error {
 	if r.Cause == ipconfig.CauseRequested {
 		return nil
 	}
-	if err := r.explain(); err != nil {
+	if err := r.recordCause(); err != nil {
 		r.Log.Warn("the exported IPConfig could not be updated; the journal has the cause", "error", err)
 	}
 	return nil
 }
 
-// explain writes the cause into the exported IPConfig's failed conditions.
-func (r *Rollback) explain() error {
+// recordCause writes the cause into the exported IPConfig's failed conditions.
+func (r *Rollback) recordCause() error {
 	file := host.InVar(r.To, ipconfig.SavedObjectFile)
 	data, err := r.Files.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {

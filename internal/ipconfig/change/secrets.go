@@ -14,8 +14,8 @@ import (
 // workspace, which only root may enter.
 func secretFiles() []string { return []string{ipconfig.CryptoDir, host.RecertPullSecret} }
 
-// secrets are the files whose content must not appear in evidence.
-func secrets() operation.Secrets {
+// evidenceSecrets are the files whose content must not appear in evidence.
+func evidenceSecrets() operation.Secrets {
 	return operation.Secrets{KeyDir: ipconfig.CryptoDir, Credentials: []string{host.RecertPullSecret, host.KubeletConfigJSON}}
 }
 
@@ -30,10 +30,10 @@ func wipeSecrets(files host.Files, more ...string) error {
 	return errors.Join(errs...)
 }
 
-func (p *PrePivot) wipe(context.Context) error { return wipeSecrets(p.Files) }
+func (p *PrePivot) wipeWorkspace(context.Context) error { return wipeSecrets(p.Files) }
 
-// wipe never stops a rollback: cleanup removes the whole stateroot later.
-func (r *Rollback) wipe(context.Context) error {
+// tryWipeSecrets never stops a rollback: cleanup removes the whole stateroot later.
+func (r *Rollback) tryWipeSecrets(context.Context) error {
 	if err := wipeSecrets(r.Files); err != nil {
 		r.Log.Warn("keys and pull secret could not be wiped; cleanup removes them with the stateroot",
 			"op", r.Request.OperationID, "error", err)
@@ -41,14 +41,14 @@ func (r *Rollback) wipe(context.Context) error {
 	return nil
 }
 
-// bundle is what explains a failed change.
-func (n Ports) bundle(operationID, cause string) operation.Bundle {
+// evidenceBundle is what explains a failed change.
+func (n Ports) evidenceBundle(operationID, cause string) operation.Bundle {
 	return operation.Bundle{
-		Files: n.Files, Logs: n.Logs, Clock: n.Clock, Operation: operationID, Cause: cause, Secrets: secrets(),
+		Files: n.Files, Logs: n.Logs, Clock: n.Clock, Operation: operationID, Cause: cause, Secrets: evidenceSecrets(),
 		Documents: []operation.Document{
 			operation.FileDocument(n.Files, "health.json", ipconfig.HealthFile),
 			operation.FileDocument(n.Files, "nmstate.yaml", ipconfig.NMStateFile),
-			{Name: "network.yaml", Get: n.observed},
+			{Name: "network.yaml", Get: n.observeNetwork},
 			operation.FileDocument(n.Files, "recert-summary.yaml", host.RecertSummary),
 		},
 		Units: []string{
@@ -59,7 +59,7 @@ func (n Ports) bundle(operationID, cause string) operation.Bundle {
 	}
 }
 
-func (n Ports) observed(ctx context.Context) ([]byte, error) {
+func (n Ports) observeNetwork(ctx context.Context) ([]byte, error) {
 	doc, err := n.Network.Observe(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("observe the network: %w", err)

@@ -21,11 +21,11 @@ const LockName = "ip-config"
 // until the agent has seen the cluster healthy on the new network, or the node is back. The journal decides.
 func Reservation(n Ports) host.Reservation {
 	return host.Reservation{Flow: LockName, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
-		return unfinished(ctx, n)
+		return findUnfinished(ctx, n)
 	}}
 }
 
-func unfinished(ctx context.Context, n Ports) (host.Holder, bool, error) {
+func findUnfinished(ctx context.Context, n Ports) (host.Holder, bool, error) {
 	here, err := operation.LocateAny(ctx, n.Files, n.Deployments, n.Power)
 	if err != nil {
 		return host.Holder{}, false, fmt.Errorf("look for an unfinished IP change: %w", err)
@@ -46,17 +46,17 @@ func unfinished(ctx context.Context, n Ports) (host.Holder, bool, error) {
 		record = operation.Stateroot{}
 	}
 	s := unfinishedChange{request: r, record: record, progress: ipconfig.Project(flow.Fold(r.OperationID, entries)), entries: entries,
-		here: here, waits: enabled(n.Files, ipconfig.UnitInitMonitor)}
+		here: here, waits: isUnitEnabled(n.Files, ipconfig.UnitInitMonitor)}
 	if h, found, err := ipconfig.ReadHealth(n.Files, r.OperationID); err == nil && found {
 		s.waits = !h.Healthy
 	}
-	phase, since := s.phase()
+	phase, since := s.currentPhase()
 	h := host.Holder{Operation: LockName + " " + r.OperationID, Phase: phase, Boot: here.Boot, Since: since}
 	return h, phase != "", nil
 }
 
-// enabled reports whether the running system starts the unit at boot.
-func enabled(files host.Files, unit string) bool {
+// isUnitEnabled reports whether the running system starts the unit at boot.
+func isUnitEnabled(files host.Files, unit string) bool {
 	_, err := files.Stat(path.Join(host.UnitDir, "multi-user.target.wants", unit))
 	return err == nil
 }
@@ -73,21 +73,21 @@ type unfinishedChange struct {
 	waits bool
 }
 
-// phase is how far the operation is; empty when it has ended, or can never end because its stateroot is gone.
-func (s unfinishedChange) phase() (phase string, since time.Time) {
+// currentPhase is how far the operation is; empty when it has ended, or can never end because its stateroot is gone.
+func (s unfinishedChange) currentPhase() (phase string, since time.Time) {
 	p, booted := s.progress, s.here.Booted
 	switch {
 	case p.Cleanup.Running():
 		return operation.Phase(ipconfig.FlowCleanup, p.Cleanup)
 	case booted.Stateroot == s.request.OldStateroot:
-		return s.preparing()
+		return s.prePivotPhase()
 	case booted.Stateroot != s.request.NewStateroot:
 		return "", time.Time{}
 	case p.Rollback.Running():
 		return operation.Phase(ipconfig.FlowRollback, p.Rollback)
 	case !s.record.Confirmed.IsZero():
 		return "", time.Time{}
-	case !p.PostPivot.Finished && s.begun():
+	case !p.PostPivot.Finished && s.hasBegun():
 		phase, since = operation.Phase(ipconfig.FlowPostPivot, p.PostPivot)
 		return phase, cmp.Or(since, p.PrePivot.Started, s.record.Made)
 	case s.waits:
@@ -96,16 +96,16 @@ func (s unfinishedChange) phase() (phase string, since time.Time) {
 	return "", time.Time{}
 }
 
-// begun says that a record has the change begun. A journal that is missing says nothing.
-func (s unfinishedChange) begun() bool {
+// hasBegun says that a record has the change begun. A journal that is missing says nothing.
+func (s unfinishedChange) hasBegun() bool {
 	return s.progress.PrePivot.Begun || s.progress.PostPivot.Begun || s.record.WayBack != nil
 }
 
-// preparing is the phase in the old stateroot. Once the node has come back there the operation is over.
-func (s unfinishedChange) preparing() (phase string, since time.Time) {
+// prePivotPhase is the phase in the old stateroot. Once the node has come back there the operation is over.
+func (s unfinishedChange) prePivotPhase() (phase string, since time.Time) {
 	p := s.progress
 	switch {
-	case p.Rollback.Begun, s.gone():
+	case p.Rollback.Begun, s.isStaterootMissing():
 		return "", time.Time{}
 	case p.PrePivot.Committed && p.PrePivot.Boot != s.here.Boot:
 		return "", time.Time{}
@@ -117,8 +117,8 @@ func (s unfinishedChange) preparing() (phase string, since time.Time) {
 	return "", time.Time{}
 }
 
-// gone reports that the stateroot was made and is missing, though no undo removed it.
-func (s unfinishedChange) gone() bool {
+// isStaterootMissing reports that the stateroot was made and is missing, though no undo removed it.
+func (s unfinishedChange) isStaterootMissing() bool {
 	made := false
 	for _, e := range s.entries {
 		if e.Flow == ipconfig.FlowPrePivot && e.Step == ipconfig.StepClone {

@@ -16,7 +16,7 @@ import (
 // installUnits gives the new deployment its services, and keeps kubelet there
 // down until post-pivot starts it.
 func (p *PrePivot) installUnits(ctx context.Context) error {
-	old, target, err := p.pair().Deployments(ctx, p.Deployments)
+	old, target, err := p.stateroots().Deployments(ctx, p.Deployments)
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func (p *PrePivot) writeUnit(target host.Deployment, name, text string) error {
 	return stateroot.WriteUnit(p.Files, target, name, text)
 }
 
-// arm keeps the room that a rollback needs, notes until when the watchdog is expected to wait, and hands the journal over.
-func (p *PrePivot) arm(context.Context) error {
+// armWatchdog keeps the room that a rollback needs, notes until when the watchdog is expected to wait, and hands the journal over.
+func (p *PrePivot) armWatchdog(context.Context) error {
 	if err := stateroot.KeepBallast(p.Files, p.Request.NewStateroot); err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func (p *PrePivot) arm(context.Context) error {
 	return stateroot.HandJournal(p.Files, p.Request.OperationID, p.Request.NewStateroot)
 }
 
-// disarm leaves the new stateroot's ballast to the removal of the stateroot.
-func (p *PrePivot) disarm(context.Context) error { return stateroot.DropBallast(p.Files) }
+// dropBallast leaves the new stateroot's ballast to the removal of the stateroot.
+func (p *PrePivot) dropBallast(context.Context) error { return stateroot.DropBallast(p.Files) }
 
 // sealedFiles lists what must be whole, by its path in the new system.
 func (p *PrePivot) sealedFiles(prefix func(string) string) ([]string, error) {

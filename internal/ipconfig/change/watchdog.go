@@ -40,7 +40,7 @@ func (m *Monitor) Watch(ctx context.Context) (cause string, err error) {
 		m.Log.Info("the watchdog is switched off by annotation", "op", m.Request.OperationID)
 		return "", nil
 	}
-	err = m.watchdog().Watch(ctx)
+	err = m.ensureWatchdog().Watch(ctx)
 	if errors.Is(err, stateroot.ErrOver) {
 		m.Log.Info("the change is proved; the watchdog ends", "op", m.Request.OperationID)
 		return "", nil
@@ -48,11 +48,11 @@ func (m *Monitor) Watch(ctx context.Context) (cause string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return m.cause(), nil
+	return m.rollbackCause(), nil
 }
 
-// cause also says what a change that is proved still waits for.
-func (m *Monitor) cause() string {
+// rollbackCause also says what a change that is proved still waits for.
+func (m *Monitor) rollbackCause() string {
 	cause := ipconfig.CauseWatchdog + m.Auto.Timeout().String()
 	if h, found, err := ipconfig.ReadHealth(m.Files, m.Request.OperationID); err == nil && found && !h.Healthy {
 		cause += "; the cluster can be reached, but is not healthy: " + h.Missing
@@ -60,12 +60,12 @@ func (m *Monitor) cause() string {
 	return cause
 }
 
-func (m *Monitor) watchdog() *stateroot.Watchdog {
+func (m *Monitor) ensureWatchdog() *stateroot.Watchdog {
 	if m.dog == nil {
 		m.dog = &stateroot.Watchdog{
 			Files: m.Files, Clock: m.Clock, Log: m.Log, Operation: m.Request.OperationID,
 			Record: ipconfig.WatchedFile, Limit: m.Auto.Timeout(), Alive: m.Alive,
-			Over: func() bool { return disarmed(m.Files, m.Request, m.Auto) },
+			Over: func() bool { return isDisarmed(m.Files, m.Request, m.Auto) },
 		}
 	}
 	return m.dog

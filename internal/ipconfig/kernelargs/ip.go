@@ -22,13 +22,13 @@ const (
 // moveIP moves the value of an ip=, or says why it cannot be moved. One without a static address stays.
 func (c Change) moveIP(value string) (next, why string) {
 	fields := splitColons(value)
-	client, err := netip.ParseAddr(unbracket(fields[placeClient]))
+	client, err := netip.ParseAddr(trimBrackets(fields[placeClient]))
 	if err != nil {
 		return value, ""
 	}
 	i := slices.IndexFunc(c.families, func(m move) bool { return m.from == client })
 	switch {
-	case i < 0 && c.left(client):
+	case i < 0 && c.isOnLeftLink(client):
 		return "", "it gives another address in the network that the node leaves"
 	case i < 0:
 		return value, "" // of another interface
@@ -37,11 +37,11 @@ func (c Change) moveIP(value string) (next, why string) {
 	case c.vlan:
 		return "", "the VLAN changes, and with it the interface"
 	}
-	return c.families[i].apply(c, fields)
+	return c.families[i].rewriteFields(c, fields)
 }
 
-// apply writes the new address into the fields.
-func (m move) apply(c Change, fields []string) (next, why string) {
+// rewriteFields writes the new address into the fields.
+func (m move) rewriteFields(c Change, fields []string) (next, why string) {
 	at := func(place int) string {
 		if place < len(fields) {
 			return fields[place]
@@ -51,16 +51,16 @@ func (m move) apply(c Change, fields []string) (next, why string) {
 	if at(placePeer) != "" {
 		return "", "it names a peer"
 	}
-	fields[placeClient] = bracket(m.to.Addr())
+	fields[placeClient] = bracketIPv6(m.to.Addr())
 	if text := at(placeGateway); text != "" {
-		gateway, err := netip.ParseAddr(unbracket(text))
+		gateway, err := netip.ParseAddr(trimBrackets(text))
 		if err != nil || gateway != m.gateway || !m.newGateway.IsValid() {
 			return "", fmt.Sprintf("its gateway %s is not that of the node", text)
 		}
-		fields[placeGateway] = bracket(m.newGateway)
+		fields[placeGateway] = bracketIPv6(m.newGateway)
 	}
 	if text := at(placeNetmask); text != "" {
-		mask, ok := netmask(text, m.to)
+		mask, ok := formatNetmask(text, m.to)
 		if !ok {
 			return "", fmt.Sprintf("its netmask %q is not one", text)
 		}
@@ -76,7 +76,7 @@ func (c Change) moveDNS(fields []string, value string) string {
 	}
 	stale := false
 	for _, text := range fields[placeDNS:] {
-		a, err := netip.ParseAddr(unbracket(text))
+		a, err := netip.ParseAddr(trimBrackets(text))
 		stale = stale || err == nil && c.givesUp(a)
 	}
 	if !stale {
@@ -85,18 +85,18 @@ func (c Change) moveDNS(fields []string, value string) string {
 	for i := range fields[placeDNS:] {
 		fields[placeDNS+i] = ""
 		if i < len(c.newDNS) {
-			fields[placeDNS+i] = bracket(c.newDNS[i])
+			fields[placeDNS+i] = bracketIPv6(c.newDNS[i])
 		}
 	}
 	return strings.Join(fields, ":")
 }
 
-// netmask writes the length of the network in the way that the text is written: as a number of bits or as a mask.
-func netmask(text string, network netip.Prefix) (string, bool) {
+// formatNetmask writes the length of the network in the way that the text is written: as a number of bits or as a mask.
+func formatNetmask(text string, network netip.Prefix) (string, bool) {
 	if bits, err := strconv.Atoi(text); err == nil {
 		return strconv.Itoa(network.Bits()), bits >= 0 && bits <= network.Addr().BitLen()
 	}
-	if _, err := netip.ParseAddr(unbracket(text)); err != nil || !network.Addr().Is4() {
+	if _, err := netip.ParseAddr(trimBrackets(text)); err != nil || !network.Addr().Is4() {
 		return "", false
 	}
 	mask := ^uint32(0) << (32 - network.Bits())
@@ -120,9 +120,9 @@ func splitColons(value string) []string {
 	return append(fields, value[from:])
 }
 
-func unbracket(text string) string { return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]") }
+func trimBrackets(text string) string { return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]") }
 
-func bracket(a netip.Addr) string {
+func bracketIPv6(a netip.Addr) string {
 	if a.Is4() {
 		return a.String()
 	}

@@ -42,7 +42,7 @@ func Of(r ipconfig.Request) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	c := Change{vlan: r.VLANID != r.CurrentVLANID, oldDNS: addresses(r.CurrentDNSServers), newDNS: addresses(r.DNSServers)}
+	c := Change{vlan: r.VLANID != r.CurrentVLANID, oldDNS: parseAddresses(r.CurrentDNSServers), newDNS: parseAddresses(r.DNSServers)}
 	for _, f := range families {
 		address, length := r.CurrentIPv6Address, r.CurrentIPv6PrefixLength
 		if f.Address.Is4() {
@@ -63,7 +63,7 @@ func Of(r ipconfig.Request) (Change, error) {
 	return c, nil
 }
 
-func addresses(texts []string) (out []netip.Addr) {
+func parseAddresses(texts []string) (out []netip.Addr) {
 	for _, text := range texts {
 		if a, err := netip.ParseAddr(text); err == nil {
 			out = append(out, a)
@@ -96,13 +96,13 @@ func (c Change) Move(arguments []string) Moved {
 			next, why = c.moveIP(value)
 			after = []string{"ip=" + next}
 		case key == "nameserver":
-			if a, err := netip.ParseAddr(unbracket(value)); err == nil && c.givesUp(a) {
+			if a, err := netip.ParseAddr(trimBrackets(value)); err == nil && c.givesUp(a) {
 				after = servers
 			}
 		case key == "rd.route":
 			why = c.routeStuck(value)
 		}
-		if out.add(argument, after, why, slices.Contains(c.Owned, argument)) && key == "nameserver" {
+		if out.addArgument(argument, after, why, slices.Contains(c.Owned, argument)) && key == "nameserver" {
 			servers = nil
 		}
 	}
@@ -119,8 +119,8 @@ func (c Change) missingServers(arguments []string) (out []string) {
 	return out
 }
 
-// add takes an argument over as what it becomes, and says whether it changed.
-func (m *Moved) add(before string, after []string, why string, owned bool) (changed bool) {
+// addArgument takes an argument over as what it becomes, and says whether it changed.
+func (m *Moved) addArgument(before string, after []string, why string, owned bool) (changed bool) {
 	same := len(after) == 1 && after[0] == before
 	if owned && !same && why == "" {
 		why = "a MachineConfig owns it"
@@ -144,18 +144,18 @@ func (c Change) givesUp(server netip.Addr) bool {
 	if slices.Contains(c.newDNS, server) || len(c.newDNS) == 0 {
 		return false
 	}
-	return slices.Contains(c.oldDNS, server) || c.left(server)
+	return slices.Contains(c.oldDNS, server) || c.isOnLeftLink(server)
 }
 
-// left says that the address is on a link that the node leaves.
-func (c Change) left(a netip.Addr) bool {
+// isOnLeftLink says that the address is on a link that the node leaves.
+func (c Change) isOnLeftLink(a netip.Addr) bool {
 	return slices.ContainsFunc(c.families, func(m move) bool { return m.leaves && m.link.IsValid() && m.link.Contains(a) })
 }
 
 // routeStuck says why a route cannot stay; nothing can be known of another router.
 func (c Change) routeStuck(value string) string {
 	for _, word := range splitColons(value) {
-		if a, err := netip.ParseAddr(unbracket(word)); err == nil && c.left(a) {
+		if a, err := netip.ParseAddr(trimBrackets(word)); err == nil && c.isOnLeftLink(a) {
 			return fmt.Sprintf("its next hop %s is in the network that the node leaves", a)
 		}
 	}

@@ -75,9 +75,9 @@ func Render(r ipconfig.Request, before Uplink) (netstate.Document, error) {
 		return netstate.Document{}, fmt.Errorf("render the network: %w", err)
 	}
 	after := before.After(r.VLANID)
-	doc := netstate.Document{Interfaces: interfaces(before, after, families), Routes: &netstate.Routes{}}
+	doc := netstate.Document{Interfaces: renderInterfaces(before, after, families), Routes: &netstate.Routes{}}
 	for _, f := range families {
-		doc.Routes.Config = append(doc.Routes.Config, routes(f, before, after)...)
+		doc.Routes.Config = append(doc.Routes.Config, renderRoutes(f, before, after)...)
 	}
 	if len(r.DNSServers) > 0 {
 		doc.DNS = &netstate.DNS{Config: &netstate.Resolver{Server: r.DNSServers}}
@@ -85,10 +85,10 @@ func Render(r ipconfig.Request, before Uplink) (netstate.Document, error) {
 	return doc, nil
 }
 
-func interfaces(before, after Uplink, families []ipconfig.Family) []netstate.Interface {
+func renderInterfaces(before, after Uplink, families []ipconfig.Family) []netstate.Interface {
 	base := cmp.Or(after.Type, netstate.TypeEthernet)
 	carrier := netstate.Interface{Name: after.Name, Type: base, State: netstate.StateUp}
-	carrier.IPv4, carrier.IPv6 = ip(families, true), ip(families, false)
+	carrier.IPv4, carrier.IPv6 = renderIP(families, true), renderIP(families, false)
 	var out []netstate.Interface
 	if after.VLAN > 0 {
 		carrier.Type = netstate.TypeVLAN
@@ -105,7 +105,7 @@ func interfaces(before, after Uplink, families []ipconfig.Family) []netstate.Int
 	return out
 }
 
-func ip(families []ipconfig.Family, v4 bool) *netstate.IP {
+func renderIP(families []ipconfig.Family, v4 bool) *netstate.IP {
 	no := false
 	for _, f := range families {
 		if f.Address.Is4() != v4 {
@@ -121,7 +121,7 @@ func ip(families []ipconfig.Family, v4 bool) *netstate.IP {
 	return netstate.Disabled()
 }
 
-func routes(f ipconfig.Family, before, after Uplink) (out []netstate.Route) {
+func renderRoutes(f ipconfig.Family, before, after Uplink) (out []netstate.Route) {
 	destination := "0.0.0.0/0"
 	if f.Address.Is6() {
 		destination = "::/0"

@@ -71,7 +71,7 @@ func checkDNSKept(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 	if len(spec.DNSServers) > 0 || len(f.Current.DNSServers) == 0 {
 		return "", ""
 	}
-	for _, gone := range leaving(spec, f.Current) {
+	for _, gone := range removedAddresses(spec, f.Current) {
 		if gone.MachineNetwork != "" {
 			return fmt.Sprintf("the node leaves machine network %s and keeps its DNS servers %s",
 					gone.MachineNetwork, strings.Join(f.Current.DNSServers, ", ")),
@@ -87,11 +87,11 @@ type Proxy struct{ HTTPProxy, HTTPSProxy, NoProxy string }
 
 func checkProxy(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 	var found []string
-	for _, w := range leaving(spec, f.Current) {
+	for _, w := range removedAddresses(spec, f.Current) {
 		for _, s := range []struct{ field, value string }{
 			{"httpProxy", f.Proxy.HTTPProxy}, {"httpsProxy", f.Proxy.HTTPSProxy}, {"noProxy", f.Proxy.NoProxy},
 		} {
-			if mention := mentioned(s.value, w); mention != "" {
+			if mention := findMention(s.value, w); mention != "" {
 				found = append(found, s.field+" names "+mention)
 			}
 		}
@@ -103,8 +103,8 @@ func checkProxy(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 		"the change leaves proxy settings alone; edit Proxy cluster ('oc edit proxy cluster') once it is done"
 }
 
-// leaving is what the node has now and will not have afterwards.
-func leaving(spec lcav1.IPConfigSpec, now ipconfig.Current) (out []lcav1.IPStatus) {
+// removedAddresses is what the node has now and will not have afterwards.
+func removedAddresses(spec lcav1.IPConfigSpec, now ipconfig.Current) (out []lcav1.IPStatus) {
 	after := map[string]ipconfig.DesiredFamily{}
 	for _, w := range ipconfig.DesiredFamilies(spec, now) {
 		after[w.Name] = w
@@ -127,9 +127,9 @@ func leaving(spec lcav1.IPConfigSpec, now ipconfig.Current) (out []lcav1.IPStatu
 	return out
 }
 
-// mentioned is the address or network in a proxy setting, a URL or a list of addresses, networks and
+// findMention is the address or network in a proxy setting, a URL or a list of addresses, networks and
 // domains, that is meant by gone.
-func mentioned(setting string, gone lcav1.IPStatus) string {
+func findMention(setting string, gone lcav1.IPStatus) string {
 	for item := range strings.SplitSeq(setting, ",") {
 		item = strings.TrimSpace(item)
 		if u, err := url.Parse(item); err == nil && u.Hostname() != "" {

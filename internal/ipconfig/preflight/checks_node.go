@@ -111,13 +111,13 @@ func checkDisk(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	case f.BootFreeBytes < f.BootNeedBytes:
 		return fmt.Sprintf("a second kernel and initramfs need %d MiB and %d MiB are free in /boot",
 				f.BootNeedBytes>>20, f.BootFreeBytes>>20),
-			fmt.Sprintf("free %d MiB in /boot", (f.BootNeedBytes-f.BootFreeBytes)>>20+1) + removable(f.Spare)
+			fmt.Sprintf("free %d MiB in /boot", (f.BootNeedBytes-f.BootFreeBytes)>>20+1) + removalHint(f.Spare)
 	}
 	return "", ""
 }
 
-// removable names a deployment that may go, and the command.
-func removable(spare []host.Deployment) string {
+// removalHint names a deployment that may go, and the command.
+func removalHint(spare []host.Deployment) string {
 	if len(spare) == 0 {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 // checkPrefixKnown finds the families for which neither the network card nor the spec says what is on the link. The machine
 // network does not: it may be ten times as wide.
 func checkPrefixKnown(spec lcav1.IPConfigSpec, f Facts) (string, string) {
-	for _, w := range after(spec, f.Current) {
+	for _, w := range resultingFamilies(spec, f.Current) {
 		if w.PrefixLength > 0 || w.Address == "" {
 			continue
 		}
@@ -24,7 +24,7 @@ func checkPrefixKnown(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 
 // checkPrefix reports a prefix length that may surprise: one wider than the link cuts off what is behind the gateway.
 func checkPrefix(spec lcav1.IPConfigSpec, f Facts) (string, string) {
-	for _, w := range after(spec, f.Current) {
+	for _, w := range resultingFamilies(spec, f.Current) {
 		have, machine := cardPrefix(w.Name, f.Current), bitsOf(w.Network)
 		switch {
 		case have == 0 || w.PrefixLength == 0:
@@ -42,8 +42,8 @@ func checkPrefix(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 	return "", ""
 }
 
-// after are all families that the node has after the change, those of the spec and those that it leaves as they are.
-func after(spec lcav1.IPConfigSpec, now ipconfig.Current) []ipconfig.DesiredFamily {
+// resultingFamilies are all families that the node has after the change, those of the spec and those that it leaves as they are.
+func resultingFamilies(spec lcav1.IPConfigSpec, now ipconfig.Current) []ipconfig.DesiredFamily {
 	if spec.IPv4 == nil && now.IPv4 != nil {
 		spec.IPv4 = &lcav1.IPv4Config{Address: now.IPv4.Address}
 	}

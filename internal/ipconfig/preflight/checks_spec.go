@@ -45,7 +45,7 @@ func checkCoupling(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 }
 
 func checkAddresses(spec lcav1.IPConfigSpec, f Facts) (string, string) {
-	return judgeEach(spec, f, judge)
+	return judgeEach(spec, f, checkFamily)
 }
 
 // judgeEach is the first problem of any family.
@@ -58,7 +58,7 @@ func judgeEach(spec lcav1.IPConfigSpec, f Facts, judge func(ipconfig.DesiredFami
 	return "", ""
 }
 
-func judge(w ipconfig.DesiredFamily) (string, string) {
+func checkFamily(w ipconfig.DesiredFamily) (string, string) {
 	addr, err := netip.ParseAddr(w.Address)
 	if err != nil || addr.Is4() != (w.Name == "ipv4") {
 		return fmt.Sprintf("spec.%s.address %q is not an address of that family", w.Name, w.Address), "correct it"
@@ -75,13 +75,13 @@ func judge(w ipconfig.DesiredFamily) (string, string) {
 	case !network.Contains(addr):
 		return fmt.Sprintf("spec.%s.address %s is outside its machine network %s", w.Name, addr, network),
 			"set spec." + w.Name + ".machineNetwork to the network of the new address, or choose an address inside it"
-	case addr.Is4() && link.IsValid() && link.Bits() < 31 && (addr == link.Addr() || addr == broadcast(link)):
+	case addr.Is4() && link.IsValid() && link.Bits() < 31 && (addr == link.Addr() || addr == broadcastAddress(link)):
 		return fmt.Sprintf("spec.%s.address %s is the network or broadcast address of %s", w.Name, addr, link), "choose a host address"
 	}
 	return "", ""
 }
 
-func broadcast(p netip.Prefix) netip.Addr {
+func broadcastAddress(p netip.Prefix) netip.Addr {
 	b := p.Masked().Addr().As4()
 	for bit := p.Bits(); bit < 32; bit++ {
 		b[bit/8] |= 1 << (7 - bit%8)

@@ -9,9 +9,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
-// certificates are the node's own: of kubelet and of the API server. A file that is not there or is
+// readExpiries are the node's own: of kubelet and of the API server. A file that is not there or is
 // no certificate says nothing about the others.
-func certificates(files host.Files) (out []Expiry) {
+func readExpiries(files host.Files) (out []Expiry) {
 	list := []string{host.KubeletClientCert, host.KubeletServingCert}
 	names, err := files.List(host.APIServerSecrets)
 	if err == nil {

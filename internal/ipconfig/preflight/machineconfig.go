@@ -75,7 +75,7 @@ func checkMachineConfig(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 	name := ""
 	for _, o := range f.Owned {
 		switch {
-		case o.Profile && !concerns(o.Interface, f.Current), o.File == host.DnsmasqFilter && spec.DNSFilterOutFamily == "":
+		case o.Profile && !mayAffectUplink(o.Interface, f.Current), o.File == host.DnsmasqFilter && spec.DNSFilterOutFamily == "":
 		default:
 			found, name = append(found, o.File), o.MachineConfig
 		}
@@ -88,9 +88,9 @@ func checkMachineConfig(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 			"a file that is not as it says degrades the node's pool"
 }
 
-// concerns says whether a profile for the interface may be one for the uplink, what carries it, or a VLAN beside it. A
+// mayAffectUplink says whether a profile for the interface may be one for the uplink, what carries it, or a VLAN beside it. A
 // profile without an interface fits any.
-func concerns(iface string, now ipconfig.Current) bool {
+func mayAffectUplink(iface string, now ipconfig.Current) bool {
 	if iface == "" || now.Uplink == "" {
 		return true
 	}

@@ -41,7 +41,7 @@ const (
 
 // Checks is every check, in the order in which a person would ask. The table in the documentation is
 // made from it.
-func Checks() []Check { return slices.Concat(blockingChecks(), warnings()) }
+func Checks() []Check { return slices.Concat(blockingChecks(), warningChecks()) }
 
 // blockingChecks refuse the change.
 func blockingChecks() []Check {
@@ -97,8 +97,8 @@ func blockingChecks() []Check {
 	}
 }
 
-// warnings are told, and the change goes on.
-func warnings() []Check {
+// warningChecks are told, and the change goes on.
+func warningChecks() []Check {
 	const warning = lcav1.PreflightWarning
 	return []Check{
 		{"leftover-stateroots", warning, "stateroots of earlier changes are still there", checkLeftovers},
@@ -121,12 +121,12 @@ func warnings() []Check {
 func Validate(spec lcav1.IPConfigSpec, f Facts) []lcav1.PreflightCheck {
 	var checks []lcav1.PreflightCheck
 	for _, c := range Checks() {
-		checks = append(checks, c.make(spec, f))
+		checks = append(checks, c.evaluate(spec, f))
 	}
 	return checks
 }
 
-func (c Check) make(spec lcav1.IPConfigSpec, f Facts) lcav1.PreflightCheck {
+func (c Check) evaluate(spec lcav1.IPConfigSpec, f Facts) lcav1.PreflightCheck {
 	out := lcav1.PreflightCheck{Name: c.Name, Severity: c.Severity, Result: lcav1.PreflightPassed}
 	if problem, hint := c.find(spec, f); problem != "" {
 		out.Result, out.Message, out.Hint = lcav1.PreflightFailed, problem, hint

@@ -50,7 +50,7 @@ func (s Surveyor) Look(ctx context.Context, old string, f *Facts) {
 	f.Owned, notOwned = ownedFiles(s.Files)
 	config, noConfig := bringup.ReadMachineConfig(s.Files)
 	f.OwnedArguments = config.KernelArguments
-	f.Certificates = certificates(s.Files)
+	f.Certificates = readExpiries(s.Files)
 	f.Unknown = map[string]string{
 		CheckAddressInUse: later, CheckDiskSpace: later, CheckDiskInodes: later,
 		CheckRecertPlan: "the forecast is made in step collect-inputs, before anything is made or stopped",
@@ -87,8 +87,8 @@ func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, old, fre
 	defer cancel()
 	var heard conflicts
 	var asking sync.WaitGroup
-	asking.Go(func() { heard = s.claims(ctx, spec, f.Current) })
-	err := s.room(ctx, old, fresh, f)
+	asking.Go(func() { heard = s.findConflicts(ctx, spec, f.Current) })
+	err := s.measureSpace(ctx, old, fresh, f)
 	if err != nil {
 		cancel() // the answer is of no use
 	}
@@ -105,8 +105,8 @@ func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, old, fre
 	return nil
 }
 
-// room adds what the second stateroot takes and what is free.
-func (s Surveyor) room(ctx context.Context, old, fresh string, f *Facts) (err error) {
+// measureSpace adds what the second stateroot takes and what is free.
+func (s Surveyor) measureSpace(ctx context.Context, old, fresh string, f *Facts) (err error) {
 	room := stateroot.Room{Files: s.Files, Disk: s.Disk}
 	if f.Need, f.Free, err = room.SpaceFor(ctx, old); err != nil {
 		return err
@@ -133,9 +133,9 @@ type conflicts struct {
 	unknown string
 }
 
-// claims asks the link for the addresses that are new to the node. What stays unknown is no reason to
+// findConflicts asks the link for the addresses that are new to the node. What stays unknown is no reason to
 // refuse: the question may be put to the wrong network, where the node is about to be moved.
-func (s Surveyor) claims(ctx context.Context, spec lcav1.IPConfigSpec, now ipconfig.Current) (heard conflicts) {
+func (s Surveyor) findConflicts(ctx context.Context, spec lcav1.IPConfigSpec, now ipconfig.Current) (heard conflicts) {
 	if id, said := ipconfig.DesiredVLAN(spec); said && id != now.VLANID {
 		heard.unknown = "the new address is for " + vlanName(id) + ", which the node is not on yet"
 		return heard
@@ -144,7 +144,7 @@ func (s Surveyor) claims(ctx context.Context, spec lcav1.IPConfigSpec, now ipcon
 	claims, errs := make([]host.Claim, len(asked)), make([]error, len(asked))
 	var all sync.WaitGroup
 	for i, a := range asked {
-		all.Go(func() { claims[i], errs[i] = s.Prober.InUse(ctx, a, links(now)...) })
+		all.Go(func() { claims[i], errs[i] = s.Prober.InUse(ctx, a, probeInterfaces(now)...) })
 	}
 	all.Wait()
 	for i, a := range asked {
@@ -161,8 +161,8 @@ func (s Surveyor) claims(ctx context.Context, spec lcav1.IPConfigSpec, now ipcon
 	return heard
 }
 
-// links are where an answer can be heard: the bridge may keep it from the card, or the card from the bridge.
-func links(now ipconfig.Current) []string {
+// probeInterfaces are where an answer can be heard: the bridge may keep it from the card, or the card from the bridge.
+func probeInterfaces(now ipconfig.Current) []string {
 	if now.Uplink == "" {
 		return []string{host.BridgeExternal}
 	}

@@ -52,10 +52,10 @@ func Document(pool, policy string, document []byte) (*mcv1.MachineConfig, error)
 	if err != nil {
 		return nil, err
 	}
-	return render(
+	return renderConfig(
 		Name(pool, policy),
 		pool,
-		ignition.Config{Storage: ignition.Storage{Files: []ignition.File{file(Path(policy), text, 0o600)}}},
+		ignition.Config{Storage: ignition.Storage{Files: []ignition.File{embeddedFile(Path(policy), text, 0o600)}}},
 	)
 }
 
@@ -97,7 +97,7 @@ func Documents(config []byte) (map[string]string, error) {
 		if !strings.HasPrefix(f.Path, DisruptionPath+"/") || f.Contents.Source == nil {
 			continue
 		}
-		text, err := contents(f.Contents)
+		text, err := decodeContents(f.Contents)
 		if err != nil {
 			return nil, fmt.Errorf("read file %s of the Ignition config: %w", f.Path, err)
 		}
@@ -106,7 +106,7 @@ func Documents(config []byte) (map[string]string, error) {
 	return all, nil
 }
 
-func contents(r ignition.Resource) (string, error) {
+func decodeContents(r ignition.Resource) (string, error) {
 	data, err := dataurl.DecodeString(*r.Source)
 	if err != nil {
 		return "", err
@@ -125,7 +125,7 @@ func contents(r ignition.Resource) (string, error) {
 	return string(text), err
 }
 
-func render(name, role string, config ignition.Config) (*mcv1.MachineConfig, error) {
+func renderConfig(name, role string, config ignition.Config) (*mcv1.MachineConfig, error) {
 	config.Ignition.Version = ignitionVersion
 	raw, err := json.Marshal(config)
 	if err != nil {
@@ -138,7 +138,7 @@ func render(name, role string, config ignition.Config) (*mcv1.MachineConfig, err
 	}, nil
 }
 
-func file(path, text string, mode int) ignition.File {
+func embeddedFile(path, text string, mode int) ignition.File {
 	source, overwrite := dataurl.EncodeBytes([]byte(text)), true
 	return ignition.File{
 		Node:          ignition.Node{Path: path, Overwrite: &overwrite},

@@ -34,22 +34,22 @@ func OverlayName(role string) string { return "99-" + role + "-network-overlay" 
 
 // MachineConfig renders the overlay: NetworkManager's drop-in, the folders, and the mount before NetworkManager starts.
 func (o Overlay) MachineConfig(role string) (*mcv1.MachineConfig, error) {
-	if err := o.check(); err != nil {
+	if err := o.checkFolders(); err != nil {
 		return nil, err
 	}
 	unit, yes := o.Unit(), true
 	contents := o.UnitText()
-	return render(OverlayName(role), role, ignition.Config{
+	return renderConfig(OverlayName(role), role, ignition.Config{
 		Storage: ignition.Storage{Files: []ignition.File{
-			file("/etc/NetworkManager/conf.d/99-kni.conf", o.DropIn(), 0o644),
-			file("/etc/tmpfiles.d/nm-system-connections.conf", o.Tmpfiles(), 0o644),
+			embeddedFile("/etc/NetworkManager/conf.d/99-kni.conf", o.DropIn(), 0o644),
+			embeddedFile("/etc/tmpfiles.d/nm-system-connections.conf", o.Tmpfiles(), 0o644),
 		}},
 		Systemd: ignition.Systemd{Units: []ignition.Unit{{Name: unit, Enabled: &yes, Contents: &contents}}},
 	})
 }
 
-// check refuses what the kernel or systemd would refuse at boot, when the node has no network yet.
-func (o Overlay) check() error {
+// checkFolders refuses what the kernel or systemd would refuse at boot, when the node has no network yet.
+func (o Overlay) checkFolders() error {
 	for name, path := range map[string]string{"lower": o.Lower, "merged": o.Merged, "upper": o.Upper, "work": o.Work} {
 		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, " ,:\n\t\"'\\") {
 			return fmt.Errorf("%s folder %q of the overlay must be an absolute path without blanks, commas and colons", name, path)

@@ -46,13 +46,13 @@ func APIServer(files host.Files) (Probe, bool, error) {
 		if len(k.Clusters) == 0 || k.Clusters[0].Cluster.Server == "" {
 			continue
 		}
-		e, err := k.endpoint(files)
+		e, err := k.apiEndpoint(files)
 		return Probe{Kind: KindAPI, Endpoint: &e}, err == nil, err
 	}
 	return Probe{}, false, nil
 }
 
-func (k kubeconfig) endpoint(files host.Files) (Endpoint, error) {
+func (k kubeconfig) apiEndpoint(files host.Files) (Endpoint, error) {
 	c := k.Clusters[0].Cluster
 	e := Endpoint{Type: host.EndpointHTTP, Target: c.Server + "/readyz", StatusCode: anyAnswer, SkipVerify: c.Insecure}
 	ca, err := base64.StdEncoding.DecodeString(c.CAData)

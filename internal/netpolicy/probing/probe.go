@@ -86,15 +86,15 @@ type Observer interface {
 // tryTimeout bounds one try of one probe.
 const tryTimeout = 2 * time.Second
 
-// once asks one time.
-func (s Suite) once(ctx context.Context, p Probe, now netstate.Document) error {
+// probeOnce asks one time.
+func (s Suite) probeOnce(ctx context.Context, p Probe, now netstate.Document) error {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	switch p.Kind {
 	case KindGateway:
-		return s.gateway(ctx, p, now)
+		return s.probeGateway(ctx, p, now)
 	case KindDNS:
-		return s.dns(ctx, now)
+		return s.probeDNS(ctx, now)
 	}
 	if p.Endpoint == nil {
 		return fmt.Errorf("probe of kind %q names no endpoint", p.Kind)
@@ -105,9 +105,9 @@ func (s Suite) once(ctx context.Context, p Probe, now netstate.Document) error {
 	})
 }
 
-// gateway asks every next hop that the document names and, where it names none, those that run: one answer suffices
+// probeGateway asks every next hop that the document names and, where it names none, those that run: one answer suffices
 // there, because a node may have a default route of each family and only ever used one.
-func (s Suite) gateway(ctx context.Context, p Probe, now netstate.Document) error {
+func (s Suite) probeGateway(ctx context.Context, p Probe, now netstate.Document) error {
 	for _, g := range p.Gateways {
 		addr, err := netip.ParseAddr(g.Address)
 		if err != nil {
@@ -120,10 +120,10 @@ func (s Suite) gateway(ctx context.Context, p Probe, now netstate.Document) erro
 	if len(p.Gateways) > 0 {
 		return nil
 	}
-	return s.runningGateway(ctx, now)
+	return s.probeRunningGateway(ctx, now)
 }
 
-func (s Suite) runningGateway(ctx context.Context, now netstate.Document) error {
+func (s Suite) probeRunningGateway(ctx context.Context, now netstate.Document) error {
 	err := errors.New("there is no default route")
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 		route, ok := netstate.DefaultRoute(now, f, "")
@@ -143,8 +143,8 @@ func (s Suite) runningGateway(ctx context.Context, now netstate.Document) error 
 	return err
 }
 
-// dns asks the running servers, all at the same time; one answer suffices.
-func (s Suite) dns(ctx context.Context, now netstate.Document) error {
+// probeDNS asks the running servers, all at the same time; one answer suffices.
+func (s Suite) probeDNS(ctx context.Context, now netstate.Document) error {
 	var servers []netip.Addr
 	if now.DNS != nil && now.DNS.Running != nil {
 		for _, text := range now.DNS.Running.Server {

@@ -58,7 +58,7 @@ func (s Suite) Select(ctx context.Context, candidates []Probe) (required []Probe
 	}
 	ctx, cancel := context.WithTimeout(ctx, selectTimeout)
 	defer cancel()
-	answers := s.all(ctx, candidates, now)
+	answers := s.probeAll(ctx, candidates, now)
 	for i, p := range candidates {
 		if p.Kind == KindCustom || len(p.Gateways) > 0 || answers[i] == nil {
 			required = append(required, p)
@@ -77,13 +77,13 @@ func (s Suite) Prove(ctx context.Context, open []Probe) error {
 		if err != nil {
 			return fmt.Errorf("observe the new network: %w", err)
 		}
-		answers := s.all(ctx, open, now)
+		answers := s.probeAll(ctx, open, now)
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("probe the new network: %w", err)
 		}
 		spent, again := s.Clock.Now().Sub(start), []Probe(nil)
 		for i, p := range open {
-			if answers[i] != nil && spent >= s.timeout(p) {
+			if answers[i] != nil && spent >= s.timeoutOf(p) {
 				return &FailedError{Probe: p, Cause: answers[i]}
 			}
 			if answers[i] != nil {
@@ -100,7 +100,7 @@ func (s Suite) Prove(ctx context.Context, open []Probe) error {
 	return nil
 }
 
-func (s Suite) timeout(p Probe) time.Duration {
+func (s Suite) timeoutOf(p Probe) time.Duration {
 	all := cmp.Or(s.Timeout, DefaultTimeout)
 	if own := time.Duration(p.TimeoutSeconds) * time.Second; own > 0 {
 		return min(own, all)
@@ -108,11 +108,11 @@ func (s Suite) timeout(p Probe) time.Duration {
 	return all
 }
 
-func (s Suite) all(ctx context.Context, probes []Probe, now netstate.Document) []error {
+func (s Suite) probeAll(ctx context.Context, probes []Probe, now netstate.Document) []error {
 	answers := make([]error, len(probes))
 	var wg sync.WaitGroup
 	for i, p := range probes {
-		wg.Go(func() { answers[i] = s.once(ctx, p, now) })
+		wg.Go(func() { answers[i] = s.probeOnce(ctx, p, now) })
 	}
 	wg.Wait()
 	return answers

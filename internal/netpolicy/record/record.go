@@ -93,7 +93,7 @@ type Store struct{ Files host.Files }
 
 // Committed reads what the policy has in force; ErrNone where it has nothing.
 func (s Store) Committed(policy string) (c Committed, err error) {
-	return c, s.read(committedFile(policy), &c)
+	return c, s.readRecord(committedFile(policy), &c)
 }
 
 // All reads what every policy has in force, by name.
@@ -143,7 +143,7 @@ func (s Store) Add(c Change) error {
 	if err := operation.WriteJSON(s.Files, historyFile(c.Operation), c); err != nil {
 		return err
 	}
-	return s.prune()
+	return s.pruneHistory()
 }
 
 // History reads the changes, the newest first.
@@ -155,7 +155,7 @@ func (s Store) History() ([]Change, error) {
 	var all []Change
 	for _, name := range names {
 		var c Change
-		if err := s.read(path.Join(historyDir, name), &c); err != nil {
+		if err := s.readRecord(path.Join(historyDir, name), &c); err != nil {
 			return nil, err
 		}
 		all = append(all, c)
@@ -183,7 +183,7 @@ func (s Store) Undoable(id, stateroot string) (Change, error) {
 	return Change{}, ErrNone
 }
 
-func (s Store) prune() error {
+func (s Store) pruneHistory() error {
 	names, err := s.Files.List(historyDir) // they begin with the time
 	if err != nil {
 		return fmt.Errorf("list %s: %w", historyDir, err)
@@ -197,8 +197,8 @@ func (s Store) prune() error {
 	return nil
 }
 
-// read decodes a record.
-func (s Store) read(file string, into any) error {
+// readRecord decodes a record.
+func (s Store) readRecord(file string, into any) error {
 	err := operation.ReadJSON(s.Files, file, into)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrNone

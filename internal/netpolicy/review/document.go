@@ -14,41 +14,42 @@ import (
 
 const desiredState = "spec.desiredState"
 
-// document checks desiredState: its templates, then its keys and the types of its values, then its meaning.
-func (r *reviewer) document() {
+// checkDocument checks desiredState: its templates, then its keys and the types of its values, then its meaning.
+func (r *reviewer) checkDocument() {
 	if r.spec.DesiredState == nil || len(r.spec.DesiredState.Raw) == 0 {
 		return
 	}
 	raw := r.spec.DesiredState.Raw
 	if len(raw) > netpolicy.MaxDocument {
-		r.add(desiredState, fmt.Sprintf("the document has %d bytes, and %d are the most that is taken", len(raw), netpolicy.MaxDocument))
+		r.addProblem(desiredState, fmt.Sprintf("the document has %d bytes, and %d are the most that is taken", len(raw),
+			netpolicy.MaxDocument))
 		return
 	}
 	var document any
 	if err := json.Unmarshal(raw, &document); err != nil {
-		r.add(desiredState, "not JSON: "+err.Error())
+		r.addProblem(desiredState, "not JSON: "+err.Error())
 		return
 	}
 	keys, ok := document.(map[string]any)
 	if !ok {
-		r.add(desiredState, "the document has to be a set of keys, such as interfaces and routes")
+		r.addProblem(desiredState, "the document has to be a set of keys, such as interfaces and routes")
 		return
 	}
-	templated := r.templates(keys)
-	if r.decode(keys) {
-		r.validate(keys, templated)
+	templated := r.checkTemplates(keys)
+	if r.checkKeys(keys) {
+		r.checkMeaning(keys, templated)
 	}
 }
 
-// decode checks keys and types, and reports whether they are right. Values with templates have been removed.
-func (r *reviewer) decode(keys map[string]any) bool {
-	_, err := decoded(keys)
+// checkKeys checks keys and types, and reports whether they are right. Values with templates have been removed.
+func (r *reviewer) checkKeys(keys map[string]any) bool {
+	_, err := decodeKeys(keys)
 	if err == nil {
 		return true
 	}
 	var all tree.Problems
 	if !errors.As(err, &all) {
-		r.add(desiredState, err.Error())
+		r.addProblem(desiredState, err.Error())
 		return false
 	}
 	for _, p := range all {
@@ -56,22 +57,22 @@ func (r *reviewer) decode(keys map[string]any) bool {
 		if p.Path != "" {
 			path += "." + p.Path
 		}
-		r.add(path, p.Reason)
+		r.addProblem(path, p.Reason)
 	}
 	return false
 }
 
-// validate checks the meaning of all entries without templates.
-func (r *reviewer) validate(keys map[string]any, templated *entries) {
-	templated.remove(keys)
-	d, err := decoded(keys)
+// checkMeaning checks the meaning of all entries without templates.
+func (r *reviewer) checkMeaning(keys map[string]any, templated *entries) {
+	templated.removeFrom(keys)
+	d, err := decodeKeys(keys)
 	if err != nil {
-		r.add(desiredState, err.Error())
+		r.addProblem(desiredState, err.Error())
 		return
 	}
 	if r.spec.Persistence == nmstatev1.PersistenceEphemeral {
 		for _, path := range d.Lasting() {
-			r.add(desiredState+"."+path, netstate.NotEphemeral)
+			r.addProblem(desiredState+"."+path, netstate.NotEphemeral)
 		}
 	}
 	err = netstate.Validate(d)
@@ -81,11 +82,11 @@ func (r *reviewer) validate(keys map[string]any, templated *entries) {
 	}
 	for _, text := range all {
 		path, reason, _ := strings.Cut(text, ": ")
-		r.add(desiredState+"."+path, reason)
+		r.addProblem(desiredState+"."+path, reason)
 	}
 }
 
-func decoded(keys map[string]any) (netstate.Document, error) {
+func decodeKeys(keys map[string]any) (netstate.Document, error) {
 	text, err := json.Marshal(keys)
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("format the document: %w", err)

@@ -51,9 +51,9 @@ func (p Problems) Error() string {
 // checked and nothing more.
 func Check(p *nmstatev1.NodeNetworkConfigurationPolicy) Problems {
 	r := &reviewer{spec: &p.Spec}
-	r.pools()
-	r.captures()
-	r.document()
+	r.checkPools()
+	r.checkCaptures()
+	r.checkDocument()
 	return r.problems
 }
 
@@ -62,7 +62,7 @@ type reviewer struct {
 	problems Problems
 }
 
-func (r *reviewer) add(path, reason string) {
+func (r *reviewer) addProblem(path, reason string) {
 	if len(r.problems) >= MaxProblems {
 		return
 	}
@@ -72,32 +72,32 @@ func (r *reviewer) add(path, reason string) {
 	r.problems = append(r.problems, Problem{path, reason})
 }
 
-func (r *reviewer) pools() {
+func (r *reviewer) checkPools() {
 	if r.spec.MachineConfigPoolSelector == nil {
 		return
 	}
 	if _, err := metav1.LabelSelectorAsSelector(r.spec.MachineConfigPoolSelector); err != nil {
-		r.add("spec.machineConfigPoolSelector", err.Error())
+		r.addProblem("spec.machineConfigPoolSelector", err.Error())
 	}
 }
 
-// captures checks every expression by itself, then what they refer to.
-func (r *reviewer) captures() {
+// checkCaptures checks every expression by itself, then what they refer to.
+func (r *reviewer) checkCaptures() {
 	if n := len(r.spec.Capture); n > policy.MaxCaptures {
-		r.add("spec.capture", fmt.Sprintf("%d captures, and %d are the most that a policy may have", n, policy.MaxCaptures))
+		r.addProblem("spec.capture", fmt.Sprintf("%d captures, and %d are the most that a policy may have", n, policy.MaxCaptures))
 		return
 	}
 	before := len(r.problems)
 	for _, name := range slices.Sorted(maps.Keys(r.spec.Capture)) {
 		if _, err := policy.Parse(r.spec.Capture[name]); err != nil {
-			r.add(capturePath(name), reasonOf(err))
+			r.addProblem(capturePath(name), reasonOf(err))
 		}
 	}
 	if len(r.problems) > before {
 		return
 	}
 	if err := policy.Check(policy.Policy{Captures: r.spec.Capture}); err != nil {
-		r.add(whereOf(err), reasonOf(err))
+		r.addProblem(whereOf(err), reasonOf(err))
 	}
 }
 

@@ -23,21 +23,21 @@ type entries struct {
 // lists are the keys whose items are judged one by one, as key or key.config.
 var lists = []string{"interfaces", "routes.config", "route-rules.config"}
 
-// templates checks every template, removes the values that have one, and says in which entries they were.
-func (r *reviewer) templates(document map[string]any) *entries {
+// checkTemplates checks every template, removes the values that have one, and says in which entries they were.
+func (r *reviewer) checkTemplates(document map[string]any) *entries {
 	found := &entries{keys: map[string]bool{}, items: map[string]map[int]bool{}}
 	known := knownValues(r.spec)
 	for _, key := range slices.Sorted(maps.Keys(document)) {
-		name, items := list(document, key)
+		name, items := listAt(document, key)
 		if items == nil {
-			if kept, has := r.prune(document[key], tree.Join(desiredState, key), known); has {
+			if kept, has := r.pruneTemplates(document[key], tree.Join(desiredState, key), known); has {
 				document[key], found.keys[key] = kept, true
 			}
 			continue
 		}
 		found.items[name] = map[int]bool{}
 		for n, item := range items {
-			kept, has := r.prune(item, fmt.Sprintf("%s.%s[%s]", desiredState, name, label(item, n)), known)
+			kept, has := r.pruneTemplates(item, fmt.Sprintf("%s.%s[%s]", desiredState, name, itemLabel(item, n)), known)
 			if has {
 				items[n], found.items[name][n] = kept, true
 			}
@@ -46,8 +46,8 @@ func (r *reviewer) templates(document map[string]any) *entries {
 	return found
 }
 
-// list is the list at a key of the document, and its name; nil where the key has none whose items are judged one by one.
-func list(document map[string]any, key string) (name string, items []any) {
+// listAt is the list at a key of the document, and its name; nil where the key has none whose items are judged one by one.
+func listAt(document map[string]any, key string) (name string, items []any) {
 	for _, name := range lists {
 		top, inner, nested := strings.Cut(name, ".")
 		if top != key {
@@ -64,12 +64,12 @@ func list(document map[string]any, key string) (name string, items []any) {
 	return "", nil
 }
 
-// remove takes out the entries with templates.
-func (e *entries) remove(document map[string]any) {
+// removeFrom takes out the entries with templates.
+func (e *entries) removeFrom(document map[string]any) {
 	maps.DeleteFunc(document, func(key string, _ any) bool { return e.keys[key] })
 	for name, which := range e.items {
 		key, inner, nested := strings.Cut(name, ".")
-		_, all := list(document, key)
+		_, all := listAt(document, key)
 		kept := make([]any, 0, len(all))
 		for n := range all {
 			if !which[n] {
@@ -96,16 +96,16 @@ func knownValues(spec *nmstatev1.NodeNetworkConfigurationPolicySpec) map[string]
 	return all
 }
 
-// prune returns a value without the texts that have a template, and whether there was one.
-func (r *reviewer) prune(value any, path string, known map[string]bool) (kept any, has bool) {
+// pruneTemplates returns a value without the texts that have a template, and whether there was one.
+func (r *reviewer) pruneTemplates(value any, path string, known map[string]bool) (kept any, has bool) {
 	switch v := value.(type) {
 	case string:
-		if r.template(v, path, known) {
+		if r.checkTemplate(v, path, known) {
 			return nil, true
 		}
 	case []any:
 		for n := range v {
-			k, h := r.prune(v[n], fmt.Sprintf("%s[%s]", path, label(v[n], n)), known)
+			k, h := r.pruneTemplates(v[n], fmt.Sprintf("%s[%s]", path, itemLabel(v[n], n)), known)
 			v[n], has = k, has || h
 		}
 		if has {
@@ -115,9 +115,9 @@ func (r *reviewer) prune(value any, path string, known map[string]bool) (kept an
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if strings.Contains(key, "{{") {
-				r.add(path, fmt.Sprintf("%.64q: a key cannot be a template", key))
+				r.addProblem(path, fmt.Sprintf("%.64q: a key cannot be a template", key))
 			}
-			k, h := r.prune(v[key], tree.Join(path, key), known)
+			k, h := r.pruneTemplates(v[key], tree.Join(path, key), known)
 			if has = has || h; k == nil && h {
 				if delete(v, key); key == "state" {
 					return map[string]any{"name": v["name"]}, true // an absent entry may say anything
@@ -131,24 +131,24 @@ func (r *reviewer) prune(value any, path string, known map[string]bool) (kept an
 	return value, false
 }
 
-// template checks the templates of a text, and reports whether it has any.
-func (r *reviewer) template(text, path string, known map[string]bool) bool {
+// checkTemplate checks the templates of a text, and reports whether it has any.
+func (r *reviewer) checkTemplate(text, path string, known map[string]bool) bool {
 	rest := values.Replace(text, func(name string) (string, bool) {
 		if !known[name] {
-			r.add(path, fmt.Sprintf("spec.templateValues has no value %.64q", name))
+			r.addProblem(path, fmt.Sprintf("spec.templateValues has no value %.64q", name))
 		}
 		return "", true
 	})
 	has, err := policy.CheckText(rest, r.spec.Capture)
 	var at *policy.Error
 	if errors.As(err, &at) {
-		r.add(path, at.Reason)
+		r.addProblem(path, at.Reason)
 	}
 	return has || rest != text
 }
 
-// label is how a path names an item of a list: by its name if it has one.
-func label(item any, index int) string {
+// itemLabel is how a path names an item of a list: by its name if it has one.
+func itemLabel(item any, index int) string {
 	if keys, ok := item.(map[string]any); ok {
 		if name, _ := keys["name"].(string); name != "" && len(name) <= 64 && !strings.ContainsAny(name, "[]\n") {
 			return name

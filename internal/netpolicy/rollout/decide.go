@@ -61,13 +61,13 @@ type Counts struct {
 
 // Decide says which nodes may start. It looks at the nodes' states alone, so that no count can be lost or leak.
 func Decide(p Policy, nodes []Node, now time.Time) Decision {
-	d := Decision{Counts: count(p, nodes), Adopt: adopted(p, nodes)}
-	canaries, rest := split(p.Canary, nodes)
+	d := Decision{Counts: countNodes(p, nodes), Adopt: adoptedNodes(p, nodes)}
+	canaries, rest := splitCanaries(p.Canary, nodes)
 	limit := d.Counts.MaxUnavailable
 	switch {
 	case p.Standby != "":
 		d.Adopt, d.Phase, d.Message = nil, nmstatev1.PhaseStandby, p.Standby
-	case d.Counts.Nodes == 0 || done(nodes):
+	case d.Counts.Nodes == 0 || isDone(nodes):
 		d.Phase = nmstatev1.PhaseDone
 	case p.Paused:
 		d.Phase, d.Message = nmstatev1.PhasePaused, "paused by annotation "+nmstatev1.PausedAnnotation+"; remove it to continue"
@@ -75,29 +75,29 @@ func Decide(p Policy, nodes []Node, now time.Time) Decision {
 		d.Phase = nmstatev1.PhasePaused
 		d.Message = fmt.Sprintf(
 			"paused because of %s; to continue, set annotation %s to %d",
-			failing(nodes),
+			describeFailures(nodes),
 			nmstatev1.ResumedAnnotation,
 			p.Generation,
 		)
-	case d.Counts.Failed >= limit, failed(canaries) && !p.Resumed, d.Counts.Aborted > 0:
-		d.Phase, d.Abort = nmstatev1.PhaseAborted, waiting(nodes)
-		d.Message = "stopped because of " + failing(nodes) + "; correct the policy"
+	case d.Counts.Failed >= limit, anyFailed(canaries) && !p.Resumed, d.Counts.Aborted > 0:
+		d.Phase, d.Abort = nmstatev1.PhaseAborted, waitingNodes(nodes)
+		d.Message = "stopped because of " + describeFailures(nodes) + "; correct the policy"
 	case p.Manual && !p.Approved && !p.Reverting:
 		d.Phase = nmstatev1.PhaseAwaitingApproval
 		d.Message = fmt.Sprintf("%d of %d nodes have published their plan; to approve, set annotation %s to %d",
 			d.Counts.Pending+d.Counts.Available, d.Counts.Nodes, nmstatev1.ApprovedAnnotation, p.Generation)
 	case p.Reverting:
-		d.Phase, d.Grant = nmstatev1.PhaseReverting, choose(nodes, nodes, limit)
+		d.Phase, d.Grant = nmstatev1.PhaseReverting, chooseNodes(nodes, nodes, limit)
 	case p.Canary != nil:
-		d.canary(p, canaries, rest, now)
+		d.decideCanary(p, canaries, rest, now)
 	default:
-		d.Phase, d.Grant = nmstatev1.PhaseRolling, choose(nodes, nodes, limit)
+		d.Phase, d.Grant = nmstatev1.PhaseRolling, chooseNodes(nodes, nodes, limit)
 	}
 	return d
 }
 
-// canary rolls out to the canaries, waits, and then to the rest.
-func (d *Decision) canary(p Policy, canaries, rest []Node, now time.Time) {
+// decideCanary rolls out to the canaries, waits, and then to the rest.
+func (d *Decision) decideCanary(p Policy, canaries, rest []Node, now time.Time) {
 	all := slices.Concat(canaries, rest)
 	since, configured := provenSince(canaries, p.Resumed)
 	unready := slices.IndexFunc(canaries, func(n Node) bool { return n.State == condition.Available && !n.Ready })
@@ -105,40 +105,40 @@ func (d *Decision) canary(p Policy, canaries, rest []Node, now time.Time) {
 	case len(canaries) == 0:
 		d.Phase, d.Message = nmstatev1.PhasePaused, "the canary selector selects none of the policy's nodes; correct spec.rollout.canary"
 	case !configured:
-		d.Phase, d.Message = nmstatev1.PhaseCanary, "canaries: "+names(canaries)
-		d.Grant = choose(all, canaries, d.Counts.MaxUnavailable)
-	case unready >= 0 && !begun(rest):
+		d.Phase, d.Message = nmstatev1.PhaseCanary, "canaries: "+listNames(canaries)
+		d.Grant = chooseNodes(all, canaries, d.Counts.MaxUnavailable)
+	case unready >= 0 && !anyStarted(rest):
 		d.Phase, d.Message = nmstatev1.PhasePaused, "canary "+canaries[unready].Name+" is configured but not ready"
-	case now.Before(until) && !begun(rest):
+	case now.Before(until) && !anyStarted(rest):
 		d.Phase, d.Message = nmstatev1.PhaseSoaking, "canaries are configured; other nodes start at "+until.UTC().Format(time.RFC3339)
 		d.Wake = until
 	default:
-		d.Phase, d.Grant = nmstatev1.PhaseRolling, choose(all, all, d.Counts.MaxUnavailable)
+		d.Phase, d.Grant = nmstatev1.PhaseRolling, chooseNodes(all, all, d.Counts.MaxUnavailable)
 	}
 }
 
-// choose picks the nodes to start, as far as those of all that hold capacity leave some. Nodes that are not ready would use it up
+// chooseNodes picks the nodes to start, as far as those of all that hold capacity leave some. Nodes that are not ready would use it up
 // without finishing; they start only where no node is ready, as when a cluster gets its first network.
-func choose(all, candidates []Node, limit int) []string {
+func chooseNodes(all, candidates []Node, limit int) []string {
 	ready := slices.ContainsFunc(all, func(n Node) bool { return n.Ready })
 	capacity := limit
 	for _, n := range all {
-		if n.holds() {
+		if n.holdsCapacity() {
 			capacity--
 		}
 	}
 	var chosen []string
 	for _, n := range candidates {
-		if len(chosen) < capacity && n.waits() && !n.Unresolved && (n.Ready || !ready) {
+		if len(chosen) < capacity && n.awaitsGrant() && !n.Unresolved && (n.Ready || !ready) {
 			chosen = append(chosen, n.Name)
 		}
 	}
 	return chosen
 }
 
-// split tells canaries from the rest. Of a number of canaries, those come first that started, then those that are ready, so that a
+// splitCanaries tells canaries from the rest. Of a number of canaries, those come first that started, then those that are ready, so that a
 // roll-out keeps its canaries.
-func split(c *nmstatev1.Canary, nodes []Node) (canaries, rest []Node) {
+func splitCanaries(c *nmstatev1.Canary, nodes []Node) (canaries, rest []Node) {
 	if c == nil {
 		return nil, nodes
 	}
@@ -154,17 +154,17 @@ func split(c *nmstatev1.Canary, nodes []Node) (canaries, rest []Node) {
 	}
 	ordered := slices.Clone(nodes)
 	slices.SortStableFunc(ordered, func(a, b Node) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Since.Compare(b.Since), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(canaryRank(a), canaryRank(b)), a.Since.Compare(b.Since), strings.Compare(a.Name, b.Name))
 	})
 	n := min(int(*c.Count), len(ordered))
 	return ordered[:n], ordered[n:]
 }
 
-func rank(n Node) int {
+func canaryRank(n Node) int {
 	switch {
 	case n.State == condition.Available || n.State == condition.Failed:
 		return 0
-	case n.started():
+	case n.hasStarted():
 		return 1
 	case n.Ready:
 		return 2
@@ -184,38 +184,40 @@ func provenSince(canaries []Node, resumed bool) (since time.Time, configured boo
 			if n.Since.After(since) {
 				since = n.Since
 			}
-		} else if n.Ready || n.started() {
+		} else if n.Ready || n.hasStarted() {
 			return time.Time{}, false
 		}
 	}
 	return since, configured
 }
 
-func begun(nodes []Node) bool { return slices.ContainsFunc(nodes, Node.started) }
+func anyStarted(nodes []Node) bool { return slices.ContainsFunc(nodes, Node.hasStarted) }
 
-func failed(nodes []Node) bool {
+func anyFailed(nodes []Node) bool {
 	return slices.ContainsFunc(nodes, func(n Node) bool { return n.State == condition.Failed })
 }
 
-// done reports that no ready node has anything left to do.
-func done(nodes []Node) bool {
+// isDone reports that no ready node has anything left to do.
+func isDone(nodes []Node) bool {
 	return !slices.ContainsFunc(
 		nodes,
-		func(n Node) bool { return n.State != condition.Available && (n.Ready || n.started() || n.finished()) },
+		func(n Node) bool {
+			return n.State != condition.Available && (n.Ready || n.hasStarted() || n.hasFinished())
+		},
 	) &&
 		slices.ContainsFunc(nodes, func(n Node) bool { return n.State == condition.Available })
 }
 
-func adopted(p Policy, nodes []Node) []string {
+func adoptedNodes(p Policy, nodes []Node) []string {
 	if p.Reverting {
 		return nil
 	}
-	return pick(nodes, func(n Node) bool { return n.State == condition.Available && !n.Granted })
+	return namesWhere(nodes, func(n Node) bool { return n.State == condition.Available && !n.Granted })
 }
 
-func waiting(nodes []Node) []string { return pick(nodes, Node.waits) }
+func waitingNodes(nodes []Node) []string { return namesWhere(nodes, Node.awaitsGrant) }
 
-func pick(nodes []Node, is func(Node) bool) (names []string) {
+func namesWhere(nodes []Node, is func(Node) bool) (names []string) {
 	for _, n := range nodes {
 		if is(n) {
 			names = append(names, n.Name)
@@ -224,9 +226,9 @@ func pick(nodes []Node, is func(Node) bool) (names []string) {
 	return names
 }
 
-// failing names the nodes that failed, or the first of many.
-func failing(nodes []Node) string {
-	list := pick(nodes, func(n Node) bool { return n.State == condition.Failed })
+// describeFailures names the nodes that failed, or the first of many.
+func describeFailures(nodes []Node) string {
+	list := namesWhere(nodes, func(n Node) bool { return n.State == condition.Failed })
 	switch len(list) {
 	case 0:
 		return "an earlier failure in this generation"
@@ -238,23 +240,23 @@ func failing(nodes []Node) string {
 	return fmt.Sprintf("failures on nodes %s and %d more", strings.Join(list[:3], ", "), len(list)-3)
 }
 
-func names(nodes []Node) string {
-	all := pick(nodes, func(Node) bool { return true })
+func listNames(nodes []Node) string {
+	all := namesWhere(nodes, func(Node) bool { return true })
 	if len(all) > 3 {
 		return fmt.Sprintf("%s and %d more", strings.Join(all[:3], ", "), len(all)-3)
 	}
 	return strings.Join(all, ", ")
 }
 
-func count(p Policy, nodes []Node) Counts {
+func countNodes(p Policy, nodes []Node) Counts {
 	c := Counts{Nodes: len(nodes), MaxUnavailable: MaxUnavailable(p.MaxUnavailable, len(nodes))}
 	for _, n := range nodes {
 		if n.Ready {
 			c.Ready++
-		} else if !n.finished() && !n.started() {
+		} else if !n.hasFinished() && !n.hasStarted() {
 			c.NotReady++
 		}
-		if n.started() {
+		if n.hasStarted() {
 			c.Started++
 		}
 		switch n.State {

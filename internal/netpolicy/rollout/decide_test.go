@@ -180,7 +180,7 @@ func TestNeverMoreThanMaxUnavailable(t *testing.T) {
 			}
 			holding := 0
 			for _, n := range nodes {
-				if n.holds() {
+				if n.holdsCapacity() {
 					holding++
 				}
 			}
@@ -189,7 +189,7 @@ func TestNeverMoreThanMaxUnavailable(t *testing.T) {
 				break
 			}
 		}
-		failures := count(p, nodes).Failed
+		failures := countNodes(p, nodes).Failed
 		require.LessOrEqual(t, failures, bound)
 		if failing == 2 {
 			require.Equal(t, min(bound, len(nodes)), failures)
@@ -200,7 +200,7 @@ func TestNeverMoreThanMaxUnavailable(t *testing.T) {
 // advance finishes one granted node. Of failing 0 none fails, of 2 all.
 func advance(random *rand.Rand, nodes []Node, failing int) bool {
 	for i := range nodes {
-		if !nodes[i].Granted || nodes[i].finished() {
+		if !nodes[i].Granted || nodes[i].hasFinished() {
 			continue
 		}
 		nodes[i].State = condition.Available

@@ -37,17 +37,17 @@ func Of(node Node, policy *nmstatev1.NodeNetworkConfigurationPolicy, e *v1beta1.
 	return node
 }
 
-// started reports that the node is changing, or may be.
-func (n Node) started() bool {
-	return n.State == condition.Progressing || n.State == condition.Retrying || n.Granted && !n.finished()
+// hasStarted reports that the node is changing, or may be.
+func (n Node) hasStarted() bool {
+	return n.State == condition.Progressing || n.State == condition.Retrying || n.Granted && !n.hasFinished()
 }
 
-// holds reports that the node uses up capacity: while it changes, and for good once it failed.
-func (n Node) holds() bool { return n.started() || n.State == condition.Failed }
+// holdsCapacity reports that the node uses up capacity: while it changes, and for good once it failed.
+func (n Node) holdsCapacity() bool { return n.hasStarted() || n.State == condition.Failed }
 
-func (n Node) finished() bool {
+func (n Node) hasFinished() bool {
 	return n.State == condition.Available || n.State == condition.Failed || n.State == condition.Aborted
 }
 
-// waits reports that the node has published its plan and waits for the grant.
-func (n Node) waits() bool { return n.State == condition.Pending && !n.Granted }
+// awaitsGrant reports that the node has published its plan and waits for the grant.
+func (n Node) awaitsGrant() bool { return n.State == condition.Pending && !n.Granted }

@@ -7,44 +7,44 @@ import (
 	"strings"
 )
 
-// evaluate gives the state that an expression selects. States are trees of maps, lists and scalars; they are never
+// evaluateExpression gives the state that an expression selects. States are trees of maps, lists and scalars; they are never
 // changed, only copied where they differ.
-func (e *evaluation) evaluate(name string, x Expression) (any, error) {
+func (e *evaluation) evaluateExpression(name string, x Expression) (any, error) {
 	source := e.current
 	if x.Source != nil {
-		capture, _ := x.Source.capture()
+		capture, _ := x.Source.captureName()
 		source = e.captured[capture]
 	}
 	value := any(nil)
 	switch {
 	case x.Value.Path != nil:
-		v, err := e.lookup(*x.Value.Path)
+		v, err := e.lookupPath(*x.Value.Path)
 		if err != nil {
-			return nil, within(name, err)
+			return nil, inCapture(name, err)
 		}
 		value = v
 	case x.Value.quoted:
 		value = x.Value.Text
 	case !x.Value.Null:
-		value = scalar(x.Value.Text)
+		value = parseScalar(x.Value.Text)
 	}
 	switch x.Op {
 	case "==":
-		return filter(source, x.Path.Steps, func(v any) bool { return equal(v, value, x.Path.Steps[len(x.Path.Steps)-1]) }), nil
+		return filterList(source, x.Path.Steps, func(v any) bool { return equalScalars(v, value, x.Path.Steps[len(x.Path.Steps)-1]) }), nil
 	case "=~":
-		return filter(source, x.Path.Steps, func(v any) bool { return isScalar(v) && x.Value.regex.MatchString(fmt.Sprint(v)) }), nil
+		return filterList(source, x.Path.Steps, func(v any) bool { return isScalar(v) && x.Value.regex.MatchString(fmt.Sprint(v)) }), nil
 	case ":=":
 		if x.Source == nil {
-			source = only(source, x.Path.Steps[:1])
+			source = selectPath(source, x.Path.Steps[:1])
 		}
-		return replaced(source, x.Path.Steps, value, x.Value.Null), nil
+		return replaceAt(source, x.Path.Steps, value, x.Value.Null), nil
 	default:
 		if len(x.Path.Steps) == 0 {
 			return source, nil
 		}
-		out := only(source, x.Path.Steps)
+		out := selectPath(source, x.Path.Steps)
 		if out == nil {
-			return nil, within(
+			return nil, inCapture(
 				name,
 				&Error{Line: x.Path.line, Column: x.Path.column, Reason: fmt.Sprintf("there is nothing at %q", x.Path)},
 			)
@@ -53,8 +53,8 @@ func (e *evaluation) evaluate(name string, x Expression) (any, error) {
 	}
 }
 
-// scalar is a word as what YAML would make of it.
-func scalar(s string) any {
+// parseScalar is a word as what YAML would make of it.
+func parseScalar(s string) any {
 	if n, err := strconv.Atoi(s); err == nil {
 		return n
 	}
@@ -75,8 +75,8 @@ func isScalar(v any) bool {
 	return true
 }
 
-// equal compares scalars by their text: a number may be written as one. MAC addresses have no case.
-func equal(a, b any, key string) bool {
+// equalScalars compares scalars by their text: a number may be written as one. MAC addresses have no case.
+func equalScalars(a, b any, key string) bool {
 	if !isScalar(a) || !isScalar(b) {
 		return a == nil && b == nil
 	}
@@ -84,8 +84,8 @@ func equal(a, b any, key string) bool {
 	return x == y || strings.HasSuffix(key, "mac-address") && strings.EqualFold(x, y)
 }
 
-// filter keeps, of the first list on the path, the items for which the rest of the path leads to something that matches.
-func filter(state any, path []string, match func(any) bool) any {
+// filterList keeps, of the first list on the path, the items for which the rest of the path leads to something that matches.
+func filterList(state any, path []string, match func(any) bool) any {
 	m, _ := state.(map[string]any)
 	if len(path) == 0 || m == nil {
 		return map[string]any{}
@@ -103,7 +103,7 @@ func filter(state any, path []string, match func(any) bool) any {
 		if len(path) == 2 && match(v[path[1]]) {
 			return map[string]any{path[0]: v}
 		}
-		return map[string]any{path[0]: filter(v, path[1:], match)}
+		return map[string]any{path[0]: filterList(v, path[1:], match)}
 	default:
 		return map[string]any{}
 	}
@@ -130,8 +130,8 @@ func anyMatch(v any, path []string, match func(any) bool) bool {
 	}
 }
 
-// only keeps one way into the state; nil where it leads nowhere.
-func only(state any, path []string) any {
+// selectPath keeps one way into the state; nil where it leads nowhere.
+func selectPath(state any, path []string) any {
 	m, ok := state.(map[string]any)
 	if !ok {
 		return nil
@@ -141,20 +141,20 @@ func only(state any, path []string) any {
 		return nil
 	}
 	if len(path) > 1 {
-		if v = only(v, path[1:]); v == nil {
+		if v = selectPath(v, path[1:]); v == nil {
 			return nil
 		}
 	}
 	return map[string]any{path[0]: v}
 }
 
-// replaced gives the state another value at the path, in every item of the lists on it.
-func replaced(state any, path []string, value any, remove bool) any {
+// replaceAt gives the state another value at the path, in every item of the lists on it.
+func replaceAt(state any, path []string, value any, remove bool) any {
 	switch v := state.(type) {
 	case []any:
 		out := make([]any, len(v))
 		for n, item := range v {
-			out[n] = replaced(item, path, value, remove)
+			out[n] = replaceAt(item, path, value, remove)
 		}
 		return out
 	case map[string]any:
@@ -165,9 +165,9 @@ func replaced(state any, path []string, value any, remove bool) any {
 		case len(path) == 1:
 			out[path[0]] = value
 		case there:
-			out[path[0]] = replaced(next, path[1:], value, remove)
+			out[path[0]] = replaceAt(next, path[1:], value, remove)
 		case !remove:
-			out[path[0]] = replaced(map[string]any{}, path[1:], value, remove)
+			out[path[0]] = replaceAt(map[string]any{}, path[1:], value, remove)
 		}
 		return out
 	default:
@@ -175,12 +175,12 @@ func replaced(state any, path []string, value any, remove bool) any {
 	}
 }
 
-// lookup reads a path that begins with capture.NAME.
-func (e *evaluation) lookup(p Path) (any, error) {
+// lookupPath reads a path that begins with capture.NAME.
+func (e *evaluation) lookupPath(p Path) (any, error) {
 	fail := func(format string, args ...any) error {
 		return &Error{Line: p.line, Column: p.column, Reason: fmt.Sprintf(format, args...)}
 	}
-	name, ok := p.capture()
+	name, ok := p.captureName()
 	if !ok {
 		return nil, fail("a reference begins with capture.NAME, not %q", p)
 	}

@@ -27,8 +27,8 @@ type Path struct {
 
 func (p Path) String() string { return strings.Join(p.Steps, ".") }
 
-// capture is the name of the capture that the path begins with.
-func (p Path) capture() (string, bool) {
+// captureName is the name of the capture that the path begins with.
+func (p Path) captureName() (string, bool) {
 	if len(p.Steps) >= 2 && p.Steps[0] == "capture" {
 		return p.Steps[1], true
 	}
@@ -49,14 +49,14 @@ type reference struct {
 	line, column int
 }
 
-// references are the captures that the expression reads.
-func (x Expression) references() []reference {
+// referencedCaptures are the captures that the expression reads.
+func (x Expression) referencedCaptures() []reference {
 	var out []reference
 	for _, p := range []*Path{x.Source, x.Value.Path} {
 		if p == nil {
 			continue
 		}
-		if name, ok := p.capture(); ok {
+		if name, ok := p.captureName(); ok {
 			out = append(out, reference{name, p.line, p.column})
 		}
 	}
@@ -73,12 +73,12 @@ func Parse(text string) (Expression, error) {
 	if len(text) > maxExpression {
 		return Expression{}, &Error{Line: 1, Column: 1, Reason: fmt.Sprintf("the expression is longer than %d bytes", maxExpression)}
 	}
-	tokens, err := scan(strings.ReplaceAll(text, "\u00a0", " "))
+	tokens, err := scanTokens(strings.ReplaceAll(text, "\u00a0", " "))
 	if err != nil {
 		return Expression{}, err
 	}
 	p := &parser{tokens: tokens}
-	return p.expression()
+	return p.parseExpression()
 }
 
 type token struct {
@@ -86,7 +86,7 @@ type token struct {
 	line, column int
 }
 
-func (t token) fail(format string, args ...any) error {
+func (t token) errorAt(format string, args ...any) error {
 	return &Error{Line: t.line, Column: t.column, Reason: fmt.Sprintf(format, args...)}
 }
 
@@ -102,7 +102,7 @@ type scanner struct {
 	line, column int
 }
 
-func (s *scanner) take(n int) string {
+func (s *scanner) consumeText(n int) string {
 	out := s.text[:n]
 	for _, r := range out {
 		if s.column++; r == '\n' {
@@ -113,24 +113,24 @@ func (s *scanner) take(n int) string {
 	return out
 }
 
-func scan(text string) ([]token, error) {
+func scanTokens(text string) ([]token, error) {
 	s := &scanner{text: text, line: 1, column: 1}
 	var out []token
 	for {
-		s.take(len(s.text) - len(strings.TrimLeft(s.text, " \t\r\n")))
+		s.consumeText(len(s.text) - len(strings.TrimLeft(s.text, " \t\r\n")))
 		at := token{line: s.line, column: s.column, kind: "end"}
 		if s.text == "" {
 			return append(out, at), nil
 		}
-		n, kind := s.next()
+		n, kind := s.measureToken()
 		switch {
 		case kind == "":
 			r, _ := utf8.DecodeRuneInString(s.text)
-			return nil, at.fail("%q has no meaning here", r)
+			return nil, at.errorAt("%q has no meaning here", r)
 		case n < 0:
-			return nil, at.fail("the quote is never closed")
+			return nil, at.errorAt("the quote is never closed")
 		}
-		at.kind, at.text = kind, s.take(n)
+		at.kind, at.text = kind, s.consumeText(n)
 		if kind == "string" {
 			at.text = at.text[1 : len(at.text)-1]
 		}
@@ -138,8 +138,8 @@ func scan(text string) ([]token, error) {
 	}
 }
 
-// next measures the token at the beginning; -1 is a text without an end.
-func (s *scanner) next() (length int, kind string) {
+// measureToken measures the token at the beginning; -1 is a text without an end.
+func (s *scanner) measureToken() (length int, kind string) {
 	for _, op := range []string{"==", ":=", "=~", "|"} {
 		if strings.HasPrefix(s.text, op) {
 			return len(op), "op"
@@ -178,62 +178,62 @@ func (p *parser) pop() token {
 	return t
 }
 
-func (p *parser) expression() (Expression, error) {
+func (p *parser) parseExpression() (Expression, error) {
 	var x Expression
 	if p.peek().kind == "end" {
 		return x, nil
 	}
-	first, err := p.path()
+	first, err := p.parsePath()
 	if err != nil {
 		return x, err
 	}
 	if p.peek().text == "|" {
-		if _, ok := first.capture(); !ok || len(first.Steps) != 2 {
-			return x, p.peek().fail("before a pipe stands capture.NAME, not %q", first)
+		if _, ok := first.captureName(); !ok || len(first.Steps) != 2 {
+			return x, p.peek().errorAt("before a pipe stands capture.NAME, not %q", first)
 		}
 		p.pop()
 		source := first
 		x.Source = &source
-		if first, err = p.path(); err != nil {
+		if first, err = p.parsePath(); err != nil {
 			return x, err
 		}
 	}
 	if x.Path = first; len(first.Steps) > 0 && first.Steps[0] == "capture" {
-		return x, (token{line: first.line, column: first.column}).fail("a capture is read with a pipe: capture.NAME | path")
+		return x, (token{line: first.line, column: first.column}).errorAt("a capture is read with a pipe: capture.NAME | path")
 	}
-	err = p.operator(&x)
+	err = p.parseOperator(&x)
 	return x, err
 }
 
-func (p *parser) operator(x *Expression) error {
+func (p *parser) parseOperator(x *Expression) error {
 	op := p.pop()
 	if op.kind == "end" {
 		return nil
 	}
 	if op.kind != "op" || op.text == "|" {
-		return op.fail("expected ==, := or =~, not %s", op)
+		return op.errorAt("expected ==, := or =~, not %s", op)
 	}
 	if x.Op = op.text; len(x.Path.Steps) < 2 {
-		return op.fail("%s needs a path to a property, such as interfaces.name", op.text)
+		return op.errorAt("%s needs a path to a property, such as interfaces.name", op.text)
 	}
-	if err := p.value(x); err != nil {
+	if err := p.parseValue(x); err != nil {
 		return err
 	}
 	if rest := p.pop(); rest.kind != "end" {
-		return rest.fail("expected the end, not %s", rest)
+		return rest.errorAt("expected the end, not %s", rest)
 	}
 	return nil
 }
 
-func (p *parser) value(x *Expression) error {
+func (p *parser) parseValue(x *Expression) error {
 	t := p.pop()
 	switch {
 	case t.kind == "end" || t.kind == "op":
-		return t.fail("expected a value, not %s", t)
+		return t.errorAt("expected a value, not %s", t)
 	case x.Op == "=~":
 		re, err := regexp.Compile(t.text)
 		if err != nil {
-			return t.fail("not a regular expression: %v", err)
+			return t.errorAt("not a regular expression: %v", err)
 		}
 		x.Value = Value{Text: t.text, regex: re}
 	case t.kind == "string":
@@ -244,7 +244,7 @@ func (p *parser) value(x *Expression) error {
 		path, err := pathOf(t)
 		x.Value = Value{Path: &path}
 		if err == nil && len(path.Steps) < 3 {
-			err = t.fail("%s needs a path into what the capture selected", t.text)
+			err = t.errorAt("%s needs a path into what the capture selected", t.text)
 		}
 		return err
 	default:
@@ -253,10 +253,10 @@ func (p *parser) value(x *Expression) error {
 	return nil
 }
 
-func (p *parser) path() (Path, error) {
+func (p *parser) parsePath() (Path, error) {
 	t := p.pop()
 	if t.kind != "word" {
-		return Path{}, t.fail("expected a path, not %s", t)
+		return Path{}, t.errorAt("expected a path, not %s", t)
 	}
 	return pathOf(t)
 }
@@ -265,7 +265,7 @@ func pathOf(t token) (Path, error) {
 	out := Path{Steps: strings.Split(t.text, "."), line: t.line, column: t.column}
 	for _, s := range out.Steps {
 		if s == "" {
-			return Path{}, t.fail("the path %q has an empty part", t.text)
+			return Path{}, t.errorAt("the path %q has an empty part", t.text)
 		}
 	}
 	return out, nil

@@ -67,13 +67,13 @@ func Resolve(p Policy, current netstate.Document, cached map[string]string) (Res
 		return Result{}, fmt.Errorf("a policy has at most %d captures, not %d", MaxCaptures, len(p.Captures))
 	}
 	e := &evaluation{captured: map[string]any{}, parsed: map[string]Expression{}}
-	if err := e.state(current); err != nil {
+	if err := e.loadState(current); err != nil {
 		return Result{}, err
 	}
-	if err := e.captures(p.Captures, cached); err != nil {
+	if err := e.evaluateCaptures(p.Captures, cached); err != nil {
 		return Result{}, err
 	}
-	desired, err := e.fill(p.Desired)
+	desired, err := e.fillTemplates(p.Desired)
 	if err != nil {
 		return Result{}, err
 	}
@@ -95,16 +95,16 @@ func Resolve(p Policy, current netstate.Document, cached map[string]string) (Res
 // Check reads a policy without a node: the expressions, what they refer to, and the place of templates.
 func Check(p Policy) error {
 	e := &evaluation{captured: map[string]any{}, parsed: map[string]Expression{}}
-	if _, err := e.order(p.Captures, nil); err != nil {
+	if _, err := e.orderCaptures(p.Captures, nil); err != nil {
 		return err
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(p.Desired, &root); err != nil {
 		return fmt.Errorf("desiredState is not YAML: %w", err)
 	}
-	return e.walk(&root, func(n *yaml.Node) error {
-		for _, t := range templates(n) {
-			if err := e.known(t, n, p.Captures); err != nil {
+	return e.walkValues(&root, func(n *yaml.Node) error {
+		for _, t := range findTemplates(n) {
+			if err := e.checkTemplate(t, n, p.Captures); err != nil {
 				return err
 			}
 		}
@@ -116,8 +116,8 @@ func Check(p Policy) error {
 // wrong with the first that cannot be filled in.
 func CheckText(text string, captures map[string]string) (found bool, err error) {
 	e, n := &evaluation{}, &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}
-	for _, t := range templates(n) {
-		if err := e.known(t, n, captures); err != nil {
+	for _, t := range findTemplates(n) {
+		if err := e.checkTemplate(t, n, captures); err != nil {
 			return true, err
 		}
 		found = true
@@ -131,7 +131,7 @@ type evaluation struct {
 	parsed   map[string]Expression
 }
 
-func (e *evaluation) state(current netstate.Document) error {
+func (e *evaluation) loadState(current netstate.Document) error {
 	text, err := current.Encode()
 	if err != nil {
 		return err
@@ -139,8 +139,8 @@ func (e *evaluation) state(current netstate.Document) error {
 	return yaml.Unmarshal(text, &e.current)
 }
 
-func (e *evaluation) captures(all, cached map[string]string) error {
-	order, err := e.order(all, cached)
+func (e *evaluation) evaluateCaptures(all, cached map[string]string) error {
+	order, err := e.orderCaptures(all, cached)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (e *evaluation) captures(all, cached map[string]string) error {
 			e.captured[name] = state
 			continue
 		}
-		state, err := e.evaluate(name, e.parsed[name])
+		state, err := e.evaluateExpression(name, e.parsed[name])
 		if err != nil {
 			return err
 		}
@@ -162,8 +162,8 @@ func (e *evaluation) captures(all, cached map[string]string) error {
 	return nil
 }
 
-// order parses the captures and puts each after those it refers to.
-func (e *evaluation) order(all, cached map[string]string) ([]string, error) {
+// orderCaptures parses the captures and puts each after those it refers to.
+func (e *evaluation) orderCaptures(all, cached map[string]string) ([]string, error) {
 	names := slices.Sorted(maps.Keys(all))
 	for _, name := range names {
 		if !validName(name) {
@@ -175,11 +175,11 @@ func (e *evaluation) order(all, cached map[string]string) ([]string, error) {
 		}
 		x, err := Parse(all[name])
 		if err != nil {
-			return nil, within(name, err)
+			return nil, inCapture(name, err)
 		}
-		for _, ref := range x.references() {
+		for _, ref := range x.referencedCaptures() {
 			if _, ok := all[ref.name]; !ok {
-				return nil, within(
+				return nil, inCapture(
 					name,
 					&Error{Line: ref.line, Column: ref.column, Reason: fmt.Sprintf("there is no capture %q", ref.name)},
 				)
@@ -189,7 +189,7 @@ func (e *evaluation) order(all, cached map[string]string) ([]string, error) {
 	}
 	order, err := topo.Sort(names, func(n string) []string {
 		var needs []string
-		for _, r := range e.parsed[n].references() {
+		for _, r := range e.parsed[n].referencedCaptures() {
 			needs = append(needs, r.name)
 		}
 		return needs
@@ -202,8 +202,8 @@ func (e *evaluation) order(all, cached map[string]string) ([]string, error) {
 	return order, err
 }
 
-// within says which capture an error is in.
-func within(name string, err error) error {
+// inCapture says which capture an error is in.
+func inCapture(name string, err error) error {
 	var at *Error
 	if errors.As(err, &at) {
 		at.Where = "capture " + name

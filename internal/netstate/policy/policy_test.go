@@ -230,12 +230,12 @@ func FuzzParse(f *testing.F) {
 		if at := (*Error)(nil); err != nil && (!errors.As(err, &at) || at.Line < 1 || at.Column < 1) {
 			t.Fatalf("%q: error without a place: %v", s, err)
 		}
-		if err != nil || len(x.references()) > 0 {
+		if err != nil || len(x.referencedCaptures()) > 0 {
 			return
 		}
 		e := &evaluation{captured: map[string]any{}}
-		if e.state(netstate.Document{Interfaces: []netstate.Interface{{Name: "a", Type: "ethernet"}}}) == nil {
-			_, _ = e.evaluate("a", x)
+		if e.loadState(netstate.Document{Interfaces: []netstate.Interface{{Name: "a", Type: "ethernet"}}}) == nil {
+			_, _ = e.evaluateExpression("a", x)
 		}
 	})
 }

@@ -17,7 +17,7 @@ type template struct {
 	path     string
 }
 
-func templates(n *yaml.Node) []template {
+func findTemplates(n *yaml.Node) []template {
 	if n.Kind != yaml.ScalarNode {
 		return nil
 	}
@@ -37,8 +37,8 @@ func templates(n *yaml.Node) []template {
 	}
 }
 
-// fill replaces the templates of a desired state.
-func (e *evaluation) fill(desired []byte) ([]byte, error) {
+// fillTemplates replaces the templates of a desired state.
+func (e *evaluation) fillTemplates(desired []byte) ([]byte, error) {
 	if len(desired) > tree.MaxBytes {
 		return nil, fmt.Errorf("the desired state has %d bytes, and %d are the most that is read", len(desired), tree.MaxBytes)
 	}
@@ -46,22 +46,22 @@ func (e *evaluation) fill(desired []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(bytes.ReplaceAll(desired, []byte("\u00a0"), []byte(" ")), &root); err != nil {
 		return nil, fmt.Errorf("desiredState is not YAML: %w", err)
 	}
-	if err := e.walk(&root, e.substitute); err != nil {
+	if err := e.walkValues(&root, e.fillNode); err != nil {
 		return nil, err
 	}
 	return yaml.Marshal(&root)
 }
 
-// walk visits the values of a state; keys with a template in them are refused.
-func (e *evaluation) walk(n *yaml.Node, visit func(*yaml.Node) error) error {
+// walkValues visits the values of a state; keys with a template in them are refused.
+func (e *evaluation) walkValues(n *yaml.Node, visit func(*yaml.Node) error) error {
 	for k, child := range n.Content {
 		if n.Kind == yaml.MappingNode && k%2 == 0 {
-			if len(templates(child)) > 0 {
+			if len(findTemplates(child)) > 0 {
 				return &Error{Where: "desiredState", Line: child.Line, Column: child.Column, Reason: "a key cannot be a template"}
 			}
 			continue
 		}
-		if err := e.walk(child, visit); err != nil {
+		if err := e.walkValues(child, visit); err != nil {
 			return err
 		}
 	}
@@ -71,13 +71,13 @@ func (e *evaluation) walk(n *yaml.Node, visit func(*yaml.Node) error) error {
 	return nil
 }
 
-func (e *evaluation) substitute(n *yaml.Node) error {
-	all := templates(n)
+func (e *evaluation) fillNode(n *yaml.Node) error {
+	all := findTemplates(n)
 	if len(all) == 0 {
 		return nil
 	}
 	if len(all) == 1 && all[0].to == len(strings.TrimRight(n.Value, " \n")) && strings.TrimSpace(n.Value[:all[0].from]) == "" {
-		v, err := e.reference(all[0], n)
+		v, err := e.resolveReference(all[0], n)
 		if err != nil {
 			return err
 		}
@@ -91,12 +91,12 @@ func (e *evaluation) substitute(n *yaml.Node) error {
 	var out strings.Builder
 	at := 0
 	for _, t := range all {
-		v, err := e.reference(t, n)
+		v, err := e.resolveReference(t, n)
 		if err != nil {
 			return err
 		}
 		if !isScalar(v) {
-			return e.at(n, fmt.Sprintf("%s is not a plain value and cannot stand within a text", t.path))
+			return e.templateError(n, fmt.Sprintf("%s is not a plain value and cannot stand within a text", t.path))
 		}
 		fmt.Fprintf(&out, "%s%v", n.Value[at:t.from], v)
 		at = t.to
@@ -105,23 +105,23 @@ func (e *evaluation) substitute(n *yaml.Node) error {
 	return nil
 }
 
-func (e *evaluation) at(n *yaml.Node, reason string) error {
+func (e *evaluation) templateError(n *yaml.Node, reason string) error {
 	return &Error{Where: "desiredState", Line: n.Line, Column: n.Column, Reason: reason}
 }
 
-func (e *evaluation) reference(t template, n *yaml.Node) (any, error) {
+func (e *evaluation) resolveReference(t template, n *yaml.Node) (any, error) {
 	if t.to < 0 {
-		return nil, e.at(n, "a template that begins with {{ has no end")
+		return nil, e.templateError(n, "a template that begins with {{ has no end")
 	}
 	p, err := pathOf(token{text: t.path, line: n.Line, column: n.Column + t.from})
 	if err != nil {
-		return nil, e.placed(err)
+		return nil, e.inDesiredState(err)
 	}
-	v, err := e.lookup(p)
-	return v, e.placed(err)
+	v, err := e.lookupPath(p)
+	return v, e.inDesiredState(err)
 }
 
-func (*evaluation) placed(err error) error {
+func (*evaluation) inDesiredState(err error) error {
 	var at *Error
 	if errors.As(err, &at) {
 		at.Where = "desiredState"
@@ -129,18 +129,18 @@ func (*evaluation) placed(err error) error {
 	return err
 }
 
-// known checks the name of a template's capture.
-func (e *evaluation) known(t template, n *yaml.Node, captures map[string]string) error {
+// checkTemplate checks the name of a template's capture.
+func (e *evaluation) checkTemplate(t template, n *yaml.Node, captures map[string]string) error {
 	if t.to < 0 {
-		return e.at(n, "a template that begins with {{ has no end")
+		return e.templateError(n, "a template that begins with {{ has no end")
 	}
 	p, err := pathOf(token{text: t.path, line: n.Line, column: n.Column + t.from})
 	if err != nil {
-		return e.placed(err)
+		return e.inDesiredState(err)
 	}
-	name, ok := p.capture()
+	name, ok := p.captureName()
 	if _, known := captures[name]; !ok || !known {
-		return e.at(n, fmt.Sprintf("%q does not begin with the name of a capture of this policy, as capture.NAME", t.path))
+		return e.templateError(n, fmt.Sprintf("%q does not begin with the name of a capture of this policy, as capture.NAME", t.path))
 	}
 	return nil
 }

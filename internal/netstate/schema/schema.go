@@ -108,14 +108,14 @@ func Types() []Key { return slices.Clone(types) }
 // Keys are all keys of a document, those of an inner part after it.
 func Keys() []Key {
 	var out []Key
-	walk(reflect.TypeFor[netstate.Document](), "", Full, &out)
+	appendKeys(reflect.TypeFor[netstate.Document](), "", Full, &out)
 	return out
 }
 
-func walk(t reflect.Type, path string, above Support, out *[]Key) {
+func appendKeys(t reflect.Type, path string, above Support, out *[]Key) {
 	for _, f := range tree.Fields(t) {
 		k := Key{Path: tree.Join(path, f.Key), Support: above, Aliases: f.Aliases}
-		inner, list := element(t.Field(f.Index).Type)
+		inner, list := elementOf(t.Field(f.Index).Type)
 		switch f.Support {
 		case "read":
 			k.Support = Read
@@ -132,20 +132,20 @@ func walk(t reflect.Type, path string, above Support, out *[]Key) {
 		if list {
 			k.Path += "[]"
 		}
-		walk(inner, k.Path, inherited(k.Support), out)
+		appendKeys(inner, k.Path, inheritedSupport(k.Support), out)
 	}
 }
 
-// inherited is the support of keys within a part; a part that is partly supported says so key by key.
-func inherited(s Support) Support {
+// inheritedSupport is the support of keys within a part; a part that is partly supported says so key by key.
+func inheritedSupport(s Support) Support {
 	if s == Partly {
 		return Full
 	}
 	return s
 }
 
-// element is the type inside pointers and a list.
-func element(t reflect.Type) (inner reflect.Type, list bool) {
+// elementOf is the type inside pointers and a list.
+func elementOf(t reflect.Type) (inner reflect.Type, list bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		list = list || t.Kind() == reflect.Slice
 		t = t.Elem()

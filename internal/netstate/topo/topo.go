@@ -49,7 +49,7 @@ func (s *sorter) visit(n string) error {
 	case 0, done:
 		return nil
 	case open:
-		return s.cycle(n)
+		return s.cycleError(n)
 	}
 	s.state[n] = open
 	s.path = append(s.path, n)
@@ -64,7 +64,7 @@ func (s *sorter) visit(n string) error {
 	return nil
 }
 
-func (s *sorter) cycle(n string) error {
+func (s *sorter) cycleError(n string) error {
 	for k, p := range s.path {
 		if p == n {
 			return &CycleError{Chain: append(append([]string(nil), s.path[k:]...), n)}

@@ -42,19 +42,19 @@ func Decode(data []byte, into any) error {
 	}
 	// Pasted text brings no-break spaces, which YAML takes for letters.
 	data = bytes.ReplaceAll(data, []byte("\u00a0"), []byte(" "))
-	root, err := parse(data)
+	root, err := parseYAML(data)
 	if err != nil || root == nil {
 		return err
 	}
 	d := &decoder{}
-	d.value(root, reflect.ValueOf(into).Elem(), "")
+	d.decodeValue(root, reflect.ValueOf(into).Elem(), "")
 	if len(d.problems) > 0 {
 		return d.problems
 	}
 	return nil
 }
 
-func parse(data []byte) (*yaml.Node, error) {
+func parseYAML(data []byte) (*yaml.Node, error) {
 	var doc, second yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
@@ -73,49 +73,49 @@ type decoder struct {
 	nodes    int
 }
 
-func (d *decoder) add(n *yaml.Node, path, format string, args ...any) {
+func (d *decoder) addProblem(n *yaml.Node, path, format string, args ...any) {
 	if len(d.problems) < maxProblems {
 		d.problems = append(d.problems, Problem{Line: n.Line, Path: path, Reason: fmt.Sprintf(format, args...)})
 	}
 }
 
-// value decodes one node; a null leaves what is there, which is nothing.
-func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
-	n, ok := d.resolve(n, path)
+// decodeValue decodes one node; a null leaves what is there, which is nothing.
+func (d *decoder) decodeValue(n *yaml.Node, v reflect.Value, path string) {
+	n, ok := d.resolveAlias(n, path)
 	if !ok || n.Tag == "!!null" && n.Kind == yaml.ScalarNode {
 		return
 	}
 	if v.Kind() == reflect.Pointer {
 		p := reflect.New(v.Type().Elem())
-		d.value(n, p.Elem(), path)
+		d.decodeValue(n, p.Elem(), path)
 		v.Set(p)
 		return
 	}
 	if a, ok := v.Addr().Interface().(Anything); ok {
 		var any any
 		if err := n.Decode(&any); err != nil {
-			d.add(n, path, "%v", err)
+			d.addProblem(n, path, "%v", err)
 		}
 		a.SetAny(any)
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		d.structure(n, v, path)
+		d.decodeStruct(n, v, path)
 	case reflect.Slice:
-		d.list(n, v, path)
+		d.decodeList(n, v, path)
 	case reflect.Map:
-		d.dictionary(n, v, path)
+		d.decodeMap(n, v, path)
 	default:
-		d.scalar(n, v, path)
+		d.decodeScalar(n, v, path)
 	}
 }
 
-// resolve follows aliases and counts, so that a document cannot unfold without end.
-func (d *decoder) resolve(n *yaml.Node, path string) (*yaml.Node, bool) {
+// resolveAlias follows aliases and counts, so that a document cannot unfold without end.
+func (d *decoder) resolveAlias(n *yaml.Node, path string) (*yaml.Node, bool) {
 	if d.nodes++; d.nodes > maxNodes {
 		if d.nodes == maxNodes+1 {
-			d.add(n, path, "the document has more than %d values", maxNodes)
+			d.addProblem(n, path, "the document has more than %d values", maxNodes)
 		}
 		return nil, false
 	}
@@ -125,79 +125,79 @@ func (d *decoder) resolve(n *yaml.Node, path string) (*yaml.Node, bool) {
 	return n, true
 }
 
-func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
+func (d *decoder) decodeStruct(n *yaml.Node, v reflect.Value, path string) {
 	if s, ok := v.Interface().(Shorthand); ok && n.Kind == yaml.ScalarNode {
 		l := layoutOf(v.Type())
-		d.value(n, v.Field(l.fields[l.byKey[s.ShortKey()]].Index), path)
+		d.decodeValue(n, v.Field(l.fields[l.byKey[s.ShortKey()]].Index), path)
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.add(n, path, "must be a set of keys, not %s", kindOf(n))
+		d.addProblem(n, path, "must be a set of keys, not %s", kindOf(n))
 		return
 	}
 	l, seen := layoutOf(v.Type()), map[int]string{}
 	pruner, _ := v.Interface().(Pruner)
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		key, at := n.Content[k].Value, n.Content[k]
-		if pruner != nil && !pruner.Keeps(key, func(k string) string { return lookup(n, k) }) {
+		if pruner != nil && !pruner.Keeps(key, func(k string) string { return lookupScalar(n, k) }) {
 			continue
 		}
 		pos, known := l.byKey[key]
 		if !known {
-			d.add(at, join(path, key), "unknown key%s", suggestion(key, l.fields))
+			d.addProblem(at, joinPath(path, key), "unknown key%s", suggestKey(key, l.fields))
 			continue
 		}
 		if before, twice := seen[pos]; twice {
-			d.add(at, join(path, key), "the key is there already, as %q", before)
+			d.addProblem(at, joinPath(path, key), "the key is there already, as %q", before)
 			continue
 		}
 		seen[pos] = key
-		d.value(n.Content[k+1], v.Field(l.fields[pos].Index), join(path, l.fields[pos].Key))
+		d.decodeValue(n.Content[k+1], v.Field(l.fields[pos].Index), joinPath(path, l.fields[pos].Key))
 	}
 }
 
-func (d *decoder) list(n *yaml.Node, v reflect.Value, path string) {
+func (d *decoder) decodeList(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.SequenceNode {
-		d.add(n, path, "must be a list, not %s", kindOf(n))
+		d.addProblem(n, path, "must be a list, not %s", kindOf(n))
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for k, item := range n.Content {
-		at := fmt.Sprintf("%s[%s]", path, label(item, k))
+		at := fmt.Sprintf("%s[%s]", path, itemLabel(item, k))
 		if item.Tag == "!!null" && item.Kind == yaml.ScalarNode {
-			d.add(item, at, "is empty")
+			d.addProblem(item, at, "is empty")
 			continue
 		}
-		d.value(item, out.Index(k), at)
+		d.decodeValue(item, out.Index(k), at)
 	}
 	v.Set(out)
 }
 
-func (d *decoder) dictionary(n *yaml.Node, v reflect.Value, path string) {
+func (d *decoder) decodeMap(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.MappingNode {
-		d.add(n, path, "must be a set of keys, not %s", kindOf(n))
+		d.addProblem(n, path, "must be a set of keys, not %s", kindOf(n))
 		return
 	}
 	out := reflect.MakeMap(v.Type())
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		name := n.Content[k].Value
 		if out.MapIndex(reflect.ValueOf(name)).IsValid() {
-			d.add(n.Content[k], join(path, name), "the key is there already")
+			d.addProblem(n.Content[k], joinPath(path, name), "the key is there already")
 		}
 		item := reflect.New(v.Type().Elem()).Elem()
-		d.value(n.Content[k+1], item, join(path, name))
+		d.decodeValue(n.Content[k+1], item, joinPath(path, name))
 		out.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), item)
 	}
 	v.Set(out)
 }
 
-func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string) {
+func (d *decoder) decodeScalar(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.ScalarNode {
-		d.add(n, path, "must be %s, not %s", wanted(v), kindOf(n))
+		d.addProblem(n, path, "must be %s, not %s", wantedKind(v), kindOf(n))
 		return
 	}
 	if err := setScalar(strings.TrimSpace(n.Value), n.Value, v); err != nil {
-		d.add(n, path, "%v", err)
+		d.addProblem(n, path, "%v", err)
 	}
 }
 
@@ -210,13 +210,13 @@ func setScalar(text, raw string, v reflect.Value) error {
 		v.SetString(raw)
 		return nil
 	case reflect.Bool:
-		b, err := boolean(text)
+		b, err := parseBool(text)
 		v.SetBool(b)
 		return err
 	case reflect.Int:
 		i, err := strconv.ParseInt(text, 0, 64)
 		if err != nil || i > 1<<32-1 || i < -(1<<31) {
-			return fmt.Errorf("%q is not a whole number of 32 bits", short(text))
+			return fmt.Errorf("%q is not a whole number of 32 bits", truncateText(text))
 		}
 		v.SetInt(i)
 		return nil
@@ -225,12 +225,12 @@ func setScalar(text, raw string, v reflect.Value) error {
 	}
 }
 
-func boolean(text string) (bool, error) {
+func parseBool(text string) (bool, error) {
 	switch strings.ToLower(text) {
 	case "true", "yes", "on", "y", "1":
 		return true, nil
 	case "false", "no", "off", "n", "0":
 		return false, nil
 	}
-	return false, fmt.Errorf("%q is neither true nor false", short(text))
+	return false, fmt.Errorf("%q is neither true nor false", truncateText(text))
 }

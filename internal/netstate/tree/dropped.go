@@ -6,24 +6,24 @@ import "reflect"
 // as back says. Lists are keys as a whole.
 func Dropped[T any](back, last, next T) T {
 	var out T
-	dropped(reflect.ValueOf(&out).Elem(), reflect.ValueOf(back), reflect.ValueOf(last), reflect.ValueOf(next))
+	copyDropped(reflect.ValueOf(&out).Elem(), reflect.ValueOf(back), reflect.ValueOf(last), reflect.ValueOf(next))
 	return out
 }
 
-func dropped(out, back, last, next reflect.Value) {
+func copyDropped(out, back, last, next reflect.Value) {
 	switch {
-	case !mentioned(back), !mentioned(last):
-	case !mentioned(next):
+	case !isMentioned(back), !isMentioned(last):
+	case !isMentioned(next):
 		out.Set(back)
-	case back.Kind() == reflect.Pointer && nested(back.Type().Elem()):
+	case back.Kind() == reflect.Pointer && hasFields(back.Type().Elem()):
 		p := reflect.New(back.Type().Elem())
-		dropped(p.Elem(), back.Elem(), last.Elem(), next.Elem())
+		copyDropped(p.Elem(), back.Elem(), last.Elem(), next.Elem())
 		if !p.Elem().IsZero() {
 			out.Set(p)
 		}
-	case nested(back.Type()):
+	case hasFields(back.Type()):
 		for k := range back.NumField() {
-			dropped(out.Field(k), back.Field(k), last.Field(k), next.Field(k))
+			copyDropped(out.Field(k), back.Field(k), last.Field(k), next.Field(k))
 		}
 	case back.Kind() == reflect.Map:
 		m := reflect.MakeMap(back.Type())
@@ -41,24 +41,24 @@ func dropped(out, back, last, next reflect.Value) {
 // Without is base without the keys that part mentions.
 func Without[T any](base, part T) T {
 	var out T
-	without(reflect.ValueOf(&out).Elem(), reflect.ValueOf(base), reflect.ValueOf(part))
+	copyWithout(reflect.ValueOf(&out).Elem(), reflect.ValueOf(base), reflect.ValueOf(part))
 	return out
 }
 
-func without(out, base, part reflect.Value) {
+func copyWithout(out, base, part reflect.Value) {
 	switch {
-	case !mentioned(base):
-	case !mentioned(part):
+	case !isMentioned(base):
+	case !isMentioned(part):
 		out.Set(base)
-	case base.Kind() == reflect.Pointer && nested(base.Type().Elem()):
+	case base.Kind() == reflect.Pointer && hasFields(base.Type().Elem()):
 		p := reflect.New(base.Type().Elem())
-		without(p.Elem(), base.Elem(), part.Elem())
+		copyWithout(p.Elem(), base.Elem(), part.Elem())
 		if !p.Elem().IsZero() {
 			out.Set(p)
 		}
-	case nested(base.Type()):
+	case hasFields(base.Type()):
 		for k := range base.NumField() {
-			without(out.Field(k), base.Field(k), part.Field(k))
+			copyWithout(out.Field(k), base.Field(k), part.Field(k))
 		}
 	case base.Kind() == reflect.Map:
 		m := reflect.MakeMap(base.Type())

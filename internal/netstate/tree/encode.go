@@ -15,7 +15,7 @@ import (
 
 // Encode writes a struct as YAML, keys in the order of its fields.
 func Encode(v any) ([]byte, error) {
-	n, err := node(reflect.ValueOf(v))
+	n, err := valueNode(reflect.ValueOf(v))
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func Encode(v any) ([]byte, error) {
 // anyValue is a part that was kept as it was read.
 type anyValue interface{ Any() any }
 
-func node(v reflect.Value) (*yaml.Node, error) {
+func valueNode(v reflect.Value) (*yaml.Node, error) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
@@ -45,7 +45,7 @@ func node(v reflect.Value) (*yaml.Node, error) {
 	}
 	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
 		text, err := m.MarshalText()
-		return text2node(string(text)), err
+		return textNode(string(text)), err
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -59,7 +59,7 @@ func node(v reflect.Value) (*yaml.Node, error) {
 	case reflect.Int:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v.Int(), 10)}, nil
 	case reflect.String:
-		return text2node(v.String()), nil
+		return textNode(v.String()), nil
 	default:
 		return nil, fmt.Errorf("a value of type %s cannot be written", v.Type())
 	}
@@ -68,7 +68,7 @@ func node(v reflect.Value) (*yaml.Node, error) {
 // Readers of YAML 1.1 take these for something else than text.
 var ambiguous = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
 
-func text2node(s string) *yaml.Node {
+func textNode(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if ambiguous.MatchString(s) {
 		n.Style = yaml.SingleQuotedStyle
@@ -80,19 +80,19 @@ func structNode(v reflect.Value) (*yaml.Node, error) {
 	out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for _, f := range Fields(v.Type()) {
 		value := v.Field(f.Index)
-		if f.OmitEmpty && empty(value) || f.OmitZero && value.IsZero() {
+		if f.OmitEmpty && isEmpty(value) || f.OmitZero && value.IsZero() {
 			continue
 		}
-		n, err := node(value)
+		n, err := valueNode(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Key, err)
 		}
-		out.Content = append(out.Content, text2node(f.Key), n)
+		out.Content = append(out.Content, textNode(f.Key), n)
 	}
 	return out, nil
 }
 
-func empty(v reflect.Value) bool {
+func isEmpty(v reflect.Value) bool {
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
 		return v.Len() == 0
 	}
@@ -102,7 +102,7 @@ func empty(v reflect.Value) bool {
 func listNode(v reflect.Value) (*yaml.Node, error) {
 	out := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	for k := range v.Len() {
-		n, err := node(v.Index(k))
+		n, err := valueNode(v.Index(k))
 		if err != nil {
 			return nil, fmt.Errorf("item %d: %w", k, err)
 		}
@@ -119,32 +119,32 @@ func mapNode(v reflect.Value) (*yaml.Node, error) {
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
-		n, err := node(v.MapIndex(reflect.ValueOf(k)))
+		n, err := valueNode(v.MapIndex(reflect.ValueOf(k)))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", k, err)
 		}
 		if number.MatchString(n.Value) && v.Type().Elem().Kind() == reflect.String {
 			n.Tag = "!!int" // an option of the kernel, read as text and written as what it is
 		}
-		out.Content = append(out.Content, text2node(k), n)
+		out.Content = append(out.Content, textNode(k), n)
 	}
 	return out, nil
 }
 
 var number = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
-// flow writes a node on one line.
-func flow(n *yaml.Node) string {
+// formatFlow writes a node on one line.
+func formatFlow(n *yaml.Node) string {
 	var parts []string
 	switch n.Kind {
 	case yaml.MappingNode:
 		for k := 0; k+1 < len(n.Content); k += 2 {
-			parts = append(parts, n.Content[k].Value+": "+flow(n.Content[k+1]))
+			parts = append(parts, n.Content[k].Value+": "+formatFlow(n.Content[k+1]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case yaml.SequenceNode:
 		for _, item := range n.Content {
-			parts = append(parts, flow(item))
+			parts = append(parts, formatFlow(item))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	default:

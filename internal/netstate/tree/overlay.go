@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// mentioned says that a value says something: it is not nil, and not the zero of a plain type. An empty list that
+// isMentioned says that a value says something: it is not nil, and not the zero of a plain type. An empty list that
 // is not nil says that there is nothing.
-func mentioned(v reflect.Value) bool { return !v.IsZero() }
+func isMentioned(v reflect.Value) bool { return !v.IsZero() }
 
 // Overlay is base with what over mentions in its place: keys one by one, lists as a whole. Neither is changed, and
 // the result shares memory with both.
 func Overlay[T any](base, over T) T {
 	var out T
-	overlay(reflect.ValueOf(&out).Elem(), reflect.ValueOf(base), reflect.ValueOf(over))
+	overlayValue(reflect.ValueOf(&out).Elem(), reflect.ValueOf(base), reflect.ValueOf(over))
 	return out
 }
 
-func overlay(out, base, over reflect.Value) {
+func overlayValue(out, base, over reflect.Value) {
 	switch {
-	case !mentioned(over):
+	case !isMentioned(over):
 		out.Set(base)
-	case !mentioned(base):
+	case !isMentioned(base):
 		out.Set(over)
-	case over.Kind() == reflect.Pointer && nested(over.Type().Elem()):
+	case over.Kind() == reflect.Pointer && hasFields(over.Type().Elem()):
 		p := reflect.New(over.Type().Elem())
-		overlay(p.Elem(), base.Elem(), over.Elem())
+		overlayValue(p.Elem(), base.Elem(), over.Elem())
 		out.Set(p)
-	case nested(over.Type()):
+	case hasFields(over.Type()):
 		for k := range over.NumField() {
-			overlay(out.Field(k), base.Field(k), over.Field(k))
+			overlayValue(out.Field(k), base.Field(k), over.Field(k))
 		}
 	case over.Kind() == reflect.Map:
 		out.Set(overlayMap(base, over))
@@ -55,8 +55,8 @@ func overlayMap(base, over reflect.Value) reflect.Value {
 	return m
 }
 
-// nested says that a struct consists of keys; one that is a value of its own has none.
-func nested(t reflect.Type) bool { return t.Kind() == reflect.Struct && len(Fields(t)) > 0 }
+// hasFields says that a struct consists of keys; one that is a value of its own has none.
+func hasFields(t reflect.Type) bool { return t.Kind() == reflect.Struct && len(Fields(t)) > 0 }
 
 // Difference is a key that is not as wanted.
 type Difference struct {
@@ -68,19 +68,19 @@ type Difference struct {
 // Missing are the keys that want mentions and got has otherwise or not at all. Lists must be equal.
 func Missing(want, got any) []Difference {
 	var out []Difference
-	missing(reflect.ValueOf(want), reflect.ValueOf(got), "", &out)
+	appendMissing(reflect.ValueOf(want), reflect.ValueOf(got), "", &out)
 	return out
 }
 
-func missing(want, got reflect.Value, path string, out *[]Difference) {
-	if !mentioned(want) {
+func appendMissing(want, got reflect.Value, path string, out *[]Difference) {
+	if !isMentioned(want) {
 		return
 	}
-	unknown := !mentioned(got) // false behind a pointer is said
+	unknown := !isMentioned(got) // false behind a pointer is said
 	if want.Kind() == reflect.Pointer {
 		if got.IsNil() {
 			got = reflect.Zero(got.Type().Elem())
-			if !nested(got.Type()) {
+			if !hasFields(got.Type()) {
 				*out = append(*out, Difference{Path: path, Want: Show(want.Elem()), Got: "nothing", Unknown: true})
 				return
 			}
@@ -90,30 +90,30 @@ func missing(want, got reflect.Value, path string, out *[]Difference) {
 		want = want.Elem()
 	}
 	switch {
-	case nested(want.Type()):
+	case hasFields(want.Type()):
 		for _, f := range Fields(want.Type()) {
-			missing(want.Field(f.Index), got.Field(f.Index), join(path, f.Key), out)
+			appendMissing(want.Field(f.Index), got.Field(f.Index), joinPath(path, f.Key), out)
 		}
 	case want.Kind() == reflect.Map:
-		missingKeys(want, got, path, out)
+		appendMissingKeys(want, got, path, out)
 	case !reflect.DeepEqual(want.Interface(), got.Interface()) && (want.Kind() != reflect.Slice || want.Len()+got.Len() > 0):
 		*out = append(*out, Difference{Path: path, Want: Show(want), Got: Show(got), Unknown: unknown})
 	}
 }
 
-func missingKeys(want, got reflect.Value, path string, out *[]Difference) {
+func appendMissingKeys(want, got reflect.Value, path string, out *[]Difference) {
 	keys := want.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	for _, k := range keys {
 		w, g := want.MapIndex(k), got.MapIndex(k)
 		if w.Kind() == reflect.Pointer && w.IsNil() {
 			if g.IsValid() && !g.IsNil() {
-				*out = append(*out, Difference{Path: join(path, k.String()), Want: "nothing", Got: Show(g)})
+				*out = append(*out, Difference{Path: joinPath(path, k.String()), Want: "nothing", Got: Show(g)})
 			}
 			continue
 		}
 		if !g.IsValid() || !reflect.DeepEqual(w.Interface(), g.Interface()) {
-			*out = append(*out, Difference{Path: join(path, k.String()), Want: Show(w), Got: Show(g)})
+			*out = append(*out, Difference{Path: joinPath(path, k.String()), Want: Show(w), Got: Show(g)})
 		}
 	}
 }
@@ -122,24 +122,24 @@ func missingKeys(want, got reflect.Value, path string, out *[]Difference) {
 // has all that want says. What is equal is left out.
 func Changed[T any](want, got T) T {
 	var out T
-	changed(reflect.ValueOf(&out).Elem(), reflect.ValueOf(want), reflect.ValueOf(got))
+	copyChanged(reflect.ValueOf(&out).Elem(), reflect.ValueOf(want), reflect.ValueOf(got))
 	return out
 }
 
-func changed(out, want, got reflect.Value) {
+func copyChanged(out, want, got reflect.Value) {
 	switch {
-	case !mentioned(want):
-	case !mentioned(got):
+	case !isMentioned(want):
+	case !isMentioned(got):
 		out.Set(want)
-	case want.Kind() == reflect.Pointer && nested(want.Type().Elem()):
+	case want.Kind() == reflect.Pointer && hasFields(want.Type().Elem()):
 		p := reflect.New(want.Type().Elem())
-		changed(p.Elem(), want.Elem(), got.Elem())
+		copyChanged(p.Elem(), want.Elem(), got.Elem())
 		if !p.Elem().IsZero() {
 			out.Set(p)
 		}
-	case nested(want.Type()):
+	case hasFields(want.Type()):
 		for k := range want.NumField() {
-			changed(out.Field(k), want.Field(k), got.Field(k))
+			copyChanged(out.Field(k), want.Field(k), got.Field(k))
 		}
 	case want.Kind() == reflect.Map:
 		m := reflect.MakeMap(want.Type())
@@ -163,11 +163,11 @@ func Show(v reflect.Value) string {
 	if !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice) && v.IsNil() {
 		return "nothing"
 	}
-	n, err := node(v)
+	n, err := valueNode(v)
 	if err != nil {
 		return fmt.Sprint(v.Interface())
 	}
-	s := flow(n)
+	s := formatFlow(n)
 	if len(s) > 200 {
 		s = strings.ToValidUTF8(s[:197], "") + "..."
 	}

@@ -41,29 +41,29 @@ func (p Problems) Error() string {
 }
 
 // Join makes the path of a key.
-func Join(path, key string) string { return join(path, key) }
+func Join(path, key string) string { return joinPath(path, key) }
 
-func join(path, key string) string {
-	key = short(key)
+func joinPath(path, key string) string {
+	key = truncateText(key)
 	if path == "" {
 		return key
 	}
 	return path + "." + key
 }
 
-// label is how a path names an item of a list: by its name if it has one.
-func label(n *yaml.Node, index int) string {
+// itemLabel is how a path names an item of a list: by its name if it has one.
+func itemLabel(n *yaml.Node, index int) string {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if name := lookup(n, "name"); name != "" && len(name) <= 64 && !strings.ContainsAny(name, "[]\n") {
+	if name := lookupScalar(n, "name"); name != "" && len(name) <= 64 && !strings.ContainsAny(name, "[]\n") {
 		return name
 	}
 	return strconv.Itoa(index)
 }
 
-// lookup reads a scalar of a mapping, "" where there is none.
-func lookup(n *yaml.Node, key string) string {
+// lookupScalar reads a scalar of a mapping, "" where there is none.
+func lookupScalar(n *yaml.Node, key string) string {
 	if n.Kind != yaml.MappingNode {
 		return ""
 	}
@@ -86,11 +86,11 @@ func kindOf(n *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	default:
-		return fmt.Sprintf("%q", short(n.Value))
+		return fmt.Sprintf("%q", truncateText(n.Value))
 	}
 }
 
-func wanted(v reflect.Value) string {
+func wantedKind(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Bool:
 		return "true or false"
@@ -101,19 +101,19 @@ func wanted(v reflect.Value) string {
 	}
 }
 
-// short cuts long text from a document, so that a message stays readable.
-func short(s string) string {
+// truncateText cuts long text from a document, so that a message stays readable.
+func truncateText(s string) string {
 	if len(s) > 64 {
 		return strings.ToValidUTF8(s[:61], "") + "..."
 	}
 	return s
 }
 
-// suggestion names the known key that a misspelt one is closest to.
-func suggestion(key string, fields []Field) string {
+// suggestKey names the known key that a misspelt one is closest to.
+func suggestKey(key string, fields []Field) string {
 	best, cost := "", 3
 	for _, f := range fields {
-		if c := distance(key, f.Key, cost); c < cost {
+		if c := editDistance(key, f.Key, cost); c < cost {
 			best, cost = f.Key, c
 		}
 	}
@@ -123,8 +123,8 @@ func suggestion(key string, fields []Field) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance counts the letters to change between two words; limit is the most that is of interest.
-func distance(a, b string, limit int) int {
+// editDistance counts the letters to change between two words; limit is the most that is of interest.
+func editDistance(a, b string, limit int) int {
 	if len(a) > 64 || len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}

@@ -14,7 +14,7 @@ func (p *PKI) Collect(at Place, text string, settled bool) (affected bool) {
 	if len(text) >= bundleSize {
 		if certs, known := p.bundles[text]; known {
 			for i, cert := range certs {
-				affected = p.found(cert, at, i, settled) || affected
+				affected = p.addPlace(cert, at, i, settled) || affected
 			}
 			return affected
 		}
@@ -30,8 +30,8 @@ func (p *PKI) Collect(at Place, text string, settled bool) (affected bool) {
 			p.addPublic(at, b)
 			affected = affected || p.All && p.everyKey
 		}
-		cert := p.take(at, b, settled)
-		affected = p.found(cert, at, len(certs), settled) || affected
+		cert := p.parseOnce(at, b, settled)
+		affected = p.addPlace(cert, at, len(certs), settled) || affected
 		certs = append(certs, cert)
 		return nil
 	})
@@ -70,7 +70,7 @@ func (p *PKI) CollectPlain(o *wire.Object) (enough bool) {
 		p.addKey(at, b)
 	}
 	for i, ca := range authorities {
-		p.found(ca, at, i, false)
+		p.addPlace(ca, at, i, false)
 	}
 	return true
 }
@@ -89,8 +89,8 @@ func (p *PKI) addPublic(at Place, b wire.Blob) {
 	}
 }
 
-// found adds a place to a certificate that is kept, and reports whether its text has to be written again.
-func (p *PKI) found(cert *Certificate, at Place, index int, settled bool) bool {
+// addPlace adds a place to a certificate that is kept, and reports whether its text has to be written again.
+func (p *PKI) addPlace(cert *Certificate, at Place, index int, settled bool) bool {
 	if cert == nil {
 		return false
 	}
@@ -107,8 +107,8 @@ func isBundle(text string) bool {
 	return len(text) >= bundleSize && !strings.Contains(text, "PRIVATE KEY") && !strings.Contains(text, "-data")
 }
 
-// take parses a certificate unless it is known already.
-func (p *PKI) take(at Place, b wire.Blob, settled bool) *Certificate {
+// parseOnce parses a certificate unless it is known already.
+func (p *PKI) parseOnce(at Place, b wire.Blob, settled bool) *Certificate {
 	if b.Kind != wire.CertificateBlob {
 		return nil
 	}
@@ -131,13 +131,13 @@ func (p *PKI) take(at Place, b wire.Blob, settled bool) *Certificate {
 		}
 		return nil
 	}
-	cert := &Certificate{Certificate: parsed, moves: !parsed.IsCA && !settled && !p.Frozen && p.affected(parsed)}
+	cert := &Certificate{Certificate: parsed, moves: !parsed.IsCA && !settled && !p.Frozen && p.namesOldAddress(parsed)}
 	if p.mapping.MayMention(wire.TextOf(der)) {
-		cert.Mentions = mentions(parsed, p.mapping)
+		cert.Mentions = remainingMentions(parsed, p.mapping)
 	}
 	switch {
 	case parsed.IsCA:
-		cert.Named = p.affected(parsed)
+		cert.Named = p.namesOldAddress(parsed)
 		p.cas[string(parsed.RawSubject)] = append(p.cas[string(parsed.RawSubject)], cert)
 	case cert.moves:
 		p.Leaves = append(p.Leaves, cert)

@@ -14,8 +14,9 @@ import (
 // An authority may be limited to some names (RFC 5280 4.2.1.10), and so is every authority below it. A certificate that names another one
 // is not accepted by those who verify it.
 
-// outside returns why a certificate with its new names would not verify: a name that was within the constraints of an authority is not.
-func (p *PKI) outside(leaf, issuer *Certificate, m replace.Mapping) error {
+// checkConstraints returns why a certificate with its new names would not verify: a name that was within the constraints of an
+// authority is not.
+func (p *PKI) checkConstraints(leaf, issuer *Certificate, m replace.Mapping) error {
 	if issuer == leaf {
 		return nil
 	}
@@ -55,27 +56,27 @@ func firstOutside(ca, leaf *x509.Certificate, m replace.Mapping) string {
 	inRange := func(text string, network *net.IPNet) bool { return network.Contains(net.ParseIP(text)) }
 	for _, ip := range leaf.IPAddresses {
 		to, _ := m.Host(ip.String())
-		if leaves(ip.String(), to, ca.PermittedIPRanges, ca.ExcludedIPRanges, inRange) {
+		if leavesConstraints(ip.String(), to, ca.PermittedIPRanges, ca.ExcludedIPRanges, inRange) {
 			return to
 		}
 	}
 	for _, name := range leaf.DNSNames {
 		to, _ := m.Name(name)
-		if leaves(name, to, ca.PermittedDNSDomains, ca.ExcludedDNSDomains, inDomain) {
+		if leavesConstraints(name, to, ca.PermittedDNSDomains, ca.ExcludedDNSDomains, inDomain) {
 			return to
 		}
 	}
 	for _, u := range leaf.URIs {
 		to := m.URL(u.String())
-		if leaves(u.String(), to, ca.PermittedURIDomains, ca.ExcludedURIDomains, hostInDomain) {
+		if leavesConstraints(u.String(), to, ca.PermittedURIDomains, ca.ExcludedURIDomains, hostInDomain) {
 			return to
 		}
 	}
 	return ""
 }
 
-// leaves reports whether the old name is within constraints, and the new one is not.
-func leaves[C any](old, fresh string, permitted, excluded []C, in func(string, C) bool) bool {
+// leavesConstraints reports whether the old name is within constraints, and the new one is not.
+func leavesConstraints[C any](old, fresh string, permitted, excluded []C, in func(string, C) bool) bool {
 	within := func(name string) bool {
 		holds := func(c C) bool { return in(name, c) }
 		return (len(permitted) == 0 || slices.ContainsFunc(permitted, holds)) && !slices.ContainsFunc(excluded, holds)

@@ -28,8 +28,8 @@ var (
 	tagIP      = cbasn1.Tag(7).ContextSpecific()
 )
 
-// extension says how the content of an extension changes; nil keeps it.
-func (ch change) extension(oid asn1.ObjectIdentifier) func(cryptobyte.String) ([]byte, bool) {
+// extensionRewriter says how the content of an extension changes; nil keeps it.
+func (ch change) extensionRewriter(oid asn1.ObjectIdentifier) func(cryptobyte.String) ([]byte, bool) {
 	switch {
 	case oid.Equal(oidSubjectAltName):
 		return func(value cryptobyte.String) ([]byte, bool) { return rewriteAltNames(value, ch.names) }
@@ -68,8 +68,8 @@ func rewriteAuthorityKey(value cryptobyte.String, id []byte) ([]byte, bool) {
 	return out, err == nil
 }
 
-// encode writes a Validity (RFC 5280 4.1.2.5): years until 2049 in UTCTime, later ones in GeneralizedTime.
-func (v validity) encode() ([]byte, error) {
+// encodeDER writes a Validity (RFC 5280 4.1.2.5): years until 2049 in UTCTime, later ones in GeneralizedTime.
+func (v validity) encodeDER() ([]byte, error) {
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		for _, t := range []time.Time{v.notBefore.UTC(), v.notAfter.UTC()} {

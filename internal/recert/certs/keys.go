@@ -72,7 +72,7 @@ func (p *PKI) KeysByPublic() map[string]crypto.Signer {
 	}
 	p.byPublic, p.indexed = map[string]crypto.Signer{}, len(p.Keys)
 	for _, k := range p.Keys {
-		if k.private() == nil {
+		if k.privateKey() == nil {
 			continue
 		}
 		if public, err := x509.MarshalPKIXPublicKey(k.signer.Public()); err == nil {
@@ -82,8 +82,8 @@ func (p *PKI) KeysByPublic() map[string]crypto.Signer {
 	return p.byPublic
 }
 
-// private parses the key once; nil is one of an unsupported type.
-func (k *KeyFile) private() crypto.Signer {
+// privateKey parses the key once; nil is one of an unsupported type.
+func (k *KeyFile) privateKey() crypto.Signer {
 	if !k.parsed {
 		k.signer, k.parsed = parseKey(k.Label, k.DER()), true
 	}
@@ -91,7 +91,7 @@ func (k *KeyFile) private() crypto.Signer {
 }
 
 func (k *KeyFile) belongsTo(public crypto.PublicKey) bool {
-	return k.private() != nil && SamePublic(k.signer.Public(), public)
+	return k.privateKey() != nil && SamePublic(k.signer.Public(), public)
 }
 
 // parseKey returns nil for a key of an unsupported type.
@@ -148,7 +148,7 @@ func (p *PKI) MatchesKeyBeside(leaf *Certificate, at Place) error {
 		return nil
 	}
 	for _, k := range p.keysIn[at.Container] {
-		if k.Where == stem+".key" && k.private() != nil && !k.belongsTo(leaf.PublicKey) {
+		if k.Where == stem+".key" && k.privateKey() != nil && !k.belongsTo(leaf.PublicKey) {
 			return errors.New("does not match the key " + path.Base(k.Where) + " beside it")
 		}
 	}
@@ -243,8 +243,8 @@ func FirstCertificate(text string) (cert *x509.Certificate) {
 // Public is the key, or that of a private key; nil is of a kind that nothing here is signed with.
 func (k *KeyFile) Public() crypto.PublicKey {
 	switch {
-	case k.Kind == wire.PrivateKeyBlob && k.private() != nil:
-		return k.private().Public()
+	case k.Kind == wire.PrivateKeyBlob && k.privateKey() != nil:
+		return k.privateKey().Public()
 	case k.Kind == wire.PublicKeyBlob && k.Label == "RSA PUBLIC KEY":
 		if key, err := x509.ParsePKCS1PublicKey(k.DER()); err == nil {
 			return key

@@ -23,15 +23,15 @@ func (p *PKI) NamesOld(text string) (found bool) {
 	wire.EditBlobs(text, func(b wire.Blob) []byte {
 		if der := b.DER(); b.Kind == wire.CertificateBlob && p.mapping.MayMatter(der) {
 			cert, err := x509.ParseCertificate(der)
-			found = found || err == nil && p.affected(cert)
+			found = found || err == nil && p.namesOldAddress(cert)
 		}
 		return nil
 	})
 	return found
 }
 
-// mentions lists the parts of a certificate that mention an old address even with its new names.
-func mentions(cert *x509.Certificate, m replace.Mapping) (out []string) {
+// remainingMentions lists the parts of a certificate that mention an old address even with its new names.
+func remainingMentions(cert *x509.Certificate, m replace.Mapping) (out []string) {
 	part := func(name string, texts ...string) {
 		for _, a := range m.Mentions(strings.Join(texts, "\n")) {
 			out = append(out, fmt.Sprintf("mentions %s in the %s of the certificate of %q", a, name, cert.Subject))
@@ -39,8 +39,8 @@ func mentions(cert *x509.Certificate, m replace.Mapping) (out []string) {
 	}
 	cn, _ := m.CommonName(cert.Subject.CommonName)
 	part("common name", cn)
-	part("subject", attributes(cert.Subject, m)...)
-	part("DNS names", mapped(cert.DNSNames, m.Name)...)
+	part("subject", mappedAttributes(cert.Subject, m)...)
+	part("DNS names", mapNames(cert.DNSNames, m.Name)...)
 	part("mail addresses", cert.EmailAddresses...)
 	for _, e := range cert.Extensions {
 		if !isRewritten(e.Id) {
@@ -50,7 +50,7 @@ func mentions(cert *x509.Certificate, m replace.Mapping) (out []string) {
 	return out
 }
 
-func mapped(names []string, to func(string) (string, bool)) (out []string) {
+func mapNames(names []string, to func(string) (string, bool)) (out []string) {
 	for _, name := range names {
 		fresh, _ := to(name)
 		out = append(out, fresh)
@@ -58,14 +58,14 @@ func mapped(names []string, to func(string) (string, bool)) (out []string) {
 	return out
 }
 
-// attributes are the values of a Name besides the common name.
-func attributes(name pkix.Name, m replace.Mapping) (out []string) {
+// mappedAttributes are the values of a Name besides the common name.
+func mappedAttributes(name pkix.Name, m replace.Mapping) (out []string) {
 	for _, a := range name.Names {
 		if text, ok := a.Value.(string); ok && !a.Type.Equal(asn1.ObjectIdentifier{2, 5, 4, 3}) {
 			out = append(out, text)
 		}
 	}
-	return mapped(out, m.Host)
+	return mapNames(out, m.Host)
 }
 
 // isRewritten reports whether an extension is rewritten, or holds no text.

@@ -61,7 +61,7 @@ func encodePublic(label string, key crypto.PublicKey) []byte {
 func (t *Tree) standIn(cert *Certificate, cause error, ch *change) (by *Certificate, err error) {
 	by = t.Successor(cert)
 	if by != nil {
-		if err := t.visit(by); err != nil {
+		if err := t.visitCertificate(by); err != nil {
 			return nil, err
 		}
 		issuer := by.Certificate

@@ -110,8 +110,8 @@ func (p *PKI) Everything() []*Certificate {
 	return out
 }
 
-// affected reports whether the certificate names an old address.
-func (p *PKI) affected(cert *x509.Certificate) bool {
+// namesOldAddress reports whether the certificate names an old address.
+func (p *PKI) namesOldAddress(cert *x509.Certificate) bool {
 	_, changed := mappedNames(cert, p.mapping)
 	return changed
 }
@@ -120,7 +120,7 @@ func (p *PKI) affected(cert *x509.Certificate) bool {
 func (p *PKI) Replace(text string) string {
 	return wire.EditBlobs(text, func(b wire.Blob) []byte {
 		if b.Kind != wire.CertificateBlob {
-			return p.rekeyed(b)
+			return p.replacementKey(b)
 		}
 		cert := p.certs[sha256.Sum256(b.DER())]
 		if cert == nil || cert.Reissued == nil {

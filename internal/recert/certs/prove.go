@@ -40,9 +40,9 @@ func NamesOf(cert *x509.Certificate) []string {
 	return names
 }
 
-// prove checks a re-issued certificate before anything is written: its authority signed it, it is for the key that it had or was given
-// and for the one beside it, and it has exactly the requested names and validity.
-func (c *Certificate) prove(authority *Certificate, beside crypto.Signer, ch change) error {
+// checkReissued checks a re-issued certificate before anything is written: its authority signed it, it is for the key that it had
+// or was given and for the one beside it, and it has exactly the requested names and validity.
+func (c *Certificate) checkReissued(authority *Certificate, beside crypto.Signer, ch change) error {
 	by, fresh := authority.Certificate, c.Reissued
 	if authority.Reissued != nil {
 		by = authority.Reissued

@@ -42,10 +42,11 @@ type change struct {
 // validity is when a certificate may be used.
 type validity struct{ notBefore, notAfter time.Time }
 
-// reissue signs the certificate again with the change made. Of its contents nothing else but the serial number changes, and the algorithm
-// where nothing is signed with the old one any more; key, validity, usages, identifiers and all other extensions keep their bytes. The
-// result depends on nothing but the arguments (except for RSA-PSS, whose salt comes from rand): a second run makes the same.
-func reissue(leaf *x509.Certificate, key crypto.Signer, ch change, rand io.Reader) (*x509.Certificate, error) {
+// reissueCertificate signs the certificate again with the change made. Of its contents nothing else but the serial number changes,
+// and the algorithm where nothing is signed with the old one any more; key, validity, usages, identifiers and all other extensions
+// keep their bytes. The result depends on nothing but the arguments (except for RSA-PSS, whose salt comes from rand): a second run
+// makes the same.
+func reissueCertificate(leaf *x509.Certificate, key crypto.Signer, ch change, rand io.Reader) (*x509.Certificate, error) {
 	tbs, err := rewriteTBS(leaf, ch)
 	if err != nil {
 		return nil, fmt.Errorf("rewrite its contents: %w", err)
@@ -112,7 +113,7 @@ func rewriteTBS(leaf *x509.Certificate, ch change) ([]byte, error) {
 		issuer = ch.issuer
 	}
 	if ch.validity != nil {
-		if period, err = ch.validity.encode(); err != nil {
+		if period, err = ch.validity.encodeDER(); err != nil {
 			return nil, fmt.Errorf("encode the validity: %w", err)
 		}
 	}
@@ -212,7 +213,7 @@ func rewriteExtension(list *cryptobyte.String, b *cryptobyte.Builder, ch change)
 	if !extension.ReadASN1(&inner, cbasn1.SEQUENCE) || !inner.ReadASN1ObjectIdentifier(&oid) {
 		return false
 	}
-	rewrite := ch.extension(oid)
+	rewrite := ch.extensionRewriter(oid)
 	if rewrite == nil {
 		b.AddBytes(whole)
 		return true

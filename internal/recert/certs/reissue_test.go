@@ -30,7 +30,7 @@ func FuzzReissueTBS(f *testing.F) {
 func TestNamesAreNotRepeated(t *testing.T) {
 	ca := clustertest.Authority(t, "ca", "p256")
 	leaf := clustertest.Leaf(t, ca, "p256", "leaf", oldV4, newV4, "localhost", "https://"+oldV4+"/", "https://"+newV4+"/")
-	fresh, err := reissue(leaf.Cert, ca.Key, change{names: mapping(t, oldV4+">"+newV4)}, rand.Reader)
+	fresh, err := reissueCertificate(leaf.Cert, ca.Key, change{names: mapping(t, oldV4+">"+newV4)}, rand.Reader)
 	require.NoError(t, err)
 	require.Equal(t, "["+newV4+"]", fmt.Sprint(fresh.IPAddresses))
 	require.Equal(t, []string{newV4, "localhost"}, fresh.DNSNames)
@@ -43,7 +43,7 @@ func TestWhatIsSignedIsProved(t *testing.T) {
 	ca, other := clustertest.Authority(t, "ca", "p256"), clustertest.Authority(t, "ca", "p256")
 	leaf := clustertest.Leaf(t, ca, "p256", "leaf", oldV4)
 	recorded := func(ch change) *x509.Certificate {
-		out, err := reissue(leaf.Cert, ca.Key, ch, rand.Reader)
+		out, err := reissueCertificate(leaf.Cert, ca.Key, ch, rand.Reader)
 		require.NoError(t, err)
 		return out
 	}
@@ -79,6 +79,6 @@ func TestWhatATreeSignsIsProved(t *testing.T) {
 	tree.NewKey = func(*Certificate) (crypto.Signer, error) { return nil, nil }
 	tree.IsEssential = func(*Certificate) bool { return false }
 	signer := &Certificate{Certificate: ca.Cert, Rekey: other.Key} // the key is not the authority's
-	require.ErrorContains(t, tree.renew(leaf, signer, change{}), "does not chain")
+	require.ErrorContains(t, tree.reissueSigned(leaf, signer, change{}), "does not chain")
 	require.Empty(t, tree.Signed)
 }

@@ -79,8 +79,8 @@ func (ch *change) takeKey(cert *x509.Certificate, key crypto.Signer, self bool) 
 	return nil
 }
 
-// rekeyed is the DER that takes the place of a key; nil keeps it.
-func (p *PKI) rekeyed(b wire.Blob) []byte {
+// replacementKey is the DER that takes the place of a key; nil keeps it.
+func (p *PKI) replacementKey(b wire.Blob) []byte {
 	if len(p.newKeys) == 0 || b.Kind == wire.PublicKeyBlob && !p.everyKey {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (p *PKI) Resign(leaf *Certificate, key crypto.Signer, random io.Reader) err
 		if err := ch.takeKey(was, key, false); err != nil {
 			return fmt.Errorf("give it another key: %w", err)
 		}
-		fresh, err := reissue(was, signer, ch, random)
+		fresh, err := reissueCertificate(was, signer, ch, random)
 		leaf.Reissued = fresh
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// renew signs a certificate again by its authority, or by itself.
-func (t *Tree) renew(cert, signer *Certificate, ch change) error {
+// reissueSigned signs a certificate again by its authority, or by itself.
+func (t *Tree) reissueSigned(cert, signer *Certificate, ch change) error {
 	self := bytes.Equal(cert.RawIssuer, cert.RawSubject)
 	if cert.Rekey != nil {
 		if err := ch.takeKey(cert.Certificate, cert.Rekey, self); err != nil {
@@ -20,7 +20,7 @@ func (t *Tree) renew(cert, signer *Certificate, ch change) error {
 	if self {
 		by = cert
 	}
-	if cause := t.obstacle(cert, by, &ch); cause != nil {
+	if cause := t.findObstacle(cert, by, &ch); cause != nil {
 		if cert.Rekey == nil || !t.cfg.NewKeys {
 			t.reportUnsignable(cert, ch, cause)
 			return nil
@@ -34,12 +34,12 @@ func (t *Tree) renew(cert, signer *Certificate, ch change) error {
 	if err := t.rekeyLeaf(cert, self, &ch); err != nil {
 		return fmt.Errorf("give it a new key: %w", err)
 	}
-	fresh, err := reissue(cert.Certificate, t.keyOf(by), ch, t.Rand)
+	fresh, err := reissueCertificate(cert.Certificate, t.keyOf(by), ch, t.Rand)
 	if err != nil {
 		return err
 	}
 	cert.Reissued = fresh
-	if err := cert.prove(by, nil, ch); err != nil {
+	if err := cert.checkReissued(by, nil, ch); err != nil {
 		return fmt.Errorf("prove it: %w", err)
 	}
 	if _, ruled := t.Keys[cert.Subject.CommonName]; ruled && cert.Rekey != nil && cert.IsCA {
@@ -50,8 +50,8 @@ func (t *Tree) renew(cert, signer *Certificate, ch change) error {
 	return nil
 }
 
-// obstacle returns why an authority cannot sign a certificate again, or completes the change with what it is signed with.
-func (t *Tree) obstacle(cert, by *Certificate, ch *change) (cause error) {
+// findObstacle returns why an authority cannot sign a certificate again, or completes the change with what it is signed with.
+func (t *Tree) findObstacle(cert, by *Certificate, ch *change) (cause error) {
 	if by == nil || t.keyOf(by) == nil {
 		if !cert.IsCA && !IsVerified(cert.SignatureAlgorithm) {
 			_, _, cause = t.pki.Issuer(cert)
@@ -59,7 +59,7 @@ func (t *Tree) obstacle(cert, by *Certificate, ch *change) (cause error) {
 		}
 		return errNoIssuerKey
 	}
-	if cause = t.pki.outside(cert, by, ch.names); cause != nil {
+	if cause = t.pki.checkConstraints(cert, by, ch.names); cause != nil {
 		return cause
 	}
 	ch.algorithm, cause = substituteFor(cert.SignatureAlgorithm, t.keyOf(by).Public(), t.IsEssential(cert))

@@ -67,7 +67,7 @@ func (p *PKI) SigningOf(leaf *Certificate, essential bool) (*Signing, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.outside(leaf, issuer, p.mapping); err != nil {
+	if err := p.checkConstraints(leaf, issuer, p.mapping); err != nil {
 		return nil, err
 	}
 	algorithm, err := substituteFor(leaf.SignatureAlgorithm, key.Public(), essential)
@@ -91,25 +91,25 @@ func SignTogether(all []*Signing, rand io.Reader) error {
 	others.SetLimit(runtime.GOMAXPROCS(0))
 	for _, work := range all {
 		if !IsSalted(work.Leaf.SignatureAlgorithm) {
-			others.Go(func() error { return work.sign(rand) })
+			others.Go(func() error { return work.signAndCheck(rand) })
 		}
 	}
 	err := others.Wait()
 	for _, work := range all {
 		if err == nil && IsSalted(work.Leaf.SignatureAlgorithm) {
-			err = work.sign(rand)
+			err = work.signAndCheck(rand)
 		}
 	}
 	return err
 }
 
-func (w *Signing) sign(rand io.Reader) (err error) {
+func (w *Signing) signAndCheck(rand io.Reader) (err error) {
 	if w.Leaf.Reissued == nil {
-		if w.Leaf.Reissued, err = reissue(w.Leaf.Certificate, w.with, w.change, rand); err != nil {
+		if w.Leaf.Reissued, err = reissueCertificate(w.Leaf.Certificate, w.with, w.change, rand); err != nil {
 			return w.Failed(err)
 		}
 	}
-	if err := w.Leaf.prove(w.issuer, w.beside, w.change); err != nil {
+	if err := w.Leaf.checkReissued(w.issuer, w.beside, w.change); err != nil {
 		return w.Failed(err)
 	}
 	return nil
@@ -128,7 +128,7 @@ func (p *PKI) SigningBySuccessor(leaf *Certificate, now time.Time, may func(*Cer
 		return nil, errors.New("no successor of its issuer is in the cluster that is valid for as long")
 	}
 	key := p.KeyOf(successor)
-	if err := p.outside(leaf, successor, p.mapping); err != nil {
+	if err := p.checkConstraints(leaf, successor, p.mapping); err != nil {
 		return nil, err
 	}
 	algorithm, err := usualFor(key.Public())

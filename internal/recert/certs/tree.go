@@ -57,7 +57,7 @@ func (t *Tree) Reissue() error {
 		}
 	}
 	for _, cert := range all {
-		if err := t.visit(cert); err != nil {
+		if err := t.visitCertificate(cert); err != nil {
 			return err
 		}
 	}
@@ -81,8 +81,8 @@ func (t *Tree) refuseUnless(authority, rules string) {
 	}
 }
 
-// visit signs a certificate again, if needed, after its authority.
-func (t *Tree) visit(cert *Certificate) error {
+// visitCertificate signs a certificate again, if needed, after its authority.
+func (t *Tree) visitCertificate(cert *Certificate) error {
 	if t.done[cert] {
 		return nil
 	}
@@ -90,18 +90,18 @@ func (t *Tree) visit(cert *Certificate) error {
 	t.found[cert.Subject.CommonName] = t.found[cert.Subject.CommonName] || cert.IsCA
 	signer := t.signers[cert]
 	if signer != nil {
-		if err := t.visit(signer); err != nil {
+		if err := t.visitCertificate(signer); err != nil {
 			return err
 		}
 	}
 	if given, ok := t.certs[cert.Subject.CommonName]; ok && cert.IsCA {
-		return t.replace(cert, given)
+		return t.replaceByGiven(cert, given)
 	}
 	ch := t.changeOf(cert, signer)
 	if ch == nil {
 		return nil
 	}
-	if err := t.renew(cert, signer, *ch); err != nil {
+	if err := t.reissueSigned(cert, signer, *ch); err != nil {
 		return fmt.Errorf("re-issue the certificate of %q in %s: %w", cert.Subject, cert.Places[0].Where, err)
 	}
 	return nil
@@ -119,7 +119,7 @@ func (t *Tree) changeOf(cert, signer *Certificate) *change {
 	} else if fresh := t.pki.newKeys[string(cert.RawSubjectPublicKeyInfo)]; t.cfg.NewKeys && fresh != nil {
 		cert.Rekey, needed = fresh, true
 	}
-	if period := t.period(cert.Certificate); period != nil {
+	if period := t.requestedValidity(cert.Certificate); period != nil {
 		ch.validity, needed = period, true
 	}
 	if signer != nil && signer.Reissued != nil {
@@ -136,8 +136,8 @@ func (t *Tree) changeOf(cert, signer *Certificate) *change {
 	return &ch
 }
 
-// period is the requested validity; nil keeps the old one.
-func (t *Tree) period(cert *x509.Certificate) *validity {
+// requestedValidity is the requested validity; nil keeps the old one.
+func (t *Tree) requestedValidity(cert *x509.Certificate) *validity {
 	now := t.now.UTC().Truncate(time.Second)
 	switch {
 	case t.cfg.Expiry == config.ExtendExpiry:
@@ -149,8 +149,8 @@ func (t *Tree) period(cert *x509.Certificate) *validity {
 	return nil
 }
 
-// replace replaces a certificate by the given one of the same name.
-func (t *Tree) replace(cert *Certificate, given *x509.Certificate) error {
+// replaceByGiven replaces a certificate by the given one of the same name.
+func (t *Tree) replaceByGiven(cert *Certificate, given *x509.Certificate) error {
 	if given.Equal(cert.Certificate) {
 		return nil
 	}
@@ -170,5 +170,5 @@ func (t *Tree) Unfinished(cert *Certificate) bool {
 	}
 	signer := t.pki.signerIn(cert)
 	ch := t.changeOf(cert, signer)
-	return ch != nil && t.obstacle(cert, signer, ch) == nil
+	return ch != nil && t.findObstacle(cert, signer, ch) == nil
 }

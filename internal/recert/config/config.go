@@ -78,49 +78,49 @@ const (
 // setting reads one key of the file.
 type setting func(c *Config, raw json.RawMessage) error
 
-// settings are the supported keys.
-func settings() map[string]setting {
+// supportedSettings are the supported keys.
+func supportedSettings() map[string]setting {
 	return map[string]setting{
-		"dry_run":                 value(func(c *Config) any { return &c.DryRun }),
-		"ip_change_only":          value(func(c *Config) any { return &c.AddressesOnly }),
-		"new_keys":                value(func(c *Config) any { return &c.NewKeys }),
-		"postprocess_only":        value(func(c *Config) any { return &c.PostprocessOnly }),
+		"dry_run":                 fieldSetting(func(c *Config) any { return &c.DryRun }),
+		"ip_change_only":          fieldSetting(func(c *Config) any { return &c.AddressesOnly }),
+		"new_keys":                fieldSetting(func(c *Config) any { return &c.NewKeys }),
+		"postprocess_only":        fieldSetting(func(c *Config) any { return &c.PostprocessOnly }),
 		"extend_expiration":       readExpiry(ExtendExpiry),
 		"force_expire":            readExpiry(ForceExpiry),
-		"ip":                      each(readIP),
-		"machine_network_cidr":    each(readNetwork),
-		"cn_san_replace_rules":    each(readReplaceRule),
-		"etcd_defrag":             value(func(c *Config) any { return &c.Defragment }),
-		"cluster_rename":          text(readCluster),
-		"hostname":                text(readHostname),
-		"install_config":          value(func(c *Config) any { return &c.InstallConfig }),
+		"ip":                      listSetting(readIP),
+		"machine_network_cidr":    listSetting(readNetwork),
+		"cn_san_replace_rules":    listSetting(readReplaceRule),
+		"etcd_defrag":             fieldSetting(func(c *Config) any { return &c.Defragment }),
+		"cluster_rename":          textSetting(readCluster),
+		"hostname":                textSetting(readHostname),
+		"install_config":          fieldSetting(func(c *Config) any { return &c.InstallConfig }),
 		"kubeadmin_password_hash": readKubeadmin,
-		"crypto_dirs":             paths(func(c *Config) *[]string { return &c.Dirs }),
-		"crypto_files":            paths(func(c *Config) *[]string { return &c.Files }),
+		"crypto_dirs":             pathsSetting(func(c *Config) *[]string { return &c.Dirs }),
+		"crypto_files":            pathsSetting(func(c *Config) *[]string { return &c.Files }),
 
-		"cluster_customization_dirs":  paths(func(c *Config) *[]string { return &c.Dirs }),
-		"cluster_customization_files": paths(func(c *Config) *[]string { return &c.Files }),
-		"static_dirs":                 paths(func(c *Config) *[]string { return &c.Dirs }),
-		"static_files":                paths(func(c *Config) *[]string { return &c.Files }),
+		"cluster_customization_dirs":  pathsSetting(func(c *Config) *[]string { return &c.Dirs }),
+		"cluster_customization_files": pathsSetting(func(c *Config) *[]string { return &c.Files }),
+		"static_dirs":                 pathsSetting(func(c *Config) *[]string { return &c.Dirs }),
+		"static_files":                pathsSetting(func(c *Config) *[]string { return &c.Files }),
 
-		"summary_file":       text(func(c *Config, text string) error { return readPath(&c.SummaryFile, text) }),
-		"summary_file_clean": text(func(c *Config, text string) error { return readPath(&c.SummaryFile, text) }),
-		"etcd_endpoint":      remark("etcd_endpoint: ignored, etcd is opened on a private socket"),
-		"threads":            remark("threads: ignored, one thread is used"),
-		"use_key_rules":      each(readKeyRule),
-		"use_cert_rules":     each(readCertRule),
+		"summary_file":       textSetting(func(c *Config, text string) error { return readPath(&c.SummaryFile, text) }),
+		"summary_file_clean": textSetting(func(c *Config, text string) error { return readPath(&c.SummaryFile, text) }),
+		"etcd_endpoint":      remarkSetting("etcd_endpoint: ignored, etcd is opened on a private socket"),
+		"threads":            remarkSetting("threads: ignored, one thread is used"),
+		"use_key_rules":      listSetting(readKeyRule),
+		"use_cert_rules":     listSetting(readCertRule),
 
-		"pull_secret":                value(func(c *Config) any { return &c.PullSecret }),
-		"user_ca_bundle":             value(func(c *Config) any { return &c.UserCABundle }),
-		"proxy_trusted_ca_bundle":    text(readTrustedCA),
-		"proxy":                      text(readProxy),
-		"chrony_config":              value(func(c *Config) any { return &c.Chrony }),
-		"regenerate_server_ssh_keys": text(func(c *Config, text string) error { return readPath(&c.ServerSSHKeys, text) }),
+		"pull_secret":                fieldSetting(func(c *Config) any { return &c.PullSecret }),
+		"user_ca_bundle":             fieldSetting(func(c *Config) any { return &c.UserCABundle }),
+		"proxy_trusted_ca_bundle":    textSetting(readTrustedCA),
+		"proxy":                      textSetting(readProxy),
+		"chrony_config":              fieldSetting(func(c *Config) any { return &c.Chrony }),
+		"regenerate_server_ssh_keys": textSetting(func(c *Config, text string) error { return readPath(&c.ServerSSHKeys, text) }),
 	}
 }
 
-// refused are the keys of the field's tool that are not supported, with what to do instead. An empty one is accepted.
-func refused() map[string]string {
+// refusedSettings are the keys of the field's tool that are not supported, with what to do instead. An empty one is accepted.
+func refusedSettings() map[string]string {
 	const encrypted = "values encrypted at rest are not read: turn encryption off first (APIServer cluster, spec.encryption.type: identity)"
 	return map[string]string{
 		"kube_encryption_config":      encrypted,
@@ -140,7 +140,7 @@ func Parse(text []byte) (Config, error) {
 	if err := json.Unmarshal(doc, &keys); err != nil {
 		return Config{}, errors.New("parse the recert configuration: not an object")
 	}
-	c, known, cannot := Config{SummaryFile: host.RecertSummary}, settings(), refused()
+	c, known, cannot := Config{SummaryFile: host.RecertSummary}, supportedSettings(), refusedSettings()
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		raw := keys[key]
@@ -148,7 +148,7 @@ func Parse(text []byte) (Config, error) {
 		case ok && string(raw) == "null":
 		case ok:
 			if err := read(&c, raw); err != nil {
-				problems = append(problems, fmt.Errorf("key %q: %w", key, plain(err)))
+				problems = append(problems, fmt.Errorf("key %q: %w", key, redactDecodeError(err)))
 			}
 		case cannot[key] != "":
 			if !isZero(raw) {
@@ -164,7 +164,7 @@ func Parse(text []byte) (Config, error) {
 	if c.AddressesOnly {
 		c.leaveAuthorities()
 	}
-	return c, c.check()
+	return c, c.checkConsistency()
 }
 
 // leaveAuthorities drops the rules that give authorities other keys.
@@ -187,8 +187,8 @@ func (c Config) NeedsRecord() bool {
 	return c.ReissuesTrees() || c.ServerSSHKeys != "" || c.Hostname != "" || c.Cluster != nil || c.Defragment
 }
 
-// check refuses what contradicts itself.
-func (c Config) check() error {
+// checkConsistency refuses what contradicts itself.
+func (c Config) checkConsistency() error {
 	for old, fresh := range c.Names {
 		if _, chained := c.Names[fresh]; chained && old != fresh {
 			return fmt.Errorf("recert configuration: cn_san_replace_rules: %s replaces %s and is itself replaced", fresh, old)
@@ -217,8 +217,8 @@ func (c Config) check() error {
 	return nil
 }
 
-// plain drops the value that a decoding error may quote.
-func plain(err error) error {
+// redactDecodeError drops the value that a decoding error may quote.
+func redactDecodeError(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
 		return fmt.Errorf("must be a %s, is a %s", kind.Type, kind.Value)

@@ -32,7 +32,7 @@ func SaveKeys(files host.Files, configPath string, keys Keys) error {
 		if err != nil {
 			return fmt.Errorf("encode a new key: %w", err)
 		}
-		stored[encode64(old)] = encode64(string(der))
+		stored[encodeBase64(old)] = encodeBase64(string(der))
 	}
 	text, err := json.Marshal(stored)
 	if err != nil {
@@ -75,4 +75,4 @@ func loadKeys(files host.Files, configPath string) (Keys, error) {
 	return keys, nil
 }
 
-func encode64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+func encodeBase64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

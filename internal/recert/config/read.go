@@ -43,7 +43,7 @@ func readCluster(c *Config, text string) error {
 	return nil
 }
 
-func remark(text string) setting {
+func remarkSetting(text string) setting {
 	return func(c *Config, raw json.RawMessage) error {
 		if !isZero(raw) {
 			c.Remarks = append(c.Remarks, text)
@@ -63,13 +63,13 @@ func readKubeadmin(c *Config, raw json.RawMessage) error {
 	return nil
 }
 
-// value decodes into a field.
-func value(field func(*Config) any) setting {
+// fieldSetting decodes into a field.
+func fieldSetting(field func(*Config) any) setting {
 	return func(c *Config, raw json.RawMessage) error { return json.Unmarshal(raw, field(c)) }
 }
 
-// text reads a string; an empty one has no effect.
-func text(read func(c *Config, text string) error) setting {
+// textSetting reads a string; an empty one has no effect.
+func textSetting(read func(c *Config, text string) error) setting {
 	return func(c *Config, raw json.RawMessage) error {
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil || text == "" {
@@ -79,8 +79,8 @@ func text(read func(c *Config, text string) error) setting {
 	}
 }
 
-// each reads a list of strings, or one. An error names the element by its number: the text may be a key.
-func each(read func(c *Config, text string) error) setting {
+// listSetting reads a list of strings, or one. An error names the element by its number: the text may be a key.
+func listSetting(read func(c *Config, text string) error) setting {
 	return func(c *Config, raw json.RawMessage) error {
 		list := []string{""}
 		if json.Unmarshal(raw, &list[0]) != nil {
@@ -97,10 +97,10 @@ func each(read func(c *Config, text string) error) setting {
 	}
 }
 
-// paths reads a list of paths, each once.
-func paths(to func(*Config) *[]string) setting {
-	return each(func(c *Config, text string) error {
-		p, err := absolute(text)
+// pathsSetting reads a list of paths, each once.
+func pathsSetting(to func(*Config) *[]string) setting {
+	return listSetting(func(c *Config, text string) error {
+		p, err := hostPathOf(text)
 		if list := to(c); err == nil && !slices.Contains(*list, p) {
 			*list = append(*list, p)
 		}
@@ -154,15 +154,15 @@ func readReplaceRule(c *Config, text string) error {
 }
 
 func readPath(to *string, text string) error {
-	p, err := absolute(text)
+	p, err := hostPathOf(text)
 	if err == nil {
 		*to = p
 	}
 	return err
 }
 
-// absolute translates an absolute path.
-func absolute(text string) (string, error) {
+// hostPathOf translates an absolute path.
+func hostPathOf(text string) (string, error) {
 	if !path.IsAbs(text) {
 		return "", fmt.Errorf("path %q is not absolute", text)
 	}

@@ -54,23 +54,23 @@ type Found struct {
 func Scan(ctx context.Context, p Ports, cfg config.Config) (*Inventory, error) {
 	var out *Inventory
 	err := withSurvey(ctx, p, cfg, config.Record{}, func(s *Survey) error {
-		out = s.inventory()
+		out = s.buildInventory()
 		return nil
 	})
 	return out, err
 }
 
-func (s *Survey) inventory() *Inventory {
+func (s *Survey) buildInventory() *Inventory {
 	s.resolveTokens(provedBy)
 	out := &Inventory{Leftovers: s.Leftovers, NotRead: s.NotRead, Unread: s.unreadCounts(), Tokens: s.tokens}
 	for _, cert := range s.PKI.Everything() {
 		found := Found{Subject: cert.Subject.String(), Issuer: cert.Issuer.String(), Authority: cert.IsCA,
-			Fingerprint: fingerprint(cert.Certificate), Algorithm: cert.SignatureAlgorithm.String(),
+			Fingerprint: fingerprintOf(cert.Certificate), Algorithm: cert.SignatureAlgorithm.String(),
 			NotBefore: cert.NotBefore.UTC(), NotAfter: cert.NotAfter.UTC(),
 			HasKey: s.PKI.KeyOf(cert) != nil}
 		found.Names = certs.NamesOf(cert.Certificate)
 		if signer := s.PKI.SignerOf(cert); signer != nil {
-			found.SignedBy = fingerprint(signer)
+			found.SignedBy = fingerprintOf(signer)
 		}
 		for _, at := range cert.Places {
 			found.Places = append(found.Places, at.Where)
@@ -91,7 +91,7 @@ func (s *Survey) inventory() *Inventory {
 	return out
 }
 
-func fingerprint(cert *x509.Certificate) string {
+func fingerprintOf(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
 	return hex.EncodeToString(sum[:])
 }

@@ -20,22 +20,22 @@ func (s *Survey) reportLeftover(where func() string, text string) {
 		return
 	}
 	for _, a := range s.Mapping.Mentions(text) {
-		s.leftover(where(), "mentions "+a.String())
+		s.addLeftover(where(), "mentions "+a.String())
 	}
 	if s.Mapping.Cluster.Mentions(text) {
-		s.leftover(where(), "mentions "+s.Mapping.Cluster.Zone.Old)
+		s.addLeftover(where(), "mentions "+s.Mapping.Cluster.Zone.Old)
 	}
 	for _, c := range carried {
 		for _, a := range s.Mapping.Mentions(c.Content) {
-			s.leftover(where(), "mentions "+a.String()+" inside a data URL")
+			s.addLeftover(where(), "mentions "+a.String()+" inside a data URL")
 		}
 		if c.Compressed && s.PKI.NamesOld(c.Content) {
-			s.leftover(where(), "has a certificate with an old address or name, compressed inside a data URL")
+			s.addLeftover(where(), "has a certificate with an old address or name, compressed inside a data URL")
 		}
 	}
 }
 
-func (s *Survey) leftover(where, why string) { s.Leftovers = append(s.Leftovers, Note{where, why}) }
+func (s *Survey) addLeftover(where, why string) { s.Leftovers = append(s.Leftovers, Note{where, why}) }
 
 // reportMentions notes the parts of certificates that mention an old address and are not rewritten.
 func (s *Survey) reportMentions() {
@@ -45,7 +45,7 @@ func (s *Survey) reportMentions() {
 	for _, cert := range s.PKI.Mentioning {
 		for _, at := range cert.Places {
 			for _, mention := range cert.Mentions {
-				s.leftover(at.Where, mention)
+				s.addLeftover(at.Where, mention)
 			}
 		}
 	}

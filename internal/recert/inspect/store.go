@@ -54,7 +54,7 @@ func readAhead(ctx context.Context, readers *sync.WaitGroup, store host.OpenKeys
 		defer close(out)
 		for _, prefix := range prefixes {
 			r := &reading{batches: make(chan []host.KeyValue, aheadBatches)}
-			readers.Go(func() { r.read(ctx, store, prefix) })
+			readers.Go(func() { r.readBatches(ctx, store, prefix) })
 			select {
 			case out <- r:
 			case <-ctx.Done():
@@ -65,7 +65,7 @@ func readAhead(ctx context.Context, readers *sync.WaitGroup, store host.OpenKeys
 	return out
 }
 
-func (r *reading) read(ctx context.Context, store host.OpenKeystore, prefix string) {
+func (r *reading) readBatches(ctx context.Context, store host.OpenKeystore, prefix string) {
 	defer close(r.batches)
 	var batch []host.KeyValue
 	size := 0
@@ -90,13 +90,13 @@ func (r *reading) read(ctx context.Context, store host.OpenKeystore, prefix stri
 	}
 }
 
-// transient are objects that describe the past or are recreated; old addresses in them are not reported.
-func transient() []string { return []string{"events/", "masterleases/", rules.NodePrefix} }
+// transientPrefixes are objects that describe the past or are recreated; old addresses in them are not reported.
+func transientPrefixes() []string { return []string{"events/", "masterleases/", rules.NodePrefix} }
 
 // readRest reports mentions of old addresses in the objects that no rule names, such as users' own, and counts those it cannot read.
 func (s *Survey) readRest(ctx context.Context, store host.OpenKeystore) error {
 	read := s.rules.Prefixes()
-	for _, name := range transient() {
+	for _, name := range transientPrefixes() {
 		read = append(read, rules.StorageKey(name))
 	}
 	for _, prefix := range []string{rules.StoragePrefix, rules.AggregatedPrefix} {

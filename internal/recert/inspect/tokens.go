@@ -98,7 +98,7 @@ func (s *Survey) resolveTokens(proved proof) {
 		name := naming{token.Algorithm, token.KeyID}
 		by, known := answers[name]
 		if !known || by != "" && !proved(token, keys[by]) {
-			by = proved.first(token, keys, order)
+			by = proved.findKey(token, keys, order)
 		}
 		s.tokens[i].SignedBy = by
 		if token.KeyID != "" {
@@ -107,8 +107,8 @@ func (s *Survey) resolveTokens(proved proof) {
 	}
 }
 
-// first tries the key that a token names before all others.
-func (proved proof) first(token Token, keys map[string]crypto.PublicKey, order []string) string {
+// findKey tries the key that a token names before all others.
+func (proved proof) findKey(token Token, keys map[string]crypto.PublicKey, order []string) string {
 	for _, print := range append([]string{namedKey(token.KeyID)}, order...) {
 		if key, ok := keys[print]; ok && proved(token, key) {
 			return print
@@ -130,17 +130,17 @@ func provedBy(t Token, key crypto.PublicKey) bool {
 	kind := certs.KeyAlgorithm(key)
 	switch family := t.Algorithm[:2]; family {
 	case "RS", "PS":
-		return kind == "RSA" && verifies(t, key)
+		return kind == "RSA" && isVerifiedBy(t, key)
 	case "ES":
-		return kind == "ECDSA" && verifies(t, key)
+		return kind == "ECDSA" && isVerifiedBy(t, key)
 	case "Ed":
-		return kind == "Ed25519" && verifies(t, key)
+		return kind == "Ed25519" && isVerifiedBy(t, key)
 	default: // of a shared secret
 		return false
 	}
 }
 
-func verifies(t Token, key crypto.PublicKey) bool {
+func isVerifiedBy(t Token, key crypto.PublicKey) bool {
 	_, err := t.signed.Verify(key)
 	return err == nil
 }

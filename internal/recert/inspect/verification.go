@@ -39,13 +39,13 @@ func Verify(ctx context.Context, p Ports, configPath string) (*Verification, err
 	out := &Verification{}
 	err = withSurvey(ctx, p, cfg, record, func(s *Survey) error {
 		for _, resource := range slices.Sorted(maps.Keys(s.encrypted)) {
-			out.problem(resource, "%d objects are encrypted at rest and were not read", s.encrypted[resource])
+			out.addProblem(resource, "%d objects are encrypted at rest and were not read", s.encrypted[resource])
 		}
 		out.Unknown = s.unreadForeign("encrypted at rest and cannot be read")
 		out.Unknown = append(out.Unknown, s.NotRead...)
 		out.Leftovers = s.Leftovers
 		out.proveLeaves(s)
-		out.unfinished(s)
+		out.addUnfinished(s)
 		out.proveRecord(s, record, config.RecordPath(configPath))
 		out.proveServerKeys(cfg, record, p.Files)
 		out.proveTrees(s, p.Files)
@@ -54,19 +54,19 @@ func Verify(ctx context.Context, p Ports, configPath string) (*Verification, err
 	return out, err
 }
 
-func (v *Verification) problem(where, format string, args ...any) {
+func (v *Verification) addProblem(where, format string, args ...any) {
 	v.Problems = append(v.Problems, Note{where, fmt.Sprintf(format, args...)})
 }
 
-func (v *Verification) unknown(where, format string, args ...any) {
+func (v *Verification) addUnknown(where, format string, args ...any) {
 	v.Unknown = append(v.Unknown, Note{where, fmt.Sprintf(format, args...)})
 }
 
-// unfinished reports what a run would still change.
-func (v *Verification) unfinished(s *Survey) {
+// addUnfinished reports what a run would still change.
+func (v *Verification) addUnfinished(s *Survey) {
 	for _, c := range s.Changes {
 		if !s.Mapping.Overlaps() || !s.byAddress[c.Where] {
-			v.problem(c.Where, "not yet changed: %s", c.Why)
+			v.addProblem(c.Where, "not yet changed: %s", c.Why)
 		}
 	}
 	if s.Mapping.Overlaps() {
@@ -74,21 +74,21 @@ func (v *Verification) unfinished(s *Survey) {
 		return
 	}
 	for _, m := range s.Members {
-		v.problem("etcd member "+m.Name, "still has a peer URL of the old address")
+		v.addProblem("etcd member "+m.Name, "still has a peer URL of the old address")
 	}
 	for _, leaf := range s.PKI.Leaves {
 		if _, err := s.PKI.SigningOf(leaf, rules.HasEssentialPlace(leaf)); err != nil {
-			v.unknown(leaf.Places[0].Where, "the certificate names an old address and cannot be re-issued: %v", err)
+			v.addUnknown(leaf.Places[0].Where, "the certificate names an old address and cannot be re-issued: %v", err)
 			continue
 		}
-		v.problem(leaf.Places[0].Where, "the certificate still names an old address")
+		v.addProblem(leaf.Places[0].Where, "the certificate still names an old address")
 	}
 }
 
 func (v *Verification) proveLeaves(s *Survey) {
 	for _, u := range s.PKI.Unread {
 		if rules.IsEssential(u.At) {
-			v.problem(u.At.Where, "%s", u)
+			v.addProblem(u.At.Where, "%s", u)
 		} else {
 			v.Unknown = append(v.Unknown, Note{u.At.Where, u.String()})
 		}
@@ -102,17 +102,17 @@ func (v *Verification) proveLeaves(s *Survey) {
 		case s.PKI.SignerOf(leaf) != nil:
 			v.Checked++
 		case len(candidates) == 0:
-			v.unknown(leaf.Places[0].Where, "its authority %q is not in the cluster", leaf.Issuer.CommonName)
+			v.addUnknown(leaf.Places[0].Where, "its authority %q is not in the cluster", leaf.Issuer.CommonName)
 		case !certs.IsVerified(leaf.SignatureAlgorithm):
 			_, _, err := s.PKI.Issuer(leaf)
-			v.unknown(leaf.Places[0].Where, "%v", err)
+			v.addUnknown(leaf.Places[0].Where, "%v", err)
 		default:
-			v.problem(leaf.Places[0].Where, "is not signed by its authority %q", leaf.Issuer.CommonName)
+			v.addProblem(leaf.Places[0].Where, "is not signed by its authority %q", leaf.Issuer.CommonName)
 		}
 		v.proveCover(s, leaf)
 		for _, at := range leaf.Places {
 			if err := s.PKI.MatchesKeyBeside(leaf, at); err != nil {
-				v.problem(at.Where, "%v", err)
+				v.addProblem(at.Where, "%v", err)
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func (v *Verification) proveCover(s *Survey, leaf *certs.Certificate) {
 	names := certs.NamesOf(leaf.Certificate)
 	for _, a := range s.newAddresses() {
 		if !slices.Contains(names, a.String()) {
-			v.problem(leaf.Places[0].Where, "the certificate does not name the new address %s", a)
+			v.addProblem(leaf.Places[0].Where, "the certificate does not name the new address %s", a)
 		}
 	}
 }

@@ -17,16 +17,16 @@ func (v *Verification) proveRecord(s *Survey, record config.Record, path string)
 	switch {
 	case record.Done:
 	case len(record.After) > 0:
-		v.problem(path, "a run was interrupted: apply completes it")
+		v.addProblem(path, "a run was interrupted: apply completes it")
 	case s.Config.Expiry == config.ExtendExpiry || s.Config.ServerSSHKeys != "" || s.Mapping.Overlaps():
-		v.problem(path, "records no run with this configuration, and without a record its result cannot be verified")
+		v.addProblem(path, "records no run with this configuration, and without a record its result cannot be verified")
 	}
 	for _, cert := range s.PKI.Everything() {
 		if _, replaced := record.Certificates[config.Hash(cert.Raw)]; !replaced {
 			continue
 		}
 		for _, at := range cert.Places {
-			v.problem(at.Where, "has the certificate of %q that the run replaced", cert.Subject)
+			v.addProblem(at.Where, "has the certificate of %q that the run replaced", cert.Subject)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (v *Verification) proveTrees(s *Survey, files host.Files) {
 	}
 	for _, cert := range s.PKI.Everything() {
 		if t.Unfinished(cert) {
-			v.problem(cert.Places[0].Where, "the certificate of %q has not been re-issued or replaced", cert.Subject)
+			v.addProblem(cert.Places[0].Where, "the certificate of %q has not been re-issued or replaced", cert.Subject)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func (m Mapping) URL(text string) string { return m.Cluster.Text(m.Text(text)) }
 
 // HostOrNode maps a text that is nothing but an address, the node's name or a name in the cluster's zone.
 func (m Mapping) HostOrNode(text string) (string, bool) {
-	if to, ok := m.Node.name(text); ok {
+	if to, ok := m.Node.mapName(text); ok {
 		return to, true
 	}
 	if to, ok := m.Cluster.Host(text); ok {
@@ -146,12 +146,12 @@ func (m Mapping) Host(text string) (string, bool) {
 // Text maps every address that stands in the text as a word of its own: bare, with a port, in a
 // URL, in brackets. An address that is part of a longer word, a range or a network is left.
 func (m Mapping) Text(text string) string {
-	if m.Empty() || !m.quick.text(text) {
+	if m.Empty() || !m.quick.mayMentionOld(text) {
 		return text
 	}
 	var out strings.Builder
 	last := 0
-	for w := range words(text) {
+	for w := range addressWords(text) {
 		to, ok := m.Get(w.addr)
 		if !ok || !w.host {
 			continue
@@ -170,7 +170,7 @@ func (m Mapping) Text(text string) string {
 // Mentions lists the old addresses that the text still carries in any form, networks and
 // ranges included.
 func (m Mapping) Mentions(text string) []netip.Addr {
-	if m.Empty() || !m.quick.text(text) {
+	if m.Empty() || !m.quick.mayMentionOld(text) {
 		return nil
 	}
 	var found []netip.Addr
@@ -179,12 +179,12 @@ func (m Mapping) Mentions(text string) []netip.Addr {
 			found = append(found, a.Unmap())
 		}
 	}
-	for w := range words(text) {
+	for w := range addressWords(text) {
 		add(w.addr)
 		add(w.afterLabel(text))
 	}
 	for _, d := range m.quick.texts { // beside a port, a name or a letter that addresses are written with too
-		if d.alone(text) {
+		if d.isSeparateIn(text) {
 			add(d.addr)
 		}
 	}

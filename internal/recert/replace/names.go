@@ -57,8 +57,8 @@ type Name struct {
 // Empty reports whether the name stays.
 func (n Name) Empty() bool { return n.Old == n.New }
 
-// name maps a name of a certificate: the node's, or a user's of Kubernetes that ends with it ("system:node:NAME").
-func (n Name) name(text string) (string, bool) {
+// mapName maps a name of a certificate: the node's, or a user's of Kubernetes that ends with it ("system:node:NAME").
+func (n Name) mapName(text string) (string, bool) {
 	if n.Empty() {
 		return text, false
 	}
@@ -90,11 +90,11 @@ func (n Name) File(name string) (string, bool) {
 	return name, false
 }
 
-// variable is a name as etcd's operator writes it into names of environment variables.
-func variable(name string) string { return strings.NewReplacer("-", "_", ".", "_").Replace(name) }
+// variableName is a name as etcd's operator writes it into names of environment variables.
+func variableName(name string) string { return strings.NewReplacer("-", "_", ".", "_").Replace(name) }
 
 // NameVariable is the variable that holds the node's name.
-func NameVariable(name string) string { return "NODE_" + variable(name) + "_ETCD_NAME" }
+func NameVariable(name string) string { return "NODE_" + variableName(name) + "_ETCD_NAME" }
 
 // Word maps a longest run of the characters that names are made of.
 func (n Name) Word(run string) (string, bool) {
@@ -102,8 +102,8 @@ func (n Name) Word(run string) (string, bool) {
 		return to, true
 	}
 	for _, what := range []string{"_ETCD_NAME", "_ETCD_URL_HOST", "_IP"} {
-		if run == "NODE_"+variable(n.Old)+what {
-			return "NODE_" + variable(n.New) + what, true
+		if run == "NODE_"+variableName(n.Old)+what {
+			return "NODE_" + variableName(n.New) + what, true
 		}
 	}
 	return run, false
@@ -116,7 +116,7 @@ func InName(c byte) bool {
 
 // Words maps files and variables of the node wherever a text has them as whole words. The bare name is left: it may be any word.
 func (n Name) Words(text string) string {
-	if n.Empty() || !strings.Contains(text, n.Old) && !strings.Contains(text, variable(n.Old)) {
+	if n.Empty() || !strings.Contains(text, n.Old) && !strings.Contains(text, variableName(n.Old)) {
 		return text
 	}
 	return wire.Splice(text, nameEdits(text, n.Word))

@@ -45,7 +45,7 @@ func TestNodeNamesInCertificates(t *testing.T) {
 	n := Name{"sno", "b"}
 	for text, want := range map[string]string{"sno": "b", "system:node:sno": "system:node:b", "system:ovn-node:sno": "system:ovn-node:b",
 		"system:node:sno2": "", "mysno": "", "sno.example.com": "", "x:sno": "", "system:nosno": ""} {
-		if got, ok := n.name(text); ok != (want != "") || ok && got != want {
+		if got, ok := n.mapName(text); ok != (want != "") || ok && got != want {
 			t.Errorf("%s became %s", text, got)
 		}
 	}

@@ -50,15 +50,15 @@ func (m Mapping) MayMatter(der []byte) bool {
 }
 
 // Carries reports whether the bytes of an old address or name are in a certificate.
-func (m Mapping) Carries(der []byte) bool { return m.quick.named(der) }
+func (m Mapping) Carries(der []byte) bool { return m.quick.mayNameOld(der) }
 
 // MayMention reports whether a value may mention an old address or name.
 func (m Mapping) MayMention(text string) bool {
-	return slices.ContainsFunc(m.quick.names, func(n string) bool { return strings.Contains(text, n) }) || m.quick.text(text)
+	return slices.ContainsFunc(m.quick.names, func(n string) bool { return strings.Contains(text, n) }) || m.quick.mayMentionOld(text)
 }
 
-// named reports whether the bytes of an old address or name are in a certificate.
-func (g prefilter) named(der []byte) bool {
+// mayNameOld reports whether the bytes of an old address or name are in a certificate.
+func (g prefilter) mayNameOld(der []byte) bool {
 	for _, b := range g.raw {
 		if bytes.Contains(der, b) {
 			return true
@@ -67,10 +67,10 @@ func (g prefilter) named(der []byte) bool {
 	return false
 }
 
-// text reports whether a text may mention an old address.
-func (g prefilter) text(text string) bool {
+// mayMentionOld reports whether a text may mention an old address.
+func (g prefilter) mayMentionOld(text string) bool {
 	for _, s := range g.texts {
-		if s.in(text) {
+		if s.isWithin(text) {
 			return true
 		}
 	}
@@ -90,22 +90,22 @@ func newDotted(a netip.Addr) dotted {
 	return dotted{a, text[:dot], text[dot:]}
 }
 
-// in reports whether the text has the address, even as part of a longer word.
-func (d dotted) in(text string) bool {
-	return d.found(text, func(string, string) bool { return true })
+// isWithin reports whether the text has the address, even as part of a longer word.
+func (d dotted) isWithin(text string) bool {
+	return d.hasOccurrence(text, func(string, string) bool { return true })
 }
 
-// alone reports whether the text has the address with no other number before or after it.
-func (d dotted) alone(text string) bool {
+// isSeparateIn reports whether the text has the address with no other number before or after it.
+func (d dotted) isSeparateIn(text string) bool {
 	isDigit := func(text string) bool { return text != "" && '0' <= text[0] && text[0] <= '9' }
-	return d.found(text, func(before, after string) bool {
+	return d.hasOccurrence(text, func(before, after string) bool {
 		shorter := strings.TrimSuffix(before, ".")
 		return !isDigit(shorter[max(0, len(shorter)-1):]) && !isDigit(strings.TrimPrefix(after, "."))
 	})
 }
 
-// found searches for an occurrence with the wanted text around it.
-func (d dotted) found(text string, wanted func(before, after string) bool) bool {
+// hasOccurrence searches for an occurrence with the wanted text around it.
+func (d dotted) hasOccurrence(text string, wanted func(before, after string) bool) bool {
 	for from := 0; ; from++ {
 		i := strings.Index(text[from:], d.tail)
 		if i < 0 {

@@ -32,9 +32,9 @@ var byteClass = func() (t [256]uint8) {
 	return t
 }()
 
-// words finds the addresses of a text: it takes every longest run of the bytes that addresses are
+// addressWords finds the addresses of a text: it takes every longest run of the bytes that addresses are
 // written with, and what stands around it decides what the run is.
-func words(text string) iter.Seq[word] {
+func addressWords(text string) iter.Seq[word] {
 	return func(yield func(word) bool) {
 		for i := 0; i < len(text); i++ {
 			if byteClass[text[i]] != classAddr {

@@ -17,7 +17,7 @@ type Deletion struct {
 	Named bool
 }
 
-func deletions() []Deletion {
+func deletionRules() []Deletion {
 	return []Deletion{
 		{Prefix: "pods/", Why: "its controller recreates it with a new address", Keep: keepBarePods},
 		{Prefix: "leases/", Why: "leaders and heartbeats from before the change"},

@@ -19,11 +19,11 @@ type DiskRule struct {
 func diskRules() []DiskRule {
 	const pod = "static pod of etcd"
 	return append(nodeDiskRules(), []DiskRule{
-		{"etcd-pod.yaml", anywhere, pod},
-		{"*etcd-pod/pod.yaml", anywhere, pod},
-		{"restore-etcd-pod/quorum-restore-pod.yaml", anywhere, pod},
+		{"etcd-pod.yaml", mapAnywhere, pod},
+		{"*etcd-pod/pod.yaml", mapAnywhere, pod},
+		{"restore-etcd-pod/quorum-restore-pod.yaml", mapAnywhere, pod},
 		{"etcd-scripts/etcd.env", etcdVariables(), "environment of etcd's scripts"},
-		{"etcd-endpoints/*", anywhere, "endpoint of etcd"},
+		{"etcd-endpoints/*", mapAnywhere, "endpoint of etcd"},
 		{"kube-apiserver-pod-*/configmaps/config/config.yaml", apiServerURLs(), "etcd URL of kube-apiserver"},
 	}...)
 }

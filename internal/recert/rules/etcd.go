@@ -16,11 +16,11 @@ const AggregatedPrefix = "/openshift.io/"
 
 // etcdVariables are those of etcd's environment that carry an address.
 func etcdVariables() Within {
-	return environment("ALL_ETCD_ENDPOINTS", "ETCDCTL_ENDPOINTS", "NODE_*_ETCD_URL_HOST", "NODE_*_IP")
+	return withinEnvironment("ALL_ETCD_ENDPOINTS", "ETCDCTL_ENDPOINTS", "NODE_*_ETCD_URL_HOST", "NODE_*_IP")
 }
 
 // apiServerURLs is where kube-apiserver's configuration names etcd.
-func apiServerURLs() Within { return document("apiServerArguments/etcd-servers/**") }
+func apiServerURLs() Within { return withinDocument("apiServerArguments/etcd-servers/**") }
 
 // hostnamesAnnotation is where library-go's certificate controllers note what they issued a certificate for.
 const hostnamesAnnotation = "metadata/annotations/auth.openshift.io|certificate-hostnames"
@@ -37,25 +37,25 @@ func etcdRules() []FieldRule {
 		names    = "names of the etcd certificate"
 	)
 	return append(nodeRules(), []FieldRule{
-		rule(etcd+"etcd-endpoints*", "data/*", anywhere, "endpoint of etcd"),
-		rule(etcd+"etcd-pod*", "data/pod.yaml", anywhere, "static pod of etcd"),
-		rule(etcd+"restore-etcd-pod", "data/*", anywhere, "static pod of etcd for a restore"),
+		rule(etcd+"etcd-endpoints*", "data/*", mapAnywhere, "endpoint of etcd"),
+		rule(etcd+"etcd-pod*", "data/pod.yaml", mapAnywhere, "static pod of etcd"),
+		rule(etcd+"restore-etcd-pod", "data/*", mapAnywhere, "static pod of etcd for a restore"),
 		rule(etcd+"etcd-scripts*", "data/etcd.env", etcdVariables(), "environment of etcd's scripts"),
 		rule(secrets+"etcd-peer*", hostnamesAnnotation, hostList, names),
 		rule(secrets+"etcd-serving*", hostnamesAnnotation, hostList, names),
 		rule("secrets/openshift-kube-apiserver/*", hostnamesAnnotation, hostList, "names of the API's certificate"),
 		rule("configmaps/openshift-kube-apiserver/config*", "data/config.yaml", apiServerURLs(), "etcd URL of kube-apiserver"),
-		rule("configmaps/openshift-apiserver/config*", "data/config.yaml", document("storageConfig/urls/*"),
+		rule("configmaps/openshift-apiserver/config*", "data/config.yaml", withinDocument("storageConfig/urls/*"),
 			"etcd URL of openshift-apiserver"),
-		rule("deployments/openshift-oauth-apiserver/apiserver", "spec/template/spec/containers/*/args/*", flag("--etcd-servers"),
+		rule("deployments/openshift-oauth-apiserver/apiserver", "spec/template/spec/containers/*/args/*", withinFlag("--etcd-servers"),
 			"etcd URL of oauth-apiserver"),
-		rule(operator+"kubeapiservers/cluster", "spec/observedConfig/**", anywhere, "observed etcd URL"),
-		rule(operator+"openshiftapiservers/cluster", "spec/observedConfig/storageConfig/urls/*", anywhere, "observed etcd URL"),
-		rule(operator+"authentications/cluster", "spec/observedConfig/oauthAPIServer/**", anywhere, "observed etcd URL"),
-		rule(operator+"networks/cluster", "metadata/annotations/networkoperator.openshift.io|ovn-cluster-initiator", anywhere,
+		rule(operator+"kubeapiservers/cluster", "spec/observedConfig/**", mapAnywhere, "observed etcd URL"),
+		rule(operator+"openshiftapiservers/cluster", "spec/observedConfig/storageConfig/urls/*", mapAnywhere, "observed etcd URL"),
+		rule(operator+"authentications/cluster", "spec/observedConfig/oauthAPIServer/**", mapAnywhere, "observed etcd URL"),
+		rule(operator+"networks/cluster", "metadata/annotations/networkoperator.openshift.io|ovn-cluster-initiator", mapAnywhere,
 			"OVN cluster initiator"),
-		rule("services/endpoints/*/*", "subsets/*/*/*/ip", anywhere, "endpoints maintained by hand"),
-		rule("endpointslices/*/*", "endpoints/*/addresses/*", anywhere, "endpoint slice maintained by hand"),
+		rule("services/endpoints/*/*", "subsets/*/*/*/ip", mapAnywhere, "endpoints maintained by hand"),
+		rule("endpointslices/*/*", "endpoints/*/addresses/*", mapAnywhere, "endpoint slice maintained by hand"),
 	}...)
 }
 

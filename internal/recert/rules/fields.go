@@ -40,8 +40,8 @@ func MatchKey(pattern, key string) bool {
 // isWildcard reports whether a character is special in a pattern of path.Match.
 func isWildcard(c byte) bool { return c == '*' || c == '?' || c == '[' || c == '\\' }
 
-// anywhere maps every address in the text that stands by itself.
-func anywhere(m replace.Mapping, text string) (string, error) { return m.Text(text), nil }
+// mapAnywhere maps every address in the text that stands by itself.
+func mapAnywhere(m replace.Mapping, text string) (string, error) { return m.Text(text), nil }
 
 // hostList maps a comma-separated list of names and addresses; a sorted list stays sorted.
 func hostList(m replace.Mapping, text string) (string, error) {
@@ -60,8 +60,8 @@ func hostList(m replace.Mapping, text string) (string, error) {
 	return strings.Join(names, ","), nil
 }
 
-// document maps addresses in the named fields of a JSON or YAML document.
-func document(fields ...string) Within {
+// withinDocument maps addresses in the named fields of a JSON or YAML document.
+func withinDocument(fields ...string) Within {
 	var patterns [][]string
 	for _, f := range fields {
 		patterns = append(patterns, wire.FieldPath(f))
@@ -80,8 +80,8 @@ func document(fields ...string) Within {
 	}
 }
 
-// environment maps addresses in the values of the named variables of a file of "export NAME=value" lines.
-func environment(names ...string) Within {
+// withinEnvironment maps addresses in the values of the named variables of a file of "export NAME=value" lines.
+func withinEnvironment(names ...string) Within {
 	return func(m replace.Mapping, text string) (string, error) {
 		lines := strings.SplitAfter(text, "\n")
 		for i, line := range lines {
@@ -95,8 +95,8 @@ func environment(names ...string) Within {
 	}
 }
 
-// flag maps addresses in the value of a command-line flag, alone or inside a script.
-func flag(name string) Within {
+// withinFlag maps addresses in the value of a command-line flag, alone or inside a script.
+func withinFlag(name string) Within {
 	return func(m replace.Mapping, text string) (string, error) {
 		var out strings.Builder
 		for {

@@ -82,7 +82,7 @@ func zoneInMachineFile(m replace.Mapping, text string) (string, error) {
 }
 
 func (c carried) editObject(o *wire.Object) error {
-	if err := c.edit(o.Edit); err != nil {
+	if err := c.editContents(o.Edit); err != nil {
 		return fmt.Errorf("edit the files in %s: %w", o.Key, err)
 	}
 	return nil
@@ -92,7 +92,7 @@ func (c carried) editDocument(text string) (string, error) {
 	if !wire.IsJSON(text) {
 		return text, nil
 	}
-	err := c.edit(func(visit wire.Visitor) error {
+	err := c.editContents(func(visit wire.Visitor) error {
 		out, err := wire.EditJSON([]byte(text), visit)
 		text = string(out)
 		return err
@@ -100,8 +100,8 @@ func (c carried) editDocument(text string) (string, error) {
 	return text, err
 }
 
-// edit finds the contents of the files below ".../storage/files/N" and edits them.
-func (c carried) edit(document func(wire.Visitor) error) error {
+// editContents finds the contents of the files below ".../storage/files/N" and edits them.
+func (c carried) editContents(document func(wire.Visitor) error) error {
 	if len(c) == 0 {
 		return nil
 	}

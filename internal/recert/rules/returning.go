@@ -13,7 +13,7 @@ type Returning struct {
 
 const machineConfigs = "machineconfiguration.openshift.io/machineconfigs/"
 
-func returning() []Returning {
+func returningRules() []Returning {
 	return []Returning{
 		{"nmstate.io/nodenetworkconfigurationpolicies/*", "nmstate applies it to the node again"},
 		{"metal3.io/baremetalhosts/*/*", "metal3 may configure the host with it again"},
@@ -32,7 +32,7 @@ func ReturnsAddress(key string) string {
 		(strings.HasPrefix(config, "rendered-") || config == "50-master-dnsmasq-configuration") {
 		return ""
 	}
-	for _, r := range returning() {
+	for _, r := range returningRules() {
 		if MatchKey(r.Keys, name) {
 			return r.Why
 		}
@@ -43,8 +43,8 @@ func ReturnsAddress(key string) string {
 // ReturningPrefixes are where such objects are, except for those that the rulebook reads anyway.
 func (r Rulebook) ReturningPrefixes() (out []string) {
 	read := r.Prefixes()
-	for _, found := range returning() {
-		if prefix := StorageKey(literal(found.Keys)); !hasPrefixOf(prefix, read) {
+	for _, found := range returningRules() {
+		if prefix := StorageKey(literalPrefix(found.Keys)); !hasPrefixOf(prefix, read) {
 			out = append(out, prefix)
 		}
 	}

@@ -19,7 +19,7 @@ type Rulebook struct {
 
 // NewRulebook returns all rules; those for the cluster's names only where they change.
 func NewRulebook(cluster replace.Cluster) Rulebook {
-	r := Rulebook{append(etcdRules(), certManagerRules()...), ObjectRules(), append(deletions(), certManagerRequests()),
+	r := Rulebook{append(etcdRules(), certManagerRules()...), ObjectRules(), append(deletionRules(), certManagerRequests()),
 		cryptoPrefixes(), hashingDeployments(), diskRules()}
 	if !cluster.Empty() {
 		r.Fields, r.Disk = append(r.Fields, clusterRules()...), append(r.Disk, clusterDiskRules()...)
@@ -34,10 +34,10 @@ func (r Rulebook) Prefixes() []string {
 		all = append(all, StorageKey(name))
 	}
 	for _, f := range r.Fields {
-		all = append(all, StorageKey(literal(f.Keys)))
+		all = append(all, StorageKey(literalPrefix(f.Keys)))
 	}
 	for _, o := range r.Objects {
-		all = append(all, StorageKey(literal(o.Keys)))
+		all = append(all, StorageKey(literalPrefix(o.Keys)))
 	}
 	for _, d := range r.Deletions {
 		all = append(all, StorageKey(d.Prefix))
@@ -60,8 +60,8 @@ func StorageKey(name string) string {
 	return StoragePrefix + name
 }
 
-// literal is the part of a pattern before its first wildcard.
-func literal(pattern string) string {
+// literalPrefix is the part of a pattern before its first wildcard.
+func literalPrefix(pattern string) string {
 	for i := range len(pattern) {
 		if isWildcard(pattern[i]) {
 			return pattern[:i]

@@ -13,8 +13,8 @@ type digits64 struct {
 	escaped bool
 }
 
-// decode64 decodes base64 in either alphabet, padded or not. The usual one comes first: where both fit, they say the same.
-func decode64(text string) (plain string, form digits64, ok bool) {
+// decodeBase64 decodes base64 in either alphabet, padded or not. The usual one comes first: where both fit, they say the same.
+func decodeBase64(text string) (plain string, form digits64, ok bool) {
 	if strings.IndexByte(text, '%') >= 0 {
 		unescaped, err := url.PathUnescape(text)
 		if err != nil {
@@ -30,7 +30,7 @@ func decode64(text string) (plain string, form digits64, ok bool) {
 	return "", form, false
 }
 
-func (d digits64) encode(plain string) string {
+func (d digits64) encodeAlike(plain string) string {
 	text := d.alphabet.EncodeToString([]byte(plain))
 	if d.escaped {
 		return url.QueryEscape(text)

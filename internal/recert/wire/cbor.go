@@ -44,17 +44,17 @@ type cborWalker struct {
 // editCBOR visits every string value of a CBOR document and returns the document with the new ones in
 // place. Maps and arrays count their items, not their bytes, so nothing else has to change.
 func editCBOR(doc []byte, visit Visitor) ([]byte, error) {
-	return (&cborWalker{doc: doc, visit: visit}).edit()
+	return (&cborWalker{doc: doc, visit: visit}).editDocument()
 }
 
 // editCBORKeys does the same for the keys of maps.
 func editCBORKeys(doc []byte, visit Visitor) ([]byte, error) {
 	leave := func(_ []string, text string) (string, bool) { return text, false }
-	return (&cborWalker{doc: doc, visit: leave, keys: visit}).edit()
+	return (&cborWalker{doc: doc, visit: leave, keys: visit}).editDocument()
 }
 
-func (w *cborWalker) edit() ([]byte, error) {
-	if err := w.item(0); err != nil {
+func (w *cborWalker) editDocument() ([]byte, error) {
+	if err := w.walkItem(0); err != nil {
 		return nil, fmt.Errorf("read CBOR at byte %d: %w", w.pos, err)
 	}
 	if w.pos != len(w.doc) {
@@ -66,8 +66,8 @@ func (w *cborWalker) edit() ([]byte, error) {
 	return append(w.out, w.doc[w.last:]...), nil
 }
 
-// head reads the first bytes of an item: its major type and its argument.
-func (w *cborWalker) head() (major byte, arg uint64, err error) {
+// readHead reads the first bytes of an item: its major type and its argument.
+func (w *cborWalker) readHead() (major byte, arg uint64, err error) {
 	if w.pos >= len(w.doc) {
 		return 0, 0, errCBORShort
 	}
@@ -90,8 +90,8 @@ func (w *cborWalker) head() (major byte, arg uint64, err error) {
 	return major, binary.BigEndian.Uint64(wide[:]), nil
 }
 
-// content takes n bytes.
-func (w *cborWalker) content(n uint64) ([]byte, error) {
+// readBytes takes n bytes.
+func (w *cborWalker) readBytes(n uint64) ([]byte, error) {
 	if n > math.MaxInt32 || len(w.doc)-w.pos < int(n) {
 		return nil, errCBORShort
 	}
@@ -99,41 +99,41 @@ func (w *cborWalker) content(n uint64) ([]byte, error) {
 	return w.doc[w.pos-int(n) : w.pos], nil
 }
 
-func (w *cborWalker) item(depth int) error {
+func (w *cborWalker) walkItem(depth int) error {
 	if depth > maxNesting {
 		return errCBORNesting
 	}
 	start := w.pos
-	major, arg, err := w.head()
+	major, arg, err := w.readHead()
 	if err != nil {
 		return err
 	}
 	switch major {
 	case cborBytes, cborText:
-		return w.text(start, major, arg)
+		return w.visitString(start, major, arg)
 	case cborArray:
-		return w.array(arg, depth)
+		return w.walkArray(arg, depth)
 	case cborMap:
-		return w.object(arg, depth)
+		return w.walkMap(arg, depth)
 	case cborTag:
-		return w.item(depth + 1)
+		return w.walkItem(depth + 1)
 	}
 	return nil // numbers and simple values end with their head
 }
 
-func (w *cborWalker) text(start int, major byte, n uint64) error {
-	content, err := w.content(n)
+func (w *cborWalker) visitString(start int, major byte, n uint64) error {
+	content, err := w.readBytes(n)
 	if err != nil {
 		return err
 	}
 	if edited, changed := w.visit(w.path, TextOf(content)); changed {
-		w.replace(start, major, edited)
+		w.replaceString(start, major, edited)
 	}
 	return nil
 }
 
-// replace puts a string in the place of the one that was just read.
-func (w *cborWalker) replace(start int, major byte, edited string) {
+// replaceString puts a string in the place of the one that was just read.
+func (w *cborWalker) replaceString(start int, major byte, edited string) {
 	if major == cborText && !utf8.ValidString(edited) {
 		major = cborBytes // a text string must be UTF-8
 	}
@@ -142,10 +142,10 @@ func (w *cborWalker) replace(start int, major byte, edited string) {
 	w.last = w.pos
 }
 
-func (w *cborWalker) array(n uint64, depth int) error {
+func (w *cborWalker) walkArray(n uint64, depth int) error {
 	for i := range n {
 		w.path = append(w.path, strconv.FormatUint(i, 10))
-		if err := w.item(depth + 1); err != nil {
+		if err := w.walkItem(depth + 1); err != nil {
 			return err
 		}
 		w.path = w.path[:len(w.path)-1]
@@ -153,27 +153,27 @@ func (w *cborWalker) array(n uint64, depth int) error {
 	return nil
 }
 
-func (w *cborWalker) object(n uint64, depth int) error {
+func (w *cborWalker) walkMap(n uint64, depth int) error {
 	for range n {
 		start := w.pos
-		major, size, err := w.head()
+		major, size, err := w.readHead()
 		if err != nil {
 			return err
 		}
 		if major != cborBytes && major != cborText {
 			return errors.New("a key is not a string")
 		}
-		key, err := w.content(size)
+		key, err := w.readBytes(size)
 		if err != nil {
 			return err
 		}
 		if w.keys != nil {
 			if edited, changed := w.keys(w.path, string(key)); changed {
-				w.replace(start, major, edited)
+				w.replaceString(start, major, edited)
 			}
 		}
 		w.path = append(w.path, string(key))
-		if err := w.item(depth + 1); err != nil {
+		if err := w.walkItem(depth + 1); err != nil {
 			return err
 		}
 		w.path = w.path[:len(w.path)-1]

@@ -42,7 +42,7 @@ func DataURLs(text string) []DataURL {
 			continue
 		}
 		carried := DataURL{Compressed: strings.HasPrefix(plain, gzipMagic)}
-		if carried.Content, carried.Unread = inflate(plain); carried.Unread != "" {
+		if carried.Content, carried.Unread = inflateLayers(plain); carried.Unread != "" {
 			carried.Unread = "the content of a data URL " + carried.Unread
 		}
 		out = append(out, carried)
@@ -61,11 +61,11 @@ func decodeDataURL(mediaType, contents string) (plain string, write rewriter, er
 		}
 		return plain, func(_ string, edits []Edit) string { return editEscaped(contents, edits) }, nil
 	}
-	plain, form, ok := decode64(contents)
+	plain, form, ok := decodeBase64(contents)
 	if !ok {
 		return "", nil, errors.New("is not base64")
 	}
-	return plain, func(plain string, edits []Edit) string { return form.encode(Splice(plain, edits)) }, nil
+	return plain, func(plain string, edits []Edit) string { return form.encodeAlike(Splice(plain, edits)) }, nil
 }
 
 // EditDataURLs edits the contents of a text's data URLs and encodes them as they were. Compressed contents are edited as they are:

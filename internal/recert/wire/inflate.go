@@ -17,8 +17,8 @@ const (
 // gzipMagic begins a member of a gzip file with the only method there is (RFC 1952 2.3.1).
 const gzipMagic = "\x1f\x8b\x08"
 
-// inflate unpacks a content layer by layer. The reason says why it ended early; the content is then what it had come to.
-func inflate(content string) (plain, reason string) {
+// inflateLayers unpacks a content layer by layer. The reason says why it ended early; the content is then what it had come to.
+func inflateLayers(content string) (plain, reason string) {
 	for range maxLayers {
 		if !strings.HasPrefix(content, gzipMagic) {
 			return content, ""

@@ -25,19 +25,19 @@ type jsonEditor struct {
 // EditJSON visits every string value of a JSON document and returns the document with the new ones
 // in place; all other bytes stay.
 func EditJSON(doc []byte, visit Visitor) ([]byte, error) {
-	return (&jsonEditor{visit: visit}).edit(doc)
+	return (&jsonEditor{visit: visit}).editDocument(doc)
 }
 
 // editJSONKeys does the same for the keys of objects.
 func editJSONKeys(doc []byte, visit Visitor) ([]byte, error) {
 	keep := func(_ []string, text string) (string, bool) { return text, false }
-	return (&jsonEditor{visit: keep, keys: visit}).edit(doc)
+	return (&jsonEditor{visit: keep, keys: visit}).editDocument(doc)
 }
 
-func (e *jsonEditor) edit(doc []byte) ([]byte, error) {
+func (e *jsonEditor) editDocument(doc []byte) ([]byte, error) {
 	e.doc = doc
 	e.in = jsontext.NewDecoder(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if err := e.value(nil); err != nil {
+	if err := e.walkValue(nil); err != nil {
 		return nil, fmt.Errorf("read JSON: %w", err)
 	}
 	if _, err := e.in.ReadToken(); !errors.Is(err, io.EOF) {
@@ -49,31 +49,31 @@ func (e *jsonEditor) edit(doc []byte) ([]byte, error) {
 	return append(e.out, e.doc[e.last:]...), nil
 }
 
-// value reads whatever comes next and everything in it.
-func (e *jsonEditor) value(path []string) error {
+// walkValue reads whatever comes next and everything in it.
+func (e *jsonEditor) walkValue(path []string) error {
 	switch e.in.PeekKind() {
 	case '{':
-		return e.object(path)
+		return e.walkObject(path)
 	case '[':
-		return e.array(path)
+		return e.walkArray(path)
 	case '"':
-		_, err := e.text(path, e.visit)
+		_, err := e.visitString(path, e.visit)
 		return err
 	default:
 		return e.in.SkipValue()
 	}
 }
 
-func (e *jsonEditor) object(path []string) error {
+func (e *jsonEditor) walkObject(path []string) error {
 	if _, err := e.in.ReadToken(); err != nil {
 		return err
 	}
 	for e.in.PeekKind() != '}' {
-		key, err := e.text(path, e.keys)
+		key, err := e.visitString(path, e.keys)
 		if err != nil {
 			return err
 		}
-		if err := e.value(append(path, key)); err != nil {
+		if err := e.walkValue(append(path, key)); err != nil {
 			return err
 		}
 	}
@@ -81,12 +81,12 @@ func (e *jsonEditor) object(path []string) error {
 	return err
 }
 
-func (e *jsonEditor) array(path []string) error {
+func (e *jsonEditor) walkArray(path []string) error {
 	if _, err := e.in.ReadToken(); err != nil {
 		return err
 	}
 	for i := 0; e.in.PeekKind() != ']'; i++ {
-		if err := e.value(append(path, strconv.Itoa(i))); err != nil {
+		if err := e.walkValue(append(path, strconv.Itoa(i))); err != nil {
 			return err
 		}
 	}
@@ -94,13 +94,13 @@ func (e *jsonEditor) array(path []string) error {
 	return err
 }
 
-// text reads a string and replaces it as the visitor, if any, asks.
-func (e *jsonEditor) text(path []string, visit Visitor) (string, error) {
+// visitString reads a string and replaces it as the visitor, if any, asks.
+func (e *jsonEditor) visitString(path []string, visit Visitor) (string, error) {
 	quoted, err := e.in.ReadValue()
 	if err != nil {
 		return "", err
 	}
-	text := unquote(quoted)
+	text := unquoteJSON(quoted)
 	if visit == nil {
 		return text, nil
 	}
@@ -116,8 +116,8 @@ func (e *jsonEditor) text(path []string, visit Visitor) (string, error) {
 	return text, nil
 }
 
-// unquote reads a string that is known to be valid.
-func unquote(quoted []byte) string {
+// unquoteJSON reads a string that is known to be valid.
+func unquoteJSON(quoted []byte) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}

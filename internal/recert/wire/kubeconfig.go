@@ -90,8 +90,8 @@ func kubeconfigValues(text string) iter.Seq2[int, int] {
 
 // endOfValue is where base64 ends, in the line it begins in or a further one.
 func endOfValue(text string, start int) int {
-	end := start + span(text[start:], base64Digits)
-	end += span(text[end:], "=")
+	end := start + prefixLength(text[start:], base64Digits)
+	end += prefixLength(text[end:], "=")
 	for end > start {
 		next := nextLine.FindStringSubmatchIndex(text[end:])
 		if next == nil {
@@ -102,8 +102,8 @@ func endOfValue(text string, start int) int {
 	return end
 }
 
-// span is how many of the first bytes are in a set.
-func span(text, set string) int { return len(text) - len(strings.TrimLeft(text, set)) }
+// prefixLength is how many of the first bytes are in a set.
+func prefixLength(text, set string) int { return len(text) - len(strings.TrimLeft(text, set)) }
 
 // leastPEM is how many digits a value has at least that may be PEM.
 const (

@@ -91,7 +91,7 @@ func (o *Object) Walk(see func(path []string, text string)) error {
 // editCBOR edits the document after its prefix.
 func (o *Object) editCBOR(visit Visitor) ([]byte, error) {
 	body := o.Value[len(cborMagic):]
-	out, err := editCBOR(body, decoded(visit))
+	out, err := editCBOR(body, decodingVisitor(visit))
 	if err != nil || bytes.Equal(out, body) {
 		return o.Value, err
 	}
@@ -105,7 +105,7 @@ const (
 )
 
 func (o *Object) editJSON(visit Visitor) ([]byte, error) {
-	visit = decoded(visit)
+	visit = decodingVisitor(visit)
 	if !bytes.Contains(o.Value[:min(len(o.Value), kindWithin)], []byte(jsonSecret)) {
 		return EditJSON(o.Value, visit)
 	}
@@ -121,11 +121,11 @@ func (o *Object) editJSON(visit Visitor) ([]byte, error) {
 // fields of types without a schema here, such as the caBundle of an APIService or the certificates of a ControllerConfig.
 const base64PEM = "0tLS"
 
-// decoded lets a visitor see PEM in base64 as what it is.
-func decoded(visit Visitor) Visitor {
+// decodingVisitor lets a visitor see PEM in base64 as what it is.
+func decodingVisitor(visit Visitor) Visitor {
 	return func(path []string, text string) (string, bool) {
 		if plain, ok := pemWithin(text); ok {
-			return encoded(visit, path, plain)
+			return visitBase64(visit, path, plain)
 		}
 		return visit(path, text)
 	}
@@ -146,11 +146,11 @@ func viaBase64(visit Visitor, path []string, text string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return encoded(visit, path, string(plain))
+	return visitBase64(visit, path, string(plain))
 }
 
-// encoded shows a text in plain, and returns it in base64.
-func encoded(visit Visitor, path []string, plain string) (string, bool) {
+// visitBase64 shows a text in plain, and returns it in base64.
+func visitBase64(visit Visitor, path []string, plain string) (string, bool) {
 	edited, changed := visit(path, plain)
 	if !changed {
 		return "", false

@@ -166,7 +166,7 @@ func encodeBody(der []byte, old string) string {
 	lead := leadBlanks.FindString(old)
 	trail := trailBlanks.FindString(old[len(lead):])
 	digits := old[len(lead) : len(old)-len(trail)]
-	between, text := separator(lead, digits), base64.StdEncoding.EncodeToString(der)
+	between, text := lineSeparator(lead, digits), base64.StdEncoding.EncodeToString(der)
 	var out strings.Builder
 	out.WriteString(lead)
 	for between != "" && len(text) > pemColumns {
@@ -177,9 +177,9 @@ func encodeBody(der []byte, old string) string {
 	return out.String()
 }
 
-// separator is what parts the lines of a body: an end of line and the indent after it, blanks, or nothing. For a single short line it is
-// what precedes that line.
-func separator(lead, digits string) string {
+// lineSeparator is what parts the lines of a body: an end of line and the indent after it, blanks, or nothing. For a single short
+// line it is what precedes that line.
+func lineSeparator(lead, digits string) string {
 	if len(digits) <= pemColumns {
 		digits = lead + digits
 	}

@@ -17,7 +17,7 @@ import (
 func EditYAML(doc string, visit Visitor) (string, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(doc), &root); err != nil {
-		return "", malformed(err)
+		return "", redactYAMLError(err)
 	}
 	var edits []Edit
 	err := walkYAML(&root, nil, func(path []string, n *yaml.Node) error {
@@ -41,8 +41,8 @@ func EditYAML(doc string, visit Visitor) (string, error) {
 // lineOf finds the only part of a parser's error that quotes nothing of the document, which may be a secret.
 var lineOf = regexp.MustCompile(`\bline [0-9]+`)
 
-// malformed is a parser's error without what it quotes.
-func malformed(err error) error {
+// redactYAMLError is a parser's error without what it quotes.
+func redactYAMLError(err error) error {
 	if line := lineOf.FindString(err.Error()); line != "" {
 		return fmt.Errorf("read YAML: it is malformed near %s", line)
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
-// beside adds what lies in the folders beside the configuration, and the problems of these files by their names.
-func (r *reader) beside(f *File) error {
+// addCompanionFiles adds what lies in the folders beside the configuration, and the problems of these files by their names.
+func (r *reader) addCompanionFiles(f *File) error {
 	before := len(f.Problems)
-	err := r.each(connectionsFolder, func(name string, data []byte) {
+	err := r.eachFile(connectionsFolder, func(name string, data []byte) {
 		f.Config.Connections = append(f.Config.Connections, siteconfig.File{Name: path.Base(name), Content: siteconfig.Secret(data)})
 	}, ".nmconnection")
 	if err != nil {
 		return err
 	}
 	for _, folder := range []string{manifestsFolder, extraFolder} {
-		err := r.each(folder, func(name string, data []byte) {
+		err := r.eachFile(folder, func(name string, data []byte) {
 			objects, problems := siteconfig.DecodeManifests(data)
 			for _, p := range problems {
 				p.Key = strings.TrimSuffix(name+" "+p.Key, " ")
@@ -37,9 +37,9 @@ func (r *reader) beside(f *File) error {
 	return nil
 }
 
-// each reads the files of a folder that have one of the endings, by name.
-func (r *reader) each(folder string, use func(name string, data []byte), endings ...string) error {
-	real, entries, err := r.list(folder)
+// eachFile reads the files of a folder that have one of the endings, by name.
+func (r *reader) eachFile(folder string, use func(name string, data []byte), endings ...string) error {
+	real, entries, err := r.listFolder(folder)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (r *reader) each(folder string, use func(name string, data []byte), endings
 			continue
 		}
 		name := path.Join(real, e.Name())
-		data, err := r.read(name, siteconfig.MaxSize)
+		data, err := r.readFile(name, siteconfig.MaxSize)
 		if err != nil {
 			return err
 		}

@@ -65,10 +65,10 @@ func (e *Error) Unwrap() error { return e.Err }
 func (f Finder) Find(ctx context.Context) (Delivered, error) {
 	if f.Typed != nil {
 		if data, found, err := f.Typed(); err != nil || found {
-			return typed(data), err
+			return decodeTyped(data), err
 		}
 	}
-	found, err := f.labelled(ctx)
+	found, err := f.labelledVolumes(ctx)
 	if err != nil {
 		return Delivered{}, err
 	}
@@ -78,12 +78,12 @@ func (f Finder) Find(ctx context.Context) (Delivered, error) {
 	case 1:
 		return f.onVolume(ctx, found[0])
 	}
-	return f.newest(ctx, found)
+	return f.chooseVolume(ctx, found)
 }
 
-// newest chooses among several volumes. One is chosen only where those beside it were tried and their networks are silent: a guess
+// chooseVolume chooses among several volumes. One is chosen only where those beside it were tried and their networks are silent: a guess
 // would set a site up as another.
-func (f Finder) newest(ctx context.Context, found []host.Volume) (Delivered, error) {
+func (f Finder) chooseVolume(ctx context.Context, found []host.Volume) (Delivered, error) {
 	var unknown []host.Volume
 	last, lastAt := Delivered{}, -1
 	for _, v := range found {
@@ -107,21 +107,21 @@ func (f Finder) newest(ctx context.Context, found []host.Volume) (Delivered, err
 	}
 	places := make([]string, len(found))
 	for i, v := range found {
-		places[i] = describe(v)
+		places[i] = describeVolume(v)
 	}
 	return Delivered{}, &Error{sitecode.ConfigTwice, strings.Join(places, " and "),
 		errors.New("more than one volume holds a site configuration; remove all but one")}
 }
 
-func typed(data []byte) Delivered {
+func decodeTyped(data []byte) Delivered {
 	d := Delivered{File: File{Name: "page", Data: data}, Place: "the page", Typed: true}
 	d.Config, d.Problems = siteconfig.Decode(data)
 	return d
 }
 
-// labelled lists the volumes with a label of ours, one for each disk: an image that was copied to a stick as it is may
+// labelledVolumes lists the volumes with a label of ours, one for each disk: an image that was copied to a stick as it is may
 // show on the disk and on its first partition.
-func (f Finder) labelled(ctx context.Context) ([]host.Volume, error) {
+func (f Finder) labelledVolumes(ctx context.Context) ([]host.Volume, error) {
 	all, err := f.Volumes.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the volumes: %w", err)
@@ -139,8 +139,8 @@ func (f Finder) labelled(ctx context.Context) ([]host.Volume, error) {
 	return out, nil
 }
 
-// describe names a volume so that a person can tell it from another.
-func describe(v host.Volume) string {
+// describeVolume names a volume so that a person can tell it from another.
+func describeVolume(v host.Volume) string {
 	if v.Model == "" {
 		return fmt.Sprintf("volume %q on %s", v.Label, v.Device)
 	}
@@ -148,7 +148,7 @@ func describe(v host.Volume) string {
 }
 
 func (f Finder) onVolume(ctx context.Context, v host.Volume) (Delivered, error) {
-	place := describe(v)
+	place := describeVolume(v)
 	fail := func(err error) error {
 		code := sitecode.ConfigUnreadable
 		if errors.Is(err, host.ErrVolumeGone) {

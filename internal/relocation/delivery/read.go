@@ -56,13 +56,13 @@ func ReadFolder(files fs.FS) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	data, err := r.read(name, siteconfig.MaxSize)
+	data, err := r.readFile(name, siteconfig.MaxSize)
 	if err != nil {
 		return File{Name: name}, err
 	}
 	f := File{Name: name, Data: data}
 	f.Config, f.Problems = siteconfig.Decode(data)
-	if err := r.beside(&f); err != nil {
+	if err := r.addCompanionFiles(&f); err != nil {
 		return f, err
 	}
 	return f, nil
@@ -78,7 +78,7 @@ type reader struct {
 func (r *reader) findConfig() (string, error) {
 	var found []string
 	for _, folder := range []string{".", clusterFolder} {
-		at, entries, err := r.list(folder)
+		at, entries, err := r.listFolder(folder)
 		if err != nil {
 			return "", err
 		}
@@ -97,9 +97,9 @@ func (r *reader) findConfig() (string, error) {
 	return "", fmt.Errorf("there is more than one configuration file: %s; keep one", strings.Join(found, ", "))
 }
 
-// list returns the name of a folder as it is written there, in any case of letters, and its files; none for a folder that is missing.
-func (r *reader) list(folder string) (name string, entries []fs.DirEntry, err error) {
-	name, ok, err := r.folder(folder)
+// listFolder returns the name of a folder as it is written there, in any case of letters, and its files; none for a folder that is missing.
+func (r *reader) listFolder(folder string) (name string, entries []fs.DirEntry, err error) {
+	name, ok, err := r.resolveFolder(folder)
 	if err != nil || !ok {
 		return "", nil, err
 	}
@@ -107,11 +107,11 @@ func (r *reader) list(folder string) (name string, entries []fs.DirEntry, err er
 	if err != nil {
 		return "", nil, fmt.Errorf("list the files of %s: %w", folder, err)
 	}
-	return name, slices.DeleteFunc(entries, ignored), nil
+	return name, slices.DeleteFunc(entries, isIgnored), nil
 }
 
-// folder finds a folder part by part, whatever the case of its letters. A link is not a folder.
-func (r *reader) folder(folder string) (string, bool, error) {
+// resolveFolder finds a folder part by part, whatever the case of its letters. A link is not a folder.
+func (r *reader) resolveFolder(folder string) (string, bool, error) {
 	at := "."
 	if folder == "." {
 		return at, true, nil
@@ -130,13 +130,13 @@ func (r *reader) folder(folder string) (string, bool, error) {
 	return at, true, nil
 }
 
-// ignored are what systems leave on a stick without being asked.
-func ignored(e fs.DirEntry) bool {
+// isIgnored are what systems leave on a stick without being asked.
+func isIgnored(e fs.DirEntry) bool {
 	return strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "~")
 }
 
-// read reads a regular file whole.
-func (r *reader) read(name string, limit int64) ([]byte, error) {
+// readFile reads a regular file whole.
+func (r *reader) readFile(name string, limit int64) ([]byte, error) {
 	if r.count++; r.count > maxFiles {
 		return nil, fmt.Errorf("read %s: there are more than %d files", name, maxFiles)
 	}

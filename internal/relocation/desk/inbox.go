@@ -27,11 +27,11 @@ type Inbox struct {
 // NewInbox looks on volumes, in directories, and at what came by the page.
 func NewInbox(files host.Files, volumes host.Volumes, directories ...delivery.Directory) *Inbox {
 	i := &Inbox{files: files}
-	i.finder = delivery.Finder{Volumes: volumes, Directories: directories, Silent: i.silent, Typed: i.typed}
+	i.finder = delivery.Finder{Volumes: volumes, Directories: directories, Silent: i.silentIndex, Typed: i.readTyped}
 	return i
 }
 
-func (i *Inbox) typed() ([]byte, bool, error) {
+func (i *Inbox) readTyped() ([]byte, bool, error) {
 	data, err := i.files.Read(relocation.TypedFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
@@ -42,8 +42,8 @@ func (i *Inbox) typed() ([]byte, bool, error) {
 	return data, true, nil
 }
 
-// silent is delivery.Finder's.
-func (i *Inbox) silent(c siteconfig.SiteConfig) int {
+// silentIndex is delivery.Finder's.
+func (i *Inbox) silentIndex(c siteconfig.SiteConfig) int {
 	last, err := relocation.ReadLast(i.files)
 	if err != nil {
 		return -1
@@ -57,7 +57,7 @@ func (i *Inbox) silent(c siteconfig.SiteConfig) int {
 
 // Next implements onsite.Inbox.
 func (i *Inbox) Next(ctx context.Context) (onsite.Delivery, error) {
-	d, err := i.finder.Await(ctx, i.report)
+	d, err := i.finder.Await(ctx, i.storeArrival)
 	if err != nil {
 		return onsite.Delivery{}, err
 	}
@@ -74,8 +74,8 @@ func (i *Inbox) Next(ctx context.Context) (onsite.Delivery, error) {
 	return onsite.Delivery{Data: data, Source: d.Place, Again: again}, nil
 }
 
-// report keeps the reason for the page and for status.
-func (i *Inbox) report(reason error) error {
+// storeArrival keeps the reason for the page and for status.
+func (i *Inbox) storeArrival(reason error) error {
 	if errors.Is(reason, delivery.ErrNone) {
 		i.gone = true
 		return i.files.Remove(relocation.ArrivalFile)

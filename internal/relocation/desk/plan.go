@@ -16,14 +16,14 @@ import (
 // expected is how long a reconfiguration takes at most where nothing is wrong.
 const expected = 20 * time.Minute
 
-// describe says what a configuration changes, in plain words.
-func describe(record relocation.Record, c siteconfig.SiteConfig) portal.Plan {
+// describePlan says what a configuration changes, in plain words.
+func describePlan(record relocation.Record, c siteconfig.SiteConfig) portal.Plan {
 	p := portal.Plan{Expected: expected}
 	say := func(format string, args ...any) { p.Sentences = append(p.Sentences, fmt.Sprintf(format, args...)) }
 	facts := record.Facts
 	addresses := onsite.Addresses(record, c)
 	if c.Network != nil || len(c.Connections) > 0 {
-		say("Give the node the address %s and check that the site's router and name servers answer.", joined(addresses))
+		say("Give the node the address %s and check that the site's router and name servers answer.", joinAddresses(addresses))
 	} else {
 		p.Warnings = append(p.Warnings, "No network is given. The node keeps the address of the factory.")
 	}
@@ -47,7 +47,7 @@ func describe(record relocation.Record, c siteconfig.SiteConfig) portal.Plan {
 	return p
 }
 
-func joined(addresses []netip.Addr) string {
+func joinAddresses(addresses []netip.Addr) string {
 	var out []string
 	for _, a := range addresses {
 		out = append(out, a.String())

@@ -49,7 +49,7 @@ func (s *Site) Submit(_ context.Context, c siteconfig.SiteConfig) (portal.Plan, 
 		return portal.Plan{}, nil, err
 	}
 	sum := sha256.Sum256(data)
-	plan := describe(s.record, c)
+	plan := describePlan(s.record, c)
 	plan.ID = hex.EncodeToString(sum[:])
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Site) Start(_ context.Context, plan string) error {
 	if err != nil {
 		return err
 	}
-	if under && !s.repeats(r) || s.waiting() {
+	if under && !s.isRepeating(r) || s.isTypedPending() {
 		return portal.ErrUnderWay
 	}
 	if err := s.files.Write(relocation.TypedFile, s.typed, 0o600); err != nil {
@@ -78,13 +78,13 @@ func (s *Site) Start(_ context.Context, plan string) error {
 }
 
 // waiting: what came by the page has not been taken yet.
-func (s *Site) waiting() bool {
+func (s *Site) isTypedPending() bool {
 	_, err := s.files.Stat(relocation.TypedFile)
 	return err == nil
 }
 
 // repeats: the node tries a silent network again by itself. Another configuration may take its place.
-func (s *Site) repeats(r relocation.Request) bool {
+func (s *Site) isRepeating(r relocation.Request) bool {
 	if !r.Repeats {
 		return false
 	}
@@ -98,9 +98,9 @@ func (s *Site) Progress(context.Context) (portal.Progress, error) {
 	switch {
 	case err != nil:
 		return portal.Progress{}, err
-	case under && !s.repeats(r):
-		return s.running(r)
-	case s.waiting():
+	case under && !s.isRepeating(r):
+		return s.runningProgress(r)
+	case s.isTypedPending():
 		return portal.Progress{State: portal.Running, Title: "Reading the configuration"}, nil
 	}
 	if a, found, err := relocation.ReadArrival(s.files); err == nil && found {
@@ -119,7 +119,7 @@ func (s *Site) Progress(context.Context) (portal.Progress, error) {
 		Returned: last.Outcome == relocation.OutcomeReturned}, nil
 }
 
-func (s *Site) running(r relocation.Request) (portal.Progress, error) {
+func (s *Site) runningProgress(r relocation.Request) (portal.Progress, error) {
 	entries, err := operation.ReadEntries(s.files, r.OperationID)
 	if err != nil {
 		return portal.Progress{}, err

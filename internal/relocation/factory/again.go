@@ -16,7 +16,7 @@ import (
 // configuration that was delivered. The cluster does not run. It ends in the reboot into that stateroot, where the same
 // operation continues. A power cut before the seal undoes it: what was copied is not on the disk for certain.
 func Again(n Ports, r relocation.Request) flow.Plan {
-	m := n.making(r.OperationID, r.Pair())
+	m := n.newSiteBuild(r.OperationID, r.Pair())
 	return flow.Plan{
 		Name: relocation.FlowAgain, Commit: stateroot.StepFlip, MaxAttempts: 3,
 		Steps: []flow.Step{
@@ -24,21 +24,21 @@ func Again(n Ports, r relocation.Request) flow.Plan {
 			stateroot.RemoveOthers(n.Deployments, func(name string, _ []host.Deployment, _ host.Deployment) bool {
 				return relocation.IsSite(name) && name != r.Site
 			}),
-			{Name: relocation.StepCheck, Title: "Check that there is room", Do: m.check},
+			{Name: relocation.StepCheck, Title: "Check that there is room", Do: m.checkPreconditions},
 			stateroot.Clone(n.Deployments, r.Site),
-			stateroot.CopyLive(m.mirror()),
-			stateroot.CopyFinal(m.mirror(), n.Deployments),
-			{Name: relocation.StepFurnish, Title: "Configure the new stateroot to wait for its site", Do: m.furnish},
-			{Name: relocation.StepHand, Title: "Hand over the configuration", Do: m.hand},
-			stateroot.Seal(m.sealing(), n.Files, n.Deployments, n.Trees),
+			stateroot.CopyLive(m.siteMirror()),
+			stateroot.CopyFinal(m.siteMirror(), n.Deployments),
+			{Name: relocation.StepFurnish, Title: "Configure the new stateroot to wait for its site", Do: m.configureToWait},
+			{Name: relocation.StepHand, Title: "Hand over the configuration", Do: m.handOverConfig},
+			stateroot.Seal(m.siteSealing(), n.Files, n.Deployments, n.Trees),
 			stateroot.Flip(n.Deployments, m.pair),
 			stateroot.Reboot(n.Power, n.Clock, "Relocation: booting stateroot "+r.Site),
 		},
 	}
 }
 
-// hand gives the new stateroot request, configuration and journal.
-func (m making) hand(context.Context) error {
+// handOverConfig gives the new stateroot request, configuration and journal.
+func (m siteBuild) handOverConfig(context.Context) error {
 	for _, file := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.LastFile} {
 		data, err := m.Files.Read(file)
 		if errors.Is(err, fs.ErrNotExist) && file == relocation.LastFile {

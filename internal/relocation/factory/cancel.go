@@ -27,9 +27,9 @@ type Cancellation struct {
 // it on a node that waits for a configuration, the next boot continues it.
 func (c Cancellation) Run(ctx context.Context) error {
 	if c.Unswept() {
-		return c.sweep(ctx)
+		return c.removeLeftovers(ctx)
 	}
-	record, here, err := c.open(ctx)
+	record, here, err := c.loadCancelable(ctx)
 	if err != nil {
 		return err
 	}
@@ -43,14 +43,14 @@ func (c Cancellation) Run(ctx context.Context) error {
 
 // Check refuses where there is nothing to cancel.
 func (c Cancellation) Check(ctx context.Context) error {
-	_, _, err := c.open(ctx)
+	_, _, err := c.loadCancelable(ctx)
 	return err
 }
 
 // Unswept: an earlier run was cut short at its end, with the record removed and the wish for it left.
 func (c Cancellation) Unswept() bool {
 	wish, found, err := relocation.ReadWish(c.Files)
-	return err == nil && found && wish.Action == relocation.WishCancel && !exists(c.Files, relocation.RecordFile)
+	return err == nil && found && wish.Action == relocation.WishCancel && !fileExists(c.Files, relocation.RecordFile)
 }
 
 // Ask stores the wish, and ends an attempt that is under way, which would hold the node.
@@ -62,10 +62,10 @@ func (c Cancellation) Ask(ctx context.Context) error {
 	if err := operation.WriteJSON(c.Files, relocation.WishFile, wish); err != nil {
 		return err
 	}
-	return c.stop(ctx)
+	return c.stopWaiting(ctx)
 }
 
-func (c Cancellation) open(ctx context.Context) (relocation.Record, operation.Here, error) {
+func (c Cancellation) loadCancelable(ctx context.Context) (relocation.Record, operation.Here, error) {
 	record, err := relocation.ReadRecord(c.Files)
 	if err != nil {
 		return record, operation.Here{}, err
@@ -91,17 +91,17 @@ func (c Cancellation) Plan(r relocation.Record) flow.Plan {
 		Name: relocation.FlowCancel, Commit: flow.FromStart, AcrossBoots: true, Urgent: true,
 		Steps: []flow.Step{
 			stateroot.FlipBack(c.Deployments, c.Trees, r.Factory, stateroot.Running(r.Factory)),
-			{Name: relocation.StepStop, Title: "Stop waiting for a configuration", Again: true, Do: c.stop},
+			{Name: relocation.StepStop, Title: "Stop waiting for a configuration", Again: true, Do: c.stopWaiting},
 			stateroot.RemoveOthers(c.Deployments, isSite),
-			{Name: relocation.StepRelease, Title: "Release the factory's cluster", Again: true, Do: c.release},
-			{Name: relocation.StepStart, Title: "Start the factory's cluster", Again: true, Do: c.start},
-			{Name: relocation.StepForget, Title: "Remove the record of the preparation", Again: true, Do: c.forget},
+			{Name: relocation.StepRelease, Title: "Release the factory's cluster", Again: true, Do: c.releaseCluster},
+			{Name: relocation.StepStart, Title: "Start the factory's cluster", Again: true, Do: c.startCluster},
+			{Name: relocation.StepForget, Title: "Remove the record of the preparation", Again: true, Do: c.removeRecord},
 		},
 	}
 }
 
-// stop ends an attempt that is under way, too; what it has made is removed next.
-func (c Cancellation) stop(ctx context.Context) error {
+// stopWaiting ends an attempt that is under way, too; what it has made is removed next.
+func (c Cancellation) stopWaiting(ctx context.Context) error {
 	units := []string{relocation.UnitReconfigure, relocation.UnitPage}
 	if c.FromUnit {
 		units = units[1:]
@@ -114,15 +114,15 @@ func (c Cancellation) stop(ctx context.Context) error {
 	return nil
 }
 
-func (c Cancellation) release(ctx context.Context) error { return Unhold(ctx, c.Node) }
+func (c Cancellation) releaseCluster(ctx context.Context) error { return Unhold(ctx, c.Node) }
 
 // startLimit is how long the step waits for kubelet, whose start waits for a network. systemd continues the start.
 const startLimit = 2 * time.Minute
 
-func (c Cancellation) start(ctx context.Context) error {
+func (c Cancellation) startCluster(ctx context.Context) error {
 	once, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	err := c.workload().Revive(once)
+	err := c.clusterWorkload().Revive(once)
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		c.Log.Warn("the factory's cluster is starting; it needs the factory's network", "unit", host.UnitKubelet)
 		return nil
@@ -130,9 +130,9 @@ func (c Cancellation) start(ctx context.Context) error {
 	return err
 }
 
-// forget removes the units that wait for a configuration, and the record. From the record's removal on, the unit that
+// removeRecord removes the units that wait for a configuration, and the record. From the record's removal on, the unit that
 // would continue has nothing to do; until then it is enabled.
-func (c Cancellation) forget(ctx context.Context) error {
+func (c Cancellation) removeRecord(ctx context.Context) error {
 	if err := RemoveUnits(ctx, c.Node, relocation.UnitPage, relocation.UnitMonitor); err != nil {
 		return err
 	}
@@ -141,12 +141,12 @@ func (c Cancellation) forget(ctx context.Context) error {
 			return fmt.Errorf("remove %s: %w", file, err)
 		}
 	}
-	return c.sweep(ctx)
+	return c.removeLeftovers(ctx)
 }
 
-// sweep removes what has no effect any more. The file of the unit that runs this stays until it has ended: systemd would
+// removeLeftovers removes what has no effect any more. The file of the unit that runs this stays until it has ended: systemd would
 // not know it any more.
-func (c Cancellation) sweep(ctx context.Context) error {
+func (c Cancellation) removeLeftovers(ctx context.Context) error {
 	if c.FromUnit {
 		if err := c.Units.Disable(ctx, relocation.UnitReconfigure); err != nil {
 			return fmt.Errorf("disable %s: %w", relocation.UnitReconfigure, err)

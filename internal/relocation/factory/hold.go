@@ -87,7 +87,7 @@ func heldUnits(files host.Files, root string) []string {
 			case strings.HasSuffix(name, ".service") && pullsKubelet(files, path.Join(root, dir, name)):
 				held[name] = true
 			}
-			if folder, ok := puller(name); ok && exists(files, path.Join(root, dir, name, host.UnitKubelet)) {
+			if folder, ok := serviceOfLinkDir(name); ok && fileExists(files, path.Join(root, dir, name, host.UnitKubelet)) {
 				held[folder] = true
 			}
 		}
@@ -95,8 +95,8 @@ func heldUnits(files host.Files, root string) []string {
 	return slices.Sorted(maps.Keys(held))
 }
 
-// puller is the service whose folder of links this is. Links of targets are what enabling makes.
-func puller(folder string) (unit string, ok bool) {
+// serviceOfLinkDir is the service whose folder of links this is. Links of targets are what enabling makes.
+func serviceOfLinkDir(folder string) (unit string, ok bool) {
 	unit, kind, _ := strings.Cut(folder, ".service.")
 	return unit + ".service", kind == "wants" || kind == "requires"
 }
@@ -119,7 +119,7 @@ func pullsKubelet(files host.Files, file string) bool {
 	return false
 }
 
-func exists(files host.Files, file string) bool {
+func fileExists(files host.Files, file string) bool {
 	_, err := files.Stat(file)
 	return err == nil
 }

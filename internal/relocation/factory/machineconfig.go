@@ -79,8 +79,8 @@ func (m MachineConfig) Render() ([]byte, error) {
 		},
 		Spec: mcSpec{ignition{
 			Ignition: map[string]string{"version": "3.2.0"},
-			Storage:  map[string][]mFile{"files": m.files()},
-			Systemd:  map[string][]mUnit{"units": m.units()},
+			Storage:  map[string][]mFile{"files": m.ignitionFiles()},
+			Systemd:  map[string][]mUnit{"units": m.ignitionUnits()},
 		}},
 	}
 	data, err := json.MarshalIndent(object, "", "  ")
@@ -90,23 +90,23 @@ func (m MachineConfig) Render() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-func (m MachineConfig) files() []mFile {
+func (m MachineConfig) ignitionFiles() []mFile {
 	files := []mFile{
-		file(relocation.InternalFile, 0o644, m.Internal.String()+"\n"),
-		file(dispatcherFile, 0o755, dispatcherText),
+		ignitionFile(relocation.InternalFile, 0o644, m.Internal.String()+"\n"),
+		ignitionFile(dispatcherFile, 0o755, dispatcherText),
 	}
 	if m.Hint {
-		files = append(files, file(host.NodeIPHint, 0o644, "KUBELET_NODEIP_HINT="+m.Internal.Masked().Addr().String()+"\n"))
+		files = append(files, ignitionFile(host.NodeIPHint, 0o644, "KUBELET_NODEIP_HINT="+m.Internal.Masked().Addr().String()+"\n"))
 	}
 	return files
 }
 
-func file(at string, mode int, text string) mFile {
+func ignitionFile(at string, mode int, text string) mFile {
 	source := "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(text))
 	return mFile{Path: path.Clean(at), Mode: mode, Overwrite: true, Contents: map[string]string{"source": source}}
 }
 
-func (m MachineConfig) units() []mUnit {
+func (m MachineConfig) ignitionUnits() []mUnit {
 	units := []mUnit{
 		{Name: relocation.UnitReconfigure, Contents: relocation.ReconfigureUnit},
 		{Name: relocation.UnitPage, Contents: relocation.PageUnit},

@@ -36,18 +36,18 @@ type Ports struct {
 	Log     *slog.Logger
 }
 
-func (n Ports) workload() stateroot.Workload {
+func (n Ports) clusterWorkload() stateroot.Workload {
 	return stateroot.Workload{Units: n.Units, Masks: n.Masks, Containers: n.Containers}
 }
 
 // Plan lists the steps of a preparation. Everything up to flip-default is undone on failure; then the node boots into
 // the stateroot that waits for its site, and only the factory's cluster remains to be started again.
 func Plan(n Ports, r relocation.Record) flow.Plan {
-	m := n.making(r.OperationID, stateroot.Pair{Old: r.Factory, New: r.Site})
+	m := n.newSiteBuild(r.OperationID, stateroot.Pair{Old: r.Factory, New: r.Site})
 	return flow.Plan{
 		Name: relocation.FlowPrepare, Commit: stateroot.StepFlip, MaxAttempts: 3,
 		Steps: []flow.Step{
-			{Name: relocation.StepCheck, Title: "Check that the node can be relocated", Do: m.check},
+			{Name: relocation.StepCheck, Title: "Check that the node can be relocated", Do: m.checkPreconditions},
 			{Name: relocation.StepRecord, Title: "Record what the factory knows", Do: func(context.Context) error {
 				if err := relocation.ForgetWish(n.Files); err != nil { // of an earlier preparation
 					return err
@@ -55,29 +55,29 @@ func Plan(n Ports, r relocation.Record) flow.Plan {
 				return operation.WriteJSON(n.Files, relocation.RecordFile, r)
 			}, Undo: func(context.Context) error { return n.Files.Remove(relocation.Dir) }},
 			stateroot.Clone(n.Deployments, r.Site),
-			stateroot.CopyLive(m.mirror()),
-			stateroot.Quiesce(n.workload()),
-			stateroot.CopyFinal(m.mirror(), n.Deployments),
-			{Name: relocation.StepFurnish, Title: "Configure the new stateroot to wait for its site", Do: m.furnish},
-			stateroot.Seal(m.sealing(), n.Files, n.Deployments, n.Trees),
+			stateroot.CopyLive(m.siteMirror()),
+			stateroot.Quiesce(n.clusterWorkload()),
+			stateroot.CopyFinal(m.siteMirror(), n.Deployments),
+			{Name: relocation.StepFurnish, Title: "Configure the new stateroot to wait for its site", Do: m.configureToWait},
+			stateroot.Seal(m.siteSealing(), n.Files, n.Deployments, n.Trees),
 			stateroot.Flip(n.Deployments, m.pair),
-			{Name: relocation.StepStart, Title: "Start the factory's cluster again", Do: n.workload().Revive,
+			{Name: relocation.StepStart, Title: "Start the factory's cluster again", Do: n.clusterWorkload().Revive,
 				Tries: 3, Pause: 5 * time.Second},
 		},
 	}
 }
 
-// making is the making of a stateroot that is reconfigured on site.
-type making struct {
+// siteBuild is the making of a stateroot that is reconfigured on site.
+type siteBuild struct {
 	Ports
 	operation string
 	pair      stateroot.Pair
 }
 
-func (n Ports) making(id string, pair stateroot.Pair) making { return making{n, id, pair} }
+func (n Ports) newSiteBuild(id string, pair stateroot.Pair) siteBuild { return siteBuild{n, id, pair} }
 
-// check refuses what no retry mends.
-func (m making) check(ctx context.Context) error {
+// checkPreconditions refuses what no retry mends.
+func (m siteBuild) checkPreconditions(ctx context.Context) error {
 	if err := stateroot.OwnState(m.Files, m.pair.Old); err != nil {
 		return flow.Permanent(err)
 	}
@@ -87,8 +87,8 @@ func (m making) check(ctx context.Context) error {
 	return stateroot.Room{Files: m.Files, Disk: m.Trees}.Enough(ctx, m.pair)
 }
 
-// mirror leaves out the records of operations: they belong to the system that ran them.
-func (m making) mirror() stateroot.Mirror {
+// siteMirror leaves out the records of operations: they belong to the system that ran them.
+func (m siteBuild) siteMirror() stateroot.Mirror {
 	return stateroot.Mirror{Trees: m.Trees, Files: m.Files, Log: m.Log, Pair: m.pair,
 		Skip: []string{"lib/lca/evidence", "lib/lca/journal", "lib/lca/workspace", "lib/lca/ipc.json",
 			"lib/lca/stateroot-clone.json", "lib/lca/relocation/last.json", "lib/lca/relocation/wish.json",
@@ -98,8 +98,8 @@ func (m making) mirror() stateroot.Mirror {
 			"lib/lca/relocation-prepare.json"}}
 }
 
-// furnish keeps kubelet down in the new stateroot and has it wait for a configuration.
-func (m making) furnish(ctx context.Context) error {
+// configureToWait keeps kubelet down in the new stateroot and has it wait for a configuration.
+func (m siteBuild) configureToWait(ctx context.Context) error {
 	_, target, err := m.pair.Deployments(ctx, m.Deployments)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (m making) furnish(ctx context.Context) error {
 	return stateroot.KeepOwnBallast(m.Files, m.pair.New)
 }
 
-// sealing lists what must be whole when the node is switched on at its site, months later.
-func (m making) sealing() stateroot.Sealing {
+// siteSealing lists what must be whole when the node is switched on at its site, months later.
+func (m siteBuild) siteSealing() stateroot.Sealing {
 	return stateroot.Sealing{Operation: m.operation, Pair: m.pair, MadeBy: relocation.MadeBy, Clock: m.Clock,
 		Contents: func(func(string) string) ([]string, error) {
 			return []string{

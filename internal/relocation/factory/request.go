@@ -39,22 +39,22 @@ func Prepare(ctx context.Context, n Ports, id string, want Wanted) (relocation.R
 	}
 	kind := Kind(n)
 	if r, found, err := kind.Find(n.Files); err != nil || found {
-		return r, errors.Join(err, belongs(r, here))
+		return r, errors.Join(err, checkStateroot(r, here))
 	}
-	if err := n.unprepared(here); err != nil {
+	if err := n.checkNotPrepared(here); err != nil {
 		return relocation.Record{}, err
 	}
 	facts, err := n.Cluster.Facts(ctx)
 	if err != nil {
 		return relocation.Record{}, fmt.Errorf("read the cluster's facts: %w", err)
 	}
-	if err := refuse(facts); err != nil {
+	if err := checkRelocatable(facts); err != nil {
 		return relocation.Record{}, err
 	}
 	if err := n.Cluster.Healthy(ctx); err != nil {
 		return relocation.Record{}, operation.Refuse("the cluster is not healthy, and a copy of it would not be either: %w", err)
 	}
-	if err := n.lasts(ctx, want.ShelfDays); err != nil {
+	if err := n.checkShelfLife(ctx, want.ShelfDays); err != nil {
 		return relocation.Record{}, err
 	}
 	internal, err := InternalAddress(n.Files, want.Internal)
@@ -74,8 +74,8 @@ func Prepare(ctx context.Context, n Ports, id string, want Wanted) (relocation.R
 	return r, kind.Store(n.Files, r)
 }
 
-// lasts refuses a cluster with a certificate that ends on the shelf and that the reconfiguration on site does not renew.
-func (n Ports) lasts(ctx context.Context, days int) error {
+// checkShelfLife refuses a cluster with a certificate that ends on the shelf and that the reconfiguration on site does not renew.
+func (n Ports) checkShelfLife(ctx context.Context, days int) error {
 	if days <= 0 {
 		return nil
 	}
@@ -123,8 +123,8 @@ func CheckInternal(p netip.Prefix) error {
 	return nil
 }
 
-// belongs refuses a preparation of another stateroot than the one that runs: its steps would write over the running system.
-func belongs(r relocation.Record, here operation.Here) error {
+// checkStateroot refuses a preparation of another stateroot than the one that runs: its steps would write over the running system.
+func checkStateroot(r relocation.Record, here operation.Here) error {
 	if r.Factory == here.Booted.Stateroot && r.Site != here.Booted.Stateroot {
 		return nil
 	}
@@ -132,8 +132,8 @@ func belongs(r relocation.Record, here operation.Here) error {
 		r.OperationID, r.Factory, here.Booted.Stateroot)
 }
 
-// unprepared refuses a node that is on its way already.
-func (n Ports) unprepared(here operation.Here) error {
+// checkNotPrepared refuses a node that is on its way already.
+func (n Ports) checkNotPrepared(here operation.Here) error {
 	r, err := relocation.ReadRecord(n.Files)
 	switch {
 	case errors.Is(err, operation.ErrRefused):
@@ -148,8 +148,8 @@ func (n Ports) unprepared(here operation.Here) error {
 		"'lca-cli relocation commit' before it is prepared for another site", here.Booted.Stateroot, r.Prepared.UTC().Format(time.RFC3339))
 }
 
-// refuse says why a cluster cannot be relocated.
-func refuse(f relocation.Facts) error {
+// checkRelocatable says why a cluster cannot be relocated.
+func checkRelocatable(f relocation.Facts) error {
 	switch {
 	case f.ControlPlaneNodes > 1 || f.OtherNodes > 0:
 		return operation.Refuse("the cluster has %d control-plane nodes and %d others: only a single-node cluster can be relocated, "+
@@ -170,7 +170,7 @@ func Kind(n Ports) operation.Kind[relocation.Record] {
 		WayOut: "The node is prepared and can be switched off to ship it, but the factory's cluster does not run now: " +
 			"to have it back, undo the preparation with 'lca-cli relocation abort'",
 		ID:     func(r relocation.Record) string { return r.OperationID },
-		Admit:  belongs,
+		Admit:  checkStateroot,
 		Plan:   func(r relocation.Record, _ operation.Here) flow.Plan { return Plan(n, r) },
 		Spared: relocation.Spared,
 	}

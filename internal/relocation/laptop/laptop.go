@@ -58,7 +58,7 @@ const leaseTime = "10m"
 // Config is dnsmasq's on that link: one address, of the laptop, beside the node's. No router and no name server is named: the laptop
 // keeps those of its other networks.
 func (d Desk) Config(on string) (string, error) {
-	at, err := d.laptop()
+	at, err := d.laptopAddress()
 	if err != nil {
 		return "", err
 	}
@@ -69,8 +69,8 @@ func (d Desk) Config(on string) (string, error) {
 	}.Render()
 }
 
-// laptop is the address after the node's, or the one before it where that is the last.
-func (d Desk) laptop() (netip.Addr, error) {
+// laptopAddress is the address after the node's, or the one before it where that is the last.
+func (d Desk) laptopAddress() (netip.Addr, error) {
 	last := netipx.PrefixLastIP(d.Address.Masked())
 	for _, a := range []netip.Addr{d.Address.Addr().Next(), d.Address.Addr().Prev()} {
 		if d.Address.Contains(a) && a != last && a != d.Address.Masked().Addr() {
@@ -84,7 +84,7 @@ func (d Desk) laptop() (netip.Addr, error) {
 func (d Desk) Open(ctx context.Context) {
 	last := ""
 	for ctx.Err() == nil {
-		err := d.turn(ctx)
+		err := d.serveOnce(ctx)
 		if err != nil && ctx.Err() == nil && err.Error() != last {
 			last = err.Error()
 			d.Log.Warn("a laptop gets no address from this node", "port", d.Port, "reason", err)
@@ -99,17 +99,17 @@ func (d Desk) Open(ctx context.Context) {
 // errOther: another machine gives addresses on this network.
 var errOther = errors.New("another DHCP server answers on the network")
 
-// turn serves until dnsmasq ends, another server answers, or the addresses of the port move to a bridge, and takes
+// serveOnce serves until dnsmasq ends, another server answers, or the addresses of the port move to a bridge, and takes
 // everything away then.
-func (d Desk) turn(ctx context.Context) (err error) {
-	if d.yields() {
+func (d Desk) serveOnce(ctx context.Context) (err error) {
+	if d.mustYield() {
 		return errYields
 	}
 	on, err := d.Link.Carrier(ctx, d.Port)
 	if err != nil {
 		return err
 	}
-	if err := d.alone(ctx, on); err != nil {
+	if err := d.checkNoOtherServer(ctx, on); err != nil {
 		return err
 	}
 	config, err := d.Config(on)
@@ -128,7 +128,7 @@ func (d Desk) turn(ctx context.Context) (err error) {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		stop(d.watch(ctx, on))
+		stop(d.watchPort(ctx, on))
 	}()
 	err = d.Link.Serve(ctx, config)
 	stop(nil)
@@ -139,7 +139,7 @@ func (d Desk) turn(ctx context.Context) (err error) {
 	return err
 }
 
-func (d Desk) yields() bool { return d.Yields != nil && d.Yields() }
+func (d Desk) mustYield() bool { return d.Yields != nil && d.Yields() }
 
 var (
 	errYields = errors.New("the node is choosing its own address")
@@ -152,8 +152,8 @@ var errMoved = errors.New("the addresses of the port have moved")
 // signalPause lies between two looks at the port's signal. Moving the cable to another socket takes longer.
 const signalPause = time.Second
 
-// watch returns when this node must not serve any more. After a loss of the signal the port may be plugged in elsewhere.
-func (d Desk) watch(ctx context.Context, on string) error {
+// watchPort returns when this node must not serve any more. After a loss of the signal the port may be plugged in elsewhere.
+func (d Desk) watchPort(ctx context.Context, on string) error {
 	next := time.Now().Add(d.Again)
 	for {
 		select {
@@ -164,7 +164,7 @@ func (d Desk) watch(ctx context.Context, on string) error {
 		if now, err := d.Link.Carrier(ctx, d.Port); err != nil || now != on {
 			return errors.Join(errMoved, err)
 		}
-		if d.yields() {
+		if d.mustYield() {
 			return errYields
 		}
 		if has, err := d.Link.Has(ctx, on, d.Address); err != nil || !has {
@@ -174,14 +174,14 @@ func (d Desk) watch(ctx context.Context, on string) error {
 			continue
 		}
 		next = time.Now().Add(d.Again)
-		if err := d.alone(ctx, on); err != nil {
+		if err := d.checkNoOtherServer(ctx, on); err != nil {
 			return err
 		}
 	}
 }
 
-// alone fails where another DHCP server answers, or that cannot be found out.
-func (d Desk) alone(ctx context.Context, on string) error {
+// checkNoOtherServer fails where another DHCP server answers, or that cannot be found out.
+func (d Desk) checkNoOtherServer(ctx context.Context, on string) error {
 	other, err := d.Link.OtherServer(ctx, on)
 	if err == nil && other.IsValid() {
 		err = fmt.Errorf("%w: %s", errOther, other)

@@ -15,16 +15,16 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
-// accept refuses what cannot be carried out on this node, and writes what the later steps read.
-func (p *Reconfiguration) accept(ctx context.Context) error {
-	c, err := p.config()
+// acceptConfig refuses what cannot be carried out on this node, and writes what the later steps read.
+func (p *Reconfiguration) acceptConfig(ctx context.Context) error {
+	c, err := p.readConfig()
 	if err != nil {
 		return err
 	}
-	if problems := p.misfits(c); len(problems) > 0 {
-		return refusal(problems)
+	if problems := p.findMisfits(c); len(problems) > 0 {
+		return problemsError(problems)
 	}
-	doc, err := p.network(ctx, c)
+	doc, err := p.desiredNetwork(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -39,19 +39,19 @@ func (p *Reconfiguration) accept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.identify(c); err != nil {
+	if err := p.ensureClusterID(c); err != nil {
 		return err
 	}
-	for _, why := range retain(c).attention {
-		if err := p.note(AttentionNote + why); err != nil {
+	for _, why := range retentionOf(c).attention {
+		if err := p.journalNote(AttentionNote + why); err != nil {
 			return err
 		}
 	}
 	return operation.WriteJSON(p.Files, host.RecertConfig, p.recertConfig(c, hash))
 }
 
-// discard removes what accept wrote.
-func (p *Reconfiguration) discard(context.Context) error {
+// discardAccepted removes what accept wrote.
+func (p *Reconfiguration) discardAccepted(context.Context) error {
 	var errs []error
 	for _, f := range []string{relocation.NMStateFile, host.RecertConfig, relocation.PasswordFile, relocation.ClusterIDFile} {
 		errs = append(errs, p.Files.Remove(f))
@@ -61,30 +61,30 @@ func (p *Reconfiguration) discard(context.Context) error {
 
 // Misfits lists what a configuration asks for and the node of the record cannot do.
 func Misfits(record relocation.Record, c siteconfig.SiteConfig) []siteconfig.Problem {
-	return (&Reconfiguration{Record: record}).misfits(c)
+	return (&Reconfiguration{Record: record}).findMisfits(c)
 }
 
 // Addresses are those that the node of the record would have.
 func Addresses(record relocation.Record, c siteconfig.SiteConfig) []netip.Addr {
-	return (&Reconfiguration{Record: record}).addresses(c)
+	return (&Reconfiguration{Record: record}).nodeAddresses(c)
 }
 
-// misfits lists what the configuration asks for and this node cannot do.
-func (p *Reconfiguration) misfits(c siteconfig.SiteConfig) (out []siteconfig.Problem) {
+// findMisfits lists what the configuration asks for and this node cannot do.
+func (p *Reconfiguration) findMisfits(c siteconfig.SiteConfig) (out []siteconfig.Problem) {
 	out = p.unansweredBy(c)
 	if p.Record.Decoupled() {
 		return append(out, p.movesInternal(c)...)
 	}
-	have, want := p.Record.Facts.Addresses, p.addresses(c)
+	have, want := p.Record.Facts.Addresses, p.nodeAddresses(c)
 	if len(have) != len(want) {
 		out = append(out, siteconfig.Problem{Key: "nodeIPs", Value: fmt.Sprint(want), Want: fmt.Sprintf(
-			"the cluster was installed with %s; give one address of each of its families, and no other", families(have))})
+			"the cluster was installed with %s; give one address of each of its families, and no other", familyNames(have))})
 		return out
 	}
 	for i := range have {
 		if have[i].Is4() != want[i].Is4() {
 			out = append(out, siteconfig.Problem{Key: "nodeIPs", Value: fmt.Sprint(want), Want: fmt.Sprintf(
-				"the cluster was installed with %s; give addresses of the same families in the same order", families(have))})
+				"the cluster was installed with %s; give addresses of the same families in the same order", familyNames(have))})
 			break
 		}
 	}
@@ -108,7 +108,7 @@ func (p *Reconfiguration) movesInternal(c siteconfig.SiteConfig) (out []siteconf
 	return out
 }
 
-func families(addresses []netip.Addr) string {
+func familyNames(addresses []netip.Addr) string {
 	names := map[bool]string{true: "IPv4", false: "IPv6"}
 	text := ""
 	for i, a := range addresses {
@@ -120,9 +120,9 @@ func families(addresses []netip.Addr) string {
 	return text
 }
 
-// addresses are the node's own after the change, the primary first: those that are named, those of the network document
+// nodeAddresses are the node's own after the change, the primary first: those that are named, those of the network document
 // that lie in a machine network, all of the document, or the factory's.
-func (p *Reconfiguration) addresses(c siteconfig.SiteConfig) (out []netip.Addr) {
+func (p *Reconfiguration) nodeAddresses(c siteconfig.SiteConfig) (out []netip.Addr) {
 	if p.Record.Decoupled() {
 		return p.Record.Facts.Addresses
 	}
@@ -137,7 +137,7 @@ func (p *Reconfiguration) addresses(c siteconfig.SiteConfig) (out []netip.Addr) 
 	if c.Network == nil && len(c.Connections) == 0 {
 		return p.Record.Facts.Addresses
 	}
-	static := static(c)
+	static := configuredPrefixes(c)
 	networks := machineNetworks(c)
 	for _, have := range p.Record.Facts.Addresses { // one of each family, in the cluster's order
 		for _, a := range static {
@@ -160,14 +160,14 @@ func machineNetworks(c siteconfig.SiteConfig) (out []netip.Prefix) {
 	return out
 }
 
-// networks are the machine networks of the node's addresses: those that are named, else those of the network document.
-func (p *Reconfiguration) networks(c siteconfig.SiteConfig) []netip.Prefix {
+// nodeNetworks are the machine networks of the node's addresses: those that are named, else those of the network document.
+func (p *Reconfiguration) nodeNetworks(c siteconfig.SiteConfig) []netip.Prefix {
 	if named := machineNetworks(c); len(named) > 0 {
 		return named
 	}
 	var out []netip.Prefix
-	for _, a := range p.addresses(c) {
-		for _, s := range static(c) {
+	for _, a := range p.nodeAddresses(c) {
+		for _, s := range configuredPrefixes(c) {
 			if s.Addr() == a {
 				out = append(out, s.Masked())
 			}
@@ -176,8 +176,8 @@ func (p *Reconfiguration) networks(c siteconfig.SiteConfig) []netip.Prefix {
 	return out
 }
 
-// static are the addresses that the site's network document or its keyfiles give.
-func static(c siteconfig.SiteConfig) (out []netip.Prefix) {
+// configuredPrefixes are the addresses that the site's network document or its keyfiles give.
+func configuredPrefixes(c siteconfig.SiteConfig) (out []netip.Prefix) {
 	if c.Network != nil {
 		return staticAddresses(*c.Network)
 	}
@@ -225,9 +225,9 @@ func isDefaultRoute(r netstate.Route) bool {
 	return (r.Destination == "0.0.0.0/0" || r.Destination == "::/0") && r.State != netstate.StateAbsent
 }
 
-// network is the document that is applied: the site's, with its DNS servers, and without the factory's default routes,
+// desiredNetwork is the document that is applied: the site's, with its DNS servers, and without the factory's default routes,
 // which a document does not remove by not naming them.
-func (p *Reconfiguration) network(ctx context.Context, c siteconfig.SiteConfig) (netstate.Document, error) {
+func (p *Reconfiguration) desiredNetwork(ctx context.Context, c siteconfig.SiteConfig) (netstate.Document, error) {
 	if c.Network == nil {
 		return netstate.Document{}, nil
 	}

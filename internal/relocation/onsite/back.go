@@ -32,7 +32,7 @@ type Back struct {
 	FromUnit bool
 }
 
-func (s *Station) back(o *operation.Operation, record relocation.Record, r relocation.Request, cause string) *Back {
+func (s *Station) newBack(o *operation.Operation, record relocation.Record, r relocation.Request, cause string) *Back {
 	return &Back{Ports: s.Ports, Operation: o, Record: record, Request: r, Cause: cause}
 }
 
@@ -64,7 +64,7 @@ func (s *Station) OpenBack(ctx context.Context, cause string) (*Back, error) {
 	if _, err := stateroot.WayBack(ctx, s.Files, s.Deployments, r.Factory); err != nil {
 		return nil, err
 	}
-	return s.back(s.open(r, here), record, r, cause), nil
+	return s.newBack(s.openOperation(r, here), record, r, cause), nil
 }
 
 // resumeRollBack continues an interrupted rollback before anything else. Where that cannot be done the site's system is
@@ -74,7 +74,7 @@ func (s *Station) resumeRollBack(ctx context.Context, o *operation.Operation, re
 	if err != nil || !flow.Fold(o.ID, entries).Flow(relocation.FlowRollback).Running() {
 		return nil //nolint:nilerr // a journal that cannot be read is for the plan to judge
 	}
-	b := s.back(o, record, r, causeOf(entries))
+	b := s.newBack(o, record, r, causeOf(entries))
 	b.FromUnit = true
 	if err := b.Run(ctx); errors.Is(err, flow.ErrLeaving) || ctx.Err() != nil {
 		return err
@@ -116,10 +116,10 @@ func (b *Back) Plan() flow.Plan {
 		Steps: []flow.Step{
 			{Name: relocation.StepStop, Title: "Stop the reconfiguration", Again: true, Do: b.stopOthers},
 			{Name: relocation.StepEvidence, Title: "Keep the evidence", Do: b.collectEvidence},
-			{Name: relocation.StepHold, Title: "Make the stateroot that boots next ready", Again: true, Do: b.hold},
+			{Name: relocation.StepHold, Title: "Make the stateroot that boots next ready", Again: true, Do: b.prepareTarget},
 			{Name: relocation.StepHandBack, Title: "Hand the journal to the factory state", Again: true, Do: b.handBack},
 			stateroot.FlipBack(b.Deployments, b.Trees, b.Request.Factory, stateroot.Back(b.Files, b.Request.Factory)),
-			{Name: relocation.StepWipe, Title: "Wipe the secrets", Again: true, Do: b.wipe},
+			{Name: relocation.StepWipe, Title: "Wipe the secrets", Again: true, Do: b.wipeSecrets},
 			reboot,
 		},
 	}
@@ -154,8 +154,8 @@ func (b *Back) collectEvidence(ctx context.Context) error {
 	return nil
 }
 
-// hold also tells the factory state what happened, so that the same configuration is not tried again by itself.
-func (b *Back) hold(ctx context.Context) error {
+// prepareTarget also tells the factory state what happened, so that the same configuration is not tried again by itself.
+func (b *Back) prepareTarget(ctx context.Context) error {
 	target, err := stateroot.WayBack(ctx, b.Files, b.Deployments, b.Request.Factory)
 	if err != nil {
 		return err
@@ -192,9 +192,9 @@ func (b *Back) handBack(context.Context) error {
 	return nil
 }
 
-// wipe never stops a rollback: the stateroot is removed before the next attempt.
-func (b *Back) wipe(context.Context) error {
-	err := errors.Join(wipe(b.Files), b.Files.Remove(relocation.HandoverFile), b.dropConfig(), relocation.ForgetWish(b.Files))
+// wipeSecrets never stops a rollback: the stateroot is removed before the next attempt.
+func (b *Back) wipeSecrets(context.Context) error {
+	err := errors.Join(wipeSecretFiles(b.Files), b.Files.Remove(relocation.HandoverFile), b.dropConfig(), relocation.ForgetWish(b.Files))
 	if err != nil {
 		b.Log.Warn("secrets could not be wiped", "op", b.Request.OperationID, "error", err)
 	}
@@ -207,7 +207,7 @@ func (b *Back) dropConfig() error { return b.Files.Remove(relocation.SiteConfigF
 // settleCluster decides what the cluster that the node goes back to does: it waits for another configuration, or starts.
 func (b *Back) settleCluster(ctx context.Context, target host.Deployment) error {
 	if running := b.Record.Running; running != nil {
-		return b.clear(ctx, *running, target)
+		return b.removeLeftovers(ctx, *running, target)
 	}
 	return factory.HoldBack(ctx, b.Node, target)
 }

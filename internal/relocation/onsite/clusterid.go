@@ -9,9 +9,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
-// identify makes the ID of a cluster that would else have the seed's: all that are restored from one image start with that. It is stored
-// before it is used, so that a run that continues gives the cluster the same one.
-func (p *Reconfiguration) identify(c siteconfig.SiteConfig) error {
+// ensureClusterID makes the ID of a cluster that would else have the seed's: all that are restored from one image start with that.
+// It is stored before it is used, so that a run that continues gives the cluster the same one.
+func (p *Reconfiguration) ensureClusterID(c siteconfig.SiteConfig) error {
 	if !p.needsClusterID(c) {
 		return nil
 	}

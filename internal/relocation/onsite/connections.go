@@ -19,10 +19,10 @@ import (
 // formerNames lists the connections that were kept. It is written when all of them are.
 const formerNames = "names.json"
 
-// connect writes the keyfiles of the site where NetworkManager reads them, has it start with them, and proves the network. The
+// applyConnections writes the keyfiles of the site where NetworkManager reads them, has it start with them, and proves the network. The
 // connections that were there are kept first, so that a network that does not answer is taken back.
-func (p *Reconfiguration) connect(ctx context.Context) error {
-	c, err := p.config()
+func (p *Reconfiguration) applyConnections(ctx context.Context) error {
+	c, err := p.readConfig()
 	if err != nil || len(c.Connections) == 0 {
 		return err
 	}
@@ -42,7 +42,7 @@ func (p *Reconfiguration) connect(ctx context.Context) error {
 			}
 		}
 	}
-	if err := restart(ctx, p.Units, host.UnitNetwork); err != nil {
+	if err := restartUnit(ctx, p.Units, host.UnitNetwork); err != nil {
 		return err
 	}
 	return p.proveConnections(ctx, c)
@@ -51,7 +51,7 @@ func (p *Reconfiguration) connect(ctx context.Context) error {
 // proveConnections waits until the gateways and name servers answer through the interface that leads to them.
 func (p *Reconfiguration) proveConnections(ctx context.Context, c siteconfig.SiteConfig) error {
 	proof := p.firstProof()
-	proof.Site = p.site
+	proof.Site = p.proofSite
 	iface := ""
 	for _, connection := range c.ConnectionList() {
 		if iface == "" || len(connection.Gateways) > 0 {
@@ -64,9 +64,9 @@ func (p *Reconfiguration) proveConnections(ctx context.Context, c siteconfig.Sit
 	return nil
 }
 
-// disconnect puts the connections back that were there, and has NetworkManager start with them.
-func (p *Reconfiguration) disconnect(ctx context.Context) error {
-	c, err := p.config()
+// revertConnections puts the connections back that were there, and has NetworkManager start with them.
+func (p *Reconfiguration) revertConnections(ctx context.Context) error {
+	c, err := p.readConfig()
 	if err != nil || len(c.Connections) == 0 {
 		return err
 	}
@@ -96,7 +96,7 @@ func (p *Reconfiguration) restoreConnections(ctx context.Context, c siteconfig.S
 			return fmt.Errorf("put the connection %s back: %w", name, err)
 		}
 	}
-	return restart(ctx, p.Units, host.UnitNetwork)
+	return restartUnit(ctx, p.Units, host.UnitNetwork)
 }
 
 // keepConnections copies the connections that are there, once: after an interruption they may be the site's.
@@ -171,8 +171,8 @@ func isRival(site []siteconfig.Connection, text string) bool {
 	})
 }
 
-// restart has a service that runs, or should run, read its files anew.
-func restart(ctx context.Context, units host.Units, unit string) error {
+// restartUnit has a service that runs, or should run, read its files anew.
+func restartUnit(ctx context.Context, units host.Units, unit string) error {
 	s, err := units.State(ctx, unit)
 	if err != nil {
 		return fmt.Errorf("read the state of %s: %w", unit, err)

@@ -75,12 +75,12 @@ func TestRetainedKeysOfASiteReachRecert(t *testing.T) {
 		serviceNetworkSigner: {ServiceNetworkSignerKey: siteconfig.Secret(key)},
 		loadBalancerSigner:   {LoadBalancerSignerKey: siteconfig.Secret(key)},
 	} {
-		require.Equal(t, []string{signer + " " + key}, retain(siteconfig.SiteConfig{Identity: &siteconfig.Identity{CryptoRetention: &k}}).keys)
+		require.Equal(t, []string{signer + " " + key}, retentionOf(siteconfig.SiteConfig{Identity: &siteconfig.Identity{CryptoRetention: &k}}).keys)
 	}
-	kept := retain(siteconfig.SiteConfig{Identity: &siteconfig.Identity{CryptoRetention: &siteconfig.CryptoRetention{AdminCACertificate: admin}}})
+	kept := retentionOf(siteconfig.SiteConfig{Identity: &siteconfig.Identity{CryptoRetention: &siteconfig.CryptoRetention{AdminCACertificate: admin}}})
 	require.Equal(t, []string{admin}, kept.certs)
 	for _, k := range []siteconfig.CryptoRetention{{IngressCAKey: siteconfig.Secret(key)}, {IngressCertificateCN: "ingress-operator@1"}} {
-		kept := retain(siteconfig.SiteConfig{Identity: &siteconfig.Identity{CryptoRetention: &k}})
+		kept := retentionOf(siteconfig.SiteConfig{Identity: &siteconfig.Identity{CryptoRetention: &k}})
 		require.Len(t, kept.attention, 1)
 		require.Contains(t, kept.attention[0], "identity.cryptoRetention.ingressCAKey is not used")
 	}

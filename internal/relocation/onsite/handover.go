@@ -48,13 +48,13 @@ type StepTime struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// report writes the report and the hand-over file.
-func (p *Reconfiguration) report(context.Context) error {
-	c, err := p.config()
+// writeReport writes the report and the hand-over file.
+func (p *Reconfiguration) writeReport(context.Context) error {
+	c, err := p.readConfig()
 	if err != nil {
 		return err
 	}
-	name, base := p.named(c)
+	name, base := p.clusterNameAndBase(c)
 	r := Report{
 		OperationID: p.Request.OperationID, Site: c.Metadata.Name, Source: p.Request.Source, Ended: p.Clock.Now().UTC(),
 		ClusterName: name, BaseDomain: base, Domain: c.ClusterDomain(), Hostname: c.Hostname,
@@ -65,7 +65,7 @@ func (p *Reconfiguration) report(context.Context) error {
 	if r.Hostname == "" {
 		r.Hostname = p.Record.Facts.Node
 	}
-	for _, a := range p.addresses(c) {
+	for _, a := range p.nodeAddresses(c) {
 		r.Addresses = append(r.Addresses, a.String())
 	}
 	if err := p.addSteps(&r); err != nil {
@@ -77,7 +77,7 @@ func (p *Reconfiguration) report(context.Context) error {
 	h := Handover{Site: r.Site, API: "https://api." + r.Domain + ":6443",
 		Console: "https://console-openshift-console.apps." + r.Domain}
 	kubeconfig, password := c.Handover.Includes()
-	if err := p.credentials(&h, kubeconfig, password); err != nil {
+	if err := p.addCredentials(&h, kubeconfig, password); err != nil {
 		return err
 	}
 	return operation.WriteJSON(p.Files, relocation.HandoverFile, h)
@@ -99,7 +99,7 @@ func (p *Reconfiguration) addSteps(r *Report) error {
 	return nil
 }
 
-func (p *Reconfiguration) credentials(h *Handover, kubeconfig, password bool) error {
+func (p *Reconfiguration) addCredentials(h *Handover, kubeconfig, password bool) error {
 	if kubeconfig {
 		data, err := p.Files.Read(host.LBExtKubeconfig)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -119,17 +119,17 @@ func (p *Reconfiguration) credentials(h *Handover, kubeconfig, password bool) er
 	return nil
 }
 
-// wipe removes the secrets that no step needs any more. The configuration stays until the flow has finished: after a power
+// wipeSecrets removes the secrets that no step needs any more. The configuration stays until the flow has finished: after a power
 // cut here, the steps that prove something run once more and read it. What is handed over stays until it is read. The
 // factory state may have been handed the configuration first; its request stays, so that it boots this stateroot.
-func (p *Reconfiguration) wipe(context.Context) error {
+func (p *Reconfiguration) wipeSecrets(context.Context) error {
 	if err := p.Files.Remove(host.InVar(p.Request.Factory, relocation.SiteConfigFile)); err != nil {
 		return fmt.Errorf("wipe the configuration in the factory state: %w", err)
 	}
-	return wipe(p.Files)
+	return wipeSecretFiles(p.Files)
 }
 
-func wipe(files host.Files) error {
+func wipeSecretFiles(files host.Files) error {
 	var errs []error
 	for _, f := range []string{relocation.PasswordFile, host.RecertConfig, host.RecertPullSecret} {
 		if err := files.Remove(f); err != nil {

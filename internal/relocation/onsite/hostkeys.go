@@ -22,7 +22,7 @@ const (
 // setHostKeys puts the site's SSH host keys in the place of those that are there: clients that know the node go on trusting it. Files of
 // the same name are replaced in place, which keeps owner and label.
 func (p *Reconfiguration) setHostKeys(ctx context.Context) error {
-	c, err := p.config()
+	c, err := p.readConfig()
 	if err != nil || len(c.ServerSSHKeys) == 0 {
 		return err
 	}
@@ -51,7 +51,7 @@ func (p *Reconfiguration) setHostKeys(ctx context.Context) error {
 			return fmt.Errorf("remove the SSH host key %s: %w", name, err)
 		}
 	}
-	return restart(ctx, p.Units, host.UnitSSH)
+	return restartUnit(ctx, p.Units, host.UnitSSH)
 }
 
 func isHostKey(name string) bool {

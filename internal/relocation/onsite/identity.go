@@ -42,27 +42,27 @@ type recertConfig struct {
 // recertConfig also extends the life of every certificate: however long the node lay on the shelf, the cluster starts
 // with certificates that are valid.
 func (p *Reconfiguration) recertConfig(c siteconfig.SiteConfig, passwordHash string) recertConfig {
-	r := renewal()
+	r := newRenewalConfig()
 	r.KubeadminPasswordHash, r.PullSecret = passwordHash, c.PullSecret.Reveal()
 	// All nodes that are restored from one seed image start with the keys that are in it.
 	r.NewKeys = p.Record.Running != nil
-	kept := retain(c)
+	kept := retentionOf(c)
 	r.UseKeyRules, r.UseCertRules = kept.keys, kept.certs
 	facts := p.Record.Facts
-	for i, a := range p.addresses(c) {
+	for i, a := range p.nodeAddresses(c) {
 		r.IP = append(r.IP, a.String())
 		if i < len(facts.Addresses) && facts.Addresses[i] != a {
 			r.CNSanReplaceRules = append(r.CNSanReplaceRules, facts.Addresses[i].String()+","+a.String())
 		}
 	}
-	for _, n := range p.networks(c) {
+	for _, n := range p.nodeNetworks(c) {
 		r.MachineNetworkCIDR = append(r.MachineNetworkCIDR, n.String())
 	}
 	if c.Hostname != "" && c.Hostname != facts.Node {
 		r.Hostname = c.Hostname
 	}
 	r.Proxy = p.recertProxy(c)
-	name, base := p.named(c)
+	name, base := p.clusterNameAndBase(c)
 	infra := ""
 	if c.Identity != nil {
 		infra, r.InstallConfig = c.Identity.InfraID, c.Identity.InstallConfig.Reveal()
@@ -76,8 +76,8 @@ func (p *Reconfiguration) recertConfig(c siteconfig.SiteConfig, passwordHash str
 	return r
 }
 
-// renewal is the part that is the same on every site.
-func renewal() recertConfig {
+// newRenewalConfig is the part that is the same on every site.
+func newRenewalConfig() recertConfig {
 	dirs := []string{"/kubelet", "/kubernetes", "/machine-config-daemon"}
 	return recertConfig{
 		ExtendExpiration: true, CryptoDirs: dirs, ClusterCustomizationDirs: dirs,
@@ -90,15 +90,15 @@ func renewal() recertConfig {
 
 // RenewalConfig is the configuration by which recert says, in the factory, what it would renew on site.
 func RenewalConfig() ([]byte, error) {
-	data, err := json.Marshal(renewal())
+	data, err := json.Marshal(newRenewalConfig())
 	if err != nil {
 		return nil, fmt.Errorf("encode the configuration of recert: %w", err)
 	}
 	return data, nil
 }
 
-// named is the cluster's own name and base domain after the change.
-func (p *Reconfiguration) named(c siteconfig.SiteConfig) (name, base string) {
+// clusterNameAndBase is the cluster's own name and base domain after the change.
+func (p *Reconfiguration) clusterNameAndBase(c siteconfig.SiteConfig) (name, base string) {
 	return cmp.Or(c.ClusterName, p.Record.Facts.ClusterName), cmp.Or(c.BaseDomain, p.Record.Facts.BaseDomain)
 }
 
@@ -121,8 +121,8 @@ func (p *Reconfiguration) newPassword(c siteconfig.SiteConfig) (hash string, err
 	return hash, nil
 }
 
-// arm keeps the room that a rollback needs and starts the watchdog.
-func (p *Reconfiguration) arm(ctx context.Context) error {
+// armWatchdog keeps the room that a rollback needs and starts the watchdog.
+func (p *Reconfiguration) armWatchdog(ctx context.Context) error {
 	if err := p.Files.Remove(relocation.WatchedFile); err != nil {
 		return fmt.Errorf("reset the watchdog: %w", err)
 	}
@@ -143,7 +143,7 @@ func (p *Reconfiguration) arm(ctx context.Context) error {
 }
 
 func (p *Reconfiguration) setHostname(ctx context.Context) error {
-	c, err := p.config()
+	c, err := p.readConfig()
 	if err != nil || c.Hostname == "" {
 		return err
 	}
@@ -153,8 +153,8 @@ func (p *Reconfiguration) setHostname(ctx context.Context) error {
 	return nil
 }
 
-// hint has nodeip-configuration choose the node's address in the site's network. A file that a MachineConfig owns stays.
-func (p *Reconfiguration) hint(c siteconfig.SiteConfig) error {
+// updateNodeIPHint has nodeip-configuration choose the node's address in the site's network. A file that a MachineConfig owns stays.
+func (p *Reconfiguration) updateNodeIPHint(c siteconfig.SiteConfig) error {
 	data, err := p.Files.Read(host.NodeIPHint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -170,7 +170,7 @@ func (p *Reconfiguration) hint(c siteconfig.SiteConfig) error {
 		p.Log.Warn("a MachineConfig owns the node IP hint; it stays", "op", p.Request.OperationID, "file", host.NodeIPHint)
 		return nil
 	}
-	moved := replaceHint(string(data), p.networks(c))
+	moved := replaceHint(string(data), p.nodeNetworks(c))
 	if err := p.Files.Write(host.NodeIPHint, []byte(moved), 0o644); err != nil {
 		return fmt.Errorf("write the node IP hint: %w", err)
 	}

@@ -30,7 +30,7 @@ func (s *Station) Keep(ctx context.Context) error {
 		return operation.Refuse("the node is not at home on a site: the factory state is its only way back")
 	}
 	r := relocation.Request{OperationID: last.OperationID, Factory: record.Factory, Site: here.Booted.Stateroot}
-	return s.open(r, here).Run(ctx, s.keepPlan(r))
+	return s.openOperation(r, here).Run(ctx, s.keepPlan(r))
 }
 
 // keepPlan lists the steps. None has an undo, which is why it runs only when a person asks for it.
@@ -41,7 +41,7 @@ func (s *Station) keepPlan(r relocation.Request) flow.Plan {
 			stateroot.RemoveOthers(s.Deployments, func(name string, all []host.Deployment, booted host.Deployment) bool {
 				return name == r.Factory || relocation.IsSite(name) && s.isLeft(r, name, all, booted)
 			}),
-			{Name: relocation.StepForget, Title: "Remove the units and the factory's record", Again: true, Do: s.forget},
+			{Name: relocation.StepForget, Title: "Remove the units and the factory's record", Again: true, Do: s.removeFactoryRecord},
 		},
 	}
 }
@@ -68,9 +68,9 @@ func (s *Station) isWayBack(r relocation.Request, name string, booted host.Deplo
 	return err != nil || last.OperationID == r.OperationID && last.Outcome == relocation.OutcomeHome
 }
 
-// forget removes the record last: with it an interrupted run can be repeated.
-func (s *Station) forget(ctx context.Context) error {
-	if err := s.end(ctx); err != nil {
+// removeFactoryRecord removes the record last: with it an interrupted run can be repeated.
+func (s *Station) removeFactoryRecord(ctx context.Context) error {
+	if err := s.recordEnd(ctx); err != nil {
 		return err
 	}
 	units := []string{relocation.UnitMonitor, relocation.UnitPage, relocation.UnitReconfigure}
@@ -89,8 +89,8 @@ func (s *Station) forget(ctx context.Context) error {
 	return s.Files.Remove(relocation.RecordFile)
 }
 
-// end records that the site's stateroot is at rest. One that a change of the address made from it keeps its own way back.
-func (s *Station) end(ctx context.Context) error {
+// recordEnd records that the site's stateroot is at rest. One that a change of the address made from it keeps its own way back.
+func (s *Station) recordEnd(ctx context.Context) error {
 	here, err := operation.Locate(ctx, s.Deployments, s.Power)
 	if err != nil {
 		return err

@@ -27,17 +27,17 @@ func newerTyped(files host.Files, r relocation.Request) bool {
 
 // firstProof is that of a network which is not committed yet. It ends when a newer configuration is there.
 func (p *Reconfiguration) firstProof() bringup.Proof {
-	proof := p.proof()
+	proof := p.networkProof()
 	newer := func() bool { return newerTyped(p.Files, p.Request) }
 	proof.Clock = leavingClock{proof.Clock, newer}
 	proof.Site = func() (bringup.Site, error) {
 		if newer() {
 			return bringup.Site{}, errNewer
 		}
-		if c, err := p.config(); err != nil || c.Network == nil {
+		if c, err := p.readConfig(); err != nil || c.Network == nil {
 			return bringup.Site{}, err // nothing is applied; the site's connections were proved when they came up
 		}
-		return p.site()
+		return p.proofSite()
 	}
 	return proof
 }

@@ -37,55 +37,56 @@ func (p *Reconfiguration) Plan() flow.Plan {
 	dns := p.localDNS()
 	steps := []flow.Step{
 		stateroot.CheckSeal(p.Files, p.Deployments),
-		{Name: relocation.StepAccept, Title: "Check the configuration against this node", Do: p.accept, Undo: p.discard},
-		{Name: relocation.StepConnections, Title: "Bring up and prove the site's connections", Do: p.connect, Undo: p.disconnect},
+		{Name: relocation.StepAccept, Title: "Check the configuration against this node", Do: p.acceptConfig, Undo: p.discardAccepted},
+		{Name: relocation.StepConnections, Title: "Bring up and prove the site's connections", Do: p.applyConnections,
+			Undo: p.revertConnections},
 		bringup.ApplyNetwork(p.Network, p.Files, relocation.NMStateFile, p.firstProof()),
-		{Name: relocation.StepArm, Title: "Arm the watchdog", Do: p.arm},
+		{Name: relocation.StepArm, Title: "Arm the watchdog", Do: p.armWatchdog},
 		{Name: relocation.StepHostname, Title: "Set the node's name", Do: p.setHostname},
 		{Name: relocation.StepHostKeys, Title: "Set the node's SSH host keys", Do: p.setHostKeys},
 		{Name: relocation.StepDNS, Title: "Have the node resolve the cluster's names", Do: p.setLocalDNS},
-		bringup.RunRecert(bringup.Recert{Native: p.Recert, Images: p.RecertImages, Files: p.Files}, nativeRecert, p.note),
-		p.releasing(),
+		bringup.RunRecert(bringup.Recert{Native: p.Recert, Images: p.RecertImages, Files: p.Files}, nativeRecert, p.journalNote),
+		p.releaseStep(),
 		bringup.StartKubelet(p.Units, dns),
 		bringup.WaitAPI(p.Cluster, dns),
 		bringup.ProveNetwork(p.lastProof(), dns),
 		bringup.WaitNode(p.Cluster, p.Power, dns),
 	}
 	for _, part := range reconcile.Parts() {
-		steps = append(steps, p.applying(part))
+		steps = append(steps, p.applyStep(part))
 	}
 	return flow.Plan{
 		Name: relocation.FlowReconfigure, Commit: bringup.StepApplyNetwork, MaxAttempts: maxAttempts, AcrossBoots: true,
 		Steps: append(steps,
-			bringup.WaitHealthy(p.healthy, p.Clock),
-			flow.Step{Name: relocation.StepReport, Title: "Write the report and the hand-over file", Do: p.report},
-			flow.Step{Name: relocation.StepWipe, Title: "Wipe the secrets", Do: p.wipe},
+			bringup.WaitHealthy(p.checkHealth, p.Clock),
+			flow.Step{Name: relocation.StepReport, Title: "Write the report and the hand-over file", Do: p.writeReport},
+			flow.Step{Name: relocation.StepWipe, Title: "Wipe the secrets", Do: p.wipeSecrets},
 		),
 	}
 }
 
-func (p *Reconfiguration) healthy(ctx context.Context) error { return p.Cluster.Healthy(ctx) }
+func (p *Reconfiguration) checkHealth(ctx context.Context) error { return p.Cluster.Healthy(ctx) }
 
 // nativeRecert: the native engine needs no image, and thus no registry.
 func nativeRecert() (host.RecertImage, error) { return host.RecertImage{}, nil }
 
-func (p *Reconfiguration) note(message string) error {
+func (p *Reconfiguration) journalNote(message string) error {
 	return p.Note(relocation.FlowReconfigure, message, time.Time{})
 }
 
-func (p *Reconfiguration) proof() bringup.Proof {
-	return bringup.Proof{Prober: p.Prober, Clock: p.Clock, Site: p.site}
+func (p *Reconfiguration) networkProof() bringup.Proof {
+	return bringup.Proof{Prober: p.Prober, Clock: p.Clock, Site: p.proofSite}
 }
 
 func (p *Reconfiguration) lastProof() bringup.Proof {
-	proof := p.proof()
-	proof.Warn = p.note
+	proof := p.networkProof()
+	proof.Warn = p.journalNote
 	return proof
 }
 
-// site is what must answer: the gateways of the node's own networks, and the DNS servers.
-func (p *Reconfiguration) site() (s bringup.Site, err error) {
-	c, err := p.config()
+// proofSite is what must answer: the gateways of the node's own networks, and the DNS servers.
+func (p *Reconfiguration) proofSite() (s bringup.Site, err error) {
+	c, err := p.readConfig()
 	if err != nil || c.Network == nil && len(c.Connections) == 0 {
 		return s, err
 	}
@@ -104,12 +105,12 @@ func (p *Reconfiguration) site() (s bringup.Site, err error) {
 			s.DNS = append(s.DNS, a)
 		}
 	}
-	s.Names = p.names(c)
+	s.Names = p.dnsNames(c)
 	return s, nil
 }
 
-// names are those that a DNS server of the site may be expected to know: one without the Internet refuses to speak of others.
-func (p *Reconfiguration) names(c siteconfig.SiteConfig) (out []string) {
+// dnsNames are those that a DNS server of the site may be expected to know: one without the Internet refuses to speak of others.
+func (p *Reconfiguration) dnsNames(c siteconfig.SiteConfig) (out []string) {
 	if domain := c.ClusterDomain(); domain != "" {
 		out = append(out, "api."+domain)
 	} else if name := bringup.APIName(p.Files); name != "" {
@@ -148,36 +149,36 @@ func (p *Reconfiguration) localDNS() bringup.LocalDNS {
 	return bringup.LocalDNS{
 		Units: p.Units, Files: p.Files, Prober: p.Prober, Clock: p.Clock, Log: p.Log,
 		Addresses: func() ([]netip.Addr, error) {
-			c, err := p.config()
+			c, err := p.readConfig()
 			if err != nil {
 				return nil, err
 			}
-			return p.addresses(c), nil
+			return p.nodeAddresses(c), nil
 		},
 	}
 }
 
-// identified is the configuration with the cluster's ID.
-func (p *Reconfiguration) identified() (siteconfig.SiteConfig, error) {
-	c, err := p.config()
+// readConfigWithID is the configuration with the cluster's ID.
+func (p *Reconfiguration) readConfigWithID() (siteconfig.SiteConfig, error) {
+	c, err := p.readConfig()
 	if err != nil {
 		return c, err
 	}
 	return p.withClusterID(c)
 }
 
-// config reads the configuration that was accepted.
-func (p *Reconfiguration) config() (siteconfig.SiteConfig, error) {
+// readConfig reads the configuration that was accepted.
+func (p *Reconfiguration) readConfig() (siteconfig.SiteConfig, error) {
 	data, err := p.Files.Read(relocation.SiteConfigFile)
 	if err != nil {
 		return siteconfig.SiteConfig{}, fmt.Errorf("read the site configuration: %w", err)
 	}
 	c, problems := siteconfig.Decode(data)
-	return c, refusal(problems)
+	return c, problemsError(problems)
 }
 
-// refusal joins all problems of a configuration; nil for none. No retry mends it.
-func refusal(problems []siteconfig.Problem) error {
+// problemsError joins all problems of a configuration; nil for none. No retry mends it.
+func problemsError(problems []siteconfig.Problem) error {
 	var errs []error
 	for _, p := range problems {
 		errs = append(errs, errors.New(p.String()))

@@ -57,12 +57,12 @@ type Ports struct {
 	Log      *slog.Logger
 }
 
-func (n Ports) factory() factory.Ports {
+func (n Ports) factoryPorts() factory.Ports {
 	return factory.Ports{Node: n.Node, Clock: n.Clock, Log: n.Log}
 }
 
-// lock takes the node's lock.
-func (n Ports) lock(ctx context.Context, r relocation.Request, program string) (func(), error) {
+// acquireLock takes the node's lock.
+func (n Ports) acquireLock(ctx context.Context, r relocation.Request, program string) (func(), error) {
 	if n.Acquire == nil {
 		return func() {}, nil
 	}

@@ -55,7 +55,7 @@ func TestTheClusterIDThatASiteNames(t *testing.T) {
 	for _, record := range []relocation.Record{{}, {Running: &relocation.Running{}}} {
 		p.Record = record
 		c := siteconfig.SiteConfig{Identity: &siteconfig.Identity{ClusterID: named}}
-		require.NoError(t, p.identify(c))
+		require.NoError(t, p.ensureClusterID(c))
 		c, err := p.withClusterID(c)
 		require.NoError(t, err)
 		require.Equal(t, named, c.Identity.ClusterID)

@@ -14,28 +14,28 @@ import (
 
 // setLocalDNS has the node's own DNS server answer with the new address for the new names.
 func (p *Reconfiguration) setLocalDNS(ctx context.Context) error {
-	c, err := p.config()
+	c, err := p.readConfig()
 	if err != nil {
 		return err
 	}
-	if err := p.Resolver.SetOverride("", p.answers(c)[0]); err != nil {
+	if err := p.Resolver.SetOverride("", p.dnsAnswers(c)[0]); err != nil {
 		return err
 	}
-	name, base := p.named(c)
+	name, base := p.clusterNameAndBase(c)
 	if err := p.Resolver.SetCluster("", name, base); err != nil {
 		return err
 	}
 	if err := p.setSiteNames(c, name+"."+base); err != nil {
 		return err
 	}
-	if err := p.hint(c); err != nil {
+	if err := p.updateNodeIPHint(c); err != nil {
 		return err
 	}
 	return bringup.RestartDNS(ctx, p.Units)
 }
 
-// answers are the addresses by which the node's own DNS server answers, the first one also for the cluster's own names.
-func (p *Reconfiguration) answers(c siteconfig.SiteConfig) (out []netip.Addr) {
+// dnsAnswers are the addresses by which the node's own DNS server answers, the first one also for the cluster's own names.
+func (p *Reconfiguration) dnsAnswers(c siteconfig.SiteConfig) (out []netip.Addr) {
 	if c.Dnsmasq != nil {
 		for _, text := range c.Dnsmasq.Addresses {
 			if a, err := netip.ParseAddr(text); err == nil {
@@ -44,7 +44,7 @@ func (p *Reconfiguration) answers(c siteconfig.SiteConfig) (out []netip.Addr) {
 		}
 	}
 	if len(out) == 0 {
-		return p.addresses(c)
+		return p.nodeAddresses(c)
 	}
 	return out
 }
@@ -55,7 +55,7 @@ func (p *Reconfiguration) unansweredBy(c siteconfig.SiteConfig) (out []siteconfi
 	if c.Dnsmasq == nil {
 		return nil
 	}
-	own := p.addresses(c)
+	own := p.nodeAddresses(c)
 	for i, text := range c.Dnsmasq.Addresses {
 		if a, err := netip.ParseAddr(text); err == nil && !slices.Contains(own, a) {
 			out = append(out, siteconfig.Problem{Key: fmt.Sprintf("dnsmasq.addresses[%d]", i), Value: text,
@@ -74,7 +74,7 @@ func (p *Reconfiguration) setSiteNames(c siteconfig.SiteConfig, own string) erro
 	if c.Dnsmasq == nil || !c.Dnsmasq.Enabled {
 		return p.Files.Remove(host.DnsmasqSite)
 	}
-	answers := p.answers(c)
+	answers := p.dnsAnswers(c)
 	text := siteNamesHeader + siteNames(own, answers[1:]) // the first one is that of the override
 	if domain != "" && domain != own {
 		text += siteNames(domain, answers)

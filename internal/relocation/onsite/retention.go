@@ -21,10 +21,10 @@ type retention struct {
 	keys, certs, attention []string
 }
 
-// retain turns the keys and certificates that existing kubeconfig files rely on into rules for recert. The authority of the ingress
+// retentionOf turns the keys and certificates that existing kubeconfig files rely on into rules for recert. The authority of the ingress
 // has a name of its own in each cluster, which nothing on the disk says: recert refuses a rule for a name that it does not find, so
 // none is written.
-func retain(c siteconfig.SiteConfig) (r retention) {
+func retentionOf(c siteconfig.SiteConfig) (r retention) {
 	if c.Identity == nil || c.Identity.CryptoRetention == nil {
 		return r
 	}

@@ -61,18 +61,18 @@ func TestRetainedKeysOfAManifestReachRecert(t *testing.T) {
 	}
 	require.Equal(t, []string{localhostSigner, serviceNetworkSigner, loadBalancerSigner}, names)
 	require.Equal(t, []string{admin}, parsed.UseCerts)
-	attention := retain(c).attention
+	attention := retentionOf(c).attention
 	require.Len(t, attention, 1)
 	require.Contains(t, attention[0], "ingressCAKey is not used")
 }
 
 func TestWhatCannotBeRetainedIsSaid(t *testing.T) {
 	_, other := authorityOf(t, "another")
-	r := retain(siteconfig.SiteConfig{Identity: &siteconfig.Identity{CryptoRetention: &siteconfig.CryptoRetention{AdminCACertificate: other}}})
+	r := retentionOf(siteconfig.SiteConfig{Identity: &siteconfig.Identity{CryptoRetention: &siteconfig.CryptoRetention{AdminCACertificate: other}}})
 	require.Empty(t, r.certs)
 	require.Len(t, r.attention, 1)
 	require.Contains(t, r.attention[0], `is of "another", not of admin-kubeconfig-signer`)
-	require.Empty(t, retain(siteconfig.SiteConfig{}))
+	require.Empty(t, retentionOf(siteconfig.SiteConfig{}))
 }
 
 // A node that was shipped has keys that no other node has; one that was restored from an image has those of the image.

@@ -9,9 +9,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 )
 
-// clear removes from a stateroot whose own cluster starts at boot what would continue there what is given up. Kubelet stays
+// removeLeftovers removes from a stateroot whose own cluster starts at boot what would continue there what is given up. Kubelet stays
 // enabled: that cluster was never held back.
-func (b *Back) clear(ctx context.Context, r relocation.Running, target host.Deployment) error {
+func (b *Back) removeLeftovers(ctx context.Context, r relocation.Running, target host.Deployment) error {
 	for _, file := range r.Remove {
 		if err := b.Files.Remove(host.InVar(target.Stateroot, file)); err != nil {
 			return fmt.Errorf("remove %s from stateroot %s: %w", file, target.Stateroot, err)

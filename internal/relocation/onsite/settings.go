@@ -21,10 +21,10 @@ const (
 	hubPatience = 3 * time.Minute
 )
 
-// applying is the step that brings a part of the configuration about.
-func (p *Reconfiguration) applying(part reconcile.Part) flow.Step {
+// applyStep is the step that brings a part of the configuration about.
+func (p *Reconfiguration) applyStep(part reconcile.Part) flow.Step {
 	do := func(ctx context.Context) error {
-		c, err := p.identified()
+		c, err := p.readConfigWithID()
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (a attention) Error() string { return string(a) }
 // bringAbout applies a part, and notes what needs attention. The identity of the cluster and its connections are what the way
 // back is for: objects that the site brings along do not take the node back, unless they say so themselves.
 func (p *Reconfiguration) bringAbout(ctx context.Context, part reconcile.Part, c siteconfig.SiteConfig) error {
-	err := bringup.Persist(ctx, p.Clock, patience, func(ctx context.Context) error {
+	err := bringup.Persist(ctx, p.Clock, retryLimit, func(ctx context.Context) error {
 		text, err := p.Cluster.Apply(ctx, part.Name, c)
 		if err == nil && text != "" {
 			return attention(text)
@@ -57,15 +57,15 @@ func (p *Reconfiguration) bringAbout(ctx context.Context, part reconcile.Part, c
 	case errors.As(err, &objects):
 		return p.noteObjects(part, objects.Problems)
 	case errors.As(err, &text):
-		return p.note(AttentionNote + coded(part, string(text)))
+		return p.journalNote(AttentionNote + withCode(part, string(text)))
 	case err != nil:
 		return fmt.Errorf("%s: %w", part.Title, err)
 	}
 	return nil
 }
 
-// patience is how long an error is worth trying again.
-func patience(err error) time.Duration {
+// retryLimit is how long an error is worth trying again.
+func retryLimit(err error) time.Duration {
 	var objects *reconcile.ObjectsError
 	var text attention
 	switch {
@@ -85,7 +85,7 @@ func (p *Reconfiguration) noteObjects(part reconcile.Part, problems []reconcile.
 			required.Problems = append(required.Problems, o)
 			continue
 		}
-		if err := p.note(AttentionNote + coded(part, o.String()+"; apply it when the cause is mended")); err != nil {
+		if err := p.journalNote(AttentionNote + withCode(part, o.String()+"; apply it when the cause is mended")); err != nil {
 			return err
 		}
 	}
@@ -95,8 +95,8 @@ func (p *Reconfiguration) noteObjects(part reconcile.Part, problems []reconcile.
 	return nil
 }
 
-// coded begins a text with the code that a technician reads out.
-func coded(part reconcile.Part, text string) string {
+// withCode begins a text with the code that a technician reads out.
+func withCode(part reconcile.Part, text string) string {
 	code := sitecode.ObjectsFailed
 	if part.Condition == hubCondition {
 		code = sitecode.HubFailed

@@ -39,7 +39,7 @@ var errAgain = errors.New("waiting for another configuration")
 // Run returns nil when the node is at home, and flow.ErrLeaving when it reboots on its way there.
 func (s *Station) Run(ctx context.Context) error {
 	for {
-		if err := s.turn(ctx); !errors.Is(err, errAgain) {
+		if err := s.runAttempt(ctx); !errors.Is(err, errAgain) {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -48,8 +48,8 @@ func (s *Station) Run(ctx context.Context) error {
 	}
 }
 
-// turn continues the attempt that is under way, or waits for a configuration and begins one.
-func (s *Station) turn(ctx context.Context) error {
+// runAttempt continues the attempt that is under way, or waits for a configuration and begins one.
+func (s *Station) runAttempt(ctx context.Context) error {
 	record, err := relocation.ReadRecord(s.Files)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *Station) turn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if done, err := s.grant(ctx, record, here); done || err != nil {
+	if done, err := s.resumePending(ctx, record, here); done || err != nil {
 		return err
 	}
 	request, found, err := relocation.ReadRequest(s.Files)
@@ -67,26 +67,26 @@ func (s *Station) turn(ctx context.Context) error {
 	}
 	if !found {
 		if last, err := relocation.ReadLast(s.Files); err == nil && last.Outcome == relocation.OutcomeHome {
-			return s.retire(ctx) // a power cut has come between the end of the flow and that of the units, or of a rollback
+			return s.retireRelocation(ctx) // a power cut has come between the end of the flow and that of the units, or of a rollback
 		}
-		if request, err = s.receive(ctx, record, here); err != nil {
+		if request, err = s.receiveRequest(ctx, record, here); err != nil {
 			return err
 		}
 	}
-	release, err := s.lock(ctx, request, "lca-cli relocation reconfigure")
+	release, err := s.acquireLock(ctx, request, "lca-cli relocation reconfigure")
 	if err != nil {
 		return err
 	}
 	defer release()
 	if here.Booted.Stateroot != request.Site {
-		return s.again(ctx, request, here)
+		return s.makeStateroot(ctx, request, here)
 	}
-	return s.reconfigure(ctx, record, request, here)
+	return s.runReconfiguration(ctx, record, request, here)
 }
 
-// receive waits for a configuration that is worth an attempt, and stores it with its request.
-func (s *Station) receive(ctx context.Context, record relocation.Record, here operation.Here) (relocation.Request, error) {
-	d, err := s.await(ctx)
+// receiveRequest waits for a configuration that is worth an attempt, and stores it with its request.
+func (s *Station) receiveRequest(ctx context.Context, record relocation.Record, here operation.Here) (relocation.Request, error) {
+	d, err := s.awaitDelivery(ctx)
 	if err != nil {
 		return relocation.Request{}, err
 	}
@@ -102,7 +102,7 @@ func (s *Station) receive(ctx context.Context, record relocation.Record, here op
 		r.Repeats = !d.Again && last.OutcomeOf(r.Digest) == relocation.OutcomeRetry
 	}
 	if _, problems := siteconfig.Decode(d.Data); len(problems) > 0 {
-		return r, s.refused(r, refusal(problems))
+		return r, s.endRefused(r, problemsError(problems))
 	}
 	if err := s.Files.Write(relocation.SiteConfigFile, d.Data, 0o600); err != nil {
 		return r, fmt.Errorf("store the site configuration: %w", err)
@@ -114,8 +114,8 @@ func (s *Station) receive(ctx context.Context, record relocation.Record, here op
 	return r, s.Files.Remove(relocation.TypedFile)
 }
 
-// await waits for a delivery that no earlier attempt has proved useless.
-func (s *Station) await(ctx context.Context) (Delivery, error) {
+// awaitDelivery waits for a delivery that no earlier attempt has proved useless.
+func (s *Station) awaitDelivery(ctx context.Context) (Delivery, error) {
 	for {
 		d, err := s.Inbox.Next(ctx)
 		if err != nil {
@@ -125,19 +125,19 @@ func (s *Station) await(ctx context.Context) (Delivery, error) {
 		if err != nil {
 			s.Log.Warn("the result of the last attempt cannot be read", "error", err)
 		}
-		pause := worth(d, last, s.Clock.Now())
+		pause := retryDelay(d, last, s.Clock.Now())
 		if pause == 0 {
 			return d, nil
 		}
-		s.tell(d, last)
+		s.logNotRetried(d, last)
 		if err := s.Clock.Sleep(ctx, pause); err != nil {
 			return d, fmt.Errorf("wait for a site configuration: %w", err)
 		}
 	}
 }
 
-// tell logs once that a configuration is not tried again by itself. last.json shows it to the page and to status.
-func (s *Station) tell(d Delivery, last relocation.Last) {
+// logNotRetried logs once that a configuration is not tried again by itself. last.json shows it to the page and to status.
+func (s *Station) logNotRetried(d Delivery, last relocation.Last) {
 	digest := relocation.Digest(d.Data)
 	if s.told == digest || last.OutcomeOf(digest) == relocation.OutcomeRetry {
 		return
@@ -147,9 +147,9 @@ func (s *Station) tell(d Delivery, last relocation.Last) {
 		"or run 'lca-cli relocation apply'", "source", d.Source, "outcome", last.OutcomeOf(digest), "op", last.OperationID)
 }
 
-// worth says how long to wait before a delivery is tried; 0 for now. The same configuration is tried again by itself only
+// retryDelay says how long to wait before a delivery is tried; 0 for now. The same configuration is tried again by itself only
 // where the site's network did not answer.
-func worth(d Delivery, last relocation.Last, now time.Time) time.Duration {
+func retryDelay(d Delivery, last relocation.Last, now time.Time) time.Duration {
 	outcome := last.OutcomeOf(relocation.Digest(d.Data))
 	switch {
 	case d.Again, outcome == "":
@@ -160,22 +160,22 @@ func worth(d Delivery, last relocation.Last, now time.Time) time.Duration {
 	return inboxPause
 }
 
-// again makes another stateroot for the configuration and reboots into it.
-func (s *Station) again(ctx context.Context, r relocation.Request, here operation.Here) error {
-	o := s.open(r, here)
-	err := o.Run(ctx, factory.Again(s.factory(), r))
+// makeStateroot makes another stateroot for the configuration and reboots into it.
+func (s *Station) makeStateroot(ctx context.Context, r relocation.Request, here operation.Here) error {
+	o := s.openOperation(r, here)
+	err := o.Run(ctx, factory.Again(s.factoryPorts(), r))
 	var failed *flow.FailedError
 	switch {
 	case !errors.As(err, &failed) || !failed.RolledBack:
 		return err
 	case errors.Is(err, flow.ErrInterrupted):
-		return s.renew(r)
+		return s.renewRequest(r)
 	}
-	return s.over(r, relocation.OutcomeRefused, failed.Step, err)
+	return s.endAttempt(r, relocation.OutcomeRefused, failed.Step, err)
 }
 
-// renew has the configuration carried out by a new operation: one that was typed into the page does not come again.
-func (s *Station) renew(r relocation.Request) error {
+// renewRequest has the configuration carried out by a new operation: one that was typed into the page does not come again.
+func (s *Station) renewRequest(r relocation.Request) error {
 	r.OperationID = s.NewID()
 	r.Site = relocation.StaterootName(r.OperationID)
 	if err := operation.WriteJSON(s.Files, relocation.RequestFile, r); err != nil {
@@ -184,15 +184,15 @@ func (s *Station) renew(r relocation.Request) error {
 	return errAgain
 }
 
-func (s *Station) open(r relocation.Request, here operation.Here) *operation.Operation {
+func (s *Station) openOperation(r relocation.Request, here operation.Here) *operation.Operation {
 	o := operation.Open(r.OperationID, here, operation.Ports{Files: s.Files, Clock: s.Clock, Log: s.Log}, s.With)
 	o.Wrap = s.Wrap
 	return o
 }
 
-// reconfigure carries the configuration out in the stateroot that was made for it.
-func (s *Station) reconfigure(ctx context.Context, record relocation.Record, r relocation.Request, here operation.Here) error {
-	o := s.open(r, here)
+// runReconfiguration carries the configuration out in the stateroot that was made for it.
+func (s *Station) runReconfiguration(ctx context.Context, record relocation.Record, r relocation.Request, here operation.Here) error {
+	o := s.openOperation(r, here)
 	if err := s.resumeRollBack(ctx, o, record, r); err != nil {
 		return err
 	}
@@ -205,13 +205,13 @@ func (s *Station) reconfigure(ctx context.Context, record relocation.Record, r r
 	case ctx.Err() != nil, !errors.As(err, &failed):
 		return err
 	case failed.RolledBack && record.Running == nil:
-		return s.over(r, outcomeOf(failed), failed.Step, err)
+		return s.endAttempt(r, outcomeOf(failed), failed.Step, err)
 	case !failed.RolledBack && !failed.Committed:
 		return err
 	}
-	back := s.back(o, record, r, Cause(err))
+	back := s.newBack(o, record, r, Cause(err))
 	back.FromUnit = true
-	s.remember(ctx, back.Cause)
+	s.storePendingRollback(ctx, back.Cause)
 	if rerr := back.Run(ctx); rerr != nil {
 		return backFailed(rerr, err)
 	}
@@ -237,8 +237,8 @@ func Cause(err error) string {
 	return oneLine("the reconfiguration failed: " + err.Error())
 }
 
-// over ends an attempt that has changed nothing, and has the station wait for another configuration.
-func (s *Station) over(r relocation.Request, outcome, step string, cause error) error {
+// endAttempt ends an attempt that has changed nothing, and has the station wait for another configuration.
+func (s *Station) endAttempt(r relocation.Request, outcome, step string, cause error) error {
 	s.Log.Error("the site configuration was not carried out; the node is as it was shipped", "op", r.OperationID,
 		"step", step, "error", cause)
 	last, err := relocation.ReadLast(s.Files)
@@ -265,9 +265,9 @@ func (s *Station) over(r relocation.Request, outcome, step string, cause error) 
 	return errAgain
 }
 
-// refused ends a configuration that is wrong in itself, before it becomes an operation.
-func (s *Station) refused(r relocation.Request, cause error) error {
-	return s.over(r, relocation.OutcomeRefused, relocation.StepAccept, cause)
+// endRefused ends a configuration that is wrong in itself, before it becomes an operation.
+func (s *Station) endRefused(r relocation.Request, cause error) error {
+	return s.endAttempt(r, relocation.OutcomeRefused, relocation.StepAccept, cause)
 }
 
 // atHome disarms the watchdog and retires the units. It is no step: after a power cut between the two, a disabled unit
@@ -281,14 +281,14 @@ func (s *Station) atHome(ctx context.Context, r relocation.Request, here operati
 	if err := operation.WriteJSON(s.Files, relocation.LastFile, last); err != nil {
 		return err
 	}
-	if err := operation.Confirm(s.Files, here.Booted, s.made(r, here), s.Clock.Now()); err != nil {
+	if err := operation.Confirm(s.Files, here.Booted, s.staterootRecord(r, here), s.Clock.Now()); err != nil {
 		return err
 	}
-	return s.retire(ctx)
+	return s.retireRelocation(ctx)
 }
 
-// made is the record of the site's stateroot, for where it is missing: an earlier version wrote none.
-func (s *Station) made(r relocation.Request, here operation.Here) operation.Stateroot {
+// staterootRecord is the record of the site's stateroot, for where it is missing: an earlier version wrote none.
+func (s *Station) staterootRecord(r relocation.Request, here operation.Here) operation.Stateroot {
 	made := operation.Stateroot{MadeBy: relocation.MadeBy, Operation: r.OperationID, Made: s.Clock.Now().UTC()}
 	if back, ok := stateroot.Back(s.Files, r.Factory)(here.All); ok && !back.Booted {
 		made.WayBack = operation.NameOf(back)
@@ -296,8 +296,8 @@ func (s *Station) made(r relocation.Request, here operation.Here) operation.Stat
 	return made
 }
 
-// retire ends the units of the relocation and removes what only an attempt needs.
-func (s *Station) retire(ctx context.Context) error {
+// retireRelocation ends the units of the relocation and removes what only an attempt needs.
+func (s *Station) retireRelocation(ctx context.Context) error {
 	if err := retireUnit(ctx, s.Units, relocation.UnitMonitor); err != nil {
 		return err
 	}

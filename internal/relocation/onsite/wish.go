@@ -19,7 +19,7 @@ func (s *Station) AskBack(ctx context.Context, cause string) error {
 	if _, err := s.OpenBack(ctx, cause); err != nil {
 		return err
 	}
-	s.remember(ctx, cause)
+	s.storePendingRollback(ctx, cause)
 	if err := s.Transients.Forget(ctx, relocation.UnitRollback); err != nil {
 		s.Log.Warn("an earlier unit of a rollback is still known", "error", err)
 	}
@@ -31,9 +31,9 @@ func (s *Station) AskBack(ctx context.Context, cause string) error {
 	return nil
 }
 
-// remember stores the wish, with the unit that carries it out after a power cut: a node that is at home has disabled it. A
+// storePendingRollback stores the wish, with the unit that carries it out after a power cut: a node that is at home has disabled it. A
 // full disk must not keep the node from going back.
-func (s *Station) remember(ctx context.Context, cause string) {
+func (s *Station) storePendingRollback(ctx context.Context, cause string) {
 	if err := s.Units.Enable(ctx, relocation.UnitReconfigure); err != nil {
 		s.Log.Error("the rollback would not survive a power cut", "error", err)
 	}
@@ -64,8 +64,8 @@ func (s *Station) RollBack(ctx context.Context, lock func(context.Context) (func
 	return b.Run(ctx)
 }
 
-// grant carries out, before anything else, what was asked for and cut short. done: the station has nothing more to do.
-func (s *Station) grant(ctx context.Context, record relocation.Record, here operation.Here) (done bool, err error) {
+// resumePending carries out, before anything else, what was asked for and cut short. done: the station has nothing more to do.
+func (s *Station) resumePending(ctx context.Context, record relocation.Record, here operation.Here) (done bool, err error) {
 	wish, found, err := relocation.ReadWish(s.Files)
 	if err != nil {
 		s.Log.Error("what was asked for cannot be read", "error", err)
@@ -75,7 +75,7 @@ func (s *Station) grant(ctx context.Context, record relocation.Record, here oper
 		return false, nil
 	}
 	s.Log.Info("continuing what was asked for", "action", wish.Action, "cause", wish.Cause)
-	release, err := s.lock(ctx, relocation.Request{OperationID: record.OperationID}, "lca-cli relocation reconfigure")
+	release, err := s.acquireLock(ctx, relocation.Request{OperationID: record.OperationID}, "lca-cli relocation reconfigure")
 	if err != nil {
 		return false, err
 	}
@@ -85,7 +85,7 @@ func (s *Station) grant(ctx context.Context, record relocation.Record, here oper
 	case wish.Action == relocation.WishRollback && !atFactory:
 		return s.goBack(ctx, wish.Cause)
 	case wish.Action == relocation.WishCancel && atFactory:
-		return true, factory.Cancellation{Ports: s.factory(), With: s.With, Wrap: s.Wrap, FromUnit: true}.Run(ctx)
+		return true, factory.Cancellation{Ports: s.factoryPorts(), With: s.With, Wrap: s.Wrap, FromUnit: true}.Run(ctx)
 	}
 	return false, relocation.ForgetWish(s.Files)
 }
@@ -123,8 +123,8 @@ func (s *Station) Watch(ctx context.Context, alive func()) error {
 	return s.AskBack(ctx, causeWatchdog+record.Limit().String())
 }
 
-// releasing lets the cluster start, which was held back until it had its identity.
-func (p *Reconfiguration) releasing() flow.Step {
+// releaseStep lets the cluster start, which was held back until it had its identity.
+func (p *Reconfiguration) releaseStep() flow.Step {
 	return flow.Step{Name: relocation.StepRelease, Title: "Release the cluster", Do: func(ctx context.Context) error {
 		// nodeip-configuration takes the first address of the port, and the laptop's network was there before the site's.
 		if p.Record.Internal.IsValid() && !p.Record.Decoupled() && p.Withdraw != nil {

@@ -23,7 +23,7 @@ type drafts struct {
 	plan   *Plan
 }
 
-func (d *drafts) form(s *session) url.Values {
+func (d *drafts) formOf(s *session) url.Values {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.of != s {
@@ -32,8 +32,8 @@ func (d *drafts) form(s *session) url.Values {
 	return d.values
 }
 
-// keep remembers the form, without its secret.
-func (d *drafts) keep(s *session, values url.Values, plan *Plan) {
+// storeDraft remembers the form, without its secret.
+func (d *drafts) storeDraft(s *session, values url.Values, plan *Plan) {
 	values = maps.Clone(values)
 	delete(values, inPull)
 	delete(values, "token")
@@ -42,7 +42,7 @@ func (d *drafts) keep(s *session, values url.Values, plan *Plan) {
 	d.of, d.values, d.plan = s, values, plan
 }
 
-func (d *drafts) planned(s *session) *Plan {
+func (d *drafts) planOf(s *session) *Plan {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.of != s {
@@ -52,7 +52,7 @@ func (d *drafts) planned(s *session) *Plan {
 }
 
 func (p *Portal) showForm(w http.ResponseWriter, r *http.Request) {
-	p.renderForm(w, r, http.StatusOK, p.drafts.form(sessionOf(r)), nil, Progress{State: Waiting})
+	p.renderForm(w, r, http.StatusOK, p.drafts.formOf(sessionOf(r)), nil, Progress{State: Waiting})
 }
 
 // renderForm shows the form with what was typed and what is wrong with it.
@@ -64,7 +64,8 @@ func (p *Portal) renderForm(w http.ResponseWriter, r *http.Request, status int, 
 		ports = p.options.Ports(r.Context())
 	}
 	data := page{Title: "Configuration of the site", Step: stageFill, ProblemTitle: "Please correct this", Problems: others,
-		Groups: groups(ports), Progress: now, Failed: now.State == Failed, Fault: sitecode.Lookup(now.Code), Spoken: letters(now.Code)}
+		Groups: formGroups(ports), Progress: now, Failed: now.State == Failed,
+		Fault: sitecode.Lookup(now.Code), Spoken: spellCode(now.Code)}
 	for i := range data.Groups {
 		g := &data.Groups[i]
 		for j := range g.Fields {
@@ -76,16 +77,16 @@ func (p *Portal) renderForm(w http.ResponseWriter, r *http.Request, status int, 
 			}
 		}
 	}
-	p.render(w, r, status, "form", data)
+	p.renderPage(w, r, status, "form", data)
 }
 
-// check answers the live validation: the inputs that are wrong, with a sentence each.
-func (p *Portal) check(w http.ResponseWriter, r *http.Request) {
+// checkForm answers the live validation: the inputs that are wrong, with a sentence each.
+func (p *Portal) checkForm(w http.ResponseWriter, r *http.Request) {
 	_, wrong := formConfig(r.PostForm)
-	p.json(w, wrong)
+	p.writeJSON(w, wrong)
 }
 
-func (p *Portal) json(w http.ResponseWriter, v any) {
+func (p *Portal) writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(v); err != nil {
 		p.options.Log.Debug("the browser has gone", "error", err)
@@ -98,13 +99,13 @@ func (p *Portal) submitForm(w http.ResponseWriter, r *http.Request) {
 		p.renderForm(w, r, http.StatusUnprocessableEntity, r.PostForm, wrong, Progress{State: Waiting})
 		return
 	}
-	p.submit(w, r, c, r.PostForm)
+	p.submitConfig(w, r, c, r.PostForm)
 }
 
-// upload takes a file in place of the form.
-func (p *Portal) upload(w http.ResponseWriter, r *http.Request) {
+// uploadFile takes a file in place of the form.
+func (p *Portal) uploadFile(w http.ResponseWriter, r *http.Request) {
 	refuse := func(problems ...problem) {
-		p.renderForm(w, r, http.StatusUnprocessableEntity, p.drafts.form(sessionOf(r)), nil, Progress{State: Waiting}, problems...)
+		p.renderForm(w, r, http.StatusUnprocessableEntity, p.drafts.formOf(sessionOf(r)), nil, Progress{State: Waiting}, problems...)
 	}
 	f, header, err := r.FormFile("file")
 	if err != nil {
@@ -119,16 +120,16 @@ func (p *Portal) upload(w http.ResponseWriter, r *http.Request) {
 	}
 	c, found := siteconfig.Decode(data)
 	if len(found) > 0 {
-		refuse(listed(header.Filename, found)...)
+		refuse(listProblems(header.Filename, found)...)
 		return
 	}
-	p.submit(w, r, c, p.drafts.form(sessionOf(r)))
+	p.submitConfig(w, r, c, p.drafts.formOf(sessionOf(r)))
 }
 
 // maxListed is how many problems a page lists.
 const maxListed = 20
 
-func listed(file string, found []siteconfig.Problem) []problem {
+func listProblems(file string, found []siteconfig.Problem) []problem {
 	var out []problem
 	for i, f := range found {
 		if i == maxListed {
@@ -140,18 +141,18 @@ func listed(file string, found []siteconfig.Problem) []problem {
 	return out
 }
 
-// submit has the node judge a configuration, and shows the plan.
-func (p *Portal) submit(w http.ResponseWriter, r *http.Request, c siteconfig.SiteConfig, values url.Values) {
+// submitConfig has the node judge a configuration, and shows the plan.
+func (p *Portal) submitConfig(w http.ResponseWriter, r *http.Request, c siteconfig.SiteConfig, values url.Values) {
 	plan, found, err := p.options.Site.Submit(r.Context(), c)
 	switch {
 	case err != nil:
-		p.unavailable(w, r, err)
+		p.renderUnavailable(w, r, err)
 		return
 	case len(found) > 0:
 		wrong, others := map[string]string{}, []problem(nil)
 		for _, f := range found {
 			if name := inputOf(f.Key); name != "" && wrong[name] == "" {
-				wrong[name] = sentence(f)
+				wrong[name] = problemSentence(f)
 				continue
 			}
 			others = append(others, problem{"", f.String()})
@@ -159,31 +160,31 @@ func (p *Portal) submit(w http.ResponseWriter, r *http.Request, c siteconfig.Sit
 		p.renderForm(w, r, http.StatusUnprocessableEntity, values, wrong, Progress{State: Waiting}, others...)
 		return
 	}
-	p.drafts.keep(sessionOf(r), values, &plan)
+	p.drafts.storeDraft(sessionOf(r), values, &plan)
 	http.Redirect(w, r, "/plan", http.StatusSeeOther)
 }
 
 func (p *Portal) showPlan(w http.ResponseWriter, r *http.Request) {
-	plan := p.drafts.planned(sessionOf(r))
+	plan := p.drafts.planOf(sessionOf(r))
 	if plan == nil {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}
 	data := page{Title: "What will happen", Step: stagePlan, Plan: *plan, Running: titleRunning}
 	if plan.Expected > 0 {
-		data.Minutes = spoken(plan.Expected)
+		data.Minutes = durationText(plan.Expected)
 	}
-	p.render(w, r, http.StatusOK, "plan", data)
+	p.renderPage(w, r, http.StatusOK, "plan", data)
 }
 
-func (p *Portal) start(w http.ResponseWriter, r *http.Request) {
-	plan := p.drafts.planned(sessionOf(r))
+func (p *Portal) startPlan(w http.ResponseWriter, r *http.Request) {
+	plan := p.drafts.planOf(sessionOf(r))
 	if plan == nil || plan.ID != r.PostFormValue("plan") {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}
 	if err := p.options.Site.Start(r.Context(), plan.ID); err != nil && !errors.Is(err, ErrUnderWay) {
-		p.unavailable(w, r, err)
+		p.renderUnavailable(w, r, err)
 		return
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -195,18 +196,18 @@ func (p *Portal) progressJSON(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the node cannot answer now", http.StatusServiceUnavailable)
 		return
 	}
-	p.json(w, map[string]any{"state": now.State, "step": now.Step, "steps": now.Steps, "title": now.Title})
+	p.writeJSON(w, map[string]any{"state": now.State, "step": now.Step, "steps": now.Steps, "title": now.Title})
 }
 
-func (p *Portal) handover(w http.ResponseWriter, r *http.Request) {
+func (p *Portal) downloadHandover(w http.ResponseWriter, r *http.Request) {
 	file, err := p.options.Site.Handover(r.Context())
 	switch {
 	case errors.Is(err, ErrHandedOver):
-		p.finish()
+		p.markDownloaded()
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	case err != nil:
-		p.unavailable(w, r, err)
+		p.renderUnavailable(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -214,11 +215,11 @@ func (p *Portal) handover(w http.ResponseWriter, r *http.Request) {
 	if _, err := w.Write(file.Data); err != nil {
 		p.options.Log.Error("the hand-over file did not reach the browser and is wiped", "error", err)
 	}
-	p.finish()
+	p.markDownloaded()
 }
 
-// finish notes that the hand-over file is gone.
-func (p *Portal) finish() {
+// markDownloaded notes that the hand-over file is gone.
+func (p *Portal) markDownloaded() {
 	p.drafts.mu.Lock()
 	defer p.drafts.mu.Unlock()
 	if !p.isDownloaded() {

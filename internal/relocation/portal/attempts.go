@@ -33,13 +33,13 @@ func clientOf(a netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(a, a.BitLen())
 }
 
-// wait is how long a client has to wait before its next code is compared.
-func (t attempts) wait(from netip.Addr, now time.Time) time.Duration {
+// remainingBlock is how long a client has to wait before its next code is compared.
+func (t attempts) remainingBlock(from netip.Addr, now time.Time) time.Duration {
 	return max(0, t[clientOf(from)].blocked.Sub(now))
 }
 
-// failed notes a wrong code, and returns which one of the client it was.
-func (t attempts) failed(from netip.Addr, now time.Time) int {
+// recordFailure notes a wrong code, and returns which one of the client it was.
+func (t attempts) recordFailure(from netip.Addr, now time.Time) int {
 	key := clientOf(from)
 	c, known := t[key]
 	if !known && len(t) >= maxClients {
@@ -66,7 +66,7 @@ func (t attempts) makeRoom() {
 	delete(t, least)
 }
 
-func (t attempts) forget(from netip.Addr) { delete(t, clientOf(from)) }
+func (t attempts) forgetClient(from netip.Addr) { delete(t, clientOf(from)) }
 
 // addressOf is the address that a request came from: the connection's, no header's.
 func addressOf(r *http.Request) netip.Addr {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// door allows one session at a time and limits wrong codes per client.
-type door struct {
+// authenticator allows one session at a time and limits wrong codes per client.
+type authenticator struct {
 	options Options
 
 	mu      sync.Mutex
@@ -41,17 +41,17 @@ const (
 	maxGuesses, guessBurst = 10, 100
 )
 
-func newDoor(o Options) *door {
-	d := &door{options: o, tries: attempts{}, guesses: rate.NewLimiter(maxGuesses, guessBurst)}
-	d.renew()
+func newAuthenticator(o Options) *authenticator {
+	d := &authenticator{options: o, tries: attempts{}, guesses: rate.NewLimiter(maxGuesses, guessBurst)}
+	d.renewCode()
 	return d
 }
 
-// renew makes another code, unbiased.
-func (d *door) renew() {
+// renewCode makes another code, unbiased.
+func (d *authenticator) renewCode() {
 	const codes, whole = 100_000_000, 1<<64 - 1
 	for {
-		n := binary.BigEndian.Uint64(d.bytes(8))
+		n := binary.BigEndian.Uint64(d.randomBytes(8))
 		if n < whole-whole%codes {
 			d.code = fmt.Sprintf("%0*d", codeDigits, n%codes)
 			break
@@ -62,7 +62,7 @@ func (d *door) renew() {
 	}
 }
 
-func (d *door) bytes(n int) []byte {
+func (d *authenticator) randomBytes(n int) []byte {
 	out := make([]byte, n)
 	if _, err := io.ReadFull(d.options.Rand, out); err != nil {
 		panic(fmt.Sprintf("portal: no random numbers: %v", err)) // crypto/rand never fails
@@ -70,15 +70,17 @@ func (d *door) bytes(n int) []byte {
 	return out
 }
 
-func (d *door) text() string { return base64.RawURLEncoding.EncodeToString(d.bytes(32)) }
+func (d *authenticator) randomText() string {
+	return base64.RawURLEncoding.EncodeToString(d.randomBytes(32))
+}
 
-// enter compares a code in constant time. The right one is used up, and ends the session of the browser before. from is the
+// openSession compares a code in constant time. The right one is used up, and ends the session of the browser before. from is the
 // address of the browser: what another one tried does not make it wait.
-func (d *door) enter(from netip.Addr, code string) (s *session, wait time.Duration) {
+func (d *authenticator) openSession(from netip.Addr, code string) (s *session, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.options.Now()
-	if wait := d.tries.wait(from, now); wait > 0 {
+	if wait := d.tries.remainingBlock(from, now); wait > 0 {
 		return nil, wait
 	}
 	if !d.guesses.AllowN(now, 1) {
@@ -86,17 +88,17 @@ func (d *door) enter(from netip.Addr, code string) (s *session, wait time.Durati
 	}
 	typed := strings.NewReplacer(" ", "", "-", "").Replace(code)
 	if subtle.ConstantTimeCompare([]byte(typed), []byte(d.code)) != 1 {
-		d.options.Log.Warn("the page refused a wrong code", "from", from, "attempt", d.tries.failed(from, now))
-		return nil, d.tries.wait(from, now)
+		d.options.Log.Warn("the page refused a wrong code", "from", from, "attempt", d.tries.recordFailure(from, now))
+		return nil, d.tries.remainingBlock(from, now)
 	}
-	d.tries.forget(from)
-	d.session = &session{id: d.text(), token: d.text(), expires: now.Add(sessionLife)}
-	d.renew()
+	d.tries.forgetClient(from)
+	d.session = &session{id: d.randomText(), token: d.randomText(), expires: now.Add(sessionLife)}
+	d.renewCode()
 	return d.session, 0
 }
 
-// known is the session of a request.
-func (d *door) known(r *http.Request) *session {
+// requestSession is the session of a request.
+func (d *authenticator) requestSession(r *http.Request) *session {
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil {
 		return nil
@@ -117,10 +119,10 @@ func sessionOf(r *http.Request) *session {
 	return s
 }
 
-// guard serves a page to the session only, and a change only with the session's token.
-func (d *door) guard(page, login http.HandlerFunc) http.HandlerFunc {
+// requireSession serves a page to the session only, and a change only with the session's token.
+func (d *authenticator) requireSession(page, login http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s := d.known(r)
+		s := d.requestSession(r)
 		if s == nil {
 			if r.Method != http.MethodGet || strings.HasSuffix(r.URL.Path, ".json") {
 				http.Error(w, "type the code first, on the first page", http.StatusUnauthorized)

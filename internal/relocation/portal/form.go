@@ -43,8 +43,8 @@ const (
 	inPull      = "pullsecret"
 )
 
-// groups is the form, empty.
-func groups(ports []Port) []group {
+// formGroups is the form, empty.
+func formGroups(ports []Port) []group {
 	port := field{Name: inPort, Label: "Network port", Hint: "The port that the site's cable is in.", Needed: true}
 	for _, p := range ports {
 		text := p.Name + " (no cable)"
@@ -81,26 +81,26 @@ func groups(ports []Port) []group {
 func formConfig(in url.Values) (c siteconfig.SiteConfig, wrong map[string]string) {
 	f := &formReader{in: in, wrong: map[string]string{}}
 	c = siteconfig.SiteConfig{
-		APIVersion: siteconfig.APIVersion, Kind: siteconfig.Kind, Metadata: siteconfig.Metadata{Name: f.text(inSite)},
-		Hostname: strings.ToLower(f.text(inHostname)), ClusterName: strings.ToLower(f.text(inCluster)),
-		BaseDomain: strings.ToLower(f.text(inDomain)), DNSServers: f.list(inDNS), NTPServers: f.list(inNTP),
-		PullSecret: siteconfig.Secret(f.text(inPull)),
+		APIVersion: siteconfig.APIVersion, Kind: siteconfig.Kind, Metadata: siteconfig.Metadata{Name: f.inputText(inSite)},
+		Hostname: strings.ToLower(f.inputText(inHostname)), ClusterName: strings.ToLower(f.inputText(inCluster)),
+		BaseDomain: strings.ToLower(f.inputText(inDomain)), DNSServers: f.inputList(inDNS), NTPServers: f.inputList(inNTP),
+		PullSecret: siteconfig.Secret(f.inputText(inPull)),
 	}
-	if proxy := f.text(inHTTPProxy); proxy != "" {
+	if proxy := f.inputText(inHTTPProxy); proxy != "" {
 		c.Proxy = &siteconfig.Proxy{HTTPProxy: siteconfig.Secret(proxy), HTTPSProxy: siteconfig.Secret(proxy),
-			NoProxy: strings.Join(f.list(inNoProxy), ",")}
+			NoProxy: strings.Join(f.inputList(inNoProxy), ",")}
 	}
-	for _, g := range groups(nil) {
+	for _, g := range formGroups(nil) {
 		for _, i := range g.Fields {
-			if i.Needed && f.text(i.Name) == "" {
+			if i.Needed && f.inputText(i.Name) == "" {
 				f.wrong[i.Name] = "Please fill this in."
 			}
 		}
 	}
-	f.network(&c)
+	f.readNetwork(&c)
 	for _, p := range siteconfig.Validate(c) {
 		if name := inputOf(p.Key); name != "" && f.wrong[name] == "" {
-			f.wrong[name] = sentence(p)
+			f.wrong[name] = problemSentence(p)
 		}
 	}
 	return c, f.wrong
@@ -111,36 +111,36 @@ type formReader struct {
 	wrong map[string]string
 }
 
-func (f *formReader) text(name string) string { return strings.TrimSpace(f.in.Get(name)) }
+func (f *formReader) inputText(name string) string { return strings.TrimSpace(f.in.Get(name)) }
 
-func (f *formReader) list(name string) []string {
+func (f *formReader) inputList(name string) []string {
 	return strings.FieldsFunc(f.in.Get(name), func(r rune) bool { return r == ',' || r == ';' || r == ' ' || r == '\n' || r == '\r' })
 }
 
-// network makes the document of one static address.
-func (f *formReader) network(c *siteconfig.SiteConfig) {
-	address, err := netip.ParsePrefix(f.text(inAddress))
+// readNetwork makes the document of one static address.
+func (f *formReader) readNetwork(c *siteconfig.SiteConfig) {
+	address, err := netip.ParsePrefix(f.inputText(inAddress))
 	if err != nil {
-		f.fail(inAddress, "Write an address with a slash and a number, such as 192.0.2.10/24.")
+		f.addError(inAddress, "Write an address with a slash and a number, such as 192.0.2.10/24.")
 		return
 	}
-	gateway, err := netip.ParseAddr(f.text(inGateway))
+	gateway, err := netip.ParseAddr(f.inputText(inGateway))
 	switch {
 	case err != nil || gateway.Is4() != address.Addr().Is4():
-		f.fail(inGateway, "Write an address, such as 192.0.2.1.")
+		f.addError(inGateway, "Write an address, such as 192.0.2.1.")
 	case !address.Masked().Contains(gateway) && !gateway.IsLinkLocalUnicast():
-		f.fail(inGateway, "The router must be in the network "+address.Masked().String()+" of the node.")
+		f.addError(inGateway, "The router must be in the network "+address.Masked().String()+" of the node.")
 	case gateway == address.Addr():
-		f.fail(inGateway, "The router cannot have the address of the node.")
+		f.addError(inGateway, "The router cannot have the address of the node.")
 	}
 	family := netstate.FamilyOf(address.Addr())
-	name := f.text(inPort)
+	name := f.inputText(inPort)
 	iface := netstate.Interface{Name: name, Type: netstate.TypeEthernet, State: netstate.StateUp}
 	doc := netstate.Document{}
-	if tag := f.text(inVLAN); tag != "" {
+	if tag := f.inputText(inVLAN); tag != "" {
 		id, err := strconv.Atoi(tag)
 		if err != nil || id < 1 || id > 4094 {
-			f.fail(inVLAN, "Write a number from 1 to 4094, or leave it empty.")
+			f.addError(inVLAN, "Write a number from 1 to 4094, or leave it empty.")
 			return
 		}
 		doc.Interfaces = append(doc.Interfaces, iface)
@@ -156,12 +156,12 @@ func (f *formReader) network(c *siteconfig.SiteConfig) {
 	}
 	doc.Interfaces = append(doc.Interfaces, iface)
 	doc.Routes = &netstate.Routes{Config: []netstate.Route{{
-		Destination: family.Default().String(), NextHopInterface: iface.Name, NextHopAddress: f.text(inGateway)}}}
+		Destination: family.Default().String(), NextHopInterface: iface.Name, NextHopAddress: f.inputText(inGateway)}}}
 	c.Network = &doc
 	c.NodeIPs, c.MachineNetworks = []string{address.Addr().String()}, []string{address.Masked().String()}
 }
 
-func (f *formReader) fail(name, text string) {
+func (f *formReader) addError(name, text string) {
 	if f.wrong[name] == "" {
 		f.wrong[name] = text
 	}
@@ -181,8 +181,8 @@ func inputOf(key string) string {
 	return ""
 }
 
-// sentence is a problem beside its input, which names the key.
-func sentence(p siteconfig.Problem) string {
+// problemSentence is a problem beside its input, which names the key.
+func problemSentence(p siteconfig.Problem) string {
 	text := p.Want
 	if p.Value != "" && p.Value[0] == '"' {
 		text = p.Value + " " + text

@@ -14,7 +14,7 @@ type limits struct {
 	of map[netip.Prefix]*rate.Limiter
 }
 
-func (l *limits) allow(from netip.Addr) bool {
+func (l *limits) allowRequest(from netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := clientOf(from)
@@ -29,8 +29,8 @@ func (l *limits) allow(from netip.Addr) bool {
 	return one.Allow()
 }
 
-// fair is a listener that gives no client more than its share of the connections.
-type fair struct {
+// fairListener is a listener that gives no client more than its share of the connections.
+type fairListener struct {
 	net.Listener
 
 	share int
@@ -39,7 +39,7 @@ type fair struct {
 }
 
 // Accept implements net.Listener. A connection above the share is closed at once.
-func (f *fair) Accept() (net.Conn, error) {
+func (f *fairListener) Accept() (net.Conn, error) {
 	for {
 		c, err := f.Listener.Accept()
 		if err != nil {
@@ -50,15 +50,15 @@ func (f *fair) Accept() (net.Conn, error) {
 			return c, nil //nolint:nilerr // no address, no client to count
 		}
 		key := clientOf(at.Addr())
-		if !f.enter(key) {
+		if !f.acquireSlot(key) {
 			_ = c.Close()
 			continue
 		}
-		return &counted{Conn: c, left: sync.OnceFunc(func() { f.leave(key) })}, nil
+		return &countedConn{Conn: c, left: sync.OnceFunc(func() { f.releaseSlot(key) })}, nil
 	}
 }
 
-func (f *fair) enter(key netip.Prefix) bool {
+func (f *fairListener) acquireSlot(key netip.Prefix) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.open[key] >= f.share {
@@ -68,7 +68,7 @@ func (f *fair) enter(key netip.Prefix) bool {
 	return true
 }
 
-func (f *fair) leave(key netip.Prefix) {
+func (f *fairListener) releaseSlot(key netip.Prefix) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.open[key]--; f.open[key] == 0 {
@@ -76,15 +76,15 @@ func (f *fair) leave(key netip.Prefix) {
 	}
 }
 
-// counted is a connection that is counted until it is closed.
-type counted struct {
+// countedConn is a connection that is counted until it is closed.
+type countedConn struct {
 	net.Conn
 
 	left func()
 }
 
 // Close implements net.Conn.
-func (c *counted) Close() error {
+func (c *countedConn) Close() error {
 	c.left()
 	return c.Conn.Close()
 }

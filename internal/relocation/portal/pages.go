@@ -45,12 +45,12 @@ const (
 	stageDone
 )
 
-func stages() []string { return []string{"Configuration", "Plan", "Progress", "Result"} }
+func stageNames() []string { return []string{"Configuration", "Plan", "Progress", "Result"} }
 
 // pages are parsed once: a page that cannot be parsed is found by the first test, not by a technician.
-var pages = parse("login", "form", "plan", "progress", "result", "wait")
+var pages = parsePages("login", "form", "plan", "progress", "result", "wait")
 
-func parse(names ...string) map[string]*template.Template {
+func parsePages(names ...string) map[string]*template.Template {
 	out := make(map[string]*template.Template, len(names))
 	for _, name := range names {
 		out[name] = template.Must(template.New(name).Funcs(template.FuncMap{"inc": func(i int) int { return i + 1 }}).
@@ -59,8 +59,8 @@ func parse(names ...string) map[string]*template.Template {
 	return out
 }
 
-func (p *Portal) render(w http.ResponseWriter, r *http.Request, status int, name string, data page) {
-	data.Node, data.Stages = p.options.Node, stages()
+func (p *Portal) renderPage(w http.ResponseWriter, r *http.Request, status int, name string, data page) {
+	data.Node, data.Stages = p.options.Node, stageNames()
 	if s := sessionOf(r); s != nil {
 		data.Token = s.token
 	}
@@ -80,16 +80,16 @@ func (p *Portal) showLogin(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Portal) renderLogin(w http.ResponseWriter, r *http.Request, status int, problems ...problem) {
-	p.render(w, r, status, "login", page{Title: "Type the code", ProblemTitle: "Please try again", Problems: problems})
+	p.renderPage(w, r, status, "login", page{Title: "Type the code", ProblemTitle: "Please try again", Problems: problems})
 }
 
-func (p *Portal) login(w http.ResponseWriter, r *http.Request) {
-	s, wait := p.door.enter(addressOf(r), r.PostFormValue("code"))
+func (p *Portal) handleLogin(w http.ResponseWriter, r *http.Request) {
+	s, wait := p.door.openSession(addressOf(r), r.PostFormValue("code"))
 	switch {
 	case wait > 0:
 		w.Header().Set("Retry-After", fmt.Sprint(int(wait.Seconds())+1))
 		p.renderLogin(w, r, http.StatusTooManyRequests, problem{"code", fmt.Sprintf(
-			"Too many wrong codes. Wait %s, then try again.", spoken(wait))})
+			"Too many wrong codes. Wait %s, then try again.", durationText(wait))})
 	case s == nil:
 		p.renderLogin(w, r, http.StatusForbidden, problem{"code", "This is not the code that the screen shows now. Each code works once."})
 	default:
@@ -99,37 +99,37 @@ func (p *Portal) login(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// home shows the page that fits the state of the node.
-func (p *Portal) home(w http.ResponseWriter, r *http.Request) {
+// showHome shows the page that fits the state of the node.
+func (p *Portal) showHome(w http.ResponseWriter, r *http.Request) {
 	now, err := p.options.Site.Progress(r.Context())
 	if err != nil {
-		p.unavailable(w, r, err)
+		p.renderUnavailable(w, r, err)
 		return
 	}
 	switch now.State {
 	case Running:
-		p.render(w, r, http.StatusOK, "progress", page{Title: titleRunning, Step: stageRun, Progress: now, Refresh: true})
+		p.renderPage(w, r, http.StatusOK, "progress", page{Title: titleRunning, Step: stageRun, Progress: now, Refresh: true})
 	case Succeeded:
-		p.render(w, r, http.StatusOK, "result", page{Title: "Done", Step: stageDone, Progress: now, HandedOver: p.isDownloaded()})
+		p.renderPage(w, r, http.StatusOK, "result", page{Title: "Done", Step: stageDone, Progress: now, HandedOver: p.isDownloaded()})
 	default:
-		p.renderForm(w, r, http.StatusOK, p.drafts.form(sessionOf(r)), nil, now)
+		p.renderForm(w, r, http.StatusOK, p.drafts.formOf(sessionOf(r)), nil, now)
 	}
 }
 
-// unavailable says that the node cannot answer now.
-func (p *Portal) unavailable(w http.ResponseWriter, r *http.Request, err error) {
+// renderUnavailable says that the node cannot answer now.
+func (p *Portal) renderUnavailable(w http.ResponseWriter, r *http.Request, err error) {
 	p.options.Log.Error("the node does not answer the page", "error", err)
-	p.render(w, r, http.StatusServiceUnavailable, "wait", page{Title: "Please wait", Refresh: true,
+	p.renderPage(w, r, http.StatusServiceUnavailable, "wait", page{Title: "Please wait", Refresh: true,
 		ProblemTitle: "The node cannot answer now", Problems: []problem{{"", err.Error()}}})
 }
 
-// spoken is a duration in words.
-func spoken(d time.Duration) string {
+// durationText is a duration in words.
+func durationText(d time.Duration) string {
 	if d <= 90*time.Second {
 		return fmt.Sprintf("%d seconds", int(d.Round(time.Second).Seconds())+1)
 	}
 	return fmt.Sprintf("%d minutes", int(d.Round(time.Minute).Minutes()))
 }
 
-// letters reads a code letter by letter, for screen readers.
-func letters(c sitecode.Code) string { return strings.Join(strings.Split(string(c), ""), " ") }
+// spellCode reads a code letter by letter, for screen readers.
+func spellCode(c sitecode.Code) string { return strings.Join(strings.Split(string(c), ""), " ") }

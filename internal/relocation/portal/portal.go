@@ -39,7 +39,7 @@ type Port struct {
 // Portal serves the page. It is an http.Handler; Serve adds what the network side needs.
 type Portal struct {
 	options Options
-	door    *door
+	door    *authenticator
 	limits  limits
 	handler http.Handler
 	drafts  drafts
@@ -60,25 +60,25 @@ func New(o Options) *Portal {
 		o.Rand = rand.Reader
 	}
 	o.Node = cmp.Or(o.Node, "this node")
-	p := &Portal{options: o, door: newDoor(o), downloaded: make(chan struct{})}
-	p.handler = p.routes()
+	p := &Portal{options: o, door: newAuthenticator(o), downloaded: make(chan struct{})}
+	p.handler = p.newHandler()
 	return p
 }
 
-func (p *Portal) routes() http.Handler {
+func (p *Portal) newHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, file := range []string{"style.css", "app.js"} {
 		mux.HandleFunc("GET /"+file, func(w http.ResponseWriter, r *http.Request) {
 			http.ServeFileFS(w, r, assets, "assets/"+file)
 		})
 	}
-	mux.HandleFunc("POST /login", p.login)
+	mux.HandleFunc("POST /login", p.handleLogin)
 	for pattern, page := range map[string]func(http.ResponseWriter, *http.Request){
-		"GET /{$}": p.home, "GET /form": p.showForm, "GET /plan": p.showPlan, "GET /progress.json": p.progressJSON,
-		"POST /form": p.submitForm, "POST /check": p.check, "POST /upload": p.upload, "POST /start": p.start,
-		"POST /handover": p.handover,
+		"GET /{$}": p.showHome, "GET /form": p.showForm, "GET /plan": p.showPlan, "GET /progress.json": p.progressJSON,
+		"POST /form": p.submitForm, "POST /check": p.checkForm, "POST /upload": p.uploadFile, "POST /start": p.startPlan,
+		"POST /handover": p.downloadHandover,
 	} {
-		mux.HandleFunc(pattern, p.door.guard(page, p.showLogin))
+		mux.HandleFunc(pattern, p.door.requireSession(page, p.showLogin))
 	}
 	return http.MaxBytesHandler(http.NewCrossOriginProtection().Handler(mux), maxBody)
 }
@@ -92,7 +92,7 @@ func (p *Portal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
-	if !p.limits.allow(addressOf(r)) {
+	if !p.limits.allowRequest(addressOf(r)) {
 		h.Set("Retry-After", "1")
 		http.Error(w, "too many requests; try again in a moment", http.StatusTooManyRequests)
 		return

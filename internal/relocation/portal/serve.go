@@ -48,7 +48,7 @@ func (p *Portal) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 		ErrorLog:  slog.NewLogLogger(p.options.Log.Handler(), slog.LevelDebug),
 	}
 	done := make(chan error, 1)
-	shared := netutil.LimitListener(&fair{Listener: l, share: maxOfOne, open: map[netip.Prefix]int{}}, maxConnections)
+	shared := netutil.LimitListener(&fairListener{Listener: l, share: maxOfOne, open: map[netip.Prefix]int{}}, maxConnections)
 	go func() { done <- server.ServeTLS(shared, "", "") }()
 	finished, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -24,8 +24,8 @@ const (
 	serialBits = 127
 )
 
-// good says whether a certificate serves the name, is signed by the authority and has a third of its life left.
-func good(certPEM, caPEM []byte, name string, now time.Time) bool {
+// isCertificateUsable says whether a certificate serves the name, is signed by the authority and has a third of its life left.
+func isCertificateUsable(certPEM, caPEM []byte, name string, now time.Time) bool {
 	cert, err := parseCertificate(certPEM)
 	if err != nil {
 		return false
@@ -37,8 +37,8 @@ func good(certPEM, caPEM []byte, name string, now time.Time) bool {
 	return cert.NotAfter.Sub(now) > cert.NotAfter.Sub(cert.NotBefore)/3
 }
 
-// sign makes a serving certificate for the name with a new key.
-func sign(caPEM, caKeyPEM []byte, name string, now time.Time, random io.Reader) (keyPair, error) {
+// signServingCert makes a serving certificate for the name with a new key.
+func signServingCert(caPEM, caKeyPEM []byte, name string, now time.Time, random io.Reader) (keyPair, error) {
 	ca, err := parseCertificate(caPEM)
 	if err != nil {
 		return keyPair{}, fmt.Errorf("read the authority of %s: %w", name, err)
@@ -61,7 +61,7 @@ func sign(caPEM, caKeyPEM []byte, name string, now time.Time, random io.Reader) 
 	octets[0] = octets[0]&0x3f | 0x40 // positive, and never short
 	template := &x509.Certificate{
 		SerialNumber: new(big.Int).SetBytes(octets), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: latest(now.Add(-backdate), ca.NotBefore), NotAfter: earliest(now.Add(certificateLife), ca.NotAfter),
+		NotBefore: laterOf(now.Add(-backdate), ca.NotBefore), NotAfter: earlierOf(now.Add(certificateLife), ca.NotAfter),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
 	}
@@ -79,14 +79,14 @@ func sign(caPEM, caKeyPEM []byte, name string, now time.Time, random io.Reader) 
 	}, nil
 }
 
-func latest(a, b time.Time) time.Time {
+func laterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
 	return b
 }
 
-func earliest(a, b time.Time) time.Time {
+func earlierOf(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
 	}

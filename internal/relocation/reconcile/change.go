@@ -28,7 +28,7 @@ func (r Ref) String() string {
 	return strings.ToLower(r.Kind) + "/" + r.Namespace + "/" + r.Name
 }
 
-func (r Ref) empty() *unstructured.Unstructured {
+func (r Ref) newObject() *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(r.gvk())
 	o.SetNamespace(r.Namespace)
@@ -59,8 +59,8 @@ type Change struct {
 	fault error
 }
 
-// key names the place, as the ledger stores it.
-func (c Change) key() string {
+// placeKey names the place, as the ledger stores it.
+func (c Change) placeKey() string {
 	text := c.Ref.String() + "#" + strings.Join(c.Path, "/")
 	for _, k := range slices.Sorted(maps.Keys(c.Match)) {
 		text += "[" + k + "=" + c.Match[k] + "]"
@@ -68,20 +68,20 @@ func (c Change) key() string {
 	return text
 }
 
-// labels are those of a new object, with the product's own.
-func (c Change) labels() map[string]string {
+// objectLabels are those of a new object, with the product's own.
+func (c Change) objectLabels() map[string]string {
 	out := map[string]string{Marker: "true"}
 	maps.Copy(out, c.Labels)
 	return out
 }
 
-// whole says that the change owns the object.
-func (c Change) whole() bool { return len(c.Path) == 0 }
+// ownsObject says that the change owns the object.
+func (c Change) ownsObject() bool { return len(c.Path) == 0 }
 
-// read returns what stands at the place, nil for nothing.
-func (c Change) read(o *unstructured.Unstructured) (any, error) {
-	if c.whole() {
-		return content(o.Object), nil
+// readValue returns what stands at the place, nil for nothing.
+func (c Change) readValue(o *unstructured.Unstructured) (any, error) {
+	if c.ownsObject() {
+		return contentOf(o.Object), nil
 	}
 	value, found, err := unstructured.NestedFieldNoCopy(o.Object, c.Path...)
 	if err != nil || !found {
@@ -92,23 +92,23 @@ func (c Change) read(o *unstructured.Unstructured) (any, error) {
 	}
 	list, ok := value.([]any)
 	if !ok {
-		return nil, fmt.Errorf("%s is not a list", c.key())
+		return nil, fmt.Errorf("%s is not a list", c.placeKey())
 	}
-	if i := c.index(list); i >= 0 {
+	if i := c.entryIndex(list); i >= 0 {
 		return list[i], nil
 	}
 	return nil, nil
 }
 
-// index finds the entry in its list; -1 where there is none.
-func (c Change) index(list []any) int {
+// entryIndex finds the entry in its list; -1 where there is none.
+func (c Change) entryIndex(list []any) int {
 	return slices.IndexFunc(list, func(entry any) bool {
 		m, ok := entry.(map[string]any)
 		if !ok {
 			return false
 		}
 		for k, want := range c.Match {
-			if !matches(m[k], want) {
+			if !matchesValue(m[k], want) {
 				return false
 			}
 		}
@@ -116,8 +116,8 @@ func (c Change) index(list []any) int {
 	})
 }
 
-// matches also finds a value in a list of values: the names of a named certificate.
-func matches(have any, want string) bool {
+// matchesValue also finds a value in a list of values: the names of a named certificate.
+func matchesValue(have any, want string) bool {
 	switch v := have.(type) {
 	case string:
 		return v == want
@@ -127,9 +127,9 @@ func matches(have any, want string) bool {
 	return false
 }
 
-// write puts a value at the place; nil removes what stands there.
-func (c Change) write(o *unstructured.Unstructured, value any) error {
-	if c.whole() {
+// writeValue puts a value at the place; nil removes what stands there.
+func (c Change) writeValue(o *unstructured.Unstructured, value any) error {
+	if c.ownsObject() {
 		return c.writeWhole(o, value)
 	}
 	if c.Match == nil {
@@ -137,19 +137,19 @@ func (c Change) write(o *unstructured.Unstructured, value any) error {
 			unstructured.RemoveNestedField(o.Object, c.Path...)
 			return nil
 		}
-		return unstructured.SetNestedField(o.Object, clone(value), c.Path...) //nolint:wrapcheck // it names the path
+		return unstructured.SetNestedField(o.Object, cloneJSON(value), c.Path...) //nolint:wrapcheck // it names the path
 	}
 	list, _, err := unstructured.NestedSlice(o.Object, c.Path...)
 	if err != nil {
 		return err //nolint:wrapcheck // it names the path
 	}
-	switch i := c.index(list); {
+	switch i := c.entryIndex(list); {
 	case i >= 0 && value == nil:
 		list = slices.Delete(list, i, i+1)
 	case i >= 0:
-		list[i] = clone(value)
+		list[i] = cloneJSON(value)
 	case value != nil:
-		list = append(list, clone(value))
+		list = append(list, cloneJSON(value))
 	}
 	if len(list) == 0 {
 		unstructured.RemoveNestedField(o.Object, c.Path...)
@@ -164,17 +164,17 @@ func (c Change) writeWhole(o *unstructured.Unstructured, value any) error {
 	if !ok {
 		return fmt.Errorf("%s: the content is not an object", c.Ref)
 	}
-	for k := range content(o.Object) {
+	for k := range contentOf(o.Object) {
 		delete(o.Object, k)
 	}
-	for k, v := range content(m) {
-		o.Object[k] = clone(v)
+	for k, v := range contentOf(m) {
+		o.Object[k] = cloneJSON(v)
 	}
 	return nil
 }
 
-// content is an object without what the API server keeps of it.
-func content(o map[string]any) map[string]any {
+// contentOf is an object without what the API server keeps of it.
+func contentOf(o map[string]any) map[string]any {
 	out := map[string]any{}
 	for k, v := range o {
 		switch k {
@@ -186,42 +186,42 @@ func content(o map[string]any) map[string]any {
 	return out
 }
 
-// holds says whether have is as wanted: fields of an object that want does not name are the API server's defaults.
-func holds(have, want any) bool {
+// isAsWanted says whether have is as wanted: fields of an object that want does not name are the API server's defaults.
+func isAsWanted(have, want any) bool {
 	w, ok := want.(map[string]any)
 	if !ok {
-		return equal(have, want)
+		return equalValues(have, want)
 	}
 	h, ok := have.(map[string]any)
 	if !ok {
 		return false
 	}
 	for k, v := range w {
-		if !holds(h[k], v) {
+		if !isAsWanted(h[k], v) {
 			return false
 		}
 	}
 	return true
 }
 
-func equal(a, b any) bool {
+func equalValues(a, b any) bool {
 	if list, ok := b.([]any); ok {
 		other, ok := a.([]any)
 		if !ok || len(other) != len(list) {
 			return false
 		}
 		for i := range list {
-			if !holds(other[i], list[i]) {
+			if !isAsWanted(other[i], list[i]) {
 				return false
 			}
 		}
 		return true
 	}
-	return reflect.DeepEqual(clone(a), clone(b))
+	return reflect.DeepEqual(cloneJSON(a), cloneJSON(b))
 }
 
-// clone is a deep copy by way of JSON, so that numbers compare.
-func clone(v any) any {
+// cloneJSON is a deep copy by way of JSON, so that numbers compare.
+func cloneJSON(v any) any {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return v
@@ -230,11 +230,11 @@ func clone(v any) any {
 	if json.Unmarshal(data, &out) != nil {
 		return v
 	}
-	return integers(out)
+	return normalizeIntegers(out)
 }
 
-// integers turns the whole numbers of decoded JSON into int64, as unstructured objects have them.
-func integers(v any) any {
+// normalizeIntegers turns the whole numbers of decoded JSON into int64, as unstructured objects have them.
+func normalizeIntegers(v any) any {
 	switch t := v.(type) {
 	case float64:
 		if t == float64(int64(t)) {
@@ -242,11 +242,11 @@ func integers(v any) any {
 		}
 	case map[string]any:
 		for k := range t {
-			t[k] = integers(t[k])
+			t[k] = normalizeIntegers(t[k])
 		}
 	case []any:
 		for i := range t {
-			t[i] = integers(t[i])
+			t[i] = normalizeIntegers(t[i])
 		}
 	}
 	return v

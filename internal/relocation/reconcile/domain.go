@@ -27,10 +27,10 @@ func componentRoutes(apps string) []componentRoute {
 	}
 }
 
-// domain has the cluster reached by api.DOMAIN and *.apps.DOMAIN. Where that is the cluster's own zone already, and the site
+// domainChanges has the cluster reached by api.DOMAIN and *.apps.DOMAIN. Where that is the cluster's own zone already, and the site
 // brings no certificates, there is nothing to do.
-func domain(v *view) ([]Change, error) {
-	own, err := v.text(configRef("DNS"), "spec", "baseDomain")
+func domainChanges(v *partContext) ([]Change, error) {
+	own, err := v.readString(configRef("DNS"), "spec", "baseDomain")
 	if err != nil {
 		return nil, err
 	}
@@ -56,33 +56,33 @@ func domain(v *view) ([]Change, error) {
 	if want == own && certs.Ingress == nil {
 		return out, nil
 	}
-	changes, err := v.ingress(want, own, certs.Ingress)
+	changes, err := v.ingressChanges(want, own, certs.Ingress)
 	return append(out, changes...), err
 }
 
 // apiCertificate has the API server serve a certificate of its own for the domain's name, beside what users have set.
-func (v *view) apiCertificate(domain string, given *siteconfig.Certificate) ([]Change, error) {
+func (v *partContext) apiCertificate(domain string, given *siteconfig.Certificate) ([]Change, error) {
 	name := "api." + domain
 	signer := secretRef("openshift-kube-apiserver-operator", "loadbalancer-serving-signer")
-	pair, err := v.pair(given, secretRef(nsConfig, apiSecret), signer, name)
+	pair, err := v.keyPairFor(given, secretRef(nsConfig, apiSecret), signer, name)
 	if err != nil {
 		return nil, err
 	}
-	return []Change{pair.secret(nsConfig, apiSecret), {
+	return []Change{pair.secretChange(nsConfig, apiSecret), {
 		Ref: configRef("APIServer"), Path: []string{"spec", "servingCerts", "namedCertificates"}, Match: map[string]string{"names": name},
 		Want: map[string]any{"names": []any{name}, "servingCertificate": map[string]any{"name": apiSecret}},
 	}}, nil
 }
 
-// ingress has the router serve the domain, and every route move to it.
-func (v *view) ingress(domain, own string, given *siteconfig.Certificate) ([]Change, error) {
+// ingressChanges has the router serve the domain, and every route move to it.
+func (v *partContext) ingressChanges(domain, own string, given *siteconfig.Certificate) ([]Change, error) {
 	apps := "apps." + domain
-	pair, err := v.pair(given, secretRef(nsIngress, ingressSecret), secretRef("openshift-ingress-operator", "router-ca"), "*."+apps)
+	pair, err := v.keyPairFor(given, secretRef(nsIngress, ingressSecret), secretRef("openshift-ingress-operator", "router-ca"), "*."+apps)
 	if err != nil {
 		return nil, err
 	}
 	out := []Change{
-		pair.secret(nsIngress, ingressSecret), pair.secret(nsConfig, ingressSecret),
+		pair.secretChange(nsIngress, ingressSecret), pair.secretChange(nsConfig, ingressSecret),
 		{
 			Ref: Ref{Group: "operator.openshift.io", Version: "v1", Kind: "IngressController",
 				Namespace: "openshift-ingress-operator", Name: "default"},
@@ -101,13 +101,13 @@ func (v *view) ingress(domain, own string, given *siteconfig.Certificate) ([]Cha
 				"servingCertKeyPairSecret": map[string]any{"name": ingressSecret}},
 		})
 	}
-	routes, err := v.routes(apps, "apps."+own)
+	routes, err := v.routeChanges(apps, "apps."+own)
 	return append(out, routes...), err
 }
 
-// routes moves the routes of the former applications' domain; those of operators follow componentRoutes.
-func (v *view) routes(apps, former string) (out []Change, err error) {
-	ingress, err := v.text(configRef("Ingress"), "spec", "domain")
+// routeChanges moves the routes of the former applications' domain; those of operators follow componentRoutes.
+func (v *partContext) routeChanges(apps, former string) (out []Change, err error) {
+	ingress, err := v.readString(configRef("Ingress"), "spec", "domain")
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (v *view) routes(apps, former string) (out []Change, err error) {
 		ref := kind
 		ref.Namespace, ref.Name = r.GetNamespace(), r.GetName()
 		c := Change{Ref: ref, Path: []string{"spec", "host"}, Optional: true}
-		original, err := v.original(c)
+		original, err := v.originalValue(c)
 		if err != nil {
 			return nil, err
 		}
@@ -155,8 +155,8 @@ func isComponent(r unstructured.Unstructured, apps string) bool {
 // keyPair is a certificate chain with its key, PEM.
 type keyPair struct{ cert, key []byte }
 
-// secret is the change that stores the pair.
-func (p keyPair) secret(namespace, name string) Change {
+// secretChange is the change that stores the pair.
+func (p keyPair) secretChange(namespace, name string) Change {
 	return Change{Ref: secretRef(namespace, name), Want: map[string]any{
 		"type": "kubernetes.io/tls",
 		"data": map[string]any{
@@ -165,40 +165,40 @@ func (p keyPair) secret(namespace, name string) Change {
 	}}
 }
 
-// pair is the site's own certificate, or one that is made for the name. One that was made stays until it has used up two
+// keyPairFor is the site's own certificate, or one that is made for the name. One that was made stays until it has used up two
 // thirds of its life.
-func (v *view) pair(given *siteconfig.Certificate, at, signer Ref, name string) (keyPair, error) {
+func (v *partContext) keyPairFor(given *siteconfig.Certificate, at, signer Ref, name string) (keyPair, error) {
 	switch {
 	case given != nil && given.SecretRef != nil:
 		from := secretRef(given.SecretRef.Namespace, given.SecretRef.Name)
 		if from.Namespace == "" {
 			from.Namespace = nsConfig
 		}
-		cert, err := v.secret(from, "tls.crt")
+		cert, err := v.readSecretKey(from, "tls.crt")
 		if err != nil {
 			return keyPair{}, err
 		}
-		key, err := v.secret(from, "tls.key")
+		key, err := v.readSecretKey(from, "tls.key")
 		return keyPair{cert, key}, err
 	case given != nil:
 		return keyPair{[]byte(given.Certificate), []byte(given.Key.Reveal())}, nil
 	}
-	return v.generated(at, signer, name)
+	return v.reuseOrSignPair(at, signer, name)
 }
 
-func (v *view) generated(at, signer Ref, name string) (keyPair, error) {
-	caCert, err := v.secret(signer, "tls.crt")
+func (v *partContext) reuseOrSignPair(at, signer Ref, name string) (keyPair, error) {
+	caCert, err := v.readSecretKey(signer, "tls.crt")
 	if err != nil {
 		return keyPair{}, fmt.Errorf("read the authority that signs the certificate of %s: %w", name, err)
 	}
-	caKey, err := v.secret(signer, "tls.key")
+	caKey, err := v.readSecretKey(signer, "tls.key")
 	if err != nil {
 		return keyPair{}, fmt.Errorf("read the authority that signs the certificate of %s: %w", name, err)
 	}
-	if cert, err := v.secret(at, "tls.crt"); err == nil {
-		if key, err := v.secret(at, "tls.key"); err == nil && good(cert, caCert, name, v.Now()) {
+	if cert, err := v.readSecretKey(at, "tls.crt"); err == nil {
+		if key, err := v.readSecretKey(at, "tls.key"); err == nil && isCertificateUsable(cert, caCert, name, v.Now()) {
 			return keyPair{cert, key}, nil
 		}
 	}
-	return sign(caCert, caKey, name, v.Now(), v.Rand)
+	return signServingCert(caCert, caKey, name, v.Now(), v.Rand)
 }

@@ -27,42 +27,42 @@ var (
 // hubPart is the name of the part.
 const hubPart = "hub"
 
-// hub registers the cluster: the objects that the hub wants on this cluster are applied here. A hub that does not answer
+// hubChanges registers the cluster: the objects that the hub wants on this cluster are applied here. A hub that does not answer
 // must not hold the site up.
-func hub(v *view) ([]Change, error) {
+func hubChanges(v *partContext) ([]Change, error) {
 	h := v.config.Hub
 	switch {
 	case h == nil:
 		return nil, nil
 	case len(h.ImportManifests) > 0:
-		return objects(h.ImportManifests)
+		return decodeManifests(h.ImportManifests)
 	case h.URL == "" || v.Hub == nil:
 		v.attention = "the cluster is not registered with a hub: give hub.url with a token, or hub.importManifests"
-		v.kept = v.ledger.of(hubPart)
+		v.kept = v.ledger.keysOf(hubPart)
 		return nil, nil
 	}
-	list, err := v.register(h)
+	list, err := v.registerCluster(h)
 	if err != nil {
 		v.attention = fmt.Sprintf("the cluster is not registered with the hub %s yet: %v", h.URL, err)
-		v.kept = v.ledger.of(hubPart) // nothing is given back while the hub is silent
+		v.kept = v.ledger.keysOf(hubPart) // nothing is given back while the hub is silent
 		return nil, nil
 	}
-	return objects(list)
+	return decodeManifests(list)
 }
 
-// register has the hub know the cluster, and returns the objects of its import Secret.
-func (v *view) register(h *siteconfig.Hub) ([]json.RawMessage, error) {
-	api, err := v.dial(h)
+// registerCluster has the hub know the cluster, and returns the objects of its import Secret.
+func (v *partContext) registerCluster(h *siteconfig.Hub) ([]json.RawMessage, error) {
+	api, err := v.dialHub(h)
 	if err != nil {
 		return nil, err
 	}
 	name := h.ClusterName
 	if name == "" {
-		if name, err = v.text(configRef("Infrastructure"), "status", "infrastructureName"); err != nil || name == "" {
+		if name, err = v.readString(configRef("Infrastructure"), "status", "infrastructureName"); err != nil || name == "" {
 			return nil, errors.Join(errors.New("the cluster does not say its name: give hub.clusterName"), err)
 		}
 	}
-	there := &view{Reconciler: &Reconciler{Client: api}, ctx: v.ctx}
+	there := &partContext{Reconciler: &Reconciler{Client: api}, ctx: v.ctx}
 	// An account that may read the import Secret alone is enough where an administrator of the hub has made the ManagedCluster.
 	created := there.createManaged(h, name)
 	if created != nil && !apierrors.IsForbidden(created) {
@@ -75,21 +75,21 @@ func (v *view) register(h *siteconfig.Hub) ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// dial opens the hub's API with the token and the authority that the site names.
-func (v *view) dial(h *siteconfig.Hub) (client.Client, error) {
+// dialHub opens the hub's API with the token and the authority that the site names.
+func (v *partContext) dialHub(h *siteconfig.Hub) (client.Client, error) {
 	token, ca := h.Token.Reveal(), h.CABundle
 	if h.SecretRef != nil {
 		from := secretRef(h.SecretRef.Namespace, h.SecretRef.Name)
 		if from.Namespace == "" {
 			from.Namespace = nsConfig
 		}
-		text, err := v.secret(from, "token")
+		text, err := v.readSecretKey(from, "token")
 		if err != nil {
 			return nil, err
 		}
 		token = string(text)
 		// ca.crt may be missing: the hub's certificate is verified against the node's own trust then.
-		if text, err := v.secret(from, "ca.crt"); err == nil && ca == "" {
+		if text, err := v.readSecretKey(from, "ca.crt"); err == nil && ca == "" {
 			ca = string(text)
 		}
 	}
@@ -101,13 +101,13 @@ func (v *view) dial(h *siteconfig.Hub) (client.Client, error) {
 }
 
 // importManifests reads the import Secret that the hub makes for the cluster.
-func (v *view) importManifests(name string) (all []json.RawMessage, err error) {
+func (v *partContext) importManifests(name string) (all []json.RawMessage, err error) {
 	for _, key := range []string{"crds.yaml", "import.yaml"} {
-		text, err := v.secret(secretRef(name, name+"-import"), key)
+		text, err := v.readSecretKey(secretRef(name, name+"-import"), key)
 		if err != nil {
 			return nil, fmt.Errorf("%w for the hub to make the import Secret %s/%s-import: %w", ErrWaiting, name, name, err)
 		}
-		docs, err := documents(text)
+		docs, err := splitDocuments(text)
 		if err != nil {
 			return nil, fmt.Errorf("read %s of the import Secret: %w", key, err)
 		}
@@ -117,10 +117,10 @@ func (v *view) importManifests(name string) (all []json.RawMessage, err error) {
 }
 
 // createManaged creates what the hub knows of this cluster, where it does not yet.
-func (v *view) createManaged(h *siteconfig.Hub, name string) error {
+func (v *partContext) createManaged(h *siteconfig.Hub, name string) error {
 	managed := managedCluster
 	managed.Name = name
-	o := managed.empty()
+	o := managed.newObject()
 	if h.ManagedClusterSet != "" {
 		o.SetLabels(map[string]string{"cluster.open-cluster-management.io/clusterset": h.ManagedClusterSet})
 	}
@@ -133,20 +133,20 @@ func (v *view) createManaged(h *siteconfig.Hub, name string) error {
 	}
 	addons := addonConfig
 	addons.Namespace, addons.Name = name, name
-	a := addons.empty()
+	a := addons.newObject()
 	var spec map[string]any
 	if err := json.Unmarshal(h.KlusterletAddonConfig, &spec); err != nil {
 		return fmt.Errorf("read klusterletAddonConfig: %w", err)
 	}
-	a.Object["spec"] = integers(spec)
+	a.Object["spec"] = normalizeIntegers(spec)
 	if err := client.IgnoreAlreadyExists(v.Client.Create(v.ctx, a)); err != nil {
 		return fmt.Errorf("create KlusterletAddonConfig %s on the hub: %w", name, err)
 	}
 	return nil
 }
 
-// documents splits a YAML stream.
-func documents(text []byte) (out []json.RawMessage, err error) {
+// splitDocuments splits a YAML stream.
+func splitDocuments(text []byte) (out []json.RawMessage, err error) {
 	dec := yaml.NewYAMLOrJSONDecoder(strings.NewReader(string(text)), 4096)
 	for {
 		var doc json.RawMessage

@@ -9,8 +9,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
-// pullSecret puts the site's in the place of the factory's.
-func pullSecret(v *view) ([]Change, error) {
+// pullSecretChanges puts the site's in the place of the factory's.
+func pullSecretChanges(v *partContext) ([]Change, error) {
 	text := []byte(v.config.PullSecret.Reveal())
 	if ref := v.config.PullSecretRef; ref != nil {
 		from := secretRef(ref.Namespace, ref.Name)
@@ -18,14 +18,14 @@ func pullSecret(v *view) ([]Change, error) {
 			from.Namespace = nsConfig
 		}
 		var err error
-		if text, err = v.secret(from, ".dockerconfigjson"); err != nil {
+		if text, err = v.readSecretKey(from, ".dockerconfigjson"); err != nil {
 			return nil, err
 		}
 	}
 	if len(text) == 0 {
 		return nil, nil
 	}
-	c, err := v.data(secretRef(nsConfig, "pull-secret"), ".dockerconfigjson", base64.StdEncoding.EncodeToString(text))
+	c, err := v.dataChange(secretRef(nsConfig, "pull-secret"), ".dockerconfigjson", base64.StdEncoding.EncodeToString(text))
 	if whole, ok := c.Want.(map[string]any); ok {
 		whole["type"] = "kubernetes.io/dockerconfigjson"
 	}
@@ -35,8 +35,8 @@ func pullSecret(v *view) ([]Change, error) {
 // mirrorName is the name of all mirror objects; that of the field's operator.
 const mirrorName = "mirror-ocp"
 
-// mirrors writes the mirrors in the kinds that the cluster's version has: digest and tag mirror sets from 4.13 on.
-func mirrors(v *view) (out []Change, err error) {
+// mirrorChanges writes the mirrors in the kinds that the cluster's version has: digest and tag mirror sets from 4.13 on.
+func mirrorChanges(v *partContext) (out []Change, err error) {
 	c := v.config
 	digests := append(append([]siteconfig.ImageMirror{}, c.ImageContentSources...), c.ImageDigestMirrors...)
 	if len(digests)+len(c.ImageTagMirrors) == 0 {
@@ -96,8 +96,8 @@ func anyList(list []string) []any {
 }
 
 // olderThan compares the cluster's version; one that it does not say is new.
-func (v *view) olderThan(major, minor int) (bool, error) {
-	text, err := v.text(versionRef(), "status", "desired", "version")
+func (v *partContext) olderThan(major, minor int) (bool, error) {
+	text, err := v.readString(versionRef(), "status", "desired", "version")
 	if err != nil || text == "" {
 		return false, err
 	}
@@ -113,8 +113,8 @@ func (v *view) olderThan(major, minor int) (bool, error) {
 	return a < major || a == major && b < minor, nil
 }
 
-// catalogs writes the site's catalogs of operators.
-func catalogs(v *view) (out []Change, err error) {
+// catalogChanges writes the site's catalogs of operators.
+func catalogChanges(v *partContext) (out []Change, err error) {
 	for _, c := range v.config.CatalogSources {
 		spec := map[string]any{"sourceType": "grpc", "image": c.Image,
 			"updateStrategy": map[string]any{"registryPoll": map[string]any{"interval": "24h"}}}

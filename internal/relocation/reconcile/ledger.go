@@ -61,7 +61,7 @@ func loadLedger(ctx context.Context, c client.Client) (*ledger, error) {
 		return nil, fmt.Errorf("decode the originals in secret %s/%s: %w", LedgerNamespace, LedgerName, err)
 	}
 	for k, e := range l.entries {
-		e.Original, e.Change.Want = integers(e.Original), integers(e.Change.Want)
+		e.Original, e.Change.Want = normalizeIntegers(e.Original), normalizeIntegers(e.Change.Want)
 		l.entries[k] = e
 	}
 	return l, nil
@@ -91,21 +91,21 @@ func (l *ledger) save(ctx context.Context, c client.Client) error {
 // was not applied by its fields since, does not.
 func (e entry) byFields() bool { return e.Fields && (e.Owned != "" || !e.Applied) }
 
-// set changes an entry, to be written by flush.
-func (l *ledger) set(key string, e entry) {
-	if before, known := l.entries[key]; known && same(before, e) {
+// setEntry changes an entry, to be written by flush.
+func (l *ledger) setEntry(key string, e entry) {
+	if before, known := l.entries[key]; known && isSameEntry(before, e) {
 		return
 	}
 	l.entries[key], l.dirty = e, true
 }
 
-func same(a, b entry) bool {
+func isSameEntry(a, b entry) bool {
 	a.Change.Manifest, b.Change.Manifest = nil, nil
-	return reflect.DeepEqual(clone(a), clone(b))
+	return reflect.DeepEqual(cloneJSON(a), cloneJSON(b))
 }
 
-// flush writes the entries that were set.
-func (l *ledger) flush(ctx context.Context, c client.Client) error {
+// saveIfDirty writes the entries that were set.
+func (l *ledger) saveIfDirty(ctx context.Context, c client.Client) error {
 	if !l.dirty {
 		return nil
 	}
@@ -116,8 +116,8 @@ func (l *ledger) flush(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// remove deletes a ledger that holds nothing any more.
-func (l *ledger) remove(ctx context.Context, c client.Client) error {
+// removeIfEmpty deletes a ledger that holds nothing any more.
+func (l *ledger) removeIfEmpty(ctx context.Context, c client.Client) error {
 	if !l.found || len(l.entries) > 0 {
 		return nil
 	}
@@ -128,8 +128,8 @@ func (l *ledger) remove(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// of lists the places that a part has changed, the last one first.
-func (l *ledger) of(part string) (keys []string) {
+// keysOf lists the places that a part has changed, the last one first.
+func (l *ledger) keysOf(part string) (keys []string) {
 	for _, k := range slices.Backward(slices.Sorted(maps.Keys(l.entries))) {
 		if part == "" || l.entries[k].Part == part {
 			keys = append(keys, k)

@@ -14,10 +14,10 @@ import (
 // RequiredAnnotation, with the value "true", marks a manifest without which the site is not to run.
 const RequiredAnnotation = "relocation.lca.openshift.io/required"
 
-func manifests(v *view) ([]Change, error) { return objects(v.config.Manifests) }
+func manifestChanges(v *partContext) ([]Change, error) { return decodeManifests(v.config.Manifests) }
 
-// objects are manifests as changes, in the order in which they are applied.
-func objects(list []json.RawMessage) (out []Change, err error) {
+// decodeManifests are manifests as changes, in the order in which they are applied.
+func decodeManifests(list []json.RawMessage) (out []Change, err error) {
 	var all []map[string]any
 	for i, raw := range list {
 		var o map[string]any
@@ -28,7 +28,7 @@ func objects(list []json.RawMessage) (out []Change, err error) {
 	}
 	seen := map[string]bool{}
 	for _, o := range all {
-		c := manifest(o)
+		c := changeOf(o)
 		id := strings.ToLower(c.Ref.Group) + "/" + c.Ref.String() // versions of a kind are one object
 		switch {
 		case c.Ref.Kind == "" || c.Ref.Version == "" || c.Ref.Name == "":
@@ -39,7 +39,7 @@ func objects(list []json.RawMessage) (out []Change, err error) {
 		seen[id] = true
 		out = append(out, c)
 	}
-	slices.SortStableFunc(out, func(a, b Change) int { return rank(a.Ref.Kind) - rank(b.Ref.Kind) })
+	slices.SortStableFunc(out, func(a, b Change) int { return installRank(a.Ref.Kind) - installRank(b.Ref.Kind) })
 	return out, nil
 }
 
@@ -57,13 +57,13 @@ func itemsOf(o map[string]any) (out []map[string]any) {
 	return out
 }
 
-// manifest is one object as a change, without what an API server keeps of an object: a manifest may be one that was exported.
-func manifest(o map[string]any) Change {
+// changeOf is one object as a change, without what an API server keeps of an object: a manifest may be one that was exported.
+func changeOf(o map[string]any) Change {
 	delete(o, "status")
 	for _, kept := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"} {
 		unstructured.RemoveNestedField(o, "metadata", kept)
 	}
-	integers(o)
+	normalizeIntegers(o)
 	u := &unstructured.Unstructured{Object: o}
 	gvk := u.GroupVersionKind()
 	if gvk.Group == "" && gvk.Kind == "Secret" {
@@ -112,7 +112,7 @@ func installOrder() []string {
 	}
 }
 
-func rank(kind string) int {
+func installRank(kind string) int {
 	order := installOrder()
 	if i := slices.Index(order, kind); i >= 0 && kind != "" {
 		return i

@@ -9,25 +9,25 @@ type Part struct {
 	// Title is what a person reads while it is brought about.
 	Title string
 
-	changes func(*view) ([]Change, error)
+	changes func(*partContext) ([]Change, error)
 }
 
 // Parts lists all parts in the order in which they are brought about.
 func Parts() []Part {
 	return []Part{
-		{"domain", "DomainReconciled", "Set domain, certificates and routes", domain},
-		{"pull-secret", "PullSecretReconciled", "Set the pull secret", pullSecret},
-		{"mirrors", "MirrorsReconciled", "Set the image mirrors", mirrors},
-		{"cluster-id", "ClusterIDReconciled", "Give the cluster its own ID", clusterID},
-		{"trust", "TrustReconciled", "Trust the site's registries and authorities", trust},
-		{"release-registry", "ReleaseRegistryReconciled", "Set the registry of the release", releaseRegistry},
-		{"ssh-keys", "SSHKeysReconciled", "Set the SSH keys", sshKeys},
-		{"catalogs", "CatalogsReconciled", "Set the catalogs of operators", catalogs},
-		{"time", "TimeReconciled", "Set the time servers", timeServers},
-		{"proxy", "ProxyReconciled", "Set the proxy", proxy},
-		{"node-labels", "NodeLabelsReconciled", "Label the node", nodeLabels},
-		{"manifests", "ManifestsReconciled", "Apply the site's manifests", manifests},
-		{hubPart, "HubReconciled", "Register the cluster with its hub", hub},
+		{"domain", "DomainReconciled", "Set domain, certificates and routes", domainChanges},
+		{"pull-secret", "PullSecretReconciled", "Set the pull secret", pullSecretChanges},
+		{"mirrors", "MirrorsReconciled", "Set the image mirrors", mirrorChanges},
+		{"cluster-id", "ClusterIDReconciled", "Give the cluster its own ID", clusterIDChanges},
+		{"trust", "TrustReconciled", "Trust the site's registries and authorities", trustChanges},
+		{"release-registry", "ReleaseRegistryReconciled", "Set the registry of the release", releaseRegistryChanges},
+		{"ssh-keys", "SSHKeysReconciled", "Set the SSH keys", sshKeyChanges},
+		{"catalogs", "CatalogsReconciled", "Set the catalogs of operators", catalogChanges},
+		{"time", "TimeReconciled", "Set the time servers", timeServerChanges},
+		{"proxy", "ProxyReconciled", "Set the proxy", proxyChanges},
+		{"node-labels", "NodeLabelsReconciled", "Label the node", nodeLabelChanges},
+		{"manifests", "ManifestsReconciled", "Apply the site's manifests", manifestChanges},
+		{hubPart, "HubReconciled", "Register the cluster with its hub", hubChanges},
 	}
 }
 

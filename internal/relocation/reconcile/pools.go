@@ -14,7 +14,7 @@ var machineConfigPool = Ref{Group: "machineconfiguration.openshift.io", Version:
 
 // pausedPools says which MachineConfigs are not taken in because an administrator has paused their pool; empty for none. Health
 // does not judge what a paused pool lacks.
-func (v *view) pausedPools(changes []Change) (string, error) {
+func (v *partContext) pausedPools(changes []Change) (string, error) {
 	var configs []Change
 	for _, c := range changes {
 		if c.Ref.Group == machineConfigPool.Group && c.Ref.Kind == "MachineConfig" {

@@ -41,7 +41,7 @@ func TestAPausedPoolIsTold(t *testing.T) {
 			want = "machine config pool master is paused and does not take core-ssh-key-master in: unpause it"
 		}
 		require.Equal(t, want, out.Attention)
-		o := machineConfigPool.empty()
+		o := machineConfigPool.newObject()
 		o.SetGroupVersionKind(schema.GroupVersionKind{Group: machineConfigPool.Group, Version: "v1", Kind: "MachineConfig"})
 		require.NoError(t, r.Client.Get(t.Context(), client.ObjectKey{Name: "core-ssh-key-master"}, o))
 	}

@@ -47,7 +47,7 @@ func (e *ObjectsError) Is(target error) bool {
 
 func problemOf(c Change, err error) ObjectProblem {
 	return ObjectProblem{Ref: c.Ref, Reason: reasonOf(c.Ref, err),
-		Refused:  c.fault != nil || errors.Is(err, errNoNamespace) || refused(err),
+		Refused:  c.fault != nil || errors.Is(err, errNoNamespace) || isRefused(err),
 		Required: c.Manifest.GetAnnotations()[RequiredAnnotation] == "true"}
 }
 
@@ -72,9 +72,9 @@ func reasonOf(ref Ref, err error) string {
 	return text
 }
 
-// refused says that the API server has judged an object and does not take it. An answer that says that something is missing,
+// isRefused says that the API server has judged an object and does not take it. An answer that says that something is missing,
 // busy or not ready is none.
-func refused(err error) bool {
+func isRefused(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
 		return false
@@ -85,7 +85,7 @@ func refused(err error) bool {
 		apierrors.IsTimeout(err), apierrors.IsUnauthorized(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return false
 	}
-	for _, text := range misfits() {
+	for _, text := range schemaErrorTexts() {
 		if strings.Contains(status.Message, text) {
 			return true
 		}
@@ -93,7 +93,7 @@ func refused(err error) bool {
 	return status.Code >= http.StatusBadRequest && status.Code < http.StatusInternalServerError
 }
 
-// misfits are in what an API server answers, with code 500, to an object that does not fit the schema of its kind.
-func misfits() []string {
+// schemaErrorTexts are in what an API server answers, with code 500, to an object that does not fit the schema of its kind.
+func schemaErrorTexts() []string {
 	return []string{"failed to create typed patch object", "failed to convert new object", "unable to convert unstructured object"}
 }

@@ -46,7 +46,7 @@ func (r *Reconciler) Apply(ctx context.Context, part Part, c siteconfig.SiteConf
 	if err != nil {
 		return Outcome{}, err
 	}
-	v := &view{Reconciler: r, ctx: ctx, config: c, ledger: l}
+	v := &partContext{Reconciler: r, ctx: ctx, config: c, ledger: l}
 	wanted, err := part.changes(v)
 	if err != nil {
 		return Outcome{}, err
@@ -63,12 +63,12 @@ func (r *Reconciler) Apply(ctx context.Context, part Part, c siteconfig.SiteConf
 	}
 	var whole []Change
 	for _, change := range wanted {
-		keep[change.key()] = true
+		keep[change.placeKey()] = true
 		if change.Manifest != nil {
 			whole = append(whole, change)
 			continue
 		}
-		if err := r.put(ctx, l, part.Name, change, &out); err != nil {
+		if err := r.applyChange(ctx, l, part.Name, change, &out); err != nil {
 			return out, err
 		}
 	}
@@ -82,12 +82,12 @@ func (r *Reconciler) Apply(ctx context.Context, part Part, c siteconfig.SiteConf
 	if len(failed) > 0 {
 		return out, &ObjectsError{failed}
 	}
-	return out, l.remove(ctx, r.Client)
+	return out, l.removeIfEmpty(ctx, r.Client)
 }
 
 // giveBackOthers gives what the part has changed and no longer wants its original back.
 func (r *Reconciler) giveBackOthers(ctx context.Context, l *ledger, part string, keep map[string]bool, out *Outcome) error {
-	for _, key := range l.of(part) {
+	for _, key := range l.keysOf(part) {
 		if keep[key] {
 			continue
 		}
@@ -107,8 +107,8 @@ func (r *Reconciler) Revert(ctx context.Context) (kept []string, err error) {
 		return nil, err
 	}
 	for _, part := range slices.Backward(Parts()) {
-		for _, key := range l.of(part.Name) {
-			foreign, err := r.foreign(ctx, l.entries[key])
+		for _, key := range l.keysOf(part.Name) {
+			foreign, err := r.isChangedByOther(ctx, l.entries[key])
 			if err != nil {
 				return kept, err
 			}
@@ -120,55 +120,55 @@ func (r *Reconciler) Revert(ctx context.Context) (kept []string, err error) {
 			}
 		}
 	}
-	return kept, l.remove(ctx, r.Client)
+	return kept, l.removeIfEmpty(ctx, r.Client)
 }
 
-// put brings one change about.
-func (r *Reconciler) put(ctx context.Context, l *ledger, part string, c Change, out *Outcome) error {
-	o := c.Ref.empty()
+// applyChange brings one change about.
+func (r *Reconciler) applyChange(ctx context.Context, l *ledger, part string, c Change, out *Outcome) error {
+	o := c.Ref.newObject()
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
 	missing := apierrors.IsNotFound(err)
 	if (missing || meta.IsNoMatchError(err)) && c.Optional {
 		return nil
 	}
-	if err != nil && (!missing || !c.whole()) {
+	if err != nil && (!missing || !c.ownsObject()) {
 		return fmt.Errorf("get %s: %w", c.Ref, err)
 	}
-	have, err := c.read(o)
+	have, err := c.readValue(o)
 	if err != nil {
 		return err
 	}
-	inPlace := !missing && holds(have, c.Want)
+	inPlace := !missing && isAsWanted(have, c.Want)
 	if c.Final {
 		return r.putFinal(ctx, o, c, inPlace, out)
 	}
-	e, known := l.entries[c.key()]
-	if known && inPlace && e.Applied && equal(e.Change.Want, c.Want) {
+	e, known := l.entries[c.placeKey()]
+	if known && inPlace && e.Applied && equalValues(e.Change.Want, c.Want) {
 		return nil
 	}
 	if !known {
-		e = entry{Part: part, Original: clone(have), Missing: missing}
+		e = entry{Part: part, Original: cloneJSON(have), Missing: missing}
 		if missing {
 			e.Original = nil
 		}
 	}
-	drifted := known && e.Applied && !inPlace && equal(e.Change.Want, c.Want)
+	drifted := known && e.Applied && !inPlace && equalValues(e.Change.Want, c.Want)
 	e.Part, e.Change, e.Applied = part, c, inPlace
-	l.entries[c.key()] = e
+	l.entries[c.placeKey()] = e
 	if err := l.save(ctx, r.Client); err != nil {
 		return err
 	}
 	if inPlace {
 		return nil
 	}
-	if err := r.write(ctx, o, c, missing); err != nil {
+	if err := r.writeChange(ctx, o, c, missing); err != nil {
 		return err
 	}
 	e.Applied = true
-	l.entries[c.key()] = e
-	out.Changed = append(out.Changed, c.key())
+	l.entries[c.placeKey()] = e
+	out.Changed = append(out.Changed, c.placeKey())
 	if drifted {
-		out.Drifted = append(out.Drifted, c.key())
+		out.Drifted = append(out.Drifted, c.placeKey())
 	}
 	return l.save(ctx, r.Client)
 }
@@ -178,44 +178,44 @@ func (r *Reconciler) putFinal(ctx context.Context, o *unstructured.Unstructured,
 	if inPlace {
 		return nil
 	}
-	if err := r.write(ctx, o, c, false); err != nil {
+	if err := r.writeChange(ctx, o, c, false); err != nil {
 		return err
 	}
-	out.Changed = append(out.Changed, c.key())
+	out.Changed = append(out.Changed, c.placeKey())
 	return nil
 }
 
-func (r *Reconciler) write(ctx context.Context, o *unstructured.Unstructured, c Change, missing bool) error {
+func (r *Reconciler) writeChange(ctx context.Context, o *unstructured.Unstructured, c Change, missing bool) error {
 	u := o
 	if missing {
-		u = c.Ref.empty()
+		u = c.Ref.newObject()
 	}
-	if err := c.write(u, c.Want); err != nil {
-		return fmt.Errorf("change %s: %w", c.key(), err)
+	if err := c.writeValue(u, c.Want); err != nil {
+		return fmt.Errorf("change %s: %w", c.placeKey(), err)
 	}
 	if missing {
-		u.SetLabels(c.labels())
+		u.SetLabels(c.objectLabels())
 		if err := r.Client.Create(ctx, u); err != nil {
 			return fmt.Errorf("create %s: %w", c.Ref, err)
 		}
 		return nil
 	}
-	if err := r.update(ctx, u, c); err != nil {
-		return fmt.Errorf("update %s: %w", c.key(), err)
+	if err := r.updateObject(ctx, u, c); err != nil {
+		return fmt.Errorf("update %s: %w", c.placeKey(), err)
 	}
 	return nil
 }
 
-func (r *Reconciler) update(ctx context.Context, o *unstructured.Unstructured, c Change) error {
+func (r *Reconciler) updateObject(ctx context.Context, o *unstructured.Unstructured, c Change) error {
 	if c.Status {
 		return r.Client.Status().Update(ctx, o) //nolint:wrapcheck // the callers name the place
 	}
 	return r.Client.Update(ctx, o) //nolint:wrapcheck // the callers name the place
 }
 
-// foreign says whether someone else has changed the place since.
-func (r *Reconciler) foreign(ctx context.Context, e entry) (bool, error) {
-	o := e.Change.Ref.empty()
+// isChangedByOther says whether someone else has changed the place since.
+func (r *Reconciler) isChangedByOther(ctx context.Context, e entry) (bool, error) {
+	o := e.Change.Ref.newObject()
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
 	if notServed(err) {
 		return false, nil
@@ -224,31 +224,31 @@ func (r *Reconciler) foreign(ctx context.Context, e entry) (bool, error) {
 		return false, fmt.Errorf("get %s: %w", e.Change.Ref, err)
 	}
 	if e.byFields() {
-		return e.Applied && !e.intact(o), nil
+		return e.Applied && !e.isIntact(o), nil
 	}
-	have, err := e.Change.read(o)
-	return err == nil && e.Applied && !holds(have, e.Change.Want) && !equal(have, e.Original), err
+	have, err := e.Change.readValue(o)
+	return err == nil && e.Applied && !isAsWanted(have, e.Change.Want) && !equalValues(have, e.Original), err
 }
 
 // giveBack restores the original of one place, unless someone else has changed it since, and forgets it.
 func (r *Reconciler) giveBack(ctx context.Context, l *ledger, key string) error {
 	e := l.entries[key]
-	if err := r.restore(ctx, e); err != nil {
+	if err := r.restoreOriginal(ctx, e); err != nil {
 		return fmt.Errorf("restore the original of %s: %w", key, err)
 	}
 	delete(l.entries, key)
 	return l.save(ctx, r.Client)
 }
 
-func (r *Reconciler) restore(ctx context.Context, e entry) error {
+func (r *Reconciler) restoreOriginal(ctx context.Context, e entry) error {
 	if e.byFields() {
 		return r.restoreObject(ctx, e)
 	}
-	foreign, err := r.foreign(ctx, e)
+	foreign, err := r.isChangedByOther(ctx, e)
 	if err != nil || foreign {
 		return err
 	}
-	o := e.Change.Ref.empty()
+	o := e.Change.Ref.newObject()
 	err = r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
 	if notServed(err) {
 		return nil
@@ -259,10 +259,10 @@ func (r *Reconciler) restore(ctx context.Context, e entry) error {
 	if e.Missing {
 		return client.IgnoreNotFound(r.Client.Delete(ctx, o))
 	}
-	if err := e.Change.write(o, e.Original); err != nil {
+	if err := e.Change.writeValue(o, e.Original); err != nil {
 		return err
 	}
-	return r.update(ctx, o, e.Change)
+	return r.updateObject(ctx, o, e.Change)
 }
 
 // notServed says that the kind or the object is missing.

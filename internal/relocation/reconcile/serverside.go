@@ -28,32 +28,32 @@ func (r *Reconciler) applyObjects(
 	ctx context.Context, l *ledger, part string, wanted []Change, out *Outcome,
 ) (failed []ObjectProblem, err error) {
 	ready, failed := r.noteOriginals(ctx, l, part, wanted)
-	if err := l.flush(ctx, r.Client); err != nil {
+	if err := l.saveIfDirty(ctx, r.Client); err != nil {
 		return nil, err
 	}
 	for _, c := range ready {
-		e := l.entries[c.key()]
+		e := l.entries[c.placeKey()]
 		changed, err := r.applyObject(ctx, c, &e)
 		if err != nil {
 			failed = append(failed, problemOf(c, err))
 			continue
 		}
 		if changed.any {
-			out.Changed = append(out.Changed, c.key())
+			out.Changed = append(out.Changed, c.placeKey())
 		}
 		if changed.drift {
-			out.Drifted = append(out.Drifted, c.key())
+			out.Drifted = append(out.Drifted, c.placeKey())
 		}
-		l.set(c.key(), e)
+		l.setEntry(c.placeKey(), e)
 	}
-	return failed, l.flush(ctx, r.Client)
+	return failed, l.saveIfDirty(ctx, r.Client)
 }
 
 // noteOriginals notes in the ledger what stands in the cluster where an object is applied for the first time.
 func (r *Reconciler) noteOriginals(ctx context.Context, l *ledger, part string, wanted []Change) (ready []Change, failed []ObjectProblem) {
 	for _, c := range wanted {
-		e, known := l.entries[c.key()]
-		o, err := r.observe(ctx, c)
+		e, known := l.entries[c.placeKey()]
+		o, err := r.observeObject(ctx, c)
 		if err != nil {
 			failed = append(failed, problemOf(c, err))
 			continue
@@ -61,14 +61,14 @@ func (r *Reconciler) noteOriginals(ctx context.Context, l *ledger, part string, 
 		if !known {
 			e = entry{Part: part, Missing: o == nil}
 			if o != nil {
-				e.Original = clone(state(o))
+				e.Original = cloneJSON(userState(o))
 			}
 		}
 		e.Part, e.Change, e.Fields = part, c, true
 		if !e.Missing {
-			e.Change.Want = clone(state(c.Manifest)) // says later which of the original's fields were changed
+			e.Change.Want = cloneJSON(userState(c.Manifest)) // says later which of the original's fields were changed
 		}
-		l.set(c.key(), e)
+		l.setEntry(c.placeKey(), e)
 		ready = append(ready, c)
 	}
 	return ready, failed
@@ -76,14 +76,14 @@ func (r *Reconciler) noteOriginals(ctx context.Context, l *ledger, part string, 
 
 var errNoNamespace = errors.New("objects of this kind are in a namespace: give metadata.namespace")
 
-// observe reads the object; nil where there is none. It is an error where the object cannot be applied at all.
-func (r *Reconciler) observe(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
+// observeObject reads the object; nil where there is none. It is an error where the object cannot be applied at all.
+func (r *Reconciler) observeObject(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
 	if c.fault != nil {
 		return nil, c.fault
 	}
 	ctx, cancel := context.WithTimeout(ctx, objectTimeout)
 	defer cancel()
-	o := c.Ref.empty()
+	o := c.Ref.newObject()
 	// An error is that of the request below too.
 	if namespaced, err := r.Client.IsObjectNamespaced(o); err == nil && namespaced && c.Ref.Namespace == "" {
 		return nil, errNoNamespace
@@ -95,34 +95,34 @@ func (r *Reconciler) observe(ctx context.Context, c Change) (*unstructured.Unstr
 	return o, err //nolint:wrapcheck // the problem names the object
 }
 
-// applied says what became of an object: whether it is another than before, and whether because someone else had changed it.
-type applied struct{ any, drift bool }
+// applyResult says what became of an object: whether it is another than before, and whether because someone else had changed it.
+type applyResult struct{ any, drift bool }
 
 // applyObject has the API server merge the object by its fields, and notes in the entry what was applied. It takes fields
 // that others have set, as the site's configuration says what they are to be.
-func (r *Reconciler) applyObject(ctx context.Context, c Change, e *entry) (applied, error) {
+func (r *Reconciler) applyObject(ctx context.Context, c Change, e *entry) (applyResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, objectTimeout)
 	defer cancel()
 	want := c.Manifest.DeepCopy()
 	if e.Missing {
-		want.SetLabels(merge(want.GetLabels(), map[string]string{Marker: "true"}))
+		want.SetLabels(mergeLabels(want.GetLabels(), map[string]string{Marker: "true"}))
 	}
-	before, err := r.observe(ctx, c)
+	before, err := r.observeObject(ctx, c)
 	if err != nil {
-		return applied{}, err
+		return applyResult{}, err
 	}
 	digest := digestOf(want.Object)
 	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(Manager), client.ForceOwnership)
 	if err != nil {
-		return applied{}, err //nolint:wrapcheck // the problem names the object
+		return applyResult{}, err //nolint:wrapcheck // the problem names the object
 	}
-	changed := before == nil || !equal(state(before), state(want))
+	changed := before == nil || !equalValues(userState(before), userState(want))
 	drift := changed && e.Applied && e.Digest == digest
-	e.Applied, e.Digest, e.Owned = true, digest, owned(want)
-	return applied{changed, drift}, nil
+	e.Applied, e.Digest, e.Owned = true, digest, ownedDigest(want)
+	return applyResult{changed, drift}, nil
 }
 
-func merge(into, more map[string]string) map[string]string {
+func mergeLabels(into, more map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, m := range []map[string]string{into, more} {
 		for k, v := range m {
@@ -132,9 +132,9 @@ func merge(into, more map[string]string) map[string]string {
 	return out
 }
 
-// state is what a manifest can say of an object: its content, and the part of its metadata that is the user's.
-func state(o *unstructured.Unstructured) map[string]any {
-	out, users := content(o.Object), map[string]any{}
+// userState is what a manifest can say of an object: its content, and the part of its metadata that is the user's.
+func userState(o *unstructured.Unstructured) map[string]any {
+	out, users := contentOf(o.Object), map[string]any{}
 	if all, ok := o.Object["metadata"].(map[string]any); ok {
 		for _, key := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
 			if v, found := all[key]; found {
@@ -155,17 +155,17 @@ func digestOf(v any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func ours(f metav1.ManagedFieldsEntry) bool {
+func isOurs(f metav1.ManagedFieldsEntry) bool {
 	return f.Manager == Manager && f.Operation == metav1.ManagedFieldsOperationApply
 }
 
 // nothing is what owned returns where no field is ours.
 const nothing = "none"
 
-// owned is a digest of the fields that are ours. It changes when someone else changes or removes one of them.
-func owned(o *unstructured.Unstructured) string {
+// ownedDigest is a digest of the fields that are ours. It changes when someone else changes or removes one of them.
+func ownedDigest(o *unstructured.Unstructured) string {
 	for _, f := range o.GetManagedFields() {
-		if ours(f) && f.FieldsV1 != nil {
+		if isOurs(f) && f.FieldsV1 != nil {
 			return digestOf(string(f.FieldsV1.Raw))
 		}
 	}
@@ -174,20 +174,20 @@ func owned(o *unstructured.Unstructured) string {
 
 // restoreObject deletes an object that was not there before, or gives it its original back. Later changes by others stay.
 func (r *Reconciler) restoreObject(ctx context.Context, e entry) error {
-	o := e.Change.Ref.empty()
+	o := e.Change.Ref.newObject()
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
 	switch {
 	case notServed(err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("get %s: %w", e.Change.Ref, err)
-	case !e.intact(o):
-		return r.release(ctx, o)
+	case !e.isIntact(o):
+		return r.releaseFields(ctx, o)
 	case e.Missing:
 		return client.IgnoreNotFound(r.Client.Delete(ctx, o)) //nolint:wrapcheck // the caller names the place
 	}
-	original := e.Change.Ref.empty()
-	content, _ := project(e.Original, e.Change.Want).(map[string]any)
+	original := e.Change.Ref.newObject()
+	content, _ := projectFields(e.Original, e.Change.Want).(map[string]any)
 	for k, v := range content {
 		if k != "metadata" {
 			original.Object[k] = v
@@ -203,20 +203,20 @@ func (r *Reconciler) restoreObject(ctx context.Context, e entry) error {
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the place
 	}
-	return r.release(ctx, original)
+	return r.releaseFields(ctx, original)
 }
 
-// intact says that nobody else has changed what is ours of the object. Where the ledger does not say what is ours, because the
+// isIntact says that nobody else has changed what is ours of the object. Where the ledger does not say what is ours, because the
 // process died in between, it is what the API server says.
-func (e entry) intact(o *unstructured.Unstructured) bool {
-	now := owned(o)
+func (e entry) isIntact(o *unstructured.Unstructured) bool {
+	now := ownedDigest(o)
 	return e.Owned == now || e.Owned == "" && now != nothing
 }
 
-// release gives the fields of the object up as they are: the API server would remove those that a manager applies no longer.
-func (r *Reconciler) release(ctx context.Context, o *unstructured.Unstructured) error {
+// releaseFields gives the fields of the object up as they are: the API server would remove those that a manager applies no longer.
+func (r *Reconciler) releaseFields(ctx context.Context, o *unstructured.Unstructured) error {
 	fields := o.GetManagedFields()
-	rest := slices.DeleteFunc(slices.Clone(fields), ours)
+	rest := slices.DeleteFunc(slices.Clone(fields), isOurs)
 	if len(rest) == len(fields) {
 		return nil
 	}
@@ -227,8 +227,8 @@ func (r *Reconciler) release(ctx context.Context, o *unstructured.Unstructured) 
 	return r.Client.Update(ctx, o) //nolint:wrapcheck // the caller names the place
 }
 
-// project is what have says of the fields that want names; nil for nothing.
-func project(have, want any) any {
+// projectFields is what have says of the fields that want names; nil for nothing.
+func projectFields(have, want any) any {
 	w, ok := want.(map[string]any)
 	h, is := have.(map[string]any)
 	if !ok || !is {
@@ -237,7 +237,7 @@ func project(have, want any) any {
 	out := map[string]any{}
 	for k := range w {
 		if v, found := h[k]; found {
-			out[k] = project(v, w[k])
+			out[k] = projectFields(v, w[k])
 		}
 	}
 	return out

@@ -141,7 +141,7 @@ func TestAConflictIsForced(t *testing.T) {
 	w := newWorld(t)
 	ref := configMapRef("default", "contested")
 	w.remove(ref)
-	o := ref.empty()
+	o := ref.newObject()
 	o.Object["data"] = map[string]any{"a": "theirs", "b": "theirs"}
 	require.NoError(t, w.api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("gitops")))
 	w.wants(`{apiVersion: v1, kind: ConfigMap, metadata: {name: contested, namespace: default}, data: {a: ours}}`)

@@ -21,10 +21,10 @@ const registryCAs = "lca-relocation-registry-cas"
 // bundleKey is the key of a ConfigMap with authorities.
 const bundleKey = "ca-bundle.crt"
 
-// trust adds the authorities of the site's registries and of the site to what the cluster trusts.
-func trust(v *view) (out []Change, err error) {
+// trustChanges adds the authorities of the site's registries and of the site to what the cluster trusts.
+func trustChanges(v *partContext) (out []Change, err error) {
 	if len(v.config.RegistryCAs) > 0 {
-		if out, err = v.registries(); err != nil {
+		if out, err = v.registryChanges(); err != nil {
 			return nil, err
 		}
 	}
@@ -36,7 +36,7 @@ func trust(v *view) (out []Change, err error) {
 		if name == "" || bundle == "" {
 			continue
 		}
-		c, err := v.bundle(name, bundle)
+		c, err := v.bundleChange(name, bundle)
 		if err != nil {
 			return nil, err
 		}
@@ -49,13 +49,13 @@ func trust(v *view) (out []Change, err error) {
 	return out, nil
 }
 
-// bundle adds authorities to a ConfigMap, after those that others have put there.
-func (v *view) bundle(name, pem string) (Change, error) {
-	c, err := v.data(configMapRef(nsConfig, name), bundleKey, pem)
-	if err != nil || c.whole() {
+// bundleChange adds authorities to a ConfigMap, after those that others have put there.
+func (v *partContext) bundleChange(name, pem string) (Change, error) {
+	c, err := v.dataChange(configMapRef(nsConfig, name), bundleKey, pem)
+	if err != nil || c.ownsObject() {
 		return c, err
 	}
-	original, err := v.original(c)
+	original, err := v.originalValue(c)
 	if err != nil {
 		return c, err
 	}
@@ -65,7 +65,7 @@ func (v *view) bundle(name, pem string) (Change, error) {
 	return c, nil
 }
 
-func (v *view) registries() ([]Change, error) {
+func (v *partContext) registryChanges() ([]Change, error) {
 	image := Change{Ref: configRef("Image"), Path: []string{"spec", "additionalTrustedCA"}, Want: map[string]any{"name": registryCAs}}
 	data, err := v.registriesOfOthers(image)
 	if err != nil {
@@ -82,8 +82,8 @@ func (v *view) registries() ([]Change, error) {
 }
 
 // registriesOfOthers is the content of the ConfigMap that Image/cluster named before.
-func (v *view) registriesOfOthers(image Change) (map[string]any, error) {
-	original, err := v.original(image)
+func (v *partContext) registriesOfOthers(image Change) (map[string]any, error) {
+	original, err := v.originalValue(image)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (v *view) registriesOfOthers(image Change) (map[string]any, error) {
 	if name == "" || name == registryCAs {
 		return out, nil
 	}
-	o, err := v.get(configMapRef(nsConfig, name))
+	o, err := v.getObject(configMapRef(nsConfig, name))
 	if err != nil || o == nil {
 		return out, err
 	}
@@ -112,8 +112,8 @@ func machineConfig(name, role string, config map[string]any) Change {
 	}
 }
 
-// sshKeys lets the site's people log in as core. The machine config operator applies keys without a reboot.
-func sshKeys(v *view) (out []Change, err error) {
+// sshKeyChanges lets the site's people log in as core. The machine config operator applies keys without a reboot.
+func sshKeyChanges(v *partContext) (out []Change, err error) {
 	if len(v.config.SSHKeys) == 0 {
 		return nil, nil
 	}
@@ -125,11 +125,11 @@ func sshKeys(v *view) (out []Change, err error) {
 	return out, nil
 }
 
-// timeServers writes chrony.conf by a MachineConfig.
-func timeServers(v *view) ([]Change, error) {
+// timeServerChanges writes chrony.conf by a MachineConfig.
+func timeServerChanges(v *partContext) ([]Change, error) {
 	text := v.config.ChronyConfig
 	if text == "" && len(v.config.NTPServers) > 0 {
-		text = chrony(v.config.NTPServers)
+		text = renderChronyConf(v.config.NTPServers)
 	}
 	if text == "" {
 		return nil, nil
@@ -142,7 +142,7 @@ func timeServers(v *view) ([]Change, error) {
 		map[string]any{"storage": map[string]any{"files": []any{file}}})}, nil
 }
 
-func chrony(servers []string) string {
+func renderChronyConf(servers []string) string {
 	var b strings.Builder
 	for _, s := range servers {
 		fmt.Fprintf(&b, "server %s iburst\n", s)
@@ -150,8 +150,9 @@ func chrony(servers []string) string {
 	return b.String() + "driftfile /var/lib/chrony/drift\nmakestep 1.0 3\nrtcsync\nlogdir /var/log/chrony\n"
 }
 
-// proxy writes what the site gives. The network operator derives the status from the spec; what the site gives of it is in force at once.
-func proxy(v *view) (out []Change, err error) {
+// proxyChanges writes what the site gives. The network operator derives the status from the spec; what the site gives of it is in
+// force at once.
+func proxyChanges(v *partContext) (out []Change, err error) {
 	for _, part := range []struct {
 		name string
 		p    *siteconfig.Proxy
@@ -171,8 +172,8 @@ func proxy(v *view) (out []Change, err error) {
 	return out, nil
 }
 
-// nodeLabels labels the node; other labels of it stay.
-func nodeLabels(v *view) (out []Change, err error) {
+// nodeLabelChanges labels the node; other labels of it stay.
+func nodeLabelChanges(v *partContext) (out []Change, err error) {
 	if len(v.config.NodeLabels) == 0 {
 		return nil, nil
 	}

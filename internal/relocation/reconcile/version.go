@@ -19,8 +19,9 @@ func versionOperator() Ref {
 	return Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "openshift-cluster-version", Name: "cluster-version-operator"}
 }
 
-// clusterID is what hubs, updates and telemetry tell clusters apart by. The former one belongs to another cluster and never comes back.
-func clusterID(v *view) ([]Change, error) {
+// clusterIDChanges is what hubs, updates and telemetry tell clusters apart by. The former one belongs to another cluster and never
+// comes back.
+func clusterIDChanges(v *partContext) ([]Change, error) {
 	if v.config.Identity == nil || v.config.Identity.ClusterID == "" {
 		return nil, nil
 	}
@@ -30,14 +31,14 @@ func clusterID(v *view) ([]Change, error) {
 // releaseImage is the argument by which the operator learns which release it runs.
 const releaseImage = "--release-image="
 
-// releaseRegistry has the operator of the cluster's version pull its release from the site's registry. Where a mirror of the cluster
+// releaseRegistryChanges has the operator of the cluster's version pull its release from the site's registry. Where a mirror of the cluster
 // stands for the registry that it names, the nodes pull from the mirror already, and the name stays.
-func releaseRegistry(v *view) ([]Change, error) {
+func releaseRegistryChanges(v *partContext) ([]Change, error) {
 	want := v.config.ReleaseRegistry
 	if want == "" {
 		return nil, nil
 	}
-	o, err := v.get(versionOperator())
+	o, err := v.getObject(versionOperator())
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func releaseRegistry(v *view) ([]Change, error) {
 		if name == "" || !found || !movesContainer(c, want) {
 			continue
 		}
-		mirrored, err := v.mirrored(former)
+		mirrored, err := v.isMirrored(former)
 		if err != nil || mirrored {
 			return nil, err
 		}
@@ -91,8 +92,8 @@ func moveImage(image, registry string) string {
 	return registry + "/" + rest
 }
 
-// mirrored says whether the cluster pulls images by digest of the registry from elsewhere.
-func (v *view) mirrored(registry string) (bool, error) {
+// isMirrored says whether the cluster pulls images by digest of the registry from elsewhere.
+func (v *partContext) isMirrored(registry string) (bool, error) {
 	for _, kind := range []struct {
 		ref   Ref
 		field string

@@ -13,8 +13,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
-// view is what a part derives its changes from: the wanted configuration, facts of the cluster, and the ledger.
-type view struct {
+// partContext is what a part derives its changes from: the wanted configuration, facts of the cluster, and the ledger.
+type partContext struct {
 	*Reconciler
 	ctx       context.Context //nolint:containedctx // a view lives for one call
 	config    siteconfig.SiteConfig
@@ -43,9 +43,9 @@ func configRef(kind string) Ref {
 	return Ref{Group: "config.openshift.io", Version: "v1", Kind: kind, Name: "cluster"}
 }
 
-// get reads an object; nil where there is none, or the cluster does not serve its kind.
-func (v *view) get(ref Ref) (*unstructured.Unstructured, error) {
-	o := ref.empty()
+// getObject reads an object; nil where there is none, or the cluster does not serve its kind.
+func (v *partContext) getObject(ref Ref) (*unstructured.Unstructured, error) {
+	o := ref.newObject()
 	err := v.Client.Get(v.ctx, client.ObjectKeyFromObject(o), o)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
@@ -56,9 +56,9 @@ func (v *view) get(ref Ref) (*unstructured.Unstructured, error) {
 	return o, nil
 }
 
-// text reads a string of an object; empty where there is none.
-func (v *view) text(ref Ref, path ...string) (string, error) {
-	o, err := v.get(ref)
+// readString reads a string of an object; empty where there is none.
+func (v *partContext) readString(ref Ref, path ...string) (string, error) {
+	o, err := v.getObject(ref)
 	if err != nil || o == nil {
 		return "", err
 	}
@@ -69,9 +69,9 @@ func (v *view) text(ref Ref, path ...string) (string, error) {
 	return s, nil
 }
 
-// secret reads a key of a Secret; an error names what is missing.
-func (v *view) secret(ref Ref, key string) ([]byte, error) {
-	text, err := v.text(ref, "data", key)
+// readSecretKey reads a key of a Secret; an error names what is missing.
+func (v *partContext) readSecretKey(ref Ref, key string) ([]byte, error) {
+	text, err := v.readString(ref, "data", key)
 	if err != nil {
 		return nil, err
 	}
@@ -82,27 +82,27 @@ func (v *view) secret(ref Ref, key string) ([]byte, error) {
 	return data, nil
 }
 
-// data is a change of one key of a Secret or ConfigMap, or of the object as a whole where there is none yet.
-func (v *view) data(ref Ref, key string, value any) (Change, error) {
+// dataChange is a change of one key of a Secret or ConfigMap, or of the object as a whole where there is none yet.
+func (v *partContext) dataChange(ref Ref, key string, value any) (Change, error) {
 	whole := Change{Ref: ref, Want: map[string]any{"data": map[string]any{key: value}}}
-	if _, ours := v.ledger.entries[whole.key()]; ours {
+	if _, ours := v.ledger.entries[whole.placeKey()]; ours {
 		return whole, nil
 	}
-	o, err := v.get(ref)
+	o, err := v.getObject(ref)
 	if err != nil || o == nil {
 		return whole, err
 	}
 	return Change{Ref: ref, Path: []string{"data", key}, Want: value}, nil
 }
 
-// original is what stood at the place before the first change.
-func (v *view) original(c Change) (any, error) {
-	if e, known := v.ledger.entries[c.key()]; known {
+// originalValue is what stood at the place before the first change.
+func (v *partContext) originalValue(c Change) (any, error) {
+	if e, known := v.ledger.entries[c.placeKey()]; known {
 		return e.Original, nil
 	}
-	o, err := v.get(c.Ref)
+	o, err := v.getObject(c.Ref)
 	if err != nil || o == nil {
 		return nil, err
 	}
-	return c.read(o)
+	return c.readValue(o)
 }

@@ -57,7 +57,7 @@ func (w *world) remove(refs ...Ref) {
 	w.t.Helper()
 	drop := func() {
 		for _, ref := range refs {
-			o := ref.empty()
+			o := ref.newObject()
 			if w.api.Get(context.Background(), client.ObjectKeyFromObject(o), o) != nil {
 				continue
 			}
@@ -73,7 +73,7 @@ func (w *world) remove(refs ...Ref) {
 // wants is a site with these manifests, YAML.
 func (w *world) wants(manifests string) {
 	w.t.Helper()
-	list, err := documents([]byte(manifests))
+	list, err := splitDocuments([]byte(manifests))
 	require.NoError(w.t, err)
 	w.site = siteconfig.SiteConfig{Manifests: list}
 }
@@ -108,14 +108,14 @@ func (w *world) fails() map[string]ObjectProblem {
 
 func (w *world) read(ref Ref) *unstructured.Unstructured {
 	w.t.Helper()
-	o := ref.empty()
+	o := ref.newObject()
 	require.NoError(w.t, w.api.Get(w.t.Context(), client.ObjectKeyFromObject(o), o))
 	return o
 }
 
 func (w *world) exists(ref Ref) bool {
 	w.t.Helper()
-	o := ref.empty()
+	o := ref.newObject()
 	err := w.api.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
 	require.True(w.t, err == nil || apierrors.IsNotFound(err), "%v", err)
 	return err == nil
@@ -124,11 +124,11 @@ func (w *world) exists(ref Ref) bool {
 // create makes an object as someone else does, from YAML.
 func (w *world) create(text string) Ref {
 	w.t.Helper()
-	list, err := documents([]byte(text))
+	list, err := splitDocuments([]byte(text))
 	require.NoError(w.t, err)
 	u := &unstructured.Unstructured{}
 	require.NoError(w.t, json.Unmarshal(list[0], &u.Object))
-	ref := manifest(u.Object).Ref
+	ref := changeOf(u.Object).Ref
 	w.remove(ref)
 	require.NoError(w.t, w.api.Create(w.t.Context(), u, client.FieldOwner("somebody")))
 	return ref

@@ -13,9 +13,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 )
 
-func (s *survey) certificates(context.Context) Check {
+func (s *survey) checkCertificates(context.Context) Check {
 	if s.cryptoErr != nil {
-		return unknown("the life of the certificates", s.cryptoErr)
+		return cannotCheck("the life of the certificates", s.cryptoErr)
 	}
 	c := s.crypto
 	ending := relocation.EndingBefore(c.Certificates, s.report.ShelfEnd)
@@ -31,49 +31,49 @@ func (s *survey) certificates(context.Context) Check {
 	lost := len(relocation.NotRenewed(ending))
 	switch {
 	case len(ending) == 0:
-		return fine("all %d certificates last longer than %d days", len(c.Certificates), s.report.ShelfDays)
+		return okCheck("all %d certificates last longer than %d days", len(c.Certificates), s.report.ShelfDays)
 	case lost > 0:
 		return Check{Severity: Failure, Details: details, Message: fmt.Sprintf("%s within %d days, %d of them for good",
-			plural(len(ending), "certificate ends", "certificates end"), s.report.ShelfDays, lost),
+			countNoun(len(ending), "certificate ends", "certificates end"), s.report.ShelfDays, lost),
 			Hint: "Replace those that are not renewed, or have the site configuration bring others."}
 	}
 	return Check{Severity: Notice, Details: details, Message: fmt.Sprintf("%s within %d days; the reconfiguration on site renews each",
-		plural(len(ending), "certificate ends", "certificates end"), s.report.ShelfDays),
+		countNoun(len(ending), "certificate ends", "certificates end"), s.report.ShelfDays),
 		Hint: "Only the factory's own cluster, after 'cancel', would start with them as they are."}
 }
 
-func (s *survey) recert(context.Context) Check {
+func (s *survey) checkRecert(context.Context) Check {
 	if s.cryptoErr != nil {
-		return unknown("whether the cluster can get a new identity", s.cryptoErr)
+		return cannotCheck("whether the cluster can get a new identity", s.cryptoErr)
 	}
 	c := s.crypto
 	if len(c.Blocked) > 0 {
 		return Check{Severity: Failure, Message: "recert could not rewrite the cluster on site", Details: c.Blocked,
 			Hint: "'lca-cli recert plan' lists every reason."}
 	}
-	return fine("recert can rewrite %d certificates and the cluster's objects", len(c.Certificates))
+	return okCheck("recert can rewrite %d certificates and the cluster's objects", len(c.Certificates))
 }
 
-func (s *survey) encryption(ctx context.Context) Check {
+func (s *survey) checkEncryption(ctx context.Context) Check {
 	kind, err := s.Cluster.Encryption(ctx)
 	switch {
 	case err != nil:
-		return unknown("the encryption of etcd", err)
+		return cannotCheck("the encryption of etcd", err)
 	case kind != "":
 		return Check{Severity: Failure, Message: "values are stored in etcd encrypted (" + kind + "), which recert cannot rewrite",
 			Hint: "Set spec.encryption.type of APIServer cluster to identity, and wait until all values are stored in plain."}
 	}
-	return fine("values are stored in plain")
+	return okCheck("values are stored in plain")
 }
 
-func (s *survey) images(ctx context.Context) Check {
+func (s *survey) checkImages(ctx context.Context) Check {
 	wanted, err := s.Cluster.Images(ctx)
 	if err != nil {
-		return unknown("the images of the pods", err)
+		return cannotCheck("the images of the pods", err)
 	}
 	have, err := s.Reports.Images(ctx)
 	if err != nil {
-		return unknown("the images on the node", err)
+		return cannotCheck("the images on the node", err)
 	}
 	if have == nil {
 		return Check{Severity: Notice, Message: "the container runtime lists no images, so that none can be compared"}
@@ -81,7 +81,7 @@ func (s *survey) images(ctx context.Context) Check {
 	var missing, pulled []string
 	for _, i := range wanted {
 		switch {
-		case !present(i, have):
+		case !isPresent(i, have):
 			missing = append(missing, i.Pod+": "+i.Name)
 		case i.Always:
 			pulled = append(pulled, i.Pod+": "+i.Name)
@@ -90,18 +90,18 @@ func (s *survey) images(ctx context.Context) Check {
 	switch {
 	case len(missing) > 0:
 		return Check{Severity: Failure, Details: missing,
-			Message: plural(len(missing), "image of a pod is", "images of pods are") + " not on the node",
+			Message: countNoun(len(missing), "image of a pod is", "images of pods are") + " not on the node",
 			Hint:    "Wait until every pod has started, or pull them: the site would need a registry."}
 	case len(pulled) > 0:
 		return Check{Severity: Warning, Details: pulled,
-			Message: plural(len(pulled), "image is", "images are") + " pulled at each start (imagePullPolicy: Always)",
+			Message: countNoun(len(pulled), "image is", "images are") + " pulled at each start (imagePullPolicy: Always)",
 			Hint:    "Without a registry on site these pods do not start. Set imagePullPolicy to IfNotPresent."}
 	}
-	return fine("all %d images of pods are on the node", len(wanted))
+	return okCheck("all %d images of pods are on the node", len(wanted))
 }
 
 // present: by its name, by the runtime's name for it, or by its digest under another name, as a mirror has it.
-func present(i Image, have []host.ContainerImage) bool {
+func isPresent(i Image, have []host.ContainerImage) bool {
 	_, digest, _ := strings.Cut(i.Name, "@")
 	return slices.ContainsFunc(have, func(h host.ContainerImage) bool {
 		if slices.Contains(h.Tags, i.Name) || i.ID != "" && slices.Contains(h.Digests, i.ID) {
@@ -113,19 +113,19 @@ func present(i Image, have []host.ContainerImage) bool {
 	})
 }
 
-// machineConfig names the files that the reconfiguration writes and a MachineConfig owns: the daemon degrades its pool when
+// checkMachineConfig names the files that the reconfiguration writes and a MachineConfig owns: the daemon degrades its pool when
 // they differ.
-func (s *survey) machineConfig(context.Context) Check {
+func (s *survey) checkMachineConfig(context.Context) Check {
 	config, err := bringup.ReadMachineConfig(s.Files)
 	if err != nil {
-		return unknown("the files of the MachineConfig", err)
+		return cannotCheck("the files of the MachineConfig", err)
 	}
 	var stuck, kept []string
 	for _, file := range slices.Sorted(maps.Keys(config.Owned)) {
 		switch {
 		case file == host.NodeIPHint:
 			kept = append(kept, file+": it stays as it is")
-		case file == host.DnsmasqOverrides, path.Dir(file) == host.NMConnections, s.otherText(file):
+		case file == host.DnsmasqOverrides, path.Dir(file) == host.NMConnections, s.hasOtherText(file):
 			stuck = append(stuck, file)
 		}
 	}
@@ -134,15 +134,15 @@ func (s *survey) machineConfig(context.Context) Check {
 		return Check{Severity: Failure, Details: stuck,
 			Message: "MachineConfig " + config.Name + " owns files that the reconfiguration writes",
 			Hint:    "Take them out of the MachineConfig, or render it again with this release ('lca-cli relocation machineconfig')."}
-	case len(kept) > 0 && !s.internalNode():
+	case len(kept) > 0 && !s.isInternalNode():
 		return Check{Severity: Warning, Details: kept, Message: "MachineConfig " + config.Name + " owns the node-IP hint",
 			Hint: "On a site with another machine network kubelet would look for its address in the factory's."}
 	}
-	return fine("no MachineConfig owns what the reconfiguration writes")
+	return okCheck("no MachineConfig owns what the reconfiguration writes")
 }
 
 // otherText: the file is a unit of ours, and this release would write another text.
-func (s *survey) otherText(file string) bool {
+func (s *survey) hasOtherText(file string) bool {
 	want, ours := map[string]string{
 		path.Join(host.UnitDir, relocation.UnitPage):        relocation.PageUnit,
 		path.Join(host.UnitDir, relocation.UnitReconfigure): relocation.ReconfigureUnit,
@@ -156,4 +156,4 @@ func (s *survey) otherText(file string) bool {
 }
 
 // internalNode: the cluster knows the node by its internal address, which no site changes.
-func (s *survey) internalNode() bool { return s.prepared && s.record.Decoupled() }
+func (s *survey) isInternalNode() bool { return s.prepared && s.record.Decoupled() }

@@ -65,10 +65,10 @@ func (r Report) Verdict() string {
 	if r.Ready {
 		return "This node is ready to be shipped."
 	}
-	return fmt.Sprintf("This node is NOT ready to be shipped: %s.", plural(r.Count(Failure), "check has failed", "checks have failed"))
+	return fmt.Sprintf("This node is NOT ready to be shipped: %s.", countNoun(r.Count(Failure), "check has failed", "checks have failed"))
 }
 
-func plural(n int, one, many string) string {
+func countNoun(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

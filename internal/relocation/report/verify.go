@@ -79,7 +79,7 @@ func Verify(ctx context.Context, n Ports, machine string, shelfDays int) (Report
 		})
 	}
 	s.crypto, s.cryptoErr = n.Cluster.Crypto(ctx)
-	for _, c := range checks() {
+	for _, c := range allChecks() {
 		found := c.run(s, ctx)
 		found.Name, found.Title = c.name, c.title
 		s.report.Checks = append(s.report.Checks, found)
@@ -93,59 +93,59 @@ type check struct {
 	run         func(*survey, context.Context) Check
 }
 
-// checks lists them in the order of the report.
-func checks() []check {
+// allChecks lists them in the order of the report.
+func allChecks() []check {
 	return []check{
-		{"single-node", "One node", (*survey).singleNode},
-		{"health", "Health of the cluster", (*survey).health},
-		{"prepared", "Preparation", (*survey).preparation},
-		{"operation", "No other operation", (*survey).operation},
-		{"certificates", "Certificates on the shelf", (*survey).certificates},
-		{"images", "Images on the node", (*survey).images},
-		{"encryption", "Encryption at rest", (*survey).encryption},
-		{"recert", "A new identity is possible", (*survey).recert},
-		{"machine-config", "Files of the MachineConfig", (*survey).machineConfig},
-		{"ostree", "Two systems to boot", (*survey).ostree},
-		{"disk", "Free disk", (*survey).disk},
-		{"internal-address", "Address for a laptop", (*survey).internalAddress},
+		{"single-node", "One node", (*survey).checkSingleNode},
+		{"health", "Health of the cluster", (*survey).checkHealth},
+		{"prepared", "Preparation", (*survey).checkPreparation},
+		{"operation", "No other operation", (*survey).checkNoOtherOperation},
+		{"certificates", "Certificates on the shelf", (*survey).checkCertificates},
+		{"images", "Images on the node", (*survey).checkImages},
+		{"encryption", "Encryption at rest", (*survey).checkEncryption},
+		{"recert", "A new identity is possible", (*survey).checkRecert},
+		{"machine-config", "Files of the MachineConfig", (*survey).checkMachineConfig},
+		{"ostree", "Two systems to boot", (*survey).checkOSTree},
+		{"disk", "Free disk", (*survey).checkDisk},
+		{"internal-address", "Address for a laptop", (*survey).checkInternalAddress},
 	}
 }
 
-func fine(format string, args ...any) Check {
+func okCheck(format string, args ...any) Check {
 	return Check{Severity: OK, Message: fmt.Sprintf(format, args...)}
 }
 
-func unknown(what string, err error) Check {
+func cannotCheck(what string, err error) Check {
 	return Check{Severity: Failure, Message: what + " cannot be checked: " + err.Error(),
 		Hint: "Start the cluster and run the report again."}
 }
 
-func (s *survey) singleNode(ctx context.Context) Check {
+func (s *survey) checkSingleNode(ctx context.Context) Check {
 	f, err := s.Cluster.Facts(ctx)
 	if err != nil {
-		return unknown("the cluster", err)
+		return cannotCheck("the cluster", err)
 	}
 	s.report.Facts = f
 	if f.ControlPlaneNodes != 1 || f.OtherNodes > 0 {
 		return Check{Severity: Failure, Message: fmt.Sprintf("%d control-plane nodes and %d others", f.ControlPlaneNodes, f.OtherNodes),
 			Hint: "Only a single-node cluster can be relocated."}
 	}
-	return fine("single-node cluster %s", f.Domain())
+	return okCheck("single-node cluster %s", f.Domain())
 }
 
-func (s *survey) health(ctx context.Context) Check {
+func (s *survey) checkHealth(ctx context.Context) Check {
 	problems, err := s.Cluster.Problems(ctx)
 	switch {
 	case err != nil:
-		return unknown("the health of the cluster", err)
+		return cannotCheck("the health of the cluster", err)
 	case len(problems) > 0:
-		return Check{Severity: Failure, Message: plural(len(problems), "problem", "problems"), Details: problems,
+		return Check{Severity: Failure, Message: countNoun(len(problems), "problem", "problems"), Details: problems,
 			Hint: "Mend them first: the site gets a copy of this cluster."}
 	}
-	return fine("every check of the cluster's health passes")
+	return okCheck("every check of the cluster's health passes")
 }
 
-func (s *survey) preparation(context.Context) Check {
+func (s *survey) checkPreparation(context.Context) Check {
 	booted := s.here.Booted.Stateroot
 	boots := ""
 	for _, d := range s.here.All {
@@ -165,14 +165,14 @@ func (s *survey) preparation(context.Context) Check {
 			Message: fmt.Sprintf("stateroot %s boots next, not %s, which waits for its site", boots, s.record.Site),
 			Hint:    "Run 'lca-cli relocation abort' and 'prepare' again."}
 	}
-	return fine("stateroot %s boots next and waits for its site", boots)
+	return okCheck("stateroot %s boots next and waits for its site", boots)
 }
 
-func (s *survey) operation(ctx context.Context) Check {
+func (s *survey) checkNoOtherOperation(ctx context.Context) Check {
 	h, held, err := s.Lock.Holder(ctx)
 	switch {
 	case err != nil:
-		return unknown("whether another operation is under way", err)
+		return cannotCheck("whether another operation is under way", err)
 	case held:
 		return Check{Severity: Failure, Message: "the node is held by " + h.String(),
 			Hint: "Wait until it has ended; 'lca-cli status' shows it."}
@@ -181,10 +181,10 @@ func (s *survey) operation(ctx context.Context) Check {
 		return Check{Severity: Failure, Message: "a " + w.Action + " was asked for and has not ended",
 			Hint: "Run 'lca-cli relocation " + w.Action + "' again."}
 	}
-	return fine("no operation is under way")
+	return okCheck("no operation is under way")
 }
 
-func (s *survey) ostree(ctx context.Context) Check {
+func (s *survey) checkOSTree(ctx context.Context) Check {
 	if err := s.Deployments.CanSetDefault(ctx); err != nil {
 		return Check{Severity: Failure, Message: "the node cannot choose its next boot: " + err.Error(),
 			Hint: "Update ostree to a version with 'ostree admin set-default'."}
@@ -193,7 +193,7 @@ func (s *survey) ostree(ctx context.Context) Check {
 		return Check{Severity: Failure, Message: err.Error(), Hint: "The node's /var must lie in its stateroot."}
 	}
 	if !s.prepared {
-		return fine("a second stateroot can be made")
+		return okCheck("a second stateroot can be made")
 	}
 	for _, name := range []string{s.record.Factory, s.record.Site} {
 		if !slices.ContainsFunc(s.here.All, func(d host.Deployment) bool { return d.Stateroot == name }) {
@@ -201,17 +201,17 @@ func (s *survey) ostree(ctx context.Context) Check {
 				Hint: "Run 'lca-cli relocation abort' and 'prepare' again."}
 		}
 	}
-	return fine("the factory state %s and the site's %s can boot", s.record.Factory, s.record.Site)
+	return okCheck("the factory state %s and the site's %s can boot", s.record.Factory, s.record.Site)
 }
 
 // spare is what a reconfiguration writes at most: certificates, journals, evidence.
 const spare = 1 << 30
 
-func (s *survey) disk(ctx context.Context) Check {
+func (s *survey) checkDisk(ctx context.Context) Check {
 	room := stateroot.Room{Files: s.Files, Disk: s.Trees}
 	need, free, err := room.SpaceFor(ctx, s.here.Booted.Stateroot)
 	if err != nil {
-		return unknown("the disk", err)
+		return cannotCheck("the disk", err)
 	}
 	want := need.Bytes
 	if s.prepared {
@@ -225,12 +225,12 @@ func (s *survey) disk(ctx context.Context) Check {
 		return Check{Severity: Failure, Message: fmt.Sprintf("%d inodes are free, %d are needed", free.Inodes, need.Inodes),
 			Hint: "Remove files that the site does not need."}
 	}
-	return fine("%d MiB are free, %d MiB are needed", free.Bytes>>20, want>>20)
+	return okCheck("%d MiB are free, %d MiB are needed", free.Bytes>>20, want>>20)
 }
 
-func (s *survey) internalAddress(context.Context) Check {
+func (s *survey) checkInternalAddress(context.Context) Check {
 	if s.prepared && s.record.Internal.IsValid() && s.record.Uplink != "" {
-		return fine("the page is at %s on port %s, and a laptop gets an address there", s.record.Internal.Addr(), s.record.Uplink)
+		return okCheck("the page is at %s on port %s, and a laptop gets an address there", s.record.Internal.Addr(), s.record.Uplink)
 	}
 	return Check{Severity: Notice, Message: "the node has no known address of its own, so a technician's laptop gets no address from it",
 		Hint: "Sticks need none. For the page, prepare with --internal-address 192.0.2.1/29, or give the technician an address."}

@@ -33,8 +33,8 @@ var letters = map[rune]string{
 	'/': ".........#...#...#...#...#.........",
 }
 
-// large draws a word in letters that are as high as seven lines.
-func large(word string) []string {
+// largeLetters draws a word in letters that are as high as seven lines.
+func largeLetters(word string) []string {
 	lines := make([]strings.Builder, rows)
 	for _, letter := range word {
 		for row := range rows {

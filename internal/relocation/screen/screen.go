@@ -36,13 +36,13 @@ func Render(v View) string {
 	d := &drawing{}
 	switch v.State {
 	case portal.Running:
-		d.running(v)
+		d.drawRunning(v)
 	case portal.Succeeded:
-		d.succeeded(v)
+		d.drawSucceeded(v)
 	case portal.Failed:
-		d.failed(v)
+		d.drawFailed(v)
 	default:
-		d.waiting(v)
+		d.drawWaiting(v)
 	}
 	return "\n" + d.b.String() + "\n"
 }
@@ -52,15 +52,15 @@ func (v View) Result() bool { return v.State == portal.Succeeded || v.State == p
 
 type drawing struct{ b strings.Builder }
 
-// big draws a word with space around it.
-func (d *drawing) big(word string) {
-	for _, line := range large(word) {
-		d.line(line)
+// addLarge draws a word with space around it.
+func (d *drawing) addLarge(word string) {
+	for _, line := range largeLetters(word) {
+		d.addLine(line)
 	}
-	d.line("")
+	d.addLine("")
 }
 
-func (d *drawing) line(text string) {
+func (d *drawing) addLine(text string) {
 	if text != "" {
 		d.b.WriteString(margin)
 	}
@@ -68,87 +68,87 @@ func (d *drawing) line(text string) {
 	d.b.WriteString("\n")
 }
 
-// sentences writes each on lines of its own, and an empty line behind all.
-func (d *drawing) sentences(text string) {
+// addSentences writes each on lines of its own, and an empty line behind all.
+func (d *drawing) addSentences(text string) {
 	for _, s := range strings.SplitAfter(text, ". ") {
-		for _, line := range wrap(s) {
-			d.line(line)
+		for _, line := range wrapText(s) {
+			d.addLine(line)
 		}
 	}
-	d.line("")
+	d.addLine("")
 }
 
-func (d *drawing) waiting(v View) {
-	d.big("STICK")
-	d.sentences("Plug in the stick and leave it in. The node needs power and its network cable.")
-	d.page(v)
+func (d *drawing) drawWaiting(v View) {
+	d.addLarge("STICK")
+	d.addSentences("Plug in the stick and leave it in. The node needs power and its network cable.")
+	d.drawPageAccess(v)
 }
 
-func (d *drawing) running(v View) {
+func (d *drawing) drawRunning(v View) {
 	if v.Steps > 0 {
-		d.big(fmt.Sprintf("%d/%d", v.Step, v.Steps))
+		d.addLarge(fmt.Sprintf("%d/%d", v.Step, v.Steps))
 	}
-	d.line(v.Title)
-	d.line("")
-	d.sentences("Leave power, network cable and stick in.")
+	d.addLine(v.Title)
+	d.addLine("")
+	d.addSentences("Leave power, network cable and stick in.")
 }
 
-func (d *drawing) succeeded(v View) {
-	d.big("DONE")
-	d.sentences("The node is at home on its site. Remove the stick. Report that the site is ready.")
+func (d *drawing) drawSucceeded(v View) {
+	d.addLarge("DONE")
+	d.addSentences("The node is at home on its site. Remove the stick. Report that the site is ready.")
 	for _, f := range v.Facts {
-		for _, line := range clip(f.Name + ": " + f.Value) {
-			d.line(line)
+		for _, line := range clipText(f.Name + ": " + f.Value) {
+			d.addLine(line)
 		}
 	}
 }
 
-func (d *drawing) failed(v View) {
+func (d *drawing) drawFailed(v View) {
 	e := sitecode.Lookup(v.Code)
-	d.big(string(e.Code))
-	d.sentences(e.Meaning)
-	d.sentences(e.Action)
+	d.addLarge(string(e.Code))
+	d.addSentences(e.Meaning)
+	d.addSentences(e.Action)
 	if v.Returned {
-		d.sentences("The node is back in its factory state. Nothing is lost.")
+		d.addSentences("The node is back in its factory state. Nothing is lost.")
 	}
 	if strings.HasPrefix(string(e.Code), "L") {
-		d.sentences("The node tries again by itself.")
+		d.addSentences("The node tries again by itself.")
 	}
 	if v.Message != "" {
-		for _, line := range clip("Message: " + v.Message) {
-			d.line(line)
+		for _, line := range clipText("Message: " + v.Message) {
+			d.addLine(line)
 		}
-		d.line("")
+		d.addLine("")
 	}
-	d.page(v)
+	d.drawPageAccess(v)
 }
 
-// page says how the page is opened.
-func (d *drawing) page(v View) {
+// drawPageAccess says how the page is opened.
+func (d *drawing) drawPageAccess(v View) {
 	for _, at := range v.Pages {
-		d.line("Open this page on a laptop or a phone:  " + at)
+		d.addLine("Open this page on a laptop or a phone:  " + at)
 	}
 	if v.Laptop != "" {
-		d.line(fmt.Sprintf("A laptop on port %s, without another network there, opens:  %s", v.Port, v.Laptop))
+		d.addLine(fmt.Sprintf("A laptop on port %s, without another network there, opens:  %s", v.Port, v.Laptop))
 	}
 	if v.Door != "" {
-		d.line(fmt.Sprintf("Code: %s (works once)", v.Door))
+		d.addLine(fmt.Sprintf("Code: %s (works once)", v.Door))
 	}
 	if v.Fingerprint != "" {
-		d.line("Fingerprint of its certificate (SHA-256):")
-		d.line(v.Fingerprint)
+		d.addLine("Fingerprint of its certificate (SHA-256):")
+		d.addLine(v.Fingerprint)
 	}
 }
 
-// clip is a text of others in a few lines, without anything that would move the cursor.
-func clip(text string) []string {
+// clipText is a text of others in a few lines, without anything that would move the cursor.
+func clipText(text string) []string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
 	}, text)
-	lines := wrap(text)
+	lines := wrapText(text)
 	if len(lines) > maxLines {
 		lines = lines[:maxLines]
 		lines[maxLines-1] += " ..."
@@ -156,8 +156,8 @@ func clip(text string) []string {
 	return lines
 }
 
-// wrap breaks a text between words; a word that is longer than a line has a line of its own.
-func wrap(text string) (out []string) {
+// wrapText breaks a text between words; a word that is longer than a line has a line of its own.
+func wrapText(text string) (out []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
 		switch {

@@ -21,14 +21,14 @@ const MaxSize = 4 << 20
 // Decode reads a configuration in any format that it knows and validates it. With problems, the configuration is what
 // could be read of it, for showing only.
 func Decode(data []byte) (SiteConfig, []Problem) {
-	root, problem := parse(data)
+	root, problem := parseDocument(data)
 	if problem != nil {
 		return SiteConfig{}, []Problem{*problem}
 	}
 	lines := linesOf(root)
 	f, problem := formatOf(root)
 	if problem != nil {
-		problem.Line = lines.of(problem.Key)
+		problem.Line = lines.lineOf(problem.Key)
 		return SiteConfig{}, []Problem{*problem}
 	}
 	c, problems, nameOf := f.read(root)
@@ -47,13 +47,13 @@ func Decode(data []byte) (SiteConfig, []Problem) {
 		}
 	}
 	for i := range problems {
-		problems[i].Line = lines.of(problems[i].Key)
+		problems[i].Line = lines.lineOf(problems[i].Key)
 	}
 	return c, problems
 }
 
-// parse yields the one document of a file.
-func parse(data []byte) (*yaml.Node, *Problem) {
+// parseDocument yields the one document of a file.
+func parseDocument(data []byte) (*yaml.Node, *Problem) {
 	text, problem := plainText(data)
 	if problem != nil {
 		return nil, problem
@@ -74,7 +74,7 @@ func parse(data []byte) (*yaml.Node, *Problem) {
 		return nil, problem
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, &Problem{Value: shown(root), Want: "the file must be a list of keys with values, such as hostname: site-1"}
+		return nil, &Problem{Value: describeNode(root), Want: "the file must be a list of keys with values, such as hostname: site-1"}
 	}
 	return root, nil
 }
@@ -118,25 +118,25 @@ type format struct {
 func formatOf(root *yaml.Node) (format, *Problem) {
 	version, kind := scalarAt(root, "apiVersion"), scalarAt(root, "kind")
 	switch {
-	case child(root, "api_version") != nil:
+	case childNode(root, "api_version") != nil:
 		return format{readSeedReconfiguration}, nil
 	case kind == relocationKind:
 		return format{readClusterRelocation}, nil
 	case kind != Kind:
-		return format{}, &Problem{Key: "kind", Value: quoted(kind), Want: fmt.Sprintf(
+		return format{}, &Problem{Key: "kind", Value: quoteNonEmpty(kind), Want: fmt.Sprintf(
 			"must be %s (or %s, or a manifest.json with api_version)", Kind, relocationKind)}
 	case version != APIVersion:
-		return format{}, &Problem{Key: "apiVersion", Value: quoted(version), Want: "must be " + APIVersion}
+		return format{}, &Problem{Key: "apiVersion", Value: quoteNonEmpty(version), Want: "must be " + APIVersion}
 	}
 	return format{readNative}, nil
 }
 
 func readNative(root *yaml.Node) (SiteConfig, []Problem, func(string) string) {
 	var c SiteConfig
-	return c, fill(&c, root), func(key string) string { return key }
+	return c, fillFields(&c, root), func(key string) string { return key }
 }
 
-func quoted(s string) string {
+func quoteNonEmpty(s string) string {
 	if s == "" {
 		return ""
 	}
@@ -199,10 +199,10 @@ func DecodeManifests(data []byte) ([]json.RawMessage, []Problem) {
 			return out, append(f.problems, *p)
 		}
 		var object json.RawMessage
-		f.raw(reflect.ValueOf(&object).Elem(), root, "")
+		f.fillRawJSON(reflect.ValueOf(&object).Elem(), root, "")
 		out = append(out, object)
 	}
 	v := &validator{}
-	v.manifests("object", out)
+	v.checkManifests("object", out)
 	return out, append(f.problems, v.problems...)
 }

@@ -21,78 +21,78 @@ var (
 	secretType  = reflect.TypeFor[Secret]()
 )
 
-// fill sets the fields of a struct from a YAML mapping. Unlike a decoder it goes on after a mistake, names each by its
+// fillFields sets the fields of a struct from a YAML mapping. Unlike a decoder it goes on after a mistake, names each by its
 // path, and never shows a secret. The keys are those of the fields' json tags.
-func fill(into any, n *yaml.Node) []Problem {
+func fillFields(into any, n *yaml.Node) []Problem {
 	f := &filler{}
-	f.value(reflect.ValueOf(into).Elem(), n, "")
+	f.fillValue(reflect.ValueOf(into).Elem(), n, "")
 	return f.problems
 }
 
 type filler struct{ problems []Problem }
 
-func (f *filler) add(key string, n *yaml.Node, secret bool, want string) {
-	p := Problem{Key: key, Value: shown(n), Want: want}
+func (f *filler) addProblem(key string, n *yaml.Node, secret bool, want string) {
+	p := Problem{Key: key, Value: describeNode(n), Want: want}
 	if secret {
 		p.Value = hidden
 	}
 	f.problems = append(f.problems, p)
 }
 
-func (f *filler) value(v reflect.Value, n *yaml.Node, path string) {
+func (f *filler) fillValue(v reflect.Value, n *yaml.Node, path string) {
 	if n.Tag == "!!null" {
 		return // as if it were left out
 	}
 	switch v.Type() {
 	case rawType:
-		f.raw(v, n, path)
+		f.fillRawJSON(v, n, path)
 		return
 	case networkType:
-		f.network(v, n, path)
+		f.fillNetwork(v, n, path)
 		return
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		f.value(v.Elem(), n, path)
+		f.fillValue(v.Elem(), n, path)
 	case reflect.Struct:
-		f.object(v, n, path)
+		f.fillObject(v, n, path)
 	case reflect.Slice:
-		f.list(v, n, path)
+		f.fillList(v, n, path)
 	case reflect.Map:
-		f.labels(v, n, path)
+		f.fillMap(v, n, path)
 	default:
-		f.scalar(v, n, path)
+		f.fillScalar(v, n, path)
 	}
 }
 
-func (f *filler) object(v reflect.Value, n *yaml.Node, path string) {
+func (f *filler) fillObject(v reflect.Value, n *yaml.Node, path string) {
 	fields := fieldsOf(v.Type())
-	f.pairs(n, path, func(key string, k, value *yaml.Node) {
+	f.eachPair(n, path, func(key string, k, value *yaml.Node) {
 		i, ok := fields[key]
 		if !ok {
-			f.unknown(path, key, k, fields)
+			f.addUnknownKey(path, key, k, fields)
 			return
 		}
-		f.value(v.Field(i), value, join(path, key))
+		f.fillValue(v.Field(i), value, joinKey(path, key))
 	})
 }
 
-// pairs calls fn for each key, once.
-func (f *filler) pairs(n *yaml.Node, path string, fn func(key string, k, value *yaml.Node)) {
+// eachPair calls fn for each key, once.
+func (f *filler) eachPair(n *yaml.Node, path string, fn func(key string, k, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		f.add(path, n, false, "must be a group of keys with values, each on a line of its own and indented")
+		f.addProblem(path, n, false, "must be a group of keys with values, each on a line of its own and indented")
 		return
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if k.Kind != yaml.ScalarNode {
-			f.add(path, k, false, "a key must be a word")
+			f.addProblem(path, k, false, "a key must be a word")
 			continue
 		}
 		if seen[k.Value] {
-			f.add(join(path, k.Value), k, false, "appears twice; keep one")
+			f.addProblem(joinKey(path, k.Value), k, false, "appears twice; keep one")
 			continue
 		}
 		seen[k.Value] = true
@@ -100,67 +100,68 @@ func (f *filler) pairs(n *yaml.Node, path string, fn func(key string, k, value *
 	}
 }
 
-func (f *filler) unknown(path, key string, k *yaml.Node, fields map[string]int) {
+func (f *filler) addUnknownKey(path, key string, k *yaml.Node, fields map[string]int) {
 	names := make([]string, 0, len(fields))
 	for name := range fields {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	want := "is not a known key; known here: " + strings.Join(names, ", ")
-	if near := nearest(key, names); near != "" {
+	if near := nearestName(key, names); near != "" {
 		want = "is not a known key; did you mean " + near + "?"
 	}
-	f.problems = append(f.problems, Problem{Key: join(path, shorten(k.Value)), Want: want})
+	f.problems = append(f.problems, Problem{Key: joinKey(path, shortenValue(k.Value)), Want: want})
 }
 
-func (f *filler) list(v reflect.Value, n *yaml.Node, path string) {
+func (f *filler) fillList(v reflect.Value, n *yaml.Node, path string) {
 	if n.Kind != yaml.SequenceNode {
-		f.add(path, n, v.Type().Elem() == secretType, "must be a list; write each entry on a line of its own that begins with a hyphen")
+		f.addProblem(path, n, v.Type().Elem() == secretType,
+			"must be a list; write each entry on a line of its own that begins with a hyphen")
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, c := range n.Content {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if c.Tag == "!!null" {
-			f.add(at, c, false, "is empty; write a value or remove the line")
+			f.addProblem(at, c, false, "is empty; write a value or remove the line")
 			continue
 		}
-		f.value(v.Index(i), c, at)
+		f.fillValue(v.Index(i), c, at)
 	}
 }
 
-// labels fills the only kind of map there is, of strings.
-func (f *filler) labels(v reflect.Value, n *yaml.Node, path string) {
+// fillMap fills the only kind of map there is, of strings.
+func (f *filler) fillMap(v reflect.Value, n *yaml.Node, path string) {
 	v.Set(reflect.MakeMap(v.Type()))
-	f.pairs(n, path, func(key string, _, value *yaml.Node) {
+	f.eachPair(n, path, func(key string, _, value *yaml.Node) {
 		element := reflect.New(v.Type().Elem()).Elem()
-		f.value(element, value, join(path, key))
+		f.fillValue(element, value, joinKey(path, key))
 		v.SetMapIndex(reflect.ValueOf(key), element)
 	})
 }
 
-// scalar takes the characters as they stand for a text: 007 and yes are what was written, not a number or a truth.
-func (f *filler) scalar(v reflect.Value, n *yaml.Node, path string) {
+// fillScalar takes the characters as they stand for a text: 007 and yes are what was written, not a number or a truth.
+func (f *filler) fillScalar(v reflect.Value, n *yaml.Node, path string) {
 	secret := v.Type() == secretType
 	if secret && n.Kind == yaml.MappingNode {
-		f.pastedJSON(v, n, path)
+		f.fillPastedJSON(v, n, path)
 		return
 	}
 	if n.Kind != yaml.ScalarNode {
-		f.add(path, n, secret, "must be a single value, not a list or a group")
+		f.addProblem(path, n, secret, "must be a single value, not a list or a group")
 		return
 	}
 	switch v.Kind() {
 	case reflect.Bool:
 		b, err := strconv.ParseBool(n.Value)
 		if err != nil || n.Tag != "!!bool" {
-			f.add(path, n, secret, "must be true or false, without quotes")
+			f.addProblem(path, n, secret, "must be true or false, without quotes")
 		}
 		v.SetBool(b)
 	case reflect.Int:
 		i, err := strconv.Atoi(n.Value)
 		if err != nil {
-			f.add(path, n, secret, "must be a whole number")
+			f.addProblem(path, n, secret, "must be a whole number")
 		}
 		v.SetInt(int64(i))
 	default:
@@ -168,17 +169,17 @@ func (f *filler) scalar(v reflect.Value, n *yaml.Node, path string) {
 	}
 }
 
-// pastedJSON takes a JSON text that was pasted without quotes, as pull secrets are: to YAML it is an object.
-func (f *filler) pastedJSON(v reflect.Value, n *yaml.Node, path string) {
+// fillPastedJSON takes a JSON text that was pasted without quotes, as pull secrets are: to YAML it is an object.
+func (f *filler) fillPastedJSON(v reflect.Value, n *yaml.Node, path string) {
 	var data json.RawMessage
-	f.raw(reflect.ValueOf(&data).Elem(), n, path)
+	f.fillRawJSON(reflect.ValueOf(&data).Elem(), n, path)
 	v.SetString(string(data))
 }
 
-// raw takes any object as JSON.
-func (f *filler) raw(v reflect.Value, n *yaml.Node, path string) {
+// fillRawJSON takes any object as JSON.
+func (f *filler) fillRawJSON(v reflect.Value, n *yaml.Node, path string) {
 	if n.Kind != yaml.MappingNode {
-		f.add(path, n, false, "must be an object")
+		f.addProblem(path, n, false, "must be an object")
 		return
 	}
 	var any map[string]any
@@ -194,11 +195,11 @@ func (f *filler) raw(v reflect.Value, n *yaml.Node, path string) {
 	v.SetBytes(data)
 }
 
-// network leaves the document to the package that knows its format. A text is read as a document, too.
-func (f *filler) network(v reflect.Value, n *yaml.Node, path string) {
+// fillNetwork leaves the document to the package that knows its format. A text is read as a document, too.
+func (f *filler) fillNetwork(v reflect.Value, n *yaml.Node, path string) {
 	text := []byte(n.Value)
 	if n.Kind == yaml.SequenceNode {
-		f.add(path, n, false, "must be one nmstate document, with interfaces, routes and dns-resolver, not a list")
+		f.addProblem(path, n, false, "must be one nmstate document, with interfaces, routes and dns-resolver, not a list")
 		return
 	}
 	if n.Kind != yaml.ScalarNode {
@@ -212,7 +213,7 @@ func (f *filler) network(v reflect.Value, n *yaml.Node, path string) {
 	var found tree.Problems
 	if errors.As(err, &found) { // their lines are of the part, those of the file follow from the keys
 		for _, p := range found {
-			f.problems = append(f.problems, Problem{Key: within(path, p.Path), Want: oneLine(p.Reason)})
+			f.problems = append(f.problems, Problem{Key: joinOptional(path, p.Path), Want: oneLine(p.Reason)})
 		}
 		return
 	}
@@ -243,10 +244,10 @@ func jsonName(f reflect.StructField) string {
 	return f.Name
 }
 
-// within is join, where the key may be empty: the path itself.
-func within(path, key string) string { return strings.TrimSuffix(join(path, key), ".") }
+// joinOptional is join, where the key may be empty: the path itself.
+func joinOptional(path, key string) string { return strings.TrimSuffix(joinKey(path, key), ".") }
 
-func join(path, key string) string {
+func joinKey(path, key string) string {
 	if path == "" {
 		return key
 	}

@@ -17,17 +17,17 @@ const publicEnding = ".pub"
 // IsPublic says that a file holds the public half of a host key.
 func (f SecretFile) IsPublic() bool { return strings.HasSuffix(f.Name, publicEnding) }
 
-// hostKeys refuses what sshd would not start with.
-func (v *validator) hostKeys(list []SecretFile) {
+// checkHostKeys refuses what sshd would not start with.
+func (v *validator) checkHostKeys(list []SecretFile) {
 	private := map[string]ssh.PublicKey{}
 	seen := map[string]bool{}
 	for i, f := range list {
-		key := at("serverSSHKeys", i)
+		key := itemKey("serverSSHKeys", i)
 		switch {
 		case !hostKeyName.MatchString(f.Name):
-			v.add(join(key, "name"), f.Name, "must be the name of a host key below /etc/ssh, such as ssh_host_ed25519_key")
+			v.addProblem(joinKey(key, "name"), f.Name, "must be the name of a host key below /etc/ssh, such as ssh_host_ed25519_key")
 		case seen[f.Name]:
-			v.add(join(key, "name"), f.Name, "appears twice; keep one")
+			v.addProblem(joinKey(key, "name"), f.Name, "appears twice; keep one")
 		}
 		seen[f.Name] = true
 		if f.IsPublic() {
@@ -35,7 +35,7 @@ func (v *validator) hostKeys(list []SecretFile) {
 		}
 		public, err := publicHalf(f.Content)
 		if err != nil {
-			v.hide(join(key, "content"), "%v", err)
+			v.addHidden(joinKey(key, "content"), "%v", err)
 			continue
 		}
 		private[f.Name] = public
@@ -48,11 +48,12 @@ func (v *validator) hostKeys(list []SecretFile) {
 		public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(f.Content.Reveal()))
 		switch {
 		case err != nil:
-			v.hide(join(at("serverSSHKeys", i), "content"), "must be one public key, such as ssh-ed25519 AAAA... name")
+			v.addHidden(joinKey(itemKey("serverSSHKeys", i), "content"), "must be one public key, such as ssh-ed25519 AAAA... name")
 		case !seen[strings.TrimSuffix(f.Name, publicEnding)]:
-			v.add(join(at("serverSSHKeys", i), "name"), f.Name, "must come with its private key, the file of the same name without .pub")
+			v.addProblem(joinKey(itemKey("serverSSHKeys", i), "name"), f.Name,
+				"must come with its private key, the file of the same name without .pub")
 		case ok && !bytes.Equal(have.Marshal(), public.Marshal()):
-			v.hide(join(at("serverSSHKeys", i), "content"), "must be the public half of the private key beside it")
+			v.addHidden(joinKey(itemKey("serverSSHKeys", i), "content"), "must be the public half of the private key beside it")
 		}
 	}
 }

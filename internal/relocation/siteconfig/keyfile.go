@@ -29,7 +29,7 @@ func (f File) Connection() (Connection, error) {
 	case keys["connection"] == nil:
 		return c, errors.New("has no section [connection]")
 	case c.UUID != "" && !uuidForm.MatchString(c.UUID):
-		return c, fmt.Errorf("has the uuid %q, which is no UUID in lower case", shorten(c.UUID))
+		return c, fmt.Errorf("has the uuid %q, which is no UUID in lower case", shortenValue(c.UUID))
 	}
 	for _, family := range []string{"ipv4", "ipv6"} {
 		if err := c.addFamily(family, keys[family]); err != nil {
@@ -121,10 +121,10 @@ func (c *Connection) addFamily(family string, keys map[string]string) error {
 
 // addAddress takes IP/LENGTH, with a gateway behind it in the older form.
 func (c *Connection) addAddress(value string) error {
-	address, gateway, _ := strings.Cut(strings.TrimRight(value, ";,"), cmp.Or(separator(value), ","))
+	address, gateway, _ := strings.Cut(strings.TrimRight(value, ";,"), cmp.Or(fieldSeparator(value), ","))
 	p, err := netip.ParsePrefix(strings.TrimSpace(address))
 	if err != nil {
-		return fmt.Errorf("%q is not an address with its prefix length, such as 192.0.2.10/24", shorten(value))
+		return fmt.Errorf("%q is not an address with its prefix length, such as 192.0.2.10/24", shortenValue(value))
 	}
 	c.Addresses = append(c.Addresses, p)
 	if gateway = strings.TrimSpace(gateway); gateway != "" {
@@ -142,8 +142,8 @@ func (c *Connection) addRoute(value string) (err error) {
 	return err
 }
 
-// separator is what parts the fields of an address: the first of the two that the format knows.
-func separator(value string) string {
+// fieldSeparator is what parts the fields of an address: the first of the two that the format knows.
+func fieldSeparator(value string) string {
 	if i := strings.IndexAny(value, ",;"); i >= 0 {
 		return value[i : i+1]
 	}
@@ -153,7 +153,7 @@ func separator(value string) string {
 func appendAddress(list []netip.Addr, text string) ([]netip.Addr, error) {
 	a, err := netip.ParseAddr(strings.TrimSpace(text))
 	if err != nil {
-		return list, fmt.Errorf("%q is not an IP address", shorten(text))
+		return list, fmt.Errorf("%q is not an IP address", shortenValue(text))
 	}
 	if a.IsUnspecified() {
 		return list, nil // the format's word for none

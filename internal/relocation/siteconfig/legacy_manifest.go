@@ -79,10 +79,10 @@ var manifestNames = map[string]string{
 
 func readSeedReconfiguration(root *yaml.Node) (SiteConfig, []Problem, func(string) string) {
 	var m seedReconfiguration
-	names := renamer(manifestNames)
-	problems := fill(&m, root)
+	names := prefixRenamer(manifestNames)
+	problems := fillFields(&m, root)
 	if v := scalarAt(root, "api_version"); v != manifestVersion {
-		problems = append(problems, Problem{Key: "api_version", Value: quoted(shorten(v)), Want: "must be " + manifestVersion})
+		problems = append(problems, Problem{Key: "api_version", Value: quoteNonEmpty(shortenValue(v)), Want: "must be " + manifestVersion})
 	}
 	c := m.siteConfig()
 	if m.RawNMStateConfig != "" {
@@ -108,8 +108,8 @@ func (m seedReconfiguration) siteConfig() SiteConfig {
 		APIVersion: APIVersion, Kind: Kind,
 		BaseDomain: m.BaseDomain, ClusterName: m.ClusterName, Hostname: m.Hostname, ReleaseRegistry: m.ReleaseRegistry,
 		NodeIPs: orOne(m.NodeIPs, m.NodeIP), MachineNetworks: orOne(m.MachineNetworks, m.MachineNetwork),
-		SSHKeys: lines(m.SSHKey), PullSecret: m.PullSecret, Proxy: m.Proxy, StatusProxy: m.StatusProxy,
-		ChronyConfig: m.ChronyConfig, NodeLabels: m.NodeLabels, Identity: m.identity(),
+		SSHKeys: splitLines(m.SSHKey), PullSecret: m.PullSecret, Proxy: m.Proxy, StatusProxy: m.StatusProxy,
+		ChronyConfig: m.ChronyConfig, NodeLabels: m.NodeLabels, Identity: m.toIdentity(),
 	}
 	if t := m.AdditionalTrustBundle; t.UserCABundle+t.ProxyConfigmapName+t.ProxyConfigmapBundle != "" {
 		c.AdditionalTrust = &Trust{UserCABundle: t.UserCABundle, ProxyConfigMapName: t.ProxyConfigmapName,
@@ -121,7 +121,7 @@ func (m seedReconfiguration) siteConfig() SiteConfig {
 	return c
 }
 
-func (m seedReconfiguration) identity() *Identity {
+func (m seedReconfiguration) toIdentity() *Identity {
 	api, ingress := m.KubeconfigCryptoRetention.KubeAPICrypto, m.KubeconfigCryptoRetention.IngresssCrypto
 	id := Identity{ClusterID: m.ClusterID, InfraID: m.InfraID, KubeadminPasswordHash: m.KubeadminPasswordHash,
 		InstallConfig: m.InstallConfig}
@@ -146,7 +146,7 @@ func orOne(list []string, one string) []string {
 	return list
 }
 
-func lines(text string) (out []string) {
+func splitLines(text string) (out []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
 			out = append(out, line)
@@ -155,8 +155,8 @@ func lines(text string) (out []string) {
 	return out
 }
 
-// renamer replaces the longest beginning of a key that the table knows.
-func renamer(names map[string]string) func(string) string {
+// prefixRenamer replaces the longest beginning of a key that the table knows.
+func prefixRenamer(names map[string]string) func(string) string {
 	return func(key string) string {
 		for end := len(key); end > 0; end = strings.LastIndexAny(key[:end], ".[") {
 			if name, ok := names[key[:end]]; ok {

@@ -58,12 +58,14 @@ var relocationNames = map[string]string{
 
 func readClusterRelocation(root *yaml.Node) (SiteConfig, []Problem, func(string) string) {
 	var r clusterRelocation
-	problems := fill(&r, root)
+	problems := fillFields(&r, root)
 	if r.APIVersion != relocationVersion {
-		problems = append(problems, Problem{Key: "apiVersion", Value: quoted(shorten(r.APIVersion)), Want: "must be " + relocationVersion})
+		problems = append(problems, Problem{Key: "apiVersion", Value: quoteNonEmpty(shortenValue(r.APIVersion)),
+			Want: "must be " + relocationVersion})
 	}
-	if name := scalarAt(child(root, "metadata"), "name"); name != relocationName {
-		problems = append(problems, Problem{Key: "metadata.name", Value: quoted(shorten(name)), Want: "must be " + relocationName})
+	if name := scalarAt(childNode(root, "metadata"), "name"); name != relocationName {
+		problems = append(problems, Problem{Key: "metadata.name", Value: quoteNonEmpty(shortenValue(name)),
+			Want: "must be " + relocationName})
 	}
 	if r.Spec.Domain == "" {
 		problems = append(problems, Problem{Key: "spec.domain", Want: "must be set, to a domain such as site-1.example.org"})
@@ -78,28 +80,28 @@ func readClusterRelocation(root *yaml.Node) (SiteConfig, []Problem, func(string)
 			}
 		}
 	}
-	return c, append(problems, more...), renamer(names)
+	return c, append(problems, more...), prefixRenamer(names)
 }
 
 func (r clusterRelocation) siteConfig() (SiteConfig, []Problem) {
 	s := r.Spec
 	c := SiteConfig{
-		APIVersion: APIVersion, Kind: Kind, Domain: s.Domain, PullSecretRef: given(s.PullSecretRef),
+		APIVersion: APIVersion, Kind: Kind, Domain: s.Domain, PullSecretRef: nonEmptyRef(s.PullSecretRef),
 		CatalogSources: s.CatalogSources, ImageDigestMirrors: append(s.ImageDigestMirrors, s.ImageDigestSources...), SSHKeys: s.SSHKeys,
 	}
 	if s.AddInternalDNSEntries != nil {
 		c.Dnsmasq = &Dnsmasq{Enabled: *s.AddInternalDNSEntries}
 	}
-	c.Certificates = certificateRefs(given(s.APICertRef), given(s.IngressCertRef))
+	c.Certificates = certificateRefs(nonEmptyRef(s.APICertRef), nonEmptyRef(s.IngressCertRef))
 	if a := s.ACMRegistration; a != nil {
 		c.Hub = &Hub{URL: a.URL, ClusterName: a.ClusterName, ManagedClusterSet: a.ManagedClusterSet,
-			SecretRef: given(a.ACMSecret), KlusterletAddonConfig: a.KlusterletAddonConfig}
+			SecretRef: nonEmptyRef(a.ACMSecret), KlusterletAddonConfig: a.KlusterletAddonConfig}
 	}
 	var problems []Problem
 	if rc := s.RegistryCert; rc != nil && (rc.RegistryHostname != "" || rc.Certificate != "") {
 		port, err := portNumber(rc.RegistryPort)
 		if err != nil {
-			problems = append(problems, Problem{Key: "spec.registryCert.registryPort", Value: quoted(shorten(rc.RegistryPort)),
+			problems = append(problems, Problem{Key: "spec.registryCert.registryPort", Value: quoteNonEmpty(shortenValue(rc.RegistryPort)),
 				Want: "must be a port number, 1-65535"})
 		}
 		c.RegistryCAs = []RegistryCA{{Hostname: rc.RegistryHostname, Port: port, Certificate: rc.Certificate}}
@@ -121,8 +123,8 @@ func certificateRefs(api, ingress *SecretRef) *Certificates {
 	return out
 }
 
-// given is a reference that says something; its API writes an empty one for none.
-func given(r *SecretRef) *SecretRef {
+// nonEmptyRef is a reference that says something; its API writes an empty one for none.
+func nonEmptyRef(r *SecretRef) *SecretRef {
 	if r == nil || *r == (SecretRef{}) {
 		return nil
 	}

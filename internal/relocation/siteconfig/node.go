@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// child is the value of a key, nil where there is none.
-func child(n *yaml.Node, key string) *yaml.Node {
+// childNode is the value of a key, nil where there is none.
+func childNode(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
@@ -21,7 +21,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 }
 
 func scalarAt(n *yaml.Node, key string) string {
-	if c := child(n, key); c != nil && c.Kind == yaml.ScalarNode {
+	if c := childNode(n, key); c != nil && c.Kind == yaml.ScalarNode {
 		return c.Value
 	}
 	return ""
@@ -30,11 +30,11 @@ func scalarAt(n *yaml.Node, key string) string {
 // maxShown is how much of a value an error repeats, in characters.
 const maxShown = 60
 
-// shown is a value as an error repeats it.
-func shown(n *yaml.Node) string {
+// describeNode is a value as an error repeats it.
+func describeNode(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.ScalarNode:
-		return quoted(shorten(n.Value))
+		return quoteNonEmpty(shortenValue(n.Value))
 	case yaml.SequenceNode:
 		return "a list"
 	case yaml.MappingNode:
@@ -43,8 +43,8 @@ func shown(n *yaml.Node) string {
 	return ""
 }
 
-// shorten also hides a private key, which is easily pasted into the wrong field.
-func shorten(s string) string {
+// shortenValue also hides a private key, which is easily pasted into the wrong field.
+func shortenValue(s string) string {
 	if strings.Contains(s, "PRIVATE KEY") {
 		return hidden
 	}
@@ -60,18 +60,18 @@ type lineTable map[string]int
 
 func linesOf(root *yaml.Node) lineTable {
 	t := lineTable{}
-	t.walk(root, "", 0)
+	t.addNode(root, "", 0)
 	return t
 }
 
-// walk enters what is below a node. before is the line of the file before the first one of the node's text.
-func (t lineTable) walk(n *yaml.Node, path string, before int) {
+// addNode enters what is below a node. before is the line of the file before the first one of the node's text.
+func (t lineTable) addNode(n *yaml.Node, path string, before int) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			at := join(path, n.Content[i].Value)
+			at := joinKey(path, n.Content[i].Value)
 			t[at] = before + n.Content[i].Line
-			t.walk(n.Content[i+1], at, before)
+			t.addNode(n.Content[i+1], at, before)
 		}
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
@@ -79,21 +79,21 @@ func (t lineTable) walk(n *yaml.Node, path string, before int) {
 			if name := nameIn(c); name != "" && isNetwork(path) {
 				label = name
 			}
-			t.item(c, path+"["+label+"]", before)
+			t.addItem(c, path+"["+label+"]", before)
 		}
 	case yaml.ScalarNode:
 		var doc yaml.Node
 		if isNetwork(path) && n.Style == yaml.LiteralStyle && yaml.Unmarshal([]byte(n.Value), &doc) == nil && len(doc.Content) == 1 {
-			t.walk(doc.Content[0], path, before+n.Line)
+			t.addNode(doc.Content[0], path, before+n.Line)
 		}
 	}
 }
 
-func (t lineTable) item(n *yaml.Node, at string, before int) {
+func (t lineTable) addItem(n *yaml.Node, at string, before int) {
 	if _, known := t[at]; !known {
 		t[at] = before + n.Line
 	}
-	t.walk(n, at, before)
+	t.addNode(n, at, before)
 }
 
 // isNetwork says that a path is that of the network document, or of a part of it. Its problems call items by their names.
@@ -112,8 +112,8 @@ func nameIn(n *yaml.Node) string {
 	return ""
 }
 
-// of is the line of a key, or of the nearest group around it that the file has; 0 for the whole file.
-func (t lineTable) of(key string) int {
+// lineOf is the line of a key, or of the nearest group around it that the file has; 0 for the whole file.
+func (t lineTable) lineOf(key string) int {
 	for key != "" {
 		if line, ok := t[key]; ok {
 			return line
@@ -127,19 +127,19 @@ func (t lineTable) of(key string) int {
 	return 0
 }
 
-// nearest is the name that a misspelt key most likely stands for, or empty.
-func nearest(key string, names []string) string {
+// nearestName is the name that a misspelt key most likely stands for, or empty.
+func nearestName(key string, names []string) string {
 	best, least := "", len(key)/3+1
 	for _, name := range names {
-		if d := distance(strings.ToLower(key), strings.ToLower(name)); d <= least && (best == "" || d < least) {
+		if d := editDistance(strings.ToLower(key), strings.ToLower(name)); d <= least && (best == "" || d < least) {
 			best, least = name, d
 		}
 	}
 	return best
 }
 
-// distance is Levenshtein's; both are short.
-func distance(a, b string) int {
+// editDistance is Levenshtein's; both are short.
+func editDistance(a, b string) int {
 	if len(a) > maxShown || len(b) > maxShown {
 		return maxShown
 	}

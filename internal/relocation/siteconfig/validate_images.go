@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-func (v *validator) registries(c SiteConfig) {
-	v.pullSecret(c)
+func (v *validator) checkRegistries(c SiteConfig) {
+	v.checkPullSecret(c)
 	for _, m := range []struct {
 		key  string
 		list []ImageMirror
@@ -18,23 +18,23 @@ func (v *validator) registries(c SiteConfig) {
 		{"imageContentSources", c.ImageContentSources}, {"imageDigestMirrors", c.ImageDigestMirrors},
 		{"imageTagMirrors", c.ImageTagMirrors},
 	} {
-		v.mirrors(m.key, m.list)
+		v.checkMirrors(m.key, m.list)
 	}
 	if c.ReleaseRegistry != "" && !repository.MatchString(c.ReleaseRegistry) {
-		v.add("releaseRegistry", c.ReleaseRegistry, "must be a registry, such as registry.example.org:5000")
+		v.addProblem("releaseRegistry", c.ReleaseRegistry, "must be a registry, such as registry.example.org:5000")
 	}
 	seen := map[string]bool{}
 	for i, s := range c.CatalogSources {
-		key := at("catalogSources", i)
+		key := itemKey("catalogSources", i)
 		switch {
 		case len(validation.IsDNS1123Subdomain(s.Name)) > 0:
-			v.add(join(key, "name"), s.Name, "must be lower-case letters, digits and hyphens, such as redhat-operators")
+			v.addProblem(joinKey(key, "name"), s.Name, "must be lower-case letters, digits and hyphens, such as redhat-operators")
 		case seen[s.Name]:
-			v.add(join(key, "name"), s.Name, "appears twice; keep one")
+			v.addProblem(joinKey(key, "name"), s.Name, "appears twice; keep one")
 		}
 		seen[s.Name] = true
 		if !image.MatchString(s.Image) {
-			v.add(join(key, "image"), s.Image, "must be an image, such as registry.example.org/catalog:v4.20")
+			v.addProblem(joinKey(key, "image"), s.Image, "must be an image, such as registry.example.org/catalog:v4.20")
 		}
 	}
 }
@@ -52,37 +52,38 @@ var (
 	image      = regexp.MustCompile(`^(` + hostPattern + `)` + pathPattern + `+` + tagPattern + `$`)
 )
 
-func (v *validator) mirrors(key string, list []ImageMirror) {
+func (v *validator) checkMirrors(key string, list []ImageMirror) {
 	seen := map[string]bool{}
 	for i, m := range list {
-		at := at(key, i)
+		at := itemKey(key, i)
 		switch {
 		case !repository.MatchString(m.Source) && !wildcard.MatchString(m.Source):
-			v.add(join(at, "source"), m.Source, "must be a repository without tag or digest, such as quay.io/openshift-release-dev")
+			v.addProblem(joinKey(at, "source"), m.Source,
+				"must be a repository without tag or digest, such as quay.io/openshift-release-dev")
 		case seen[m.Source]:
-			v.add(join(at, "source"), m.Source, "appears twice; list all its mirrors in one entry")
+			v.addProblem(joinKey(at, "source"), m.Source, "appears twice; list all its mirrors in one entry")
 		}
 		seen[m.Source] = true
 		if len(m.Mirrors) == 0 && m.MirrorSourcePolicy == "" {
-			v.add(join(at, "mirrors"), "", "must name at least one repository to pull from instead")
+			v.addProblem(joinKey(at, "mirrors"), "", "must name at least one repository to pull from instead")
 		}
 		for j, s := range m.Mirrors {
 			if !repository.MatchString(s) {
-				v.add(mirrorKey(at, j), s, "must be a repository without tag or digest, such as registry.example.org:5000/mirror")
+				v.addProblem(mirrorKey(at, j), s, "must be a repository without tag or digest, such as registry.example.org:5000/mirror")
 			}
 		}
 		if p := m.MirrorSourcePolicy; p != "" && p != "AllowContactingSource" && p != "NeverContactSource" {
-			v.add(join(at, "mirrorSourcePolicy"), p, "must be AllowContactingSource or NeverContactSource")
+			v.addProblem(joinKey(at, "mirrorSourcePolicy"), p, "must be AllowContactingSource or NeverContactSource")
 		}
 	}
 }
 
-// pullSecret checks the form of a .dockerconfigjson; no value of it is repeated.
-func (v *validator) pullSecret(c SiteConfig) {
+// checkPullSecret checks the form of a .dockerconfigjson; no value of it is repeated.
+func (v *validator) checkPullSecret(c SiteConfig) {
 	if c.PullSecret != "" && c.PullSecretRef != nil {
-		v.hide("pullSecret", "must be left out where pullSecretRef is given, or the other way round")
+		v.addHidden("pullSecret", "must be left out where pullSecretRef is given, or the other way round")
 	}
-	v.secretRef("pullSecretRef", c.PullSecretRef)
+	v.checkSecretRef("pullSecretRef", c.PullSecretRef)
 	if c.PullSecret == "" {
 		return
 	}
@@ -95,29 +96,29 @@ func (v *validator) pullSecret(c SiteConfig) {
 		} `json:"auths"`
 	}
 	if err := json.Unmarshal([]byte(c.PullSecret.Reveal()), &s); err != nil || len(s.Auths) == 0 {
-		v.hide("pullSecret", form)
+		v.addHidden("pullSecret", form)
 		return
 	}
 	for host, a := range s.Auths {
 		text, err := base64.StdEncoding.DecodeString(a.Auth)
 		if err != nil || a.Auth != "" && !strings.Contains(string(text), ":") {
-			v.hide("pullSecret", "the auth of %q must be user:password in base64", shorten(host))
+			v.addHidden("pullSecret", "the auth of %q must be user:password in base64", shortenValue(host))
 		} else if a.Auth == "" && a.Username == "" {
-			v.hide("pullSecret", "the entry %q must have an auth", shorten(host))
+			v.addHidden("pullSecret", "the entry %q must have an auth", shortenValue(host))
 		}
 	}
 }
 
-func (v *validator) secretRef(key string, r *SecretRef) {
+func (v *validator) checkSecretRef(key string, r *SecretRef) {
 	if r == nil {
 		return
 	}
 	if len(validation.IsDNS1123Subdomain(r.Name)) > 0 {
-		v.add(join(key, "name"), r.Name, "must be the name of a Secret")
+		v.addProblem(joinKey(key, "name"), r.Name, "must be the name of a Secret")
 	}
 	if r.Namespace != "" && len(validation.IsDNS1123Label(r.Namespace)) > 0 {
-		v.add(join(key, "namespace"), r.Namespace, "must be the name of a namespace")
+		v.addProblem(joinKey(key, "namespace"), r.Namespace, "must be the name of a namespace")
 	}
 }
 
-func mirrorKey(entry string, i int) string { return at(join(entry, "mirrors"), i) }
+func mirrorKey(entry string, i int) string { return itemKey(joinKey(entry, "mirrors"), i) }

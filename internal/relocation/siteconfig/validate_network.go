@@ -10,7 +10,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-func (v *validator) network(c SiteConfig) {
+func (v *validator) checkNetwork(c SiteConfig) {
 	if c.Network != nil {
 		var all netstate.Problems
 		switch err := netstate.Validate(*c.Network); {
@@ -23,29 +23,29 @@ func (v *validator) network(c SiteConfig) {
 		}
 	}
 	if c.Network != nil && len(c.Connections) > 0 {
-		v.add("connections", "", "must be left out where network is given, or the other way round")
+		v.addProblem("connections", "", "must be left out where network is given, or the other way round")
 	}
-	v.connections(c.Connections)
+	v.checkConnections(c.Connections)
 }
 
-// connections refuses what NetworkManager would ignore or could not use.
-func (v *validator) connections(list []File) {
+// checkConnections refuses what NetworkManager would ignore or could not use.
+func (v *validator) checkConnections(list []File) {
 	names, uuids := map[string]bool{}, map[string]bool{}
 	for i, f := range list {
-		key := at("connections", i)
+		key := itemKey("connections", i)
 		switch {
 		case !isBaseName(f.Name) || path.Ext(f.Name) != ".nmconnection" || strings.HasPrefix(f.Name, "."):
-			v.add(join(key, "name"), f.Name, "must be the name of a file that ends in .nmconnection, without a folder")
+			v.addProblem(joinKey(key, "name"), f.Name, "must be the name of a file that ends in .nmconnection, without a folder")
 		case names[strings.ToLower(f.Name)]:
-			v.add(join(key, "name"), f.Name, "appears twice; keep one")
+			v.addProblem(joinKey(key, "name"), f.Name, "appears twice; keep one")
 		}
 		names[strings.ToLower(f.Name)] = true
 		c, err := f.Connection()
 		switch {
 		case err != nil:
-			v.add(join(key, "content"), "", "must be a NetworkManager keyfile; it %v", err)
+			v.addProblem(joinKey(key, "content"), "", "must be a NetworkManager keyfile; it %v", err)
 		case c.UUID != "" && uuids[c.UUID]:
-			v.add(join(key, "content"), "", "must have a uuid of its own: %s appears twice", c.UUID)
+			v.addProblem(joinKey(key, "content"), "", "must have a uuid of its own: %s appears twice", c.UUID)
 		}
 		uuids[c.UUID] = true
 	}
@@ -57,7 +57,7 @@ func ofNetwork(sentence string) Problem {
 	if !found || strings.Contains(key, " ") {
 		return Problem{Key: "network", Want: sentence}
 	}
-	return Problem{Key: within("network", key), Want: want}
+	return Problem{Key: joinOptional("network", key), Want: want}
 }
 
 // isBaseName says that a name cannot lead out of the folder that it is written to.
@@ -65,7 +65,7 @@ func isBaseName(s string) bool {
 	return s != "" && s != "." && s != ".." && len(s) <= 255 && !strings.ContainsAny(s, "/\\\x00\n\r")
 }
 
-func (v *validator) addresses(c SiteConfig) {
+func (v *validator) checkAddresses(c SiteConfig) {
 	networks := v.machineNetworks(c.MachineNetworks)
 	nodeIPs := v.onePerFamily("nodeIPs", c.NodeIPs)
 	for i, a := range nodeIPs {
@@ -73,28 +73,29 @@ func (v *validator) addresses(c SiteConfig) {
 			continue
 		}
 		if !slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) }) {
-			v.add(at("nodeIPs", i), a.String(), "must lie in one of machineNetworks (%s)", strings.Join(c.MachineNetworks, ", "))
+			v.addProblem(itemKey("nodeIPs", i), a.String(), "must lie in one of machineNetworks (%s)", strings.Join(c.MachineNetworks,
+				", "))
 		}
 	}
-	v.reach(c, networks, nodeIPs)
+	v.checkStaticAddresses(c, networks, nodeIPs)
 	servers := map[netip.Addr]bool{}
 	for i, s := range c.DNSServers {
 		a, err := netip.ParseAddr(s)
 		switch {
 		case err != nil:
-			v.add(at("dnsServers", i), s, "must be an IP address, such as 192.0.2.53")
+			v.addProblem(itemKey("dnsServers", i), s, "must be an IP address, such as 192.0.2.53")
 		case a.IsUnspecified() || a.IsMulticast() || a.IsLoopback():
-			v.add(at("dnsServers", i), s, "cannot be the address of the site's DNS server")
+			v.addProblem(itemKey("dnsServers", i), s, "cannot be the address of the site's DNS server")
 		case servers[a]:
-			v.add(at("dnsServers", i), s, "appears twice; keep one")
+			v.addProblem(itemKey("dnsServers", i), s, "appears twice; keep one")
 		}
 		servers[a] = true
 	}
 }
 
-// reach holds the static addresses of the network document against the networks and addresses that are named beside it.
+// checkStaticAddresses holds the static addresses of the network document against the networks and addresses that are named beside it.
 // A document that gets its addresses from the site cannot be judged here.
-func (v *validator) reach(c SiteConfig, networks []netip.Prefix, nodeIPs []netip.Addr) {
+func (v *validator) checkStaticAddresses(c SiteConfig, networks []netip.Prefix, nodeIPs []netip.Addr) {
 	if c.Network == nil || netstate.Validate(*c.Network) != nil {
 		return
 	}
@@ -104,12 +105,12 @@ func (v *validator) reach(c SiteConfig, networks []netip.Prefix, nodeIPs []netip
 	}
 	for i, p := range networks {
 		if !slices.ContainsFunc(static, func(a netip.Prefix) bool { return p.Contains(a.Addr()) }) {
-			v.add(at("machineNetworks", i), p.String(), "must hold an address of network, which has %s", listed(static))
+			v.addProblem(itemKey("machineNetworks", i), p.String(), "must hold an address of network, which has %s", joinPrefixes(static))
 		}
 	}
 	for i, ip := range nodeIPs {
 		if ip.IsValid() && !slices.ContainsFunc(static, func(a netip.Prefix) bool { return a.Addr() == ip }) {
-			v.add(at("nodeIPs", i), ip.String(), "must be an address of network, which has %s", listed(static))
+			v.addProblem(itemKey("nodeIPs", i), ip.String(), "must be an address of network, which has %s", joinPrefixes(static))
 		}
 	}
 }
@@ -131,7 +132,7 @@ func staticAddresses(d netstate.Document) (static []netip.Prefix, auto bool) {
 	return static, auto
 }
 
-func listed(all []netip.Prefix) string {
+func joinPrefixes(all []netip.Prefix) string {
 	out := make([]string, len(all))
 	for i, p := range all {
 		out[i] = p.String()
@@ -145,13 +146,13 @@ func (v *validator) machineNetworks(list []string) (out []netip.Prefix) {
 		p, err := netip.ParsePrefix(s)
 		switch {
 		case err != nil || p.Addr().Is4In6():
-			v.add(at("machineNetworks", i), s, "must be a network, such as 192.0.2.0/24 or 2001:db8::/64")
+			v.addProblem(itemKey("machineNetworks", i), s, "must be a network, such as 192.0.2.0/24 or 2001:db8::/64")
 		case p != p.Masked():
-			v.add(at("machineNetworks", i), s, "must be a network, not an address in it; it would be %s", p.Masked())
+			v.addProblem(itemKey("machineNetworks", i), s, "must be a network, not an address in it; it would be %s", p.Masked())
 		case p.Bits() == 0 || p.Addr().IsLoopback() || p.Addr().IsMulticast():
-			v.add(at("machineNetworks", i), s, "cannot be the network of a node")
+			v.addProblem(itemKey("machineNetworks", i), s, "cannot be the network of a node")
 		case families[p.Addr().Is4()]:
-			v.add(at("machineNetworks", i), s, "is the second network of its family; keep one IPv4 and one IPv6 network")
+			v.addProblem(itemKey("machineNetworks", i), s, "is the second network of its family; keep one IPv4 and one IPv6 network")
 		default:
 			families[p.Addr().Is4()] = true
 			out = append(out, p)
@@ -169,11 +170,11 @@ func (v *validator) onePerFamily(key string, list []string) []netip.Addr {
 		a, err := netip.ParseAddr(s)
 		switch {
 		case err != nil || a.Zone() != "" || a.Is4In6():
-			v.add(at(key, i), s, "must be an IP address, such as 192.0.2.10")
+			v.addProblem(itemKey(key, i), s, "must be an IP address, such as 192.0.2.10")
 		case a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() || a.IsLinkLocalUnicast():
-			v.add(at(key, i), s, "cannot be the address of a node")
+			v.addProblem(itemKey(key, i), s, "cannot be the address of a node")
 		case families[a.Is4()]:
-			v.add(at(key, i), s, "is the second address of its family; keep one IPv4 and one IPv6 address")
+			v.addProblem(itemKey(key, i), s, "is the second address of its family; keep one IPv4 and one IPv6 address")
 		default:
 			families[a.Is4()] = true
 			out[i] = a

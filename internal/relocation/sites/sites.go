@@ -39,17 +39,17 @@ type Site struct {
 // Make makes all sites, or says everything that is wrong.
 func Make(in Input) ([]Site, error) {
 	m := &maker{in: in, pools: map[string]*ipam.Pool{}, seen: map[string]int{}}
-	m.names()
+	m.checkNames()
 	m.openPools()
 	if len(m.problems) > 0 {
 		return nil, errors.Join(m.problems...)
 	}
-	leases := m.allocate()
+	leases := m.allocateLeases()
 	out := make([]Site, len(in.Rows))
 	for i, row := range in.Rows {
 		out[i] = Site{Row: row, Leases: leases[i]}
 		if leases[i] != nil {
-			out[i].Config = m.config(row, leases[i])
+			out[i].Config = m.buildConfig(row, leases[i])
 		}
 	}
 	if len(m.problems) > 0 {
@@ -65,44 +65,44 @@ type maker struct {
 	problems []error
 }
 
-func (m *maker) fail(row Row, format string, args ...any) {
+func (m *maker) addProblem(row Row, format string, args ...any) {
 	m.problems = append(m.problems, fmt.Errorf("line %d, site %q: "+format, append([]any{row.Number, row.Site}, args...)...))
 }
 
 // siteName is a name that can be that of a file on every system.
 var siteName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
-// names refuses two sites with one name. Letters of another case do not make another name: files and DNS agree on that.
-func (m *maker) names() {
+// checkNames refuses two sites with one name. Letters of another case do not make another name: files and DNS agree on that.
+func (m *maker) checkNames() {
 	for _, row := range m.in.Rows {
 		if !siteName.MatchString(row.Site) {
-			m.fail(row, "the name of a site must be letters, digits, hyphens, dots and underscores")
+			m.addProblem(row, "the name of a site must be letters, digits, hyphens, dots and underscores")
 		}
-		m.unique(row, "site", row.Site)
-		m.unique(row, "hostname", row.Hostname)
-		cluster, domain := m.cluster(row)
+		m.checkUnique(row, "site", row.Site)
+		m.checkUnique(row, "hostname", row.Hostname)
+		cluster, domain := m.clusterNameOf(row)
 		if row.Cluster != "" {
-			m.unique(row, "cluster", cluster+"."+domain)
+			m.checkUnique(row, "cluster", cluster+"."+domain)
 		}
 		if n := len(row.Pools); n == 0 || n > 2 || n == 2 && row.Pools[0] == row.Pools[1] {
-			m.fail(row, "column pool must name one pool, or two with a space between")
+			m.addProblem(row, "column pool must name one pool, or two with a space between")
 		}
 		if len(row.Addresses) > len(row.Pools) {
-			m.fail(row, "there are more addresses than pools")
+			m.addProblem(row, "there are more addresses than pools")
 		}
 	}
 }
 
-func (m *maker) unique(row Row, what, value string) {
+func (m *maker) checkUnique(row Row, what, value string) {
 	key := what + " " + strings.ToLower(value)
 	if before, ok := m.seen[key]; ok {
-		m.fail(row, "%s %q is that of line %d, too", what, value, before)
+		m.addProblem(row, "%s %q is that of line %d, too", what, value, before)
 		return
 	}
 	m.seen[key] = row.Number
 }
 
-func (m *maker) cluster(row Row) (name, domain string) {
+func (m *maker) clusterNameOf(row Row) (name, domain string) {
 	name, domain = row.Cluster, row.Domain
 	if domain == "" {
 		domain = m.in.Template.BaseDomain
@@ -121,7 +121,7 @@ func (m *maker) openPools() {
 			pool, err := m.in.Open(name)
 			m.pools[name] = pool
 			if err != nil {
-				m.fail(row, "%w", err)
+				m.addProblem(row, "%w", err)
 				continue
 			}
 			names = append(names, name)
@@ -129,12 +129,12 @@ func (m *maker) openPools() {
 	}
 	for i, a := range names {
 		for _, b := range names[:i] {
-			m.apart(m.pools[a].Spec(), m.pools[b].Spec())
+			m.checkNoOverlap(m.pools[a].Spec(), m.pools[b].Spec())
 		}
 	}
 }
 
-func (m *maker) apart(a, b ipam.Spec) {
+func (m *maker) checkNoOverlap(a, b ipam.Spec) {
 	if a.Network != b.Network || a.Name == b.Name {
 		return
 	}
@@ -148,9 +148,9 @@ func (m *maker) apart(a, b ipam.Spec) {
 	}
 }
 
-// allocate claims the addresses: first those that are named or were held before, then the others, in order. A row
+// allocateLeases claims the addresses: first those that are named or were held before, then the others, in order. A row
 // without all its addresses has none.
-func (m *maker) allocate() [][]ipam.Lease {
+func (m *maker) allocateLeases() [][]ipam.Lease {
 	out := make([][]ipam.Lease, len(m.in.Rows))
 	for i, row := range m.in.Rows {
 		out[i] = make([]ipam.Lease, len(row.Pools))
@@ -158,12 +158,12 @@ func (m *maker) allocate() [][]ipam.Lease {
 	for _, certain := range []bool{true, false} {
 		for i, row := range m.in.Rows {
 			for j, name := range row.Pools {
-				if wish, err := m.wish(row, j); err != nil {
+				if wish, err := m.requestedAddress(row, j); err != nil {
 					if certain {
-						m.fail(row, "%w", err)
+						m.addProblem(row, "%w", err)
 					}
 				} else if wish.IsValid() == certain {
-					m.claim(&out[i][j], row, name, wish)
+					m.claimLease(&out[i][j], row, name, wish)
 				}
 			}
 		}
@@ -176,7 +176,7 @@ func (m *maker) allocate() [][]ipam.Lease {
 	return out
 }
 
-func (m *maker) wish(row Row, at int) (netip.Addr, error) {
+func (m *maker) requestedAddress(row Row, at int) (netip.Addr, error) {
 	if at < len(row.Addresses) {
 		a, err := netip.ParseAddr(row.Addresses[at])
 		if err != nil {
@@ -187,25 +187,25 @@ func (m *maker) wish(row Row, at int) (netip.Addr, error) {
 	return m.in.Held[Holder{row.Site, row.Pools[at]}], nil
 }
 
-func (m *maker) claim(into *ipam.Lease, row Row, pool string, wish netip.Addr) {
+func (m *maker) claimLease(into *ipam.Lease, row Row, pool string, wish netip.Addr) {
 	l, err := m.pools[pool].Claim(ipam.Request{Claim: "site " + row.Site, Name: row.Site, Host: row.Hostname, Address: wish})
 	switch {
 	case err != nil:
-		m.fail(row, "%w", err)
+		m.addProblem(row, "%w", err)
 	case l.Bits == 0:
-		m.fail(row, "pool %s has no prefix length", l.Pool)
+		m.addProblem(row, "pool %s has no prefix length", l.Pool)
 	case !l.Gateway.IsValid():
-		m.fail(row, "pool %s has no gateway", l.Pool)
+		m.addProblem(row, "pool %s has no gateway", l.Pool)
 	default:
 		*into = l
 	}
 }
 
-// config is the template with what the row and the leases say.
-func (m *maker) config(row Row, leases []ipam.Lease) siteconfig.SiteConfig {
+// buildConfig is the template with what the row and the leases say.
+func (m *maker) buildConfig(row Row, leases []ipam.Lease) siteconfig.SiteConfig {
 	c := m.in.Template
 	c.Metadata.Name, c.Hostname = row.Site, strings.ToLower(row.Hostname)
-	if name, domain := m.cluster(row); name != "" || domain != "" {
+	if name, domain := m.clusterNameOf(row); name != "" || domain != "" {
 		c.ClusterName, c.BaseDomain = name, domain
 	}
 	if len(row.Labels) > 0 {
@@ -215,9 +215,9 @@ func (m *maker) config(row Row, leases []ipam.Lease) siteconfig.SiteConfig {
 		}
 		maps.Copy(c.NodeLabels, row.Labels)
 	}
-	network, err := document(row, leases)
+	network, err := networkDocument(row, leases)
 	if err != nil {
-		m.fail(row, "%w", err)
+		m.addProblem(row, "%w", err)
 		return c
 	}
 	c.Network, c.NodeIPs, c.MachineNetworks = network, nil, nil
@@ -231,13 +231,13 @@ func (m *maker) config(row Row, leases []ipam.Lease) siteconfig.SiteConfig {
 		}
 	}
 	for _, p := range siteconfig.Validate(c) {
-		m.fail(row, "%s", p)
+		m.addProblem(row, "%s", p)
 	}
 	return c
 }
 
-// document is one port, or a VLAN on it, with the addresses and default routes.
-func document(row Row, leases []ipam.Lease) (*netstate.Document, error) {
+// networkDocument is one port, or a VLAN on it, with the addresses and default routes.
+func networkDocument(row Row, leases []ipam.Lease) (*netstate.Document, error) {
 	if row.Port == "" {
 		return nil, errors.New("column port must name the network port of the node")
 	}

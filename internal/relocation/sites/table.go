@@ -23,8 +23,8 @@ type Row struct {
 // labelPrefix marks the columns that are labels of the node.
 const labelPrefix = "label:"
 
-// columns are the known ones, in the order of a table that is written.
-func columns() []string {
+// columnNames are the known ones, in the order of a table that is written.
+func columnNames() []string {
 	return []string{"site", "hostname", "cluster", "domain", "port", "vlan", "pool", "address"}
 }
 
@@ -43,7 +43,7 @@ func ReadTable(data []byte) ([]Row, error) {
 	}
 	header, err := r.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the table is empty; its first line must name the columns: %s", strings.Join(columns(), ","))
+		return nil, fmt.Errorf("the table is empty; its first line must name the columns: %s", strings.Join(columnNames(), ","))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the table: %w", err)
@@ -79,8 +79,8 @@ func checkHeader(header []string) error {
 		header[i] = strings.ToLower(strings.TrimSpace(name))
 		if strings.HasPrefix(header[i], labelPrefix) {
 			header[i] = labelPrefix + strings.TrimSpace(name)[len(labelPrefix):]
-		} else if !slices.Contains(columns(), header[i]) {
-			problems = append(problems, fmt.Errorf("column %q is none of %s, %sNAME", name, strings.Join(columns(), ", "), labelPrefix))
+		} else if !slices.Contains(columnNames(), header[i]) {
+			problems = append(problems, fmt.Errorf("column %q is none of %s, %sNAME", name, strings.Join(columnNames(), ", "), labelPrefix))
 		}
 		if seen[header[i]] {
 			problems = append(problems, fmt.Errorf("column %q appears twice", name))

@@ -17,47 +17,47 @@ import (
 
 // copyLive copies the bulk of /var, so that the cluster is down for the differences alone.
 func (g *generation) copyLive(ctx context.Context) error {
-	r, err := g.variable()
+	r, err := g.varCopyRequest()
 	if err != nil {
 		return err
 	}
 	r.Live = true
-	_, err = g.mirror(ctx, r)
+	_, err = g.mirrorTree(ctx, r)
 	return err
 }
 
-// capture completes the copy while the cluster is down, flushes it, and says so.
-func (g *generation) capture(ctx context.Context) error {
-	r, err := g.variable()
+// captureState completes the copy while the cluster is down, flushes it, and says so.
+func (g *generation) captureState(ctx context.Context) error {
+	r, err := g.varCopyRequest()
 	if err != nil {
 		return err
 	}
-	stats, err := g.mirror(ctx, r)
+	stats, err := g.mirrorTree(ctx, r)
 	if err != nil {
 		return err
 	}
-	etc := host.CopyRequest{From: "/etc", To: path.Join(g.system(), "etc"), Skip: []string{stateroot.RecordInEtc}}
-	if _, err := g.mirror(ctx, etc); err != nil {
+	etc := host.CopyRequest{From: "/etc", To: path.Join(g.systemDir(), "etc"), Skip: []string{stateroot.RecordInEtc}}
+	if _, err := g.mirrorTree(ctx, etc); err != nil {
 		return err
 	}
-	if err := g.Trees.Sync(g.dir()); err != nil {
+	if err := g.Trees.Sync(g.copyDir()); err != nil {
 		return fmt.Errorf("flush the copy to the disk: %w", err)
 	}
-	return operation.WriteJSON(g.Files, g.mark(), capturedMark{Reflinked: stats.Reflinked})
+	return operation.WriteJSON(g.Files, g.markFile(), capturedMark{Reflinked: stats.Reflinked})
 }
 
-// variable is the copy of /var. What is emptied keeps its folder and what a MachineConfig put there.
-func (g *generation) variable() (host.CopyRequest, error) {
+// varCopyRequest is the copy of /var. What is emptied keeps its folder and what a MachineConfig put there.
+func (g *generation) varCopyRequest() (host.CopyRequest, error) {
 	r := host.CopyRequest{
-		From: host.InVar(g.booted.Stateroot, "/var"), To: path.Join(g.system(), "var"), Skip: slices.Clone(leftOut),
+		From: host.InVar(g.booted.Stateroot, "/var"), To: path.Join(g.systemDir(), "var"), Skip: slices.Clone(leftOut),
 		Always: []string{"lib/etcd"},
 	}
-	owned, err := g.owned()
+	owned, err := g.ownedFiles()
 	if err != nil {
 		return r, err
 	}
 	for _, dir := range emptied {
-		skip, err := g.below(dir, owned)
+		skip, err := g.listUnowned(dir, owned)
 		if err != nil {
 			return r, err
 		}
@@ -66,8 +66,8 @@ func (g *generation) variable() (host.CopyRequest, error) {
 	return r, nil
 }
 
-// owned are the files below /var that a MachineConfig wrote, relative to it.
-func (g *generation) owned() (list []string, err error) {
+// ownedFiles are the files below /var that a MachineConfig wrote, relative to it.
+func (g *generation) ownedFiles() (list []string, err error) {
 	config, err := bringup.ReadMachineConfig(g.Files)
 	if err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func (g *generation) owned() (list []string, err error) {
 	return list, nil
 }
 
-// below lists what is in the folder and not owned.
-func (g *generation) below(dir string, owned []string) (list []string, err error) {
+// listUnowned lists what is in the folder and not owned.
+func (g *generation) listUnowned(dir string, owned []string) (list []string, err error) {
 	names, err := g.Files.List(path.Join(host.InVar(g.booted.Stateroot, "/var"), dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list /var/%s: %w", dir, err)
@@ -97,7 +97,7 @@ func (g *generation) below(dir string, owned []string) (list []string, err error
 	return list, nil
 }
 
-func (g *generation) mirror(ctx context.Context, r host.CopyRequest) (host.CopyStats, error) {
+func (g *generation) mirrorTree(ctx context.Context, r host.CopyRequest) (host.CopyStats, error) {
 	stats, err := g.Trees.Mirror(ctx, r)
 	if err != nil {
 		return stats, fmt.Errorf("copy %s: %w", r.From, err)

@@ -12,20 +12,20 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
-// check refuses what cannot succeed while nothing is touched: a registry that does not take the image, a disk that does
+// checkRequest refuses what cannot succeed while nothing is touched: a registry that does not take the image, a disk that does
 // not take the copy. It runs again in each attempt, unless the image needs the registry alone.
-func (g *generation) check(ctx context.Context) error {
-	if done, err := g.published(); err != nil || done {
+func (g *generation) checkRequest(ctx context.Context) error {
+	if done, err := g.isPublished(); err != nil || done {
 		return err
 	}
-	repo, err := g.open(ctx)
+	repo, err := g.openRepository(ctx)
 	if err != nil {
 		return err
 	}
 	if err := g.checkTag(ctx, repo); err != nil {
 		return err
 	}
-	if done, err := g.captured(ctx); err != nil || done {
+	if done, err := g.isCaptured(ctx); err != nil || done {
 		return err
 	}
 	if err := stateroot.OwnState(g.Files, g.booted.Stateroot); err != nil {
@@ -41,12 +41,12 @@ func (g *generation) check(ctx context.Context) error {
 	return nil
 }
 
-// open connects to the repository. What no retry mends is permanent.
-func (g *generation) open(ctx context.Context) (host.Repository, error) {
+// openRepository connects to the repository. What no retry mends is permanent.
+func (g *generation) openRepository(ctx context.Context) (host.Repository, error) {
 	repo, err := g.Registries.Open(ctx, host.RegistryAccess{
 		Image: g.request.SeedImage, AuthFile: g.request.AuthFile, CABundle: g.request.CABundle, Push: true,
 	})
-	return repo, g.hopeless(err)
+	return repo, g.explainError(err)
 }
 
 // announcement is what AnnouncedFile holds.
@@ -58,13 +58,13 @@ type announcement struct {
 	TagUnread bool   `json:"tag-unread,omitempty"`
 }
 
-// announce notes what is about to be published.
-func (g *generation) announce(digest string, unread bool) error {
+// writeAnnouncement notes what is about to be published.
+func (g *generation) writeAnnouncement(digest string, unread bool) error {
 	return operation.WriteJSON(g.Files, seed.AnnouncedFile, announcement{g.request.SeedImage, digest, g.request.OperationID, unread})
 }
 
-// announced is what was announced last; without a name where nothing was, or it cannot be read.
-func (g *generation) announced() (last announcement) {
+// lastAnnouncement is what was announced last; without a name where nothing was, or it cannot be read.
+func (g *generation) lastAnnouncement() (last announcement) {
 	if err := operation.ReadJSON(g.Files, seed.AnnouncedFile, &last); err != nil {
 		return announcement{}
 	}
@@ -85,12 +85,12 @@ func (g *generation) checkTag(ctx context.Context, repo host.Repository) error {
 		return nil
 	}
 	if err != nil {
-		return g.hopeless(err)
+		return g.explainError(err)
 	}
 	if o, err := seed.ReadOutcome(g.Files); err == nil && o.Image == g.request.SeedImage && o.Digest == m.Digest {
 		return nil
 	}
-	if last := g.announced(); last.Image == g.request.SeedImage && last.Digest == m.Digest {
+	if last := g.lastAnnouncement(); last.Image == g.request.SeedImage && last.Digest == m.Digest {
 		return nil
 	}
 	registry, repository := seed.SplitImage(g.request.SeedImage)
@@ -98,8 +98,8 @@ func (g *generation) checkTag(ctx context.Context, repo host.Repository) error {
 		"another tag in spec.seedImage, or delete this one", registry, repository, tag, m.Digest))
 }
 
-// hopeless explains errors of a registry, and marks those that another try in this run would not mend.
-func (g *generation) hopeless(err error) error {
+// explainError explains errors of a registry, and marks those that another try in this run would not mend.
+func (g *generation) explainError(err error) error {
 	err = seed.ExplainRegistry(g.request.SeedImage, err)
 	for _, fatal := range []error{host.ErrRegistryDenied, host.ErrRegistryTrust, host.ErrRegistryFull, host.ErrRegistryPlain} {
 		if errors.Is(err, fatal) {

@@ -16,17 +16,17 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
 )
 
-// collect stores what the system reports now, so that the image is of one moment whenever it is published.
-func (g *generation) collect(ctx context.Context) error {
+// collectContents stores what the system reports now, so that the image is of one moment whenever it is published.
+func (g *generation) collectContents(ctx context.Context) error {
 	images, err := g.Reports.Images(ctx)
 	if err != nil {
 		return fmt.Errorf("list the node's images: %w", err)
 	}
-	status, err := g.status(ctx)
+	status, err := g.readStatus(ctx)
 	if err != nil {
 		return err
 	}
-	cluster, err := json.Marshal(g.cluster())
+	cluster, err := json.Marshal(g.clusterInfo())
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", image.Manifest, err)
 	}
@@ -54,15 +54,15 @@ func (g *generation) collect(ctx context.Context) error {
 		contents[name] = data
 	}
 	for name, data := range contents {
-		if err := g.Files.Write(path.Join(g.contents(), name), data, 0o600); err != nil {
+		if err := g.Files.Write(path.Join(g.contentsDir(), name), data, 0o600); err != nil {
 			return fmt.Errorf("store %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// cluster completes what the request says of the cluster.
-func (g *generation) cluster() seed.ClusterInfo {
+// clusterInfo completes what the request says of the cluster.
+func (g *generation) clusterInfo() seed.ClusterInfo {
 	c := g.request.Cluster
 	if c.RecertImage == "" {
 		c.RecertImage = g.request.RecertImage
@@ -70,8 +70,8 @@ func (g *generation) cluster() seed.ClusterInfo {
 	return seed.CompleteFromNode(c, g.Files)
 }
 
-// status is that of rpm-ostree; on a node without it, one of the same shape from the list of deployments.
-func (g *generation) status(ctx context.Context) ([]byte, error) {
+// readStatus is that of rpm-ostree; on a node without it, one of the same shape from the list of deployments.
+func (g *generation) readStatus(ctx context.Context) ([]byte, error) {
 	data, err := g.Reports.RPMOSTree(ctx)
 	if !errors.Is(err, fs.ErrNotExist) {
 		if err != nil {

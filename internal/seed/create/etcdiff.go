@@ -17,7 +17,7 @@ type etcDiff struct{ Changed, Deleted []string }
 
 // compareEtc compares an /etc with the /usr/etc that it came from. A link counts as changed: its target shows nowhere.
 func compareEtc(files host.Files, etc, origin string) (d etcDiff, err error) {
-	if err := d.folder(files, etc, origin, "."); err != nil {
+	if err := d.compareFolder(files, etc, origin, "."); err != nil {
 		return d, fmt.Errorf("compare /etc with that of the system: %w", err)
 	}
 	slices.Sort(d.Changed)
@@ -26,7 +26,7 @@ func compareEtc(files host.Files, etc, origin string) (d etcDiff, err error) {
 	return d, nil
 }
 
-func (d *etcDiff) folder(files host.Files, etc, origin, rel string) error {
+func (d *etcDiff) compareFolder(files host.Files, etc, origin, rel string) error {
 	have, err := files.List(path.Join(etc, rel))
 	if err != nil {
 		return err
@@ -39,20 +39,20 @@ func (d *etcDiff) folder(files host.Files, etc, origin, rel string) error {
 		if slices.Contains(have, name) {
 			continue
 		}
-		if err := d.deleted(files, origin, path.Join(rel, name)); err != nil {
+		if err := d.addDeleted(files, origin, path.Join(rel, name)); err != nil {
 			return err
 		}
 	}
 	for _, name := range have {
-		if err := d.entry(files, etc, origin, path.Join(rel, name), slices.Contains(was, name)); err != nil {
+		if err := d.compareEntry(files, etc, origin, path.Join(rel, name), slices.Contains(was, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deleted adds what is gone, with its content.
-func (d *etcDiff) deleted(files host.Files, origin, rel string) error {
+// addDeleted adds what is gone, with its content.
+func (d *etcDiff) addDeleted(files host.Files, origin, rel string) error {
 	d.Deleted = append(d.Deleted, rel)
 	at := path.Join(origin, rel)
 	info, err := files.Stat(at)
@@ -64,14 +64,14 @@ func (d *etcDiff) deleted(files host.Files, origin, rel string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := d.deleted(files, origin, path.Join(rel, name)); err != nil {
+		if err := d.addDeleted(files, origin, path.Join(rel, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *etcDiff) entry(files host.Files, etc, origin, rel string, known bool) error {
+func (d *etcDiff) compareEntry(files host.Files, etc, origin, rel string, known bool) error {
 	now, err := files.Stat(path.Join(etc, rel))
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (d *etcDiff) entry(files host.Files, etc, origin, rel string, known bool) e
 			d.Changed = append(d.Changed, rel)
 			origin = path.Join(origin, "none") // all of it is new
 		}
-		return d.folder(files, etc, origin, rel)
+		return d.compareFolder(files, etc, origin, rel)
 	case old == nil, !now.Mode().IsRegular(), now.Mode() != old.Mode(), now.Size() != old.Size():
 		d.Changed = append(d.Changed, rel)
 		return nil

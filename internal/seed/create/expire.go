@@ -23,9 +23,9 @@ const (
 	kubeadminKey  = seed.StoragePrefix + "secrets/kube-system/kubeadmin"
 )
 
-// expire makes the copy fit to ship. Each part of it can be repeated.
-func (g *generation) expire(ctx context.Context) error {
-	files := g.Copies.Files(g.system())
+// expireCopy makes the copy fit to ship. Each part of it can be repeated.
+func (g *generation) expireCopy(ctx context.Context) error {
+	files := g.Copies.Files(g.systemDir())
 	have, err := g.dropObjects(ctx)
 	if err == nil {
 		err = g.noteSeen(ctx)
@@ -40,26 +40,26 @@ func (g *generation) expire(ctx context.Context) error {
 	if err := files.Write(recertFile, config, 0o600); err != nil {
 		return fmt.Errorf("write the configuration of recert: %w", err)
 	}
-	if err := g.Copies.Recert(g.system()).Run(ctx, recertFile); err != nil {
+	if err := g.Copies.Recert(g.systemDir()).Run(ctx, recertFile); err != nil {
 		return fmt.Errorf("expire the certificates of the copy: %w", err)
 	}
 	sweep, err := g.newSweep()
 	if err != nil {
 		return err
 	}
-	if err := sweep.store(ctx); err != nil {
+	if err := sweep.sweepStore(ctx); err != nil {
 		return err
 	}
-	if err := g.Copies.Purge(ctx, g.system()); err != nil {
+	if err := g.Copies.Purge(ctx, g.systemDir()); err != nil {
 		return fmt.Errorf("purge the log of etcd in the copy: %w", err)
 	}
 	if err := g.scrubFiles(files); err != nil {
 		return err
 	}
-	if err := sweep.files(ctx); err != nil {
+	if err := sweep.sweepFiles(ctx); err != nil {
 		return err
 	}
-	return sweep.report()
+	return sweep.writeReport()
 }
 
 // recertConfig asks for other keys, certificates that have expired, other SSH host keys, and none of the seed's credentials.
@@ -69,7 +69,7 @@ func (g *generation) recertConfig(files host.Files, have map[string]bool) map[st
 		"new_keys": true, "force_expire": true, "etcd_defrag": true, "crypto_dirs": dirs, "cluster_customization_dirs": dirs,
 		"crypto_files": []string{"/host-etc/mcs-machine-config-content.json"}, "summary_file": "/var/lib/lca/recert-summary.yaml",
 	}
-	if have[pullSecretKey] && exists(files, host.KubeletConfigJSON) {
+	if have[pullSecretKey] && fileExists(files, host.KubeletConfigJSON) {
 		c["pull_secret"] = seed.PlaceholderPullSecret
 	}
 	if have[kubeadminKey] {
@@ -85,7 +85,7 @@ func (g *generation) recertConfig(files host.Files, have map[string]bool) map[st
 	return c
 }
 
-func exists(files host.Files, file string) bool {
+func fileExists(files host.Files, file string) bool {
 	_, err := files.Stat(file)
 	return err == nil
 }
@@ -93,7 +93,7 @@ func exists(files host.Files, file string) bool {
 // dropObjects removes from the copy's etcd what must not ship, and says which of the objects that recert would
 // rewrite are there.
 func (g *generation) dropObjects(ctx context.Context) (have map[string]bool, err error) {
-	store, err := g.Copies.Keystore(g.system()).Open(ctx)
+	store, err := g.Copies.Keystore(g.systemDir()).Open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open the copy's etcd: %w", err)
 	}

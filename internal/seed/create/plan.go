@@ -51,25 +51,27 @@ func Plan(n Ports, r seed.Request, booted host.Deployment) flow.Plan {
 	g := &generation{n, r, booted}
 	workload := stateroot.Workload{Units: n.Units, Masks: n.Masks, Containers: n.Containers}
 	quiesce := stateroot.Quiesce(workload)
-	quiesce.Check = g.captured
+	quiesce.Check = g.isCaptured
 	return flow.Plan{
 		Name: seed.FlowCreate, Commit: seed.StepPublish, MaxAttempts: maxAttempts, AcrossBoots: true,
 		Steps: []flow.Step{
 			// No undo: it only asks.
-			{Name: seed.StepCheck, Title: "Check request, registry and room", Again: true, Do: g.check, Tries: 3, Pause: 5 * time.Second},
-			{Name: seed.StepCollect, Title: "Collect what the system reports", Do: g.collect, Undo: g.discard},
-			{Name: seed.StepCopyLive, Title: "Copy the state while the cluster runs", Check: g.captured, Do: g.copyLive, Undo: g.discard},
+			{Name: seed.StepCheck, Title: "Check request, registry and room", Again: true, Do: g.checkRequest, Tries: 3,
+				Pause: 5 * time.Second},
+			{Name: seed.StepCollect, Title: "Collect what the system reports", Do: g.collectContents, Undo: g.removeCopy},
+			{Name: seed.StepCopyLive, Title: "Copy the state while the cluster runs", Check: g.isCaptured, Do: g.copyLive,
+				Undo: g.removeCopy},
 			quiesce,
 			// Its undo is that of copy-while-running.
-			{Name: seed.StepCapture, Title: "Copy what changed since", Check: g.captured, Do: g.capture},
+			{Name: seed.StepCapture, Title: "Copy what changed since", Check: g.isCaptured, Do: g.captureState},
 			// Its undo is that of quiesce.
 			{Name: seed.StepStart, Title: "Start the cluster again", Do: workload.Revive, Tries: 3, Pause: 5 * time.Second},
 			// From here on only the copy is touched.
-			{Name: seed.StepExpire, Title: "Remove from the copy what must not ship", Do: g.expire},
+			{Name: seed.StepExpire, Title: "Remove from the copy what must not ship", Do: g.expireCopy},
 			// A layer in the registry without an image does no harm; the registry collects it.
-			{Name: seed.StepPublish, Title: "Publish the image", Do: g.publish, Tries: 3, Pause: 30 * time.Second},
+			{Name: seed.StepPublish, Title: "Publish the image", Do: g.publishImage, Tries: 3, Pause: 30 * time.Second},
 			{Name: seed.StepAwaitCluster, Title: "Wait for the cluster", Again: true, Do: g.awaitCluster},
-			{Name: seed.StepWipe, Title: "Remove the copy and the credentials", Again: true, Do: g.wipe},
+			{Name: seed.StepWipe, Title: "Remove the copy and the credentials", Again: true, Do: g.wipeCopy},
 		},
 	}
 }
@@ -84,18 +86,18 @@ func Kind(n Ports) operation.Kind[seed.Request] {
 
 // Run makes the image that the request file describes, from wherever an earlier run ended.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
-	return run(ctx, n, with, nil, false)
+	return runOrAbort(ctx, n, with, nil, false)
 }
 
 // Abort gives an unfinished generation up: it removes the copy and starts the cluster. One that is published already
 // stays, and Abort only completes it.
 func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
-	return run(ctx, n, with, nil, true)
+	return runOrAbort(ctx, n, with, nil, true)
 }
 
-// run carries the flow on, or gives it up. Where it neither ends nor goes on, the cluster is started: a generation that cannot be
+// runOrAbort carries the flow on, or gives it up. Where it neither ends nor goes on, the cluster is started: a generation that cannot be
 // continued must not hold it.
-func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
+func runOrAbort(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
 	r, err := seed.ReadRequest(n.Files)
 	if err == nil {
 		if err = carryOn(ctx, n, r, with, wrap, abort); flow.EndingOf(err).Ended() {
@@ -105,7 +107,7 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 	if errors.Is(err, flow.ErrLeaving) {
 		return err
 	}
-	if rerr := revive(context.WithoutCancel(ctx), n); rerr != nil {
+	if rerr := reviveCluster(context.WithoutCancel(ctx), n); rerr != nil {
 		err = errors.Join(err, fmt.Errorf("start the cluster: %w", rerr))
 	}
 	if errors.Is(err, seed.ErrNoRequest) {
@@ -129,8 +131,8 @@ func carryOn(
 	return kind.Abort(ctx, m, with, r, here)
 }
 
-// revive starts the cluster if a generation has stopped it. A copy is the trace of one; without it others may have masked kubelet.
-func revive(ctx context.Context, n Ports) error {
+// reviveCluster starts the cluster if a generation has stopped it. A copy is the trace of one; without it others may have masked kubelet.
+func reviveCluster(ctx context.Context, n Ports) error {
 	if names, err := n.Files.List(seed.CopiesDir); err == nil && len(names) == 0 {
 		return nil
 	}
@@ -138,43 +140,43 @@ func revive(ctx context.Context, n Ports) error {
 	return w.ReviveStopped(ctx)
 }
 
-// discard removes the copy.
-func (g *generation) discard(context.Context) error {
-	if err := g.Files.Remove(g.dir()); err != nil {
+// removeCopy removes the copy.
+func (g *generation) removeCopy(context.Context) error {
+	if err := g.Files.Remove(g.copyDir()); err != nil {
 		return fmt.Errorf("remove the copy: %w", err)
 	}
 	return nil
 }
 
-func (g *generation) wipe(ctx context.Context) error { return g.discard(ctx) }
+func (g *generation) wipeCopy(ctx context.Context) error { return g.removeCopy(ctx) }
 
-// dir has the folder of the copy (system) and what was collected (contents).
-func (g *generation) dir() string      { return seed.CopyDir(g.request.OperationID) }
-func (g *generation) system() string   { return path.Join(g.dir(), "system") }
-func (g *generation) contents() string { return path.Join(g.dir(), "contents") }
+// copyDir has the folder of the copy (system) and what was collected (contents).
+func (g *generation) copyDir() string     { return seed.CopyDir(g.request.OperationID) }
+func (g *generation) systemDir() string   { return path.Join(g.copyDir(), "system") }
+func (g *generation) contentsDir() string { return path.Join(g.copyDir(), "contents") }
 
-// mark says that the copy is complete.
-func (g *generation) mark() string { return path.Join(g.dir(), "captured.json") }
+// markFile says that the copy is complete.
+func (g *generation) markFile() string { return path.Join(g.copyDir(), "captured.json") }
 
 // capturedMark is what mark holds.
 type capturedMark struct {
 	Reflinked bool `json:"reflinked"`
 }
 
-// captured reports that the cluster need not be stopped: the copy is complete, or was and is no longer needed.
-func (g *generation) captured(context.Context) (bool, error) {
-	if done, err := g.published(); err != nil || done {
+// isCaptured reports that the cluster need not be stopped: the copy is complete, or was and is no longer needed.
+func (g *generation) isCaptured(context.Context) (bool, error) {
+	if done, err := g.isPublished(); err != nil || done {
 		return done, err
 	}
-	_, err := g.Files.Stat(g.mark())
+	_, err := g.Files.Stat(g.markFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// published reports that the image is in the registry, and only the end of the flow is missing.
-func (g *generation) published() (bool, error) {
+// isPublished reports that the image is in the registry, and only the end of the flow is missing.
+func (g *generation) isPublished() (bool, error) {
 	p, err := seed.ReadProgress(g.Files, g.request.OperationID)
 	return p.Published(), err
 }

@@ -20,18 +20,18 @@ import (
 // repoDir is the node's ostree repository. It is not part of the copy: nothing of a commit ever changes.
 const repoDir = "/ostree/repo"
 
-// publish builds the layers, sends those that the registry lacks, and then the image.
-func (g *generation) publish(ctx context.Context) error {
-	repo, err := g.open(ctx)
+// publishImage builds the layers, sends those that the registry lacks, and then the image.
+func (g *generation) publishImage(ctx context.Context) error {
+	repo, err := g.openRepository(ctx)
 	if err != nil {
 		return err
 	}
 	p := &image.Publisher{Repository: repo, Tag: seed.Tag(g.request.SeedImage)}
-	last := g.announced() // an earlier run may have written the tag that this one reads
+	last := g.lastAnnouncement() // an earlier run may have written the tag that this one reads
 	p.Announce = func(digest string) error {
-		return g.announce(digest, p.TagUnread || last.TagUnread && last.Operation == g.request.OperationID)
+		return g.writeAnnouncement(digest, p.TagUnread || last.TagUnread && last.Operation == g.request.OperationID)
 	}
-	if o, err := seed.ReadOutcome(g.Files); err == nil && repository(o.Image) == repository(g.request.SeedImage) {
+	if o, err := seed.ReadOutcome(g.Files); err == nil && repositoryOf(o.Image) == repositoryOf(g.request.SeedImage) {
 		p.Known = []string{o.Digest}
 	}
 	sums := &image.SumList{}
@@ -41,37 +41,37 @@ func (g *generation) publish(ctx context.Context) error {
 	}
 	for _, c := range list {
 		if err := p.Add(ctx, c); err != nil {
-			return g.hopeless(err)
+			return g.explainError(err)
 		}
 	}
 	for _, l := range p.Layers() {
 		sums.AddHex(l.Content, l.File)
 	}
 	if err := p.Add(ctx, image.Bytes(image.Sums, 0o644, sums.Text())); err != nil {
-		return g.hopeless(err)
+		return g.explainError(err)
 	}
-	labels, err := g.labels()
+	labels, err := g.buildLabels()
 	if err != nil {
 		return err
 	}
 	done, err := p.Finish(ctx, runtime.GOARCH, labels)
 	if err != nil {
-		return g.hopeless(err)
+		return g.explainError(err)
 	}
-	signed, err := g.sign(ctx, repo, done.Digest)
+	signed, err := g.signImage(ctx, repo, done.Digest)
 	if err != nil {
-		return g.hopeless(err)
+		return g.explainError(err)
 	}
-	return g.record(done, signed)
+	return g.recordOutcome(done, signed)
 }
 
 // listContents lists the contents in a fixed order, what rarely changes first.
 func (g *generation) listContents(sums *image.SumList) ([]image.Content, error) {
-	diff, err := compareEtc(g.Files, path.Join(g.system(), "etc"), g.booted.InDeployment("/usr/etc"))
+	diff, err := compareEtc(g.Files, path.Join(g.systemDir(), "etc"), g.booted.InDeployment("/usr/etc"))
 	if err != nil {
 		return nil, err
 	}
-	owned, err := g.owned()
+	owned, err := g.ownedFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -79,20 +79,21 @@ func (g *generation) listContents(sums *image.SumList) ([]image.Content, error) 
 		diff.Changed = []string{}
 	}
 	out := []image.Content{
-		g.tree(image.Repo, host.ArchiveRequest{Dir: repoDir, Prefix: ".", Skip: []string{".lock"}, Empty: []string{"tmp"}}),
-		g.tree(image.Var, host.ArchiveRequest{
-			Dir: path.Join(g.system(), "var"), Prefix: "var", Skip: leftOut, Empty: emptied,
+		g.treeContent(image.Repo, host.ArchiveRequest{Dir: repoDir, Prefix: ".", Skip: []string{".lock"}, Empty: []string{"tmp"}}),
+		g.treeContent(image.Var, host.ArchiveRequest{
+			Dir: path.Join(g.systemDir(), "var"), Prefix: "var", Skip: leftOut, Empty: emptied,
 			Keep: owned, SkipNames: leftNames, Sum: sums.Add,
 		}),
-		g.tree(image.Etc, host.ArchiveRequest{Dir: path.Join(g.system(), "etc"), Prefix: "etc", Only: diff.Changed, Sum: sums.Add}),
-		image.Bytes(image.EtcDeletions, 0o644, deletions(diff.Deleted)),
+		g.treeContent(image.Etc, host.ArchiveRequest{Dir: path.Join(g.systemDir(), "etc"), Prefix: "etc", Only: diff.Changed,
+			Sum: sums.Add}),
+		image.Bytes(image.EtcDeletions, 0o644, encodeDeletions(diff.Deleted)),
 	}
-	names, err := g.Files.List(g.contents())
+	names, err := g.Files.List(g.contentsDir())
 	if err != nil {
 		return nil, fmt.Errorf("list what was collected: %w", err)
 	}
 	for _, name := range names {
-		data, err := g.Files.Read(path.Join(g.contents(), name))
+		data, err := g.Files.Read(path.Join(g.contentsDir(), name))
 		if err != nil {
 			return nil, fmt.Errorf("read what was collected: %w", err)
 		}
@@ -105,7 +106,7 @@ func (g *generation) listContents(sums *image.SumList) ([]image.Content, error) 
 	return out, nil
 }
 
-func (g *generation) tree(name string, r host.ArchiveRequest) image.Content {
+func (g *generation) treeContent(name string, r host.ArchiveRequest) image.Content {
 	var size host.ArchiveSize
 	return image.Content{Name: name, Mode: 0o600, Write: func(ctx context.Context, to io.Writer) error {
 		stats, err := g.Archives.Pack(ctx, r, to)
@@ -114,8 +115,8 @@ func (g *generation) tree(name string, r host.ArchiveRequest) image.Content {
 	}, Archive: func() host.ArchiveSize { return size }}
 }
 
-// deletions is etc.deletions: one absolute path on each line.
-func deletions(deleted []string) []byte {
+// encodeDeletions is etc.deletions: one absolute path on each line.
+func encodeDeletions(deleted []string) []byte {
 	var b bytes.Buffer
 	for _, rel := range deleted {
 		b.WriteString("/etc/" + rel + "\n")
@@ -123,11 +124,11 @@ func deletions(deleted []string) []byte {
 	return b.Bytes()
 }
 
-// labels describe the image without its layers.
-func (g *generation) labels() (map[string]string, error) {
+// buildLabels describe the image without its layers.
+func (g *generation) buildLabels() (map[string]string, error) {
 	labels := map[string]string{image.LabelFormat: image.FormatVersion}
 	for label, content := range map[string]string{image.LabelCluster: image.Manifest, image.LabelNode: image.Node} {
-		data, err := g.Files.Read(path.Join(g.contents(), content))
+		data, err := g.Files.Read(path.Join(g.contentsDir(), content))
 		if err != nil {
 			return nil, fmt.Errorf("read what was collected: %w", err)
 		}
@@ -136,15 +137,15 @@ func (g *generation) labels() (map[string]string, error) {
 	return labels, nil
 }
 
-// record stores the outcome, for the agent and for the next generation.
-func (g *generation) record(done image.Published, signed bool) error {
+// recordOutcome stores the outcome, for the agent and for the next generation.
+func (g *generation) recordOutcome(done image.Published, signed bool) error {
 	var mark capturedMark
-	if err := operation.ReadJSON(g.Files, g.mark(), &mark); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := operation.ReadJSON(g.Files, g.markFile(), &mark); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	o := seed.Outcome{
 		OperationID: g.request.OperationID, Image: g.request.SeedImage, Digest: done.Digest, Size: done.Size, Sent: done.Sent,
-		Signed: signed, TagUnread: g.announced().TagUnread, CopyReflinked: mark.Reflinked, Published: g.Clock.Now().UTC(),
+		Signed: signed, TagUnread: g.lastAnnouncement().TagUnread, CopyReflinked: mark.Reflinked, Published: g.Clock.Now().UTC(),
 		Downtime: seed.Duration(operation.Span(g.Files, seed.StepQuiesce, seed.StepStart).Seconds()),
 	}
 	for _, l := range done.Layers {
@@ -153,7 +154,7 @@ func (g *generation) record(done image.Published, signed bool) error {
 	return operation.WriteJSON(g.Files, seed.OutcomeFile, o)
 }
 
-func repository(pullSpec string) string {
+func repositoryOf(pullSpec string) string {
 	if at := strings.LastIndexByte(pullSpec, ':'); at > strings.LastIndexByte(pullSpec, '/') {
 		return pullSpec[:at]
 	}

@@ -46,7 +46,7 @@ var doomed = []string{
 // scrubFiles removes what belongs to the seed's machine. Each part of it can be repeated.
 func (g *generation) scrubFiles(files host.Files) error {
 	for _, p := range slices.Concat(doomed, inVar(leftOut)) {
-		if err := g.remove(files, p); err != nil {
+		if err := g.removePath(files, p); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func (g *generation) scrubFiles(files host.Files) error {
 			return err
 		}
 	}
-	return g.placeholder(files, host.KubeletConfigJSON)
+	return g.replacePullSecret(files, host.KubeletConfigJSON)
 }
 
 func inVar(list []string) (out []string) {
@@ -65,20 +65,20 @@ func inVar(list []string) (out []string) {
 	return out
 }
 
-// remove removes a file or folder of the copy. What a MachineConfig wrote stays, for the target has the same; what the system itself has
-// in /etc becomes as the system has it, or the image would delete it on the target.
-func (g *generation) remove(files host.Files, p string) error {
+// removePath removes a file or folder of the copy. What a MachineConfig wrote stays, for the target has the same; what the system
+// itself has in /etc becomes as the system has it, or the image would delete it on the target.
+func (g *generation) removePath(files host.Files, p string) error {
 	config, err := bringup.ReadMachineConfig(g.Files)
 	if err != nil {
 		return err
 	}
-	if err := g.scrub(files, config.Owned, p); err != nil {
+	if err := g.scrubPath(files, config.Owned, p); err != nil {
 		return fmt.Errorf("remove %s from the copy: %w", p, err)
 	}
 	return nil
 }
 
-func (g *generation) scrub(files host.Files, owned map[string]bool, p string) error {
+func (g *generation) scrubPath(files host.Files, owned map[string]bool, p string) error {
 	info, err := files.Stat(p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -86,12 +86,12 @@ func (g *generation) scrub(files host.Files, owned map[string]bool, p string) er
 	if err != nil {
 		return err
 	}
-	original, known := g.original(p)
+	original, known := g.statOriginal(p)
 	switch {
 	case !info.IsDir() && owned[p]:
 		return nil
 	case !info.IsDir() && known && original.Mode().IsRegular() && info.Mode().IsRegular():
-		return g.reset(files, p, original.Mode())
+		return g.resetToOriginal(files, p, original.Mode())
 	case !info.IsDir() || !known && !ownsBelow(owned, p):
 		return files.Remove(p)
 	}
@@ -100,15 +100,15 @@ func (g *generation) scrub(files host.Files, owned map[string]bool, p string) er
 		return err
 	}
 	for _, name := range names {
-		if err := g.scrub(files, owned, path.Join(p, name)); err != nil {
+		if err := g.scrubPath(files, owned, path.Join(p, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// original is what the system itself has in the place of a file of /etc.
-func (g *generation) original(p string) (fs.FileInfo, bool) {
+// statOriginal is what the system itself has in the place of a file of /etc.
+func (g *generation) statOriginal(p string) (fs.FileInfo, bool) {
 	rel, ok := strings.CutPrefix(p, "/etc/")
 	if !ok {
 		return nil, false
@@ -121,7 +121,7 @@ func (g *generation) originalPath(rel string) string {
 	return path.Join(g.booted.InDeployment("/usr/etc"), rel)
 }
 
-func (g *generation) reset(files host.Files, p string, mode fs.FileMode) error {
+func (g *generation) resetToOriginal(files host.Files, p string, mode fs.FileMode) error {
 	data, err := g.Files.Read(g.originalPath(strings.TrimPrefix(p, "/etc/")))
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (g *generation) scrubHome(files host.Files, dir string) error {
 				return err
 			}
 		default:
-			if err := g.remove(files, at); err != nil {
+			if err := g.removePath(files, at); err != nil {
 				return err
 			}
 		}
@@ -197,7 +197,7 @@ func (g *generation) scrubSSH(files host.Files, dir string) error {
 		if strings.HasPrefix(name, "authorized_keys") {
 			continue
 		}
-		if err := g.remove(files, path.Join(dir, name)); err != nil {
+		if err := g.removePath(files, path.Join(dir, name)); err != nil {
 			return err
 		}
 	}
@@ -271,8 +271,8 @@ func forgetMachine(files host.Files) error {
 	return nil
 }
 
-// placeholder replaces a pull secret that recert has left, where the cluster has no Secret of it.
-func (g *generation) placeholder(files host.Files, file string) error {
+// replacePullSecret replaces a pull secret that recert has left, where the cluster has no Secret of it.
+func (g *generation) replacePullSecret(files host.Files, file string) error {
 	data, err := files.Read(file)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(data) == seed.PlaceholderPullSecret {
 		return nil

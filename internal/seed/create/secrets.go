@@ -18,8 +18,8 @@ import (
 
 // What a sweep keeps beside the copy, for a run that is interrupted: what the seed itself has of what recert renews, and what was found
 // so far. Neither has a value.
-func (g *generation) seenFile() string  { return path.Join(g.dir(), "seen.json") }
-func (g *generation) foundFile() string { return path.Join(g.dir(), "found.json") }
+func (g *generation) seenFile() string  { return path.Join(g.copyDir(), "seen.json") }
+func (g *generation) foundFile() string { return path.Join(g.copyDir(), "found.json") }
 
 // noteSeen notes, before recert runs, which keys and tokens are the seed's own. It is done once: afterwards the copy has others.
 func (g *generation) noteSeen(ctx context.Context) error {
@@ -36,9 +36,9 @@ func (g *generation) noteSeen(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("note the keys of the seed: %w", err)
 	}
-	files := g.Copies.Files(g.system())
+	files := g.Copies.Files(g.systemDir())
 	for _, dir := range secretscan.RenewedDirs() {
-		err := walk(files, dir, nil, func(file string, info fs.FileInfo) error {
+		err := walkFiles(files, dir, nil, func(file string, info fs.FileInfo) error {
 			if info.Size() > secretscan.EditLimit {
 				return nil
 			}
@@ -54,7 +54,7 @@ func (g *generation) noteSeen(ctx context.Context) error {
 }
 
 func (g *generation) withStore(ctx context.Context, do func(host.OpenKeystore) error) error {
-	store, err := g.Copies.Keystore(g.system()).Open(ctx)
+	store, err := g.Copies.Keystore(g.systemDir()).Open(ctx)
 	if err != nil {
 		return fmt.Errorf("open the copy's etcd: %w", err)
 	}
@@ -81,8 +81,8 @@ func (g *generation) newSweep() (*sweep, error) {
 	return s, nil
 }
 
-// save adds what was found to what an interrupted run found.
-func (s *sweep) save() error {
+// saveFound adds what was found to what an interrupted run found.
+func (s *sweep) saveFound() error {
 	var before []secretscan.Found
 	if err := operation.ReadJSON(s.Files, s.foundFile(), &before); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -96,14 +96,14 @@ func (s *sweep) save() error {
 	return operation.WriteJSON(s.Files, s.foundFile(), s.scan.Report.Found)
 }
 
-// store examines every value of the copy's etcd.
-func (s *sweep) store(ctx context.Context) error {
+// sweepStore examines every value of the copy's etcd.
+func (s *sweep) sweepStore(ctx context.Context) error {
 	err := s.withStore(ctx, func(store host.OpenKeystore) error {
 		edits, err := s.editsOf(ctx, store)
 		if err != nil {
 			return err
 		}
-		if err := s.save(); err != nil || len(edits) == 0 {
+		if err := s.saveFound(); err != nil || len(edits) == 0 {
 			return err
 		}
 		if err := store.Commit(ctx, edits); err != nil {
@@ -130,14 +130,14 @@ func (s *sweep) editsOf(ctx context.Context, store host.OpenKeystore) (edits []h
 	})
 }
 
-// report stores the report in the image and for the agent, and refuses what needs a decision.
-func (s *sweep) report() error {
+// writeReport stores the report in the image and for the agent, and refuses what needs a decision.
+func (s *sweep) writeReport() error {
 	r := &s.scan.Report
 	text, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", image.Secrets, err)
 	}
-	if err := s.Files.Write(path.Join(s.contents(), image.Secrets), text, 0o600); err != nil {
+	if err := s.Files.Write(path.Join(s.contentsDir(), image.Secrets), text, 0o600); err != nil {
 		return fmt.Errorf("store %s: %w", image.Secrets, err)
 	}
 	full := seed.SecretReport{OperationID: s.request.OperationID, Report: *r}

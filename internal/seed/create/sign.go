@@ -10,8 +10,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
 )
 
-// sign publishes a signature where the request asks for one.
-func (g *generation) sign(ctx context.Context, repo host.Repository, digest string) (bool, error) {
+// signImage publishes a signature where the request asks for one.
+func (g *generation) signImage(ctx context.Context, repo host.Repository, digest string) (bool, error) {
 	if !g.request.Sign {
 		return false, nil
 	}
@@ -27,7 +27,7 @@ func (g *generation) sign(ctx context.Context, repo host.Repository, digest stri
 	if err != nil {
 		return false, flow.Permanent(err)
 	}
-	if err := image.Sign(ctx, repo, repository(g.request.SeedImage), digest, signer); err != nil {
+	if err := image.Sign(ctx, repo, repositoryOf(g.request.SeedImage), digest, signer); err != nil {
 		return false, fmt.Errorf("sign the image: %w", err)
 	}
 	return true, nil

@@ -14,48 +14,48 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/secretscan"
 )
 
-// files examines the files that the image ships. Of those to change only the names are kept, so that memory does not grow with them.
-func (s *sweep) files(ctx context.Context) error {
+// sweepFiles examines the files that the image ships. Of those to change only the names are kept, so that memory does not grow with them.
+func (s *sweep) sweepFiles(ctx context.Context) error {
 	var affected []string
 	look := func(file string, info fs.FileInfo) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		action, _, err := s.examine(file, info)
+		action, _, err := s.examineFile(file, info)
 		if action != secretscan.LeaveFile {
 			affected = append(affected, file)
 		}
 		return err
 	}
-	if err := s.shipped(look); err != nil {
+	if err := s.walkShipped(look); err != nil {
 		return fmt.Errorf("search the files of the copy for secrets: %w", err)
 	}
-	if err := s.save(); err != nil {
+	if err := s.saveFound(); err != nil {
 		return err
 	}
 	again := &sweep{s.generation, secretscan.New(s.scan.Rulings, s.scan.Seen)} // what it finds is reported already
 	for _, file := range affected {
-		if err := again.clean(file); err != nil {
+		if err := again.cleanFile(file); err != nil {
 			return fmt.Errorf("remove secrets from %s of the copy: %w", file, err)
 		}
 	}
 	return nil
 }
 
-// examine says what becomes of a file, and what it gets.
-func (s *sweep) examine(file string, info fs.FileInfo) (secretscan.FileAction, []byte, error) {
+// examineFile says what becomes of a file, and what it gets.
+func (s *sweep) examineFile(file string, info fs.FileInfo) (secretscan.FileAction, []byte, error) {
 	if action := s.scan.Placed(file); action != secretscan.LeaveFile {
 		return action, []byte(secretscan.Placeholder), nil
 	}
 	if info.Size() > secretscan.EditLimit {
-		from, err := s.Copies.Open(s.system(), file)
+		from, err := s.Copies.Open(s.systemDir(), file)
 		if err != nil {
 			return secretscan.LeaveFile, nil, err
 		}
 		action, err := s.scan.LargeFile(file, from)
 		return action, []byte(secretscan.Placeholder), errors.Join(err, from.Close())
 	}
-	data, err := s.Copies.Files(s.system()).Read(file)
+	data, err := s.Copies.Files(s.systemDir()).Read(file)
 	if err != nil {
 		return secretscan.LeaveFile, nil, err
 	}
@@ -63,19 +63,19 @@ func (s *sweep) examine(file string, info fs.FileInfo) (secretscan.FileAction, [
 	return action, out, nil
 }
 
-// clean rewrites or removes a file. One that a MachineConfig wrote is not removed: the machine config daemon would miss it.
-func (s *sweep) clean(file string) error {
-	files := s.Copies.Files(s.system())
+// cleanFile rewrites or removes a file. One that a MachineConfig wrote is not removed: the machine config daemon would miss it.
+func (s *sweep) cleanFile(file string) error {
+	files := s.Copies.Files(s.systemDir())
 	info, err := files.Stat(file)
 	if err != nil {
 		return err
 	}
-	action, out, err := s.examine(file, info)
+	action, out, err := s.examineFile(file, info)
 	if err != nil || action == secretscan.LeaveFile {
 		return err
 	}
 	if action == secretscan.RemoveFile {
-		if err := s.remove(files, file); err != nil {
+		if err := s.removePath(files, file); err != nil {
 			return err
 		}
 		left, err := files.Stat(file)
@@ -94,10 +94,10 @@ func (s *sweep) isOwned(file string) bool {
 	return err == nil && config.Owned[file]
 }
 
-// shipped calls see with the regular files of the copy that the image has.
-func (s *sweep) shipped(see func(file string, info fs.FileInfo) error) error {
-	files := s.Copies.Files(s.system())
-	diff, err := compareEtc(s.Files, path.Join(s.system(), "etc"), s.booted.InDeployment("/usr/etc"))
+// walkShipped calls see with the regular files of the copy that the image has.
+func (s *sweep) walkShipped(see func(file string, info fs.FileInfo) error) error {
+	files := s.Copies.Files(s.systemDir())
+	diff, err := compareEtc(s.Files, path.Join(s.systemDir(), "etc"), s.booted.InDeployment("/usr/etc"))
 	if err != nil {
 		return err
 	}
@@ -113,11 +113,11 @@ func (s *sweep) shipped(see func(file string, info fs.FileInfo) error) error {
 			}
 		}
 	}
-	owned, err := s.owned()
+	owned, err := s.ownedFiles()
 	if err != nil {
 		return err
 	}
-	return walk(files, "/var", func(at string) bool { return staysBehind(strings.TrimPrefix(at, "/var/"), owned) }, see)
+	return walkFiles(files, "/var", func(at string) bool { return staysBehind(strings.TrimPrefix(at, "/var/"), owned) }, see)
 }
 
 // staysBehind reports whether a path below /var is in no image, or has been examined otherwise.
@@ -129,8 +129,8 @@ func staysBehind(rel string, owned []string) bool {
 		!slices.ContainsFunc(owned, func(o string) bool { return o == rel || strings.HasPrefix(o, rel+"/") })
 }
 
-// walk calls see with the regular files below a folder, in order.
-func walk(files host.Files, dir string, skip func(at string) bool, see func(file string, info fs.FileInfo) error) error {
+// walkFiles calls see with the regular files below a folder, in order.
+func walkFiles(files host.Files, dir string, skip func(at string) bool, see func(file string, info fs.FileInfo) error) error {
 	names, err := files.List(dir)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func walk(files host.Files, dir string, skip func(at string) bool, see func(file
 		case err != nil:
 			return err
 		case info.IsDir():
-			err = walk(files, at, skip, see)
+			err = walkFiles(files, at, skip, see)
 		case info.Mode().IsRegular():
 			err = see(at, info)
 		}

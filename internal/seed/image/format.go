@@ -93,7 +93,7 @@ type settings struct {
 	} `json:"rootfs"`
 }
 
-func encode(v any) ([]byte, error) {
+func encodeJSON(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encode the image's description: %w", err)

@@ -46,8 +46,8 @@ type measured struct {
 	held []byte
 }
 
-// measure writes the content once, for its size and digest.
-func measure(ctx context.Context, c Content) (measured, error) {
+// measureContent writes the content once, for its size and digest.
+func measureContent(ctx context.Context, c Content) (measured, error) {
 	m := measured{Content: c}
 	g := &gauge{sum: sha256.New()}
 	if err := c.Write(ctx, g); err != nil {
@@ -82,8 +82,8 @@ func (g *gauge) Write(b []byte) (int, error) {
 
 func hexDigest(h hash.Hash) string { return "sha256:" + hex.EncodeToString(h.Sum(nil)) }
 
-// layer writes the content as a layer: a tar of this one file.
-func (m measured) layer(ctx context.Context, to io.Writer) error {
+// writeLayer writes the content as a layer: a tar of this one file.
+func (m measured) writeLayer(ctx context.Context, to io.Writer) error {
 	t := tar.NewWriter(to)
 	err := t.WriteHeader(&tar.Header{
 		Name: m.Name, Mode: m.Mode, Size: m.size, Typeflag: tar.TypeReg, ModTime: time.Unix(0, 0), Format: tar.FormatPAX,
@@ -105,8 +105,8 @@ func (m measured) layer(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-// annotations identify the layer's content.
-func (m measured) annotations() map[string]string {
+// layerAnnotations identify the layer's content.
+func (m measured) layerAnnotations() map[string]string {
 	out := map[string]string{noteContent: m.Name, noteDigest: m.digest, noteSize: strconv.FormatInt(m.size, 10)}
 	if m.Archive != nil {
 		out[noteArchive], out[noteFiles] = strconv.FormatInt(m.archive.Bytes, 10), strconv.FormatInt(m.archive.Content, 10)
@@ -114,8 +114,8 @@ func (m measured) annotations() map[string]string {
 	return out
 }
 
-// file finds the one file of a layer of this size.
-func file(layer io.Reader, name string, size int64) (io.Reader, error) {
+// findFile finds the one file of a layer of this size.
+func findFile(layer io.Reader, name string, size int64) (io.Reader, error) {
 	t := tar.NewReader(layer)
 	for {
 		h, err := t.Next()

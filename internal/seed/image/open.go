@@ -51,7 +51,7 @@ func Open(ctx context.Context, r host.Repository, tagOrDigest string) (*Image, e
 	if asked, named := strings.CutPrefix(tagOrDigest, sha256Prefix); named && digest != sha256Prefix+asked {
 		return nil, fmt.Errorf("the registry sent %s instead of %s: it is not the image that was asked for", digest, tagOrDigest)
 	}
-	data, err := whole(ctx, r, doc.Config, configLimit)
+	data, err := readBlob(ctx, r, doc.Config, configLimit)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration of image %s: %w", tagOrDigest, err)
 	}
@@ -61,7 +61,7 @@ func Open(ctx context.Context, r host.Repository, tagOrDigest string) (*Image, e
 	}
 	out := &Image{Digest: digest, Labels: s.Config.Labels, Arch: s.Architecture, repository: r}
 	for _, l := range doc.Layers {
-		layer, err := l.layer()
+		layer, err := l.toLayer()
 		if err != nil {
 			return nil, err
 		}
@@ -70,8 +70,8 @@ func Open(ctx context.Context, r host.Repository, tagOrDigest string) (*Image, e
 	return out, out.readLabels()
 }
 
-// whole reads a blob that is held in memory.
-func whole(ctx context.Context, r host.Repository, d descriptor, limit int64) ([]byte, error) {
+// readBlob reads a blob that is held in memory.
+func readBlob(ctx context.Context, r host.Repository, d descriptor, limit int64) ([]byte, error) {
 	if d.Size > limit {
 		return nil, fmt.Errorf("blob %s has %d bytes, of which at most %d are read", d.Digest, d.Size, limit)
 	}
@@ -83,8 +83,8 @@ func whole(ctx context.Context, r host.Repository, d descriptor, limit int64) ([
 	return io.ReadAll(body)
 }
 
-// layer is what a descriptor says of its layer.
-func (d descriptor) layer() (Layer, error) {
+// toLayer is what a descriptor says of its layer.
+func (d descriptor) toLayer() (Layer, error) {
 	l := Layer{Content: d.Annotations[noteContent], File: strings.TrimPrefix(d.Annotations[noteDigest], sha256Prefix), descriptor: d}
 	if d.Size < 0 || d.Size > layerLimit {
 		return l, fmt.Errorf("layer %s of the image has %d bytes: that is no size", d.Digest, d.Size)
@@ -139,7 +139,7 @@ func (i *Image) Read(ctx context.Context, content string, fn func(io.Reader) err
 		return fmt.Errorf("read %s: %w", content, err)
 	}
 	defer body.Close()
-	f, err := file(body, content, l.Size)
+	f, err := findFile(body, content, l.Size)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (i *Image) Prove(ctx context.Context, archives host.Archives) (problems []s
 		}
 	}
 	for _, l := range i.Layers {
-		have, wrong, err := i.prove(ctx, archives, l, want)
+		have, wrong, err := i.proveLayer(ctx, archives, l, want)
 		read += l.Size
 		switch {
 		case errors.Is(err, host.ErrRegistryAway), errors.Is(err, host.ErrRegistryDenied), errors.Is(err, context.Canceled):
@@ -49,8 +49,8 @@ func (i *Image) Prove(ctx context.Context, archives host.Archives) (problems []s
 	return problems, read, nil
 }
 
-// prove reads one content. wrong are the files of an archive that differ from their checksum.
-func (i *Image) prove(
+// proveLayer reads one content. wrong are the files of an archive that differ from their checksum.
+func (i *Image) proveLayer(
 	ctx context.Context, archives host.Archives, l Layer, want map[string]string,
 ) (have string, wrong []string, err error) {
 	sum := sha256.New()

@@ -52,11 +52,11 @@ type Published struct {
 // Add sends a content as the next layer, unless the registry has it.
 func (p *Publisher) Add(ctx context.Context, c Content) error {
 	if p.known == nil {
-		if err := p.learn(ctx); err != nil {
+		if err := p.readKnownLayers(ctx); err != nil {
 			return err
 		}
 	}
-	m, err := measure(ctx, c)
+	m, err := measureContent(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -67,9 +67,9 @@ func (p *Publisher) Add(ctx context.Context, c Content) error {
 			return fmt.Errorf("publish %s: %w", c.Name, err)
 		}
 	}
-	d.Annotations = m.annotations()
+	d.Annotations = m.layerAnnotations()
 	if !reused {
-		if d, err = p.send(ctx, m); err != nil {
+		if d, err = p.sendLayer(ctx, m); err != nil {
 			return fmt.Errorf("publish %s: %w", c.Name, err)
 		}
 	}
@@ -78,13 +78,13 @@ func (p *Publisher) Add(ctx context.Context, c Content) error {
 	return nil
 }
 
-func (p *Publisher) send(ctx context.Context, m measured) (descriptor, error) {
-	digest, size, err := p.Repository.Put(ctx, m.layer)
-	return descriptor{MediaType: mediaLayer, Digest: digest, Size: size, Annotations: m.annotations()}, err
+func (p *Publisher) sendLayer(ctx context.Context, m measured) (descriptor, error) {
+	digest, size, err := p.Repository.Put(ctx, m.writeLayer)
+	return descriptor{MediaType: mediaLayer, Digest: digest, Size: size, Annotations: m.layerAnnotations()}, err
 }
 
-// learn reads which layers earlier images have. One that is not there, may not be read or is no seed image teaches nothing.
-func (p *Publisher) learn(ctx context.Context) error {
+// readKnownLayers reads which layers earlier images have. One that is not there, may not be read or is no seed image teaches nothing.
+func (p *Publisher) readKnownLayers(ctx context.Context) error {
 	p.known = map[string]descriptor{}
 	for _, name := range append([]string{p.Tag}, p.Known...) {
 		m, err := p.Repository.Manifest(ctx, name)
@@ -129,11 +129,11 @@ func (p *Publisher) Finish(ctx context.Context, arch string, labels map[string]s
 	if doc.Config, err = putJSON(ctx, p.Repository, mediaConfig, s); err != nil {
 		return out, err
 	}
-	data, err := encode(doc)
+	data, err := encodeJSON(doc)
 	if err != nil {
 		return out, err
 	}
-	if err := p.confirm(ctx); err != nil {
+	if err := p.confirmLayers(ctx); err != nil {
 		return out, err
 	}
 	if p.Announce != nil {
@@ -155,8 +155,8 @@ func (p *Publisher) Finish(ctx context.Context, arch string, labels map[string]s
 	return out, err
 }
 
-// confirm asks the registry for every layer: not every one refuses a manifest whose blobs it does not have.
-func (p *Publisher) confirm(ctx context.Context) error {
+// confirmLayers asks the registry for every layer: not every one refuses a manifest whose blobs it does not have.
+func (p *Publisher) confirmLayers(ctx context.Context) error {
 	for _, l := range p.layers {
 		there, err := p.Repository.Has(ctx, l.Digest)
 		if errors.Is(err, host.ErrRegistryDenied) {
@@ -173,7 +173,7 @@ func (p *Publisher) confirm(ctx context.Context) error {
 }
 
 func putJSON(ctx context.Context, r host.Repository, mediaType string, v any) (descriptor, error) {
-	data, err := encode(v)
+	data, err := encodeJSON(v)
 	if err != nil {
 		return descriptor{}, err
 	}

@@ -51,7 +51,7 @@ func Sign(ctx context.Context, r host.Repository, reference, digest string, key 
 	var s statement
 	s.Critical.Identity.Reference, s.Critical.Image.Digest = reference, digest
 	s.Critical.Type = "cosign container image signature"
-	data, err := encode(s)
+	data, err := encodeJSON(s)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func Sign(ctx context.Context, r host.Repository, reference, digest string, key 
 	if err != nil {
 		return err
 	}
-	doc, err := encode(document{SchemaVersion: 2, MediaType: mediaManifest, Config: config, Layers: []descriptor{{
+	doc, err := encodeJSON(document{SchemaVersion: 2, MediaType: mediaManifest, Config: config, Layers: []descriptor{{
 		MediaType: mediaStatement, Digest: layerDigest, Size: size,
 		Annotations: map[string]string{noteSignature: base64.StdEncoding.EncodeToString(signature)},
 	}}})
@@ -120,7 +120,7 @@ func VerifySignature(ctx context.Context, r host.Repository, digest string, key 
 }
 
 func signedBy(ctx context.Context, r host.Repository, l descriptor, digest string, key *ecdsa.PublicKey) (bool, error) {
-	data, err := whole(ctx, r, l, configLimit)
+	data, err := readBlob(ctx, r, l, configLimit)
 	if err != nil {
 		return false, err
 	}
@@ -142,7 +142,7 @@ func ParseKey(text, password []byte) (crypto.Signer, error) {
 	der := block.Bytes
 	if strings.HasPrefix(block.Type, "ENCRYPTED ") {
 		var err error
-		if der, err = unseal(der, bytes.TrimRight(password, "\n")); err != nil {
+		if der, err = decryptKey(der, bytes.TrimRight(password, "\n")); err != nil {
 			return nil, fmt.Errorf("decrypt the signing key: %w", err)
 		}
 	}
@@ -178,7 +178,7 @@ type sealed struct {
 	Ciphertext []byte `json:"ciphertext"`
 }
 
-func unseal(data, password []byte) ([]byte, error) {
+func decryptKey(data, password []byte) ([]byte, error) {
 	var s sealed
 	if err := json.Unmarshal(data, &s); err != nil || s.KDF.Name != "scrypt" ||
 		s.Cipher.Name != "nacl/secretbox" || len(s.Cipher.Nonce) != 24 {

@@ -39,13 +39,13 @@ func (s *SumList) Text() []byte {
 	slices.Sort(names)
 	var b bytes.Buffer
 	for _, n := range names {
-		fmt.Fprintf(&b, "%s  %s\n", s.files[n], escaped(n))
+		fmt.Fprintf(&b, "%s  %s\n", s.files[n], escapeName(n))
 	}
 	return b.Bytes()
 }
 
-// escaped keeps a name on its line.
-func escaped(name string) string {
+// escapeName keeps a name on its line.
+func escapeName(name string) string {
 	return strings.NewReplacer("\\", "\\\\", "\n", "\\n").Replace(name)
 }
 

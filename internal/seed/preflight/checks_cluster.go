@@ -27,8 +27,8 @@ func checkEncryption(_ lcav1.SeedGeneratorSpec, f Facts) finding {
 			"the image is made"}
 }
 
-// named lists objects that must not be there.
-func named(what string, names []string, hint string) finding {
+// findingOfNames lists objects that must not be there.
+func findingOfNames(what string, names []string, hint string) finding {
 	if len(names) == 0 {
 		return finding{}
 	}
@@ -40,25 +40,26 @@ func named(what string, names []string, hint string) finding {
 }
 
 func checkVolumes(_ lcav1.SeedGeneratorSpec, f Facts) finding {
-	return named("the cluster has PersistentVolumes, whose data would be in no image", f.Cluster.PersistentVolumes,
+	return findingOfNames("the cluster has PersistentVolumes, whose data would be in no image", f.Cluster.PersistentVolumes,
 		"delete the claims, and the volumes where their reclaim policy keeps them")
 }
 
 func checkLocalVolumes(_ lcav1.SeedGeneratorSpec, f Facts) finding {
-	return named("the Local Storage Operator has LocalVolumes, which name disks of this machine", f.Cluster.LocalVolumes, "delete them")
+	return findingOfNames("the Local Storage Operator has LocalVolumes, which name disks of this machine", f.Cluster.LocalVolumes,
+		"delete them")
 }
 
 func checkLVM(_ lcav1.SeedGeneratorSpec, f Facts) finding {
-	return named("LVM Storage has LVMClusters, which name disks of this machine", f.Cluster.LVMClusters, "delete them")
+	return findingOfNames("LVM Storage has LVMClusters, which name disks of this machine", f.Cluster.LVMClusters, "delete them")
 }
 
 func checkNetworkPolicies(_ lcav1.SeedGeneratorSpec, f Facts) finding {
-	return named("the image carries network policies, which nodes apply that are restored from it", f.Cluster.NetworkPolicies,
+	return findingOfNames("the image carries network policies, which nodes apply that are restored from it", f.Cluster.NetworkPolicies,
 		"delete those with an address of this node, or that name its interfaces, before you ask for the image")
 }
 
 func checkOADPConfigured(_ lcav1.SeedGeneratorSpec, f Facts) finding {
-	return named("OADP has DataProtectionApplications", f.Cluster.OADP.Applications,
+	return findingOfNames("OADP has DataProtectionApplications", f.Cluster.OADP.Applications,
 		"delete them; each node gets its own when it is upgraded")
 }
 
@@ -74,14 +75,14 @@ func checkOADPInstalled(_ lcav1.SeedGeneratorSpec, f Facts) finding {
 const minimumOADP = "1.3.1"
 
 func checkOADPVersion(_ lcav1.SeedGeneratorSpec, f Facts) finding {
-	if f.Cluster.OADP.Name == "" || !older(f.Cluster.OADP.Version, minimumOADP) {
+	if f.Cluster.OADP.Name == "" || !isOlder(f.Cluster.OADP.Version, minimumOADP) {
 		return finding{}
 	}
 	return finding{problem: fmt.Sprintf("OADP %s is older than %s", f.Cluster.OADP.Version, minimumOADP), hint: "upgrade it"}
 }
 
-// older compares versions of the form 1.2.3; what follows a '-' or '+' does not count. One that cannot be read is not older.
-func older(a, b string) bool {
+// isOlder compares versions of the form 1.2.3; what follows a '-' or '+' does not count. One that cannot be read is not older.
+func isOlder(a, b string) bool {
 	parse := func(text string) (parts [3]int, ok bool) {
 		text, _, _ = strings.Cut(text, "-")
 		text, _, _ = strings.Cut(text, "+")

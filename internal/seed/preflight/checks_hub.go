@@ -63,5 +63,5 @@ func checkAddons(_ lcav1.SeedGeneratorSpec, f Facts) finding {
 	for _, a := range f.Hub.Addons {
 		found = append(found, "ManagedClusterAddOn "+a)
 	}
-	return named("addons of the hub are on the cluster", found, "disable them on the hub; a seed's hub has no extra addons")
+	return findingOfNames("addons of the hub are on the cluster", found, "disable them on the hub; a seed's hub has no extra addons")
 }

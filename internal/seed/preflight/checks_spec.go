@@ -61,14 +61,14 @@ func checkAuth(spec lcav1.SeedGeneratorSpec, f Facts) finding {
 	if err != nil {
 		return finding{} // the check of the image says so
 	}
-	if !covers(file.Auths, tag) {
+	if !coversImage(file.Auths, tag) {
 		return finding{problem: fmt.Sprintf("key seedAuth of Secret seedgen has no credentials for %s", tag.RegistryStr()), hint: how}
 	}
 	return finding{}
 }
 
-// covers says whether a key of an auth file is for the image's registry, or for a path that leads to its repository.
-func covers(auths map[string]json.RawMessage, tag name.Tag) bool {
+// coversImage says whether a key of an auth file is for the image's registry, or for a path that leads to its repository.
+func coversImage(auths map[string]json.RawMessage, tag name.Tag) bool {
 	full := tag.RegistryStr() + "/" + tag.RepositoryStr()
 	for key := range auths {
 		key = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(key, "https://"), "http://"), "/")

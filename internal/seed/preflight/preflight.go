@@ -20,7 +20,7 @@ type Check struct {
 // finding is the answer: a problem and what to do about it, or, where all is well, what was recorded.
 type finding struct{ problem, hint, recorded string }
 
-func (f finding) passed() bool { return f.problem == "" }
+func (f finding) isPassed() bool { return f.problem == "" }
 
 // Names of checks that others refer to.
 const (
@@ -92,14 +92,14 @@ func Checks() []Check {
 func Validate(spec lcav1.SeedGeneratorSpec, f Facts) []lcav1.PreflightCheck {
 	var checks []lcav1.PreflightCheck
 	for _, c := range Checks() {
-		checks = append(checks, c.make(spec, f))
+		checks = append(checks, c.runCheck(spec, f))
 	}
 	return checks
 }
 
-func (c Check) make(spec lcav1.SeedGeneratorSpec, f Facts) lcav1.PreflightCheck {
+func (c Check) runCheck(spec lcav1.SeedGeneratorSpec, f Facts) lcav1.PreflightCheck {
 	out := lcav1.PreflightCheck{Name: c.Name, Severity: c.Severity, Result: lcav1.PreflightPassed}
-	if found := c.find(spec, f); !found.passed() {
+	if found := c.find(spec, f); !found.isPassed() {
 		out.Result, out.Message, out.Hint = lcav1.PreflightFailed, found.problem, found.hint
 	} else if why, unknown := f.Unknown[c.Name]; unknown {
 		out.Result, out.Message = lcav1.PreflightUnknown, why

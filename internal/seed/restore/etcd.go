@@ -17,7 +17,7 @@ import (
 // the cluster's data, and pulls nothing. A node may have etcd as a program instead, so that a failure is only logged; where
 // there is none of both, recert fails and the node goes back.
 func (m *restoration) fetchEtcd(ctx context.Context) error {
-	_, target, err := m.request.pair().Deployments(ctx, m.Deployments)
+	_, target, err := m.request.staterootPair().Deployments(ctx, m.Deployments)
 	if err != nil {
 		return err
 	}

@@ -9,5 +9,5 @@ import (
 
 // RunWrapped is Run with a crash in the plan.
 func RunWrapped(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan) error {
-	return run(ctx, n, with, wrap, false)
+	return runOrAbort(ctx, n, with, wrap, false)
 }

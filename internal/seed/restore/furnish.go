@@ -16,10 +16,10 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
-// furnish has the restored system come up with its cluster held back, and change its identity. The watchdog runs from its
+// prepareFirstBoot has the restored system come up with its cluster held back, and change its identity. The watchdog runs from its
 // first boot: nothing but it would bring the old cluster back where the reconfiguration hangs.
-func (m *restoration) furnish(ctx context.Context) error {
-	_, target, err := m.request.pair().Deployments(ctx, m.Deployments)
+func (m *restoration) prepareFirstBoot(ctx context.Context) error {
+	_, target, err := m.request.staterootPair().Deployments(ctx, m.Deployments)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (m *restoration) furnish(ctx context.Context) error {
 		return err
 	}
 	record := host.InVar(m.request.New, relocation.RecordFile)
-	if err := operation.WriteJSON(m.Files, record, m.request.record()); err != nil {
+	if err := operation.WriteJSON(m.Files, record, m.request.relocationRecord()); err != nil {
 		return err
 	}
 	if err := factory.HoldBack(ctx, m.Node, target); err != nil {
@@ -41,7 +41,7 @@ func (m *restoration) furnish(ctx context.Context) error {
 	}
 	// What was unpacked may have left no room, and the node must go back also before the reconfiguration keeps some.
 	if err := stateroot.KeepOwnBallast(m.Files, m.request.New); err != nil {
-		return m.full(host.DeployDir, err)
+		return m.explainFullDisk(host.DeployDir, err)
 	}
 	return nil
 }
@@ -64,8 +64,8 @@ func (m *restoration) giveCLI() error {
 // Source begins the words that say, in the restored system, where its configuration came from; the image follows.
 const Source = "restore of "
 
-// hand gives the restored system the site configuration, the request by which it continues, and the journal.
-func (m *restoration) hand(context.Context) error {
+// handOver gives the restored system the site configuration, the request by which it continues, and the journal.
+func (m *restoration) handOver(context.Context) error {
 	site, err := m.Files.Read(seed.RestoreSiteFile)
 	if err != nil {
 		return fmt.Errorf("read the site configuration: %w", err)
@@ -83,14 +83,14 @@ func (m *restoration) hand(context.Context) error {
 	return stateroot.HandJournal(m.Files, m.request.OperationID, m.request.New)
 }
 
-// sealing lists what must be whole after the reboot.
-func (m *restoration) sealing() stateroot.Sealing {
+// newSealing lists what must be whole after the reboot.
+func (m *restoration) newSealing() stateroot.Sealing {
 	whole := []string{
 		relocation.RecordFile, relocation.RequestFile, relocation.SiteConfigFile, path.Join(host.UnitDir, relocation.UnitPage),
 		path.Join(host.UnitDir, relocation.UnitReconfigure), path.Join(host.UnitDir, relocation.UnitMonitor),
 	}
 	return stateroot.Sealing{
-		Operation: m.request.OperationID, Pair: m.request.pair(), MadeBy: seed.FlowRestore, Clock: m.Clock,
+		Operation: m.request.OperationID, Pair: m.request.staterootPair(), MadeBy: seed.FlowRestore, Clock: m.Clock,
 		Contents: func(func(string) string) ([]string, error) { return whole, nil },
 	}
 }

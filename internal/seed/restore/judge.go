@@ -18,18 +18,18 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
-// judge says what speaks against a restore, all of it at once, and what the image says of its cluster. Of the image it reads
+// validateAsk says what speaks against a restore, all of it at once, and what the image says of its cluster. Of the image it reads
 // the description only.
-func judge(ctx context.Context, n Ports, ask Ask) (facts relocation.Facts, digest string, err error) {
+func validateAsk(ctx context.Context, n Ports, ask Ask) (facts relocation.Facts, digest string, err error) {
 	site, problems := siteconfig.Decode(ask.Site)
 	problems = append(problems, Missing(site)...)
-	errs := n.node(ctx)
-	i, err := describe(ctx, n, ask)
+	errs := n.checkNode(ctx)
+	i, err := openVerifiedImage(ctx, n, ask)
 	if err != nil {
 		errs = append(errs, err)
 	} else {
 		facts, digest = factsOf(i.Cluster), i.Digest
-		errs = append(errs, unfit(i, n.survey(ctx), ask.OtherHardware)...)
+		errs = append(errs, listMisfits(i, n.surveyTarget(ctx), ask.OtherHardware)...)
 		if len(problems) == 0 {
 			problems = onsite.Misfits(relocation.Record{Facts: facts}, site)
 		}
@@ -65,8 +65,8 @@ func bothFamilies() relocation.Facts {
 	return relocation.Facts{Addresses: []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}}
 }
 
-// node lists what of the node itself speaks against a restore.
-func (n Ports) node(ctx context.Context) (errs []error) {
+// checkNode lists what of the node itself speaks against a restore.
+func (n Ports) checkNode(ctx context.Context) (errs []error) {
 	if err := n.Deployments.CanSetDefault(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("the node cannot choose what boots next: %w", err))
 	}
@@ -84,9 +84,9 @@ func (n Ports) node(ctx context.Context) (errs []error) {
 	return errs
 }
 
-// describe opens the image and proves its signature, where a key is given.
-func describe(ctx context.Context, n Ports, ask Ask) (*image.Image, error) {
-	repo, err := open(ctx, n, ask.Image, ask.AuthFile, ask.CABundle)
+// openVerifiedImage opens the image and proves its signature, where a key is given.
+func openVerifiedImage(ctx context.Context, n Ports, ask Ask) (*image.Image, error) {
+	repo, err := openRepository(ctx, n, ask.Image, ask.AuthFile, ask.CABundle)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ func describe(ctx context.Context, n Ports, ask Ask) (*image.Image, error) {
 // needed are the contents that a restore reads.
 var needed = []string{image.Var, image.Etc, image.EtcDeletions, image.Repo, image.RPMOSTree, image.Manifest, image.Sums}
 
-// unfit lists why the image cannot be restored here.
-func unfit(i *image.Image, t Target, otherHardware bool) (errs []error) {
+// listMisfits lists why the image cannot be restored here.
+func listMisfits(i *image.Image, t Target, otherHardware bool) (errs []error) {
 	for _, content := range needed {
 		if _, err := i.Find(content); err != nil {
 			errs = append(errs, err)
@@ -146,8 +146,8 @@ func factsOf(c seed.ClusterInfo) relocation.Facts {
 	return f
 }
 
-// hopeless marks errors of a registry that another try in this run would not mend.
-func hopeless(err error) error {
+// markPermanent marks errors of a registry that another try in this run would not mend.
+func markPermanent(err error) error {
 	for _, fatal := range []error{host.ErrRegistryDenied, host.ErrRegistryTrust, host.ErrNoImage} {
 		if errors.Is(err, fatal) {
 			return flow.Permanent(err)

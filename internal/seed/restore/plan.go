@@ -49,20 +49,20 @@ func Plan(n Ports, r Request) flow.Plan {
 		Name: seed.FlowRestore, Commit: stateroot.StepFlip, MaxAttempts: maxAttempts,
 		Steps: []flow.Step{
 			// No undo: it only asks.
-			{Name: seed.StepCheck, Title: "Check image and room", Do: m.check, Tries: 3, Pause: 5 * time.Second},
+			{Name: seed.StepCheck, Title: "Check image and room", Do: m.checkImageAndRoom, Tries: 3, Pause: 5 * time.Second},
 			// No undo: what an earlier restore left behind is of no more use, and its room is needed.
 			stateroot.RemoveOthers(n.Deployments, m.isLeft),
-			fetching(flow.Step{Name: seed.StepDeploy, Title: "Deploy the image's system", Do: m.deploy, Undo: m.undeploy}),
+			fetching(flow.Step{Name: seed.StepDeploy, Title: "Deploy the image's system", Do: m.deploySystem, Undo: m.removeStateroot}),
 			fetching(flow.Step{Name: seed.StepUnpackVar, Title: "Unpack the cluster's state", Do: m.unpackVar, Undo: m.dropVar}),
 			// The undo of the steps below is that of deploy-system: it removes the whole stateroot.
 			fetching(flow.Step{Name: seed.StepUnpackEtc, Title: "Unpack the configuration", Do: m.unpackEtc}),
 			{Name: seed.StepFetchEtcd, Title: "Fetch the image of the seed's etcd", Do: m.fetchEtcd},
-			{Name: seed.StepFurnish, Title: "Install the identity change for the first boot", Do: m.furnish},
-			{Name: seed.StepHand, Title: "Hand over the site configuration", Do: m.hand},
-			stateroot.Seal(m.sealing(), n.Files, n.Deployments, n.Trees),
+			{Name: seed.StepFurnish, Title: "Install the identity change for the first boot", Do: m.prepareFirstBoot},
+			{Name: seed.StepHand, Title: "Hand over the site configuration", Do: m.handOver},
+			stateroot.Seal(m.newSealing(), n.Files, n.Deployments, n.Trees),
 			// No undo: the sealed stateroot has what it needs, and a rollback needs nothing of it.
-			{Name: seed.StepWipe, Title: "Wipe the secrets here", Do: m.wipe},
-			stateroot.Flip(n.Deployments, r.pair()),
+			{Name: seed.StepWipe, Title: "Wipe the secrets here", Do: m.wipeSecrets},
+			stateroot.Flip(n.Deployments, r.staterootPair()),
 			stateroot.Reboot(n.Power, n.Clock, "Restore of a seed image: booting stateroot "+r.New),
 		},
 	}
@@ -98,7 +98,7 @@ func (m *restoration) isLeftBefore(name string, booted host.Deployment) bool {
 	return err == nil && record.Factory == booted.Stateroot
 }
 
-func (m *restoration) wipe(context.Context) error {
+func (m *restoration) wipeSecrets(context.Context) error {
 	for _, file := range []string{seed.RestoreSiteFile, seed.RestoreAuthFile, seed.RestorePullFile} {
 		if err := m.Files.Remove(file); err != nil {
 			return fmt.Errorf("wipe %s: %w", file, err)
@@ -114,31 +114,33 @@ func Kind(n Ports) operation.Kind[Request] {
 		Missing: operation.Refuse("no restore is under way"),
 		WayOut: "The restored stateroot boots next: reboot the node to run its cluster, or remove it with " +
 			"'lca-cli seed abort'",
-		Holds:    true,
-		ID:       func(r Request) string { return r.OperationID },
-		Plan:     func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
-		Conclude: func(ctx context.Context, _ Request, end error) (result, failed error) { return end, clean(ctx, n) },
+		Holds: true,
+		ID:    func(r Request) string { return r.OperationID },
+		Plan:  func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
+		Conclude: func(ctx context.Context, _ Request, end error) (result, failed error) {
+			return end, removeRequest(ctx, n)
+		},
 	}
 }
 
 // Run carries out the restore that the request file describes, from wherever an earlier run ended.
 func Run(ctx context.Context, n Ports, with operation.Instruments) error {
-	return run(ctx, n, with, nil, false)
+	return runOrAbort(ctx, n, with, nil, false)
 }
 
 // Abort gives up a restore, and removes what it made: before the flip of the default, where the reboot after it was given up, and
 // where the restored stateroot has booted and a person has chosen the old one in the boot menu.
 func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
-	return run(ctx, n, with, nil, true)
+	return runOrAbort(ctx, n, with, nil, true)
 }
 
-func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
+func runOrAbort(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
 	r, found, err := ReadRequest(n.Files)
 	if err != nil {
 		return err
 	}
 	if !found {
-		return errors.Join(operation.Refuse("no restore is under way"), clean(ctx, n))
+		return errors.Join(operation.Refuse("no restore is under way"), removeRequest(ctx, n))
 	}
 	here, err := operation.Locate(ctx, n.Deployments, n.Power)
 	if err != nil {
@@ -154,11 +156,11 @@ func run(ctx context.Context, n Ports, with operation.Instruments, wrap func(flo
 		return err
 	case isGone(here, r, p.Restore):
 		return errors.Join(operation.Refuse("stateroot %s, in which the restore of %s has ended, is removed: stateroot %s stays",
-			r.New, r.Image, r.Old), leave(ctx, n, r))
+			r.New, r.Image, r.Old), removeRestored(ctx, n, r))
 	case p.Restore == flow.FlowProgress{} && r.Boot != here.Boot:
-		return errors.Join(operation.Refuse("the power failed before the restore of %s began: ask again", r.Image), clean(ctx, n))
+		return errors.Join(operation.Refuse("the power failed before the restore of %s began: ask again", r.Image), removeRequest(ctx, n))
 	case abort && (byHand || p.Restore.Committed && here.Booted.Stateroot == r.Old):
-		return leave(ctx, n, r)
+		return removeRestored(ctx, n, r)
 	case byHand:
 		return operation.Refuse("the restore of %s has ended in stateroot %s, but somebody chose to boot stateroot %s: reboot to run the "+
 			"restored cluster, or remove it with 'lca-cli seed abort'", r.Image, r.New, r.Old)
@@ -196,19 +198,19 @@ func isGone(here operation.Here, r Request, p flow.FlowProgress) bool {
 	return p.Committed && p.Boot != here.Boot && here.Booted.Stateroot == r.Old && !there
 }
 
-// leave removes a restored stateroot that a person has left. The request goes last: with it an interrupted run is repeated.
-func leave(ctx context.Context, n Ports, r Request) error {
+// removeRestored removes a restored stateroot that a person has left. The request goes last: with it an interrupted run is repeated.
+func removeRestored(ctx context.Context, n Ports, r Request) error {
 	if err := n.Deployments.SetDefault(ctx, r.Old); err != nil {
 		return fmt.Errorf("make %s the default again: %w", r.Old, err)
 	}
 	if err := n.Deployments.Remove(ctx, r.New); err != nil {
 		return fmt.Errorf("remove stateroot %s: %w", r.New, err)
 	}
-	return clean(ctx, n)
+	return removeRequest(ctx, n)
 }
 
-// guard has systemd run the restore again at the next boot, which undoes it where it has not reached the flip.
-func guard(ctx context.Context, n Ports) error {
+// enableUndoUnit has systemd run the restore again at the next boot, which undoes it where it has not reached the flip.
+func enableUndoUnit(ctx context.Context, n Ports) error {
 	if err := n.Files.Write(path.Join(host.UnitDir, seed.UnitRestoreUndo), []byte(UndoUnit), 0o644); err != nil {
 		return fmt.Errorf("write %s: %w", seed.UnitRestoreUndo, err)
 	}
@@ -218,8 +220,8 @@ func guard(ctx context.Context, n Ports) error {
 	return nil
 }
 
-// clean removes the request and its secrets, then the unit.
-func clean(ctx context.Context, n Ports) error {
+// removeRequest removes the request and its secrets, then the unit.
+func removeRequest(ctx context.Context, n Ports) error {
 	if err := n.Files.Remove(seed.RestoreDir); err != nil {
 		return fmt.Errorf("remove %s: %w", seed.RestoreDir, err)
 	}

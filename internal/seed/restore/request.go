@@ -34,10 +34,10 @@ type Request struct {
 	Facts relocation.Facts `json:"facts"`
 }
 
-func (r Request) pair() stateroot.Pair { return stateroot.Pair{Old: r.Old, New: r.New} }
+func (r Request) staterootPair() stateroot.Pair { return stateroot.Pair{Old: r.Old, New: r.New} }
 
-// record is what the restored stateroot must know of the seed, and of the way back.
-func (r Request) record() relocation.Record {
+// relocationRecord is what the restored stateroot must know of the seed, and of the way back.
+func (r Request) relocationRecord() relocation.Record {
 	return relocation.Record{
 		OperationID: r.OperationID, Prepared: r.Requested, Factory: r.Old, Site: r.New, WatchdogSeconds: r.WatchdogSeconds,
 		Facts:   r.Facts,
@@ -75,14 +75,14 @@ func Begin(ctx context.Context, n Ports, ask Ask) (Request, error) {
 		}
 		return r, err
 	}
-	if err := free(n); err != nil {
+	if err := checkNoWayBack(n); err != nil {
 		return Request{}, err
 	}
 	here, err := operation.Locate(ctx, n.Deployments, n.Power)
 	if err != nil {
 		return Request{}, err
 	}
-	facts, digest, err := judge(ctx, n, ask)
+	facts, digest, err := validateAsk(ctx, n, ask)
 	if err != nil {
 		return Request{}, err
 	}
@@ -92,11 +92,11 @@ func Begin(ctx context.Context, n Ports, ask Ask) (Request, error) {
 		Old: here.Booted.Stateroot, New: relocation.StaterootName(id),
 		Requested: n.Clock.Now().UTC().Truncate(time.Second), WatchdogSeconds: int(ask.Watchdog.Seconds()),
 	}
-	return r, store(ctx, n, r, ask)
+	return r, storeRequest(ctx, n, r, ask)
 }
 
-// free refuses a node that has a way back already, which another restore would lose.
-func free(n Ports) error {
+// checkNoWayBack refuses a node that has a way back already, which another restore would lose.
+func checkNoWayBack(n Ports) error {
 	r, err := relocation.ReadRecord(n.Files)
 	if errors.Is(err, operation.ErrRefused) {
 		return nil // not prepared: that is what is needed here
@@ -112,9 +112,9 @@ func free(n Ports) error {
 		"'lca-cli relocation commit', then ask again", r.Prepared.UTC().Format(time.RFC3339))
 }
 
-// store writes the request last: a restore without it has not begun, and the unit removes what is there of it at the next boot.
-func store(ctx context.Context, n Ports, r Request, ask Ask) error {
-	if err := guard(ctx, n); err != nil {
+// storeRequest writes the request last: a restore without it has not begun, and the unit removes what is there of it at the next boot.
+func storeRequest(ctx context.Context, n Ports, r Request, ask Ask) error {
+	if err := enableUndoUnit(ctx, n); err != nil {
 		return err
 	}
 	secrets := map[string][]byte{seed.RestoreSiteFile: ask.Site}
@@ -123,20 +123,20 @@ func store(ctx context.Context, n Ports, r Request, ask Ask) error {
 	}
 	for file, data := range secrets {
 		if err := n.Files.Write(file, data, 0o600); err != nil {
-			return errors.Join(fmt.Errorf("store %s: %w", file, err), clean(ctx, n))
+			return errors.Join(fmt.Errorf("store %s: %w", file, err), removeRequest(ctx, n))
 		}
 	}
 	if err := Kind(n).Store(n.Files, r); err != nil {
-		return errors.Join(err, clean(ctx, n))
+		return errors.Join(err, removeRequest(ctx, n))
 	}
 	return nil
 }
 
-// open connects to the repository of the image.
-func open(ctx context.Context, n Ports, image, authFile, bundle string) (host.Repository, error) {
+// openRepository connects to the repository of the image.
+func openRepository(ctx context.Context, n Ports, image, authFile, bundle string) (host.Repository, error) {
 	repo, err := n.Registries.Open(ctx, host.RegistryAccess{Image: image, AuthFile: authFile, CABundle: bundle})
 	if err != nil {
-		return nil, fmt.Errorf("open the registry of %s: %w", image, hopeless(err))
+		return nil, fmt.Errorf("open the registry of %s: %w", image, markPermanent(err))
 	}
 	return repo, nil
 }

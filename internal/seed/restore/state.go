@@ -22,18 +22,19 @@ func (m *restoration) unpackVar(ctx context.Context) error {
 	if err := m.dropVar(ctx); err != nil {
 		return err
 	}
-	i, err := m.open(ctx)
+	i, err := m.openImage(ctx)
 	if err != nil {
 		return err
 	}
-	if err := m.unpack(ctx, i, image.Var, host.StaterootDir(m.request.New)); err != nil {
+	if err := m.unpackTree(ctx, i, image.Var, host.StaterootDir(m.request.New)); err != nil {
 		return err
 	}
-	return m.forget()
+	return m.removeSeedState()
 }
 
-// forget removes what an image may have of the agent's own state: journals, records and requests of the seed's node would be obeyed.
-func (m *restoration) forget() error {
+// removeSeedState removes what an image may have of the agent's own state: journals, records and requests of the seed's node would
+// be obeyed.
+func (m *restoration) removeSeedState() error {
 	dir := host.InVar(m.request.New, host.StateDir)
 	if err := m.Files.Remove(dir); err != nil {
 		return fmt.Errorf("remove %s, which is of the seed: %w", dir, err)
@@ -53,32 +54,32 @@ func (m *restoration) dropVar(context.Context) error {
 
 // unpackEtc lays the seed's configuration over that of its system, and leaves this machine what is its own.
 func (m *restoration) unpackEtc(ctx context.Context) error {
-	old, target, err := m.request.pair().Deployments(ctx, m.Deployments)
+	old, target, err := m.request.staterootPair().Deployments(ctx, m.Deployments)
 	if err != nil {
 		return err
 	}
-	i, err := m.open(ctx)
+	i, err := m.openImage(ctx)
 	if err != nil {
 		return err
 	}
-	if err := m.unpack(ctx, i, image.Etc, target.Dir()); err != nil {
+	if err := m.unpackTree(ctx, i, image.Etc, target.Dir()); err != nil {
 		return err
 	}
 	deletions, err := i.Small(ctx, image.EtcDeletions)
 	if err != nil {
 		return err
 	}
-	if err := m.remove(target, deletions); err != nil {
+	if err := m.removeDeleted(target, deletions); err != nil {
 		return err
 	}
-	if err := m.origin(ctx, i, target); err != nil {
+	if err := m.writeOrigin(ctx, i, target); err != nil {
 		return err
 	}
 	return m.keepOwn(ctx, old, target)
 }
 
-// origin gives the deployment the seed's origin file, by which rpm-ostree and the machine-config daemon know the system.
-func (m *restoration) origin(ctx context.Context, i *image.Image, target host.Deployment) error {
+// writeOrigin gives the deployment the seed's origin file, by which rpm-ostree and the machine-config daemon know the system.
+func (m *restoration) writeOrigin(ctx context.Context, i *image.Image, target host.Deployment) error {
 	at := slices.IndexFunc(i.Layers, func(l image.Layer) bool { return image.IsOrigin(l.Content) })
 	if at < 0 {
 		return nil
@@ -93,8 +94,8 @@ func (m *restoration) origin(ctx context.Context, i *image.Image, target host.De
 	return nil
 }
 
-// unpack brings a tree of the image below dir, and proves each file by the image's list of checksums.
-func (m *restoration) unpack(ctx context.Context, i *image.Image, content, dir string) error {
+// unpackTree brings a tree of the image below dir, and proves each file by the image's list of checksums.
+func (m *restoration) unpackTree(ctx context.Context, i *image.Image, content, dir string) error {
 	text, err := i.Small(ctx, image.Sums)
 	if err != nil {
 		return err
@@ -112,15 +113,15 @@ func (m *restoration) unpack(ctx context.Context, i *image.Image, content, dir s
 	err = i.Read(ctx, content, func(r io.Reader) error { return m.Archives.Unpack(ctx, dir, r, reading) })
 	switch {
 	case err != nil:
-		return m.full(host.DeployDir, fmt.Errorf("unpack %s into %s: %w", content, dir, hopeless(err)))
+		return m.explainFullDisk(host.DeployDir, fmt.Errorf("unpack %s into %s: %w", content, dir, markPermanent(err)))
 	case len(wrong) > 0:
 		return flow.Permanent(errors.New(image.Differing(content, wrong)))
 	}
 	return nil
 }
 
-// remove deletes what the seed's administrator deleted of the system's /etc.
-func (m *restoration) remove(target host.Deployment, list []byte) error {
+// removeDeleted deletes what the seed's administrator deleted of the system's /etc.
+func (m *restoration) removeDeleted(target host.Deployment, list []byte) error {
 	for line := range bytes.Lines(list) {
 		name := strings.TrimSuffix(string(line), "\n")
 		if name == "" {
@@ -202,8 +203,8 @@ func (m *restoration) keepFile(file string, old, target host.Deployment) error {
 	return nil
 }
 
-// full names file system and bytes where it was a full disk that ended the restore; no retry mends that.
-func (m *restoration) full(dir string, err error) error {
+// explainFullDisk names file system and bytes where it was a full disk that ended the restore; no retry mends that.
+func (m *restoration) explainFullDisk(dir string, err error) error {
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
-// open opens the image by the digest that was judged.
-func (m *restoration) open(ctx context.Context) (*image.Image, error) {
-	repo, err := open(ctx, m.Ports, m.request.Image, seed.RestoreAuthFile, m.request.CABundle)
+// openImage opens the image by the digest that was judged.
+func (m *restoration) openImage(ctx context.Context) (*image.Image, error) {
+	repo, err := openRepository(ctx, m.Ports, m.request.Image, seed.RestoreAuthFile, m.request.CABundle)
 	if err != nil {
 		return nil, err
 	}
 	i, err := image.Open(ctx, repo, m.request.Digest)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", m.request.Image, hopeless(err))
+		return nil, fmt.Errorf("open %s: %w", m.request.Image, markPermanent(err))
 	}
 	return i, nil
 }
@@ -33,19 +33,19 @@ func (m *restoration) open(ctx context.Context) (*image.Image, error) {
 // expansion is what unpacked trees take at least, as a multiple of their compressed size.
 const expansion = 2
 
-// unpacked is how much room a tree takes at least: what is declared of it, which is enforced while it is read. An image of
+// unpackedSize is how much room a tree takes at least: what is declared of it, which is enforced while it is read. An image of
 // an earlier version declares nothing.
-func unpacked(l image.Layer) int64 { return max(l.Archive.Bytes, l.Size*expansion) }
+func unpackedSize(l image.Layer) int64 { return max(l.Archive.Bytes, l.Size*expansion) }
 
-// check refuses what cannot succeed while nothing is touched. A disk that fills up later ends the restore with everything
+// checkImageAndRoom refuses what cannot succeed while nothing is touched. A disk that fills up later ends the restore with everything
 // removed.
-func (m *restoration) check(ctx context.Context) error {
-	i, err := m.open(ctx)
+func (m *restoration) checkImageAndRoom(ctx context.Context) error {
+	i, err := m.openImage(ctx)
 	if err != nil {
 		return err
 	}
 	trees := []string{image.Var, image.Etc}
-	if _, there, err := m.commit(ctx, i); err != nil {
+	if _, there, err := m.findCommit(ctx, i); err != nil {
 		return err
 	} else if !there {
 		trees = append(trees, image.Repo)
@@ -53,24 +53,24 @@ func (m *restoration) check(ctx context.Context) error {
 	var need int64
 	for _, l := range i.Layers {
 		if slices.Contains(trees, l.Content) {
-			need += unpacked(l)
+			need += unpackedSize(l)
 		}
 	}
 	room, err := m.Trees.Free(host.DeployDir)
 	if err != nil {
 		return fmt.Errorf("measure the free space below %s: %w", host.DeployDir, err)
 	}
-	if err := fits("the image", host.DeployDir, need, room.Bytes); err != nil {
+	if err := checkFits("the image", host.DeployDir, need, room.Bytes); err != nil {
 		return err
 	}
-	kernel, free, err := stateroot.Room{Files: m.Files, Disk: m.Trees}.BootSpaceFor(ctx, m.request.pair())
+	kernel, free, err := stateroot.Room{Files: m.Files, Disk: m.Trees}.BootSpaceFor(ctx, m.request.staterootPair())
 	if err != nil {
 		return err
 	}
-	return fits("its kernel with initramfs", "/boot", kernel, free)
+	return checkFits("its kernel with initramfs", "/boot", kernel, free)
 }
 
-func fits(what, where string, need, free int64) error {
+func checkFits(what, where string, need, free int64) error {
 	if need <= free {
 		return nil
 	}
@@ -78,18 +78,18 @@ func fits(what, where string, need, free int64) error {
 		what, need, where, free, (need-free)>>20+1))
 }
 
-// deploy brings the image's commit into the node's repository, unless a deployment has it, and deploys it.
-func (m *restoration) deploy(ctx context.Context) error {
-	i, err := m.open(ctx)
+// deploySystem brings the image's commit into the node's repository, unless a deployment has it, and deploys it.
+func (m *restoration) deploySystem(ctx context.Context) error {
+	i, err := m.openImage(ctx)
 	if err != nil {
 		return err
 	}
-	commit, there, err := m.commit(ctx, i)
+	commit, there, err := m.findCommit(ctx, i)
 	if err != nil {
 		return err
 	}
 	if !there {
-		if err := m.fetch(ctx, i, commit); err != nil {
+		if err := m.importCommit(ctx, i, commit); err != nil {
 			return err
 		}
 	}
@@ -98,13 +98,13 @@ func (m *restoration) deploy(ctx context.Context) error {
 		return err
 	}
 	if _, err := m.Commits.DeployCommit(ctx, m.request.New, commit, arguments); err != nil {
-		return m.full(host.DeployDir, fmt.Errorf("deploy the image's system: %w", err))
+		return m.explainFullDisk(host.DeployDir, fmt.Errorf("deploy the image's system: %w", err))
 	}
 	return m.dropRepo()
 }
 
-// commit is that of the image, and whether the node has it: one of its deployments is of it.
-func (m *restoration) commit(ctx context.Context, i *image.Image) (checksum string, there bool, err error) {
+// findCommit is that of the image, and whether the node has it: one of its deployments is of it.
+func (m *restoration) findCommit(ctx context.Context, i *image.Image) (checksum string, there bool, err error) {
 	if checksum, err = commitOf(ctx, i); err != nil {
 		return "", false, err
 	}
@@ -115,8 +115,8 @@ func (m *restoration) commit(ctx context.Context, i *image.Image) (checksum stri
 	return checksum, slices.ContainsFunc(all, func(d host.Deployment) bool { return d.Checksum == checksum }), nil
 }
 
-// fetch unpacks the image's repository anew, and imports the commit.
-func (m *restoration) fetch(ctx context.Context, i *image.Image, commit string) error {
+// importCommit unpacks the image's repository anew, and imports the commit.
+func (m *restoration) importCommit(ctx context.Context, i *image.Image, commit string) error {
 	if err := m.dropRepo(); err != nil {
 		return err
 	}
@@ -128,14 +128,14 @@ func (m *restoration) fetch(ctx context.Context, i *image.Image, commit string) 
 		return m.Archives.Unpack(ctx, seed.RestoreRepo, r, host.ArchiveReading{Size: l.Archive})
 	})
 	if err != nil {
-		return m.full(seed.RestoreRepo, fmt.Errorf("unpack %s: %w", image.Repo, hopeless(err)))
+		return m.explainFullDisk(seed.RestoreRepo, fmt.Errorf("unpack %s: %w", image.Repo, markPermanent(err)))
 	}
 	// ostree opens no repository without this folder, which is in no image.
 	if err := m.Files.Write(path.Join(seed.RestoreRepo, "tmp/lca"), nil, 0o600); err != nil {
 		return fmt.Errorf("complete the unpacked repository: %w", err)
 	}
 	if err := m.Commits.Import(ctx, seed.RestoreRepo, commit); err != nil {
-		return m.full("/ostree/repo", fmt.Errorf("import the image's system: %w", err))
+		return m.explainFullDisk("/ostree/repo", fmt.Errorf("import the image's system: %w", err))
 	}
 	return nil
 }
@@ -147,8 +147,8 @@ func (m *restoration) dropRepo() error {
 	return nil
 }
 
-// undeploy removes the stateroot; ostree then drops what it alone used.
-func (m *restoration) undeploy(ctx context.Context) error {
+// removeStateroot removes the stateroot; ostree then drops what it alone used.
+func (m *restoration) removeStateroot(ctx context.Context) error {
 	if err := m.dropRepo(); err != nil {
 		return err
 	}
@@ -197,19 +197,19 @@ func (m *restoration) kernelArguments(ctx context.Context, i *image.Image) ([]st
 			return nil, err
 		}
 	}
-	remove, err := configured(own)
+	remove, err := configuredArguments(own)
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", host.MachineConfig, err)
 	}
-	add, err := configured(theirs)
+	add, err := configuredArguments(theirs)
 	if err != nil {
 		return nil, flow.Permanent(fmt.Errorf("decode %s of the image: %w", image.MachineConfig, err))
 	}
-	return replaced(have, remove, add), nil
+	return replaceArguments(have, remove, add), nil
 }
 
-// configured are the kernel arguments of a MachineConfig.
-func configured(config []byte) ([]string, error) {
+// configuredArguments are the kernel arguments of a MachineConfig.
+func configuredArguments(config []byte) ([]string, error) {
 	var doc struct {
 		Spec struct {
 			KernelArguments []string `json:"kernelArguments"`
@@ -222,8 +222,8 @@ func configured(config []byte) ([]string, error) {
 	return doc.Spec.KernelArguments, err
 }
 
-// replaced removes each of the arguments once, and adds the others unless they are there.
-func replaced(have, remove, add []string) []string {
+// replaceArguments removes each of the arguments once, and adds the others unless they are there.
+func replaceArguments(have, remove, add []string) []string {
 	out := slices.Clone(have)
 	for _, argument := range remove {
 		if at := slices.Index(out, argument); at >= 0 {

@@ -64,7 +64,7 @@ func Survey(ctx context.Context, files host.Files, cluster TargetCluster) Target
 	return t
 }
 
-func (n Ports) survey(ctx context.Context) Target { return Survey(ctx, n.Files, n.Cluster) }
+func (n Ports) surveyTarget(ctx context.Context) Target { return Survey(ctx, n.Files, n.Cluster) }
 
 // Row compares one fact.
 type Row struct {
@@ -114,7 +114,7 @@ func Compare(i *image.Image, t Target) []Row {
 	}{
 		{RowCPUs, have.CPUs, t.Node.CPUs}, {RowCores, have.Cores, t.Node.Cores}, {RowSockets, have.Sockets, t.Node.Sockets},
 	} {
-		rows = append(rows, Row{What: c.what, Seed: count(c.seed), Node: count(c.node), hardware: true})
+		rows = append(rows, Row{What: c.what, Seed: formatCount(c.seed), Node: formatCount(c.node), hardware: true})
 	}
 	rows = append(rows,
 		Row{What: RowReserved, Seed: have.Reserved, Node: t.Node.Reserved, hardware: true},
@@ -128,14 +128,14 @@ func Compare(i *image.Image, t Target) []Row {
 		r.Unknown = t.Unknown[r.What]
 		// What the image does not say, or only the seed's own API knew, is no difference; another version replaces this one.
 		silent := r.Seed == "" || r.hardware && r.Node == ""
-		harmless := r.What == RowVersion || r.What == RowStorage && renamed(r.Seed, t.Storage)
+		harmless := r.What == RowVersion || r.What == RowStorage && mayBeRenamed(r.Seed, t.Storage)
 		r.Blocks = r.Differs() && !silent && !harmless
 	}
 	return rows
 }
 
-// renamed says that the node has container storage of its own under a name that the kernel gives to disks as it finds them.
-func renamed(wanted string, have seed.ContainerStorage) bool {
+// mayBeRenamed says that the node has container storage of its own under a name that the kernel gives to disks as it finds them.
+func mayBeRenamed(wanted string, have seed.ContainerStorage) bool {
 	const stable = "/dev/disk/by-"
 	lasting := strings.HasPrefix(wanted, stable) && strings.HasPrefix(have.Source, stable)
 	return have.Source != "" && !have.Own && !lasting
@@ -149,7 +149,7 @@ func storageRow(wanted string, have seed.ContainerStorage) Row {
 	return r
 }
 
-func count(n int) string {
+func formatCount(n int) string {
 	if n == 0 {
 		return ""
 	}

@@ -38,20 +38,20 @@ func bothCases(b byte) []byte {
 	return []byte{b}
 }
 
-func lower(b byte) byte {
+func toLower(b byte) byte {
 	if b >= 'A' && b <= 'Z' {
 		return b - 'A' + 'a'
 	}
 	return b
 }
 
-// in says where in the text each rule has hints; nil where no rule has any.
-func (x *hintIndex) in(text string) (out [][]int) {
+// findHints says where in the text each rule has hints; nil where no rule has any.
+func (x *hintIndex) findHints(text string) (out [][]int) {
 	for i := 0; i+1 < len(text); i++ {
 		if !x.begins[int(text[i])<<8|int(text[i+1])] {
 			continue
 		}
-		for _, h := range x.hints[[2]byte{lower(text[i]), lower(text[i+1])}] {
+		for _, h := range x.hints[[2]byte{toLower(text[i]), toLower(text[i+1])}] {
 			if len(text)-i < len(h.text) || !strings.EqualFold(text[i:i+len(h.text)], h.text) {
 				continue
 			}
@@ -72,8 +72,8 @@ const (
 	valueMax = 64 << 10
 )
 
-// near calls see with the parts of the text around the hints, and where each begins. A part begins with a line, and no value is cut.
-func near(text string, hints []int, see func(part string, at int)) {
+// visitNear calls see with the parts of the text around the hints, and where each begins. A part begins with a line, and no value is cut.
+func visitNear(text string, hints []int, see func(part string, at int)) {
 	last := 0
 	for _, at := range hints {
 		if at < last {

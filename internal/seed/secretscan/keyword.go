@@ -29,8 +29,8 @@ var assignment = regexp.MustCompile(`(?m)` +
 	`(?:^[ \t]*(?:export[ \t]+|-[ \t]+)?|[{,;?&\s]|\\n|--)(\\*["']?)([A-Za-z][\w.-]{0,80})(\\*["']?)[ \t]*(?:[:=]|:=)[ \t]*` +
 	`(?:(\\*")([^"\\\n]*)(\\*")|(')([^'\n]*)'|([^\s"'\\,;&{}\[\]|<>` + "`" + `]+))`)
 
-// keywords finds values that are named like a secret.
-func keywords(text string) (out []span) {
+// findKeywords finds values that are named like a secret.
+func findKeywords(text string) (out []span) {
 	for _, at := range assignment.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[4]:at[5]]
 		value := span{}
@@ -65,7 +65,7 @@ const (
 // namesSecret reports whether a name and its value are those of a secret.
 func namesSecret(name, value string, least int) bool {
 	value = strings.TrimSpace(value)
-	if len(value) < least || refers(value) || isPlaceholder(value) || notSecret.MatchString(name) {
+	if len(value) < least || isReference(value) || isPlaceholder(value) || notSecret.MatchString(name) {
 		return false
 	}
 	switch {
@@ -89,8 +89,8 @@ var (
 		`(?:user)?pass(?:word|wd)?|secret|token|username|insert.*|replace.*|s?ecret-?here|foo|bar|xxx.*|test)$`)
 )
 
-// refers reports whether a value says where a secret is, and is none itself.
-func refers(value string) bool {
+// isReference reports whether a value says where a secret is, and is none itself.
+func isReference(value string) bool {
 	return reference.MatchString(value) || literals.MatchString(value) ||
 		strings.Contains(value, "${") || strings.Contains(value, "$(") || strings.Contains(value, "{{")
 }
@@ -123,7 +123,7 @@ func looksRandom(value string) bool {
 	if hexDigits.MatchString(value) {
 		return entropy(value) >= 2.8
 	}
-	return kinds(value) >= 2 && entropy(value) >= randomBits
+	return countCharClasses(value) >= 2 && entropy(value) >= randomBits
 }
 
 // isCleaned recognises what an earlier run left in the place of a secret.
@@ -148,8 +148,8 @@ func isPublic(value string) bool {
 	return err == nil
 }
 
-// kinds counts the classes of characters that a value has.
-func kinds(value string) int {
+// countCharClasses counts the classes of characters that a value has.
+func countCharClasses(value string) int {
 	var lower, upper, digit int
 	for i := range len(value) {
 		switch b := value[i]; {

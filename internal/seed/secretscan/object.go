@@ -27,20 +27,20 @@ type objectOutcome struct {
 
 // Object examines a value of the store: what to write in its place, or that the object is to be deleted.
 func (s *Scan) Object(kv host.KeyValue) (value []byte, changed, deleted bool) {
-	o := s.object(kv)
+	o := s.examineObject(kv)
 	return o.value, o.changed, o.deleted
 }
 
-func (s *Scan) object(kv host.KeyValue) objectOutcome {
+func (s *Scan) examineObject(kv host.KeyValue) objectOutcome {
 	s.Report.Objects++
 	ref := ReferenceOf(kv.Key)
 	v := &objectVisit{Scan: s, ref: ref, secret: strings.HasPrefix(ref, "secrets/"), names: map[string]string{}}
 	if v.secret && strings.HasPrefix(lastStep(ref), helmSecret) {
-		return v.helm(kv)
+		return v.examineRelease(kv)
 	}
-	value, err := v.edit(kv)
+	value, err := v.editObject(kv)
 	if err != nil {
-		v.raw(kv.Value)
+		v.examineRaw(kv.Value)
 		return objectOutcome{value: kv.Value}
 	}
 	return objectOutcome{value: value, changed: !bytes.Equal(value, kv.Value)}
@@ -57,8 +57,8 @@ type objectVisit struct {
 	noting *Seen
 }
 
-// edit examines the texts of an object in whatever form it is stored.
-func (v *objectVisit) edit(kv host.KeyValue) ([]byte, error) {
+// editObject examines the texts of an object in whatever form it is stored.
+func (v *objectVisit) editObject(kv host.KeyValue) ([]byte, error) {
 	if bytes.HasPrefix(kv.Value, protobufMagic) && !v.secret && !strings.HasPrefix(v.ref, "configmaps/") {
 		return editEnvelope(kv.Value, v.visitPair)
 	}
@@ -73,11 +73,11 @@ func (v *objectVisit) edit(kv host.KeyValue) ([]byte, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := o.Edit(v.visit); err != nil {
+	if err := o.Edit(v.visitField); err != nil {
 		return nil, err
 	}
 	if !isEncoded(kv.Value) {
-		v.raw(kv.Value)
+		v.examineRaw(kv.Value)
 	}
 	return o.Value, nil
 }
@@ -92,38 +92,40 @@ func isEncoded(value []byte) bool {
 	return bytes.HasPrefix(value, protobufMagic) || bytes.HasPrefix(value, cborMagic) || bytes.HasPrefix(value, []byte("{"))
 }
 
-// raw examines a value that cannot be edited. What is found in it is refused: the place is not known well enough to change it.
-func (v *objectVisit) raw(value []byte) {
+// examineRaw examines a value that cannot be edited. What is found in it is refused: the place is not known well enough to change it.
+func (v *objectVisit) examineRaw(value []byte) {
 	if v.noting != nil {
 		v.noteIn(v.noting, string(value))
 		return
 	}
 	pl := Place{Object: v.ref}
-	_, unread := v.scanner.edit(string(value), false, func(h hit) bool {
-		decision, reason := v.decide(h, pl)
+	_, unread := v.scanner.editContent(string(value), false, func(h hit) bool {
+		decision, reason := v.decideHit(h, pl)
 		if decision == Removed {
 			decision = Refused
 		}
-		v.note(h.rule, pl, decision, reason)
+		v.noteHit(h.rule, pl, decision, reason)
 		return false
 	})
 	v.noteUnread(pl, unread)
 }
 
-func (v *objectVisit) visit(at []string, text string) (string, bool) {
+func (v *objectVisit) visitField(at []string, text string) (string, bool) {
 	name := at[len(at)-1]
 	if name == "value" {
 		if n, ok := v.names[strings.Join(at[:len(at)-1], "/")]; ok {
 			name = n
 		}
 	}
-	return v.text(strings.Join(at, "/"), name, text)
+	return v.examineText(strings.Join(at, "/"), name, text)
 }
 
-func (v *objectVisit) visitPair(at, name, text string) (string, bool) { return v.text(at, name, text) }
+func (v *objectVisit) visitPair(at, name, text string) (string, bool) {
+	return v.examineText(at, name, text)
+}
 
-// text examines one text of the object, which is called name.
-func (v *objectVisit) text(at, name, text string) (string, bool) {
+// examineText examines one text of the object, which is called name.
+func (v *objectVisit) examineText(at, name, text string) (string, bool) {
 	if len(text) < leastInField {
 		return text, false
 	}
@@ -133,19 +135,19 @@ func (v *objectVisit) text(at, name, text string) (string, bool) {
 	}
 	pl := Place{Object: v.ref, Key: strings.TrimPrefix(at, "data/")}
 	found := false
-	out, unread := v.scanner.edit(text, true, func(h hit) bool {
+	out, unread := v.scanner.editContent(text, true, func(h hit) bool {
 		found = true
-		return v.judge(h, pl)
+		return v.decideAndNote(h, pl)
 	})
 	v.noteUnread(pl, unread)
 	if found || out != text {
 		return out, out != text
 	}
-	return v.named(pl, name, text, strings.HasPrefix(at, "data/"))
+	return v.examineByName(pl, name, text, strings.HasPrefix(at, "data/"))
 }
 
-// named goes by the name of a text; in the data of a Secret also by its randomness alone.
-func (v *objectVisit) named(pl Place, name, text string, data bool) (string, bool) {
+// examineByName goes by the name of a text; in the data of a Secret also by its randomness alone.
+func (v *objectVisit) examineByName(pl Place, name, text string, data bool) (string, bool) {
 	value := strings.TrimSpace(text)
 	plain, rule := plainOf(value), ""
 	switch {
@@ -156,8 +158,8 @@ func (v *objectVisit) named(pl Place, name, text string, data bool) (string, boo
 	default:
 		return text, false
 	}
-	h := hit{rule: v.scanner.named(rule), value: text}
-	if v.judge(h, pl) {
+	h := hit{rule: v.scanner.ruleNamed(rule), value: text}
+	if v.decideAndNote(h, pl) {
 		return Placeholder, true
 	}
 	return text, false
@@ -186,15 +188,15 @@ func plainOf(value string) string {
 	return value
 }
 
-func (v *objectVisit) judge(h hit, pl Place) bool {
-	decision, reason := v.decide(h, pl)
-	v.note(h.rule, pl, decision, reason)
+func (v *objectVisit) decideAndNote(h hit, pl Place) bool {
+	decision, reason := v.decideHit(h, pl)
+	v.noteHit(h.rule, pl, decision, reason)
 	return decision == Removed
 }
 
-// helm examines a release: it holds every manifest and value of the application, Secrets among them. One that has any is deleted;
+// examineRelease examines a release: it holds every manifest and value of the application, Secrets among them. One that has any is deleted;
 // Helm adopts the application again with the next upgrade.
-func (v *objectVisit) helm(kv host.KeyValue) objectOutcome {
+func (v *objectVisit) examineRelease(kv host.KeyValue) objectOutcome {
 	pl := Place{Object: v.ref}
 	o, err := wire.NewObject(kv)
 	holds := err != nil
@@ -209,7 +211,7 @@ func (v *objectVisit) helm(kv host.KeyValue) objectOutcome {
 		return objectOutcome{value: kv.Value}
 	}
 	h := hit{rule: v.scanner.whole[ruleHelm]}
-	return objectOutcome{value: kv.Value, deleted: v.judge(h, pl)}
+	return objectOutcome{value: kv.Value, deleted: v.decideAndNote(h, pl)}
 }
 
 // releaseHolds reports whether a release has a Secret or any other find; one that cannot be unpacked has.
@@ -225,7 +227,7 @@ func (v *objectVisit) releaseHolds(text string) bool {
 		return true
 	}
 	found := secretManifest(inflated)
-	_, unread := v.scanner.edit(inflated, true, func(hit) bool { found = true; return false })
+	_, unread := v.scanner.editContent(inflated, true, func(hit) bool { found = true; return false })
 	return found || unread != ""
 }
 
@@ -235,7 +237,7 @@ func secretManifest(text string) bool {
 		strings.Contains(text, `"kind": "Secret"`)
 }
 
-func (s *scanner) named(rule string) *Rule {
+func (s *scanner) ruleNamed(rule string) *Rule {
 	for i := range s.text {
 		if s.text[i].Name == rule {
 			return &s.text[i]

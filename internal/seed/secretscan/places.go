@@ -23,8 +23,8 @@ type keeping struct {
 	because     string
 }
 
-// kept lists what ships on purpose. A row needs a reason that a reader of the report understands.
-func kept() []keeping {
+// keptPlaces lists what ships on purpose. A row needs a reason that a reader of the report understands.
+func keptPlaces() []keeping {
 	words := []string{ruleKeyword, ruleOpaque}
 	return []keeping{
 		{rules: words, object: "apiextensions.k8s.io/customresourcedefinitions/*",
@@ -48,12 +48,12 @@ func kept() []keeping {
 }
 
 func keptOnPurpose(rule string, p Place) (string, bool) {
-	for _, k := range kept() {
+	for _, k := range keptPlaces() {
 		named := false
 		for _, r := range k.rules {
 			named = named || r == rule
 		}
-		if named && (Ruling{Object: k.object, Key: k.key, Path: k.path}).means(p) {
+		if named && (Ruling{Object: k.object, Key: k.key, Path: k.path}).coversPlace(p) {
 			return k.because, true
 		}
 	}

@@ -48,16 +48,17 @@ type Place struct {
 	Object, Key, Path string
 }
 
-func (r Ruling) means(p Place) bool {
+func (r Ruling) coversPlace(p Place) bool {
 	if p.Path != "" {
 		return r.Path != "" && matchPath(r.Path, p.Path)
 	}
-	return r.Object != "" && match(r.Object, p.Object) && (r.Key == "" || match(r.Key, p.Key) || match(r.Key, lastStep(p.Key)))
+	return r.Object != "" && matchPattern(r.Object, p.Object) && (r.Key == "" || matchPattern(r.Key, p.Key) || matchPattern(r.Key,
+		lastStep(p.Key)))
 }
 
 func lastStep(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
 
-func match(pattern, name string) bool {
+func matchPattern(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return err == nil && ok
 }
@@ -66,11 +67,11 @@ func match(pattern, name string) bool {
 func matchPath(pattern, name string) bool {
 	dir, all := strings.CutSuffix(pattern, "/**")
 	if !all {
-		return match(pattern, name)
+		return matchPattern(pattern, name)
 	}
 	depth := strings.Count(dir, "/") + 1
 	steps := strings.Split(name, "/")
-	return len(steps) > depth && match(dir, strings.Join(steps[:depth], "/"))
+	return len(steps) > depth && matchPattern(dir, strings.Join(steps[:depth], "/"))
 }
 
 // Seen are the renewable secrets that the seed itself has. It holds no value, only keyed hashes.
@@ -82,15 +83,15 @@ type Seen struct {
 // NewSeen begins with a random salt.
 func NewSeen(salt string) *Seen { return &Seen{Salt: salt, IDs: map[string]bool{}} }
 
-// id is of a value whatever it is wrapped in.
-func (s *Seen) id(h hit) string {
+// secretID is of a value whatever it is wrapped in.
+func (s *Seen) secretID(h hit) string {
 	mac := hmac.New(sha256.New, []byte(s.Salt))
-	mac.Write([]byte(essence(h)))
+	mac.Write([]byte(canonicalValue(h)))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// essence is what makes a secret the same: the digits of a key without its armor, the signature of a token.
-func essence(h hit) string {
+// canonicalValue is what makes a secret the same: the digits of a key without its armor, the signature of a token.
+func canonicalValue(h hit) string {
 	switch h.rule.Name {
 	case ruleDER:
 		return strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(h.value)), "=")
@@ -110,30 +111,30 @@ func essence(h hit) string {
 
 // noteIn notes what a content has of them.
 func (s *Scan) noteIn(seen *Seen, content string) {
-	s.scanner.edit(content, false, func(h hit) bool {
+	s.scanner.editContent(content, false, func(h hit) bool {
 		if h.rule.renewable {
-			seen.IDs[seen.id(h)] = true
+			seen.IDs[seen.secretID(h)] = true
 		}
 		return false
 	})
 }
 
-// ruled reports whether the user decided about the place.
-func (s *Scan) ruled(p Place) bool {
-	return slices.ContainsFunc(s.Rulings, func(r Ruling) bool { return r.means(p) })
+// isRuled reports whether the user decided about the place.
+func (s *Scan) isRuled(p Place) bool {
+	return slices.ContainsFunc(s.Rulings, func(r Ruling) bool { return r.coversPlace(p) })
 }
 
-// decide says what becomes of a secret, and why.
-func (s *Scan) decide(h hit, p Place) (Decision, string) {
+// decideHit says what becomes of a secret, and why.
+func (s *Scan) decideHit(h hit, p Place) (Decision, string) {
 	for _, r := range s.Rulings {
-		if r.means(p) {
+		if r.coversPlace(p) {
 			if r.Keep {
 				return Allowed, r.Reason
 			}
 			return Removed, r.Reason
 		}
 	}
-	if h.rule.renewable && s.Seen != nil && isRenewed(p) && !s.Seen.IDs[s.Seen.id(h)] {
+	if h.rule.renewable && s.Seen != nil && isRenewed(p) && !s.Seen.IDs[s.Seen.secretID(h)] {
 		return Renewed, "recert made it for the image, the seed does not have it"
 	}
 	if reason, ok := keptOnPurpose(h.rule.Name, p); ok {

@@ -49,8 +49,8 @@ func isMessage(msg []byte) bool {
 	return true
 }
 
-// nests reports whether a field holds a message. A text that could be one has to begin with a field that has a length.
-func nests(value []byte) bool {
+// holdsMessage reports whether a field holds a message. A text that could be one has to begin with a field that has a length.
+func holdsMessage(value []byte) bool {
 	if len(value) < 2 || !isMessage(value) {
 		return false
 	}
@@ -85,7 +85,7 @@ func editMessage(msg []byte, at string, depth int, visit pairVisitor) (out []byt
 }
 
 func editField(value []byte, at, name string, num protowire.Number, depth int, visit pairVisitor) ([]byte, bool) {
-	if depth < maxNesting && nests(value) {
+	if depth < maxNesting && holdsMessage(value) {
 		return editMessage(value, at, depth+1, visit)
 	}
 	if num != 2 {
@@ -104,7 +104,7 @@ func pairName(msg []byte) string {
 		return ""
 	}
 	value, n := protowire.ConsumeBytes(msg[tag:])
-	if n < 0 || len(value) > 253 || !isText(string(value)) || nests(value) {
+	if n < 0 || len(value) > 253 || !isText(string(value)) || holdsMessage(value) {
 		return ""
 	}
 	return string(value)

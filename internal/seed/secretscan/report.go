@@ -51,15 +51,15 @@ type Report struct {
 	NotExamined []Unexamined     `json:"not-examined"`
 }
 
-// rank orders decisions by what a reader has to see first.
-func rank(d Decision) int {
+// rankOf orders decisions by what a reader has to see first.
+func rankOf(d Decision) int {
 	return slices.Index([]Decision{Refused, Allowed, Removed, Kept, Renewed}, d)
 }
 
 // Finish sorts the report, drops repetitions, and counts.
 func (r *Report) Finish() {
 	slices.SortFunc(r.Found, func(a, b Found) int {
-		return cmp.Or(cmp.Compare(rank(a.Decision), rank(b.Decision)), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Key, b.Key),
+		return cmp.Or(cmp.Compare(rankOf(a.Decision), rankOf(b.Decision)), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Key, b.Key),
 			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Reason, b.Reason))
 	})
 	r.Found = slices.Compact(r.Found)
@@ -113,24 +113,24 @@ func (r *Report) Refusal() string {
 		"(Keep or Remove, with a reason), or delete it", len(all), noun, strings.Join(places, ", "))
 }
 
-// note adds a find.
-func (s *Scan) note(rule *Rule, p Place, d Decision, reason string) {
-	s.Report.Found = append(s.Report.Found, Found{Rule: rule.Name, Object: p.Object, Key: s.safe(p.Key), Path: p.Path,
+// noteHit adds a find.
+func (s *Scan) noteHit(rule *Rule, p Place, d Decision, reason string) {
+	s.Report.Found = append(s.Report.Found, Found{Rule: rule.Name, Object: p.Object, Key: s.redactKey(p.Key), Path: p.Path,
 		Decision: d, Reason: reason})
 }
 
 func (s *Scan) noteUnread(p Place, why string) {
 	if why != "" {
-		where := Found{Object: p.Object, Key: s.safe(p.Key), Path: p.Path}.Where()
+		where := Found{Object: p.Object, Key: s.redactKey(p.Key), Path: p.Path}.Where()
 		s.Report.NotExamined = append(s.Report.NotExamined, Unexamined{where, "something in it " + why})
 	}
 }
 
-// safe is a key without secrets: one may be part of it.
-func (s *Scan) safe(key string) string {
+// redactKey is a key without secrets: one may be part of it.
+func (s *Scan) redactKey(key string) string {
 	if len(key) < 12 {
 		return key
 	}
-	out, _ := s.scanner.edit(key, false, func(hit) bool { return true })
+	out, _ := s.scanner.editContent(key, false, func(hit) bool { return true })
 	return out
 }

@@ -58,7 +58,7 @@ const (
 // textRules are the rules about parts of a text; more special ones come first. The last rule goes by key words.
 func textRules() []Rule {
 	return slices.Concat(keyRules(), tokenRules(), loginRules(), []Rule{
-		{Name: ruleKeyword, What: "a value that is named like a secret", Decision: Refused, hints: keywordStems, find: keywords},
+		{Name: ruleKeyword, What: "a value that is named like a secret", Decision: Refused, hints: keywordStems, find: findKeywords},
 	})
 }
 
@@ -66,15 +66,15 @@ func textRules() []Rule {
 func keyRules() []Rule {
 	return []Rule{
 		{Name: "private-key", What: "a private key in PEM", Decision: Removed, renewable: true, hints: []string{"private key"},
-			find: privateBlocks, wide: true, put: nothing},
+			find: privateBlocks, wide: true, put: emptyValue},
 		{Name: "secret-key-text", What: "a secret key in a text form of its own", Decision: Removed,
 			hints: []string{"putty-user-key-file", "age-secret-key-", "static key v1", "secret key", "ssh2 encrypted"},
-			put:   nothing, wide: true,
-			find: whole(`(?s)PuTTY-User-Key-File-\d:.*?Private-MAC: [0-9a-f]+|AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{50,}|` +
+			put:   emptyValue, wide: true,
+			find: findWhole(`(?s)PuTTY-User-Key-File-\d:.*?Private-MAC: [0-9a-f]+|AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{50,}|` +
 				`-----BEGIN OpenVPN Static key V1-----.*?-----END OpenVPN Static key V1-----|` +
 				`untrusted comment: [^\n]*secret key[^\n]*\n[A-Za-z0-9+/=]{100,}`)},
 		{Name: "json-web-key", What: "a private JSON Web Key", Decision: Removed, wide: true, hints: []string{`kty`},
-			find: groups(`\{[^{}]*\\*"kty\\*"[^{}]*\}`, `\\*"(?:d|k|p|q|dp|dq|qi)\\*"\s*:\s*\\*"([\w-]{16,})\\*"`)},
+			find: findGroups(`\{[^{}]*\\*"kty\\*"[^{}]*\}`, `\\*"(?:d|k|p|q|dp|dq|qi)\\*"\s*:\s*\\*"([\w-]{16,})\\*"`)},
 	}
 }
 
@@ -82,36 +82,36 @@ func keyRules() []Rule {
 func tokenRules() []Rule {
 	return []Rule{
 		{Name: "token-signed", What: "a signed token (JWT)", Decision: Removed, renewable: true, hints: []string{"eyj"},
-			find: tokens, put: voided},
+			find: findTokens, put: voidSignature},
 		{Name: "registry-login", What: "credentials of a registry", Decision: Removed,
 			hints: []string{"auth", "identitytoken", "registrytoken"},
 			find:  registryLogins, wide: true, put: placeholderLogin},
 		{Name: "password-hash", What: "the hash of a password", Decision: Removed, hints: hashHints,
 			find: passwordHashes, put: lockedHash},
 		{Name: "token-openshift", What: "an access token of OpenShift", Decision: Removed, hints: []string{"sha256~"},
-			find: whole(`sha256~[\w-]{40,}`)},
+			find: findWhole(`sha256~[\w-]{40,}`)},
 		{Name: "token-bootstrap", What: "a bootstrap token", Decision: Removed, hints: []string{"token"},
-			find: first(`(?i)token\\*["']?\s*[:=]\s*\\*["']?([a-z0-9]{6}\.[a-z0-9]{16})\b`)},
+			find: findFirst(`(?i)token\\*["']?\s*[:=]\s*\\*["']?([a-z0-9]{6}\.[a-z0-9]{16})\b`)},
 		{Name: "token-forge", What: "an access token of a code forge or a package registry", Decision: Removed,
 			hints: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-",
 				"glft-", "glsoat-",
 				"glagent-", "glimt-", "gloas-", "npm_", "pypi-", "dckr_pat_", "dckr_oat_", "atatt3x", "rubygems_"},
-			find: whole(`\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{40,}|gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt|oas)-[\w-]{20,}|` +
+			find: findWhole(`\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{40,}|gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt|oas)-[\w-]{20,}|` +
 				`npm_[A-Za-z0-9]{36}|pypi-[\w-]{50,}|dckr_[po]at_[\w-]{20,}|ATATT3x[\w=-]{50,}|rubygems_[0-9a-f]{48})`)},
 		{Name: "token-chat", What: "an access token or hook of a chat service", Decision: Removed,
 			hints: []string{"xox", "xapp-", "hooks.slack.com", "/api/webhooks/"},
-			find: whole(`\bxox[abeoprs]-[\w-]{10,}|\bxapp-\d-[\w-]{20,}|` +
+			find: findWhole(`\bxox[abeoprs]-[\w-]{10,}|\bxapp-\d-[\w-]{20,}|` +
 				`hooks\.slack\.com/(?:services|workflows)/[\w/-]{20,}|/api/webhooks/\d{15,}/[\w-]{50,}`)},
 		{Name: "key-cloud", What: "a key of a cloud", Decision: Removed,
 			hints: []string{"akia", "asia", "aiza", "ya29.", "gocspx-", "accountkey=", "sharedaccesskey=", "8q~",
 				"dop_v1_", "ltai"},
-			find: whole(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{35}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}|` +
+			find: findWhole(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{35}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}|` +
 				`(?:Account|SharedAccess)Key=[A-Za-z0-9+/]{40,}={0,2}|` +
 				`\b[\w~.]{3}8Q~[\w~.-]{31,34}|\bdop_v1_[0-9a-f]{64}|\bLTAI[A-Za-z0-9]{16,}`)},
 		{Name: "token-service", What: "an access token of a service", Decision: Removed,
 			hints: []string{"hvs.", "hvb.", "sk_live_", "rk_live_", "sk-ant-", "sk-proj-", "sk-svcacct-", "sg.",
 				"tskey-", "glsa_", "shpat_", "hf_", "dapi", "pmak-", "lin_api_"},
-			find: whole(`\b(?:hv[sb]\.[\w-]{24,}|[sr]k_live_[A-Za-z0-9]{20,}|` +
+			find: findWhole(`\b(?:hv[sb]\.[\w-]{24,}|[sr]k_live_[A-Za-z0-9]{20,}|` +
 				`sk-(?:ant|proj|svcacct)-[\w-]{20,}|SG\.[\w-]{20,}\.[\w-]{20,}|` +
 				`tskey-[a-z]+-[\w-]{15,}|glsa_\w{32,}|shpat_[0-9a-f]{32}|hf_[A-Za-z0-9]{30,}|dapi[0-9a-f]{32}|` +
 				`PMAK-[0-9a-f]{24}-[0-9a-f]{34}|lin_api_[A-Za-z0-9]{40})`)},
@@ -122,25 +122,25 @@ func tokenRules() []Rule {
 func loginRules() []Rule {
 	return []Rule{
 		{Name: "login-in-url", What: "a password within a URL", Decision: Removed, hints: []string{"://"},
-			find: urlLogins, wide: true, put: literal("placeholder")},
+			find: urlLogins, wide: true, put: literalValue("placeholder")},
 		{Name: "login-in-header", What: "credentials of an HTTP header", Decision: Removed, hints: []string{"authorization"},
-			find: first(`(?i)authorization\\*["']?\s*[:=]\s*\\*["']?(?:basic|bearer|token)\s+([A-Za-z0-9+/=._~-]{12,})`)},
+			find: findFirst(`(?i)authorization\\*["']?\s*[:=]\s*\\*["']?(?:basic|bearer|token)\s+([A-Za-z0-9+/=._~-]{12,})`)},
 		{Name: "login-in-netrc", What: "a password of a netrc file", Decision: Removed, hints: []string{"machine"},
-			find: first(`(?s)\bmachine\s+\S+\s+login\s+\S+\s+password\s+(\S+)`)},
+			find: findFirst(`(?s)\bmachine\s+\S+\s+login\s+\S+\s+password\s+(\S+)`)},
 		{Name: "wireguard-key", What: "a key of WireGuard", Decision: Removed,
 			hints: []string{"privatekey", "private-key", "presharedkey", "preshared-key"},
-			find:  first(`(?im)^\s*(?:private|preshared)-?key\s*=\s*([A-Za-z0-9+/]{43}=)`)},
+			find:  findFirst(`(?im)^\s*(?:private|preshared)-?key\s*=\s*([A-Za-z0-9+/]{43}=)`)},
 		{Name: "ipsec-secret", What: "a secret of IPsec", Decision: Removed, hints: []string{"psk", "xauth", "eap"},
-			find: first(`(?m)(?:^|\s|:)(?:PSK|XAUTH|EAP|NTLM)\s+\\*("[^"\n]+"|0s[A-Za-z0-9+/=]+|0x[0-9A-Fa-f]+)`),
-			put:  literal(`"` + Placeholder + `"`)},
+			find: findFirst(`(?m)(?:^|\s|:)(?:PSK|XAUTH|EAP|NTLM)\s+\\*("[^"\n]+"|0s[A-Za-z0-9+/=]+|0x[0-9A-Fa-f]+)`),
+			put:  literalValue(`"` + Placeholder + `"`)},
 		{Name: "network-secret", What: "a secret of a network connection", Decision: Removed,
 			hints: []string{"psk", "password", "passwd", "passphrase", "wep", "mka-cak",
 				"cert-pass", "[connection]", "[802-1x]", "[wifi-security]", "[vpn-secrets]", "[gsm]", "[pppoe]", "[network]", "network={"},
 			find: networkSecrets, wide: true},
 		{Name: "dns-key", What: "a key of a name server", Decision: Removed, hints: []string{"secret"},
-			find: first(`(?m)\bsecret\s+"([A-Za-z0-9+/]{20,}={0,2})"\s*;`)},
+			find: findFirst(`(?m)\bsecret\s+"([A-Za-z0-9+/]{20,}={0,2})"\s*;`)},
 		{Name: "iscsi-chap", What: "a password of iSCSI", Decision: Removed, hints: []string{"auth.password"},
-			find: first(`(?m)^\s*(?:node\.session|discovery\.sendtargets)\.auth\.password(?:_in)?\s*=\s*(\S+)`)},
+			find: findFirst(`(?m)^\s*(?:node\.session|discovery\.sendtargets)\.auth\.password(?:_in)?\s*=\s*(\S+)`)},
 	}
 }
 
@@ -159,7 +159,7 @@ func wholeRules() []Rule {
 	}
 }
 
-func whole(pattern string) func(string) []span {
+func findWhole(pattern string) func(string) []span {
 	re := regexp.MustCompile(pattern)
 	return func(text string) (out []span) {
 		for _, at := range re.FindAllStringIndex(text, -1) {
@@ -169,12 +169,12 @@ func whole(pattern string) func(string) []span {
 	}
 }
 
-// first finds the first group of a pattern, unless it only refers to a value.
-func first(pattern string) func(string) []span {
+// findFirst finds the first group of a pattern, unless it only refers to a value.
+func findFirst(pattern string) func(string) []span {
 	re := regexp.MustCompile(pattern)
 	return func(text string) (out []span) {
 		for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
-			if value := text[at[2]:at[3]]; !refers(value) && !isPlaceholder(value) {
+			if value := text[at[2]:at[3]]; !isReference(value) && !isPlaceholder(value) {
 				out = append(out, span{at[2], at[3]})
 			}
 		}
@@ -182,9 +182,9 @@ func first(pattern string) func(string) []span {
 	}
 }
 
-// groups finds the first group of the second pattern within what the first one matches.
-func groups(outer, inner string) func(string) []span {
-	within, value := regexp.MustCompile(outer), first(inner)
+// findGroups finds the first group of the second pattern within what the first one matches.
+func findGroups(outer, inner string) func(string) []span {
+	within, value := regexp.MustCompile(outer), findFirst(inner)
 	return func(text string) (out []span) {
 		for _, at := range within.FindAllStringIndex(text, -1) {
 			for _, s := range value(text[at[0]:at[1]]) {
@@ -195,6 +195,6 @@ func groups(outer, inner string) func(string) []span {
 	}
 }
 
-func nothing(string) string { return "" }
+func emptyValue(string) string { return "" }
 
-func literal(text string) func(string) string { return func(string) string { return text } }
+func literalValue(text string) func(string) string { return func(string) string { return text } }

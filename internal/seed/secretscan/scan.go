@@ -56,28 +56,28 @@ type pass struct {
 	unread string
 }
 
-// edit returns the content without what the judge wants replaced.
-func (s *scanner) edit(content string, words bool, j judge) (out, unread string) {
+// editContent returns the content without what the judge wants replaced.
+func (s *scanner) editContent(content string, words bool, j judge) (out, unread string) {
 	p := &pass{scanner: s, judge: j, words: words, left: maxUnpacked}
-	return p.content(content, 0), p.unread
+	return p.examineContent(content, 0), p.unread
 }
 
-// content examines a content of any form.
-func (p *pass) content(content string, depth int) string {
+// examineContent examines a content of any form.
+func (p *pass) examineContent(content string, depth int) string {
 	if depth > maxDepth {
 		p.unread = "is packed too often"
 		return content
 	}
 	if wire.IsCompressed(content) {
-		return p.compressed(content, depth)
+		return p.examineCompressed(content, depth)
 	}
 	if p.isWhole(content) {
 		return Placeholder
 	}
 	if !isText(content) {
-		return p.binary(content)
+		return p.examineBinary(content)
 	}
-	return p.plain(content, depth)
+	return p.examinePlain(content, depth)
 }
 
 // isWhole reports whether the content as a whole is a secret that is to be replaced.
@@ -95,35 +95,35 @@ func (p *pass) isWhole(content string) bool {
 	return p.judge(hit{rule: p.whole[name], value: content})
 }
 
-// binary looks for secrets in what cannot be edited: where one is to be replaced, all of it is.
-func (p *pass) binary(content string) string {
+// examineBinary looks for secrets in what cannot be edited: where one is to be replaced, all of it is.
+func (p *pass) examineBinary(content string) string {
 	replaced := false
 	inner := pass{scanner: p.scanner, left: p.left, judge: func(h hit) bool {
 		h.inside = true
 		replaced = p.judge(h) || replaced
 		return false
 	}}
-	inner.rules(content)
+	inner.applyRules(content)
 	if replaced {
 		return Placeholder
 	}
 	return content
 }
 
-// compressed edits what is compressed, as what it is.
-func (p *pass) compressed(content string, depth int) string {
-	plain, ok := p.inflate(content)
+// examineCompressed edits what is compressed, as what it is.
+func (p *pass) examineCompressed(content string, depth int) string {
+	plain, ok := p.gunzip(content)
 	if !ok {
 		return content
 	}
-	edited := p.content(plain, depth+1)
+	edited := p.examineContent(plain, depth+1)
 	if edited == plain {
 		return content
 	}
 	return wire.Deflate(edited)
 }
 
-func (p *pass) inflate(content string) (string, bool) {
+func (p *pass) gunzip(content string) (string, bool) {
 	r, err := gzip.NewReader(strings.NewReader(content))
 	if err != nil {
 		return "", false
@@ -142,24 +142,24 @@ func (p *pass) inflate(content string) (string, bool) {
 	return out.String(), true
 }
 
-// plain examines a text, then what it carries.
-func (p *pass) plain(text string, depth int) string {
-	out := p.rules(text)
+// examinePlain examines a text, then what it carries.
+func (p *pass) examinePlain(text string, depth int) string {
+	out := p.applyRules(text)
 	if wire.MayHoldDataURL(out) {
 		out = wire.EditDataURLs(out, func(content string) []wire.Edit {
-			edited := p.carried(content, depth)
+			edited := p.examineCarried(content, depth)
 			if edited == content {
 				return nil
 			}
 			return []wire.Edit{{Start: 0, End: len(content), Text: edited}}
 		})
 	}
-	return p.digits(out, depth)
+	return p.examineBase64(out, depth)
 }
 
-// rules applies the rules about parts of a text. Where two overlap, the first in the table counts.
-func (p *pass) rules(text string) string {
-	may := p.hints.in(text)
+// applyRules applies the rules about parts of a text. Where two overlap, the first in the table counts.
+func (p *pass) applyRules(text string) string {
+	may := p.hints.findHints(text)
 	if may == nil {
 		return text
 	}
@@ -181,7 +181,7 @@ func (p *pass) rules(text string) string {
 				taken[i] = true
 			}
 			if p.judge(hit{rule: r, value: text[s.start:s.end]}) {
-				edits = append(edits, wire.Edit{Start: s.start, End: s.end, Text: r.replace(text[s.start:s.end])})
+				edits = append(edits, wire.Edit{Start: s.start, End: s.end, Text: r.replacementOf(text[s.start:s.end])})
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (r *Rule) findNear(text string, hints []int) (out []span) {
 	if r.wide {
 		return r.find(text)
 	}
-	near(text, hints, func(part string, at int) {
+	visitNear(text, hints, func(part string, at int) {
 		for _, s := range r.find(part) {
 			out = append(out, span{s.start + at, s.end + at})
 		}
@@ -202,7 +202,7 @@ func (r *Rule) findNear(text string, hints []int) (out []span) {
 	return out
 }
 
-func (r *Rule) replace(value string) string {
+func (r *Rule) replacementOf(value string) string {
 	if r.put == nil {
 		return Placeholder
 	}
@@ -214,8 +214,8 @@ const foldedAt = 60
 
 var blanks = strings.NewReplacer("\n", "", " ", "")
 
-// folds reports whether a run of digits goes on after the end of a line.
-func folds(rest string) bool {
+// continuesOnNextLine reports whether a run of digits goes on after the end of a line.
+func continuesOnNextLine(rest string) bool {
 	rest = strings.TrimLeft(rest[1:], " ")
 	return rest != "" && isDigit64(rest[0]) && rest[0] != '-'
 }
@@ -223,8 +223,8 @@ func folds(rest string) bool {
 // least is how many digits a text of base64 has at least that is unpacked.
 const least = 24
 
-// digits unpacks the runs of base64 in a text.
-func (p *pass) digits(text string, depth int) string {
+// examineBase64 unpacks the runs of base64 in a text.
+func (p *pass) examineBase64(text string, depth int) string {
 	var edits []wire.Edit
 	for at := 0; at < len(text); {
 		if !isDigit64(text[at]) {
@@ -238,7 +238,7 @@ func (p *pass) digits(text string, depth int) string {
 		end, lineStart := at, at
 		for end < len(text) && isDigit64(text[end]) {
 			end++
-			if end-lineStart >= foldedAt && end < len(text) && text[end] == '\n' && folds(text[end:]) {
+			if end-lineStart >= foldedAt && end < len(text) && text[end] == '\n' && continuesOnNextLine(text[end:]) {
 				for end++; text[end] == ' '; end++ {
 				}
 				lineStart = end
@@ -248,7 +248,7 @@ func (p *pass) digits(text string, depth int) string {
 			end++
 		}
 		if end-at >= least {
-			if edited, ok := p.run(text[at:end], depth); ok {
+			if edited, ok := p.examineRun(text[at:end], depth); ok {
 				edits = append(edits, wire.Edit{Start: at, End: end, Text: edited})
 			}
 		}
@@ -271,14 +271,14 @@ func isDigit64(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '+' || b == '/' || b == '-' || b == '_'
 }
 
-// run unpacks one run of digits; ok is one that was changed.
-func (p *pass) run(digits string, depth int) (string, bool) {
+// examineRun unpacks one run of digits; ok is one that was changed.
+func (p *pass) examineRun(digits string, depth int) (string, bool) {
 	for _, form := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 		plain, err := form.DecodeString(blanks.Replace(digits))
 		if err != nil {
 			continue
 		}
-		edited := p.carried(string(plain), depth)
+		edited := p.examineCarried(string(plain), depth)
 		if edited == string(plain) {
 			return "", false
 		}
@@ -287,8 +287,8 @@ func (p *pass) run(digits string, depth int) (string, bool) {
 	return "", false
 }
 
-// carried examines a content that was unpacked, if it may hold anything.
-func (p *pass) carried(content string, depth int) string {
+// examineCarried examines a content that was unpacked, if it may hold anything.
+func (p *pass) examineCarried(content string, depth int) string {
 	if p.left -= len(content); p.left < 0 {
 		p.unread = "unpacks to too much"
 		return content
@@ -297,5 +297,5 @@ func (p *pass) carried(content string, depth int) string {
 		p.unread = "is packed too often"
 		return content
 	}
-	return p.content(content, depth+1)
+	return p.examineContent(content, depth+1)
 }

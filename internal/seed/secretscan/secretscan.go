@@ -32,7 +32,7 @@ func (s *Scan) NoteObject(kv host.KeyValue) {
 	v := &objectVisit{Scan: &Scan{Seen: nil, scanner: s.scanner}, ref: ReferenceOf(kv.Key), names: map[string]string{}}
 	v.secret = strings.HasPrefix(v.ref, "secrets/")
 	v.noting = s.Seen
-	if _, err := v.edit(kv); err != nil {
+	if _, err := v.editObject(kv); err != nil {
 		s.noteIn(s.Seen, string(kv.Value))
 	}
 }
@@ -65,11 +65,11 @@ func (s *Scan) Placed(file string) FileAction {
 		return LeaveFile
 	}
 	h := hit{rule: s.scanner.whole[rulePath]}
-	decision, reason := s.decide(h, Place{Path: file})
+	decision, reason := s.decideHit(h, Place{Path: file})
 	if decision == Removed && reason == h.rule.What {
 		reason = because
 	}
-	s.note(h.rule, Place{Path: file}, decision, reason)
+	s.noteHit(h.rule, Place{Path: file}, decision, reason)
 	if decision == Removed {
 		return RemoveFile
 	}
@@ -85,7 +85,7 @@ func (s *Scan) File(file string, content []byte) ([]byte, FileAction) {
 	s.Report.Files++
 	pl := Place{Path: file}
 	text := string(content)
-	out, unread := s.scanner.edit(text, goesByWords(file, text), func(h hit) bool {
+	out, unread := s.scanner.editContent(text, goesByWords(file, text), func(h hit) bool {
 		return s.inFile(h, pl)
 	})
 	s.noteUnread(pl, unread)
@@ -101,11 +101,11 @@ func (s *Scan) File(file string, content []byte) ([]byte, FileAction) {
 // inFile decides about a find in a file. One that is within a program's own data cannot be cut out, and without its data the program
 // may not work: only the user can decide that.
 func (s *Scan) inFile(h hit, pl Place) (remove bool) {
-	decision, reason := s.decide(h, pl)
-	if h.inside && decision == Removed && !s.ruled(pl) {
+	decision, reason := s.decideHit(h, pl)
+	if h.inside && decision == Removed && !s.isRuled(pl) {
 		decision, reason = Refused, h.rule.What+", in a file that cannot be edited"
 	}
-	s.note(h.rule, pl, decision, reason)
+	s.noteHit(h.rule, pl, decision, reason)
 	return decision == Removed
 }
 
@@ -121,7 +121,7 @@ func (s *Scan) LargeFile(file string, from io.Reader) (FileAction, error) {
 	for {
 		n, err := io.ReadFull(in, buffer[len(buffer):window+overlap])
 		buffer = buffer[:len(buffer)+n]
-		if s.window(pl, string(buffer)) {
+		if s.examineWindow(pl, string(buffer)) {
 			action = RemoveFile
 		}
 		total += n
@@ -153,13 +153,13 @@ func (s *Scan) passesProgram(file string, begin []byte) bool {
 	return true
 }
 
-// window examines a part of a large file by the rules that need no context.
-func (s *Scan) window(pl Place, part string) (remove bool) {
+// examineWindow examines a part of a large file by the rules that need no context.
+func (s *Scan) examineWindow(pl Place, part string) (remove bool) {
 	p := pass{scanner: s.scanner, judge: func(h hit) bool {
 		h.inside = true
 		remove = s.inFile(h, pl) || remove
 		return false
 	}}
-	p.rules(part)
+	p.applyRules(part)
 	return remove
 }

@@ -66,7 +66,7 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 		"--tls-private-key-file=/etc/tls/tls.key", "core:!*:19000:0:99999:7:::", "root:*:1:", "the password: it is said in prose somewhere", "http://proxy.example.com:3128",
 		"password requisite pam_pwquality.so try_first_pass", "password: changeme", `"auth":"cGxhY2Vob2xkZXI6cGxhY2Vob2xkZXI="`, "passwd: files sss", "password: {{ .Values.x }}",
 		"kubeadmin: $2a$10$" + strings.Repeat(".", 53), "apiVersion: v1\nkind: Secret\nmetadata:\n  name: x", "image: quay.io/a/b@sha256:" + strings.Repeat("0a", 32),
-		"checksum/config: " + strings.Repeat("1f", 32), "secrets:\n- name: default-dockercfg-x7k2p", "token: " + voided(jwt("x")),
+		"checksum/config: " + strings.Repeat("1f", 32), "secrets:\n- name: default-dockercfg-x7k2p", "token: " + voidSignature(jwt("x")),
 	} {
 		s := New(nil, nil)
 		out, action := s.File("/etc/app.conf", []byte(text))

@@ -9,11 +9,11 @@ import (
 
 var tokenShape = regexp.MustCompile(`eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{8,}`)
 
-// tokens finds signed tokens, but for those without a signature that anything accepts.
-func tokens(text string) (out []span) {
+// findTokens finds signed tokens, but for those without a signature that anything accepts.
+func findTokens(text string) (out []span) {
 	for _, at := range tokenShape.FindAllStringIndex(text, -1) {
 		token := text[at[0]:at[1]]
-		if at[0] > 0 && isTokenByte(text[at[0]-1]) || voided(token) == token {
+		if at[0] > 0 && isTokenByte(text[at[0]-1]) || voidSignature(token) == token {
 			continue
 		}
 		head, err := base64.RawURLEncoding.DecodeString(token[:strings.IndexByte(token, '.')])
@@ -28,8 +28,8 @@ func isTokenByte(b byte) bool {
 	return b == '.' || b == '-' || b == '_' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
 }
 
-// voided is a token without its signature, as recert leaves those that no key of the cluster signed.
-func voided(token string) string {
+// voidSignature is a token without its signature, as recert leaves those that no key of the cluster signed.
+func voidSignature(token string) string {
 	end := strings.LastIndexByte(token, '.')
 	return token[:end+1] + strings.Repeat("A", len(token)-end-1)
 }
@@ -59,7 +59,7 @@ func registryLogins(text string) (out []span) {
 			continue
 		}
 		if plain == "" || plain == "placeholder" || strings.HasPrefix(plain, "eyJ") ||
-			refers(plain) || isPlaceholder(plain) {
+			isReference(plain) || isPlaceholder(plain) {
 			continue
 		}
 		out = append(out, span{at[4], at[5]})
@@ -121,7 +121,7 @@ func urlLogins(text string) (out []span) {
 		}
 		begin := strings.IndexByte(text[from:from+login], ':') + 1
 		value := text[from+begin : from+login]
-		if begin > 0 && value != "" && !refers(value) && !isPlaceholder(value) {
+		if begin > 0 && value != "" && !isReference(value) && !isPlaceholder(value) {
 			out = append(out, span{from + begin, from + login})
 		}
 	}
@@ -176,13 +176,13 @@ var networkNames = newHintIndex([]Rule{{hints: networkHints}})
 func networkSecrets(text string) (out []span) {
 	add := func(re *regexp.Regexp, part string, from int) {
 		for _, at := range re.FindAllStringSubmatchIndex(part, -1) {
-			if value := part[at[2]:at[3]]; !refers(value) && !isPlaceholder(value) {
+			if value := part[at[2]:at[3]]; !isReference(value) && !isPlaceholder(value) {
 				out = append(out, span{from + at[2], from + at[3]})
 			}
 		}
 	}
-	if named := networkNames.in(text); named != nil {
-		near(text, named[0], func(part string, at int) { add(networkShape, part, at) })
+	if named := networkNames.findHints(text); named != nil {
+		visitNear(text, named[0], func(part string, at int) { add(networkShape, part, at) })
 	}
 	if slices.ContainsFunc(sections, func(s string) bool { return strings.Contains(text, s) }) {
 		add(inKeyfile, text, 0)

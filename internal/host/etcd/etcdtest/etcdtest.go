@@ -58,7 +58,7 @@ func Form(t testing.TB, binary, peerURL string, keys map[string]string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := fill(run, keys); err != nil {
+	if err := putKeys(run, keys); err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		t.Fatalf("fill etcd: %v; it said: %s", err, out.String())
@@ -87,7 +87,7 @@ func quickRetry() []grpc.DialOption {
 	})}
 }
 
-func fill(run string, keys map[string]string) error {
+func putKeys(run string, keys map[string]string) error {
 	socket := filepath.Join(run, "client:0")
 	deadline := time.Now().Add(30 * time.Second)
 	for {

@@ -41,25 +41,25 @@ func ForeignOn(k *State, all Messages, iface string, s profile.Settings) Foreign
 		}
 	}
 	for _, m := range all.addresses {
-		a, err := m.address()
+		a, err := m.parseAddress()
 		if err == nil && a.link == index && slices.Contains(out.Addresses, a.prefix.String()) {
-			out.WholeAddresses = append(out.WholeAddresses, m.naming(k))
+			out.WholeAddresses = append(out.WholeAddresses, m.withLinkNames(k))
 		}
 	}
 	for _, m := range all.routes {
-		r, err := m.route()
+		r, err := m.parseRoute()
 		if err != nil {
 			continue
 		}
-		if r.connects(out.Addresses) && r.via[0].link == index {
-			out.Connected = append(out.Connected, m.naming(k))
+		if r.isConnectedFor(out.Addresses) && r.via[0].link == index {
+			out.Connected = append(out.Connected, m.withLinkNames(k))
 		}
-		if !r.configured() {
+		if !r.isConfigured() {
 			continue
 		}
 		if mine := r.foreignHops(k, iface, s); len(mine) > 0 {
 			out.Routes = append(out.Routes, mine...)
-			out.WholeRoutes = append(out.WholeRoutes, m.naming(k))
+			out.WholeRoutes = append(out.WholeRoutes, m.withLinkNames(k))
 		}
 	}
 	return out
@@ -68,7 +68,7 @@ func ForeignOn(k *State, all Messages, iface string, s profile.Settings) Foreign
 // foreignHops are the route's hops over the interface that the profile does not know.
 func (r route) foreignHops(k *State, iface string, s profile.Settings) []netstate.Route {
 	var out []netstate.Route
-	for _, hop := range r.hops(k.NameOf) {
+	for _, hop := range r.hopRoutes(k.NameOf) {
 		f, _ := hop.Family()
 		own, _ := profile.ProfileRoutes(s, iface, f)
 		same := func(o netstate.Route) bool { return netstate.SameRoute(o, hop) }
@@ -104,7 +104,7 @@ func (f Foreign) Without(want netstate.Document) Foreign {
 	}
 	out.WholeAddresses, out.WholeRoutes = f.wholeOf(out.Addresses, out.Routes)
 	for _, m := range f.Connected {
-		if r, err := m.route(); err == nil && r.connects(out.Addresses) {
+		if r, err := m.parseRoute(); err == nil && r.isConnectedFor(out.Addresses) {
 			out.Connected = append(out.Connected, m)
 		}
 	}
@@ -114,19 +114,19 @@ func (f Foreign) Without(want netstate.Document) Foreign {
 // wholeOf are the messages of these addresses and routes. A route of several hops is kept while one of them is.
 func (f Foreign) wholeOf(addresses []string, routes []netstate.Route) (as, rs []Message) {
 	for _, m := range f.WholeAddresses {
-		if a, err := m.address(); err == nil && slices.Contains(addresses, a.prefix.String()) {
+		if a, err := m.parseAddress(); err == nil && slices.Contains(addresses, a.prefix.String()) {
 			as = append(as, m)
 		}
 	}
 	for _, m := range f.WholeRoutes {
-		r, err := m.route()
+		r, err := m.parseRoute()
 		if err != nil {
 			continue
 		}
 		kept := func(hop netstate.Route) bool {
 			return slices.ContainsFunc(routes, func(o netstate.Route) bool { return netstate.SameRoute(o, hop) })
 		}
-		if slices.ContainsFunc(r.hops(m.nameOf), kept) {
+		if slices.ContainsFunc(r.hopRoutes(m.nameOf), kept) {
 			rs = append(rs, m)
 		}
 	}

@@ -69,18 +69,18 @@ func (k *State) readAddresses() error {
 		if f == netstate.IPv6 {
 			k.SpeaksIPv6[a.LinkIndex] = true
 		}
-		if !usable(a.Flags) || (f == netstate.IPv6 && p.Addr().IsLinkLocalUnicast()) {
+		if !isUsable(a.Flags) || (f == netstate.IPv6 && p.Addr().IsLinkLocalUnicast()) {
 			continue
 		}
-		note(k.Addresses, a.LinkIndex, f, p)
+		addPrefix(k.Addresses, a.LinkIndex, f, p)
 		if a.Flags&unix.IFA_F_PERMANENT != 0 {
-			note(k.permanent, a.LinkIndex, f, p)
+			addPrefix(k.permanent, a.LinkIndex, f, p)
 		}
 	}
 	return nil
 }
 
-func note(m map[int]map[netstate.Family][]netip.Prefix, link int, f netstate.Family, p netip.Prefix) {
+func addPrefix(m map[int]map[netstate.Family][]netip.Prefix, link int, f netstate.Family, p netip.Prefix) {
 	if m[link] == nil {
 		m[link] = map[netstate.Family][]netip.Prefix{}
 	}
@@ -130,7 +130,7 @@ func (k *State) addRoute(r netlink.Route, link int, gw net.IP, weight int) {
 
 // noteRoute completes a route with what all kinds have.
 func (k *State) noteRoute(r netlink.Route, out netstate.Route) {
-	out.Destination, out.Metric, out.TableID = destination(r), r.Priority, r.Table
+	out.Destination, out.Metric, out.TableID = destinationOf(r), r.Priority, r.Table
 	if a, ok := netip.AddrFromSlice(r.Src); ok {
 		out.Source = a.Unmap().String()
 	}
@@ -138,7 +138,7 @@ func (k *State) noteRoute(r netlink.Route, out netstate.Route) {
 	k.Protocols = append(k.Protocols, int(r.Protocol))
 }
 
-func destination(r netlink.Route) string {
+func destinationOf(r netlink.Route) string {
 	f := netstate.IPv4
 	if r.Family == netlink.FAMILY_V6 {
 		f = netstate.IPv6
@@ -163,8 +163,8 @@ func Configured(routes []netstate.Route, protocols []int) []netstate.Route {
 	return out
 }
 
-// usable says that packets may carry the address as source.
-func usable(flags int) bool {
+// isUsable says that packets may carry the address as source.
+func isUsable(flags int) bool {
 	return flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 || flags&unix.IFA_F_OPTIMISTIC != 0
 }
 

@@ -32,7 +32,7 @@ func MACVLANPromiscuous(index int) *bool {
 	}
 	data := all[0][nl.DeserializeIfInfomsg(all[0]).Len():]
 	for _, inner := range []uint16{unix.IFLA_LINKINFO, nl.IFLA_INFO_DATA, iflaMACVLANFlags} {
-		if data = attribute(data, inner); data == nil {
+		if data = findAttribute(data, inner); data == nil {
 			return nil
 		}
 	}
@@ -42,8 +42,8 @@ func MACVLANPromiscuous(index int) *bool {
 	return new(binary.NativeEndian.Uint16(data)&macvlanNoPromisc == 0)
 }
 
-// attribute is the value of an attribute in a list of them.
-func attribute(data []byte, kind uint16) []byte {
+// findAttribute is the value of an attribute in a list of them.
+func findAttribute(data []byte, kind uint16) []byte {
 	attrs, err := nl.ParseRouteAttr(data)
 	if err != nil {
 		return nil

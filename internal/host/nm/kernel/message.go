@@ -26,18 +26,18 @@ type Messages struct{ addresses, routes []Message }
 
 // ReadMessages asks the kernel for all addresses and routes.
 func ReadMessages() (Messages, error) {
-	addresses, err := dump(unix.RTM_GETADDR, unix.RTM_NEWADDR, nl.NewIfAddrmsg(unix.AF_UNSPEC))
+	addresses, err := dumpMessages(unix.RTM_GETADDR, unix.RTM_NEWADDR, nl.NewIfAddrmsg(unix.AF_UNSPEC))
 	if err != nil {
 		return Messages{}, fmt.Errorf("list addresses: %w", err)
 	}
-	routes, err := dump(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, nl.NewRtMsg())
+	routes, err := dumpMessages(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, nl.NewRtMsg())
 	if err != nil {
 		return Messages{}, fmt.Errorf("list routes: %w", err)
 	}
 	return Messages{addresses: addresses, routes: routes}, nil
 }
 
-func dump(ask int, answer uint16, header nl.NetlinkRequestData) ([]Message, error) {
+func dumpMessages(ask int, answer uint16, header nl.NetlinkRequestData) ([]Message, error) {
 	all, err := List(func() ([][]byte, error) {
 		req := nl.NewNetlinkRequest(ask, unix.NLM_F_DUMP)
 		req.AddData(header)
@@ -53,16 +53,16 @@ func dump(ask int, answer uint16, header nl.NetlinkRequestData) ([]Message, erro
 	return out, nil
 }
 
-// naming adds the names of the links.
-func (m Message) naming(k *State) Message {
+// withLinkNames adds the names of the links.
+func (m Message) withLinkNames(k *State) Message {
 	out := Message{Data: m.Data, Links: map[int]string{}}
 	note := func(index int) { out.Links[index] = k.NameOf(index) }
-	if r, err := m.route(); err == nil {
+	if r, err := m.parseRoute(); err == nil {
 		for _, h := range r.via {
 			note(h.link)
 		}
 	}
-	if a, err := m.address(); err == nil {
+	if a, err := m.parseAddress(); err == nil {
 		note(a.link)
 	}
 	return out
@@ -85,7 +85,7 @@ type address struct {
 	prefix netip.Prefix
 }
 
-func (m Message) address() (address, error) {
+func (m Message) parseAddress() (address, error) {
 	if len(m.Data) < unix.SizeofIfAddrmsg {
 		return address{}, errors.New("the message of an address is too short")
 	}
@@ -94,8 +94,8 @@ func (m Message) address() (address, error) {
 	if err != nil {
 		return address{}, err
 	}
-	far, _ := netip.AddrFromSlice(attrs.value(unix.IFA_ADDRESS))
-	own, pair := netip.AddrFromSlice(attrs.value(unix.IFA_LOCAL))
+	far, _ := netip.AddrFromSlice(attrs.valueOf(unix.IFA_ADDRESS))
+	own, pair := netip.AddrFromSlice(attrs.valueOf(unix.IFA_LOCAL))
 	switch {
 	case pair && own != far:
 		return address{int(header.Index), netip.PrefixFrom(own, own.BitLen())}, nil
@@ -107,7 +107,7 @@ func (m Message) address() (address, error) {
 
 // addAddress has the kernel add the address again.
 func (m Message) addAddress() error {
-	a, err := m.address()
+	a, err := m.parseAddress()
 	if err != nil {
 		return err
 	}
@@ -122,11 +122,11 @@ func (m Message) addAddress() error {
 	header := *nl.DeserializeIfAddrmsg(slices.Clone(m.Data))
 	header.Index = uint32(index)
 	// The times of the former address ended with it; only addresses without end are put back.
-	return send(unix.RTM_NEWADDR, unix.NLM_F_EXCL, header.Serialize(), attrs.without(unix.IFA_CACHEINFO))
+	return sendMessage(unix.RTM_NEWADDR, unix.NLM_F_EXCL, header.Serialize(), attrs.withoutKinds(unix.IFA_CACHEINFO))
 }
 
-// send has the kernel make what the message says; presence says what it does where there is one already.
-func send(kind, presence int, header []byte, attrs attributeList) error {
+// sendMessage has the kernel make what the message says; presence says what it does where there is one already.
+func sendMessage(kind, presence int, header []byte, attrs attributeList) error {
 	req := nl.NewNetlinkRequest(kind, unix.NLM_F_CREATE|unix.NLM_F_ACK|presence)
 	req.AddRawData(slices.Concat(header, attrs.serialize()))
 	_, err := req.Execute(unix.NETLINK_ROUTE, 0)
@@ -148,8 +148,8 @@ func kindOf(a syscall.NetlinkRouteAttr) uint16 {
 	return a.Attr.Type &^ (unix.NLA_F_NESTED | unix.NLA_F_NET_BYTEORDER)
 }
 
-// value is empty where there is no such attribute.
-func (l attributeList) value(kind uint16) []byte {
+// valueOf is empty where there is no such attribute.
+func (l attributeList) valueOf(kind uint16) []byte {
 	for _, a := range l {
 		if kindOf(a) == kind {
 			return a.Value
@@ -158,15 +158,15 @@ func (l attributeList) value(kind uint16) []byte {
 	return nil
 }
 
-// number is 0 where there is no such attribute.
-func (l attributeList) number(kind uint16) int {
-	if v := l.value(kind); len(v) >= 4 {
+// numberOf is 0 where there is no such attribute.
+func (l attributeList) numberOf(kind uint16) int {
+	if v := l.valueOf(kind); len(v) >= 4 {
 		return int(binary.NativeEndian.Uint32(v))
 	}
 	return 0
 }
 
-func (l attributeList) without(kinds ...uint16) attributeList {
+func (l attributeList) withoutKinds(kinds ...uint16) attributeList {
 	return slices.DeleteFunc(slices.Clone(l), func(a syscall.NetlinkRouteAttr) bool {
 		return slices.Contains(kinds, kindOf(a))
 	})

@@ -28,7 +28,7 @@ func (f Foreign) PutBack() (pending []string) {
 		}
 	}
 	for _, m := range f.WholeAddresses {
-		a, err := m.address()
+		a, err := m.parseAddress()
 		if err == nil {
 			err = m.addAddress()
 		}
@@ -48,30 +48,30 @@ func (f Foreign) PutBack() (pending []string) {
 		return append(pending, err.Error())
 	}
 	for _, m := range routes {
-		if served, presence := f.served(m, all.routes); !served {
+		if served, presence := f.isServed(m, all.routes); !served {
 			note("route "+m.routeWords(), m.addRoute(presence))
 		}
 	}
 	return pending
 }
 
-// served says that a route is there, or that its owner has put another in its place; where not, how to add it.
-func (f Foreign) served(m Message, present []Message) (served bool, presence int) {
+// isServed says that a route is there, or that its owner has put another in its place; where not, how to add it.
+func (f Foreign) isServed(m Message, present []Message) (served bool, presence int) {
 	presence = unix.NLM_F_EXCL
-	want, err := m.route()
+	want, err := m.parseRoute()
 	if err != nil {
 		return false, presence
 	}
 	known := map[routeKey]bool{}
 	for _, o := range f.WholeRoutes {
-		if r, err := o.route(); err == nil {
+		if r, err := o.parseRoute(); err == nil {
 			known[r.routeKey] = true
 		}
 	}
 	for _, p := range present {
-		switch r, err := p.route(); {
+		switch r, err := p.parseRoute(); {
 		case err != nil:
-		case r.stripped(want):
+		case r.isStripped(want):
 			return false, unix.NLM_F_REPLACE
 		case r.replaces(want) && (r.priority == want.priority || !known[r.routeKey]):
 			served = true

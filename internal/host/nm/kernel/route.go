@@ -35,7 +35,7 @@ type hop struct {
 	weight  int // 0 where it is the only one
 }
 
-func (m Message) route() (route, error) {
+func (m Message) parseRoute() (route, error) {
 	if len(m.Data) < unix.SizeofRtMsg {
 		return route{}, errors.New("the message of a route is too short")
 	}
@@ -44,7 +44,7 @@ func (m Message) route() (route, error) {
 	if err != nil {
 		return route{}, err
 	}
-	to, some := netip.AddrFromSlice(attrs.value(unix.RTA_DST))
+	to, some := netip.AddrFromSlice(attrs.valueOf(unix.RTA_DST))
 	switch {
 	case header.Family == unix.AF_INET && !some:
 		to = netip.IPv4Unspecified()
@@ -55,20 +55,20 @@ func (m Message) route() (route, error) {
 	}
 	out := route{protocol: int(header.Protocol), kind: int(header.Type), routeKey: routeKey{
 		destination: netip.PrefixFrom(to, int(header.Dst_len)), tos: int(header.Tos), table: int(header.Table),
-		priority: attrs.number(unix.RTA_PRIORITY),
+		priority: attrs.numberOf(unix.RTA_PRIORITY),
 	}}
-	if table := attrs.number(unix.RTA_TABLE); table != 0 {
+	if table := attrs.numberOf(unix.RTA_TABLE); table != 0 {
 		out.table = table
 	}
-	out.source, _ = netip.AddrFromSlice(attrs.value(unix.RTA_PREFSRC))
-	if link := attrs.number(unix.RTA_OIF); link != 0 {
-		gateway, _ := netip.AddrFromSlice(attrs.value(unix.RTA_GATEWAY))
+	out.source, _ = netip.AddrFromSlice(attrs.valueOf(unix.RTA_PREFSRC))
+	if link := attrs.numberOf(unix.RTA_OIF); link != 0 {
+		gateway, _ := netip.AddrFromSlice(attrs.valueOf(unix.RTA_GATEWAY))
 		out.via = []hop{{link: link, gateway: gateway}}
 		return out, nil
 	}
-	err = eachHop(attrs.value(unix.RTA_MULTIPATH), func(next []byte) error {
+	err = eachHop(attrs.valueOf(unix.RTA_MULTIPATH), func(next []byte) error {
 		more, err := parseAttributes(next[unix.SizeofRtNexthop:])
-		gateway, _ := netip.AddrFromSlice(more.value(unix.RTA_GATEWAY))
+		gateway, _ := netip.AddrFromSlice(more.valueOf(unix.RTA_GATEWAY))
 		out.via = append(out.via, hop{int(binary.NativeEndian.Uint32(next[hopLink:])), gateway, int(next[hopWeight]) + 1})
 		return err
 	})
@@ -107,14 +107,14 @@ var byThemselves = []int{
 	unix.RTPROT_BGP, unix.RTPROT_ISIS, unix.RTPROT_OSPF, unix.RTPROT_RIP, unix.RTPROT_EIGRP,
 }
 
-// configured says that a person or a program set the route.
-func (r route) configured() bool {
+// isConfigured says that a person or a program set the route.
+func (r route) isConfigured() bool {
 	return r.kind == unix.RTN_UNICAST && r.table != unix.RT_TABLE_LOCAL && !slices.Contains(byThemselves, r.protocol)
 }
 
-// stripped says that the kernel took the source from the route, and left the rest: it does so with IPv6 when the address
+// isStripped says that the kernel took the source from the route, and left the rest: it does so with IPv6 when the address
 // goes.
-func (r route) stripped(want route) bool {
+func (r route) isStripped(want route) bool {
 	return want.source.Is6() && !r.source.IsValid() && r.routeKey == want.routeKey && r.protocol == want.protocol &&
 		slices.Equal(r.via, want.via)
 }
@@ -126,8 +126,8 @@ func (r route) replaces(want route) bool {
 	return r.destination == want.destination && r.table == want.table && r.tos == want.tos && (r.priority == want.priority || other)
 }
 
-// connects says that the kernel made the route for one of the addresses.
-func (r route) connects(addresses []string) bool {
+// isConnectedFor says that the kernel made the route for one of the addresses.
+func (r route) isConnectedFor(addresses []string) bool {
 	if r.protocol != unix.RTPROT_KERNEL || r.kind != unix.RTN_UNICAST || len(r.via) != 1 || r.via[0].gateway.IsValid() {
 		return false
 	}
@@ -137,8 +137,8 @@ func (r route) connects(addresses []string) bool {
 	})
 }
 
-// hops are the route in words, one for each next hop.
-func (r route) hops(nameOf func(int) string) []netstate.Route {
+// hopRoutes are the route in words, one for each next hop.
+func (r route) hopRoutes(nameOf func(int) string) []netstate.Route {
 	var out []netstate.Route
 	for _, h := range r.via {
 		w := netstate.Route{
@@ -157,12 +157,12 @@ func (r route) hops(nameOf func(int) string) []netstate.Route {
 
 // routeWords describes the route of a message.
 func (m Message) routeWords() string {
-	r, err := m.route()
+	r, err := m.parseRoute()
 	if err != nil {
 		return err.Error()
 	}
 	var out []string
-	for _, h := range r.hops(m.nameOf) {
+	for _, h := range r.hopRoutes(m.nameOf) {
 		out = append(out, h.String())
 	}
 	return strings.Join(out, ", ")
@@ -173,7 +173,7 @@ const nextHopObject = 30
 
 // addRoute has the kernel add the route again, as it was; presence is NLM_F_EXCL or NLM_F_REPLACE.
 func (m Message) addRoute(presence int) error {
-	if _, err := m.route(); err != nil {
+	if _, err := m.parseRoute(); err != nil {
 		return err
 	}
 	attrs, err := parseAttributes(m.Data[unix.SizeofRtMsg:])
@@ -182,21 +182,21 @@ func (m Message) addRoute(presence int) error {
 	}
 	header := *nl.DeserializeRtMsg(slices.Clone(m.Data))
 	header.Flags &= unix.RTNH_F_ONLINK // the others are the kernel's own remarks
-	attrs = attrs.without(unix.RTA_CACHEINFO)
-	if attrs.number(nextHopObject) != 0 {
+	attrs = attrs.withoutKinds(unix.RTA_CACHEINFO)
+	if attrs.numberOf(nextHopObject) != 0 {
 		// The next hop is an object of its own; the kernel shows what it says, and takes only its number.
-		attrs, header.Flags = attrs.without(unix.RTA_OIF, unix.RTA_GATEWAY, unix.RTA_VIA, unix.RTA_MULTIPATH), 0
+		attrs, header.Flags = attrs.withoutKinds(unix.RTA_OIF, unix.RTA_GATEWAY, unix.RTA_VIA, unix.RTA_MULTIPATH), 0
 	}
 	for n, a := range attrs {
-		if attrs[n].Value, err = m.renumbered(kindOf(a), a.Value); err != nil {
+		if attrs[n].Value, err = m.renumberLinks(kindOf(a), a.Value); err != nil {
 			return err
 		}
 	}
-	return send(unix.RTM_NEWROUTE, presence, header.Serialize(), attrs)
+	return sendMessage(unix.RTM_NEWROUTE, presence, header.Serialize(), attrs)
 }
 
-// renumbered is an attribute's value with the present numbers of the links.
-func (m Message) renumbered(kind uint16, value []byte) ([]byte, error) {
+// renumberLinks is an attribute's value with the present numbers of the links.
+func (m Message) renumberLinks(kind uint16, value []byte) ([]byte, error) {
 	out := slices.Clone(value)
 	renumber := func(at []byte) error {
 		index, err := m.indexNow(int(binary.NativeEndian.Uint32(at)))

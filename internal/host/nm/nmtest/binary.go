@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// prefix is where `make network-deps` unpacks packages: build/network/root of this module.
-func prefix() string {
+// depsRoot is where `make network-deps` unpacks packages: build/network/root of this module.
+func depsRoot() string {
 	dir, err := os.Getwd()
 	if err != nil {
 		return ""
@@ -23,30 +23,30 @@ func prefix() string {
 	return ""
 }
 
-// binary finds a program: installed, or unpacked by `make network-deps`.
-func binary(name string) (string, error) {
+// findBinary finds a program: installed, or unpacked by `make network-deps`.
+func findBinary(name string) (string, error) {
 	for _, dir := range []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/lib/openvswitch-switch"} {
-		for _, root := range []string{"/", prefix()} {
+		for _, root := range []string{"/", depsRoot()} {
 			path := filepath.Join(root, dir, name)
 			if info, err := os.Stat(path); err == nil && !info.IsDir() {
 				return path, nil
 			}
 		}
 	}
-	return "", fmt.Errorf("%s is neither installed nor below %s: run `make network-deps`", name, prefix())
+	return "", fmt.Errorf("%s is neither installed nor below %s: run `make network-deps`", name, depsRoot())
 }
 
 // File finds a data file of a package: installed, or unpacked by `make network-deps`.
 func File(path string) (string, error) {
-	for _, root := range []string{"/", prefix()} {
-		if full := filepath.Join(root, path); exists(full) {
+	for _, root := range []string{"/", depsRoot()} {
+		if full := filepath.Join(root, path); fileExists(full) {
 			return full, nil
 		}
 	}
-	return "", fmt.Errorf("%s is neither installed nor below %s: run `make network-deps`", path, prefix())
+	return "", fmt.Errorf("%s is neither installed nor below %s: run `make network-deps`", path, depsRoot())
 }
 
-func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+func fileExists(path string) bool { _, err := os.Stat(path); return err == nil }
 
 // Command is a program of the system under test: from the folder EnvRoot names, installed, or unpacked.
 func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
@@ -57,12 +57,12 @@ func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error
 		cmd.Env = append(os.Environ(), "PATH=/usr/sbin:/usr/bin:/usr/lib/openvswitch-switch")
 		return cmd, nil
 	}
-	path, err := binary(name)
+	path, err := findBinary(name)
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(prefix(), "usr/lib/x86_64-linux-gnu")+
-		":"+filepath.Join(prefix(), "usr/lib/aarch64-linux-gnu"))
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(depsRoot(), "usr/lib/x86_64-linux-gnu")+
+		":"+filepath.Join(depsRoot(), "usr/lib/aarch64-linux-gnu"))
 	return cmd, nil
 }

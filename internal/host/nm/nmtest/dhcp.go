@@ -28,5 +28,5 @@ func (n *Node) ServeDHCP(links, ranges []string) {
 			args = append(args, "--dhcp-option=tag:"+tag+",option:router")
 		}
 	}
-	n.background("ip", args...)
+	n.startBackground("ip", args...)
 }

@@ -31,45 +31,45 @@ const (
 // returns the exit status; TestMain passes it to os.Exit.
 func Main(m *testing.M) int {
 	if os.Getenv(envInside) != "" {
-		if err := prepare(); err != nil {
+		if err := prepareNamespaces(); err != nil {
 			fmt.Fprintln(os.Stderr, "nmtest: prepare namespaces:", err)
 			return 1
 		}
 		return m.Run()
 	}
 	flag.Parse()
-	if reason := missing(); reason != "" {
+	if reason := skipReason(); reason != "" {
 		if err := os.Setenv(envSkip, reason); err != nil {
 			return 1
 		}
 		return m.Run()
 	}
-	return again()
+	return runInside()
 }
 
-// missing says why no namespaces can be had here.
-func missing() string {
+// skipReason says why no namespaces can be had here.
+func skipReason() string {
 	if testing.Short() {
 		return "-short: tests in namespaces of their own take their time"
 	}
 	if os.Geteuid() != 0 {
 		return "not root: namespaces of our own need it (sudo -E go test ...)"
 	}
-	return lacks("ip")
+	return missingTool("ip")
 }
 
-// lacks names the first program that is not there, and how to get it.
-func lacks(tools ...string) string {
+// missingTool names the first program that is not there, and how to get it.
+func missingTool(tools ...string) string {
 	for _, tool := range tools {
-		if _, err := binary(tool); err != nil && (tool == "ip" || os.Getenv(EnvRoot) == "") {
+		if _, err := findBinary(tool); err != nil && (tool == "ip" || os.Getenv(EnvRoot) == "") {
 			return fmt.Sprintf("%s is missing: run `make network-deps`, or `apt-get install --no-install-recommends network-manager iproute2 dbus-daemon`", tool)
 		}
 	}
 	return ""
 }
 
-// again runs this test binary inside new namespaces; all its children end with it.
-func again() int {
+// runInside runs this test binary inside new namespaces; all its children end with it.
+func runInside() int {
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "nmtest:", err)
@@ -96,8 +96,8 @@ func again() int {
 	return 0
 }
 
-// prepare gives the namespaces their own mounts; none leaves them.
-func prepare() error {
+// prepareNamespaces gives the namespaces their own mounts; none leaves them.
+func prepareNamespaces() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}

@@ -70,11 +70,11 @@ func Start(t testing.TB) *Node {
 // StartManager runs D-Bus and NetworkManager on a bare node.
 func (n *Node) StartManager() {
 	n.t.Helper()
-	if reason := lacks("NetworkManager", "dbus-daemon"); reason != "" {
+	if reason := missingTool("NetworkManager", "dbus-daemon"); reason != "" {
 		n.t.Skip("reason: " + reason)
 	}
-	n.write("/etc/NetworkManager/NetworkManager.conf", nmConfig)
-	n.write("/run/dbus/bus.conf", busConfig)
+	n.writeFile("/etc/NetworkManager/NetworkManager.conf", nmConfig)
+	n.writeFile("/run/dbus/bus.conf", busConfig)
 	bus, err := Command(context.Background(), "dbus-daemon", "--nofork", "--nopidfile", "--config-file=/run/dbus/bus.conf")
 	n.must(err)
 	n.must(bus.Start())
@@ -97,7 +97,7 @@ func Bare(t testing.TB) *Node {
 	n.log, err = os.Create(filepath.Join(t.TempDir(), "NetworkManager.log"))
 	n.must(err)
 	t.Cleanup(n.stop)
-	n.reset()
+	n.resetState()
 	n.IP("link", "set", "lo", "up")
 	n.IP("netns", "add", peer)
 	n.Peer("link", "set", "lo", "up")
@@ -114,12 +114,12 @@ func (n *Node) StartNM() {
 	nm.Stdout, nm.Stderr = n.log, n.log
 	n.must(nm.Start())
 	n.nm = nm
-	n.Until("NetworkManager has started", n.started)
+	n.Until("NetworkManager has started", n.hasStarted)
 	n.Sync() // what it writes as it starts is old when a change begins
 	n.must(unix.Mount("", "/sys", "", unix.MS_REMOUNT, ""))
 }
 
-func (n *Node) started() bool {
+func (n *Node) hasStarted() bool {
 	conn, err := dbus.Connect(BusAddress)
 	if err != nil {
 		return false
@@ -172,17 +172,17 @@ func (n *Node) Card(name, mac string) {
 func (n *Node) Keyfile(name, text string) string {
 	n.t.Helper()
 	path := filepath.Join(KeyfileDir, name)
-	n.write(path, text)
+	n.writeFile(path, text)
 	return path
 }
 
 // IP runs ip(8) on the node; Peer at the far end of its links.
-func (n *Node) IP(args ...string) string { n.t.Helper(); return n.run(args...) }
+func (n *Node) IP(args ...string) string { n.t.Helper(); return n.runIP(args...) }
 
 // Peer runs ip(8) in the peer namespace.
 func (n *Node) Peer(args ...string) string {
 	n.t.Helper()
-	return n.run(append([]string{"-n", peer}, args...)...)
+	return n.runIP(append([]string{"-n", peer}, args...)...)
 }
 
 // Log is what NetworkManager has written so far.
@@ -212,9 +212,9 @@ func Patience(d time.Duration) time.Duration {
 	return d
 }
 
-func (n *Node) run(args ...string) string {
+func (n *Node) runIP(args ...string) string {
 	n.t.Helper()
-	path, err := binary("ip")
+	path, err := findBinary("ip")
 	n.must(err)
 	out, err := exec.Command(path, args...).CombinedOutput()
 	if err != nil {
@@ -223,7 +223,7 @@ func (n *Node) run(args ...string) string {
 	return string(out)
 }
 
-func (n *Node) write(path, text string) {
+func (n *Node) writeFile(path, text string) {
 	n.t.Helper()
 	n.must(os.MkdirAll(filepath.Dir(path), 0o755))
 	n.must(os.WriteFile(path, []byte(text), 0o600))
@@ -256,8 +256,8 @@ func tail(s string, n int) string {
 	return fmt.Sprintf("(...)%s", s[len(s)-n:])
 }
 
-// reset takes away what an earlier test left.
-func (n *Node) reset() {
+// resetState takes away what an earlier test left.
+func (n *Node) resetState() {
 	n.t.Helper()
 	for _, dir := range []string{"/run/NetworkManager", durable, "/run/dbus", "/run/openvswitch", "/etc/openvswitch", "/etc/NetworkManager", "/var/lib/NetworkManager"} {
 		entries, _ := os.ReadDir(dir) // none there is fine

@@ -13,7 +13,7 @@ const OVSSocket = "/run/openvswitch/db.sock"
 // cannot: it is built without.
 func (n *Node) NeedsOVSPlugin() {
 	n.t.Helper()
-	for _, root := range []string{os.Getenv(EnvRoot), prefix()} {
+	for _, root := range []string{os.Getenv(EnvRoot), depsRoot()} {
 		found, err := filepath.Glob(filepath.Join("/", root, "usr/lib*/*/NetworkManager/*/libnm-device-plugin-ovs.so"))
 		if err == nil && len(found) > 0 && (root == os.Getenv(EnvRoot) || os.Getenv(EnvRoot) == "") {
 			return
@@ -32,7 +32,7 @@ func (n *Node) StartOVS() {
 		schema, err = File(schema)
 		n.must(err)
 	}
-	n.do("ovsdb-tool", "create", db, schema)
+	n.runCommand("ovsdb-tool", "create", db, schema)
 	n.runOVS(db)
 }
 
@@ -51,14 +51,14 @@ func (n *Node) RestartOVS() {
 func (n *Node) runOVS(db string) {
 	n.t.Helper()
 	n.must(os.MkdirAll("/run/openvswitch", 0o755))
-	n.background("ovsdb-server", "--remote=punix:"+OVSSocket, "--unixctl=/run/openvswitch/ovsdb.ctl", "--log-file=/dev/null", db)
-	n.Until("the Open vSwitch database answers", func() bool { return exists(OVSSocket) })
-	n.do("ovs-vsctl", "--no-wait", "init")
-	n.background("ovs-vswitchd", "unix:"+OVSSocket, "--unixctl=/run/openvswitch/vswitchd.ctl", "--log-file=/dev/null")
+	n.startBackground("ovsdb-server", "--remote=punix:"+OVSSocket, "--unixctl=/run/openvswitch/ovsdb.ctl", "--log-file=/dev/null", db)
+	n.Until("the Open vSwitch database answers", func() bool { return fileExists(OVSSocket) })
+	n.runCommand("ovs-vsctl", "--no-wait", "init")
+	n.startBackground("ovs-vswitchd", "unix:"+OVSSocket, "--unixctl=/run/openvswitch/vswitchd.ctl", "--log-file=/dev/null")
 }
 
-// do runs a program to its end.
-func (n *Node) do(name string, args ...string) {
+// runCommand runs a program to its end.
+func (n *Node) runCommand(name string, args ...string) {
 	n.t.Helper()
 	cmd, err := Command(context.Background(), name, args...)
 	n.must(err)
@@ -67,8 +67,8 @@ func (n *Node) do(name string, args ...string) {
 	}
 }
 
-// background runs a program until the test ends.
-func (n *Node) background(name string, args ...string) {
+// startBackground runs a program until the test ends.
+func (n *Node) startBackground(name string, args ...string) {
 	n.t.Helper()
 	cmd, err := Command(context.Background(), name, args...)
 	n.must(err)

@@ -76,7 +76,7 @@ func flushFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := forget(dir); err != nil {
+	if err := removeStale(dir); err != nil {
 		return err
 	}
 	for _, e := range names {
@@ -96,8 +96,8 @@ func flushFolder(dir string) error {
 	return nil
 }
 
-// forget removes what is gone from a folder.
-func forget(dir string) error {
+// removeStale removes what is gone from a folder.
+func removeStale(dir string) error {
 	if err := os.MkdirAll(durable+dir, 0o755); err != nil {
 		return err
 	}

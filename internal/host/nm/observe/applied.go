@@ -13,12 +13,12 @@ import (
 // Complete fills in what no other witness tells of an interface, from the connection that NetworkManager has applied to its
 // device. What is observed already stays.
 func Complete(i *netstate.Interface, s profile.Settings) {
-	configured(i, s)
+	fillFromProfile(i, s)
 	if i.AcceptAll == nil {
 		i.AcceptAll = new(profile.Value[int32](s, profile.TypeEthernet, "accept-all-mac-addresses") == 1)
 	}
 	if s.Kind() == profile.TypeEthernet {
-		i.Ethernet = ethernet(i.Ethernet, s)
+		i.Ethernet = completeEthernet(i.Ethernet, s)
 	}
 	if i.MACVLAN != nil && i.MACVLAN.Promiscuous == nil {
 		i.MACVLAN.Promiscuous = new(flagOf(s, profile.TypeMACVLAN, "promiscuous", true))
@@ -35,12 +35,12 @@ func Complete(i *netstate.Interface, s profile.Settings) {
 	}
 }
 
-// configured is what NetworkManager alone knows of an interface. A key file says it, too: profile.FromKeyfile reads all of it.
-func configured(i *netstate.Interface, s profile.Settings) {
-	i.LLDP, i.WaitIP = lldp(s), waitIP(s)
+// fillFromProfile is what NetworkManager alone knows of an interface. A key file says it, too: profile.FromKeyfile reads all of it.
+func fillFromProfile(i *netstate.Interface, s profile.Settings) {
+	i.LLDP, i.WaitIP = lldpOf(s), waitIP(s)
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 		if ip := f.Of(*i); ip.Auto() {
-			addressing(ip, s, f)
+			fillAddressing(ip, s, f)
 		}
 	}
 	if mode, ok := s["ipv6"]["addr-gen-mode"].Value().(int32); ok && i.IPv6 != nil {
@@ -56,8 +56,8 @@ func Member(name string, s profile.Settings) netstate.BondMember {
 	}
 }
 
-// lldp is on where the profile says so; the default of NetworkManager is off.
-func lldp(s profile.Settings) *netstate.LLDP {
+// lldpOf is on where the profile says so; the default of NetworkManager is off.
+func lldpOf(s profile.Settings) *netstate.LLDP {
 	return &netstate.LLDP{Enabled: new(profile.Value[int32](s, "connection", "lldp") == 1)}
 }
 
@@ -79,8 +79,8 @@ func waitIP(s profile.Settings) string {
 	return cmp.Or(strings.Join(wait, "+"), "any")
 }
 
-// ethernet is what NetworkManager asked of a card whose driver does not tell what it does.
-func ethernet(have *netstate.Ethernet, s profile.Settings) *netstate.Ethernet {
+// completeEthernet is what NetworkManager asked of a card whose driver does not tell what it does.
+func completeEthernet(have *netstate.Ethernet, s profile.Settings) *netstate.Ethernet {
 	out := netstate.Ethernet{}
 	if have != nil {
 		out = *have
@@ -141,8 +141,8 @@ var (
 	addrModes = map[int32]string{0: "eui64", 1: "stable-privacy"}
 )
 
-// addressing is how a family that is automatic gets what it has.
-func addressing(ip *netstate.IP, s profile.Settings, f netstate.Family) {
+// fillAddressing is how a family that is automatic gets what it has.
+func fillAddressing(ip *netstate.IP, s profile.Settings, f netstate.Family) {
 	sec := profile.Section(f)
 	ip.AutoDNS, ip.AutoGateway = new(!flagOf(s, sec, "ignore-auto-dns", false)), new(!flagOf(s, sec, "never-default", false))
 	ip.AutoRoutes = new(!flagOf(s, sec, "ignore-auto-routes", false))

@@ -42,7 +42,7 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 	case *netlink.Bond:
 		i.Bond = &netstate.Bond{Mode: v.Mode.String(), Ports: ports, Options: o.bondOptions(v)}
 	case *netlink.Bridge:
-		i.Bridge = o.bridge(v, ports)
+		i.Bridge = o.observeBridge(v, ports)
 	case *netlink.Veth:
 		if peer := o.k.NameOf(a.ParentIndex); peer != "" && i.Type == netstate.TypeVeth && a.NetNsID < 0 {
 			i.Veth = &netstate.Veth{Peer: peer}
@@ -101,21 +101,22 @@ func (o *observer) bondOptions(b *netlink.Bond) netstate.Options {
 	return out
 }
 
-// bridge describes a Linux bridge with its ports. Times are the kernel's hundredths of a second, nmstate's seconds.
-func (o *observer) bridge(b *netlink.Bridge, ports []string) *netstate.Bridge {
+// observeBridge describes a Linux bridge with its ports. Times are the kernel's hundredths of a second, nmstate's seconds.
+func (o *observer) observeBridge(b *netlink.Bridge, ports []string) *netstate.Bridge {
 	dir := filepath.Join("/sys/class/net", b.Name, "bridge")
 	options := &netstate.BridgeOptions{
 		STP: &netstate.STP{
-			Enabled: flag(dir, "stp_state"), ForwardDelay: scaled(dir, "forward_delay", 100), HelloTime: scaled(dir, "hello_time", 100),
-			MaxAge: scaled(dir, "max_age", 100), Priority: scaled(dir, "priority", 1),
+			Enabled: readFlag(dir, "stp_state"), ForwardDelay: readScaled(dir, "forward_delay", 100), HelloTime: readScaled(dir,
+				"hello_time", 100),
+			MaxAge: readScaled(dir, "max_age", 100), Priority: readScaled(dir, "priority", 1),
 		},
-		MACAgeingTime: scaled(dir, "ageing_time", 100), GroupForwardMask: scaled(dir, "group_fwd_mask", 1),
-		MulticastSnooping: flag(dir, "multicast_snooping"), MulticastQuerier: flag(dir, "multicast_querier"),
-		VLANDefaultPVID: scaled(dir, "default_pvid", 1),
+		MACAgeingTime: readScaled(dir, "ageing_time", 100), GroupForwardMask: readScaled(dir, "group_fwd_mask", 1),
+		MulticastSnooping: readFlag(dir, "multicast_snooping"), MulticastQuerier: readFlag(dir, "multicast_querier"),
+		VLANDefaultPVID: readScaled(dir, "default_pvid", 1),
 	}
-	multicast(dir, options)
-	options.GroupAddr, options.HashMax = strings.ToUpper(word(dir, "group_addr")), scaled(dir, "hash_max", 1)
-	switch n := scaled(dir, "vlan_protocol", 1); {
+	readMulticast(dir, options)
+	options.GroupAddr, options.HashMax = strings.ToUpper(readText(dir, "group_addr")), readScaled(dir, "hash_max", 1)
+	switch n := readScaled(dir, "vlan_protocol", 1); {
 	case n == nil:
 	case *n == unix.ETH_P_8021Q:
 		options.VLANProtocol = "802.1q"
@@ -127,36 +128,36 @@ func (o *observer) bridge(b *netlink.Bridge, ports []string) *netstate.Bridge {
 	for _, name := range ports {
 		p := netstate.BridgePort{Name: name}
 		port := filepath.Join("/sys/class/net", name, "brport")
-		p.PathCost, p.Priority = scaled(port, "path_cost", 1), scaled(port, "priority", 1)
-		p.HairpinMode = flag(port, "hairpin_mode")
+		p.PathCost, p.Priority = readScaled(port, "path_cost", 1), readScaled(port, "priority", 1)
+		p.HairpinMode = readFlag(port, "hairpin_mode")
 		if filtered {
-			p.VLAN = portVLAN(o.vlans()[int32(o.k.IndexOf(name))], options.VLANDefaultPVID)
+			p.VLAN = portVLAN(o.vlanFilters()[int32(o.k.IndexOf(name))], options.VLANDefaultPVID)
 		}
 		out.Ports = append(out.Ports, p)
 	}
 	return out
 }
 
-// multicast reads the options of IGMP and MLD snooping, which a kernel may be built without. Their times have the kernel's unit
+// readMulticast reads the options of IGMP and MLD snooping, which a kernel may be built without. Their times have the kernel's unit
 // in nmstate, too.
-func multicast(dir string, o *netstate.BridgeOptions) {
-	number := func(name string) *int { return scaled(dir, "multicast_"+name, 1) }
+func readMulticast(dir string, o *netstate.BridgeOptions) {
+	number := func(name string) *int { return readScaled(dir, "multicast_"+name, 1) }
 	o.MulticastLastMemberCount, o.MulticastLastMemberInterval = number("last_member_count"), number("last_member_interval")
 	o.MulticastMembershipInterval, o.MulticastQuerierInterval = number("membership_interval"), number("querier_interval")
 	o.MulticastQueryInterval, o.MulticastQueryResponse = number("query_interval"), number("query_response_interval")
 	o.MulticastStartupCount, o.MulticastStartupInterval = number("startup_query_count"), number("startup_query_interval")
-	o.MulticastQueryUseIfaddr = flag(dir, "multicast_query_use_ifaddr")
-	o.MulticastRouter = netstate.MulticastRouter(word(dir, "multicast_router"))
+	o.MulticastQueryUseIfaddr = readFlag(dir, "multicast_query_use_ifaddr")
+	o.MulticastRouter = netstate.MulticastRouter(readText(dir, "multicast_router"))
 }
 
-// word reads a text of sysfs; empty where there is none.
-func word(dir, name string) string {
+// readText reads a text of sysfs; empty where there is none.
+func readText(dir, name string) string {
 	text, _ := os.ReadFile(filepath.Join(dir, name))
 	return strings.TrimSpace(string(text))
 }
 
-// scaled reads a number of sysfs; nil where there is none.
-func scaled(dir, name string, by int) *int {
+// readScaled reads a number of sysfs; nil where there is none.
+func readScaled(dir, name string, by int) *int {
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		return nil
@@ -168,8 +169,8 @@ func scaled(dir, name string, by int) *int {
 	return new(int(n) / by)
 }
 
-func flag(dir, name string) *bool {
-	n := scaled(dir, name, 1)
+func readFlag(dir, name string) *bool {
+	n := readScaled(dir, name, 1)
 	if n == nil {
 		return nil
 	}
@@ -203,8 +204,8 @@ func portVLAN(memberships []*nl.BridgeVlanInfo, defaultPVID *int) *netstate.Port
 	return out.Canonical()
 }
 
-// vlans reads the filters of all ports once.
-func (o *observer) vlans() map[int32][]*nl.BridgeVlanInfo {
+// vlanFilters reads the filters of all ports once.
+func (o *observer) vlanFilters() map[int32][]*nl.BridgeVlanInfo {
 	if o.filters == nil {
 		all, err := kernel.List(netlink.BridgeVlanList)
 		if err != nil {

@@ -47,7 +47,7 @@ func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interfa
 		if i.Type == netstate.TypeOVSInterface {
 			i.OVSDB = o.columns[i.Name]
 		}
-		o.describe(&i, l)
+		o.describeLink(&i, l)
 		o.addIP(&i, l)
 		out = append(out, i)
 	}
@@ -74,7 +74,7 @@ type observer struct {
 	filters  map[int32][]*nl.BridgeVlanInfo
 }
 
-func (o *observer) describe(i *netstate.Interface, l netlink.Link) {
+func (o *observer) describeLink(i *netstate.Interface, l netlink.Link) {
 	a := l.Attrs()
 	i.MTU = a.MTU
 	i.MACAddress = strings.ToUpper(a.HardwareAddr.String())
@@ -168,7 +168,7 @@ func (o *observer) addIP(i *netstate.Interface, l netlink.Link) {
 	i.IPv4 = &netstate.IP{Enabled: &on4, DHCP: auto4}
 	i.IPv6 = &netstate.IP{Enabled: &on6, DHCP: auto6, Autoconf: autoconf}
 	if p, ok := o.s.ActiveOn(i.Name); ok {
-		configured(i, p.Settings)
+		fillFromProfile(i, p.Settings)
 	}
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 		for _, p := range o.k.Addresses[index][f] {

@@ -53,7 +53,7 @@ token=::7
 `)
 	require.True(t, ok)
 	i := netstate.Interface{IPv4: &netstate.IP{Enabled: new(true), DHCP: new(true)}, IPv6: &netstate.IP{Enabled: new(true), DHCP: new(true)}}
-	configured(&i, p.Settings)
+	fillFromProfile(&i, p.Settings)
 	want, err := netstate.Decode([]byte(`
 interfaces:
 - name: x

@@ -30,7 +30,7 @@ func Rules() ([]netstate.RouteRule, error) {
 			return nil, fmt.Errorf("list route rules: %w", err)
 		}
 		for _, m := range all {
-			r, configured, err := rule(m, f)
+			r, configured, err := parseRule(m, f)
 			if err != nil {
 				return nil, fmt.Errorf("read a route rule: %w", err)
 			}
@@ -42,8 +42,8 @@ func Rules() ([]netstate.RouteRule, error) {
 	return out, nil
 }
 
-// rule reads a message of the kernel; false for the rules that it has by itself.
-func rule(message []byte, family int) (netstate.RouteRule, bool, error) {
+// parseRule reads a message of the kernel; false for the rules that it has by itself.
+func parseRule(message []byte, family int) (netstate.RouteRule, bool, error) {
 	m := nl.DeserializeRtMsg(message)
 	attrs, err := nl.ParseRouteAttr(message[m.Len():])
 	if err != nil {
@@ -63,15 +63,15 @@ func rule(message []byte, family int) (netstate.RouteRule, bool, error) {
 		case nl.FRA_IIFNAME:
 			out.IIF = unix.ByteSliceToString(a.Value)
 		case nl.FRA_PRIORITY:
-			out.Priority = int(number(a.Value))
+			out.Priority = int(parseUint32(a.Value))
 		case nl.FRA_TABLE:
-			out.RouteTable = int(number(a.Value))
+			out.RouteTable = int(parseUint32(a.Value))
 		case nl.FRA_FWMARK:
-			out.FwMark = new(netstate.Mark(number(a.Value)))
+			out.FwMark = new(netstate.Mark(parseUint32(a.Value)))
 		case nl.FRA_FWMASK:
-			out.FwMask = new(netstate.Mark(number(a.Value)))
+			out.FwMask = new(netstate.Mark(parseUint32(a.Value)))
 		case nl.FRA_SUPPRESS_PREFIXLEN:
-			if n := int32(number(a.Value)); n != noSuppression {
+			if n := int32(parseUint32(a.Value)); n != noSuppression {
 				out.SuppressPfx = new(int(n))
 			}
 		case nl.FRA_PROTOCOL:
@@ -84,7 +84,7 @@ func rule(message []byte, family int) (netstate.RouteRule, bool, error) {
 	return out, !own && out.RouteTable != unix.RT_TABLE_LOCAL, nil
 }
 
-func number(value []byte) uint32 {
+func parseUint32(value []byte) uint32 {
 	if len(value) < 4 {
 		return 0
 	}

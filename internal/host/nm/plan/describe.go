@@ -14,8 +14,8 @@ import (
 // the edit that makes a later persistent change save the profile.
 const ephemeralMark = "lifecycle-agent.ephemeral"
 
-// mark notes in the profiles whether the change is to end with the boot, and keeps what was marked before and is now to stay.
-func (p *Plan) mark(ephemeral bool) {
+// markEphemeral notes in the profiles whether the change is to end with the boot, and keeps what was marked before and is now to stay.
+func (p *Plan) markEphemeral(ephemeral bool) {
 	for _, c := range p.Changes {
 		if c.Action != ActUp || ephemeral && !c.Edited() {
 			continue
@@ -54,7 +54,7 @@ func (c *Change) Keys() []string {
 	if c.Before == nil && c.From == nil || c.Action != ActUp {
 		return nil
 	}
-	was := c.former()
+	was := c.formerSettings()
 	var out []string
 	for _, pair := range [][2]profile.Settings{{was, c.After}, {c.After, was}} {
 		for sec, keys := range pair[0] {
@@ -69,8 +69,8 @@ func (c *Change) Keys() []string {
 	return out
 }
 
-// former is what the profile said before, or the shared one that it is a copy of.
-func (c *Change) former() profile.Settings {
+// formerSettings is what the profile said before, or the shared one that it is a copy of.
+func (c *Change) formerSettings() profile.Settings {
 	if c.From != nil {
 		return c.copy
 	}

@@ -16,36 +16,36 @@ const (
 	dnsSecond int32 = 50
 )
 
-// resolver places the servers. NetworkManager keeps servers per profile and family, so
+// planResolver places the servers. NetworkManager keeps servers per profile and family, so
 // each family gets one holder, and every other active profile gives up its own. A list
 // that mixes the families cannot be kept in order that way and goes into the global
 // configuration, and so does every list where that is in use already.
-func (p *Plan) resolver(want netstate.Resolver) error {
+func (p *Plan) planResolver(want netstate.Resolver) error {
 	if want.Clears() {
 		want = netstate.Resolver{Server: []string{}, Search: []string{}, Options: []string{}}
 	}
 	if p.snap.Global.Set() {
-		return p.globally(want)
+		return p.planGlobalResolver(want)
 	}
 	if p.resolverInPlace(want) {
 		return nil
 	}
 	first, second, inOrder := byFamily(want.Server)
 	if !inOrder {
-		return p.globally(want)
+		return p.planGlobalResolver(want)
 	}
 	var keep []string // sections that hold servers, as "iface/section"
 	for n, group := range [][]netip.Addr{first, second} {
 		if len(group) == 0 {
 			continue
 		}
-		c, err := p.holder(netstate.FamilyOf(group[0]))
+		c, err := p.findHolder(netstate.FamilyOf(group[0]))
 		if err != nil {
 			return fmt.Errorf("DNS: %w to reach a server by", err)
 		}
 		sec := profile.Section(netstate.FamilyOf(group[0]))
 		keep = append(keep, c.Iface+"/"+sec)
-		c.After.Set(sec, "dns-data", texts(group))
+		c.After.Set(sec, "dns-data", addressTexts(group))
 		c.After.Set(sec, "dns-priority", []int32{dnsFirst, dnsSecond}[n])
 		if n == 0 {
 			setLists(c, sec, want)
@@ -70,8 +70,8 @@ func setLists(c *Change, sec string, want netstate.Resolver) {
 	}
 }
 
-// globally plans a change of the global configuration, where one is needed.
-func (p *Plan) globally(want netstate.Resolver) error {
+// planGlobalResolver plans a change of the global configuration, where one is needed.
+func (p *Plan) planGlobalResolver(want netstate.Resolver) error {
 	next := p.snap.Global.With(want)
 	if len(next.Domains[profile.AnyDomain].Servers) == 0 {
 		next = profile.GlobalDNS{} // with no servers of its own it would hide everybody's
@@ -89,7 +89,7 @@ func (p *Plan) globally(want netstate.Resolver) error {
 func (p *Plan) resolverInPlace(want netstate.Resolver) bool {
 	s := &profile.Snapshot{Devices: slices.Clone(p.snap.Devices), Profiles: slices.Clone(p.snap.Profiles)}
 	for n, d := range s.Devices {
-		if c, ok := p.replaced(d.Name); ok && d.Active != nil {
+		if c, ok := p.findReplacement(d.Name); ok && d.Active != nil {
 			s.Devices[n].Active = &profile.Active{UUID: c.UUID}
 			s.Profiles = append(s.Profiles, profile.Profile{Settings: c.After})
 		}
@@ -126,9 +126,9 @@ func byFamily(servers []string) (first, second []netip.Addr, ok bool) {
 	return first, second, true
 }
 
-// holder finds the profile to carry the family's servers, or routes that belong to no interface: one the document gives
+// findHolder finds the profile to carry the family's servers, or routes that belong to no interface: one the document gives
 // fixed addresses, any it enables, the one that holds servers now, the default route's.
-func (p *Plan) holder(f netstate.Family) (*Change, error) {
+func (p *Plan) findHolder(f netstate.Family) (*Change, error) {
 	var candidates []string
 	for pass := 0; pass < 2; pass++ {
 		for _, i := range p.want.Interfaces {
@@ -147,7 +147,7 @@ func (p *Plan) holder(f netstate.Family) (*Change, error) {
 		candidates = append(candidates, r.NextHopInterface)
 	}
 	for _, name := range candidates {
-		c, err := p.change(netstate.Interface{Name: name})
+		c, err := p.ensureChange(netstate.Interface{Name: name})
 		if err != nil {
 			continue
 		}
@@ -161,7 +161,7 @@ func (p *Plan) holder(f netstate.Family) (*Change, error) {
 // listsOnly changes the search domains and the options, and leaves the servers where they are.
 func (p *Plan) listsOnly(want netstate.Resolver) error {
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-		c, err := p.holder(f)
+		c, err := p.findHolder(f)
 		if err != nil {
 			continue
 		}
@@ -179,7 +179,7 @@ func (p *Plan) clearOthers(keep []string, want netstate.Resolver) {
 		if slices.Contains(keep, key) {
 			return
 		}
-		if want.Server != nil && len(profile.ServersOf(c.former(), sec)) > 0 {
+		if want.Server != nil && len(profile.ServersOf(c.formerSettings(), sec)) > 0 {
 			c.After.Drop(sec, "dns-data", "dns-priority")
 		}
 		if want.Search != nil {
@@ -210,7 +210,7 @@ func (p *Plan) eachActive(fn func(c *Change, key, sec string)) {
 	}
 }
 
-func texts(all []netip.Addr) []string {
+func addressTexts(all []netip.Addr) []string {
 	var out []string
 	for _, a := range all {
 		out = append(out, a.String())

@@ -143,11 +143,11 @@ func inWords(p *Plan) string {
 		if c.Before == nil {
 			after.Drop("connection", "uuid") // made at random
 		}
-		out = append(out, fmt.Sprintf("%s %d %v", c.key(), c.Action, after))
+		out = append(out, fmt.Sprintf("%s %d %v", c.sortKey(), c.Action, after))
 	}
 	text := strings.Join(out, "\n")
 	for _, c := range p.Changes { // a profile of Open vSwitch names its controller by a UUID
-		text = strings.ReplaceAll(text, c.UUID, "UUID of "+c.key())
+		text = strings.ReplaceAll(text, c.UUID, "UUID of "+c.sortKey())
 	}
 	return text + fmt.Sprintf("\nglobal %+v node %v", p.Global, must(p.Node.Encode()))
 }

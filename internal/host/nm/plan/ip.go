@@ -13,19 +13,19 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// ip brings one family's configuration into the profile. A family the document
+// planIP brings one family's configuration into the profile. A family the document
 // does not mention stays as it is, and so do addresses where it lists none.
-func (p *Plan) ip(c *Change, i netstate.Interface, f netstate.Family) error {
+func (p *Plan) planIP(c *Change, i netstate.Interface, f netstate.Family) error {
 	ip := f.Of(i)
 	sec := profile.Section(f)
 	switch {
 	case ip == nil:
 		return nil
 	case ip.Off():
-		disable(c.After, sec)
+		disableFamily(c.After, sec)
 		return nil
 	case ip.Auto():
-		if err := automatic(c.After, sec, ip, f); err != nil {
+		if err := setAutomatic(c.After, sec, ip, f); err != nil {
 			return err
 		}
 		autoOptions(c.After, sec, ip, f)
@@ -33,10 +33,10 @@ func (p *Plan) ip(c *Change, i netstate.Interface, f netstate.Family) error {
 	case ip.DHCP == nil && ip.Autoconf == nil && ip.Addresses == nil:
 		return p.justEnabled(c, f)
 	}
-	return p.static(c, i.Name, ip, f)
+	return p.setStatic(c, i.Name, ip, f)
 }
 
-func disable(s profile.Settings, sec string) {
+func disableFamily(s profile.Settings, sec string) {
 	if profile.Value[string](s, sec, "method") == "disabled" {
 		return
 	}
@@ -47,7 +47,7 @@ func disable(s profile.Settings, sec string) {
 	s.Drop(sec, "route-table", "route-metric", "never-default", "ignore-auto-dns", "ignore-auto-routes")
 }
 
-func automatic(s profile.Settings, sec string, ip *netstate.IP, f netstate.Family) error {
+func setAutomatic(s profile.Settings, sec string, ip *netstate.IP, f netstate.Family) error {
 	method := "auto"
 	if f == netstate.IPv6 && ip.Autoconf != nil && !*ip.Autoconf {
 		method = "dhcp"
@@ -74,9 +74,9 @@ func (p *Plan) justEnabled(c *Change, f netstate.Family) error {
 	return nil // IPv4 without an address is the same as none
 }
 
-// static gives the profile fixed addresses: those listed, those it has, or, when DHCP is
+// setStatic gives the profile fixed addresses: those listed, those it has, or, when DHCP is
 // turned off without a list, those it was leased.
-func (p *Plan) static(c *Change, iface string, ip *netstate.IP, f netstate.Family) error {
+func (p *Plan) setStatic(c *Change, iface string, ip *netstate.IP, f netstate.Family) error {
 	sec := profile.Section(f)
 	wanted, err := ip.Prefixes()
 	if err != nil {
@@ -86,13 +86,13 @@ func (p *Plan) static(c *Change, iface string, ip *netstate.IP, f netstate.Famil
 		return nil
 	}
 	if ip.Addresses == nil {
-		now, _ := p.carrier(iface)
+		now, _ := p.carrierNow(iface)
 		if wanted, err = f.Of(now).Prefixes(); err != nil {
 			return err
 		}
 	}
 	if len(wanted) == 0 && f == netstate.IPv4 {
-		disable(c.After, sec)
+		disableFamily(c.After, sec)
 		return nil
 	}
 	method := "manual"
@@ -111,8 +111,8 @@ func (p *Plan) static(c *Change, iface string, ip *netstate.IP, f netstate.Famil
 	return nil
 }
 
-// carrier is the interface as it is now, the one with addresses where two share the name.
-func (p *Plan) carrier(name string) (netstate.Interface, bool) {
+// carrierNow is the interface as it is now, the one with addresses where two share the name.
+func (p *Plan) carrierNow(name string) (netstate.Interface, bool) {
 	for _, i := range p.now.Interfaces {
 		if i.Name == name && i.Type != netstate.TypeOVSBridge {
 			return i, true

@@ -15,24 +15,24 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
-// kind brings the properties of the interface's own type into its profile.
-func (p *Plan) kind(c *Change, i netstate.Interface) error {
+// planKind brings the properties of the interface's own type into its profile.
+func (p *Plan) planKind(c *Change, i netstate.Interface) error {
 	if i.Identifier == netstate.IdentifierMAC {
 		if err := byMAC(c, i); err != nil {
 			return err
 		}
 	}
 	if i.Veth != nil && i.Veth.Peer != "" && c.After.Kind() == profile.TypeVeth {
-		recreate(c, profile.TypeVeth, "peer", i.Veth.Peer)
+		setRecreating(c, profile.TypeVeth, "peer", i.Veth.Peer)
 	}
 	if e := i.Ethernet; e != nil {
-		now, _ := p.carrier(i.Name)
-		ethernet(c.After, e, now.Ethernet)
+		now, _ := p.carrierNow(i.Name)
+		setEthernet(c.After, e, now.Ethernet)
 	}
-	if err := vlan(c, i.VLAN); err != nil {
+	if err := setVLAN(c, i.VLAN); err != nil {
 		return err
 	}
-	if err := macVLAN(c, i.MACVLAN); err != nil {
+	if err := setMACVLAN(c, i.MACVLAN); err != nil {
 		return err
 	}
 	if c.After.Kind() == profile.TypeOVSInterface {
@@ -43,10 +43,10 @@ func (p *Plan) kind(c *Change, i netstate.Interface) error {
 		c.Fresh = c.Before != nil
 	}
 	if i.VRF != nil && i.VRF.RouteTableID != 0 {
-		recreate(c, profile.TypeVRF, "table", uint32(i.VRF.RouteTableID))
+		setRecreating(c, profile.TypeVRF, "table", uint32(i.VRF.RouteTableID))
 	}
 	if i.Bond != nil {
-		bond(c, i.Bond)
+		setBond(c, i.Bond)
 	}
 	if i.Bridge != nil && i.Type == netstate.TypeLinuxBridge {
 		return p.linuxBridge(c, i)
@@ -68,8 +68,8 @@ func byMAC(c *Change, i netstate.Interface) error {
 	return nil
 }
 
-// recreate writes a property that the kernel fixes when the link is made.
-func recreate[T comparable](c *Change, section, key string, want T) {
+// setRecreating writes a property that the kernel fixes when the link is made.
+func setRecreating[T comparable](c *Change, section, key string, want T) {
 	if profile.Value[T](c.After, section, key) == want {
 		return
 	}
@@ -79,8 +79,8 @@ func recreate[T comparable](c *Change, section, key string, want T) {
 	}
 }
 
-// ethernet leaves a profile alone that is silent where the card does already what is wanted.
-func ethernet(s profile.Settings, e, now *netstate.Ethernet) {
+// setEthernet leaves a profile alone that is silent where the card does already what is wanted.
+func setEthernet(s profile.Settings, e, now *netstate.Ethernet) {
 	const sec = profile.TypeEthernet
 	if now == nil {
 		now = &netstate.Ethernet{}
@@ -109,13 +109,13 @@ const (
 	vlanMVRP    uint32 = 8
 )
 
-func vlan(c *Change, v *netstate.VLAN) error {
+func setVLAN(c *Change, v *netstate.VLAN) error {
 	if v == nil {
 		return nil
 	}
-	recreate(c, profile.TypeVLAN, "id", uint32(v.ID))
+	setRecreating(c, profile.TypeVLAN, "id", uint32(v.ID))
 	if v.BaseIface != "" {
-		recreate(c, profile.TypeVLAN, "parent", v.BaseIface)
+		setRecreating(c, profile.TypeVLAN, "parent", v.BaseIface)
 	}
 	if v.Protocol != "" {
 		vlanProtocol(c, v.Protocol)
@@ -157,26 +157,26 @@ var vlanProtocols = map[string]string{"802.1q": "802.1Q", "802.1ad": "802.1ad"}
 func vlanProtocol(c *Change, want string) {
 	name := vlanProtocols[strings.ToLower(want)]
 	if have := profile.Value[string](c.After, profile.TypeVLAN, "protocol"); have != "" || name != "802.1Q" {
-		recreate(c, profile.TypeVLAN, "protocol", name)
+		setRecreating(c, profile.TypeVLAN, "protocol", name)
 	}
 }
 
 // macVLANModes are NetworkManager's numbers of the modes.
 var macVLANModes = map[string]uint32{"vepa": 1, "bridge": 2, "private": 3, "passthru": 4}
 
-func macVLAN(c *Change, m *netstate.MACVLAN) error {
+func setMACVLAN(c *Change, m *netstate.MACVLAN) error {
 	if m == nil {
 		return nil
 	}
 	if m.BaseIface != "" {
-		recreate(c, profile.TypeMACVLAN, "parent", m.BaseIface)
+		setRecreating(c, profile.TypeMACVLAN, "parent", m.BaseIface)
 	}
 	if m.Mode != "" {
 		mode, ok := macVLANModes[m.Mode]
 		if !ok {
 			return fmt.Errorf("mac-vlan.mode %q: NetworkManager makes vepa, bridge, private and passthru; give one of these", m.Mode)
 		}
-		recreate(c, profile.TypeMACVLAN, "mode", mode)
+		setRecreating(c, profile.TypeMACVLAN, "mode", mode)
 	}
 	if m.Promiscuous != nil {
 		setUnless(c.After, profile.TypeMACVLAN, "promiscuous", *m.Promiscuous, true)
@@ -184,8 +184,8 @@ func macVLAN(c *Change, m *netstate.MACVLAN) error {
 	return nil
 }
 
-// bond replaces the options where the mode changes, because few survive in another mode, and merges them otherwise.
-func bond(c *Change, b *netstate.Bond) {
+// setBond replaces the options where the mode changes, because few survive in another mode, and merges them otherwise.
+func setBond(c *Change, b *netstate.Bond) {
 	have := profile.Value[map[string]string](c.After, profile.TypeBond, "options")
 	next := maps.Clone(have)
 	if next == nil {
@@ -238,7 +238,7 @@ func bondMode(mode string) string {
 // linuxBridge brings in the options, and filters VLANs where a port says so.
 func (p *Plan) linuxBridge(c *Change, i netstate.Interface) error {
 	if o := i.Bridge.Options; o != nil {
-		now, _ := p.carrier(i.Name)
+		now, _ := p.carrierNow(i.Name)
 		if err := bridgeOptions(c.After, o, now); err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// edit brings an interface's own properties into its profile.
-func (p *Plan) edit(c *Change, i netstate.Interface) error {
+// editProfile brings an interface's own properties into its profile.
+func (p *Plan) editProfile(c *Change, i netstate.Interface) error {
 	if !c.After.Autoconnect() {
 		c.After.Set("connection", "autoconnect", true)
 	}
@@ -19,17 +19,17 @@ func (p *Plan) edit(c *Change, i netstate.Interface) error {
 	if i.Description != nil {
 		c.After.SetDescription(*i.Description)
 	}
-	if err := p.kind(c, i); err != nil {
+	if err := p.planKind(c, i); err != nil {
 		return err
 	}
-	now, _ := p.carrier(i.Name)
+	now, _ := p.carrierNow(i.Name)
 	silent := profile.Value[uint32](c.After, profile.TypeEthernet, "mtu") == 0
 	if i.MTU != 0 && (!silent || now.MTU != i.MTU) {
 		c.After.Set(profile.TypeEthernet, "mtu", uint32(i.MTU))
 	}
 	mac := i.MACAddress
 	if i.CopyMACFrom != "" {
-		from, ok := p.carrier(i.CopyMACFrom)
+		from, ok := p.carrierNow(i.CopyMACFrom)
 		if !ok {
 			return fmt.Errorf("there is no interface %s to copy the MAC address from", i.CopyMACFrom)
 		}
@@ -41,20 +41,20 @@ func (p *Plan) edit(c *Change, i netstate.Interface) error {
 		}
 	}
 	if i.AcceptAll != nil {
-		toggle(c.After, profile.TypeEthernet, "accept-all-mac-addresses", *i.AcceptAll, now.AcceptAll)
+		setToggle(c.After, profile.TypeEthernet, "accept-all-mac-addresses", *i.AcceptAll, now.AcceptAll)
 	}
 	if i.LLDP != nil && i.LLDP.Enabled != nil {
 		have := now.LLDP
 		if have == nil {
 			have = &netstate.LLDP{}
 		}
-		toggle(c.After, "connection", "lldp", *i.LLDP.Enabled, have.Enabled)
+		setToggle(c.After, "connection", "lldp", *i.LLDP.Enabled, have.Enabled)
 	}
 	if i.WaitIP != "" {
 		waitIP(c.After, i.WaitIP)
 	}
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-		if err := p.ip(c, i, f); err != nil {
+		if err := p.planIP(c, i, f); err != nil {
 			return err
 		}
 	}
@@ -72,9 +72,9 @@ func setUnless[T comparable](s profile.Settings, section, key string, want, unse
 	}
 }
 
-// toggle writes a switch that NetworkManager may leave to its configuration (-1). A profile that leaves it there stays so where
+// setToggle writes a switch that NetworkManager may leave to its configuration (-1). A profile that leaves it there stays so where
 // the interface does already what is wanted.
-func toggle(s profile.Settings, section, key string, want bool, now *bool) {
+func setToggle(s profile.Settings, section, key string, want bool, now *bool) {
 	have, says := s[section][key].Value().(int32)
 	if (!says || have == -1) && now != nil && *now == want {
 		return

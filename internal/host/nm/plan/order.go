@@ -19,7 +19,7 @@ func inOrder(changes []*Change) ([]*Change, error) {
 		if c.Action != ActUp {
 			down = append(down, c)
 		} else {
-			s.byKey[c.key()] = c
+			s.byKey[c.sortKey()] = c
 		}
 	}
 	slices.SortStableFunc(down, func(a, b *Change) int { return cmp.Compare(downRank(a), downRank(b)) })
@@ -31,8 +31,8 @@ func inOrder(changes []*Change) ([]*Change, error) {
 	return append(down, s.out...), nil
 }
 
-// key tells apart what shares a name: a bridge of Open vSwitch, its port, and its interface.
-func (c *Change) key() string { return keyIn(c.Layer(), c.Iface) }
+// sortKey tells apart what shares a name: a bridge of Open vSwitch, its port, and its interface.
+func (c *Change) sortKey() string { return keyIn(c.Layer(), c.Iface) }
 
 func keyIn(layer profile.Layer, name string) string {
 	if layer == profile.LayerLink {
@@ -46,7 +46,7 @@ func downRank(c *Change) int {
 	switch {
 	case c.Before == nil:
 		return 1
-	case base(c.Before.Settings) != "":
+	case baseOf(c.Before.Settings) != "":
 		return 0
 	case c.Layer() == profile.LayerBridge:
 		return 3
@@ -60,8 +60,8 @@ func isController(kind string) bool {
 	return slices.Contains([]string{profile.TypeBond, profile.TypeBridge, profile.TypeVRF, profile.TypeOVSPort}, kind)
 }
 
-// base is the interface that a link stands on; empty for none.
-func base(s profile.Settings) string {
+// baseOf is the interface that a link stands on; empty for none.
+func baseOf(s profile.Settings) string {
 	switch s.Kind() {
 	case profile.TypeVLAN:
 		return profile.Value[string](s, profile.TypeVLAN, "parent")
@@ -88,7 +88,7 @@ func (s *sorter) visit(key string, path []string) error {
 		return fmt.Errorf("these interfaces stand on each other: %s", strings.Join(path, ", "))
 	}
 	s.state[key] = 1
-	for _, before := range s.before(c) {
+	for _, before := range s.dependenciesOf(c) {
 		if err := s.visit(before, path); err != nil {
 			return err
 		}
@@ -98,33 +98,33 @@ func (s *sorter) visit(key string, path []string) error {
 	return nil
 }
 
-// before names what has to be up earlier.
-func (s *sorter) before(c *Change) []string {
+// dependenciesOf names what has to be up earlier.
+func (s *sorter) dependenciesOf(c *Change) []string {
 	var out []string
 	if master := c.After.Controller(); master != "" {
-		out = append(out, s.controller(master, c.After.ControllerKind()))
+		out = append(out, s.controllerKey(master, c.After.ControllerKind()))
 	}
 	for key, other := range s.byKey {
 		if makesPair(other, c) {
 			out = append(out, key)
 		}
 	}
-	b := base(c.After)
+	b := baseOf(c.After)
 	if b == "" {
 		return out
 	}
 	out = append(out, b)
 	for _, key := range slices.Sorted(maps.Keys(s.byKey)) {
 		// A port that itself stands on this interface cannot come first.
-		if s.byKey[key].After.Controller() == b && base(s.byKey[key].After) == "" {
+		if s.byKey[key].After.Controller() == b && baseOf(s.byKey[key].After) == "" {
 			out = append(out, key)
 		}
 	}
 	return out
 }
 
-// controller is the key of a controller that a profile names by its UUID or its interface.
-func (s *sorter) controller(name, kind string) string {
+// controllerKey is the key of a controller that a profile names by its UUID or its interface.
+func (s *sorter) controllerKey(name, kind string) string {
 	for key, c := range s.byKey {
 		if c.UUID == name {
 			return key

@@ -28,7 +28,7 @@ func (p *Plan) ovsBridge(i netstate.Interface) error {
 	if err := p.mayChangeBridge(i); err != nil {
 		return err
 	}
-	c := p.layered(profile.TypeOVSBridge, i.Name, cmp.Or(i.ProfileName, i.Name+"-br"))
+	c := p.ensureLayerChange(profile.TypeOVSBridge, i.Name, cmp.Or(i.ProfileName, i.Name+"-br"))
 	ovsColumns(c.After, i.OVSDB)
 	if i.Description != nil {
 		c.After.SetDescription(*i.Description)
@@ -38,7 +38,7 @@ func (p *Plan) ovsBridge(i netstate.Interface) error {
 	}
 	if i.Bridge.Options != nil {
 		ovsOptions(c, i.Bridge.Options)
-		c.Fresh = c.Fresh || p.differs(i, &netstate.Bridge{Options: i.Bridge.Options})
+		c.Fresh = c.Fresh || p.bridgeDiffers(i, &netstate.Bridge{Options: i.Bridge.Options})
 	}
 	for _, port := range i.Bridge.Ports {
 		if err := p.ovsPort(c, i, port); err != nil {
@@ -51,8 +51,8 @@ func (p *Plan) ovsBridge(i netstate.Interface) error {
 	return nil
 }
 
-// differs says that a bridge that exists is not as this part of the document says.
-func (p *Plan) differs(i netstate.Interface, part *netstate.Bridge) bool {
+// bridgeDiffers says that a bridge that exists is not as this part of the document says.
+func (p *Plan) bridgeDiffers(i netstate.Interface, part *netstate.Bridge) bool {
 	if _, exists := p.now.Find(i.Name, netstate.TypeOVSBridge); !exists {
 		return false
 	}
@@ -70,7 +70,7 @@ func (p *Plan) mayChangeBridge(i netstate.Interface) error {
 			"or delete it and apply the document again")
 	case !ok && (i.Bridge == nil || len(i.Bridge.Ports) == 0):
 		return errors.New("a new ovs-bridge needs a port: Open vSwitch gets it with its first port")
-	case ok && strings.HasPrefix(pr.File, "/run/") && !ephemeral(pr.Settings):
+	case ok && strings.HasPrefix(pr.File, "/run/") && !isEphemeral(pr.Settings):
 		return errors.New("the bridge is made anew at every boot (its profile is in memory, as configure-ovs leaves it), so the change " +
 			"would not last; describe the bridge in nmstate files for that service, or use a bridge of another name")
 	}
@@ -79,13 +79,13 @@ func (p *Plan) mayChangeBridge(i netstate.Interface) error {
 
 // ovsPort plans a port of a bridge with its interface, or with those of the bond that it is.
 func (p *Plan) ovsPort(bridge *Change, i netstate.Interface, port netstate.BridgePort) error {
-	c := p.layered(profile.TypeOVSPort, port.Name, port.Name+"-port")
-	below(c, bridge)
+	c := p.ensureLayerChange(profile.TypeOVSPort, port.Name, port.Name+"-port")
+	attachBelow(c, bridge)
 	ovsPortOptions(c.After, port)
 	have, _ := p.now.Find(i.Name, netstate.TypeOVSBridge)
 	attached := have.Bridge != nil &&
 		slices.ContainsFunc(have.Bridge.Ports, func(b netstate.BridgePort) bool { return b.Name == port.Name })
-	c.Fresh = c.Fresh || attached && p.differs(i, &netstate.Bridge{Ports: []netstate.BridgePort{port}})
+	c.Fresh = c.Fresh || attached && p.bridgeDiffers(i, &netstate.Bridge{Ports: []netstate.BridgePort{port}})
 	if port.Bond == nil {
 		return p.ovsMember(c, port.Name)
 	}
@@ -106,11 +106,11 @@ func (p *Plan) ovsMember(port *Change, name string) error {
 	if desired.State == netstate.StateAbsent || desired.State == netstate.StateDown {
 		return fmt.Errorf("the document makes it %s", desired.State)
 	}
-	c, err := p.change(netstate.Interface{Name: name, Type: desired.Type, Patch: desired.Patch})
+	c, err := p.ensureChange(netstate.Interface{Name: name, Type: desired.Type, Patch: desired.Patch})
 	if err != nil {
 		return err
 	}
-	below(c, port)
+	attachBelow(c, port)
 	for _, section := range portSections {
 		delete(c.After, section)
 	}
@@ -127,12 +127,12 @@ func (p *Plan) ovsMember(port *Change, name string) error {
 	return nil
 }
 
-// below names the controller by its profile: an Open vSwitch bridge shares its name with a port and an interface.
-func below(c, controller *Change) {
+// attachBelow names the controller by its profile: an Open vSwitch bridge shares its name with a port and an interface.
+func attachBelow(c, controller *Change) {
 	if !c.After.Autoconnect() {
 		c.After.Set("connection", "autoconnect", true)
 	}
-	if controller.controls(c.After) {
+	if controller.isControllerOf(c.After) {
 		return
 	}
 	c.After.Set("connection", "master", controller.UUID)
@@ -143,14 +143,14 @@ func below(c, controller *Change) {
 	}
 }
 
-// controls says that a profile names the change's profile as its controller.
-func (c *Change) controls(s profile.Settings) bool {
+// isControllerOf says that a profile names the change's profile as its controller.
+func (c *Change) isControllerOf(s profile.Settings) bool {
 	name := s.Controller()
 	return name == c.UUID || name == c.Iface && name != "" && profile.LayerOf(s.ControllerKind()) == c.Layer()
 }
 
-// layered finds or makes the change for a bridge or a port of Open vSwitch.
-func (p *Plan) layered(kind, name, id string) *Change {
+// ensureLayerChange finds or makes the change for a bridge or a port of Open vSwitch.
+func (p *Plan) ensureLayerChange(kind, name, id string) *Change {
 	for _, c := range p.Changes {
 		if c.Iface == name && c.Action == ActUp && c.Layer() == profile.LayerOf(kind) {
 			return c
@@ -188,14 +188,14 @@ func (p *Plan) profileIn(kind, name string) (profile.Profile, bool) {
 		if pr.Generated || pr.Settings.Kind() != kind || pr.Settings.Iface() != name {
 			continue
 		}
-		if !found || rank(pr) > rank(best) {
+		if !found || bootRank(pr) > bootRank(best) {
 			best, found = pr, true
 		}
 	}
 	return best, found
 }
 
-// ephemeral says that a profile is in memory only because one of our documents asked for it.
-func ephemeral(s profile.Settings) bool {
+// isEphemeral says that a profile is in memory only because one of our documents asked for it.
+func isEphemeral(s profile.Settings) bool {
 	return profile.Value[map[string]string](s, "user", "data")[ephemeralMark] != ""
 }

@@ -51,8 +51,8 @@ func ovsPortVLAN(s profile.Settings, v *netstate.PortVLAN) {
 	if native {
 		mode = "native-untagged"
 	}
-	replace(s, sec, "vlan-mode", mode, "")
-	replace(s, sec, "tag", tag, 0)
+	setOrDrop(s, sec, "vlan-mode", mode, "")
+	setOrDrop(s, sec, "tag", tag, 0)
 	trunks := ovsTrunks(v.TrunkTags)
 	if have := s.Dicts(sec, "trunks"); len(trunks) == 0 && len(have) > 0 {
 		s.Drop(sec, "trunks")
@@ -61,8 +61,8 @@ func ovsPortVLAN(s profile.Settings, v *netstate.PortVLAN) {
 	}
 }
 
-// replace writes a value, or drops the key where the value means that it is unset.
-func replace[T comparable](s profile.Settings, section, key string, want, unset T) {
+// setOrDrop writes a value, or drops the key where the value means that it is unset.
+func setOrDrop[T comparable](s profile.Settings, section, key string, want, unset T) {
 	if want == unset {
 		s.Drop(section, key)
 		return
@@ -91,11 +91,11 @@ func ovsPortBond(s profile.Settings, b *netstate.PortBond) {
 	switch b.Mode {
 	case "":
 	case "lacp":
-		replace(s, sec, "bond-mode", "", "")
-		replace(s, sec, "lacp", "active", "")
+		setOrDrop(s, sec, "bond-mode", "", "")
+		setOrDrop(s, sec, "lacp", "active", "")
 	default:
-		replace(s, sec, "bond-mode", b.Mode, "")
-		replace(s, sec, "lacp", "", "")
+		setOrDrop(s, sec, "bond-mode", b.Mode, "")
+		setOrDrop(s, sec, "lacp", "", "")
 	}
 	if b.UpDelay != nil {
 		setUnless(s, sec, "bond-updelay", uint32(*b.UpDelay), 0)

@@ -33,7 +33,7 @@ func (p *Plan) portsOf(controller profile.Profile) []profile.Profile {
 	c := &Change{Iface: controller.Settings.Iface(), UUID: controller.Settings.UUID(), After: controller.Settings}
 	var out []profile.Profile
 	for _, pr := range p.snap.Profiles {
-		if !pr.Generated && c.controls(pr.Settings) {
+		if !pr.Generated && c.isControllerOf(pr.Settings) {
 			out = append(out, pr)
 		}
 	}
@@ -68,7 +68,7 @@ func (p *Plan) takeBridgeDown(i netstate.Interface) error {
 		for _, port := range p.portsOf(pr) {
 			p.removePort(port, act)
 		}
-		p.end(pr, act)
+		p.endProfile(pr, act)
 	}
 	if _, exists := p.now.Find(i.Name, netstate.TypeOVSBridge); exists && !found {
 		return errors.New("the bridge was made without NetworkManager (by OVN-Kubernetes or with ovs-vsctl); delete it there")
@@ -85,18 +85,18 @@ func (p *Plan) removePort(port profile.Profile, act Action) {
 		case p.listedBy(name) != "":
 		case mentioned && (desired.State == netstate.StateAbsent || desired.State == netstate.StateDown):
 		case pr.Settings.Kind() == profile.TypeOVSInterface || act == ActDown:
-			p.end(pr, act)
+			p.endProfile(pr, act)
 		default:
-			release(p.changeOf(pr, name))
+			releasePort(p.changeOf(pr, name))
 		}
 	}
 	if p.listedBy(port.Settings.Iface()) == "" || act == ActDown {
-		p.end(port, act)
+		p.endProfile(port, act)
 	}
 }
 
-// release takes the controller out of the profile of a card, which stays up without addresses.
-func release(c *Change) {
+// releasePort takes the controller out of the profile of a card, which stays up without addresses.
+func releasePort(c *Change) {
 	c.After.Drop("connection", "master", "slave-type", "controller", "port-type")
 	delete(c.After, profile.TypeOVSInterface)
 	for _, section := range portSections {
@@ -109,8 +109,8 @@ func release(c *Change) {
 	}
 }
 
-// end takes a profile down or away, once.
-func (p *Plan) end(pr profile.Profile, act Action) {
+// endProfile takes a profile down or away, once.
+func (p *Plan) endProfile(pr profile.Profile, act Action) {
 	if slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.UUID == pr.Settings.UUID() }) {
 		return
 	}
@@ -121,8 +121,8 @@ func (p *Plan) end(pr profile.Profile, act Action) {
 	p.Changes = append(p.Changes, c)
 }
 
-// emptied removes the ports of Open vSwitch whose interface gets another controller, or goes.
-func (p *Plan) emptied() {
+// removeEmptiedPorts removes the ports of Open vSwitch whose interface gets another controller, or goes.
+func (p *Plan) removeEmptiedPorts() {
 	for _, pr := range p.snap.Profiles {
 		if pr.Generated || pr.Settings.Kind() != profile.TypeOVSPort {
 			continue
@@ -134,7 +134,7 @@ func (p *Plan) emptied() {
 			}
 		}
 		if len(had) > 0 && left == 0 {
-			p.end(pr, ActRemove)
+			p.endProfile(pr, ActRemove)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (p *Plan) staysBelow(port, member profile.Profile) bool {
 	for _, c := range p.Changes {
 		if c.UUID == member.Settings.UUID() {
 			above := &Change{Iface: port.Settings.Iface(), UUID: port.Settings.UUID(), After: port.Settings}
-			return c.Action != ActRemove && above.controls(c.After)
+			return c.Action != ActRemove && above.isControllerOf(c.After)
 		}
 	}
 	return true

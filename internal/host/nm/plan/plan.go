@@ -66,58 +66,58 @@ type Plan struct {
 func New(want, now netstate.Document, s *profile.Snapshot, ephemeral bool) (*Plan, error) {
 	p := &Plan{snap: s, now: now, want: want}
 	for _, i := range want.Interfaces {
-		if err := p.iface(i); err != nil {
+		if err := p.planInterface(i); err != nil {
 			return nil, fmt.Errorf("interface %s: %w", i.Name, err)
 		}
 	}
-	if err := p.members(); err != nil {
+	if err := p.planMembers(); err != nil {
 		return nil, err
 	}
 	if err := p.addressedPorts(); err != nil {
 		return nil, err
 	}
 	if want.Routes != nil {
-		if err := p.routes(want.Routes.Config); err != nil {
+		if err := p.planRoutes(want.Routes.Config); err != nil {
 			return nil, err
 		}
 	}
 	if want.RouteRules != nil {
-		if err := p.rules(want.RouteRules.Config); err != nil {
+		if err := p.planRules(want.RouteRules.Config); err != nil {
 			return nil, err
 		}
 	}
 	if want.DNS != nil && want.DNS.Config != nil {
-		if err := p.resolver(*want.DNS.Config); err != nil {
+		if err := p.planResolver(*want.DNS.Config); err != nil {
 			return nil, err
 		}
 	}
-	p.emptied()
-	if err := p.orphans(); err != nil {
+	p.removeEmptiedPorts()
+	if err := p.refuseOrphans(); err != nil {
 		return nil, err
 	}
 	p.followControllers()
-	p.mark(ephemeral)
+	p.markEphemeral(ephemeral)
 	var err error
 	if p.Node, err = nodewide.Plan(want, now, ephemeral); err != nil {
 		return nil, err
 	}
-	p.Changes, err = inOrder(p.needed())
+	p.Changes, err = inOrder(p.neededChanges())
 	return p, err
 }
 
-// iface plans one interface of the document.
-func (p *Plan) iface(i netstate.Interface) error {
+// planInterface plans one interface of the document.
+func (p *Plan) planInterface(i netstate.Interface) error {
 	if i.Type == netstate.TypeOVSBridge {
 		return p.ovsBridge(i)
 	}
 	if i.State == netstate.StateAbsent || i.State == netstate.StateDown {
 		return p.takeDown(i)
 	}
-	c, err := p.change(i)
+	c, err := p.ensureChange(i)
 	if err != nil {
 		return err
 	}
-	return p.edit(c, i)
+	return p.editProfile(c, i)
 }
 
 func (p *Plan) takeDown(i netstate.Interface) error {
@@ -127,11 +127,11 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 	}
 	found := false
 	for _, pr := range p.snap.Profiles {
-		if pr.Generated || !p.belongs(pr, i.Name) || !sameKind(i.Type, pr.Settings.Kind()) {
+		if pr.Generated || !p.belongsTo(pr, i.Name) || !sameKind(i.Type, pr.Settings.Kind()) {
 			continue
 		}
 		found = true
-		p.end(pr, act)
+		p.endProfile(pr, act)
 	}
 	if d, ok := p.snap.Device(i.Name); ok && !found && d.Active != nil {
 		return p.sharedStaysUp(i)
@@ -157,8 +157,8 @@ func (p *Plan) removeChildren(base string) error {
 	return nil
 }
 
-// needed drops the changes that change nothing.
-func (p *Plan) needed() []*Change {
+// neededChanges drops the changes that change nothing.
+func (p *Plan) neededChanges() []*Change {
 	var out []*Change
 	for _, c := range p.Changes {
 		if c.From != nil && !c.Edited() {

@@ -11,8 +11,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// members attaches the ports that the document's controllers list and detaches those that they no longer list.
-func (p *Plan) members() error {
+// planMembers attaches the ports that the document's controllers list and detaches those that they no longer list.
+func (p *Plan) planMembers() error {
 	taken := map[string]string{}
 	for _, i := range p.want.Interfaces {
 		if i.State == netstate.StateAbsent || i.State == netstate.StateDown {
@@ -26,7 +26,7 @@ func (p *Plan) members() error {
 			if i.Type == netstate.TypeOVSBridge {
 				continue // planned with its bridge
 			}
-			if err := p.attach(i, port); err != nil {
+			if err := p.attachPort(i, port); err != nil {
 				return fmt.Errorf("port %s of %s: %w", port, i.Name, err)
 			}
 		}
@@ -39,14 +39,14 @@ func (p *Plan) members() error {
 	return nil
 }
 
-// attach makes a profile one of a port.
-func (p *Plan) attach(controller netstate.Interface, port string) error {
+// attachPort makes a profile one of a port.
+func (p *Plan) attachPort(controller netstate.Interface, port string) error {
 	desired, _ := carrierOf(p.want, port)
 	desired.Name = port
 	if desired.State == netstate.StateAbsent || desired.State == netstate.StateDown {
 		return fmt.Errorf("the document makes it %s", desired.State)
 	}
-	c, err := p.change(netstate.Interface{Name: port, Type: desired.Type})
+	c, err := p.ensureChange(netstate.Interface{Name: port, Type: desired.Type})
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (p *Plan) detachFrom(i netstate.Interface, taken map[string]string) error {
 		if taken[port] != "" || mentioned && (desired.State == netstate.StateAbsent || desired.State == netstate.StateDown) {
 			continue
 		}
-		c, err := p.change(netstate.Interface{Name: port})
+		c, err := p.ensureChange(netstate.Interface{Name: port})
 		if err != nil {
 			continue // foreign ports (of virtual machines, say) have no profile to change
 		}
@@ -164,7 +164,7 @@ func (p *Plan) detachFrom(i netstate.Interface, taken map[string]string) error {
 			profile.Value[string](c.After, "connection", "controller") == "" {
 			continue
 		}
-		release(c)
+		releasePort(c)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (p *Plan) followControllers() {
 		c := queue[0]
 		queue = queue[1:]
 		for _, pr := range p.snap.Profiles {
-			if pr.Generated || !c.controls(pr.Settings) {
+			if pr.Generated || !c.isControllerOf(pr.Settings) {
 				continue
 			}
 			iface := p.ifaceOf(pr)
@@ -198,8 +198,8 @@ func (p *Plan) followControllers() {
 	}
 }
 
-// orphans refuses what NetworkManager would: an interface of Open vSwitch that is a port of no bridge.
-func (p *Plan) orphans() error {
+// refuseOrphans refuses what NetworkManager would: an interface of Open vSwitch that is a port of no bridge.
+func (p *Plan) refuseOrphans() error {
 	for _, c := range p.Changes {
 		if c.Action == ActUp && c.After.Kind() == profile.TypeOVSInterface && c.After.Controller() == "" {
 			return fmt.Errorf("interface %s: an ovs-interface is a port of an ovs-bridge; list it among the ports of one", c.Iface)

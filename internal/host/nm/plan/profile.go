@@ -15,8 +15,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// change finds or makes the change for an interface: its profile edited, or a new one.
-func (p *Plan) change(i netstate.Interface) (*Change, error) {
+// ensureChange finds or makes the change for an interface: its profile edited, or a new one.
+func (p *Plan) ensureChange(i netstate.Interface) (*Change, error) {
 	for _, c := range p.Changes {
 		if c.Iface == i.Name && c.Action == ActUp && c.Layer() == profile.LayerLink {
 			return c, nil
@@ -27,7 +27,7 @@ func (p *Plan) change(i netstate.Interface) (*Change, error) {
 		return nil, errors.New("NetworkManager is configured not to manage it")
 	}
 	shared, isShared := p.sharedOn(i)
-	if pr, ok := p.profileFor(i); ok && (!isShared || rank(pr) > rank(shared)) {
+	if pr, ok := p.profileFor(i); ok && (!isShared || bootRank(pr) > bootRank(shared)) {
 		return p.changeOf(pr, i.Name), nil
 	}
 	if isShared {
@@ -57,24 +57,24 @@ func (p *Plan) changeOf(pr profile.Profile, iface string) *Change {
 // profileFor picks the profile to edit: made for this interface and type; the active one is
 // preferred, then what NetworkManager would pick at the next boot.
 func (p *Plan) profileFor(i netstate.Interface) (profile.Profile, bool) {
-	if pr, ok := p.snap.ActiveOn(i.Name); ok && p.belongs(pr, i.Name) && sameKind(i.Type, pr.Settings.Kind()) {
+	if pr, ok := p.snap.ActiveOn(i.Name); ok && p.belongsTo(pr, i.Name) && sameKind(i.Type, pr.Settings.Kind()) {
 		return pr, true
 	}
 	var best profile.Profile
 	found := false
 	for _, pr := range p.snap.Profiles {
-		if pr.Generated || !p.belongs(pr, i.Name) || !carries(pr.Settings.Kind()) || !sameKind(i.Type, pr.Settings.Kind()) {
+		if pr.Generated || !p.belongsTo(pr, i.Name) || !canHaveAddresses(pr.Settings.Kind()) || !sameKind(i.Type, pr.Settings.Kind()) {
 			continue
 		}
-		if !found || rank(pr) > rank(best) {
+		if !found || bootRank(pr) > bootRank(best) {
 			best, found = pr, true
 		}
 	}
 	return best, found
 }
 
-// rank orders profiles the way NetworkManager chooses among them at boot.
-func rank(p profile.Profile) int64 {
+// bootRank orders profiles the way NetworkManager chooses among them at boot.
+func bootRank(p profile.Profile) int64 {
 	r := int64(p.Settings.Priority()) << 44
 	if p.Settings.Autoconnect() {
 		r += 1 << 60
@@ -82,8 +82,8 @@ func rank(p profile.Profile) int64 {
 	return r + int64(profile.Value[uint64](p.Settings, "connection", "timestamp"))
 }
 
-// carries says that profiles of the kind may have addresses at all.
-func carries(kind string) bool { return profile.LayerOf(kind) == profile.LayerLink }
+// canHaveAddresses says that profiles of the kind may have addresses at all.
+func canHaveAddresses(kind string) bool { return profile.LayerOf(kind) == profile.LayerLink }
 
 // sameKind compares nmstate's name of a type with NetworkManager's; "" fits all.
 func sameKind(nmstate, kind string) bool {
@@ -106,8 +106,8 @@ var managerKinds = map[string]string{
 	netstate.TypeLoopback: "loopback",
 }
 
-// skeleton writes what every profile of the kind has.
-func (p *Plan) skeleton(s profile.Settings, kind string, i netstate.Interface) error {
+// writeSkeleton writes what every profile of the kind has.
+func (p *Plan) writeSkeleton(s profile.Settings, kind string, i netstate.Interface) error {
 	_, exists := p.snap.Device(i.Name)
 	switch kind {
 	case netstate.TypeEthernet, netstate.TypeVeth:
@@ -116,7 +116,7 @@ func (p *Plan) skeleton(s profile.Settings, kind string, i netstate.Interface) e
 			s.Set(profile.TypeVeth, "peer", i.Veth.Peer)
 			return nil
 		}
-		if !exists && !p.appears(i.Name) {
+		if !exists && !p.isWantedPeer(i.Name) {
 			return errors.New("there is no such network card")
 		}
 		s.Set("connection", "type", profile.TypeEthernet)
@@ -165,8 +165,8 @@ func (p *Plan) skeleton(s profile.Settings, kind string, i netstate.Interface) e
 	return nil
 }
 
-// appears says that the document makes a link of that name: the other end of a pair.
-func (p *Plan) appears(name string) bool {
+// isWantedPeer says that the document makes a link of that name: the other end of a pair.
+func (p *Plan) isWantedPeer(name string) bool {
 	return slices.ContainsFunc(p.want.Interfaces, func(i netstate.Interface) bool {
 		return i.Veth != nil && i.Veth.Peer == name && i.State != netstate.StateAbsent && i.State != netstate.StateDown
 	})
@@ -187,15 +187,15 @@ func (p *Plan) newProfile(i netstate.Interface) (profile.Settings, error) {
 	s.Set("connection", "autoconnect", true)
 	s.Set("ipv4", "method", "disabled")
 	s.Set("ipv6", "method", "disabled")
-	if err := p.skeleton(s, kind, i); err != nil {
+	if err := p.writeSkeleton(s, kind, i); err != nil {
 		return nil, err
 	}
-	p.outrank(s, i.Name)
+	p.outrankRivals(s, i.Name)
 	return s, nil
 }
 
-// outrank lets the new profile win the interface at the next boot.
-func (p *Plan) outrank(s profile.Settings, iface string) {
+// outrankRivals lets the new profile win the interface at the next boot.
+func (p *Plan) outrankRivals(s profile.Settings, iface string) {
 	if best := p.strongestRival(iface); best >= 0 {
 		s.Set("connection", "autoconnect-priority", min(best+1, 999))
 	}
@@ -215,9 +215,9 @@ func (p *Plan) strongestRival(iface string) int32 {
 	return best
 }
 
-// belongs says that a profile is for the interface alone: it is bound to its name, or to its card and can be active once. Any
+// belongsTo says that a profile is for the interface alone: it is bound to its name, or to its card and can be active once. Any
 // other profile is shared: the one that RHCOS gives every card without configuration, for example.
-func (p *Plan) belongs(pr profile.Profile, iface string) bool {
+func (p *Plan) belongsTo(pr profile.Profile, iface string) bool {
 	if name := pr.Settings.Iface(); name != "" {
 		return name == iface
 	}
@@ -235,7 +235,7 @@ func (p *Plan) belongs(pr profile.Profile, iface string) bool {
 // sharedOn is the shared profile that is active on the interface.
 func (p *Plan) sharedOn(i netstate.Interface) (profile.Profile, bool) {
 	pr, ok := p.snap.ActiveOn(i.Name)
-	return pr, ok && !p.belongs(pr, i.Name) && sameKind(i.Type, pr.Settings.Kind())
+	return pr, ok && !p.belongsTo(pr, i.Name) && sameKind(i.Type, pr.Settings.Kind())
 }
 
 // copyOf plans a profile for the interface alone that starts as a copy of the shared one: what the document does not mention
@@ -249,7 +249,7 @@ func (p *Plan) copyOf(shared profile.Profile, i netstate.Interface) *Change {
 	s.Set("connection", "interface-name", i.Name)
 	s.Drop("connection", "multi-connect", "timestamp")
 	delete(s, "match") // the name says which interface it is for
-	p.outrank(s, i.Name)
+	p.outrankRivals(s, i.Name)
 	c := &Change{Iface: i.Name, UUID: s.UUID(), From: &shared, After: s, copy: s.Clone()}
 	p.Changes = append(p.Changes, c)
 	return c
@@ -269,14 +269,14 @@ func (p *Plan) changeActive(pr profile.Profile, iface string) *Change {
 			return c
 		}
 	}
-	if p.belongs(pr, iface) {
+	if p.belongsTo(pr, iface) {
 		return p.changeOf(pr, iface)
 	}
 	return p.copyOf(pr, netstate.Interface{Name: iface})
 }
 
-// replaced says that the profile active on the interface gives way to a copy.
-func (p *Plan) replaced(iface string) (*Change, bool) {
+// findReplacement says that the profile active on the interface gives way to a copy.
+func (p *Plan) findReplacement(iface string) (*Change, bool) {
 	for _, c := range p.Changes {
 		if c.From != nil && c.Iface == iface && c.Action == ActUp {
 			return c, true
@@ -291,7 +291,7 @@ func (p *Plan) ifaceOf(pr profile.Profile) string {
 		return name
 	}
 	for _, d := range p.snap.Devices {
-		if p.belongs(pr, d.Name) {
+		if p.belongsTo(pr, d.Name) {
 			return d.Name
 		}
 	}

@@ -18,23 +18,23 @@ func Resolve(want, now netstate.Document) (netstate.Document, error) {
 		if i.State == netstate.StateIgnore {
 			continue
 		}
-		if err := identify(&i, now); err != nil {
+		if err := resolveIdentity(&i, now); err != nil {
 			return out, fmt.Errorf("interface %s: %w", i.Name, err)
 		}
 		if have, ok := carrierOf(now, i.Name); ok && (i.Type == "" || isCard(i.Type) && isCard(have.Type)) {
 			i.Type = have.Type // an end of a pair may be called a card
 		}
-		i.IPv4, i.IPv6 = inherit(i, now, netstate.IPv4), inherit(i, now, netstate.IPv6)
+		i.IPv4, i.IPv6 = inheritEnabled(i, now, netstate.IPv4), inheritEnabled(i, now, netstate.IPv6)
 		out.Interfaces = append(out.Interfaces, i)
 	}
-	if err := controllers(&out, now); err != nil {
+	if err := resolveControllers(&out, now); err != nil {
 		return out, err
 	}
 	return out, vrfRoutes(&out, now)
 }
 
-// identify finds the link of an interface by its MAC address, the permanent one first.
-func identify(i *netstate.Interface, now netstate.Document) error {
+// resolveIdentity finds the link of an interface by its MAC address, the permanent one first.
+func resolveIdentity(i *netstate.Interface, now netstate.Document) error {
 	if i.Identifier != netstate.IdentifierMAC {
 		return nil
 	}
@@ -55,8 +55,8 @@ func identify(i *netstate.Interface, now netstate.Document) error {
 	return fmt.Errorf("no interface has the MAC address %s", i.MACAddress)
 }
 
-// inherit completes a family: whether it is on, where the document does not say, is what it is now.
-func inherit(i netstate.Interface, now netstate.Document, f netstate.Family) *netstate.IP {
+// inheritEnabled completes a family: whether it is on, where the document does not say, is what it is now.
+func inheritEnabled(i netstate.Interface, now netstate.Document, f netstate.Family) *netstate.IP {
 	ip := f.Of(i)
 	if ip == nil || ip.Enabled != nil {
 		return ip
@@ -78,8 +78,8 @@ func carrierOf(d netstate.Document, name string) (netstate.Interface, bool) {
 	return netstate.Interface{}, false
 }
 
-// controllers turns the short form "controller: br0" of a port into an entry of br0's list.
-func controllers(d *netstate.Document, now netstate.Document) error {
+// resolveControllers turns the short form "controller: br0" of a port into an entry of br0's list.
+func resolveControllers(d *netstate.Document, now netstate.Document) error {
 	for n := range d.Interfaces {
 		port := d.Interfaces[n]
 		if port.Controller == nil {

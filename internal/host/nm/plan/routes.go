@@ -11,15 +11,15 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
-// routes puts the document's routes into the profiles of their interfaces. A
+// planRoutes puts the document's routes into the profiles of their interfaces. A
 // removal that names no interface concerns every profile.
-func (p *Plan) routes(config []netstate.Route) error {
-	config, err := p.placed(config)
+func (p *Plan) planRoutes(config []netstate.Route) error {
+	config, err := p.assignRouteHolders(config)
 	if err != nil {
 		return err
 	}
 	for _, iface := range p.routeCarriers(config) {
-		c, err := p.change(netstate.Interface{Name: iface})
+		c, err := p.ensureChange(netstate.Interface{Name: iface})
 		if err != nil {
 			return fmt.Errorf("routes through %s: %w", iface, err)
 		}
@@ -32,9 +32,9 @@ func (p *Plan) routes(config []netstate.Route) error {
 	return nil
 }
 
-// placed gives routes that lead nowhere the interface whose profile is to hold them: the one that does already, or one
+// assignRouteHolders gives routes that lead nowhere the interface whose profile is to hold them: the one that does already, or one
 // that has the family.
-func (p *Plan) placed(config []netstate.Route) ([]netstate.Route, error) {
+func (p *Plan) assignRouteHolders(config []netstate.Route) ([]netstate.Route, error) {
 	out := slices.Clone(config)
 	for n, r := range out {
 		f, known := r.Family()
@@ -43,7 +43,7 @@ func (p *Plan) placed(config []netstate.Route) ([]netstate.Route, error) {
 		}
 		iface, found := p.keeperOf(r, f)
 		if !found {
-			c, err := p.holder(f)
+			c, err := p.findHolder(f)
 			if err != nil {
 				return nil, fmt.Errorf("route %s: %w to hold it", r, err)
 			}
@@ -78,7 +78,7 @@ func (p *Plan) routeCarriers(config []netstate.Route) []string {
 			i := netstate.Interface{Name: r.NextHopInterface}
 			_, own := p.profileFor(i)
 			_, shared := p.sharedOn(i)
-			if own || shared || !r.Removes() || p.planned(r.NextHopInterface) {
+			if own || shared || !r.Removes() || p.isPlanned(r.NextHopInterface) {
 				out = profile.AppendNew(out, []string{r.NextHopInterface})
 			}
 			continue
@@ -92,7 +92,7 @@ func (p *Plan) routeCarriers(config []netstate.Route) []string {
 	return out
 }
 
-func (p *Plan) planned(iface string) bool {
+func (p *Plan) isPlanned(iface string) bool {
 	for _, c := range p.Changes {
 		if c.Iface == iface && c.Action == ActUp {
 			return true
@@ -147,7 +147,7 @@ func equalRoutes(have, merged []netstate.Route, now netstate.Document) bool {
 	for _, m := range merged {
 		found := false
 		for _, h := range have {
-			same := m.Metric == h.Metric || m.Metric == 0 || h.Metric == 0 && runs(m, now)
+			same := m.Metric == h.Metric || m.Metric == 0 || h.Metric == 0 && isRunning(m, now)
 			found = found || netstate.SameRoute(h, m) && same && m.SameProperties(h)
 		}
 		if !found {
@@ -157,7 +157,7 @@ func equalRoutes(have, merged []netstate.Route, now netstate.Document) bool {
 	return true
 }
 
-func runs(r netstate.Route, now netstate.Document) bool {
+func isRunning(r netstate.Route, now netstate.Document) bool {
 	return now.Routes != nil && slices.ContainsFunc(now.Routes.Running, func(o netstate.Route) bool {
 		return netstate.SameRoute(o, r) && o.Metric == r.Metric
 	})

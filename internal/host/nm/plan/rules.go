@@ -14,8 +14,8 @@ import (
 // firstPriority is where rules without a priority are numbered from, as nmstate does.
 const firstPriority = 30000
 
-// rules puts the document's rules into profiles: removals concern every active profile, additions go to one.
-func (p *Plan) rules(config []netstate.RouteRule) error {
+// planRules puts the document's rules into profiles: removals concern every active profile, additions go to one.
+func (p *Plan) planRules(config []netstate.RouteRule) error {
 	var removals []netstate.RouteRule
 	for _, r := range config {
 		if r.State == netstate.StateAbsent {
@@ -123,7 +123,7 @@ func (p *Plan) plannedProfiles() []profile.Settings {
 	}
 	for _, d := range p.snap.Devices {
 		pr, ok := p.snap.ActiveOn(d.Name)
-		if _, replaced := p.replaced(d.Name); replaced {
+		if _, replaced := p.findReplacement(d.Name); replaced {
 			continue
 		}
 		if ok && !slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.UUID == pr.Settings.UUID() }) {
@@ -206,17 +206,17 @@ func (p *Plan) ruleHolder(r netstate.RouteRule, f netstate.Family) (*Change, err
 	}
 	for _, name := range names {
 		pr, active := p.snap.ActiveOn(name)
-		if !active && !p.planned(name) {
+		if !active && !p.isPlanned(name) {
 			continue
 		}
 		method := profile.Value[string](pr.Settings, profile.Section(f), "method")
-		if c, err := p.change(netstate.Interface{Name: name}); p.planned(name) && err == nil {
+		if c, err := p.ensureChange(netstate.Interface{Name: name}); p.isPlanned(name) && err == nil {
 			method = profile.Value[string](c.After, profile.Section(f), "method")
 		}
 		if method != "manual" && method != "auto" && method != "dhcp" {
 			continue
 		}
-		return p.change(netstate.Interface{Name: name})
+		return p.ensureChange(netstate.Interface{Name: name})
 	}
 	return nil, fmt.Errorf("no interface has %s enabled to keep the rule with", f)
 }

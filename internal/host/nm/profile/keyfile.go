@@ -23,7 +23,7 @@ func FromKeyfile(text string) (Profile, bool) {
 		if section == ".nmmeta" && (key == "nm-generated" || key == "volatile" || key == "external") && value == "true" {
 			p.Generated = true
 		}
-		p.Settings.take(section, strings.TrimSpace(key), strings.TrimSpace(value))
+		p.Settings.setFromKeyfile(section, strings.TrimSpace(key), strings.TrimSpace(value))
 	}
 	return p, p.Settings.UUID() != ""
 }
@@ -31,7 +31,7 @@ func FromKeyfile(text string) (Profile, bool) {
 // aliases are the short names of types and keys that key files use.
 var aliases = map[string]string{"ethernet": TypeEthernet, "controller": "master", "port-type": "slave-type"}
 
-func (s Settings) take(section, key, value string) {
+func (s Settings) setFromKeyfile(section, key, value string) {
 	if other, ok := aliases[key]; ok && section == "connection" {
 		key = other
 	}
@@ -45,7 +45,7 @@ func (s Settings) take(section, key, value string) {
 		"ipv4.method", "ipv6.method", "vlan.parent", "macvlan.parent", "veth.peer":
 		s.Set(section, key, value)
 	case "ipv4.dhcp-client-id", "ipv4.dhcp-hostname", "ipv6.dhcp-duid", "ipv6.dhcp-hostname", "ipv6.token":
-		s.Set(section, key, unescape(value))
+		s.Set(section, key, unescapeValue(value))
 	case "connection.autoconnect", "ipv4.may-fail", "ipv6.may-fail", "ipv4.ignore-auto-dns", "ipv6.ignore-auto-dns",
 		"ipv4.never-default", "ipv6.never-default", "ipv4.ignore-auto-routes", "ipv6.ignore-auto-routes",
 		"ipv4.dhcp-send-hostname", "ipv6.dhcp-send-hostname":
@@ -69,11 +69,11 @@ func (s Settings) take(section, key, value string) {
 			s.Set(section, key, n)
 		}
 	case "user." + descriptionKey:
-		s.SetDescription(unescape(value))
+		s.SetDescription(unescapeValue(value))
 	case "ipv4.dns", "ipv6.dns":
-		s.Set(section, "dns-data", list(value))
+		s.Set(section, "dns-data", splitList(value))
 	case "ipv4.dns-search", "ipv6.dns-search", "ipv4.dns-options", "ipv6.dns-options":
-		s.Set(section, key, list(value))
+		s.Set(section, key, splitList(value))
 	}
 }
 
@@ -88,11 +88,11 @@ func (s Settings) setAddrGenMode(value string) {
 	}
 }
 
-// unescape reads a string value of GLib's key files.
-func unescape(value string) string {
+// unescapeValue reads a string value of GLib's key files.
+func unescapeValue(value string) string {
 	return strings.NewReplacer(`\s`, " ", `\n`, "\n", `\t`, "\t", `\r`, "\r", `\\`, `\`).Replace(value)
 }
 
-func list(value string) []string {
+func splitList(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ';' || r == ',' })
 }

@@ -90,7 +90,7 @@ func (s *Snapshot) DeviceAt(layer Layer, name string) (Device, bool) {
 	if s.devices == nil {
 		s.devices = map[Layer]map[string]int{LayerLink: make(map[string]int, len(s.Devices)), LayerPort: {}, LayerBridge: {}}
 		for n, d := range s.Devices {
-			in := s.devices[d.layer()]
+			in := s.devices[d.deviceLayer()]
 			// NetworkManager may list the tap of an interface of Open vSwitch (user space datapath) beside the interface.
 			if _, dup := in[d.Name]; !dup || d.Kind == DeviceOVSInterface {
 				in[d.Name] = n
@@ -104,7 +104,7 @@ func (s *Snapshot) DeviceAt(layer Layer, name string) (Device, bool) {
 	return s.Devices[n], true
 }
 
-func (d Device) layer() Layer {
+func (d Device) deviceLayer() Layer {
 	switch d.Kind {
 	case deviceOVSPort:
 		return LayerPort

@@ -39,7 +39,7 @@ func Start(ctx context.Context, sources ...Source) <-chan struct{} {
 		}
 	}
 	for _, s := range sources {
-		go keep(ctx, s, changed)
+		go keepOpen(ctx, s, changed)
 	}
 	out := make(chan struct{}, 1)
 	out <- struct{}{}
@@ -47,8 +47,8 @@ func Start(ctx context.Context, sources ...Source) <-chan struct{} {
 	return out
 }
 
-// keep opens a source again whenever it breaks.
-func keep(ctx context.Context, s Source, changed func()) {
+// keepOpen opens a source again whenever it breaks.
+func keepOpen(ctx context.Context, s Source, changed func()) {
 	for ctx.Err() == nil {
 		if err := s(ctx, changed); err != nil && ctx.Err() == nil {
 			changed() // it may be NetworkManager that went away
@@ -68,7 +68,7 @@ func debounce(ctx context.Context, raw <-chan struct{}, out chan<- struct{}) {
 			return
 		case <-raw:
 		}
-		settle(ctx, raw)
+		waitQuiet(ctx, raw)
 		if ctx.Err() != nil {
 			return
 		}
@@ -79,8 +79,8 @@ func debounce(ctx context.Context, raw <-chan struct{}, out chan<- struct{}) {
 	}
 }
 
-// settle returns when the changes pause, or have gone on for long enough.
-func settle(ctx context.Context, raw <-chan struct{}) {
+// waitQuiet returns when the changes pause, or have gone on for long enough.
+func waitQuiet(ctx context.Context, raw <-chan struct{}) {
 	end := time.After(latest)
 	for {
 		select {

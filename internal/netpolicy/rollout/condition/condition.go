@@ -91,12 +91,12 @@ var policies = map[PolicyState]row{
 
 // SetEnactment returns the conditions of an enactment in a state; have are those before. The message is that of the True ones.
 func SetEnactment(have []nmstatev1.Condition, state State, message string, now time.Time) []nmstatev1.Condition {
-	return set(have, enactmentTypes, enactments[state], message, now)
+	return setConditions(have, enactmentTypes, enactments[state], message, now)
 }
 
 // SetPolicy returns the conditions of a policy in a state. Conditions of other types stay.
 func SetPolicy(have []nmstatev1.Condition, state PolicyState, message string, now time.Time) []nmstatev1.Condition {
-	return set(have, policyTypes, policies[state], message, now)
+	return setConditions(have, policyTypes, policies[state], message, now)
 }
 
 // Of reads the state of an enactment, and since when it lasts.
@@ -153,7 +153,7 @@ func Same(a, b []nmstatev1.Condition) bool {
 	})
 }
 
-func set(have []nmstatev1.Condition, types []string, r row, message string, now time.Time) []nmstatev1.Condition {
+func setConditions(have []nmstatev1.Condition, types []string, r row, message string, now time.Time) []nmstatev1.Condition {
 	out := slices.Clone(have)
 	for i, kind := range types {
 		c := nmstatev1.Condition{Type: kind, Status: r.statuses[i], Reason: r.reason}

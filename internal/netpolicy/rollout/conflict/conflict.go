@@ -27,7 +27,7 @@ func Flatten(raw []byte) (Document, error) {
 		return nil, fmt.Errorf("read the document: %w", err)
 	}
 	d := Document{}
-	d.add("", value)
+	d.addValue("", value)
 	return d, nil
 }
 
@@ -43,59 +43,59 @@ func Keys(a, b Document) []string {
 	return differ
 }
 
-func (d Document) add(path string, value any) {
+func (d Document) addValue(path string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, inner := range v {
-			d.add(strings.TrimPrefix(path+"."+key, "."), inner)
+			d.addValue(strings.TrimPrefix(path+"."+key, "."), inner)
 		}
 	case []any:
-		d.list(path, v)
+		d.addList(path, v)
 	default:
-		d[path] = text(v)
+		d[path] = textOf(v)
 	}
 }
 
-// list takes entries apart that have a name of their own. Routes and rules add up, and so do not conflict unless one policy removes
+// addList takes entries apart that have a name of their own. Routes and rules add up, and so do not conflict unless one policy removes
 // what another adds.
-func (d Document) list(path string, entries []any) {
+func (d Document) addList(path string, entries []any) {
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	if ordered[last] {
-		d[path] = text(entries)
+		d[path] = textOf(entries)
 		return
 	}
 	for _, e := range entries {
 		entry, is := e.(map[string]any)
-		switch id := identity(path, entry); {
+		switch id := identityOf(path, entry); {
 		case !is:
-			d[path] = text(entries)
+			d[path] = textOf(entries)
 			return
 		case strings.HasPrefix(path, "routes.") || strings.HasPrefix(path, "route-rules."):
-			d[path+"["+id+"]"] = state(entry)
+			d[path+"["+id+"]"] = stateOf(entry)
 		case id == "":
-			d[path] = text(entries)
+			d[path] = textOf(entries)
 			return
 		default:
-			d.named(path+"["+id+"]", entry)
+			d.addEntry(path+"["+id+"]", entry)
 		}
 	}
 }
 
-// named adds an entry but for what names it. State and name of an interface are compared; values in the same words do not differ.
-func (d Document) named(path string, entry map[string]any) {
+// addEntry adds an entry but for what names it. State and name of an interface are compared; values in the same words do not differ.
+func (d Document) addEntry(path string, entry map[string]any) {
 	for key, inner := range entry {
 		if key != "name" {
-			d.add(path+"."+key, inner)
+			d.addValue(path+"."+key, inner)
 		}
 	}
 	if strings.HasPrefix(path, "interfaces[") && strings.Count(path, "[") == 1 {
-		d[path+".state"] = state(entry)
+		d[path+".state"] = stateOf(entry)
 	}
 }
 
-// identity is what tells an entry from others of the same list.
-func identity(path string, e map[string]any) string {
-	part := func(key string) string { return text(e[key]) }
+// identityOf is what tells an entry from others of the same list.
+func identityOf(path string, e map[string]any) string {
+	part := func(key string) string { return textOf(e[key]) }
 	switch {
 	case e == nil:
 		return ""
@@ -113,15 +113,15 @@ func identity(path string, e map[string]any) string {
 	return ""
 }
 
-func state(entry map[string]any) string {
+func stateOf(entry map[string]any) string {
 	if s, is := entry["state"].(string); is {
 		return s
 	}
 	return "up"
 }
 
-// text compares numbers and booleans with the strings that mean the same.
-func text(v any) string {
+// textOf compares numbers and booleans with the strings that mean the same.
+func textOf(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""

@@ -48,11 +48,11 @@ func Image(label string, files []File, now time.Time) ([]byte, error) {
 		copy(w.out[starts[i]*sector:], f.Data)
 	}
 	for n, joliet := range []bool{false, true} {
-		if err := w.folder(roots+n, files, starts, joliet); err != nil {
+		if err := w.writeFolder(roots+n, files, starts, joliet); err != nil {
 			return nil, err
 		}
 		w.pathTables(tables+2*n, roots+n)
-		w.descriptor(descriptor+n, label, size, tables+2*n, roots+n, joliet)
+		w.writeDescriptor(descriptor+n, label, size, tables+2*n, roots+n, joliet)
 	}
 	end := w.out[(descriptor+2)*sector:]
 	end[0], end[6] = 255, 1
@@ -66,17 +66,17 @@ type writer struct {
 }
 
 // both writes a number in both byte orders, as most fields of the format are.
-func both32(b []byte, n int) {
+func putBoth32(b []byte, n int) {
 	binary.LittleEndian.PutUint32(b, uint32(n))
 	binary.BigEndian.PutUint32(b[4:], uint32(n))
 }
 
-func both16(b []byte, n int) {
+func putBoth16(b []byte, n int) {
 	binary.LittleEndian.PutUint16(b, uint16(n))
 	binary.BigEndian.PutUint16(b[2:], uint16(n))
 }
 
-func (w *writer) descriptor(at int, label string, size, tables, root int, joliet bool) {
+func (w *writer) writeDescriptor(at int, label string, size, tables, root int, joliet bool) {
 	d := w.out[at*sector : (at+1)*sector]
 	d[0], d[6] = 1, 1
 	copy(d[1:], "CD001")
@@ -86,7 +86,7 @@ func (w *writer) descriptor(at int, label string, size, tables, root int, joliet
 			for i := 0; i+1 < len(field); i += 2 {
 				field[i+1] = ' '
 			}
-			copy(field[:len(field)&^1], ucs2(s))
+			copy(field[:len(field)&^1], encodeUCS2(s))
 			return
 		}
 		copy(field, s+strings.Repeat(" ", len(field)))
@@ -97,14 +97,14 @@ func (w *writer) descriptor(at int, label string, size, tables, root int, joliet
 		d[0] = 2
 		copy(d[88:], "%/E")
 	}
-	both32(d[80:], size)
-	both16(d[120:], 1)
-	both16(d[124:], 1)
-	both16(d[128:], sector)
-	both32(d[132:], 10) // bytes of a path table with the root alone
+	putBoth32(d[80:], size)
+	putBoth16(d[120:], 1)
+	putBoth16(d[124:], 1)
+	putBoth16(d[128:], sector)
+	putBoth32(d[132:], 10) // bytes of a path table with the root alone
 	binary.LittleEndian.PutUint32(d[140:], uint32(tables))
 	binary.BigEndian.PutUint32(d[148:], uint32(tables+1))
-	copy(d[156:], w.record([]byte{0}, root, sector, true))
+	copy(d[156:], w.directoryRecord([]byte{0}, root, sector, true))
 	for _, field := range [][2]int{{190, 318}, {318, 446}, {446, 574}, {574, 702}, {702, 739}, {739, 776}, {776, 813}} {
 		text(field[0], field[1], "")
 	}
@@ -128,14 +128,14 @@ func (w *writer) pathTables(at, root int) {
 	binary.BigEndian.PutUint16(big[6:], 1)
 }
 
-func (w *writer) folder(at int, files []File, starts []int, joliet bool) error {
-	out := append(w.record([]byte{0}, at, sector, true), w.record([]byte{1}, at, sector, true)...)
+func (w *writer) writeFolder(at int, files []File, starts []int, joliet bool) error {
+	out := append(w.directoryRecord([]byte{0}, at, sector, true), w.directoryRecord([]byte{1}, at, sector, true)...)
 	for i, f := range files {
 		name := []byte(plainName(f.Name))
 		if joliet {
-			name = ucs2(f.Name)
+			name = encodeUCS2(f.Name)
 		}
-		out = append(out, w.record(name, starts[i], len(f.Data), false)...)
+		out = append(out, w.directoryRecord(name, starts[i], len(f.Data), false)...)
 	}
 	if len(out) > sector {
 		return fmt.Errorf("%d files are too many for one image", len(files))
@@ -144,18 +144,18 @@ func (w *writer) folder(at int, files []File, starts []int, joliet bool) error {
 	return nil
 }
 
-func (w *writer) record(name []byte, start, size int, folder bool) []byte {
+func (w *writer) directoryRecord(name []byte, start, size int, folder bool) []byte {
 	r := make([]byte, 33+len(name)+(1-len(name)&1))
 	r[0], r[32] = byte(len(r)), byte(len(name))
-	both32(r[2:], start)
-	both32(r[10:], size)
+	putBoth32(r[2:], start)
+	putBoth32(r[10:], size)
 	for i, n := range []int{w.now.Year() - 1900, int(w.now.Month()), w.now.Day(), w.now.Hour(), w.now.Minute(), w.now.Second()} {
 		r[18+i] = byte(n)
 	}
 	if folder {
 		r[25] = 2
 	}
-	both16(r[28:], 1)
+	putBoth16(r[28:], 1)
 	copy(r[33:], name)
 	return r
 }
@@ -170,7 +170,7 @@ func plainName(name string) string {
 	}, strings.ToUpper(name)) + ";1"
 }
 
-func ucs2(s string) (out []byte) {
+func encodeUCS2(s string) (out []byte) {
 	for _, u := range utf16.Encode([]rune(s)) {
 		out = binary.BigEndian.AppendUint16(out, u)
 	}
