@@ -23,6 +23,7 @@ import (
 type console struct {
 	node *hosttest.Node
 	out  bytes.Buffer
+	ids  uint16
 }
 
 // nodeTime is a clock that lets the node's units run while a verb waits.
@@ -52,7 +53,7 @@ func (c *console) wiring() cli.Wiring {
 			return snapshot.Ports{Node: c.node.Ports(), Clock: flow.SystemClock{}, Log: slog.New(slog.DiscardHandler)}, operation.Instruments{}, nil
 		},
 		Kept:  func(context.Context, snapshot.Ports) ([]string, error) { return nil, nil },
-		NewID: func() string { return operation.NewID(time.Unix(1e9, 0), 7) },
+		NewID: func() string { c.ids++; return operation.NewID(time.Unix(1e9, 0), c.ids) },
 	}
 }
 

@@ -165,6 +165,9 @@ func TestAPolicyForNodesLeavesNothingBehind(t *testing.T) {
 // TestTheFinalizerOutlivesTheOperator: a policy that is deleted while no operator runs waits for one, which deletes its MachineConfigs
 // before the policy goes.
 func TestTheFinalizerOutlivesTheOperator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reason: needs an API server; run without -short")
+	}
 	var c *cluster
 	var p *nmstatev1.NodeNetworkConfigurationPolicy
 	t.Run("an operator", func(t *testing.T) {
