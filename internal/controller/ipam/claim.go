@@ -32,8 +32,8 @@ const (
 	// poolGrace is how long a claim waits for its pool before it reports that there is none.
 	poolGrace = 2 * time.Second
 	// invalidRetry is how soon a claim is tried again whose address object the API server finds invalid, and forbiddenRetry where a
-	// quota or a right is missing: both are given while the claim stays as it is.
-	invalidRetry, forbiddenRetry = 5 * time.Minute, time.Minute
+	// quota or a right is missing. A server that starts refuses so too, until it has loaded the rights.
+	invalidRetry, forbiddenRetry = 5 * time.Minute, 10 * time.Second
 )
 
 // blocked says why a claim gets no address now.
