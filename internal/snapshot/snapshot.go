@@ -96,18 +96,25 @@ func Run(ctx context.Context, n Ports, with operation.Instruments) error {
 	return Kind(n).Run(ctx, n.toMachine(), with)
 }
 
-// Abort gives up a copy that is unfinished, and removes it. It refuses where the copy is whole and only the cluster has to be started.
-func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
+// Abort gives up a copy that is unfinished, and removes it. One that is whole already stays, and Abort only starts the cluster.
+func Abort(ctx context.Context, n Ports, with operation.Instruments) (kept bool, err error) {
 	kind := Kind(n)
 	r, err := kind.Read(n.Files)
 	if err != nil {
-		return err
+		return false, err
 	}
 	here, err := operation.Locate(ctx, n.Deployments, n.Power)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return kind.Abort(ctx, n.toMachine(), with, r, here)
+	entries, err := operation.ReadEntries(n.Files, r.OperationID)
+	if err != nil {
+		return false, err
+	}
+	if flow.Fold(r.OperationID, entries).Flow(FlowClone).Committed {
+		return true, kind.Continue(ctx, n.toMachine(), with, r, here)
+	}
+	return false, kind.Abort(ctx, n.toMachine(), with, r, here)
 }
 
 func (n Ports) toMachine() operation.Machine {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/output"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/snapshot"
 )
@@ -119,12 +120,20 @@ func abort(w Wiring) *cobra.Command {
 				return err
 			}
 			defer release()
-			if _, found, err := snapshot.Kind(node).Find(node.Files); err != nil || found {
-				if err := errors.Join(err, snapshot.Abort(ctx, node, with)); err != nil {
-					return w.Verdict("stateroot abort", err)
-				}
+			kept, err := snapshot.Abort(ctx, node, with)
+			if errors.Is(err, operation.ErrRefused) { // it has ended before: its unit finished it, or undid it when it was stopped
+				var entries []flow.Entry
+				entries, err = operation.ReadEntries(node.Files, r.OperationID)
+				kept = flow.Fold(r.OperationID, entries).Flow(snapshot.FlowClone).Finished
 			}
-			_, err = fmt.Fprintf(w.Out, "the copy %s is given up\n", r.New)
+			switch {
+			case err != nil:
+				return w.Verdict("stateroot abort", err)
+			case kept:
+				_, err = fmt.Fprintf(w.Out, "the copy %s is complete and stays: 'lca-cli stateroot remove %s' removes it\n", r.New, r.New)
+			default:
+				_, err = fmt.Fprintf(w.Out, "the copy %s is given up\n", r.New)
+			}
 			return err
 		},
 	}

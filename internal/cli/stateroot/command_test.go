@@ -139,6 +139,31 @@ func TestAnUnfinishedCopyIsGivenUp(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestACopyThatIsCompleteIsNotGivenUp aborts while only the cluster has to be started: it is.
+func TestACopyThatIsCompleteIsNotGivenUp(t *testing.T) {
+	c := newConsole()
+	hangs := true
+	c.node.FailWhen(func(op hosttest.Op, _ int) error {
+		if hangs && op.Name == "units.unmask" {
+			return errors.New("systemd does not answer")
+		}
+		return nil
+	})
+	node, _, err := c.wiring().Node(t.Context(), true)
+	require.NoError(t, err)
+	_, err = snapshot.Prepare(t.Context(), node, "20260101-000000-0001", "before-upgrade")
+	require.NoError(t, err)
+	require.Error(t, snapshot.Run(t.Context(), node, operation.Instruments{}))
+	require.Error(t, c.node.ClusterUp())
+
+	hangs = false
+	out, err := c.run(t, "abort")
+	require.NoError(t, err)
+	require.Contains(t, out, "the copy before-upgrade is complete and stays")
+	require.NoError(t, c.node.ClusterUp())
+	require.Contains(t, c.node.Describe().Stateroots, "before-upgrade")
+}
+
 func TestARefusalIsFinal(t *testing.T) {
 	c := newConsole()
 	for _, args := range [][]string{{"clone", "rhcos"}, {"remove", "rhcos"}, {"remove", "absent"}} {
