@@ -57,6 +57,7 @@ func TestTheDecoderRefusesWithPathAndLine(t *testing.T) {
 		"a: 1\n---\nb: 2":                                                    "more than one YAML document",
 		"interfaces: [":                                                      "not YAML",
 		"hello":                                                              `must be a set of keys, not "hello"`,
+		"{[a]: 1}":                                                           "line 1: a key must be a word, not a list",
 		"routing: {}":                                                        `routing: unknown key`,
 	} {
 		_, err := Decode([]byte(text))

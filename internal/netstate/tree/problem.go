@@ -3,7 +3,6 @@ package tree
 import (
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -51,21 +50,10 @@ func joinPath(path, key string) string {
 	return path + "." + key
 }
 
-// itemLabel is how a path names an item of a list: by its name if it has one.
-func itemLabel(n *yaml.Node, index int) string {
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	if name := lookupScalar(n, "name"); name != "" && len(name) <= 64 && !strings.ContainsAny(name, "[]\n") {
-		return name
-	}
-	return strconv.Itoa(index)
-}
-
-// lookupScalar reads a scalar of a mapping, "" where there is none.
-func lookupScalar(n *yaml.Node, key string) string {
-	if n.Kind != yaml.MappingNode {
-		return ""
+// Child is the value of a key of a mapping, nil where there is none.
+func Child(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
 	}
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		if n.Content[k].Value == key {
@@ -73,8 +61,16 @@ func lookupScalar(n *yaml.Node, key string) string {
 			for v.Kind == yaml.AliasNode {
 				v = v.Alias
 			}
-			return v.Value
+			return v
 		}
+	}
+	return nil
+}
+
+// Scalar is the single value of a key of a mapping, "" where there is none.
+func Scalar(n *yaml.Node, key string) string {
+	if v := Child(n, key); v != nil && v.Kind == yaml.ScalarNode {
+		return v.Value
 	}
 	return ""
 }
@@ -90,8 +86,8 @@ func kindOf(n *yaml.Node) string {
 	}
 }
 
-func wantedKind(v reflect.Value) string {
-	switch v.Kind() {
+func wantedKind(t reflect.Type) string {
+	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Int:
@@ -109,18 +105,15 @@ func truncateText(s string) string {
 	return s
 }
 
-// suggestKey names the known key that a misspelt one is closest to.
-func suggestKey(key string, fields []Field) string {
-	best, cost := "", 3
-	for _, f := range fields {
-		if c := editDistance(key, f.Key, cost); c < cost {
-			best, cost = f.Key, c
+// Nearest is the known word that a misspelt one most likely stands for, or "".
+func Nearest(word string, known []string) string {
+	best, limit := "", min(len(word)/3+2, 4)
+	for _, k := range known {
+		if c := editDistance(strings.ToLower(word), strings.ToLower(k), limit); c < limit {
+			best, limit = k, c
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
+	return best
 }
 
 // editDistance counts the letters to change between two words; limit is the most that is of interest.

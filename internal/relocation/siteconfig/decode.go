@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 // MaxSize bounds a file, in bytes.
@@ -47,7 +49,9 @@ func Decode(data []byte) (SiteConfig, []Problem) {
 		}
 	}
 	for i := range problems {
-		problems[i].Line = lines.lineOf(problems[i].Key)
+		if problems[i].Line == 0 {
+			problems[i].Line = lines.lineOf(problems[i].Key)
+		}
 	}
 	return c, problems
 }
@@ -116,9 +120,9 @@ type format struct {
 
 // formatOf recognizes a file by what it says about itself.
 func formatOf(root *yaml.Node) (format, *Problem) {
-	version, kind := scalarAt(root, "apiVersion"), scalarAt(root, "kind")
+	version, kind := tree.Scalar(root, "apiVersion"), tree.Scalar(root, "kind")
 	switch {
-	case childNode(root, "api_version") != nil:
+	case tree.Child(root, "api_version") != nil:
 		return format{readSeedReconfiguration}, nil
 	case kind == relocationKind:
 		return format{readClusterRelocation}, nil

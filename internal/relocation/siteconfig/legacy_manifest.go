@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 // manifestVersion is the only version of manifest.json.
@@ -31,16 +32,16 @@ type seedReconfiguration struct {
 				Localhost      Secret `json:"localhost_signer_private_key"`
 				ServiceNetwork Secret `json:"service_network_signer_private_key"`
 				LoadBalancer   Secret `json:"loadbalancer_external_signer_private_key"`
-			}
+			} `json:"ServingCrypto"`
 			ClientAuthCrypto struct {
 				AdminCA string `json:"admin_ca_certificate"`
-			}
-		}
+			} `json:"ClientAuthCrypto"`
+		} `json:"KubeAPICrypto"`
 		IngresssCrypto struct {
 			IngressCA Secret `json:"ingress_ca"`
 			IngressCN string `json:"ingress_certificate_cn"`
-		}
-	}
+		} `json:"IngresssCrypto"`
+	} `json:"KubeconfigCryptoRetention"`
 	SSHKey        string `json:"ssh_key"`
 	ServerSSHKeys []struct {
 		FileName    string `json:"file_name"`
@@ -81,7 +82,7 @@ func readSeedReconfiguration(root *yaml.Node) (SiteConfig, []Problem, func(strin
 	var m seedReconfiguration
 	names := prefixRenamer(manifestNames)
 	problems := fillFields(&m, root)
-	if v := scalarAt(root, "api_version"); v != manifestVersion {
+	if v := tree.Scalar(root, "api_version"); v != manifestVersion {
 		problems = append(problems, Problem{Key: "api_version", Value: quoteNonEmpty(shortenValue(v)), Want: "must be " + manifestVersion})
 	}
 	c := m.siteConfig()

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 // What a ClusterRelocation says about itself.
@@ -63,7 +65,7 @@ func readClusterRelocation(root *yaml.Node) (SiteConfig, []Problem, func(string)
 		problems = append(problems, Problem{Key: "apiVersion", Value: quoteNonEmpty(shortenValue(r.APIVersion)),
 			Want: "must be " + relocationVersion})
 	}
-	if name := scalarAt(childNode(root, "metadata"), "name"); name != relocationName {
+	if name := tree.Scalar(tree.Child(root, "metadata"), "name"); name != relocationName {
 		problems = append(problems, Problem{Key: "metadata.name", Value: quoteNonEmpty(shortenValue(name)),
 			Want: "must be " + relocationName})
 	}

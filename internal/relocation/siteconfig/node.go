@@ -5,27 +5,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
-
-// childNode is the value of a key, nil where there is none.
-func childNode(n *yaml.Node, key string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
-func scalarAt(n *yaml.Node, key string) string {
-	if c := childNode(n, key); c != nil && c.Kind == yaml.ScalarNode {
-		return c.Value
-	}
-	return ""
-}
 
 // maxShown is how much of a value an error repeats, in characters.
 const maxShown = 60
@@ -76,7 +58,7 @@ func (t lineTable) addNode(n *yaml.Node, path string, before int) {
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
 			label := strconv.Itoa(i)
-			if name := nameIn(c); name != "" && isNetwork(path) {
+			if name := tree.Scalar(c, "name"); name != "" && isNetwork(path) {
 				label = name
 			}
 			t.addItem(c, path+"["+label+"]", before)
@@ -102,16 +84,6 @@ func isNetwork(path string) bool {
 	return key == "network" || key == "raw_nm_state_config"
 }
 
-// nameIn is the name that an item has, empty where it has none.
-func nameIn(n *yaml.Node) string {
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == "name" && n.Content[i+1].Kind == yaml.ScalarNode {
-			return n.Content[i+1].Value
-		}
-	}
-	return ""
-}
-
 // lineOf is the line of a key, or of the nearest group around it that the file has; 0 for the whole file.
 func (t lineTable) lineOf(key string) int {
 	for key != "" {
@@ -125,39 +97,4 @@ func (t lineTable) lineOf(key string) int {
 		key = key[:cut]
 	}
 	return 0
-}
-
-// nearestName is the name that a misspelt key most likely stands for, or empty.
-func nearestName(key string, names []string) string {
-	best, least := "", len(key)/3+1
-	for _, name := range names {
-		if d := editDistance(strings.ToLower(key), strings.ToLower(name)); d <= least && (best == "" || d < least) {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's; both are short.
-func editDistance(a, b string) int {
-	if len(a) > maxShown || len(b) > maxShown {
-		return maxShown
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -55,6 +55,8 @@ func TestProblems(t *testing.T) {
 		"deep":             {header + "manifests: " + strings.Repeat("[", 80) + strings.Repeat("]", 80), []string{"line 3: the file is nested deeper than 64 levels"}},
 		"misspelt":         {header + "hostName: a\n", []string{"line 3: hostName: is not a known key; did you mean hostname?"}},
 		"twice":            {header + "hostname: a\nhostname: b\n", []string{`line 4: hostname: "hostname": appears twice; keep one`}},
+		"key in a key":     {header + "nodeLabels: {[a]: b}\n", []string{"line 3: nodeLabels: a list: a key must be a word"}},
+		"key as key":       {header + "? |\n  -----BEGIN PRIVATE KEY-----\n: b\n", []string{"line 3: [hidden]: is not a known key"}},
 		"secret of a list": {header + "pullSecret: [hunter2]\n", []string{"line 3: pullSecret: [hidden]: must be a single value, not a list or a group"}},
 		"all at once": {header + "hostname: Site_1\nmachineNetworks: [192.0.2.1/24, 198.51.100.0/24, x]\nnodeIPs: [192.0.2.300]\nnoo: 1\n", []string{
 			`line 6: noo: is not a known key; known here: `,
