@@ -1,14 +1,12 @@
 package fleet
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
-	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/sheet"
 )
 
 // Columns with a meaning of their own. Every other column is a value for templates.
@@ -33,9 +31,6 @@ func addressColumns() []string {
 	}
 }
 
-// maxRows bounds a table.
-const maxRows = 100_000
-
 var columnName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 
 // Row is a line of the table; Number counts the lines of the file from 1.
@@ -56,59 +51,32 @@ type Table struct {
 
 func (t Table) hasColumn(column string) bool { return slices.Contains(t.Columns, column) }
 
-// ReadTable reads a CSV file, with commas or semicolons, as spreadsheets write them. Its first line names the columns.
+// ReadTable reads a sheet. The error lists all rows that cannot be used.
 func ReadTable(data []byte) (Table, error) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	r := csv.NewReader(bytes.NewReader(data))
-	r.TrimLeadingSpace, r.FieldsPerRecord = true, -1
-	if first, _, _ := bytes.Cut(data, []byte("\n")); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
-		r.Comma = ';'
-	}
-	header, err := r.Read()
-	if errors.Is(err, io.EOF) {
+	read, err := sheet.Read(data)
+	if errors.Is(err, sheet.ErrEmpty) {
 		return Table{}, errors.New("the table is empty; its first line must name the columns, of which cluster is one")
 	}
 	if err != nil {
-		return Table{}, fmt.Errorf("read the table: %w", err)
-	}
-	for i := range header {
-		header[i] = strings.TrimSpace(header[i])
-	}
-	t := Table{Columns: header}
-	problems := checkHeader(header)
-	if err := t.readRows(r, &problems); err != nil {
 		return Table{}, err
+	}
+	t := Table{Columns: read.Columns}
+	problems := checkHeader(read.Columns)
+	for _, r := range read.Rows {
+		if want := read.CheckFields(r); want != "" {
+			problems = append(problems, Problem{Row: r.Number, Want: want})
+			continue
+		}
+		row := Row{Number: r.Number, Values: map[string]string{}}
+		for i, name := range t.Columns {
+			row.Values[name] = r.Fields[i]
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	if len(t.Rows) == 0 && len(problems) == 0 {
 		return Table{}, errors.New("the table names no cluster")
 	}
 	return t, problems.asError()
-}
-
-func (t *Table) readRows(r *csv.Reader, problems *Problems) error {
-	for {
-		fields, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read the table: %w", err)
-		}
-		line, _ := r.FieldPos(0)
-		if len(t.Rows) == maxRows {
-			return fmt.Errorf("the table has more than %d rows", maxRows)
-		}
-		if len(fields) != len(t.Columns) {
-			*problems = append(*problems, Problem{Row: line, Want: fmt.Sprintf("it has %s, the first line names %s",
-				countOf(len(fields), "field"), countOf(len(t.Columns), "column"))})
-			continue
-		}
-		row := Row{Number: line, Values: map[string]string{}}
-		for i, name := range t.Columns {
-			row.Values[name] = strings.TrimSpace(fields[i])
-		}
-		t.Rows = append(t.Rows, row)
-	}
 }
 
 func checkHeader(header []string) (problems Problems) {
@@ -133,11 +101,4 @@ func checkHeader(header []string) (problems Problems) {
 		problems = append(problems, Problem{Row: 1, Column: columnCluster, Want: "it is missing; it names the ManagedCluster of each site"})
 	}
 	return problems
-}
-
-func countOf(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

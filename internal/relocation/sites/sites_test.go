@@ -114,7 +114,7 @@ func TestTablesThatAreRefused(t *testing.T) {
 		"no rows": {"site,pool\n", "the table names no site"},
 		"columns": {"site,colour,site\n", `column "colour" is none of site, hostname`},
 		"missing": {"hostname\na\n", `column "pool" is missing`},
-		"ragged":  {"site,pool\na,b,c\n", "wrong number of fields"},
+		"ragged":  {"site,pool\na,b,c\nd\n", "row 2: it has 3 fields, the first line names 2 columns\nrow 3: it has 1 field"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := sites.ReadTable([]byte(k.table))

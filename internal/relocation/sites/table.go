@@ -1,13 +1,12 @@
 package sites
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/sheet"
 )
 
 // Row is a site as the table has it. Number counts the lines of the file from 1.
@@ -28,57 +27,41 @@ func columnNames() []string {
 	return []string{"site", "hostname", "cluster", "domain", "port", "vlan", "pool", "address"}
 }
 
-// maxRows bounds a table.
-const maxRows = 100_000
-
-// ReadTable reads a CSV file, with commas or semicolons, as spreadsheets write them. Its first line names the columns.
-// The error lists all rows that cannot be used.
+// ReadTable reads a sheet. The error lists all rows that cannot be used.
 func ReadTable(data []byte) ([]Row, error) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	first, _, _ := bytes.Cut(data, []byte("\n"))
-	r := csv.NewReader(bytes.NewReader(data))
-	r.TrimLeadingSpace = true
-	if bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
-		r.Comma = ';'
-	}
-	header, err := r.Read()
-	if errors.Is(err, io.EOF) {
+	read, err := sheet.Read(data)
+	if errors.Is(err, sheet.ErrEmpty) {
 		return nil, fmt.Errorf("the table is empty; its first line must name the columns: %s", strings.Join(columnNames(), ","))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the table: %w", err)
+		return nil, err
 	}
+	header := read.Columns
 	if err := checkHeader(header); err != nil {
 		return nil, err
 	}
 	var out []Row
-	for {
-		fields, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
+	var problems []error
+	for _, r := range read.Rows {
+		if want := read.CheckFields(r); want != "" {
+			problems = append(problems, fmt.Errorf("row %d: %s", r.Number, want))
+			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read the table: %w", err)
-		}
-		line, _ := r.FieldPos(0)
-		if len(out) == maxRows {
-			return nil, fmt.Errorf("the table has more than %d sites", maxRows)
-		}
-		out = append(out, rowOf(line, header, fields))
+		out = append(out, rowOf(r.Number, header, r.Fields))
 	}
-	if len(out) == 0 {
+	if len(out) == 0 && len(problems) == 0 {
 		return nil, errors.New("the table names no site")
 	}
-	return out, nil
+	return out, errors.Join(problems...)
 }
 
 func checkHeader(header []string) error {
 	var problems []error
 	seen := map[string]bool{}
 	for i, name := range header {
-		header[i] = strings.ToLower(strings.TrimSpace(name))
+		header[i] = strings.ToLower(name)
 		if strings.HasPrefix(header[i], labelPrefix) {
-			header[i] = labelPrefix + strings.TrimSpace(name)[len(labelPrefix):]
+			header[i] = labelPrefix + name[len(labelPrefix):]
 		} else if !slices.Contains(columnNames(), header[i]) {
 			problems = append(problems, fmt.Errorf("column %q is none of %s, %sNAME", name, strings.Join(columnNames(), ", "), labelPrefix))
 		}
@@ -98,7 +81,7 @@ func checkHeader(header []string) error {
 func rowOf(line int, header, fields []string) Row {
 	row := Row{Number: line, Labels: map[string]string{}}
 	for i, name := range header {
-		value := strings.TrimSpace(fields[i])
+		value := fields[i]
 		switch name {
 		case "site":
 			row.Site = value
