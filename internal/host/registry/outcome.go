@@ -80,7 +80,7 @@ func byStatus(code int, err error) error {
 		return fmt.Errorf("%w: %w", host.ErrRegistryFull, err)
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w: %w", host.ErrNoImage, err)
-	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
+	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError && code != http.StatusNotImplemented:
 		return fmt.Errorf("%w: %w", host.ErrRegistryAway, err)
 	}
 	return err

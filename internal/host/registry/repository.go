@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -21,6 +22,8 @@ type repository struct {
 	*Registries
 	repo   name.Repository
 	client *http.Client
+	// form is the form of uploads that the registry takes, as far as is known.
+	form atomic.Int32
 }
 
 // manifestLimit bounds the size of a manifest.

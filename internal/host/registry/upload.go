@@ -66,7 +66,7 @@ func (r *repository) uploadLocation(base string, header http.Header) (string, er
 // Put implements host.Repository.
 func (r *repository) Put(ctx context.Context, write func(context.Context, io.Writer) error) (digest string, size int64, err error) {
 	for n := 1; ; n++ {
-		digest, size, err = r.uploadBlob(ctx, write)
+		digest, size, err = r.uploadAsTaken(ctx, write)
 		if !errors.Is(err, errForgotten) || n == restarts {
 			break
 		}
@@ -78,7 +78,8 @@ func (r *repository) Put(ctx context.Context, write func(context.Context, io.Wri
 	return digest, size, nil
 }
 
-func (r *repository) uploadBlob(ctx context.Context, write func(context.Context, io.Writer) error) (string, int64, error) {
+// uploadPieces sends a blob in pieces of which each can be repeated.
+func (r *repository) uploadPieces(ctx context.Context, write func(context.Context, io.Writer) error) (string, int64, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	u := &upload{repository: r, sum: sha256.New()}
@@ -180,6 +181,9 @@ func (u *upload) sendPiece(ctx context.Context, data []byte) error {
 		if errors.Is(err, host.ErrNoImage) {
 			return errForgotten
 		}
+		if u.sent == 0 && isFormRefused(err) {
+			return fmt.Errorf("%w: %w", errForm, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -219,15 +223,12 @@ func (u *upload) receivedSize(ctx context.Context) (int64, error) {
 
 // completeUpload closes the upload. Where the answer got lost the blob is there.
 func (u *upload) completeUpload(ctx context.Context, digest string) error {
-	at, err := url.Parse(u.at)
+	at, err := withDigest(u.at, digest)
 	if err != nil {
 		return err
 	}
-	q := at.Query()
-	q.Set("digest", digest)
-	at.RawQuery = q.Encode()
 	return u.retryWhileAway(ctx, func(ctx context.Context) error {
-		_, err := u.requestHeaders(ctx, http.MethodPut, at.String(), nil, nil, http.StatusCreated, http.StatusNoContent)
+		_, err := u.requestHeaders(ctx, http.MethodPut, at, nil, nil, http.StatusCreated, http.StatusNoContent)
 		if errors.Is(err, host.ErrNoImage) {
 			if there, herr := u.Has(ctx, digest); herr == nil && there {
 				return nil
@@ -236,4 +237,16 @@ func (u *upload) completeUpload(ctx context.Context, digest string) error {
 		}
 		return err
 	})
+}
+
+// withDigest is the location of an upload that is to be closed.
+func withDigest(location, digest string) (string, error) {
+	at, err := url.Parse(location)
+	if err != nil {
+		return "", fmt.Errorf("read the location of the upload: %w", err)
+	}
+	q := at.Query()
+	q.Set("digest", digest)
+	at.RawQuery = q.Encode()
+	return at.String(), nil
 }
