@@ -53,6 +53,7 @@ func plant(t *testing.T) (root string) {
 	require.NoError(t, f.Truncate(32<<20))
 	require.NoError(t, f.Close())
 	setXattr(t, at("lib/one"), "user.note", []byte("a\x00b"))
+	setXattr(t, at("lib/one"), "user.a=b%3Dc", []byte("a=b"))
 	setXattr(t, at("lib/one"), "security.capability", []byte{1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	// user::rw-, user:1000:r--, group::r--, mask::rw-, other::---
 	setXattr(t, at("lib/setuid"), "system.posix_acl_access", []byte{
@@ -107,7 +108,7 @@ func describe(t *testing.T, root string) map[string]string {
 				d += " " + string(data)
 			}
 		}
-		for _, name := range []string{"user.note", "security.capability", "system.posix_acl_access", "security.selinux"} {
+		for _, name := range []string{"user.note", "user.a=b%3Dc", "security.capability", "system.posix_acl_access", "security.selinux"} {
 			buf := make([]byte, 100)
 			if n, err := unix.Lgetxattr(p, name, buf); err == nil {
 				d += fmt.Sprintf(" %s=%x", name, buf[:n])

@@ -24,6 +24,12 @@ const (
 	xattrDefault = "system.posix_acl_default"
 )
 
+// The key of a record ends at its first equals sign, so GNU tar (xheader.c) writes one in a name as %3D, and % as %25.
+var (
+	encodeXattr = strings.NewReplacer("%", "%25", "=", "%3D")
+	decodeXattr = strings.NewReplacer("%25", "%", "%3D", "=")
+)
+
 // readXattrs are the extended attributes of a file as PAX records; links are not followed.
 func readXattrs(full string) (map[string]string, error) {
 	names, err := listXattrs(full)
@@ -39,7 +45,7 @@ func readXattrs(full string) (map[string]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the attribute %s: %w", name, err)
 		}
-		records[recordXattr+name] = string(value)
+		records[recordXattr+encodeXattr.Replace(name)] = string(value)
 		switch name {
 		case xattrSELinux:
 			records[recordSELinux] = strings.TrimRight(string(value), "\x00")

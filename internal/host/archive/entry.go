@@ -132,6 +132,7 @@ func (e *entry) parseXattrs(records map[string]string) error {
 		if !ok {
 			continue
 		}
+		name = decodeXattr.Replace(name)
 		space, rest, _ := strings.Cut(name, ".")
 		known := slices.Contains([]string{"user", "system", "security", "trusted"}, space) && rest != ""
 		if !known || len(name) > maxXattrName || len(records[key]) > maxXattrValue {

@@ -160,7 +160,7 @@ func (g *growing) entry() {
 	if info, err := os.Lstat(name); err == nil && info.Mode()&os.ModeSymlink == 0 {
 		_ = unix.Chmod(name, uint32(g.byte())<<4|0o400)
 	}
-	_ = unix.Lsetxattr(name, [3]string{"user.note", "trusted.caf\xe9", "security.x"}[g.byte()%3], []byte(g.text(20)), 0)
+	_ = unix.Lsetxattr(name, [4]string{"user.note", "trusted.caf\xe9", "security.x", "user.a=%3D%"}[g.byte()%4], []byte(g.text(20)), 0)
 	seconds := []int64{0, 1_600_000_000, -300_000_000, 9_000_000_000}[g.byte()%4]
 	when := unix.Timespec{Sec: seconds, Nsec: int64(g.byte()) * 1_000_001}
 	_ = unix.UtimesNanoAt(unix.AT_FDCWD, name, []unix.Timespec{when, when}, unix.AT_SYMLINK_NOFOLLOW)
