@@ -39,27 +39,33 @@ func (s *SumList) Text() []byte {
 	slices.Sort(names)
 	var b bytes.Buffer
 	for _, n := range names {
-		fmt.Fprintf(&b, "%s  %s\n", s.files[n], escapeName(n))
+		name, mark := escapeName.Replace(n), ""
+		if name != n {
+			mark = escaped
+		}
+		fmt.Fprintf(&b, "%s%s  %s\n", mark, s.files[n], name)
 	}
 	return b.Bytes()
 }
 
-// escapeName keeps a name on its line.
-func escapeName(name string) string {
-	return strings.NewReplacer("\\", "\\\\", "\n", "\\n").Replace(name)
-}
+// As sha256sum has it, a line whose name is escaped begins with a backslash.
+const escaped = `\`
 
-// ParseSums reads a list. A name may end with any byte but that of the line.
+var (
+	escapeName   = strings.NewReplacer("\\", `\\`, "\n", `\n`, "\r", `\r`)
+	unescapeName = strings.NewReplacer(`\\`, "\\", `\n`, "\n", `\r`, "\r")
+)
+
+// ParseSums reads a list. A name may end with any byte but that of the line. Lists of early releases escape names without the mark.
 func ParseSums(text []byte) (map[string]string, error) {
 	out := map[string]string{}
-	plain := strings.NewReplacer("\\\\", "\\", "\\n", "\n")
 	for line := range bytes.Lines(text) {
 		line := strings.TrimSuffix(string(line), "\n")
-		sum, name, ok := strings.Cut(line, "  ")
+		sum, name, ok := strings.Cut(strings.TrimPrefix(line, escaped), "  ")
 		if !ok || len(sum) != 64 {
 			return nil, fmt.Errorf("%s: the line %.300q is no checksum", Sums, line)
 		}
-		out[plain.Replace(name)] = sum
+		out[unescapeName.Replace(name)] = sum
 	}
 	return out, nil
 }
