@@ -67,7 +67,7 @@ func (x Expression) referencedCaptures() []reference {
 //
 //	[capture.NAME |] [PATH [== VALUE | := VALUE | =~ "REGULAR EXPRESSION"]]
 //
-// PATH is keys joined by dots. VALUE is a quoted text, a word, null (with := it deletes) or capture.NAME.PATH, in which a
+// The pipe may be left out: capture.NAME.PATH. PATH is keys joined by dots. VALUE is a quoted text, a word, null (with := it deletes) or capture.NAME.PATH, in which a
 // number picks an item of a list. Errors are *Error.
 func Parse(text string) (Expression, error) {
 	if len(text) > maxExpression {
@@ -187,8 +187,14 @@ func (p *parser) parseExpression() (Expression, error) {
 	if err != nil {
 		return x, err
 	}
-	if p.peek().text == "|" {
-		if _, ok := first.captureName(); !ok || len(first.Steps) != 2 {
+	_, captured := first.captureName()
+	switch {
+	case captured && len(first.Steps) > 2 && p.peek().text != "|":
+		source := first
+		source.Steps, first.Steps = first.Steps[:2], first.Steps[2:]
+		x.Source = &source
+	case p.peek().text == "|":
+		if !captured || len(first.Steps) != 2 {
 			return x, p.peek().errorAt("before a pipe stands capture.NAME, not %q", first)
 		}
 		p.pop()
@@ -199,7 +205,7 @@ func (p *parser) parseExpression() (Expression, error) {
 		}
 	}
 	if x.Path = first; len(first.Steps) > 0 && first.Steps[0] == "capture" {
-		return x, (token{line: first.line, column: first.column}).errorAt("a capture is read with a pipe: capture.NAME | path")
+		return x, (token{line: first.line, column: first.column}).errorAt("a capture is read as capture.NAME | path, or capture.NAME.path")
 	}
 	err = p.parseOperator(&x)
 	return x, err

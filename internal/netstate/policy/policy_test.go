@@ -127,6 +127,13 @@ capture:
   plain: capture.nic | interfaces.description := null
 desiredState: {interfaces: [{name: "{{ capture.plain.interfaces.0.name }}", type: ethernet, mtu: 1400}]}
 `, `interfaces: [{name: eno2, type: ethernet, state: up, mtu: 1400}]`},
+		"a capture without a pipe, as nmstate's examples have it": {`
+capture:
+  nics: interfaces.type == "ethernet"
+  nic: capture.nics.interfaces.mac-address == "52:54:00:AA:00:03"
+  up: capture.nic.interfaces.state := "up"
+desiredState: {interfaces: "{{ capture.up.interfaces }}"}
+`, `interfaces: [{name: eno3, type: ethernet, state: up}]`},
 		"what is in place leaves nothing": {`
 capture: {all: interfaces.type == ethernet}
 desiredState: {interfaces: "{{ capture.all.interfaces }}"}
@@ -179,7 +186,7 @@ func TestErrorsSayWhere(t *testing.T) {
 		"no operator":       {`{a: interfaces.name eno1}`, "", `capture a, line 1, column 17: expected ==, := or =~, not "eno1"`},
 		"no value":          {`{a: interfaces.name ==}`, "", "capture a, line 1, column 19: expected a value, not the end"},
 		"two operators":     {`{a: interfaces.name == x == y}`, "", `capture a, line 1, column 22: expected the end, not "=="`},
-		"two pipes":         {`{b: interfaces.name == x, a: capture.b | capture.b | interfaces.name == y}`, "", "capture a, line 1, column 13: a capture is read with a pipe"},
+		"two pipes":         {`{b: interfaces.name == x, a: capture.b | capture.b | interfaces.name == y}`, "", "capture a, line 1, column 13: a capture is read as capture.NAME | path"},
 		"pipe of a path":    {`{a: interfaces | interfaces.name == x}`, "", `capture a, line 1, column 12: before a pipe stands capture.NAME, not "interfaces"`},
 		"open quote":        {`{a: 'interfaces.name == "x'}`, "", "capture a, line 1, column 20: the quote is never closed"},
 		"strange letter":    {`{a: interfaces.name == $x}`, "", "capture a, line 1, column 20: '$' has no meaning here"},
