@@ -3,11 +3,15 @@ package network
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	"github.com/spf13/cobra"
@@ -69,13 +73,35 @@ func checkFile(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(documents) < 2 {
+	if len(documents) == 0 {
 		return checkByKind(data)
 	}
 	var all error
 	for i, document := range documents {
-		if err := checkByKind(document); err != nil {
-			all = errors.Join(all, fmt.Errorf("document %d: %w", i+1, err))
+		err := checkListOrOne(document)
+		if err != nil && len(documents) > 1 {
+			err = fmt.Errorf("document %d: %w", i+1, err)
+		}
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// checkListOrOne checks a document, or what a List has, as "kubectl get -o yaml" prints it; a problem there names the item.
+func checkListOrOne(data []byte) error {
+	var list struct {
+		metav1.TypeMeta `json:",inline"`
+		Items           []json.RawMessage `json:"items"`
+	}
+	if err := yaml.Unmarshal(data, &list); err != nil || !strings.HasSuffix(list.Kind, "List") {
+		return checkByKind(data) // what is no YAML is reported by its decoder, with the line
+	}
+	var all error
+	for i, item := range list.Items {
+		if err := checkByKind(item); err != nil {
+			var named metav1.PartialObjectMetadata
+			_ = json.Unmarshal(item, &named) // an item without a name has its number
+			all = errors.Join(all, fmt.Errorf("item %s: %w", cmp.Or(named.Name, strconv.Itoa(i)), err))
 		}
 	}
 	return all

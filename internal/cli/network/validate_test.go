@@ -1,6 +1,7 @@
 package network_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -77,5 +78,26 @@ func TestValidateChecksEveryDocumentOfAFile(t *testing.T) {
 		out, err := run(t, "", "validate", file)
 		require.NoError(t, err)
 		require.Equal(t, file+": nothing is wrong with it\n", out)
+	})
+}
+
+// A List is what "kubectl get nncp -o yaml" prints, with what the cluster has added.
+func TestValidateChecksTheItemsOfAList(t *testing.T) {
+	const item = `
+- apiVersion: nmstate.io/v1
+  kind: NodeNetworkConfigurationPolicy
+  metadata: {name: %s, uid: 0b4a, managedFields: [{manager: kubectl, operation: Update}], creationTimestamp: "2026-11-01T00:00:00Z"}
+  spec: {desiredState: {interfaces: [{name: a, %s: 1500}]}}
+  status: {conditions: [{type: Available, status: "True"}]}`
+	const head = "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:"
+	good, bad := fmt.Sprintf(item, "good", "mtu"), fmt.Sprintf(item, "bad", "mtuu")
+	t.Run("one is wrong", func(t *testing.T) {
+		_, err := run(t, "", "validate", write(t, head+good+bad+"\n"))
+		require.ErrorContains(t, err, "item bad: spec.desiredState.interfaces[a].mtuu: unknown key")
+		require.NotContains(t, err.Error(), "item good")
+	})
+	t.Run("all are right", func(t *testing.T) {
+		_, err := run(t, "", "validate", write(t, head+good+"\n"))
+		require.NoError(t, err)
 	})
 }
