@@ -65,6 +65,7 @@ func TestDNSOrder(t *testing.T) {
 		"IPv4 first":     {"192.0.2.54", "192.0.2.53", "2001:db8::53"},
 		"one family":     {"192.0.2.54", "192.0.2.53"},
 		"only the other": {"2001:db8::53"},
+		"link-local":     {"fe80::53%uplink0", "2001:db8::53", "192.0.2.53"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)

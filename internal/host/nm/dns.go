@@ -27,7 +27,8 @@ func (c *client) readResolver(ctx context.Context, s *profile.Snapshot) (*netsta
 		return cmp.Compare(profile.Get[int32](a, "priority"), profile.Get[int32](b, "priority"))
 	})
 	for _, e := range entries {
-		running.Server = profile.AppendNew(running.Server, profile.Get[[]string](e, "nameservers"))
+		servers := profile.WithZones(profile.Get[[]string](e, "nameservers"), profile.Get[string](e, "interface"))
+		running.Server = profile.AppendNew(running.Server, servers)
 		running.Search = profile.AppendNew(running.Search, profile.Get[[]string](e, "domains"))
 	}
 	return &netstate.DNS{Running: running, Config: profile.ConfiguredResolver(s)}, nil

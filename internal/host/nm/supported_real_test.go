@@ -91,6 +91,7 @@ var supported = map[string]string{
 	"rule family":   ruled("route-table: 200"),
 	"rule IPv6":     onCard(card6) + "\nroute-rules: {config: [{ip-from: '2001:db8:f::/64', priority: 901, action: blackhole}]}",
 	"dns":           "dns-resolver: {config: {server: [192.0.2.60], search: [a.example.org], options: [rotate, 'timeout:3']}}",
+	"dns of a link": onCard(card6) + "\ndns-resolver: {config: {server: ['fe80::53%card0', '2001:db8::60', 192.0.2.60]}}",
 }
 
 // multicastOptions are those of bridges that a kernel may be built without.
@@ -177,6 +178,9 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 	n.cards("card0")
 	n.apply(onBridge("mac-ageing-time: 300"))
 	for doc, reason := range map[string]string{
+		"dns-resolver: {config: {server: ['fe80::53%card0']}}":                               "interface card0, which link-local servers are on, has IPv6 disabled",
+		"dns-resolver: {config: {server: ['fe80::53%card0', 'fe80::53%uplink0']}}":           "link-local servers on card0 and on uplink0",
+		"dns-resolver: {config: {server: ['fe80::53%uplink0', 192.0.2.53, '2001:db8::53']}}": "is link-local, and servers that mix the families",
 		onCard(card4):           "it is a port, and a port has no addresses",
 		macVLAN("mode: source"): "NetworkManager makes vepa, bridge, private and passthru",
 		routed("table-id: 255"): "the kernel's own table",

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -39,9 +41,9 @@ func (p *Plan) planResolver(want netstate.Resolver) error {
 		if len(group) == 0 {
 			continue
 		}
-		c, err := p.findHolder(netstate.FamilyOf(group[0]))
+		c, err := p.findServersHolder(group)
 		if err != nil {
-			return fmt.Errorf("DNS: %w to reach a server by", err)
+			return fmt.Errorf("find an interface to reach DNS server %s by: %w", group[0], err)
 		}
 		sec := profile.Section(netstate.FamilyOf(group[0]))
 		keep = append(keep, c.Iface+"/"+sec)
@@ -72,6 +74,10 @@ func setLists(c *Change, sec string, want netstate.Resolver) {
 
 // planGlobalResolver plans a change of the global configuration, where one is needed.
 func (p *Plan) planGlobalResolver(want netstate.Resolver) error {
+	if n := slices.IndexFunc(want.Server, func(s string) bool { return strings.Contains(s, "%") }); n >= 0 {
+		return fmt.Errorf("DNS server %s is link-local, and servers that mix the families in their order, or a node with global servers, "+
+			"have no interface for it: list the servers of each family together", want.Server[n])
+	}
 	next := p.snap.Global.With(want)
 	if len(next.Domains[profile.AnyDomain].Servers) == 0 {
 		next = profile.GlobalDNS{} // with no servers of its own it would hide everybody's
@@ -124,6 +130,28 @@ func byFamily(servers []string) (first, second []netip.Addr, ok bool) {
 		}
 	}
 	return first, second, true
+}
+
+// findServersHolder finds the profile to carry servers of one family: that of the interface which a link-local one is reached over.
+func (p *Plan) findServersHolder(group []netip.Addr) (*Change, error) {
+	zone := ""
+	for _, a := range group {
+		if zone != "" && a.Zone() != "" && a.Zone() != zone {
+			return nil, fmt.Errorf("link-local servers on %s and on %s cannot be kept in one order: name those of one interface", zone, a.Zone())
+		}
+		zone = cmp.Or(zone, a.Zone())
+	}
+	if zone == "" {
+		return p.findHolder(netstate.FamilyOf(group[0]))
+	}
+	c, err := p.ensureChange(netstate.Interface{Name: zone})
+	if err != nil {
+		return nil, fmt.Errorf("use interface %s, which link-local servers are on: %w", zone, err)
+	}
+	if m := profile.Value[string](c.After, profile.Section(netstate.IPv6), "method"); m == "" || m == "disabled" || m == "ignore" {
+		return nil, fmt.Errorf("interface %s, which link-local servers are on, has IPv6 disabled: enable ipv6 there", zone)
+	}
+	return c, nil
 }
 
 // findHolder finds the profile to carry the family's servers, or routes that belong to no interface: one the document gives
@@ -210,10 +238,11 @@ func (p *Plan) eachActive(fn func(c *Change, key, sec string)) {
 	}
 }
 
+// addressTexts leaves zones out: for NetworkManager that of a link-local server is the interface of its profile.
 func addressTexts(all []netip.Addr) []string {
 	var out []string
 	for _, a := range all {
-		out = append(out, a.String())
+		out = append(out, a.WithZone("").String())
 	}
 	return out
 }

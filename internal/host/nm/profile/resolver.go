@@ -72,7 +72,7 @@ func ConfiguredResolver(s *Snapshot) *netstate.Resolver {
 			continue
 		}
 		for _, section := range []string{"ipv4", "ipv6"} {
-			e := entry{dnsPriority(p.Settings, section), ServersOf(p.Settings, section),
+			e := entry{dnsPriority(p.Settings, section), WithZones(ServersOf(p.Settings, section), d.Name),
 				Value[[]string](p.Settings, section, "dns-search"), Value[[]string](p.Settings, section, "dns-options")}
 			if len(e.servers)+len(e.search)+len(e.options) > 0 {
 				entries = append(entries, e)
@@ -96,6 +96,18 @@ func dnsPriority(s Settings, section string) int32 {
 		return p
 	}
 	return 100
+}
+
+// WithZones are the servers of an interface as the rest of the node knows them: NetworkManager keeps those with a link-local address
+// without their zone, which is the interface.
+func WithZones(servers []string, iface string) []string {
+	out := slices.Clone(servers)
+	for n, s := range out {
+		if a, err := netip.ParseAddr(s); err == nil && a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" {
+			out[n] = a.WithZone(iface).String()
+		}
+	}
+	return out
 }
 
 // AppendNew appends the entries that the list lacks.
