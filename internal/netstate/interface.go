@@ -134,5 +134,13 @@ func (ip *IP) On() bool { return ip != nil && isTrue(ip.Enabled) }
 // Off says that the family is disabled in so many words.
 func (ip *IP) Off() bool { return ip != nil && ip.Enabled != nil && !*ip.Enabled }
 
+// ImpliedGenMode is addr-gen-mode, or what a token makes of it where that is left out: NetworkManager takes one with eui64 alone.
+func (ip *IP) ImpliedGenMode() string {
+	if ip.AddrGenMode == "" && textOf(ip.Token) != "" {
+		return "eui64"
+	}
+	return ip.AddrGenMode
+}
+
 // Disabled is the configuration of a family that is off.
 func Disabled() *IP { return &IP{Enabled: new(false)} }

@@ -280,6 +280,9 @@ func MergeIP(have, want *IP) *IP {
 		return nil
 	}
 	ip := *out
+	if mode := want.ImpliedGenMode(); mode != "" {
+		ip.AddrGenMode = mode
+	}
 	switch {
 	case ip.Off():
 		return &IP{Enabled: new(false), AddrGenMode: ip.AddrGenMode}

@@ -222,6 +222,9 @@ func (v *validator) checkAddressing(i Interface, f Family, ip *IP) {
 	v.checkOneOf(i, "ipv6.addr-gen-mode", ip.AddrGenMode, "", "eui64", "stable-privacy")
 	v.at = i.keyPath(strings.ToLower(f.String()))
 	if t := textOf(ip.Token); t != "" {
+		if ip.AddrGenMode == "stable-privacy" {
+			v.addProblem("token is used with addr-gen-mode eui64 only; leave addr-gen-mode out")
+		}
 		if a, err := netip.ParseAddr(t); err != nil || !a.Is6() {
 			v.addProblem("token %q is not the lower half of an IPv6 address such as ::10", t)
 		}
@@ -244,10 +247,10 @@ func (v *validator) checkOtherFamily(i Interface, f Family, ip *IP) {
 	v.at = i.keyPath(strings.ToLower(f.String()))
 }
 
-// networkOrBroadcast catches the two addresses of an IPv4 network no host can
-// have; networks of one or two addresses (RFC 3021) have no such.
+// networkOrBroadcast catches the two addresses of an IPv4 network that no host should have. Networks of one or two addresses
+// (RFC 3021) have no such, and of those with four, point-to-point links use all.
 func networkOrBroadcast(p netip.Prefix) bool {
-	if !p.Addr().Is4() || p.Bits() >= 31 {
+	if !p.Addr().Is4() || p.Bits() >= 30 {
 		return false
 	}
 	last := p.Masked().Addr().As4()

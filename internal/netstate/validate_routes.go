@@ -22,7 +22,7 @@ func (v *validator) checkRoute(d Document, r Route) {
 		v.addProblem("%v", err)
 	case p.Addr().IsMulticast():
 		v.addProblem("multicast cannot be routed this way")
-	case p.Addr().Is4() && p.Addr().As4()[0] == 0 && p.Bits() > 0:
+	case p.Addr().Is4() && p.Addr().As4()[0] == 0 && p.Bits() > 0 && r.RouteType == "":
 		v.addProblem("destination %s is in 0.0.0.0/8, which means this network and cannot be routed; 0.0.0.0/0 is the default route", p)
 	}
 	v.checkWord("route-type", r.RouteType, "blackhole", "unreachable", "prohibit")
@@ -97,7 +97,8 @@ func (v *validator) checkNextHop(d Document, r Route) {
 	if ip := f.Of(i); known && ip.Off() {
 		v.addProblem("%s is disabled on its interface %q", f, i.Name)
 	}
-	if ownAddress(i, r.NextHopAddress) {
+	// Of IPv4 the kernel takes it, for a destination that is on the link; a default route would lead nowhere.
+	if p, err := ParseDestination(r.Destination); ownAddress(i, r.NextHopAddress) && (err != nil || f == IPv6 || p.Bits() == 0) {
 		v.addProblem("next hop %s is an address of %q itself", r.NextHopAddress, i.Name)
 	}
 }

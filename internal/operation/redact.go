@@ -28,6 +28,9 @@ var shapes = []shape{
 		`private-?key)\\?"?\s*[:=]\s*\\?"?)[^\s"\\,}]{4,}`), "${1}[redacted]"},
 }
 
+// publicName begins what has a word for secrets in its name and is none: half of an IPv6 address, of which NetworkManager's errors speak.
+var publicName = regexp.MustCompile(`^ipv6\.token\b`)
+
 // blob is a run of base64 as keys are wrapped and secrets encoded. Digests, which are hexadecimal, and paths have
 // the same letters and are no secret.
 var blob = regexp.MustCompile(`[A-Za-z0-9+/]{60,}={0,2}`)
@@ -56,7 +59,12 @@ func isPath(run []byte) bool {
 // Redact blanks what looks like a key, a token or a password.
 func Redact(data []byte) []byte {
 	for _, s := range shapes {
-		data = s.re.ReplaceAll(data, []byte(s.with))
+		data = s.re.ReplaceAllFunc(data, func(found []byte) []byte {
+			if publicName.Match(found) {
+				return found
+			}
+			return s.re.ReplaceAll(found, []byte(s.with))
+		})
 	}
 	return blob.ReplaceAllFunc(data, func(b []byte) []byte {
 		if isPath(b) {

@@ -62,6 +62,10 @@ var supported = map[string]string{
 	"duid":            onCard(card4 + ", ipv6: {enabled: true, dhcp: true, autoconf: true, dhcp-duid: llt, dhcp-send-hostname: false, dhcp-custom-hostname: foo}"),
 	"duid uuid":       onCard(card4 + ", ipv6: {enabled: true, dhcp: true, autoconf: false, dhcp-duid: uuid}"),
 	"advertised":      onCard(card4 + ", ipv6: {enabled: true, dhcp: true, autoconf: true, auto-dns: false, auto-gateway: false, auto-routes: false, auto-route-table-id: 100, auto-route-metric: 77}"),
+	"token alone":     onCard(card4 + ", ipv6: {enabled: true, dhcp: true, autoconf: true, token: '::0fac:0002'}"),
+	"hop of its own":  onCard(card4) + "\nroutes: {config: [{destination: 198.18.0.0/24, next-hop-interface: card0, next-hop-address: 203.0.113.5}]}",
+	"end of a /30":    onCard("ipv4: {enabled: true, address: [{ip: 203.0.113.8, prefix-length: 30}]}"),
+	"blackhole of 0":  onCard(card4) + "\nroutes: {config: [{destination: 0.0.0.0/8, route-type: blackhole}]}",
 	"token":           onCard(card4 + ", ipv6: {enabled: true, dhcp: true, autoconf: true, addr-gen-mode: eui64, token: '::0fac:0001'}"),
 
 	"mac-vlan": macVLAN("mode: bridge"), "vepa": macVLAN("mode: vepa"), "private": macVLAN("mode: private"),

@@ -204,7 +204,7 @@ func autoOptions(s profile.Settings, sec string, ip *netstate.IP, f netstate.Fam
 		setUnless(s, sec, "dhcp-hostname", *ip.DHCPCustomHostname, "")
 	}
 	if f == netstate.IPv6 {
-		if mode, ok := map[string]int32{"eui64": 0, "stable-privacy": 1}[ip.AddrGenMode]; ok {
+		if mode, ok := map[string]int32{"eui64": 0, "stable-privacy": 1}[ip.ImpliedGenMode()]; ok {
 			setUnless(s, sec, "addr-gen-mode", mode, 1)
 		}
 		if ip.Token != nil {
