@@ -113,7 +113,7 @@ func TestBothEndsOfAPairAreActivatedAgain(t *testing.T) {
 		{UUID: "00000000-0000-4000-8000-000000000001", Iface: "pair1", Active: true},
 		{UUID: "00000000-0000-4000-8000-000000000000", Iface: "pair0", Active: true},
 	}}
-	require.NoError(t, tr.n.reactivateProfiles(ctx, tr.c, tr.events, r))
+	require.NoError(t, tr.n.reactivateProfiles(ctx, tr.c, tr.events, r, nil))
 	require.NoError(t, tr.waitBounded(ctx, func() ([]string, error) {
 		all, err := tr.c.readNamedDevices(ctx, []string{"pair0", "pair1"})
 		if err != nil || len(all) != 2 || all[0].State != profile.DeviceActivated || all[1].State != profile.DeviceActivated {

@@ -265,21 +265,6 @@ func TestRecoverWithNothingToRecover(t *testing.T) {
 	require.NoError(t, n.network().Recover(timeout(t)), "and without NetworkManager")
 }
 
-func TestSomebodyElsesCheckpointIsRespected(t *testing.T) {
-	n := newNode(t)
-	conn, err := nm.SystemBus(nmtest.BusAddress)()
-	require.NoError(t, err)
-	defer conn.Close()
-	manager := conn.Object("org.freedesktop.NetworkManager", "/org/freedesktop/NetworkManager")
-	var path dbus.ObjectPath
-	require.NoError(t, manager.Call("org.freedesktop.NetworkManager.CheckpointCreate", 0, []dbus.ObjectPath{}, uint32(60), uint32(6)).Store(&path))
-	err = n.network().Apply(timeout(t), document(t, moved), nil)
-	require.ErrorContains(t, err, "open a checkpoint")
-	n.isOld()
-	require.NoError(t, manager.Call("org.freedesktop.NetworkManager.CheckpointDestroy", 0, path).Err)
-	n.canMove()
-}
-
 // isNew demands the second network, on the wire and on the disk.
 func (n *testNode) isNew() {
 	n.t.Helper()

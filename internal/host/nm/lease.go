@@ -58,6 +58,52 @@ func (c *client) takeLease(ctx context.Context, length time.Duration) (lease, er
 	return l, nil
 }
 
+// otherLeasesTime is how long a change waits for the checkpoints of other programs to end. A handler of kubernetes-nmstate that was
+// ended in the middle of a change leaves one for 480 s.
+const otherLeasesTime = 10 * time.Minute
+
+// awaitOtherLeases waits until no program holds a checkpoint: it may still go back to it, and then the network is another one. One
+// that has no end is an error at once.
+func (c *client) awaitOtherLeases(ctx context.Context, log *slog.Logger) error {
+	if held, err := c.otherLeases(ctx); err != nil || len(held) == 0 {
+		return err
+	}
+	log.Warn("another program has the network on trial in NetworkManager; waiting until its checkpoint ends")
+	e := c.subscribeEvents()
+	defer e.close()
+	ctx, cancel := context.WithTimeoutCause(ctx, otherLeasesTime, fmt.Errorf("another program keeps the network on trial for more than %s",
+		otherLeasesTime))
+	defer cancel()
+	if err := e.waitFor(ctx, func() ([]string, error) { return c.otherLeases(ctx) }); err != nil {
+		return fmt.Errorf("wait for the checkpoint of another program to end: %w", err)
+	}
+	return nil
+}
+
+// otherLeases says which checkpoints there are, while we have none.
+func (c *client) otherLeases(ctx context.Context) ([]string, error) {
+	p, err := c.readProperties(ctx, pathManager, ifaceManager)
+	if err != nil {
+		return nil, fmt.Errorf("look for checkpoints of other programs: %w", err)
+	}
+	var held []string
+	for _, path := range profile.Get[[]dbus.ObjectPath](p, "Checkpoints") {
+		cp, err := c.readProperties(ctx, path, ifaceLease)
+		if isGone(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the checkpoint %s: %w", path, err)
+		}
+		if profile.Get[uint32](cp, "RollbackTimeout") == 0 {
+			return nil, fmt.Errorf("another program has made a checkpoint of the network that never ends, %s; "+
+				"end it with: busctl call %s %s %s CheckpointDestroy o %s", path, busName, pathManager, ifaceManager, path)
+		}
+		held = append(held, fmt.Sprintf("checkpoint %s is held", path))
+	}
+	return held, nil
+}
+
 // wholeSeconds rounds up: NetworkManager counts whole ones, and 0 would mean for ever.
 func wholeSeconds(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
 

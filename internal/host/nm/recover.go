@@ -163,21 +163,28 @@ func (n *Network) restoreSide(ctx context.Context, c *client, r *record, onItsWa
 	if err := n.putSettingsBack(ctx, c, r); err != nil {
 		return err
 	}
+	gone, err := c.goneCards(ctx, r)
+	if err != nil {
+		return err
+	}
+	if len(gone) > 0 {
+		n.o.Log.Warn("interfaces are gone; their profiles are in order, and come into force with them", "interfaces", gone)
+	}
 	e := c.subscribeEvents()
 	defer e.close()
-	check := n.notBack(ctx, c, r)
+	check := n.notBack(ctx, c, r, gone)
 	patience := time.Duration(0)
 	if onItsWay {
 		patience = goBackTime / 4
 	}
 	soon, cancel := context.WithTimeout(ctx, patience)
-	err := e.waitFor(soon, check)
+	err = e.waitFor(soon, check)
 	cancel()
 	if err == nil {
 		n.settleForeignOf(ctx, e, r)
 		return nil
 	}
-	if err := n.reactivateProfiles(ctx, c, e, r); err != nil {
+	if err := n.reactivateProfiles(ctx, c, e, r, gone); err != nil {
 		return fmt.Errorf("%w: %w", errNotInForce, err)
 	}
 	settled, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
@@ -216,8 +223,9 @@ func (n *Network) putSettingsBack(ctx context.Context, c *client, r *record) err
 }
 
 // notBack makes the check that names what the record's side is missing.
-func (n *Network) notBack(ctx context.Context, c *client, r *record) func() ([]string, error) {
+func (n *Network) notBack(ctx context.Context, c *client, r *record, gone []string) func() ([]string, error) {
 	right, wrong := r.sides()
+	right.state = withoutGone(right.state, gone)
 	return func() ([]string, error) {
 		if !r.earlier {
 			putForeignBack(right.foreign)
@@ -285,7 +293,7 @@ func (n *Network) reapplyFormer(ctx context.Context, c *client, r *record, devic
 	}
 	soon, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not in place after %s", patience))
 	defer cancel()
-	if err := e.waitFor(soon, n.notBack(ctx, c, r)); err != nil {
+	if err := e.waitFor(soon, n.notBack(ctx, c, r, nil)); err != nil {
 		return err
 	}
 	if err := c.dropLease(ctx, r.Lease); err != nil {
@@ -296,7 +304,7 @@ func (n *Network) reapplyFormer(ctx context.Context, c *client, r *record, devic
 }
 
 // reactivateProfiles makes the profiles that should be in force so, from their files.
-func (n *Network) reactivateProfiles(ctx context.Context, c *client, e *events, r *record) error {
+func (n *Network) reactivateProfiles(ctx context.Context, c *client, e *events, r *record, gone []string) error {
 	s, err := c.readSnapshot(ctx)
 	if err != nil {
 		return fmt.Errorf("activate the former profiles: %w", err)
@@ -307,8 +315,8 @@ func (n *Network) reactivateProfiles(ctx context.Context, c *client, e *events, 
 			continue
 		}
 		pr, ok := s.ByUUID(p.UUID)
-		if !ok {
-			continue // deleted by the change itself
+		if !ok || slices.Contains(gone, p.Iface) {
+			continue // deleted by the change itself, or without its card
 		}
 		target := noObject
 		d, exists := s.DeviceAt(p.Layer, p.Iface)

@@ -107,6 +107,10 @@ func (n *Network) openTransaction(ctx context.Context, want netstate.Document, o
 	if err != nil {
 		return nil, fmt.Errorf("change the network: %w", err)
 	}
+	if err := c.awaitOtherLeases(ctx, n.o.Log); err != nil {
+		c.close()
+		return nil, fmt.Errorf("change the network: %w", err)
+	}
 	t := &transaction{
 		n: n, c: c, log: n.o.Log, asked: want, want: want, activating: map[target]dbus.ObjectPath{}, activations: map[target]int{},
 		ephemeral: slices.Contains(options, host.NetworkEphemeral),

@@ -46,7 +46,7 @@ func downRank(c *Change) int {
 	switch {
 	case c.Before == nil:
 		return 1
-	case baseOf(c.Before.Settings) != "":
+	case c.Before.Settings.Base() != "":
 		return 0
 	case c.Layer() == profile.LayerBridge:
 		return 3
@@ -58,17 +58,6 @@ func downRank(c *Change) int {
 
 func isController(kind string) bool {
 	return slices.Contains([]string{profile.TypeBond, profile.TypeBridge, profile.TypeVRF, profile.TypeOVSPort}, kind)
-}
-
-// baseOf is the interface that a link stands on; empty for none.
-func baseOf(s profile.Settings) string {
-	switch s.Kind() {
-	case profile.TypeVLAN:
-		return profile.Value[string](s, profile.TypeVLAN, "parent")
-	case profile.TypeMACVLAN:
-		return profile.Value[string](s, profile.TypeMACVLAN, "parent")
-	}
-	return ""
 }
 
 // sorter is a depth-first topological sort over the keys of the changes.
@@ -109,14 +98,14 @@ func (s *sorter) dependenciesOf(c *Change) []string {
 			out = append(out, key)
 		}
 	}
-	b := baseOf(c.After)
+	b := c.After.Base()
 	if b == "" {
 		return out
 	}
 	out = append(out, b)
 	for _, key := range slices.Sorted(maps.Keys(s.byKey)) {
 		// A port that itself stands on this interface cannot come first.
-		if s.byKey[key].After.Controller() == b && baseOf(s.byKey[key].After) == "" {
+		if s.byKey[key].After.Controller() == b && s.byKey[key].After.Base() == "" {
 			out = append(out, key)
 		}
 	}

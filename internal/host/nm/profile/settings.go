@@ -110,6 +110,15 @@ func (s Settings) ControllerKind() string {
 // Iface is the interface that the profile is bound to; empty for any.
 func (s Settings) Iface() string { return Value[string](s, "connection", "interface-name") }
 
+// Base is the interface that a link stands on; empty for none. A profile may also name the profile of that interface.
+func (s Settings) Base() string {
+	switch kind := s.Kind(); kind {
+	case TypeVLAN, TypeMACVLAN:
+		return Value[string](s, kind, "parent")
+	}
+	return ""
+}
+
 // Card is the permanent MAC address of the only card that the profile fits; nil for any.
 func (s Settings) Card() []byte { return Value[[]byte](s, TypeEthernet, "mac-address") }
 
