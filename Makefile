@@ -7,6 +7,8 @@ SHELL := bash
 GOLANGCI_LINT_VERSION := v2.15.0
 DEADCODE_VERSION := v0.42.0
 BIN := build/bin
+# The modules of go.work. Programs are built from go.mod alone (GOWORK=off), as anybody does who has only that.
+MODULES := $(shell sed -n 's|^\t\(\..*\)|\1|p' go.work)
 # nspawn boots in seconds; qemu has a real kernel and boot loader.
 MACHINE ?= nspawn
 # Nodes that run side by side: a scenario mostly waits, but an emulated node takes a whole core.
@@ -25,7 +27,7 @@ help: ## List the targets.
 .PHONY: build
 build: ## Build the programs into build/bin, stripped: the node keeps a copy in each stateroot.
 	@mkdir -p $(BIN)
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o $(BIN)/ ./cmd/... ./lab/cmd/...
+	GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o $(BIN)/ ./cmd/... ./lab/cmd/...
 
 .PHONY: demo
 demo: host-packages build controlplane ## Change a real node's address and bring it back (MACHINE=nspawn|qemu).
@@ -37,7 +39,7 @@ test: host-packages network-deps build controlplane workloads ## Run everything 
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need neither root nor a server.
-	go test -short ./api/... ./cmd/... ./config/... ./hack/... ./internal/... ./lab/... ./test/...
+	go test -short ./api/... ./cmd/... ./config/... ./hack/... ./internal/... ./lab/... ./test/... ./test/health/...
 
 .PHONY: test-matrix
 test-matrix: ## Crash at every point of every crash matrix; "make test" plays a quarter of them (LCA_MATRIX_SEED).
@@ -93,7 +95,7 @@ interop: controlplane workloads ## Run our results through other projects' files
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint deadcode ## Check style, dead code, and that the arrows of the architecture point inwards.
-	$(BIN)/golangci-lint run ./...
+	$(BIN)/golangci-lint run $(addsuffix /...,$(MODULES))
 
 $(BIN)/golangci-lint:
 	@mkdir -p $(BIN)

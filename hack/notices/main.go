@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 func main() {
@@ -52,6 +53,9 @@ func linked(programs []string) ([]string, error) {
 			return nil, fmt.Errorf("read the modules of %s: %w", program, err)
 		}
 		for _, dep := range info.Deps {
+			if strings.HasPrefix(dep.Path, info.Main.Path+"/") {
+				continue // a module of this repository
+			}
 			if dep.Replace != nil {
 				dep = dep.Replace
 			}

@@ -11,13 +11,16 @@ import (
 )
 
 func TestTheModulesOfAProgram(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "schematable")
-	text, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../schematable").CombinedOutput()
+	program := filepath.Join(t.TempDir(), "checktable")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../checktable")
+	build.Env = append(os.Environ(), "GOWORK=off") // as "make release" does
+	text, err := build.CombinedOutput()
 	require.NoError(t, err, string(text))
 	modules, err := linked([]string{program, program})
 	require.NoError(t, err)
 	require.IsIncreasing(t, modules)
 	require.Contains(t, strings.Join(modules, "\n"), "go.yaml.in/yaml/v3@")
+	require.NotRegexp(t, `(?m)^(\.|github\.com/lifecycle-agent/)`, strings.Join(modules, "\n"), "the product's own modules are not third-party software")
 	_, err = linked(nil)
 	require.Error(t, err)
 }

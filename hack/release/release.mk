@@ -11,6 +11,9 @@ DIST := dist
 OUT ?= build/image/$(GOARCH)/image
 CA_BUNDLE ?= /etc/ssl/certs/ca-certificates.crt
 VERSION_PACKAGE := github.com/lifecycle-agent/lifecycle-agent/internal/version
+# A module of this repository is linked from its folder; the SBOM names it as its importers do.
+NAME_OWN_MODULES = sed -i 's|\./api@(devel)|$(API_MODULE)@$(VERSION)|; s|"\./api"|"$(API_MODULE)"|; s|"(devel)"|"$(VERSION)"|'
+API_MODULE := github.com/lifecycle-agent/lifecycle-agent/api
 PROGRAM_LDFLAGS = -s -w -X $(VERSION_PACKAGE).release=$(VERSION) -X $(VERSION_PACKAGE).commit=$(COMMIT) -X $(VERSION_PACKAGE).date=$(DATE)
 
 # Where the files of a release will be downloaded from; the manifest of krew names it.
@@ -20,7 +23,7 @@ PLUGIN_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-am
 .PHONY: programs
 programs: ## Build what an image holds, stripped, for GOARCH: both programs and the public certificate authorities.
 	@mkdir -p $(OUT)
-	CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o $(OUT)/ ./cmd/lifecycle-agent ./cmd/lca-cli
+	GOWORK=off CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o $(OUT)/ ./cmd/lifecycle-agent ./cmd/lca-cli
 	cp $(CA_BUNDLE) $(OUT)/ca-certificates.crt
 
 .PHONY: image
@@ -33,7 +36,8 @@ release: programs $(BIN)/cyclonedx-gomod ## Write what is released into dist/: p
 	go run ./hack/release -image "$(IMAGE)" -out $(DIST)
 	for p in lifecycle-agent lca-cli; do \
 	  cp $(OUT)/$$p $(DIST)/$$p-linux-$(GOARCH) && \
-	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/$$p.cdx.json $(OUT)/$$p || exit; done
+	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/$$p.cdx.json $(OUT)/$$p && \
+	  $(NAME_OWN_MODULES) $(DIST)/$$p.cdx.json || exit; done
 	go run ./hack/notices $(OUT)/lifecycle-agent $(OUT)/lca-cli > $(DIST)/THIRD-PARTY-NOTICES.txt
 	$(MAKE) --no-print-directory plugin bundle
 	go run ./hack/release -krew -version "$(VERSION)" -url "$(RELEASE_URL)" -out $(DIST)
@@ -45,9 +49,10 @@ plugin: $(BIN)/cyclonedx-gomod ## Build kubectl lca for each platform into dist/
 	@mkdir -p $(DIST) build/plugin
 	for p in $(PLUGIN_PLATFORMS); do \
 	  plugin=kubectl-lca; if [ $${p%-*} = windows ]; then plugin=kubectl-lca.exe; fi; \
-	  CGO_ENABLED=0 GOOS=$${p%-*} GOARCH=$${p#*-} go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o build/plugin/$$plugin ./cmd/kubectl-lca && \
+	  GOWORK=off CGO_ENABLED=0 GOOS=$${p%-*} GOARCH=$${p#*-} go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o build/plugin/$$plugin ./cmd/kubectl-lca && \
 	  go run ./hack/notices build/plugin/$$plugin > build/plugin/THIRD-PARTY-NOTICES.txt && \
 	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/kubectl-lca-$$p.cdx.json build/plugin/$$plugin && \
+	  $(NAME_OWN_MODULES) $(DIST)/kubectl-lca-$$p.cdx.json && \
 	  cp hack/release/kubectl_complete-lca LICENSE build/plugin/ && \
 	  tar --sort=name --owner=0 --group=0 --mtime=@0 -C build/plugin -czf $(DIST)/kubectl-lca-$$p.tar.gz \
 	    $$plugin kubectl_complete-lca LICENSE THIRD-PARTY-NOTICES.txt || exit; done
@@ -55,7 +60,7 @@ plugin: $(BIN)/cyclonedx-gomod ## Build kubectl lca for each platform into dist/
 .PHONY: bundle
 bundle: ## Write and validate an OLM bundle of the operator role into dist/bundle (after the manifests).
 	@test -f $(DIST)/install-ipam.yaml || { mkdir -p $(DIST) && go run ./hack/release -image "$(IMAGE)" -out $(DIST); }
-	go run -C tools/bundle . -manifests $(abspath $(DIST))/install-ipam.yaml -out $(abspath $(DIST))/bundle \
+	GOWORK=off go run -C tools/bundle . -manifests $(abspath $(DIST))/install-ipam.yaml -out $(abspath $(DIST))/bundle \
 	  -samples $(abspath config/samples) -version "$$(go run ./hack/release -semver "$(VERSION)")"
 
 $(BIN)/cyclonedx-gomod:

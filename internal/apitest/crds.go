@@ -180,6 +180,7 @@ func readCRD(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
 func moduleDir(root, module string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), "go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", module)
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOWORK=off") // -mod=mod is refused in a workspace
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("locate module %s: %w", module, err)

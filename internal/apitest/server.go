@@ -203,7 +203,7 @@ func missingBinary(dir string) string {
 	return ""
 }
 
-// moduleRoot returns the directory of go.mod at or above the working directory,
+// moduleRoot returns the directory of go.work, which is that of the product's module, at or above the working directory,
 // which in a test is the directory of its package.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
@@ -211,12 +211,12 @@ func moduleRoot() (string, error) {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
 			return dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", fmt.Errorf("find the module: no go.mod at or above the working directory")
+			return "", fmt.Errorf("find the module: no go.work at or above the working directory")
 		}
 		dir = parent
 	}

@@ -21,18 +21,18 @@ controlplane: $(CONTROLPLANE_BIN)/etcd $(CONTROLPLANE_BIN)/kube-apiserver $(CONT
 $(CONTROLPLANE_BIN)/etcd: $(CONTROLPLANE_MODULE)
 	@echo "building etcd, kube-apiserver and kubelet: takes 5-12 minutes once" >&2
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '-s -w' -o $(abspath $@) go.etcd.io/etcd/server/v3
+	GOWORK=off CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '-s -w' -o $(abspath $@) go.etcd.io/etcd/server/v3
 	@touch $@
 
 # After etcd, not beside it: two Kubernetes-sized links at once want close to 4 GiB.
 $(CONTROLPLANE_BIN)/kube-apiserver: $(CONTROLPLANE_MODULE) | $(CONTROLPLANE_BIN)/etcd
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(abspath $@) k8s.io/kubernetes/cmd/kube-apiserver
+	GOWORK=off CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(abspath $@) k8s.io/kubernetes/cmd/kube-apiserver
 	@touch $@
 
 $(CONTROLPLANE_BIN)/kubelet: $(CONTROLPLANE_MODULE) | $(CONTROLPLANE_BIN)/kube-apiserver
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(abspath $@) k8s.io/kubernetes/cmd/kubelet
+	GOWORK=off CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(abspath $@) k8s.io/kubernetes/cmd/kubelet
 	@touch $@
 
 # What Deployments and DaemonSets need, for the scenarios that run pods. Most of it was compiled for kube-apiserver and kubelet.
@@ -43,5 +43,5 @@ $(CONTROLPLANE_BIN)/kube-controller-manager: $(CONTROLPLANE_MODULE) | $(CONTROLP
 $(CONTROLPLANE_BIN)/kube-scheduler: $(CONTROLPLANE_MODULE) | $(CONTROLPLANE_BIN)/kube-controller-manager
 $(CONTROLPLANE_BIN)/kube-controller-manager $(CONTROLPLANE_BIN)/kube-scheduler:
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(abspath $@) k8s.io/kubernetes/cmd/$(@F)
+	GOWORK=off CGO_ENABLED=0 go build -C $(CONTROLPLANE_DIR) -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(abspath $@) k8s.io/kubernetes/cmd/$(@F)
 	@touch $@

@@ -1,4 +1,4 @@
-package v1_test
+package lca_test
 
 import (
 	"context"

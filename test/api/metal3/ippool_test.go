@@ -1,4 +1,4 @@
-package v1alpha1_test
+package metal3_test
 
 import (
 	"context"
