@@ -29,7 +29,7 @@ func (c siteCluster) Certificates(ctx context.Context) ([]relocation.Certificate
 func (c siteCluster) Crypto(ctx context.Context) (out report.Crypto, err error) {
 	text, err := onsite.RenewalConfig()
 	if err != nil {
-		return out, err
+		return out, fmt.Errorf("form the configuration of the renewal: %w", err)
 	}
 	cfg, err := config.Parse(text)
 	if err != nil {

@@ -87,7 +87,7 @@ func newLog(out io.Writer, debug bool) *slog.Logger {
 func runRole(ctx context.Context, role controller.Role, f flags) error {
 	enabled, err := controller.Enabled(role, f.controllers)
 	if err != nil {
-		return err
+		return fmt.Errorf("choose the controllers: %w", err)
 	}
 	log := newLog(os.Stderr, f.debug)
 	caches.FillByList()
@@ -106,7 +106,7 @@ func runRole(ctx context.Context, role controller.Role, f flags) error {
 		options.RecertImage, options.InstallCLI = recertImage(os.Getenv), shippedCLI(f.hostRoot)
 	}
 	if err := controller.Setup(mgr, enabled, options); err != nil {
-		return err
+		return fmt.Errorf("set up the controllers: %w", err)
 	}
 	log.Info("lifecycle-agent starts", "version", build.String(), "role", role, "node", f.nodeName, "hostRoot", f.hostRoot)
 	if err := mgr.Start(ctx); err != nil {

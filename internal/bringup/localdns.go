@@ -93,7 +93,7 @@ func (d LocalDNS) checkListening(ctx context.Context) error {
 func (d LocalDNS) ownServers() (own []netip.Addr, err error) {
 	addresses, err := d.Addresses()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the addresses of the request: %w", err)
 	}
 	data, err := d.Files.Read(host.ResolvConf)
 	if errors.Is(err, fs.ErrNotExist) {

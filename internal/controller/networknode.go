@@ -31,7 +31,7 @@ var (
 func addNodeNetwork(mgr ctrl.Manager, o Options) error {
 	m, err := nodenetwork.NewMetrics(metrics.Registry)
 	if err != nil {
-		return err
+		return fmt.Errorf("register the metrics of node networks: %w", err)
 	}
 	kinds := []schema.GroupVersionKind{stateKind}
 	return mgr.Add(&whenServed{name: "nodenetwork", kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {
@@ -51,7 +51,7 @@ func addNodeNetwork(mgr ctrl.Manager, o Options) error {
 func addNetEnactments(mgr ctrl.Manager, o Options) error {
 	m, err := netenactment.NewMetrics(metrics.Registry)
 	if err != nil {
-		return err
+		return fmt.Errorf("register the metrics of enactments: %w", err)
 	}
 	kinds := []schema.GroupVersionKind{policyKind, enactmentKind}
 	return mgr.Add(&whenServed{name: "netenactment", kinds: kinds, mapper: mgr.GetRESTMapper(), log: o.Log, start: func() error {

@@ -113,7 +113,7 @@ func combineDocuments(earlier, later string) (string, error) {
 	}
 	out, err := netstate.Combine(first, second).Encode()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("encode the combined document: %w", err)
 	}
 	return strings.TrimSpace(string(out)) + "\n", nil
 }
@@ -133,7 +133,7 @@ func Assess(r Request, now netstate.Document) (Assessment, error) {
 	}
 	text, err := resolved.Document.Encode()
 	if err != nil {
-		return Assessment{}, err
+		return Assessment{}, fmt.Errorf("encode the document: %w", err)
 	}
 	whole, err := withDropped(string(text), resolved.Dropped)
 	if err != nil {

@@ -63,7 +63,7 @@ func (e *enactment) settleInterrupted(ctx context.Context) error {
 // network keeps the document: that must not be taken for a rollback.
 func (e *enactment) recoverApply(ctx context.Context) error {
 	if err := e.Network.Recover(ctx); err != nil {
-		return err
+		return fmt.Errorf("restore profiles after an interrupted change: %w", err)
 	}
 	w, err := e.loadWork()
 	if err != nil || !w.Changed {

@@ -38,7 +38,7 @@ func Stands(files host.Files, c record.Committed, s SystemNow) (Standing, []Mism
 	}
 	now, err := s.Network()
 	if err != nil {
-		return "", nil, err
+		return "", nil, fmt.Errorf("observe the network: %w", err)
 	}
 	document, err := decodeDocument(c.Document)
 	if err != nil {

@@ -100,7 +100,7 @@ func (p *planner) followInto(d *wire.Object, sources map[string]*wire.Object) er
 func (p *planner) followHash(d *wire.Object, at []string, noted string, source *wire.Object) (string, error) {
 	before, err := rules.ResourceHash(source, source.Was)
 	if err != nil {
-		return noted, err
+		return noted, fmt.Errorf("hash the earlier content of %s: %w", source.Key, err)
 	}
 	now, err := rules.ResourceHash(source, source.Value)
 	if err != nil || noted == now { // an interrupted run wrote it

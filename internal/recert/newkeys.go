@@ -37,7 +37,7 @@ func (p *planner) newKeyFor(leaf *certs.Certificate) (crypto.Signer, error) {
 			return nil, nil
 		}
 		if key, err = certs.KeyLike(leaf.PublicKey, p.ports.Rand); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("make a key: %w", err)
 		}
 	}
 	for _, at := range blank {

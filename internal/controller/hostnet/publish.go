@@ -135,7 +135,7 @@ func (r *Reconciler) renderConfig(ctx context.Context, o *unstructured.Unstructu
 		l := s.asLink(s.nic, s.isTagged())
 		i, err := hostnet.FromLeases(l, s.leases...)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("derive the host's network: %w", err)
 		}
 		h.Interfaces = append(h.Interfaces, i)
 		i.MAC = s.nic.mac
@@ -151,7 +151,7 @@ func (r *Reconciler) renderConfig(ctx context.Context, o *unstructured.Unstructu
 	}
 	data := map[string][]byte{}
 	if data[userDataKey], err = ignition.Render(base, h, form); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("render the Ignition config: %w", err)
 	}
 	// A config drive finds interfaces by their MAC addresses and by nothing else.
 	if !slices.ContainsFunc(drive.Interfaces, func(i hostnet.Interface) bool { return i.MAC == "" }) {

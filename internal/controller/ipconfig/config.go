@@ -244,7 +244,7 @@ func (o observation) failureMessage() string {
 // the operation.
 func (r *Reconciler) handOver(ctx context.Context, ipc *lcav1.IPConfig, o observation) error {
 	if err := r.InstallCLI.Install(); err != nil {
-		return err
+		return fmt.Errorf("install lca-cli: %w", err)
 	}
 	if err := r.exportObject(ipc); err != nil {
 		return err

@@ -154,7 +154,7 @@ func (r *Reconciler) prefetchImage(ctx context.Context, ipc *lcav1.IPConfig, o o
 		r.publishEvent(ctx, ipc, imageNotCached(want, nodejob.HowItEnded(ipconfig.UnitRecertImage, unit, ""), o.now))
 	}
 	if err := r.InstallCLI.Install(); err != nil {
-		return err
+		return fmt.Errorf("install lca-cli: %w", err)
 	}
 	argv := []string{"fetch-recert-image", "--image", want}
 	if secret := ipc.Annotations[lcav1.RecertPullSecretAnnotation]; secret != "" {

@@ -41,7 +41,7 @@ func (r *Reconciler) startEnactment(ctx context.Context, s *observation, v *poli
 		return nil
 	}
 	if err := r.InstallCLI.Install(); err != nil {
-		return err
+		return fmt.Errorf("install lca-cli: %w", err)
 	}
 	err = netpolicy.Prepare(r.Node.Files, request)
 	if errors.Is(err, operation.ErrRefused) {
@@ -49,7 +49,7 @@ func (r *Reconciler) startEnactment(ctx context.Context, s *observation, v *poli
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("store the request: %w", err)
 	}
 	r.running.Reset()
 	r.running.Begin(s.now)
@@ -80,10 +80,10 @@ func (r *Reconciler) restartUnit(ctx context.Context, s *observation) (time.Dura
 func (r *Reconciler) prepareNode(ctx context.Context, s *observation) error {
 	if !r.installed {
 		if err := r.InstallCLI.Install(); err != nil {
-			return err
+			return fmt.Errorf("install lca-cli: %w", err)
 		}
 		if err := netpolicy.InstallUnits(ctx, r.Node.Files, r.Node.Units); err != nil {
-			return err
+			return fmt.Errorf("install the units: %w", err)
 		}
 		r.installed = true
 	}

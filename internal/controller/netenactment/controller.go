@@ -233,7 +233,7 @@ func (r *Reconciler) watchNetwork(ctx context.Context, queue workqueue.TypedRate
 func (r *Reconciler) enqueueChanges(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	changes, err := r.Node.Network.Changes(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("watch the network: %w", err)
 	}
 	for range changes {
 		queue.AddAfter(requestFor(r.NodeName), networkSettles)

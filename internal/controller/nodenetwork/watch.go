@@ -73,7 +73,7 @@ func (p *Publisher) watchNetwork(ctx context.Context, queue workqueue.TypedRateL
 func (p *Publisher) enqueueChanges(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	changes, err := p.Network.Changes(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("watch the network: %w", err)
 	}
 	for range changes {
 		queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: p.NodeName}}, gather)

@@ -68,7 +68,7 @@ type Reconciler struct {
 func ConnectHub(kubeconfig []byte) (client.Client, string, error) {
 	config, err := cluster.HubConfig(kubeconfig)
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("read the hub's kubeconfig: %w", err)
 	}
 	hub, err := cluster.NewHub(config)
 	return hub, config.Host, err

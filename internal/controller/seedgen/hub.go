@@ -53,7 +53,7 @@ func (r *Reconciler) managedCluster(ctx context.Context, rec *record.Record) (cl
 	}
 	hub, _, err := r.Hub(kubeconfig)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("connect to the hub: %w", err)
 	}
 	mc, err := cluster.GetManagedCluster(ctx, hub, rec.Hub.Cluster)
 	return hub, mc, err

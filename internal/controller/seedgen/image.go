@@ -43,7 +43,7 @@ func (r *Reconciler) prepareRequest(ctx context.Context, _ *lcav1.SeedGenerator,
 
 func (r *Reconciler) handOver(ctx context.Context, o *observation) error {
 	if err := r.InstallCLI.Install(); err != nil {
-		return err
+		return fmt.Errorf("install lca-cli: %w", err)
 	}
 	if err := r.fetchRecert(ctx, o); err != nil {
 		return err

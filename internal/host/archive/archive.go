@@ -66,15 +66,15 @@ func (a *Archives) Pack(ctx context.Context, r host.ArchiveRequest, to io.Writer
 func (a *Archives) writeArchive(ctx context.Context, r host.ArchiveRequest, to io.Writer) (host.ArchiveStats, error) {
 	top, err := a.root.Open(r.Dir, os.O_RDONLY)
 	if err != nil {
-		return host.ArchiveStats{}, err
+		return host.ArchiveStats{}, fmt.Errorf("open %s: %w", r.Dir, err)
 	}
 	defer top.Close()
 	zip, err := pgzip.NewWriterLevel(to, a.level)
 	if err != nil {
-		return host.ArchiveStats{}, err
+		return host.ArchiveStats{}, fmt.Errorf("start compression: %w", err)
 	}
 	if err := zip.SetConcurrency(block, 2*runtime.GOMAXPROCS(0)); err != nil {
-		return host.ArchiveStats{}, err
+		return host.ArchiveStats{}, fmt.Errorf("set the blocks of compression: %w", err)
 	}
 	count := &counting{to: bufio.NewWriterSize(zip, readSize)}
 	p := newPacker(ctx, r, count)
@@ -114,11 +114,11 @@ func (a *Archives) Unpack(ctx context.Context, dir string, from io.Reader, r hos
 
 func (a *Archives) unpackInto(ctx context.Context, dir string, from io.Reader, r host.ArchiveReading) error {
 	if err := a.root.MakeFolder(dir); err != nil {
-		return err
+		return fmt.Errorf("make folder %s: %w", dir, err)
 	}
 	top, err := a.root.Open(dir, os.O_RDONLY)
 	if err != nil {
-		return err
+		return fmt.Errorf("open %s: %w", dir, err)
 	}
 	defer top.Close()
 	d := &disk{top: int(top.Fd()), parent: -1}

@@ -86,7 +86,7 @@ func getXattr(full, name string) ([]byte, error) {
 		n, err = unix.Lgetxattr(full, name, buf)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read extended attribute %s: %w", name, err)
 	}
 	return buf[:n], nil
 }

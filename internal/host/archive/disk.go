@@ -289,7 +289,7 @@ func writeData(f *os.File, b []byte, at int64) error {
 		part := b[:min(len(b), hole)]
 		if !bytes.Equal(part, noData[:len(part)]) {
 			if _, err := f.WriteAt(part, at); err != nil {
-				return err
+				return fmt.Errorf("write data: %w", err)
 			}
 		}
 		b, at = b[len(part):], at+int64(len(part))

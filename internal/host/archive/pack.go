@@ -160,7 +160,7 @@ func (p *packer) writeEntry(rel string, info os.FileInfo, st *unixStat) error {
 	}
 	h, err := tar.FileInfoHeader(info, link)
 	if err != nil {
-		return err
+		return fmt.Errorf("describe %s: %w", rel, err)
 	}
 	h.Name = p.archiveName(rel, info.IsDir())
 	h.Uname, h.Gname, h.AccessTime, h.ChangeTime = "", "", zeroTime, zeroTime

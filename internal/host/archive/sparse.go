@@ -29,7 +29,7 @@ const worthwhile = 64 << 10
 func dataExtents(f *os.File, size int64) ([]extent, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("measure the file: %w", err)
 	}
 	if size-st.Blocks*512 < worthwhile {
 		return nil, nil
@@ -42,11 +42,11 @@ func dataExtents(f *os.File, size int64) ([]extent, error) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("find data: %w", err)
 		}
 		to, err := unix.Seek(int(f.Fd()), from, unix.SEEK_HOLE)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("find the end of data: %w", err)
 		}
 		to = min(to, size)
 		if from >= to {
@@ -55,7 +55,7 @@ func dataExtents(f *os.File, size int64) ([]extent, error) {
 		parts, at = append(parts, extent{from, to - from}), to
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("rewind the file: %w", err)
 	}
 	if parts, holes = mergeExtents(parts, size); holes < worthwhile {
 		return nil, nil
@@ -103,7 +103,7 @@ func (p *packer) writeSparse(f *os.File, h *tar.Header, parts []extent, sum hash
 		return err
 	}
 	if _, err := p.to.Write(table.Bytes()); err != nil {
-		return err
+		return fmt.Errorf("write the table of extents: %w", err)
 	}
 	at := int64(0)
 	for _, e := range parts {
@@ -112,7 +112,7 @@ func (p *packer) writeSparse(f *os.File, h *tar.Header, parts []extent, sum hash
 		}
 		n, err := io.CopyBuffer(onlyWriter{io.MultiWriter(p.to, sum)}, io.NewSectionReader(f, e.at, e.size), p.buf)
 		if err != nil {
-			return err
+			return fmt.Errorf("write an extent: %w", err)
 		}
 		if n < e.size {
 			return errors.New("it became shorter while it was read")
@@ -129,7 +129,7 @@ const maxRecords = 1 << 20
 // sparseHeader writes the header by hand, since archive/tar drops these records. What it writes besides is left to it.
 func (p *packer) sparseHeader(h *tar.Header, size int64) error {
 	if err := p.tar.Flush(); err != nil {
-		return err
+		return fmt.Errorf("flush the previous entry: %w", err)
 	}
 	records := map[string]string{
 		"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": h.Name,
@@ -144,10 +144,10 @@ func (p *packer) sparseHeader(h *tar.Header, size int64) error {
 		return tar.ErrFieldTooLong
 	}
 	if _, err := p.to.Write(headerBlock("PaxHeaders/sparse", 'x', 0o600, int64(len(body)), h)); err != nil {
-		return err
+		return fmt.Errorf("write the extended header's block: %w", err)
 	}
 	if _, err := p.to.Write(append(body, make([]byte, padding(int64(len(body))))...)); err != nil {
-		return err
+		return fmt.Errorf("write the extended header: %w", err)
 	}
 	name := "GNUSparseFile.0/" + path.Base(h.Name)
 	_, err := p.to.Write(headerBlock(name[:min(len(name), 100)], tar.TypeReg, h.Mode, size, h))

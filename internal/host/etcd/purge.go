@@ -33,7 +33,7 @@ func Purge(ctx context.Context, cfg Config) error {
 func withStore(ctx context.Context, cfg Config, do func(context.Context, host.OpenKeystore) error) error {
 	store, err := New(cfg).Open(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("open the store: %w", err)
 	}
 	return errors.Join(do(ctx, store), store.Close(ctx))
 }
@@ -52,7 +52,7 @@ func writeFiller(ctx context.Context, store host.OpenKeystore) error {
 			return err
 		}
 		if err := store.Commit(ctx, []host.Edit{{Key: fillerKey, Value: filler, ModRevision: at}}); err != nil {
-			return err
+			return fmt.Errorf("write the filler: %w", err)
 		}
 	}
 	at, err := fillerRevision(ctx, store)

@@ -78,13 +78,13 @@ func copyOwnerAndLabel(file *os.File, dir int, name string) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("read the owner of %s: %w", name, err)
 	}
 	if was.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil
 	}
 	if err := unix.Fstat(fd, &is); err != nil {
-		return err
+		return fmt.Errorf("read the owner of the new file: %w", err)
 	}
 	if was.Uid != is.Uid || was.Gid != is.Gid {
 		if err := unix.Fchown(fd, int(was.Uid), int(was.Gid)); err != nil {
@@ -97,7 +97,7 @@ func copyOwnerAndLabel(file *os.File, dir int, name string) error {
 func keepLabel(fd, dir int, name string) error {
 	old, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return fmt.Errorf("open %s for its label: %w", name, err)
 	}
 	defer unix.Close(old)
 	label := make([]byte, 1024)

@@ -78,10 +78,10 @@ func writeHolder(f *os.File, h host.Holder) error {
 	h.PID, h.Boot, h.Since = os.Getpid(), boot, time.Now().UTC().Truncate(time.Second)
 	data, err := json.Marshal(h)
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the holder: %w", err)
 	}
 	if err := f.Truncate(0); err != nil {
-		return err
+		return fmt.Errorf("empty the file: %w", err)
 	}
 	_, err = f.WriteAt(append(data, '\n'), 0)
 	return err

@@ -65,7 +65,7 @@ func (d *Deployments) deployClone(ctx context.Context, booted host.Deployment, s
 	if len(kernel) == 0 {
 		var err error
 		if kernel, err = d.KernelArguments(ctx); err != nil {
-			return err
+			return fmt.Errorf("read the kernel arguments: %w", err)
 		}
 	}
 	for _, argument := range kernel {

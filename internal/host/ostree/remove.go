@@ -75,7 +75,7 @@ func (d *Deployments) undeployAll(ctx context.Context, stateroot string) error {
 	for {
 		all, err := d.List(ctx)
 		if err != nil {
-			return err
+			return fmt.Errorf("list deployments: %w", err)
 		}
 		last, ok := lastOf(all, stateroot)
 		if !ok {

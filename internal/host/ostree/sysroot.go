@@ -67,13 +67,13 @@ func remountWritable(path string) error {
 		return nil // not a mount of its own: part of another file system that stays as it is
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("remount %s read-write: %w", path, err)
 	}
 	if _, readOnly, err = mountFlags(path); err != nil || !readOnly {
 		return err
 	}
 	if err := unix.Mount("", path, "", unix.MS_REMOUNT|flags, ""); err != nil {
-		return err
+		return fmt.Errorf("remount the file system of %s read-write: %w", path, err)
 	}
 	if _, readOnly, err = mountFlags(path); err == nil && readOnly {
 		return unix.EROFS

@@ -93,14 +93,14 @@ func (c *client) readResponse() (message, error) {
 	for {
 		var m message
 		if err := c.dec.Decode(&m); err != nil {
-			return m, err
+			return m, fmt.Errorf("decode the response: %w", err)
 		}
 		if m.Method != "echo" {
 			return m, nil
 		}
 		reply := map[string]any{"id": m.ID, "result": m.Params, "error": nil}
 		if err := json.NewEncoder(c.conn).Encode(reply); err != nil {
-			return m, err
+			return m, fmt.Errorf("answer the echo: %w", err)
 		}
 	}
 }

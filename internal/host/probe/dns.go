@@ -121,12 +121,12 @@ func queryOnce(ctx context.Context, network string, server netip.AddrPort, quest
 	}
 	packed, err := msg.Pack()
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the question: %w", err)
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, server.String())
 	if err != nil {
-		return err
+		return fmt.Errorf("connect to %s: %w", server, err)
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
@@ -135,7 +135,7 @@ func queryOnce(ctx context.Context, network string, server netip.AddrPort, quest
 		packed = append([]byte{byte(len(packed) >> 8), byte(len(packed))}, packed...)
 	}
 	if _, err := conn.Write(packed); err != nil {
-		return err
+		return fmt.Errorf("send the question: %w", err)
 	}
 	answer, err := readAnswer(conn, network)
 	if err != nil {
@@ -152,7 +152,7 @@ func readAnswer(conn net.Conn, network string) ([]byte, error) {
 		return buf[:n], err
 	}
 	if _, err := io.ReadFull(conn, buf[:2]); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the length of the answer: %w", err)
 	}
 	n := int(buf[0])<<8 | int(buf[1])
 	_, err := io.ReadFull(conn, buf[:n])

@@ -53,7 +53,7 @@ func probeEcho(ctx context.Context, to netip.Addr, link *net.Interface) error {
 func bindToLink(c syscall.RawConn, link string) error {
 	var inner error
 	if err := c.Control(func(fd uintptr) { inner = unix.BindToDevice(int(fd), link) }); err != nil {
-		return err
+		return fmt.Errorf("reach the socket: %w", err)
 	}
 	return inner
 }
@@ -64,7 +64,7 @@ func awaitEcho(conn net.PacketConn, from netip.Addr, id, protocol int, reply icm
 	for {
 		n, sender, err := conn.ReadFrom(buf)
 		if err != nil {
-			return err
+			return fmt.Errorf("await the echo: %w", err)
 		}
 		m, err := icmp.ParseMessage(protocol, buf[:n])
 		if err != nil || m.Type != reply {

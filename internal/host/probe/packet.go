@@ -54,7 +54,7 @@ func protocolFilter(q question) []bpf.Instruction {
 func attachFilter(fd int, program []bpf.Instruction) error {
 	raw, err := bpf.Assemble(program)
 	if err != nil {
-		return err
+		return fmt.Errorf("assemble the filter: %w", err)
 	}
 	var code []unix.SockFilter
 	for _, r := range raw {
@@ -75,7 +75,7 @@ func (s *packetSocket) send(packet []byte, to net.HardwareAddr) error {
 	addr.Halen = uint8(copy(addr.Addr[:], to))
 	raw, err := s.file.SyscallConn()
 	if err != nil {
-		return err
+		return fmt.Errorf("reach the socket: %w", err)
 	}
 	var sent error
 	err = raw.Write(func(fd uintptr) bool {
@@ -83,7 +83,7 @@ func (s *packetSocket) send(packet []byte, to net.HardwareAddr) error {
 		return sent != unix.EAGAIN
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("send a packet: %w", err)
 	}
 	return sent
 }
@@ -94,7 +94,7 @@ func (s *packetSocket) receiveMatching(match func([]byte) bool) error {
 	for {
 		n, err := s.file.Read(buf)
 		if err != nil {
-			return err
+			return fmt.Errorf("receive a packet: %w", err)
 		}
 		if match(buf[:n]) {
 			return nil

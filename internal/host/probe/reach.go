@@ -93,7 +93,7 @@ func getURL(ctx context.Context, e host.Endpoint) error {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.Target, nil)
 	if err != nil {
-		return err
+		return fmt.Errorf("form the request for %s: %w", e.Target, err)
 	}
 	response, err := client.Do(request)
 	if err != nil {

@@ -43,7 +43,7 @@ func (r *repository) endpointURL(format string, args ...any) string {
 func (r *repository) sendRequest(ctx context.Context, method, at string, body io.Reader, header map[string]string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, at, body)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("form the request: %w", err)
 	}
 	for k, v := range header {
 		req.Header.Set(k, v)
@@ -106,12 +106,12 @@ func (r *repository) Manifest(ctx context.Context, tagOrDigest string) (m host.M
 	err = r.retryWhileAway(ctx, func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.endpointURL("manifests/%s", tagOrDigest), nil)
 		if err != nil {
-			return err
+			return fmt.Errorf("form the request: %w", err)
 		}
 		req.Header["Accept"] = accepted
 		resp, err := r.client.Do(req)
 		if err != nil {
-			return err
+			return fmt.Errorf("fetch the manifest %s: %w", tagOrDigest, err)
 		}
 		defer resp.Body.Close()
 		if err := checkResponse(resp, http.StatusOK); err != nil {

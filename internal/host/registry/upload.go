@@ -54,7 +54,7 @@ func (r *repository) beginUpload(ctx context.Context) (string, error) {
 func (r *repository) uploadLocation(base string, header http.Header) (string, error) {
 	b, err := url.Parse(base)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("parse the repository's address: %w", err)
 	}
 	l, err := b.Parse(header.Get("Location"))
 	if err != nil || header.Get("Location") == "" {
@@ -225,7 +225,7 @@ func (u *upload) receivedSize(ctx context.Context) (int64, error) {
 func (u *upload) completeUpload(ctx context.Context, digest string) error {
 	at, err := withDigest(u.at, digest)
 	if err != nil {
-		return err
+		return fmt.Errorf("parse the address of the upload: %w", err)
 	}
 	return u.retryWhileAway(ctx, func(ctx context.Context) error {
 		_, err := u.requestHeaders(ctx, http.MethodPut, at, nil, nil, http.StatusCreated, http.StatusNoContent)

@@ -76,7 +76,7 @@ func enableUnit(deployment *os.Root, name string) error {
 func pulledBy(deployment *os.Root, name string) ([]string, error) {
 	file, err := deployment.Open(inUnitDir(name))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open the unit %s: %w", name, err)
 	}
 	defer file.Close()
 	options, err := unit.DeserializeOptions(file)
@@ -118,7 +118,7 @@ func disableUnit(deployment *os.Root, name string) error {
 	for _, suffix := range pullers {
 		folders, err := fs.Glob(deployment.FS(), inUnitDir("*"+suffix))
 		if err != nil {
-			return err
+			return fmt.Errorf("find the links to the unit: %w", err)
 		}
 		for _, folder := range folders {
 			if err := deployment.Remove(path.Join(folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -99,7 +99,7 @@ func (m *Manager) socketPaths() []string {
 func dialSocket(socket string) (*godbus.Conn, error) {
 	conn, err := godbus.Dial("unix:path=" + socket)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connect to %s: %w", socket, err)
 	}
 	err = conn.Auth([]godbus.Auth{godbus.AuthExternal(fmt.Sprint(os.Getuid()))})
 	if err == nil && !strings.HasSuffix(socket, privateSocket) {

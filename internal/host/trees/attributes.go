@@ -139,7 +139,7 @@ func readXattr(path, name string) ([]byte, error) {
 		n, err = unix.Lgetxattr(path, name, buf)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the extended attribute %s: %w", name, err)
 	}
 	return buf[:n], nil
 }

@@ -2,6 +2,7 @@ package trees
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"golang.org/x/sys/unix"
@@ -53,7 +54,7 @@ func cannotClone(err error) bool {
 // copySparse copies the parts that hold data.
 func (m *mirror) copySparse(dst, src int, size int64) (int64, error) {
 	if err := unix.Ftruncate(dst, size); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("set the size of the copy: %w", err)
 	}
 	for off := int64(0); off < size; {
 		data, err := unix.Seek(src, off, unix.SEEK_DATA)
@@ -61,11 +62,11 @@ func (m *mirror) copySparse(dst, src int, size int64) (int64, error) {
 			break // only a hole from here on
 		}
 		if err != nil {
-			return off, err
+			return off, fmt.Errorf("find data: %w", err)
 		}
 		hole, err := unix.Seek(src, data, unix.SEEK_HOLE)
 		if err != nil {
-			return off, err
+			return off, fmt.Errorf("find the end of data: %w", err)
 		}
 		end := min(hole, size)
 		if data >= end {
@@ -97,7 +98,7 @@ func (m *mirror) copyRange(dst, src int, off, end int64) (int64, error) {
 		}
 		if m.r.Live && n >= chunk {
 			if err := unix.Fdatasync(dst); err != nil {
-				return off, err
+				return off, fmt.Errorf("flush the copy: %w", err)
 			}
 		}
 	}
@@ -126,7 +127,7 @@ func byHand(dst, src int, off int64, n int) (int, error) {
 	buf := make([]byte, min(n, blockSize))
 	got, err := unix.Pread(src, buf, off)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("read the original: %w", err)
 	}
 	if got == 0 {
 		return 0, io.EOF
@@ -134,7 +135,7 @@ func byHand(dst, src int, off int64, n int) (int, error) {
 	for done := 0; done < got; {
 		w, err := unix.Pwrite(dst, buf[done:got], off+int64(done))
 		if err != nil {
-			return done, err
+			return done, fmt.Errorf("write the copy: %w", err)
 		}
 		done += w
 	}

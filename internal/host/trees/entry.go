@@ -103,7 +103,7 @@ func (m *mirror) mirrorFolder(f *folder, name string, want meta, have *meta, for
 	}
 	if have == nil {
 		if err := unix.Mkdirat(f.dst, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
-			return err
+			return fmt.Errorf("make folder %s: %w", name, err)
 		}
 	}
 	if foreign {
@@ -126,11 +126,11 @@ func (m *mirror) mirrorSymlink(f *folder, name string, want meta, have *meta) er
 			return m.copyAttributes(at{f.src, name}, at{f.dst, name}, want, have)
 		}
 		if err := unix.Unlinkat(f.dst, name, 0); err != nil {
-			return err
+			return fmt.Errorf("remove %s: %w", name, err)
 		}
 	}
 	if err := unix.Symlinkat(target, f.dst, name); err != nil {
-		return err
+		return fmt.Errorf("make the symbolic link %s: %w", name, err)
 	}
 	m.stats.copied.Add(1)
 	return m.copyAttributes(at{f.src, name}, at{f.dst, name}, want, nil)
@@ -143,7 +143,7 @@ func (m *mirror) mirrorSpecial(f *folder, name string, want meta, have *meta) er
 	}
 	if have != nil {
 		if err := unix.Unlinkat(f.dst, name, 0); err != nil {
-			return err
+			return fmt.Errorf("remove %s: %w", name, err)
 		}
 	}
 	if err := unix.Mknodat(f.dst, name, want.kind()|0o600, int(want.rdev)); err != nil {
@@ -157,7 +157,7 @@ func readLinkAt(dir int, name string) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(dir, name, buf)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("read the symbolic link %s: %w", name, err)
 	}
 	return string(buf[:n]), nil
 }

@@ -53,7 +53,7 @@ func (m *mirror) makeLink(l link) error {
 		}
 		m.stats.copied.Add(1)
 		if err := unix.Linkat(leaderDir, path.Base(l.leader), dir, name, 0); err != nil {
-			return err
+			return fmt.Errorf("link %s: %w", name, err)
 		}
 		return m.distrustChanged(leaderDir, l.leader)
 	})

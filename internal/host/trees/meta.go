@@ -1,6 +1,10 @@
 package trees
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 // meta is what the mirror needs to know of one file.
 type meta struct {
@@ -37,7 +41,7 @@ func statFD(fd int) (meta, error) { return readMeta(fd, "", unix.AT_EMPTY_PATH) 
 func readMeta(dir int, name string, flags int) (meta, error) {
 	var s unix.Statx_t
 	if err := unix.Statx(dir, name, flags, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &s); err != nil {
-		return meta{}, err
+		return meta{}, fmt.Errorf("read the attributes of %s: %w", name, err)
 	}
 	return meta{
 		dev: unix.Mkdev(s.Dev_major, s.Dev_minor), mnt: s.Mnt_id, ino: s.Ino,

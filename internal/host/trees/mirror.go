@@ -93,7 +93,7 @@ func (m *mirror) copyStats(started time.Time) host.CopyStats {
 func (t *Trees) runPass(m *mirror) error {
 	src, err := t.root.Open(m.r.From, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return err
+		return fmt.Errorf("open %s: %w", m.r.From, err)
 	}
 	defer src.Close()
 	dst, fresh, err := t.openTarget(m.r.To)
@@ -147,7 +147,7 @@ func (t *Trees) openTarget(to string) (dir *os.File, fresh bool, err error) {
 		return dir, false, err
 	}
 	if err := t.root.MakeFolder(to); err != nil {
-		return nil, false, err
+		return nil, false, fmt.Errorf("make folder %s: %w", to, err)
 	}
 	dir, err = t.root.Open(to, unix.O_RDONLY|unix.O_DIRECTORY)
 	return dir, true, err

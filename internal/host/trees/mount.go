@@ -83,7 +83,7 @@ func readMounts() (map[uint64]mountInfo, error) {
 		}
 		id, err := strconv.ParseUint(fields[0], 10, 64)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("parse a mount's identity: %w", err)
 		}
 		all[id] = mountInfo{id: id, root: unescape(fields[3]), point: unescape(fields[4])}
 	}
@@ -115,7 +115,7 @@ func openSame(tree int, rel string, want meta) (*os.File, error) {
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open %s: %w", rel, err)
 	}
 	f := os.NewFile(uintptr(fd), rel)
 	got, err := statFD(fd)

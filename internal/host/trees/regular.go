@@ -78,7 +78,7 @@ func (m *mirror) copyFile(f *folder, name string, want meta, have *meta, lenient
 	}
 	if have != nil {
 		if err := unix.Unlinkat(f.dst, name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
-			return err
+			return fmt.Errorf("remove %s: %w", name, err)
 		}
 	}
 	steady, err := m.writeCopy(src, f.dst, name, before)

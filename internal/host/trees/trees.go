@@ -82,7 +82,7 @@ func (u *usage) addFolder(dir *os.File) error {
 	}
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return err
+		return fmt.Errorf("list a folder: %w", err)
 	}
 	for _, name := range names {
 		m, err := statAt(int(dir.Fd()), name)

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 )
@@ -26,17 +27,17 @@ func (c clusters) nextCluster(n uint32) (next uint32, more bool, err error) {
 	switch c.bits {
 	case 12:
 		if _, err := c.r.ReadAt(b[:2], c.table+int64(n)*3/2); err != nil {
-			return 0, false, err
+			return 0, false, fmt.Errorf("read the allocation table: %w", err)
 		}
 		next = uint32(le.Uint16(b[:2])) >> (4 * (n & 1)) & 0xfff
 	case 16:
 		if _, err := c.r.ReadAt(b[:2], c.table+int64(n)*2); err != nil {
-			return 0, false, err
+			return 0, false, fmt.Errorf("read the allocation table: %w", err)
 		}
 		next = uint32(le.Uint16(b[:2]))
 	default:
 		if _, err := c.r.ReadAt(b[:4], c.table+int64(n)*4); err != nil {
-			return 0, false, err
+			return 0, false, fmt.Errorf("read the allocation table: %w", err)
 		}
 		if next = le.Uint32(b[:]); c.last < 0xfffffff8 {
 			next &= 0x0fffffff // FAT32 keeps the upper four bits to itself
@@ -98,7 +99,7 @@ func (c clusters) readFolder(first uint32, limit int64, contiguous bool) ([]byte
 			have := len(out)
 			out = append(out, make([]byte, size)...)
 			if _, err := c.r.ReadAt(out[have:], at); err != nil {
-				return false, err
+				return false, fmt.Errorf("read a folder: %w", err)
 			}
 			if at += size; hasEndMark(out[have:]) || int64(len(out)) >= limit {
 				return false, nil
@@ -133,7 +134,7 @@ func (c clusters) readChain(first uint32, size int64, contiguous bool) ([]byte, 
 		have := len(out)
 		out = append(out, make([]byte, part)...)
 		if _, err := c.r.ReadAt(out[have:], at); err != nil {
-			return false, err
+			return false, fmt.Errorf("read a file: %w", err)
 		}
 		return int64(len(out)) < size, nil
 	})

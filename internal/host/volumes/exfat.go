@@ -2,6 +2,7 @@ package volumes
 
 import (
 	"context"
+	"fmt"
 	"io"
 )
 
@@ -28,7 +29,7 @@ type exFAT struct {
 func openExFAT(ctx context.Context, r io.ReaderAt) (*exFAT, error) {
 	s := make([]byte, 512)
 	if _, err := r.ReadAt(s, 0); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the boot sector: %w", err)
 	}
 	if !isExFAT(s) {
 		return nil, errCorrupt

@@ -3,6 +3,7 @@ package volumes
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 )
@@ -107,7 +108,7 @@ func labelOfFAT(ctx context.Context, r io.ReaderAt, s []byte) (string, error) {
 func readFAT(ctx context.Context, r io.ReaderAt) (*node, error) {
 	s := make([]byte, 512)
 	if _, err := r.ReadAt(s, 0); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the boot sector: %w", err)
 	}
 	f, err := openFAT(ctx, r, s)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"unicode/utf16"
@@ -26,7 +27,7 @@ var le = binary.LittleEndian
 func identifyFilesystem(ctx context.Context, r io.ReaderAt) (kind, label string, err error) {
 	sector := make([]byte, 512)
 	if _, err := r.ReadAt(sector, 0); err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("read a sector: %w", err)
 	}
 	switch {
 	case isExFAT(sector):

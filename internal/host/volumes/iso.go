@@ -3,6 +3,7 @@ package volumes
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -55,7 +56,7 @@ func isoRoots(r io.ReaderAt) (primary, joliet []byte, err error) {
 	for n := range int64(isoMaxDescriptors) {
 		d := make([]byte, isoSector)
 		if _, err := r.ReadAt(d, (isoFirstDescriptor+n)*isoSector); err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("read descriptor %d: %w", n, err)
 		}
 		if string(d[1:6]) != "CD001" || d[0] == isoEnd {
 			break

@@ -134,7 +134,7 @@ func networkFiles(h hostnet.Host, form Form) ([]file, error) {
 	case NMState:
 		d, err := h.State()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("derive the host's document: %w", err)
 		}
 		text, err := d.Encode()
 		return []file{{nmstateDir + "50-secondary-networks.yml", string(text)}}, err

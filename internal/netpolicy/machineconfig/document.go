@@ -109,14 +109,14 @@ func Documents(config []byte) (map[string]string, error) {
 func decodeContents(r ignition.Resource) (string, error) {
 	data, err := dataurl.DecodeString(*r.Source)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("decode the data URL: %w", err)
 	}
 	if r.Compression == nil || *r.Compression == "" {
 		return string(data.Data), nil
 	}
 	unpacked, err := gzip.NewReader(bytes.NewReader(data.Data))
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("decompress the content: %w", err)
 	}
 	text, err := io.ReadAll(io.LimitReader(unpacked, maxDocument+1))
 	if err == nil && len(text) > maxDocument {

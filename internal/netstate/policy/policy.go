@@ -134,7 +134,7 @@ type evaluation struct {
 func (e *evaluation) loadState(current netstate.Document) error {
 	text, err := current.Encode()
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the state: %w", err)
 	}
 	return yaml.Unmarshal(text, &e.current)
 }

@@ -83,7 +83,7 @@ func (e *evaluation) fillNode(n *yaml.Node) error {
 		}
 		line, column := n.Line, n.Column
 		if err := n.Encode(v); err != nil {
-			return err
+			return fmt.Errorf("encode the value: %w", err)
 		}
 		n.Line, n.Column = line, column
 		return nil

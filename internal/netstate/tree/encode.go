@@ -23,7 +23,7 @@ func Encode(v any) ([]byte, error) {
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
 	if err := enc.Encode(n); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("encode the document: %w", err)
 	}
 	return out.Bytes(), nil
 }

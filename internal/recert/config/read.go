@@ -54,7 +54,7 @@ func remarkSetting(text string) setting {
 
 func readKubeadmin(c *Config, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &c.KubeadminPasswordHash); err != nil {
-		return err
+		return fmt.Errorf("read a text: %w", err)
 	}
 	if c.KubeadminPasswordHash == "" {
 		// The field's tool deletes the Secret for an empty hash, and its callers always send one.
@@ -85,7 +85,7 @@ func listSetting(read func(c *Config, text string) error) setting {
 		list := []string{""}
 		if json.Unmarshal(raw, &list[0]) != nil {
 			if err := json.Unmarshal(raw, &list); err != nil {
-				return err
+				return fmt.Errorf("read a list: %w", err)
 			}
 		}
 		for i, text := range list {

@@ -3,6 +3,7 @@ package inspect
 import (
 	"crypto"
 	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
@@ -59,11 +60,11 @@ func (t Token) SignAgain(key crypto.Signer, keyID string) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(t.Algorithm),
 		Key: jose.JSONWebKey{Key: key, KeyID: keyID}}, options)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("make a signer: %w", err)
 	}
 	signed, err := signer.Sign(t.signed.UnsafePayloadWithoutVerification())
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("sign the token: %w", err)
 	}
 	return signed.CompactSerialize()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ func ResourceHash(o *wire.Object, value []byte) (string, error) {
 	}
 	sum := fnv.New32()
 	if err := json.NewEncoder(sum).Encode(data); err != nil {
-		return "", err
+		return "", fmt.Errorf("encode the data: %w", err)
 	}
 	return base64.URLEncoding.EncodeToString(sum.Sum(nil)), nil
 }

@@ -107,7 +107,7 @@ func (e *jsonEditor) visitString(path []string, visit Visitor) (string, error) {
 	if edited, changed := visit(path, text); changed {
 		fresh, err := json.Marshal(edited)
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("encode the edited text: %w", err)
 		}
 		end := int(e.in.InputOffset())
 		e.out = append(append(e.out, e.doc[e.last:end-len(quoted)]...), fresh...)

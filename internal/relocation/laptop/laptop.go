@@ -107,18 +107,18 @@ func (d Desk) serveOnce(ctx context.Context) (err error) {
 	}
 	on, err := d.Link.Carrier(ctx, d.Port)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the carrier of %s: %w", d.Port, err)
 	}
 	if err := d.checkNoOtherServer(ctx, on); err != nil {
 		return err
 	}
 	config, err := d.Config(on)
 	if err != nil {
-		return err
+		return fmt.Errorf("render the DHCP configuration for %s: %w", on, err)
 	}
 	added, err := d.Link.Assign(ctx, on, d.Address)
 	if err != nil {
-		return err
+		return fmt.Errorf("assign %s to %s: %w", d.Address, on, err)
 	}
 	if added && (on == d.Port || !d.NodesOwn) {
 		defer func() { err = errors.Join(err, d.Link.Withdraw(context.WithoutCancel(ctx), on, d.Address)) }()

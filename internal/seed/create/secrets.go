@@ -107,7 +107,7 @@ func (s *sweep) sweepStore(ctx context.Context) error {
 			return err
 		}
 		if err := store.Commit(ctx, edits); err != nil {
-			return err
+			return fmt.Errorf("write the store of the copy: %w", err)
 		}
 		return store.Defragment(ctx)
 	})

@@ -186,7 +186,7 @@ func decryptKey(data, password []byte) ([]byte, error) {
 	}
 	raw, err := scrypt.Key(password, s.KDF.Salt, s.KDF.Params.N, s.KDF.Params.R, s.KDF.Params.P, 32)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("derive the key from the password: %w", err)
 	}
 	out, ok := secretbox.Open(nil, s.Ciphertext, (*[24]byte)(s.Cipher.Nonce), (*[32]byte)(raw))
 	if !ok {

@@ -84,11 +84,11 @@ func (f Foreign) isServed(m Message, present []Message) (served bool, presence i
 func addPlainAddress(iface, text string) error {
 	link, err := netlink.LinkByName(iface)
 	if err != nil {
-		return err
+		return fmt.Errorf("find link %s: %w", iface, err)
 	}
 	a, err := netlink.ParseAddr(text)
 	if err != nil {
-		return err
+		return fmt.Errorf("parse address %s: %w", text, err)
 	}
 	return netlink.AddrAdd(link, a)
 }
@@ -97,7 +97,7 @@ func addPlainAddress(iface, text string) error {
 func addPlainRoute(iface string, r netstate.Route) error {
 	link, err := netlink.LinkByName(iface)
 	if err != nil {
-		return err
+		return fmt.Errorf("find link %s: %w", iface, err)
 	}
 	dest, err := netstate.ParseDestination(r.Destination)
 	if err != nil {

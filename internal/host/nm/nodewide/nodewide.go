@@ -132,7 +132,7 @@ func Observe(ctx context.Context, names Names) *netstate.Hostname {
 func (p Ports) Start(ctx context.Context, d netstate.Document) error {
 	if d.OVSDB != nil || d.OVN != nil {
 		if err := p.Database.Configure(ctx, d.OVSDB, d.OVN); err != nil {
-			return err
+			return fmt.Errorf("configure Open vSwitch: %w", err)
 		}
 	}
 	return p.startName(ctx, d.Hostname)
@@ -157,7 +157,7 @@ func (p Ports) Store(ctx context.Context, d netstate.Document) error {
 		return nil
 	}
 	if err := p.Names.SetStored(ctx, *d.Hostname.Config); err != nil {
-		return err
+		return fmt.Errorf("store the host name: %w", err)
 	}
 	return p.startName(ctx, d.Hostname)
 }

@@ -47,7 +47,7 @@ func parseRule(message []byte, family int) (netstate.RouteRule, bool, error) {
 	m := nl.DeserializeRtMsg(message)
 	attrs, err := nl.ParseRouteAttr(message[m.Len():])
 	if err != nil {
-		return netstate.RouteRule{}, false, err
+		return netstate.RouteRule{}, false, fmt.Errorf("parse the attributes of a rule: %w", err)
 	}
 	out := netstate.RouteRule{Family: "ipv4", RouteTable: int(m.Table), Action: profile.RuleAction(m.Type)}
 	if family == netlink.FAMILY_V6 {

@@ -173,7 +173,7 @@ func routeEntry(r netstate.Route, have []netstate.Route, raw []map[string]dbus.V
 	}
 	dest, err := netstate.ParseDestination(r.Destination)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("parse the destination of a route: %w", err)
 	}
 	e := map[string]dbus.Variant{
 		"dest":   dbus.MakeVariant(dest.Addr().String()),

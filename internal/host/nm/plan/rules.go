@@ -161,7 +161,7 @@ func ruleFamily(r netstate.RouteRule) (netstate.Family, error) {
 		}
 		pfx, err := netstate.ParseDestination(*text)
 		if err != nil {
-			return 0, err
+			return 0, fmt.Errorf("parse the family of a rule: %w", err)
 		}
 		return netstate.FamilyOf(pfx.Addr()), nil
 	}

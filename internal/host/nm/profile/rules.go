@@ -65,7 +65,7 @@ func RuleEntry(r netstate.RouteRule, f netstate.Family) (map[string]dbus.Variant
 		}
 		p, err := netstate.ParseDestination(*text)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("parse the destination of a rule: %w", err)
 		}
 		e[key], e[key+"-len"] = dbus.MakeVariant(p.Addr().String()), dbus.MakeVariant(byte(p.Bits()))
 	}
