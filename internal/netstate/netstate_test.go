@@ -90,22 +90,32 @@ func FuzzDecode(f *testing.F) {
 func TestValidate(t *testing.T) {
 	require.NoError(t, Validate(parse(t, ipChange)))
 	iface := func(rest string) string { return "interfaces: [{name: eno1, type: ethernet, " + rest + "}]" }
+	bridge := func(options string) string {
+		return "interfaces: [{name: b, type: linux-bridge, bridge: {options: {" + options + "}}}]"
+	}
 	v4 := func(list string) string { return iface("ipv4: {enabled: true, address: [" + list + "]}") }
 	route := func(rest string) string {
 		return "interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}, ipv6: {enabled: false}}]\nroutes: {config: [{" + rest + "}]}"
 	}
 	for text, want := range map[string]string{
-		"interfaces: [{name: ''}]":                                                              "is empty",
-		"interfaces: [{name: abcdefghijklmnop}]":                                                "longer than 15",
-		"interfaces: [{name: a/b}]":                                                             "the kernel refuses",
-		"interfaces: [{name: ..}]":                                                              "is reserved",
-		"interfaces: [{name: a}, {name: a}]":                                                    "appears twice",
-		iface("state: asleep"):                                                                  "none of up, down, absent",
-		iface("vlan: {id: 5}"):                                                                  "does not belong to type ethernet",
-		"interfaces: [{name: a, vlan: {id: 4095}}]":                                             "VLAN id 4095 is outside 1-4094",
-		"interfaces: [{name: a, vlan: {id: 0}}]":                                                "VLAN id 0 is outside",
-		"interfaces: [{name: a, vlan: {id: 1, base-iface: a}}]":                                 "its own base",
-		iface("mtu: 40"):                                                                        "MTU 40 is outside",
+		"interfaces: [{name: ''}]":                              "is empty",
+		"interfaces: [{name: abcdefghijklmnop}]":                "longer than 15",
+		"interfaces: [{name: a/b}]":                             "the kernel refuses",
+		"interfaces: [{name: ..}]":                              "is reserved",
+		"interfaces: [{name: a}, {name: a}]":                    "appears twice",
+		iface("state: asleep"):                                  "none of up, down, absent",
+		iface("vlan: {id: 5}"):                                  "does not belong to type ethernet",
+		"interfaces: [{name: a, vlan: {id: 4095}}]":             "VLAN id 4095 is outside 1-4094",
+		"interfaces: [{name: a, vlan: {id: 0}}]":                "VLAN id 0 is outside",
+		"interfaces: [{name: a, vlan: {id: 1, base-iface: a}}]": "its own base",
+		iface("ethernet: {speed: -1}"):                          "ethernet.speed: -1 is negative",
+		bridge("group-forward-mask: 70000"):                     "70000 is outside 0-65535",
+		bridge("multicast-last-member-count: -1"):               "multicast-last-member-count: -1 is negative",
+		bridge("mac-ageing-time: -1"):                           "mac-ageing-time: -1 is negative",
+		bridge("multicast-query-interval: -1"):                  "multicast-query-interval: -1 is negative",
+		"interfaces: [{name: b, type: bond, link-aggregation: {mode: active-backup, port: [a], ports-config: [{name: a, queue-id: -1}]}}]":                              "queue-id -1 of \"a\" is negative",
+		"interfaces: [{name: b, type: ovs-bridge, bridge: {port: [{name: l, link-aggregation: {mode: balance-slb, bond-updelay: -1, port: [{name: a}, {name: c}]}}]}}]": "bond-updelay: -1 is negative",
+		iface("mtu: 40"): "MTU 40 is outside",
 		iface("mtu: 1000, ipv6: {enabled: true}"):                                               "at least 1280",
 		iface("mac-address: 12:34"):                                                             "not a MAC address",
 		"interfaces: [{name: b, type: ovs-bridge, ipv4: {enabled: false}}]":                     "carries no addresses",

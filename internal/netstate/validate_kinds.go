@@ -59,6 +59,7 @@ func (v *validator) checkKinds(i Interface) {
 		v.addProblem("a pair needs two names")
 	}
 	if e := i.Ethernet; e != nil {
+		v.checkNotNegative(i, numbers{"ethernet.speed": &e.Speed})
 		v.checkOneOf(i, "ethernet.duplex", e.Duplex, "", "full", "half")
 		if e.AutoNegotiation != nil && !*e.AutoNegotiation && (e.Speed == 0) != (e.Duplex == "") {
 			v.at = i.keyPath("ethernet")
@@ -158,6 +159,9 @@ func (v *validator) checkBondMembers(i Interface, b Bond) {
 		if m.QueueID == nil || *m.QueueID == 0 {
 			continue
 		}
+		if *m.QueueID < 0 {
+			v.addProblem("queue-id %d of %q is negative", *m.QueueID, m.Name)
+		}
 		if other, taken := queues[*m.QueueID]; taken {
 			v.addProblem("queue-id %d of %q is that of %q already", *m.QueueID, m.Name, other)
 		}
@@ -221,6 +225,9 @@ func (v *validator) checkPortBond(i Interface, key string, p BridgePort) {
 		v.addProblem("a bond inside a bridge needs two ports or more")
 	}
 	v.checkOneOf(i, key+".link-aggregation.mode", p.Bond.Mode, "", "active-backup", "balance-slb", "balance-tcp", "lacp")
+	v.checkNotNegative(i, numbers{
+		key + ".link-aggregation.bond-updelay": p.Bond.UpDelay, key + ".link-aggregation.bond-downdelay": p.Bond.DownDelay,
+	})
 }
 
 // checkRange checks a number that may be missing.
@@ -228,6 +235,19 @@ func (v *validator) checkRange(n *int, key string, i Interface, low, high int) {
 	if n != nil && (*n < low || *n > high) {
 		v.at = i.keyPath(key)
 		v.addProblem("%d is outside %d-%d", *n, low, high)
+	}
+}
+
+// numbers are fields that may be missing, by their keys.
+type numbers map[string]*int
+
+// checkNotNegative refuses what NetworkManager and the kernel would take for a number close to 2^32.
+func (v *validator) checkNotNegative(i Interface, all numbers) {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if n := all[key]; n != nil && *n < 0 {
+			v.at = i.keyPath(key)
+			v.addProblem("%d is negative", *n)
+		}
 	}
 }
 
@@ -255,6 +275,18 @@ func (v *validator) checkBridgeOptions(i Interface, b Bridge) {
 	v.checkOneOf(i, "bridge.options.vlan-protocol", o.VLANProtocol, "", "802.1q", "802.1ad")
 	v.checkOneOf(i, "bridge.options.multicast-router", o.MulticastRouter, "", "auto", "disabled", "enabled", "0", "1", "2")
 	v.checkRange(o.VLANDefaultPVID, "bridge.options.vlan-default-pvid", i, 0, maxVLAN)
+	v.checkRange(o.GroupForwardMask, "bridge.options.group-forward-mask", i, 0, 65535)
+	v.checkNotNegative(i, numbers{
+		"bridge.options.hash-max": o.HashMax, "bridge.options.mac-ageing-time": o.MACAgeingTime,
+		"bridge.options.multicast-last-member-count":       o.MulticastLastMemberCount,
+		"bridge.options.multicast-last-member-interval":    o.MulticastLastMemberInterval,
+		"bridge.options.multicast-membership-interval":     o.MulticastMembershipInterval,
+		"bridge.options.multicast-querier-interval":        o.MulticastQuerierInterval,
+		"bridge.options.multicast-query-interval":          o.MulticastQueryInterval,
+		"bridge.options.multicast-query-response-interval": o.MulticastQueryResponse,
+		"bridge.options.multicast-startup-query-count":     o.MulticastStartupCount,
+		"bridge.options.multicast-startup-query-interval":  o.MulticastStartupInterval,
+	})
 	if s := o.STP; s != nil {
 		v.checkRange(s.ForwardDelay, "bridge.options.stp.forward-delay", i, 2, 30)
 		v.checkRange(s.HelloTime, "bridge.options.stp.hello-time", i, 1, 10)
