@@ -83,7 +83,7 @@ func (g guard) reviewToken(ctx context.Context, token string) (*authenticationv1
 		return nil, fmt.Errorf("review the token of a metrics request: %w", err)
 	}
 	if !review.Status.Authenticated {
-		return nil, nil //nolint:nilnil // no error: the answer is that there is no such user
+		return nil, nil // no error: the answer is that there is no such user
 	}
 	return &review.Status.User, nil
 }

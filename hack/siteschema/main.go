@@ -136,6 +136,7 @@ func (s *schema) of(t reflect.Type) map[string]any {
 		return map[string]any{"type": "integer"}
 	case reflect.String:
 		return map[string]any{"type": "string"}
+	default: // a group, below
 	}
 	properties := map[string]any{}
 	var required []string
@@ -225,6 +226,7 @@ func describe(t reflect.Type) (value string, inner reflect.Type) {
 		return "true or false", nil
 	case reflect.Int:
 		return "number", nil
+	default: // the rest is text
 	}
 	return "text", nil
 }

@@ -127,7 +127,7 @@ func GetManagedCluster(ctx context.Context, hub client.Reader, cluster string) (
 	mc.SetGroupVersionKind(ManagedCluster())
 	err := hub.Get(ctx, client.ObjectKey{Name: cluster}, mc)
 	if notServed(err) {
-		return nil, nil //nolint:nilnil // no error: the answer is that there is none
+		return nil, nil // no error: the answer is that there is none
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get managedcluster %s on the hub: %w", cluster, err)

@@ -125,6 +125,7 @@ func (p *Progress) addEntry(e Entry) {
 			Flow: e.Flow, Step: e.Step, Title: e.Title, Index: e.Index, Total: e.Total, Ended: e.Time, Kind: e.Kind,
 			Took: time.Duration(e.TookMS) * time.Millisecond, Error: e.Error,
 		})
+	default: // no step ended
 	}
 }
 
@@ -154,5 +155,6 @@ func (f *FlowProgress) addEntry(e Entry) {
 		f.Finished, f.Ended, f.Failure = true, e.Time, ""
 	case KindRolledBack:
 		f.RolledBack, f.Ended = true, e.Time
+	default: // an undone step and a note leave the flow where it is
 	}
 }

@@ -19,6 +19,7 @@ func begunSteps(p Plan, entries []Entry) []string {
 			touched[e.Step] = true
 		case KindUndone:
 			delete(touched, e.Step)
+		default: // the others start and undo no step
 		}
 	}
 	var names []string
@@ -59,6 +60,7 @@ func doneInJournal(p Plan, step string, entries []Entry) bool {
 			done = true
 		case KindIntent, KindFailed, KindUndo, KindUndone, KindUndoFailed:
 			done = false
+		default: // the others belong to no step
 		}
 	}
 	return done

@@ -147,6 +147,7 @@ func Narrate(e flow.Entry) string {
 		return fmt.Sprintf("could NOT undo: %s: %s", e.Title, e.Error)
 	case flow.KindNote:
 		return e.Message
+	default: // the others are said by the steps
 	}
 	return ""
 }

@@ -93,7 +93,7 @@ func receive(fd int, frame, beside []byte) received {
 	messages, err := unix.ParseSocketControlMessage(beside[:besideLength])
 	for _, m := range messages {
 		if err == nil && m.Header.Level == unix.SOL_PACKET && m.Header.Type == unix.PACKET_AUXDATA {
-			aux := (*unix.TpacketAuxdata)(unsafe.Pointer(unsafe.SliceData(m.Data)))
+			aux := (*unix.TpacketAuxdata)(unsafe.Pointer(unsafe.SliceData(m.Data))) //nolint:gosec // the kernel put this structure there
 			got.tagged, got.tag = aux.Status&unix.TP_STATUS_VLAN_VALID != 0, aux.Vlan_tci&0xfff
 		}
 	}

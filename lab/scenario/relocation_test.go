@@ -50,7 +50,7 @@ dnsServers: [%[4]s]
 type relocated struct {
 	t       *testing.T
 	lab     *lab.Lab
-	ctx     context.Context //nolint:containedctx // of the scenario
+	ctx     context.Context // of the scenario
 	plugged *stick.Stick
 }
 

@@ -66,6 +66,7 @@ func (n *node) request(f flow) map[string]any {
 		return map[string]any{"stage": lcav1.StageRollback}
 	case final:
 		return map[string]any{"stage": lcav1.StageIdle}
+	default: // a change
 	}
 	to := n.places[1-n.at]
 	return map[string]any{

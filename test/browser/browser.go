@@ -89,7 +89,7 @@ func (b *Browser) Open(url string) {
 
 // TryOpen is Open for a page that may not answer, or whose certificate the browser warns of.
 func (b *Browser) TryOpen(url string) error {
-	return chromedp.Do(b.ctx, chromedp.Navigate(url)) //nolint:wrapcheck // the error names page and reason
+	return chromedp.Do(b.ctx, chromedp.Navigate(url)) // the error names page and reason
 }
 
 // Key presses keys; a text of several characters is typed.

@@ -45,7 +45,7 @@ func (w Wiring) printMachineConfig(f machineConfigs, args []string) error {
 		return fmt.Errorf("encode the MachineConfig: %w", err)
 	}
 	_, err = w.Out.Write(text)
-	return err //nolint:wrapcheck // standard output is named by the system
+	return err // standard output is named by the system
 }
 
 func (w Wiring) renderMachineConfig(f machineConfigs, args []string) (any, error) {
@@ -55,7 +55,7 @@ func (w Wiring) renderMachineConfig(f machineConfigs, args []string) (any, error
 	case f.disruption:
 		return machineconfig.NodeDisruptionPolicy(), nil
 	case f.overlay:
-		return machineconfig.DefaultOverlay().MachineConfig(f.pool) //nolint:wrapcheck // says which folder
+		return machineconfig.DefaultOverlay().MachineConfig(f.pool) // says which folder
 	case f.name == "":
 		return nil, errors.New("--name must be set, to the name of the policy that the document is of")
 	}
@@ -71,5 +71,5 @@ func (w Wiring) renderMachineConfig(f machineConfigs, args []string) (any, error
 	if err != nil {
 		return nil, fmt.Errorf("encode the document: %w", err)
 	}
-	return machineconfig.Document(f.pool, f.name, raw) //nolint:wrapcheck // says what is wrong with the document
+	return machineconfig.Document(f.pool, f.name, raw) // says what is wrong with the document
 }

@@ -175,7 +175,7 @@ func checkMachineConfig(data []byte) error {
 	}
 	documents, err := machineconfig.Documents(mc.Spec.Config.Raw)
 	if err != nil {
-		return err //nolint:wrapcheck // says which file
+		return err // says which file
 	}
 	if len(documents) == 0 {
 		return fmt.Errorf("the MachineConfig has no network document below %s", machineconfig.DisruptionPath)

@@ -49,6 +49,7 @@ func Print(w io.Writer, f Format, a Answer) error {
 		}
 		_, err = w.Write(data)
 		return err
+	default: // text, below
 	}
 	return a.Text(w)
 }

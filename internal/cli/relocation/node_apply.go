@@ -163,6 +163,7 @@ func (w NodeWiring) followSite(ctx context.Context, site portal.Site) error {
 		case portal.Failed:
 			e := sitecode.Lookup(now.Code)
 			return &verb.FinalError{Cause: fmt.Errorf("code %s: %s %s (%s)", now.Code, e.Meaning, e.Action, now.Message)}
+		default: // it goes on
 		}
 		if err := w.Clock.Sleep(ctx, time.Second); err != nil {
 			return fmt.Errorf("the node continues; see 'lca-cli relocation status --watch': %w", err)

@@ -47,7 +47,7 @@ func (c *counting) RoundTrip(q *http.Request) (*http.Response, error) {
 		c.last = time.Now()
 		c.mu.Unlock()
 	}
-	return c.next.RoundTrip(q) //nolint:wrapcheck // it stands for the one that it wraps
+	return c.next.RoundTrip(q) // it stands for the one that it wraps
 }
 
 // resourceOf is the resource in a path such as /apis/group/version/namespaces/ns/resource/name.

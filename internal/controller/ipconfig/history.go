@@ -24,6 +24,7 @@ func historyFor(before []lcav1.StageHistory, o observation, state ipconfig.State
 		return nil
 	case ipconfig.StateNew, ipconfig.StateBlocked:
 		return before
+	default: // an operation
 	}
 	h := before
 	for _, m := range milestonesOf(o, state) {
@@ -69,6 +70,7 @@ func isRest(state ipconfig.State) bool {
 	case ipconfig.StateConfigured, ipconfig.StateConfigFailed, ipconfig.StateFinishFailed, ipconfig.StateRolledBack,
 		ipconfig.StateBecomingIdle:
 		return true
+	default: // it has not ended
 	}
 	return false
 }

@@ -72,6 +72,7 @@ func (r *Reconciler) measureChange(before, after *lcav1.IPConfig, o observation,
 			result = "failed"
 		case flow.KindUndone:
 			result = "undone"
+		default: // done
 		}
 		m.steps.WithLabelValues(s.Flow, s.Step, result).Observe(s.Took.Seconds())
 	}
@@ -123,6 +124,7 @@ func resultLabel(state ipconfig.State) string {
 		return "failed"
 	case ipconfig.StateBecomingIdle:
 		return "aborted"
+	default: // it ended well
 	}
 	return "completed"
 }

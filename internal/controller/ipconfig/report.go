@@ -187,6 +187,7 @@ func setStage(l *status.Conditions, out outcome) {
 		l.Set(lcav1.ConditionRollbackCompleted, no, lcav1.ReasonFailed, orDefault(out.message, l.Message(lcav1.ConditionRollbackCompleted)))
 		l.Set(lcav1.ConditionRollbackInProgress, no, lcav1.ReasonFailed,
 			orDefault(out.message, l.Message(lcav1.ConditionRollbackCompleted)))
+	default: // these conditions say nothing of the other states
 	}
 }
 

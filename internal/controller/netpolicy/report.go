@@ -191,6 +191,7 @@ func (r *Reconciler) emitOutcome(policy *nmstatev1.NodeNetworkConfigurationPolic
 		}
 	case condition.PolicyIgnored:
 		r.emitEvent(policy, normal, nmstatev1.ReasonNoMatchingNode, "RollOut", message)
+	default: // no event before the outcome is known
 	}
 }
 
@@ -224,6 +225,7 @@ func severityOf(phase nmstatev1.RolloutPhase) string {
 	switch phase {
 	case nmstatev1.PhasePaused, nmstatev1.PhaseAborted, nmstatev1.PhaseStandby:
 		return warning
+	default: // the roll-out goes on
 	}
 	return normal
 }

@@ -46,7 +46,7 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	o := &v1beta1.ClusterRelocation{}
 	if err := r.Client.Get(ctx, req.NamespacedName, o); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the logger names the object
+		return ctrl.Result{}, client.IgnoreNotFound(err) // the logger names the object
 	}
 	if o.DeletionTimestamp != nil {
 		return ctrl.Result{}, r.revertOriginals(ctx, o)
@@ -132,7 +132,7 @@ func (r *Reconciler) publishStatus(ctx context.Context, o *v1beta1.ClusterReloca
 	if slices.EqualFunc(o.Status.Conditions, after.Status.Conditions, sameCondition) {
 		return nil
 	}
-	return status.Patch(ctx, r.Client, o, after) //nolint:wrapcheck // names the object
+	return status.Patch(ctx, r.Client, o, after) // names the object
 }
 
 func sameCondition(a, b metav1.Condition) bool {

@@ -33,6 +33,7 @@ func (r *Reconciler) beginGeneration(ctx context.Context, sg *lcav1.SeedGenerato
 			return outcome{}, err
 		}
 		return r.checkGeneration(ctx, sg, o)
+	default: // its record is missing
 	}
 	return outcome{phase: lcav1.SeedFailed, message: fmt.Sprintf("%sthe record of operation %s is missing from the node%s",
 		msgFailed, sg.Status.OperationID, msgTryAgain)}, nil

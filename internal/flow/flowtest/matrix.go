@@ -116,6 +116,7 @@ func (b *Bomb) wrapStep(do func(context.Context) error) func(context.Context) er
 			b.spent = false // the step has fewer effects than this
 			disarm()
 			return err
+		default: // after the step, below
 		}
 		err := do(ctx)
 		if b.Crash.Where == After {

@@ -94,7 +94,7 @@ func awaitOffer(ctx context.Context, conn net.PacketConn, id uint32, own []net.A
 	for {
 		n, from, err := conn.ReadFrom(buf)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return netip.Addr{}, ctx.Err() //nolint:wrapcheck // nil but for a context that has ended
+			return netip.Addr{}, ctx.Err() // nil but for a context that has ended
 		}
 		if err != nil {
 			return netip.Addr{}, fmt.Errorf("wait for a DHCP server: %w", err)

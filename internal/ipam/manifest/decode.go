@@ -54,6 +54,7 @@ func typeInWords(t reflect.Type) string {
 		return "true or false"
 	case reflect.String:
 		return "a string"
+	default: // every other kind is a number
 	}
 	return "a number"
 }

@@ -124,6 +124,7 @@ func checkFilter(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 			return fmt.Sprintf("spec.dnsFilterOutFamily is %s but the node is not dual-stack", spec.DNSFilterOutFamily),
 				"filtering would leave no records; set it to none"
 		}
+	default: // no family is left out
 	}
 	return "", ""
 }

@@ -268,6 +268,7 @@ func countNodes(p Policy, nodes []Node) Counts {
 			c.Aborted++
 		case condition.Pending:
 			c.Pending++
+		default: // the others are progressing
 		}
 	}
 	c.Finished = c.Available + c.Failed + c.Aborted

@@ -50,6 +50,7 @@ func (s *sorter) visit(n string) error {
 		return nil
 	case open:
 		return s.cycleError(n)
+	default: // it is new
 	}
 	s.state[n] = open
 	s.path = append(s.path, n)

@@ -29,6 +29,7 @@ func (p *PKI) Collect(at Place, text string, settled bool) (affected bool) {
 		case wire.PublicKeyBlob:
 			p.addPublic(at, b)
 			affected = affected || p.All && p.everyKey
+		default: // certificates, below
 		}
 		cert := p.parseOnce(at, b, settled)
 		affected = p.addPlace(cert, at, len(certs), settled) || affected

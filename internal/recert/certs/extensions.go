@@ -126,6 +126,7 @@ func rewriteAltName(tag cbasn1.Tag, content []byte, m replace.Mapping) []byte {
 		return []byte(mapped)
 	case tagURI:
 		return []byte(m.URL(string(content)))
+	default: // other names hold neither addresses nor host names
 	}
 	return content
 }

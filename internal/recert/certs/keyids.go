@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/rsa"
-	"crypto/sha1"
+	"crypto/sha1" //nolint:gosec // key identifiers are SHA-1 by RFC 5280
 	"crypto/sha256"
 	"errors"
 

@@ -47,6 +47,7 @@ func signatureHash(algorithm x509.SignatureAlgorithm) (crypto.Hash, bool) {
 		return crypto.SHA512, true
 	case x509.PureEd25519:
 		return 0, true
+	default: // MD5, SHA-1 and DSA are not renewed
 	}
 	return 0, false
 }

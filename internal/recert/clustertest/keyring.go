@@ -51,6 +51,7 @@ func (k *Keyring) key(seed uint64, name string, a Algorithm) crypto.Signer {
 		return ed25519.NewKeyFromSeed(sum[:ed25519.SeedSize])
 	case P384:
 		return curveKey(elliptic.P384(), sum[:48])
+	default: // P-256, below
 	}
 	return curveKey(elliptic.P256(), sum[:32])
 }

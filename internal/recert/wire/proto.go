@@ -148,6 +148,7 @@ func editField(value []byte, field protoField, path []string, visit Visitor) ([]
 			return nil, false, fmt.Errorf("key of map %q: %w", path, err)
 		}
 		field.sub, path = protoSchema{2: {name: key}}, path[:len(path):len(path)]
+	default: // a message is walked below
 	}
 	return editProto(value, field.sub, path, visit)
 }

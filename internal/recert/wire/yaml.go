@@ -71,6 +71,7 @@ func walkYAML(n *yaml.Node, path []string, fn func([]string, *yaml.Node) error) 
 				return err
 			}
 		}
+	default: // what an alias repeats is visited at its anchor
 	}
 	return nil // an alias repeats what its anchor holds
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // unitDirs are where units lie (systemd.unit(5)).
-var unitDirs = []string{host.UnitDir, "/usr/lib/systemd/system"} //nolint:gochecknoglobals // a list that nothing changes
+var unitDirs = []string{host.UnitDir, "/usr/lib/systemd/system"} // a list that nothing changes
 
 // Hold has a system that does not run keep its cluster down from its next boot on. kubelet is disabled, so that what it
 // requires is not started either, and has a condition, so that nothing else starts it.

@@ -16,7 +16,7 @@ func (p *Reconfiguration) ensureClusterID(c siteconfig.SiteConfig) error {
 		return nil
 	}
 	if _, err := p.Files.Stat(relocation.ClusterIDFile); !errors.Is(err, fs.ErrNotExist) {
-		return err //nolint:wrapcheck // nil, or it names the file
+		return err // nil, or it names the file
 	}
 	if err := p.Files.Write(relocation.ClusterIDFile, []byte(p.NewClusterID()), 0o600); err != nil {
 		return fmt.Errorf("store the cluster's new ID: %w", err)

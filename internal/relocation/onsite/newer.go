@@ -54,7 +54,7 @@ func (c leavingClock) Sleep(ctx context.Context, d time.Duration) error {
 	if c.leave() {
 		return errNewer
 	}
-	return c.Clock.Sleep(ctx, d) //nolint:wrapcheck // it is the clock's
+	return c.Clock.Sleep(ctx, d) // it is the clock's
 }
 
 // Text is a configuration as a delivery has it. One that was read and written is the same whenever it is read and written again.

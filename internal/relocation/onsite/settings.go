@@ -49,7 +49,7 @@ func (p *Reconfiguration) bringAbout(ctx context.Context, part reconcile.Part, c
 		if err == nil && text != "" {
 			return attention(text)
 		}
-		return err //nolint:wrapcheck // wrapped below
+		return err // wrapped below
 	})
 	var objects *reconcile.ObjectsError
 	var text attention

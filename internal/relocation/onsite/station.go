@@ -43,7 +43,7 @@ func (s *Station) Run(ctx context.Context) error {
 			return err
 		}
 		if ctx.Err() != nil {
-			return ctx.Err() //nolint:wrapcheck // the caller stopped it
+			return ctx.Err() // the caller stopped it
 		}
 	}
 }

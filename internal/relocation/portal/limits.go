@@ -43,7 +43,7 @@ func (f *fairListener) Accept() (net.Conn, error) {
 	for {
 		c, err := f.Listener.Accept()
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the server knows the errors of its listener
+			return nil, err // the server knows the errors of its listener
 		}
 		at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 		if err != nil {

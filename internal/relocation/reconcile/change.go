@@ -85,7 +85,7 @@ func (c Change) readValue(o *unstructured.Unstructured) (any, error) {
 	}
 	value, found, err := unstructured.NestedFieldNoCopy(o.Object, c.Path...)
 	if err != nil || !found {
-		return nil, err //nolint:wrapcheck // it names the path
+		return nil, err // it names the path
 	}
 	if c.Match == nil {
 		return value, nil
@@ -137,11 +137,11 @@ func (c Change) writeValue(o *unstructured.Unstructured, value any) error {
 			unstructured.RemoveNestedField(o.Object, c.Path...)
 			return nil
 		}
-		return unstructured.SetNestedField(o.Object, cloneJSON(value), c.Path...) //nolint:wrapcheck // it names the path
+		return unstructured.SetNestedField(o.Object, cloneJSON(value), c.Path...) // it names the path
 	}
 	list, _, err := unstructured.NestedSlice(o.Object, c.Path...)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the path
+		return err // it names the path
 	}
 	switch i := c.entryIndex(list); {
 	case i >= 0 && value == nil:
@@ -155,7 +155,7 @@ func (c Change) writeValue(o *unstructured.Unstructured, value any) error {
 		unstructured.RemoveNestedField(o.Object, c.Path...)
 		return nil
 	}
-	return unstructured.SetNestedSlice(o.Object, list, c.Path...) //nolint:wrapcheck // it names the path
+	return unstructured.SetNestedSlice(o.Object, list, c.Path...) // it names the path
 }
 
 // writeWhole replaces the content; what the API server keeps of the object stays.

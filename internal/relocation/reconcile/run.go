@@ -208,9 +208,9 @@ func (r *Reconciler) writeChange(ctx context.Context, o *unstructured.Unstructur
 
 func (r *Reconciler) updateObject(ctx context.Context, o *unstructured.Unstructured, c Change) error {
 	if c.Status {
-		return r.Client.Status().Update(ctx, o) //nolint:wrapcheck // the callers name the place
+		return r.Client.Status().Update(ctx, o) // the callers name the place
 	}
-	return r.Client.Update(ctx, o) //nolint:wrapcheck // the callers name the place
+	return r.Client.Update(ctx, o) // the callers name the place
 }
 
 // isChangedByOther says whether someone else has changed the place since.

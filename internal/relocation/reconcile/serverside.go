@@ -90,9 +90,9 @@ func (r *Reconciler) observeObject(ctx context.Context, c Change) (*unstructured
 	}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // no error: the answer is that there is none
+		return nil, nil // no error: the answer is that there is none
 	}
-	return o, err //nolint:wrapcheck // the problem names the object
+	return o, err // the problem names the object
 }
 
 // applyResult says what became of an object: whether it is another than before, and whether because someone else had changed it.
@@ -114,7 +114,7 @@ func (r *Reconciler) applyObject(ctx context.Context, c Change, e *entry) (apply
 	digest := digestOf(want.Object)
 	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(Manager), client.ForceOwnership)
 	if err != nil {
-		return applyResult{}, err //nolint:wrapcheck // the problem names the object
+		return applyResult{}, err // the problem names the object
 	}
 	changed := before == nil || !equalValues(userState(before), userState(want))
 	drift := changed && e.Applied && e.Digest == digest
@@ -184,7 +184,7 @@ func (r *Reconciler) restoreObject(ctx context.Context, e entry) error {
 	case !e.isIntact(o):
 		return r.releaseFields(ctx, o)
 	case e.Missing:
-		return client.IgnoreNotFound(r.Client.Delete(ctx, o)) //nolint:wrapcheck // the caller names the place
+		return client.IgnoreNotFound(r.Client.Delete(ctx, o)) // the caller names the place
 	}
 	original := e.Change.Ref.newObject()
 	content, _ := projectFields(e.Original, e.Change.Want).(map[string]any)
@@ -196,12 +196,12 @@ func (r *Reconciler) restoreObject(ctx context.Context, e entry) error {
 	users, _ := content["metadata"].(map[string]any)
 	for k, v := range users {
 		if err := unstructured.SetNestedField(original.Object, v, "metadata", k); err != nil {
-			return err //nolint:wrapcheck // it names the path
+			return err // it names the path
 		}
 	}
 	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(original), client.FieldOwner(Manager), client.ForceOwnership)
 	if err != nil {
-		return err //nolint:wrapcheck // the caller names the place
+		return err // the caller names the place
 	}
 	return r.releaseFields(ctx, original)
 }
@@ -224,7 +224,7 @@ func (r *Reconciler) releaseFields(ctx context.Context, o *unstructured.Unstruct
 		rest = []metav1.ManagedFieldsEntry{{}} // what an API server takes for "none"
 	}
 	o.SetManagedFields(rest)
-	return r.Client.Update(ctx, o) //nolint:wrapcheck // the caller names the place
+	return r.Client.Update(ctx, o) // the caller names the place
 }
 
 // projectFields is what have says of the fields that want names; nil for nothing.

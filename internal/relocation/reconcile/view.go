@@ -16,7 +16,7 @@ import (
 // partContext is what a part derives its changes from: the wanted configuration, facts of the cluster, and the ledger.
 type partContext struct {
 	*Reconciler
-	ctx       context.Context //nolint:containedctx // a view lives for one call
+	ctx       context.Context // a view lives for one call
 	config    siteconfig.SiteConfig
 	ledger    *ledger
 	attention string

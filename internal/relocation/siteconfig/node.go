@@ -21,6 +21,7 @@ func describeNode(n *yaml.Node) string {
 		return "a list"
 	case yaml.MappingNode:
 		return "a group"
+	default: // aliases and documents have no description
 	}
 	return ""
 }
@@ -68,6 +69,7 @@ func (t lineTable) addNode(n *yaml.Node, path string, before int) {
 		if isNetwork(path) && n.Style == yaml.LiteralStyle && yaml.Unmarshal([]byte(n.Value), &doc) == nil && len(doc.Content) == 1 {
 			t.addNode(doc.Content[0], path, before+n.Line)
 		}
+	default: // aliases and documents hold no lines of their own
 	}
 }
 

@@ -96,7 +96,7 @@ func Read(files host.Files) (*Record, error) {
 	r := &Record{}
 	err := operation.ReadJSON(files, File, r)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // no error: there is none
+		return nil, nil // no error: there is none
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the record of the seed generation: %w", err)

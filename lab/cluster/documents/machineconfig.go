@@ -1,7 +1,7 @@
 package documents
 
 import (
-	"crypto/md5"
+	"crypto/md5" //nolint:gosec // names are hashes of this kind
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -77,5 +77,5 @@ func ignitionFile(path string, mode int64, text string) map[string]any {
 
 // renderedName imitates the controller's: a hash of the content, so that another content has another name.
 func renderedName(content string) string {
-	return fmt.Sprintf("rendered-master-%x", md5.Sum([]byte(content)))
+	return fmt.Sprintf("rendered-master-%x", md5.Sum([]byte(content))) //nolint:gosec // a name
 }

@@ -11,7 +11,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1"
+	"crypto/sha1" //nolint:gosec // key identifiers are SHA-1 by RFC 5280
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -143,7 +143,7 @@ func newKey(kind KeyKind) (crypto.Signer, []byte, error) {
 // keyID is the subject key identifier of RFC 5280 4.2.1.2 method 1: SHA-1 over the bits of the public key.
 func keyID(pub crypto.PublicKey) ([]byte, error) {
 	if k, ok := pub.(*rsa.PublicKey); ok {
-		sum := sha1.Sum(x509.MarshalPKCS1PublicKey(k))
+		sum := sha1.Sum(x509.MarshalPKCS1PublicKey(k)) //nolint:gosec // an identifier
 		return sum[:], nil
 	}
 	k, ok := pub.(*ecdsa.PublicKey)
@@ -154,7 +154,7 @@ func keyID(pub crypto.PublicKey) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode an ECDSA public key: %w", err)
 	}
-	sum := sha1.Sum(point)
+	sum := sha1.Sum(point) //nolint:gosec // an identifier
 	return sum[:], nil
 }
 
