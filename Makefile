@@ -6,6 +6,9 @@ SHELL := bash
 
 GOLANGCI_LINT_VERSION := v2.15.0
 DEADCODE_VERSION := v0.42.0
+# The generator is of the release whose runtime the programs link.
+TEMPL_VERSION = $(shell sed -n 's|.*github.com/a-h/templ \(v[0-9.]*\).*|\1|p' go.mod)
+TEMPL = go run github.com/a-h/templ/cmd/templ@$(TEMPL_VERSION)
 BIN := build/bin
 # The modules of go.work. Programs are built from go.mod alone (GOWORK=off), as anybody does who has only that.
 MODULES := $(shell sed -n 's|^\t\(\..*\)|\1|p' go.work)
@@ -114,7 +117,7 @@ mutate: controlplane ## Break the product in chosen places and list what no test
 	go run ./hack/mutate $(MUTATE)
 
 .PHONY: generate
-generate: generate-api generate-rbac generate-docs ## Regenerate everything that is generated.
+generate: generate-api generate-rbac generate-pages generate-docs ## Regenerate everything that is generated.
 
 # Each role of the agent has a service account of its own, with what its controllers' markers ask for.
 RBAC_PATHS_operator := ./internal/controller/ipam;./internal/controller/hostnet;./internal/controller/netpolicy;./internal/controller/netmachineconfig
@@ -130,6 +133,15 @@ generate-rbac: generate-rbac-operator generate-rbac-node generate-rbac-relocatio
 generate-rbac-%:
 	$(CONTROLLER_GEN) rbac:roleName=lifecycle-agent-$* paths="$(RBAC_PATHS_$*)" output:rbac:artifacts:config=$(RBAC_OUT)/$*
 
+# Pages become Go code: a template that is read when the program runs would keep every exported method in it (decision 0127).
+.PHONY: generate-pages verify-pages
+generate-pages:
+	$(TEMPL) fmt internal/relocation
+	$(TEMPL) generate -path internal/relocation
+
+verify-pages:
+	$(TEMPL) generate -path internal/relocation -check
+
 .PHONY: generate-docs
 generate-docs:
 	@mkdir -p build
@@ -143,7 +155,7 @@ generate-docs:
 	go run ./hack/checktable docs/seed-images.md > build/seed-images.md && cp build/seed-images.md docs/seed-images.md
 
 .PHONY: verify
-verify: verify-api ## Fail if a generated file is out of date or a module file untidy.
+verify: verify-api verify-pages ## Fail if a generated file is out of date or a module file untidy.
 	./hack/verify
 
 .PHONY: host-packages

@@ -77,7 +77,7 @@ func (p *Portal) renderForm(w http.ResponseWriter, r *http.Request, status int, 
 			}
 		}
 	}
-	p.renderPage(w, r, status, "form", data)
+	p.renderPage(w, r, status, formPage, data)
 }
 
 // checkForm answers the live validation: the inputs that are wrong, with a sentence each.
@@ -174,7 +174,7 @@ func (p *Portal) showPlan(w http.ResponseWriter, r *http.Request) {
 	if plan.Expected > 0 {
 		data.Minutes = durationText(plan.Expected)
 	}
-	p.renderPage(w, r, http.StatusOK, "plan", data)
+	p.renderPage(w, r, http.StatusOK, planPage, data)
 }
 
 func (p *Portal) startPlan(w http.ResponseWriter, r *http.Request) {

@@ -3,10 +3,11 @@ package portal
 import (
 	"bytes"
 	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
 )
@@ -47,26 +48,16 @@ const (
 
 func stageNames() []string { return []string{"Configuration", "Plan", "Progress", "Result"} }
 
-// pages are parsed once: a page that cannot be parsed is found by the first test, not by a technician.
-var pages = parsePages("login", "form", "plan", "progress", "result", "wait")
-
-func parsePages(names ...string) map[string]*template.Template {
-	out := make(map[string]*template.Template, len(names))
-	for _, name := range names {
-		out[name] = template.Must(template.New(name).Funcs(template.FuncMap{"inc": func(i int) int { return i + 1 }}).
-			ParseFS(assets, "assets/base.html", "assets/"+name+".html"))
-	}
-	return out
-}
-
-func (p *Portal) renderPage(w http.ResponseWriter, r *http.Request, status int, name string, data page) {
+func (p *Portal) renderPage(w http.ResponseWriter, r *http.Request, status int,
+	content func(page) templ.Component, data page,
+) {
 	data.Node, data.Stages = p.options.Node, stageNames()
 	if s := sessionOf(r); s != nil {
 		data.Token = s.token
 	}
 	var out bytes.Buffer
-	if err := pages[name].ExecuteTemplate(&out, "base", data); err != nil {
-		p.options.Log.Error("the page cannot be shown", "page", name, "error", err)
+	if err := content(data).Render(r.Context(), &out); err != nil {
+		p.options.Log.Error("the page cannot be shown", "page", data.Title, "error", err)
 		http.Error(w, "this page cannot be shown; open the first page again", http.StatusInternalServerError)
 		return
 	}
@@ -80,7 +71,7 @@ func (p *Portal) showLogin(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Portal) renderLogin(w http.ResponseWriter, r *http.Request, status int, problems ...problem) {
-	p.renderPage(w, r, status, "login", page{Title: "Type the code", ProblemTitle: "Please try again", Problems: problems})
+	p.renderPage(w, r, status, loginPage, page{Title: "Type the code", ProblemTitle: "Please try again", Problems: problems})
 }
 
 func (p *Portal) handleLogin(w http.ResponseWriter, r *http.Request) {
@@ -108,9 +99,9 @@ func (p *Portal) showHome(w http.ResponseWriter, r *http.Request) {
 	}
 	switch now.State {
 	case Running:
-		p.renderPage(w, r, http.StatusOK, "progress", page{Title: titleRunning, Step: stageRun, Progress: now, Refresh: true})
+		p.renderPage(w, r, http.StatusOK, progressPage, page{Title: titleRunning, Step: stageRun, Progress: now, Refresh: true})
 	case Succeeded:
-		p.renderPage(w, r, http.StatusOK, "result", page{Title: "Done", Step: stageDone, Progress: now, HandedOver: p.isDownloaded()})
+		p.renderPage(w, r, http.StatusOK, resultPage, page{Title: "Done", Step: stageDone, Progress: now, HandedOver: p.isDownloaded()})
 	default:
 		p.renderForm(w, r, http.StatusOK, p.drafts.formOf(sessionOf(r)), nil, now)
 	}
@@ -119,7 +110,7 @@ func (p *Portal) showHome(w http.ResponseWriter, r *http.Request) {
 // renderUnavailable says that the node cannot answer now.
 func (p *Portal) renderUnavailable(w http.ResponseWriter, r *http.Request, err error) {
 	p.options.Log.Error("the node does not answer the page", "error", err)
-	p.renderPage(w, r, http.StatusServiceUnavailable, "wait", page{Title: "Please wait", Refresh: true,
+	p.renderPage(w, r, http.StatusServiceUnavailable, waitPage, page{Title: "Please wait", Refresh: true,
 		ProblemTitle: "The node cannot answer now", Problems: []problem{{"", err.Error()}}})
 }
 
