@@ -30,7 +30,7 @@ help: ## List the targets.
 .PHONY: build
 build: ## Build the programs into build/bin, stripped: the node keeps a copy in each stateroot.
 	@mkdir -p $(BIN)
-	GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o $(BIN)/ ./cmd/... ./lab/cmd/...
+	$(PROGRAM_BUILD) -o $(BIN)/ ./cmd/... ./lab/cmd/...
 
 .PHONY: demo
 demo: host-packages build controlplane ## Change a real node's address and bring it back (MACHINE=nspawn|qemu).

@@ -15,6 +15,8 @@ VERSION_PACKAGE := github.com/lifecycle-agent/lifecycle-agent/internal/version
 NAME_OWN_MODULES = sed -i 's|\./api@(devel)|$(API_MODULE)@$(VERSION)|; s|"\./api"|"$(API_MODULE)"|; s|"(devel)"|"$(VERSION)"|'
 API_MODULE := github.com/lifecycle-agent/lifecycle-agent/api
 PROGRAM_LDFLAGS = -s -w -X $(VERSION_PACKAGE).release=$(VERSION) -X $(VERSION_PACKAGE).commit=$(COMMIT) -X $(VERSION_PACKAGE).date=$(DATE)
+# How every program is built. Without traces grpc links no templates, which would keep every exported method (decision 0127).
+PROGRAM_BUILD = GOWORK=off CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '$(PROGRAM_LDFLAGS)'
 
 # Where the files of a release will be downloaded from; the manifest of krew names it.
 RELEASE_URL ?= https://example.invalid/lifecycle-agent/$(VERSION)
@@ -23,7 +25,7 @@ PLUGIN_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-am
 .PHONY: programs
 programs: ## Build what an image holds, stripped, for GOARCH: both programs and the public certificate authorities.
 	@mkdir -p $(OUT)
-	GOWORK=off CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o $(OUT)/ ./cmd/lifecycle-agent ./cmd/lca-cli
+	GOOS=linux GOARCH=$(GOARCH) $(PROGRAM_BUILD) -o $(OUT)/ ./cmd/lifecycle-agent ./cmd/lca-cli
 	cp $(CA_BUNDLE) $(OUT)/ca-certificates.crt
 
 .PHONY: image
@@ -49,7 +51,7 @@ plugin: $(BIN)/cyclonedx-gomod ## Build kubectl lca for each platform into dist/
 	@mkdir -p $(DIST) build/plugin
 	for p in $(PLUGIN_PLATFORMS); do \
 	  plugin=kubectl-lca; if [ $${p%-*} = windows ]; then plugin=kubectl-lca.exe; fi; \
-	  GOWORK=off CGO_ENABLED=0 GOOS=$${p%-*} GOARCH=$${p#*-} go build -trimpath -ldflags '$(PROGRAM_LDFLAGS)' -o build/plugin/$$plugin ./cmd/kubectl-lca && \
+	  GOOS=$${p%-*} GOARCH=$${p#*-} $(PROGRAM_BUILD) -o build/plugin/$$plugin ./cmd/kubectl-lca && \
 	  go run ./hack/notices build/plugin/$$plugin > build/plugin/THIRD-PARTY-NOTICES.txt && \
 	  $(BIN)/cyclonedx-gomod bin -json -version "$(VERSION)" -output $(DIST)/kubectl-lca-$$p.cdx.json build/plugin/$$plugin && \
 	  $(NAME_OWN_MODULES) $(DIST)/kubectl-lca-$$p.cdx.json && \
