@@ -25,7 +25,7 @@ import (
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/contractversion"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/hostnet"
 )
@@ -58,7 +58,7 @@ func (r refusals) RoundTrip(q *http.Request) (*http.Response, error) {
 func TestTheOperatorServesAddressesWithItsOwnRights(t *testing.T) {
 	s := shared.Server(t)
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metal3.AddToScheme, cluster.AddContract(""), lockv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metal3.AddToScheme, contractversion.AddToScheme(""), lockv1.AddToScheme} {
 		require.NoError(t, add(scheme))
 	}
 	api, err := client.New(s.Config, client.Options{Scheme: scheme})

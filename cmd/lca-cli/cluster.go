@@ -11,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
@@ -31,7 +32,7 @@ type localCluster struct {
 	files *files.Files
 }
 
-func (c localCluster) newClient() (client.Client, error) {
+func (c localCluster) newClient() (kube.Client, error) {
 	data, err := c.files.Read(host.LocalKubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", host.LocalKubeconfig, err)
@@ -42,10 +43,10 @@ func (c localCluster) newClient() (client.Client, error) {
 	}
 	config.Timeout = requestTimeout
 	scheme := runtime.NewScheme()
-	if err := cluster.AddToScheme(scheme); err != nil {
+	if err := errors.Join(cluster.AddToScheme(scheme), lcav1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("register types: %w", err)
 	}
-	return client.New(config, client.Options{Scheme: scheme})
+	return kube.Connect(config, scheme)
 }
 
 // Inputs implements change.Cluster.
@@ -73,7 +74,7 @@ func (c localCluster) Inputs(ctx context.Context, pullSecretRef string) (change.
 	return out, err
 }
 
-func (c localCluster) pullSecret(ctx context.Context, api client.Client, ref string) ([]byte, error) {
+func (c localCluster) pullSecret(ctx context.Context, api kube.Client, ref string) ([]byte, error) {
 	if ref == "" {
 		data, err := c.files.Read(host.KubeletConfigJSON)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -17,7 +17,7 @@ import (
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/contractversion"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/manifest"
 )
@@ -33,12 +33,12 @@ func addressRecords(ctx context.Context) (*manifest.Inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API: %w", err)
 	}
-	contract, err := cluster.ContractVersion(discover)
+	version, err := contractversion.Find(discover)
 	if err != nil {
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, cluster.AddContract(contract), lockv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, contractversion.AddToScheme(version), lockv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
 		}

@@ -11,9 +11,9 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/crypto/bcrypt"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/reconcile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
@@ -52,9 +52,9 @@ func (c siteCluster) Facts(ctx context.Context) (relocation.Facts, error) {
 }
 
 // clusterVersion is OpenShift's; empty where the cluster does not say.
-func clusterVersion(ctx context.Context, api client.Reader) string {
+func clusterVersion(ctx context.Context, api kube.Reader) string {
 	var v configv1.ClusterVersion
-	if err := api.Get(ctx, client.ObjectKey{Name: "version"}, &v); err != nil {
+	if err := api.Get(ctx, kube.Key{Name: "version"}, &v); err != nil {
 		return ""
 	}
 	return v.Status.Desired.Version

@@ -9,10 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/archive"
@@ -81,12 +81,9 @@ func (o opener) seedSurvey(
 }
 
 // askedFor completes a spec by that of the cluster's SeedGenerator.
-func askedFor(ctx context.Context, api client.Client, asked lcav1.SeedGeneratorSpec) (lcav1.SeedGeneratorSpec, error) {
+func askedFor(ctx context.Context, api kube.Client, asked lcav1.SeedGeneratorSpec) (lcav1.SeedGeneratorSpec, error) {
 	if asked.SeedImage != "" {
 		return asked, nil
-	}
-	if err := lcav1.AddToScheme(api.Scheme()); err != nil {
-		return asked, fmt.Errorf("register types: %w", err)
 	}
 	var have lcav1.SeedGenerator
 	err := api.Get(ctx, types.NamespacedName{Name: lcav1.SeedGeneratorName}, &have)
@@ -103,10 +100,10 @@ func askedFor(ctx context.Context, api client.Client, asked lcav1.SeedGeneratorS
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // readSeedSecret reads the credentials, and marks the checks that the agent alone makes.
-func readSeedSecret(ctx context.Context, api client.Client, asked lcav1.SeedGeneratorSpec, f *preflight.Facts) error {
+func readSeedSecret(ctx context.Context, api kube.Client, asked lcav1.SeedGeneratorSpec, f *preflight.Facts) error {
 	var secret corev1.Secret
 	err := api.Get(ctx, types.NamespacedName{Namespace: operatorNamespace, Name: lcav1.SeedSecretName}, &secret)
-	if client.IgnoreNotFound(err) != nil {
+	if kube.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read Secret %s/%s: %w", operatorNamespace, lcav1.SeedSecretName, err)
 	}
 	f.SecretFound, f.Auth = err == nil, secret.Data[lcav1.SeedSecretAuthKey]

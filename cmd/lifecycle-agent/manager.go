@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,6 +26,7 @@ import (
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	relocationv1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/relocation/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/contractversion"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipam"
 )
 
@@ -44,13 +46,13 @@ func newManager(f flags) (ctrl.Manager, error) {
 	if f.nodeName == "" {              // the operator, of which one replica serves the claims of a whole cluster
 		config.QPS, config.Burst = ipam.ClientQPS, ipam.ClientBurst
 	}
-	contract, err := contractVersion(config)
+	version, err := contractVersion(config)
 	if err != nil {
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		cluster.AddToScheme, lcav1.AddToScheme, metal3.AddToScheme, cluster.AddContract(contract), lockv1.AddToScheme,
+		clientgoscheme.AddToScheme, cluster.AddToScheme, lcav1.AddToScheme, metal3.AddToScheme, contractversion.AddToScheme(version), lockv1.AddToScheme,
 		nmstatev1.AddToScheme, nmstatev1beta1.AddToScheme, relocationv1beta1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -84,7 +86,7 @@ func contractVersion(config *rest.Config) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("connect to the API: %w", err)
 	}
-	return cluster.ContractVersion(api)
+	return contractversion.Find(api)
 }
 
 // clientConfig reads a kubeconfig, or what Kubernetes gives a pod where none is named.

@@ -1,7 +1,7 @@
 // Package cluster answers questions about the cluster from its API: which node it is, what addresses and networks it has,
 // whether it is healthy, and what recert needs to know before the API goes away.
 //
-// The operator calls it in every reconciliation, lca-cli before it stops the cluster. Every function takes a client.Reader,
+// The operator calls it in every reconciliation, lca-cli before it stops the cluster. Every function takes a kube.Reader,
 // cached or not, built on the scheme of AddToScheme, and only reads. The package must not import host ports, controllers or
 // the flow engine.
 package cluster
@@ -12,22 +12,23 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // AddToScheme registers every typed kind that this package reads. Kinds of
 // optional operators (SR-IOV, OADP, OLM) are read without types.
 func AddToScheme(scheme *runtime.Scheme) error {
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, configv1.Install, mcv1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, certificatesv1.AddToScheme, configv1.Install, mcv1.Install} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("register cluster kinds: %w", err)
 		}
@@ -40,8 +41,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 const DnsmasqMachineConfig = "50-master-dnsmasq-configuration"
 
 // HasDnsmasqMachineConfig says whether the dnsmasq baseline is installed.
-func HasDnsmasqMachineConfig(ctx context.Context, r client.Reader) (bool, error) {
-	err := r.Get(ctx, client.ObjectKey{Name: DnsmasqMachineConfig}, &mcv1.MachineConfig{})
+func HasDnsmasqMachineConfig(ctx context.Context, r kube.Reader) (bool, error) {
+	err := r.Get(ctx, kube.Key{Name: DnsmasqMachineConfig}, &mcv1.MachineConfig{})
 	if notServed(err) {
 		return false, nil
 	}
@@ -60,10 +61,10 @@ const imageBasedUpgradeName = "upgrade"
 
 // ImageBasedUpgradeBusy says whether an image based upgrade is using the node. It is not where the kind or the object is
 // missing, the object has no conditions yet, or it is itself blocked by this product.
-func ImageBasedUpgradeBusy(ctx context.Context, r client.Reader) (bool, error) {
+func ImageBasedUpgradeBusy(ctx context.Context, r kube.Reader) (bool, error) {
 	var ibu unstructured.Unstructured
 	ibu.SetGroupVersionKind(ImageBasedUpgrade())
-	err := r.Get(ctx, client.ObjectKey{Name: imageBasedUpgradeName}, &ibu)
+	err := r.Get(ctx, kube.Key{Name: imageBasedUpgradeName}, &ibu)
 	if notServed(err) {
 		return false, nil
 	}
@@ -96,7 +97,7 @@ func Serves(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) 
 
 // Paused says whether a Cluster of the Cluster API pauses reconciliation of its objects. A missing Cluster, or a missing
 // Cluster API, pauses nothing.
-func Paused(ctx context.Context, from client.Reader, name types.NamespacedName) (bool, error) {
+func Paused(ctx context.Context, from kube.Reader, name types.NamespacedName) (bool, error) {
 	if name.Name == "" {
 		return false, nil
 	}

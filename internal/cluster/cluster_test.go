@@ -17,10 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 )
 
-// api is a fake API holding the objects, which knows the optional kinds only if served names them.
-func api(t *testing.T, served map[string]bool, objects ...client.Object) client.Client {
+// api reads a fake API holding the objects, which knows the optional kinds only if served names them.
+func api(t *testing.T, served map[string]bool, objects ...client.Object) kube.Reader {
+	t.Helper()
+	return runtimeclient.NewReader(fakeClient(t, served, objects...))
+}
+
+func fakeClient(t *testing.T, served map[string]bool, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, AddToScheme(scheme))

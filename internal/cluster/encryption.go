@@ -5,14 +5,15 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // EncryptionAtRest is the type with which APIServer "cluster" has values encrypted in etcd; empty where they are
 // stored in plain.
-func EncryptionAtRest(ctx context.Context, r client.Reader) (string, error) {
+func EncryptionAtRest(ctx context.Context, r kube.Reader) (string, error) {
 	var server configv1.APIServer
-	err := r.Get(ctx, client.ObjectKey{Name: "cluster"}, &server)
+	err := r.Get(ctx, kube.Key{Name: "cluster"}, &server)
 	if notServed(err) {
 		return "", nil
 	}

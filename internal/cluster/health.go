@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // Finding is one reason why the cluster does not count as healthy.
@@ -67,7 +68,7 @@ type check struct {
 	name string
 	// optional: the check passes where the API does not know the kind. openShift: it does where the cluster is not OpenShift.
 	optional, openShift bool
-	run                 func(ctx context.Context, r client.Reader) ([]Finding, error)
+	run                 func(ctx context.Context, r kube.Reader) ([]Finding, error)
 }
 
 // healthChecks lists all of them in the order in which they are reported.
@@ -88,7 +89,7 @@ func healthChecks() []check {
 // API does not answer, is a finding too: unknown is not healthy.
 //
 // One good report may be that of a cluster that has not begun to act on a change yet: bringup.Hold tells when to believe it.
-func Health(ctx context.Context, r client.Reader) Report {
+func Health(ctx context.Context, r kube.Reader) Report {
 	var report Report
 	for _, c := range healthChecks() {
 		found, err := c.run(ctx, r)
@@ -108,12 +109,12 @@ func Health(ctx context.Context, r client.Reader) Report {
 
 // isInapplicable says that a check does not apply to this cluster. A cluster that OpenShift's installer made has OpenShift's kinds: there
 // they are missing, and not unknown.
-func (c check) isInapplicable(ctx context.Context, r client.Reader, err error) bool {
+func (c check) isInapplicable(ctx context.Context, r kube.Reader, err error) bool {
 	switch {
 	case c.optional:
 		return notServed(err)
 	case c.openShift && meta.IsNoMatchError(err):
-		key := client.ObjectKey{Namespace: installConfigNamespace, Name: installConfigName}
+		key := kube.Key{Namespace: installConfigNamespace, Name: installConfigName}
 		return apierrors.IsNotFound(r.Get(ctx, key, &corev1.ConfigMap{}))
 	}
 	return false

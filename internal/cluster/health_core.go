@@ -8,11 +8,12 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // clusterOperators must be Available, not Progressing and not Degraded.
-func clusterOperators(ctx context.Context, r client.Reader) ([]Finding, error) {
+func clusterOperators(ctx context.Context, r kube.Reader) ([]Finding, error) {
 	var list configv1.ClusterOperatorList
 	if err := r.List(ctx, &list); err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func formatReason(what, reason, message string) string {
 
 // checkNodes must be registered, ready and have their network; the one of a cluster that was
 // installed as a single node must carry the labels of all three roles.
-func checkNodes(ctx context.Context, r client.Reader) ([]Finding, error) {
+func checkNodes(ctx context.Context, r kube.Reader) ([]Finding, error) {
 	var list corev1.NodeList
 	if err := r.List(ctx, &list); err != nil {
 		return nil, err
@@ -121,9 +122,9 @@ func missingRoles(n *corev1.Node) []string {
 }
 
 // installedAsSingleNode reads the Infrastructure object; without one no role is required.
-func installedAsSingleNode(ctx context.Context, r client.Reader) (bool, error) {
+func installedAsSingleNode(ctx context.Context, r kube.Reader) (bool, error) {
 	var infra configv1.Infrastructure
-	err := r.Get(ctx, client.ObjectKey{Name: "cluster"}, &infra)
+	err := r.Get(ctx, kube.Key{Name: "cluster"}, &infra)
 	if notServed(err) {
 		return false, nil
 	}
@@ -134,7 +135,7 @@ func installedAsSingleNode(ctx context.Context, r client.Reader) (bool, error) {
 }
 
 // signingRequests must all be approved or denied: a pending one may be the kubelet's.
-func signingRequests(ctx context.Context, r client.Reader) ([]Finding, error) {
+func signingRequests(ctx context.Context, r kube.Reader) ([]Finding, error) {
 	var list certificatesv1.CertificateSigningRequestList
 	if err := r.List(ctx, &list); err != nil {
 		return nil, err

@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // listObjects reads all objects of a kind that may not be installed.
 func listObjects(
-	ctx context.Context, r client.Reader, gvk schema.GroupVersionKind, opts ...client.ListOption,
+	ctx context.Context, r kube.Reader, gvk schema.GroupVersionKind, opts ...kube.Selection,
 ) ([]unstructured.Unstructured, error) {
 	var l unstructured.UnstructuredList
 	gvk.Kind += "List"
@@ -33,7 +34,7 @@ func objectName(u unstructured.Unstructured) string {
 }
 
 // sriovNodeStates must have been applied. Where SR-IOV is installed, the node has one.
-func sriovNodeStates(ctx context.Context, r client.Reader) ([]Finding, error) {
+func sriovNodeStates(ctx context.Context, r kube.Reader) ([]Finding, error) {
 	items, err := listObjects(ctx, r, schema.GroupVersionKind{Group: "sriovnetwork.openshift.io", Version: "v1",
 		Kind: "SriovNetworkNodeState"})
 	if err != nil {
@@ -53,7 +54,7 @@ func sriovNodeStates(ctx context.Context, r client.Reader) ([]Finding, error) {
 
 // backupLocations: every DataProtectionApplication must be reconciled and, where there
 // is one, every backup storage location available.
-func backupLocations(ctx context.Context, r client.Reader) ([]Finding, error) {
+func backupLocations(ctx context.Context, r kube.Reader) ([]Finding, error) {
 	apps, err := listObjects(ctx, r, schema.GroupVersionKind{Group: "oadp.openshift.io", Version: "v1alpha1",
 		Kind: "DataProtectionApplication"})
 	if err != nil || len(apps) == 0 {
@@ -97,7 +98,7 @@ const agentName = "lifecycle-agent"
 
 // OtherAgent names the ClusterServiceVersion of the agent from OpenShift's catalog, where that is installed: it serves an
 // IPConfig of the same name. Empty means that there is none.
-func OtherAgent(ctx context.Context, r client.Reader) (string, error) {
+func OtherAgent(ctx context.Context, r kube.Reader) (string, error) {
 	items, err := listOriginalCSVs(ctx, r)
 	if notServed(err) {
 		return "", nil
@@ -114,17 +115,17 @@ func OtherAgent(ctx context.Context, r client.Reader) (string, error) {
 }
 
 // listOriginalCSVs are the ClusterServiceVersions without the copies that OLM makes in each namespace.
-func listOriginalCSVs(ctx context.Context, r client.Reader) ([]unstructured.Unstructured, error) {
+func listOriginalCSVs(ctx context.Context, r kube.Reader) ([]unstructured.Unstructured, error) {
 	original, err := labels.NewRequirement("olm.copiedFrom", selection.DoesNotExist, nil)
 	if err != nil {
 		return nil, fmt.Errorf("select original ClusterServiceVersions: %w", err)
 	}
 	return listObjects(ctx, r, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"},
-		client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*original)})
+		kube.Selection{Labels: labels.NewSelector().Add(*original)})
 }
 
 // clusterServiceVersions must have succeeded.
-func clusterServiceVersions(ctx context.Context, r client.Reader) ([]Finding, error) {
+func clusterServiceVersions(ctx context.Context, r kube.Reader) ([]Finding, error) {
 	items, err := listOriginalCSVs(ctx, r)
 	if err != nil {
 		return nil, err

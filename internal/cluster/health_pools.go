@@ -11,13 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // clusterVersion must be the one that the cluster version operator has observed.
-func clusterVersion(ctx context.Context, r client.Reader) ([]Finding, error) {
+func clusterVersion(ctx context.Context, r kube.Reader) ([]Finding, error) {
 	var v configv1.ClusterVersion
-	if err := r.Get(ctx, client.ObjectKey{Name: "version"}, &v); err != nil {
+	if err := r.Get(ctx, kube.Key{Name: "version"}, &v); err != nil {
 		return nil, err
 	}
 	if v.Status.ObservedGeneration != v.Generation {
@@ -31,7 +32,7 @@ func notObserved(operator string, want, have int64) string {
 }
 
 // machineConfigPools must have all their machines ready, with the configuration that is made of all MachineConfigs.
-func machineConfigPools(ctx context.Context, r client.Reader) ([]Finding, error) {
+func machineConfigPools(ctx context.Context, r kube.Reader) ([]Finding, error) {
 	var list mcv1.MachineConfigPoolList
 	if err := r.List(ctx, &list); err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func machineConfigPools(ctx context.Context, r client.Reader) ([]Finding, error)
 }
 
 // listMachineConfigs reads names and labels alone: a rendered MachineConfig has the content of hundreds of files.
-func listMachineConfigs(ctx context.Context, r client.Reader) ([]metav1.PartialObjectMetadata, error) {
+func listMachineConfigs(ctx context.Context, r kube.Reader) ([]metav1.PartialObjectMetadata, error) {
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(mcv1.GroupVersion.WithKind("MachineConfigList"))
 	if err := r.List(ctx, &list); err != nil {

@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 )
 
 const roleLabel = "machineconfiguration.openshift.io/role"
@@ -118,8 +121,8 @@ func TestAPoolIsDoneWhenItHasEveryMachineConfig(t *testing.T) {
 // TestHealthWithoutOpenShift: a plain Kubernetes cluster has none of OpenShift's kinds; one that OpenShift's installer made and
 // that does not serve them is not healthy.
 func TestHealthWithoutOpenShift(t *testing.T) {
-	plain := func(objects ...client.Object) client.Client {
-		return interceptor.NewClient(api(t, nil, objects...).(client.WithWatch), interceptor.Funcs{
+	plain := func(objects ...client.Object) kube.Reader {
+		return runtimeclient.NewReader(interceptor.NewClient(fakeClient(t, nil, objects...), interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 				switch o.(type) {
 				case *configv1.ClusterVersion, *configv1.Infrastructure:
@@ -134,7 +137,7 @@ func TestHealthWithoutOpenShift(t *testing.T) {
 				}
 				return &meta.NoKindMatchError{}
 			},
-		})
+		}))
 	}
 	node := nodeObject("plain", []string{LabelControlPlane}, "192.0.2.10")
 	report := Health(t.Context(), plain(node))

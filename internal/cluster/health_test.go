@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 )
 
 func clusterOperator(name string, available, progressing, degraded configv1.ConditionStatus) *configv1.ClusterOperator {
@@ -119,14 +121,14 @@ func TestHealthFindings(t *testing.T) {
 }
 
 func TestHealthUnknownIsNotHealthy(t *testing.T) {
-	refused := interceptor.NewClient(api(t, nil, healthy()...).(client.WithWatch), interceptor.Funcs{
+	refused := runtimeclient.NewReader(interceptor.NewClient(fakeClient(t, nil, healthy()...), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
 			if _, ok := l.(*configv1.ClusterOperatorList); ok {
 				return errors.New("connection refused")
 			}
 			return c.List(ctx, l, opts...)
 		},
-	})
+	}))
 	report := Health(t.Context(), refused)
 	require.Equal(t, "clusteroperator: cannot be checked: connection refused", report.String())
 }

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // Kinds of a hub that concern one managed cluster.
@@ -64,18 +65,10 @@ func HubConfig(kubeconfig []byte) (*rest.Config, error) {
 	return config, nil
 }
 
-// NewHub connects to a hub.
-func NewHub(config *rest.Config) (client.Client, error) {
-	c, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
-	if err != nil {
-		return nil, fmt.Errorf("connect to the hub %s: %w", config.Host, err)
-	}
-	return c, nil
-}
-
 // DialHub connects to the hub at url by a token. ca is PEM, and empty for the system's trust: the certificate is always verified.
-func DialHub(_ context.Context, url string, ca []byte, token string) (client.Client, error) {
-	return NewHub(&rest.Config{Host: url, BearerToken: token, Timeout: hubTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
+func DialHub(_ context.Context, url string, ca []byte, token string) (kube.Client, error) {
+	return kube.Connect(&rest.Config{Host: url, BearerToken: token, Timeout: hubTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: ca}},
+		runtime.NewScheme())
 }
 
 // HubFacts is what a hub says of one cluster.
@@ -92,7 +85,7 @@ type HubFacts struct {
 }
 
 // ReadHubFacts reads them.
-func ReadHubFacts(ctx context.Context, hub client.Reader, server, cluster string) (HubFacts, error) {
+func ReadHubFacts(ctx context.Context, hub kube.Reader, server, cluster string) (HubFacts, error) {
 	f := HubFacts{Server: server, Cluster: cluster}
 	mc, err := GetManagedCluster(ctx, hub, cluster)
 	if err != nil || mc == nil {
@@ -109,7 +102,7 @@ func ReadHubFacts(ctx context.Context, hub client.Reader, server, cluster string
 		}
 	}
 	addons, err := listObjects(ctx, hub, schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1",
-		Kind: "ManagedClusterAddOn"}, client.InNamespace(cluster))
+		Kind: "ManagedClusterAddOn"}, kube.Selection{Namespace: cluster})
 	if err != nil && !notServed(err) {
 		return f, fmt.Errorf("list the addons of cluster %s on the hub: %w", cluster, err)
 	}
@@ -122,10 +115,10 @@ func ReadHubFacts(ctx context.Context, hub client.Reader, server, cluster string
 }
 
 // GetManagedCluster reads the cluster's object on a hub; nil where there is none.
-func GetManagedCluster(ctx context.Context, hub client.Reader, cluster string) (*unstructured.Unstructured, error) {
+func GetManagedCluster(ctx context.Context, hub kube.Reader, cluster string) (*unstructured.Unstructured, error) {
 	mc := &unstructured.Unstructured{}
 	mc.SetGroupVersionKind(ManagedCluster())
-	err := hub.Get(ctx, client.ObjectKey{Name: cluster}, mc)
+	err := hub.Get(ctx, kube.Key{Name: cluster}, mc)
 	if notServed(err) {
 		return nil, nil // no error: the answer is that there is none
 	}
@@ -175,7 +168,7 @@ func ownerMarks() []struct{ key, tool string } {
 }
 
 // Owners lists the tools that would create the object again, each with the mark that shows it.
-func Owners(o client.Object) []string {
+func Owners(o kube.Object) []string {
 	var found []string
 	for _, m := range ownerMarks() {
 		if v, ok := o.GetLabels()[m.key]; ok {

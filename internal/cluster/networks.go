@@ -10,8 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // Where OpenShift's installer stores its configuration.
@@ -54,9 +55,9 @@ type networkEntry struct {
 }
 
 // ReadInstallConfig reads ConfigMap kube-system/cluster-config-v1.
-func ReadInstallConfig(ctx context.Context, r client.Reader) (InstallConfig, error) {
+func ReadInstallConfig(ctx context.Context, r kube.Reader) (InstallConfig, error) {
 	var cm corev1.ConfigMap
-	key := client.ObjectKey{Namespace: installConfigNamespace, Name: installConfigName}
+	key := kube.Key{Namespace: installConfigNamespace, Name: installConfigName}
 	if err := r.Get(ctx, key, &cm); err != nil {
 		return InstallConfig{}, fmt.Errorf("get configmap %s: %w", key, err)
 	}
@@ -149,16 +150,16 @@ func ovnSettings() []ovnSetting {
 
 // ReadNetworkSettings reads Network "cluster" of the network operator and Proxy "cluster". Without the former OVN's defaults
 // apply, without the latter there is no proxy.
-func ReadNetworkSettings(ctx context.Context, r client.Reader) (NetworkSettings, error) {
+func ReadNetworkSettings(ctx context.Context, r kube.Reader) (NetworkSettings, error) {
 	var out NetworkSettings
 	network := unstructured.Unstructured{}
 	network.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "Network"})
-	if err := r.Get(ctx, client.ObjectKey{Name: "cluster"}, &network); err != nil && !notServed(err) {
+	if err := r.Get(ctx, kube.Key{Name: "cluster"}, &network); err != nil && !notServed(err) {
 		return out, fmt.Errorf("get network.operator.openshift.io cluster: %w", err)
 	}
 	out.InternalNetworks = ovnNetworks(network.Object)
 	var proxy configv1.Proxy
-	if err := r.Get(ctx, client.ObjectKey{Name: "cluster"}, &proxy); err != nil && !notServed(err) {
+	if err := r.Get(ctx, kube.Key{Name: "cluster"}, &proxy); err != nil && !notServed(err) {
 		return out, fmt.Errorf("get proxy cluster: %w", err)
 	}
 	out.Proxy = Proxy{HTTPProxy: proxy.Spec.HTTPProxy, HTTPSProxy: proxy.Spec.HTTPSProxy, NoProxy: proxy.Spec.NoProxy}

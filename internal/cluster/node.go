@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // Labels by which OpenShift marks the role of a node.
@@ -40,7 +40,7 @@ func (e *TopologyError) Error() string {
 // SingleNode returns the one node of a single-node cluster. Where there are more nodes, the
 // error is a *TopologyError; the control-plane node is returned beside it if there is only
 // one, so that its state can still be shown. ErrNoNode: none is registered.
-func SingleNode(ctx context.Context, r client.Reader) (*corev1.Node, error) {
+func SingleNode(ctx context.Context, r kube.Reader) (*corev1.Node, error) {
 	var nodes corev1.NodeList
 	if err := r.List(ctx, &nodes); err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // RecertFile is one file of the kubeconfig-crypto folder: the keys with which
@@ -57,7 +58,7 @@ func recertSources() []source {
 }
 
 // ReadRecertInputs reads them all. A missing object is an error that apierrors.IsNotFound recognises.
-func ReadRecertInputs(ctx context.Context, r client.Reader) (RecertInputs, error) {
+func ReadRecertInputs(ctx context.Context, r kube.Reader) (RecertInputs, error) {
 	var in RecertInputs
 	for _, s := range recertSources() {
 		data, err := s.readData(ctx, r)
@@ -79,7 +80,7 @@ func ReadRecertInputs(ctx context.Context, r client.Reader) (RecertInputs, error
 }
 
 // ingressCN is the common name of the ingress operator's CA.
-func ingressCN(ctx context.Context, r client.Reader) (string, error) {
+func ingressCN(ctx context.Context, r kube.Reader) (string, error) {
 	s := source{namespace: ingressOperatorNamespace, name: routerCA, key: corev1.TLSCertKey}
 	data, err := s.readData(ctx, r)
 	if err != nil {
@@ -92,8 +93,8 @@ func ingressCN(ctx context.Context, r client.Reader) (string, error) {
 	return certs[0].Subject.CommonName, nil
 }
 
-func (s source) readData(ctx context.Context, r client.Reader) ([]byte, error) {
-	key := client.ObjectKey{Namespace: s.namespace, Name: s.name}
+func (s source) readData(ctx context.Context, r kube.Reader) ([]byte, error) {
+	key := kube.Key{Namespace: s.namespace, Name: s.name}
 	kind, data := "secret", []byte(nil)
 	if s.configMap {
 		var cm corev1.ConfigMap

@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // RunningImage is an image that a pod needs.
@@ -19,7 +20,7 @@ type RunningImage struct {
 }
 
 // RunningImages lists what the pods that have not ended need, init containers included.
-func RunningImages(ctx context.Context, r client.Reader) (out []RunningImage, err error) {
+func RunningImages(ctx context.Context, r kube.Reader) (out []RunningImage, err error) {
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)

@@ -9,7 +9,8 @@ import (
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // Removal names objects that an image must not have. An empty Namespace means cluster-scoped or all, an empty Name all.
@@ -19,7 +20,7 @@ type Removal struct {
 
 // SeedRemovals lists what an image of this cluster need not have: pods that have ended, and rendered machine configs that no
 // pool uses.
-func SeedRemovals(ctx context.Context, r client.Reader) ([]Removal, error) {
+func SeedRemovals(ctx context.Context, r kube.Reader) ([]Removal, error) {
 	pods, err := endedPods(ctx, r)
 	if err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func SeedRemovals(ctx context.Context, r client.Reader) ([]Removal, error) {
 	return append(pods, configs...), err
 }
 
-func endedPods(ctx context.Context, r client.Reader) (all []Removal, err error) {
+func endedPods(ctx context.Context, r kube.Reader) (all []Removal, err error) {
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
@@ -43,7 +44,7 @@ func endedPods(ctx context.Context, r client.Reader) (all []Removal, err error) 
 }
 
 // unusedRenderedConfigs are rendered machine configs that no pool has, or is to have.
-func unusedRenderedConfigs(ctx context.Context, r client.Reader) (all []Removal, err error) {
+func unusedRenderedConfigs(ctx context.Context, r kube.Reader) (all []Removal, err error) {
 	var pools mcv1.MachineConfigPoolList
 	if err := r.List(ctx, &pools); err != nil {
 		return nil, fmt.Errorf("list machineconfigpools: %w", err)

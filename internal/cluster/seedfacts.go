@@ -10,7 +10,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // SeedFacts is what the API says of a cluster that an image is to be made of.
@@ -56,7 +57,7 @@ func klusterletKind() schema.GroupVersionKind {
 const addonNamespace = "open-cluster-management-addon-"
 
 // ReadSeedFacts reads them all. A kind that the API does not serve has no objects.
-func ReadSeedFacts(ctx context.Context, r client.Reader) (SeedFacts, error) {
+func ReadSeedFacts(ctx context.Context, r kube.Reader) (SeedFacts, error) {
 	var f SeedFacts
 	var topology *TopologyError
 	if _, err := SingleNode(ctx, r); errors.As(err, &topology) {
@@ -66,7 +67,7 @@ func ReadSeedFacts(ctx context.Context, r client.Reader) (SeedFacts, error) {
 	} else {
 		f.ControlPlaneNodes = 1
 	}
-	for _, read := range []func(context.Context, client.Reader, *SeedFacts) error{
+	for _, read := range []func(context.Context, kube.Reader, *SeedFacts) error{
 		readIdentity, readKlusterlet, readAddons, readStorage, readOADP, readOperations, readPerformance,
 	} {
 		if err := read(ctx, r, &f); err != nil {
@@ -77,7 +78,7 @@ func ReadSeedFacts(ctx context.Context, r client.Reader) (SeedFacts, error) {
 }
 
 // readIdentity reads who the cluster is: the hub knows it by name and id.
-func readIdentity(ctx context.Context, r client.Reader, f *SeedFacts) error {
+func readIdentity(ctx context.Context, r kube.Reader, f *SeedFacts) error {
 	ic, err := ReadInstallConfig(ctx, r)
 	if err != nil {
 		return err
@@ -91,9 +92,9 @@ func readIdentity(ctx context.Context, r client.Reader, f *SeedFacts) error {
 }
 
 // ClusterID is the id in ClusterVersion "version"; empty where there is no such object.
-func ClusterID(ctx context.Context, r client.Reader) (string, error) {
+func ClusterID(ctx context.Context, r kube.Reader) (string, error) {
 	var v configv1.ClusterVersion
-	err := r.Get(ctx, client.ObjectKey{Name: "version"}, &v)
+	err := r.Get(ctx, kube.Key{Name: "version"}, &v)
 	if notServed(err) {
 		return "", nil
 	}
@@ -103,7 +104,7 @@ func ClusterID(ctx context.Context, r client.Reader) (string, error) {
 	return string(v.Spec.ClusterID), nil
 }
 
-func readKlusterlet(ctx context.Context, r client.Reader, f *SeedFacts) error {
+func readKlusterlet(ctx context.Context, r kube.Reader, f *SeedFacts) error {
 	items, err := listObjects(ctx, r, klusterletKind())
 	if notServed(err) {
 		return nil
@@ -116,13 +117,13 @@ func readKlusterlet(ctx context.Context, r client.Reader, f *SeedFacts) error {
 }
 
 // Klusterlets names the objects of a hub's agent; none where its kind is not served.
-func Klusterlets(ctx context.Context, r client.Reader) ([]string, error) {
+func Klusterlets(ctx context.Context, r kube.Reader) ([]string, error) {
 	var f SeedFacts
 	err := readKlusterlet(ctx, r, &f)
 	return f.Klusterlets, err
 }
 
-func readAddons(ctx context.Context, r client.Reader, f *SeedFacts) error {
+func readAddons(ctx context.Context, r kube.Reader, f *SeedFacts) error {
 	items, err := listObjects(ctx, r, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	if err != nil {
 		return fmt.Errorf("list namespaces: %w", err)
@@ -135,7 +136,7 @@ func readAddons(ctx context.Context, r client.Reader, f *SeedFacts) error {
 	return nil
 }
 
-func readStorage(ctx context.Context, r client.Reader, f *SeedFacts) error {
+func readStorage(ctx context.Context, r kube.Reader, f *SeedFacts) error {
 	for _, kind := range []struct {
 		is schema.GroupVersionKind
 		to *[]string
@@ -157,7 +158,7 @@ func readStorage(ctx context.Context, r client.Reader, f *SeedFacts) error {
 	return nil
 }
 
-func readOADP(ctx context.Context, r client.Reader, f *SeedFacts) error {
+func readOADP(ctx context.Context, r kube.Reader, f *SeedFacts) error {
 	versions, err := listOriginalCSVs(ctx, r)
 	if err != nil && !notServed(err) {
 		return fmt.Errorf("list clusterserviceversions: %w", err)
@@ -178,7 +179,7 @@ func readOADP(ctx context.Context, r client.Reader, f *SeedFacts) error {
 }
 
 // readOperations asks the kinds of other operations whether one is under way.
-func readOperations(ctx context.Context, r client.Reader, f *SeedFacts) error {
+func readOperations(ctx context.Context, r kube.Reader, f *SeedFacts) error {
 	busy, err := ImageBasedUpgradeBusy(ctx, r)
 	if err != nil {
 		return err
@@ -189,7 +190,7 @@ func readOperations(ctx context.Context, r client.Reader, f *SeedFacts) error {
 	}
 	var ipc unstructured.Unstructured
 	ipc.SetGroupVersionKind(schema.GroupVersionKind{Group: "lca.openshift.io", Version: "v1", Kind: "IPConfig"})
-	err = r.Get(ctx, client.ObjectKey{Name: "ipconfig"}, &ipc)
+	err = r.Get(ctx, kube.Key{Name: "ipconfig"}, &ipc)
 	if notServed(err) {
 		return nil
 	}
@@ -205,7 +206,7 @@ func readOperations(ctx context.Context, r client.Reader, f *SeedFacts) error {
 }
 
 // readPerformance reads the CPUs that the node's performance profile reserves.
-func readPerformance(ctx context.Context, r client.Reader, f *SeedFacts) error {
+func readPerformance(ctx context.Context, r kube.Reader, f *SeedFacts) error {
 	items, err := listObjects(ctx, r, schema.GroupVersionKind{Group: "performance.openshift.io", Version: "v2", Kind: "PerformanceProfile"})
 	if notServed(err) {
 		return nil

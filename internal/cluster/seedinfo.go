@@ -13,7 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // SeedInfo is what a seed image says of the cluster that it was made of.
@@ -36,9 +37,9 @@ type SeedInfo struct {
 }
 
 // ReadSeedInfo reads it all.
-func ReadSeedInfo(ctx context.Context, r client.Reader) (SeedInfo, error) {
+func ReadSeedInfo(ctx context.Context, r kube.Reader) (SeedInfo, error) {
 	var s SeedInfo
-	for _, read := range []func(context.Context, client.Reader, *SeedInfo) error{
+	for _, read := range []func(context.Context, kube.Reader, *SeedInfo) error{
 		readVersion, readInstallation, readNodeIdentity, readMirrors, readProxy, readTrust, readIngress, readImages,
 	} {
 		if err := read(ctx, r, &s); err != nil {
@@ -48,16 +49,16 @@ func ReadSeedInfo(ctx context.Context, r client.Reader) (SeedInfo, error) {
 	return s, nil
 }
 
-func readVersion(ctx context.Context, r client.Reader, s *SeedInfo) error {
+func readVersion(ctx context.Context, r kube.Reader, s *SeedInfo) error {
 	var v configv1.ClusterVersion
-	if err := r.Get(ctx, client.ObjectKey{Name: "version"}, &v); err != nil {
+	if err := r.Get(ctx, kube.Key{Name: "version"}, &v); err != nil {
 		return fmt.Errorf("get clusterversion version: %w", err)
 	}
 	s.Version, s.ReleaseImage = v.Status.Desired.Version, v.Status.Desired.Image
 	return nil
 }
 
-func readInstallation(ctx context.Context, r client.Reader, s *SeedInfo) error {
+func readInstallation(ctx context.Context, r kube.Reader, s *SeedInfo) error {
 	ic, err := ReadInstallConfig(ctx, r)
 	if err != nil {
 		return err
@@ -73,14 +74,14 @@ func readInstallation(ctx context.Context, r client.Reader, s *SeedInfo) error {
 		s.ServiceNetworks = append(s.ServiceNetworks, p.String())
 	}
 	var infra configv1.Infrastructure
-	if err := r.Get(ctx, client.ObjectKey{Name: "cluster"}, &infra); err != nil && !notServed(err) {
+	if err := r.Get(ctx, kube.Key{Name: "cluster"}, &infra); err != nil && !notServed(err) {
 		return fmt.Errorf("get infrastructure cluster: %w", err)
 	}
 	s.InfraID = infra.Status.InfrastructureName
 	return nil
 }
 
-func readNodeIdentity(ctx context.Context, r client.Reader, s *SeedInfo) error {
+func readNodeIdentity(ctx context.Context, r kube.Reader, s *SeedInfo) error {
 	node, err := SingleNode(ctx, r)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func readNodeIdentity(ctx context.Context, r client.Reader, s *SeedInfo) error {
 }
 
 // readMirrors says whether any kind of mirror is configured for images.
-func readMirrors(ctx context.Context, r client.Reader, s *SeedInfo) error {
+func readMirrors(ctx context.Context, r kube.Reader, s *SeedInfo) error {
 	for _, kind := range []schema.GroupVersionKind{
 		{Group: "config.openshift.io", Version: "v1", Kind: "ImageDigestMirrorSet"},
 		{Group: "config.openshift.io", Version: "v1", Kind: "ImageTagMirrorSet"},
@@ -116,9 +117,9 @@ func readMirrors(ctx context.Context, r client.Reader, s *SeedInfo) error {
 	return nil
 }
 
-func readProxy(ctx context.Context, r client.Reader, s *SeedInfo) error {
+func readProxy(ctx context.Context, r kube.Reader, s *SeedInfo) error {
 	var p configv1.Proxy
-	if err := r.Get(ctx, client.ObjectKey{Name: "cluster"}, &p); err != nil && !notServed(err) {
+	if err := r.Get(ctx, kube.Key{Name: "cluster"}, &p); err != nil && !notServed(err) {
 		return fmt.Errorf("get proxy cluster: %w", err)
 	}
 	s.Proxied = p.Spec.HTTPProxy != "" || p.Spec.HTTPSProxy != ""
@@ -126,13 +127,13 @@ func readProxy(ctx context.Context, r client.Reader, s *SeedInfo) error {
 	return nil
 }
 
-func readTrust(ctx context.Context, r client.Reader, s *SeedInfo) (err error) {
+func readTrust(ctx context.Context, r kube.Reader, s *SeedInfo) (err error) {
 	s.CABundle, err = configMapKey(ctx, r, "openshift-config", "user-ca-bundle", "ca-bundle.crt")
 	return err
 }
 
 // readIngress reads the public copy of the authority: the key is not needed.
-func readIngress(ctx context.Context, r client.Reader, s *SeedInfo) error {
+func readIngress(ctx context.Context, r kube.Reader, s *SeedInfo) error {
 	text, err := configMapKey(ctx, r, "openshift-config-managed", "default-ingress-cert", "ca-bundle.crt")
 	if err != nil || text == "" {
 		return err
@@ -153,9 +154,9 @@ func readIngress(ctx context.Context, r client.Reader, s *SeedInfo) error {
 }
 
 // configMapKey is the text of a key; empty where there is no such ConfigMap.
-func configMapKey(ctx context.Context, r client.Reader, namespace, name, key string) (string, error) {
+func configMapKey(ctx context.Context, r kube.Reader, namespace, name, key string) (string, error) {
 	var cm corev1.ConfigMap
-	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &cm)
+	err := r.Get(ctx, kube.Key{Namespace: namespace, Name: name}, &cm)
 	if notServed(err) {
 		return "", nil
 	}
@@ -169,7 +170,7 @@ func configMapKey(ctx context.Context, r client.Reader, namespace, name, key str
 func otherPlatforms() []string { return []string{"-for-microsoft-azure", "-for-gcp", "-for-csi"} }
 
 // readImages reads what operators may pull later, and what catalogs are.
-func readImages(ctx context.Context, r client.Reader, s *SeedInfo) error {
+func readImages(ctx context.Context, r kube.Reader, s *SeedInfo) error {
 	versions, err := listOriginalCSVs(ctx, r)
 	if err != nil && !notServed(err) {
 		return fmt.Errorf("list clusterserviceversions: %w", err)

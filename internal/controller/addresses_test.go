@@ -26,14 +26,14 @@ import (
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/contractversion"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/hostnet"
 )
 
 // bare is a server without the kinds of address management.
 var bare = apitest.New(apitest.Options{
 	CRDs: []string{"lca.openshift.io_ipconfigs.yaml"},
-	AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, cluster.AddContract(""), lockv1.AddToScheme,
+	AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, contractversion.AddToScheme(""), lockv1.AddToScheme,
 		nmstatev1.AddToScheme, v1beta1.AddToScheme, mcv1.Install},
 })
 

@@ -12,6 +12,7 @@ import (
 
 	relocationv1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/relocation/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/reconcile"
 )
@@ -31,7 +32,7 @@ func addRelocation(mgr ctrl.Manager, o Options) error {
 		}
 		r := &relocation.Reconciler{
 			Client: mgr.GetClient(), Log: o.Log, Now: time.Now,
-			Direct: &reconcile.Reconciler{Client: direct, Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub},
+			Direct: &reconcile.Reconciler{Client: runtimeclient.NewClient(direct), Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub},
 		}
 		return r.SetupWithManager(mgr)
 	}

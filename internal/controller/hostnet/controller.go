@@ -39,6 +39,7 @@ import (
 
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 )
 
@@ -225,7 +226,7 @@ func (r *Reconciler) isPaused(ctx context.Context, o client.Object) (bool, error
 			return true, nil
 		}
 	}
-	return cluster.Paused(ctx, r.Reader, types.NamespacedName{Namespace: o.GetNamespace(), Name: clusterOf(o)})
+	return cluster.Paused(ctx, runtimeclient.NewReader(r.Reader), types.NamespacedName{Namespace: o.GetNamespace(), Name: clusterOf(o)})
 }
 
 // clusterOf is the name of the Cluster that an owner, or its claim, belongs to.

@@ -22,7 +22,7 @@ import (
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 )
 
-// registered makes a claim as "lca-cli ipam reserve" writes it, and waits for its address.
+// registered makes a claim as "kubectl lca ipam reserve" writes it, and waits for its address.
 func (w *world) registered(name, host string) string {
 	w.t.Helper()
 	c := &metal3.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{metal3.PreRegisteredLabel: "true"},

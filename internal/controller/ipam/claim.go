@@ -20,6 +20,7 @@ import (
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 )
@@ -152,7 +153,7 @@ func (r *Reconciler) isPaused(ctx context.Context, c *claim) (bool, error) {
 		}
 	}
 	for name := range clusters {
-		yes, err := cluster.Paused(ctx, r.Reader, types.NamespacedName{Namespace: c.key.namespace, Name: name})
+		yes, err := cluster.Paused(ctx, runtimeclient.NewReader(r.Reader), types.NamespacedName{Namespace: c.key.namespace, Name: name})
 		if err != nil || yes {
 			return yes, err
 		}

@@ -13,7 +13,7 @@ import (
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/contractversion"
 )
 
 // only keeps one version of the Cluster API's definitions, as OpenShift ships them.
@@ -34,13 +34,13 @@ func TestClaimsOfAnOlderContractAreServed(t *testing.T) {
 	const version = "v1beta1"
 	older := apitest.New(apitest.Options{
 		CRDs: []string{"ipam.*.yaml", apitest.CAPIClaims}, Edit: only(version),
-		AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, cluster.AddContract(version), lockv1.AddToScheme},
+		AddToScheme: []func(*runtime.Scheme) error{metal3.AddToScheme, contractversion.AddToScheme(version), lockv1.AddToScheme},
 	})
 	t.Cleanup(func() { require.NoError(t, older.Stop()) })
 	w := newWorldOn(t, older, version)
 	api, err := discovery.NewDiscoveryClientForConfig(w.server.Config)
 	require.NoError(t, err)
-	served, err := cluster.ContractVersion(api)
+	served, err := contractversion.Find(api)
 	require.NoError(t, err)
 	require.Equal(t, version, served)
 

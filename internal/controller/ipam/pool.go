@@ -19,6 +19,7 @@ import (
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/requeue"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
@@ -116,7 +117,7 @@ func (r *Reconciler) poolPaused(ctx context.Context, o *metal3.IPPool) (bool, er
 	if annotatedPaused(o) || o.Spec.ClusterName == nil {
 		return annotatedPaused(o), nil
 	}
-	return cluster.Paused(ctx, r.Reader, types.NamespacedName{Namespace: o.Namespace, Name: *o.Spec.ClusterName})
+	return cluster.Paused(ctx, runtimeclient.NewReader(r.Reader), types.NamespacedName{Namespace: o.Namespace, Name: *o.Spec.ClusterName})
 }
 
 func (r *Reconciler) addPoolFinalizer(ctx context.Context, o *metal3.IPPool) error {

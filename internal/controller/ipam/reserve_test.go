@@ -19,7 +19,7 @@ var strategies = map[string]func(*metal3.IPPoolSpec){
 	"sticky":     func(s *metal3.IPPoolSpec) { s.Sticky = true },
 }
 
-// planned is what "lca-cli ipam reserve" plans for masters of a pool.
+// planned is what "kubectl lca ipam reserve" plans for masters of a pool.
 func planned(t *testing.T, pool *metal3.IPPool, masters int) []manifest.Registration {
 	t.Helper()
 	v := &manifest.Inventory{Pools: []*metal3.IPPool{pool}}

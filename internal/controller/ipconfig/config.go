@@ -9,6 +9,7 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -167,15 +168,15 @@ func (r *Reconciler) requestLost(ipc *lcav1.IPConfig) (bool, error) {
 
 // gatherFacts gathers what validation needs beyond the observation.
 func (r *Reconciler) gatherFacts(ctx context.Context, ipc *lcav1.IPConfig, o observation) (preflight.Facts, error) {
-	dnsmasq, err := cluster.HasDnsmasqMachineConfig(ctx, r.Reader)
+	dnsmasq, err := cluster.HasDnsmasqMachineConfig(ctx, runtimeclient.NewReader(r.Reader))
 	if err != nil {
 		return preflight.Facts{}, fmt.Errorf("observe dnsmasq's configuration: %w", err)
 	}
-	settings, err := cluster.ReadNetworkSettings(ctx, r.Reader)
+	settings, err := cluster.ReadNetworkSettings(ctx, runtimeclient.NewReader(r.Reader))
 	if err != nil {
 		return preflight.Facts{}, fmt.Errorf("observe the cluster's network settings: %w", err)
 	}
-	encryption, err := cluster.EncryptionAtRest(ctx, r.Reader)
+	encryption, err := cluster.EncryptionAtRest(ctx, runtimeclient.NewReader(r.Reader))
 	if err != nil {
 		return preflight.Facts{}, fmt.Errorf("observe the encryption of etcd: %w", err)
 	}

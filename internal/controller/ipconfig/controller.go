@@ -34,6 +34,7 @@ import (
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/singleton"
 )
@@ -124,7 +125,7 @@ func (r *Reconciler) otherAgent(ctx context.Context, o observation) (string, err
 	if o.request != nil {
 		return "", nil
 	}
-	return cluster.OtherAgent(ctx, r.Reader)
+	return cluster.OtherAgent(ctx, runtimeclient.NewReader(r.Reader))
 }
 
 // consumeAnnotations removes the annotations that are requests: this reconciliation is what trigger-reconcile asked for,

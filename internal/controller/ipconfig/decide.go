@@ -8,6 +8,7 @@ import (
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -125,7 +126,7 @@ func (r *Reconciler) nodeTaken(ctx context.Context, o observation) (*status.Bloc
 	if o.holder != nil {
 		return lockHeld(o.holder), nil
 	}
-	busy, err := cluster.ImageBasedUpgradeBusy(ctx, r.Reader)
+	busy, err := cluster.ImageBasedUpgradeBusy(ctx, runtimeclient.NewReader(r.Reader))
 	if err != nil || !busy {
 		return nil, err
 	}

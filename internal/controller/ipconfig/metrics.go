@@ -12,6 +12,7 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
@@ -156,7 +157,7 @@ func (r *Reconciler) observeHealthAtRest(ctx context.Context) {
 }
 
 func (r *Reconciler) observeHealth(ctx context.Context) cluster.Report {
-	health := cluster.Health(ctx, r.Reader)
+	health := cluster.Health(ctx, runtimeclient.NewReader(r.Reader))
 	r.examined = r.Now()
 	r.Metrics.health.recordHealth(r.examined, health.Healthy())
 	return health

@@ -12,6 +12,7 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/network"
@@ -28,12 +29,12 @@ func (r *Reconciler) observeCluster(ctx context.Context, ipc *lcav1.IPConfig, o 
 // observeAddresses reads the node object and the install-config.
 func (r *Reconciler) observeAddresses(ctx context.Context, ipc *lcav1.IPConfig, o *observation) error {
 	o.current.IPv4, o.current.IPv6 = ipc.Status.IPv4.DeepCopy(), ipc.Status.IPv6.DeepCopy()
-	ic, err := cluster.ReadInstallConfig(ctx, r.Reader)
+	ic, err := cluster.ReadInstallConfig(ctx, runtimeclient.NewReader(r.Reader))
 	if err != nil {
 		return fmt.Errorf("read the install-config: %w", err)
 	}
 	o.installConfig = ic
-	node, err := cluster.SingleNode(ctx, r.Reader)
+	node, err := cluster.SingleNode(ctx, runtimeclient.NewReader(r.Reader))
 	if errors.As(err, &o.topology) {
 		err = nil // validation refuses it; there is nothing to wait for
 	}

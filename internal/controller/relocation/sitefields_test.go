@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/reconcile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
@@ -25,7 +26,7 @@ var (
 
 // node applies parts of a site's configuration as the node does, with the administrator's rights.
 func (w *world) node() *reconcile.Reconciler {
-	return &reconcile.Reconciler{Client: w.api, Now: w.r.Now, Rand: w.r.Direct.Rand}
+	return &reconcile.Reconciler{Client: runtimeclient.NewClient(w.api), Now: w.r.Now, Rand: w.r.Direct.Rand}
 }
 
 func (w *world) apply(part string, c siteconfig.SiteConfig) reconcile.Outcome {

@@ -30,6 +30,7 @@ import (
 	v1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/relocation/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/reconcile"
 )
 
@@ -84,7 +85,7 @@ func newWorld(t testing.TB) *world {
 	require.NoError(t, err)
 	w.r = &Reconciler{
 		Client: c, Log: slog.New(slog.NewTextHandler(&w.log, nil)), Now: time.Now,
-		Direct: &reconcile.Reconciler{Client: c, Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub},
+		Direct: &reconcile.Reconciler{Client: runtimeclient.NewClient(c), Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub},
 	}
 	return w
 }

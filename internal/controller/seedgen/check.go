@@ -11,6 +11,7 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/preflight"
@@ -62,7 +63,7 @@ func (r *Reconciler) checkGeneration(ctx context.Context, sg *lcav1.SeedGenerato
 		out.phase, out.message = lcav1.SeedFailed, msgFailed+"rejected: "+refusal.Error()+msgTryAgain
 		return out, nil
 	}
-	if health := cluster.Health(ctx, r.Reader); !health.Healthy() {
+	if health := cluster.Health(ctx, runtimeclient.NewReader(r.Reader)); !health.Healthy() {
 		out.phase, out.message, out.again = lcav1.SeedStabilizing, msgStabilizing+health.String(), whileWaiting
 		return out, nil
 	}
@@ -107,7 +108,7 @@ type gathered struct {
 // gatherFacts gathers the facts of cluster, node, Secrets and hub.
 func (r *Reconciler) gatherFacts(ctx context.Context, sg *lcav1.SeedGenerator) (g gathered, err error) {
 	g.facts.Unknown = map[string]string{}
-	if g.facts.Cluster, err = cluster.ReadSeedFacts(ctx, r.Reader); err != nil {
+	if g.facts.Cluster, err = cluster.ReadSeedFacts(ctx, runtimeclient.NewReader(r.Reader)); err != nil {
 		return g, fmt.Errorf("observe the cluster: %w", err)
 	}
 	surveyor := preflight.Surveyor{Files: r.Node.Files, Disk: r.Node.Disk, Deployments: r.Node.Deployments, Lock: r.Node.Lock}
@@ -139,7 +140,7 @@ func (r *Reconciler) askHub(ctx context.Context, g *gathered) {
 		f.HubProblem = err.Error()
 		return
 	}
-	if f.Hub, err = cluster.ReadHubFacts(ctx, hub, server, f.Cluster.Name); err == nil {
+	if f.Hub, err = cluster.ReadHubFacts(ctx, runtimeclient.NewReader(hub), server, f.Cluster.Name); err == nil {
 		return
 	}
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {

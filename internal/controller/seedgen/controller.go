@@ -20,12 +20,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/singleton"
 )
@@ -70,8 +72,11 @@ func ConnectHub(kubeconfig []byte) (client.Client, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("read the hub's kubeconfig: %w", err)
 	}
-	hub, err := cluster.NewHub(config)
-	return hub, config.Host, err
+	hub, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		return nil, config.Host, fmt.Errorf("connect to the hub %s: %w", config.Host, err)
+	}
+	return hub, config.Host, nil
 }
 
 // Reconcile observes, takes the next step, and reports.
@@ -113,7 +118,7 @@ func (r *Reconciler) otherAgent(ctx context.Context, o observation) (string, err
 	if o.record != nil {
 		return "", nil
 	}
-	return cluster.OtherAgent(ctx, r.Reader)
+	return cluster.OtherAgent(ctx, runtimeclient.NewReader(r.Reader))
 }
 
 // consumeAnnotation removes an annotation that is a request.

@@ -13,6 +13,7 @@ import (
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
@@ -55,7 +56,7 @@ func (r *Reconciler) managedCluster(ctx context.Context, rec *record.Record) (cl
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect to the hub: %w", err)
 	}
-	mc, err := cluster.GetManagedCluster(ctx, hub, rec.Hub.Cluster)
+	mc, err := cluster.GetManagedCluster(ctx, runtimeclient.NewReader(hub), rec.Hub.Cluster)
 	return hub, mc, err
 }
 
@@ -98,7 +99,7 @@ func (r *Reconciler) deleteManagedCluster(
 
 // awaitAgentsGone waits until the hub's agents have left the cluster: one that runs would register it again.
 func (r *Reconciler) awaitAgentsGone(ctx context.Context, o *observation, late bool) (outcome, error) {
-	left, err := cluster.Klusterlets(ctx, r.Reader)
+	left, err := cluster.Klusterlets(ctx, runtimeclient.NewReader(r.Reader))
 	if err != nil {
 		return outcome{}, fmt.Errorf("observe the hub's agents: %w", err)
 	}

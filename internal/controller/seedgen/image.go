@@ -12,6 +12,7 @@ import (
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -121,15 +122,15 @@ func (r *Reconciler) writeCredentials(ctx context.Context, spec lcav1.SeedGenera
 
 // buildRequest makes the request: what the image says of the cluster, and what it must not contain.
 func (r *Reconciler) buildRequest(ctx context.Context, rec *record.Record) (seed.Request, error) {
-	info, err := cluster.ReadSeedInfo(ctx, r.Reader)
+	info, err := cluster.ReadSeedInfo(ctx, runtimeclient.NewReader(r.Reader))
 	if err != nil {
 		return seed.Request{}, fmt.Errorf("observe the cluster: %w", err)
 	}
-	facts, err := cluster.ReadSeedFacts(ctx, r.Reader)
+	facts, err := cluster.ReadSeedFacts(ctx, runtimeclient.NewReader(r.Reader))
 	if err != nil {
 		return seed.Request{}, fmt.Errorf("observe the cluster: %w", err)
 	}
-	removals, err := cluster.SeedRemovals(ctx, r.Reader)
+	removals, err := cluster.SeedRemovals(ctx, runtimeclient.NewReader(r.Reader))
 	if err != nil {
 		return seed.Request{}, fmt.Errorf("observe what must not be in the image: %w", err)
 	}
@@ -267,7 +268,7 @@ func (r *Reconciler) restoreCluster(ctx context.Context, sg *lcav1.SeedGenerator
 	if o.record.Failure != "" {
 		return r.concludeGeneration(o, lcav1.SeedFailed)
 	}
-	if health := cluster.Health(ctx, r.Reader); !health.Healthy() && !told {
+	if health := cluster.Health(ctx, runtimeclient.NewReader(r.Reader)); !health.Healthy() && !told {
 		return o.stayInPhase(msgFinalizing+": "+msgStabilizing+health.String(), whileWaiting), nil
 	}
 	return r.concludeGeneration(o, lcav1.SeedCompleted)

@@ -15,6 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 )
 
 // pair is a certificate with its key, signed by itself.
@@ -78,9 +81,9 @@ func TestFieldsOfAHubReachIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onHub := api(t)
 			var got dialled
-			dial := func(_ context.Context, url string, ca []byte, token string) (client.Client, error) {
+			dial := func(_ context.Context, url string, ca []byte, token string) (kube.Client, error) {
 				got = dialled{url, string(ca), token}
-				return onHub, nil
+				return runtimeclient.NewClient(onHub), nil
 			}
 			out := apply(t, api(t, factory(t)...), "hub", "hub: {url: 'https://hub.example.org:6443', caBundle: "+pem(authority)+", clusterName: store, managedClusterSet: shops,\n"+
 				"  klusterletAddonConfig: {applicationManager: {enabled: true}}, "+k.access+"}", dial)

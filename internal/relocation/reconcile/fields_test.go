@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/reconcile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
@@ -75,7 +76,7 @@ func apply(t *testing.T, c client.Client, part, site string, hub reconcile.HubDi
 	require.Empty(t, problems)
 	p, found := reconcile.Find(part)
 	require.True(t, found)
-	out, err := (&reconcile.Reconciler{Client: c, Now: time.Now, Rand: rand.Reader, Hub: hub}).Apply(t.Context(), p, want)
+	out, err := (&reconcile.Reconciler{Client: runtimeclient.NewClient(c), Now: time.Now, Rand: rand.Reader, Hub: hub}).Apply(t.Context(), p, want)
 	require.NoError(t, err)
 	return out
 }

@@ -11,13 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
 // HubDialer opens the API of a hub. ca is PEM and empty for the system's trust; the hub's certificate is always verified.
-type HubDialer func(ctx context.Context, url string, ca []byte, token string) (client.Client, error)
+type HubDialer func(ctx context.Context, url string, ca []byte, token string) (kube.Client, error)
 
 var (
 	managedCluster = Ref{Group: "cluster.open-cluster-management.io", Version: "v1", Kind: "ManagedCluster"}
@@ -76,7 +76,7 @@ func (v *partContext) registerCluster(h *siteconfig.Hub) ([]json.RawMessage, err
 }
 
 // dialHub opens the hub's API with the token and the authority that the site names.
-func (v *partContext) dialHub(h *siteconfig.Hub) (client.Client, error) {
+func (v *partContext) dialHub(h *siteconfig.Hub) (kube.Client, error) {
 	token, ca := h.Token.Reveal(), h.CABundle
 	if h.SecretRef != nil {
 		from := secretRef(h.SecretRef.Namespace, h.SecretRef.Name)
@@ -125,7 +125,7 @@ func (v *partContext) createManaged(h *siteconfig.Hub, name string) error {
 		o.SetLabels(map[string]string{"cluster.open-cluster-management.io/clusterset": h.ManagedClusterSet})
 	}
 	_ = unstructured.SetNestedField(o.Object, true, "spec", "hubAcceptsClient")
-	if err := client.IgnoreAlreadyExists(v.Client.Create(v.ctx, o)); err != nil {
+	if err := kube.IgnoreAlreadyExists(v.Client.Create(v.ctx, o)); err != nil {
 		return fmt.Errorf("create ManagedCluster %s on the hub: %w", name, err)
 	}
 	if len(h.KlusterletAddonConfig) == 0 {
@@ -139,7 +139,7 @@ func (v *partContext) createManaged(h *siteconfig.Hub, name string) error {
 		return fmt.Errorf("read klusterletAddonConfig: %w", err)
 	}
 	a.Object["spec"] = normalizeIntegers(spec)
-	if err := client.IgnoreAlreadyExists(v.Client.Create(v.ctx, a)); err != nil {
+	if err := kube.IgnoreAlreadyExists(v.Client.Create(v.ctx, a)); err != nil {
 		return fmt.Errorf("create KlusterletAddonConfig %s on the hub: %w", name, err)
 	}
 	return nil

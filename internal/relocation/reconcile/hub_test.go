@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
@@ -35,10 +37,10 @@ func registers(t *testing.T, create error, onHub ...client.Object) (
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return create },
 	}).Build()
 	dialled = &[2]string{}
-	r := &Reconciler{Client: here, Now: time.Now, Rand: rand.Reader,
-		Hub: func(_ context.Context, _ string, ca []byte, token string) (client.Client, error) {
+	r := &Reconciler{Client: runtimeclient.NewClient(here), Now: time.Now, Rand: rand.Reader,
+		Hub: func(_ context.Context, _ string, ca []byte, token string) (kube.Client, error) {
 			*dialled = [2]string{string(ca), token}
-			return there, nil
+			return runtimeclient.NewClient(there), nil
 		}}
 	part, _ := Find(hubPart)
 	out, err = r.Apply(t.Context(), part, siteconfig.SiteConfig{Hub: &siteconfig.Hub{

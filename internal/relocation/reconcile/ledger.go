@@ -10,7 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // Where the ledger is kept. It is a Secret because a pull secret may be among the originals.
@@ -46,10 +47,10 @@ type ledger struct {
 	dirty bool
 }
 
-func loadLedger(ctx context.Context, c client.Client) (*ledger, error) {
+func loadLedger(ctx context.Context, c kube.Client) (*ledger, error) {
 	l := &ledger{entries: map[string]entry{}, secret: &corev1.Secret{}}
 	l.secret.Namespace, l.secret.Name = LedgerNamespace, LedgerName
-	err := c.Get(ctx, client.ObjectKeyFromObject(l.secret), l.secret)
+	err := c.Get(ctx, kube.KeyOf(l.secret), l.secret)
 	if apierrors.IsNotFound(err) {
 		return l, nil
 	}
@@ -69,7 +70,7 @@ func loadLedger(ctx context.Context, c client.Client) (*ledger, error) {
 
 // save writes the ledger. It is called before each change of an object, so that no original is ever lost; a ledger that
 // another replica has written meanwhile is a conflict, and the caller starts anew.
-func (l *ledger) save(ctx context.Context, c client.Client) error {
+func (l *ledger) save(ctx context.Context, c kube.Client) error {
 	data, err := json.Marshal(l.entries)
 	if err != nil {
 		return fmt.Errorf("encode the originals: %w", err)
@@ -105,7 +106,7 @@ func isSameEntry(a, b entry) bool {
 }
 
 // saveIfDirty writes the entries that were set.
-func (l *ledger) saveIfDirty(ctx context.Context, c client.Client) error {
+func (l *ledger) saveIfDirty(ctx context.Context, c kube.Client) error {
 	if !l.dirty {
 		return nil
 	}
@@ -117,11 +118,11 @@ func (l *ledger) saveIfDirty(ctx context.Context, c client.Client) error {
 }
 
 // removeIfEmpty deletes a ledger that holds nothing any more.
-func (l *ledger) removeIfEmpty(ctx context.Context, c client.Client) error {
+func (l *ledger) removeIfEmpty(ctx context.Context, c kube.Client) error {
 	if !l.found || len(l.entries) > 0 {
 		return nil
 	}
-	if err := client.IgnoreNotFound(c.Delete(ctx, l.secret)); err != nil {
+	if err := kube.IgnoreNotFound(c.Delete(ctx, l.secret)); err != nil {
 		return fmt.Errorf("delete secret %s/%s: %w", LedgerNamespace, LedgerName, err)
 	}
 	l.found = false

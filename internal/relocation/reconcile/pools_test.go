@@ -15,6 +15,7 @@ import (
 	mcv1 "github.com/openshift/api/machineconfiguration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
@@ -31,7 +32,8 @@ func TestAPausedPoolIsTold(t *testing.T) {
 			p.Spec.MachineConfigSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"machineconfiguration.openshift.io/role": role}}
 			pools = append(pools, p)
 		}
-		r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(pools...).Build(), Now: time.Now, Rand: rand.Reader}
+		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(pools...).Build()
+		r := &Reconciler{Client: runtimeclient.NewClient(api), Now: time.Now, Rand: rand.Reader}
 		part, found := Find("ssh-keys")
 		require.True(t, found)
 		out, err := r.Apply(t.Context(), part, siteconfig.SiteConfig{SSHKeys: []string{"ssh-ed25519 AAAA site"}})

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
@@ -21,7 +21,7 @@ const Marker = "relocation.lca.openshift.io/managed"
 
 // Reconciler brings the objects of one cluster to what a site wants.
 type Reconciler struct {
-	Client client.Client
+	Client kube.Client
 	Now    func() time.Time
 	Rand   io.Reader
 	// Hub reaches the hub; nil leaves a registration that needs it undone, with a word about it.
@@ -126,7 +126,7 @@ func (r *Reconciler) Revert(ctx context.Context) (kept []string, err error) {
 // applyChange brings one change about.
 func (r *Reconciler) applyChange(ctx context.Context, l *ledger, part string, c Change, out *Outcome) error {
 	o := c.Ref.newObject()
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	err := r.Client.Get(ctx, kube.KeyOf(o), o)
 	missing := apierrors.IsNotFound(err)
 	if (missing || meta.IsNoMatchError(err)) && c.Optional {
 		return nil
@@ -208,7 +208,7 @@ func (r *Reconciler) writeChange(ctx context.Context, o *unstructured.Unstructur
 
 func (r *Reconciler) updateObject(ctx context.Context, o *unstructured.Unstructured, c Change) error {
 	if c.Status {
-		return r.Client.Status().Update(ctx, o) // the callers name the place
+		return r.Client.UpdateStatus(ctx, o) // the callers name the place
 	}
 	return r.Client.Update(ctx, o) // the callers name the place
 }
@@ -216,7 +216,7 @@ func (r *Reconciler) updateObject(ctx context.Context, o *unstructured.Unstructu
 // isChangedByOther says whether someone else has changed the place since.
 func (r *Reconciler) isChangedByOther(ctx context.Context, e entry) (bool, error) {
 	o := e.Change.Ref.newObject()
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	err := r.Client.Get(ctx, kube.KeyOf(o), o)
 	if notServed(err) {
 		return false, nil
 	}
@@ -249,7 +249,7 @@ func (r *Reconciler) restoreOriginal(ctx context.Context, e entry) error {
 		return err
 	}
 	o := e.Change.Ref.newObject()
-	err = r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	err = r.Client.Get(ctx, kube.KeyOf(o), o)
 	if notServed(err) {
 		return nil
 	}
@@ -257,7 +257,7 @@ func (r *Reconciler) restoreOriginal(ctx context.Context, e entry) error {
 		return fmt.Errorf("get %s: %w", e.Change.Ref, err)
 	}
 	if e.Missing {
-		return client.IgnoreNotFound(r.Client.Delete(ctx, o))
+		return kube.IgnoreNotFound(r.Client.Delete(ctx, o))
 	}
 	if err := e.Change.writeValue(o, e.Original); err != nil {
 		return err

@@ -13,7 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 )
 
 // Manager is the field manager of the objects of a site. There is one, so that what a manifest no longer says is removed, and
@@ -85,10 +86,10 @@ func (r *Reconciler) observeObject(ctx context.Context, c Change) (*unstructured
 	defer cancel()
 	o := c.Ref.newObject()
 	// An error is that of the request below too.
-	if namespaced, err := r.Client.IsObjectNamespaced(o); err == nil && namespaced && c.Ref.Namespace == "" {
+	if namespaced, err := r.Client.IsNamespaced(o); err == nil && namespaced && c.Ref.Namespace == "" {
 		return nil, errNoNamespace
 	}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	err := r.Client.Get(ctx, kube.KeyOf(o), o)
 	if apierrors.IsNotFound(err) {
 		return nil, nil // no error: the answer is that there is none
 	}
@@ -112,7 +113,7 @@ func (r *Reconciler) applyObject(ctx context.Context, c Change, e *entry) (apply
 		return applyResult{}, err
 	}
 	digest := digestOf(want.Object)
-	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(Manager), client.ForceOwnership)
+	err = r.Client.Apply(ctx, want, Manager)
 	if err != nil {
 		return applyResult{}, err // the problem names the object
 	}
@@ -175,7 +176,7 @@ func ownedDigest(o *unstructured.Unstructured) string {
 // restoreObject deletes an object that was not there before, or gives it its original back. Later changes by others stay.
 func (r *Reconciler) restoreObject(ctx context.Context, e entry) error {
 	o := e.Change.Ref.newObject()
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	err := r.Client.Get(ctx, kube.KeyOf(o), o)
 	switch {
 	case notServed(err):
 		return nil
@@ -184,7 +185,7 @@ func (r *Reconciler) restoreObject(ctx context.Context, e entry) error {
 	case !e.isIntact(o):
 		return r.releaseFields(ctx, o)
 	case e.Missing:
-		return client.IgnoreNotFound(r.Client.Delete(ctx, o)) // the caller names the place
+		return kube.IgnoreNotFound(r.Client.Delete(ctx, o)) // the caller names the place
 	}
 	original := e.Change.Ref.newObject()
 	content, _ := projectFields(e.Original, e.Change.Want).(map[string]any)
@@ -199,7 +200,7 @@ func (r *Reconciler) restoreObject(ctx context.Context, e entry) error {
 			return err // it names the path
 		}
 	}
-	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(original), client.FieldOwner(Manager), client.ForceOwnership)
+	err = r.Client.Apply(ctx, original, Manager)
 	if err != nil {
 		return err // the caller names the place
 	}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 )
 
 func namespaceRef(name string) Ref { return Ref{Version: "v1", Kind: "Namespace", Name: name} }
@@ -239,7 +241,8 @@ func TestADeathBetweenAnObjectAndTheLedger(t *testing.T) {
 `)
 	dead := errors.New("the process died")
 	wrote := 0
-	w.r.Client = interceptor.NewClient(w.api, interceptor.Funcs{
+	direct := w.r.Client
+	w.r.Client = runtimeclient.NewClient(interceptor.NewClient(w.api, interceptor.Funcs{
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
 			if o.GetName() == LedgerName {
 				return dead
@@ -250,7 +253,7 @@ func TestADeathBetweenAnObjectAndTheLedger(t *testing.T) {
 			wrote++
 			return c.Create(ctx, o, opts...)
 		},
-	})
+	}))
 	_, err := w.apply()
 	require.ErrorIs(t, err, dead)
 	require.Equal(t, 1, wrote, "the originals of all objects are written at once")
@@ -259,7 +262,7 @@ func TestADeathBetweenAnObjectAndTheLedger(t *testing.T) {
 	w.remove(foreign)
 	require.NoError(t, w.api.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: foreign.Namespace, Name: foreign.Name}, Data: map[string]string{"a": "foreign"}}))
 
-	w.r.Client = w.api
+	w.r.Client = direct
 	kept, err := w.r.Revert(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, strings.Join(kept, ", "))

@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
@@ -46,7 +46,7 @@ func configRef(kind string) Ref {
 // getObject reads an object; nil where there is none, or the cluster does not serve its kind.
 func (v *partContext) getObject(ref Ref) (*unstructured.Unstructured, error) {
 	o := ref.newObject()
-	err := v.Client.Get(v.ctx, client.ObjectKeyFromObject(o), o)
+	err := v.Client.Get(v.ctx, kube.KeyOf(o), o)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/apitest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
@@ -45,7 +46,9 @@ func newWorld(t *testing.T) *world {
 	api, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
 	require.NoError(t, err)
 	w := &world{t: t, api: api}
-	w.r = &Reconciler{Client: api, Now: time.Now, Rand: rand.Reader}
+	direct, err := kube.Connect(server.Config, server.Scheme) // as on the node
+	require.NoError(t, err)
+	w.r = &Reconciler{Client: direct, Now: time.Now, Rand: rand.Reader}
 	err = api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: LedgerNamespace}})
 	require.NoError(t, client.IgnoreAlreadyExists(err))
 	w.remove(secretRef(LedgerNamespace, LedgerName))
