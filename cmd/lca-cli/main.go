@@ -8,20 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/dnsmasq"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/fleet"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/initmonitor"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/recert"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/relocation"
@@ -72,7 +68,7 @@ func exitCode(err error) int {
 func newRootCommand(log *slog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "lca-cli",
-		Short:         "Change, copy and inspect the systems of this node, and plan addresses",
+		Short:         "Change, copy and inspect the systems of this node",
 		Version:       version.Get().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -83,14 +79,10 @@ func newRootCommand(log *slog.Logger) *cobra.Command {
 		Lock: lock.New("/", operations.Reservations(node)...),
 	}
 	w := ipconfig.Wiring{Wiring: shared, Node: open.openIPConfig}
-	addresses := ipam.Wiring{
-		In: os.Stdin, Out: os.Stdout, Now: time.Now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64()),
-		Cluster: addressRecords,
-	}
-	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), ipam.Command(addresses),
+	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), newMovedCommand("ipam"),
 		relocation.Group(append(siteFileVerbs(), siteNodeVerbs(shared, open)...)...),
 		newNetworkCommand(shared, open, node),
-		newSeedCommand(shared, open), dnsmasq.Command(os.Stdout), newGatherCommand(open), fleet.Command(fleet.Wiring{Out: os.Stdout}),
+		newSeedCommand(shared, open), dnsmasq.Command(os.Stdout), newGatherCommand(open), newMovedCommand("fleet"),
 		stateroot.Command(stateroot.Wiring{Wiring: shared, Node: open.openSnapshot, Kept: keptStateroots, NewID: newOperationID}),
 		shared.StatusCommand("Show the latest operation on this node, of any kind",
 			shared.Newest(verb.Node{Files: node.Files, Deployments: node.Deployments}, w.Source)))

@@ -19,12 +19,17 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
-// newNetworkCommand is "network": the verbs of documents, and those by which the agent has a node enact policies.
+// newNetworkCommand is "network": the verbs of documents that need a node, and those by which the agent has a node enact policies.
 func newNetworkCommand(shared verb.Wiring, open opener, node host.Node) *cobra.Command {
 	cmd := network.Command(network.Wiring{Wiring: shared, In: os.Stdin, Node: networkPorts(node)})
 	cmd.AddCommand(policyverbs.Commands(policyverbs.Wiring{
 		Wiring: shared, Node: open.openNetPolicy, NewID: newOperationID, RecoverFiles: open.recoverFiles,
 	})...)
+	for _, moved := range [][]string{
+		{"diff", "gd", "gen-diff"}, {"revert", "gr", "gen-revert"}, {"policy", "p"}, {"format", "f", "fmt"}, {"validate"}, {"machineconfig", "mc"},
+	} {
+		cmd.AddCommand(newMovedCommand(moved[0], moved[1:]...))
+	}
 	return cmd
 }
 

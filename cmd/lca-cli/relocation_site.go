@@ -1,9 +1,7 @@
 package main
 
 import (
-	"math/rand/v2"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,8 +11,6 @@ import (
 // siteFileVerbs are the verbs of "relocation" that need no node.
 func siteFileVerbs() []*cobra.Command {
 	return []*cobra.Command{
-		relocation.ConfigCommand(relocation.FilesWiring{In: os.Stdin, Out: os.Stdout}),
-		relocation.MachineConfigCommand(relocation.FilesWiring{In: os.Stdin, Out: os.Stdout}),
-		relocation.SitesCommand(relocation.SitesWiring{Out: os.Stdout, Now: time.Now, Rand: rand.NewPCG(rand.Uint64(), rand.Uint64())}),
+		relocation.MachineConfigCommand(relocation.FilesWiring{Out: os.Stdout}), newMovedCommand("config"), newMovedCommand("sites"),
 	}
 }

@@ -28,12 +28,14 @@ import (
 // newSeedCommand is "seed" with its verbs; those that look at images work on any machine.
 func newSeedCommand(shared verb.Wiring, open opener) *cobra.Command {
 	fs := files.New("/")
-	return seed.Command(seed.Wiring{
+	cmd := seed.Command(seed.Wiring{
 		Wiring: shared, Node: open.openSeedCreate, Restore: open.openSeedRestore, Target: targetCluster{localCluster{files: fs}},
 		Site: open.openSite(shared.Lock), Survey: open.seedSurvey(shared.Lock), Files: fs,
 		Registries: registry.New(registry.Options{Files: fs, Log: open.log}), Archives: archive.New(archive.Options{}),
 		ReadInput: os.ReadFile, NewID: newOperationID,
 	})
+	cmd.AddCommand(newMovedCommand("secret"))
+	return cmd
 }
 
 // openSeedCreate adds what making a seed image needs besides.

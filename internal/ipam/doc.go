@@ -8,6 +8,6 @@
 // answer costs O(log n) in what is held, whatever the size of the pool: a /64 is as
 // cheap as a /24.
 //
-// The controllers of the kinds and lca-cli's ipam verb call it. It imports the
+// The controllers of the kinds and kubectl-lca's ipam verb call it. It imports the
 // standard library, netipx and a B-tree only.
 package ipam

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"syscall"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -37,8 +36,5 @@ func deviceOf(files host.Files, dir string) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the file system of %s: %w", dir, err)
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Dev), nil //nolint:unconvert // Dev is not a uint64 everywhere
-	}
-	return 0, nil
+	return deviceNumber(info), nil
 }

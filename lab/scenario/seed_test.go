@@ -180,15 +180,15 @@ func published(ctx context.Context, t *testing.T, store *registry.Store, l *lab.
 	return image
 }
 
-// applySeedGenerator applies what "lca-cli seed secret" prints.
+// applySeedGenerator applies what "kubectl lca seed secret" prints.
 func applySeedGenerator(ctx context.Context, t *testing.T, store *registry.Store, l *lab.Lab, image string) {
 	t.Helper()
 	auth, err := store.AuthFile()
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "auth.json")
 	require.NoError(t, os.WriteFile(file, auth, 0o600))
-	cli := filepath.Join(root(t), "build", "bin", "lca-cli")
-	manifests, err := exec.CommandContext(ctx, cli, "seed", "secret", "--seed-image", image, "--authfile", file).Output()
+	plugin := filepath.Join(root(t), "build", "bin", "kubectl-lca")
+	manifests, err := exec.CommandContext(ctx, plugin, "seed", "secret", "--seed-image", image, "--authfile", file).Output()
 	require.NoError(t, err)
 	_, err = l.Apply(ctx, strings.NewReader(string(manifests)))
 	require.NoError(t, err)

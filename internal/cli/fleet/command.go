@@ -1,4 +1,4 @@
-// Package fleet is "lca-cli fleet": it writes, from one table of sites, the objects by which fleet managers change many
+// Package fleet is "kubectl lca fleet": it writes, from one table of sites, the objects by which fleet managers change many
 // clusters. It reads and writes files only.
 package fleet
 
@@ -54,7 +54,7 @@ func (w Wiring) newRenderCommand() *cobra.Command {
 			"With --for policies the clusters change in batches of the Topology Aware Lifecycle Manager; nothing starts before a\n" +
 			"ClusterGroupUpgrade is enabled. With --for works, objects that are the same everywhere are rolled out progressively,\n" +
 			"and the others start when they are applied.",
-		Example: "  lca-cli fleet render --csv sites.csv --template vlan.yaml --name move -o out",
+		Example: "  kubectl lca fleet render --csv sites.csv --template vlan.yaml --name move -o out",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return w.writeObjects(f) },
 	}
@@ -161,7 +161,7 @@ func (w Wiring) newHealthChecksCommand() *cobra.Command {
 		Short: "Print the ConfigMap by which Argo CD shows the health of this product's objects",
 		Long: "Print the ConfigMap by which Argo CD shows IPConfig, SeedGenerator, network policies, ClusterRelocation and IPPool as\n" +
 			"Progressing, Healthy, Degraded or Suspended. Applied on the server's side it keeps Argo CD's other settings.",
-		Example: "  lca-cli fleet health-checks | kubectl apply --server-side -f -",
+		Example: "  kubectl lca fleet health-checks | kubectl apply --server-side -f -",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			checks, err := health.ConfigMap(namespace)

@@ -1,4 +1,4 @@
-// Package ipam holds the verbs of "lca-cli ipam", which work on YAML files and need no
+// Package ipam holds the verbs of "kubectl lca ipam", which work on YAML files and need no
 // cluster: an installer runs them before there is one. cmd/lca-cli builds them; they
 // parse flags and call internal/ipam/manifest. They must not import an adapter.
 package ipam

@@ -53,7 +53,7 @@ func (w Wiring) newFsckCommand() *cobra.Command {
 		Long: "Compare pools, claims, addresses and locks, of files or, without -f, of the cluster. It changes\n" +
 			"nothing, and fails when there is a finding.",
 		Example: "  oc get ippool,ipclaim,ipaddresses.ipam.metal3.io,ipaddressclaim,ipaddresses.ipam.cluster.x-k8s.io,addresslock \\\n" +
-			"    -A -o yaml | lca-cli ipam fsck -f -",
+			"    -A -o yaml | kubectl lca ipam fsck -f -",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := w.readRecords(cmd.Context(), in)

@@ -87,8 +87,8 @@ func (w Wiring) newPlanCommand() *cobra.Command {
 		Long: "Show what a pool has, what the claims of the files without an address would get, and what comes\n" +
 			"after them. With --for-hosts each BareMetalHost of the files gets an address, as its machine would;\n" +
 			"so a pool is sized before there are machines.",
-		Example: "  lca-cli ipam plan -f pools.yaml --pool storage --count 12\n" +
-			"  oc get baremetalhost -A -o yaml | lca-cli ipam plan -f pools.yaml -f - --pool storage --for-hosts ens4",
+		Example: "  kubectl lca ipam plan -f pools.yaml --pool storage --count 12\n" +
+			"  oc get baremetalhost -A -o yaml | kubectl lca ipam plan -f pools.yaml -f - --pool storage --for-hosts ens4",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v, err := w.loadInventory(in)

@@ -46,7 +46,7 @@ func (w Wiring) newIgnitionCommand() *cobra.Command {
 		Long: "Merge static addresses into a base config. An interface is NAME=POOL, or a list such as\n" +
 			"name=eth1,mac=52:54:00:00:00:01,pool=storage,pool=storage-v6,default. The other forms write the\n" +
 			"same networks as metal3 networkData, or as a network policy for the node.",
-		Example: "  lca-cli ipam render ignition -f pools.yaml -f masters.yaml --host master-0 --interface eth1=storage --base master.ign",
+		Example: "  kubectl lca ipam render ignition -f pools.yaml -f masters.yaml --host master-0 --interface eth1=storage --base master.ign",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v, err := w.loadInventory(in)
@@ -143,8 +143,8 @@ func (w Wiring) newDnsmasqCommand() *cobra.Command {
 		Long: "Write what dnsmasq leases: the pool's dhcpRange or, where the files have the cluster's Provisioning\n" +
 			"object or metal3's ConfigMap with DHCP_RANGE, the range of those. With --boot-server hosts boot\n" +
 			"over the network too, with BIOS, UEFI and iPXE, as metal3's own dnsmasq has them boot.",
-		Example: "  lca-cli ipam render dnsmasq -f pools.yaml --pool provisioning --interface eth1 > dnsmasq.conf\n" +
-			"  lca-cli ipam render dnsmasq -f pools.yaml --pool provisioning --interface eth1 --boot-server 172.22.0.3",
+		Example: "  kubectl lca ipam render dnsmasq -f pools.yaml --pool provisioning --interface eth1 > dnsmasq.conf\n" +
+			"  kubectl lca ipam render dnsmasq -f pools.yaml --pool provisioning --interface eth1 --boot-server 172.22.0.3",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v, err := w.loadInventory(in)

@@ -66,7 +66,7 @@ func (w Wiring) newReserveCommand() *cobra.Command {
 		Long: "Write claims and addresses to apply to the cluster once it exists. Such a claim has no\n" +
 			"owner until its host's machine adopts it. A host that has an address keeps it.\n" +
 			"With the BareMetalHosts among the files a claim names its host as they do.",
-		Example: "  lca-cli ipam reserve -f pools.yaml --pool storage --host master-0 --host master-1 > masters.yaml",
+		Example: "  kubectl lca ipam reserve -f pools.yaml --pool storage --host master-0 --host master-1 > masters.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v, err := w.loadInventory(in)

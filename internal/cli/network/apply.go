@@ -100,7 +100,7 @@ func (w Wiring) applyOne(ctx context.Context, node Ports, a application, name st
 	if err != nil {
 		return err
 	}
-	want, err := w.readDesired(name, func() (netstate.Document, error) { return now, nil })
+	want, err := w.documents().readDesired(name, func() (netstate.Document, error) { return now, nil })
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (w Wiring) applyOne(ctx context.Context, node Ports, a application, name st
 	} else if err := node.Network.Apply(ctx, want, prove.probeGateways, a.networkOptions()...); err != nil {
 		return err
 	}
-	return w.printDocument(a.form, changed)
+	return w.documents().printDocument(a.form, changed)
 }
 
 // beginUncommitted leaves the change unconfirmed, but for one that does not pass its proof.

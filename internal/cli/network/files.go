@@ -11,7 +11,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/policy"
 )
 
-func (w Wiring) newFormatCommand() *cobra.Command {
+func (w Documents) newFormatCommand() *cobra.Command {
 	var f form
 	cmd := &cobra.Command{
 		Use: "format [FILE]", Aliases: []string{"f", "fmt"}, Args: cobra.MaximumNArgs(1),
@@ -32,20 +32,20 @@ func (w Wiring) newFormatCommand() *cobra.Command {
 
 // addCurrentFlag adds the flag that names the state to start from.
 func addCurrentFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVarP(file, "current", "c", "", "file with the current state; this node's, if not given")
+	cmd.Flags().StringVarP(file, "current", "c", "", "file with the current state of the node, as 'lca-cli network show' prints it")
 }
 
-func (w Wiring) newDiffCommand() *cobra.Command {
+func (w Documents) newDiffCommand() *cobra.Command {
 	var f form
 	var now string
 	cmd := &cobra.Command{
 		Use: "diff FILE [CURRENT]", Aliases: []string{"gd", "gen-diff"}, Args: cobra.RangeArgs(1, 2),
-		Short: "Print the part of a document that applying it would change",
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Short: "Print the part of a document that applying it to a node in the current state would change",
+		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				now = args[1]
 			}
-			before, want, err := w.readPair(cmd, args[0], now)
+			before, want, err := w.readPair(args[0], now)
 			if err != nil {
 				return fmt.Errorf("diff: %w", err)
 			}
@@ -57,22 +57,22 @@ func (w Wiring) newDiffCommand() *cobra.Command {
 	return cmd
 }
 
-func (w Wiring) readPair(cmd *cobra.Command, file, now string) (before, want netstate.Document, err error) {
-	if before, err = w.currentOr(cmd.Context(), now); err != nil {
+func (w Documents) readPair(file, now string) (before, want netstate.Document, err error) {
+	if before, err = w.readCurrent(now); err != nil {
 		return before, want, err
 	}
 	want, err = w.readDesired(file, func() (netstate.Document, error) { return before, nil })
 	return before, want, err
 }
 
-func (w Wiring) newRevertCommand() *cobra.Command {
+func (w Documents) newRevertCommand() *cobra.Command {
 	var f form
 	var now string
 	cmd := &cobra.Command{
 		Use: "revert FILE", Aliases: []string{"gr", "gen-revert"}, Args: cobra.ExactArgs(1),
 		Short: "Print the document that undoes a document",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			before, want, err := w.readPair(cmd, args[0], now)
+		RunE: func(_ *cobra.Command, args []string) error {
+			before, want, err := w.readPair(args[0], now)
 			if err != nil {
 				return fmt.Errorf("revert: %w", err)
 			}
@@ -84,13 +84,13 @@ func (w Wiring) newRevertCommand() *cobra.Command {
 	return cmd
 }
 
-func (w Wiring) newPolicyCommand() *cobra.Command {
+func (w Documents) newPolicyCommand() *cobra.Command {
 	var f form
 	var now, captured, keep string
 	cmd := &cobra.Command{
 		Use: "policy FILE", Aliases: []string{"p"}, Args: cobra.ExactArgs(1),
 		Short: "Print the document that a policy means for a node",
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := w.readFile(args[0])
 			if err != nil {
 				return err
@@ -105,7 +105,7 @@ func (w Wiring) newPolicyCommand() *cobra.Command {
 			}
 			var before netstate.Document
 			if len(p.Captures) > 0 {
-				if before, err = w.currentOr(cmd.Context(), now); err != nil {
+				if before, err = w.readCurrent(now); err != nil {
 					return err
 				}
 			}
@@ -131,7 +131,7 @@ type selected struct {
 	State any `json:"state"`
 }
 
-func (w Wiring) readCaptured(file string) (map[string]string, error) {
+func (w Documents) readCaptured(file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil
 	}

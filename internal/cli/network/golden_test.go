@@ -31,6 +31,7 @@ func run(t *testing.T, in string, args ...string) (string, error) {
 			return cli.Ports{}, context.Canceled
 		},
 	})
+	cmd.AddCommand(cli.DocumentsCommand(cli.Documents{In: strings.NewReader(in), Out: &out}).Commands()...)
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.ExecuteContext(t.Context())

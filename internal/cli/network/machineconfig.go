@@ -17,7 +17,7 @@ type machineConfigs struct {
 }
 
 // newMachineConfigCommand prints what an administrator applies where nodes get their network from the machine config operator.
-func (w Wiring) newMachineConfigCommand() *cobra.Command {
+func (w Documents) newMachineConfigCommand() *cobra.Command {
 	var f machineConfigs
 	cmd := &cobra.Command{
 		Use: "machineconfig [FILE]", Aliases: []string{"mc"}, Args: cobra.MaximumNArgs(1),
@@ -35,7 +35,7 @@ func (w Wiring) newMachineConfigCommand() *cobra.Command {
 	return cmd
 }
 
-func (w Wiring) printMachineConfig(f machineConfigs, args []string) error {
+func (w Documents) printMachineConfig(f machineConfigs, args []string) error {
 	object, err := w.renderMachineConfig(f, args)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (w Wiring) printMachineConfig(f machineConfigs, args []string) error {
 	return err // standard output is named by the system
 }
 
-func (w Wiring) renderMachineConfig(f machineConfigs, args []string) (any, error) {
+func (w Documents) renderMachineConfig(f machineConfigs, args []string) (any, error) {
 	switch {
 	case (f.overlay || f.disruption) && len(args) > 0:
 		return nil, errors.New("--overlay and --node-disruption-policy take no document")

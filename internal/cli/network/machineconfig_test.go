@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 )
 
 func TestMachineConfig(t *testing.T) {
@@ -27,7 +25,7 @@ func TestMachineConfig(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			cmd := Command(Wiring{Wiring: verb.Wiring{Out: &out}, In: strings.NewReader(c.in)})
+			cmd := DocumentsCommand(Documents{In: strings.NewReader(c.in), Out: &out})
 			cmd.SilenceUsage, cmd.SilenceErrors = true, true
 			cmd.SetArgs(append([]string{"machineconfig"}, c.args...))
 			err := cmd.ExecuteContext(t.Context())

@@ -87,7 +87,7 @@ func (w Wiring) makePlan(cmd *cobra.Command, file string) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	want, err := w.readDesired(file, func() (netstate.Document, error) { return now, nil })
+	want, err := w.documents().readDesired(file, func() (netstate.Document, error) { return now, nil })
 	if err != nil {
 		return Plan{}, err
 	}

@@ -23,7 +23,7 @@ func (f *form) addFlags(cmd *cobra.Command) {
 }
 
 // document prints a state.
-func (w Wiring) printDocument(f form, d netstate.Document) error {
+func (w Documents) printDocument(f form, d netstate.Document) error {
 	if f.quiet {
 		return nil
 	}

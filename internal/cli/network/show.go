@@ -39,7 +39,7 @@ func (w Wiring) newShowCommand() *cobra.Command {
 			if config {
 				d = stripRuntimeState(d)
 			}
-			return w.printDocument(f, d)
+			return w.documents().printDocument(f, d)
 		},
 	}
 	f.addFlags(cmd)

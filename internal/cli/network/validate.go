@@ -27,7 +27,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
-func (w Wiring) newValidateCommand() *cobra.Command {
+func (w Documents) newValidateCommand() *cobra.Command {
 	var quiet bool
 	var more []string
 	cmd := &cobra.Command{
@@ -48,7 +48,7 @@ func (w Wiring) newValidateCommand() *cobra.Command {
 	return cmd
 }
 
-func (w Wiring) checkAll(files []string, quiet bool) error {
+func (w Documents) checkAll(files []string, quiet bool) error {
 	var all error
 	for _, name := range files {
 		data, err := w.readFile(name)

@@ -2,12 +2,16 @@ package relocation
 
 import (
 	"fmt"
+	"io"
 	"net/netip"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
 )
+
+// FilesWiring is what main gives the verb that works on files alone.
+type FilesWiring struct{ Out io.Writer }
 
 // MachineConfigCommand is "relocation machineconfig".
 func MachineConfigCommand(w FilesWiring) *cobra.Command {

@@ -47,7 +47,7 @@ func Command(w Wiring) *cobra.Command {
 		Long: "Make, inspect, verify and restore seed images: docs/seed-images.md.",
 	}
 	cmd.AddCommand(newCheckCommand(w), newCreateCommand(w), newAbortCommand(w), newInspectCommand(w), newVerifyCommand(w),
-		newSecretCommand(w), w.newRestoreCommand(), w.newRollbackCommand(), w.newCommitCommand(), w.newStatusCommand())
+		w.newRestoreCommand(), w.newRollbackCommand(), w.newCommitCommand(), w.newStatusCommand())
 	return cmd
 }
 

@@ -1,13 +1,11 @@
 package seed_test
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 
 	cli "github.com/lifecycle-agent/lifecycle-agent/internal/cli/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -48,43 +46,4 @@ func TestAnImageIsVerified(t *testing.T) {
 		return nil
 	}
 	require.ErrorIs(t, c.run(t, "verify", seedImage), host.ErrRegistryAway)
-}
-
-// documents are the objects of a stream of YAML.
-func documents(t *testing.T, text string) (out []map[string]any) {
-	t.Helper()
-	for _, part := range strings.Split(text, "---\n")[1:] {
-		var o map[string]any
-		require.NoError(t, yaml.Unmarshal([]byte(part), &o))
-		out = append(out, o)
-	}
-	return out
-}
-
-func TestTheManifestsOfARequest(t *testing.T) {
-	c := newTerminal(t)
-	c.inputs["auth.json"] = `{"auths":{"registry.example.com":{}}}`
-	c.inputs["hub"] = "kind: Config\nclusters: [{name: hub}]\n"
-	require.NoError(t, c.run(t, "secret", "--seed-image", seedImage, "--authfile", "auth.json", "--hub-kubeconfig", "hub", "--recert-image", "r/recert:v0"))
-	objects := documents(t, c.out.String())
-	require.Len(t, objects, 2)
-	data := objects[0]["data"].(map[string]any)
-	require.Equal(t, base64.StdEncoding.EncodeToString([]byte(c.inputs["auth.json"])), data["seedAuth"])
-	require.Equal(t, base64.StdEncoding.EncodeToString([]byte(c.inputs["hub"])), data["hubKubeconfig"])
-	require.Equal(t, map[string]any{"seedImage": seedImage, "recertImage": "r/recert:v0"}, objects[1]["spec"])
-}
-
-func TestManifestsThatCouldNotWorkAreRefused(t *testing.T) {
-	for args, want := range map[string]string{
-		"--seed-image " + seedImage + " --authfile manifest.json":                       "not a containers auth.json",
-		"--seed-image " + seedImage + " --authfile good --hub-kubeconfig manifest.json": "not a kubeconfig",
-		"--seed-image r/seed@sha256:00 --authfile good":                                 "has a digest",
-		"--seed-image " + seedImage + " --authfile good --signing-key manifest.json":    "manifest.json: ",
-	} {
-		c := newTerminal(t)
-		c.inputs["good"] = `{"auths":{"registry.example.com":{}}}`
-		err := c.run(t, append([]string{"secret"}, strings.Fields(args)...)...)
-		require.ErrorContains(t, err, want)
-		require.Empty(t, c.out.String(), "nothing that could be applied is printed")
-	}
 }

@@ -36,7 +36,7 @@ func (w Wiring) newRestoreCommand() *cobra.Command {
 			"the reboot; the node goes back to it by itself when the restored cluster is not healthy in time, and with\n" +
 			"'lca-cli seed rollback' afterwards. 'lca-cli seed abort' gives up before the reboot; 'lca-cli seed status --watch'\n" +
 			"follows it over the reboot.",
-		Example: "  lca-cli relocation config init > site.yaml && vi site.yaml\n" +
+		Example: "  kubectl lca relocation config init > site.yaml && vi site.yaml\n" +
 			"  lca-cli seed restore registry.example.com/seeds/sno:4.20.3 --site-config site.yaml --authfile auth.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.run {

@@ -352,6 +352,6 @@ func TestHelpOfRestoreHasAnExample(t *testing.T) {
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"restore", "--help"})
 	require.NoError(t, cmd.Execute())
-	require.Contains(t, out.String(), "Examples:\n  lca-cli relocation config init > site.yaml")
+	require.Contains(t, out.String(), "Examples:\n  kubectl lca relocation config init > site.yaml")
 	require.NotContains(t, out.String(), "--run")
 }

@@ -2,7 +2,7 @@
 // claimed, what was allocated and what is locked, and explains every place where they
 // disagree, and what to do about it. It changes nothing.
 //
-// lca-cli's "ipam fsck" calls it on files and on a cluster. It imports the arithmetic
+// kubectl-lca's "ipam fsck" calls it on files and on a cluster. It imports the arithmetic
 // only; its callers turn their own objects into Facts.
 package audit
 

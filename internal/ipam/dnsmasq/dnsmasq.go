@@ -2,7 +2,7 @@
 // the leases dnsmasq has given. Static addresses and leases come out of one subnet; this
 // is where the two are kept apart.
 //
-// The host-network controller and lca-cli's ipam verb call it. It imports the arithmetic
+// The host-network controller and kubectl-lca's ipam verb call it. It imports the arithmetic
 // and does no I/O of its own. The file format is dnsmasq(8)'s.
 package dnsmasq
 

@@ -2,7 +2,7 @@
 // rendering starts from: Ignition, metal3 networkData and network policies say the same
 // because they are written from the same Host.
 //
-// The renderers beside it, the host-network controller and lca-cli's ipam verb call it.
+// The renderers beside it, the host-network controller and kubectl-lca's ipam verb call it.
 // It imports the arithmetic and the nmstate document, and does no I/O.
 package hostnet
 

@@ -5,7 +5,7 @@
 // The files exist only after Ignition has fetched its config, so this serves networks
 // that Ignition itself does not need.
 //
-// The host-network controller and lca-cli's ipam verb call it. It imports hostnet and
+// The host-network controller and kubectl-lca's ipam verb call it. It imports hostnet and
 // Ignition's config types, and does no I/O.
 package ignition
 

@@ -2,7 +2,7 @@
 // write them, and answers for them without a cluster: what a claim would get, what is
 // registered in advance, what a host's interfaces are given.
 //
-// lca-cli's ipam verbs call it, all with the one Inventory. It imports the API's types,
+// kubectl-lca's ipam verbs call it, all with the one Inventory. It imports the API's types,
 // the arithmetic and the renderers' model, and does no I/O.
 package manifest
 

@@ -1,7 +1,7 @@
 // Package networkdata writes a host's networks as the OpenStack network_data.json that
 // metal3 puts on a config drive (BareMetalHost.spec.networkData).
 //
-// The host-network controller and lca-cli's ipam verb call it. It imports hostnet, and
+// The host-network controller and kubectl-lca's ipam verb call it. It imports hostnet, and
 // does no I/O.
 package networkdata
 

@@ -2,7 +2,7 @@
 // one that makes all NetworkManager profiles which are written on a node ephemeral. It is pure.
 //
 // Called by internal/controller/netmachineconfig, by internal/controller/netpolicy, which asks whether a node has a document, and by
-// lca-cli network machineconfig. It must not import a client of Kubernetes, a controller or the host.
+// kubectl lca network machineconfig. It must not import a client of Kubernetes, a controller or the host.
 package machineconfig
 
 import (

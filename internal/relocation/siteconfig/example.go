@@ -17,7 +17,7 @@ func Example(full bool) string {
 }
 
 const minimal = `# The configuration of one site. A field that is left out keeps what the factory installed.
-# Check this file with: lca-cli relocation config validate FILE
+# Check this file with: kubectl lca relocation config validate FILE
 apiVersion: %s
 kind: %s
 metadata:

@@ -43,7 +43,7 @@ func checkDecisions(spec lcav1.SeedGeneratorSpec, _ Facts) finding {
 
 // checkAuth never repeats what is in the file.
 func checkAuth(spec lcav1.SeedGeneratorSpec, f Facts) finding {
-	const how = "create it with 'lca-cli seed secret', or from the auth file that 'podman login --authfile FILE REGISTRY' writes"
+	const how = "create it with 'kubectl lca seed secret', or from the auth file that 'podman login --authfile FILE REGISTRY' writes"
 	if !f.SecretFound {
 		return finding{problem: "Secret seedgen does not exist in namespace openshift-lifecycle-agent", hint: how}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -49,9 +48,4 @@ func TestFsckOfACluster(t *testing.T) {
 	found := findings()
 	require.NotEmpty(t, found)
 	require.Contains(t, found[0].Text, "192.0.2.4")
-}
-
-func TestWhichClusterFsckReads(t *testing.T) {
-	_, err := anyCluster(func(string) string { return filepath.Join(t.TempDir(), "missing") })
-	require.ErrorContains(t, err, "KUBECONFIG")
 }

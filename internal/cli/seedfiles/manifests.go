@@ -1,10 +1,13 @@
-package seed
+// Package seedfiles holds the verb of "kubectl lca seed", which writes the manifests of a request on any machine. cmd/kubectl-lca
+// builds it; it must not import an adapter.
+package seedfiles
 
 import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -27,13 +30,27 @@ type object struct {
 	Spec       map[string]string `json:"spec,omitempty"`
 }
 
+// Wiring is what main gives the verb.
+type Wiring struct {
+	Out io.Writer
+	// ReadInput reads a file that the caller named.
+	ReadInput func(path string) ([]byte, error)
+}
+
+// Command is "seed" with its verb.
+func Command(w Wiring) *cobra.Command {
+	cmd := &cobra.Command{Use: "seed", Short: "Write the manifests by which a seed image is made"}
+	cmd.AddCommand(newSecretCommand(w))
+	return cmd
+}
+
 func newSecretCommand(w Wiring) *cobra.Command {
 	var seedImage, recertImage, authFile, hub, key, password string
 	cmd := &cobra.Command{
 		Use: "secret", Args: cobra.NoArgs, Short: "Print the seedgen Secret and the SeedGenerator for 'oc apply -f -'",
 		Long: "Print the manifests of the Secret seedgen and of the SeedGenerator seedimage. The output has the credentials: pipe it\n" +
 			"to 'oc apply -f -', or keep it where only you can read it.",
-		Example: "  lca-cli seed secret --seed-image quay.io/team/seed:4.18 --authfile auth.json | oc apply -f -",
+		Example: "  kubectl lca seed secret --seed-image quay.io/team/seed:4.18 --authfile auth.json | oc apply -f -",
 		RunE: func(_ *cobra.Command, _ []string) error {
 			if err := (seed.Request{OperationID: "none", SeedImage: seedImage}).Validate(); err != nil {
 				return &commandline.UsageError{Cause: fmt.Errorf("--seed-image: %w", err)}

@@ -1,4 +1,6 @@
-package relocation
+// Package sitefiles holds the verbs of "kubectl lca relocation", which write and check the configurations of sites on any machine.
+// cmd/kubectl-lca builds them; they parse flags and call the domains below internal/relocation. They must not import an adapter.
+package sitefiles
 
 import (
 	"errors"
@@ -13,20 +15,27 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/siteconfig"
 )
 
-// FilesWiring is what main gives the verbs that work on files alone.
-type FilesWiring struct {
+// ConfigWiring is what main gives the verbs of "config".
+type ConfigWiring struct {
 	In  io.Reader
 	Out io.Writer
 }
 
+// Command is "relocation" with its verbs.
+func Command(config ConfigWiring, many SitesWiring) *cobra.Command {
+	cmd := &cobra.Command{Use: "relocation", Short: "Write, check and describe the configurations of sites"}
+	cmd.AddCommand(ConfigCommand(config), SitesCommand(many))
+	return cmd
+}
+
 // ConfigCommand is "relocation config", with its verbs.
-func ConfigCommand(w FilesWiring) *cobra.Command {
+func ConfigCommand(w ConfigWiring) *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Write, check and describe the configuration of a site"}
 	cmd.AddCommand(w.newValidateCommand(), w.newInitCommand(), w.newSchemaCommand())
 	return cmd
 }
 
-func (w FilesWiring) newSchemaCommand() *cobra.Command {
+func (w ConfigWiring) newSchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON schema of a SiteConfig", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -36,11 +45,11 @@ func (w FilesWiring) newSchemaCommand() *cobra.Command {
 	}
 }
 
-func (w FilesWiring) newInitCommand() *cobra.Command {
+func (w ConfigWiring) newInitCommand() *cobra.Command {
 	var full bool
 	cmd := &cobra.Command{
 		Use: "init", Short: "Print a SiteConfig to begin with",
-		Example: "  lca-cli relocation config init > site-config.yaml",
+		Example: "  kubectl lca relocation config init > site-config.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := io.WriteString(w.Out, siteconfig.Example(full))
@@ -72,7 +81,7 @@ func (v verdict) Text(out io.Writer) error {
 	return nil
 }
 
-func (w FilesWiring) newValidateCommand() *cobra.Command {
+func (w ConfigWiring) newValidateCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "validate FILE|FOLDER|-",
@@ -80,7 +89,7 @@ func (w FilesWiring) newValidateCommand() *cobra.Command {
 		Long: "Check a SiteConfig, a ClusterRelocation (rhsyseng.github.io/v1beta1) or a manifest.json (api_version 1).\n" +
 			"A folder is read as a volume is, with the files beside the configuration. Whether the configuration fits a\n" +
 			"node is reported on the node. It fails when there is a problem.",
-		Example: "  lca-cli relocation config validate site-config.yaml",
+		Example: "  kubectl lca relocation config validate site-config.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := output.Parse(format)
@@ -106,7 +115,7 @@ func (w FilesWiring) newValidateCommand() *cobra.Command {
 	return cmd
 }
 
-func (w FilesWiring) checkConfig(name string) (verdict, error) {
+func (w ConfigWiring) checkConfig(name string) (verdict, error) {
 	v := verdict{File: name, Problems: []siteconfig.Problem{}}
 	info, err := os.Stat(name)
 	switch {

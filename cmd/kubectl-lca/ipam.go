@@ -2,33 +2,23 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	capi "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lockv1 "github.com/lifecycle-agent/lifecycle-agent/api/ipam/v1alpha1"
 	metal3 "github.com/lifecycle-agent/lifecycle-agent/api/metal3/v1alpha1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/contractversion"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/manifest"
 )
 
-// addressRecords reads everything of address management from the cluster that KUBECONFIG names, or else from
-// this node's own.
-func addressRecords(ctx context.Context) (*manifest.Inventory, error) {
-	config, err := anyCluster(os.Getenv)
-	if err != nil {
-		return nil, err
-	}
+// addressRecords reads everything of address management from the cluster.
+func addressRecords(ctx context.Context, config *rest.Config) (*manifest.Inventory, error) {
 	discover, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API: %w", err)
@@ -48,24 +38,6 @@ func addressRecords(ctx context.Context) (*manifest.Inventory, error) {
 		return nil, fmt.Errorf("connect to the API: %w", err)
 	}
 	return readRecords(ctx, api)
-}
-
-// anyCluster says where the API is.
-func anyCluster(getenv func(string) string) (*rest.Config, error) {
-	for _, file := range []string{getenv("KUBECONFIG"), host.LocalKubeconfig} {
-		if file == "" {
-			continue
-		}
-		config, err := clientcmd.BuildConfigFromFlags("", file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", file, err)
-		}
-		return config, nil
-	}
-	return nil, fmt.Errorf("which cluster? KUBECONFIG names none, and this node has no %s; or name files with -f", host.LocalKubeconfig)
 }
 
 // readRecords lists every kind; the Cluster API's may not be installed. An address is made after its lock and released

@@ -1,4 +1,4 @@
-package relocation
+package sitefiles
 
 import (
 	"errors"
@@ -40,7 +40,7 @@ func SitesCommand(w SitesWiring) *cobra.Command {
 			"all sites. The columns are site, hostname, cluster, domain, port, vlan, pool, address and label:NAME; site and\n" +
 			"pool must be there. A site that the folder's table has already keeps its address. Nothing is written where\n" +
 			"anything is wrong: a name or an address twice, pools that overlap, a row that cannot be used.",
-		Example: "  lca-cli relocation sites --csv sites.csv --pools pools.yaml --template common.yaml -o out",
+		Example: "  kubectl lca relocation sites --csv sites.csv --pools pools.yaml --template common.yaml -o out",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return w.makeSites(f) },
 	}
