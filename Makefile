@@ -155,7 +155,7 @@ generate-docs:
 	go run ./hack/checktable docs/seed-images.md > build/seed-images.md && cp build/seed-images.md docs/seed-images.md
 
 .PHONY: verify
-verify: verify-api verify-pages ## Fail if a generated file is out of date or a module file untidy.
+verify: verify-api verify-pages size ## Fail if a generated file is out of date, a module file untidy or lca-cli too large.
 	./hack/verify
 
 .PHONY: host-packages

@@ -28,6 +28,18 @@ programs: ## Build what an image holds, stripped, for GOARCH: both programs and 
 	GOOS=linux GOARCH=$(GOARCH) $(PROGRAM_BUILD) -o $(OUT)/ ./cmd/lifecycle-agent ./cmd/lca-cli
 	cp $(CA_BUNDLE) $(OUT)/ca-certificates.crt
 
+# Each stateroot has a copy of lca-cli, and each seed image two (decision 0127).
+LCA_CLI_LIMIT := 40000000
+
+.PHONY: size
+size: ## Print the sizes of lca-cli and kubectl-lca, and fail if lca-cli is larger than 40 MB.
+	@mkdir -p build/size
+	GOOS=linux GOARCH=$(GOARCH) $(PROGRAM_BUILD) -o build/size/ ./cmd/lca-cli ./cmd/kubectl-lca
+	@cd build/size && stat -c '%n: %s bytes' lca-cli kubectl-lca
+	@if [ "$$(stat -c %s build/size/lca-cli)" -gt $(LCA_CLI_LIMIT) ]; then \
+	  echo "size: lca-cli is larger than $(LCA_CLI_LIMIT) bytes; docs/decisions/0127-a-small-program-on-the-node.md has the usual reasons" >&2; \
+	  exit 1; fi
+
 .PHONY: image
 image: programs ## Build the agent's image for GOARCH with podman or buildah, as IMAGE.
 	./hack/release/image "$(IMAGE)" "$(GOARCH)" build/image/$(GOARCH)

@@ -1,5 +1,5 @@
 // Package ipam holds the verbs of "kubectl lca ipam", which work on YAML files and need no
-// cluster: an installer runs them before there is one. cmd/lca-cli builds them; they
+// cluster: an installer runs them before there is one. cmd/kubectl-lca builds them; they
 // parse flags and call internal/ipam/manifest. They must not import an adapter.
 package ipam
 

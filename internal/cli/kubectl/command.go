@@ -45,6 +45,7 @@ func Command(w Wiring) *cobra.Command {
 		Use:   "kubectl-lca",
 		Short: "Change the address of a single-node cluster, and follow the change",
 		Long: `Change the address of a single-node cluster, and follow the change, over the Kubernetes API.
+The verbs fleet, ipam, network, relocation and seed write and check files, and need no cluster.
 
 kubectl and oc run this program as "kubectl lca" and "oc lca" when it is in the PATH.`,
 		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl lca"},
