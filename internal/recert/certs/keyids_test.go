@@ -19,7 +19,7 @@ func TestKeyIdentifiersAreMadeTheSameWay(t *testing.T) {
 			t.Errorf("method %d: %x, want %x, %v", i, got, want, err)
 		}
 	}
-	sum := sha1.Sum(keyBits(freshInfo)) //nolint:gosec // a key identifier
+	sum := sha1.Sum(keyBits(freshInfo)) // a key identifier
 	if got, err := likeKeyID([]byte("made otherwise"), oldInfo, old.Public(), freshInfo, fresh.Public()); err != nil || !bytes.Equal(got, sum[:]) {
 		t.Errorf("unknown method: %x, %v", got, err)
 	}
