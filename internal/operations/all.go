@@ -27,7 +27,7 @@ func All() []operation.Facts {
 	return []operation.Facts{
 		{
 			Name: change.LockName, RequestFile: ipconfig.RequestFile, Unit: ipconfig.UnitPrePivot, Flows: ipconfig.Flows(),
-			Plan:    (&change.PrePivot{}).Plan(),
+			Plan: (&change.PrePivot{}).Plan(), WayOut: change.WayOut,
 			Reserve: func(n host.Node) host.Reservation { return change.Reservation(change.Ports{Node: n}) },
 		},
 		snapshot.Kind(snapshot.Ports{}).Facts(),

@@ -16,7 +16,7 @@ func TestEachKindIsWholeAndItsOwn(t *testing.T) {
 		require.Contains(t, k.Flows, k.Plan.Name, k.Name)
 		require.False(t, names[k.Name] || files[k.RequestFile] || units[k.Unit], "%s shares its name, request or unit", k.Name)
 		names[k.Name], files[k.RequestFile], units[k.Unit] = true, true, true
-		if k.Plan.Commit != "" && k.Plan.MaxAttempts > 0 && k.Name != "ip-config" && k.Name != "relocation-reconfigure" {
+		if k.Plan.Commit != "" && k.Plan.MaxAttempts > 0 && k.Name != "relocation-reconfigure" {
 			require.NotEmpty(t, k.WayOut, "%s can be given up past its commit point", k.Name)
 		}
 	}

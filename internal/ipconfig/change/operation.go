@@ -14,6 +14,10 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
+// WayOut is what a person can do about a pre-pivot that has chosen the new stateroot and could not reboot.
+const WayOut = "The new stateroot boots next, and the cluster is stopped: reboot the node to continue the change, or keep the old " +
+	"system with 'lca-cli ip-config cleanup'"
+
 // Operation is one run of lca-cli on the IP change that the workspace holds.
 type Operation struct {
 	*operation.Operation
@@ -75,6 +79,9 @@ func (o *Operation) PrePivot(ctx context.Context) error {
 		return err
 	}
 	err := o.Run(ctx, o.prePivot().Plan())
+	if flow.EndingOf(err) == flow.EndingGivenUp {
+		err = fmt.Errorf("%w. %s", err, WayOut)
+	}
 	if failed := (*flow.FailedError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
 		o.keepEvidence(ctx, err)
 	}
@@ -126,7 +133,8 @@ func (o *Operation) PostPivot(ctx context.Context) error {
 	}
 	cause := ipconfig.CauseAutomatic + "ip-config post-pivot failed: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 	if rerr := o.rollBack(ctx, o.Request.OldStateroot, cause, true); rerr != nil {
-		return errors.Join(err, rerr)
+		// Whether another run may help is a matter of the rollback alone, also where post-pivot was given up.
+		return fmt.Errorf("%w; the reason for the rollback: %s", rerr, err.Error())
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package change_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/netip"
 	"testing"
@@ -94,6 +95,8 @@ type world struct {
 	key  []byte
 	// units replace the node's.
 	units host.Units
+	// asCommand: verbs end with the exit code of lca-cli, so that systemd does not repeat what is final.
+	asCommand bool
 }
 
 // fused is a node's power with a fuse.
@@ -138,7 +141,7 @@ func newWorldAt(t *testing.T, card, gateway string) *world {
 			if err != nil {
 				return err
 			}
-			return run(op, ctx)
+			return w.exit(run(op, ctx))
 		})
 	}
 	verb("ip-config pre-pivot", (*change.Operation).PrePivot)
@@ -176,4 +179,17 @@ func (w *world) open(ctx context.Context) (*change.Operation, error) {
 		}
 	}
 	return op, err
+}
+
+// exit is how lca-cli ends with that error.
+func (w *world) exit(err error) error {
+	switch {
+	case !w.asCommand:
+		return err
+	case errors.Is(err, flow.ErrLeaving):
+		return nil
+	case err != nil && (errors.Is(err, operation.ErrRefused) || flow.EndingOf(err).Final()):
+		return &hosttest.Exit{Code: host.FinalExit, Err: err}
+	}
+	return err
 }
