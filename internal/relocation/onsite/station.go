@@ -166,6 +166,8 @@ func (s *Station) makeStateroot(ctx context.Context, r relocation.Request, here 
 	err := o.Run(ctx, factory.Again(s.factoryPorts(), r))
 	var failed *flow.FailedError
 	switch {
+	case flow.EndingOf(err) == flow.EndingGivenUp:
+		return fmt.Errorf("%w. The stateroot %s is ready and boots next: reboot the node to continue", err, r.Site)
 	case !errors.As(err, &failed) || !failed.RolledBack:
 		return err
 	case errors.Is(err, flow.ErrInterrupted):

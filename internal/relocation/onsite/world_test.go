@@ -78,6 +78,8 @@ type world struct {
 	// internal is the known address of the preparation; withdrawn are those that the flow took from the links.
 	internal  netip.Prefix
 	withdrawn []string
+	// asCommand: verbs end with the exit code of lca-cli, so that systemd does not repeat what is final.
+	asCommand bool
 	// certificates are the cluster's.
 	certificates []relocation.Certificate
 }
@@ -103,10 +105,10 @@ func newWorld(t *testing.T, kill bool) *world {
 		if errors.Is(err, errNothing) {
 			return hosttest.ErrStays
 		}
-		return err
+		return w.exit(err)
 	})
 	w.node.Command("lca-cli relocation rollback", func(ctx context.Context, _ []string) error {
-		return w.station().RollBack(ctx, func(context.Context) (func(), error) { return func() {}, nil })
+		return w.exit(w.station().RollBack(ctx, func(context.Context) (func(), error) { return func() {}, nil }))
 	})
 	w.node.Command("lca-cli relocation cancel", func(ctx context.Context, _ []string) error {
 		return factory.Cancellation{Ports: w.factory(), Wrap: w.bomb.In}.Run(ctx)
@@ -115,6 +117,19 @@ func newWorld(t *testing.T, kill bool) *world {
 		w.node.Command("lca-cli relocation "+stays, func(context.Context, []string) error { return hosttest.ErrStays })
 	}
 	return w
+}
+
+// exit is how lca-cli ends with that error.
+func (w *world) exit(err error) error {
+	switch {
+	case !w.asCommand:
+		return err
+	case errors.Is(err, flow.ErrLeaving):
+		return nil
+	case err != nil && (errors.Is(err, operation.ErrRefused) || flow.EndingOf(err).Final()):
+		return &hosttest.Exit{Code: host.FinalExit, Err: err}
+	}
+	return err
 }
 
 // runPreparation is the unit of the preparation, with the bomb in its plan.
@@ -162,7 +177,8 @@ type inbox struct{ w *world }
 func (i inbox) Next(ctx context.Context) (onsite.Delivery, error) {
 	last, _ := relocation.ReadLast(i.w.node.Files())
 	idle := last.Outcome == relocation.OutcomeReturned || last.Outcome == relocation.OutcomeRefused
-	if i.w.stick == "" || idle && last.Attempts > 0 && !i.w.again && last.Digest == digest(i.w.stick) || last.Attempts > 2 {
+	if i.w.stick == "" || idle && last.Attempts > 0 && !i.w.again && last.Digest == digest(i.w.stick) ||
+		last.Attempts > 2 && !i.w.again && last.Digest == digest(i.w.stick) {
 		return onsite.Delivery{}, errNothing
 	}
 	again := i.w.again
