@@ -1,7 +1,9 @@
 package relocation
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -118,7 +120,7 @@ func (w NodeWiring) newAbortCommand() *cobra.Command {
 		Use: "abort", Aliases: []string{"cancel"}, Args: cobra.NoArgs,
 		Short: "Undo a preparation in the factory state, and start the factory's cluster",
 		Long: "Remove the stateroot that waits for its site, and have the factory's cluster run: at once where it is held back, as\n" +
-			"after 'lca-cli relocation rollback', and at every boot.",
+			"after 'lca-cli relocation rollback', and at every boot. A preparation that is under way is stopped and undone.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if run {
 				return w.cancelHere(cmd.Context())
@@ -136,6 +138,9 @@ func (w NodeWiring) cancelHere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if done, err := w.abortPreparation(ctx, node, with); done || err != nil {
+		return w.Verdict("relocation abort", err)
+	}
 	c := factory.Cancellation{Ports: node, With: with}
 	if !c.Unswept() { // else nothing is left that could hold the node
 		if err := c.Ask(ctx); err != nil {
@@ -150,22 +155,57 @@ func (w NodeWiring) cancelHere(ctx context.Context) error {
 	return w.Verdict("relocation abort", c.Run(ctx))
 }
 
+// abortPreparation stops a preparation that is under way, which undoes itself then, and does what is left of that. done: nothing
+// of it remains, so there is nothing to cancel.
+func (w NodeWiring) abortPreparation(ctx context.Context, node factory.Ports, with operation.Instruments) (done bool, err error) {
+	kind := factory.Kind(node)
+	if _, found, err := kind.Find(node.Files); err != nil || !found {
+		return false, err
+	}
+	if err := node.Units.Stop(ctx, kind.Unit); err != nil {
+		return false, fmt.Errorf("stop %s: %w", kind.Unit, err)
+	}
+	release, err := w.Take(ctx, kind.Holder(node.Files), "relocation abort")
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	if err := factory.AbortPreparation(ctx, node, with); err != nil {
+		return false, err
+	}
+	prepared, err := isPrepared(node)
+	return !prepared, err
+}
+
+func isPrepared(node factory.Ports) (bool, error) {
+	_, err := relocation.ReadRecord(node.Files)
+	if errors.Is(err, operation.ErrRefused) {
+		return false, nil
+	}
+	return true, err
+}
+
 // cancelDetached: the start of the cluster moves the node's address to another link, which may end the terminal.
 func (w NodeWiring) cancelDetached(ctx context.Context) error {
 	node, _, err := w.Factory(ctx, false)
 	if err != nil {
 		return err
 	}
-	c := factory.Cancellation{Ports: node}
-	if c.Unswept() {
-		return w.Verdict("relocation abort", c.Run(ctx))
-	}
-	if err := c.Check(ctx); err != nil {
-		return w.Verdict("relocation abort", err)
-	}
-	record, err := relocation.ReadRecord(node.Files)
+	record, underway, err := factory.Kind(node).Find(node.Files)
 	if err != nil {
 		return w.Verdict("relocation abort", err)
+	}
+	if !underway {
+		c := factory.Cancellation{Ports: node}
+		if c.Unswept() {
+			return w.Verdict("relocation abort", c.Run(ctx))
+		}
+		if err := c.Check(ctx); err != nil {
+			return w.Verdict("relocation abort", err)
+		}
+		if record, err = relocation.ReadRecord(node.Files); err != nil {
+			return w.Verdict("relocation abort", err)
+		}
 	}
 	p, err := w.Follow(ctx, verb.Detached{
 		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: relocation.UnitCancel, Operation: record.OperationID,
@@ -174,8 +214,10 @@ func (w NodeWiring) cancelDetached(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f := p.Flow(relocation.FlowCancel); !f.Finished {
-		return &verb.FinalError{Cause: fmt.Errorf("cancel the preparation: %s (see journalctl -u %s)", f.Failure, relocation.UnitCancel)}
+	if prepared, err := isPrepared(node); err != nil || prepared {
+		failure := cmp.Or(p.Flow(relocation.FlowCancel).Failure, p.Flow(relocation.FlowPrepare).Failure)
+		return errors.Join(err,
+			&verb.FinalError{Cause: fmt.Errorf("cancel the preparation: %s (see journalctl -u %s)", failure, relocation.UnitCancel)})
 	}
 	_, err = fmt.Fprintln(w.Out, "the node is an ordinary one again; the factory's cluster runs")
 	return err

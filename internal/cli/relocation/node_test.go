@@ -63,8 +63,12 @@ func held(t *testing.T) *hosttest.Node {
 
 func verbs(t *testing.T, n *hosttest.Node, a api, out *bytes.Buffer) *cobra.Command {
 	t.Helper()
+	return group(wiring(n, a, out))
+}
+
+func wiring(n *hosttest.Node, a api, out *bytes.Buffer) cli.NodeWiring {
 	log := slog.New(slog.DiscardHandler)
-	root := cli.Group(cli.NodeCommands(cli.NodeWiring{
+	return cli.NodeWiring{
 		Wiring: verb.Wiring{Lock: n.Lock(), Log: log, Out: out, Clock: sleepless{}},
 		Factory: func(context.Context, bool) (factory.Ports, operation.Instruments, error) {
 			return factory.Ports{Node: n.Ports(), Cluster: a, Clock: sleepless{}, Log: log}, operation.Instruments{}, nil
@@ -76,7 +80,11 @@ func verbs(t *testing.T, n *hosttest.Node, a api, out *bytes.Buffer) *cobra.Comm
 			return report.Ports{Node: n.Ports(), Reports: n.Reports(), Cluster: a, Lock: n.Lock(), Clock: sleepless{}}, nil
 		},
 		Machine: func() string { return "SN-1" }, NewID: func() string { return "y" }, Alive: func() {},
-	})...)
+	}
+}
+
+func group(w cli.NodeWiring) *cobra.Command {
+	root := cli.Group(cli.NodeCommands(w)...)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	return root
 }

@@ -79,7 +79,7 @@ func (c Cancellation) loadCancelable(ctx context.Context) (relocation.Record, op
 			here.Booted.Stateroot)
 	}
 	if _, found, err := Kind(c.Ports).Find(c.Files); err != nil || found {
-		return record, here, operation.Refuse("a preparation is under way: wait until it has ended, or stop %s and run it again",
+		return record, here, operation.Refuse("a preparation is under way (%s): run 'lca-cli relocation abort' to give it up",
 			relocation.UnitPrepare)
 	}
 	return record, here, nil
@@ -161,3 +161,28 @@ func (c Cancellation) removeLeftovers(ctx context.Context) error {
 }
 
 func isSite(name string, _ []host.Deployment, _ host.Deployment) bool { return relocation.IsSite(name) }
+
+// AbortPreparation takes back a preparation that is under way, once its unit was stopped. One that is past its commit point is as good
+// as finished: its request goes, and a Cancellation does the rest.
+func AbortPreparation(ctx context.Context, n Ports, with operation.Instruments) error {
+	kind := Kind(n)
+	r, found, err := kind.Find(n.Files)
+	if err != nil || !found {
+		return err
+	}
+	here, err := operation.Locate(ctx, n.Deployments, n.Power)
+	if err != nil {
+		return err
+	}
+	if err := checkStateroot(r, here); err != nil {
+		return err
+	}
+	entries, err := operation.ReadEntries(n.Files, r.OperationID)
+	if err != nil {
+		return err
+	}
+	if flow.Fold(r.OperationID, entries).Flow(relocation.FlowPrepare).Committed {
+		return kind.Forget(n.Files, r)
+	}
+	return kind.Abort(ctx, n.Machine(), with, r, here)
+}
