@@ -51,7 +51,8 @@ func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Nod
 		Units:       units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot,
 			operations.Reservations(host.Node{Files: node, Power: units}, change.LockName)...),
 	}
-	return ports, netenactment.Node{Files: node, Units: units, Transients: units, Network: network, Deployments: ports.Deployments}
+	return ports, netenactment.Node{Files: node, Units: units, Transients: units, Network: network, Boots: units,
+		Deployments: ports.Deployments}
 }
 
 // recertImage is the image that was shipped with the agent.

@@ -20,7 +20,7 @@ func addSeedGenerator(mgr ctrl.Manager, o Options) error {
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Log: o.Log, Metrics: m,
 		ReadSecret: seedgen.AsAccount(mgr.GetConfig(), mgr.GetClient()),
 		Node: seedgen.Node{Files: o.Host.Files, Disk: o.Host.Disk, Deployments: o.Host.Deployments, Units: o.Host.Units,
-			Transients: o.Host.Transients, Lock: o.Host.Lock},
+			Transients: o.Host.Transients, Lock: o.Host.Lock, Boots: o.Network.Boots},
 		Now: time.Now, Random: func() uint16 { return uint16(rand.Uint32()) }, InstallCLI: o.InstallCLI,
 		Hub: seedgen.ConnectHub,
 	}

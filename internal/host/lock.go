@@ -18,6 +18,8 @@ type Holder struct {
 	Program   string `json:"program,omitempty"`
 	// Phase is the progress of an unfinished operation that no process works on; empty for a process.
 	Phase string `json:"phase,omitempty"`
+	// EndedBy is what a person runs to end it; empty where it is not known. The lock sets it.
+	EndedBy string `json:"-"`
 	// The lock sets the fields below.
 	PID   int       `json:"pid,omitempty"`
 	Boot  string    `json:"boot,omitempty"`
@@ -51,13 +53,21 @@ func (h Holder) formatSince() string {
 // BusyError reports that another operation holds the node.
 type BusyError struct{ Holder Holder }
 
-func (e *BusyError) Error() string { return "another operation holds this node: " + e.Holder.String() }
+func (e *BusyError) Error() string {
+	text := "another operation holds this node: " + e.Holder.String()
+	if e.Holder.EndedBy != "" {
+		text += "; " + e.Holder.EndedBy + " ends it"
+	}
+	return text
+}
 
 // Reservation is a flow whose operations hold the node from start to end, across reboots, and not only while one of their
 // processes runs.
 type Reservation struct {
 	// Flow is the first word of Holder.Operation.
 	Flow string
+	// EndedBy is what a person runs to end an operation of the flow, in quotes; empty where that depends.
+	EndedBy string
 	// Unfinished returns the operation under way, with its Phase. An operation that has ended, or whose stateroot is
 	// missing, does not count: nothing would ever release the node.
 	Unfinished func(ctx context.Context) (h Holder, found bool, err error)
@@ -85,6 +95,7 @@ func Unfinished(ctx context.Context, flows []Reservation, except string) (h Hold
 			return Holder{}, false, fmt.Errorf("look for an unfinished operation of %s: %w", s.Flow, err)
 		}
 		if found {
+			h.EndedBy = s.EndedBy
 			return h, true, nil
 		}
 	}

@@ -39,7 +39,7 @@ func (w *world) prepare(t *testing.T) netpolicy.Request {
 	t.Helper()
 	r := w.ask
 	r.OperationID = "20260101-000000-0001"
-	require.NoError(t, netpolicy.Prepare(w.node.Files(), r))
+	require.NoError(t, netpolicy.Prepare(t.Context(), w.intake(), r))
 	return r
 }
 

@@ -73,7 +73,7 @@ func (w *world) request(ctx context.Context, r netpolicy.Request) error {
 	if under, err := netpolicy.ReadRequest(w.node.Files()); err == nil {
 		r.OperationID = under.OperationID
 	}
-	if err := netpolicy.Prepare(w.node.Files(), r); err != nil {
+	if err := netpolicy.Prepare(context.Background(), w.intake(), r); err != nil {
 		return err
 	}
 	return w.start(ctx)
@@ -351,4 +351,8 @@ func TestAnEnactmentThatIsGivenUpHasAWayOut(t *testing.T) {
 	plan := netpolicy.Plan(newWorld(false).ports(), newWorld(false).ask)
 	got := flowtest.GiveUp(t, []flow.Plan{plan}, func(*testing.T) flowtest.Person { return newWorld(false) })
 	require.Equal(t, 2*len(plan.Steps), got.Cells)
+}
+
+func (w *world) intake() operation.Intake {
+	return operation.Intake{Files: w.node.Files(), Boots: w.node.Power(), Log: slog.New(slog.DiscardHandler)}
 }

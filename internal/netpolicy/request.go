@@ -2,6 +2,7 @@ package netpolicy
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -102,20 +103,20 @@ func (r Request) Check() error {
 }
 
 // Prepare stores a request. It refuses while another one is under way; the same one may be stored again.
-func Prepare(files host.Files, r Request) error {
+func Prepare(ctx context.Context, in operation.Intake, r Request) error {
 	r.Version, r.Persistence = requestVersion, cmp.Or(r.Persistence, Persistent)
 	if err := r.Check(); err != nil {
 		return err
 	}
 	kind := Kind(Ports{})
-	under, found, err := kind.Find(files)
+	under, found, err := kind.Underway(ctx, in)
 	if err != nil {
 		return err
 	}
 	if found && under.OperationID != r.OperationID {
 		return operation.Refuse("operation %s enacts policy %s; it has to end first", under.OperationID, under.Policy)
 	}
-	return kind.Store(files, r)
+	return kind.Store(ctx, in, r)
 }
 
 // ErrNoRequest is returned where no enactment is under way.

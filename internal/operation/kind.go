@@ -34,6 +34,8 @@ type Kind[R any] struct {
 	// reservation of the node until that was done.
 	WayOut string
 	Holds  bool
+	// EndedBy is what a person runs to end one that is under way, in quotes.
+	EndedBy string
 
 	ID func(R) string
 	// Missing is the error where there is no request.
@@ -52,12 +54,27 @@ type Kind[R any] struct {
 	Wrap func(flow.Plan) flow.Plan
 }
 
+// Boots tells the boots of a node apart.
+type Boots interface {
+	BootID(ctx context.Context) (string, error)
+}
+
+// Intake is what it takes to store a request.
+type Intake struct {
+	Files host.Files
+	Boots Boots
+	Log   *slog.Logger
+}
+
 // Machine is the node that an operation runs on.
 type Machine struct {
 	host.Node
 	Clock flow.Clock
 	Log   *slog.Logger
 }
+
+// Intake stores requests on the machine.
+func (m Machine) Intake() Intake { return Intake{m.Files, m.Power, m.Log} }
 
 // Facts are what is known of a kind without its requests.
 type Facts struct {
@@ -113,21 +130,72 @@ func (k Kind[R]) Find(files host.Files) (r R, found bool, err error) {
 	return r, err == nil, err
 }
 
-// Store writes the request, unless another operation has one.
-func (k Kind[R]) Store(files host.Files, r R) error {
+// Store writes the request, unless another operation has one. It replaces a damaged one; see Underway.
+func (k Kind[R]) Store(ctx context.Context, in Intake, r R) error {
 	if k.Validate != nil {
 		if err := k.Validate(r); err != nil {
 			return err
 		}
 	}
-	under, found, err := k.Find(files)
+	under, found, damage, err := k.findUnderway(ctx, in)
 	if err != nil {
 		return err
 	}
 	if found && k.ID(under) != k.ID(r) {
 		return Refuse("%s %s is under way: it has to end first", k.Name, k.ID(under))
 	}
-	return WriteJSON(files, k.RequestFile, r)
+	if damage != nil {
+		in.Log.Warn("an earlier request cannot be read and nothing of it is under way; it is replaced", "file", k.RequestFile,
+			"error", damage)
+	}
+	return WriteJSON(in.Files, k.RequestFile, r)
+}
+
+// Underway is Find for those who want to store a request. One that cannot be read is of no use to any program, so it counts only
+// while a journal says that an operation of this kind is under way in this boot: its steps may have stopped the cluster.
+func (k Kind[R]) Underway(ctx context.Context, in Intake) (r R, found bool, err error) {
+	r, found, _, err = k.findUnderway(ctx, in)
+	return r, found, err
+}
+
+// findUnderway returns, as damage, why a request that does not count cannot be read.
+func (k Kind[R]) findUnderway(ctx context.Context, in Intake) (r R, found bool, damage, err error) {
+	r, found, damage = k.Find(in.Files)
+	if damage == nil {
+		return r, found, nil, nil
+	}
+	h, runs, err := k.findByJournal(ctx, in.Files, in.Boots)
+	if err != nil {
+		return r, false, nil, errors.Join(damage, err)
+	}
+	if runs {
+		return r, false, nil, Refuse("the request of %s cannot be read, and %s; reboot the node to end it: %w", h.Operation, h.Phase, damage)
+	}
+	var none R
+	return none, false, damage, nil
+}
+
+// findByJournal looks for an operation of this kind that is under way in this boot, where no request names it.
+func (k Kind[R]) findByJournal(ctx context.Context, files host.Files, boots Boots) (h host.Holder, found bool, err error) {
+	boot, err := boots.BootID(ctx)
+	if err != nil {
+		return h, false, fmt.Errorf("read the boot id: %w", err)
+	}
+	ids, err := List(files)
+	if err != nil {
+		return h, false, err
+	}
+	for _, id := range slices.Backward(ids) {
+		entries, err := ReadEntries(files, id)
+		if err != nil {
+			continue // no program can continue what its journal does not say
+		}
+		if f := flow.Fold(id, entries).Flow(k.Name); f.Running() && f.Boot == boot {
+			phase, since := Phase(k.Name, f)
+			return host.Holder{Operation: k.Name + " " + id, Phase: phase, Boot: boot, Since: since}, true, nil
+		}
+	}
+	return h, false, nil
 }
 
 // Run carries out the request, from wherever an earlier run ended.
@@ -216,12 +284,16 @@ func (k Kind[R]) Holder(files host.Files) string {
 	return k.Name
 }
 
-// Reservation reports an operation that is unfinished: no other may change the node meanwhile.
+// Reservation reports an operation that is unfinished: no other may change the node meanwhile. A damaged request holds the node as long
+// as it counts; see Underway.
 func (k Kind[R]) Reservation(n host.Node) host.Reservation {
-	return host.Reservation{Flow: k.Name, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
+	return host.Reservation{Flow: k.Name, EndedBy: k.EndedBy, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
 		r, found, err := k.Find(n.Files)
-		if err != nil || !found {
-			return host.Holder{}, false, err
+		if err != nil {
+			return k.findByJournal(ctx, n.Files, n.Power)
+		}
+		if !found {
+			return host.Holder{}, false, nil
 		}
 		return Unfinished(ctx, n, k.Name, k.ID(r), k.AcrossBoots)
 	}}

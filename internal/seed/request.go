@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -99,6 +100,7 @@ func CreateKind() operation.Kind[Request] {
 		Name: FlowCreate, RequestFile: RequestFile, Unit: UnitCreate, AcrossBoots: true, Missing: ErrNoRequest,
 		Credentials: []string{AuthFile, SigningKeyFile, SigningPasswordFile},
 		WayOut:      "The image is published; only the cluster did not come back in time: see 'oc get clusteroperators'",
+		EndedBy:     "'lca-cli seed abort'",
 		ID:          func(r Request) string { return r.OperationID },
 		Validate:    Request.Validate,
 	}
@@ -108,7 +110,9 @@ func CreateKind() operation.Kind[Request] {
 func ReadRequest(files host.Files) (Request, error) { return CreateKind().Read(files) }
 
 // WriteRequest stores a valid request.
-func WriteRequest(files host.Files, r Request) error { return CreateKind().Store(files, r) }
+func WriteRequest(ctx context.Context, in operation.Intake, r Request) error {
+	return CreateKind().Store(ctx, in, r)
+}
 
 // Validate refuses what could never be carried out; the error matches operation.ErrRefused.
 func (r Request) Validate() error {

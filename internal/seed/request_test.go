@@ -2,6 +2,7 @@ package seed_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,13 +12,18 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 )
 
+func intake(n *hosttest.Node) operation.Intake {
+	return operation.Intake{Files: n.Files(), Boots: n.Power(), Log: slog.New(slog.DiscardHandler)}
+}
+
 func TestARequestIsReadAsItWasWritten(t *testing.T) {
-	files := hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}).Files()
+	node := hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"})
+	files := node.Files()
 	_, err := seed.ReadRequest(files)
 	require.ErrorIs(t, err, seed.ErrNoRequest)
 	r := seed.Request{OperationID: "op", SeedImage: "registry.example.com/seed:1", AuthFile: seed.AuthFile,
 		Cluster: seed.ClusterInfo{ClusterName: "sno"}, Drop: []seed.Object{{Resource: "secrets", Namespace: "hub"}}}
-	require.NoError(t, seed.WriteRequest(files, r))
+	require.NoError(t, seed.WriteRequest(t.Context(), intake(node), r))
 	back, err := seed.ReadRequest(files)
 	require.NoError(t, err)
 	require.Equal(t, r, back)
@@ -30,11 +36,11 @@ func TestARequestThatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"has a digest":            {OperationID: "op", SeedImage: "r/s@sha256:00"},
 		"has no resource":         {OperationID: "op", SeedImage: "r/s:1", Drop: []seed.Object{{Name: "x"}}},
 	} {
-		files := hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}).Files()
-		err := seed.WriteRequest(files, r)
+		node := hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"})
+		err := seed.WriteRequest(t.Context(), intake(node), r)
 		require.ErrorIs(t, err, operation.ErrRefused)
 		require.ErrorContains(t, err, says)
-		_, err = files.Stat(seed.RequestFile)
+		_, err = node.Files().Stat(seed.RequestFile)
 		require.Error(t, err, "nothing is written")
 	}
 }

@@ -27,7 +27,7 @@ func Prepare(ctx context.Context, n Ports, id, to string) (Request, error) {
 			to, strings.Join(reservedPrefixes(), " or "))
 	}
 	kind := Kind(n)
-	if r, found, err := kind.Find(n.Files); found || err != nil {
+	if r, found, err := kind.Underway(ctx, n.toMachine().Intake()); found || err != nil {
 		if err == nil && r.New != to {
 			err = operation.Refuse("the copy %s is unfinished: finish it with 'lca-cli stateroot clone %s', or give it up with "+
 				"'lca-cli stateroot abort'", r.New, r.New)
@@ -47,7 +47,7 @@ func Prepare(ctx context.Context, n Ports, id, to string) (Request, error) {
 			"or take another name", to, to)
 	}
 	r := Request{OperationID: id, Old: here.Booted.Stateroot, New: to}
-	return r, kind.Store(n.Files, r)
+	return r, kind.Store(ctx, n.toMachine().Intake(), r)
 }
 
 // Remove removes a copy. It refuses the stateroot that runs or boots next, and those that another operation keeps as its

@@ -126,7 +126,7 @@ func undoChange(ctx context.Context, w Wiring, id string) error {
 	}
 	r := netpolicy.Request{OperationID: w.NewID(), Action: netpolicy.ActionUndo, Policy: c.Policy, Generation: c.Generation,
 		Document: c.Revert, Undoes: c.Operation}
-	if err := netpolicy.Prepare(node.Files, r); err != nil {
+	if err := netpolicy.Prepare(ctx, operation.Intake{Files: node.Files, Boots: node.Power, Log: node.Log}, r); err != nil {
 		return w.Verdict("network undo", err)
 	}
 	p, err := w.Follow(ctx, verb.Detached{

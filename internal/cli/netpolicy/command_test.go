@@ -75,7 +75,9 @@ func TestAChangeIsListedAndUndone(t *testing.T) {
 
 	r := netpolicy.Request{OperationID: "20010909-014640-0000", Action: netpolicy.ActionApply, Policy: "mtu", Generation: 3,
 		Document: `{"interfaces":[{"name":"br-ex","type":"ovs-interface","state":"up","mtu":1400}]}`}
-	require.NoError(t, c.node.Run(t.Context(), func(context.Context) error { return netpolicy.Prepare(c.node.Files(), r) }))
+	require.NoError(t, c.node.Run(t.Context(), func(ctx context.Context) error {
+		return netpolicy.Prepare(ctx, operation.Intake{Files: c.node.Files(), Boots: c.node.Power(), Log: slog.New(slog.DiscardHandler)}, r)
+	}))
 	_, err = c.run(t, "enact")
 	require.NoError(t, err)
 	out, err := c.run(t, "history")

@@ -159,7 +159,7 @@ func (w NodeWiring) cancelHere(ctx context.Context) error {
 // of it remains, so there is nothing to cancel.
 func (w NodeWiring) abortPreparation(ctx context.Context, node factory.Ports, with operation.Instruments) (done bool, err error) {
 	kind := factory.Kind(node)
-	if _, found, err := kind.Find(node.Files); err != nil || !found {
+	if _, found, err := kind.Underway(ctx, node.Machine().Intake()); err != nil || !found {
 		return false, err
 	}
 	if err := node.Units.Stop(ctx, kind.Unit); err != nil {
@@ -191,7 +191,7 @@ func (w NodeWiring) cancelDetached(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	record, underway, err := factory.Kind(node).Find(node.Files)
+	record, underway, err := factory.Kind(node).Underway(ctx, node.Machine().Intake())
 	if err != nil {
 		return w.Verdict("relocation abort", err)
 	}

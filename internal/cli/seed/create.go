@@ -101,11 +101,11 @@ func (c creation) acceptRequest(ctx context.Context, w Wiring, node create.Ports
 		return seed.Request{}, err
 	}
 	defer release()
-	return c.storeRequest(w, node)
+	return c.storeRequest(ctx, w, node)
 }
 
 // storeRequest stores what is asked for, once all files are read, and the request last. One that is under way is not replaced.
-func (c creation) storeRequest(w Wiring, node create.Ports) (seed.Request, error) {
+func (c creation) storeRequest(ctx context.Context, w Wiring, node create.Ports) (seed.Request, error) {
 	if rec, err := record.Read(node.Files); err != nil || rec != nil {
 		return seed.Request{}, operation.Refuse("a SeedGenerator has this node make an image: " +
 			"see 'oc get seedgenerator' and 'lca-cli status'")
@@ -137,7 +137,7 @@ func (c creation) storeRequest(w Wiring, node create.Ports) (seed.Request, error
 	if c.authFile != "" {
 		r.AuthFile = seed.AuthFile
 	}
-	return r, seed.WriteRequest(node.Files, r)
+	return r, seed.WriteRequest(ctx, operation.Intake{Files: node.Files, Boots: node.Power, Log: node.Log}, r)
 }
 
 // completeRequest completes a request that nothing is stored of yet.

@@ -131,7 +131,7 @@ func TestATagThatCouldNotBeReadIsSaid(t *testing.T) {
 func TestARequestUnderWayIsNotReplaced(t *testing.T) {
 	var final *verb.FinalError
 	c := newTerminal(t)
-	require.NoError(t, seed.WriteRequest(c.node.Files(), seed.Request{OperationID: "20250101-000000-0001", SeedImage: "r/other:1"}))
+	require.NoError(t, seed.WriteRequest(t.Context(), operation.Intake{Files: c.node.Files(), Boots: c.node.Power(), Log: slog.New(slog.DiscardHandler)}, seed.Request{OperationID: "20250101-000000-0001", SeedImage: "r/other:1"}))
 	err := c.run(t, "create", "--image", seedImage)
 	require.ErrorAs(t, err, &final)
 	require.ErrorContains(t, err, "lca-cli seed abort")

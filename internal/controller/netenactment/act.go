@@ -43,7 +43,7 @@ func (r *Reconciler) startEnactment(ctx context.Context, s *observation, v *poli
 	if err := r.InstallCLI.Install(); err != nil {
 		return fmt.Errorf("install lca-cli: %w", err)
 	}
-	err = netpolicy.Prepare(r.Node.Files, request)
+	err = netpolicy.Prepare(ctx, operation.Intake{Files: r.Node.Files, Boots: r.Node.Boots, Log: r.Log}, request)
 	if errors.Is(err, operation.ErrRefused) {
 		j.state, j.message = condition.Failed, err.Error()
 		return nil

@@ -38,6 +38,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 type enactment = nmstatev1beta1.NodeNetworkConfigurationEnactment
@@ -59,6 +60,7 @@ type Node struct {
 	Units      host.Units
 	Transients host.Transients
 	Network    Network
+	Boots      operation.Boots
 	// Deployments tell in which stateroot the agent runs; a plain node has none.
 	Deployments Deployments
 }

@@ -2,6 +2,7 @@ package netenactment
 
 import (
 	"encoding/json"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/record"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
 func TestAPolicyIsEnactedWhenTheOperatorGrantsIt(t *testing.T) {
@@ -242,7 +244,7 @@ func TestARestartedAgentContinues(t *testing.T) {
 	// An administrator undoes it on the node.
 	c, err := newestChange(t, w)
 	require.NoError(t, err)
-	require.NoError(t, netpolicy.Prepare(w.node.Files(), netpolicy.Request{OperationID: "29990101-000000-0001", Action: netpolicy.ActionUndo,
+	require.NoError(t, netpolicy.Prepare(t.Context(), operation.Intake{Files: w.node.Files(), Boots: w.node.Power(), Log: slog.New(slog.DiscardHandler)}, netpolicy.Request{OperationID: "29990101-000000-0001", Action: netpolicy.ActionUndo,
 		Policy: c.Policy, Document: c.Revert, Undoes: c.Operation}))
 	w.r = w.reconciler(nil)
 	w.passes(3)

@@ -16,6 +16,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/record"
 )
@@ -56,7 +57,7 @@ func (r *Reconciler) handOver(ctx context.Context, o *observation) error {
 	if err := r.writeCredentials(ctx, o.record.Spec); err != nil {
 		return err
 	}
-	if err := seed.WriteRequest(r.Node.Files, request); err != nil {
+	if err := seed.WriteRequest(ctx, operation.Intake{Files: r.Node.Files, Boots: r.Node.Boots, Log: r.Log}, request); err != nil {
 		return fmt.Errorf("write the request of operation %s: %w", request.OperationID, err)
 	}
 	return nil

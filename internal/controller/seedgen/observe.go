@@ -25,6 +25,7 @@ type Node struct {
 	Units       Units
 	Transients  host.Transients
 	Lock        Lock
+	Boots       operation.Boots
 }
 
 // Disk is the agent's part of host.Trees.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"path"
@@ -277,7 +278,7 @@ func (h *history) policies() {
 		for range 11 {
 			r := netpolicy.Request{Action: netpolicy.ActionApply, Policy: "storage", UID: "u1", Generation: 1, Attempt: 1,
 				OperationID: h.id(), Document: `{"interfaces":[{"name":"br-ex","type":"ovs-interface","state":"up"}]}`}
-			if err := netpolicy.Prepare(h.node.Files(), r); err != nil {
+			if err := netpolicy.Prepare(ctx, operation.Intake{Files: h.node.Files(), Boots: h.node.Power(), Log: slog.New(slog.DiscardHandler)}, r); err != nil {
 				return err
 			}
 			if err := netpolicy.Run(ctx, ports, operation.Instruments{}); err != nil {

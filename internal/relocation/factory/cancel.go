@@ -78,7 +78,7 @@ func (c Cancellation) loadCancelable(ctx context.Context) (relocation.Record, op
 		return record, here, operation.Refuse("stateroot %s runs, not the factory's: 'lca-cli relocation rollback' boots that",
 			here.Booted.Stateroot)
 	}
-	if _, found, err := Kind(c.Ports).Find(c.Files); err != nil || found {
+	if _, found, err := Kind(c.Ports).Underway(ctx, c.Machine().Intake()); err != nil || found {
 		return record, here, operation.Refuse("a preparation is under way (%s): run 'lca-cli relocation abort' to give it up",
 			relocation.UnitPrepare)
 	}
@@ -166,7 +166,7 @@ func isSite(name string, _ []host.Deployment, _ host.Deployment) bool { return r
 // as finished: its request goes, and a Cancellation does the rest.
 func AbortPreparation(ctx context.Context, n Ports, with operation.Instruments) error {
 	kind := Kind(n)
-	r, found, err := kind.Find(n.Files)
+	r, found, err := kind.Underway(ctx, n.Machine().Intake())
 	if err != nil || !found {
 		return err
 	}

@@ -38,7 +38,7 @@ func Prepare(ctx context.Context, n Ports, id string, want Wanted) (relocation.R
 		return relocation.Record{}, err
 	}
 	kind := Kind(n)
-	if r, found, err := kind.Find(n.Files); err != nil || found {
+	if r, found, err := kind.Underway(ctx, n.Machine().Intake()); err != nil || found {
 		return r, errors.Join(err, checkStateroot(r, here))
 	}
 	if err := n.checkNotPrepared(here); err != nil {
@@ -71,7 +71,7 @@ func Prepare(ctx context.Context, n Ports, id string, want Wanted) (relocation.R
 		Factory: here.Booted.Stateroot, Site: relocation.StaterootName(id), WatchdogSeconds: int(want.Watchdog.Seconds()),
 		Uplink: uplink, Internal: internal,
 	}
-	return r, kind.Store(n.Files, r)
+	return r, kind.Store(ctx, n.Machine().Intake(), r)
 }
 
 // checkShelfLife refuses a cluster with a certificate that ends on the shelf and that the reconfiguration on site does not renew.
@@ -169,10 +169,11 @@ func Kind(n Ports) operation.Kind[relocation.Record] {
 		Missing: operation.Refuse("no preparation was requested"),
 		WayOut: "The node is prepared and can be switched off to ship it, but the factory's cluster does not run now: " +
 			"to have it back, undo the preparation with 'lca-cli relocation abort'",
-		ID:     func(r relocation.Record) string { return r.OperationID },
-		Admit:  checkStateroot,
-		Plan:   func(r relocation.Record, _ operation.Here) flow.Plan { return Plan(n, r) },
-		Spared: relocation.Spared,
+		EndedBy: "'lca-cli relocation abort'",
+		ID:      func(r relocation.Record) string { return r.OperationID },
+		Admit:   checkStateroot,
+		Plan:    func(r relocation.Record, _ operation.Here) flow.Plan { return Plan(n, r) },
+		Spared:  relocation.Spared,
 	}
 }
 

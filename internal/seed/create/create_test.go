@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/create"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/image"
@@ -213,7 +215,7 @@ func TestASignatureIsThatOfTheKey(t *testing.T) {
 	w := newWorld(false)
 	key, public := newKey(t)
 	require.NoError(t, w.node.Files().Write(seed.SigningKeyFile, key, 0o600))
-	require.NoError(t, seed.WriteRequest(w.node.Files(), seed.Request{OperationID: "20250101-000000-0001", SeedImage: seedName, Sign: true}))
+	require.NoError(t, seed.WriteRequest(t.Context(), operation.Intake{Files: w.node.Files(), Boots: w.node.Power(), Log: slog.New(slog.DiscardHandler)}, seed.Request{OperationID: "20250101-000000-0001", SeedImage: seedName, Sign: true}))
 	require.NoError(t, create.Run(t.Context(), w.ports(), instruments))
 	_, err := w.node.Files().Stat(seed.SigningKeyFile)
 	require.ErrorIs(t, err, fs.ErrNotExist, "the key is wiped")

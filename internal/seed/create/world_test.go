@@ -98,7 +98,7 @@ func (w *world) request() error {
 	if err := w.node.Files().Write(seed.AuthFile, []byte(`{"auths":{}}`), 0o600); err != nil {
 		return err
 	}
-	return seed.WriteRequest(w.node.Files(), r)
+	return seed.WriteRequest(context.Background(), operation.Intake{Files: w.node.Files(), Boots: w.node.Power(), Log: slog.New(slog.DiscardHandler)}, r)
 }
 
 func (w *world) launch(ctx context.Context) error {

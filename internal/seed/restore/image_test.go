@@ -47,7 +47,7 @@ var published = sync.OnceValue(func() *hosttest.Registry {
 		OCPVersion: "4.20.3", ClusterName: "sno", BaseDomain: "example.org", NodeIPs: []string{seedAddress}, SNOHostname: "node0",
 		MachineNetworks: []string{"192.0.2.0/24"}, ContainerStorageTarget: hosttest.ContainerStorage,
 	}}
-	must(seed.WriteRequest(n.Files(), r))
+	must(seed.WriteRequest(context.Background(), operation.Intake{Files: n.Files(), Boots: n.Power(), Log: slog.New(slog.DiscardHandler)}, r))
 	must(n.Run(context.Background(), func(ctx context.Context) error { return create.Run(ctx, p, operation.Instruments{}) }))
 	return registry
 })

@@ -68,7 +68,7 @@ type Ask struct {
 // Begin checks everything that can be known before something is touched, and stores the request. What is refused matches
 // operation.ErrRefused and names all that is wrong.
 func Begin(ctx context.Context, n Ports, ask Ask) (Request, error) {
-	if r, found, err := ReadRequest(n.Files); err != nil || found {
+	if r, found, err := Kind(n).Underway(ctx, n.intake()); err != nil || found {
 		if err == nil {
 			err = operation.Refuse("a restore of %s is under way (%s): follow it with 'lca-cli seed status --watch', or give it up with "+
 				"'lca-cli seed abort'", r.Image, r.OperationID)
@@ -93,6 +93,10 @@ func Begin(ctx context.Context, n Ports, ask Ask) (Request, error) {
 		Requested: n.Clock.Now().UTC().Truncate(time.Second), WatchdogSeconds: int(ask.Watchdog.Seconds()),
 	}
 	return r, storeRequest(ctx, n, r, ask)
+}
+
+func (n Ports) intake() operation.Intake {
+	return operation.Intake{Files: n.Files, Boots: n.Power, Log: n.Log}
 }
 
 // checkNoWayBack refuses a node that has a way back already, which another restore would lose.
@@ -126,7 +130,7 @@ func storeRequest(ctx context.Context, n Ports, r Request, ask Ask) error {
 			return errors.Join(fmt.Errorf("store %s: %w", file, err), removeRequest(ctx, n))
 		}
 	}
-	if err := Kind(n).Store(n.Files, r); err != nil {
+	if err := Kind(n).Store(ctx, n.intake(), r); err != nil {
 		return errors.Join(err, removeRequest(ctx, n))
 	}
 	return nil
