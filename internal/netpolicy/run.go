@@ -17,6 +17,7 @@ func Kind(n Ports) operation.Kind[Request] {
 	return operation.Kind[Request]{
 		Name: FlowEnact, RequestFile: RequestFile, Unit: Unit, PlainNodes: true, Missing: ErrNoRequest,
 		WayOut:   "The network is in force; mend what kept its record from being written, then apply the policy again",
+		EndedBy:  "'systemctl stop " + Unit + "'",
 		ID:       func(r Request) string { return r.OperationID },
 		Validate: Request.checkVersion,
 		Plan:     func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },

@@ -86,8 +86,9 @@ func Kind(n Ports) operation.Kind[Request] {
 		Missing: operation.Refuse("no copy of a stateroot was requested"),
 		WayOut: "The copy is complete, but the cluster does not run: reboot the node, or start it with " +
 			"'systemctl unmask --runtime " + host.UnitKubelet + " && systemctl start " + host.UnitKubelet + "'",
-		ID:   func(r Request) string { return r.OperationID },
-		Plan: func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
+		EndedBy: "'lca-cli stateroot abort'",
+		ID:      func(r Request) string { return r.OperationID },
+		Plan:    func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
 	}
 }
 

@@ -94,7 +94,7 @@ func (l *Lock) awaitLock(ctx context.Context, f *os.File) error {
 			return err
 		}
 		if sleepContext(ctx, poll) != nil {
-			return &host.BusyError{Holder: l.awaitHolderName(context.WithoutCancel(ctx), f)}
+			return &host.BusyError{Holder: l.awaitHolder(context.WithoutCancel(ctx), f)}
 		}
 	}
 }
@@ -145,7 +145,18 @@ func (l *Lock) programHolder(ctx context.Context) (host.Holder, bool, error) {
 	if err != nil || !busy {
 		return host.Holder{}, false, err
 	}
-	return l.awaitHolderName(ctx, f), true, nil
+	return l.awaitHolder(ctx, f), true, nil
+}
+
+// awaitHolder is the program that holds the lock, with what ends its operation.
+func (l *Lock) awaitHolder(ctx context.Context, f *os.File) host.Holder {
+	h := l.awaitHolderName(ctx, f)
+	for _, s := range l.flows {
+		if s.Flow == h.Flow() {
+			h.EndedBy = s.EndedBy
+		}
+	}
+	return h
 }
 
 // awaitHolderName reads the holder's name. The name of a process that has exited is an earlier holder's; the present one gets a

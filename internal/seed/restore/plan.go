@@ -114,9 +114,9 @@ func Kind(n Ports) operation.Kind[Request] {
 		Missing: operation.Refuse("no restore is under way"),
 		WayOut: "The restored stateroot boots next: reboot the node to run its cluster, or remove it with " +
 			"'lca-cli seed abort'",
-		Holds: true,
-		ID:    func(r Request) string { return r.OperationID },
-		Plan:  func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
+		Holds: true, EndedBy: "'lca-cli seed abort'",
+		ID:   func(r Request) string { return r.OperationID },
+		Plan: func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
 		Conclude: func(ctx context.Context, _ Request, end error) (result, failed error) {
 			return end, removeRequest(ctx, n)
 		},
