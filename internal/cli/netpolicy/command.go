@@ -129,15 +129,12 @@ func undoChange(ctx context.Context, w Wiring, id string) error {
 	if err := netpolicy.Prepare(ctx, operation.Intake{Files: node.Files, Boots: node.Power, Log: node.Log}, r); err != nil {
 		return w.Verdict("network undo", err)
 	}
-	p, err := w.Follow(ctx, verb.Detached{
-		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: netpolicy.Unit, Operation: r.OperationID,
+	err = w.CarryOut(ctx, verb.Errand{
+		Kind: netpolicy.Kind(node).Facts(), Node: node.Node, Operation: r.OperationID,
 		Description: "Lifecycle Agent: undo a change of the network", Args: []string{"network", "enact"},
-	})
+	}, fmt.Sprintf("undo change %s of policy %s", c.Operation, c.Policy))
 	if err != nil {
 		return err
-	}
-	if err := netpolicy.Kind(node).Facts().Failure(p); err != nil {
-		return &verb.FinalError{Cause: fmt.Errorf("undo change %s of policy %s: %w", c.Operation, c.Policy, err)}
 	}
 	_, err = fmt.Fprintf(w.Out, "change %s of policy %s is undone\n", c.Operation, c.Policy)
 	return err

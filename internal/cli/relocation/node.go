@@ -70,8 +70,7 @@ func (w NodeWiring) newPrepareCommand() *cobra.Command {
 		"for how many days the node may be switched off; 0 checks no certificate")
 	cmd.Flags().StringVar(&internal, "internal-address", "",
 		"the node's known address while it waits on site, such as 192.0.2.1/29; a laptop gets the next one by DHCP")
-	cmd.Flags().BoolVar(&run, "run", false, "run the steps in this process, as the unit does")
-	_ = cmd.Flags().MarkHidden("run")
+	verb.AddRunFlag(cmd, &run)
 	return cmd
 }
 
@@ -83,12 +82,9 @@ func (w NodeWiring) prepareHere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	release, err := w.Take(ctx, relocation.FlowPrepare, "relocation prepare")
-	if err != nil {
-		return err
-	}
-	defer release()
-	return w.Verdict("relocation prepare", factory.Run(ctx, node, with))
+	return w.RunHere(ctx, relocation.FlowPrepare, "relocation prepare", func(ctx context.Context) error {
+		return factory.Run(ctx, node, with)
+	})
 }
 
 func (w NodeWiring) prepareDetached(ctx context.Context, want factory.Wanted) error {
@@ -100,15 +96,12 @@ func (w NodeWiring) prepareDetached(ctx context.Context, want factory.Wanted) er
 	if err != nil {
 		return w.Verdict("relocation prepare", err)
 	}
-	p, err := w.Follow(ctx, verb.Detached{
-		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: relocation.UnitPrepare, Operation: r.OperationID,
+	err = w.CarryOut(ctx, verb.Errand{
+		Kind: factory.Kind(node).Facts(), Node: node.Node, Operation: r.OperationID,
 		Description: "Lifecycle Agent: make this node ready for its site", Args: []string{"relocation", "prepare", "--run"},
-	})
+	}, "prepare the node")
 	if err != nil {
 		return err
-	}
-	if err := factory.Kind(node).Facts().Failure(p); err != nil {
-		return &verb.FinalError{Cause: fmt.Errorf("prepare the node: %w", err)}
 	}
 	_, err = fmt.Fprintf(w.Out, "the node boots stateroot %s next and waits for its site there; switch it off to ship it\n", r.Site)
 	return err
@@ -128,8 +121,7 @@ func (w NodeWiring) newAbortCommand() *cobra.Command {
 			return w.cancelDetached(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&run, "run", false, "run the steps in this process, as the unit does")
-	_ = cmd.Flags().MarkHidden("run")
+	verb.AddRunFlag(cmd, &run)
 	return cmd
 }
 
@@ -147,12 +139,7 @@ func (w NodeWiring) cancelHere(ctx context.Context) error {
 			return w.Verdict("relocation abort", err)
 		}
 	}
-	release, err := w.Take(ctx, relocation.FlowCancel, "relocation abort")
-	if err != nil {
-		return err
-	}
-	defer release()
-	return w.Verdict("relocation abort", c.Run(ctx))
+	return w.RunHere(ctx, relocation.FlowCancel, "relocation abort", c.Run)
 }
 
 // abortPreparation stops a preparation that is under way, which undoes itself then, and does what is left of that. done: nothing
@@ -288,8 +275,7 @@ func (w NodeWiring) newRollbackCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&run, "run", false, "run the steps in this process, as the unit does")
-	_ = cmd.Flags().MarkHidden("run")
+	verb.AddRunFlag(cmd, &run)
 	return cmd
 }
 
@@ -302,12 +288,7 @@ func (w NodeWiring) newCommitCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			release, err := w.Take(cmd.Context(), relocation.FlowKeep, "relocation commit")
-			if err != nil {
-				return err
-			}
-			defer release()
-			return w.Verdict("relocation commit", s.Keep(cmd.Context()))
+			return w.RunHere(cmd.Context(), relocation.FlowKeep, "relocation commit", s.Keep)
 		},
 	}
 }

@@ -66,15 +66,12 @@ func (c creation) createDetached(ctx context.Context, w Wiring) error {
 	if err != nil {
 		return w.Verdict("seed create", err)
 	}
-	p, err := w.Follow(ctx, verb.Detached{
-		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: seed.UnitCreate, Operation: r.OperationID,
+	err = w.CarryOut(ctx, verb.Errand{
+		Kind: create.Kind(node).Facts(), Node: node.Node, Operation: r.OperationID,
 		Description: "Lifecycle Agent: generate seed image", Args: []string{"seed", "create"},
-	})
+	}, "make the seed image "+r.SeedImage)
 	if err != nil {
 		return err
-	}
-	if err := create.Kind(node).Facts().Failure(p); err != nil {
-		return &verb.FinalError{Cause: fmt.Errorf("make the seed image %s: %w", r.SeedImage, err)}
 	}
 	o, err := seed.ReadOutcome(node.Files)
 	if err != nil {
@@ -188,10 +185,5 @@ func runLocked(ctx context.Context, w Wiring, name string, do func(context.Conte
 	if err != nil {
 		return err
 	}
-	release, err := w.Take(ctx, create.Kind(node).Holder(node.Files), name)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return w.Verdict(name, do(ctx, node, with))
+	return w.RunHere(ctx, create.Kind(node).Holder(node.Files), name, func(ctx context.Context) error { return do(ctx, node, with) })
 }

@@ -53,8 +53,7 @@ func (w Wiring) newRestoreCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.key, "key", "", "public key in PEM that must have signed the image")
 	cmd.Flags().DurationVar(&o.watchdog, "watchdog", 45*time.Minute, "how long the restored system may take before the node goes back")
 	cmd.Flags().BoolVar(&o.otherCPUs, "allow-other-cpus", false, "restore on processors that differ from the seed's")
-	cmd.Flags().BoolVar(&o.run, "run", false, "run the steps in this process, as the unit does")
-	_ = cmd.Flags().MarkHidden("run")
+	verb.AddRunFlag(cmd, &o.run)
 	return cmd
 }
 
@@ -63,12 +62,9 @@ func (w Wiring) restoreHere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	release, err := w.Take(ctx, restore.Kind(node).Holder(node.Files), "seed restore")
-	if err != nil {
-		return err
-	}
-	defer release()
-	return w.Verdict("seed restore", restore.Run(ctx, node, with))
+	return w.RunHere(ctx, restore.Kind(node).Holder(node.Files), "seed restore", func(ctx context.Context) error {
+		return restore.Run(ctx, node, with)
+	})
 }
 
 func (w Wiring) restoreDetached(ctx context.Context, o restoring, image string) error {

@@ -56,8 +56,7 @@ func newCloneCommand(w Wiring) *cobra.Command {
 			return cloneDetached(cmd.Context(), w, args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&run, "run", false, "run the steps in this process, as the unit does")
-	_ = cmd.Flags().MarkHidden("run")
+	verb.AddRunFlag(cmd, &run)
 	return cmd
 }
 
@@ -67,12 +66,9 @@ func cloneHere(ctx context.Context, w Wiring) error {
 	if err != nil {
 		return err
 	}
-	release, err := w.Take(ctx, snapshot.FlowClone, "stateroot clone")
-	if err != nil {
-		return err
-	}
-	defer release()
-	return w.Verdict("stateroot clone", snapshot.Run(ctx, node, with))
+	return w.RunHere(ctx, snapshot.FlowClone, "stateroot clone", func(ctx context.Context) error {
+		return snapshot.Run(ctx, node, with)
+	})
 }
 
 // cloneDetached stores the request and has the unit carry it out.
@@ -85,15 +81,12 @@ func cloneDetached(ctx context.Context, w Wiring, name string) error {
 	if err != nil {
 		return w.Verdict("stateroot clone", err)
 	}
-	p, err := w.Follow(ctx, verb.Detached{
-		Transients: node.Transients, Units: node.Units, Files: node.Files, Unit: snapshot.Unit, Operation: r.OperationID,
+	err = w.CarryOut(ctx, verb.Errand{
+		Kind: snapshot.Kind(node).Facts(), Node: node.Node, Operation: r.OperationID,
 		Description: "Lifecycle Agent: copy the running system", Args: []string{"stateroot", "clone", name, "--run"},
-	})
+	}, "copy the system into stateroot "+name)
 	if err != nil {
 		return err
-	}
-	if err := snapshot.Kind(node).Facts().Failure(p); err != nil {
-		return &verb.FinalError{Cause: fmt.Errorf("copy the system into stateroot %s: %w", name, err)}
 	}
 	_, err = fmt.Fprintf(w.Out, "stateroot %s is a bootable copy of %s\n", r.New, r.Old)
 	return err
