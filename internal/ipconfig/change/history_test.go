@@ -47,7 +47,11 @@ type pendingChange struct {
 // policies, stateroots of other operations, updates, power cuts, and losses of what is on record. After each event a node at
 // rest is at rest, and one with an unfinished change knows the deployment it came from.
 func TestWhateverHappenedTheNodeKnowsWhereItIs(t *testing.T) {
-	for seed := range uint64(60) {
+	histories := uint64(60)
+	if testing.Short() {
+		histories = 8
+	}
+	for seed := range histories {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := newHistory(t, seed)
 			for range 16 {

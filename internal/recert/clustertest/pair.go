@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,14 +30,14 @@ type Pair struct {
 	KeyPEM  string
 }
 
-// NewKey makes a key: "rsa", "ed25519", "p384" or "p256".
+// NewKey makes a key: "rsa", "ed25519", "p384" or "p256". An RSA key may be one that another test has had.
 func NewKey(t testing.TB, kind string) crypto.Signer {
 	t.Helper()
 	var key crypto.Signer
 	var err error
 	switch kind {
 	case "rsa":
-		key, err = rsa.GenerateKey(rand.Reader, 2048)
+		key, err = spare.take(t)
 	case "ed25519":
 		_, key, err = ed25519.GenerateKey(rand.Reader)
 	case "p384":
@@ -48,6 +49,34 @@ func NewKey(t testing.TB, kind string) crypto.Signer {
 		t.Fatal(err)
 	}
 	return key
+}
+
+// spareKeys are the RSA keys of a process, which are slow to make. A test gets each of them once.
+type spareKeys struct {
+	mu    sync.Mutex
+	keys  []*rsa.PrivateKey
+	taken map[string]int // by the name of a test
+}
+
+var spare = spareKeys{taken: map[string]int{}}
+
+// take gives a test a key that neither it nor a test around it has.
+func (s *spareKeys) take(t testing.TB) (*rsa.PrivateKey, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := 0
+	for around := t.Name(); around != ""; around = around[:max(0, strings.LastIndex(around, "/"))] {
+		next = max(next, s.taken[around])
+	}
+	if next == len(s.keys) {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			return nil, err
+		}
+		s.keys = append(s.keys, key)
+	}
+	s.taken[t.Name()] = next + 1
+	return s.keys[next], nil
 }
 
 // MakePair signs a certificate by its parent, or by itself.

@@ -169,5 +169,5 @@ func (d *Disk) DropVolatile() {
 
 // Within says that p is dir or lies below it.
 func Within(p, dir string) bool {
-	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
+	return p == dir || dir == "/" || len(p) > len(dir) && p[len(dir)] == '/' && strings.HasPrefix(p, dir)
 }

@@ -41,6 +41,7 @@ type Machine struct {
 	// Life counts boots and kills: what is older is gone.
 	Life int
 
+	roots              roots // of Booted
 	powered, rebooting bool
 	grace              int
 	killed             bool // the program that runs

@@ -41,10 +41,25 @@ func (n *Machine) Physical(p string) string {
 			p = m[1] + strings.TrimPrefix(p, m[0])
 		}
 	}
+	b := n.mountedRoots()
 	if Within(p, "/var") {
-		return host.InVar(n.Booted.Stateroot, p)
+		return b.stateroot + p
 	}
-	return n.Booted.InDeployment(p)
+	return b.deployment + p
+}
+
+// roots are where the booted system's root and its /var lie on the disk.
+type roots struct {
+	of                    host.Deployment
+	deployment, stateroot string
+}
+
+// mountedRoots joins the paths anew only when another deployment was booted: a crash matrix resolves millions of them.
+func (n *Machine) mountedRoots() roots {
+	if n.roots.of != n.Booted || n.roots.deployment == "" {
+		n.roots = roots{n.Booted, n.Booted.Dir(), host.StaterootDir(n.Booted.Stateroot)}
+	}
+	return n.roots
 }
 
 // Resolve follows a path of the booted system to its place on the disk. Links
@@ -56,7 +71,7 @@ func (n *Machine) Resolve(p string, follow bool) (string, error) {
 	}
 	at, pending := "/", parts(p)
 	for hops := 0; len(pending) > 0; {
-		next := path.Join(at, pending[0])
+		next := descend(at, pending[0])
 		pending = pending[1:]
 		in, ok := n.Disk.Live[n.Physical(next)]
 		if !ok || !in.isLink() || len(pending) == 0 && !follow {
@@ -74,6 +89,17 @@ func (n *Machine) Resolve(p string, follow bool) (string, error) {
 	return n.Physical(at), nil
 }
 
+// descend is path.Join for a clean folder and one name.
+func descend(at, name string) string {
+	switch {
+	case name == "." || name == "..":
+		return path.Join(at, name)
+	case at == "/":
+		return at + name
+	}
+	return at + "/" + name
+}
+
 // parts splits a path; ".." at the root stays at the root.
 func parts(p string) []string {
 	if path.IsAbs(p) {
@@ -84,7 +110,7 @@ func parts(p string) []string {
 
 // ReadOnly says that the booted system has the place mounted read-only: /usr.
 func (n *Machine) ReadOnly(physical string) bool {
-	return Within(physical, n.Booted.InDeployment("/usr"))
+	return Within(physical, n.mountedRoots().deployment+"/usr")
 }
 
 // Look finds an entry by its path in the booted system.
