@@ -67,7 +67,7 @@ type Server struct {
 	Scheme *runtime.Scheme
 
 	// Client reads and writes without a cache.
-	Client client.Client
+	Client client.WithWatch
 }
 
 // Shared is the one server of a test package. It is started when first asked
@@ -109,9 +109,13 @@ func (s *Shared) Stop() error {
 }
 
 // Server returns the server of the package, started if need be. It skips the
-// test when the binaries are missing and fails it when they do not start.
+// test in a short run and when the binaries are missing, and fails it when they do not start.
 func (s *Shared) Server(t testing.TB) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("reason: needs an API server; run without -short")
+	}
+	t.Attr("uses", "API server")
 	s.once.Do(s.start)
 	if s.missing != "" {
 		t.Skipf("reason: no API server to test against, %s is missing; run make controlplane", s.missing)
@@ -170,7 +174,7 @@ func (s *Shared) launch(root, assets string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start etcd and kube-apiserver from %s: %w", assets, err)
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("create a client: %w", err)
 	}

@@ -25,6 +25,7 @@ func binaries(t *testing.T) string {
 		if _, err := os.Stat(built); err != nil {
 			t.Skipf("reason: %s is not built; make controlplane builds it", name)
 		}
+		t.Attr("uses", name)
 		require.NoError(t, os.Symlink(built, filepath.Join(dir, name)))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "nodelet"), nil, 0o755))

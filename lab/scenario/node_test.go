@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -37,11 +36,11 @@ const (
 // patience bounds a scenario that runs beside others; emulation is more than ten times slower.
 var patience = map[machine.Kind]time.Duration{machine.Nspawn: 12 * time.Minute, machine.QEMU: 30 * time.Minute}
 
-// root is the top of the tree, where the Makefile runs.
+// root is the top of the tree, where the Makefile runs. A test's working directory is that of its package.
 func root(t *testing.T) string {
-	_, file, _, ok := runtime.Caller(0)
-	require.True(t, ok)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	return filepath.Join(here, "..", "..")
 }
 
 func kind() machine.Kind {
@@ -106,6 +105,7 @@ func parallel(t *testing.T) {
 // bounded bounds the scenario's time.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
+	t.Attr("uses", "lab node")
 	ctx, cancel := context.WithTimeout(context.Background(), patience[kind()])
 	t.Cleanup(cancel)
 	return ctx

@@ -48,6 +48,7 @@ func Start(ctx context.Context, t *testing.T, o Options) *Browser {
 	if err != nil {
 		t.Skipf("reason: %s is not installed (make host-packages)", Program)
 	}
+	t.Attr("uses", "Chromium")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.UserDataDir(t.TempDir()), chromedp.ModifyCmdFunc(wrapped(o.Wrap)))
 	if o.Trusting {

@@ -253,6 +253,7 @@ func (w *world) asManager(a *asked, who rest.ImpersonationConfig) {
 
 // TestWhatIsNotGrantedIsRefused asks the API server's own authorizer.
 func TestWhatIsNotGrantedIsRefused(t *testing.T) {
+	shared.Server(t)
 	w := newWorld(t)
 	who := w.alone(t)
 	for _, c := range []struct{ group, resource, namespace, name, verb string }{

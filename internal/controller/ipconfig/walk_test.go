@@ -281,6 +281,7 @@ func walks() map[string]func(*walk) {
 // server and docs/stages.md say the same; every step that the table has is walked, no other is; and from each
 // state the steps that were walked lead to Idle, from where the next change can be asked for.
 func TestNoDeadEnds(t *testing.T) {
+	shared.Server(t)
 	table, walked, checked := map[ipconfig.State]ipconfig.Stage{}, map[edge]bool{}, map[string]bool{}
 	for _, row := range ipconfig.Stages() {
 		table[row.State] = row

@@ -69,10 +69,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("reason: needs an API server; run without -short")
-	}
-	server := shared.Server(t)
+	server := shared.ServerOrMemory(t)
 	server.DeleteIPConfig(t)
 	w := &world{t: t, api: server.Client, node: newFakeNode(), now: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)}
 	w.furnish()
@@ -86,9 +83,12 @@ func (w *world) restart(server *apitest.Server) {
 	w.restartAs(server, rest.ImpersonationConfig{})
 }
 
-// restartAs gives the world a new operator with the rights of an identity.
-func (w *world) restartAs(server *apitest.Server, who rest.ImpersonationConfig) {
+// connect makes a client of an identity. An API in memory has one client, and knows no rights.
+func (w *world) connect(server *apitest.Server, who rest.ImpersonationConfig) client.WithWatch {
 	w.t.Helper()
+	if server.Config == nil {
+		return server.Client
+	}
 	config := rest.CopyConfig(server.Config)
 	config.QPS = -1 // tests are not to be slowed down
 	config.Impersonate = who
@@ -97,6 +97,13 @@ func (w *world) restartAs(server *apitest.Server, who rest.ImpersonationConfig) 
 	}
 	base, err := client.NewWithWatch(config, client.Options{Scheme: server.Scheme})
 	require.NoError(w.t, err)
+	return base
+}
+
+// restartAs gives the world a new operator with the rights of an identity.
+func (w *world) restartAs(server *apitest.Server, who rest.ImpersonationConfig) {
+	w.t.Helper()
+	base := w.connect(server, who)
 	w.registry = prometheus.NewRegistry()
 	metrics, err := NewMetrics(w.registry, func() time.Time { return w.now })
 	require.NoError(w.t, err)

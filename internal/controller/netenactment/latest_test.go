@@ -52,9 +52,7 @@ func (w *world) behindAt(old []enactment) (writes *[]string) {
 			*writes = append(*writes, verb+" "+o.GetName())
 		}
 	}
-	server, err := client.NewWithWatch(w.server.Config, client.Options{Scheme: w.server.Scheme})
-	require.NoError(w.t, err)
-	w.r.Client = interceptor.NewClient(server, interceptor.Funcs{
+	w.r.Client = interceptor.NewClient(w.server.Client, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
 			note("create", o)
 			return c.Create(ctx, o, options...)
@@ -129,6 +127,7 @@ func TestARefusedWriteIsNotRepeatedForACacheThatIsBehind(t *testing.T) {
 		require.Equal(t, []string{"create node-a.mtu"}, *writes)
 	})
 	t.Run("of one that is gone", func(t *testing.T) {
+		shared.Server(t)
 		w := newWorld(t)
 		p := w.policy("mtu", mtu1400, nil)
 		w.pass()

@@ -108,6 +108,7 @@ func TestADocumentThatCannotBeReadFailsAtOnce(t *testing.T) {
 
 // The policy's end waits for the grant, because nodes revert one after the other too.
 func TestADeletedPolicyIsReverted(t *testing.T) {
+	shared.Server(t)
 	w := newWorld(t)
 	p := w.policy("mtu", mtu1400, func(s *nmstatev1.NodeNetworkConfigurationPolicySpec) { s.OnDelete = nmstatev1.OnDeleteRevert })
 	p.Finalizers = []string{nmstatev1.RevertFinalizer}
@@ -213,6 +214,7 @@ func TestANodeEnactsOnePolicyAtATime(t *testing.T) {
 }
 
 func TestAnotherAgentsNodeIsLeftAlone(t *testing.T) {
+	shared.Server(t)
 	w := newWorld(t)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nmstate-handler-x",
 		Labels: map[string]string{nmstatev1.HandlerLabelKey: nmstatev1.HandlerLabelValue}},

@@ -65,9 +65,7 @@ func (s *stage) operator() *Reconciler {
 // operatorBehind is one whose cache has these enactments.
 func (s *stage) operatorBehind(cached []v1beta1.NodeNetworkConfigurationEnactment) *Reconciler {
 	s.t.Helper()
-	server, err := client.NewWithWatch(s.server.Config, client.Options{Scheme: s.server.Scheme})
-	require.NoError(s.t, err)
-	behind := interceptor.NewClient(server, interceptor.Funcs{
+	behind := interceptor.NewClient(s.server.Client, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			found, ok := list.(*v1beta1.NodeNetworkConfigurationEnactmentList)
 			if !ok {
@@ -90,7 +88,7 @@ func (s *stage) operatorBehind(cached []v1beta1.NodeNetworkConfigurationEnactmen
 			return err
 		},
 	})
-	reader := interceptor.NewClient(server, interceptor.Funcs{
+	reader := interceptor.NewClient(s.server.Client, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			_, whole := list.(*v1beta1.NodeNetworkConfigurationEnactmentList)
 			if whole || list.GetObjectKind().GroupVersionKind().Kind == "NodeNetworkConfigurationEnactmentList" {
@@ -165,6 +163,7 @@ func TestTheGrantsOfTheFormerLeaderCountWhereTheCacheLacksThem(t *testing.T) {
 
 // However many policies there are: such a list has the API server go through the enactments of all nodes and policies.
 func TestEnactmentsAreListedPastTheCacheOnceForAllPolicies(t *testing.T) {
+	shared.Server(t)
 	s := newStage(t, 2)
 	var all []*nmstatev1.NodeNetworkConfigurationPolicy
 	for i := range 5 {
@@ -201,6 +200,7 @@ func TestAGrantWhoseAnswerIsLostCounts(t *testing.T) {
 
 // One that was not written is given again, and an enactment that is gone is left.
 func TestADoubtEndsWithWhatTheServerHas(t *testing.T) {
+	shared.Server(t)
 	s := newStage(t, 2)
 	p := s.policy("p", "maxUnavailable: 1\n"+document)
 	s.waits(p, 2)

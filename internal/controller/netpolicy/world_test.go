@@ -71,14 +71,15 @@ func newWorld(t testing.TB, nodes int) *world {
 // bareWorld has neither nodes, agents nor an operator.
 func bareWorld(t testing.TB) *world {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("reason: needs an API server; run without -short")
+	s := shared.ServerOrMemory(t)
+	var api client.Client = s.Client
+	if s.Config != nil {
+		quick := rest.CopyConfig(s.Config)
+		quick.QPS = -1
+		var err error
+		api, err = client.New(quick, client.Options{Scheme: s.Scheme})
+		require.NoError(t, err)
 	}
-	s := shared.Server(t)
-	quick := rest.CopyConfig(s.Config)
-	quick.QPS = -1
-	api, err := client.New(quick, client.Options{Scheme: s.Scheme})
-	require.NoError(t, err)
 	return &world{t: t, api: api, server: s, name: fmt.Sprintf("w%d", worlds.Add(1)), events: &recorder{}}
 }
 
@@ -123,6 +124,7 @@ func (w *world) start() {
 }
 
 func (w *world) manager() ctrl.Manager {
+	shared.Server(w.t) // an API in memory has no watches
 	quick := rest.CopyConfig(w.server.Config)
 	quick.QPS = -1
 	yes := true

@@ -209,6 +209,7 @@ func TestTheComponentGivesTheRights(t *testing.T) {
 }
 
 func TestThereIsOneOfItsKind(t *testing.T) {
+	shared.Server(t)
 	w := newWorld(t)
 	err := w.api.Create(t.Context(), &v1beta1.ClusterRelocation{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: site()})
 	require.ErrorContains(t, err, "there is one ClusterRelocation, and its name is cluster")

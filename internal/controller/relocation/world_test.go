@@ -66,28 +66,34 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("reason: needs an API server; run without -short")
-	}
-	server := shared.Server(t)
-	server.Apply(t, "config/rbac/relocation/role.yaml")
-	server.Apply(t, "config/rbac/relocation/bindings.yaml")
+	server := shared.ServerOrMemory(t)
 	w := &world{t: t, api: server.Client}
-	require.Eventually(t, func() bool {
-		permitted, err := Permitted(t.Context(), operatorConfig(server))
-		return err == nil && permitted
-	}, time.Minute, 20*time.Millisecond, "the component's rights are in force")
+	var c client.Client = server.Client
+	if server.Config != nil { // an API in memory knows no rights
+		c = connectOperator(t, server)
+	}
 	w.clear()
 	w.furnish()
 	t.Cleanup(w.clear)
-	config := operatorConfig(server)
-	c, err := client.New(config, client.Options{Scheme: server.Scheme})
-	require.NoError(t, err)
 	w.r = &Reconciler{
 		Client: c, Log: slog.New(slog.NewTextHandler(&w.log, nil)), Now: time.Now,
 		Direct: &reconcile.Reconciler{Client: runtimeclient.NewClient(c), Now: time.Now, Rand: rand.Reader, Hub: cluster.DialHub},
 	}
 	return w
+}
+
+// connectOperator installs the component's rights and connects as the operator, once they are in force.
+func connectOperator(t testing.TB, server *apitest.Server) client.Client {
+	t.Helper()
+	server.Apply(t, "config/rbac/relocation/role.yaml")
+	server.Apply(t, "config/rbac/relocation/bindings.yaml")
+	require.Eventually(t, func() bool {
+		permitted, err := Permitted(t.Context(), operatorConfig(server))
+		return err == nil && permitted
+	}, time.Minute, 20*time.Millisecond, "the component's rights are in force")
+	c, err := client.New(operatorConfig(server), client.Options{Scheme: server.Scheme})
+	require.NoError(t, err)
+	return c
 }
 
 // operatorConfig connects as the operator does.

@@ -17,6 +17,7 @@ import (
 
 // TestWhatIsRefusedChangesNothing: neither the hub nor the node.
 func TestWhatIsRefusedChangesNothing(t *testing.T) {
+	shared.Server(t)
 	for name, c := range map[string]struct {
 		prepare func(*world)
 		says    string
@@ -307,6 +308,7 @@ func TestAnImagerThatIsStoppedBeforeItCouldUndo(t *testing.T) {
 
 // TestASeedGeneratorThatIsCreatedAgainWaits until the generation of the one that was deleted has ended.
 func TestASeedGeneratorThatIsCreatedAgainWaits(t *testing.T) {
+	shared.Server(t)
 	w := newWorld(t)
 	w.credentials(false)
 	w.ask()

@@ -337,6 +337,7 @@ func TestAFailureOfTheImagerGivesTheClusterBackAndCanBeTriedAgain(t *testing.T) 
 
 // TestTheSpecIsLockedWhileAnImageIsMade by the API server itself.
 func TestTheSpecIsLockedWhileAnImageIsMade(t *testing.T) {
+	shared.Server(t)
 	w := newWorld(t)
 	w.credentials(false)
 	w.ask()
@@ -347,6 +348,7 @@ func TestTheSpecIsLockedWhileAnImageIsMade(t *testing.T) {
 
 // TestASecondSeedGeneratorIsRefused by the API server itself.
 func TestASecondSeedGeneratorIsRefused(t *testing.T) {
+	shared.Server(t)
 	w := newWorld(t)
 	w.ask()
 	second := &lcav1.SeedGenerator{ObjectMeta: metav1.ObjectMeta{Name: "another"}, Spec: lcav1.SeedGeneratorSpec{SeedImage: image}}

@@ -14,6 +14,7 @@ import (
 
 // TestSecretsThatNeedADecisionAreReported: what was found is in status although nothing was published, and a decision is one edit.
 func TestSecretsThatNeedADecisionAreReported(t *testing.T) {
+	shared.Server(t)
 	w := newWorld(t)
 	w.credentials(false)
 	bad := &lcav1.SeedGenerator{ObjectMeta: metav1.ObjectMeta{Name: lcav1.SeedGeneratorName}, Spec: lcav1.SeedGeneratorSpec{SeedImage: image}}

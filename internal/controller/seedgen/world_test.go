@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,12 +63,14 @@ const (
 
 // world is a cluster with a healthy API, its hub, a fake node, and the controller between them.
 type world struct {
-	t    testing.TB
-	api  client.Client // the user's
-	hub  client.Client // of the hub's administrator
-	node *fakeNode
-	r    *Reconciler
-	now  time.Time
+	t      testing.TB
+	server *apitest.Server
+	api    client.Client // the user's
+	hub    client.Client // of the hub's administrator
+	far    *apitest.Server
+	node   *fakeNode
+	r      *Reconciler
+	now    time.Time
 	// events the API took.
 	events []string
 	// budget is how many more changes succeed, of API, hub and node; nil is no limit.
@@ -80,10 +83,8 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("reason: needs an API server; run without -short")
-	}
-	w := &world{t: t, api: shared.Server(t).Client, node: newFakeNode(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	server := shared.ServerOrMemory(t)
+	w := &world{t: t, server: server, api: server.Client, node: newFakeNode(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	w.node.writing = w.spend
 	w.deleteSeedGenerator()
 	t.Cleanup(w.deleteSeedGenerator)
@@ -119,27 +120,47 @@ func (w *world) restart() {
 	w.registry = prometheus.NewRegistry()
 	metrics, err := NewMetrics(w.registry)
 	require.NoError(w.t, err)
-	c := w.connect(shared.Server(w.t), w.who)
+	c := w.connect(w.server, w.who)
+	readSecret := func(ctx context.Context, name string) (*corev1.Secret, error) { // an API in memory has no tokens
+		secret := &corev1.Secret{}
+		return secret, w.api.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, secret)
+	}
+	if w.server.Config != nil {
+		readSecret = AsAccount(w.server.Config, w.api)
+	}
 	w.r = &Reconciler{
-		Client: c, Reader: c, ReadSecret: AsAccount(shared.Server(w.t).Config, w.api), Log: slog.New(slog.DiscardHandler), Node: w.node.node(), Metrics: metrics,
+		Client: c, Reader: c, ReadSecret: readSecret, Log: slog.New(slog.DiscardHandler), Node: w.node.node(), Metrics: metrics,
 		Now: func() time.Time { return w.now }, Random: func() uint16 { return 0xbeef },
 		Hub: func(kubeconfig []byte) (client.Client, string, error) {
 			_, err := cluster.HubConfig(kubeconfig)
 			if err != nil {
 				return nil, "", err
 			}
-			return w.distant(w.connect(hub.Server(w.t), rest.ImpersonationConfig{})), "https://hub.example.com:6443", nil
+			return w.distant(w.connect(w.hubServer(), rest.ImpersonationConfig{})), "https://hub.example.com:6443", nil
 		},
 	}
 }
 
+// hubServer is the hub's API: one for the world, also where it is in memory.
+func (w *world) hubServer() *apitest.Server {
+	w.t.Helper()
+	if w.far == nil {
+		w.far = hub.ServerOrMemory(w.t)
+	}
+	return w.far
+}
+
 // connect makes a client whose changes count.
 func (w *world) connect(server *apitest.Server, who rest.ImpersonationConfig) client.WithWatch {
-	config := rest.CopyConfig(server.Config)
-	config.QPS = -1
-	config.Impersonate = who
-	base, err := client.NewWithWatch(config, client.Options{Scheme: server.Scheme})
-	require.NoError(w.t, err)
+	base := server.Client
+	if server.Config != nil { // an API in memory knows no rights
+		config := rest.CopyConfig(server.Config)
+		config.QPS = -1
+		config.Impersonate = who
+		var err error
+		base, err = client.NewWithWatch(config, client.Options{Scheme: server.Scheme})
+		require.NoError(w.t, err)
+	}
 	return interceptor.NewClient(base, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if e, ok := o.(*eventsv1.Event); ok {

@@ -53,6 +53,7 @@ func TestAServerIsFound(t *testing.T) {
 	if err != nil {
 		t.Skip("reason: dnsmasq is not installed")
 	}
+	t.Attr("uses", "dnsmasq")
 	node, laptop := cable(t)
 	l := &Link{Dir: t.TempDir(), Program: program}
 	on, err := l.Carrier(t.Context(), node)

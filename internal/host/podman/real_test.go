@@ -38,6 +38,7 @@ func newMachine(t *testing.T) *machine {
 			t.Skipf("reason: %s is missing on this machine (make host-packages)", program)
 		}
 	}
+	t.Attr("uses", "podman")
 	m := &machine{t: t, root: t.TempDir(), registry: newRegistry(t)}
 	m.registry.push(t, "recert", "v0", [][2]string{{"recert", imageProgram}})
 	digest := m.registry.push(t, "etcd", "v3", [][2]string{{"etcd", etcdtest.Binary(t)}, {"etcdctl", imageProgram}})

@@ -33,6 +33,7 @@ func real(t *testing.T) string {
 			t.Skipf("reason: %s is not installed", program)
 		}
 	}
+	t.Attr("uses", "registry")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	at := l.Addr().String()

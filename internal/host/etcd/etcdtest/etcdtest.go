@@ -22,9 +22,13 @@ import (
 	"google.golang.org/grpc/backoff"
 )
 
-// Binary finds etcd below build/bin of the module or in PATH, and skips the test otherwise.
+// Binary finds etcd below build/bin of the module or in PATH, and skips the test otherwise and in a short run.
 func Binary(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("reason: starts etcd; run without -short")
+	}
+	t.Attr("uses", "etcd")
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ func (n *Node) ServeDHCP(links, ranges []string) {
 	if err != nil {
 		n.t.Skip("reason: dnsmasq, which serves DHCP in this test, is not installed")
 	}
+	n.t.Attr("uses", "dnsmasq")
 	args := []string{"netns", "exec", peer, program, "--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--bind-dynamic",
 		"--pid-file=", "--leasefile-ro", "--dhcp-authoritative", "--no-ping", "--user=root",
 		"--log-facility=" + filepath.Join(n.t.TempDir(), "dnsmasq.log")}

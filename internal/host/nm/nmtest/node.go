@@ -92,6 +92,7 @@ func Bare(t testing.TB) *Node {
 	if os.Getenv(envInside) == "" {
 		t.Fatal("nmtest.Main was not called from TestMain")
 	}
+	t.Attr("uses", "NetworkManager")
 	n := &Node{t: t}
 	var err error
 	n.log, err = os.Create(filepath.Join(t.TempDir(), "NetworkManager.log"))
