@@ -17,6 +17,10 @@ MACHINE ?= nspawn
 # Nodes that run side by side: a scenario mostly waits, but an emulated node takes a whole core.
 LAB_PARALLEL := $(if $(filter qemu,$(MACHINE)),1,3)
 
+# Programs and tests are compiled with the same flags, so that a package is compiled once; with -race, which needs cgo, once more.
+export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
+export CGO_ENABLED := 0
+
 include api/api.mk
 include tools/controlplane/controlplane.mk
 include hack/release/release.mk
@@ -102,7 +106,7 @@ lint: $(BIN)/golangci-lint deadcode ## Check style, dead code, and that the arro
 
 $(BIN)/golangci-lint:
 	@mkdir -p $(BIN)
-	GOBIN=$(abspath $(BIN)) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	GOBIN=$(abspath $(BIN)) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
 .PHONY: deadcode
 deadcode: $(BIN)/deadcode ## Fail if no program calls a function (hack/deadcode.allow lists exceptions).
@@ -110,7 +114,7 @@ deadcode: $(BIN)/deadcode ## Fail if no program calls a function (hack/deadcode.
 
 $(BIN)/deadcode:
 	@mkdir -p $(BIN)
-	GOBIN=$(abspath $(BIN)) CGO_ENABLED=0 go install golang.org/x/tools/cmd/deadcode@$(DEADCODE_VERSION)
+	GOBIN=$(abspath $(BIN)) go install golang.org/x/tools/cmd/deadcode@$(DEADCODE_VERSION)
 
 .PHONY: mutate
 mutate: controlplane ## Break the product in chosen places and list what no test notices (MUTATE="-random 40 -seed 7 ./internal/flow").

@@ -21,42 +21,77 @@ var defects = []struct{ prefix, name string }{
 	{"WARNING: DATA RACE", "a data race"},
 }
 
-// printFailures names each package with failed tests and the -run pattern for them. It is an error when a second attempt
-// would be a waste or would hide a fault: the code does not compile, too much has failed, a package failed outside of any
-// test or did not run all its tests, there was a panic, a fatal error or a data race anywhere in it, or a package is not
-// one of only (empty: all may be run again).
-func (t *tally) printFailures(w io.Writer, only []string) error {
-	if len(t.broken) > 0 {
-		return errors.New("no second attempt: something does not compile")
+// printFailures names what is to be run once more after some attempts: each package with a failed test, and with alone the
+// -run pattern for these tests. A test that has failed once has to pass twice. It is an error when a further attempt would
+// be a waste or would hide a fault: a test has failed twice or uses no other program, the code does not compile, too much
+// has failed, a package failed outside of any test or did not run all its tests, or there was a panic, a fatal error or a
+// data race anywhere in it.
+func printFailures(w io.Writer, attempts []*tally, alone bool) error {
+	fails, passes := map[test]int{}, map[test]int{}
+	for _, t := range attempts {
+		if err := t.refuseAttempt(); err != nil {
+			return err
+		}
+		for _, id := range t.all("fail", false) {
+			fails[id]++
+		}
+		for _, id := range t.all("pass", false) {
+			passes[id]++
+		}
 	}
-	if len(t.missing) > 0 {
-		return fmt.Errorf("no second attempt: %s did not run, and %d in all", t.missing[0], len(t.missing))
-	}
-	failed := map[string][]string{}
+	again := map[string][]string{}
 	count := 0
-	for _, id := range t.all("fail", false) {
-		if !strings.Contains(id.Name, "/") {
-			failed[id.Package] = append(failed[id.Package], regexp.QuoteMeta(id.Name))
-			count++
+	for _, id := range slices.SortedFunc(maps.Keys(fails), compareTests) {
+		if strings.Contains(id.Name, "/") {
+			continue
 		}
-	}
-	for _, id := range append(t.all("fail", false), t.all("fail", true)...) {
+		count++
 		switch {
-		case len(failed[id.Package]) == 0:
-			return fmt.Errorf("no second attempt: %s failed outside of its tests", id.Package)
-		case len(only) > 0 && !slices.Contains(only, id.Package):
-			return fmt.Errorf("no second attempt: %s depends on no other program", id.Package)
-		}
-		if id, name := t.findDefect(id.Package); name != "" {
-			return fmt.Errorf("no second attempt: %s has %s", id, name)
+		case fails[id] > 1:
+			return fmt.Errorf("%s has failed in %d attempts", id, fails[id])
+		case passes[id] < 2:
+			again[id.Package] = append(again[id.Package], regexp.QuoteMeta(id.Name))
 		}
 	}
 	if count > maxAgain {
-		return fmt.Errorf("no second attempt: %d tests have failed, more than %d", count, maxAgain)
+		return fmt.Errorf("no further attempt: %d tests have failed, more than %d", count, maxAgain)
 	}
-	for _, name := range slices.Sorted(maps.Keys(failed)) {
-		if _, err := fmt.Fprintf(w, "%s ^(%s)$\n", name, strings.Join(failed[name], "|")); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(again)) {
+		line := name
+		if alone {
+			line += " ^(" + strings.Join(again[name], "|") + ")$"
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// refuseAttempt says why what has failed in this attempt deserves no further one.
+func (t *tally) refuseAttempt() error {
+	if len(t.broken) > 0 {
+		return errors.New("no further attempt: something does not compile")
+	}
+	if len(t.missing) > 0 {
+		return fmt.Errorf("no further attempt: %s did not run, and %d in all", t.missing[0], len(t.missing))
+	}
+	failed := map[string]bool{}
+	for _, id := range t.all("fail", false) {
+		failed[id.Package] = true
+		if id, name := t.findDefect(id.Package); name != "" {
+			return fmt.Errorf("no further attempt: %s has %s", id, name)
+		}
+		if !strings.Contains(id.Name, "/") && len(t.uses[id]) == 0 {
+			return fmt.Errorf("no further attempt: %s uses no other program", id)
+		}
+	}
+	for _, id := range t.all("fail", true) {
+		if id, name := t.findDefect(id.Package); name != "" {
+			return fmt.Errorf("no further attempt: %s has %s", id, name)
+		}
+		if !failed[id.Package] {
+			return fmt.Errorf("no further attempt: %s failed outside of its tests", id.Package)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ledger counts, over all runs in this tree, the tests that passed only at the second attempt.
+// ledger counts, over all runs in this tree, the tests that passed only in two of three attempts.
 type ledger struct {
 	Runs  int     `json:"runs"`
 	Tests []flaky `json:"tests,omitempty"`
@@ -72,7 +72,7 @@ func (l ledger) write(file string) error {
 
 // print shows the whole ledger: a name that comes back is a fault to find.
 func (l ledger) print(w io.Writer, file string) {
-	fmt.Fprintf(w, "   %s: runs so far: %d, tests that needed a second attempt: %d\n", file, l.Runs, len(l.Tests))
+	fmt.Fprintf(w, "   %s: runs so far: %d, tests that needed further attempts: %d\n", file, l.Runs, len(l.Tests))
 	for _, f := range l.Tests {
 		fmt.Fprintf(w, "   %3d of %d runs: %s %s, last %s: %s\n", f.Times, l.Runs, shortPackage(f.Package), f.Test,
 			f.Last.Format(time.DateOnly), f.Said)

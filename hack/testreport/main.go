@@ -4,29 +4,30 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 )
 
 // event is one line of "go test -json" (see "go doc test2json").
 type event struct {
-	Action, Package, Test, Output string
-	Elapsed                       float64
+	Action, Package, Test, Output, Key, Value string
+	Elapsed                                   float64
 }
 
 func main() {
 	tier := flag.String("tier", "", "name of the tier, for its line")
 	seconds := flag.Int("seconds", 0, "how long the tier took")
 	summary := flag.Bool("summary", false, "print the closing line over all files")
-	failures := flag.Bool("failures", false, "print what to run again, a package and a -run pattern in each line")
-	only := flag.String("only", "", "with -failures: the packages that may be run again, separated by white space; empty for all")
+	failures := flag.Bool("failures", false, "of the attempts of a tier, print what to run once more: a package, or with -alone\n"+
+		"a package and a -run pattern, in each line; nothing when two of three attempts have passed")
+	alone := flag.Bool("alone", false, "with -failures: run the failed tests without the others of their package")
 	file := flag.String("ledger", "", "count the run in this ledger of second attempts, and print it")
 	flag.Parse()
-	if err := reportRuns(*tier, *seconds, *summary, *failures, *only, *file, flag.Args()); err != nil {
+	if err := reportRuns(*tier, *seconds, *summary, *failures, *alone, *file, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(1)
 	}
@@ -34,13 +35,15 @@ func main() {
 
 // reportRuns reads the files of runs. What stands behind them after "--" is what "go test" was given: flags, "--", packages;
 // the tests that this selects are compared with those that ran.
-func reportRuns(tier string, seconds int, summary, failures bool, only, ledger string, arguments []string) error {
+func reportRuns(tier string, seconds int, summary, failures, alone bool, ledger string, arguments []string) error {
 	files, selected, compare := cutAt(arguments, "--")
-	t := newTally()
+	t, attempts := newTally(), []*tally{}
 	for _, file := range files {
-		if err := t.read(file); err != nil {
+		attempt := newTally()
+		if err := errors.Join(t.read(file), attempt.read(file)); err != nil {
 			return fmt.Errorf("read the run %s: %w", file, err)
 		}
+		attempts = append(attempts, attempt)
 	}
 	if compare {
 		s, err := readSelection(selected)
@@ -57,7 +60,8 @@ func reportRuns(tier string, seconds int, summary, failures bool, only, ledger s
 	case summary:
 		fmt.Println(t.closing())
 	case failures:
-		return t.printFailures(os.Stdout, strings.Fields(only))
+		attempts[0].missing = t.missing
+		return printFailures(os.Stdout, attempts, alone)
 	default:
 		t.print(tier, seconds)
 	}

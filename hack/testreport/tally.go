@@ -16,12 +16,15 @@ type test struct{ Package, Name string }
 
 func (id test) String() string { return strings.TrimSpace(id.Package + " " + id.Name) }
 
-// tally is the outcome of some test runs. Where a test ran more than once, its last outcome counts.
+// tally is the outcome of some test runs. Where a test ran more than once, its last outcome counts: a test that failed is run
+// until it has passed twice or failed twice.
 type tally struct {
 	outcome map[test]string
 	output  map[test][]string
-	// again passed, but not at the first attempt; firstSaid is why not.
-	again     map[test]bool
+	// uses are the other programs that a test, or a part of it, said it depends on.
+	uses map[test][]string
+	// failed did so at one attempt at least; firstSaid is why.
+	failed    map[test]bool
 	firstSaid map[test]string
 	broken    []string // what a compiler said
 	missing   []test   // were selected and have no outcome
@@ -29,7 +32,8 @@ type tally struct {
 }
 
 func newTally() *tally {
-	return &tally{outcome: map[test]string{}, output: map[test][]string{}, again: map[test]bool{}, firstSaid: map[test]string{}}
+	return &tally{outcome: map[test]string{}, output: map[test][]string{}, uses: map[test][]string{}, failed: map[test]bool{},
+		firstSaid: map[test]string{}}
 }
 
 func (t *tally) read(file string) error {
@@ -64,10 +68,14 @@ func (t *tally) see(e event) {
 		}
 	case "build-output":
 		t.broken = append(t.broken, e.Output)
+	case "attr":
+		if e.Key == usesKey {
+			id.Name, _, _ = strings.Cut(id.Name, "/")
+			t.uses[id] = append(t.uses[id], e.Value)
+		}
 	case "pass", "fail", "skip":
-		t.again[id] = t.outcome[id] == "fail" && e.Action == "pass"
-		if e.Action == "fail" && t.outcome[id] != "fail" {
-			t.firstSaid[id] = reason(t.output[id])
+		if e.Action == "fail" && !t.failed[id] {
+			t.failed[id], t.firstSaid[id] = true, reason(t.output[id])
 		}
 		t.outcome[id] = e.Action
 	}
@@ -81,9 +89,11 @@ func (t *tally) all(outcome string, packages bool) []test {
 			out = append(out, id)
 		}
 	}
-	slices.SortFunc(out, func(a, b test) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(out, compareTests)
 	return out
 }
+
+func compareTests(a, b test) int { return strings.Compare(a.String(), b.String()) }
 
 // closing is the line that ends a run.
 func (t *tally) closing() string {
@@ -94,16 +104,19 @@ func (t *tally) closing() string {
 		names = append(names, id.Name)
 	}
 	if len(names) > 0 {
-		line += "; passed only at the second attempt: " + strings.Join(names, ", ")
+		line += "; passed only in two of three attempts: " + strings.Join(names, ", ")
 	}
 	return line
 }
 
-// secondAttempts are the tests, without their subtests, that passed only then.
+// usesKey is the key of the attribute with which a helper of tests says which program the test uses: t.Attr("uses", "etcd").
+const usesKey = "uses"
+
+// secondAttempts are the tests, without their subtests, that passed only after further attempts.
 func (t *tally) secondAttempts() []test {
 	var out []test
-	for id, passed := range t.again {
-		if passed && id.Name != "" && !strings.Contains(id.Name, "/") {
+	for id := range t.failed {
+		if t.outcome[id] == "pass" && id.Name != "" && !strings.Contains(id.Name, "/") {
 			out = append(out, id)
 		}
 	}
