@@ -28,6 +28,11 @@ func Up(ctx context.Context, tools Tools, name string, kind machine.Kind, provis
 	if os.Geteuid() != 0 {
 		return nil, errors.New("lab up needs root: it makes network namespaces, mounts and a container (try sudo)")
 	}
+	if kind == machine.Nspawn {
+		if err := raiseInotifyLimit(inotifyLimit); err != nil {
+			return nil, err
+		}
+	}
 	unlock, err := making(tools, name)
 	if err != nil {
 		return nil, err
