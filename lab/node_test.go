@@ -182,7 +182,7 @@ func (n node) losesGateway(t *testing.T) {
 	require.NoError(t, n.lab.Net.LinkDown(t.Context()))
 	require.Error(t, n.lab.Net.Ping(t.Context(), home))
 	require.NoError(t, n.lab.Net.LinkUp(t.Context()))
-	require.Eventually(t, func() bool { return n.lab.Net.Ping(t.Context(), home) == nil }, 20*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return n.lab.Net.Ping(t.Context(), home) == nil }, time.Minute, 100*time.Millisecond)
 }
 
 func (n node) switchesStateroot(t *testing.T) {

@@ -29,7 +29,7 @@ func (s *Server) DeleteIPConfig(t testing.TB) {
 
 // deleteIPConfig returns when the object is gone.
 func (s *Server) deleteIPConfig(ctx context.Context) error {
-	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true,
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 2*time.Minute, true,
 		func(ctx context.Context) (bool, error) {
 			ipc := &lcav1.IPConfig{}
 			ipc.Name = lcav1.IPConfigName

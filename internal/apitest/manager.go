@@ -19,7 +19,7 @@ import (
 const controllerManager = "kube-controller-manager"
 
 // managerStopTimeout is how long the program may take to end before it is killed.
-const managerStopTimeout = 10 * time.Second
+const managerStopTimeout = time.Minute
 
 // StartGarbageCollector runs Kubernetes' own garbage collector and namespace controller until the test ends. It skips the test when
 // the program is missing.

@@ -72,7 +72,7 @@ func bootEtcd(t *testing.T, p Provisioning) *clientv3.Client {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	require.NoError(t, etcd.waitFor(ctx, func(ctx context.Context) error { return etcdAnswers(ctx, client) }))
 	return client

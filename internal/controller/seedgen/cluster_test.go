@@ -144,7 +144,7 @@ func (w *world) serveKlusterlets(yes bool) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.open-cluster-management.io", Version: "v1", Kind: "KlusterletList"})
 		return (w.connect(w.server, rest.ImpersonationConfig{}).List(w.t.Context(), list) == nil) == yes
-	}, 30*time.Second, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 }
 
 // mc is the cluster on the hub; nil for none.

@@ -58,7 +58,7 @@ func real(t *testing.T) string {
 			return false
 		}
 		return resp.Body.Close() == nil
-	}, 20*time.Second, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	return at
 }
 

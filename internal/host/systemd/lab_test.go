@@ -110,7 +110,7 @@ func TestLabLaunch(t *testing.T) {
 		require.Eventually(t, func() bool {
 			data, err := os.ReadFile(mark)
 			return err == nil && string(data) == "hello\n"
-		}, 10*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 	})
 }
 

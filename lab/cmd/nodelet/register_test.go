@@ -79,7 +79,7 @@ func TestChildIsRestartedAndStoppedOnRequest(t *testing.T) {
 	// The first run ends by itself, the second leaves a mark when it is asked to stop.
 	script := `trap 'echo stopped >> "$0"; exit 0' TERM; echo x >> "$0"; [ "$(wc -l < "$0")" -gt 1 ] || exit 1; while :; do sleep 0.05; done`
 	child := startChild(command{name: "test", argv: []string{"/bin/sh", "-c", script, count}}, slog.New(slog.DiscardHandler))
-	require.Eventually(t, func() bool { return lines(count) >= 2 }, 20*time.Second, 20*time.Millisecond, "the child was not restarted")
+	require.Eventually(t, func() bool { return lines(count) >= 2 }, 2*time.Minute, 20*time.Millisecond, "the child was not restarted")
 	child.stop()
 	text, err := os.ReadFile(count)
 	require.NoError(t, err)

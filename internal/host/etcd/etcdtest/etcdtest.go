@@ -93,7 +93,7 @@ func quickRetry() []grpc.DialOption {
 
 func putKeys(run string, keys map[string]string) error {
 	socket := filepath.Join(run, "client:0")
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		if _, err := os.Stat(socket); err == nil {
 			break
