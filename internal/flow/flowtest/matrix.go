@@ -156,8 +156,8 @@ type matrix struct {
 	result Result
 }
 
-// Matrix runs the cells for the plans that the sample chooses, each in a world of its own: of each step, one cell at
-// least whose place is reached. Steps run side by side, so worlds share nothing. It returns when all cells have ended.
+// Matrix runs the cells for the plans that the sample chooses, each in a world of its own: of each step, or in
+// a short run of some, one cell at least whose place is reached. Steps run side by side, so worlds share nothing. It returns when all cells have ended.
 func Matrix(t *testing.T, plans []flow.Plan, world func(t *testing.T) World) Result {
 	t.Helper()
 	return newMatrix(ReadSample(t), world).playPlans(t, plans)
@@ -171,7 +171,8 @@ func (m *matrix) playPlans(t *testing.T, plans []flow.Plan) Result {
 	t.Helper()
 	for _, p := range plans {
 		t.Run(p.Name, func(t *testing.T) {
-			for _, s := range p.Steps {
+			for at := range (Sample{Seed: m.sample.Seed, Every: max(1, m.sample.Steps)}).Of(t.Name(), len(p.Steps)) {
+				s := p.Steps[at]
 				t.Run(s.Name, func(t *testing.T) {
 					t.Parallel()
 					m.playStep(t, p.Name, s.Name)

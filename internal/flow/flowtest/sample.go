@@ -16,10 +16,11 @@ const (
 	SeedVar   = "LCA_MATRIX_SEED"
 )
 
-// One point in so many is played: of each step of a plan, and of each row of moments.
+// One point in so many is played: of each step of a plan, and of each row of moments. A short run plays a part of the steps.
 const (
-	inCI    = 4
-	inShort = 32
+	inCI         = 4
+	inShort      = 32
+	stepsInShort = 4
 )
 
 // Sample says which points of a matrix are played. The same sample chooses the same points.
@@ -28,6 +29,8 @@ type Sample struct {
 	Seed uint64
 	// Every says that one point in so many is played; 1 plays all of them.
 	Every int
+	// Steps says that one step in so many is met; 0 and 1 meet all of them.
+	Steps int
 }
 
 // ReadSample takes the sample from the environment, and a seed by chance where none is given. The test's log has both.
@@ -49,7 +52,7 @@ func sampleOf(matrix, seed string, short bool) (Sample, error) {
 	case matrix != "":
 		return s, fmt.Errorf("%s=%q: it is all, or it is not set", MatrixVar, matrix)
 	case short:
-		s.Every = inShort
+		s.Every, s.Steps = inShort, stepsInShort
 	}
 	if seed == "" {
 		return s, nil
@@ -65,7 +68,11 @@ func (s Sample) String() string {
 	if s.Every == 1 {
 		return "all"
 	}
-	return fmt.Sprintf("1 in %d (%s=%d, %s=all for all of them)", s.Every, SeedVar, s.Seed, MatrixVar)
+	steps := ""
+	if s.Steps > 1 {
+		steps = fmt.Sprintf(" of 1 step in %d", s.Steps)
+	}
+	return fmt.Sprintf("1 in %d%s (%s=%d, %s=all for all of them)", s.Every, steps, SeedVar, s.Seed, MatrixVar)
 }
 
 // firstPoint is the first point of a row that is played, counted from 0. Rows begin at different points.

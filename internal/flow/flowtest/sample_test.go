@@ -18,11 +18,11 @@ func TestASampleIsChosenByTheEnvironment(t *testing.T) {
 	for name, c := range map[string]struct {
 		matrix, seed string
 		short        bool
-		every        int
+		every, steps int
 		refused      string
 	}{
 		"a quarter":          {every: 4},
-		"a few, with -short": {short: true, every: 32},
+		"a few, with -short": {short: true, every: 32, steps: 4},
 		"all of them":        {matrix: "all", every: 1},
 		"all, with -short":   {matrix: "all", short: true, every: 1},
 		"another word":       {matrix: "half", refused: `LCA_MATRIX="half": it is all, or it is not set`},
@@ -37,6 +37,7 @@ func TestASampleIsChosenByTheEnvironment(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, c.every, s.Every)
+			require.Equal(t, c.steps, s.Steps)
 			if c.seed != "" {
 				require.Equal(t, uint64(7), s.Seed)
 				require.Contains(t, s.String(), "LCA_MATRIX_SEED=7")
@@ -146,6 +147,23 @@ func TestAMatrixPlaysEveryCellOnce(t *testing.T) {
 	require.Len(t, w.cells, 16)
 	slices.Sort(w.cells)
 	require.Len(t, slices.Compact(w.cells), 16, "none twice")
+}
+
+// A short run meets one step in four, and with other seeds other ones.
+func TestAShortSampleMeetsSomeSteps(t *testing.T) {
+	w := &toy{effects: map[string]int{"a": 0, "b": 1, "c": 3, "d": 2, "e": 1}}
+	seen := map[string]bool{}
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			res := w.play(t, Sample{Seed: seed, Every: 32, Steps: 4})
+			require.NotEmpty(t, res.Verdicts)
+			require.LessOrEqual(t, len(res.Verdicts), 2)
+			for step := range res.Verdicts {
+				seen[step] = true
+			}
+		})
+	}
+	require.Len(t, seen, 5)
 }
 
 // Whatever the seed, a sample meets every step; all seeds together meet every cell.

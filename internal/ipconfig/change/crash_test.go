@@ -78,7 +78,9 @@ func TestCrashMatrix(t *testing.T) {
 			t.Logf("crash matrix, %s: cleanup: %s", name, tidy)
 			require.Zero(t, tidy.Verdicts["old"], "a change that was kept stays")
 			t.Logf("crash matrix, %s: pre-pivot and post-pivot: %s; rollback: %s", name, forward, back)
-			require.Positive(t, forward.Verdicts["new"])
+			if !testing.Short() { // which meets some of the steps
+				require.Positive(t, forward.Verdicts["new"])
+			}
 			require.Zero(t, back.Verdicts["new"], "a rollback that was begun ends in the old system")
 		})
 	}

@@ -93,8 +93,10 @@ func TestAnImageThatBreaksOffIsNotRunAgain(t *testing.T) {
 func TestCrashMatrixInAContainer(t *testing.T) {
 	report := flowtest.Matrix(t, plansOf(t)[:2], func(t *testing.T) flowtest.World { return inContainer(t) })
 	t.Logf("crash matrix, recert in a container: %s", report)
-	require.Positive(t, report.Verdicts["new"])
-	require.Positive(t, report.Verdicts["old"])
+	if !testing.Short() { // which meets some of the steps
+		require.Positive(t, report.Verdicts["new"])
+		require.Positive(t, report.Verdicts["old"])
+	}
 }
 
 func TestWhatRecertDidIsToldInNumbers(t *testing.T) {

@@ -139,6 +139,8 @@ func TestTheDNSServerIsNeverLeftDown(t *testing.T) {
 	})
 	cut := flowtest.Matrix(t, plans, func(t *testing.T) flowtest.World { return deafOverTheBridge(t) })
 	t.Logf("crash matrix, deaf DNS server: killed: %s; power-cut: %s", killed, cut)
-	require.Positive(t, killed.Verdicts["new"])
-	require.Positive(t, cut.Verdicts["new"])
+	if !testing.Short() { // which meets some of the steps
+		require.Positive(t, killed.Verdicts["new"])
+		require.Positive(t, cut.Verdicts["new"])
+	}
 }
