@@ -174,6 +174,7 @@ func TestAGrantReachesAnAgentWhoseCacheStandsStill(t *testing.T) {
 
 // One of the same name that was made later is another one, and counts at once.
 func TestALaterEnactmentOfTheNameIsBelieved(t *testing.T) {
+	shared.Server(t) // in memory, resource versions count for each object alone
 	w := newWorld(t)
 	w.policy("mtu", mtu1400, nil)
 	w.pass()
