@@ -57,7 +57,8 @@ func TestWhatRunsAgain(t *testing.T) {
 		runs                []string
 		whole               bool
 	}{
-		{name: "the tests, not their parts", runs: []string{uses + "fail a TestOne/x\nfail a TestOne\nfail a TestTwo\nfail a\nfail b TestB\nfail b"},
+		{name: "the tests, not their parts", runs: []string{uses +
+			"fail a TestOne/x\nfail a TestOne\nfail a TestTwo\nfail a\nfail b TestB\nfail b"},
 			want: "a ^(TestOne|TestTwo)$\nb ^(TestB)$\n"},
 		{name: "their packages", runs: []string{fails}, whole: true, want: "a\n"},
 		{name: "nothing", runs: []string{passes}},
@@ -80,7 +81,8 @@ func TestWhatRunsAgain(t *testing.T) {
 		{name: "two of three", runs: []string{fails, passes, passes}},
 		{name: "twice", runs: []string{fails, fails}, refusal: "a TestOne has failed in 2 attempts"},
 		{name: "two of three, and not the first", runs: []string{fails, passes, fails}, refusal: "a TestOne has failed in 2 attempts"},
-		{name: "another test at the second attempt", whole: true, runs: []string{fails, uses + "pass a TestOne\nfail a TestTwo\nfail a"}, want: "a\n"},
+		{name: "another test at the second attempt", whole: true, runs: []string{fails,
+			uses + "pass a TestOne\nfail a TestTwo\nfail a"}, want: "a\n"},
 		{name: "another test at the second attempt, which passed twice",
 			runs: []string{fails, uses + "pass a TestOne\nfail a TestTwo\nfail a", passes}},
 		{name: "another test, of the product alone", runs: []string{fails, "pass a TestOne\nfail a TestTwo\nfail a"},

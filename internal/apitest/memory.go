@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// ServerOrMemory returns the server of the package, and in a short run an API in memory, which is the test's own. That one keeps
-// objects and their status apart, gives UIDs, counts generations and refuses stale updates; it validates, fills in, admits and grants nothing and has no Config. A
-// test that needs more calls Server.
+// ServerOrMemory returns the server of the package, and in a short run an API in memory, which is the test's own. That one
+// keeps objects and their status apart, gives UIDs, counts generations and refuses stale updates. It validates, fills in,
+// admits and grants nothing, and has no Config. A test that needs more calls Server.
 func (s *Shared) ServerOrMemory(t testing.TB) *Server {
 	t.Helper()
 	if !testing.Short() {

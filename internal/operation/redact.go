@@ -21,7 +21,8 @@ type shape struct {
 // it identifies the key's last line, and the length identifies the others.
 var shapes = []shape{
 	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`), "[redacted]", "PRIVATE KEY-----"},
-	{regexp.MustCompile(`[A-Za-z0-9+/]+={0,2}\s*(?:(?:\\n|[\n;])[^\n]{0,120}?)?-----END [A-Z ]*PRIVATE KEY-----`), "[redacted]", "PRIVATE KEY-----"},
+	{regexp.MustCompile(`[A-Za-z0-9+/]+={0,2}\s*(?:(?:\\n|[\n;])[^\n]{0,120}?)?-----END [A-Z ]*PRIVATE KEY-----`),
+		"[redacted]", "PRIVATE KEY-----"},
 	{regexp.MustCompile(`(?i)((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}[redacted]", ""},
 	{regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), "[redacted]", "eyJ"},
 	{regexp.MustCompile(`sha256~[A-Za-z0-9_-]{16,}`), "[redacted]", "sha256~"},

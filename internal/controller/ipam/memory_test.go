@@ -18,7 +18,8 @@ func TestAddressesAreGivenAndTakenBack(t *testing.T) {
 	w := &world{t: t, api: shared.Memory(t).Client, namespace: "default", network: "n"}
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	require.NoError(t, err)
-	r := New(Options{Client: w.api, Reader: w.api, Events: events.NewFakeRecorder(100), Log: slog.New(slog.DiscardHandler), Metrics: metrics, Now: time.Now})
+	r := New(Options{Client: w.api, Reader: w.api, Events: events.NewFakeRecorder(100), Log: slog.New(slog.DiscardHandler),
+		Metrics: metrics, Now: time.Now})
 	pool := w.pool("p", between(10, 11))
 	_, err = r.reconcilePool(t.Context(), client.ObjectKeyFromObject(pool))
 	require.NoError(t, err)

@@ -68,7 +68,8 @@ func (c clock) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, server: shared.ServerOrMemory(t), node: hosttest.NewNode(hosttest.Options{}), now: time.Now().Truncate(time.Second), name: "node-a"}
+	w := &world{t: t, server: shared.ServerOrMemory(t), node: hosttest.NewNode(hosttest.Options{}),
+		now: time.Now().Truncate(time.Second), name: "node-a"}
 	first, err := netstate.Decode([]byte(strings.ReplaceAll(mtu1400, "1400", "1500")))
 	require.NoError(t, err)
 	require.NoError(t, w.node.Network().Apply(t.Context(), first, nil))

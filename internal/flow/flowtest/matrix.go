@@ -157,7 +157,8 @@ type matrix struct {
 }
 
 // Matrix runs the cells for the plans that the sample chooses, each in a world of its own: of each step, or in
-// a short run of some, one cell at least whose place is reached. Steps run side by side, so worlds share nothing. It returns when all cells have ended.
+// a short run of some, one cell at least whose place is reached. Steps run side by side, so worlds share nothing. It
+// returns when all cells have ended.
 func Matrix(t *testing.T, plans []flow.Plan, world func(t *testing.T) World) Result {
 	t.Helper()
 	return newMatrix(ReadSample(t), world).playPlans(t, plans)
