@@ -169,7 +169,8 @@ func (k Kind[R]) findUnderway(ctx context.Context, in Intake) (r R, found bool, 
 		return r, false, nil, errors.Join(damage, err)
 	}
 	if runs {
-		return r, false, nil, Refuse("the request of %s cannot be read, and %s; reboot the node to end it: %w", h.Operation, h.Phase, damage)
+		return r, false, nil, Refuse("%s is under way (%s), and its request cannot be read; reboot the node to end it: %w",
+			h.Operation, h.Phase, damage)
 	}
 	var none R
 	return none, false, damage, nil
