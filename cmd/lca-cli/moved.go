@@ -15,7 +15,9 @@ func newMovedCommand(name string, aliases ...string) *cobra.Command {
 		Use: name, Aliases: aliases, Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			words := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())
-			return &commandline.UsageError{Cause: fmt.Errorf("%q has moved to a workstation: use \"kubectl lca%s\"", cmd.CommandPath(), words)}
+			return &commandline.UsageError{
+				Cause: fmt.Errorf("%q has moved to a workstation: use \"kubectl lca%s\"", cmd.CommandPath(), words),
+			}
 		},
 	}
 }

@@ -26,7 +26,8 @@ func newNetworkCommand(shared verb.Wiring, open opener, node host.Node) *cobra.C
 		Wiring: shared, Node: open.openNetPolicy, NewID: newOperationID, RecoverFiles: open.recoverFiles,
 	})...)
 	for _, moved := range [][]string{
-		{"diff", "gd", "gen-diff"}, {"revert", "gr", "gen-revert"}, {"policy", "p"}, {"format", "f", "fmt"}, {"validate"}, {"machineconfig", "mc"},
+		{"diff", "gd", "gen-diff"}, {"revert", "gr", "gen-revert"}, {"policy", "p"}, {"format", "f", "fmt"}, {"validate"},
+		{"machineconfig", "mc"},
 	} {
 		cmd.AddCommand(newMovedCommand(moved[0], moved[1:]...))
 	}

@@ -82,7 +82,8 @@ func (w Documents) readDesired(name string, current func() (netstate.Document, e
 // readCurrent reads the state of a node.
 func (w Documents) readCurrent(file string) (netstate.Document, error) {
 	if file == "" {
-		return netstate.Document{}, errors.New("the current state is needed: name its file with -c ('lca-cli network show' prints that of a node)")
+		return netstate.Document{}, errors.New("the current state is needed: name its file with -c " +
+			"('lca-cli network show' prints that of a node)")
 	}
 	return w.readDocument(file)
 }
