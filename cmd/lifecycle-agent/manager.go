@@ -52,7 +52,8 @@ func newManager(f flags) (ctrl.Manager, error) {
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, cluster.AddToScheme, lcav1.AddToScheme, metal3.AddToScheme, contractversion.AddToScheme(version), lockv1.AddToScheme,
+		clientgoscheme.AddToScheme, cluster.AddToScheme, lcav1.AddToScheme, metal3.AddToScheme,
+		contractversion.AddToScheme(version), lockv1.AddToScheme,
 		nmstatev1.AddToScheme, nmstatev1beta1.AddToScheme, relocationv1beta1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {

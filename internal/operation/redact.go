@@ -20,7 +20,8 @@ type shape struct {
 // shapes of keys, tokens and passwords in logs and documents. Where a text begins inside a key, the END line behind
 // it identifies the key's last line, and the length identifies the others.
 var shapes = []shape{
-	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`), "[redacted]", "PRIVATE KEY-----"},
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`),
+		"[redacted]", "PRIVATE KEY-----"},
 	{regexp.MustCompile(`[A-Za-z0-9+/]+={0,2}\s*(?:(?:\\n|[\n;])[^\n]{0,120}?)?-----END [A-Z ]*PRIVATE KEY-----`),
 		"[redacted]", "PRIVATE KEY-----"},
 	{regexp.MustCompile(`(?i)((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}[redacted]", ""},

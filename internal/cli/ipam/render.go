@@ -46,8 +46,9 @@ func (w Wiring) newIgnitionCommand() *cobra.Command {
 		Long: "Merge static addresses into a base config. An interface is NAME=POOL, or a list such as\n" +
 			"name=eth1,mac=52:54:00:00:00:01,pool=storage,pool=storage-v6,default. The other forms write the\n" +
 			"same networks as metal3 networkData, or as a network policy for the node.",
-		Example: "  kubectl lca ipam render ignition -f pools.yaml -f masters.yaml --host master-0 --interface eth1=storage --base master.ign",
-		Args:    cobra.NoArgs,
+		Example: "  kubectl lca ipam render ignition -f pools.yaml -f masters.yaml --host master-0 --interface eth1=storage " +
+			"--base master.ign",
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v, err := w.loadInventory(in)
 			if err != nil {

@@ -29,7 +29,7 @@ func (w NodeWiring) newHandoverCommand() *cobra.Command {
 			if err != nil {
 				return w.Verdict("relocation handover", err)
 			}
-			data, err := yaml.Marshal(h) //nolint:gosec // the command hands the password over
+			data, err := yaml.Marshal(h) // the command hands the password over
 			if err != nil {
 				return fmt.Errorf("encode the credentials: %w", err)
 			}

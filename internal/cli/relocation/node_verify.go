@@ -49,6 +49,7 @@ func (w NodeWiring) verifyNode(ctx context.Context, days int, format, file strin
 	if err != nil {
 		return err
 	}
+	//nolint:contextcheck // a page of a few lines is written to memory
 	if err := w.writeReport(r, format, file); err != nil {
 		return err
 	}

@@ -50,7 +50,8 @@ func withoutGone(d netstate.Document, gone []string) netstate.Document {
 			continue
 		}
 		if i.Bridge != nil && slices.ContainsFunc(i.Bridge.Ports, func(p netstate.BridgePort) bool {
-			return isGone(p.Name) || p.Bond != nil && slices.ContainsFunc(p.Bond.Ports, func(m netstate.BondMember) bool { return isGone(m.Name) })
+			return isGone(p.Name) ||
+				p.Bond != nil && slices.ContainsFunc(p.Bond.Ports, func(m netstate.BondMember) bool { return isGone(m.Name) })
 		}) {
 			b := *i.Bridge
 			b.Ports, i.Bridge = nil, &b

@@ -101,7 +101,7 @@ func pickNeighbours(p netip.Prefix) (out []netip.Addr) {
 		a := p.Masked().Addr().AsSlice()
 		// Only the last octets vary: the network has these bits at least.
 		free := min(p.Addr().BitLen()-p.Bits(), 16)
-		v := uint16(seed[start])<<8 | uint16(seed[start+1]) //nolint:gosec // start is a multiple of 4 below 32
+		v := uint16(seed[start])<<8 | uint16(seed[start+1]) // start is a multiple of 4 below 32
 		v &= 1<<free - 1
 		a[len(a)-1] |= byte(v)
 		a[len(a)-2] |= byte(v >> 8)

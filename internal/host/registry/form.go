@@ -44,7 +44,9 @@ func isFormRefused(err error) bool {
 }
 
 // uploadAsTaken sends a blob in the first form that the registry takes; blobs after it are sent in that form at once.
-func (r *repository) uploadAsTaken(ctx context.Context, write func(context.Context, io.Writer) error) (digest string, size int64, err error) {
+func (r *repository) uploadAsTaken(
+	ctx context.Context, write func(context.Context, io.Writer) error,
+) (digest string, size int64, err error) {
 	uploads := [...]func(context.Context, func(context.Context, io.Writer) error) (string, int64, error){
 		formPieces: r.uploadPieces, formStream: r.uploadStream, formWhole: r.uploadWhole,
 	}

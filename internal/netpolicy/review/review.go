@@ -1,8 +1,8 @@
 // Package review says what is wrong with a network policy, as far as that can be told without a node: each problem with the path of
 // the key that it is about.
 //
-// Called by the operator's webhook, by kubectl lca network validate and for the fleet's templates. It is pure, and checks with the code that
-// nodes check with.
+// Called by the operator's webhook, by kubectl lca network validate and for the fleet's templates. It is pure, and checks with the code
+// that nodes check with.
 package review
 
 import (

@@ -67,8 +67,8 @@ func (x Expression) referencedCaptures() []reference {
 //
 //	[capture.NAME |] [PATH [== VALUE | := VALUE | =~ "REGULAR EXPRESSION"]]
 //
-// The pipe may be left out: capture.NAME.PATH. PATH is keys joined by dots. VALUE is a quoted text, a word, null (with := it deletes) or capture.NAME.PATH, in which a
-// number picks an item of a list. Errors are *Error.
+// The pipe may be left out: capture.NAME.PATH. PATH is keys joined by dots. VALUE is a quoted text, a word, null (with := it
+// deletes) or capture.NAME.PATH, in which a number picks an item of a list. Errors are *Error.
 func Parse(text string) (Expression, error) {
 	if len(text) > maxExpression {
 		return Expression{}, &Error{Line: 1, Column: 1, Reason: fmt.Sprintf("the expression is longer than %d bytes", maxExpression)}

@@ -6,7 +6,9 @@ import (
 )
 
 // TextOf is a part of a value as a text, without a copy: values that were read are never written to.
-func TextOf(part []byte) string { return unsafe.String(unsafe.SliceData(part), len(part)) } //nolint:gosec // shares memory that nothing changes
+func TextOf(part []byte) string {
+	return unsafe.String(unsafe.SliceData(part), len(part)) //nolint:gosec // shares memory that nothing changes
+}
 
 // IndexColon finds the next colon from a position on; -1 is none.
 func IndexColon(text string, from int) int {

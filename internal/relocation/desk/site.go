@@ -164,7 +164,7 @@ func (s *Site) Handover(ctx context.Context) (portal.Handover, error) {
 	if err != nil {
 		return portal.Handover{}, err
 	}
-	data, err := yaml.Marshal(h) //nolint:gosec // the file hands the password over
+	data, err := yaml.Marshal(h) // the file hands the password over
 	if err != nil {
 		return portal.Handover{}, fmt.Errorf("encode the hand-over file: %w", err)
 	}

@@ -18,7 +18,7 @@ need mmdebstrap ca-certificates
 use_mirrors
 CHROOT=$(mktemp -d "$OUT.chroot.XXXX")
 cleanup() {
-  umount -q "$CHROOT/proc" || true
+  umount -q --lazy "$CHROOT/proc" || true # a program that walks the tree may be in it
   rm -rf --one-file-system "$CHROOT"
 }
 trap cleanup EXIT

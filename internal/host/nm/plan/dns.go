@@ -137,7 +137,8 @@ func (p *Plan) findServersHolder(group []netip.Addr) (*Change, error) {
 	zone := ""
 	for _, a := range group {
 		if zone != "" && a.Zone() != "" && a.Zone() != zone {
-			return nil, fmt.Errorf("link-local servers on %s and on %s cannot be kept in one order: name those of one interface", zone, a.Zone())
+			return nil, fmt.Errorf("link-local servers on %s and on %s cannot be kept in one order: name those of one interface",
+				zone, a.Zone())
 		}
 		zone = cmp.Or(zone, a.Zone())
 	}
