@@ -87,7 +87,7 @@ func newLog(out io.Writer, debug bool) *slog.Logger {
 func runRole(ctx context.Context, role controller.Role, f flags) error {
 	enabled, err := controller.Enabled(role, f.controllers)
 	if err != nil {
-		return fmt.Errorf("choose the controllers: %w", err)
+		return err // it names the controller and those that there are
 	}
 	log := newLog(os.Stderr, f.debug)
 	caches.FillByList()
