@@ -137,7 +137,7 @@ func (r *repository) sendWhole(
 		switch {
 		case isFormRefused(err):
 			return fmt.Errorf("%w: %w", errForm, err)
-		case werr != nil && !errors.Is(werr, context.Canceled):
+		case werr != nil && !errors.Is(werr, context.Canceled) && !errors.Is(werr, io.ErrClosedPipe): // nobody reads any more
 			return fmt.Errorf("read what is to be sent: %w", werr)
 		case errors.Is(err, host.ErrRegistryAway), errors.Is(err, host.ErrNoImage):
 			return fmt.Errorf("%w: %w", errForgotten, err)
