@@ -70,12 +70,12 @@ func (c connection) Get(ctx context.Context, key Key, into Object) error {
 	if err != nil {
 		return err
 	}
-	at, err := c.served.find(ctx, gvk)
+	at, err := c.served.findPlace(ctx, gvk)
 	if err != nil {
 		return err
 	}
 	if part, ok := into.(*metav1.PartialObjectMetadata); ok {
-		found, err := c.metadata.Resource(at.resource).Namespace(at.namespace(key.Namespace)).Get(ctx, key.Name, metav1.GetOptions{})
+		found, err := c.metadata.Resource(at.resource).Namespace(at.namespaceFor(key.Namespace)).Get(ctx, key.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -83,11 +83,11 @@ func (c connection) Get(ctx context.Context, key Key, into Object) error {
 		part.SetGroupVersionKind(gvk)
 		return nil
 	}
-	found, err := c.at(at, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	found, err := c.resourceAt(at, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	return convert(found, into)
+	return decodeAnswer(found, into)
 }
 
 // List implements Reader.
@@ -96,13 +96,13 @@ func (c connection) List(ctx context.Context, into ObjectList, selections ...Sel
 	if err != nil {
 		return err
 	}
-	at, err := c.served.find(ctx, gvk)
+	at, err := c.served.findPlace(ctx, gvk)
 	if err != nil {
 		return err
 	}
 	namespace, options := Merge(selections)
 	if part, ok := into.(*metav1.PartialObjectMetadataList); ok {
-		found, err := c.metadata.Resource(at.resource).Namespace(at.namespace(namespace)).List(ctx, options)
+		found, err := c.metadata.Resource(at.resource).Namespace(at.namespaceFor(namespace)).List(ctx, options)
 		if err != nil {
 			return err
 		}
@@ -111,11 +111,11 @@ func (c connection) List(ctx context.Context, into ObjectList, selections ...Sel
 		part.SetGroupVersionKind(gvk)
 		return nil
 	}
-	found, err := c.at(at, namespace).List(ctx, options)
+	found, err := c.resourceAt(at, namespace).List(ctx, options)
 	if err != nil {
 		return err
 	}
-	return convert(found, into)
+	return decodeAnswer(found, into)
 }
 
 // Merge is the namespace of the selections, empty for all, and the options of a list of them.
@@ -134,41 +134,41 @@ func Merge(selections []Selection) (namespace string, options metav1.ListOptions
 
 // Create implements Client.
 func (c connection) Create(ctx context.Context, o Object) error {
-	return c.change(ctx, o, func(at dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.sendChange(ctx, o, func(at dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return at.Create(ctx, u, metav1.CreateOptions{})
 	})
 }
 
 // Update implements Client.
 func (c connection) Update(ctx context.Context, o Object) error {
-	return c.change(ctx, o, func(at dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.sendChange(ctx, o, func(at dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return at.Update(ctx, u, metav1.UpdateOptions{})
 	})
 }
 
 // UpdateStatus implements Client.
 func (c connection) UpdateStatus(ctx context.Context, o Object) error {
-	return c.change(ctx, o, func(at dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.sendChange(ctx, o, func(at dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return at.UpdateStatus(ctx, u, metav1.UpdateOptions{})
 	})
 }
 
 // Apply implements Client.
 func (c connection) Apply(ctx context.Context, o *unstructured.Unstructured, manager string) error {
-	return c.change(ctx, o, func(at dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.sendChange(ctx, o, func(at dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return at.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: manager, Force: true})
 	})
 }
 
-// change sends an object and puts the answer into it.
-func (c connection) change(ctx context.Context, o Object,
+// sendChange sends an object and puts the answer into it.
+func (c connection) sendChange(ctx context.Context, o Object,
 	send func(dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error),
 ) error {
 	gvk, err := c.kindOf(o)
 	if err != nil {
 		return err
 	}
-	at, err := c.served.find(ctx, gvk)
+	at, err := c.served.findPlace(ctx, gvk)
 	if err != nil {
 		return err
 	}
@@ -177,11 +177,11 @@ func (c connection) change(ctx context.Context, o Object,
 		return fmt.Errorf("encode %s %s: %w", gvk.Kind, o.GetName(), err)
 	}
 	u.SetGroupVersionKind(gvk)
-	answer, err := send(c.at(at, o.GetNamespace()), u)
+	answer, err := send(c.resourceAt(at, o.GetNamespace()), u)
 	if err != nil {
 		return err
 	}
-	return convert(answer, o)
+	return decodeAnswer(answer, o)
 }
 
 // Delete implements Client.
@@ -190,11 +190,11 @@ func (c connection) Delete(ctx context.Context, o Object) error {
 	if err != nil {
 		return err
 	}
-	at, err := c.served.find(ctx, gvk)
+	at, err := c.served.findPlace(ctx, gvk)
 	if err != nil {
 		return err
 	}
-	return c.at(at, o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{})
+	return c.resourceAt(at, o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{})
 }
 
 // IsNamespaced implements Client.
@@ -203,16 +203,16 @@ func (c connection) IsNamespaced(o Object) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	at, err := c.served.find(context.Background(), gvk)
+	at, err := c.served.findPlace(context.Background(), gvk)
 	return at.namespaced, err
 }
 
-func (c connection) at(p place, namespace string) dynamic.ResourceInterface {
-	return c.objects.Resource(p.resource).Namespace(p.namespace(namespace))
+func (c connection) resourceAt(p place, namespace string) dynamic.ResourceInterface {
+	return c.objects.Resource(p.resource).Namespace(p.namespaceFor(namespace))
 }
 
-// convert puts what the server answered into an object or a list, by its JSON.
-func convert(answer interface{ MarshalJSON() ([]byte, error) }, into runtime.Object) error {
+// decodeAnswer puts what the server answered into an object or a list, by its JSON.
+func decodeAnswer(answer interface{ MarshalJSON() ([]byte, error) }, into runtime.Object) error {
 	data, err := answer.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("encode the answer of the API: %w", err)

@@ -21,8 +21,8 @@ type place struct {
 	namespaced bool
 }
 
-// namespace is that of a request: kinds of the whole cluster have none.
-func (p place) namespace(of string) string {
+// namespaceFor is that of a request: kinds of the whole cluster have none.
+func (p place) namespaceFor(of string) string {
 	if p.namespaced {
 		return of
 	}
@@ -50,7 +50,7 @@ func newServedKinds(config *rest.Config) (*servedKinds, error) {
 	return &servedKinds{server: server, places: map[schema.GroupVersionKind]place{}}, nil
 }
 
-func (s *servedKinds) find(ctx context.Context, gvk schema.GroupVersionKind) (place, error) {
+func (s *servedKinds) findPlace(ctx context.Context, gvk schema.GroupVersionKind) (place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p, ok := s.places[gvk]; ok {

@@ -59,7 +59,7 @@ func TestACheckpointWithoutAnEndIsNamed(t *testing.T) {
 	n.canMove()
 }
 
-// The card of an interrupted change is gone: its profile is put in order, and nobody waits for it, neither now nor at any change to come.
+// The card of an interrupted change is gone: its profile is put in order, and no change waits for it, neither this one nor any to come.
 func TestAChangeOfACardThatIsGoneIsSettled(t *testing.T) {
 	n := newNode(t)
 	n.cards("card0", "card1")
@@ -77,7 +77,7 @@ func TestAChangeOfACardThatIsGoneIsSettled(t *testing.T) {
 	n.StartNM()
 	began := time.Now()
 	require.NoError(t, n.network().Recover(timeout(t)))
-	require.Less(t, time.Since(began), nmtest.Patience(5*time.Second), "nobody waits for a card that is not there")
+	require.Less(t, time.Since(began), nmtest.Patience(5*time.Second), "it does not wait for a card that is not there")
 	n.settled()
 	n.canMove()
 	n.cards("card0")

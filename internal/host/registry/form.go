@@ -107,6 +107,9 @@ func (r *repository) uploadWhole(ctx context.Context, write func(context.Context
 		defer resp.Body.Close()
 		return checkResponse(resp, http.StatusCreated, http.StatusNoContent)
 	})
+	if sent := "sha256:" + hex.EncodeToString(u.sum.Sum(nil)); u.sent == first.size && sent != digest {
+		return "", 0, fmt.Errorf("the content changed while it was sent: it was %s, and then %s", digest, sent)
+	}
 	return digest, first.size, err
 }
 
@@ -137,7 +140,7 @@ func (r *repository) sendWhole(
 		switch {
 		case isFormRefused(err):
 			return fmt.Errorf("%w: %w", errForm, err)
-		case werr != nil && !errors.Is(werr, context.Canceled) && !errors.Is(werr, io.ErrClosedPipe): // nobody reads any more
+		case werr != nil && !errors.Is(werr, context.Canceled) && !errors.Is(werr, io.ErrClosedPipe): // the request has ended
 			return fmt.Errorf("read what is to be sent: %w", werr)
 		case errors.Is(err, host.ErrRegistryAway), errors.Is(err, host.ErrNoImage):
 			return fmt.Errorf("%w: %w", errForgotten, err)

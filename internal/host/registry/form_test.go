@@ -115,6 +115,25 @@ func TestARegistryThatTakesNoForm(t *testing.T) {
 	require.NotErrorIs(t, err, host.ErrRegistryAway)
 }
 
+func TestAContentThatChangesIsNamed(t *testing.T) {
+	r, err := open(t, serve(t, broken(func(w http.ResponseWriter, req *http.Request) bool {
+		if req.Method != http.MethodPatch {
+			return false
+		}
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return true
+	})))
+	require.NoError(t, err)
+	var times byte
+	_, _, err = r.Put(t.Context(), func(_ context.Context, w io.Writer) error {
+		times++
+		_, err := w.Write(bytes.Repeat([]byte{times}, 1000))
+		return err
+	})
+	require.ErrorContains(t, err, "the content changed while it was sent")
+	require.NotContains(t, err.Error(), "does not take this form")
+}
+
 func TestASourceThatBreaksIsNotTheRegistrysFault(t *testing.T) {
 	r, err := open(t, serve(t, broken(func(w http.ResponseWriter, req *http.Request) bool {
 		if req.Header.Get("Content-Range") == "" {

@@ -17,13 +17,13 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 )
 
-// person is a world in which a step fails until nobody tries any more, and somebody takes one of the ways out then.
+// person is a world in which a step fails until no run is left, and a person takes one of the ways out then.
 type person struct {
 	*world
 	wayOut func(*world) error
 }
 
-// Live implements flowtest.World: nobody helps systemd before the step is repaired, but a person asks for what comes next.
+// Live implements flowtest.World: no one helps systemd before the step is repaired, but a person asks for what comes next.
 func (p person) Live(bomb *flowtest.Bomb) error {
 	ctx := context.Background()
 	p.bomb, p.asCommand = bomb, true
@@ -73,12 +73,12 @@ func restartPostPivot(w *world) error {
 	return w.node.Units().Start(context.Background(), ipconfig.UnitIPConfiguration)
 }
 
-// reboot is what somebody does at the node.
+// reboot is what a person does at the node.
 func reboot(w *world) error {
 	return w.node.Power().Reboot(context.Background(), "a person asks for it")
 }
 
-// TestAChangeThatIsGivenUpHasAWayOut has each step of each flow fail until nobody tries any more.
+// TestAChangeThatIsGivenUpHasAWayOut has each step of each flow fail until no run is left.
 func TestAChangeThatIsGivenUpHasAWayOut(t *testing.T) {
 	plans := plansOf(t)
 	pre, post, back := plans[:1], plans[1:2], plans[2:]

@@ -68,7 +68,7 @@ func (f *lenient) ReadValue(n *yaml.Node, v reflect.Value, path string) bool {
 	}
 	var any any
 	if err := n.Decode(&any); err != nil {
-		f.Refuse(Refusal{Mistake: BadValue, At: n, Path: path, Err: err})
+		f.Refuse(Refusal{Mistake: BadValue, At: n, Path: path, Into: v.Type(), Err: err})
 	}
 	a.SetAny(any)
 	return true
@@ -91,7 +91,7 @@ func (f *lenient) LabelItem(item *yaml.Node, index int) string {
 
 func (f *lenient) Refuse(r Refusal) {
 	if len(f.problems) < maxProblems {
-		f.problems = append(f.problems, Problem{Line: r.At.Line, Path: r.Path, Reason: r.reason()})
+		f.problems = append(f.problems, Problem{Line: r.At.Line, Path: r.Path, Reason: r.formatReason()})
 	}
 }
 

@@ -18,7 +18,7 @@ type Format interface {
 	ReadScalar(n *yaml.Node, v reflect.Value) error
 	// LabelItem is how a path names an item of a list; index counts from 0.
 	LabelItem(item *yaml.Node, index int) string
-	// Refuse is told each mistake, in the order of the document.
+	// Refuse is called with each mistake, in the order of the document.
 	Refuse(r Refusal)
 }
 
@@ -31,7 +31,7 @@ type Pruner interface {
 	Keeps(key string, value func(key string) string) bool
 }
 
-// Fill sets a struct, given by its pointer, from a node. It goes on after a mistake; what it cannot place the format is told.
+// Fill sets a struct, given by its pointer, from a node. It goes on after a mistake; what it cannot place, the format refuses.
 func Fill(into any, n *yaml.Node, f Format) {
 	w := &walk{format: f}
 	w.fillValue(n, reflect.ValueOf(into).Elem(), "")
@@ -42,13 +42,13 @@ type walk struct {
 	nodes  int
 }
 
-func (w *walk) refuse(m Mistake, n *yaml.Node, v reflect.Value, path string) {
+func (w *walk) refuseNode(m Mistake, n *yaml.Node, v reflect.Value, path string) {
 	w.format.Refuse(Refusal{Mistake: m, At: n, Path: path, Into: v.Type()})
 }
 
 // fillValue fills in one node; a null leaves what is there, which is nothing.
 func (w *walk) fillValue(n *yaml.Node, v reflect.Value, path string) {
-	n, ok := w.resolveAlias(n, path)
+	n, ok := w.resolveAlias(n, v.Type(), path)
 	if !ok || isNull(n) {
 		return
 	}
@@ -76,10 +76,10 @@ func (w *walk) fillValue(n *yaml.Node, v reflect.Value, path string) {
 func isNull(n *yaml.Node) bool { return n.Tag == "!!null" && n.Kind == yaml.ScalarNode }
 
 // resolveAlias follows aliases and counts, so that a document cannot unfold without end.
-func (w *walk) resolveAlias(n *yaml.Node, path string) (*yaml.Node, bool) {
+func (w *walk) resolveAlias(n *yaml.Node, into reflect.Type, path string) (*yaml.Node, bool) {
 	if w.nodes++; w.nodes > maxNodes {
 		if w.nodes == maxNodes+1 {
-			w.format.Refuse(Refusal{Mistake: BadValue, At: n, Path: path,
+			w.format.Refuse(Refusal{Mistake: BadValue, At: n, Path: path, Into: into,
 				Err: fmt.Errorf("the document has more than %d values", maxNodes)})
 		}
 		return nil, false
@@ -119,12 +119,12 @@ func (w *walk) fillStruct(n *yaml.Node, v reflect.Value, path string) {
 // eachPair calls fn for each key of a mapping.
 func (w *walk) eachPair(n *yaml.Node, v reflect.Value, path string, fn func(key string, at, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		w.refuse(NotKeys, n, v, path)
+		w.refuseNode(NotKeys, n, v, path)
 		return
 	}
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		if n.Content[k].Kind != yaml.ScalarNode {
-			w.refuse(KeyNoWord, n.Content[k], v, path)
+			w.refuseNode(KeyNoWord, n.Content[k], v, path)
 			continue
 		}
 		fn(n.Content[k].Value, n.Content[k], n.Content[k+1])
@@ -133,14 +133,14 @@ func (w *walk) eachPair(n *yaml.Node, v reflect.Value, path string, fn func(key 
 
 func (w *walk) fillList(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.SequenceNode {
-		w.refuse(NotList, n, v, path)
+		w.refuseNode(NotList, n, v, path)
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for k, item := range n.Content {
 		at := fmt.Sprintf("%s[%s]", path, w.format.LabelItem(item, k))
 		if isNull(item) {
-			w.refuse(EmptyItem, item, v, at)
+			w.refuseNode(EmptyItem, item, v, at)
 			continue
 		}
 		w.fillValue(item, out.Index(k), at)
@@ -165,7 +165,7 @@ func (w *walk) fillMap(n *yaml.Node, v reflect.Value, path string) {
 
 func (w *walk) fillScalar(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.ScalarNode {
-		w.refuse(NotScalar, n, v, path)
+		w.refuseNode(NotScalar, n, v, path)
 		return
 	}
 	if err := w.format.ReadScalar(n, v); err != nil {
@@ -201,8 +201,8 @@ type Refusal struct {
 	Err   error
 }
 
-// reason is what Decode says.
-func (r Refusal) reason() string {
+// formatReason is what Decode says.
+func (r Refusal) formatReason() string {
 	switch r.Mistake {
 	case NotKeys:
 		return "must be a set of keys, not " + kindOf(r.At)

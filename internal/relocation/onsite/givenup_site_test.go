@@ -17,7 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 )
 
-// onSite is a node at its site on which a step fails until nobody tries any more; somebody takes a way out then.
+// onSite is a node at its site on which a step fails until no run is left; a person takes a way out then.
 type onSite struct {
 	*world
 
@@ -38,7 +38,7 @@ func (w onSite) TakeWayOut() error {
 	return w.do(w.wayOut)
 }
 
-// do has somebody do it, and lets the node come to rest.
+// do has a person do it, and lets the node come to rest.
 func (w *world) do(what func(*world) error) error {
 	ctx := context.Background()
 	err := w.node.Run(ctx, func(context.Context) error { return what(w) })
@@ -93,7 +93,7 @@ func cutPower(w *world) error {
 	return nil
 }
 
-// TestAReconfigurationThatIsGivenUpHasAWayOut has each step fail until nobody tries any more.
+// TestAReconfigurationThatIsGivenUpHasAWayOut has each step fail until no run is left.
 func TestAReconfigurationThatIsGivenUpHasAWayOut(t *testing.T) {
 	r := relocation.Request{OperationID: "x", Factory: "o", Site: "n"}
 	there := []flow.Plan{(&onsite.Reconfiguration{Request: r}).Plan()}
