@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/schema"
@@ -16,6 +17,10 @@ What is "shown only" is reported and has no effect in a desired document. What i
 refused there, with its path. A key that is not in this table is refused as unknown, with the key that
 was perhaps meant.
 
+"NetworkManager" is the property of a connection that holds the key. "Verified by" is who tells after a
+change that the key is in force: where that is NetworkManager, by the connection that it has applied, it is
+the kernel as far as the link's driver tells. What says how to find, to do or to judge something has no witness.
+
 ## Types of interfaces
 
 | type | support | note |
@@ -27,26 +32,30 @@ const keys = `
 
 ` + "`[]`" + ` stands for the items of a list.
 
-| key | support | note |
-| --- | --- | --- |
+| key | support | NetworkManager | verified by | values, note |
+| --- | --- | --- | --- | --- |
 `
 
 func main() {
 	fmt.Print(head)
 	for _, k := range schema.Types() {
-		line(k)
+		fmt.Printf("| `%s` | %s | %s |\n", k.Path, k.Support, k.Note)
 	}
 	fmt.Print(keys)
 	for _, k := range schema.Keys() {
-		line(k)
+		printKey(k)
 	}
 }
 
-func line(k schema.Key) {
-	note := k.Note
-	if len(k.Aliases) > 0 {
-		also := "also spelt `" + strings.Join(k.Aliases, "`, `") + "`"
-		note = strings.TrimPrefix(note+"; "+also, "; ")
+func printKey(k schema.Key) {
+	var notes []string
+	for _, n := range []string{k.Values, k.Note} {
+		if n != "" && !slices.Contains(notes, n) {
+			notes = append(notes, n)
+		}
 	}
-	fmt.Printf("| `%s` | %s | %s |\n", k.Path, k.Support, note)
+	if len(k.Aliases) > 0 {
+		notes = append(notes, "also spelt `"+strings.Join(k.Aliases, "`, `")+"`")
+	}
+	fmt.Printf("| `%s` | %s | %s | %s | %s |\n", k.Path, k.Support, k.Property, k.Witness, strings.Join(notes, "; "))
 }

@@ -19,10 +19,8 @@ func (p Problems) Error() string { return "network document: " + strings.Join(p,
 
 // Limits of what a document may say.
 const (
-	MaxNameLength = 15 // IFNAMSIZ - 1
-	minMTU        = 68
+	MaxNameLength = 15   // IFNAMSIZ - 1
 	minMTUv6      = 1280 // RFC 8200 section 5
-	maxMTU        = 65535
 	maxVLAN       = 4094
 	maxTable      = 1<<32 - 1
 )
@@ -86,18 +84,13 @@ func (v *validator) checkInterface(i Interface) {
 	if slices.Contains([]string{"all", "default", "bonding_masters"}, i.Name) {
 		v.addProblem("interface name %q is reserved by the kernel", i.Name)
 	}
-	v.checkOneOf(i, "state", i.State, "", StateUp, StateDown, StateAbsent, StateIgnore)
 	if i.State == StateAbsent || i.State == StateIgnore {
 		return // the other keys have no effect
 	}
 	v.checkIdentity(i)
 	v.checkUnsupported(i)
-	if i.OVSDB != nil && i.Type != "" && i.Type != TypeOVSBridge && i.Type != TypeOVSInterface {
-		v.at = i.keyPath("ovs-db")
-		v.addProblem("belongs to interfaces of Open vSwitch; a %s is none", i.Type)
-	}
+	v.checkKeys(i)
 	v.checkMTU(i)
-	v.checkSections(i)
 	v.checkKinds(i)
 	if i.Type == TypeOVSBridge && (i.IPv4 != nil || i.IPv6 != nil || i.MTU != 0 || i.MACAddress != "") {
 		v.at = i.keyPath("")
@@ -118,8 +111,6 @@ func (v *validator) checkOneOf(i Interface, key, value string, allowed ...string
 }
 
 func (v *validator) checkIdentity(i Interface) {
-	v.checkOneOf(i, "identifier", i.Identifier, "", IdentifierName, IdentifierMAC)
-	v.checkOneOf(i, "wait-ip", i.WaitIP, "", "any", "ipv4", "ipv6", "ipv4+ipv6")
 	if i.Identifier == IdentifierMAC && i.MACAddress == "" {
 		v.at = i.keyPath("mac-address")
 		v.addProblem("is missing; identifier: mac-address finds the interface by it")
@@ -133,9 +124,6 @@ func (v *validator) checkIdentity(i Interface) {
 	}
 	if i.CopyMACFrom != "" {
 		v.at = i.keyPath("copy-mac-from")
-		if !slices.Contains([]string{"", TypeBond, TypeLinuxBridge, TypeOVSInterface}, i.Type) {
-			v.addProblem("only a bond, a linux-bridge or an ovs-interface can copy a MAC address, not a %s", i.Type)
-		}
 		if i.MACAddress != "" {
 			v.addProblem("excludes mac-address; give one of the two")
 		}
@@ -165,12 +153,9 @@ var knownTypes = []string{"", TypeEthernet, TypeVeth, TypeVLAN, TypeBond, TypeLi
 func (v *validator) checkMTU(i Interface) {
 	v.at = i.keyPath("mtu")
 	switch {
-	case i.MTU == 0:
-	case i.MTU < minMTU || i.MTU > maxMTU:
-		v.addProblem("MTU %d is outside %d-%d", i.MTU, minMTU, maxMTU)
-	case i.MTU < minMTUv6 && i.IPv6.On():
+	case i.MTU != 0 && i.MTU < minMTUv6 && i.IPv6.On():
 		v.addProblem("IPv6 needs an MTU of at least %d, not %d", minMTUv6, i.MTU)
-	case i.MaxMTU > 0 && i.MTU > i.MaxMTU || i.MTU < i.MinMTU:
+	case i.MTU != 0 && (i.MaxMTU > 0 && i.MTU > i.MaxMTU || i.MTU < i.MinMTU):
 		v.addProblem("MTU %d is outside %d-%d, which the interface can do", i.MTU, i.MinMTU, i.MaxMTU)
 	}
 }
@@ -209,17 +194,12 @@ func (v *validator) checkIP(i Interface, f Family) {
 }
 
 func (v *validator) checkAddressing(i Interface, f Family, ip *IP) {
-	v.checkOtherFamily(i, f, ip)
 	if f == IPv6 && ip.Autoconf != nil && *ip.Autoconf && ip.DHCP != nil && !*ip.DHCP {
 		v.addProblem("autoconf without dhcp is not implemented; set both, or neither")
 	}
 	if ip.Forwarding != nil {
 		v.addProblem("forwarding is part of nmstate, and this product does not support it; take it out of the document")
 	}
-	if n := ip.AutoRouteTableID; n != nil && (*n < 0 || *n > maxTable) || ip.AutoRouteMetric != nil && *ip.AutoRouteMetric < -1 {
-		v.addProblem("auto-route-table-id and auto-route-metric cannot be negative")
-	}
-	v.checkOneOf(i, "ipv6.addr-gen-mode", ip.AddrGenMode, "", "eui64", "stable-privacy")
 	v.at = i.keyPath(strings.ToLower(f.String()))
 	if t := textOf(ip.Token); t != "" {
 		if ip.AddrGenMode == "stable-privacy" {
@@ -229,22 +209,6 @@ func (v *validator) checkAddressing(i Interface, f Family, ip *IP) {
 			v.addProblem("token %q is not the lower half of an IPv6 address such as ::10", t)
 		}
 	}
-}
-
-// checkOtherFamily refuses keys that one family alone has.
-func (v *validator) checkOtherFamily(i Interface, f Family, ip *IP) {
-	refuse := func(of Family, key, owner string, said bool) {
-		if f == of && said {
-			v.at = i.keyPath(key)
-			v.addProblem("this key belongs to %s", owner)
-		}
-	}
-	refuse(IPv4, "ipv4.autoconf", "ipv6", ip.Autoconf != nil)
-	refuse(IPv4, "ipv4.addr-gen-mode", "ipv6", ip.AddrGenMode != "")
-	refuse(IPv4, "ipv4.token", "ipv6", ip.Token != nil)
-	refuse(IPv4, "ipv4.dhcp-duid", "ipv6, and ipv4 has dhcp-client-id", ip.DHCPDUID != "")
-	refuse(IPv6, "ipv6.dhcp-client-id", "ipv4, and ipv6 has dhcp-duid", ip.DHCPClientID != "")
-	v.at = i.keyPath(strings.ToLower(f.String()))
 }
 
 // networkOrBroadcast catches the two addresses of an IPv4 network that no host should have. Networks of one or two addresses

@@ -8,30 +8,6 @@ import (
 	"strings"
 )
 
-// checkSections refuses a section that belongs to another type.
-func (v *validator) checkSections(i Interface) {
-	for _, s := range []struct {
-		key   string
-		there bool
-		types []string
-	}{
-		{"ethernet", i.Ethernet != nil, []string{TypeEthernet, TypeVeth}},
-		{"veth", i.Veth != nil, []string{TypeVeth, TypeEthernet}},
-		{"vlan", i.VLAN != nil, []string{TypeVLAN}},
-		{"link-aggregation", i.Bond != nil, []string{TypeBond}},
-		{"bridge", i.Bridge != nil, []string{TypeLinuxBridge, TypeOVSBridge}},
-		{"patch", i.Patch != nil, []string{TypeOVSInterface}},
-		{"mac-vlan", i.MACVLAN != nil, []string{TypeMACVLAN}},
-		{"vrf", i.VRF != nil, []string{TypeVRF}},
-		{"ovs-db", i.OVSDB != nil, []string{TypeOVSBridge, TypeOVSInterface}},
-	} {
-		if s.there && i.Type != "" && !slices.Contains(s.types, i.Type) {
-			v.at = i.keyPath(s.key)
-			v.addProblem("a %s section does not belong to type %s", s.key, i.Type)
-		}
-	}
-}
-
 func (v *validator) checkKinds(i Interface) {
 	if i.VLAN != nil {
 		v.checkVLAN(i, *i.VLAN)
@@ -43,28 +19,19 @@ func (v *validator) checkKinds(i Interface) {
 		v.checkBridge(i, *i.Bridge)
 	}
 	if i.MACVLAN != nil {
-		v.checkOneOf(i, "mac-vlan.mode", i.MACVLAN.Mode, "", "vepa", "bridge", "private", "passthru", "source")
 		v.checkBase(i, "mac-vlan.base-iface", i.MACVLAN.BaseIface)
 		if p := i.MACVLAN.Promiscuous; p != nil && !*p && i.MACVLAN.Mode != "passthru" {
 			v.at = i.keyPath("mac-vlan.promiscuous")
 			v.addProblem("can be switched off in mode passthru only")
 		}
 	}
-	if i.VRF != nil && (i.VRF.RouteTableID < 0 || i.VRF.RouteTableID > maxTable) {
-		v.at = i.keyPath("vrf.route-table-id")
-		v.addProblem("%d is not the number of a routing table", i.VRF.RouteTableID)
-	}
 	if i.Veth != nil && i.Veth.Peer == i.Name {
 		v.at = i.keyPath("veth.peer")
 		v.addProblem("a pair needs two names")
 	}
-	if e := i.Ethernet; e != nil {
-		v.checkNotNegative(i, numbers{"ethernet.speed": &e.Speed})
-		v.checkOneOf(i, "ethernet.duplex", e.Duplex, "", "full", "half")
-		if e.AutoNegotiation != nil && !*e.AutoNegotiation && (e.Speed == 0) != (e.Duplex == "") {
-			v.at = i.keyPath("ethernet")
-			v.addProblem("without auto-negotiation, speed and duplex are needed both")
-		}
+	if e := i.Ethernet; e != nil && e.AutoNegotiation != nil && !*e.AutoNegotiation && (e.Speed == 0) != (e.Duplex == "") {
+		v.at = i.keyPath("ethernet")
+		v.addProblem("without auto-negotiation, speed and duplex are needed both")
 	}
 }
 
@@ -74,7 +41,6 @@ func (v *validator) checkVLAN(i Interface, l VLAN) {
 		v.addProblem("VLAN id %d is outside 1-%d", l.ID, maxVLAN)
 	}
 	v.checkOneOf(i, "vlan.protocol", strings.ToLower(l.Protocol), "", "802.1q", "802.1ad")
-	v.checkOneOf(i, "vlan.registration-protocol", l.RegistrationProtocol, "", "none", "gvrp", "mvrp")
 	v.checkBase(i, "vlan.base-iface", l.BaseIface)
 }
 
@@ -159,9 +125,6 @@ func (v *validator) checkBondMembers(i Interface, b Bond) {
 		if m.QueueID == nil || *m.QueueID == 0 {
 			continue
 		}
-		if *m.QueueID < 0 {
-			v.addProblem("queue-id %d of %q is negative", *m.QueueID, m.Name)
-		}
 		if other, taken := queues[*m.QueueID]; taken {
 			v.addProblem("queue-id %d of %q is that of %q already", *m.QueueID, m.Name, other)
 		}
@@ -188,18 +151,16 @@ func (v *validator) checkBondOption(i Interface, mode, key, value string) {
 }
 
 func (v *validator) checkBridge(i Interface, b Bridge) {
-	v.checkBridgeOptions(i, b)
+	if o := b.Options; o != nil && isTrue(o.RSTP) && o.STP != nil && isTrue(o.STP.Enabled) {
+		v.at = i.keyPath("bridge.options")
+		v.addProblem("stp and rstp exclude each other; give one of the two")
+	}
 	for _, p := range b.Ports {
 		key := "bridge.port[" + p.Name + "]"
 		v.at = i.keyPath(key)
 		if p.Name == "" {
 			v.addProblem("a port has no name")
 		}
-		if i.Type == TypeOVSBridge && (p.HairpinMode != nil || p.PathCost != nil || p.Priority != nil) {
-			v.addProblem("stp-hairpin-mode, stp-path-cost and stp-priority belong to a linux-bridge")
-		}
-		v.checkRange(p.PathCost, key+".stp-path-cost", i, 1, 65535)
-		v.checkRange(p.Priority, key+".stp-priority", i, 0, 63)
 		if p.VLAN != nil {
 			v.checkPortVLAN(i, key+".vlan", *p.VLAN)
 		}
@@ -212,9 +173,6 @@ func (v *validator) checkPortBond(i Interface, key string, p BridgePort) {
 		return
 	}
 	v.at = i.keyPath(key + ".link-aggregation")
-	if i.Type == TypeLinuxBridge {
-		v.addProblem("only an ovs-bridge bonds inside; make a bond and attach it as a port")
-	}
 	if p.Bond.OVSDB != nil {
 		v.addProblem("ovs-db of a bond inside a bridge is not supported; leave it out")
 	}
@@ -224,80 +182,9 @@ func (v *validator) checkPortBond(i Interface, key string, p BridgePort) {
 	if len(p.Bond.Ports) == 1 {
 		v.addProblem("a bond inside a bridge needs two ports or more")
 	}
-	v.checkOneOf(i, key+".link-aggregation.mode", p.Bond.Mode, "", "active-backup", "balance-slb", "balance-tcp", "lacp")
-	v.checkNotNegative(i, numbers{
-		key + ".link-aggregation.bond-updelay": p.Bond.UpDelay, key + ".link-aggregation.bond-downdelay": p.Bond.DownDelay,
-	})
-}
-
-// checkRange checks a number that may be missing.
-func (v *validator) checkRange(n *int, key string, i Interface, low, high int) {
-	if n != nil && (*n < low || *n > high) {
-		v.at = i.keyPath(key)
-		v.addProblem("%d is outside %d-%d", *n, low, high)
-	}
-}
-
-// numbers are fields that may be missing, by their keys.
-type numbers map[string]*int
-
-// checkNotNegative refuses what NetworkManager and the kernel would take for a number close to 2^32.
-func (v *validator) checkNotNegative(i Interface, all numbers) {
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if n := all[key]; n != nil && *n < 0 {
-			v.at = i.keyPath(key)
-			v.addProblem("%d is negative", *n)
-		}
-	}
-}
-
-func (v *validator) checkBridgeOptions(i Interface, b Bridge) {
-	o := b.Options
-	if b.AllowExtraPatchPorts && i.Type == TypeLinuxBridge {
-		v.at = i.keyPath("bridge.allow-extra-patch-ports")
-		v.addProblem("belongs to an ovs-bridge")
-	}
-	if o == nil {
-		return
-	}
-	v.at = i.keyPath("bridge.options")
-	ovs := o.RSTP != nil || o.McastSnooping != nil || o.FailMode != "" || o.Datapath != ""
-	if ovs && i.Type == TypeLinuxBridge {
-		v.addProblem("rstp, mcast-snooping-enable, fail-mode and datapath belong to an ovs-bridge")
-	}
-	if i.Type == TypeOVSBridge && (o.MACAgeingTime != nil || o.GroupAddr != "" || o.VLANProtocol != "" || o.MulticastSnooping != nil) {
-		v.addProblem("mac-ageing-time, group-addr, vlan-protocol and multicast-* belong to a linux-bridge")
-	}
-	if o.RSTP != nil && *o.RSTP && o.STP != nil && isTrue(o.STP.Enabled) {
-		v.addProblem("stp and rstp exclude each other; give one of the two")
-	}
-	v.checkOneOf(i, "bridge.options.fail-mode", o.FailMode, "", "secure", "standalone")
-	v.checkOneOf(i, "bridge.options.vlan-protocol", o.VLANProtocol, "", "802.1q", "802.1ad")
-	v.checkOneOf(i, "bridge.options.multicast-router", o.MulticastRouter, "", "auto", "disabled", "enabled", "0", "1", "2")
-	v.checkRange(o.VLANDefaultPVID, "bridge.options.vlan-default-pvid", i, 0, maxVLAN)
-	v.checkRange(o.GroupForwardMask, "bridge.options.group-forward-mask", i, 0, 65535)
-	v.checkNotNegative(i, numbers{
-		"bridge.options.hash-max": o.HashMax, "bridge.options.mac-ageing-time": o.MACAgeingTime,
-		"bridge.options.multicast-last-member-count":       o.MulticastLastMemberCount,
-		"bridge.options.multicast-last-member-interval":    o.MulticastLastMemberInterval,
-		"bridge.options.multicast-membership-interval":     o.MulticastMembershipInterval,
-		"bridge.options.multicast-querier-interval":        o.MulticastQuerierInterval,
-		"bridge.options.multicast-query-interval":          o.MulticastQueryInterval,
-		"bridge.options.multicast-query-response-interval": o.MulticastQueryResponse,
-		"bridge.options.multicast-startup-query-count":     o.MulticastStartupCount,
-		"bridge.options.multicast-startup-query-interval":  o.MulticastStartupInterval,
-	})
-	if s := o.STP; s != nil {
-		v.checkRange(s.ForwardDelay, "bridge.options.stp.forward-delay", i, 2, 30)
-		v.checkRange(s.HelloTime, "bridge.options.stp.hello-time", i, 1, 10)
-		v.checkRange(s.MaxAge, "bridge.options.stp.max-age", i, 6, 40)
-		v.checkRange(s.Priority, "bridge.options.stp.priority", i, 0, 65535)
-	}
 }
 
 func (v *validator) checkPortVLAN(i Interface, key string, l PortVLAN) {
-	v.checkOneOf(i, key+".mode", l.Mode, "", "access", "trunk")
-	v.checkRange(l.Tag, key+".tag", i, 0, maxVLAN)
 	v.at = i.keyPath(key)
 	switch l.Mode {
 	case "access":

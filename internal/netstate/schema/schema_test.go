@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 func byPath() map[string]Key {
@@ -21,15 +22,27 @@ func byPath() map[string]Key {
 func TestTheTableHasEveryKeyOnce(t *testing.T) {
 	all := byPath()
 	require.Len(t, all, len(Keys()))
-	for path, want := range map[string]Support{
-		"interfaces[].mtu": Full, "interfaces[].ipv4.address[].ip": Full, "interfaces[].bridge.port[].vlan.trunk-tags[].id-range.min": Full,
-		"interfaces[].ethtool": No, "interfaces[].min-mtu": Read, "routes.running": Read, "interfaces[].ethernet.sr-iov": No,
-		"interfaces[].ipv6.forwarding": No, "interfaces[].lldp.neighbors": Read,
+	for path, want := range map[string]keys.Support{
+		"interfaces[].mtu": keys.Full, "interfaces[].ipv4.address[].ip": keys.Full, "interfaces[].bridge.port[].vlan.trunk-tags[].id-range.min": keys.Full,
+		"interfaces[].ethtool": keys.No, "interfaces[].min-mtu": keys.Read, "routes.running": keys.Read, "interfaces[].ethernet.sr-iov": keys.No,
+		"interfaces[].ipv6.forwarding": keys.No, "interfaces[].lldp.neighbors": keys.Read,
 	} {
 		require.Equal(t, want, all[path].Support, path)
 	}
-	for path := range remarks {
-		require.Contains(t, all, path, "a remark on a key that there is not")
+	for _, r := range keys.All() {
+		require.Contains(t, all, r.Path, "a row of a key that there is not")
+	}
+}
+
+// TestEverySupportedKeyHasAWitness: there is no key that is applied and never verified. What has no witness is refused by name: it is
+// "not supported" in the table.
+func TestEverySupportedKeyHasAWitness(t *testing.T) {
+	all := Keys()
+	for n, k := range all {
+		leaf := n+1 == len(all) || !strings.HasPrefix(all[n+1].Path, k.Path+".") && !strings.HasPrefix(all[n+1].Path, k.Path+"[]")
+		if leaf && k.Support == keys.Full {
+			require.NotEmpty(t, k.Witness, "%s is supported and nothing verifies it: give it a row in package keys", k.Path)
+		}
 	}
 }
 
@@ -42,11 +55,11 @@ func TestTheTableIsWhatIsValidated(t *testing.T) {
 	}
 	for _, k := range Types() {
 		err := check(fmt.Sprintf("interfaces: [{name: x, type: %s}]", k.Path))
-		require.Equal(t, k.Support == Full || k.Support == Partly, err == nil, k.Path)
+		require.Equal(t, k.Support == keys.Full || k.Support == keys.Partly, err == nil, k.Path)
 	}
 	for _, k := range Keys() {
 		key, isInterface := strings.CutPrefix(k.Path, "interfaces[].")
-		if k.Support == No && isInterface && !strings.Contains(key, ".") {
+		if k.Support == keys.No && isInterface && !strings.Contains(key, ".") {
 			require.ErrorContains(t, check(fmt.Sprintf("interfaces: [{name: x, %q: {}}]", key)), key)
 		}
 	}

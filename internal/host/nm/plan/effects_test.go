@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/schema"
 )
 
@@ -28,7 +29,7 @@ var judging = map[string]bool{"interfaces[].ipv4.allow-extra-address": true, "in
 func TestEverySupportedKeyHasAnEffect(t *testing.T) {
 	documents := splitDocuments(t)
 	for _, k := range leaves() {
-		if k.Support != schema.Full {
+		if k.Support != keys.Full {
 			continue
 		}
 		t.Run(k.Path, func(t *testing.T) {

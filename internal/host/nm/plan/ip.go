@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/godbus/dbus/v5"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/property"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 // planIP brings one family's configuration into the profile. A family the document
@@ -28,12 +31,17 @@ func (p *Plan) planIP(c *Change, i netstate.Interface, f netstate.Family) error 
 		if err := setAutomatic(c.After, sec, ip, f); err != nil {
 			return err
 		}
-		autoOptions(c.After, sec, ip, f)
-		return nil
+		return addressing(c.After, ip, f)
 	case ip.DHCP == nil && ip.Autoconf == nil && ip.Addresses == nil:
-		return p.justEnabled(c, f)
+		if err := p.justEnabled(c, f); err != nil {
+			return err
+		}
+		return addressing(c.After, ip, f)
 	}
-	return p.setStatic(c, i.Name, ip, f)
+	if err := p.setStatic(c, i.Name, ip, f); err != nil {
+		return err
+	}
+	return addressing(c.After, ip, f)
 }
 
 func disableFamily(s profile.Settings, sec string) {
@@ -166,52 +174,15 @@ func setMAC(c *Change, name, mac string, now netstate.Document) error {
 	return nil
 }
 
-// autoOptions brings in what the document says on automatic configuration; what it leaves out stays.
-func autoOptions(s profile.Settings, sec string, ip *netstate.IP, f netstate.Family) {
-	if ip.AutoDNS != nil {
-		setUnless(s, sec, "ignore-auto-dns", !*ip.AutoDNS, false)
+// addressing brings in what the document says of how the family gets its addresses; what it leaves out stays.
+func addressing(s profile.Settings, ip *netstate.IP, f netstate.Family) error {
+	want := *ip
+	want.AddrGenMode = ip.ImpliedGenMode()
+	part := map[netstate.Family]string{netstate.IPv4: keys.IPv4, netstate.IPv6: keys.IPv6}[f]
+	rows := keys.In(part, "")
+	if method := profile.Value[string](s, profile.Section(f), "method"); method != "auto" && method != "dhcp" {
+		rows = slices.DeleteFunc(rows, func(r keys.Row) bool { return r.Property.Automatic })
 	}
-	if ip.AutoGateway != nil {
-		setUnless(s, sec, "never-default", !*ip.AutoGateway, false)
-	}
-	if ip.AutoRoutes != nil {
-		setUnless(s, sec, "ignore-auto-routes", !*ip.AutoRoutes, false)
-	}
-	if ip.AutoRouteTableID != nil {
-		setUnless(s, sec, "route-table", uint32(*ip.AutoRouteTableID), 0)
-	}
-	if ip.AutoRouteMetric != nil {
-		setUnless(s, sec, "route-metric", int64(*ip.AutoRouteMetric), -1)
-	}
-	if ip.DHCPClientID != "" && f == netstate.IPv4 {
-		id := map[string]string{"ll": "mac", "iaid+duid": "duid"}[ip.DHCPClientID]
-		if id == "" {
-			id = ip.DHCPClientID
-		}
-		setUnless(s, sec, "dhcp-client-id", id, "")
-	}
-	if ip.DHCPDUID != "" && f == netstate.IPv6 {
-		id := map[string]string{"ll": "ll", "llt": "llt", "en": "lease", "uuid": "stable-uuid"}[ip.DHCPDUID]
-		if id == "" {
-			id = ip.DHCPDUID
-		}
-		setUnless(s, sec, "dhcp-duid", id, "")
-	}
-	if ip.DHCPSendHostname != nil {
-		setUnless(s, sec, "dhcp-send-hostname", *ip.DHCPSendHostname, true)
-	}
-	if ip.DHCPCustomHostname != nil {
-		setUnless(s, sec, "dhcp-hostname", *ip.DHCPCustomHostname, "")
-	}
-	if f == netstate.IPv6 {
-		if mode, ok := map[string]int32{"eui64": 0, "stable-privacy": 1}[ip.ImpliedGenMode()]; ok {
-			setUnless(s, sec, "addr-gen-mode", mode, 1)
-		}
-		if ip.Token != nil {
-			have, _ := netip.ParseAddr(profile.Value[string](s, sec, "token"))
-			if want, err := netip.ParseAddr(*ip.Token); err != nil || want != have { // NetworkManager may spell it otherwise
-				setUnless(s, sec, "token", *ip.Token, "")
-			}
-		}
-	}
+	_, err := property.Write(rows, &want, nil, s)
+	return err
 }

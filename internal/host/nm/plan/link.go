@@ -22,11 +22,6 @@ func (p *Plan) editProfile(c *Change, i netstate.Interface) error {
 	if err := p.planKind(c, i); err != nil {
 		return err
 	}
-	now, _ := p.carrierNow(i.Name)
-	silent := profile.Value[uint32](c.After, profile.TypeEthernet, "mtu") == 0
-	if i.MTU != 0 && (!silent || now.MTU != i.MTU) {
-		c.After.Set(profile.TypeEthernet, "mtu", uint32(i.MTU))
-	}
 	mac := i.MACAddress
 	if i.CopyMACFrom != "" {
 		from, ok := p.carrierNow(i.CopyMACFrom)
@@ -39,16 +34,6 @@ func (p *Plan) editProfile(c *Change, i netstate.Interface) error {
 		if err := setMAC(c, i.Name, mac, p.now); err != nil {
 			return err
 		}
-	}
-	if i.AcceptAll != nil {
-		setToggle(c.After, profile.TypeEthernet, "accept-all-mac-addresses", *i.AcceptAll, now.AcceptAll)
-	}
-	if i.LLDP != nil && i.LLDP.Enabled != nil {
-		have := now.LLDP
-		if have == nil {
-			have = &netstate.LLDP{}
-		}
-		setToggle(c.After, "connection", "lldp", *i.LLDP.Enabled, have.Enabled)
 	}
 	if i.WaitIP != "" {
 		waitIP(c.After, i.WaitIP)
@@ -70,16 +55,6 @@ func setUnless[T comparable](s profile.Settings, section, key string, want, unse
 	if have != want {
 		s.Set(section, key, want)
 	}
-}
-
-// setToggle writes a switch that NetworkManager may leave to its configuration (-1). A profile that leaves it there stays so where
-// the interface does already what is wanted.
-func setToggle(s profile.Settings, section, key string, want bool, now *bool) {
-	have, says := s[section][key].Value().(int32)
-	if (!says || have == -1) && now != nil && *now == want {
-		return
-	}
-	setUnless(s, section, key, map[bool]int32{true: 1, false: 0}[want], -1)
 }
 
 // waitIP says which families must be configured before the interface counts as up.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 // ovsBridge plans an Open vSwitch bridge and the ports that the document lists. NetworkManager has a profile for the bridge,
@@ -37,7 +38,9 @@ func (p *Plan) ovsBridge(i netstate.Interface) error {
 		return nil
 	}
 	if i.Bridge.Options != nil {
-		ovsOptions(c, i.Bridge.Options)
+		if err := writeOVS(keys.Links, netstate.TypeOVSBridge, &i, c.After); err != nil {
+			return err
+		}
 		c.Fresh = c.Fresh || p.bridgeDiffers(i, &netstate.Bridge{Options: i.Bridge.Options})
 	}
 	for _, port := range i.Bridge.Ports {
@@ -81,7 +84,9 @@ func (p *Plan) mayChangeBridge(i netstate.Interface) error {
 func (p *Plan) ovsPort(bridge *Change, i netstate.Interface, port netstate.BridgePort) error {
 	c := p.ensureLayerChange(profile.TypeOVSPort, port.Name, port.Name+"-port")
 	attachBelow(c, bridge)
-	ovsPortOptions(c.After, port)
+	if err := ovsPortOptions(c.After, port); err != nil {
+		return err
+	}
 	have, _ := p.now.Find(i.Name, netstate.TypeOVSBridge)
 	attached := have.Bridge != nil &&
 		slices.ContainsFunc(have.Bridge.Ports, func(b netstate.BridgePort) bool { return b.Name == port.Name })

@@ -2,43 +2,32 @@ package plan
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/godbus/dbus/v5"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/property"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
-// ovsOptions brings the options of an Open vSwitch bridge into its profile.
-func ovsOptions(c *Change, o *netstate.BridgeOptions) {
-	const sec = profile.TypeOVSBridge
-	flag := func(key string, v *bool) {
-		if v != nil {
-			setUnless(c.After, sec, key, *v, false)
-		}
-	}
-	text := func(key, v string) {
-		if v != "" {
-			setUnless(c.After, sec, key, v, "")
-		}
-	}
-	if o.STP != nil {
-		flag("stp-enable", o.STP.Enabled)
-	}
-	flag("rstp-enable", o.RSTP)
-	flag("mcast-snooping-enable", o.McastSnooping)
-	text("fail-mode", o.FailMode)
-	text("datapath-type", o.Datapath)
-}
-
 // ovsPortOptions brings the VLAN and the bond of a port into its profile. What the document does not mention stays.
-func ovsPortOptions(s profile.Settings, port netstate.BridgePort) {
+func ovsPortOptions(s profile.Settings, port netstate.BridgePort) error {
 	if port.VLAN != nil {
 		ovsPortVLAN(s, port.VLAN)
 	}
 	if port.Bond != nil {
 		ovsPortBond(s, port.Bond)
 	}
+	return writeOVS(keys.BridgePorts, profile.TypeOVSPort, &port, s)
+}
+
+// writeOVS brings in the keys of a part that properties of the profile's own setting hold; other layers of the bridge have the rest.
+func writeOVS(part, setting string, want any, s profile.Settings) error {
+	rows := slices.DeleteFunc(keys.In(part, netstate.TypeOVSBridge), func(r keys.Row) bool { return r.Property.Setting != setting })
+	_, err := property.Write(rows, want, nil, s)
+	return err
 }
 
 func ovsPortVLAN(s profile.Settings, v *netstate.PortVLAN) {
@@ -96,12 +85,6 @@ func ovsPortBond(s profile.Settings, b *netstate.PortBond) {
 	default:
 		setOrDrop(s, sec, "bond-mode", b.Mode, "")
 		setOrDrop(s, sec, "lacp", "", "")
-	}
-	if b.UpDelay != nil {
-		setUnless(s, sec, "bond-updelay", uint32(*b.UpDelay), 0)
-	}
-	if b.DownDelay != nil {
-		setUnless(s, sec, "bond-downdelay", uint32(*b.DownDelay), 0)
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/property"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 // planMembers attaches the ports that the document's controllers list and detaches those that they no longer list.
@@ -56,9 +58,12 @@ func (p *Plan) attachPort(controller netstate.Interface, port string) error {
 	case netstate.TypeVRF:
 		return nil // its ports keep their addresses
 	case netstate.TypeBond:
-		bondPort(c, controller.Bond, port)
+		err = bondPort(c, controller.Bond, port)
 	case netstate.TypeLinuxBridge:
-		bridgePort(c, controller.Bridge, port)
+		err = bridgePort(c, controller.Bridge, port)
+	}
+	if err != nil {
+		return err
 	}
 	if desired.IPv4.On() || desired.IPv6.On() {
 		return fmt.Errorf("a port of a %s cannot have addresses; disable IPv4 and IPv6 on it", controller.Type)
@@ -102,45 +107,35 @@ func (p *Plan) setController(c *Change, name, kind string) {
 // portSections hold what a profile says as one of a port, by the kind of controller.
 var portSections = map[string]string{profile.TypeBond: "bond-port", profile.TypeBridge: "bridge-port", "team": "team-port"}
 
-func bondPort(c *Change, b *netstate.Bond, port string) {
-	for _, m := range b.PortsConfig {
-		if m.Name != port {
-			continue
-		}
-		if m.QueueID != nil {
-			setUnless(c.After, "bond-port", "queue-id", uint32(*m.QueueID), 0)
-		}
-		if m.Priority != nil {
-			setUnless(c.After, "bond-port", "prio", int32(*m.Priority), 0)
-		}
+func bondPort(c *Change, b *netstate.Bond, port string) error {
+	at := slices.IndexFunc(b.PortsConfig, func(m netstate.BondMember) bool { return m.Name == port })
+	if at < 0 {
+		return nil
 	}
+	_, err := property.Write(keys.In(keys.BondPorts, netstate.TypeBond), &b.PortsConfig[at], nil, c.After)
+	return err
 }
 
-func bridgePort(c *Change, b *netstate.Bridge, port string) {
+func bridgePort(c *Change, b *netstate.Bridge, port string) error {
 	at := slices.IndexFunc(b.Ports, func(p netstate.BridgePort) bool { return p.Name == port })
 	if at < 0 {
-		return
+		return nil
 	}
 	o := b.Ports[at]
-	const sec = "bridge-port"
-	if o.HairpinMode != nil {
-		setUnless(c.After, sec, "hairpin-mode", *o.HairpinMode, false)
-	}
-	if o.PathCost != nil {
-		setUnless(c.After, sec, "path-cost", uint32(*o.PathCost), 100)
-	}
-	if o.Priority != nil {
-		setUnless(c.After, sec, "priority", uint32(*o.Priority), 32)
+	if _, err := property.Write(keys.In(keys.BridgePorts, netstate.TypeLinuxBridge), &o, nil, c.After); err != nil {
+		return err
 	}
 	if o.VLAN == nil {
-		return
+		return nil
 	}
+	const sec = "bridge-port"
 	want, have := portVLANs(o.VLAN), c.After.Dicts(sec, "vlans")
 	if len(want) == 0 && len(have) > 0 {
 		c.After.Drop(sec, "vlans")
 	} else if len(want) > 0 && !reflect.DeepEqual(want, withoutFalse(have)) {
 		c.After.Set(sec, "vlans", want)
 	}
+	return nil
 }
 
 // detachFrom releases the ports that a controller has now and the document leaves out of its list, and all of a

@@ -126,6 +126,7 @@ func (p *Plan) writeSkeleton(s profile.Settings, kind string, i netstate.Interfa
 			return errors.New("the VLAN names no base-iface and no profile of that name exists to take it from")
 		}
 		s.Set("connection", "type", profile.TypeVLAN)
+		s.Set(profile.TypeVLAN, "flags", uint32(1)) // reordered headers, the kernel's default; that of older versions was none
 	case netstate.TypeMACVLAN:
 		if i.MACVLAN == nil || i.MACVLAN.BaseIface == "" || i.MACVLAN.Mode == "" {
 			return errors.New("a new mac-vlan needs its base-iface and its mode")

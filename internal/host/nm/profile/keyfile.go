@@ -3,6 +3,8 @@ package profile
 import (
 	"strconv"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 // FromKeyfile reads what observing and planning need to know of a profile that is not itself changed: its identity, what
@@ -44,23 +46,11 @@ func (s Settings) setFromKeyfile(section, key, value string) {
 	case "connection.id", "connection.uuid", "connection.interface-name", "connection.master", "connection.slave-type",
 		"ipv4.method", "ipv6.method", "vlan.parent", "macvlan.parent", "veth.peer":
 		s.Set(section, key, value)
-	case "ipv4.dhcp-client-id", "ipv4.dhcp-hostname", "ipv6.dhcp-duid", "ipv6.dhcp-hostname", "ipv6.token":
-		s.Set(section, key, unescapeValue(value))
-	case "connection.autoconnect", "ipv4.may-fail", "ipv6.may-fail", "ipv4.ignore-auto-dns", "ipv6.ignore-auto-dns",
-		"ipv4.never-default", "ipv6.never-default", "ipv4.ignore-auto-routes", "ipv6.ignore-auto-routes",
-		"ipv4.dhcp-send-hostname", "ipv6.dhcp-send-hostname":
+	case "connection.autoconnect", "ipv4.may-fail", "ipv6.may-fail":
 		s.Set(section, key, value == "true" || value == "1")
-	case "ipv4.route-table", "ipv6.route-table":
-		if n, err := strconv.ParseUint(value, 10, 32); err == nil {
-			s.Set(section, key, uint32(n))
-		}
-	case "ipv4.route-metric", "ipv6.route-metric":
-		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
-			s.Set(section, key, n)
-		}
 	case "ipv6.addr-gen-mode":
 		s.setAddrGenMode(value)
-	case "connection.autoconnect-priority", "connection.lldp", "ipv4.dns-priority", "ipv6.dns-priority":
+	case "connection.autoconnect-priority", "ipv4.dns-priority", "ipv6.dns-priority":
 		if n, err := strconv.ParseInt(value, 10, 32); err == nil {
 			s.Set(section, key, int32(n))
 		}
@@ -74,6 +64,29 @@ func (s Settings) setFromKeyfile(section, key, value string) {
 		s.Set(section, "dns-data", splitList(value))
 	case "ipv4.dns-search", "ipv6.dns-search", "ipv4.dns-options", "ipv6.dns-options":
 		s.Set(section, key, splitList(value))
+	default:
+		if p, ok := keys.HeldBy(section, key); ok && (section == "connection" || section == "ipv4" || section == "ipv6") {
+			s.setProperty(p, value)
+		}
+	}
+}
+
+// setProperty reads a property that holds a key of network documents; a number that it cannot have is left out, as NetworkManager
+// does.
+func (s Settings) setProperty(p keys.Property, value string) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case p.Form == keys.Text:
+		s.Set(p.Setting, p.Name, unescapeValue(value))
+	case p.Form == keys.Flag || p.Form == keys.Opposite:
+		s.Set(p.Setting, p.Name, value == "true" || value == "1")
+	case err != nil:
+	case p.Form == keys.Number && n == int64(uint32(n)):
+		s.Set(p.Setting, p.Name, uint32(n))
+	case (p.Form == keys.Signed || p.Form == keys.Ternary) && n == int64(int32(n)):
+		s.Set(p.Setting, p.Name, int32(n))
+	case p.Form == keys.Long:
+		s.Set(p.Setting, p.Name, n)
 	}
 }
 

@@ -1,0 +1,160 @@
+package keys
+
+import "slices"
+
+// Types of links that rows name; package netstate has the list of all.
+const (
+	ethernet     = "ethernet"
+	veth         = "veth"
+	vlan         = "vlan"
+	bond         = "bond"
+	linuxBridge  = "linux-bridge"
+	ovsBridge    = "ovs-bridge"
+	ovsInterface = "ovs-interface"
+	macVLAN      = "mac-vlan"
+	vrf          = "vrf"
+)
+
+const card = "802-3-ethernet"
+
+// links are the keys of an interface, without its families and its part of bridges.
+func links() []Row {
+	return slices.Concat(anyLink(), cards(), vlans(), bonds(), macVLANs(), otherLinks())
+}
+
+// anyLink are the keys that all links have.
+func anyLink() []Row {
+	return []Row{
+		{Path: "interfaces[].name", Witness: Order, Property: Property{Setting: "connection.interface-name"}},
+		{Path: "interfaces[].profile-name", Witness: Stored, Property: Property{Setting: "connection.id"}},
+		{Path: "interfaces[].description", Witness: Stored, Property: Property{Setting: "user.data"}},
+		{Path: "interfaces[].type", Support: Partly, Note: "see the types above"},
+		{Path: "interfaces[].state", Witness: Kernel, Words: []string{"up", "down", "absent", "ignore"}},
+		{Path: "interfaces[].identifier", Witness: Order, Words: []string{"name", "mac-address"}},
+		{
+			Path: "interfaces[].mac-address", Witness: Kernel, Note: "of a vrf it has no effect",
+			Property: Property{Setting: card + ".cloned-mac-address"},
+		},
+		{Path: "interfaces[].copy-mac-from", Witness: Order, Kinds: []string{bond, linuxBridge, ovsInterface}},
+		{Path: "interfaces[].mtu", Witness: Kernel, Low: 68, High: 65535, Property: Property{
+			Setting: card, Name: "mtu", Form: Number, Unset: uint32(0), Left: true,
+		}},
+		{
+			Path: "interfaces[].wait-ip", Witness: Applied, Words: []string{"any", "ipv4", "ipv6", "ipv4+ipv6"},
+			Property: Property{Setting: "ipv4.may-fail, ipv6.may-fail"},
+		},
+		{Path: "interfaces[].controller", Witness: Kernel, Property: Property{Setting: "connection.controller"}},
+		{Path: "interfaces[].accept-all-mac-addresses", Witness: Applied, Property: Property{
+			Setting: card, Name: "accept-all-mac-addresses", Form: Ternary, Unset: int32(-1), Left: true,
+		}},
+		{Path: "interfaces[].lldp.enabled", Witness: Applied, Property: Property{
+			Setting: "connection", Name: "lldp", Form: Ternary, Unset: int32(-1), Left: true,
+		}},
+	}
+}
+
+// cards are the keys of cards and of pairs of virtual ones.
+func cards() []Row {
+	return []Row{
+		{Path: "interfaces[].ethernet", Kinds: []string{ethernet, veth}, Note: "rolled back where the card does not follow"},
+		{Path: "interfaces[].ethernet.auto-negotiation", Kinds: []string{ethernet, veth}, Witness: Applied, Property: Property{
+			Setting: card, Name: "auto-negotiate", Form: Flag, Unset: false, Left: true, Group: "speed",
+		}},
+		{Path: "interfaces[].ethernet.speed", Kinds: []string{ethernet, veth}, Witness: Applied, Property: Property{
+			Setting: card, Name: "speed", Form: Number, Unset: uint32(0), Left: true, Group: "speed",
+		}},
+		{
+			Path: "interfaces[].ethernet.duplex", Kinds: []string{ethernet, veth}, Witness: Applied, Words: []string{"full", "half"},
+			Property: Property{Setting: card, Name: "duplex", Form: Text, Unset: "", Left: true, Group: "speed"},
+		},
+
+		{Path: "interfaces[].veth", Kinds: []string{veth, ethernet}},
+		{Path: "interfaces[].veth.peer", Witness: Kernel, Property: Property{
+			Setting: veth, Name: "peer", Form: Text, Unset: "", Fixed: Made,
+		}},
+	}
+}
+
+func vlans() []Row {
+	return []Row{
+		{Path: "interfaces[].vlan", Kinds: []string{vlan}},
+		{Path: "interfaces[].vlan.base-iface", Witness: Kernel, Property: Property{
+			Setting: vlan, Name: "parent", Form: Text, Unset: "", Fixed: Made,
+		}},
+		{Path: "interfaces[].vlan.id", Witness: Kernel, Note: "1-4094", Property: Property{
+			Setting: vlan, Name: "id", Form: Number, Unset: uint32(0), Fixed: Made,
+		}},
+		{Path: "interfaces[].vlan.protocol", Witness: Kernel, Property: Property{
+			Setting: vlan, Name: "protocol", Form: Text, Unset: "802.1Q", Fixed: Made, Values: vlanProtocols,
+		}},
+		vlanFlag("reorder-headers", 1, map[string]any{"true": uint32(1), "false": uint32(0)}, nil),
+		vlanFlag("loose-binding", 4, map[string]any{"true": uint32(4), "false": uint32(0)}, nil),
+		vlanFlag("registration-protocol", 10, map[string]any{"none": uint32(0), "gvrp": uint32(2), "mvrp": uint32(8)},
+			[]string{"none", "gvrp", "mvrp"}),
+	}
+}
+
+func bonds() []Row {
+	return []Row{
+		{Path: "interfaces[].link-aggregation", Kinds: []string{bond}},
+		{Path: "interfaces[].link-aggregation.mode", Witness: Kernel, Property: Property{Setting: "bond.options"}},
+		{Path: "interfaces[].link-aggregation.port", Witness: Kernel, Property: Property{Setting: "connection.controller of the ports"}},
+		{
+			Path: "interfaces[].link-aggregation.options", Witness: Applied, Note: "the options of the kernel's bonding driver",
+			Property: Property{Setting: "bond.options"},
+		},
+		{Path: "interfaces[].link-aggregation.ports-config[].name", Witness: Order},
+		{
+			Path: "interfaces[].link-aggregation.ports-config[].priority", Witness: Applied, Low: -1 << 31, High: 1<<31 - 1,
+			Property: Property{Setting: "bond-port", Name: "prio", Form: Signed, Unset: int32(0)},
+		},
+		{Path: "interfaces[].link-aggregation.ports-config[].queue-id", Witness: Applied, Property: Property{
+			Setting: "bond-port", Name: "queue-id", Form: Number, Unset: uint32(0),
+		}},
+	}
+}
+
+func macVLANs() []Row {
+	return []Row{
+		{Path: "interfaces[].mac-vlan", Kinds: []string{macVLAN}},
+		{Path: "interfaces[].mac-vlan.base-iface", Witness: Kernel, Property: Property{
+			Setting: "macvlan", Name: "parent", Form: Text, Unset: "", Fixed: Made,
+		}},
+		{Path: "interfaces[].mac-vlan.mode", Witness: Kernel, Words: []string{"vepa", "bridge", "private", "passthru"}, Property: Property{
+			Setting: "macvlan", Name: "mode", Form: Number, Unset: uint32(0), Fixed: Made,
+			Values: map[string]any{"vepa": uint32(1), "bridge": uint32(2), "private": uint32(3), "passthru": uint32(4)},
+		}},
+		{Path: "interfaces[].mac-vlan.promiscuous", Witness: Applied, Property: Property{
+			Setting: "macvlan", Name: "promiscuous", Form: Flag, Unset: true,
+		}},
+	}
+}
+
+// otherLinks are the keys of routing domains and of Open vSwitch's interfaces.
+func otherLinks() []Row {
+	return []Row{
+		{Path: "interfaces[].vrf", Kinds: []string{vrf}},
+		{Path: "interfaces[].vrf.port", Witness: Kernel, Property: Property{Setting: "connection.controller of the ports"}},
+		{Path: "interfaces[].vrf.route-table-id", Witness: Kernel, High: maxNumber, Property: Property{
+			Setting: vrf, Name: "table", Form: Number, Unset: uint32(0), Fixed: Made,
+		}},
+
+		{Path: "interfaces[].patch", Kinds: []string{ovsInterface}},
+		{Path: "interfaces[].patch.peer", Witness: Switch, Property: Property{
+			Setting: "ovs-patch", Name: "peer", Form: Text, Unset: "", Fixed: Activated,
+		}},
+		{Path: "interfaces[].ovs-db", Kinds: []string{ovsBridge, ovsInterface}, Note: "of an ovs-bridge and an ovs-interface"},
+		{Path: "interfaces[].ovs-db.external_ids", Witness: Switch, Property: Property{Setting: "ovs-external-ids.data"}},
+		{Path: "interfaces[].ovs-db.other_config", Witness: Switch, Property: Property{Setting: "ovs-other-config.data"}},
+	}
+}
+
+// vlanProtocols are NetworkManager's spellings.
+var vlanProtocols = map[string]any{"802.1q": "802.1Q", "802.1ad": "802.1ad"}
+
+// vlanFlag is a key that some of the flags of a VLAN hold. Without them the kernel reorders headers and does nothing else.
+func vlanFlag(key string, mask uint32, values map[string]any, words []string) Row {
+	return Row{Path: "interfaces[].vlan." + key, Witness: Kernel, Words: words, Property: Property{
+		Setting: vlan, Name: "flags", Form: Bits, Unset: uint32(1), Mask: mask, Values: values,
+	}}
+}

@@ -1,0 +1,88 @@
+package tree
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// At is the field of a struct, pointed to, that a path of keys leads to. Parts that the document does not have are made where
+// create is true; otherwise, and for a path that leads nowhere, it returns false.
+func At(document any, path string, create bool) (reflect.Value, bool) {
+	v := reflect.ValueOf(document).Elem()
+	for path != "" {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() && !create {
+				return reflect.Value{}, false
+			}
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		if !hasFields(v.Type()) {
+			return reflect.Value{}, false
+		}
+		var key string
+		key, path, _ = strings.Cut(path, ".")
+		l := layoutOf(v.Type())
+		n, ok := l.byKey[key]
+		if !ok {
+			return reflect.Value{}, false
+		}
+		v = v.Field(l.fields[n].Index)
+	}
+	return v, true
+}
+
+// Mention is a key that a document has, with keys of its own or without.
+type Mention struct {
+	// Key is the path in the schema, as interfaces[].mtu.
+	Key string
+	// Path is that of messages, as interfaces[eth0].mtu.
+	Path  string
+	Value reflect.Value
+}
+
+// Mentions are the keys that a document has, each part before what it is made of. Items of lists are named by their name where
+// they have one.
+func Mentions(document any) []Mention {
+	var out []Mention
+	appendMentions(reflect.ValueOf(document), "", "", &out)
+	return out
+}
+
+func appendMentions(v reflect.Value, key, path string, out *[]Mention) {
+	if !isMentioned(v) {
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if key != "" {
+		*out = append(*out, Mention{Key: key, Path: path, Value: v})
+	}
+	switch {
+	case hasFields(v.Type()):
+		for _, f := range Fields(v.Type()) {
+			appendMentions(v.Field(f.Index), joinPath(key, f.Key), joinPath(path, f.Key), out)
+		}
+	case v.Kind() == reflect.Slice && hasFields(v.Type().Elem()):
+		for n := range v.Len() {
+			at := "[" + itemName(v.Index(n), n) + "]"
+			if isMentioned(v.Index(n)) {
+				appendMentions(v.Index(n), key+"[]", path+at, out)
+			}
+		}
+	}
+}
+
+func itemName(item reflect.Value, n int) string {
+	if k, ok := layoutOf(item.Type()).byKey["name"]; ok {
+		field := item.Field(layoutOf(item.Type()).fields[k].Index)
+		if field.Kind() == reflect.String && field.Len() > 0 {
+			return field.String()
+		}
+	}
+	return strconv.Itoa(n)
+}
