@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 // Canonical is the document in the one form that equal documents share: interfaces by name, addresses and networks
@@ -45,6 +47,9 @@ func (i Interface) canonical() Interface {
 	}
 	if i.Bridge != nil {
 		i.Bridge = i.Bridge.canonical()
+	}
+	if i.Ethtool != nil {
+		i.Ethtool = i.Ethtool.canonical()
 	}
 	if i.VLAN != nil && i.VLAN.Protocol == "" {
 		return i
@@ -106,6 +111,29 @@ func (b *Bond) canonical() *Bond {
 		for k, v := range b.Options {
 			out.Options[k] = canonicalOption(k, v)
 		}
+	}
+	return &out
+}
+
+// canonical has features by the kernel's names.
+func (e *Ethtool) canonical() *Ethtool {
+	out := *e
+	if e.Features != nil {
+		out.Features = make(map[string]bool, len(e.Features))
+		for name, on := range e.Features {
+			out.Features[keys.Feature(name)] = on
+		}
+	}
+	return &out
+}
+
+// withoutBounds leaves out what the card tells of itself.
+func (e *Ethtool) withoutBounds() *Ethtool {
+	out := *e
+	if e.Ring != nil {
+		r := *e.Ring
+		r.RXMax, r.RXMiniMax, r.RXJumboMax, r.TXMax = nil, nil, nil, nil
+		out.Ring = &r
 	}
 	return &out
 }

@@ -191,7 +191,7 @@ type Part struct {
 // Unsupported are the parts of the interface that have no effect, whether they say something or not.
 func (i *Interface) Unsupported() []Part {
 	return []Part{
-		{"alt-names", &i.AltNames}, {"dispatch", &i.Dispatch}, {"dpdk", &i.DPDK}, {"ethtool", &i.Ethtool}, {"hsr", &i.HSR},
+		{"alt-names", &i.AltNames}, {"dispatch", &i.Dispatch}, {"dpdk", &i.DPDK}, {"hsr", &i.HSR},
 		{"infiniband", &i.Infiniband}, {"libreswan", &i.IPSec}, {"ipvlan", &i.IPVLAN}, {"macsec", &i.MACSec}, {"mac-vtap", &i.MACVTAP},
 		{"mptcp", &i.MPTCP}, {"pci-address", &i.PCIAddress}, {"802.1x", &i.Dot1X}, {"vxlan", &i.VXLAN},
 	}

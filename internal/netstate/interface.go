@@ -56,6 +56,7 @@ type Interface struct {
 	LLDP       *LLDP   `json:"lldp,omitempty"`
 
 	Ethernet *Ethernet `json:"ethernet,omitempty"`
+	Ethtool  *Ethtool  `json:"ethtool,omitempty"`
 	Veth     *Veth     `json:"veth,omitempty"`
 	VLAN     *VLAN     `json:"vlan,omitempty"`
 	Bond     *Bond     `json:"link-aggregation,omitempty"`
@@ -72,7 +73,6 @@ type Interface struct {
 	AltNames   *Opaque `json:"alt-names,omitempty" support:"no"`
 	Dispatch   *Opaque `json:"dispatch,omitempty" support:"no"`
 	DPDK       *Opaque `json:"dpdk,omitempty" support:"no"`
-	Ethtool    *Opaque `json:"ethtool,omitempty" support:"no"`
 	HSR        *Opaque `json:"hsr,omitempty" support:"no"`
 	Infiniband *Opaque `json:"infiniband,omitempty" support:"no"`
 	IPSec      *Opaque `json:"libreswan,omitempty" support:"no"`

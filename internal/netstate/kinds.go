@@ -150,3 +150,58 @@ type VRF struct {
 	Ports        []string `json:"port,omitzero" alias:"ports"`
 	RouteTableID int      `json:"route-table-id,omitempty"`
 }
+
+// Ethtool is what the driver of a link does with frames. Source of the names: nmstate and the kernel's linux/ethtool.h.
+type Ethtool struct {
+	// Features are offloads by the kernel's name, or one of ethtool's short names.
+	Features map[string]bool `json:"feature,omitempty"`
+	Pause    *Pause          `json:"pause,omitempty"`
+	Ring     *Ring           `json:"ring,omitempty"`
+	Coalesce *Coalesce       `json:"coalesce,omitempty"`
+	FEC      *Opaque         `json:"fec,omitempty" support:"no"`
+}
+
+// Pause are the frames by which a card asks its peer to wait.
+type Pause struct {
+	Autoneg *bool `json:"autoneg,omitempty"`
+	RX      *bool `json:"rx,omitempty"`
+	TX      *bool `json:"tx,omitempty"`
+}
+
+// Ring are the numbers of entries of a card's queues.
+type Ring struct {
+	RX         *int `json:"rx,omitempty"`
+	RXMax      *int `json:"rx-max,omitempty" support:"read"`
+	RXMini     *int `json:"rx-mini,omitempty"`
+	RXMiniMax  *int `json:"rx-mini-max,omitempty" support:"read"`
+	RXJumbo    *int `json:"rx-jumbo,omitempty"`
+	RXJumboMax *int `json:"rx-jumbo-max,omitempty" support:"read"`
+	TX         *int `json:"tx,omitempty"`
+	TXMax      *int `json:"tx-max,omitempty" support:"read"`
+}
+
+// Coalesce says how long a card waits, in microseconds or frames, before it interrupts.
+type Coalesce struct {
+	AdaptiveRX      *bool `json:"adaptive-rx,omitempty"`
+	AdaptiveTX      *bool `json:"adaptive-tx,omitempty"`
+	PktRateHigh     *int  `json:"pkt-rate-high,omitempty"`
+	PktRateLow      *int  `json:"pkt-rate-low,omitempty"`
+	RXFrames        *int  `json:"rx-frames,omitempty"`
+	RXFramesHigh    *int  `json:"rx-frames-high,omitempty"`
+	RXFramesIRQ     *int  `json:"rx-frames-irq,omitempty"`
+	RXFramesLow     *int  `json:"rx-frames-low,omitempty"`
+	RXUsecs         *int  `json:"rx-usecs,omitempty"`
+	RXUsecsHigh     *int  `json:"rx-usecs-high,omitempty"`
+	RXUsecsIRQ      *int  `json:"rx-usecs-irq,omitempty"`
+	RXUsecsLow      *int  `json:"rx-usecs-low,omitempty"`
+	SampleInterval  *int  `json:"sample-interval,omitempty"`
+	StatsBlockUsecs *int  `json:"stats-block-usecs,omitempty"`
+	TXFrames        *int  `json:"tx-frames,omitempty"`
+	TXFramesHigh    *int  `json:"tx-frames-high,omitempty"`
+	TXFramesIRQ     *int  `json:"tx-frames-irq,omitempty"`
+	TXFramesLow     *int  `json:"tx-frames-low,omitempty"`
+	TXUsecs         *int  `json:"tx-usecs,omitempty"`
+	TXUsecsHigh     *int  `json:"tx-usecs-high,omitempty"`
+	TXUsecsIRQ      *int  `json:"tx-usecs-irq,omitempty"`
+	TXUsecsLow      *int  `json:"tx-usecs-low,omitempty"`
+}

@@ -6,9 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 func (v *validator) checkKinds(i Interface) {
+	if i.Ethtool != nil {
+		v.checkEthtool(i, *i.Ethtool)
+	}
 	if i.VLAN != nil {
 		v.checkVLAN(i, *i.VLAN)
 	}
@@ -32,6 +37,26 @@ func (v *validator) checkKinds(i Interface) {
 	if e := i.Ethernet; e != nil && e.AutoNegotiation != nil && !*e.AutoNegotiation && (e.Speed == 0) != (e.Duplex == "") {
 		v.at = i.keyPath("ethernet")
 		v.addProblem("without auto-negotiation, speed and duplex are needed both")
+	}
+}
+
+// checkEthtool refuses features that NetworkManager cannot set, and one that is named twice.
+func (v *validator) checkEthtool(i Interface, e Ethtool) {
+	seen := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(e.Features)) {
+		v.at = i.keyPath("ethtool.feature." + name)
+		feature := keys.Feature(name)
+		if _, known := keys.FeatureProperty(feature); !known {
+			v.addProblem("is no feature that NetworkManager sets; name those of the kernel, as ethtool -k shows them")
+		}
+		if other, twice := seen[feature]; twice {
+			v.addProblem("is the same feature as %s", other)
+		}
+		seen[feature] = name
+	}
+	if e.FEC != nil {
+		v.at = i.keyPath("ethtool.fec")
+		v.addProblem("is part of nmstate, and this product does not support it; take it out of the document")
 	}
 }
 

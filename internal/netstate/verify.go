@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
@@ -91,12 +92,12 @@ func (c *comparison) compareInterface(want Interface) {
 // compareLink compares all that is not an address.
 func (c *comparison) compareLink(want, got Interface) {
 	for _, m := range tree.Missing(comparablePart(want, got), got) {
-		if settledKeys[m.Path] && m.Unknown {
+		if m.Unknown && keys.IsUntold(m.Path) {
 			continue
 		}
 		words := strings.NewReplacer("mtu", "MTU", "mac-address", "MAC address", "vlan.id", "VLAN id").Replace(m.Path)
 		c.addMismatch(got.Name, want.keyPath(m.Path), m.Want, m.Got, "interface %s has %s %s, not %s", got.Name, words, m.Got, m.Want)
-		c.found[len(c.found)-1].Settled = settledKeys[m.Path]
+		c.found[len(c.found)-1].Settled = keys.IsSettled(m.Path)
 	}
 	c.compareBondMembers(want, got)
 	c.compareBridgePorts(want, got)
@@ -110,6 +111,9 @@ func comparablePart(want, got Interface) Interface {
 		want.MACAddress = "" // the kernel chooses it, and NetworkManager sets none; nmstate takes no notice, too
 	}
 	want.MinMTU, want.MaxMTU = 0, 0
+	if want.Ethtool != nil {
+		want.Ethtool = want.Ethtool.withoutBounds()
+	}
 	if want.Controller != nil && *want.Controller == "" && got.Controller == nil {
 		want.Controller = nil
 	}

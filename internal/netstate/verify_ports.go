@@ -65,25 +65,6 @@ func (c *comparison) addUnlistedPorts(want Interface, have []BridgePort) {
 	}
 }
 
-// settledKeys are the keys of an interface that the system follows when the interface is activated, or not at all. A witness may
-// be unable to tell: a card without ethtool, a kernel without multicast snooping. What is not reported is not compared; a
-// transaction has NetworkManager's applied connection as witness for what the kernel does not tell.
-var settledKeys = map[string]bool{
-	"accept-all-mac-addresses": true, "lldp.enabled": true, "wait-ip": true,
-	"ethernet.auto-negotiation": true, "ethernet.speed": true, "ethernet.duplex": true,
-	"vlan.registration-protocol": true, "vlan.reorder-headers": true, "vlan.loose-binding": true,
-	"mac-vlan.promiscuous": true,
-
-	"bridge.options.group-addr": true, "bridge.options.group-forward-mask": true, "bridge.options.hash-max": true,
-	"bridge.options.multicast-last-member-count": true, "bridge.options.multicast-last-member-interval": true,
-	"bridge.options.multicast-membership-interval": true, "bridge.options.multicast-querier": true,
-	"bridge.options.multicast-querier-interval": true, "bridge.options.multicast-query-interval": true,
-	"bridge.options.multicast-query-response-interval": true, "bridge.options.multicast-query-use-ifaddr": true,
-	"bridge.options.multicast-router": true, "bridge.options.multicast-snooping": true,
-	"bridge.options.multicast-startup-query-count": true, "bridge.options.multicast-startup-query-interval": true,
-	"bridge.options.vlan-protocol": true, "bridge.options.vlan-default-pvid": true,
-}
-
 // compareBondMembers compares the settings of ports of a bond where they are reported.
 func (c *comparison) compareBondMembers(want, got Interface) {
 	if want.Bond == nil || got.Bond == nil {

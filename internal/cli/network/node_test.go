@@ -168,7 +168,7 @@ func TestBadDocumentsTouchNothing(t *testing.T) {
 	before := c.must("", "show")
 	for document, want := range map[string]string{
 		"interfaces: [{name: eno1, typo: x}]":                                               `interfaces[eno1].typo: unknown key; did you mean "type"?`,
-		"interfaces: [{name: eno1, type: ethernet, ethtool: {}}]":                           "interfaces[eno1].ethtool: is part of nmstate, and this product does not support it",
+		"interfaces: [{name: eno1, type: ethernet, ethtool: {fec: {}}}]":                    "interfaces[eno1].ethtool.fec: is part of nmstate, and this product does not support it",
 		"interfaces: [{name: a, type: ethernet}, {name: a, type: vlan}]":                    "appears twice",
 		"desiredState: {interfaces: [{name: eno1, mtu: many}]}":                             `interfaces[eno1].mtu: "many" is not a whole number`,
 		"capture: {a: interfaces.type == ethernet}\ndesiredState: {x: '{{ capture.b.x }}'}": `there is no capture "b"`,

@@ -52,6 +52,7 @@ var supported = map[string]string{
 	"lldp":                     onCard("lldp: {enabled: true}"),
 	"lldp off":                 onCard("lldp: {enabled: false}"),
 	"ethernet":                 onCard("ethernet: {auto-negotiation: false, speed: 10000, duplex: full}"),
+	"features":                 onCard("ethtool: {feature: {tx-checksum-ip-generic: false, gro: true, tx-tcp-segmentation: false}}"),
 	"no extra address":         onCard("ipv4: {enabled: true, dhcp: false, address: [{ip: 203.0.113.5, prefix-length: 24}], allow-extra-address: false}"),
 	"addr-gen-mode":            onCard(card6 + ", ipv4: {enabled: false}"),
 
@@ -185,9 +186,15 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 		"dns-resolver: {config: {server: ['fe80::53%card0']}}":                               "interface card0, which link-local servers are on, has IPv6 disabled",
 		"dns-resolver: {config: {server: ['fe80::53%card0', 'fe80::53%uplink0']}}":           "link-local servers on card0 and on uplink0",
 		"dns-resolver: {config: {server: ['fe80::53%uplink0', 192.0.2.53, '2001:db8::53']}}": "is link-local, and servers that mix the families",
-		onCard(card4):           "it is a port, and a port has no addresses",
-		macVLAN("mode: source"): "NetworkManager makes vepa, bridge, private and passthru",
-		routed("table-id: 255"): "the kernel's own table",
+		onCard(card4):                                           "it is a port, and a port has no addresses",
+		macVLAN("mode: source"):                                 `"source" is none of vepa, bridge, private, passthru`,
+		onCard("ethtool: {ring: {rx: 512}}"):                    "ethtool.ring.rx: its driver does not support this setting of ring; leave it out",
+		onCard("ethtool: {pause: {rx: true}}"):                  "ethtool.pause.rx: its driver does not support",
+		onCard("ethtool: {coalesce: {adaptive-rx: true}}"):      "ethtool.coalesce.adaptive-rx: its driver does not support",
+		onCard("ethtool: {feature: {macsec-hw-offload: true}}"): "ethtool.feature.macsec-hw-offload: its driver has no such feature",
+		onCard("ethtool: {feature: {warp: true}}"):              "ethtool.feature.warp: is no feature that NetworkManager sets",
+		onCard("ethtool: {feature: {gro: true, rx-gro: true}}"): "ethtool.feature.rx-gro: is the same feature as gro",
+		routed("table-id: 255"):                                 "the kernel's own table",
 	} {
 		require.ErrorContains(t, n.network().Apply(timeout(t), document(t, doc), nil), reason)
 	}

@@ -135,6 +135,17 @@ const (
 	BondPorts   = "interfaces[].link-aggregation.ports-config[]"
 )
 
+// IsSettled says that the system follows a key of an interface when the interface is activated or not at all: waiting does not help.
+func IsSettled(path string) bool {
+	return strings.HasPrefix(path, "ethtool.") || IsUntold(path)
+}
+
+// IsUntold says that there may be no witness of a key of an interface: a driver without link settings, a kernel without multicast
+// snooping. What is not reported is then not held against the system.
+func IsUntold(path string) bool {
+	return slices.ContainsFunc(Of(Links+"."+path), func(r Row) bool { return r.Witness == Applied || r.Property.Form == Bits })
+}
+
 // In are the simple rows of a part for a type of links, with their paths from the part on; an empty type takes all.
 func In(part, kind string) []Row {
 	var out []Row

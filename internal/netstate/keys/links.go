@@ -19,7 +19,7 @@ const card = "802-3-ethernet"
 
 // links are the keys of an interface, without its families and its part of bridges.
 func links() []Row {
-	return slices.Concat(anyLink(), cards(), vlans(), bonds(), macVLANs(), otherLinks())
+	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(), otherLinks())
 }
 
 // anyLink are the keys that all links have.

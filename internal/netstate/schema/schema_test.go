@@ -24,7 +24,7 @@ func TestTheTableHasEveryKeyOnce(t *testing.T) {
 	require.Len(t, all, len(Keys()))
 	for path, want := range map[string]keys.Support{
 		"interfaces[].mtu": keys.Full, "interfaces[].ipv4.address[].ip": keys.Full, "interfaces[].bridge.port[].vlan.trunk-tags[].id-range.min": keys.Full,
-		"interfaces[].ethtool": keys.No, "interfaces[].min-mtu": keys.Read, "routes.running": keys.Read, "interfaces[].ethernet.sr-iov": keys.No,
+		"interfaces[].ethtool.fec": keys.No, "interfaces[].min-mtu": keys.Read, "routes.running": keys.Read, "interfaces[].ethernet.sr-iov": keys.No,
 		"interfaces[].ipv6.forwarding": keys.No, "interfaces[].lldp.neighbors": keys.Read,
 	} {
 		require.Equal(t, want, all[path].Support, path)

@@ -21,8 +21,9 @@ import (
 func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interface) []netstate.Interface {
 	o := &observer{
 		k: k, s: s, ports: map[int][]string{}, internal: map[string]bool{}, switches: map[string]bool{},
-		columns: map[string]*netstate.OVSDB{},
+		columns: map[string]*netstate.OVSDB{}, drivers: kernel.OpenDrivers(),
 	}
+	defer o.drivers.Close()
 	for _, l := range k.Links {
 		if master := l.Attrs().MasterIndex; master != 0 {
 			o.ports[master] = append(o.ports[master], l.Attrs().Name)
@@ -66,6 +67,7 @@ func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interfa
 // observer joins the witnesses.
 type observer struct {
 	k        *kernel.State
+	drivers  *kernel.Drivers
 	s        *profile.Snapshot
 	ports    map[int][]string // names by the index of the controller, sorted
 	internal map[string]bool  // interfaces of Open vSwitch

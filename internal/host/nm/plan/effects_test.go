@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/schema"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 //go:embed testdata/keys.yaml
@@ -168,6 +170,7 @@ func effectNode() (netstate.Document, *profile.Snapshot) {
 		now.Interfaces = append(now.Interfaces, netstate.Interface{Name: name, Type: netstate.TypeEthernet, State: netstate.StateUp,
 			MACAddress: fmt.Sprintf("02:00:00:00:00:0%d", n), MTU: 1500, IPv4: netstate.Disabled(), IPv6: netstate.Disabled()})
 	}
+	now.Interfaces[len(now.Interfaces)-2].Ethtool = capableCard() // eno3
 	now.Hostname = &netstate.Hostname{Running: new("node-1"), Config: new("node-1")}
 	now.OVSDB = &netstate.OVSDB{ExternalIDs: map[string]*string{"old": new("1")}}
 	now.OVN = &netstate.OVN{BridgeMappings: []netstate.BridgeMapping{{Localnet: "former", Bridge: "br-ex"}}}
@@ -176,6 +179,18 @@ func effectNode() (netstate.Document, *profile.Snapshot) {
 		{Family: "ipv4", IPFrom: new("192.0.2.128/25"), Priority: 5000, RouteTable: 200},
 	}}
 	return now, snap
+}
+
+// capableCard is a card whose driver knows every key of ethtool.
+func capableCard() *netstate.Ethtool {
+	out := &netstate.Ethtool{Features: map[string]bool{"rx-checksum": true, "tx-tcp-segmentation": false}}
+	for _, r := range keys.In(keys.Links, netstate.TypeEthernet) {
+		if field, ok := tree.At(&netstate.Interface{Ethtool: out}, r.Path, true); ok && r.Property.Setting == "ethtool" {
+			field.Set(reflect.New(field.Type().Elem()))
+		}
+	}
+	out.Ring.RXMax = new(4096)
+	return out
 }
 
 func must[T any](v T, err error) T {

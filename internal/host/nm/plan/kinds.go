@@ -28,6 +28,11 @@ func (p *Plan) planKind(c *Change, i netstate.Interface) error {
 	if c.After.Kind() == profile.TypeOVSInterface {
 		ovsColumns(c.After, i.OVSDB)
 	}
+	if i.Ethtool != nil {
+		if err := p.planEthtool(c, i); err != nil {
+			return err
+		}
+	}
 	if i.Bond != nil {
 		setBond(c, i.Bond)
 	}
