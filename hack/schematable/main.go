@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/schema"
 )
 
@@ -27,7 +28,7 @@ the kernel as far as the link's driver tells. What says how to find, to do or to
 | --- | --- | --- |
 `
 
-const keys = `
+const keysHead = `
 ## Keys
 
 ` + "`[]`" + ` stands for the items of a list.
@@ -38,10 +39,10 @@ const keys = `
 
 func main() {
 	fmt.Print(head)
-	for _, k := range schema.Types() {
-		fmt.Printf("| `%s` | %s | %s |\n", k.Path, k.Support, k.Note)
+	for _, t := range keys.Types() {
+		fmt.Printf("| `%s` | %s | %s |\n", t.Name, t.Support, t.Note)
 	}
-	fmt.Print(keys)
+	fmt.Print(keysHead)
 	for _, k := range schema.Keys() {
 		printKey(k)
 	}

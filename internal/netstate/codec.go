@@ -192,7 +192,7 @@ type Part struct {
 func (i *Interface) Unsupported() []Part {
 	return []Part{
 		{"alt-names", &i.AltNames}, {"dispatch", &i.Dispatch}, {"dpdk", &i.DPDK}, {"hsr", &i.HSR},
-		{"infiniband", &i.Infiniband}, {"libreswan", &i.IPSec}, {"ipvlan", &i.IPVLAN}, {"macsec", &i.MACSec}, {"mac-vtap", &i.MACVTAP},
-		{"mptcp", &i.MPTCP}, {"pci-address", &i.PCIAddress}, {"802.1x", &i.Dot1X}, {"vxlan", &i.VXLAN},
+		{"infiniband", &i.Infiniband}, {"libreswan", &i.IPSec}, {"ipvlan", &i.IPVLAN}, {"macsec", &i.MACSec},
+		{"mptcp", &i.MPTCP}, {"pci-address", &i.PCIAddress}, {"802.1x", &i.Dot1X},
 	}
 }

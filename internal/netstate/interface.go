@@ -21,6 +21,8 @@ const (
 	TypeDummy        = "dummy"
 	TypeMACVLAN      = "mac-vlan"
 	TypeVRF          = "vrf"
+	TypeMACVTAP      = "mac-vtap"
+	TypeVXLAN        = "vxlan"
 	TypeLoopback     = "loopback"
 	TypeUnknown      = "unknown"
 )
@@ -63,7 +65,9 @@ type Interface struct {
 	Bridge   *Bridge   `json:"bridge,omitempty"`
 	Patch    *Patch    `json:"patch,omitempty"`
 	MACVLAN  *MACVLAN  `json:"mac-vlan,omitempty"`
+	MACVTAP  *MACVLAN  `json:"mac-vtap,omitempty"`
 	VRF      *VRF      `json:"vrf,omitempty"`
+	VXLAN    *VXLAN    `json:"vxlan,omitempty"`
 	OVSDB    *OVSDB    `json:"ovs-db,omitempty"`
 
 	// Driver is what the kernel calls the link's driver.
@@ -78,11 +82,9 @@ type Interface struct {
 	IPSec      *Opaque `json:"libreswan,omitempty" support:"no"`
 	IPVLAN     *Opaque `json:"ipvlan,omitempty" support:"no"`
 	MACSec     *Opaque `json:"macsec,omitempty" support:"no"`
-	MACVTAP    *Opaque `json:"mac-vtap,omitempty" support:"no"`
 	MPTCP      *Opaque `json:"mptcp,omitempty" support:"no"`
 	PCIAddress *Opaque `json:"pci-address,omitempty" support:"no"`
 	Dot1X      *Opaque `json:"802.1x,omitempty" support:"no"`
-	VXLAN      *Opaque `json:"vxlan,omitempty" support:"no"`
 }
 
 // LLDP switches the reception of link-layer discovery packets.

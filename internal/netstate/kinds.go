@@ -138,11 +138,22 @@ type Patch struct {
 	Peer string `json:"peer,omitempty"`
 }
 
-// MACVLAN is a link with a MAC address of its own on a base interface.
+// MACVLAN is a link with a MAC address of its own on a base interface. A mac-vtap is one that programs read from a device file.
 type MACVLAN struct {
 	BaseIface   string `json:"base-iface,omitempty"`
 	Mode        string `json:"mode,omitempty"`
 	Promiscuous *bool  `json:"promiscuous,omitempty"`
+}
+
+// VXLAN is a tunnel of Ethernet frames in UDP to another end or a group.
+type VXLAN struct {
+	BaseIface string `json:"base-iface,omitempty"`
+	ID        int    `json:"id,omitempty"`
+	Remote    string `json:"remote,omitempty"`
+	Local     string `json:"local,omitempty"`
+	Learning  *bool  `json:"learning,omitempty"`
+	// DestinationPort is a UDP port.
+	DestinationPort int `json:"destination-port,omitempty"`
 }
 
 // VRF is a routing domain: its ports route by the table.

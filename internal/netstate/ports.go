@@ -68,13 +68,17 @@ func (i Interface) canHavePorts() bool {
 	return slices.Contains([]string{TypeBond, TypeVRF, TypeLinuxBridge, TypeOVSBridge}, i.Type)
 }
 
-// Base is the link that the interface rests on: that of a VLAN or a mac-vlan.
+// Base is the link that the interface rests on; empty for none.
 func (i Interface) Base() string {
 	switch {
 	case i.VLAN != nil:
 		return i.VLAN.BaseIface
 	case i.MACVLAN != nil:
 		return i.MACVLAN.BaseIface
+	case i.MACVTAP != nil:
+		return i.MACVTAP.BaseIface
+	case i.VXLAN != nil:
+		return i.VXLAN.BaseIface
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ func TestRefusalsOfKinds(t *testing.T) {
 	rule := func(rest string) string { return "route-rules: {config: [{" + rest + "}]}" }
 	route := func(rest string) string { return "routes: {config: [{destination: 198.51.100.0/24, " + rest + "}]}" }
 	for text, want := range map[string]string{
-		iface("vxlan", "mtu: 1500"):                                          `interfaces[x].type: "vxlan" is not a type that can be configured`,
+		iface("ipvlan", "mtu: 1500"):                                         `interfaces[x].type: "ipvlan" is not a type that can be configured`,
 		"interfaces: [{name: all, type: dummy}]":                             "reserved by the kernel",
 		iface("ethernet", "identifier: serial"):                              `interfaces[x].identifier: "serial" is none of name, mac-address`,
 		iface("ethernet", "identifier: mac-address"):                         "interfaces[x].mac-address: is missing",
@@ -26,6 +26,11 @@ func TestRefusalsOfKinds(t *testing.T) {
 		iface("bond", "copy-mac-from: y, mac-address: '2:0:0:0:0:1'"):        "interfaces[x].mac-address",
 		iface("bond", "copy-mac-from: y, mac-address: '02:00:00:00:00:01'"):  "excludes mac-address",
 		iface("ethernet", "mtu: 9000, max-mtu: 1500"):                        "MTU 9000 is outside 0-1500, which the interface can do",
+		iface("vxlan", "vxlan: {id: 16777216}"):                              "interfaces[x].vxlan.id: 16777216 is outside 1-16777215",
+		iface("vxlan", "vxlan: {remote: host}"):                              `interfaces[x].vxlan.remote: "host" is not an IP address`,
+		iface("vxlan", "vxlan: {id: 1, remote: 239.1.1.1}"):                  "a multicast group as remote needs base-iface",
+		iface("vxlan", "vxlan: {id: 1, remote: 192.0.2.1, local: '::1'}"):    "remote and local are of two families",
+		iface("mac-vtap", "mac-vtap: {mode: vepa, promiscuous: false}"):      "mac-vtap.promiscuous: can be switched off in mode passthru only",
 		iface("ethernet", "ethtool: {fec: {auto: true}}"):                    "interfaces[x].ethtool.fec: is part of nmstate, and this product does not support it",
 		iface("ethernet", "ethtool: {ring: {rx: -1}}"):                       "interfaces[x].ethtool.ring.rx: -1 is negative",
 		iface("ethernet", "ethtool: {feature: {lightspeed: true}}"):          "interfaces[x].ethtool.feature.lightspeed: is no feature that NetworkManager sets",
@@ -135,7 +140,7 @@ func TestWhatNmstateAllowsIsAllowed(t *testing.T) {
 		"interfaces: [{name: b, type: linux-bridge, bridge: {port: [{name: p, vlan: {mode: trunk, enable-native: true, tag: 5, trunk-tags: [{id: 1}, {id-range: {min: 7, max: 9}}]}}]}}]",
 		"interfaces: [{name: x, type: ethernet, identifier: mac-address, mac-address: '02:00:00:00:00:01', profile-name: a longer name than a link has}]",
 		"interfaces: [{name: a name of a profile, type: ethernet, identifier: mac-address, mac-address: '02:00:00:00:00:01'}]",
-		"interfaces: [{name: x, type: vxlan, state: absent}, {name: y, type: tun, state: ignore}]",
+		"interfaces: [{name: x, type: ipvlan, state: absent}, {name: y, type: tun, state: ignore}]",
 		"interfaces: [{name: x, type: ethernet, controller: ''}]",
 		"interfaces: [{name: lo, type: loopback, ipv4: {enabled: true, address: [{ip: 127.0.0.1, prefix-length: 8}]}}]",
 		"routes: {config: [{destination: 198.51.100.0/24, route-type: blackhole}, {destination: 0.0.0.0/0, next-hop-interface: a, weight: 256}]}",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/topo"
 )
 
@@ -141,14 +142,11 @@ func (v *validator) checkUnsupported(i Interface) {
 		v.at = i.keyPath("ethernet.sr-iov")
 		v.addProblem("is part of nmstate, and this product does not support it; use the SR-IOV operator")
 	}
-	if !slices.Contains(knownTypes, i.Type) {
+	if known := keys.Configurable(); i.Type != "" && !slices.Contains(known, i.Type) {
 		v.at = i.keyPath("type")
-		v.addProblem("%q is not a type that can be configured; those are %s", i.Type, strings.Join(knownTypes[1:], ", "))
+		v.addProblem("%q is not a type that can be configured; those are %s", i.Type, strings.Join(known, ", "))
 	}
 }
-
-var knownTypes = []string{"", TypeEthernet, TypeVeth, TypeVLAN, TypeBond, TypeLinuxBridge, TypeOVSBridge, TypeOVSInterface,
-	TypeDummy, TypeMACVLAN, TypeVRF, TypeLoopback}
 
 func (v *validator) checkMTU(i Interface) {
 	v.at = i.keyPath("mtu")

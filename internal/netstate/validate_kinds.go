@@ -3,6 +3,7 @@ package netstate
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,12 +24,10 @@ func (v *validator) checkKinds(i Interface) {
 	if i.Bridge != nil {
 		v.checkBridge(i, *i.Bridge)
 	}
-	if i.MACVLAN != nil {
-		v.checkBase(i, "mac-vlan.base-iface", i.MACVLAN.BaseIface)
-		if p := i.MACVLAN.Promiscuous; p != nil && !*p && i.MACVLAN.Mode != "passthru" {
-			v.at = i.keyPath("mac-vlan.promiscuous")
-			v.addProblem("can be switched off in mode passthru only")
-		}
+	v.checkMACVLAN(i, TypeMACVLAN, i.MACVLAN)
+	v.checkMACVLAN(i, TypeMACVTAP, i.MACVTAP)
+	if i.VXLAN != nil {
+		v.checkVXLAN(i, *i.VXLAN)
 	}
 	if i.Veth != nil && i.Veth.Peer == i.Name {
 		v.at = i.keyPath("veth.peer")
@@ -37,6 +36,38 @@ func (v *validator) checkKinds(i Interface) {
 	if e := i.Ethernet; e != nil && e.AutoNegotiation != nil && !*e.AutoNegotiation && (e.Speed == 0) != (e.Duplex == "") {
 		v.at = i.keyPath("ethernet")
 		v.addProblem("without auto-negotiation, speed and duplex are needed both")
+	}
+}
+
+func (v *validator) checkMACVLAN(i Interface, section string, m *MACVLAN) {
+	if m == nil {
+		return
+	}
+	v.checkBase(i, section+".base-iface", m.BaseIface)
+	if p := m.Promiscuous; p != nil && !*p && m.Mode != "passthru" {
+		v.at = i.keyPath(section + ".promiscuous")
+		v.addProblem("can be switched off in mode passthru only")
+	}
+}
+
+func (v *validator) checkVXLAN(i Interface, x VXLAN) {
+	v.checkBase(i, "vxlan.base-iface", x.BaseIface)
+	ends := map[string]netip.Addr{}
+	for key, text := range map[string]string{"vxlan.remote": x.Remote, "vxlan.local": x.Local} {
+		a, err := netip.ParseAddr(text)
+		if v.at = i.keyPath(key); text != "" && (err != nil || a.Zone() != "") {
+			v.addProblem("%q is not an IP address", text)
+		} else if text != "" {
+			ends[key] = a
+		}
+	}
+	remote, local := ends["vxlan.remote"], ends["vxlan.local"]
+	v.at = i.keyPath("vxlan")
+	if remote.IsMulticast() && x.BaseIface == "" {
+		v.addProblem("a multicast group as remote needs base-iface")
+	}
+	if remote.IsValid() && local.IsValid() && remote.Is4() != local.Is4() {
+		v.addProblem("remote and local are of two families")
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 // compareBridgePorts compares the list of a bridge, if there is one.
@@ -56,7 +58,7 @@ func (c *comparison) compareBridgePort(want Interface, p, have BridgePort, pvid 
 func (c *comparison) addUnlistedPorts(want Interface, have []BridgePort) {
 	for _, h := range have {
 		i, known := findCarrier(c.got, h.Name)
-		ours := known && i.State != StateIgnore && i.Type != "" && slices.Contains(knownTypes, i.Type)
+		ours := known && i.State != StateIgnore && i.Type != "" && slices.Contains(keys.Configurable(), i.Type)
 		if ours && !slices.ContainsFunc(want.Bridge.Ports, func(p BridgePort) bool { return p.Name == h.Name }) {
 			c.addMismatch(want.Name, want.keyPath("bridge.port"), "nothing", h.Name,
 				"bridge %s has port %s, which the document does not list",

@@ -106,11 +106,8 @@ func (t *transaction) concernedNames() []string {
 	var out []string
 	for _, i := range t.asked.Interfaces {
 		out = append(out, i.Name)
-		if i.VLAN != nil {
-			out = append(out, i.VLAN.BaseIface)
-		}
-		if i.MACVLAN != nil {
-			out = append(out, i.MACVLAN.BaseIface)
+		if base := i.Base(); base != "" {
+			out = append(out, base)
 		}
 		if i.Veth != nil {
 			out = append(out, i.Veth.Peer)

@@ -371,7 +371,7 @@ func inActivationOrder(all []touched, s *profile.Snapshot) []touched {
 			return 1
 		case profile.TypeVeth:
 			return 2 // makes the card that may have a profile of its own
-		case profile.TypeVLAN, profile.TypeMACVLAN:
+		case profile.TypeVLAN, profile.TypeMACVLAN, profile.TypeVXLAN:
 			return 4
 		}
 		return 3

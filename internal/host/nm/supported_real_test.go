@@ -30,6 +30,10 @@ func macVLAN(text string) string {
 	return "interfaces: [{name: mv0, type: mac-vlan, state: up, mac-vlan: {base-iface: card0, " + text + "}}]"
 }
 
+func vxlan(text string) string {
+	return "interfaces: [{name: vx0, type: vxlan, state: up, vxlan: {" + text + "}}]"
+}
+
 func routed(text string) string {
 	return onCard(card4) + "\nroutes: {config: [{next-hop-interface: card0, next-hop-address: 203.0.113.1, destination: 198.18.0.0/24, " + text + "}]}"
 }
@@ -72,9 +76,15 @@ var supported = map[string]string{
 	"mac-vlan": macVLAN("mode: bridge"), "vepa": macVLAN("mode: vepa"), "private": macVLAN("mode: private"),
 	"passthru":    macVLAN("mode: passthru"),
 	"promiscuous": macVLAN("mode: bridge, promiscuous: true"), "not promiscuous": macVLAN("mode: passthru, promiscuous: false"),
-	"veth":          "interfaces: [{name: va, type: veth, state: up, veth: {peer: vb}}]",
-	"copy-mac-from": "interfaces: [{name: br0, type: linux-bridge, state: up, copy-mac-from: card0, bridge: {port: [{name: card0}]}}]",
-	"controller":    "interfaces: [{name: br0, type: linux-bridge, state: up}, {name: card0, type: ethernet, state: up, controller: br0}]",
+	"mac-vtap":       "interfaces: [{name: vt0, type: mac-vtap, state: up, mac-vtap: {base-iface: card0, mode: bridge}}]",
+	"mac-vtap alone": "interfaces: [{name: vt0, type: mac-vtap, state: up, mac-vtap: {base-iface: card0, mode: passthru, promiscuous: false}}]",
+	"vxlan":          vxlan("id: 100, remote: 203.0.113.9"),
+	"vxlan port":     vxlan("id: 100, remote: 203.0.113.9, destination-port: 4789, learning: false"),
+	"vxlan on base":  "interfaces:\n- {name: card0, type: ethernet, state: up, " + card4 + "}\n- {name: vx0, type: vxlan, state: up, mtu: 1400, vxlan: {base-iface: card0, id: 16777215, remote: 239.1.1.1, local: 203.0.113.5}}",
+	"vxlan in IPv6":  vxlan("id: 5, remote: '2001:db8::9', local: '2001:db8::5'"),
+	"veth":           "interfaces: [{name: va, type: veth, state: up, veth: {peer: vb}}]",
+	"copy-mac-from":  "interfaces: [{name: br0, type: linux-bridge, state: up, copy-mac-from: card0, bridge: {port: [{name: card0}]}}]",
+	"controller":     "interfaces: [{name: br0, type: linux-bridge, state: up}, {name: card0, type: ethernet, state: up, controller: br0}]",
 
 	"stp":                onBridge("stp: {enabled: true, forward-delay: 10, hello-time: 3, max-age: 15, priority: 4096}"),
 	"group-addr":         onBridge("group-addr: '01:80:c2:00:00:0e'"),
@@ -118,6 +128,8 @@ const bare = `interfaces:
 - {name: br0, state: absent}
 - {name: mv0, state: absent}
 - {name: va, state: absent}
+- {name: vt0, state: absent}
+- {name: vx0, state: absent}
 - {name: card0, type: ethernet, state: up, controller: '', ipv4: {enabled: false}, ipv6: {enabled: false}}
 routes: {config: [{state: absent, next-hop-interface: card0}]}
 `

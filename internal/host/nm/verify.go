@@ -19,6 +19,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 // States of an active connection.
@@ -231,7 +232,7 @@ func (t *transaction) checkDuplicate(iface string) error {
 func kernelCan(changes []*plan.Change) error {
 	asked := map[string]error{}
 	for _, c := range changes {
-		kind, module := c.After.Kind(), linkModules[c.After.Kind()]
+		kind, module := c.After.Kind(), keys.Module(c.After.Kind())
 		if c.Action != plan.ActUp || module == "" {
 			continue
 		}
@@ -263,13 +264,6 @@ func (c *client) hasOpenVSwitch(ctx context.Context) error {
 	}
 	return errors.New("NetworkManager has no Open vSwitch plug-in here, so it changes no ovs-bridge, port or ovs-interface; " +
 		"install it (NetworkManager-ovs), or make the bridge with ovs-vsctl as the document says and apply the document again")
-}
-
-// linkModules are the kernel's modules of the kinds of links that a profile may ask for. NetworkManager and the kernel
-// name these kinds alike.
-var linkModules = map[string]string{
-	profile.TypeVLAN: "8021q", profile.TypeBond: "bonding", profile.TypeDummy: "dummy", profile.TypeVRF: "vrf",
-	profile.TypeMACVLAN: "macvlan", profile.TypeBridge: "bridge",
 }
 
 // stateBefore is how the given interfaces are now, in a form netstate.Verify can hold the system

@@ -12,14 +12,20 @@ const (
 	ovsBridge    = "ovs-bridge"
 	ovsInterface = "ovs-interface"
 	macVLAN      = "mac-vlan"
+	macVTAP      = "mac-vtap"
 	vrf          = "vrf"
+	vxlan        = "vxlan"
 )
 
-const card = "802-3-ethernet"
+// Settings of NetworkManager that are not called like the type.
+const (
+	card           = "802-3-ethernet"
+	macVLANProfile = "macvlan"
+)
 
 // links are the keys of an interface, without its families and its part of bridges.
 func links() []Row {
-	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(), otherLinks())
+	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(macVLAN), macVLANs(macVTAP), vxlans(), otherLinks())
 }
 
 // anyLink are the keys that all links have.
@@ -114,19 +120,39 @@ func bonds() []Row {
 	}
 }
 
-func macVLANs() []Row {
+// macVLANs are the keys of both sorts, which have properties of one setting.
+func macVLANs(kind string) []Row {
+	at := "interfaces[]." + kind
 	return []Row{
-		{Path: "interfaces[].mac-vlan", Kinds: []string{macVLAN}},
-		{Path: "interfaces[].mac-vlan.base-iface", Witness: Kernel, Property: Property{
-			Setting: "macvlan", Name: "parent", Form: Text, Unset: "", Fixed: Made,
+		{Path: at, Kinds: []string{kind}},
+		{Path: at + ".base-iface", Witness: Kernel, Property: Property{
+			Setting: macVLANProfile, Name: "parent", Form: Text, Unset: "", Fixed: Made,
 		}},
-		{Path: "interfaces[].mac-vlan.mode", Witness: Kernel, Words: []string{"vepa", "bridge", "private", "passthru"}, Property: Property{
-			Setting: "macvlan", Name: "mode", Form: Number, Unset: uint32(0), Fixed: Made,
+		{Path: at + ".mode", Witness: Kernel, Words: []string{"vepa", "bridge", "private", "passthru"}, Property: Property{
+			Setting: macVLANProfile, Name: "mode", Form: Number, Unset: uint32(0), Fixed: Made,
 			Values: map[string]any{"vepa": uint32(1), "bridge": uint32(2), "private": uint32(3), "passthru": uint32(4)},
 		}},
-		{Path: "interfaces[].mac-vlan.promiscuous", Witness: Applied, Property: Property{
-			Setting: "macvlan", Name: "promiscuous", Form: Flag, Unset: true,
+		{Path: at + ".promiscuous", Witness: Applied, Property: Property{
+			Setting: macVLANProfile, Name: "promiscuous", Form: Flag, Unset: true,
 		}},
+	}
+}
+
+func vxlans() []Row {
+	made := func(key, name string, form Form, unset any) Row {
+		return Row{Path: "interfaces[].vxlan." + key, Witness: Kernel, Property: Property{
+			Setting: vxlan, Name: name, Form: form, Unset: unset, Fixed: Made,
+		}}
+	}
+	id, destination := made("id", "id", Number, uint32(0)), made("destination-port", "destination-port", Number, uint32(8472))
+	id.Low, id.High, destination.Low, destination.High = 1, 1<<24-1, 1, 65535
+	destination.Note = "8472 where it is left out; 4789 is the number that RFC 7348 gives"
+	remote := made("remote", "remote", Text, "")
+	remote.Note = "the address of the other end, or a multicast group"
+	return []Row{
+		{Path: "interfaces[].vxlan", Kinds: []string{vxlan}},
+		made("base-iface", "parent", Text, ""), id, remote, made("local", "local", Text, ""), destination,
+		made("learning", "learning", Flag, true),
 	}
 }
 

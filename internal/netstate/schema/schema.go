@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -30,27 +29,6 @@ type Key struct {
 	// Property of a NetworkManager connection that holds it; empty where none does.
 	Property string
 }
-
-// types are nmstate's interface types.
-var types = []Key{
-	{Path: netstate.TypeEthernet, Support: keys.Full}, {Path: netstate.TypeVeth, Support: keys.Full},
-	{Path: netstate.TypeVLAN, Support: keys.Full}, {Path: netstate.TypeBond, Support: keys.Full},
-	{Path: netstate.TypeLinuxBridge, Support: keys.Full, Note: "with VLAN filtering"},
-	{
-		Path: netstate.TypeOVSBridge, Support: keys.Full,
-		Note: "where NetworkManager has its Open vSwitch plug-in; bridges of other programs are read only",
-	},
-	{Path: netstate.TypeOVSInterface, Support: keys.Full, Note: "internal ones and patches; no DPDK"},
-	{Path: netstate.TypeDummy, Support: keys.Full}, {Path: netstate.TypeMACVLAN, Support: keys.Full},
-	{Path: netstate.TypeVRF, Support: keys.Full},
-	{Path: netstate.TypeLoopback, Support: keys.Partly, Note: "addresses only"},
-	{Path: "mac-vtap", Support: keys.No}, {Path: "ipvlan", Support: keys.No}, {Path: "vxlan", Support: keys.No},
-	{Path: "infiniband", Support: keys.No}, {Path: "macsec", Support: keys.No}, {Path: "hsr", Support: keys.No},
-	{Path: "ipsec", Support: keys.No}, {Path: "tun", Support: keys.Read}, {Path: "xfrm", Support: keys.No},
-}
-
-// Types are nmstate's interface types.
-func Types() []Key { return slices.Clone(types) }
 
 // Keys are all keys of a document, those of an inner part after it.
 func Keys() []Key {

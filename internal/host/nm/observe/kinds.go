@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -35,11 +36,11 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 		}
 		vlanFlags(i.VLAN, v)
 	case *netlink.Macvlan:
-		mode := map[netlink.MacvlanMode]string{
-			netlink.MACVLAN_MODE_VEPA: "vepa", netlink.MACVLAN_MODE_BRIDGE: "bridge", netlink.MACVLAN_MODE_PRIVATE: "private",
-			netlink.MACVLAN_MODE_PASSTHRU: "passthru", netlink.MACVLAN_MODE_SOURCE: "source",
-		}[v.Mode]
-		i.MACVLAN = &netstate.MACVLAN{BaseIface: o.k.NameOf(a.ParentIndex), Mode: mode, Promiscuous: kernel.MACVLANPromiscuous(a.Index)}
+		i.MACVLAN = o.macVLAN(v)
+	case *netlink.Macvtap:
+		i.MACVTAP = o.macVLAN(&v.Macvlan)
+	case *netlink.Vxlan:
+		i.VXLAN = o.vxlan(v)
 	case *netlink.Vrf:
 		i.VRF = &netstate.VRF{RouteTableID: int(v.Table), Ports: ports}
 	case *netlink.Bond:
@@ -51,6 +52,31 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 			i.Veth = &netstate.Veth{Peer: peer}
 		}
 	}
+}
+
+// macVLANModes are nmstate's words.
+var macVLANModes = map[netlink.MacvlanMode]string{
+	netlink.MACVLAN_MODE_VEPA: "vepa", netlink.MACVLAN_MODE_BRIDGE: "bridge", netlink.MACVLAN_MODE_PRIVATE: "private",
+	netlink.MACVLAN_MODE_PASSTHRU: "passthru", netlink.MACVLAN_MODE_SOURCE: "source",
+}
+
+func (o *observer) macVLAN(v *netlink.Macvlan) *netstate.MACVLAN {
+	return &netstate.MACVLAN{
+		BaseIface: o.k.NameOf(v.Attrs().ParentIndex), Mode: macVLANModes[v.Mode], Promiscuous: kernel.MACVLANPromiscuous(v.Attrs().Index),
+	}
+}
+
+func (o *observer) vxlan(v *netlink.Vxlan) *netstate.VXLAN {
+	out := &netstate.VXLAN{ID: v.VxlanId, DestinationPort: v.Port, Learning: new(v.Learning)}
+	if v.VtepDevIndex != 0 {
+		out.BaseIface = o.k.NameOf(v.VtepDevIndex)
+	}
+	for text, ip := range map[*string]net.IP{&out.Remote: v.Group, &out.Local: v.SrcAddr} {
+		if ip != nil && !ip.IsUnspecified() {
+			*text = ip.String()
+		}
+	}
+	return out
 }
 
 // vlanFlags are what the kernel does with the frames of a VLAN.

@@ -138,6 +138,8 @@ func (o *observer) linkType(l netlink.Link) string {
 		return "linux-bridge"
 	case "macvlan":
 		return "mac-vlan"
+	case "macvtap":
+		return netstate.TypeMACVTAP
 	case "openvswitch":
 		return netstate.TypeOVSInterface
 	default:

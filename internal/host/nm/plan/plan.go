@@ -146,8 +146,7 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 func (p *Plan) removeChildren(base string) error {
 	for _, i := range p.now.Interfaces {
 		_, mentioned := p.want.Find(i.Name, "")
-		child := i.VLAN != nil && i.VLAN.BaseIface == base || i.MACVLAN != nil && i.MACVLAN.BaseIface == base
-		if !child || mentioned {
+		if i.Base() != base || mentioned {
 			continue
 		}
 		if err := p.takeDown(netstate.Interface{Name: i.Name, Type: i.Type, State: netstate.StateAbsent}); err != nil {

@@ -150,7 +150,7 @@ interfaces:
 `)
 	require.Equal(t, []string{"eno1", "eno1.5"}, []string{p.Changes[0].Iface, p.Changes[1].Iface}, "the base comes first")
 	require.Nil(t, p.Changes[1].Before)
-	require.ErrorContains(t, refused(t, node(nil), "interfaces: [{name: x.5, type: vlan, vlan: {id: 5}}]"), "no profile of that name")
+	require.ErrorContains(t, refused(t, node(nil), "interfaces: [{name: x.5, type: vlan, vlan: {id: 5}}]"), "a new vlan needs vlan.base-iface")
 }
 
 func TestPlanOfANewProfileWinsTheNextBoot(t *testing.T) {
@@ -199,7 +199,7 @@ func TestPlanRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"interfaces: [{name: eno7, type: ethernet}]":                                  "no such network card",
 		"interfaces: [{name: eno7}]":                                                  "its type is not given",
-		"interfaces: [{name: bond0, type: bond}]":                                     "a new bond needs its mode",
+		"interfaces: [{name: bond0, type: bond}]":                                     "a new bond needs link-aggregation.mode",
 		"interfaces: [{name: br-ex, type: ovs-bridge}]":                               "needs a port",
 		"interfaces: [{name: br7, type: ovs-bridge, bridge: {port: [{name: eno9}]}}]": "there is no such interface",
 		"interfaces: [{name: i7, type: ovs-interface, ipv4: {enabled: false}}]":       "an ovs-interface is a port of an ovs-bridge",

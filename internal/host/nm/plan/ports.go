@@ -52,7 +52,7 @@ func (p *Plan) attachPort(controller netstate.Interface, port string) error {
 	if err != nil {
 		return err
 	}
-	kind := managerKinds[controller.Type]
+	kind := profileType(controller.Type)
 	p.setController(c, controller.Name, kind)
 	switch controller.Type {
 	case netstate.TypeVRF:

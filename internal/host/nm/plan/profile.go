@@ -13,6 +13,8 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 // ensureChange finds or makes the change for an interface: its profile edited, or a new one.
@@ -93,76 +95,59 @@ func sameKind(nmstate, kind string) bool {
 	case netstate.TypeEthernet, netstate.TypeVeth:
 		return kind == profile.TypeEthernet || kind == profile.TypeVeth
 	default:
-		return kind == managerKinds[nmstate]
+		return kind == profileType(nmstate)
 	}
 }
 
-// managerKinds are NetworkManager's names of nmstate's types.
-var managerKinds = map[string]string{
-	netstate.TypeEthernet: profile.TypeEthernet, netstate.TypeVeth: profile.TypeVeth, netstate.TypeVLAN: profile.TypeVLAN,
-	netstate.TypeBond: profile.TypeBond, netstate.TypeLinuxBridge: profile.TypeBridge, netstate.TypeDummy: profile.TypeDummy,
-	netstate.TypeMACVLAN: profile.TypeMACVLAN, netstate.TypeVRF: profile.TypeVRF,
-	netstate.TypeOVSInterface: profile.TypeOVSInterface, netstate.TypeOVSBridge: profile.TypeOVSBridge,
-	netstate.TypeLoopback: "loopback",
+// profileType is NetworkManager's name of an nmstate type.
+func profileType(nmstate string) string {
+	t, _ := keys.TypeOf(nmstate)
+	return t.Profile
 }
 
 // writeSkeleton writes what every profile of the kind has.
 func (p *Plan) writeSkeleton(s profile.Settings, kind string, i netstate.Interface) error {
-	_, exists := p.snap.Device(i.Name)
 	switch kind {
-	case netstate.TypeEthernet, netstate.TypeVeth:
-		if i.Veth != nil && i.Veth.Peer != "" && !exists {
-			s.Set("connection", "type", profile.TypeVeth)
-			s.Set(profile.TypeVeth, "peer", i.Veth.Peer)
-			return nil
-		}
-		if !exists && !p.isWantedPeer(i.Name) {
-			return errors.New("there is no such network card")
-		}
-		s.Set("connection", "type", profile.TypeEthernet)
-		s[profile.TypeEthernet] = nil
-	case netstate.TypeVLAN:
-		if i.VLAN == nil || i.VLAN.BaseIface == "" {
-			return errors.New("the VLAN names no base-iface and no profile of that name exists to take it from")
-		}
-		s.Set("connection", "type", profile.TypeVLAN)
-		s.Set(profile.TypeVLAN, "flags", uint32(1)) // reordered headers, the kernel's default; that of older versions was none
-	case netstate.TypeMACVLAN:
-		if i.MACVLAN == nil || i.MACVLAN.BaseIface == "" || i.MACVLAN.Mode == "" {
-			return errors.New("a new mac-vlan needs its base-iface and its mode")
-		}
-		s.Set("connection", "type", profile.TypeMACVLAN)
-	case netstate.TypeVRF:
-		if i.VRF == nil || i.VRF.RouteTableID == 0 {
-			return errors.New("a new vrf needs its route-table-id")
-		}
-		s.Set("connection", "type", profile.TypeVRF)
-		s.Set("connection", "autoconnect-slaves", int32(1))
-	case netstate.TypeBond:
-		if i.Bond == nil || i.Bond.Mode == "" {
-			return errors.New("a new bond needs its mode")
-		}
-		s.Set("connection", "type", profile.TypeBond)
-		s.Set("connection", "autoconnect-slaves", int32(1))
-	case netstate.TypeLinuxBridge:
-		s.Set("connection", "type", profile.TypeBridge)
-		s.Set("connection", "autoconnect-slaves", int32(1))
-		s.Set(profile.TypeBridge, "stp", false) // nmstate's default; NetworkManager's own is true
-	case netstate.TypeDummy:
-		s.Set("connection", "type", profile.TypeDummy)
-		s[profile.TypeDummy] = map[string]dbus.Variant{}
 	case "":
 		return errors.New("its type is not given and there is no such interface to take it from")
-	case netstate.TypeOVSInterface:
-		s.Set("connection", "type", profile.TypeOVSInterface)
-		s.Set(profile.TypeOVSInterface, "type", "internal")
-		if i.Patch != nil && i.Patch.Peer != "" {
-			s.Set(profile.TypeOVSInterface, "type", "patch")
-			s.Set(profile.SectionOVSPatch, "peer", i.Patch.Peer)
-		}
-	default:
+	case netstate.TypeEthernet, netstate.TypeVeth:
+		return p.writeCard(s, i)
+	case netstate.TypeOVSBridge, netstate.TypeLoopback:
 		return fmt.Errorf("this program makes no new interfaces of type %s", kind)
 	}
+	t, ok := keys.TypeOf(kind)
+	if !ok || t.Profile == "" {
+		return fmt.Errorf("this program makes no new interfaces of type %s", kind)
+	}
+	for _, key := range t.Needs {
+		if field, says := tree.At(&i, key, false); !says || field.IsZero() {
+			return fmt.Errorf("a new %s needs %s", kind, strings.Join(t.Needs, " and "))
+		}
+	}
+	s.Set("connection", "type", t.Profile)
+	s[t.Profile] = map[string]dbus.Variant{}
+	for _, first := range t.Initial {
+		s.Set(first.Setting, first.Name, first.Value)
+	}
+	if i.Patch != nil && i.Patch.Peer != "" {
+		s.Set(profile.TypeOVSInterface, "type", "patch")
+	}
+	return nil
+}
+
+// writeCard makes the profile of a card that is there, or of a pair.
+func (p *Plan) writeCard(s profile.Settings, i netstate.Interface) error {
+	_, exists := p.snap.Device(i.Name)
+	if i.Veth != nil && i.Veth.Peer != "" && !exists {
+		s.Set("connection", "type", profile.TypeVeth)
+		s.Set(profile.TypeVeth, "peer", i.Veth.Peer)
+		return nil
+	}
+	if !exists && !p.isWantedPeer(i.Name) {
+		return errors.New("there is no such network card")
+	}
+	s.Set("connection", "type", profile.TypeEthernet)
+	s[profile.TypeEthernet] = nil
 	return nil
 }
 

@@ -58,6 +58,9 @@ func tell(want netstate.Document, p *Plan) netstate.Document {
 		if w.MACVLAN != nil {
 			i.MACVLAN = &netstate.MACVLAN{}
 		}
+		if w.MACVTAP != nil {
+			i.MACVTAP = &netstate.MACVLAN{}
+		}
 		if w.Bridge != nil {
 			i.Bridge = &netstate.Bridge{Options: &netstate.BridgeOptions{}}
 		}

@@ -21,6 +21,7 @@ const (
 	TypeDummy        = "dummy"
 	TypeMACVLAN      = "macvlan"
 	TypeVRF          = "vrf"
+	TypeVXLAN        = "vxlan"
 	TypeOVSInterface = "ovs-interface"
 	TypeOVSBridge    = "ovs-bridge"
 	TypeOVSPort      = "ovs-port"
@@ -113,7 +114,7 @@ func (s Settings) Iface() string { return Value[string](s, "connection", "interf
 // Base is the interface that a link stands on; empty for none. A profile may also name the profile of that interface.
 func (s Settings) Base() string {
 	switch kind := s.Kind(); kind {
-	case TypeVLAN, TypeMACVLAN:
+	case TypeVLAN, TypeMACVLAN, TypeVXLAN:
 		return Value[string](s, kind, "parent")
 	}
 	return ""
