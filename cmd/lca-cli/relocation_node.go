@@ -51,7 +51,7 @@ func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 	return append(verbs, relocation.PageCommand(relocation.PageWiring{
 		Log: open.log, Console: os.Stdout, Now: time.Now, Node: nodeLabel, Ports: cabledPorts, Addresses: siteAddresses,
 		Keep:   func(text string) error { return domain.KeepOnScreen(files.New("/"), text) },
-		Site:   func(context.Context) (portal.Site, error) { return desk.NewSite(files.New("/")) },
+		Site:   func(context.Context) (portal.Site, error) { return desk.NewSite(buildNode(open.log, &evidence{})) },
 		Laptop: func() (laptop.Desk, bool, error) { return laptopDesk(open.log) },
 	}))
 }
@@ -79,7 +79,8 @@ func laptopDesk(log *slog.Logger) (laptop.Desk, bool, error) {
 	d := laptop.Desk{Link: dhcp.New(), Port: record.Uplink, Address: record.Internal, LeaseFile: "/run/lca-laptop/leases",
 		Log: log, Pause: laptopPause, Again: laptopAgain, NodesOwn: record.Decoupled()}
 	if !d.NodesOwn {
-		d.Yields = func() bool { return desk.ChoosesAddress(files.New("/")) }
+		node := buildNode(log, &evidence{})
+		d.Yields = func() bool { return desk.ChoosesAddress(context.Background(), node) }
 	}
 	return d, true, nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"slices"
@@ -110,6 +111,9 @@ func ReadRequest(files host.Files) (r Request, found bool, err error) {
 	err = operation.ReadJSON(files, RequestFile, &r)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, false, nil
+	}
+	if err == nil && r.OperationID == "" {
+		err = fmt.Errorf("%s: operation-id is missing", RequestFile)
 	}
 	return r, err == nil, err
 }

@@ -86,7 +86,7 @@ func (w NodeWiring) applyConfig(ctx context.Context, c siteconfig.SiteConfig, dr
 	if err != nil {
 		return err
 	}
-	site, err := desk.NewSite(ports.Files)
+	site, err := desk.NewSite(ports.Node)
 	if err != nil {
 		return err
 	}

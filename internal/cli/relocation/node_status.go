@@ -2,6 +2,7 @@ package relocation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
@@ -57,6 +57,8 @@ type statusReport struct {
 	Factory  string     `json:"factoryStateroot,omitempty"`
 	Source   string     `json:"source,omitempty"`
 	Result   string     `json:"result,omitempty"`
+	// Damaged says why the request cannot be read.
+	Damaged string `json:"damaged,omitempty"`
 	// Code is what to read out on the phone, Action what to do.
 	Code   sitecode.Code `json:"code,omitempty"`
 	Action string        `json:"action,omitempty"`
@@ -84,10 +86,11 @@ func (w NodeWiring) observeRelocation(ctx context.Context, n onsite.Ports) (verb
 	if wish, found, err := relocation.ReadWish(n.Files); err == nil && found {
 		s.Where = "a " + wish.Action + " was asked for and is under way: " + wish.Cause
 	}
-	if err := r.addAttempt(n.Files, record); err != nil {
+	if err := r.addAttempt(ctx, n, record); err != nil {
 		return nil, err
 	}
-	s.Target = []verb.Fact{{Label: "Factory state", Text: r.Factory}, {Label: "Source", Text: r.Source}}
+	s.Target = []verb.Fact{{Label: "Factory state", Text: r.Factory}, {Label: "Source", Text: r.Source},
+		{Label: "Damaged", Text: r.Damaged}}
 	if r.Code != "" {
 		e := sitecode.Lookup(r.Code)
 		r.Action = e.Action
@@ -97,11 +100,14 @@ func (w NodeWiring) observeRelocation(ctx context.Context, n onsite.Ports) (verb
 }
 
 // addAttempt adds the attempt that is under way, or the last one.
-func (r *statusReport) addAttempt(files host.Files, record relocation.Record) error {
-	id := record.OperationID
-	request, under, err := relocation.ReadRequest(files)
+func (r *statusReport) addAttempt(ctx context.Context, n onsite.Ports, record relocation.Record) error {
+	id, files := record.OperationID, n.Files
+	request, under, damage, err := onsite.FindRequest(ctx, n.Node)
 	if err != nil {
-		return err
+		return errors.Join(damage, err)
+	}
+	if damage != nil {
+		r.Damaged = damage.Error()
 	}
 	last, err := relocation.ReadLast(files)
 	if err != nil {

@@ -216,6 +216,12 @@ func TestStatusSaysWhatTheNodeWaitsFor(t *testing.T) {
 	out, err = onNode(t, n, "", "status")
 	require.NoError(t, err)
 	require.Contains(t, out, "a rollback was asked for and is under way")
+
+	require.NoError(t, n.Files().Write(domain.RequestFile, []byte("{"), 0o600))
+	out, err = onNode(t, n, "", "status")
+	require.NoError(t, err, "a damaged request is shown")
+	require.Contains(t, out, "Damaged")
+	require.Contains(t, out, domain.RequestFile)
 }
 
 func TestTheMachineConfigIsPrinted(t *testing.T) {

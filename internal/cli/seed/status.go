@@ -133,9 +133,9 @@ func restoredHere(files host.Files) (latest, error) {
 	l := latest{id: record.OperationID, where: "rebooted; waiting for its reconfiguration", wayBack: record.Factory}
 	request, found, err := relocation.ReadRequest(files)
 	switch {
-	case err != nil:
-		return l, err
-	case found:
+	case err != nil && last.Outcome != relocation.OutcomeHome:
+		l.where, l.failure = "taking the site's identity; 'lca-cli seed rollback' ends it", err.Error()
+	case err == nil && found:
 		l.where, l.image, l.digest = "taking the site's identity", strings.TrimPrefix(request.Source, restore.Source), request.Digest
 	case last.Outcome == relocation.OutcomeHome:
 		l.where, l.image, l.digest = "restored", image, last.Digest

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"context"
 	"slices"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
@@ -8,16 +9,17 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 )
 
 // ChoosesAddress: the site's network is in place, and kubelet, with which the node chooses the address of its cluster, has not
 // started. A journal that cannot be read is taken for one that says so.
-func ChoosesAddress(files host.Files) bool {
-	r, under, err := relocation.ReadRequest(files)
+func ChoosesAddress(ctx context.Context, n host.Node) bool {
+	r, under, _, err := onsite.FindRequest(ctx, n)
 	if err != nil || !under {
 		return err != nil
 	}
-	entries, err := operation.ReadEntries(files, r.OperationID)
+	entries, err := operation.ReadEntries(n.Files, r.OperationID)
 	if err != nil {
 		return true
 	}

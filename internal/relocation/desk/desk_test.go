@@ -28,13 +28,14 @@ const wait, tick = 2 * time.Minute, 10 * time.Millisecond
 
 const config = "apiVersion: relocation.lca.openshift.io/v1\nkind: SiteConfig\nhostname: site-1\nnodeIPs: [198.51.100.20]\n"
 
-func prepared(t *testing.T) host.Files {
+func prepared(t *testing.T) host.Node {
 	t.Helper()
-	files := hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}).Files()
+	node := hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}).Ports()
+	files := node.Files
 	require.NoError(t, operation.WriteJSON(files, relocation.RecordFile, relocation.Record{Factory: "rhcos", Facts: relocation.Facts{
 		Node: "factory-node", ClusterName: "factory", BaseDomain: "example.com", Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")},
 	}}))
-	return files
+	return node
 }
 
 func plug(v *hosttest.Volumes, text string) {
@@ -44,8 +45,9 @@ func plug(v *hosttest.Volumes, text string) {
 }
 
 func TestWhatThePageStartsArrives(t *testing.T) {
-	files := prepared(t)
-	page, err := desk.NewSite(files)
+	node := prepared(t)
+	files := node.Files
+	page, err := desk.NewSite(node)
 	require.NoError(t, err)
 	c, problems := siteconfig.Decode([]byte(config))
 	require.Empty(t, problems)
@@ -71,8 +73,9 @@ func TestWhatThePageStartsArrives(t *testing.T) {
 
 // While the node tries a silent network again the page shows why, and takes another configuration.
 func TestThePageReplacesAConfigurationThatIsTriedAgain(t *testing.T) {
-	files := prepared(t)
-	page, err := desk.NewSite(files)
+	node := prepared(t)
+	files := node.Files
+	page, err := desk.NewSite(node)
 	require.NoError(t, err)
 	c, problems := siteconfig.Decode([]byte(config))
 	require.Empty(t, problems)
@@ -106,7 +109,8 @@ func TestAConfigurationForAnotherNodeIsRefusedOnThePage(t *testing.T) {
 }
 
 func TestAStickBringsItsFoldersAndCountsAgainWhenItIsPluggedInAgain(t *testing.T) {
-	files, v := prepared(t), &hosttest.Volumes{}
+	node, v := prepared(t), &hosttest.Volumes{}
+	files := node.Files
 	in := desk.NewInbox(files, v)
 	plug(v, config)
 	d, err := in.Next(t.Context())
@@ -136,8 +140,9 @@ func TestAStickBringsItsFoldersAndCountsAgainWhenItIsPluggedInAgain(t *testing.T
 }
 
 func TestAMistakeIsShown(t *testing.T) {
-	files, v := prepared(t), &hosttest.Volumes{}
-	page, err := desk.NewSite(files)
+	node, v := prepared(t), &hosttest.Volumes{}
+	files := node.Files
+	page, err := desk.NewSite(node)
 	require.NoError(t, err)
 	plug(v, config+"nonsense: 1\n")
 	go func() { _, _ = desk.NewInbox(files, v).Next(t.Context()) }()
@@ -148,8 +153,9 @@ func TestAMistakeIsShown(t *testing.T) {
 }
 
 func TestTheResultOfAnAttempt(t *testing.T) {
-	files := prepared(t)
-	page, err := desk.NewSite(files)
+	node := prepared(t)
+	files := node.Files
+	page, err := desk.NewSite(node)
 	require.NoError(t, err)
 	require.NoError(t, operation.WriteJSON(files, relocation.LastFile, relocation.Last{
 		Outcome: relocation.OutcomeRetry, Step: "apply-network", Cause: "gateway 192.0.2.1 on br-ex gives no sign of life"}))
@@ -179,11 +185,12 @@ func TestTheResultOfAnAttempt(t *testing.T) {
 
 // Between the site's network and the start of kubelet the node chooses the address of its cluster.
 func TestWhenTheNodeChoosesItsAddress(t *testing.T) {
-	files := prepared(t)
-	require.False(t, desk.ChoosesAddress(files), "nothing is under way")
+	node := prepared(t)
+	files := node.Files
+	require.False(t, desk.ChoosesAddress(t.Context(), node), "nothing is under way")
 	const id = "20260101-000000-0001"
 	require.NoError(t, operation.WriteJSON(files, relocation.RequestFile, relocation.Request{OperationID: id}))
-	require.False(t, desk.ChoosesAddress(files), "the network may yet be refused")
+	require.False(t, desk.ChoosesAddress(t.Context(), node), "the network may yet be refused")
 	var lines strings.Builder
 	note := func(seq int, kind flow.Kind, step string) {
 		line, err := json.Marshal(flow.Entry{Version: 1, Seq: seq, Operation: id, Flow: relocation.FlowReconfigure, Kind: kind, Step: step})
@@ -193,9 +200,45 @@ func TestWhenTheNodeChoosesItsAddress(t *testing.T) {
 	}
 	note(1, flow.KindBegin, "")
 	note(2, flow.KindDone, bringup.StepApplyNetwork)
-	require.False(t, desk.ChoosesAddress(files))
+	require.False(t, desk.ChoosesAddress(t.Context(), node))
 	note(3, flow.KindCommitted, "")
-	require.True(t, desk.ChoosesAddress(files))
+	require.True(t, desk.ChoosesAddress(t.Context(), node))
 	note(4, flow.KindDone, bringup.StepStartKubelet)
-	require.False(t, desk.ChoosesAddress(files))
+	require.False(t, desk.ChoosesAddress(t.Context(), node))
+}
+
+// TestThePageWorksWithADamagedRequest: it counts only where a journal shows the attempt under way.
+func TestThePageWorksWithADamagedRequest(t *testing.T) {
+	node := prepared(t)
+	files := node.Files
+	page, err := desk.NewSite(node)
+	require.NoError(t, err)
+	c, problems := siteconfig.Decode([]byte(config))
+	require.Empty(t, problems)
+	plan, _, err := page.Submit(t.Context(), c)
+	require.NoError(t, err)
+	require.NoError(t, files.Write(relocation.RequestFile, []byte("{"), 0o600))
+	now, err := page.Progress(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, portal.Waiting, now.State)
+	require.False(t, desk.ChoosesAddress(t.Context(), node), "a laptop keeps its way to the page")
+	require.NoError(t, page.Start(t.Context(), plan.ID))
+	require.NoError(t, files.Remove(relocation.TypedFile))
+
+	const id = "20260101-000000-0001"
+	var lines strings.Builder
+	for i, e := range []flow.Entry{{Kind: flow.KindBegin}, {Kind: flow.KindIntent, Step: "accept", Title: "Check it"}, {Kind: flow.KindCommitted}} {
+		e.Version, e.Seq, e.Operation, e.Flow, e.Stateroot = flow.SchemaVersion, i+1, id, relocation.FlowReconfigure, "rhcos"
+		e.Time = time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)
+		line, err := json.Marshal(e)
+		require.NoError(t, err)
+		lines.Write(append(line, '\n'))
+	}
+	require.NoError(t, files.Write(operation.JournalPath(id), []byte(lines.String()), 0o600))
+	now, err = page.Progress(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, portal.Running, now.State)
+	require.Equal(t, "Check it", now.Title)
+	require.True(t, desk.ChoosesAddress(t.Context(), node))
+	require.ErrorIs(t, page.Start(t.Context(), plan.ID), portal.ErrUnderWay)
 }

@@ -23,6 +23,7 @@ import (
 
 // Site implements portal.Site.
 type Site struct {
+	node   host.Node
 	files  host.Files
 	record relocation.Record
 
@@ -34,9 +35,9 @@ type Site struct {
 var _ portal.Site = (*Site)(nil)
 
 // NewSite is the site of a node that was prepared.
-func NewSite(files host.Files) (*Site, error) {
-	record, err := relocation.ReadRecord(files)
-	return &Site{files: files, record: record}, err
+func NewSite(n host.Node) (*Site, error) {
+	record, err := relocation.ReadRecord(n.Files)
+	return &Site{node: n, files: n.Files, record: record}, err
 }
 
 // Submit implements portal.Site.
@@ -58,13 +59,13 @@ func (s *Site) Submit(_ context.Context, c siteconfig.SiteConfig) (portal.Plan, 
 }
 
 // Start implements portal.Site.
-func (s *Site) Start(_ context.Context, plan string) error {
+func (s *Site) Start(ctx context.Context, plan string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if plan != s.plan || s.typed == nil {
 		return errors.New("the plan is no longer the one that was shown: check it again")
 	}
-	r, under, err := relocation.ReadRequest(s.files)
+	r, under, _, err := onsite.FindRequest(ctx, s.node)
 	if err != nil {
 		return err
 	}
@@ -93,8 +94,8 @@ func (s *Site) isRepeating(r relocation.Request) bool {
 }
 
 // Progress implements portal.Site.
-func (s *Site) Progress(context.Context) (portal.Progress, error) {
-	r, under, err := relocation.ReadRequest(s.files)
+func (s *Site) Progress(ctx context.Context) (portal.Progress, error) {
+	r, under, _, err := onsite.FindRequest(ctx, s.node)
 	switch {
 	case err != nil:
 		return portal.Progress{}, err

@@ -46,20 +46,7 @@ func (s *Station) OpenBack(ctx context.Context, cause string) (*Back, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, found, err := relocation.ReadRequest(s.Files)
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		last, err := relocation.ReadLast(s.Files)
-		if err != nil {
-			return nil, err
-		}
-		r = relocation.Request{OperationID: last.OperationID, Digest: last.Digest, Source: last.Source}
-	}
-	if r.OperationID == "" {
-		r.OperationID = record.OperationID
-	}
+	r := s.requestToLeave(ctx, record)
 	r.Factory, r.Site = record.Factory, here.Booted.Stateroot
 	if _, err := stateroot.WayBack(ctx, s.Files, s.Deployments, r.Factory); err != nil {
 		return nil, err

@@ -69,10 +69,11 @@ func (n Ports) acquireLock(ctx context.Context, r relocation.Request, program st
 	return n.Acquire(ctx, host.Holder{Operation: relocation.FlowReconfigure + " " + r.OperationID, Program: program})
 }
 
-// Reservation reports a reconfiguration that is unfinished: it holds the node across reboots.
+// Reservation reports a reconfiguration that is unfinished: it holds the node across reboots. A request that is damaged does so as long as
+// a journal shows its attempt under way.
 func Reservation(n host.Node) host.Reservation {
 	return host.Reservation{Flow: relocation.FlowReconfigure, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
-		r, found, err := relocation.ReadRequest(n.Files)
+		r, found, _, err := FindRequest(ctx, n)
 		if err != nil || !found {
 			return host.Holder{}, false, err
 		}

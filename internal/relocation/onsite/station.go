@@ -61,7 +61,7 @@ func (s *Station) runAttempt(ctx context.Context) error {
 	if done, err := s.resumePending(ctx, record, here); done || err != nil {
 		return err
 	}
-	request, found, err := relocation.ReadRequest(s.Files)
+	request, found, err := s.loadRequest(ctx, record, here)
 	if err != nil {
 		return err
 	}

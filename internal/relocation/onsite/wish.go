@@ -107,7 +107,11 @@ func (s *Station) goBack(ctx context.Context, cause string) (done bool, err erro
 // Watch waits until the limit of the reconfiguration has passed, and has a unit of its own go back then. It returns nil
 // where there is nothing to watch, ctx ended first, or the rollback is under way.
 func (s *Station) Watch(ctx context.Context, alive func()) error {
-	r, found, err := relocation.ReadRequest(s.Files)
+	r, found, damage, err := FindRequest(ctx, s.Node)
+	if damage != nil {
+		s.Log.Warn("the request cannot be read; the watchdog does without it", "op", r.OperationID, "file", relocation.RequestFile,
+			"error", damage)
+	}
 	if err != nil || !found {
 		return err
 	}

@@ -82,6 +82,18 @@ type world struct {
 	asCommand bool
 	// certificates are the cluster's.
 	certificates []relocation.Certificate
+	// damage is what the request holds when the unit starts again after the bomb has gone off; nil for what it held before.
+	damage []byte
+}
+
+// damageRequest damages the request once, where there is one.
+func (w *world) damageRequest() error {
+	if _, err := w.node.Files().Stat(relocation.RequestFile); err != nil || w.damage == nil || w.bomb == nil || !w.bomb.Spent() {
+		return nil
+	}
+	damage := w.damage
+	w.damage = nil
+	return w.node.Seed(relocation.RequestFile, damage)
 }
 
 // withdraw notes the address, and whether the cluster is held still.
@@ -101,6 +113,9 @@ func newWorld(t *testing.T, kill bool) *world {
 		return w.runPreparation(ctx)
 	})
 	w.node.Command("lca-cli relocation reconfigure", func(ctx context.Context, _ []string) error {
+		if err := w.damageRequest(); err != nil {
+			return err
+		}
 		err := w.station().Run(ctx)
 		if errors.Is(err, errNothing) {
 			return hosttest.ErrStays
