@@ -36,6 +36,9 @@ type Kind[R any] struct {
 	Holds  bool
 	// EndedBy is what a person runs to end one that is under way, in quotes.
 	EndedBy string
+	// Salvage makes the request again, as far as an abort needs it, of an operation that was begun in the stateroot; nil where a
+	// reboot ends one whose request cannot be read.
+	Salvage func(id, stateroot string) R
 
 	ID func(R) string
 	// Missing is the error where there is no request.
@@ -152,7 +155,8 @@ func (k Kind[R]) Store(ctx context.Context, in Intake, r R) error {
 }
 
 // Underway is Find for those who want to store a request. One that cannot be read is of no use to any program, so it counts only
-// while a journal says that an operation of this kind is under way in this boot: its steps may have stopped the cluster.
+// while a journal says that an operation of this kind is under way, in this boot unless it continues after a reboot: its steps may
+// have stopped the cluster.
 func (k Kind[R]) Underway(ctx context.Context, in Intake) (r R, found bool, err error) {
 	r, found, _, err = k.findUnderway(ctx, in)
 	return r, found, err
@@ -164,39 +168,81 @@ func (k Kind[R]) findUnderway(ctx context.Context, in Intake) (r R, found bool, 
 	if damage == nil {
 		return r, found, nil, nil
 	}
-	h, runs, err := k.findByJournal(ctx, in.Files, in.Boots)
+	j, runs, err := k.findByJournal(ctx, in.Files, in.Boots)
 	if err != nil {
 		return r, false, nil, errors.Join(damage, err)
 	}
 	if runs {
-		return r, false, nil, Refuse("%s is under way (%s), and its request cannot be read; reboot the node to end it: %w",
-			h.Operation, h.Phase, damage)
+		return r, false, nil, Refuse("%s is under way (%s), and its request cannot be read; %s: %w",
+			j.holder.Operation, j.holder.Phase, k.endUnread(), damage)
 	}
 	var none R
 	return none, false, damage, nil
 }
 
-// findByJournal looks for an operation of this kind that is under way in this boot, where no request names it.
-func (k Kind[R]) findByJournal(ctx context.Context, files host.Files, boots Boots) (h host.Holder, found bool, err error) {
+// endUnread is what ends an operation whose request cannot be read.
+func (k Kind[R]) endUnread() string {
+	if k.Salvage != nil {
+		return k.EndedBy + " ends it"
+	}
+	return "reboot the node to end it"
+}
+
+// FindToEnd is Find for those who end the operation. A request that cannot be read is made again from the journal that shows the
+// operation under way, as far as an abort needs it; damage says what is wrong with the file.
+func (k Kind[R]) FindToEnd(ctx context.Context, in Intake) (r R, found bool, damage, err error) {
+	r, found, damage = k.Find(in.Files)
+	if damage == nil {
+		return r, found, nil, nil
+	}
+	var none R
+	if k.Salvage == nil {
+		return none, false, damage, nil
+	}
+	j, found, err := k.findByJournal(ctx, in.Files, in.Boots)
+	if err != nil || !found {
+		return none, false, damage, err
+	}
+	return k.Salvage(j.id, j.stateroot), true, damage, nil
+}
+
+// journaled is an operation that its journal shows under way.
+type journaled struct {
+	id, stateroot string
+	holder        host.Holder
+}
+
+// findByJournal looks for an operation of this kind that is under way, where no request names it.
+func (k Kind[R]) findByJournal(ctx context.Context, files host.Files, boots Boots) (j journaled, found bool, err error) {
 	boot, err := boots.BootID(ctx)
 	if err != nil {
-		return h, false, fmt.Errorf("read the boot id: %w", err)
+		return j, false, fmt.Errorf("read the boot id: %w", err)
 	}
 	ids, err := List(files)
 	if err != nil {
-		return h, false, err
+		return j, false, err
 	}
 	for _, id := range slices.Backward(ids) {
 		entries, err := ReadEntries(files, id)
 		if err != nil {
 			continue // no program can continue what its journal does not say
 		}
-		if f := flow.Fold(id, entries).Flow(k.Name); f.Running() && f.Boot == boot {
+		if f, runs := k.foldUnderway(id, entries, boot); runs {
 			phase, since := Phase(k.Name, f)
-			return host.Holder{Operation: k.Name + " " + id, Phase: phase, Boot: boot, Since: since}, true, nil
+			j = journaled{id: id, holder: host.Holder{Operation: k.Name + " " + id, Phase: phase, Boot: boot, Since: since}}
+			j.stateroot = entries[slices.IndexFunc(entries, func(e flow.Entry) bool { return e.Flow == k.Name })].Stateroot
+			return j, true, nil
 		}
 	}
-	return h, false, nil
+	return j, false, nil
+}
+
+// foldUnderway says whether a journal shows the kind under way in this boot. One that continues after a reboot is so until it has ended
+// or another flow has continued the operation, in another stateroot for instance.
+func (k Kind[R]) foldUnderway(id string, entries []flow.Entry, boot string) (f flow.FlowProgress, underway bool) {
+	p := flow.Fold(id, entries)
+	f = p.Flow(k.Name)
+	return f, f.Running() && (f.Boot == boot || k.AcrossBoots && p.Latest == k.Name)
 }
 
 // Run carries out the request, from wherever an earlier run ended.
@@ -291,7 +337,8 @@ func (k Kind[R]) Reservation(n host.Node) host.Reservation {
 	return host.Reservation{Flow: k.Name, EndedBy: k.EndedBy, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
 		r, found, err := k.Find(n.Files)
 		if err != nil {
-			return k.findByJournal(ctx, n.Files, n.Power)
+			j, runs, err := k.findByJournal(ctx, n.Files, n.Power)
+			return j.holder, runs, err
 		}
 		if !found {
 			return host.Holder{}, false, nil

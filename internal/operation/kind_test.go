@@ -70,3 +70,46 @@ func TestADamagedRequestBlocksNothingForEver(t *testing.T) {
 	require.Equal(t, "20260101-000000-0002", r.ID)
 	require.ErrorIs(t, kind.Store(t.Context(), m.Intake(), errand{"20260101-000000-0003"}), operation.ErrRefused)
 }
+
+// TestAnOperationThatContinuesIsSeenWithoutItsRequest: a reboot does not end it, and what the refusal names does.
+func TestAnOperationThatContinuesIsSeenWithoutItsRequest(t *testing.T) {
+	n := hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"})
+	m := operation.Machine{Node: n.Ports(), Clock: flow.SystemClock{}, Log: slog.New(slog.DiscardHandler)}
+	undone := false
+	kind := errands(func(context.Context) error { panic(hosttest.Killed) })
+	kind.AcrossBoots, kind.EndedBy = true, "'lca-cli errand abort'"
+	kind.Salvage = func(id, stateroot string) errand {
+		require.Equal(t, "rhcos", stateroot)
+		return errand{id}
+	}
+	kind.Plan = func(errand, operation.Here) flow.Plan {
+		return flow.Plan{Name: "errand", AcrossBoots: true, Steps: []flow.Step{
+			{Name: "go", Do: func(context.Context) error { panic(hosttest.Killed) }, Undo: func(context.Context) error { undone = true; return nil }},
+		}}
+	}
+	const first, second = "20260101-000000-0001", "20260101-000000-0002"
+	require.NoError(t, kind.Store(t.Context(), m.Intake(), errand{first}))
+	_ = n.Run(t.Context(), func(ctx context.Context) error { return kind.Run(ctx, m, operation.Instruments{}) })
+	require.NoError(t, n.Seed(errandFile, []byte("{")))
+	n.Cut()
+	require.NoError(t, n.Settle(t.Context(), 1))
+
+	_, held, err := kind.Reservation(m.Node).Unfinished(t.Context())
+	require.NoError(t, err)
+	require.True(t, held, "its journal says that it continues")
+	err = kind.Store(t.Context(), m.Intake(), errand{second})
+	require.ErrorIs(t, err, operation.ErrRefused)
+	require.ErrorContains(t, err, errandFile)
+	require.ErrorContains(t, err, "'lca-cli errand abort' ends it")
+
+	r, found, damage, err := kind.FindToEnd(t.Context(), m.Intake())
+	require.NoError(t, err)
+	require.True(t, found)
+	require.ErrorContains(t, damage, errandFile)
+	require.Equal(t, first, r.ID)
+	here, err := operation.Locate(t.Context(), m.Deployments, m.Power)
+	require.NoError(t, err)
+	require.NoError(t, kind.Abort(t.Context(), m, operation.Instruments{}, r, here))
+	require.True(t, undone)
+	require.NoError(t, kind.Store(t.Context(), m.Intake(), errand{second}))
+}

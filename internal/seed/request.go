@@ -101,6 +101,7 @@ func CreateKind() operation.Kind[Request] {
 		Credentials: []string{AuthFile, SigningKeyFile, SigningPasswordFile},
 		WayOut:      "The image is published; only the cluster did not come back in time: see 'oc get clusteroperators'",
 		EndedBy:     "'lca-cli seed abort'",
+		Salvage:     func(id, _ string) Request { return Request{OperationID: id} },
 		ID:          func(r Request) string { return r.OperationID },
 		Validate:    Request.Validate,
 	}

@@ -3,7 +3,6 @@ package seed
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -173,7 +172,7 @@ func newAbortCommand(w Wiring) *cobra.Command {
 		Short: "Give up an unfinished seed image, or a restore that has not rebooted, and remove what it made",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, found, err := restore.ReadRequest(w.Files); err != nil || found {
-				return errors.Join(err, w.abortRestore(cmd.Context()))
+				return w.abortRestore(cmd.Context()) // a damaged request, too
 			}
 			return runLocked(cmd.Context(), w, "seed abort", create.Abort)
 		},

@@ -251,6 +251,20 @@ func TestAbortGivesARestoreUp(t *testing.T) {
 	require.Contains(t, c.out.String(), "no seed image was made or restored here")
 }
 
+// TestDamagedRequestsAreShownAndEnded: they keep a person neither from the status nor from the way out.
+func TestDamagedRequestsAreShownAndEnded(t *testing.T) {
+	for _, file := range []string{seed.RestoreFile, seed.RequestFile} {
+		c := newConsole(t)
+		require.NoError(t, c.node.Files().Write(file, []byte("{"), 0o600))
+		require.NoError(t, c.run("status"))
+		require.Contains(t, c.out.String(), file)
+		require.Contains(t, c.out.String(), "'lca-cli seed abort' ends")
+		require.ErrorAs(t, c.run("abort"), new(*verb.FinalError), "nothing is under way")
+		require.NoError(t, c.run("status"))
+		require.NotContains(t, c.out.String(), file)
+	}
+}
+
 func TestRollbackAndCommitNeedARestoredImage(t *testing.T) {
 	c := newConsole(t)
 	for _, verbs := range []string{"rollback", "commit"} {

@@ -3,6 +3,7 @@ package seed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -39,6 +40,8 @@ type report struct {
 	Digest  string `json:"digest,omitempty"`
 	// Warnings are of the image that was made.
 	Warnings []string `json:"warnings,omitempty"`
+	// Damaged says of what no status can be given, and why.
+	Damaged []string `json:"damaged,omitempty"`
 }
 
 // latest is what one kind of operation says of its newest one.
@@ -57,7 +60,8 @@ func (w Wiring) observeImage(ctx context.Context, n verb.Node) (verb.Report, err
 	for _, read := range []func(host.Files) (latest, error){latestCreation, restoringHere, restoredHere} {
 		l, err := read(n.Files)
 		if err != nil {
-			return nil, err
+			r.Damaged = append(r.Damaged, err.Error())
+			continue
 		}
 		if l.id > newest.id { // identifiers sort by time
 			newest = l
@@ -67,6 +71,9 @@ func (w Wiring) observeImage(ctx context.Context, n verb.Node) (verb.Report, err
 	s.Target = []verb.Fact{{Label: "Image", Text: r.Image}, {Label: "Way back", Text: r.WayBack}, {Label: "Digest", Text: r.Digest}}
 	for _, warning := range r.Warnings {
 		s.Target = append(s.Target, verb.Fact{Label: "Warning", Text: warning})
+	}
+	for _, damage := range r.Damaged {
+		s.Target = append(s.Target, verb.Fact{Label: "Damaged", Text: damage})
 	}
 	if newest.id == "" {
 		return r, nil
@@ -89,7 +96,7 @@ func latestCreation(files host.Files) (latest, error) {
 		return latest{id: r.OperationID, where: "making a seed image", image: r.SeedImage}, nil
 	}
 	if !errors.Is(err, seed.ErrNoRequest) {
-		return latest{}, err
+		return latest{}, nameAbort(err)
 	}
 	o, err := seed.ReadOutcome(files)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,11 +105,19 @@ func latestCreation(files host.Files) (latest, error) {
 	return latest{id: o.OperationID, where: "published", image: o.Image, digest: o.Digest, warnings: o.Warnings()}, err
 }
 
+// nameAbort says what a person can do with a request that cannot be read.
+func nameAbort(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; 'lca-cli seed abort' ends what is under way of it", err)
+}
+
 // restoringHere is the restore that has not rebooted.
 func restoringHere(files host.Files) (latest, error) {
 	r, found, err := restore.ReadRequest(files)
 	if err != nil || !found {
-		return latest{}, err
+		return latest{}, nameAbort(err)
 	}
 	return latest{id: r.OperationID, where: "restoring; this cluster runs until the reboot", image: r.Image, digest: r.Digest}, nil
 }

@@ -3,6 +3,7 @@ package create_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -56,6 +57,39 @@ func TestAGenerationThatCannotGoOnStartsTheCluster(t *testing.T) {
 			require.Error(t, w.node.Run(t.Context(), func(ctx context.Context) error { return create.Run(ctx, w.ports(), instruments) }))
 			require.NoError(t, w.node.ClusterUp())
 			require.Equal(t, w.first, w.cluster(), "the cluster's own etcd was changed")
+		})
+	}
+}
+
+// TestAGenerationWithADamagedRequestIsEndedByAnAbort, in its own boot and in a later one; the refusal of another one names it.
+func TestAGenerationWithADamagedRequestIsEndedByAnAbort(t *testing.T) {
+	for name, reboot := range map[string]bool{"same boot": false, "after a reboot": true} {
+		t.Run(name, func(t *testing.T) {
+			w := stoppedWorld(t)
+			require.NoError(t, w.node.Seed(seed.RequestFile, []byte("{")))
+			if reboot {
+				w.node.Cut()
+				require.NoError(t, w.node.Settle(t.Context(), 1))
+			}
+			first := w.id
+			err := w.request()
+			require.ErrorIs(t, err, operation.ErrRefused, "its journal says that it continues")
+			require.ErrorContains(t, err, "'lca-cli seed abort' ends it")
+			require.ErrorContains(t, w.node.Run(t.Context(), func(ctx context.Context) error {
+				return create.Run(ctx, w.ports(), instruments)
+			}), "'lca-cli seed abort' ends")
+			w.id = first
+			abort := func(ctx context.Context) error { return create.Abort(ctx, w.ports(), instruments) }
+			require.NoError(t, w.node.Run(t.Context(), abort))
+			verdict, err := w.Judge()
+			require.NoError(t, err)
+			require.Contains(t, verdict, "given up")
+
+			require.NoError(t, w.node.Seed(seed.RequestFile, []byte("{")))
+			require.ErrorIs(t, w.node.Run(t.Context(), abort), operation.ErrRefused, "nothing is under way any more")
+			_, err = w.node.Files().Stat(seed.RequestFile)
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			require.NoError(t, w.Again())
 		})
 	}
 }

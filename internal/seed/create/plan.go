@@ -98,7 +98,7 @@ func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
 // runOrAbort carries the flow on, or gives it up. Where it neither ends nor goes on, the cluster is started: a generation that cannot be
 // continued must not hold it.
 func runOrAbort(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
-	r, err := seed.ReadRequest(n.Files)
+	r, err := findRequest(ctx, n, abort)
 	if err == nil {
 		if err = carryOn(ctx, n, r, with, wrap, abort); flow.EndingOf(err).Ended() {
 			return err
@@ -116,6 +116,37 @@ func runOrAbort(ctx context.Context, n Ports, with operation.Instruments, wrap f
 	return err
 }
 
+// findRequest loads the request. One that cannot be read can be given up by its journal; where that shows nothing under way it is removed.
+func findRequest(ctx context.Context, n Ports, abort bool) (seed.Request, error) {
+	kind := seed.CreateKind()
+	if !abort {
+		r, err := kind.Read(n.Files)
+		if err != nil && !errors.Is(err, seed.ErrNoRequest) {
+			err = fmt.Errorf("%w; %s ends what is under way of it", err, kind.EndedBy)
+		}
+		return r, err
+	}
+	r, found, damage, err := kind.FindToEnd(ctx, n.machine().Intake())
+	if damage != nil && err == nil {
+		n.Log.Warn("the request cannot be read; what its journal shows under way is given up", "op", r.OperationID,
+			"file", kind.RequestFile, "error", damage)
+	}
+	switch {
+	case err != nil:
+		return r, errors.Join(damage, err)
+	case !found && damage != nil:
+		return r, errors.Join(seed.ErrNoRequest, kind.Forget(n.Files, r))
+	case !found:
+		return r, seed.ErrNoRequest
+	}
+	return r, nil
+}
+
+// machine is the node that a generation runs on.
+func (n Ports) machine() operation.Machine {
+	return operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}
+}
+
 func carryOn(
 	ctx context.Context, n Ports, r seed.Request, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool,
 ) error {
@@ -123,7 +154,7 @@ func carryOn(
 	if err != nil {
 		return err
 	}
-	kind, m := Kind(n), operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}
+	kind, m := Kind(n), n.machine()
 	kind.Wrap = wrap
 	if p, err := seed.ReadProgress(n.Files, r.OperationID); !abort || err == nil && p.Published() {
 		return kind.Continue(ctx, m, with, r, here)

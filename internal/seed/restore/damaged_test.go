@@ -6,7 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/seed/restore"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
 // TestARestoredNodeWithADamagedRequestGoesBack by itself: it waits for no other configuration.
@@ -28,4 +32,46 @@ func TestARestoredNodeWithADamagedRequestGoesBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, last.Cause, relocation.RequestFile)
 	require.NoError(t, w.Again())
+}
+
+// TestARestoreWithADamagedRequestIsGivenUp, by the unit at the next boot and by a person, whatever it has made.
+func TestARestoreWithADamagedRequestIsGivenUp(t *testing.T) {
+	for name, end := range map[string]func(*world) error{
+		"at the next boot":                    func(w *world) error { w.node.Cut(); return w.node.Settle(t.Context(), maxBoots) },
+		"by the unit, which is started again": (*world).run,
+		"by a person":                         (*world).abort,
+	} {
+		for _, step := range []string{seed.StepCheck, seed.StepUnpackEtc, stateroot.StepFlip} {
+			t.Run(name+", "+step, func(t *testing.T) {
+				w := newWorld(t, true)
+				w.stopAt(step)
+				require.NoError(t, w.node.Seed(seed.RestoreFile, []byte("{")))
+				_, held, err := restore.Kind(w.ports()).Reservation(w.node.Ports()).Unfinished(t.Context())
+				require.NoError(t, err)
+				require.True(t, held)
+				_, err = restore.Begin(t.Context(), w.ports(), w.ask())
+				require.ErrorIs(t, err, operation.ErrRefused)
+				require.ErrorContains(t, err, "'lca-cli seed abort' ends it")
+				require.NoError(t, end(w))
+				verdict, err := w.Judge()
+				require.NoError(t, err)
+				require.Equal(t, "old", verdict)
+				require.NoError(t, w.Again())
+			})
+		}
+	}
+}
+
+// TestARestoreThatBootsNextIsNotGivenUpByItsUnit: a damaged request does not say that a person wants to stay.
+func TestARestoreThatBootsNextIsNotGivenUpByItsUnit(t *testing.T) {
+	w := newWorld(t, true)
+	w.stopAt(stateroot.StepReboot)
+	require.NoError(t, w.node.Seed(seed.RestoreFile, []byte("{")))
+	err := w.run()
+	require.ErrorIs(t, err, operation.ErrRefused)
+	require.ErrorContains(t, err, "reboot the node to run its cluster, or remove it with 'lca-cli seed abort'")
+	require.NoError(t, w.abort())
+	verdict, err := w.Judge()
+	require.NoError(t, err)
+	require.Equal(t, "old", verdict)
 }

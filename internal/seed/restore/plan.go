@@ -115,7 +115,10 @@ func Kind(n Ports) operation.Kind[Request] {
 		WayOut: "The restored stateroot boots next: reboot the node to run its cluster, or remove it with " +
 			"'lca-cli seed abort'",
 		Holds: true, EndedBy: "'lca-cli seed abort'",
-		ID:   func(r Request) string { return r.OperationID },
+		ID: func(r Request) string { return r.OperationID },
+		Salvage: func(id, old string) Request {
+			return Request{OperationID: id, Old: old, New: relocation.StaterootName(id)}
+		},
 		Plan: func(r Request, _ operation.Here) flow.Plan { return Plan(n, r) },
 		Conclude: func(ctx context.Context, _ Request, end error) (result, failed error) {
 			return end, removeRequest(ctx, n)
@@ -135,16 +138,18 @@ func Abort(ctx context.Context, n Ports, with operation.Instruments) error {
 }
 
 func runOrAbort(ctx context.Context, n Ports, with operation.Instruments, wrap func(flow.Plan) flow.Plan, abort bool) error {
-	r, found, err := ReadRequest(n.Files)
+	kind, m := Kind(n), operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}
+	kind.Wrap = wrap
+	here, err := operation.Locate(ctx, n.Deployments, n.Power)
+	if err != nil {
+		return err
+	}
+	r, found, damage, err := findRequest(ctx, kind, m, here)
 	if err != nil {
 		return err
 	}
 	if !found {
 		return errors.Join(operation.Refuse("no restore is under way"), removeRequest(ctx, n))
-	}
-	here, err := operation.Locate(ctx, n.Deployments, n.Power)
-	if err != nil {
-		return err
 	}
 	p, err := seed.ReadProgress(n.Files, r.OperationID)
 	if err != nil {
@@ -164,13 +169,30 @@ func runOrAbort(ctx context.Context, n Ports, with operation.Instruments, wrap f
 	case byHand:
 		return operation.Refuse("the restore of %s has ended in stateroot %s, but somebody chose to boot stateroot %s: reboot to run the "+
 			"restored cluster, or remove it with 'lca-cli seed abort'", r.Image, r.New, r.Old)
+	case damage != nil && p.Restore.Committed:
+		return operation.Refuse("%w. %s", damage, kind.WayOut)
 	}
-	kind, m := Kind(n), operation.Machine{Node: n.Node, Clock: n.Clock, Log: n.Log}
-	kind.Wrap = wrap
-	if abort {
+	if abort || damage != nil {
 		return kind.Abort(ctx, m, with, r, here)
 	}
 	return kind.Continue(ctx, m, with, r, here)
+}
+
+// findRequest loads the request. One that cannot be read can be given up by its journal, in the stateroot in which it was begun: a copy of
+// that has its journals, too.
+func findRequest(
+	ctx context.Context, kind operation.Kind[Request], m operation.Machine, here operation.Here,
+) (r Request, found bool, damage, err error) {
+	r, found, damage, err = kind.FindToEnd(ctx, m.Intake())
+	switch {
+	case err != nil:
+		return r, false, damage, errors.Join(damage, err)
+	case damage == nil:
+		return r, found, nil, nil
+	}
+	m.Log.Warn("the request cannot be read; what its journal shows under way is given up", "op", r.OperationID, "file", kind.RequestFile,
+		"error", damage)
+	return r, found && r.Old == here.Booted.Stateroot, damage, nil
 }
 
 // chosenByHand reports that the old stateroot runs though the restored one was made the default: then a person has booted
