@@ -3,11 +3,13 @@ package ipconfig
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/verb"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
@@ -67,7 +69,11 @@ func describeChange(ctx context.Context, w Wiring, node change.Ports) (*Status, 
 	if operation.ReadJSON(node.Files, ipconfig.WatchedFile, &watched) == nil {
 		s.Deadline = &watched.Until
 	}
-	s.addChange(r, p)
+	boot, err := node.Power.BootID(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the boot id: %w", err)
+	}
+	s.addChange(r, p, boot)
 	s.addHealth(node.Files, r.OperationID)
 	if damage != nil {
 		s.Failure = damage.Error()
@@ -76,8 +82,11 @@ func describeChange(ctx context.Context, w Wiring, node change.Ports) (*Status, 
 }
 
 // addChange adds what only an IP change has.
-func (s *Status) addChange(r ipconfig.Request, p ipconfig.Progress) {
+func (s *Status) addChange(r ipconfig.Request, p ipconfig.Progress, boot string) {
 	s.Where, s.Cause, s.Recert = describeProgress(p, s.Booted == r.NewStateroot), p.Cause, p.Recert
+	if due := p.PrePivot.Committed && p.PrePivot.Boot == boot && s.Default == r.NewStateroot; due && !hasEnded(p) {
+		s.Where = describeReboot(p.PrePivot, r.NewStateroot)
+	}
 	s.Request = &Target{DNS: r.DNSServers, VLAN: r.VLANID, Old: r.OldStateroot, New: r.NewStateroot}
 	for _, a := range []string{r.IPv4Address, r.IPv6Address} {
 		if a != "" {
@@ -102,6 +111,17 @@ func (s *Status) addHealth(files host.Files, id string) {
 	if !h.Healthy {
 		s.Outcome = append(s.Outcome, verb.Fact{Label: "Awaiting", Text: h.Missing})
 	}
+}
+
+// hasEnded: a rollback or a cleanup came after the change.
+func hasEnded(p ipconfig.Progress) bool { return p.Rollback.Begun || p.Cleanup.Begun }
+
+// describeReboot is for the boot in which the default was flipped.
+func describeReboot(f flow.FlowProgress, next string) string {
+	if f.Failure != "" {
+		return "stateroot " + next + " boots next; reboot the node to continue"
+	}
+	return "the node reboots into stateroot " + next + " now"
 }
 
 func describeProgress(p ipconfig.Progress, pivoted bool) string {
