@@ -149,10 +149,7 @@ func (w NodeWiring) abortPreparation(ctx context.Context, node factory.Ports, wi
 	if _, found, err := kind.Underway(ctx, node.Machine().Intake()); err != nil || !found {
 		return false, err
 	}
-	if err := node.Units.Stop(ctx, kind.Unit); err != nil {
-		return false, fmt.Errorf("stop %s: %w", kind.Unit, err)
-	}
-	release, err := w.Take(ctx, kind.Holder(node.Files), "relocation abort")
+	release, err := w.TakeFromUnit(ctx, node.Units, kind.Unit, kind.Holder(node.Files), "relocation abort")
 	if err != nil {
 		return false, err
 	}

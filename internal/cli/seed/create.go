@@ -1,8 +1,10 @@
 package seed
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -37,7 +39,7 @@ func newCreateCommand(w Wiring) *cobra.Command {
 		Example: "  lca-cli seed create --image registry.example.com/seeds/sno:4.20.3 --authfile auth.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.image == "" {
-				return runLocked(cmd.Context(), w, "seed create", create.Run)
+				return w.createHere(cmd.Context())
 			}
 			return c.createDetached(cmd.Context(), w)
 		},
@@ -170,19 +172,58 @@ func newAbortCommand(w Wiring) *cobra.Command {
 	return &cobra.Command{
 		Use: "abort", Args: cobra.NoArgs,
 		Short: "Give up an unfinished seed image, or a restore that has not rebooted, and remove what it made",
+		Long: "Give up an unfinished seed image, or a restore that has not rebooted, and remove what it made. One that runs is stopped,\n" +
+			"and a cluster that it has stopped is started again. A seed image that is published stays.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, found, err := restore.ReadRequest(w.Files); err != nil || found {
 				return w.abortRestore(cmd.Context()) // a damaged request, too
 			}
-			return runLocked(cmd.Context(), w, "seed abort", create.Abort)
+			return w.abortCreation(cmd.Context())
 		},
 	}
 }
 
-func runLocked(ctx context.Context, w Wiring, name string, do func(context.Context, create.Ports, operation.Instruments) error) error {
+func (w Wiring) createHere(ctx context.Context) error {
 	node, with, err := w.Node(ctx, true)
 	if err != nil {
 		return err
 	}
-	return w.RunHere(ctx, create.Kind(node).Holder(node.Files), name, func(ctx context.Context) error { return do(ctx, node, with) })
+	return w.RunHere(ctx, create.Kind(node).Holder(node.Files), "seed create", func(ctx context.Context) error {
+		return create.Run(ctx, node, with)
+	})
+}
+
+// abortCreation stops the unit, which ends what it can, and does the rest.
+func (w Wiring) abortCreation(ctx context.Context) error {
+	node, with, err := w.Node(ctx, true)
+	if err != nil {
+		return err
+	}
+	kind := create.Kind(node)
+	r, found, damage, err := kind.FindToEnd(ctx, operation.Intake{Files: node.Files, Boots: node.Power, Log: node.Log})
+	if err != nil {
+		return errors.Join(damage, err)
+	}
+	release, err := w.TakeFromUnit(ctx, node.Units, kind.Unit, kind.Holder(node.Files), "seed abort")
+	if err != nil {
+		return err
+	}
+	defer release()
+	err = create.Abort(ctx, node, with)
+	if found && errors.Is(err, seed.ErrNoRequest) {
+		err = nil // the unit did all of it
+	}
+	if err != nil {
+		return w.Verdict("seed abort", err)
+	}
+	p, err := seed.ReadProgress(node.Files, r.OperationID)
+	if err != nil {
+		return err
+	}
+	end := "is given up"
+	if p.Published() {
+		end = "is published and stays"
+	}
+	_, err = fmt.Fprintf(w.Out, "the seed image %s %s\n", cmp.Or(r.SeedImage, "of operation "+r.OperationID), end)
+	return err
 }

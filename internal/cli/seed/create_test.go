@@ -31,6 +31,8 @@ type terminal struct {
 	registry *hosttest.Registry
 	inputs   map[string]string
 	out, log bytes.Buffer
+	// units replace the node's in the verbs; nil for its own.
+	units host.Units
 }
 
 // nodeTime is a clock that lets the node's units run while a verb waits.
@@ -63,10 +65,13 @@ func (r ready) Ready(context.Context) error { return r.node.ClusterUp() }
 func (c *terminal) execute(ctx context.Context, args []string) error {
 	log := slog.New(slog.NewTextHandler(&c.log, nil))
 	cmd := cli.Command(cli.Wiring{
-		Wiring: verb.Wiring{Lock: c.node.Lock(), Log: log, Out: &c.out, Clock: nodeTime{c.node}}, Files: c.node.Files(), Registries: c.node.Registries(c.registry), Archives: c.node.Archives(),
+		Wiring: verb.Wiring{Lock: c.node.Lock(), LockTimeout: 100 * time.Millisecond, Log: log, Out: &c.out, Clock: nodeTime{c.node}}, Files: c.node.Files(), Registries: c.node.Registries(c.registry), Archives: c.node.Archives(),
 		Node: func(context.Context, bool) (create.Ports, operation.Instruments, error) {
-			return create.Ports{Node: c.node.Ports(), Archives: c.node.Archives(), Registries: c.node.Registries(c.registry),
-				Copies: c.node.Copies(), Reports: c.node.Reports(), Cluster: ready{c.node}, Clock: flow.SystemClock{}, Log: log}, operation.Instruments{}, nil
+			ports := c.ports(log)
+			if c.units != nil {
+				ports.Units = c.units
+			}
+			return ports, operation.Instruments{}, nil
 		},
 		ReadInput: func(path string) ([]byte, error) {
 			if text, ok := c.inputs[path]; ok {
@@ -79,6 +84,11 @@ func (c *terminal) execute(ctx context.Context, args []string) error {
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	return cmd.ExecuteContext(ctx)
+}
+
+func (c *terminal) ports(log *slog.Logger) create.Ports {
+	return create.Ports{Node: c.node.Ports(), Archives: c.node.Archives(), Registries: c.node.Registries(c.registry),
+		Copies: c.node.Copies(), Reports: c.node.Reports(), Cluster: ready{c.node}, Clock: flow.SystemClock{}, Log: log}
 }
 
 func (c *terminal) run(t *testing.T, args ...string) error {

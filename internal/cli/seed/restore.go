@@ -135,10 +135,7 @@ func (w Wiring) abortRestore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := node.Units.Stop(ctx, seed.UnitRestore); err != nil {
-		return fmt.Errorf("stop %s: %w", seed.UnitRestore, err)
-	}
-	release, err := w.Take(ctx, restore.Kind(node).Holder(node.Files), "seed abort")
+	release, err := w.TakeFromUnit(ctx, node.Units, seed.UnitRestore, restore.Kind(node).Holder(node.Files), "seed abort")
 	if err != nil {
 		return err
 	}

@@ -105,10 +105,7 @@ func abort(w Wiring) *cobra.Command {
 			if err != nil {
 				return w.Verdict("stateroot abort", err)
 			}
-			if err := node.Units.Stop(ctx, snapshot.Unit); err != nil { // which may undo the copy already
-				return fmt.Errorf("stop %s: %w", snapshot.Unit, err)
-			}
-			release, err := w.Take(ctx, snapshot.FlowClone, "stateroot abort")
+			release, err := w.TakeFromUnit(ctx, node.Units, snapshot.Unit, snapshot.FlowClone, "stateroot abort")
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,18 @@ func (w Wiring) RunHere(ctx context.Context, holder, verb string, run func(conte
 	return w.Verdict(verb, run(ctx))
 }
 
+// TakeFromUnit takes the node's lock from the unit that runs an operation, for the verb that aborts it: the unit is stopped, and rolls
+// back what it can when it is. The log says what is waited for.
+func (w Wiring) TakeFromUnit(ctx context.Context, units host.Units, unit, holder, verb string) (release func(), err error) {
+	if state, err := units.State(ctx, unit); err == nil && state.Running() {
+		w.Log.Info("stopping the unit; it rolls back what it can", "verb", verb, "unit", unit)
+	}
+	if err := units.Stop(ctx, unit); err != nil {
+		return nil, fmt.Errorf("stop %s: %w", unit, err)
+	}
+	return w.Take(ctx, holder, verb)
+}
+
 // Errand is what an operation whose request is stored is carried out with.
 type Errand struct {
 	Kind operation.Facts
