@@ -133,6 +133,7 @@ func TestCrashMatrixWithADamagedRequest(t *testing.T) {
 			world func(*world) flowtest.World
 		}{
 			"there": {(&onsite.Reconfiguration{Request: r}).Plan(), func(w *world) flowtest.World { return w }},
+			"back":  {(&onsite.Back{Request: r}).Plan(), func(w *world) flowtest.World { return returning{w} }},
 			"again": {factory.Again(factory.Ports{}, r), func(w *world) flowtest.World { return returning{w} }},
 		} {
 			t.Run(name+", "+part, func(t *testing.T) {
