@@ -37,6 +37,12 @@ func (i Interface) canonical() Interface {
 	i.State = cmp.Or(i.State, StateUp)
 	i.MACAddress, i.PermanentMACAddress = strings.ToUpper(i.MACAddress), strings.ToUpper(i.PermanentMACAddress)
 	i.IPv4, i.IPv6 = i.IPv4.canonical(), i.IPv6.canonical()
+	if i.ProfileName == i.Name {
+		i.ProfileName = "" // the name of a profile where the document gives none
+	}
+	if textOf(i.Description) == "" {
+		i.Description = nil
+	}
 	if i.Bond != nil {
 		i.Bond = i.Bond.canonical()
 	}
@@ -75,6 +81,17 @@ func (ip *IP) canonical() *IP {
 		return nil
 	}
 	out := *ip
+	if ip.AutoRouteMetric != nil && *ip.AutoRouteMetric == keys.MetricUnset {
+		out.AutoRouteMetric = nil
+	}
+	for _, id := range []**string{&out.DHCPClientID, &out.DHCPDUID} {
+		if textOf(*id) == "" {
+			*id = nil
+		}
+	}
+	if ip.AddrGenMode == keys.AddrGenModeUnset {
+		out.AddrGenMode = ""
+	}
 	if ip.Token != nil {
 		if a, err := netip.ParseAddr(*ip.Token); err == nil {
 			out.Token = new(a.String())

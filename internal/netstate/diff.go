@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
@@ -117,6 +118,12 @@ func changedInterface(have, want Interface) (Interface, bool) {
 	// A family is told as a whole: what it does not mention would be taken from what is there.
 	c.IPv4, c.IPv6 = changedIP(have.IPv4, want.IPv4), changedIP(have.IPv6, want.IPv6)
 	c.Bond = c.Bond.clearLostPrimary(have.Bond, want.Bond)
+	if have.Description != nil && want.Description == nil {
+		c.Description = new("")
+	}
+	if have.ProfileName != "" && want.ProfileName == "" {
+		c.ProfileName = want.Name
+	}
 	if reflect.DeepEqual(c, Interface{}) {
 		return c, false
 	}
@@ -140,7 +147,26 @@ func changedIP(have, want *IP) *IP {
 	if out.On() && out.DHCP == nil && have.Auto() {
 		out.DHCP = new(false)
 	}
+	if out.On() && have.On() {
+		out.clearLost(*have)
+	}
 	return &out
+}
+
+// clearLost takes away what a family had and no longer has, of the keys that are not shown where they are unset.
+func (ip *IP) clearLost(had IP) {
+	if had.AutoRouteMetric != nil && ip.AutoRouteMetric == nil {
+		ip.AutoRouteMetric = new(keys.MetricUnset)
+	}
+	if had.AddrGenMode != "" && ip.AddrGenMode == "" {
+		ip.AddrGenMode = keys.AddrGenModeUnset
+	}
+	if had.DHCPClientID != nil && ip.DHCPClientID == nil {
+		ip.DHCPClientID = new("")
+	}
+	if had.DHCPDUID != nil && ip.DHCPDUID == nil {
+		ip.DHCPDUID = new("")
+	}
 }
 
 // plainIP is a family for comparison: no list is an empty list, and what is silent about a switch has it off.

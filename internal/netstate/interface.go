@@ -108,12 +108,13 @@ type IP struct {
 	AutoRoutes        *bool `json:"auto-routes,omitempty"`
 	AutoRouteTableID  *int  `json:"auto-route-table-id,omitempty"`
 	AutoRouteMetric   *int  `json:"auto-route-metric,omitempty"`
-	// DHCPClientID is "ll", "iaid+duid" or bytes in hexadecimal; DHCPDUID is "ll", "llt", "en", "uuid" or bytes.
-	DHCPClientID       string  `json:"dhcp-client-id,omitempty"`
-	DHCPDUID           string  `json:"dhcp-duid,omitempty"`
+	// DHCPClientID is "ll", "iaid+duid" or bytes in hexadecimal; DHCPDUID is "ll", "llt", "en", "uuid" or bytes. An empty one leaves it
+	// to NetworkManager.
+	DHCPClientID       *string `json:"dhcp-client-id,omitempty"`
+	DHCPDUID           *string `json:"dhcp-duid,omitempty"`
 	DHCPSendHostname   *bool   `json:"dhcp-send-hostname,omitempty"`
 	DHCPCustomHostname *string `json:"dhcp-custom-hostname,omitempty"`
-	// AddrGenMode is "eui64" or "stable-privacy"; IPv6 only.
+	// AddrGenMode is "eui64", "stable-privacy", or what NetworkManager's configuration says ("default", "default-or-eui64"); IPv6 only.
 	AddrGenMode string  `json:"addr-gen-mode,omitempty"`
 	Token       *string `json:"token,omitempty"`
 	Forwarding  *bool   `json:"forwarding,omitempty" support:"no"`

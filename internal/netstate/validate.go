@@ -200,7 +200,7 @@ func (v *validator) checkAddressing(i Interface, f Family, ip *IP) {
 	}
 	v.at = i.keyPath(strings.ToLower(f.String()))
 	if t := textOf(ip.Token); t != "" {
-		if ip.AddrGenMode == "stable-privacy" {
+		if ip.AddrGenMode != "" && ip.AddrGenMode != "eui64" {
 			v.addProblem("token is used with addr-gen-mode eui64 only; leave addr-gen-mode out")
 		}
 		if a, err := netip.ParseAddr(t); err != nil || !a.Is6() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,7 +59,8 @@ var supported = map[string]string{
 	"ethernet":                 onCard("ethernet: {auto-negotiation: false, speed: 10000, duplex: full}"),
 	"features":                 onCard("ethtool: {feature: {tx-checksum-ip-generic: false, gro: true, tx-tcp-segmentation: false}}"),
 	"no extra address":         onCard("ipv4: {enabled: true, dhcp: false, address: [{ip: 203.0.113.5, prefix-length: 24}], allow-extra-address: false}"),
-	"addr-gen-mode":            onCard(card6 + ", ipv4: {enabled: false}"),
+	"addr-gen-mode":            onCard("ipv4: {enabled: false}, " + strings.Replace(card6, "{", "{addr-gen-mode: stable-privacy, ", 1)),
+	"addr-gen-mode eui64":      onCard("ipv4: {enabled: false}, " + strings.Replace(card6, "{", "{addr-gen-mode: eui64, ", 1)),
 
 	"leased":          onCard("ipv4: {enabled: true, dhcp: true, auto-dns: false, auto-gateway: false, auto-routes: false, auto-route-table-id: 100, auto-route-metric: 77}"),
 	"client-id":       onCard("ipv4: {enabled: true, dhcp: true, dhcp-client-id: ll, dhcp-send-hostname: false}"),
@@ -176,6 +178,64 @@ func TestSupportedKeysAreInForce(t *testing.T) {
 			require.Equal(t, "{}\n", encoded(t, netstate.Diff(got, back)))
 		})
 	}
+}
+
+// TestARevertedKeyIsAsItWas: what a document changes on an interface that is configured already is as before when it is reverted, also
+// where the interface was silent on the key.
+func TestARevertedKeyIsAsItWas(t *testing.T) {
+	leased := onCard("ipv4: {enabled: true, dhcp: true}, ipv6: {enabled: true, dhcp: true, autoconf: true}")
+	bridge := onBridge("mac-ageing-time: 300")
+	n := newNode(t)
+	n.cards("card0")
+	n.Peer("addr", "add", "203.0.113.1/24", "dev", "card0p")
+	n.ServeDHCP([]string{"card0"}, []string{"203.0.113.100,203.0.113.120,255.255.255.0"})
+	for _, c := range []struct{ name, base, change string }{
+		{"auto", leased, onCard("ipv4: {enabled: true, dhcp: true, auto-dns: false, auto-gateway: false, auto-routes: false, auto-route-table-id: 100, auto-route-metric: 77}")},
+		{"auto of IPv6", leased, onCard("ipv6: {enabled: true, dhcp: true, autoconf: true, auto-dns: false, auto-gateway: false, auto-routes: false, auto-route-metric: 77}")},
+		{"identity", leased, onCard("ipv4: {enabled: true, dhcp: true, dhcp-client-id: ll, dhcp-send-hostname: false, dhcp-custom-hostname: a.example}")},
+		{"identity of IPv6", leased, onCard("ipv6: {enabled: true, dhcp: true, autoconf: true, dhcp-duid: llt, addr-gen-mode: eui64, token: '::7'}")},
+		{"wait-ip", leased, onCard("wait-ip: ipv4")},
+		{"lldp", leased, onCard("lldp: {enabled: true}")},
+		{"promiscuous", leased, onCard("accept-all-mac-addresses: true")},
+		{"features", leased, onCard("ethtool: {feature: {rx-gro: true, tx-checksum-ip-generic: false}}")},
+		{"static", leased, onCard(card4 + ", " + card6)},
+		{"off", leased, onCard("ipv4: {enabled: false}, ipv6: {enabled: false}")},
+		{"mtu", leased, onCard("mtu: 1400, description: x, profile-name: other")},
+		{"stp", bridge, onBridge("stp: {enabled: true, forward-delay: 10}, group-forward-mask: 8, mac-ageing-time: 100")},
+		{"bridge port", bridge, "interfaces: [{name: br0, type: linux-bridge, bridge: {port: [{name: card0, stp-hairpin-mode: true, stp-path-cost: 50}]}}]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n.t = t
+			require.NoError(t, n.network().Apply(timeout(t), document(t, bare), nil))
+			require.NoError(t, n.network().Apply(timeout(t), document(t, c.base), nil))
+			before, err := n.network().Observe(timeout(t))
+			require.NoError(t, err)
+			change := document(t, c.change)
+			require.NoError(t, n.network().Apply(timeout(t), change, nil))
+			require.NoError(t, n.network().Apply(timeout(t), netstate.Revert(change, before), nil))
+			after, err := n.network().Observe(timeout(t))
+			require.NoError(t, err)
+			require.Equal(t, "{}\n", encoded(t, netstate.Diff(after, withoutLeases(before))), "the node is as it was")
+			require.Equal(t, "{}\n", encoded(t, netstate.Diff(before, withoutLeases(after))), "and has nothing else")
+		})
+	}
+}
+
+// withoutLeases leaves out addresses that come and go with a lease, and what follows from them.
+func withoutLeases(d netstate.Document) netstate.Document {
+	d.Routes, d.DNS, d.Hostname = nil, nil, nil
+	d.Interfaces = slices.Clone(d.Interfaces)
+	for k, i := range d.Interfaces {
+		for _, ip := range []**netstate.IP{&i.IPv4, &i.IPv6} {
+			if (*ip).Auto() {
+				copied := **ip
+				copied.Addresses = nil
+				*ip = &copied
+			}
+		}
+		d.Interfaces[k] = i
+	}
+	return d
 }
 
 // TestAKeyThatTheLinkDoesNotFollow is rolled back as soon as that is known, and says which it is.

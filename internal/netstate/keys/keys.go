@@ -74,8 +74,8 @@ type Property struct {
 	Group string
 	// Fixed says what a new value needs besides a profile.
 	Fixed Fixing
-	// Hidden says that a connection without the property says nothing of the key: what that means depends.
-	Hidden bool
+	// Hidden is a value that is not shown, and is what a document means that says nothing of the key; nil for none.
+	Hidden any
 	// Automatic says that the property matters in a family that is configured by the network alone.
 	Automatic bool
 }

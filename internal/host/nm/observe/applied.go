@@ -31,13 +31,13 @@ func fillFromProfile(i *netstate.Interface, s profile.Settings) {
 	i.LLDP, i.WaitIP = &netstate.LLDP{}, waitIP(s)
 	stored := func(r keys.Row) bool { return r.Property.Setting != "connection" }
 	property.Fill(slices.DeleteFunc(keys.In(keys.Links, i.Type), stored), i, s)
-	for part, ip := range map[string]*netstate.IP{keys.IPv4: i.IPv4, keys.IPv6: i.IPv6} {
-		if ip == nil {
+	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+		ip := f.Of(*i)
+		if ip == nil || s[profile.Section(f)] == nil { // a port of a bridge or bond has no family
 			continue
 		}
-		automatic := ip.Auto()
-		rows := slices.DeleteFunc(keys.In(part, ""), func(r keys.Row) bool { return r.Property.Automatic && !automatic })
-		property.Fill(rows, ip, s)
+		rows := keys.In(map[netstate.Family]string{netstate.IPv4: keys.IPv4, netstate.IPv6: keys.IPv6}[f], "")
+		property.Fill(slices.DeleteFunc(rows, func(r keys.Row) bool { return r.Property.Automatic && !ip.Auto() }), ip, s)
 	}
 }
 

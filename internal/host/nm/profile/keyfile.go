@@ -27,6 +27,9 @@ func FromKeyfile(text string) (Profile, bool) {
 		}
 		p.Settings.setFromKeyfile(section, strings.TrimSpace(key), strings.TrimSpace(value))
 	}
+	if _, says := p.Settings["ipv6"]["addr-gen-mode"]; !says {
+		p.Settings.setAddrGenMode("default-or-eui64") // so NetworkManager reads it
+	}
 	return p, p.Settings.UUID() != ""
 }
 

@@ -101,10 +101,14 @@ func (w writer) write(q request) bool {
 		}
 		q.have = q.observed
 	}
-	if same(q.have, q.want) {
+	switch {
+	case same(q.have, q.want):
 		return false
+	case !p.Left && same(q.want, p.Unset): // NetworkManager refuses some properties that say nothing
+		w.settings.Drop(p.Setting, p.Name)
+	default:
+		w.settings.Set(p.Setting, p.Name, q.want)
 	}
-	w.settings.Set(p.Setting, p.Name, q.want)
 	return true
 }
 
@@ -116,12 +120,14 @@ func Fill(rows []keys.Row, part any, s profile.Settings) {
 			continue
 		}
 		p := r.Property
-		value, says := s[p.Setting][p.Name]
-		switch {
-		case says:
-			decode(r, value.Value(), field)
-		case !says && !p.Hidden && p.Unset != nil && (!p.Left || isSwitch(p.Form)):
-			decode(r, p.Unset, field)
+		value := p.Unset
+		if held, says := s[p.Setting][p.Name]; says {
+			value = held.Value()
+		} else if p.Left && !isSwitch(p.Form) {
+			continue
+		}
+		if value != nil && (p.Hidden == nil || !same(value, p.Hidden)) {
+			decode(r, value, field)
 		}
 	}
 }
