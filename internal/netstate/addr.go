@@ -90,6 +90,11 @@ func (ip *IP) Prefixes() ([]netip.Prefix, error) {
 	return out, nil
 }
 
+// IsKernelLoopback says that the kernel gives the loopback interface the address by itself.
+func IsKernelLoopback(p netip.Prefix) bool {
+	return p == netip.PrefixFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 8) || p == netip.PrefixFrom(netip.IPv6Loopback(), 128)
+}
+
 // Auto says that the family gets addresses from the network (DHCP, router advertisements).
 func (ip *IP) Auto() bool {
 	return ip.On() && (isTrue(ip.DHCP) || isTrue(ip.Autoconf))

@@ -75,7 +75,7 @@ func sortedStrings(in []string) []string {
 	return out
 }
 
-// canonical leaves out link-local IPv6 addresses: the kernel assigns them.
+// canonical leaves out link-local IPv6 addresses and those of the loopback interface: the kernel assigns them.
 func (ip *IP) canonical() *IP {
 	if ip == nil {
 		return nil
@@ -102,7 +102,7 @@ func (ip *IP) canonical() *IP {
 	}
 	for _, a := range ip.Addresses {
 		if p, err := a.Prefix(); err == nil {
-			if p.Addr().Is6() && p.Addr().IsLinkLocalUnicast() {
+			if p.Addr().Is6() && p.Addr().IsLinkLocalUnicast() || IsKernelLoopback(p) {
 				continue
 			}
 			a.IP = p.Addr().String()

@@ -27,6 +27,9 @@ const (
 	TypeUnknown      = "unknown"
 )
 
+// LoopbackName is the name of the only interface of type loopback.
+const LoopbackName = "lo"
+
 // Values of Interface.Identifier.
 const (
 	IdentifierName = "name"

@@ -120,6 +120,14 @@ func (m *merging) takeDown(n int, state string) {
 	for _, p := range gone.Ports() {
 		m.attached = append(m.attached, attachment{p, ""})
 	}
+	if gone.Type == TypeLoopback {
+		gone.ProfileName, gone.Description = "", nil
+		for _, ip := range []**IP{&gone.IPv4, &gone.IPv6} { // the kernel's own addresses stay
+			*ip = &IP{Enabled: new(true), Addresses: []Address{}}
+		}
+		m.out.Interfaces[n] = gone
+		return
+	}
 	if gone.isPhysical() {
 		bare := Interface{Name: gone.Name, Type: gone.Type, State: StateDown, MACAddress: gone.MACAddress,
 			PermanentMACAddress: gone.PermanentMACAddress, MTU: gone.MTU, MinMTU: gone.MinMTU, MaxMTU: gone.MaxMTU, Driver: gone.Driver}

@@ -48,6 +48,14 @@ func TestRefusalsOfKinds(t *testing.T) {
 		iface("mac-vlan", "mac-vlan: {mode: vepa, promiscuous: false}"):      "in mode passthru only",
 		iface("vrf", "vrf: {route-table-id: -1}"):                            "route-table-id: -1 is outside 0-4294967295",
 
+		"interfaces: [{name: lo, type: dummy}]":                                       "interfaces[lo].type: the interface lo is of type loopback",
+		iface("loopback", "mtu: 1500"):                                                "interfaces[x].name: the only interface of type loopback is lo",
+		"interfaces: [{name: lo, state: down}]":                                       "interfaces[lo].state: the loopback interface cannot be down",
+		"interfaces: [{name: lo, controller: br0}]":                                   "interfaces[lo].controller: the loopback interface cannot be a port",
+		"interfaces: [{name: lo, mac-address: '02:00:00:00:00:01'}]":                  "interfaces[lo].mac-address: the loopback interface has no MAC address",
+		"interfaces: [{name: lo, ipv6: {enabled: false}}]":                            "interfaces[lo].ipv6: the kernel needs IPv6 on the loopback interface",
+		"interfaces: [{name: lo, type: loopback, ipv4: {enabled: true, dhcp: true}}]": "interfaces[lo].ipv4: no network gives the loopback interface",
+
 		bond("mode: best"):             `interfaces[x].link-aggregation.mode: "best" is none of balance-rr`,
 		bond("options: {colour: red}"): "interfaces[x].link-aggregation.options.colour: is not an option of a bond",
 		bond("options: {miimon: 100, arp_interval: 50, arp_ip_target: 192.0.2.1}"):           "miimon and arp_interval exclude each other",

@@ -89,6 +89,7 @@ func (v *validator) checkInterface(i Interface) {
 		return // the other keys have no effect
 	}
 	v.checkIdentity(i)
+	v.checkLoopback(i)
 	v.checkUnsupported(i)
 	v.checkKeys(i)
 	v.checkMTU(i)

@@ -158,10 +158,10 @@ func (b *Bond) withReportedOptions(got *Bond) *Bond {
 	return &out
 }
 
-// compareTakenDown judges what is to be down or absent: a virtual interface must not be up, a card
-// only has to carry no addresses, for its link may stay up unused.
+// compareTakenDown judges what is to be down or absent: a virtual interface must not be up, a card and loopback
+// only have to carry no addresses, for their links may stay up unused.
 func (c *comparison) compareTakenDown(want, got Interface) {
-	if got.Type != TypeEthernet {
+	if got.Type != TypeEthernet && got.Type != TypeLoopback {
 		if got.State == StateUp {
 			c.addMismatch(want.Name, want.keyPath("state"), want.State, StateUp, "interface %s is up, not %s", want.Name, want.State)
 		}

@@ -198,7 +198,7 @@ func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
 	if c.OfSwitch() {
 		return t.removeFromSwitch(ctx, c, d)
 	}
-	if c.Action == plan.ActRemove && c.Before.Settings.Kind() != profile.TypeEthernet {
+	if kind := c.Before.Settings.Kind(); c.Action == plan.ActRemove && kind != profile.TypeEthernet && kind != profile.TypeLoopback {
 		if _, err := net.InterfaceByName(c.Iface); err == nil {
 			return t.removeLink(ctx, d)
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 // Observe implements host.Network. Addresses that cannot be used yet (duplicate
-// address detection runs or failed) and IPv6 link-local ones are left out; loopback
-// and the tunnels of Open vSwitch are, too.
+// address detection runs or failed) and IPv6 link-local ones are left out; the
+// tunnels of Open vSwitch are, too.
 func (n *Network) Observe(ctx context.Context) (netstate.Document, error) {
 	select {
 	case n.observing <- struct{}{}:
@@ -58,7 +58,7 @@ func (n *Network) observeQuickly(ctx context.Context, c *client, names []string)
 func (c *client) fillFromApplied(ctx context.Context, s *profile.Snapshot, d *netstate.Document, names []string) error {
 	for k := range d.Interfaces {
 		i := &d.Interfaces[k]
-		if i.Type == netstate.TypeOVSBridge || !slices.Contains(names, i.Name) {
+		if i.Type == netstate.TypeOVSBridge || i.Type == netstate.TypeLoopback || !slices.Contains(names, i.Name) {
 			continue
 		}
 		applied, err := c.appliedConnection(ctx, s, i.Name)

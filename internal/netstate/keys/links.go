@@ -42,7 +42,7 @@ func anyLink() []Row {
 			Property: Property{Setting: card + ".cloned-mac-address"},
 		},
 		{Path: "interfaces[].copy-mac-from", Witness: Order, Kinds: []string{bond, linuxBridge, ovsInterface}},
-		{Path: "interfaces[].mtu", Witness: Kernel, Low: 68, High: 65535, Property: Property{
+		{Path: "interfaces[].mtu", Witness: Kernel, Low: 68, High: 65536, Property: Property{
 			Setting: card, Name: "mtu", Form: Number, Unset: uint32(0), Left: true,
 		}},
 		{

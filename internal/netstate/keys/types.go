@@ -64,7 +64,10 @@ var types = []Type{
 		Initial: []Initial{withPorts},
 	},
 	{Name: vxlan, Support: Full, Profile: vxlan, Module: vxlan, Needs: []string{"vxlan.id", "vxlan.remote"}},
-	{Name: "loopback", Support: Partly, Note: "addresses only", Profile: "loopback"},
+	{
+		Name: "loopback", Support: Partly, Note: "addresses, routes and the MTU; it cannot be down", Profile: "loopback",
+		Initial: []Initial{{"ipv4", "method", "auto"}, {"ipv6", "method", "auto"}},
+	},
 	{Name: "ipvlan", Support: No}, {Name: "infiniband", Support: No}, {Name: "macsec", Support: No}, {Name: "hsr", Support: No},
 	{Name: "ipsec", Support: No}, {Name: "xfrm", Support: No}, {Name: "tun", Support: Read},
 }

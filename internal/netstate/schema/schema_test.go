@@ -54,7 +54,11 @@ func TestTheTableIsWhatIsValidated(t *testing.T) {
 		return netstate.Validate(d)
 	}
 	for _, k := range keys.Types() {
-		err := check(fmt.Sprintf("interfaces: [{name: x, type: %s}]", k.Name))
+		name := "x"
+		if k.Name == netstate.TypeLoopback {
+			name = netstate.LoopbackName
+		}
+		err := check(fmt.Sprintf("interfaces: [{name: %s, type: %s}]", name, k.Name))
 		require.Equal(t, k.Support == keys.Full || k.Support == keys.Partly, err == nil, k.Name)
 	}
 	for _, k := range Keys() {

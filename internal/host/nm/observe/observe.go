@@ -116,7 +116,10 @@ func (o *observer) describedBridge(name string) *string {
 // A pair of virtual cards counts as ethernet, as in nmstate's name space.
 func (o *observer) linkType(l netlink.Link) string {
 	a := l.Attrs()
-	if a.RawFlags&unix.IFF_LOOPBACK != 0 || a.Name == "ovs-system" || a.Name == "ovs-netdev" ||
+	if a.RawFlags&unix.IFF_LOOPBACK != 0 {
+		return netstate.TypeLoopback
+	}
+	if a.Name == "ovs-system" || a.Name == "ovs-netdev" ||
 		strings.HasPrefix(a.Name, "genev_sys_") || strings.HasPrefix(a.Name, "vxlan_sys_") {
 		return ""
 	}
@@ -169,9 +172,12 @@ func (o *observer) addIP(i *netstate.Interface, l netlink.Link) {
 		autoconf = new(method6 == "auto")
 		on4, on6 = on4 || *auto4, on6 || *auto6
 	}
+	if i.Type == netstate.TypeLoopback { // what a profile says of the network has no meaning for it
+		auto4, auto6, autoconf = nil, nil, nil
+	}
 	i.IPv4 = &netstate.IP{Enabled: &on4, DHCP: auto4}
 	i.IPv6 = &netstate.IP{Enabled: &on6, DHCP: auto6, Autoconf: autoconf}
-	if p, ok := o.s.ActiveOn(i.Name); ok {
+	if p, ok := o.s.ActiveOn(i.Name); ok && i.Type != netstate.TypeLoopback {
 		fillFromProfile(i, p.Settings)
 	}
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {

@@ -21,7 +21,7 @@ const (
 // planResolver places the servers. NetworkManager keeps servers per profile and family, so
 // each family gets one holder, and every other active profile gives up its own. A list
 // that mixes the families cannot be kept in order that way and goes into the global
-// configuration, and so does every list where that is in use already.
+// configuration, and so does every list where that is in use already, or where no interface has a family of the servers.
 func (p *Plan) planResolver(want netstate.Resolver) error {
 	if want.Clears() {
 		want = netstate.Resolver{Server: []string{}, Search: []string{}, Options: []string{}}
@@ -36,16 +36,17 @@ func (p *Plan) planResolver(want netstate.Resolver) error {
 	if !inOrder {
 		return p.planGlobalResolver(want)
 	}
+	groups := slices.DeleteFunc([][]netip.Addr{first, second}, func(g []netip.Addr) bool { return len(g) == 0 })
+	holders, err := p.findServersHolders(groups)
+	if errors.Is(err, errNoHolder) {
+		return p.planGlobalResolver(want)
+	}
+	if err != nil {
+		return err
+	}
 	var keep []string // sections that hold servers, as "iface/section"
-	for n, group := range [][]netip.Addr{first, second} {
-		if len(group) == 0 {
-			continue
-		}
-		c, err := p.findServersHolder(group)
-		if err != nil {
-			return fmt.Errorf("find an interface to reach DNS server %s by: %w", group[0], err)
-		}
-		sec := profile.Section(netstate.FamilyOf(group[0]))
+	for n, group := range groups {
+		c, sec := holders[n], profile.Section(netstate.FamilyOf(group[0]))
 		keep = append(keep, c.Iface+"/"+sec)
 		c.After.Set(sec, "dns-data", addressTexts(group))
 		c.After.Set(sec, "dns-priority", []int32{dnsFirst, dnsSecond}[n])
@@ -132,6 +133,22 @@ func byFamily(servers []string) (first, second []netip.Addr, ok bool) {
 	return first, second, true
 }
 
+// errNoHolder says that no interface has the family of something that belongs to no interface.
+var errNoHolder = errors.New("no interface has the family enabled")
+
+// findServersHolders finds a profile for the servers of each group, all of one family.
+func (p *Plan) findServersHolders(groups [][]netip.Addr) ([]*Change, error) {
+	var out []*Change
+	for _, group := range groups {
+		c, err := p.findServersHolder(group)
+		if err != nil {
+			return nil, fmt.Errorf("find an interface to reach DNS server %s by: %w", group[0], err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
 // findServersHolder finds the profile to carry servers of one family: that of the interface which a link-local one is reached over.
 func (p *Plan) findServersHolder(group []netip.Addr) (*Change, error) {
 	zone := ""
@@ -184,7 +201,7 @@ func (p *Plan) findHolder(f netstate.Family) (*Change, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("no interface has %s enabled", f)
+	return nil, fmt.Errorf("%s: %w", f, errNoHolder)
 }
 
 // listsOnly changes the search domains and the options, and leaves the servers where they are.
@@ -199,7 +216,7 @@ func (p *Plan) listsOnly(want netstate.Resolver) error {
 		p.clearOthers([]string{c.Iface + "/" + profile.Section(f)}, want)
 		return nil
 	}
-	return errors.New("DNS: no interface to keep the search domains and the options with")
+	return p.planGlobalResolver(want)
 }
 
 // clearOthers takes the lists that the document mentions from all active profiles but the holders.

@@ -24,6 +24,8 @@ func (p *Plan) planIP(c *Change, i netstate.Interface, f netstate.Family) error 
 	switch {
 	case ip == nil:
 		return nil
+	case c.After.Kind() == profile.TypeLoopback:
+		return setLoopback(c.After, ip, f)
 	case ip.Off():
 		disableFamily(c.After, sec)
 		return nil

@@ -117,7 +117,11 @@ func (p *Plan) planInterface(i netstate.Interface) error {
 	if err != nil {
 		return err
 	}
-	return p.editProfile(c, i)
+	if err := p.editProfile(c, i); err != nil {
+		return err
+	}
+	moveLoopbackKeys(c.After)
+	return nil
 }
 
 func (p *Plan) takeDown(i netstate.Interface) error {
@@ -132,6 +136,9 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 		}
 		found = true
 		p.endProfile(pr, act)
+	}
+	if i.Name == netstate.LoopbackName {
+		return nil // without a profile of its own it has nothing but what the kernel gives it
 	}
 	if d, ok := p.snap.Device(i.Name); ok && !found && d.Active != nil {
 		return p.sharedStaysUp(i)

@@ -112,7 +112,7 @@ func (p *Plan) writeSkeleton(s profile.Settings, kind string, i netstate.Interfa
 		return errors.New("its type is not given and there is no such interface to take it from")
 	case netstate.TypeEthernet, netstate.TypeVeth:
 		return p.writeCard(s, i)
-	case netstate.TypeOVSBridge, netstate.TypeLoopback:
+	case netstate.TypeOVSBridge:
 		return fmt.Errorf("this program makes no new interfaces of type %s", kind)
 	}
 	t, ok := keys.TypeOf(kind)

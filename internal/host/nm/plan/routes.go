@@ -45,7 +45,10 @@ func (p *Plan) assignRouteHolders(config []netstate.Route) ([]netstate.Route, er
 		if !found {
 			c, err := p.findHolder(f)
 			if err != nil {
-				return nil, fmt.Errorf("route %s: %w to hold it", r, err)
+				c, err = p.loopback()
+			}
+			if err != nil {
+				return nil, fmt.Errorf("find an interface to hold route %s: %w", r, err)
 			}
 			iface = c.Iface
 		}

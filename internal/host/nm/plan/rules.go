@@ -218,7 +218,11 @@ func (p *Plan) ruleHolder(r netstate.RouteRule, f netstate.Family) (*Change, err
 		}
 		return p.ensureChange(netstate.Interface{Name: name})
 	}
-	return nil, fmt.Errorf("no interface has %s enabled to keep the rule with", f)
+	c, err := p.loopback()
+	if err != nil {
+		return nil, fmt.Errorf("no interface has %s enabled to keep the rule with: %w", f, err)
+	}
+	return c, nil
 }
 
 // freePriority is the first number from firstPriority on that no rule has.

@@ -22,6 +22,7 @@ const (
 	TypeMACVLAN      = "macvlan"
 	TypeVRF          = "vrf"
 	TypeVXLAN        = "vxlan"
+	TypeLoopback     = "loopback"
 	TypeOVSInterface = "ovs-interface"
 	TypeOVSBridge    = "ovs-bridge"
 	TypeOVSPort      = "ovs-port"
