@@ -94,6 +94,15 @@ func Mismatches(text string, now netstate.Document) ([]Mismatch, error) {
 	return asMismatches(netstate.Compare(document, now)), nil
 }
 
+// Unanswered says in sentences which interfaces of a document still wait for the answer of their network.
+func Unanswered(text string, now netstate.Document) ([]string, error) {
+	document, err := decodeDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	return netstate.Unanswered(document, now), nil
+}
+
 func asMismatches(differ []netstate.Mismatch) (all []Mismatch) {
 	for _, m := range differ {
 		all = append(all, Mismatch{Key: m.Path, Want: m.Want, Got: m.Got})

@@ -178,7 +178,7 @@ func plainIP(ip *IP) IP {
 	out.AllowExtraAddress = nil // it says how to judge, and no state has it
 	out.Addresses = append([]Address{}, ip.Addresses...)
 	for n := range out.Addresses {
-		out.Addresses[n].ValidLifetime, out.Addresses[n].PreferredLifetime = "", ""
+		out.Addresses[n].ValidLifetime, out.Addresses[n].PreferredLifetime, out.Addresses[n].Leased = "", "", false
 	}
 	if !ip.On() {
 		return IP{Enabled: ip.Enabled}

@@ -129,6 +129,8 @@ type Address struct {
 	PrefixLength      int    `json:"prefix-length"`
 	ValidLifetime     string `json:"valid-life-time,omitempty" support:"read"`
 	PreferredLifetime string `json:"preferred-life-time,omitempty" support:"read"`
+	// Leased is what an observer knows of an address that ends unless the network renews it. No document says it.
+	Leased bool `json:"-"`
 }
 
 // Dynamic says that the address was leased or advertised.

@@ -322,7 +322,7 @@ func MergeIP(have, want *IP) *IP {
 func stripLifetimes(in []Address) []Address {
 	out := slices.Clone(in)
 	for n := range out {
-		out[n].ValidLifetime, out[n].PreferredLifetime = "", ""
+		out[n].ValidLifetime, out[n].PreferredLifetime, out[n].Leased = "", "", false
 	}
 	return out
 }

@@ -123,7 +123,22 @@ func (w Wiring) applyOne(ctx context.Context, node Ports, a application, name st
 	} else if err := node.Network.Apply(ctx, want, prove.probeGateways, a.networkOptions()...); err != nil {
 		return err
 	}
+	if err := w.warnUnanswered(ctx, node, want); err != nil {
+		return err
+	}
 	return w.documents().printDocument(a.form, changed)
+}
+
+// warnUnanswered says which interfaces still wait for their network.
+func (w Wiring) warnUnanswered(ctx context.Context, node Ports, want netstate.Document) error {
+	got, err := node.Network.Observe(ctx)
+	if err != nil {
+		return fmt.Errorf("the document is in force, but what it brought could not be observed: %w", err)
+	}
+	for _, sentence := range netstate.Unanswered(want, got) {
+		w.Log.Warn(sentence + "; NetworkManager goes on asking")
+	}
+	return nil
 }
 
 // beginUncommitted leaves the change unconfirmed, but for one that does not pass its proof.

@@ -24,10 +24,11 @@ type console struct {
 	t     *testing.T
 	node  *hosttest.Node
 	clock *hurried
+	log   *bytes.Buffer
 }
 
 func newConsole(t *testing.T) console {
-	return console{t, hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}), &hurried{now: time.Unix(1_800_000_000, 0)}}
+	return console{t, hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"}), &hurried{now: time.Unix(1_800_000_000, 0)}, &bytes.Buffer{}}
 }
 
 // hurried is a clock on which sleeping takes no time.
@@ -52,7 +53,7 @@ func (c console) run(document string, args ...string) (string, error) {
 	}
 	var out bytes.Buffer
 	w := cli.Wiring{
-		Wiring: verb.Wiring{Lock: c.node.Lock(), Log: slog.New(slog.DiscardHandler), Out: &out, Clock: c.clock},
+		Wiring: verb.Wiring{Lock: c.node.Lock(), Log: slog.New(slog.NewTextHandler(c.log, nil)), Out: &out, Clock: c.clock},
 		In:     bytes.NewBufferString(document),
 		Node: func(context.Context) (cli.Ports, error) {
 			net := c.node.Network()
@@ -126,6 +127,13 @@ func TestApplyPlanAndNothingMoreToDo(t *testing.T) {
 	require.Equal(t, "---\n{}\n", c.must(mtu(nic), "set", "-"), "applied again, it changes nothing")
 	require.Contains(t, c.must(mtu(nic), "plan", "DOC"), "Everything is in place")
 	require.Empty(t, c.must(mtu(nic), "apply", "-q"))
+}
+
+// A change that waits for its network is kept, and the administrator is warned.
+func TestANetworkThatDoesNotAnswerIsWarnedOf(t *testing.T) {
+	c := newConsole(t)
+	c.must("interfaces: [{name: eth9, type: dummy, state: up, ipv4: {enabled: true, dhcp: true}}]", "apply", "DOC")
+	require.Contains(t, c.log.String(), "eth9: no DHCP answer yet; NetworkManager goes on asking")
 }
 
 func TestConfirmByHand(t *testing.T) {

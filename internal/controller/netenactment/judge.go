@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
@@ -261,6 +262,12 @@ func (r *Reconciler) checkDrift(ctx context.Context, s *observation, v *policyVi
 		return
 	}
 	j.drift = found
+	late, err := netpolicy.Unanswered(v.committed.Document, now)
+	if err != nil {
+		r.Log.Warn("drift cannot be judged", "policy", v.name, "error", err)
+		return
+	}
+	j.message = strings.Join(append([]string{j.message}, late...), "; ")
 	if r.Metrics != nil {
 		r.Metrics.drift.WithLabelValues(v.name).Set(float64(len(found)))
 	}

@@ -198,6 +198,21 @@ func TestDriftIsReportedAndCorrectedIfThePolicySaysSo(t *testing.T) {
 	}
 }
 
+// The policy is in force while the network does not answer, and the enactment says so.
+func TestANetworkThatDoesNotAnswerIsSaid(t *testing.T) {
+	w := newWorld(t)
+	p := w.policy("lease", `{"interfaces":[{"name":"eth9","type":"dummy","state":"up","ipv4":{"enabled":true,"dhcp":true}}]}`, nil)
+	w.pass()
+	w.grant(p)
+	w.passes(3)
+	require.Equal(t, condition.Available, w.state("lease"), "%+v", w.enactment("lease").Status)
+	for _, c := range w.enactment("lease").Status.Conditions {
+		if c.Type == nmstatev1beta1.EnactmentAvailable {
+			require.Equal(t, condition.MessageAvailable+"; eth9: no DHCP answer yet", c.Message)
+		}
+	}
+}
+
 // Two policies are enacted one after the other, by name.
 func TestANodeEnactsOnePolicyAtATime(t *testing.T) {
 	w := newWorld(t)

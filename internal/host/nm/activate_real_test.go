@@ -68,7 +68,10 @@ func (t *transaction) disconnect(ctx context.Context) error {
 }
 
 func (t *transaction) activated(ctx context.Context) error {
-	return t.waitBounded(ctx, func() ([]string, error) { return t.pendingActivations(ctx) })
+	return t.waitBounded(ctx, func() ([]string, error) {
+		waiting, _, err := t.pendingActivations(ctx)
+		return waiting, err
+	})
 }
 
 // NetworkManager activates the ports of a controller by itself, in place of the activation that was asked for.

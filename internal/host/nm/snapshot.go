@@ -54,6 +54,8 @@ func (n *Network) quickSnapshot(ctx context.Context, c *client, k *kernel.State,
 		d.Name = a.Name
 		if d.Active != nil {
 			_, known = light[d.Active.UUID]
+		} else if d.State == profile.DeviceActivated {
+			known = false // the file names the profile once its activation is complete, and a network may not answer for long
 		}
 		if !known || slices.Contains(names, a.Name) || d.State == profile.DeviceUnmanaged && a.OperState != netlink.OperUp {
 			ask = append(ask, a.Name)

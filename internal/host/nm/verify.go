@@ -38,8 +38,9 @@ func (t *transaction) awaitInPlace(ctx context.Context) error {
 // notInPlace makes the check that names what is missing of the document.
 func (t *transaction) notInPlace(ctx context.Context) func() ([]string, error) {
 	unable := unable{patience: min(followTime, t.n.o.Settle/2)}
+	answers := answers{patience: min(answerTime, t.n.o.Settle/2)}
 	return func() ([]string, error) {
-		waiting, err := t.pendingActivations(ctx)
+		waiting, asking, err := t.pendingActivations(ctx)
 		if err != nil || len(waiting) > 0 {
 			return waiting, err
 		}
@@ -58,6 +59,9 @@ func (t *transaction) notInPlace(ctx context.Context) func() ([]string, error) {
 		missing := t.findUnleased(got)
 		for _, m := range found {
 			missing = append(missing, m.Sentence)
+		}
+		if len(missing) == 0 {
+			missing = answers.stillAwaited(append(asking, t.newlyAsked(got)...), time.Now())
 		}
 		for _, c := range t.changes {
 			if err := t.checkDuplicate(c.Iface); err != nil && len(missing) > 0 {
@@ -95,26 +99,6 @@ func (u *unable) checkFollowed(found []netstate.Mismatch, now time.Time) error {
 	}
 	return fmt.Errorf("%s: NetworkManager has activated the interface and the link does not follow; leave the key out, "+
 		"or give what the link can do", settled)
-}
-
-// findUnleased names the interfaces that had addresses from the network, start over with a copy of their profile, and have none yet:
-// their document may say nothing of addresses.
-func (t *transaction) findUnleased(got netstate.Document) []string {
-	var out []string
-	for _, c := range t.changes {
-		if c.From == nil {
-			continue
-		}
-		was, _ := t.now.Find(c.Iface, "")
-		is, _ := got.Find(c.Iface, "")
-		for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
-			auto := slices.Contains([]string{"auto", "dhcp"}, profile.Value[string](c.After, profile.Section(f), "method"))
-			if had := f.Of(was); auto && had.Auto() && len(had.Addresses) > 0 && (f.Of(is) == nil || len(f.Of(is).Addresses) == 0) {
-				out = append(out, fmt.Sprintf("interface %s has no %s address from the network yet", c.Iface, f))
-			}
-		}
-	}
-	return out
 }
 
 // putForeignBack adds what is missing of other programs' addresses and routes, and names what could not be added.
@@ -157,31 +141,38 @@ func (n *Network) setPrimaries(ports map[string]string) error {
 	return nil
 }
 
-// pendingActivations names the interfaces NetworkManager still works on.
-func (t *transaction) pendingActivations(ctx context.Context) ([]string, error) {
-	var waiting []string
+// pendingActivations names the interfaces that NetworkManager still works on, and those for which only the network's answer is missing.
+func (t *transaction) pendingActivations(ctx context.Context) (waiting, asking []string, err error) {
 	for on, path := range t.activating {
 		p, err := t.c.readProperties(ctx, path, ifaceActive)
 		iface := on.iface
 		if err != nil && !isGone(err) {
-			return nil, fmt.Errorf("observe the activation of %s: %w", iface, err)
+			return nil, nil, fmt.Errorf("observe the activation of %s: %w", iface, err)
 		}
 		switch state := profile.Get[uint32](p, "State"); {
 		case isGone(err) || state > activeActivated:
 			again, err := t.activationEnded(ctx, on)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if !again {
-				return nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.deviceReason(ctx, on))
+				return nil, nil, fmt.Errorf("NetworkManager gave up on %s: %s", iface, t.deviceReason(ctx, on))
 			}
 			waiting = append(waiting, iface+" is being activated again")
 		case state < activeActivated:
-			waiting = append(waiting, iface+" is being activated")
+			asks, err := t.asksNetwork(ctx, on)
+			if err != nil {
+				return nil, nil, err
+			}
+			if asks {
+				asking = append(asking, "the network of "+iface+" has not answered yet")
+			} else {
+				waiting = append(waiting, iface+" is being activated")
+			}
 		}
 	}
 	slices.Sort(waiting)
-	return waiting, nil
+	return waiting, asking, nil
 }
 
 // deviceReason is what NetworkManager says of the device's last change of state.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -54,6 +55,11 @@ func (k *State) NameOf(index int) string { return k.names[index] }
 
 // IndexOf is the index of the link; 0 where there is none.
 func (k *State) IndexOf(name string) int { return k.indexes[name] }
+
+// IsLeased says that an address of a link ends by itself unless it is renewed.
+func (k *State) IsLeased(link int, p netip.Prefix) bool {
+	return !slices.Contains(k.permanent[link][netstate.FamilyOf(p.Addr())], p)
+}
 
 func (k *State) readAddresses() error {
 	all, err := List(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })

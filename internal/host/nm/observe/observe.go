@@ -182,7 +182,9 @@ func (o *observer) addIP(i *netstate.Interface, l netlink.Link) {
 	}
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 		for _, p := range o.k.Addresses[index][f] {
-			f.Of(*i).Addresses = append(f.Of(*i).Addresses, netstate.FromPrefix(p))
+			a := netstate.FromPrefix(p)
+			a.Leased = o.k.IsLeased(index, p)
+			f.Of(*i).Addresses = append(f.Of(*i).Addresses, a)
 		}
 	}
 }

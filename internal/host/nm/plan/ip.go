@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -30,7 +29,8 @@ func (p *Plan) planIP(c *Change, i netstate.Interface, f netstate.Family) error 
 		disableFamily(c.After, sec)
 		return nil
 	case ip.Auto():
-		if err := setAutomatic(c.After, sec, ip, f); err != nil {
+		now, _ := p.carrierNow(i.Name)
+		if err := setAutomatic(c.After, ip, f, f.Of(now)); err != nil {
 			return err
 		}
 		return addressing(c.After, ip, f)
@@ -55,22 +55,7 @@ func disableFamily(s profile.Settings, sec string) {
 	s.Drop(sec, "address-data", "route-data", "gateway", "dns-data", "dns-search", "dns-options")
 	// These would change what a later document brings.
 	s.Drop(sec, "route-table", "route-metric", "never-default", "ignore-auto-dns", "ignore-auto-routes")
-}
-
-func setAutomatic(s profile.Settings, sec string, ip *netstate.IP, f netstate.Family) error {
-	method := "auto"
-	if f == netstate.IPv6 && ip.Autoconf != nil && !*ip.Autoconf {
-		method = "dhcp"
-	}
-	if f == netstate.IPv6 && ip.DHCP != nil && !*ip.DHCP {
-		return errors.New("IPv6 autoconf without DHCP is not supported")
-	}
-	if profile.Value[string](s, sec, "method") == method {
-		return nil
-	}
-	s.Set(sec, "method", method)
-	s.Drop(sec, "address-data", "gateway")
-	return nil
+	dropPatience(s, sec)
 }
 
 // justEnabled handles "enabled: true" with nothing else: whatever is configured stays.
@@ -114,6 +99,7 @@ func (p *Plan) setStatic(c *Change, iface string, ip *netstate.IP, f netstate.Fa
 		if was == "auto" || was == "dhcp" {
 			// They were for the routes and servers of the network.
 			c.After.Drop(sec, "route-table", "ignore-auto-dns", "ignore-auto-routes")
+			dropPatience(c.After, sec)
 		}
 		c.After.Set(sec, "method", method)
 	}

@@ -183,7 +183,7 @@ func (p *Plan) inPlace(c *Change) bool {
 	if c.Action != ActUp {
 		return !ok || d.Active == nil
 	}
-	if !ok || d.Active == nil || d.Active.UUID != c.UUID || d.State != profile.DeviceActivated {
+	if !ok || d.Active == nil || d.Active.UUID != c.UUID || !d.Serves(AwaitsNetwork(c.After)) {
 		return false
 	}
 	if c.Layer() != profile.LayerLink {

@@ -12,6 +12,7 @@ import (
 const (
 	DeviceUnmanaged   = 10
 	DeviceUnavailable = 20
+	deviceIPConfig    = 70
 	DeviceActivated   = 100
 )
 
@@ -102,6 +103,12 @@ func (s *Snapshot) DeviceAt(layer Layer, name string) (Device, bool) {
 		return Device{}, false
 	}
 	return s.Devices[n], true
+}
+
+// Serves says that a device is up by its profile, as far as the node can bring it: one that may wait for others (a network that has not
+// answered) has everything else while it does.
+func (d Device) Serves(mayWait bool) bool {
+	return d.State == DeviceActivated || mayWait && d.State >= deviceIPConfig && d.State < DeviceActivated
 }
 
 func (d Device) deviceLayer() Layer {

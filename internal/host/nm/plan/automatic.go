@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"errors"
+	"math"
+	"net/netip"
+	"slices"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+)
+
+// forEver is NetworkManager's "infinity" of the time to wait for a network's answer.
+const forEver int32 = math.MaxInt32
+
+// patienceKeys are the times by family; with NetworkManager's own, an interface is given up whose server is late at a boot.
+var patienceKeys = map[string][]string{"ipv4": {"dhcp-timeout"}, "ipv6": {"dhcp-timeout", "ra-timeout"}}
+
+// setAutomatic has the network give a family addresses, and the document further ones. A family that is automatic already keeps the
+// times that its profile has.
+func setAutomatic(s profile.Settings, ip *netstate.IP, f netstate.Family, now *netstate.IP) error {
+	sec, method := profile.Section(f), "auto"
+	if f == netstate.IPv6 && ip.Autoconf != nil && !*ip.Autoconf {
+		method = "dhcp"
+	}
+	if f == netstate.IPv6 && ip.DHCP != nil && !*ip.DHCP {
+		return errors.New("IPv6 autoconf without DHCP is not supported")
+	}
+	if have := profile.Value[string](s, sec, "method"); have != method {
+		s.Set(sec, "method", method)
+		s.Drop(sec, "address-data", "gateway")
+		for _, key := range patienceKeys[sec] {
+			s.Set(sec, key, forEver)
+		}
+	}
+	if ip.Addresses == nil {
+		return nil
+	}
+	wanted, err := fixedAddresses(s, ip, f, now)
+	if err != nil {
+		return err
+	}
+	setAddresses(s, sec, wanted)
+	return nil
+}
+
+// fixedAddresses are those of a list that the network does not give: what is observed may be applied again, leases and all.
+func fixedAddresses(s profile.Settings, ip *netstate.IP, f netstate.Family, now *netstate.IP) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, a := range ip.Addresses {
+		p, err := a.Prefix()
+		if err != nil {
+			return nil, err
+		}
+		isLeased := now.Auto() && slices.ContainsFunc(now.Addresses, func(h netstate.Address) bool {
+			have, err := h.Prefix()
+			return err == nil && have == p && h.Leased
+		})
+		if !a.Dynamic() && !isLeased && !(f == netstate.IPv6 && p.Addr().IsLinkLocalUnicast()) {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// dropPatience takes the endless times away with the method that they were for.
+func dropPatience(s profile.Settings, sec string) {
+	for _, key := range patienceKeys[sec] {
+		if profile.Value[int32](s, sec, key) == forEver {
+			s.Drop(sec, key)
+		}
+	}
+}
+
+// AwaitsNetwork says that an interface with the profile has all that the node can give it while the network still is asked: for the
+// addresses of a family, or whether another host has a fixed IPv6 address, which the kernel asks once the link is there.
+func AwaitsNetwork(s profile.Settings) bool {
+	awaits := profile.Value[string](s, "ipv6", "method") == "manual"
+	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+		if IsAutomatic(s, f) && MustSucceed(s, f) {
+			return false
+		}
+		awaits = awaits || IsAutomatic(s, f)
+	}
+	return awaits
+}
+
+// IsAutomatic says that the network gives a family of a profile addresses.
+func IsAutomatic(s profile.Settings, f netstate.Family) bool {
+	return slices.Contains([]string{"auto", "dhcp"}, profile.Value[string](s, profile.Section(f), "method")) && s.Kind() != profile.TypeLoopback
+}
+
+// MustSucceed says that the profile counts as up with an address of the family only (wait-ip).
+func MustSucceed(s profile.Settings, f netstate.Family) bool {
+	v, says := s[profile.Section(f)]["may-fail"].Value().(bool)
+	return says && !v
+}
