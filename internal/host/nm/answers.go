@@ -44,18 +44,20 @@ func (t *transaction) newlyAsked(got netstate.Document) []string {
 	return out
 }
 
-// asksNetwork says that an interface which NetworkManager activates has all but an answer of its network, and that no one waits for it.
-func (t *transaction) asksNetwork(ctx context.Context, on target) (bool, error) {
+// servesAlready says that an interface which NetworkManager activates has all that the node can give it. asks: it lacks an address that
+// its network is to give, and not only the look for another host with a fixed one.
+func (t *transaction) servesAlready(ctx context.Context, on target) (serves, asks bool, err error) {
 	c, ok := t.changeUp(on)
 	if !ok || !plan.AwaitsNetwork(c.After) {
-		return false, nil
+		return false, false, nil
 	}
 	s, err := t.c.readSnapshot(ctx)
 	if err != nil {
-		return false, fmt.Errorf("observe the activation of %s: %w", on.iface, err)
+		return false, false, fmt.Errorf("observe the activation of %s: %w", on.iface, err)
 	}
 	d, exists := s.DeviceAt(on.layer, on.iface)
-	return exists && d.Active != nil && d.Active.UUID == c.UUID && d.Serves(true), nil
+	asks = plan.IsAutomatic(c.After, netstate.IPv4) || plan.IsAutomatic(c.After, netstate.IPv6)
+	return exists && d.Active != nil && d.Active.UUID == c.UUID && d.Serves(true), asks, nil
 }
 
 // changeUp is the change that brings a device up.

@@ -160,14 +160,13 @@ func (t *transaction) pendingActivations(ctx context.Context) (waiting, asking [
 			}
 			waiting = append(waiting, iface+" is being activated again")
 		case state < activeActivated:
-			asks, err := t.asksNetwork(ctx, on)
-			if err != nil {
+			switch serves, asks, err := t.servesAlready(ctx, on); {
+			case err != nil:
 				return nil, nil, err
-			}
-			if asks {
-				asking = append(asking, "the network of "+iface+" has not answered yet")
-			} else {
+			case !serves:
 				waiting = append(waiting, iface+" is being activated")
+			case asks:
+				asking = append(asking, "the network of "+iface+" has not answered yet")
 			}
 		}
 	}

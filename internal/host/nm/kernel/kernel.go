@@ -26,6 +26,8 @@ type State struct {
 	Protocols  []int // of routes, in step
 	names      map[int]string
 	indexes    map[string]int
+
+	withoutCarrier map[int]bool
 }
 
 // Read asks the kernel for links, addresses and routes.
@@ -33,6 +35,7 @@ func Read() (*State, error) {
 	k := &State{
 		Addresses: map[int]map[netstate.Family][]netip.Prefix{}, permanent: map[int]map[netstate.Family][]netip.Prefix{},
 		SpeaksIPv6: map[int]bool{}, names: map[int]string{}, indexes: map[string]int{},
+		withoutCarrier: map[int]bool{},
 	}
 	var err error
 	if k.Links, err = List(netlink.LinkList); err != nil {
@@ -40,6 +43,7 @@ func Read() (*State, error) {
 	}
 	for _, l := range k.Links {
 		k.names[l.Attrs().Index], k.indexes[l.Attrs().Name] = l.Attrs().Name, l.Attrs().Index
+		k.withoutCarrier[l.Attrs().Index] = l.Attrs().RawFlags&unix.IFF_LOWER_UP == 0
 	}
 	if err := k.readAddresses(); err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
@@ -75,7 +79,7 @@ func (k *State) readAddresses() error {
 		if f == netstate.IPv6 {
 			k.SpeaksIPv6[a.LinkIndex] = true
 		}
-		if !isUsable(a.Flags) || (f == netstate.IPv6 && p.Addr().IsLinkLocalUnicast()) {
+		if !k.isInForce(a) || (f == netstate.IPv6 && p.Addr().IsLinkLocalUnicast()) {
 			continue
 		}
 		addPrefix(k.Addresses, a.LinkIndex, f, p)
@@ -169,9 +173,16 @@ func Configured(routes []netstate.Route, protocols []int) []netstate.Route {
 	return out
 }
 
-// isUsable says that packets may carry the address as source.
-func isUsable(flags int) bool {
-	return flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 || flags&unix.IFA_F_OPTIMISTIC != 0
+// isInForce says that packets may carry the address as source, or that they may once the link is there: without a carrier the kernel
+// cannot look for another host with it, and the address stays tentative.
+func (k *State) isInForce(a netlink.Addr) bool {
+	switch {
+	case a.Flags&unix.IFA_F_OPTIMISTIC != 0:
+		return true
+	case a.Flags&unix.IFA_F_DADFAILED != 0:
+		return false
+	}
+	return a.Flags&unix.IFA_F_TENTATIVE == 0 || k.withoutCarrier[a.LinkIndex]
 }
 
 func prefixOf(a netlink.Addr) (netip.Prefix, bool) {
