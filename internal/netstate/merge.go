@@ -11,7 +11,7 @@ import (
 // routes, rules and bridge mappings are added to. The result has no running sections: what runs follows from it.
 // Both documents are left as they are.
 func Merge(now, want Document) Document {
-	m := merging{out: now, index: map[string]int{}}
+	m := merging{out: now, index: map[string]int{}, want: want}
 	m.out.Interfaces = slices.Clone(now.Interfaces)
 	m.rebuildIndex()
 	for _, w := range want.Interfaces {
@@ -32,7 +32,7 @@ func Merge(now, want Document) Document {
 }
 
 type merging struct {
-	out Document
+	out, want Document
 	// index finds interfaces that carry addresses by name; bridges of Open vSwitch have a name space of their own.
 	index map[string]int
 	// owner is the new controller of each port that one names.
@@ -141,12 +141,18 @@ func (m *merging) takeDown(n int, state string) {
 		return
 	}
 	for _, i := range slices.Clone(m.out.Interfaces) {
-		if i.Base() == gone.Name {
+		if i.Base() == gone.Name || m.isOtherEnd(i, gone) {
 			if k, ok := m.findInterface(i); ok {
 				m.takeDown(k, state)
 			}
 		}
 	}
+}
+
+// isOtherEnd says that a link goes with the end of a pair, and that the document has no opinion on it.
+func (m *merging) isOtherEnd(i, gone Interface) bool {
+	_, mentioned := m.want.Find(i.Name, "")
+	return !mentioned && gone.Veth != nil && gone.Veth.Peer == i.Name && i.Veth != nil && i.Veth.Peer == gone.Name
 }
 
 // isPhysical says that the link exists without configuration.

@@ -136,3 +136,15 @@ route-rules: {config: [{ip-from: 192.0.2.0/24, state: absent}, {ip-from: 10.0.0.
 		"|route-rules.config|from 10.0.0.0/8 lookup 3|nothing",
 	}, lines)
 }
+
+// The other end of a pair goes with the first, and comes back with it.
+func TestBothEndsOfAPairGo(t *testing.T) {
+	now := parse(t, `interfaces:
+- {name: a, type: veth, state: up, veth: {peer: b}, ipv4: {enabled: false}, ipv6: {enabled: false}}
+- {name: b, type: veth, state: up, veth: {peer: a}, ipv4: {enabled: true, address: [{ip: 192.0.2.1, prefix-length: 24}]}, ipv6: {enabled: false}}
+- {name: c, type: vlan, state: up, vlan: {id: 7, base-iface: b}, ipv4: {enabled: false}, ipv6: {enabled: false}}`)
+	want := parse(t, "interfaces: [{name: a, state: absent}]")
+	require.Empty(t, Merge(now, want).Interfaces)
+	require.Len(t, Revert(want, now).Interfaces, 3)
+	require.Len(t, Merge(now, parse(t, "interfaces: [{name: a, state: absent}, {name: b, state: up, veth: {peer: d}}]")).Interfaces, 2)
+}

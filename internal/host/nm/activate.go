@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // Flags of AddConnection2 and Update2.
@@ -37,11 +38,11 @@ func (t *transaction) applyChange(ctx context.Context, c *plan.Change) error {
 	return nil
 }
 
-// writeLeavingProfiles writes the profiles of what leaves Open vSwitch before anything is taken down: NetworkManager would activate them
-// again, and with them the ports and the bridge above.
+// writeLeavingProfiles writes the profiles of what leaves Open vSwitch, and of pairs that go, before anything is taken down: NetworkManager
+// would activate them again, and with them the ports and the bridge above, or make the pair anew for its other end.
 func (t *transaction) writeLeavingProfiles(ctx context.Context) error {
 	for _, c := range t.changes {
-		if !c.LeavesSwitch() {
+		if !c.LeavesSwitch() && (c.Action != plan.ActRemove || c.After.Kind() != profile.TypeVeth) {
 			continue
 		}
 		if _, err := t.writeProfile(ctx, c); err != nil {
@@ -198,12 +199,24 @@ func (t *transaction) takeDown(ctx context.Context, c *plan.Change) error {
 	if c.OfSwitch() {
 		return t.removeFromSwitch(ctx, c, d)
 	}
-	if kind := c.Before.Settings.Kind(); c.Action == plan.ActRemove && kind != profile.TypeEthernet && kind != profile.TypeLoopback {
+	if c.Action == plan.ActRemove && t.isVirtual(c) {
 		if _, err := net.InterfaceByName(c.Iface); err == nil {
 			return t.removeLink(ctx, d)
 		}
 	}
 	return nil
+}
+
+// isVirtual says that the link of a change can go. The profile of the second end of a pair may be one for a card.
+func (t *transaction) isVirtual(c *plan.Change) bool {
+	now, _ := t.now.Find(c.Iface, "")
+	switch c.Before.Settings.Kind() {
+	case profile.TypeLoopback:
+		return false
+	case profile.TypeEthernet:
+		return now.Type == netstate.TypeVeth
+	}
+	return true
 }
 
 // removeFromSwitch deletes what NetworkManager keeps of a bridge, port or interface of Open vSwitch. The kernel may keep a link

@@ -95,8 +95,10 @@ func (p *Plan) removePort(port profile.Profile, act Action) {
 	}
 }
 
-// releasePort takes the controller out of the profile of a card, which stays up without addresses.
+// releasePort takes the controller out of the profile of a card, which stays up without addresses. Where the controller goes, too,
+// NetworkManager may have activated another profile of the card by then.
 func releasePort(c *Change) {
+	c.Fresh = c.Before != nil
 	c.After.Drop("connection", "master", "slave-type", "controller", "port-type")
 	delete(c.After, profile.TypeOVSInterface)
 	for _, section := range portSections {

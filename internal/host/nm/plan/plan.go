@@ -6,6 +6,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
@@ -144,9 +145,29 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 		return p.sharedStaysUp(i)
 	}
 	if act == ActRemove && i.Type != netstate.TypeEthernet {
-		return p.removeChildren(i.Name)
+		return p.removeWith(i.Name)
 	}
 	return nil
+}
+
+// removeWith makes absent what the kernel takes away with a link: the other end of a pair, and what stands on it. NetworkManager would
+// make a pair anew for the profile of either end.
+func (p *Plan) removeWith(name string) error {
+	now, _ := carrierOf(p.now, name)
+	if now.Veth == nil || now.Veth.Peer == "" {
+		return p.removeChildren(name)
+	}
+	if _, mentioned := p.want.Find(now.Veth.Peer, ""); !mentioned && !p.isEnding(now.Veth.Peer) {
+		if err := p.takeDown(netstate.Interface{Name: now.Veth.Peer, Type: netstate.TypeVeth, State: netstate.StateAbsent}); err != nil {
+			return fmt.Errorf("%s, the other end of its pair: %w", now.Veth.Peer, err)
+		}
+	}
+	return p.removeChildren(name)
+}
+
+// isEnding says that a profile of the interface goes already.
+func (p *Plan) isEnding(iface string) bool {
+	return slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.Iface == iface && c.Action == ActRemove })
 }
 
 // removeChildren makes what stands on a removed link absent, too: the kernel takes it away with the link.
