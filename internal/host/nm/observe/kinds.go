@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
@@ -139,7 +140,7 @@ func (o *observer) observeBridge(b *netlink.Bridge, ports []string) *netstate.Br
 				"hello_time", 100),
 			MaxAge: readScaled(dir, "max_age", 100), Priority: readScaled(dir, "priority", 1),
 		},
-		MACAgeingTime: readScaled(dir, "ageing_time", 100), GroupForwardMask: readScaled(dir, "group_fwd_mask", 1),
+		MACAgeingTime: o.ageingTime(b.Name, dir), GroupForwardMask: readScaled(dir, "group_fwd_mask", 1),
 		MulticastSnooping: readFlag(dir, "multicast_snooping"), MulticastQuerier: readFlag(dir, "multicast_querier"),
 		VLANDefaultPVID: readScaled(dir, "default_pvid", 1),
 	}
@@ -165,6 +166,22 @@ func (o *observer) observeBridge(b *netlink.Bridge, ports []string) *netstate.Br
 		out.Ports = append(out.Ports, p)
 	}
 	return out
+}
+
+// ageingTime is how long a bridge remembers addresses. While a spanning tree changes the kernel shows a shorter time, and the profile
+// says what comes back; nil where there is none.
+func (o *observer) ageingTime(name, dir string) *int {
+	if changing := readFlag(dir, "topology_change"); changing == nil || !*changing {
+		return readScaled(dir, "ageing_time", 100)
+	}
+	p, ok := o.s.ActiveOn(name)
+	if !ok {
+		return nil
+	}
+	if v, says := p.Settings[profile.TypeBridge]["ageing-time"].Value().(uint32); says {
+		return new(int(v))
+	}
+	return new(300) // NetworkManager's default
 }
 
 // readMulticast reads the options of IGMP and MLD snooping, which a kernel may be built without. Their times have the kernel's unit

@@ -68,11 +68,14 @@ func (s Settings) setFromKeyfile(section, key, value string) {
 	case "ipv4.dns-search", "ipv6.dns-search", "ipv4.dns-options", "ipv6.dns-options":
 		s.Set(section, key, splitList(value))
 	default:
-		if p, ok := keys.HeldBy(section, key); ok && (section == "connection" || section == "ipv4" || section == "ipv6") {
+		if p, ok := keys.HeldBy(section, key); ok && observed[section] {
 			s.setProperty(p, value)
 		}
 	}
 }
+
+// observed are the sections whose properties an observation reads.
+var observed = map[string]bool{"connection": true, "ipv4": true, "ipv6": true, "bridge": true}
 
 // setProperty reads a property that holds a key of network documents; a number that it cannot have is left out, as NetworkManager
 // does.
