@@ -106,7 +106,10 @@ func TestRefusalsOfKinds(t *testing.T) {
 		iface("ethernet", "ipv4: {enabled: true, token: '::1'}"): "belongs to ipv6",
 
 		"interfaces: [{name: a, type: bond, link-aggregation: {port: [c]}}, {name: b, type: vrf, vrf: {port: [c]}}]":                       `interfaces[b]: port "c" belongs to "a" already`,
-		"interfaces: [{name: a, type: bond, link-aggregation: {port: [c]}}, {name: c, type: ethernet, controller: b}]":                     `interfaces[c].controller: "b" does not agree with the list of ports of "a"`,
+		"interfaces: [{name: a, type: bond, link-aggregation: {port: [c]}}, {name: c, type: ethernet, controller: b}]":                     `interfaces[c].controller: "b" contradicts interfaces[a].link-aggregation.port, which lists c`,
+		"interfaces: [{name: a, type: linux-bridge, bridge: {port: [{name: d}]}}, {name: c, type: ethernet, controller: a}]":               `interfaces[c].controller: "a" contradicts interfaces[a].bridge.port, which does not list c`,
+		"interfaces: [{name: a, type: vrf, vrf: {route-table-id: 9, port: []}}, {name: c, type: ethernet, controller: a}]":                 `interfaces[c].controller: "a" contradicts interfaces[a].vrf.port, which does not list c`,
+		"interfaces: [{name: a, type: vlan, mtu: 9000, vlan: {id: 7, base-iface: b}}, {name: b, type: ethernet, mtu: 1500}]":               "interfaces[a].mtu: 9000 is more than interfaces[b].mtu, 1500, and it stands on b",
 		"interfaces: [{name: a, type: bond, link-aggregation: {port: [c]}}, {name: c, type: ethernet, state: absent}]":                     `interfaces[c]: it is to be absent and a port of "a" at once`,
 		"interfaces: [{name: a, type: bond, link-aggregation: {port: [c]}}, {name: c, type: ethernet, ipv4: {enabled: true, dhcp: true}}]": `interfaces[c]: it is a port of "a" and cannot have addresses`,
 		"interfaces: [{name: a, type: bond, link-aggregation: {port: [b]}}, {name: b, type: bond, link-aggregation: {port: [a]}}]":         "needs itself: ",

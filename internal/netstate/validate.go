@@ -37,6 +37,7 @@ func Validate(d Document) error {
 	}
 	v.checkPorts(d)
 	v.checkCycles(d)
+	v.checkStackedMTUs(d)
 	for n, r := range d.configRoutes() {
 		v.at = fmt.Sprintf("routes.config[%d]", n)
 		v.checkRoute(d, r)
@@ -248,6 +249,7 @@ func (v *validator) checkPorts(d Document) {
 		}
 	}
 	for _, i := range d.Interfaces {
+		v.checkController(d, i)
 		c, owned := owner[i.Name]
 		if !owned || i.Type == TypeOVSBridge {
 			continue
@@ -264,7 +266,7 @@ func (v *validator) checkPort(i, controller Interface) {
 	}
 	if i.Controller != nil && *i.Controller != controller.Name {
 		v.at = i.keyPath("controller")
-		v.addProblem("%q does not agree with the list of ports of %q", *i.Controller, controller.Name)
+		v.addProblem("%q contradicts %s, which lists %s", *i.Controller, controller.portListPath(), i.Name)
 	}
 	if controller.Type == TypeVRF || i.Type == TypeOVSInterface ||
 		controller.Type == TypeOVSBridge && (i.Type == "" || i.Name == controller.Name) {

@@ -267,6 +267,7 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 		onCard("ethtool: {feature: {warp: true}}"):              "ethtool.feature.warp: is no feature that NetworkManager sets",
 		onCard("ethtool: {feature: {gro: true, rx-gro: true}}"): "ethtool.feature.rx-gro: is the same feature as gro",
 		routed("table-id: 255"):                                 "the kernel's own table",
+		"interfaces: [{name: mv0, type: mac-vlan, state: up, mtu: 9000, mac-vlan: {base-iface: uplink0, mode: bridge}}]": "interface mv0: MTU 9000 is more than the 1500 of uplink0, which it stands on",
 	} {
 		require.ErrorContains(t, n.network().Apply(timeout(t), document(t, doc), nil), reason)
 	}

@@ -77,6 +77,9 @@ func New(want, now netstate.Document, s *profile.Snapshot, ephemeral bool) (*Pla
 	if err := p.addressedPorts(); err != nil {
 		return nil, err
 	}
+	if err := p.refuseStackedMTUs(); err != nil {
+		return nil, err
+	}
 	if want.Routes != nil {
 		if err := p.planRoutes(want.Routes.Config); err != nil {
 			return nil, err

@@ -203,25 +203,6 @@ func (p *Plan) refuseOrphans() error {
 	return nil
 }
 
-// addressedPorts refuses addresses on a port, which NetworkManager would not configure.
-func (p *Plan) addressedPorts() error {
-	for _, c := range p.Changes {
-		i, asked := carrierOf(p.want, c.Iface)
-		kind := c.After.ControllerKind()
-		if c.Action != ActUp || !asked || c.After.Controller() == "" || c.Layer() != profile.LayerLink {
-			continue
-		}
-		if kind == profile.TypeVRF || c.After.Kind() == profile.TypeOVSInterface {
-			continue // these route by themselves
-		}
-		if i.IPv4.On() || i.IPv6.On() {
-			return fmt.Errorf("interface %s: it is a port, and a port has no addresses; detach it with controller: '', or give the "+
-				"addresses to its controller", c.Iface)
-		}
-	}
-	return nil
-}
-
 // withoutFalse drops the flags that are off, which NetworkManager may spell out.
 func withoutFalse(vlans []map[string]dbus.Variant) []map[string]dbus.Variant {
 	out := make([]map[string]dbus.Variant, 0, len(vlans))

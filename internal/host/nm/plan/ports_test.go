@@ -123,3 +123,23 @@ func TestAPortMovesFromOpenVSwitchToABond(t *testing.T) {
 	require.NotContains(t, c.After, profile.TypeOVSInterface)
 	require.True(t, c.Moved)
 }
+
+// A link cannot carry more than its base. That of a bridge follows its ports.
+func TestALinkThatCarriesMoreThanItsBaseIsRefused(t *testing.T) {
+	s, now := onBridge(t)
+	now.Interfaces[0].MTU, now.Interfaces[1].MTU = 1500, 1500
+	plan := func(text string) error {
+		want, err := netstate.Decode([]byte("interfaces: [" + text + "]"))
+		require.NoError(t, err)
+		require.NoError(t, netstate.Validate(want))
+		_, err = New(want, now, s, false)
+		return err
+	}
+	const vlan = "{name: br0.7, type: vlan, state: up, mtu: 9000, vlan: {id: 7, base-iface: br0}}"
+	require.ErrorContains(t, plan(vlan), "interface br0.7: MTU 9000 is more than the 1500 of br0, which it stands on: give it 1500 at most")
+	require.NoError(t, plan(vlan+", {name: br0, type: linux-bridge, state: up, mtu: 9000}"))
+	require.NoError(t, plan(vlan+", {name: nic1, type: ethernet, state: up, mtu: 9000}"))
+	require.NoError(t, plan("{name: br0.7, type: vlan, state: up, mtu: 1400, vlan: {id: 7, base-iface: br0}}"))
+	require.NoError(t, plan("{name: br0.7, type: vlan, state: up, mtu: 9000, vlan: {id: 7, base-iface: new0}}, "+
+		"{name: new0, type: dummy, state: up}"), "what is new is as the kernel makes it")
+}
