@@ -186,8 +186,20 @@ func (b *Bridge) canonical() *Bridge {
 		slices.SortStableFunc(out.Ports, func(x, y BridgePort) int { return cmp.Compare(x.Name, y.Name) })
 		for n := range out.Ports {
 			out.Ports[n].VLAN = out.Ports[n].VLAN.Canonical()
+			out.Ports[n].Bond = out.Ports[n].Bond.canonical()
 		}
 	}
+	return &out
+}
+
+// canonical has the members in the order of their names: a bond has none.
+func (b *PortBond) canonical() *PortBond {
+	if b == nil || b.Ports == nil {
+		return b
+	}
+	out := *b
+	out.Ports = slices.Clone(b.Ports)
+	slices.SortStableFunc(out.Ports, func(x, y BondMember) int { return cmp.Compare(x.Name, y.Name) })
 	return &out
 }
 

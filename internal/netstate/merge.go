@@ -62,11 +62,11 @@ func (m *merging) findInterface(w Interface) (int, bool) {
 		n, ok := findByMAC(m.out.Interfaces, w.MACAddress)
 		return n, ok
 	}
-	if n, ok := m.index[nameKey(w)]; ok {
-		return n, true
+	if w.MeansSwitch(m.out) {
+		w.Type = TypeOVSBridge
 	}
-	n, ok := m.index["ovs-bridge/"+w.Name]
-	return n, ok && w.Type == ""
+	n, ok := m.index[nameKey(w)]
+	return n, ok
 }
 
 // findByMAC prefers the card whose permanent address it is: bonds and VLANs borrow the address of their base.

@@ -59,3 +59,32 @@ func TestOVSDocuments(t *testing.T) {
 		require.ErrorContains(t, Validate(parse(t, text)), says, text)
 	}
 }
+
+// TestABondInsideABridgeHasItsPortsInAnyOrder: Open vSwitch keeps none.
+func TestABondInsideABridgeHasItsPortsInAnyOrder(t *testing.T) {
+	now := parse(t, ovsDocument)
+	other := parse(t, `interfaces: [{name: br1, type: ovs-bridge, bridge: {port: [{name: store, vlan: {mode: access, tag: 100}}, {name: br1},
+  {name: bond1, link-aggregation: {mode: active-backup, port: [{name: eth2}, {name: eth1}]}}]}}]`)
+	require.Empty(t, Compare(other, now))
+	require.Empty(t, Diff(now, other).Interfaces)
+}
+
+// TestABridgeOfOpenVSwitchNeedsNoType where a bridge of the name is there, beside an interface of the name, too.
+func TestABridgeOfOpenVSwitchNeedsNoType(t *testing.T) {
+	now := parse(t, ovsDocument)
+	for text, has := range map[string]string{
+		"interfaces: [{name: br1, bridge: {port: []}}]":                             TypeOVSBridge,
+		"interfaces: [{name: br1, bridge: {options: {stp: true}}}]":                 TypeOVSBridge,
+		"interfaces: [{name: br1, mtu: 1300}]":                                      TypeOVSInterface,
+		"interfaces: [{name: br1, ipv4: {enabled: true, dhcp: true, address: []}}]": TypeOVSInterface,
+	} {
+		differs := Diff(now, parse(t, text)).Interfaces
+		require.NotEmpty(t, differs, text)
+		require.Equal(t, "br1", differs[0].Name, text)
+		require.Equal(t, has, differs[0].Type, text)
+	}
+	alone := parse(t, "interfaces: [{name: br2, type: ovs-bridge, state: up, bridge: {port: [{name: eth1}]}}]")
+	require.Empty(t, Compare(parse(t, "interfaces: [{name: br2, state: up}]"), alone))
+	require.Empty(t, Merge(alone, parse(t, "interfaces: [{name: br2, state: absent}]")).Interfaces)
+	require.NotEmpty(t, Compare(parse(t, "interfaces: [{name: br2, bridge: {port: [{name: eth2}]}}]"), alone))
+}

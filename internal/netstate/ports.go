@@ -64,6 +64,19 @@ func (b *Bond) clearLostPrimary(have, want *Bond) *Bond {
 	return &out
 }
 
+// MeansSwitch says that an entry without a type is for a bridge of Open vSwitch, which may share its name with an interface of its own:
+// nothing else has the name, or the entry says something of a bridge.
+func (i Interface) MeansSwitch(now Document) bool {
+	if i.Type != "" {
+		return false
+	}
+	if _, exists := now.Find(i.Name, TypeOVSBridge); !exists {
+		return false
+	}
+	other, shared := findCarrier(now, i.Name)
+	return !shared || i.Bridge != nil && other.Type != TypeLinuxBridge
+}
+
 func (i Interface) canHavePorts() bool {
 	return slices.Contains([]string{TypeBond, TypeVRF, TypeLinuxBridge, TypeOVSBridge}, i.Type)
 }

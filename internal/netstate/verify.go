@@ -194,10 +194,10 @@ func findObserved(in Document, want Interface) (Interface, bool) {
 	if want.Type != "" {
 		return in.Find(want.Name, want.Type)
 	}
-	if i, ok := findCarrier(in, want.Name); ok {
-		return i, true
+	if want.MeansSwitch(in) {
+		return in.Find(want.Name, TypeOVSBridge)
 	}
-	return in.Find(want.Name, "")
+	return findCarrier(in, want.Name)
 }
 
 func (c *comparison) compareIP(f Family, want, got Interface) {

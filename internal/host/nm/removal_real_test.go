@@ -81,3 +81,17 @@ func (n *testNode) takenBackByProof(doc string) {
 	})
 	n.settled()
 }
+
+// TestALinkThatIsMadeAnewKeepsItsShownAddress where the document names it.
+func TestALinkThatIsMadeAnewKeepsItsShownAddress(t *testing.T) {
+	n := newNode(t)
+	n.cards("card0")
+	n.apply(macVLAN("mode: bridge"))
+	mac := n.find("mv0", netstate.TypeMACVLAN).MACAddress
+	doc := "interfaces: [{name: mv0, type: mac-vlan, state: up, mac-address: '" + mac + "', mac-vlan: {base-iface: card0, mode: vepa}}]"
+	n.refusedByProof(doc)
+	n.apply(doc)
+	require.Equal(t, mac, n.find("mv0", netstate.TypeMACVLAN).MACAddress)
+	n.inPlace(doc)
+	n.settled()
+}

@@ -100,6 +100,7 @@ func New(want, now netstate.Document, s *profile.Snapshot, ephemeral bool) (*Pla
 		return nil, err
 	}
 	p.followControllers()
+	p.keepAddressesOfAnew()
 	p.markEphemeral(ephemeral)
 	var err error
 	if p.Node, err = nodewide.Plan(want, now, ephemeral); err != nil {

@@ -21,6 +21,12 @@ func Resolve(want, now netstate.Document) (netstate.Document, error) {
 		if err := resolveIdentity(&i, now); err != nil {
 			return out, fmt.Errorf("interface %s: %w", i.Name, err)
 		}
+		if i.MeansSwitch(now) {
+			i.Type = netstate.TypeOVSBridge
+			if err := netstate.Validate(netstate.Document{Interfaces: []netstate.Interface{i}}); err != nil {
+				return out, err
+			}
+		}
 		if have, ok := carrierOf(now, i.Name); ok && (i.Type == "" || isCard(i.Type) && isCard(have.Type)) {
 			i.Type = have.Type // an end of a pair may be called a card
 		}
