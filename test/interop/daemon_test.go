@@ -208,7 +208,7 @@ func (c *labCluster) serveConfig(s source, config *mcv1.MachineConfig) {
 	c.t.Helper()
 	config.OwnerReferences = nil // the pool of the bootstrap
 	c.create(config)
-	controller := objects(c.t, s.read(bootstrapFiles+"/machineconfigcontroller-controllerconfig.yaml"))[0]
+	controller := objects(c.t, s.Read(bootstrapFiles+"/machineconfigcontroller-controllerconfig.yaml"))[0]
 	for field, value := range map[string]any{"baseOSContainerImage": "", "cloudProviderCAData": "Cg==", "ipFamilies": "IPv4",
 		"network": map[string]any{"mtuMigration": nil}, "dns": map[string]any{"apiVersion": "config.openshift.io/v1", "kind": "DNS",
 			"metadata": map[string]any{"name": "cluster"}, "spec": map[string]any{"baseDomain": c.site.Domain()}}} {

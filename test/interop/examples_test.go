@@ -37,11 +37,11 @@ var refused = map[string]string{
 func TestPoliciesOfKubernetesNmstate(t *testing.T) {
 	src := open(t, "nmstate/kubernetes-nmstate")
 	s := shared.Server(t)
-	names := append(src.list("docs/examples", "*.yaml"), src.list("docs/user-guide", "*.yaml")...)
+	names := append(src.List("docs/examples", "*.yaml"), src.List("docs/user-guide", "*.yaml")...)
 	taken := 0
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			for _, o := range objects(t, src.read(name)) {
+			for _, o := range objects(t, src.Read(name)) {
 				require.Equal(t, "NodeNetworkConfigurationPolicy", o.GetKind())
 				require.NoError(t, strict(s).Create(t.Context(), o.DeepCopy(), client.DryRunAll))
 				if why, expected := refused[name]; expected {
@@ -61,10 +61,10 @@ func TestSamplesOfLifecycleAgent(t *testing.T) {
 	src := open(t, "openshift-kni/lifecycle-agent")
 	s := shared.Server(t)
 	var all []*unstructured.Unstructured
-	for _, name := range src.list("config/samples", "lca_v1_seedgenerator.yaml") {
-		all = append(all, objects(t, src.read(name))...)
+	for _, name := range src.List("config/samples", "lca_v1_seedgenerator.yaml") {
+		all = append(all, objects(t, src.Read(name))...)
 	}
-	for _, block := range regexp.MustCompile("(?s)```ya?ml\n(.*?)```").FindAllSubmatch(src.read("docs/ip-configuration.md"), -1) {
+	for _, block := range regexp.MustCompile("(?s)```ya?ml\n(.*?)```").FindAllSubmatch(src.Read("docs/ip-configuration.md"), -1) {
 		for _, o := range objects(t, block[1]) {
 			if o.GetKind() == "IPConfig" && o.Object["spec"] != nil {
 				all = append(all, o)
@@ -90,7 +90,7 @@ func TestSamplesOfLifecycleAgent(t *testing.T) {
 func TestPoolsOfMetal3(t *testing.T) {
 	src := open(t, "metal3-io/ip-address-manager")
 	s := shared.Server(t)
-	text := strings.ReplaceAll(string(src.read("examples/ippool/ippool.yaml")), "${NAMESPACE}", "default")
+	text := strings.ReplaceAll(string(src.Read("examples/ippool/ippool.yaml")), "${NAMESPACE}", "default")
 	kinds := map[string]int{}
 	for _, o := range objects(t, []byte(text)) {
 		if o.GetKind() == "Namespace" {

@@ -19,12 +19,12 @@ func TestRolloutsPassTheirDefinitions(t *testing.T) {
 	hub := open(t, "open-cluster-management-io/api")
 	batches := open(t, "openshift-kni/cluster-group-upgrades-operator")
 	s := shared.Server(t)
-	install(t, s, policies.read("deploy/crds/policy.open-cluster-management.io_policies.yaml"),
-		policies.read("deploy/crds/policy.open-cluster-management.io_placementbindings.yaml"),
-		batches.read("config/crd/bases/ran.openshift.io_clustergroupupgrades.yaml"),
-		hub.read("cluster/v1beta1/0000_02_clusters.open-cluster-management.io_placements.crd.yaml"),
-		hub.read("work/v1/0000_00_work.open-cluster-management.io_manifestworks.crd.yaml"),
-		hub.read("work/v1alpha1/0000_00_work.open-cluster-management.io_manifestworkreplicasets.crd.yaml"))
+	install(t, s, policies.Read("deploy/crds/policy.open-cluster-management.io_policies.yaml"),
+		policies.Read("deploy/crds/policy.open-cluster-management.io_placementbindings.yaml"),
+		batches.Read("config/crd/bases/ran.openshift.io_clustergroupupgrades.yaml"),
+		hub.Read("cluster/v1beta1/0000_02_clusters.open-cluster-management.io_placements.crd.yaml"),
+		hub.Read("work/v1/0000_00_work.open-cluster-management.io_manifestworks.crd.yaml"),
+		hub.Read("work/v1alpha1/0000_00_work.open-cluster-management.io_manifestworkreplicasets.crd.yaml"))
 	for _, name := range []string{"lca-fleet", "site-001", "site-002"} {
 		require.NoError(t, s.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	}

@@ -55,11 +55,11 @@ func TestEveryHostIsProvisionedWithItsOwnConfig(t *testing.T) {
 	operator, machineController := program(t, "baremetal-operator"), program(t, "machine-controller-manager")
 	s := shared.Server(t)
 	var definitions [][]byte
-	for _, name := range hosts.list("config/base/crds/bases", "metal3.io_*.yaml") {
-		definitions = append(definitions, hosts.read(name))
+	for _, name := range hosts.List("config/base/crds/bases", "metal3.io_*.yaml") {
+		definitions = append(definitions, hosts.Read(name))
 	}
-	for _, name := range controller.list("config/crd", "*metal3remediation*.yaml") {
-		definitions = append(definitions, controller.read(name))
+	for _, name := range controller.List("config/crd", "*metal3remediation*.yaml") {
+		definitions = append(definitions, controller.Read(name))
 	}
 	install(t, s, definitions...)
 	serve(t, s)

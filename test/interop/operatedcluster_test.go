@@ -60,8 +60,8 @@ func (c *operatedCluster) furnish() {
 		c.create(&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
 	for _, s := range c.sources {
-		for _, file := range s.list("manifests", "*.yaml") {
-			for _, o := range objects(c.t, s.read(file)) {
+		for _, file := range s.List("manifests", "*.yaml") {
+			for _, o := range objects(c.t, s.Read(file)) {
 				if slices.Contains(installed, o.GetKind()) {
 					c.create(o)
 				}
@@ -100,7 +100,7 @@ func (c *operatedCluster) setFeatures() {
 	c.t.Helper()
 	names := map[string]bool{}
 	for _, s := range c.sources {
-		for _, match := range featureName.FindAllSubmatch(s.read("vendor/github.com/openshift/api/features/features.go"), -1) {
+		for _, match := range featureName.FindAllSubmatch(s.Read("vendor/github.com/openshift/api/features/features.go"), -1) {
 			names[string(match[1])] = true
 		}
 	}

@@ -47,7 +47,7 @@ const featureGate = `{"apiVersion":"config.openshift.io/v1","kind":"FeatureGate"
 // render returns the rendered config of the pool of masters for these configs and the project's own.
 func (r *rendering) render(configs ...any) *mcv1.MachineConfig {
 	r.t.Helper()
-	files, manifests, out := r.source.export(bootstrapFiles, "templates"), r.t.TempDir(), r.t.TempDir()
+	files, manifests, out := r.source.Export(bootstrapFiles, "templates"), r.t.TempDir(), r.t.TempDir()
 	for _, name := range []string{"master.machineconfigpool.yaml", "machineconfigcontroller-controllerconfig.yaml"} {
 		require.NoError(r.t, os.Rename(filepath.Join(files, bootstrapFiles, name), filepath.Join(manifests, name)))
 	}

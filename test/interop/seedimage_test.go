@@ -64,14 +64,14 @@ func fields(t *testing.T, name string, text []byte, structure string) (out []str
 func TestLifecycleAgentReadsSeedImages(t *testing.T) {
 	src := open(t, "openshift-kni/lifecycle-agent")
 	const names, info = "internal/common/consts.go", "lca-cli/seedclusterinfo/seedclusterinfo.go"
-	theirs := constants(t, names, src.read(names))
+	theirs := constants(t, names, src.Read(names))
 	for name, ours := range map[string]string{
 		"SeedFormatVersion": image.FormatVersion, "SeedFormatOCILabel": image.LabelFormat, "SeedClusterInfoOCILabel": image.LabelCluster,
 		"ContainersListFileName": image.Containers, "SeedClusterInfoFileName": image.Manifest,
 	} {
 		require.Equal(t, theirs[name], ours, name)
 	}
-	prep := string(src.read("internal/prep/prep.go"))
+	prep := string(src.Read("internal/prep/prep.go"))
 	for _, file := range []string{image.Repo, image.RPMOSTree, image.MachineConfig, image.Var, image.Etc, image.EtcDeletions} {
 		require.Contains(t, prep, file, "it restores this file")
 	}
@@ -80,7 +80,7 @@ func TestLifecycleAgentReadsSeedImages(t *testing.T) {
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		ours[key] = true
 	}
-	for _, key := range fields(t, info, src.read(info), "SeedClusterInfo") {
+	for _, key := range fields(t, info, src.Read(info), "SeedClusterInfo") {
 		require.True(t, ours[key], "key %s of its cluster info is in ours", key)
 	}
 }
