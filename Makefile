@@ -26,6 +26,7 @@ include tools/controlplane/controlplane.mk
 include hack/release/release.mk
 -include lab/lab.mk
 -include internal/host/nm/net.mk
+-include test/nmstate/nmstate.mk
 
 .PHONY: help
 help: ## List the targets.

@@ -126,6 +126,9 @@ func shareWithRoot(root string) error {
 	if root == "" {
 		return nil
 	}
+	if err := unix.Mount(root, root, "", unix.MS_BIND|unix.MS_REC, ""); err != nil { // "ip netns exec" needs / to be a mount
+		return fmt.Errorf("bind %s: %w", root, err)
+	}
 	for _, dir := range []string{"/proc", "/sys", "/dev", "/run", "/etc/NetworkManager", "/var/lib/NetworkManager", "/etc/openvswitch"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			return err

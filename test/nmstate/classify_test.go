@@ -1,0 +1,256 @@
+//go:build nmstate
+
+package nmstate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/schema"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
+)
+
+// verdict is what became of a test.
+type verdict string
+
+const (
+	passed verdict = "passed"
+	failed verdict = "failed"
+	// declared needs what docs/nmstate-schema.md or docs/network-cli.md says is not supported, and was refused for it.
+	declared verdict = "declared"
+	// cannotRun needs a kernel module or a program that is missing here.
+	cannotRun verdict = "cannot run here"
+)
+
+// classifier judges by what was seen: the text of a refusal, the missing program. exceptions.txt holds the rest, by name.
+type classifier struct {
+	unsupported map[string]bool // paths and types that the schema's table does not support
+	exceptions  map[string]exception
+	filters     bool
+}
+
+type exception struct {
+	verdict verdict
+	why     string
+}
+
+func newClassifier(t *testing.T) classifier {
+	c := classifier{unsupported: map[string]bool{}, exceptions: readExceptions(t), filters: kernelFilters(t)}
+	for _, k := range slices.Concat(schema.Keys(), schema.Types()) {
+		c.unsupported[k.Path] = k.Support == schema.No || k.Support == schema.Read || k.Support == schema.Partly
+	}
+	return c
+}
+
+// readExceptions reads lines "TEST | VERDICT | REASON".
+func readExceptions(t *testing.T) map[string]exception {
+	t.Helper()
+	data, err := os.ReadFile("exceptions.txt")
+	require.NoError(t, err)
+	out := map[string]exception{}
+	for line := range strings.Lines(string(data)) {
+		parts := strings.Split(strings.TrimSpace(line), " | ")
+		if strings.HasPrefix(line, "#") || len(parts) != 3 {
+			continue
+		}
+		out[parts[0]] = exception{verdict(parts[1]), parts[2]}
+	}
+	return out
+}
+
+// row is a module's line of the table.
+type row struct {
+	Name                              string
+	Met, Passed, Failed, Declared, No int
+	Reasons                           map[verdict]map[string]int
+	Failures                          []string
+}
+
+func (r row) String() string {
+	return fmt.Sprintf("%s: met %d, passed %d, failed %d, declared %d, cannot run %d", r.Name, r.Met, r.Passed, r.Failed, r.Declared, r.No)
+}
+
+// noReport is why a module that has not run counts as failed.
+const noReport = "the module wrote no report"
+
+// judge counts what a module's report says.
+func (c classifier) judge(t *testing.T, module, report string) row {
+	t.Helper()
+	r := row{Name: strings.TrimSuffix(module, "_test.py"), Reasons: map[verdict]map[string]int{declared: {}, cannotRun: {}, failed: {}}}
+	outcomes := readOutcomes(t, report)
+	if len(outcomes) == 0 {
+		r.count(failed, module, noReport)
+		return r
+	}
+	for _, o := range outcomes {
+		v, why := c.verdictOf(o)
+		r.count(v, o.Test, why)
+	}
+	slices.Sort(r.Failures)
+	require.NoError(t, os.WriteFile(filepath.Join(report, "failures.txt"), []byte(strings.Join(r.Failures, "\n")+"\n"), 0o600))
+	return r
+}
+
+func (r *row) count(v verdict, test, why string) {
+	r.Met++
+	switch v {
+	case passed:
+		r.Passed++
+		return
+	case failed:
+		r.Failed++
+		r.Failures = append(r.Failures, test+" | "+why)
+	case declared:
+		r.Declared++
+	case cannotRun:
+		r.No++
+	}
+	r.Reasons[v][why]++
+}
+
+// verdictOf is what became of a test, and why. One that passed because a key was refused has proved nothing of the key.
+func (c classifier) verdictOf(o outcome) (verdict, string) {
+	name := strings.TrimPrefix(o.Test, moduleOf)
+	if e, ok := c.exceptions[name]; ok {
+		return e.verdict, e.why
+	}
+	for _, call := range o.Calls {
+		if path := c.refusedKey(call); path != "" {
+			return declared, path
+		}
+	}
+	if o.Outcome == "passed" {
+		return passed, ""
+	}
+	if path := c.refusedVerb(o.Text); path != "" {
+		return declared, path
+	}
+	if missing := c.missingHere(o); missing != "" {
+		return cannotRun, missing
+	}
+	if o.Outcome == "skipped" {
+		return cannotRun, "skips itself: " + strings.TrimPrefix(lastLine(o.Text), "Skipped: ")
+	}
+	return failed, lastLine(o.Text)
+}
+
+var item = regexp.MustCompile(`\[[^\]]*\]`)
+
+// refusedKey is the path or the type that validate refuses in the document of a call, and that the schema's table does
+// not support.
+func (c classifier) refusedKey(call call) string {
+	if path := c.refusedVerb(call.Said); path != "" {
+		return path
+	}
+	for _, p := range problemsOf(call.Document) {
+		path := item.ReplaceAllString(p.Path, "[]")
+		if path == "interfaces[].type" {
+			if kind := strings.Trim(strings.Fields(p.Reason)[0], `"`); c.unsupported[kind] {
+				return "type " + kind
+			}
+			continue
+		}
+		first, rest, _ := strings.Cut(p.Reason, " ")
+		if !strings.Contains(p.Reason, "is part of nmstate, and this product does not support it") {
+			continue
+		}
+		if !strings.HasPrefix(p.Reason, "is part") {
+			path = tree.Join(path, first)
+		}
+		if c.unsupported[path] || strings.HasPrefix(rest, "is part") && c.unsupported[item.ReplaceAllString(path, "")] {
+			return path
+		}
+	}
+	return ""
+}
+
+// problemsOf are what validate finds in a document.
+func problemsOf(document string) tree.Problems {
+	d, err := netstate.Decode([]byte(document))
+	if err == nil {
+		err = netstate.Validate(d)
+	}
+	var problems tree.Problems
+	if !errors.As(err, &problems) {
+		return nil
+	}
+	return problems
+}
+
+// verbs are what docs/network-cli.md says the program refuses.
+var verbs = regexp.MustCompile(`(--kernel|--no-verify|gen-conf) is not supported`)
+
+func (c classifier) refusedVerb(text string) string {
+	if m := verbs.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// signs of what is missing on this machine; the first group names it.
+var signs = []struct {
+	pattern *regexp.Regexp
+	what    string
+}{
+	{regexp.MustCompile(`this kernel has no links of kind \S+ \(module ([\w-]+)\)`), "kernel module "},
+	{regexp.MustCompile(`Failed command ip link add .* type (\w+)[\s\S]*(?:Unknown device type|not supported)`), "kernel module "},
+	{regexp.MustCompile(`No such file or directory: '([\w-]+)'`), "program "},
+	{regexp.MustCompile(`modprobe: FATAL: Module (\w+)`), "kernel module "},
+	{regexp.MustCompile(`(no Open vSwitch plug-in)`), "NetworkManager: "},
+	{regexp.MustCompile(`(System has not been booted with systemd)`), ""},
+}
+
+func (c classifier) missingHere(o outcome) string {
+	text := o.Text
+	for _, call := range o.Calls {
+		text += "\n" + call.Said
+	}
+	for _, s := range signs {
+		if m := s.pattern.FindStringSubmatch(text); m != nil {
+			return s.what + m[1]
+		}
+	}
+	for _, call := range o.Calls {
+		if !c.filters && filtersVLANs(call.Document) {
+			return "kernel option BRIDGE_VLAN_FILTERING"
+		}
+	}
+	return ""
+}
+
+// filtersVLANs says whether a document wants a bridge to filter VLANs.
+func filtersVLANs(document string) bool {
+	d, err := netstate.Decode([]byte(document))
+	if err != nil {
+		return false
+	}
+	for _, i := range d.Interfaces {
+		if i.Type != netstate.TypeLinuxBridge || i.Bridge == nil {
+			continue
+		}
+		if slices.ContainsFunc(i.Bridge.Ports, func(p netstate.BridgePort) bool { return p.VLAN != nil }) {
+			return true
+		}
+	}
+	return false
+}
+
+// lastLine is what a test said at its end, without where.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for k := len(lines) - 1; k >= 0; k-- {
+		if rest, ok := strings.CutPrefix(lines[k], "E   "); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return lines[len(lines)-1]
+}
