@@ -9,6 +9,7 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -77,7 +78,7 @@ func (t *transaction) activateProfile(ctx context.Context, c *plan.Change, path 
 		err := t.c.reapplyDevice(ctx, d.Path)
 		if err == nil {
 			t.activating[target{c.Layer(), c.Iface}] = d.Active.Path
-			return nil
+			return kernel.RemoveRoutes(c.Iface, lostRoutes(c))
 		}
 		t.log.Info("cannot change the interface in place; activating its profile again", "interface", c.Iface, "err", err)
 	}
@@ -99,6 +100,25 @@ func (t *transaction) activateProfile(ctx context.Context, c *plan.Change, path 
 		return t.upOnceManaged(ctx, c, path, err)
 	}
 	return err
+}
+
+// lostRoutes are those of tables of their own that a profile no longer has: of these, NetworkManager 1.42 leaves IPv4 routes behind
+// when it changes a device in place.
+func lostRoutes(c *plan.Change) (out []netstate.Route) {
+	if c.Before == nil {
+		return nil
+	}
+	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+		had, _ := profile.ProfileRoutes(c.Before.Settings, c.Iface, f)
+		has, _ := profile.ProfileRoutes(c.After, c.Iface, f)
+		for _, r := range had {
+			same := func(o netstate.Route) bool { return netstate.SameRoute(o, r) }
+			if r.Table() != netstate.MainTable && !slices.ContainsFunc(has, same) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
 }
 
 // hadLink says that the link of a change was there before the transaction.
