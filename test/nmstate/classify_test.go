@@ -152,23 +152,24 @@ func (c classifier) refusedKey(call call) string {
 		return path
 	}
 	for _, p := range problemsOf(call.Document) {
-		path := item.ReplaceAllString(p.Path, "[]")
-		if path == "interfaces[].type" {
-			if kind := strings.Trim(strings.Fields(p.Reason)[0], `"`); c.unsupported[kind] {
-				return "type " + kind
-			}
-			continue
+		if key := c.declaredKey(item.ReplaceAllString(p.Path, "[]"), p.Reason); key != "" {
+			return key
 		}
-		first, rest, _ := strings.Cut(p.Reason, " ")
-		if !strings.Contains(p.Reason, "is part of nmstate, and this product does not support it") {
-			continue
+	}
+	return ""
+}
+
+// declaredKey is the unsupported key or type that a problem is about; "" where the table does not say so.
+func (c classifier) declaredKey(path, reason string) string {
+	if path == "interfaces[].type" {
+		if kind := strings.Trim(strings.Fields(reason)[0], `"`); c.unsupported[kind] {
+			return "type " + kind
 		}
-		if !strings.HasPrefix(p.Reason, "is part") {
-			path = tree.Join(path, first)
-		}
-		if c.unsupported[path] || strings.HasPrefix(rest, "is part") && c.unsupported[item.ReplaceAllString(path, "")] {
-			return path
-		}
+		return ""
+	}
+	key, part := strings.CutSuffix(strings.SplitN(reason, ",", 2)[0], "is part of nmstate")
+	if path = tree.Join(path, strings.TrimSpace(key)); part && c.unsupported[strings.TrimSuffix(path, ".")] {
+		return strings.TrimSuffix(path, ".")
 	}
 	return ""
 }
@@ -179,11 +180,18 @@ func problemsOf(document string) tree.Problems {
 	if err == nil {
 		err = netstate.Validate(d)
 	}
-	var problems tree.Problems
-	if !errors.As(err, &problems) {
-		return nil
+	var unreadable tree.Problems
+	if errors.As(err, &unreadable) {
+		return unreadable
 	}
-	return problems
+	var refused netstate.Problems
+	_ = errors.As(err, &refused) // an error of another kind names no key
+	var out tree.Problems
+	for _, text := range refused {
+		path, reason, _ := strings.Cut(text, ": ")
+		out = append(out, tree.Problem{Path: path, Reason: reason})
+	}
+	return out
 }
 
 // verbs are what docs/network-cli.md says the program refuses.

@@ -37,7 +37,12 @@ func (w Wiring) newApplyCommand() *cobra.Command {
 			"The proof: a gateway that answered before the change must answer after it, unless the document removes its route. A\n" +
 			"change of the only uplink whose gateway does not answer before is refused, unless the document names another gateway,\n" +
 			"which then has to answer, or --no-probe is given.",
-		RunE: func(cmd *cobra.Command, files []string) error { return w.applyAll(cmd.Context(), a, files) },
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if cmd.CalledAs() == "set" {
+				w.Log.Warn("'set' is an old name of 'apply' and will go; use 'apply'")
+			}
+			return w.applyAll(cmd.Context(), a, files)
+		},
 	}
 	a.addFlags(cmd)
 	cmd.Flags().BoolVar(&a.noCommit, "no-commit", false, "leave the change uncommitted, for 'commit' or 'rollback'")

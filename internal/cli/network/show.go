@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +20,8 @@ func (w Wiring) newShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show [INTERFACE...]", Aliases: []string{"s"},
 		Short: "Show the network of this node, or interfaces of it",
-		Long: "Show the network of this node as an nmstate document. Names select interfaces and their routes; * and ? stand for\n" +
-			"letters, as in 'eno*'.",
+		Long: "Show the network of this node as an nmstate document. Names select interfaces, their routes and the rules of the tables\n" +
+			"of these; * and ? stand for letters, as in 'eno*'.",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if kernel {
 				return errKernel
@@ -34,6 +33,9 @@ func (w Wiring) newShowCommand() *cobra.Command {
 			if len(names) > 0 {
 				if d, err = selectInterfaces(d, names); err != nil {
 					return err
+				}
+				if len(d.Interfaces) == 0 {
+					w.Log.Warn("no interface has the name", "names", names)
 				}
 			}
 			if config {
@@ -48,7 +50,7 @@ func (w Wiring) newShowCommand() *cobra.Command {
 	return cmd
 }
 
-// selectInterfaces keeps the named interfaces and what routes over them.
+// selectInterfaces keeps the named interfaces, what routes over them, and the rules that lead into the tables of these routes.
 func selectInterfaces(d netstate.Document, names []string) (netstate.Document, error) {
 	for _, n := range names {
 		if _, err := path.Match(n, ""); err != nil {
@@ -58,25 +60,36 @@ func selectInterfaces(d netstate.Document, names []string) (netstate.Document, e
 	named := func(name string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { ok, _ := path.Match(n, name); return ok })
 	}
-	out := netstate.Document{}
+	out := netstate.Document{Interfaces: []netstate.Interface{}}
 	for _, i := range d.Interfaces {
 		if named(i.Name) {
 			out.Interfaces = append(out.Interfaces, i)
 		}
 	}
-	if len(out.Interfaces) == 0 {
-		return d, fmt.Errorf("show: no interface is named %s", strings.Join(names, " or "))
+	if d.Routes == nil || len(out.Interfaces) == 0 {
+		return out, nil
 	}
-	if d.Routes != nil {
-		away := func(r netstate.Route) bool { return !named(r.NextHopInterface) }
-		out.Routes = &netstate.Routes{
-			Running: slices.DeleteFunc(
-				slices.Clone(d.Routes.Running),
-				away,
-			), Config: slices.DeleteFunc(slices.Clone(d.Routes.Config), away),
-		}
+	away := func(r netstate.Route) bool { return !named(r.NextHopInterface) }
+	out.Routes = &netstate.Routes{
+		Running: slices.DeleteFunc(slices.Clone(d.Routes.Running), away), Config: slices.DeleteFunc(slices.Clone(d.Routes.Config), away),
+	}
+	if rules := rulesInto(out.Routes.Config, d.RouteRules); len(rules) > 0 {
+		out.RouteRules = &netstate.RouteRules{Config: rules}
 	}
 	return out, nil
+}
+
+// rulesInto are the rules that lead into the tables of the routes.
+func rulesInto(routes []netstate.Route, all *netstate.RouteRules) (out []netstate.RouteRule) {
+	if all == nil {
+		return nil
+	}
+	for _, rule := range all.Config {
+		if slices.ContainsFunc(routes, func(r netstate.Route) bool { return rule.RouteTable != 0 && r.Table() == rule.RouteTable }) {
+			out = append(out, rule)
+		}
+	}
+	return out
 }
 
 // stripRuntimeState leaves out what the network or the kernel gave, so that the document can be applied elsewhere or later.
