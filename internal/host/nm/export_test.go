@@ -17,5 +17,9 @@ func (n *Network) ObserveThoroughly(ctx context.Context) (netstate.Document, err
 	if err != nil {
 		return netstate.Document{}, err
 	}
-	return n.observeWithKernel(ctx, c, s)
+	d, err := n.observeWithKernel(ctx, c, s)
+	if err == nil {
+		err = addShown(&d)
+	}
+	return d, err
 }

@@ -83,14 +83,15 @@ func (n *testNode) refusedByProof(doc string) {
 	n.settled()
 }
 
-var hardwareAddress = regexp.MustCompile(`(?m)^.*mac-address: .*$`)
+var hardwareAddress = regexp.MustCompile(`(?m)^.*(mac-address|life-time): .*$`)
 
-// shown is the whole observed state as text. The kernel chooses the MAC address of a link that is made anew.
+// shown is the whole observed state as text, without what changes by itself. The kernel chooses the MAC address of a link that is
+// made anew, and with it the link-local address.
 func (n *testNode) shown() string {
 	n.t.Helper()
 	got, err := n.network().Observe(timeout(n.t))
 	require.NoError(n.t, err)
-	text, err := got.Encode()
+	text, err := got.Canonical().Encode()
 	require.NoError(n.t, err)
 	n.Until("the quick observation agrees with the thorough one", func() bool {
 		thorough, err := n.network().ObserveThoroughly(timeout(n.t))

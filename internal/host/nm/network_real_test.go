@@ -20,7 +20,7 @@ func TestObserve(t *testing.T) {
 	require.True(t, ok, "%+v", got.Interfaces)
 	require.Equal(t, netstate.StateUp, nic.State)
 	require.Equal(t, []netstate.Address{{IP: "192.0.2.10", PrefixLength: 24}}, nic.IPv4.Addresses)
-	require.Equal(t, []netstate.Address{{IP: "2001:db8::10", PrefixLength: 64}}, nic.IPv6.Addresses)
+	require.Equal(t, netstate.Address{IP: "2001:db8::10", PrefixLength: 64}, nic.IPv6.Addresses[0])
 	require.False(t, *nic.IPv4.DHCP)
 	require.False(t, *nic.IPv6.Autoconf)
 	gw, ok := netstate.DefaultGateway(got, netstate.IPv4, "uplink0")

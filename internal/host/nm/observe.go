@@ -16,8 +16,8 @@ import (
 )
 
 // Observe implements host.Network. Addresses that cannot be used yet (duplicate
-// address detection runs or failed) and IPv6 link-local ones are left out; the
-// tunnels of Open vSwitch are, too.
+// address detection runs or failed) are left out; the tunnels of Open vSwitch are, too. It alone tells what the kernel gives by
+// itself: link-local addresses, times that addresses have left, limits of the MTU.
 func (n *Network) Observe(ctx context.Context) (netstate.Document, error) {
 	select {
 	case n.observing <- struct{}{}:
@@ -34,7 +34,19 @@ func (n *Network) Observe(ctx context.Context) (netstate.Document, error) {
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
+	if err := addShown(&d); err != nil {
+		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
+	}
 	return d, nil
+}
+
+// addShown adds what is shown and neither planned nor verified.
+func addShown(d *netstate.Document) error {
+	shown, err := kernel.ReadShown()
+	if err == nil {
+		observe.AddShown(d, shown)
+	}
+	return err
 }
 
 // observeQuickly reads the kernel once, NetworkManager quickly, and observes. What concerns the names is read in full.

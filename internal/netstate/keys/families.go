@@ -43,6 +43,7 @@ func family(name string, own []Row) []Row {
 	both := []Row{
 		{Path: "enabled", Witness: Kernel, Property: Property{Setting: name + ".method"}},
 		{Path: "dhcp", Witness: Stored, Property: Property{Setting: name + ".method"}},
+		{Path: "address", Note: addressNotes[name]},
 		{Path: "address[].ip", Witness: Kernel, Property: Property{Setting: name + ".addresses"}},
 		{Path: "address[].prefix-length", Witness: Kernel, Property: Property{Setting: name + ".addresses"}},
 		{Path: "allow-extra-address", Witness: Order},
@@ -63,6 +64,8 @@ func family(name string, own []Row) []Row {
 	}
 	return rows
 }
+
+var addressNotes = map[string]string{"ipv6": "link-local ones are left to the kernel"}
 
 // What takes a key away that is not shown where it is unset. A key file without a mode means default-or-eui64.
 const (

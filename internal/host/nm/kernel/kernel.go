@@ -176,13 +176,12 @@ func Configured(routes []netstate.Route, protocols []int) []netstate.Route {
 // isInForce says that packets may carry the address as source, or that they may once the link is there: without a carrier the kernel
 // cannot look for another host with it, and the address stays tentative.
 func (k *State) isInForce(a netlink.Addr) bool {
-	switch {
-	case a.Flags&unix.IFA_F_OPTIMISTIC != 0:
-		return true
-	case a.Flags&unix.IFA_F_DADFAILED != 0:
-		return false
-	}
-	return a.Flags&unix.IFA_F_TENTATIVE == 0 || k.withoutCarrier[a.LinkIndex]
+	return isUsable(a.Flags) || a.Flags&unix.IFA_F_DADFAILED == 0 && k.withoutCarrier[a.LinkIndex]
+}
+
+// isUsable says that packets may carry the address as source.
+func isUsable(flags int) bool {
+	return flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 || flags&unix.IFA_F_OPTIMISTIC != 0
 }
 
 func prefixOf(a netlink.Addr) (netip.Prefix, bool) {

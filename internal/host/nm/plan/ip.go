@@ -18,7 +18,7 @@ import (
 // planIP brings one family's configuration into the profile. A family the document
 // does not mention stays as it is, and so do addresses where it lists none.
 func (p *Plan) planIP(c *Change, i netstate.Interface, f netstate.Family) error {
-	ip := f.Of(i)
+	ip := withoutLinkLocal(f.Of(i), c.After)
 	sec := profile.Section(f)
 	switch {
 	case ip == nil:
@@ -56,6 +56,22 @@ func disableFamily(s profile.Settings, sec string) {
 	// These would change what a later document brings.
 	s.Drop(sec, "route-table", "route-metric", "never-default", "ignore-auto-dns", "ignore-auto-routes")
 	dropPatience(s, sec)
+}
+
+// withoutLinkLocal leaves out link-local IPv6 addresses, as nmstate does: the kernel assigns them, and every state that is shown
+// lists them. One that the profile has already stays.
+func withoutLinkLocal(ip *netstate.IP, s profile.Settings) *netstate.IP {
+	if ip == nil || ip.Addresses == nil {
+		return ip
+	}
+	configured := s.Dicts("ipv6", "address-data")
+	out := *ip
+	out.Addresses = slices.DeleteFunc(slices.Clone(ip.Addresses), func(a netstate.Address) bool {
+		p, err := a.Prefix()
+		return err == nil && p.Addr().Is6() && p.Addr().IsLinkLocalUnicast() &&
+			!slices.ContainsFunc(configured, func(e map[string]dbus.Variant) bool { return profile.SameAddress(e, p) })
+	})
+	return &out
 }
 
 // justEnabled handles "enabled: true" with nothing else: whatever is configured stays.
