@@ -3,8 +3,11 @@ package netstate
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
@@ -26,6 +29,9 @@ func Decode(data []byte) (Document, error) {
 		return Document{}, fmt.Errorf("decode network document: %w", err)
 	}
 	if p := sizeProblems(d); len(p) > 0 {
+		return Document{}, fmt.Errorf("decode network document: %w", p)
+	}
+	if p := emptyDestinations(data); len(p) > 0 {
 		return Document{}, fmt.Errorf("decode network document: %w", p)
 	}
 	for n, r := range d.configRoutes() {
@@ -62,6 +68,31 @@ func (d Document) configRules() []RouteRule {
 		return nil
 	}
 	return d.RouteRules.Config
+}
+
+var emptyDestination = regexp.MustCompile(`destination["']?\s*:\s*(""|'')`)
+
+// emptyDestinations refuses routes with a destination that is empty: in an order to remove it would mean every route.
+func emptyDestinations(data []byte) (out tree.Problems) {
+	if !emptyDestination.Match(data) {
+		return nil
+	}
+	var d struct {
+		Routes struct {
+			Config []map[string]any `yaml:"config"`
+		} `yaml:"routes"`
+	}
+	if yaml.Unmarshal(data, &d) != nil {
+		return nil // it was read, so it is of another form
+	}
+	for n, r := range d.Routes.Config {
+		if text, says := r["destination"].(string); says && text == "" {
+			out = append(out, tree.Problem{
+				Path: fmt.Sprintf("routes.config[%d].destination", n), Reason: "is empty; leave it out to match every destination",
+			})
+		}
+	}
+	return out
 }
 
 func sizeProblems(d Document) tree.Problems {

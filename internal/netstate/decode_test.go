@@ -58,7 +58,9 @@ func TestTheDecoderRefusesWithPathAndLine(t *testing.T) {
 		"interfaces: [":                                                      "not YAML",
 		"hello":                                                              `must be a set of keys, not "hello"`,
 		"{[a]: 1}":                                                           "line 1: a key must be a word, not a list",
-		"routing: {}":                                                        `routing: unknown key`,
+		`routes: {config: [{next-hop-interface: a, state: absent, destination: ""}]}`: "routes.config[0].destination: is empty; leave it out",
+		`{"routes": {"config": [{"state": "absent", "destination": ""}]}}`:            "routes.config[0].destination: is empty; leave it out",
+		"routing: {}": `routing: unknown key`,
 	} {
 		_, err := Decode([]byte(text))
 		var all tree.Problems

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // A route leaves its table when it is removed, and those of other tables stay. NetworkManager 1.42 keeps it there.
@@ -37,4 +39,21 @@ func TestRouteLeavesItsTable(t *testing.T) {
 			require.Contains(t, n.IP(flag, "route", "show", "table", "all"), "table 51")
 		})
 	}
+}
+
+// Routes with several next hops, which another program made, are shown as a document may have them: weights are of IPv4 alone.
+func TestRoutesWithSeveralHopsCanBeApplied(t *testing.T) {
+	n := newNode(t)
+	n.IP("route", "add", "203.0.113.0/24", "nexthop", "via", "192.0.2.20", "weight", "2", "nexthop", "via", "192.0.2.21")
+	n.IP("-6", "route", "add", "2001:db8:f::/64", "nexthop", "via", "2001:db8::20", "dev", "uplink0", "nexthop", "via", "2001:db8::21", "dev",
+		"uplink0")
+	got, err := n.network().Observe(timeout(t))
+	require.NoError(t, err)
+	weights := map[string]int{}
+	for _, r := range got.Routes.Config {
+		weights[r.Destination] += r.Weight
+	}
+	require.Equal(t, 3, weights["203.0.113.0/24"])
+	require.Zero(t, weights["2001:db8:f::/64"])
+	require.NoError(t, netstate.Validate(netstate.Document{Routes: &netstate.Routes{Config: got.Routes.Config}}))
 }

@@ -117,7 +117,11 @@ func (k *State) readRoutes() error {
 		}
 		k.addRoute(r, r.LinkIndex, r.Gw, 0)
 		for _, hop := range r.MultiPath {
-			k.addRoute(r, hop.LinkIndex, hop.Gw, hop.Hops+1)
+			weight := 0 // of IPv6 nothing in a document can say it
+			if r.Family == netlink.FAMILY_V4 {
+				weight = hop.Hops + 1
+			}
+			k.addRoute(r, hop.LinkIndex, hop.Gw, weight)
 		}
 	}
 	return nil

@@ -1,15 +1,19 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // AddShown completes what a person or another program is shown: link-local addresses, the times that leased addresses have
-// left, limits of the MTU, and the controller of each port. What is planned and verified knows none of it.
+// left, limits of the MTU, and the controller of each port. A family that is off says that alone, and routes and rules are in
+// nmstate's order: captures pick them by their number. What is planned and verified knows none of it.
 func AddShown(d *netstate.Document, s *kernel.Shown) {
 	controllers := map[string]string{}
 	for _, c := range d.Interfaces {
@@ -19,6 +23,8 @@ func AddShown(d *netstate.Document, s *kernel.Shown) {
 			}
 		}
 	}
+	orderRoutes(d.Routes)
+	orderRules(d.RouteRules)
 	for n := range d.Interfaces {
 		i := &d.Interfaces[n]
 		if i.Type == netstate.TypeOVSBridge || i.Patch != nil {
@@ -38,6 +44,9 @@ func AddShown(d *netstate.Document, s *kernel.Shown) {
 }
 
 func withLifetimes(ip *netstate.IP, name string, s *kernel.Shown) *netstate.IP {
+	if ip.Off() {
+		return netstate.Disabled()
+	}
 	if ip == nil {
 		return nil
 	}
@@ -61,4 +70,50 @@ func lifetime(seconds uint32) string {
 		return "forever"
 	}
 	return fmt.Sprintf("%dsec", seconds)
+}
+
+func orderRoutes(r *netstate.Routes) {
+	if r == nil {
+		return
+	}
+	for _, all := range [][]netstate.Route{r.Running, r.Config} {
+		slices.SortStableFunc(all, func(a, b netstate.Route) int {
+			return cmp.Or(
+				ipv6First(strings.Contains(a.Destination, ":"), strings.Contains(b.Destination, ":")),
+				cmp.Compare(a.Table(), b.Table()), cmp.Compare(cmp.Or(a.NextHopInterface, "lo"), cmp.Or(b.NextHopInterface, "lo")),
+				cmp.Compare(a.Destination, b.Destination), cmp.Compare(a.NextHopAddress, b.NextHopAddress), cmp.Compare(a.Source, b.Source),
+				cmp.Compare(a.Weight, b.Weight), cmp.Compare(a.CWND, b.CWND),
+			)
+		})
+	}
+}
+
+func orderRules(r *netstate.RouteRules) {
+	if r == nil {
+		return
+	}
+	slices.SortStableFunc(r.Config, func(a, b netstate.RouteRule) int {
+		return cmp.Or(
+			ipv6First(a.Family == "ipv6", b.Family == "ipv6"), cmp.Compare(a.RouteTable, b.RouteTable), cmp.Compare(text(a.IPFrom), text(b.IPFrom)),
+			cmp.Compare(text(a.IPTo), text(b.IPTo)), cmp.Compare(a.Priority, b.Priority),
+		)
+	})
+}
+
+func ipv6First(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
