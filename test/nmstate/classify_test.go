@@ -34,6 +34,7 @@ const (
 // classifier judges by what was seen: the text of a refusal, the missing program. exceptions.txt holds the rest, by name.
 type classifier struct {
 	unsupported map[string]bool // paths and types that the schema's table does not support
+	limited     map[string]bool // paths of which the table supports all values but some
 	exceptions  map[string]exception
 	filters     bool
 }
@@ -44,9 +45,10 @@ type exception struct {
 }
 
 func newClassifier(t *testing.T) classifier {
-	c := classifier{unsupported: map[string]bool{}, exceptions: readExceptions(t), filters: kernelFilters(t)}
+	c := classifier{unsupported: map[string]bool{}, limited: map[string]bool{}, exceptions: readExceptions(t), filters: kernelFilters(t)}
 	for _, k := range slices.Concat(schema.Keys(), schema.Types()) {
 		c.unsupported[k.Path] = k.Support == schema.No || k.Support == schema.Read || k.Support == schema.Partly
+		c.limited[k.Path] = strings.HasPrefix(k.Note, "all but ")
 	}
 	return c
 }
@@ -119,8 +121,7 @@ func (r *row) count(v verdict, test, why string) {
 
 // verdictOf is what became of a test, and why. One that passed because a key was refused has proved nothing of the key.
 func (c classifier) verdictOf(o outcome) (verdict, string) {
-	name := strings.TrimPrefix(o.Test, moduleOf)
-	if e, ok := c.exceptions[name]; ok {
+	if e, ok := c.exceptions[strings.TrimPrefix(o.Test, moduleOf)]; ok && o.Outcome != "passed" {
 		return e.verdict, e.why
 	}
 	for _, call := range o.Calls {
@@ -151,6 +152,9 @@ func (c classifier) refusedKey(call call) string {
 	if path := c.refusedVerb(call.Said); path != "" {
 		return path
 	}
+	if call.Verb == "command" {
+		return ""
+	}
 	for _, p := range problemsOf(call.Document) {
 		if key := c.declaredKey(item.ReplaceAllString(p.Path, "[]"), p.Reason); key != "" {
 			return key
@@ -166,6 +170,9 @@ func (c classifier) declaredKey(path, reason string) string {
 			return "type " + kind
 		}
 		return ""
+	}
+	if word, _, _ := strings.Cut(reason, " "); c.limited[tree.Join(path, word)] {
+		return tree.Join(path, word)
 	}
 	key, part := strings.CutSuffix(strings.SplitN(reason, ",", 2)[0], "is part of nmstate")
 	if path = tree.Join(path, strings.TrimSpace(key)); part && c.unsupported[strings.TrimSuffix(path, ".")] {
@@ -210,9 +217,9 @@ var signs = []struct {
 	what    string
 }{
 	{regexp.MustCompile(`this kernel has no links of kind \S+ \(module ([\w-]+)\)`), "kernel module "},
-	{regexp.MustCompile(`Failed command ip link add .* type (\w+)[\s\S]*(?:Unknown device type|not supported)`), "kernel module "},
+	{regexp.MustCompile(`ip link add .*type (\w+)[^:]*: (?:Error: Unknown device type|RTNETLINK answers: Operation not supported)`), "kernel module "},
 	{regexp.MustCompile(`No such file or directory: '([\w-]+)'`), "program "},
-	{regexp.MustCompile(`modprobe: FATAL: Module (\w+)`), "kernel module "},
+	{regexp.MustCompile(`modprobe (\w+)[^:]*: `), "kernel module "},
 	{regexp.MustCompile(`(no Open vSwitch plug-in)`), "NetworkManager: "},
 	{regexp.MustCompile(`(System has not been booted with systemd)`), ""},
 }

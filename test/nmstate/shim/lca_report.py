@@ -18,6 +18,25 @@ def pytest_collection_finish(session):
             module.RETRY_COUNT = RETRIES
         if name.endswith("testlib.cmdlib"):
             module.format_exec_cmd_result = _describe
+            _note_commands(module)
+
+
+def _note_commands(cmdlib):
+    """Notes each command of the suite that failed: some tests go on without what it was to make."""
+    command_line, result_line = cmdlib.command_log_line, cmdlib._retcode_log_line
+    last = [""]
+
+    def command(args, cwd=None):
+        last[0] = " ".join(args)
+        return command_line(args, cwd)
+
+    def result(code, err=None):
+        if code != 0:
+            said = (err or b"").decode("utf-8", "replace")[-500:]
+            _calls().append({"verb": "command", "document": last[0], "said": f"{last[0]}: {said}"})
+        return result_line(code, err)
+
+    cmdlib.command_log_line, cmdlib._retcode_log_line = command, result
 
 
 def _describe(result):
