@@ -69,6 +69,12 @@ func (a Address) Prefix() (netip.Prefix, error) {
 	return p, nil
 }
 
+// LinkLocal says that the address is a link-local IPv6 one, which the kernel assigns by itself.
+func (a Address) LinkLocal() bool {
+	p, err := a.Prefix()
+	return err == nil && p.Addr().Is6() && p.Addr().IsLinkLocalUnicast()
+}
+
 // FromPrefix is the inverse of Address.Prefix.
 func FromPrefix(p netip.Prefix) Address {
 	return Address{IP: p.Addr().String(), PrefixLength: p.Bits()}

@@ -93,7 +93,9 @@ func (ip *IP) canonical() *IP {
 		out.AddrGenMode = ""
 	}
 	if ip.Token != nil {
-		if a, err := netip.ParseAddr(*ip.Token); err == nil {
+		if a, err := netip.ParseAddr(*ip.Token); err == nil && a.IsUnspecified() {
+			out.Token = new("") // none
+		} else if err == nil {
 			out.Token = new(a.String())
 		}
 	}
@@ -101,8 +103,11 @@ func (ip *IP) canonical() *IP {
 		out.Addresses = make([]Address, 0, len(ip.Addresses))
 	}
 	for _, a := range ip.Addresses {
+		if a.LinkLocal() {
+			continue
+		}
 		if p, err := a.Prefix(); err == nil {
-			if p.Addr().Is6() && p.Addr().IsLinkLocalUnicast() || IsKernelLoopback(p) {
+			if IsKernelLoopback(p) {
 				continue
 			}
 			a.IP = p.Addr().String()

@@ -144,7 +144,7 @@ func (ip *IP) Off() bool { return ip != nil && ip.Enabled != nil && !*ip.Enabled
 
 // ImpliedGenMode is addr-gen-mode, or what a token makes of it where that is left out: NetworkManager takes one with eui64 alone.
 func (ip *IP) ImpliedGenMode() string {
-	if ip.AddrGenMode == "" && textOf(ip.Token) != "" {
+	if token := textOf(ip.Token); ip.AddrGenMode == "" && token != "" && token != "::" {
 		return "eui64"
 	}
 	return ip.AddrGenMode

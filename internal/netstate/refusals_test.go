@@ -100,6 +100,7 @@ func TestRefusalsOfKinds(t *testing.T) {
 		v6("autoconf: true, dhcp: false"):                        "autoconf without dhcp is not implemented",
 		v6("dhcp-client-id: ll"):                                 "dhcp-client-id: this key belongs to ipv4",
 		v6("addr-gen-mode: random"):                              `interfaces[x].ipv6.addr-gen-mode: "random" is none of eui64, stable-privacy`,
+		v6("dhcp: true, autoconf: false, token: '::10'"):         "token is used with autoconf only",
 		v6("token: 192.0.2.1"):                                   "is not the lower half of an IPv6 address",
 		v6("forwarding: true"):                                   "forwarding is part of nmstate",
 		v6("dhcp: true, auto-route-table-id: -1"):                "is outside",

@@ -205,6 +205,9 @@ func (v *validator) checkAddressing(i Interface, f Family, ip *IP) {
 		if ip.AddrGenMode != "" && ip.AddrGenMode != "eui64" {
 			v.addProblem("token is used with addr-gen-mode eui64 only; leave addr-gen-mode out")
 		}
+		if ip.Autoconf != nil && !*ip.Autoconf {
+			v.addProblem("token is used with autoconf only; set autoconf, or leave the token out")
+		}
 		if a, err := netip.ParseAddr(t); err != nil || !a.Is6() {
 			v.addProblem("token %q is not the lower half of an IPv6 address such as ::10", t)
 		}

@@ -102,10 +102,10 @@ func stripRuntimeState(d netstate.Document) netstate.Document {
 				continue
 			}
 			own := **ip
-			own.Addresses = slices.DeleteFunc(slices.Clone(own.Addresses), netstate.Address.Dynamic)
-			if own.Auto() {
-				own.Addresses = nil
-			}
+			auto := own.Auto() // a lease may be without end
+			own.Addresses = slices.DeleteFunc(slices.Clone(own.Addresses), func(a netstate.Address) bool {
+				return a.Dynamic() || auto && !a.LinkLocal()
+			})
 			*ip = &own
 		}
 		d.Interfaces[n] = i

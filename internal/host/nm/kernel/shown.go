@@ -14,7 +14,7 @@ import (
 
 // Shown is what the kernel gives by itself and no document configures, for those who look at the node: by the name of the link.
 type Shown struct {
-	// LinkLocal are the usable link-local IPv6 addresses.
+	// LinkLocal are the link-local IPv6 addresses, those that are looked for on the network still among them.
 	LinkLocal map[string][]netip.Prefix
 	// Lifetimes are those of addresses that end unless they are renewed.
 	Lifetimes map[string]map[netip.Prefix]Lifetime
@@ -47,14 +47,14 @@ func ReadShown() (*Shown, error) {
 
 func (s *Shown) note(name string, a netlink.Addr) {
 	p, ok := prefixOf(a)
-	if !ok || name == "" || !isUsable(a.Flags) {
+	if !ok || name == "" {
 		return
 	}
 	if netstate.FamilyOf(p.Addr()) == netstate.IPv6 && p.Addr().IsLinkLocalUnicast() {
 		s.LinkLocal[name] = append(s.LinkLocal[name], p)
 		return
 	}
-	if a.Flags&unix.IFA_F_PERMANENT == 0 {
+	if isUsable(a.Flags) && a.Flags&unix.IFA_F_PERMANENT == 0 {
 		if s.Lifetimes[name] == nil {
 			s.Lifetimes[name] = map[netip.Prefix]Lifetime{}
 		}

@@ -67,8 +67,8 @@ func withoutLinkLocal(ip *netstate.IP, s profile.Settings) *netstate.IP {
 	configured := s.Dicts("ipv6", "address-data")
 	out := *ip
 	out.Addresses = slices.DeleteFunc(slices.Clone(ip.Addresses), func(a netstate.Address) bool {
-		p, err := a.Prefix()
-		return err == nil && p.Addr().Is6() && p.Addr().IsLinkLocalUnicast() &&
+		p, _ := a.Prefix() // one that is none is told elsewhere
+		return a.LinkLocal() &&
 			!slices.ContainsFunc(configured, func(e map[string]dbus.Variant) bool { return profile.SameAddress(e, p) })
 	})
 	return &out
@@ -182,6 +182,11 @@ func setMAC(c *Change, name, mac string, now netstate.Document) error {
 func addressing(s profile.Settings, ip *netstate.IP, f netstate.Family) error {
 	want := *ip
 	want.AddrGenMode = ip.ImpliedGenMode()
+	if ip.Token != nil {
+		if a, err := netip.ParseAddr(*ip.Token); err == nil && a.IsUnspecified() {
+			want.Token = new("") // none
+		}
+	}
 	part := map[netstate.Family]string{netstate.IPv4: keys.IPv4, netstate.IPv6: keys.IPv6}[f]
 	rows := keys.In(part, "")
 	if method := profile.Value[string](s, profile.Section(f), "method"); method != "auto" && method != "dhcp" {
