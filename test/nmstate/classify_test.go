@@ -171,8 +171,9 @@ func (c classifier) declaredKey(path, reason string) string {
 		}
 		return ""
 	}
-	if word, _, _ := strings.Cut(reason, " "); c.limited[tree.Join(path, word)] {
-		return tree.Join(path, word)
+	word, rest, _ := strings.Cut(reason, " ")
+	if inner := tree.Join(path, word); c.limited[inner] || c.unsupported[inner] && strings.Contains(rest, "not supported") {
+		return inner
 	}
 	key, part := strings.CutSuffix(strings.SplitN(reason, ",", 2)[0], "is part of nmstate")
 	if path = tree.Join(path, strings.TrimSpace(key)); part && c.unsupported[strings.TrimSuffix(path, ".")] {
@@ -202,11 +203,11 @@ func problemsOf(document string) tree.Problems {
 }
 
 // verbs are what docs/network-cli.md says the program refuses.
-var verbs = regexp.MustCompile(`(--kernel|--no-verify|gen-conf) is not supported`)
+var verbs = regexp.MustCompile(`(--kernel|--no-verify|gen-conf) is not supported|unknown command "(service|edit|autoconf|persist-nic-names)"`)
 
 func (c classifier) refusedVerb(text string) string {
 	if m := verbs.FindStringSubmatch(text); m != nil {
-		return m[1]
+		return "nmstatectl " + m[1] + m[2]
 	}
 	return ""
 }
@@ -218,7 +219,7 @@ var signs = []struct {
 }{
 	{regexp.MustCompile(`this kernel has no links of kind \S+ \(module ([\w-]+)\)`), "kernel module "},
 	{regexp.MustCompile(`ip link add .*type (\w+)[^:]*: (?:Error: Unknown device type|RTNETLINK answers: Operation not supported)`), "kernel module "},
-	{regexp.MustCompile(`No such file or directory: '([\w-]+)'`), "program "},
+	{regexp.MustCompile(`No such file or directory: '(?:/etc/)?([\w-]+)['/]`), "program "},
 	{regexp.MustCompile(`modprobe (\w+)[^:]*: `), "kernel module "},
 	{regexp.MustCompile(`(no Open vSwitch plug-in)`), "NetworkManager: "},
 	{regexp.MustCompile(`(System has not been booted with systemd)`), ""},

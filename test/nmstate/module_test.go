@@ -32,7 +32,11 @@ func TestModule(t *testing.T) {
 	if module == "" {
 		t.Skip("reason: TestSuite runs it, once for each module")
 	}
-	n := nmtest.Start(t)
+	n := nmtest.Bare(t)
+	if strings.Contains(module, "ovs") {
+		n.StartOVS()
+	}
+	n.StartManager()
 	furnish(t, os.Getenv(nmtest.EnvRoot))
 	ctx, cancel := context.WithTimeout(t.Context(), moduleTime)
 	defer cancel()
@@ -62,6 +66,7 @@ func furnish(t *testing.T, root string) {
 	t.Helper()
 	bind(t, os.Getenv(envTree), filepath.Join(root, insideTree))
 	bind(t, os.Getenv(envReport), filepath.Join(root, insideReport))
+	require.NoError(t, os.MkdirAll("/etc/NetworkManager/conf.d", 0o755))
 	for _, dir := range []string{"/tmp", "/var/lib/lca", "/var/log", "/etc/dnsmasq.d"} {
 		at := filepath.Join(root, dir)
 		require.NoError(t, os.MkdirAll(at, 0o755))

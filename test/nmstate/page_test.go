@@ -30,8 +30,8 @@ The integration tests of nmstate %s (commit %s of %s), unchanged, against ` + "`
 ` + "`kubectl lca network`" + `, each module on a NetworkManager of its own. The functions that upstream's library takes from
 its C library are replaced; a program's refusal counts as the kind of error that a test expects. "Declared" tests need
 what [nmstate-schema.md](nmstate-schema.md) or [network-cli.md](network-cli.md) says is not supported, and were refused
-with its path. "Cannot run" tests need a kernel module or a program that the machine of the run did not have, or skip
-themselves.
+with its path, or ask for upstream's own words. "Cannot run" tests need a kernel module or a program that the machine of
+the run did not have, or skip themselves.
 
 | module | met | passed | failed | declared | cannot run here |
 | --- | --- | --- | --- | --- | --- |
