@@ -77,18 +77,18 @@ func emptyDestinations(data []byte) (out tree.Problems) {
 	if !emptyDestination.Match(data) {
 		return nil
 	}
-	var d struct {
-		Routes struct {
-			Config []map[string]any `yaml:"config"`
-		} `yaml:"routes"`
+	var root yaml.Node
+	if err := yaml.Unmarshal(data, &root); err != nil || len(root.Content) == 0 {
+		return tree.Problems{{Reason: "not YAML"}}
 	}
-	if yaml.Unmarshal(data, &d) != nil {
-		return nil // it was read, so it is of another form
+	config := tree.Child(tree.Child(root.Content[0], "routes"), "config")
+	if config == nil {
+		return nil
 	}
-	for n, r := range d.Routes.Config {
-		if text, says := r["destination"].(string); says && text == "" {
+	for n, r := range config.Content {
+		if text := tree.Child(r, "destination"); text != nil && text.Value == "" && text.Tag == "!!str" {
 			out = append(out, tree.Problem{
-				Path: fmt.Sprintf("routes.config[%d].destination", n), Reason: "is empty; leave it out to match every destination",
+				Line: text.Line, Path: fmt.Sprintf("routes.config[%d].destination", n), Reason: "is empty; leave it out to match every destination",
 			})
 		}
 	}

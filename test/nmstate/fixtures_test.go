@@ -186,7 +186,7 @@ func desiredOf(text []byte) ([]byte, error) {
 		Spec map[string]any
 	}
 	if err := yaml.Unmarshal(text, &object); err != nil || object.Kind == "" {
-		return text, nil //nolint:nilerr // it is a document, which says what is wrong with it
+		return text, nil // it is a document, which says what is wrong with it
 	}
 	if object.Spec["capture"] != nil { // its templates are no document before they are resolved
 		p, err := policy.Read(text)

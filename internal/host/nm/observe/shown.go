@@ -94,8 +94,8 @@ func orderRules(r *netstate.RouteRules) {
 	}
 	slices.SortStableFunc(r.Config, func(a, b netstate.RouteRule) int {
 		return cmp.Or(
-			ipv6First(a.Family == "ipv6", b.Family == "ipv6"), cmp.Compare(a.RouteTable, b.RouteTable), cmp.Compare(text(a.IPFrom), text(b.IPFrom)),
-			cmp.Compare(text(a.IPTo), text(b.IPTo)), cmp.Compare(a.Priority, b.Priority),
+			ipv6First(a.Family == "ipv6", b.Family == "ipv6"), cmp.Compare(a.RouteTable, b.RouteTable),
+			cmp.Compare(text(a.IPFrom), text(b.IPFrom)), cmp.Compare(text(a.IPTo), text(b.IPTo)), cmp.Compare(a.Priority, b.Priority),
 		)
 	})
 }
