@@ -35,6 +35,7 @@ func (d Document) Canonical() Document {
 
 func (i Interface) canonical() Interface {
 	i.State = cmp.Or(i.State, StateUp)
+	i.LLDP = i.LLDP.withoutNeighbors()
 	i.MACAddress, i.PermanentMACAddress = strings.ToUpper(i.MACAddress), strings.ToUpper(i.PermanentMACAddress)
 	i.IPv4, i.IPv6 = i.IPv4.canonical(), i.IPv6.canonical()
 	if i.ProfileName == i.Name {

@@ -110,7 +110,7 @@ func comparablePart(want, got Interface) Interface {
 	if got.Type == TypeVRF {
 		want.MACAddress = "" // the kernel chooses it, and NetworkManager sets none; nmstate takes no notice, too
 	}
-	want.MinMTU, want.MaxMTU = 0, 0
+	want.MinMTU, want.MaxMTU, want.LLDP = 0, 0, want.LLDP.withoutNeighbors()
 	if want.Ethtool != nil {
 		want.Ethtool = want.Ethtool.withoutBounds()
 	}

@@ -97,6 +97,9 @@ func stripRuntimeState(d netstate.Document) netstate.Document {
 	d.Interfaces = slices.DeleteFunc(slices.Clone(d.Interfaces), func(i netstate.Interface) bool { return i.State == netstate.StateIgnore })
 	for n, i := range d.Interfaces {
 		i.PermanentMACAddress, i.MinMTU, i.MaxMTU, i.Driver = "", 0, 0, ""
+		if i.LLDP != nil {
+			i.LLDP = &netstate.LLDP{Enabled: i.LLDP.Enabled}
+		}
 		for _, ip := range []**netstate.IP{&i.IPv4, &i.IPv6} {
 			if *ip == nil {
 				continue

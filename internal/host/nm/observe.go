@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godbus/dbus/v5"
+
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nodewide"
@@ -31,6 +33,9 @@ func (n *Network) Observe(ctx context.Context) (netstate.Document, error) {
 	}
 	defer c.close()
 	_, d, err := n.observeQuickly(ctx, c, nil)
+	if err == nil {
+		err = c.addNeighbors(ctx, &d)
+	}
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
@@ -38,6 +43,34 @@ func (n *Network) Observe(ctx context.Context) (netstate.Document, error) {
 		return netstate.Document{}, fmt.Errorf("observe the network: %w", err)
 	}
 	return d, nil
+}
+
+// addNeighbors adds what interfaces that listen have heard of their neighbors.
+func (c *client) addNeighbors(ctx context.Context, d *netstate.Document) error {
+	for k := range d.Interfaces {
+		i := &d.Interfaces[k]
+		if i.LLDP == nil || i.LLDP.Enabled == nil || !*i.LLDP.Enabled {
+			continue
+		}
+		var path dbus.ObjectPath
+		err := c.call(ctx, pathManager, ifaceManager+".GetDeviceByIpIface", []any{i.Name}, &path)
+		if isGone(err) || isError(err, busName+".UnknownDevice") {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("find %s: %w", i.Name, err)
+		}
+		device, err := c.readProperties(ctx, path, ifaceDevice)
+		if isGone(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the neighbors of %s: %w", i.Name, err)
+		}
+		received, _ := device["LldpNeighbors"].Value().([]map[string]dbus.Variant) // an older NetworkManager has none
+		i.LLDP = &netstate.LLDP{Enabled: i.LLDP.Enabled, Neighbors: observe.Neighbors(received)}
+	}
+	return nil
 }
 
 // addShown adds what is shown and neither planned nor verified.

@@ -12,8 +12,8 @@ import (
 )
 
 // AddShown completes what a person or another program is shown: link-local addresses, the times that leased addresses have
-// left, limits of the MTU, and the controller of each port. A family that is off says that alone, and routes and rules are in
-// nmstate's order: captures pick them by their number. What is planned and verified knows none of it.
+// left, limits of the MTU, and the controller of each port. A family that is off says that alone. Interfaces are in the order of
+// their names, routes and rules in nmstate's order: captures pick them by their number. What is planned and verified knows none of it.
 func AddShown(d *netstate.Document, s *kernel.Shown) {
 	controllers := map[string]string{}
 	for _, c := range d.Interfaces {
@@ -23,6 +23,7 @@ func AddShown(d *netstate.Document, s *kernel.Shown) {
 			}
 		}
 	}
+	slices.SortStableFunc(d.Interfaces, func(a, b netstate.Interface) int { return strings.Compare(a.Name, b.Name) })
 	orderRoutes(d.Routes)
 	orderRules(d.RouteRules)
 	for n := range d.Interfaces {

@@ -13,7 +13,7 @@ import (
 // Captures pick routes by their number, so their order is nmstate's: IPv6 first, then by table, interface and destination.
 func TestShownRoutesAndRulesAreInTheOrderOfNmstate(t *testing.T) {
 	d, err := netstate.Decode([]byte(`
-interfaces: [{name: eth0, type: ethernet, state: up, ipv4: {enabled: false, dhcp: false}, ipv6: {enabled: true, dhcp: false}}]
+interfaces: [{name: eth1, type: ethernet}, {name: eth0, type: ethernet, state: up, ipv4: {enabled: false, dhcp: false}, ipv6: {enabled: true, dhcp: false}}]
 routes:
   running:
   - {destination: 203.0.113.0/24, next-hop-interface: eth1, table-id: 200}
