@@ -72,6 +72,7 @@ func readExceptions(t *testing.T) map[string]exception {
 // row is a module's line of the table.
 type row struct {
 	Name                              string
+	Kernel                            string
 	Met, Passed, Failed, Declared, No int
 	Reasons                           map[verdict]map[string]int
 	Failures                          []string
@@ -88,6 +89,10 @@ const noReport = "the module wrote no report"
 func (c classifier) judge(t *testing.T, module, report string) row {
 	t.Helper()
 	r := row{Name: strings.TrimSuffix(module, "_test.py"), Reasons: map[verdict]map[string]int{declared: {}, cannotRun: {}, failed: {}}}
+	r.Kernel = "machine"
+	if _, err := os.Stat(filepath.Join(report, guestConsole)); err == nil {
+		r.Kernel, c.filters = "guest", true
+	}
 	outcomes := readOutcomes(t, report)
 	if len(outcomes) == 0 {
 		r.count(failed, module, noReport)
@@ -139,7 +144,7 @@ func (c classifier) verdictOf(o outcome) (verdict, string) {
 		return cannotRun, missing
 	}
 	if o.Outcome == "skipped" {
-		return cannotRun, "skips itself: " + strings.TrimPrefix(lastLine(o.Text), "Skipped: ")
+		return cannotRun, "skips itself: " + lastLine(strings.ReplaceAll(o.Text, "setup: Skipped: ", ""))
 	}
 	return failed, lastLine(o.Text)
 }

@@ -17,4 +17,5 @@ rm -rf --one-file-system "$root"
 mkdir -p "$(dirname "$root")"
 mmdebstrap --mode=root --variant=apt --format=directory --components=main --include="$packages" "$suite" "$root" \
   >"$root.log" 2>&1 || { tail -n 5 "$root.log" >&2; exit 1; }
+mkdir -p "$root/lib/modules"
 touch "$root.done"

@@ -114,8 +114,13 @@ func runModule(t *testing.T, module, root, tree, report string) {
 	require.NoError(t, os.MkdirAll(report, 0o755))
 	self, err := os.Executable()
 	require.NoError(t, err)
+	settings := []string{envModule + "=" + module, envTree + "=" + tree, envReport + "=" + report, nmtest.EnvRoot + "=" + root}
+	if kernel := os.Getenv(envKernel); kernel != "" {
+		runGuest(t, absolute(t, kernel), self, settings, report)
+		return
+	}
 	cmd := exec.Command(self, "-test.run", "^TestModule$", "-test.v", "-test.timeout", (moduleTime + moduleTime).String())
-	cmd.Env = append(os.Environ(), envModule+"="+module, envTree+"="+tree, envReport+"="+report, nmtest.EnvRoot+"="+root)
+	cmd.Env = append(os.Environ(), settings...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUTS, Pdeathsig: syscall.SIGTERM}
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, os.WriteFile(filepath.Join(report, "run.txt"), out, 0o600))
