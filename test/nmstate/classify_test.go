@@ -208,7 +208,9 @@ func problemsOf(document string) tree.Problems {
 }
 
 // verbs are what docs/network-cli.md says the program refuses.
-var verbs = regexp.MustCompile(`(--kernel|--no-verify|gen-conf) is not supported|unknown command "(service|edit|autoconf|persist-nic-names)"`)
+var verbs = regexp.MustCompile(
+	`(--kernel|--no-verify|gen-conf) is not supported|unknown command "(service|edit|autoconf|persist-nic-names)"`,
+)
 
 func (c classifier) refusedVerb(text string) string {
 	if m := verbs.FindStringSubmatch(text); m != nil {
@@ -223,7 +225,7 @@ var signs = []struct {
 	what    string
 }{
 	{regexp.MustCompile(`this kernel has no links of kind \S+ \(module ([\w-]+)\)`), "kernel module "},
-	{regexp.MustCompile(`ip link add .*type (\w+)[^:]*: (?:Error: Unknown device type|RTNETLINK answers: Operation not supported)`), "kernel module "},
+	{regexp.MustCompile(`ip link add .*type (\w+)[^:]*: (?:Error: Unknown device type|RTNETLINK answers: Operation not supp)`), "kernel module "},
 	{regexp.MustCompile(`No such file or directory: '(?:/etc/)?([\w-]+)['/]`), "program "},
 	{regexp.MustCompile(`modprobe (\w+)[^:]*: `), "kernel module "},
 	{regexp.MustCompile(`(no Open vSwitch plug-in)`), "NetworkManager: "},

@@ -29,8 +29,9 @@ func TestVerdicts(t *testing.T) {
 			`{"interfaces": [{"name": "a", "ipv4": {"enabled": true, "forwarding": true}}]}`,
 		)}, declared, "interfaces[].ipv4.forwarding"},
 		"a verb": {outcome{Outcome: "failed", Calls: []call{{Said: "apply: --kernel is not supported: x"}}}, declared, "nmstatectl --kernel"},
-		"a mistake that is no declared key": {outcome{Outcome: "failed", Text: "E   no", Calls: refused(`{"interfaces": [{"name": "a", "mtu": 1}]}`)},
-			failed, "no"},
+		"a mistake that is no declared key": {outcome{
+			Outcome: "failed", Text: "E   no", Calls: refused(`{"interfaces": [{"name": "a", "mtu": 1}]}`),
+		}, failed, "no"},
 		"a module": {outcome{Outcome: "failed", Calls: []call{{Said: "this kernel has no links of kind bond (module bonding)"}}}, cannotRun,
 			"kernel module bonding"},
 		"a program": {outcome{Outcome: "failed", Text: "E   FileNotFoundError: [Errno 2] No such file or directory: 'systemctl'"}, cannotRun,

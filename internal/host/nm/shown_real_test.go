@@ -47,3 +47,10 @@ func TestWhatTheKernelGivesIsShown(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, plan)
 }
+
+// Links that other programs make are shown by nmstate's names of their kinds.
+func TestForeignLinksHaveNamesOfNmstate(t *testing.T) {
+	n := newNode(t)
+	n.IP("tuntap", "add", "tap0", "mode", "tap")
+	require.Equal(t, "tun", n.find("tap0", "").Type)
+}

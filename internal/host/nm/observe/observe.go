@@ -143,6 +143,10 @@ func (o *observer) linkType(l netlink.Link) string {
 		return "mac-vlan"
 	case "macvtap":
 		return netstate.TypeMACVTAP
+	case "tuntap":
+		return "tun"
+	case "ipoib":
+		return "infiniband"
 	case "openvswitch":
 		return netstate.TypeOVSInterface
 	default:
