@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,7 +44,8 @@ func (r *Reconciler) ensureAddress(
 	ctx context.Context, k kind, c *claim, p *supply, lease ipam.Lease, lock *lockv1.AddressLock,
 ) (string, error) {
 	name := lock.Spec.AddressName
-	err := r.Client.Create(ctx, k.newAddress(c, name, p.object, lease))
+	made := k.newAddress(c, name, p.object, lease)
+	err := r.Client.Create(ctx, made)
 	if err == nil {
 		return name, nil
 	}
@@ -57,7 +59,7 @@ func (r *Reconciler) ensureAddress(
 	mine := existing.belongsTo(c.key, c.GetUID())
 	switch {
 	case mine && canonicalAddress(existing.address) == lock.Spec.Address:
-		return name, nil
+		return name, r.addOwners(ctx, existing, made.GetOwnerReferences())
 	case mine:
 		return "", errors.Join(errServed, r.releaseLock(ctx, k, lock))
 	case existing.claim == c.key || existing.pool == p.poolName():
@@ -68,6 +70,27 @@ func (r *Reconciler) ensureAddress(
 		return "", fmt.Errorf("create address %s of %s: one of %s had that name, and is deleted", name, c.key, existing.claim)
 	}
 	return r.renameAddress(ctx, k, c, p, lease, lock, existing)
+}
+
+// addOwners adds the claim and the pool to the owners of an object that was registered in advance and that something else owns: the
+// garbage collector would delete it together with that. It deletes no object without owners, so that stays as it is.
+func (r *Reconciler) addOwners(ctx context.Context, h held, owners []metav1.OwnerReference) error {
+	have := h.GetOwnerReferences()
+	if len(have) == 0 || h.ownerUID() != "" {
+		return nil
+	}
+	before := h.DeepCopyObject().(client.Object)
+	for _, o := range owners {
+		if metav1.GetControllerOfNoCopy(h) != nil {
+			o.Controller = nil // an object has one controller at most
+		}
+		have = append(have, o)
+	}
+	h.SetOwnerReferences(have)
+	if err := r.Client.Patch(ctx, h.Object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("add the claim to the owners of address %s: %w", h.GetName(), err)
+	}
+	return nil
 }
 
 // renameAddress gives the address object of a lock another name, since a pool of another network uses that name.

@@ -42,7 +42,7 @@ func (k contract) readClaim(o *capi.IPAddressClaim) *claim {
 	ref := o.Spec.PoolRef
 	c := &claim{
 		Object: o, key: k.keyOf(client.ObjectKeyFromObject(o)), pool: types.NamespacedName{Namespace: o.Namespace, Name: ref.Name},
-		foreign: ref.APIGroup != metal3.GroupVersion.Group || ref.Kind != "IPPool",
+		foreign: ref.APIGroup != metal3.GroupVersion.Group || ref.Kind != poolKind,
 		cluster: o.Spec.ClusterName, ownFinalizers: []string{contractClaimFinalizer}, needsFinalizer: true,
 		fixedAddressName: o.Name, addressName: o.Status.AddressRef.Name, conditions: o.Status.Conditions,
 	}
@@ -64,7 +64,7 @@ func (k contract) readAddress(o *capi.IPAddress) held {
 	h := held{Object: o, address: o.Spec.Address,
 		claim: k.keyOf(types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.ClaimRef.Name}),
 		pool:  types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.PoolRef.Name}}
-	if o.Spec.PoolRef.APIGroup != metal3.GroupVersion.Group || o.Spec.PoolRef.Kind != "IPPool" {
+	if o.Spec.PoolRef.APIGroup != metal3.GroupVersion.Group || o.Spec.PoolRef.Kind != poolKind {
 		h.pool = types.NamespacedName{}
 	}
 	return h
@@ -95,7 +95,7 @@ func (k contract) newAddress(c *claim, name string, pool *metal3.IPPool, lease i
 				Controller: &yes, BlockOwnerDeletion: &yes}}},
 		Spec: capi.IPAddressSpec{
 			ClaimRef: capi.IPAddressClaimReference{Name: c.GetName()},
-			PoolRef:  capi.IPPoolReference{APIGroup: metal3.GroupVersion.Group, Kind: "IPPool", Name: pool.Name},
+			PoolRef:  capi.IPPoolReference{APIGroup: metal3.GroupVersion.Group, Kind: poolKind, Name: pool.Name},
 			Address:  lease.Address.String(), Prefix: &bits,
 		},
 	}

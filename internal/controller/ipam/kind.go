@@ -119,10 +119,16 @@ func (h held) ownerUID() types.UID {
 	return ""
 }
 
-// isPreRegistered says that no controller made the object: an installer did, for a claim that need not exist yet. An object that only its
-// pool owns was made for a claim that is gone: the garbage collector takes an owner that is gone off the list.
+// isPreRegistered says that no controller of addresses made the object: an installer did, or a tool whose own object owns it, for a claim
+// that need not exist yet. An object that its pool owns, and no claim, was made for a claim that is gone: the garbage collector takes an
+// owner that is gone off the list.
 func (h held) isPreRegistered() bool {
-	return h.ownerUID() == "" && (len(h.GetOwnerReferences()) == 0 || h.GetLabels()[metal3.PreRegisteredLabel] != "")
+	if h.GetLabels()[metal3.PreRegisteredLabel] != "" {
+		return h.ownerUID() == ""
+	}
+	return !slices.ContainsFunc(h.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
+		return o.Kind == h.claim.kind || o.Kind == poolKind
+	})
 }
 
 // belongsTo says that the object names the claim and was not made for an earlier claim of that name.
@@ -130,8 +136,11 @@ func (h held) belongsTo(of key, uid types.UID) bool {
 	return h.claim == of && (h.ownerUID() == uid || h.isPreRegistered())
 }
 
+// poolKind is the kind of pools.
+const poolKind = "IPPool"
+
 func ownerPool(pool *metal3.IPPool) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: metal3.GroupVersion.String(), Kind: "IPPool", Name: pool.Name, UID: pool.UID}
+	return metav1.OwnerReference{APIVersion: metal3.GroupVersion.String(), Kind: poolKind, Name: pool.Name, UID: pool.UID}
 }
 
 // native is the kind IPClaim of metal3.
@@ -161,7 +170,7 @@ func (k native) readClaim(o *metal3.IPClaim) *claim {
 	if o.Status.Address != nil {
 		c.addressName = o.Status.Address.Name
 	}
-	if g := groupOf(ref.APIVersion); g != "" && g != metal3.GroupVersion.Group || ref.Kind != "" && ref.Kind != "IPPool" {
+	if g := groupOf(ref.APIVersion); g != "" && g != metal3.GroupVersion.Group || ref.Kind != "" && ref.Kind != poolKind {
 		c.foreign = true
 	}
 	if ref.Namespace != "" && ref.Namespace != o.Namespace {
