@@ -95,6 +95,8 @@ type Reconciler struct {
 	differsSince map[string]time.Time
 	// reportedLost is of which boot a policy was reported as lost.
 	reportedLost map[string]string
+	// refused are the policies that cannot be reported on.
+	refused refusals
 	// latest is what the cache does not have yet.
 	latest latest.Objects[enactment, *enactment]
 }
@@ -144,11 +146,14 @@ func (r *Reconciler) processPolicies(ctx context.Context, s *observation) (time.
 			unknown = errors.Join(unknown, fmt.Errorf("compare the record of policy %s with the network: %w", v.name, err))
 		}
 		again = requeue.Sooner(again, wait)
-		if wait, err = r.processPolicy(ctx, s, v); err != nil {
+		if wait, err = r.processPolicy(ctx, s, v); isRefusedWrite(err) {
+			wait = r.reportRefusal(ctx, v, err, s.now)
+		} else if err != nil {
 			return 0, err
 		}
 		again = requeue.Sooner(again, wait)
 	}
+	again = requeue.Sooner(again, r.publishRefusals(ctx, s))
 	if unknown != nil && again > 0 { // an error would have the other policies wait longer and longer
 		r.Log.Warn("a policy cannot be judged", "error", unknown)
 		return again, nil

@@ -8,6 +8,10 @@ package netenactment
 // +kubebuilder:rbac:groups=nmstate.io,resources=nodenetworkconfigurationenactments/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 //
+// Which policies cannot have an enactment, on the node's own NodeNetworkState:
+//
+// +kubebuilder:rbac:groups=nmstate.io,resources=nodenetworkstates,verbs=patch
+//
 // Whether kubernetes-nmstate runs on this node:
 //
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list

@@ -50,12 +50,16 @@ func (r *Reconciler) observeNodes(ctx context.Context, policy *nmstatev1.NodeNet
 	for i := range list.Items {
 		n := &list.Items[i]
 		e := enactments[n.Name]
-		is := selects(n.Labels) && (e != nil || agents[n.Name])
+		agent := agents[n.Name]
+		is := selects(n.Labels) && (e != nil || agent != nil)
 		if policy.DeletionTimestamp != nil {
 			is = e != nil
 		}
 		if is {
 			node := r.rolloutNode(policy, n, e)
+			if agent != nil && (e == nil || e.Status.PolicyGeneration != policy.Generation) {
+				node.Refused = v1beta1.RefusalOf(agent, policy)
+			}
 			if policy.Spec.MachineConfigPoolSelector != nil && policy.DeletionTimestamp == nil {
 				has, err := r.isDelivered(ctx, policy, n.Annotations[currentConfigAnnotation])
 				var unreadable *unreadableError
@@ -147,16 +151,16 @@ func (r *Reconciler) rolloutNode(
 	return node
 }
 
-// nodesWithAgent are the nodes that publish their network.
-func (r *Reconciler) nodesWithAgent(ctx context.Context) (map[string]bool, error) {
+// nodesWithAgent are the metadata of what nodes publish of their network, by node.
+func (r *Reconciler) nodesWithAgent(ctx context.Context) (map[string]*metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("NodeNetworkStateList"))
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list network states: %w", err)
 	}
-	found := make(map[string]bool, len(list.Items))
+	found := make(map[string]*metav1.PartialObjectMetadata, len(list.Items))
 	for i := range list.Items {
-		found[list.Items[i].Name] = true
+		found[list.Items[i].Name] = &list.Items[i]
 	}
 	return found, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -39,16 +40,16 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, before, after *nmstate
 
 // releaseReverted releases a policy that no node has any longer. The cache is not trusted with that.
 func (r *Reconciler) releaseReverted(ctx context.Context, policy *nmstatev1.NodeNetworkConfigurationPolicy) error {
-	left := &v1beta1.NodeNetworkConfigurationEnactmentList{}
-	if err := r.Reader.List(ctx, left, client.MatchingLabels{nmstatev1.PolicyLabel: policy.Name}); err != nil {
-		return fmt.Errorf("list enactments of policy %s: %w", policy.Name, err)
+	left, err := r.enactmentsLeft(ctx, policy.Name)
+	if err != nil {
+		return err
 	}
 	nodes, err := r.nodeNames(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range left.Items {
-		if nodes[left.Items[i].Labels[nmstatev1.NodeLabel]] {
+	for i := range left {
+		if nodes[left[i].Labels[nmstatev1.NodeLabel]] {
 			return nil
 		}
 	}
@@ -58,6 +59,19 @@ func (r *Reconciler) releaseReverted(ctx context.Context, policy *nmstatev1.Node
 	}
 	r.emitEvent(policy, normal, "Reverted", "Revert", "every node has reverted the policy")
 	return r.patchFinalizers(ctx, before, policy)
+}
+
+// enactmentsLeft are the enactments of a policy, read past the cache. A name that is no label value has none: the API server stores no
+// such label, and refuses to search for it.
+func (r *Reconciler) enactmentsLeft(ctx context.Context, policy string) ([]v1beta1.NodeNetworkConfigurationEnactment, error) {
+	if len(validation.IsValidLabelValue(policy)) > 0 {
+		return nil, nil
+	}
+	list := &v1beta1.NodeNetworkConfigurationEnactmentList{}
+	if err := r.Reader.List(ctx, list, client.MatchingLabels{nmstatev1.PolicyLabel: policy}); err != nil {
+		return nil, fmt.Errorf("list enactments of policy %s: %w", policy, err)
+	}
+	return list.Items, nil
 }
 
 func (r *Reconciler) nodeNames(ctx context.Context) (map[string]bool, error) {
@@ -86,12 +100,12 @@ func (r *Reconciler) deleteLeftovers(ctx context.Context, name string) error {
 	if standby, err := r.peer.standbyReason(ctx, r.Reader, r.Now()); standby != "" || err != nil {
 		return err
 	}
-	list := &v1beta1.NodeNetworkConfigurationEnactmentList{}
-	if err := r.Reader.List(ctx, list, client.MatchingLabels{nmstatev1.PolicyLabel: name}); err != nil {
-		return fmt.Errorf("list enactments of policy %s: %w", name, err)
+	left, err := r.enactmentsLeft(ctx, name)
+	if err != nil {
+		return err
 	}
-	for i := range list.Items {
-		e := &list.Items[i]
+	for i := range left {
+		e := &left[i]
 		if err := r.Client.Delete(ctx, e, client.Preconditions{UID: &e.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete enactment %s of a policy that is gone: %w", e.Name, err)
 		}

@@ -54,7 +54,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1beta1.NodeNetworkConfigurationEnactment{}, enqueueLater(ofEnactment)).
 		Watches(&corev1.Node{}, enqueueLater(r.allPolicies), builder.WithPredicates(nodeChanged())).
-		WatchesMetadata(states, enqueueLater(r.allPolicies), builder.WithPredicates(createdOrDeleted())).
+		WatchesMetadata(states, enqueueLater(r.allPolicies), builder.WithPredicates(agentChanged())).
 		WatchesRawSource(source.Channel(r.later.wake, enqueueLater(r.allPolicies))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if r.later.watches, err = b.Build(r); err != nil {
@@ -85,9 +85,11 @@ func nodeChanged() predicate.Predicate {
 	}}
 }
 
-// createdOrDeleted is of objects that come and go.
-func createdOrDeleted() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+// agentChanged lets network states pass that come and go, and those that say something else of refused enactments.
+func agentChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetAnnotations()[v1beta1.RefusedAnnotation] != e.ObjectNew.GetAnnotations()[v1beta1.RefusedAnnotation]
+	}}
 }
 
 func ofEnactment(_ context.Context, o client.Object) []string {

@@ -57,6 +57,9 @@ type Counts struct {
 	Finished int
 	// MaxUnavailable in nodes.
 	MaxUnavailable int
+	// Refused counts nodes that can have no enactment, and Refusal says why the first of them cannot.
+	Refused int
+	Refusal string
 }
 
 // Decide says which nodes may start. It looks at the nodes' states alone, so that no count can be lost or leak.
@@ -258,6 +261,10 @@ func countNodes(p Policy, nodes []Node) Counts {
 		}
 		if n.hasStarted() {
 			c.Started++
+		}
+		if n.Refused != "" {
+			c.Refused++
+			c.Refusal = cmp.Or(c.Refusal, n.Refused)
 		}
 		switch n.State {
 		case condition.Available:

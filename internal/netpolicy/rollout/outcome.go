@@ -13,10 +13,13 @@ func (c Counts) Outcome() (condition.PolicyState, string) {
 	switch {
 	case c.Nodes == 0:
 		return condition.PolicyIgnored, "Policy does not match any node"
-	case c.Failed > 0 || c.Aborted > 0:
-		message := fmt.Sprintf("%d/%d nodes failed to configure", c.Failed, c.Nodes)
+	case c.Failed > 0 || c.Aborted > 0 || c.Refused > 0:
+		message := fmt.Sprintf("%d/%d nodes failed to configure", c.Failed+c.Refused, c.Nodes)
 		if c.Aborted > 0 {
 			message += fmt.Sprintf(", %d nodes aborted configuration", c.Aborted)
+		}
+		if c.Refused > 0 {
+			message += ": " + c.Refusal
 		}
 		return condition.PolicyFailed, message
 	case c.Finished < expected || c.Finished == 0:

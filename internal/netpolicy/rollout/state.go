@@ -23,6 +23,9 @@ type Node struct {
 	Granted bool
 	// Unresolved reports that values of the node are missing, such as an address that is not allocated yet: it cannot start.
 	Unresolved bool
+	// Refused is why the API server stores no enactment of the node; empty where it does. The node has not started, and starts once it
+	// has one.
+	Refused string
 }
 
 // Of reads state and grant from a node's enactment, which may be nil.
