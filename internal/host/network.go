@@ -16,12 +16,17 @@ type Network interface {
 	// Apply configures the document as one transaction: while it is open, a lost caller or a failed proof
 	// restores the former network. prove runs on the new network before anything is written to disk;
 	// nil proves nothing. Configuration that matches the document already is left untouched. While a change
-	// waits for its confirmation (NetworkTransaction), Apply fails with ErrNetworkPending.
+	// waits for its confirmation (NetworkTransaction), Apply fails with ErrNetworkPending; with ErrNetworkUnavailable where it may
+	// succeed later as it is.
 	Apply(ctx context.Context, want netstate.Document, prove func(context.Context) error, options ...NetworkOption) error
 	// Recover settles a transaction that a crash left open: it rolls back one that was not committed and finishes
 	// one that was. A change that still waits for its confirmation is left alone.
 	Recover(ctx context.Context) error
 }
+
+// ErrNetworkUnavailable reports that the network could not be changed, or observed, for a reason that passes and that no document has:
+// its manager is away or too busy to answer, or another program has the network on trial. The former network is in force.
+var ErrNetworkUnavailable = errors.New("the network cannot be changed now")
 
 // NetworkOption changes how a document is applied.
 type NetworkOption int

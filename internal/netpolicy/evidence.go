@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/probing"
 )
 
@@ -32,6 +33,8 @@ type Evidence struct {
 	Probe *ProbeResult `json:"probe,omitempty"`
 	// RolledBack: the former network is in force.
 	RolledBack bool `json:"rolledBack,omitempty"`
+	// Passing: the document had no part in the failure, and may succeed as it is.
+	Passing bool `json:"passing,omitempty"`
 }
 
 // Mismatch is one key that is not as desired, for example interfaces[eth1].mtu.
@@ -48,7 +51,7 @@ type ProbeResult struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Permanent says that the same document would fail again on the same node: a retry is of no use.
+// Permanent says that the document would fail again on any network: a retry is of no use.
 func (e Evidence) Permanent() bool { return e.Phase == PhaseValidate }
 
 // Clipped returns the evidence within MaxEvidence: the last mismatches are left out first, then texts are shortened.
@@ -114,6 +117,9 @@ func evidenceOf(err error) Evidence {
 	if f := (*failedIn)(nil); errors.As(err, &f) {
 		e.Phase = f.phase
 	}
+	// A network that is committed and could not be recorded is recorded by another attempt.
+	e.Passing = e.Phase == PhaseCommit || errors.Is(err, errUnprovable) ||
+		errors.Is(err, host.ErrNetworkUnavailable) || errors.Is(err, host.ErrNetworkPending)
 	if p, ok := probing.Failed(err); ok {
 		e.Phase = PhaseProbe
 		e.Probe = &ProbeResult{Name: p.Probe.Title(), Target: p.Probe.Target(), Message: p.Cause.Error()}

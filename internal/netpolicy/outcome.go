@@ -43,6 +43,8 @@ type Outcome struct {
 	// Required are the probes that passed, Skipped those that were not asked for, with the reason.
 	Required []string          `json:"required,omitempty"`
 	Skipped  []probing.Skipped `json:"skipped,omitempty"`
+	// Depends is what the document depended on before the enactment, as Dependencies has it; empty where that was not observed.
+	Depends string `json:"depends,omitempty"`
 	// Evidence explains a failure.
 	Evidence *Evidence `json:"evidence,omitempty"`
 	Started  time.Time `json:"started"`

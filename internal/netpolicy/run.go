@@ -96,7 +96,7 @@ func outcomeOf(n Ports, r Request, err error) Outcome {
 	e := &enactment{Ports: n, request: r}
 	w, lerr := e.loadWork()
 	if lerr == nil {
-		o.Document, o.Changes, o.Captured, o.Skipped = w.Document, w.Changes, w.Captured, w.Skipped
+		o.Document, o.Changes, o.Captured, o.Skipped, o.Depends = w.Document, w.Changes, w.Captured, w.Skipped, w.Depends
 		for _, p := range w.Required {
 			o.Required = append(o.Required, p.String())
 		}

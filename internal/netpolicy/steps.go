@@ -13,6 +13,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 )
 
+// errUnprovable says that nothing was tried: a gateway may answer a moment later.
+var errUnprovable = errors.New("nothing was changed")
+
 // recordPause lies between two tries to write the record.
 const recordPause = time.Second
 
@@ -40,6 +43,8 @@ type work struct {
 	Required  []probing.Probe   `json:"required,omitempty"`
 	Skipped   []probing.Skipped `json:"skipped,omitempty"`
 	Evidence  *Evidence         `json:"evidence,omitempty"`
+	// Depends is what the document depends on, as Dependencies has it, before anything changed.
+	Depends string `json:"depends,omitempty"`
 	// Kept: the network has the document, although the run that committed it ended before it could journal that.
 	Kept bool `json:"kept,omitempty"`
 }
@@ -74,14 +79,22 @@ func (e *enactment) resolveDocument(ctx context.Context) error {
 	}
 	resolved, err := Resolve(e.request, now)
 	if err != nil {
-		return e.keepEvidence(err)
+		return e.keepUnresolved(err, now)
 	}
 	text, err := resolved.Document.Encode()
 	if err != nil {
-		return e.keepEvidence(inPhase(PhaseResolve, err))
+		return e.keepUnresolved(inPhase(PhaseResolve, err), now)
 	}
 	return e.saveWork(work{Operation: e.request.OperationID, Document: string(text), Captured: resolved.Captured, Before: resolved.Before,
-		Dropped: resolved.Dropped})
+		Dropped: resolved.Dropped, Depends: Dependencies(string(text), len(e.request.Captures) > 0, now)})
+}
+
+// keepUnresolved keeps the evidence of a document that could not be resolved over the network of now.
+func (e *enactment) keepUnresolved(err error, now netstate.Document) error {
+	if serr := e.saveWork(work{Operation: e.request.OperationID, Depends: Dependencies("", true, now)}); serr != nil {
+		return errors.Join(err, fmt.Errorf("keep the evidence: %w", serr))
+	}
+	return e.keepEvidence(err)
 }
 
 // planDifference compares the document with what runs.
@@ -154,9 +167,9 @@ func (e *enactment) selectProbes(ctx context.Context) error {
 		return fmt.Errorf("observe the network: %w", err)
 	}
 	if uplink, only := OnlyUplink(document, now); only && len(w.Required) == 0 {
-		return e.keepEvidence(inPhase(PhaseProbe, operation.Refuse("the document changes %s, the node's only uplink, and no probe passes "+
-			"now, so nothing could prove the new network: repair the network first, or name a probe that has to pass in "+
-			"spec.probes", uplink)))
+		return e.keepEvidence(inPhase(PhaseProbe, fmt.Errorf("%w: %w", errUnprovable, operation.Refuse("the document changes %s, the node's "+
+			"only uplink, and no probe passes now, so nothing could prove the new network: repair the network first, or name a probe that "+
+			"has to pass in spec.probes", uplink))))
 	}
 	return e.saveWork(w)
 }

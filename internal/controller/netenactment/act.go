@@ -51,6 +51,7 @@ func (r *Reconciler) startEnactment(ctx context.Context, s *observation, v *poli
 	if err != nil {
 		return fmt.Errorf("store the request: %w", err)
 	}
+	delete(r.changedSince, v.name)
 	r.running.Reset()
 	r.running.Begin(s.now)
 	s.request = &request

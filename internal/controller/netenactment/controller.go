@@ -93,6 +93,8 @@ type Reconciler struct {
 	stateroot *string
 	// differsSince is since when this boot is known to run without a policy's document.
 	differsSince map[string]time.Time
+	// changedSince is since when what a failed policy depends on is known to have changed.
+	changedSince map[string]time.Time
 	// reportedLost is of which boot a policy was reported as lost.
 	reportedLost map[string]string
 	// refused are the policies that cannot be reported on.
@@ -140,7 +142,7 @@ func (r *Reconciler) processPolicies(ctx context.Context, s *observation) (time.
 		again = wait
 	}
 	var unknown error
-	for _, v := range s.views {
+	for _, v := range s.inTurn() {
 		wait, err := r.compareRecord(ctx, s, v)
 		if err != nil { // of this policy alone; an edit of it makes another record
 			unknown = errors.Join(unknown, fmt.Errorf("compare the record of policy %s with the network: %w", v.name, err))
@@ -166,6 +168,9 @@ func (r *Reconciler) processPolicy(ctx context.Context, s *observation, v *polic
 	j := decide(v, s)
 	if j.state == condition.Available {
 		r.checkDrift(ctx, s, v, &j)
+	}
+	if j.depends {
+		r.checkDependencies(ctx, s, v, &j)
 	}
 	if j.ready && s.request == nil {
 		if wait := j.due.Sub(s.now); wait > 0 {

@@ -20,11 +20,15 @@ import (
 const stateRemoved condition.State = "Removed"
 
 const (
-	// maxAttempts is how often a node tries one generation of a policy, as kubernetes-nmstate does.
+	// maxAttempts is how often a node tries one generation of a policy, as kubernetes-nmstate does, if what failed may pass by itself.
 	maxAttempts = 5
-	// The pause before the second attempt, which doubles with each, and its limit.
-	firstRetry = time.Second
-	maxRetry   = 30 * time.Second
+	// The pause before the second attempt, which doubles with each, and its limit; of attempts that a changed network brings, too.
+	firstRetry   = time.Second
+	maxRetry     = 30 * time.Second
+	maxReattempt = 10 * time.Minute
+	// dependencySettles is how long what a failed document depends on has to differ before the document is tried again: links come and
+	// go while the network finds back to its former state.
+	dependencySettles = 10 * time.Second
 )
 
 // decision is the state of one policy and what may be done about it.
@@ -37,6 +41,8 @@ type decision struct {
 	attempt int
 	due     time.Time
 	drift   []netpolicy.Mismatch
+	// depends: the document failed, and has another chance when what it depends on has changed.
+	depends bool
 }
 
 // decide derives the state of a policy. Its order matters: what runs comes first, then what has ended.
@@ -106,20 +112,59 @@ func decideWaiting(v *policyView, action string) decision {
 	return decision{state: condition.Pending, message: condition.MessagePending}
 }
 
-// decideFailed decides whether another attempt follows.
+// decideFailed decides whether another attempt follows. One follows by itself where the failure was of a kind that passes: the same
+// document on the same network fails again, and each attempt may hold the node, and its other policies, for minutes.
 func decideFailed(v *policyView, action string) decision {
 	o := v.outcome
 	message := "failed to configure"
 	if o.Evidence != nil {
 		message = o.Evidence.Message
 	}
-	if o.Attempt >= maxAttempts || o.Evidence != nil && o.Evidence.Permanent() {
-		return decision{state: condition.Failed, message: message}
+	granted := v.enactment != nil && nmstatev1beta1.Granted(v.enactment, v.policy)
+	if o.Evidence == nil || !o.Evidence.Passing || o.Attempt >= maxAttempts {
+		again := granted && o.Depends != "" && (o.Evidence == nil || !o.Evidence.Permanent())
+		return decision{state: condition.Failed, message: message, depends: again, action: action, attempt: o.Attempt + 1}
 	}
 	return decision{
 		state: condition.Retrying, message: fmt.Sprintf("%s; Retrying %d/%d", message, o.Attempt, maxAttempts),
-		ready: v.enactment != nil && nmstatev1beta1.Granted(v.enactment, v.policy), action: action, attempt: o.Attempt + 1,
-		due: o.Ended.Add(min(firstRetry<<max(o.Attempt-1, 0), maxRetry)),
+		ready: granted, action: action, attempt: o.Attempt + 1, due: o.Ended.Add(pauseBefore(o.Attempt+1, maxRetry)),
+	}
+}
+
+// pauseBefore is the pause before an attempt: it doubles with each, up to a limit.
+func pauseBefore(attempt int, limit time.Duration) time.Duration {
+	return min(firstRetry<<min(max(attempt-2, 0), 16), limit)
+}
+
+// checkDependencies gives a document that failed another chance when what it depends on is no longer as it was before the attempt, and
+// has been so for a while.
+func (r *Reconciler) checkDependencies(ctx context.Context, s *observation, v *policyView, j *decision) {
+	if s.request != nil {
+		return
+	}
+	now, err := s.observeNetwork(ctx)
+	if err != nil {
+		r.Log.Warn("it is unknown whether a failed policy has another chance", "policy", v.name, "error", err)
+		return
+	}
+	if netpolicy.Dependencies(v.outcome.Document, len(v.policy.Spec.Capture) > 0, now) == v.outcome.Depends {
+		delete(r.changedSince, v.name)
+		return
+	}
+	if r.changedSince == nil {
+		r.changedSince = map[string]time.Time{}
+	}
+	since, known := r.changedSince[v.name]
+	if !known {
+		since, r.changedSince[v.name] = s.now, s.now
+	}
+	j.ready, j.due = true, since.Add(dependencySettles)
+	limit := maxReattempt
+	if e := v.outcome.Evidence; e != nil && e.Phase == netpolicy.PhaseResolve {
+		limit = maxRetry // it holds the node for a moment only
+	}
+	if pause := v.outcome.Ended.Add(pauseBefore(j.attempt, limit)); pause.After(j.due) {
+		j.due = pause
 	}
 }
 

@@ -55,6 +55,19 @@ type policyView struct {
 	delivered bool
 }
 
+// inTurn are the policies in the order in which they may start: by name, those that failed before after those that have not been tried.
+func (s *observation) inTurn() []*policyView {
+	failed := func(v *policyView) int {
+		if v.policy != nil && v.outcome != nil && v.outcome.Result == netpolicy.ResultFailed && v.hasEnded(v.outcome.Action) {
+			return v.outcome.Attempt
+		}
+		return 0
+	}
+	turn := slices.Clone(s.views)
+	slices.SortStableFunc(turn, func(a, b *policyView) int { return cmp.Compare(failed(a), failed(b)) })
+	return turn
+}
+
 // observeNetwork observes the network, once in a pass.
 func (s *observation) observeNetwork(ctx context.Context) (netstate.Document, error) {
 	if s.observed == nil {

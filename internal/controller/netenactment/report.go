@@ -91,6 +91,7 @@ func (r *Reconciler) dropPolicy(ctx context.Context, v *policyView) error {
 	delete(r.corrections, v.name)
 	delete(r.differsSince, v.name)
 	delete(r.reportedLost, v.name)
+	delete(r.changedSince, v.name)
 	if v.enactment == nil {
 		return nil
 	}

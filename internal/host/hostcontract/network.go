@@ -28,6 +28,8 @@ type NetworkFixture struct {
 	// Boots returns the IPv4 addresses that the uplink would have after a reboot; nil leaves out
 	// what needs it.
 	Boots func(t *testing.T) []netip.Prefix
+	// Without calls during while the manager of the network does not run.
+	Without func(t *testing.T, during func())
 }
 
 // TestNetwork proves what host.Network promises.
@@ -54,6 +56,7 @@ func TestNetwork(t *testing.T, fresh func(t *testing.T) NetworkFixture) {
 		{"recovery leaves a pending change alone", networkRecoverPending},
 		{"a watcher is woken by a change", networkWatched},
 		{"a plan names what would change, and changes nothing", networkPlanned},
+		{"a change without a manager says that it may succeed later, and does", networkUnavailable},
 	})
 }
 
@@ -105,6 +108,17 @@ func (f NetworkFixture) require(t *testing.T, runs, boots netip.Prefix) {
 	if f.Boots != nil {
 		require.Equal(t, []netip.Prefix{boots}, f.Boots(t))
 	}
+}
+
+func networkUnavailable(t *testing.T, f NetworkFixture) {
+	f.Without(t, func() {
+		require.ErrorIs(t, f.Network.Apply(t.Context(), f.moved(), nil), host.ErrNetworkUnavailable)
+		_, err := f.Network.Observe(t.Context())
+		require.ErrorIs(t, err, host.ErrNetworkUnavailable)
+	})
+	f.require(t, f.Old, f.Old)
+	noError(t, f.Network.Apply(t.Context(), f.moved(), nil))
+	f.require(t, f.New, f.New)
 }
 
 func (f NetworkFixture) gateway(t *testing.T) string {

@@ -88,6 +88,11 @@ func TestNetwork(t *testing.T) {
 				}
 				return boots
 			},
+			Without: func(_ *testing.T, during func()) {
+				n.StopManager()
+				defer n.StartManager()
+				during()
+			},
 		}
 	})
 }

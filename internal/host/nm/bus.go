@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // Names of NetworkManager's D-Bus API.
@@ -26,8 +28,20 @@ const (
 	noObject      = dbus.ObjectPath("/")
 )
 
+// passing is an error of a kind that passes: it is a host.ErrNetworkUnavailable.
+type passing string
+
+// Error implements error.
+func (p passing) Error() string { return string(p) }
+
+// Is says so to errors.Is.
+func (passing) Is(target error) bool { return target == host.ErrNetworkUnavailable }
+
 // errNoManager says that NetworkManager does not run, or that its bus does not.
-var errNoManager = errors.New("NetworkManager is not running")
+const errNoManager = passing("NetworkManager is not running")
+
+// errNoAnswer says that NetworkManager, or the bus, did not answer in time.
+const errNoAnswer = passing("NetworkManager does not answer")
 
 // client is one connection to the bus, for the length of one call of the port.
 type client struct{ conn *dbus.Conn }
@@ -56,7 +70,7 @@ func (c *client) busOwner(ctx context.Context) (string, error) {
 		return "", errNoManager
 	}
 	if err != nil {
-		return "", fmt.Errorf("ask D-Bus for NetworkManager: %w", err)
+		return "", fmt.Errorf("ask D-Bus for NetworkManager: %w", markPassing(err))
 	}
 	return name, nil
 }
@@ -66,7 +80,7 @@ func (c *client) call(ctx context.Context, path dbus.ObjectPath, method string, 
 	// NoAutoStart: who stopped NetworkManager meant it.
 	call := c.conn.Object(busName, path).CallWithContext(ctx, method, dbus.FlagNoAutoStart, args...)
 	if call.Err != nil {
-		return fmt.Errorf("%s: %w", shortName(method), call.Err)
+		return fmt.Errorf("%s: %w", shortName(method), markPassing(call.Err))
 	}
 	if len(results) == 0 {
 		return nil
@@ -75,6 +89,18 @@ func (c *client) call(ctx context.Context, path dbus.ObjectPath, method string, 
 		return fmt.Errorf("%s: read the answer: %w", shortName(method), err)
 	}
 	return nil
+}
+
+// markPassing marks the errors of a bus whose NetworkManager went away or is too busy.
+func markPassing(err error) error {
+	switch {
+	case isError(err, "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"):
+		return fmt.Errorf("%w: %w", errNoManager, err)
+	case errors.Is(err, dbus.ErrClosed), isError(err, "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Timeout",
+		"org.freedesktop.DBus.Error.TimedOut", "org.freedesktop.DBus.Error.LimitsExceeded"):
+		return fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	return err
 }
 
 // properties are an object's properties of one D-Bus interface.

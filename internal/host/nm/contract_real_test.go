@@ -30,6 +30,12 @@ func TestContract(t *testing.T) {
 				}
 				return out
 			},
+			Without: func(t *testing.T, during func()) {
+				n.KillNM()
+				during()
+				n.StartNM()
+				n.Until("the uplink is up", func() bool { return n.has("192.0.2.10/24") })
+			},
 		}
 	})
 }

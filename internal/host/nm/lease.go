@@ -22,12 +22,15 @@ const (
 )
 
 // The two ways to lose a checkpoint.
-var (
+const (
 	// errLeaseLost says that NetworkManager no longer holds our checkpoint: it rolled it back, or it restarted.
-	errLeaseLost = errors.New("NetworkManager no longer holds the checkpoint")
+	errLeaseLost = passing("NetworkManager no longer holds the checkpoint")
 	// errLeaseOver says that NetworkManager did not answer before the checkpoint's time was over.
-	errLeaseOver = errors.New("the time of the checkpoint is over, and NetworkManager has not answered in it")
+	errLeaseOver = passing("the time of the checkpoint is over, and NetworkManager has not answered in it")
 )
+
+// errOnTrial says that another program holds a checkpoint, and may still go back to it.
+const errOnTrial = passing("another program has the network on trial")
 
 // takeLease opens a checkpoint of the whole network. NetworkManager goes back to it by itself
 // when the time is over, so a dead process heals.
@@ -46,6 +49,9 @@ func (c *client) takeLease(ctx context.Context, length time.Duration) (lease, er
 	if isError(err, busName+".InvalidArguments") && !strings.Contains(err.Error(), "already included") {
 		flags &^= leaseTrackDNS // an older NetworkManager
 		err = create()
+	}
+	if isError(err, busName+".InvalidArguments") { // it is there since a moment ago
+		err = fmt.Errorf("%w: %w", errOnTrial, err)
 	}
 	if err != nil {
 		return lease{}, fmt.Errorf("open a checkpoint: %w", err)
@@ -71,8 +77,7 @@ func (c *client) awaitOtherLeases(ctx context.Context, log *slog.Logger) error {
 	log.Warn("another program has the network on trial in NetworkManager; waiting until its checkpoint ends")
 	e := c.subscribeEvents()
 	defer e.close()
-	ctx, cancel := context.WithTimeoutCause(ctx, otherLeasesTime, fmt.Errorf("another program keeps the network on trial for more than %s",
-		otherLeasesTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, otherLeasesTime, fmt.Errorf("%w for more than %s", errOnTrial, otherLeasesTime))
 	defer cancel()
 	if err := e.waitFor(ctx, func() ([]string, error) { return c.otherLeases(ctx) }); err != nil {
 		return fmt.Errorf("wait for the checkpoint of another program to end: %w", err)
@@ -96,8 +101,8 @@ func (c *client) otherLeases(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("read the checkpoint %s: %w", path, err)
 		}
 		if profile.Get[uint32](cp, "RollbackTimeout") == 0 {
-			return nil, fmt.Errorf("another program has made a checkpoint of the network that never ends, %s; "+
-				"end it with: busctl call %s %s %s CheckpointDestroy o %s", path, busName, pathManager, ifaceManager, path)
+			return nil, fmt.Errorf("%w by a checkpoint that never ends, %s; "+
+				"end it with: busctl call %s %s %s CheckpointDestroy o %s", errOnTrial, path, busName, pathManager, ifaceManager, path)
 		}
 		held = append(held, fmt.Sprintf("checkpoint %s is held", path))
 	}

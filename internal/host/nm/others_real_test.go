@@ -10,6 +10,7 @@ import (
 	"github.com/godbus/dbus/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nmtest"
 )
@@ -53,6 +54,7 @@ func TestACheckpointWithoutAnEndIsNamed(t *testing.T) {
 	n := newNode(t)
 	end := n.takeCheckpoint(0)
 	err := n.network().Apply(timeout(t), document(t, moved), nil)
+	require.ErrorIs(t, err, host.ErrNetworkUnavailable)
 	require.ErrorContains(t, err, "CheckpointDestroy o /org/freedesktop/NetworkManager/Checkpoint/")
 	n.isOld()
 	end()

@@ -24,12 +24,15 @@ type networks struct{ n *Links }
 func (w networks) Observe(context.Context) (netstate.Document, error) {
 	w.n.Enter()
 	defer w.n.Unlock()
-	return w.n.net.observe(), nil
+	return w.n.net.observe(), w.n.requireManager()
 }
 
 func (w networks) Apply(
 	ctx context.Context, want netstate.Document, prove func(context.Context) error, options ...host.NetworkOption,
 ) error {
+	if err := w.n.requireManager(); err != nil {
+		return err
+	}
 	if _, pending, err := w.Pending(ctx); err != nil || pending {
 		return errors.Join(err, fmt.Errorf("apply network: %w", host.ErrNetworkPending))
 	}

@@ -49,6 +49,20 @@ type Links struct {
 	segments                   map[netip.Addr]int      // VLAN on which a machine is
 	proxied                    []netip.Prefix
 	served                     map[string]error // what answers, by target
+	away                       bool             // NetworkManager does not run
+}
+
+// StopManager ends NetworkManager, StartManager runs it again; the links stay as they are.
+func (n *Links) StopManager() { n.away = true }
+
+// StartManager undoes StopManager.
+func (n *Links) StartManager() { n.away = false }
+
+func (n *Links) requireManager() error {
+	if n.away {
+		return fmt.Errorf("NetworkManager is not running: %w", host.ErrNetworkUnavailable)
+	}
+	return nil
 }
 
 // New returns the links of a machine; nothing runs on them before NetworkUp.
