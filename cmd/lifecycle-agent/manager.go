@@ -27,11 +27,9 @@ import (
 	relocationv1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/relocation/v1beta1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/contractversion"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/ipam"
 )
-
-// namespace is where the agent is deployed, and the lease of its operator role.
-const namespace = "openshift-lifecycle-agent"
 
 // readyTimeout bounds a readiness check: kubelet waits one second.
 const readyTimeout = 500 * time.Millisecond
@@ -66,8 +64,8 @@ func newManager(f flags) (ctrl.Manager, error) {
 		HealthProbeBindAddress:        f.probes,
 		WebhookServer:                 webhook.NewServer(webhook.Options{Port: f.webhookPort, CertDir: f.webhookCerts}), // listens if used
 		LeaderElection:                f.leaderElection,
-		LeaderElectionID:              "lifecycle-agent.lca.openshift.io",
-		LeaderElectionNamespace:       namespace,
+		LeaderElectionID:              controller.OperatorLease,
+		LeaderElectionNamespace:       controller.Namespace,
 		LeaderElectionReleaseOnCancel: true, // the program ends when the manager does
 		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	})

@@ -28,6 +28,13 @@ const (
 	Node Role = "node"
 )
 
+const (
+	// Namespace is where the agent is deployed, and the lease of its operator role.
+	Namespace = "openshift-lifecycle-agent"
+	// OperatorLease is what the operator's replicas elect a leader by, and what tells nodes that one runs.
+	OperatorLease = "lifecycle-agent.lca.openshift.io"
+)
+
 // Controller is a part of the agent that --controllers enables or disables by name.
 type Controller struct {
 	Name    string

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -62,7 +63,7 @@ func addNetEnactments(mgr ctrl.Manager, o Options) error {
 		r := &netenactment.Reconciler{
 			Client: mgr.GetClient(), Cache: own, Reader: mgr.GetAPIReader(), Log: o.Log, NodeName: o.NodeName,
 			Node: o.Network, Metrics: m, Version: o.Version, Now: time.Now, Random: func() uint16 { return uint16(rand.Uint32()) },
-			InstallCLI: o.InstallCLI,
+			InstallCLI: o.InstallCLI, OperatorLease: types.NamespacedName{Namespace: Namespace, Name: OperatorLease},
 		}
 		return r.SetupWithManager(mgr, own)
 	}})

@@ -26,6 +26,22 @@ const (
 	ReasonConfigurationAborted       = "ConfigurationAborted"
 )
 
+// Reasons of the condition Pending that are not in kubernetes-nmstate, which calls every wait MaxUnavailableLimitReached.
+const (
+	// ReasonAwaitingOperator: the operator has not looked at the present generation of the policy yet.
+	ReasonAwaitingOperator = "AwaitingOperator"
+	// ReasonOperatorNotRunning: no operator renews its lease.
+	ReasonOperatorNotRunning = "OperatorNotRunning"
+	// ReasonRolloutHeld: the roll-out waits for a canary, an approval, a person, or another agent.
+	ReasonRolloutHeld = "RolloutHeld"
+	// ReasonNodeBusy: the node applies another policy.
+	ReasonNodeBusy = "NodeBusy"
+	// ReasonValueMissing: a template value of the node is missing.
+	ReasonValueMissing = "ValueMissing"
+	// ReasonNetworkComingUp: the network of this boot may still be coming up.
+	ReasonNetworkComingUp = "NetworkComingUp"
+)
+
 // MetaInfo says when, and by what program, a state was computed.
 type MetaInfo struct {
 	// Version of the program.

@@ -37,7 +37,7 @@ func (r *Reconciler) startEnactment(ctx context.Context, s *observation, v *poli
 		return err
 	}
 	if missing != "" {
-		j.message = missing
+		j.reason, j.message = nmstatev1beta1.ReasonValueMissing, missing
 		return nil
 	}
 	if err := r.InstallCLI.Install(); err != nil {

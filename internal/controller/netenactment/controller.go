@@ -81,6 +81,8 @@ type Reconciler struct {
 	// Now is the clock, Random the source of operation ids.
 	Now    func() time.Time
 	Random func() uint16
+	// OperatorLease is the lease that a running operator renews.
+	OperatorLease ktypes.NamespacedName
 	// InstallCLI puts the agent's lca-cli on the node; nil leaves the node's own.
 	InstallCLI nodejob.Installer
 
@@ -99,6 +101,8 @@ type Reconciler struct {
 	reportedLost map[string]string
 	// refused are the policies that cannot be reported on.
 	refused refusals
+	// operator is what was seen of the operator's lease.
+	operator operatorWatch
 	// latest is what the cache does not have yet.
 	latest latest.Objects[enactment, *enactment]
 }
@@ -178,6 +182,9 @@ func (r *Reconciler) processPolicy(ctx context.Context, s *observation, v *polic
 		} else if err := r.startEnactment(ctx, s, v, &j); err != nil {
 			return 0, fmt.Errorf("enact policy %s: %w", v.name, err)
 		}
+	}
+	if j.state == condition.Pending {
+		again = requeue.Sooner(again, r.explainPending(ctx, s, v, &j))
 	}
 	if s.request != nil {
 		again = requeue.Sooner(again, whileRunning)

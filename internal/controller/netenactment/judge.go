@@ -35,6 +35,8 @@ const (
 type decision struct {
 	state   condition.State
 	message string
+	// reason of Pending, where it is not that of the table.
+	reason string
 	// ready says that an enactment with this action may start, from due on.
 	ready   bool
 	action  string
@@ -43,6 +45,10 @@ type decision struct {
 	drift   []netpolicy.Mismatch
 	// depends: the document failed, and has another chance when what it depends on has changed.
 	depends bool
+	// ungranted: the operator has not let the node start.
+	ungranted bool
+	// lost: the message says what this boot runs without.
+	lost bool
 }
 
 // decide derives the state of a policy. Its order matters: what runs comes first, then what has ended.
@@ -101,7 +107,8 @@ func decideLeaving(v *policyView) decision {
 // decideWaiting is for what has not begun: the operator says when.
 func decideWaiting(v *policyView, action string) decision {
 	if v.enactment != nil && nmstatev1beta1.Granted(v.enactment, v.policy) {
-		return decision{state: condition.Pending, message: condition.MessagePending, ready: true, action: action, attempt: 1}
+		return decision{state: condition.Pending, reason: nmstatev1beta1.ReasonAwaitingOperator, message: messageAwaiting, ready: true,
+			action: action, attempt: 1}
 	}
 	if v.enactment != nil && v.enactment.Status.PolicyGeneration == v.policy.Generation {
 		// The operator writes this condition itself, before the node starts.
@@ -109,7 +116,7 @@ func decideWaiting(v *policyView, action string) decision {
 			return decision{state: condition.Aborted, message: condition.MessageAborted}
 		}
 	}
-	return decision{state: condition.Pending, message: condition.MessagePending}
+	return decision{state: condition.Pending, reason: nmstatev1beta1.ReasonAwaitingOperator, message: messageAwaiting, ungranted: true}
 }
 
 // decideFailed decides whether another attempt follows. One follows by itself where the failure was of a kind that passes: the same
@@ -264,10 +271,11 @@ func decideLost(v *policyView) decision {
 		if len(v.compared.differ) > 0 {
 			message += ": " + listMismatches(v.compared.differ)
 		}
-		return decision{state: condition.Pending, message: message}
+		return decision{state: condition.Pending, reason: nmstatev1beta1.ReasonNetworkComingUp, message: message}
 	}
 	j := decideWaiting(v, netpolicy.ActionApply)
-	if j.state == condition.Pending {
+	j.lost = j.state == condition.Pending
+	if j.lost {
 		j.message = messageLost + listMismatches(v.compared.differ)
 	}
 	return j

@@ -16,6 +16,10 @@ package netenactment
 //
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list
 //
+// Whether an operator is there to let the node start:
+//
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=openshift-lifecycle-agent,resources=leases,resourceNames=lifecycle-agent.lca.openshift.io,verbs=get
+//
 // Events on a cluster-scoped object live in the default namespace:
 //
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create

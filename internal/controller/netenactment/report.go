@@ -138,10 +138,11 @@ func projectStatus(before nmstatev1beta1.NodeNetworkConfigurationEnactmentStatus
 		after.Failure, after.Plan, after.Drift = nil, nil, nil
 	}
 	// Heartbeats alone are not written: an idle node writes nothing.
-	if set := condition.SetEnactment(before.Conditions, j.state, status.Clip(j.message), now.Time); !condition.Same(
-		before.Conditions,
-		set,
-	) {
+	set := condition.SetEnactment(before.Conditions, j.state, status.Clip(j.message), now.Time)
+	if j.state == condition.Pending {
+		set = condition.SetPending(before.Conditions, j.reason, status.Clip(j.message), now.Time)
+	}
+	if !condition.Same(before.Conditions, set) {
 		after.Conditions = set
 	}
 	if v.committed != nil && v.isCurrent() {

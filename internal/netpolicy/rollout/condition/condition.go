@@ -94,6 +94,15 @@ func SetEnactment(have []nmstatev1.Condition, state State, message string, now t
 	return setConditions(have, enactmentTypes, enactments[state], message, now)
 }
 
+// SetPending returns the conditions of an enactment that is Pending for a reason of its own; an empty one is the table's.
+func SetPending(have []nmstatev1.Condition, reason, message string, now time.Time) []nmstatev1.Condition {
+	r := enactments[Pending]
+	if reason != "" {
+		r.reason = reason
+	}
+	return setConditions(have, enactmentTypes, r, message, now)
+}
+
 // SetPolicy returns the conditions of a policy in a state. Conditions of other types stay.
 func SetPolicy(have []nmstatev1.Condition, state PolicyState, message string, now time.Time) []nmstatev1.Condition {
 	return setConditions(have, policyTypes, policies[state], message, now)
