@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -136,14 +135,14 @@ func (n *Network) removeJournal() error {
 // survivingPart is what a record of an earlier boot still has a say in: profiles on the disk. Those in memory ended with their
 // boot, and a program that had made them, such as OpenShift's configure-ovs, makes others under the same names. A record of
 // this boot is returned as it is.
-func (r *record) survivingPart(boot string) *record {
+func (r *record) survivingPart(boot string, at folders) *record {
 	if r.Boot == "" || boot == "" || r.Boot == boot {
 		return r
 	}
-	gone := func(i string) bool { return r.inMemory(i) }
+	gone := func(i string) bool { return r.inMemory(i, at) }
 	left := *r
 	left.earlier = true
-	left.Old, left.New = onDisk(r.Old), onDisk(r.New)
+	left.Old, left.New = onDisk(r.Old, at), onDisk(r.New, at)
 	left.Before, left.After = withoutInterfaces(r.Before, gone), withoutInterfaces(r.After, gone)
 	foreign := func(f kernel.Foreign) bool { return gone(f.Iface) }
 	left.ForeignBefore = slices.DeleteFunc(slices.Clone(r.ForeignBefore), foreign)
@@ -162,7 +161,7 @@ func (r *record) survivingPart(boot string) *record {
 
 // inMemory says that an interface had a profile that was not on the disk when the transaction began, or has none when it is
 // committed.
-func (r *record) inMemory(iface string) bool {
+func (r *record) inMemory(iface string, at folders) bool {
 	files := r.Old
 	if r.Phase == phaseCommitted {
 		files = r.New
@@ -172,7 +171,7 @@ func (r *record) inMemory(iface string) bool {
 			continue
 		}
 		for path, text := range files {
-			if strings.HasPrefix(path, volatileDir) && keyfileUUID(text) == p.UUID {
+			if at.isVolatile(path) && keyfileUUID(text) == p.UUID {
 				return true
 			}
 		}
@@ -180,9 +179,9 @@ func (r *record) inMemory(iface string) bool {
 	return false
 }
 
-func onDisk(files map[string]string) map[string]string {
+func onDisk(files map[string]string, at folders) map[string]string {
 	out := maps.Clone(files)
-	maps.DeleteFunc(out, func(path, _ string) bool { return strings.HasPrefix(path, volatileDir) })
+	maps.DeleteFunc(out, func(path, _ string) bool { return at.isVolatile(path) })
 	return out
 }
 

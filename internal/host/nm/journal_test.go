@@ -126,7 +126,7 @@ func TestRecoverLeavesProfilesOfAnEarlierBootsMemoryAlone(t *testing.T) {
 		require.Equal(t, oldFile, m[etcX], "what is on the disk is put in order in every boot")
 		require.Equal(t, want, m[runOVS], boot)
 	}
-	left := r.survivingPart("now")
+	left := r.survivingPart("now", folders{persistent: persistentDir})
 	require.Equal(t, []netstate.Interface{{Name: "eno1"}}, left.Before.Interfaces, "br-ex is not waited for")
 	require.Equal(t, []netstate.Route{{NextHopInterface: "eno1"}}, left.Before.Routes.Config)
 	require.Equal(t, []kernel.Foreign{{Iface: "eno1"}}, left.ForeignBefore)

@@ -12,16 +12,14 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 )
 
-// Where NetworkManager keeps profiles: persistent ones, and those until the next boot.
-const (
-	persistentDir = "/etc/NetworkManager/system-connections"
-	volatileDir   = "/run/NetworkManager/system-connections"
-)
-
 // readKeyfiles reads the files of the given profiles in both folders, by path.
 func (n *Network) readKeyfiles(uuids []string) (map[string]string, error) {
 	out := map[string]string{}
-	for _, dir := range []string{persistentDir, volatileDir} {
+	persistent, err := n.keyfileDir()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{persistent, volatileDir} {
 		names, err := n.o.Files.List(dir)
 		if err != nil {
 			return nil, fmt.Errorf("list profiles: %w", err)
@@ -64,6 +62,10 @@ func keyfileUUID(text string) string {
 // putBack makes the files of the record's profiles equal to the given texts, byte for byte, and
 // says whether it had to change anything. Files in memory are of this boot, which a record of an earlier one knows nothing of.
 func (n *Network) putBack(r *record, want map[string]string) (bool, error) {
+	at, err := n.keyfileFolders()
+	if err != nil {
+		return false, err
+	}
 	have, err := n.readKeyfiles(r.profileUUIDs())
 	if err != nil {
 		return false, fmt.Errorf("compare the profiles: %w", err)
@@ -81,7 +83,7 @@ func (n *Network) putBack(r *record, want map[string]string) (bool, error) {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(have)) {
-		if _, ok := want[path]; ok || r.earlier && strings.HasPrefix(path, volatileDir) {
+		if _, ok := want[path]; ok || r.earlier && at.isVolatile(path) {
 			continue
 		}
 		changed = true
@@ -89,7 +91,7 @@ func (n *Network) putBack(r *record, want map[string]string) (bool, error) {
 			return changed, fmt.Errorf("remove profile: %w", err)
 		}
 	}
-	return changed, n.flushRemovals(persistentDir)
+	return changed, n.flushRemovals(at.persistent)
 }
 
 // flushProfiles writes the profiles' files once more through Files, which flushes them to the disk, and flushes what was deleted;
@@ -103,7 +105,11 @@ func (n *Network) flushProfiles(files map[string]string) error {
 			return fmt.Errorf("flush profile: %w", err)
 		}
 	}
-	return n.flushRemovals(persistentDir)
+	dir, err := n.keyfileDir()
+	if err != nil {
+		return err
+	}
+	return n.flushRemovals(dir)
 }
 
 // isFlushable says that a file is on the disk, and a file: a tombstone is a link.
@@ -169,13 +175,17 @@ func (n *Network) settlePairs() error {
 
 // findPairEnds are the ends of pairs that have a persistent profile, sorted.
 func (n *Network) findPairEnds() ([]string, error) {
-	files, err := n.o.Files.List(persistentDir)
+	dir, err := n.keyfileDir()
+	if err != nil {
+		return nil, err
+	}
+	files, err := n.o.Files.List(dir)
 	if err != nil {
 		return nil, err
 	}
 	peers, named, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, name := range files {
-		text, err := n.o.Files.Read(filepath.Join(persistentDir, name))
+		text, err := n.o.Files.Read(filepath.Join(dir, name))
 		if err != nil {
 			continue // a folder, or gone meanwhile
 		}

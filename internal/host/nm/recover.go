@@ -41,7 +41,11 @@ func (n *Network) recoverChange(ctx context.Context) error {
 		}
 	}
 	n.o.Log.Warn("a change of the network was interrupted", "phase", r.Phase, "began", r.Began)
-	r = r.survivingPart(n.o.Boot())
+	at, err := n.keyfileFolders()
+	if err != nil {
+		return err
+	}
+	r = r.survivingPart(n.o.Boot(), at)
 	switch {
 	case r.Phase != phaseCommitted:
 		return n.undoRecord(ctx, r)
@@ -83,7 +87,11 @@ func (n *Network) RecoverFiles(ctx context.Context) error {
 	if r.Phase == phaseCommitted && r.Ephemeral && r.Boot != n.o.Boot() {
 		return n.removeJournal()
 	}
-	r = r.survivingPart(n.o.Boot())
+	at, err := n.keyfileFolders()
+	if err != nil {
+		return err
+	}
+	r = r.survivingPart(n.o.Boot(), at)
 	right, _ := r.sides()
 	changed, err := n.putBack(r, right.files)
 	if err == nil {

@@ -111,7 +111,11 @@ func (n *Network) deviceState(index int) (profile.Device, bool) {
 // lightProfiles reads the key files, those in memory first, by UUID.
 func (n *Network) lightProfiles() (map[string]profile.Profile, error) {
 	out := map[string]profile.Profile{}
-	for _, dir := range []string{volatileDir, persistentDir, "/usr/lib/NetworkManager/system-connections"} {
+	persistent, err := n.keyfileDir()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{volatileDir, persistent, packagedDir} {
 		names, err := n.o.Files.List(dir)
 		if err != nil {
 			return nil, fmt.Errorf("list profiles: %w", err)
