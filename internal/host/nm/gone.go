@@ -17,10 +17,16 @@ func (c *client) goneCards(ctx context.Context, r *record) ([]string, error) {
 		return nil, fmt.Errorf("look which cards there are: %w", err)
 	}
 	var gone []string
+	right, _ := r.sides()
 	for _, p := range r.Profiles {
 		pr, ok := s.ByUUID(p.UUID)
 		_, exists := s.DeviceAt(p.Layer, p.Iface)
-		if ok && !exists && pr.Settings.Kind() == profile.TypeEthernet && !secondEnd(s, pr) {
+		card := pr.Settings.Kind() == profile.TypeEthernet
+		if !ok { // the change made the profile for a link that was there without one, and NetworkManager makes no such link
+			i, wanted := right.state.Find(p.Iface, "")
+			card = wanted && i.State != netstate.StateAbsent
+		}
+		if !exists && card && !isSecondEnd(s, p.Iface) {
 			gone = append(gone, p.Iface)
 		}
 	}

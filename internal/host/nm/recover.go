@@ -348,8 +348,13 @@ func (n *Network) reactivateProfiles(ctx context.Context, c *client, e *events, 
 
 // secondEnd says that a profile is for the card that another profile makes together with its own.
 func secondEnd(s *profile.Snapshot, pr profile.Profile) bool {
-	return pr.Settings.Kind() == profile.TypeEthernet && slices.ContainsFunc(s.Profiles, func(o profile.Profile) bool {
-		return profile.Value[string](o.Settings, profile.TypeVeth, "peer") == pr.Settings.Iface()
+	return pr.Settings.Kind() == profile.TypeEthernet && isSecondEnd(s, pr.Settings.Iface())
+}
+
+// isSecondEnd says that a profile makes the card together with its own.
+func isSecondEnd(s *profile.Snapshot, card string) bool {
+	return slices.ContainsFunc(s.Profiles, func(o profile.Profile) bool {
+		return profile.Value[string](o.Settings, profile.TypeVeth, "peer") == card
 	})
 }
 
