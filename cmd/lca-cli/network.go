@@ -56,10 +56,11 @@ func networkPorts(node host.Node) func(context.Context) (network.Ports, error) {
 		both, ok := node.Network.(interface {
 			host.NetworkTransaction
 			host.NetworkPlanner
+			host.NetworkTrials
 		})
 		if !ok {
 			return network.Ports{}, errors.New("the network of this node cannot be changed in steps")
 		}
-		return network.Ports{Network: node.Network, Transaction: both, Planner: both, Prober: node.Prober}, nil
+		return network.Ports{Network: node.Network, Transaction: both, Planner: both, Trials: both, Prober: node.Prober}, nil
 	}
 }

@@ -37,6 +37,9 @@ import (
 // networkState holds the network adapter's transaction journal.
 const networkState = host.StateDir + "/network"
 
+// managerLogLines is how far back NetworkManager's log is read for who made a checkpoint.
+const managerLogLines = 2000
+
 // opener builds the ports of the machine that this process runs on.
 type opener struct{ log *slog.Logger }
 
@@ -129,8 +132,13 @@ func buildNode(log *slog.Logger, seen *evidence) host.Node {
 		Files: fs, Trees: trees.New(trees.Options{Log: log}),
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: fs, Log: log}),
 		Units:       units, Masks: units, Foreign: units, Transients: units, Power: units,
-		Network: nm.New(nm.Options{Bus: nm.SystemBus(""), Files: fs, StateDir: networkState, Switch: sw, Names: names, Log: log}),
-		Switch:  sw, Prober: probe.New(), Resolver: dnsmasq.New(fs), Hostname: names,
+		Network: nm.New(nm.Options{
+			Bus: nm.SystemBus(""), Files: fs, StateDir: networkState, Switch: sw, Names: names, Log: log,
+			ManagerLog: func(ctx context.Context) ([]byte, error) {
+				return journald.New(runner).Unit(ctx, host.UnitNetwork, managerLogLines)
+			},
+		}),
+		Switch: sw, Prober: probe.New(), Resolver: dnsmasq.New(fs), Hostname: names,
 		Containers: containers.New(containers.Options{Runner: runner, Units: units, Log: log}),
 		Recert:     recert.New(recert.Ports{Keystore: etcd.New(etcd.Config{Log: log}), Files: fs, Log: log}),
 		RecertImages: podman.New(podman.Options{

@@ -52,7 +52,7 @@ func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Nod
 			operations.Reservations(host.Node{Files: node, Power: units}, change.LockName)...),
 	}
 	return ports, netenactment.Node{Files: node, Units: units, Transients: units, Network: network, Boots: units,
-		Deployments: ports.Deployments}
+		Deployments: ports.Deployments, Trials: network}
 }
 
 // recertImage is the image that was shipped with the agent.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -168,44 +169,70 @@ func (w Wiring) beginUncommitted(ctx context.Context, node Ports, a application,
 
 func (w Wiring) newCommitCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "commit", Args: cobra.MaximumNArgs(1),
+		Use: "commit [CHECKPOINT]", Args: cobra.MaximumNArgs(1),
 		Short: "Keep the change that waits for a commit",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.endTransaction(cmd.Context(), "commit", func(ctx context.Context,
-				t host.NetworkTransaction) error {
-				return t.Commit(ctx)
-			})
+		Long: "Keep the change that was applied with --no-commit. With the name of a checkpoint of another program, which\n" +
+			"'lca-cli network status' lists, keep the network that runs and end that checkpoint.",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return w.endTransaction(cmd.Context(), ending{verb: "commit", keep: true, names: names, own: host.NetworkTransaction.Commit})
 		},
 	}
 }
 
 func (w Wiring) newRollbackCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "rollback", Args: cobra.MaximumNArgs(1),
+		Use: "rollback [CHECKPOINT]", Args: cobra.MaximumNArgs(1),
 		Short: "Roll back the change that waits for a commit",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.endTransaction(
-				cmd.Context(),
-				"rollback",
-				func(ctx context.Context, t host.NetworkTransaction) error { return t.Rollback(ctx) },
-			)
+		Long: "Roll back the change that was applied with --no-commit. With the name of a checkpoint of another program, which\n" +
+			"'lca-cli network status' lists, restore the network of that checkpoint and end it.",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return w.endTransaction(cmd.Context(), ending{verb: "rollback", names: names, own: host.NetworkTransaction.Rollback})
 		},
 	}
 }
 
-func (w Wiring) endTransaction(ctx context.Context, verb string, do func(context.Context, host.NetworkTransaction) error) error {
+// ending is how a change that waits is settled: the product's own, or that of another program that a checkpoint names.
+type ending struct {
+	verb  string
+	keep  bool
+	names []string
+	own   func(host.NetworkTransaction, context.Context) error
+}
+
+func (w Wiring) endTransaction(ctx context.Context, e ending) error {
 	node, err := w.Node(ctx)
 	if err != nil {
 		return err
 	}
-	release, err := w.Take(ctx, flow, "network "+verb)
+	foreign, err := e.isForeign(ctx, node)
+	if err == nil && foreign {
+		// Without the node's lock: who has it may be waiting for the end of this very checkpoint.
+		err = node.Trials.EndTrial(ctx, e.names[0], e.keep)
+	} else if err == nil {
+		err = w.endOwn(ctx, node, e)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.verb, err)
+	}
+	w.Log.Info("done", "verb", "network "+e.verb)
+	return nil
+}
+
+// isForeign says that another program's checkpoint was named. Any other name is taken for that of the product's own change, which
+// nmstatectl's users give.
+func (e ending) isForeign(ctx context.Context, node Ports) (bool, error) {
+	if len(e.names) == 0 {
+		return false, nil
+	}
+	trials, err := node.Trials.Trials(ctx)
+	return slices.ContainsFunc(trials, func(t host.NetworkTrial) bool { return t.ID == e.names[0] }), err
+}
+
+func (w Wiring) endOwn(ctx context.Context, node Ports, e ending) error {
+	release, err := w.Take(ctx, flow, "network "+e.verb)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := do(ctx, node.Transaction); err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
-	}
-	w.Log.Info("done", "verb", "network "+verb)
-	return nil
+	return e.own(node.Transaction, ctx)
 }

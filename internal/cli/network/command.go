@@ -21,6 +21,7 @@ type Ports struct {
 	Network     host.Network
 	Transaction host.NetworkTransaction
 	Planner     host.NetworkPlanner
+	Trials      host.NetworkTrials
 	// Prober proves a change before it is kept; nil proves nothing but that the document is in place.
 	Prober host.Prober
 }
@@ -44,7 +45,7 @@ func Command(w Wiring) *cobra.Command {
 			"it has them. A change is one transaction: it is verified and proved before it is kept, and rolled back\n" +
 			"otherwise.",
 	}
-	cmd.AddCommand(w.newShowCommand(), w.newPlanCommand(), w.newApplyCommand(), w.newCommitCommand(), w.newRollbackCommand(),
+	cmd.AddCommand(w.newShowCommand(), w.newPlanCommand(), w.newApplyCommand(), w.newCommitCommand(), w.newRollbackCommand(), w.newStatusCommand(),
 		newGenConfCommand())
 	return cmd
 }

@@ -57,7 +57,8 @@ func (c console) run(document string, args ...string) (string, error) {
 		In:     bytes.NewBufferString(document),
 		Node: func(context.Context) (cli.Ports, error) {
 			net := c.node.Network()
-			return cli.Ports{Network: net, Transaction: c.node.NetworkTransaction(), Planner: net.(host.NetworkPlanner), Prober: c.node.Prober()}, nil
+			return cli.Ports{Network: net, Transaction: c.node.NetworkTransaction(), Planner: net.(host.NetworkPlanner),
+				Trials: c.node.NetworkTrials(), Prober: c.node.Prober()}, nil
 		},
 	}
 	cmd := cli.Command(w)

@@ -30,6 +30,7 @@ func (w Wiring) newShowCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("show the network: %w", err)
 			}
+			w.warnOfTrials(cmd.Context())
 			if len(names) > 0 {
 				if d, err = selectInterfaces(d, names); err != nil {
 					return err

@@ -61,6 +61,8 @@ type Node struct {
 	Transients host.Transients
 	Network    Network
 	Boots      operation.Boots
+	// Trials are the changes of other programs that an enactment waits for; nil leaves the wait unexplained.
+	Trials host.NetworkTrials
 	// Deployments tell in which stateroot the agent runs; a plain node has none.
 	Deployments Deployments
 }
@@ -81,7 +83,7 @@ type Reconciler struct {
 	// Now is the clock, Random the source of operation ids.
 	Now    func() time.Time
 	Random func() uint16
-	// OperatorLease is the lease that a running operator renews.
+	// OperatorLease is the lease that a running operator renews; an empty name leaves unknown whether one runs.
 	OperatorLease ktypes.NamespacedName
 	// InstallCLI puts the agent's lca-cli on the node; nil leaves the node's own.
 	InstallCLI nodejob.Installer
@@ -101,6 +103,8 @@ type Reconciler struct {
 	reportedLost map[string]string
 	// refused are the policies that cannot be reported on.
 	refused refusals
+	// trial is what the enactment under way waits for.
+	trial trialWatch
 	// operator is what was seen of the operator's lease.
 	operator operatorWatch
 	// latest is what the cache does not have yet.
@@ -182,6 +186,9 @@ func (r *Reconciler) processPolicy(ctx context.Context, s *observation, v *polic
 		} else if err := r.startEnactment(ctx, s, v, &j); err != nil {
 			return 0, fmt.Errorf("enact policy %s: %w", v.name, err)
 		}
+	}
+	if j.state == condition.Progressing {
+		r.describeTrial(ctx, s, v, &j)
 	}
 	if j.state == condition.Pending {
 		again = requeue.Sooner(again, r.explainPending(ctx, s, v, &j))

@@ -131,6 +131,9 @@ func (r *Reconciler) checkOperator(ctx context.Context, s *observation, v *polic
 // readLease reads the lease of the operator, and says whether that is known. One without a holder was released.
 func (r *Reconciler) readLease(ctx context.Context, now time.Time) (known bool) {
 	w := &r.operator
+	if r.OperatorLease.Name == "" {
+		return false
+	}
 	lease := &coordinationv1.Lease{}
 	err := r.Reader.Get(ctx, r.OperatorLease, lease)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -143,4 +146,39 @@ func (r *Reconciler) readLease(ctx context.Context, now time.Time) (known bool) 
 	}
 	w.at, w.version, w.known = now, version, true
 	return true
+}
+
+// trialWatch is another program's change of the network that an enactment waits for, as it was seen last.
+type trialWatch struct {
+	at      time.Time
+	message string
+}
+
+const (
+	// trialPace is how often the agent looks for changes of other programs while an enactment runs.
+	trialPace = 5 * time.Second
+	// trialAge keeps the enactment's own checkpoint from being taken for another program's: the journal names it a moment after it is made.
+	trialAge = 2 * time.Second
+)
+
+// describeTrial says that an enactment waits for the checkpoint of another program, and until when: its process waits for minutes, and
+// says so in its log only.
+func (r *Reconciler) describeTrial(ctx context.Context, s *observation, v *policyView, j *decision) {
+	if r.Node.Trials == nil || s.request == nil || s.request.Policy != v.name || s.unreadable {
+		return
+	}
+	if s.now.Sub(r.trial.at) >= trialPace || r.trial.at.After(s.now) {
+		trials, err := r.Node.Trials.Trials(ctx)
+		if err != nil { // NetworkManager may be away, of which the enactment tells
+			trials = nil
+		}
+		r.trial = trialWatch{at: s.now}
+		if len(trials) > 0 && s.now.Sub(trials[0].Began) >= trialAge {
+			r.trial.message = fmt.Sprintf("Waiting for the end of another program's change: %s; 'lca-cli network status' on the node says how to end it",
+				trials[0])
+		}
+	}
+	if r.trial.message != "" {
+		j.message = r.trial.message
+	}
 }

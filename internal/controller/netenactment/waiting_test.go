@@ -12,6 +12,7 @@ import (
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	nmstatev1beta1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -118,12 +119,47 @@ func TestABusyNodeNamesThePolicy(t *testing.T) {
 	p := w.policy("mtu", mtu1400, nil)
 	w.pass()
 	w.grant(p)
-	w.node.Command("lca-cli network enact", func(ctx context.Context, _ []string) error { return nil }) // it takes long
+	w.waiting()
 	require.NoError(t, netpolicy.Prepare(t.Context(), operation.Intake{Files: w.node.Files(), Boots: w.node.Power(), Log: w.r.Log},
 		netpolicy.Request{OperationID: "29990101-000000-0001", Action: netpolicy.ActionApply, Policy: "dns", Document: "{}"}))
 	w.waits(40*time.Second, nil)
 	require.Equal(t, nmstatev1beta1.ReasonNodeBusy, w.reason("mtu"))
 	require.Contains(t, w.message("mtu"), "applies policy dns")
+}
+
+// An enactment that waits for another program's checkpoint says so, and until when.
+func TestAnEnactmentNamesTheCheckpointThatItWaitsFor(t *testing.T) {
+	w := newWorld(t)
+	p := w.policy("mtu", mtu1400, nil)
+	w.pass()
+	w.grant(p)
+	ends := w.now.Add(8 * time.Minute)
+	w.node.Hold(host.NetworkTrial{ID: "/Checkpoint/1", Began: w.now, Ends: ends})
+	enact := w.waiting()
+	w.passes(10)
+	require.Equal(t, condition.Progressing, w.state("mtu"))
+	require.Contains(t, w.message("mtu"), "Waiting for the end of another program's change")
+	require.Contains(t, w.message("mtu"), "until "+ends.UTC().Format(time.RFC3339))
+	version := w.enactment("mtu").ResourceVersion
+	w.passes(30)
+	require.Equal(t, version, w.enactment("mtu").ResourceVersion, "it is said once")
+	require.NoError(t, w.node.NetworkTrials().EndTrial(t.Context(), "/Checkpoint/1", true))
+	enact()
+	w.passes(90) // a unit that ends early is started again at growing intervals
+	require.Equal(t, condition.Available, w.state("mtu"), w.message("mtu"))
+}
+
+// waiting has the process of an enactment wait until the returned function is called, as it does while another program has the network on
+// trial.
+func (w *world) waiting() (goOn func()) {
+	waits := true
+	w.node.Command("lca-cli network enact", func(ctx context.Context, _ []string) error {
+		if waits {
+			return nil
+		}
+		return netpolicy.Run(ctx, netpolicy.Ports{Node: w.node.Ports(), Clock: clock{w}, Log: w.r.Log}, operation.Instruments{})
+	})
+	return func() { waits = false }
 }
 
 // A value that is missing is no limit.

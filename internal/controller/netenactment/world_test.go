@@ -93,7 +93,7 @@ func (w *world) reconciler(m *Metrics) *Reconciler {
 	return &Reconciler{
 		Client: w.server.Client, Cache: w.server.Client, Reader: w.server.Client, Log: slog.New(slog.DiscardHandler), NodeName: w.name,
 		Node: Node{Files: w.node.Files(), Units: w.node.Units(), Transients: w.node.Transients(),
-			Network: network{w.node.Network(), w.node.NetworkWatch()}, Deployments: w.node.Deployments()},
+			Network: network{w.node.Network(), w.node.NetworkWatch()}, Deployments: w.node.Deployments(), Trials: w.node.NetworkTrials()},
 		Metrics: m, Version: "test", Now: func() time.Time { return w.now }, Random: func() uint16 { return uint16(w.now.UnixNano() >> 20) },
 	}
 }

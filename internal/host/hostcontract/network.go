@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +20,7 @@ type NetworkFixture struct {
 	Transaction host.NetworkTransaction
 	Watch       host.NetworkWatch
 	Planner     host.NetworkPlanner
+	Trials      host.NetworkTrials
 	// Uplink is an ethernet interface that is no port of a bridge.
 	Uplink string
 	// Old is its address; New is another that may be tried. Both with their network.
@@ -30,6 +32,8 @@ type NetworkFixture struct {
 	Boots func(t *testing.T) []netip.Prefix
 	// Without calls during while the manager of the network does not run.
 	Without func(t *testing.T, during func())
+	// Hold has another program hold a checkpoint of the network for that long.
+	Hold func(t *testing.T, length time.Duration)
 }
 
 // TestNetwork proves what host.Network promises.
@@ -57,6 +61,7 @@ func TestNetwork(t *testing.T, fresh func(t *testing.T) NetworkFixture) {
 		{"a watcher is woken by a change", networkWatched},
 		{"a plan names what would change, and changes nothing", networkPlanned},
 		{"a change without a manager says that it may succeed later, and does", networkUnavailable},
+		{"what another program has on trial is listed, and can be settled", networkTrials},
 	})
 }
 
@@ -108,6 +113,31 @@ func (f NetworkFixture) require(t *testing.T, runs, boots netip.Prefix) {
 	if f.Boots != nil {
 		require.Equal(t, []netip.Prefix{boots}, f.Boots(t))
 	}
+}
+
+func networkTrials(t *testing.T, f NetworkFixture) {
+	list := func() []host.NetworkTrial {
+		trials, err := f.Trials.Trials(t.Context())
+		noError(t, err)
+		return trials
+	}
+	pending, err := f.Transaction.Begin(t.Context(), f.moved(), time.Minute)
+	noError(t, err)
+	require.True(t, pending)
+	require.Empty(t, list(), "one's own is none")
+	noError(t, f.Transaction.Rollback(t.Context()))
+	for _, keep := range []bool{true, false} {
+		f.Hold(t, 10*time.Minute)
+		trials := list()
+		require.Len(t, trials, 1)
+		require.WithinDuration(t, time.Now(), trials[0].Began, time.Minute)
+		require.Equal(t, 10*time.Minute, trials[0].Ends.Sub(trials[0].Began))
+		require.Error(t, f.Trials.EndTrial(t.Context(), trials[0].ID+"0", keep), "there is no such checkpoint")
+		noError(t, f.Trials.EndTrial(t.Context(), trials[0].ID, keep))
+		require.Empty(t, list())
+	}
+	noError(t, f.Network.Apply(t.Context(), f.moved(), nil))
+	f.require(t, f.New, f.New)
 }
 
 func networkUnavailable(t *testing.T, f NetworkFixture) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -79,6 +80,11 @@ func TestNetwork(t *testing.T) {
 		}
 		return hostcontract.NetworkFixture{
 			Network: n.Network(), Transaction: n.NetworkTransaction(), Watch: n.NetworkWatch(), Planner: n.NetworkPlanner(),
+			Trials: n.NetworkTrials(),
+			Hold: func(_ *testing.T, length time.Duration) {
+				began := time.Now()
+				n.Hold(host.NetworkTrial{ID: "/Checkpoint/1", Began: began, Ends: began.Add(length)})
+			},
 			Uplink: "enp1s0",
 			Old:    netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("198.51.100.20/25"),
 			OldGateway: netip.MustParseAddr("192.0.2.1"), NewGateway: netip.MustParseAddr("198.51.100.1"),

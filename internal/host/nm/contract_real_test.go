@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,8 +18,9 @@ func TestContract(t *testing.T) {
 	hostcontract.TestNetwork(t, func(t *testing.T) hostcontract.NetworkFixture {
 		n := newNode(t)
 		return hostcontract.NetworkFixture{
-			Network: n.network(), Transaction: n.network(), Watch: n.network(), Planner: n.network(), Uplink: "uplink0",
-			Old: netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("192.0.2.77/24"),
+			Network: n.network(), Transaction: n.network(), Watch: n.network(), Planner: n.network(), Trials: n.network(), Uplink: "uplink0",
+			Hold: func(_ *testing.T, length time.Duration) { n.takeCheckpoint(uint32(length.Seconds())) },
+			Old:  netip.MustParsePrefix("192.0.2.10/24"), New: netip.MustParsePrefix("192.0.2.77/24"),
 			OldGateway: netip.MustParseAddr("192.0.2.1"), NewGateway: netip.MustParseAddr("192.0.2.254"),
 			// What is on the disk is what boots: PowerCut proves that elsewhere.
 			Boots: func(t *testing.T) []netip.Prefix {

@@ -71,10 +71,11 @@ const otherLeasesTime = 10 * time.Minute
 // awaitOtherLeases waits until no program holds a checkpoint: it may still go back to it, and then the network is another one. One
 // that has no end is an error at once.
 func (c *client) awaitOtherLeases(ctx context.Context, log *slog.Logger) error {
-	if held, err := c.otherLeases(ctx); err != nil || len(held) == 0 {
+	trials, err := c.foreignTrials(ctx, lease{})
+	if err != nil || len(trials) == 0 {
 		return err
 	}
-	log.Warn("another program has the network on trial in NetworkManager; waiting until its checkpoint ends")
+	log.Warn("waiting until the checkpoint of another program ends", "trial", trials[0].String())
 	e := c.subscribeEvents()
 	defer e.close()
 	ctx, cancel := context.WithTimeoutCause(ctx, otherLeasesTime, fmt.Errorf("%w for more than %s", errOnTrial, otherLeasesTime))
@@ -85,26 +86,18 @@ func (c *client) awaitOtherLeases(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// otherLeases says which checkpoints there are, while we have none.
-func (c *client) otherLeases(ctx context.Context) ([]string, error) {
-	p, err := c.readProperties(ctx, pathManager, ifaceManager)
+// otherLeases says which checkpoints there are, while we have none. One that has no end is an error.
+func (c *client) otherLeases(ctx context.Context) (held []string, err error) {
+	trials, err := c.foreignTrials(ctx, lease{})
 	if err != nil {
-		return nil, fmt.Errorf("look for checkpoints of other programs: %w", err)
+		return nil, err
 	}
-	var held []string
-	for _, path := range profile.Get[[]dbus.ObjectPath](p, "Checkpoints") {
-		cp, err := c.readProperties(ctx, path, ifaceLease)
-		if isGone(err) {
-			continue
+	for _, t := range trials {
+		if t.Ends.IsZero() {
+			return nil, fmt.Errorf("%w: %s; end it with 'lca-cli network rollback %s', or keep its network with 'lca-cli network commit %s'",
+				errOnTrial, t, t.ID, t.ID)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read the checkpoint %s: %w", path, err)
-		}
-		if profile.Get[uint32](cp, "RollbackTimeout") == 0 {
-			return nil, fmt.Errorf("%w by a checkpoint that never ends, %s; "+
-				"end it with: busctl call %s %s %s CheckpointDestroy o %s", errOnTrial, path, busName, pathManager, ifaceManager, path)
-		}
-		held = append(held, fmt.Sprintf("checkpoint %s is held", path))
+		held = append(held, t.String())
 	}
 	return held, nil
 }

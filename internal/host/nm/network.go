@@ -83,6 +83,8 @@ type Options struct {
 	Foreign time.Duration
 	// Now is the clock, for the journal's time stamps. Default time.Now.
 	Now func() time.Time
+	// ManagerLog returns the last lines of NetworkManager's log, which say who made a checkpoint; nil leaves that unknown.
+	ManagerLog func(ctx context.Context) ([]byte, error)
 	// Boot identifies the boot of the machine. Default: the kernel's boot id.
 	Boot func() string
 }
@@ -102,6 +104,7 @@ var (
 	_ host.NetworkTransaction = (*Network)(nil)
 	_ host.NetworkPlanner     = (*Network)(nil)
 	_ host.NetworkWatch       = (*Network)(nil)
+	_ host.NetworkTrials      = (*Network)(nil)
 )
 
 // New makes a Network. It connects to nothing yet.

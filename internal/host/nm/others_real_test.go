@@ -1,8 +1,11 @@
 package nm_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +35,7 @@ func (n *testNode) takeCheckpoint(seconds uint32) (end func()) {
 func TestACheckpointOfAnotherProgramIsWaitedFor(t *testing.T) {
 	n := newNode(t)
 	end := n.takeCheckpoint(600)
-	waits := &heard{text: "another program has the network on trial", said: make(chan struct{})}
+	waits := &heard{text: "has the network on trial", said: make(chan struct{})}
 	net := nm.New(nm.Options{
 		Bus: nm.SystemBus(nmtest.BusAddress), Files: n.disk, StateDir: n.state, Lease: n.lease, Settle: nmtest.Patience(10 * time.Second),
 		Log: slog.New(slog.NewTextHandler(waits, nil)),
@@ -55,10 +58,57 @@ func TestACheckpointWithoutAnEndIsNamed(t *testing.T) {
 	end := n.takeCheckpoint(0)
 	err := n.network().Apply(timeout(t), document(t, moved), nil)
 	require.ErrorIs(t, err, host.ErrNetworkUnavailable)
-	require.ErrorContains(t, err, "CheckpointDestroy o /org/freedesktop/NetworkManager/Checkpoint/")
+	require.ErrorContains(t, err, "without an end")
+	require.ErrorContains(t, err, "'lca-cli network rollback /org/freedesktop/NetworkManager/Checkpoint/")
 	n.isOld()
 	end()
 	n.canMove()
+}
+
+// A person settles what a program left behind: the network that runs stays, or the former one comes back. NetworkManager's log says who
+// made it.
+func TestACheckpointOfAnotherProgramIsSettled(t *testing.T) {
+	for keep, want := range map[bool]string{true: "198.51.100.7/24", false: ""} {
+		n := newNode(t)
+		n.cards("nic1")
+		n.takeCheckpoint(0)
+		n.handMade("nic1", "198.51.100.7/24")
+		net := nm.New(nm.Options{Bus: nm.SystemBus(nmtest.BusAddress), Files: n.disk, StateDir: n.state, Lease: n.lease,
+			ManagerLog: func(context.Context) ([]byte, error) { return []byte(n.Log()), nil }})
+		trials, err := net.Trials(timeout(t))
+		require.NoError(t, err)
+		require.Len(t, trials, 1)
+		require.Contains(t, trials[0].Program, fmt.Sprintf("(process %d)", os.Getpid()))
+		require.Zero(t, trials[0].Ends)
+		require.NoError(t, net.EndTrial(timeout(t), trials[0].ID, keep))
+		n.Until("it is as it is to be", func() bool {
+			return strings.Contains(n.IP("-o", "-4", "addr", "show", "dev", "nic1"), "198.51.100.7/24") == (want != "")
+		})
+		n.canMove()
+	}
+}
+
+// handMade has NetworkManager bring a card up as another program does, without this product.
+func (n *testNode) handMade(card, address string) {
+	n.t.Helper()
+	conn, err := nm.SystemBus(nmtest.BusAddress)()
+	require.NoError(n.t, err)
+	defer conn.Close()
+	const name = "org.freedesktop.NetworkManager"
+	ip, bits, _ := strings.Cut(address, "/")
+	prefix, err := strconv.Atoi(bits)
+	require.NoError(n.t, err)
+	text := func(s string) dbus.Variant { return dbus.MakeVariant(s) }
+	settings := map[string]map[string]dbus.Variant{
+		"connection": {"id": text(card), "type": text("802-3-ethernet"), "interface-name": text(card)},
+		"ipv4": {"method": text("manual"), "address-data": dbus.MakeVariant([]map[string]dbus.Variant{
+			{"address": text(ip), "prefix": dbus.MakeVariant(uint32(prefix))}})},
+	}
+	manager := conn.Object(name, "/org/freedesktop/NetworkManager")
+	var device dbus.ObjectPath
+	n.Until("NetworkManager knows the card", func() bool { return manager.Call(name+".GetDeviceByIpIface", 0, card).Store(&device) == nil })
+	require.NoError(n.t, manager.Call(name+".AddAndActivateConnection", 0, settings, device, dbus.ObjectPath("/")).Err)
+	n.Until("the card is up", func() bool { return strings.Contains(n.IP("-o", "-4", "addr", "show", "dev", card), address) })
 }
 
 // The card of an interrupted change is gone: its profile is put in order, and no change waits for it, neither this one nor any to come.

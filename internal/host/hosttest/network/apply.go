@@ -33,6 +33,9 @@ func (w networks) Apply(
 	if err := w.n.requireManager(); err != nil {
 		return err
 	}
+	if trials, err := w.Trials(ctx); err != nil || len(trials) > 0 { // the real one waits first
+		return errors.Join(err, fmt.Errorf("apply network: %w: %s", host.ErrNetworkUnavailable, trials[0]))
+	}
 	if _, pending, err := w.Pending(ctx); err != nil || pending {
 		return errors.Join(err, fmt.Errorf("apply network: %w", host.ErrNetworkPending))
 	}

@@ -6,6 +6,7 @@
 package network
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,11 @@ type Links struct {
 	proxied                    []netip.Prefix
 	served                     map[string]error // what answers, by target
 	away                       bool             // NetworkManager does not run
+	trials                     []host.NetworkTrial
 }
+
+// Hold has another program hold a checkpoint of the network, which ends when it is settled.
+func (n *Links) Hold(t host.NetworkTrial) { n.trials = append(n.trials, t) }
 
 // StopManager ends NetworkManager, StartManager runs it again; the links stay as they are.
 func (n *Links) StopManager() { n.away = true }
@@ -62,6 +67,26 @@ func (n *Links) requireManager() error {
 	if n.away {
 		return fmt.Errorf("NetworkManager is not running: %w", host.ErrNetworkUnavailable)
 	}
+	return nil
+}
+
+// NetworkTrials is the node's host.NetworkTrials.
+func (n *Links) NetworkTrials() host.NetworkTrials { return networks{n} }
+
+func (w networks) Trials(context.Context) ([]host.NetworkTrial, error) {
+	w.n.Enter()
+	defer w.n.Unlock()
+	return slices.Clone(w.n.trials), w.n.requireManager()
+}
+
+func (w networks) EndTrial(_ context.Context, id string, _ bool) error {
+	w.n.Enter()
+	defer w.n.Unlock()
+	left := slices.DeleteFunc(slices.Clone(w.n.trials), func(t host.NetworkTrial) bool { return t.ID == id })
+	if len(left) == len(w.n.trials) {
+		return fmt.Errorf("end checkpoint %s: no other program has such a checkpoint", id)
+	}
+	w.n.trials = left
 	return nil
 }
 
