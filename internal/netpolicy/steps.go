@@ -167,9 +167,9 @@ func (e *enactment) selectProbes(ctx context.Context) error {
 		return fmt.Errorf("observe the network: %w", err)
 	}
 	if uplink, only := OnlyUplink(document, now); only && len(w.Required) == 0 {
-		return e.keepEvidence(inPhase(PhaseProbe, fmt.Errorf("%w: %w", errUnprovable, operation.Refuse("the document changes %s, the node's "+
-			"only uplink, and no probe passes now, so nothing could prove the new network: repair the network first, or name a probe that "+
-			"has to pass in spec.probes", uplink))))
+		refused := operation.Refuse("the document changes %s, the node's only uplink, and no probe passes now, so nothing could prove the "+
+			"new network: repair the network first, or name a probe that has to pass in spec.probes", uplink)
+		return e.keepEvidence(inPhase(PhaseProbe, fmt.Errorf("%w: %w", errUnprovable, refused)))
 	}
 	return e.saveWork(w)
 }

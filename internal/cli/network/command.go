@@ -45,8 +45,8 @@ func Command(w Wiring) *cobra.Command {
 			"it has them. A change is one transaction: it is verified and proved before it is kept, and rolled back\n" +
 			"otherwise.",
 	}
-	cmd.AddCommand(w.newShowCommand(), w.newPlanCommand(), w.newApplyCommand(), w.newCommitCommand(), w.newRollbackCommand(), w.newStatusCommand(),
-		newGenConfCommand())
+	cmd.AddCommand(w.newShowCommand(), w.newStatusCommand(), w.newPlanCommand(), w.newApplyCommand(), w.newCommitCommand(),
+		w.newRollbackCommand(), newGenConfCommand())
 	return cmd
 }
 

@@ -119,6 +119,6 @@ func (w Wiring) warnOfTrials(ctx context.Context) {
 		w.Log.Warn("it is unknown whether this network may be rolled back", "error", err)
 	}
 	for _, t := range s.Trials {
-		w.Log.Warn("this network may be rolled back; see 'lca-cli network status'", "trial", t.NetworkTrial.String())
+		w.Log.Warn("this network may be rolled back; see 'lca-cli network status'", "trial", t.String())
 	}
 }

@@ -148,7 +148,8 @@ func (r *Reconciler) annotateState(ctx context.Context, text string) error {
 	if text != "" {
 		value = text
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{nmstatev1beta1.RefusedAnnotation: value}}})
+	annotations := map[string]any{nmstatev1beta1.RefusedAnnotation: value}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return fmt.Errorf("encode annotation %s: %w", nmstatev1beta1.RefusedAnnotation, err)
 	}

@@ -78,7 +78,9 @@ func jitterOf(node string) time.Duration {
 
 // describeBusy names the policy that the node is at.
 func describeBusy(request netpolicy.Request) string {
-	doing := map[string]string{netpolicy.ActionApply: "applies", netpolicy.ActionRevert: "reverts", netpolicy.ActionUndo: "undoes a change of"}
+	doing := map[string]string{
+		netpolicy.ActionApply: "applies", netpolicy.ActionRevert: "reverts", netpolicy.ActionUndo: "undoes a change of",
+	}
 	return fmt.Sprintf("The node %s policy %s and takes one policy at a time", doing[request.Action], request.Policy)
 }
 
@@ -119,8 +121,8 @@ func (r *Reconciler) checkOperator(ctx context.Context, s *observation, v *polic
 	switch {
 	case silent && w.version != "":
 		j.reason = nmstatev1beta1.ReasonOperatorNotRunning
-		j.message = fmt.Sprintf("No operator runs to let the node start: lease %s has not been renewed since %s; look at the deployment of the "+
-			"operator", r.OperatorLease, w.since.UTC().Format(time.RFC3339))
+		j.message = fmt.Sprintf("No operator runs to let the node start: lease %s has not been renewed since %s; look at the deployment "+
+			"of the operator", r.OperatorLease, w.since.UTC().Format(time.RFC3339))
 	case silent && j.reason == nmstatev1beta1.ReasonAwaitingOperator: // one that elects no leader has no lease
 		j.reason = nmstatev1beta1.ReasonOperatorNotRunning
 		j.message = fmt.Sprintf("No operator runs to let the node start: lease %s does not exist; deploy the operator", r.OperatorLease)
@@ -174,8 +176,8 @@ func (r *Reconciler) describeTrial(ctx context.Context, s *observation, v *polic
 		}
 		r.trial = trialWatch{at: s.now}
 		if len(trials) > 0 && s.now.Sub(trials[0].Began) >= trialAge {
-			r.trial.message = fmt.Sprintf("Waiting for the end of another program's change: %s; 'lca-cli network status' on the node says how to end it",
-				trials[0])
+			r.trial.message = fmt.Sprintf("Waiting for the end of another program's change: %s; 'lca-cli network status' on the node says "+
+				"how to end it", trials[0])
 		}
 	}
 	if r.trial.message != "" {

@@ -94,7 +94,7 @@ func (c *client) otherLeases(ctx context.Context) (held []string, err error) {
 	}
 	for _, t := range trials {
 		if t.Ends.IsZero() {
-			return nil, fmt.Errorf("%w: %s; end it with 'lca-cli network rollback %s', or keep its network with 'lca-cli network commit %s'",
+			return nil, fmt.Errorf("%w: %s; 'lca-cli network rollback %s' ends it, 'lca-cli network commit %s' does and keeps its network",
 				errOnTrial, t, t.ID, t.ID)
 		}
 		held = append(held, t.String())
