@@ -26,6 +26,8 @@ type Current struct {
 	Carrier, CarrierType string
 	// Routes are those of the main table.
 	Routes []netstate.Route
+	// Extras are all addresses and static routes of the uplink.
+	Extras Extras
 }
 
 // DefaultRouteMetric is what the default routes get that a change makes: what configure-ovs gives br-ex.
@@ -130,6 +132,7 @@ func (current *Current) Describe(doc netstate.Document) {
 	}
 	current.Dynamic = dynamicFamilies(doc)
 	current.Uplink = uplinkPort(doc)
+	current.Extras = ExtrasOf(doc, current.Uplink)
 	current.Carrier = current.Uplink
 	if port, ok := doc.Find(current.Uplink, netstate.TypeVLAN); ok && port.VLAN != nil {
 		current.VLANID, current.Carrier = int32(port.VLAN.ID), port.VLAN.BaseIface

@@ -119,6 +119,7 @@ type Family struct {
 	CurrentGateway netip.Addr // zero: none
 	// CurrentNetwork is the machine network that the change leaves; zero where it is not known.
 	CurrentNetwork netip.Prefix
+	CurrentAddress netip.Addr // zero: not known
 }
 
 // Prefix is the address as the network card gets it.
@@ -133,13 +134,13 @@ func (f Family) OnLink() netip.Prefix { return f.Prefix().Masked() }
 func (r Request) Families() ([]Family, error) {
 	var out []Family
 	for _, family := range []struct {
-		text   [5]string
+		text   [6]string
 		prefix int
 	}{
-		{[5]string{r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.CurrentIPv4Gateway, r.CurrentIPv4MachineNetwork},
-			r.IPv4PrefixLength},
-		{[5]string{r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.CurrentIPv6Gateway, r.CurrentIPv6MachineNetwork},
-			r.IPv6PrefixLength},
+		{[6]string{r.IPv4Address, r.IPv4MachineNetwork, r.IPv4Gateway, r.CurrentIPv4Gateway, r.CurrentIPv4MachineNetwork,
+			r.CurrentIPv4Address}, r.IPv4PrefixLength},
+		{[6]string{r.IPv6Address, r.IPv6MachineNetwork, r.IPv6Gateway, r.CurrentIPv6Gateway, r.CurrentIPv6MachineNetwork,
+			r.CurrentIPv6Address}, r.IPv6PrefixLength},
 	} {
 		if family.text[0] == "" && family.text[1] == "" {
 			continue
@@ -156,7 +157,7 @@ func (r Request) Families() ([]Family, error) {
 	return out, nil
 }
 
-func parseFamily(text [5]string, prefix int) (Family, error) {
+func parseFamily(text [6]string, prefix int) (Family, error) {
 	f := Family{PrefixLength: prefix}
 	var errs []error
 	parse := func(what, s string, to *netip.Addr) {
@@ -172,6 +173,7 @@ func parseFamily(text [5]string, prefix int) (Family, error) {
 	parse("address", text[0], &f.Address)
 	parse("gateway", text[2], &f.Gateway)
 	parse("current gateway", text[3], &f.CurrentGateway)
+	parse("current address", text[5], &f.CurrentAddress)
 	n, err := netip.ParsePrefix(text[1])
 	if err != nil {
 		errs = append(errs, fmt.Errorf("machine network %q of address %s is not a CIDR", text[1], text[0]))

@@ -238,6 +238,12 @@ type PlanSummary struct {
 	// NMState is the network state document that is going to be applied.
 	// +optional
 	NMState string `json:"nmstate,omitempty"`
+
+	// UplinkExtras says of each other address and static route of the uplink
+	// whether the change keeps it, and why not.
+	// +listType=atomic
+	// +optional
+	UplinkExtras []string `json:"uplinkExtras,omitempty"`
 }
 
 // StepStatus says where in its list of steps a change is.

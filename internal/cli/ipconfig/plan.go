@@ -102,6 +102,9 @@ func (a planAnswer) Text(w io.Writer) error {
 	fmt.Fprintf(w, "Outage         %s\n", a.textOutage())
 	a.textChecks(w)
 	fmt.Fprintf(w, "\nNetwork document (nmstate):\n%s", indentLines(a.NMState))
+	if len(a.Extras) > 0 {
+		fmt.Fprintf(w, "\nOther addresses and routes of the uplink:\n%s", indentLines(strings.Join(a.Extras, "\n")+"\n"))
+	}
 	a.textRecert(w)
 	if len(a.Probes) > 0 {
 		fmt.Fprintf(w, "\nProbes that must get a good answer:\n%s", indentLines(strings.Join(a.Probes, "\n")+"\n"))

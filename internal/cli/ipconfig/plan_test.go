@@ -207,3 +207,24 @@ func TestPlanSaysWhatBecomesOfTheNodeIPHint(t *testing.T) {
 		})
 	}
 }
+
+// TestPlanNamesWhatElseTheUplinkHas, kept or not.
+func TestPlanNamesWhatElseTheUplinkHas(t *testing.T) {
+	n := hosttest.NewNode(hosttest.Options{})
+	doc, err := netstate.Decode([]byte(`
+interfaces:
+- {name: br-ex, type: ovs-interface, state: up, ipv4: {enabled: true, address: [
+    {ip: 192.0.2.10, prefix-length: 24}, {ip: 203.0.113.9, prefix-length: 24}]}}
+routes:
+  config:
+  - {destination: 10.9.0.0/16, next-hop-interface: br-ex, next-hop-address: 192.0.2.7}
+`))
+	require.NoError(t, err)
+	require.NoError(t, n.Network().Apply(t.Context(), doc, nil))
+	text, err := answer(t, n, cluster{}, "--ipv4-address=198.51.100.20", "--ipv4-machine-network=198.51.100.0/24",
+		"--ipv4-gateway=198.51.100.1")
+	require.NoError(t, err)
+	require.Contains(t, text, "\nOther addresses and routes of the uplink:\n    kept: address 203.0.113.9/24\n"+
+		"    left: route 10.9.0.0/16 via 192.0.2.7: its next hop 192.0.2.7 is on no network of the node after the change\n")
+	require.Contains(t, text, "Failed   Warning   uplink-extras: ")
+}

@@ -143,6 +143,7 @@ func (r *Reconciler) planOf(ipc *lcav1.IPConfig, o observation, facts preflight.
 			plan.NMState = string(text)
 		}
 	}
+	plan.UplinkExtras = o.current.Carry(ipc.Spec).Texts()
 	return plan
 }
 

@@ -117,3 +117,14 @@ func TestTheCardKeepsItsPrefixLength(t *testing.T) {
 	}
 	t.Fatal("the difference is not reported")
 }
+
+// TestStatusPlanNamesWhatElseTheUplinkHas before the change begins.
+func TestStatusPlanNamesWhatElseTheUplinkHas(t *testing.T) {
+	w := newWorld(t)
+	ip := w.node.doc.Interfaces[1].IPv4
+	ip.Addresses = append(ip.Addresses, netstate.Address{IP: "203.0.113.9", PrefixLength: 24})
+	w.rest()
+	plan := w.change(toNewAddress).Status.Plan
+	require.Equal(t, []string{"kept: address 203.0.113.9/24"}, plan.UplinkExtras)
+	require.Contains(t, plan.NMState, "203.0.113.9")
+}

@@ -26,6 +26,8 @@ type Preview struct {
 	// AddressChanges reads "old -> new", one for each family that changes.
 	AddressChanges []string `json:"addressChanges"`
 	NMState        string   `json:"nmstate"`
+	// Extras says of each other address and static route of the uplink whether it is kept, and why not.
+	Extras []string `json:"extras,omitempty"`
 	// NodeIPHint is what becomes of KUBELET_NODEIP_HINT; empty where the node has none.
 	NodeIPHint     string `json:"nodeIPHint,omitempty"`
 	DiskNeedBytes  int64  `json:"diskNeedBytes"`
@@ -130,6 +132,11 @@ func (p *Preview) renderNetwork(ctx context.Context, n Ports, r ipconfig.Request
 	if err != nil {
 		return err
 	}
+	families, err := r.Families()
+	if err != nil {
+		return err
+	}
+	p.Extras = uplink.Extras.Carry(families).Texts()
 	text, err := doc.Encode()
 	if err != nil {
 		return err

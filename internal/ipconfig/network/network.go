@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"strconv"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
@@ -25,6 +26,8 @@ type Uplink struct {
 	Type string
 	// VLAN is the tag in use; 0 for none.
 	VLAN int
+	// Extras are its addresses and static routes.
+	Extras ipconfig.Extras
 }
 
 // Find finds the interface that carries br-ex and whether it is tagged.
@@ -38,7 +41,7 @@ func Find(ctx context.Context, sw host.Switch, now netstate.Document) (Uplink, e
 
 // In is what the observed document says of the uplink of that name.
 func In(now netstate.Document, name string) Uplink {
-	u := Uplink{Name: name, Base: name}
+	u := Uplink{Name: name, Base: name, Extras: ipconfig.ExtrasOf(now, name)}
 	if i, ok := now.Find(name, netstate.TypeVLAN); ok && i.VLAN != nil {
 		u.Base, u.VLAN = i.VLAN.BaseIface, i.VLAN.ID
 	}
@@ -74,8 +77,9 @@ func Render(r ipconfig.Request, before Uplink) (netstate.Document, error) {
 	if err != nil {
 		return netstate.Document{}, fmt.Errorf("render the network: %w", err)
 	}
-	after := before.After(r.VLANID)
-	doc := netstate.Document{Interfaces: renderInterfaces(before, after, families), Routes: &netstate.Routes{}}
+	after, carried := before.After(r.VLANID), before.Extras.Carry(families)
+	doc := netstate.Document{Interfaces: renderInterfaces(before, after, families, carried.Kept.Addresses), Routes: &netstate.Routes{}}
+	doc.Routes.Config = renderExtras(carried, before, after)
 	for _, f := range families {
 		doc.Routes.Config = append(doc.Routes.Config, renderRoutes(f, before, after)...)
 	}
@@ -85,10 +89,27 @@ func Render(r ipconfig.Request, before Uplink) (netstate.Document, error) {
 	return doc, nil
 }
 
-func renderInterfaces(before, after Uplink, families []ipconfig.Family) []netstate.Interface {
+// renderExtras removes the routes that would lead nowhere, and has the others on the interface that carries the new address.
+func renderExtras(carried ipconfig.Carried, before, after Uplink) (out []netstate.Route) {
+	for _, r := range carried.Left.Routes {
+		if before.Name == after.Name {
+			out = append(out, netstate.Route{
+				Destination: r.Destination, NextHopInterface: before.Name, NextHopAddress: r.NextHopAddress, TableID: r.TableID,
+				State: netstate.StateAbsent,
+			})
+		}
+	}
+	for _, r := range carried.Kept.Routes {
+		r.NextHopInterface = after.Name
+		out = append(out, r)
+	}
+	return out
+}
+
+func renderInterfaces(before, after Uplink, families []ipconfig.Family, kept []netip.Prefix) []netstate.Interface {
 	base := cmp.Or(after.Type, netstate.TypeEthernet)
 	carrier := netstate.Interface{Name: after.Name, Type: base, State: netstate.StateUp}
-	carrier.IPv4, carrier.IPv6 = renderIP(families, true), renderIP(families, false)
+	carrier.IPv4, carrier.IPv6 = renderIP(families, kept, true), renderIP(families, kept, false)
 	var out []netstate.Interface
 	if after.VLAN > 0 {
 		carrier.Type = netstate.TypeVLAN
@@ -105,20 +126,28 @@ func renderInterfaces(before, after Uplink, families []ipconfig.Family) []netsta
 	return out
 }
 
-func renderIP(families []ipconfig.Family, v4 bool) *netstate.IP {
+// renderIP is one family of the interface: the new address first, by which others choose, and the kept ones after it.
+func renderIP(families []ipconfig.Family, kept []netip.Prefix, v4 bool) *netstate.IP {
 	no := false
-	for _, f := range families {
-		if f.Address.Is4() != v4 {
-			continue
-		}
-		address := netstate.Address{IP: f.Address.String(), PrefixLength: f.Prefix().Bits()}
-		out := &netstate.IP{Enabled: new(true), DHCP: &no, Addresses: []netstate.Address{address}}
-		if !v4 {
-			out.Autoconf = &no
-		}
-		return out
+	out := &netstate.IP{Enabled: new(true), DHCP: &no}
+	if !v4 {
+		out.Autoconf = &no
 	}
-	return netstate.Disabled()
+	add := func(p netip.Prefix) {
+		if p.Addr().Is4() == v4 {
+			out.Addresses = append(out.Addresses, netstate.Address{IP: p.Addr().String(), PrefixLength: p.Bits()})
+		}
+	}
+	for _, f := range families {
+		add(f.Prefix())
+	}
+	for _, p := range kept {
+		add(p)
+	}
+	if len(out.Addresses) == 0 {
+		return netstate.Disabled()
+	}
+	return out
 }
 
 func renderRoutes(f ipconfig.Family, before, after Uplink) (out []netstate.Route) {

@@ -15,10 +15,37 @@ import (
 func checkDefaultRoute(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 	found := otherDefaults(spec, f, func(metric int) bool { return metric <= ipconfig.DefaultRouteMetric })
 	if found == "" {
-		return "", ""
+		return checkKeptDefault(spec, f)
 	}
 	return "default routes of other interfaces come before that of br-ex: " + found,
 		fmt.Sprintf("remove them, or give them a metric above %d", ipconfig.DefaultRouteMetric)
+}
+
+// checkKeptDefault finds a default route of the uplink itself that the change would keep, and that comes before the one it makes.
+func checkKeptDefault(spec lcav1.IPConfigSpec, f Facts) (string, string) {
+	var found []string
+	for _, r := range f.Current.Carry(spec).Kept.Routes {
+		to, err := netstate.ParseDestination(r.Destination)
+		changes := err == nil && (to.Addr().Is4() && spec.IPv4 != nil || to.Addr().Is6() && spec.IPv6 != nil)
+		if changes && to.Bits() == 0 && r.Table() == netstate.MainTable && r.Metric <= ipconfig.DefaultRouteMetric {
+			found = append(found, fmt.Sprintf("%s via %s (metric %d)", r.Destination, r.NextHopAddress, r.Metric))
+		}
+	}
+	if len(found) == 0 {
+		return "", ""
+	}
+	return "the uplink has another default route, which comes before that of the change: " + strings.Join(found, ", "),
+		fmt.Sprintf("remove it, or give it a metric above %d", ipconfig.DefaultRouteMetric)
+}
+
+// checkLeft finds addresses and routes of the uplink that have no place on the new network.
+func checkLeft(spec lcav1.IPConfigSpec, f Facts) (string, string) {
+	left := f.Current.Carry(spec).Reasons()
+	if len(left) == 0 {
+		return "", ""
+	}
+	return "the node loses what else its uplink has: " + strings.Join(left, "; "),
+		"where something needs it, configure its successor once the change is complete ('lca-cli ip-config plan' lists what is kept)"
 }
 
 func checkOtherDefaults(spec lcav1.IPConfigSpec, f Facts) (string, string) {

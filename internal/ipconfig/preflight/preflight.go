@@ -81,8 +81,8 @@ func blockingChecks() []Check {
 			"owns files", checkMachineConfig},
 		{"nmstate-bridge", blocking, "nmstate makes `br-ex` on this node: `/etc/nmstate/openshift/applied` exists", checkNMStateBridge},
 		{"default-bridge", blocking, "`/etc/ovnk/default_bridge` names another bridge than `br-ex`", checkDefaultBridge},
-		{"default-route", blocking, "another interface than `br-ex` has a default route of a family that changes, with a metric up to 48",
-			checkDefaultRoute},
+		{"default-route", blocking, "another interface than `br-ex` has a default route of a family that changes, with a metric up to 48; " +
+			"or the uplink keeps one over another router, with such a metric", checkDefaultRoute},
 		{"routes", blocking, "a route leads the new network on the link, or a part of it, over another interface or a next hop",
 			checkRoutes},
 		{CheckFirstBoot, blocking, "the boot loader entry of the running system has kernel argument `ignition.firstboot`", checkFirstBoot},
@@ -105,6 +105,8 @@ func warningChecks() []Check {
 		{CheckCertificates, warning, "a certificate of kubelet or API server expires within 3 days: going back after that needs " +
 			"work by hand", checkExpiry},
 		{"other-default-routes", warning, "the same as `default-route`, with a metric above 48", checkOtherDefaults},
+		{"uplink-extras", warning, "an address or a static route of the uplink has no place on the new network: the address is of the " +
+			"network that the node leaves, the route's next hop on none that it has afterwards", checkLeft},
 		{CheckDNSKept, warning, "the machine network changes, and the spec leaves the DNS servers as they are", checkDNSKept},
 		{CheckPrefix, warning, "the card's prefix length, which the address keeps, is not the machine network's; or the address gets " +
 			"that of the spec's new machine network", checkPrefix},
