@@ -33,7 +33,7 @@ func (p *PrePivot) configureStateroot(ctx context.Context) error {
 	if err := p.Resolver.SetFilter(target.Dir(), p.Request.DNSFilterOutFamily); err != nil {
 		return err
 	}
-	if err := p.moveHint(target, families); err != nil {
+	if err := p.moveHintFile(target, families); err != nil {
 		return err
 	}
 	if err := bringup.RemoveNetworkState(p.Files, target); err != nil {
@@ -76,13 +76,15 @@ func overrideAddress(families []ipconfig.Family, filter string) netip.Addr {
 	return families[0].Address
 }
 
-// hintKey is the variable that names the network of the node's own address to nodeip-configuration: any address in it.
-// Without a valid one it takes the interface of the default route.
-const hintKey = "KUBELET_NODEIP_HINT"
+// isHint says that the variable names the network of the node's own address to nodeip-configuration: any address in it.
+// Without a valid one it takes the interface of the default route. NODEIP_HINT wins where it is set.
+func isHint(variable string) bool {
+	return variable == "NODEIP_HINT" || variable == "KUBELET_NODEIP_HINT"
+}
 
-// moveHint has the new stateroot look for its address in the new network. A file that a MachineConfig owns stays:
+// moveHintFile has the new stateroot look for its address in the new network. A file that a MachineConfig owns stays:
 // one that is not as it says degrades the node's pool.
-func (p *PrePivot) moveHint(target host.Deployment, families []ipconfig.Family) error {
+func (p *PrePivot) moveHintFile(target host.Deployment, families []ipconfig.Family) error {
 	file := target.InDeployment(host.NodeIPHint)
 	text, owned, err := readHint(p.Files, file)
 	if err != nil || text == "" {
@@ -134,34 +136,36 @@ func readHint(files host.Files, file string) (text string, owned bool, err error
 	return string(data), config.Owned[host.NodeIPHint], err
 }
 
-// moveHints rewrites each hint in the text of an environment file (systemd.exec(5)), and says what becomes of the
-// last of them, which is the one that counts.
+// moveHints rewrites each hint in the text of an environment file (systemd.exec(5)), and says what becomes of them.
 func moveHints(text string, families []ipconfig.Family, owned bool) (moved, said string) {
 	var out strings.Builder
+	var all []string
 	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(line, "=")
-		if strings.TrimSpace(key) != hintKey {
-			out.WriteString(line)
-			continue
-		}
-		hint := strings.Trim(strings.TrimSpace(value), `"'`)
-		next, why := nextHint(hint, families)
-		switch {
-		case next == hint:
-			said = fmt.Sprintf("%s stays %s: %s", hintKey, hint, why)
-		case owned:
-			said = fmt.Sprintf("%s stays %s: a MachineConfig owns %s. Until it says %s there, the node takes the address of its "+
-				"default route", hintKey, hint, host.NodeIPHint, next)
-			next = hint
-		default:
-			said = fmt.Sprintf("%s %s -> %s", hintKey, hint, next)
-		}
-		if next != hint {
-			line = strings.Replace(line, hint, next, 1)
+		variable, value, _ := strings.Cut(line, "=")
+		if variable = strings.TrimSpace(variable); isHint(variable) {
+			hint := strings.Trim(strings.TrimSpace(value), `"'`)
+			next, why := moveHint(hint, families, owned)
+			all = append(all, variable+" "+why)
+			if next != hint {
+				line = variable + "=" + strings.Replace(value, hint, next, 1)
+			}
 		}
 		out.WriteString(line)
 	}
-	return out.String(), said
+	return out.String(), strings.Join(all, "; ")
+}
+
+// moveHint is one hint after the change, and what becomes of it.
+func moveHint(hint string, families []ipconfig.Family, owned bool) (next, said string) {
+	next, why := nextHint(hint, families)
+	switch {
+	case next == hint:
+		return hint, fmt.Sprintf("stays %s: %s", hint, why)
+	case owned:
+		return hint, fmt.Sprintf("stays %s: a MachineConfig owns %s. Until it says %s there, the node takes the address of its "+
+			"default route", hint, host.NodeIPHint, next)
+	}
+	return next, fmt.Sprintf("%s -> %s", hint, next)
 }
 
 // nextHint is the hint after the change, or the same and why.

@@ -28,7 +28,7 @@ type Preview struct {
 	NMState        string   `json:"nmstate"`
 	// Extras says of each other address and static route of the uplink whether it is kept, and why not.
 	Extras []string `json:"extras,omitempty"`
-	// NodeIPHint is what becomes of KUBELET_NODEIP_HINT; empty where the node has none.
+	// NodeIPHint is what becomes of NODEIP_HINT and KUBELET_NODEIP_HINT; empty where the node has neither.
 	NodeIPHint     string `json:"nodeIPHint,omitempty"`
 	DiskNeedBytes  int64  `json:"diskNeedBytes"`
 	DiskFreeBytes  int64  `json:"diskFreeBytes"`
