@@ -29,6 +29,8 @@ type LocalDNS struct {
 	Log    *slog.Logger
 	// Addresses are the node's own; read when they are needed.
 	Addresses func() ([]netip.Addr, error)
+	// Site has the DNS servers that the node's own one asks, and names that they know; nil where they are not compared.
+	Site func() (Site, error)
 }
 
 const (
@@ -87,6 +89,46 @@ func (d LocalDNS) checkListening(ctx context.Context) error {
 		})
 	}
 	return askAll(questions)
+}
+
+// ProveForwarding waits until the node's own servers answer over UDP what a DNS server of the site answers: that is how kubelet
+// and pods resolve names. What no server of the site answers proves nothing about the node's.
+func (d LocalDNS) ProveForwarding(ctx context.Context) error {
+	if d.Site == nil {
+		return nil
+	}
+	site, err := d.Site()
+	if err != nil {
+		return err
+	}
+	return pollUntil(ctx, d.Clock, wait{proofTimeout, time.Second}, func(ctx context.Context) error {
+		own, err := d.ownServers()
+		if err != nil {
+			return err
+		}
+		failed := errors.Join(d.askServers(ctx, own, site.Names)...)
+		if failed == nil || !slices.Contains(d.askServers(ctx, site.DNS, site.Names), nil) {
+			return nil
+		}
+		return fmt.Errorf("the DNS servers of the site answer, and %s, which %s names for the node's programs, does not: %w",
+			host.UnitDnsmasq, host.ResolvConf, failed)
+	})
+}
+
+// askServers asks all at once. There is an answer for each, nil for a good one.
+func (d LocalDNS) askServers(ctx context.Context, servers []netip.Addr, names []string) []error {
+	ctx, cancel := context.WithTimeout(ctx, dnsTimeout)
+	defer cancel()
+	answers := make([]error, len(servers))
+	var questions []func() error
+	for i, s := range servers {
+		questions = append(questions, func() error {
+			answers[i] = d.Prober.DNS(ctx, s, names...)
+			return nil
+		})
+	}
+	_ = askAll(questions) // answers has each error
+	return answers
 }
 
 // ownServers are the node's addresses among the name servers that its programs ask.

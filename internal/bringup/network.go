@@ -208,7 +208,7 @@ func carrierOf(doc netstate.Document) string {
 	return ""
 }
 
-// ProveNetwork proves the network once more, now that br-ex carries it, and that the node's own DNS server listens.
+// ProveNetwork proves the network once more, now that br-ex carries it, and that the node's own DNS server listens and forwards.
 func ProveNetwork(proof Proof, dns LocalDNS) flow.Step {
 	return flow.Step{
 		Name: StepProveNetwork, Title: "Prove the network under the cluster", Again: true,
@@ -216,7 +216,10 @@ func ProveNetwork(proof Proof, dns LocalDNS) flow.Step {
 			if err := proof.Over(ctx, host.BridgeExternal); err != nil {
 				return err
 			}
-			return dns.Await(ctx)
+			if err := dns.Await(ctx); err != nil {
+				return err
+			}
+			return dns.ProveForwarding(ctx)
 		},
 	}
 }

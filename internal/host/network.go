@@ -119,7 +119,7 @@ type Prober interface {
 	// Gateway proves that the next hop answers (neighbour discovery, echo).
 	Gateway(ctx context.Context, gw netip.Addr, iface string) error
 	// DNS proves that the server serves this node: it asks for the name servers of the root, then for each of the names. One
-	// answer counts, also that a name does not exist. A server that refuses all of them, or fails at all of them, does not.
+	// answer over UDP counts, also that a name does not exist. A server that refuses all of them, or fails at all of them, does not.
 	DNS(ctx context.Context, server netip.Addr, names ...string) error
 	// InUse asks on the links of the interfaces which machine has the address of the prefix, and listens on all of
 	// them, because a bridge may deliver the answer on another one. This machine does not count.

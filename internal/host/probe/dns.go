@@ -18,31 +18,40 @@ import (
 const portDNS = 53
 
 // DNS implements host.Prober. The name servers of the root are what every resolver knows that reaches the Internet;
-// the names are for those that do not. It asks over UDP, and where that fails over TCP in turn.
+// the names are for those that do not. UDP counts, by which kubelet and pods ask; TCP is asked in turn to explain a silence.
 func (p *Prober) DNS(ctx context.Context, server netip.Addr, names ...string) error {
 	questions, err := questionsFor(names)
 	if err != nil {
 		return fmt.Errorf("ask DNS server %s: %w", server, err)
 	}
 	var last, refusal error
+	overTCP := false
 	for n := 0; ctx.Err() == nil; n++ {
 		network := [...]string{"udp", "tcp"}[n%2]
 		attempt, cancel := context.WithTimeout(ctx, 2*again)
-		last = queryAny(attempt, network, netip.AddrPortFrom(withIndex(server.Unmap()), portDNS), questions)
-		<-pauseIfFailed(attempt, last)
-		cancel()
-		if last == nil {
+		err := queryAny(attempt, network, netip.AddrPortFrom(withIndex(server.Unmap()), portDNS), questions)
+		if err == nil && network == "udp" {
+			cancel()
 			return nil
 		}
+		overTCP, last = overTCP || err == nil, err
+		<-attempt.Done() // a server that is just starting refuses at once, and must not be asked a thousand times a second
+		cancel()
 		if refused := (*refusedError)(nil); errors.As(last, &refused) {
 			refusal = last
 		}
 	}
-	if refusal != nil {
+	switch {
+	case refusal != nil:
 		return fmt.Errorf("DNS server %s does not serve this node: %w", server, refusal)
+	case overTCP:
+		return fmt.Errorf("DNS server %s: %w", server, errNoUDP)
 	}
 	return fmt.Errorf("DNS server %s does not answer: %w", server, errors.Join(context.Cause(ctx), last))
 }
+
+// errNoUDP is a server behind a firewall, for instance, that lets one of the two protocols through.
+var errNoUDP = errors.New("answers over TCP and not over UDP, by which the node's programs ask: let UDP port 53 through")
 
 func questionsFor(names []string) ([]dnsmessage.Question, error) {
 	root := dnsmessage.Question{Name: dnsmessage.MustNewName("."), Type: dnsmessage.TypeNS, Class: dnsmessage.ClassINET}
@@ -99,17 +108,6 @@ func withIndex(a netip.Addr) netip.Addr {
 		return a
 	}
 	return a.WithZone(strconv.Itoa(link.Index))
-}
-
-// pauseIfFailed holds a failed attempt until its time is over: a server that is just starting
-// refuses at once, and must not be asked a thousand times a second.
-func pauseIfFailed(ctx context.Context, failed error) <-chan struct{} {
-	if failed != nil {
-		return ctx.Done()
-	}
-	over := make(chan struct{})
-	close(over)
-	return over
 }
 
 // queryOnce asks once and checks that what comes back is an answer to it.

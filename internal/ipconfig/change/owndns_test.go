@@ -3,11 +3,13 @@ package change_test
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow/flowtest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
@@ -143,4 +145,26 @@ func TestTheDNSServerIsNeverLeftDown(t *testing.T) {
 		require.Positive(t, killed.Verdicts["new"])
 		require.Positive(t, cut.Verdicts["new"])
 	}
+}
+
+// TestTheNodesOwnResolverHasToForward: dnsmasq listens, and refuses what the site's server answers.
+func TestTheNodesOwnResolverHasToForward(t *testing.T) {
+	w := newWorld(t)
+	w.arrival = func(w *world) { w.node.Refuse(netip.MustParseAddr(newSite.address)) }
+	require.NoError(t, w.Live(nil))
+	w.requireVerdict("old")
+	require.Contains(t, w.progress().Cause, "the DNS servers of the site answer, and dnsmasq.service, which /etc/resolv.conf names "+
+		"for the node's programs, does not: ask name server 198.51.100.20: refused")
+	require.NoError(t, w.Again())
+}
+
+// TestASiteThatKnowsNoNameProvesNothing about the node's own server: an isolated site may know the API's name alone.
+func TestASiteThatKnowsNoNameProvesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.arrival = func(w *world) {
+		w.node.Refuse(netip.MustParseAddr(newSite.address))
+		w.node.Know(netip.MustParseAddr(newSite.dns), bringup.APIName(w.node.Files()))
+	}
+	require.NoError(t, w.Live(nil))
+	w.requireVerdict("new")
 }

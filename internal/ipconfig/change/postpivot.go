@@ -92,7 +92,7 @@ func (p *PostPivot) siteWithAPIName() (bringup.Site, error) {
 
 func (p *PostPivot) localDNS() bringup.LocalDNS {
 	return bringup.LocalDNS{
-		Units: p.Units, Files: p.Files, Prober: p.Prober, Clock: p.Clock, Log: p.Log,
+		Units: p.Units, Files: p.Files, Prober: p.Prober, Clock: p.Clock, Log: p.Log, Site: p.Request.Site,
 		Addresses: func() (own []netip.Addr, err error) {
 			families, err := p.Request.Families()
 			for _, f := range families {

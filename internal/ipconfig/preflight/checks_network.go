@@ -37,10 +37,15 @@ func judgeGateway(w ipconfig.DesiredFamily) (string, string) {
 
 func checkGatewayNotSelf(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 	return judgeEach(spec, f, func(w ipconfig.DesiredFamily) (string, string) {
-		if !ipconfig.SameAddr(w.Gateway, w.Address) {
+		gateway, err := netip.ParseAddr(w.Gateway)
+		if err != nil {
+			return "", "" // the check of the gateway says it
+		}
+		own := ownAddress(gateway, spec, f)
+		if own == "" {
 			return "", ""
 		}
-		return fmt.Sprintf("spec.%s.gateway is the node's own address %s", w.Name, w.Address), "enter the router's address"
+		return fmt.Sprintf("spec.%s.gateway is %s %s", w.Name, own, w.Gateway), "enter the router's address"
 	})
 }
 
@@ -53,10 +58,7 @@ func checkOverlap(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 		if link := w.OnLink(); link.IsValid() && link.Bits() < network.Bits() {
 			network = link
 		}
-		for _, inner := range []struct {
-			what     string
-			networks []netip.Prefix
-		}{{"pods", f.ClusterNetworks}, {"services", f.ServiceNetworks}, {"OVN itself", f.JoinNetworks}} {
+		for _, inner := range f.innerNetworks() {
 			if i := slices.IndexFunc(inner.networks, network.Overlaps); i >= 0 {
 				return fmt.Sprintf("machine network %s overlaps the cluster's inner network %s (of %s)",
 						network, inner.networks[i], inner.what),
@@ -65,6 +67,17 @@ func checkOverlap(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 		}
 		return "", ""
 	})
+}
+
+// innerNetwork is what the networks are for.
+type innerNetwork struct {
+	what     string
+	networks []netip.Prefix
+}
+
+// innerNetworks are those of the cluster that no machine outside it is on.
+func (f Facts) innerNetworks() []innerNetwork {
+	return []innerNetwork{{"pods", f.ClusterNetworks}, {"services", f.ServiceNetworks}, {"OVN itself", f.JoinNetworks}}
 }
 
 func checkDNSKept(spec lcav1.IPConfigSpec, f Facts) (string, string) {

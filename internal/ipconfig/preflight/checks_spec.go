@@ -102,8 +102,46 @@ func checkDNS(spec lcav1.IPConfigSpec, f Facts) (string, string) {
 		if have == nil || have.Address == "" {
 			return fmt.Sprintf("DNS server %s is of a family the node does not have", a), "remove it from spec.dnsServers"
 		}
+		if why := uselessServer(a, spec, f); why != "" {
+			return fmt.Sprintf("DNS server %s %s", a, why), "enter a DNS server of the site: the node's own one asks it"
+		}
 	}
 	return "", ""
+}
+
+// uselessServer says why no DNS server can be at the address; empty where one can.
+func uselessServer(a netip.Addr, spec lcav1.IPConfigSpec, f Facts) string {
+	if why := ipconfig.UnusableAddress(a); why != "" {
+		return why
+	}
+	if own := ownAddress(a, spec, f); own != "" {
+		return "is " + own + ", and would ask itself"
+	}
+	for _, inner := range f.innerNetworks() {
+		if i := slices.IndexFunc(inner.networks, func(n netip.Prefix) bool { return n.Contains(a) }); i >= 0 {
+			return fmt.Sprintf("is in the cluster's inner network %s (of %s), which the node's DNS server does not reach before the "+
+				"cluster runs", inner.networks[i], inner.what)
+		}
+	}
+	return ""
+}
+
+// ownAddress says which of the node's addresses, before or after the change, it is; empty where it is none.
+func ownAddress(a netip.Addr, spec lcav1.IPConfigSpec, f Facts) string {
+	for _, w := range ipconfig.DesiredFamilies(spec, f.Current) {
+		if ipconfig.SameAddr(w.Address, a.String()) {
+			return "the node's own new address"
+		}
+	}
+	for _, have := range []*lcav1.IPStatus{f.Current.IPv4, f.Current.IPv6} {
+		if have != nil && ipconfig.SameAddr(have.Address, a.String()) {
+			return "the node's own present address"
+		}
+	}
+	if slices.ContainsFunc(f.Current.Extras.Addresses, func(p netip.Prefix) bool { return p.Addr() == a }) {
+		return "another address of the node's uplink"
+	}
+	return ""
 }
 
 func checkVLAN(spec lcav1.IPConfigSpec, f Facts) (string, string) {

@@ -64,10 +64,11 @@ func blockingChecks() []Check {
 			"is not on `br-ex`", checkPrefixKnown},
 		{"gateway-on-link", blocking, "no gateway, or one outside the network on the link (link-local IPv6 is on the link)",
 			checkGatewayOnLink},
-		{"gateway-not-self", blocking, "the gateway is an address of the node itself", checkGatewayNotSelf},
+		{"gateway-not-self", blocking, "the gateway is an address of the node itself, before the change or after it", checkGatewayNotSelf},
 		{CheckOverlap, blocking, "the machine network overlaps one for pods, for services, or of OVN's own (join, transit, masquerade)",
 			checkOverlap},
-		{"dns-servers", blocking, "not an address, or of a family the node does not have", checkDNS},
+		{"dns-servers", blocking, "not an address, or one that no host has; of a family the node does not have; an address of the " +
+			"node itself, before the change or after it; or one in a network for pods, for services, or of OVN's own", checkDNS},
 		{"vlan", blocking, "the VLAN changes without an address", checkVLAN},
 		{"dns-filter", blocking, "a filter on a node that is not dual-stack", checkFilter},
 		{"boot-entry", blocking, "ostree has no `admin set-default`, or an operating system update is staged", checkSetDefault},

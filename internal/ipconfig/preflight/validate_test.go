@@ -106,12 +106,23 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 		{"addresses", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.Address = "198.51.100.255" }, "network or broadcast address"},
 		{"gateway-on-link", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.Gateway = "203.0.113.1" }, "gateway 203.0.113.1 is not on the link"},
 		{"gateway-on-link", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.Gateway = "" }, "gateway 192.0.2.1 is not on the link"},
-		{"gateway-not-self", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.Gateway = s.IPv4.Address }, "the node's own address"},
+		{"gateway-not-self", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4.Gateway = s.IPv4.Address }, "the node's own new address"},
 		{"gateway-on-link", func(s *lcav1.IPConfigSpec, f *preflight.Facts) { s.IPv4.Gateway, f.Current.IPv4.Gateway = "", "" }, "no default gateway"},
 		{"overlap", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) {
 			s.IPv4 = &lcav1.IPv4Config{Address: "10.130.0.5", MachineNetwork: "10.130.0.0/24", Gateway: "10.130.0.1"}
 		}, "overlaps the cluster's inner network 10.128.0.0/14"},
 		{"dns-servers", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSServers = []string{"2001:db8::53"} }, "DNS server 2001:db8::53 is of a family the node does not have"},
+		{"dns-servers", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSServers = []string{"198.51.100.20"} }, "DNS server 198.51.100.20 is the node's own new address, and would ask itself: enter a DNS server of the site"},
+		{"dns-servers", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSServers = []string{"192.0.2.10"} }, "DNS server 192.0.2.10 is the node's own present address"},
+		{"dns-servers", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSServers = []string{"172.30.0.10"} }, "DNS server 172.30.0.10 is in the cluster's inner network 172.30.0.0/16 (of services)"},
+		{"dns-servers", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSServers = []string{"10.128.0.7"} }, "is in the cluster's inner network 10.128.0.0/14 (of pods)"},
+		{"dns-servers", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSServers = []string{"127.0.0.1"} }, "DNS server 127.0.0.1 is a loopback address"},
+		{"gateway-not-self", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) {
+			s.IPv4 = &lcav1.IPv4Config{Address: "192.0.2.11", Gateway: "192.0.2.10"}
+		}, "spec.ipv4.gateway is the node's own present address 192.0.2.10: enter the router's address"},
+		{"gateway-not-self", func(s *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.Current.Extras.Addresses = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/24")}
+		}, "spec.ipv4.gateway is another address of the node's uplink 198.51.100.1"},
 		{"dns-filter", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.DNSFilterOutFamily = lcav1.DNSFilterIPv4 }, "the node is not dual-stack"},
 		{"boot-entry", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.SetDefault = errors.New("no set-default") }, "cannot choose its next boot: no set-default"},
 		{"uplink of another type", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
