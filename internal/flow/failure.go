@@ -48,7 +48,11 @@ func asStoppedError(ctx context.Context, err error) error {
 	return &stoppedError{err}
 }
 
-func givenUp(pl Place) error {
+// givenUp is why a plan is; damage is what was found in its journal, nil for nothing.
+func givenUp(pl Place, damage error) error {
+	if pl.Position == Unknown && damage != nil {
+		return fmt.Errorf("%w: %w", ErrGivenUp, damage)
+	}
 	if pl.Position == Unknown {
 		return fmt.Errorf("%w: %w", ErrGivenUp, ErrUnreadable)
 	}

@@ -50,7 +50,7 @@ func (r *Runner) Run(ctx context.Context, p Plan) error {
 	case RollBack:
 		return r.rollBack(ctx, p, toUndo(p, entries, err == nil), r.newFailure(p, place.Step, interruptionCause(p, place)))
 	case GiveUp:
-		return r.newFailure(p, place.Step, givenUp(place)).markCommitted()
+		return r.newFailure(p, place.Step, givenUp(place, err)).markCommitted()
 	default:
 		return endedError(p, place)
 	}

@@ -51,7 +51,7 @@ func TestMisfortunesInTheNewStateroot(t *testing.T) {
 			data, err := w.node.Files().Read(arrived(w))
 			require.NoError(w.t, err)
 			require.NoError(w.t, w.node.Files().Write(arrived(w), append([]byte("\x00\x00\n"), data...), 0o600))
-		}, "old", "given up: journal is not readable by this version"},
+		}, "old", "given up: journal is not readable by this version: line 1: "},
 		{"journal removed", func(w *world) { require.NoError(w.t, w.node.Files().Remove(arrived(w))) }, "new", ""},
 		{"disk full", func(w *world) {
 			w.node.SetFree(0)
