@@ -187,6 +187,23 @@ func TestAKubeconfigThatCannotBeReadIsListed(t *testing.T) {
 	}
 }
 
+// TestAPEMThatCannotBeReadIsListed, in an object and in a file: it may be a certificate of the old address.
+func TestAPEMThatCannotBeReadIsListed(t *testing.T) {
+	w := newWorld(t)
+	b := &builder{t: t, w: w}
+	b.secret("ns", "broken", map[string]string{"tls.crt": "-----BEGIN CERTIFICATE-----\nMIIB!!!\n-----END CERTIFICATE-----\n"})
+	b.file("/etc/kubernetes/cut.crt", "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgI")
+	for name, l := range listsOf(t, w) {
+		for _, want := range []string{
+			"secrets/ns/broken data/tls.crt a CERTIFICATE in PEM is not base64", "/etc/kubernetes/cut.crt a CERTIFICATE in PEM has no end",
+		} {
+			if !strings.Contains(fmt.Sprint(l.notRead), want) {
+				t.Errorf("%s: %v, not %q", name, l.notRead, want)
+			}
+		}
+	}
+}
+
 func TestAFileThatIsTooLargeIsListed(t *testing.T) {
 	w := newWorld(t)
 	(&builder{t: t, w: w}).file("/etc/kubernetes/large", strings.Repeat("x", 9<<20))

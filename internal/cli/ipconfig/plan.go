@@ -105,6 +105,10 @@ func (a planAnswer) Text(w io.Writer) error {
 	if len(a.Extras) > 0 {
 		fmt.Fprintf(w, "\nOther addresses and routes of the uplink:\n%s", indentLines(strings.Join(a.Extras, "\n")+"\n"))
 	}
+	if len(a.FileMentions) > 0 {
+		fmt.Fprintf(w, "\nFiles of this node that name what is left; the change does not edit them (%d):\n%s", len(a.FileMentions),
+			indentLines(cutList(a.FileMentions)))
+	}
 	a.textRecert(w)
 	if len(a.Probes) > 0 {
 		fmt.Fprintf(w, "\nProbes that must get a good answer:\n%s", indentLines(strings.Join(a.Probes, "\n")+"\n"))

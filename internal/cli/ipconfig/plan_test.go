@@ -228,3 +228,25 @@ routes:
 		"    left: route 10.9.0.0/16 via 192.0.2.7: its next hop 192.0.2.7 is on no network of the node after the change\n")
 	require.Contains(t, text, "Failed   Warning   uplink-extras: ")
 }
+
+// TestPlanNamesFilesThatNameWhatIsLeft with the line, and without the line's text, which may hold a secret.
+func TestPlanNamesFilesThatNameWhatIsLeft(t *testing.T) {
+	n := hosttest.NewNode(hosttest.Options{})
+	for file, text := range map[string]string{
+		"/etc/hosts": "127.0.0.1 localhost\n192.0.2.10 registry.local\n192.0.2.100\n# 192.0.2.10\n",
+		"/etc/containers/registries.conf.d/site.conf":           "[[registry]]\nlocation = \"192.0.2.10:5000/x\"\n",
+		"/etc/chrony.conf":                                      "server 192.0.2.7 iburst\nserver 203.0.113.7\n",
+		"/etc/systemd/system/site.service.d/10-env.conf":        "[Service]\nEnvironment=PEER=http://192.0.2.10/ TOKEN=hidden\n",
+		"/etc/systemd/system/kubelet.service.d/20-nodenet.conf": "[Service]\nEnvironment=KUBELET_NODE_IP=192.0.2.10\n",
+	} {
+		require.NoError(t, n.Files().Write(file, []byte(text), 0o644))
+	}
+	text, err := answer(t, n, cluster{}, "--ipv4-address=198.51.100.20", "--ipv4-machine-network=198.51.100.0/24",
+		"--ipv4-gateway=198.51.100.1")
+	require.NoError(t, err)
+	require.Contains(t, text, "\nFiles of this node that name what is left; the change does not edit them (5):\n"+
+		"    /etc/hosts:2 names 192.0.2.10\n    /etc/hosts:3 names 192.0.2.100\n    /etc/chrony.conf:1 names 192.0.2.7\n"+
+		"    /etc/containers/registries.conf.d/site.conf:2 names 192.0.2.10\n"+
+		"    /etc/systemd/system/site.service.d/10-env.conf:2 names 192.0.2.10\n")
+	require.NotContains(t, text, "hidden")
+}

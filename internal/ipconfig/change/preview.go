@@ -29,10 +29,12 @@ type Preview struct {
 	// Extras says of each other address and static route of the uplink whether it is kept, and why not.
 	Extras []string `json:"extras,omitempty"`
 	// NodeIPHint is what becomes of NODEIP_HINT and KUBELET_NODEIP_HINT; empty where the node has neither.
-	NodeIPHint     string `json:"nodeIPHint,omitempty"`
-	DiskNeedBytes  int64  `json:"diskNeedBytes"`
-	DiskFreeBytes  int64  `json:"diskFreeBytes"`
-	DiskNeedInodes int64  `json:"diskNeedInodes"`
+	NodeIPHint string `json:"nodeIPHint,omitempty"`
+	// FileMentions are lines of the node's own files that name an address which the change leaves, as "file:line names address".
+	FileMentions   []string `json:"fileMentions,omitempty"`
+	DiskNeedBytes  int64    `json:"diskNeedBytes"`
+	DiskFreeBytes  int64    `json:"diskFreeBytes"`
+	DiskNeedInodes int64    `json:"diskNeedInodes"`
 	// The cluster is down between these two steps.
 	OutageFrom string        `json:"outageFrom"`
 	OutageTo   string        `json:"outageTo"`
@@ -137,6 +139,7 @@ func (p *Preview) renderNetwork(ctx context.Context, n Ports, r ipconfig.Request
 		return err
 	}
 	p.Extras = uplink.Extras.Carry(families).Texts()
+	p.FileMentions = findMentions(n.Files, families)
 	text, err := doc.Encode()
 	if err != nil {
 		return err

@@ -16,6 +16,9 @@ func (s *Survey) reportLeftover(where func() string, text string) {
 	if wire.BrokenKubeconfig(text) {
 		s.NotRead = append(s.NotRead, Note{where(), "a field of a kubeconfig is not base64"})
 	}
+	if why := wire.BrokenPEM(text); why != "" {
+		s.NotRead = append(s.NotRead, Note{where(), why})
+	}
 	if s.Mapping.Overlaps() {
 		return
 	}

@@ -133,6 +133,29 @@ func pemBlock(rest string) (label, body string, ok bool) {
 	return label, rest[:stop], true
 }
 
+// BrokenPEM says what is wrong with the first certificate or key in PEM that cannot be read; empty where all can.
+func BrokenPEM(text string) string {
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, PEMBegin)
+		if !found {
+			return ""
+		}
+		rest = after
+		label, _, _ := strings.Cut(rest, pemDashes)
+		kind, ok := kindOf(label)
+		if !ok {
+			continue
+		}
+		_, body, ended := pemBlock(rest)
+		switch {
+		case !ended:
+			return "a " + label + " in PEM has no end"
+		case (Blob{kind, label, body[len(pemHeaders(body)):]}).DER() == nil && pemHeaders(body) == "":
+			return "a " + label + " in PEM is not base64"
+		}
+	}
+}
+
 // pemHeaders are the lines of a body before its digits (RFC 1421 4.4): of those, digits have no colon.
 func pemHeaders(body string) string {
 	if strings.IndexByte(body, ':') < 0 { // faster than finding the last one
