@@ -33,6 +33,7 @@ func pollUntil(ctx context.Context, clock flow.Clock, w wait, ask func(context.C
 		if err == nil {
 			return nil
 		}
+		reportMissing(ctx, err)
 		if clock.Sleep(ctx, w.pause) != nil || clock.Now().After(deadline) {
 			return err
 		}

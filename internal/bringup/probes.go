@@ -57,6 +57,7 @@ func (r probeRun) runAll(ctx context.Context, open []Probe) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("run the probes: %w", err)
 		}
+		reportMissing(ctx, nameFailures(open, answers))
 		var again []Probe
 		for i, probe := range open {
 			switch spent := r.clock.Now().Sub(start); {
@@ -74,6 +75,17 @@ func (r probeRun) runAll(ctx context.Context, open []Probe) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// nameFailures are the answers that are not good, each with the name of its probe.
+func nameFailures(probes []Probe, answers []error) error {
+	var failures []error
+	for i, probe := range probes {
+		if answers[i] != nil {
+			failures = append(failures, fmt.Errorf("probe %q: %w", probe.Name, answers[i]))
+		}
+	}
+	return errors.Join(failures...)
 }
 
 // runOnce runs each probe one time.

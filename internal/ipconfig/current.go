@@ -1,9 +1,11 @@
 package ipconfig
 
 import (
+	"cmp"
 	"math"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
@@ -53,6 +55,36 @@ func InSync(spec lcav1.IPConfigSpec, now Current) (differences []string) {
 	}
 	return differences
 }
+
+// BothValues are what spec and node have in a field that InSync names, as people read them.
+func BothValues(spec lcav1.IPConfigSpec, now Current, field string) (want, have string) {
+	family, part, _ := strings.Cut(field, ".")
+	switch {
+	case family == "ipv4" && spec.IPv4 != nil:
+		return partOf(part, spec.IPv4.Address, spec.IPv4.MachineNetwork, spec.IPv4.Gateway), statusPart(part, now.IPv4)
+	case family == "ipv6" && spec.IPv6 != nil:
+		return partOf(part, spec.IPv6.Address, spec.IPv6.MachineNetwork, spec.IPv6.Gateway), statusPart(part, now.IPv6)
+	case field == "dnsServers":
+		return strings.Join(spec.DNSServers, ", "), orNone(strings.Join(now.DNSServers, ", "))
+	case field == "vlanID":
+		id, _ := DesiredVLAN(spec)
+		return strconv.Itoa(int(id)), strconv.Itoa(int(now.VLANID))
+	}
+	return string(spec.DNSFilterOutFamily), string(filterOf(now))
+}
+
+func statusPart(part string, now *lcav1.IPStatus) string {
+	if now == nil {
+		return "none"
+	}
+	return partOf(part, now.Address, now.MachineNetwork, now.Gateway)
+}
+
+func partOf(part, address, network, gateway string) string {
+	return orNone(map[string]string{"address": address, "machineNetwork": network, "gateway": gateway}[part])
+}
+
+func orNone(value string) string { return cmp.Or(value, "none") }
 
 func filterOf(now Current) lcav1.DNSFilterFamily {
 	if now.FilterFamily == "" {

@@ -14,7 +14,9 @@ const (
 	// WatchedFile is the watchdog's own record; see Watched.
 	WatchedFile = host.Workspace + "/watchdog.json"
 	// HealthFile says what a proved change still waits for; see Health.
-	HealthFile   = host.Workspace + "/health.json"
+	HealthFile = host.Workspace + "/health.json"
+	// WaitingFile says what a step of post-pivot waits for; see Waiting.
+	WaitingFile  = host.Workspace + "/waiting.json"
 	ForecastFile = host.Workspace + "/forecast.json"
 	CryptoDir    = host.Workspace + "/kubeconfig-crypto"
 	// SavedObjectFile is the exported IPConfig object.

@@ -22,7 +22,7 @@ func TestImageBasedUpgradeBlocks(t *testing.T) {
 	ibu := newUpgrade(w)
 	ibu.begin()
 	ipc := w.change(toNewAddress)
-	requireLast(t, ipc, "ConfigInProgress", no, "Blocked", "IBU is not idle")
+	requireLast(t, ipc, "ConfigInProgress", no, "Blocked", "IBU is not idle; this request begins once it is; finalize or abort ImageBasedUpgrade upgrade")
 	require.Equal(t, yes, condition(ipc, "Idle").Status)
 	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
 	require.Empty(t, w.node.acts)

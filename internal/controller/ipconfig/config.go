@@ -236,7 +236,7 @@ func (o observation) failureMessage() string {
 	case o.hasReturned() && o.lastResort:
 		return msgLastResort + o.request.NewStateroot + "; see " + ipconfig.LastResortLog
 	case o.hasReturned():
-		return msgUncontrolled
+		return msgUncontrolled + host.InVar(o.request.NewStateroot, "/var/log/journal")
 	}
 	return "ip-config pre-pivot failed. error: " +
 		nodejob.HowItEnded(ipconfig.UnitPrePivot, o.units[ipconfig.UnitPrePivot], o.progress.PrePivot.Failure)

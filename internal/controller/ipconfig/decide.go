@@ -49,17 +49,19 @@ const (
 	msgBecomingIdle = "In progress of becoming idle"
 	msgIdle         = "Idle"
 	msgUpgrade      = "IBU is not idle"
+	hintUpgrade     = "this request begins once it is; finalize or abort ImageBasedUpgrade upgrade, by its stage Idle"
 	msgConfig       = "Configuration in progress"
 	msgStabilizing  = "Waiting for system to stabilize: "
 	msgMismatch     = "Waiting for current IPs to match spec: desired network not observed in status: "
 	msgConfigured   = "Configuration completed successfully"
 	msgNothingToDo  = "Spec and status match; nothing to do"
-	msgUncontrolled = "Uncontrolled rollback"
-	msgLastResort   = "Rollback by " + ipconfig.UnitLastResort + ": lca-cli is damaged or did not run in stateroot "
-	msgRollback     = "Rollback requested"
-	msgRolledBack   = "Rollback completed"
-	msgNoRollback   = "rollback validation failed: unbooted stateroot is not available"
-	msgNotStarted   = "The request could not be handed to the node, retrying: "
+	msgUncontrolled = "Uncontrolled rollback: the node runs its former stateroot, and no program of the product chose it (the boot menu, " +
+		"'ostree admin set-default', or a boot that failed); the logs of the other one are below "
+	msgLastResort = "Rollback by " + ipconfig.UnitLastResort + ": lca-cli is damaged or did not run in stateroot "
+	msgRollback   = "Rollback requested"
+	msgRolledBack = "Rollback completed"
+	msgNoRollback = "rollback validation failed: unbooted stateroot is not available"
+	msgNotStarted = "The request could not be handed to the node, retrying: "
 )
 
 // decideStep takes the next step of the accepted stage, or accepts another one.
@@ -130,7 +132,7 @@ func (r *Reconciler) nodeTaken(ctx context.Context, o observation) (*status.Bloc
 	if err != nil || !busy {
 		return nil, err
 	}
-	return &status.Blocked{Reason: lcav1.ReasonBlocked, Message: msgUpgrade}, nil
+	return &status.Blocked{Reason: lcav1.ReasonBlocked, Message: msgUpgrade, Hint: hintUpgrade}, nil
 }
 
 func lockHeld(by *host.Holder) *status.Blocked {

@@ -141,6 +141,10 @@ func blockMismatch(ipc *lcav1.IPConfig, o observation) *status.Blocked {
 	if len(differences) == 0 {
 		return nil
 	}
+	for i, field := range differences {
+		want, have := ipconfig.BothValues(ipc.Spec, o.current, field)
+		differences[i] = fmt.Sprintf("%s (spec %s, node %s)", field, want, have)
+	}
 	return &status.Blocked{Reason: "Mismatch", Message: msgMismatch + strings.Join(differences, ", ")}
 }
 

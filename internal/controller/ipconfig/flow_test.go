@@ -153,7 +153,7 @@ func TestStatusMustMatchSpecBeforeConfirmation(t *testing.T) {
 	w.node.doc.Routes.Running[1].NextHopAddress = "198.51.100.99"
 	ipc := w.rest()
 	requireLast(t, ipc, "ConfigInProgress", yes, "InProgress",
-		"Waiting for current IPs to match spec: desired network not observed in status: ipv4.gateway")
+		"Waiting for current IPs to match spec: desired network not observed in status: ipv4.gateway (spec 198.51.100.1, node ")
 	require.NotContains(t, w.node.acts, "stop "+ipconfig.UnitInitMonitor)
 }
 
@@ -210,7 +210,7 @@ func TestUnrequestedRollbacks(t *testing.T) {
 		entries []flow.Entry
 		want    string
 	}{
-		{"power came back on the old stateroot", nil, "Uncontrolled rollback"},
+		{"power came back on the old stateroot", nil, "Uncontrolled rollback: the node runs its former stateroot, and no program of the product chose it"},
 		{"last resort", nil, "Rollback by lca-last-resort.service: lca-cli is damaged or did not run in stateroot rhcos_ipc-"},
 		{"post-pivot failed", cause("automatic rollback: ip-config post-pivot failed: no DNS"), "automatic rollback: ip-config post-pivot failed: no DNS"},
 		{"watchdog", cause("Rollback due to LCA Init Monitor timeout, after 30m0s"), "Rollback due to LCA Init Monitor timeout, after 30m0s"},

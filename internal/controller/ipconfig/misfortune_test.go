@@ -107,7 +107,7 @@ func TestARollbackWithoutOldStaterootIsDeclined(t *testing.T) {
 	w.rest()
 	w.node.deployments = w.node.deployments[1:]
 	ipc := w.stage(lcav1.StageRollback)
-	requireLast(t, ipc, "RollbackInProgress", no, "InvalidTransition", "invalid IPConfig stage: Rollback")
+	requireLast(t, ipc, "RollbackInProgress", no, "InvalidTransition", "invalid IPConfig stage: Rollback; what was accepted before continues, and status.validNextStages is: Idle")
 	require.Contains(t, condition(ipc, "ConfigInProgress").Message, "rollback is not possible, because stateroot rhcos no longer exists")
 	require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
 	require.Zero(t, w.node.launched(ipconfig.UnitRollback))

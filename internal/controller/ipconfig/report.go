@@ -121,10 +121,27 @@ func conditionsFor(before []metav1.Condition, ipc *lcav1.IPConfig, o observation
 	l.DropReason(lcav1.ReasonInvalidTransition, declinedType)
 	setState(l, out, blockedType)
 	if out.invalid != "" {
-		l.Set(declinedType, metav1.ConditionFalse, lcav1.ReasonInvalidTransition, "invalid IPConfig stage: "+string(out.invalid))
+		l.Set(declinedType, metav1.ConditionFalse, lcav1.ReasonInvalidTransition, invalidMessage(out))
 	}
 	showObserved(l, ipc.Generation, o, out.state)
 	return l.Items
+}
+
+// invalidMessage says what may be requested instead, and what becomes of the stage that was accepted.
+func invalidMessage(out outcome) string {
+	next := out.next
+	if next == nil {
+		next = ipconfig.ValidNext(out.state)
+	}
+	allowed := "none"
+	for i, stage := range next {
+		if i == 0 {
+			allowed = string(stage)
+		} else {
+			allowed += ", " + string(stage)
+		}
+	}
+	return fmt.Sprintf("invalid IPConfig stage: %s; what was accepted before continues, and status.validNextStages is: %s", out.invalid, allowed)
 }
 
 // inProgressType is the condition that reports on a stage in progress.

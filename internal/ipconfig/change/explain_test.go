@@ -2,12 +2,18 @@ package change_test
 
 import (
 	"context"
+	"errors"
 	"net/netip"
+	"path"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
@@ -75,4 +81,60 @@ func TestTheNewestOperationKeepsItsRecords(t *testing.T) {
 	p, err := ipconfig.ReadProgress(files, r.OperationID)
 	require.NoError(t, err)
 	require.True(t, p.PrePivot.Begun, "what happened before the cleanup is still on record")
+}
+
+// TestARollbackByTheWatchdogSaysWhatWasMissing: the step, what it waited for last, in the cause and in the evidence of both
+// stateroots.
+func TestARollbackByTheWatchdogSaysWhatWasMissing(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		edit  func(*world)
+		cause string
+	}{
+		{"the API", func(w *world) {
+			w.noAPI = func() error { return errors.New("dial tcp 198.51.100.20:6443: connection refused") }
+		}, "; step 5 of 10 (wait-for-api) was not done and waited for: dial tcp 198.51.100.20:6443: connection refused"},
+		{"a probe", func(w *world) { w.node.Serve(registry, errors.New("connection reset")) },
+			`; step 8 of 10 (run-probes) was not done and waited for: probe "registry": tcp registry.example.com:5000: connection reset`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.watched, w.probes[0].TimeoutSeconds = true, 3600
+			w.annotations = map[string]string{lcav1.AutoRollbackOnFailureIPConfigRunAnnotation: "Disabled"}
+			w.arrival = c.edit
+			cutWhileWaiting(w)
+			require.NoError(t, w.Live(nil))
+			w.requireVerdict("old")
+			require.Equal(t, watchdogFired+c.cause, w.progress().Cause)
+			r, err := ipconfig.ReadRequest(w.node.Files())
+			require.NoError(t, err)
+			for _, root := range []string{r.OldStateroot, r.NewStateroot} {
+				data, err := w.node.Files().Read(host.InVar(root, path.Join(operation.EvidencePath(r.OperationID), "waiting.json")))
+				require.NoError(t, err, root)
+				require.Contains(t, string(data), `"missing":`, root)
+			}
+		})
+	}
+}
+
+// cutWhileWaiting cuts the power whenever a run of post-pivot has waited for ten minutes.
+func cutWhileWaiting(w *world) {
+	var began time.Time
+	w.wrap = func(p flow.Plan) flow.Plan {
+		if p.Name == ipconfig.FlowPostPivot {
+			began = w.clock.now
+		}
+		return p
+	}
+	w.clock.slept = func(now time.Time) {
+		if began.IsZero() || now.Sub(began) < 10*time.Minute {
+			return
+		}
+		began = time.Time{}
+		if w.monitor != nil {
+			w.monitor.Count() // it runs beside post-pivot
+		}
+		w.node.Cut()
+		panic(hosttest.PowerCut)
+	}
 }

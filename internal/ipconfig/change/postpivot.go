@@ -47,7 +47,7 @@ func (p *PostPivot) Plan() flow.Plan {
 		attempts = 0
 	}
 	dns := p.localDNS()
-	return flow.Plan{
+	plan := flow.Plan{
 		Name: ipconfig.FlowPostPivot, Commit: flow.FromStart, MaxAttempts: attempts, AcrossBoots: true,
 		Steps: []flow.Step{
 			stateroot.CheckSeal(p.Files, p.Deployments),
@@ -62,6 +62,10 @@ func (p *PostPivot) Plan() flow.Plan {
 			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Do: p.wipeSecretsAndLog},
 		},
 	}
+	for i, s := range plan.Steps {
+		plan.Steps[i] = p.reporting(s)
+	}
+	return plan
 }
 
 func (p *PostPivot) recertImage() (host.RecertImage, error) { return chosenImage(p.Files) }

@@ -47,6 +47,7 @@ func (n Ports) evidenceBundle(operationID, cause string) operation.Bundle {
 		Files: n.Files, Logs: n.Logs, Clock: n.Clock, Operation: operationID, Cause: cause, Secrets: evidenceSecrets(),
 		Documents: []operation.Document{
 			operation.FileDocument(n.Files, "health.json", ipconfig.HealthFile),
+			operation.FileDocument(n.Files, "waiting.json", ipconfig.WaitingFile),
 			operation.FileDocument(n.Files, "nmstate.yaml", ipconfig.NMStateFile),
 			{Name: "network.yaml", Get: n.observeNetwork},
 			operation.FileDocument(n.Files, "recert-summary.yaml", host.RecertSummary),

@@ -51,13 +51,13 @@ func (m *Monitor) Watch(ctx context.Context) (cause string, err error) {
 	return m.rollbackCause(), nil
 }
 
-// rollbackCause also says what a change that is proved still waits for.
+// rollbackCause also says which step was not done and what it waited for, or what a change that is proved still waits for.
 func (m *Monitor) rollbackCause() string {
 	cause := ipconfig.CauseWatchdog + m.Auto.Timeout().String()
 	if h, found, err := ipconfig.ReadHealth(m.Files, m.Request.OperationID); err == nil && found && !h.Healthy {
 		cause += "; the cluster can be reached, but is not healthy: " + h.Missing
 	}
-	return cause
+	return cause + unfinishedStep(m.Files, m.Request.OperationID)
 }
 
 func (m *Monitor) ensureWatchdog() *stateroot.Watchdog {

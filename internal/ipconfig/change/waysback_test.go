@@ -168,7 +168,7 @@ func TestTheWatchdogsDeadlineSurvivesReboots(t *testing.T) {
 	began := w.clock.now
 	require.NoError(t, w.Live(nil))
 	w.requireVerdict("old")
-	require.Equal(t, "Rollback due to LCA Init Monitor timeout, after 30m0s", w.progress().Cause)
+	require.Contains(t, w.progress().Cause, "Rollback due to LCA Init Monitor timeout, after 30m0s; step ")
 	took := w.clock.now.Sub(began) // the last boot may begin just before the deadline; a reboot takes time as well
 	require.GreaterOrEqual(t, took, 30*time.Minute)
 	require.Less(t, took, 60*time.Minute)
