@@ -10,7 +10,13 @@ import (
 
 // Remove implements host.Files. It does not follow links, and it fails at a mount point
 // below path instead of emptying what is mounted there.
-func (f *Files) Remove(path string) error {
+func (f *Files) Remove(path string) error { return f.remove(path, remover{}) }
+
+// RemoveForced is Remove that takes the immutable and the append-only flag (chattr +i, +a) off what has it: for trees that are to
+// go as a whole, whatever somebody protected in them.
+func (f *Files) RemoveForced(path string) error { return f.remove(path, remover{force: true}) }
+
+func (f *Files) remove(path string, r remover) error {
 	dir, name, err := f.openParent(path, false, false)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -19,7 +25,7 @@ func (f *Files) Remove(path string) error {
 		return err
 	}
 	defer unix.Close(dir)
-	if err := removeAt(dir, name); err != nil {
+	if err := r.removeAt(dir, name); err != nil {
 		return pathError("remove", path, err)
 	}
 	if err := syncFolder(dir); err != nil {
@@ -28,26 +34,44 @@ func (f *Files) Remove(path string) error {
 	return nil
 }
 
+// remover removes trees; force also what flags protect.
+type remover struct{ force bool }
+
 // removeAt removes a file or a tree; nothing there counts as removed.
-func removeAt(dir int, name string) error {
-	err := unix.Unlinkat(dir, name, 0)
+func (r remover) removeAt(dir int, name string) error {
+	err := r.unlink(dir, name, 0)
 	if err == nil || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := emptyAt(dir, name); err != nil {
+	if err := r.emptyAt(dir, name); err != nil {
 		return err
 	}
-	if err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOENT) {
+	if err := r.unlink(dir, name, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
+// unlink removes one name; by force with a second try once the flags are off, of the name and of its folder.
+func (r remover) unlink(dir int, name string, how int) error {
+	err := unix.Unlinkat(dir, name, how)
+	if !r.force || !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	_ = clearFlags(dir, immutableFlag|appendFlag) // the second try tells
+	if fd, opened := openIn(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW,
+		unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_XDEV); opened == nil {
+		_ = clearFlags(fd, immutableFlag|appendFlag)
+		unix.Close(fd)
+	}
+	return unix.Unlinkat(dir, name, how)
+}
+
 // emptyAt removes everything in a folder of the same mount.
-func emptyAt(dir int, name string) error {
+func (r remover) emptyAt(dir int, name string) error {
 	fd, err := openIn(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW,
 		unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_XDEV)
 	switch {
@@ -67,7 +91,7 @@ func emptyAt(dir int, name string) error {
 		return fmt.Errorf("list %s: %w", name, err)
 	}
 	for _, n := range names {
-		if err := removeAt(fd, n); err != nil {
+		if err := r.removeAt(fd, n); err != nil {
 			return fmt.Errorf("%s/%w", name, err)
 		}
 	}

@@ -36,20 +36,29 @@ func TestWriteKeepsOwnerAndLabel(t *testing.T) {
 	require.Equal(t, label, string(buf[:n]))
 }
 
-func TestClearImmutable(t *testing.T) {
+// TestRemoveForcedTakesProtectedFilesToo: a file and its folder with chattr +i, a log with +a. Remove names the first of them.
+func TestRemoveForcedTakesProtectedFilesToo(t *testing.T) {
 	needRoot(t)
 	root := t.TempDir()
 	f := New(root)
-	require.NoError(t, f.Write("/d/x", nil, 0o600))
-	dir, err := os.Open(filepath.Join(root, "d"))
-	require.NoError(t, err)
-	defer dir.Close()
-	if err := unix.IoctlSetPointerInt(int(dir.Fd()), unix.FS_IOC_SETFLAGS, immutableFlag); err != nil {
-		t.Skipf("reason: the file system of %s has no immutable flag: %v", root, err)
+	require.NoError(t, f.Write("/tree/d/fixed", nil, 0o600))
+	require.NoError(t, f.Write("/tree/log", nil, 0o600))
+	for _, protect := range []struct {
+		path string
+		flag int
+	}{{"tree/d/fixed", immutableFlag}, {"tree/log", appendFlag}, {"tree/d", immutableFlag}} {
+		file, err := os.Open(filepath.Join(root, protect.path))
+		require.NoError(t, err)
+		defer file.Close()
+		if err := unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, protect.flag); err != nil {
+			t.Skipf("reason: the file system of %s has no immutable flag: %v", root, err)
+		}
 	}
-	require.Error(t, f.Remove("/d"))
-	require.NoError(t, f.ClearImmutable("/d"))
-	require.NoError(t, f.Remove("/d"))
+	t.Cleanup(func() { _ = f.RemoveForced("/tree") })
+	require.ErrorIs(t, f.Remove("/tree"), unix.EPERM)
+	require.NoError(t, f.RemoveForced("/tree"))
+	_, err := f.Stat("/tree")
+	require.ErrorIs(t, err, unix.ENOENT)
 }
 
 func TestRemoveStopsAtAMount(t *testing.T) {

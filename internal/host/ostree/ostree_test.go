@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostcontract"
@@ -199,6 +200,30 @@ func TestRemoveTakesItsKernelsOutOfBoot(t *testing.T) {
 	for _, name := range others {
 		require.DirExists(t, f.path("boot/ostree", name))
 	}
+}
+
+// TestACleanupNamesWhatIsMounted in the stateroot that is left, and how to go on. What is mounted stays as it is.
+func TestACleanupNamesWhatIsMounted(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("reason: a mount needs root")
+	}
+	f, d := booted(t)
+	_, err := d.Clone(t.Context(), "new")
+	require.NoError(t, err)
+	target := f.path(host.InVar("new", "/mnt/data"))
+	require.NoError(t, os.MkdirAll(target, 0o755))
+	outside := t.TempDir()
+	require.NoError(t, os.WriteFile(outside+"/precious", nil, 0o600))
+	if err := unix.Mount(outside, target, "", unix.MS_BIND, ""); err != nil {
+		t.Skipf("reason: cannot mount here: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(target, unix.MNT_DETACH) })
+	err = d.Remove(t.Context(), "new")
+	require.ErrorContains(t, err, "new/mnt/data is a mount point: device or resource busy: unmount what is mounted there "+
+		"('findmnt -l | grep /ostree/deploy/new')")
+	require.FileExists(t, outside+"/precious")
+	require.NoError(t, unix.Unmount(target, 0))
+	require.NoError(t, d.Remove(t.Context(), "new"))
 }
 
 func TestRemoveTakesTheLastIndexFirst(t *testing.T) {

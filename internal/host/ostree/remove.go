@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
@@ -103,24 +105,14 @@ func lastOf(all []host.Deployment, stateroot string) (last host.Deployment, ok b
 	return last, ok
 }
 
-// removeDir deletes the stateroot's directory. ostree marks each deployment immutable.
+// removeDir deletes the stateroot's directory. ostree marks each deployment immutable, and administrators mark what they like.
 func (d *Deployments) removeDir(stateroot string) error {
-	deployed := path.Join(host.StaterootDir(stateroot), "deploy")
-	names, err := d.files.List(deployed)
-	if err != nil {
-		return fmt.Errorf("list its deployments: %w", err)
+	err := d.files.RemoveForced(host.StaterootDir(stateroot))
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return fmt.Errorf("%w: unmount what is mounted there ('findmnt -l | grep %s')", err, host.StaterootDir(stateroot))
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w: find out what protects it ('swapon --show', 'lsattr -d')", err)
 	}
-	for _, name := range names {
-		dir := path.Join(deployed, name)
-		st, err := d.files.Stat(dir)
-		if err != nil {
-			return err
-		}
-		if st.IsDir() {
-			if err := d.files.ClearImmutable(dir); err != nil {
-				return fmt.Errorf("make %s mutable: %w", dir, err)
-			}
-		}
-	}
-	return d.files.Remove(host.StaterootDir(stateroot))
+	return err
 }
