@@ -27,6 +27,7 @@ func TestLoopbackTakesFurtherAddresses(t *testing.T) {
 	bare := n.shown()
 	require.Equal(t, []netstate.Address{{IP: "127.0.0.1", PrefixLength: 8}}, n.find("lo", netstate.TypeLoopback).IPv4.Addresses)
 	n.inPlace("interfaces: [{name: lo, type: loopback, state: absent}]")
+	n.inPlace("interfaces: [{name: lo, type: loopback, state: up, mtu: 65536, ipv4: {enabled: true, address: [{ip: 127.0.0.1, prefix-length: 8}]}}]")
 	n.refusedByProof(anycast)
 	n.apply(anycast)
 	has("198.51.100.7/32", "2001:db8:7::7/128")

@@ -45,6 +45,15 @@ func moveLoopbackKeys(s profile.Settings) {
 	delete(s, profile.TypeEthernet)
 }
 
+// isKernelsLoopback says that the loopback interface has no profile, and that the document needs none.
+func (p *Plan) isKernelsLoopback(i netstate.Interface) bool {
+	if i.Type != netstate.TypeLoopback {
+		return false
+	}
+	_, owned := p.profileFor(i)
+	return !owned && !p.isPlanned(i.Name) && len(netstate.Verify(netstate.Document{Interfaces: []netstate.Interface{i}}, p.now)) == 0
+}
+
 // loopback is the change of the loopback interface, which holds what belongs to no interface on a node where NetworkManager manages
 // none of the family.
 func (p *Plan) loopback() (*Change, error) {

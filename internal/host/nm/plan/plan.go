@@ -118,6 +118,9 @@ func (p *Plan) planInterface(i netstate.Interface) error {
 	if i.State == netstate.StateAbsent || i.State == netstate.StateDown {
 		return p.takeDown(i)
 	}
+	if p.isKernelsLoopback(i) {
+		return nil
+	}
 	c, err := p.ensureChange(i)
 	if err != nil {
 		return err
