@@ -241,8 +241,34 @@ func (n *Network) notBack(ctx context.Context, c *client, r *record, gone []stri
 		if err := n.setPrimaries(right.primary); err != nil {
 			return nil, err
 		}
-		return n.findMissing(ctx, c, right, wrong)
+		missing, err := n.findMissing(ctx, c, right, wrong)
+		if err != nil || len(missing) > 0 {
+			return missing, err
+		}
+		return c.findIdleEnds(ctx, r)
 	}
+}
+
+// findIdleEnds names the ends of pairs that are up with the other end, without the profile that they had. NetworkManager's checkpoint
+// forgets the end that another one makes.
+func (c *client) findIdleEnds(ctx context.Context, r *record) ([]string, error) {
+	s, err := c.readSnapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at the ends of pairs: %w", err)
+	}
+	var idle []string
+	for _, p := range r.Profiles {
+		pr, ok := s.ByUUID(p.UUID)
+		d, exists := s.DeviceAt(p.Layer, p.Iface)
+		belongs := p.Active
+		if r.Phase == phaseCommitted {
+			belongs = p.Wanted
+		}
+		if ok && exists && belongs && d.Active == nil && secondEnd(s, pr) {
+			idle = append(idle, fmt.Sprintf("interface %s has no profile in force", p.Iface))
+		}
+	}
+	return idle, nil
 }
 
 // settleForeignOf does so for the record's side. What other programs had set in an earlier boot ended with it.

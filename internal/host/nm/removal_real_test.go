@@ -75,9 +75,17 @@ func (n *testNode) takenBackByProof(doc string) {
 	for k := range before.Interfaces {
 		before.Interfaces[k].MACAddress = ""
 	}
+	differs := ""
+	n.t.Cleanup(func() {
+		if n.t.Failed() {
+			n.t.Logf("what is not back:\n%s", differs)
+		}
+	})
 	n.Until("the state before is back", func() bool {
 		now, err := n.network().Observe(timeout(n.t))
-		return err == nil && encoded(n.t, netstate.Transition(now, before)) == "{}\n"
+		require.NoError(n.t, err)
+		differs = encoded(n.t, netstate.Transition(now, before))
+		return differs == "{}\n"
 	})
 	n.settled()
 }
