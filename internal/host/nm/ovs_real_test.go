@@ -214,6 +214,22 @@ func TestABridgeOfAnotherProgramIsLeftAlone(t *testing.T) {
 	require.Equal(t, "pod0", n.vsctl("list-ports", "br-int"))
 }
 
+// A bridge without ports is in force by its profile; Open vSwitch has it from its first port to its last.
+func TestABridgeOfOpenVSwitchWithoutPorts(t *testing.T) {
+	n := newSwitch(t)
+	const empty = "interfaces: [{name: br1, type: ovs-bridge, state: up, bridge: {options: {datapath: netdev}, port: []}}]"
+	n.refusedByProof(empty)
+	n.apply(empty)
+	n.inPlace(empty)
+	n.apply("interfaces: [{name: br1, bridge: {port: [{name: nic1}]}}]")
+	require.Equal(t, "nic1", n.vsctl("list-ports", "br1"))
+	n.apply("interfaces: [{name: br1, bridge: {port: []}}]")
+	n.inPlace(empty)
+	n.apply("interfaces: [{name: br1, state: absent}]")
+	require.Empty(t, n.vsctl("list-br"))
+	n.settled()
+}
+
 // Open vSwitch keeps its database on the disk, NetworkManager the profiles of a bridge on trial in memory.
 func TestPowerCutWhileABridgeIsOnTrial(t *testing.T) {
 	n := newSwitch(t)

@@ -61,7 +61,7 @@ func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interfa
 			out = append(out, b)
 		}
 	}
-	return out
+	return append(out, o.emptySwitches()...)
 }
 
 // observer joins the witnesses.

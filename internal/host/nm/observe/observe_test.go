@@ -68,3 +68,26 @@ interfaces:
 	i.Name = "x"
 	require.Equal(t, want.Interfaces[0], i)
 }
+
+// TestABridgeOfOpenVSwitchWithoutPortsIsShown: Open vSwitch has no row of it, and its profile is in force all the same.
+func TestABridgeOfOpenVSwitchWithoutPortsIsShown(t *testing.T) {
+	of := func(text string) profile.Profile {
+		p, ok := profile.FromKeyfile(text)
+		require.True(t, ok)
+		return p
+	}
+	bridge := func(name, more string) profile.Profile {
+		return of("[connection]\nuuid=u-" + name + "\ntype=ovs-bridge\ninterface-name=" + name + "\n" + more)
+	}
+	s := &profile.Snapshot{Profiles: []profile.Profile{
+		bridge("br1", "[ovs-bridge]\nstp-enable=true\nfail-mode=standalone\n"), bridge("br2", ""), bridge("br3", "autoconnect=false\n"), bridge("br4", ""),
+		of("[connection]\nuuid=p\ntype=ovs-port\ninterface-name=nic1\nmaster=u-br2\nslave-type=ovs-bridge\n"),
+	}}
+	got := Interfaces(&kernel.State{}, s, []netstate.Interface{{Name: "br4", Type: netstate.TypeOVSBridge}})
+	require.Len(t, got, 2, "the one in the database, and the one that waits for a port: %+v", got)
+	want, err := netstate.Decode([]byte(`
+interfaces: [{name: br1, type: ovs-bridge, state: up, bridge: {options: {stp: true, fail-mode: standalone, datapath: system}, port: []}}]`))
+	require.NoError(t, err)
+	require.Equal(t, "br1", got[1].Name)
+	require.Empty(t, netstate.Verify(want, netstate.Document{Interfaces: got}))
+}

@@ -58,6 +58,8 @@ func TestABridgeOfOpenVSwitchIsPlannedWithoutItsType(t *testing.T) {
 	require.NotContains(t, changes, "br1")
 	require.Empty(t, changesOf(t, s, now, "interfaces: [{name: br1, bridge: {port: [{name: store}, {name: nic1}]}}]"))
 
+	require.Equal(t, profile.TypeOVSBridge, changesOf(t, s, now, "interfaces: [{name: br2, type: ovs-bridge}]")["br2"].After.Kind(),
+		"a new one needs no port")
 	want, err := netstate.Decode([]byte("interfaces: [{name: br1, mtu: 1400}]"))
 	require.NoError(t, err)
 	_, err = Resolve(want, now)

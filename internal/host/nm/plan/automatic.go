@@ -73,8 +73,12 @@ func dropPatience(s profile.Settings, sec string) {
 }
 
 // AwaitsNetwork says that an interface with the profile has all that the node can give it while the network still is asked: for the
-// addresses of a family, or whether another host has a fixed IPv6 address, which the kernel asks once the link is there.
+// addresses of a family, or whether another host has a fixed IPv6 address, which the kernel asks once the link is there. A bridge of Open
+// vSwitch waits for a port, which may never come.
 func AwaitsNetwork(s profile.Settings) bool {
+	if s.Kind() == profile.TypeOVSBridge {
+		return true
+	}
 	awaits := profile.Value[string](s, "ipv6", "method") == "manual"
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 		if IsAutomatic(s, f) && MustSucceed(s, f) {

@@ -71,8 +71,6 @@ func (p *Plan) mayChangeBridge(i netstate.Interface) error {
 	case !ok && exists:
 		return errors.New("the bridge was made without NetworkManager (by OVN-Kubernetes or with ovs-vsctl); change it there, " +
 			"or delete it and apply the document again")
-	case !ok && (i.Bridge == nil || len(i.Bridge.Ports) == 0):
-		return errors.New("a new ovs-bridge needs a port: Open vSwitch gets it with its first port")
 	case ok && strings.HasPrefix(pr.File, "/run/") && !isEphemeral(pr.Settings):
 		return errors.New("the bridge is made anew at every boot (its profile is in memory, as configure-ovs leaves it), so the change " +
 			"would not last; describe the bridge in nmstate files for that service, or use a bridge of another name")

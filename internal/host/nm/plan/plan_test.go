@@ -201,7 +201,6 @@ func TestPlanRefuses(t *testing.T) {
 		"interfaces: [{name: eno7, type: ethernet}]":                                  "no such network card",
 		"interfaces: [{name: eno7}]":                                                  "its type is not given",
 		"interfaces: [{name: bond0, type: bond}]":                                     "a new bond needs link-aggregation.mode",
-		"interfaces: [{name: br-ex, type: ovs-bridge}]":                               "needs a port",
 		"interfaces: [{name: br7, type: ovs-bridge, bridge: {port: [{name: eno9}]}}]": "there is no such interface",
 		"interfaces: [{name: i7, type: ovs-interface, ipv4: {enabled: false}}]":       "an ovs-interface is a port of an ovs-bridge",
 		"routes: {config: [{destination: '::/0', next-hop-interface: eno7}]}":         "routes through eno7",

@@ -75,7 +75,7 @@ func (s Settings) setFromKeyfile(section, key, value string) {
 }
 
 // observed are the sections whose properties an observation reads.
-var observed = map[string]bool{"connection": true, "ipv4": true, "ipv6": true, "bridge": true}
+var observed = map[string]bool{"connection": true, "ipv4": true, "ipv6": true, "bridge": true, "ovs-bridge": true}
 
 // setProperty reads a property that holds a key of network documents; a number that it cannot have is left out, as NetworkManager
 // does.
