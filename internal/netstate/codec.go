@@ -88,7 +88,8 @@ func emptyDestinations(data []byte) (out tree.Problems) {
 	for n, r := range config.Content {
 		if text := tree.Child(r, "destination"); text != nil && text.Value == "" && text.Tag == "!!str" {
 			out = append(out, tree.Problem{
-				Line: text.Line, Path: fmt.Sprintf("routes.config[%d].destination", n), Reason: "is empty; leave it out to match every destination",
+				Line: text.Line, Path: fmt.Sprintf("routes.config[%d].destination", n),
+				Reason: "is empty; leave it out to match every destination",
 			})
 		}
 	}
