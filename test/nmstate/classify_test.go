@@ -73,6 +73,7 @@ func readExceptions(t *testing.T) map[string]exception {
 type row struct {
 	Name                              string
 	Kernel                            string
+	Manager                           string
 	Met, Passed, Failed, Declared, No int
 	Reasons                           map[verdict]map[string]int
 	Failures                          []string
@@ -81,6 +82,8 @@ type row struct {
 func (r row) String() string {
 	return fmt.Sprintf("%s: met %d, passed %d, failed %d, declared %d, cannot run %d", r.Name, r.Met, r.Passed, r.Failed, r.Declared, r.No)
 }
+
+var managerVersion = regexp.MustCompile(`NetworkManager \(version ([^)]+)\)`)
 
 // noReport is why a module that has not run counts as failed.
 const noReport = "the module wrote no report"
@@ -92,6 +95,11 @@ func (c classifier) judge(t *testing.T, module, report string) row {
 	r.Kernel = "machine"
 	if _, err := os.Stat(filepath.Join(report, guestConsole)); err == nil {
 		r.Kernel, c.filters = "guest", true
+	}
+	if log, err := os.ReadFile(filepath.Join(report, managerLog)); err == nil {
+		if m := managerVersion.FindSubmatch(log); m != nil {
+			r.Manager = string(m[1])
+		}
 	}
 	outcomes := readOutcomes(t, report)
 	if len(outcomes) == 0 {

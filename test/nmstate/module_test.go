@@ -23,6 +23,9 @@ const (
 	insideReport = "/opt/report"
 )
 
+// managerLog is what NetworkManager said while a module ran.
+const managerLog = "networkmanager.txt"
+
 // moduleTime is the most that a module may take; what has not run by then counts as failed.
 const moduleTime = 25 * time.Minute
 
@@ -49,7 +52,7 @@ func TestModule(t *testing.T) {
 	cmd.Env = append(cmd.Env, pythonSettings()...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv(envReport), "pytest.txt"), out, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv(envReport), "networkmanager.txt"), []byte(n.Log()), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv(envReport), managerLog), []byte(n.Log()), 0o600))
 	t.Logf("pytest: %v", err) // that tests have failed is for the report to say
 }
 
