@@ -104,11 +104,8 @@ func (ip *IP) canonical() *IP {
 		out.Addresses = make([]Address, 0, len(ip.Addresses))
 	}
 	for _, a := range ip.Addresses {
-		if a.LinkLocal() {
-			continue
-		}
 		if p, err := a.Prefix(); err == nil {
-			if IsKernelLoopback(p) {
+			if p.Addr().Is6() && p.Addr().IsLinkLocalUnicast() || IsKernelLoopback(p) {
 				continue
 			}
 			a.IP = p.Addr().String()
@@ -132,7 +129,7 @@ func (b *Bond) canonical() *Bond {
 	if b.Options != nil {
 		out.Options = make(Options, len(b.Options))
 		for k, v := range b.Options {
-			out.Options[k] = canonicalOption(k, v)
+			out.Options[k] = CanonicalBondOption(k, v)
 		}
 	}
 	return &out
@@ -161,22 +158,21 @@ func (e *Ethtool) withoutBounds() *Ethtool {
 	return &out
 }
 
-// canonicalOption turns the kernel's number of a named value into the name.
-func canonicalOption(key, value string) string {
+// switchNames are words for the two values of an option that has numbers here.
+var switchNames = map[string]string{"true": "1", "false": "0", "delivered": "1", "dropped": "0"}
+
+// CanonicalBondOption turns the kernel's number of a named value into the name, and a word for a switch into its number.
+func CanonicalBondOption(key, value string) string {
 	names := bondValues[key]
 	for n, name := range names {
 		if value == string(rune('0'+n)) {
 			return name
 		}
 	}
-	switch v := strings.ToLower(value); {
-	case v == "true" && len(names) == 0:
-		return "1"
-	case v == "false" && len(names) == 0:
-		return "0"
-	default:
-		return value
+	if number, known := switchNames[strings.ToLower(value)]; known && bondOptions[key] == 1 {
+		return number
 	}
+	return value
 }
 
 func (b *Bridge) canonical() *Bridge {

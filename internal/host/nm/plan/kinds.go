@@ -87,7 +87,9 @@ func setBond(c *Change, b *netstate.Bond) {
 		}
 	}
 	for k, v := range b.Options {
-		next[k] = v
+		if word := netstate.CanonicalBondOption(k, v); netstate.CanonicalBondOption(k, have[k]) != word {
+			next[k] = word // NetworkManager knows the numbers of switches and the names of the rest
+		}
 		if v == "" { // NetworkManager takes no empty value; what is left out has none
 			delete(next, k)
 		}
