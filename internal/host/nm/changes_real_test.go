@@ -200,7 +200,7 @@ interfaces:
 func TestVLANWithoutBaseNeedsItsProfile(t *testing.T) {
 	n := newNode(t)
 	doc := document(t, "interfaces: [{name: uplink0.7, type: vlan, state: up, vlan: {id: 7}, ipv4: {enabled: true, address: [{ip: 198.51.100.7, prefix-length: 24}]}}]")
-	require.ErrorContains(t, n.network().Apply(timeout(t), doc, nil), "no profile of that name")
+	require.ErrorContains(t, n.network().Apply(timeout(t), doc, nil), "a new vlan needs vlan.base-iface")
 	n.isOld()
 }
 
