@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/schema"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
@@ -46,9 +47,11 @@ type exception struct {
 
 func newClassifier(t *testing.T) classifier {
 	c := classifier{unsupported: map[string]bool{}, limited: map[string]bool{}, exceptions: readExceptions(t), filters: kernelFilters(t)}
-	for _, k := range slices.Concat(schema.Keys(), schema.Types()) {
-		c.unsupported[k.Path] = k.Support == schema.No || k.Support == schema.Read || k.Support == schema.Partly
-		c.limited[k.Path] = strings.HasPrefix(k.Note, "all but ")
+	for _, k := range schema.Keys() {
+		c.unsupported[k.Path], c.limited[k.Path] = k.Support != keys.Full, strings.HasPrefix(k.Note, "all but ")
+	}
+	for _, k := range keys.Types() {
+		c.unsupported[k.Name] = k.Support != keys.Full
 	}
 	return c
 }
