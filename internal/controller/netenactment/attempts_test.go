@@ -100,4 +100,6 @@ func TestAFailureThatPassesIsRetried(t *testing.T) {
 	w.passes(60)
 	require.Equal(t, maxAttempts, w.attempts("b"), "no more than that")
 	w.node.StartManager()
+	w.passes(60)
+	require.Equal(t, condition.Available, w.state("b"), "the network can be observed again: %s", w.message("b"))
 }

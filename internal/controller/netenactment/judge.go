@@ -128,8 +128,10 @@ func decideFailed(v *policyView, action string) decision {
 		message = o.Evidence.Message
 	}
 	granted := v.enactment != nil && nmstatev1beta1.Granted(v.enactment, v.policy)
-	if o.Evidence == nil || !o.Evidence.Passing || o.Attempt >= maxAttempts {
-		again := granted && o.Depends != "" && (o.Evidence == nil || !o.Evidence.Permanent())
+	passing := o.Evidence != nil && o.Evidence.Passing
+	if !passing || o.Attempt >= maxAttempts {
+		// Where the network could not even be observed, that it can be now is a change.
+		again := granted && (o.Depends != "" || passing) && (o.Evidence == nil || !o.Evidence.Permanent())
 		return decision{state: condition.Failed, message: message, depends: again, action: action, attempt: o.Attempt + 1}
 	}
 	return decision{
