@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/probing"
@@ -35,6 +36,8 @@ type Evidence struct {
 	RolledBack bool `json:"rolledBack,omitempty"`
 	// Passing: the document had no part in the failure, and may succeed as it is.
 	Passing bool `json:"passing,omitempty"`
+	// RetryAt is when it passes at the latest, where that is known.
+	RetryAt time.Time `json:"retryAt,omitzero"`
 }
 
 // Mismatch is one key that is not as desired, for example interfaces[eth1].mtu.

@@ -195,7 +195,30 @@ func (e *enactment) applyDocument(ctx context.Context) error {
 		options = append(options, host.NetworkEphemeral)
 	}
 	prove := func(ctx context.Context) error { return e.probeSuite().Prove(ctx, w.Required) }
-	return e.keepEvidence(inPhase(PhaseApply, e.Network.Apply(ctx, document, prove, options...)))
+	err = e.keepEvidence(inPhase(PhaseApply, e.Network.Apply(ctx, document, prove, options...)))
+	if errors.Is(err, host.ErrNetworkPending) {
+		return errors.Join(err, e.keepDeadline(ctx))
+	}
+	return err
+}
+
+// keepDeadline keeps until when a change that was applied by hand waits for its commit. It is not waited for here: the commit needs the
+// node's lock, which this process has.
+func (e *enactment) keepDeadline(ctx context.Context) error {
+	t, ok := e.Network.(host.NetworkTransaction)
+	if !ok {
+		return nil
+	}
+	p, pending, err := t.Pending(ctx)
+	if err != nil || !pending {
+		return nil //nolint:nilerr // it was settled meanwhile, or the next attempt tells
+	}
+	w, err := e.loadWork()
+	if err != nil || w.Evidence == nil {
+		return err
+	}
+	w.Evidence.RetryAt = p.Deadline
+	return e.saveWork(w)
 }
 
 // keepEvidence keeps the evidence of a failure for the outcome; err itself goes on.

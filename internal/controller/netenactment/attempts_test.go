@@ -2,11 +2,13 @@ package netenactment
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy/rollout/condition"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 )
 
 // attempts is how often the present generation of a policy was tried.
@@ -102,4 +104,25 @@ func TestAFailureThatPassesIsRetried(t *testing.T) {
 	w.node.StartManager()
 	w.passes(60)
 	require.Equal(t, condition.Available, w.state("b"), "the network can be observed again: %s", w.message("b"))
+}
+
+// An administrator has a change on trial: the policy is tried again when its time is over, not five times meanwhile.
+func TestAChangeThatWaitsForItsCommitIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	p := w.policy("mtu", mtu1400, nil)
+	w.pass()
+	other, err := netstate.Decode([]byte(mtu1300))
+	require.NoError(t, err)
+	pending, err := w.node.NetworkTransaction().Begin(t.Context(), other, 2*time.Minute)
+	require.NoError(t, err)
+	require.True(t, pending)
+	w.grant(p)
+	w.passes(90)
+	require.Equal(t, condition.Retrying, w.state("mtu"), w.message("mtu"))
+	require.Equal(t, 1, w.attempts("mtu"))
+	require.Equal(t, 1300, w.mtu())
+	require.NoError(t, w.node.NetworkTransaction().Commit(t.Context()))
+	w.passes(60)
+	require.Equal(t, condition.Available, w.state("mtu"), w.message("mtu"))
+	require.Equal(t, 1400, w.mtu())
 }

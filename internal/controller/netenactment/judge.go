@@ -134,9 +134,13 @@ func decideFailed(v *policyView, action string) decision {
 		again := granted && (o.Depends != "" || passing) && (o.Evidence == nil || !o.Evidence.Permanent())
 		return decision{state: condition.Failed, message: message, depends: again, action: action, attempt: o.Attempt + 1}
 	}
+	due := o.Ended.Add(pauseBefore(o.Attempt+1, maxRetry))
+	if o.Evidence.RetryAt.After(due) {
+		due = o.Evidence.RetryAt
+	}
 	return decision{
 		state: condition.Retrying, message: fmt.Sprintf("%s; Retrying %d/%d", message, o.Attempt, maxAttempts),
-		ready: granted, action: action, attempt: o.Attempt + 1, due: o.Ended.Add(pauseBefore(o.Attempt+1, maxRetry)),
+		ready: granted, action: action, attempt: o.Attempt + 1, due: due,
 	}
 }
 
