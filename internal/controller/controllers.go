@@ -31,7 +31,7 @@ const (
 const (
 	// Namespace is where the agent is deployed, and the lease of its operator role.
 	Namespace = "openshift-lifecycle-agent"
-	// OperatorLease is what the operator's replicas elect a leader by, and what tells nodes that one runs.
+	// OperatorLease is what the operator's replicas elect a leader by, and what shows nodes that one runs.
 	OperatorLease = "lifecycle-agent.lca.openshift.io"
 )
 

@@ -211,7 +211,7 @@ func (e *enactment) keepDeadline(ctx context.Context) error {
 	}
 	p, pending, err := t.Pending(ctx)
 	if err != nil || !pending {
-		return nil //nolint:nilerr // it was settled meanwhile, or the next attempt tells
+		return nil //nolint:nilerr // it was settled meanwhile, or the next attempt fails with it
 	}
 	w, err := e.loadWork()
 	if err != nil || w.Evidence == nil {

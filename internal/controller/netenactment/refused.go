@@ -23,7 +23,7 @@ import (
 const (
 	// refusedRetry is how soon the agent writes again what the API server refused: a quota or an admission policy may have changed.
 	refusedRetry = time.Minute
-	// maxRefusal and maxRefusals bound what is told of refusals: one object holds them all.
+	// maxRefusal and maxRefusals bound what is published of refusals: one object holds them all.
 	maxRefusal, maxRefusals = 512, 64
 )
 
@@ -135,7 +135,7 @@ func (r *Reconciler) publishRefusals(ctx context.Context, s *observation) (again
 		return again
 	}
 	if err := r.annotateState(ctx, text); err != nil {
-		r.Log.Warn("the operator cannot be told which policies are refused", "error", err)
+		r.Log.Warn("refused enactments cannot be published", "error", err)
 		return requeue.Sooner(again, refusedRetry)
 	}
 	r.refused.written = text

@@ -36,7 +36,7 @@ func (w *world) publishes() {
 	w.t.Cleanup(func() { require.NoError(w.t, w.server.Client.Delete(context.Background(), state)) })
 }
 
-// refusal is what the operator is told of a policy.
+// refusal is what is published of a policy.
 func (w *world) refusal(p *nmstatev1.NodeNetworkConfigurationPolicy) string {
 	w.t.Helper()
 	state := &nmstatev1beta1.NodeNetworkState{}
@@ -63,7 +63,7 @@ func TestAPolicyThatCanHaveNoEnactmentHoldsNoOtherUp(t *testing.T) {
 	require.Equal(t, condition.Available, w.state("mtu"))
 	require.Equal(t, 1400, w.mtu())
 	require.NotZero(t, w.pass().RequeueAfter, "it is tried again")
-	require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), "it is told once: %s", log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), "it is logged once: %s", log.String())
 
 	require.NoError(t, w.server.Client.Delete(t.Context(), long))
 	w.pass()

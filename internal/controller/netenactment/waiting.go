@@ -29,7 +29,7 @@ const (
 	operatorSilent = time.Minute
 )
 
-// explainPending says what an enactment waits for, and returns when that may be another reason although nothing tells.
+// explainPending says what an enactment waits for, and returns when the reason may be another one without an event.
 func (r *Reconciler) explainPending(ctx context.Context, s *observation, v *policyView, j *decision) time.Duration {
 	if j.lost {
 		return 0
@@ -171,7 +171,7 @@ func (r *Reconciler) describeTrial(ctx context.Context, s *observation, v *polic
 	}
 	if s.now.Sub(r.trial.at) >= trialPace || r.trial.at.After(s.now) {
 		trials, err := r.Node.Trials.Trials(ctx)
-		if err != nil { // NetworkManager may be away, of which the enactment tells
+		if err != nil { // NetworkManager may be away, which the enactment reports
 			trials = nil
 		}
 		r.trial = trialWatch{at: s.now}

@@ -98,7 +98,7 @@ func (c *client) foreignTrials(ctx context.Context, own lease) (trials []host.Ne
 }
 
 // sinceBoot turns a time of NetworkManager's clock, milliseconds since the boot, into one of the day. It is rounded to seconds: the two
-// clocks are read one after the other, and who compares what is told of a checkpoint finds no difference.
+// clocks are read one after the other, and two descriptions of a checkpoint are to be equal.
 func sinceBoot(milliseconds int64) time.Time {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
@@ -107,7 +107,7 @@ func sinceBoot(milliseconds int64) time.Time {
 	return time.Now().Add(time.Duration(milliseconds)*time.Millisecond - time.Duration(now.Nano())).Round(time.Second)
 }
 
-// makerOf names the program that made a checkpoint, by the last line of NetworkManager's log about it. D-Bus does not tell.
+// makerOf names the program that made a checkpoint, by the last line of NetworkManager's log about it. D-Bus has no record of it.
 func (n *Network) makerOf(ctx context.Context, id string) string {
 	if n.o.ManagerLog == nil {
 		return ""
