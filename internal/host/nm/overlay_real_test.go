@@ -21,6 +21,7 @@ func (n *testNode) overlay() (merged string) {
 	require.Equal(n.t, nmtest.KeyfileDir, o.Lower)
 	n.KillNM()
 	for _, dir := range []string{o.Merged, o.Upper, o.Work} {
+		require.NoError(n.t, os.RemoveAll(dir)) // of another test
 		require.NoError(n.t, os.MkdirAll(dir, 0o755))
 	}
 	require.NoError(n.t, os.MkdirAll("/etc/NetworkManager/conf.d", 0o755))
