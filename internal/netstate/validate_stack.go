@@ -37,8 +37,8 @@ func (v *validator) checkStackedMTUs(d Document) {
 		base, ok := findCarrier(d, i.Base())
 		if ok && base.State != StateAbsent && base.State != StateIgnore && i.State != StateAbsent && base.MTU > 0 && i.MTU > base.MTU {
 			v.at = i.keyPath("mtu")
-			v.addProblem("%d is more than %s, %d, and it stands on %s; give it %d at most, or %s more", i.MTU, base.keyPath("mtu"), base.MTU,
-				base.Name, base.MTU, base.Name)
+			v.addProblem("%d is more than %s, %d, and it stands on %s; give it %d at most, or %s more",
+				i.MTU, base.keyPath("mtu"), base.MTU, base.Name, base.MTU, base.Name)
 		}
 	}
 }

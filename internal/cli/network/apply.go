@@ -142,7 +142,7 @@ func (w Wiring) warnUnanswered(ctx context.Context, node Ports, want netstate.Do
 		return fmt.Errorf("the document is in force, but what it brought could not be observed: %w", err)
 	}
 	for _, sentence := range netstate.Unanswered(want, got) {
-		w.Log.Warn(sentence + "; NetworkManager goes on asking")
+		w.Log.Warn("the network has not answered; NetworkManager goes on asking", "missing", sentence)
 	}
 	return nil
 }

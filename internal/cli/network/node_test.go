@@ -133,7 +133,7 @@ func TestApplyPlanAndNothingMoreToDo(t *testing.T) {
 func TestANetworkThatDoesNotAnswerIsWarnedOf(t *testing.T) {
 	c := newConsole(t)
 	c.must("interfaces: [{name: eth9, type: dummy, state: up, ipv4: {enabled: true, dhcp: true}}]", "apply", "DOC")
-	require.Contains(t, c.log.String(), "eth9: no DHCP answer yet; NetworkManager goes on asking")
+	require.Contains(t, c.log.String(), `NetworkManager goes on asking" missing="eth9: no DHCP answer yet"`)
 }
 
 func TestConfirmByHand(t *testing.T) {

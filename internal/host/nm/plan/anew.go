@@ -13,7 +13,10 @@ func (p *Plan) keepAddressesOfAnew() {
 	for _, c := range p.Changes {
 		i, asked := carrierOf(p.want, c.Iface)
 		now, exists := p.carrierNow(c.Iface)
-		if c.Action != ActUp || !asked || !exists || !c.isMadeAnew() || i.MACAddress == "" || !strings.EqualFold(i.MACAddress, now.MACAddress) {
+		if c.Action != ActUp || !asked || !exists || !c.isMadeAnew() {
+			continue
+		}
+		if i.MACAddress == "" || !strings.EqualFold(i.MACAddress, now.MACAddress) {
 			continue
 		}
 		_, says := c.After[profile.TypeEthernet]["cloned-mac-address"]

@@ -56,7 +56,8 @@ func fixedAddresses(s profile.Settings, ip *netstate.IP, f netstate.Family, now 
 			have, err := h.Prefix()
 			return err == nil && have == p && h.Leased
 		})
-		if !a.Dynamic() && !isLeased && !(f == netstate.IPv6 && p.Addr().IsLinkLocalUnicast()) {
+		ofKernel := f == netstate.IPv6 && p.Addr().IsLinkLocalUnicast()
+		if !a.Dynamic() && !isLeased && !ofKernel {
 			out = append(out, p)
 		}
 	}
@@ -91,7 +92,8 @@ func AwaitsNetwork(s profile.Settings) bool {
 
 // IsAutomatic says that the network gives a family of a profile addresses.
 func IsAutomatic(s profile.Settings, f netstate.Family) bool {
-	return slices.Contains([]string{"auto", "dhcp"}, profile.Value[string](s, profile.Section(f), "method")) && s.Kind() != profile.TypeLoopback
+	method := profile.Value[string](s, profile.Section(f), "method")
+	return (method == "auto" || method == "dhcp") && s.Kind() != profile.TypeLoopback
 }
 
 // MustSucceed says that the profile counts as up with an address of the family only (wait-ip).

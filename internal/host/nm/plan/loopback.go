@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
@@ -22,7 +21,7 @@ func setLoopback(s profile.Settings, ip *netstate.IP, f netstate.Family) error {
 	if err != nil {
 		return err
 	}
-	wanted = slices.DeleteFunc(wanted, func(p netip.Prefix) bool { return netstate.IsKernelLoopback(p) })
+	wanted = slices.DeleteFunc(wanted, netstate.IsKernelLoopback)
 	method, sec := "auto", profile.Section(f)
 	if len(wanted) > 0 {
 		method = "manual"

@@ -53,7 +53,7 @@ func (p *Plan) addressedPorts() error {
 		}
 		if controller, kept := p.keptController(c); kept {
 			return fmt.Errorf("interface %s: it is a port of %s %s, which was made without NetworkManager, and a port has no addresses; "+
-				"take it out there, or give the addresses to an interface of %s", c.Iface, controller.Type, controller.Name, controller.Name)
+				"take it out there, or give them to an interface of %s", c.Iface, controller.Type, controller.Name, controller.Name)
 		}
 	}
 	return nil
