@@ -317,6 +317,9 @@ func MergeIP(have, want *IP) *IP {
 	}
 	if want.Addresses != nil {
 		ip.Addresses = slices.DeleteFunc(slices.Clone(want.Addresses), Address.Dynamic)
+		if !ip.Auto() { // a lease that a capture has found, to be kept as a fixed address
+			ip.Addresses = stripLifetimes(want.Addresses)
+		}
 		if ip.Auto() && have.Auto() {
 			ip.Addresses = append(ip.Addresses, leasedAddresses(have.Addresses)...) // what the network gave, it gives further
 		}

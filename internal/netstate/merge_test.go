@@ -148,3 +148,26 @@ func TestBothEndsOfAPairGo(t *testing.T) {
 	require.Len(t, Revert(want, now).Interfaces, 3)
 	require.Len(t, Merge(now, parse(t, "interfaces: [{name: a, state: absent}, {name: b, state: up, veth: {peer: d}}]")).Interfaces, 2)
 }
+
+// A leased address that a capture has found becomes a fixed one where DHCP is turned off, and has to be there.
+func TestACapturedLeaseBecomesAFixedAddress(t *testing.T) {
+	decode := func(text string) Document {
+		d, err := Decode([]byte(text))
+		require.NoError(t, err)
+		return d
+	}
+	const address = "{ip: 192.0.2.10, prefix-length: 24, valid-life-time: 3599sec, preferred-life-time: 3599sec}"
+	now := decode("interfaces: [{name: eth0, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true, address: [" + address + "]}}]")
+	want := decode("interfaces: [{name: eth0, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [" + address + "]}}]")
+	require.Equal(t, []Address{{IP: "192.0.2.10", PrefixLength: 24}}, Merge(now, want).Interfaces[0].IPv4.Addresses)
+	require.NotEmpty(t, Diff(now, want).Interfaces)
+	gone := decode("interfaces: [{name: eth0, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: []}}]")
+	require.NotEmpty(t, Compare(want, gone), "the address is missing")
+	require.Empty(t, Compare(now, gone.withDHCP()), "a lease that another one has replaced is no mismatch")
+}
+
+// withDHCP is the document with DHCP on its first interface.
+func (d Document) withDHCP() Document {
+	d.Interfaces[0].IPv4.DHCP = new(true)
+	return d
+}

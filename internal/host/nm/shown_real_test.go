@@ -46,6 +46,12 @@ func TestWhatTheKernelGivesIsShown(t *testing.T) {
 	plan, err := n.network().Plan(timeout(t), netstate.Document{Interfaces: got.Interfaces, Routes: got.Routes})
 	require.NoError(t, err)
 	require.Empty(t, plan)
+	leased := *eth2.IPv4
+	leased.DHCP = new(false)
+	require.NoError(t, n.network().Apply(timeout(t), netstate.Document{Interfaces: []netstate.Interface{{
+		Name: "eth2", Type: netstate.TypeEthernet, State: netstate.StateUp, IPv4: &leased,
+	}}}, nil))
+	require.Equal(t, []netstate.Address{{IP: "198.51.100.100", PrefixLength: 24}}, n.find("eth2", "").IPv4.Addresses, "without end")
 }
 
 // Links that other programs make are shown by nmstate's names of their kinds.
