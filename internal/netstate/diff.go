@@ -37,26 +37,44 @@ func Transition(from, to Document) Document {
 // Revert is the document that undoes applying want to now: it removes what is new, restores what was changed, and
 // mentions nothing else. It is empty for a document that changes nothing.
 func Revert(want, now Document) Document {
-	out := Transition(Merge(now, want), now)
+	then := Merge(now, want)
+	out := Transition(then, now)
 	for n, i := range out.Interfaces {
-		out.Interfaces[n] = withoutAutoAddresses(i)
+		was, _ := findCarrier(then, i.Name)
+		out.Interfaces[n].IPv4, out.Interfaces[n].IPv6 = i.IPv4.withoutLeases(was.IPv4), i.IPv6.withoutLeases(was.IPv6)
 	}
 	return out
 }
 
-// withoutAutoAddresses leaves addresses out that come back by themselves.
-func withoutAutoAddresses(i Interface) Interface {
-	for _, ip := range []**IP{&i.IPv4, &i.IPv6} {
-		if *ip == nil {
-			continue
-		}
-		back := **ip
-		if back.Auto() || !back.On() {
-			back.Addresses = nil
-		}
-		*ip = &back
+// withoutLeases leaves addresses out that come back by themselves. An automatic family says that it has no fixed ones where the state
+// that it follows has.
+func (ip *IP) withoutLeases(after *IP) *IP {
+	if ip == nil {
+		return nil
 	}
-	return i
+	out := *ip
+	if !out.Auto() {
+		if !out.On() {
+			out.Addresses = nil
+		}
+		return &out
+	}
+	out.Addresses = nil
+	if slices.ContainsFunc(ip.Addresses, Address.fromNetwork) { // a text may not say which are leased
+		out.Addresses = fixedOf(ip)
+	}
+	switch stays := after.Auto() && len(fixedOf(after)) > 0; {
+	case stays && out.Addresses == nil:
+		out.Addresses = []Address{}
+	case !stays && len(out.Addresses) == 0:
+		out.Addresses = nil
+	}
+	return &out
+}
+
+// fixedOf are the addresses of a family that the network does not give.
+func fixedOf(ip *IP) []Address {
+	return slices.DeleteFunc(append([]Address{}, ip.Addresses...), Address.fromNetwork)
 }
 
 // diffDocuments compares two whole documents in canonical form. asked gives the interfaces that are allowed to be missing

@@ -321,7 +321,7 @@ func MergeIP(have, want *IP) *IP {
 			ip.Addresses = stripLifetimes(want.Addresses)
 		}
 		if ip.Auto() && have.Auto() {
-			ip.Addresses = append(ip.Addresses, leasedAddresses(have.Addresses)...) // what the network gave, it gives further
+			ip.Addresses = withLeases(ip.Addresses, have.Addresses)
 		}
 	}
 	return &ip
@@ -336,8 +336,26 @@ func stripLifetimes(in []Address) []Address {
 	return out
 }
 
-func leasedAddresses(in []Address) []Address {
-	return slices.DeleteFunc(slices.Clone(in), func(a Address) bool { return !a.Dynamic() })
+// withLeases adds what the network gave, which it gives further. What is there keeps its place: the network's come first or last.
+func withLeases(fixed, have []Address) []Address {
+	out := slices.DeleteFunc(slices.Clone(have), func(h Address) bool {
+		return !h.fromNetwork() && !slices.ContainsFunc(fixed, h.isSame)
+	})
+	for _, f := range fixed {
+		if !slices.ContainsFunc(out, f.isSame) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// fromNetwork says that an observed address was leased or advertised.
+func (a Address) fromNetwork() bool { return a.Dynamic() || a.Leased }
+
+func (a Address) isSame(o Address) bool {
+	p, err := a.Prefix()
+	q, other := o.Prefix()
+	return err == nil && other == nil && p == q
 }
 
 // mergeResolver: an empty config takes everything away, otherwise each list that is mentioned replaces.

@@ -171,3 +171,20 @@ func (d Document) withDHCP() Document {
 	d.Interfaces[0].IPv4.DHCP = new(true)
 	return d
 }
+
+// Fixed addresses beside a lease are in place with it, and are taken back without it.
+func TestFixedAddressesBesideALease(t *testing.T) {
+	now := parse(t, `interfaces: [{name: a, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true, auto-dns: true, auto-gateway: true,
+  auto-routes: true, address: [{ip: 192.0.2.9, prefix-length: 24}]}}]`)
+	now.Interfaces[0].IPv4.Addresses[0].Leased = true
+	want := parse(t, "interfaces: [{name: a, ipv4: {enabled: true, dhcp: true, address: [{ip: 198.51.100.5, prefix-length: 24}]}}]")
+	then := Merge(now, want)
+	require.Len(t, then.Interfaces[0].IPv4.Addresses, 2)
+	require.Empty(t, Diff(then, want).Interfaces)
+	require.Equal(t, []Address{}, Revert(want, now).Interfaces[0].IPv4.Addresses, "the lease is not made a fixed address")
+
+	other := parse(t, "interfaces: [{name: a, mtu: 1400, ipv4: {enabled: true, dhcp: true, address: []}}]")
+	require.Equal(t, []Address{{IP: "198.51.100.5", PrefixLength: 24}}, Revert(other, then).Interfaces[0].IPv4.Addresses)
+	then.Interfaces[0].IPv4.Addresses[0].Leased = false
+	require.Nil(t, Revert(other, then).Interfaces[0].IPv4.Addresses, "a text does not say which is leased")
+}

@@ -62,7 +62,10 @@ var supported = map[string]string{
 	"addr-gen-mode":            onCard("ipv4: {enabled: false}, " + strings.Replace(card6, "{", "{addr-gen-mode: stable-privacy, ", 1)),
 	"addr-gen-mode eui64":      onCard("ipv4: {enabled: false}, " + strings.Replace(card6, "{", "{addr-gen-mode: eui64, ", 1)),
 
-	"leased":          onCard("ipv4: {enabled: true, dhcp: true, auto-dns: false, auto-gateway: false, auto-routes: false, auto-route-table-id: 100, auto-route-metric: 77}"),
+	"leased":               onCard("ipv4: {enabled: true, dhcp: true, auto-dns: false, auto-gateway: false, auto-routes: false, auto-route-table-id: 100, auto-route-metric: 77}"),
+	"fixed beside a lease": onCard("ipv4: {enabled: true, dhcp: true, address: [{ip: 198.51.100.5, prefix-length: 24}]}"),
+	"loopback": "interfaces: [{name: lo, type: loopback, state: up, mtu: 16384, ipv4: {enabled: true, address: [{ip: 198.51.100.7, prefix-length: 32}]}, " +
+		"ipv6: {enabled: true, address: [{ip: '2001:db8:7::7', prefix-length: 128}]}}]",
 	"client-id":       onCard("ipv4: {enabled: true, dhcp: true, dhcp-client-id: ll, dhcp-send-hostname: false}"),
 	"client-id bytes": onCard("ipv4: {enabled: true, dhcp: true, dhcp-client-id: '01:aa:bb:cc:dd:ee:ff'}"),
 	"client-id duid":  onCard("ipv4: {enabled: true, dhcp: true, dhcp-client-id: iaid+duid, dhcp-custom-hostname: foo.example.org}"),
