@@ -19,6 +19,10 @@ const (
 	WaitingFile  = host.Workspace + "/waiting.json"
 	ForecastFile = host.Workspace + "/forecast.json"
 	CryptoDir    = host.Workspace + "/kubeconfig-crypto"
+	// AcceptedFile names the operation that was accepted last on this node, until it reboots; see Accepted.
+	AcceptedFile = "/run/lca/accepted"
+	// RemainsFile says what cleanups could not remove; see Remains.
+	RemainsFile = host.StateDir + "/not-removed.json"
 	// SavedObjectFile is the exported IPConfig object.
 	SavedObjectFile = host.StateDir + "/ipc.json"
 )

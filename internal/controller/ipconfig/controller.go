@@ -67,6 +67,8 @@ type Reconciler struct {
 	InstallCLI nodejob.Installer
 
 	preparing, returning, cleaning, fetching nodejob.Backoff
+	// accepted is the operation that was accepted last since the start.
+	accepted string
 	// examined is when the cluster's health was observed last.
 	examined time.Time
 	// hold is that of the health after the change of operation holding. A restart begins anew.

@@ -47,6 +47,7 @@ type outcome struct {
 // Messages of conditions.
 const (
 	msgBecomingIdle = "In progress of becoming idle"
+	msgForeign      = " of status is not one of this node: it is discarded, and the node becomes idle before anything begins"
 	msgIdle         = "Idle"
 	msgUpgrade      = "IBU is not idle"
 	hintUpgrade     = "this request begins once it is; finalize or abort ImageBasedUpgrade upgrade, by its stage Idle"
@@ -69,6 +70,8 @@ func (r *Reconciler) decideStep(ctx context.Context, ipc *lcav1.IPConfig, o obse
 	stage, want := stageOf(ipc.Status.Conditions), ipc.Spec.Stage
 	state := stateOf(stage, ipc.Status.Conditions, o)
 	switch {
+	case r.isForeign(ipc, o, state):
+		return becomingIdle("operation " + ipc.Status.OperationID + msgForeign), nil
 	case want == lcav1.StageConfig && o.returnedOnRequest():
 		return r.adoptRollback(ctx, ipc)
 	case stage == want:
@@ -104,12 +107,28 @@ func (r *Reconciler) acceptStage(ctx context.Context, want lcav1.IPConfigStage, 
 	}
 	switch want {
 	case lcav1.StageConfig:
-		return outcome{state: ipconfig.StatePreparing, operation: operation.NewID(o.now, r.Random()), again: onward}, nil
+		return outcome{state: ipconfig.StatePreparing, operation: r.acceptOperation(o.now), again: onward}, nil
 	case lcav1.StageRollback:
 		return outcome{state: ipconfig.StateRollingBack, message: msgRollback, again: onward}, nil
 	default:
 		return outcome{state: ipconfig.StateBecomingIdle, again: onward}, nil
 	}
+}
+
+// acceptOperation chooses the id of an operation, and records it on the node: a status alone may have been restored. Where the disk
+// takes no record, memory has to do.
+func (r *Reconciler) acceptOperation(now time.Time) string {
+	r.accepted = operation.NewID(now, r.Random())
+	if err := ipconfig.WriteAccepted(r.Node.Files, r.accepted); err != nil {
+		r.Log.Warn("the accepted operation could not be recorded", "op", r.accepted, "error", err)
+	}
+	return r.accepted
+}
+
+// isForeign says that status tells of a change that is being prepared, and that this node did not accept it.
+func (r *Reconciler) isForeign(ipc *lcav1.IPConfig, o observation, state ipconfig.State) bool {
+	id := ipc.Status.OperationID
+	return state == ipconfig.StatePreparing && o.request == nil && id != r.accepted && !ipconfig.Accepted(r.Node.Files, id)
 }
 
 func blockedBy(b *status.Blocked) outcome {

@@ -141,7 +141,8 @@ func invalidMessage(out outcome) string {
 			allowed += ", " + string(stage)
 		}
 	}
-	return fmt.Sprintf("invalid IPConfig stage: %s; what was accepted before continues, and status.validNextStages is: %s", out.invalid, allowed)
+	return fmt.Sprintf("invalid IPConfig stage: %s; what was accepted before continues, and status.validNextStages is: %s",
+		out.invalid, allowed)
 }
 
 // inProgressType is the condition that reports on a stage in progress.
@@ -170,7 +171,7 @@ func setState(l *status.Conditions, out outcome, blockedType string) {
 	case ipconfig.StateIdle:
 		l.Drop(lcav1.ConditionConfigInProgress, lcav1.ConditionConfigCompleted,
 			lcav1.ConditionRollbackInProgress, lcav1.ConditionRollbackCompleted)
-		l.Set(lcav1.ConditionIdle, metav1.ConditionTrue, lcav1.ReasonIdle, msgIdle)
+		l.Set(lcav1.ConditionIdle, metav1.ConditionTrue, lcav1.ReasonIdle, orDefault(out.message, msgIdle))
 	default:
 		l.Set(lcav1.ConditionIdle, metav1.ConditionFalse, lcav1.ReasonConfigurationInProgress, msgConfig)
 		setStage(l, out)
