@@ -49,11 +49,15 @@ type Deployments interface {
 	// Choose is SetDefault for exactly this deployment, wherever it is in the boot order.
 	Choose(ctx context.Context, d Deployment) error
 	// Remove undeploys the stateroot and deletes its directory. It refuses the booted and the
-	// default one. A stateroot that does not exist counts as removed.
+	// default one. A stateroot that does not exist counts as removed. An error that matches ErrHeld means that nothing of it
+	// boots any more, and that the directory holds what cannot be removed.
 	Remove(ctx context.Context, stateroot string) error
 	// Stateroots lists the stateroot directories that exist, deployed or not.
 	Stateroots(ctx context.Context) ([]string, error)
 }
+
+// ErrHeld marks a directory that a mount, a swap file or the like keeps from being removed.
+var ErrHeld = errors.New("held by the running system")
 
 // HasDeployments reports whether the node is an ostree system. A plain one has a single system, which is neither cloned nor chosen.
 func HasDeployments(files Files) (bool, error) {

@@ -3,6 +3,8 @@ package ipconfig
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/nodejob"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 )
 
@@ -21,7 +24,7 @@ func (r *Reconciler) bringToIdle(ctx context.Context, ipc *lcav1.IPConfig, o obs
 		if err := r.prefetchImage(ctx, ipc, o); err != nil { // a convenience that blocks nothing
 			r.publishEvent(ctx, ipc, imageNotCached(r.recertImage(ipc), err.Error(), o.now))
 		}
-		return outcome{state: state, again: atRest}, nil
+		return outcome{state: state, message: o.idleMessage(), again: atRest}, nil
 	}
 	if blocked, err := r.nodeTaken(ctx, o); blocked != nil || err != nil {
 		return blockedBy(blocked), err
@@ -34,10 +37,21 @@ func (r *Reconciler) bringToIdle(ctx context.Context, ipc *lcav1.IPConfig, o obs
 		}
 	}
 	r.cleaning.Reset()
-	if err := r.Node.Files.Remove(ipconfig.SavedObjectFile); err != nil {
-		return outcome{}, fmt.Errorf("remove %s: %w", ipconfig.SavedObjectFile, err)
+	for _, file := range []string{ipconfig.SavedObjectFile, ipconfig.AcceptedFile} {
+		if err := r.Node.Files.Remove(file); err != nil {
+			return outcome{}, fmt.Errorf("remove %s: %w", file, err)
+		}
 	}
-	return outcome{state: ipconfig.StateIdle, again: atRest}, nil
+	return outcome{state: ipconfig.StateIdle, message: o.idleMessage(), again: atRest}, nil
+}
+
+// idleMessage names what a cleanup could not remove. It takes room, and keeps the node from nothing.
+func (o observation) idleMessage() string {
+	message := msgIdle
+	for _, root := range slices.Sorted(maps.Keys(o.remains)) {
+		message += fmt.Sprintf("; stateroot %s could not be removed whole, and the next cleanup tries again: %s", root, o.remains[root])
+	}
+	return status.Clip(status.OneLine(message))
 }
 
 func becomingIdle(message string) outcome {

@@ -28,6 +28,8 @@ type fakeNode struct {
 	free, inodes int64
 	// kernelArguments are those of the boot entry.
 	kernelArguments []string
+	// bare are stateroots without a deployment.
+	bare []string
 	// claims are what other machines on the link have, asked the questions that were put to it.
 	claims map[netip.Addr]host.Claim
 	asked  []string
@@ -182,7 +184,7 @@ func (d fakeDeployments) Stateroots(context.Context) ([]string, error) {
 	for _, dep := range d.n.deployments {
 		names = append(names, dep.Stateroot)
 	}
-	return names, nil
+	return append(names, d.n.bare...), nil
 }
 
 func (d fakeDeployments) CanSetDefault(context.Context) error { return d.n.fail["set-default"] }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -84,8 +85,10 @@ type observation struct {
 	// record is that of the stateroot that runs; zero where there is none.
 	record operation.Stateroot
 	// unbooted are the stateroots of IP changes that do not run, leftover those of them that are to be removed.
-	unbooted  []string
-	leftover  []string
+	unbooted []string
+	leftover []string
+	// remains are stateroots that a cleanup could not remove whole.
+	remains   ipconfig.Remains
 	bootID    string
 	workspace []string
 	units     map[string]host.UnitState
@@ -167,12 +170,19 @@ func (r *Reconciler) observeDeployments(ctx context.Context, o *observation) err
 	if err != nil {
 		return fmt.Errorf("list stateroots: %w", err)
 	}
+	if o.remains, err = ipconfig.ReadRemains(r.Node.Files); err != nil {
+		r.Log.Warn("what earlier cleanups left cannot be read", "error", err)
+	}
+	maps.DeleteFunc(o.remains, func(root, _ string) bool {
+		_, deployed := host.FirstOf(all, root)
+		return deployed || !slices.Contains(roots, root) // deployed anew, or removed by hand
+	})
 	for _, root := range roots {
 		if !strings.HasPrefix(root, ipconfig.StaterootPrefix) || root == o.booted.Stateroot {
 			continue
 		}
 		o.unbooted = append(o.unbooted, root)
-		if ipconfig.Leftover(r.Node.Files, all, o.booted, root) {
+		if _, held := o.remains[root]; !held && ipconfig.Leftover(r.Node.Files, all, o.booted, root) {
 			o.leftover = append(o.leftover, root)
 		}
 	}
@@ -286,8 +296,9 @@ func (o observation) leftovers() []string {
 	if o.canRollBack() {
 		found = append(found, o.request.OldStateroot)
 	}
-	if o.inOld() && slices.Contains(o.unbooted, o.request.NewStateroot) && !slices.Contains(found, o.request.NewStateroot) {
-		found = append(found, o.request.NewStateroot)
+	if made := o.request; o.inOld() && o.remains[made.NewStateroot] == "" && slices.Contains(o.unbooted, made.NewStateroot) &&
+		!slices.Contains(found, made.NewStateroot) {
+		found = append(found, made.NewStateroot)
 	}
 	if len(o.workspace) > 0 {
 		found = append(found, host.Workspace)

@@ -221,6 +221,7 @@ func TestACleanupNamesWhatIsMounted(t *testing.T) {
 	err = d.Remove(t.Context(), "new")
 	require.ErrorContains(t, err, "new/mnt/data is a mount point: device or resource busy: unmount what is mounted there "+
 		"('findmnt -l | grep /ostree/deploy/new')")
+	require.ErrorIs(t, err, host.ErrHeld)
 	require.FileExists(t, outside+"/precious")
 	require.NoError(t, unix.Unmount(target, 0))
 	require.NoError(t, d.Remove(t.Context(), "new"))

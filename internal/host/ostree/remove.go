@@ -110,9 +110,10 @@ func (d *Deployments) removeDir(stateroot string) error {
 	err := d.files.RemoveForced(host.StaterootDir(stateroot))
 	switch {
 	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("%w: unmount what is mounted there ('findmnt -l | grep %s')", err, host.StaterootDir(stateroot))
+		return fmt.Errorf("%w: %w: unmount what is mounted there ('findmnt -l | grep %s')", host.ErrHeld, err,
+			host.StaterootDir(stateroot))
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("%w: find out what protects it ('swapon --show', 'lsattr -d')", err)
+		return fmt.Errorf("%w: %w: find out what protects it ('swapon --show', 'lsattr -d')", host.ErrHeld, err)
 	}
 	return err
 }

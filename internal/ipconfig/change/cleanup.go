@@ -33,7 +33,7 @@ func (c *Cleanup) Plan() flow.Plan {
 		Urgent: true, // it is what makes room on a full disk
 		Steps: []flow.Step{
 			{Name: ipconfig.StepSettle, Title: "Roll back what is unfinished", Again: true, Do: c.stopUnfinished},
-			stateroot.RemoveOthers(c.Deployments, c.isOwnStateroot).Retrying(2, 2*time.Second),
+			stateroot.RemoveOthers(tolerant{c.Deployments, c.Files}, c.isOwnStateroot).Retrying(2, 2*time.Second),
 			{Name: ipconfig.StepRemoveFiles, Title: "Remove services and secrets", Again: true, Do: c.removeFiles},
 		},
 	}
@@ -58,6 +58,11 @@ func (c *Cleanup) isOwnStateroot(name string, all []host.Deployment, booted host
 		return booted.Stateroot == r.NewStateroot
 	case r.NewStateroot:
 		return booted.Stateroot == r.OldStateroot
+	}
+	remains, _ := ipconfig.ReadRemains(c.Files) // what cannot be read is left alone
+	_, left := remains[name]
+	if _, deployed := host.FirstOf(all, name); left && !deployed {
+		return true
 	}
 	return ipconfig.Leftover(c.Files, all, booted, name)
 }

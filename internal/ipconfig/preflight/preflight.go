@@ -82,8 +82,8 @@ func blockingChecks() []Check {
 			"owns files", checkMachineConfig},
 		{"nmstate-bridge", blocking, "nmstate makes `br-ex` on this node: `/etc/nmstate/openshift/applied` exists", checkNMStateBridge},
 		{"default-bridge", blocking, "`/etc/ovnk/default_bridge` names another bridge than `br-ex`", checkDefaultBridge},
-		{"default-route", blocking, "another interface than `br-ex` has a default route of a family that changes, with a metric up to 48; " +
-			"or the uplink keeps one over another router, with such a metric", checkDefaultRoute},
+		{"default-route", blocking, "another interface than `br-ex` has a default route of a family that changes, with a metric up to 48" +
+			"; or the uplink keeps one over another router, with such a metric", checkDefaultRoute},
 		{"routes", blocking, "a route leads the new network on the link, or a part of it, over another interface or a next hop",
 			checkRoutes},
 		{CheckFirstBoot, blocking, "the boot loader entry of the running system has kernel argument `ignition.firstboot`", checkFirstBoot},
