@@ -257,7 +257,8 @@ func (c *comparison) compareAddresses(key string, want, got Interface, ip *IP, a
 	}
 	path := want.keyPath(key + ".address")
 	for n, p := range wanted {
-		if !(ip.Addresses[n].Dynamic() && ip.Auto()) && !slices.Contains(addrs, p) {
+		leased := ip.Auto() && ip.Addresses[n].Dynamic()
+		if !leased && !slices.Contains(addrs, p) {
 			c.addMismatch(got.Name, path, p.String(), fmt.Sprint(addrs), "interface %s lacks address %s", got.Name, p)
 		}
 	}
