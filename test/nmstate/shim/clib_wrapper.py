@@ -65,6 +65,9 @@ def _with_empty_lists(state):
         for family in ("ipv4", "ipv6"):
             if interface.get(family, {}).get("enabled"):
                 interface[family].setdefault("address", [])
+        for port in interface.get("bridge", {}).get("port", []):
+            if port.get("vlan"):
+                port["vlan"].setdefault("trunk-tags", [])
     return state
 
 
