@@ -11,16 +11,29 @@ import (
 )
 
 // unanswered are documents that ask a network which answers nothing, and what is then said.
-var unanswered = map[string][]string{
-	onCard("ipv4: {enabled: true, dhcp: true}"):                 {"card0: no DHCP answer yet"},
-	onCard("ipv6: {enabled: true, dhcp: true, autoconf: true}"): {"card0: no IPv6 router or DHCP answer yet"},
-	onCard("ipv4: {enabled: true, dhcp: true}, ipv6: {enabled: true, dhcp: true, autoconf: false}"): {
-		"card0: no DHCP answer yet", "card0: no DHCP answer for IPv6 yet"},
-	onCard("ipv4: {enabled: true, dhcp: true, address: [{ip: 203.0.113.5, prefix-length: 24}]}"): {"card0: no DHCP answer yet"},
-	onCard(card4 + ", ipv6: {enabled: true, dhcp: true, autoconf: true, address: [{ip: '2001:db8:5::5', prefix-length: 64}]}"): {
-		"card0: no IPv6 router or DHCP answer yet"},
-	"interfaces: [{name: br0, type: linux-bridge, state: up, bridge: {port: []}, ipv4: {enabled: true, dhcp: true}}]": {
-		"br0: no DHCP answer yet"},
+var unanswered = map[string]struct {
+	doc  string
+	late []string
+}{
+	"DHCP": {onCard("ipv4: {enabled: true, dhcp: true}"), []string{"card0: no DHCP answer yet"}},
+	"autoconfiguration": {
+		onCard("ipv6: {enabled: true, dhcp: true, autoconf: true}"), []string{"card0: no IPv6 router or DHCP answer yet"},
+	},
+	"DHCP of both families": {
+		onCard("ipv4: {enabled: true, dhcp: true}, ipv6: {enabled: true, dhcp: true, autoconf: false}"),
+		[]string{"card0: no DHCP answer yet", "card0: no DHCP answer for IPv6 yet"},
+	},
+	"a fixed address beside DHCP": {
+		onCard("ipv4: {enabled: true, dhcp: true, address: [{ip: 203.0.113.5, prefix-length: 24}]}"), []string{"card0: no DHCP answer yet"},
+	},
+	"a fixed address beside autoconfiguration": {
+		onCard(card4 + ", ipv6: {enabled: true, dhcp: true, autoconf: true, address: [{ip: '2001:db8:5::5', prefix-length: 64}]}"),
+		[]string{"card0: no IPv6 router or DHCP answer yet"},
+	},
+	"a bridge without ports": {
+		"interfaces: [{name: br0, type: linux-bridge, state: up, bridge: {port: []}, ipv4: {enabled: true, dhcp: true}}]",
+		[]string{"br0: no DHCP answer yet"},
+	},
 }
 
 // TestANetworkThatDoesNotAnswerIsAskedFurther: the change is kept without its addresses, says so, and is in place when applied again.
@@ -28,21 +41,21 @@ func TestANetworkThatDoesNotAnswerIsAskedFurther(t *testing.T) {
 	n := newNode(t)
 	n.cards("card0")
 	n.apply(onCard("ipv4: {enabled: false}, ipv6: {enabled: false}"))
-	for text, late := range unanswered {
-		t.Run(text, func(t *testing.T) {
+	for name, c := range unanswered {
+		t.Run(name, func(t *testing.T) {
 			n.t = t
-			doc := document(t, text)
+			doc := document(t, c.doc)
 			before, err := n.network().Observe(timeout(t))
 			require.NoError(t, err)
 			began := time.Now()
 			require.NoError(t, n.network().Apply(timeout(t), doc, nil))
 			t.Log("applied in", time.Since(began))
-			n.inPlace(text)
+			n.inPlace(c.doc)
 			got, err := n.network().Observe(timeout(t))
 			require.NoError(t, err)
 			require.Empty(t, netstate.Verify(doc, got))
 			require.Equal(t, "{}\n", encoded(t, netstate.Diff(got, doc)))
-			require.Equal(t, late, netstate.Unanswered(doc, got))
+			require.Equal(t, c.late, netstate.Unanswered(doc, got))
 			n.apply(encoded(t, netstate.Revert(doc, before)))
 		})
 	}
