@@ -35,7 +35,6 @@ func (d Document) Canonical() Document {
 
 func (i Interface) canonical() Interface {
 	i.State = cmp.Or(i.State, StateUp)
-	i.LLDP = i.LLDP.withoutNeighbors()
 	i.MACAddress, i.PermanentMACAddress = strings.ToUpper(i.MACAddress), strings.ToUpper(i.PermanentMACAddress)
 	i.IPv4, i.IPv6 = i.IPv4.canonical(), i.IPv6.canonical()
 	if i.ProfileName == i.Name {
@@ -143,17 +142,6 @@ func (e *Ethtool) canonical() *Ethtool {
 		for name, on := range e.Features {
 			out.Features[keys.Feature(name)] = on
 		}
-	}
-	return &out
-}
-
-// withoutBounds leaves out what the card tells of itself.
-func (e *Ethtool) withoutBounds() *Ethtool {
-	out := *e
-	if e.Ring != nil {
-		r := *e.Ring
-		r.RXMax, r.RXMiniMax, r.RXJumboMax, r.TXMax = nil, nil, nil, nil
-		out.Ring = &r
 	}
 	return &out
 }

@@ -3,11 +3,8 @@ package netstate
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
@@ -29,9 +26,6 @@ func Decode(data []byte) (Document, error) {
 		return Document{}, fmt.Errorf("decode network document: %w", err)
 	}
 	if p := sizeProblems(d); len(p) > 0 {
-		return Document{}, fmt.Errorf("decode network document: %w", p)
-	}
-	if p := emptyDestinations(data); len(p) > 0 {
 		return Document{}, fmt.Errorf("decode network document: %w", p)
 	}
 	for n, r := range d.configRoutes() {
@@ -68,32 +62,6 @@ func (d Document) configRules() []RouteRule {
 		return nil
 	}
 	return d.RouteRules.Config
-}
-
-var emptyDestination = regexp.MustCompile(`destination["']?\s*:\s*(""|'')`)
-
-// emptyDestinations refuses routes with a destination that is empty: in an order to remove it would mean every route.
-func emptyDestinations(data []byte) (out tree.Problems) {
-	if !emptyDestination.Match(data) {
-		return nil
-	}
-	var root yaml.Node
-	if err := yaml.Unmarshal(data, &root); err != nil || len(root.Content) == 0 {
-		return tree.Problems{{Reason: "not YAML"}}
-	}
-	config := tree.Child(tree.Child(root.Content[0], "routes"), "config")
-	if config == nil {
-		return nil
-	}
-	for n, r := range config.Content {
-		if text := tree.Child(r, "destination"); text != nil && text.Value == "" && text.Tag == "!!str" {
-			out = append(out, tree.Problem{
-				Line: text.Line, Path: fmt.Sprintf("routes.config[%d].destination", n),
-				Reason: "is empty; leave it out to match every destination",
-			})
-		}
-	}
-	return out
 }
 
 func sizeProblems(d Document) tree.Problems {
@@ -212,19 +180,4 @@ func numberOrText(v string) any {
 		return n
 	}
 	return v
-}
-
-// Part is a key of an interface that nmstate knows and this product does not support.
-type Part struct {
-	Key   string
-	Value **Opaque
-}
-
-// Unsupported are the parts of the interface that have no effect, whether they say something or not.
-func (i *Interface) Unsupported() []Part {
-	return []Part{
-		{"alt-names", &i.AltNames}, {"dispatch", &i.Dispatch}, {"dpdk", &i.DPDK}, {"hsr", &i.HSR},
-		{"infiniband", &i.Infiniband}, {"libreswan", &i.IPSec}, {"ipvlan", &i.IPVLAN}, {"macsec", &i.MACSec},
-		{"mptcp", &i.MPTCP}, {"pci-address", &i.PCIAddress}, {"802.1x", &i.Dot1X},
-	}
 }

@@ -49,7 +49,7 @@ type Routes struct {
 // Route is one route; State "absent" in a desired document removes matching ones.
 type Route struct {
 	State            string `json:"state,omitempty"`
-	Destination      string `json:"destination,omitempty"`
+	Destination      string `json:"destination,omitempty" filled:"leave it out to match every destination"`
 	NextHopInterface string `json:"next-hop-interface,omitempty"`
 	// NextHopAddress of "0.0.0.0" or "::" means: without a next hop.
 	NextHopAddress string `json:"next-hop-address,omitempty"`

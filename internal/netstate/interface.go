@@ -96,14 +96,6 @@ type LLDP struct {
 	Neighbors *Opaque `json:"neighbors,omitempty" support:"read"`
 }
 
-// withoutNeighbors is what a document can ask for.
-func (l *LLDP) withoutNeighbors() *LLDP {
-	if l == nil {
-		return nil
-	}
-	return &LLDP{Enabled: l.Enabled}
-}
-
 // IP is one family's configuration of an interface. Enabled that is not mentioned stays what it is.
 type IP struct {
 	Enabled *bool `json:"enabled,omitempty"`

@@ -188,3 +188,17 @@ func TestFixedAddressesBesideALease(t *testing.T) {
 	then.Interfaces[0].IPv4.Addresses[0].Leased = false
 	require.Nil(t, Revert(other, then).Interfaces[0].IPv4.Addresses, "a text does not say which is leased")
 }
+
+// What is shown only asks for nothing: a document that was shown by another node, with what its cards and neighbors told, changes nothing
+// here.
+func TestWhatIsShownOnlyAsksForNothing(t *testing.T) {
+	const card = `interfaces: [{name: a, type: ethernet, state: up, driver: %s, permanent-mac-address: '02:00:00:00:00:0%d', min-mtu: %d,
+  lldp: {enabled: true, neighbors: [[{type: %d}]]}, ethtool: {ring: {rx: 512, rx-max: %d}}, ipv4: {enabled: false}}]`
+	now := parse(t, fmt.Sprintf(card, "virtio_net", 1, 68, 1, 1024))
+	shown := parse(t, fmt.Sprintf(card, "ice", 2, 100, 5, 8160))
+	require.Empty(t, Compare(shown, now))
+	require.Equal(t, Document{}, Diff(now, shown))
+	shown.Interfaces[0].Ethtool.Ring.RX = new(1024)
+	require.Len(t, Compare(shown, now), 1)
+	require.Equal(t, &Ring{RX: new(1024)}, Diff(now, shown).Interfaces[0].Ethtool.Ring)
+}

@@ -120,7 +120,7 @@ func TestValidate(t *testing.T) {
 		iface("mac-address: 12:34"):                                                             "not a MAC address",
 		"interfaces: [{name: b, type: ovs-bridge, ipv4: {enabled: false}}]":                     "carries no addresses",
 		iface("ipv4: {enabled: false, dhcp: true}"):                                             "disabled and configured at once",
-		iface("ipv4: {enabled: true, autoconf: true}"):                                          "ipv4.autoconf: this key belongs to ipv6",
+		iface("ipv4: {enabled: true, autoconf: true}"):                                          "ipv4.autoconf: belongs to ipv6",
 		v4("{ip: 192.0.2.300, prefix-length: 24}"):                                              "is not an IP address",
 		v4("{ip: 192.0.2.3, prefix-length: 33}"):                                                "outside 0-32",
 		v4("{ip: '2001:db8::1', prefix-length: 64}"):                                            "is not an IPv4 address",

@@ -98,11 +98,11 @@ func TestRefusalsOfKinds(t *testing.T) {
 		iface("ovs-bridge", "mtu: 1400"):                                                    "carries no addresses, no MTU and no MAC address",
 
 		v6("autoconf: true, dhcp: false"):                        "autoconf without dhcp is not implemented",
-		v6("dhcp-client-id: ll"):                                 "dhcp-client-id: this key belongs to ipv4",
+		v6("dhcp-client-id: ll"):                                 "dhcp-client-id: belongs to ipv4",
 		v6("addr-gen-mode: random"):                              `interfaces[x].ipv6.addr-gen-mode: "random" is none of eui64, stable-privacy`,
 		v6("dhcp: true, autoconf: false, token: '::10'"):         "token is used with autoconf only",
 		v6("token: 192.0.2.1"):                                   "is not the lower half of an IPv6 address",
-		v6("forwarding: true"):                                   "forwarding is part of nmstate",
+		v6("forwarding: true"):                                   "forwarding: is part of nmstate",
 		v6("dhcp: true, auto-route-table-id: -1"):                "is outside",
 		iface("ethernet", "ipv4: {enabled: true, token: '::1'}"): "belongs to ipv6",
 

@@ -91,7 +91,7 @@ func (v *validator) checkInterface(i Interface) {
 	}
 	v.checkIdentity(i)
 	v.checkLoopback(i)
-	v.checkUnsupported(i)
+	v.checkType(i)
 	v.checkKeys(i)
 	v.checkMTU(i)
 	v.checkKinds(i)
@@ -133,17 +133,7 @@ func (v *validator) checkIdentity(i Interface) {
 	}
 }
 
-func (v *validator) checkUnsupported(i Interface) {
-	for _, p := range i.Unsupported() {
-		if *p.Value != nil {
-			v.at = i.keyPath(p.Key)
-			v.addProblem("is part of nmstate, and this product does not support it; take it out of the document")
-		}
-	}
-	if i.Ethernet != nil && i.Ethernet.SRIOV != nil {
-		v.at = i.keyPath("ethernet.sr-iov")
-		v.addProblem("is part of nmstate, and this product does not support it; use the SR-IOV operator")
-	}
+func (v *validator) checkType(i Interface) {
 	if known := keys.Configurable(); i.Type != "" && !slices.Contains(known, i.Type) {
 		v.at = i.keyPath("type")
 		v.addProblem("%q is not a type that can be configured; those are %s", i.Type, strings.Join(known, ", "))
@@ -196,9 +186,6 @@ func (v *validator) checkIP(i Interface, f Family) {
 func (v *validator) checkAddressing(i Interface, f Family, ip *IP) {
 	if f == IPv6 && ip.Autoconf != nil && *ip.Autoconf && ip.DHCP != nil && !*ip.DHCP {
 		v.addProblem("autoconf without dhcp is not implemented; set both, or neither")
-	}
-	if ip.Forwarding != nil {
-		v.addProblem("forwarding is part of nmstate, and this product does not support it; take it out of the document")
 	}
 	v.at = i.keyPath(strings.ToLower(f.String()))
 	if t := textOf(ip.Token); t != "" {

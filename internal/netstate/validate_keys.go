@@ -17,23 +17,31 @@ func (v *validator) checkKeys(i Interface) {
 			continue
 		}
 		rows := keys.Of(tree.Join(keys.Links, m.Key))
-		if len(rows) == 0 {
-			continue
-		}
 		v.at = i.keyPath(m.Path)
-		if i.Type != "" && !slices.ContainsFunc(rows, func(r keys.Row) bool { return r.Kinds == nil || slices.Contains(r.Kinds, i.Type) }) {
-			v.addProblem("does not belong to type %s, but to %s", i.Type, strings.Join(kindsOf(rows), ", "))
+		switch kinds := kindsOf(rows); {
+		case m.Support == "no" || len(rows) > 0 && rows[0].Support == keys.No:
+			v.addProblem("%s", refusalOf(rows))
 			foreign = m.Path + "."
-			continue
+		case len(rows) == 0:
+		case i.Type != "" && kinds != nil && !slices.Contains(kinds, i.Type):
+			v.addProblem("does not belong to type %s, but to %s", i.Type, strings.Join(kinds, ", "))
+			foreign = m.Path + "."
+		default:
+			v.checkValue(rows[0], m)
 		}
-		v.checkValue(rows[0], m)
 	}
+}
+
+// refusalOf says why a key is not taken.
+func refusalOf(rows []keys.Row) string {
+	if len(rows) > 0 && rows[0].Note != "" {
+		return rows[0].Note
+	}
+	return "is part of nmstate, and this product does not support it; take it out of the document"
 }
 
 func (v *validator) checkValue(r keys.Row, m tree.Mention) {
 	switch {
-	case r.Support == keys.No && r.Note != "":
-		v.addProblem("this key %s", r.Note)
 	case r.Words != nil && !slices.Contains(r.Words, m.Value.String()):
 		v.addProblem("%q is none of %s", m.Value.String(), strings.Join(r.Words, ", "))
 	case !m.Value.CanInt():
@@ -44,9 +52,13 @@ func (v *validator) checkValue(r keys.Row, m tree.Mention) {
 	}
 }
 
+// kindsOf are the types that have a key; nil for all.
 func kindsOf(rows []keys.Row) []string {
 	var out []string
 	for _, r := range rows {
+		if r.Kinds == nil {
+			return nil
+		}
 		out = append(out, r.Kinds...)
 	}
 	return out

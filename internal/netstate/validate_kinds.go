@@ -85,10 +85,6 @@ func (v *validator) checkEthtool(i Interface, e Ethtool) {
 		}
 		seen[feature] = name
 	}
-	if e.FEC != nil {
-		v.at = i.keyPath("ethtool.fec")
-		v.addProblem("is part of nmstate, and this product does not support it; take it out of the document")
-	}
 }
 
 func (v *validator) checkVLAN(i Interface, l VLAN) {
@@ -229,12 +225,6 @@ func (v *validator) checkPortBond(i Interface, key string, p BridgePort) {
 		return
 	}
 	v.at = i.keyPath(key + ".link-aggregation")
-	if p.Bond.OVSDB != nil {
-		v.addProblem("ovs-db of a bond inside a bridge is not supported; leave it out")
-	}
-	if slices.ContainsFunc(p.Bond.Ports, func(m BondMember) bool { return m.Priority != nil || m.QueueID != nil }) {
-		v.addProblem("priority and queue-id belong to a bond of the kernel, not to one inside a bridge")
-	}
 	if len(p.Bond.Ports) == 1 {
 		v.addProblem("a bond inside a bridge needs two ports or more")
 	}

@@ -106,13 +106,9 @@ func (c *comparison) compareLink(want, got Interface) {
 // comparablePart leaves out of a desired interface what says how to do something rather than how it is to be.
 func comparablePart(want, got Interface) Interface {
 	want.Name, want.Type, want.State, want.Identifier, want.ProfileName, want.CopyMACFrom = got.Name, got.Type, got.State, "", "", ""
-	want.IPv4, want.IPv6, want.PermanentMACAddress, want.Driver = nil, nil, "", ""
+	want.IPv4, want.IPv6 = nil, nil
 	if got.Type == TypeVRF {
 		want.MACAddress = "" // the kernel chooses it, and NetworkManager sets none; nmstate takes no notice, too
-	}
-	want.MinMTU, want.MaxMTU, want.LLDP = 0, 0, want.LLDP.withoutNeighbors()
-	if want.Ethtool != nil {
-		want.Ethtool = want.Ethtool.withoutBounds()
 	}
 	if want.Controller != nil && *want.Controller == "" && got.Controller == nil {
 		want.Controller = nil
@@ -120,11 +116,6 @@ func comparablePart(want, got Interface) Interface {
 	if want.Bridge != nil {
 		b := *want.Bridge
 		b.AllowExtraPatchPorts, b.Ports = false, nil
-		if b.Options != nil {
-			o := *b.Options
-			o.HelloTimer, o.GCTimer = nil, nil
-			b.Options = &o
-		}
 		want.Bridge = &b
 		if b.Options == nil {
 			want.Bridge = nil
@@ -135,9 +126,6 @@ func comparablePart(want, got Interface) Interface {
 	}
 	if want.Bond != nil {
 		want.Bond = want.Bond.withReportedOptions(got.Bond)
-	}
-	for _, o := range want.Unsupported() {
-		*o.Value = nil
 	}
 	return want
 }

@@ -85,6 +85,8 @@ func ovsOptions() []Row {
 
 const port = "interfaces[].bridge.port[]."
 
+const ofKernelBond = "belongs to a bond of the kernel, not to one inside a bridge"
+
 // bridgePorts are the keys of ports.
 func bridgePorts() []Row {
 	onLinux := func(key, property string, form Form, unset any, low, high int) Row {
@@ -115,8 +117,9 @@ func bridgePorts() []Row {
 			Property: Property{Setting: "ovs-port.bond-mode, ovs-port.lacp"},
 		},
 		{Path: port + "link-aggregation.port[].name", Witness: Switch},
-		{Path: port + "link-aggregation.port[].priority", Support: No}, {Path: port + "link-aggregation.port[].queue-id", Support: No},
+		{Path: port + "link-aggregation.port[].priority", Support: No, Note: ofKernelBond},
+		{Path: port + "link-aggregation.port[].queue-id", Support: No, Note: ofKernelBond},
 		inBond("bond-updelay", "bond-updelay"), inBond("bond-downdelay", "bond-downdelay"),
-		{Path: port + "link-aggregation.ovs-db", Support: No},
+		{Path: port + "link-aggregation.ovs-db", Support: No, Note: "of a bond inside a bridge is not supported; leave it out"},
 	}
 }

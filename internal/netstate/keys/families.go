@@ -47,7 +47,6 @@ func family(name string, own []Row) []Row {
 		{Path: "address[].ip", Witness: Kernel, Property: Property{Setting: name + ".addresses"}},
 		{Path: "address[].prefix-length", Witness: Kernel, Property: Property{Setting: name + ".addresses"}},
 		{Path: "allow-extra-address", Witness: Order},
-		{Path: "forwarding", Support: No},
 		automatic("auto-dns", "ignore-auto-dns", Opposite, false),
 		automatic("auto-gateway", "never-default", Opposite, false),
 		automatic("auto-routes", "ignore-auto-routes", Opposite, false),

@@ -74,6 +74,8 @@ func cards() []Row {
 			Property: Property{Setting: card, Name: "duplex", Form: Text, Unset: "", Left: true, Group: "speed"},
 		},
 
+		{Path: "interfaces[].ethernet.sr-iov", Support: No, Note: "is not supported by this product; use the SR-IOV operator"},
+
 		{Path: "interfaces[].veth", Kinds: []string{veth, ethernet}},
 		{Path: "interfaces[].veth.peer", Witness: Kernel, Property: Property{
 			Setting: veth, Name: "peer", Form: Text, Unset: "", Fixed: Made,

@@ -42,37 +42,40 @@ type Mention struct {
 	// Path is that of messages, as interfaces[eth0].mtu.
 	Path  string
 	Value reflect.Value
+	// Support is the field's.
+	Support string
 }
 
 // Mentions are the keys that a document has, each part before what it is made of. Items of lists are named by their name where
 // they have one.
 func Mentions(document any) []Mention {
 	var out []Mention
-	appendMentions(reflect.ValueOf(document), "", "", &out)
+	appendMentions(reflect.ValueOf(document), Mention{}, &out)
 	return out
 }
 
-func appendMentions(v reflect.Value, key, path string, out *[]Mention) {
+// appendMentions appends what v has; m says where it is.
+func appendMentions(v reflect.Value, m Mention, out *[]Mention) {
 	if !isMentioned(v) {
 		return
 	}
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
-	if key != "" {
-		*out = append(*out, Mention{Key: key, Path: path, Value: v})
+	if m.Key != "" {
+		m.Value = v
+		*out = append(*out, m)
 	}
 	switch {
 	case hasFields(v.Type()):
 		for _, f := range Fields(v.Type()) {
-			appendMentions(v.Field(f.Index), joinPath(key, f.Key), joinPath(path, f.Key), out)
+			at := Mention{Key: joinPath(m.Key, f.Key), Path: joinPath(m.Path, f.Key), Support: f.Support}
+			appendMentions(v.Field(f.Index), at, out)
 		}
 	case v.Kind() == reflect.Slice && hasFields(v.Type().Elem()):
 		for n := range v.Len() {
-			at := "[" + itemName(v.Index(n), n) + "]"
-			if isMentioned(v.Index(n)) {
-				appendMentions(v.Index(n), key+"[]", path+at, out)
-			}
+			at := Mention{Key: m.Key + "[]", Path: m.Path + "[" + itemName(v.Index(n), n) + "]", Support: m.Support}
+			appendMentions(v.Index(n), at, out)
 		}
 	}
 }

@@ -2,8 +2,9 @@
 // of everything that is wrong, and encodes them in the order of their fields. Package netstate and its other
 // sub-packages call it; it knows no key of its own and imports the standard library and a YAML parser.
 //
-// A struct says what its keys are by the tags json (the name), alias (other spellings that are read) and support
-// ("read": reported, has no effect where it is asked for; "no": known to the format, not supported here).
+// A struct says what its keys are by the tags json (the name), alias (other spellings that are read), support
+// ("read": reported, has no effect where it is asked for; "no": known to the format, not supported here) and filled (an empty text is
+// refused; the tag says what to do).
 package tree
 
 import (
@@ -19,6 +20,8 @@ type Field struct {
 	Aliases []string
 	// Support is the tag of this name: "", "read" or "no".
 	Support string
+	// Filled says what to do about an empty text, which is refused; empty where one is taken.
+	Filled string
 	// OmitEmpty and OmitZero are the options of the json tag.
 	OmitEmpty, OmitZero bool
 }
@@ -30,6 +33,9 @@ type layout struct {
 
 // A layout never changes once it is made, so the cache is no state.
 var layouts sync.Map
+
+// Asks says that a key has an effect where it is asked for.
+func (f Field) Asks() bool { return f.Support == "" }
 
 // Fields are the keys of a struct type, in their order.
 func Fields(t reflect.Type) []Field { return layoutOf(t).fields }
@@ -45,7 +51,7 @@ func layoutOf(t reflect.Type) *layout {
 		if key == "" || key == "-" {
 			continue
 		}
-		field := Field{Index: n, Key: key, Support: f.Tag.Get("support"),
+		field := Field{Index: n, Key: key, Support: f.Tag.Get("support"), Filled: f.Tag.Get("filled"),
 			OmitEmpty: strings.Contains(options, "omitempty"), OmitZero: strings.Contains(options, "omitzero")}
 		if a := f.Tag.Get("alias"); a != "" {
 			field.Aliases = strings.Split(a, ",")

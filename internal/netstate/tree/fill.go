@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -112,6 +113,11 @@ func (w *walk) fillStruct(n *yaml.Node, v reflect.Value, path string) {
 			return
 		}
 		seen[pos] = key
+		if hint := l.fields[pos].Filled; hint != "" && value.Kind == yaml.ScalarNode && value.Value == "" && !isNull(value) {
+			w.format.Refuse(Refusal{Mistake: BadValue, At: value, Path: joinPath(path, l.fields[pos].Key), Into: v.Type(),
+				Err: errors.New("is empty; " + hint)})
+			return
+		}
 		w.fillValue(value, v.Field(l.fields[pos].Index), joinPath(path, l.fields[pos].Key))
 	})
 }

@@ -65,7 +65,7 @@ type Difference struct {
 	Unknown bool
 }
 
-// Missing are the keys that want mentions and got has otherwise or not at all. Lists must be equal.
+// Missing are the keys that want asks for and got has otherwise or not at all. Lists must be equal.
 func Missing(want, got any) []Difference {
 	var out []Difference
 	appendMissing(reflect.ValueOf(want), reflect.ValueOf(got), "", &out)
@@ -92,6 +92,9 @@ func appendMissing(want, got reflect.Value, path string, out *[]Difference) {
 	switch {
 	case hasFields(want.Type()):
 		for _, f := range Fields(want.Type()) {
+			if !f.Asks() {
+				continue
+			}
 			appendMissing(want.Field(f.Index), got.Field(f.Index), joinPath(path, f.Key), out)
 		}
 	case want.Kind() == reflect.Map:
@@ -119,7 +122,7 @@ func appendMissingKeys(want, got reflect.Value, path string, out *[]Difference) 
 }
 
 // Changed is the part of want that is otherwise in got: the inverse of Overlay, for Overlay(got, Changed(want, got))
-// has all that want says. What is equal is left out.
+// has all that want asks for. What is equal is left out, and what has no effect where it is asked for.
 func Changed[T any](want, got T) T {
 	var out T
 	copyChanged(reflect.ValueOf(&out).Elem(), reflect.ValueOf(want), reflect.ValueOf(got))
@@ -138,8 +141,10 @@ func copyChanged(out, want, got reflect.Value) {
 			out.Set(p)
 		}
 	case hasFields(want.Type()):
-		for k := range want.NumField() {
-			copyChanged(out.Field(k), want.Field(k), got.Field(k))
+		for _, f := range Fields(want.Type()) {
+			if f.Asks() {
+				copyChanged(out.Field(f.Index), want.Field(f.Index), got.Field(f.Index))
+			}
 		}
 	case want.Kind() == reflect.Map:
 		m := reflect.MakeMap(want.Type())
