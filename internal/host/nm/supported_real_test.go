@@ -84,6 +84,7 @@ var supported = map[string]string{
 	"mac-vtap":       "interfaces: [{name: vt0, type: mac-vtap, state: up, mac-vtap: {base-iface: card0, mode: bridge}}]",
 	"mac-vtap alone": "interfaces: [{name: vt0, type: mac-vtap, state: up, mac-vtap: {base-iface: card0, mode: passthru, promiscuous: false}}]",
 	"vxlan":          vxlan("id: 100, remote: 203.0.113.9"),
+	"vxlan alone":    vxlan("id: 7"),
 	"vxlan port":     vxlan("id: 100, remote: 203.0.113.9, destination-port: 4789, learning: false"),
 	"vxlan on base":  "interfaces:\n- {name: card0, type: ethernet, state: up, " + card4 + "}\n- {name: vx0, type: vxlan, state: up, mtu: 1400, vxlan: {base-iface: card0, id: 16777215, remote: 239.1.1.1, local: 203.0.113.5}}",
 	"vxlan in IPv6":  vxlan("id: 5, remote: '2001:db8::9', local: '2001:db8::5'"),

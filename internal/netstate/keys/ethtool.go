@@ -5,16 +5,19 @@ import "slices"
 // ethtool are the keys of drivers. What NetworkManager is not asked for stays what the driver has.
 func ethtool() []Row {
 	const at = "interfaces[].ethtool."
+	kinds := []string{ethernet, veth} // what stands on cards has no driver of its own, and there may be thousands
 	of := func(key, property string, form Form) Row {
-		return Row{Path: at + key, Witness: Kernel, Property: Property{Setting: "ethtool", Name: property, Form: form, Left: true}}
+		return Row{Path: at + key, Kinds: kinds, Witness: Kernel, Property: Property{
+			Setting: "ethtool", Name: property, Form: form, Left: true,
+		}}
 	}
 	rows := []Row{
+		{Path: "interfaces[].ethtool", Kinds: kinds},
 		{
-			Path: at + "feature", Witness: Kernel, Note: "the kernel's names, and ethtool's short ones",
+			Path: at + "feature", Kinds: kinds, Witness: Kernel, Note: "the kernel's names, and ethtool's short ones",
 			Property: Property{Setting: "ethtool.feature-*"},
 		},
 		of("pause.autoneg", "pause-autoneg", Flag), of("pause.rx", "pause-rx", Flag), of("pause.tx", "pause-tx", Flag),
-		{Path: at + "fec", Support: No},
 	}
 	for _, key := range []string{"rx", "rx-mini", "rx-jumbo", "tx"} {
 		rows = append(rows, of("ring."+key, "ring-"+key, Number))

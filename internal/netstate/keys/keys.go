@@ -97,16 +97,16 @@ const (
 	Bits     Form = "u&" // some bits of a number
 )
 
-// Fixing says what it takes to give a link another value of a property.
-type Fixing string
+// Fixing says what it takes to give a link another value of a property; more needs more.
+type Fixing int
 
 // What a new value takes besides an updated profile.
 const (
-	InPlace Fixing = ""
+	InPlace Fixing = iota
 	// Activated properties take effect when the profile is activated anew.
-	Activated Fixing = "activated"
+	Activated
 	// Made properties belong to the link: it is made anew.
-	Made Fixing = "made"
+	Made
 )
 
 // IsSimple says that one property alone holds the key.

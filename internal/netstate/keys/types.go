@@ -63,7 +63,7 @@ var types = []Type{
 		Name: vrf, Support: Full, Profile: vrf, Module: vrf, Needs: []string{"vrf.route-table-id"},
 		Initial: []Initial{withPorts},
 	},
-	{Name: vxlan, Support: Full, Profile: vxlan, Module: vxlan, Needs: []string{"vxlan.id", "vxlan.remote"}},
+	{Name: vxlan, Support: Full, Profile: vxlan, Module: vxlan, Needs: []string{"vxlan.id"}},
 	{
 		Name: "loopback", Support: Partly, Note: "addresses, routes and the MTU; it cannot be down", Profile: "loopback",
 		Initial: []Initial{{"ipv4", "method", "auto"}, {"ipv6", "method", "auto"}},

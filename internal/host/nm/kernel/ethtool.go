@@ -50,8 +50,8 @@ func (d *Drivers) Close() {
 	}
 }
 
-// ask sends a command with room for the answer, of which the first number is the command.
-func (d *Drivers) ask(link string, command uint32, message []byte) bool {
+// askDriver sends a command with room for the answer, of which the first number is the command.
+func (d *Drivers) askDriver(link string, command uint32, message []byte) bool {
 	binary.NativeEndian.PutUint32(message, command)
 	request := struct {
 		name [unix.IFNAMSIZ]byte
@@ -64,10 +64,10 @@ func (d *Drivers) ask(link string, command uint32, message []byte) bool {
 	return e == 0
 }
 
-// numbers are those that answer a command; nil where the driver does not tell.
-func (d *Drivers) numbers(link string, command uint32, count int) []int {
+// readNumbers reads those that answer a command; nil where the driver does not tell.
+func (d *Drivers) readNumbers(link string, command uint32, count int) []int {
 	message := make([]byte, 4*(count+1))
-	if !d.ask(link, command, message) {
+	if !d.askDriver(link, command, message) {
 		return nil
 	}
 	out := make([]int, count)
@@ -77,11 +77,11 @@ func (d *Drivers) numbers(link string, command uint32, count int) []int {
 	return out
 }
 
-// Ethernet are the link settings of a card; nil where its driver does not tell. What is unknown while the link is down is left
+// ReadEthernet reads the link settings of a card; nil where its driver does not tell. What is unknown while the link is down is left
 // out. The answer is struct ethtool_cmd.
-func (d *Drivers) Ethernet(link string) *netstate.Ethernet {
+func (d *Drivers) ReadEthernet(link string) *netstate.Ethernet {
 	message := make([]byte, 44)
-	if !d.ask(link, ethtoolGetSettings, message) {
+	if !d.askDriver(link, ethtoolGetSettings, message) {
 		return nil
 	}
 	const speedAt, duplexAt, autonegAt, speedHighAt = 12, 14, 18, 28
@@ -99,10 +99,10 @@ func (d *Drivers) Ethernet(link string) *netstate.Ethernet {
 	return out
 }
 
-// Ethtool is what the driver of a link does with frames; nil where it does not tell.
-func (d *Drivers) Ethtool(link string) *netstate.Ethtool {
+// ReadEthtool reads what the driver of a link does with frames; nil where it does not tell.
+func (d *Drivers) ReadEthtool(link string) *netstate.Ethtool {
 	out := &netstate.Ethtool{
-		Features: d.features(link), Pause: d.pause(link), Ring: d.ring(link), Coalesce: d.coalesce(link),
+		Features: d.readFeatures(link), Pause: d.readPause(link), Ring: d.readRing(link), Coalesce: d.readCoalesce(link),
 	}
 	if len(out.Features) == 0 && out.Pause == nil && out.Ring == nil && out.Coalesce == nil {
 		return nil
@@ -110,17 +110,17 @@ func (d *Drivers) Ethtool(link string) *netstate.Ethtool {
 	return out
 }
 
-func (d *Drivers) pause(link string) *netstate.Pause {
-	n := d.numbers(link, ethtoolGetPause, 3)
+func (d *Drivers) readPause(link string) *netstate.Pause {
+	n := d.readNumbers(link, ethtoolGetPause, 3)
 	if n == nil {
 		return nil
 	}
 	return &netstate.Pause{Autoneg: new(n[0] != 0), RX: new(n[1] != 0), TX: new(n[2] != 0)}
 }
 
-// ring leaves out the queues that the card does not have.
-func (d *Drivers) ring(link string) *netstate.Ring {
-	n := d.numbers(link, ethtoolGetRing, 8)
+// readRing leaves out the queues that the card does not have.
+func (d *Drivers) readRing(link string) *netstate.Ring {
+	n := d.readNumbers(link, ethtoolGetRing, 8)
 	if n == nil {
 		return nil
 	}
@@ -135,8 +135,8 @@ func (d *Drivers) ring(link string) *netstate.Ring {
 	return out
 }
 
-func (d *Drivers) coalesce(link string) *netstate.Coalesce {
-	n := d.numbers(link, ethtoolGetCoalesce, 22)
+func (d *Drivers) readCoalesce(link string) *netstate.Coalesce {
+	n := d.readNumbers(link, ethtoolGetCoalesce, 22)
 	if n == nil {
 		return nil
 	}
@@ -149,9 +149,9 @@ func (d *Drivers) coalesce(link string) *netstate.Coalesce {
 	}
 }
 
-// features are those of a link that can be switched, by its driver and by NetworkManager.
-func (d *Drivers) features(link string) map[string]bool {
-	names := d.featureNames(link)
+// readFeatures reads those of a link that can be switched, by its driver and by NetworkManager.
+func (d *Drivers) readFeatures(link string) map[string]bool {
+	names := d.readFeatureNames(link)
 	if names == nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (d *Drivers) features(link string) map[string]bool {
 	blocks := (len(names) + 31) / 32
 	message := make([]byte, head+block*blocks)
 	binary.NativeEndian.PutUint32(message[4:], uint32(blocks))
-	if !d.ask(link, ethtoolGetFeatures, message) {
+	if !d.askDriver(link, ethtoolGetFeatures, message) {
 		return nil
 	}
 	out := map[string]bool{}
@@ -174,20 +174,20 @@ func (d *Drivers) features(link string) map[string]bool {
 	return out
 }
 
-func (d *Drivers) featureNames(link string) []string {
+func (d *Drivers) readFeatureNames(link string) []string {
 	if d.names != nil {
 		return d.names
 	}
 	info := make([]byte, 20)
 	binary.NativeEndian.PutUint64(info[8:], 1<<setFeatures)
-	if !d.ask(link, ethtoolGetSetInfo, info) {
+	if !d.askDriver(link, ethtoolGetSetInfo, info) {
 		return nil
 	}
 	count := int(binary.NativeEndian.Uint32(info[16:]))
 	message := make([]byte, 12+nameSize*count)
 	binary.NativeEndian.PutUint32(message[4:], setFeatures)
 	binary.NativeEndian.PutUint32(message[8:], uint32(count))
-	if !d.ask(link, ethtoolGetStrings, message) {
+	if !d.askDriver(link, ethtoolGetStrings, message) {
 		return nil
 	}
 	for n := range count {

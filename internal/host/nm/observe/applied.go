@@ -16,7 +16,8 @@ import (
 // device. What is observed already stays.
 func Complete(i *netstate.Interface, s profile.Settings) {
 	fillFromProfile(i, s)
-	property.Fill(keys.In(keys.Links, i.Type), i, s)
+	ofKernel := func(r keys.Row) bool { return r.Witness != keys.Applied } // where the kernel does not tell, it does not do it
+	property.Fill(slices.DeleteFunc(keys.In(keys.Links, i.Type), ofKernel), i, s)
 	if i.Bond != nil {
 		options := netstate.Options{}
 		maps.Copy(options, profile.Value[map[string]string](s, profile.TypeBond, "options"))

@@ -23,11 +23,8 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 	if ports == nil {
 		ports = []string{}
 	}
-	if i.State != netstate.StateIgnore {
-		i.Ethtool = o.drivers.Ethtool(i.Name)
-	}
 	if (i.Type == netstate.TypeEthernet || i.Type == netstate.TypeVeth) && i.State != netstate.StateIgnore {
-		i.Ethernet = o.drivers.Ethernet(i.Name)
+		i.Ethernet, i.Ethtool = o.drivers.ReadEthernet(i.Name), o.drivers.ReadEthtool(i.Name)
 	}
 	switch v := l.(type) {
 	case *netlink.Vlan:

@@ -30,8 +30,8 @@ func Write(rows []keys.Row, want, now any, s profile.Settings) (keys.Fixing, err
 	}
 	needs := keys.InPlace
 	for _, q := range asked {
-		if w.write(q) && q.row.Property.Fixed > needs { // "made" is more than "activated"
-			needs = q.row.Property.Fixed
+		if w.write(q) {
+			needs = max(needs, q.row.Property.Fixed)
 		}
 	}
 	return needs, nil
@@ -115,10 +115,6 @@ func (w writer) write(q request) bool {
 // Fill fills in what a connection says of a part of a document, of the keys that are not known yet. part is a pointer.
 func Fill(rows []keys.Row, part any, s profile.Settings) {
 	for _, r := range rows {
-		field, ok := tree.At(part, r.Path, r.Kinds != nil)
-		if !ok || !field.IsZero() {
-			continue
-		}
 		p := r.Property
 		value := p.Unset
 		if held, says := s[p.Setting][p.Name]; says {
@@ -126,7 +122,10 @@ func Fill(rows []keys.Row, part any, s profile.Settings) {
 		} else if p.Left && !isSwitch(p.Form) {
 			continue
 		}
-		if value != nil && (p.Hidden == nil || !same(value, p.Hidden)) {
+		if value == nil || p.Hidden != nil && same(value, p.Hidden) {
+			continue
+		}
+		if field, ok := tree.At(part, r.Path, r.Kinds != nil); ok && field.IsZero() {
 			decode(r, value, field)
 		}
 	}
