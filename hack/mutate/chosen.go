@@ -28,7 +28,7 @@ var chosen = []choice{
 		name: "the folder is not flushed after a rename", from: "err := syncFolder(dir)", to: "err := error(nil)"},
 	{file: "internal/host/files/write.go", function: "Append", tests: "PowerCut",
 		name: "the folder of a new journal is not flushed", from: "err := syncFolder(dir)", to: "err := error(nil)"},
-	{file: "internal/host/files/remove.go", function: "remove", tests: "PowerCut",
+	{file: "internal/host/files/remove.go", function: "removeTree", tests: "PowerCut",
 		name: "the folder is not flushed after a removal", from: "err := syncFolder(dir)", to: "err := error(nil)"},
 	{file: "internal/host/files/resolve.go", function: "openFolder", tests: "PowerCut",
 		name: "the folder of a new folder is not flushed", from: "err := syncFolder(dir)", to: "err := error(nil)"},

@@ -172,7 +172,7 @@ func (d Document) withDHCP() Document {
 	return d
 }
 
-// Fixed addresses beside a lease are in place with it, and are taken back without it.
+// Fixed addresses beside a lease are in place with it, and a revert removes them without it.
 func TestFixedAddressesBesideALease(t *testing.T) {
 	now := parse(t, `interfaces: [{name: a, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true, auto-dns: true, auto-gateway: true,
   auto-routes: true, address: [{ip: 192.0.2.9, prefix-length: 24}]}}]`)

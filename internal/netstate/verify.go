@@ -273,9 +273,8 @@ func (c *comparison) compareAddressing(key string, want, got Interface, ip, have
 	if have == nil || !ip.On() {
 		return
 	}
-	ask := IP{AutoDNS: ip.AutoDNS, AutoGateway: ip.AutoGateway, AutoRoutes: ip.AutoRoutes, AutoRouteTableID: ip.AutoRouteTableID,
-		AutoRouteMetric: ip.AutoRouteMetric, AddrGenMode: ip.AddrGenMode, Token: ip.Token, DHCPClientID: ip.DHCPClientID,
-		DHCPDUID: ip.DHCPDUID, DHCPSendHostname: ip.DHCPSendHostname, DHCPCustomHostname: ip.DHCPCustomHostname}
+	ask := *ip
+	ask.Enabled, ask.DHCP, ask.Autoconf, ask.Addresses, ask.AllowExtraAddress = nil, nil, nil, nil, nil // compared elsewhere
 	if !ip.Auto() {
 		ask = IP{AddrGenMode: ip.AddrGenMode}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A verdict is told from what was seen: a refused key of the schema's table, a refused verb, a missing module. Everything
+// A verdict follows from what was seen: a refused key of the schema's table, a refused verb, a missing module. Everything
 // else is a failure, and a test that passed because a key was refused has proved nothing.
 func TestVerdicts(t *testing.T) {
 	c := newClassifier(t)

@@ -113,7 +113,7 @@ func TestShowInterfacesByName(t *testing.T) {
 	name, _ := c.uplink()
 	d := c.document("show", name[:2]+"*")
 	require.NotEmpty(t, d.Interfaces)
-	require.JSONEq(t, `{"interfaces": []}`, c.must("", "show", "--json", "nobody"), "as nmstatectl does")
+	require.JSONEq(t, `{"interfaces": []}`, c.must("", "show", "--json", "eno99"), "as nmstatectl does")
 	require.Empty(t, c.document("show", "-r").Routes.Running)
 	require.Contains(t, c.must("", "show", "--json"), `"interfaces"`)
 }

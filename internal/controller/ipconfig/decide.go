@@ -47,7 +47,8 @@ type outcome struct {
 // Messages of conditions.
 const (
 	msgBecomingIdle = "In progress of becoming idle"
-	msgForeign      = " of status is not one of this node: it is discarded, and the node becomes idle before anything begins"
+	msgForeign      = " of status is none that this node has accepted since it booted: it is discarded, and the node becomes idle before " +
+		"anything begins"
 	msgIdle         = "Idle"
 	msgUpgrade      = "IBU is not idle"
 	hintUpgrade     = "this request begins once it is; finalize or abort ImageBasedUpgrade upgrade, by its stage Idle"
@@ -125,7 +126,8 @@ func (r *Reconciler) acceptOperation(now time.Time) string {
 	return r.accepted
 }
 
-// isForeign says that status tells of a change that is being prepared, and that this node did not accept it.
+// isForeign says that status names a change that is being prepared, and that this node has not accepted since it booted: it was restored
+// from elsewhere, or the node rebooted before the change was handed over.
 func (r *Reconciler) isForeign(ipc *lcav1.IPConfig, o observation, state ipconfig.State) bool {
 	id := ipc.Status.OperationID
 	return state == ipconfig.StatePreparing && o.request == nil && id != r.accepted && !ipconfig.Accepted(r.Node.Files, id)

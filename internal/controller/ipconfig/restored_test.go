@@ -38,7 +38,7 @@ func TestARestoredStatusIsNoRequest(t *testing.T) {
 	w.restore(toNewAddress)
 	w.reconcile()
 	require.Zero(t, w.node.launched(ipconfig.UnitPrePivot), "nothing begins before Idle was observed")
-	requireLast(t, w.get(), "Idle", no, "InProgress", "operation "+elsewhere+" of status is not one of this node")
+	requireLast(t, w.get(), "Idle", no, "InProgress", "operation "+elsewhere+" of status is none that this node has accepted since it booted")
 	w.rest()
 	require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot))
 	request, err := ipconfig.ReadRequest(w.node)

@@ -67,8 +67,8 @@ func (f *refusals) holdsBack(v *policyView, now time.Time) time.Duration {
 	return max(why.at.Add(refusedRetry).Sub(now), 0)
 }
 
-// add records a refusal; news says that it is another one than before.
-func (f *refusals) add(v *policyView, message string, now time.Time) (news bool) {
+// recordRefusal records a refusal; news says that it is another one than before.
+func (f *refusals) recordRefusal(v *policyView, message string, now time.Time) (news bool) {
 	if f.known == nil {
 		f.known = map[string]refusal{}
 	}
@@ -78,8 +78,8 @@ func (f *refusals) add(v *policyView, message string, now time.Time) (news bool)
 	return news
 }
 
-// drop forgets the refusal of a policy that can be reported on again.
-func (f *refusals) drop(v *policyView) {
+// forgetRefusal forgets the refusal of a policy that can be reported on again.
+func (f *refusals) forgetRefusal(v *policyView) {
 	if v.policy != nil {
 		delete(f.known, nmstatev1beta1.Grant(v.policy))
 	}
@@ -111,7 +111,7 @@ func (r *Reconciler) reportRefusal(ctx context.Context, v *policyView, why error
 		r.Log.Warn("the API server refuses to delete an enactment", "policy", v.name, "error", why)
 		return refusedRetry
 	}
-	if r.refused.add(v, message, now) {
+	if r.refused.recordRefusal(v, message, now) {
 		r.Log.Warn("the API server refuses an enactment", "policy", v.name, "error", why)
 		(status.Recorder{Client: r.Client, Log: r.Log}).Publish(ctx, v.policy, status.Event{
 			Type: corev1.EventTypeWarning, Reason: "EnactmentRefused", Action: "Enact", Note: message, At: now})

@@ -42,14 +42,14 @@ func (r *Reconciler) reportPolicy(ctx context.Context, s *observation, v *policy
 		after.Status.Plan = r.planChanges(ctx, s, v)
 	}
 	if equality.Semantic.DeepEqual(v.enactment.Status, after.Status) {
-		r.refused.drop(v)
+		r.refused.forgetRefusal(v)
 		return nil
 	}
 	before := v.enactment.DeepCopy()
 	if err := status.Patch(ctx, r.Client, before, after); err != nil {
 		return r.latest.LearnFromRefusal(ctx, r.Reader, before, err, r.Now())
 	}
-	r.refused.drop(v)
+	r.refused.forgetRefusal(v)
 	r.latest.Keep(after, s.now)
 	r.publishEvents(ctx, s, v, before, after, j)
 	return nil

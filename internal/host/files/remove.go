@@ -10,13 +10,13 @@ import (
 
 // Remove implements host.Files. It does not follow links, and it fails at a mount point
 // below path instead of emptying what is mounted there.
-func (f *Files) Remove(path string) error { return f.remove(path, remover{}) }
+func (f *Files) Remove(path string) error { return f.removeTree(path, remover{}) }
 
 // RemoveForced is Remove that takes the immutable and the append-only flag (chattr +i, +a) off what has it: for trees that are to
-// go as a whole, whatever somebody protected in them.
-func (f *Files) RemoveForced(path string) error { return f.remove(path, remover{force: true}) }
+// go as a whole, whatever is protected in them.
+func (f *Files) RemoveForced(path string) error { return f.removeTree(path, remover{force: true}) }
 
-func (f *Files) remove(path string, r remover) error {
+func (f *Files) removeTree(path string, r remover) error {
 	dir, name, err := f.openParent(path, false, false)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -39,7 +39,7 @@ type remover struct{ force bool }
 
 // removeAt removes a file or a tree; nothing there counts as removed.
 func (r remover) removeAt(dir int, name string) error {
-	err := r.unlink(dir, name, 0)
+	err := r.unlinkAt(dir, name, 0)
 	if err == nil || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -49,14 +49,14 @@ func (r remover) removeAt(dir int, name string) error {
 	if err := r.emptyAt(dir, name); err != nil {
 		return err
 	}
-	if err := r.unlink(dir, name, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOENT) {
+	if err := r.unlinkAt(dir, name, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-// unlink removes one name; by force with a second try once the flags are off, of the name and of its folder.
-func (r remover) unlink(dir int, name string, how int) error {
+// unlinkAt removes one name; by force with a second try once the flags are off, of the name and of its folder.
+func (r remover) unlinkAt(dir int, name string, how int) error {
 	err := unix.Unlinkat(dir, name, how)
 	if !r.force || !errors.Is(err, unix.EPERM) {
 		return err

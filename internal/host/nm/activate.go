@@ -1,6 +1,7 @@
 package nm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -265,4 +266,25 @@ func (t *transaction) removeLink(ctx context.Context, d profile.Device) error {
 		}
 		return nil, nil
 	})
+}
+
+// inActivationOrder puts controllers before ports and cards, and what stands on others last.
+func inActivationOrder(all []touched, s *profile.Snapshot) []touched {
+	rank := func(p touched) int {
+		pr, _ := s.ByUUID(p.UUID)
+		switch pr.Settings.Kind() {
+		case profile.TypeBond, profile.TypeBridge, profile.TypeVRF, profile.TypeOVSBridge:
+			return 0
+		case profile.TypeOVSPort:
+			return 1
+		case profile.TypeVeth:
+			return 2 // makes the card that may have a profile of its own
+		case profile.TypeVLAN, profile.TypeMACVLAN, profile.TypeVXLAN:
+			return 4
+		}
+		return 3
+	}
+	out := slices.Clone(all)
+	slices.SortStableFunc(out, func(a, b touched) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
 }

@@ -79,3 +79,15 @@ func withoutGone(d netstate.Document, gone []string) netstate.Document {
 	}
 	return out
 }
+
+// secondEnd says that a profile is for the card that another profile makes together with its own.
+func secondEnd(s *profile.Snapshot, pr profile.Profile) bool {
+	return pr.Settings.Kind() == profile.TypeEthernet && isSecondEnd(s, pr.Settings.Iface())
+}
+
+// isSecondEnd says that a profile makes the card together with its own.
+func isSecondEnd(s *profile.Snapshot, card string) bool {
+	return slices.ContainsFunc(s.Profiles, func(o profile.Profile) bool {
+		return profile.Value[string](o.Settings, profile.TypeVeth, "peer") == card
+	})
+}

@@ -1,7 +1,6 @@
 package nm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -372,18 +371,6 @@ func (n *Network) reactivateProfiles(ctx context.Context, c *client, e *events, 
 	return nil
 }
 
-// secondEnd says that a profile is for the card that another profile makes together with its own.
-func secondEnd(s *profile.Snapshot, pr profile.Profile) bool {
-	return pr.Settings.Kind() == profile.TypeEthernet && isSecondEnd(s, pr.Settings.Iface())
-}
-
-// isSecondEnd says that a profile makes the card together with its own.
-func isSecondEnd(s *profile.Snapshot, card string) bool {
-	return slices.ContainsFunc(s.Profiles, func(o profile.Profile) bool {
-		return profile.Value[string](o.Settings, profile.TypeVeth, "peer") == card
-	})
-}
-
 // awaitCard waits until NetworkManager has a card that is being made.
 func (n *Network) awaitCard(ctx context.Context, c *client, e *events, name string) (d profile.Device, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, n.o.Settle, fmt.Errorf("not in place after %s", n.o.Settle))
@@ -397,25 +384,4 @@ func (n *Network) awaitCard(ctx context.Context, c *client, e *events, name stri
 		return nil, nil
 	})
 	return d, err
-}
-
-// inActivationOrder puts controllers before ports and cards, and what stands on others last.
-func inActivationOrder(all []touched, s *profile.Snapshot) []touched {
-	rank := func(p touched) int {
-		pr, _ := s.ByUUID(p.UUID)
-		switch pr.Settings.Kind() {
-		case profile.TypeBond, profile.TypeBridge, profile.TypeVRF, profile.TypeOVSBridge:
-			return 0
-		case profile.TypeOVSPort:
-			return 1
-		case profile.TypeVeth:
-			return 2 // makes the card that may have a profile of its own
-		case profile.TypeVLAN, profile.TypeMACVLAN, profile.TypeVXLAN:
-			return 4
-		}
-		return 3
-	}
-	out := slices.Clone(all)
-	slices.SortStableFunc(out, func(a, b touched) int { return cmp.Compare(rank(a), rank(b)) })
-	return out
 }

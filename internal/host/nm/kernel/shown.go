@@ -40,12 +40,12 @@ func ReadShown() (*Shown, error) {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
 	for _, a := range all {
-		s.note(names[a.LinkIndex], a)
+		s.noteAddress(names[a.LinkIndex], a)
 	}
 	return s, nil
 }
 
-func (s *Shown) note(name string, a netlink.Addr) {
+func (s *Shown) noteAddress(name string, a netlink.Addr) {
 	p, ok := prefixOf(a)
 	if !ok || name == "" {
 		return

@@ -34,11 +34,11 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 		}
 		vlanFlags(i.VLAN, v)
 	case *netlink.Macvlan:
-		i.MACVLAN = o.macVLAN(v)
+		i.MACVLAN = o.describeMACVLAN(v)
 	case *netlink.Macvtap:
-		i.MACVTAP = o.macVLAN(&v.Macvlan)
+		i.MACVTAP = o.describeMACVLAN(&v.Macvlan)
 	case *netlink.Vxlan:
-		i.VXLAN = o.vxlan(v)
+		i.VXLAN = o.describeVXLAN(v)
 	case *netlink.Vrf:
 		i.VRF = &netstate.VRF{RouteTableID: int(v.Table), Ports: ports}
 	case *netlink.Bond:
@@ -58,13 +58,13 @@ var macVLANModes = map[netlink.MacvlanMode]string{
 	netlink.MACVLAN_MODE_PASSTHRU: "passthru", netlink.MACVLAN_MODE_SOURCE: "source",
 }
 
-func (o *observer) macVLAN(v *netlink.Macvlan) *netstate.MACVLAN {
+func (o *observer) describeMACVLAN(v *netlink.Macvlan) *netstate.MACVLAN {
 	return &netstate.MACVLAN{
 		BaseIface: o.k.NameOf(v.Attrs().ParentIndex), Mode: macVLANModes[v.Mode], Promiscuous: kernel.MACVLANPromiscuous(v.Attrs().Index),
 	}
 }
 
-func (o *observer) vxlan(v *netlink.Vxlan) *netstate.VXLAN {
+func (o *observer) describeVXLAN(v *netlink.Vxlan) *netstate.VXLAN {
 	out := &netstate.VXLAN{ID: v.VxlanId, DestinationPort: v.Port, Learning: new(v.Learning)}
 	if v.VtepDevIndex != 0 {
 		out.BaseIface = o.k.NameOf(v.VtepDevIndex)

@@ -38,7 +38,7 @@ func Neighbors(received []dict) *netstate.Opaque {
 	slices.SortFunc(received, func(a, b dict) int { return slices.Compare(identityOf(a), identityOf(b)) })
 	var all []any
 	for _, n := range received {
-		if parts := announcement(n); len(parts) > 0 {
+		if parts := partsOf(n); len(parts) > 0 {
 			all = append(all, parts)
 		}
 	}
@@ -53,7 +53,7 @@ func identityOf(n dict) []string {
 	return []string{profile.Get[string](n, "chassis-id"), profile.Get[string](n, "port-id")}
 }
 
-func announcement(n dict) (parts []any) {
+func partsOf(n dict) (parts []any) {
 	part := func(kind int, key string, value any) { parts = append(parts, map[string]any{"type": kind, key: value}) }
 	for _, t := range []struct {
 		kind int
@@ -66,8 +66,8 @@ func announcement(n dict) (parts []any) {
 	if bits, says := n["system-capabilities"].Value().(uint32); says {
 		part(tlvCapabilities, "system-capabilities", capabilitiesOf(bits))
 	}
-	parts = append(parts, identifier(n, tlvChassis, "chassis-id", chassisTypes)...)
-	parts = append(parts, identifier(n, tlvPort, "port-id", portTypes)...)
+	parts = append(parts, identifierParts(n, tlvChassis, "chassis-id", chassisTypes)...)
+	parts = append(parts, identifierParts(n, tlvPort, "port-id", portTypes)...)
 	parts = append(parts, organizationParts(n)...)
 	if addresses, says := n["management-addresses"].Value().([]dict); says {
 		part(tlvManagement, "management-addresses", managementAddresses(addresses))
@@ -88,8 +88,8 @@ func capabilitiesOf(bits uint32) []string {
 	return out
 }
 
-// identifier is the part that names the neighbor or its port.
-func identifier(n dict, kind int, key string, types []string) []any {
+// identifierParts is the part that names the neighbor or its port.
+func identifierParts(n dict, kind int, key string, types []string) []any {
 	id, says := n[key].Value().(string)
 	number := profile.Get[uint32](n, key+"-type")
 	if !says || int(number) >= len(types) {

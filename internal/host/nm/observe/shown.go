@@ -59,14 +59,14 @@ func withLifetimes(ip *netstate.IP, name string, s *kernel.Shown) *netstate.IP {
 			continue
 		}
 		if left, ends := s.Lifetimes[name][p]; ends {
-			out.Addresses[n].ValidLifetime, out.Addresses[n].PreferredLifetime = lifetime(left.Valid), lifetime(left.Preferred)
+			out.Addresses[n].ValidLifetime, out.Addresses[n].PreferredLifetime = formatLifetime(left.Valid), formatLifetime(left.Preferred)
 		}
 	}
 	return &out
 }
 
-// lifetime is a time as nmstate writes it.
-func lifetime(seconds uint32) string {
+// formatLifetime is a time as nmstate writes it.
+func formatLifetime(seconds uint32) string {
 	if seconds == math.MaxUint32 {
 		return "forever"
 	}

@@ -67,7 +67,7 @@ func withoutLinkLocal(ip *netstate.IP, s profile.Settings) *netstate.IP {
 	configured := s.Dicts("ipv6", "address-data")
 	out := *ip
 	out.Addresses = slices.DeleteFunc(slices.Clone(ip.Addresses), func(a netstate.Address) bool {
-		p, _ := a.Prefix() // one that is none is told elsewhere
+		p, _ := a.Prefix() // one that is none is refused elsewhere
 		return a.LinkLocal() &&
 			!slices.ContainsFunc(configured, func(e map[string]dbus.Variant) bool { return profile.SameAddress(e, p) })
 	})

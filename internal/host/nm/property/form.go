@@ -16,7 +16,7 @@ import (
 // encode is the value of a key in the words of its property.
 func encode(p keys.Property, field reflect.Value) (any, error) {
 	field = reflect.Indirect(field)
-	if value, ok := named(p, field); ok {
+	if value, ok := namedValue(p, field); ok {
 		return value, nil
 	}
 	switch {
@@ -28,7 +28,7 @@ func encode(p keys.Property, field reflect.Value) (any, error) {
 		}
 		return int32(0), nil
 	case field.CanInt():
-		return number(p.Form, field.Int())
+		return encodeNumber(p.Form, field.Int())
 	case field.Kind() == reflect.String && p.Form == keys.Text:
 		return field.String(), nil
 	case field.Kind() == reflect.String && p.Form == keys.Hardware:
@@ -41,7 +41,7 @@ func encode(p keys.Property, field reflect.Value) (any, error) {
 	return nil, fmt.Errorf("%v is nothing that %s can have", field.Interface(), p)
 }
 
-func number(f keys.Form, n int64) (any, error) {
+func encodeNumber(f keys.Form, n int64) (any, error) {
 	switch f {
 	case keys.Number:
 		return uint32(n), nil
@@ -56,8 +56,8 @@ func number(f keys.Form, n int64) (any, error) {
 	}
 }
 
-// named is the property's value of a word, or of a switch.
-func named(p keys.Property, field reflect.Value) (any, bool) {
+// namedValue is the property's value of a word, or of a switch.
+func namedValue(p keys.Property, field reflect.Value) (any, bool) {
 	word := field.String()
 	if field.Kind() == reflect.Bool {
 		word = strconv.FormatBool(field.Bool())

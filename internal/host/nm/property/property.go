@@ -30,7 +30,7 @@ func Write(rows []keys.Row, want, now any, s profile.Settings) (keys.Fixing, err
 	}
 	needs := keys.InPlace
 	for _, q := range asked {
-		if w.write(q) {
+		if w.writeProperty(q) {
 			needs = max(needs, q.row.Property.Fixed)
 		}
 	}
@@ -83,8 +83,8 @@ func (w writer) readRequest(r keys.Row, want any) (request, bool, error) {
 	return q, true, nil
 }
 
-// write says whether the property has another value now.
-func (w writer) write(q request) bool {
+// writeProperty says whether the property has another value now.
+func (w writer) writeProperty(q request) bool {
 	p := q.row.Property
 	switch {
 	case p.Form == keys.Bits:
