@@ -1,6 +1,9 @@
 package keys
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // ethtool are the keys of drivers. What NetworkManager is not asked for stays what the driver has.
 func ethtool() []Row {
@@ -14,7 +17,7 @@ func ethtool() []Row {
 	rows := []Row{
 		{Path: "interfaces[].ethtool", Kinds: kinds},
 		{
-			Path: at + "feature", Kinds: kinds, Witness: Kernel, Note: "the kernel's names, and ethtool's short ones",
+			Path: at + "feature", Kinds: kinds, Witness: Kernel, Note: "the kernel's names, and ethtool's",
 			Property: Property{Setting: "ethtool.feature-*"},
 		},
 		of("pause.autoneg", "pause-autoneg", Flag), of("pause.rx", "pause-rx", Flag), of("pause.tx", "pause-tx", Flag),
@@ -43,6 +46,13 @@ var shortFeatures = map[string]string{
 	"rxhash": "rx-hashing", "rxvlan": "rx-vlan-hw-parse", "txvlan": "tx-vlan-hw-insert",
 }
 
+// shownFeatures are the names under which ethtool(8) shows single features.
+var shownFeatures = map[string]string{
+	"rx-checksumming": "rx-checksum", "generic-segmentation-offload": "tx-generic-segmentation", "generic-receive-offload": "rx-gro",
+	"large-receive-offload": "rx-lro", "rx-vlan-offload": "rx-vlan-hw-parse", "tx-vlan-offload": "tx-vlan-hw-insert",
+	"ntuple-filters": "rx-ntuple-filter", "receive-hashing": "rx-hashing",
+}
+
 // sharedFeatures are features that NetworkManager knows by the kernel's name. Source: nm-settings-dbus(5), setting ethtool.
 var sharedFeatures = []string{
 	"esp-hw-offload", "esp-tx-csum-hw-offload", "fcoe-mtu", "highdma", "hw-tc-offload", "l2-fwd-offload", "loopback",
@@ -56,13 +66,8 @@ var sharedFeatures = []string{
 	"tx-vlan-stag-hw-insert",
 }
 
-// Feature is the kernel's name of a feature, which may be given by its short name.
-func Feature(name string) string {
-	if long, ok := shortFeatures[name]; ok {
-		return long
-	}
-	return name
-}
+// Feature is the kernel's name of a feature, which may be given by a name of ethtool(8).
+func Feature(name string) string { return cmp.Or(shortFeatures[name], shownFeatures[name], name) }
 
 // FeatureProperty is the name of a feature's property in NetworkManager's setting ethtool; false for one that it does not know.
 func FeatureProperty(feature string) (string, bool) {

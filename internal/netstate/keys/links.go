@@ -74,7 +74,10 @@ func cards() []Row {
 			Property: Property{Setting: card, Name: "duplex", Form: Text, Unset: "", Left: true, Group: "speed"},
 		},
 
-		{Path: "interfaces[].ethernet.sr-iov", Support: No, Note: "is not supported by this product; use the SR-IOV operator"},
+		{
+			Path: "interfaces[].ethernet.sr-iov", Support: No,
+			Note: "is part of nmstate, and this product does not support it; use the SR-IOV operator",
+		},
 
 		{Path: "interfaces[].veth", Kinds: []string{veth, ethernet}},
 		{Path: "interfaces[].veth.peer", Witness: Kernel, Property: Property{
