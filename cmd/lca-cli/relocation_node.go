@@ -23,8 +23,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	domain "github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/delivery"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/desk"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/intake"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/laptop"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
@@ -51,8 +51,8 @@ func siteNodeVerbs(shared verb.Wiring, open opener) []*cobra.Command {
 	return append(verbs, relocation.PageCommand(relocation.PageWiring{
 		Log: open.log, Console: os.Stdout, Now: time.Now, Node: nodeLabel, Ports: cabledPorts, Addresses: siteAddresses,
 		Keep:   func(text string) error { return domain.KeepOnScreen(files.New("/"), text) },
-		Site:   func(context.Context) (portal.Site, error) { return desk.NewSite(buildNode(open.log, &evidence{})) },
-		Laptop: func() (laptop.Desk, bool, error) { return laptopDesk(open.log) },
+		Site:   func(context.Context) (portal.Site, error) { return intake.NewSite(buildNode(open.log, &evidence{})) },
+		Laptop: func() (laptop.Access, bool, error) { return laptopAccess(open.log) },
 	}))
 }
 
@@ -70,19 +70,19 @@ func (o opener) openSite(lock host.NodeLock) func(context.Context, bool) (onsite
 // DHCP servers: a switch passes nothing to a port for half a minute after it is plugged in, so that the first look may see none.
 const laptopPause, laptopAgain = 15 * time.Second, 15 * time.Second
 
-// laptopDesk is on the factory's network port, where the preparation knew one and an address on it.
-func laptopDesk(log *slog.Logger) (laptop.Desk, bool, error) {
+// laptopAccess is on the factory's network port, where the preparation knew one and an address on it.
+func laptopAccess(log *slog.Logger) (laptop.Access, bool, error) {
 	record, err := domain.ReadRecord(files.New("/"))
 	if err != nil || !record.Internal.IsValid() || record.Uplink == "" {
-		return laptop.Desk{}, false, err
+		return laptop.Access{}, false, err
 	}
-	d := laptop.Desk{Link: dhcp.New(), Port: record.Uplink, Address: record.Internal, LeaseFile: "/run/lca-laptop/leases",
+	a := laptop.Access{Link: dhcp.New(), Port: record.Uplink, Address: record.Internal, LeaseFile: "/run/lca-laptop/leases",
 		Log: log, Pause: laptopPause, Again: laptopAgain, NodesOwn: record.Decoupled()}
-	if !d.NodesOwn {
+	if !a.NodesOwn {
 		node := buildNode(log, &evidence{})
-		d.Yields = func() bool { return desk.ChoosesAddress(context.Background(), node) }
+		a.Yields = func() bool { return intake.ChoosesAddress(context.Background(), node) }
 	}
-	return d, true, nil
+	return a, true, nil
 }
 
 func (o opener) openSiteFactory(ctx context.Context, acting bool) (factory.Ports, operation.Instruments, error) {
@@ -98,7 +98,7 @@ func sitePorts(node host.Node, log *slog.Logger) onsite.Ports {
 	return onsite.Ports{
 		Node: node, Cluster: siteCluster{localCluster{files: files.New("/")}}, Password: newKubeadminPassword,
 		Withdraw: dhcp.New().WithdrawFromAll,
-		Inbox:    desk.NewInbox(node.Files, node.Volumes, siteDirectories()...), NewID: newOperationID,
+		Inbox:    intake.NewInbox(node.Files, node.Volumes, siteDirectories()...), NewID: newOperationID,
 		NewClusterID: uuid.NewString, Clock: flow.SystemClock{}, Log: log,
 	}
 }

@@ -114,7 +114,7 @@ func (r *relocated) settles(ctx context.Context) (end string) {
 	return end
 }
 
-// returns rolls the node back, sometimes with a cut on the way: a wish for the factory state is not forgotten.
+// returns rolls the node back, sometimes with a cut on the way: a request for the factory state is not forgotten.
 func (r *relocated) returns(ctx context.Context, random *rand.Rand) (cuts uint64) {
 	r.t.Helper()
 	in(ctx, r.t, r.lab, "systemd-run", "--quiet", "--unit=scenario-rollback", "lca-cli", "relocation", "rollback")

@@ -73,11 +73,11 @@ func (w Wiring) newReserveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			wishes, err := wishesOf(pools, hosts, iface, address)
+			reservations, err := parseReservations(pools, hosts, iface, address)
 			if err != nil {
 				return err
 			}
-			got, err := v.Reserve(wishes, w.poolOptions())
+			got, err := v.Reserve(reservations, w.poolOptions())
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func (w Wiring) newReserveCommand() *cobra.Command {
 	return cmd
 }
 
-func wishesOf(pools, hosts []string, iface, address string) (out []manifest.Wish, err error) {
+func parseReservations(pools, hosts []string, iface, address string) (out []manifest.Reservation, err error) {
 	if len(pools) == 0 || len(hosts) == 0 {
 		return nil, fmt.Errorf("say which --pool and which --host")
 	}
@@ -105,13 +105,13 @@ func wishesOf(pools, hosts []string, iface, address string) (out []manifest.Wish
 			return nil, fmt.Errorf("--host %s is not a name that Kubernetes allows: %s", h, problems[0])
 		}
 		for _, p := range pools {
-			wish := manifest.Wish{Pool: p, Host: h, Interface: iface}
+			reservation := manifest.Reservation{Pool: p, Host: h, Interface: iface}
 			if address != "" {
-				if wish.Address, err = ipam.ParseAddr(address); err != nil {
+				if reservation.Address, err = ipam.ParseAddr(address); err != nil {
 					return nil, err
 				}
 			}
-			out = append(out, wish)
+			out = append(out, reservation)
 		}
 	}
 	return out, nil

@@ -71,14 +71,14 @@ func makePreview(ctx context.Context, w Wiring, want wanted) (change.Preview, er
 	if err != nil {
 		return change.Preview{}, err
 	}
-	wish := change.Wish{Spec: want.spec}
+	proposal := change.Proposal{Spec: want.spec}
 	if want.v4.Address != "" {
-		wish.Spec.IPv4 = &want.v4
+		proposal.Spec.IPv4 = &want.v4
 	}
 	if want.v6.Address != "" {
-		wish.Spec.IPv6 = &want.v6
+		proposal.Spec.IPv6 = &want.v6
 	}
-	if wish.Spec.IPv4 == nil && wish.Spec.IPv6 == nil {
+	if proposal.Spec.IPv4 == nil && proposal.Spec.IPv6 == nil {
 		prepared, err := ipconfig.ReadRequest(node.Files)
 		if errors.Is(err, ipconfig.ErrNoRequest) {
 			err = errors.New("nothing is prepared on this node: say what to change, at least --ipv4-address or --ipv6-address")
@@ -86,9 +86,9 @@ func makePreview(ctx context.Context, w Wiring, want wanted) (change.Preview, er
 		if err != nil {
 			return change.Preview{}, err
 		}
-		wish = change.Wish{Spec: prepared.Spec(), Prepared: &prepared}
+		proposal = change.Proposal{Spec: prepared.Spec(), Prepared: &prepared}
 	}
-	return change.MakePreview(ctx, node, wish)
+	return change.MakePreview(ctx, node, proposal)
 }
 
 // Text implements output.Answer.

@@ -207,13 +207,13 @@ func (w NodeWiring) cancelDetached(ctx context.Context) error {
 	return err
 }
 
-// openStation opens the node's side of the flow on site. Reconfigure takes the node's lock for each attempt, not for the wait.
-func (w NodeWiring) openStation(ctx context.Context, acting bool) (*onsite.Station, error) {
+// openService opens the node's side of the flow on site. Reconfigure takes the node's lock for each attempt, not for the wait.
+func (w NodeWiring) openService(ctx context.Context, acting bool) (*onsite.Service, error) {
 	ports, with, err := w.Site(ctx, acting)
 	if err != nil {
 		return nil, err
 	}
-	return &onsite.Station{Ports: ports, With: with}, nil
+	return &onsite.Service{Ports: ports, With: with}, nil
 }
 
 func (w NodeWiring) newReconfigureCommand() *cobra.Command {
@@ -223,7 +223,7 @@ func (w NodeWiring) newReconfigureCommand() *cobra.Command {
 		Long: "Wait for a configuration on a volume, in a directory of the node or from the page, and make the node at home with\n" +
 			"it. 'lca-cli relocation status --watch' shows it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := w.openStation(cmd.Context(), true)
+			s, err := w.openService(cmd.Context(), true)
 			if err != nil {
 				return err
 			}
@@ -237,7 +237,7 @@ func (w NodeWiring) newMonitorCommand() *cobra.Command {
 		Use: "monitor", Args: cobra.NoArgs,
 		Short: "Have the node go back when the reconfiguration is not proved in time (run by " + relocation.UnitMonitor + ")",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := w.openStation(cmd.Context(), false)
+			s, err := w.openService(cmd.Context(), false)
 			if err != nil {
 				return err
 			}
@@ -251,11 +251,11 @@ func (w NodeWiring) newRollbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rollback", Args: cobra.NoArgs,
 		Short: "Reboot into the factory state, where the node waits for another configuration",
-		Long: "Reboot into the factory state. The wish is stored first: a power cut does not lose it. In the factory state the node\n" +
+		Long: "Reboot into the factory state. The request is stored first: a power cut does not lose it. In the factory state the node\n" +
 			"waits for another configuration; 'lca-cli relocation abort' there starts the factory's cluster instead.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			s, err := w.openStation(ctx, run)
+			s, err := w.openService(ctx, run)
 			if err != nil {
 				return err
 			}
@@ -281,7 +281,7 @@ func (w NodeWiring) newCommitCommand() *cobra.Command {
 		Use: "commit", Aliases: []string{"keep"}, Args: cobra.NoArgs,
 		Short: "Commit the relocation: remove the factory stateroot; rollback is no longer possible",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := w.openStation(cmd.Context(), true)
+			s, err := w.openService(cmd.Context(), true)
 			if err != nil {
 				return err
 			}

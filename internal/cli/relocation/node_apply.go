@@ -14,7 +14,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/delivery"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/desk"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/intake"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
@@ -86,7 +86,7 @@ func (w NodeWiring) applyConfig(ctx context.Context, c siteconfig.SiteConfig, dr
 	if err != nil {
 		return err
 	}
-	site, err := desk.NewSite(ports.Node)
+	site, err := intake.NewSite(ports.Node)
 	if err != nil {
 		return err
 	}

@@ -83,8 +83,8 @@ func (w NodeWiring) observeRelocation(ctx context.Context, n onsite.Ports) (verb
 			s.Where = "in the factory state, waiting for a site configuration; 'lca-cli relocation abort' starts the factory's cluster"
 		}
 	}
-	if wish, found, err := relocation.ReadWish(n.Files); err == nil && found {
-		s.Where = "a " + wish.Action + " was asked for and is under way: " + wish.Cause
+	if pending, found, err := relocation.ReadPending(n.Files); err == nil && found {
+		s.Where = "a " + pending.Action + " was asked for and is under way: " + pending.Cause
 	}
 	if err := r.addAttempt(ctx, n, record); err != nil {
 		return nil, err

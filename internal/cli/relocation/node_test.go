@@ -212,7 +212,7 @@ func TestStatusSaysWhatTheNodeWaitsFor(t *testing.T) {
 	out, err := onNode(t, n, "", "status")
 	require.NoError(t, err)
 	require.Contains(t, out, "waiting for a site configuration")
-	require.NoError(t, operation.WriteJSON(n.Files(), domain.WishFile, domain.Wish{Action: domain.WishRollback, Cause: onsite.CauseRequested}))
+	require.NoError(t, operation.WriteJSON(n.Files(), domain.PendingFile, domain.Pending{Action: domain.PendingRollback, Cause: onsite.CauseRequested}))
 	out, err = onNode(t, n, "", "status")
 	require.NoError(t, err)
 	require.Contains(t, out, "a rollback was asked for and is under way")
@@ -239,7 +239,7 @@ func TestCancelSweepsWhatAnEarlierOneLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := held(t)
 			require.NoError(t, n.Files().Remove(domain.RecordFile))
-			require.NoError(t, operation.WriteJSON(n.Files(), domain.WishFile, domain.Wish{Action: domain.WishCancel}))
+			require.NoError(t, operation.WriteJSON(n.Files(), domain.PendingFile, domain.Pending{Action: domain.PendingCancel}))
 			_, err := onNode(t, n, "", args...)
 			require.NoError(t, err)
 			_, err = n.Files().Stat(domain.Dir)

@@ -35,7 +35,7 @@ type PageWiring struct {
 	// Site is the flow that the page drives.
 	Site func(ctx context.Context) (portal.Site, error)
 	// Laptop is where a laptop gets an address while the page is open; found is false on a node without a known address.
-	Laptop func() (desk laptop.Desk, found bool, err error)
+	Laptop func() (access laptop.Access, found bool, err error)
 }
 
 // PageCommand is "relocation serve".

@@ -40,7 +40,7 @@ func TestServeShowsWhereAndHow(t *testing.T) {
 	})
 	cmd := cli.PageCommand(cli.PageWiring{Log: slog.New(slog.DiscardHandler), Console: console, Now: time.Now,
 		Node: func() string { return "n" }, Site: func(context.Context) (portal.Site, error) { return nil, nil },
-		Laptop: func() (laptop.Desk, bool, error) { return laptop.Desk{}, false, nil }})
+		Laptop: func() (laptop.Access, bool, error) { return laptop.Access{}, false, nil }})
 	cmd.SetArgs([]string{"--listen", "127.0.0.1:0"})
 	require.NoError(t, cmd.ExecuteContext(ctx))
 	cmd.SetArgs([]string{"--listen", "x"})
@@ -76,7 +76,7 @@ func TestServeShowsTheNodesAddressesAsTheyCome(t *testing.T) {
 	cmd := cli.PageCommand(cli.PageWiring{Log: slog.New(slog.DiscardHandler), Console: console, Now: time.Now,
 		Node: func() string { return "n" }, Site: func(context.Context) (portal.Site, error) { return &reporting{}, nil },
 		Addresses: func() []netip.Addr { return slices.Clone(*has.Load()) },
-		Laptop:    func() (laptop.Desk, bool, error) { return laptop.Desk{}, false, nil }})
+		Laptop:    func() (laptop.Access, bool, error) { return laptop.Access{}, false, nil }})
 	cmd.SetArgs([]string{"--listen", "0.0.0.0:0"})
 	require.NoError(t, cmd.ExecuteContext(ctx))
 	require.Equal(t, []string{"192.0.2.10", "198.51.100.20 [2001:db8::1]"}, shown)
@@ -114,7 +114,7 @@ func TestTheScreenFollowsTheNode(t *testing.T) {
 		Keep: func(text string) error { kept = append(kept, text); return nil },
 		Node: func() string { return "n" }, Site: func(context.Context) (portal.Site, error) { return site, nil },
 		Addresses: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("192.0.2.10")} },
-		Laptop:    func() (laptop.Desk, bool, error) { return laptop.Desk{}, false, nil }})
+		Laptop:    func() (laptop.Access, bool, error) { return laptop.Access{}, false, nil }})
 	cmd.SetArgs([]string{"--listen", "0.0.0.0:0"})
 	require.NoError(t, cmd.ExecuteContext(ctx))
 	require.Equal(t, []string{"Plug in the stick", "Apply and prove the new network", "The site's router does not answer.", "Start the cluster",

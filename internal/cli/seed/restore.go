@@ -147,7 +147,7 @@ func (w Wiring) abortRestore(ctx context.Context) error {
 }
 
 // openRestored opens the side of a restore after the reboot. It refuses a node that runs no restored image.
-func (w Wiring) openRestored(ctx context.Context) (*onsite.Station, error) {
+func (w Wiring) openRestored(ctx context.Context) (*onsite.Service, error) {
 	ports, with, err := w.Site(ctx, true)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (w Wiring) openRestored(ctx context.Context) (*onsite.Station, error) {
 	if err != nil || record.Running == nil {
 		return nil, operation.Refuse("this node does not run a restored seed image that it could go back from")
 	}
-	return &onsite.Station{Ports: ports, With: with}, nil
+	return &onsite.Service{Ports: ports, With: with}, nil
 }
 
 func (w Wiring) newRollbackCommand() *cobra.Command {

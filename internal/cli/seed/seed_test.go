@@ -295,14 +295,14 @@ func TestRollbackGoesBackFromARestoredImage(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		s := &onsite.Station{Ports: ports, With: with}
+		s := &onsite.Service{Ports: ports, With: with}
 		return s.RollBack(ctx, func(context.Context) (func(), error) { return func() {}, nil })
 	})
 	require.NoError(t, c.run("rollback"))
-	wish, found, err := relocation.ReadWish(c.node.Files())
+	pending, found, err := relocation.ReadPending(c.node.Files())
 	require.NoError(t, err)
 	require.True(t, found)
-	require.Equal(t, restore.CauseRequested, wish.Cause)
+	require.Equal(t, restore.CauseRequested, pending.Cause)
 	require.NoError(t, c.node.Settle(t.Context(), 2))
 	require.Equal(t, "rhcos", c.node.Describe().Booted)
 	require.NoError(t, c.node.ClusterUp(), "the cluster of before starts by itself")

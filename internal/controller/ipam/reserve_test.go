@@ -23,11 +23,11 @@ var strategies = map[string]func(*metal3.IPPoolSpec){
 func planned(t *testing.T, pool *metal3.IPPool, masters int) []manifest.Registration {
 	t.Helper()
 	v := &manifest.Inventory{Pools: []*metal3.IPPool{pool}}
-	var wishes []manifest.Wish
+	var reservations []manifest.Reservation
 	for i := range masters {
-		wishes = append(wishes, manifest.Wish{Pool: pool.Name, Host: fmt.Sprintf("master-%d", i)})
+		reservations = append(reservations, manifest.Reservation{Pool: pool.Name, Host: fmt.Sprintf("master-%d", i)})
 	}
-	plan, err := v.Reserve(wishes, ipam.Options{Now: time.Now, Rand: rand.NewPCG(1, 2)})
+	plan, err := v.Reserve(reservations, ipam.Options{Now: time.Now, Rand: rand.NewPCG(1, 2)})
 	require.NoError(t, err)
 	return plan
 }

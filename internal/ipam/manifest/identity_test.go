@@ -24,32 +24,32 @@ metadata: {name: openshift-master-1, namespace: elsewhere}
 // A reservation has the identity that the claims of the host's machines have, where the files have the host.
 func TestReservationsNameTheHostAsItsMachinesDo(t *testing.T) {
 	for name, c := range map[string]struct {
-		files string
-		wish  manifest.Wish
-		want  string
+		files       string
+		reservation manifest.Reservation
+		want        string
 	}{
-		"no hosts":                 {pools, manifest.Wish{Host: "master-0"}, "master-0"},
-		"by the name of the node":  {pools + masters, manifest.Wish{Host: "master-0", Interface: "ens4"}, "ns/openshift-master-0/ens4"},
-		"by the name of the host":  {pools + masters, manifest.Wish{Host: "openshift-master-0"}, "ns/openshift-master-0"},
-		"of another namespace":     {pools + masters, manifest.Wish{Host: "master-1"}, "master-1"},
-		"MAC address as interface": {pools + masters, manifest.Wish{Host: "master-0", Interface: "52:54:00:00:00:01"}, "ns/openshift-master-0/52:54:00:00:00:01"},
+		"no hosts":                 {pools, manifest.Reservation{Host: "master-0"}, "master-0"},
+		"by the name of the node":  {pools + masters, manifest.Reservation{Host: "master-0", Interface: "ens4"}, "ns/openshift-master-0/ens4"},
+		"by the name of the host":  {pools + masters, manifest.Reservation{Host: "openshift-master-0"}, "ns/openshift-master-0"},
+		"of another namespace":     {pools + masters, manifest.Reservation{Host: "master-1"}, "master-1"},
+		"MAC address as interface": {pools + masters, manifest.Reservation{Host: "master-0", Interface: "52:54:00:00:00:01"}, "ns/openshift-master-0/52:54:00:00:00:01"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := read(t, c.files)
-			c.wish.Pool = "ns/a"
-			got, err := v.Reserve([]manifest.Wish{c.wish}, options())
+			c.reservation.Pool = "ns/a"
+			got, err := v.Reserve([]manifest.Reservation{c.reservation}, options())
 			require.NoError(t, err)
 			require.Equal(t, c.want, got[0].Claim.Annotations[metal3.HostAnnotation])
-			again, err := v.Reserve([]manifest.Wish{c.wish}, options())
+			again, err := v.Reserve([]manifest.Reservation{c.reservation}, options())
 			require.NoError(t, err)
 			require.Equal(t, got, again)
-			host, err := v.Host(c.wish.Host, []manifest.Attachment{{Pools: []string{"ns/a"}}}, options())
+			host, err := v.Host(c.reservation.Host, []manifest.Attachment{{Pools: []string{"ns/a"}}}, options())
 			require.ErrorContains(t, err, "interface") // it has none, but its address was found
 			require.Empty(t, host.Interfaces[0].Name)
 		})
 	}
 	v := read(t, pools+masters+"---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: master-0, namespace: ns}\n")
-	got, err := v.Reserve([]manifest.Wish{{Pool: "ns/a", Host: "master-0"}}, options())
+	got, err := v.Reserve([]manifest.Reservation{{Pool: "ns/a", Host: "master-0"}}, options())
 	require.NoError(t, err)
 	require.Equal(t, "ns/master-0", got[0].Claim.Annotations[metal3.HostAnnotation], "the host of that very name")
 }
@@ -57,10 +57,10 @@ func TestReservationsNameTheHostAsItsMachinesDo(t *testing.T) {
 // A reservation from before the host was known gets its identity when it is reserved again with the host among the files.
 func TestReservingAgainWritesTheIdentity(t *testing.T) {
 	v := read(t, pools)
-	_, err := v.Reserve([]manifest.Wish{{Pool: "ns/a", Host: "master-0"}}, options())
+	_, err := v.Reserve([]manifest.Reservation{{Pool: "ns/a", Host: "master-0"}}, options())
 	require.NoError(t, err)
 	v.Hosts = read(t, masters).Hosts
-	got, err := v.Reserve([]manifest.Wish{{Pool: "ns/a", Host: "master-0"}}, options())
+	got, err := v.Reserve([]manifest.Reservation{{Pool: "ns/a", Host: "master-0"}}, options())
 	require.NoError(t, err)
 	require.Equal(t, "ns/openshift-master-0", got[0].Claim.Annotations[metal3.HostAnnotation])
 	require.Len(t, v.Claims, 1)

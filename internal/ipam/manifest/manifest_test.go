@@ -118,23 +118,23 @@ func TestLocksCount(t *testing.T) {
 
 func TestReserveTwiceIsOnce(t *testing.T) {
 	v := read(t, pools)
-	first, err := v.Reserve([]manifest.Wish{{Pool: "ns/a", Host: "master-0"}, {Pool: "ns/a", Host: "master-1", Address: netip.MustParseAddr("10.0.0.15")}}, options())
+	first, err := v.Reserve([]manifest.Reservation{{Pool: "ns/a", Host: "master-0"}, {Pool: "ns/a", Host: "master-1", Address: netip.MustParseAddr("10.0.0.15")}}, options())
 	require.NoError(t, err)
-	again, err := v.Reserve([]manifest.Wish{{Pool: "ns/a", Host: "master-1"}, {Pool: "ns/a", Host: "master-0"}}, options())
+	again, err := v.Reserve([]manifest.Reservation{{Pool: "ns/a", Host: "master-1"}, {Pool: "ns/a", Host: "master-0"}}, options())
 	require.NoError(t, err)
 	require.Equal(t, first[0], again[1])
 	require.Equal(t, first[1], again[0])
 	require.Len(t, v.Claims, 2)
 	require.Empty(t, first[0].Claim.OwnerReferences, "its machine will adopt it")
 
-	_, err = v.Reserve([]manifest.Wish{{Pool: "ns/a", Host: "worker-0"}, {Pool: "ns/a", Host: "worker-1", Address: netip.MustParseAddr("10.0.0.15")}}, options())
+	_, err = v.Reserve([]manifest.Reservation{{Pool: "ns/a", Host: "worker-0"}, {Pool: "ns/a", Host: "worker-1", Address: netip.MustParseAddr("10.0.0.15")}}, options())
 	require.EqualError(t, err, "host worker-1: pool ns/a: address 10.0.0.15 is held by IPClaim ns/master-1-a")
 	require.Len(t, v.Claims, 2, "all or none")
 }
 
 func TestHostNeedsEveryAddress(t *testing.T) {
 	v := read(t, pools)
-	_, err := v.Reserve([]manifest.Wish{{Pool: "ns/a", Host: "master-0"}}, options())
+	_, err := v.Reserve([]manifest.Reservation{{Pool: "ns/a", Host: "master-0"}}, options())
 	require.NoError(t, err)
 	eth1 := manifest.Attachment{Link: hostnet.Link{Name: "eth1"}, Pools: []string{"ns/a"}}
 	h, err := v.Host("master-0", []manifest.Attachment{eth1}, options())

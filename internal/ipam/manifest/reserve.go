@@ -13,8 +13,8 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
 
-// Wish is an address for a host, in advance.
-type Wish struct {
+// Reservation is an address for a host, in advance.
+type Reservation struct {
 	Pool, Host string
 	// Interface is where the host has the address, if that is known.
 	Interface string
@@ -32,10 +32,10 @@ type Registration struct {
 // Reserve registers addresses for hosts: all, or none. A host that has one already gets
 // the same again, so that running twice changes nothing. What is registered is part of
 // the inventory from then on.
-func (v *Inventory) Reserve(wishes []Wish, with ipam.Options) ([]Registration, error) {
+func (v *Inventory) Reserve(reservations []Reservation, with ipam.Options) ([]Registration, error) {
 	var out []Registration
 	draft := *v
-	for _, w := range wishes {
+	for _, w := range reservations {
 		o, err := draft.Find(w.Pool)
 		if err != nil {
 			return nil, err
@@ -50,7 +50,7 @@ func (v *Inventory) Reserve(wishes []Wish, with ipam.Options) ([]Registration, e
 	return out, nil
 }
 
-func (v *Inventory) registerAddress(o *metal3.IPPool, w Wish, with ipam.Options) (Registration, error) {
+func (v *Inventory) registerAddress(o *metal3.IPPool, w Reservation, with ipam.Options) (Registration, error) {
 	p, err := v.Open(o, with)
 	if err != nil {
 		return Registration{}, err
@@ -93,7 +93,7 @@ func (v *Inventory) annotateClaim(c *metal3.IPClaim, key, value string) *metal3.
 	return changed
 }
 
-func (v *Inventory) claimOf(o *metal3.IPPool, w Wish) *metal3.IPClaim {
+func (v *Inventory) claimOf(o *metal3.IPPool, w Reservation) *metal3.IPClaim {
 	for _, c := range v.Claims {
 		k := claim{Object: c}
 		if c.Namespace == o.Namespace && c.Spec.Pool.Name == o.Name && k.isOf(w.Host, o.Name) && k.isOn(w.Interface) {
@@ -105,7 +105,7 @@ func (v *Inventory) claimOf(o *metal3.IPPool, w Wish) *metal3.IPClaim {
 
 // hostIdentity is what a reservation calls its host. Where the files have its BareMetalHost that is what its machine's claims will call it,
 // namespace/name/interface, or namespace/name as long as the interface is not known; else the name that is given.
-func (v *Inventory) hostIdentity(namespace string, w Wish) (string, error) {
+func (v *Inventory) hostIdentity(namespace string, w Reservation) (string, error) {
 	var found []string
 	for _, plain := range []bool{false, true} {
 		for _, h := range v.Hosts {
@@ -128,7 +128,7 @@ func (v *Inventory) hostIdentity(namespace string, w Wish) (string, error) {
 	return found[0] + "/" + w.Interface, nil
 }
 
-func newClaim(o *metal3.IPPool, w Wish) *metal3.IPClaim {
+func newClaim(o *metal3.IPPool, w Reservation) *metal3.IPClaim {
 	c := &metal3.IPClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: metal3Group + "/v1alpha1", Kind: "IPClaim"},
 		ObjectMeta: metav1.ObjectMeta{

@@ -58,16 +58,16 @@ type PreviewStep struct {
 	Title string `json:"title"`
 }
 
-// Wish is a change to preview.
-type Wish struct {
+// Proposal is a change to preview.
+type Proposal struct {
 	Spec lcav1.IPConfigSpec
 	// Prepared is the request where the change was handed to the node already; nil where it was not.
 	Prepared *ipconfig.Request
 }
 
-// MakePreview plans a wish without carrying it out. What cannot be known is reported in its place, and of a wish that the
+// MakePreview plans a change without carrying it out. What cannot be known is reported in its place, and of a change that the
 // checks refuse as much as there is.
-func MakePreview(ctx context.Context, n Ports, wish Wish) (Preview, error) {
+func MakePreview(ctx context.Context, n Ports, proposal Proposal) (Preview, error) {
 	all, err := n.Deployments.List(ctx)
 	if err != nil {
 		return Preview{}, fmt.Errorf("list deployments: %w", err)
@@ -81,11 +81,11 @@ func MakePreview(ctx context.Context, n Ports, wish Wish) (Preview, error) {
 		return Preview{}, fmt.Errorf("observe the node's network: %w", err)
 	}
 	f := n.gatherFacts(ctx, booted.Stateroot, now)
-	r := ipconfig.BuildRequest("preview", booted.Stateroot, wish.Spec, f.Current)
-	if wish.Prepared != nil {
-		r = *wish.Prepared
+	r := ipconfig.BuildRequest("preview", booted.Stateroot, proposal.Spec, f.Current)
+	if proposal.Prepared != nil {
+		r = *proposal.Prepared
 	}
-	if err := n.newSurveyor().Measure(ctx, wish.Spec, booted.Stateroot, r.NewStateroot, &f); err != nil {
+	if err := n.newSurveyor().Measure(ctx, proposal.Spec, booted.Stateroot, r.NewStateroot, &f); err != nil {
 		return Preview{}, fmt.Errorf("measure the node: %w", err)
 	}
 	p := Preview{
@@ -95,10 +95,10 @@ func MakePreview(ctx context.Context, n Ports, wish Wish) (Preview, error) {
 		AddressChanges: addressChanges(r, presentAddresses(n.Files)), Steps: allSteps(),
 	}
 	renderErr := p.renderNetwork(ctx, n, r, now)
-	if image, err := chosenImage(n.Files); err == nil && wish.Prepared != nil {
+	if image, err := chosenImage(n.Files); err == nil && proposal.Prepared != nil {
 		f.RecertImage = image.Name
 	}
-	p.runChecks(wish, f)
+	p.runChecks(proposal, f)
 	for _, probe := range r.Probes {
 		p.Probes = append(p.Probes, probe.String())
 	}
@@ -109,7 +109,7 @@ func MakePreview(ctx context.Context, n Ports, wish Wish) (Preview, error) {
 }
 
 // runChecks makes the checks, now that recert's forecast is known too.
-func (p *Preview) runChecks(wish Wish, f preflight.Facts) {
+func (p *Preview) runChecks(proposal Proposal, f preflight.Facts) {
 	switch {
 	case p.Recert != nil:
 		f.RecertBlocked = p.Recert.Blocked
@@ -117,7 +117,7 @@ func (p *Preview) runChecks(wish Wish, f preflight.Facts) {
 	case p.RecertUnknown != "":
 		f.Unknown[preflight.CheckRecertPlan] = p.RecertUnknown
 	}
-	p.Checks = preflight.Validate(wish.Spec, f)
+	p.Checks = preflight.Validate(proposal.Spec, f)
 	if refusal := preflight.Refusal(p.Checks); refusal != nil {
 		p.Refusal = refusal.Error()
 	}

@@ -23,7 +23,7 @@ type Cancellation struct {
 	FromUnit bool
 }
 
-// Run undoes the preparation while the factory's stateroot runs. The wish for it is stored first: where a power cut ends
+// Run undoes the preparation while the factory's stateroot runs. The request for it is stored first: where a power cut ends
 // it on a node that waits for a configuration, the next boot continues it.
 func (c Cancellation) Run(ctx context.Context) error {
 	if c.Unswept() {
@@ -47,19 +47,19 @@ func (c Cancellation) Check(ctx context.Context) error {
 	return err
 }
 
-// Unswept: an earlier run was cut short at its end, with the record removed and the wish for it left.
+// Unswept: an earlier run was cut short at its end, with the record removed and the request for it left.
 func (c Cancellation) Unswept() bool {
-	wish, found, err := relocation.ReadWish(c.Files)
-	return err == nil && found && wish.Action == relocation.WishCancel && !fileExists(c.Files, relocation.RecordFile)
+	pending, found, err := relocation.ReadPending(c.Files)
+	return err == nil && found && pending.Action == relocation.PendingCancel && !fileExists(c.Files, relocation.RecordFile)
 }
 
-// Ask stores the wish, and ends an attempt that is under way, which would hold the node.
+// Ask stores the request, and ends an attempt that is under way, which would hold the node.
 func (c Cancellation) Ask(ctx context.Context) error {
 	if err := c.Check(ctx); err != nil {
 		return err
 	}
-	wish := relocation.Wish{Action: relocation.WishCancel, Cause: "a person asked for the factory's cluster", Asked: c.Clock.Now().UTC()}
-	if err := operation.WriteJSON(c.Files, relocation.WishFile, wish); err != nil {
+	pending := relocation.Pending{Action: relocation.PendingCancel, Cause: "a person asked for the factory's cluster", Asked: c.Clock.Now().UTC()}
+	if err := operation.WriteJSON(c.Files, relocation.PendingFile, pending); err != nil {
 		return err
 	}
 	return c.stopWaiting(ctx)

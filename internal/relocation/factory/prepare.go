@@ -49,7 +49,7 @@ func Plan(n Ports, r relocation.Record) flow.Plan {
 		Steps: []flow.Step{
 			{Name: relocation.StepCheck, Title: "Check that the node can be relocated", Do: m.checkPreconditions},
 			{Name: relocation.StepRecord, Title: "Record what the factory knows", Do: func(context.Context) error {
-				if err := relocation.ForgetWish(n.Files); err != nil { // of an earlier preparation
+				if err := relocation.ForgetPending(n.Files); err != nil { // of an earlier preparation
 					return err
 				}
 				return operation.WriteJSON(n.Files, relocation.RecordFile, r)
@@ -91,7 +91,8 @@ func (m siteBuild) checkPreconditions(ctx context.Context) error {
 func (m siteBuild) siteMirror() stateroot.Mirror {
 	return stateroot.Mirror{Trees: m.Trees, Files: m.Files, Log: m.Log, Pair: m.pair,
 		Skip: []string{"lib/lca/evidence", "lib/lca/journal", "lib/lca/workspace", "lib/lca/ipc.json",
-			"lib/lca/stateroot-clone.json", "lib/lca/relocation/last.json", "lib/lca/relocation/wish.json",
+			"lib/lca/stateroot-clone.json", "lib/lca/relocation/last.json",
+			"lib/lca/relocation/pending.json", "lib/lca/relocation/wish.json",
 			// Secrets of this system, which are for its own readers.
 			"lib/lca/relocation/handover.json", "lib/lca/relocation/typed.yaml",
 			// A preparation that is under way: in the new system it would be begun again, over its own files.

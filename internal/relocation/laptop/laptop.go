@@ -33,15 +33,15 @@ type Link interface {
 	Serve(ctx context.Context, config string) error
 }
 
-// Desk is the place where the laptop is plugged in.
-type Desk struct {
+// Access gives the laptop its way to the page, from the time it is plugged in.
+type Access struct {
 	Link Link
 	// Port is the network port, Address the node's own there, with the network that it shares with the laptop.
 	Port    string
 	Address netip.Prefix
 	// NodesOwn: the cluster knows the node by Address, so that a bridge keeps it.
 	NodesOwn bool
-	// Yields is true while the node chooses the address by which its cluster knows it: the desk's must not be among those on the
+	// Yields is true while the node chooses the address by which its cluster knows it: Address must not be among those on the
 	// port then. nil for never.
 	Yields func() bool
 	// LeaseFile is where dnsmasq keeps the lease.
@@ -57,41 +57,41 @@ const leaseTime = "10m"
 
 // Config is dnsmasq's on that link: one address, of the laptop, beside the node's. No router and no name server is named: the laptop
 // keeps those of its other networks.
-func (d Desk) Config(on string) (string, error) {
-	at, err := d.laptopAddress()
+func (a Access) Config(on string) (string, error) {
+	at, err := a.laptopAddress()
 	if err != nil {
 		return "", err
 	}
 	return dnsmasq.Config{
-		Network: "laptop", Interface: on, Subnet: d.Address.Masked(), Range: netipx.IPRangeFrom(at, at),
-		Static:    []dnsmasq.Static{{What: "the node's own address", Range: netipx.IPRangeFrom(d.Address.Addr(), d.Address.Addr())}},
-		LeaseTime: leaseTime, LeaseFile: d.LeaseFile,
+		Network: "laptop", Interface: on, Subnet: a.Address.Masked(), Range: netipx.IPRangeFrom(at, at),
+		Static:    []dnsmasq.Static{{What: "the node's own address", Range: netipx.IPRangeFrom(a.Address.Addr(), a.Address.Addr())}},
+		LeaseTime: leaseTime, LeaseFile: a.LeaseFile,
 	}.Render()
 }
 
 // laptopAddress is the address after the node's, or the one before it where that is the last.
-func (d Desk) laptopAddress() (netip.Addr, error) {
-	last := netipx.PrefixLastIP(d.Address.Masked())
-	for _, a := range []netip.Addr{d.Address.Addr().Next(), d.Address.Addr().Prev()} {
-		if d.Address.Contains(a) && a != last && a != d.Address.Masked().Addr() {
-			return a, nil
+func (a Access) laptopAddress() (netip.Addr, error) {
+	last := netipx.PrefixLastIP(a.Address.Masked())
+	for _, at := range []netip.Addr{a.Address.Addr().Next(), a.Address.Addr().Prev()} {
+		if a.Address.Contains(at) && at != last && at != a.Address.Masked().Addr() {
+			return at, nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("network %s has no room for a laptop", d.Address)
+	return netip.Addr{}, fmt.Errorf("network %s has no room for a laptop", a.Address)
 }
 
 // Open serves the laptop until ctx ends. What fails is logged and tried again: the page does not depend on it.
-func (d Desk) Open(ctx context.Context) {
+func (a Access) Open(ctx context.Context) {
 	last := ""
 	for ctx.Err() == nil {
-		err := d.serveOnce(ctx)
+		err := a.serveOnce(ctx)
 		if err != nil && ctx.Err() == nil && err.Error() != last {
 			last = err.Error()
-			d.Log.Warn("a laptop gets no address from this node", "port", d.Port, "reason", err)
+			a.Log.Warn("a laptop gets no address from this node", "port", a.Port, "reason", err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(d.Pause):
+		case <-time.After(a.Pause):
 		}
 	}
 }
@@ -101,36 +101,36 @@ var errOther = errors.New("another DHCP server answers on the network")
 
 // serveOnce serves until dnsmasq ends, another server answers, or the addresses of the port move to a bridge, and takes
 // everything away then.
-func (d Desk) serveOnce(ctx context.Context) (err error) {
-	if d.mustYield() {
+func (a Access) serveOnce(ctx context.Context) (err error) {
+	if a.mustYield() {
 		return errYields
 	}
-	on, err := d.Link.Carrier(ctx, d.Port)
+	on, err := a.Link.Carrier(ctx, a.Port)
 	if err != nil {
-		return fmt.Errorf("read the carrier of %s: %w", d.Port, err)
+		return fmt.Errorf("read the carrier of %s: %w", a.Port, err)
 	}
-	if err := d.checkNoOtherServer(ctx, on); err != nil {
+	if err := a.checkNoOtherServer(ctx, on); err != nil {
 		return err
 	}
-	config, err := d.Config(on)
+	config, err := a.Config(on)
 	if err != nil {
 		return fmt.Errorf("render the DHCP configuration for %s: %w", on, err)
 	}
-	added, err := d.Link.Assign(ctx, on, d.Address)
+	added, err := a.Link.Assign(ctx, on, a.Address)
 	if err != nil {
-		return fmt.Errorf("assign %s to %s: %w", d.Address, on, err)
+		return fmt.Errorf("assign %s to %s: %w", a.Address, on, err)
 	}
-	if added && (on == d.Port || !d.NodesOwn) {
-		defer func() { err = errors.Join(err, d.Link.Withdraw(context.WithoutCancel(ctx), on, d.Address)) }()
+	if added && (on == a.Port || !a.NodesOwn) {
+		defer func() { err = errors.Join(err, a.Link.Withdraw(context.WithoutCancel(ctx), on, a.Address)) }()
 	}
-	d.Log.Info("a laptop on this port gets an address", "port", d.Port, "node", d.Address.String())
+	a.Log.Info("a laptop on this port gets an address", "port", a.Port, "node", a.Address.String())
 	ctx, stop := context.WithCancelCause(ctx)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		stop(d.watchPort(ctx, on))
+		stop(a.watchPort(ctx, on))
 	}()
-	err = d.Link.Serve(ctx, config)
+	err = a.Link.Serve(ctx, config)
 	stop(nil)
 	<-watched
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
@@ -139,7 +139,7 @@ func (d Desk) serveOnce(ctx context.Context) (err error) {
 	return err
 }
 
-func (d Desk) mustYield() bool { return d.Yields != nil && d.Yields() }
+func (a Access) mustYield() bool { return a.Yields != nil && a.Yields() }
 
 var (
 	errYields = errors.New("the node is choosing its own address")
@@ -153,36 +153,36 @@ var errMoved = errors.New("the addresses of the port have moved")
 const signalPause = time.Second
 
 // watchPort returns when this node must not serve any more. After a loss of the signal the port may be plugged in elsewhere.
-func (d Desk) watchPort(ctx context.Context, on string) error {
-	next := time.Now().Add(d.Again)
+func (a Access) watchPort(ctx context.Context, on string) error {
+	next := time.Now().Add(a.Again)
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(min(d.Again, signalPause)):
+		case <-time.After(min(a.Again, signalPause)):
 		}
-		if now, err := d.Link.Carrier(ctx, d.Port); err != nil || now != on {
+		if now, err := a.Link.Carrier(ctx, a.Port); err != nil || now != on {
 			return errors.Join(errMoved, err)
 		}
-		if d.mustYield() {
+		if a.mustYield() {
 			return errYields
 		}
-		if has, err := d.Link.Has(ctx, on, d.Address); err != nil || !has {
+		if has, err := a.Link.Has(ctx, on, a.Address); err != nil || !has {
 			return errors.Join(errTaken, err)
 		}
 		if time.Now().Before(next) {
 			continue
 		}
-		next = time.Now().Add(d.Again)
-		if err := d.checkNoOtherServer(ctx, on); err != nil {
+		next = time.Now().Add(a.Again)
+		if err := a.checkNoOtherServer(ctx, on); err != nil {
 			return err
 		}
 	}
 }
 
 // checkNoOtherServer fails where another DHCP server answers, or that cannot be found out.
-func (d Desk) checkNoOtherServer(ctx context.Context, on string) error {
-	other, err := d.Link.OtherServer(ctx, on)
+func (a Access) checkNoOtherServer(ctx context.Context, on string) error {
+	other, err := a.Link.OtherServer(ctx, on)
 	if err == nil && other.IsValid() {
 		err = fmt.Errorf("%w: %s", errOther, other)
 	}

@@ -78,14 +78,14 @@ func (l *link) Serve(ctx context.Context, config string) error {
 	return nil
 }
 
-func desk(l laptop.Link, address string) laptop.Desk {
-	return laptop.Desk{Link: l, Port: "enp1s0", Address: netip.MustParsePrefix(address), Log: slog.New(slog.DiscardHandler)}
+func newAccess(l laptop.Link, address string) laptop.Access {
+	return laptop.Access{Link: l, Port: "enp1s0", Address: netip.MustParsePrefix(address), Log: slog.New(slog.DiscardHandler)}
 }
 
 func TestALaptopGetsTheOneAddressWhileThePageIsOpen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &link{on: "enp1s0", has: map[string]bool{}, serving: cancel}
-	desk(l, "192.0.2.1/29").Open(ctx)
+	newAccess(l, "192.0.2.1/29").Open(ctx)
 	require.Len(t, l.served, 1)
 	require.Contains(t, l.served[0], "interface=enp1s0\nbind-dynamic\n")
 	require.Contains(t, l.served[0], "dhcp-range=192.0.2.2,192.0.2.2,255.255.255.248,10m\n")
@@ -101,7 +101,7 @@ func TestANetworkWithAServerOfItsOwnIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			l.on, l.has, l.asked = "enp1s0", map[string]bool{}, cancel
-			desk(l, "192.0.2.1/29").Open(ctx)
+			newAccess(l, "192.0.2.1/29").Open(ctx)
 			require.Empty(t, l.served)
 			require.Empty(t, l.has)
 		})
@@ -126,14 +126,14 @@ func TestItEndsWhenTheNetworkChanges(t *testing.T) {
 					}
 				}
 			}
-			desk(l, "192.0.2.1/29").Open(ctx)
+			newAccess(l, "192.0.2.1/29").Open(ctx)
 			require.Len(t, l.served, 1)
 			require.Empty(t, l.has)
 		})
 	}
 }
 
-// Whatever configures the port may take the desk's address away: it is given again.
+// Whatever configures the port may take the address for the laptop away: it is given again.
 func TestAnAddressThatWasTakenIsGivenAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -146,12 +146,12 @@ func TestAnAddressThatWasTakenIsGivenAgain(t *testing.T) {
 		}
 		delete(l.has, "enp1s0 192.0.2.1/29")
 	}
-	desk(l, "192.0.2.1/29").Open(ctx)
+	newAccess(l, "192.0.2.1/29").Open(ctx)
 	require.ErrorIs(t, ctx.Err(), context.Canceled)
 	require.Len(t, l.served, 2)
 }
 
-// While the node chooses its own address the desk has none on the port.
+// While the node chooses its own address the laptop has none on the port.
 func TestTheDeskYieldsWhileTheNodeChoosesItsAddress(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -164,10 +164,10 @@ func TestTheDeskYieldsWhileTheNodeChoosesItsAddress(t *testing.T) {
 		}
 		chooses.Store(1)
 	}
-	table := desk(l, "192.0.2.1/29")
-	table.Yields = func() bool {
+	access := newAccess(l, "192.0.2.1/29")
+	access.Yields = func() bool {
 		switch chooses.Load() {
-		case 1: // the desk serves
+		case 1: // dnsmasq serves
 			chooses.Store(2)
 		case 2: // it has ended, and asks anew
 			require.Empty(t, l.has)
@@ -177,7 +177,7 @@ func TestTheDeskYieldsWhileTheNodeChoosesItsAddress(t *testing.T) {
 		}
 		return true
 	}
-	table.Open(ctx)
+	access.Open(ctx)
 	require.ErrorIs(t, ctx.Err(), context.Canceled)
 	require.Len(t, l.served, 2)
 	require.Empty(t, l.has)
@@ -196,9 +196,9 @@ func TestItEndsWhenTheCableIsUnplugged(t *testing.T) {
 			}
 		}
 	}
-	table := desk(l, "192.0.2.1/29")
-	table.Again = time.Hour
-	table.Open(ctx)
+	access := newAccess(l, "192.0.2.1/29")
+	access.Again = time.Hour
+	access.Open(ctx)
 	require.ErrorIs(t, ctx.Err(), context.Canceled)
 	require.Len(t, l.served, 1)
 	require.Empty(t, l.has)
@@ -209,7 +209,7 @@ func TestAServerAtTheNodesAddressIsAnotherOne(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	l := &link{on: "enp1s0", has: map[string]bool{}, other: netip.MustParseAddr("192.0.2.1"), asked: cancel, serving: cancel}
-	desk(l, "192.0.2.1/29").Open(ctx)
+	newAccess(l, "192.0.2.1/29").Open(ctx)
 	require.Empty(t, l.served)
 	require.Empty(t, l.has)
 }
@@ -223,9 +223,9 @@ func TestTheNodesOwnAddressStaysOnTheBridge(t *testing.T) {
 			if d.has {
 				l.has["br-ex 192.0.2.1/29"] = true
 			}
-			table := desk(l, "192.0.2.1/29")
-			table.NodesOwn = d.own
-			table.Open(ctx)
+			access := newAccess(l, "192.0.2.1/29")
+			access.NodesOwn = d.own
+			access.Open(ctx)
 			require.Contains(t, l.served[0], "interface=br-ex\n")
 			require.True(t, l.has["br-ex 192.0.2.1/29"])
 		})
@@ -234,11 +234,11 @@ func TestTheNodesOwnAddressStaysOnTheBridge(t *testing.T) {
 
 func TestTheLaptopsAddress(t *testing.T) {
 	for node, want := range map[string]string{"192.0.2.1/30": "192.0.2.2", "192.0.2.2/30": "192.0.2.1", "192.0.2.6/29": "192.0.2.5"} {
-		config, err := desk(nil, node).Config("enp1s0")
+		config, err := newAccess(nil, node).Config("enp1s0")
 		require.NoError(t, err)
 		require.Contains(t, config, "dhcp-range="+want+","+want+",")
 	}
-	_, err := desk(nil, "192.0.2.1/31").Config("enp1s0")
+	_, err := newAccess(nil, "192.0.2.1/31").Config("enp1s0")
 	require.Error(t, err)
 }
 
@@ -247,7 +247,7 @@ func TestDnsmasqAcceptsTheConfiguration(t *testing.T) {
 	if err != nil {
 		t.Skip("reason: dnsmasq is not installed; its own check of the rendered file is left out")
 	}
-	d := desk(nil, "192.0.2.1/29")
+	d := newAccess(nil, "192.0.2.1/29")
 	d.LeaseFile = filepath.Join(t.TempDir(), "leases")
 	config, err := d.Config("enp1s0")
 	require.NoError(t, err)

@@ -52,7 +52,7 @@ func TestAConfigurationThatFailedIsToldOnceAndNotTriedAgain(t *testing.T) {
 	w.sick = errIll
 	require.NoError(t, w.Live(nil))
 	var log bytes.Buffer
-	s := w.station()
+	s := w.service()
 	s.Log, s.Inbox = slog.New(slog.NewTextHandler(&log, nil)), &rows{w.stick, 3}
 	require.ErrorIs(t, s.Run(t.Context()), errNothing)
 	require.Equal(t, 1, strings.Count(log.String(), "was tried already"))
@@ -102,7 +102,7 @@ func TestANodeAtHomeRetiresItsUnits(t *testing.T) {
 func TestKeepLeavesNothingOfTheRelocation(t *testing.T) {
 	w := newWorld(t, false)
 	require.NoError(t, w.Live(nil))
-	require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+	require.NoError(t, w.node.Run(t.Context(), w.service().Keep))
 	require.Len(t, w.node.Describe().Stateroots, 1)
 	for _, file := range []string{relocation.RecordFile, relocation.HoldFile} {
 		_, err := w.node.Files().Stat(file)
@@ -110,7 +110,7 @@ func TestKeepLeavesNothingOfTheRelocation(t *testing.T) {
 	}
 	require.NoError(t, w.switchOn())
 	require.NoError(t, w.node.ClusterUp())
-	require.ErrorIs(t, w.station().AskBack(t.Context(), onsite.CauseRequested), operation.ErrRefused)
+	require.ErrorIs(t, w.service().AskBack(t.Context(), onsite.CauseRequested), operation.ErrRefused)
 }
 
 // A node that was in the factory state before has its configuration there too: it goes with the other secrets.
@@ -140,7 +140,7 @@ func TestAPreparationCopiesNoCredentialsOfASite(t *testing.T) {
 	require.NoError(t, w.Live(nil))
 	_, err := w.node.Files().Stat(relocation.HandoverFile)
 	require.NoError(t, err)
-	require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+	require.NoError(t, w.node.Run(t.Context(), w.service().Keep))
 	kept := w.node.Describe().Booted
 	require.NoError(t, w.prepare())
 	site := w.node.Describe().Default

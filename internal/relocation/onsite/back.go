@@ -32,12 +32,12 @@ type Back struct {
 	FromUnit bool
 }
 
-func (s *Station) newBack(o *operation.Operation, record relocation.Record, r relocation.Request, cause string) *Back {
+func (s *Service) newBack(o *operation.Operation, record relocation.Record, r relocation.Request, cause string) *Back {
 	return &Back{Ports: s.Ports, Operation: o, Record: record, Request: r, Cause: cause}
 }
 
 // OpenBack prepares the rollback of the operation that reconfigures, or has reconfigured, the stateroot that runs.
-func (s *Station) OpenBack(ctx context.Context, cause string) (*Back, error) {
+func (s *Service) OpenBack(ctx context.Context, cause string) (*Back, error) {
 	record, err := relocation.ReadRecord(s.Files)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (s *Station) OpenBack(ctx context.Context, cause string) (*Back, error) {
 
 // resumeRollBack continues an interrupted rollback before anything else. Where that cannot be done the site's system is
 // better than none: the caller finishes it.
-func (s *Station) resumeRollBack(ctx context.Context, o *operation.Operation, record relocation.Record, r relocation.Request) error {
+func (s *Service) resumeRollBack(ctx context.Context, o *operation.Operation, record relocation.Record, r relocation.Request) error {
 	entries, err := o.Entries()
 	if err != nil || !flow.Fold(o.ID, entries).Flow(relocation.FlowRollback).Running() {
 		return nil //nolint:nilerr // a journal that cannot be read is for the plan to judge
@@ -150,8 +150,9 @@ func (b *Back) prepareTarget(ctx context.Context) error {
 	if err := b.settleCluster(ctx, target); err != nil {
 		return err
 	}
-	// What came back is over there too: it would be continued otherwise. So would an older wish.
-	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.TypedFile, relocation.WishFile} {
+	// What came back is over there too: it would be continued otherwise. So would an older request to go back.
+	for _, f := range []string{relocation.RequestFile, relocation.SiteConfigFile, relocation.TypedFile, relocation.PendingFile,
+		relocation.OlderPendingFile} {
 		if err := b.Files.Remove(host.InVar(b.Request.Factory, f)); err != nil {
 			return fmt.Errorf("remove the request from the factory state: %w", err)
 		}
@@ -181,7 +182,7 @@ func (b *Back) handBack(context.Context) error {
 
 // wipeSecrets never stops a rollback: the stateroot is removed before the next attempt.
 func (b *Back) wipeSecrets(context.Context) error {
-	err := errors.Join(wipeSecretFiles(b.Files), b.Files.Remove(relocation.HandoverFile), b.dropConfig(), relocation.ForgetWish(b.Files))
+	err := errors.Join(wipeSecretFiles(b.Files), b.Files.Remove(relocation.HandoverFile), b.dropConfig(), relocation.ForgetPending(b.Files))
 	if err != nil {
 		b.Log.Warn("secrets could not be wiped", "op", b.Request.OperationID, "error", err)
 	}

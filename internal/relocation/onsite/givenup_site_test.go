@@ -80,7 +80,7 @@ func askBackFromSite(w *world) error {
 	return askBack(w)
 }
 
-func askBack(w *world) error { return w.station().AskBack(context.Background(), onsite.CauseRequested) }
+func askBack(w *world) error { return w.service().AskBack(context.Background(), onsite.CauseRequested) }
 
 // askAgain is 'lca-cli relocation apply' with the same configuration.
 func askAgain(w *world) error {

@@ -13,7 +13,7 @@ import (
 )
 
 // Keep gives the factory state up: the node stays as it is on its site, and has no way back any more.
-func (s *Station) Keep(ctx context.Context) error {
+func (s *Service) Keep(ctx context.Context) error {
 	record, err := relocation.ReadRecord(s.Files)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (s *Station) Keep(ctx context.Context) error {
 }
 
 // keepPlan lists the steps. None has an undo, which is why it runs only when a person asks for it.
-func (s *Station) keepPlan(r relocation.Request) flow.Plan {
+func (s *Service) keepPlan(r relocation.Request) flow.Plan {
 	return flow.Plan{
 		Name: relocation.FlowKeep, Commit: flow.FromStart, AcrossBoots: true, Urgent: true,
 		Steps: []flow.Step{
@@ -47,7 +47,7 @@ func (s *Station) keepPlan(r relocation.Request) flow.Plan {
 }
 
 // isLeft says that an attempt left the stateroot behind: it never came home.
-func (s *Station) isLeft(r relocation.Request, name string, all []host.Deployment, booted host.Deployment) bool {
+func (s *Service) isLeft(r relocation.Request, name string, all []host.Deployment, booted host.Deployment) bool {
 	if here, _, _ := operation.ReadStateroot(s.Files, booted); here.LeadsTo(name) {
 		return false
 	}
@@ -60,7 +60,7 @@ func (s *Station) isLeft(r relocation.Request, name string, all []host.Deploymen
 // isWayBack judges a stateroot without a record, which an earlier version made. It says that the stateroot that runs is not
 // one of the site's but was made from this one, by a change of its address: this one is the way back of the
 // change. Where that cannot be read it stays.
-func (s *Station) isWayBack(r relocation.Request, name string, booted host.Deployment) bool {
+func (s *Service) isWayBack(r relocation.Request, name string, booted host.Deployment) bool {
 	if relocation.IsSite(booted.Stateroot) {
 		return false
 	}
@@ -69,7 +69,7 @@ func (s *Station) isWayBack(r relocation.Request, name string, booted host.Deplo
 }
 
 // removeFactoryRecord removes the record last: with it an interrupted run can be repeated.
-func (s *Station) removeFactoryRecord(ctx context.Context) error {
+func (s *Service) removeFactoryRecord(ctx context.Context) error {
 	if err := s.recordEnd(ctx); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *Station) removeFactoryRecord(ctx context.Context) error {
 }
 
 // recordEnd records that the site's stateroot is at rest. One that a change of the address made from it keeps its own way back.
-func (s *Station) recordEnd(ctx context.Context) error {
+func (s *Service) recordEnd(ctx context.Context) error {
 	here, err := operation.Locate(ctx, s.Deployments, s.Power)
 	if err != nil {
 		return err

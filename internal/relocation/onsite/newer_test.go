@@ -11,7 +11,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/desk"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/intake"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 )
 
@@ -51,9 +51,9 @@ func TestANewerConfigurationTakesThePlaceOfASilentOne(t *testing.T) {
 			plug(v, "/dev/sda1", "198.51.100")
 			asked := &calling{left: 12, act: func() { act(w, v) }}
 			w.node.Command("lca-cli relocation reconfigure", func(ctx context.Context, _ []string) error {
-				s := w.station()
+				s := w.service()
 				asked.Prober = s.Prober
-				s.Prober, s.Inbox = asked, desk.NewInbox(w.node.Files(), v)
+				s.Prober, s.Inbox = asked, intake.NewInbox(w.node.Files(), v)
 				return s.Run(ctx)
 			})
 			require.NoError(t, w.switchOn())
@@ -81,4 +81,4 @@ func TestWhatWasTriedIsRemembered(t *testing.T) {
 	require.Less(t, len(last.Earlier), 40)
 }
 
-var _ onsite.Inbox = (*desk.Inbox)(nil)
+var _ onsite.Inbox = (*intake.Inbox)(nil)

@@ -84,7 +84,7 @@ func foldAttempt(entries []flow.Entry, here operation.Here) (f flow.FlowProgress
 }
 
 // loadRequest loads the request of the attempt to continue. One that is damaged is replaced by what is known of it, or removed.
-func (s *Station) loadRequest(ctx context.Context, record relocation.Record, here operation.Here) (relocation.Request, bool, error) {
+func (s *Service) loadRequest(ctx context.Context, record relocation.Record, here operation.Here) (relocation.Request, bool, error) {
 	r, found, damage, err := FindRequest(ctx, s.Node)
 	if err != nil || damage == nil {
 		return r, found, errors.Join(damage, err)
@@ -115,7 +115,7 @@ func endedBy(record relocation.Record, here operation.Here) string {
 
 // requestToLeave is the attempt that a rollback ends: the one under way, the last one, or the preparation. A rollback needs its name, and
 // damaged files do not keep the node from going back.
-func (s *Station) requestToLeave(ctx context.Context, record relocation.Record) relocation.Request {
+func (s *Service) requestToLeave(ctx context.Context, record relocation.Record) relocation.Request {
 	r, found, damage, err := FindRequest(ctx, s.Node)
 	if damage != nil {
 		s.Log.Warn("the request cannot be read; the rollback does without it", "op", r.OperationID, "file", relocation.RequestFile,

@@ -46,10 +46,10 @@ func TestADamagedRequestKeepsNoNodeFromItsSite(t *testing.T) {
 			require.NoError(t, w.switchOn())
 			w.damageWith(damage)
 			require.False(t, w.held())
-			require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error { return w.station().Watch(ctx, nil) }))
+			require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error { return w.service().Watch(ctx, nil) }))
 
 			var log bytes.Buffer
-			s := w.station()
+			s := w.service()
 			s.Log = slog.New(slog.NewTextHandler(&log, nil))
 			require.ErrorIs(t, s.Run(t.Context()), errNothing, "it waits for a configuration")
 			require.ErrorIs(t, s.Run(t.Context()), errNothing)
@@ -77,7 +77,7 @@ func cutAt(t *testing.T, step, damage string) *world {
 		if w.bomb != nil && w.bomb.Spent() {
 			return nil // the test does what the unit would
 		}
-		return w.station().Run(ctx)
+		return w.service().Run(ctx)
 	})
 	require.NoError(t, w.Live(&flowtest.Bomb{Crash: flowtest.Crash{Flow: relocation.FlowReconfigure, Step: step, Where: flowtest.Before}}))
 	w.damageWith(damage)
@@ -88,8 +88,8 @@ func cutAt(t *testing.T, step, damage string) *world {
 // TestAReconfigurationWithADamagedRequestHasAWayBack: its journal shows it under way, and says what the file does not.
 func TestAReconfigurationWithADamagedRequestHasAWayBack(t *testing.T) {
 	for name, back := range map[string]func(*world, context.Context) error{
-		"a person asks": func(w *world, ctx context.Context) error { return w.station().AskBack(ctx, onsite.CauseRequested) },
-		"the watchdog":  func(w *world, ctx context.Context) error { return w.station().Watch(ctx, nil) },
+		"a person asks": func(w *world, ctx context.Context) error { return w.service().AskBack(ctx, onsite.CauseRequested) },
+		"the watchdog":  func(w *world, ctx context.Context) error { return w.service().Watch(ctx, nil) },
 	} {
 		for what, damage := range damagedRequests {
 			t.Run(name+", "+what, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestAReconfigurationWithADamagedRequestHasAWayBack(t *testing.T) {
 func TestAReconfigurationContinuesWithoutItsRequest(t *testing.T) {
 	w := cutAt(t, bringup.StepRecert, "\x00")
 	var log bytes.Buffer
-	s := w.station()
+	s := w.service()
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	require.NoError(t, w.node.Run(t.Context(), s.Run))
 	require.Contains(t, log.String(), relocation.RequestFile)

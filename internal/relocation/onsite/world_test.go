@@ -116,14 +116,14 @@ func newWorld(t *testing.T, kill bool) *world {
 		if err := w.damageRequest(); err != nil {
 			return err
 		}
-		err := w.station().Run(ctx)
+		err := w.service().Run(ctx)
 		if errors.Is(err, errNothing) {
 			return hosttest.ErrStays
 		}
 		return w.exit(err)
 	})
 	w.node.Command("lca-cli relocation rollback", func(ctx context.Context, _ []string) error {
-		return w.exit(w.station().RollBack(ctx, func(context.Context) (func(), error) { return func() {}, nil }))
+		return w.exit(w.service().RollBack(ctx, func(context.Context) (func(), error) { return func() {}, nil }))
 	})
 	w.node.Command("lca-cli relocation cancel", func(ctx context.Context, _ []string) error {
 		return factory.Cancellation{Ports: w.factory(), Wrap: w.bomb.In}.Run(ctx)
@@ -163,10 +163,10 @@ func (w *world) factory() factory.Ports {
 	return factory.Ports{Node: w.node.Ports(), Cluster: api{w}, Clock: w.clock, Log: slog.New(slog.DiscardHandler)}
 }
 
-func (w *world) station() *onsite.Station {
+func (w *world) service() *onsite.Service {
 	ports := w.node.Ports()
 	ports.Prober = asking{ports.Prober, w}
-	return &onsite.Station{Wrap: w.bomb.In, Ports: onsite.Ports{
+	return &onsite.Service{Wrap: w.bomb.In, Ports: onsite.Ports{
 		Node: ports, Cluster: api{w}, Inbox: inbox{w}, Clock: w.clock, Log: slog.New(slog.DiscardHandler), NewID: w.id,
 		Withdraw: w.withdraw,
 		Password: func() (string, string, error) { return "planted-password", "$2a$10$hash", nil },
@@ -349,7 +349,7 @@ func (w *world) Again() error {
 	ctx := context.Background()
 	if w.node.Describe().Booted != factoryStateroot {
 		err := w.node.Run(ctx, func(ctx context.Context) error {
-			return w.station().AskBack(ctx, onsite.CauseRequested)
+			return w.service().AskBack(ctx, onsite.CauseRequested)
 		})
 		if err != nil {
 			return err

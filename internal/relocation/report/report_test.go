@@ -118,8 +118,8 @@ func TestEveryCheckFindsWhatItIsFor(t *testing.T) {
 			require.NoError(t, f.node.Deployments().SetDefault(t.Context(), "rhcos"))
 		}, report.Failure, "stateroot rhcos boots next"},
 		"away": {"prepared", func(t *testing.T, f *factory) { f.record(t, relocation.Record{Factory: "other", Site: site}) }, report.Failure, "is not the factory's"},
-		"a wish": {"operation", func(t *testing.T, f *factory) {
-			require.NoError(t, operation.WriteJSON(f.node.Files(), relocation.WishFile, relocation.Wish{Action: relocation.WishCancel}))
+		"a pending request": {"operation", func(t *testing.T, f *factory) {
+			require.NoError(t, operation.WriteJSON(f.node.Files(), relocation.PendingFile, relocation.Pending{Action: relocation.PendingCancel}))
 		}, report.Failure, "a cancel was asked for"},
 		"lock held": {"operation", func(t *testing.T, f *factory) {
 			_, err := f.node.Lock().Acquire(t.Context(), host.Holder{Operation: "stateroot-clone 1", Program: "p"})

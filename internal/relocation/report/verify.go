@@ -177,7 +177,7 @@ func (s *survey) checkNoOtherOperation(ctx context.Context) Check {
 		return Check{Severity: Failure, Message: "the node is held by " + h.String(),
 			Hint: "Wait until it has ended; 'lca-cli status' shows it."}
 	}
-	if w, found, err := relocation.ReadWish(s.Files); err == nil && found {
+	if w, found, err := relocation.ReadPending(s.Files); err == nil && found {
 		return Check{Severity: Failure, Message: "a " + w.Action + " was asked for and has not ended",
 			Hint: "Run 'lca-cli relocation " + w.Action + "' again."}
 	}

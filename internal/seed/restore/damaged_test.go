@@ -22,7 +22,7 @@ func TestARestoredNodeWithADamagedRequestGoesBack(t *testing.T) {
 			damaged = true
 			require.NoError(t, w.node.Seed(relocation.RequestFile, []byte("\x00")))
 		}
-		return w.station().Run(ctx)
+		return w.service().Run(ctx)
 	})
 	require.NoError(t, w.Live(nil))
 	verdict, err := w.Judge()

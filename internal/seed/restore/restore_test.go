@@ -238,7 +238,7 @@ func TestAFullDiskInTheRestoredSystemDoesNotKeepTheNodeThere(t *testing.T) {
 func TestCommitGivesTheWayBackUp(t *testing.T) {
 	w := newWorld(t, false)
 	require.NoError(t, w.Live(nil))
-	require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+	require.NoError(t, w.node.Run(t.Context(), w.service().Keep))
 	require.Len(t, w.node.Describe().Stateroots, 1)
 	require.NoError(t, w.node.ClusterUp())
 	w.network = "192.0.2"
@@ -255,7 +255,7 @@ func TestTheWayBackOfAChangedAddressStays(t *testing.T) {
 			require.NoError(t, w.Live(nil))
 			site := w.node.Describe().Booted
 			if commitFirst {
-				require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+				require.NoError(t, w.node.Run(t.Context(), w.service().Keep))
 			}
 			const changed = "rhcos_ipc-x"
 			require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error { return w.boot(ctx, changed) }))
@@ -263,7 +263,7 @@ func TestTheWayBackOfAChangedAddressStays(t *testing.T) {
 			require.NoError(t, w.node.Settle(t.Context(), maxBoots))
 			require.Equal(t, changed, w.node.Describe().Booted)
 			if !commitFirst {
-				require.NoError(t, w.node.Run(t.Context(), w.station().Keep))
+				require.NoError(t, w.node.Run(t.Context(), w.service().Keep))
 			}
 			require.Contains(t, w.node.Describe().Stateroots, site)
 			require.NotContains(t, w.node.Describe().Stateroots, oldStateroot)

@@ -99,9 +99,9 @@ func (w *world) commands() {
 	w.node.Command("lca-cli seed restore", func(ctx context.Context, _ []string) error {
 		return restore.RunWrapped(ctx, w.ports(), operation.Instruments{}, w.bomb.In)
 	})
-	w.node.Command("lca-cli relocation reconfigure", func(ctx context.Context, _ []string) error { return w.station().Run(ctx) })
+	w.node.Command("lca-cli relocation reconfigure", func(ctx context.Context, _ []string) error { return w.service().Run(ctx) })
 	w.node.Command("lca-cli seed rollback", func(ctx context.Context, _ []string) error {
-		b, err := w.station().OpenBack(ctx, restore.CauseRequested)
+		b, err := w.service().OpenBack(ctx, restore.CauseRequested)
 		if err != nil {
 			return err
 		}
@@ -131,8 +131,8 @@ func (target) Target(context.Context) (restore.ClusterFacts, error) {
 	return restore.ClusterFacts{Version: "4.19.1"}, nil
 }
 
-func (w *world) station() *onsite.Station {
-	return &onsite.Station{Wrap: w.bomb.In, Ports: onsite.Ports{
+func (w *world) service() *onsite.Service {
+	return &onsite.Service{Wrap: w.bomb.In, Ports: onsite.Ports{
 		Node: w.node.Ports(), Cluster: api{w}, Inbox: noInbox{}, Clock: w.clock, Log: slog.New(slog.DiscardHandler), NewID: w.id,
 		NewClusterID: func() string { w.drawn++; return fmt.Sprintf("11111111-2222-4333-8444-%012d", w.drawn) },
 		Password:     func() (string, string, error) { return plantedPassword, "$2a$10$hash", nil },

@@ -22,8 +22,8 @@ const (
 	inboxPause = 2 * time.Second
 )
 
-// Station waits for configurations and carries them out, attempt after attempt, until the node is at home.
-type Station struct {
+// Service waits for configurations and carries them out, attempt after attempt, until the node is at home.
+type Service struct {
 	Ports
 	With operation.Instruments
 	// Wrap lets tests put a crash into a plan; nil elsewhere.
@@ -37,7 +37,7 @@ type Station struct {
 var errAgain = errors.New("waiting for another configuration")
 
 // Run returns nil when the node is at home, and flow.ErrLeaving when it reboots on its way there.
-func (s *Station) Run(ctx context.Context) error {
+func (s *Service) Run(ctx context.Context) error {
 	for {
 		if err := s.runAttempt(ctx); !errors.Is(err, errAgain) {
 			return err
@@ -49,7 +49,7 @@ func (s *Station) Run(ctx context.Context) error {
 }
 
 // runAttempt continues the attempt that is under way, or waits for a configuration and begins one.
-func (s *Station) runAttempt(ctx context.Context) error {
+func (s *Service) runAttempt(ctx context.Context) error {
 	record, err := relocation.ReadRecord(s.Files)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *Station) runAttempt(ctx context.Context) error {
 }
 
 // receiveRequest waits for a configuration that is worth an attempt, and stores it with its request.
-func (s *Station) receiveRequest(ctx context.Context, record relocation.Record, here operation.Here) (relocation.Request, error) {
+func (s *Service) receiveRequest(ctx context.Context, record relocation.Record, here operation.Here) (relocation.Request, error) {
 	d, err := s.awaitDelivery(ctx)
 	if err != nil {
 		return relocation.Request{}, err
@@ -115,7 +115,7 @@ func (s *Station) receiveRequest(ctx context.Context, record relocation.Record, 
 }
 
 // awaitDelivery waits for a delivery that no earlier attempt has proved useless.
-func (s *Station) awaitDelivery(ctx context.Context) (Delivery, error) {
+func (s *Service) awaitDelivery(ctx context.Context) (Delivery, error) {
 	for {
 		d, err := s.Inbox.Next(ctx)
 		if err != nil {
@@ -137,7 +137,7 @@ func (s *Station) awaitDelivery(ctx context.Context) (Delivery, error) {
 }
 
 // logNotRetried logs once that a configuration is not tried again by itself. last.json shows it to the page and to status.
-func (s *Station) logNotRetried(d Delivery, last relocation.Last) {
+func (s *Service) logNotRetried(d Delivery, last relocation.Last) {
 	digest := relocation.Digest(d.Data)
 	if s.told == digest || last.OutcomeOf(digest) == relocation.OutcomeRetry {
 		return
@@ -161,7 +161,7 @@ func retryDelay(d Delivery, last relocation.Last, now time.Time) time.Duration {
 }
 
 // makeStateroot makes another stateroot for the configuration and reboots into it.
-func (s *Station) makeStateroot(ctx context.Context, r relocation.Request, here operation.Here) error {
+func (s *Service) makeStateroot(ctx context.Context, r relocation.Request, here operation.Here) error {
 	o := s.openOperation(r, here)
 	err := o.Run(ctx, factory.Again(s.factoryPorts(), r))
 	var failed *flow.FailedError
@@ -177,7 +177,7 @@ func (s *Station) makeStateroot(ctx context.Context, r relocation.Request, here 
 }
 
 // renewRequest has the configuration carried out by a new operation: one that was typed into the page does not come again.
-func (s *Station) renewRequest(r relocation.Request) error {
+func (s *Service) renewRequest(r relocation.Request) error {
 	r.OperationID = s.NewID()
 	r.Site = relocation.StaterootName(r.OperationID)
 	if err := operation.WriteJSON(s.Files, relocation.RequestFile, r); err != nil {
@@ -186,14 +186,14 @@ func (s *Station) renewRequest(r relocation.Request) error {
 	return errAgain
 }
 
-func (s *Station) openOperation(r relocation.Request, here operation.Here) *operation.Operation {
+func (s *Service) openOperation(r relocation.Request, here operation.Here) *operation.Operation {
 	o := operation.Open(r.OperationID, here, operation.Ports{Files: s.Files, Clock: s.Clock, Log: s.Log}, s.With)
 	o.Wrap = s.Wrap
 	return o
 }
 
 // runReconfiguration carries the configuration out in the stateroot that was made for it.
-func (s *Station) runReconfiguration(ctx context.Context, record relocation.Record, r relocation.Request, here operation.Here) error {
+func (s *Service) runReconfiguration(ctx context.Context, record relocation.Record, r relocation.Request, here operation.Here) error {
 	o := s.openOperation(r, here)
 	if err := s.resumeRollBack(ctx, o, record, r); err != nil {
 		return err
@@ -239,8 +239,8 @@ func Cause(err error) string {
 	return oneLine("the reconfiguration failed: " + err.Error())
 }
 
-// endAttempt ends an attempt that has changed nothing, and has the station wait for another configuration.
-func (s *Station) endAttempt(r relocation.Request, outcome, step string, cause error) error {
+// endAttempt ends an attempt that has changed nothing, and has the service wait for another configuration.
+func (s *Service) endAttempt(r relocation.Request, outcome, step string, cause error) error {
 	s.Log.Error("the site configuration was not carried out; the node is as it was shipped", "op", r.OperationID,
 		"step", step, "error", cause)
 	last, err := relocation.ReadLast(s.Files)
@@ -268,13 +268,13 @@ func (s *Station) endAttempt(r relocation.Request, outcome, step string, cause e
 }
 
 // endRefused ends a configuration that is wrong in itself, before it becomes an operation.
-func (s *Station) endRefused(r relocation.Request, cause error) error {
+func (s *Service) endRefused(r relocation.Request, cause error) error {
 	return s.endAttempt(r, relocation.OutcomeRefused, relocation.StepAccept, cause)
 }
 
 // atHome disarms the watchdog and retires the units. It is no step: after a power cut between the two, a disabled unit
 // could not finish the flow. A unit that finds everything done retires again.
-func (s *Station) atHome(ctx context.Context, r relocation.Request, here operation.Here) error {
+func (s *Service) atHome(ctx context.Context, r relocation.Request, here operation.Here) error {
 	last := relocation.Last{OperationID: r.OperationID, Digest: r.Digest, Source: r.Source,
 		Outcome: relocation.OutcomeHome, Ended: s.Clock.Now().UTC(), Attempts: 1}
 	if err := retireUnit(ctx, s.Units, relocation.UnitMonitor); err != nil {
@@ -290,7 +290,7 @@ func (s *Station) atHome(ctx context.Context, r relocation.Request, here operati
 }
 
 // staterootRecord is the record of the site's stateroot, for where it is missing: an earlier version wrote none.
-func (s *Station) staterootRecord(r relocation.Request, here operation.Here) operation.Stateroot {
+func (s *Service) staterootRecord(r relocation.Request, here operation.Here) operation.Stateroot {
 	made := operation.Stateroot{MadeBy: relocation.MadeBy, Operation: r.OperationID, Made: s.Clock.Now().UTC()}
 	if back, ok := stateroot.Back(s.Files, r.Factory)(here.All); ok && !back.Booted {
 		made.WayBack = operation.NameOf(back)
@@ -299,7 +299,7 @@ func (s *Station) staterootRecord(r relocation.Request, here operation.Here) ope
 }
 
 // retireRelocation ends the units of the relocation and removes what only an attempt needs.
-func (s *Station) retireRelocation(ctx context.Context) error {
+func (s *Service) retireRelocation(ctx context.Context) error {
 	if err := retireUnit(ctx, s.Units, relocation.UnitMonitor); err != nil {
 		return err
 	}

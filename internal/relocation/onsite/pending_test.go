@@ -39,13 +39,13 @@ func (w *world) cancel(ctx context.Context) error {
 }
 
 func (w *world) back(ctx context.Context) error {
-	return w.station().AskBack(ctx, onsite.CauseRequested)
+	return w.service().AskBack(ctx, onsite.CauseRequested)
 }
 
-// wished is a node at home on which somebody asks for the factory state.
-type wished struct{ *world }
+// asked is a node at home that is asked for the factory state.
+type asked struct{ *world }
 
-func (w wished) Live(bomb *flowtest.Bomb) error {
+func (w asked) Live(bomb *flowtest.Bomb) error {
 	if err := w.world.Live(nil); err != nil {
 		return err
 	}
@@ -144,14 +144,14 @@ func (w unshipped) Judge() (string, error) {
 func (w unshipped) Again() error { return given(w).Again() }
 
 // What was asked for happens, wherever it is cut short.
-func TestCrashMatrixOfWishes(t *testing.T) {
+func TestCrashMatrixOfPendingRequests(t *testing.T) {
 	r := relocation.Request{OperationID: "x", Factory: "o", Site: "n"}
 	for name, kill := range map[string]bool{"power-cut": false, "killed": true} {
 		for verdict, m := range map[string]struct {
 			plan  flow.Plan
 			world func(*world) flowtest.World
 		}{
-			"factory": {(&onsite.Back{Request: r}).Plan(), func(w *world) flowtest.World { return wished{w} }},
+			"factory": {(&onsite.Back{Request: r}).Plan(), func(w *world) flowtest.World { return asked{w} }},
 			"cluster": {cancelling(1), func(w *world) flowtest.World { return given{w} }},
 			"shipped": {cancelling(0), func(w *world) flowtest.World { return unshipped{w} }},
 		} {
@@ -166,8 +166,8 @@ func TestCrashMatrixOfWishes(t *testing.T) {
 	}
 }
 
-// The power goes after the wish and before anything of the rollback.
-func TestAWishSurvivesAPowerCut(t *testing.T) {
+// The power goes after the request and before anything of the rollback.
+func TestAPendingRequestSurvivesAPowerCut(t *testing.T) {
 	w := newWorld(t, false)
 	require.NoError(t, w.Live(nil))
 	w.stick = ""
@@ -219,7 +219,7 @@ func TestTheWatchdogHandsOver(t *testing.T) {
 		relocation.Request{OperationID: w.id(), Factory: factoryStateroot, Site: site, Digest: "d"}))
 	alive := 0
 	require.NoError(t, w.node.Run(t.Context(), func(ctx context.Context) error {
-		return w.station().Watch(ctx, func() { alive++ })
+		return w.service().Watch(ctx, func() { alive++ })
 	}))
 	require.Positive(t, alive)
 	s, err := w.node.Units().State(t.Context(), relocation.UnitRollback)

@@ -13,9 +13,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
-// AskBack stores the wish for the factory state, and has a unit of its own carry it out: a rollback stops the units of the
+// AskBack stores the request for the factory state, and has a unit of its own carry it out: a rollback stops the units of the
 // reconfiguration, one of which may be the caller's. It is refused where there is no way back.
-func (s *Station) AskBack(ctx context.Context, cause string) error {
+func (s *Service) AskBack(ctx context.Context, cause string) error {
 	if _, err := s.OpenBack(ctx, cause); err != nil {
 		return err
 	}
@@ -31,23 +31,23 @@ func (s *Station) AskBack(ctx context.Context, cause string) error {
 	return nil
 }
 
-// storePendingRollback stores the wish, with the unit that carries it out after a power cut: a node that is at home has disabled it. A
+// storePendingRollback stores the request, with the unit that carries it out after a power cut: a node that is at home has disabled it. A
 // full disk must not keep the node from going back.
-func (s *Station) storePendingRollback(ctx context.Context, cause string) {
+func (s *Service) storePendingRollback(ctx context.Context, cause string) {
 	if err := s.Units.Enable(ctx, relocation.UnitReconfigure); err != nil {
 		s.Log.Error("the rollback would not survive a power cut", "error", err)
 	}
-	wish := relocation.Wish{Action: relocation.WishRollback, Cause: oneLine(cause), Asked: s.Clock.Now().UTC()}
-	if err := operation.WriteJSON(s.Files, relocation.WishFile, wish); err != nil {
+	pending := relocation.Pending{Action: relocation.PendingRollback, Cause: oneLine(cause), Asked: s.Clock.Now().UTC()}
+	if err := operation.WriteJSON(s.Files, relocation.PendingFile, pending); err != nil {
 		s.Log.Error("the rollback would not survive a power cut", "error", err)
 	}
 }
 
-// RollBack carries the wish out, in a process that no step stops. lock is taken once the reconfiguration was stopped.
-func (s *Station) RollBack(ctx context.Context, lock func(context.Context) (func(), error)) error {
+// RollBack carries out what is pending, in a process that no step stops. lock is taken once the reconfiguration was stopped.
+func (s *Service) RollBack(ctx context.Context, lock func(context.Context) (func(), error)) error {
 	cause := CauseRequested
-	if wish, found, err := relocation.ReadWish(s.Files); err == nil && found && wish.Cause != "" {
-		cause = wish.Cause
+	if pending, found, err := relocation.ReadPending(s.Files); err == nil && found && pending.Cause != "" {
+		cause = pending.Cause
 	}
 	b, err := s.OpenBack(ctx, cause)
 	if err != nil {
@@ -64,17 +64,17 @@ func (s *Station) RollBack(ctx context.Context, lock func(context.Context) (func
 	return b.Run(ctx)
 }
 
-// resumePending carries out, before anything else, what was asked for and cut short. done: the station has nothing more to do.
-func (s *Station) resumePending(ctx context.Context, record relocation.Record, here operation.Here) (done bool, err error) {
-	wish, found, err := relocation.ReadWish(s.Files)
+// resumePending carries out, before anything else, what was asked for and cut short. done: the service has nothing more to do.
+func (s *Service) resumePending(ctx context.Context, record relocation.Record, here operation.Here) (done bool, err error) {
+	pending, found, err := relocation.ReadPending(s.Files)
 	if err != nil {
 		s.Log.Error("what was asked for cannot be read", "error", err)
-		return false, relocation.ForgetWish(s.Files)
+		return false, relocation.ForgetPending(s.Files)
 	}
 	if !found {
 		return false, nil
 	}
-	s.Log.Info("continuing what was asked for", "action", wish.Action, "cause", wish.Cause)
+	s.Log.Info("continuing what was asked for", "action", pending.Action, "cause", pending.Cause)
 	release, err := s.acquireLock(ctx, relocation.Request{OperationID: record.OperationID}, "lca-cli relocation reconfigure")
 	if err != nil {
 		return false, err
@@ -82,20 +82,20 @@ func (s *Station) resumePending(ctx context.Context, record relocation.Record, h
 	defer release()
 	atFactory := here.Booted.Stateroot == record.Factory
 	switch {
-	case wish.Action == relocation.WishRollback && !atFactory:
-		return s.goBack(ctx, wish.Cause)
-	case wish.Action == relocation.WishCancel && atFactory:
+	case pending.Action == relocation.PendingRollback && !atFactory:
+		return s.goBack(ctx, pending.Cause)
+	case pending.Action == relocation.PendingCancel && atFactory:
 		return true, factory.Cancellation{Ports: s.factoryPorts(), With: s.With, Wrap: s.Wrap, FromUnit: true}.Run(ctx)
 	}
-	return false, relocation.ForgetWish(s.Files)
+	return false, relocation.ForgetPending(s.Files)
 }
 
 // goBack returns where there is no way back any more: the site's system is better than none.
-func (s *Station) goBack(ctx context.Context, cause string) (done bool, err error) {
+func (s *Service) goBack(ctx context.Context, cause string) (done bool, err error) {
 	b, err := s.OpenBack(ctx, cause)
 	if errors.Is(err, operation.ErrRefused) {
 		s.Log.Error("the rollback that was asked for cannot be carried out", "error", err)
-		return false, relocation.ForgetWish(s.Files)
+		return false, relocation.ForgetPending(s.Files)
 	}
 	if err != nil {
 		return false, err
@@ -106,7 +106,7 @@ func (s *Station) goBack(ctx context.Context, cause string) (done bool, err erro
 
 // Watch waits until the limit of the reconfiguration has passed, and has a unit of its own go back then. It returns nil
 // where there is nothing to watch, ctx ended first, or the rollback is under way.
-func (s *Station) Watch(ctx context.Context, alive func()) error {
+func (s *Service) Watch(ctx context.Context, alive func()) error {
 	r, found, damage, err := FindRequest(ctx, s.Node)
 	if damage != nil {
 		s.Log.Warn("the request cannot be read; the watchdog does without it", "op", r.OperationID, "file", relocation.RequestFile,

@@ -1,4 +1,4 @@
-package desk_test
+package intake_test
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/desk"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/intake"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/onsite"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/portal"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/sitecode"
@@ -47,7 +47,7 @@ func plug(v *hosttest.Volumes, text string) {
 func TestWhatThePageStartsArrives(t *testing.T) {
 	node := prepared(t)
 	files := node.Files
-	page, err := desk.NewSite(node)
+	page, err := intake.NewSite(node)
 	require.NoError(t, err)
 	c, problems := siteconfig.Decode([]byte(config))
 	require.Empty(t, problems)
@@ -62,7 +62,7 @@ func TestWhatThePageStartsArrives(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, portal.Running, now.State)
 
-	d, err := desk.NewInbox(files, &hosttest.Volumes{}).Next(t.Context())
+	d, err := intake.NewInbox(files, &hosttest.Volumes{}).Next(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "the page", d.Source)
 	require.True(t, d.Again)
@@ -75,7 +75,7 @@ func TestWhatThePageStartsArrives(t *testing.T) {
 func TestThePageReplacesAConfigurationThatIsTriedAgain(t *testing.T) {
 	node := prepared(t)
 	files := node.Files
-	page, err := desk.NewSite(node)
+	page, err := intake.NewSite(node)
 	require.NoError(t, err)
 	c, problems := siteconfig.Decode([]byte(config))
 	require.Empty(t, problems)
@@ -99,7 +99,7 @@ func TestThePageReplacesAConfigurationThatIsTriedAgain(t *testing.T) {
 }
 
 func TestAConfigurationForAnotherNodeIsRefusedOnThePage(t *testing.T) {
-	page, err := desk.NewSite(prepared(t))
+	page, err := intake.NewSite(prepared(t))
 	require.NoError(t, err)
 	_, problems, err := page.Submit(t.Context(), siteconfig.SiteConfig{NodeIPs: []string{"2001:db8::1"}})
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestAConfigurationForAnotherNodeIsRefusedOnThePage(t *testing.T) {
 func TestAStickBringsItsFoldersAndCountsAgainWhenItIsPluggedInAgain(t *testing.T) {
 	node, v := prepared(t), &hosttest.Volumes{}
 	files := node.Files
-	in := desk.NewInbox(files, v)
+	in := intake.NewInbox(files, v)
 	plug(v, config)
 	d, err := in.Next(t.Context())
 	require.NoError(t, err)
@@ -142,10 +142,10 @@ func TestAStickBringsItsFoldersAndCountsAgainWhenItIsPluggedInAgain(t *testing.T
 func TestAMistakeIsShown(t *testing.T) {
 	node, v := prepared(t), &hosttest.Volumes{}
 	files := node.Files
-	page, err := desk.NewSite(node)
+	page, err := intake.NewSite(node)
 	require.NoError(t, err)
 	plug(v, config+"nonsense: 1\n")
-	go func() { _, _ = desk.NewInbox(files, v).Next(t.Context()) }()
+	go func() { _, _ = intake.NewInbox(files, v).Next(t.Context()) }()
 	require.Eventually(t, func() bool {
 		now, err := page.Progress(t.Context())
 		return err == nil && now.State == portal.Failed && now.Code == sitecode.ConfigWrong
@@ -155,7 +155,7 @@ func TestAMistakeIsShown(t *testing.T) {
 func TestTheResultOfAnAttempt(t *testing.T) {
 	node := prepared(t)
 	files := node.Files
-	page, err := desk.NewSite(node)
+	page, err := intake.NewSite(node)
 	require.NoError(t, err)
 	require.NoError(t, operation.WriteJSON(files, relocation.LastFile, relocation.Last{
 		Outcome: relocation.OutcomeRetry, Step: "apply-network", Cause: "gateway 192.0.2.1 on br-ex gives no sign of life"}))
@@ -187,10 +187,10 @@ func TestTheResultOfAnAttempt(t *testing.T) {
 func TestWhenTheNodeChoosesItsAddress(t *testing.T) {
 	node := prepared(t)
 	files := node.Files
-	require.False(t, desk.ChoosesAddress(t.Context(), node), "nothing is under way")
+	require.False(t, intake.ChoosesAddress(t.Context(), node), "nothing is under way")
 	const id = "20260101-000000-0001"
 	require.NoError(t, operation.WriteJSON(files, relocation.RequestFile, relocation.Request{OperationID: id}))
-	require.False(t, desk.ChoosesAddress(t.Context(), node), "the network may yet be refused")
+	require.False(t, intake.ChoosesAddress(t.Context(), node), "the network may yet be refused")
 	var lines strings.Builder
 	note := func(seq int, kind flow.Kind, step string) {
 		line, err := json.Marshal(flow.Entry{Version: 1, Seq: seq, Operation: id, Flow: relocation.FlowReconfigure, Kind: kind, Step: step})
@@ -200,18 +200,18 @@ func TestWhenTheNodeChoosesItsAddress(t *testing.T) {
 	}
 	note(1, flow.KindBegin, "")
 	note(2, flow.KindDone, bringup.StepApplyNetwork)
-	require.False(t, desk.ChoosesAddress(t.Context(), node))
+	require.False(t, intake.ChoosesAddress(t.Context(), node))
 	note(3, flow.KindCommitted, "")
-	require.True(t, desk.ChoosesAddress(t.Context(), node))
+	require.True(t, intake.ChoosesAddress(t.Context(), node))
 	note(4, flow.KindDone, bringup.StepStartKubelet)
-	require.False(t, desk.ChoosesAddress(t.Context(), node))
+	require.False(t, intake.ChoosesAddress(t.Context(), node))
 }
 
 // TestThePageWorksWithADamagedRequest: it counts only where a journal shows the attempt under way.
 func TestThePageWorksWithADamagedRequest(t *testing.T) {
 	node := prepared(t)
 	files := node.Files
-	page, err := desk.NewSite(node)
+	page, err := intake.NewSite(node)
 	require.NoError(t, err)
 	c, problems := siteconfig.Decode([]byte(config))
 	require.Empty(t, problems)
@@ -221,7 +221,7 @@ func TestThePageWorksWithADamagedRequest(t *testing.T) {
 	now, err := page.Progress(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, portal.Waiting, now.State)
-	require.False(t, desk.ChoosesAddress(t.Context(), node), "a laptop keeps its way to the page")
+	require.False(t, intake.ChoosesAddress(t.Context(), node), "a laptop keeps its way to the page")
 	require.NoError(t, page.Start(t.Context(), plan.ID))
 	require.NoError(t, files.Remove(relocation.TypedFile))
 
@@ -239,6 +239,6 @@ func TestThePageWorksWithADamagedRequest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, portal.Running, now.State)
 	require.Equal(t, "Check it", now.Title)
-	require.True(t, desk.ChoosesAddress(t.Context(), node))
+	require.True(t, intake.ChoosesAddress(t.Context(), node))
 	require.ErrorIs(t, page.Start(t.Context(), plan.ID), portal.ErrUnderWay)
 }
