@@ -128,16 +128,17 @@ func buildNode(log *slog.Logger, seen *evidence) host.Node {
 	fs := files.New("/")
 	units := systemd.New(systemd.Options{Log: log})
 	sw, names := ovs.New(""), hostname.New(runner)
+	network := nm.New(nm.Options{
+		Bus: nm.SystemBus(""), Files: fs, StateDir: networkState, Switch: sw, Names: names, Log: log,
+		ManagerLog: func(ctx context.Context) ([]byte, error) {
+			return journald.New(runner).Unit(ctx, host.UnitNetwork, managerLogLines)
+		},
+	})
 	return host.Node{
 		Files: fs, Trees: trees.New(trees.Options{Log: log}),
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: fs, Log: log}),
 		Units:       units, Masks: units, Foreign: units, Transients: units, Power: units,
-		Network: nm.New(nm.Options{
-			Bus: nm.SystemBus(""), Files: fs, StateDir: networkState, Switch: sw, Names: names, Log: log,
-			ManagerLog: func(ctx context.Context) ([]byte, error) {
-				return journald.New(runner).Unit(ctx, host.UnitNetwork, managerLogLines)
-			},
-		}),
+		Network: network, Planner: network,
 		Switch: sw, Prober: probe.New(), Resolver: dnsmasq.New(fs), Hostname: names,
 		Containers: containers.New(containers.Options{Runner: runner, Units: units, Log: log}),
 		Recert:     recert.New(recert.Ports{Keystore: etcd.New(etcd.Config{Log: log}), Files: fs, Log: log}),

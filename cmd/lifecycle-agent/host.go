@@ -47,7 +47,7 @@ func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Nod
 		Files:       node,
 		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),
 		Deployments: ostree.New(ostree.Options{Runner: runner, Files: node, Log: log}),
-		Network:     network,
+		Network:     network, Kernel: network,
 		Units:       units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot,
 			operations.Reservations(host.Node{Files: node, Power: units}, change.LockName)...),
 	}

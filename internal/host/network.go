@@ -105,6 +105,9 @@ type NetworkPlanner interface {
 	// Plan returns the steps of applying the document, in their order, and changes nothing. None means that
 	// everything is in place. It fails where Apply would refuse the document.
 	Plan(ctx context.Context, want netstate.Document) ([]NetworkChange, error)
+	// CheckKernel fails where the running kernel cannot make a link that the document has. It looks at nothing else, so that it
+	// may be asked of a document for another boot.
+	CheckKernel(want netstate.Document) error
 }
 
 // Switch is the node's Open vSwitch.

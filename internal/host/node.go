@@ -13,6 +13,7 @@ type Node struct {
 	Power       Power
 	Logs        Logs
 	Network     Network
+	Planner     NetworkPlanner
 	Switch      Switch
 	Prober      Prober
 	Resolver    Resolver

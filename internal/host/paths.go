@@ -61,8 +61,10 @@ const (
 	UnitDnsmasq = "dnsmasq.service"
 	// UnitNetwork and UnitSSH are the node's NetworkManager and its SSH server.
 	UnitNetwork = "NetworkManager.service"
-	UnitSSH     = "sshd.service"
-	UnitReboot  = "lifecycle-agent-reboot.service"
+	// UnitOVSConfiguration makes br-ex at boot.
+	UnitOVSConfiguration = "ovs-configuration.service"
+	UnitSSH              = "sshd.service"
+	UnitReboot           = "lifecycle-agent-reboot.service"
 )
 
 // BridgeExternal is the Open vSwitch bridge that carries the node's own address.

@@ -18,5 +18,5 @@ ConditionPathExists=!` + HoldFile + `
 // HeldUnits are kubelet and what builds the network under it; they are held on every node. Without the last two, a unit that
 // pulls kubelet in would still build br-ex from the factory's network.
 func HeldUnits() []string {
-	return []string{host.UnitKubelet, "nodeip-configuration.service", "ovs-configuration.service"}
+	return []string{host.UnitKubelet, "nodeip-configuration.service", host.UnitOVSConfiguration}
 }

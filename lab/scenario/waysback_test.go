@@ -6,6 +6,8 @@ import (
 	"context"
 	"maps"
 	"os"
+	"path"
+	"strings"
 	"testing"
 	"time"
 
@@ -177,6 +179,29 @@ func TestTheOldStaterootVanishes(t *testing.T) {
 	_, err = d.Eventually(ctx, "Idle again", drive.Is(lcav1.ConditionIdle))
 	require.NoError(t, err)
 	require.True(t, drive.Look(ctx, l, away).API, "the change stays")
+}
+
+// TestTheWayBackIsTheDeploymentThatRan: the old stateroot gets a second deployment that never ran, before the one that did in the
+// boot loader's order. A rollback boots the one that ran.
+func TestTheWayBackIsTheDeploymentThatRan(t *testing.T) {
+	tool(t, "systemd-nspawn")
+	long(t)
+	ctx, l, d := node(t, "scenario-two-deployments")
+	const running = `readlink -f "$(sed 's/.*ostree=\([^ ]*\).*/\1/' /proc/cmdline)"`
+	ran := in(ctx, t, l, "sh", "-c", running)
+	require.NoError(t, d.Patch(ctx, move()))
+	_, err := d.Until(ctx, "a completed change", drive.Is(lcav1.ConditionConfigCompleted))
+	require.NoError(t, err)
+	require.NotEqual(t, ran, in(ctx, t, l, "sh", "-c", running))
+	commit, _, _ := strings.Cut(path.Base(ran), ".")
+	in(ctx, t, l, "unshare", "--mount", "sh", "-c", "mount -o remount,rw /sysroot; mount -o remount,rw /boot; "+
+		"ostree admin deploy --os="+path.Base(path.Dir(path.Dir(ran)))+" --not-as-default --retain --no-prune "+commit)
+	require.Equal(t, "2", in(ctx, t, l, "sh", "-c", "ls -d "+path.Dir(ran)+"/*.? | wc -l"), "the old stateroot has two deployments")
+	require.NoError(t, d.Stage(ctx, lcav1.StageRollback))
+	ipc, err := d.Until(ctx, "a completed rollback", drive.Is(lcav1.ConditionRollbackCompleted))
+	require.NoError(t, err)
+	require.Equal(t, ran, in(ctx, t, l, "sh", "-c", running))
+	requireBack(ctx, t, l, d, ipc)
 }
 
 // TestOthersDieOnTheWay kills NetworkManager while the network is applied, and the operator wherever it is.

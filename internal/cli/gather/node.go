@@ -43,7 +43,7 @@ var companions = []string{
 	ipconfig.UnitIPConfiguration, ipconfig.UnitInitMonitor, ipconfig.UnitRollback, ipconfig.UnitCleanup,
 	ipconfig.UnitRecertImage, ipconfig.UnitCheckCLI, ipconfig.UnitLastResort, host.UnitKubelet, host.UnitCRIO, host.UnitDnsmasq,
 	seed.UnitRestoreUndo, relocation.UnitMonitor, relocation.UnitPage, relocation.UnitRollback, relocation.UnitCancel,
-	"NetworkManager.service", "nodeip-configuration.service", "ovs-configuration.service",
+	"NetworkManager.service", "nodeip-configuration.service", host.UnitOVSConfiguration,
 }
 
 // workspace are the files of the workspace that hold no secret. The folder is never taken as a whole: the requests of a restore and of

@@ -102,8 +102,13 @@ func (r *Reconciler) handOverRequest(ctx context.Context, ipc *lcav1.IPConfig, o
 		out.message = blocked.String()
 		return out
 	}
-	fresh := ipconfig.StaterootName(ipc.Status.OperationID)
-	if err := r.newSurveyor().Measure(ctx, ipc.Spec, o.booted.Stateroot, fresh, &facts); err != nil {
+	request := requestOf(ipc, o)
+	want, err := network.Render(request, o.uplink)
+	if err != nil {
+		return failedOutcome("config validation failed: " + err.Error())
+	}
+	pair := stateroot.Pair{Old: request.OldStateroot, New: request.NewStateroot}
+	if err := r.newSurveyor().Measure(ctx, ipc.Spec, pair, want, &facts); err != nil {
 		out.message = "The disk could not be measured, retrying: " + err.Error()
 		return out
 	}
@@ -127,8 +132,14 @@ func refusedOutcome(checks []lcav1.PreflightCheck, refusal error) outcome {
 
 func (r *Reconciler) newSurveyor() preflight.Surveyor {
 	return preflight.Surveyor{
-		Files: r.Node.Files, Disk: r.Node.Disk, Deployments: r.Node.Deployments, Prober: r.Node.Prober, Now: r.Now,
+		Files: r.Node.Files, Disk: r.Node.Disk, Deployments: r.Node.Deployments, Prober: r.Node.Prober,
+		Kernel: r.Node.Kernel, Units: r.Node.Units, Now: r.Now,
 	}
+}
+
+// requestOf is the request that would be handed to lca-cli.
+func requestOf(ipc *lcav1.IPConfig, o observation) ipconfig.Request {
+	return ipconfig.BuildRequest(ipc.Status.OperationID, o.booted.Stateroot, ipc.Spec, o.current)
 }
 
 // planOf summarizes for people what lca-cli is going to do; lca-cli does not read it.
@@ -137,8 +148,7 @@ func (r *Reconciler) planOf(ipc *lcav1.IPConfig, o observation, facts preflight.
 		Stateroot: ipconfig.StaterootName(ipc.Status.OperationID), DiskBytes: facts.Need.Bytes,
 		ExpectedOutageSeconds: int64(change.LastOutage(r.Node.Files).Seconds()),
 	}
-	request := ipconfig.BuildRequest(ipc.Status.OperationID, o.booted.Stateroot, ipc.Spec, o.current)
-	if doc, err := network.Render(request, o.uplink); err == nil {
+	if doc, err := network.Render(requestOf(ipc, o), o.uplink); err == nil {
 		if text, err := doc.Encode(); err == nil {
 			plan.NMState = string(text)
 		}

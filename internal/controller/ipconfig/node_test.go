@@ -68,8 +68,11 @@ func newFakeNode() *fakeNode {
 }
 
 func (n *fakeNode) node() Node {
-	return Node{Files: n, Disk: n, Deployments: fakeDeployments{n}, Network: n, Units: n, Transients: n, Prober: n, Lock: n}
+	return Node{Files: n, Disk: n, Deployments: fakeDeployments{n}, Network: n, Kernel: n, Units: n, Transients: n, Prober: n, Lock: n}
 }
+
+// CheckKernel is host.NetworkPlanner's.
+func (n *fakeNode) CheckKernel(netstate.Document) error { return n.fail["ask the kernel"] }
 
 func (n *fakeNode) did(act string) error {
 	n.acts = append(n.acts, act)
@@ -209,7 +212,11 @@ func (n *fakeNode) InUse(_ context.Context, addr netip.Prefix, ifaces ...string)
 
 func (n *fakeNode) State(_ context.Context, unit string) (host.UnitState, error) {
 	s, ok := n.units[unit]
-	if !ok {
+	switch {
+	case ok:
+	case unit == host.UnitKubelet || unit == host.UnitNetwork:
+		s = host.UnitState{Load: "loaded", Active: "active", File: "enabled"}
+	default:
 		s = host.UnitState{Load: "not-found", Active: "inactive"}
 	}
 	return s, n.fail["units"]

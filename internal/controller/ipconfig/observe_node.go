@@ -32,6 +32,7 @@ type Node struct {
 	Disk        stateroot.Disk
 	Deployments Deployments
 	Network     Network
+	Kernel      Kernel
 	Units       Units
 	Transients  host.Transients
 	Prober      Prober
@@ -49,6 +50,11 @@ type Deployments interface {
 // Network is the operator's part of host.Network.
 type Network interface {
 	Observe(ctx context.Context) (netstate.Document, error)
+}
+
+// Kernel is the operator's part of host.NetworkPlanner.
+type Kernel interface {
+	CheckKernel(want netstate.Document) error
 }
 
 // Prober is the operator's part of host.Prober.

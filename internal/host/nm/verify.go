@@ -220,22 +220,43 @@ func (t *transaction) checkDuplicate(iface string) error {
 
 // kernelCan refuses what the kernel would: better before the change than halfway.
 func kernelCan(changes []*plan.Change) error {
-	asked := map[string]error{}
 	for _, c := range changes {
-		kind, module := c.After.Kind(), keys.Module(c.After.Kind())
-		if c.Action != plan.ActUp || module == "" {
+		if c.Action != plan.ActUp {
 			continue
 		}
-		if _, done := asked[kind]; !done {
-			// A link with a multicast address is invalid, so nothing is made; a kernel that does not know the kind says
-			// so before it looks that far.
-			asked[kind] = netlink.LinkAdd(&netlink.GenericLink{
-				LinkAttrs: netlink.LinkAttrs{Name: "lca-probe", HardwareAddr: net.HardwareAddr{1, 0, 0, 0, 0, 0}}, LinkType: kind,
-			})
+		if err := checkKind(c.Iface, c.After.Kind()); err != nil {
+			return err
 		}
-		if errors.Is(asked[kind], unix.EOPNOTSUPP) {
-			return fmt.Errorf("interface %s: this kernel has no links of kind %s (module %s)", c.Iface, kind, module)
+	}
+	return nil
+}
+
+// CheckKernel implements host.NetworkPlanner.
+func (n *Network) CheckKernel(want netstate.Document) error {
+	for _, i := range want.Interfaces {
+		t, known := keys.TypeOf(i.Type)
+		if !known || i.State == netstate.StateAbsent {
+			continue
 		}
+		if err := checkKind(i.Name, t.Profile); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKind fails where the kernel has no links of the kind, which has the name of its type of profiles. A link with a multicast
+// address is invalid, so nothing is made; a kernel that does not know the kind says so before it looks that far.
+func checkKind(iface, kind string) error {
+	module := keys.Module(kind)
+	if module == "" {
+		return nil
+	}
+	err := netlink.LinkAdd(&netlink.GenericLink{
+		LinkAttrs: netlink.LinkAttrs{Name: "lca-probe", HardwareAddr: net.HardwareAddr{1, 0, 0, 0, 0, 0}}, LinkType: kind,
+	})
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return fmt.Errorf("interface %s: this kernel has no links of kind %s (module %s)", iface, kind, module)
 	}
 	return nil
 }

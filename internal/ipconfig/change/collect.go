@@ -11,7 +11,6 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
@@ -92,13 +91,12 @@ func (p *PrePivot) writeNetwork(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("observe the node's network: %w", err)
 	}
-	uplink, err := network.Find(ctx, p.Switch, now)
+	_, doc, err := renderNetwork(ctx, p.Switch, p.Request, now)
 	if err != nil {
 		return err
 	}
-	doc, err := network.Render(p.Request, uplink)
-	if err != nil {
-		return err
+	if err := p.Planner.CheckKernel(doc); err != nil {
+		return flow.Permanent(fmt.Errorf("the new network cannot be made: %w", err))
 	}
 	data, err := doc.Encode()
 	if err != nil {

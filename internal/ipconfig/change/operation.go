@@ -183,7 +183,7 @@ func (o *Operation) prePivot() *PrePivot {
 	n := o.Ports
 	return &PrePivot{
 		Files: n.Files, Trees: n.Trees, Deployments: n.Deployments, Workload: n.newWorkload(), Foreign: n.Foreign,
-		Network: n.Network, Switch: n.Switch, Resolver: n.Resolver, Power: n.Power, Recert: n.recertEngines(),
+		Network: n.Network, Planner: n.Planner, Switch: n.Switch, Resolver: n.Resolver, Power: n.Power, Recert: n.recertEngines(),
 		Cluster: n.Cluster, Forecaster: n.Forecaster, Clock: n.Clock, Log: n.Log,
 		Request: o.Request, Auto: o.Auto, Note: o.Runner.Note,
 	}

@@ -22,6 +22,7 @@ type PrePivot struct {
 	Workload    stateroot.Workload
 	Foreign     host.ForeignUnits
 	Network     host.Network
+	Planner     host.NetworkPlanner
 	Switch      host.Switch
 	Resolver    host.Resolver
 	Power       host.Power

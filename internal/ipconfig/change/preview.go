@@ -17,6 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
 // Preview is what a change would do, found out without touching anything.
@@ -85,7 +86,9 @@ func MakePreview(ctx context.Context, n Ports, proposal Proposal) (Preview, erro
 	if proposal.Prepared != nil {
 		r = *proposal.Prepared
 	}
-	if err := n.newSurveyor().Measure(ctx, proposal.Spec, booted.Stateroot, r.NewStateroot, &f); err != nil {
+	uplink, want, renderErr := renderNetwork(ctx, n.Switch, r, now)
+	pair := stateroot.Pair{Old: booted.Stateroot, New: r.NewStateroot}
+	if err := n.newSurveyor().Measure(ctx, proposal.Spec, pair, want, &f); err != nil {
 		return Preview{}, fmt.Errorf("measure the node: %w", err)
 	}
 	p := Preview{
@@ -94,7 +97,11 @@ func MakePreview(ctx context.Context, n Ports, proposal Proposal) (Preview, erro
 		OutageFrom: ipconfig.StepQuiesce, OutageTo: ipconfig.StepWaitAPI, OutageSeconds: int64(LastOutage(n.Files).Seconds()),
 		AddressChanges: addressChanges(r, presentAddresses(n.Files)), Steps: allSteps(),
 	}
-	renderErr := p.renderNetwork(ctx, n, r, now)
+	if renderErr == nil {
+		renderErr = p.addNetwork(ctx, n, r, uplink, want)
+	} else {
+		p.RecertUnknown = "the request is not one that could be carried out"
+	}
 	if image, err := chosenImage(n.Files); err == nil && proposal.Prepared != nil {
 		f.RecertImage = image.Name
 	}
@@ -123,17 +130,18 @@ func (p *Preview) runChecks(proposal Proposal, f preflight.Facts) {
 	}
 }
 
-// renderNetwork adds what would be written.
-func (p *Preview) renderNetwork(ctx context.Context, n Ports, r ipconfig.Request, now netstate.Document) error {
-	p.RecertUnknown = "the request is not one that could be carried out"
-	uplink, err := network.Find(ctx, n.Switch, now)
+// renderNetwork is the network as it is to be, and what br-ex lies on now.
+func renderNetwork(ctx context.Context, sw host.Switch, r ipconfig.Request, now netstate.Document) (network.Uplink, netstate.Document, error) {
+	uplink, err := network.Find(ctx, sw, now)
 	if err != nil {
-		return err
+		return uplink, netstate.Document{}, err
 	}
 	doc, err := network.Render(r, uplink)
-	if err != nil {
-		return err
-	}
+	return uplink, doc, err
+}
+
+// addNetwork adds what would be written.
+func (p *Preview) addNetwork(ctx context.Context, n Ports, r ipconfig.Request, uplink network.Uplink, doc netstate.Document) error {
 	families, err := r.Families()
 	if err != nil {
 		return err
@@ -144,7 +152,7 @@ func (p *Preview) renderNetwork(ctx context.Context, n Ports, r ipconfig.Request
 	if err != nil {
 		return err
 	}
-	p.NMState, p.RecertUnknown = string(text), ""
+	p.NMState = string(text)
 	if p.NodeIPHint, err = forecastHint(n.Files, r); err != nil {
 		return err
 	}
@@ -190,7 +198,9 @@ func (n Ports) gatherFacts(ctx context.Context, stateroot string, now netstate.D
 }
 
 func (n Ports) newSurveyor() preflight.Surveyor {
-	return preflight.Surveyor{Files: n.Files, Disk: n.Trees, Deployments: n.Deployments, Prober: n.Prober, Now: n.Clock.Now}
+	return preflight.Surveyor{
+		Files: n.Files, Disk: n.Trees, Deployments: n.Deployments, Prober: n.Prober, Kernel: n.Planner, Units: n.Units, Now: n.Clock.Now,
+	}
 }
 
 func allSteps() (out []PreviewStep) {

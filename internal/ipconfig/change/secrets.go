@@ -55,7 +55,7 @@ func (n Ports) evidenceBundle(operationID, cause string) operation.Bundle {
 		Units: []string{
 			ipconfig.UnitPrePivot, ipconfig.UnitIPConfiguration, ipconfig.UnitInitMonitor, ipconfig.UnitRollback,
 			host.UnitKubelet, host.UnitCRIO,
-			"NetworkManager.service", "nodeip-configuration.service", "ovs-configuration.service", "dnsmasq.service",
+			"NetworkManager.service", "nodeip-configuration.service", host.UnitOVSConfiguration, "dnsmasq.service",
 		},
 	}
 }

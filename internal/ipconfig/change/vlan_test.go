@@ -120,6 +120,18 @@ func TestVLANChangesOnlyTogetherWithAnAddress(t *testing.T) {
 	}
 }
 
+// What NetworkManager would say after the outage has begun is found by the first step, before anything is made.
+func TestAKernelWithoutVLANsIsRefusedBeforeTheOutage(t *testing.T) {
+	w := newWorld(t)
+	w.edit = func(s *lcav1.IPConfigSpec) { s.VLANID = id(200) }
+	w.node.Lack(netstate.TypeVLAN)
+	require.NoError(t, w.Live(nil))
+	w.requireVerdict("old")
+	require.Contains(t, w.progress().PrePivot.Failure, "the new network cannot be made: "+
+		"interface enp1s0.200: this kernel has no links of type vlan")
+	require.Len(t, w.node.Describe().Stateroots, 1, "nothing was made")
+}
+
 func vlanCheck(t *testing.T, spec lcav1.IPConfigSpec, now ipconfig.Current) lcav1.PreflightCheck {
 	t.Helper()
 	for _, check := range preflight.Validate(spec, preflight.Facts{Current: now}) {

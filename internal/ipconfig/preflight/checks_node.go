@@ -2,6 +2,8 @@ package preflight
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +81,37 @@ func checkSetDefault(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 		return "", ""
 	}
 	return "the node cannot choose its next boot: " + f.SetDefault.Error(), "update ostree to a version with 'ostree admin set-default'"
+}
+
+func checkLinks(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if f.Links == nil {
+		return "", ""
+	}
+	return "the new network cannot be made: " + f.Links.Error(), "install the module, or ask for a network without such a link"
+}
+
+func checkUnits(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	var found []string
+	for _, unit := range slices.Sorted(maps.Keys(f.UnitsAway)) {
+		found = append(found, unit+" "+f.UnitsAway[unit])
+	}
+	if len(found) == 0 {
+		return "", ""
+	}
+	return "the new system could not start: " + strings.Join(found, ", "),
+		"see 'systemctl status' of it ('systemctl unmask' where it is masked): the new system gets this system's /etc"
+}
+
+// checkClock is about what is made with the clock: certificates that a later clock finds not valid yet, or expired.
+func checkClock(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	for _, e := range f.Certificates {
+		if f.Now.Before(e.From) {
+			return fmt.Sprintf("the node's clock says %s, and certificate %s is valid from %s", f.Now.UTC().Format(time.RFC3339), e.File,
+					e.From.UTC().Format(time.RFC3339)),
+				"set the clock ('chronyc makestep', 'timedatectl'): certificates that are made now would not be valid at the right time"
+		}
+	}
+	return "", ""
 }
 
 func checkUplink(_ lcav1.IPConfigSpec, f Facts) (string, string) {

@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"path"
-	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
@@ -24,23 +23,31 @@ func readExpiries(files host.Files) (out []Expiry) {
 		if err != nil {
 			continue
 		}
-		if at, ok := firstExpiry(data); ok {
-			out = append(out, Expiry{File: file, At: at})
+		if e, ok := readValidity(data); ok {
+			e.File = file
+			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// firstExpiry is the earliest end of the certificates in a PEM file.
-func firstExpiry(data []byte) (first time.Time, found bool) {
+// readValidity is when all the certificates in a PEM file are valid.
+func readValidity(data []byte) (e Expiry, found bool) {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
-		if err == nil && (!found || c.NotAfter.Before(first)) {
-			first, found = c.NotAfter, true
+		if err != nil {
+			continue
 		}
+		if !found || c.NotAfter.Before(e.At) {
+			e.At = c.NotAfter
+		}
+		if !found || c.NotBefore.After(e.From) {
+			e.From = c.NotBefore
+		}
+		found = true
 	}
-	return first, found
+	return e, found
 }

@@ -42,6 +42,11 @@ type Facts struct {
 	// OwnedArguments are kernel arguments that the node's MachineConfig adds.
 	OwnedArguments []string
 
+	// Links is why the kernel cannot make the links of the new network; nil when it can.
+	Links error
+	// UnitsAway says of units that the new system needs and that cannot start why.
+	UnitsAway map[string]string
+
 	// SetDefault is why the node cannot choose its next boot; nil when it can.
 	SetDefault error
 	// State is why a second stateroot would not hold the whole state of the node; nil when it would.
@@ -63,10 +68,10 @@ type Facts struct {
 	Claimed []Claimed
 }
 
-// Expiry is a certificate file and the end of its validity.
+// Expiry is a certificate file with the times from which and until which all of it is valid.
 type Expiry struct {
-	File string
-	At   time.Time
+	File     string
+	From, At time.Time
 }
 
 // Claimed is an address with the machine that has it.

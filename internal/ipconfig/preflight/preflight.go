@@ -37,6 +37,9 @@ const (
 	CheckPrefix        = "prefix-length"
 	CheckKernelStuck   = "kernel-network"
 	CheckKernelMoved   = "kernel-network-moved"
+	CheckLinks         = "links"
+	CheckUnits         = "units"
+	CheckClock         = "clock"
 )
 
 // Checks is every check, in the order in which a person would ask. The table in the documentation is
@@ -86,10 +89,16 @@ func blockingChecks() []Check {
 			"; or the uplink keeps one over another router, with such a metric", checkDefaultRoute},
 		{"routes", blocking, "a route leads the new network on the link, or a part of it, over another interface or a next hop",
 			checkRoutes},
+		{CheckUnits, blocking, "`kubelet.service` or `NetworkManager.service` does not exist on the node, or one of them, `crio.service` " +
+			"or `ovs-configuration.service` is masked in `/etc`, which the new system gets a copy of", checkUnits},
+		{CheckClock, blocking, "the node's clock is before the time from which a certificate of its kubelet or API server is valid",
+			checkClock},
 		{CheckFirstBoot, blocking, "the boot loader entry of the running system has kernel argument `ignition.firstboot`", checkFirstBoot},
 		{CheckKernelStuck, blocking, "the initramfs needs a network (`rd.neednet=1`, `rd.luks.options=_netdev`), and an `ip=`, " +
 			"`nameserver=` or `rd.route=` of the old network cannot be moved: its gateway is not the node's, it has a peer, " +
 			"the VLAN changes, or a MachineConfig owns it", checkKernelStuck},
+		{CheckLinks, blocking, "the kernel cannot make a link of the new network: a VLAN without the module `8021q`; asked late, and " +
+			"again by `collect-inputs`", checkLinks},
 		{CheckDiskSpace, blocking, "the second stateroot, or its kernel and initramfs in `/boot`, does not fit; measured late, " +
 			"and again by `collect-inputs` before anything is made", checkDisk},
 		{CheckDiskInodes, blocking, "the file system has too few inodes left for the files of a second stateroot", checkInodes},

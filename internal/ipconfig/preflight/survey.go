@@ -14,6 +14,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/bringup"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
@@ -29,6 +30,13 @@ type Surveyor struct {
 	}
 	Prober interface {
 		InUse(ctx context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error)
+	}
+	// Kernel is the part of host.NetworkPlanner that asks the kernel, Units that of host.Units that looks.
+	Kernel interface {
+		CheckKernel(want netstate.Document) error
+	}
+	Units interface {
+		State(ctx context.Context, unit string) (host.UnitState, error)
 	}
 	Now func() time.Time
 }
@@ -53,8 +61,10 @@ func (s Surveyor) Look(ctx context.Context, old string, f *Facts) {
 	f.Certificates = readExpiries(s.Files)
 	f.Unknown = map[string]string{
 		CheckAddressInUse: later, CheckDiskSpace: later, CheckDiskInodes: later,
+		CheckLinks:      later,
 		CheckRecertPlan: "the forecast is made in step collect-inputs, before anything is made or stopped",
 	}
+	s.lookAtUnits(ctx, f)
 	if noArguments != nil {
 		f.Unknown[CheckFirstBoot] = noArguments.Error()
 	}
@@ -65,7 +75,26 @@ func (s Surveyor) Look(ctx context.Context, old string, f *Facts) {
 		f.Unknown[CheckMachineConfig] = notOwned.Error()
 	}
 	if len(f.Certificates) == 0 {
-		f.Unknown[CheckCertificates] = "no certificate of kubelet or API server was found on the node"
+		const none = "no certificate of kubelet or API server was found on the node"
+		f.Unknown[CheckCertificates], f.Unknown[CheckClock] = none, none
+	}
+}
+
+// lookAtUnits adds the units that the new system could not start: its /etc is a copy of this system's.
+func (s Surveyor) lookAtUnits(ctx context.Context, f *Facts) {
+	f.UnitsAway = map[string]string{}
+	for unit, required := range map[string]bool{
+		host.UnitKubelet: true, host.UnitNetwork: true, host.UnitCRIO: false, host.UnitOVSConfiguration: false,
+	} {
+		state, err := s.Units.State(ctx, unit)
+		switch {
+		case err != nil:
+			f.Unknown[CheckUnits] = err.Error()
+		case required && !state.Exists():
+			f.UnitsAway[unit] = "does not exist"
+		case state.File == "masked": // a mask in /run does not outlive the boot
+			f.UnitsAway[unit] = "is masked"
+		}
 	}
 }
 
@@ -80,15 +109,15 @@ func (s Surveyor) lookAtBridge(f *Facts) {
 	}
 }
 
-// Measure adds what the second stateroot takes and what is free, and who has the new addresses. The link is asked while the
-// disk is measured: both take seconds, and neither needs the other.
-func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, old, fresh string, f *Facts) error {
+// Measure adds what the second stateroot takes and what is free, who has the new addresses, and whether the kernel can make the
+// links of the wanted network. The link is asked while the disk is measured: both take seconds, and neither needs the other.
+func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, pair stateroot.Pair, want netstate.Document, f *Facts) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var heard conflicts
 	var asking sync.WaitGroup
 	asking.Go(func() { heard = s.findConflicts(ctx, spec, f.Current) })
-	err := s.measureSpace(ctx, old, fresh, f)
+	err := s.measureSpace(ctx, pair, f)
 	if err != nil {
 		cancel() // the answer is of no use
 	}
@@ -96,22 +125,23 @@ func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, old, fre
 	if err != nil {
 		return err
 	}
-	for _, check := range []string{CheckAddressInUse, CheckDiskSpace, CheckDiskInodes} {
+	for _, check := range []string{CheckAddressInUse, CheckDiskSpace, CheckDiskInodes, CheckLinks} {
 		delete(f.Unknown, check)
 	}
 	if f.Claimed = heard.claimed; heard.unknown != "" {
 		f.Unknown[CheckAddressInUse] = heard.unknown
 	}
+	f.Links = s.Kernel.CheckKernel(want)
 	return nil
 }
 
 // measureSpace adds what the second stateroot takes and what is free.
-func (s Surveyor) measureSpace(ctx context.Context, old, fresh string, f *Facts) (err error) {
+func (s Surveyor) measureSpace(ctx context.Context, pair stateroot.Pair, f *Facts) (err error) {
 	room := stateroot.Room{Files: s.Files, Disk: s.Disk}
-	if f.Need, f.Free, err = room.SpaceFor(ctx, old); err != nil {
+	if f.Need, f.Free, err = room.SpaceFor(ctx, pair.Old); err != nil {
 		return err
 	}
-	if f.BootNeedBytes, f.BootFreeBytes, err = room.BootSpaceFor(ctx, stateroot.Pair{Old: old, New: fresh}); err != nil {
+	if f.BootNeedBytes, f.BootFreeBytes, err = room.BootSpaceFor(ctx, pair); err != nil {
 		return err
 	}
 	all, err := s.Deployments.List(ctx)

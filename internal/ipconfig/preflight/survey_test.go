@@ -20,15 +20,23 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hosttest"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
 
 func surveyor(n *hosttest.Node) preflight.Surveyor {
 	return preflight.Surveyor{
 		Files: n.Files(), Disk: n.Trees(), Deployments: n.Deployments(), Prober: n.Prober(),
+		Kernel: n.NetworkPlanner(), Units: n.Units(),
 		Now: func() time.Time { return time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC) },
 	}
 }
+
+var (
+	pair = stateroot.Pair{Old: "rhcos", New: "rhcos_ipc-new"}
+	// wanted has a link that not each kernel can make.
+	wanted = netstate.Document{Interfaces: []netstate.Interface{{Name: "enp1s0.7", Type: netstate.TypeVLAN, VLAN: &netstate.VLAN{BaseIface: "enp1s0", ID: 7}}}}
+)
 
 // surveyed is what the checks say after the node was looked over for a change.
 func surveyed(t *testing.T, n *hosttest.Node, spec lcav1.IPConfigSpec) []lcav1.PreflightCheck {
@@ -36,7 +44,7 @@ func surveyed(t *testing.T, n *hosttest.Node, spec lcav1.IPConfigSpec) []lcav1.P
 	f := goodFacts()
 	f.Current.Uplink = "enp1s0"
 	surveyor(n).Look(t.Context(), "rhcos", &f)
-	require.NoError(t, surveyor(n).Measure(t.Context(), spec, "rhcos", "rhcos_ipc-new", &f))
+	require.NoError(t, surveyor(n).Measure(t.Context(), spec, pair, wanted, &f))
 	return preflight.Validate(spec, f)
 }
 
@@ -95,6 +103,33 @@ func TestSurveyFindsWhoMakesTheBridgeAndHowTheNodeBoots(t *testing.T) {
 	}
 }
 
+// What the new system would fail at after the outage has begun is found before it.
+func TestSurveyFindsWhatTheNewSystemLacks(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrange func(*testing.T, *hosttest.Node)
+		check   string
+		result  lcav1.PreflightResult
+		says    string
+	}{
+		"a kernel without VLANs": {func(_ *testing.T, n *hosttest.Node) { n.Lack(netstate.TypeVLAN) }, preflight.CheckLinks,
+			lcav1.PreflightFailed, "enp1s0.7: this kernel has no links of type vlan"},
+		"a unit is masked": {func(t *testing.T, n *hosttest.Node) {
+			require.NoError(t, n.Files().(interface{ Symlink(old, name string) error }).Symlink("/dev/null", "/etc/systemd/system/"+host.UnitKubelet))
+		}, preflight.CheckUnits, lcav1.PreflightFailed, "kubelet.service is masked"},
+		"a clock that lost its battery": {func(t *testing.T, n *hosttest.Node) {
+			require.NoError(t, n.Seed(host.KubeletClientCert, ends(t, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))))
+		}, preflight.CheckClock, lcav1.PreflightFailed, "is valid from 2026-02-28T23:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := hosttest.NewNode(hosttest.Options{})
+			c.arrange(t, n)
+			got := named(t, surveyed(t, n, goodSpec()), c.check)
+			require.Equal(t, c.result, got.Result, got.Message)
+			require.Contains(t, got.Message, c.says)
+		})
+	}
+}
+
 func TestWhatTakesTimeIsUnknownBeforeItIsMeasured(t *testing.T) {
 	f := goodFacts()
 	surveyor(hosttest.NewNode(hosttest.Options{})).Look(t.Context(), "rhcos", &f)
@@ -149,7 +184,7 @@ func TestTheLinkIsAskedWhileTheDiskIsMeasured(t *testing.T) {
 			s := surveyor(n)
 			s.Disk, s.Prober = m, m
 			s.Look(t.Context(), "rhcos", &f)
-			err := s.Measure(t.Context(), goodSpec(), "rhcos", "rhcos_ipc-new", &f)
+			err := s.Measure(t.Context(), goodSpec(), pair, wanted, &f)
 			require.ErrorIs(t, err, failure)
 			<-m.link
 			if failure == nil {

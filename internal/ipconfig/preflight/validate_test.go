@@ -88,6 +88,17 @@ func TestEveryRefusalSaysWhatAndWhatToDo(t *testing.T) {
 		{"single-node", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.ControlPlaneNodes = 3 }, "3 control plane nodes: an IP change works on a single-node cluster only"},
 		{"single-node", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.OtherNodes = 2 }, "2 worker nodes beside its control plane node"},
 		{"static-network", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.Current.Dynamic = []string{"ipv4"} }, "br-ex gets its configuration dynamically (ipv4): give the node a static address"},
+		{"links", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.Links = errors.New("this kernel has no links of kind vlan")
+		},
+			"new network cannot be made: this kernel has no links of kind vlan"},
+		{"units", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.UnitsAway = map[string]string{host.UnitKubelet: "is masked"}
+		},
+			"could not start: kubelet.service is masked"},
+		{"clock", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) {
+			f.Certificates = []preflight.Expiry{{File: "a.pem", From: f.Now.Add(time.Second), At: f.Now.AddDate(1, 0, 0)}}
+		}, "clock says 2026-01-02T00:00:00Z, and certificate a.pem is valid from 2026-01-02T00:00:01Z"},
 		{"dnsmasq-machineconfig", func(_ *lcav1.IPConfigSpec, f *preflight.Facts) { f.DnsmasqMachineConfig = false }, "50-master-dnsmasq-configuration does not exist"},
 		{"families", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv4 = nil }, "names neither an IPv4 nor an IPv6 address"},
 		{"families", func(s *lcav1.IPConfigSpec, _ *preflight.Facts) { s.IPv6 = &lcav1.IPv6Config{Address: "2001:db8::9"} }, "spec.ipv6 is set but the node has no IPv6 address: remove spec.ipv6"},

@@ -133,7 +133,7 @@ func (b *Back) collectEvidence(ctx context.Context) error {
 			operation.FileDocument(b.Files, "recert-summary.yaml", host.RecertSummary),
 		},
 		Units: []string{relocation.UnitReconfigure, relocation.UnitMonitor, host.UnitKubelet, host.UnitCRIO,
-			"NetworkManager.service", "nodeip-configuration.service", "ovs-configuration.service", host.UnitDnsmasq},
+			"NetworkManager.service", "nodeip-configuration.service", host.UnitOVSConfiguration, host.UnitDnsmasq},
 	}
 	if err := bundle.Collect(ctx); err != nil {
 		b.Log.Warn("the evidence could not be kept", "op", b.Request.OperationID, "error", err)

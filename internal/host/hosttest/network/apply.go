@@ -72,6 +72,9 @@ func (n *Links) apply(ctx context.Context, want netstate.Document, prove func(co
 func (n *Links) bringUp(want netstate.Document) (network, error) {
 	n.Enter()
 	defer n.Unlock()
+	if err := n.checkKernel(want); err != nil {
+		return network{}, err
+	}
 	former := n.net.clone()
 	next, err := n.net.merge(want)
 	if err != nil {

@@ -52,6 +52,20 @@ type Links struct {
 	served                     map[string]error // what answers, by target
 	away                       bool             // NetworkManager does not run
 	trials                     []host.NetworkTrial
+	lacking                    []string // types of links that the kernel cannot make
+}
+
+// Lack takes the ability to make links of a type from the kernel, as one without the module has it.
+func (n *Links) Lack(types ...string) { n.lacking = types }
+
+// checkKernel refuses what the kernel cannot make.
+func (n *Links) checkKernel(want netstate.Document) error {
+	for _, i := range want.Interfaces {
+		if i.State != netstate.StateAbsent && slices.Contains(n.lacking, i.Type) {
+			return fmt.Errorf("interface %s: this kernel has no links of type %s", i.Name, i.Type)
+		}
+	}
+	return nil
 }
 
 // Hold has another program hold a checkpoint of the network, which ends when it is settled.

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,12 +116,22 @@ func (w network) concerned(name string, former network, want netstate.Document) 
 	})
 }
 
+// CheckKernel implements host.NetworkPlanner.
+func (w networks) CheckKernel(want netstate.Document) error {
+	w.n.Enter()
+	defer w.n.Unlock()
+	return w.n.checkKernel(want)
+}
+
 // NetworkPlanner is the node's host.NetworkPlanner.
 func (n *Links) NetworkPlanner() host.NetworkPlanner { return networks{n} }
 
 func (w networks) Plan(_ context.Context, want netstate.Document) ([]host.NetworkChange, error) {
 	w.n.Enter()
 	defer w.n.Unlock()
+	if err := errors.Join(w.n.requireManager(), w.n.checkKernel(want)); err != nil {
+		return nil, fmt.Errorf("plan a change of the network: %w", err)
+	}
 	next, err := w.n.net.merge(want)
 	if err != nil {
 		return nil, fmt.Errorf("plan a change of the network: %w", err)
