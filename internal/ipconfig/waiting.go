@@ -28,7 +28,12 @@ func ReadWaiting(files host.Files, id string) (w Waiting, found bool, err error)
 	return w, err == nil && w.OperationID == id, err
 }
 
-// WriteWaiting stores what the operation waits for.
-func WriteWaiting(files host.Files, w Waiting) error {
-	return operation.WriteJSON(files, WaitingFile, w)
+// WriteWaiting stores what the operation waits for, in the new system and in the old one, which may run again without a word.
+func WriteWaiting(files host.Files, old string, w Waiting) error {
+	return errors.Join(operation.WriteJSON(files, WaitingFile, w), operation.WriteJSON(files, host.InVar(old, WaitingFile), w))
+}
+
+// String is the end of a sentence about a change that was not proved.
+func (w Waiting) String() string {
+	return "; step " + w.Step + " was not done and waited for: " + w.Missing
 }

@@ -244,12 +244,20 @@ func (o observation) failureMessage() string {
 	case o.hasReturned() && o.progress.Automatic():
 		return o.progress.Cause
 	case o.hasReturned() && o.lastResort:
-		return msgLastResort + o.request.NewStateroot + "; see " + ipconfig.LastResortLog
+		return msgLastResort + o.request.NewStateroot + "; see " + ipconfig.LastResortLog + o.waitedFor()
 	case o.hasReturned():
-		return msgUncontrolled + host.InVar(o.request.NewStateroot, "/var/log/journal")
+		return msgUncontrolled + host.InVar(o.request.NewStateroot, "/var/log/journal") + o.waitedFor()
 	}
 	return "ip-config pre-pivot failed. error: " +
 		nodejob.HowItEnded(ipconfig.UnitPrePivot, o.units[ipconfig.UnitPrePivot], o.progress.PrePivot.Failure)
+}
+
+// waitedFor says what the new system last waited for, where it had to.
+func (o observation) waitedFor() string {
+	if o.waiting == nil {
+		return ""
+	}
+	return o.waiting.String()
 }
 
 // handOver gives the request to lca-cli. It is idempotent. The request is written last of the files and from then on is

@@ -211,6 +211,7 @@ func TestUnrequestedRollbacks(t *testing.T) {
 		want    string
 	}{
 		{"power came back on the old stateroot", nil, "Uncontrolled rollback: the node runs its former stateroot, and no program of the product chose it"},
+		{"power came back after a wait", nil, "; step wait-for-api was not done and waited for: etcd is unhealthy"},
 		{"last resort", nil, "Rollback by lca-last-resort.service: lca-cli is damaged or did not run in stateroot rhcos_ipc-"},
 		{"post-pivot failed", cause("automatic rollback: ip-config post-pivot failed: no DNS"), "automatic rollback: ip-config post-pivot failed: no DNS"},
 		{"watchdog", cause("Rollback due to LCA Init Monitor timeout, after 30m0s"), "Rollback due to LCA Init Monitor timeout, after 30m0s"},
@@ -222,6 +223,10 @@ func TestUnrequestedRollbacks(t *testing.T) {
 			w.pivot(request)
 			if tt.name == "last resort" {
 				w.node.files[ipconfig.LastResortLog] = []byte("lca-check-cli.service: exit-code")
+			}
+			if tt.name == "power came back after a wait" {
+				require.NoError(t, ipconfig.WriteWaiting(w.node, request.OldStateroot, ipconfig.Waiting{
+					OperationID: request.OperationID, Step: ipconfig.StepWaitAPI, Missing: "etcd is unhealthy"}))
 			}
 			if tt.entries != nil {
 				w.journalAt(operation.PivotedJournalPath(request.OperationID), ipconfig.FlowRollback, tt.entries...)

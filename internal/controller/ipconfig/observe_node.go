@@ -118,6 +118,8 @@ type observation struct {
 	evidence []string
 	// lastResort: the units of the new stateroot went back without lca-cli.
 	lastResort bool
+	// waiting is what post-pivot last waited for; nil where it had to wait for nothing.
+	waiting *ipconfig.Waiting
 	// rollbackUntil is when certificates of the old stateroot begin to expire; zero where
 	// that is not known or was reported before.
 	rollbackUntil time.Time
@@ -234,6 +236,9 @@ func (r *Reconciler) observeOperation(_ context.Context, o *observation) error {
 	o.evidence = operation.Records(r.Node.Files, request.OperationID)
 	_, err = r.Node.Files.Stat(ipconfig.LastResortLog)
 	o.lastResort = err == nil
+	if w, found, err := ipconfig.ReadWaiting(r.Node.Files, request.OperationID); err == nil && found {
+		o.waiting = &w
+	}
 	return nil
 }
 

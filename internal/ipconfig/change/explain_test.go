@@ -113,6 +113,10 @@ func TestARollbackByTheWatchdogSaysWhatWasMissing(t *testing.T) {
 				require.NoError(t, err, root)
 				require.Contains(t, string(data), `"missing":`, root)
 			}
+			here, found, err := ipconfig.ReadWaiting(w.node.Files(), r.OperationID)
+			require.NoError(t, err)
+			require.True(t, found, "the old system knows it though no program of the new one had come to a rollback")
+			require.NotEmpty(t, here.Missing)
 		})
 	}
 }

@@ -32,7 +32,7 @@ func (p *PostPivot) reporting(s flow.Step) flow.Step {
 				return
 			}
 			last = ipconfig.Waiting{OperationID: p.Request.OperationID, Step: s.Name, Missing: missing, Since: now}
-			if err := ipconfig.WriteWaiting(p.Files, last); err != nil {
+			if err := ipconfig.WriteWaiting(p.Files, p.Request.OldStateroot, last); err != nil {
 				p.Log.Warn("what the step waits for could not be recorded", "step", s.Name, "error", err)
 			}
 		}))
